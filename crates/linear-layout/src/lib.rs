@@ -1,0 +1,1 @@
+//! Linear layouts over F2: algebra, encodings and hardware plans.

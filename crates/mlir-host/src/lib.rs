@@ -1,0 +1,1 @@
+//! MLIR dialects and passes hosted in Rust.

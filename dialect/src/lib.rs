@@ -1,0 +1,1 @@
+//! Triton's tt, ttg, ttng and amdg dialects on hosted MLIR.

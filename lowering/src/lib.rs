@@ -1,0 +1,1 @@
+//! TTGIR to LLVM dialects, LLVM IR, PTX and AMDGCN.

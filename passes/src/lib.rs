@@ -1,0 +1,1 @@
+//! Analyses and passes from TTIR to TTGIR.

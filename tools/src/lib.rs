@@ -1,0 +1,1 @@
+//! The ttopt, ttc and tt-lsp-server drivers and the mlir-opt plugin.
