@@ -1,1 +1,12 @@
 //! Linear layouts over F2: algebra, encodings and hardware plans.
+
+mod action;
+mod dim;
+mod error;
+pub mod f2;
+mod layout;
+
+pub use action::RegisterAction;
+pub use dim::{Dim, standard_out_dims};
+pub use error::{Error, Result};
+pub use layout::{BasesDisplay, LinearLayout, MatrixDisplay, Point, TableDisplay};
