@@ -8,9 +8,6 @@ import sys
 # The type in the module for an element type of the JSON files, where they differ.
 MLIR_TYPE = {"u32": "i32", "u8": "i8", "f8e4m3": "f8E4M3FN", "f8e5m2": "f8E5M2"}
 
-# In memory i1 takes a byte, and the module may say either.
-MLIR_POINTEE = MLIR_TYPE | {"i1": "(?:i1|i8)"}
-
 
 def signature(module, kernel):
     """The argument types of a public function, or None."""
@@ -28,11 +25,10 @@ def errors(module, launch):
         return
     for (name, found), argument in zip(arguments, launch["args"]):
         dtype = argument["dtype"]
+        wanted = MLIR_TYPE.get(dtype, dtype)
         if argument["kind"] == "ptr":
-            wanted = rf"!tt\.ptr<{MLIR_POINTEE.get(dtype, dtype)}>"
-        else:
-            wanted = MLIR_TYPE.get(dtype, dtype)
-        if not re.fullmatch(wanted, found):
+            wanted = f"!tt.ptr<{wanted}>"
+        if found != wanted:
             yield f"%{name} is {found}, the launch says {argument['kind']} {dtype}"
     pointers = {argument["name"] for argument in launch["args"] if argument["kind"] == "ptr"}
     for output in set(launch["outputs"]) - pointers:
