@@ -1,0 +1,145 @@
+//! Blocked, slice and linear encodings, and dot operands of blocked ones.
+
+use super::fit::{Excess, check_order, combine, cut_to, identity_nd, repeat_to};
+use super::{Blocked, DotOperand, Encoding, Linear, Slice, invalid};
+use crate::{Dim, LinearLayout, Result, standard_out_dims};
+
+impl Blocked {
+    pub(super) fn to_layout(&self, shape: &[u64]) -> Result<LinearLayout> {
+        self.check()?;
+        let tile = identity_nd(Dim::REGISTER, &self.size_per_thread, &self.order)?
+            .product(&identity_nd(Dim::LANE, &self.threads_per_warp, &self.order)?)?
+            .product(&identity_nd(Dim::WARP, &self.warps_per_cta, &self.order)?)?;
+        combine("blocked", &tile, &self.cga, shape, Excess::Drop)
+    }
+
+    fn check(&self) -> Result<()> {
+        let rank = self.order.len();
+        check_order("blocked", &self.order)?;
+        for (name, list) in [
+            ("sizePerThread", &self.size_per_thread),
+            ("threadsPerWarp", &self.threads_per_warp),
+            ("warpsPerCTA", &self.warps_per_cta),
+        ] {
+            if list.len() != rank {
+                return Err(invalid(
+                    "blocked",
+                    format!("{name} = {list:?} must have {rank} entries, as order has"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// A thread holds all of K, whatever the blocked layout would give it: the operand is spread only
+    /// along the dimension that the result has too.
+    fn operand(&self, operand: &DotOperand, shape: &[u64]) -> Result<LinearLayout> {
+        self.check()?;
+        let rank = self.order.len();
+        let k = operand.k_dim(rank);
+        let mut registers = self.size_per_thread.clone();
+        registers[k] = shape[k];
+        let tile = identity_nd(Dim::REGISTER, &registers, &self.order)?
+            .product(&broadcast_nd(Dim::LANE, &self.threads_per_warp, &self.order, k)?)?
+            .product(&broadcast_nd(Dim::WARP, &self.warps_per_cta, &self.order, k)?)?;
+        combine("dot_op", &tile, &operand.cga(), shape, Excess::Copy)
+    }
+}
+
+impl Slice {
+    pub(super) fn to_layout(&self, shape: &[u64]) -> Result<LinearLayout> {
+        let rank = self.parent.rank();
+        if !self.parent.is_distributed() || self.dim >= rank {
+            let reason =
+                format!("dim {} of `{}`, which has {rank} dimensions", self.dim, self.parent.mnemonic());
+            return Err(invalid("slice", reason));
+        }
+        let mut parent_shape = shape.to_vec();
+        parent_shape.insert(self.dim, 1);
+        let parent = self.parent.to_linear_layout(&parent_shape)?;
+        let mut layout = parent.squeeze_out(Dim::out(self.dim))?;
+        for d in self.dim + 1..rank {
+            layout = layout.rename_out(Dim::out(d), Dim::out(d - 1))?;
+        }
+        layout.remove_zero_bases(Dim::REGISTER)
+    }
+}
+
+impl Linear {
+    pub(super) fn to_layout(&self, shape: &[u64]) -> Result<LinearLayout> {
+        // Repetitions are added in the order in which the registers already run.
+        let order = order_of(&self.layout, Dim::REGISTER);
+        let outs: Vec<Dim> = order.iter().map(|&d| Dim::out(d)).collect();
+        let layout = repeat_to(&self.layout.transpose_outs(&outs)?, shape)?;
+        let standard: Vec<Dim> = standard_out_dims(shape.len()).collect();
+        cut_to(&layout, shape, Excess::Drop)?.transpose_outs(&standard)
+    }
+}
+
+/// The output dimensions in the order in which the bases of `dim` first move along them, then the rest,
+/// last dimension first.
+pub(super) fn order_of(layout: &LinearLayout, dim: Dim) -> Vec<usize> {
+    let mut order: Vec<usize> = Vec::new();
+    for &column in layout.columns_of(dim) {
+        let moved = layout.coords(column).iter().position(|&c| c != 0);
+        order.extend(moved.filter(|d| !order.contains(d)));
+    }
+    let rest: Vec<usize> = (0..layout.num_out_dims()).rev().filter(|d| !order.contains(d)).collect();
+    order.extend(rest);
+    order
+}
+
+impl DotOperand {
+    /// The dimension summed over, of `rank`: the last for the left operand, the one before for the right.
+    pub fn k_dim(&self, rank: usize) -> usize {
+        if self.op_idx == 0 { rank.saturating_sub(1) } else { rank.saturating_sub(2) }
+    }
+
+    /// The dimension that the result has too: M for the left operand, N for the right.
+    pub fn non_k_dim(&self, rank: usize) -> usize {
+        if self.op_idx == 0 { rank.saturating_sub(2) } else { rank.saturating_sub(1) }
+    }
+
+    pub(super) fn cga(&self) -> super::CgaLayout {
+        Encoding::DotOperand(self.clone()).cga_layout()
+    }
+
+    pub(super) fn to_layout(&self, shape: &[u64]) -> Result<LinearLayout> {
+        if self.op_idx > 1 {
+            return Err(invalid("dot_op", format!("opIdx is {}, it must be 0 or 1", self.op_idx)));
+        }
+        if shape.len() < 2 {
+            return Err(invalid(
+                "dot_op",
+                format!("an operand has at least 2 dimensions, not {}", shape.len()),
+            ));
+        }
+        match &*self.parent {
+            Encoding::Blocked(parent) => parent.operand(self, shape),
+            Encoding::NvidiaMma(parent) => parent.operand(self, shape),
+            Encoding::AmdMfma(parent) => parent.operand(self, shape),
+            Encoding::AmdWmma(parent) => parent.operand(self, shape),
+            other => Err(invalid("dot_op", format!("`{}` is not the layout of a product", other.mnemonic()))),
+        }
+    }
+}
+
+/// As [`identity_nd`], with copies instead of places along `broadcast`.
+pub(super) fn broadcast_nd(
+    in_dim: Dim,
+    sizes: &[u64],
+    order: &[usize],
+    broadcast: usize,
+) -> Result<LinearLayout> {
+    let mut layout = LinearLayout::empty();
+    for &d in order {
+        let (size, out) = (sizes[d], Dim::out(d));
+        let part = if d == broadcast {
+            LinearLayout::zeros_1d(size, in_dim, out, 1)?
+        } else {
+            LinearLayout::identity_1d(size, in_dim, out)?
+        };
+        layout = layout.product(&part)?;
+    }
+    Ok(layout)
+}
