@@ -1,0 +1,162 @@
+// Hosted patterns and passes, registration and the stock drivers.
+#include "shim.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/InitAllPasses.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Target/LLVMIR/Dialect/All.h"
+#include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/CAPI/Pass.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include <deque>
+#include <mutex>
+
+using namespace mlir;
+using mh::callbacks;
+using mh::str;
+
+extern "C" {
+struct MhPassOption {
+  MlirStringRef name;
+  MlirStringRef description;
+  int kind; // 0 bool, 1 integer, 2 string
+  int64_t intDefault;
+  MlirStringRef stringDefault;
+};
+struct MhPassSpec {
+  const void *def;
+  MlirStringRef argument;
+  MlirStringRef description;
+  MlirStringRef anchor; // op name, empty for any
+  const MlirStringRef *dependencies;
+  intptr_t numDependencies;
+  const MhPassOption *options;
+  intptr_t numOptions;
+};
+}
+
+namespace {
+
+struct HostedPattern : public RewritePattern {
+  HostedPattern(const void *def, StringRef root, PatternBenefit benefit, MLIRContext *ctx)
+      : RewritePattern(root, benefit, ctx), def(def) {}
+  HostedPattern(const void *def, PatternBenefit benefit, MLIRContext *ctx)
+      : RewritePattern(MatchAnyOpTypeTag(), benefit, ctx), def(def) {}
+  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
+    return success(callbacks->matchAndRewrite(def, wrap(op), wrap(static_cast<RewriterBase *>(&rewriter))));
+  }
+  const void *def;
+};
+
+class HostedPass : public Pass {
+public:
+  HostedPass(const MhPassSpec &spec, TypeID id)
+      : Pass(id, spec.anchor.length ? std::optional<StringRef>(str(spec.anchor)) : std::nullopt), spec(spec), id(id) {
+    for (intptr_t i = 0; i < spec.numOptions; ++i) {
+      const MhPassOption &option = spec.options[i];
+      switch (option.kind) {
+      case 0:
+        bools.emplace_back(*this, str(option.name), llvm::cl::desc(str(option.description)),
+                           llvm::cl::init(option.intDefault != 0));
+        break;
+      case 1:
+        ints.emplace_back(*this, str(option.name), llvm::cl::desc(str(option.description)),
+                          llvm::cl::init(option.intDefault));
+        break;
+      default:
+        strings.emplace_back(*this, str(option.name), llvm::cl::desc(str(option.description)),
+                             llvm::cl::init(str(option.stringDefault).str()));
+      }
+    }
+  }
+  StringRef getName() const override { return str(spec.argument); }
+  StringRef getArgument() const override { return str(spec.argument); }
+  StringRef getDescription() const override { return str(spec.description); }
+  // Dependent dialects are known by name, and a DialectRegistry only takes
+  // C++ types: they are loaded here, before the passes start to run.
+  LogicalResult initialize(MLIRContext *ctx) override {
+    for (intptr_t i = 0; i < spec.numDependencies; ++i)
+      if (!ctx->getOrLoadDialect(str(spec.dependencies[i])))
+        return emitError(UnknownLoc::get(ctx))
+               << getArgument() << ": dialect '" << str(spec.dependencies[i]) << "' is not registered";
+    return success();
+  }
+  bool canScheduleOn(RegisteredOperationName name) const override {
+    return !spec.anchor.length || name.getStringRef() == str(spec.anchor);
+  }
+  void runOnOperation() override {
+    if (!callbacks->runPass(spec.def, this, wrap(getOperation())))
+      signalPassFailure();
+  }
+  std::unique_ptr<Pass> clonePass() const override {
+    auto clone = std::make_unique<HostedPass>(spec, id);
+    clone->copyOptionValuesFrom(this);
+    return clone;
+  }
+
+  const MhPassSpec &spec;
+  TypeID id;
+  std::deque<Option<bool>> bools;
+  std::deque<Option<int64_t>> ints;
+  std::deque<Option<std::string>> strings;
+};
+
+} // namespace
+
+extern "C" {
+
+void mhSinkPattern(MhSink *sink, MlirContext ctx, const void *def, MlirStringRef root, unsigned benefit) {
+  auto &patterns = *static_cast<RewritePatternSet *>(sink);
+  if (root.length)
+    patterns.add(std::make_unique<HostedPattern>(def, str(root), benefit, unwrap(ctx)));
+  else
+    patterns.add(std::make_unique<HostedPattern>(def, benefit, unwrap(ctx)));
+}
+
+RewritePatternSet *mhPatternSetNew(MlirContext ctx) { return new RewritePatternSet(unwrap(ctx)); }
+
+/// Applies and frees the set; 0 when it did not converge.
+int mhApplyPatternsGreedily(MlirOperation op, RewritePatternSet *patterns) {
+  FrozenRewritePatternSet frozen(std::move(*patterns));
+  delete patterns;
+  return succeeded(applyPatternsGreedily(unwrap(op), frozen));
+}
+
+void mhBuilderInsert(void *builder, MlirOperation op) { static_cast<OpBuilder *>(builder)->insert(unwrap(op)); }
+
+/// The spec must stay alive for the process.
+void mhRegisterPass(const MhPassSpec *spec) {
+  static std::mutex mutex;
+  static TypeIDAllocator ids;
+  TypeID id;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    id = ids.allocate();
+  }
+  registerPass([spec, id]() -> std::unique_ptr<Pass> { return std::make_unique<HostedPass>(*spec, id); });
+}
+
+int mhPassBool(void *pass, intptr_t i) { return static_cast<HostedPass *>(pass)->bools[i]; }
+int64_t mhPassInt(void *pass, intptr_t i) { return static_cast<HostedPass *>(pass)->ints[i]; }
+MlirStringRef mhPassString(void *pass, intptr_t i) {
+  return str(StringRef(static_cast<HostedPass *>(pass)->strings[i].getValue()));
+}
+
+void mhRegisterUpstream(MlirDialectRegistry registry) {
+  registerAllDialects(*unwrap(registry));
+  registerAllExtensions(*unwrap(registry));
+  registerAllToLLVMIRTranslations(*unwrap(registry));
+}
+void mhRegisterUpstreamPasses() { registerAllPasses(); }
+
+int mhOptMain(int argc, char **argv, MlirStringRef tool, MlirDialectRegistry registry) {
+  return asMainReturnCode(MlirOptMain(argc, argv, str(tool), *unwrap(registry)));
+}
+int mhLspMain(int argc, char **argv, MlirDialectRegistry registry) {
+  return asMainReturnCode(MlirLspServerMain(argc, argv, *unwrap(registry)));
+}
+} // extern "C"

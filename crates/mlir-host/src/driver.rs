@@ -1,0 +1,81 @@
+//! MLIR's stock drivers with hosted dialects and passes in them.
+
+use crate::dialect::DialectDef;
+use crate::ffi;
+use crate::pass::PassDef;
+use mlir_sys::*;
+use std::ffi::{CString, c_char};
+
+/// A dialect registry.
+pub struct Registry(MlirDialectRegistry);
+
+impl Registry {
+    /// An empty registry.
+    pub fn new() -> Self {
+        // SAFETY: freed on drop.
+        Self(unsafe { mlirDialectRegistryCreate() })
+    }
+    /// Adds all dialects, extensions and LLVM translations of MLIR.
+    pub fn add_upstream(&mut self) {
+        // SAFETY: the registry is valid.
+        unsafe { ffi::mhRegisterUpstream(self.0) }
+    }
+    /// Adds hosted dialects.
+    pub fn add(&mut self, dialects: &[&'static DialectDef]) {
+        // SAFETY: the registry is valid.
+        dialects.iter().for_each(|dialect| unsafe { dialect.register(self.0) });
+    }
+    /// The C API handle.
+    pub fn raw(&self) -> MlirDialectRegistry {
+        self.0
+    }
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        // SAFETY: made by `new`.
+        unsafe { mlirDialectRegistryDestroy(self.0) }
+    }
+}
+
+/// Registers all passes of MLIR.
+pub fn register_upstream_passes() {
+    // SAFETY: no preconditions; MLIR ignores repetitions.
+    unsafe { ffi::mhRegisterUpstreamPasses() }
+}
+
+fn with_args<T>(f: impl FnOnce(i32, *mut *mut c_char) -> T) -> T {
+    let args: Vec<CString> =
+        std::env::args_os().map(|arg| CString::new(arg.as_encoded_bytes()).unwrap_or_default()).collect();
+    let mut pointers: Vec<*mut c_char> = args.iter().map(|arg| arg.as_ptr().cast_mut()).collect();
+    pointers.push(std::ptr::null_mut());
+    f(args.len() as i32, pointers.as_mut_ptr())
+}
+
+/// `mlir-opt` with the hosted dialects and passes and all upstream ones.
+/// Returns the exit code.
+pub fn opt_main(tool: &str, dialects: &[&'static DialectDef], passes: &[&'static PassDef]) -> i32 {
+    let mut registry = Registry::new();
+    registry.add_upstream();
+    registry.add(dialects);
+    register_upstream_passes();
+    passes.iter().for_each(|pass| pass.register());
+    // SAFETY: the arguments outlive the call.
+    with_args(|argc, argv| unsafe { ffi::mhOptMain(argc, argv, ffi::str_ref(tool), registry.raw()) })
+}
+
+/// MLIR's language server with the hosted dialects and all upstream ones.
+/// Returns the exit code.
+pub fn lsp_main(dialects: &[&'static DialectDef]) -> i32 {
+    let mut registry = Registry::new();
+    registry.add_upstream();
+    registry.add(dialects);
+    // SAFETY: the arguments outlive the call.
+    with_args(|argc, argv| unsafe { ffi::mhLspMain(argc, argv, registry.raw()) })
+}

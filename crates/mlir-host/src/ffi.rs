@@ -1,0 +1,307 @@
+//! The C functions of the shim. Private: every use is wrapped by a safe item.
+
+use mlir_sys::*;
+use std::ffi::{c_char, c_int, c_void};
+
+/// Where a callback appends what it produces; its C++ type depends on the callback.
+pub(crate) enum Sink {}
+pub(crate) enum RawParser {}
+pub(crate) enum RawOpParser {}
+pub(crate) enum RawPrinter {}
+pub(crate) enum RawOpPrinter {}
+pub(crate) enum RawState {}
+pub(crate) enum RawArgs {}
+pub(crate) enum RawDims {}
+pub(crate) enum RawString {}
+
+/// Mirrors `MhOperand`: an operand that has been parsed and not yet resolved.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RawOperand {
+    pub(crate) loc: *const c_char,
+    name: *const c_char,
+    name_len: usize,
+    number: u32,
+}
+
+impl RawOperand {
+    pub(crate) const EMPTY: RawOperand =
+        RawOperand { loc: std::ptr::null(), name: std::ptr::null(), name_len: 0, number: 0 };
+}
+
+type Def = *const c_void;
+
+#[repr(C)]
+pub(crate) struct Callbacks {
+    pub parse_params: extern "C" fn(Def, *mut RawParser, *mut Sink) -> c_int,
+    pub print_params: extern "C" fn(Def, *mut RawPrinter, *const MlirAttribute, isize),
+    pub verify_params: extern "C" fn(Def, MlirContext, *const MlirAttribute, isize, *mut Sink) -> c_int,
+    pub parse_op: extern "C" fn(Def, *mut RawOpParser, *mut RawState) -> c_int,
+    pub print_op: extern "C" fn(Def, MlirOperation, *mut RawOpPrinter),
+    pub verify_op: extern "C" fn(Def, MlirOperation) -> c_int,
+    pub verify_regions: extern "C" fn(Def, MlirOperation) -> c_int,
+    pub fold_op: extern "C" fn(Def, MlirOperation, *const MlirAttribute, isize, *mut Sink) -> c_int,
+    pub effects: extern "C" fn(Def, MlirOperation, *mut Sink),
+    pub speculatability: extern "C" fn(Def, MlirOperation) -> c_int,
+    pub successor_regions: extern "C" fn(Def, MlirOperation, isize, *mut Sink),
+    pub verify_symbol_uses: extern "C" fn(Def, MlirOperation, *mut c_void) -> c_int,
+    pub default_attr: extern "C" fn(Def, MlirContext, isize) -> MlirAttribute,
+    pub canonicalization_patterns: extern "C" fn(Def, MlirContext, *mut Sink),
+    pub attr_alias: extern "C" fn(Def, MlirAttribute, *mut Sink) -> c_int,
+    pub type_alias: extern "C" fn(Def, MlirType, *mut Sink) -> c_int,
+    pub verify_op_attr: extern "C" fn(Def, MlirOperation, MlirStringRef, MlirAttribute) -> c_int,
+    pub verify_arg_attr: extern "C" fn(Def, MlirOperation, isize, MlirStringRef, MlirAttribute) -> c_int,
+    pub materialize_constant:
+        extern "C" fn(Def, *mut c_void, MlirAttribute, MlirType, MlirLocation) -> MlirOperation,
+    pub legal_to_inline_op: extern "C" fn(Def, MlirOperation, MlirRegion) -> c_int,
+    pub legal_to_inline_call: extern "C" fn(Def, MlirOperation, MlirOperation) -> c_int,
+    pub match_and_rewrite: extern "C" fn(Def, MlirOperation, MlirRewriterBase) -> c_int,
+    pub run_pass: extern "C" fn(Def, *mut c_void, MlirOperation) -> c_int,
+}
+
+#[repr(C)]
+pub(crate) struct OpSpec {
+    pub def: Def,
+    pub name: MlirStringRef,
+    pub attr_names: *const MlirStringRef,
+    pub num_attrs: isize,
+    pub traits: *const u32,
+    pub num_traits: isize,
+    pub interfaces: u32,
+    pub result_names: *const MlirStringRef,
+    pub num_result_names: isize,
+}
+
+#[repr(C)]
+pub(crate) struct ParamSpec {
+    pub def: Def,
+    pub name: MlirStringRef,
+}
+
+#[repr(C)]
+pub(crate) struct DialectSpec {
+    pub def: Def,
+    pub name: MlirStringRef,
+    pub ops: *const OpSpec,
+    pub num_ops: isize,
+    pub attrs: *const ParamSpec,
+    pub num_attrs: isize,
+    pub types: *const ParamSpec,
+    pub num_types: isize,
+    pub dependencies: *const MlirStringRef,
+    pub num_dependencies: isize,
+}
+
+#[repr(C)]
+pub(crate) struct PassOptionSpec {
+    pub name: MlirStringRef,
+    pub description: MlirStringRef,
+    pub kind: c_int,
+    pub int_default: i64,
+    pub string_default: MlirStringRef,
+}
+
+#[repr(C)]
+pub(crate) struct PassSpec {
+    pub def: Def,
+    pub argument: MlirStringRef,
+    pub description: MlirStringRef,
+    pub anchor: MlirStringRef,
+    pub dependencies: *const MlirStringRef,
+    pub num_dependencies: isize,
+    pub options: *const PassOptionSpec,
+    pub num_options: isize,
+}
+
+unsafe extern "C" {
+    pub(crate) fn mhSetCallbacks(callbacks: *const Callbacks);
+    pub(crate) fn mhDefineDialect(spec: *const DialectSpec) -> c_int;
+    pub(crate) fn mhInsertDialect(registry: MlirDialectRegistry, slot: c_int);
+    pub(crate) fn mhAttrDef(attr: MlirAttribute) -> Def;
+    pub(crate) fn mhAttrParams(attr: MlirAttribute, n: *mut isize) -> *const MlirAttribute;
+    pub(crate) fn mhTypeDef(ty: MlirType) -> Def;
+    pub(crate) fn mhTypeParams(ty: MlirType, n: *mut isize) -> *const MlirAttribute;
+    pub(crate) fn mhAttrGet(
+        ctx: MlirContext,
+        dialect: MlirStringRef,
+        def: Def,
+        params: *const MlirAttribute,
+        n: isize,
+        loc: MlirLocation,
+    ) -> MlirAttribute;
+    pub(crate) fn mhTypeGet(
+        ctx: MlirContext,
+        dialect: MlirStringRef,
+        def: Def,
+        params: *const MlirAttribute,
+        n: isize,
+        loc: MlirLocation,
+    ) -> MlirType;
+    pub(crate) fn mhSinkString(sink: *mut Sink, text: MlirStringRef);
+    pub(crate) fn mhSinkAttr(sink: *mut Sink, attr: MlirAttribute);
+    pub(crate) fn mhSinkFoldAttr(sink: *mut Sink, attr: MlirAttribute);
+    pub(crate) fn mhSinkFoldValue(sink: *mut Sink, value: MlirValue);
+    pub(crate) fn mhSinkRegion(sink: *mut Sink, region: isize);
+    pub(crate) fn mhSinkEffect(
+        sink: *mut Sink,
+        op: MlirOperation,
+        kind: c_int,
+        resource: *mut c_void,
+        value: isize,
+    );
+    pub(crate) fn mhSinkPattern(
+        sink: *mut Sink,
+        ctx: MlirContext,
+        def: Def,
+        root: MlirStringRef,
+        benefit: u32,
+    );
+    pub(crate) fn mhPatternSetNew(ctx: MlirContext) -> *mut Sink;
+    pub(crate) fn mhApplyPatternsGreedily(op: MlirOperation, patterns: *mut Sink) -> c_int;
+
+    pub(crate) fn mhVerifyTrait(op: MlirOperation, which: u32) -> c_int;
+    pub(crate) fn mhVerifyRegionTrait(op: MlirOperation, which: u32) -> c_int;
+    pub(crate) fn mhOpHasTrait(op: MlirOperation, which: u32) -> c_int;
+    pub(crate) fn mhOpDef(op: MlirOperation) -> Def;
+    pub(crate) fn mhOpSlot(op: MlirOperation, slot: isize) -> MlirAttribute;
+    pub(crate) fn mhOpSetSlot(op: MlirOperation, slot: isize, attr: MlirAttribute);
+    pub(crate) fn mhOpDefault(op: MlirOperation, slot: isize) -> MlirAttribute;
+    pub(crate) fn mhResource(name: MlirStringRef) -> *mut c_void;
+    pub(crate) fn mhIsMemoryEffectFree(op: MlirOperation) -> c_int;
+    pub(crate) fn mhIsPure(op: MlirOperation) -> c_int;
+    pub(crate) fn mhIsSpeculatable(op: MlirOperation) -> c_int;
+    pub(crate) fn mhLookupSymbol(
+        from: MlirOperation,
+        symbol: MlirAttribute,
+        tables: *mut c_void,
+    ) -> MlirOperation;
+    pub(crate) fn mhOpEmit(
+        op: MlirOperation,
+        severity: c_int,
+        prefix: c_int,
+        message: MlirStringRef,
+        note_locs: *const MlirLocation,
+        notes: *const MlirStringRef,
+        num_notes: isize,
+    );
+    pub(crate) fn mhEmit(loc: MlirLocation, severity: c_int, message: MlirStringRef);
+    pub(crate) fn mhRegionNumber(region: MlirRegion) -> isize;
+    pub(crate) fn mhIsBeforeInBlock(a: MlirOperation, b: MlirOperation) -> c_int;
+
+    pub(crate) fn mhOpParserBase(p: *mut RawOpParser) -> *mut RawParser;
+    pub(crate) fn mhParserContext(p: *mut RawParser) -> MlirContext;
+    pub(crate) fn mhParserLoc(p: *mut RawParser) -> *const c_char;
+    pub(crate) fn mhParserNameLoc(p: *mut RawParser) -> *const c_char;
+    pub(crate) fn mhParserEncodedLoc(p: *mut RawParser, loc: *const c_char) -> MlirLocation;
+    pub(crate) fn mhParserError(p: *mut RawParser, loc: *const c_char, message: MlirStringRef);
+    pub(crate) fn mhParsePunct(p: *mut RawParser, punct: c_int, optional: c_int) -> c_int;
+    pub(crate) fn mhParseKeyword(p: *mut RawParser, keyword: MlirStringRef) -> c_int;
+    pub(crate) fn mhParseOptionalKeyword(p: *mut RawParser, keyword: MlirStringRef) -> c_int;
+    pub(crate) fn mhParseAnyKeyword(p: *mut RawParser, optional: c_int, out: *mut MlirStringRef) -> c_int;
+    pub(crate) fn mhParseKeywordOrString(p: *mut RawParser, optional: c_int, out: *mut RawString) -> c_int;
+    pub(crate) fn mhParseString(p: *mut RawParser, optional: c_int, out: *mut RawString) -> c_int;
+    pub(crate) fn mhParseInteger(p: *mut RawParser, optional: c_int, out: *mut i64) -> c_int;
+    pub(crate) fn mhParseType(p: *mut RawParser, out: *mut MlirType) -> c_int;
+    pub(crate) fn mhParseOptionalType(p: *mut RawParser, out: *mut MlirType) -> c_int;
+    pub(crate) fn mhParseAttr(p: *mut RawParser, ty: MlirType, out: *mut MlirAttribute) -> c_int;
+    pub(crate) fn mhParseOptionalAttr(p: *mut RawParser, ty: MlirType, out: *mut MlirAttribute) -> c_int;
+    pub(crate) fn mhParseSymbol(p: *mut RawParser, out: *mut MlirAttribute) -> c_int;
+    pub(crate) fn mhParseOptionalSymbol(p: *mut RawParser, out: *mut MlirAttribute) -> c_int;
+    pub(crate) fn mhParseDims(p: *mut RawParser, trailing_x: c_int, out: *mut RawDims) -> c_int;
+    pub(crate) fn mhDimsNew() -> *mut RawDims;
+    pub(crate) fn mhDimsFree(dims: *mut RawDims);
+    pub(crate) fn mhDimsData(dims: *mut RawDims, n: *mut isize) -> *const i64;
+    pub(crate) fn mhStringNew() -> *mut RawString;
+    pub(crate) fn mhStringFree(text: *mut RawString);
+    pub(crate) fn mhStringData(text: *mut RawString) -> MlirStringRef;
+
+    pub(crate) fn mhParseOperand(p: *mut RawOpParser, out: *mut RawOperand) -> c_int;
+    pub(crate) fn mhParseOptionalOperand(p: *mut RawOpParser, out: *mut RawOperand) -> c_int;
+    pub(crate) fn mhResolveOperand(
+        p: *mut RawOpParser,
+        operand: *const RawOperand,
+        ty: MlirType,
+        state: *mut RawState,
+    ) -> c_int;
+    pub(crate) fn mhStateAddTypes(state: *mut RawState, types: *const MlirType, n: isize);
+    pub(crate) fn mhStateAddAttr(state: *mut RawState, name: MlirStringRef, attr: MlirAttribute);
+    pub(crate) fn mhStateGetAttr(state: *mut RawState, name: MlirStringRef) -> MlirAttribute;
+    pub(crate) fn mhStateLoc(state: *mut RawState) -> MlirLocation;
+    pub(crate) fn mhStateOperands(state: *mut RawState, out: *mut MlirValue, max: isize) -> isize;
+    pub(crate) fn mhParseAttrDict(p: *mut RawOpParser, with_keyword: c_int, state: *mut RawState) -> c_int;
+    pub(crate) fn mhParsePropDict(p: *mut RawOpParser, state: *mut RawState) -> c_int;
+    pub(crate) fn mhArgsNew() -> *mut RawArgs;
+    pub(crate) fn mhArgsFree(args: *mut RawArgs);
+    pub(crate) fn mhParseArgs(p: *mut RawOpParser, args: *mut RawArgs, allow_types: c_int) -> c_int;
+    pub(crate) fn mhArgsCount(args: *mut RawArgs) -> isize;
+    pub(crate) fn mhArgsType(args: *mut RawArgs, i: isize) -> MlirType;
+    pub(crate) fn mhArgsSetType(args: *mut RawArgs, i: isize, ty: MlirType);
+    pub(crate) fn mhParseRegion(p: *mut RawOpParser, state: *mut RawState, args: *mut RawArgs) -> c_int;
+    pub(crate) fn mhParseOptionalRegion(p: *mut RawOpParser, state: *mut RawState) -> c_int;
+    pub(crate) fn mhStateAddRegion(state: *mut RawState);
+    pub(crate) fn mhStateRegionEmpty(state: *mut RawState, i: isize) -> c_int;
+    pub(crate) fn mhParseSuccessor(p: *mut RawOpParser, state: *mut RawState) -> c_int;
+    pub(crate) fn mhParseFunction(p: *mut RawOpParser, state: *mut RawState) -> c_int;
+
+    pub(crate) fn mhPrintFunction(p: *mut RawOpPrinter, op: MlirOperation);
+    pub(crate) fn mhOpPrinterBase(p: *mut RawOpPrinter) -> *mut RawPrinter;
+    pub(crate) fn mhPrint(p: *mut RawPrinter, text: MlirStringRef);
+    pub(crate) fn mhPrintType(p: *mut RawPrinter, ty: MlirType);
+    pub(crate) fn mhPrintAttr(p: *mut RawPrinter, attr: MlirAttribute);
+    pub(crate) fn mhPrintAttrWithoutType(p: *mut RawPrinter, attr: MlirAttribute);
+    pub(crate) fn mhPrintAttrAlias(p: *mut RawPrinter, attr: MlirAttribute) -> c_int;
+    pub(crate) fn mhPrintTypeAlias(p: *mut RawPrinter, ty: MlirType) -> c_int;
+    pub(crate) fn mhPrintString(p: *mut RawPrinter, text: MlirStringRef);
+    pub(crate) fn mhPrintKeywordOrString(p: *mut RawPrinter, text: MlirStringRef);
+    pub(crate) fn mhPrintSymbol(p: *mut RawPrinter, name: MlirStringRef);
+    pub(crate) fn mhPrintOperand(p: *mut RawOpPrinter, value: MlirValue);
+    pub(crate) fn mhPrintRegion(
+        p: *mut RawOpPrinter,
+        region: MlirRegion,
+        entry_args: c_int,
+        terminators: c_int,
+        empty_block: c_int,
+    );
+    pub(crate) fn mhPrintRegionArg(p: *mut RawOpPrinter, arg: MlirValue);
+    pub(crate) fn mhPrintSuccessor(p: *mut RawOpPrinter, block: MlirBlock);
+    pub(crate) fn mhPrintNewline(p: *mut RawOpPrinter);
+    pub(crate) fn mhPrintIndent(p: *mut RawOpPrinter, more: c_int);
+    pub(crate) fn mhPrintAttrDict(
+        p: *mut RawOpPrinter,
+        op: MlirOperation,
+        elided: u64,
+        names: *const MlirStringRef,
+        n: isize,
+        with_keyword: c_int,
+    );
+
+    pub(crate) fn mhBuilderInsert(builder: *mut c_void, op: MlirOperation);
+    pub(crate) fn mhRegisterPass(spec: *const PassSpec);
+    pub(crate) fn mhPassBool(pass: *mut c_void, i: isize) -> c_int;
+    pub(crate) fn mhPassInt(pass: *mut c_void, i: isize) -> i64;
+    pub(crate) fn mhPassString(pass: *mut c_void, i: isize) -> MlirStringRef;
+    pub(crate) fn mhRegisterUpstream(registry: MlirDialectRegistry);
+    pub(crate) fn mhRegisterUpstreamPasses();
+    pub(crate) fn mhOptMain(
+        argc: c_int,
+        argv: *mut *mut c_char,
+        tool: MlirStringRef,
+        registry: MlirDialectRegistry,
+    ) -> c_int;
+    pub(crate) fn mhLspMain(argc: c_int, argv: *mut *mut c_char, registry: MlirDialectRegistry) -> c_int;
+}
+
+pub(crate) fn str_ref(text: &str) -> MlirStringRef {
+    MlirStringRef { data: text.as_ptr().cast(), length: text.len() }
+}
+
+/// # Safety
+/// `text` points to valid memory that outlives `'a`.
+pub(crate) unsafe fn str_of<'a>(text: MlirStringRef) -> &'a str {
+    if text.length == 0 {
+        return "";
+    }
+    // SAFETY: by the caller.
+    let bytes = unsafe { std::slice::from_raw_parts(text.data.cast::<u8>(), text.length) };
+    std::str::from_utf8(bytes).unwrap_or("<not UTF-8>")
+}

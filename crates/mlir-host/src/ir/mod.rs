@@ -1,0 +1,141 @@
+//! Copyable handles to MLIR's IR.
+//!
+//! Each handle is one pointer tagged with the lifetime `'c` of its context.
+//! As in C++, a handle to an operation, block, region or value must not be
+//! used after the thing it names was erased: passes erase what they own.
+
+mod attribute;
+mod operation;
+mod types;
+
+pub use attribute::{Attr, ElementsAttr};
+pub use operation::{Block, Op, OpOperands, Region, Severity, Symbols, Uses, Value, Walk};
+pub use types::{FloatKind, FunctionType, TensorType, Type};
+
+use crate::ffi;
+use mlir_sys::*;
+use std::ffi::c_void;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+macro_rules! handle {
+    ($(#[$meta:meta])* $name:ident, $raw:ident, $ptr:ty) => {
+        $(#[$meta])*
+        #[repr(transparent)]
+        #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+        pub struct $name<'c>(std::ptr::NonNull<std::ffi::c_void>, std::marker::PhantomData<&'c ()>);
+
+        impl<'c> $name<'c> {
+            /// Wraps a C API handle; `None` when it is null.
+            ///
+            /// # Safety
+            /// A non-null handle is valid and belongs to a context that lives for `'c`.
+            pub unsafe fn from_raw(raw: mlir_sys::$raw) -> Option<Self> {
+                std::ptr::NonNull::new(raw.ptr as *mut std::ffi::c_void)
+                    .map(|ptr| Self(ptr, std::marker::PhantomData))
+            }
+            /// The C API handle.
+            pub fn raw(self) -> mlir_sys::$raw {
+                mlir_sys::$raw { ptr: self.0.as_ptr() as $ptr }
+            }
+        }
+    };
+}
+pub(crate) use handle;
+
+/// A context: owns all uniqued types, attributes and the loaded dialects.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Context<'c>(NonNull<c_void>, PhantomData<&'c ()>);
+
+impl<'c> Context<'c> {
+    /// Wraps a C API context.
+    ///
+    /// # Safety
+    /// The context is valid and lives for `'c`.
+    pub unsafe fn from_raw(raw: MlirContext) -> Self {
+        // SAFETY: a context handle is never null.
+        Self(unsafe { NonNull::new_unchecked(raw.ptr) }, PhantomData)
+    }
+
+    /// The C API handle.
+    pub fn raw(self) -> MlirContext {
+        MlirContext { ptr: self.0.as_ptr() }
+    }
+
+    /// Loads a dialect of the registry, so that its operations can be made;
+    /// false when the registry has none of this name. Passes list their
+    /// dialects in [`PassDef::dependencies`](crate::pass::PassDef) instead.
+    pub fn load(self, dialect: &str) -> bool {
+        // SAFETY: the context is valid; a null dialect means failure.
+        unsafe { !mlirContextGetOrLoadDialect(self.raw(), ffi::str_ref(dialect)).ptr.is_null() }
+    }
+
+    /// A location without information.
+    pub fn unknown_loc(self) -> Loc<'c> {
+        // SAFETY: locations belong to this context.
+        unsafe { Loc::from_raw(mlirLocationUnknownGet(self.raw())) }.expect("a location")
+    }
+}
+
+handle!(
+    /// A source location.
+    Loc, MlirLocation, *const c_void
+);
+
+impl<'c> Loc<'c> {
+    /// The context.
+    pub fn context(self) -> Context<'c> {
+        // SAFETY: the location is valid.
+        unsafe { Context::from_raw(mlirLocationGetContext(self.raw())) }
+    }
+    /// Reports an error here.
+    pub fn error(self, message: &str) {
+        // SAFETY: the location is valid.
+        unsafe { ffi::mhEmit(self.raw(), 0, ffi::str_ref(message)) }
+    }
+    /// Reports a remark here.
+    pub fn remark(self, message: &str) {
+        // SAFETY: the location is valid.
+        unsafe { ffi::mhEmit(self.raw(), 2, ffi::str_ref(message)) }
+    }
+    /// Reports a warning here.
+    pub fn warning(self, message: &str) {
+        // SAFETY: the location is valid.
+        unsafe { ffi::mhEmit(self.raw(), 1, ffi::str_ref(message)) }
+    }
+}
+
+unsafe extern "C" fn append(text: MlirStringRef, out: *mut c_void) {
+    // SAFETY: `print` passes a String, MLIR passes valid text.
+    unsafe { (*out.cast::<String>()).push_str(ffi::str_of(text)) }
+}
+
+/// Collects what a C API print function writes.
+pub(crate) fn print(f: impl FnOnce(MlirStringCallback, *mut c_void)) -> String {
+    let mut out = String::new();
+    f(Some(append), (&raw mut out).cast());
+    out
+}
+
+macro_rules! display {
+    ($name:ident, $function:ident) => {
+        impl fmt::Display for $name<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                // SAFETY: the handle is valid.
+                f.write_str(&print(|callback, out| unsafe { $function(self.raw(), callback, out) }))
+            }
+        }
+        impl fmt::Debug for $name<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+    };
+}
+display!(Loc, mlirLocationPrint);
+display!(Type, mlirTypePrint);
+display!(Attr, mlirAttributePrint);
+display!(Op, mlirOperationPrint);
+display!(Value, mlirValuePrint);
+display!(Block, mlirBlockPrint);

@@ -1,0 +1,253 @@
+//! Declarative definitions.
+
+/// Defines an operation: a typed handle with accessors, and its [`OpDef`](crate::def::OpDef).
+///
+/// Sections may be left out, but keep their order. Names are Rust
+/// identifiers; where the IR spells them differently the spelling follows in
+/// parentheses. `[opt]` and `[var]` make operands, results and regions
+/// optional and variadic; attributes are `[opt]` or `[default "text"]`.
+/// Everything else of the definition is set in `with`.
+///
+/// ```
+/// use mlir_host::def::*;
+/// use mlir_host::{attrs::I32Attr, ir::Type};
+/// static I32: TypeConstraint =
+///     TypeConstraint::only("32-bit signless integer", |ty| ty.is_int(32), |ctx| Type::int(ctx, 32));
+///
+/// mlir_host::op! {
+///     /// Adds a constant to its operand, under an optional mask.
+///     pub struct AddConst = "example.add_const" {
+///         operands: [src: I32, mask[opt]: ANY_TYPE],
+///         results: [result: I32],
+///         attrs: [value: I32Attr, times("repeat")[default "1 : i32"]: I32Attr],
+///         format: "$src (`,` $mask^)? `plus` $value attr-dict (`:` type($mask)^)?",
+///         with: { effects: Effects::None, speculation: Speculation::Always },
+///     }
+/// }
+/// assert_eq!(AddConst::DEF.name, "example.add_const");
+/// assert_eq!(AddConst::DEF.attrs[1].name, "repeat");
+/// ```
+#[macro_export]
+macro_rules! op {
+    (
+        $(#[doc = $doc:literal])+
+        $vis:vis struct $name:ident = $opname:literal {
+            $(operands: [$( $on:ident $(($ostr:literal))? $([$oa:ident])? : $oc:path ),* $(,)?],)?
+            $(results: [$( $rn:ident $(($rstr:literal))? $([$ra:ident])? : $rc:path ),* $(,)?],)?
+            $(attrs: [$( $an:ident $(($astr:literal))? $([$ap:ident $($adef:literal)?])? : $ac:path ),* $(,)?],)?
+            $(regions: [$( $gn:ident $(($gstr:literal))? $([$ga:ident])? : $gb:expr ),* $(,)?],)?
+            $(traits: [$( $trait:expr ),* $(,)?],)?
+            $(types: [$( $rule:expr ),* $(,)?],)?
+            $(format: $format:literal,)?
+            $(with: { $( $field:ident : $value:expr ),* $(,)? },)?
+        }
+    ) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        $vis struct $name<'c>(pub $crate::ir::Op<'c>);
+
+        #[allow(non_camel_case_types, dead_code, missing_docs)]
+        const _: () = {
+            #[repr(usize)] enum Operands { $($($on,)*)? __End }
+            #[repr(usize)] enum Results { $($($rn,)*)? __End }
+            #[repr(usize)] enum Attrs { $($($an,)*)? __End }
+            #[repr(usize)] enum Regions { $($($gn,)*)? __End }
+
+            #[allow(clippy::needless_update)]
+            static DEFINITION: $crate::def::OpDef = $crate::def::OpDef {
+                summary: $crate::op!(@first $($doc),+),
+                $(operands: &[$($crate::def::ValueDef {
+                    name: $crate::op!(@name $on $($ostr)?),
+                    constraint: &$oc,
+                    arity: $crate::op!(@arity $($oa)?),
+                }),*],)?
+                $(results: &[$($crate::def::ValueDef {
+                    name: $crate::op!(@name $rn $($rstr)?),
+                    constraint: &$rc,
+                    arity: $crate::op!(@arity $($ra)?),
+                }),*],)?
+                $(attrs: &[$($crate::def::AttrField {
+                    name: $crate::op!(@name $an $($astr)?),
+                    constraint: &<$ac as $crate::def::AttrKind>::CONSTRAINT,
+                    presence: $crate::op!(@presence $($ap $($adef)?)?),
+                }),*],)?
+                $(regions: &[$($crate::def::RegionDef {
+                    name: $crate::op!(@name $gn $($gstr)?),
+                    arity: $crate::op!(@arity $($ga)?),
+                    blocks: $gb,
+                }),*],)?
+                $(traits: &[$($trait),*],)?
+                $(types: &[$($rule),*],)?
+                $(format: $crate::def::Format::Assembly($format),)?
+                $($($field: $value,)*)?
+                ..$crate::def::OpDef::new($opname)
+            };
+
+            impl<'c> $name<'c> {
+                /// The definition.
+                pub const DEF: &'static $crate::def::OpDef = &DEFINITION;
+                /// The full name.
+                pub const NAME: &'static str = $opname;
+
+                /// This operation, if it is one.
+                pub fn cast(op: $crate::ir::Op<'c>) -> Option<Self> {
+                    op.is(&DEFINITION).then_some(Self(op))
+                }
+                /// The operation that defines `value`, if it is one.
+                pub fn defining(value: $crate::ir::Value<'c>) -> Option<Self> {
+                    Self::cast(value.def_op()?)
+                }
+                /// The operation.
+                pub fn op(self) -> $crate::ir::Op<'c> {
+                    self.0
+                }
+                $($($crate::op!(@operand $on $([$oa])?);)*)?
+                $($($crate::op!(@result $rn $([$ra])?);)*)?
+                $($($crate::op!(@attr $an $([$ap])? $ac);)*)?
+                $($($crate::op!(@region $gn $([$ga])?);)*)?
+            }
+        };
+    };
+    (@first $first:literal $(, $rest:literal)*) => { $first };
+    (@name $name:ident) => { stringify!($name) };
+    (@name $name:ident $text:literal) => { $text };
+    (@arity) => { $crate::def::Arity::One };
+    (@arity opt) => { $crate::def::Arity::Optional };
+    (@arity var) => { $crate::def::Arity::Variadic };
+    (@presence) => { $crate::def::Presence::Required };
+    (@presence opt) => { $crate::def::Presence::Optional };
+    (@presence default $text:literal) => { $crate::def::Presence::Default($text) };
+    (@operand $name:ident) => {
+        /// The operand of this name.
+        pub fn $name(self) -> $crate::ir::Value<'c> {
+            let (start, _) = DEFINITION.operand_group(self.0, Operands::$name as usize);
+            self.0.operand(start)
+        }
+    };
+    (@operand $name:ident [opt]) => {
+        /// The operand of this name, where it is given.
+        pub fn $name(self) -> Option<$crate::ir::Value<'c>> {
+            let (start, n) = DEFINITION.operand_group(self.0, Operands::$name as usize);
+            (n == 1).then(|| self.0.operand(start))
+        }
+    };
+    (@operand $name:ident [var]) => {
+        /// The operands of this name.
+        pub fn $name(self) -> $crate::ir::OpOperands<'c> {
+            let (start, n) = DEFINITION.operand_group(self.0, Operands::$name as usize);
+            self.0.operand_range(start, n)
+        }
+    };
+    (@result $name:ident) => {
+        /// The result of this name.
+        pub fn $name(self) -> $crate::ir::Value<'c> {
+            let (start, _) = DEFINITION.result_group(self.0, Results::$name as usize);
+            self.0.result(start)
+        }
+    };
+    (@result $name:ident [opt]) => {
+        /// The result of this name, where there is one.
+        pub fn $name(self) -> Option<$crate::ir::Value<'c>> {
+            let (start, n) = DEFINITION.result_group(self.0, Results::$name as usize);
+            (n == 1).then(|| self.0.result(start))
+        }
+    };
+    (@result $name:ident [var]) => {
+        /// The results of this name.
+        pub fn $name(self) -> Vec<$crate::ir::Value<'c>> {
+            $crate::dialect::result_values(self.0, Results::$name as usize)
+        }
+    };
+    (@attr $name:ident $kind:path) => {
+        /// The attribute of this name; `None` only in IR that was not verified.
+        pub fn $name(self) -> Option<<$kind as $crate::def::AttrKind>::Value<'c>> {
+            <$kind as $crate::def::AttrKind>::decode(self.0.slot(Attrs::$name as usize)?)
+        }
+    };
+    (@attr $name:ident [$presence:ident] $kind:path) => {
+        /// The attribute of this name, where it is given.
+        pub fn $name(self) -> Option<<$kind as $crate::def::AttrKind>::Value<'c>> {
+            <$kind as $crate::def::AttrKind>::decode(self.0.slot(Attrs::$name as usize)?)
+        }
+    };
+    (@region $name:ident) => {
+        /// The region of this name.
+        pub fn $name(self) -> $crate::ir::Region<'c> {
+            self.0.region(Regions::$name as usize)
+        }
+    };
+    (@region $name:ident [$arity:ident]) => {
+        /// The regions of this name, which is the last one declared.
+        pub fn $name(self) -> impl Iterator<Item = $crate::ir::Region<'c>> {
+            self.0.regions().skip(Regions::$name as usize)
+        }
+    };
+}
+
+/// Defines an enum that is stored as a 32-bit integer attribute and written
+/// as a keyword in formats.
+///
+/// ```
+/// mlir_host::enum_attr! {
+///     /// A rounding mode.
+///     pub enum Rounding {
+///         /// Towards zero.
+///         TowardsZero = 0 => "rtz",
+///         /// To the nearest, ties to even.
+///         NearestEven = 1 => "rtne",
+///     }
+/// }
+/// assert_eq!(Rounding::from_keyword("rtne"), Some(Rounding::NearestEven));
+/// ```
+#[macro_export]
+macro_rules! enum_attr {
+    (
+        $(#[doc = $doc:literal])+
+        $vis:vis enum $name:ident {
+            $( $(#[doc = $cdoc:literal])* $case:ident = $value:literal => $text:literal ),+ $(,)?
+        }
+    ) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        $vis enum $name { $( $(#[doc = $cdoc])* $case = $value ),+ }
+
+        impl $name {
+            /// All cases.
+            pub const CASES: &'static [$crate::def::EnumCase] =
+                &[$($crate::def::EnumCase { value: $value, keyword: $text }),+];
+
+            /// The case with this stored value.
+            pub fn from_value(value: i64) -> Option<Self> {
+                match value { $($value => Some(Self::$case),)+ _ => None }
+            }
+            /// The case with this spelling.
+            pub fn from_keyword(text: &str) -> Option<Self> {
+                match text { $($text => Some(Self::$case),)+ _ => None }
+            }
+            /// The spelling.
+            pub fn keyword(self) -> &'static str {
+                match self { $(Self::$case => $text),+ }
+            }
+            /// As an attribute.
+            pub fn attr(self, ctx: $crate::ir::Context<'_>) -> $crate::ir::Attr<'_> {
+                $crate::ir::Attr::int(ctx, 32, self as i64)
+            }
+        }
+
+        impl $crate::def::AttrKind for $name {
+            type Value<'c> = $name;
+            const CONSTRAINT: $crate::def::AttrConstraint = $crate::def::AttrConstraint {
+                summary: concat!("allowed 32-bit signless integer cases: ", $crate::enum_attr!(@list $($value),+)),
+                matches: |attr| {
+                    attr.ty().is_some_and(|ty| ty.is_int(32))
+                        && attr.as_int().and_then($name::from_value).is_some()
+                },
+                syntax: $crate::def::AttrSyntax::Enum($name::CASES),
+            };
+            fn decode(attr: $crate::ir::Attr<'_>) -> Option<$name> {
+                attr.as_int().and_then($name::from_value)
+            }
+        }
+    };
+    (@list $first:literal $(, $rest:literal)*) => { concat!($first $(, ", ", $rest)*) };
+}

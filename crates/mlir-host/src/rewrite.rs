@@ -1,0 +1,357 @@
+//! Building and rewriting operations.
+
+use crate::def::{Inputs, OpDef};
+use crate::ffi::{self, Sink};
+use crate::ir::{Attr, Block, Context, Loc, Op, Region, Type, Value};
+use mlir_sys::*;
+use smallvec::SmallVec;
+use std::ffi::c_void;
+use std::marker::PhantomData;
+
+/// A rewrite: returns whether it changed something.
+pub type RewriteFn = for<'c> fn(Op<'c>, &mut Rewriter<'c>) -> bool;
+
+/// A rewrite pattern.
+pub struct Pattern {
+    /// For debugging output.
+    pub name: &'static str,
+    /// The operation it starts from; empty for any.
+    pub root: &'static str,
+    /// Higher goes first.
+    pub benefit: u32,
+    /// The rewrite. It must leave the IR as it was where it returns `false`.
+    pub apply: RewriteFn,
+}
+
+/// Creates operations at a point and tells MLIR about every change.
+pub struct Rewriter<'c> {
+    raw: MlirRewriterBase,
+    context: PhantomData<&'c ()>,
+}
+
+// SAFETY of this impl's blocks: `raw` is valid while the callback that was
+// given it runs, and handles are valid by their own contract.
+impl<'c> Rewriter<'c> {
+    /// # Safety
+    /// `raw` is valid while this value lives.
+    pub(crate) unsafe fn new(raw: MlirRewriterBase) -> Self {
+        Self { raw, context: PhantomData }
+    }
+    /// The context.
+    pub fn context(&self) -> Context<'c> {
+        unsafe { Context::from_raw(mlirRewriterBaseGetContext(self.raw)) }
+    }
+    /// Insert before `op` from now on.
+    pub fn set_before(&mut self, op: Op<'c>) {
+        unsafe { mlirRewriterBaseSetInsertionPointBefore(self.raw, op.raw()) }
+    }
+    /// Insert after `op` from now on.
+    pub fn set_after(&mut self, op: Op<'c>) {
+        unsafe { mlirRewriterBaseSetInsertionPointAfter(self.raw, op.raw()) }
+    }
+    /// Insert at the start of `block` from now on.
+    pub fn set_start(&mut self, block: Block<'c>) {
+        unsafe { mlirRewriterBaseSetInsertionPointToStart(self.raw, block.raw()) }
+    }
+    /// Insert at the end of `block` from now on.
+    pub fn set_end(&mut self, block: Block<'c>) {
+        unsafe { mlirRewriterBaseSetInsertionPointToEnd(self.raw, block.raw()) }
+    }
+    /// Inserts a detached operation.
+    pub fn insert(&mut self, op: Op<'c>) -> Op<'c> {
+        unsafe { mlirRewriterBaseInsert(self.raw, op.raw()) };
+        op
+    }
+    /// A copy of `op`, inserted.
+    pub fn clone_op(&mut self, op: Op<'c>) -> Op<'c> {
+        unsafe { Op::from_raw(mlirRewriterBaseClone(self.raw, op.raw())) }.expect("a clone")
+    }
+    /// Replaces all results and erases `op`.
+    pub fn replace(&mut self, op: Op<'c>, values: &[Value<'c>]) {
+        assert_eq!(op.num_results(), values.len(), "values to replace {}", op.name());
+        unsafe {
+            mlirRewriterBaseReplaceOpWithValues(
+                self.raw,
+                op.raw(),
+                values.len() as isize,
+                values.as_ptr().cast(),
+            );
+        }
+    }
+    /// Erases an operation without uses.
+    pub fn erase(&mut self, op: Op<'c>) {
+        unsafe { mlirRewriterBaseEraseOp(self.raw, op.raw()) }
+    }
+    /// Changes `op` in place.
+    pub fn modify(&mut self, op: Op<'c>, change: impl FnOnce(Op<'c>)) {
+        unsafe { mlirRewriterBaseStartOpModification(self.raw, op.raw()) };
+        change(op);
+        unsafe { mlirRewriterBaseFinalizeOpModification(self.raw, op.raw()) };
+    }
+    /// Starts building an operation, which `finish` inserts.
+    pub fn op<'a>(&'a mut self, def: &'static OpDef, loc: Loc<'c>) -> Built<'a, 'c> {
+        Built { insert: Some(self), state: Build::new(def, loc) }
+    }
+    /// Inserts an operation of any dialect.
+    pub fn generic(
+        &mut self,
+        name: &str,
+        loc: Loc<'c>,
+        operands: &[Value<'c>],
+        results: &[Type<'c>],
+        attrs: &[(&str, Attr<'c>)],
+    ) -> Option<Op<'c>> {
+        let op = create(name, loc, operands, results, attrs, &[])?;
+        Some(self.insert(op))
+    }
+}
+
+/// Makes a detached operation of any registered dialect; `None` when MLIR
+/// refuses it, which it has reported.
+pub fn create<'c>(
+    name: &str,
+    loc: Loc<'c>,
+    operands: &[Value<'c>],
+    results: &[Type<'c>],
+    attrs: &[(&str, Attr<'c>)],
+    regions: &[MlirRegion],
+) -> Option<Op<'c>> {
+    // SAFETY: `Value` and `Type` have the layout of the C API's handles; all
+    // arrays outlive the call.
+    unsafe {
+        let mut state = mlirOperationStateGet(ffi::str_ref(name), loc.raw());
+        mlirOperationStateAddOperands(&mut state, operands.len() as isize, operands.as_ptr().cast());
+        mlirOperationStateAddResults(&mut state, results.len() as isize, results.as_ptr().cast());
+        let ctx = loc.context();
+        let named: SmallVec<[MlirNamedAttribute; 4]> = attrs
+            .iter()
+            .map(|(name, attr)| {
+                mlirNamedAttributeGet(mlirIdentifierGet(ctx.raw(), ffi::str_ref(name)), attr.raw())
+            })
+            .collect();
+        mlirOperationStateAddAttributes(&mut state, named.len() as isize, named.as_ptr());
+        mlirOperationStateAddOwnedRegions(&mut state, regions.len() as isize, regions.as_ptr());
+        Op::from_raw(mlirOperationCreate(&mut state))
+    }
+}
+
+/// The parts of a hosted operation, in the order of its definition.
+pub struct Build<'c> {
+    def: &'static OpDef,
+    loc: Loc<'c>,
+    operands: SmallVec<[Value<'c>; 4]>,
+    sizes: SmallVec<[i32; 4]>,
+    results: Option<SmallVec<[Type<'c>; 2]>>,
+    attrs: SmallVec<[(&'static str, Attr<'c>); 4]>,
+    extra: Vec<(String, Attr<'c>)>,
+    regions: usize,
+}
+
+impl<'c> Build<'c> {
+    /// Nothing set yet.
+    pub fn new(def: &'static OpDef, loc: Loc<'c>) -> Self {
+        Self {
+            def,
+            loc,
+            operands: SmallVec::new(),
+            sizes: SmallVec::new(),
+            results: None,
+            attrs: SmallVec::new(),
+            extra: Vec::new(),
+            regions: def.regions.len(),
+        }
+    }
+
+    /// Makes the detached operation; its regions are empty. `None` when result
+    /// types could not be inferred or MLIR refused it; the error is reported.
+    pub fn finish(mut self) -> Option<Op<'c>> {
+        debug_assert_eq!(self.sizes.len(), self.def.operands.len(), "operand groups of {}", self.def.name);
+        let ctx = self.loc.context();
+        let results = match self.results.take() {
+            Some(results) => results,
+            None => match self.infer() {
+                Ok(types) => types,
+                Err(message) => {
+                    self.loc.error(&format!("'{}' op {message}", self.def.name));
+                    return None;
+                }
+            },
+        };
+        if self.def.has_operand_segments() {
+            self.attrs.push(("operandSegmentSizes", Attr::i32_array(ctx, &self.sizes)));
+        }
+        let mut attrs: SmallVec<[(&str, Attr<'c>); 8]> = self.attrs.iter().copied().collect();
+        attrs.extend(self.extra.iter().map(|(name, attr)| (name.as_str(), *attr)));
+        // SAFETY: the new regions are owned by the operation.
+        let regions: SmallVec<[MlirRegion; 2]> =
+            (0..self.regions).map(|_| unsafe { mlirRegionCreate() }).collect();
+        create(self.def.name, self.loc, &self.operands, &results, &attrs, &regions)
+    }
+
+    fn infer(&self) -> Result<SmallVec<[Type<'c>; 2]>, String> {
+        let ctx = self.loc.context();
+        if let Some(infer) = self.def.infer {
+            let attr = |name: &str| {
+                let set = self.attrs.iter().find(|attr| attr.0 == name).map(|attr| attr.1);
+                set.or_else(|| crate::format::default_attr(self.def, ctx, name))
+            };
+            let inputs = Inputs { ctx, operands: &self.operands, attr: &attr, regions: &[] };
+            return Ok(infer(&inputs)?.into_iter().collect());
+        }
+        let mut types = SmallVec::new();
+        for value in self.def.results {
+            let ruled = self.def.types.iter().find(|rule| rule.to == value.name).and_then(|rule| {
+                let group = self.def.operand_index(rule.from)?;
+                if *self.sizes.get(group)? == 0 {
+                    return None;
+                }
+                let at: i32 = self.sizes[..group].iter().sum();
+                (rule.with)(self.operands.get(at as usize)?.ty())
+            });
+            let same = self.def.has_trait(&crate::traits::Trait::SAME_TYPE);
+            let ty = ruled
+                .or_else(|| value.constraint.buildable.map(|build| build(ctx)))
+                .or_else(|| if same { self.operands.first().map(|value| value.ty()) } else { None });
+            types.push(ty.ok_or_else(|| format!("result '{}' needs a type", value.name))?);
+        }
+        Ok(types)
+    }
+}
+
+/// An operation being built, and where it goes.
+pub struct Built<'a, 'c> {
+    insert: Option<&'a mut Rewriter<'c>>,
+    state: Build<'c>,
+}
+
+impl<'c> Built<'_, 'c> {
+    /// A detached operation, inserted by the caller.
+    pub fn detached(def: &'static OpDef, loc: Loc<'c>) -> Built<'static, 'c> {
+        Built { insert: None, state: Build::new(def, loc) }
+    }
+    /// The next operand group: one value.
+    pub fn one(mut self, value: Value<'c>) -> Self {
+        self.state.operands.push(value);
+        self.state.sizes.push(1);
+        self
+    }
+    /// The next operand group: an optional value.
+    pub fn opt(mut self, value: Option<Value<'c>>) -> Self {
+        self.state.sizes.push(value.is_some().into());
+        self.state.operands.extend(value);
+        self
+    }
+    /// The next operand group: any number of values.
+    pub fn many(mut self, values: &[Value<'c>]) -> Self {
+        self.state.sizes.push(values.len() as i32);
+        self.state.operands.extend_from_slice(values);
+        self
+    }
+    /// The result types; inferred if this is not called.
+    pub fn results(mut self, types: &[Type<'c>]) -> Self {
+        self.state.results = Some(types.iter().copied().collect());
+        self
+    }
+    /// An inherent attribute.
+    pub fn attr(mut self, name: &'static str, attr: Attr<'c>) -> Self {
+        self.state.attrs.push((name, attr));
+        self
+    }
+    /// An inherent attribute, where there is one.
+    pub fn opt_attr(mut self, name: &'static str, attr: Option<Attr<'c>>) -> Self {
+        self.state.attrs.extend(attr.map(|attr| (name, attr)));
+        self
+    }
+    /// A discardable attribute.
+    pub fn discardable(mut self, name: &str, attr: Attr<'c>) -> Self {
+        self.state.extra.push((name.to_owned(), attr));
+        self
+    }
+    /// The number of regions, where it is not fixed.
+    pub fn regions(mut self, n: usize) -> Self {
+        self.state.regions = n;
+        self
+    }
+    /// Makes the operation. `None` when the result types could not be
+    /// inferred or MLIR refused it; the error is reported.
+    pub fn finish(self) -> Option<Op<'c>> {
+        let op = self.state.finish()?;
+        Some(match self.insert {
+            Some(rewriter) => rewriter.insert(op),
+            None => op,
+        })
+    }
+}
+
+/// A rewriter outside of patterns.
+pub struct IrRewriter<'c> {
+    inner: Rewriter<'c>,
+}
+
+impl<'c> IrRewriter<'c> {
+    /// A rewriter without an insertion point.
+    pub fn new(ctx: Context<'c>) -> Self {
+        // SAFETY: freed on drop.
+        Self { inner: unsafe { Rewriter::new(mlirIRRewriterCreate(ctx.raw())) } }
+    }
+}
+impl<'c> std::ops::Deref for IrRewriter<'c> {
+    type Target = Rewriter<'c>;
+    fn deref(&self) -> &Rewriter<'c> {
+        &self.inner
+    }
+}
+impl std::ops::DerefMut for IrRewriter<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.inner
+    }
+}
+impl Drop for IrRewriter<'_> {
+    fn drop(&mut self) {
+        // SAFETY: made by `new`.
+        unsafe { mlirIRRewriterDestroy(self.inner.raw) }
+    }
+}
+
+/// Adds a pattern to a C++ pattern set.
+///
+/// # Safety
+/// `sink` is a pattern set.
+pub(crate) unsafe fn add_pattern(sink: *mut Sink, ctx: MlirContext, pattern: &'static Pattern) {
+    // SAFETY: by the caller; the pattern is static.
+    unsafe {
+        ffi::mhSinkPattern(
+            sink,
+            ctx,
+            (pattern as *const Pattern).cast::<c_void>(),
+            ffi::str_ref(pattern.root),
+            pattern.benefit,
+        );
+    }
+}
+
+/// Applies patterns below `op` until nothing changes; `false` when they do
+/// not converge.
+pub fn apply_greedily(op: Op<'_>, patterns: &[&'static Pattern]) -> bool {
+    // SAFETY: the set is freed by the callee.
+    unsafe {
+        let ctx = op.context().raw();
+        let set = ffi::mhPatternSetNew(ctx);
+        for pattern in patterns {
+            add_pattern(set, ctx, pattern);
+        }
+        ffi::mhApplyPatternsGreedily(op.raw(), set) != 0
+    }
+}
+
+/// A new region to give to [`create`].
+pub fn new_region() -> MlirRegion {
+    // SAFETY: creation cannot fail.
+    unsafe { mlirRegionCreate() }
+}
+
+/// The handle of a region made by [`new_region`].
+pub fn region_handle<'c>(region: MlirRegion, _ctx: Context<'c>) -> Option<Region<'c>> {
+    // SAFETY: the region was just made and is owned by the caller.
+    unsafe { Region::from_raw(region) }
+}
