@@ -1,1 +1,16 @@
-//! Triton's tt, ttg, ttng and amdg dialects on hosted MLIR.
+//! Triton's `tt`, `ttg`, `ttng` and `amdg` dialects, in Triton 3.9's textual syntax.
+//!
+//! One module per dialect; in each, `types` and `attrs` define the hosted
+//! types and attributes, `ops` the operations, and `verify`, `fold` and
+//! `canonicalize` hold the code that definitions refer to.
+
+pub mod amdg;
+pub mod constraints;
+pub mod tt;
+pub mod ttg;
+pub mod ttng;
+
+use mlir_host::DialectDef;
+
+/// All dialects of this crate.
+pub static DIALECTS: [&DialectDef; 4] = [&tt::DIALECT, &ttg::DIALECT, &ttng::DIALECT, &amdg::DIALECT];

@@ -1,1 +1,8 @@
-//! The ttopt, ttc and tt-lsp-server drivers and the mlir-opt plugin.
+//! What the tools share.
+
+use mlir_host::pass::PassDef;
+
+/// All passes, of every crate.
+pub fn passes() -> Vec<&'static PassDef> {
+    ttopt_passes::PASSES.to_vec()
+}

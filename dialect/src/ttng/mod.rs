@@ -1,0 +1,6 @@
+//! The `ttng` dialect.
+
+use mlir_host::DialectDef;
+
+/// The dialect.
+pub static DIALECT: DialectDef = DialectDef { ..DialectDef::new("ttng") };
