@@ -1,5 +1,8 @@
 //! The `ttg` dialect.
 
+pub mod infer;
+pub mod verify;
+
 use mlir_host::DialectDef;
 
 /// The dialect.
