@@ -60,8 +60,10 @@ impl NvidiaMma {
         }
         let is_left = operand.op_idx == 0;
         let mut tile_shape = vec![1; rank];
-        tile_shape[operand.k_dim(rank)] = 8 * k_width;
-        tile_shape[operand.non_k_dim(rank)] = if is_left { 16 } else { 8 };
+        // m8n8k4, the product of f64, has a single fragment each; the others two along K and along M.
+        let fragments = if !self.is_wgmma() && self.instr_shape[rank - 2] == 8 { 1 } else { 2 };
+        tile_shape[operand.k_dim(rank)] = k_width.saturating_mul(4 * fragments);
+        tile_shape[operand.non_k_dim(rank)] = if is_left { fragments * 8 } else { 8 };
         // K runs fastest, within a fragment and when fragments repeat over the operand.
         let order = matrix_order(rank, is_left);
         let tile = fragment(&tile_shape, k_width, &order)?;

@@ -43,7 +43,8 @@ impl Display for Encoding {
                 write!(f, "#ttg.amd_wmma<{{version = {}, ", e.version)?;
                 write!(f, "isTranspose = {}, ctaLayout = {{", e.is_transposed)?;
                 let parts = [("register", &e.tile_registers), ("warp", &e.tile_warps)];
-                let parts = parts.iter().filter(|(_, bases)| !bases.is_empty());
+                // `warp` is printed even when empty: Triton does not read the attribute without it.
+                let parts = parts.iter().filter(|(name, bases)| *name == "warp" || !bases.is_empty());
                 let parts: Vec<String> = parts.map(|(name, bases)| format!("{name} = {bases:?}")).collect();
                 write!(f, "{}}}{}", parts.join(", "), Cga(&e.cga))?;
                 if e.instr_shape != [16, 16, 16] {

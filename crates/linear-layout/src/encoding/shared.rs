@@ -68,7 +68,17 @@ impl NvmmaShared {
         let rank = part.len();
         let contiguous = if self.transposed { 0 } else { rank - 1 };
         self.check(part[contiguous], rank)?;
-        let tile = self.matrix(part[contiguous], &part, contiguous)?;
+        // The tile is what one bulk copy takes; further boxes follow, along dim0 first when swizzled and
+        // along the last dimension first when not.
+        let mut box_shape: Vec<u64> = part.iter().map(|&size| size.min(MAX_BOX)).collect();
+        if self.swizzling_byte_width > 0 {
+            box_shape[contiguous] = self.row_elements();
+        }
+        let mut tile = self.tile(&box_shape, contiguous)?;
+        if self.swizzling_byte_width == 0 {
+            let order: Vec<Dim> = (0..rank).rev().map(Dim::out).collect();
+            tile = tile.transpose_outs(&order)?;
+        }
         combine("nvmma_shared", &tile, &self.cga, shape, Excess::Copy)
     }
 
@@ -99,21 +109,15 @@ impl NvmmaShared {
         if self.fp4_padded { elements / 2 } else { elements }
     }
 
-    /// The tensor as a matrix of rows: an atom of 8 swizzled rows, all further rows, then further columns.
-    fn matrix(&self, contiguous: u64, part: &[u64], contiguous_dim: usize) -> Result<LinearLayout> {
+    /// One box as a matrix: contiguous rows, the first 8 of them swizzled as the pattern for all.
+    fn tile(&self, box_shape: &[u64], contiguous: usize) -> Result<LinearLayout> {
         let outs: Vec<(Dim, u32)> =
-            part.iter().enumerate().map(|(d, &s)| (Dim::out(d), s.trailing_zeros())).collect();
+            box_shape.iter().enumerate().map(|(d, &s)| (Dim::out(d), s.trailing_zeros())).collect();
         let shift = |d: usize| outs[..d].iter().map(|o| o.1).sum::<u32>();
-        let column = |c: u64| c.checked_shl(shift(contiguous_dim)).unwrap_or(0);
-        let rows = self.row_bits(part, contiguous_dim, shift);
-        let mut vectors = Vectors::new();
-        let row_elements = if self.swizzling_byte_width == 0 {
-            contiguous.min(MAX_BOX)
-        } else {
-            self.row_elements().min(contiguous)
-        };
+        let column = |c: u64| c.checked_shl(shift(contiguous)).unwrap_or(0);
         let unit = SWIZZLE_UNIT_BITS / self.element_bit_width / if self.fp4_padded { 2 } else { 1 };
-        for bit in (0..row_elements.trailing_zeros()).map(|b| 1 << b) {
+        let mut vectors = Vectors::new();
+        for bit in (0..outs[contiguous].1).map(|b| 1 << b) {
             if self.fp4_padded && bit == unit {
                 vectors.push(0); // 8 bytes of padding after every 8 bytes
             }
@@ -121,19 +125,10 @@ impl NvmmaShared {
         }
         let per_phase = 128u64.checked_div(self.swizzling_byte_width).unwrap_or(1);
         let max_phase = self.swizzling_byte_width / 16;
-        // The swizzled rows and all others that one bulk copy takes come next, then what is left, dim0 first.
-        let in_box = if part.len() > 2 { rows.len() } else { MAX_BOX.trailing_zeros() as usize };
-        let (near, far) = rows.split_at(rows.len().min(in_box));
-        for (i, &row) in near.iter().enumerate() {
+        for (i, &row) in self.row_bits(box_shape, contiguous, shift).iter().enumerate() {
             let index = 1u64 << i;
             let phase = if max_phase > 0 && index < ATOM_ROWS { index / per_phase % max_phase } else { 0 };
             vectors.push(row | column(unit * phase));
-        }
-        let more = (row_elements.trailing_zeros()..contiguous.trailing_zeros()).map(|b| column(1 << b));
-        if self.transposed {
-            vectors.extend(more.chain(far.iter().copied()));
-        } else {
-            vectors.extend(far.iter().copied().chain(more));
         }
         let bits = vectors.len() as u32;
         LinearLayout::from_parts([(Dim::OFFSET, bits)], outs, vectors)

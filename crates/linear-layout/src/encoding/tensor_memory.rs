@@ -32,7 +32,7 @@ impl TensorMemory {
         }
         let [m, n] = [part[0], part[1]];
         let (block_m, block_n) = (self.block_m.min(m), self.block_n.min(n));
-        let stride = self.col_stride * if self.fp4_padded { 2 } else { 1 };
+        let stride = self.col_stride.saturating_mul(if self.fp4_padded { 2 } else { 1 });
         let mut layout = zeros(stride, Dim::COL)?;
         let (mut m_done, mut n_done) = (block_m, block_n);
         if self.block_m == 64 && self.two_ctas {
