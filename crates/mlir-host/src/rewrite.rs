@@ -116,8 +116,32 @@ pub fn create<'c>(
     attrs: &[(&str, Attr<'c>)],
     regions: &[MlirRegion],
 ) -> Option<Op<'c>> {
-    // SAFETY: `Value` and `Type` have the layout of the C API's handles; all
-    // arrays outlive the call.
+    create_with(name, loc, operands, results, attrs, regions, &[])
+}
+
+/// Makes a detached terminator with successors; operands for successors are
+/// told apart by the segment sizes among `attrs`. `None` as for [`create`].
+pub fn create_branch<'c>(
+    name: &str,
+    loc: Loc<'c>,
+    operands: &[Value<'c>],
+    attrs: &[(&str, Attr<'c>)],
+    successors: &[Block<'c>],
+) -> Option<Op<'c>> {
+    create_with(name, loc, operands, &[], attrs, &[], successors)
+}
+
+fn create_with<'c>(
+    name: &str,
+    loc: Loc<'c>,
+    operands: &[Value<'c>],
+    results: &[Type<'c>],
+    attrs: &[(&str, Attr<'c>)],
+    regions: &[MlirRegion],
+    successors: &[Block<'c>],
+) -> Option<Op<'c>> {
+    // SAFETY: `Value`, `Type` and `Block` have the layout of the C API's
+    // handles; all arrays outlive the call.
     unsafe {
         let mut state = mlirOperationStateGet(ffi::str_ref(name), loc.raw());
         mlirOperationStateAddOperands(&mut state, operands.len() as isize, operands.as_ptr().cast());
@@ -131,6 +155,7 @@ pub fn create<'c>(
             .collect();
         mlirOperationStateAddAttributes(&mut state, named.len() as isize, named.as_ptr());
         mlirOperationStateAddOwnedRegions(&mut state, regions.len() as isize, regions.as_ptr());
+        mlirOperationStateAddSuccessors(&mut state, successors.len() as isize, successors.as_ptr().cast());
         Op::from_raw(mlirOperationCreate(&mut state))
     }
 }

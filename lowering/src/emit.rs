@@ -1,0 +1,415 @@
+//! Emits operations of the `llvm` and `nvvm` dialects at the end of a block.
+
+use mlir_host::ir::{Attr, Block, Context, FloatKind, Loc, Op, Type, Value};
+use mlir_host::rewrite::create;
+
+/// An error that stops the lowering of a module: what is not supported or
+/// wrong, to be reported at the operation being lowered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unsupported(pub String);
+
+/// The result of lowering something.
+pub type Lowered<T> = Result<T, Unsupported>;
+
+/// An [`Unsupported`] error.
+pub fn unsupported<T>(message: impl Into<String>) -> Lowered<T> {
+    Err(Unsupported(message.into()))
+}
+
+/// Address spaces of the NVPTX and AMDGPU targets.
+pub mod address_space {
+    /// Global memory.
+    pub const GLOBAL: u32 = 1;
+    /// Shared memory (LDS).
+    pub const SHARED: u32 = 3;
+}
+
+/// Integer comparisons, by MLIR's numbering of predicates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum ICmp {
+    Eq = 0,
+    Ne = 1,
+    Slt = 2,
+    Sle = 3,
+    Sgt = 4,
+    Sge = 5,
+    Ult = 6,
+    Ule = 7,
+    Ugt = 8,
+    Uge = 9,
+}
+
+/// An insertion point with the types and attributes that emission needs often.
+pub struct Emit<'c> {
+    ctx: Context<'c>,
+    block: Block<'c>,
+    /// Where operations go instead of the block's end, if set.
+    before: Option<Op<'c>>,
+    loc: Loc<'c>,
+    i1: Type<'c>,
+    i8: Type<'c>,
+    i16: Type<'c>,
+    i32: Type<'c>,
+    i64: Type<'c>,
+    f32: Type<'c>,
+    contract: Option<Attr<'c>>,
+    disjoint: Attr<'c>,
+}
+
+impl<'c> Emit<'c> {
+    /// Emits at the end of `block`.
+    pub fn new(block: Block<'c>, loc: Loc<'c>) -> Self {
+        let ctx = loc.context();
+        Self {
+            ctx,
+            block,
+            before: None,
+            loc,
+            i1: Type::int(ctx, 1),
+            i8: Type::int(ctx, 8),
+            i16: Type::int(ctx, 16),
+            i32: Type::int(ctx, 32),
+            i64: Type::int(ctx, 64),
+            f32: Type::float(ctx, FloatKind::F32),
+            contract: Attr::parse(ctx, "#llvm.fastmath<contract>"),
+            disjoint: Attr::unit(ctx),
+        }
+    }
+    /// The context.
+    pub fn context(&self) -> Context<'c> {
+        self.ctx
+    }
+    /// The location given to what is emitted.
+    pub fn loc(&self) -> Loc<'c> {
+        self.loc
+    }
+    /// Sets the location given to what is emitted.
+    pub fn set_loc(&mut self, loc: Loc<'c>) {
+        self.loc = loc;
+    }
+    /// The block that is emitted to.
+    pub fn block(&self) -> Block<'c> {
+        self.block
+    }
+    /// Emits to the end of `block` from now on.
+    pub fn set_block(&mut self, block: Block<'c>) {
+        self.block = block;
+        self.before = None;
+    }
+    /// Runs `f` with everything emitted before `op`.
+    pub fn before<T>(&mut self, op: Op<'c>, f: impl FnOnce(&mut Self) -> T) -> T {
+        let saved = self.before.replace(op);
+        let result = f(self);
+        self.before = saved;
+        result
+    }
+    /// `i1`
+    pub fn i1(&self) -> Type<'c> {
+        self.i1
+    }
+    /// `i8`
+    pub fn i8(&self) -> Type<'c> {
+        self.i8
+    }
+    /// `i16`
+    pub fn i16(&self) -> Type<'c> {
+        self.i16
+    }
+    /// `i32`
+    pub fn i32(&self) -> Type<'c> {
+        self.i32
+    }
+    /// `i64`
+    pub fn i64(&self) -> Type<'c> {
+        self.i64
+    }
+    /// `f32`
+    pub fn f32(&self) -> Type<'c> {
+        self.f32
+    }
+    /// `i<bits>`
+    pub fn int(&self, bits: u32) -> Type<'c> {
+        match bits {
+            1 => self.i1,
+            8 => self.i8,
+            16 => self.i16,
+            32 => self.i32,
+            64 => self.i64,
+            _ => Type::int(self.ctx, bits),
+        }
+    }
+    /// A float type.
+    pub fn float(&self, kind: FloatKind) -> Type<'c> {
+        Type::float(self.ctx, kind)
+    }
+    /// A type given as text; for the types of the `llvm` dialect.
+    pub fn parse_type(&self, text: &str) -> Lowered<Type<'c>> {
+        Type::parse(self.ctx, text).ok_or_else(|| Unsupported(format!("cannot make the type {text}")))
+    }
+    /// `!llvm.ptr<space>`
+    pub fn ptr(&self, space: u32) -> Lowered<Type<'c>> {
+        self.parse_type(&if space == 0 { "!llvm.ptr".to_owned() } else { format!("!llvm.ptr<{space}>") })
+    }
+    /// `vector<n x element>`
+    pub fn vector(&self, n: usize, element: Type<'c>) -> Lowered<Type<'c>> {
+        self.parse_type(&format!("vector<{n}x{element}>"))
+    }
+    /// `!llvm.struct<(…)>`
+    pub fn struct_of(&self, types: &[Type<'c>]) -> Lowered<Type<'c>> {
+        let inner: Vec<String> = types.iter().map(|ty| ty.to_string()).collect();
+        self.parse_type(&format!("!llvm.struct<({})>", inner.join(", ")))
+    }
+
+    /// Puts a detached operation at the insertion point.
+    pub fn insert(&mut self, op: Op<'c>) -> Op<'c> {
+        match self.before {
+            Some(before) => op.move_before(before),
+            None => self.block.append(op),
+        }
+        op
+    }
+    /// Emits an operation.
+    pub fn op(
+        &mut self,
+        name: &str,
+        operands: &[Value<'c>],
+        results: &[Type<'c>],
+        attrs: &[(&str, Attr<'c>)],
+    ) -> Lowered<Op<'c>> {
+        match create(name, self.loc, operands, results, attrs, &[]) {
+            Some(op) => Ok(self.insert(op)),
+            None => unsupported(format!("cannot make the operation {name}")),
+        }
+    }
+    /// Emits an operation with one result.
+    pub fn value(
+        &mut self,
+        name: &str,
+        operands: &[Value<'c>],
+        result: Type<'c>,
+        attrs: &[(&str, Attr<'c>)],
+    ) -> Lowered<Value<'c>> {
+        Ok(self.op(name, operands, &[result], attrs)?.result(0))
+    }
+    /// Emits `name` on operands of one type, which is the result's.
+    pub fn same(&mut self, name: &str, operands: &[Value<'c>]) -> Lowered<Value<'c>> {
+        self.value(name, operands, operands[0].ty(), &[])
+    }
+    /// Emits a floating-point operation that may be contracted into an FMA.
+    pub fn contracted(&mut self, name: &str, operands: &[Value<'c>]) -> Lowered<Value<'c>> {
+        let ty = operands[0].ty();
+        match self.contract {
+            Some(flags) => self.value(name, operands, ty, &[("fastmathFlags", flags)]),
+            None => self.value(name, operands, ty, &[]),
+        }
+    }
+    /// A constant attribute of type `ty`.
+    pub fn constant(&mut self, ty: Type<'c>, value: Attr<'c>) -> Lowered<Value<'c>> {
+        self.value("llvm.mlir.constant", &[], ty, &[("value", value)])
+    }
+    /// An integer constant of `bits` bits.
+    pub fn const_int(&mut self, bits: u32, value: i64) -> Lowered<Value<'c>> {
+        let ty = self.int(bits);
+        self.constant(ty, Attr::int_of(ty, value))
+    }
+    /// An `i32` constant.
+    pub fn const_i32(&mut self, value: i64) -> Lowered<Value<'c>> {
+        self.const_int(32, value)
+    }
+    /// A float constant.
+    pub fn const_float(&mut self, ty: Type<'c>, value: f64) -> Lowered<Value<'c>> {
+        self.constant(ty, Attr::float_of(ty, value))
+    }
+    /// An undefined value.
+    pub fn undef(&mut self, ty: Type<'c>) -> Lowered<Value<'c>> {
+        self.value("llvm.mlir.undef", &[], ty, &[])
+    }
+    /// `a + b`
+    pub fn add(&mut self, a: Value<'c>, b: Value<'c>) -> Lowered<Value<'c>> {
+        self.same("llvm.add", &[a, b])
+    }
+    /// `a & b`
+    pub fn and(&mut self, a: Value<'c>, b: Value<'c>) -> Lowered<Value<'c>> {
+        self.same("llvm.and", &[a, b])
+    }
+    /// `a | b`
+    pub fn or(&mut self, a: Value<'c>, b: Value<'c>) -> Lowered<Value<'c>> {
+        self.same("llvm.or", &[a, b])
+    }
+    /// `a | b` where no bit is set in both: LLVM may treat it as an addition.
+    pub fn or_disjoint(&mut self, a: Value<'c>, b: Value<'c>) -> Lowered<Value<'c>> {
+        let disjoint = self.disjoint;
+        self.value("llvm.or", &[a, b], a.ty(), &[("isDisjoint", disjoint)])
+    }
+    /// `a ^ b`
+    pub fn xor(&mut self, a: Value<'c>, b: Value<'c>) -> Lowered<Value<'c>> {
+        self.same("llvm.xor", &[a, b])
+    }
+    /// `a << n`
+    pub fn shl(&mut self, a: Value<'c>, n: u32) -> Lowered<Value<'c>> {
+        let bits = a.ty().int_bits().unwrap_or(32);
+        let n = self.const_int(bits, n.into())?;
+        self.same("llvm.shl", &[a, n])
+    }
+    /// Logical `a >> n`
+    pub fn lshr(&mut self, a: Value<'c>, n: u32) -> Lowered<Value<'c>> {
+        let bits = a.ty().int_bits().unwrap_or(32);
+        let n = self.const_int(bits, n.into())?;
+        self.same("llvm.lshr", &[a, n])
+    }
+    /// `a & mask`
+    pub fn mask(&mut self, a: Value<'c>, mask: i64) -> Lowered<Value<'c>> {
+        let bits = a.ty().int_bits().unwrap_or(32);
+        let mask = self.const_int(bits, mask)?;
+        self.and(a, mask)
+    }
+    /// Integer or pointer comparison.
+    pub fn icmp(&mut self, predicate: ICmp, a: Value<'c>, b: Value<'c>) -> Lowered<Value<'c>> {
+        let attr = Attr::int(self.ctx, 64, predicate as i64);
+        let i1 = self.i1;
+        self.value("llvm.icmp", &[a, b], i1, &[("predicate", attr)])
+    }
+    /// `condition ? a : b`
+    pub fn select(&mut self, condition: Value<'c>, a: Value<'c>, b: Value<'c>) -> Lowered<Value<'c>> {
+        self.value("llvm.select", &[condition, a, b], a.ty(), &[])
+    }
+    /// Reinterprets the bits of `value` as `ty`.
+    pub fn bitcast(&mut self, value: Value<'c>, ty: Type<'c>) -> Lowered<Value<'c>> {
+        if value.ty() == ty {
+            return Ok(value);
+        }
+        self.value("llvm.bitcast", &[value], ty, &[])
+    }
+    /// `base + offset * sizeof(element)`
+    pub fn gep(&mut self, base: Value<'c>, offset: Value<'c>, element: Type<'c>) -> Lowered<Value<'c>> {
+        let attrs = [
+            ("elem_type", Attr::type_of(element)),
+            // The one index is dynamic.
+            ("rawConstantIndices", Attr::i32_array(self.ctx, &[i32::MIN])),
+        ];
+        self.value("llvm.getelementptr", &[base, offset], base.ty(), &attrs)
+    }
+    /// Element `i` of a vector.
+    pub fn extract_element(&mut self, vector: Value<'c>, i: usize, element: Type<'c>) -> Lowered<Value<'c>> {
+        let index = self.const_i32(i as i64)?;
+        self.value("llvm.extractelement", &[vector, index], element, &[])
+    }
+    /// `vector` with element `i` replaced.
+    pub fn insert_element(
+        &mut self,
+        vector: Value<'c>,
+        value: Value<'c>,
+        i: usize,
+    ) -> Lowered<Value<'c>> {
+        let index = self.const_i32(i as i64)?;
+        self.value("llvm.insertelement", &[vector, value, index], vector.ty(), &[])
+    }
+    /// Field `i` of a struct.
+    pub fn extract_value(&mut self, aggregate: Value<'c>, i: usize, ty: Type<'c>) -> Lowered<Value<'c>> {
+        let position = Attr::i64_array(self.ctx, &[i as i64]);
+        self.value("llvm.extractvalue", &[aggregate], ty, &[("position", position)])
+    }
+    /// A struct with field `i` replaced.
+    pub fn insert_value(&mut self, aggregate: Value<'c>, value: Value<'c>, i: usize) -> Lowered<Value<'c>> {
+        let position = Attr::i64_array(self.ctx, &[i as i64]);
+        self.value("llvm.insertvalue", &[aggregate, value], aggregate.ty(), &[("position", position)])
+    }
+    /// Calls an intrinsic: `llvm.nvvm.…`.
+    pub fn intrinsic(&mut self, name: &str, operands: &[Value<'c>], result: Type<'c>) -> Lowered<Value<'c>> {
+        let attrs = [
+            ("intrin", Attr::string(self.ctx, name)),
+            ("operandSegmentSizes", Attr::i32_array(self.ctx, &[operands.len() as i32, 0])),
+            ("op_bundle_sizes", Attr::i32_array(self.ctx, &[])),
+        ];
+        self.value("llvm.call_intrinsic", operands, result, &attrs)
+    }
+    /// Inline assembly. `results` are the outputs, a struct where there are several.
+    pub fn inline_asm(
+        &mut self,
+        text: &str,
+        constraints: &str,
+        operands: &[Value<'c>],
+        results: &[Type<'c>],
+        side_effects: bool,
+    ) -> Lowered<Vec<Value<'c>>> {
+        let mut attrs =
+            vec![("asm_string", Attr::string(self.ctx, text)), ("constraints", Attr::string(self.ctx, constraints))];
+        if side_effects {
+            attrs.push(("has_side_effects", Attr::unit(self.ctx)));
+        }
+        let result = match results {
+            [] => None,
+            [one] => Some(*one),
+            many => Some(self.struct_of(many)?),
+        };
+        let types: Vec<Type<'c>> = result.into_iter().collect();
+        let op = self.op("llvm.inline_asm", operands, &types, &attrs)?;
+        match results {
+            [] => Ok(Vec::new()),
+            [_] => Ok(vec![op.result(0)]),
+            many => {
+                let all = op.result(0);
+                many.iter().enumerate().map(|(i, ty)| self.extract_value(all, i, *ty)).collect()
+            }
+        }
+    }
+    /// Calls a function that is declared in the module.
+    pub fn call(&mut self, callee: &str, operands: &[Value<'c>], results: &[Type<'c>]) -> Lowered<Vec<Value<'c>>> {
+        let result = match results {
+            [] => None,
+            [one] => Some(*one),
+            many => Some(self.struct_of(many)?),
+        };
+        let types: Vec<Type<'c>> = result.into_iter().collect();
+        let attrs = [
+            ("callee", Attr::symbol(self.ctx, callee)),
+            ("operandSegmentSizes", Attr::i32_array(self.ctx, &[operands.len() as i32, 0])),
+            ("op_bundle_sizes", Attr::i32_array(self.ctx, &[])),
+        ];
+        let op = self.op("llvm.call", operands, &types, &attrs)?;
+        match results {
+            [] => Ok(Vec::new()),
+            [_] => Ok(vec![op.result(0)]),
+            many => {
+                let all = op.result(0);
+                many.iter().enumerate().map(|(i, ty)| self.extract_value(all, i, *ty)).collect()
+            }
+        }
+    }
+    /// Branches to `dest`.
+    pub fn br(&mut self, dest: Block<'c>, args: &[Value<'c>], annotation: Option<Attr<'c>>) -> Lowered<()> {
+        let attrs: Vec<(&str, Attr<'c>)> = annotation.into_iter().map(|attr| ("loop_annotation", attr)).collect();
+        self.branch("llvm.br", args, &[dest], &attrs)
+    }
+    /// Branches on a condition.
+    pub fn cond_br(
+        &mut self,
+        condition: Value<'c>,
+        then: (Block<'c>, &[Value<'c>]),
+        or_else: (Block<'c>, &[Value<'c>]),
+    ) -> Lowered<()> {
+        let mut operands = vec![condition];
+        operands.extend_from_slice(then.1);
+        operands.extend_from_slice(or_else.1);
+        let sizes = Attr::i32_array(self.ctx, &[1, then.1.len() as i32, or_else.1.len() as i32]);
+        self.branch("llvm.cond_br", &operands, &[then.0, or_else.0], &[("operandSegmentSizes", sizes)])
+    }
+    fn branch(
+        &mut self,
+        name: &str,
+        operands: &[Value<'c>],
+        successors: &[Block<'c>],
+        attrs: &[(&str, Attr<'c>)],
+    ) -> Lowered<()> {
+        let op = mlir_host::rewrite::create_branch(name, self.loc, operands, attrs, successors);
+        match op {
+            Some(op) => {
+                self.insert(op);
+                Ok(())
+            }
+            None => unsupported(format!("cannot make the operation {name}")),
+        }
+    }
+}
