@@ -6,6 +6,8 @@ pub mod encoding;
 mod error;
 pub mod f2;
 mod layout;
+pub mod plan;
+pub mod target;
 
 pub use action::RegisterAction;
 pub use dim::{Dim, standard_out_dims};

@@ -1,0 +1,55 @@
+//! Why there is no plan.
+
+use crate::target::UnknownTarget;
+
+/// Why a plan cannot be made. Every message carries the offending numbers.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// The layouts themselves do not fit.
+    #[error(transparent)]
+    Layout(#[from] crate::Error),
+    /// The target is not known.
+    #[error(transparent)]
+    Target(#[from] UnknownTarget),
+    /// An element width that no plan handles.
+    #[error("elements of {bits} bits; plans handle 1 to 64")]
+    ElementWidth {
+        /// Bits of an element.
+        bits: u32,
+    },
+    /// The layout has more of something than the target.
+    #[error("the layout has {got} {what}, the target {target} has {limit}")]
+    TooMany {
+        /// `"lanes"`, …
+        what: &'static str,
+        /// In the layout.
+        got: u64,
+        /// In the target.
+        limit: u64,
+        /// Name of the target.
+        target: &'static str,
+    },
+    /// Parts of bytes would have to be written to memory that others write too.
+    #[error("a store of {elems} elements of {bits} bits does not fill whole bytes")]
+    PartialByte {
+        /// Elements of one access.
+        elems: u64,
+        /// Bits of an element.
+        bits: u32,
+    },
+    /// The budget of shared memory does not hold even the smallest tile.
+    #[error("{needed} bytes of shared memory are needed, {budget} are allowed")]
+    SharedBudget {
+        /// Bytes of the smallest tile.
+        needed: u64,
+        /// Bytes allowed.
+        budget: u64,
+    },
+    /// Something is asked of a layout that it does not have.
+    #[error("{0}")]
+    Unsupported(String),
+}
+
+/// `Result` with [`PlanError`].
+pub type PlanResult<T> = std::result::Result<T, PlanError>;

@@ -1,0 +1,267 @@
+//! How wide the accesses of a thread to global memory can be.
+//!
+//! Let `L` be the layout with its outputs packed in memory order, the fastest dimension lowest. The lowest
+//! `n` memory bits can travel in one access of `2ⁿ` elements when the registers of a thread span them,
+//! `{e₀ … eₙ₋₁} ⊂ span(L_Reg)`, and no lane, warp or block touches them (paper, Section 5.1, "Contiguous
+//! elements"). Nothing is asked of the *order* of the registers: it is read off the matrix, which is the
+//! register permutation `P_Reg` of Section 5.3.
+
+use std::fmt;
+
+use crate::f2::{self, Echelon, low_mask};
+use crate::plan::space::Distributed;
+use crate::plan::{PlanError, PlanResult, ThreadMasks};
+use crate::target::TargetDesc;
+use crate::{Dim, LinearLayout};
+
+/// What is known about the addresses of a global access.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddressFacts {
+    /// The dimensions of the tensor, the one that runs fastest in memory first. All of them.
+    pub order: Vec<Dim>,
+    /// Elements that are consecutive in memory, when elements are counted in `order`, and start at an
+    /// address that is a multiple of their size together. May span several dimensions.
+    pub contiguous: u64,
+    /// Elements in `order` that share one mask value, in aligned runs.
+    pub mask_constancy: u64,
+}
+
+impl AddressFacts {
+    /// The facts for a tensor whose last dimension is the fastest.
+    pub fn row_major(layout: &LinearLayout, contiguous: u64, mask_constancy: u64) -> AddressFacts {
+        let mut order: Vec<Dim> = layout.out_dims().collect();
+        order.reverse();
+        AddressFacts { order, contiguous, mask_constancy }
+    }
+
+    /// The facts that an analysis of each dimension gives.
+    ///
+    /// For every dimension, fastest first: its size, how many elements are contiguous along it, the stride
+    /// in elements between neighbours along it, if known, and how many share a mask value. `divisibility`
+    /// is what the address of the first element of every contiguous run is a multiple of, in bytes. A run
+    /// goes on into the next dimension when it fills the whole of this one and the next one's stride is
+    /// the length so far.
+    pub fn from_dims(dims: &[DimFacts], divisibility: u64, elem_bits: u32) -> AddressFacts {
+        let (mut contiguous, mut mask, mut whole, mut mask_whole) = (1u64, 1u64, true, true);
+        for (i, d) in dims.iter().enumerate() {
+            let follows = i == 0 || d.stride == Some(contiguous);
+            let unit = d.size == 1;
+            if whole && (follows || unit) {
+                contiguous *= power_of_two_part(d.contiguous).min(d.size).max(1);
+            }
+            // A dimension of which every neighbour follows at the stride is contiguous by that alone.
+            whole &= unit || (follows && d.contiguous >= d.size);
+            if mask_whole {
+                mask *= power_of_two_part(d.mask_constancy).min(d.size).max(1);
+            }
+            mask_whole &= d.mask_constancy >= d.size;
+        }
+        let aligned = power_of_two_part(divisibility) * 8 / u64::from(elem_bits.max(1));
+        AddressFacts {
+            order: dims.iter().map(|d| d.dim).collect(),
+            contiguous: contiguous.min(power_of_two_part(aligned.max(1))),
+            mask_constancy: mask,
+        }
+    }
+}
+
+/// What an analysis knows about the addresses along one dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DimFacts {
+    /// The dimension.
+    pub dim: Dim,
+    /// Its size in elements.
+    pub size: u64,
+    /// Neighbours along it are [`stride`](Self::stride) apart in aligned runs of this many.
+    pub contiguous: u64,
+    /// Elements from one neighbour to the next, when it is known to be constant.
+    pub stride: Option<u64>,
+    /// Elements along it that share a mask value, in aligned runs.
+    pub mask_constancy: u64,
+}
+
+/// One access: the registers that it fills or writes, in the order of memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VectorAccess {
+    /// The registers, lowest address first. The address of the access is that of the first one.
+    pub registers: Vec<u32>,
+}
+
+/// The accesses with which every thread loads or stores its elements from or to global memory.
+///
+/// A load does every access once and copies each register to those that [`copies`](Self::copies) names it
+/// for; a store or an atomic is done only by the threads for which [`duplicates`](Self::duplicates) is
+/// clear.
+///
+/// ```
+/// use linear_layout::{Dim, LinearLayout};
+/// use linear_layout::plan::VectorPlan;
+/// use linear_layout::target::TargetDesc;
+/// // 512×2 bytes, eight rows a thread: contiguity spans both dimensions (paper, Table 2).
+/// let (reg, lane) = (Dim::REGISTER, Dim::LANE);
+/// let layout = LinearLayout::from_bases(
+///     &[
+///         (reg, vec![[0, 1], [1, 0], [2, 0], [4, 0]]),
+///         (lane, vec![[8, 0], [16, 0], [32, 0], [64, 0], [128, 0]]),
+///         (Dim::WARP, vec![[256, 0]]),
+///     ],
+///     &[Dim::out(0), Dim::out(1)],
+/// )?;
+/// let target = TargetDesc::parse("cuda:90")?;
+/// let plan = VectorPlan::for_global(&layout, 8, 1024, 1024, &target)?;
+/// assert_eq!((plan.vec_elems, plan.access_bits(), plan.words()), (16, 128, (4, 32)));
+/// assert_eq!(plan.accesses.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VectorPlan {
+    /// Bits of one element in memory.
+    pub elem_bits: u32,
+    /// Elements of one access.
+    pub vec_elems: u32,
+    /// The accesses of one thread, no element twice.
+    pub accesses: Vec<VectorAccess>,
+    /// For each register of the layout, the register of some access that holds the same element.
+    pub copies: Vec<u32>,
+    /// The threads that hold only copies of what others hold.
+    pub duplicates: ThreadMasks,
+    /// 32-byte sectors of memory that one access of a full warp touches, runs beyond the proven
+    /// contiguity counted as apart.
+    pub sectors: u64,
+}
+
+impl VectorPlan {
+    /// The widest accesses to a row-major tensor (its last dimension fastest), of which aligned runs of
+    /// `max_contig_elems` elements are contiguous in memory and aligned to their size, and aligned runs of
+    /// `mask_align` elements share one mask value.
+    ///
+    /// # Errors
+    /// A layout with more lanes than the target, or elements of more than 64 bits.
+    pub fn for_global(
+        layout: &LinearLayout,
+        elem_bits: u32,
+        max_contig_elems: u64,
+        mask_align: u64,
+        target: &TargetDesc,
+    ) -> PlanResult<VectorPlan> {
+        let facts = AddressFacts::row_major(layout, max_contig_elems, mask_align);
+        Self::for_addresses(layout, elem_bits, &facts, target)
+    }
+
+    /// The widest accesses that the addresses and the mask allow.
+    ///
+    /// # Errors
+    /// As [`for_global`](Self::for_global); an order that does not name the dimensions of the layout; and
+    /// elements narrower than a byte of which no access would fill whole bytes.
+    pub fn for_addresses(
+        layout: &LinearLayout,
+        elem_bits: u32,
+        facts: &AddressFacts,
+        target: &TargetDesc,
+    ) -> PlanResult<VectorPlan> {
+        if !(1..=64).contains(&elem_bits) {
+            return Err(PlanError::ElementWidth { bits: elem_bits });
+        }
+        let d = Distributed::new(layout, &facts.order, target)?;
+        let widest = u64::from(target.max_global_vector_bits / elem_bits);
+        let limit = [facts.contiguous, facts.mask_constancy].into_iter().map(power_of_two_part).min();
+        let limit = prev_power_of_two(limit.unwrap_or(1).min(widest).max(1)).trailing_zeros();
+        let bits = contiguous_bits(&d, limit);
+        if (u64::from(elem_bits) << bits) % 8 != 0 {
+            return Err(PlanError::PartialByte { elems: 1 << bits, bits: elem_bits });
+        }
+        let accesses = group_registers(&d, bits);
+        let run = power_of_two_part(facts.contiguous).max(1).trailing_zeros();
+        Ok(VectorPlan {
+            elem_bits,
+            vec_elems: 1 << bits,
+            accesses,
+            copies: d.representatives(),
+            duplicates: d.duplicates(),
+            sectors: sectors(&d, elem_bits, bits, run),
+        })
+    }
+
+    /// Bits of one access.
+    pub fn access_bits(&self) -> u32 {
+        self.elem_bits * self.vec_elems
+    }
+
+    /// `(count, bits)` of the words of one access, as in `v4.b32`: words of 32 bits, or of the element
+    /// where that is wider, or of the whole access where that is narrower.
+    pub fn words(&self) -> (u32, u32) {
+        let word = self.access_bits().min(self.elem_bits.max(32));
+        (self.access_bits() / word, word)
+    }
+}
+
+impl fmt::Display for VectorPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (count, bits) = self.words();
+        let n = self.accesses.len();
+        writeln!(f, "{n} accesses of {} elements (v{count}.b{bits}) per thread", self.vec_elems)?;
+        for access in &self.accesses {
+            let registers: Vec<String> = access.registers.iter().map(|r| format!("r{r}")).collect();
+            writeln!(f, "  [{}]", registers.join(" "))?;
+        }
+        let copied = self.copies.iter().enumerate().filter(|&(r, &c)| r as u32 != c).count();
+        if copied > 0 {
+            writeln!(f, "  {copied} registers are copies")?;
+        }
+        writeln!(f, "stores where {}", self.duplicates)?;
+        writeln!(f, "{} sectors of 32 bytes per access of a warp", self.sectors)
+    }
+}
+
+/// The most low memory bits, up to `limit`, that registers span and no thread touches.
+fn contiguous_bits(d: &Distributed, limit: u32) -> u32 {
+    let touched = d.lane.iter().chain(&d.warp).chain(&d.block).fold(0, |m, c| m | c);
+    let limit = limit.min(touched.trailing_zeros()).min(d.out_bits);
+    let registers = Echelon::of(&d.reg);
+    (0..limit).take_while(|&i| registers.contains(1 << i)).count() as u32
+}
+
+/// The registers, copies left out, in groups of `2^bits` that are neighbours in memory.
+fn group_registers(d: &Distributed, bits: u32) -> Vec<VectorAccess> {
+    let free = d.free_registers();
+    let registers = Echelon::of(&d.reg);
+    // Registers that hold the run at zero; one access per coset of them.
+    let run: Vec<u64> = (0..1u64 << bits).filter_map(|x| registers.express(x)).collect();
+    let units: Vec<u64> = (0..bits).filter_map(|i| registers.express(1 << i)).collect();
+    let mut basis = Echelon::of(&units);
+    let others: Vec<u64> = (0..d.reg.len())
+        .filter(|i| free >> i & 1 == 0)
+        .map(|i| 1 << i)
+        .filter(|&r| basis.insert(r))
+        .collect();
+    let mut accesses: Vec<VectorAccess> = (0..1u64 << others.len())
+        .map(|g| {
+            let base = f2::mul(&others, g);
+            // Other registers may permute the run: sort by the low memory bits.
+            let low = f2::mul(&d.reg, base) & low_mask(bits);
+            VectorAccess {
+                registers: (0..run.len()).map(|x| (base ^ run[x ^ low as usize]) as u32).collect(),
+            }
+        })
+        .collect();
+    accesses.sort_by_key(|a| a.registers.iter().min().copied());
+    accesses
+}
+
+/// Sectors that the lanes of a warp touch together in one access.
+fn sectors(d: &Distributed, elem_bits: u32, vec_bits: u32, run_bits: u32) -> u64 {
+    let sector_elems = (256 / elem_bits).max(1).ilog2();
+    let skip = sector_elems.min(run_bits).max(vec_bits.min(sector_elems));
+    let rows: Vec<u64> = d.lane.iter().map(|c| c >> skip).collect();
+    let own = (u64::from(elem_bits) << vec_bits).div_ceil(256);
+    own << f2::rank(&rows)
+}
+
+/// The largest power of two that divides `n`; 1 for 0.
+fn power_of_two_part(n: u64) -> u64 {
+    if n == 0 { 1 } else { 1 << n.trailing_zeros() }
+}
+
+fn prev_power_of_two(n: u64) -> u64 {
+    1 << n.max(1).ilog2()
+}

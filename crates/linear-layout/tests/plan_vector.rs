@@ -1,0 +1,168 @@
+//! Accesses to global memory: the paper's Table 2, and what masks, strides and copies do to them.
+
+use linear_layout::plan::{AddressFacts, DimFacts, PlanError, VectorPlan};
+use linear_layout::target::TargetDesc;
+use linear_layout::{Dim, LinearLayout};
+use proptest::prelude::*;
+
+fn cuda() -> TargetDesc {
+    TargetDesc::parse("cuda:90").unwrap()
+}
+
+/// A row-major tensor of `rows × columns`, `per_thread` consecutive elements in each thread of four warps,
+/// wrapped around or repeated as needed.
+fn consecutive(rows: u64, columns: u64, per_thread: u64) -> LinearLayout {
+    let total = (rows * columns).ilog2();
+    let bit = |i: u32| {
+        let element = if i < total { 1u64 << i } else { 0 };
+        vec![element / columns, element % columns]
+    };
+    let r = per_thread.ilog2();
+    let mut register: Vec<Vec<u64>> = (0..r).map(bit).collect();
+    register.extend((r + 7..total).map(bit));
+    let bases = [
+        (Dim::REGISTER, register),
+        (Dim::LANE, (r..r + 5).map(bit).collect()),
+        (Dim::WARP, (r + 5..r + 7).map(bit).collect()),
+    ];
+    LinearLayout::from_bases_sized(&bases, &[(Dim::out(0), rows), (Dim::out(1), columns)], true).unwrap()
+}
+
+#[test]
+fn table_2_of_the_paper() {
+    // Columns, element bits, elements a thread, bits per access within one dimension and across both.
+    let rows = [
+        (1, 8, 4, 32, 32),
+        (2, 8, 16, 16, 128),
+        (4, 8, 16, 32, 128),
+        (8, 8, 16, 64, 128),
+        (16, 8, 16, 128, 128),
+        (1, 16, 4, 64, 64),
+        (2, 16, 8, 32, 128),
+        (4, 16, 8, 64, 128),
+        (8, 16, 8, 128, 128),
+        (16, 16, 8, 128, 128),
+    ];
+    for (columns, elem_bits, per_thread, one_dim, all_dims) in rows {
+        let layout = consecutive(512, columns, per_thread);
+        let contiguous = 512 * columns;
+        let plan = VectorPlan::for_global(&layout, elem_bits, contiguous, contiguous, &cuda()).unwrap();
+        assert_eq!(plan.access_bits(), all_dims, "[512, {columns}] of {elem_bits} bits");
+        assert_eq!(plan.words().1, 32);
+        if columns > 1 {
+            let plan = VectorPlan::for_global(&layout, elem_bits, columns, contiguous, &cuda()).unwrap();
+            assert_eq!(plan.access_bits(), one_dim, "[512, {columns}] of {elem_bits} bits, last dimension");
+        }
+    }
+}
+
+#[test]
+fn a_mask_limits_the_width() {
+    let layout = consecutive(512, 16, 8);
+    let plan = VectorPlan::for_global(&layout, 16, 8192, 4, &cuda()).unwrap();
+    assert_eq!((plan.vec_elems, plan.words()), (4, (2, 32)));
+    let plan = VectorPlan::for_global(&layout, 16, 24, 4096, &cuda()).unwrap();
+    assert_eq!(plan.vec_elems, 8, "24 contiguous elements are aligned runs of 8");
+}
+
+#[test]
+fn registers_are_permuted_into_memory_order() {
+    // Register bit 1 runs along memory, register bit 0 down the rows, and bit 2 swaps neighbours too.
+    let bases = [(Dim::REGISTER, vec![[1, 0], [0, 1], [2, 1]]), (Dim::LANE, vec![[0, 2], [0, 4]])];
+    let layout = LinearLayout::from_bases(&bases, &[Dim::out(0), Dim::out(1)]).unwrap();
+    let plan = VectorPlan::for_global(&layout, 32, 8, 8, &cuda()).unwrap();
+    let registers: Vec<_> = plan.accesses.iter().map(|a| a.registers.clone()).collect();
+    assert_eq!(registers, [[0, 2], [1, 3], [6, 4], [7, 5]]);
+}
+
+#[test]
+fn copies_are_accessed_once() {
+    let layout = consecutive(16, 1, 4);
+    let plan = VectorPlan::for_global(&layout, 32, 16, 16, &cuda()).unwrap();
+    assert_eq!((plan.duplicates.lane, plan.duplicates.warp), (0b11100, 0b11));
+    assert_eq!(plan.to_string().lines().nth(2), Some("stores where lane & 0x1c == 0 && warp & 0x3 == 0"));
+    let bases = [(Dim::REGISTER, vec![[0], [1]]), (Dim::LANE, vec![[2]])];
+    let layout = LinearLayout::from_bases(&bases, &[Dim::out(0)]).unwrap();
+    let plan = VectorPlan::for_global(&layout, 32, 4, 4, &cuda()).unwrap();
+    assert_eq!(plan.accesses.len(), 1);
+    assert_eq!(plan.copies, [0, 0, 2, 2]);
+}
+
+#[test]
+fn the_order_of_memory_decides() {
+    let bases = [(Dim::REGISTER, vec![[1, 0], [2, 0]]), (Dim::LANE, vec![[0, 1], [0, 2]])];
+    let layout = LinearLayout::from_bases(&bases, &[Dim::out(0), Dim::out(1)]).unwrap();
+    let row_major = VectorPlan::for_global(&layout, 32, 16, 16, &cuda()).unwrap();
+    assert_eq!(row_major.vec_elems, 1);
+    let order = vec![Dim::out(0), Dim::out(1)];
+    let facts = AddressFacts { order, contiguous: 16, mask_constancy: 16 };
+    assert_eq!(VectorPlan::for_addresses(&layout, 32, &facts, &cuda()).unwrap().vec_elems, 4);
+}
+
+#[test]
+fn dimension_facts_join_packed_dimensions() {
+    let dim = |i, size, contiguous, stride| DimFacts {
+        dim: Dim::out(i),
+        size,
+        contiguous,
+        stride,
+        mask_constancy: size,
+    };
+    let packed = AddressFacts::from_dims(&[dim(1, 2, 2, Some(1)), dim(0, 512, 512, Some(2))], 16, 8);
+    assert_eq!((packed.contiguous, packed.mask_constancy), (16, 1024));
+    let pitched = AddressFacts::from_dims(&[dim(1, 2, 2, Some(1)), dim(0, 512, 512, Some(64))], 16, 8);
+    assert_eq!(pitched.contiguous, 2);
+    let unaligned = AddressFacts::from_dims(&[dim(0, 512, 512, Some(1))], 2, 16);
+    assert_eq!(unaligned.contiguous, 1);
+    let column = AddressFacts::from_dims(&[dim(1, 1, 1, None), dim(0, 512, 512, Some(1))], 16, 8);
+    assert_eq!(column.contiguous, 16);
+}
+
+#[test]
+fn wide_targets_and_odd_widths() {
+    let layout = consecutive(512, 16, 32);
+    let blackwell = TargetDesc::parse("cuda:100").unwrap();
+    let plan = VectorPlan::for_global(&layout, 8, 8192, 8192, &blackwell).unwrap();
+    assert_eq!((plan.access_bits(), plan.words()), (256, (8, 32)));
+    let plan = VectorPlan::for_global(&layout, 64, 8192, 8192, &cuda()).unwrap();
+    assert_eq!(plan.words(), (2, 64));
+    let refused = VectorPlan::for_global(&layout, 4, 1, 1, &cuda());
+    assert_eq!(refused, Err(PlanError::PartialByte { elems: 1, bits: 4 }));
+    assert_eq!(VectorPlan::for_global(&layout, 65, 1, 1, &cuda()), Err(PlanError::ElementWidth { bits: 65 }));
+}
+
+#[test]
+fn sectors_count_what_a_warp_touches() {
+    let coalesced = consecutive(512, 16, 8);
+    let plan = VectorPlan::for_global(&coalesced, 16, 8192, 8192, &cuda()).unwrap();
+    assert_eq!(plan.sectors, 16, "32 lanes of 16 bytes");
+    let plan = VectorPlan::for_global(&coalesced, 16, 8, 8, &cuda()).unwrap();
+    assert_eq!(plan.sectors, 32, "runs of 16 bytes, each perhaps in its own sector");
+}
+
+proptest! {
+    /// Whatever the layout, the accesses hold every element of the thread once, in memory order.
+    #[test]
+    fn accesses_are_aligned_runs(columns in proptest::collection::vec(0u64..256, 8), contiguous in 0u32..9) {
+        let (reg, lane) = columns.split_at(5);
+        let ins = [(Dim::REGISTER, 5), (Dim::LANE, 3)];
+        let layout = LinearLayout::from_columns(&ins, &[(Dim::out(0), 8)], reg.iter().chain(lane).copied()).unwrap();
+        let plan = VectorPlan::for_global(&layout, 8, 1 << contiguous, 256, &cuda()).unwrap();
+        for thread in 0..8u64 {
+            let element = |r: u32| layout.apply_packed(u64::from(r) | thread << 5);
+            let mut seen = std::collections::HashSet::new();
+            for access in &plan.accesses {
+                let first = element(access.registers[0]);
+                prop_assert_eq!(first % u64::from(plan.vec_elems), 0);
+                for (i, &r) in access.registers.iter().enumerate() {
+                    prop_assert_eq!(element(r), first + i as u64);
+                    prop_assert!(seen.insert(element(r)));
+                }
+            }
+            for (r, &copy) in plan.copies.iter().enumerate() {
+                prop_assert_eq!(element(r as u32), element(copy));
+                prop_assert!(seen.contains(&element(copy)));
+            }
+        }
+    }
+}
