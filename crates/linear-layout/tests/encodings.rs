@@ -93,7 +93,7 @@ fn swizzling_follows_its_definition() {
         let held = memory(&layout(&text, &[16, 16]));
         for i in 0..16u64 {
             for j in 0..16u64 {
-                let column = ((i / per_phase % max_phase) ^ (j / vec)) * vec ^ (j % vec);
+                let column = (((i / per_phase % max_phase) ^ (j / vec)) * vec) ^ (j % vec);
                 assert_eq!(held[(i * 16 + column) as usize], (i, j), "{text}");
             }
         }
@@ -108,9 +108,9 @@ fn rotating_phases_advance_with_every_round() {
         );
         let held = memory(&layout(&text, &[32, 16]));
         for i in 0..32u64 {
-            let phase = i / per_phase % max_phase ^ i / (per_phase * max_phase) % max_phase;
+            let phase = (i / per_phase % max_phase) ^ (i / (per_phase * max_phase) % max_phase);
             for j in 0..16u64 {
-                let column = (phase ^ (j / vec)) * vec ^ (j % vec);
+                let column = ((phase ^ (j / vec)) * vec) ^ (j % vec);
                 assert_eq!(held[(i * 16 + column) as usize], (i, j), "{text}");
             }
         }

@@ -31,7 +31,7 @@ impl Display for Encoding {
                 write!(f, "#ttg.amd_mfma<{{version = {}, warpsPerCTA = {:?}, ", e.version, e.warps_per_cta)?;
                 write!(f, "instrShape = {:?}, isTransposed = {}", e.instr_shape, e.is_transposed)?;
                 write!(f, "{}", Cga(&e.cga))?;
-                if e.tiles_per_warp.iter().any(|&t| t != 1) {
+                if e.tiles_per_warp != vec![1; e.warps_per_cta.len()] {
                     write!(f, ", tilesPerWarp = {:?}", e.tiles_per_warp)?;
                 }
                 if e.element_bit_width != 32 {

@@ -1,0 +1,133 @@
+//! `ttlayout`: shows what a layout attribute of Triton means.
+//!
+//! ```text
+//! ttlayout '#ttg.blocked<{sizePerThread = [2, 2], threadsPerWarp = [4, 8], warpsPerCTA = [2, 1], order = [1, 0]}>' --shape 16x16
+//! ```
+
+mod batch;
+mod json;
+mod properties;
+mod request;
+mod style;
+mod svg;
+mod text;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+
+use request::{Request, Subject};
+use style::Style;
+
+/// Shows which register, lane, warp and block holds which element of a tensor, or which offset of a
+/// memory.
+#[derive(Parser)]
+#[command(name = "ttlayout", version, max_term_width = 100)]
+struct Args {
+    /// The attribute as Triton prints it, such as '#ttg.blocked<{…}>'.
+    #[arg(required_unless_present = "batch")]
+    layout: Option<String>,
+    /// Shape of the tensor, such as 128x64.
+    #[arg(long, value_name = "MxN", required_unless_present = "batch")]
+    shape: Option<String>,
+    /// Element type, such as f16, i8 or ptr.
+    #[arg(long, default_value = "f32")]
+    dtype: String,
+    /// Show the conversion to this layout instead.
+    #[arg(long, value_name = "LAYOUT")]
+    to: Option<String>,
+    /// GPU: cuda:80, cuda:90, cuda:100, hip:gfx942, …
+    #[arg(long, default_value = "cuda:90")]
+    target: String,
+    /// What to print.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Colour: `auto` colours terminals unless NO_COLOR is set.
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    color: Color,
+    /// Answer one JSON request a line from FILE (`-` for standard input), one JSON answer a line.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["layout", "shape", "to"])]
+    batch: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Who holds which element.
+    Table,
+    /// The matrix over F2, rows and columns labelled.
+    Matrix,
+    /// The basis vectors.
+    Bases,
+    /// For tools.
+    Json,
+    /// A picture for documents.
+    Svg,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // Help and version are answers, not errors. Nothing is left to do if printing fails.
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+        }
+    };
+    let out = io::stdout().lock();
+    match run(&args, io::BufWriter::new(out)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("ttlayout: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args, mut out: impl Write) -> Result<(), String> {
+    let written = match &args.batch {
+        Some(path) => batch::run(path, &mut out)?,
+        None => show(args, &mut out)?,
+    };
+    match written.and_then(|()| out.flush()) {
+        // The reader has seen enough: `ttlayout … | head`.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.map_err(|error| format!("cannot write: {error}")),
+    }
+}
+
+/// The outer error is about the request, the inner one about writing.
+fn show(args: &Args, out: &mut impl Write) -> Result<io::Result<()>, String> {
+    let request = Request {
+        layout: args.layout.clone().unwrap_or_default(),
+        shape: request::parse_shape(args.shape.as_deref().unwrap_or_default())?,
+        dtype: args.dtype.clone(),
+        to: args.to.clone(),
+        target: args.target.clone(),
+    };
+    let subject = Subject::new(&request)?;
+    if request.to.is_some() {
+        return Err("conversion plans are not part of this build".into());
+    }
+    let color = match args.color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+    };
+    let style = Style { color };
+    Ok(match args.format {
+        Format::Table => text::table(out, &subject, style)?,
+        Format::Matrix => text::matrix(out, &subject, style),
+        Format::Bases => text::bases(out, &subject),
+        Format::Json => writeln!(out, "{}", json::layout(&subject.layout)),
+        Format::Svg => svg::layout(out, &subject)?,
+    })
+}

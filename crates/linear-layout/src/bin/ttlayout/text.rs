@@ -1,0 +1,114 @@
+//! Tables, matrices and bases for terminals and files.
+
+use std::io::{self, Write};
+
+use linear_layout::{Dim, LinearLayout};
+
+use crate::properties;
+use crate::request::Subject;
+use crate::style::Style;
+
+/// How many holders of one element a cell spells out.
+const MAX_HOLDERS: usize = 2;
+
+/// Who holds which element: the last dimension across, the others down.
+pub fn table(out: &mut impl Write, subject: &Subject, style: Style) -> Result<io::Result<()>, String> {
+    let grid = Grid::new(&subject.layout)?;
+    Ok(heading(out, subject, style).and_then(|()| write_grid(out, &grid, style)))
+}
+
+/// The matrix over F2.
+pub fn matrix(out: &mut impl Write, subject: &Subject, style: Style) -> io::Result<()> {
+    heading(out, subject, style)?;
+    let text = subject.layout.matrix_display().to_string();
+    for (i, line) in text.lines().enumerate() {
+        let painted = match i {
+            0 | 1 => style.bold(line),
+            _ => line.replace(" 1 ", &style.paint(0, " 1 ")).replace(" . ", &style.dim(" . ")),
+        };
+        writeln!(out, "{painted}")?;
+    }
+    Ok(())
+}
+
+/// The basis vectors, one input dimension a line.
+pub fn bases(out: &mut impl Write, subject: &Subject) -> io::Result<()> {
+    let layout = &subject.layout;
+    let width = layout.in_dims().map(|d| d.name().len()).max().unwrap_or(0);
+    for dim in layout.in_dims() {
+        let bases: Vec<_> = layout.columns_of(dim).iter().map(|&c| layout.coords(c).to_vec()).collect();
+        writeln!(out, "{:<width$} = {bases:?}", dim.name())?;
+    }
+    Ok(())
+}
+
+fn heading(out: &mut impl Write, subject: &Subject, style: Style) -> io::Result<()> {
+    writeln!(out, "{}", style.bold(&subject.encoding.to_string()))?;
+    for (name, value) in properties::of(subject) {
+        writeln!(out, "  {}  {value}", style.dim(&format!("{name:<10}")))?;
+    }
+    writeln!(out)
+}
+
+/// The elements of a tensor in rows, each with the places that hold it.
+pub struct Grid {
+    pub columns: usize,
+    /// Row by row, the last dimension fastest.
+    pub cells: Vec<Cell>,
+}
+
+/// One element.
+pub struct Cell {
+    /// The places that hold the element, first the lowest.
+    pub label: String,
+    /// Register (or offset), lane and warp of the lowest place; zero where there is no such dimension.
+    pub register: u64,
+    pub lane: u64,
+    pub warp: u64,
+    /// How many places hold the element.
+    pub copies: usize,
+}
+
+impl Grid {
+    pub fn new(layout: &LinearLayout) -> Result<Grid, String> {
+        let too_large = || {
+            let (ins, outs) = (layout.total_in_bits(), layout.total_out_bits());
+            format!("2^{ins} places and 2^{outs} elements are too many to draw; try --format matrix")
+        };
+        // With the dimensions reversed, counting packed words runs through the tensor row by row.
+        let order: Vec<Dim> = layout.out_dims().rev().collect();
+        let layout = layout.transpose_outs(&order).map_err(|error| error.to_string())?;
+        let holders = layout.holders().ok_or_else(too_large)?;
+        let columns = layout.out_dim_bits().next().map_or(1, |(_, bits)| 1 << bits);
+        let cells = holders.iter().map(|holders| cell(&layout, holders)).collect();
+        Ok(Grid { columns, cells })
+    }
+}
+
+fn cell(layout: &LinearLayout, holders: &[u64]) -> Cell {
+    let mut labels: Vec<String> = holders.iter().take(MAX_HOLDERS).map(|&h| layout.input_label(h)).collect();
+    if holders.len() > MAX_HOLDERS {
+        labels.push(format!("+{}", holders.len() - MAX_HOLDERS));
+    }
+    let first = layout.unpack_in(holders.first().copied().unwrap_or(0));
+    let of = |dims: [Dim; 2]| first.iter().find(|(d, _)| dims.contains(d)).map_or(0, |&(_, v)| v);
+    Cell {
+        label: if labels.is_empty() { "-".into() } else { labels.join(",") },
+        register: of([Dim::REGISTER, Dim::OFFSET]),
+        lane: of([Dim::LANE, Dim::ROW]),
+        warp: of([Dim::WARP, Dim::PARTITION]),
+        copies: holders.len(),
+    }
+}
+
+fn write_grid(out: &mut impl Write, grid: &Grid, style: Style) -> io::Result<()> {
+    let width = grid.cells.iter().map(|c| c.label.len()).max().unwrap_or(0);
+    for row in grid.cells.chunks(grid.columns) {
+        let painted: Vec<String> = row
+            .iter()
+            .map(|cell| style.paint(cell.lane + 5 * cell.warp, &format!("{:<width$}", cell.label)))
+            .collect();
+        writeln!(out, "{}", painted.join("  ").trim_end())?;
+    }
+    Ok(())
+}
