@@ -9,6 +9,11 @@ using namespace mlir;
 namespace mh {
 const MhCallbacks *callbacks = nullptr;
 
+HostedInfo::HostedInfo(Dialect *dialect) : Base(dialect) {
+  static std::atomic<uint64_t> last{0};
+  instance = ++last;
+}
+
 namespace {
 
 struct HostedAsm : public OpAsmDialectInterface {
@@ -219,6 +224,11 @@ const void *mhAttrDef(MlirAttribute attr) {
     return nullptr;
   const HostedInfo *hosted = info(dynamic.getAttrDef()->getDialect());
   return hosted ? hosted->attrDefs.lookup(dynamic.getAttrDef()) : nullptr;
+}
+
+uint64_t mhAttrInstance(MlirAttribute attr) {
+  const HostedInfo *hosted = info(&unwrap(attr).getDialect());
+  return hosted ? hosted->instance : 0;
 }
 
 const MlirAttribute *mhAttrParams(MlirAttribute attr, intptr_t *n) {

@@ -125,11 +125,13 @@ extern const MhCallbacks *callbacks;
 /// Marks a dialect as hosted and finds definitions from Rust's pointers.
 struct HostedInfo : public mlir::DialectInterface::Base<HostedInfo> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(HostedInfo)
-  HostedInfo(mlir::Dialect *dialect) : Base(dialect) {}
+  HostedInfo(mlir::Dialect *dialect);
   llvm::DenseMap<const void *, mlir::DynamicAttrDefinition *> attrs;
   llvm::DenseMap<const void *, const void *> attrDefs;
   llvm::DenseMap<const void *, mlir::DynamicTypeDefinition *> types;
   llvm::DenseMap<const void *, const void *> typeDefs;
+  /// Differs between any two loaded dialects of a process, also when contexts come and go.
+  uint64_t instance;
 };
 
 /// An operation whose behaviour lives in Rust. Its inherent attributes are the

@@ -118,6 +118,7 @@ unsafe extern "C" {
     pub(crate) fn mhDefineDialect(spec: *const DialectSpec) -> c_int;
     pub(crate) fn mhInsertDialect(registry: MlirDialectRegistry, slot: c_int);
     pub(crate) fn mhAttrDef(attr: MlirAttribute) -> Def;
+    pub(crate) fn mhAttrInstance(attr: MlirAttribute) -> u64;
     pub(crate) fn mhAttrParams(attr: MlirAttribute, n: *mut isize) -> *const MlirAttribute;
     pub(crate) fn mhTypeDef(ty: MlirType) -> Def;
     pub(crate) fn mhTypeParams(ty: MlirType, n: *mut isize) -> *const MlirAttribute;

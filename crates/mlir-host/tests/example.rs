@@ -275,6 +275,17 @@ fn aliases() {
 }
 
 #[test]
+fn global_ids_tell_contexts_apart() {
+    let text = "module attributes {a.b = #ex.tile<[4, 8]>, a.c = #ex.tile<[4, 8]>, a.d = #ex.tile<[4, 9]>} {}";
+    let (one, two) = (parse(text), parse(text));
+    let id = |session: &Session, name: &str| session.op().attr(name).unwrap().global_id().unwrap();
+    assert_eq!(id(&one, "a.b"), id(&one, "a.c"));
+    assert_ne!(id(&one, "a.b"), id(&one, "a.d"));
+    assert_ne!(id(&one, "a.b").0, id(&two, "a.b").0);
+    assert_eq!(Attr::unit(one.context()).global_id(), None);
+}
+
+#[test]
 fn errors_are_located_and_worded() {
     error("%0 = arith.constant 1 : i64\n%1 = ex.add %0, %0", "expects different type than prior uses");
     error(

@@ -269,6 +269,14 @@ impl<'c> Attr<'c> {
     pub fn id(self) -> usize {
         self.raw().ptr as usize
     }
+    /// A name for a hosted attribute that no other one ever gets in this
+    /// process, not even after its context is gone: the number of the loaded
+    /// dialect and the uniqued pointer. `None` for attributes of C++ dialects.
+    pub fn global_id(self) -> Option<(u64, usize)> {
+        // SAFETY: the handle is valid.
+        let instance = unsafe { ffi::mhAttrInstance(self.raw()) };
+        (instance != 0).then(|| (instance, self.id()))
+    }
 }
 
 /// Dense elements: a constant tensor.
