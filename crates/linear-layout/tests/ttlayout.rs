@@ -41,7 +41,7 @@ fn the_table_is_the_tensor() {
     let cells: Vec<&str> = rows[2].split_whitespace().collect();
     assert_eq!((cells[3], cells[4]), ("w0:l9:r1", "w0:l10:r0"));
     assert!(table.contains("contiguous  2 elements along dim1"));
-    assert!(table.contains("vector      32 bits of f16"));
+    assert!(table.contains("vector      32 bits of f16 on cuda:90"));
     assert!(!table.contains('\x1b'), "no colour into a pipe");
     assert!(shown(&[LAYOUT_A, "--shape", "16x16", "--color", "always"]).contains("\x1b["));
 }
@@ -86,6 +86,7 @@ fn mistakes_are_one_sentence_and_exit_one() {
     assert!(
         refused(&[LAYOUT_A, "--shape", "16x16", "--dtype", "f12"]).contains("`f12` is not an element type")
     );
+    assert!(refused(&[LAYOUT_A, "--shape", "16x16", "--target", "cuda:1"]).contains("cuda:1"));
     assert!(refused(&[LAYOUT_A]).contains("--shape"));
     assert!(refused(&["--batch", "no-such-file"]).starts_with("ttlayout: cannot read no-such-file: "));
 }

@@ -1,11 +1,9 @@
 //! What is worth knowing about a layout at a glance.
 
+use linear_layout::plan::VectorPlan;
 use linear_layout::{Dim, LinearLayout};
 
 use crate::request::Subject;
-
-/// Widest access of one thread that any target has.
-const MAX_VECTOR_BITS: u64 = 128;
 
 /// Lines of `(name, value)`.
 pub fn of(subject: &Subject) -> Vec<(&'static str, String)> {
@@ -20,9 +18,11 @@ pub fn of(subject: &Subject) -> Vec<(&'static str, String)> {
         ("broadcast", broadcast(layout)),
     ];
     let run = contiguous(layout);
-    let bits = (run * u64::from(subject.bits)).min(MAX_VECTOR_BITS);
     lines.push(("contiguous", format!("{run} elements along {}", last_dim(layout))));
-    lines.push(("vector", format!("{bits} bits of {}", subject.dtype)));
+    lines.push((
+        "vector",
+        format!("{} bits of {} on {}", vector_bits(subject), subject.dtype, subject.target),
+    ));
     let kind = match (layout.is_surjective(), layout.is_injective()) {
         (true, true) => "bijective: every element is held once",
         (true, false) => "surjective: every element is held, some more than once",
@@ -31,6 +31,18 @@ pub fn of(subject: &Subject) -> Vec<(&'static str, String)> {
     };
     lines.push(("map", kind.into()));
     lines
+}
+
+/// Bits of the widest access of one thread: to global memory for a distributed layout, to the memory
+/// itself for one of memory. The tensor is taken to be row-major and aligned.
+pub fn vector_bits(subject: &Subject) -> u64 {
+    let global = VectorPlan::for_global(&subject.layout, subject.bits, 1 << 20, 1 << 20, &subject.target);
+    match global {
+        Ok(plan) if subject.encoding.is_distributed() => plan.access_bits().into(),
+        _ => {
+            (contiguous(&subject.layout) * u64::from(subject.bits)).min(subject.target.max_vector_bits.into())
+        }
+    }
 }
 
 fn last_dim(layout: &LinearLayout) -> &'static str {

@@ -1,5 +1,6 @@
 //! What is asked: an attribute, a shape, an element type; and what these mean.
 
+use linear_layout::target::TargetDesc;
 use linear_layout::{Encoding, LinearLayout};
 
 /// A question as given on the command line or in a line of a batch.
@@ -18,15 +19,24 @@ pub struct Subject {
     pub shape: Vec<u64>,
     pub dtype: String,
     pub bits: u32,
+    pub target: TargetDesc,
 }
 
 impl Subject {
     pub fn new(request: &Request) -> Result<Subject, String> {
         let bits = dtype_bits(&request.dtype)?;
+        let target = TargetDesc::parse(&request.target).map_err(|error| error.to_string())?;
         let encoding: Encoding =
             request.layout.trim().parse().map_err(|error| format!("the layout cannot be read: {error}"))?;
         let layout = encoding.to_linear_layout(&request.shape).map_err(|error| error.to_string())?;
-        Ok(Subject { encoding, layout, shape: request.shape.clone(), dtype: request.dtype.clone(), bits })
+        Ok(Subject {
+            encoding,
+            layout,
+            shape: request.shape.clone(),
+            dtype: request.dtype.clone(),
+            bits,
+            target,
+        })
     }
 }
 
