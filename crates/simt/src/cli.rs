@@ -1,0 +1,398 @@
+//! The command line of `ttsim`.
+//!
+//! Kernels in LLVM IR run as they are. A kernel in a form that must be compiled first (`.ttir`, `.ttgir`) goes
+//! through the [`Compiler`] that the caller of [`main`] gives; without one it is an error. So the simulator
+//! does not depend on any compiler, and a binary that has one adds it in one line.
+
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Parser;
+use serde_json::json;
+
+use crate::exec::Trace;
+use crate::input::{Array, Case, Dtype};
+use crate::launch::{Arg, Control, Launch, Outcome, run_with};
+
+/// What a compiler is asked for.
+#[derive(Clone, Debug)]
+pub struct CompileRequest {
+    /// The file.
+    pub file: PathBuf,
+    /// The target, such as `cuda:90` or `hip:gfx942`.
+    pub target: String,
+    /// Warps of a program.
+    pub num_warps: Option<u32>,
+    /// Pipeline stages.
+    pub num_stages: Option<u32>,
+}
+
+/// What a compiler gives back.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// LLVM IR, as text or bitcode.
+    pub llvm: Vec<u8>,
+    /// The kernel's symbol.
+    pub kernel: Option<String>,
+    /// Threads of a program, if the module does not say so.
+    pub threads: Option<u32>,
+    /// Bytes of dynamic shared memory.
+    pub shared: Option<u32>,
+}
+
+/// Turns a kernel into LLVM IR.
+pub type Compiler<'a> = dyn Fn(&CompileRequest) -> Result<Compiled> + 'a;
+
+/// Runs a GPU kernel on the CPU, checks it and counts what it costs.
+#[derive(Parser, Debug)]
+#[command(name = "ttsim", version)]
+struct Options {
+    /// The kernel: .ll or .bc, or .ttir or .ttgir where a compiler is built in
+    kernel: Option<PathBuf>,
+    /// The kernel as LLVM IR, whatever its name
+    #[arg(long, value_name = "FILE")]
+    llvm: Option<PathBuf>,
+    /// What to compile for, such as cuda:90
+    #[arg(long, default_value = "cuda:90")]
+    target: String,
+    /// The kernel's symbol, where the module has several
+    #[arg(long, value_name = "SYMBOL")]
+    entry: Option<String>,
+    /// Programs along x, y, z
+    #[arg(long, value_name = "X,Y,Z", value_parser = parse_grid)]
+    grid: Option<[u32; 3]>,
+    /// Threads of a program, where the module does not say
+    #[arg(long)]
+    threads: Option<u32>,
+    /// Warps of a program, for the compiler
+    #[arg(long)]
+    num_warps: Option<u32>,
+    /// Pipeline stages, for the compiler
+    #[arg(long)]
+    num_stages: Option<u32>,
+    /// Bytes of dynamic shared memory; all there is by default
+    #[arg(long, value_name = "BYTES")]
+    shared: Option<u32>,
+    /// An argument, in order: [name=]file.npy, [name=]f32[64,64] (zeros), or a number (3, 0.5, f16:0.5, i64:7)
+    #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
+    args: Vec<String>,
+    /// A launch described in JSON; the kernel is the .ttir beside it unless one is given
+    #[arg(long, value_name = "FILE", conflicts_with = "args")]
+    case: Option<PathBuf>,
+    /// Where the raw inputs of the case lie (<arg>.bin) and its raw results go (<arg>.out.bin)
+    #[arg(long, value_name = "DIR", requires = "case")]
+    data: Option<PathBuf>,
+    /// Writes every named buffer to DIR/<name>.npy
+    #[arg(long, value_name = "DIR")]
+    out_dir: Option<PathBuf>,
+    /// Compares a buffer with a file: [name=]file.npy
+    #[arg(long, value_name = "FILE")]
+    compare: Vec<String>,
+    /// Relative tolerance of --compare
+    #[arg(long, default_value_t = 0.0)]
+    rtol: f64,
+    /// Absolute tolerance of --compare
+    #[arg(long, default_value_t = 0.0)]
+    atol: f64,
+    /// Writes counts and findings as JSON
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Prints no table of counts
+    #[arg(long, short)]
+    quiet: bool,
+    /// Prints what one lane does: lane=3,warp=0[,program=0/0/0]
+    #[arg(long, value_name = "LANE", value_parser = parse_trace)]
+    trace: Option<Trace>,
+    /// Looks only for what stops a kernel
+    #[arg(long)]
+    no_checks: bool,
+    /// Threads of the host
+    #[arg(long, short)]
+    jobs: Option<usize>,
+    /// Warp instructions after which a program is taken to run for ever
+    #[arg(long, default_value_t = 1 << 30)]
+    limit: u64,
+}
+
+fn parse_grid(s: &str) -> Result<[u32; 3], String> {
+    let list: Vec<u32> = s.split(',').map(|n| n.trim().parse()).collect::<Result<_, _>>().map_err(|_| "not one to three numbers")?;
+    match list[..] {
+        [x] => Ok([x, 1, 1]),
+        [x, y] => Ok([x, y, 1]),
+        [x, y, z] => Ok([x, y, z]),
+        _ => Err("not one to three numbers".into()),
+    }
+}
+
+fn parse_trace(s: &str) -> Result<Trace, String> {
+    let mut t = Trace { program: [0; 3], warp: 0, lane: 0 };
+    for part in s.split(',') {
+        let (key, value) = part.split_once('=').ok_or("not of the form lane=3,warp=0")?;
+        let number = || value.parse().map_err(|_| format!("'{value}' is not a number"));
+        match key {
+            "lane" => t.lane = number()?,
+            "warp" => t.warp = number()?,
+            "program" => t.program = parse_grid(&value.replace('/', ","))?,
+            _ => return Err(format!("'{key}' is none of lane, warp, program")),
+        }
+    }
+    if t.lane > 63 {
+        return Err("a warp has at most 64 lanes".into());
+    }
+    Ok(t)
+}
+
+/// A buffer that the user named.
+struct Named {
+    name: String,
+    dtype: Dtype,
+    shape: Vec<usize>,
+    /// Whether it is a result of a case.
+    output: bool,
+}
+
+/// Runs the command line. `compile` handles kernels that are not LLVM IR.
+pub fn main(args: impl IntoIterator<Item = OsString>, compile: Option<&Compiler<'_>>) -> ExitCode {
+    let options = match Options::try_parse_from(args) {
+        Ok(o) => o,
+        Err(e) => {
+            // Help and version are no errors.
+            let code = if e.use_stderr() { 1 } else { 0 };
+            let _ = e.print();
+            return ExitCode::from(code);
+        }
+    };
+    match simulate(&options, compile) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(e) => {
+            eprintln!("ttsim: error: {e:#}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn simulate(o: &Options, compile: Option<&Compiler<'_>>) -> Result<bool> {
+    let case = match &o.case {
+        Some(path) => {
+            let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+            Some(Case::parse(&text).with_context(|| path.display().to_string())?)
+        }
+        None => None,
+    };
+    let compiled = kernel(o, case.as_ref(), compile)?;
+    let module = crate::read::parse(&compiled.0, &compiled.1.llvm)?;
+    let entry = o.entry.clone().or(compiled.1.kernel).or_else(|| {
+        // A case names its kernel, but a compiler may have changed the symbol.
+        let name = &case.as_ref()?.kernel;
+        module.functions.iter().any(|f| f.name == *name).then(|| name.clone())
+    });
+    let program = crate::decode(&module, entry.as_deref())?;
+    let (args, named) = arguments(o, case.as_ref())?;
+    let launch = Launch {
+        grid: o.grid.or(case.as_ref().map(|c| c.grid)).unwrap_or([1; 3]),
+        args,
+        threads: o.threads.or(compiled.1.threads).or(program.threads).or(case.as_ref().map(|c| c.num_warps * program.lanes())),
+        shared: o.shared.or(compiled.1.shared),
+        checks: !o.no_checks,
+        jobs: o.jobs.unwrap_or(Launch::default().jobs),
+        trace: o.trace,
+        limit: o.limit,
+        ..Launch::default()
+    };
+    let outcome = watched(&program, &launch)?;
+    let mut good = !outcome.stopped;
+    if outcome.stopped {
+        eprintln!("ttsim: stopped");
+    }
+    let arrays: Vec<(&Named, Array)> = named
+        .iter()
+        .zip(&outcome.buffers)
+        .map(|(n, data)| (n, Array { dtype: n.dtype, shape: n.shape.clone(), data: data.clone() }))
+        .collect();
+    write_results(o, &arrays)?;
+    for f in &outcome.findings {
+        eprintln!("{f}");
+        good = false;
+    }
+    good &= compare(o, &arrays)?;
+    if !o.quiet {
+        print!("{}", outcome.counts.table());
+        let lanes = outcome.counts.total.lanes as f64;
+        println!("simulated in {:.2} s, {:.1} million lane instructions a second", outcome.seconds, lanes / outcome.seconds / 1e6);
+    }
+    if let Some(path) = &o.report {
+        std::fs::write(path, report(&launch, &outcome)).with_context(|| path.display().to_string())?;
+    }
+    Ok(good)
+}
+
+/// The kernel's LLVM IR and a name for it.
+fn kernel(o: &Options, case: Option<&Case>, compile: Option<&Compiler<'_>>) -> Result<(String, Compiled)> {
+    let read = |p: &Path| -> Result<(String, Compiled)> {
+        let llvm = std::fs::read(p).with_context(|| p.display().to_string())?;
+        Ok((p.display().to_string(), Compiled { llvm, kernel: None, threads: None, shared: None }))
+    };
+    if let Some(p) = &o.llvm {
+        return read(p);
+    }
+    let beside = o.case.as_ref().map(|c| c.with_extension("ttir"));
+    let file = o.kernel.clone().or(beside).ok_or_else(|| anyhow!("no kernel; give a file, --llvm or --case"))?;
+    match file.extension().and_then(|e| e.to_str()) {
+        Some("ll" | "bc" | "llir") => read(&file),
+        Some("ttir" | "ttgir" | "mlir") => {
+            let Some(compile) = compile else {
+                bail!("{}: this ttsim has no compiler built in; give the kernel as LLVM IR with --llvm", file.display());
+            };
+            let request = CompileRequest {
+                file: file.clone(),
+                target: o.target.clone(),
+                num_warps: o.num_warps.or(case.map(|c| c.num_warps)),
+                num_stages: o.num_stages.or(case.map(|c| c.num_stages)),
+            };
+            Ok((file.display().to_string(), compile(&request)?))
+        }
+        _ => bail!("{}: neither .ttir, .ttgir, .ll nor .bc", file.display()),
+    }
+}
+
+fn arguments(o: &Options, case: Option<&Case>) -> Result<(Vec<Arg>, Vec<Named>)> {
+    if let Some(c) = case {
+        let dir = o.data.clone().ok_or_else(|| anyhow!("--case needs --data"))?;
+        let named = c
+            .args
+            .iter()
+            .filter_map(|a| {
+                let shape = a.shape.clone()?;
+                Some(Named { name: a.name.clone(), dtype: a.dtype, shape, output: c.outputs.contains(&a.name) })
+            })
+            .collect();
+        return Ok((c.load(&dir)?, named));
+    }
+    let mut args = Vec::new();
+    let mut named = Vec::new();
+    for (i, text) in o.args.iter().enumerate() {
+        let (name, value) = match text.split_once('=') {
+            Some((n, v)) => (n.to_owned(), v),
+            None => (format!("arg{i}"), text.as_str()),
+        };
+        if value.ends_with(".npy") {
+            let bytes = std::fs::read(value).with_context(|| value.to_owned())?;
+            let a = Array::from_npy(&bytes).with_context(|| value.to_owned())?;
+            named.push(Named { name: name.clone(), dtype: a.dtype, shape: a.shape, output: false });
+            args.push(Arg::Buffer { name, data: a.data });
+        } else if let Some((ty, dims)) = value.strip_suffix(']').and_then(|v| v.split_once('[')) {
+            let dtype = Dtype::parse(ty)?;
+            let shape: Vec<usize> =
+                dims.split(',').map(|d| d.trim().parse()).collect::<Result<_, _>>().with_context(|| format!("the shape in '{text}'"))?;
+            let data = vec![0; shape.iter().product::<usize>() * dtype.bytes()];
+            named.push(Named { name: name.clone(), dtype, shape, output: false });
+            args.push(Arg::Buffer { name, data });
+        } else {
+            let (dtype, number) = match value.split_once(':') {
+                Some((ty, n)) => (Dtype::parse(ty)?, n),
+                None if value.contains(['.', 'e', 'n']) => (Dtype::F32, value),
+                None => (Dtype::I64, value),
+            };
+            let number: serde_json::Value = serde_json::from_str(number).unwrap_or_else(|_| json!(number));
+            args.push(Arg::Scalar(dtype.scalar(&number).with_context(|| format!("the argument '{text}'"))?));
+        }
+    }
+    Ok((args, named))
+}
+
+/// Runs with a progress line and so that Ctrl-C ends it in order.
+fn watched(program: &crate::bytecode::Program, launch: &Launch) -> Result<Outcome> {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    // A second run in one process keeps the first handler, which does the same.
+    let _ = ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::SeqCst) {
+            std::process::exit(130);
+        }
+    });
+    let start = Instant::now();
+    let shown = AtomicU64::new(0);
+    let terminal = std::io::stderr().is_terminal();
+    let progress = |done: u64, all: u64| {
+        let tick = start.elapsed().as_millis() as u64 / 200;
+        if terminal && tick > 5 && shown.swap(tick, Ordering::Relaxed) != tick {
+            let width = 40 * done / all.max(1);
+            let bar: String = (0..40).map(|i| if i < width { '#' } else { '.' }).collect();
+            eprint!("\r[{bar}] {done}/{all} programs, {:.0} s ", start.elapsed().as_secs_f64());
+        }
+    };
+    let print = |s: &str| {
+        let _ = std::io::stdout().lock().write_all(s.as_bytes());
+    };
+    let outcome = run_with(program, launch, &Control { stop: &STOP, progress: &progress, print: &print })?;
+    if terminal && shown.load(Ordering::Relaxed) != 0 {
+        eprint!("\r{:80}\r", "");
+    }
+    Ok(outcome)
+}
+
+fn write_results(o: &Options, arrays: &[(&Named, Array)]) -> Result<()> {
+    let write = |path: PathBuf, data: &[u8]| std::fs::write(&path, data).with_context(|| path.display().to_string());
+    for (n, a) in arrays {
+        if let (true, Some(dir)) = (n.output, &o.data) {
+            write(dir.join(format!("{}.out.bin", n.name)), &a.data)?;
+        }
+        if let Some(dir) = &o.out_dir {
+            std::fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
+            write(dir.join(format!("{}.npy", n.name)), &a.to_npy())?;
+        }
+    }
+    Ok(())
+}
+
+fn compare(o: &Options, arrays: &[(&Named, Array)]) -> Result<bool> {
+    let mut good = true;
+    for text in &o.compare {
+        let (name, file) = match text.split_once('=') {
+            Some((n, f)) => (Some(n), f),
+            None => (None, text.as_str()),
+        };
+        let (n, got) = match name {
+            Some(name) => arrays.iter().find(|(n, _)| n.name == name).ok_or_else(|| anyhow!("--compare of '{name}', which is no buffer"))?,
+            None => arrays.last().ok_or_else(|| anyhow!("--compare without a buffer"))?,
+        };
+        let bytes = std::fs::read(file).with_context(|| file.to_owned())?;
+        let mut want = Array::from_npy(&bytes).with_context(|| file.to_owned())?;
+        if want.dtype.bytes() == got.dtype.bytes() && matches!(got.dtype, Dtype::BF16 | Dtype::F8E4M3 | Dtype::F8E5M2) {
+            want.dtype = got.dtype;
+        }
+        match got.compare(&want, o.rtol, o.atol)? {
+            None => println!("{}: agrees with {file}", n.name),
+            Some((i, a, b, count)) => {
+                good = false;
+                println!("{}: {count} elements differ from {file}, first element {i}: {a} instead of {b}", n.name);
+            }
+        }
+    }
+    Ok(good)
+}
+
+/// The report as JSON.
+pub fn report(launch: &Launch, outcome: &Outcome) -> String {
+    let findings: Vec<serde_json::Value> = outcome
+        .findings
+        .iter()
+        .map(|f| {
+            json!({
+                "kind": f.kind.name(), "message": f.message, "kernel": f.kernel, "file": f.file, "line": f.line,
+                "program": f.program, "warp": f.warp, "lane": f.lane, "address": f.address, "count": f.count,
+            })
+        })
+        .collect();
+    let mut v = outcome.counts.json();
+    v["grid"] = json!(launch.grid);
+    v["findings"] = json!(findings);
+    v["seconds"] = json!(outcome.seconds);
+    v["complete"] = json!(!outcome.stopped);
+    format!("{v:#}\n")
+}

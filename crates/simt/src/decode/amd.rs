@@ -1,0 +1,380 @@
+//! AMDGCN intrinsics (names without `llvm.amdgcn.`).
+//!
+//! Sources: LLVM's "User Guide for AMDGPU Backend" and IntrinsicsAMDGPU for names and operands; the CDNA3,
+//! RDNA3 and RDNA4 instruction set architecture documents for what they do.
+
+use super::inst::fmt;
+use super::{Decoder, What};
+use crate::bytecode::*;
+use crate::ir::{Inst, Ty};
+use crate::num::{self, Round};
+
+impl Decoder<'_> {
+    pub(super) fn amd_asm(&mut self, text: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let mut lines = text.split(['\n', ';']).map(str::trim).filter(|l| !l.is_empty() && !l.starts_with("//"));
+        let only = lines.next().unwrap_or("");
+        let op = only.split_whitespace().next().unwrap_or("");
+        if lines.next().is_some() {
+            return Err(format!("the inline assembly '{text}'"));
+        }
+        match op {
+            "" | "s_nop" | "s_waitcnt" | "s_sleep" | "s_setprio" | "buffer_inv" | "s_waitcnt_vscnt" => {
+                self.emit(Op::Nop("wait"));
+                if inst.ty == Ty::Void { Ok(Vec::new()) } else { Ok(args.first().cloned().unwrap_or_default()) }
+            }
+            "s_trap" | "s_endpgm" => {
+                self.emit(Op::Trap);
+                Ok(Vec::new())
+            }
+            "s_barrier" => self.amd_barrier(),
+            _ => Err(format!("the instruction '{op}' in inline assembly")),
+        }
+    }
+
+    fn amd_barrier(&mut self) -> What<Vec<Src>> {
+        let id = self.constant(0);
+        self.emit(Op::Bar { id, threads: None, wait: true, pred: None });
+        Ok(Vec::new())
+    }
+
+    pub(super) fn amdgcn(&mut self, name: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let unknown = || format!("the intrinsic @llvm.amdgcn.{name}");
+        let a = |i: usize| args.get(i).and_then(|v| v.first()).copied().ok_or_else(unknown);
+        if name.starts_with("mfma.") {
+            return self.mfma(name, inst, args);
+        }
+        if name.starts_with("wmma.") {
+            return self.wmma(name, inst, args);
+        }
+        if let Some(rest) = name.strip_prefix("raw.ptr.buffer.") {
+            return self.raw_buffer(rest, inst, args).map_err(|e| if e.is_empty() { unknown() } else { e });
+        }
+        let axis = |s: &str| match s {
+            "x" => 0,
+            "y" => 1,
+            _ => 2,
+        };
+        if let Some(ax) = name.strip_prefix("workitem.id.") {
+            return Ok(vec![self.special(Special::Tid(axis(ax)))]);
+        }
+        if let Some(ax) = name.strip_prefix("workgroup.id.") {
+            return Ok(vec![self.special(Special::Ctaid(axis(ax)))]);
+        }
+        let base: String = name.split('.').take_while(|p| !matches!(*p, "i32" | "i64" | "f32" | "f64" | "f16" | "bf16" | "i16" | "v2i32" | "v2f16" | "v2bf16")).collect::<Vec<_>>().join(".");
+        let ty = inst.ty.clone();
+        match base.as_str() {
+            "make.buffer.rsrc.p8.p1" | "make.buffer.rsrc.p8.p0" => {
+                let mut count = a(2)?;
+                if inst.arg_tys[2].bits() == 32 {
+                    count = self.value(|d| Op::Cvt { cvt: Cvt::Zext(32), d, a: count });
+                }
+                Ok(vec![a(0)?, count])
+            }
+            "s.barrier" => self.amd_barrier(),
+            "wave.barrier" | "sched.barrier" | "sched.group.barrier" | "s.setprio" | "s.sleep" | "s.waitcnt" | "s.setreg"
+            | "s.sendmsg" | "iglp.opt" | "s.nop" | "s.barrier.signal" | "s.prefetch.data" => self.nop("hint"),
+            "s.barrier.wait" => self.amd_barrier(),
+            "implicitarg.ptr" | "dispatch.ptr" => Ok(vec![self.special(Special::Zero)]),
+            "wavefrontsize" => {
+                let w = match self.arch {
+                    crate::ir::Arch::Amd { wave } => wave,
+                    crate::ir::Arch::Nvidia => 32,
+                };
+                Ok(vec![self.constant(u64::from(w))])
+            }
+            "mbcnt.lo" | "mbcnt.hi" => {
+                let (mask, x, high) = (a(0)?, a(1)?, name == "mbcnt.hi");
+                Ok(vec![self.value(|d| Op::Mbcnt { d, high, mask, a: x })])
+            }
+            "ballot" => {
+                let (v, mask) = (a(0)?, self.constant(u64::MAX));
+                Ok(vec![self.value(|d| Op::Vote { kind: Vote::Ballot, d, v, mask })])
+            }
+            "readfirstlane" => Ok(args[0].iter().map(|v| self.value(|d| Op::ReadLane { d, v: *v, lane: None })).collect()),
+            "readlane" => {
+                let lane = Some(a(1)?);
+                Ok(args[0].iter().map(|v| self.value(|d| Op::ReadLane { d, v: *v, lane })).collect())
+            }
+            "writelane" => {
+                let (v, lane, old) = (a(0)?, a(1)?, a(2)?);
+                Ok(vec![self.value(|d| Op::WriteLane { d, old, v, lane })])
+            }
+            "ds.bpermute" | "ds.permute" => {
+                let kind = if base == "ds.bpermute" { Permute::Backward } else { Permute::Forward };
+                let (idx, v) = (a(0)?, a(1)?);
+                Ok(vec![self.value(|d| Op::Permute { kind, d, d2: None, v, idx, c: idx })])
+            }
+            "ds.swizzle" => {
+                let (v, pattern) = (a(0)?, self.known(a(1)?).ok_or_else(unknown)?);
+                Ok(vec![self.value(|d| Op::Permute { kind: Permute::Swizzle(pattern as u16), d, d2: None, v, idx: v, c: v })])
+            }
+            "permlane16" | "permlanex16" => {
+                let kind = Permute::PermLane16 { x: base == "permlanex16" };
+                let (v, idx, c) = (a(1)?, a(2)?, a(3)?);
+                Ok(vec![self.value(|d| Op::Permute { kind, d, d2: None, v, idx, c })])
+            }
+            "permlane32.swap" | "permlane16.swap" => {
+                let kind = Permute::Swap(if base == "permlane32.swap" { 32 } else { 16 });
+                let (d, d2) = (self.fresh(), self.fresh());
+                let (v, c) = (a(0)?, a(1)?);
+                self.emit(Op::Permute { kind, d, d2: Some(d2), v, idx: c, c });
+                Ok(vec![Src::reg(d), Src::reg(d2)])
+            }
+            "update.dpp" => {
+                let imm = |i: usize| args.get(i).and_then(|v| self.known(v[0])).ok_or_else(unknown);
+                let (ctrl, row_mask, bank_mask, bound) = (imm(2)?, imm(3)?, imm(4)?, imm(5)?);
+                let mut out = Vec::new();
+                for (old, v) in args[0].iter().zip(&args[1]) {
+                    let d = self.fresh();
+                    self.emit(Op::Dpp(Box::new(Dpp {
+                        d,
+                        old: *old,
+                        v: *v,
+                        ctrl: ctrl as u16,
+                        row_mask: row_mask as u8,
+                        bank_mask: bank_mask as u8,
+                        bound_ctrl: bound != 0,
+                    })));
+                    out.push(Src::reg(d));
+                }
+                Ok(out)
+            }
+            "mov.dpp" => Err(unknown()),
+            "perm" => {
+                let (x, y, c) = (a(0)?, a(1)?, a(2)?);
+                Ok(vec![self.value(|d| Op::IntTern { op: IntTern::AmdPerm, w: 32, d, a: x, b: y, c })])
+            }
+            "ubfe" | "sbfe" => {
+                let op = if base == "ubfe" { IntTern::BfeU } else { IntTern::BfeS };
+                let (x, y, c) = (a(0)?, a(1)?, a(2)?);
+                Ok(vec![self.value(|d| Op::IntTern { op, w: ty.bits() as u8, d, a: x, b: y, c })])
+            }
+            "alignbit" | "alignbyte" => {
+                let (x, y, mut c) = (a(0)?, a(1)?, a(2)?);
+                if base == "alignbyte" {
+                    let three = self.constant(3);
+                    c = self.int_op(IntOp::Shl, 32, c, three);
+                }
+                Ok(vec![self.value(|d| Op::IntTern { op: IntTern::Fshr, w: 32, d, a: x, b: y, c })])
+            }
+            "exp2" | "log" | "rcp" | "rsq" | "sqrt" | "sin" | "cos" | "fract" | "frexp.mant" | "tanh" => {
+                let op = match base.as_str() {
+                    "exp2" => FloatUn::Exp2,
+                    "log" => FloatUn::Log2,
+                    "rcp" => FloatUn::Rcp,
+                    "rsq" => FloatUn::Rsqrt,
+                    "sqrt" => FloatUn::Sqrt,
+                    "sin" => FloatUn::SinRev,
+                    "cos" => FloatUn::CosRev,
+                    "tanh" => FloatUn::Tanh,
+                    "frexp.mant" => FloatUn::FrexpMant,
+                    _ => FloatUn::Fract,
+                };
+                let f = fmt(&ty)?;
+                // The transcendental units flush subnormals of f32 only for exp2, log and sine.
+                let x = a(0)?;
+                Ok(vec![self.value(|d| Op::FloatUn { op, f, ftz: false, approx: true, d, a: x })])
+            }
+            "fdiv.fast" => {
+                let (x, y) = (a(0)?, a(1)?);
+                Ok(vec![self.float_op(FloatOp::Div, Fmt::F32, x, y)])
+            }
+            "fmed3" => {
+                if fmt(&ty)? != Fmt::F32 {
+                    return Err(unknown());
+                }
+                let (x, y, c) = (a(0)?, a(1)?, a(2)?);
+                Ok(vec![self.value(|d| Op::Med3 { d, a: x, b: y, c })])
+            }
+            "fdot2" => {
+                let c = a(2)?;
+                let (x, y) = ([args[0][0], args[0][1]], [args[1][0], args[1][1]]);
+                Ok(vec![self.value(|d| Op::Dot2 { f: Fmt::F16, d, a: x, b: y, c })])
+            }
+            "cvt.pkrtz" => {
+                let cvt = Cvt::Float { from: Fmt::F32, to: Fmt::F16, round: Round::Zero, saturate: false, relu: false, ftz: false };
+                let (x, y) = (a(0)?, a(1)?);
+                Ok(vec![self.value(|d| Op::Cvt { cvt, d, a: x }), self.value(|d| Op::Cvt { cvt, d, a: y })])
+            }
+            "cvt.pk.f32.fp8" | "cvt.pk.f32.bf8" | "cvt.f32.fp8" | "cvt.f32.bf8" => {
+                let from = self.amd_fp8(name.ends_with("bf8"));
+                let select = self.known(a(1)?).ok_or_else(unknown)? as u8;
+                let x = a(0)?;
+                let mut one = |shift: u8| {
+                    let code = self.value(|d| Op::Bits { d, a: x, shift, width: 8 });
+                    self.value(|d| Op::Cvt { cvt: Cvt::FromCode { from, to: Fmt::F32 }, d, a: code })
+                };
+                if name.contains(".pk.") { Ok(vec![one(select * 16), one(select * 16 + 8)]) } else { Ok(vec![one(select * 8)]) }
+            }
+            "cvt.pk.fp8" | "cvt.pk.bf8" => {
+                let to = self.amd_fp8(name.contains("bf8"));
+                let (x, y, old) = (a(0)?, a(1)?, a(2)?);
+                let high = self.known(a(3)?).ok_or_else(unknown)? != 0;
+                let cvt = Cvt::ToCode { from: Fmt::F32, to, round: Round::Nearest, saturate: false, relu: false };
+                let (lo, hi) = (self.value(|d| Op::Cvt { cvt, d, a: x }), self.value(|d| Op::Cvt { cvt, d, a: y }));
+                let pair = self.join(&[lo, hi], 8);
+                let keep = self.value(|d| Op::Bits { d, a: old, shift: if high { 0 } else { 16 }, width: 16 });
+                Ok(vec![if high { self.join(&[keep, pair], 16) } else { self.join(&[pair, keep], 16) }])
+            }
+            _ => Err(unknown()),
+        }
+    }
+
+    /// gfx942 has the FNUZ formats; they differ from OCP's in bias and specials and are not emitted for
+    /// kernels with OCP types, which are converted in software there.
+    fn amd_fp8(&self, bf8: bool) -> num::Format {
+        if bf8 { num::E5M2_FNUZ } else { num::E4M3_FNUZ }
+    }
+
+    fn raw_buffer(&mut self, rest: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let mut parts = rest.split('.');
+        let kind = parts.next().unwrap_or("");
+        // Loads: rsrc, voffset, soffset, aux; stores and atomics have the value first.
+        let first = usize::from(kind != "load");
+        let (Some(rsrc), Some(voffset), Some(soffset)) = (args.get(first), args.get(first + 1), args.get(first + 2)) else {
+            return Err(String::new());
+        };
+        if rest.contains(".lds") || rsrc.len() != 2 {
+            return Err(String::new());
+        }
+        let mut offset = voffset[0];
+        if self.known(soffset[0]) != Some(0) {
+            offset = self.int_op(IntOp::Add, 32, offset, soffset[0]);
+        }
+        let mut at = Access {
+            space: Space::Global,
+            addr: rsrc[0],
+            offset: 0,
+            bytes: 0,
+            align: 1,
+            pred: None,
+            volatile: kind == "atomic",
+            buffer: Some((rsrc[1], offset)),
+        };
+        match kind {
+            "load" => self.load(&inst.ty, at),
+            "store" => {
+                self.store(&inst.arg_tys[0], &args[0], at)?;
+                Ok(Vec::new())
+            }
+            "atomic" => {
+                let op = parts.next().unwrap_or("");
+                let ty = &inst.arg_tys[0];
+                let op = match op {
+                    "swap" => AtomOp::Exch,
+                    "add" => AtomOp::Add,
+                    "sub" => AtomOp::Sub,
+                    "and" => AtomOp::And,
+                    "or" => AtomOp::Or,
+                    "xor" => AtomOp::Xor,
+                    "smax" => AtomOp::SMax,
+                    "smin" => AtomOp::SMin,
+                    "umax" => AtomOp::UMax,
+                    "umin" => AtomOp::UMin,
+                    "fadd" if args[0].len() == 2 => AtomOp::FAdd2(fmt(ty.element())?),
+                    "fadd" => AtomOp::FAdd(fmt(ty)?),
+                    "fmax" => AtomOp::FMax(fmt(ty)?),
+                    "fmin" => AtomOp::FMin(fmt(ty)?),
+                    _ => return Err(String::new()),
+                };
+                let total: u32 = ty.scalars().iter().map(Ty::bits).sum();
+                at.bytes = (total / 8) as u8;
+                at.align = u32::from(at.bytes);
+                let v = if args[0].len() > 1 { self.pack(ty, &args[0]) } else { args[0][0] };
+                let d = self.fresh();
+                self.emit(Op::Atom { op, d: Some(d), v: vec![v].into(), cmp: None, at });
+                if args[0].len() > 1 { Ok(self.unpack(ty, Src::reg(d))) } else { Ok(vec![Src::reg(d)]) }
+            }
+            _ => Err(String::new()),
+        }
+    }
+
+    fn mfma(&mut self, name: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let unknown = || format!("the intrinsic @llvm.amdgcn.{name}");
+        let mut parts = name.split('.').skip(1);
+        let cd = match parts.next() {
+            Some("f32") => Elem::F32,
+            Some("f64") => Elem::F64,
+            Some("i32") => Elem::S32,
+            _ => return Err(unknown()),
+        };
+        // `32x32x8f16` or `32x32x4` with the type in the next part.
+        let dims = parts.next().ok_or_else(unknown)?;
+        let cut = dims.find(|c: char| c.is_ascii_alphabetic() && c != 'x').unwrap_or(dims.len());
+        let split = if dims[..cut].ends_with('x') { cut - 1 } else { cut };
+        let numbers: Vec<u32> = dims[..split].split('x').filter_map(|n| n.parse().ok()).collect();
+        let [m, n, k] = numbers[..] else { return Err(unknown()) };
+        let (first, second) = if split < dims.len() { (&dims[split..], None) } else { (parts.next().ok_or_else(unknown)?, parts.next()) };
+        let elem = |t: &str| {
+            Some(match t {
+                "f16" => Elem::F16,
+                "bf16" => Elem::BF16,
+                "f32" => Elem::F32,
+                "xf32" => Elem::Tf32,
+                "f64" => Elem::F64,
+                "i8" => Elem::S8,
+                "fp8" => Elem::E4M3Fnuz,
+                "bf8" => Elem::E5M2Fnuz,
+                _ => return None,
+            })
+        };
+        let ea = elem(first).ok_or_else(unknown)?;
+        let eb = second.and_then(elem).unwrap_or(ea);
+        let per_lane: u32 = inst.arg_tys[0].scalars().iter().map(Ty::bits).sum::<u32>() / ea.bits();
+        let blocks = 64 * per_lane / (m * k);
+        if args[3..].iter().any(|x| self.known(x[0]) != Some(0)) {
+            return Err(format!("the intrinsic @llvm.amdgcn.{name} with broadcast or negation"));
+        }
+        self.matrix(MmaLayout::Mfma { blocks }, (m, n, k), (ea, eb), cd, args).ok_or_else(unknown)
+    }
+
+    fn wmma(&mut self, name: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let unknown = || format!("the intrinsic @llvm.amdgcn.{name}");
+        let parts: Vec<&str> = name.split('.').collect();
+        let (Some(cd), Some(dims), Some(t)) = (parts.get(1), parts.get(2), parts.get(3)) else { return Err(unknown()) };
+        let elem = |t: &str| {
+            Some(match t {
+                "f16" => Elem::F16,
+                "bf16" => Elem::BF16,
+                "fp8" => Elem::E4M3,
+                "bf8" => Elem::E5M2,
+                _ => return None,
+            })
+        };
+        let ea = elem(t).ok_or_else(unknown)?;
+        let eb = parts.get(4).and_then(|t| elem(t)).unwrap_or(ea);
+        if *cd != "f32" || *dims != "16x16x16" || self.arch != (crate::ir::Arch::Amd { wave: 32 }) {
+            return Err(unknown());
+        }
+        let per_lane: u32 = inst.arg_tys[0].scalars().iter().map(Ty::bits).sum::<u32>() / ea.bits();
+        let layout = if per_lane == 16 { MmaLayout::WmmaGfx11 } else { MmaLayout::WmmaGfx12 };
+        self.matrix(layout, (16, 16, 16), (ea, eb), Elem::F32, args).ok_or_else(unknown)
+    }
+
+    fn matrix(
+        &mut self,
+        layout: MmaLayout,
+        shape: (u32, u32, u32),
+        ab: (Elem, Elem),
+        cd: Elem,
+        args: &[Vec<Src>],
+    ) -> Option<Vec<Src>> {
+        let d: Vec<Reg> = args[2].iter().map(|_| self.fresh()).collect();
+        let mma = Mma {
+            layout,
+            shape,
+            ab,
+            cd,
+            d: d.clone().into(),
+            a: args[0].clone().into(),
+            b: args[1].clone().into(),
+            c: args[2].clone().into(),
+            saturate: false,
+        };
+        if !crate::mma::supported(&mma) {
+            return None;
+        }
+        self.emit(Op::Mma(Box::new(mma)));
+        Some(d.into_iter().map(Src::reg).collect())
+    }
+}

@@ -1,0 +1,528 @@
+//! Decoding of LLVM instructions.
+
+use super::{Decoder, Frame, Term, What};
+use crate::bytecode::*;
+use crate::ir::{Callee, Code, Inst, Loc, Ty};
+use crate::mem::{LOCAL_WINDOW, SHARED_WINDOW};
+use crate::num::Round;
+
+/// The arithmetic format of a scalar type.
+pub(crate) fn fmt(ty: &Ty) -> What<Fmt> {
+    match ty {
+        Ty::F16 => Ok(Fmt::F16),
+        Ty::BF16 => Ok(Fmt::BF16),
+        Ty::F32 => Ok(Fmt::F32),
+        Ty::F64 => Ok(Fmt::F64),
+        other => Err(format!("arithmetic on {other:?}")),
+    }
+}
+
+fn width(ty: &Ty) -> What<u8> {
+    match ty.bits() {
+        0 => Err(format!("an integer operation on {ty:?}")),
+        w @ 1..=64 => Ok(w as u8),
+        w => Err(format!("an integer of {w} bits")),
+    }
+}
+
+/// The memory space of an LLVM address space.
+pub(crate) fn space(n: u32) -> Space {
+    match n {
+        1 | 4 | 7 => Space::Global,
+        3 => Space::Shared,
+        5 => Space::Local,
+        _ => Space::Generic,
+    }
+}
+
+pub(crate) fn float_cmp(p: &str) -> FloatCmp {
+    let (unordered, rest) = match p {
+        "false" => return FloatCmp(0),
+        "true" => return FloatCmp(15),
+        "ord" => return FloatCmp(7),
+        "uno" => return FloatCmp(8),
+        _ => (p.starts_with('u'), &p[1..]),
+    };
+    let set = match rest {
+        "lt" => 1,
+        "eq" => 2,
+        "le" => 3,
+        "gt" => 4,
+        "ne" => 5,
+        _ => 6,
+    };
+    FloatCmp(set | if unordered { 8 } else { 0 })
+}
+
+fn int_cmp(p: &str) -> Cmp {
+    match p {
+        "eq" => Cmp::Eq,
+        "ne" => Cmp::Ne,
+        "ugt" => Cmp::UGt,
+        "uge" => Cmp::UGe,
+        "ult" => Cmp::ULt,
+        "ule" => Cmp::ULe,
+        "sgt" => Cmp::SGt,
+        "sge" => Cmp::SGe,
+        "slt" => Cmp::SLt,
+        _ => Cmp::SLe,
+    }
+}
+
+fn int_op(name: &str) -> Option<IntOp> {
+    Some(match name {
+        "add" => IntOp::Add,
+        "sub" => IntOp::Sub,
+        "mul" => IntOp::Mul,
+        "udiv" => IntOp::UDiv,
+        "sdiv" => IntOp::SDiv,
+        "urem" => IntOp::URem,
+        "srem" => IntOp::SRem,
+        "shl" => IntOp::Shl,
+        "lshr" => IntOp::LShr,
+        "ashr" => IntOp::AShr,
+        "and" => IntOp::And,
+        "or" => IntOp::Or,
+        "xor" => IntOp::Xor,
+        _ => return None,
+    })
+}
+
+impl<'m> Decoder<'m> {
+    pub(crate) fn float_op(&mut self, op: FloatOp, f: Fmt, a: Src, b: Src) -> Src {
+        self.value(|d| Op::Float { op, f, round: Round::Nearest, ftz: false, d, a, b })
+    }
+
+    pub(crate) fn int_op(&mut self, op: IntOp, w: u8, a: Src, b: Src) -> Src {
+        self.value(|d| Op::Int { op, w, d, a, b })
+    }
+
+    pub(super) fn inst(&mut self, f: &mut Frame<'_>, block: u32, inst: &'_ Inst) -> Result<(), String> {
+        let mut args = Vec::with_capacity(inst.args.len());
+        if !matches!(inst.code, Code::Phi(_)) {
+            for (o, t) in inst.args.iter().zip(&inst.arg_tys) {
+                args.push(self.operand(f, o, t)?);
+            }
+        }
+        let result = self.code(f, block, inst, args)?;
+        if let Some(r) = result {
+            f.values[inst.id as usize] = Some(r);
+        }
+        Ok(())
+    }
+
+    fn code(&mut self, f: &mut Frame<'_>, block: u32, inst: &Inst, mut args: Vec<Vec<Src>>) -> What<Option<Vec<Src>>> {
+        let ty = &inst.ty;
+        let element = ty.element().clone();
+        let each = |n: usize| 0..n;
+        Ok(match &inst.code {
+            Code::Phi(_) => None,
+            Code::Binary(name) => {
+                let mut out = Vec::new();
+                for i in each(args[0].len()) {
+                    let (a, b) = (args[0][i], args[1][i]);
+                    out.push(match int_op(name) {
+                        Some(op) => self.int_op(op, width(&element)?, a, b),
+                        None => {
+                            let op = match *name {
+                                "fadd" => FloatOp::Add,
+                                "fsub" => FloatOp::Sub,
+                                "fmul" => FloatOp::Mul,
+                                "fdiv" => FloatOp::Div,
+                                _ => FloatOp::Rem,
+                            };
+                            self.float_op(op, fmt(&element)?, a, b)
+                        }
+                    });
+                }
+                Some(out)
+            }
+            Code::FNeg => {
+                let f = fmt(&element)?;
+                let op = FloatUn::Neg;
+                Some(args[0].iter().map(|a| self.value(|d| Op::FloatUn { op, f, ftz: false, approx: false, d, a: *a })).collect())
+            }
+            Code::Cast(name) => Some(self.cast(name, &inst.arg_tys[0], ty, &args[0])?),
+            Code::ICmp(p) => {
+                let (op, w) = (int_cmp(p), width(inst.arg_tys[0].element())?);
+                Some(each(args[0].len()).map(|i| self.value(|d| Op::ICmp { op, w, d, a: args[0][i], b: args[1][i] })).collect())
+            }
+            Code::FCmp(p) => {
+                let (op, f) = (float_cmp(p), fmt(inst.arg_tys[0].element())?);
+                let make = |d, i: usize| Op::FCmp { op, f, ftz: false, d, a: args[0][i], b: args[1][i] };
+                Some(each(args[0].len()).map(|i| self.value(|d| make(d, i))).collect())
+            }
+            Code::Select => {
+                let many = args[0].len() == args[1].len();
+                let mut out = Vec::new();
+                for i in each(args[1].len()) {
+                    let c = args[0][if many { i } else { 0 }];
+                    let (a, b) = (args[1][i], args[2][i]);
+                    out.push(if a == b { a } else { self.value(|d| Op::Select { d, c, a, b }) });
+                }
+                Some(out)
+            }
+            Code::Freeze => Some(args[0].iter().map(|s| self.value(|d| Op::Freeze { d, s: *s })).collect()),
+            Code::Gep { offset, strides } => Some(self.gep(inst, *offset, strides, &args)?),
+            Code::Alloca(bytes) => {
+                let Ty::Ptr(space, _) = ty else { return Err("an alloca without a pointer".into()) };
+                Some(vec![self.alloca(*bytes, *space)])
+            }
+            Code::Load { align, volatile } => {
+                let at = self.access(&inst.arg_tys[0], args[0][0], *align, *volatile)?;
+                Some(self.load(ty, at)?)
+            }
+            Code::Store { align, volatile } => {
+                let at = self.access(&inst.arg_tys[1], args[1][0], *align, *volatile)?;
+                self.store(&inst.arg_tys[0], &args[0], at)?;
+                None
+            }
+            Code::AtomicRmw(name) => {
+                let op = self.rmw(name, &inst.arg_tys[1])?;
+                let mut at = self.access(&inst.arg_tys[0], args[0][0], 0, true)?;
+                at.bytes = (inst.arg_tys[1].bits().max(inst.arg_tys[1].scalars().len() as u32 * inst.arg_tys[1].element().bits()) / 8) as u8;
+                at.align = u32::from(at.bytes);
+                let v = if args[1].len() > 1 { vec![self.pack(&inst.arg_tys[1], &args[1])] } else { args[1].clone() };
+                let d = self.fresh();
+                self.emit(Op::Atom { op, d: Some(d), v: v.into(), cmp: None, at });
+                if args[1].len() > 1 {
+                    Some(self.unpack(&inst.arg_tys[1], Src::reg(d)))
+                } else {
+                    Some(vec![Src::reg(d)])
+                }
+            }
+            Code::CmpXchg => {
+                let mut at = self.access(&inst.arg_tys[0], args[0][0], 0, true)?;
+                let w = width(&inst.arg_tys[1])?;
+                at.bytes = w / 8;
+                at.align = u32::from(at.bytes);
+                let d = self.fresh();
+                self.emit(Op::Atom { op: AtomOp::Cas, d: Some(d), v: vec![args[2][0]].into(), cmp: Some(args[1][0]), at });
+                let same = self.value(|e| Op::ICmp { op: Cmp::Eq, w, d: e, a: Src::reg(d), b: args[1][0] });
+                Some(vec![Src::reg(d), same])
+            }
+            Code::Fence => {
+                self.emit(Op::Nop("fence"));
+                None
+            }
+            Code::ExtractValue { first, count } => Some(args[0][*first..first + count].to_vec()),
+            Code::InsertValue { first } => {
+                let new = args.swap_remove(1);
+                let mut out = args.swap_remove(0);
+                out[*first..first + new.len()].copy_from_slice(&new);
+                Some(out)
+            }
+            Code::ExtractElement => match self.known(args[1][0]) {
+                Some(i) if (i as usize) < args[0].len() => Some(vec![args[0][i as usize]]),
+                Some(_) => Some(vec![self.const_entry(0, true)]),
+                None => {
+                    let (index, items) = (args[1][0], args[0].clone().into());
+                    Some(vec![self.value(|d| Op::Pick { d, index, items })])
+                }
+            },
+            Code::InsertElement => {
+                let mut out = args[0].clone();
+                match self.known(args[2][0]) {
+                    Some(i) if (i as usize) < out.len() => out[i as usize] = args[1][0],
+                    Some(_) => {
+                        let undef = self.const_entry(0, true);
+                        out.fill(undef);
+                    }
+                    None => {
+                        let (b, w) = (args[2][0], width(&inst.arg_tys[2])?);
+                        for (i, s) in out.iter_mut().enumerate() {
+                            let a = self.constant(i as u64);
+                            let c = self.value(|d| Op::ICmp { op: Cmp::Eq, w, d, a, b });
+                            let old = *s;
+                            *s = self.value(|d| Op::Select { d, c, a: args[1][0], b: old });
+                        }
+                    }
+                }
+                Some(out)
+            }
+            Code::Shuffle(mask) => {
+                let n = args[0].len();
+                let undef = self.const_entry(0, true);
+                let pick = |i: &i32| match *i {
+                    i if i < 0 => undef,
+                    i if (i as usize) < n => args[0][i as usize],
+                    i => args[1][i as usize - n],
+                };
+                Some(mask.iter().map(pick).collect())
+            }
+            Code::Call(Callee::Asm(text, constraints)) => Some(self.inline_asm(text, constraints, inst, &args)?),
+            Code::Call(Callee::Named(name)) => {
+                let module = self.module;
+                if let Some(callee) = module.functions.iter().find(|g| g.name == *name) {
+                    Some(self.call(callee, args, ty).map_err(|e| e.0)?)
+                } else {
+                    Some(self.intrinsic(name, inst, &args)?)
+                }
+            }
+            Code::Br(t) => {
+                let to = self.edge(f, block, *t);
+                self.end(Term::Jump(to));
+                None
+            }
+            Code::CondBr(t, e) => {
+                let (yes, no) = if t == e {
+                    let one = self.edge(f, block, *t);
+                    (one, one)
+                } else {
+                    (self.edge(f, block, *t), self.edge(f, block, *e))
+                };
+                match self.known(args[0][0]) {
+                    Some(c) => self.end(Term::Jump(if c & 1 != 0 { yes } else { no })),
+                    None if yes == no => self.end(Term::Jump(yes)),
+                    None => self.end(Term::Branch { c: args[0][0], yes, no }),
+                }
+                None
+            }
+            Code::Switch(default, cases) => {
+                let w = width(&inst.arg_tys[0])?;
+                let a = args[0][0];
+                for (value, target) in cases {
+                    let b = self.constant(*value);
+                    let c = self.value(|d| Op::ICmp { op: Cmp::Eq, w, d, a, b });
+                    let yes = self.edge(f, block, *target);
+                    let no = self.new_block();
+                    self.end(Term::Branch { c, yes, no });
+                    self.start(no);
+                }
+                let to = self.edge(f, block, *default);
+                self.end(Term::Jump(to));
+                None
+            }
+            Code::Ret => {
+                match f.ret.clone() {
+                    Some((to, regs)) => {
+                        if let Some(values) = args.first() {
+                            let copies = regs.iter().copied().zip(values.iter().copied()).collect();
+                            self.parallel_copy(copies);
+                        }
+                        self.end(Term::Jump(to));
+                    }
+                    None => self.end(Term::Exit),
+                }
+                None
+            }
+            Code::Unreachable => {
+                self.emit(Op::Trap);
+                self.end(Term::Exit);
+                None
+            }
+            Code::Unsupported(name) => return Err(format!("the instruction '{name}'")),
+        })
+    }
+
+    fn rmw(&self, name: &str, ty: &Ty) -> What<AtomOp> {
+        Ok(match name {
+            "xchg" => AtomOp::Exch,
+            "add" => AtomOp::Add,
+            "sub" => AtomOp::Sub,
+            "and" => AtomOp::And,
+            "or" => AtomOp::Or,
+            "xor" => AtomOp::Xor,
+            "max" => AtomOp::SMax,
+            "min" => AtomOp::SMin,
+            "umax" => AtomOp::UMax,
+            "umin" => AtomOp::UMin,
+            "fadd" if matches!(ty, Ty::Vec(_, 2)) => AtomOp::FAdd2(fmt(ty.element())?),
+            "fadd" => AtomOp::FAdd(fmt(ty)?),
+            "fmax" => AtomOp::FMax(fmt(ty)?),
+            "fmin" => AtomOp::FMin(fmt(ty)?),
+            other => return Err(format!("the atomic operation '{other}'")),
+        })
+    }
+
+    fn gep(&mut self, inst: &Inst, offset: i64, strides: &[i64], args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let lanes = args.iter().map(Vec::len).max().unwrap_or(1);
+        let pick = |v: &[Src], i: usize| if v.len() == 1 { v[0] } else { v[i] };
+        let Ty::Ptr(_, bits) = inst.ty.element() else { return Err("an address that is not a pointer".into()) };
+        let bits = *bits as u8;
+        let mut out = Vec::new();
+        for i in 0..lanes {
+            let mut base = pick(&args[0], i);
+            if strides.is_empty() && offset != 0 {
+                let b = self.constant(offset as u64 & if bits == 64 { u64::MAX } else { (1 << bits) - 1 });
+                base = self.int_op(IntOp::Add, bits, base, b);
+            }
+            for (k, stride) in strides.iter().enumerate() {
+                let index = pick(&args[k + 1], i);
+                let index_bits = width(inst.arg_tys[k + 1].element())?;
+                let offset = if k == 0 { offset } else { 0 };
+                base = self.value(|d| Op::Lea { d, base, index, index_bits, stride: *stride, offset, bits });
+            }
+            out.push(base);
+        }
+        Ok(out)
+    }
+
+    pub(crate) fn access(&self, ptr: &Ty, addr: Src, align: u32, volatile: bool) -> What<Access> {
+        let Ty::Ptr(n, _) = ptr else { return Err(format!("an access through {ptr:?}")) };
+        Ok(Access { space: space(*n), addr, offset: 0, bytes: 0, align, pred: None, volatile, buffer: None })
+    }
+
+    /// Emits a load of any type.
+    pub(crate) fn load(&mut self, ty: &Ty, mut at: Access) -> What<Vec<Src>> {
+        let scalars = ty.scalars();
+        let bits = scalars.first().map_or(0, Ty::bits);
+        if scalars.iter().any(|s| s.bits() != bits) || bits == 0 || bits > 64 {
+            return Err(format!("a load of {ty:?}"));
+        }
+        if bits % 8 != 0 && scalars.len() > 1 {
+            // A vector of bits is packed in memory.
+            let total = bits * scalars.len() as u32;
+            if total > 64 {
+                return Err(format!("a load of {ty:?}"));
+            }
+            at.bytes = total.div_ceil(8).next_power_of_two() as u8;
+            let d = self.fresh();
+            self.emit(Op::Ld { d: vec![d].into(), at });
+            return Ok(self.unpack(ty, Src::reg(d)));
+        }
+        at.bytes = bits.div_ceil(8).next_power_of_two() as u8;
+        let d: Vec<Reg> = scalars.iter().map(|_| self.fresh()).collect();
+        self.emit(Op::Ld { d: d.clone().into(), at });
+        let out = d.into_iter().map(Src::reg);
+        if bits % 8 != 0 {
+            let w = bits as u8;
+            return Ok(out.map(|a| self.value(|d| Op::Cvt { cvt: Cvt::Zext(w), d, a })).collect());
+        }
+        Ok(out.collect())
+    }
+
+    pub(crate) fn store(&mut self, ty: &Ty, v: &[Src], mut at: Access) -> What<()> {
+        let scalars = ty.scalars();
+        let bits = scalars.first().map_or(0, Ty::bits);
+        if scalars.iter().any(|s| s.bits() != bits) || bits == 0 || bits > 64 {
+            return Err(format!("a store of {ty:?}"));
+        }
+        if bits % 8 != 0 && scalars.len() > 1 {
+            let total = bits * scalars.len() as u32;
+            if total > 64 {
+                return Err(format!("a store of {ty:?}"));
+            }
+            at.bytes = total.div_ceil(8).next_power_of_two() as u8;
+            let packed = self.pack(ty, v);
+            self.emit(Op::St { v: vec![packed].into(), at });
+            return Ok(());
+        }
+        at.bytes = bits.div_ceil(8).next_power_of_two() as u8;
+        self.emit(Op::St { v: v.into(), at });
+        Ok(())
+    }
+
+    /// Scalars of a vector joined into one word, the first in the low bits.
+    pub(crate) fn pack(&mut self, ty: &Ty, v: &[Src]) -> Src {
+        let w = ty.element().bits();
+        self.join(v, w)
+    }
+
+    /// Words of `w` bits joined into one.
+    pub(crate) fn join(&mut self, v: &[Src], w: u32) -> Src {
+        let mut out = v[0];
+        for (i, s) in v.iter().enumerate().skip(1) {
+            let (a, b, shift) = (out, *s, (i as u32 * w) as u8);
+            out = self.value(|d| Op::Join { d, a, b, shift });
+        }
+        out
+    }
+
+    /// The scalars of a vector out of one word.
+    pub(crate) fn unpack(&mut self, ty: &Ty, s: Src) -> Vec<Src> {
+        let w = ty.element().bits();
+        let n = ty.scalars().len() as u32;
+        self.split(s, w, n)
+    }
+
+    /// `n` words of `w` bits out of one.
+    pub(crate) fn split(&mut self, s: Src, w: u32, n: u32) -> Vec<Src> {
+        (0..n)
+            .map(|i| {
+                if let Some(v) = self.known(s) {
+                    let bits = if w == 64 { v } else { v >> (i * w) & ((1 << w) - 1) };
+                    return self.constant(bits);
+                }
+                self.value(|d| Op::Bits { d, a: s, shift: (i * w) as u8, width: w as u8 })
+            })
+            .collect()
+    }
+
+    /// The same bits seen as scalars of another width.
+    pub(crate) fn bitcast(&mut self, from: u32, to: u32, v: &[Src]) -> What<Vec<Src>> {
+        if from == to {
+            return Ok(v.to_vec());
+        }
+        if from > 64 || to > 64 {
+            return Err(format!("a bitcast between elements of {from} and {to} bits"));
+        }
+        if to > from && to.is_multiple_of(from) {
+            return Ok(v.chunks((to / from) as usize).map(|c| self.join(c, from)).collect());
+        }
+        if from > to && from.is_multiple_of(to) {
+            let mut out = Vec::new();
+            for s in v {
+                out.extend(self.split(*s, to, from / to));
+            }
+            return Ok(out);
+        }
+        let total = from * v.len() as u32;
+        if total <= 64 {
+            let word = self.join(v, from);
+            return Ok(self.split(word, to, total / to));
+        }
+        Err(format!("a bitcast between elements of {from} and {to} bits"))
+    }
+
+    fn cast(&mut self, name: &str, from: &Ty, to: &Ty, v: &[Src]) -> What<Vec<Src>> {
+        let (fe, te) = (from.element().clone(), to.element().clone());
+        let one = |d: &mut Self, cvt: Cvt| Ok(v.iter().map(|a| d.value(|r| Op::Cvt { cvt, d: r, a: *a })).collect());
+        match name {
+            "bitcast" => self.bitcast(fe.bits(), te.bits(), v),
+            "trunc" => one(self, Cvt::Zext(width(&te)?)),
+            "zext" => {
+                width(&te)?;
+                Ok(v.to_vec())
+            }
+            "sext" => one(self, Cvt::Sext(width(&fe)?, width(&te)?)),
+            "ptrtoint" | "inttoptr" if te.bits() < fe.bits() => one(self, Cvt::Zext(width(&te)?)),
+            "ptrtoint" | "inttoptr" => Ok(v.to_vec()),
+            "addrspacecast" => {
+                let (Ty::Ptr(a, _), Ty::Ptr(b, _)) = (&fe, &te) else { return Err("an addrspacecast".into()) };
+                let window = |s: Space| match s {
+                    Space::Shared => SHARED_WINDOW,
+                    Space::Local => LOCAL_WINDOW,
+                    _ => 0,
+                };
+                let (a, b) = (space(*a), space(*b));
+                let local32 = |s: Space, t: &Ty| s == Space::Shared || (s == Space::Local && t.bits() == 32);
+                match (local32(a, &fe), local32(b, &te)) {
+                    (true, false) => {
+                        let base = self.constant(window(a));
+                        Ok(v.iter().map(|s| self.int_op(IntOp::Add, 64, *s, base)).collect())
+                    }
+                    (false, true) => one(self, Cvt::Zext(32)),
+                    _ => Ok(v.to_vec()),
+                }
+            }
+            "fptrunc" | "fpext" => {
+                let (from, to) = (fmt(&fe)?, fmt(&te)?);
+                one(self, Cvt::Float { from, to, round: Round::Nearest, saturate: false, relu: false, ftz: false })
+            }
+            "fptoui" | "fptosi" => {
+                let cvt = Cvt::FloatToInt { from: fmt(&fe)?, width: width(&te)?, signed: name == "fptosi", round: Round::Zero };
+                one(self, cvt)
+            }
+            _ => {
+                let cvt = Cvt::IntToFloat { width: width(&fe)?, signed: name == "sitofp", to: fmt(&te)?, round: Round::Nearest };
+                one(self, cvt)
+            }
+        }
+    }
+
+    /// The place of the instruction being decoded.
+    pub(crate) fn here(&self) -> Loc {
+        self.loc
+    }
+}

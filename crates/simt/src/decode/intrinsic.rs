@@ -1,0 +1,219 @@
+//! Target-independent intrinsics, and dispatch to the targets' own.
+
+use super::inst::fmt;
+use super::{Decoder, What};
+use crate::bytecode::*;
+use crate::ir::{Inst, Ty};
+use crate::num::Round;
+
+impl Decoder<'_> {
+    pub(super) fn intrinsic(&mut self, name: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        if let Some(rest) = name.strip_prefix("llvm.nvvm.") {
+            return self.nvvm(rest, inst, args);
+        }
+        if let Some(rest) = name.strip_prefix("llvm.amdgcn.") {
+            return self.amdgcn(rest, inst, args);
+        }
+        match name {
+            "__nvvm_reflect" => return self.reflect(inst),
+            "vprintf" => {
+                self.emit(Op::Print { format: args[0][0], args: args[1][0] });
+                return Ok(vec![self.constant(1)]);
+            }
+            "__assertfail" => {
+                let (message, file, line, func) = (args[0][0], args[1][0], args[2][0], args[3][0]);
+                self.emit(Op::Assert { message, file, line, func });
+                return Ok(Vec::new());
+            }
+            "__triton_assert_fail" | "__assert_fail" => {
+                let at = |i: usize, none: Src| args.get(i).map_or(none, |v| v[0]);
+                let none = self.constant(0);
+                self.emit(Op::Assert { message: at(0, none), file: at(1, none), line: at(2, none), func: at(3, none) });
+                return Ok(Vec::new());
+            }
+            _ => {}
+        }
+        let Some(rest) = name.strip_prefix("llvm.") else {
+            return Err(format!("the call of @{name}, which has no body"));
+        };
+        self.generic(rest, inst, args).map_err(|e| if e.is_empty() { format!("the intrinsic @{name}") } else { e })
+    }
+
+    /// `__nvvm_reflect` asks for a compilation option by name.
+    fn reflect(&mut self, inst: &Inst) -> What<Vec<Src>> {
+        let crate::ir::Operand::Const(c) = &inst.args[0] else { return Err("__nvvm_reflect of a variable".into()) };
+        let Some(crate::ir::Scalar::Global(g, _)) = c.first() else { return Err("__nvvm_reflect without a name".into()) };
+        let bytes = &self.module.globals[*g].init;
+        let name = String::from_utf8_lossy(bytes.split(|b| *b == 0).next().unwrap_or(&[])).into_owned();
+        let v = match name.as_str() {
+            "__CUDA_FTZ" => u64::from(self.ftz_flag),
+            "__CUDA_PREC_SQRT" | "__CUDA_PREC_DIV" => 1,
+            "__CUDA_ARCH" => 900,
+            _ => 0,
+        };
+        Ok(vec![self.constant(v)])
+    }
+
+    fn generic(&mut self, name: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let base = name.split('.').next().unwrap_or(name);
+        let ty = inst.arg_tys.first().cloned().unwrap_or(Ty::Void);
+        let element = ty.element().clone();
+        let w = element.bits() as u8;
+        let n = args.first().map_or(0, Vec::len);
+        let un = |d: &mut Self, op: IntUn| (0..n).map(|i| d.value(|r| Op::IntUn { op, w, d: r, a: args[0][i] })).collect();
+        let bin = |d: &mut Self, op: IntOp| (0..n).map(|i| d.int_op(op, w, args[0][i], args[1][i])).collect();
+        let fun = |d: &mut Self, op: FloatUn| -> What<Vec<Src>> {
+            let f = fmt(&element)?;
+            Ok((0..n).map(|i| d.value(|r| Op::FloatUn { op, f, ftz: false, approx: false, d: r, a: args[0][i] })).collect())
+        };
+        let fbin = |d: &mut Self, op: FloatOp| -> What<Vec<Src>> {
+            let f = fmt(&element)?;
+            Ok((0..n).map(|i| d.float_op(op, f, args[0][i], args[1][i])).collect())
+        };
+        match base {
+            "assume" | "lifetime" | "dbg" | "experimental" | "invariant" | "donothing" | "prefetch" | "sideeffect" => Ok(Vec::new()),
+            "trap" | "debugtrap" | "ubsantrap" => {
+                self.emit(Op::Trap);
+                Ok(Vec::new())
+            }
+            "expect" | "annotation" | "ssa" | "launder" | "strip" => Ok(args[0].clone()),
+            "smax" => Ok(bin(self, IntOp::SMax)),
+            "smin" => Ok(bin(self, IntOp::SMin)),
+            "umax" => Ok(bin(self, IntOp::UMax)),
+            "umin" => Ok(bin(self, IntOp::UMin)),
+            "abs" => Ok(un(self, IntUn::Abs)),
+            "ctpop" => Ok(un(self, IntUn::Popc)),
+            "ctlz" => Ok(un(self, IntUn::Clz)),
+            "cttz" => Ok(un(self, IntUn::Ctz)),
+            "bitreverse" => Ok(un(self, IntUn::BitReverse)),
+            "bswap" => Ok(un(self, IntUn::ByteSwap)),
+            "usub" | "uadd" | "sadd" | "ssub" | "smul" | "umul" => {
+                let overflow = name.contains(".with.overflow");
+                let op = match (base, overflow) {
+                    ("usub", false) => IntOp::USubSat,
+                    ("uadd", false) => IntOp::UAddSat,
+                    ("sadd", false) => IntOp::SAddSat,
+                    ("ssub", false) => IntOp::SSubSat,
+                    ("usub", true) => IntOp::USubOvf,
+                    ("uadd", true) => IntOp::UAddOvf,
+                    ("sadd", true) => IntOp::SAddOvf,
+                    ("ssub", true) => IntOp::SSubOvf,
+                    ("smul", true) => IntOp::SMulOvf,
+                    ("umul", true) => IntOp::UMulOvf,
+                    _ => return Err(String::new()),
+                };
+                if !overflow {
+                    return Ok(bin(self, op));
+                }
+                let plain = match &base[1..] {
+                    "add" => IntOp::Add,
+                    "sub" => IntOp::Sub,
+                    _ => IntOp::Mul,
+                };
+                let mut out: Vec<Src> = bin(self, plain);
+                out.extend::<Vec<Src>>(bin(self, op));
+                Ok(out)
+            }
+            "fshl" | "fshr" => {
+                let op = if base == "fshl" { IntTern::Fshl } else { IntTern::Fshr };
+                let make = |r, i: usize| Op::IntTern { op, w, d: r, a: args[0][i], b: args[1][i], c: args[2][i] };
+                Ok((0..n).map(|i| self.value(|r| make(r, i))).collect())
+            }
+            "fma" | "fmuladd" => {
+                let f = fmt(&element)?;
+                let make = |r, i: usize| Op::Fma {
+                    f,
+                    round: Round::Nearest,
+                    ftz: false,
+                    relu: false,
+                    d: r,
+                    a: args[0][i],
+                    b: args[1][i],
+                    c: args[2][i],
+                };
+                Ok((0..n).map(|i| self.value(|r| make(r, i))).collect())
+            }
+            "maxnum" | "maximumnum" => fbin(self, FloatOp::Max),
+            "minnum" | "minimumnum" => fbin(self, FloatOp::Min),
+            "maximum" => fbin(self, FloatOp::Maximum),
+            "minimum" => fbin(self, FloatOp::Minimum),
+            "copysign" => fbin(self, FloatOp::CopySign),
+            "pow" => fbin(self, FloatOp::Pow),
+            "ldexp" => fbin(self, FloatOp::LdExp),
+            "fabs" => fun(self, FloatUn::Abs),
+            "sqrt" => fun(self, FloatUn::Sqrt),
+            "exp2" => fun(self, FloatUn::Exp2),
+            "exp" => fun(self, FloatUn::Exp),
+            "log2" => fun(self, FloatUn::Log2),
+            "log10" => fun(self, FloatUn::Log10),
+            "log" => fun(self, FloatUn::Log),
+            "sin" => fun(self, FloatUn::Sin),
+            "cos" => fun(self, FloatUn::Cos),
+            "tanh" => fun(self, FloatUn::Tanh),
+            "floor" => fun(self, FloatUn::Floor),
+            "ceil" => fun(self, FloatUn::Ceil),
+            "trunc" => fun(self, FloatUn::Trunc),
+            "rint" | "nearbyint" | "roundeven" => fun(self, FloatUn::Rint),
+            "round" => fun(self, FloatUn::Round),
+            "canonicalize" => fun(self, FloatUn::Canonical),
+            "is" => {
+                let f = fmt(&element)?;
+                let mask = self.known(args[1][0]).unwrap_or(0) as u16;
+                Ok(args[0].iter().map(|a| self.value(|d| Op::FClass { f, mask, d, a: *a })).collect())
+            }
+            "fptosi" | "fptoui" if name.contains(".sat") => {
+                let cvt = Cvt::FloatToInt {
+                    from: fmt(&element)?,
+                    width: inst.ty.element().bits() as u8,
+                    signed: base == "fptosi",
+                    round: Round::Zero,
+                };
+                Ok(args[0].iter().map(|a| self.value(|d| Op::Cvt { cvt, d, a: *a })).collect())
+            }
+            "vector" => self.vector(name, inst, args),
+            "memcpy" | "memmove" | "memset" => Err("a block copy of memory".into()),
+            _ => Err(String::new()),
+        }
+    }
+
+    /// `llvm.vector.reduce.*`: from element 0 on, one after the other.
+    fn vector(&mut self, name: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let Some(kind) = name.strip_prefix("vector.reduce.").and_then(|r| r.split('.').next()) else {
+            return Err(String::new());
+        };
+        let last = args.len() - 1;
+        let element = inst.arg_tys[last].element().clone();
+        let w = element.bits() as u8;
+        let (mut acc, rest) = if last == 1 { (args[0][0], &args[1][..]) } else { (args[0][0], &args[0][1..]) };
+        for s in rest {
+            let int = match kind {
+                "add" => Some(IntOp::Add),
+                "mul" => Some(IntOp::Mul),
+                "and" => Some(IntOp::And),
+                "or" => Some(IntOp::Or),
+                "xor" => Some(IntOp::Xor),
+                "smax" => Some(IntOp::SMax),
+                "smin" => Some(IntOp::SMin),
+                "umax" => Some(IntOp::UMax),
+                "umin" => Some(IntOp::UMin),
+                _ => None,
+            };
+            acc = match int {
+                Some(op) => self.int_op(op, w, acc, *s),
+                None => {
+                    let op = match kind {
+                        "fadd" => FloatOp::Add,
+                        "fmul" => FloatOp::Mul,
+                        "fmax" => FloatOp::Max,
+                        "fmin" => FloatOp::Min,
+                        "fmaximum" => FloatOp::Maximum,
+                        "fminimum" => FloatOp::Minimum,
+                        _ => return Err(String::new()),
+                    };
+                    self.float_op(op, fmt(&element)?, acc, *s)
+                }
+            };
+        }
+        Ok(vec![acc])
+    }
+}

@@ -1,0 +1,333 @@
+//! NVVM intrinsics (names without `llvm.nvvm.`).
+//!
+//! Sources: LLVM's "User Guide for NVPTX Back-end" and IntrinsicsNVVM for names and operands, the PTX ISA
+//! for what they do.
+
+use super::{Decoder, What};
+use crate::bytecode::*;
+use crate::ir::{Inst, Ty};
+use crate::num::Round;
+
+fn axis(c: &str) -> u8 {
+    match c {
+        "x" => 0,
+        "y" => 1,
+        _ => 2,
+    }
+}
+
+impl Decoder<'_> {
+    pub(super) fn special(&mut self, what: Special) -> Src {
+        self.value(|d| Op::Special { d, what })
+    }
+
+    pub(super) fn nvvm(&mut self, name: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let unknown = || format!("the intrinsic @llvm.nvvm.{name}");
+        let a = |i: usize| args.get(i).and_then(|v| v.first()).copied().ok_or_else(unknown);
+        if let Some(reg) = name.strip_prefix("read.ptx.sreg.") {
+            return self.sreg(reg).map(|s| vec![s]).ok_or_else(unknown);
+        }
+        if let Some(kind) = name.strip_prefix("shfl.sync.") {
+            return self.shfl_intrinsic(kind, args).ok_or_else(unknown);
+        }
+        if let Some(kind) = name.strip_prefix("redux.sync.") {
+            let kind = match kind {
+                "add" => Vote::Add,
+                "min" => Vote::SMin,
+                "max" => Vote::SMax,
+                "umin" => Vote::UMin,
+                "umax" => Vote::UMax,
+                "and" => Vote::And,
+                "or" => Vote::Or,
+                "xor" => Vote::Xor,
+                _ => return Err(unknown()),
+            };
+            let (v, mask) = (a(0)?, a(1)?);
+            return Ok(vec![self.value(|d| Op::Vote { kind, d, v, mask })]);
+        }
+        if let Some(kind) = name.strip_prefix("vote.") {
+            let kind = match kind.trim_end_matches(".sync") {
+                "all" => Vote::All,
+                "any" => Vote::Any,
+                "uni" => Vote::Uni,
+                "ballot" => Vote::Ballot,
+                _ => return Err(unknown()),
+            };
+            let (mask, v) = (a(0)?, a(1)?);
+            return Ok(vec![self.value(|d| Op::Vote { kind, d, v, mask })]);
+        }
+        if name.starts_with("ldmatrix.sync.aligned.") || name.starts_with("stmatrix.sync.aligned.") {
+            return self.matrix_intrinsic(name, inst, args);
+        }
+        let all = self.constant(0xffff_ffff);
+        match name {
+            "elect.sync" => {
+                let (d, p, mask) = (self.fresh(), self.fresh(), a(0)?);
+                self.emit(Op::Elect { d: Some(d), p, mask });
+                Ok(vec![Src::reg(d), Src::reg(p)])
+            }
+            "activemask" => Ok(vec![self.special(Special::ActiveMask)]),
+            "bar.warp.sync" => {
+                let mask = a(0)?;
+                self.emit(Op::WarpSync { mask });
+                Ok(Vec::new())
+            }
+            "barrier0" | "syncthreads" => {
+                let id = self.constant(0);
+                self.emit(Op::Bar { id, threads: None, wait: true, pred: None });
+                Ok(Vec::new())
+            }
+            "barrier.cta.sync.aligned.all" | "barrier.cta.sync.all" | "barrier.n" | "barrier.sync" => {
+                let id = a(0)?;
+                self.emit(Op::Bar { id, threads: None, wait: true, pred: None });
+                Ok(Vec::new())
+            }
+            "barrier.cta.sync.aligned.count" | "barrier.cta.sync.count" | "barrier" | "barrier.sync.cnt" => {
+                let (id, threads) = (a(0)?, Some(a(1)?));
+                self.emit(Op::Bar { id, threads, wait: true, pred: None });
+                Ok(Vec::new())
+            }
+            "barrier.cta.arrive.aligned.count" | "barrier.cta.arrive.count" => {
+                let (id, threads) = (a(0)?, Some(a(1)?));
+                self.emit(Op::Bar { id, threads, wait: false, pred: None });
+                Ok(Vec::new())
+            }
+            "cp.async.commit.group" => {
+                self.emit(Op::CpCommit);
+                Ok(Vec::new())
+            }
+            "cp.async.wait.group" => {
+                let keep = self.known(a(0)?).ok_or("a cp.async.wait.group of a variable number")? as u32;
+                self.emit(Op::CpWait { keep });
+                Ok(Vec::new())
+            }
+            "cp.async.wait.all" => {
+                self.emit(Op::CpWait { keep: 0 });
+                Ok(Vec::new())
+            }
+            "cp.async.bulk.commit.group" => {
+                self.emit(Op::BulkCommit { pred: None });
+                Ok(Vec::new())
+            }
+            "cp.async.bulk.wait.group" | "cp.async.bulk.wait.group.read" => {
+                let keep = self.known(a(0)?).ok_or("a bulk wait of a variable number")? as u32;
+                self.emit(Op::BulkWait { keep, pred: None });
+                Ok(Vec::new())
+            }
+            "wgmma.commit_group.sync.aligned" => {
+                self.emit(Op::WgmmaCommit);
+                Ok(Vec::new())
+            }
+            "wgmma.wait_group.sync.aligned" => {
+                let keep = self.known(a(0)?).ok_or("a wgmma.wait_group of a variable number")? as u32;
+                self.emit(Op::WgmmaWait { keep, regs: Box::new([]) });
+                Ok(Vec::new())
+            }
+            "wgmma.fence.sync.aligned" => self.nop("wgmma.fence"),
+            "fence.proxy.async.shared_cta" | "fence.proxy.async" | "fence.proxy.async.global" => {
+                self.emit(Op::FenceAsync);
+                Ok(Vec::new())
+            }
+            "setmaxnreg.inc.sync.aligned.u32" | "setmaxnreg.dec.sync.aligned.u32" => self.nop("setmaxnreg"),
+            "membar.cta" | "membar.gl" | "membar.sys" => self.nop("membar"),
+            "nanosleep" => self.nop("nanosleep"),
+            "griddepcontrol.wait" | "griddepcontrol.launch.dependents" => self.nop("griddepcontrol"),
+            "prmt" => {
+                let (x, y, c) = (a(0)?, a(1)?, a(2)?);
+                Ok(vec![self.value(|d| Op::IntTern { op: IntTern::Prmt, w: 32, d, a: x, b: y, c })])
+            }
+            "exit" => {
+                self.emit(Op::Exit);
+                Ok(Vec::new())
+            }
+            "mbarrier.init.shared" => {
+                self.emit(Op::MbarInit { addr: a(0)?, count: a(1)?, pred: None });
+                Ok(Vec::new())
+            }
+            "mbarrier.inval.shared" => {
+                self.emit(Op::MbarInval { addr: a(0)?, pred: None });
+                Ok(Vec::new())
+            }
+            "match.any.sync.i32" | "match.all.sync.i32p" => Err(unknown()),
+            _ => {
+                let _ = all;
+                self.nvvm_math(name, inst, args).ok_or_else(unknown)
+            }
+        }
+    }
+
+    pub(super) fn nop(&mut self, what: &'static str) -> What<Vec<Src>> {
+        self.emit(Op::Nop(what));
+        Ok(Vec::new())
+    }
+
+    pub(super) fn sreg(&mut self, name: &str) -> Option<Src> {
+        let (base, ax) = name.split_once('.').unwrap_or((name, "x"));
+        let what = match base {
+            "tid" => Special::Tid(axis(ax)),
+            "ntid" => Special::NTid(axis(ax)),
+            "ctaid" => Special::Ctaid(axis(ax)),
+            "nctaid" => Special::NCtaid(axis(ax)),
+            "laneid" => Special::LaneId,
+            "warpid" => Special::WarpId,
+            "warpsize" => return Some(self.constant(32)),
+            "lanemask" => match ax {
+                "lt" => Special::LaneMaskLt,
+                "le" => Special::LaneMaskLe,
+                "gt" => Special::LaneMaskGt,
+                "ge" => Special::LaneMaskGe,
+                _ => return None,
+            },
+            "clock" | "clock64" | "globaltimer" => Special::Clock,
+            // Without clusters a program is a cluster of its own.
+            "cluster" => match ax {
+                "ctarank" => Special::Zero,
+                "nctarank" => return Some(self.constant(1)),
+                other if other.starts_with("ctaid") => Special::Zero,
+                _ => return Some(self.constant(1)),
+            },
+            _ => return None,
+        };
+        Some(self.special(what))
+    }
+
+    fn shfl_intrinsic(&mut self, kind: &str, args: &[Vec<Src>]) -> Option<Vec<Src>> {
+        let (kind, ty) = kind.split_once('.')?;
+        let kind = match kind {
+            "up" => Shfl::Up,
+            "down" => Shfl::Down,
+            "bfly" => Shfl::Bfly,
+            "idx" => Shfl::Idx,
+            _ => return None,
+        };
+        let [mask, v, b, c] = args else { return None };
+        let (mask, v, b, c) = (mask[0], v[0], b[0], c[0]);
+        let d = self.fresh();
+        let p = ty.ends_with('p').then(|| self.fresh());
+        self.emit(Op::Shfl { kind, d, p, v, b, c, mask });
+        Some(std::iter::once(d).chain(p).map(Src::reg).collect())
+    }
+
+    fn matrix_intrinsic(&mut self, name: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let parts: Vec<&str> = name.split('.').collect();
+        let trans = parts.contains(&"trans");
+        if !parts.contains(&"m8n8") || !parts.contains(&"b16") {
+            return Err(format!("the intrinsic @llvm.nvvm.{name}"));
+        }
+        let n = parts.iter().find_map(|p| p.strip_prefix('x')).and_then(|n| n.parse::<usize>().ok()).unwrap_or(1);
+        let mut addr = self.access(&inst.arg_tys[0], args[0][0], 16, false)?;
+        addr.bytes = 16;
+        if parts[0] == "ldmatrix" {
+            let d: Vec<Reg> = (0..n).map(|_| self.fresh()).collect();
+            self.emit(Op::LdMatrix { d: d.clone().into(), addr, trans });
+            return Ok(d.into_iter().map(Src::reg).collect());
+        }
+        let v: Vec<Src> = args[1..].iter().map(|s| s[0]).collect();
+        self.emit(Op::StMatrix { v: v.into(), addr, trans });
+        Ok(Vec::new())
+    }
+
+    /// Arithmetic intrinsics such as `fma.rn.ftz.f`, by the parts of their names.
+    fn nvvm_math(&mut self, name: &str, inst: &Inst, args: &[Vec<Src>]) -> Option<Vec<Src>> {
+        let parts: Vec<&str> = name.split('.').collect();
+        let has = |p: &str| parts.contains(&p);
+        let f = match inst.ty.element() {
+            Ty::F16 => Fmt::F16,
+            Ty::BF16 => Fmt::BF16,
+            Ty::F64 => Fmt::F64,
+            _ => Fmt::F32,
+        };
+        let ftz = has("ftz");
+        let approx = has("approx");
+        let round = if has("rz") {
+            Round::Zero
+        } else if has("rm") {
+            Round::Down
+        } else if has("rp") {
+            Round::Up
+        } else {
+            Round::Nearest
+        };
+        let unary = match parts[0] {
+            "ex2" => Some(FloatUn::Exp2),
+            "lg2" => Some(FloatUn::Log2),
+            "rcp" => Some(FloatUn::Rcp),
+            "rsqrt" => Some(FloatUn::Rsqrt),
+            "sqrt" => Some(FloatUn::Sqrt),
+            "sin" => Some(FloatUn::Sin),
+            "cos" => Some(FloatUn::Cos),
+            "tanh" => Some(FloatUn::Tanh),
+            "floor" => Some(FloatUn::Floor),
+            "ceil" => Some(FloatUn::Ceil),
+            "trunc" => Some(FloatUn::Trunc),
+            "round" => Some(FloatUn::Rint),
+            "fabs" => Some(FloatUn::Abs),
+            "neg" => Some(FloatUn::Neg),
+            "saturate" => None,
+            _ => None,
+        };
+        let n = args.first().map_or(0, Vec::len);
+        if let Some(op) = unary {
+            return Some(args[0].iter().map(|a| self.value(|d| Op::FloatUn { op, f, ftz, approx, d, a: *a })).collect());
+        }
+        let binary = match parts[0] {
+            "add" => Some(FloatOp::Add),
+            "mul" => Some(FloatOp::Mul),
+            "div" => Some(FloatOp::Div),
+            "fmin" if has("nan") => Some(FloatOp::Minimum),
+            "fmax" if has("nan") => Some(FloatOp::Maximum),
+            "fmin" => Some(FloatOp::Min),
+            "fmax" => Some(FloatOp::Max),
+            _ => None,
+        };
+        if let Some(op) = binary {
+            return Some(
+                (0..n).map(|i| self.value(|d| Op::Float { op, f, round, ftz, d, a: args[0][i], b: args[1][i] })).collect(),
+            );
+        }
+        let cvt = |d: &mut Self, cvt: Cvt| Some(vec![d.value(|r| Op::Cvt { cvt, d: r, a: args[0][0] })]);
+        let away = match () {
+            () if has("rm") => Round::Down,
+            () if has("rp") => Round::Up,
+            () if has("rz") => Round::Zero,
+            () => Round::Nearest,
+        };
+        match parts[0] {
+            "fma" => {
+                let relu = has("relu");
+                let make = |d, i: usize| Op::Fma { f, round, ftz, relu, d, a: args[0][i], b: args[1][i], c: args[2][i] };
+                Some((0..n).map(|i| self.value(|d| make(d, i))).collect())
+            }
+            "mulhi" => {
+                let op = if has("ui") || has("ull") || has("us") { IntOp::MulHiU } else { IntOp::MulHiS };
+                let w = inst.ty.bits() as u8;
+                Some(vec![self.int_op(op, w, args[0][0], args[1][0])])
+            }
+            "f2i" | "f2ui" | "f2ll" | "f2ull" | "d2i" | "d2ui" | "d2ll" | "d2ull" => {
+                let from = if parts[0].starts_with('d') { Fmt::F64 } else { Fmt::F32 };
+                let signed = !parts[0].contains('u');
+                cvt(self, Cvt::FloatToInt { from, width: inst.ty.bits() as u8, signed, round: away })
+            }
+            "i2f" | "ui2f" | "ll2f" | "ull2f" | "i2d" | "ui2d" | "ll2d" | "ull2d" => {
+                let width = inst.arg_tys[0].bits() as u8;
+                cvt(self, Cvt::IntToFloat { width, signed: !parts[0].starts_with('u'), to: f, round: away })
+            }
+            "f2h" => cvt(self, Cvt::Float { from: Fmt::F32, to: Fmt::F16, round: away, saturate: false, relu: false, ftz }),
+            "h2f" => cvt(self, Cvt::Float { from: Fmt::F16, to: Fmt::F32, round: away, saturate: false, relu: false, ftz }),
+            "d2f" => cvt(self, Cvt::Float { from: Fmt::F64, to: Fmt::F32, round: away, saturate: false, relu: false, ftz }),
+            "f2bf16" => cvt(self, Cvt::Float { from: Fmt::F32, to: Fmt::BF16, round: away, saturate: false, relu: has("relu"), ftz }),
+            "ff2f16x2" | "ff2bf16x2" => {
+                let to = if parts[0] == "ff2f16x2" { Fmt::F16 } else { Fmt::BF16 };
+                let c = Cvt::Float { from: Fmt::F32, to, round: away, saturate: has("satfinite"), relu: has("relu"), ftz: false };
+                let high = self.value(|d| Op::Cvt { cvt: c, d, a: args[0][0] });
+                let low = self.value(|d| Op::Cvt { cvt: c, d, a: args[1][0] });
+                Some(vec![low, high])
+            }
+            "bitcast" => Some(args[0].clone()),
+            "fabs_f" => None,
+            "lohi" => Some(vec![self.join(&[args[0][0], args[1][0]], 32)]),
+            "d2i_lo" => cvt(self, Cvt::Zext(32)),
+            _ => None,
+        }
+    }
+}

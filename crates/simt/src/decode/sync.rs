@@ -1,0 +1,411 @@
+//! Inline PTX that moves data asynchronously, synchronizes, or works on matrices.
+
+use super::asm::{Line, Vars};
+use super::{Decoder, What};
+use crate::bytecode::*;
+use crate::ptx::Operand;
+
+fn elem(t: &str) -> Option<Elem> {
+    Some(match t {
+        "f64" => Elem::F64,
+        "f32" => Elem::F32,
+        "tf32" => Elem::Tf32,
+        "f16" => Elem::F16,
+        "bf16" => Elem::BF16,
+        "e4m3" => Elem::E4M3,
+        "e5m2" => Elem::E5M2,
+        "s8" => Elem::S8,
+        "u8" => Elem::U8,
+        "s32" => Elem::S32,
+        _ => return None,
+    })
+}
+
+/// `m16n8k16` as numbers.
+fn shape(l: &Line<'_>) -> Option<(u32, u32, u32)> {
+    let text = l.op.iter().find(|p| p.starts_with('m') && p.contains('n') && p.contains('k') && p[1..].starts_with(|c: char| c.is_ascii_digit()))?;
+    let (m, rest) = text[1..].split_once('n')?;
+    let (n, k) = rest.split_once('k')?;
+    Some((m.parse().ok()?, n.parse().ok()?, k.parse().ok()?))
+}
+
+impl Decoder<'_> {
+    pub(super) fn ptx_mma(&mut self, l: &Line<'_>, v: &mut Vars) -> What<()> {
+        let types: Vec<Elem> = l.op.iter().filter_map(|p| elem(p)).collect();
+        let (Some(shape), [cd, a, b, c], 4) = (shape(l), &types[..], l.args.len()) else { return l.unknown() };
+        if cd != c || l.pred.is_some() || !l.has("row") || !l.has("col") {
+            return l.unknown();
+        }
+        let d = self.dests(v, &l.args[0])?;
+        let list = |s: &mut Self, i: usize| s.list(v, &l.args[i], "b64");
+        let (fa, fb, fc) = (list(self, 1)?, list(self, 2)?, list(self, 3)?);
+        let mma = Mma {
+            layout: MmaLayout::Ptx,
+            shape,
+            ab: (*a, *b),
+            cd: *cd,
+            d: d.into(),
+            a: fa.into(),
+            b: fb.into(),
+            c: fc.into(),
+            saturate: l.has("satfinite"),
+        };
+        if !crate::mma::supported(&mma) {
+            return l.unknown();
+        }
+        self.emit(Op::Mma(Box::new(mma)));
+        Ok(())
+    }
+
+    pub(super) fn ptx_matrix(&mut self, l: &Line<'_>, v: &mut Vars) -> What<()> {
+        if !l.has("m8n8") || !l.has("b16") {
+            return l.unknown();
+        }
+        let trans = l.has("trans");
+        if l.op[0] == "ldmatrix" {
+            let d = self.dests(v, &l.args[0])?;
+            let mut addr = self.ptx_access(v, l, &l.args[1], 16, 1)?;
+            addr.align = 16;
+            self.emit(Op::LdMatrix { d: d.into(), addr, trans });
+        } else {
+            let values = self.list(v, &l.args[1], "b32")?;
+            let mut addr = self.ptx_access(v, l, &l.args[0], 16, 1)?;
+            addr.align = 16;
+            self.emit(Op::StMatrix { v: values.into(), addr, trans });
+        }
+        Ok(())
+    }
+
+    fn wgmma(&mut self, l: &Line<'_>, v: &mut Vars, outputs: &[Reg]) -> What<()> {
+        match l.op[1].as_str() {
+            "fence" => return self.nop("wgmma.fence").map(drop),
+            "commit_group" => {
+                self.emit(Op::WgmmaCommit);
+                return Ok(());
+            }
+            "wait_group" => {
+                let keep = self.immediate(v, l, 0)?;
+                self.emit(Op::WgmmaWait { keep, regs: outputs.into() });
+                return Ok(());
+            }
+            "mma_async" => {}
+            _ => return l.unknown(),
+        }
+        let types: Vec<Elem> = l.op.iter().filter_map(|p| elem(p)).collect();
+        let (Some((64, n, k)), [cd, a, b]) = (shape(l), &types[..]) else { return l.unknown() };
+        if l.args.len() < 4 || l.has("sp") {
+            return l.unknown();
+        }
+        let d = self.dests(v, &l.args[0])?;
+        let c: Vec<Src> = d.iter().map(|r| v.tied.get(r).copied().unwrap_or(Src::reg(*r))).collect();
+        let fa = self.list(v, &l.args[1], "b64")?;
+        let fb = self.src(v, &l.args[2], "b64")?;
+        let scale_d = self.src(v, &l.args[3], "pred")?;
+        let mut flags = Vec::new();
+        for i in 4..l.args.len() {
+            flags.push(self.immediate(v, l, i)? as i32);
+        }
+        let neg = |i: usize| flags.get(i).copied() == Some(-1);
+        let in_registers = fa.len() > 1;
+        let trans = |i: usize| flags.get(i).copied().unwrap_or(0) == 1;
+        let trans = if in_registers { (false, trans(2)) } else { (trans(2), trans(3)) };
+        let w = Wgmma {
+            n,
+            k,
+            ab: (*a, *b),
+            cd: *cd,
+            d: d.into(),
+            c: c.into(),
+            a: fa.into(),
+            b: fb,
+            scale_d,
+            neg: (neg(0), neg(1)),
+            trans,
+        };
+        if !crate::wgmma::supported(&w) {
+            return l.unknown();
+        }
+        self.emit(Op::Wgmma(Box::new(w)));
+        Ok(())
+    }
+
+    fn immediate(&mut self, v: &Vars, l: &Line<'_>, i: usize) -> What<u32> {
+        let Some(o) = l.args.get(i) else { return l.unknown() };
+        let s = self.src(v, o, "b32")?;
+        self.known(s).map(|n| n as u32).ok_or_else(|| format!("operand {i} of '{}', which must be a constant", l.text))
+    }
+
+    pub(super) fn ptx_sync(&mut self, l: &Line<'_>, v: &mut Vars, outputs: &[Reg]) -> What<()> {
+        match l.op[0].as_str() {
+            "cp" => self.ptx_copy(l, v),
+            "mbarrier" => self.ptx_mbarrier(l, v),
+            "tensormap" => self.ptx_tensormap(l, v),
+            "wgmma" => self.wgmma(l, v, outputs),
+            "fence" => {
+                if l.has("async") {
+                    self.emit(Op::FenceAsync);
+                } else {
+                    self.emit(Op::Nop("fence"));
+                }
+                Ok(())
+            }
+            "bar" | "barrier" => self.ptx_barrier(l, v),
+            "shfl" => {
+                let kind = match l.op.get(2).map(String::as_str) {
+                    Some("up") => Shfl::Up,
+                    Some("down") => Shfl::Down,
+                    Some("bfly") => Shfl::Bfly,
+                    Some("idx") => Shfl::Idx,
+                    _ => return l.unknown(),
+                };
+                let extra = l.args.len() - 5;
+                if extra > 1 || l.pred.is_some() {
+                    return l.unknown();
+                }
+                let d = self.dest(v, &l.args[0])?;
+                let p = if extra == 1 { Some(self.dest(v, &l.args[1])?) } else { None };
+                let s: Vec<Src> = l.args[1 + extra..].iter().map(|o| self.src(v, o, "b32")).collect::<What<_>>()?;
+                self.emit(Op::Shfl { kind, d, p, v: s[0], b: s[1], c: s[2], mask: s[3] });
+                Ok(())
+            }
+            "vote" | "redux" => {
+                let signed = l.op.last().is_some_and(|t| t == "s32");
+                let kind = match l.op.get(2).map(String::as_str) {
+                    Some("all") => Vote::All,
+                    Some("any") => Vote::Any,
+                    Some("uni") => Vote::Uni,
+                    Some("ballot") => Vote::Ballot,
+                    Some("add") => Vote::Add,
+                    Some("and") => Vote::And,
+                    Some("or") => Vote::Or,
+                    Some("xor") => Vote::Xor,
+                    Some("min") if signed => Vote::SMin,
+                    Some("max") if signed => Vote::SMax,
+                    Some("min") => Vote::UMin,
+                    Some("max") => Vote::UMax,
+                    _ => return l.unknown(),
+                };
+                if l.args.len() != 3 || l.pred.is_some() {
+                    return l.unknown();
+                }
+                let d = self.dest(v, &l.args[0])?;
+                let (x, mask) = (self.src(v, &l.args[1], "b32")?, self.src(v, &l.args[2], "b32")?);
+                self.emit(Op::Vote { kind, d, v: x, mask });
+                Ok(())
+            }
+            _ => {
+                if l.args.len() != 3 {
+                    return l.unknown();
+                }
+                let d = self.dest(v, &l.args[0])?;
+                let p = self.dest(v, &l.args[1])?;
+                let mask = self.src(v, &l.args[2], "b32")?;
+                self.emit(Op::Elect { d: Some(d), p, mask });
+                Ok(())
+            }
+        }
+    }
+
+    fn ptx_barrier(&mut self, l: &Line<'_>, v: &mut Vars) -> What<()> {
+        if l.has("warp") {
+            let mask = self.src(v, &l.args[0], "b32")?;
+            self.emit(Op::WarpSync { mask });
+            return Ok(());
+        }
+        if l.has("cluster") {
+            return self.nop("barrier.cluster").map(drop);
+        }
+        let wait = l.has("sync");
+        if (!wait && !l.has("arrive")) || l.has("red") || l.args.is_empty() {
+            return l.unknown();
+        }
+        let id = self.src(v, &l.args[0], "b32")?;
+        let threads = match l.args.get(1) {
+            Some(o) => Some(self.src(v, o, "b32")?),
+            None => None,
+        };
+        self.emit(Op::Bar { id, threads, wait, pred: l.pred });
+        Ok(())
+    }
+
+    fn ptx_mbarrier(&mut self, l: &Line<'_>, v: &mut Vars) -> What<()> {
+        let pred = l.pred;
+        let kind = l.op[1].as_str();
+        match kind {
+            "init" => {
+                let addr = self.address(v, &l.args[0])?;
+                let count = self.src(v, &l.args[1], "b32")?;
+                self.emit(Op::MbarInit { addr, count, pred });
+            }
+            "inval" => {
+                let addr = self.address(v, &l.args[0])?;
+                self.emit(Op::MbarInval { addr, pred });
+            }
+            "expect_tx" => {
+                let addr = self.address(v, &l.args[0])?;
+                let tx = Some(self.src(v, &l.args[1], "b32")?);
+                let count = self.constant(0);
+                self.emit(Op::MbarArrive { addr, count, tx, arrive: false, d: None, pred });
+            }
+            "arrive" => {
+                let at = l.args.iter().position(|a| matches!(a, Operand::Mem(..))).unwrap_or(0);
+                let addr = self.address(v, &l.args[at])?;
+                let d = match l.args[0] {
+                    Operand::Var(_) if at == 1 => Some(self.dest(v, &l.args[0])?),
+                    _ => None,
+                };
+                let extra = match l.args.get(at + 1) {
+                    Some(o) => Some(self.src(v, o, "b32")?),
+                    None => None,
+                };
+                let one = self.constant(1);
+                let (count, tx) = if l.has("expect_tx") { (one, extra) } else { (extra.unwrap_or(one), None) };
+                if l.has("noComplete") {
+                    return l.unknown();
+                }
+                self.emit(Op::MbarArrive { addr, count, tx, arrive: true, d, pred });
+            }
+            "try_wait" | "test_wait" if l.has("parity") => {
+                let d = self.dest(v, &l.args[0])?;
+                let addr = self.address(v, &l.args[1])?;
+                let parity = self.src(v, &l.args[2], "b32")?;
+                self.emit(Op::MbarTry { d, addr, parity, wait: kind == "try_wait", pred });
+            }
+            _ => return l.unknown(),
+        }
+        Ok(())
+    }
+
+    fn coords(&mut self, v: &Vars, o: &Operand) -> What<(Src, Vec<Src>)> {
+        let Operand::Mem(base, _, more) = o else { return Err(format!("{o:?} as a tensor map with coordinates")) };
+        let map = self.src(v, base, "b64")?;
+        let coords = match more.first() {
+            Some(list) => self.list(v, list, "b32")?,
+            None => return Err("a tensor copy without coordinates".into()),
+        };
+        Ok((map, coords))
+    }
+
+    fn ptx_copy(&mut self, l: &Line<'_>, v: &mut Vars) -> What<()> {
+        let pred = l.pred;
+        let to_shared = {
+            let s = l.op.iter().position(|p| p.starts_with("shared"));
+            let g = l.op.iter().position(|p| p == "global");
+            matches!((s, g), (Some(s), Some(g)) if s < g)
+        };
+        if l.has("commit_group") {
+            if pred.is_some() && !l.has("bulk") {
+                return l.unknown();
+            }
+            self.emit(if l.has("bulk") { Op::BulkCommit { pred } } else { Op::CpCommit });
+            return Ok(());
+        }
+        if l.has("wait_group") || l.has("wait_all") {
+            let keep = if l.has("wait_all") { 0 } else { self.immediate(v, l, 0)? };
+            if pred.is_some() && !l.has("bulk") {
+                return l.unknown();
+            }
+            self.emit(if l.has("bulk") { Op::BulkWait { keep, pred } } else { Op::CpWait { keep } });
+            return Ok(());
+        }
+        if l.has("prefetch") {
+            return self.nop("prefetch").map(drop);
+        }
+        if l.has("mbarrier") && l.has("arrive") {
+            let addr = self.address(v, &l.args[0])?;
+            self.emit(Op::CpMbarArrive { addr, noinc: l.has("noinc"), pred });
+            return Ok(());
+        }
+        if l.has("multicast::cluster") || l.has("im2col") {
+            return l.unknown();
+        }
+        match (l.has("bulk"), l.has("tensor"), to_shared) {
+            (false, _, true) => {
+                let bytes = self.immediate(v, l, 2)?;
+                if !matches!(bytes, 4 | 8 | 16) {
+                    return l.unknown();
+                }
+                let mut dst = self.ptx_access(v, l, &l.args[0], bytes as u8, 1)?;
+                dst.space = Space::Shared;
+                let src = self.address(v, &l.args[1])?;
+                let src_bytes = match l.args.get(3) {
+                    Some(o) if !l.has("L2::cache_hint") => Some(self.src(v, o, "b32")?),
+                    _ => None,
+                };
+                self.emit(Op::CpAsync { dst, src, src_bytes });
+            }
+            (true, true, true) => {
+                let dst = self.address(v, &l.args[0])?;
+                let (map, coords) = self.coords(v, &l.args[1])?;
+                let mbar = self.address(v, &l.args[2])?;
+                self.emit(Op::TmaLoad { dst, map, coords: coords.into(), mbar, pred });
+            }
+            (true, true, false) => {
+                let (map, coords) = self.coords(v, &l.args[0])?;
+                let src = self.address(v, &l.args[1])?;
+                let reduce = if l.op[1] == "reduce" {
+                    match l.op.iter().find_map(|p| match p.as_str() {
+                        "add" => Some(TmaReduce::Add),
+                        "min" => Some(TmaReduce::Min),
+                        "max" => Some(TmaReduce::Max),
+                        "and" => Some(TmaReduce::And),
+                        "or" => Some(TmaReduce::Or),
+                        "xor" => Some(TmaReduce::Xor),
+                        _ => None,
+                    }) {
+                        Some(r) => r,
+                        None => return l.unknown(),
+                    }
+                } else {
+                    TmaReduce::Store
+                };
+                self.emit(Op::TmaStore { src, map, coords: coords.into(), reduce, pred });
+            }
+            (true, false, true) => {
+                let (dst, src) = (self.address(v, &l.args[0])?, self.address(v, &l.args[1])?);
+                let bytes = self.src(v, &l.args[2], "b32")?;
+                let mbar = self.address(v, &l.args[3])?;
+                self.emit(Op::BulkLoad { dst, src, bytes, mbar, pred });
+            }
+            (true, false, false) if l.op[1] != "reduce" => {
+                let (dst, src) = (self.address(v, &l.args[0])?, self.address(v, &l.args[1])?);
+                let bytes = self.src(v, &l.args[2], "b32")?;
+                self.emit(Op::BulkStore { dst, src, bytes, pred });
+            }
+            _ => return l.unknown(),
+        }
+        Ok(())
+    }
+
+    fn ptx_tensormap(&mut self, l: &Line<'_>, v: &mut Vars) -> What<()> {
+        let pred = l.pred;
+        if l.op[1] == "cp_fenceproxy" {
+            let (dst, src) = (self.address(v, &l.args[0])?, self.address(v, &l.args[1])?);
+            self.emit(Op::MapCopy { dst, src, pred });
+            return Ok(());
+        }
+        let Some(field) = l.op.get(3) else { return l.unknown() };
+        let addr = self.address(v, &l.args[0])?;
+        let (index, value) = match l.args.len() {
+            2 => (0, &l.args[1]),
+            3 => (self.immediate(v, l, 1)? as u8, &l.args[2]),
+            _ => return l.unknown(),
+        };
+        let field = match field.as_str() {
+            "global_address" => MapField::GlobalAddress,
+            "rank" => MapField::Rank,
+            "box_dim" => MapField::BoxDim(index),
+            "global_dim" => MapField::GlobalDim(index),
+            "global_stride" => MapField::GlobalStride(index),
+            "element_stride" => MapField::ElementStride(index),
+            "elemtype" => MapField::ElemType,
+            "interleave_layout" => MapField::Interleave,
+            "swizzle_mode" => MapField::Swizzle,
+            "fill_mode" => MapField::Fill,
+            _ => return l.unknown(),
+        };
+        let value = self.src(v, value, "b64")?;
+        self.emit(Op::MapReplace { field, addr, value, pred });
+        Ok(())
+    }
+}

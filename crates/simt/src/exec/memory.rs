@@ -1,0 +1,441 @@
+//! Loads, stores and atomics of a warp.
+
+use std::sync::atomic::Ordering;
+
+use super::{Cta, Warp, who};
+use crate::alu;
+use crate::bytecode::*;
+use crate::check::Kind;
+use crate::counts;
+use crate::mem::{Buffer, Fault, LOCAL_WINDOW, SHARED_WINDOW, WINDOW};
+use crate::shared::Hazard;
+
+/// Where one lane's address points.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Off,
+    Global(&'a Buffer, u64),
+    Shared(u32),
+    Local(usize),
+}
+
+impl<'a, const W: usize> Cta<'a, W> {
+    /// Addresses of all lanes, and the lanes that access.
+    fn addresses(&mut self, warp: &Warp<W>, at: &Access) -> ([u64; W], u64) {
+        if let Some(p) = at.pred {
+            self.demand(warp, p.src, warp.mask, "a predicate of a memory access");
+        }
+        let mut active = warp.active(self.consts, at.pred);
+        self.demand(warp, at.addr, active, "an address");
+        let base = warp.src(self.consts, at.addr);
+        let mut out = [0; W];
+        for l in 0..W {
+            out[l] = base[l].wrapping_add(at.offset as u64);
+        }
+        if let Some((limit, offset)) = at.buffer {
+            self.demand(warp, offset, active, "an address");
+            let (limit, offset) = (warp.src(self.consts, limit), warp.src(self.consts, offset));
+            let size = u64::from(at.bytes);
+            for l in 0..W {
+                let o = offset[l] & 0xffff_ffff;
+                out[l] = out[l].wrapping_add(o);
+                if o + size > limit[l] {
+                    active &= !(1 << l);
+                }
+            }
+        }
+        (out, active)
+    }
+
+    /// Checks every lane's address for `bytes` bytes and says where it points.
+    fn places(&mut self, warp: &Warp<W>, at: &Access, addresses: &[u64; W], active: u64, bytes: u64, write: bool) -> ([Place<'a>; W], u64) {
+        let mut out = [Place::Off; W];
+        let mut good = active;
+        let align = u64::from(at.align.max(1));
+        let global: &'a crate::mem::Global = self.shape.global;
+        for l in 0..W {
+            if active >> l & 1 == 0 {
+                continue;
+            }
+            let a = addresses[l];
+            if !a.is_multiple_of(align) {
+                self.report(warp, Kind::Misaligned, l as u32, Some(a), || format!("an access of {bytes} bytes that must be aligned to {align}"));
+            }
+            let space = match at.space {
+                Space::Generic if a.wrapping_sub(SHARED_WINDOW) < WINDOW => Space::Shared,
+                Space::Generic if a.wrapping_sub(LOCAL_WINDOW) < WINDOW => Space::Local,
+                Space::Generic => Space::Global,
+                s => s,
+            };
+            out[l] = match space {
+                Space::Shared => {
+                    let offset = if a >= SHARED_WINDOW { a - SHARED_WINDOW } else { a };
+                    if self.shared.contains(offset, bytes) { Place::Shared(offset as u32) } else { Place::Off }
+                }
+                Space::Local => {
+                    let offset = if a >= LOCAL_WINDOW { a - LOCAL_WINDOW } else { a };
+                    let size = u64::from(warp.local_bytes);
+                    if offset + bytes <= size { Place::Local(l * size as usize + offset as usize) } else { Place::Off }
+                }
+                _ => match if write { global.locate_mut(a, bytes) } else { global.locate(a, bytes) } {
+                    Ok((b, o)) => Place::Global(b, o),
+                    Err(fault) => {
+                        self.fault(warp, l, a, bytes, write, &fault);
+                        good &= !(1 << l);
+                        continue;
+                    }
+                },
+            };
+            if matches!(out[l], Place::Off) {
+                good &= !(1 << l);
+                let what = if space == Space::Shared { "shared memory" } else { "the stack" };
+                let (first, end) = if space == Space::Shared { (self.shared.base, self.shared.end()) } else { (0, warp.local_bytes) };
+                let verb = if write { "write" } else { "read" };
+                self.report(warp, Kind::OutOfBounds, l as u32, Some(a), || {
+                    format!("{verb} of {bytes} bytes outside {what}, which is {first:#x} to {end:#x}")
+                });
+            }
+        }
+        (out, good)
+    }
+
+    #[cold]
+    fn fault(&mut self, warp: &Warp<W>, lane: usize, address: u64, bytes: u64, write: bool, fault: &Fault) {
+        let verb = if write { "write" } else { "read" };
+        let text = match fault {
+            Fault::Nowhere => format!("{verb} of {bytes} bytes where there is no buffer"),
+            Fault::Outside(name, size, offset) => format!("{verb} of {bytes} bytes at offset {offset} of '{name}', which has {size} bytes"),
+            Fault::ReadOnly => format!("{verb} of {bytes} bytes of constant data"),
+        };
+        self.report(warp, Kind::OutOfBounds, lane as u32, Some(address), || text);
+    }
+
+    /// Reports what the shadow of shared memory found.
+    pub(super) fn hazard(&mut self, warp: &Warp<W>, lane: u32, address: u64, h: Hazard, write: bool) {
+        let verb = if write { "written" } else { "read" };
+        if let Some((other, wrote)) = h.race {
+            let did = if wrote { "wrote" } else { "read" };
+            self.report(warp, Kind::SharedRace, lane, Some(address), || {
+                format!("shared memory is {verb} that warp {other} {did} with no synchronization between")
+            });
+        }
+        if h.pending {
+            self.report(warp, Kind::AsyncHazard, lane, Some(address), || {
+                format!("shared memory is {verb} while an asynchronous copy into it has not been waited for")
+            });
+        }
+        if h.being_read && write {
+            self.report(warp, Kind::AsyncHazard, lane, Some(address), || {
+                "shared memory is written while an asynchronous operation may still read it".to_owned()
+            });
+        }
+        if h.unfenced {
+            self.report(warp, Kind::MissingFence, lane, Some(address), || {
+                "shared memory written by ordinary stores is read asynchronously without fence.proxy.async".to_owned()
+            });
+        }
+    }
+
+    /// Counts an access by where its first lane points.
+    fn count(&mut self, warp: &Warp<W>, addresses: &[u64; W], places: &[Place<'_>; W], good: u64, bytes: u64) {
+        let (mut global, mut shared) = (0u64, 0u64);
+        for (l, p) in places.iter().enumerate() {
+            match p {
+                Place::Global(..) if good >> l & 1 != 0 => global |= 1 << l,
+                Place::Shared(_) if good >> l & 1 != 0 => shared |= 1 << l,
+                _ => {}
+            }
+        }
+        let c = &mut self.counts.at[warp.pc as usize];
+        if global != 0 {
+            let (n, min, moved) = counts::sectors(addresses, global, bytes);
+            c.sectors += n;
+            c.min_sectors += min;
+            c.global_bytes += moved;
+        }
+        if shared != 0 {
+            let (n, min) = counts::wavefronts(addresses, shared, bytes);
+            c.wavefronts += n;
+            c.min_wavefronts += min;
+            c.shared_bytes += bytes * u64::from(shared.count_ones());
+        }
+    }
+
+    pub(super) fn load(&mut self, warp: &mut Warp<W>, d: &[Reg], at: &Access) {
+        let bytes = u64::from(at.bytes) * d.len() as u64;
+        let (addresses, active) = self.addresses(warp, at);
+        let (places, good) = self.places(warp, at, &addresses, active, bytes, false);
+        self.count(warp, &addresses, &places, good, bytes);
+        self.polled |= at.volatile;
+        let n = at.bytes;
+        // Uninitialized elements, one mask of lanes an element.
+        let mut undef = [0u64; 64];
+        for (l, p) in places.iter().enumerate() {
+            match *p {
+                Place::Shared(a) => {
+                    let h = self.shared.note_read(a, bytes as u32, who(warp));
+                    if h.any() {
+                        self.hazard(warp, l as u32, u64::from(a), h, false);
+                    }
+                    if h.uninit {
+                        warp.uninit = Some((warp.pc, u64::from(a)));
+                        for (e, u) in undef.iter_mut().enumerate().take(d.len()) {
+                            let one = self.shared.note_read(a + e as u32 * u32::from(n), u32::from(n), who(warp));
+                            *u |= u64::from(one.uninit) << l;
+                        }
+                    }
+                }
+                Place::Local(o) => {
+                    for (e, u) in undef.iter_mut().enumerate().take(d.len()) {
+                        let first = o + e * n as usize;
+                        if !warp.local_init[first..first + n as usize].iter().all(|i| *i) {
+                            *u |= 1 << l;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        // Lanes outside a buffer resource read zero; other bad lanes too, after their report.
+        let write = warp.active(self.consts, at.pred);
+        for (e, d) in d.iter().enumerate() {
+            let mut out = [0; W];
+            let skip = e as u64 * u64::from(n);
+            for (o, p) in out.iter_mut().zip(&places) {
+                *o = match *p {
+                    Place::Off => 0,
+                    Place::Global(b, at) => b.read(at + skip, n),
+                    Place::Shared(a) => self.shared.read(a + skip as u32, n),
+                    Place::Local(o) => {
+                        let first = o + skip as usize;
+                        warp.local[first..first + n as usize].iter().rev().fold(0, |v, b| v << 8 | u64::from(*b))
+                    }
+                };
+            }
+            warp.set_in(*d, &out, undef[e.min(63)], write);
+        }
+    }
+
+    pub(super) fn store(&mut self, warp: &mut Warp<W>, v: &[Src], at: &Access) {
+        let bytes = u64::from(at.bytes) * v.len() as u64;
+        let (addresses, active) = self.addresses(warp, at);
+        let (places, good) = self.places(warp, at, &addresses, active, bytes, true);
+        self.count(warp, &addresses, &places, good, bytes);
+        let n = at.bytes;
+        let (mut global, mut shared) = (0u64, 0u64);
+        for (l, p) in places.iter().enumerate() {
+            match *p {
+                Place::Global(..) => global |= 1 << l,
+                Place::Shared(a) => {
+                    shared |= 1 << l;
+                    let h = self.shared.note_write(a, bytes as u32, who(warp));
+                    if h.any() {
+                        self.hazard(warp, l as u32, u64::from(a), h, true);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if shared != 0 && self.shape.checks {
+            self.same_address(warp, v, &addresses, shared);
+        }
+        for (e, s) in v.iter().enumerate() {
+            let skip = e as u64 * u64::from(n);
+            if global != 0 {
+                self.demand(warp, *s, global, "data stored to global memory");
+            }
+            let undef = warp.undef(self.consts, *s);
+            let values = *warp.src(self.consts, *s);
+            for (l, p) in places.iter().enumerate() {
+                match *p {
+                    Place::Off => {}
+                    Place::Global(b, at) => b.write(at + skip, n, values[l]),
+                    Place::Shared(a) => {
+                        self.shared.write(a + skip as u32, n, values[l]);
+                        if undef >> l & 1 != 0 {
+                            self.shared.forget(a + skip as u32, u32::from(n));
+                        }
+                    }
+                    Place::Local(o) => {
+                        let first = o + skip as usize;
+                        warp.local[first..first + n as usize].copy_from_slice(&values[l].to_le_bytes()[..n as usize]);
+                        warp.local_init[first..first + n as usize].fill(undef >> l & 1 == 0);
+                    }
+                }
+            }
+        }
+        if global != 0 {
+            self.shape.progress.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Lanes of one store that write different values to one place: which one stays is undefined.
+    fn same_address(&mut self, warp: &Warp<W>, v: &[Src], addresses: &[u64; W], lanes: u64) {
+        let mut order: [(u64, u32); W] = [(u64::MAX, 0); W];
+        let mut ascending = true;
+        let mut last = None;
+        for l in 0..W {
+            if lanes >> l & 1 != 0 {
+                order[l] = (addresses[l], l as u32);
+                ascending &= last.is_none_or(|a| a < addresses[l]);
+                last = Some(addresses[l]);
+            }
+        }
+        if ascending {
+            return;
+        }
+        order.sort_unstable();
+        for pair in order.windows(2) {
+            let [(a, x), (b, y)] = [pair[0], pair[1]];
+            if a != b || a == u64::MAX {
+                continue;
+            }
+            for s in v {
+                let values = warp.src(self.consts, *s);
+                if values[x as usize] != values[y as usize] && warp.undef(self.consts, *s) & (1 << x | 1 << y) == 0 {
+                    self.report(warp, Kind::SharedRace, x, Some(a), || {
+                        format!("lanes {x} and {y} of one store write different values to one place of shared memory")
+                    });
+                    return;
+                }
+            }
+        }
+    }
+
+    pub(super) fn atom(&mut self, warp: &mut Warp<W>, op: AtomOp, d: Option<Reg>, v: &[Src], cmp: Option<Src>, at: &Access) {
+        let bytes = u64::from(at.bytes) * v.len() as u64;
+        let (addresses, active) = self.addresses(warp, at);
+        let (places, good) = self.places(warp, at, &addresses, active, bytes, true);
+        self.count(warp, &addresses, &places, good, bytes);
+        self.polled = true;
+        let n = at.bytes;
+        let expected = cmp.map_or([0; W], |c| *warp.src(self.consts, c));
+        let mut old = [0; W];
+        let mut undef = 0u64;
+        for (e, s) in v.iter().enumerate() {
+            self.demand(warp, *s, good, "data of an atomic operation");
+            let values = *warp.src(self.consts, *s);
+            let skip = e as u64 * u64::from(n);
+            for (l, p) in places.iter().enumerate() {
+                let new = |o: u64| alu::atomic(op, n, o, values[l], expected[l]);
+                old[l] = match *p {
+                    Place::Off => continue,
+                    Place::Global(b, at) => b.update(at + skip, n, new),
+                    Place::Shared(a) => {
+                        let a = a + skip as u32;
+                        let h = self.shared.note_atomic(a, u32::from(n), who(warp));
+                        if h.any() {
+                            self.hazard(warp, l as u32, u64::from(a), h, true);
+                        }
+                        if h.uninit {
+                            warp.uninit = Some((warp.pc, u64::from(a)));
+                            undef |= 1 << l;
+                        }
+                        let o = self.shared.read(a, n);
+                        self.shared.write(a, n, alu::low(new(o), n * 8));
+                        if h.uninit && op != AtomOp::Exch {
+                            self.shared.forget(a, u32::from(n));
+                        }
+                        o
+                    }
+                    Place::Local(o) => {
+                        let range = o + skip as usize..o + skip as usize + n as usize;
+                        let word = warp.local[range.clone()].iter().rev().fold(0, |v, b| v << 8 | u64::from(*b));
+                        warp.local[range].copy_from_slice(&new(word).to_le_bytes()[..n as usize]);
+                        word
+                    }
+                };
+            }
+        }
+        self.shape.progress.fetch_add(1, Ordering::Relaxed);
+        if let Some(d) = d {
+            let write = warp.active(self.consts, at.pred);
+            warp.set_in(d, &old, undef, write);
+        }
+    }
+
+    // ---- matrices in shared memory ----
+
+    /// Row addresses of `ldmatrix` and `stmatrix`: matrix i takes those of lanes 8·i to 8·i + 7.
+    fn matrix_rows(&mut self, warp: &Warp<W>, at: &Access, matrices: usize, write: bool) -> Vec<Option<u32>> {
+        let (addresses, active) = self.addresses(warp, at);
+        let used = if matrices >= 4 { u64::MAX } else { (1u64 << (8 * matrices)) - 1 };
+        if warp.mask != super::warp::full::<W>() {
+            self.report(warp, Kind::Divergent, 0, None, || "ldmatrix or stmatrix is executed by a part of the warp".to_owned());
+        }
+        let (places, good) = self.places(warp, at, &addresses, active & used, 16, write);
+        let c = &mut self.counts.at[warp.pc as usize];
+        for m in 0..matrices {
+            let lanes = good & (0xff << (8 * m));
+            let (n, _) = counts::wavefronts(&addresses, lanes, 16);
+            c.wavefronts += n;
+        }
+        c.min_wavefronts += matrices as u64;
+        c.shared_bytes += 128 * matrices as u64;
+        places
+            .iter()
+            .take(8 * matrices)
+            .map(|p| match p {
+                Place::Shared(a) => Some(*a),
+                _ => None,
+            })
+            .collect()
+    }
+
+    pub(super) fn ldmatrix(&mut self, warp: &mut Warp<W>, d: &[Reg], at: &Access, trans: bool) {
+        let rows = self.matrix_rows(warp, at, d.len(), false);
+        for (m, d) in d.iter().enumerate() {
+            let mut tile = [[0u16; 8]; 8];
+            let mut undef_row = 0u64;
+            for r in 0..8 {
+                let Some(a) = rows[8 * m + r] else { continue };
+                let h = self.shared.note_read(a, 16, who(warp));
+                if h.any() {
+                    self.hazard(warp, (8 * m + r) as u32, u64::from(a), h, false);
+                }
+                if h.uninit {
+                    warp.uninit = Some((warp.pc, u64::from(a)));
+                    undef_row |= 1 << r;
+                }
+                for (c, e) in tile[r].iter_mut().enumerate() {
+                    *e = self.shared.read(a + 2 * c as u32, 2) as u16;
+                }
+            }
+            // Lane l holds row l / 4, columns 2·(l mod 4) and the next; transposed: the same of the columns.
+            let mut out = [0; W];
+            let mut undef = 0;
+            for (l, o) in out.iter_mut().enumerate().take(32) {
+                let (r, c) = (l / 4, 2 * (l % 4));
+                let (x, y) = if trans { (tile[c][r], tile[c + 1][r]) } else { (tile[r][c], tile[r][c + 1]) };
+                *o = u64::from(x) | u64::from(y) << 16;
+                let touched = if trans { 3 << c } else { 1 << r };
+                undef |= u64::from(undef_row & touched != 0) << l;
+            }
+            warp.set(*d, &out, undef);
+        }
+    }
+
+    pub(super) fn stmatrix(&mut self, warp: &mut Warp<W>, v: &[Src], at: &Access, trans: bool) {
+        let rows = self.matrix_rows(warp, at, v.len(), true);
+        for (m, s) in v.iter().enumerate() {
+            let values = *warp.src(self.consts, *s);
+            let undef = warp.undef(self.consts, *s);
+            for r in 0..8usize {
+                let Some(a) = rows[8 * m + r] else { continue };
+                let h = self.shared.note_write(a, 16, who(warp));
+                if h.any() {
+                    self.hazard(warp, (8 * m + r) as u32, u64::from(a), h, true);
+                }
+                for c in 0..8usize {
+                    let (row, col) = if trans { (c, r) } else { (r, c) };
+                    let lane = 4 * row + col / 2;
+                    let half = values[lane] >> (16 * (col % 2)) & 0xffff;
+                    self.shared.write(a + 2 * c as u32, 2, half);
+                    if undef >> lane & 1 != 0 {
+                        self.shared.forget(a + 2 * c as u32, 2);
+                    }
+                }
+            }
+        }
+    }
+}

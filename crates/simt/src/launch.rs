@@ -1,0 +1,237 @@
+//! Launches a decoded kernel over a grid.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use crate::Error;
+use crate::bytecode::Program;
+use crate::check::{Finding, Findings};
+use crate::counts::{Counts, Summary};
+use crate::exec::{Consts, Cta, Shape, Slice, Trace};
+use crate::ir::{Arch, Ty};
+use crate::mem::Global;
+
+/// A kernel argument.
+#[derive(Clone, Debug)]
+pub enum Arg {
+    /// A buffer of device memory with its initial contents.
+    Buffer {
+        /// Name for messages.
+        name: String,
+        /// Contents.
+        data: Vec<u8>,
+    },
+    /// A scalar, as the bits of the parameter's type.
+    Scalar(u64),
+}
+
+/// How to launch.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// Programs along x, y, z.
+    pub grid: [u32; 3],
+    /// Arguments in order. Pointers the kernel has beyond them (Triton's scratch pointers) get buffers of
+    /// [`Launch::scratch`] bytes per program.
+    pub args: Vec<Arg>,
+    /// Threads of a program; by default what the module says.
+    pub threads: Option<u32>,
+    /// Bytes of dynamic shared memory; by default all the hardware has.
+    pub shared: Option<u32>,
+    /// Bytes of scratch memory per program.
+    pub scratch: u32,
+    /// Whether races, uninitialized values and the like are looked for.
+    pub checks: bool,
+    /// Threads of the host.
+    pub jobs: usize,
+    /// Prints what one lane does.
+    pub trace: Option<Trace>,
+    /// Warp instructions after which a program is taken to run for ever.
+    pub limit: u64,
+}
+
+impl Default for Launch {
+    fn default() -> Launch {
+        Launch {
+            grid: [1; 3],
+            args: Vec::new(),
+            threads: None,
+            shared: None,
+            scratch: 16 << 10,
+            checks: true,
+            jobs: std::thread::available_parallelism().map_or(1, usize::from),
+            trace: None,
+            limit: 1 << 30,
+        }
+    }
+}
+
+/// Connections to the outside while a launch runs.
+pub struct Control<'a> {
+    /// Set it to stop.
+    pub stop: &'a AtomicBool,
+    /// Called with the number of programs done and of all programs.
+    pub progress: &'a (dyn Fn(u64, u64) + Sync),
+    /// Receives what the device prints, and traces.
+    pub print: &'a (dyn Fn(&str) + Sync),
+}
+
+/// What a launch gives.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Contents of the buffer arguments, in the order of the arguments.
+    pub buffers: Vec<Vec<u8>>,
+    /// What the checks found.
+    pub findings: Vec<Finding>,
+    /// What it cost.
+    pub counts: Summary,
+    /// Whether it was stopped before the end.
+    pub stopped: bool,
+    /// Wall-clock seconds of the simulation.
+    pub seconds: f64,
+}
+
+/// The most dynamic shared memory a program can have.
+fn most_shared(p: &Program) -> u32 {
+    let all = match p.arch {
+        Arch::Nvidia => 227 << 10,
+        Arch::Amd { .. } => 64 << 10,
+    };
+    all - p.static_shared.min(all)
+}
+
+/// Runs a kernel with nobody watching.
+pub fn run(p: &Program, launch: &Launch) -> Result<Outcome, Error> {
+    let control = Control { stop: &AtomicBool::new(false), progress: &|_, _| {}, print: &|_| {} };
+    run_with(p, launch, &control)
+}
+
+/// Runs a kernel.
+pub fn run_with(p: &Program, launch: &Launch, control: &Control<'_>) -> Result<Outcome, Error> {
+    match p.lanes() {
+        32 => run_width::<32>(p, launch, control),
+        _ => run_width::<64>(p, launch, control),
+    }
+}
+
+fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>) -> Result<Outcome, Error> {
+    let start = Instant::now();
+    let programs = launch.grid.iter().map(|n| u64::from(*n)).product::<u64>();
+    if programs == 0 || programs > u64::from(u32::MAX) {
+        return Err(Error::Launch(format!("a grid of {:?} programs", launch.grid)));
+    }
+    let threads = launch.threads.or(p.threads).ok_or_else(|| {
+        Error::Launch("the module does not say how many threads a program has; give it".to_owned())
+    })?;
+    if threads == 0 || threads > 1024 {
+        return Err(Error::Launch(format!("a program of {threads} threads; it has 1 to 1024")));
+    }
+    let shared = p.static_shared
+        + match (p.dynamic_shared, launch.shared) {
+            (true, Some(n)) if n > most_shared(p) => {
+                return Err(Error::Launch(format!("{n} bytes of dynamic shared memory; there are at most {}", most_shared(p))));
+            }
+            (true, Some(n)) => n,
+            (true, None) => most_shared(p),
+            (false, _) => 0,
+        };
+    let mut global = Global::new(&p.rodata);
+    let mut consts = p.consts.clone();
+    let addresses = bind(p, launch, programs, &mut global, &mut consts)?;
+    let consts = Consts::<W>::new(&consts);
+    let progress = AtomicU64::new(0);
+    let shape = Shape {
+        program: p,
+        grid: launch.grid,
+        threads,
+        shared_bytes: shared,
+        checks: launch.checks,
+        global: &global,
+        stop: control.stop,
+        progress: &progress,
+        print: control.print,
+        trace: launch.trace,
+        limit: launch.limit,
+    };
+    let next = AtomicU64::new(0);
+    let done = AtomicU64::new(0);
+    let result = Mutex::new((Counts::new(p.code.len()), Findings::default(), false));
+    let worker = || {
+        let mut counts = Counts::new(p.code.len());
+        let mut findings = Findings::default();
+        let mut stopped = false;
+        let mut paused: VecDeque<Cta<'_, W>> = VecDeque::new();
+        loop {
+            // A program that seems to wait for another one makes room for the next.
+            let fresh = if paused.len() < 256 { next.fetch_add(1, Ordering::Relaxed) } else { programs };
+            let mut cta = if fresh < programs {
+                let [x, y, _] = launch.grid.map(u64::from);
+                let id = [fresh % x, fresh / x % y, fresh / (x * y)].map(|n| n as u32);
+                Cta::<W>::new(&shape, &consts, id)
+            } else {
+                match paused.pop_front() {
+                    Some(c) => c,
+                    None => break,
+                }
+            };
+            match cta.run() {
+                Slice::Again => {
+                    paused.push_back(cta);
+                    continue;
+                }
+                Slice::Stopped => stopped = true,
+                Slice::Done => (control.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, programs),
+            }
+            counts.merge(&cta.counts);
+            findings.merge(std::mem::take(&mut cta.findings));
+            if stopped {
+                break;
+            }
+        }
+        let mut r = result.lock().unwrap_or_else(|e| e.into_inner());
+        r.0.merge(&counts);
+        r.1.merge(findings);
+        r.2 |= stopped;
+    };
+    let jobs = launch.jobs.clamp(1, programs.min(1024) as usize);
+    std::thread::scope(|s| {
+        for _ in 1..jobs {
+            s.spawn(worker);
+        }
+        worker();
+    });
+    let (counts, findings, stopped) = result.into_inner().unwrap_or_else(|e| e.into_inner());
+    let buffers = addresses.iter().filter_map(|a| global.buffer(*a)).map(|b| b.bytes()).collect();
+    Ok(Outcome { buffers, findings: findings.into_vec(), counts: counts.summary(p), stopped, seconds: start.elapsed().as_secs_f64() })
+}
+
+/// Puts the arguments into memory and the constant table; returns the buffers' addresses.
+fn bind(p: &Program, launch: &Launch, programs: u64, global: &mut Global, consts: &mut [(u64, bool)]) -> Result<Vec<u64>, Error> {
+    if launch.args.len() > p.params.len() {
+        return Err(Error::Launch(format!("{} arguments for @{}, which takes {}", launch.args.len(), p.name, p.params.len())));
+    }
+    let mut addresses = Vec::new();
+    for (i, ty) in p.params.iter().enumerate() {
+        let value = match (launch.args.get(i), ty) {
+            (Some(Arg::Buffer { name, data }), Ty::Ptr(..)) => {
+                let a = global.add(name, data);
+                addresses.push(a);
+                a
+            }
+            (Some(Arg::Scalar(v)), t) if !matches!(t, Ty::Ptr(..)) => crate::alu::low(*v, t.bits() as u8),
+            // A null pointer or an address of one's own.
+            (Some(Arg::Scalar(v)), _) => *v,
+            (Some(Arg::Buffer { name, .. }), t) => {
+                return Err(Error::Launch(format!("argument {i} ('{name}') is a buffer where @{} takes {t:?}", p.name)));
+            }
+            (None, Ty::Ptr(..)) => {
+                let bytes = u64::from(launch.scratch).saturating_mul(programs).min(1 << 30);
+                global.add(&format!("scratch pointer {i}"), &vec![0; bytes as usize])
+            }
+            (None, t) => return Err(Error::Launch(format!("argument {i} of @{} ({t:?}) is missing", p.name))),
+        };
+        consts[i] = (value, false);
+    }
+    Ok(addresses)
+}

@@ -1,0 +1,686 @@
+//! Reads LLVM IR into [`crate::ir`].
+//!
+//! This is the only place that touches LLVM. All unsafe code is calls of LLVM's C API on values that
+//! belong to the module given, which outlives the walk.
+
+use std::collections::HashMap;
+use std::ffi::CStr;
+
+use inkwell::context::Context;
+use inkwell::llvm_sys::core::*;
+use inkwell::llvm_sys::prelude::*;
+use inkwell::llvm_sys::target::{LLVMABISizeOfType, LLVMGetModuleDataLayout, LLVMOffsetOfElement, LLVMPointerSizeForAS};
+use inkwell::llvm_sys::{
+    LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMIntPredicate, LLVMOpcode, LLVMRealPredicate, LLVMTypeKind, LLVMValueKind,
+};
+use inkwell::memory_buffer::MemoryBuffer;
+
+use crate::ir::*;
+use crate::{Error, text};
+
+/// Parses LLVM IR, as text or bitcode. Text of a newer LLVM is normalized first (see [`crate::text`]).
+pub fn parse(name: &str, bytes: &[u8]) -> Result<Module, Error> {
+    let context = Context::create();
+    let load = |data: &[u8]| {
+        let mut owned = data.to_vec();
+        owned.push(0);
+        let buffer = MemoryBuffer::create_from_memory_range_copy(&owned, name);
+        context.create_module_from_ir(buffer)
+    };
+    let first = match std::str::from_utf8(bytes) {
+        Ok(source) if !bytes.starts_with(b"BC") => load(text::normalize(source).as_bytes()),
+        _ => load(bytes),
+    };
+    match first {
+        Ok(module) => from_llvm(&module),
+        Err(e) => Err(Error::Parse { file: name.to_owned(), message: e.to_string().trim().to_owned() }),
+    }
+}
+
+/// Reads a module that is already in memory, for instance the one a compiler is about to emit.
+pub fn from_llvm(module: &inkwell::module::Module<'_>) -> Result<Module, Error> {
+    // SAFETY: `module` keeps every value the reader reaches alive during the walk.
+    unsafe { Reader::new(module.as_mut_ptr()).module() }
+}
+
+struct Reader {
+    module: LLVMModuleRef,
+    layout: inkwell::llvm_sys::target::LLVMTargetDataRef,
+    globals: HashMap<LLVMValueRef, usize>,
+    files: Vec<String>,
+}
+
+/// A constant as scalars, or a reason why not.
+type Scalars = Result<Vec<Scalar>, String>;
+
+unsafe fn text_of(p: *const std::ffi::c_char, len: usize) -> String {
+    if p.is_null() {
+        return String::new();
+    }
+    // SAFETY: LLVM returns pointers to `len` bytes it owns.
+    let bytes = unsafe { std::slice::from_raw_parts(p.cast::<u8>(), len) };
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+unsafe fn name_of(v: LLVMValueRef) -> String {
+    let mut len = 0;
+    // SAFETY: `v` is a live value.
+    unsafe { text_of(LLVMGetValueName2(v, &mut len), len) }
+}
+
+#[allow(unused_unsafe)]
+impl Reader {
+    unsafe fn new(module: LLVMModuleRef) -> Reader {
+        // SAFETY: the module is live.
+        let layout = unsafe { LLVMGetModuleDataLayout(module) };
+        Reader { module, layout, globals: HashMap::new(), files: vec![String::new()] }
+    }
+
+    unsafe fn module(mut self) -> Result<Module, Error> {
+        // SAFETY: walks the lists of a live module.
+        unsafe {
+            let mut order = Vec::new();
+            let mut g = LLVMGetFirstGlobal(self.module);
+            while !g.is_null() {
+                self.globals.insert(g, order.len());
+                order.push(g);
+                g = LLVMGetNextGlobal(g);
+            }
+            let mut globals = Vec::new();
+            for g in order {
+                let ty = LLVMGlobalGetValueType(g);
+                let size = LLVMABISizeOfType(self.layout, ty);
+                let init = LLVMGetInitializer(g);
+                let mut bytes = Vec::new();
+                if !init.is_null() && !matches!(LLVMGetValueKind(init), LLVMValueKind::LLVMUndefValueValueKind | LLVMValueKind::LLVMPoisonValueKind) {
+                    bytes = vec![0; size as usize];
+                    let scalars = self.constant(init).map_err(|m| Error::Unsupported { what: m, place: name_of(g) })?;
+                    let mut at = Vec::new();
+                    self.field_offsets(ty, 0, &mut at);
+                    for (s, (off, len)) in scalars.iter().zip(at) {
+                        if let Scalar::Bits(b) = s {
+                            bytes[off as usize..off as usize + len].copy_from_slice(&b.to_le_bytes()[..len]);
+                        }
+                    }
+                }
+                let space = LLVMGetPointerAddressSpace(LLVMTypeOf(g));
+                globals.push(Global { name: name_of(g), space, init: bytes, size, align: LLVMGetAlignment(g).max(1) });
+            }
+            let mut functions = Vec::new();
+            let mut f = LLVMGetFirstFunction(self.module);
+            while !f.is_null() {
+                if LLVMCountBasicBlocks(f) > 0 {
+                    functions.push(self.function(f)?);
+                }
+                f = LLVMGetNextFunction(f);
+            }
+            let mut len = 0;
+            let flag = LLVMGetModuleFlag(self.module, c"nvvm-reflect-ftz".as_ptr(), 16);
+            let reflect_ftz = !flag.is_null() && {
+                let v = LLVMMetadataAsValue(LLVMGetModuleContext(self.module), flag);
+                let c = if LLVMIsAValueAsMetadata(v).is_null() { std::ptr::null_mut() } else { LLVMGetOperand(v, 0) };
+                !c.is_null() && LLVMConstIntGetZExtValue(c) != 0
+            };
+            let triple = CStr::from_ptr(LLVMGetTarget(self.module)).to_string_lossy().into_owned();
+            let data_layout = text_of(LLVMGetDataLayoutStr(self.module), CStr::from_ptr(LLVMGetDataLayoutStr(self.module)).count_bytes());
+            let mut source = LLVMGetSourceFileName(self.module, &mut len);
+            if len == 0 {
+                source = std::ptr::null();
+            }
+            if !source.is_null() {
+                self.files[0] = text_of(source, len);
+            }
+            let amd_kernel = functions.iter().any(|f: &(Function, u32, u32)| f.1 == 91);
+            let amd = triple.starts_with("amdg") || amd_kernel || data_layout.contains("-A5");
+            let wave = functions.iter().map(|f| f.2).max().unwrap_or(64);
+            let arch = if amd { Arch::Amd { wave } } else { Arch::Nvidia };
+            let functions = functions.into_iter().map(|f| f.0).collect();
+            Ok(Module { functions, globals, files: self.files, arch, reflect_ftz })
+        }
+    }
+
+    /// Byte offset and byte count of every scalar of a type in memory.
+    unsafe fn field_offsets(&self, ty: LLVMTypeRef, base: u64, out: &mut Vec<(u64, usize)>) {
+        // SAFETY: `ty` belongs to the module's context.
+        unsafe {
+            match LLVMGetTypeKind(ty) {
+                LLVMTypeKind::LLVMArrayTypeKind => {
+                    let element = LLVMGetElementType(ty);
+                    let step = LLVMABISizeOfType(self.layout, element);
+                    for i in 0..LLVMGetArrayLength2(ty) {
+                        self.field_offsets(element, base + i * step, out);
+                    }
+                }
+                LLVMTypeKind::LLVMVectorTypeKind => {
+                    let element = LLVMGetElementType(ty);
+                    let step = LLVMABISizeOfType(self.layout, element);
+                    for i in 0..u64::from(LLVMGetVectorSize(ty)) {
+                        self.field_offsets(element, base + i * step, out);
+                    }
+                }
+                LLVMTypeKind::LLVMStructTypeKind => {
+                    for i in 0..LLVMCountStructElementTypes(ty) {
+                        let at = LLVMOffsetOfElement(self.layout, ty, i);
+                        self.field_offsets(LLVMStructGetTypeAtIndex(ty, i), base + at, out);
+                    }
+                }
+                _ => out.push((base, LLVMABISizeOfType(self.layout, ty).min(8) as usize)),
+            }
+        }
+    }
+
+    unsafe fn ty(&self, t: LLVMTypeRef) -> Ty {
+        // SAFETY: `t` belongs to the module's context.
+        unsafe {
+            match LLVMGetTypeKind(t) {
+                LLVMTypeKind::LLVMVoidTypeKind => Ty::Void,
+                LLVMTypeKind::LLVMIntegerTypeKind => Ty::Int(LLVMGetIntTypeWidth(t)),
+                LLVMTypeKind::LLVMHalfTypeKind => Ty::F16,
+                LLVMTypeKind::LLVMBFloatTypeKind => Ty::BF16,
+                LLVMTypeKind::LLVMFloatTypeKind => Ty::F32,
+                LLVMTypeKind::LLVMDoubleTypeKind => Ty::F64,
+                LLVMTypeKind::LLVMPointerTypeKind => {
+                    let space = LLVMGetPointerAddressSpace(t);
+                    // Buffer resources (AMD address space 8) are 128 bits wide; their value here is the
+                    // address of a descriptor that the interpreter keeps.
+                    Ty::Ptr(space, (LLVMPointerSizeForAS(self.layout, space) * 8).min(64))
+                }
+                LLVMTypeKind::LLVMVectorTypeKind => Ty::Vec(Box::new(self.ty(LLVMGetElementType(t))), LLVMGetVectorSize(t)),
+                LLVMTypeKind::LLVMArrayTypeKind => Ty::Array(Box::new(self.ty(LLVMGetElementType(t))), LLVMGetArrayLength2(t)),
+                LLVMTypeKind::LLVMStructTypeKind => Ty::Struct(
+                    (0..LLVMCountStructElementTypes(t)).map(|i| self.ty(LLVMStructGetTypeAtIndex(t, i))).collect(),
+                ),
+                _ => {
+                    let p = LLVMPrintTypeToString(t);
+                    let s = CStr::from_ptr(p).to_string_lossy().into_owned();
+                    LLVMDisposeMessage(p);
+                    Ty::Other(s)
+                }
+            }
+        }
+    }
+
+    unsafe fn constant(&self, v: LLVMValueRef) -> Scalars {
+        // SAFETY: `v` is a live constant.
+        unsafe {
+            let ty = self.ty(LLVMTypeOf(v));
+            let scalars = ty.scalars();
+            match LLVMGetValueKind(v) {
+                LLVMValueKind::LLVMUndefValueValueKind | LLVMValueKind::LLVMPoisonValueKind => {
+                    Ok(vec![Scalar::Undef; scalars.len()])
+                }
+                LLVMValueKind::LLVMConstantAggregateZeroValueKind | LLVMValueKind::LLVMConstantPointerNullValueKind => {
+                    Ok(vec![Scalar::Bits(0); scalars.len()])
+                }
+                LLVMValueKind::LLVMConstantIntValueKind => match ty {
+                    // A vector splat is printed as an integer constant of vector type.
+                    Ty::Vec(..) => Ok(vec![Scalar::Bits(LLVMConstIntGetZExtValue(LLVMGetAggregateElement(v, 0))); scalars.len()]),
+                    Ty::Int(w) if w > 64 => {
+                        let element = LLVMConstIntGetZExtValue(LLVMConstTrunc(v, LLVMInt64TypeInContext(LLVMGetTypeContext(LLVMTypeOf(v)))));
+                        Ok(vec![Scalar::Bits(element)])
+                    }
+                    _ => Ok(vec![Scalar::Bits(LLVMConstIntGetZExtValue(v))]),
+                },
+                LLVMValueKind::LLVMConstantFPValueKind if !matches!(ty, Ty::Vec(..)) => {
+                    let int = LLVMIntTypeInContext(LLVMGetTypeContext(LLVMTypeOf(v)), ty.bits());
+                    Ok(vec![Scalar::Bits(LLVMConstIntGetZExtValue(LLVMConstBitCast(v, int)))])
+                }
+                LLVMValueKind::LLVMConstantDataVectorValueKind
+                | LLVMValueKind::LLVMConstantDataArrayValueKind
+                | LLVMValueKind::LLVMConstantVectorValueKind
+                | LLVMValueKind::LLVMConstantArrayValueKind
+                | LLVMValueKind::LLVMConstantStructValueKind
+                | LLVMValueKind::LLVMConstantFPValueKind => {
+                    let n = match &ty {
+                        Ty::Vec(_, n) => *n,
+                        Ty::Array(_, n) => *n as u32,
+                        Ty::Struct(f) => f.len() as u32,
+                        _ => return Err("a constant of unknown shape".into()),
+                    };
+                    let mut out = Vec::new();
+                    for i in 0..n {
+                        let element = LLVMGetAggregateElement(v, i);
+                        if element.is_null() {
+                            return Err("a constant without elements".into());
+                        }
+                        out.extend(self.constant(element)?);
+                    }
+                    Ok(out)
+                }
+                LLVMValueKind::LLVMGlobalVariableValueKind => Ok(vec![Scalar::Global(self.globals[&v], 0)]),
+                LLVMValueKind::LLVMConstantExprValueKind => self.constant_expr(v),
+                LLVMValueKind::LLVMFunctionValueKind => Err(format!("the address of function @{}", name_of(v))),
+                other => Err(format!("a constant of kind {other:?}")),
+            }
+        }
+    }
+
+    unsafe fn constant_expr(&self, v: LLVMValueRef) -> Scalars {
+        // SAFETY: `v` is a live constant expression.
+        unsafe {
+            let first = self.constant(LLVMGetOperand(v, 0))?;
+            let bits = self.ty(LLVMTypeOf(v)).bits();
+            let add = |s: &Scalar, n: i64| match s {
+                Scalar::Bits(b) => Scalar::Bits(mask(b.wrapping_add(n as u64), bits)),
+                Scalar::Undef => Scalar::Undef,
+                Scalar::Global(g, o) => Scalar::Global(*g, o + n),
+            };
+            match LLVMGetConstOpcode(v) {
+                LLVMOpcode::LLVMGetElementPtr => {
+                    let mut offset = 0;
+                    let mut dynamic = Vec::new();
+                    self.gep(v, &mut offset, &mut dynamic);
+                    if dynamic.is_empty() {
+                        Ok(vec![add(&first[0], offset)])
+                    } else {
+                        Err("a constant getelementptr with an unknown index".into())
+                    }
+                }
+                LLVMOpcode::LLVMBitCast | LLVMOpcode::LLVMAddrSpaceCast | LLVMOpcode::LLVMPtrToInt | LLVMOpcode::LLVMIntToPtr => Ok(first),
+                LLVMOpcode::LLVMTrunc => match &first[0] {
+                    Scalar::Bits(b) => Ok(vec![Scalar::Bits(mask(*b, bits))]),
+                    other => Ok(vec![other.clone()]),
+                },
+                op @ (LLVMOpcode::LLVMAdd | LLVMOpcode::LLVMSub) => {
+                    let second = self.constant(LLVMGetOperand(v, 1))?;
+                    match (&first[0], &second[0]) {
+                        (a, Scalar::Bits(b)) => {
+                            let n = sign_extend(*b, bits);
+                            Ok(vec![add(a, if op == LLVMOpcode::LLVMSub { -n } else { n })])
+                        }
+                        (Scalar::Bits(a), b @ Scalar::Global(..)) if op == LLVMOpcode::LLVMAdd => {
+                            Ok(vec![add(b, sign_extend(*a, bits))])
+                        }
+                        _ => Err("a constant sum of two addresses".into()),
+                    }
+                }
+                other => Err(format!("a constant expression of {other:?}")),
+            }
+        }
+    }
+
+    /// Splits a getelementptr into a constant offset and (operand, stride) pairs.
+    unsafe fn gep(&self, v: LLVMValueRef, offset: &mut i64, dynamic: &mut Vec<(LLVMValueRef, i64)>) {
+        // SAFETY: `v` is a live getelementptr.
+        unsafe {
+            let mut ty = LLVMGetGEPSourceElementType(v);
+            for i in 1..LLVMGetNumOperands(v) as u32 {
+                let index = LLVMGetOperand(v, i);
+                let known = !LLVMIsAConstantInt(index).is_null();
+                if i > 1 && LLVMGetTypeKind(ty) == LLVMTypeKind::LLVMStructTypeKind {
+                    let field = LLVMConstIntGetZExtValue(index) as u32;
+                    *offset += LLVMOffsetOfElement(self.layout, ty, field) as i64;
+                    ty = LLVMStructGetTypeAtIndex(ty, field);
+                    continue;
+                }
+                if i > 1 {
+                    ty = LLVMGetElementType(ty);
+                }
+                let stride = LLVMABISizeOfType(self.layout, ty) as i64;
+                if known {
+                    *offset += LLVMConstIntGetSExtValue(index) * stride;
+                } else {
+                    dynamic.push((index, stride));
+                }
+            }
+        }
+    }
+
+    /// A function, its calling convention and its wave size.
+    unsafe fn function(&mut self, f: LLVMValueRef) -> Result<(Function, u32, u32), Error> {
+        // SAFETY: walks a live function.
+        unsafe {
+            let name = name_of(f);
+            let mut ids = HashMap::new();
+            let mut blocks_of = HashMap::new();
+            let mut args = HashMap::new();
+            let params: Vec<Ty> = (0..LLVMCountParams(f))
+                .map(|i| {
+                    let p = LLVMGetParam(f, i);
+                    args.insert(p, i);
+                    self.ty(LLVMTypeOf(p))
+                })
+                .collect();
+            let mut order = Vec::new();
+            let mut b = LLVMGetFirstBasicBlock(f);
+            while !b.is_null() {
+                blocks_of.insert(b, order.len() as u32);
+                let mut list = Vec::new();
+                let mut i = LLVMGetFirstInstruction(b);
+                while !i.is_null() {
+                    ids.insert(i, ids.len() as u32);
+                    list.push(i);
+                    i = LLVMGetNextInstruction(i);
+                }
+                order.push(list);
+                b = LLVMGetNextBasicBlock(b);
+            }
+            let names = Names { ids, args, blocks: blocks_of };
+            let mut blocks = Vec::new();
+            for list in order {
+                let mut block = Vec::new();
+                for i in list {
+                    let inst = self.inst(i, &names).map_err(|what| Error::Unsupported { what, place: format!("@{name}: {}", printed(i)) })?;
+                    block.push(inst);
+                }
+                blocks.push(block);
+            }
+            let cc = LLVMGetFunctionCallConv(f);
+            let first_number = |s: String| s.split(',').next().and_then(|n| n.trim().parse().ok());
+            let threads = self
+                .attribute(f, "nvvm.reqntid")
+                .and_then(first_number)
+                .or_else(|| self.attribute(f, "amdgpu-flat-work-group-size").and_then(|s| s.split(',').nth(1)?.trim().parse().ok()));
+            let wave = match self.attribute(f, "target-features") {
+                Some(s) if s.contains("+wavefrontsize32") => 32,
+                _ => 64,
+            };
+            // 71 is ptx_kernel, 91 is amdgpu_kernel.
+            let kernel = cc == 71 || cc == 91;
+            let function = Function { name, params, blocks, insts: names.ids.len() as u32, kernel, threads };
+            Ok((function, cc, wave))
+        }
+    }
+
+    unsafe fn attribute(&self, f: LLVMValueRef, key: &str) -> Option<String> {
+        // SAFETY: `f` is live; the attribute's text lives as long as the context.
+        unsafe {
+            let a = LLVMGetStringAttributeAtIndex(f, u32::MAX, key.as_ptr().cast(), key.len() as u32);
+            if a.is_null() {
+                return None;
+            }
+            let mut len = 0;
+            let p = LLVMGetStringAttributeValue(a, &mut len);
+            Some(text_of(p, len as usize))
+        }
+    }
+
+    unsafe fn operand(&self, v: LLVMValueRef, names: &Names) -> Result<Operand, String> {
+        if let Some(id) = names.ids.get(&v) {
+            return Ok(Operand::Inst(*id));
+        }
+        if let Some(i) = names.args.get(&v) {
+            return Ok(Operand::Arg(*i));
+        }
+        // SAFETY: what is neither instruction nor argument is a constant or metadata.
+        unsafe {
+            if LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMTypeKind::LLVMMetadataTypeKind {
+                return Ok(Operand::Const(Vec::new()));
+            }
+            self.constant(v).map(Operand::Const)
+        }
+    }
+
+    unsafe fn inst(&mut self, v: LLVMValueRef, names: &Names) -> Result<Inst, String> {
+        // SAFETY: `v` is a live instruction.
+        unsafe {
+            use LLVMOpcode::*;
+            let op = LLVMGetInstructionOpcode(v);
+            let n = LLVMGetNumOperands(v) as u32;
+            let block = |i: u32| names.blocks[&LLVMValueAsBasicBlock(LLVMGetOperand(v, i))];
+            let mut sources: Vec<LLVMValueRef> = Vec::new();
+            let mut all = || sources.extend((0..n).map(|i| LLVMGetOperand(v, i)));
+            let code = match op {
+                LLVMRet => {
+                    all();
+                    Code::Ret
+                }
+                LLVMBr if n == 1 => Code::Br(block(0)),
+                LLVMBr => {
+                    sources.push(LLVMGetCondition(v));
+                    Code::CondBr(names.blocks[&LLVMGetSuccessor(v, 0)], names.blocks[&LLVMGetSuccessor(v, 1)])
+                }
+                LLVMSwitch => {
+                    sources.push(LLVMGetOperand(v, 0));
+                    let mut cases = Vec::new();
+                    for i in 1..LLVMGetNumSuccessors(v) {
+                        let value = LLVMGetSwitchCaseValue(v, i);
+                        cases.push((LLVMConstIntGetZExtValue(value), names.blocks[&LLVMGetSuccessor(v, i)]));
+                    }
+                    Code::Switch(names.blocks[&LLVMGetSwitchDefaultDest(v)], cases)
+                }
+                LLVMUnreachable => Code::Unreachable,
+                LLVMPHI => {
+                    let k = LLVMCountIncoming(v);
+                    sources.extend((0..k).map(|i| LLVMGetIncomingValue(v, i)));
+                    Code::Phi((0..k).map(|i| names.blocks[&LLVMGetIncomingBlock(v, i)]).collect())
+                }
+                LLVMCall => {
+                    let k = LLVMGetNumArgOperands(v);
+                    sources.extend((0..k).map(|i| LLVMGetOperand(v, i)));
+                    let callee = LLVMGetCalledValue(v);
+                    if LLVMIsAInlineAsm(callee).is_null() {
+                        Code::Call(Callee::Named(name_of(callee)))
+                    } else {
+                        let (mut a, mut c) = (0, 0);
+                        let asm = text_of(LLVMGetInlineAsmAsmString(callee, &mut a), a);
+                        let asm = asm.trim_end_matches('\0').to_owned();
+                        let constraints = text_of(LLVMGetInlineAsmConstraintString(callee, &mut c), c);
+                        Code::Call(Callee::Asm(asm, constraints.trim_end_matches('\0').to_owned()))
+                    }
+                }
+                LLVMGetElementPtr => {
+                    let mut offset = 0;
+                    let mut dynamic = Vec::new();
+                    self.gep(v, &mut offset, &mut dynamic);
+                    sources.push(LLVMGetOperand(v, 0));
+                    sources.extend(dynamic.iter().map(|d| d.0));
+                    Code::Gep { offset, strides: dynamic.iter().map(|d| d.1).collect() }
+                }
+                LLVMAlloca => {
+                    let count = LLVMGetOperand(v, 0);
+                    if LLVMIsAConstantInt(count).is_null() {
+                        return Err("alloca of unknown size".into());
+                    }
+                    Code::Alloca(LLVMABISizeOfType(self.layout, LLVMGetAllocatedType(v)) * LLVMConstIntGetZExtValue(count))
+                }
+                LLVMLoad | LLVMStore => {
+                    all();
+                    let volatile = LLVMGetVolatile(v) != 0 || LLVMGetOrdering(v) != LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic;
+                    let align = LLVMGetAlignment(v);
+                    if op == LLVMLoad { Code::Load { align, volatile } } else { Code::Store { align, volatile } }
+                }
+                LLVMAtomicRMW => {
+                    all();
+                    Code::AtomicRmw(rmw_name(LLVMGetAtomicRMWBinOp(v)))
+                }
+                LLVMAtomicCmpXchg => {
+                    all();
+                    Code::CmpXchg
+                }
+                LLVMFence => Code::Fence,
+                LLVMICmp => {
+                    all();
+                    Code::ICmp(icmp_name(LLVMGetICmpPredicate(v)))
+                }
+                LLVMFCmp => {
+                    all();
+                    Code::FCmp(fcmp_name(LLVMGetFCmpPredicate(v)))
+                }
+                LLVMExtractValue | LLVMInsertValue => {
+                    all();
+                    let k = LLVMGetNumIndices(v);
+                    let path = std::slice::from_raw_parts(LLVMGetIndices(v), k as usize);
+                    let mut ty = self.ty(LLVMTypeOf(LLVMGetOperand(v, 0)));
+                    let mut first = 0;
+                    for i in path.iter().map(|i| *i as usize) {
+                        ty = match ty {
+                            Ty::Struct(f) => {
+                                first += f[..i].iter().map(|t| t.scalars().len()).sum::<usize>();
+                                f[i].clone()
+                            }
+                            Ty::Array(t, _) => {
+                                first += i * t.scalars().len();
+                                *t
+                            }
+                            other => return Err(format!("index into {other:?}")),
+                        };
+                    }
+                    if op == LLVMExtractValue {
+                        Code::ExtractValue { first, count: ty.scalars().len() }
+                    } else {
+                        Code::InsertValue { first }
+                    }
+                }
+                LLVMShuffleVector => {
+                    sources.push(LLVMGetOperand(v, 0));
+                    sources.push(LLVMGetOperand(v, 1));
+                    Code::Shuffle((0..LLVMGetNumMaskElements(v)).map(|i| LLVMGetMaskValue(v, i)).collect())
+                }
+                _ => {
+                    all();
+                    match op {
+                        LLVMFNeg => Code::FNeg,
+                        LLVMSelect => Code::Select,
+                        LLVMFreeze => Code::Freeze,
+                        LLVMExtractElement => Code::ExtractElement,
+                        LLVMInsertElement => Code::InsertElement,
+                        LLVMAdd => Code::Binary("add"),
+                        LLVMFAdd => Code::Binary("fadd"),
+                        LLVMSub => Code::Binary("sub"),
+                        LLVMFSub => Code::Binary("fsub"),
+                        LLVMMul => Code::Binary("mul"),
+                        LLVMFMul => Code::Binary("fmul"),
+                        LLVMUDiv => Code::Binary("udiv"),
+                        LLVMSDiv => Code::Binary("sdiv"),
+                        LLVMFDiv => Code::Binary("fdiv"),
+                        LLVMURem => Code::Binary("urem"),
+                        LLVMSRem => Code::Binary("srem"),
+                        LLVMFRem => Code::Binary("frem"),
+                        LLVMShl => Code::Binary("shl"),
+                        LLVMLShr => Code::Binary("lshr"),
+                        LLVMAShr => Code::Binary("ashr"),
+                        LLVMAnd => Code::Binary("and"),
+                        LLVMOr => Code::Binary("or"),
+                        LLVMXor => Code::Binary("xor"),
+                        LLVMTrunc => Code::Cast("trunc"),
+                        LLVMZExt => Code::Cast("zext"),
+                        LLVMSExt => Code::Cast("sext"),
+                        LLVMFPToUI => Code::Cast("fptoui"),
+                        LLVMFPToSI => Code::Cast("fptosi"),
+                        LLVMUIToFP => Code::Cast("uitofp"),
+                        LLVMSIToFP => Code::Cast("sitofp"),
+                        LLVMFPTrunc => Code::Cast("fptrunc"),
+                        LLVMFPExt => Code::Cast("fpext"),
+                        LLVMPtrToInt => Code::Cast("ptrtoint"),
+                        LLVMIntToPtr => Code::Cast("inttoptr"),
+                        LLVMBitCast => Code::Cast("bitcast"),
+                        LLVMAddrSpaceCast => Code::Cast("addrspacecast"),
+                        other => Code::Unsupported(format!("{other:?}").trim_start_matches("LLVM").to_lowercase()),
+                    }
+                }
+            };
+            let mut args = Vec::with_capacity(sources.len());
+            let mut arg_tys = Vec::with_capacity(sources.len());
+            for s in sources {
+                args.push(self.operand(s, names)?);
+                arg_tys.push(self.ty(LLVMTypeOf(s)));
+            }
+            let loc = self.location(v);
+            Ok(Inst { id: names.ids[&v], code, ty: self.ty(LLVMTypeOf(v)), args, arg_tys, loc })
+        }
+    }
+
+    unsafe fn location(&mut self, v: LLVMValueRef) -> Loc {
+        // SAFETY: `v` is a live instruction; LLVM returns null without a location.
+        unsafe {
+            let line = LLVMGetDebugLocLine(v);
+            if line == 0 {
+                return Loc::default();
+            }
+            let mut len = 0;
+            let p = LLVMGetDebugLocFilename(v, &mut len);
+            let file = text_of(p, len as usize);
+            let index = match self.files.iter().position(|f| *f == file) {
+                Some(i) => i,
+                None => {
+                    self.files.push(file);
+                    self.files.len() - 1
+                }
+            };
+            Loc { file: index as u32, line }
+        }
+    }
+}
+
+struct Names {
+    ids: HashMap<LLVMValueRef, u32>,
+    args: HashMap<LLVMValueRef, u32>,
+    blocks: HashMap<LLVMBasicBlockRef, u32>,
+}
+
+fn mask(v: u64, bits: u32) -> u64 {
+    if bits == 0 || bits >= 64 { v } else { v & ((1 << bits) - 1) }
+}
+
+fn sign_extend(v: u64, bits: u32) -> i64 {
+    if bits == 0 || bits >= 64 { v as i64 } else { ((v << (64 - bits)) as i64) >> (64 - bits) }
+}
+
+unsafe fn printed(v: LLVMValueRef) -> String {
+    // SAFETY: `v` is live; the text is copied before it is freed.
+    unsafe {
+        let p = LLVMPrintValueToString(v);
+        let s = CStr::from_ptr(p).to_string_lossy().trim().to_owned();
+        LLVMDisposeMessage(p);
+        s.chars().take(200).collect()
+    }
+}
+
+fn icmp_name(p: LLVMIntPredicate) -> &'static str {
+    use LLVMIntPredicate::*;
+    match p {
+        LLVMIntEQ => "eq",
+        LLVMIntNE => "ne",
+        LLVMIntUGT => "ugt",
+        LLVMIntUGE => "uge",
+        LLVMIntULT => "ult",
+        LLVMIntULE => "ule",
+        LLVMIntSGT => "sgt",
+        LLVMIntSGE => "sge",
+        LLVMIntSLT => "slt",
+        LLVMIntSLE => "sle",
+    }
+}
+
+fn fcmp_name(p: LLVMRealPredicate) -> &'static str {
+    use LLVMRealPredicate::*;
+    match p {
+        LLVMRealPredicateFalse => "false",
+        LLVMRealOEQ => "oeq",
+        LLVMRealOGT => "ogt",
+        LLVMRealOGE => "oge",
+        LLVMRealOLT => "olt",
+        LLVMRealOLE => "ole",
+        LLVMRealONE => "one",
+        LLVMRealORD => "ord",
+        LLVMRealUNO => "uno",
+        LLVMRealUEQ => "ueq",
+        LLVMRealUGT => "ugt",
+        LLVMRealUGE => "uge",
+        LLVMRealULT => "ult",
+        LLVMRealULE => "ule",
+        LLVMRealUNE => "une",
+        LLVMRealPredicateTrue => "true",
+    }
+}
+
+fn rmw_name(op: LLVMAtomicRMWBinOp) -> &'static str {
+    use LLVMAtomicRMWBinOp::*;
+    match op {
+        LLVMAtomicRMWBinOpXchg => "xchg",
+        LLVMAtomicRMWBinOpAdd => "add",
+        LLVMAtomicRMWBinOpSub => "sub",
+        LLVMAtomicRMWBinOpAnd => "and",
+        LLVMAtomicRMWBinOpOr => "or",
+        LLVMAtomicRMWBinOpXor => "xor",
+        LLVMAtomicRMWBinOpMax => "max",
+        LLVMAtomicRMWBinOpMin => "min",
+        LLVMAtomicRMWBinOpUMax => "umax",
+        LLVMAtomicRMWBinOpUMin => "umin",
+        LLVMAtomicRMWBinOpFAdd => "fadd",
+        LLVMAtomicRMWBinOpFMax => "fmax",
+        LLVMAtomicRMWBinOpFMin => "fmin",
+        _ => "other",
+    }
+}
