@@ -127,6 +127,9 @@ pub enum Presence {
     Optional,
     /// Absent means this attribute, given in MLIR's syntax.
     Default(&'static str),
+    /// It may be absent, and is not written in attribute dictionaries when it
+    /// is this attribute.
+    OptionalDefault(&'static str),
 }
 
 /// An inherent attribute.

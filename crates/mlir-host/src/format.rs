@@ -3,8 +3,8 @@
 //! The notation is MLIR's declarative assembly format: literals between
 //! backticks, `$operand`, `$attribute`, `$region`, `type($x)`,
 //! `functional-type(a, b)`, `qualified(x)`, `custom<Name>(…)`, `operands`,
-//! `results`, `attr-dict`, `prop-dict`, `successors`, and optional groups
-//! `(… $anchor^ …)?` with an else part `:(…)`. Spaces are placed by the same
+//! `results`, `attr-dict`, `prop-dict`, `successors`, `oilist(…|…)`, and optional
+//! groups `(… $anchor^ …)?` with an else part `:(…)`. Spaces are placed by the same
 //! rules as MLIR's generated printers place them.
 
 use crate::asm::{OpParser, OpPrinter, ParseResult, Punct, SrcLoc, Unresolved};
@@ -47,6 +47,8 @@ enum Kind {
     PropDict,
     Successors,
     Optional { then: Vec<Element>, or_else: Vec<Element>, anchor: Arg },
+    /// Clauses in any order, each at most once, and what shows that it is there.
+    Clauses(Vec<(Vec<Element>, Arg)>),
 }
 
 #[derive(Debug)]
@@ -190,7 +192,7 @@ impl<'a> Reader<'a> {
         let mut elements = Vec::new();
         loop {
             self.skip();
-            if self.rest.is_empty() || self.rest.starts_with(')') {
+            if self.rest.is_empty() || self.rest.starts_with([')', '|']) {
                 return Ok(elements);
             }
             if let Some(rest) = self.rest.strip_prefix('`') {
@@ -217,6 +219,7 @@ impl<'a> Reader<'a> {
             }
             let (kind, referred) = self.directive()?;
             let space = match kind {
+                Kind::Clauses(_) => false,
                 Kind::AttrDict(_) | Kind::PropDict => {
                     self.punctuation = false;
                     false
@@ -236,6 +239,27 @@ impl<'a> Reader<'a> {
             elements.push(Element { kind, space });
         }
     }
+    /// `oilist(clause | clause | …)`; each clause is anchored by its first variable.
+    fn clauses(&mut self) -> Compile<Kind> {
+        self.expect("(")?;
+        let mut clauses = Vec::new();
+        loop {
+            let elements = self.sequence(&mut None)?;
+            if !matches!(elements.first().map(|element| &element.kind), Some(Kind::Keyword(_))) {
+                return Err("a clause of an oilist starts with a keyword".to_owned());
+            }
+            let variable = elements.iter().find_map(|element| match element.kind {
+                Kind::Var(arg) => Some(arg),
+                _ => None,
+            });
+            clauses.push((elements, variable.ok_or("clause without a variable")?));
+            if !self.take("|") {
+                break;
+            }
+        }
+        self.expect(")")?;
+        Ok(Kind::Clauses(clauses))
+    }
     fn directive(&mut self) -> Compile<(Kind, Option<Arg>)> {
         if self.rest.starts_with('$') {
             let var = self.variable()?;
@@ -251,6 +275,7 @@ impl<'a> Reader<'a> {
             "attr-dict-with-keyword" => (Kind::AttrDict(true), None),
             "prop-dict" => (Kind::PropDict, None),
             "successors" => (Kind::Successors, None),
+            "oilist" => (self.clauses()?, None),
             "type" => {
                 self.expect("(")?;
                 let arg = self.argument()?;
@@ -514,6 +539,33 @@ fn parse_element<'c>(
                 parse_elements(def, or_else, parser, parsed)
             }
         }
+        Kind::Clauses(clauses) => parse_clauses(def, clauses, parser, parsed),
+    }
+}
+
+fn parse_clauses<'c>(
+    def: &OpDef,
+    clauses: &[(Vec<Element>, Arg)],
+    parser: &mut OpParser<'c>,
+    parsed: &mut Parsed<'c>,
+) -> ParseResult<()> {
+    let mut seen = vec![false; clauses.len()];
+    loop {
+        let loc = parser.loc();
+        let mut found = None;
+        for (i, (elements, _)) in clauses.iter().enumerate() {
+            if let Some(Kind::Keyword(keyword)) = elements.first().map(|element| &element.kind) {
+                if parser.opt_keyword(keyword) {
+                    found = Some((i, elements, keyword));
+                    break;
+                }
+            }
+        }
+        let Some((i, elements, keyword)) = found else { return Ok(()) };
+        if std::mem::replace(&mut seen[i], true) {
+            return Err(parser.error(loc, format!("`{keyword}` clause can appear at most once")));
+        }
+        parse_elements(def, &elements[1..], parser, parsed)?;
     }
 }
 
@@ -680,17 +732,21 @@ fn split_operands<'c>(
 fn infer_by_rules<'c>(def: &OpDef, parser: &OpParser<'c>, parsed: &mut Parsed<'c>) {
     let ctx = parser.context();
     if let Some(types) = parsed.all_result_types.take() {
-        if def.results.len() == 1 {
-            parsed.result_types[0] = Some(types);
-        } else if types.len() == def.results.len() {
-            for (group, ty) in types.into_iter().enumerate() {
-                parsed.result_types[group] = Some(vec![ty]);
+        let fixed = def.results.iter().filter(|value| value.arity == Arity::One).count();
+        // The wrong number is kept whole in the last group: the verifier reports it.
+        let mut rest = types.len().saturating_sub(fixed);
+        let mut types = types.into_iter();
+        for (group, value) in def.results.iter().enumerate() {
+            let n = match value.arity {
+                _ if group + 1 == def.results.len() => types.len(),
+                Arity::One => 1,
+                Arity::Optional => rest.min(1),
+                Arity::Variadic => rest,
+            };
+            if value.arity != Arity::One {
+                rest = rest.saturating_sub(n);
             }
-        } else {
-            // Kept whole: the count is reported by the verifier.
-            if let Some(last) = parsed.result_types.last_mut() {
-                *last = Some(types);
-            }
+            parsed.result_types[group] = Some(types.by_ref().take(n).collect());
         }
     }
     for (group, value) in def.operands.iter().enumerate() {
@@ -899,6 +955,11 @@ fn print_elements<'c>(
                 let branch = if is_present(def, op, *anchor) { then } else { or_else };
                 print_elements(def, format, branch, op, printer);
             }
+            Kind::Clauses(clauses) => {
+                for (elements, _) in clauses.iter().filter(|(_, anchor)| is_present(def, op, *anchor)) {
+                    print_elements(def, format, elements, op, printer);
+                }
+            }
         }
     }
 }
@@ -925,7 +986,14 @@ pub fn elided_slots(def: &OpDef, op: Op<'_>) -> u64 {
         mask |= 1 << slot;
     }
     for (i, field) in def.attrs.iter().enumerate() {
-        if matches!(field.presence, Presence::Default(_)) && op.slot(i) == op.slot_default(i) {
+        let elided = match field.presence {
+            Presence::Default(_) => op.slot(i) == op.slot_default(i),
+            Presence::OptionalDefault(text) => {
+                op.slot(i).is_some_and(|attr| Attr::parse(op.context(), text) == Some(attr))
+            }
+            Presence::Required | Presence::Optional => false,
+        };
+        if elided {
             mask |= 1 << i;
         }
     }

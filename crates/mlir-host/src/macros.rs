@@ -5,7 +5,8 @@
 /// Sections may be left out, but keep their order. Names are Rust
 /// identifiers; where the IR spells them differently the spelling follows in
 /// parentheses. `[opt]` and `[var]` make operands, results and regions
-/// optional and variadic; attributes are `[opt]` or `[default "text"]`.
+/// optional and variadic; attributes are `[opt]`, `[default "text"]`, or
+/// `[optdefault "text"]` (may be absent, and is not written when it is that).
 /// Everything else of the definition is set in `with`.
 ///
 /// ```
@@ -117,6 +118,7 @@ macro_rules! op {
     (@presence) => { $crate::def::Presence::Required };
     (@presence opt) => { $crate::def::Presence::Optional };
     (@presence default $text:literal) => { $crate::def::Presence::Default($text) };
+    (@presence optdefault $text:literal) => { $crate::def::Presence::OptionalDefault($text) };
     (@operand $name:ident) => {
         /// The operand of this name.
         pub fn $name(self) -> $crate::ir::Value<'c> {

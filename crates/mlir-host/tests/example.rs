@@ -105,6 +105,16 @@ op! {
 }
 
 op! {
+    /// Clauses in any order, an attribute that may be absent, results by number.
+    pub struct Clauses = "ex.clauses" {
+        operands: [offsets[var]: I32, dest[opt]: BOX],
+        results: [first: I32, second[opt]: I32],
+        attrs: [times[optdefault "0 : i32"]: I32Attr],
+        format: "oilist(`offsets` `=` `[` $offsets `]` | `dest` `=` $dest `:` qualified(type($dest))) attr-dict `:` functional-type(operands, results)",
+    }
+}
+
+op! {
     /// Panics when it is verified with `boom`.
     pub struct Fragile = "ex.fragile" {
         attrs: [boom[opt]: UnitAttr],
@@ -151,7 +161,7 @@ op! {
 }
 
 static EX: DialectDef = DialectDef {
-    ops: &[Add::DEF, Everything::DEF, Fragile::DEF, Loop::DEF, Yield::DEF, Func::DEF],
+    ops: &[Add::DEF, Clauses::DEF, Everything::DEF, Fragile::DEF, Loop::DEF, Yield::DEF, Func::DEF],
     attrs: &[&TILE_ATTR],
     types: &[&BOX_TYPE],
     dependencies: &["arith"],
@@ -239,6 +249,20 @@ fn formats_round_trip() {
          %2 = ex.everything rtz, %0, mask %0 rest(%0, %1) axis = 4 order [1, 0] flag \
          {isVolatile = true, name = \"x\", other = 1 : i64} : i32 of i32, !ex.box<i32> -> <f32>",
     );
+}
+
+#[test]
+fn clauses_and_optional_results() {
+    round_trip(
+        "%c1_i32 = arith.constant 1 : i32\n  %first, %second = ex.clauses : () -> (i32, i32)\n  \
+         %0 = ex.clauses offsets = [%c1_i32, %c1_i32] {times = 2 : i32} : (i32, i32) -> i32",
+    );
+    let text = |times: &str| {
+        format!("%0 = arith.constant 1 : i32\n%1 = ex.clauses offsets = [%0] {times} : (i32) -> i32")
+    };
+    let session = parse(&text("{times = 0 : i32}"));
+    assert!(session.op().to_string().contains("ex.clauses offsets = [%c1_i32] : (i32) -> i32"));
+    error(&text("offsets = [%0]"), "`offsets` clause can appear at most once");
 }
 
 #[test]
