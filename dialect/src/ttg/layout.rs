@@ -1,0 +1,87 @@
+//! Encodings as linear layouts, memoised.
+
+use super::attrs::encoding;
+use linear_layout::LinearLayout;
+use mlir_host::ir::Attr;
+use smallvec::SmallVec;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+/// An attribute by [`Attr::global_id`], which never names two things, and a shape.
+type Key = (u64, usize, SmallVec<[i64; 4]>);
+
+/// Entries a thread keeps; the table starts anew beyond.
+const CAPACITY: usize = 1 << 14;
+
+thread_local! {
+    // MLIR's passes run on several threads: a table for each needs no lock, and
+    // what is computed twice is cheap. Entries of contexts that are gone can
+    // never be asked for again, because global ids are not reused.
+    static TABLE: RefCell<HashMap<Key, Arc<LinearLayout>, BuildHasherDefault<Mix>>> = RefCell::default();
+}
+
+/// A fast hash for pointers and sizes, which nobody chooses maliciously.
+#[derive(Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+    fn write_u64(&mut self, word: u64) {
+        // Multiplication spreads the low bits, the rotation brings them back down.
+        self.0 = (self.0 ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(26);
+    }
+    fn write_usize(&mut self, word: usize) {
+        self.write_u64(word as u64);
+    }
+    fn write_i64(&mut self, word: i64) {
+        self.write_u64(word as u64);
+    }
+}
+
+/// The linear layout of a tensor of `shape` with this encoding.
+///
+/// Computed once per attribute and shape. Two attributes that denote the same
+/// map give equal layouts: compare those, not attributes.
+///
+/// # Errors
+/// When the attribute is no encoding, or does not fit the shape.
+pub fn to_linear_layout(attr: Attr<'_>, shape: &[i64]) -> Result<Arc<LinearLayout>, String> {
+    let Some((instance, pointer)) = attr.global_id() else {
+        return Err(format!("{attr} is not a layout encoding"));
+    };
+    let key: Key = (instance, pointer, SmallVec::from_slice(shape));
+    if let Some(found) = TABLE.with_borrow(|table| table.get(&key).cloned()) {
+        return Ok(found);
+    }
+    let layout = Arc::new(compute(attr, shape)?);
+    TABLE.with_borrow_mut(|table| {
+        if table.len() >= CAPACITY {
+            table.clear();
+        }
+        table.insert(key, layout.clone());
+    });
+    Ok(layout)
+}
+
+fn compute(attr: Attr<'_>, shape: &[i64]) -> Result<LinearLayout, String> {
+    let sizes: Result<SmallVec<[u64; 4]>, _> = shape.iter().map(|size| u64::try_from(*size)).collect();
+    let sizes = sizes.map_err(|_| format!("shape {shape:?} has a dimension that is not static"))?;
+    encoding(attr)?.to_linear_layout(&sizes).map_err(|err| err.to_string())
+}
+
+/// Whether two encodings place every element of a tensor of `shape` alike.
+/// Equal attributes do without looking at the layouts.
+pub fn equivalent(a: Attr<'_>, b: Attr<'_>, shape: &[i64]) -> bool {
+    a == b || matches!((to_linear_layout(a, shape), to_linear_layout(b, shape)), (Ok(a), Ok(b)) if a == b)
+}
