@@ -1,15 +1,13 @@
 //! Type constraints shared by the dialects.
 
+use crate::tt::types;
 use crate::tt::types::{POINTER, is_pointer};
 use mlir_host::def::TypeConstraint;
 use mlir_host::ir::{FloatKind, Type};
 
 fn is_float(ty: Type<'_>) -> bool {
     use FloatKind::*;
-    matches!(
-        ty.float_kind(),
-        Some(F8E4M3FN | F8E4M3FNUZ | F8E5M2 | F8E5M2FNUZ | F16 | BF16 | F32 | F64)
-    )
+    matches!(ty.float_kind(), Some(F8E4M3FN | F8E4M3FNUZ | F8E5M2 | F8E5M2FNUZ | F16 | BF16 | F32 | F64))
 }
 
 fn is_int(ty: Type<'_>) -> bool {
@@ -57,6 +55,10 @@ constraints! {
     PTR_TENSOR: "ranked tensor of ptr values", |ty| tensor_of(ty, is_pointer);
     /// A tensor of numbers.
     NUMBER_TENSOR: "ranked tensor of floating-point or integer values", |ty| tensor_of(ty, |element| is_float(element) || is_int(element));
+    /// A tensor of floats or of bytes, which may hold packed 4-bit floats.
+    FLOAT_OR_I8_TENSOR: "ranked tensor of floating-point or 8-bit signless integer values", |ty| tensor_of(ty, |element| is_float(element) || element.is_int(8));
+    /// A tensor of row indices.
+    ROW_OFFSETS: "ranked tensor of 16-bit signless integer or 32-bit signless integer values", |ty| tensor_of(ty, |element| element.is_int(16) || element.is_int(32));
     /// A tensor of anything Triton computes with.
     TENSOR: "ranked tensor of floating-point or integer or ptr values", |ty| tensor_of(ty, is_scalar);
     /// A scalar or tensor of anything Triton computes with.
@@ -65,6 +67,9 @@ constraints! {
 
 /// A pointer.
 pub static PTR: TypeConstraint = TypeConstraint::hosted("ptr", is_pointer, &POINTER);
+/// A tensor descriptor.
+pub static TENSOR_DESC: TypeConstraint =
+    TypeConstraint::hosted("tensor descriptor", |ty| ty.is(&types::TENSOR_DESC), &types::TENSOR_DESC);
 /// `i1`.
 pub static I1: TypeConstraint =
     TypeConstraint::only("1-bit signless integer", |ty| ty.is_int(1), |ctx| Type::int(ctx, 1));

@@ -1,8 +1,22 @@
-//! The `tt` dialect.
+//! The `tt` dialect: what Triton's front end emits.
 
+pub mod attrs;
+pub mod canonicalize;
+pub mod enums;
+pub mod fold;
+pub mod infer;
+pub mod ops;
 pub mod types;
+pub mod verify;
 
 use mlir_host::DialectDef;
 
 /// The dialect.
-pub static DIALECT: DialectDef = DialectDef { ..DialectDef::new("tt") };
+pub static DIALECT: DialectDef = DialectDef {
+    ops: ops::OPS,
+    attrs: &[&attrs::CACHE_POLICY],
+    types: &[&types::POINTER, &types::TENSOR_DESC],
+    dependencies: &["arith", "math", "scf", "cf", "ub"],
+    materialize_constant: Some(fold::materialize_constant),
+    ..DialectDef::new("tt")
+};
