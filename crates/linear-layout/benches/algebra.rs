@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use criterion::Criterion;
-use linear_layout::{Dim, LinearLayout};
+use linear_layout::{Dim, Encoding, LinearLayout};
 
 const R: Dim = Dim::REGISTER;
 
@@ -56,8 +56,36 @@ fn algebra(c: &mut Criterion) {
     });
 }
 
+/// From the text of an attribute to its layout, what a compiler does once per attribute and shape.
+fn encodings(c: &mut Criterion) {
+    let texts = [
+        (
+            "blocked",
+            "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [2, 16], warpsPerCTA = [4, 1], order = [1, 0]}>",
+        ),
+        (
+            "mma operand",
+            "#ttg.dot_op<{opIdx = 0, parent = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>, kWidth = 2}>",
+        ),
+        (
+            "nvmma_shared",
+            "#ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>",
+        ),
+    ];
+    for (name, text) in texts {
+        c.bench_function(&format!("parse {name}"), |bench| {
+            bench.iter(|| black_box(text).parse::<Encoding>())
+        });
+        let encoding: Encoding = text.parse().expect("the text of an encoding");
+        c.bench_function(&format!("{name} to layout 128x128"), |bench| {
+            bench.iter(|| black_box(&encoding).to_linear_layout(&[128, 128]));
+        });
+    }
+}
+
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
     algebra(&mut criterion);
+    encodings(&mut criterion);
     criterion.final_summary();
 }

@@ -54,6 +54,14 @@ fn copies_are_named() {
 }
 
 #[test]
+fn a_tensor_of_three_dimensions_is_several_matrices() {
+    let layout = "#ttg.blocked<{sizePerThread = [1, 1, 1], threadsPerWarp = [2, 4, 4], warpsPerCTA = [1, 1, 1], order = [2, 1, 0]}>";
+    let table = shown(&[layout, "--shape", "2x4x4"]);
+    assert!(table.contains("\n\ndim0 = 1\nl16  l17  l18  l19\nl20"), "{table}");
+    assert!(table.contains("contiguous  1 element along dim2"));
+}
+
+#[test]
 fn other_formats() {
     let matrix = shown(&[LAYOUT_A, "--shape", "16x16", "--format", "matrix"]);
     assert!(matrix.contains("dim1[1] |  .  .    |  1  .  .  .  .  |  ."), "{matrix}");

@@ -18,7 +18,10 @@ pub fn of(subject: &Subject) -> Vec<(&'static str, String)> {
         ("broadcast", broadcast(layout)),
     ];
     let run = contiguous(layout);
-    lines.push(("contiguous", format!("{run} elements along {}", last_dim(layout))));
+    lines.push((
+        "contiguous",
+        format!("{run} element{} along {}", if run == 1 { "" } else { "s" }, last_dim(layout)),
+    ));
     lines.push((
         "vector",
         format!("{} bits of {} on {}", vector_bits(subject), subject.dtype, subject.target),

@@ -53,6 +53,10 @@ fn heading(out: &mut impl Write, subject: &Subject, style: Style) -> io::Result<
 /// The elements of a tensor in rows, each with the places that hold it.
 pub struct Grid {
     pub columns: usize,
+    /// Rows of one matrix, the last two dimensions.
+    pub rows: usize,
+    /// The dimensions before the last two, the last of them fastest.
+    outer: Vec<(Dim, u32)>,
     /// Row by row, the last dimension fastest.
     pub cells: Vec<Cell>,
 }
@@ -79,9 +83,21 @@ impl Grid {
         let order: Vec<Dim> = layout.out_dims().rev().collect();
         let layout = layout.transpose_outs(&order).map_err(|error| error.to_string())?;
         let holders = layout.holders().ok_or_else(too_large)?;
-        let columns = layout.out_dim_bits().next().map_or(1, |(_, bits)| 1 << bits);
+        let size = |nth| layout.out_dim_bits().nth(nth).map_or(1, |(_, bits)| 1 << bits);
         let cells = holders.iter().map(|holders| cell(&layout, holders)).collect();
-        Ok(Grid { columns, cells })
+        let outer = layout.out_dim_bits().skip(2).collect();
+        Ok(Grid { columns: size(0), rows: size(1), outer, cells })
+    }
+
+    /// The coordinates of the `index`-th matrix of a tensor of more than two dimensions.
+    fn matrix_label(&self, mut index: usize) -> String {
+        let mut parts = Vec::new();
+        for &(dim, bits) in &self.outer {
+            parts.push(format!("{dim} = {}", index % (1 << bits)));
+            index >>= bits;
+        }
+        parts.reverse();
+        parts.join(", ")
     }
 }
 
@@ -103,7 +119,11 @@ fn cell(layout: &LinearLayout, holders: &[u64]) -> Cell {
 
 fn write_grid(out: &mut impl Write, grid: &Grid, style: Style) -> io::Result<()> {
     let width = grid.cells.iter().map(|c| c.label.len()).max().unwrap_or(0);
-    for row in grid.cells.chunks(grid.columns) {
+    for (i, row) in grid.cells.chunks(grid.columns).enumerate() {
+        if i % grid.rows == 0 && grid.rows * grid.columns < grid.cells.len() {
+            let separator = if i == 0 { "" } else { "\n" };
+            writeln!(out, "{separator}{}", style.bold(&grid.matrix_label(i / grid.rows)))?;
+        }
         let painted: Vec<String> = row
             .iter()
             .map(|cell| style.paint(cell.lane + 5 * cell.warp, &format!("{:<width$}", cell.label)))
