@@ -65,7 +65,8 @@ impl AttrKind for StrAttr {
     const CONSTRAINT: AttrConstraint = AttrConstraint {
         summary: "string attribute",
         matches: |attr| attr.as_str().is_some(),
-        syntax: AttrSyntax::Any,
+        // With no type: what follows a colon is not the string's type.
+        syntax: AttrSyntax::Typed(|ctx| Type::none(ctx)),
     };
     fn decode<'c>(attr: Attr<'c>) -> Option<&'c str> {
         attr.as_str()

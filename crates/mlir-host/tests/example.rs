@@ -115,6 +115,15 @@ op! {
 }
 
 op! {
+    /// Says something about a value.
+    pub struct Note = "ex.note" {
+        operands: [src: ANY_TYPE],
+        attrs: [text: StrAttr],
+        format: "$src `,` $text attr-dict `:` type($src)",
+    }
+}
+
+op! {
     /// Panics when it is verified with `boom`.
     pub struct Fragile = "ex.fragile" {
         attrs: [boom[opt]: UnitAttr],
@@ -161,7 +170,16 @@ op! {
 }
 
 static EX: DialectDef = DialectDef {
-    ops: &[Add::DEF, Clauses::DEF, Everything::DEF, Fragile::DEF, Loop::DEF, Yield::DEF, Func::DEF],
+    ops: &[
+        Add::DEF,
+        Clauses::DEF,
+        Everything::DEF,
+        Note::DEF,
+        Fragile::DEF,
+        Loop::DEF,
+        Yield::DEF,
+        Func::DEF,
+    ],
     attrs: &[&TILE_ATTR],
     types: &[&BOX_TYPE],
     dependencies: &["arith"],
@@ -266,6 +284,11 @@ fn clauses_and_optional_results() {
 }
 
 #[test]
+fn a_type_after_a_string_is_not_its_type() {
+    round_trip("%c1_i32 = arith.constant 1 : i32\n  ex.note %c1_i32, \"it's one\" : i32");
+}
+
+#[test]
 fn generic_form_shows_all_properties() {
     let session =
         parse("%0 = arith.constant 1 : i32\n%1 = ex.everything rtne, %0, mask %0 : i32 -> !ex.box<i32>");
@@ -300,7 +323,8 @@ fn aliases() {
 
 #[test]
 fn global_ids_tell_contexts_apart() {
-    let text = "module attributes {a.b = #ex.tile<[4, 8]>, a.c = #ex.tile<[4, 8]>, a.d = #ex.tile<[4, 9]>} {}";
+    let text =
+        "module attributes {a.b = #ex.tile<[4, 8]>, a.c = #ex.tile<[4, 8]>, a.d = #ex.tile<[4, 9]>} {}";
     let (one, two) = (parse(text), parse(text));
     let id = |session: &Session, name: &str| session.op().attr(name).unwrap().global_id().unwrap();
     assert_eq!(id(&one, "a.b"), id(&one, "a.c"));

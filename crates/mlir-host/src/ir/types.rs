@@ -81,6 +81,11 @@ impl<'c> Type<'c> {
         // SAFETY: the context is valid.
         unsafe { Self::from_raw(mlirIndexTypeGet(ctx.raw())) }.expect("the index type")
     }
+    /// `none`.
+    pub fn none(ctx: Context<'c>) -> Self {
+        // SAFETY: the context is valid.
+        unsafe { Self::from_raw(mlirNoneTypeGet(ctx.raw())) }.expect("the none type")
+    }
     /// Width in bits of an integer type of any signedness.
     pub fn int_bits(self) -> Option<u32> {
         // SAFETY: the handle is valid.
