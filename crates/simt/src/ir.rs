@@ -39,6 +39,8 @@ impl Ty {
             Ty::Vec(t, n) => repeat(t, *n as u64),
             Ty::Array(t, n) => repeat(t, *n),
             Ty::Struct(fields) => fields.iter().flat_map(Ty::scalars).collect(),
+            // Two words, the low one first.
+            Ty::Int(128) => vec![Ty::Int(64), Ty::Int(64)],
             // An AMD buffer resource: base address and number of bytes behind it.
             Ty::Ptr(8, _) => vec![Ty::Ptr(1, 64), Ty::Int(64)],
             scalar => vec![scalar.clone()],

@@ -216,8 +216,14 @@ impl Reader {
                     // A vector splat is printed as an integer constant of vector type.
                     Ty::Vec(..) => Ok(vec![Scalar::Bits(LLVMConstIntGetZExtValue(LLVMGetAggregateElement(v, 0))); scalars.len()]),
                     Ty::Int(w) if w > 64 => {
-                        let element = LLVMConstIntGetZExtValue(LLVMConstTrunc(v, LLVMInt64TypeInContext(LLVMGetTypeContext(LLVMTypeOf(v)))));
-                        Ok(vec![Scalar::Bits(element)])
+                        // The C API reads 64 bits of a constant; its text has them all.
+                        let text = printed(v);
+                        let digits = text.rsplit(' ').next().unwrap_or("");
+                        let value: i128 = digits.parse().map_err(|_| format!("the constant {text}"))?;
+                        if w != 128 {
+                            return Err(format!("a constant of {w} bits"));
+                        }
+                        Ok(vec![Scalar::Bits(value as u64), Scalar::Bits((value >> 64) as u64)])
                     }
                     _ => Ok(vec![Scalar::Bits(LLVMConstIntGetZExtValue(v))]),
                 },

@@ -50,7 +50,7 @@ fn warp_of(e: Epoch) -> u32 {
 /// What an access to shared memory ran into.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hazard {
-    /// The other warp of a race, and whether it wrote.
+    /// The other warp of a race, and whether it wrote. A write that races with reads names a reader.
     pub race: Option<(u32, bool)>,
     /// The bytes are the target of a copy that has not been waited for.
     pub pending: bool,
@@ -260,7 +260,7 @@ impl Shared {
             let (w, r) = (self.writes[k], self.reads[k]);
             if w != last_write {
                 last_write = w;
-                if w != 0 && !who.covers(w) {
+                if w != 0 && !who.covers(w) && h.race.is_none() {
                     h.race = Some((warp_of(w), true));
                 }
             }

@@ -117,6 +117,7 @@ impl<'m> Decoder<'m> {
         let each = |n: usize| 0..n;
         Ok(match &inst.code {
             Code::Phi(_) => None,
+            Code::Binary(name) if *ty == Ty::Int(128) => Some(self.wide(name, &args[0], &args[1])?),
             Code::Binary(name) => {
                 let mut out = Vec::new();
                 for i in each(args[0].len()) {
@@ -315,6 +316,64 @@ impl<'m> Decoder<'m> {
         })
     }
 
+    /// 128-bit arithmetic on (low, high) words.
+    fn wide(&mut self, name: &str, a: &[Src], b: &[Src]) -> What<Vec<Src>> {
+        let zero = |d: &Self, s: Src| d.known(s) == Some(0);
+        let mut op = |d: &mut Self, o: IntOp, x: Src, y: Src| d.int_op(o, 64, x, y);
+        match name {
+            "and" | "or" | "xor" => {
+                let o = int_op(name).unwrap_or(IntOp::And);
+                Ok(vec![op(self, o, a[0], b[0]), op(self, o, a[1], b[1])])
+            }
+            "add" | "sub" => {
+                let (o, carry) = if name == "add" { (IntOp::Add, IntOp::UAddOvf) } else { (IntOp::Sub, IntOp::USubOvf) };
+                let low = op(self, o, a[0], b[0]);
+                let c = op(self, carry, a[0], b[0]);
+                let high = op(self, o, a[1], b[1]);
+                Ok(vec![low, op(self, o, high, c)])
+            }
+            "mul" => {
+                let low = op(self, IntOp::Mul, a[0], b[0]);
+                let mut high = op(self, IntOp::MulHiU, a[0], b[0]);
+                for (x, y) in [(a[0], b[1]), (a[1], b[0])] {
+                    if !zero(self, x) && !zero(self, y) {
+                        let p = op(self, IntOp::Mul, x, y);
+                        high = op(self, IntOp::Add, high, p);
+                    }
+                }
+                Ok(vec![low, high])
+            }
+            "lshr" | "ashr" | "shl" => {
+                let n = self.known(b[0]).filter(|n| *n < 128).ok_or("a shift of 128 bits by a variable number")?;
+                let left = name == "shl";
+                // (near, far): the word that receives bits of its own, and the one they come from.
+                let (near, far) = if left { (a[1], a[0]) } else { (a[0], a[1]) };
+                let toward = if left { IntOp::Shl } else { IntOp::LShr };
+                let outer = if name == "ashr" { IntOp::AShr } else { toward };
+                let count = self.constant(n % 64);
+                let fill = match name {
+                    "ashr" => {
+                        let top = self.constant(63);
+                        op(self, IntOp::AShr, far, top)
+                    }
+                    _ => self.constant(0),
+                };
+                let (first, second) = if n >= 64 {
+                    (op(self, outer, far, count), fill)
+                } else if n == 0 {
+                    (near, far)
+                } else {
+                    let back = self.constant(64 - n);
+                    let across = op(self, if left { IntOp::LShr } else { IntOp::Shl }, far, back);
+                    let own = op(self, toward, near, count);
+                    (op(self, IntOp::Or, own, across), op(self, outer, far, count))
+                };
+                Ok(if left { vec![second, first] } else { vec![first, second] })
+            }
+            _ => Err(format!("the 128-bit operation '{name}'")),
+        }
+    }
+
     fn rmw(&self, name: &str, ty: &Ty) -> What<AtomOp> {
         Ok(match name {
             "xchg" => AtomOp::Exch,
@@ -477,9 +536,26 @@ impl<'m> Decoder<'m> {
 
     fn cast(&mut self, name: &str, from: &Ty, to: &Ty, v: &[Src]) -> What<Vec<Src>> {
         let (fe, te) = (from.element().clone(), to.element().clone());
+        if let (Ty::Int(128), "trunc") = (&fe, name) {
+            let w = width(&te)?;
+            return Ok(vec![if w == 64 { v[0] } else { self.value(|d| Op::Cvt { cvt: Cvt::Zext(w), d, a: v[0] }) }]);
+        }
+        if let (Ty::Int(128), "zext" | "sext") = (&te, name) {
+            let w = width(&fe)?;
+            if name == "zext" {
+                return Ok(vec![v[0], self.constant(0)]);
+            }
+            let low = self.value(|d| Op::Cvt { cvt: Cvt::Sext(w, 64), d, a: v[0] });
+            let n = self.constant(63);
+            return Ok(vec![low, self.int_op(IntOp::AShr, 64, low, n)]);
+        }
+        // A 128-bit integer is two words already.
+        let words = |t: &Ty| if *t == Ty::Int(128) { 64 } else { t.bits() };
+        if name == "bitcast" {
+            return self.bitcast(words(&fe), words(&te), v);
+        }
         let one = |d: &mut Self, cvt: Cvt| Ok(v.iter().map(|a| d.value(|r| Op::Cvt { cvt, d: r, a: *a })).collect());
         match name {
-            "bitcast" => self.bitcast(fe.bits(), te.bits(), v),
             "trunc" => one(self, Cvt::Zext(width(&te)?)),
             "zext" => {
                 width(&te)?;
