@@ -192,6 +192,7 @@
 //! two, and one side of a layout has at most 64 bits.
 
 mod action;
+pub mod checker;
 mod dim;
 pub mod encoding;
 mod error;

@@ -4,10 +4,17 @@
 //! A plan can be printed, costed, executed on plain arrays by the [checker](crate::checker), which is
 //! written independently, and emitted by a code generator that takes no decisions of its own.
 
+mod access;
+mod convert;
 mod error;
+mod shuffle;
 mod space;
+mod swizzle;
 mod vector;
 
+pub use access::{AccessPlan, MemoryAccess, MemoryInstruction, ThreadBases};
+pub use convert::{Conversion, ConversionPlan, Cost, Scope, SharedPlan};
 pub use error::{PlanError, PlanResult};
+pub use shuffle::{Exchange, SelectStage, ShuffleInstruction, ShufflePlan, ShuffleRound};
 pub use space::{ThreadMasks, Threads};
 pub use vector::{AddressFacts, DimFacts, VectorAccess, VectorPlan};

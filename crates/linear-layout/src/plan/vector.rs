@@ -167,7 +167,7 @@ impl VectorPlan {
         let limit = [facts.contiguous, facts.mask_constancy].into_iter().map(power_of_two_part).min();
         let limit = prev_power_of_two(limit.unwrap_or(1).min(widest).max(1)).trailing_zeros();
         let bits = contiguous_bits(&d, limit);
-        if (u64::from(elem_bits) << bits) % 8 != 0 {
+        if !(u64::from(elem_bits) << bits).is_multiple_of(8) {
             return Err(PlanError::PartialByte { elems: 1 << bits, bits: elem_bits });
         }
         let accesses = group_registers(&d, bits);
@@ -214,7 +214,7 @@ impl fmt::Display for VectorPlan {
 }
 
 /// The most low memory bits, up to `limit`, that registers span and no thread touches.
-fn contiguous_bits(d: &Distributed, limit: u32) -> u32 {
+pub(super) fn contiguous_bits(d: &Distributed, limit: u32) -> u32 {
     let touched = d.lane.iter().chain(&d.warp).chain(&d.block).fold(0, |m, c| m | c);
     let limit = limit.min(touched.trailing_zeros()).min(d.out_bits);
     let registers = Echelon::of(&d.reg);
@@ -222,7 +222,7 @@ fn contiguous_bits(d: &Distributed, limit: u32) -> u32 {
 }
 
 /// The registers, copies left out, in groups of `2^bits` that are neighbours in memory.
-fn group_registers(d: &Distributed, bits: u32) -> Vec<VectorAccess> {
+pub(super) fn group_registers(d: &Distributed, bits: u32) -> Vec<VectorAccess> {
     let free = d.free_registers();
     let registers = Echelon::of(&d.reg);
     // Registers that hold the run at zero; one access per coset of them.

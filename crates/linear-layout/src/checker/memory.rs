@@ -1,0 +1,275 @@
+//! Execution of accesses to shared memory, lane by lane and bank by bank.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::CheckError;
+use crate::plan::{AccessPlan, MemoryAccess, MemoryInstruction, Threads};
+use crate::target::{Direction, TargetDesc};
+
+/// The shared memory of every block: labels of elements by offset.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    blocks: Vec<Vec<Option<u64>>>,
+}
+
+impl Memory {
+    /// Empty memory of `elems` elements in each of `blocks` blocks.
+    pub fn new(blocks: usize, elems: usize) -> Memory {
+        Memory { blocks: vec![vec![None; elems]; blocks] }
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.blocks.iter_mut().for_each(|b| b.fill(None));
+    }
+
+    /// What is at an offset.
+    ///
+    /// # Errors
+    /// [`CheckError::OutOfBounds`].
+    pub fn read(&self, block: u64, offset: u64) -> Result<Option<u64>, CheckError> {
+        let size = self.blocks.first().map_or(0, Vec::len) as u64;
+        let memory = self.blocks.get(block as usize);
+        memory.and_then(|m| m.get(offset as usize)).copied().ok_or(CheckError::OutOfBounds { offset, size })
+    }
+
+    /// Writes an element where nothing was.
+    ///
+    /// # Errors
+    /// [`CheckError::OutOfBounds`], and [`CheckError::WrittenTwice`] even when the element is the same.
+    pub fn write(&mut self, block: u64, offset: u64, element: u64) -> Result<(), CheckError> {
+        if let Some(first) = self.read(block, offset)? {
+            return Err(CheckError::WrittenTwice { block, offset, first, second: element });
+        }
+        self.blocks[block as usize][offset as usize] = Some(element);
+        Ok(())
+    }
+
+    /// Puts an element somewhere, whatever was there.
+    ///
+    /// # Errors
+    /// [`CheckError::OutOfBounds`].
+    pub fn place(&mut self, block: u64, offset: u64, element: u64) -> Result<(), CheckError> {
+        self.read(block, offset)?;
+        self.blocks[block as usize][offset as usize] = Some(element);
+        Ok(())
+    }
+}
+
+/// What an [`execute`] counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryReport {
+    /// Wavefronts of each warp of each block, by `(block, warp)`.
+    pub wavefronts: BTreeMap<(u64, u64), u64>,
+    /// The least each warp could have needed: one per phase with an active lane.
+    pub phases: BTreeMap<(u64, u64), u64>,
+    /// Instructions executed with at least one active lane.
+    pub instructions: BTreeMap<(u64, u64), u64>,
+}
+
+impl MemoryReport {
+    /// Wavefronts beyond one per phase, over all warps.
+    pub fn conflicts(&self) -> u64 {
+        self.wavefronts.iter().map(|(warp, n)| n - self.phases.get(warp).copied().unwrap_or(0)).sum()
+    }
+}
+
+/// One lane's part of an instruction: where in memory, which registers in order.
+struct Move {
+    lane: u64,
+    offset: u64,
+    registers: Vec<(u64, u32)>,
+}
+
+/// Executes all the accesses of `plan` that belong to pass `tile`, for every warp: `registers` maps
+/// (thread, register) to an element and is read by stores and written by loads.
+///
+/// # Errors
+/// Accesses that are misaligned, out of bounds, or write one place twice.
+pub fn execute(
+    plan: &AccessPlan,
+    tile: u64,
+    warps: u64,
+    blocks: u64,
+    target: &TargetDesc,
+    memory: &mut Memory,
+    registers: &mut dyn FnMut(Threads, u32, Option<Option<u64>>) -> Option<u64>,
+    report: &mut MemoryReport,
+) -> Result<(), CheckError> {
+    for block in 0..blocks {
+        for warp in 0..warps {
+            for access in &plan.accesses {
+                let thread = |lane| Threads { lane, warp, block };
+                let active = |lane: &u64| {
+                    let t = thread(*lane);
+                    plan.inactive.is_clear(t) && access.tile ^ plan.tile.of(t) == tile
+                };
+                let lanes: Vec<u64> = (0..u64::from(target.lanes)).filter(active).collect();
+                if lanes.is_empty() {
+                    continue;
+                }
+                let address = |lane: u64| access.offset ^ plan.address.of(thread(lane));
+                count(plan, &lanes, &address, target, (block, warp), report);
+                for part in moves(plan, access, &lanes, &address, target)? {
+                    let home = match &plan.block {
+                        Some(bases) => access.block ^ bases.of(thread(part.lane)),
+                        None => block,
+                    };
+                    for (i, &(lane, register)) in part.registers.iter().enumerate() {
+                        let offset = part.offset + i as u64;
+                        match plan.direction {
+                            Direction::Store => {
+                                let element = registers(thread(lane), register, None).ok_or_else(|| {
+                                    CheckError::Malformed(format!("register {register} holds nothing"))
+                                })?;
+                                memory.write(home, offset, element)?;
+                            }
+                            Direction::Load => {
+                                let element = memory.read(home, offset)?;
+                                registers(thread(lane), register, Some(element));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Which consecutive elements of memory go with which register of which lane.
+fn moves(
+    plan: &AccessPlan,
+    access: &MemoryAccess,
+    lanes: &[u64],
+    address: &dyn Fn(u64) -> u64,
+    target: &TargetDesc,
+) -> Result<Vec<Move>, CheckError> {
+    let bits = plan.storage_bits;
+    let need = |elems: u64| {
+        let all = lanes.len() as u64 == u64::from(target.lanes);
+        if access.registers.len() as u64 == elems && all {
+            Ok(())
+        } else {
+            let got = access.registers.len();
+            Err(CheckError::Malformed(format!("{got} registers or idle lanes where {elems} are moved")))
+        }
+    };
+    let aligned = |offset: u64, elems: u64| {
+        if offset.is_multiple_of(elems) { Ok(offset) } else { Err(CheckError::Misaligned { offset, elems }) }
+    };
+    match plan.instruction {
+        MemoryInstruction::Vector { bits: width } => {
+            let elems = u64::from(width / bits);
+            if access.registers.len() as u64 != elems {
+                return Err(CheckError::Malformed(format!(
+                    "{} registers in {width} bits",
+                    access.registers.len()
+                )));
+            }
+            let part = |&lane: &u64| {
+                let registers = access.registers.iter().map(|&r| (lane, r)).collect();
+                Ok(Move { lane, offset: aligned(address(lane), elems)?, registers })
+            };
+            lanes.iter().map(part).collect()
+        }
+        MemoryInstruction::Matrix { count, transposed } => {
+            // PTX ISA, ldmatrix: the row of matrix m at the address of lane 8m + row holds eight 16-bit
+            // units; lane l receives in register m units 2(l % 4) and 2(l % 4) + 1 of row l / 4.
+            // Transposed: it receives unit l / 4 of rows 2(l % 4) and 2(l % 4) + 1.
+            need(u64::from(count * 32 / bits))?;
+            let row_elems = u64::from(128 / bits);
+            let mut parts = Vec::new();
+            for matrix in 0..u64::from(count) {
+                for row in 0..8u64 {
+                    let giver = 8 * matrix + row;
+                    let offset = aligned(address(giver), row_elems)?;
+                    let mut registers = Vec::new();
+                    for unit in 0..8u64 {
+                        let (lane, half) = if transposed {
+                            (4 * unit + row / 2, row % 2)
+                        } else {
+                            (4 * row + unit / 2, unit % 2)
+                        };
+                        let first = matrix * u64::from(32 / bits) + half * u64::from(16 / bits);
+                        if bits <= 16 {
+                            let each = u64::from(16 / bits);
+                            registers
+                                .extend((0..each).map(|e| (lane, access.registers[(first + e) as usize])));
+                        } else if unit % 2 == 0 {
+                            // One element of 32 bits is two units.
+                            registers.push((lane, access.registers[matrix as usize]));
+                        }
+                    }
+                    if transposed && bits > 16 {
+                        return Err(CheckError::Malformed("transposing halves of elements".into()));
+                    }
+                    parts.push(Move { lane: giver, offset, registers });
+                }
+            }
+            Ok(parts)
+        }
+        MemoryInstruction::TransposedRead { unit_bits } => {
+            // CDNA4 ISA, DS_READ_B64_TR: within 16 lanes, the 8-byte pieces at the addresses of the lanes,
+            // in order, are a matrix of rows of 16 units; lane l receives column l.
+            let row = 16u64;
+            let per_lane = u64::from(64 / unit_bits);
+            if unit_bits != bits {
+                return Err(CheckError::Malformed(format!("{bits} bits transposed by {unit_bits}")));
+            }
+            need(per_lane)?;
+            let mut parts = Vec::new();
+            for lane in 0..u64::from(target.lanes) {
+                let (group, giver) = (lane / 16 * 16, lane % 16);
+                let offset = aligned(address(lane), per_lane)?;
+                let unit = |e: u64| {
+                    let position = giver * per_lane + e;
+                    (group + position % row, access.registers[(position / row) as usize])
+                };
+                parts.push(Move { lane, offset, registers: (0..per_lane).map(unit).collect() });
+            }
+            Ok(parts)
+        }
+    }
+}
+
+/// Counts the wavefronts of one instruction of one warp.
+fn count(
+    plan: &AccessPlan,
+    lanes: &[u64],
+    address: &dyn Fn(u64) -> u64,
+    target: &TargetDesc,
+    warp: (u64, u64),
+    report: &mut MemoryReport,
+) {
+    let (bytes, phase_bytes, givers) = match plan.instruction {
+        MemoryInstruction::Vector { bits } => (bits / 8, bits / 8, lanes.to_vec()),
+        MemoryInstruction::Matrix { count, .. } => (16, 16, (0..u64::from(8 * count)).collect()),
+        MemoryInstruction::TransposedRead { .. } => (8, 8, lanes.to_vec()),
+    };
+    // Lanes are served together when they differ by a combination of the basis.
+    let basis = match plan.instruction {
+        // The eight rows of one matrix.
+        MemoryInstruction::Matrix { .. } => vec![1, 2, 4],
+        _ => target.phase_lanes(phase_bytes, plan.direction).to_vec(),
+    };
+    let combinations: Vec<u64> = (0..1u64 << basis.len())
+        .map(|x| basis.iter().enumerate().filter(|&(i, _)| x >> i & 1 == 1).fold(0, |a, (_, b)| a ^ b))
+        .collect();
+    let phase_of = |lane: u64| combinations.iter().map(|c| lane ^ c).min().unwrap_or(lane);
+    let mut phases: BTreeMap<u64, BTreeMap<u64, BTreeSet<u64>>> = BTreeMap::new();
+    for &lane in &givers {
+        let banks = phases.entry(phase_of(lane)).or_default();
+        let first = address(lane) * u64::from(plan.storage_bits) / 8;
+        let last = first + u64::from(bytes) - 1;
+        let width = u64::from(target.bank_width);
+        for word in first / width..=last / width {
+            banks.entry(word % u64::from(target.banks)).or_default().insert(word);
+        }
+    }
+    let each =
+        |banks: &BTreeMap<u64, BTreeSet<u64>>| banks.values().map(BTreeSet::len).max().unwrap_or(0) as u64;
+    *report.wavefronts.entry(warp).or_default() += phases.values().map(each).sum::<u64>();
+    *report.phases.entry(warp).or_default() += phases.len() as u64;
+    *report.instructions.entry(warp).or_default() += 1;
+}

@@ -1,0 +1,535 @@
+//! One side of a transfer through shared memory: which instruction, how often, with which registers, at
+//! which addresses, and how many wavefronts.
+//!
+//! Everything is read off the map `L = M⁻¹ D` from registers, lanes, warps and blocks to offsets in
+//! memory, where `M` is the memory layout and `D` the distributed one. An instruction with tile `T` can be
+//! used when `L` divided on the left by `T` exists for some order of the registers (paper, Theorem 5.1 and
+//! "Generalized Vectorization"); each function below states its tile.
+
+use std::fmt;
+
+use smallvec::SmallVec;
+
+use crate::f2::{self, Echelon, Vectors, low_mask};
+use crate::plan::ThreadMasks;
+use crate::plan::space::Distributed;
+use crate::plan::vector::{contiguous_bits, group_registers};
+use crate::target::{Direction, TargetDesc, Vendor};
+
+/// An instruction that moves data between registers and shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MemoryInstruction {
+    /// `ld.shared`/`st.shared` or `ds_read`/`ds_write`: every lane moves consecutive elements at an
+    /// address of its own.
+    Vector {
+        /// Bits that one lane moves.
+        bits: u32,
+    },
+    /// `ldmatrix`/`stmatrix.m8n8.b16`: `count` matrices of 8 rows of 16 bytes; lane `8m + i` gives the
+    /// address of row `i` of matrix `m` (PTX ISA, "Warp-level matrix load instruction: ldmatrix").
+    Matrix {
+        /// Matrices of one instruction: 1, 2 or 4.
+        count: u32,
+        /// Whether lanes receive columns of 16-bit units instead of rows.
+        transposed: bool,
+    },
+    /// `ds_read_b64_tr_b16`/`_b8` (CDNA4 ISA): every lane gives the address of 8 bytes; each group of 16
+    /// lanes receives the matrix that these bytes form transposed.
+    TransposedRead {
+        /// Bits of the units that are transposed: 16 or 8.
+        unit_bits: u32,
+    },
+}
+
+impl MemoryInstruction {
+    /// The mnemonic in the target's assembly.
+    pub fn name(&self, direction: Direction, target: &TargetDesc) -> String {
+        let load = direction == Direction::Load;
+        match (*self, target.vendor) {
+            (MemoryInstruction::Vector { bits }, Vendor::Nvidia) => {
+                let op = if load { "ld.shared" } else { "st.shared" };
+                if bits <= 32 { format!("{op}.b{bits}") } else { format!("{op}.v{}.b32", bits / 32) }
+            }
+            (MemoryInstruction::Vector { bits }, Vendor::Amd) => match (load, bits) {
+                (true, 8 | 16) => format!("ds_read_u{bits}"),
+                (true, _) => format!("ds_read_b{bits}"),
+                (false, _) => format!("ds_write_b{bits}"),
+            },
+            (MemoryInstruction::Matrix { count, transposed }, _) => {
+                let op = if load { "ldmatrix" } else { "stmatrix" };
+                format!("{op}.x{count}{}", if transposed { ".trans" } else { "" })
+            }
+            (MemoryInstruction::TransposedRead { unit_bits }, _) => format!("ds_read_b64_tr_b{unit_bits}"),
+        }
+    }
+
+    /// Bits of registers that one lane moves.
+    pub fn bits_per_lane(&self) -> u32 {
+        match *self {
+            MemoryInstruction::Vector { bits } => bits,
+            MemoryInstruction::Matrix { count, .. } => 32 * count,
+            MemoryInstruction::TransposedRead { .. } => 64,
+        }
+    }
+}
+
+/// What each bit of a lane, warp or block number contributes to a number, by XOR.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadBases {
+    /// Contribution of each bit of the lane number.
+    pub lane: SmallVec<[u64; 6]>,
+    /// Contribution of each bit of the warp number.
+    pub warp: SmallVec<[u64; 6]>,
+    /// Contribution of each bit of the block number.
+    pub block: SmallVec<[u64; 6]>,
+}
+
+impl ThreadBases {
+    /// The number that a thread gets.
+    pub fn of(&self, thread: crate::plan::Threads) -> u64 {
+        f2::mul(&self.lane, thread.lane)
+            ^ f2::mul(&self.warp, thread.warp)
+            ^ f2::mul(&self.block, thread.block)
+    }
+
+    /// Whether every thread gets zero.
+    pub fn is_zero(&self) -> bool {
+        self.union() == 0
+    }
+
+    /// The bits that some thread has set.
+    pub fn union(&self) -> u64 {
+        self.lane.iter().chain(&self.warp).chain(&self.block).fold(0, |m, c| m | c)
+    }
+
+    fn map(&self, f: impl Fn(u64) -> u64) -> ThreadBases {
+        let all = |v: &[u64]| v.iter().map(|&c| f(c)).collect();
+        ThreadBases { lane: all(&self.lane), warp: all(&self.warp), block: all(&self.block) }
+    }
+}
+
+/// One execution of the instruction of an [`AccessPlan`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryAccess {
+    /// The registers moved, in the order of the instruction: lowest address first for vectors; matrix by
+    /// matrix, low half first, for matrices; in result order for transposed reads.
+    pub registers: Vec<u32>,
+    /// XORed into the address of every thread, in elements.
+    pub offset: u64,
+    /// Which pass over the shared memory this belongs to, XORed with the thread's part
+    /// ([`AccessPlan::tile`]).
+    pub tile: u64,
+    /// XORed into the number of the block whose memory is accessed ([`AccessPlan::block`]).
+    pub block: u64,
+}
+
+/// How all the elements of a thread travel between registers and shared memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessPlan {
+    /// To or from memory.
+    pub direction: Direction,
+    /// The instruction.
+    pub instruction: MemoryInstruction,
+    /// Bits that one element takes in memory.
+    pub storage_bits: u32,
+    /// The executions of the instruction.
+    pub accesses: Vec<MemoryAccess>,
+    /// What the thread contributes to its address, in elements: `address(thread) ^ access.offset`.
+    pub address: ThreadBases,
+    /// What the thread contributes to the number of the pass.
+    pub tile: ThreadBases,
+    /// What the thread contributes to the number of the block accessed; `None` when that is its own.
+    pub block: Option<ThreadBases>,
+    /// For each register of the layout, the register of some access that holds the same element.
+    pub copies: Vec<u32>,
+    /// Threads with one of these bits set do not store. Empty for loads.
+    pub inactive: ThreadMasks,
+    /// Instructions that one warp executes, all passes together. More than there are
+    /// [`accesses`](Self::accesses) when the lanes of a warp do theirs in different passes.
+    pub count: u64,
+    /// Wavefronts of all accesses of one warp.
+    pub wavefronts: u64,
+    /// The least that this instruction could take for these accesses: one wavefront per phase.
+    pub minimum: u64,
+    /// Address computations besides those that fit in an immediate offset.
+    pub address_ops: u64,
+    /// Byte permutes that pack elements into, or unpack them from, words.
+    pub packing_ops: u64,
+}
+
+impl AccessPlan {
+    /// Cycles of one warp, latencies left out.
+    pub fn cycles(&self, target: &TargetDesc) -> f64 {
+        let remote = if self.block.is_some() { target.cost.remote_factor } else { 1.0 };
+        self.wavefronts as f64 * target.cost.wavefront * remote
+            + self.count as f64 * target.cost.issue
+            + (self.address_ops + self.packing_ops) as f64 * target.cost.alu
+    }
+}
+
+impl fmt::Display for AccessPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for access in &self.accesses {
+            let registers: Vec<String> = access.registers.iter().map(|r| format!("r{r}")).collect();
+            write!(f, "  [{}] at ^{:#x}", registers.join(" "), access.offset)?;
+            if access.tile != 0 {
+                write!(f, " in pass {}", access.tile)?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+/// The map `L` from hardware to offsets, with what else addresses consist of.
+#[derive(Clone, Debug)]
+pub(crate) struct OffsetMap {
+    /// Columns: the low `offset_bits` are the offset in elements, then `tile_bits`, then the block.
+    pub columns: Distributed,
+    pub offset_bits: u32,
+    pub tile_bits: u32,
+    /// Whether blocks access the memory of others.
+    pub remote: bool,
+    /// Threads that need not store.
+    pub inactive: ThreadMasks,
+}
+
+/// An instruction that fits, before its register lists are made.
+#[derive(Clone, Debug)]
+pub(crate) struct Choice {
+    pub instruction: MemoryInstruction,
+    /// log2 of the registers of one access.
+    vec_bits: u32,
+    /// How many of the lowest offset bits are register bits.
+    unit: u32,
+    /// Register numbers, one per bit of the position within the access.
+    within: SmallVec<[u64; 5]>,
+    /// Address contribution of each lane bit; differs from the data's for matrices.
+    lane: SmallVec<[u64; 6]>,
+    pub count: u64,
+    pub wavefronts: u64,
+    pub minimum: u64,
+    pub packing_ops: u64,
+}
+
+impl Choice {
+    pub fn cycles(&self, target: &TargetDesc) -> f64 {
+        self.wavefronts as f64 * target.cost.wavefront
+            + self.count as f64 * target.cost.issue
+            + self.packing_ops as f64 * target.cost.alu
+    }
+}
+
+impl OffsetMap {
+    fn offset_mask(&self) -> u64 {
+        low_mask(self.offset_bits)
+    }
+
+    /// log2 of the registers that hold different elements.
+    fn register_rank(&self) -> u32 {
+        f2::rank(&self.columns.reg)
+    }
+
+    /// The instruction that takes the fewest cycles, if any can do it.
+    pub fn choose(&self, storage_bits: u32, direction: Direction, target: &TargetDesc) -> Option<Choice> {
+        let mut best: Option<Choice> = None;
+        let matrices = self.matrices(storage_bits, direction, target);
+        let transposed = self.transposed_read(storage_bits, direction, target);
+        let vector = self.vector(storage_bits, direction, target);
+        for choice in vector.into_iter().chain(matrices).chain(transposed) {
+            if best.as_ref().is_none_or(|b| choice.cycles(target) < b.cycles(target)) {
+                best = Some(choice);
+            }
+        }
+        best
+    }
+
+    /// Tile: the identity from registers to the lowest `v` offset bits.
+    pub fn vector(&self, storage_bits: u32, direction: Direction, target: &TargetDesc) -> Option<Choice> {
+        let limit = (target.max_vector_bits / storage_bits).max(1).ilog2().min(self.offset_bits);
+        let vec_bits = contiguous_bits(&self.columns, limit);
+        let bits = storage_bits << vec_bits;
+        if !bits.is_multiple_of(8) {
+            return None;
+        }
+        let registers = Echelon::of(&self.columns.reg);
+        let within = (0..vec_bits).filter_map(|i| registers.express(1 << i)).collect();
+        let phase = target.phase_lanes(bits / 8, direction);
+        let lane: SmallVec<[u64; 6]> = self.columns.lane.iter().map(|c| c & self.offset_mask()).collect();
+        // Only active lanes take part, in each pass a coset of those that do in the first; they form a
+        // space, and so do the lanes of one phase.
+        let active: Vectors =
+            (0..lane.len()).filter(|i| self.inactive.lane >> i & 1 == 0).map(|i| 1 << i).collect();
+        let tile_mask = low_mask(self.tile_bits) << self.offset_bits;
+        let tiles: Vectors = active.iter().map(|&l| f2::mul(&self.columns.lane, l) & tile_mask).collect();
+        let active: Vectors = f2::kernel(&tiles).iter().map(|&x| f2::mul(&active, x)).collect();
+        let together = f2::intersection(&active, &phase);
+        let rows: Vectors = together.iter().map(|&l| f2::mul(&lane, l)).collect();
+        let phases = 1u64 << (active.len() - together.len());
+        let count = 1u64 << (self.register_rank() - vec_bits + f2::rank(&tiles));
+        let wavefronts = phases * conflict_degree(&rows, storage_bits, bits, target);
+        Some(Choice {
+            instruction: MemoryInstruction::Vector { bits },
+            vec_bits,
+            unit: vec_bits,
+            within,
+            lane,
+            count,
+            wavefronts: count * wavefronts,
+            minimum: count * phases,
+            packing_ops: count * packing(bits, storage_bits),
+        })
+    }
+
+    /// Tile of `ldmatrix`: 32 bits of registers, then lane bits 0 and 1, are the lowest offset bits; lane
+    /// bits 2–4 choose the row (paper, Section 5.3). Transposed: 16 bits of registers, then lane bits 2–4,
+    /// are the lowest offset bits; one register bit and lane bits 0 and 1 choose the row.
+    fn matrices(&self, storage_bits: u32, direction: Direction, target: &TargetDesc) -> Vec<Choice> {
+        let (p, full_warp) = (&target.primitives, self.inactive.lane == 0);
+        let available = if direction == Direction::Load { p.ldmatrix } else { p.stmatrix && full_warp };
+        if !available || self.remote || self.thread_tiles() || self.columns.lane.len() != 5 {
+            return Vec::new();
+        }
+        let mut choices = Vec::new();
+        if let Some(unit) = log2_ratio(32, storage_bits) {
+            choices.extend(self.matrix(storage_bits, unit, false, &[0, 1], &[2, 3, 4], target));
+        }
+        if let Some(unit) = log2_ratio(16, storage_bits) {
+            choices.extend(self.matrix(storage_bits, unit, true, &[2, 3, 4], &[0, 1], target));
+        }
+        choices
+    }
+
+    /// Whether the pass depends on the lane or the warp, so that not all lanes take part together.
+    fn thread_tiles(&self) -> bool {
+        let mask = low_mask(self.tile_bits) << self.offset_bits;
+        self.columns.lane.iter().chain(&self.columns.warp).any(|c| c & mask != 0)
+    }
+
+    fn matrix(
+        &self,
+        storage_bits: u32,
+        unit: u32,
+        transposed: bool,
+        along: &[usize],
+        rows: &[usize],
+        target: &TargetDesc,
+    ) -> Option<Choice> {
+        let registers = Echelon::of(&self.columns.reg);
+        let mut within = self.row_tile(&registers, unit, along, rows)?;
+        let mut row_offsets: SmallVec<[u64; 6]> = SmallVec::new();
+        let mut others = self.other_registers(&within, unit);
+        if transposed {
+            // The row is one register bit, then two lane bits; take the register that conflicts least.
+            let lanes: Vectors = rows.iter().map(|&l| self.columns.lane[l] & self.offset_mask()).collect();
+            let degree = |&(_, c): &(u64, u64)| {
+                let all: Vectors = lanes.iter().copied().chain([c & self.offset_mask()]).collect();
+                conflict_degree(&all, storage_bits, 128, target)
+            };
+            let in_pass = |&i: &usize| others[i].1 >> self.offset_bits == 0;
+            let best = (0..others.len()).filter(in_pass).min_by_key(|&i| degree(&others[i]))?;
+            let (register, column) = others.remove(best);
+            within.push(register);
+            row_offsets.push(column & self.offset_mask());
+        }
+        row_offsets.extend(rows.iter().map(|&l| self.columns.lane[l] & self.offset_mask()));
+        let degree = conflict_degree(&row_offsets, storage_bits, 128, target);
+        // Registers of one tile only, so that the matrices of one instruction lie in one pass.
+        let in_pass = |&&(_, c): &&(u64, u64)| c >> self.offset_bits == 0;
+        let extra: Vec<(u64, u64)> = others.iter().filter(in_pass).take(2).copied().collect();
+        let words = 1u64 << others.len();
+        let count = words >> extra.len();
+        let mut lane = row_offsets;
+        for &(register, column) in &extra {
+            within.push(register);
+            lane.push(column & self.offset_mask());
+        }
+        lane.resize(5, 0);
+        Some(Choice {
+            instruction: MemoryInstruction::Matrix { count: 1 << extra.len(), transposed },
+            vec_bits: within.len() as u32,
+            unit,
+            within,
+            lane,
+            count,
+            wavefronts: words * degree,
+            minimum: words,
+            packing_ops: words * packing(32, storage_bits),
+        })
+    }
+
+    /// Tile of `ds_read_b64_tr`: the lowest lane bits are the lowest offset bits, 8 bytes; the register
+    /// bits and the rest of four lane bits choose among the 16 addresses.
+    fn transposed_read(
+        &self,
+        storage_bits: u32,
+        direction: Direction,
+        target: &TargetDesc,
+    ) -> Option<Choice> {
+        let along: &[usize] = match storage_bits {
+            16 => &[0, 1],
+            8 => &[0, 1, 2],
+            _ => return None,
+        };
+        let enabled = target.primitives.ds_read_tr && direction == Direction::Load;
+        if !enabled || self.remote || self.thread_tiles() || self.columns.lane.len() != 6 {
+            return None;
+        }
+        let rows: &[usize] = if along.len() == 2 { &[2, 3, 4, 5] } else { &[3, 4, 5] };
+        let registers = Echelon::of(&self.columns.reg);
+        self.row_tile(&registers, 0, along, rows)?;
+        let others = self.other_registers(&[], 0);
+        let in_pass = |&&(_, c): &&(u64, u64)| c >> self.offset_bits == 0;
+        let taken: Vec<(u64, u64)> = others.iter().filter(in_pass).take(along.len()).copied().collect();
+        if taken.len() < along.len() {
+            return None;
+        }
+        // Address lanes: the rest of the four lane bits lowest, then the registers, then the other groups.
+        let data = |l: usize| self.columns.lane[l] & self.offset_mask();
+        let mut lane: SmallVec<[u64; 6]> = (along.len()..4).map(data).collect();
+        lane.extend(taken.iter().map(|&(_, c)| c & self.offset_mask()));
+        lane.extend([data(4), data(5)]);
+        let phase = target.phase_lanes(8, direction);
+        let rows: Vectors = phase.iter().map(|&l| f2::mul(&lane, l)).collect();
+        let phases = u64::from(target.phases(8, direction));
+        let count = 1u64 << (others.len() - taken.len());
+        Some(Choice {
+            instruction: MemoryInstruction::TransposedRead { unit_bits: storage_bits },
+            vec_bits: taken.len() as u32,
+            unit: 0,
+            within: taken.iter().map(|&(r, _)| r).collect(),
+            lane,
+            count,
+            wavefronts: count * phases * conflict_degree(&rows, storage_bits, 64, target),
+            minimum: count * phases,
+            packing_ops: count * packing(64, storage_bits),
+        })
+    }
+
+    /// The registers of the lowest `unit` offset bits, if these bits followed by the lanes `along` are the
+    /// lowest offset bits and nothing else reaches them.
+    fn row_tile(
+        &self,
+        registers: &Echelon,
+        unit: u32,
+        along: &[usize],
+        rows: &[usize],
+    ) -> Option<SmallVec<[u64; 5]>> {
+        let row_bits = unit + along.len() as u32;
+        let row_mask = low_mask(row_bits);
+        if row_bits > self.offset_bits {
+            return None;
+        }
+        let lanes = &self.columns.lane;
+        let ordered = along.iter().enumerate().all(|(i, &l)| lanes[l] == 1 << (unit + i as u32));
+        let others = rows.iter().map(|&l| lanes[l]).chain(self.columns.warp.iter().copied());
+        let undisturbed = others.chain(self.columns.block.iter().copied()).all(|c| c & row_mask == 0);
+        let upper = row_mask & !low_mask(unit);
+        let low_registers = self.columns.reg.iter().all(|c| c & upper == 0);
+        if !(ordered && undisturbed && low_registers) {
+            return None;
+        }
+        (0..unit).map(|i| registers.express(1 << i)).collect()
+    }
+
+    /// The registers left when those in `within` are taken and copies are dropped: numbers and columns. A
+    /// register that also permutes the lowest `unit` offset bits is combined with the ones that undo that.
+    fn other_registers(&self, within: &[u64], unit: u32) -> Vec<(u64, u64)> {
+        let taken: Vectors = within.iter().map(|&r| f2::mul(&self.columns.reg, r)).collect();
+        let mut span = Echelon::of(&taken);
+        let columns = self.columns.reg.iter().enumerate();
+        let others = columns.filter(|&(_, &c)| span.insert(c));
+        others
+            .map(|(i, &c)| {
+                let low = c & low_mask(unit);
+                (1 << i ^ f2::mul(within, low), c ^ low)
+            })
+            .collect()
+    }
+
+    /// The whole plan for a choice.
+    pub fn realize(&self, choice: &Choice, storage_bits: u32, direction: Direction) -> AccessPlan {
+        let offset = |c: u64| c & self.offset_mask();
+        let tile = |c: u64| c >> self.offset_bits & low_mask(self.tile_bits);
+        let block = |c: u64| c.checked_shr(self.offset_bits + self.tile_bits).unwrap_or(0);
+        let columns = &self.columns;
+        let threads = ThreadBases {
+            lane: columns.lane.iter().copied().collect(),
+            warp: columns.warp.iter().copied().collect(),
+            block: columns.block.iter().copied().collect(),
+        };
+        let mut address = threads.map(offset);
+        address.lane.clone_from(&choice.lane);
+        let groups: Vec<Vec<u32>> = if matches!(choice.instruction, MemoryInstruction::Vector { .. }) {
+            let accesses = group_registers(columns, choice.vec_bits);
+            accesses.into_iter().map(|a| a.registers).collect()
+        } else {
+            self.matrix_groups(choice)
+        };
+        let thread_bits = address.union();
+        let accesses: Vec<MemoryAccess> = groups
+            .into_iter()
+            .map(|registers| {
+                let column = f2::mul(&columns.reg, registers[0].into());
+                MemoryAccess { offset: offset(column), tile: tile(column), block: block(column), registers }
+            })
+            .collect();
+        let mut overlaps: Vec<u64> = accesses.iter().map(|a| a.offset & thread_bits).collect();
+        overlaps.sort_unstable();
+        overlaps.dedup();
+        AccessPlan {
+            direction,
+            instruction: choice.instruction,
+            storage_bits,
+            address_ops: overlaps.iter().filter(|&&o| o != 0).count() as u64,
+            accesses,
+            address,
+            tile: threads.map(tile),
+            block: self.remote.then(|| threads.map(block)),
+            copies: columns.representatives(),
+            inactive: self.inactive,
+            count: choice.count,
+            wavefronts: choice.wavefronts,
+            minimum: choice.minimum,
+            packing_ops: choice.packing_ops,
+        }
+    }
+
+    /// Registers by position within the access, one list per access.
+    fn matrix_groups(&self, choice: &Choice) -> Vec<Vec<u32>> {
+        let others: Vec<u64> =
+            self.other_registers(&choice.within, choice.unit).iter().map(|&(r, _)| r).collect();
+        let group = |g: u64| {
+            let base = f2::mul(&others, g);
+            (0..1u64 << choice.vec_bits).map(|x| (base ^ f2::mul(&choice.within, x)) as u32).collect()
+        };
+        (0..1u64 << others.len()).map(group).collect()
+    }
+}
+
+/// How many wavefronts a phase takes whose lanes have these offsets, a basis, in elements.
+///
+/// The addresses, in words, form a space; its image in the banks is smaller by the conflicts: every bank
+/// that is hit is hit by `2^(rank of words − rank of banks)` different words (paper, Lemma 9.4, applied to
+/// the lanes of one phase and to words instead of elements). Lanes with more than one word hit aligned
+/// groups of banks, of which the lowest one stands for all.
+pub(crate) fn conflict_degree(rows: &[u64], storage_bits: u32, access_bits: u32, target: &TargetDesc) -> u64 {
+    let word_bits = 8 * target.bank_width;
+    let word = |c: u64| {
+        let bits = c * u64::from(storage_bits);
+        // Within an access nothing distinguishes lanes.
+        bits / u64::from(access_bits.max(word_bits)) * u64::from(access_bits.max(word_bits) / word_bits)
+    };
+    let words: Vectors = rows.iter().map(|&c| word(c)).collect();
+    let banks: Vectors = words.iter().map(|w| w & u64::from(target.banks - 1)).collect();
+    1 << (f2::rank(&words) - f2::rank(&banks))
+}
+
+/// Byte permutes to pack or unpack one access.
+fn packing(bits: u32, storage_bits: u32) -> u64 {
+    if storage_bits >= 32 { 0 } else { (bits / storage_bits).saturating_sub(bits.div_ceil(32)).into() }
+}
+
+fn log2_ratio(a: u32, b: u32) -> Option<u32> {
+    (b <= a).then(|| (a / b).ilog2())
+}

@@ -1,0 +1,558 @@
+//! Conversions between distributed layouts: the cheapest way from `A` to `B`.
+//!
+//! What is needed follows from where the solutions of `A X = B` lie (paper, Section 5.4): nothing when the
+//! layouts are the same map; a choice of registers when every element is in its thread already; shuffles
+//! when it is in its warp; shared memory when it is in its block; the shared memory of other blocks
+//! otherwise. Where several ways exist the one with the fewest [cycles](Cost::cycles) is taken.
+//!
+//! # Cost model
+//! A plan is costed for all warps of one block on one multiprocessor: the throughput of every instruction
+//! of every warp, as in [`CostModel`](crate::target::CostModel), one after the other, plus the latencies
+//! and barriers of each dependent step once.
+
+use crate::f2::{self, Echelon, Vectors, low_mask};
+use crate::plan::access::{AccessPlan, Choice, OffsetMap};
+use crate::plan::shuffle::{ShufflePlan, plan_shuffle};
+use crate::plan::space::Distributed;
+use crate::plan::swizzle::Transfer;
+use crate::plan::{PlanError, PlanResult};
+use crate::target::{Direction, TargetDesc};
+use crate::{Dim, LinearLayout};
+
+/// How far the threads that exchange data are apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// Lanes of one warp.
+    Warp,
+    /// Warps of one block.
+    Block,
+    /// Blocks of one cluster.
+    Cluster,
+}
+
+/// What a plan costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// Cycles of one multiprocessor for one block, latencies included.
+    pub cycles: f64,
+    /// Shuffles of one warp.
+    pub shuffles: u64,
+    /// Selects of one thread.
+    pub selects: u64,
+    /// Byte permutes of one thread.
+    pub permutes: u64,
+    /// Address computations of one thread.
+    pub address_ops: u64,
+    /// Shared-memory stores of one warp.
+    pub stores: u64,
+    /// Shared-memory loads of one warp.
+    pub loads: u64,
+    /// Barriers.
+    pub barriers: u64,
+    /// Wavefronts of one warp.
+    pub wavefronts: u64,
+    /// The least wavefronts that these instructions can take.
+    pub minimum_wavefronts: u64,
+}
+
+/// Data through shared memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedPlan {
+    /// The memory layout, from `offset` (elements of one block's buffer, passes in the highest bits), and
+    /// `block` to the dimensions of the tensor.
+    pub layout: LinearLayout,
+    /// How the source writes.
+    pub store: AccessPlan,
+    /// How the destination reads.
+    pub load: AccessPlan,
+    /// Passes through the same memory, one after the other: store, barrier, load, barrier. A power of two.
+    pub tiles: u64,
+    /// Who must have written before anyone reads.
+    pub scope: Scope,
+    /// Bytes of shared memory of one block.
+    pub shared_bytes: u64,
+}
+
+/// The way a conversion is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Conversion {
+    /// Every register of every thread already holds its element.
+    NoOp,
+    /// Destination register `r` is source register `sources[r]` of the same thread.
+    RegisterPermute {
+        /// The source register for every destination register.
+        sources: Vec<u32>,
+    },
+    /// Exchange between the lanes of each warp.
+    WarpShuffle(ShufflePlan),
+    /// Through the shared memory of each block.
+    SharedMemory(SharedPlan),
+    /// Through the shared memory of the blocks of a cluster.
+    Cluster(SharedPlan),
+}
+
+/// How to convert a tensor from one distributed layout to another.
+///
+/// ```
+/// use linear_layout::{Dim, LinearLayout};
+/// use linear_layout::plan::{Conversion, ConversionPlan};
+/// use linear_layout::target::TargetDesc;
+/// // Two registers in each of two lanes, consecutive in the one and strided in the other: the exchange of
+/// // one element between the lanes.
+/// let (reg, lane) = (Dim::REGISTER, Dim::LANE);
+/// let a = LinearLayout::from_bases(&[(reg, vec![[1]]), (lane, vec![[2]])], &[Dim::out(0)])?;
+/// let b = LinearLayout::from_bases(&[(reg, vec![[2]]), (lane, vec![[1]])], &[Dim::out(0)])?;
+/// let plan = ConversionPlan::new(&a, &b, 32, &TargetDesc::parse("cuda:90")?)?;
+/// let Conversion::WarpShuffle(shuffle) = &plan.conversion else { panic!("{plan}") };
+/// assert_eq!((shuffle.rounds.len(), shuffle.shuffles()), (2, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConversionPlan {
+    /// What is done.
+    pub conversion: Conversion,
+    /// Bits of one element.
+    pub elem_bits: u32,
+    /// log2 of the warps of a block.
+    pub warp_bits: u32,
+    /// What it costs.
+    pub cost: Cost,
+    /// Name of the target.
+    pub target: &'static str,
+    pub(crate) mnemonics: Option<(String, String)>,
+}
+
+impl ConversionPlan {
+    /// The cheapest plan from `source` to `destination` with all the shared memory of the target.
+    ///
+    /// # Errors
+    /// Layouts of different shapes, ones that are not surjective, more lanes than the target has, or
+    /// elements of no or more than 64 bits.
+    pub fn new(
+        source: &LinearLayout,
+        destination: &LinearLayout,
+        elem_bits: u32,
+        target: &TargetDesc,
+    ) -> PlanResult<ConversionPlan> {
+        Self::with_budget(source, destination, elem_bits, target, target.shared_bytes)
+    }
+
+    /// The cheapest plan that uses at most `budget` bytes of shared memory in each block.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and [`PlanError::SharedBudget`] when no number of passes fits.
+    pub fn with_budget(
+        source: &LinearLayout,
+        destination: &LinearLayout,
+        elem_bits: u32,
+        target: &TargetDesc,
+        budget: u64,
+    ) -> PlanResult<ConversionPlan> {
+        let pair = Pair::new(source, destination, elem_bits, target)?;
+        if pair.a.reg == pair.b.reg && pair.is_still() {
+            return Ok(pair.finish(Conversion::NoOp));
+        }
+        if let Some(sources) = pair.register_sources() {
+            return Ok(pair.finish(Conversion::RegisterPermute { sources }));
+        }
+        let shuffle = plan_shuffle(&pair.a, &pair.b, pair.storage_bits, target);
+        let shuffle = shuffle.map(|s| pair.finish(Conversion::WarpShuffle(s)));
+        if shuffle.as_ref().is_some_and(|s| s.cost.shuffles == 0) {
+            return shuffle.ok_or(PlanError::SharedBudget { needed: 0, budget });
+        }
+        let limit = shuffle.as_ref().map_or(f64::INFINITY, |s| s.cost.cycles);
+        match (pair.shared(budget, limit), shuffle) {
+            (Ok(Some(shared)), Some(s)) if shared.cost.cycles >= s.cost.cycles => Ok(s),
+            (Ok(Some(shared)), _) => Ok(shared),
+            (_, Some(shuffle)) => Ok(shuffle),
+            (Ok(None), None) => Err(PlanError::Unsupported("no access fits whole bytes".into())),
+            (Err(error), None) => Err(error),
+        }
+    }
+
+    /// The plan through shared memory even where something cheaper exists.
+    ///
+    /// # Errors
+    /// As [`with_budget`](Self::with_budget).
+    pub fn through_shared(
+        source: &LinearLayout,
+        destination: &LinearLayout,
+        elem_bits: u32,
+        target: &TargetDesc,
+        budget: u64,
+    ) -> PlanResult<ConversionPlan> {
+        let pair = Pair::new(source, destination, elem_bits, target)?;
+        let none = || PlanError::Unsupported("no access fits whole bytes".into());
+        pair.shared(budget, f64::INFINITY)?.ok_or_else(none)
+    }
+
+    /// The plan by shuffles even where shared memory is cheaper; `None` when elements change their warp or
+    /// a lane would have to send several payloads at once.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn through_shuffles(
+        source: &LinearLayout,
+        destination: &LinearLayout,
+        elem_bits: u32,
+        target: &TargetDesc,
+    ) -> PlanResult<Option<ConversionPlan>> {
+        let pair = Pair::new(source, destination, elem_bits, target)?;
+        let shuffle = plan_shuffle(&pair.a, &pair.b, pair.storage_bits, target);
+        Ok(shuffle.map(|s| pair.finish(Conversion::WarpShuffle(s))))
+    }
+
+    /// Shared memory needed in each block, in bytes.
+    pub fn shared_bytes(&self) -> u64 {
+        match &self.conversion {
+            Conversion::SharedMemory(plan) | Conversion::Cluster(plan) => plan.shared_bytes,
+            _ => 0,
+        }
+    }
+
+    /// `noop`, `register`, `shuffle`, `shared` or `cluster`.
+    pub fn kind(&self) -> &'static str {
+        match &self.conversion {
+            Conversion::NoOp => "noop",
+            Conversion::RegisterPermute { .. } => "register",
+            Conversion::WarpShuffle(plan) if plan.shuffles() == 0 => "register",
+            Conversion::WarpShuffle(_) => "shuffle",
+            Conversion::SharedMemory(_) => "shared",
+            Conversion::Cluster(_) => "cluster",
+        }
+    }
+}
+
+/// Two layouts over the same packing of the tensor's bits.
+struct Pair<'a> {
+    a: Distributed,
+    b: Distributed,
+    source: &'a LinearLayout,
+    elem_bits: u32,
+    /// Bits of an element in payloads and memory: the next power of two.
+    storage_bits: u32,
+    target: &'a TargetDesc,
+}
+
+impl<'a> Pair<'a> {
+    fn new(
+        source: &'a LinearLayout,
+        destination: &LinearLayout,
+        elem_bits: u32,
+        target: &'a TargetDesc,
+    ) -> PlanResult<Pair<'a>> {
+        if !(1..=64).contains(&elem_bits) {
+            return Err(PlanError::ElementWidth { bits: elem_bits });
+        }
+        let order: Vec<Dim> = source.out_dims().collect();
+        let sizes = |l: &LinearLayout| order.iter().map(|&d| l.out_size(d)).collect::<Vec<_>>();
+        if sizes(source) != sizes(destination) || destination.num_out_dims() != order.len() {
+            let shape = |l: &LinearLayout| {
+                let dims = l.out_dims().map(|d| format!("{d}: {}", l.out_size(d).unwrap_or(1)));
+                dims.collect::<Vec<_>>().join(", ")
+            };
+            let (expected, got) = (shape(source), shape(destination));
+            return Err(crate::Error::DimMismatch { what: "conversion", expected, got }.into());
+        }
+        let a = Distributed::new(source, &order, target)?;
+        let b = Distributed::new(destination, &order, target)?;
+        for layout in [source, destination] {
+            let (rank, bits) = (layout.rank(), layout.total_out_bits());
+            if rank != bits {
+                return Err(crate::Error::NotSurjective { rank, bits }.into());
+            }
+        }
+        let (mut a, mut b) = (a, b);
+        for (x, y) in [(&mut a.warp, &mut b.warp), (&mut a.block, &mut b.block)] {
+            let len = x.len().max(y.len());
+            x.resize(len, 0);
+            y.resize(len, 0);
+        }
+        let storage_bits = elem_bits.next_power_of_two().max(4);
+        Ok(Pair { a, b, source, elem_bits, storage_bits, target })
+    }
+
+    /// Whether register 0 of every thread is the same in both layouts.
+    fn is_still(&self) -> bool {
+        self.a.lane == self.b.lane && self.a.warp == self.b.warp && self.a.block == self.b.block
+    }
+
+    /// The source of every register, when no thread needs another and all choose alike.
+    fn register_sources(&self) -> Option<Vec<u32>> {
+        if !self.is_still() {
+            return None;
+        }
+        let registers = Echelon::of(&self.a.reg);
+        let source = |r| registers.express(f2::mul(&self.b.reg, r)).map(|s| s as u32);
+        (0..1u64 << self.b.reg.len()).map(source).collect()
+    }
+
+    fn warps(&self) -> f64 {
+        (1u64 << self.a.warp.len()) as f64
+    }
+
+    fn finish(&self, conversion: Conversion) -> ConversionPlan {
+        let (target, cost) = (self.target, &self.target.cost);
+        let mut total = Cost::default();
+        let mut mnemonics = None;
+        match &conversion {
+            Conversion::NoOp | Conversion::RegisterPermute { .. } => {}
+            Conversion::WarpShuffle(plan) => {
+                total.shuffles = plan.shuffles();
+                total.selects = plan.selects();
+                total.permutes = plan.permutes();
+                total.address_ops = plan.address_ops();
+                let latency = if total.shuffles > 0 { cost.shuffle_latency } else { 0.0 };
+                total.cycles = latency + self.warps() * plan.cycles(target);
+            }
+            Conversion::SharedMemory(plan) | Conversion::Cluster(plan) => {
+                let (store, load) = (&plan.store, &plan.load);
+                total.stores = store.count;
+                total.loads = load.count;
+                total.permutes = store.packing_ops + load.packing_ops;
+                total.address_ops = store.address_ops + load.address_ops;
+                total.wavefronts = store.wavefronts + load.wavefronts;
+                total.minimum_wavefronts = store.minimum + load.minimum;
+                total.barriers = 2 * plan.tiles - 1;
+                total.cycles = self.fixed_cycles(plan.scope, plan.tiles)
+                    + self.warps() * (store.cycles(target) + load.cycles(target));
+                let name = |access: &AccessPlan| access.instruction.name(access.direction, target);
+                mnemonics = Some((name(store), name(load)));
+            }
+        }
+        ConversionPlan {
+            conversion,
+            elem_bits: self.elem_bits,
+            warp_bits: self.a.warp.len() as u32,
+            cost: total,
+            target: target.name,
+            mnemonics,
+        }
+    }
+
+    /// Latencies and barriers of a way through shared memory.
+    fn fixed_cycles(&self, scope: Scope, tiles: u64) -> f64 {
+        let cost = &self.target.cost;
+        let barrier = match scope {
+            Scope::Warp => cost.warp_barrier,
+            Scope::Block => cost.block_barrier,
+            Scope::Cluster => cost.cluster_barrier,
+        };
+        let pass = 1.5 * cost.shared_latency;
+        tiles as f64 * pass + (2 * tiles - 1) as f64 * barrier
+    }
+
+    /// The cheapest way through shared memory. `None` when elements are narrower than a byte and cannot be
+    /// stored even alone; `limit` is what another way costs, above which nothing is worth trying.
+    fn shared(&self, budget: u64, limit: f64) -> PlanResult<Option<ConversionPlan>> {
+        let local = Local::new(self)?;
+        let mut widths = vec![self.storage_bits];
+        if self.storage_bits < 8 {
+            widths.push(8);
+        }
+        let mut best: Option<ConversionPlan> = None;
+        for storage_bits in widths {
+            let needed = |tiles: u32| ((u64::from(storage_bits) << (local.bits - tiles)) / 8).max(1);
+            let Some(tile_bits) = (0..=local.bits).find(|&t| needed(t) <= budget) else {
+                if best.is_none() && storage_bits >= 8 {
+                    return Err(PlanError::SharedBudget { needed: needed(local.bits), budget });
+                }
+                continue;
+            };
+            let mut limit = best.as_ref().map_or(limit, |b| b.cost.cycles.min(limit));
+            let found = local.best(self, storage_bits, tile_bits, &mut limit);
+            if let Some((plan, _)) = found {
+                let done =
+                    if local.cluster { Conversion::Cluster(plan) } else { Conversion::SharedMemory(plan) };
+                let done = self.finish(done);
+                if best.as_ref().is_none_or(|b| done.cost.cycles < b.cost.cycles) {
+                    best = Some(done);
+                }
+            }
+        }
+        Ok(best)
+    }
+}
+
+/// The transfer as seen by the memory of one block: everything in coordinates of the elements that a block
+/// of the source holds, its independent columns.
+struct Local {
+    a: Distributed,
+    b: Distributed,
+    /// The element of each coordinate bit, then of each block bit, in the packing of the tensor.
+    elements: Vectors,
+    bits: u32,
+    block_bits: u32,
+    inactive: crate::plan::ThreadMasks,
+    cluster: bool,
+    scope: Scope,
+}
+
+impl Local {
+    fn new(pair: &Pair<'_>) -> PlanResult<Local> {
+        let (a, b) = (&pair.a, &pair.b);
+        let own: Vectors =
+            f2::basis(&a.reg.iter().chain(&a.lane).chain(&a.warp).copied().collect::<Vectors>());
+        let bits = own.len() as u32;
+        let block_bits = a.block.len() as u32;
+        let all: Vectors = own.iter().chain(&a.block).copied().collect();
+        if all.len() > 64 {
+            let (got, limit) = (all.len() as u64, 64);
+            return Err(PlanError::TooMany {
+                what: "bits of elements and blocks",
+                got,
+                limit,
+                target: pair.target.name,
+            });
+        }
+        let echelon = Echelon::of(&all);
+        let express = |c: u64| echelon.express(c).ok_or(crate::Error::NotSurjective { rank: 0, bits });
+        let columns = |v: &[u64]| v.iter().map(|&c| express(c)).collect::<Result<Vectors, crate::Error>>();
+        let mut inactive = a.duplicates();
+        inactive.block = 0;
+        // What threads that do not store hold is of no concern.
+        let active = |v: &[u64], mask: u64| -> Vectors {
+            v.iter().enumerate().map(|(i, &c)| if mask >> i & 1 == 1 { 0 } else { c }).collect()
+        };
+        let own_block = |i: usize| 1u64 << (bits as usize + i);
+        let mut la = Distributed {
+            reg: columns(&a.reg)?,
+            lane: columns(&active(&a.lane, inactive.lane))?,
+            warp: columns(&active(&a.warp, inactive.warp))?,
+            block: (0..a.block.len()).map(own_block).collect(),
+            out_bits: bits + block_bits,
+        };
+        let mut lb = Distributed {
+            reg: columns(&b.reg)?,
+            lane: columns(&b.lane)?,
+            warp: columns(&b.warp)?,
+            block: columns(&a.block.iter().zip(&b.block).map(|(x, y)| x ^ y).collect::<Vectors>())?,
+            out_bits: bits + block_bits,
+        };
+        lb.block.iter_mut().enumerate().for_each(|(i, c)| *c ^= own_block(i));
+        let across = |d: &Distributed| {
+            let threads = d.reg.iter().chain(&d.lane).chain(&d.warp).all(|c| c >> bits == 0);
+            !(threads && d.block.iter().enumerate().all(|(i, c)| c >> bits == 1 << i))
+        };
+        let cluster = across(&lb);
+        let scope = if cluster {
+            Scope::Cluster
+        } else if stays_in_warp(a, b) && inactive.warp == 0 {
+            Scope::Warp
+        } else {
+            Scope::Block
+        };
+        if !cluster {
+            // Blocks do not appear in addresses, except where they choose among copies.
+            la.block.iter_mut().for_each(|c| *c &= low_mask(bits));
+            lb.block.iter_mut().for_each(|c| *c &= low_mask(bits));
+        }
+        Ok(Local { a: la, b: lb, elements: all, bits, block_bits, inactive, cluster, scope })
+    }
+
+    /// The best memory layout found below `limit` cycles, and those cycles.
+    fn best(
+        &self,
+        pair: &Pair<'_>,
+        storage_bits: u32,
+        tile_bits: u32,
+        limit: &mut f64,
+    ) -> Option<(SharedPlan, f64)> {
+        let element_part = |d: &Distributed| {
+            let cut = |v: &Vectors| v.iter().map(|c| c & low_mask(self.bits)).collect::<Vectors>();
+            Distributed {
+                reg: cut(&d.reg),
+                lane: cut(&d.lane),
+                warp: cut(&d.warp),
+                block: cut(&d.block),
+                out_bits: self.bits,
+            }
+        };
+        let (source, target_layout) = (element_part(&self.a), element_part(&self.b));
+        let transfer = Transfer {
+            source: &source,
+            target_layout: &target_layout,
+            inactive_lanes: self.inactive.lane,
+            bits: self.bits,
+            tile_bits,
+            storage_bits,
+            machine: pair.target,
+        };
+        let fixed = pair.fixed_cycles(self.scope, 1 << tile_bits);
+        let mut best: Option<(Vectors, OffsetMap, Choice, OffsetMap, Choice)> = None;
+        let mut tried = 0;
+        for (bound, store, load) in transfer.wishes() {
+            if fixed + pair.warps() * bound >= *limit || tried >= MAX_LAYOUTS {
+                break;
+            }
+            let Some(layout) = transfer.layout(store, load) else { continue };
+            let Some(inverse) = f2::inverse(&layout) else { continue };
+            tried += 1;
+            let sides = [(&self.a, Direction::Store), (&self.b, Direction::Load)];
+            let [store, load] = sides.map(|(d, direction)| {
+                let map = self.offset_map(d, &inverse, tile_bits, direction);
+                map.choose(storage_bits, direction, pair.target).map(|choice| (map, choice))
+            });
+            let (Some((store_map, store)), Some((load_map, load))) = (store, load) else { continue };
+            let cycles = fixed + pair.warps() * (store.cycles(pair.target) + load.cycles(pair.target));
+            if cycles < *limit {
+                *limit = cycles;
+                best = Some((layout, store_map, store, load_map, load));
+            }
+        }
+        let (layout, store_map, store, load_map, load) = best?;
+        let store = store_map.realize(&store, storage_bits, Direction::Store);
+        let load = load_map.realize(&load, storage_bits, Direction::Load);
+        let bytes = ((u64::from(storage_bits) << (self.bits - tile_bits)) / 8).max(1);
+        let layout = self.memory_layout(pair, &layout)?;
+        let (scope, tiles) = (self.scope, 1 << tile_bits);
+        Some((SharedPlan { layout, store, load, tiles, scope, shared_bytes: bytes }, *limit))
+    }
+
+    fn offset_map(
+        &self,
+        d: &Distributed,
+        inverse: &[u64],
+        tile_bits: u32,
+        direction: Direction,
+    ) -> OffsetMap {
+        let map = |v: &Vectors| -> Vectors {
+            let low = low_mask(self.bits);
+            v.iter().map(|c| f2::mul(inverse, c & low) | c & !low).collect()
+        };
+        let store = direction == Direction::Store;
+        OffsetMap {
+            columns: Distributed {
+                reg: map(&d.reg),
+                lane: map(&d.lane),
+                warp: map(&d.warp),
+                block: map(&d.block),
+                out_bits: self.bits + self.block_bits,
+            },
+            offset_bits: self.bits - tile_bits,
+            tile_bits,
+            remote: self.cluster && !store,
+            inactive: if store { self.inactive } else { Default::default() },
+        }
+    }
+
+    /// The memory layout in the dimensions of the tensor.
+    fn memory_layout(&self, pair: &Pair<'_>, layout: &[u64]) -> Option<LinearLayout> {
+        let own = &self.elements[..self.bits as usize];
+        let offsets = layout.iter().map(|&c| f2::mul(own, c));
+        let blocks = self.elements[self.bits as usize..].iter().copied();
+        let outs: Vec<(Dim, u32)> = pair.source.out_dim_bits().collect();
+        let ins = [(Dim::OFFSET, self.bits), (Dim::BLOCK, self.block_bits)];
+        LinearLayout::from_columns(&ins, &outs, offsets.chain(blocks)).ok()
+    }
+}
+
+/// How many memory layouts are tried before the best so far is taken.
+const MAX_LAYOUTS: u32 = 16;
+
+/// Whether every warp of `b` finds all its elements in the same warp of `a`.
+fn stays_in_warp(a: &Distributed, b: &Distributed) -> bool {
+    let warp = Echelon::of(&a.reg.iter().chain(&a.lane).copied().collect::<Vectors>());
+    let moved = a.warp.iter().zip(&b.warp).chain(a.block.iter().zip(&b.block)).map(|(x, y)| x ^ y);
+    b.reg.iter().chain(&b.lane).copied().chain(moved).all(|c| warp.contains(c))
+}
