@@ -1,0 +1,76 @@
+//! Types: descriptors of convolution windows.
+
+use mlir_host::asm::Punct;
+use mlir_host::def::{TypeConstraint, TypeDef};
+use mlir_host::ir::{Attr, Type};
+
+/// `!ttng.tensordesc_im2col<64x32xf16>` or `…<64x32xf16, #shared>`: a tensor in
+/// global memory seen as a matrix of convolution windows. The parameters are
+/// those of `!tt.tensordesc`; the block is always a matrix.
+pub static TENSOR_DESC_IM2COL: TypeDef = TypeDef {
+    summary: "descriptor of a tensor in global memory as a matrix of convolution windows",
+    parse: |parser| {
+        parser.punct(Punct::Less)?;
+        let shape = parser.dims(true)?;
+        let element = parser.ty()?;
+        let mut params = vec![Attr::i64_array(parser.context(), &shape), Attr::type_of(element)];
+        if parser.opt_punct(Punct::Comma) {
+            params.push(parser.attr(None)?);
+        }
+        parser.punct(Punct::Greater)?;
+        Ok(params)
+    },
+    print: |params, printer| {
+        printer.text("<");
+        for dim in params.first().and_then(|param| param.as_i64_array()).unwrap_or_default() {
+            printer.text(&format!("{dim}x"));
+        }
+        if let Some(element) = params.get(1).and_then(|param| param.as_type()) {
+            printer.ty(element);
+        }
+        if let Some(layout) = params.get(2) {
+            printer.text(", ");
+            printer.attr(*layout);
+        }
+        printer.text(">");
+    },
+    verify: Some(|_, params| {
+        let shape = params.first().and_then(|param| param.as_i64_array()).unwrap_or_default();
+        if shape.len() == 2 {
+            Ok(())
+        } else {
+            Err(format!("the block of an im2col descriptor must have rank 2, got rank {}", shape.len()))
+        }
+    }),
+    ..TypeDef::new("ttng", "tensordesc_im2col")
+};
+
+/// An im2col descriptor type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TensorDescIm2ColType<'c>(Type<'c>);
+
+impl<'c> TensorDescIm2ColType<'c> {
+    /// `ty` as an im2col descriptor.
+    pub fn cast(ty: Type<'c>) -> Option<Self> {
+        ty.is(&TENSOR_DESC_IM2COL).then_some(Self(ty))
+    }
+    /// Shape of the block.
+    pub fn shape(self) -> Vec<i64> {
+        self.0.params().first().and_then(|param| param.as_i64_array()).unwrap_or_default()
+    }
+    /// Element type, with signedness where it is an integer.
+    pub fn element(self) -> Type<'c> {
+        self.0.params().get(1).and_then(|param| param.as_type()).unwrap_or(self.0)
+    }
+    /// The shared memory layout, where one was chosen.
+    pub fn layout(self) -> Option<Attr<'c>> {
+        self.0.params().get(2).copied()
+    }
+}
+
+/// `i16`.
+pub static I16: TypeConstraint =
+    TypeConstraint::only("16-bit signless integer", |ty| ty.is_int(16), |ctx| Type::int(ctx, 16));
+/// `i128`: the response of cluster launch control.
+pub static I128: TypeConstraint =
+    TypeConstraint::only("128-bit signless integer", |ty| ty.is_int(128), |ctx| Type::int(ctx, 128));
