@@ -3,18 +3,23 @@
 use mlir_host::ir::{Attr, Block, Context, FloatKind, Loc, Op, Type, Value};
 use mlir_host::rewrite::create;
 
-/// An error that stops the lowering of a module: what is not supported or
-/// wrong, to be reported at the operation being lowered.
+/// Why the lowering of a module stops.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Unsupported(pub String);
+pub enum Failure {
+    /// What is not supported or wrong, to be reported at the operation being lowered.
+    #[error("{0}")]
+    Unsupported(String),
+    /// The error was reported where it occurred.
+    #[error("an error was reported")]
+    Reported,
+}
 
 /// The result of lowering something.
-pub type Lowered<T> = Result<T, Unsupported>;
+pub type Lowered<T> = Result<T, Failure>;
 
-/// An [`Unsupported`] error.
+/// A [`Failure::Unsupported`].
 pub fn unsupported<T>(message: impl Into<String>) -> Lowered<T> {
-    Err(Unsupported(message.into()))
+    Err(Failure::Unsupported(message.into()))
 }
 
 /// Address spaces of the NVPTX and AMDGPU targets.
@@ -98,12 +103,10 @@ impl<'c> Emit<'c> {
         self.block = block;
         self.before = None;
     }
-    /// Runs `f` with everything emitted before `op`.
-    pub fn before<T>(&mut self, op: Op<'c>, f: impl FnOnce(&mut Self) -> T) -> T {
-        let saved = self.before.replace(op);
-        let result = f(self);
-        self.before = saved;
-        result
+    /// Emits before an operation, or at the end of the block again; returns
+    /// what was set.
+    pub fn replace_before(&mut self, op: Option<Op<'c>>) -> Option<Op<'c>> {
+        std::mem::replace(&mut self.before, op)
     }
     /// `i1`
     pub fn i1(&self) -> Type<'c> {
@@ -146,7 +149,7 @@ impl<'c> Emit<'c> {
     }
     /// A type given as text; for the types of the `llvm` dialect.
     pub fn parse_type(&self, text: &str) -> Lowered<Type<'c>> {
-        Type::parse(self.ctx, text).ok_or_else(|| Unsupported(format!("cannot make the type {text}")))
+        Type::parse(self.ctx, text).ok_or_else(|| Failure::Unsupported(format!("cannot make the type {text}")))
     }
     /// `!llvm.ptr<space>`
     pub fn ptr(&self, space: u32) -> Lowered<Type<'c>> {

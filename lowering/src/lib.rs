@@ -1,1 +1,69 @@
-//! TTGIR to LLVM dialects, LLVM IR, PTX and AMDGCN.
+//! TTGIR to the `llvm` and `nvvm` dialects.
+//!
+//! [`lower::Lower`] walks a module once; [`handlers`] say what each operation
+//! becomes; a [`target::Target`] emits what differs between GPUs. Decisions
+//! are plans of `linear-layout`, made from layouts and a target description.
+
+pub mod emit;
+pub mod facts;
+pub mod floats;
+pub mod handlers;
+pub mod lower;
+pub mod nvidia;
+pub mod registers;
+pub mod target;
+
+use emit::Failure;
+use linear_layout::target::TargetDesc;
+use mlir_host::asm::Reported;
+use mlir_host::ir::{Attr, Op};
+use mlir_host::pass::{Options, PassDef, PassResult};
+use target::Target;
+
+/// The target that a name such as `cuda:90` stands for.
+///
+/// # Errors
+/// When there is no such target, or it cannot be lowered to yet.
+pub fn target(name: &str) -> Result<Box<dyn Target>, String> {
+    let desc = TargetDesc::parse(name).map_err(|err| err.to_string())?;
+    match name.split_once(':') {
+        Some(("cuda", capability)) => {
+            let capability = capability.parse().map_err(|_| format!("'{name}' has no compute capability"))?;
+            Ok(Box::new(nvidia::Nvidia::new(desc, capability)))
+        }
+        _ => Err(format!("lowering to LLVM for '{name}' is not supported yet: only cuda targets are")),
+    }
+}
+
+fn lower_to_llvm(module: Op<'_>, _options: &Options) -> PassResult {
+    let Some(name) = module.attr("ttg.target").and_then(Attr::as_str) else {
+        module.error("has no \"ttg.target\": run --convert-triton-to-tritongpu first");
+        return Err(Reported);
+    };
+    let result = target(name).map_err(Failure::Unsupported).and_then(|target| {
+        let axis_info = ttopt_passes::analysis::axis_info::AxisInfoAnalysis::new(module);
+        lower::Lower::new(module, &*target, &axis_info, handlers::table(module.context()))?.run()
+    });
+    match result {
+        Ok(()) => Ok(()),
+        Err(Failure::Reported) => Err(Reported),
+        Err(Failure::Unsupported(message)) => {
+            module.error(message);
+            Err(Reported)
+        }
+    }
+}
+
+/// `--convert-tritongpu-to-llvm`
+pub static CONVERT_TO_LLVM: PassDef = PassDef {
+    anchor: "builtin.module",
+    dependencies: &["llvm", "nvvm"],
+    ..PassDef::new(
+        "convert-tritongpu-to-llvm",
+        "Lower TTGIR to the llvm and nvvm dialects for the target in the module's \"ttg.target\"",
+        lower_to_llvm,
+    )
+};
+
+/// All passes of this crate.
+pub static PASSES: [&PassDef; 1] = [&CONVERT_TO_LLVM];

@@ -7,11 +7,31 @@
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Parser/Parser.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/ROCDL/ROCDLToLLVMIRTranslation.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/CAPI/Pass.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm-c/Core.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
 #include <deque>
 #include <mutex>
 
@@ -158,5 +178,69 @@ int mhOptMain(int argc, char **argv, MlirStringRef tool, MlirDialectRegistry reg
 }
 int mhLspMain(int argc, char **argv, MlirDialectRegistry registry) {
   return asMainReturnCode(MlirLspServerMain(argc, argv, *unwrap(registry)));
+}
+/// The dialects a GPU compiler meets, and translations to LLVM IR: much
+/// quicker to set up than all of them.
+void mhRegisterCodegen(MlirDialectRegistry raw) {
+  DialectRegistry &registry = *unwrap(raw);
+  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, LLVM::LLVMDialect, math::MathDialect, NVVM::NVVMDialect,
+                  ROCDL::ROCDLDialect, scf::SCFDialect, ub::UBDialect>();
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
+  registerROCDLDialectTranslation(registry);
+}
+
+/// A source buffer whose diagnostics are printed with the lines they are about.
+struct MhSource {
+  llvm::SourceMgr manager;
+  std::unique_ptr<SourceMgrDiagnosticHandler> handler;
+};
+
+/// Copies the text. The handler is attached to the context until `mhSourceFree`.
+MhSource *mhSourceNew(MlirContext ctx, MlirStringRef text, MlirStringRef name) {
+  auto *source = new MhSource();
+  source->manager.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(str(text), str(name)), llvm::SMLoc());
+  source->handler = std::make_unique<SourceMgrDiagnosticHandler>(source->manager, unwrap(ctx));
+  return source;
+}
+MlirModule mhSourceParse(MhSource *source, MlirContext ctx) {
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(source->manager, ParserConfig(unwrap(ctx)));
+  return module ? MlirModule{module.release().getAsOpaquePointer()} : MlirModule{nullptr};
+}
+void mhSourceFree(MhSource *source) { delete source; }
+
+/// Links what `module` needs of a bitcode file, and no more, with internal
+/// linkage. 0 on failure, after appending to `message`.
+int mhLinkNeeded(LLVMModuleRef raw, MlirStringRef path, MhSink *message) {
+  auto &text = *static_cast<std::string *>(message);
+  llvm::Module &module = *llvm::unwrap(raw);
+  auto buffer = llvm::MemoryBuffer::getFile(str(path));
+  if (!buffer) {
+    text = buffer.getError().message();
+    return 0;
+  }
+  auto library = llvm::getOwningLazyBitcodeModule(std::move(*buffer), module.getContext());
+  if (!library) {
+    text = llvm::toString(library.takeError());
+    return 0;
+  }
+  (*library)->setTargetTriple(module.getTargetTriple());
+  (*library)->setDataLayout(module.getDataLayout());
+  llvm::StringSet<> before;
+  for (llvm::Function &function : module)
+    if (!function.isDeclaration())
+      before.insert(function.getName());
+  if (llvm::Linker::linkModules(module, std::move(*library), llvm::Linker::Flags::LinkOnlyNeeded)) {
+    text = "cannot be linked";
+    return 0;
+  }
+  for (llvm::Function &function : module)
+    if (!function.isDeclaration() && !before.contains(function.getName()))
+      function.setLinkage(llvm::GlobalValue::InternalLinkage);
+  for (llvm::GlobalVariable &global : module.globals())
+    if (global.hasExternalLinkage() && global.hasInitializer() && global.isConstant())
+      global.setLinkage(llvm::GlobalValue::InternalLinkage);
+  return 1;
 }
 } // extern "C"

@@ -77,14 +77,17 @@ impl Punct {
 pub struct SrcLoc(*const c_char);
 
 /// The text a C++ string collects.
-struct CxxString(*mut ffi::RawString);
+pub(crate) struct CxxString(*mut ffi::RawString);
 
 impl CxxString {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // SAFETY: freed on drop.
         Self(unsafe { ffi::mhStringNew() })
     }
-    fn get(&self) -> String {
+    pub(crate) fn raw(&self) -> *mut ffi::RawString {
+        self.0
+    }
+    pub(crate) fn get(&self) -> String {
         // SAFETY: the string is alive.
         unsafe { ffi::str_of(ffi::mhStringData(self.0)) }.to_owned()
     }
@@ -461,6 +464,29 @@ impl<'c> OpParser<'c> {
     /// Adds an empty region.
     pub fn add_region(&mut self) {
         unsafe { ffi::mhStateAddRegion(self.state) }
+    }
+    /// Adds a region whose only block holds a detached operation.
+    pub fn add_region_with(&mut self, op: Op<'c>) {
+        unsafe { ffi::mhStateAddRegionWith(self.state, op.raw()) }
+    }
+    /// Makes another operation, detached, out of what `parse` takes from the
+    /// text: operands, types, attributes and regions go to that operation.
+    pub fn nested(
+        &mut self,
+        def: &'static crate::def::OpDef,
+        parse: impl FnOnce(&mut OpParser<'c>) -> ParseResult<()>,
+    ) -> ParseResult<Op<'c>> {
+        struct State(*mut RawState);
+        impl Drop for State {
+            fn drop(&mut self) {
+                unsafe { ffi::mhStateFree(self.0) }
+            }
+        }
+        let state = State(unsafe { ffi::mhStateNew(self.op_loc().raw(), ffi::str_ref(def.name)) });
+        let mut inner = unsafe { OpParser::new(self.raw, state.0) };
+        parse(&mut inner)?;
+        // SAFETY: as for the impl; the operation takes over the state's regions.
+        unsafe { Op::from_raw(ffi::mhStateCreate(state.0)) }.ok_or(Reported)
     }
     /// Whether region `i` is empty so far.
     pub fn region_is_empty(&self, i: usize) -> bool {

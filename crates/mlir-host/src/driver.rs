@@ -20,6 +20,12 @@ impl Registry {
         // SAFETY: the registry is valid.
         unsafe { ffi::mhRegisterUpstream(self.0) }
     }
+    /// Adds the dialects a GPU compiler meets (arith, cf, llvm, math, nvvm,
+    /// rocdl, scf, ub) and their translations to LLVM IR.
+    pub fn add_codegen(&mut self) {
+        // SAFETY: the registry is valid.
+        unsafe { ffi::mhRegisterCodegen(self.0) }
+    }
     /// Adds hosted dialects.
     pub fn add(&mut self, dialects: &[&'static DialectDef]) {
         // SAFETY: the registry is valid.
@@ -78,4 +84,50 @@ pub fn lsp_main(dialects: &[&'static DialectDef]) -> i32 {
     registry.add(dialects);
     // SAFETY: the arguments outlive the call.
     with_args(|argc, argv| unsafe { ffi::mhLspMain(argc, argv, registry.raw()) })
+}
+
+/// A source text whose diagnostics, those of passes included, are printed to
+/// stderr with the line they are about, until this value is dropped.
+pub struct Source {
+    raw: *mut ffi::RawSource,
+    context: MlirContext,
+}
+
+impl Source {
+    /// Copies `text`; `name` is the file name in diagnostics.
+    ///
+    /// # Safety
+    /// The context is valid and outlives this value.
+    pub unsafe fn new(context: MlirContext, text: &str, name: &str) -> Self {
+        // SAFETY: by the caller.
+        Self { raw: unsafe { ffi::mhSourceNew(context, ffi::str_ref(text), ffi::str_ref(name)) }, context }
+    }
+    /// Parses and verifies the module; `None` after errors, which were printed.
+    /// The caller owns the module.
+    pub fn parse(&self) -> Option<MlirModule> {
+        // SAFETY: both are alive.
+        let module = unsafe { ffi::mhSourceParse(self.raw, self.context) };
+        (!module.ptr.is_null()).then_some(module)
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        // SAFETY: made by `new`.
+        unsafe { ffi::mhSourceFree(self.raw) }
+    }
+}
+
+/// Links what an LLVM module needs of a bitcode file, with internal linkage.
+///
+/// # Errors
+/// Why the file could not be read or linked.
+///
+/// # Safety
+/// `module` is a valid `LLVMModuleRef`.
+pub unsafe fn link_needed(module: *mut std::ffi::c_void, path: &str) -> Result<(), String> {
+    let text = crate::asm::CxxString::new();
+    // SAFETY: by the caller.
+    let linked = unsafe { ffi::mhLinkNeeded(module, ffi::str_ref(path), text.raw()) };
+    if linked != 0 { Ok(()) } else { Err(text.get()) }
 }

@@ -13,6 +13,7 @@ pub(crate) enum RawState {}
 pub(crate) enum RawArgs {}
 pub(crate) enum RawDims {}
 pub(crate) enum RawString {}
+pub(crate) enum RawSource {}
 
 /// Mirrors `MhOperand`: an operand that has been parsed and not yet resolved.
 #[repr(C)]
@@ -240,6 +241,10 @@ unsafe extern "C" {
     pub(crate) fn mhParseRegion(p: *mut RawOpParser, state: *mut RawState, args: *mut RawArgs) -> c_int;
     pub(crate) fn mhParseOptionalRegion(p: *mut RawOpParser, state: *mut RawState) -> c_int;
     pub(crate) fn mhStateAddRegion(state: *mut RawState);
+    pub(crate) fn mhStateAddRegionWith(state: *mut RawState, op: MlirOperation);
+    pub(crate) fn mhStateNew(loc: MlirLocation, name: MlirStringRef) -> *mut RawState;
+    pub(crate) fn mhStateFree(state: *mut RawState);
+    pub(crate) fn mhStateCreate(state: *mut RawState) -> MlirOperation;
     pub(crate) fn mhStateRegionEmpty(state: *mut RawState, i: isize) -> c_int;
     pub(crate) fn mhParseSuccessor(p: *mut RawOpParser, state: *mut RawState) -> c_int;
     pub(crate) fn mhParseFunction(p: *mut RawOpParser, state: *mut RawState) -> c_int;
@@ -283,6 +288,11 @@ unsafe extern "C" {
     pub(crate) fn mhPassString(pass: *mut c_void, i: isize) -> MlirStringRef;
     pub(crate) fn mhRegisterUpstream(registry: MlirDialectRegistry);
     pub(crate) fn mhRegisterUpstreamPasses();
+    pub(crate) fn mhRegisterCodegen(registry: MlirDialectRegistry);
+    pub(crate) fn mhSourceNew(ctx: MlirContext, text: MlirStringRef, name: MlirStringRef) -> *mut RawSource;
+    pub(crate) fn mhSourceParse(source: *mut RawSource, ctx: MlirContext) -> MlirModule;
+    pub(crate) fn mhSourceFree(source: *mut RawSource);
+    pub(crate) fn mhLinkNeeded(module: *mut c_void, path: MlirStringRef, message: *mut RawString) -> c_int;
     pub(crate) fn mhOptMain(
         argc: c_int,
         argv: *mut *mut c_char,

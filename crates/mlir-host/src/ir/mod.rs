@@ -63,6 +63,12 @@ impl<'c> Context<'c> {
         MlirContext { ptr: self.0.as_ptr() }
     }
 
+    /// The uniqued pointer of an operation name, as [`Op::name_id`] gives it.
+    pub fn name_id(self, name: &str) -> usize {
+        // SAFETY: the context is valid.
+        unsafe { mlirIdentifierGet(self.raw(), ffi::str_ref(name)).ptr as usize }
+    }
+
     /// Loads a dialect of the registry, so that its operations can be made;
     /// false when the registry has none of this name. Passes list their
     /// dialects in [`PassDef::dependencies`](crate::pass::PassDef) instead.

@@ -1,0 +1,459 @@
+//! Elementwise operations.
+
+use crate::emit::{Failure, ICmp, Lowered, unsupported};
+use crate::lower::{Handler, Lower};
+use mlir_host::ir::{Attr, FloatKind, Op, Type, Value};
+use ttopt_dialect::tt::types::{is_pointer, pointee};
+
+macro_rules! same {
+    ($name:literal) => {
+        |l, op| l.map(op, |l, args| l.emit.same($name, args))
+    };
+}
+macro_rules! contracted {
+    ($name:literal) => {
+        |l, op| l.map(op, |l, args| l.emit.contracted($name, args))
+    };
+}
+macro_rules! cast {
+    ($name:literal) => {
+        |l, op| convert(l, op, $name)
+    };
+}
+macro_rules! math {
+    ($name:literal) => {
+        |l, op| math(l, op, $name)
+    };
+}
+
+pub(super) const HANDLERS: &[(&str, Handler)] = &[
+    ("arith.constant", constant),
+    ("llvm.mlir.constant", constant),
+    ("arith.addi", same!("llvm.add")),
+    ("arith.subi", same!("llvm.sub")),
+    ("arith.muli", same!("llvm.mul")),
+    ("arith.divsi", same!("llvm.sdiv")),
+    ("arith.divui", same!("llvm.udiv")),
+    ("arith.remsi", same!("llvm.srem")),
+    ("arith.remui", same!("llvm.urem")),
+    ("arith.andi", same!("llvm.and")),
+    ("arith.ori", same!("llvm.or")),
+    ("arith.xori", same!("llvm.xor")),
+    ("arith.shli", same!("llvm.shl")),
+    ("arith.shrsi", same!("llvm.ashr")),
+    ("arith.shrui", same!("llvm.lshr")),
+    ("arith.maxsi", same!("llvm.intr.smax")),
+    ("arith.minsi", same!("llvm.intr.smin")),
+    ("arith.maxui", same!("llvm.intr.umax")),
+    ("arith.minui", same!("llvm.intr.umin")),
+    ("arith.addf", contracted!("llvm.fadd")),
+    ("arith.subf", contracted!("llvm.fsub")),
+    ("arith.mulf", contracted!("llvm.fmul")),
+    ("arith.negf", same!("llvm.fneg")),
+    ("arith.remf", math!("remf")),
+    ("arith.divf", math!("divf")),
+    ("arith.maxnumf", same!("llvm.intr.maxnum")),
+    ("arith.minnumf", same!("llvm.intr.minnum")),
+    ("arith.maximumf", same!("llvm.intr.maximum")),
+    ("arith.minimumf", same!("llvm.intr.minimum")),
+    ("arith.cmpi", |l, op| compare(l, op, "llvm.icmp")),
+    ("arith.cmpf", |l, op| compare(l, op, "llvm.fcmp")),
+    ("arith.select", |l, op| l.map(op, |l, args| l.emit.select(args[0], args[1], args[2]))),
+    ("arith.extsi", cast!("llvm.sext")),
+    ("arith.extui", cast!("llvm.zext")),
+    ("arith.trunci", cast!("llvm.trunc")),
+    ("arith.index_cast", index_cast),
+    ("arith.index_castui", index_cast),
+    ("arith.sitofp", int_to_float),
+    ("arith.uitofp", int_to_float),
+    ("arith.fptosi", cast!("llvm.fptosi")),
+    ("arith.fptoui", cast!("llvm.fptoui")),
+    ("arith.extf", |l, op| convert_floats(l, op, false)),
+    ("arith.truncf", |l, op| convert_floats(l, op, false)),
+    ("arith.bitcast", bitcast),
+    ("arith.mului_extended", |l, op| mul_extended(l, op, "llvm.zext")),
+    ("arith.mulsi_extended", |l, op| mul_extended(l, op, "llvm.sext")),
+    ("math.absf", same!("llvm.intr.fabs")),
+    ("math.absi", |l, op| {
+        l.map(op, |l, args| {
+            let poison = Attr::bool(l.emit.context(), false);
+            l.emit.value("llvm.intr.abs", args, args[0].ty(), &[("is_int_min_poison", poison)])
+        })
+    }),
+    ("math.ceil", same!("llvm.intr.ceil")),
+    ("math.floor", same!("llvm.intr.floor")),
+    ("math.trunc", same!("llvm.intr.trunc")),
+    ("math.round", same!("llvm.intr.round")),
+    ("math.roundeven", same!("llvm.intr.roundeven")),
+    ("math.copysign", same!("llvm.intr.copysign")),
+    ("math.fma", same!("llvm.intr.fma")),
+    ("math.ctpop", same!("llvm.intr.ctpop")),
+    ("math.sqrt", math!("sqrt")),
+    ("math.rsqrt", math!("rsqrt")),
+    ("math.exp", math!("exp")),
+    ("math.exp2", math!("exp2")),
+    ("math.expm1", math!("expm1")),
+    ("math.log", math!("log")),
+    ("math.log2", math!("log2")),
+    ("math.log10", math!("log10")),
+    ("math.log1p", math!("log1p")),
+    ("math.sin", math!("sin")),
+    ("math.cos", math!("cos")),
+    ("math.tan", math!("tan")),
+    ("math.tanh", math!("tanh")),
+    ("math.sinh", math!("sinh")),
+    ("math.cosh", math!("cosh")),
+    ("math.asin", math!("asin")),
+    ("math.acos", math!("acos")),
+    ("math.atan", math!("atan")),
+    ("math.atan2", math!("atan2")),
+    ("math.erf", math!("erf")),
+    ("math.powf", math!("pow")),
+    ("math.cbrt", math!("cbrt")),
+    ("tt.precise_divf", math!("precise_divf")),
+    ("tt.approx_divf", math!("approx_divf")),
+    ("tt.precise_sqrt", math!("precise_sqrt")),
+    ("tt.mulhiui", mulhi),
+    ("tt.clampf", clamp),
+    ("tt.fp_to_fp", fp_to_fp),
+    ("tt.bitcast", bitcast),
+    ("tt.int_to_ptr", cast!("llvm.inttoptr")),
+    ("tt.ptr_to_int", cast!("llvm.ptrtoint")),
+    ("tt.addptr", addptr),
+    ("tt.extern_elementwise", extern_elementwise),
+    ("tt.elementwise_inline_asm", inline_asm),
+    ("tt.map_elementwise", map_elementwise),
+    ("ub.poison", poison),
+];
+
+/// Bits of a float of a format that registers hold as an integer.
+fn small_float_bits(kind: FloatKind, value: f64) -> Lowered<i64> {
+    match crate::floats::encode(kind, value) {
+        Some(bits) => Ok(bits.into()),
+        None => unsupported(format!("{value} is no {kind:?}")),
+    }
+}
+
+fn constant_value<'c>(l: &mut Lower<'_, 'c>, element: Type<'c>, value: Attr<'c>) -> Lowered<Value<'c>> {
+    let ty = l.register_type(element)?;
+    if let Some(kind) = element.float_kind()
+        && ty != element
+    {
+        let value = value.as_float().ok_or_else(|| Failure::Unsupported("constant is no float".to_owned()))?;
+        if kind == FloatKind::TF32 {
+            return l.emit.const_float(ty, value);
+        }
+        let bits = small_float_bits(kind, value)?;
+        return l.emit.constant(ty, Attr::int_of(ty, bits));
+    }
+    if element.is_index() {
+        let Some(value) = value.as_int() else { return unsupported("constant is no integer") };
+        return l.emit.const_int(64, value);
+    }
+    l.emit.constant(ty, value)
+}
+
+fn constant<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let result = op.result(0);
+    let Some(value) = op.attr("value") else { return unsupported("constant without a value") };
+    let n = l.num_values(result.ty())?;
+    let element = result.ty().element();
+    let splat = match value.as_elements() {
+        Some(elements) => match elements.splat_value() {
+            Some(splat) => splat,
+            None => return unsupported("only constants whose elements are all equal are supported"),
+        },
+        None => value,
+    };
+    let made = constant_value(l, element, splat)?;
+    l.set(result, vec![made; n]);
+    Ok(())
+}
+
+fn poison<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let result = op.result(0);
+    let ty = l.register_type(result.ty().element())?;
+    let n = l.num_values(result.ty())?;
+    let value = l.emit.value("llvm.mlir.poison", &[], ty, &[])?;
+    l.set(result, vec![value; n]);
+    Ok(())
+}
+
+fn compare<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, name: &str) -> Lowered<()> {
+    // The predicates of arith and llvm are numbered alike.
+    let Some(predicate) = op.attr("predicate") else { return unsupported("comparison without a predicate") };
+    l.map(op, |l, args| {
+        let i1 = l.emit.i1();
+        l.emit.value(name, args, i1, &[("predicate", predicate)])
+    })
+}
+
+fn convert<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, name: &str) -> Lowered<()> {
+    let ty = l.register_type(op.result(0).ty().element())?;
+    l.map(op, |l, args| if args[0].ty() == ty { Ok(args[0]) } else { l.emit.value(name, args, ty, &[]) })
+}
+
+fn int_to_float<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let name = if op.name() == "arith.sitofp" { "llvm.sitofp" } else { "llvm.uitofp" };
+    convert(l, op, name)
+}
+
+fn index_cast<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let ty = l.register_type(op.result(0).ty().element())?;
+    let widen = if op.name() == "arith.index_castui" { "llvm.zext" } else { "llvm.sext" };
+    l.map(op, |l, args| {
+        let (from, to) = (args[0].ty().int_bits().unwrap_or(64), ty.int_bits().unwrap_or(64));
+        match from.cmp(&to) {
+            std::cmp::Ordering::Equal => Ok(args[0]),
+            std::cmp::Ordering::Less => l.emit.value(widen, args, ty, &[]),
+            std::cmp::Ordering::Greater => l.emit.value("llvm.trunc", args, ty, &[]),
+        }
+    })
+}
+
+fn bitcast<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let (from, to) = (op.operand(0).ty().element(), op.result(0).ty().element());
+    let ty = l.register_type(to)?;
+    l.map(op, |l, args| match (is_pointer(from), is_pointer(to)) {
+        (true, true) if args[0].ty() == ty => Ok(args[0]),
+        (true, true) => l.emit.value("llvm.addrspacecast", args, ty, &[]),
+        (false, true) => l.emit.value("llvm.inttoptr", args, ty, &[]),
+        (true, false) => l.emit.value("llvm.ptrtoint", args, ty, &[]),
+        (false, false) => l.emit.bitcast(args[0], ty),
+    })
+}
+
+fn math<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, name: &str) -> Lowered<()> {
+    l.map(op, |l, args| {
+        let target = l.target;
+        l.with_module(|e, module| target.math(e, module, name, args))
+    })
+}
+
+fn mulhi<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    l.map(op, |l, args| {
+        let (_, high) = wide_product(l, args[0], args[1], "llvm.zext")?;
+        Ok(high)
+    })
+}
+
+/// Low and high halves of a product.
+fn wide_product<'c>(
+    l: &mut Lower<'_, 'c>,
+    a: Value<'c>,
+    b: Value<'c>,
+    extend: &str,
+) -> Lowered<(Value<'c>, Value<'c>)> {
+    let narrow = a.ty();
+    let Some(bits) = narrow.int_bits() else { return unsupported("product of no integers") };
+    let wide = l.emit.int(2 * bits);
+    let a = l.emit.value(extend, &[a], wide, &[])?;
+    let b = l.emit.value(extend, &[b], wide, &[])?;
+    let product = l.emit.same("llvm.mul", &[a, b])?;
+    let low = l.emit.value("llvm.trunc", &[product], narrow, &[])?;
+    let shifted = l.emit.lshr(product, bits)?;
+    let high = l.emit.value("llvm.trunc", &[shifted], narrow, &[])?;
+    Ok((low, high))
+}
+
+fn mul_extended<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, extend: &str) -> Lowered<()> {
+    let (a, b) = (l.get(op.operand(0))?, l.get(op.operand(1))?);
+    let mut lows = Vec::new();
+    let mut highs = Vec::new();
+    for (a, b) in a.iter().zip(b.iter()) {
+        let (low, high) = wide_product(l, *a, *b, extend)?;
+        lows.push(low);
+        highs.push(high);
+    }
+    l.set(op.result(0), lows);
+    l.set(op.result(1), highs);
+    Ok(())
+}
+
+fn clamp<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    // `all` (0xffff) propagates NaN from any operand.
+    let propagate = op.attr("propagateNan").and_then(Attr::as_int).unwrap_or(0) != 0;
+    let (max, min) =
+        if propagate { ("llvm.intr.maximum", "llvm.intr.minimum") } else { ("llvm.intr.maxnum", "llvm.intr.minnum") };
+    l.map(op, |l, args| {
+        let low = l.emit.same(max, &[args[0], args[1]])?;
+        l.emit.same(min, &[low, args[2]])
+    })
+}
+
+fn convert_floats<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, towards_zero: bool) -> Lowered<()> {
+    let (from, to) = (op.operand(0).ty().element(), op.result(0).ty().element());
+    let (Some(from), Some(to)) = (from.float_kind(), to.float_kind()) else {
+        return unsupported(format!("conversion from {from} to {to}"));
+    };
+    let values = l.get(op.operand(0))?;
+    // Registers that share a value are converted once.
+    let mut unique: Vec<Value<'c>> = Vec::new();
+    let index: Vec<usize> = values
+        .iter()
+        .map(|value| {
+            unique.iter().position(|known| known == value).unwrap_or_else(|| {
+                unique.push(*value);
+                unique.len() - 1
+            })
+        })
+        .collect();
+    let converted = l.target.convert_floats(&mut l.emit, &unique, from, to, towards_zero)?;
+    let out: Vec<Value<'c>> = index.into_iter().map(|i| converted[i]).collect();
+    l.set(op.result(0), out);
+    Ok(())
+}
+
+fn fp_to_fp<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    // Stored as an integer: 0 rounds towards zero, 1 to the nearest even.
+    let rounding = op.attr("rounding").and_then(Attr::as_int);
+    convert_floats(l, op, rounding == Some(0))
+}
+
+/// The type that pointer arithmetic counts in.
+pub(super) fn stride_type<'c>(l: &mut Lower<'_, 'c>, pointee: Type<'c>) -> Lowered<Type<'c>> {
+    if pointee.is_int(1) {
+        return Ok(l.emit.i8());
+    }
+    l.register_type(pointee)
+}
+
+fn addptr<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let Some(pointee) = pointee(op.result(0).ty().element()) else { return unsupported("addptr of no pointer") };
+    let stride = stride_type(l, pointee)?;
+    l.map(op, |l, args| l.emit.gep(args[0], args[1], stride))
+}
+
+fn extern_elementwise<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let Some(symbol) = op.attr("symbol").and_then(Attr::as_str) else { return unsupported("no symbol") };
+    let pure_function = op.attr("pure").and_then(Attr::as_bool).unwrap_or(false);
+    let result = l.register_type(op.result(0).ty().element())?;
+    l.map(op, |l, args| {
+        let types: Vec<Type<'c>> = args.iter().map(|arg| arg.ty()).collect();
+        l.with_module(|e, module| {
+            module.function(symbol, &types, Some(result), pure_function)?;
+            Ok(e.call(symbol, args, &[result])?[0])
+        })
+    })
+}
+
+/// Values packed so many to a register of at least 32 bits.
+fn pack<'c>(l: &mut Lower<'_, 'c>, values: &[Value<'c>]) -> Lowered<Value<'c>> {
+    let [first, ..] = values else { return unsupported("nothing to pack") };
+    if values.len() == 1 {
+        return Ok(*first);
+    }
+    let vector = l.emit.vector(values.len(), first.ty())?;
+    let mut packed = l.emit.undef(vector)?;
+    for (i, value) in values.iter().enumerate() {
+        packed = l.emit.insert_element(packed, *value, i)?;
+    }
+    let bits = values.len() as u32 * first.ty().bits().unwrap_or(32);
+    let word = l.emit.int(bits);
+    l.emit.bitcast(packed, word)
+}
+
+fn unpack<'c>(l: &mut Lower<'_, 'c>, word: Value<'c>, n: usize, element: Type<'c>) -> Lowered<Vec<Value<'c>>> {
+    if n == 1 {
+        return Ok(vec![l.emit.bitcast(word, element)?]);
+    }
+    let vector = l.emit.vector(n, element)?;
+    let packed = l.emit.bitcast(word, vector)?;
+    (0..n).map(|i| l.emit.extract_element(packed, i, element)).collect()
+}
+
+/// Inline assembly is given `packed_element` elements at a time: of each
+/// operand, so many to a 32-bit register as fit.
+fn inline_asm<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let text = |name: &str| op.attr(name).and_then(Attr::as_str);
+    let (Some(asm), Some(constraints)) = (text("asm_string"), text("constraints")) else {
+        return unsupported("inline assembly without text");
+    };
+    let pure_asm = op.attr("pure").and_then(Attr::as_bool).unwrap_or(false);
+    let packed = op.attr("packed_element").and_then(Attr::as_int).and_then(|n| usize::try_from(n).ok()).unwrap_or(1);
+    let results: Vec<Value<'c>> = op.results().collect();
+    let Some(first) = results.first() else { return unsupported("inline assembly without results") };
+    let n = l.num_values(first.ty())?;
+    let operands: Vec<_> = op.operands().map(|value| l.get(value)).collect::<Lowered<Vec<_>>>()?;
+    let elements: Vec<Type<'c>> =
+        results.iter().map(|value| l.register_type(value.ty().element())).collect::<Lowered<_>>()?;
+    let per_word = |ty: Type<'c>| (32 / ty.bits().unwrap_or(32).min(32)) as usize;
+    let mut out: Vec<Vec<Value<'c>>> = vec![Vec::new(); results.len()];
+    let mut start = 0;
+    while start < n {
+        let mut args = Vec::new();
+        for values in &operands {
+            let at = |i: usize| values.get(i.min(n - 1)).or(values.first()).copied();
+            let group: Vec<Value<'c>> = (start..start + packed)
+                .map(at)
+                .collect::<Option<_>>()
+                .ok_or_else(|| Failure::Unsupported("operand without values".to_owned()))?;
+            for word in group.chunks(per_word(group[0].ty()).min(packed).max(1)) {
+                args.push(pack(l, word)?);
+            }
+        }
+        let mut words = Vec::new();
+        let mut shapes = Vec::new();
+        for element in &elements {
+            let each = per_word(*element).min(packed).max(1);
+            for _ in 0..packed.div_ceil(each) {
+                let bits = each as u32 * element.bits().unwrap_or(32);
+                words.push(if each == 1 { *element } else { l.emit.int(bits) });
+                shapes.push((each, *element));
+            }
+        }
+        let made = l.emit.inline_asm(asm, constraints, &args, &words, !pure_asm)?;
+        let mut made = made.into_iter().zip(shapes);
+        for (result, element) in out.iter_mut().zip(&elements) {
+            let each = per_word(*element).min(packed).max(1);
+            for _ in 0..packed.div_ceil(each) {
+                if let Some((word, (count, element))) = made.next() {
+                    result.extend(unpack(l, word, count, element)?);
+                }
+            }
+        }
+        start += packed;
+    }
+    for (result, mut values) in results.into_iter().zip(out) {
+        values.truncate(n);
+        l.set(result, values);
+    }
+    Ok(())
+}
+
+/// The scalar region is lowered once for each group of `pack` registers.
+fn map_elementwise<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let pack = op.attr("pack").and_then(Attr::as_int).and_then(|n| usize::try_from(n).ok()).unwrap_or(1).max(1);
+    let results: Vec<Value<'c>> = op.results().collect();
+    let Some(first) = op.operands().next() else { return unsupported("no operands") };
+    let n = l.num_values(first.ty())?;
+    if n % pack != 0 {
+        return unsupported(format!("{n} registers are not a multiple of pack = {pack}"));
+    }
+    let operands: Vec<_> = op.operands().map(|value| l.get(value)).collect::<Lowered<Vec<_>>>()?;
+    let mut out: Vec<Vec<Value<'c>>> = vec![Vec::new(); results.len()];
+    for start in (0..n).step_by(pack) {
+        let args: Vec<Value<'c>> =
+            operands.iter().flat_map(|values| (start..start + pack).map(|i| values[i])).collect();
+        let made = super::control::inline_region(l, op.region(0), &args)?;
+        for (result, values) in out.iter_mut().zip(made.chunks(pack)) {
+            result.extend_from_slice(values);
+        }
+    }
+    for (result, values) in results.into_iter().zip(out) {
+        l.set(result, values);
+    }
+    Ok(())
+}
+
+/// `condition != 0` for a value that may be wider than one bit.
+pub(super) fn truth<'c>(l: &mut Lower<'_, 'c>, value: Value<'c>) -> Lowered<Value<'c>> {
+    match value.ty().int_bits() {
+        Some(1) => Ok(value),
+        Some(bits) => {
+            let zero = l.emit.const_int(bits, 0)?;
+            l.emit.icmp(ICmp::Ne, value, zero)
+        }
+        None => unsupported(format!("{} is no condition", value.ty())),
+    }
+}

@@ -1,0 +1,213 @@
+//! Functions, calls and control flow.
+
+use crate::emit::{ICmp, Lowered, unsupported};
+use crate::lower::{Handler, Lower};
+use mlir_host::ir::{Attr, Block, Op, Region, Type, Value};
+
+pub(super) const HANDLERS: &[(&str, Handler)] = &[
+    ("tt.return", ret),
+    ("tt.call", call),
+    ("scf.for", scf_for),
+    ("scf.if", scf_if),
+    ("scf.while", scf_while),
+    // Terminators of structured regions: their parent reads the operands.
+    ("scf.yield", |_, _| Ok(())),
+    ("scf.condition", |_, _| Ok(())),
+    ("tt.map_elementwise.return", inlined_return),
+    ("cf.br", br),
+    ("cf.cond_br", cond_br),
+    ("llvm.intr.assume", assume),
+];
+
+fn ret<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let values = l.get_flat(op.operands())?;
+    let operands: Vec<Value<'c>> = match values.as_slice() {
+        [] | [_] => values,
+        many => {
+            let types: Vec<Type<'c>> = many.iter().map(|value| value.ty()).collect();
+            let ty = l.emit.struct_of(&types)?;
+            let mut all = l.emit.undef(ty)?;
+            for (i, value) in many.iter().enumerate() {
+                all = l.emit.insert_value(all, *value, i)?;
+            }
+            vec![all]
+        }
+    };
+    l.emit.op("llvm.return", &operands, &[], &[])?;
+    Ok(())
+}
+
+fn call<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let Some(callee) = op.attr("callee").and_then(Attr::as_symbol) else { return unsupported("no callee") };
+    let args = l.get_flat(op.operands())?;
+    let types: Vec<Type<'c>> = op.results().map(Value::ty).collect();
+    let flat = l.flatten(types)?;
+    let results = l.emit.call(callee, &args, &flat)?;
+    l.set_flat(op.results(), &results)
+}
+
+/// Gives a block's arguments their values and lowers its operations here.
+fn enter<'c>(l: &mut Lower<'_, 'c>, block: Block<'c>, args: &[Value<'c>]) -> Lowered<Vec<Value<'c>>> {
+    l.set_flat(block.args(), args)?;
+    l.lower_block(block)?;
+    match block.terminator() {
+        Some(terminator) => l.get_flat(terminator.operands()),
+        None => unsupported("block without a terminator"),
+    }
+}
+
+fn only_block<'c>(region: Region<'c>) -> Lowered<Block<'c>> {
+    let mut blocks = region.blocks();
+    match (blocks.next(), blocks.next()) {
+        (Some(block), None) => Ok(block),
+        _ => unsupported("expected a region of one block"),
+    }
+}
+
+fn types_of<'c>(values: &[Value<'c>]) -> Vec<Type<'c>> {
+    values.iter().map(|value| value.ty()).collect()
+}
+
+fn scf_for<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let (lower, upper, step) = (l.scalar(op.operand(0))?, l.scalar(op.operand(1))?, l.scalar(op.operand(2))?);
+    let inits = l.get_flat(op.operands().skip(3))?;
+    let body = only_block(op.region(0))?;
+    let unsigned = op.attr("unsignedCmp").is_some();
+    let annotation = op.attr("llvm.loop_annotation");
+    let mut types = vec![lower.ty()];
+    types.extend(types_of(&inits));
+    let header = l.new_block(&types)?;
+    let inside = l.new_block(&[])?;
+    let exit = l.new_block(&[])?;
+    let mut args = vec![lower];
+    args.extend(&inits);
+    l.emit.br(header, &args, None)?;
+    l.emit.set_block(header);
+    let carried: Vec<Value<'c>> = header.args().collect();
+    let predicate = if unsigned { ICmp::Ult } else { ICmp::Slt };
+    let more = l.emit.icmp(predicate, carried[0], upper)?;
+    l.emit.cond_br(more, (inside, &[]), (exit, &[]))?;
+    l.emit.set_block(inside);
+    let yielded = enter(l, body, &carried)?;
+    // The induction variable cannot pass `upper + step`, which scf.for
+    // requires not to overflow.
+    l.emit.set_loc(op.loc());
+    let next = l.emit.add(carried[0], step)?;
+    let mut args = vec![next];
+    args.extend(yielded);
+    l.emit.br(header, &args, annotation)?;
+    l.emit.set_block(exit);
+    l.set_flat(op.results(), &carried[1..])
+}
+
+fn scf_if<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let condition = l.scalar(op.operand(0))?;
+    let types: Vec<Type<'c>> = op.results().map(Value::ty).collect();
+    let flat = l.flatten(types)?;
+    let then = l.new_block(&[])?;
+    let or_else = l.new_block(&[])?;
+    let join = l.new_block(&flat)?;
+    l.emit.cond_br(condition, (then, &[]), (or_else, &[]))?;
+    for (block, region) in [(then, op.region(0)), (or_else, op.region(1))] {
+        l.emit.set_block(block);
+        let yielded = if region.is_empty() { Vec::new() } else { enter(l, only_block(region)?, &[])? };
+        l.emit.set_loc(op.loc());
+        l.emit.br(join, &yielded, None)?;
+    }
+    l.emit.set_block(join);
+    let values: Vec<Value<'c>> = join.args().collect();
+    l.set_flat(op.results(), &values)
+}
+
+fn scf_while<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let inits = l.get_flat(op.operands())?;
+    let annotation = op.attr("llvm.loop_annotation");
+    let (before, after) = (only_block(op.region(0))?, only_block(op.region(1))?);
+    let header = l.new_block(&types_of(&inits))?;
+    l.emit.br(header, &inits, None)?;
+    l.emit.set_block(header);
+    let carried: Vec<Value<'c>> = header.args().collect();
+    // scf.condition: the condition, then what is passed on.
+    let passed = enter(l, before, &carried)?;
+    let [condition, passed @ ..] = passed.as_slice() else { return unsupported("while without a condition") };
+    l.emit.set_loc(op.loc());
+    let inside = l.new_block(&[])?;
+    let exit = l.new_block(&[])?;
+    l.emit.cond_br(*condition, (inside, &[]), (exit, &[]))?;
+    l.emit.set_block(inside);
+    let yielded = enter(l, after, passed)?;
+    l.emit.set_loc(op.loc());
+    l.emit.br(header, &yielded, annotation)?;
+    l.emit.set_block(exit);
+    l.set_flat(op.results(), passed)
+}
+
+fn br<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let args = l.get_flat(op.operands())?;
+    let Some(dest) = op.successors().next() else { return unsupported("branch to nowhere") };
+    let dest = l.block_of(dest)?;
+    l.emit.br(dest, &args, None)
+}
+
+fn cond_br<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let condition = l.scalar(op.operand(0))?;
+    let dests: Vec<Block<'c>> = op.successors().collect();
+    let [then, or_else] = dests.as_slice() else { return unsupported("conditional branch without two successors") };
+    let n = then.num_args();
+    let then_args = l.get_flat(op.operand_range(1, n))?;
+    let else_args = l.get_flat(op.operand_range(1 + n, op.num_operands() - 1 - n))?;
+    let (then, or_else) = (l.block_of(*then)?, l.block_of(*or_else)?);
+    l.emit.cond_br(condition, (then, &then_args), (or_else, &else_args))
+}
+
+fn assume<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let condition = l.scalar(op.operand(0))?;
+    // Assumptions with bundles say more than a condition; those are dropped.
+    if op.num_operands() == 1 {
+        let sizes = Attr::i32_array(l.emit.context(), &[]);
+        l.emit.op("llvm.intr.assume", &[condition], &[], &[("op_bundle_sizes", sizes)])?;
+    }
+    Ok(())
+}
+
+fn inlined_return<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let values = l.get_flat(op.operands())?;
+    let Some(join) = l.inlined_exit() else { return unsupported("return outside of an inlined region") };
+    l.emit.br(join, &values, None)
+}
+
+/// Lowers a region here, with its arguments replaced; returns what its
+/// returns pass. Regions of several blocks become blocks of the function.
+pub(super) fn inline_region<'c>(l: &mut Lower<'_, 'c>, region: Region<'c>, args: &[Value<'c>]) -> Lowered<Vec<Value<'c>>> {
+    let mut returned: Option<Vec<Type<'c>>> = None;
+    for block in region.blocks() {
+        if let Some(op) = block.terminator().filter(|op| op.name().ends_with(".return")) {
+            let types: Vec<Type<'c>> = op.operands().map(Value::ty).collect();
+            returned = Some(l.flatten(types)?);
+        }
+    }
+    let Some(types) = returned else { return unsupported("region without a return") };
+    let join = l.new_block(&types)?;
+    let Some(entry) = region.first_block() else { return unsupported("empty region") };
+    for block in region.blocks() {
+        let flat = if block == entry { Vec::new() } else { l.flatten(block.args().map(|arg| arg.ty()).collect::<Vec<_>>())? };
+        let made = l.new_block(&flat)?;
+        l.map_block(block, made);
+        if block != entry {
+            let values: Vec<Value<'c>> = made.args().collect();
+            l.set_flat(block.args(), &values)?;
+        }
+    }
+    let first = l.block_of(entry)?;
+    l.emit.br(first, &[], None)?;
+    l.set_flat(entry.args(), args)?;
+    let saved = l.set_inlined_exit(Some(join));
+    for block in region.blocks() {
+        let made = l.block_of(block)?;
+        l.emit.set_block(made);
+        l.lower_block(block)?;
+    }
+    l.set_inlined_exit(saved);
+    l.emit.set_block(join);
+    Ok(join.args().collect())
+}

@@ -1,0 +1,195 @@
+//! Loads and stores of global memory, and other operations with effects.
+
+use super::arith::truth;
+use crate::emit::{Failure, Lowered, unsupported};
+use crate::facts::address_facts;
+use crate::lower::{Handler, Lower};
+use crate::target::{Access, CachePolicy};
+use linear_layout::plan::{ThreadMasks, VectorAccess, VectorPlan};
+use mlir_host::ir::{Attr, Op, Type, Value};
+use ttopt_dialect::tt::types::{is_pointer, pointee};
+
+pub(super) const HANDLERS: &[(&str, Handler)] = &[
+    ("tt.load", load),
+    ("tt.store", store),
+    ("tt.assert", assert),
+    ("ttg.barrier", |l, _| l.target.barrier(&mut l.emit)),
+    ("tt.grid_dependency_wait", |l, _| l.target.grid_dependency_wait(&mut l.emit)),
+    ("tt.grid_dependency_launch_dependents", |l, _| l.target.grid_dependency_launch(&mut l.emit)),
+];
+
+/// The accesses of an operation on pointers `ptr`: one of one element for a scalar.
+pub(super) fn plan<'c>(l: &mut Lower<'_, 'c>, ptr: Value<'c>, mask: Option<Value<'c>>, bits: u32) -> Lowered<VectorPlan> {
+    if ptr.ty().as_tensor().is_none() {
+        return Ok(VectorPlan {
+            elem_bits: bits,
+            vec_elems: 1,
+            accesses: vec![VectorAccess { registers: vec![0] }],
+            copies: vec![0],
+            duplicates: ThreadMasks { lane: u64::MAX, warp: u64::MAX, block: 0 },
+            sectors: 1,
+        });
+    }
+    let layout = l.layout(ptr.ty())?;
+    let Some(tensor) = ptr.ty().as_tensor() else { return unsupported("pointers are no tensor") };
+    let mask = mask.map(|mask| l.axis_info.info(mask));
+    let facts = address_facts(&tensor.shape(), &l.axis_info.info(ptr), mask.as_ref(), bits);
+    VectorPlan::for_addresses(&layout, bits, &facts, l.target.desc()).map_err(|err| Failure::Unsupported(err.to_string()))
+}
+
+/// An element as an integer of its width in memory.
+fn to_memory<'c>(l: &mut Lower<'_, 'c>, value: Value<'c>, element: Type<'c>, bits: u32) -> Lowered<Value<'c>> {
+    let ty = l.emit.int(bits);
+    if is_pointer(element) {
+        return l.emit.value("llvm.ptrtoint", &[value], ty, &[]);
+    }
+    if element.is_int(1) {
+        return l.emit.value("llvm.zext", &[value], ty, &[]);
+    }
+    l.emit.bitcast(value, ty)
+}
+
+/// The inverse of [`to_memory`].
+fn from_memory<'c>(l: &mut Lower<'_, 'c>, value: Value<'c>, element: Type<'c>) -> Lowered<Value<'c>> {
+    let ty = l.register_type(element)?;
+    if is_pointer(element) {
+        return l.emit.value("llvm.inttoptr", &[value], ty, &[]);
+    }
+    if element.is_int(1) {
+        return truth(l, value);
+    }
+    l.emit.bitcast(value, ty)
+}
+
+fn policy(op: Op<'_>) -> Lowered<CachePolicy> {
+    let mut policy = CachePolicy { volatile: op.attr("isVolatile").and_then(Attr::as_bool).unwrap_or(false), ..CachePolicy::default() };
+    let Some(given) = op.attr("cachePolicy") else { return Ok(policy) };
+    match ttopt_dialect::tt::attrs::CachePolicy::decode(given) {
+        Some(hints) => {
+            policy.modifier = Some(hints.modifier.keyword()).filter(|modifier| *modifier != "none");
+            policy.eviction = Some(hints.eviction.keyword()).filter(|eviction| *eviction != "evict_normal");
+            Ok(policy)
+        }
+        None => unsupported(format!("cache policy {given} is not supported")),
+    }
+}
+
+fn pointee_of<'c>(ptr: Value<'c>) -> Lowered<Type<'c>> {
+    match pointee(ptr.ty().element()) {
+        Some(ty) => Ok(ty),
+        None => unsupported(format!("{} is no pointer", ptr.ty())),
+    }
+}
+
+fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let Some(load) = ttopt_dialect::tt::ops::LoadOp::cast(op) else { return unsupported("malformed load") };
+    let (ptr, mask, other) = (load.ptr(), load.mask(), load.other());
+    let element = pointee_of(ptr)?;
+    let bits = l.memory_bits(element)?;
+    let plan = plan(l, ptr, mask, bits)?;
+    let policy = policy(op)?;
+    let ptrs = l.get(ptr)?;
+    let masks = mask.map(|mask| l.get(mask)).transpose()?;
+    let others = other.map(|other| l.get(other)).transpose()?;
+    let n = plan.copies.len();
+    let mut loaded: Vec<Option<Value<'c>>> = vec![None; n];
+    for access in &plan.accesses {
+        let first = access.registers[0] as usize;
+        let fallback: Option<Vec<Value<'c>>> = match &others {
+            Some(others) => Some(
+                access
+                    .registers
+                    .iter()
+                    .map(|register| to_memory(l, others[*register as usize], element, bits))
+                    .collect::<Lowered<_>>()?,
+            ),
+            None => None,
+        };
+        let request = Access {
+            ptr: ptrs[first],
+            mask: masks.as_ref().map(|masks| masks[first]),
+            elems: access.registers.len(),
+            elem_bits: bits,
+            policy,
+            plan: &plan,
+        };
+        let values = l.target.load_global(&mut l.emit, &request, fallback.as_deref())?;
+        for (register, value) in access.registers.iter().zip(values) {
+            loaded[*register as usize] = Some(from_memory(l, value, element)?);
+        }
+    }
+    let all: Option<Vec<Value<'c>>> =
+        plan.copies.iter().map(|register| loaded.get(*register as usize).copied().flatten()).collect();
+    match all {
+        Some(values) => {
+            l.set(op.result(0), values);
+            Ok(())
+        }
+        None => unsupported("the plan of the load leaves registers without a value"),
+    }
+}
+
+fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let Some(store) = ttopt_dialect::tt::ops::StoreOp::cast(op) else { return unsupported("malformed store") };
+    let (ptr, value, mask) = (store.ptr(), store.value(), store.mask());
+    let element = pointee_of(ptr)?;
+    let bits = l.memory_bits(element)?;
+    let plan = plan(l, ptr, mask, bits)?;
+    let policy = policy(op)?;
+    let ptrs = l.get(ptr)?;
+    let values = l.get(value)?;
+    let masks = mask.map(|mask| l.get(mask)).transpose()?;
+    let threads = l.num_threads();
+    let lanes = l.target.desc().lanes;
+    let ThreadMasks { lane, warp, block } = plan.duplicates;
+    // A mask covers at most the bits that indices have.
+    let lane = lane & u64::from(lanes - 1);
+    let warp = warp & u64::from(threads / lanes - 1);
+    let representative = l.is_representative(lane, warp, block)?;
+    for access in &plan.accesses {
+        let first = access.registers[0] as usize;
+        let mine = match (&masks, representative) {
+            (Some(masks), Some(representative)) => Some(l.emit.and(masks[first], representative)?),
+            (Some(masks), None) => Some(masks[first]),
+            (None, representative) => representative,
+        };
+        let words: Vec<Value<'c>> = access
+            .registers
+            .iter()
+            .map(|register| to_memory(l, values[*register as usize], element, bits))
+            .collect::<Lowered<_>>()?;
+        let request = Access {
+            ptr: ptrs[first],
+            mask: mine,
+            elems: access.registers.len(),
+            elem_bits: bits,
+            policy,
+            plan: &plan,
+        };
+        l.target.store_global(&mut l.emit, &request, &words)?;
+    }
+    Ok(())
+}
+
+fn assert<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let Some(message) = op.attr("message").and_then(Attr::as_str) else { return unsupported("assert without a message") };
+    let values = l.get(op.operand(0))?;
+    let mut all: Option<Value<'c>> = None;
+    for value in values.iter() {
+        all = Some(match all {
+            None => *value,
+            Some(all) if all == *value => all,
+            Some(all) => l.emit.and(all, *value)?,
+        });
+    }
+    let Some(holds) = all else { return Ok(()) };
+    let fail = l.new_block(&[])?;
+    let go_on = l.new_block(&[])?;
+    l.emit.cond_br(holds, (go_on, &[]), (fail, &[]))?;
+    l.emit.set_block(fail);
+    let target = l.target;
+    l.with_module(|e, module| target.assert(e, module, message))?;
+    l.emit.br(go_on, &[], None)?;
+    l.emit.set_block(go_on);
+    Ok(())
+}

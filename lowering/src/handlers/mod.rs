@@ -1,0 +1,16 @@
+//! How each operation is lowered, by topic.
+
+mod arith;
+mod control;
+mod memory;
+mod shapes;
+
+use crate::lower::Handler;
+use mlir_host::ir::Context;
+use std::collections::HashMap;
+
+/// The handlers, keyed by the uniqued pointers of operation names in `ctx`.
+pub fn table(ctx: Context<'_>) -> HashMap<usize, Handler> {
+    let lists: [&[(&str, Handler)]; 4] = [arith::HANDLERS, control::HANDLERS, memory::HANDLERS, shapes::HANDLERS];
+    lists.into_iter().flatten().map(|(name, handler)| (ctx.name_id(name), *handler)).collect()
+}

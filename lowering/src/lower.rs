@@ -1,0 +1,731 @@
+//! The walk from TTGIR to the `llvm` dialect.
+//!
+//! A tensor is the list of its per-thread values in register order; scalars
+//! are lists of one. Every operation is lowered once, in order, by the handler
+//! its name is registered with; structured control flow becomes blocks.
+
+use crate::emit::{Emit, Failure, Lowered, address_space, unsupported};
+use crate::target::{Declare, Target};
+use linear_layout::{Dim, LinearLayout};
+use mlir_host::ir::{Attr, Block, FloatKind, Loc, Op, Region, Type, Value};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use ttopt_passes::analysis::axis_info::AxisInfoAnalysis;
+
+/// The values of a thread, in register order.
+pub type Values<'c> = Rc<[Value<'c>]>;
+/// Lowers one kind of operation.
+pub type Handler = for<'a, 'c> fn(&mut Lower<'a, 'c>, Op<'c>) -> Lowered<()>;
+
+/// A function being lowered.
+struct Function<'c> {
+    /// Branches from the prologue to the body: per-thread indices go before it.
+    prologue_end: Op<'c>,
+    region: Region<'c>,
+    lane: Option<Value<'c>>,
+    warp: Option<Value<'c>>,
+    block: Option<Value<'c>>,
+    /// Index bases by layout.
+    bases: HashMap<usize, Rc<[Value<'c>]>>,
+}
+
+/// The lowering of one module.
+pub struct Lower<'a, 'c> {
+    /// Where operations go.
+    pub emit: Emit<'c>,
+    /// The target.
+    pub target: &'a dyn Target,
+    /// Contiguity, divisibility and constancy of the module's values.
+    pub axis_info: &'a AxisInfoAnalysis<'c>,
+    module: Op<'c>,
+    module_block: Block<'c>,
+    handlers: HashMap<usize, Handler>,
+    values: HashMap<Value<'c>, Values<'c>>,
+    blocks: HashMap<Block<'c>, Block<'c>>,
+    layouts: HashMap<Type<'c>, Arc<LinearLayout>>,
+    element_types: HashMap<Type<'c>, Type<'c>>,
+    declared: HashMap<String, Type<'c>>,
+    strings: HashMap<String, String>,
+    function: Option<Function<'c>>,
+    num_warps: u32,
+    num_blocks: u32,
+    /// Where returns of the region being inlined go.
+    inlined_exit: Option<Block<'c>>,
+}
+
+impl<'a, 'c> Lower<'a, 'c> {
+    /// A lowering of `module`, whose attributes give warps and blocks.
+    ///
+    /// # Errors
+    /// When the module's attributes are missing.
+    pub fn new(
+        module: Op<'c>,
+        target: &'a dyn Target,
+        axis_info: &'a AxisInfoAnalysis<'c>,
+        handlers: HashMap<usize, Handler>,
+    ) -> Lowered<Self> {
+        let attr = |name: &str| module.attr(name).and_then(Attr::as_int).and_then(|n| u32::try_from(n).ok());
+        let Some(num_warps) = attr("ttg.num-warps") else {
+            return unsupported("module has no \"ttg.num-warps\": run --convert-triton-to-tritongpu first");
+        };
+        let lanes = attr("ttg.threads-per-warp").unwrap_or(target.desc().lanes);
+        if lanes != target.desc().lanes {
+            return unsupported(format!(
+                "module has {lanes} threads per warp, the target {} has {}",
+                target.desc().name,
+                target.desc().lanes
+            ));
+        }
+        let Some(module_block) = (module.num_regions() == 1).then(|| module.region(0).first_block()).flatten() else {
+            return unsupported("module has no body");
+        };
+        Ok(Self {
+            emit: Emit::new(module_block, module.loc()),
+            target,
+            axis_info,
+            module,
+            module_block,
+            handlers,
+            values: HashMap::new(),
+            blocks: HashMap::new(),
+            layouts: HashMap::new(),
+            element_types: HashMap::new(),
+            declared: HashMap::new(),
+            strings: HashMap::new(),
+            function: None,
+            num_warps,
+            num_blocks: attr("ttg.num-ctas").unwrap_or(1),
+            inlined_exit: None,
+        })
+    }
+
+    /// Threads of a block.
+    pub fn num_threads(&self) -> u32 {
+        self.num_warps * self.target.desc().lanes
+    }
+
+    //===------------------------------------------------------------------===//
+    // Types and layouts
+    //===------------------------------------------------------------------===//
+
+    /// The LLVM type of one element held in a register.
+    pub fn register_type(&mut self, ty: Type<'c>) -> Lowered<Type<'c>> {
+        if let Some(found) = self.element_types.get(&ty) {
+            return Ok(*found);
+        }
+        let made = if let Some(bits) = ty.int_bits() {
+            self.emit.int(bits)
+        } else if ty.is_index() {
+            self.emit.i64()
+        } else if let Some(kind) = ty.float_kind() {
+            match kind {
+                FloatKind::F16 | FloatKind::BF16 | FloatKind::F32 | FloatKind::F64 => ty,
+                FloatKind::TF32 => self.emit.f32(),
+                small => self.emit.int(small.bits()),
+            }
+        } else if ttopt_dialect::tt::types::is_pointer(ty) {
+            let space = ty.params().get(1).and_then(|space| space.as_int()).unwrap_or(1);
+            self.emit.ptr(u32::try_from(space).unwrap_or(address_space::GLOBAL))?
+        } else {
+            return unsupported(format!("values of type {ty} cannot be lowered yet"));
+        };
+        self.element_types.insert(ty, made);
+        Ok(made)
+    }
+
+    /// Bits of one element in memory: `i1` takes a byte.
+    pub fn memory_bits(&mut self, element: Type<'c>) -> Lowered<u32> {
+        if ttopt_dialect::tt::types::is_pointer(element) {
+            return Ok(64);
+        }
+        match element.bits() {
+            Some(1) => Ok(8),
+            Some(bits @ (8 | 16 | 32 | 64)) => Ok(bits),
+            _ => unsupported(format!("elements of type {element} have no address")),
+        }
+    }
+
+    /// The layout of a tensor type.
+    pub fn layout(&mut self, ty: Type<'c>) -> Lowered<Arc<LinearLayout>> {
+        if let Some(found) = self.layouts.get(&ty) {
+            return Ok(found.clone());
+        }
+        let Some(tensor) = ty.as_tensor() else {
+            return unsupported(format!("{ty} is not a tensor"));
+        };
+        let Some(encoding) = tensor.encoding() else {
+            return unsupported(format!("{ty} has no layout: run --convert-triton-to-tritongpu first"));
+        };
+        let layout =
+            ttopt_dialect::ttg::layout::to_linear_layout(encoding, &tensor.shape()).map_err(Failure::Unsupported)?;
+        self.layouts.insert(ty, layout.clone());
+        Ok(layout)
+    }
+
+    /// Number of values of a thread for something of type `ty`.
+    pub fn num_values(&mut self, ty: Type<'c>) -> Lowered<usize> {
+        if ty.as_tensor().is_none() {
+            return Ok(1);
+        }
+        Ok(1 << self.layout(ty)?.in_bits(Dim::REGISTER))
+    }
+
+    /// LLVM types of a thread's values.
+    pub fn flatten(&mut self, types: impl IntoIterator<Item = Type<'c>>) -> Lowered<Vec<Type<'c>>> {
+        let mut flat = Vec::new();
+        for ty in types {
+            let element = self.register_type(ty.element())?;
+            flat.extend(std::iter::repeat_n(element, self.num_values(ty)?));
+        }
+        Ok(flat)
+    }
+
+    //===------------------------------------------------------------------===//
+    // Values
+    //===------------------------------------------------------------------===//
+
+    /// The lowered values of `value`.
+    pub fn get(&self, value: Value<'c>) -> Lowered<Values<'c>> {
+        match self.values.get(&value) {
+            Some(values) => Ok(values.clone()),
+            None => unsupported(format!("value of type {} was not lowered", value.ty())),
+        }
+    }
+    /// The lowered value of a scalar.
+    pub fn scalar(&self, value: Value<'c>) -> Lowered<Value<'c>> {
+        match &*self.get(value)? {
+            [one] => Ok(*one),
+            _ => unsupported(format!("expected a scalar, got {}", value.ty())),
+        }
+    }
+    /// Sets the lowered values of `value`.
+    pub fn set(&mut self, value: Value<'c>, values: impl Into<Values<'c>>) {
+        self.values.insert(value, values.into());
+    }
+    /// Sets the values of `targets` from a flat list.
+    pub fn set_flat(&mut self, targets: impl IntoIterator<Item = Value<'c>>, flat: &[Value<'c>]) -> Lowered<()> {
+        let mut rest = flat;
+        for target in targets {
+            let n = self.num_values(target.ty())?;
+            if rest.len() < n {
+                return unsupported("too few values");
+            }
+            let (mine, others) = rest.split_at(n);
+            self.set(target, mine.to_vec());
+            rest = others;
+        }
+        Ok(())
+    }
+    /// The lowered values of several values, one after the other.
+    pub fn get_flat(&self, values: impl IntoIterator<Item = Value<'c>>) -> Lowered<Vec<Value<'c>>> {
+        let mut flat = Vec::new();
+        for value in values {
+            flat.extend(self.get(value)?.iter());
+        }
+        Ok(flat)
+    }
+
+    /// Computes the result of an elementwise operation register by register.
+    /// Registers that hold copies of an element share one value.
+    pub fn map(
+        &mut self,
+        op: Op<'c>,
+        mut each: impl FnMut(&mut Self, &[Value<'c>]) -> Lowered<Value<'c>>,
+    ) -> Lowered<()> {
+        let result = op.result(0);
+        let n = self.num_values(result.ty())?;
+        let operands: Vec<Values<'c>> = op.operands().map(|value| self.get(value)).collect::<Lowered<_>>()?;
+        let mut done: HashMap<smallvec::SmallVec<[Value<'c>; 4]>, Value<'c>> = HashMap::new();
+        let mut out = Vec::with_capacity(n);
+        for register in 0..n {
+            // Scalars among tensor operands (a select's condition) are shared.
+            let args: smallvec::SmallVec<[Value<'c>; 4]> = operands
+                .iter()
+                .map(|values| values.get(register).or(if values.len() == 1 { values.first() } else { None }).copied())
+                .collect::<Option<_>>()
+                .ok_or_else(|| Failure::Unsupported("operands have different layouts".to_owned()))?;
+            let value = match done.get(&args) {
+                Some(value) => *value,
+                None => {
+                    let value = each(self, &args)?;
+                    done.insert(args, value);
+                    value
+                }
+            };
+            out.push(value);
+        }
+        self.set(result, out);
+        Ok(())
+    }
+
+    //===------------------------------------------------------------------===//
+    // Thread indices
+    //===------------------------------------------------------------------===//
+
+    fn function(&mut self) -> Lowered<&mut Function<'c>> {
+        self.function.as_mut().ok_or_else(|| Failure::Unsupported("outside of a function".to_owned()))
+    }
+
+    /// Emits in the prologue of the function, which dominates everything.
+    fn in_prologue<T>(&mut self, f: impl FnOnce(&mut Self) -> Lowered<T>) -> Lowered<T> {
+        let end = self.function()?.prologue_end;
+        let saved = self.emit.replace_before(Some(end));
+        let result = f(self);
+        self.emit.replace_before(saved);
+        result
+    }
+
+    /// The thread's lane, its warp, and its block in the cluster.
+    pub fn thread(&mut self) -> Lowered<(Value<'c>, Value<'c>, Value<'c>)> {
+        if let Function { lane: Some(lane), warp: Some(warp), block: Some(block), .. } = self.function()? {
+            return Ok((*lane, *warp, *block));
+        }
+        let (threads, blocks) = (self.num_threads(), self.num_blocks);
+        let lanes = self.target.desc().lanes;
+        let found = self.in_prologue(|this| {
+            let e = &mut this.emit;
+            let thread = this.target.thread_id(e, threads)?;
+            let lane = e.mask(thread, i64::from(lanes) - 1)?;
+            let warp = if threads > lanes { e.lshr(thread, lanes.trailing_zeros())? } else { e.const_i32(0)? };
+            let block = if blocks > 1 { this.target.block_id(e)? } else { e.const_i32(0)? };
+            Ok((lane, warp, block))
+        })?;
+        let function = self.function()?;
+        (function.lane, function.warp, function.block) = (Some(found.0), Some(found.1), Some(found.2));
+        Ok(found)
+    }
+
+    /// The coordinates of the thread's register 0: the part of the index that
+    /// depends on lane, warp and block, per dimension. Computed once a layout.
+    fn index_bases(&mut self, layout: &Arc<LinearLayout>) -> Lowered<Rc<[Value<'c>]>> {
+        let key = Arc::as_ptr(layout) as usize;
+        if let Some(found) = self.function()?.bases.get(&key) {
+            return Ok(found.clone());
+        }
+        let (lane, warp, block) = self.thread()?;
+        let bases = self.in_prologue(|this| {
+            let mut bases = Vec::new();
+            for dim in layout.out_dims() {
+                let mut sum: Option<Value<'c>> = None;
+                for (input, value) in [(Dim::LANE, lane), (Dim::WARP, warp), (Dim::BLOCK, block)] {
+                    for part in spread(layout, input, dim) {
+                        let bits = this.part(value, part)?;
+                        sum = Some(match sum {
+                            None => bits,
+                            Some(sum) => this.emit.xor(sum, bits)?,
+                        });
+                    }
+                }
+                bases.push(match sum {
+                    Some(sum) => sum,
+                    None => this.emit.const_i32(0)?,
+                });
+            }
+            Ok(Rc::from(bases))
+        })?;
+        self.function()?.bases.insert(key, Rc::clone(&bases));
+        Ok(bases)
+    }
+
+    /// The bits `part.from..part.from + part.len` of `value`, moved to `part.to`.
+    fn part(&mut self, value: Value<'c>, part: Part) -> Lowered<Value<'c>> {
+        let e = &mut self.emit;
+        let mask = ((1i64 << part.len) - 1) << part.from;
+        let bits = e.mask(value, mask)?;
+        match part.to.cmp(&part.from) {
+            std::cmp::Ordering::Equal => Ok(bits),
+            std::cmp::Ordering::Greater => e.shl(bits, part.to - part.from),
+            std::cmp::Ordering::Less => e.lshr(bits, part.from - part.to),
+        }
+    }
+
+    /// The coordinate along `dim` of each register's element, `i32`s.
+    pub fn indices(&mut self, layout: &Arc<LinearLayout>, dim: usize) -> Lowered<Vec<Value<'c>>> {
+        let base = self.index_bases(layout)?[dim];
+        let out = Dim::out(dim);
+        let shift = layout.out_shift(out).unwrap_or(0);
+        let mask = layout.out_mask(out);
+        let along = |word: u64| (word & mask) >> shift;
+        let thread_bits = [Dim::LANE, Dim::WARP, Dim::BLOCK]
+            .iter()
+            .flat_map(|input| layout.columns_of(*input))
+            .fold(0, |bits, column| bits | along(*column));
+        let columns = layout.columns_of(Dim::REGISTER);
+        let mut made: HashMap<u64, Value<'c>> = HashMap::new();
+        (0..1u64 << columns.len())
+            .map(|register| {
+                let offset = along(linear_layout::f2::mul(columns, register));
+                if let Some(found) = made.get(&offset) {
+                    return Ok(*found);
+                }
+                let value = if offset == 0 {
+                    base
+                } else {
+                    let offset_value = self.emit.const_i32(offset as i64)?;
+                    if offset & thread_bits == 0 {
+                        self.emit.or_disjoint(base, offset_value)?
+                    } else {
+                        self.emit.xor(base, offset_value)?
+                    }
+                };
+                made.insert(offset, value);
+                Ok(value)
+            })
+            .collect()
+    }
+
+    /// Whether this thread is the one that acts for all threads that hold the
+    /// same elements: `(index & mask) == 0` for lane, warp and block. `None`
+    /// when no thread holds copies.
+    pub fn is_representative(&mut self, lanes: u64, warps: u64, blocks: u64) -> Lowered<Option<Value<'c>>> {
+        if lanes | warps | blocks == 0 {
+            return Ok(None);
+        }
+        let (lane, warp, block) = self.thread()?;
+        let mut sum: Option<Value<'c>> = None;
+        for (value, mask) in [(lane, lanes), (warp, warps), (block, blocks)] {
+            if mask != 0 {
+                let bits = self.emit.mask(value, mask as i64)?;
+                sum = Some(match sum {
+                    None => bits,
+                    Some(sum) => self.emit.or(sum, bits)?,
+                });
+            }
+        }
+        let Some(sum) = sum else { return Ok(None) };
+        let zero = self.emit.const_i32(0)?;
+        Ok(Some(self.emit.icmp(crate::emit::ICmp::Eq, sum, zero)?))
+    }
+
+    //===------------------------------------------------------------------===//
+    // Functions and blocks
+    //===------------------------------------------------------------------===//
+
+    /// Lowers all functions; the originals are erased.
+    ///
+    /// # Errors
+    /// The first thing that is not supported, reported at its operation.
+    pub fn run(mut self) -> Lowered<()> {
+        let functions: Vec<Op<'c>> = self.module_block.ops().filter(|op| op.name() == "tt.func").collect();
+        for op in self.module_block.ops().filter(|op| op.name() != "tt.func") {
+            if !op.name().starts_with("llvm.") {
+                op.error("cannot be lowered at module level");
+                return Err(Failure::Reported);
+            }
+        }
+        for function in &functions {
+            self.lower_function(*function)?;
+        }
+        for function in functions {
+            function.erase();
+        }
+        Ok(())
+    }
+
+    fn lower_function(&mut self, op: Op<'c>) -> Lowered<()> {
+        match self.try_function(op) {
+            Err(Failure::Unsupported(message)) => {
+                op.error(message);
+                Err(Failure::Reported)
+            }
+            other => other,
+        }
+    }
+
+    fn try_function(&mut self, op: Op<'c>) -> Lowered<()> {
+        let ctx = op.context();
+        let Some(name) = op.attr("sym_name").and_then(Attr::as_str) else {
+            return unsupported("function without a name");
+        };
+        let Some(ty) = op.attr("function_type").and_then(Attr::as_type).and_then(Type::as_function) else {
+            return unsupported("function without a type");
+        };
+        let is_private = op.attr("sym_visibility").and_then(Attr::as_str) == Some("private");
+        let is_kernel = !is_private;
+        if is_kernel && !ty.results().is_empty() {
+            return unsupported("a kernel returns nothing");
+        }
+        let body = op.region(0);
+        let Some(entry_src) = body.first_block() else {
+            return unsupported("external functions are not supported");
+        };
+        let mut args = self.flatten(ty.inputs())?;
+        let num_args = args.len();
+        if is_kernel {
+            // The kernel ABI: global scratch and profile scratch come last.
+            let global = self.emit.ptr(address_space::GLOBAL)?;
+            args.extend([global, global]);
+        }
+        let results = self.flatten(ty.results())?;
+        let result = match results.as_slice() {
+            [] => "void".to_owned(),
+            [one] => one.to_string(),
+            many => self.emit.struct_of(many)?.to_string(),
+        };
+        let inputs: Vec<String> = args.iter().map(|ty| ty.to_string()).collect();
+        let llvm_ty = self.emit.parse_type(&format!("!llvm.func<{result} ({})>", inputs.join(", ")))?;
+        let mut attrs = vec![
+            ("sym_name", Attr::string(ctx, name)),
+            ("function_type", Attr::type_of(llvm_ty)),
+        ];
+        let parse = |text: &str| {
+            Attr::parse(ctx, text).ok_or_else(|| Failure::Unsupported(format!("cannot make the attribute {text}")))
+        };
+        attrs.push(("CConv", parse("#llvm.cconv<ccc>")?));
+        attrs.push(("linkage", parse(if is_kernel { "#llvm.linkage<external>" } else { "#llvm.linkage<internal>" })?));
+        attrs.push(("visibility_", Attr::int(ctx, 64, 0)));
+        if is_kernel {
+            for (key, text) in self.target.kernel_attrs(self.num_threads(), self.num_blocks) {
+                attrs.push((key, parse(&text)?));
+            }
+            attrs.push(("arg_attrs", self.argument_attrs(op, num_args, args.len())?));
+        } else {
+            // `noinline` callees stay calls, which is what their author asked for.
+            attrs.push(("passthrough", Attr::array(ctx, &[Attr::string(ctx, "noinline")])));
+        }
+        let region = mlir_host::rewrite::new_region();
+        let llvm_func = mlir_host::rewrite::create("llvm.func", op.loc(), &[], &[], &attrs, &[region]);
+        let Some(llvm_func) = llvm_func else { return unsupported("cannot make the function") };
+        llvm_func.move_before(op);
+        let region = llvm_func.region(0);
+        let loc = op.loc();
+        let entry = Block::new(&args.iter().map(|ty| (*ty, loc)).collect::<Vec<_>>());
+        region.append(entry);
+        self.emit.set_loc(loc);
+        // Predeclare all blocks: branches may go forward.
+        let first = self.new_block_in(region, &[], loc)?;
+        self.blocks.insert(entry_src, first);
+        for block in body.blocks().skip(1) {
+            let types: Vec<Type<'c>> = block.args().map(|arg| arg.ty()).collect();
+            let flat = self.flatten(types)?;
+            let made = self.new_block_in(region, &flat, loc)?;
+            self.blocks.insert(block, made);
+            let args: Vec<Value<'c>> = made.args().collect();
+            self.set_flat(block.args(), &args)?;
+        }
+        self.emit.set_block(entry);
+        self.emit.br(first, &[], None)?;
+        let Some(prologue_end) = entry.last() else { return unsupported("empty prologue") };
+        self.function = Some(Function {
+            prologue_end,
+            region,
+            lane: None,
+            warp: None,
+            block: None,
+            bases: HashMap::new(),
+        });
+        let entry_args: Vec<Value<'c>> = entry.args().take(num_args).collect();
+        self.set_flat(entry_src.args(), &entry_args)?;
+        for block in body.blocks() {
+            let Some(made) = self.blocks.get(&block).copied() else { return unsupported("unknown block") };
+            self.emit.set_block(made);
+            self.lower_block(block)?;
+        }
+        self.function = None;
+        Ok(())
+    }
+
+    /// `llvm.align` for pointers whose divisibility is known.
+    fn argument_attrs(&mut self, op: Op<'c>, num_args: usize, total: usize) -> Lowered<Attr<'c>> {
+        let ctx = op.context();
+        let given = op.attr("arg_attrs").and_then(Attr::as_array).unwrap_or_default();
+        let mut out = Vec::new();
+        for i in 0..total {
+            let mut entries = vec![];
+            let divisibility = given.get(i).and_then(|dict| dict.get("tt.divisibility")).and_then(Attr::as_int);
+            let is_ptr = i < num_args
+                && op.region(0).first_block().and_then(|block| block.args().nth(i)).is_some_and(|arg| {
+                    ttopt_dialect::tt::types::is_pointer(arg.ty())
+                });
+            if let (true, Some(align)) = (is_ptr, divisibility)
+                && u64::try_from(align).is_ok_and(u64::is_power_of_two)
+            {
+                entries.push(("llvm.align", Attr::int(ctx, 64, align)));
+            }
+            out.push(Attr::dict(ctx, &entries));
+        }
+        Ok(Attr::array(ctx, &out))
+    }
+
+    fn new_block_in(&mut self, region: Region<'c>, types: &[Type<'c>], loc: Loc<'c>) -> Lowered<Block<'c>> {
+        let block = Block::new(&types.iter().map(|ty| (*ty, loc)).collect::<Vec<_>>());
+        region.append(block);
+        Ok(block)
+    }
+
+    /// A new block of the function with arguments of LLVM types.
+    pub fn new_block(&mut self, types: &[Type<'c>]) -> Lowered<Block<'c>> {
+        let region = self.function()?.region;
+        let loc = self.emit.loc();
+        self.new_block_in(region, types, loc)
+    }
+
+    /// Where returns of the region being inlined go.
+    pub fn inlined_exit(&self) -> Option<Block<'c>> {
+        self.inlined_exit
+    }
+    /// Sets where returns of the region being inlined go; returns what was set.
+    pub fn set_inlined_exit(&mut self, exit: Option<Block<'c>>) -> Option<Block<'c>> {
+        std::mem::replace(&mut self.inlined_exit, exit)
+    }
+    /// Says what a block of the source becomes.
+    pub fn map_block(&mut self, block: Block<'c>, made: Block<'c>) {
+        self.blocks.insert(block, made);
+    }
+
+    /// The block that a block of the source became.
+    pub fn block_of(&self, block: Block<'c>) -> Lowered<Block<'c>> {
+        self.blocks.get(&block).copied().ok_or_else(|| Failure::Unsupported("branch to an unknown block".to_owned()))
+    }
+
+    /// Lowers the operations of a block at the insertion point.
+    ///
+    /// # Errors
+    /// The first failure, reported at its operation.
+    pub fn lower_block(&mut self, block: Block<'c>) -> Lowered<()> {
+        for op in block.ops() {
+            self.emit.set_loc(op.loc());
+            let result = match self.handlers.get(&op.name_id()).copied() {
+                Some(handler) => handler(self, op),
+                None => unsupported("cannot be lowered to LLVM yet"),
+            };
+            if let Err(Failure::Unsupported(message)) = result {
+                op.error(message);
+                return Err(Failure::Reported);
+            }
+            result?;
+        }
+        Ok(())
+    }
+
+    /// The module.
+    pub fn module(&self) -> Op<'c> {
+        self.module
+    }
+
+    /// The emitter and the declarations of the module, to be used together.
+    pub fn with_module<T>(&mut self, f: impl FnOnce(&mut Emit<'c>, &mut dyn Declare<'c>) -> T) -> T {
+        let mut declare = Module {
+            block: self.module_block,
+            declared: &mut self.declared,
+            strings: &mut self.strings,
+        };
+        f(&mut self.emit, &mut declare)
+    }
+}
+
+/// A run of input bits that goes to a run of output bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Part {
+    from: u32,
+    to: u32,
+    len: u32,
+}
+
+/// The contribution of `input` to output dimension `dim`, as runs of bits.
+fn spread(layout: &LinearLayout, input: Dim, dim: Dim) -> Vec<Part> {
+    let shift = layout.out_shift(dim).unwrap_or(0);
+    let mask = layout.out_mask(dim);
+    let mut parts: Vec<Part> = Vec::new();
+    for (bit, column) in layout.columns_of(input).iter().enumerate() {
+        let from = bit as u32;
+        let mut rest = (column & mask) >> shift;
+        while rest != 0 {
+            let to = rest.trailing_zeros();
+            rest &= rest - 1;
+            // Extends the run that ends just below, if there is one.
+            match parts.iter_mut().find(|part| part.from + part.len == from && part.to + part.len == to) {
+                Some(part) => part.len += 1,
+                None => parts.push(Part { from, to, len: 1 }),
+            }
+        }
+    }
+    parts
+}
+
+struct Module<'b, 'c> {
+    block: Block<'c>,
+    declared: &'b mut HashMap<String, Type<'c>>,
+    strings: &'b mut HashMap<String, String>,
+}
+
+impl<'c> Declare<'c> for Module<'_, 'c> {
+    fn function(&mut self, name: &str, args: &[Type<'c>], result: Option<Type<'c>>, pure_function: bool) -> Lowered<()> {
+        let Some(first) = self.block.first() else { return unsupported("empty module") };
+        let ctx = first.context();
+        let result = result.map_or("void".to_owned(), |ty| ty.to_string());
+        let inputs: Vec<String> = args.iter().map(|ty| ty.to_string()).collect();
+        let text = format!("!llvm.func<{result} ({})>", inputs.join(", "));
+        let Some(ty) = Type::parse(ctx, &text) else {
+            return unsupported(format!("cannot make the type {text}"));
+        };
+        if let Some(known) = self.declared.get(name) {
+            if *known != ty {
+                return unsupported(format!("'{name}' is used as {known} and as {ty}"));
+            }
+            return Ok(());
+        }
+        let parse = |text: &str| {
+            Attr::parse(ctx, text).ok_or_else(|| Failure::Unsupported(format!("cannot make the attribute {text}")))
+        };
+        let mut attrs = vec![
+            ("sym_name", Attr::string(ctx, name)),
+            ("function_type", Attr::type_of(ty)),
+            ("CConv", parse("#llvm.cconv<ccc>")?),
+            ("linkage", parse("#llvm.linkage<external>")?),
+            ("visibility_", Attr::int(ctx, 64, 0)),
+        ];
+        if pure_function {
+            attrs.push((
+                "memory_effects",
+                parse("#llvm.memory_effects<other = none, argMem = none, inaccessibleMem = none, errnoMem = none, targetMem0 = none, targetMem1 = none>")?,
+            ));
+            attrs.push(("will_return", Attr::unit(ctx)));
+            attrs.push(("no_unwind", Attr::unit(ctx)));
+        }
+        let region = mlir_host::rewrite::new_region();
+        let made = mlir_host::rewrite::create("llvm.func", ctx.unknown_loc(), &[], &[], &attrs, &[region]);
+        let Some(made) = made else { return unsupported(format!("cannot declare '{name}'")) };
+        made.move_before(first);
+        self.declared.insert(name.to_owned(), ty);
+        Ok(())
+    }
+
+    fn string(&mut self, e: &mut Emit<'c>, text: &str) -> Lowered<Value<'c>> {
+        let ctx = e.context();
+        let generic = e.ptr(0)?;
+        let name = match self.strings.get(text) {
+            Some(name) => name.clone(),
+            None => {
+                let Some(first) = self.block.first() else { return unsupported("empty module") };
+                let name = format!("__ttopt_string_{}", self.strings.len());
+                let bytes = format!("{text}\0");
+                let array = e.parse_type(&format!("!llvm.array<{} x i8>", bytes.len()))?;
+                let parse = |text: &str| {
+                    Attr::parse(ctx, text)
+                        .ok_or_else(|| Failure::Unsupported(format!("cannot make the attribute {text}")))
+                };
+                let attrs = [
+                    ("sym_name", Attr::string(ctx, &name)),
+                    ("global_type", Attr::type_of(array)),
+                    ("linkage", parse("#llvm.linkage<internal>")?),
+                    ("constant", Attr::unit(ctx)),
+                    ("value", Attr::string(ctx, &bytes)),
+                    ("addr_space", Attr::int(ctx, 32, address_space::GLOBAL.into())),
+                    ("visibility_", Attr::int(ctx, 64, 0)),
+                ];
+                let region = mlir_host::rewrite::new_region();
+                let made = mlir_host::rewrite::create("llvm.mlir.global", e.loc(), &[], &[], &attrs, &[region]);
+                let Some(made) = made else { return unsupported("cannot make a string") };
+                made.move_before(first);
+                self.strings.insert(text.to_owned(), name.clone());
+                name
+            }
+        };
+        let global = e.ptr(address_space::GLOBAL)?;
+        let symbol = Attr::symbol(ctx, &name);
+        let address = e.value("llvm.mlir.addressof", &[], global, &[("global_name", symbol)])?;
+        e.value("llvm.addrspacecast", &[address], generic, &[])
+    }
+}

@@ -1,0 +1,68 @@
+//! Functions of floats: PTX instructions where they are accurate enough for
+//! the operation, libdevice otherwise.
+
+use crate::emit::{Emit, Lowered, unsupported};
+use crate::target::Declare;
+use mlir_host::ir::{FloatKind, Value};
+
+/// Calls `__nv_<name>`, with `f` appended for singles.
+fn libdevice<'c>(
+    e: &mut Emit<'c>,
+    module: &mut dyn Declare<'c>,
+    name: &str,
+    args: &[Value<'c>],
+) -> Lowered<Value<'c>> {
+    let ty = args[0].ty();
+    let suffix = if ty.float_kind() == Some(FloatKind::F32) { "f" } else { "" };
+    let symbol = format!("__nv_{name}{suffix}");
+    let types = vec![ty; args.len()];
+    module.function(&symbol, &types, Some(ty), true)?;
+    Ok(e.call(&symbol, args, &[ty])?[0])
+}
+
+/// Emits `name` on scalars of one float type.
+pub(super) fn emit<'c>(
+    e: &mut Emit<'c>,
+    module: &mut dyn Declare<'c>,
+    name: &str,
+    args: &[Value<'c>],
+) -> Lowered<Value<'c>> {
+    let ty = args[0].ty();
+    match ty.float_kind() {
+        Some(FloatKind::F32 | FloatKind::F64) => {}
+        Some(FloatKind::F16 | FloatKind::BF16) => {
+            // Through f32, and rounded once at the end.
+            let f32t = e.f32();
+            let wide = args
+                .iter()
+                .map(|arg| e.value("llvm.fpext", &[*arg], f32t, &[]))
+                .collect::<Lowered<Vec<_>>>()?;
+            let exact = if name == "divf" { "precise_divf" } else { name };
+            let result = emit(e, module, exact, &wide)?;
+            return e.value("llvm.fptrunc", &[result], ty, &[]);
+        }
+        _ => return unsupported(format!("{name} of {ty} is not supported")),
+    }
+    let single = ty.float_kind() == Some(FloatKind::F32);
+    match name {
+        "divf" if single => e.intrinsic("llvm.nvvm.div.full", args, ty),
+        "approx_divf" if single => e.intrinsic("llvm.nvvm.div.approx.f", args, ty),
+        "divf" | "approx_divf" | "precise_divf" => e.same("llvm.fdiv", args),
+        "sqrt" if single => e.intrinsic("llvm.nvvm.sqrt.approx.f", args, ty),
+        "sqrt" | "precise_sqrt" => e.same("llvm.intr.sqrt", args),
+        "rsqrt" if single => e.intrinsic("llvm.nvvm.rsqrt.approx.f", args, ty),
+        "exp2" if single => e.intrinsic("llvm.nvvm.ex2.approx.f", args, ty),
+        "exp" if single => {
+            // exp(x) = 2^(x log2 e)
+            let log2e = e.const_float(ty, std::f64::consts::LOG2_E)?;
+            let scaled = e.same("llvm.fmul", &[args[0], log2e])?;
+            e.intrinsic("llvm.nvvm.ex2.approx.f", &[scaled], ty)
+        }
+        "remf" => libdevice(e, module, "fmod", args),
+        "rsqrt" | "exp" | "exp2" | "expm1" | "log" | "log2" | "log10" | "log1p" | "sin" | "cos" | "tan" | "tanh"
+        | "sinh" | "cosh" | "asin" | "acos" | "atan" | "atan2" | "erf" | "pow" | "cbrt" => {
+            libdevice(e, module, name, args)
+        }
+        _ => unsupported(format!("{name} of {ty} is not supported")),
+    }
+}

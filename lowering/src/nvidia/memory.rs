@@ -1,0 +1,220 @@
+//! Global memory: `ld.global` and `st.global`.
+//!
+//! Accesses without a mask and without hints are LLVM loads and stores; the
+//! others are inline PTX, since LLVM has no predicated access for PTX (PTX
+//! ISA, "Data Movement and Conversion Instructions: ld, st").
+
+use crate::emit::{Emit, Lowered};
+use crate::target::{Access, CachePolicy};
+use mlir_host::ir::{Attr, Type, Value};
+
+/// The words of an access: how many, their bits, and elements in each.
+struct Words {
+    count: usize,
+    bits: u32,
+    elems: usize,
+}
+
+fn words(access: &Access<'_, '_>) -> Words {
+    let total = access.elems as u32 * access.elem_bits;
+    let bits = total.min(access.elem_bits.max(32));
+    let count = (total / bits) as usize;
+    Words { count, bits, elems: access.elems / count }
+}
+
+/// The letter of a register constraint. PTX has no 8-bit registers: bytes
+/// travel in 16-bit ones.
+fn constraint(bits: u32) -> char {
+    match bits {
+        64 => 'l',
+        32 => 'r',
+        _ => 'h',
+    }
+}
+
+fn register_type<'c>(e: &Emit<'c>, bits: u32) -> Type<'c> {
+    e.int(bits.max(16))
+}
+
+/// `.volatile`, cache operator or eviction priority, as it goes into the
+/// opcode before and after `.global`. A cache operator and an eviction
+/// priority exclude each other; the operator may change what is read
+/// (`.cv`), the priority never does, so the operator wins.
+fn qualifiers(policy: CachePolicy) -> (&'static str, String) {
+    if policy.volatile {
+        return (".volatile", String::new());
+    }
+    match (policy.modifier, policy.eviction) {
+        (Some(modifier), _) => ("", format!(".{modifier}")),
+        (None, Some(eviction)) => ("", format!(".L1::{eviction}")),
+        (None, None) => ("", String::new()),
+    }
+}
+
+fn is_plain(access: &Access<'_, '_>) -> bool {
+    access.mask.is_none() && access.policy == CachePolicy::default()
+}
+
+fn vector_suffix(count: usize) -> String {
+    if count == 1 { String::new() } else { format!(".v{count}") }
+}
+
+fn braces(list: &str, count: usize) -> String {
+    if count == 1 { list.to_owned() } else { format!("{{ {list} }}") }
+}
+
+/// Splits words into elements.
+fn split<'c>(e: &mut Emit<'c>, word: Value<'c>, words: &Words, elem_bits: u32) -> Lowered<Vec<Value<'c>>> {
+    let element = e.int(elem_bits);
+    let word = if word.ty().int_bits() == Some(words.bits) {
+        word
+    } else {
+        let narrow = e.int(words.bits);
+        e.value("llvm.trunc", &[word], narrow, &[])?
+    };
+    if words.elems == 1 {
+        return Ok(vec![word]);
+    }
+    let vector = e.vector(words.elems, element)?;
+    let packed = e.bitcast(word, vector)?;
+    (0..words.elems).map(|i| e.extract_element(packed, i, element)).collect()
+}
+
+/// Joins elements into words held in registers.
+fn join<'c>(e: &mut Emit<'c>, elems: &[Value<'c>], words: &Words, elem_bits: u32) -> Lowered<Value<'c>> {
+    let word = if elems.len() == 1 {
+        elems[0]
+    } else {
+        let element = e.int(elem_bits);
+        let vector = e.vector(elems.len(), element)?;
+        let mut packed = e.undef(vector)?;
+        for (i, value) in elems.iter().enumerate() {
+            packed = e.insert_element(packed, *value, i)?;
+        }
+        let ty = e.int(words.bits);
+        e.bitcast(packed, ty)?
+    };
+    let register = register_type(e, words.bits);
+    if word.ty() == register { Ok(word) } else { e.value("llvm.zext", &[word], register, &[]) }
+}
+
+pub(super) fn load<'c>(
+    e: &mut Emit<'c>,
+    access: &Access<'_, 'c>,
+    other: Option<&[Value<'c>]>,
+) -> Lowered<Vec<Value<'c>>> {
+    let words = words(access);
+    if is_plain(access) {
+        let word = e.int(words.bits);
+        let ty = if words.count == 1 { word } else { e.vector(words.count, word)? };
+        let align = i64::from(access.elems as u32 * access.elem_bits / 8);
+        let align = Attr::int(e.context(), 64, align);
+        let loaded = e.value("llvm.load", &[access.ptr], ty, &[("alignment", align)])?;
+        let mut out = Vec::with_capacity(access.elems);
+        for i in 0..words.count {
+            let word = if words.count == 1 { loaded } else { e.extract_element(loaded, i, word)? };
+            out.extend(split(e, word, &words, access.elem_bits)?);
+        }
+        return Ok(out);
+    }
+    let register = register_type(e, words.bits);
+    let (volatile, hint) = qualifiers(access.policy);
+    let letter = constraint(words.bits);
+    let bits = words.bits;
+    let mov = bits.max(16);
+    let mut operands = vec![access.ptr];
+    let mut constraints: Vec<String> = (0..words.count).map(|_| format!("={letter}")).collect();
+    constraints.push("l".to_owned());
+    let mut lines = Vec::new();
+    let predicate = match access.mask {
+        Some(mask) => {
+            operands.push(mask);
+            constraints.push("b".to_owned());
+            // Masked elements get `other`, or zero, which makes the result
+            // the same from run to run.
+            for word in 0..words.count {
+                match other {
+                    Some(other) => {
+                        let elems = &other[word * words.elems..(word + 1) * words.elems];
+                        let value = join(e, elems, &words, access.elem_bits)?;
+                        lines.push(format!("mov.b{mov} ${word}, ${};", words.count + operands.len()));
+                        operands.push(value);
+                        constraints.push(letter.to_string());
+                    }
+                    None => lines.push(format!("mov.b{mov} ${word}, 0;")),
+                }
+            }
+            format!("@${} ", words.count + 1)
+        }
+        None => String::new(),
+    };
+    let outputs: Vec<String> = (0..words.count).map(|i| format!("${i}")).collect();
+    lines.push(format!(
+        "{predicate}ld{volatile}.global{hint}{}.b{bits} {}, [ ${} ];",
+        vector_suffix(words.count),
+        braces(&outputs.join(", "), words.count),
+        words.count
+    ));
+    let text = format!("{{\n\t{}\n}}", lines.join("\n\t"));
+    let results = vec![register; words.count];
+    let loaded = e.inline_asm(&text, &constraints.join(","), &operands, &results, true)?;
+    let mut out = Vec::with_capacity(access.elems);
+    for word in loaded {
+        out.extend(split(e, word, &words, access.elem_bits)?);
+    }
+    Ok(out)
+}
+
+pub(super) fn store<'c>(e: &mut Emit<'c>, access: &Access<'_, 'c>, values: &[Value<'c>]) -> Lowered<()> {
+    let words = words(access);
+    let packed = values
+        .chunks(words.elems)
+        .map(|elems| join(e, elems, &words, access.elem_bits))
+        .collect::<Lowered<Vec<_>>>()?;
+    if is_plain(access) {
+        let word = e.int(words.bits);
+        let align = Attr::int(e.context(), 64, i64::from(access.elems as u32 * access.elem_bits / 8));
+        let narrow = packed
+            .iter()
+            .map(|value| if value.ty() == word { Ok(*value) } else { e.value("llvm.trunc", &[*value], word, &[]) })
+            .collect::<Lowered<Vec<_>>>()?;
+        let value = match narrow.as_slice() {
+            [one] => *one,
+            many => {
+                let ty = e.vector(many.len(), word)?;
+                let mut vector = e.undef(ty)?;
+                for (i, value) in many.iter().enumerate() {
+                    vector = e.insert_element(vector, *value, i)?;
+                }
+                vector
+            }
+        };
+        e.op("llvm.store", &[value, access.ptr], &[], &[("alignment", align)])?;
+        return Ok(());
+    }
+    let (volatile, hint) = qualifiers(access.policy);
+    let mut operands = vec![access.ptr];
+    let mut constraints = vec!["l".to_owned()];
+    let mut inputs = Vec::new();
+    for value in packed {
+        inputs.push(format!("${}", operands.len()));
+        operands.push(value);
+        constraints.push(constraint(words.bits).to_string());
+    }
+    let predicate = match access.mask {
+        Some(mask) => {
+            operands.push(mask);
+            constraints.push("b".to_owned());
+            format!("@${} ", operands.len() - 1)
+        }
+        None => String::new(),
+    };
+    let text = format!(
+        "{predicate}st{volatile}.global{hint}{}.b{} [ $0 ], {};",
+        vector_suffix(words.count),
+        words.bits,
+        braces(&inputs.join(", "), words.count)
+    );
+    e.inline_asm(&text, &constraints.join(","), &operands, &[], true)?;
+    Ok(())
+}

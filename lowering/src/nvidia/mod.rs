@@ -1,0 +1,275 @@
+//! NVIDIA GPUs.
+
+mod math;
+mod memory;
+
+use crate::emit::{Emit, Lowered, unsupported};
+use crate::floats;
+use crate::target::{Access, Declare, Target};
+use linear_layout::target::TargetDesc;
+use mlir_host::ir::{FloatKind, Type, Value};
+
+/// A compute capability.
+pub struct Nvidia {
+    desc: TargetDesc,
+    capability: u32,
+}
+
+impl Nvidia {
+    /// The target `cuda:<capability>`, which `desc` describes.
+    pub fn new(desc: TargetDesc, capability: u32) -> Self {
+        Self { desc, capability }
+    }
+    /// The compute capability: 90 for sm_90.
+    pub fn capability(&self) -> u32 {
+        self.capability
+    }
+    /// Whether there are conversion instructions for 8-bit floats.
+    fn has_fp8_conversions(&self) -> bool {
+        self.capability >= 89
+    }
+    fn sreg<'c>(&self, e: &mut Emit<'c>, name: &str) -> Lowered<Value<'c>> {
+        let i32t = e.i32();
+        e.value(&format!("nvvm.read.ptx.sreg.{name}"), &[], i32t, &[])
+    }
+}
+
+const AXES: [&str; 3] = ["x", "y", "z"];
+
+impl Target for Nvidia {
+    fn desc(&self) -> &TargetDesc {
+        &self.desc
+    }
+    fn triple(&self) -> &'static str {
+        "nvptx64-nvidia-cuda"
+    }
+    fn thread_id<'c>(&self, e: &mut Emit<'c>, threads: u32) -> Lowered<Value<'c>> {
+        let i32t = e.i32();
+        let range = mlir_host::ir::Attr::parse(e.context(), &format!("#llvm.constant_range<i32, 0, {threads}>"));
+        match range {
+            Some(range) => e.value("nvvm.read.ptx.sreg.tid.x", &[], i32t, &[("range", range)]),
+            None => unsupported("cannot make the range of thread ids"),
+        }
+    }
+    fn program_id<'c>(&self, e: &mut Emit<'c>, axis: usize) -> Lowered<Value<'c>> {
+        self.sreg(e, &format!("ctaid.{}", AXES[axis]))
+    }
+    fn num_programs<'c>(&self, e: &mut Emit<'c>, axis: usize) -> Lowered<Value<'c>> {
+        self.sreg(e, &format!("nctaid.{}", AXES[axis]))
+    }
+    fn block_id<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>> {
+        self.sreg(e, "cluster.ctarank")
+    }
+    fn load_global<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        access: &Access<'_, 'c>,
+        other: Option<&[Value<'c>]>,
+    ) -> Lowered<Vec<Value<'c>>> {
+        memory::load(e, access, other)
+    }
+    fn store_global<'c>(&self, e: &mut Emit<'c>, access: &Access<'_, 'c>, values: &[Value<'c>]) -> Lowered<()> {
+        memory::store(e, access, values)
+    }
+    fn math<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        module: &mut dyn Declare<'c>,
+        name: &str,
+        args: &[Value<'c>],
+    ) -> Lowered<Value<'c>> {
+        math::emit(e, module, name, args)
+    }
+
+    fn convert_floats<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        values: &[Value<'c>],
+        from: FloatKind,
+        to: FloatKind,
+        towards_zero: bool,
+    ) -> Lowered<Vec<Value<'c>>> {
+        let small = |kind: FloatKind| kind.bits() == 8;
+        for kind in [from, to] {
+            let native =
+                matches!(kind, FloatKind::F16 | FloatKind::BF16 | FloatKind::F32 | FloatKind::F64 | FloatKind::TF32);
+            if !native && floats::format(kind).is_none() {
+                return unsupported(format!("conversions of {kind:?} are not supported"));
+            }
+        }
+        if from == to {
+            return Ok(values.to_vec());
+        }
+        if small(from) {
+            let wide = self.widen_fp8(e, values, from)?;
+            return self.convert_floats(e, &wide, FloatKind::F32, to, towards_zero);
+        }
+        if small(to) {
+            let singles = values
+                .iter()
+                .map(|value| self.to_f32_for_rounding(e, *value, from))
+                .collect::<Lowered<Vec<_>>>()?;
+            return self.narrow_fp8(e, &singles, to, towards_zero);
+        }
+        let ty = if to == FloatKind::TF32 { e.f32() } else { e.float(to) };
+        values.iter().map(|value| self.convert_native(e, *value, ty, towards_zero)).collect()
+    }
+
+    fn assert<'c>(&self, e: &mut Emit<'c>, module: &mut dyn Declare<'c>, message: &str) -> Lowered<()> {
+        let (generic, i32t, i64t) = (e.ptr(0)?, e.i32(), e.i64());
+        module.function("__assertfail", &[generic, generic, i32t, generic, i64t], None, false)?;
+        let text = module.string(e, message)?;
+        let unknown = module.string(e, "unknown")?;
+        let line = e.const_i32(0)?;
+        let char_size = e.const_int(64, 1)?;
+        e.call("__assertfail", &[text, unknown, line, unknown, char_size], &[])?;
+        Ok(())
+    }
+    fn grid_dependency_wait<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
+        if self.capability < 90 {
+            return unsupported(format!("programmatic dependent launch needs sm_90, the target is sm_{}", self.capability));
+        }
+        e.op("nvvm.griddepcontrol", &[], &[], &[("kind", dependency(e, "wait")?)])?;
+        Ok(())
+    }
+    fn grid_dependency_launch<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
+        if self.capability < 90 {
+            return unsupported(format!("programmatic dependent launch needs sm_90, the target is sm_{}", self.capability));
+        }
+        e.op("nvvm.griddepcontrol", &[], &[], &[("kind", dependency(e, "launch_dependents")?)])?;
+        Ok(())
+    }
+    fn barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
+        e.op("nvvm.barrier0", &[], &[], &[])?;
+        Ok(())
+    }
+    fn kernel_attrs(&self, threads: u32, cluster: u32) -> Vec<(&'static str, String)> {
+        let mut attrs =
+            vec![("nvvm.kernel", "unit".to_owned()), ("nvvm.reqntid", format!("array<i32: {threads}>"))];
+        if cluster > 1 {
+            attrs.push(("nvvm.cluster_dim", format!("array<i32: {cluster}>")));
+        }
+        attrs
+    }
+}
+
+fn dependency<'c>(e: &Emit<'c>, kind: &str) -> Lowered<mlir_host::ir::Attr<'c>> {
+    match mlir_host::ir::Attr::parse(e.context(), &format!("#nvvm.grid_dep_action<{kind}>")) {
+        Some(attr) => Ok(attr),
+        None => unsupported(format!("cannot make the grid dependency {kind}")),
+    }
+}
+
+impl Nvidia {
+    /// Between `f16`, `bf16`, `f32` and `f64`.
+    fn convert_native<'c>(&self, e: &mut Emit<'c>, value: Value<'c>, to: Type<'c>, towards_zero: bool) -> Lowered<Value<'c>> {
+        let (from_bits, to_bits) = (value.ty().bits().unwrap_or(0), to.bits().unwrap_or(0));
+        if value.ty() == to {
+            return Ok(value);
+        }
+        if from_bits < to_bits {
+            return e.value("llvm.fpext", &[value], to, &[]);
+        }
+        if from_bits == to_bits {
+            // f16 and bf16: through f32, which holds both exactly.
+            let f32t = e.f32();
+            let wide = e.value("llvm.fpext", &[value], f32t, &[])?;
+            return self.convert_native(e, wide, to, towards_zero);
+        }
+        if !towards_zero {
+            return e.value("llvm.fptrunc", &[value], to, &[]);
+        }
+        let (i16t, f32t) = (e.i16(), e.f32());
+        match (value.ty().float_kind(), to.float_kind()) {
+            (Some(FloatKind::F64), Some(FloatKind::F32)) => e.intrinsic("llvm.nvvm.d2f.rz", &[value], f32t),
+            (Some(FloatKind::F64), _) => {
+                let single = e.intrinsic("llvm.nvvm.d2f.rz", &[value], f32t)?;
+                self.convert_native(e, single, to, true)
+            }
+            (_, Some(FloatKind::F16)) => {
+                let bits = e.inline_asm("cvt.rz.f16.f32 $0, $1;", "=h,f", &[value], &[i16t], false)?[0];
+                e.bitcast(bits, to)
+            }
+            (_, Some(FloatKind::BF16)) => e.intrinsic("llvm.nvvm.f2bf16.rz", &[value], to),
+            _ => unsupported(format!("conversion from {} to {to} towards zero", value.ty())),
+        }
+    }
+
+    /// `value` as an `f32` that rounds to a narrow format like `value` itself:
+    /// `f64` is rounded to odd, so that rounding twice is rounding once.
+    fn to_f32_for_rounding<'c>(&self, e: &mut Emit<'c>, value: Value<'c>, from: FloatKind) -> Lowered<Value<'c>> {
+        let f32t = e.f32();
+        if from != FloatKind::F64 {
+            return self.convert_native(e, value, f32t, false);
+        }
+        let (i32t, f64t, i1) = (e.i32(), e.float(FloatKind::F64), e.i1());
+        let truncated = e.intrinsic("llvm.nvvm.d2f.rz", &[value], f32t)?;
+        let back = e.value("llvm.fpext", &[truncated], f64t, &[])?;
+        // one (ordered and unequal) is predicate 6.
+        let predicate = mlir_host::ir::Attr::int(e.context(), 64, 6);
+        let inexact = e.value("llvm.fcmp", &[back, value], i1, &[("predicate", predicate)])?;
+        let sticky = e.value("llvm.zext", &[inexact], i32t, &[])?;
+        let bits = e.bitcast(truncated, i32t)?;
+        let odd = e.or(bits, sticky)?;
+        e.bitcast(odd, f32t)
+    }
+
+    fn widen_fp8<'c>(&self, e: &mut Emit<'c>, values: &[Value<'c>], from: FloatKind) -> Lowered<Vec<Value<'c>>> {
+        let intrinsic = match from {
+            FloatKind::F8E4M3FN => "llvm.nvvm.e4m3x2.to.f16x2.rn",
+            FloatKind::F8E5M2 => "llvm.nvvm.e5m2x2.to.f16x2.rn",
+            _ => "",
+        };
+        if !self.has_fp8_conversions() || intrinsic.is_empty() {
+            return values.iter().map(|value| floats::emit_to_f32(e, *value, from)).collect();
+        }
+        let (i16t, f16t, f32t) = (e.i16(), e.float(FloatKind::F16), e.f32());
+        let pair_ty = e.vector(2, f16t)?;
+        let i8t = e.i8();
+        let bytes_ty = e.vector(2, i8t)?;
+        let mut out = Vec::with_capacity(values.len());
+        for pair in values.chunks(2) {
+            let mut bytes = e.undef(bytes_ty)?;
+            for (i, value) in pair.iter().enumerate() {
+                bytes = e.insert_element(bytes, *value, i)?;
+            }
+            let packed = e.bitcast(bytes, i16t)?;
+            let halves = e.intrinsic(intrinsic, &[packed], pair_ty)?;
+            for i in 0..pair.len() {
+                let half = e.extract_element(halves, i, f16t)?;
+                out.push(e.value("llvm.fpext", &[half], f32t, &[])?);
+            }
+        }
+        Ok(out)
+    }
+
+    fn narrow_fp8<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        values: &[Value<'c>],
+        to: FloatKind,
+        towards_zero: bool,
+    ) -> Lowered<Vec<Value<'c>>> {
+        let intrinsic = match to {
+            FloatKind::F8E4M3FN => "llvm.nvvm.ff.to.e4m3x2.rn",
+            FloatKind::F8E5M2 => "llvm.nvvm.ff.to.e5m2x2.rn",
+            _ => "",
+        };
+        if !self.has_fp8_conversions() || intrinsic.is_empty() || towards_zero {
+            return values.iter().map(|value| floats::emit_from_f32(e, *value, to, towards_zero)).collect();
+        }
+        let (i8t, i16t) = (e.i8(), e.i16());
+        let bytes_ty = e.vector(2, i8t)?;
+        let mut out = Vec::with_capacity(values.len());
+        for pair in values.chunks(2) {
+            // The first operand goes to the upper byte.
+            let upper = pair.get(1).copied().unwrap_or(pair[0]);
+            let packed = e.intrinsic(intrinsic, &[upper, pair[0]], i16t)?;
+            let bytes = e.bitcast(packed, bytes_ty)?;
+            for i in 0..pair.len() {
+                out.push(e.extract_element(bytes, i, i8t)?);
+            }
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,103 @@
+//! What differs between hardware targets.
+
+use crate::emit::{Emit, Lowered};
+use linear_layout::plan::VectorPlan;
+use linear_layout::target::TargetDesc;
+use mlir_host::ir::{FloatKind, Value};
+
+/// How a memory access treats the caches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CachePolicy {
+    /// `.ca`, `.cg`, …
+    pub modifier: Option<&'static str>,
+    /// `evict_first`, `evict_last`.
+    pub eviction: Option<&'static str>,
+    /// May not be elided, merged or reordered.
+    pub volatile: bool,
+}
+
+/// One access of a thread: some consecutive elements.
+pub struct Access<'a, 'c> {
+    /// Address of the first element.
+    pub ptr: Value<'c>,
+    /// Whether the access is done; always, where absent.
+    pub mask: Option<Value<'c>>,
+    /// Elements of the access.
+    pub elems: usize,
+    /// Bits of an element in memory.
+    pub elem_bits: u32,
+    /// Caches.
+    pub policy: CachePolicy,
+    /// The plan it belongs to.
+    pub plan: &'a VectorPlan,
+}
+
+/// Dimensions of the grid of programs.
+pub const GRID_DIMS: usize = 3;
+
+/// A hardware target: emits what plans decided.
+pub trait Target {
+    /// The description plans are made for.
+    fn desc(&self) -> &TargetDesc;
+    /// LLVM's target triple.
+    fn triple(&self) -> &'static str;
+    /// The operation that reads the thread's number in its block, an `i32`.
+    fn thread_id<'c>(&self, e: &mut Emit<'c>, threads: u32) -> Lowered<Value<'c>>;
+    /// The program's number along `axis`, an `i32`.
+    fn program_id<'c>(&self, e: &mut Emit<'c>, axis: usize) -> Lowered<Value<'c>>;
+    /// The number of programs along `axis`, an `i32`.
+    fn num_programs<'c>(&self, e: &mut Emit<'c>, axis: usize) -> Lowered<Value<'c>>;
+    /// The number of the block in its cluster, an `i32`.
+    fn block_id<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>>;
+    /// Loads the elements of an access from global memory. `other` has the
+    /// values of masked elements, integers of `elem_bits` bits; undefined
+    /// where absent. The results are such integers.
+    fn load_global<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        access: &Access<'_, 'c>,
+        other: Option<&[Value<'c>]>,
+    ) -> Lowered<Vec<Value<'c>>>;
+    /// Stores elements, integers of `elem_bits` bits, to global memory.
+    fn store_global<'c>(&self, e: &mut Emit<'c>, access: &Access<'_, 'c>, values: &[Value<'c>]) -> Lowered<()>;
+    /// A function of the `math` dialect (`exp`, `sin`, …) or a division
+    /// (`divf`, `precise_divf`, `approx_divf`, `precise_sqrt`) on scalars.
+    fn math<'c>(&self, e: &mut Emit<'c>, module: &mut dyn Declare<'c>, name: &str, args: &[Value<'c>]) -> Lowered<Value<'c>>;
+    /// Converts floats. Values of 8-bit and smaller formats are integers of
+    /// their bits. Works on all of a thread's values, since hardware packs them.
+    fn convert_floats<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        values: &[Value<'c>],
+        from: FloatKind,
+        to: FloatKind,
+        towards_zero: bool,
+    ) -> Lowered<Vec<Value<'c>>>;
+    /// Stops the program with a message when `failed` is true.
+    fn assert<'c>(&self, e: &mut Emit<'c>, module: &mut dyn Declare<'c>, message: &str) -> Lowered<()>;
+    /// Waits for the grids this one depends on.
+    fn grid_dependency_wait<'c>(&self, e: &mut Emit<'c>) -> Lowered<()>;
+    /// Lets the grids that depend on this one begin.
+    fn grid_dependency_launch<'c>(&self, e: &mut Emit<'c>) -> Lowered<()>;
+    /// All threads of the block wait for each other.
+    fn barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()>;
+    /// Discardable attributes of a kernel's function: name and MLIR syntax.
+    fn kernel_attrs(&self, threads: u32, cluster: u32) -> Vec<(&'static str, String)>;
+}
+
+/// Declares symbols in the module being made.
+pub trait Declare<'c> {
+    /// Declares a function once.
+    ///
+    /// # Errors
+    /// When the name is declared with another type already.
+    fn function(
+        &mut self,
+        name: &str,
+        args: &[mlir_host::ir::Type<'c>],
+        result: Option<mlir_host::ir::Type<'c>>,
+        pure_function: bool,
+    ) -> Lowered<()>;
+    /// A global string, zero-terminated; returns its address in generic memory.
+    fn string(&mut self, e: &mut Emit<'c>, text: &str) -> Lowered<Value<'c>>;
+}
