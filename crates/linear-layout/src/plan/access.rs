@@ -6,8 +6,6 @@
 //! used when `L` divided on the left by `T` exists for some order of the registers (paper, Theorem 5.1 and
 //! "Generalized Vectorization"); each function below states its tile.
 
-use std::fmt;
-
 use smallvec::SmallVec;
 
 use crate::f2::{self, Echelon, Vectors, low_mask};
@@ -164,20 +162,6 @@ impl AccessPlan {
         self.wavefronts as f64 * target.cost.wavefront * remote
             + self.count as f64 * target.cost.issue
             + (self.address_ops + self.packing_ops) as f64 * target.cost.alu
-    }
-}
-
-impl fmt::Display for AccessPlan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for access in &self.accesses {
-            let registers: Vec<String> = access.registers.iter().map(|r| format!("r{r}")).collect();
-            write!(f, "  [{}] at ^{:#x}", registers.join(" "), access.offset)?;
-            if access.tile != 0 {
-                write!(f, " in pass {}", access.tile)?;
-            }
-            writeln!(f)?;
-        }
-        Ok(())
     }
 }
 

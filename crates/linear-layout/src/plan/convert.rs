@@ -210,6 +210,20 @@ impl ConversionPlan {
         }
     }
 
+    /// Mnemonics of the instructions that move data between threads, each once.
+    pub fn instructions(&self) -> Vec<String> {
+        match (&self.conversion, &self.mnemonics) {
+            (_, Some((store, load))) => vec![store.clone(), load.clone()],
+            (Conversion::WarpShuffle(plan), _) => {
+                let mut names: Vec<&str> = plan.rounds.iter().filter_map(|r| r.exchange.name()).collect();
+                names.sort_unstable();
+                names.dedup();
+                names.into_iter().map(str::to_owned).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// `noop`, `register`, `shuffle`, `shared` or `cluster`.
     pub fn kind(&self) -> &'static str {
         match &self.conversion {

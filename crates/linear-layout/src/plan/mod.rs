@@ -6,7 +6,10 @@
 
 mod access;
 mod convert;
+mod display;
 mod error;
+#[cfg(feature = "serde")]
+mod json;
 mod shuffle;
 mod space;
 mod swizzle;

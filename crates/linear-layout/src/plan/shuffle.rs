@@ -149,6 +149,16 @@ pub enum Exchange {
 }
 
 impl Exchange {
+    /// Mnemonic of the instruction, if there is one.
+    pub fn name(&self) -> Option<&'static str> {
+        match self {
+            Exchange::Local => None,
+            Exchange::Xor { instruction, .. } | Exchange::Index { instruction, .. } => {
+                Some(instruction.name())
+            }
+        }
+    }
+
     /// The lane that `thread` reads.
     pub fn source_lane(&self, thread: Threads) -> u64 {
         match self {
@@ -442,7 +452,7 @@ impl<'a> Setup<'a> {
         let received = Echelon::of(&received);
         let (mut modulo, mut unused) = (span.clone(), f2::basis(&free));
         let mut phi = vec![0u64; self.threads.len()];
-        for i in 0..self.a.lane.len() {
+        for (i, phi) in phi.iter_mut().enumerate().take(self.a.lane.len()) {
             let lane = self.threads[i].lane;
             let combination = modulo.express(lane);
             modulo.insert(lane);
@@ -452,11 +462,11 @@ impl<'a> Setup<'a> {
             let column = fellows.iter().fold(self.b.lane[i], |c, &j| c ^ self.b.lane[j]);
             let copies;
             if let Some(same) = received.express(column) {
-                phi[i] = same & low_mask(self.slots.len() as u32);
-                copies = own_copies.express(together ^ f2::mul(&slot_lanes, phi[i]))?;
+                *phi = same & low_mask(self.slots.len() as u32);
+                copies = own_copies.express(together ^ f2::mul(&slot_lanes, *phi))?;
             } else {
                 let solution = span.express(together ^ unused.pop()?)?;
-                phi[i] = solution >> copy_lanes.len();
+                *phi = solution >> copy_lanes.len();
                 copies = solution & low_mask(copy_lanes.len() as u32);
             }
             self.move_by_copies(i, copies);
