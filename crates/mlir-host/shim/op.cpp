@@ -307,13 +307,12 @@ struct SymbolUserModel : public SymbolUserOpInterface::FallbackModel<SymbolUserM
 
 struct AsmNamesModel : public OpAsmOpInterface::ExternalModel<AsmNamesModel, OpAsmOpInterface> {
   void getAsmResultNames(Operation *op, OpAsmSetValueNameFn setName) const {
-    ArrayRef<StringRef> names = HostedOp::of(op)->resultNames;
-    // Only ops whose every result group is one value carry names.
-    if (names.size() != op->getNumResults())
-      return;
-    for (auto [result, name] : llvm::zip(op->getResults(), names))
-      if (!name.empty())
-        setName(result, name);
+    HostedOp *hosted = HostedOp::of(op);
+    for (auto [group, name] : llvm::enumerate(hosted->resultNames)) {
+      intptr_t first = callbacks->resultGroup(hosted->def, wrap(op), group);
+      if (first >= 0 && first < op->getNumResults() && !name.empty())
+        setName(op->getResult(first), name);
+    }
   }
 };
 

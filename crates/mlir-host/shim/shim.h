@@ -51,6 +51,8 @@ struct MhCallbacks {
   /// Pushes successor region numbers (-1 for the parent) reached from
   /// `region` (-1: on entry).
   void (*successorRegions)(const void *def, MlirOperation op, intptr_t region, MhSink *successors);
+  /// The first result of a result group, or -1 when the group is empty.
+  intptr_t (*resultGroup)(const void *def, MlirOperation op, intptr_t group);
   int (*verifySymbolUses)(const void *def, MlirOperation op, void *symbolTables);
   /// Writes the default of inherent attribute `slot`, or a null attribute.
   MlirAttribute (*defaultAttr)(const void *def, MlirContext ctx, intptr_t slot);

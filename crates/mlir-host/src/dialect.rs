@@ -481,6 +481,16 @@ extern "C" fn successor_regions(def: *const c_void, op: MlirOperation, region: i
     }
 }
 
+/// The first result of a group, -1 for an empty one.
+extern "C" fn result_group(def: *const c_void, op: MlirOperation, group: isize) -> isize {
+    let (def, op) = unsafe { (def_of::<OpDef>(def), op_of(op)) };
+    let Some(group) = usize::try_from(group).ok().filter(|group| *group < def.results.len()) else { return -1 };
+    match def.result_group(op, group) {
+        (_, 0) => -1,
+        (start, _) => start as isize,
+    }
+}
+
 extern "C" fn verify_symbol_uses(def: *const c_void, op: MlirOperation, tables: *mut c_void) -> c_int {
     let (def, op) = unsafe { (def_of::<OpDef>(def), op_of(op)) };
     guard(op, 0, || finish(op, def.verify_symbols.map_or(Ok(()), |verify| verify(op, Symbols(tables)))))
@@ -631,6 +641,7 @@ static CALLBACKS: Callbacks = Callbacks {
     effects,
     speculatability,
     successor_regions,
+    result_group,
     verify_symbol_uses,
     default_attr,
     canonicalization_patterns,

@@ -45,6 +45,7 @@ pub(crate) struct Callbacks {
     pub effects: extern "C" fn(Def, MlirOperation, *mut Sink),
     pub speculatability: extern "C" fn(Def, MlirOperation) -> c_int,
     pub successor_regions: extern "C" fn(Def, MlirOperation, isize, *mut Sink),
+    pub result_group: extern "C" fn(Def, MlirOperation, isize) -> isize,
     pub verify_symbol_uses: extern "C" fn(Def, MlirOperation, *mut c_void) -> c_int,
     pub default_attr: extern "C" fn(Def, MlirContext, isize) -> MlirAttribute,
     pub canonicalization_patterns: extern "C" fn(Def, MlirContext, *mut Sink),

@@ -273,7 +273,7 @@ fn formats_round_trip() {
 fn clauses_and_optional_results() {
     round_trip(
         "%c1_i32 = arith.constant 1 : i32\n  %first, %second = ex.clauses : () -> (i32, i32)\n  \
-         %0 = ex.clauses offsets = [%c1_i32, %c1_i32] {times = 2 : i32} : (i32, i32) -> i32",
+         %first_0 = ex.clauses offsets = [%c1_i32, %c1_i32] {times = 2 : i32} : (i32, i32) -> i32",
     );
     let text = |times: &str| {
         format!("%0 = arith.constant 1 : i32\n%1 = ex.clauses offsets = [%0] {times} : (i32) -> i32")
