@@ -328,6 +328,16 @@ impl<'c> Emit<'c> {
         ];
         self.value("llvm.call_intrinsic", operands, result, &attrs)
     }
+    /// Calls an intrinsic without a result.
+    pub fn intrinsic_void(&mut self, name: &str, operands: &[Value<'c>]) -> Lowered<()> {
+        let attrs = [
+            ("intrin", Attr::string(self.ctx, name)),
+            ("operandSegmentSizes", Attr::i32_array(self.ctx, &[operands.len() as i32, 0])),
+            ("op_bundle_sizes", Attr::i32_array(self.ctx, &[])),
+        ];
+        self.op("llvm.call_intrinsic", operands, &[], &attrs)?;
+        Ok(())
+    }
     /// Inline assembly. `results` are the outputs, a struct where there are several.
     pub fn inline_asm(
         &mut self,

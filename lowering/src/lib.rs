@@ -17,7 +17,7 @@ use emit::Failure;
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op};
-use mlir_host::pass::{Options, PassDef, PassResult};
+use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use target::Target;
 
 /// The target that a name such as `cuda:90` stands for.
@@ -35,14 +35,16 @@ pub fn target(name: &str) -> Result<Box<dyn Target>, String> {
     }
 }
 
-fn lower_to_llvm(module: Op<'_>, _options: &Options) -> PassResult {
+fn lower_to_llvm(module: Op<'_>, options: &Options) -> PassResult {
     let Some(name) = module.attr("ttg.target").and_then(Attr::as_str) else {
         module.error("has no \"ttg.target\": run --convert-triton-to-tritongpu first");
         return Err(Reported);
     };
     let result = target(name).map_err(Failure::Unsupported).and_then(|target| {
         let axis_info = ttopt_passes::analysis::axis_info::AxisInfoAnalysis::new(module);
-        lower::Lower::new(module, &*target, &axis_info, handlers::table(module.context()))?.run()
+        lower::Lower::new(module, &*target, &axis_info, handlers::table(module.context()))?
+            .explain(options.bool("explain"))
+            .run()
     });
     match result {
         Ok(()) => Ok(()),
@@ -58,6 +60,11 @@ fn lower_to_llvm(module: Op<'_>, _options: &Options) -> PassResult {
 pub static CONVERT_TO_LLVM: PassDef = PassDef {
     anchor: "builtin.module",
     dependencies: &["llvm", "nvvm"],
+    options: &[PassOption {
+        name: "explain",
+        description: "Say as remarks which accesses memory operations became, and why",
+        kind: OptionKind::Bool(false),
+    }],
     ..PassDef::new(
         "convert-tritongpu-to-llvm",
         "Lower TTGIR to the llvm and nvvm dialects for the target in the module's \"ttg.target\"",

@@ -52,6 +52,7 @@ pub struct Lower<'a, 'c> {
     num_blocks: u32,
     /// Where returns of the region being inlined go.
     inlined_exit: Option<Block<'c>>,
+    explain: bool,
 }
 
 impl<'a, 'c> Lower<'a, 'c> {
@@ -97,7 +98,20 @@ impl<'a, 'c> Lower<'a, 'c> {
             num_warps,
             num_blocks: attr("ttg.num-ctas").unwrap_or(1),
             inlined_exit: None,
+            explain: false,
         })
+    }
+
+    /// Whether plans are explained as remarks.
+    pub fn explain(mut self, explain: bool) -> Self {
+        self.explain = explain;
+        self
+    }
+    /// Reports a remark at `op` where explanations are asked for.
+    pub fn remark(&self, op: Op<'c>, text: impl FnOnce() -> String) {
+        if self.explain {
+            op.remark(text());
+        }
     }
 
     /// Threads of a block.

@@ -1,8 +1,13 @@
-//! What the tools share.
+//! What the tools share: the one-shot compiler behind `ttc`, and the lists of
+//! dialects and passes that every tool registers.
+
+pub mod companions;
+pub mod compile;
+pub mod explain;
 
 use mlir_host::pass::PassDef;
 
 /// All passes, of every crate.
 pub fn passes() -> Vec<&'static PassDef> {
-    ttopt_passes::PASSES.to_vec()
+    ttopt_passes::PASSES.iter().chain(&ttopt_lowering::PASSES).copied().collect()
 }

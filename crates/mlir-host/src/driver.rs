@@ -56,6 +56,13 @@ pub fn register_upstream_passes() {
     unsafe { ffi::mhRegisterUpstreamPasses() }
 }
 
+/// Registers the passes of MLIR that no dialect owns: canonicalize, cse,
+/// inline, symbol-dce, loop-invariant-code-motion, …
+pub fn register_transform_passes() {
+    // SAFETY: no preconditions; MLIR ignores repetitions.
+    unsafe { mlirRegisterTransformsPasses() }
+}
+
 fn with_args<T>(f: impl FnOnce(i32, *mut *mut c_char) -> T) -> T {
     let args: Vec<CString> =
         std::env::args_os().map(|arg| CString::new(arg.as_encoded_bytes()).unwrap_or_default()).collect();

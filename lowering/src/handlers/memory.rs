@@ -37,6 +37,27 @@ pub(super) fn plan<'c>(l: &mut Lower<'_, 'c>, ptr: Value<'c>, mask: Option<Value
     VectorPlan::for_addresses(&layout, bits, &facts, l.target.desc()).map_err(|err| Failure::Unsupported(err.to_string()))
 }
 
+fn stored_by(duplicates: ThreadMasks) -> String {
+    if duplicates.lane == u64::MAX { "one thread".to_owned() } else { duplicates.to_string() }
+}
+
+/// What a plan does, in one line.
+fn describe(plan: &VectorPlan) -> String {
+    let (count, bits) = plan.words();
+    let copies = plan.copies.iter().enumerate().filter(|(i, copy)| *i != **copy as usize).count();
+    let mut text = format!(
+        "{} access(es) of {} bits a thread (v{count}.b{bits}, {} elements each); a warp touches {} sectors of 32 bytes an access",
+        plan.accesses.len(),
+        plan.access_bits(),
+        plan.vec_elems,
+        plan.sectors,
+    );
+    if copies > 0 {
+        text += &format!("; {copies} registers are copies and cost nothing");
+    }
+    text
+}
+
 /// An element as an integer of its width in memory.
 fn to_memory<'c>(l: &mut Lower<'_, 'c>, value: Value<'c>, element: Type<'c>, bits: u32) -> Lowered<Value<'c>> {
     let ty = l.emit.int(bits);
@@ -87,6 +108,7 @@ fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let element = pointee_of(ptr)?;
     let bits = l.memory_bits(element)?;
     let plan = plan(l, ptr, mask, bits)?;
+    l.remark(op, || describe(&plan));
     let policy = policy(op)?;
     let ptrs = l.get(ptr)?;
     let masks = mask.map(|mask| l.get(mask)).transpose()?;
@@ -135,6 +157,7 @@ fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let element = pointee_of(ptr)?;
     let bits = l.memory_bits(element)?;
     let plan = plan(l, ptr, mask, bits)?;
+    l.remark(op, || format!("{}; stored by {}", describe(&plan), stored_by(plan.duplicates)));
     let policy = policy(op)?;
     let ptrs = l.get(ptr)?;
     let values = l.get(value)?;

@@ -51,12 +51,12 @@ pub(super) fn emit<'c>(
         "sqrt" if single => e.intrinsic("llvm.nvvm.sqrt.approx.f", args, ty),
         "sqrt" | "precise_sqrt" => e.same("llvm.intr.sqrt", args),
         "rsqrt" if single => e.intrinsic("llvm.nvvm.rsqrt.approx.f", args, ty),
-        "exp2" if single => e.intrinsic("llvm.nvvm.ex2.approx.f", args, ty),
+        "exp2" if single => e.intrinsic("llvm.nvvm.ex2.approx", args, ty),
         "exp" if single => {
             // exp(x) = 2^(x log2 e)
             let log2e = e.const_float(ty, std::f64::consts::LOG2_E)?;
             let scaled = e.same("llvm.fmul", &[args[0], log2e])?;
-            e.intrinsic("llvm.nvvm.ex2.approx.f", &[scaled], ty)
+            e.intrinsic("llvm.nvvm.ex2.approx", &[scaled], ty)
         }
         "remf" => libdevice(e, module, "fmod", args),
         "rsqrt" | "exp" | "exp2" | "expm1" | "log" | "log2" | "log10" | "log1p" | "sin" | "cos" | "tan" | "tanh"

@@ -129,15 +129,13 @@ impl Target for Nvidia {
         if self.capability < 90 {
             return unsupported(format!("programmatic dependent launch needs sm_90, the target is sm_{}", self.capability));
         }
-        e.op("nvvm.griddepcontrol", &[], &[], &[("kind", dependency(e, "wait")?)])?;
-        Ok(())
+        e.intrinsic_void("llvm.nvvm.griddepcontrol.wait", &[])
     }
     fn grid_dependency_launch<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
         if self.capability < 90 {
             return unsupported(format!("programmatic dependent launch needs sm_90, the target is sm_{}", self.capability));
         }
-        e.op("nvvm.griddepcontrol", &[], &[], &[("kind", dependency(e, "launch_dependents")?)])?;
-        Ok(())
+        e.intrinsic_void("llvm.nvvm.griddepcontrol.launch.dependents", &[])
     }
     fn barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
         e.op("nvvm.barrier0", &[], &[], &[])?;
@@ -150,13 +148,6 @@ impl Target for Nvidia {
             attrs.push(("nvvm.cluster_dim", format!("array<i32: {cluster}>")));
         }
         attrs
-    }
-}
-
-fn dependency<'c>(e: &Emit<'c>, kind: &str) -> Lowered<mlir_host::ir::Attr<'c>> {
-    match mlir_host::ir::Attr::parse(e.context(), &format!("#nvvm.grid_dep_action<{kind}>")) {
-        Some(attr) => Ok(attr),
-        None => unsupported(format!("cannot make the grid dependency {kind}")),
     }
 }
 

@@ -294,15 +294,27 @@ impl<'c> Op<'c> {
             mlirOperationDestroy(self.raw());
         }
     }
-    /// Moves the operation before `other`.
+    /// Moves the operation, which may be detached, before `other`, which is in a block.
     pub fn move_before(self, other: Op<'c>) {
-        // SAFETY: the handles are valid.
-        unsafe { mlirOperationMoveBefore(self.raw(), other.raw()) }
+        let block = other.block().expect("an operation in a block");
+        // SAFETY: the handles are valid; a detached operation is given to the block.
+        unsafe {
+            match self.block() {
+                Some(_) => mlirOperationMoveBefore(self.raw(), other.raw()),
+                None => mlirBlockInsertOwnedOperationBefore(block.raw(), other.raw(), self.raw()),
+            }
+        }
     }
-    /// Moves the operation after `other`.
+    /// Moves the operation, which may be detached, after `other`, which is in a block.
     pub fn move_after(self, other: Op<'c>) {
-        // SAFETY: the handles are valid.
-        unsafe { mlirOperationMoveAfter(self.raw(), other.raw()) }
+        let block = other.block().expect("an operation in a block");
+        // SAFETY: as above.
+        unsafe {
+            match self.block() {
+                Some(_) => mlirOperationMoveAfter(self.raw(), other.raw()),
+                None => mlirBlockInsertOwnedOperationAfter(block.raw(), other.raw(), self.raw()),
+            }
+        }
     }
     /// Visits this operation and all nested ones, outer before inner. The
     /// visitor may erase the operation it is given, after returning `Skip`.
@@ -502,6 +514,12 @@ impl<'c> Block<'c> {
         // SAFETY: the handles are valid.
         unsafe { Value::from_raw(mlirBlockAddArgument(self.raw(), ty.raw(), loc.raw())) }
             .expect("an argument")
+    }
+    /// Erases argument `i`, which must have no uses left.
+    pub fn erase_arg(self, i: usize) {
+        assert!(i < self.num_args(), "block argument {i} of {}", self.num_args());
+        // SAFETY: in range.
+        unsafe { mlirBlockEraseArgument(self.raw(), i as u32) }
     }
     /// The first operation.
     pub fn first(self) -> Option<Op<'c>> {

@@ -1,0 +1,154 @@
+//! The one-shot compiler: `ttc kernel.ttir --target cuda:90 --emit ptx`.
+
+use anyhow::{Context as _, Result, bail};
+use clap::Parser;
+use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use ttopt_tools::compile::{Compiled, Options, Reported, Stage, Times, compile};
+use ttopt_tools::explain;
+
+/// Compiles a Triton module for a GPU.
+#[derive(Parser)]
+#[command(name = "ttc", version, about, max_term_width = 100)]
+struct Args {
+    /// TTIR or TTGIR text; `-` for stdin
+    input: PathBuf,
+    /// What to compile for, as in ttg.target: cuda:80, cuda:90, …
+    #[arg(long, default_value = "cuda:90")]
+    target: String,
+    /// Warps of a program
+    #[arg(long, default_value_t = 4, value_parser = power_of_two)]
+    num_warps: u32,
+    /// Stages of software pipelines
+    #[arg(long, default_value_t = 3)]
+    num_stages: u32,
+    /// Blocks of a cluster that work on one program
+    #[arg(long, default_value_t = 1, value_parser = power_of_two)]
+    num_ctas: u32,
+    /// What to stop at
+    #[arg(long, value_enum, default_value_t = Stage::Ptx)]
+    emit: Stage,
+    /// Where the result goes; `-` for stdout
+    #[arg(short, long, default_value = "-")]
+    output: PathBuf,
+    /// Print how long the stages took to stderr
+    #[arg(long)]
+    time: bool,
+    /// Write how long the stages took, in microseconds, as JSON
+    #[arg(long, value_name = "FILE")]
+    time_json: Option<PathBuf>,
+    /// Write what a launcher needs to know as JSON
+    #[arg(long, value_name = "FILE")]
+    metadata: Option<PathBuf>,
+    /// Print the IR to stderr after a stage (ttir, ttgir, llvm, llvmir) or pass, or after all
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    print_after: Vec<String>,
+    /// Say what was chosen and why, as remarks and a summary on stderr
+    #[arg(long)]
+    explain: bool,
+    /// Log what happens; repeat for more
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    verbose: u8,
+}
+
+fn power_of_two(text: &str) -> Result<u32, String> {
+    match text.parse::<u32>() {
+        Ok(n) if n.is_power_of_two() && n <= 64 => Ok(n),
+        Ok(n) => Err(format!("{n} is not a power of two of at most 64")),
+        Err(err) => Err(err.to_string()),
+    }
+}
+
+fn read(input: &PathBuf) -> Result<(String, String)> {
+    let (bytes, name) = if input.as_os_str() == "-" {
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes).context("cannot read stdin")?;
+        (bytes, "<stdin>".to_owned())
+    } else {
+        let bytes = std::fs::read(input).with_context(|| format!("cannot read {}", input.display()))?;
+        (bytes, input.display().to_string())
+    };
+    match String::from_utf8(bytes) {
+        Ok(text) if text.contains('\0') => bail!("{name} is not MLIR text: it contains zero bytes"),
+        Ok(text) => Ok((text, name)),
+        Err(err) => bail!("{name} is not MLIR text: byte {} is not UTF-8", err.utf8_error().valid_up_to()),
+    }
+}
+
+fn write(output: &PathBuf, bytes: &[u8]) -> Result<()> {
+    if output.as_os_str() == "-" {
+        return std::io::stdout().write_all(bytes).context("cannot write to stdout");
+    }
+    std::fs::write(output, bytes).with_context(|| format!("cannot write {}", output.display()))
+}
+
+fn print_times(times: &Times) {
+    let rows = [
+        ("parse", times.parse),
+        ("ttgir", times.ttgir),
+        ("llir", times.llir),
+        ("ptx", times.ptx),
+        ("cubin", times.cubin),
+        ("total", times.total()),
+    ];
+    eprintln!("{:>8} {:>12}", "stage", "time (us)");
+    for (name, time) in rows {
+        eprintln!("{name:>8} {:>12}", time.as_micros());
+    }
+}
+
+fn run(args: &Args) -> Result<()> {
+    let (text, name) = read(&args.input)?;
+    let options = Options {
+        target: args.target.clone(),
+        num_warps: args.num_warps,
+        num_stages: args.num_stages,
+        num_ctas: args.num_ctas,
+        emit: args.emit,
+        print_after: args.print_after.clone(),
+        explain: args.explain,
+    };
+    let Compiled { output, metadata, times } = compile(&text, &name, &options)?;
+    write(&args.output, &output)?;
+    if args.time {
+        print_times(&times);
+    }
+    if let Some(path) = &args.time_json {
+        let json = serde_json::json!({
+            "parse_us": times.parse.as_micros() as u64,
+            "ttgir_us": times.ttgir.as_micros() as u64,
+            "llir_us": times.llir.as_micros() as u64,
+            "ptx_us": times.ptx.as_micros() as u64,
+            "cubin_us": times.cubin.as_micros() as u64,
+            "total_us": times.total().as_micros() as u64,
+        });
+        write(path, format!("{json}\n").as_bytes())?;
+    }
+    if let Some(path) = &args.metadata {
+        match &metadata {
+            Some(metadata) => write(path, format!("{:#}\n", metadata.to_json()).as_bytes())?,
+            None => bail!("metadata is known from --emit ttgir on, not for --emit ttir"),
+        }
+    }
+    if let (true, Stage::Ptx, Some(metadata)) = (args.explain, args.emit, &metadata) {
+        eprint!("{}", explain::summary(metadata, &String::from_utf8_lossy(&output)));
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let level = ["warn", "info", "debug", "trace"][usize::from(args.verbose.min(3))];
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| level.into());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().init();
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Diagnostics were printed with their locations.
+        Err(err) if err.is::<Reported>() => ExitCode::FAILURE,
+        Err(err) => {
+            eprintln!("ttc: error: {err:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! The one-shot compiler: TTIR or TTGIR text to any later stage.
+
+use crate::companions;
+use anyhow::{Context as _, Result, anyhow, bail};
+use inkwell::OptimizationLevel;
+use inkwell::context::Context as LlvmContext;
+use inkwell::module::Module as LlvmModule;
+use inkwell::passes::PassBuilderOptions;
+use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
+use melior::ir::Module;
+use melior::pass::PassManager;
+use mlir_host::driver::Source;
+use mlir_host::ir::{Attr, Op};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// What to stop at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+pub enum Stage {
+    /// The input, parsed and verified.
+    Ttir,
+    /// With layouts.
+    Ttgir,
+    /// The `llvm` dialect.
+    Llvm,
+    /// Optimized LLVM IR.
+    Llvmir,
+    /// PTX.
+    Ptx,
+    /// A binary for the GPU.
+    Cubin,
+}
+
+/// What to compile for.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// As in `ttg.target`: `cuda:90`.
+    pub target: String,
+    /// Warps of a program.
+    pub num_warps: u32,
+    /// Stages of software pipelines.
+    pub num_stages: u32,
+    /// Blocks of a cluster that share a program.
+    pub num_ctas: u32,
+    /// What to stop at.
+    pub emit: Stage,
+    /// Stages or passes after which the IR is printed to stderr; `all` for all.
+    pub print_after: Vec<String>,
+    /// Whether passes explain their choices as remarks.
+    pub explain: bool,
+}
+
+/// How long the stages took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Times {
+    /// Reading and verifying the input.
+    pub parse: Duration,
+    /// TTIR to TTGIR.
+    pub ttgir: Duration,
+    /// TTGIR to optimized LLVM IR.
+    pub llir: Duration,
+    /// LLVM IR to PTX.
+    pub ptx: Duration,
+    /// PTX to a binary.
+    pub cubin: Duration,
+}
+
+impl Times {
+    /// All stages together.
+    pub fn total(&self) -> Duration {
+        self.parse + self.ttgir + self.llir + self.ptx + self.cubin
+    }
+}
+
+/// What a launcher needs to know.
+#[derive(Clone, Debug)]
+pub struct Metadata {
+    /// The kernel's symbol.
+    pub name: String,
+    /// As in `ttg.target`.
+    pub target: String,
+    /// Warps of a program.
+    pub num_warps: u32,
+    /// Threads of a program.
+    pub threads: u32,
+    /// Dynamic shared memory, in bytes.
+    pub shared: u64,
+    /// Global scratch memory, in bytes per program.
+    pub global_scratch: u64,
+    /// Profile scratch memory, in bytes per program.
+    pub profile_scratch: u64,
+    /// Blocks of a cluster.
+    pub cluster: u32,
+}
+
+impl Metadata {
+    /// As JSON.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "name": self.name,
+            "target": self.target,
+            "num_warps": self.num_warps,
+            "threads": self.threads,
+            "shared": self.shared,
+            "global_scratch_size": self.global_scratch,
+            "profile_scratch_size": self.profile_scratch,
+            "cluster_size": self.cluster,
+        })
+    }
+}
+
+/// What came out.
+pub struct Compiled {
+    /// Text, or a binary for [`Stage::Cubin`].
+    pub output: Vec<u8>,
+    /// Of the kernel; absent before layouts are chosen.
+    pub metadata: Option<Metadata>,
+    /// How long the stages took.
+    pub times: Times,
+}
+
+/// A file whose name says nothing about its content: errors were printed.
+#[derive(Debug, thiserror::Error)]
+#[error("compilation failed")]
+pub struct Reported;
+
+/// Compiles the text of a module; `name` is its file name in diagnostics.
+///
+/// # Errors
+/// [`Reported`] when MLIR has printed located diagnostics, otherwise the
+/// message says what is wrong.
+pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
+    // Unknown targets are refused before any work.
+    let known = linear_layout::target::TargetDesc::parse(&options.target).map_err(|err| anyhow!("{err}"))?;
+    let _ = known;
+    let mut times = Times::default();
+    let start = Instant::now();
+    let context = make_context();
+    // SAFETY: the context outlives the source.
+    let source = unsafe { Source::new(context.to_raw(), text, name) };
+    let raw = source.parse().ok_or(Reported)?;
+    // SAFETY: the module was just made and is owned here.
+    let mut module = unsafe { Module::from_raw(raw) };
+    times.parse = start.elapsed();
+    print_after(options, "ttir", &module);
+    if options.emit == Stage::Ttir {
+        return Ok(Compiled { output: module_text(&module), metadata: None, times });
+    }
+
+    let start = Instant::now();
+    if module_attr(&module, "ttg.num-warps").is_none() {
+        let pipeline = ttopt_passes::pipeline::Options {
+            target: options.target.clone(),
+            num_warps: options.num_warps,
+            num_stages: options.num_stages,
+            num_ctas: options.num_ctas,
+            explain: options.explain,
+        };
+        run_passes(&context, &mut module, &ttopt_passes::pipeline::ttir_to_ttgir(&pipeline), options)?;
+    }
+    times.ttgir = start.elapsed();
+    print_after(options, "ttgir", &module);
+    if options.emit == Stage::Ttgir {
+        let metadata = metadata(&module, options).ok();
+        return Ok(Compiled { output: module_text(&module), metadata, times });
+    }
+
+    let start = Instant::now();
+    let metadata = metadata(&module, options)?;
+    let lower = format!("convert-tritongpu-to-llvm{{explain={}}}", options.explain);
+    run_passes(&context, &mut module, &[lower], options)?;
+    print_after(options, "llvm", &module);
+    if options.emit == Stage::Llvm {
+        times.llir = start.elapsed();
+        return Ok(Compiled { output: module_text(&module), metadata: Some(metadata), times });
+    }
+    let llvm_context = LlvmContext::create();
+    let llvm = translate(&module, &llvm_context)?;
+    let machine = target_machine(&metadata.target)?;
+    llvm.set_triple(&machine.get_triple());
+    llvm.set_data_layout(&machine.get_target_data().get_data_layout());
+    link_device_library(&llvm)?;
+    optimize(&llvm, &machine)?;
+    times.llir = start.elapsed();
+    if wants(options, "llvmir") {
+        eprintln!("// -----// IR Dump After llvmir //----- //\n{}", llvm.print_to_string());
+    }
+    if options.emit == Stage::Llvmir {
+        let output = llvm.print_to_string().to_bytes().to_vec();
+        return Ok(Compiled { output, metadata: Some(metadata), times });
+    }
+
+    let start = Instant::now();
+    let buffer = machine
+        .write_to_memory_buffer(&llvm, FileType::Assembly)
+        .map_err(|err| anyhow!("LLVM cannot emit PTX: {err}"))?;
+    let ptx = buffer.as_slice().strip_suffix(b"\0").unwrap_or(buffer.as_slice()).to_vec();
+    times.ptx = start.elapsed();
+    if options.emit == Stage::Ptx {
+        return Ok(Compiled { output: ptx, metadata: Some(metadata), times });
+    }
+
+    let start = Instant::now();
+    let output = assemble(&ptx, &metadata.target)?;
+    times.cubin = start.elapsed();
+    Ok(Compiled { output, metadata: Some(metadata), times })
+}
+
+fn make_context() -> melior::Context {
+    let mut registry = mlir_host::driver::Registry::new();
+    registry.add_codegen();
+    registry.add(&ttopt_dialect::DIALECTS);
+    crate::passes().iter().for_each(|pass| pass.register());
+    mlir_host::driver::register_transform_passes();
+    let context = melior::Context::new();
+    // SAFETY: both handles are valid; the context copies the registry.
+    unsafe { mlir_sys::mlirContextAppendDialectRegistry(context.to_raw(), registry.raw()) };
+    // A pass manager on one module of one kernel gains nothing from threads.
+    context.enable_multi_threading(false);
+    context
+}
+
+fn as_op<'a>(module: &'a Module<'_>) -> Op<'a> {
+    // SAFETY: the module lives for the returned lifetime, its operation is not null.
+    unsafe { Op::from_raw(module.as_operation().to_raw()) }.expect("a module is an operation")
+}
+
+fn module_attr<'a>(module: &'a Module<'_>, name: &str) -> Option<Attr<'a>> {
+    as_op(module).attr(name)
+}
+
+fn module_text(module: &Module<'_>) -> Vec<u8> {
+    as_op(module).to_string().into_bytes()
+}
+
+fn wants(options: &Options, what: &str) -> bool {
+    options.print_after.iter().any(|name| name == what || name == "all")
+}
+
+fn print_after(options: &Options, what: &str, module: &Module<'_>) {
+    if wants(options, what) {
+        eprintln!("// -----// IR Dump After {what} //----- //\n{}", as_op(module));
+    }
+}
+
+/// Runs passes, given in the syntax of textual pipelines, one after another.
+fn run_passes(context: &melior::Context, module: &mut Module<'_>, passes: &[String], options: &Options) -> Result<()> {
+    let each = !options.print_after.is_empty();
+    let groups: Vec<String> = if each { passes.to_vec() } else { vec![passes.join(",")] };
+    for group in groups {
+        tracing::debug!(passes = %group, "running");
+        let manager = PassManager::new(context);
+        melior::utility::parse_pass_pipeline(manager.as_operation_pass_manager(), &format!("builtin.module({group})"))
+            .with_context(|| format!("pass pipeline {group}"))?;
+        if manager.run(module).is_err() {
+            return Err(Reported.into());
+        }
+        let name = group.split(['{', '(']).next().unwrap_or(&group);
+        if each {
+            print_after(options, name, module);
+        }
+    }
+    Ok(())
+}
+
+fn metadata(module: &Module<'_>, options: &Options) -> Result<Metadata> {
+    let number = |name: &str| module_attr(module, name).and_then(Attr::as_int).and_then(|n| u64::try_from(n).ok());
+    let op = as_op(module);
+    let body = op.region(0).first_block();
+    let public = |op: &Op<'_>| op.attr("sym_visibility").and_then(Attr::as_str) != Some("private");
+    let kernels: Vec<Op<'_>> =
+        body.into_iter().flat_map(|block| block.ops()).filter(|op| op.name() == "tt.func").filter(public).collect();
+    let kernel = match kernels.as_slice() {
+        [] => bail!("the module has no public tt.func to compile"),
+        [one] => one,
+        many => bail!("the module has {} public functions; a kernel is the only one", many.len()),
+    };
+    let name = kernel.attr("sym_name").and_then(Attr::as_str).unwrap_or_default().to_owned();
+    let num_warps = number("ttg.num-warps").unwrap_or(options.num_warps.into()) as u32;
+    let lanes = number("ttg.threads-per-warp").unwrap_or(32) as u32;
+    let target = module_attr(module, "ttg.target").and_then(Attr::as_str).unwrap_or(&options.target).to_owned();
+    Ok(Metadata {
+        name,
+        target,
+        num_warps,
+        threads: num_warps * lanes,
+        shared: number("ttg.shared").unwrap_or(0),
+        global_scratch: number("ttg.global_scratch_memory_size").unwrap_or(0),
+        profile_scratch: number("ttg.profile_scratch_memory_size").unwrap_or(0),
+        cluster: number("ttg.num-ctas").unwrap_or(1) as u32,
+    })
+}
+
+fn translate<'a>(module: &Module<'_>, context: &'a LlvmContext) -> Result<LlvmModule<'a>> {
+    // SAFETY: the operation is a module in the llvm dialect and the LLVM
+    // context lives for the result. Both APIs describe one LLVM, in one library.
+    unsafe {
+        let raw = mlir_sys::mlirTranslateModuleToLLVMIR(module.as_operation().to_raw(), context.raw().cast());
+        if raw.is_null() {
+            return Err(Reported.into());
+        }
+        Ok(LlvmModule::new(raw.cast()))
+    }
+}
+
+fn target_machine(name: &str) -> Result<TargetMachine> {
+    let Some(("cuda", capability)) = name.split_once(':') else {
+        bail!("code for '{name}' is not supported yet: only cuda targets are");
+    };
+    let capability: u32 = capability.parse().with_context(|| format!("compute capability of '{name}'"))?;
+    Target::initialize_nvptx(&InitializationConfig::default());
+    let triple = TargetTriple::create("nvptx64-nvidia-cuda");
+    let target = Target::from_triple(&triple).map_err(|err| anyhow!("LLVM has no NVPTX backend: {err}"))?;
+    // From sm_90 on, features of one generation only (wgmma) need the suffix.
+    let cpu = if capability >= 90 { format!("sm_{capability}a") } else { format!("sm_{capability}") };
+    let features = if capability >= 100 { "+ptx86" } else { "+ptx83" };
+    target
+        .create_target_machine(&triple, &cpu, features, OptimizationLevel::Aggressive, RelocMode::PIC, CodeModel::Default)
+        .ok_or_else(|| anyhow!("LLVM cannot make code for {cpu}"))
+}
+
+/// Links libdevice when the module calls it.
+fn link_device_library(module: &LlvmModule<'_>) -> Result<()> {
+    let needed = module
+        .get_functions()
+        .find(|function| function.count_basic_blocks() == 0 && function.get_name().to_bytes().starts_with(b"__nv_"));
+    let Some(needed) = needed else { return Ok(()) };
+    let symbol = needed.get_name().to_string_lossy();
+    let path = companions::libdevice().ok_or_else(|| {
+        anyhow!("'{symbol}' is in libdevice.10.bc, which was not found: set TTOPT_LIBDEVICE to its path, or CUDA_HOME")
+    })?;
+    // SAFETY: the module is valid.
+    unsafe { mlir_host::driver::link_needed(module.as_mut_ptr().cast(), &path.to_string_lossy()) }
+        .map_err(|err| anyhow!("libdevice at {}: {err}", path.display()))
+}
+
+/// The LLVM passes that pay for what they cost on lowered kernels.
+const LLVM_PASSES: &str = "default<O3>";
+
+fn optimize(module: &LlvmModule<'_>, machine: &TargetMachine) -> Result<()> {
+    module
+        .run_passes(LLVM_PASSES, machine, PassBuilderOptions::create())
+        .map_err(|err| anyhow!("LLVM passes failed: {err}"))
+}
+
+/// Runs `ptxas`.
+fn assemble(ptx: &[u8], target: &str) -> Result<Vec<u8>> {
+    let ptxas = companions::ptxas().ok_or_else(|| {
+        anyhow!("a cubin needs ptxas, which was not found: set TTOPT_PTXAS to its path, or CUDA_HOME")
+    })?;
+    let capability = target.strip_prefix("cuda:").unwrap_or(target);
+    let suffix = if capability.parse::<u32>().is_ok_and(|n| n >= 90) { "a" } else { "" };
+    let dir = tempfile::tempdir().context("temporary directory")?;
+    let (input, output) = (dir.path().join("kernel.ptx"), dir.path().join("kernel.cubin"));
+    std::fs::write(&input, ptx).with_context(|| format!("cannot write {}", input.display()))?;
+    let run = Command::new(&ptxas)
+        .arg(format!("-arch=sm_{capability}{suffix}"))
+        .arg("-o")
+        .arg(&output)
+        .arg(&input)
+        .output()
+        .with_context(|| format!("cannot run {}", ptxas.display()))?;
+    if !run.status.success() {
+        bail!("ptxas refused the PTX:\n{}", String::from_utf8_lossy(&run.stderr).trim_end());
+    }
+    std::fs::read(&output).with_context(|| format!("cannot read {}", output.display()))
+}
+
