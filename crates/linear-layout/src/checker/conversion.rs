@@ -25,15 +25,15 @@ impl Report {
 }
 
 /// The threads and registers that a layout speaks of, and what they hold.
-struct Holders<'a> {
-    layout: &'a LinearLayout,
+pub(super) struct Holders<'a> {
+    pub(super) layout: &'a LinearLayout,
     /// Output dimensions in the order of the source layout.
-    order: Vec<Dim>,
+    pub(super) order: Vec<Dim>,
 }
 
 impl Holders<'_> {
     /// The label of the element in a register: its coordinates packed in the order of the source.
-    fn element(&self, register: u64, t: Threads) -> Result<u64, CheckError> {
+    pub(super) fn element(&self, register: u64, t: Threads) -> Result<u64, CheckError> {
         let l = self.layout;
         let mut input = 0;
         let parts =
@@ -54,7 +54,7 @@ impl Holders<'_> {
         Ok(label)
     }
 
-    fn registers(&self) -> u64 {
+    pub(super) fn registers(&self) -> u64 {
         self.layout.in_size(Dim::REGISTER).unwrap_or(1)
     }
 }
@@ -211,14 +211,14 @@ fn shared(
     for tile in 0..plan.tiles {
         memory.clear();
         let mut read = |t: Threads, r: u32, _| input.at(r.into(), t).ok().and_then(|v| *v);
-        execute(&plan.store, tile, warps, blocks, target, &mut memory, &mut read, &mut report.store)?;
+        execute(&plan.store, tile, warps, blocks, target, &mut memory, &[], &mut read, &mut report.store)?;
         let mut write = |t: Threads, r: u32, value: Option<Option<u64>>| {
             if let (Ok(register), Some(value)) = (output.at(r.into(), t), value) {
                 *register = value;
             }
             None
         };
-        execute(&plan.load, tile, warps, blocks, target, &mut memory, &mut write, &mut report.load)?;
+        execute(&plan.load, tile, warps, blocks, target, &mut memory, &[], &mut write, &mut report.load)?;
     }
     for (what, access, counted) in [("store", &plan.store, &report.store), ("load", &plan.load, &report.load)]
     {

@@ -82,7 +82,8 @@ struct Move {
 }
 
 /// Executes all the accesses of `plan` that belong to pass `tile`, for every warp: `registers` maps
-/// (thread, register) to an element and is read by stores and written by loads.
+/// (thread, register) to an element and is read by stores and written by loads. Of memory with
+/// `padding`, `padding` elements are left out after every `interval`.
 ///
 /// # Errors
 /// Accesses that are misaligned, out of bounds, or write one place twice.
@@ -93,9 +94,11 @@ pub fn execute(
     blocks: u64,
     target: &TargetDesc,
     memory: &mut Memory,
+    padding: &[(u64, u64)],
     registers: &mut dyn FnMut(Threads, u32, Option<Option<u64>>) -> Option<u64>,
     report: &mut MemoryReport,
 ) -> Result<(), CheckError> {
+    let place = |offset: u64| padding.iter().map(|&(every, pad)| offset / every * pad).sum::<u64>() + offset;
     for block in 0..blocks {
         for warp in 0..warps {
             for access in &plan.accesses {
@@ -108,7 +111,7 @@ pub fn execute(
                 if lanes.is_empty() {
                     continue;
                 }
-                let address = |lane: u64| access.offset ^ plan.address.of(thread(lane));
+                let address = |lane: u64| place(access.offset ^ plan.address.of(thread(lane)));
                 count(plan, &lanes, &address, target, (block, warp), report);
                 for part in moves(plan, access, &lanes, &address, target)? {
                     let home = match &plan.block {

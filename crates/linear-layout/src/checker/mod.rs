@@ -9,9 +9,11 @@
 
 mod conversion;
 mod memory;
+mod shared;
 
 pub use conversion::{Report, check_conversion};
 pub use memory::{Memory, MemoryReport, execute};
+pub use shared::check_shared_access;
 
 use crate::plan::Threads;
 

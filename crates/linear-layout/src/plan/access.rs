@@ -176,6 +176,9 @@ pub(crate) struct OffsetMap {
     pub remote: bool,
     /// Threads that need not store.
     pub inactive: ThreadMasks,
+    /// log2 of the elements that stay consecutive in memory; less than the offsets where padding is
+    /// inserted.
+    pub run_bits: u32,
 }
 
 /// An instruction that fits, before its register lists are made.
@@ -230,7 +233,8 @@ impl OffsetMap {
 
     /// Tile: the identity from registers to the lowest `v` offset bits.
     pub fn vector(&self, storage_bits: u32, direction: Direction, target: &TargetDesc) -> Option<Choice> {
-        let limit = (target.max_vector_bits / storage_bits).max(1).ilog2().min(self.offset_bits);
+        let limit =
+            (target.max_vector_bits / storage_bits).max(1).ilog2().min(self.offset_bits).min(self.run_bits);
         let vec_bits = contiguous_bits(&self.columns, limit);
         let bits = storage_bits << vec_bits;
         if !bits.is_multiple_of(8) {
@@ -401,7 +405,7 @@ impl OffsetMap {
     ) -> Option<SmallVec<[u64; 5]>> {
         let row_bits = unit + along.len() as u32;
         let row_mask = low_mask(row_bits);
-        if row_bits > self.offset_bits {
+        if row_bits > self.offset_bits.min(self.run_bits) {
             return None;
         }
         let lanes = &self.columns.lane;

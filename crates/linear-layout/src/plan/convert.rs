@@ -547,6 +547,7 @@ impl Local {
             tile_bits,
             remote: self.cluster && !store,
             inactive: if store { self.inactive } else { Default::default() },
+            run_bits: self.bits,
         }
     }
 

@@ -10,6 +10,7 @@ mod display;
 mod error;
 #[cfg(feature = "serde")]
 mod json;
+mod shared;
 mod shuffle;
 mod space;
 mod swizzle;
@@ -18,6 +19,7 @@ mod vector;
 pub use access::{AccessPlan, MemoryAccess, MemoryInstruction, ThreadBases};
 pub use convert::{Conversion, ConversionPlan, Cost, Scope, SharedPlan};
 pub use error::{PlanError, PlanResult};
+pub use shared::SharedAccessPlan;
 pub use shuffle::{Exchange, SelectStage, ShuffleInstruction, ShufflePlan, ShuffleRound};
 pub use space::{ThreadMasks, Threads};
 pub use vector::{AddressFacts, DimFacts, VectorAccess, VectorPlan};

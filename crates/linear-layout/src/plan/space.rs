@@ -107,8 +107,13 @@ impl Distributed {
     pub fn representatives(&self) -> Vec<u32> {
         let echelon = Echelon::of(&self.reg);
         // The register found for a vector uses independent, that is the lowest possible, bits only.
-        (0..1u64 << self.reg.len())
-            .map(|r| echelon.express(f2::mul(&self.reg, r)).unwrap_or(r) as u32)
-            .collect()
+        let of_bit: Vectors =
+            self.reg.iter().enumerate().map(|(i, &c)| echelon.express(c).unwrap_or(1 << i)).collect();
+        let mut all = vec![0u32];
+        for bit in of_bit {
+            let upper: Vec<u32> = all.iter().map(|r| r ^ bit as u32).collect();
+            all.extend(upper);
+        }
+        all
     }
 }

@@ -1,0 +1,283 @@
+//! Accesses to a tensor that lies in shared memory in a given layout: `local_load`, `local_store` and
+//! copies from global memory that do not pass through registers.
+
+use std::fmt;
+
+use crate::f2::{self, Echelon, Vectors, low_mask};
+use crate::plan::access::{AccessPlan, OffsetMap};
+use crate::plan::space::Distributed;
+use crate::plan::vector::{AddressFacts, contiguous_bits};
+use crate::plan::{PlanError, PlanResult, ThreadMasks, Threads};
+use crate::target::{Direction, TargetDesc, Vendor};
+use crate::{Dim, LinearLayout};
+
+/// How a tensor in a distributed layout is read from, or written to, shared memory of a given layout.
+///
+/// ```
+/// use linear_layout::{Dim, Encoding, LinearLayout};
+/// use linear_layout::plan::SharedAccessPlan;
+/// use linear_layout::target::{Direction, TargetDesc};
+/// let shape = [64, 64];
+/// let memory: Encoding =
+///     "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>".parse()?;
+/// let mma: Encoding = "#ttg.dot_op<{opIdx = 0, parent = #ttg.nvidia_mma<{versionMajor = 2, \
+///     versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>, kWidth = 2}>".parse()?;
+/// let (memory, mma) = (memory.to_linear_layout(&shape)?, mma.to_linear_layout(&shape)?);
+/// let target = TargetDesc::parse("cuda:80")?;
+/// let plan = SharedAccessPlan::new(&mma, &memory, 16, Direction::Load, &target)?;
+/// assert_eq!(plan.mnemonic, "ldmatrix.x4");
+/// assert_eq!(plan.access.wavefronts, plan.access.minimum);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedAccessPlan {
+    /// The accesses.
+    pub access: AccessPlan,
+    /// Mnemonic of the instruction.
+    pub mnemonic: String,
+    /// `(interval, padding)` in elements: an offset `o` lies at `o + Σ padding · ⌊o / interval⌋`.
+    pub padding: Vec<(u64, u64)>,
+}
+
+impl SharedAccessPlan {
+    /// The cheapest way to move a tensor between registers in the layout `distributed` and shared memory
+    /// in the layout `memory`, from `offset` in elements (and `block`).
+    ///
+    /// # Errors
+    /// Layouts of different shapes, elements that memory does not hold, more lanes than the target has,
+    /// memory in several partitions, or elements narrower than a byte that no access fills bytes with.
+    pub fn new(
+        distributed: &LinearLayout,
+        memory: &LinearLayout,
+        elem_bits: u32,
+        direction: Direction,
+        target: &TargetDesc,
+    ) -> PlanResult<SharedAccessPlan> {
+        Self::with_padding(distributed, memory, &[], elem_bits, direction, target)
+    }
+
+    /// As [`new`](Self::new), for memory with padding: after every `interval` elements, `padding` unused
+    /// ones. Accesses never straddle padding.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and intervals that are not powers of two.
+    pub fn with_padding(
+        distributed: &LinearLayout,
+        memory: &LinearLayout,
+        padding: &[(u64, u64)],
+        elem_bits: u32,
+        direction: Direction,
+        target: &TargetDesc,
+    ) -> PlanResult<SharedAccessPlan> {
+        let storage_bits = storage(elem_bits)?;
+        let mut map = offset_map(distributed, memory, direction, target)?;
+        if let Some(&(interval, _)) = padding.iter().find(|p| !p.0.is_power_of_two()) {
+            let what = "a padding interval".to_owned();
+            return Err(crate::Error::NotPowerOfTwo { what, value: interval }.into());
+        }
+        // The start of an access stays aligned when both interval and padding are multiples of it.
+        let run = padding.iter().map(|p| (p.0 | p.1).trailing_zeros()).min();
+        map.run_bits = run.unwrap_or(map.offset_bits);
+        let bits = storage_bits;
+        let choice = map.choose(storage_bits, direction, target);
+        let choice = choice.ok_or(PlanError::PartialByte { elems: 1, bits })?;
+        let mut access = map.realize(&choice, storage_bits, direction);
+        if !padding.is_empty() {
+            access.wavefronts = padded_wavefronts(&access, padding, target);
+        }
+        let mnemonic = access.instruction.name(direction, target);
+        Ok(SharedAccessPlan { access, mnemonic, padding: padding.to_vec() })
+    }
+
+    /// Copies from global memory straight into shared memory (`cp.async`; loads to LDS on AMD): `facts`
+    /// are what is known of the global addresses. Each access is consecutive in both memories, its
+    /// registers being those that the elements would pass through.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and [`PlanError::Unsupported`] when no access is as wide as the narrowest
+    /// copy of the target, 4 bytes, or the target has none.
+    pub fn async_copy(
+        distributed: &LinearLayout,
+        memory: &LinearLayout,
+        elem_bits: u32,
+        facts: &AddressFacts,
+        target: &TargetDesc,
+    ) -> PlanResult<SharedAccessPlan> {
+        let storage_bits = storage(elem_bits)?;
+        let mut map = offset_map(distributed, memory, Direction::Store, target)?;
+        let global = Distributed::new(distributed, &facts.order, target)?;
+        let aligned = |n: u64| n.max(1).trailing_zeros();
+        let limit = (target.max_vector_bits / storage_bits).max(1).ilog2();
+        let limit = limit.min(aligned(facts.contiguous)).min(aligned(facts.mask_constancy));
+        let widest = contiguous_bits(&global, limit).min(contiguous_bits(&map.columns, limit));
+        // The same registers at the same places in both.
+        let agree = |v: u32| {
+            let low = low_mask(v);
+            global.reg.iter().zip(&map.columns.reg).all(|(g, s)| g & low == s & low)
+        };
+        let widths: &[u32] = match target.vendor {
+            Vendor::Nvidia if target.primitives.cp_async => &[128, 64, 32],
+            Vendor::Amd if target.primitives.ds_read_tr => &[128, 32],
+            Vendor::Amd => &[32],
+            Vendor::Nvidia => &[],
+        };
+        let fits = |&bits: &u32| {
+            let v = (bits / storage_bits).max(1).ilog2();
+            bits >= storage_bits
+                && v <= widest
+                && agree(v)
+                && (target.vendor == Vendor::Nvidia || in_lane_order(&map, v))
+        };
+        let bits = widths.iter().copied().find(fits).ok_or_else(|| {
+            let widest = storage_bits << widest;
+            PlanError::Unsupported(format!("{widest} consecutive bits are too few to copy without registers"))
+        })?;
+        map.run_bits = (bits / storage_bits).ilog2();
+        let choice = map.vector(storage_bits, Direction::Store, target);
+        let choice = choice.ok_or(PlanError::PartialByte { elems: 1, bits: storage_bits })?;
+        let access = map.realize(&choice, storage_bits, Direction::Store);
+        let mnemonic = match target.vendor {
+            Vendor::Nvidia => {
+                format!("cp.async.{}.shared.global {}", if bits == 128 { "cg" } else { "ca" }, bits / 8)
+            }
+            Vendor::Amd => format!("buffer_load_dword{} … lds", if bits == 128 { "x4" } else { "" }),
+        };
+        Ok(SharedAccessPlan { access, mnemonic, padding: Vec::new() })
+    }
+
+    /// Where an offset lies when padding is counted, in elements.
+    pub fn padded(&self, offset: u64) -> u64 {
+        padded(&self.padding, offset)
+    }
+
+    /// Cycles of one warp, latencies left out.
+    pub fn cycles(&self, target: &TargetDesc) -> f64 {
+        self.access.cycles(target)
+    }
+}
+
+impl fmt::Display for SharedAccessPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let a = &self.access;
+        let (n, name) = (a.count, &self.mnemonic);
+        writeln!(f, "{n} × {name} per warp, {} wavefronts (minimum {})", a.wavefronts, a.minimum)
+    }
+}
+
+/// Bits that an element takes in memory.
+fn storage(elem_bits: u32) -> PlanResult<u32> {
+    match elem_bits {
+        1..=64 => Ok(elem_bits.next_power_of_two().max(4)),
+        bits => Err(PlanError::ElementWidth { bits }),
+    }
+}
+
+fn padded(padding: &[(u64, u64)], offset: u64) -> u64 {
+    padding.iter().fold(offset, |o, &(interval, pad)| o + offset / interval * pad)
+}
+
+/// Loads to LDS write the lanes of a wave one after the other.
+fn in_lane_order(map: &OffsetMap, v: u32) -> bool {
+    map.columns.lane.iter().enumerate().all(|(i, &c)| c == 1 << (v + i as u32))
+}
+
+/// `L = M⁻¹ D`: every block finds its elements in its own memory if they are there.
+fn offset_map(
+    distributed: &LinearLayout,
+    memory: &LinearLayout,
+    direction: Direction,
+    target: &TargetDesc,
+) -> PlanResult<OffsetMap> {
+    let order: Vec<Dim> = memory.out_dims().collect();
+    let d = Distributed::new(distributed, &order, target)?;
+    for dim in memory.in_dims() {
+        if ![Dim::OFFSET, Dim::BLOCK].contains(&dim) && memory.in_bits(dim) > 0 {
+            return Err(PlanError::Unsupported(format!("shared memory has no input dimension `{dim}`")));
+        }
+    }
+    if !order.iter().all(|&dim| distributed.out_size(dim) == memory.out_size(dim)) {
+        let expected = memory.out_dims().map(|d| format!("{d}: {}", memory.out_size(d).unwrap_or(1)));
+        let got = distributed.out_dims().map(|d| format!("{d}: {}", distributed.out_size(d).unwrap_or(1)));
+        let (expected, got) = (expected.collect::<Vec<_>>().join(", "), got.collect::<Vec<_>>().join(", "));
+        return Err(crate::Error::DimMismatch { what: "shared access", expected, got }.into());
+    }
+    let (offsets, blocks) = (memory.columns_of(Dim::OFFSET), memory.columns_of(Dim::BLOCK));
+    let offset_bits = offsets.len() as u32;
+    let own = Echelon::of(offsets);
+    let all = Echelon::of(&offsets.iter().chain(blocks).copied().collect::<Vectors>());
+    let find = |dim, columns: &[u64]| -> PlanResult<Vectors> {
+        let place = |(bit, &c): (usize, &u64)| {
+            all.express(c).ok_or(PlanError::Layout(crate::Error::NoSolution { dim, bit: bit as u32 }))
+        };
+        columns.iter().enumerate().map(place).collect()
+    };
+    let mut inactive = if direction == Direction::Store { d.duplicates() } else { ThreadMasks::default() };
+    inactive.block = 0;
+    let active = |v: &[u64], mask: u64| -> Vectors {
+        v.iter().enumerate().map(|(i, &c)| if mask >> i & 1 == 1 { 0 } else { c }).collect()
+    };
+    let mut block = Vectors::new();
+    for (i, &c) in d.block.iter().enumerate() {
+        let mine = blocks.get(i).copied().unwrap_or(0);
+        let unit = if i < blocks.len() { 1u64 << (offset_bits as usize + i) } else { 0 };
+        match own.express(c ^ mine) {
+            Some(offset) => block.push(offset | unit),
+            None => block.extend(find(Dim::BLOCK, &[c])?),
+        }
+    }
+    let mut columns = Distributed {
+        reg: find(Dim::REGISTER, &d.reg)?,
+        lane: find(Dim::LANE, &active(&d.lane, inactive.lane))?,
+        warp: find(Dim::WARP, &active(&d.warp, inactive.warp))?,
+        block,
+        out_bits: offset_bits + blocks.len() as u32,
+    };
+    let threads = columns.reg.iter().chain(&columns.lane).chain(&columns.warp);
+    let at_home = threads.clone().all(|c| c.checked_shr(offset_bits).unwrap_or(0) == 0)
+        && columns.block.iter().enumerate().all(|(i, c)| {
+            let unit = if i < blocks.len() { 1 << i } else { 0 };
+            c.checked_shr(offset_bits).unwrap_or(0) == unit
+        });
+    if at_home {
+        columns.block.iter_mut().for_each(|c| *c &= low_mask(offset_bits));
+    }
+    Ok(OffsetMap { columns, offset_bits, tile_bits: 0, remote: !at_home, inactive, run_bits: offset_bits })
+}
+
+/// Wavefronts when padding shifts addresses between banks, counted for the lanes of warp 0.
+fn padded_wavefronts(access: &AccessPlan, padding: &[(u64, u64)], target: &TargetDesc) -> u64 {
+    let (bytes, givers, phase) = match access.instruction {
+        crate::plan::MemoryInstruction::Vector { bits } => {
+            (bits / 8, target.lanes, target.phase_lanes(bits / 8, access.direction))
+        }
+        crate::plan::MemoryInstruction::Matrix { count, .. } => {
+            (16, 8 * count, [1, 2, 4].into_iter().collect())
+        }
+        crate::plan::MemoryInstruction::TransposedRead { .. } => {
+            (8, target.lanes, target.phase_lanes(8, access.direction))
+        }
+    };
+    let (width, banks) = (u64::from(target.bank_width), u64::from(target.banks));
+    let units: Vectors = (0..target.lane_bits()).map(|i| 1 << i).collect();
+    let between = f2::complement_within(&phase, &units);
+    let mut total = 0;
+    for one in &access.accesses {
+        for p in 0..1u64 << between.len() {
+            let mut words: Vec<u64> = Vec::new();
+            for x in 0..1u64 << phase.len() {
+                let lane = f2::mul(&between, p) ^ f2::mul(&phase, x);
+                let thread = Threads { lane, ..Threads::default() };
+                if lane < givers.into() && access.inactive.is_clear(thread) {
+                    let offset = padded(padding, access.address.of(thread) ^ one.offset);
+                    let first = offset * u64::from(access.storage_bits) / 8;
+                    words.extend(first / width..=(first + u64::from(bytes) - 1) / width);
+                }
+            }
+            words.sort_unstable();
+            words.dedup();
+            let hits = (0..banks).map(|b| words.iter().filter(|w| *w % banks == b).count() as u64);
+            total += hits.max().unwrap_or(0);
+        }
+    }
+    total
+}

@@ -1,0 +1,182 @@
+//! Accesses to shared memory of given layouts, each executed by the checker.
+
+use linear_layout::checker::check_shared_access;
+use linear_layout::plan::{AddressFacts, PlanError, SharedAccessPlan};
+use linear_layout::target::{Direction, TargetDesc};
+use linear_layout::{Dim, Encoding, LinearLayout};
+use proptest::prelude::*;
+
+fn layout(encoding: &str, shape: &[u64]) -> LinearLayout {
+    encoding.parse::<Encoding>().unwrap().to_linear_layout(shape).unwrap()
+}
+
+fn target(name: &str) -> TargetDesc {
+    TargetDesc::parse(name).unwrap()
+}
+
+const SWIZZLED: &str = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>";
+const MMA: &str =
+    "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>";
+const BLOCKED: &str =
+    "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>";
+
+fn plan(d: &str, m: &str, shape: &[u64], bits: u32, direction: Direction, name: &str) -> SharedAccessPlan {
+    let (d, m, target) = (layout(d, shape), layout(m, shape), target(name));
+    let plan = SharedAccessPlan::new(&d, &m, bits, direction, &target).unwrap();
+    check_shared_access(&plan, &d, &m, &target).unwrap();
+    plan
+}
+
+fn dot(op: u32, k_width: u32) -> String {
+    format!("#ttg.dot_op<{{opIdx = {op}, parent = {MMA}, kWidth = {k_width}}}>")
+}
+
+#[test]
+fn operands_of_mma_load_by_ldmatrix() {
+    let left = plan(&dot(0, 2), SWIZZLED, &[64, 64], 16, Direction::Load, "cuda:80");
+    assert_eq!((left.mnemonic.as_str(), left.access.count, left.access.wavefronts), ("ldmatrix.x4", 8, 32));
+    // The right operand runs along K down the rows of a row-major tensor: transposed.
+    let right = plan(&dot(1, 2), SWIZZLED, &[64, 64], 16, Direction::Load, "cuda:80");
+    assert_eq!((right.mnemonic.as_str(), right.access.wavefronts), ("ldmatrix.x4.trans", 32));
+    let bytes = "#ttg.swizzled_shared<{vec = 16, perPhase = 2, maxPhase = 4, order = [1, 0]}>";
+    assert_eq!(plan(&dot(0, 4), bytes, &[64, 64], 8, Direction::Load, "cuda:89").mnemonic, "ldmatrix.x4");
+}
+
+#[test]
+fn results_store_by_stmatrix_where_there_is_one() {
+    let hopper = plan(MMA, SWIZZLED, &[64, 64], 16, Direction::Store, "cuda:90");
+    assert_eq!((hopper.mnemonic.as_str(), hopper.access.wavefronts), ("stmatrix.x4", 16));
+    let ampere = plan(MMA, SWIZZLED, &[64, 64], 16, Direction::Store, "cuda:80");
+    assert_eq!(ampere.mnemonic, "st.shared.b32");
+}
+
+#[test]
+fn unswizzled_memory_conflicts_as_the_hardware_would() {
+    let plain = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>";
+    let p = plan(&dot(0, 2), plain, &[64, 64], 16, Direction::Load, "cuda:80");
+    assert_eq!(p.access.wavefronts, 8 * p.access.minimum, "eight rows of 128 bytes start in one bank");
+}
+
+#[test]
+fn vectors_follow_the_memory() {
+    let p = plan(BLOCKED, SWIZZLED, &[64, 64], 16, Direction::Store, "cuda:80");
+    assert_eq!((p.mnemonic.as_str(), p.access.wavefronts), ("st.shared.v4.b32", p.access.minimum));
+    let transposed = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0, 1]}>";
+    let p = plan(BLOCKED, transposed, &[64, 64], 32, Direction::Store, "cuda:80");
+    assert_eq!(p.mnemonic, "st.shared.b32");
+    assert_eq!(
+        plan(BLOCKED, SWIZZLED, &[64, 64], 16, Direction::Load, "cuda:80").mnemonic,
+        "ld.shared.v4.b32"
+    );
+}
+
+#[test]
+fn amd_widths_and_transposed_reads() {
+    let blocked = "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [8, 8], warpsPerCTA = [4, 1], order = [1, 0]}>";
+    let rows = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>";
+    assert_eq!(plan(blocked, rows, &[64, 64], 16, Direction::Store, "hip:gfx942").mnemonic, "ds_write_b128");
+    assert_eq!(plan(blocked, rows, &[64, 64], 16, Direction::Load, "hip:gfx90a").mnemonic, "ds_read_b128");
+    let mfma =
+        "#ttg.amd_mfma<{version = 4, warpsPerCTA = [2, 2], instrShape = [16, 16, 32], isTransposed = false}>";
+    let operand = format!("#ttg.dot_op<{{opIdx = 1, parent = {mfma}, kWidth = 4}}>");
+    let p = plan(&operand, rows, &[64, 64], 16, Direction::Load, "hip:gfx950");
+    assert_eq!(p.mnemonic, "ds_read_b64_tr_b16");
+    assert_ne!(plan(&operand, rows, &[64, 64], 16, Direction::Load, "hip:gfx942").mnemonic, p.mnemonic);
+}
+
+#[test]
+fn padding_moves_banks_and_bounds_vectors() {
+    let shape = [32, 32];
+    let column = "#ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [32, 1], warpsPerCTA = [1, 4], order = [0, 1]}>";
+    let plain = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>";
+    let (d, m, t) = (layout(column, &shape), layout(plain, &shape), target("cuda:80"));
+    let unpadded = SharedAccessPlan::new(&d, &m, 32, Direction::Load, &t).unwrap();
+    let padded = SharedAccessPlan::with_padding(&d, &m, &[(32, 1)], 32, Direction::Load, &t).unwrap();
+    check_shared_access(&padded, &d, &m, &t).unwrap();
+    assert_eq!((unpadded.access.wavefronts, padded.access.wavefronts), (8 * 32, 8));
+    assert_eq!(padded.padded(64), 66);
+    let wide =
+        SharedAccessPlan::with_padding(&layout(BLOCKED, &shape), &m, &[(32, 4)], 16, Direction::Load, &t)
+            .unwrap();
+    check_shared_access(&wide, &layout(BLOCKED, &shape), &m, &t).unwrap();
+    assert_eq!(wide.access.instruction.bits_per_lane(), 64, "padding of 4 elements keeps 8 bytes aligned");
+    let bad = SharedAccessPlan::with_padding(&d, &m, &[(24, 1)], 32, Direction::Load, &t);
+    assert!(matches!(bad, Err(PlanError::Layout(_))));
+}
+
+#[test]
+fn async_copies_are_wide_in_both_memories() {
+    let shape = [64, 64];
+    let (d, m) = (layout(BLOCKED, &shape), layout(SWIZZLED, &shape));
+    let facts = AddressFacts::row_major(&d, 64, 64);
+    let p = SharedAccessPlan::async_copy(&d, &m, 16, &facts, &target("cuda:80")).unwrap();
+    assert_eq!((p.mnemonic.as_str(), p.access.count), ("cp.async.cg.shared.global 16", 4));
+    check_shared_access(&p, &d, &m, &target("cuda:80")).unwrap();
+    let narrow = AddressFacts::row_major(&d, 2, 64);
+    let p = SharedAccessPlan::async_copy(&d, &m, 16, &narrow, &target("cuda:80")).unwrap();
+    assert_eq!(p.mnemonic, "cp.async.ca.shared.global 4");
+    let unaligned = AddressFacts::row_major(&d, 1, 64);
+    assert!(SharedAccessPlan::async_copy(&d, &m, 16, &unaligned, &target("cuda:80")).is_err());
+}
+
+#[test]
+fn two_blocks_keep_to_their_own_memory() {
+    let shape = [64, 64];
+    let d = LinearLayout::from_bases(
+        &[
+            (Dim::REGISTER, vec![[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32]]),
+            (Dim::LANE, vec![[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]),
+            (Dim::BLOCK, vec![[32, 0]]),
+        ],
+        &[Dim::out(0), Dim::out(1)],
+    )
+    .unwrap();
+    let m =
+        "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0], CGALayout = [[1, 0]]}>";
+    let m = layout(m, &shape);
+    let t = target("cuda:90");
+    for direction in [Direction::Load, Direction::Store] {
+        let p = SharedAccessPlan::new(&d, &m, 16, direction, &t).unwrap();
+        assert!(p.access.block.is_none());
+        check_shared_access(&p, &d, &m, &t).unwrap();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Any linear memory, any distributed layout.
+    #[test]
+    fn any_memory_is_accessed_right(
+        seed in proptest::collection::vec(any::<u64>(), 40),
+        bits in 1usize..10,
+        width in 3u32..7,
+        i in 0..TargetDesc::NAMES.len(),
+        load in any::<bool>(),
+    ) {
+        let target = target(TargetDesc::NAMES[i]);
+        let shuffled = |n: usize, from: usize, mix: usize| {
+            let mut c: Vec<u64> = (0..n).map(|i| if i < bits { 1 << i } else { 0 }).collect();
+            for i in (1..n).rev() {
+                c.swap(i, (seed[from + i] % (i as u64 + 1)) as usize);
+            }
+            for &x in &seed[..mix] {
+                let (i, j) = ((x >> 8) as usize % n, (x >> 32) as usize % n);
+                if i != j {
+                    c[i] ^= c[j];
+                }
+            }
+            c
+        };
+        let lanes = target.lane_bits() as usize;
+        let registers = bits.saturating_sub(lanes + 1) + 2;
+        let ins = [(Dim::REGISTER, registers as u32), (Dim::LANE, lanes as u32), (Dim::WARP, 1)];
+        let outs = [(Dim::out(0), bits as u32)];
+        let d = LinearLayout::from_columns(&ins, &outs, shuffled(registers + lanes + 1, 10, 0)).unwrap();
+        let m = LinearLayout::from_columns(&[(Dim::OFFSET, bits as u32)], &outs, shuffled(bits, 0, 6)).unwrap();
+        let direction = if load { Direction::Load } else { Direction::Store };
+        let plan = SharedAccessPlan::new(&d, &m, 1 << width, direction, &target).unwrap();
+        let checked = check_shared_access(&plan, &d, &m, &target);
+        prop_assert!(checked.is_ok(), "{:?}\n{} \n{}\n{:?}", checked, d, m, plan);
+    }
+}
