@@ -355,9 +355,9 @@ pub enum Special {
     LaneMaskGt,
     LaneMaskGe,
     ActiveMask,
-    /// Bits of the lane mask below this lane: low or high half counted into a sum (AMD `mbcnt`).
     Clock,
-    /// Address of the kernel's implicit arguments; reading through it is an error.
+    /// Address of the kernel's implicit arguments (AMD code object version 5).
+    ImplicitArgs,
     Zero,
 }
 

@@ -21,13 +21,27 @@ pub fn normalize(ir: &str) -> String {
     let mut out = String::with_capacity(ir.len() + ir.len() / 8);
     for line in ir.split_inclusive('\n') {
         let code = line.trim_start();
-        if code.starts_with('!') || code.starts_with(';') || code.starts_with("attributes") {
+        if code.starts_with("attributes") {
+            out.push_str(&without_target_memory(line));
+        } else if code.starts_with('!') || code.starts_with(';') {
             out.push_str(line);
         } else {
             rewrite_line(line, &mut out);
         }
     }
     out
+}
+
+/// Drops the memory locations that only newer versions know from `memory(…)`.
+fn without_target_memory(line: &str) -> String {
+    let mut rest = line;
+    let mut out = String::new();
+    while let Some(at) = rest.find(", target_mem") {
+        out.push_str(&rest[..at]);
+        let tail = &rest[at + 2..];
+        rest = &tail[tail.find([',', ')']).unwrap_or(tail.len())..];
+    }
+    out + rest
 }
 
 fn rewrite_line(line: &str, out: &mut String) {
@@ -155,6 +169,12 @@ mod tests {
         for (before, after) in cases {
             assert_eq!(normalize(before), after);
         }
+    }
+
+    #[test]
+    fn memory_locations_of_newer_targets_go() {
+        let line = "attributes #0 = { memory(read, argmem: readwrite, target_mem0: none, target_mem1: none) }";
+        assert_eq!(normalize(line), "attributes #0 = { memory(read, argmem: readwrite) }");
     }
 
     #[test]

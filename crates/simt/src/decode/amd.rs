@@ -62,6 +62,8 @@ impl Decoder<'_> {
         }
         let base: String = name.split('.').take_while(|p| !matches!(*p, "i32" | "i64" | "f32" | "f64" | "f16" | "bf16" | "i16" | "v2i32" | "v2f16" | "v2bf16")).collect::<Vec<_>>().join(".");
         let ty = inst.ty.clone();
+        // The types of a conversion are part of its name.
+        let base = if name.starts_with("cvt.") { name.to_owned() } else { base };
         match base.as_str() {
             "make.buffer.rsrc.p8.p1" | "make.buffer.rsrc.p8.p0" => {
                 let mut count = a(2)?;
@@ -74,7 +76,7 @@ impl Decoder<'_> {
             "wave.barrier" | "sched.barrier" | "sched.group.barrier" | "s.setprio" | "s.sleep" | "s.waitcnt" | "s.setreg"
             | "s.sendmsg" | "iglp.opt" | "s.nop" | "s.barrier.signal" | "s.prefetch.data" => self.nop("hint"),
             "s.barrier.wait" => self.amd_barrier(),
-            "implicitarg.ptr" | "dispatch.ptr" => Ok(vec![self.special(Special::Zero)]),
+            "implicitarg.ptr" => Ok(vec![self.special(Special::ImplicitArgs)]),
             "wavefrontsize" => {
                 let w = match self.arch {
                     crate::ir::Arch::Amd { wave } => wave,
@@ -206,7 +208,7 @@ impl Decoder<'_> {
                 };
                 if name.contains(".pk.") { Ok(vec![one(select * 16), one(select * 16 + 8)]) } else { Ok(vec![one(select * 8)]) }
             }
-            "cvt.pk.fp8" | "cvt.pk.bf8" => {
+            "cvt.pk.fp8.f32" | "cvt.pk.bf8.f32" => {
                 let to = self.amd_fp8(name.contains("bf8"));
                 let (x, y, old) = (a(0)?, a(1)?, a(2)?);
                 let high = self.known(a(3)?).ok_or_else(unknown)? != 0;

@@ -32,6 +32,8 @@ pub(crate) struct Shape<'a> {
     pub shared_bytes: u32,
     pub checks: bool,
     pub global: &'a Global,
+    /// Address of the implicit arguments of an AMD kernel.
+    pub implicit_args: u64,
     pub stop: &'a AtomicBool,
     /// Bumped by every write to global memory, so that waiting programs know when to look again.
     pub progress: &'a AtomicU64,

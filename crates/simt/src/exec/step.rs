@@ -182,8 +182,30 @@ impl<const W: usize> Cta<'_, W> {
                     alu::low(at, *bits)
                 });
             }
-            Op::Bits { d, a, shift, width } => lanes1!(self, warp, *d, *a, |x| alu::low(x >> shift, *width)),
-            Op::Join { d, a, b, shift } => lanes2!(self, warp, *d, *a, *b, |x, y| x | y << shift),
+            // Taking words apart and putting them together does not use them: results that are not there
+            // yet may go through it.
+            Op::Bits { d, a, shift, width } => {
+                let tag = warp.tag_of(*a);
+                if tag == 0 {
+                    lanes1!(self, warp, *d, *a, |x| alu::low(x >> shift, *width));
+                } else {
+                    let out = warp.src(self.consts, *a).map(|x| alu::low(x >> shift, *width));
+                    warp.set(*d, &out, u64::MAX);
+                    warp.tag(*d, tag);
+                }
+            }
+            Op::Join { d, a, b, shift } => {
+                let tag = warp.tag_of(*a).max(warp.tag_of(*b));
+                if tag == 0 {
+                    lanes2!(self, warp, *d, *a, *b, |x, y| x | y << shift);
+                } else {
+                    let mut out = *warp.src(self.consts, *a);
+                    let high = warp.src(self.consts, *b);
+                    out.iter_mut().zip(high).for_each(|(o, h)| *o |= h << shift);
+                    warp.set(*d, &out, u64::MAX);
+                    warp.tag(*d, tag);
+                }
+            }
             Op::Pick { d, index, items } => {
                 let mut out = [0; W];
                 let mut undef = warp.undef(self.consts, *index);
@@ -358,6 +380,7 @@ impl<const W: usize> Cta<'_, W> {
                 Special::LaneMaskGe => !((1u64 << l) - 1) & super::warp::full::<W>(),
                 Special::ActiveMask => warp.mask,
                 Special::Clock => self.executed,
+                Special::ImplicitArgs => self.shape.implicit_args,
                 Special::Zero => 0,
             };
         }
