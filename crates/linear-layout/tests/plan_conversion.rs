@@ -2,10 +2,10 @@
 
 mod plan_layouts;
 
-use linear_layout::LinearLayout;
-use linear_layout::checker::check_conversion;
-use linear_layout::plan::ConversionPlan;
+use linear_layout::checker::{CheckError, check_conversion};
+use linear_layout::plan::{Conversion, ConversionPlan, PlanError};
 use linear_layout::target::TargetDesc;
+use linear_layout::{Dim, Encoding, LinearLayout, RegisterAction};
 use plan_layouts::*;
 use proptest::prelude::*;
 
@@ -29,4 +29,148 @@ proptest! {
     fn any_surjective_pair_converts((a, b) in pair(true), width in 2u32..7, target in any_target()) {
         checked(&a, &b, 1 << width, &target);
     }
+}
+
+fn layout(encoding: &str, shape: &[u64]) -> LinearLayout {
+    encoding.parse::<Encoding>().unwrap().to_linear_layout(shape).unwrap()
+}
+
+const ROWS: &str =
+    "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [2, 16], warpsPerCTA = [4, 1], order = [1, 0]}>";
+const COLUMNS: &str =
+    "#ttg.blocked<{sizePerThread = [8, 1], threadsPerWarp = [16, 2], warpsPerCTA = [1, 4], order = [0, 1]}>";
+const MMA: &str =
+    "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>";
+
+fn named(from: &str, to: &str, shape: &[u64], bits: u32, target: &str) -> ConversionPlan {
+    checked(&layout(from, shape), &layout(to, shape), bits, &TargetDesc::parse(target).unwrap())
+}
+
+#[test]
+fn the_same_map_under_two_names_is_nothing() {
+    let slice = |dim: usize, inner: &str| format!("#ttg.slice<{{dim = {dim}, parent = {inner}}}>");
+    let parent = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [1, 32], warpsPerCTA = [1, 4], order = [1, 0]}>";
+    let flat = "#ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>";
+    let plan = named(&slice(0, parent), flat, &[512], 32, "cuda:90");
+    assert_eq!((plan.kind(), plan.cost.cycles), ("noop", 0.0));
+}
+
+#[test]
+fn registers_in_another_order_are_renamed() {
+    let a = "#ttg.blocked<{sizePerThread = [2, 2], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>";
+    let a = layout(a, &[64, 8]);
+    let swapped = RegisterAction::new(Dim::REGISTER, 2, &[1, 0]).unwrap().apply_to_layout(&a).unwrap();
+    let plan = checked(&a, &swapped, 16, &TargetDesc::parse("cuda:90").unwrap());
+    assert_eq!(plan.conversion, Conversion::RegisterPermute { sources: vec![0, 2, 1, 3] });
+}
+
+#[test]
+fn results_become_operands_without_leaving_the_thread() {
+    // Flash attention: the result of one mma is the left operand of the next (FlashAttention-2).
+    let operand = format!("#ttg.dot_op<{{opIdx = 0, parent = {MMA}, kWidth = 2}}>");
+    assert_eq!(named(MMA, &operand, &[128, 64], 16, "cuda:80").kind(), "noop");
+}
+
+#[test]
+fn fp8_operands_take_a_few_shuffles() {
+    // FlashAttention-3 exchanges fp8 accumulators by byte permutes and shuffles instead of memory.
+    let operand = format!("#ttg.dot_op<{{opIdx = 0, parent = {MMA}, kWidth = 4}}>");
+    let (a, b) = (layout(MMA, &[64, 32]), layout(&operand, &[64, 32]));
+    let target = TargetDesc::parse("cuda:90").unwrap();
+    let plan = ConversionPlan::through_shuffles(&a, &b, 8, &target).unwrap().unwrap();
+    check_conversion(&plan, &a, &b, &target).unwrap();
+    assert!(plan.cost.shuffles <= 8, "16 bytes a thread, two at a time: {plan}");
+}
+
+#[test]
+fn blocked_to_mma_is_wide_and_free_of_conflicts() {
+    for bits in [8, 16, 32] {
+        let plan = named(ROWS, MMA, &[128, 128], bits, "cuda:90");
+        assert_eq!(plan.kind(), "shared");
+        assert_eq!(plan.cost.wavefronts, plan.cost.minimum_wavefronts, "{plan}");
+        // 128 bytes a cycle both ways: every wavefront is full.
+        assert_eq!(plan.cost.wavefronts, 2 * 128 * 128 * u64::from(bits) / 8 / 128 / 4, "{plan}");
+    }
+}
+
+#[test]
+fn transposes_use_matrix_instructions() {
+    let plan = named(ROWS, COLUMNS, &[128, 128], 16, "cuda:90");
+    assert_eq!(plan.instructions(), ["st.shared.v4.b32", "ldmatrix.x4.trans"]);
+    assert_eq!(plan.cost.wavefronts, plan.cost.minimum_wavefronts);
+    let amd = named(ROWS, COLUMNS, &[128, 128], 16, "hip:gfx950");
+    assert!(amd.kind() == "shared" && amd.cost.wavefronts == amd.cost.minimum_wavefronts, "{amd}");
+}
+
+#[test]
+fn little_memory_means_more_passes() {
+    let (a, b) = (layout(ROWS, &[128, 128]), layout(COLUMNS, &[128, 128]));
+    let target = TargetDesc::parse("cuda:90").unwrap();
+    let plan = ConversionPlan::with_budget(&a, &b, 32, &target, 20 << 10).unwrap();
+    check_conversion(&plan, &a, &b, &target).unwrap();
+    let Conversion::SharedMemory(shared) = &plan.conversion else { panic!("{plan}") };
+    assert_eq!((shared.tiles, shared.shared_bytes), (4, 16 << 10));
+    let refused = ConversionPlan::with_budget(&a, &b, 32, &target, 0);
+    assert!(matches!(refused, Err(PlanError::SharedBudget { budget: 0, .. })));
+}
+
+#[test]
+fn other_blocks_are_read_through_the_cluster() {
+    let outs = [Dim::out(0)];
+    let bases = |reg: u64, block: u64| {
+        let lanes = (0..5).map(|i| [1u64 << i]).collect::<Vec<_>>();
+        let all = [(Dim::REGISTER, vec![[reg]]), (Dim::LANE, lanes), (Dim::BLOCK, vec![[block]])];
+        LinearLayout::from_bases(&all, &outs).unwrap()
+    };
+    let target = TargetDesc::parse("cuda:90").unwrap();
+    let plan = checked(&bases(32, 64), &bases(64, 32), 32, &target);
+    assert_eq!(plan.kind(), "cluster");
+    assert!(plan.cost.cycles > target.cost.cluster_barrier);
+}
+
+#[test]
+fn wrong_pairs_are_refused() {
+    let target = TargetDesc::parse("cuda:90").unwrap();
+    let (a, b) = (layout(ROWS, &[128, 128]), layout(ROWS, &[64, 128]));
+    assert!(matches!(ConversionPlan::new(&a, &b, 16, &target), Err(PlanError::Layout(_))));
+    assert_eq!(ConversionPlan::new(&a, &a, 0, &target), Err(PlanError::ElementWidth { bits: 0 }));
+    let wide = LinearLayout::identity_1d(64, "lane", "dim0").unwrap();
+    assert!(matches!(ConversionPlan::new(&wide, &wide, 16, &target), Err(PlanError::TooMany { .. })));
+    let partial = LinearLayout::strided_1d(32, 2, "lane", "dim0").unwrap();
+    assert!(matches!(ConversionPlan::new(&partial, &partial, 16, &target), Err(PlanError::Layout(_))));
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn plans_are_stable_json() {
+    let json = |plan: &ConversionPlan| serde_json::to_value(plan).unwrap();
+    let shared = json(&named(ROWS, COLUMNS, &[128, 128], 16, "cuda:90"));
+    assert_eq!(shared["kind"], "shared");
+    let store =
+        serde_json::json!({"instruction": "st.shared.v4.b32", "count": 16, "wavefronts": 64, "minimum": 64});
+    assert_eq!(shared["store"], store);
+    assert_eq!(shared["shared_bytes"], 32768);
+    let nothing = json(&named(ROWS, ROWS, &[128, 128], 16, "cuda:90"));
+    let expected = serde_json::json!({"kind": "noop", "shuffles": 0, "store": null, "load": null, "tiles": 1,
+        "shared_bytes": 0, "cycles": 0});
+    assert_eq!(nothing, expected);
+}
+
+#[test]
+fn the_checker_sees_a_wrong_plan() {
+    let (a, b) = (layout(ROWS, &[128, 128]), layout(COLUMNS, &[128, 128]));
+    let target = TargetDesc::parse("cuda:90").unwrap();
+    let plan = ConversionPlan::new(&a, &b, 16, &target).unwrap();
+    let broken = |change: &dyn Fn(&mut linear_layout::plan::SharedPlan)| {
+        let mut plan = plan.clone();
+        if let Conversion::SharedMemory(shared) = &mut plan.conversion {
+            change(shared);
+        }
+        check_conversion(&plan, &a, &b, &target).unwrap_err()
+    };
+    assert!(matches!(broken(&|p| p.load.accesses[3].registers.swap(0, 1)), CheckError::WrongElement { .. }));
+    assert!(matches!(broken(&|p| p.store.wavefronts -= 1), CheckError::Wavefronts { .. }));
+    assert!(matches!(broken(&|p| p.store.address.lane[4] = 0), CheckError::WrittenTwice { .. }));
+    assert!(matches!(broken(&|p| p.shared_bytes /= 2), CheckError::OutOfBounds { .. }));
+    assert!(matches!(broken(&|p| p.store.address.lane[0] ^= 1), CheckError::Misaligned { .. }));
 }
