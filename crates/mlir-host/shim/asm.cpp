@@ -216,6 +216,14 @@ int mhParseOptionalRegion(MhOpParser *p, MhOpState *state) {
   return ok(p->parseOptionalRegion(*region));
 }
 void mhStateAddRegion(MhOpState *state) { state->addRegion(); }
+/// A region whose only block holds `op`.
+void mhStateAddRegionWith(MhOpState *state, MlirOperation op) {
+  state->addRegion()->emplaceBlock().push_back(unwrap(op));
+}
+/// The state of another operation.
+MhOpState *mhStateNew(MlirLocation loc, MlirStringRef name) { return new OperationState(unwrap(loc), str(name)); }
+void mhStateFree(MhOpState *state) { delete state; }
+MlirOperation mhStateCreate(MhOpState *state) { return wrap(Operation::create(*state)); }
 int mhParseSuccessor(MhOpParser *p, MhOpState *state) {
   Block *block;
   if (p->parseSuccessor(block))

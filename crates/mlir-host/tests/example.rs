@@ -5,7 +5,7 @@ use mlir_host::attrs::{BoolAttr, DenseI32Array, I32Attr, StrAttr, UnitAttr};
 use mlir_host::def::*;
 use mlir_host::ir::{Attr, Context, Op, Type};
 use mlir_host::rewrite::{Pattern, apply_greedily};
-use mlir_host::traits::Trait;
+use mlir_host::traits::{Trait, Upstream};
 use mlir_host::{Alias, DialectDef, driver::Registry, enum_attr, op};
 use mlir_sys::*;
 
@@ -154,6 +154,46 @@ op! {
 }
 
 op! {
+    /// Holds another operation, whose operand it spells.
+    pub struct Outer = "ex.outer" {
+        regions: [holder: Blocks::Exactly(1)],
+        traits: [Trait::SINGLE_BLOCK, Trait::Upstream(Upstream::NoTerminator)],
+        with: {
+            format: Format::Custom {
+                parse: |parser| {
+                    let operand = parser.operand()?;
+                    let inner = parser.nested(Inner::DEF, |parser| {
+                        let ty = Type::int(parser.context(), 32);
+                        parser.resolve(&operand, ty)?;
+                        parser.region(None)
+                    })?;
+                    parser.add_region_with(inner);
+                    parser.attr_dict(false)
+                },
+                print: |op, printer| {
+                    let inner = Outer(op).holder().first_block().and_then(|block| Inner::cast(block.first()?));
+                    if let Some(inner) = inner {
+                        printer.text(" ");
+                        printer.operand(inner.value());
+                        printer.text(" ");
+                        printer.region(inner.body(), true, true);
+                    }
+                    printer.attr_dict(op, 0, &[], false);
+                },
+            },
+        },
+    }
+}
+
+op! {
+    /// Is held by another operation.
+    pub struct Inner = "ex.inner" {
+        operands: [value: I32],
+        regions: [body: Blocks::Any],
+    }
+}
+
+op! {
     /// A function.
     pub struct Func = "ex.func" {
         attrs: [
@@ -178,8 +218,7 @@ static EX: DialectDef = DialectDef {
         Fragile::DEF,
         Loop::DEF,
         Yield::DEF,
-        Func::DEF,
-    ],
+        Func::DEF, Outer::DEF, Inner::DEF],
     attrs: &[&TILE_ATTR],
     types: &[&BOX_TYPE],
     dependencies: &["arith"],
@@ -319,6 +358,17 @@ fn aliases() {
     let session = parse("module attributes {a.b = #ex.tile<[4, 8]>} {}");
     assert!(session.diagnostics.is_empty(), "{:?}", session.diagnostics);
     assert!(session.op().to_string().starts_with("#tile = #ex.tile<[4, 8]>\n"), "{}", session.op());
+}
+
+#[test]
+fn an_operation_parses_another_one() {
+    let text = "%c1_i32 = arith.constant 1 : i32\n  ex.outer %c1_i32 {\n    llvm.unreachable\n  } {flag}";
+    round_trip(text);
+    let session = parse(text);
+    let outer = session.op().region(0).first_block().unwrap().ops().nth(1).unwrap();
+    assert_eq!(outer.num_operands(), 0);
+    assert!(Inner::cast(outer.region(0).first_block().unwrap().first().unwrap()).is_some());
+    error("%0 = arith.constant 1 : i32\nex.outer %0 {", "expected '}'");
 }
 
 #[test]

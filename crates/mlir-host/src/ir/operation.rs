@@ -243,6 +243,11 @@ impl<'c> Op<'c> {
         // SAFETY: the handle is valid.
         unsafe { ffi::mhIsPure(self.raw()) != 0 }
     }
+    /// Whether the operation itself, not what is nested in it, says that it writes memory.
+    pub fn writes_memory(self) -> bool {
+        // SAFETY: the handle is valid.
+        unsafe { ffi::mhWritesMemory(self.raw()) != 0 }
+    }
     /// Whether the operation may run when it would not have.
     pub fn is_speculatable(self) -> bool {
         // SAFETY: the handle is valid.
