@@ -449,6 +449,10 @@ void mhSinkEffect(MhSink *sink, MlirOperation op, int kind, void *resource, intp
 
 int mhIsMemoryEffectFree(MlirOperation op) { return isMemoryEffectFree(unwrap(op)); }
 int mhIsPure(MlirOperation op) { return isPure(unwrap(op)); }
+int mhWritesMemory(MlirOperation op) {
+  auto effects = dyn_cast<MemoryEffectOpInterface>(unwrap(op));
+  return effects && effects.hasEffect<MemoryEffects::Write>();
+}
 int mhIsSpeculatable(MlirOperation op) { return isSpeculatable(unwrap(op)); }
 
 MlirOperation mhLookupSymbol(MlirOperation from, MlirAttribute symbol, void *tables) {
