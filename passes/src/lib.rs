@@ -1,6 +1,29 @@
 //! Analyses and passes from TTIR to TTGIR.
+//!
+//! * [`analysis`] has what is known about values.
+//! * [`convert_triton_to_tritongpu`] gives tensors layouts, [`coalesce`] gives
+//!   accesses to memory good ones, [`remove_layout_conversions`] lets the rest
+//!   of a function follow.
+//! * [`rules`] says how layouts of operands and results depend on each other,
+//!   [`machine`] which blocked layouts fit the machine.
+//! * [`pipeline`] lists the passes from TTIR to TTGIR in order.
+
+pub mod analysis;
+pub mod coalesce;
+pub mod convert_triton_to_tritongpu;
+mod ir_util;
+pub mod machine;
+pub mod pipeline;
+pub mod remove_layout_conversions;
+pub mod rules;
+mod test_passes;
 
 use mlir_host::pass::PassDef;
 
 /// All passes of this crate.
-pub static PASSES: [&PassDef; 0] = [];
+pub static PASSES: [&PassDef; 4] = [
+    &convert_triton_to_tritongpu::CONVERT_TRITON_TO_TRITONGPU,
+    &coalesce::TRITONGPU_COALESCE,
+    &remove_layout_conversions::TRITONGPU_REMOVE_LAYOUT_CONVERSIONS,
+    &test_passes::TEST_PRINT_AXIS_INFO,
+];

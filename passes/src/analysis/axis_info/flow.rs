@@ -1,0 +1,611 @@
+//! The worklist: facts travel from operands to results, along control flow
+//! and from callers to callees.
+
+use super::lattice::{AxisInfo, MAX_DIV, pow2};
+use super::transfer::{Order, wrap};
+use mlir_host::ir::{Attr, Block, Op, Type, Value, Walk};
+use smallvec::SmallVec;
+use std::collections::{HashMap, HashSet, VecDeque};
+use ttopt_dialect::tt::types::pointee;
+
+/// How often the facts of a block argument may change before they are given
+/// up: divisors and lengths could else shrink one power of two at a time.
+const CHANGES: u8 = 8;
+
+/// The facts about every integer, pointer and tensor of them in a module.
+pub struct AxisInfoAnalysis<'c> {
+    infos: HashMap<Value<'c>, AxisInfo>,
+}
+
+impl<'c> AxisInfoAnalysis<'c> {
+    /// Analyses all functions below `root`.
+    pub fn new(root: Op<'c>) -> Self {
+        let mut solver = Solver::new(root);
+        while let Some(op) = solver.queue.pop_front() {
+            solver.queued.remove(&op);
+            solver.visit(op);
+        }
+        Self { infos: solver.infos }
+    }
+
+    /// What is known about `value`; `None` for values that no execution
+    /// reaches and that are neither integers nor pointers.
+    pub fn get(&self, value: Value<'c>) -> Option<&AxisInfo> {
+        self.infos.get(&value)
+    }
+
+    /// What is known about `value`, which may be nothing.
+    pub fn info(&self, value: Value<'c>) -> AxisInfo {
+        self.get(value).cloned().unwrap_or_else(|| unknown_of(value.ty()))
+    }
+}
+
+/// Bits of an integer or `index`.
+fn bits_of(ty: Type<'_>) -> u32 {
+    ty.element().int_bits().unwrap_or(64)
+}
+
+/// Bytes from one element that a pointer type points at to the next; 1 for integers.
+pub(super) fn unit_of(ty: Type<'_>) -> i64 {
+    pointee(ty.element()).and_then(|ty| ty.bits()).map_or(1, |bits| i64::from(bits.div_ceil(8)))
+}
+
+fn shape_of(ty: Type<'_>) -> SmallVec<[i64; 4]> {
+    ty.as_tensor().map(|tensor| tensor.shape()).unwrap_or_default()
+}
+
+fn unknown_of(ty: Type<'_>) -> AxisInfo {
+    let mut info = AxisInfo::unknown(ty.as_tensor().map_or(0, |tensor| tensor.rank()));
+    info.unit = unit_of(ty);
+    // Values of one bit are 0 or 1.
+    info.nonneg = ty.element().is_int(1);
+    info
+}
+
+fn is_tracked(ty: Type<'_>) -> bool {
+    let element = ty.element();
+    element.int_bits().is_some() || element.is_index() || pointee(element).is_some()
+}
+
+/// The integers of a hint: a number, or a dense list of them.
+fn hint_values(attr: Attr<'_>) -> SmallVec<[u64; 4]> {
+    if let Some(value) = attr.as_int() {
+        return SmallVec::from_slice(&[value.max(1) as u64]);
+    }
+    let Some(elements) = attr.as_elements() else { return SmallVec::new() };
+    if let Some(value) = elements.splat_value().and_then(Attr::as_int) {
+        return SmallVec::from_elem(value.max(1) as u64, elements.len().max(0) as usize);
+    }
+    // Lists of different numbers are rare: their text says what they are.
+    let text = attr.to_string();
+    let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(list, _)| list);
+    inside.split(',').filter_map(|item| item.trim().parse().ok()).collect()
+}
+
+/// Facts that `llvm.intr.assume` gives about a value.
+#[derive(Clone, Copy)]
+struct Assumed {
+    nonneg: bool,
+    div: u64,
+}
+
+struct Solver<'c> {
+    infos: HashMap<Value<'c>, AxisInfo>,
+    changes: HashMap<Value<'c>, u8>,
+    assumed: HashMap<Value<'c>, Assumed>,
+    queue: VecDeque<Op<'c>>,
+    queued: HashSet<Op<'c>>,
+    functions: HashMap<&'c str, Op<'c>>,
+    callers: HashMap<Op<'c>, Vec<Op<'c>>>,
+    returns: HashMap<Op<'c>, Vec<AxisInfo>>,
+}
+
+impl<'c> Solver<'c> {
+    fn new(root: Op<'c>) -> Self {
+        let mut solver = Solver {
+            infos: HashMap::new(),
+            changes: HashMap::new(),
+            assumed: HashMap::new(),
+            queue: VecDeque::new(),
+            queued: HashSet::new(),
+            functions: HashMap::new(),
+            callers: HashMap::new(),
+            returns: HashMap::new(),
+        };
+        let mut calls = Vec::new();
+        let mut functions = Vec::new();
+        let mut divisors = Vec::new();
+        root.walk(&mut |op| {
+            match op.name() {
+                "tt.func" | "func.func" => {
+                    functions.push(op);
+                    if let Some(name) = op.attr("sym_name").and_then(Attr::as_str) {
+                        solver.functions.insert(name, op);
+                    }
+                }
+                "tt.call" => calls.push(op),
+                "arith.divsi" | "arith.remsi" if op.num_operands() == 2 => divisors.push(op.operand(1)),
+                "llvm.intr.assume" => solver.assume(op),
+                _ => {}
+            }
+            solver.enqueue(op);
+            Walk::Advance
+        });
+        for call in calls {
+            if let Some(callee) = solver.callee(call) {
+                solver.callers.entry(callee).or_default().push(call);
+            }
+        }
+        solver.sizes(divisors);
+        for function in functions {
+            solver.enter(function);
+        }
+        solver
+    }
+
+    fn callee(&self, call: Op<'c>) -> Option<Op<'c>> {
+        self.functions.get(call.attr("callee")?.as_symbol()?).copied()
+    }
+
+    fn enqueue(&mut self, op: Op<'c>) {
+        if self.queued.insert(op) {
+            self.queue.push_back(op);
+        }
+    }
+
+    /// Integer arguments that make up divisors are sizes: not negative.
+    fn sizes(&mut self, mut values: Vec<Value<'c>>) {
+        let mut seen = HashSet::new();
+        while let Some(value) = values.pop() {
+            if !seen.insert(value) {
+                continue;
+            }
+            match value.def_op() {
+                Some(op)
+                    if matches!(
+                        op.name(),
+                        "tt.splat" | "tt.broadcast" | "tt.expand_dims" | "arith.extsi" | "arith.muli" | "arith.addi"
+                    ) =>
+                {
+                    values.extend(op.operands());
+                }
+                Some(_) => {}
+                None => {
+                    let owner = value.arg_block().and_then(|block| block.parent());
+                    if owner.is_some_and(|op| op.name() == "tt.func") {
+                        self.assumed.entry(value).or_insert(Assumed { nonneg: true, div: 1 }).nonneg = true;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Facts of assumptions in the entry block, which every execution passes.
+    fn assume(&mut self, op: Op<'c>) {
+        let at_entry = || {
+            let block = op.block()?;
+            let function = block.parent()?;
+            (function.name() == "tt.func" && function.region(0).first_block() == Some(block)).then_some(())
+        };
+        if op.num_operands() == 0 || at_entry().is_none() {
+            return;
+        }
+        let mut conditions = vec![op.operand(0)];
+        while let Some(condition) = conditions.pop() {
+            let Some(test) = condition.def_op() else { continue };
+            match test.name() {
+                "arith.andi" => conditions.extend(test.operands()),
+                "arith.cmpi" => self.assume_comparison(test),
+                _ => {}
+            }
+        }
+    }
+
+    fn assume_comparison(&mut self, test: Op<'c>) {
+        let constant = |value: Value<'c>| {
+            let op = value.def_op().filter(|op| op.name() == "arith.constant")?;
+            op.attr("value")?.as_int()
+        };
+        let (value, bound) = (test.operand(0), constant(test.operand(1)));
+        let (Some(predicate), Some(bound)) = (test.attr("predicate").and_then(Attr::as_int), bound) else {
+            return;
+        };
+        let fact = self.assumed.get(&value).copied().unwrap_or(Assumed { nonneg: false, div: 1 });
+        match predicate {
+            // sgt, sge
+            4 if bound >= -1 => _ = self.assumed.insert(value, Assumed { nonneg: true, ..fact }),
+            5 if bound >= 0 => _ = self.assumed.insert(value, Assumed { nonneg: true, ..fact }),
+            // eq
+            0 if bound == 0 => {
+                let rem = value.def_op().filter(|op| matches!(op.name(), "arith.remsi" | "arith.remui"));
+                let Some((rem, by)) = rem.and_then(|rem| Some((rem, constant(rem.operand(1))?))) else {
+                    return;
+                };
+                let of = rem.operand(0);
+                let fact = self.assumed.get(&of).copied().unwrap_or(Assumed { nonneg: false, div: 1 });
+                self.assumed.insert(of, Assumed { div: fact.div.max(pow2(by)), ..fact });
+            }
+            _ => {}
+        }
+    }
+
+    /// The arguments of a function that is called from outside of the module.
+    fn enter(&mut self, function: Op<'c>) {
+        let private = function.attr("sym_visibility").and_then(Attr::as_str) == Some("private");
+        let Some(entry) = function.region(0).first_block() else { return };
+        if private && self.callers.contains_key(&function) {
+            return;
+        }
+        for arg in entry.args() {
+            let info = unknown_of(arg.ty());
+            self.join_into(arg, info);
+        }
+    }
+
+    /// The argument attributes of a function that concern `arg`.
+    fn argument_hints(&self, arg: Value<'c>, info: &mut AxisInfo) {
+        let Some(block) = arg.arg_block() else { return };
+        let Some(function) = block.parent().filter(|op| op.name() == "tt.func") else { return };
+        if function.region(0).first_block() != Some(block) {
+            return;
+        }
+        let attrs = function.attr("arg_attrs").and_then(Attr::as_array);
+        let Some(attrs) = attrs.and_then(|attrs| attrs.get(arg.index()).copied()) else { return };
+        apply_hints(info, arg.ty(), |name| attrs.get(name));
+    }
+
+    /// Stores facts that replace earlier ones.
+    fn set(&mut self, value: Value<'c>, mut info: AxisInfo) {
+        if let Some(fact) = self.assumed.get(&value) {
+            info.nonneg |= fact.nonneg;
+            info.assume(&[], &[fact.div], &[]);
+        }
+        if self.infos.get(&value) != Some(&info) {
+            self.infos.insert(value, info);
+            for (user, _) in value.uses() {
+                self.enqueue(user);
+            }
+        }
+    }
+
+    /// Merges facts of one more path into those of a value.
+    fn join_into(&mut self, value: Value<'c>, mut info: AxisInfo) {
+        if !is_tracked(value.ty()) {
+            return;
+        }
+        self.argument_hints(value, &mut info);
+        if let Some(fact) = self.assumed.get(&value) {
+            info.nonneg |= fact.nonneg;
+            info.assume(&[], &[fact.div], &[]);
+        }
+        let Some(old) = self.infos.get(&value) else {
+            return self.set(value, info);
+        };
+        let mut joined = old.join(&info);
+        if joined == *old {
+            return;
+        }
+        let changes = self.changes.entry(value).or_insert(0);
+        *changes += 1;
+        if *changes > CHANGES {
+            joined = unknown_of(value.ty());
+            self.argument_hints(value, &mut joined);
+        }
+        self.set(value, joined);
+    }
+
+    fn visit(&mut self, op: Op<'c>) {
+        match op.name() {
+            "scf.for" => self.visit_for(op),
+            "scf.while" => {
+                if let Some(before) = op.region(0).first_block() {
+                    self.pass(op, 0, &before.args().collect::<Vec<_>>());
+                }
+            }
+            "scf.condition" => {
+                let Some(parent) = op.parent() else { return };
+                let after = parent.region(1).first_block().map(|block| block.args().collect::<Vec<_>>());
+                self.pass(op, 1, &after.unwrap_or_default());
+                self.pass(op, 1, &parent.results().collect::<Vec<_>>());
+            }
+            "scf.yield" => self.visit_yield(op),
+            "scf.if" => {}
+            "cf.br" => {
+                if let Some(target) = op.successors().next() {
+                    self.pass(op, 0, &target.args().collect::<Vec<_>>());
+                }
+            }
+            "cf.cond_br" => {
+                let sizes = op.attr("operandSegmentSizes").and_then(Attr::as_i32_array);
+                let taken = sizes.and_then(|sizes| usize::try_from(*sizes.get(1)?).ok()).unwrap_or(0);
+                for (target, start) in op.successors().zip([1, 1 + taken]) {
+                    self.pass(op, start, &target.args().collect::<Vec<_>>());
+                }
+            }
+            "tt.call" => self.visit_call(op),
+            "tt.return" => self.visit_return(op),
+            "tt.func" | "func.func" | "builtin.module" => {}
+            _ => {
+                self.forget_blocks(op);
+                self.visit_plain(op);
+            }
+        }
+    }
+
+    /// Operands from `start` on go to `targets`.
+    fn pass(&mut self, op: Op<'c>, start: usize, targets: &[Value<'c>]) {
+        for (i, target) in targets.iter().enumerate() {
+            if start + i >= op.num_operands() {
+                return;
+            }
+            if let Some(info) = self.infos.get(&op.operand(start + i)).cloned() {
+                self.join_into(*target, info);
+            }
+        }
+    }
+
+    fn visit_for(&mut self, op: Op<'c>) {
+        let Some(body) = op.region(0).first_block() else { return };
+        if op.num_operands() < 3 || body.num_args() == 0 {
+            return;
+        }
+        let bounds = [op.operand(0), op.operand(2)].map(|bound| self.infos.get(&bound).cloned());
+        if let [Some(lower), Some(step)] = bounds {
+            let mut counter = AxisInfo::multiple_of(lower.corner.min(step.corner));
+            // Steps of scf.for are positive.
+            counter.nonneg = lower.nonneg;
+            self.join_into(body.arg(0), counter);
+        }
+        self.pass(op, 3, &body.args().skip(1).collect::<Vec<_>>());
+        self.pass(op, 3, &op.results().collect::<Vec<_>>());
+    }
+
+    fn visit_yield(&mut self, op: Op<'c>) {
+        let Some(parent) = op.parent() else { return };
+        match parent.name() {
+            "scf.for" => {
+                let body: Option<Block<'c>> = op.block();
+                let args = body.map(|block| block.args().skip(1).collect::<Vec<_>>());
+                self.pass(op, 0, &args.unwrap_or_default());
+                self.pass(op, 0, &parent.results().collect::<Vec<_>>());
+            }
+            "scf.while" => {
+                let before = parent.region(0).first_block().map(|block| block.args().collect::<Vec<_>>());
+                self.pass(op, 0, &before.unwrap_or_default());
+            }
+            "scf.if" | "scf.execute_region" | "scf.index_switch" => {
+                self.pass(op, 0, &parent.results().collect::<Vec<_>>());
+            }
+            _ => {}
+        }
+    }
+
+    fn visit_call(&mut self, op: Op<'c>) {
+        let Some(callee) = self.callee(op) else { return self.forget_results(op) };
+        match callee.region(0).first_block() {
+            Some(entry) => self.pass(op, 0, &entry.args().collect::<Vec<_>>()),
+            None => return self.forget_results(op),
+        }
+        if let Some(infos) = self.returns.get(&callee).cloned() {
+            for (result, info) in op.results().zip(infos) {
+                self.join_into(result, info);
+            }
+        }
+    }
+
+    fn visit_return(&mut self, op: Op<'c>) {
+        let Some(function) = op.ancestor(|outer| outer.name() == "tt.func") else { return };
+        let mut infos = Vec::new();
+        for operand in op.operands() {
+            match self.infos.get(&operand) {
+                Some(info) => infos.push(info.clone()),
+                None if is_tracked(operand.ty()) => return,
+                None => infos.push(unknown_of(operand.ty())),
+            }
+        }
+        let merged = match self.returns.get(&function) {
+            Some(old) => old.iter().zip(&infos).map(|(a, b)| a.join(b)).collect(),
+            None => infos,
+        };
+        if self.returns.get(&function) != Some(&merged) {
+            self.returns.insert(function, merged);
+            for call in self.callers.get(&function).cloned().unwrap_or_default() {
+                self.enqueue(call);
+            }
+        }
+    }
+
+    fn forget_results(&mut self, op: Op<'c>) {
+        for result in op.results().filter(|result| is_tracked(result.ty())) {
+            self.set(result, unknown_of(result.ty()));
+        }
+    }
+
+    /// Arguments of blocks that nothing is known to branch to.
+    fn forget_blocks(&mut self, op: Op<'c>) {
+        if op.num_regions() == 0 || matches!(op.name(), "scf.execute_region" | "scf.index_switch") {
+            return;
+        }
+        for block in op.regions().filter_map(|region| region.first_block()) {
+            for arg in block.args().filter(|arg| is_tracked(arg.ty())) {
+                self.set(arg, unknown_of(arg.ty()));
+            }
+        }
+    }
+
+    fn visit_plain(&mut self, op: Op<'c>) {
+        if op.num_results() == 0 || !op.results().any(|result| is_tracked(result.ty())) {
+            return;
+        }
+        let mut operands: SmallVec<[AxisInfo; 3]> = SmallVec::new();
+        for operand in op.operands() {
+            match self.infos.get(&operand) {
+                Some(info) => operands.push(info.clone()),
+                // Wait until the operand is reached.
+                None if is_tracked(operand.ty()) => return,
+                None => operands.push(unknown_of(operand.ty())),
+            }
+        }
+        for result in op.results().filter(|result| is_tracked(result.ty())) {
+            let ty = result.ty();
+            let mut info = transfer(op, result, &operands).unwrap_or_else(|| unknown_of(ty));
+            if info.rank() != ty.as_tensor().map_or(0, |tensor| tensor.rank()) {
+                info = unknown_of(ty);
+            }
+            info.unit = unit_of(ty);
+            if op.has_discardable_attrs() {
+                apply_hints(&mut info, ty, |name| op.discardable_attr(name));
+            }
+            self.set(result, info);
+        }
+    }
+}
+
+trait HasDiscardable {
+    fn has_discardable_attrs(&self) -> bool;
+}
+impl HasDiscardable for Op<'_> {
+    fn has_discardable_attrs(&self) -> bool {
+        !self.discardable_attrs().is_empty()
+    }
+}
+
+fn apply_hints<'c>(info: &mut AxisInfo, ty: Type<'c>, attr: impl Fn(&str) -> Option<Attr<'c>>) {
+    let get = |name: &str| attr(name).map(hint_values).unwrap_or_default();
+    let (mut contiguity, divisibility, mut constancy) =
+        (get("tt.contiguity"), get("tt.divisibility"), get("tt.constancy"));
+    if contiguity.is_empty() && divisibility.is_empty() && constancy.is_empty() {
+        return;
+    }
+    // A run cannot be longer than its dimension.
+    for (d, size) in shape_of(ty).iter().enumerate() {
+        let size = *size as u64;
+        for list in [&mut contiguity, &mut constancy] {
+            if let Some(len) = list.get_mut(d) {
+                *len = (*len).min(size);
+            }
+        }
+    }
+    info.assume(&contiguity, &divisibility, &constancy);
+}
+
+/// The facts about a result, `None` where the operation says nothing.
+fn transfer<'c>(op: Op<'c>, result: Value<'c>, operands: &[AxisInfo]) -> Option<AxisInfo> {
+    let ty = result.ty();
+    let bits = bits_of(ty);
+    let a = operands.first();
+    let b = operands.get(1);
+    Some(match op.name() {
+        "arith.constant" | "llvm.mlir.constant" => constant(op, ty)?,
+        "tt.make_range" => {
+            let start = op.attr("start")?.as_int()?;
+            AxisInfo::range(start, ty.as_tensor()?.dim(0))
+        }
+        "tt.get_program_id" | "tt.get_num_programs" => AxisInfo { nonneg: true, ..AxisInfo::unknown(0) },
+        "arith.addi" => a?.add(b?, bits),
+        "arith.subi" => a?.sub(b?, bits),
+        "arith.muli" => a?.mul(b?, bits),
+        "arith.divsi" => a?.div(b?, true, bits),
+        "arith.divui" => a?.div(b?, false, bits),
+        "arith.remsi" => a?.rem(b?, true, bits),
+        "arith.remui" => a?.rem(b?, false, bits),
+        "arith.shli" => a?.shl(b?, bits),
+        "arith.shrsi" => a?.shr(b?, true, bits),
+        "arith.shrui" => a?.shr(b?, false, bits),
+        "arith.andi" => a?.and(b?, bits),
+        "arith.ori" => a?.or(b?, false, bits),
+        "arith.xori" => a?.or(b?, true, bits),
+        "arith.maxsi" => a?.extremum(b?, true, true, bits),
+        "arith.minsi" => a?.extremum(b?, false, true, bits),
+        "arith.maxui" => a?.extremum(b?, true, false, bits),
+        "arith.minui" => a?.extremum(b?, false, false, bits),
+        "arith.select" => a?.select(b?, operands.get(2)?),
+        "arith.cmpi" => compare(op, a?, b?)?,
+        "arith.extsi" => a?.resize(bits_of(op.operand(0).ty()), bits, true),
+        "arith.extui" => a?.resize(bits_of(op.operand(0).ty()), bits, false),
+        "arith.trunci" => a?.resize(bits_of(op.operand(0).ty()), bits, false),
+        "arith.index_cast" => a?.resize(bits_of(op.operand(0).ty()), bits, true),
+        "arith.index_castui" => a?.resize(bits_of(op.operand(0).ty()), bits, false),
+        "tt.addptr" => {
+            let offset = b?.scale(unit_of(ty));
+            AxisInfo { constant: None, ..a?.add(&offset, 64) }
+        }
+        // Addresses count bytes, whatever they point at.
+        "tt.bitcast" if unit_known(op.operand(0).ty(), ty) => a?.clone(),
+        "tt.int_to_ptr" | "tt.ptr_to_int" => AxisInfo { constant: None, ..a?.clone() },
+        "tt.splat" => a?.splat(&shape_of(ty)),
+        "tt.unsplat" => AxisInfo { corner: a?.all_divisible_by(), runs: SmallVec::new(), ..a?.clone() },
+        "tt.broadcast" => a?.broadcast(&shape_of(op.operand(0).ty()), &shape_of(ty)),
+        "tt.expand_dims" => a?.expand_dims(usize::try_from(op.attr("axis")?.as_int()?).ok()?),
+        "tt.trans" => a?.transpose(&op.attr("order")?.as_i32_array()?),
+        // The order of elements may be any.
+        "tt.reshape" if op.attr("allow_reorder").is_some() => any_order(a?, ty),
+        "tt.reshape" => a?.reshape(&shape_of(op.operand(0).ty()), &shape_of(ty)),
+        "tt.cat" => any_order(&a?.join(b?), ty),
+        "tt.join" => join_pair(a?, b?),
+        "tt.split" => split_pair(a?),
+        "ttg.convert_layout" => a?.clone(),
+        _ => return None,
+    })
+}
+
+/// Whether a bitcast keeps addresses or integers of one width as they are.
+fn unit_known(from: Type<'_>, to: Type<'_>) -> bool {
+    let pointers = pointee(from.element()).is_some() && pointee(to.element()).is_some();
+    let ints = from.element().int_bits().is_some() && from.element().int_bits() == to.element().int_bits();
+    pointers || ints
+}
+
+fn constant(op: Op<'_>, ty: Type<'_>) -> Option<AxisInfo> {
+    let value = op.attr("value")?;
+    let value = match value.as_elements() {
+        Some(elements) => elements.splat_value()?.as_int()?,
+        None => value.as_int()?,
+    };
+    Some(AxisInfo::constant(wrap(value, bits_of(ty)), &shape_of(ty)))
+}
+
+fn compare(op: Op<'_>, a: &AxisInfo, b: &AxisInfo) -> Option<AxisInfo> {
+    // eq ne slt sle sgt sge ult ule ugt uge
+    let order = match op.attr("predicate")?.as_int()? {
+        0 | 1 => Order::Equal,
+        2 | 5 | 6 | 9 => Order::Less,
+        3 | 4 | 7 | 8 => Order::Greater,
+        _ => return None,
+    };
+    Some(a.compare(b, order))
+}
+
+/// Facts about all elements together survive any reordering.
+fn any_order(info: &AxisInfo, ty: Type<'_>) -> AxisInfo {
+    let all = AxisInfo { nonneg: info.nonneg, ..AxisInfo::multiple_of(info.all_divisible_by().min(MAX_DIV)) };
+    let mut out = all.splat(&shape_of(ty));
+    if info.constant.is_some() {
+        out.constant = info.constant;
+        return out;
+    }
+    out.runs.iter_mut().for_each(|run| run.len = 1);
+    out
+}
+
+/// Two values side by side in a new last dimension.
+fn join_pair(a: &AxisInfo, b: &AxisInfo) -> AxisInfo {
+    if a.constant.is_some() && a.constant == b.constant {
+        let mut out = a.expand_dims(a.rank());
+        if let Some(run) = out.runs.last_mut() {
+            run.len = 2;
+        }
+        return out;
+    }
+    let both = a.join(b);
+    both.expand_dims(both.rank())
+}
+
+/// One half of the last dimension.
+fn split_pair(a: &AxisInfo) -> AxisInfo {
+    let mut out = a.clone();
+    out.runs.pop();
+    let runs = out.runs.iter().map(|run| run.div).max();
+    out.corner = runs.unwrap_or_else(|| a.all_divisible_by());
+    out
+}

@@ -1,0 +1,3 @@
+//! Analyses: what is known about values, without changing the IR.
+
+pub mod axis_info;

@@ -1,0 +1,353 @@
+//! `--tritongpu-coalesce`: a layout for each access to memory.
+//!
+//! For each access the analysis of its pointers says which dimension runs
+//! fastest, and how many elements one thread can access at once: as many as
+//! are contiguous (over several dimensions where strides fit), aligned, share
+//! one mask value, and fit in 128 bits. Accesses of one shape and order that
+//! exchange values share a layout, so that nothing between them is converted:
+//! the widest vector that any wants, except that stores to dense memory do not
+//! leave gaps between the lanes of one instruction.
+
+use crate::analysis::axis_info::{AxisInfo, AxisInfoAnalysis};
+use crate::ir_util::{convert_operand, for_each_edge, layout_of, operations_in_dominance_order, set_layout};
+use crate::machine::{Layouts, Machine, error};
+use crate::rules::{Rule, rule};
+use mlir_host::asm::Reported;
+use mlir_host::ir::{Attr, Op, Value};
+use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
+use mlir_host::rewrite::{IrRewriter, create};
+use smallvec::SmallVec;
+use std::collections::HashMap;
+use ttopt_dialect::tt::ops::{AtomicLoadOp, AtomicRmwOp, AtomicStoreOp, LoadOp, StoreOp};
+use ttopt_dialect::tt::types::pointee;
+use ttopt_dialect::ttg::layout::equivalent;
+
+/// The pass.
+pub static TRITONGPU_COALESCE: PassDef = PassDef {
+    anchor: "builtin.module",
+    dependencies: &["ttg"],
+    options: &[PassOption {
+        name: "explain",
+        description: "report for each access to memory what was chosen and why, as a remark",
+        kind: OptionKind::Bool(false),
+    }],
+    ..PassDef::new(
+        "tritongpu-coalesce",
+        "Choose a layout for each access to memory from contiguity, alignment and element width",
+        run,
+    )
+};
+
+/// What limits the vector of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// The widest instruction.
+    Instruction,
+    /// Elements further on are not known to be next in memory.
+    Contiguity,
+    /// The alignment of addresses.
+    Alignment,
+    /// Elements further on may be masked differently.
+    Mask,
+}
+
+/// What the analysis says about an access to memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessFacts {
+    /// Dimensions, fastest first.
+    pub order: SmallVec<[usize; 4]>,
+    /// Elements that are contiguous in memory in that order.
+    pub contiguous: u64,
+    /// Bytes that their first address is a multiple of.
+    pub aligned: u64,
+    /// Elements that share one mask value in that order.
+    pub mask: u64,
+    /// Bytes of one element.
+    pub bytes: u64,
+}
+
+impl AccessFacts {
+    /// The facts about an access to elements of `bytes` bytes through pointers
+    /// of `shape`.
+    pub fn new(shape: &[i64], bytes: u64, pointers: &AxisInfo, mask: Option<&AxisInfo>) -> AccessFacts {
+        let order = order_of(shape, pointers);
+        let (contiguous, aligned) = contiguous(shape, bytes, pointers, &order);
+        let mask = mask.map_or(u64::MAX, |mask| run_of_equal(shape, mask, &order));
+        AccessFacts { order, contiguous, aligned, mask, bytes }
+    }
+
+    /// Elements of the widest access, and what limits it.
+    pub fn vector(&self, max_bits: u64) -> (u64, Limit) {
+        let limits = [
+            (max_bits / 8 / self.bytes, Limit::Instruction),
+            (self.contiguous, Limit::Contiguity),
+            (self.aligned / self.bytes, Limit::Alignment),
+            (self.mask, Limit::Mask),
+        ];
+        let (elements, limit) = limits.into_iter().min_by_key(|entry| entry.0).unwrap_or((1, Limit::Contiguity));
+        (elements.max(1), limit)
+    }
+}
+
+/// Dimensions by how fast they run: the most contiguous first, then those
+/// with the smallest known stride, then later ones.
+fn order_of(shape: &[i64], pointers: &AxisInfo) -> SmallVec<[usize; 4]> {
+    let mut order: SmallVec<[usize; 4]> = (0..shape.len()).rev().collect();
+    let stride = |d: usize| match pointers.runs.get(d) {
+        Some(run) if run.len > 1 && run.step != 0 => run.step.unsigned_abs(),
+        _ => u64::MAX,
+    };
+    let contiguity = |d: usize| if d < pointers.rank() { pointers.contiguity(d) } else { 1 };
+    let unit = pointers.unit.unsigned_abs();
+    order.sort_by_key(|&d| (u64::MAX - contiguity(d), stride(d).max(unit)));
+    order
+}
+
+/// Contiguous elements in `order`, and the alignment of their first address.
+fn contiguous(shape: &[i64], bytes: u64, pointers: &AxisInfo, order: &[usize]) -> (u64, u64) {
+    let Some((&fast, slow)) = order.split_first() else { return (1, pointers.corner) };
+    let (single, aligned) = (pointers.contiguity(fast), pointers.divisibility(fast));
+    let mut length = single;
+    let mut lens: SmallVec<[u64; 4]> = SmallVec::from_elem(1, shape.len());
+    lens[fast] = single;
+    for &d in slow {
+        let run = pointers.runs[d];
+        let whole = length == order.iter().take_while(|&&e| e != d).map(|&e| shape[e] as u64).product::<u64>();
+        if shape[d] == 1 {
+            continue;
+        }
+        if !whole || run.step != (length * bytes) as i64 {
+            break;
+        }
+        lens[d] = run.len;
+        length *= run.len;
+    }
+    // Corners of boxes that span dimensions, or first elements of rows.
+    let corner = pointers.corner_at(&lens);
+    if length.min(corner / bytes) > single.min(aligned / bytes) { (length, corner) } else { (single, aligned) }
+}
+
+/// Elements in `order` that are equal.
+fn run_of_equal(shape: &[i64], info: &AxisInfo, order: &[usize]) -> u64 {
+    let mut length = 1;
+    for &d in order {
+        if d >= info.rank() {
+            return length;
+        }
+        length *= info.constancy(d);
+        if info.constancy(d) < shape[d] as u64 {
+            break;
+        }
+    }
+    length
+}
+
+/// The mask of an access.
+fn mask_of(op: Op<'_>) -> Option<Value<'_>> {
+    LoadOp::cast(op)
+        .and_then(LoadOp::mask)
+        .or_else(|| StoreOp::cast(op).and_then(StoreOp::mask))
+        .or_else(|| AtomicRmwOp::cast(op).and_then(AtomicRmwOp::mask))
+        .or_else(|| AtomicLoadOp::cast(op).and_then(AtomicLoadOp::mask))
+        .or_else(|| AtomicStoreOp::cast(op).and_then(AtomicStoreOp::mask))
+}
+
+struct Access<'c> {
+    op: Op<'c>,
+    shape: SmallVec<[i64; 4]>,
+    facts: AccessFacts,
+    vector: u64,
+    limit: Limit,
+    writes: bool,
+}
+
+fn run(module: Op<'_>, options: &Options) -> PassResult {
+    let layouts = Layouts::new(module.context(), Machine::of(module)?);
+    let ops = operations_in_dominance_order(module);
+    let analysis = AxisInfoAnalysis::new(module);
+    let accesses: Vec<Access<'_>> =
+        ops.iter().filter_map(|op| access(*op, &analysis, &layouts.machine)).collect();
+    let groups = groups(&ops, &accesses);
+    let vectors = group_vectors(&accesses, &groups, &layouts.machine);
+    let mut rewriter = IrRewriter::new(module.context());
+    for (access, group) in accesses.iter().zip(&groups) {
+        let vector = vectors[*group];
+        let layout = layout_for(access, vector, &layouts).map_err(|reason| error(access.op, reason))?;
+        if options.bool("explain") {
+            access.op.remark(explain(access, vector, layout));
+        }
+        apply(&mut rewriter, access, layout)?;
+    }
+    Ok(())
+}
+
+fn access<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>, machine: &Machine) -> Option<Access<'c>> {
+    if rule(op) != Some(Rule::Memory) {
+        return None;
+    }
+    let pointers = op.operand(0);
+    let shape = pointers.ty().as_tensor()?.shape();
+    let bits = pointee(pointers.ty().element())?.bits().unwrap_or(64);
+    let mask = mask_of(op).map(|mask| analysis.info(mask));
+    let facts =
+        AccessFacts::new(&shape, u64::from(bits.div_ceil(8)), &analysis.info(pointers), mask.as_ref());
+    let (vector, limit) = facts.vector(machine.vector_bits());
+    let writes = op.name() != "tt.load" && op.name() != "tt.atomic_load";
+    Some(Access { op, shape, facts, vector, limit, writes })
+}
+
+/// Accesses that exchange values have the same number, if they also agree on
+/// shape and order.
+fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> Vec<usize> {
+    let mut sets = Sets::default();
+    let flexible = |value: Value<'c>| {
+        value.def_op().is_some_and(|op| rule(op) == Some(Rule::Source)) || value.ty().as_tensor().is_none()
+    };
+    for &op in ops {
+        if matches!(rule(op), Some(Rule::Same | Rule::Memory | Rule::Convert)) {
+            let mut tensors = op.operands().chain(op.results()).filter(|value| !flexible(*value));
+            if let Some(first) = tensors.next() {
+                tensors.for_each(|other| sets.union(first, other));
+            }
+        }
+        for_each_edge(op, &mut |operand, target| {
+            let value = op.operand(operand);
+            if !flexible(value) {
+                sets.union(value, target);
+            }
+        });
+    }
+    let mut numbers = HashMap::new();
+    accesses
+        .iter()
+        .map(|access| {
+            let key = (sets.find(access.op.operand(0)), access.shape.clone(), access.facts.order.clone());
+            let next = numbers.len();
+            *numbers.entry(key).or_insert(next)
+        })
+        .collect()
+}
+
+/// Disjoint sets of values.
+#[derive(Default)]
+struct Sets<'c> {
+    numbers: HashMap<Value<'c>, usize>,
+    parents: Vec<usize>,
+}
+
+impl<'c> Sets<'c> {
+    fn find(&mut self, value: Value<'c>) -> usize {
+        let next = self.parents.len();
+        let mut at = *self.numbers.entry(value).or_insert(next);
+        if at == next {
+            self.parents.push(next);
+        }
+        while self.parents[at] != at {
+            self.parents[at] = self.parents[self.parents[at]];
+            at = self.parents[at];
+        }
+        at
+    }
+
+    fn union(&mut self, a: Value<'c>, b: Value<'c>) {
+        let (a, b) = (self.find(a), self.find(b));
+        self.parents[a] = b;
+    }
+}
+
+/// The vector that each group takes.
+fn group_vectors(accesses: &[Access<'_>], groups: &[usize], machine: &Machine) -> Vec<u64> {
+    let count = groups.iter().max().map_or(0, |last| last + 1);
+    // (widest vector wanted, widest without gaps in what one instruction writes)
+    let mut wanted = vec![(1u64, u64::MAX); count];
+    let mut limits = vec![u64::MAX; count];
+    for (access, &group) in accesses.iter().zip(groups) {
+        let (widest, written) = &mut wanted[group];
+        *widest = access.vector.max(*widest);
+        if access.writes && access.facts.contiguous > 1 {
+            *written = access.vector.min(*written);
+        }
+    }
+    for (access, &group) in accesses.iter().zip(groups) {
+        let vector = wanted[group].0.min(wanted[group].1);
+        let elements = access.shape.iter().product::<i64>().max(1) as u64 / machine.num_ctas;
+        let share = (elements / machine.threads()).max(1);
+        let row = access.facts.order.first().map_or(1, |&d| access.shape[d] as u64);
+        // Vectors of several narrow rows: rather half of the threads idle than
+        // narrower accesses (paper, Table 2).
+        limits[group] = if row > 1 && row < vector { share * 2 } else { share };
+    }
+    wanted.iter().zip(limits).map(|((widest, written), limit)| (*widest).min(*written).min(limit)).collect()
+}
+
+fn layout_for<'c>(access: &Access<'c>, vector: u64, layouts: &Layouts<'c>) -> Result<Attr<'c>, String> {
+    let mut size = vec![1; access.shape.len()];
+    let mut left = vector;
+    for &d in &access.facts.order {
+        size[d] = left.min(access.shape[d].max(1) as u64);
+        left /= size[d];
+        // Rows that are not filled do not continue in the next one.
+        if size[d] < access.shape[d] as u64 {
+            break;
+        }
+    }
+    layouts.blocked(layouts.machine.blocked(&access.shape, &size, &access.facts.order))
+}
+
+/// Runs the access in `layout`: operands are converted to it, results back.
+fn apply<'c>(rewriter: &mut IrRewriter<'c>, access: &Access<'c>, layout: Attr<'c>) -> Result<(), Reported> {
+    let op = access.op;
+    let Some(old) = layout_of(op.operand(0)) else {
+        return Err(error(op, "accesses memory through tensors without a layout: run convert-triton-to-tritongpu first"));
+    };
+    if equivalent(old, layout, &access.shape) {
+        return Ok(());
+    }
+    for i in 0..op.num_operands() {
+        convert_operand(rewriter, op, i, layout)?;
+    }
+    for result in op.results().filter(|result| result.ty().as_tensor().is_some()) {
+        let before = result.ty();
+        set_layout(result, layout);
+        if result.is_unused() {
+            continue;
+        }
+        // Uses move to the conversion, which then is the only use of the result.
+        let back = create("ttg.convert_layout", op.loc(), &[result], &[before], &[], &[]).ok_or(Reported)?;
+        result.replace_all_uses_with(back.result(0));
+        back.set_operand(0, result);
+        rewriter.set_after(op);
+        rewriter.insert(back);
+    }
+    Ok(())
+}
+
+/// The choice in words.
+fn explain(access: &Access<'_>, vector: u64, layout: Attr<'_>) -> String {
+    let facts = &access.facts;
+    let dim = facts.order.first().copied().unwrap_or(0);
+    let mine = vector.min(access.vector);
+    let count = |n: u64, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
+    let mut text = format!(
+        "each thread accesses {} of {} bits at once ({} bits): along dimension {dim}, {} contiguous",
+        count(mine, "element"),
+        facts.bytes * 8,
+        mine * facts.bytes * 8,
+        if facts.contiguous == 1 { "no elements are known to be".into() } else { format!("{} elements are", facts.contiguous) },
+    );
+    text += &format!(", their address is a multiple of {}", count(facts.aligned.min(1 << 20), "byte"));
+    if facts.mask != u64::MAX {
+        text += &format!(", and {} one mask value", if facts.mask == 1 { "each has".into() } else { format!("{} share", facts.mask) });
+    }
+    text += match access.limit {
+        _ if mine < access.vector => "; the tensor is too small for more, or what it exchanges values with limits it",
+        Limit::Instruction => "; this is the widest access there is",
+        Limit::Contiguity => "; contiguity is the limit",
+        Limit::Alignment => "; alignment is the limit",
+        Limit::Mask => "; the mask is the limit",
+    };
+    if vector > mine {
+        text += &format!("; it takes {} such accesses for the {vector} neighbours that each thread holds", vector / mine);
+    }
+    format!("{text}; layout {layout}")
+}

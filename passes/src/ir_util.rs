@@ -1,0 +1,196 @@
+//! Small helpers on the IR that several passes need.
+
+use crate::machine::error;
+use mlir_host::asm::Reported;
+use mlir_host::ir::{Attr, Block, Op, Region, TensorType, Type, Value};
+use mlir_host::rewrite::Rewriter;
+use std::collections::HashSet;
+
+/// The blocks of a region, each after those that dominate it; blocks that
+/// nothing reaches come last.
+pub fn blocks_in_dominance_order(region: Region<'_>) -> Vec<Block<'_>> {
+    let all: Vec<Block<'_>> = region.blocks().collect();
+    if all.len() < 2 {
+        return all;
+    }
+    let mut seen = HashSet::new();
+    let mut post = Vec::new();
+    // Blocks being visited, with the successors not yet followed.
+    let mut stack: Vec<(Block<'_>, Vec<Block<'_>>)> = Vec::new();
+    fn follow(block: Block<'_>) -> Vec<Block<'_>> {
+        block.terminator().map_or(Vec::new(), |op| op.successors().collect())
+    }
+    seen.insert(all[0]);
+    stack.push((all[0], follow(all[0])));
+    while let Some((block, next)) = stack.last_mut() {
+        match next.pop() {
+            Some(target) if seen.insert(target) => stack.push((target, follow(target))),
+            Some(_) => {}
+            None => {
+                post.push(*block);
+                stack.pop();
+            }
+        }
+    }
+    post.reverse();
+    post.extend(all.into_iter().filter(|block| !seen.contains(block)));
+    post
+}
+
+/// All operations below `op`, definitions before uses, outer before inner.
+pub fn operations_in_dominance_order(op: Op<'_>) -> Vec<Op<'_>> {
+    fn visit<'c>(op: Op<'c>, out: &mut Vec<Op<'c>>) {
+        for region in op.regions() {
+            for block in blocks_in_dominance_order(region) {
+                for op in block.ops() {
+                    out.push(op);
+                    visit(op, out);
+                }
+            }
+        }
+    }
+    let mut out = Vec::new();
+    visit(op, &mut out);
+    out
+}
+
+/// The layout of a tensor value.
+pub fn layout_of(value: Value<'_>) -> Option<Attr<'_>> {
+    value.ty().as_tensor()?.encoding()
+}
+
+/// The tensor type with another layout.
+pub fn with_layout<'c>(ty: TensorType<'c>, layout: Attr<'c>) -> Option<Type<'c>> {
+    ty.with_encoding(Some(layout)).map(TensorType::ty)
+}
+
+/// Gives a value another layout; values that are no tensors stay as they are.
+pub fn set_layout<'c>(value: Value<'c>, layout: Attr<'c>) {
+    if let Some(ty) = value.ty().as_tensor().and_then(|ty| with_layout(ty, layout)) {
+        value.set_type(ty);
+    }
+}
+
+/// Sets the layout of all results, and of the value of a constant.
+///
+/// # Errors
+/// When a constant's elements cannot take the type.
+pub fn set_result_layout<'c>(op: Op<'c>, layout: Attr<'c>) -> Result<(), Reported> {
+    for result in op.results() {
+        set_layout(result, layout);
+    }
+    if op.name() == "arith.constant" {
+        retype_constant(op)?;
+    }
+    Ok(())
+}
+
+/// Makes the value of a constant agree with its type.
+fn retype_constant(op: Op<'_>) -> Result<(), Reported> {
+    let ty = op.result(0).ty();
+    let Some(elements) = op.attr("value").and_then(Attr::as_elements) else { return Ok(()) };
+    let value = elements.splat_to(ty).or_else(|| elements.reshape_to(ty));
+    op.set_attr("value", value.ok_or_else(|| error(op, "the elements of the constant cannot take a layout"))?);
+    Ok(())
+}
+
+/// `value` in another layout, by an operation before `op`.
+///
+/// # Errors
+/// When the operation cannot be made.
+pub fn convert_before<'c>(
+    rewriter: &mut Rewriter<'c>,
+    op: Op<'c>,
+    value: Value<'c>,
+    layout: Attr<'c>,
+) -> Result<Value<'c>, Reported> {
+    let Some(ty) = value.ty().as_tensor() else { return Ok(value) };
+    if ty.encoding() == Some(layout) {
+        return Ok(value);
+    }
+    let ty = with_layout(ty, layout).ok_or_else(|| error(op, format!("no tensor type with layout {layout}")))?;
+    rewriter.set_before(op);
+    let made = rewriter.generic("ttg.convert_layout", op.loc(), &[value], &[ty], &[]);
+    Ok(made.ok_or(Reported)?.result(0))
+}
+
+/// Converts operand `number` of `op`, if it is a tensor, to a layout.
+///
+/// # Errors
+/// As [`convert_before`].
+pub fn convert_operand<'c>(
+    rewriter: &mut Rewriter<'c>,
+    op: Op<'c>,
+    number: usize,
+    layout: Attr<'c>,
+) -> Result<(), Reported> {
+    let value = op.operand(number);
+    let converted = convert_before(rewriter, op, value, layout)?;
+    if converted != value {
+        op.set_operand(number, converted);
+    }
+    Ok(())
+}
+
+/// Where control flow takes the operands of `op` within a function: calls
+/// `visit` with the number of an operand and the value that it becomes.
+pub fn for_each_edge<'c>(op: Op<'c>, visit: &mut dyn FnMut(usize, Value<'c>)) {
+    let mut pass = |start: usize, targets: &mut dyn Iterator<Item = Value<'c>>| {
+        for (i, target) in targets.enumerate() {
+            if start + i < op.num_operands() {
+                visit(start + i, target);
+            }
+        }
+    };
+    let entry = |op: Op<'c>, region: usize| op.region(region).first_block();
+    match op.name() {
+        "scf.for" => {
+            if let Some(body) = entry(op, 0) {
+                pass(3, &mut body.args().skip(1));
+            }
+            pass(3, &mut op.results());
+        }
+        "scf.while" => {
+            if let Some(before) = entry(op, 0) {
+                pass(0, &mut before.args());
+            }
+        }
+        "scf.condition" => {
+            let Some(parent) = op.parent() else { return };
+            if let Some(after) = entry(parent, 1) {
+                pass(1, &mut after.args());
+            }
+            pass(1, &mut parent.results());
+        }
+        "scf.yield" => {
+            let Some(parent) = op.parent() else { return };
+            match parent.name() {
+                "scf.for" => {
+                    if let Some(body) = entry(parent, 0) {
+                        pass(0, &mut body.args().skip(1));
+                    }
+                    pass(0, &mut parent.results());
+                }
+                "scf.while" => {
+                    if let Some(before) = entry(parent, 0) {
+                        pass(0, &mut before.args());
+                    }
+                }
+                _ => pass(0, &mut parent.results()),
+            }
+        }
+        "cf.br" => {
+            if let Some(target) = op.successors().next() {
+                pass(0, &mut target.args());
+            }
+        }
+        "cf.cond_br" => {
+            let sizes = op.attr("operandSegmentSizes").and_then(Attr::as_i32_array);
+            let taken = sizes.and_then(|sizes| usize::try_from(*sizes.get(1)?).ok()).unwrap_or(0);
+            for (target, start) in op.successors().zip([1, 1 + taken]) {
+                pass(start, &mut target.args());
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,188 @@
+//! The machine that layouts are made for, and the blocked layouts that fit it.
+
+use linear_layout::Encoding;
+use linear_layout::encoding::{Blocked, Slice};
+use linear_layout::target::TargetDesc;
+use mlir_host::asm::Reported;
+use mlir_host::ir::{Attr, Context, Op};
+use smallvec::SmallVec;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use ttopt_dialect::ttg::attrs::{encoding, encoding_attr};
+use ttopt_dialect::ttg::module_attrs;
+
+/// How many threads share a tensor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// Warps of a block.
+    pub num_warps: u64,
+    /// Threads of a warp.
+    pub threads_per_warp: u64,
+    /// Blocks of a cluster.
+    pub num_ctas: u64,
+    /// The GPU, where its name is known.
+    pub target: Option<TargetDesc>,
+}
+
+fn power_of_two<'c>(op: Op<'c>, name: &str, value: Option<u32>) -> Result<u64, Reported> {
+    match value {
+        Some(value) if value.is_power_of_two() => Ok(value.into()),
+        Some(value) => Err(error(op, format!("{name} must be a power of two, but is {value}"))),
+        None => Err(error(op, format!("needs the module attribute {name}: run convert-triton-to-tritongpu first"))),
+    }
+}
+
+/// Reports an error at `op`.
+pub fn error(op: Op<'_>, message: impl AsRef<str>) -> Reported {
+    op.error(message);
+    Reported
+}
+
+impl Machine {
+    /// What the attributes of a module say.
+    ///
+    /// # Errors
+    /// When one is missing or is no power of two.
+    pub fn of(module: Op<'_>) -> Result<Machine, Reported> {
+        let warps = module_attrs::module_num_warps(module);
+        let threads = module_attrs::threads_per_warp(module);
+        Ok(Machine {
+            num_warps: power_of_two(module, module_attrs::NUM_WARPS, warps)?,
+            threads_per_warp: power_of_two(module, module_attrs::THREADS_PER_WARP, threads)?,
+            num_ctas: power_of_two(module, module_attrs::NUM_CTAS, module_attrs::num_ctas(module).or(Some(1)))?,
+            target: module_attrs::target(module).and_then(|name| TargetDesc::parse(name).ok()),
+        })
+    }
+
+    /// Threads of a block.
+    pub fn threads(&self) -> u64 {
+        self.num_warps * self.threads_per_warp
+    }
+
+    /// The most bits that one thread reads or writes in global memory at once.
+    pub fn vector_bits(&self) -> u64 {
+        // Wider accesses exist on sm_100; blocks of 128 bits serve all.
+        self.target.as_ref().map_or(128, |target| u64::from(target.max_global_vector_bits.min(128)))
+    }
+
+    /// Blocks of the cluster divide the slow dimensions first.
+    fn divide_among_ctas(&self, shape: &[i64], order: &[usize]) -> (SmallVec<[u64; 4]>, Vec<Vec<u64>>) {
+        let mut split: SmallVec<[u64; 4]> = SmallVec::from_elem(1, shape.len());
+        let mut left = self.num_ctas;
+        for &d in order.iter().rev() {
+            split[d] = left.min(shape[d].max(1) as u64);
+            left /= split[d];
+        }
+        let mut cga = Vec::new();
+        for &d in order {
+            let mut at = 1;
+            while at < split[d] {
+                let mut basis = vec![0; shape.len()];
+                basis[d] = at;
+                cga.push(basis);
+                at *= 2;
+            }
+        }
+        while 1 << cga.len() < self.num_ctas {
+            cga.push(vec![0; shape.len()]);
+        }
+        (split, cga)
+    }
+
+    /// The blocked layout with a box of `size_per_thread` elements in each
+    /// thread, threads and warps laid out along `order`.
+    pub fn blocked(&self, shape: &[i64], size_per_thread: &[u64], order: &[usize]) -> Blocked {
+        let (split, cga) = self.divide_among_ctas(shape, order);
+        let mut threads: Vec<u64> = vec![1; shape.len()];
+        let mut warps = threads.clone();
+        let (mut threads_left, mut warps_left) = (self.threads_per_warp, self.num_warps);
+        for (i, &d) in order.iter().enumerate() {
+            let places = (shape[d].max(1) as u64 / split[d] / size_per_thread[d]).max(1);
+            if i + 1 == order.len() {
+                threads[d] = threads_left;
+                warps[d] = warps_left;
+                break;
+            }
+            threads[d] = threads_left.min(places);
+            warps[d] = warps_left.min((places / threads[d]).max(1));
+            threads_left /= threads[d];
+            warps_left /= warps[d];
+        }
+        Blocked {
+            size_per_thread: size_per_thread.to_vec(),
+            threads_per_warp: threads,
+            warps_per_cta: warps,
+            order: order.to_vec(),
+            cga,
+        }
+    }
+
+    /// The layout of tensors that nothing else is known about: one element at
+    /// a time, the last dimension fastest.
+    pub fn default_blocked(&self, shape: &[i64]) -> Blocked {
+        let order: Vec<usize> = (0..shape.len()).rev().collect();
+        self.blocked(shape, &vec![1; shape.len()], &order)
+    }
+}
+
+/// Makes layout attributes, each once.
+pub struct Layouts<'c> {
+    ctx: Context<'c>,
+    /// The machine.
+    pub machine: Machine,
+    defaults: RefCell<HashMap<SmallVec<[i64; 4]>, Attr<'c>>>,
+    slices: RefCell<HashMap<(usize, Attr<'c>), Attr<'c>>>,
+}
+
+impl<'c> Layouts<'c> {
+    /// Layouts for a machine.
+    pub fn new(ctx: Context<'c>, machine: Machine) -> Self {
+        Self { ctx, machine, defaults: RefCell::default(), slices: RefCell::default() }
+    }
+
+    /// The attribute of a blocked layout.
+    ///
+    /// # Errors
+    /// When the layout is not valid.
+    pub fn blocked(&self, blocked: Blocked) -> Result<Attr<'c>, String> {
+        encoding_attr(self.ctx, &Encoding::Blocked(blocked))
+    }
+
+    /// The attribute of any layout.
+    ///
+    /// # Errors
+    /// When the layout is not valid.
+    pub fn attr(&self, value: &Encoding) -> Result<Attr<'c>, String> {
+        encoding_attr(self.ctx, value)
+    }
+
+    /// The default layout of tensors of `shape`.
+    ///
+    /// # Errors
+    /// For shapes that cannot be laid out.
+    pub fn default(&self, shape: &[i64]) -> Result<Attr<'c>, String> {
+        if let Some(found) = self.defaults.borrow().get(shape) {
+            return Ok(*found);
+        }
+        if shape.is_empty() {
+            return Err("a tensor without dimensions has no layout".to_owned());
+        }
+        let made = self.blocked(self.machine.default_blocked(shape))?;
+        self.defaults.borrow_mut().insert(SmallVec::from_slice(shape), made);
+        Ok(made)
+    }
+
+    /// `#ttg.slice<{dim = axis, parent = parent}>`
+    ///
+    /// # Errors
+    /// When the parent has no such dimension.
+    pub fn slice(&self, axis: usize, parent: Attr<'c>) -> Result<Attr<'c>, String> {
+        if let Some(found) = self.slices.borrow().get(&(axis, parent)) {
+            return Ok(*found);
+        }
+        let value = Encoding::Slice(Slice { dim: axis, parent: Box::new(encoding(parent)?) });
+        let made = encoding_attr(self.ctx, &value)?;
+        self.slices.borrow_mut().insert((axis, parent), made);
+        Ok(made)
+    }
+}

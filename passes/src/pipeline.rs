@@ -1,0 +1,61 @@
+//! The passes from TTIR to TTGIR, in order.
+
+use std::fmt::Write;
+
+/// What to compile for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The GPU, as in `cuda:90`.
+    pub target: String,
+    /// Warps of a block.
+    pub num_warps: u32,
+    /// Stages of software pipelining.
+    pub num_stages: u32,
+    /// Blocks of a cluster.
+    pub num_ctas: u32,
+    /// Whether passes report what they chose and why, as remarks.
+    pub explain: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { target: "cuda:90".to_owned(), num_warps: 4, num_stages: 3, num_ctas: 1, explain: false }
+    }
+}
+
+/// The passes that turn TTIR into TTGIR, each in the notation of MLIR's textual
+/// pipelines and to be run on the module.
+///
+/// ```
+/// use ttopt_passes::pipeline::{Options, ttir_to_ttgir};
+/// let passes = ttir_to_ttgir(&Options { num_warps: 8, ..Options::default() });
+/// assert!(passes[0].starts_with("convert-triton-to-tritongpu{target=cuda:90 num-warps=8 "));
+/// ```
+pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {
+    let threads = linear_layout::target::TargetDesc::parse(&options.target).map_or(32, |target| target.lanes);
+    let convert = format!(
+        "convert-triton-to-tritongpu{{target={} num-warps={} threads-per-warp={threads} num-ctas={}}}",
+        options.target, options.num_warps, options.num_ctas,
+    );
+    let coalesce = format!("tritongpu-coalesce{{explain={}}}", options.explain);
+    let fixed = ["tritongpu-remove-layout-conversions", "canonicalize", "cse"];
+    [convert, coalesce].into_iter().chain(fixed.map(str::to_owned)).collect()
+}
+
+/// [`ttir_to_ttgir`] as one pipeline that MLIR's pass managers parse.
+///
+/// ```
+/// use ttopt_passes::pipeline::{Options, pipeline};
+/// let text = pipeline(&Options::default());
+/// assert!(text.starts_with("builtin.module(convert-triton-to-tritongpu{") && text.ends_with(",canonicalize,cse)"));
+/// ```
+pub fn pipeline(options: &Options) -> String {
+    let mut text = String::from("builtin.module(");
+    for (i, pass) in ttir_to_ttgir(options).iter().enumerate() {
+        let comma = if i > 0 { "," } else { "" };
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{comma}{pass}");
+    }
+    text.push(')');
+    text
+}

@@ -1,0 +1,379 @@
+//! The layout of every value: forward from anchors, then backward from uses.
+
+use crate::ir_util::{for_each_edge, layout_of, set_layout, set_result_layout};
+use crate::machine::Layouts;
+use crate::rules::{Rule, backward, forward, rule};
+use mlir_host::asm::Reported;
+use mlir_host::ir::{Attr, Op, Value};
+use std::collections::HashMap;
+
+/// Rounds in which layouts travel around nested loops.
+const ROUNDS: usize = 4;
+
+/// The layout of every tensor.
+pub struct Assignment<'c> {
+    /// Class of each value: values carried around a loop share one.
+    classes: HashMap<Value<'c>, usize>,
+    layouts: Vec<Option<Attr<'c>>>,
+    votes: HashMap<usize, Vec<(Attr<'c>, u64)>>,
+    /// Layouts as they were.
+    original: HashMap<Value<'c>, Attr<'c>>,
+    /// Layouts that operands must have whatever happens around them.
+    pinned: HashMap<(Op<'c>, usize), Attr<'c>>,
+}
+
+fn tensors<'c>(op: Op<'c>) -> impl Iterator<Item = (usize, Value<'c>)> {
+    op.operands().enumerate().filter(|(_, value)| layout_of(*value).is_some())
+}
+
+/// Loops around an operation multiply what it costs.
+fn weight(op: Op<'_>) -> u64 {
+    let mut weight = 1u64;
+    let mut at = op.parent();
+    while let Some(outer) = at {
+        if matches!(outer.name(), "scf.for" | "scf.while") {
+            weight = weight.saturating_mul(16);
+        }
+        at = outer.parent();
+    }
+    weight
+}
+
+impl<'c> Assignment<'c> {
+    /// Assigns layouts to all values that `ops`, in dominance order, define.
+    ///
+    /// # Errors
+    /// At operations for which there is no layout.
+    pub fn new(ops: &[Op<'c>], layouts: &Layouts<'c>) -> Result<Self, (Op<'c>, String)> {
+        let mut this = Assignment {
+            classes: HashMap::new(),
+            layouts: Vec::new(),
+            votes: HashMap::new(),
+            original: HashMap::new(),
+            pinned: HashMap::new(),
+        };
+        for &op in ops {
+            this.register(op);
+        }
+        for round in 0..2 {
+            for &op in ops {
+                this.forward(op, layouts, round > 0);
+            }
+        }
+        for _ in 0..ROUNDS {
+            let before = this.layouts.iter().filter(|layout| layout.is_some()).count();
+            for &op in ops.iter().rev() {
+                this.backward(op, layouts);
+            }
+            if this.layouts.iter().filter(|layout| layout.is_some()).count() == before {
+                break;
+            }
+        }
+        for &op in ops {
+            this.settle(op, layouts)?;
+        }
+        Ok(this)
+    }
+
+    fn class(&mut self, value: Value<'c>) -> usize {
+        let next = self.layouts.len();
+        let class = *self.classes.entry(value).or_insert(next);
+        if class == next {
+            self.layouts.push(None);
+        }
+        class
+    }
+
+    /// The layout assigned so far.
+    fn get(&self, value: Value<'c>) -> Option<Attr<'c>> {
+        self.layouts[*self.classes.get(&value)?]
+    }
+
+    fn set(&mut self, value: Value<'c>, layout: Attr<'c>) {
+        let class = self.class(value);
+        self.layouts[class].get_or_insert(layout);
+    }
+
+    /// Notes the layout of a value made since.
+    pub fn record(&mut self, value: Value<'c>, layout: Attr<'c>) {
+        self.set(value, layout);
+    }
+
+    /// What the layout of `value` was before.
+    fn original(&self, value: Value<'c>) -> Option<Attr<'c>> {
+        self.original.get(&value).copied()
+    }
+
+    /// Classes of all values, and layouts of anchors.
+    fn register(&mut self, op: Op<'c>) {
+        let args = op.regions().flat_map(|region| region.blocks()).flat_map(|block| block.args());
+        for value in args.chain(op.results()) {
+            if let Some(layout) = layout_of(value) {
+                self.class(value);
+                self.original.insert(value, layout);
+            }
+        }
+        let join = |this: &mut Self, a: Value<'c>, b: Value<'c>| {
+            if layout_of(a).is_some() {
+                let class = this.class(a);
+                this.classes.insert(b, class);
+            }
+        };
+        match op.name() {
+            "scf.for" => {
+                if let Some(body) = op.region(0).first_block() {
+                    op.results().zip(body.args().skip(1)).for_each(|(a, b)| join(self, a, b));
+                }
+            }
+            "scf.while" => {
+                if let Some(after) = op.region(1).first_block() {
+                    op.results().zip(after.args()).for_each(|(a, b)| join(self, a, b));
+                }
+            }
+            // The signature stays.
+            "tt.func" => {
+                if let Some(entry) = op.region(0).first_block() {
+                    for arg in entry.args() {
+                        if let Some(layout) = layout_of(arg) {
+                            self.set(arg, layout);
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.pin(op);
+        if self.is_anchor(op) {
+            for result in op.results() {
+                if let Some(layout) = layout_of(result) {
+                    self.set(result, layout);
+                }
+            }
+        }
+    }
+
+    /// Notes what operands must be: pointers of accesses without results have
+    /// the layout that coalescing chose, calls and returns keep signatures.
+    fn pin(&mut self, op: Op<'c>) {
+        let rule = rule(op);
+        let own = matches!(op.name(), "tt.call" | "tt.return") || rule.is_none();
+        let store = rule == Some(Rule::Memory) && op.num_results() == 0;
+        let dot = matches!(rule, Some(Rule::Dot | Rule::DotScaled));
+        for (i, value) in tensors(op) {
+            let layout = if store { layout_of(op.operand(0)) } else { layout_of(value) };
+            if let Some(layout) = layout.filter(|_| own || store || (dot && i != 2)) {
+                self.pinned.insert((op, i), layout);
+            }
+        }
+    }
+
+    fn is_anchor(&self, op: Op<'c>) -> bool {
+        match rule(op) {
+            Some(Rule::Memory | Rule::Any | Rule::ReshapeAny | Rule::Gather | Rule::Dot | Rule::DotScaled) => true,
+            Some(Rule::Control) => op.name() == "tt.call",
+            None => true,
+            _ => false,
+        }
+    }
+
+    /// Layouts of results from those of operands. Values that enter a loop
+    /// count only where nothing inside of it decides (`late`).
+    fn forward(&mut self, op: Op<'c>, layouts: &Layouts<'c>, late: bool) {
+        let Some(rule) = rule(op) else { return };
+        if rule == Rule::Control {
+            let enters = matches!(op.name(), "scf.for" | "scf.while");
+            if enters && !late {
+                return;
+            }
+            for_each_edge(op, &mut |operand, target| {
+                if let Some(layout) = self.get(op.operand(operand)) {
+                    if layout_of(target).is_some() {
+                        self.set(target, layout);
+                    }
+                }
+            });
+            return;
+        }
+        if op.num_results() == 0 || op.results().all(|result| self.get(result).is_some()) {
+            return;
+        }
+        let Some(operand) = self.preferred_operand(op) else { return };
+        if let Ok(layout) = forward(op, if rule == Rule::Convert { Rule::Same } else { rule }, operand, layouts) {
+            for result in op.results().filter(|result| layout_of(*result).is_some()) {
+                self.set(result, layout);
+            }
+        }
+    }
+
+    /// The layout that most operands have; the first of those.
+    fn preferred_operand(&self, op: Op<'c>) -> Option<Attr<'c>> {
+        let mut counts: Vec<(Attr<'c>, usize)> = Vec::new();
+        for layout in tensors(op).filter_map(|(_, value)| self.get(value)) {
+            match counts.iter_mut().find(|entry| entry.0 == layout) {
+                Some(entry) => entry.1 += 1,
+                None => counts.push((layout, 1)),
+            }
+        }
+        let most = counts.iter().map(|entry| entry.1).max()?;
+        counts.into_iter().find(|entry| entry.1 == most).map(|entry| entry.0)
+    }
+
+    /// Layouts of open operands from those of results.
+    fn backward(&mut self, op: Op<'c>, layouts: &Layouts<'c>) {
+        for result in op.results() {
+            self.elect(op, result, layouts);
+        }
+        for block in op.regions().flat_map(|region| region.blocks()) {
+            for arg in block.args() {
+                self.elect_plain(arg);
+            }
+        }
+        let mut wanted: Vec<(Value<'c>, Attr<'c>)> = Vec::new();
+        for (i, value) in tensors(op).filter(|(_, value)| self.get(*value).is_none()) {
+            if let Some(layout) = self.demand(op, i, layouts) {
+                wanted.push((value, layout));
+            }
+        }
+        if wanted.is_empty() {
+            return;
+        }
+        let weight = weight(op);
+        for (value, layout) in wanted {
+            let class = self.class(value);
+            let votes = self.votes.entry(class).or_default();
+            match votes.iter_mut().find(|vote| vote.0 == layout) {
+                Some(vote) => vote.1 += weight,
+                None => votes.push((layout, weight)),
+            }
+        }
+    }
+
+    fn winner(&self, value: Value<'c>) -> Option<Attr<'c>> {
+        let votes = self.votes.get(self.classes.get(&value)?)?;
+        let most = votes.iter().map(|vote| vote.1).max()?;
+        votes.iter().find(|vote| vote.1 == most).map(|vote| vote.0)
+    }
+
+    fn elect_plain(&mut self, value: Value<'c>) {
+        if self.get(value).is_none() {
+            if let Some(layout) = self.winner(value) {
+                self.set(value, layout);
+            }
+        }
+    }
+
+    /// Gives a result the layout that most of its uses want, if the operation
+    /// can have it.
+    fn elect(&mut self, op: Op<'c>, result: Value<'c>, layouts: &Layouts<'c>) {
+        if layout_of(result).is_none() || self.get(result).is_some() {
+            return;
+        }
+        let Some(layout) = self.winner(result) else { return };
+        let Some(rule) = rule(op) else { return };
+        let possible = match rule {
+            Rule::Reduce(axis) => super::materialize::sliced_parent(layout, axis).is_some(),
+            Rule::Cat => false,
+            Rule::Trans | Rule::Reshape | Rule::Join | Rule::Split | Rule::ExpandDims(_) => {
+                backward(op, rule, 0, layout, layouts).is_ok()
+            }
+            _ => true,
+        };
+        if possible {
+            for result in op.results().filter(|result| layout_of(*result).is_some()) {
+                if rule != Rule::Control || self.winner(result) == Some(layout) {
+                    self.set(result, layout);
+                }
+            }
+        }
+    }
+
+    /// The layout that `op` needs its operand `i` to have; `None` where any
+    /// will do, or where it is not decided yet.
+    pub fn demand(&self, op: Op<'c>, i: usize, layouts: &Layouts<'c>) -> Option<Attr<'c>> {
+        if let Some(layout) = self.pinned.get(&(op, i)) {
+            return Some(*layout);
+        }
+        let result = op.results().find_map(|result| self.get(result));
+        match rule(op) {
+            Some(Rule::Control) => {
+                let mut wanted = None;
+                for_each_edge(op, &mut |operand, target| {
+                    if operand == i {
+                        wanted = wanted.or(self.get(target));
+                    }
+                });
+                wanted
+            }
+            Some(Rule::Convert) => result,
+            Some(Rule::Reduce(axis)) => {
+                let parent = result.and_then(|layout| super::materialize::sliced_parent(layout, axis));
+                parent.or_else(|| tensors(op).find_map(|(_, value)| self.get(value)))
+            }
+            Some(Rule::Any) if op.name() == "tt.histogram" && i == 1 => self.get(op.operand(0)),
+            Some(Rule::Any | Rule::ReshapeAny) => None,
+            Some(Rule::Cat) => tensors(op).find_map(|(_, value)| self.get(value)),
+            Some(rule) => backward(op, rule, i, result?, layouts).ok().flatten(),
+            None => None,
+        }
+    }
+
+    /// What is still open keeps the layout that it has; results follow.
+    fn settle(&mut self, op: Op<'c>, layouts: &Layouts<'c>) -> Result<(), (Op<'c>, String)> {
+        let Some(rule) = rule(op) else { return Ok(()) };
+        for block in op.regions().flat_map(|region| region.blocks()) {
+            for arg in block.args() {
+                if let Some(layout) = self.original(arg) {
+                    self.set(arg, layout);
+                }
+            }
+        }
+        if op.results().all(|result| layout_of(result).is_none() || self.get(result).is_some()) {
+            return Ok(());
+        }
+        let operand = self.preferred_operand(op);
+        let layout = match (rule, operand) {
+            (Rule::Reduce(_) | Rule::Trans | Rule::Reshape | Rule::Join | Rule::Split | Rule::Cat, Some(operand)) => {
+                forward(op, rule, operand, layouts).map_err(|reason| (op, reason))?
+            }
+            (Rule::Same | Rule::Convert, Some(operand)) => operand,
+            _ => match op.results().find_map(|result| self.original(result)) {
+                Some(layout) => layout,
+                None => return Ok(()),
+            },
+        };
+        for result in op.results().filter(|result| layout_of(*result).is_some()) {
+            let layout = if rule == Rule::Control { self.original(result).unwrap_or(layout) } else { layout };
+            self.set(result, layout);
+        }
+        Ok(())
+    }
+
+    /// Puts the layouts into the types.
+    ///
+    /// # Errors
+    /// When a constant cannot take its type.
+    pub fn apply(&self, ops: &[Op<'c>]) -> Result<(), Reported> {
+        for &op in ops {
+            for block in op.regions().flat_map(|region| region.blocks()) {
+                for arg in block.args() {
+                    self.retype(arg);
+                }
+            }
+            for result in op.results() {
+                self.retype(result);
+            }
+            if op.name() == "arith.constant" {
+                if let Some(layout) = layout_of(op.result(0)) {
+                    set_result_layout(op, layout)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn retype(&self, value: Value<'c>) {
+        if let Some(layout) = self.get(value).filter(|layout| layout_of(value) != Some(*layout)) {
+            set_layout(value, layout);
+        }
+    }
+}

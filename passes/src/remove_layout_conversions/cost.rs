@@ -1,0 +1,80 @@
+//! What moving and recomputing data costs, in cycles of one block.
+
+use crate::machine::{Layouts, Machine};
+use crate::rules::is_cheap;
+use linear_layout::plan::ConversionPlan;
+use linear_layout::{Dim, target::TargetDesc};
+use mlir_host::ir::{Attr, Op, TensorType};
+use std::collections::HashMap;
+use ttopt_dialect::tt::ops::LoadOp;
+use ttopt_dialect::tt::types::pointee;
+use ttopt_dialect::ttg::layout::to_linear_layout;
+
+/// A shape, the width of its elements, and a pair of layouts.
+type Key<'c> = (smallvec::SmallVec<[i64; 4]>, u32, Attr<'c>, Attr<'c>);
+
+/// Costs, each computed once.
+#[derive(Default)]
+pub struct Costs<'c> {
+    conversions: HashMap<Key<'c>, f64>,
+}
+
+/// Bits of an element in a register.
+fn element_bits(ty: TensorType<'_>) -> u32 {
+    let element = ty.element();
+    if pointee(element).is_some() { 64 } else { element.bits().unwrap_or(32).next_power_of_two().max(8) }
+}
+
+fn target(machine: &Machine) -> Option<&TargetDesc> {
+    machine.target.as_ref()
+}
+
+impl<'c> Costs<'c> {
+    /// Of converting a tensor of type `ty` to another layout.
+    pub fn conversion(&mut self, ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> f64 {
+        let Some(from) = ty.encoding() else { return f64::INFINITY };
+        let bits = element_bits(ty);
+        let key = (ty.shape(), bits, from, to);
+        if let Some(cost) = self.conversions.get(&key) {
+            return *cost;
+        }
+        let plan = || {
+            let source = to_linear_layout(from, &ty.shape()).ok()?;
+            let destination = to_linear_layout(to, &ty.shape()).ok()?;
+            if source == destination {
+                return Some(0.0);
+            }
+            let plan = ConversionPlan::new(&source, &destination, bits, target(&layouts.machine)?).ok()?;
+            Some(plan.cost.cycles)
+        };
+        // Where there is no plan, something must be better.
+        let cost = plan().unwrap_or(1e6);
+        self.conversions.insert(key, cost);
+        cost
+    }
+
+    /// Of computing `op` again with results of type `ty` in layout `to`;
+    /// `None` where it must not be copied.
+    pub fn copy(&self, op: Op<'c>, ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> Option<f64> {
+        let layout = to_linear_layout(to, &ty.shape()).ok()?;
+        let warps = layouts.machine.num_warps as f64;
+        let alu = target(&layouts.machine).map_or(0.5, |target| target.cost.alu);
+        // Registers that hold copies are computed once.
+        let distinct = 1u64 << (layout.in_bits(Dim::REGISTER) - layout.free_variable_mask(Dim::REGISTER).count_ones());
+        let per_warp = distinct as f64;
+        if op.num_operands() == 0 || matches!(op.name(), "tt.splat" | "tt.broadcast" | "tt.expand_dims" | "tt.trans" | "tt.reshape") {
+            return Some(0.0);
+        }
+        if is_cheap(op) {
+            let wide = if element_bits(ty) == 64 { 2.0 } else { 1.0 };
+            return Some(per_warp * warps * alu * wide);
+        }
+        let load = LoadOp::cast(op).filter(|load| load.is_volatile() != Some(true))?;
+        let bits = f64::from(element_bits(ty));
+        // Each instruction of a warp moves up to 128 bits per lane, in wavefronts of 128 bytes.
+        let vectors = (per_warp * bits / 128.0).max(1.0);
+        let masked = if load.mask().is_some() { 1.5 } else { 1.0 };
+        let lanes = layouts.machine.threads_per_warp as f64;
+        Some(vectors * warps * masked * (1.0 + lanes * bits.min(128.0) / 1024.0))
+    }
+}

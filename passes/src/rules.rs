@@ -1,0 +1,209 @@
+//! How the layouts of an operation's operands and results depend on each
+//! other: one place that conversion to TritonGPU and the layout engine share.
+
+use crate::machine::Layouts;
+use linear_layout::encoding::{DotOperand, Linear};
+use linear_layout::{Dim, Encoding, LinearLayout};
+use mlir_host::ir::{Attr, Op, TensorType};
+use ttopt_dialect::ttg::attrs::{self, encoding};
+use ttopt_dialect::ttg::infer;
+use ttopt_dialect::ttg::layout::to_linear_layout;
+
+/// What an operation demands of layouts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// No operands, or scalars: results may have any layout.
+    Source,
+    /// All tensors have one layout.
+    Same,
+    /// As [`Same`](Rule::Same), and the access to memory has a preference.
+    Memory,
+    /// The result has the operand's layout: the operand is repeated.
+    Broadcast,
+    /// The operand has the slice of the result's layout.
+    ExpandDims(usize),
+    /// The result has the slice of the operands' layout.
+    Reduce(usize),
+    /// The layout is permuted.
+    Trans,
+    /// The layout is reshaped.
+    Reshape,
+    /// The elements may go anywhere.
+    ReshapeAny,
+    /// A new last dimension.
+    Join,
+    /// The last dimension is removed.
+    Split,
+    /// Two tensors one after the other.
+    Cat,
+    /// Indices and result have one layout.
+    Gather,
+    /// Operands are the dot operands of the result's layout.
+    Dot,
+    /// The accumulator has the layout of the result.
+    DotScaled,
+    /// Moves data to another layout.
+    Convert,
+    /// Operands and results may each have any layout.
+    Any,
+    /// Passes values on: `scf`, `cf`, calls and returns.
+    Control,
+}
+
+/// The rule of `op`; `None` for operations that are not known to work on tensors.
+pub fn rule(op: Op<'_>) -> Option<Rule> {
+    let name = op.name();
+    let axis = || op.attr("axis").and_then(Attr::as_int).and_then(|axis| usize::try_from(axis).ok());
+    let (dialect, rest) = name.split_once('.')?;
+    Some(match dialect {
+        "arith" | "ub" if op.num_operands() == 0 => Rule::Source,
+        "arith" | "math" => Rule::Same,
+        "ub" => Rule::Source,
+        "scf" | "cf" => Rule::Control,
+        "ttg" if rest == "convert_layout" => Rule::Convert,
+        "tt" => match rest {
+            "splat" | "make_range" => Rule::Source,
+            "broadcast" => Rule::Broadcast,
+            "expand_dims" => Rule::ExpandDims(axis()?),
+            "reduce" => Rule::Reduce(axis()?),
+            "trans" => Rule::Trans,
+            "reshape" if op.attr("allow_reorder").is_some() => Rule::ReshapeAny,
+            "reshape" => Rule::Reshape,
+            "join" => Rule::Join,
+            "split" => Rule::Split,
+            "cat" => Rule::Cat,
+            "gather" => Rule::Gather,
+            "dot" => Rule::Dot,
+            "dot_scaled" => Rule::DotScaled,
+            "load" | "store" | "atomic_rmw" | "atomic_cas" | "atomic_load" | "atomic_store" => Rule::Memory,
+            "atomic_poll" => Rule::Same,
+            "addptr" | "bitcast" | "int_to_ptr" | "ptr_to_int" | "fp_to_fp" | "clampf" | "precise_sqrt"
+            | "precise_divf" | "approx_divf" | "mulhiui" | "extern_elementwise" | "elementwise_inline_asm"
+            | "map_elementwise" | "scan" => Rule::Same,
+            "histogram" | "unsplat" | "print" | "assert" | "make_tensor_descriptor" => Rule::Any,
+            _ if rest.starts_with("descriptor_") => Rule::Any,
+            "call" | "return" | "func" => Rule::Control,
+            _ => Rule::Any,
+        },
+        _ => return None,
+    })
+}
+
+/// Whether a copy of `op` costs next to nothing next to moving data: it reads
+/// no memory and runs on the arithmetic units.
+pub fn is_cheap(op: Op<'_>) -> bool {
+    match rule(op) {
+        Some(Rule::Source | Rule::Broadcast | Rule::ExpandDims(_) | Rule::Trans | Rule::Reshape) => true,
+        Some(Rule::Same) => match op.name() {
+            "tt.scan" | "tt.elementwise_inline_asm" | "tt.extern_elementwise" | "tt.map_elementwise" => false,
+            "tt.precise_sqrt" | "tt.precise_divf" | "tt.approx_divf" | "tt.atomic_poll" => false,
+            "arith.divf" | "arith.remf" | "arith.divsi" | "arith.divui" | "arith.remsi" | "arith.remui" => {
+                // Integer division by constants is shifts and multiplications.
+                op.num_operands() == 2
+                    && op.operand(1).def_op().is_some_and(|divisor| divisor.name() == "arith.constant")
+                    && op.operand(0).ty().element().int_bits().is_some()
+            }
+            name => !name.starts_with("math."),
+        },
+        _ => false,
+    }
+}
+
+fn tensor(op: Op<'_>, operand: usize) -> Option<TensorType<'_>> {
+    op.operand(operand).ty().as_tensor()
+}
+
+/// The layout of the results when the first tensor operand has `operand`.
+///
+/// # Errors
+/// Where no layout follows, with the reason.
+pub fn forward<'c>(op: Op<'c>, rule: Rule, operand: Attr<'c>, layouts: &Layouts<'c>) -> Result<Attr<'c>, String> {
+    let given = |encoding: Option<Attr<'c>>| encoding.ok_or_else(|| "no layout follows".to_owned());
+    let source = || tensor(op, 0).ok_or_else(|| "the operand is no tensor".to_owned());
+    match rule {
+        Rule::Same | Rule::Memory | Rule::Broadcast => Ok(operand),
+        Rule::ExpandDims(axis) => match encoding(operand)? {
+            Encoding::Slice(slice) if slice.dim == axis => given(attrs::parent(operand)),
+            other => Err(format!("{other} is no slice of dimension {axis}")),
+        },
+        Rule::Reduce(axis) => layouts.slice(axis, operand),
+        Rule::Trans => {
+            let order = op.attr("order").and_then(Attr::as_i32_array).unwrap_or_default();
+            given(infer::trans(Some(operand), &source()?.shape(), &order)?)
+        }
+        Rule::Reshape => {
+            let to = op.result(0).ty().as_tensor().ok_or("the result is no tensor")?;
+            given(infer::reshape(Some(operand), &source()?.shape(), &to.shape())?)
+        }
+        Rule::Join => given(infer::join(Some(operand), &source()?.shape())?),
+        Rule::Split => given(infer::split(Some(operand), &source()?.shape())?),
+        Rule::Cat => cat(operand, &source()?.shape(), layouts),
+        _ => Err("results do not depend on operands".to_owned()),
+    }
+}
+
+/// The layout that operand `number` must have when the results have `result`;
+/// `None` where any will do.
+///
+/// # Errors
+/// Where there is none, with the reason.
+pub fn backward<'c>(
+    op: Op<'c>,
+    rule: Rule,
+    number: usize,
+    result: Attr<'c>,
+    layouts: &Layouts<'c>,
+) -> Result<Option<Attr<'c>>, String> {
+    let shape_of_result = || op.result(0).ty().as_tensor().map(|ty| ty.shape()).unwrap_or_default();
+    match rule {
+        Rule::Same | Rule::Memory | Rule::Broadcast => Ok(Some(result)),
+        Rule::Gather => Ok((number == 1).then_some(result)),
+        Rule::ExpandDims(axis) => layouts.slice(axis, result).map(Some),
+        Rule::Trans => {
+            let order = op.attr("order").and_then(Attr::as_i32_array).unwrap_or_default();
+            let mut inverse = vec![0i32; order.len()];
+            for (i, d) in order.iter().enumerate() {
+                let place = usize::try_from(*d).ok().and_then(|d| inverse.get_mut(d));
+                *place.ok_or("the order is no permutation")? = i as i32;
+            }
+            infer::trans(Some(result), &shape_of_result(), &inverse)
+        }
+        Rule::Reshape => {
+            let from = tensor(op, 0).ok_or("the operand is no tensor")?;
+            infer::reshape(Some(result), &shape_of_result(), &from.shape())
+        }
+        Rule::Join => infer::split(Some(result), &shape_of_result()),
+        Rule::Split => infer::join(Some(result), &shape_of_result()),
+        Rule::Dot if number < 2 => {
+            let value = Encoding::DotOperand(DotOperand {
+                op_idx: number as u32,
+                parent: Box::new(encoding(result)?),
+                k_width: 0,
+            });
+            layouts.attr(&value).map(Some)
+        }
+        Rule::Dot => Ok(Some(result)),
+        Rule::DotScaled => Ok((number == 2).then_some(result)),
+        _ => Ok(None),
+    }
+}
+
+/// Both halves in the registers of each thread, the second after the first.
+fn cat<'c>(operand: Attr<'c>, shape: &[i64], layouts: &Layouts<'c>) -> Result<Attr<'c>, String> {
+    let half = to_linear_layout(operand, shape)?;
+    let first = Dim::out(0);
+    let mut ins = Vec::new();
+    for dim in half.in_dims() {
+        let mut bases: Vec<Vec<u64>> =
+            (0..half.in_bits(dim)).filter_map(|bit| half.basis_coords(dim, bit)).map(|c| c.to_vec()).collect();
+        if dim == Dim::REGISTER {
+            let mut next = vec![0; shape.len()];
+            next[0] = half.out_size(first).unwrap_or(1);
+            bases.push(next);
+        }
+        ins.push((dim, bases));
+    }
+    let outs: Vec<Dim> = half.out_dims().collect();
+    let layout = LinearLayout::from_bases(&ins, &outs).map_err(|err| err.to_string())?;
+    layouts.attr(&Encoding::Linear(Linear { layout }))
+}
