@@ -1,6 +1,7 @@
 //! Result types of operations whose results follow from their operands.
 
 use crate::ttg::infer as encoding;
+use crate::ttg::layout::equivalent;
 use mlir_host::def::Inputs;
 use mlir_host::ir::{Attr, TensorType, Type};
 
@@ -19,8 +20,11 @@ pub fn compatible(inferred: Type<'_>, given: Type<'_>) -> bool {
 }
 
 /// Whether two encodings put the elements of a tensor of `shape` at the same places.
-pub fn same_layout(_shape: &[i64], a: Option<Attr<'_>>, b: Option<Attr<'_>>) -> bool {
-    a == b
+pub fn same_layout(shape: &[i64], a: Option<Attr<'_>>, b: Option<Attr<'_>>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => equivalent(a, b, shape),
+        _ => a == b,
+    }
 }
 
 fn tensor<'c>(inputs: &Inputs<'_, 'c>, index: usize) -> Result<TensorType<'c>, String> {

@@ -6,6 +6,7 @@ pub mod enums;
 pub mod fold;
 pub mod infer;
 pub mod ops;
+pub mod traits;
 pub mod types;
 pub mod verify;
 
@@ -17,6 +18,8 @@ pub static DIALECT: DialectDef = DialectDef {
     attrs: &[&attrs::CACHE_POLICY],
     types: &[&types::POINTER, &types::TENSOR_DESC],
     dependencies: &["arith", "math", "scf", "cf", "ub"],
+    verify_op_attr: Some(verify::op_attr),
+    verify_arg_attr: Some(verify::arg_attr),
     materialize_constant: Some(fold::materialize_constant),
     ..DialectDef::new("tt")
 };

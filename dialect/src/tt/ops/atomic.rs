@@ -3,7 +3,7 @@
 use crate::constraints::*;
 use crate::tt::enums::{MemSemantic, MemSyncScope, RmwOp};
 use crate::tt::ops::global;
-use crate::tt::types::{bool_like, mask_like, pointee_like, pointer_like};
+use crate::tt::types::{bool_like, mask_like, pointee_like, pointer_like, same};
 use crate::tt::verify::{LOAD_STORE_ENCODING, LOAD_STORE_SHAPE, SAME_ENCODING, TENSOR_SIZE};
 use crate::tt::{canonicalize, verify};
 use crate::ttg::verify::TENSOR_LAYOUTS;
@@ -79,6 +79,7 @@ op! {
         types: [
             TypeRule::new("ptr type matches value type", "val", "ptr", pointer_like),
             TypeRule::new("mask type matches value type", "val", "mask", bool_like),
+            TypeRule::new("result type matches value type", "val", "result", same),
         ],
         format: "$atomic_rmw_op `,` $sem `,` $scope `,` $ptr `,` $val (`,` $mask^)? attr-dict `:` functional-type(operands, $result)",
         with: { effects: READ_AND_WRITE },
@@ -95,6 +96,7 @@ op! {
         types: [
             TypeRule::new("ptr type matches cmp type", "cmp", "ptr", pointer_like),
             TypeRule::new("ptr type matches value type", "val", "ptr", pointer_like),
+            TypeRule::new("result type matches value type", "val", "result", same),
         ],
         format: "$sem `,` $scope `,` $ptr `,` $cmp `,` $val attr-dict `:` functional-type(operands, $result)",
         with: { effects: READ_AND_WRITE },

@@ -25,7 +25,7 @@ op! {
         attrs: [padding[default "1 : i32"]: PaddingOption],
         traits: [Trait::SameVariadicOperandSize, TENSOR_SIZE, TENSOR_LAYOUTS],
         format: "$base `,` `[` $shape `]` `,` `[` $strides `]` attr-dict `:` type($base) `,` type($result)",
-        with: { effects: Effects::None, speculation: Speculation::Always },
+        with: { verify: Some(verify::make_tensor_descriptor), effects: Effects::None, speculation: Speculation::Always },
     }
 }
 

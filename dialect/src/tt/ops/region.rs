@@ -21,7 +21,6 @@ op! {
         ],
         with: {
             infer: Some(infer::reduce),
-            compatible: Some(infer::compatible),
             verify: Some(verify::reduce),
             verify_regions: Some(verify::reduce_region),
             effects: Effects::None,

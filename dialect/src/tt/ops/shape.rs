@@ -17,7 +17,12 @@ op! {
         results: [result: TENSOR],
         traits: [Trait::SAME_ELEMENT, SAME_ENCODING, TENSOR_SIZE, TENSOR_LAYOUTS],
         format: "$src attr-dict `:` type($src) `->` type($result)",
-        with: { effects: Effects::None, speculation: Speculation::Always, fold: Some(fold::splat) },
+        with: {
+            verify: Some(verify::splat),
+            effects: Effects::None,
+            speculation: Speculation::Always,
+            fold: Some(fold::splat),
+        },
     }
 }
 
@@ -48,7 +53,6 @@ op! {
         format: "$src attr-dict `:` type($src) `->` type($result)",
         with: {
             infer: Some(infer::expand_dims),
-            compatible: Some(infer::compatible),
             effects: Effects::None,
             speculation: Speculation::Always,
             fold: Some(fold::expand_dims),
@@ -112,7 +116,8 @@ op! {
         traits: [Trait::SAME_OPERAND_TYPES, TENSOR_SIZE, TENSOR_LAYOUTS],
         format: "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)",
         with: {
-            verify: Some(verify::join),
+            infer: Some(infer::join),
+            compatible: Some(infer::compatible),
             effects: Effects::None,
             speculation: Speculation::Always,
             fold: Some(fold::join),
