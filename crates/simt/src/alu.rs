@@ -39,11 +39,35 @@ pub fn int(op: IntOp, w: u8, a: u64, b: u64) -> u64 {
         // Division by zero is undefined in LLVM; the hardware gives all ones and the dividend.
         IntOp::UDiv => a.checked_div(b).unwrap_or(u64::MAX),
         IntOp::URem => a.checked_rem(b).unwrap_or(a),
-        IntOp::SDiv => if sb == 0 { u64::MAX } else { sa.wrapping_div(sb) as u64 },
-        IntOp::SRem => if sb == 0 { a } else { sa.wrapping_rem(sb) as u64 },
+        IntOp::SDiv => {
+            if sb == 0 {
+                u64::MAX
+            } else {
+                sa.wrapping_div(sb) as u64
+            }
+        }
+        IntOp::SRem => {
+            if sb == 0 {
+                a
+            } else {
+                sa.wrapping_rem(sb) as u64
+            }
+        }
         // Shifts by the width or more give zero or the sign, as in PTX.
-        IntOp::Shl => if b >= u64::from(w) { 0 } else { a << b },
-        IntOp::LShr => if b >= u64::from(w) { 0 } else { a >> b },
+        IntOp::Shl => {
+            if b >= u64::from(w) {
+                0
+            } else {
+                a << b
+            }
+        }
+        IntOp::LShr => {
+            if b >= u64::from(w) {
+                0
+            } else {
+                a >> b
+            }
+        }
         IntOp::AShr => (sa >> b.min(63)) as u64,
         IntOp::And => a & b,
         IntOp::Or => a | b,
@@ -132,11 +156,21 @@ pub fn int_tern(op: IntTern, w: u8, a: u64, b: u64, c: u64) -> u64 {
             }
             let len = len.min(bits) as u8;
             // Bits beyond the top are copies of the sign for the signed form.
-            let v = if fill && pos < bits { v | (u64::MAX << (bits - pos).min(63)) } else if fill { u64::MAX } else { v };
+            let v = if fill && pos < bits {
+                v | (u64::MAX << (bits - pos).min(63))
+            } else if fill {
+                u64::MAX
+            } else {
+                v
+            };
             if signed { sext(low(v, len), len) as u64 } else { low(v, len) }
         }
-        IntTern::MadCarry => u64::from(low(a.wrapping_mul(b), w).checked_add(c).is_none_or(|s| s > low(u64::MAX, w))),
-        IntTern::AddCarry => u64::from(u128::from(a) + u128::from(b) + u128::from(c) > u128::from(low(u64::MAX, w))),
+        IntTern::MadCarry => {
+            u64::from(low(a.wrapping_mul(b), w).checked_add(c).is_none_or(|s| s > low(u64::MAX, w)))
+        }
+        IntTern::AddCarry => {
+            u64::from(u128::from(a) + u128::from(b) + u128::from(c) > u128::from(low(u64::MAX, w)))
+        }
         IntTern::Med3S => {
             let (x, y, z) = (sext(a, w), sext(b, w), sext(c, w));
             x.min(y).max(x.max(y).min(z)) as u64
@@ -146,7 +180,9 @@ pub fn int_tern(op: IntTern, w: u8, a: u64, b: u64, c: u64) -> u64 {
             let (x, y) = (sext(a >> (8 * i) & 0xff, 8), sext(b >> (8 * i) & 0xff, 8));
             r.wrapping_add((x * y) as u64)
         }),
-        IntTern::Dp4aU => (0..4).fold(c, |r, i| r.wrapping_add((a >> (8 * i) & 0xff) * (b >> (8 * i) & 0xff))),
+        IntTern::Dp4aU => {
+            (0..4).fold(c, |r, i| r.wrapping_add((a >> (8 * i) & 0xff) * (b >> (8 * i) & 0xff)))
+        }
         IntTern::ShlAdd => (a << (c & 31)).wrapping_add(b),
         IntTern::BitSelect => (a & c) | (b & !c),
     }
@@ -286,7 +322,8 @@ pub fn fma(f: Fmt, round: Round, ftz: bool, relu: bool, a: u64, b: u64, c: u64) 
     let out = match f {
         Fmt::F64 => f64::from_bits(a).mul_add(f64::from_bits(b), f64::from_bits(c)).to_bits(),
         Fmt::F32 => {
-            let (mut x, mut y, mut z) = (f32::from_bits(a as u32), f32::from_bits(b as u32), f32::from_bits(c as u32));
+            let (mut x, mut y, mut z) =
+                (f32::from_bits(a as u32), f32::from_bits(b as u32), f32::from_bits(c as u32));
             if ftz {
                 (x, y, z) = (num::flush(x), num::flush(y), num::flush(z));
             }
@@ -439,11 +476,41 @@ pub fn class(f: Fmt, v: u64) -> u16 {
     };
     let tiny = low(v, f.bits() as u8 - 1) < 1 << man;
     match (x.is_nan(), x.is_infinite(), x == 0.0, tiny, x.is_sign_negative()) {
-        (true, ..) => if v >> (man - 1) & 1 == 0 { 1 } else { 2 },
-        (_, true, _, _, n) => if n { 4 } else { 512 },
-        (_, _, true, _, n) => if n { 32 } else { 64 },
-        (_, _, _, true, n) => if n { 16 } else { 128 },
-        (.., n) => if n { 8 } else { 256 },
+        (true, ..) => {
+            if v >> (man - 1) & 1 == 0 {
+                1
+            } else {
+                2
+            }
+        }
+        (_, true, _, _, n) => {
+            if n {
+                4
+            } else {
+                512
+            }
+        }
+        (_, _, true, _, n) => {
+            if n {
+                32
+            } else {
+                64
+            }
+        }
+        (_, _, _, true, n) => {
+            if n {
+                16
+            } else {
+                128
+            }
+        }
+        (.., n) => {
+            if n {
+                8
+            } else {
+                256
+            }
+        }
     }
 }
 
@@ -454,7 +521,13 @@ pub fn atomic(op: AtomOp, bytes: u8, old: u64, v: u64, cmp: u64) -> u64 {
     let fl = |o, f| float(o, f, Round::Nearest, false, old, v);
     match op {
         AtomOp::Exch => v,
-        AtomOp::Cas => if old == cmp { v } else { old },
+        AtomOp::Cas => {
+            if old == cmp {
+                v
+            } else {
+                old
+            }
+        }
         AtomOp::Add => int(IntOp::Add),
         AtomOp::Sub => int(IntOp::Sub),
         AtomOp::And => old & v,
@@ -468,11 +541,24 @@ pub fn atomic(op: AtomOp, bytes: u8, old: u64, v: u64, cmp: u64) -> u64 {
         AtomOp::FMin(f) => fl(FloatOp::Min, f),
         AtomOp::FMax(f) => fl(FloatOp::Max, f),
         AtomOp::FAdd2(f) => {
-            let half = |s: u32| float(FloatOp::Add, f, Round::Nearest, false, old >> s & 0xffff, v >> s & 0xffff);
+            let half =
+                |s: u32| float(FloatOp::Add, f, Round::Nearest, false, old >> s & 0xffff, v >> s & 0xffff);
             half(0) | half(16) << 16
         }
-        AtomOp::Inc => if old >= v { 0 } else { old + 1 },
-        AtomOp::Dec => if old == 0 || old > v { v } else { old - 1 },
+        AtomOp::Inc => {
+            if old >= v {
+                0
+            } else {
+                old + 1
+            }
+        }
+        AtomOp::Dec => {
+            if old == 0 || old > v {
+                v
+            } else {
+                old - 1
+            }
+        }
     }
 }
 
@@ -525,7 +611,9 @@ mod tests {
     #[test]
     fn minimum_orders_zeros_and_skips_nans() {
         let bits = |v: f32| u64::from(v.to_bits());
-        let f = |op, a: f32, b: f32| f32::from_bits(float(op, Fmt::F32, Round::Nearest, false, bits(a), bits(b)) as u32);
+        let f = |op, a: f32, b: f32| {
+            f32::from_bits(float(op, Fmt::F32, Round::Nearest, false, bits(a), bits(b)) as u32)
+        };
         assert!(f(FloatOp::Min, 0.0, -0.0).is_sign_negative());
         assert_eq!(f(FloatOp::Max, f32::NAN, 1.0), 1.0);
         assert!(f(FloatOp::Maximum, f32::NAN, 1.0).is_nan());

@@ -114,7 +114,8 @@ pub(crate) fn layout(blocks: &[Block]) -> Layout {
     let mut pc = 0;
     for (i, b) in order.iter().enumerate() {
         at[*b] = pc;
-        let falls = matches!(blocks[*b].term, Some((Term::Jump(t), _)) if order.get(i + 1) == Some(&(t as usize)));
+        let falls =
+            matches!(blocks[*b].term, Some((Term::Jump(t), _)) if order.get(i + 1) == Some(&(t as usize)));
         pc += blocks[*b].ops.len() as u32 + u32::from(!falls);
     }
     let mut code = Vec::with_capacity(pc as usize);

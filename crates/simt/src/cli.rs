@@ -120,7 +120,11 @@ struct Options {
 }
 
 fn parse_grid(s: &str) -> Result<[u32; 3], String> {
-    let list: Vec<u32> = s.split(',').map(|n| n.trim().parse()).collect::<Result<_, _>>().map_err(|_| "not one to three numbers")?;
+    let list: Vec<u32> = s
+        .split(',')
+        .map(|n| n.trim().parse())
+        .collect::<Result<_, _>>()
+        .map_err(|_| "not one to three numbers")?;
     match list[..] {
         [x] => Ok([x, 1, 1]),
         [x, y] => Ok([x, y, 1]),
@@ -197,7 +201,11 @@ fn simulate(o: &Options, compile: Option<&Compiler<'_>>) -> Result<bool> {
     let launch = Launch {
         grid: o.grid.or(case.as_ref().map(|c| c.grid)).unwrap_or([1; 3]),
         args,
-        threads: o.threads.or(compiled.1.threads).or(program.threads).or(case.as_ref().map(|c| c.num_warps * program.lanes())),
+        threads: o
+            .threads
+            .or(compiled.1.threads)
+            .or(program.threads)
+            .or(case.as_ref().map(|c| c.num_warps * program.lanes())),
         shared: o.shared.or(compiled.1.shared),
         checks: !o.no_checks,
         jobs: o.jobs.unwrap_or(Launch::default().jobs),
@@ -224,7 +232,11 @@ fn simulate(o: &Options, compile: Option<&Compiler<'_>>) -> Result<bool> {
     if !o.quiet {
         print!("{}", outcome.counts.table());
         let lanes = outcome.counts.total.lanes as f64;
-        println!("simulated in {:.2} s, {:.1} million lane instructions a second", outcome.seconds, lanes / outcome.seconds / 1e6);
+        println!(
+            "simulated in {:.2} s, {:.1} million lane instructions a second",
+            outcome.seconds,
+            lanes / outcome.seconds / 1e6
+        );
     }
     if let Some(path) = &o.report {
         std::fs::write(path, report(&launch, &outcome)).with_context(|| path.display().to_string())?;
@@ -242,12 +254,16 @@ fn kernel(o: &Options, case: Option<&Case>, compile: Option<&Compiler<'_>>) -> R
         return read(p);
     }
     let beside = o.case.as_ref().map(|c| c.with_extension("ttir"));
-    let file = o.kernel.clone().or(beside).ok_or_else(|| anyhow!("no kernel; give a file, --llvm or --case"))?;
+    let file =
+        o.kernel.clone().or(beside).ok_or_else(|| anyhow!("no kernel; give a file, --llvm or --case"))?;
     match file.extension().and_then(|e| e.to_str()) {
         Some("ll" | "bc" | "llir") => read(&file),
         Some("ttir" | "ttgir" | "mlir") => {
             let Some(compile) = compile else {
-                bail!("{}: this ttsim has no compiler built in; give the kernel as LLVM IR with --llvm", file.display());
+                bail!(
+                    "{}: this ttsim has no compiler built in; give the kernel as LLVM IR with --llvm",
+                    file.display()
+                );
             };
             let request = CompileRequest {
                 file: file.clone(),
@@ -269,7 +285,12 @@ fn arguments(o: &Options, case: Option<&Case>) -> Result<(Vec<Arg>, Vec<Named>)>
             .iter()
             .filter_map(|a| {
                 let shape = a.shape.clone()?;
-                Some(Named { name: a.name.clone(), dtype: a.dtype, shape, output: c.outputs.contains(&a.name) })
+                Some(Named {
+                    name: a.name.clone(),
+                    dtype: a.dtype,
+                    shape,
+                    output: c.outputs.contains(&a.name),
+                })
             })
             .collect();
         return Ok((c.load(&dir)?, named));
@@ -288,8 +309,11 @@ fn arguments(o: &Options, case: Option<&Case>) -> Result<(Vec<Arg>, Vec<Named>)>
             args.push(Arg::Buffer { name, data: a.data });
         } else if let Some((ty, dims)) = value.strip_suffix(']').and_then(|v| v.split_once('[')) {
             let dtype = Dtype::parse(ty)?;
-            let shape: Vec<usize> =
-                dims.split(',').map(|d| d.trim().parse()).collect::<Result<_, _>>().with_context(|| format!("the shape in '{text}'"))?;
+            let shape: Vec<usize> = dims
+                .split(',')
+                .map(|d| d.trim().parse())
+                .collect::<Result<_, _>>()
+                .with_context(|| format!("the shape in '{text}'"))?;
             let data = vec![0; shape.iter().product::<usize>() * dtype.bytes()];
             named.push(Named { name: name.clone(), dtype, shape, output: false });
             args.push(Arg::Buffer { name, data });
@@ -337,7 +361,8 @@ fn watched(program: &crate::bytecode::Program, launch: &Launch) -> Result<Outcom
 }
 
 fn write_results(o: &Options, arrays: &[(&Named, Array)]) -> Result<()> {
-    let write = |path: PathBuf, data: &[u8]| std::fs::write(&path, data).with_context(|| path.display().to_string());
+    let write =
+        |path: PathBuf, data: &[u8]| std::fs::write(&path, data).with_context(|| path.display().to_string());
     for (n, a) in arrays {
         if let (true, Some(dir)) = (n.output, &o.data) {
             write(dir.join(format!("{}.out.bin", n.name)), &a.data)?;
@@ -358,19 +383,27 @@ fn compare(o: &Options, arrays: &[(&Named, Array)]) -> Result<bool> {
             None => (None, text.as_str()),
         };
         let (n, got) = match name {
-            Some(name) => arrays.iter().find(|(n, _)| n.name == name).ok_or_else(|| anyhow!("--compare of '{name}', which is no buffer"))?,
+            Some(name) => arrays
+                .iter()
+                .find(|(n, _)| n.name == name)
+                .ok_or_else(|| anyhow!("--compare of '{name}', which is no buffer"))?,
             None => arrays.last().ok_or_else(|| anyhow!("--compare without a buffer"))?,
         };
         let bytes = std::fs::read(file).with_context(|| file.to_owned())?;
         let mut want = Array::from_npy(&bytes).with_context(|| file.to_owned())?;
-        if want.dtype.bytes() == got.dtype.bytes() && matches!(got.dtype, Dtype::BF16 | Dtype::F8E4M3 | Dtype::F8E5M2) {
+        if want.dtype.bytes() == got.dtype.bytes()
+            && matches!(got.dtype, Dtype::BF16 | Dtype::F8E4M3 | Dtype::F8E5M2)
+        {
             want.dtype = got.dtype;
         }
         match got.compare(&want, o.rtol, o.atol)? {
             None => println!("{}: agrees with {file}", n.name),
             Some((i, a, b, count)) => {
                 good = false;
-                println!("{}: {count} elements differ from {file}, first element {i}: {a} instead of {b}", n.name);
+                println!(
+                    "{}: {count} elements differ from {file}, first element {i}: {a} instead of {b}",
+                    n.name
+                );
             }
         }
     }

@@ -87,7 +87,9 @@ fn float_class(f: Fmt) -> Class {
 /// The class of an operation.
 pub fn class(op: &Op) -> Class {
     match op {
-        Op::Mov { .. } | Op::Freeze { .. } | Op::Undef { .. } | Op::Special { .. } | Op::Pick { .. } => Class::Move,
+        Op::Mov { .. } | Op::Freeze { .. } | Op::Undef { .. } | Op::Special { .. } | Op::Pick { .. } => {
+            Class::Move
+        }
         Op::Int { .. }
         | Op::IntUn { .. }
         | Op::IntTern { .. }
@@ -97,11 +99,17 @@ pub fn class(op: &Op) -> Class {
         | Op::Bits { .. }
         | Op::Join { .. }
         | Op::Mbcnt { .. } => Class::Integer,
-        Op::Float { f, .. } | Op::Fma { f, .. } | Op::FCmp { f, .. } | Op::FClass { f, .. } | Op::Dot2 { f, .. } => float_class(*f),
+        Op::Float { f, .. }
+        | Op::Fma { f, .. }
+        | Op::FCmp { f, .. }
+        | Op::FClass { f, .. }
+        | Op::Dot2 { f, .. } => float_class(*f),
         Op::Med3 { .. } => Class::Float32,
         Op::FloatUn { op, f, .. } => match op {
             FloatUn::Neg | FloatUn::Abs | FloatUn::Canonical => float_class(*f),
-            FloatUn::Floor | FloatUn::Ceil | FloatUn::Trunc | FloatUn::Rint | FloatUn::Round => Class::Convert,
+            FloatUn::Floor | FloatUn::Ceil | FloatUn::Trunc | FloatUn::Rint | FloatUn::Round => {
+                Class::Convert
+            }
             _ => Class::Special,
         },
         Op::Cvt { .. } => Class::Convert,
@@ -130,7 +138,9 @@ pub fn class(op: &Op) -> Class {
         | Op::BulkStore { .. }
         | Op::BulkCommit { .. }
         | Op::BulkWait { .. } => Class::AsyncCopy,
-        Op::Shfl { .. } | Op::Permute { .. } | Op::Dpp(_) | Op::ReadLane { .. } | Op::WriteLane { .. } => Class::Shuffle,
+        Op::Shfl { .. } | Op::Permute { .. } | Op::Dpp(_) | Op::ReadLane { .. } | Op::WriteLane { .. } => {
+            Class::Shuffle
+        }
         Op::Vote { .. } | Op::Elect { .. } => Class::Vote,
         Op::WarpSync { .. }
         | Op::Bar { .. }
@@ -300,7 +310,8 @@ impl Summary {
 
     /// As tables: classes, then the source lines that cost something.
     pub fn table(&self) -> String {
-        let mut rows = vec![["class", "warp instr", "lanes", "sectors", "min", "wavefronts", "min"].map(str::to_owned)];
+        let mut rows =
+            vec![["class", "warp instr", "lanes", "sectors", "min", "wavefronts", "min"].map(str::to_owned)];
         let dash = |n: u64, show: bool| if show { n.to_string() } else { "-".to_owned() };
         let mut row = |name: String, c: &Count| {
             rows.push([
@@ -322,7 +333,8 @@ impl Summary {
             row(self.place(l), n);
         }
         let blank = self.by_class.len() + 2;
-        rows[blank] = ["line", "warp instr", "lanes", "sectors", "min", "wavefronts", "min"].map(str::to_owned);
+        rows[blank] =
+            ["line", "warp instr", "lanes", "sectors", "min", "wavefronts", "min"].map(str::to_owned);
         let mut widths = [0; 7];
         for r in &rows {
             for (w, cell) in widths.iter_mut().zip(r) {
@@ -398,7 +410,8 @@ pub fn sectors(addresses: &[u64], active: u64, bytes: u64) -> (u64, u64, u64) {
 }
 
 fn many_sectors(addresses: &[u64], active: u64, bytes: u64) -> (u64, u64, u64) {
-    let mut starts: Vec<u64> = addresses.iter().enumerate().filter(|(l, _)| active >> l & 1 != 0).map(|(_, a)| *a).collect();
+    let mut starts: Vec<u64> =
+        addresses.iter().enumerate().filter(|(l, _)| active >> l & 1 != 0).map(|(_, a)| *a).collect();
     let lanes = starts.len() as u64;
     let mut all: Vec<u64> = starts.iter().flat_map(|a| a >> 5..=(a + bytes - 1) >> 5).collect();
     all.sort_unstable();

@@ -145,18 +145,25 @@ impl Array {
         }
         let (len, start) = match bytes[6] {
             1 => (usize::from(u16::from_le_bytes([bytes[8], bytes[9]])), 10),
-            2 | 3 if bytes.len() >= 12 => (u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]) as usize, 12),
+            2 | 3 if bytes.len() >= 12 => {
+                (u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]) as usize, 12)
+            }
             _ => return Err(bad("unknown version")),
         };
         let header = bytes.get(start..start + len).ok_or_else(|| bad("the header is cut off"))?;
         let header = std::str::from_utf8(header).map_err(|_| bad("the header is not text"))?;
         let after = |key: &str| header.split_once(key).map(|(_, rest)| rest.trim_start_matches([':', ' ']));
-        let descr = after("'descr'").and_then(|r| r.split('\'').nth(1)).ok_or_else(|| bad("no element type"))?;
-        let dtype = Dtype::from_descr(descr).ok_or_else(|| Error::Data(format!("an .npy file of element type '{descr}'")))?;
+        let descr =
+            after("'descr'").and_then(|r| r.split('\'').nth(1)).ok_or_else(|| bad("no element type"))?;
+        let dtype = Dtype::from_descr(descr)
+            .ok_or_else(|| Error::Data(format!("an .npy file of element type '{descr}'")))?;
         if after("'fortran_order'").is_some_and(|r| r.starts_with("True")) {
             return Err(Error::Data("an .npy file in Fortran order".into()));
         }
-        let list = after("'shape'").and_then(|r| r.strip_prefix('(')).and_then(|r| r.split(')').next()).ok_or_else(|| bad("no shape"))?;
+        let list = after("'shape'")
+            .and_then(|r| r.strip_prefix('('))
+            .and_then(|r| r.split(')').next())
+            .ok_or_else(|| bad("no shape"))?;
         let shape: Vec<usize> = list
             .split(',')
             .map(str::trim)
@@ -173,7 +180,11 @@ impl Array {
     /// The bytes of an `.npy` file. bf16 and f8 are stored as unsigned integers.
     pub fn to_npy(&self) -> Vec<u8> {
         let shape: String = self.shape.iter().map(|n| format!("{n}, ")).collect();
-        let mut header = format!("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", self.dtype.descr(), shape.trim_end());
+        let mut header = format!(
+            "{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
+            self.dtype.descr(),
+            shape.trim_end()
+        );
         while (10 + header.len() + 1) % 64 != 0 {
             header.push(' ');
         }
@@ -186,13 +197,22 @@ impl Array {
     }
 
     /// The first element that differs by more than `atol + rtol·|want|`, and how many do.
-    pub fn compare(&self, want: &Array, rtol: f64, atol: f64) -> Result<Option<(usize, f64, f64, usize)>, Error> {
+    pub fn compare(
+        &self,
+        want: &Array,
+        rtol: f64,
+        atol: f64,
+    ) -> Result<Option<(usize, f64, f64, usize)>, Error> {
         if self.data.len() / self.dtype.bytes() != want.data.len() / want.dtype.bytes() {
-            return Err(Error::Data(format!("a result of shape {:?} compared with {:?}", self.shape, want.shape)));
+            return Err(Error::Data(format!(
+                "a result of shape {:?} compared with {:?}",
+                self.shape, want.shape
+            )));
         }
         let mut first = None;
         let mut count = 0;
-        let pairs = self.data.chunks_exact(self.dtype.bytes()).zip(want.data.chunks_exact(want.dtype.bytes()));
+        let pairs =
+            self.data.chunks_exact(self.dtype.bytes()).zip(want.data.chunks_exact(want.dtype.bytes()));
         for (i, (a, b)) in pairs.enumerate() {
             let (a, b) = (self.dtype.value(a), want.dtype.value(b));
             let same = a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= atol + rtol * b.abs();
@@ -242,19 +262,36 @@ impl Case {
     pub fn parse(text: &str) -> Result<Case, Error> {
         let bad = |m: String| Error::Data(format!("a case file {m}"));
         let v: Value = serde_json::from_str(text).map_err(|e| bad(format!("that is not JSON: {e}")))?;
-        let string = |v: &Value, key: &str| v[key].as_str().map(str::to_owned).ok_or_else(|| bad(format!("without '{key}'")));
+        let string = |v: &Value, key: &str| {
+            v[key].as_str().map(str::to_owned).ok_or_else(|| bad(format!("without '{key}'")))
+        };
         let number = |key: &str, default: u64| v[key].as_u64().unwrap_or(default) as u32;
-        let grid: Vec<u32> = v["grid"].as_array().into_iter().flatten().filter_map(|n| n.as_u64()).map(|n| n as u32).collect();
+        let grid: Vec<u32> =
+            v["grid"].as_array().into_iter().flatten().filter_map(|n| n.as_u64()).map(|n| n as u32).collect();
         let [x, y, z] = grid[..] else { return Err(bad("whose 'grid' is not three numbers".into())) };
         let mut args = Vec::new();
         for a in v["args"].as_array().ok_or_else(|| bad("without 'args'".into()))? {
             let dtype = Dtype::parse(&string(a, "dtype")?)?;
             let is_buffer = string(a, "kind")? == "ptr";
-            let shape = is_buffer.then(|| a["shape"].as_array().into_iter().flatten().filter_map(|n| n.as_u64()).map(|n| n as usize).collect());
+            let shape = is_buffer.then(|| {
+                a["shape"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|n| n.as_u64())
+                    .map(|n| n as usize)
+                    .collect()
+            });
             let value = if is_buffer { 0 } else { dtype.scalar(&a["value"])? };
             args.push(CaseArg { name: string(a, "name")?, dtype, shape, value });
         }
-        let outputs = v["outputs"].as_array().into_iter().flatten().filter_map(|s| s.as_str()).map(str::to_owned).collect();
+        let outputs = v["outputs"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|s| s.as_str())
+            .map(str::to_owned)
+            .collect();
         Ok(Case {
             name: string(&v, "name")?,
             kernel: string(&v, "kernel")?,
@@ -273,10 +310,15 @@ impl Case {
             .map(|a| {
                 let Some(shape) = &a.shape else { return Ok(Arg::Scalar(a.value)) };
                 let path = dir.join(format!("{}.bin", a.name));
-                let data = std::fs::read(&path).map_err(|e| Error::Data(format!("{}: {e}", path.display())))?;
+                let data =
+                    std::fs::read(&path).map_err(|e| Error::Data(format!("{}: {e}", path.display())))?;
                 let want = shape.iter().product::<usize>() * a.dtype.bytes();
                 if data.len() != want {
-                    return Err(Error::Data(format!("{} has {} bytes, its shape {shape:?} needs {want}", path.display(), data.len())));
+                    return Err(Error::Data(format!(
+                        "{} has {} bytes, its shape {shape:?} needs {want}",
+                        path.display(),
+                        data.len()
+                    )));
                 }
                 Ok(Arg::Buffer { name: a.name.clone(), data })
             })
@@ -302,7 +344,11 @@ mod tests {
 
     #[test]
     fn comparison_counts_what_differs() {
-        let of = |v: &[f32]| Array { dtype: Dtype::F32, shape: vec![v.len()], data: v.iter().flat_map(|x| x.to_le_bytes()).collect() };
+        let of = |v: &[f32]| Array {
+            dtype: Dtype::F32,
+            shape: vec![v.len()],
+            data: v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        };
         let got = of(&[1.0, f32::NAN, 3.0, 4.1]);
         assert_eq!(got.compare(&of(&[1.0, f32::NAN, 3.0, 4.1]), 0.0, 0.0).unwrap(), None);
         let d = got.compare(&of(&[1.0, f32::NAN, 3.01, 5.0]), 1e-2, 0.0).unwrap().unwrap();

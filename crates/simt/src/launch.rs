@@ -131,7 +131,10 @@ fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>
     let shared = p.static_shared
         + match (p.dynamic_shared, launch.shared) {
             (true, Some(n)) if n > most_shared(p) => {
-                return Err(Error::Launch(format!("{n} bytes of dynamic shared memory; there are at most {}", most_shared(p))));
+                return Err(Error::Launch(format!(
+                    "{n} bytes of dynamic shared memory; there are at most {}",
+                    most_shared(p)
+                )));
             }
             (true, Some(n)) => n,
             (true, None) => most_shared(p),
@@ -209,7 +212,13 @@ fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>
     });
     let (counts, findings, stopped) = result.into_inner().unwrap_or_else(|e| e.into_inner());
     let buffers = addresses.iter().filter_map(|a| global.buffer(*a)).map(|b| b.bytes()).collect();
-    Ok(Outcome { buffers, findings: findings.into_vec(), counts: counts.summary(p), stopped, seconds: start.elapsed().as_secs_f64() })
+    Ok(Outcome {
+        buffers,
+        findings: findings.into_vec(),
+        counts: counts.summary(p),
+        stopped,
+        seconds: start.elapsed().as_secs_f64(),
+    })
 }
 
 /// The hidden kernel arguments of AMD code objects of version 5: block counts at 0, group sizes at 12,
@@ -227,9 +236,20 @@ fn implicit_arguments(grid: [u32; 3], threads: u32) -> Vec<u8> {
 }
 
 /// Puts the arguments into memory and the constant table; returns the buffers' addresses.
-fn bind(p: &Program, launch: &Launch, programs: u64, global: &mut Global, consts: &mut [(u64, bool)]) -> Result<Vec<u64>, Error> {
+fn bind(
+    p: &Program,
+    launch: &Launch,
+    programs: u64,
+    global: &mut Global,
+    consts: &mut [(u64, bool)],
+) -> Result<Vec<u64>, Error> {
     if launch.args.len() > p.params.len() {
-        return Err(Error::Launch(format!("{} arguments for @{}, which takes {}", launch.args.len(), p.name, p.params.len())));
+        return Err(Error::Launch(format!(
+            "{} arguments for @{}, which takes {}",
+            launch.args.len(),
+            p.name,
+            p.params.len()
+        )));
     }
     let mut addresses = Vec::new();
     for (i, ty) in p.params.iter().enumerate() {
@@ -243,13 +263,18 @@ fn bind(p: &Program, launch: &Launch, programs: u64, global: &mut Global, consts
             // A null pointer or an address of one's own.
             (Some(Arg::Scalar(v)), _) => *v,
             (Some(Arg::Buffer { name, .. }), t) => {
-                return Err(Error::Launch(format!("argument {i} ('{name}') is a buffer where @{} takes {t:?}", p.name)));
+                return Err(Error::Launch(format!(
+                    "argument {i} ('{name}') is a buffer where @{} takes {t:?}",
+                    p.name
+                )));
             }
             (None, Ty::Ptr(..)) => {
                 let bytes = u64::from(launch.scratch).saturating_mul(programs).min(1 << 30);
                 global.add(&format!("scratch pointer {i}"), &vec![0; bytes as usize])
             }
-            (None, t) => return Err(Error::Launch(format!("argument {i} of @{} ({t:?}) is missing", p.name))),
+            (None, t) => {
+                return Err(Error::Launch(format!("argument {i} of @{} ({t:?}) is missing", p.name)));
+            }
         };
         consts[i] = (value, false);
     }

@@ -81,7 +81,9 @@ impl Buffer {
                 8 if offset % 8 == 0 => AtomicU64::from_ptr(p.cast()).load(Ordering::Relaxed),
                 2 if offset % 2 == 0 => u64::from(AtomicU16::from_ptr(p.cast()).load(Ordering::Relaxed)),
                 _ => (0..u64::from(n))
-                    .map(|i| u64::from(AtomicU8::from_ptr(self.at(offset + i)).load(Ordering::Relaxed)) << (8 * i))
+                    .map(|i| {
+                        u64::from(AtomicU8::from_ptr(self.at(offset + i)).load(Ordering::Relaxed)) << (8 * i)
+                    })
                     .sum(),
             }
         }
@@ -99,7 +101,8 @@ impl Buffer {
                 2 if offset % 2 == 0 => AtomicU16::from_ptr(p.cast()).store(v as u16, Ordering::Relaxed),
                 _ => {
                     for i in 0..u64::from(n) {
-                        AtomicU8::from_ptr(self.at(offset + i)).store((v >> (8 * i)) as u8, Ordering::Relaxed);
+                        AtomicU8::from_ptr(self.at(offset + i))
+                            .store((v >> (8 * i)) as u8, Ordering::Relaxed);
                     }
                 }
             }
@@ -114,11 +117,17 @@ impl Buffer {
             match n {
                 2 => {
                     let a = AtomicU16::from_ptr(p.cast());
-                    u64::from(a.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |v| Some(f(u64::from(v)) as u16)).unwrap_or(0))
+                    u64::from(
+                        a.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |v| Some(f(u64::from(v)) as u16))
+                            .unwrap_or(0),
+                    )
                 }
                 4 => {
                     let a = AtomicU32::from_ptr(p.cast());
-                    u64::from(a.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |v| Some(f(u64::from(v)) as u32)).unwrap_or(0))
+                    u64::from(
+                        a.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |v| Some(f(u64::from(v)) as u32))
+                            .unwrap_or(0),
+                    )
                 }
                 _ => {
                     let a = AtomicU64::from_ptr(p.cast());

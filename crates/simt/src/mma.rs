@@ -162,7 +162,12 @@ fn result_place(m: &Mma, l: usize, i: usize) -> Place {
 
 /// Multiplies: `read(operand, register, lane)` gives the bits of a register of A (0), B (1) or C (2);
 /// the result is written through `write(register, lane, bits)`.
-pub fn multiply(m: &Mma, lanes: usize, read: impl Fn(usize, usize, usize) -> u64, mut write: impl FnMut(usize, usize, u64)) {
+pub fn multiply(
+    m: &Mma,
+    lanes: usize,
+    read: impl Fn(usize, usize, usize) -> u64,
+    mut write: impl FnMut(usize, usize, u64),
+) {
     let (rows, cols, k) = (m.shape.0 as usize, m.shape.1 as usize, m.shape.2 as usize);
     let blocks = if let MmaLayout::Mfma { blocks } = m.layout { blocks as usize } else { 1 };
     let per_word = |words: usize, size: usize| match m.layout {
@@ -174,7 +179,9 @@ pub fn multiply(m: &Mma, lanes: usize, read: impl Fn(usize, usize, usize) -> u64
     let mut a = vec![0.0; blocks * rows * k];
     let mut b = vec![0.0; blocks * k * cols];
     let (ea, eb) = (per_word(m.a.len(), rows), per_word(m.b.len(), cols));
-    let element = |e: Elem, word: u64, j: usize| value(e, if e.bits() == 64 { word } else { word >> (j as u32 * e.bits()) });
+    let element = |e: Elem, word: u64, j: usize| {
+        value(e, if e.bits() == 64 { word } else { word >> (j as u32 * e.bits()) })
+    };
     for l in 0..lanes {
         for r in 0..m.a.len() {
             let word = read(0, r, l);
@@ -250,9 +257,27 @@ mod tests {
     use crate::bytecode::Src;
     use std::collections::HashSet;
 
-    fn form(layout: MmaLayout, shape: (u32, u32, u32), ab: Elem, cd: Elem, a: usize, b: usize, c: usize) -> Mma {
+    fn form(
+        layout: MmaLayout,
+        shape: (u32, u32, u32),
+        ab: Elem,
+        cd: Elem,
+        a: usize,
+        b: usize,
+        c: usize,
+    ) -> Mma {
         let list = |n| vec![Src::reg(0); n].into();
-        Mma { layout, shape, ab: (ab, ab), cd, d: vec![0; c].into(), a: list(a), b: list(b), c: list(c), saturate: false }
+        Mma {
+            layout,
+            shape,
+            ab: (ab, ab),
+            cd,
+            d: vec![0; c].into(),
+            a: list(a),
+            b: list(b),
+            c: list(c),
+            saturate: false,
+        }
     }
 
     fn forms() -> Vec<(Mma, usize, usize)> {
@@ -278,13 +303,18 @@ mod tests {
             let (rows, cols, k) = (m.shape.0 as usize, m.shape.1 as usize, m.shape.2 as usize);
             for (b, words, size) in [(false, m.a.len(), rows), (true, m.b.len(), cols)] {
                 let mut seen = HashSet::new();
-                for (l, r, j) in (0..lanes).flat_map(|l| (0..words).flat_map(move |r| (0..e).map(move |j| (l, r, j)))) {
+                for (l, r, j) in
+                    (0..lanes).flat_map(|l| (0..words).flat_map(move |r| (0..e).map(move |j| (l, r, j))))
+                {
                     let (blk, i, d) = operand_place(&m, b, l, r, j, e);
                     assert!(i < size && d < k, "{m:?} {b} {l} {r} {j}");
                     assert!(seen.insert((blk, i, d)), "{m:?} {b} {l} {r} {j}");
                 }
             }
-            let places: HashSet<Place> = (0..lanes).flat_map(|l| (0..m.c.len()).map(move |i| (l, i))).map(|(l, i)| result_place(&m, l, i)).collect();
+            let places: HashSet<Place> = (0..lanes)
+                .flat_map(|l| (0..m.c.len()).map(move |i| (l, i)))
+                .map(|(l, i)| result_place(&m, l, i))
+                .collect();
             assert_eq!(places.len(), lanes * m.c.len());
             assert!(places.iter().all(|(_, r, c)| *r < rows && *c < cols));
         }

@@ -118,7 +118,10 @@ pub fn round_to(v: f64, f: Format, r: Round, saturate: bool) -> u32 {
     // Adding the mantissa with its leading bit to the exponent field carries into the exponent.
     let code = if e < 1 { rounded } else { (((e - 1) as u64) << f.man) + rounded };
     if code > u64::from(largest) {
-        let clamp = saturate || (f.specials == Specials::Ieee && !matches!(r, Round::Nearest | Round::NearestAway) && !away(r, negative));
+        let clamp = saturate
+            || (f.specials == Specials::Ieee
+                && !matches!(r, Round::Nearest | Round::NearestAway)
+                && !away(r, negative));
         return sign | if clamp { largest } else { infinity };
     }
     if fnuz && code == 0 { 0 } else { sign | code as u32 }
@@ -271,7 +274,10 @@ mod tests {
             if !v.is_nan() {
                 for near in [v, f32::from_bits(v.to_bits() ^ 0x1000), f32::from_bits(v.to_bits() ^ 0x1001)] {
                     if near.is_finite() {
-                        assert_eq!(u32::from(f32_to_f16(near)), round_to(f64::from(near), F16, Round::Nearest, false));
+                        assert_eq!(
+                            u32::from(f32_to_f16(near)),
+                            round_to(f64::from(near), F16, Round::Nearest, false)
+                        );
                     }
                 }
             }
@@ -289,7 +295,10 @@ mod tests {
         assert_eq!(round_to(1e9, F16, Round::Zero, false), 0x7bff);
         assert_eq!(f32_to_bf16(f32::from_bits(0x3f80_8000)), 0x3f80);
         assert_eq!(f32_to_bf16(f32::from_bits(0x3f81_8000)), 0x3f82);
-        assert_eq!(round_to(f64::from(f32::from_bits(0x3f80_1000)), TF32, Round::NearestAway, false), 0x3f80_1000 + 0x1000 >> 13);
+        assert_eq!(
+            round_to(f64::from(f32::from_bits(0x3f80_1000)), TF32, Round::NearestAway, false),
+            0x3f80_1000 + 0x1000 >> 13
+        );
     }
 
     #[test]

@@ -67,7 +67,11 @@ fn lex(text: &str) -> Result<Vec<String>, String> {
         } else if word(c) {
             let start = i;
             // `::` is part of an opcode (`shared::cta`), a single colon ends a label.
-            while i < b.len() && (word(b[i]) || (b[i] == b':' && b.get(i + 1) == Some(&b':')) || (i > start && b[i] == b':' && b[i - 1] == b':')) {
+            while i < b.len()
+                && (word(b[i])
+                    || (b[i] == b':' && b.get(i + 1) == Some(&b':'))
+                    || (i > start && b[i] == b':' && b[i - 1] == b':'))
+            {
                 i += 1;
             }
             out.push(text[start..i].to_owned());
@@ -75,7 +79,10 @@ fn lex(text: &str) -> Result<Vec<String>, String> {
             out.push((c as char).to_string());
             i += 1;
         } else {
-            return Err(format!("the character '{}' in inline assembly", text[i..].chars().next().unwrap_or('?')));
+            return Err(format!(
+                "the character '{}' in inline assembly",
+                text[i..].chars().next().unwrap_or('?')
+            ));
         }
     }
     Ok(out)
@@ -140,6 +147,9 @@ impl Parser {
             }
             if !self.eat(",") {
                 break;
+            }
+            if matches!(self.peek(), ";" | "}" | "") {
+                return Err(format!("a missing operand of '{text}' in inline assembly"));
             }
         }
         if !matches!(self.peek(), ";" | "}" | "") {
@@ -206,6 +216,9 @@ impl Parser {
         if t == "_" {
             return Ok(Operand::Sink);
         }
+        if t.len() == 1 && "@!,;{}[]()|<>:".contains(&t) {
+            return Err(format!("'{t}' in inline assembly where an operand must stand"));
+        }
         if t.is_empty() {
             return Err("inline assembly that ends within an instruction".into());
         }
@@ -226,7 +239,12 @@ fn number(t: &str) -> Option<Operand> {
     if let Some(h) = t.strip_prefix("0x").or_else(|| t.strip_prefix("0X")) {
         return hex(h.trim_end_matches(['U', 'u'])).map(Operand::Imm);
     }
-    if let Some(h) = t.strip_prefix("0f").or_else(|| t.strip_prefix("0F")).or_else(|| t.strip_prefix("0d")).or_else(|| t.strip_prefix("0D")) {
+    if let Some(h) = t
+        .strip_prefix("0f")
+        .or_else(|| t.strip_prefix("0F"))
+        .or_else(|| t.strip_prefix("0d"))
+        .or_else(|| t.strip_prefix("0D"))
+    {
         return hex(h).map(Operand::Imm);
     }
     if let Some(h) = t.strip_prefix("0b") {
@@ -271,7 +289,10 @@ mod tests {
         let s = parse(".reg .b32 a<2>, b; cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [$1], [$2, {$3, $4}], [$5];").unwrap();
         assert_eq!(s[0], Statement::Reg(vec!["a0".into(), "a1".into(), "b".into()]));
         let Statement::Inst { args, .. } = &s[1] else { panic!() };
-        assert_eq!(args[1], Operand::Mem(Box::new(var("$2")), 0, vec![Operand::List(vec![var("$3"), var("$4")])]));
+        assert_eq!(
+            args[1],
+            Operand::Mem(Box::new(var("$2")), 0, vec![Operand::List(vec![var("$3"), var("$4")])])
+        );
     }
 
     #[test]

@@ -9,9 +9,12 @@ use std::ffi::CStr;
 use inkwell::context::Context;
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::prelude::*;
-use inkwell::llvm_sys::target::{LLVMABISizeOfType, LLVMGetModuleDataLayout, LLVMOffsetOfElement, LLVMPointerSizeForAS};
+use inkwell::llvm_sys::target::{
+    LLVMABISizeOfType, LLVMGetModuleDataLayout, LLVMOffsetOfElement, LLVMPointerSizeForAS,
+};
 use inkwell::llvm_sys::{
-    LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMIntPredicate, LLVMOpcode, LLVMRealPredicate, LLVMTypeKind, LLVMValueKind,
+    LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMIntPredicate, LLVMOpcode, LLVMRealPredicate, LLVMTypeKind,
+    LLVMValueKind,
 };
 use inkwell::memory_buffer::MemoryBuffer;
 
@@ -92,9 +95,15 @@ impl Reader {
                 let size = LLVMABISizeOfType(self.layout, ty);
                 let init = LLVMGetInitializer(g);
                 let mut bytes = Vec::new();
-                if !init.is_null() && !matches!(LLVMGetValueKind(init), LLVMValueKind::LLVMUndefValueValueKind | LLVMValueKind::LLVMPoisonValueKind) {
+                if !init.is_null()
+                    && !matches!(
+                        LLVMGetValueKind(init),
+                        LLVMValueKind::LLVMUndefValueValueKind | LLVMValueKind::LLVMPoisonValueKind
+                    )
+                {
                     bytes = vec![0; size as usize];
-                    let scalars = self.constant(init).map_err(|m| Error::Unsupported { what: m, place: name_of(g) })?;
+                    let scalars =
+                        self.constant(init).map_err(|m| Error::Unsupported { what: m, place: name_of(g) })?;
                     let mut at = Vec::new();
                     self.field_offsets(ty, 0, &mut at);
                     for (s, (off, len)) in scalars.iter().zip(at) {
@@ -104,7 +113,13 @@ impl Reader {
                     }
                 }
                 let space = LLVMGetPointerAddressSpace(LLVMTypeOf(g));
-                globals.push(Global { name: name_of(g), space, init: bytes, size, align: LLVMGetAlignment(g).max(1) });
+                globals.push(Global {
+                    name: name_of(g),
+                    space,
+                    init: bytes,
+                    size,
+                    align: LLVMGetAlignment(g).max(1),
+                });
             }
             let mut functions = Vec::new();
             let mut f = LLVMGetFirstFunction(self.module);
@@ -118,11 +133,18 @@ impl Reader {
             let flag = LLVMGetModuleFlag(self.module, c"nvvm-reflect-ftz".as_ptr(), 16);
             let reflect_ftz = !flag.is_null() && {
                 let v = LLVMMetadataAsValue(LLVMGetModuleContext(self.module), flag);
-                let c = if LLVMIsAValueAsMetadata(v).is_null() { std::ptr::null_mut() } else { LLVMGetOperand(v, 0) };
+                let c = if LLVMIsAValueAsMetadata(v).is_null() {
+                    std::ptr::null_mut()
+                } else {
+                    LLVMGetOperand(v, 0)
+                };
                 !c.is_null() && LLVMConstIntGetZExtValue(c) != 0
             };
             let triple = CStr::from_ptr(LLVMGetTarget(self.module)).to_string_lossy().into_owned();
-            let data_layout = text_of(LLVMGetDataLayoutStr(self.module), CStr::from_ptr(LLVMGetDataLayoutStr(self.module)).count_bytes());
+            let data_layout = text_of(
+                LLVMGetDataLayoutStr(self.module),
+                CStr::from_ptr(LLVMGetDataLayoutStr(self.module)).count_bytes(),
+            );
             let mut source = LLVMGetSourceFileName(self.module, &mut len);
             if len == 0 {
                 source = std::ptr::null();
@@ -185,10 +207,16 @@ impl Reader {
                     // address of a descriptor that the interpreter keeps.
                     Ty::Ptr(space, (LLVMPointerSizeForAS(self.layout, space) * 8).min(64))
                 }
-                LLVMTypeKind::LLVMVectorTypeKind => Ty::Vec(Box::new(self.ty(LLVMGetElementType(t))), LLVMGetVectorSize(t)),
-                LLVMTypeKind::LLVMArrayTypeKind => Ty::Array(Box::new(self.ty(LLVMGetElementType(t))), LLVMGetArrayLength2(t)),
+                LLVMTypeKind::LLVMVectorTypeKind => {
+                    Ty::Vec(Box::new(self.ty(LLVMGetElementType(t))), LLVMGetVectorSize(t))
+                }
+                LLVMTypeKind::LLVMArrayTypeKind => {
+                    Ty::Array(Box::new(self.ty(LLVMGetElementType(t))), LLVMGetArrayLength2(t))
+                }
                 LLVMTypeKind::LLVMStructTypeKind => Ty::Struct(
-                    (0..LLVMCountStructElementTypes(t)).map(|i| self.ty(LLVMStructGetTypeAtIndex(t, i))).collect(),
+                    (0..LLVMCountStructElementTypes(t))
+                        .map(|i| self.ty(LLVMStructGetTypeAtIndex(t, i)))
+                        .collect(),
                 ),
                 _ => {
                     let p = LLVMPrintTypeToString(t);
@@ -209,12 +237,16 @@ impl Reader {
                 LLVMValueKind::LLVMUndefValueValueKind | LLVMValueKind::LLVMPoisonValueKind => {
                     Ok(vec![Scalar::Undef; scalars.len()])
                 }
-                LLVMValueKind::LLVMConstantAggregateZeroValueKind | LLVMValueKind::LLVMConstantPointerNullValueKind => {
-                    Ok(vec![Scalar::Bits(0); scalars.len()])
-                }
+                LLVMValueKind::LLVMConstantAggregateZeroValueKind
+                | LLVMValueKind::LLVMConstantPointerNullValueKind => Ok(vec![Scalar::Bits(0); scalars.len()]),
                 LLVMValueKind::LLVMConstantIntValueKind => match ty {
                     // A vector splat is printed as an integer constant of vector type.
-                    Ty::Vec(..) => Ok(vec![Scalar::Bits(LLVMConstIntGetZExtValue(LLVMGetAggregateElement(v, 0))); scalars.len()]),
+                    Ty::Vec(..) => {
+                        Ok(vec![
+                            Scalar::Bits(LLVMConstIntGetZExtValue(LLVMGetAggregateElement(v, 0)));
+                            scalars.len()
+                        ])
+                    }
                     Ty::Int(w) if w > 64 => {
                         // The C API reads 64 bits of a constant; its text has them all.
                         let text = printed(v);
@@ -255,7 +287,9 @@ impl Reader {
                 }
                 LLVMValueKind::LLVMGlobalVariableValueKind => Ok(vec![Scalar::Global(self.globals[&v], 0)]),
                 LLVMValueKind::LLVMConstantExprValueKind => self.constant_expr(v),
-                LLVMValueKind::LLVMFunctionValueKind => Err(format!("the address of function @{}", name_of(v))),
+                LLVMValueKind::LLVMFunctionValueKind => {
+                    Err(format!("the address of function @{}", name_of(v)))
+                }
                 other => Err(format!("a constant of kind {other:?}")),
             }
         }
@@ -282,7 +316,10 @@ impl Reader {
                         Err("a constant getelementptr with an unknown index".into())
                     }
                 }
-                LLVMOpcode::LLVMBitCast | LLVMOpcode::LLVMAddrSpaceCast | LLVMOpcode::LLVMPtrToInt | LLVMOpcode::LLVMIntToPtr => Ok(first),
+                LLVMOpcode::LLVMBitCast
+                | LLVMOpcode::LLVMAddrSpaceCast
+                | LLVMOpcode::LLVMPtrToInt
+                | LLVMOpcode::LLVMIntToPtr => Ok(first),
                 LLVMOpcode::LLVMTrunc => match &first[0] {
                     Scalar::Bits(b) => Ok(vec![Scalar::Bits(mask(*b, bits))]),
                     other => Ok(vec![other.clone()]),
@@ -366,17 +403,20 @@ impl Reader {
             for list in order {
                 let mut block = Vec::new();
                 for i in list {
-                    let inst = self.inst(i, &names).map_err(|what| Error::Unsupported { what, place: format!("@{name}: {}", printed(i)) })?;
+                    let inst = self.inst(i, &names).map_err(|what| Error::Unsupported {
+                        what,
+                        place: format!("@{name}: {}", printed(i)),
+                    })?;
                     block.push(inst);
                 }
                 blocks.push(block);
             }
             let cc = LLVMGetFunctionCallConv(f);
             let first_number = |s: String| s.split(',').next().and_then(|n| n.trim().parse().ok());
-            let threads = self
-                .attribute(f, "nvvm.reqntid")
-                .and_then(first_number)
-                .or_else(|| self.attribute(f, "amdgpu-flat-work-group-size").and_then(|s| s.split(',').nth(1)?.trim().parse().ok()));
+            let threads = self.attribute(f, "nvvm.reqntid").and_then(first_number).or_else(|| {
+                self.attribute(f, "amdgpu-flat-work-group-size")
+                    .and_then(|s| s.split(',').nth(1)?.trim().parse().ok())
+            });
             let wave = match self.attribute(f, "target-features") {
                 Some(s) if s.contains("+wavefrontsize32") => 32,
                 _ => 64,
@@ -478,13 +518,21 @@ impl Reader {
                     if LLVMIsAConstantInt(count).is_null() {
                         return Err("alloca of unknown size".into());
                     }
-                    Code::Alloca(LLVMABISizeOfType(self.layout, LLVMGetAllocatedType(v)) * LLVMConstIntGetZExtValue(count))
+                    Code::Alloca(
+                        LLVMABISizeOfType(self.layout, LLVMGetAllocatedType(v))
+                            * LLVMConstIntGetZExtValue(count),
+                    )
                 }
                 LLVMLoad | LLVMStore => {
                     all();
-                    let volatile = LLVMGetVolatile(v) != 0 || LLVMGetOrdering(v) != LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic;
+                    let volatile = LLVMGetVolatile(v) != 0
+                        || LLVMGetOrdering(v) != LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic;
                     let align = LLVMGetAlignment(v);
-                    if op == LLVMLoad { Code::Load { align, volatile } } else { Code::Store { align, volatile } }
+                    if op == LLVMLoad {
+                        Code::Load { align, volatile }
+                    } else {
+                        Code::Store { align, volatile }
+                    }
                 }
                 LLVMAtomicRMW => {
                     all();
@@ -572,7 +620,9 @@ impl Reader {
                         LLVMIntToPtr => Code::Cast("inttoptr"),
                         LLVMBitCast => Code::Cast("bitcast"),
                         LLVMAddrSpaceCast => Code::Cast("addrspacecast"),
-                        other => Code::Unsupported(format!("{other:?}").trim_start_matches("LLVM").to_lowercase()),
+                        other => {
+                            Code::Unsupported(format!("{other:?}").trim_start_matches("LLVM").to_lowercase())
+                        }
                     }
                 }
             };

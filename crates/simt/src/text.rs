@@ -158,8 +158,14 @@ mod tests {
     #[test]
     fn constants_become_hexadecimal_of_their_type() {
         let cases = [
-            ("  %1 = fmul float %0, f0x3FB8AA3B, !dbg !1", "  %1 = fmul float %0, 0x3FF7154760000000, !dbg !1"),
-            ("%1 = phi float [ -inf, %a ], [ %2, %b ]", "%1 = phi float [ 0xFFF0000000000000, %a ], [ %2, %b ]"),
+            (
+                "  %1 = fmul float %0, f0x3FB8AA3B, !dbg !1",
+                "  %1 = fmul float %0, 0x3FF7154760000000, !dbg !1",
+            ),
+            (
+                "%1 = phi float [ -inf, %a ], [ %2, %b ]",
+                "%1 = phi float [ 0xFFF0000000000000, %a ], [ %2, %b ]",
+            ),
             ("%1 = fadd half %0, f0x3C00", "%1 = fadd half %0, 0xH3C00"),
             ("%1 = fadd bfloat %0, 1.000000e+00", "%1 = fadd bfloat %0, 0xR3F80"),
             ("%1 = fmul float %.02.i, 2.885390e+00", "%1 = fmul float %.02.i, 0x4007154760000000"),
@@ -173,13 +179,18 @@ mod tests {
 
     #[test]
     fn memory_locations_of_newer_targets_go() {
-        let line = "attributes #0 = { memory(read, argmem: readwrite, target_mem0: none, target_mem1: none) }";
+        let line =
+            "attributes #0 = { memory(read, argmem: readwrite, target_mem0: none, target_mem1: none) }";
         assert_eq!(normalize(line), "attributes #0 = { memory(read, argmem: readwrite) }");
     }
 
     #[test]
     fn names_strings_and_integers_stay() {
-        for line in ["call void asm \"mov.f32 $0, 1.0;\", \"f\"(float %inf)", "%1 = add i32 %2, 16", "!1 = !{float 1.5}"] {
+        for line in [
+            "call void asm \"mov.f32 $0, 1.0;\", \"f\"(float %inf)",
+            "%1 = add i32 %2, 16",
+            "!1 = !{float 1.5}",
+        ] {
             assert_eq!(normalize(line), line);
         }
     }

@@ -144,14 +144,20 @@ impl Map {
             if i > 0 {
                 stride[i] = get(MapField::GlobalStride(i as u8 - 1));
                 if stride[i] % 16 != 0 {
-                    return Err(format!("a tensor map with a stride of {} bytes, no multiple of 16", stride[i]));
+                    return Err(format!(
+                        "a tensor map with a stride of {} bytes, no multiple of 16",
+                        stride[i]
+                    ));
                 }
             }
             if get(MapField::ElementStride(i as u8)) != 1 {
                 return Err("a tensor map with element strides other than 1".into());
             }
             if !(1..=256).contains(&box_dim[i]) {
-                return Err(format!("a tensor map whose box has {} elements along dimension {i}", box_dim[i]));
+                return Err(format!(
+                    "a tensor map whose box has {} elements along dimension {i}",
+                    box_dim[i]
+                ));
             }
         }
         let address = get(MapField::GlobalAddress);
@@ -163,7 +169,9 @@ impl Map {
             return Err(format!("a tensor map whose box rows have {inner} bytes, no multiple of 16"));
         }
         if swizzle > 16 && inner > swizzle {
-            return Err(format!("a tensor map whose box rows of {inner} bytes exceed the swizzle of {swizzle} bytes"));
+            return Err(format!(
+                "a tensor map whose box rows of {inner} bytes exceed the swizzle of {swizzle} bytes"
+            ));
         }
         Ok(Map { address, rank, elem, swizzle, fill_nan: get(MapField::Fill) == 1, box_dim, dim, stride })
     }

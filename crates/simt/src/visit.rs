@@ -37,11 +37,18 @@ pub fn visit(op: &mut Op, def: &mut impl FnMut(&mut Reg), used: &mut impl FnMut(
             used(b);
             def(d);
         }
-        Op::IntUn { d, a, .. } | Op::FloatUn { d, a, .. } | Op::FClass { d, a, .. } | Op::Cvt { d, a, .. } | Op::Bits { d, a, .. } => {
+        Op::IntUn { d, a, .. }
+        | Op::FloatUn { d, a, .. }
+        | Op::FClass { d, a, .. }
+        | Op::Cvt { d, a, .. }
+        | Op::Bits { d, a, .. } => {
             used(a);
             def(d);
         }
-        Op::IntTern { d, a, b, c, .. } | Op::Fma { d, a, b, c, .. } | Op::Med3 { d, a, b, c } | Op::Select { d, c, a, b } => {
+        Op::IntTern { d, a, b, c, .. }
+        | Op::Fma { d, a, b, c, .. }
+        | Op::Med3 { d, a, b, c }
+        | Op::Select { d, c, a, b } => {
             used(a);
             used(b);
             used(c);
@@ -86,7 +93,14 @@ pub fn visit(op: &mut Op, def: &mut impl FnMut(&mut Reg), used: &mut impl FnMut(
             used(src);
             src_bytes.iter_mut().for_each(used);
         }
-        Op::CpCommit | Op::CpWait { .. } | Op::FenceAsync | Op::WgmmaCommit | Op::Trap | Op::Nop(_) | Op::Jump { .. } | Op::Exit => {}
+        Op::CpCommit
+        | Op::CpWait { .. }
+        | Op::FenceAsync
+        | Op::WgmmaCommit
+        | Op::Trap
+        | Op::Nop(_)
+        | Op::Jump { .. }
+        | Op::Exit => {}
         Op::CpMbarArrive { addr, pred: p, .. } | Op::MbarInval { addr, pred: p } => {
             used(addr);
             pred(p, used);

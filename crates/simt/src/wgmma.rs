@@ -118,14 +118,20 @@ mod tests {
     fn every_mode_maps_distinct_elements_to_distinct_addresses() {
         for (mode, lbo, sbo) in [(0u64, 128u64, 256u64), (1, 0, 1024), (2, 0, 512), (3, 0, 256)] {
             let d = Descriptor::new(mode << 62 | (sbo / 16) << 32 | (lbo / 16) << 16);
-            let mut all: Vec<u32> = (0..64).flat_map(|i| (0..16).map(move |k| (i, k))).map(|(i, k)| d.address(i, k, 2, false)).collect();
+            let mut all: Vec<u32> = (0..64)
+                .flat_map(|i| (0..16).map(move |k| (i, k)))
+                .map(|(i, k)| d.address(i, k, 2, false))
+                .collect();
             all.sort_unstable();
             all.dedup();
             assert_eq!(all.len(), 1024, "mode {mode}");
         }
         for (mode, lbo, sbo) in [(1u64, 2048u64, 1024u64), (2, 2048, 512), (3, 1024, 256), (0, 128, 256)] {
             let d = Descriptor::new(mode << 62 | (sbo / 16) << 32 | (lbo / 16) << 16);
-            let mut all: Vec<u32> = (0..64).flat_map(|i| (0..16).map(move |k| (i, k))).map(|(i, k)| d.address(i, k, 2, true)).collect();
+            let mut all: Vec<u32> = (0..64)
+                .flat_map(|i| (0..16).map(move |k| (i, k)))
+                .map(|(i, k)| d.address(i, k, 2, true))
+                .collect();
             all.sort_unstable();
             all.dedup();
             assert_eq!(all.len(), 1024, "MN mode {mode}");

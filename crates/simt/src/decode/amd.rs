@@ -11,7 +11,8 @@ use crate::num::{self, Round};
 
 impl Decoder<'_> {
     pub(super) fn amd_asm(&mut self, text: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
-        let mut lines = text.split(['\n', ';']).map(str::trim).filter(|l| !l.is_empty() && !l.starts_with("//"));
+        let mut lines =
+            text.split(['\n', ';']).map(str::trim).filter(|l| !l.is_empty() && !l.starts_with("//"));
         let only = lines.next().unwrap_or("");
         let op = only.split_whitespace().next().unwrap_or("");
         if lines.next().is_some() {
@@ -20,7 +21,11 @@ impl Decoder<'_> {
         match op {
             "" | "s_nop" | "s_waitcnt" | "s_sleep" | "s_setprio" | "buffer_inv" | "s_waitcnt_vscnt" => {
                 self.emit(Op::Nop("wait"));
-                if inst.ty == Ty::Void { Ok(Vec::new()) } else { Ok(args.first().cloned().unwrap_or_default()) }
+                if inst.ty == Ty::Void {
+                    Ok(Vec::new())
+                } else {
+                    Ok(args.first().cloned().unwrap_or_default())
+                }
             }
             "s_trap" | "s_endpgm" => {
                 self.emit(Op::Trap);
@@ -60,7 +65,16 @@ impl Decoder<'_> {
         if let Some(ax) = name.strip_prefix("workgroup.id.") {
             return Ok(vec![self.special(Special::Ctaid(axis(ax)))]);
         }
-        let base: String = name.split('.').take_while(|p| !matches!(*p, "i32" | "i64" | "f32" | "f64" | "f16" | "bf16" | "i16" | "v2i32" | "v2f16" | "v2bf16")).collect::<Vec<_>>().join(".");
+        let base: String = name
+            .split('.')
+            .take_while(|p| {
+                !matches!(
+                    *p,
+                    "i32" | "i64" | "f32" | "f64" | "f16" | "bf16" | "i16" | "v2i32" | "v2f16" | "v2bf16"
+                )
+            })
+            .collect::<Vec<_>>()
+            .join(".");
         let ty = inst.ty.clone();
         // The types of a conversion are part of its name.
         let base = if name.starts_with("cvt.") { name.to_owned() } else { base };
@@ -73,8 +87,18 @@ impl Decoder<'_> {
                 Ok(vec![a(0)?, count])
             }
             "s.barrier" => self.amd_barrier(),
-            "wave.barrier" | "sched.barrier" | "sched.group.barrier" | "s.setprio" | "s.sleep" | "s.waitcnt" | "s.setreg"
-            | "s.sendmsg" | "iglp.opt" | "s.nop" | "s.barrier.signal" | "s.prefetch.data" => self.nop("hint"),
+            "wave.barrier"
+            | "sched.barrier"
+            | "sched.group.barrier"
+            | "s.setprio"
+            | "s.sleep"
+            | "s.waitcnt"
+            | "s.setreg"
+            | "s.sendmsg"
+            | "iglp.opt"
+            | "s.nop"
+            | "s.barrier.signal"
+            | "s.prefetch.data" => self.nop("hint"),
             "s.barrier.wait" => self.amd_barrier(),
             "implicitarg.ptr" => Ok(vec![self.special(Special::ImplicitArgs)]),
             "wavefrontsize" => {
@@ -92,7 +116,9 @@ impl Decoder<'_> {
                 let (v, mask) = (a(0)?, self.constant(u64::MAX));
                 Ok(vec![self.value(|d| Op::Vote { kind: Vote::Ballot, d, v, mask })])
             }
-            "readfirstlane" => Ok(args[0].iter().map(|v| self.value(|d| Op::ReadLane { d, v: *v, lane: None })).collect()),
+            "readfirstlane" => {
+                Ok(args[0].iter().map(|v| self.value(|d| Op::ReadLane { d, v: *v, lane: None })).collect())
+            }
             "readlane" => {
                 let lane = Some(a(1)?);
                 Ok(args[0].iter().map(|v| self.value(|d| Op::ReadLane { d, v: *v, lane })).collect())
@@ -108,7 +134,14 @@ impl Decoder<'_> {
             }
             "ds.swizzle" => {
                 let (v, pattern) = (a(0)?, self.known(a(1)?).ok_or_else(unknown)?);
-                Ok(vec![self.value(|d| Op::Permute { kind: Permute::Swizzle(pattern as u16), d, d2: None, v, idx: v, c: v })])
+                Ok(vec![self.value(|d| Op::Permute {
+                    kind: Permute::Swizzle(pattern as u16),
+                    d,
+                    d2: None,
+                    v,
+                    idx: v,
+                    c: v,
+                })])
             }
             "permlane16" | "permlanex16" => {
                 let kind = Permute::PermLane16 { x: base == "permlanex16" };
@@ -194,7 +227,14 @@ impl Decoder<'_> {
                 Ok(vec![self.value(|d| Op::Dot2 { f: Fmt::F16, d, a: x, b: y, c })])
             }
             "cvt.pkrtz" => {
-                let cvt = Cvt::Float { from: Fmt::F32, to: Fmt::F16, round: Round::Zero, saturate: false, relu: false, ftz: false };
+                let cvt = Cvt::Float {
+                    from: Fmt::F32,
+                    to: Fmt::F16,
+                    round: Round::Zero,
+                    saturate: false,
+                    relu: false,
+                    ftz: false,
+                };
                 let (x, y) = (a(0)?, a(1)?);
                 Ok(vec![self.value(|d| Op::Cvt { cvt, d, a: x }), self.value(|d| Op::Cvt { cvt, d, a: y })])
             }
@@ -206,16 +246,23 @@ impl Decoder<'_> {
                     let code = self.value(|d| Op::Bits { d, a: x, shift, width: 8 });
                     self.value(|d| Op::Cvt { cvt: Cvt::FromCode { from, to: Fmt::F32 }, d, a: code })
                 };
-                if name.contains(".pk.") { Ok(vec![one(select * 16), one(select * 16 + 8)]) } else { Ok(vec![one(select * 8)]) }
+                if name.contains(".pk.") {
+                    Ok(vec![one(select * 16), one(select * 16 + 8)])
+                } else {
+                    Ok(vec![one(select * 8)])
+                }
             }
             "cvt.pk.fp8.f32" | "cvt.pk.bf8.f32" => {
                 let to = self.amd_fp8(name.contains("bf8"));
                 let (x, y, old) = (a(0)?, a(1)?, a(2)?);
                 let high = self.known(a(3)?).ok_or_else(unknown)? != 0;
-                let cvt = Cvt::ToCode { from: Fmt::F32, to, round: Round::Nearest, saturate: false, relu: false };
-                let (lo, hi) = (self.value(|d| Op::Cvt { cvt, d, a: x }), self.value(|d| Op::Cvt { cvt, d, a: y }));
+                let cvt =
+                    Cvt::ToCode { from: Fmt::F32, to, round: Round::Nearest, saturate: false, relu: false };
+                let (lo, hi) =
+                    (self.value(|d| Op::Cvt { cvt, d, a: x }), self.value(|d| Op::Cvt { cvt, d, a: y }));
                 let pair = self.join(&[lo, hi], 8);
-                let keep = self.value(|d| Op::Bits { d, a: old, shift: if high { 0 } else { 16 }, width: 16 });
+                let keep =
+                    self.value(|d| Op::Bits { d, a: old, shift: if high { 0 } else { 16 }, width: 16 });
                 Ok(vec![if high { self.join(&[keep, pair], 16) } else { self.join(&[pair, keep], 16) }])
             }
             _ => Err(unknown()),
@@ -233,7 +280,9 @@ impl Decoder<'_> {
         let kind = parts.next().unwrap_or("");
         // Loads: rsrc, voffset, soffset, aux; stores and atomics have the value first.
         let first = usize::from(kind != "load");
-        let (Some(rsrc), Some(voffset), Some(soffset)) = (args.get(first), args.get(first + 1), args.get(first + 2)) else {
+        let (Some(rsrc), Some(voffset), Some(soffset)) =
+            (args.get(first), args.get(first + 1), args.get(first + 2))
+        else {
             return Err(String::new());
         };
         if rest.contains(".lds") || rsrc.len() != 2 {
@@ -306,7 +355,11 @@ impl Decoder<'_> {
         let split = if dims[..cut].ends_with('x') { cut - 1 } else { cut };
         let numbers: Vec<u32> = dims[..split].split('x').filter_map(|n| n.parse().ok()).collect();
         let [m, n, k] = numbers[..] else { return Err(unknown()) };
-        let (first, second) = if split < dims.len() { (&dims[split..], None) } else { (parts.next().ok_or_else(unknown)?, parts.next()) };
+        let (first, second) = if split < dims.len() {
+            (&dims[split..], None)
+        } else {
+            (parts.next().ok_or_else(unknown)?, parts.next())
+        };
         let elem = |t: &str| {
             Some(match t {
                 "f16" => Elem::F16,
@@ -333,7 +386,9 @@ impl Decoder<'_> {
     fn wmma(&mut self, name: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
         let unknown = || format!("the intrinsic @llvm.amdgcn.{name}");
         let parts: Vec<&str> = name.split('.').collect();
-        let (Some(cd), Some(dims), Some(t)) = (parts.get(1), parts.get(2), parts.get(3)) else { return Err(unknown()) };
+        let (Some(cd), Some(dims), Some(t)) = (parts.get(1), parts.get(2), parts.get(3)) else {
+            return Err(unknown());
+        };
         let elem = |t: &str| {
             Some(match t {
                 "f16" => Elem::F16,

@@ -43,7 +43,8 @@ fn bits_of(ty: &str) -> Option<u8> {
     if ty == "pred" {
         return Some(1);
     }
-    let digits: String = ty.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+    let digits: String =
+        ty.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
     match ty {
         "f16x2" | "bf16x2" => Some(32),
         "bf16" => Some(16),
@@ -65,7 +66,13 @@ fn float_of(ty: &str) -> Option<(Fmt, bool)> {
 }
 
 impl Decoder<'_> {
-    pub(super) fn inline_asm(&mut self, text: &str, constraints: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
+    pub(super) fn inline_asm(
+        &mut self,
+        text: &str,
+        constraints: &str,
+        inst: &Inst,
+        args: &[Vec<Src>],
+    ) -> What<Vec<Src>> {
         if matches!(self.arch, Arch::Amd { .. }) {
             return self.amd_asm(text, inst, args);
         }
@@ -91,7 +98,9 @@ impl Decoder<'_> {
                 vars.map.insert(name, Src::reg(r));
                 continue;
             }
-            let Some(v) = inputs.next() else { return Err("inline assembly with fewer operands than constraints".into()) };
+            let Some(v) = inputs.next() else {
+                return Err("inline assembly with fewer operands than constraints".into());
+            };
             // A vector of narrow elements is passed in one register.
             let one = match v[..] {
                 [one] => one,
@@ -102,7 +111,9 @@ impl Decoder<'_> {
             };
             match c.trim_start_matches(['&', '+']).parse::<usize>() {
                 Ok(tied) => {
-                    let Some(r) = outputs.get(tied).copied() else { return Err("a constraint tied to no output".into()) };
+                    let Some(r) = outputs.get(tied).copied() else {
+                        return Err("a constraint tied to no output".into());
+                    };
                     if alone {
                         vars.tied.insert(r, one);
                         vars.map.insert(name, one);
@@ -160,7 +171,8 @@ impl Decoder<'_> {
                 Statement::Inst { pred, op, args, text } => {
                     let pred = match pred {
                         Some((name, negate)) => {
-                            let src = *vars.map.get(name).ok_or_else(|| format!("the unknown predicate {name}"))?;
+                            let src =
+                                *vars.map.get(name).ok_or_else(|| format!("the unknown predicate {name}"))?;
                             match self.known(src) {
                                 Some(v) if (v & 1 != 0) != *negate => None,
                                 Some(_) => continue,
@@ -258,7 +270,14 @@ impl Decoder<'_> {
         Ok(self.int_op(IntOp::Add, 64, s, b))
     }
 
-    pub(super) fn ptx_access(&mut self, v: &Vars, l: &Line<'_>, o: &Operand, bytes: u8, n: usize) -> What<Access> {
+    pub(super) fn ptx_access(
+        &mut self,
+        v: &Vars,
+        l: &Line<'_>,
+        o: &Operand,
+        bytes: u8,
+        n: usize,
+    ) -> What<Access> {
         let Operand::Mem(base, offset, _) = o else { return Err(format!("{o:?} as an address")) };
         let addr = self.src(v, base, "b64")?;
         let space = l.op.iter().find_map(|p| match p.split("::").next() {
@@ -299,12 +318,10 @@ impl Decoder<'_> {
             "atom" | "red" => self.ptx_atomic(l, v),
             "mma" => self.ptx_mma(l, v),
             "ldmatrix" | "stmatrix" => self.ptx_matrix(l, v),
-            "cp" | "mbarrier" | "tensormap" | "fence" | "bar" | "barrier" | "shfl" | "vote" | "elect" | "redux" | "wgmma" => {
-                self.ptx_sync(l, v, outputs)
-            }
-            "membar" | "griddepcontrol" | "setmaxnreg" | "nanosleep" | "prefetch" | "prefetchu" | "discard" | "applypriority" | "pragma" => {
-                self.nop("hint").map(drop)
-            }
+            "cp" | "mbarrier" | "tensormap" | "fence" | "bar" | "barrier" | "shfl" | "vote" | "elect"
+            | "redux" | "wgmma" => self.ptx_sync(l, v, outputs),
+            "membar" | "griddepcontrol" | "setmaxnreg" | "nanosleep" | "prefetch" | "prefetchu"
+            | "discard" | "applypriority" | "pragma" => self.nop("hint").map(drop),
             "trap" | "brkpt" => {
                 self.emit(Op::Trap);
                 Ok(())
@@ -394,8 +411,12 @@ impl Decoder<'_> {
                 Some((f, false)) => AtomOp::FAdd(f),
                 None => AtomOp::Add,
             },
-            Some("min") => float.map_or(if signed { AtomOp::SMin } else { AtomOp::UMin }, |f| AtomOp::FMin(f.0)),
-            Some("max") => float.map_or(if signed { AtomOp::SMax } else { AtomOp::UMax }, |f| AtomOp::FMax(f.0)),
+            Some("min") => {
+                float.map_or(if signed { AtomOp::SMin } else { AtomOp::UMin }, |f| AtomOp::FMin(f.0))
+            }
+            Some("max") => {
+                float.map_or(if signed { AtomOp::SMax } else { AtomOp::UMax }, |f| AtomOp::FMax(f.0))
+            }
             Some("and") => AtomOp::And,
             Some("or") => AtomOp::Or,
             Some("xor") => AtomOp::Xor,
@@ -462,7 +483,14 @@ impl Decoder<'_> {
             ("add", 2) => {
                 if l.has("cc") {
                     let zero = self.constant(0);
-                    let carry = self.value(|r| Op::IntTern { op: IntTern::AddCarry, w, d: r, a: s[0], b: s[1], c: zero });
+                    let carry = self.value(|r| Op::IntTern {
+                        op: IntTern::AddCarry,
+                        w,
+                        d: r,
+                        a: s[0],
+                        b: s[1],
+                        c: zero,
+                    });
                     v.map.insert("cc".into(), carry);
                 }
                 bin(self, IntOp::Add)
@@ -471,7 +499,14 @@ impl Decoder<'_> {
                 let carry = *v.map.get("cc").ok_or("an addc without a carry before it")?;
                 let sum = self.int_op(IntOp::Add, w, s[0], s[1]);
                 if l.has("cc") {
-                    let out = self.value(|r| Op::IntTern { op: IntTern::AddCarry, w, d: r, a: s[0], b: s[1], c: carry });
+                    let out = self.value(|r| Op::IntTern {
+                        op: IntTern::AddCarry,
+                        w,
+                        d: r,
+                        a: s[0],
+                        b: s[1],
+                        c: carry,
+                    });
                     v.map.insert("cc".into(), out);
                 }
                 Ok(self.int_op(IntOp::Add, w, sum, carry))
@@ -490,10 +525,19 @@ impl Decoder<'_> {
                 })
             }
             ("mul", 2) => bin(self, IntOp::Mul),
-            ("mad", 3) if l.has("hi") => tern(self, if signed { IntTern::MadHiS } else { IntTern::MadHiU }, s[2]),
+            ("mad", 3) if l.has("hi") => {
+                tern(self, if signed { IntTern::MadHiS } else { IntTern::MadHiU }, s[2])
+            }
             ("mad", 3) => {
                 if l.has("cc") {
-                    let carry = self.value(|r| Op::IntTern { op: IntTern::MadCarry, w, d: r, a: s[0], b: s[1], c: s[2] });
+                    let carry = self.value(|r| Op::IntTern {
+                        op: IntTern::MadCarry,
+                        w,
+                        d: r,
+                        a: s[0],
+                        b: s[1],
+                        c: s[2],
+                    });
                     v.map.insert("cc".into(), carry);
                 }
                 tern(self, IntTern::MadLo, s[2])
@@ -558,8 +602,10 @@ impl Decoder<'_> {
         if packed {
             let mut halves = Vec::new();
             for i in 0..2u8 {
-                let part: Vec<Src> =
-                    s.iter().map(|s| self.value(|d| Op::Bits { d, a: *s, shift: i * 16, width: 16 })).collect();
+                let part: Vec<Src> = s
+                    .iter()
+                    .map(|s| self.value(|d| Op::Bits { d, a: *s, shift: i * 16, width: 16 }))
+                    .collect();
                 halves.push(self.ptx_float(l, f, false, &part)?);
             }
             return Ok(self.join(&halves, 16));
@@ -575,7 +621,9 @@ impl Decoder<'_> {
             ("div", 2) => bin(self, FloatOp::Div),
             ("min", 2) => bin(self, if l.has("NaN") { FloatOp::Minimum } else { FloatOp::Min }),
             ("max", 2) => bin(self, if l.has("NaN") { FloatOp::Maximum } else { FloatOp::Max }),
-            ("copysign", 2) => Ok(self.value(|r| Op::Float { op: FloatOp::CopySign, f, round, ftz, d: r, a: s[1], b: s[0] })),
+            ("copysign", 2) => {
+                Ok(self.value(|r| Op::Float { op: FloatOp::CopySign, f, round, ftz, d: r, a: s[1], b: s[0] }))
+            }
             ("fma" | "mad", 3) => {
                 let relu = l.has("relu");
                 Ok(self.value(|r| Op::Fma { f, round, ftz, relu, d: r, a: s[0], b: s[1], c: s[2] }))
@@ -659,8 +707,10 @@ impl Decoder<'_> {
                 }
                 _ => return l.unknown(),
             };
-            let codes: Vec<Src> =
-                pair.iter().map(|(a, from)| one(self, Cvt::ToCode { from: *from, to: f, round, saturate, relu }, *a)).collect();
+            let codes: Vec<Src> = pair
+                .iter()
+                .map(|(a, from)| one(self, Cvt::ToCode { from: *from, to: f, round, saturate, relu }, *a))
+                .collect();
             return Ok(self.join(&codes, 8));
         }
         if let Some(f) = code(from) {
@@ -680,9 +730,21 @@ impl Decoder<'_> {
             }
             (Some((to, false)), Some((from, false))) => {
                 // `cvt.rni.f32.f32` and the like round to an integer.
-                let integral = [("rni", FloatUn::Rint), ("rzi", FloatUn::Trunc), ("rmi", FloatUn::Floor), ("rpi", FloatUn::Ceil)];
+                let integral = [
+                    ("rni", FloatUn::Rint),
+                    ("rzi", FloatUn::Trunc),
+                    ("rmi", FloatUn::Floor),
+                    ("rpi", FloatUn::Ceil),
+                ];
                 if let Some((_, op)) = integral.iter().find(|(n, _)| l.has(n)) {
-                    return Ok(self.value(|d| Op::FloatUn { op: *op, f: from, ftz, approx: false, d, a: s[0] }));
+                    return Ok(self.value(|d| Op::FloatUn {
+                        op: *op,
+                        f: from,
+                        ftz,
+                        approx: false,
+                        d,
+                        a: s[0],
+                    }));
                 }
                 Ok(one(self, Cvt::Float { from, to, round, saturate, relu, ftz }, s[0]))
             }

@@ -2,7 +2,7 @@
 
 use super::{Decoder, Frame, Term, What};
 use crate::bytecode::*;
-use crate::ir::{Callee, Code, Inst, Loc, Ty};
+use crate::ir::{Callee, Code, Inst, Ty};
 use crate::mem::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::num::Round;
 
@@ -111,7 +111,13 @@ impl<'m> Decoder<'m> {
         Ok(())
     }
 
-    fn code(&mut self, f: &mut Frame<'_>, block: u32, inst: &Inst, mut args: Vec<Vec<Src>>) -> What<Option<Vec<Src>>> {
+    fn code(
+        &mut self,
+        f: &mut Frame<'_>,
+        block: u32,
+        inst: &Inst,
+        mut args: Vec<Vec<Src>>,
+    ) -> What<Option<Vec<Src>>> {
         let ty = &inst.ty;
         let element = ty.element().clone();
         let each = |n: usize| 0..n;
@@ -141,12 +147,21 @@ impl<'m> Decoder<'m> {
             Code::FNeg => {
                 let f = fmt(&element)?;
                 let op = FloatUn::Neg;
-                Some(args[0].iter().map(|a| self.value(|d| Op::FloatUn { op, f, ftz: false, approx: false, d, a: *a })).collect())
+                Some(
+                    args[0]
+                        .iter()
+                        .map(|a| self.value(|d| Op::FloatUn { op, f, ftz: false, approx: false, d, a: *a }))
+                        .collect(),
+                )
             }
             Code::Cast(name) => Some(self.cast(name, &inst.arg_tys[0], ty, &args[0])?),
             Code::ICmp(p) => {
                 let (op, w) = (int_cmp(p), width(inst.arg_tys[0].element())?);
-                Some(each(args[0].len()).map(|i| self.value(|d| Op::ICmp { op, w, d, a: args[0][i], b: args[1][i] })).collect())
+                Some(
+                    each(args[0].len())
+                        .map(|i| self.value(|d| Op::ICmp { op, w, d, a: args[0][i], b: args[1][i] }))
+                        .collect(),
+                )
             }
             Code::FCmp(p) => {
                 let (op, f) = (float_cmp(p), fmt(inst.arg_tys[0].element())?);
@@ -181,9 +196,16 @@ impl<'m> Decoder<'m> {
             Code::AtomicRmw(name) => {
                 let op = self.rmw(name, &inst.arg_tys[1])?;
                 let mut at = self.access(&inst.arg_tys[0], args[0][0], 0, true)?;
-                at.bytes = (inst.arg_tys[1].bits().max(inst.arg_tys[1].scalars().len() as u32 * inst.arg_tys[1].element().bits()) / 8) as u8;
+                at.bytes = (inst.arg_tys[1]
+                    .bits()
+                    .max(inst.arg_tys[1].scalars().len() as u32 * inst.arg_tys[1].element().bits())
+                    / 8) as u8;
                 at.align = u32::from(at.bytes);
-                let v = if args[1].len() > 1 { vec![self.pack(&inst.arg_tys[1], &args[1])] } else { args[1].clone() };
+                let v = if args[1].len() > 1 {
+                    vec![self.pack(&inst.arg_tys[1], &args[1])]
+                } else {
+                    args[1].clone()
+                };
                 let d = self.fresh();
                 self.emit(Op::Atom { op, d: Some(d), v: v.into(), cmp: None, at });
                 if args[1].len() > 1 {
@@ -198,7 +220,13 @@ impl<'m> Decoder<'m> {
                 at.bytes = w / 8;
                 at.align = u32::from(at.bytes);
                 let d = self.fresh();
-                self.emit(Op::Atom { op: AtomOp::Cas, d: Some(d), v: vec![args[2][0]].into(), cmp: Some(args[1][0]), at });
+                self.emit(Op::Atom {
+                    op: AtomOp::Cas,
+                    d: Some(d),
+                    v: vec![args[2][0]].into(),
+                    cmp: Some(args[1][0]),
+                    at,
+                });
                 let same = self.value(|e| Op::ICmp { op: Cmp::Eq, w, d: e, a: Src::reg(d), b: args[1][0] });
                 Some(vec![Src::reg(d), same])
             }
@@ -251,7 +279,9 @@ impl<'m> Decoder<'m> {
                 };
                 Some(mask.iter().map(pick).collect())
             }
-            Code::Call(Callee::Asm(text, constraints)) => Some(self.inline_asm(text, constraints, inst, &args)?),
+            Code::Call(Callee::Asm(text, constraints)) => {
+                Some(self.inline_asm(text, constraints, inst, &args)?)
+            }
             Code::Call(Callee::Named(name)) => {
                 let module = self.module;
                 if let Some(callee) = module.functions.iter().find(|g| g.name == *name) {
@@ -319,14 +349,15 @@ impl<'m> Decoder<'m> {
     /// 128-bit arithmetic on (low, high) words.
     fn wide(&mut self, name: &str, a: &[Src], b: &[Src]) -> What<Vec<Src>> {
         let zero = |d: &Self, s: Src| d.known(s) == Some(0);
-        let mut op = |d: &mut Self, o: IntOp, x: Src, y: Src| d.int_op(o, 64, x, y);
+        let op = |d: &mut Self, o: IntOp, x: Src, y: Src| d.int_op(o, 64, x, y);
         match name {
             "and" | "or" | "xor" => {
                 let o = int_op(name).unwrap_or(IntOp::And);
                 Ok(vec![op(self, o, a[0], b[0]), op(self, o, a[1], b[1])])
             }
             "add" | "sub" => {
-                let (o, carry) = if name == "add" { (IntOp::Add, IntOp::UAddOvf) } else { (IntOp::Sub, IntOp::USubOvf) };
+                let (o, carry) =
+                    if name == "add" { (IntOp::Add, IntOp::UAddOvf) } else { (IntOp::Sub, IntOp::USubOvf) };
                 let low = op(self, o, a[0], b[0]);
                 let c = op(self, carry, a[0], b[0]);
                 let high = op(self, o, a[1], b[1]);
@@ -344,7 +375,10 @@ impl<'m> Decoder<'m> {
                 Ok(vec![low, high])
             }
             "lshr" | "ashr" | "shl" => {
-                let n = self.known(b[0]).filter(|n| *n < 128).ok_or("a shift of 128 bits by a variable number")?;
+                let n = self
+                    .known(b[0])
+                    .filter(|n| *n < 128)
+                    .ok_or("a shift of 128 bits by a variable number")?;
                 let left = name == "shl";
                 // (near, far): the word that receives bits of its own, and the one they come from.
                 let (near, far) = if left { (a[1], a[0]) } else { (a[0], a[1]) };
@@ -397,7 +431,9 @@ impl<'m> Decoder<'m> {
     fn gep(&mut self, inst: &Inst, offset: i64, strides: &[i64], args: &[Vec<Src>]) -> What<Vec<Src>> {
         let lanes = args.iter().map(Vec::len).max().unwrap_or(1);
         let pick = |v: &[Src], i: usize| if v.len() == 1 { v[0] } else { v[i] };
-        let Ty::Ptr(_, bits) = inst.ty.element() else { return Err("an address that is not a pointer".into()) };
+        let Ty::Ptr(_, bits) = inst.ty.element() else {
+            return Err("an address that is not a pointer".into());
+        };
         let bits = *bits as u8;
         let mut out = Vec::new();
         for i in 0..lanes {
@@ -538,7 +574,11 @@ impl<'m> Decoder<'m> {
         let (fe, te) = (from.element().clone(), to.element().clone());
         if let (Ty::Int(128), "trunc") = (&fe, name) {
             let w = width(&te)?;
-            return Ok(vec![if w == 64 { v[0] } else { self.value(|d| Op::Cvt { cvt: Cvt::Zext(w), d, a: v[0] }) }]);
+            return Ok(vec![if w == 64 {
+                v[0]
+            } else {
+                self.value(|d| Op::Cvt { cvt: Cvt::Zext(w), d, a: v[0] })
+            }]);
         }
         if let (Ty::Int(128), "zext" | "sext") = (&te, name) {
             let w = width(&fe)?;
@@ -554,7 +594,9 @@ impl<'m> Decoder<'m> {
         if name == "bitcast" {
             return self.bitcast(words(&fe), words(&te), v);
         }
-        let one = |d: &mut Self, cvt: Cvt| Ok(v.iter().map(|a| d.value(|r| Op::Cvt { cvt, d: r, a: *a })).collect());
+        let one = |d: &mut Self, cvt: Cvt| {
+            Ok(v.iter().map(|a| d.value(|r| Op::Cvt { cvt, d: r, a: *a })).collect())
+        };
         match name {
             "trunc" => one(self, Cvt::Zext(width(&te)?)),
             "zext" => {
@@ -565,7 +607,9 @@ impl<'m> Decoder<'m> {
             "ptrtoint" | "inttoptr" if te.bits() < fe.bits() => one(self, Cvt::Zext(width(&te)?)),
             "ptrtoint" | "inttoptr" => Ok(v.to_vec()),
             "addrspacecast" => {
-                let (Ty::Ptr(a, _), Ty::Ptr(b, _)) = (&fe, &te) else { return Err("an addrspacecast".into()) };
+                let (Ty::Ptr(a, _), Ty::Ptr(b, _)) = (&fe, &te) else {
+                    return Err("an addrspacecast".into());
+                };
                 let window = |s: Space| match s {
                     Space::Shared => SHARED_WINDOW,
                     Space::Local => LOCAL_WINDOW,
@@ -584,21 +628,29 @@ impl<'m> Decoder<'m> {
             }
             "fptrunc" | "fpext" => {
                 let (from, to) = (fmt(&fe)?, fmt(&te)?);
-                one(self, Cvt::Float { from, to, round: Round::Nearest, saturate: false, relu: false, ftz: false })
+                one(
+                    self,
+                    Cvt::Float { from, to, round: Round::Nearest, saturate: false, relu: false, ftz: false },
+                )
             }
             "fptoui" | "fptosi" => {
-                let cvt = Cvt::FloatToInt { from: fmt(&fe)?, width: width(&te)?, signed: name == "fptosi", round: Round::Zero };
+                let cvt = Cvt::FloatToInt {
+                    from: fmt(&fe)?,
+                    width: width(&te)?,
+                    signed: name == "fptosi",
+                    round: Round::Zero,
+                };
                 one(self, cvt)
             }
             _ => {
-                let cvt = Cvt::IntToFloat { width: width(&fe)?, signed: name == "sitofp", to: fmt(&te)?, round: Round::Nearest };
+                let cvt = Cvt::IntToFloat {
+                    width: width(&fe)?,
+                    signed: name == "sitofp",
+                    to: fmt(&te)?,
+                    round: Round::Nearest,
+                };
                 one(self, cvt)
             }
         }
-    }
-
-    /// The place of the instruction being decoded.
-    pub(crate) fn here(&self) -> Loc {
-        self.loc
     }
 }

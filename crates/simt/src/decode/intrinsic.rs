@@ -28,7 +28,12 @@ impl Decoder<'_> {
             "__triton_assert_fail" | "__assert_fail" => {
                 let at = |i: usize, none: Src| args.get(i).map_or(none, |v| v[0]);
                 let none = self.constant(0);
-                self.emit(Op::Assert { message: at(0, none), file: at(1, none), line: at(2, none), func: at(3, none) });
+                self.emit(Op::Assert {
+                    message: at(0, none),
+                    file: at(1, none),
+                    line: at(2, none),
+                    func: at(3, none),
+                });
                 return Ok(Vec::new());
             }
             _ => {}
@@ -36,13 +41,18 @@ impl Decoder<'_> {
         let Some(rest) = name.strip_prefix("llvm.") else {
             return Err(format!("the call of @{name}, which has no body"));
         };
-        self.generic(rest, inst, args).map_err(|e| if e.is_empty() { format!("the intrinsic @{name}") } else { e })
+        self.generic(rest, inst, args)
+            .map_err(|e| if e.is_empty() { format!("the intrinsic @{name}") } else { e })
     }
 
     /// `__nvvm_reflect` asks for a compilation option by name.
     fn reflect(&mut self, inst: &Inst) -> What<Vec<Src>> {
-        let crate::ir::Operand::Const(c) = &inst.args[0] else { return Err("__nvvm_reflect of a variable".into()) };
-        let Some(crate::ir::Scalar::Global(g, _)) = c.first() else { return Err("__nvvm_reflect without a name".into()) };
+        let crate::ir::Operand::Const(c) = &inst.args[0] else {
+            return Err("__nvvm_reflect of a variable".into());
+        };
+        let Some(crate::ir::Scalar::Global(g, _)) = c.first() else {
+            return Err("__nvvm_reflect without a name".into());
+        };
         let bytes = &self.module.globals[*g].init;
         let name = String::from_utf8_lossy(bytes.split(|b| *b == 0).next().unwrap_or(&[])).into_owned();
         let v = match name.as_str() {
@@ -60,18 +70,23 @@ impl Decoder<'_> {
         let element = ty.element().clone();
         let w = element.bits() as u8;
         let n = args.first().map_or(0, Vec::len);
-        let un = |d: &mut Self, op: IntUn| (0..n).map(|i| d.value(|r| Op::IntUn { op, w, d: r, a: args[0][i] })).collect();
+        let un = |d: &mut Self, op: IntUn| {
+            (0..n).map(|i| d.value(|r| Op::IntUn { op, w, d: r, a: args[0][i] })).collect()
+        };
         let bin = |d: &mut Self, op: IntOp| (0..n).map(|i| d.int_op(op, w, args[0][i], args[1][i])).collect();
         let fun = |d: &mut Self, op: FloatUn| -> What<Vec<Src>> {
             let f = fmt(&element)?;
-            Ok((0..n).map(|i| d.value(|r| Op::FloatUn { op, f, ftz: false, approx: false, d: r, a: args[0][i] })).collect())
+            Ok((0..n)
+                .map(|i| d.value(|r| Op::FloatUn { op, f, ftz: false, approx: false, d: r, a: args[0][i] }))
+                .collect())
         };
         let fbin = |d: &mut Self, op: FloatOp| -> What<Vec<Src>> {
             let f = fmt(&element)?;
             Ok((0..n).map(|i| d.float_op(op, f, args[0][i], args[1][i])).collect())
         };
         match base {
-            "assume" | "lifetime" | "dbg" | "experimental" | "invariant" | "donothing" | "prefetch" | "sideeffect" => Ok(Vec::new()),
+            "assume" | "lifetime" | "dbg" | "experimental" | "invariant" | "donothing" | "prefetch"
+            | "sideeffect" => Ok(Vec::new()),
             "trap" | "debugtrap" | "ubsantrap" => {
                 self.emit(Op::Trap);
                 Ok(Vec::new())
@@ -116,7 +131,8 @@ impl Decoder<'_> {
             }
             "fshl" | "fshr" => {
                 let op = if base == "fshl" { IntTern::Fshl } else { IntTern::Fshr };
-                let make = |r, i: usize| Op::IntTern { op, w, d: r, a: args[0][i], b: args[1][i], c: args[2][i] };
+                let make =
+                    |r, i: usize| Op::IntTern { op, w, d: r, a: args[0][i], b: args[1][i], c: args[2][i] };
                 Ok((0..n).map(|i| self.value(|r| make(r, i))).collect())
             }
             "fma" | "fmuladd" => {
@@ -184,7 +200,8 @@ impl Decoder<'_> {
         let last = args.len() - 1;
         let element = inst.arg_tys[last].element().clone();
         let w = element.bits() as u8;
-        let (mut acc, rest) = if last == 1 { (args[0][0], &args[1][..]) } else { (args[0][0], &args[0][1..]) };
+        let (mut acc, rest) =
+            if last == 1 { (args[0][0], &args[1][..]) } else { (args[0][0], &args[0][1..]) };
         for s in rest {
             let int = match kind {
                 "add" => Some(IntOp::Add),

@@ -85,7 +85,9 @@ pub fn kernel<'m>(module: &'m Module, name: Option<&str>) -> Result<&'m ir::Func
         None => match kernels[..] {
             [one] => Ok(one),
             [] if module.functions.len() == 1 => Ok(&module.functions[0]),
-            [] => Err(Error::Launch(format!("the module has no kernel; name one of its functions: {}", list()))),
+            [] => {
+                Err(Error::Launch(format!("the module has no kernel; name one of its functions: {}", list())))
+            }
             _ => Err(Error::Launch(format!("the module has several kernels; name one of: {}", list()))),
         },
     }
@@ -125,7 +127,10 @@ pub fn decode(module: &Module, name: Option<&str>) -> Result<Program, Error> {
     let mut args = Vec::new();
     for (i, p) in function.params.iter().enumerate() {
         if p.scalars().len() != 1 {
-            return Err(Error::Unsupported { what: format!("argument {i} of type {p:?}"), place: format!("@{}", function.name) });
+            return Err(Error::Unsupported {
+                what: format!("argument {i} of type {p:?}"),
+                place: format!("@{}", function.name),
+            });
         }
         args.push(vec![Src::constant(i as u32)]);
     }
@@ -152,7 +157,8 @@ pub fn decode(module: &Module, name: Option<&str>) -> Result<Program, Error> {
 impl<'m> Decoder<'m> {
     fn error(&self, kernel: &str, what: String, loc: Loc) -> Error {
         let file = self.module.files.get(loc.file as usize).map_or("", String::as_str);
-        let place = if loc.line == 0 { format!("@{kernel}") } else { format!("@{kernel}, {file}:{}", loc.line) };
+        let place =
+            if loc.line == 0 { format!("@{kernel}") } else { format!("@{kernel}, {file}:{}", loc.line) };
         Error::Unsupported { what, place }
     }
 
@@ -177,7 +183,8 @@ impl<'m> Decoder<'m> {
                 self.globals.push(CONST_BASE + at);
             }
         }
-        let at = u64::from(shared_base) + u64::from(self.static_shared).next_multiple_of(if self.static_shared == 0 { 1 } else { 128 });
+        let at = u64::from(shared_base)
+            + u64::from(self.static_shared).next_multiple_of(if self.static_shared == 0 { 1 } else { 128 });
         for i in dynamic {
             self.dynamic_shared = true;
             self.globals[i] = at;
@@ -261,9 +268,9 @@ impl<'m> Decoder<'m> {
 
     pub(crate) fn operand(&mut self, f: &Frame<'_>, o: &Operand, ty: &Ty) -> What<Vec<Src>> {
         match o {
-            Operand::Inst(i) => {
-                f.values[*i as usize].clone().ok_or_else(|| "an operand without a value before its use".to_owned())
-            }
+            Operand::Inst(i) => f.values[*i as usize]
+                .clone()
+                .ok_or_else(|| "an operand without a value before its use".to_owned()),
             Operand::Arg(i) => Ok(f.args[*i as usize].clone()),
             Operand::Const(scalars) => Ok(scalars.iter().map(|s| self.scalar(s, Some(ty))).collect()),
         }
@@ -272,7 +279,12 @@ impl<'m> Decoder<'m> {
     // ---- functions ----
 
     /// Decodes a function from the current block on. Its `ret` goes to `ret`, or ends the lane.
-    fn function(&mut self, function: &ir::Function, args: Vec<Vec<Src>>, ret: Option<(u32, Vec<Reg>)>) -> Result<(), (String, Loc)> {
+    fn function(
+        &mut self,
+        function: &ir::Function,
+        args: Vec<Vec<Src>>,
+        ret: Option<(u32, Vec<Reg>)>,
+    ) -> Result<(), (String, Loc)> {
         if self.stack.contains(&function.name) {
             return Err((format!("recursive call of @{}", function.name), self.loc));
         }
@@ -313,7 +325,8 @@ impl<'m> Decoder<'m> {
 
     /// The block to jump to for an edge of the IR.
     fn edge(&mut self, f: &mut Frame<'_>, from: u32, to: u32) -> u32 {
-        let has_phi = f.function.blocks[to as usize].first().is_some_and(|i| matches!(i.code, ir::Code::Phi(_)));
+        let has_phi =
+            f.function.blocks[to as usize].first().is_some_and(|i| matches!(i.code, ir::Code::Phi(_)));
         if !has_phi {
             return f.block_of[to as usize];
         }
@@ -326,7 +339,8 @@ impl<'m> Decoder<'m> {
         let mut copies: Vec<(Reg, Src)> = Vec::new();
         for inst in &f.function.blocks[to as usize] {
             let ir::Code::Phi(blocks) = &inst.code else { break };
-            let i = blocks.iter().position(|b| *b == from).ok_or("a phi without a value for one of its edges")?;
+            let i =
+                blocks.iter().position(|b| *b == from).ok_or("a phi without a value for one of its edges")?;
             let sources = self.operand(f, &inst.args[i], &inst.ty)?;
             let Some(results) = &f.values[inst.id as usize] else { continue };
             for (d, s) in results.iter().zip(sources) {
@@ -388,7 +402,12 @@ impl<'m> Decoder<'m> {
     }
 
     /// Inlines a call.
-    fn call(&mut self, callee: &'m ir::Function, args: Vec<Vec<Src>>, ty: &Ty) -> Result<Vec<Src>, (String, Loc)> {
+    fn call(
+        &mut self,
+        callee: &'m ir::Function,
+        args: Vec<Vec<Src>>,
+        ty: &Ty,
+    ) -> Result<Vec<Src>, (String, Loc)> {
         let results: Vec<Reg> = ty.scalars().iter().map(|_| self.fresh()).collect();
         let after = self.new_block();
         let body = self.new_block();

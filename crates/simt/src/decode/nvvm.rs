@@ -214,7 +214,8 @@ impl Decoder<'_> {
         if !parts.contains(&"m8n8") || !parts.contains(&"b16") {
             return Err(format!("the intrinsic @llvm.nvvm.{name}"));
         }
-        let n = parts.iter().find_map(|p| p.strip_prefix('x')).and_then(|n| n.parse::<usize>().ok()).unwrap_or(1);
+        let n =
+            parts.iter().find_map(|p| p.strip_prefix('x')).and_then(|n| n.parse::<usize>().ok()).unwrap_or(1);
         let mut addr = self.access(&inst.arg_tys[0], args[0][0], 16, false)?;
         addr.bytes = 16;
         if parts[0] == "ldmatrix" {
@@ -268,7 +269,12 @@ impl Decoder<'_> {
         };
         let n = args.first().map_or(0, Vec::len);
         if let Some(op) = unary {
-            return Some(args[0].iter().map(|a| self.value(|d| Op::FloatUn { op, f, ftz, approx, d, a: *a })).collect());
+            return Some(
+                args[0]
+                    .iter()
+                    .map(|a| self.value(|d| Op::FloatUn { op, f, ftz, approx, d, a: *a }))
+                    .collect(),
+            );
         }
         let binary = match parts[0] {
             "add" => Some(FloatOp::Add),
@@ -282,7 +288,9 @@ impl Decoder<'_> {
         };
         if let Some(op) = binary {
             return Some(
-                (0..n).map(|i| self.value(|d| Op::Float { op, f, round, ftz, d, a: args[0][i], b: args[1][i] })).collect(),
+                (0..n)
+                    .map(|i| self.value(|d| Op::Float { op, f, round, ftz, d, a: args[0][i], b: args[1][i] }))
+                    .collect(),
             );
         }
         let cvt = |d: &mut Self, cvt: Cvt| Some(vec![d.value(|r| Op::Cvt { cvt, d: r, a: args[0][0] })]);
@@ -295,7 +303,16 @@ impl Decoder<'_> {
         match parts[0] {
             "fma" => {
                 let relu = has("relu");
-                let make = |d, i: usize| Op::Fma { f, round, ftz, relu, d, a: args[0][i], b: args[1][i], c: args[2][i] };
+                let make = |d, i: usize| Op::Fma {
+                    f,
+                    round,
+                    ftz,
+                    relu,
+                    d,
+                    a: args[0][i],
+                    b: args[1][i],
+                    c: args[2][i],
+                };
                 Some((0..n).map(|i| self.value(|d| make(d, i))).collect())
             }
             "mulhi" => {
@@ -312,13 +329,39 @@ impl Decoder<'_> {
                 let width = inst.arg_tys[0].bits() as u8;
                 cvt(self, Cvt::IntToFloat { width, signed: !parts[0].starts_with('u'), to: f, round: away })
             }
-            "f2h" => cvt(self, Cvt::Float { from: Fmt::F32, to: Fmt::F16, round: away, saturate: false, relu: false, ftz }),
-            "h2f" => cvt(self, Cvt::Float { from: Fmt::F16, to: Fmt::F32, round: away, saturate: false, relu: false, ftz }),
-            "d2f" => cvt(self, Cvt::Float { from: Fmt::F64, to: Fmt::F32, round: away, saturate: false, relu: false, ftz }),
-            "f2bf16" => cvt(self, Cvt::Float { from: Fmt::F32, to: Fmt::BF16, round: away, saturate: false, relu: has("relu"), ftz }),
+            "f2h" => cvt(
+                self,
+                Cvt::Float { from: Fmt::F32, to: Fmt::F16, round: away, saturate: false, relu: false, ftz },
+            ),
+            "h2f" => cvt(
+                self,
+                Cvt::Float { from: Fmt::F16, to: Fmt::F32, round: away, saturate: false, relu: false, ftz },
+            ),
+            "d2f" => cvt(
+                self,
+                Cvt::Float { from: Fmt::F64, to: Fmt::F32, round: away, saturate: false, relu: false, ftz },
+            ),
+            "f2bf16" => cvt(
+                self,
+                Cvt::Float {
+                    from: Fmt::F32,
+                    to: Fmt::BF16,
+                    round: away,
+                    saturate: false,
+                    relu: has("relu"),
+                    ftz,
+                },
+            ),
             "ff2f16x2" | "ff2bf16x2" => {
                 let to = if parts[0] == "ff2f16x2" { Fmt::F16 } else { Fmt::BF16 };
-                let c = Cvt::Float { from: Fmt::F32, to, round: away, saturate: has("satfinite"), relu: has("relu"), ftz: false };
+                let c = Cvt::Float {
+                    from: Fmt::F32,
+                    to,
+                    round: away,
+                    saturate: has("satfinite"),
+                    relu: has("relu"),
+                    ftz: false,
+                };
                 let high = self.value(|d| Op::Cvt { cvt: c, d, a: args[0][0] });
                 let low = self.value(|d| Op::Cvt { cvt: c, d, a: args[1][0] });
                 Some(vec![low, high])

@@ -23,7 +23,12 @@ fn elem(t: &str) -> Option<Elem> {
 
 /// `m16n8k16` as numbers.
 fn shape(l: &Line<'_>) -> Option<(u32, u32, u32)> {
-    let text = l.op.iter().find(|p| p.starts_with('m') && p.contains('n') && p.contains('k') && p[1..].starts_with(|c: char| c.is_ascii_digit()))?;
+    let text = l.op.iter().find(|p| {
+        p.starts_with('m')
+            && p.contains('n')
+            && p.contains('k')
+            && p[1..].starts_with(|c: char| c.is_ascii_digit())
+    })?;
     let (m, rest) = text[1..].split_once('n')?;
     let (n, k) = rest.split_once('k')?;
     Some((m.parse().ok()?, n.parse().ok()?, k.parse().ok()?))
@@ -32,7 +37,9 @@ fn shape(l: &Line<'_>) -> Option<(u32, u32, u32)> {
 impl Decoder<'_> {
     pub(super) fn ptx_mma(&mut self, l: &Line<'_>, v: &mut Vars) -> What<()> {
         let types: Vec<Elem> = l.op.iter().filter_map(|p| elem(p)).collect();
-        let (Some(shape), [cd, a, b, c], 4) = (shape(l), &types[..], l.args.len()) else { return l.unknown() };
+        let (Some(shape), [cd, a, b, c], 4) = (shape(l), &types[..], l.args.len()) else {
+            return l.unknown();
+        };
         if cd != c || l.pred.is_some() || !l.has("row") || !l.has("col") {
             return l.unknown();
         }
@@ -132,7 +139,9 @@ impl Decoder<'_> {
     fn immediate(&mut self, v: &Vars, l: &Line<'_>, i: usize) -> What<u32> {
         let Some(o) = l.args.get(i) else { return l.unknown() };
         let s = self.src(v, o, "b32")?;
-        self.known(s).map(|n| n as u32).ok_or_else(|| format!("operand {i} of '{}', which must be a constant", l.text))
+        self.known(s)
+            .map(|n| n as u32)
+            .ok_or_else(|| format!("operand {i} of '{}', which must be a constant", l.text))
     }
 
     pub(super) fn ptx_sync(&mut self, l: &Line<'_>, v: &mut Vars, outputs: &[Reg]) -> What<()> {
@@ -164,7 +173,8 @@ impl Decoder<'_> {
                 }
                 let d = self.dest(v, &l.args[0])?;
                 let p = if extra == 1 { Some(self.dest(v, &l.args[1])?) } else { None };
-                let s: Vec<Src> = l.args[1 + extra..].iter().map(|o| self.src(v, o, "b32")).collect::<What<_>>()?;
+                let s: Vec<Src> =
+                    l.args[1 + extra..].iter().map(|o| self.src(v, o, "b32")).collect::<What<_>>()?;
                 self.emit(Op::Shfl { kind, d, p, v: s[0], b: s[1], c: s[2], mask: s[3] });
                 Ok(())
             }
@@ -259,7 +269,8 @@ impl Decoder<'_> {
                     None => None,
                 };
                 let one = self.constant(1);
-                let (count, tx) = if l.has("expect_tx") { (one, extra) } else { (extra.unwrap_or(one), None) };
+                let (count, tx) =
+                    if l.has("expect_tx") { (one, extra) } else { (extra.unwrap_or(one), None) };
                 if l.has("noComplete") {
                     return l.unknown();
                 }
@@ -277,7 +288,9 @@ impl Decoder<'_> {
     }
 
     fn coords(&mut self, v: &Vars, o: &Operand) -> What<(Src, Vec<Src>)> {
-        let Operand::Mem(base, _, more) = o else { return Err(format!("{o:?} as a tensor map with coordinates")) };
+        let Operand::Mem(base, _, more) = o else {
+            return Err(format!("{o:?} as a tensor map with coordinates"));
+        };
         let map = self.src(v, base, "b64")?;
         let coords = match more.first() {
             Some(list) => self.list(v, list, "b32")?,

@@ -4,7 +4,6 @@
 //! redux.sync, elect.sync); CDNA3 ISA, "Data Parallel Processing" and the LDS permute instructions.
 
 use super::{Cta, Warp};
-use crate::alu;
 use crate::bytecode::*;
 use crate::check::Kind;
 
@@ -22,7 +21,8 @@ impl<const W: usize> Cta<'_, W> {
 
     pub(super) fn shfl(&mut self, warp: &mut Warp<W>, kind: Shfl, d: Reg, p: Option<Reg>, s: [Src; 4]) {
         self.same_lanes(warp, s[3], "shfl.sync");
-        let (v, b, c) = (*warp.src(self.consts, s[0]), *warp.src(self.consts, s[1]), *warp.src(self.consts, s[2]));
+        let (v, b, c) =
+            (*warp.src(self.consts, s[0]), *warp.src(self.consts, s[1]), *warp.src(self.consts, s[2]));
         let from_undef = warp.undef(self.consts, s[0]);
         let (mut out, mut inside) = ([0; W], [0; W]);
         let mut undef = warp.undef(self.consts, s[1]);
@@ -97,7 +97,14 @@ impl<const W: usize> Cta<'_, W> {
         warp.set(p, &is, 0);
     }
 
-    pub(super) fn permute(&mut self, warp: &mut Warp<W>, kind: Permute, d: Reg, d2: Option<Reg>, s: [Src; 3]) {
+    pub(super) fn permute(
+        &mut self,
+        warp: &mut Warp<W>,
+        kind: Permute,
+        d: Reg,
+        d2: Option<Reg>,
+        s: [Src; 3],
+    ) {
         let [v, idx, c] = s.map(|s| *warp.src(self.consts, s));
         let [uv, ui, uc] = s.map(|s| warp.undef(self.consts, s));
         let mut out = [0; W];
@@ -140,7 +147,9 @@ impl<const W: usize> Cta<'_, W> {
                             let row = if x { (l / 16) ^ 1 } else { l / 16 };
                             row * 16 + lane
                         }
-                        Permute::Swizzle(p) if p & 0x8000 != 0 => (l & !3) | (p as usize >> (2 * (l & 3)) & 3),
+                        Permute::Swizzle(p) if p & 0x8000 != 0 => {
+                            (l & !3) | (p as usize >> (2 * (l & 3)) & 3)
+                        }
                         Permute::Swizzle(p) => {
                             let p = p as usize;
                             (l & !31) | ((((l & 31) & p) | (p >> 5 & 31)) ^ (p >> 10 & 31))
@@ -203,7 +212,6 @@ impl<const W: usize> Cta<'_, W> {
     /// The barrier within a warp.
     pub(super) fn warp_sync(&mut self, warp: &mut Warp<W>, mask: Src) {
         self.same_lanes(warp, mask, "bar.warp.sync");
-        let _ = alu::low;
     }
 }
 

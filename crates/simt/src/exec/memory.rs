@@ -48,7 +48,15 @@ impl<'a, const W: usize> Cta<'a, W> {
     }
 
     /// Checks every lane's address for `bytes` bytes and says where it points.
-    fn places(&mut self, warp: &Warp<W>, at: &Access, addresses: &[u64; W], active: u64, bytes: u64, write: bool) -> ([Place<'a>; W], u64) {
+    fn places(
+        &mut self,
+        warp: &Warp<W>,
+        at: &Access,
+        addresses: &[u64; W],
+        active: u64,
+        bytes: u64,
+        write: bool,
+    ) -> ([Place<'a>; W], u64) {
         let mut out = [Place::Off; W];
         let mut good = active;
         let align = u64::from(at.align.max(1));
@@ -59,7 +67,9 @@ impl<'a, const W: usize> Cta<'a, W> {
             }
             let a = addresses[l];
             if !a.is_multiple_of(align) {
-                self.report(warp, Kind::Misaligned, l as u32, Some(a), || format!("an access of {bytes} bytes that must be aligned to {align}"));
+                self.report(warp, Kind::Misaligned, l as u32, Some(a), || {
+                    format!("an access of {bytes} bytes that must be aligned to {align}")
+                });
             }
             let space = match at.space {
                 Space::Generic if a.wrapping_sub(SHARED_WINDOW) < WINDOW => Space::Shared,
@@ -70,12 +80,20 @@ impl<'a, const W: usize> Cta<'a, W> {
             out[l] = match space {
                 Space::Shared => {
                     let offset = if a >= SHARED_WINDOW { a - SHARED_WINDOW } else { a };
-                    if self.shared.contains(offset, bytes) { Place::Shared(offset as u32) } else { Place::Off }
+                    if self.shared.contains(offset, bytes) {
+                        Place::Shared(offset as u32)
+                    } else {
+                        Place::Off
+                    }
                 }
                 Space::Local => {
                     let offset = if a >= LOCAL_WINDOW { a - LOCAL_WINDOW } else { a };
                     let size = u64::from(warp.local_bytes);
-                    if offset + bytes <= size { Place::Local(l * size as usize + offset as usize) } else { Place::Off }
+                    if offset + bytes <= size {
+                        Place::Local(l * size as usize + offset as usize)
+                    } else {
+                        Place::Off
+                    }
                 }
                 _ => match if write { global.locate_mut(a, bytes) } else { global.locate(a, bytes) } {
                     Ok((b, o)) => Place::Global(b, o),
@@ -89,7 +107,11 @@ impl<'a, const W: usize> Cta<'a, W> {
             if matches!(out[l], Place::Off) {
                 good &= !(1 << l);
                 let what = if space == Space::Shared { "shared memory" } else { "the stack" };
-                let (first, end) = if space == Space::Shared { (self.shared.base, self.shared.end()) } else { (0, warp.local_bytes) };
+                let (first, end) = if space == Space::Shared {
+                    (self.shared.base, self.shared.end())
+                } else {
+                    (0, warp.local_bytes)
+                };
                 let verb = if write { "write" } else { "read" };
                 self.report(warp, Kind::OutOfBounds, l as u32, Some(a), || {
                     format!("{verb} of {bytes} bytes outside {what}, which is {first:#x} to {end:#x}")
@@ -104,7 +126,9 @@ impl<'a, const W: usize> Cta<'a, W> {
         let verb = if write { "write" } else { "read" };
         let text = match fault {
             Fault::Nowhere => format!("{verb} of {bytes} bytes where there is no buffer"),
-            Fault::Outside(name, size, offset) => format!("{verb} of {bytes} bytes at offset {offset} of '{name}', which has {size} bytes"),
+            Fault::Outside(name, size, offset) => {
+                format!("{verb} of {bytes} bytes at offset {offset} of '{name}', which has {size} bytes")
+            }
             Fault::ReadOnly => format!("{verb} of {bytes} bytes of constant data"),
         };
         self.report(warp, Kind::OutOfBounds, lane as u32, Some(address), || text);
@@ -131,13 +155,21 @@ impl<'a, const W: usize> Cta<'a, W> {
         }
         if h.unfenced {
             self.report(warp, Kind::MissingFence, lane, Some(address), || {
-                "shared memory written by ordinary stores is read asynchronously without fence.proxy.async".to_owned()
+                "shared memory written by ordinary stores is read asynchronously without fence.proxy.async"
+                    .to_owned()
             });
         }
     }
 
     /// Counts an access by where its first lane points.
-    fn count(&mut self, warp: &Warp<W>, addresses: &[u64; W], places: &[Place<'_>; W], good: u64, bytes: u64) {
+    fn count(
+        &mut self,
+        warp: &Warp<W>,
+        addresses: &[u64; W],
+        places: &[Place<'_>; W],
+        good: u64,
+        bytes: u64,
+    ) {
         let (mut global, mut shared) = (0u64, 0u64);
         for (l, p) in places.iter().enumerate() {
             match p {
@@ -180,7 +212,8 @@ impl<'a, const W: usize> Cta<'a, W> {
                     if h.uninit {
                         warp.uninit = Some((warp.pc, u64::from(a)));
                         for (e, u) in undef.iter_mut().enumerate().take(d.len()) {
-                            let one = self.shared.note_read(a + e as u32 * u32::from(n), u32::from(n), who(warp));
+                            let one =
+                                self.shared.note_read(a + e as u32 * u32::from(n), u32::from(n), who(warp));
                             *u |= u64::from(one.uninit) << l;
                         }
                     }
@@ -208,7 +241,10 @@ impl<'a, const W: usize> Cta<'a, W> {
                     Place::Shared(a) => self.shared.read(a + skip as u32, n),
                     Place::Local(o) => {
                         let first = o + skip as usize;
-                        warp.local[first..first + n as usize].iter().rev().fold(0, |v, b| v << 8 | u64::from(*b))
+                        warp.local[first..first + n as usize]
+                            .iter()
+                            .rev()
+                            .fold(0, |v, b| v << 8 | u64::from(*b))
                     }
                 };
             }
@@ -264,7 +300,8 @@ impl<'a, const W: usize> Cta<'a, W> {
                     }
                     Place::Local(o) => {
                         let first = o + skip as usize;
-                        warp.local[first..first + n as usize].copy_from_slice(&values[l].to_le_bytes()[..n as usize]);
+                        warp.local[first..first + n as usize]
+                            .copy_from_slice(&values[l].to_le_bytes()[..n as usize]);
                         warp.local_init[first..first + n as usize].fill(undef >> l & 1 == 0);
                     }
                 }
@@ -275,7 +312,15 @@ impl<'a, const W: usize> Cta<'a, W> {
         }
     }
 
-    pub(super) fn atom(&mut self, warp: &mut Warp<W>, op: AtomOp, d: Option<Reg>, v: &[Src], cmp: Option<Src>, at: &Access) {
+    pub(super) fn atom(
+        &mut self,
+        warp: &mut Warp<W>,
+        op: AtomOp,
+        d: Option<Reg>,
+        v: &[Src],
+        cmp: Option<Src>,
+        at: &Access,
+    ) {
         let bytes = u64::from(at.bytes) * v.len() as u64;
         let (addresses, active) = self.addresses(warp, at);
         let (places, good) = self.places(warp, at, &addresses, active, bytes, true);
@@ -313,7 +358,8 @@ impl<'a, const W: usize> Cta<'a, W> {
                     }
                     Place::Local(o) => {
                         let range = o + skip as usize..o + skip as usize + n as usize;
-                        let word = warp.local[range.clone()].iter().rev().fold(0, |v, b| v << 8 | u64::from(*b));
+                        let word =
+                            warp.local[range.clone()].iter().rev().fold(0, |v, b| v << 8 | u64::from(*b));
                         warp.local[range].copy_from_slice(&new(word).to_le_bytes()[..n as usize]);
                         word
                     }
@@ -334,7 +380,9 @@ impl<'a, const W: usize> Cta<'a, W> {
         let (addresses, active) = self.addresses(warp, at);
         let used = if matrices >= 4 { u64::MAX } else { (1u64 << (8 * matrices)) - 1 };
         if warp.mask != super::warp::full::<W>() {
-            self.report(warp, Kind::Divergent, 0, None, || "ldmatrix or stmatrix is executed by a part of the warp".to_owned());
+            self.report(warp, Kind::Divergent, 0, None, || {
+                "ldmatrix or stmatrix is executed by a part of the warp".to_owned()
+            });
         }
         let (places, good) = self.places(warp, at, &addresses, active & used, 16, write);
         let c = &mut self.counts.at[warp.pc as usize];
@@ -401,7 +449,9 @@ impl<'a, const W: usize> Cta<'a, W> {
                     (4 * row + col / 2, 16 * (col % 2))
                 };
                 let half = |c: usize| values[place(c).0] >> place(c).1 & 0xffff;
-                if matches!(h.race, Some((_, true))) && (0..8).all(|c| self.shared.read(a + 2 * c as u32, 2) == half(c)) {
+                if matches!(h.race, Some((_, true)))
+                    && (0..8).all(|c| self.shared.read(a + 2 * c as u32, 2) == half(c))
+                {
                     h.race = None;
                 }
                 if h.any() {

@@ -238,7 +238,10 @@ impl<'a, const W: usize> Cta<'a, W> {
                 let pc = self.warps[warp as usize].as_ref().map_or(0, |w| w.pc);
                 if self.shape.program.arch == crate::ir::Arch::Nvidia {
                     self.report_at(Kind::Divergent, pc, warp, 0, None, || {
-                        format!("barrier {id} is waited for by {} warps while {ended} have ended without it", b_arrived(ended))
+                        format!(
+                            "barrier {id} is waited for by {} warps while {ended} have ended without it",
+                            b_arrived(ended)
+                        )
                     });
                 }
                 self.release(id, None);
@@ -256,28 +259,40 @@ impl<'a, const W: usize> Cta<'a, W> {
             match w.state {
                 State::AtBarrier(id) => {
                     let b = &self.barriers[id as usize];
-                    list.push(format!("warp {} at barrier {id} ({} of {} warps arrived){place}", w.index, b.arrived, b.needed));
+                    list.push(format!(
+                        "warp {} at barrier {id} ({} of {} warps arrived){place}",
+                        w.index, b.arrived, b.needed
+                    ));
                 }
                 State::AtMbar(a, parity) => {
                     let what = match self.mbars.get(&a) {
-                        Some(m) => format!("phase {}, {} arrivals and {} bytes missing", m.phase, m.pending, m.tx),
+                        Some(m) => {
+                            format!("phase {}, {} arrivals and {} bytes missing", m.phase, m.pending, m.tx)
+                        }
                         None => "not initialized".to_owned(),
                     };
-                    list.push(format!("warp {} at the barrier object {a:#x}, parity {parity} ({what}){place}", w.index));
+                    list.push(format!(
+                        "warp {} at the barrier object {a:#x}, parity {parity} ({what}){place}",
+                        w.index
+                    ));
                 }
                 _ => continue,
             }
             first = first.or(Some((w.pc, w.index)));
         }
         let (pc, warp) = first.unwrap_or((0, 0));
-        self.report_at(Kind::Deadlock, pc, warp, 0, None, || format!("no warp can go on: {}", list.join("; ")));
+        self.report_at(Kind::Deadlock, pc, warp, 0, None, || {
+            format!("no warp can go on: {}", list.join("; "))
+        });
     }
 
     fn give_up(&mut self) {
         let waiting = self.warps.iter().flatten().find(|w| w.state != State::Ended);
         let (pc, warp) = waiting.map_or((0, 0), |w| (w.pc, w.index));
         let n = self.executed;
-        self.report_at(Kind::Deadlock, pc, warp, 0, None, || format!("no end after {n} warp instructions of this program"));
+        self.report_at(Kind::Deadlock, pc, warp, 0, None, || {
+            format!("no end after {n} warp instructions of this program")
+        });
     }
 
     fn place(&self, pc: u32) -> String {
@@ -289,8 +304,18 @@ impl<'a, const W: usize> Cta<'a, W> {
     }
 
     /// Reports something at an instruction.
-    fn report_at(&mut self, kind: Kind, pc: u32, warp: u32, lane: u32, address: Option<u64>, message: impl FnOnce() -> String) {
-        if !self.shape.checks && !matches!(kind, Kind::Deadlock | Kind::OutOfBounds | Kind::Assertion | Kind::Invalid) {
+    fn report_at(
+        &mut self,
+        kind: Kind,
+        pc: u32,
+        warp: u32,
+        lane: u32,
+        address: Option<u64>,
+        message: impl FnOnce() -> String,
+    ) {
+        if !self.shape.checks
+            && !matches!(kind, Kind::Deadlock | Kind::OutOfBounds | Kind::Assertion | Kind::Invalid)
+        {
             return;
         }
         let p = self.shape.program;
@@ -312,7 +337,14 @@ impl<'a, const W: usize> Cta<'a, W> {
         });
     }
 
-    fn report(&mut self, warp: &Warp<W>, kind: Kind, lane: u32, address: Option<u64>, message: impl FnOnce() -> String) {
+    fn report(
+        &mut self,
+        warp: &Warp<W>,
+        kind: Kind,
+        lane: u32,
+        address: Option<u64>,
+        message: impl FnOnce() -> String,
+    ) {
         self.report_at(kind, warp.pc, warp.index, lane, address, message);
     }
 }

@@ -40,10 +40,12 @@ macro_rules! lanes1 {
 
 macro_rules! lanes3 {
     ($self:ident, $warp:ident, $d:expr, $a:expr, $b:expr, $c:expr, |$x:ident, $y:ident, $z:ident| $body:expr) => {{
-        let undef = $warp.undef($self.consts, $a) | $warp.undef($self.consts, $b) | $warp.undef($self.consts, $c);
+        let undef =
+            $warp.undef($self.consts, $a) | $warp.undef($self.consts, $b) | $warp.undef($self.consts, $c);
         let mut out = [0u64; W];
         {
-            let (p, q, r) = ($warp.src($self.consts, $a), $warp.src($self.consts, $b), $warp.src($self.consts, $c));
+            let (p, q, r) =
+                ($warp.src($self.consts, $a), $warp.src($self.consts, $b), $warp.src($self.consts, $c));
             for l in 0..W {
                 let ($x, $y, $z) = (p[l], q[l], r[l]);
                 out[l] = $body;
@@ -89,10 +91,14 @@ impl<const W: usize> Cta<'_, W> {
             return;
         }
         let origin = match warp.uninit {
-            Some((pc, addr)) => format!("; uninitialized memory at {addr:#x} was last read{}", self.place(pc)),
+            Some((pc, addr)) => {
+                format!("; uninitialized memory at {addr:#x} was last read{}", self.place(pc))
+            }
             None => String::new(),
         };
-        self.report(warp, Kind::Uninitialized, undef.trailing_zeros(), None, || format!("an undefined value is used as {use_as}{origin}"));
+        self.report(warp, Kind::Uninitialized, undef.trailing_zeros(), None, || {
+            format!("an undefined value is used as {use_as}{origin}")
+        });
     }
 
     pub(super) fn step(&mut self, warp: &mut Warp<W>) {
@@ -140,7 +146,9 @@ impl<const W: usize> Cta<'_, W> {
             }
             Op::Undef { d } => warp.set(*d, &[0; W], u64::MAX),
             Op::Int { op, w, d, a, b } => self.int(warp, *op, *w, *d, *a, *b),
-            Op::IntUn { op, w, d, a } => lanes1!(self, warp, *d, *a, |x| alu::low(alu::int_un(*op, *w, x), *w)),
+            Op::IntUn { op, w, d, a } => {
+                lanes1!(self, warp, *d, *a, |x| alu::low(alu::int_un(*op, *w, x), *w))
+            }
             Op::IntTern { op, w, d, a, b, c } => {
                 lanes3!(self, warp, *d, *a, *b, *c, |x, y, z| alu::low(alu::int_tern(*op, *w, x, y, z), *w));
             }
@@ -151,7 +159,15 @@ impl<const W: usize> Cta<'_, W> {
             },
             Op::Fma { f, round, ftz, relu, d, a, b, c } => {
                 if (*f, *round, *ftz, *relu) == (Fmt::F32, Round::Nearest, false, false) {
-                    lanes3!(self, warp, *d, *a, *b, *c, |x, y, z| alu::fma(Fmt::F32, Round::Nearest, false, false, x, y, z));
+                    lanes3!(self, warp, *d, *a, *b, *c, |x, y, z| alu::fma(
+                        Fmt::F32,
+                        Round::Nearest,
+                        false,
+                        false,
+                        x,
+                        y,
+                        z
+                    ));
                 } else {
                     lanes3!(self, warp, *d, *a, *b, *c, |x, y, z| alu::fma(*f, *round, *ftz, *relu, x, y, z));
                 }
@@ -163,13 +179,21 @@ impl<const W: usize> Cta<'_, W> {
             Op::Dot2 { f, d, a, b, c } => self.dot2(warp, *f, *d, *a, *b, *c),
             Op::ICmp { op, w, d, a, b } => match op {
                 Cmp::Eq => lanes2!(self, warp, *d, *a, *b, |x, y| u64::from(x == y)),
-                Cmp::SLt => lanes2!(self, warp, *d, *a, *b, |x, y| u64::from(alu::sext(x, *w) < alu::sext(y, *w))),
+                Cmp::SLt => {
+                    lanes2!(self, warp, *d, *a, *b, |x, y| u64::from(alu::sext(x, *w) < alu::sext(y, *w)))
+                }
                 _ => lanes2!(self, warp, *d, *a, *b, |x, y| u64::from(alu::icmp(*op, *w, x, y))),
             },
             Op::FCmp { op, f, d, a, b, .. } => {
-                lanes2!(self, warp, *d, *a, *b, |x, y| u64::from(alu::fcmp(*op, alu::to_f64(*f, x), alu::to_f64(*f, y))));
+                lanes2!(self, warp, *d, *a, *b, |x, y| u64::from(alu::fcmp(
+                    *op,
+                    alu::to_f64(*f, x),
+                    alu::to_f64(*f, y)
+                )));
             }
-            Op::FClass { f, mask, d, a } => lanes1!(self, warp, *d, *a, |x| u64::from(alu::class(*f, x) & mask != 0)),
+            Op::FClass { f, mask, d, a } => {
+                lanes1!(self, warp, *d, *a, |x| u64::from(alu::class(*f, x) & mask != 0))
+            }
             Op::Select { d, c, a, b } => self.select(warp, *d, *c, *a, *b),
             Op::Cvt { cvt, d, a } => match *cvt {
                 Cvt::Zext(w) => lanes1!(self, warp, *d, *a, |x| alu::low(x, w)),
@@ -178,7 +202,9 @@ impl<const W: usize> Cta<'_, W> {
             },
             Op::Lea { d, base, index, index_bits, stride, offset, bits } => {
                 lanes2!(self, warp, *d, *base, *index, |x, y| {
-                    let at = x.wrapping_add((alu::sext(y, *index_bits).wrapping_mul(*stride).wrapping_add(*offset)) as u64);
+                    let at = x.wrapping_add(
+                        (alu::sext(y, *index_bits).wrapping_mul(*stride).wrapping_add(*offset)) as u64,
+                    );
                     alu::low(at, *bits)
                 });
             }
@@ -256,7 +282,9 @@ impl<const W: usize> Cta<'_, W> {
             }
             Op::Nop(_) => {}
             Op::Trap => {
-                self.report(warp, Kind::Assertion, warp.mask.trailing_zeros(), None, || "the program trapped".to_owned());
+                self.report(warp, Kind::Assertion, warp.mask.trailing_zeros(), None, || {
+                    "the program trapped".to_owned()
+                });
                 warp.end_lanes();
                 return;
             }
@@ -295,15 +323,31 @@ impl<const W: usize> Cta<'_, W> {
             IntOp::Or => lanes2!(self, warp, d, a, b, |x, y| x | y),
             IntOp::Xor => lanes2!(self, warp, d, a, b, |x, y| x ^ y),
             IntOp::Shl => {
-                lanes2!(self, warp, d, a, b, |x, y| if y >= u64::from(w) { 0 } else { alu::low(x << (y & 63), w) });
+                lanes2!(self, warp, d, a, b, |x, y| if y >= u64::from(w) {
+                    0
+                } else {
+                    alu::low(x << (y & 63), w)
+                });
             }
-            IntOp::LShr => lanes2!(self, warp, d, a, b, |x, y| if y >= u64::from(w) { 0 } else { x >> (y & 63) }),
+            IntOp::LShr => {
+                lanes2!(self, warp, d, a, b, |x, y| if y >= u64::from(w) { 0 } else { x >> (y & 63) })
+            }
             _ => lanes2!(self, warp, d, a, b, |x, y| alu::low(alu::int(op, w, x, y), w)),
         }
     }
 
     #[inline(always)]
-    fn float(&mut self, warp: &mut Warp<W>, op: FloatOp, f: Fmt, round: Round, ftz: bool, d: Reg, a: Src, b: Src) {
+    fn float(
+        &mut self,
+        warp: &mut Warp<W>,
+        op: FloatOp,
+        f: Fmt,
+        round: Round,
+        ftz: bool,
+        d: Reg,
+        a: Src,
+        b: Src,
+    ) {
         let f32s = |x: u64, y: u64| (f32::from_bits(x as u32), f32::from_bits(y as u32));
         let bits = |v: f32| u64::from(v.to_bits());
         if f == Fmt::F32 && round == Round::Nearest && !ftz {
@@ -335,7 +379,9 @@ impl<const W: usize> Cta<'_, W> {
         }
         for (l, o) in out.iter_mut().enumerate() {
             let v = |s: Src| alu::to_f64(f, warp.src(self.consts, s)[l]);
-            let sum = v(a[0]) * v(b[0]) + v(a[1]) * v(b[1]) + f64::from(f32::from_bits(warp.src(self.consts, c)[l] as u32));
+            let sum = v(a[0]) * v(b[0])
+                + v(a[1]) * v(b[1])
+                + f64::from(f32::from_bits(warp.src(self.consts, c)[l] as u32));
             *o = u64::from((sum as f32).to_bits());
         }
         warp.set(d, &out, undef);
@@ -344,7 +390,8 @@ impl<const W: usize> Cta<'_, W> {
     /// Only the side that is chosen needs to be defined.
     #[inline(always)]
     fn select(&mut self, warp: &mut Warp<W>, d: Reg, c: Src, a: Src, b: Src) {
-        let (uc, ua, ub) = (warp.undef(self.consts, c), warp.undef(self.consts, a), warp.undef(self.consts, b));
+        let (uc, ua, ub) =
+            (warp.undef(self.consts, c), warp.undef(self.consts, a), warp.undef(self.consts, b));
         let mut out = [0; W];
         let mut chosen = 0u64;
         {
@@ -394,7 +441,9 @@ impl<const W: usize> Cta<'_, W> {
         let [message, file, line, func] = parts.map(|s| warp.uniform(self.consts, s));
         let text = |a| self.shape.global.string(a).unwrap_or_default();
         let (message, file, func) = (text(message), text(file), text(func));
-        self.report(warp, Kind::Assertion, lane, None, || format!("assertion failed: {message} ({file}:{line}, {func})"));
+        self.report(warp, Kind::Assertion, lane, None, || {
+            format!("assertion failed: {message} ({file}:{line}, {func})")
+        });
     }
 
     /// `vprintf`: the arguments lie behind one another in the lane's stack, each aligned to its size.
@@ -409,7 +458,9 @@ impl<const W: usize> Cta<'_, W> {
             let base = l as u64 * u64::from(warp.local_bytes);
             let mut next = |size: u64| {
                 arg = arg.next_multiple_of(size);
-                let bytes: Vec<u8> = (0..size).map(|i| warp.local.get((base + arg + i) as usize).copied().unwrap_or(0)).collect();
+                let bytes: Vec<u8> = (0..size)
+                    .map(|i| warp.local.get((base + arg + i) as usize).copied().unwrap_or(0))
+                    .collect();
                 arg += size;
                 bytes.iter().rev().fold(0u64, |v, b| v << 8 | u64::from(*b))
             };
@@ -427,7 +478,13 @@ impl<const W: usize> Cta<'_, W> {
             reads.push(format!("{}={:#x}", crate::visit::name(*s), warp.src(self.consts, *s)[lane as usize]));
         });
         let loc = self.shape.program.locs[warp.pc as usize];
-        (self.shape.print)(&format!("trace pc={} line={} {:?} <- {}\n", warp.pc, loc.line, crate::visit::mnemonic(&op), reads.join(" ")));
+        (self.shape.print)(&format!(
+            "trace pc={} line={} {:?} <- {}\n",
+            warp.pc,
+            loc.line,
+            crate::visit::mnemonic(&op),
+            reads.join(" ")
+        ));
     }
 
     #[cold]
@@ -455,7 +512,9 @@ fn format_c(format: &str, next: &mut impl FnMut(u64) -> u64) -> String {
             continue;
         }
         let mut spec = String::new();
-        while let Some(c) = chars.next_if(|c| matches!(c, '0'..='9' | '.' | '-' | '+' | ' ' | '#' | 'l' | 'h' | 'z')) {
+        while let Some(c) =
+            chars.next_if(|c| matches!(c, '0'..='9' | '.' | '-' | '+' | ' ' | '#' | 'l' | 'h' | 'z'))
+        {
             spec.push(c);
         }
         let long = spec.matches('l').count() >= 1 || spec.contains('z');

@@ -43,17 +43,31 @@ impl<const W: usize> Cta<'_, W> {
             Op::MbarInval { addr, pred } => {
                 for a in self.lane_values(warp, *addr, *pred) {
                     if self.mbars.remove(&shared_address(a)).is_none() {
-                        self.report(warp, Kind::Invalid, 0, Some(a), || "mbarrier.inval of no barrier object".to_owned());
+                        self.report(warp, Kind::Invalid, 0, Some(a), || {
+                            "mbarrier.inval of no barrier object".to_owned()
+                        });
                     }
                 }
             }
-            Op::MbarArrive { addr, count, tx, arrive, d, pred } => self.mbar_arrive(warp, *addr, *count, *tx, *arrive, *d, *pred),
-            Op::MbarTry { d, addr, parity, wait, pred } => return self.mbar_try(warp, *d, *addr, *parity, *wait, *pred),
-            Op::MapReplace { field, addr, value, pred } => self.map_replace(warp, *field, *addr, *value, *pred),
+            Op::MbarArrive { addr, count, tx, arrive, d, pred } => {
+                self.mbar_arrive(warp, *addr, *count, *tx, *arrive, *d, *pred)
+            }
+            Op::MbarTry { d, addr, parity, wait, pred } => {
+                return self.mbar_try(warp, *d, *addr, *parity, *wait, *pred);
+            }
+            Op::MapReplace { field, addr, value, pred } => {
+                self.map_replace(warp, *field, *addr, *value, *pred)
+            }
             Op::MapCopy { dst, src, pred } => self.map_copy(warp, *dst, *src, *pred),
-            Op::TmaLoad { dst, map, coords, mbar, pred } => self.tma_load(warp, *dst, *map, coords, *mbar, *pred),
-            Op::TmaStore { src, map, coords, reduce, pred } => self.tma_store(warp, *src, *map, coords, *reduce, *pred),
-            Op::BulkLoad { dst, src, bytes, mbar, pred } => self.bulk_load(warp, *dst, *src, *bytes, *mbar, *pred),
+            Op::TmaLoad { dst, map, coords, mbar, pred } => {
+                self.tma_load(warp, *dst, *map, coords, *mbar, *pred)
+            }
+            Op::TmaStore { src, map, coords, reduce, pred } => {
+                self.tma_store(warp, *src, *map, coords, *reduce, *pred)
+            }
+            Op::BulkLoad { dst, src, bytes, mbar, pred } => {
+                self.bulk_load(warp, *dst, *src, *bytes, *mbar, *pred)
+            }
             Op::BulkStore { dst, src, bytes, pred } => self.bulk_store(warp, *dst, *src, *bytes, *pred),
             Op::BulkCommit { pred } => {
                 if warp.active(self.consts, *pred) != 0 {
@@ -93,7 +107,14 @@ impl<const W: usize> Cta<'_, W> {
 
     // ---- barriers ----
 
-    fn barrier(&mut self, warp: &mut Warp<W>, id: Src, threads: Option<Src>, wait: bool, pred: Option<Pred>) -> bool {
+    fn barrier(
+        &mut self,
+        warp: &mut Warp<W>,
+        id: Src,
+        threads: Option<Src>,
+        wait: bool,
+        pred: Option<Pred>,
+    ) -> bool {
         if warp.active(self.consts, pred) == 0 {
             return true;
         }
@@ -182,10 +203,14 @@ impl<const W: usize> Cta<'_, W> {
             }
             let a = shared_address(targets[l]);
             if !u64::from(a).is_multiple_of(n) || (reads >> l & 1 != 0 && !from[l].is_multiple_of(n)) {
-                self.report(warp, Kind::Misaligned, l as u32, Some(targets[l]), || format!("cp.async of {n} bytes"));
+                self.report(warp, Kind::Misaligned, l as u32, Some(targets[l]), || {
+                    format!("cp.async of {n} bytes")
+                });
             }
             if !self.shared.contains(u64::from(a), n) {
-                self.report(warp, Kind::OutOfBounds, l as u32, Some(targets[l]), || "cp.async writes outside shared memory".to_owned());
+                self.report(warp, Kind::OutOfBounds, l as u32, Some(targets[l]), || {
+                    "cp.async writes outside shared memory".to_owned()
+                });
                 continue;
             }
             let mut data = [0; 16];
@@ -286,7 +311,9 @@ impl<const W: usize> Cta<'_, W> {
         let list = self.lane_values(warp, addr, pred);
         for (a, count) in list.into_iter().zip(counts) {
             if !a.is_multiple_of(8) || !self.shared.contains(u64::from(shared_address(a)), 8) {
-                self.report(warp, Kind::Invalid, 0, Some(a), || "a barrier object outside shared memory or misaligned".to_owned());
+                self.report(warp, Kind::Invalid, 0, Some(a), || {
+                    "a barrier object outside shared memory or misaligned".to_owned()
+                });
                 continue;
             }
             let zero = Clock(vec![0; warp.clock.0.len()]);
@@ -300,7 +327,16 @@ impl<const W: usize> Cta<'_, W> {
         }
     }
 
-    fn mbar_arrive(&mut self, warp: &mut Warp<W>, addr: Src, count: Src, tx: Option<Src>, arrive: bool, d: Option<Reg>, pred: Option<Pred>) {
+    fn mbar_arrive(
+        &mut self,
+        warp: &mut Warp<W>,
+        addr: Src,
+        count: Src,
+        tx: Option<Src>,
+        arrive: bool,
+        d: Option<Reg>,
+        pred: Option<Pred>,
+    ) {
         let counts = self.lane_values(warp, count, pred);
         let bytes = match tx {
             Some(t) => self.lane_values(warp, t, pred),
@@ -322,7 +358,9 @@ impl<const W: usize> Cta<'_, W> {
     fn arrive(&mut self, warp: &Warp<W>, address: u64, n: u64, tx: i64) {
         let a = shared_address(address);
         let Some(m) = self.mbars.get_mut(&a) else {
-            self.report(warp, Kind::Invalid, 0, Some(address), || "an arrival on something that is no barrier object".to_owned());
+            self.report(warp, Kind::Invalid, 0, Some(address), || {
+                "an arrival on something that is no barrier object".to_owned()
+            });
             return;
         };
         m.arriving.0.join(&warp.clock);
@@ -331,7 +369,9 @@ impl<const W: usize> Cta<'_, W> {
         if n > m.pending {
             let pending = m.pending;
             m.pending = 0;
-            self.report(warp, Kind::Invalid, 0, Some(address), || format!("{n} arrivals on a barrier object that expects {pending}"));
+            self.report(warp, Kind::Invalid, 0, Some(address), || {
+                format!("{n} arrivals on a barrier object that expects {pending}")
+            });
         } else {
             m.pending -= n;
         }
@@ -354,7 +394,15 @@ impl<const W: usize> Cta<'_, W> {
         self.mbars.get(&a).is_some_and(|m| (m.phase & 1) as u32 != parity & 1)
     }
 
-    fn mbar_try(&mut self, warp: &mut Warp<W>, d: Reg, addr: Src, parity: Src, wait: bool, pred: Option<Pred>) -> bool {
+    fn mbar_try(
+        &mut self,
+        warp: &mut Warp<W>,
+        d: Reg,
+        addr: Src,
+        parity: Src,
+        wait: bool,
+        pred: Option<Pred>,
+    ) -> bool {
         let Some(l) = self.leader(warp, pred) else { return true };
         self.demand(warp, addr, 1 << l, "an address");
         self.demand(warp, parity, 1 << l, "the parity of a wait");
@@ -362,7 +410,9 @@ impl<const W: usize> Cta<'_, W> {
         let a = shared_address(address);
         let parity = warp.src(self.consts, parity)[l] as u32 & 1;
         if !self.mbars.contains_key(&a) {
-            self.report(warp, Kind::Invalid, l as u32, Some(address), || "a wait for something that is no barrier object".to_owned());
+            self.report(warp, Kind::Invalid, l as u32, Some(address), || {
+                "a wait for something that is no barrier object".to_owned()
+            });
         }
         if !self.mbar_ready(a, parity) {
             self.deliver(a);
@@ -408,7 +458,14 @@ impl<const W: usize> Cta<'_, W> {
 
     // ---- bulk copies ----
 
-    fn map_replace(&mut self, warp: &mut Warp<W>, field: MapField, addr: Src, value: Src, pred: Option<Pred>) {
+    fn map_replace(
+        &mut self,
+        warp: &mut Warp<W>,
+        field: MapField,
+        addr: Src,
+        value: Src,
+        pred: Option<Pred>,
+    ) {
         let Some(l) = self.leader(warp, pred) else { return };
         self.demand(warp, addr, 1 << l, "an address");
         self.demand(warp, value, 1 << l, "a field of a tensor map");
@@ -419,7 +476,9 @@ impl<const W: usize> Cta<'_, W> {
         };
         let at = shared_address(a) + offset;
         if !self.shared.contains(u64::from(at), u64::from(n)) {
-            self.report(warp, Kind::OutOfBounds, l as u32, Some(a), || "a tensor map outside shared memory".to_owned());
+            self.report(warp, Kind::OutOfBounds, l as u32, Some(a), || {
+                "a tensor map outside shared memory".to_owned()
+            });
             return;
         }
         let h = self.shared.note_write(at, u32::from(n), who(warp));
@@ -434,7 +493,9 @@ impl<const W: usize> Cta<'_, W> {
         let (to, from) = (warp.src(self.consts, dst)[l], warp.src(self.consts, src)[l]);
         let from = shared_address(from);
         if !self.shared.contains(u64::from(from), u64::from(tma::MAP_BYTES)) {
-            self.report(warp, Kind::OutOfBounds, l as u32, Some(u64::from(from)), || "a tensor map outside shared memory".to_owned());
+            self.report(warp, Kind::OutOfBounds, l as u32, Some(u64::from(from)), || {
+                "a tensor map outside shared memory".to_owned()
+            });
             return;
         }
         let h = self.shared.note_read(from, tma::MAP_BYTES, who(warp));
@@ -447,7 +508,9 @@ impl<const W: usize> Cta<'_, W> {
                     b.write(o + i as u64, 1, u64::from(*byte));
                 }
             }
-            Err(f) => self.report(warp, Kind::OutOfBounds, l as u32, Some(to), || format!("a tensor map is copied outside: {f:?}")),
+            Err(f) => self.report(warp, Kind::OutOfBounds, l as u32, Some(to), || {
+                format!("a tensor map is copied outside: {f:?}")
+            }),
         }
         self.shape.progress.fetch_add(1, Ordering::Relaxed);
     }
@@ -464,7 +527,9 @@ impl<const W: usize> Cta<'_, W> {
             Ok(m) if m.rank() == rank => Some(m),
             Ok(m) => {
                 let have = m.rank();
-                self.report(warp, Kind::Invalid, 0, Some(address), || format!("a copy with {rank} coordinates and a tensor map of rank {have}"));
+                self.report(warp, Kind::Invalid, 0, Some(address), || {
+                    format!("a copy with {rank} coordinates and a tensor map of rank {have}")
+                });
                 None
             }
             Err(e) => {
@@ -477,16 +542,28 @@ impl<const W: usize> Cta<'_, W> {
     fn box_address(&mut self, warp: &Warp<W>, a: u64, map: &Map) -> Option<u32> {
         let at = shared_address(a);
         if !at.is_multiple_of(map.shared_align()) {
-            self.report(warp, Kind::Misaligned, 0, Some(a), || "a bulk tensor copy whose shared address is no multiple of 128".to_owned());
+            self.report(warp, Kind::Misaligned, 0, Some(a), || {
+                "a bulk tensor copy whose shared address is no multiple of 128".to_owned()
+            });
         }
         if self.shared.contains(u64::from(at), u64::from(map.box_bytes())) {
             return Some(at);
         }
-        self.report(warp, Kind::OutOfBounds, 0, Some(a), || "a bulk tensor copy outside shared memory".to_owned());
+        self.report(warp, Kind::OutOfBounds, 0, Some(a), || {
+            "a bulk tensor copy outside shared memory".to_owned()
+        });
         None
     }
 
-    fn tma_load(&mut self, warp: &mut Warp<W>, dst: Src, map: Src, coords: &[Src], mbar: Src, pred: Option<Pred>) {
+    fn tma_load(
+        &mut self,
+        warp: &mut Warp<W>,
+        dst: Src,
+        map: Src,
+        coords: &[Src],
+        mbar: Src,
+        pred: Option<Pred>,
+    ) {
         let Some(l) = self.leader(warp, pred) else { return };
         for s in coords.iter().chain([&dst, &map, &mbar]) {
             self.demand(warp, *s, 1 << l, "an operand of a bulk copy");
@@ -502,7 +579,11 @@ impl<const W: usize> Cta<'_, W> {
             let mut data = Vec::with_capacity(16);
             for e in 0..p.total {
                 let inside = e >= p.outside && e < p.outside + p.inside;
-                let bits = if inside { self.global_element(warp, p.global + u64::from((e - p.outside) * t), t) } else { map.fill() };
+                let bits = if inside {
+                    self.global_element(warp, p.global + u64::from((e - p.outside) * t), t)
+                } else {
+                    map.fill()
+                };
                 data.extend_from_slice(&bits.to_le_bytes()[..t as usize]);
             }
             self.count_bulk(warp, p.global, p.inside * t);
@@ -515,7 +596,9 @@ impl<const W: usize> Cta<'_, W> {
         match self.shape.global.locate(a, u64::from(n)) {
             Ok((b, o)) => b.read(o, n as u8),
             Err(f) => {
-                self.report(warp, Kind::OutOfBounds, 0, Some(a), || format!("a bulk copy reads outside: {f:?}"));
+                self.report(warp, Kind::OutOfBounds, 0, Some(a), || {
+                    format!("a bulk copy reads outside: {f:?}")
+                });
                 0
             }
         }
@@ -547,7 +630,15 @@ impl<const W: usize> Cta<'_, W> {
         warp.clock.0[warp.index as usize] += 1;
     }
 
-    fn bulk_load(&mut self, warp: &mut Warp<W>, dst: Src, src: Src, bytes: Src, mbar: Src, pred: Option<Pred>) {
+    fn bulk_load(
+        &mut self,
+        warp: &mut Warp<W>,
+        dst: Src,
+        src: Src,
+        bytes: Src,
+        mbar: Src,
+        pred: Option<Pred>,
+    ) {
         let Some(l) = self.leader(warp, pred) else { return };
         let [to, from, n, mbar] = [dst, src, bytes, mbar].map(|s| warp.src(self.consts, s)[l]);
         let to = shared_address(to);
@@ -555,7 +646,9 @@ impl<const W: usize> Cta<'_, W> {
             self.report(warp, Kind::Misaligned, l as u32, Some(from), || format!("a bulk copy of {n} bytes"));
         }
         if !self.shared.contains(u64::from(to), n) {
-            self.report(warp, Kind::OutOfBounds, l as u32, Some(u64::from(to)), || "a bulk copy outside shared memory".to_owned());
+            self.report(warp, Kind::OutOfBounds, l as u32, Some(u64::from(to)), || {
+                "a bulk copy outside shared memory".to_owned()
+            });
             return;
         }
         let mut pieces = Vec::new();
@@ -573,7 +666,9 @@ impl<const W: usize> Cta<'_, W> {
         let [to, from, n] = [dst, src, bytes].map(|s| warp.src(self.consts, s)[l]);
         let from = shared_address(from);
         if !self.shared.contains(u64::from(from), n) {
-            self.report(warp, Kind::OutOfBounds, l as u32, Some(u64::from(from)), || "a bulk copy outside shared memory".to_owned());
+            self.report(warp, Kind::OutOfBounds, l as u32, Some(u64::from(from)), || {
+                "a bulk copy outside shared memory".to_owned()
+            });
             return;
         }
         let pieces = (0..n).step_by(16).map(|i| (from + i as u32, to + i, (n - i).min(16) as u32)).collect();
@@ -581,7 +676,15 @@ impl<const W: usize> Cta<'_, W> {
         self.issue_out(warp, BulkOut { pieces, reduce: TmaReduce::Store, elem: ElemType::U8 });
     }
 
-    fn tma_store(&mut self, warp: &mut Warp<W>, src: Src, map: Src, coords: &[Src], reduce: TmaReduce, pred: Option<Pred>) {
+    fn tma_store(
+        &mut self,
+        warp: &mut Warp<W>,
+        src: Src,
+        map: Src,
+        coords: &[Src],
+        reduce: TmaReduce,
+        pred: Option<Pred>,
+    ) {
         let Some(l) = self.leader(warp, pred) else { return };
         for s in coords.iter().chain([&src, &map]) {
             self.demand(warp, *s, 1 << l, "an operand of a bulk copy");
@@ -607,7 +710,9 @@ impl<const W: usize> Cta<'_, W> {
                 self.hazard(warp, 0, u64::from(*a), h, false);
             }
             if h.uninit {
-                self.report(warp, Kind::Uninitialized, 0, Some(u64::from(*a)), || "a bulk copy reads uninitialized shared memory".to_owned());
+                self.report(warp, Kind::Uninitialized, 0, Some(u64::from(*a)), || {
+                    "a bulk copy reads uninitialized shared memory".to_owned()
+                });
             }
         }
         warp.open_out.push(job);
@@ -638,7 +743,9 @@ impl<const W: usize> Cta<'_, W> {
                         }
                     }
                 }
-                Err(f) => self.report(warp, Kind::OutOfBounds, 0, Some(*to), || format!("a bulk copy writes outside: {f:?}")),
+                Err(f) => self.report(warp, Kind::OutOfBounds, 0, Some(*to), || {
+                    format!("a bulk copy writes outside: {f:?}")
+                }),
             }
             self.shared.end_read(*from, *n, who_async(warp));
         }
@@ -654,7 +761,8 @@ impl<const W: usize> Cta<'_, W> {
                 self.report(warp, Kind::AsyncHazard, warp.mask.trailing_zeros(), None, || {
                     "the program ends before a bulk copy out of its shared memory is waited for".to_owned()
                 });
-                let jobs: Vec<BulkOut> = warp.out.drain(..).flatten().chain(warp.open_out.drain(..)).collect();
+                let jobs: Vec<BulkOut> =
+                    warp.out.drain(..).flatten().chain(warp.open_out.drain(..)).collect();
                 jobs.iter().for_each(|j| self.perform(warp, j));
             }
         }
@@ -687,8 +795,20 @@ fn atomic_of(r: TmaReduce, e: ElemType) -> Option<AtomOp> {
         (TmaReduce::Add, None) => AtomOp::Add,
         (TmaReduce::Min, Some(f)) => AtomOp::FMin(f),
         (TmaReduce::Max, Some(f)) => AtomOp::FMax(f),
-        (TmaReduce::Min, None) => if signed { AtomOp::SMin } else { AtomOp::UMin },
-        (TmaReduce::Max, None) => if signed { AtomOp::SMax } else { AtomOp::UMax },
+        (TmaReduce::Min, None) => {
+            if signed {
+                AtomOp::SMin
+            } else {
+                AtomOp::UMin
+            }
+        }
+        (TmaReduce::Max, None) => {
+            if signed {
+                AtomOp::SMax
+            } else {
+                AtomOp::UMax
+            }
+        }
         (TmaReduce::And, _) => AtomOp::And,
         (TmaReduce::Or, _) => AtomOp::Or,
         (TmaReduce::Xor, _) => AtomOp::Xor,

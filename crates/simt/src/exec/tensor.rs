@@ -9,7 +9,9 @@ use crate::wgmma::Descriptor;
 impl<const W: usize> Cta<'_, W> {
     fn whole_warp(&mut self, warp: &Warp<W>, what: &'static str) {
         if warp.mask != super::warp::full::<W>() {
-            self.report(warp, Kind::Divergent, 0, None, || format!("{what} is executed by a part of the warp"));
+            self.report(warp, Kind::Divergent, 0, None, || {
+                format!("{what} is executed by a part of the warp")
+            });
         }
     }
 
@@ -127,7 +129,9 @@ impl<const W: usize> Cta<'_, W> {
                 let (i, d) = if mn { (first + chunk * per, o) } else { (first + o, chunk * per) };
                 let at = desc.address(i, d, t, mn);
                 if !self.shared.contains(u64::from(at), 16) {
-                    self.report(warp, Kind::OutOfBounds, 0, Some(u64::from(at)), || "a matrix descriptor points outside shared memory".to_owned());
+                    self.report(warp, Kind::OutOfBounds, 0, Some(u64::from(at)), || {
+                        "a matrix descriptor points outside shared memory".to_owned()
+                    });
                     continue;
                 }
                 let h = self.shared.begin_read(at, 16, who_async(warp));
@@ -136,7 +140,9 @@ impl<const W: usize> Cta<'_, W> {
                 }
                 if h.uninit {
                     warp.uninit = Some((warp.pc, u64::from(at)));
-                    self.report(warp, Kind::Uninitialized, 0, Some(u64::from(at)), || "wgmma reads uninitialized shared memory".to_owned());
+                    self.report(warp, Kind::Uninitialized, 0, Some(u64::from(at)), || {
+                        "wgmma reads uninitialized shared memory".to_owned()
+                    });
                 }
                 ranges.push((at, 16));
                 for e in 0..per {

@@ -15,7 +15,7 @@ pub(crate) enum State {
 
 /// Lanes to be run from an address until a meeting point.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     pub pc: u32,
     pub join: u32,
     pub mask: u64,
@@ -23,7 +23,7 @@ pub(super) struct Entry {
 
 /// A group of `cp.async` copies of the lanes that committed it.
 #[derive(Default)]
-pub(super) struct CopyGroup {
+pub(crate) struct CopyGroup {
     pub lanes: u64,
     /// Lane, address in shared memory, bytes and how many of them.
     pub copies: Vec<(u8, u32, [u8; 16], u8)>,
@@ -31,7 +31,7 @@ pub(super) struct CopyGroup {
 
 /// A bulk copy out of shared memory.
 #[derive(Clone)]
-pub(super) struct BulkOut {
+pub(crate) struct BulkOut {
     /// Pieces of shared memory with the global address each goes to.
     pub pieces: Vec<(u32, u64, u32)>,
     pub reduce: TmaReduce,
@@ -261,7 +261,8 @@ impl<const W: usize> Warp<W> {
             self.stack.push(Entry { pc: join, join: self.join, mask: self.mask });
         }
         let inner = if join == NO_JOIN { self.join } else { join };
-        let mut sides = [(to_yes, yes), (to_no, no)].into_iter().filter(|(pc, _)| *pc != join || join == NO_JOIN);
+        let mut sides =
+            [(to_yes, yes), (to_no, no)].into_iter().filter(|(pc, _)| *pc != join || join == NO_JOIN);
         match (sides.next(), sides.next()) {
             (Some((pc, mask)), Some((later, rest))) => {
                 self.stack.push(Entry { pc: later, join: inner, mask: rest });
