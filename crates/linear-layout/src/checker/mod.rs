@@ -9,10 +9,12 @@
 
 mod conversion;
 mod memory;
+mod reduce;
 mod shared;
 
 pub use conversion::{Report, check_conversion};
 pub use memory::{Memory, MemoryReport, execute};
+pub use reduce::check_reduce;
 pub use shared::check_shared_access;
 
 use crate::plan::Threads;

@@ -10,6 +10,7 @@ mod display;
 mod error;
 #[cfg(feature = "serde")]
 mod json;
+mod reduce;
 mod shared;
 mod shuffle;
 mod space;
@@ -19,6 +20,7 @@ mod vector;
 pub use access::{AccessPlan, MemoryAccess, MemoryInstruction, ThreadBases};
 pub use convert::{Conversion, ConversionPlan, Cost, Scope, SharedPlan};
 pub use error::{PlanError, PlanResult};
+pub use reduce::{LocalReduction, ReduceExchange, ReducePlan, ReduceShuffle};
 pub use shared::SharedAccessPlan;
 pub use shuffle::{Exchange, SelectStage, ShuffleInstruction, ShufflePlan, ShuffleRound};
 pub use space::{ThreadMasks, Threads};
