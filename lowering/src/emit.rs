@@ -149,7 +149,8 @@ impl<'c> Emit<'c> {
     }
     /// A type given as text; for the types of the `llvm` dialect.
     pub fn parse_type(&self, text: &str) -> Lowered<Type<'c>> {
-        Type::parse(self.ctx, text).ok_or_else(|| Failure::Unsupported(format!("cannot make the type {text}")))
+        Type::parse(self.ctx, text)
+            .ok_or_else(|| Failure::Unsupported(format!("cannot make the type {text}")))
     }
     /// `!llvm.ptr<space>`
     pub fn ptr(&self, space: u32) -> Lowered<Type<'c>> {
@@ -300,12 +301,7 @@ impl<'c> Emit<'c> {
         self.value("llvm.extractelement", &[vector, index], element, &[])
     }
     /// `vector` with element `i` replaced.
-    pub fn insert_element(
-        &mut self,
-        vector: Value<'c>,
-        value: Value<'c>,
-        i: usize,
-    ) -> Lowered<Value<'c>> {
+    pub fn insert_element(&mut self, vector: Value<'c>, value: Value<'c>, i: usize) -> Lowered<Value<'c>> {
         let index = self.const_i32(i as i64)?;
         self.value("llvm.insertelement", &[vector, value, index], vector.ty(), &[])
     }
@@ -347,8 +343,10 @@ impl<'c> Emit<'c> {
         results: &[Type<'c>],
         side_effects: bool,
     ) -> Lowered<Vec<Value<'c>>> {
-        let mut attrs =
-            vec![("asm_string", Attr::string(self.ctx, text)), ("constraints", Attr::string(self.ctx, constraints))];
+        let mut attrs = vec![
+            ("asm_string", Attr::string(self.ctx, text)),
+            ("constraints", Attr::string(self.ctx, constraints)),
+        ];
         if side_effects {
             attrs.push(("has_side_effects", Attr::unit(self.ctx)));
         }
@@ -369,7 +367,12 @@ impl<'c> Emit<'c> {
         }
     }
     /// Calls a function that is declared in the module.
-    pub fn call(&mut self, callee: &str, operands: &[Value<'c>], results: &[Type<'c>]) -> Lowered<Vec<Value<'c>>> {
+    pub fn call(
+        &mut self,
+        callee: &str,
+        operands: &[Value<'c>],
+        results: &[Type<'c>],
+    ) -> Lowered<Vec<Value<'c>>> {
         let result = match results {
             [] => None,
             [one] => Some(*one),
@@ -393,7 +396,8 @@ impl<'c> Emit<'c> {
     }
     /// Branches to `dest`.
     pub fn br(&mut self, dest: Block<'c>, args: &[Value<'c>], annotation: Option<Attr<'c>>) -> Lowered<()> {
-        let attrs: Vec<(&str, Attr<'c>)> = annotation.into_iter().map(|attr| ("loop_annotation", attr)).collect();
+        let attrs: Vec<(&str, Attr<'c>)> =
+            annotation.into_iter().map(|attr| ("loop_annotation", attr)).collect();
         self.branch("llvm.br", args, &[dest], &attrs)
     }
     /// Branches on a condition.

@@ -58,7 +58,8 @@ pub fn encode(kind: FloatKind, value: f64) -> Option<u32> {
         return Some(format.nan());
     }
     let magnitude = value.abs();
-    let overflow = if format.infinity { ((1 << format.exponent) - 1) << format.mantissa } else { format.nan() };
+    let overflow =
+        if format.infinity { ((1 << format.exponent) - 1) << format.mantissa } else { format.nan() };
     let bits = if magnitude.is_infinite() {
         overflow
     } else if magnitude == 0.0 {
@@ -88,7 +89,12 @@ pub fn encode(kind: FloatKind, value: f64) -> Option<u32> {
 ///
 /// # Errors
 /// When the format is not an 8-bit one.
-pub fn emit_from_f32<'c>(e: &mut Emit<'c>, value: Value<'c>, to: FloatKind, towards_zero: bool) -> Lowered<Value<'c>> {
+pub fn emit_from_f32<'c>(
+    e: &mut Emit<'c>,
+    value: Value<'c>,
+    to: FloatKind,
+    towards_zero: bool,
+) -> Lowered<Value<'c>> {
     let Some(format) = format(to) else { return unsupported(format!("conversion to {to:?}")) };
     let i32t = e.i32();
     let bits = e.bitcast(value, i32t)?;

@@ -74,3 +74,8 @@ pub static CONVERT_TO_LLVM: PassDef = PassDef {
 
 /// All passes of this crate.
 pub static PASSES: [&PassDef; 1] = [&CONVERT_TO_LLVM];
+
+/// The passes of this crate and of those below it: what every tool registers.
+pub fn all_passes() -> impl Iterator<Item = &'static PassDef> {
+    ttopt_passes::PASSES.iter().chain(&PASSES).copied()
+}

@@ -78,7 +78,9 @@ impl<'a, 'c> Lower<'a, 'c> {
                 target.desc().lanes
             ));
         }
-        let Some(module_block) = (module.num_regions() == 1).then(|| module.region(0).first_block()).flatten() else {
+        let Some(module_block) =
+            (module.num_regions() == 1).then(|| module.region(0).first_block()).flatten()
+        else {
             return unsupported("module has no body");
         };
         Ok(Self {
@@ -171,8 +173,8 @@ impl<'a, 'c> Lower<'a, 'c> {
         let Some(encoding) = tensor.encoding() else {
             return unsupported(format!("{ty} has no layout: run --convert-triton-to-tritongpu first"));
         };
-        let layout =
-            ttopt_dialect::ttg::layout::to_linear_layout(encoding, &tensor.shape()).map_err(Failure::Unsupported)?;
+        let layout = ttopt_dialect::ttg::layout::to_linear_layout(encoding, &tensor.shape())
+            .map_err(Failure::Unsupported)?;
         self.layouts.insert(ty, layout.clone());
         Ok(layout)
     }
@@ -218,7 +220,11 @@ impl<'a, 'c> Lower<'a, 'c> {
         self.values.insert(value, values.into());
     }
     /// Sets the values of `targets` from a flat list.
-    pub fn set_flat(&mut self, targets: impl IntoIterator<Item = Value<'c>>, flat: &[Value<'c>]) -> Lowered<()> {
+    pub fn set_flat(
+        &mut self,
+        targets: impl IntoIterator<Item = Value<'c>>,
+        flat: &[Value<'c>],
+    ) -> Lowered<()> {
         let mut rest = flat;
         for target in targets {
             let n = self.num_values(target.ty())?;
@@ -256,7 +262,9 @@ impl<'a, 'c> Lower<'a, 'c> {
             // Scalars among tensor operands (a select's condition) are shared.
             let args: smallvec::SmallVec<[Value<'c>; 4]> = operands
                 .iter()
-                .map(|values| values.get(register).or(if values.len() == 1 { values.first() } else { None }).copied())
+                .map(|values| {
+                    values.get(register).or(if values.len() == 1 { values.first() } else { None }).copied()
+                })
                 .collect::<Option<_>>()
                 .ok_or_else(|| Failure::Unsupported("operands have different layouts".to_owned()))?;
             let value = match done.get(&args) {
@@ -301,7 +309,8 @@ impl<'a, 'c> Lower<'a, 'c> {
             let e = &mut this.emit;
             let thread = this.target.thread_id(e, threads)?;
             let lane = e.mask(thread, i64::from(lanes) - 1)?;
-            let warp = if threads > lanes { e.lshr(thread, lanes.trailing_zeros())? } else { e.const_i32(0)? };
+            let warp =
+                if threads > lanes { e.lshr(thread, lanes.trailing_zeros())? } else { e.const_i32(0)? };
             let block = if blocks > 1 { this.target.block_id(e)? } else { e.const_i32(0)? };
             Ok((lane, warp, block))
         })?;
@@ -479,15 +488,17 @@ impl<'a, 'c> Lower<'a, 'c> {
         };
         let inputs: Vec<String> = args.iter().map(|ty| ty.to_string()).collect();
         let llvm_ty = self.emit.parse_type(&format!("!llvm.func<{result} ({})>", inputs.join(", ")))?;
-        let mut attrs = vec![
-            ("sym_name", Attr::string(ctx, name)),
-            ("function_type", Attr::type_of(llvm_ty)),
-        ];
+        let mut attrs =
+            vec![("sym_name", Attr::string(ctx, name)), ("function_type", Attr::type_of(llvm_ty))];
         let parse = |text: &str| {
-            Attr::parse(ctx, text).ok_or_else(|| Failure::Unsupported(format!("cannot make the attribute {text}")))
+            Attr::parse(ctx, text)
+                .ok_or_else(|| Failure::Unsupported(format!("cannot make the attribute {text}")))
         };
         attrs.push(("CConv", parse("#llvm.cconv<ccc>")?));
-        attrs.push(("linkage", parse(if is_kernel { "#llvm.linkage<external>" } else { "#llvm.linkage<internal>" })?));
+        attrs.push((
+            "linkage",
+            parse(if is_kernel { "#llvm.linkage<external>" } else { "#llvm.linkage<internal>" })?,
+        ));
         attrs.push(("visibility_", Attr::int(ctx, 64, 0)));
         if is_kernel {
             for (key, text) in self.target.kernel_attrs(self.num_threads(), self.num_blocks) {
@@ -547,11 +558,14 @@ impl<'a, 'c> Lower<'a, 'c> {
         let mut out = Vec::new();
         for i in 0..total {
             let mut entries = vec![];
-            let divisibility = given.get(i).and_then(|dict| dict.get("tt.divisibility")).and_then(Attr::as_int);
+            let divisibility =
+                given.get(i).and_then(|dict| dict.get("tt.divisibility")).and_then(Attr::as_int);
             let is_ptr = i < num_args
-                && op.region(0).first_block().and_then(|block| block.args().nth(i)).is_some_and(|arg| {
-                    ttopt_dialect::tt::types::is_pointer(arg.ty())
-                });
+                && op
+                    .region(0)
+                    .first_block()
+                    .and_then(|block| block.args().nth(i))
+                    .is_some_and(|arg| ttopt_dialect::tt::types::is_pointer(arg.ty()));
             if let (true, Some(align)) = (is_ptr, divisibility)
                 && u64::try_from(align).is_ok_and(u64::is_power_of_two)
             {
@@ -590,7 +604,10 @@ impl<'a, 'c> Lower<'a, 'c> {
 
     /// The block that a block of the source became.
     pub fn block_of(&self, block: Block<'c>) -> Lowered<Block<'c>> {
-        self.blocks.get(&block).copied().ok_or_else(|| Failure::Unsupported("branch to an unknown block".to_owned()))
+        self.blocks
+            .get(&block)
+            .copied()
+            .ok_or_else(|| Failure::Unsupported("branch to an unknown block".to_owned()))
     }
 
     /// Lowers the operations of a block at the insertion point.
@@ -620,11 +637,8 @@ impl<'a, 'c> Lower<'a, 'c> {
 
     /// The emitter and the declarations of the module, to be used together.
     pub fn with_module<T>(&mut self, f: impl FnOnce(&mut Emit<'c>, &mut dyn Declare<'c>) -> T) -> T {
-        let mut declare = Module {
-            block: self.module_block,
-            declared: &mut self.declared,
-            strings: &mut self.strings,
-        };
+        let mut declare =
+            Module { block: self.module_block, declared: &mut self.declared, strings: &mut self.strings };
         f(&mut self.emit, &mut declare)
     }
 }
@@ -665,7 +679,13 @@ struct Module<'b, 'c> {
 }
 
 impl<'c> Declare<'c> for Module<'_, 'c> {
-    fn function(&mut self, name: &str, args: &[Type<'c>], result: Option<Type<'c>>, pure_function: bool) -> Lowered<()> {
+    fn function(
+        &mut self,
+        name: &str,
+        args: &[Type<'c>],
+        result: Option<Type<'c>>,
+        pure_function: bool,
+    ) -> Lowered<()> {
         let Some(first) = self.block.first() else { return unsupported("empty module") };
         let ctx = first.context();
         let result = result.map_or("void".to_owned(), |ty| ty.to_string());
@@ -681,7 +701,8 @@ impl<'c> Declare<'c> for Module<'_, 'c> {
             return Ok(());
         }
         let parse = |text: &str| {
-            Attr::parse(ctx, text).ok_or_else(|| Failure::Unsupported(format!("cannot make the attribute {text}")))
+            Attr::parse(ctx, text)
+                .ok_or_else(|| Failure::Unsupported(format!("cannot make the attribute {text}")))
         };
         let mut attrs = vec![
             ("sym_name", Attr::string(ctx, name)),
@@ -730,7 +751,8 @@ impl<'c> Declare<'c> for Module<'_, 'c> {
                     ("visibility_", Attr::int(ctx, 64, 0)),
                 ];
                 let region = mlir_host::rewrite::new_region();
-                let made = mlir_host::rewrite::create("llvm.mlir.global", e.loc(), &[], &[], &attrs, &[region]);
+                let made =
+                    mlir_host::rewrite::create("llvm.mlir.global", e.loc(), &[], &[], &attrs, &[region]);
                 let Some(made) = made else { return unsupported("cannot make a string") };
                 made.move_before(first);
                 self.strings.insert(text.to_owned(), name.clone());

@@ -16,7 +16,9 @@ pub type Coords = SmallVec<[u64; 4]>;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RenameError {
     /// A lane, warp or block holds other elements in the operand.
-    #[error("{dim} bit {bit} of the result holds {wanted:?} of the operand, where the operand holds {found:?}")]
+    #[error(
+        "{dim} bit {bit} of the result holds {wanted:?} of the operand, where the operand holds {found:?}"
+    )]
     Moves {
         /// `lane`, `warp` or `block`.
         dim: &'static str,
@@ -28,7 +30,9 @@ pub enum RenameError {
         found: Vec<u64>,
     },
     /// No register of the thread holds an element.
-    #[error("register {register} of the result holds {wanted:?} of the operand, which its thread does not hold")]
+    #[error(
+        "register {register} of the result holds {wanted:?} of the operand, which its thread does not hold"
+    )]
     Missing {
         /// The register of the result.
         register: usize,
@@ -82,10 +86,10 @@ pub fn rename(
     (0..1usize << out_reg.len())
         .map(|register| {
             let wanted = pull(f2::mul(out_reg, register as u64));
-            holder.get(&pack(&wanted)).copied().ok_or_else(|| RenameError::Missing {
-                register,
-                wanted: wanted.to_vec(),
-            })
+            holder
+                .get(&pack(&wanted))
+                .copied()
+                .ok_or_else(|| RenameError::Missing { register, wanted: wanted.to_vec() })
         })
         .collect()
 }

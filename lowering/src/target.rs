@@ -59,10 +59,21 @@ pub trait Target {
         other: Option<&[Value<'c>]>,
     ) -> Lowered<Vec<Value<'c>>>;
     /// Stores elements, integers of `elem_bits` bits, to global memory.
-    fn store_global<'c>(&self, e: &mut Emit<'c>, access: &Access<'_, 'c>, values: &[Value<'c>]) -> Lowered<()>;
+    fn store_global<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        access: &Access<'_, 'c>,
+        values: &[Value<'c>],
+    ) -> Lowered<()>;
     /// A function of the `math` dialect (`exp`, `sin`, …) or a division
     /// (`divf`, `precise_divf`, `approx_divf`, `precise_sqrt`) on scalars.
-    fn math<'c>(&self, e: &mut Emit<'c>, module: &mut dyn Declare<'c>, name: &str, args: &[Value<'c>]) -> Lowered<Value<'c>>;
+    fn math<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        module: &mut dyn Declare<'c>,
+        name: &str,
+        args: &[Value<'c>],
+    ) -> Lowered<Value<'c>>;
     /// Converts floats. Values of 8-bit and smaller formats are integers of
     /// their bits. Works on all of a thread's values, since hardware packs them.
     fn convert_floats<'c>(

@@ -6,7 +6,9 @@ use inkwell::OptimizationLevel;
 use inkwell::context::Context as LlvmContext;
 use inkwell::module::Module as LlvmModule;
 use inkwell::passes::PassBuilderOptions;
-use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
+use inkwell::targets::{
+    CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple,
+};
 use melior::ir::Module;
 use melior::pass::PassManager;
 use mlir_host::driver::Source;
@@ -244,14 +246,22 @@ fn print_after(options: &Options, what: &str, module: &Module<'_>) {
 }
 
 /// Runs passes, given in the syntax of textual pipelines, one after another.
-fn run_passes(context: &melior::Context, module: &mut Module<'_>, passes: &[String], options: &Options) -> Result<()> {
+fn run_passes(
+    context: &melior::Context,
+    module: &mut Module<'_>,
+    passes: &[String],
+    options: &Options,
+) -> Result<()> {
     let each = !options.print_after.is_empty();
     let groups: Vec<String> = if each { passes.to_vec() } else { vec![passes.join(",")] };
     for group in groups {
         tracing::debug!(passes = %group, "running");
         let manager = PassManager::new(context);
-        melior::utility::parse_pass_pipeline(manager.as_operation_pass_manager(), &format!("builtin.module({group})"))
-            .with_context(|| format!("pass pipeline {group}"))?;
+        melior::utility::parse_pass_pipeline(
+            manager.as_operation_pass_manager(),
+            &format!("builtin.module({group})"),
+        )
+        .with_context(|| format!("pass pipeline {group}"))?;
         if manager.run(module).is_err() {
             return Err(Reported.into());
         }
@@ -264,12 +274,17 @@ fn run_passes(context: &melior::Context, module: &mut Module<'_>, passes: &[Stri
 }
 
 fn metadata(module: &Module<'_>, options: &Options) -> Result<Metadata> {
-    let number = |name: &str| module_attr(module, name).and_then(Attr::as_int).and_then(|n| u64::try_from(n).ok());
+    let number =
+        |name: &str| module_attr(module, name).and_then(Attr::as_int).and_then(|n| u64::try_from(n).ok());
     let op = as_op(module);
     let body = op.region(0).first_block();
     let public = |op: &Op<'_>| op.attr("sym_visibility").and_then(Attr::as_str) != Some("private");
-    let kernels: Vec<Op<'_>> =
-        body.into_iter().flat_map(|block| block.ops()).filter(|op| op.name() == "tt.func").filter(public).collect();
+    let kernels: Vec<Op<'_>> = body
+        .into_iter()
+        .flat_map(|block| block.ops())
+        .filter(|op| op.name() == "tt.func")
+        .filter(public)
+        .collect();
     let kernel = match kernels.as_slice() {
         [] => bail!("the module has no public tt.func to compile"),
         [one] => one,
@@ -278,7 +293,8 @@ fn metadata(module: &Module<'_>, options: &Options) -> Result<Metadata> {
     let name = kernel.attr("sym_name").and_then(Attr::as_str).unwrap_or_default().to_owned();
     let num_warps = number("ttg.num-warps").unwrap_or(options.num_warps.into()) as u32;
     let lanes = number("ttg.threads-per-warp").unwrap_or(32) as u32;
-    let target = module_attr(module, "ttg.target").and_then(Attr::as_str).unwrap_or(&options.target).to_owned();
+    let target =
+        module_attr(module, "ttg.target").and_then(Attr::as_str).unwrap_or(&options.target).to_owned();
     Ok(Metadata {
         name,
         target,
@@ -315,15 +331,22 @@ fn target_machine(name: &str) -> Result<TargetMachine> {
     let cpu = if capability >= 90 { format!("sm_{capability}a") } else { format!("sm_{capability}") };
     let features = if capability >= 100 { "+ptx86" } else { "+ptx83" };
     target
-        .create_target_machine(&triple, &cpu, features, OptimizationLevel::Aggressive, RelocMode::PIC, CodeModel::Default)
+        .create_target_machine(
+            &triple,
+            &cpu,
+            features,
+            OptimizationLevel::Aggressive,
+            RelocMode::PIC,
+            CodeModel::Default,
+        )
         .ok_or_else(|| anyhow!("LLVM cannot make code for {cpu}"))
 }
 
 /// Links libdevice when the module calls it.
 fn link_device_library(module: &LlvmModule<'_>) -> Result<()> {
-    let needed = module
-        .get_functions()
-        .find(|function| function.count_basic_blocks() == 0 && function.get_name().to_bytes().starts_with(b"__nv_"));
+    let needed = module.get_functions().find(|function| {
+        function.count_basic_blocks() == 0 && function.get_name().to_bytes().starts_with(b"__nv_")
+    });
     let Some(needed) = needed else { return Ok(()) };
     let symbol = needed.get_name().to_string_lossy();
     let path = companions::libdevice().ok_or_else(|| {
@@ -365,4 +388,3 @@ fn assemble(ptx: &[u8], target: &str) -> Result<Vec<u8>> {
     }
     std::fs::read(&output).with_context(|| format!("cannot read {}", output.display()))
 }
-

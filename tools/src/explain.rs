@@ -9,7 +9,8 @@ pub fn instruction_classes(ptx: &str) -> BTreeMap<&'static str, usize> {
     let mut counts = BTreeMap::new();
     for line in ptx.lines() {
         let line = line.trim().trim_start_matches('{').trim_start();
-        let line = line.split_once(' ').filter(|(first, _)| first.starts_with('@')).map_or(line, |(_, rest)| rest);
+        let line =
+            line.split_once(' ').filter(|(first, _)| first.starts_with('@')).map_or(line, |(_, rest)| rest);
         let opcode: &str = line.split([' ', '\t', ';']).next().unwrap_or("");
         if !opcode.starts_with(|c: char| c.is_ascii_lowercase()) || opcode.ends_with(':') {
             continue;
@@ -50,7 +51,8 @@ pub fn global_accesses(ptx: &str) -> Vec<(String, usize)> {
 /// Bits that one access of this opcode moves for a thread.
 pub fn access_bits(opcode: &str) -> u32 {
     let vector = opcode.split('.').find_map(|part| part.strip_prefix('v')?.parse().ok()).unwrap_or(1);
-    let width = opcode.rsplit('.').next().and_then(|part| part.trim_start_matches(char::is_alphabetic).parse().ok());
+    let width =
+        opcode.rsplit('.').next().and_then(|part| part.trim_start_matches(char::is_alphabetic).parse().ok());
     vector * width.unwrap_or(0)
 }
 

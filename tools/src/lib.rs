@@ -9,5 +9,5 @@ use mlir_host::pass::PassDef;
 
 /// All passes, of every crate.
 pub fn passes() -> Vec<&'static PassDef> {
-    ttopt_passes::PASSES.iter().chain(&ttopt_lowering::PASSES).copied().collect()
+    ttopt_lowering::all_passes().collect()
 }

@@ -396,6 +396,19 @@ int mhVerifyRegionTrait(MlirOperation op, uint32_t trait) {
   return !verify || succeeded(verify(unwrap(op)));
 }
 
+/// What MLIR checks of symbols and, if asked to, of functions.
+int mhVerifySymbol(MlirOperation op, int function) {
+  Operation *o = unwrap(op);
+  if (failed(detail::verifySymbol(o)))
+    return 0;
+  auto symbol = cast<SymbolOpInterface>(o);
+  if (symbol.isDeclaration() && symbol.isPublic()) {
+    o->emitOpError("symbol declaration cannot have public visibility");
+    return 0;
+  }
+  return !function || succeeded(function_interface_impl::verifyTrait(cast<FunctionOpInterface>(o)));
+}
+
 /// Whether any op, hosted or not, has the upstream trait.
 int mhOpHasTrait(MlirOperation op, uint32_t trait) { return unwrap(op)->getName().hasTrait(traitId(trait)); }
 

@@ -294,10 +294,7 @@ impl<'c> Parser<'c> {
     /// Expects one of the keywords (or quoted strings); `what` names the list in the error.
     pub fn one_of<T: Copy>(&mut self, what: &str, cases: &[(&str, T)]) -> ParseResult<T> {
         let loc = self.loc();
-        let text = match self.opt_any_keyword().or_else(|| self.opt_string()) {
-            Some(text) => text,
-            None => String::new(),
-        };
+        let text = self.opt_any_keyword().or_else(|| self.opt_string()).unwrap_or_default();
         match cases.iter().find(|case| case.0 == text) {
             Some(case) => Ok(case.1),
             None => {

@@ -66,6 +66,8 @@ impl AttrKind for StrAttr {
         summary: "string attribute",
         matches: |attr| attr.as_str().is_some(),
         // With no type: what follows a colon is not the string's type.
+        // A closure, because the function's lifetime is not late-bound.
+        #[allow(clippy::redundant_closure)]
         syntax: AttrSyntax::Typed(|ctx| Type::none(ctx)),
     };
     fn decode<'c>(attr: Attr<'c>) -> Option<&'c str> {

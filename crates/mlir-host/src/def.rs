@@ -274,6 +274,10 @@ pub enum Folded<'c> {
 /// that the operation was changed in place.
 pub type FoldFn = for<'c> fn(Op<'c>, &[Option<Attr<'c>>]) -> Option<Vec<Folded<'c>>>;
 
+/// Pushes the numbers of the regions (-1 for the parent) reached from a region
+/// (-1: on entry).
+pub type SuccessorRegionsFn = fn(Op<'_>, isize, &mut dyn FnMut(isize));
+
 /// The textual form of an operation.
 pub enum Format {
     /// Only MLIR's generic form.
@@ -347,7 +351,7 @@ pub struct OpDef {
     pub speculation: Speculation,
     /// Region branch behaviour: pushes region numbers (-1 for the parent)
     /// reached from a region (-1: on entry).
-    pub successor_regions: Option<fn(Op<'_>, isize, &mut dyn FnMut(isize))>,
+    pub successor_regions: Option<SuccessorRegionsFn>,
     /// The compiled format; filled on registration.
     pub compiled: Once<Compiled>,
 }
@@ -438,7 +442,7 @@ impl OpDef {
         }
         let fixed = groups.iter().filter(|group| group.arity == Arity::One).count();
         let variable = groups.len() - fixed;
-        let each = if variable == 0 { 0 } else { total.checked_sub(fixed)? / variable };
+        let each = total.checked_sub(fixed)?.checked_div(variable).unwrap_or(0);
         Some(groups.iter().map(|group| if group.arity == Arity::One { 1 } else { each }).collect())
     }
 

@@ -28,6 +28,9 @@ pub enum Alias {
 /// Builds a constant at the point the builder stands at.
 pub type MaterializeFn = for<'c> fn(Attr<'c>, Type<'c>, Loc<'c>) -> Option<Op<'c>>;
 
+/// Verifies an attribute of an argument: the function, the argument's number, the attribute.
+pub type VerifyArgFn = fn(Op<'_>, usize, &str, Attr<'_>) -> VerifyResult;
+
 /// A dialect.
 pub struct DialectDef {
     /// Its namespace.
@@ -47,7 +50,7 @@ pub struct DialectDef {
     /// Verifies a discardable attribute `dialect.x` on any operation.
     pub verify_op_attr: Option<fn(Op<'_>, &str, Attr<'_>) -> VerifyResult>,
     /// Verifies a discardable attribute `dialect.x` on an argument of a function.
-    pub verify_arg_attr: Option<fn(Op<'_>, usize, &str, Attr<'_>) -> VerifyResult>,
+    pub verify_arg_attr: Option<VerifyArgFn>,
     /// Makes a detached constant operation for a folded value.
     pub materialize_constant: Option<MaterializeFn>,
     /// Whether one of its operations may be inlined into a region; yes if absent.
@@ -296,8 +299,8 @@ unsafe fn op_of<'c>(op: MlirOperation) -> Op<'c> {
 
 /// # Safety
 /// `data` points to `n` attributes, null or valid for `'c`.
-unsafe fn attrs_of<'a, 'c, T>(data: *const MlirAttribute, n: isize) -> &'a [T] {
-    debug_assert_eq!(size_of::<T>(), size_of::<Attr<'c>>());
+unsafe fn attrs_of<'a, T>(data: *const MlirAttribute, n: isize) -> &'a [T] {
+    debug_assert_eq!(size_of::<T>(), size_of::<Attr<'_>>());
     if n == 0 {
         return &[];
     }
@@ -484,7 +487,9 @@ extern "C" fn successor_regions(def: *const c_void, op: MlirOperation, region: i
 /// The first result of a group, -1 for an empty one.
 extern "C" fn result_group(def: *const c_void, op: MlirOperation, group: isize) -> isize {
     let (def, op) = unsafe { (def_of::<OpDef>(def), op_of(op)) };
-    let Some(group) = usize::try_from(group).ok().filter(|group| *group < def.results.len()) else { return -1 };
+    let Some(group) = usize::try_from(group).ok().filter(|group| *group < def.results.len()) else {
+        return -1;
+    };
     match def.result_group(op, group) {
         (_, 0) => -1,
         (start, _) => start as isize,

@@ -172,6 +172,7 @@ unsafe extern "C" {
     pub(crate) fn mhResource(name: MlirStringRef) -> *mut c_void;
     pub(crate) fn mhIsMemoryEffectFree(op: MlirOperation) -> c_int;
     pub(crate) fn mhIsPure(op: MlirOperation) -> c_int;
+    pub(crate) fn mhVerifySymbol(op: MlirOperation, function: c_int) -> c_int;
     pub(crate) fn mhWritesMemory(op: MlirOperation) -> c_int;
     pub(crate) fn mhIsSpeculatable(op: MlirOperation) -> c_int;
     pub(crate) fn mhLookupSymbol(

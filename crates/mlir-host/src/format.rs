@@ -46,7 +46,11 @@ enum Kind {
     AttrDict(bool),
     PropDict,
     Successors,
-    Optional { then: Vec<Element>, or_else: Vec<Element>, anchor: Arg },
+    Optional {
+        then: Vec<Element>,
+        or_else: Vec<Element>,
+        anchor: Arg,
+    },
     /// Clauses in any order, each at most once, and what shows that it is there.
     Clauses(Vec<(Vec<Element>, Arg)>),
 }
@@ -554,11 +558,11 @@ fn parse_clauses<'c>(
         let loc = parser.loc();
         let mut found = None;
         for (i, (elements, _)) in clauses.iter().enumerate() {
-            if let Some(Kind::Keyword(keyword)) = elements.first().map(|element| &element.kind) {
-                if parser.opt_keyword(keyword) {
-                    found = Some((i, elements, keyword));
-                    break;
-                }
+            if let Some(Kind::Keyword(keyword)) = elements.first().map(|element| &element.kind)
+                && parser.opt_keyword(keyword)
+            {
+                found = Some((i, elements, keyword));
+                break;
             }
         }
         let Some((i, elements, keyword)) = found else { return Ok(()) };
@@ -812,7 +816,7 @@ fn result_types<'c>(
         .results
         .iter()
         .zip(&parsed.result_types)
-        .all(|(value, types)| types.is_some() || value.arity != Arity::One);
+        .all(|(value, types)| types.is_some() || (value.arity != Arity::One && def.infer.is_none()));
     if !complete {
         if let Some(infer) = def.infer {
             let operands: Vec<Value<'c>> = parser.resolved();
@@ -917,7 +921,9 @@ fn print_elements<'c>(
             Kind::Var(Arg::Region(i)) => print_regions(def, op, *i, printer),
             Kind::Var(arg) => printer.operands(group(def, op, *arg)),
             Kind::Type(arg, qualified) => {
-                let hosted = value_def(def, *arg).is_some_and(|value| value.constraint.hosted.is_some());
+                // As ODS does: the types of optional and variadic groups are written in full.
+                let hosted = value_def(def, *arg)
+                    .is_some_and(|value| value.constraint.hosted.is_some() && value.arity == Arity::One);
                 let types = group(def, op, *arg).into_iter().map(Value::ty);
                 printer.join(", ", types, |printer, ty| {
                     if hosted && !qualified { printer.stripped_ty(ty) } else { printer.ty(ty) }

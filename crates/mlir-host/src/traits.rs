@@ -105,6 +105,11 @@ impl Trait {
                     many => format!("expects parent op to be one of '{}'", many.join(", ")),
                 }),
             }),
+            Trait::Symbol | Trait::Function => {
+                let function = matches!(self, Trait::Function);
+                // SAFETY: the operation is valid, and a symbol by its definition.
+                (unsafe { ffi::mhVerifySymbol(op.raw(), function.into()) } != 0).then_some(Ok(()))
+            }
             Trait::Verify(_, check) => Some(check(op)),
             _ => Some(Ok(())),
         }

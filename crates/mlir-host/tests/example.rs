@@ -124,6 +124,16 @@ op! {
 }
 
 op! {
+    /// Gives its operands.
+    pub struct Forward = "ex.forward" {
+        operands: [values[var]: BOX],
+        results: [outputs[var]: BOX],
+        format: "$values attr-dict `:` type($values)",
+        with: { infer: Some(|inputs| Ok(inputs.operands.iter().map(|value| value.ty()).collect())) },
+    }
+}
+
+op! {
     /// Panics when it is verified with `boom`.
     pub struct Fragile = "ex.fragile" {
         attrs: [boom[opt]: UnitAttr],
@@ -213,12 +223,16 @@ static EX: DialectDef = DialectDef {
     ops: &[
         Add::DEF,
         Clauses::DEF,
+        Forward::DEF,
         Everything::DEF,
         Note::DEF,
         Fragile::DEF,
         Loop::DEF,
         Yield::DEF,
-        Func::DEF, Outer::DEF, Inner::DEF],
+        Func::DEF,
+        Outer::DEF,
+        Inner::DEF,
+    ],
     attrs: &[&TILE_ATTR],
     types: &[&BOX_TYPE],
     dependencies: &["arith"],
@@ -233,6 +247,8 @@ static EX: DialectDef = DialectDef {
 struct Session {
     context: MlirContext,
     module: MlirModule,
+    // Boxed: the handler holds its address.
+    #[allow(clippy::box_collection)]
     diagnostics: Box<Vec<String>>,
 }
 
@@ -313,6 +329,10 @@ fn clauses_and_optional_results() {
     round_trip(
         "%c1_i32 = arith.constant 1 : i32\n  %first, %second = ex.clauses : () -> (i32, i32)\n  \
          %first_0 = ex.clauses offsets = [%c1_i32, %c1_i32] {times = 2 : i32} : (i32, i32) -> i32",
+    );
+    round_trip(
+        "%c1_i32 = arith.constant 1 : i32\n  %0 = ex.everything rtne, %c1_i32 -> <i32>\n  \
+         %1:2 = ex.forward %0, %0 : !ex.box<i32>, !ex.box<i32>",
     );
     let text = |times: &str| {
         format!("%0 = arith.constant 1 : i32\n%1 = ex.clauses offsets = [%0] {times} : (i32) -> i32")
@@ -415,6 +435,12 @@ fn errors_are_located_and_worded() {
         "boxes of index are not allowed",
     );
     error("ex.fragile", "'ex.fragile' op is fragile");
+    error("ex.func @f()", "symbol declaration cannot have public visibility");
+    error("ex.func private @f(i32 {x = 1 : i32})", "'ex.func' op arguments may only have dialect attributes");
+    error(
+        "\"ex.func\"() <{sym_name = \"f\", function_type = (i32) -> ()}> ({\n^bb0:\n llvm.unreachable\n}) : () -> ()",
+        "'ex.func' op entry block must have 1 arguments to match function signature",
+    );
     error("ex.yield", "'ex.yield' op expects parent op 'ex.loop'");
     error("ex.loop", "'ex.loop' op has no custom assembly form");
     error("module attributes {a.b = #ex.tiles<[4, 8]>} {}", "unknown attribute `tiles` in dialect `ex`");

@@ -139,7 +139,8 @@ fn constant_value<'c>(l: &mut Lower<'_, 'c>, element: Type<'c>, value: Attr<'c>)
     if let Some(kind) = element.float_kind()
         && ty != element
     {
-        let value = value.as_float().ok_or_else(|| Failure::Unsupported("constant is no float".to_owned()))?;
+        let value =
+            value.as_float().ok_or_else(|| Failure::Unsupported("constant is no float".to_owned()))?;
         if kind == FloatKind::TF32 {
             return l.emit.const_float(ty, value);
         }
@@ -273,8 +274,11 @@ fn mul_extended<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, extend: &str) -> Lowered<
 fn clamp<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     // `all` (0xffff) propagates NaN from any operand.
     let propagate = op.attr("propagateNan").and_then(Attr::as_int).unwrap_or(0) != 0;
-    let (max, min) =
-        if propagate { ("llvm.intr.maximum", "llvm.intr.minimum") } else { ("llvm.intr.maxnum", "llvm.intr.minnum") };
+    let (max, min) = if propagate {
+        ("llvm.intr.maximum", "llvm.intr.minimum")
+    } else {
+        ("llvm.intr.maxnum", "llvm.intr.minnum")
+    };
     l.map(op, |l, args| {
         let low = l.emit.same(max, &[args[0], args[1]])?;
         l.emit.same(min, &[low, args[2]])
@@ -319,7 +323,9 @@ pub(super) fn stride_type<'c>(l: &mut Lower<'_, 'c>, pointee: Type<'c>) -> Lower
 }
 
 fn addptr<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let Some(pointee) = pointee(op.result(0).ty().element()) else { return unsupported("addptr of no pointer") };
+    let Some(pointee) = pointee(op.result(0).ty().element()) else {
+        return unsupported("addptr of no pointer");
+    };
     let stride = stride_type(l, pointee)?;
     l.map(op, |l, args| l.emit.gep(args[0], args[1], stride))
 }
@@ -353,7 +359,12 @@ fn pack<'c>(l: &mut Lower<'_, 'c>, values: &[Value<'c>]) -> Lowered<Value<'c>> {
     l.emit.bitcast(packed, word)
 }
 
-fn unpack<'c>(l: &mut Lower<'_, 'c>, word: Value<'c>, n: usize, element: Type<'c>) -> Lowered<Vec<Value<'c>>> {
+fn unpack<'c>(
+    l: &mut Lower<'_, 'c>,
+    word: Value<'c>,
+    n: usize,
+    element: Type<'c>,
+) -> Lowered<Vec<Value<'c>>> {
     if n == 1 {
         return Ok(vec![l.emit.bitcast(word, element)?]);
     }
@@ -370,7 +381,8 @@ fn inline_asm<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         return unsupported("inline assembly without text");
     };
     let pure_asm = op.attr("pure").and_then(Attr::as_bool).unwrap_or(false);
-    let packed = op.attr("packed_element").and_then(Attr::as_int).and_then(|n| usize::try_from(n).ok()).unwrap_or(1);
+    let packed =
+        op.attr("packed_element").and_then(Attr::as_int).and_then(|n| usize::try_from(n).ok()).unwrap_or(1);
     let results: Vec<Value<'c>> = op.results().collect();
     let Some(first) = results.first() else { return unsupported("inline assembly without results") };
     let n = l.num_values(first.ty())?;
@@ -423,7 +435,8 @@ fn inline_asm<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 
 /// The scalar region is lowered once for each group of `pack` registers.
 fn map_elementwise<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let pack = op.attr("pack").and_then(Attr::as_int).and_then(|n| usize::try_from(n).ok()).unwrap_or(1).max(1);
+    let pack =
+        op.attr("pack").and_then(Attr::as_int).and_then(|n| usize::try_from(n).ok()).unwrap_or(1).max(1);
     let results: Vec<Value<'c>> = op.results().collect();
     let Some(first) = op.operands().next() else { return unsupported("no operands") };
     let n = l.num_values(first.ty())?;

@@ -152,7 +152,9 @@ fn br<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 fn cond_br<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let condition = l.scalar(op.operand(0))?;
     let dests: Vec<Block<'c>> = op.successors().collect();
-    let [then, or_else] = dests.as_slice() else { return unsupported("conditional branch without two successors") };
+    let [then, or_else] = dests.as_slice() else {
+        return unsupported("conditional branch without two successors");
+    };
     let n = then.num_args();
     let then_args = l.get_flat(op.operand_range(1, n))?;
     let else_args = l.get_flat(op.operand_range(1 + n, op.num_operands() - 1 - n))?;
@@ -178,7 +180,11 @@ fn inlined_return<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 
 /// Lowers a region here, with its arguments replaced; returns what its
 /// returns pass. Regions of several blocks become blocks of the function.
-pub(super) fn inline_region<'c>(l: &mut Lower<'_, 'c>, region: Region<'c>, args: &[Value<'c>]) -> Lowered<Vec<Value<'c>>> {
+pub(super) fn inline_region<'c>(
+    l: &mut Lower<'_, 'c>,
+    region: Region<'c>,
+    args: &[Value<'c>],
+) -> Lowered<Vec<Value<'c>>> {
     let mut returned: Option<Vec<Type<'c>>> = None;
     for block in region.blocks() {
         if let Some(op) = block.terminator().filter(|op| op.name().ends_with(".return")) {
@@ -190,7 +196,11 @@ pub(super) fn inline_region<'c>(l: &mut Lower<'_, 'c>, region: Region<'c>, args:
     let join = l.new_block(&types)?;
     let Some(entry) = region.first_block() else { return unsupported("empty region") };
     for block in region.blocks() {
-        let flat = if block == entry { Vec::new() } else { l.flatten(block.args().map(|arg| arg.ty()).collect::<Vec<_>>())? };
+        let flat = if block == entry {
+            Vec::new()
+        } else {
+            l.flatten(block.args().map(|arg| arg.ty()).collect::<Vec<_>>())?
+        };
         let made = l.new_block(&flat)?;
         l.map_block(block, made);
         if block != entry {

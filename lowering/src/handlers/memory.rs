@@ -19,7 +19,12 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
 ];
 
 /// The accesses of an operation on pointers `ptr`: one of one element for a scalar.
-pub(super) fn plan<'c>(l: &mut Lower<'_, 'c>, ptr: Value<'c>, mask: Option<Value<'c>>, bits: u32) -> Lowered<VectorPlan> {
+pub(super) fn plan<'c>(
+    l: &mut Lower<'_, 'c>,
+    ptr: Value<'c>,
+    mask: Option<Value<'c>>,
+    bits: u32,
+) -> Lowered<VectorPlan> {
     if ptr.ty().as_tensor().is_none() {
         return Ok(VectorPlan {
             elem_bits: bits,
@@ -34,7 +39,8 @@ pub(super) fn plan<'c>(l: &mut Lower<'_, 'c>, ptr: Value<'c>, mask: Option<Value
     let Some(tensor) = ptr.ty().as_tensor() else { return unsupported("pointers are no tensor") };
     let mask = mask.map(|mask| l.axis_info.info(mask));
     let facts = address_facts(&tensor.shape(), &l.axis_info.info(ptr), mask.as_ref(), bits);
-    VectorPlan::for_addresses(&layout, bits, &facts, l.target.desc()).map_err(|err| Failure::Unsupported(err.to_string()))
+    VectorPlan::for_addresses(&layout, bits, &facts, l.target.desc())
+        .map_err(|err| Failure::Unsupported(err.to_string()))
 }
 
 fn stored_by(duplicates: ThreadMasks) -> String {
@@ -59,7 +65,12 @@ fn describe(plan: &VectorPlan) -> String {
 }
 
 /// An element as an integer of its width in memory.
-fn to_memory<'c>(l: &mut Lower<'_, 'c>, value: Value<'c>, element: Type<'c>, bits: u32) -> Lowered<Value<'c>> {
+fn to_memory<'c>(
+    l: &mut Lower<'_, 'c>,
+    value: Value<'c>,
+    element: Type<'c>,
+    bits: u32,
+) -> Lowered<Value<'c>> {
     let ty = l.emit.int(bits);
     if is_pointer(element) {
         return l.emit.value("llvm.ptrtoint", &[value], ty, &[]);
@@ -83,7 +94,10 @@ fn from_memory<'c>(l: &mut Lower<'_, 'c>, value: Value<'c>, element: Type<'c>) -
 }
 
 fn policy(op: Op<'_>) -> Lowered<CachePolicy> {
-    let mut policy = CachePolicy { volatile: op.attr("isVolatile").and_then(Attr::as_bool).unwrap_or(false), ..CachePolicy::default() };
+    let mut policy = CachePolicy {
+        volatile: op.attr("isVolatile").and_then(Attr::as_bool).unwrap_or(false),
+        ..CachePolicy::default()
+    };
     let Some(given) = op.attr("cachePolicy") else { return Ok(policy) };
     match ttopt_dialect::tt::attrs::CachePolicy::decode(given) {
         Some(hints) => {
@@ -152,7 +166,9 @@ fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let Some(store) = ttopt_dialect::tt::ops::StoreOp::cast(op) else { return unsupported("malformed store") };
+    let Some(store) = ttopt_dialect::tt::ops::StoreOp::cast(op) else {
+        return unsupported("malformed store");
+    };
     let (ptr, value, mask) = (store.ptr(), store.value(), store.mask());
     let element = pointee_of(ptr)?;
     let bits = l.memory_bits(element)?;
@@ -195,7 +211,9 @@ fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 fn assert<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let Some(message) = op.attr("message").and_then(Attr::as_str) else { return unsupported("assert without a message") };
+    let Some(message) = op.attr("message").and_then(Attr::as_str) else {
+        return unsupported("assert without a message");
+    };
     let values = l.get(op.operand(0))?;
     let mut all: Option<Value<'c>> = None;
     for value in values.iter() {

@@ -53,16 +53,20 @@ fn unsplat<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 /// `map` takes coordinates of the result to coordinates of the operand.
 fn renamed<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, map: impl Fn(&[u64]) -> Coords) -> Lowered<()> {
     let (src, out) = (l.layout(op.operand(0).ty())?, l.layout(op.result(0).ty())?);
-    let from = rename(&src, &out, map).map_err(|err| Failure::Unsupported(format!("data would move between threads: {err}")))?;
+    let from = rename(&src, &out, map)
+        .map_err(|err| Failure::Unsupported(format!("data would move between threads: {err}")))?;
     let values = l.get(op.operand(0))?;
-    let picked: Option<Vec<Value<'c>>> = from.into_iter().map(|register| values.get(register).copied()).collect();
+    let picked: Option<Vec<Value<'c>>> =
+        from.into_iter().map(|register| values.get(register).copied()).collect();
     let picked = picked.ok_or_else(|| Failure::Unsupported("register out of range".to_owned()))?;
     l.set(op.result(0), picked);
     Ok(())
 }
 
 fn shape<'c>(value: Value<'c>) -> Lowered<Vec<u64>> {
-    let Some(tensor) = value.ty().as_tensor() else { return unsupported(format!("{} is not a tensor", value.ty())) };
+    let Some(tensor) = value.ty().as_tensor() else {
+        return unsupported(format!("{} is not a tensor", value.ty()));
+    };
     tensor
         .shape()
         .iter()
@@ -78,7 +82,9 @@ fn expand_dims<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 
 fn broadcast<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let sizes = shape(op.operand(0))?;
-    renamed(l, op, |coords| coords.iter().zip(&sizes).map(|(c, size)| if *size == 1 { 0 } else { *c }).collect())
+    renamed(l, op, |coords| {
+        coords.iter().zip(&sizes).map(|(c, size)| if *size == 1 { 0 } else { *c }).collect()
+    })
 }
 
 fn trans<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
@@ -154,7 +160,9 @@ fn split<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         let last = linear_layout::Dim::out(shape(result)?.len());
         let columns = src.columns_of(linear_layout::Dim::REGISTER);
         let Some(bit) = columns.iter().position(|column| column & src.out_mask(last) != 0) else {
-            return unsupported("data would move between threads: the split dimension is spread over threads");
+            return unsupported(
+                "data would move between threads: the split dimension is spread over threads",
+            );
         };
         // The registers of one half, as elements of the first half.
         let from = rename(&src, &out, |coords| coords.iter().copied().chain([0]).collect())
@@ -177,9 +185,14 @@ fn convert_layout<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 
 fn grid<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, size: bool) -> Lowered<()> {
     let axis = op.attr("axis").and_then(Attr::as_int).and_then(|axis| usize::try_from(axis).ok());
-    let Some(axis) = axis.filter(|axis| *axis < crate::target::GRID_DIMS) else { return unsupported("bad axis") };
-    let value =
-        if size { l.target.num_programs(&mut l.emit, axis)? } else { l.target.program_id(&mut l.emit, axis)? };
+    let Some(axis) = axis.filter(|axis| *axis < crate::target::GRID_DIMS) else {
+        return unsupported("bad axis");
+    };
+    let value = if size {
+        l.target.num_programs(&mut l.emit, axis)?
+    } else {
+        l.target.program_id(&mut l.emit, axis)?
+    };
     l.set(op.result(0), vec![value]);
     Ok(())
 }

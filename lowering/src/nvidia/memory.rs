@@ -174,10 +174,13 @@ pub(super) fn store<'c>(e: &mut Emit<'c>, access: &Access<'_, 'c>, values: &[Val
     if is_plain(access) {
         let word = e.int(words.bits);
         let align = Attr::int(e.context(), 64, i64::from(access.elems as u32 * access.elem_bits / 8));
-        let narrow = packed
-            .iter()
-            .map(|value| if value.ty() == word { Ok(*value) } else { e.value("llvm.trunc", &[*value], word, &[]) })
-            .collect::<Lowered<Vec<_>>>()?;
+        let narrow =
+            packed
+                .iter()
+                .map(|value| {
+                    if value.ty() == word { Ok(*value) } else { e.value("llvm.trunc", &[*value], word, &[]) }
+                })
+                .collect::<Lowered<Vec<_>>>()?;
         let value = match narrow.as_slice() {
             [one] => *one,
             many => {

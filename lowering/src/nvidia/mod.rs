@@ -45,7 +45,8 @@ impl Target for Nvidia {
     }
     fn thread_id<'c>(&self, e: &mut Emit<'c>, threads: u32) -> Lowered<Value<'c>> {
         let i32t = e.i32();
-        let range = mlir_host::ir::Attr::parse(e.context(), &format!("#llvm.constant_range<i32, 0, {threads}>"));
+        let range =
+            mlir_host::ir::Attr::parse(e.context(), &format!("#llvm.constant_range<i32, 0, {threads}>"));
         match range {
             Some(range) => e.value("nvvm.read.ptx.sreg.tid.x", &[], i32t, &[("range", range)]),
             None => unsupported("cannot make the range of thread ids"),
@@ -68,7 +69,12 @@ impl Target for Nvidia {
     ) -> Lowered<Vec<Value<'c>>> {
         memory::load(e, access, other)
     }
-    fn store_global<'c>(&self, e: &mut Emit<'c>, access: &Access<'_, 'c>, values: &[Value<'c>]) -> Lowered<()> {
+    fn store_global<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        access: &Access<'_, 'c>,
+        values: &[Value<'c>],
+    ) -> Lowered<()> {
         memory::store(e, access, values)
     }
     fn math<'c>(
@@ -91,8 +97,10 @@ impl Target for Nvidia {
     ) -> Lowered<Vec<Value<'c>>> {
         let small = |kind: FloatKind| kind.bits() == 8;
         for kind in [from, to] {
-            let native =
-                matches!(kind, FloatKind::F16 | FloatKind::BF16 | FloatKind::F32 | FloatKind::F64 | FloatKind::TF32);
+            let native = matches!(
+                kind,
+                FloatKind::F16 | FloatKind::BF16 | FloatKind::F32 | FloatKind::F64 | FloatKind::TF32
+            );
             if !native && floats::format(kind).is_none() {
                 return unsupported(format!("conversions of {kind:?} are not supported"));
             }
@@ -127,13 +135,19 @@ impl Target for Nvidia {
     }
     fn grid_dependency_wait<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
         if self.capability < 90 {
-            return unsupported(format!("programmatic dependent launch needs sm_90, the target is sm_{}", self.capability));
+            return unsupported(format!(
+                "programmatic dependent launch needs sm_90, the target is sm_{}",
+                self.capability
+            ));
         }
         e.intrinsic_void("llvm.nvvm.griddepcontrol.wait", &[])
     }
     fn grid_dependency_launch<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
         if self.capability < 90 {
-            return unsupported(format!("programmatic dependent launch needs sm_90, the target is sm_{}", self.capability));
+            return unsupported(format!(
+                "programmatic dependent launch needs sm_90, the target is sm_{}",
+                self.capability
+            ));
         }
         e.intrinsic_void("llvm.nvvm.griddepcontrol.launch.dependents", &[])
     }
@@ -153,7 +167,13 @@ impl Target for Nvidia {
 
 impl Nvidia {
     /// Between `f16`, `bf16`, `f32` and `f64`.
-    fn convert_native<'c>(&self, e: &mut Emit<'c>, value: Value<'c>, to: Type<'c>, towards_zero: bool) -> Lowered<Value<'c>> {
+    fn convert_native<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        value: Value<'c>,
+        to: Type<'c>,
+        towards_zero: bool,
+    ) -> Lowered<Value<'c>> {
         let (from_bits, to_bits) = (value.ty().bits().unwrap_or(0), to.bits().unwrap_or(0));
         if value.ty() == to {
             return Ok(value);
@@ -188,7 +208,12 @@ impl Nvidia {
 
     /// `value` as an `f32` that rounds to a narrow format like `value` itself:
     /// `f64` is rounded to odd, so that rounding twice is rounding once.
-    fn to_f32_for_rounding<'c>(&self, e: &mut Emit<'c>, value: Value<'c>, from: FloatKind) -> Lowered<Value<'c>> {
+    fn to_f32_for_rounding<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        value: Value<'c>,
+        from: FloatKind,
+    ) -> Lowered<Value<'c>> {
         let f32t = e.f32();
         if from != FloatKind::F64 {
             return self.convert_native(e, value, f32t, false);
@@ -205,7 +230,12 @@ impl Nvidia {
         e.bitcast(odd, f32t)
     }
 
-    fn widen_fp8<'c>(&self, e: &mut Emit<'c>, values: &[Value<'c>], from: FloatKind) -> Lowered<Vec<Value<'c>>> {
+    fn widen_fp8<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        values: &[Value<'c>],
+        from: FloatKind,
+    ) -> Lowered<Vec<Value<'c>>> {
         let intrinsic = match from {
             FloatKind::F8E4M3FN => "llvm.nvvm.e4m3x2.to.f16x2.rn",
             FloatKind::F8E5M2 => "llvm.nvvm.e5m2x2.to.f16x2.rn",

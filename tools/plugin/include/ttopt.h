@@ -1,0 +1,33 @@
+/* Triton's dialects (tt, ttg, ttng, amdg) and ttopt's passes for programs that
+ * use MLIR through its C API, from C, C++ or anything that calls C.
+ *
+ *   MlirDialectRegistry registry = mlirDialectRegistryCreate();
+ *   ttoptRegisterDialects(registry);
+ *   ttoptRegisterPasses();
+ *   MlirContext context = mlirContextCreateWithRegistry(registry, false);
+ *   MlirModule module = mlirModuleCreateParse(context, text);
+ *
+ * Link libttopt_plugin.so and the libMLIR.so it was built with, in one copy.
+ * Kernels also use dialects of MLIR: arith, cf, gpu, llvm, math, nvvm, scf, ub.
+ */
+#ifndef TTOPT_H
+#define TTOPT_H
+
+#include "mlir-c/IR.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Makes the dialects available to contexts that use the registry. */
+void ttoptRegisterDialects(MlirDialectRegistry registry);
+
+/* Adds the passes to MLIR's registry, where textual pipelines find them.
+ * Calling it again does nothing. */
+void ttoptRegisterPasses(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TTOPT_H */
