@@ -74,7 +74,7 @@ pub(super) fn from_dict(mnemonic: &str, mut d: Dict<'_>, pads: &[(i64, i64)]) ->
             check_rank("CGALayout", &cga, rank)?;
             Encoding::NvmmaShared(NvmmaShared {
                 swizzling_byte_width: d.number("swizzlingByteWidth")?,
-                transposed: d.boolean("transposed")?,
+                transposed: d.boolean_or_false("transposed")?,
                 element_bit_width: d.number("elementBitWidth")?,
                 fp4_padded: d.boolean_or_false("fp4Padded")?,
                 rank,

@@ -146,7 +146,7 @@ fn print<'c>(mnemonic: &'static str, params: &[Attr<'c>], printer: &mut Printer<
 pub fn encoding(attr: Attr<'_>) -> Result<Encoding, String> {
     match attr.def() {
         Some(def) if def.dialect == "ttg" => codec::from_params(def.mnemonic, attr.params()),
-        _ => Err(format!("{attr} is not a layout encoding")),
+        _ => crate::ttng::attrs::encoding(attr).ok_or_else(|| format!("{attr} is not a layout encoding")),
     }
 }
 
@@ -155,6 +155,9 @@ pub fn encoding(attr: Attr<'_>) -> Result<Encoding, String> {
 /// # Errors
 /// When its verifier refuses it, or its dialect is not loaded.
 pub fn encoding_attr<'c>(ctx: Context<'c>, value: &Encoding) -> Result<Attr<'c>, String> {
+    if let Some(made) = crate::ttng::attrs::encoding_attr(ctx, value) {
+        return made;
+    }
     let mnemonic = value.mnemonic();
     let def = ENCODINGS.iter().find(|def| def.mnemonic == mnemonic);
     let def = def.ok_or_else(|| format!("{value} is no encoding of ttg"))?;

@@ -1,0 +1,154 @@
+//! Canonicalization patterns.
+
+use super::attrs::{DOT_OPERAND, NVIDIA_MMA};
+use super::ops::*;
+use crate::tt::ops::{HistogramOp, MakeRangeOp, SplatOp};
+use mlir_host::ir::{Attr, Op, Type, Value};
+use mlir_host::rewrite::{Pattern, Rewriter};
+
+/// Of `ttg.convert_layout`.
+pub(super) static CONVERT_LAYOUT: [Pattern; 1] =
+    [Pattern { name: "convert-of", root: "ttg.convert_layout", benefit: 1, apply: convert_of }];
+
+/// Of `ttg.local_alloc`.
+pub(super) static LOCAL_ALLOC: [Pattern; 1] =
+    [Pattern { name: "alloc-of-convert", root: "ttg.local_alloc", benefit: 1, apply: skip_conversion }];
+
+/// Of `ttg.local_store`.
+pub(super) static LOCAL_STORE: [Pattern; 1] =
+    [Pattern { name: "store-of-convert", root: "ttg.local_store", benefit: 1, apply: skip_conversion }];
+
+/// Of `ttg.warp_specialize`.
+pub(super) static WARP_SPECIALIZE: [Pattern; 1] =
+    [Pattern { name: "unused-results", root: "ttg.warp_specialize", benefit: 1, apply: drop_unused_results }];
+
+/// Of `ttg.warp_specialize.partitions`.
+pub(super) static WARP_SPECIALIZE_PARTITIONS: [Pattern; 1] = [Pattern {
+    name: "unused-captures",
+    root: "ttg.warp_specialize.partitions",
+    benefit: 1,
+    apply: drop_captures,
+}];
+
+fn encoding(ty: Type<'_>) -> Option<Attr<'_>> {
+    ty.as_tensor()?.encoding()
+}
+
+/// Inserts a copy of `op` with another result type before `op`.
+fn copy_with_type<'c>(op: Op<'c>, ty: Type<'c>, rewriter: &mut Rewriter<'c>) -> Op<'c> {
+    rewriter.set_before(op);
+    let copy = rewriter.clone_op(op);
+    copy.result(0).set_type(ty);
+    copy
+}
+
+/// A conversion of something that can be made in the wanted layout at once.
+fn convert_of<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> bool {
+    let convert = ConvertLayoutOp(op);
+    let ty = convert.result().ty();
+    let Some(source) = convert.src().def_op() else { return false };
+    let (from, to) = (encoding(convert.src().ty()), encoding(ty));
+    // An operand of one matrix product that is the result of another: passes
+    // look for exactly this conversion.
+    if from.is_some_and(|attr| attr.is(&NVIDIA_MMA)) && to.is_some_and(|attr| attr.is(&DOT_OPERAND)) {
+        return false;
+    }
+    if let Some(inner) = ConvertLayoutOp::cast(source) {
+        if convert.force_warp_shuffle().is_some() || inner.force_warp_shuffle().is_some() {
+            return false;
+        }
+        rewriter.modify(op, |op| op.set_operand(0, inner.src()));
+        return true;
+    }
+    // A load stays where it is: the buffer may be written after it.
+    let remade = source.is(LocalLoadOp::DEF)
+        || source.is(SplatOp::DEF)
+        || source.is(MakeRangeOp::DEF)
+        || source.is(HistogramOp::DEF);
+    if !remade {
+        return false;
+    }
+    let copy = copy_with_type(source, ty, rewriter);
+    rewriter.replace(op, &[copy.result(0)]);
+    true
+}
+
+/// Storing takes any layout: the conversion before it is of no use.
+fn skip_conversion<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> bool {
+    let src = if let Some(alloc) = LocalAllocOp::cast(op) {
+        alloc.src()
+    } else {
+        LocalStoreOp::cast(op).map(LocalStoreOp::src)
+    };
+    let Some(convert) = src.and_then(ConvertLayoutOp::defining) else { return false };
+    rewriter.modify(op, |op| op.set_operand(0, convert.src()));
+    true
+}
+
+fn drop_unused_results<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> bool {
+    let ws = WarpSpecializeOp(op);
+    let kept: Vec<usize> = (0..op.num_results()).filter(|i| !op.result(*i).is_unused()).collect();
+    if kept.len() == op.num_results() {
+        return false;
+    }
+    let mut yields = Vec::new();
+    for block in ws.default_region().blocks() {
+        if let Some(last) = block.terminator().and_then(WarpYieldOp::cast) {
+            yields.push(last.op());
+        }
+    }
+    for last in yields {
+        let values: Vec<Value<'c>> = kept.iter().map(|i| last.operand(*i)).collect();
+        rewriter.modify(last, |last| last.set_operands(&values));
+    }
+    let types: Vec<Type<'c>> = kept.iter().map(|i| op.result(*i).ty()).collect();
+    rewriter.set_before(op);
+    let mut built = rewriter.op(WarpSpecializeOp::DEF, op.loc()).results(&types);
+    for (slot, field) in WarpSpecializeOp::DEF.attrs.iter().enumerate() {
+        built = built.opt_attr(field.name, op.slot(slot));
+    }
+    for (name, attr) in op.discardable_attrs() {
+        built = built.discardable(name, attr);
+    }
+    let Some(made) = built.finish() else { return false };
+    for i in 0..op.num_regions() {
+        made.region(i).take_body(op.region(i));
+    }
+    for (new, old) in kept.iter().enumerate() {
+        op.result(*old).replace_all_uses_with(made.result(new));
+    }
+    rewriter.erase(op);
+    true
+}
+
+/// Captures that no partition uses, and those that are captured twice.
+fn drop_captures<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> bool {
+    let partitions = WarpSpecializePartitionsOp(op);
+    let captures: Vec<Value<'c>> = partitions.explicit_captures().collect();
+    let blocks: Vec<_> = partitions.partition_regions().filter_map(|region| region.first_block()).collect();
+    let mut kept: Vec<usize> = Vec::new();
+    let mut changed = false;
+    for (i, capture) in captures.iter().enumerate() {
+        if let Some(first) = kept.iter().copied().find(|first| captures[*first] == *capture) {
+            for block in &blocks {
+                block.arg(i).replace_all_uses_with(block.arg(first));
+            }
+            changed = true;
+        } else if blocks.iter().all(|block| block.arg(i).is_unused()) {
+            changed = true;
+        } else {
+            kept.push(i);
+        }
+    }
+    if !changed {
+        return false;
+    }
+    rewriter.modify(op, |op| {
+        for block in &blocks {
+            (0..captures.len()).rev().filter(|i| !kept.contains(i)).for_each(|i| block.erase_arg(i));
+        }
+        let values: Vec<Value<'c>> = kept.iter().map(|i| captures[*i]).collect();
+        op.set_operands(&values);
+    });
+    true
+}
