@@ -3,7 +3,7 @@
 //! `cargo bench -p simt` reports elements per second; an element is one lane executing one instruction. The
 //! target is 20 million.
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput};
 use simt::{Arg, Launch};
 
 /// Integer and float arithmetic in a loop, no memory.
@@ -51,12 +51,12 @@ fn run(c: &mut Criterion, name: &str, ir: &str, grid: u32, args: Vec<Arg>) {
     group.finish();
 }
 
-fn benches(c: &mut Criterion) {
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args();
+    let c = &mut criterion;
     let buffer = |n: usize| Arg::Buffer { name: "buffer".into(), data: vec![0; n] };
     run(c, "arithmetic", ARITHMETIC, 4, vec![buffer(512)]);
     run(c, "memory", MEMORY, 256, vec![buffer(256), buffer(256), Arg::Scalar(64)]);
     run(c, "matrix", MATRIX, 256, vec![buffer(512), buffer(256), buffer(512)]);
+    criterion.final_summary();
 }
-
-criterion_group!(interpreter, benches);
-criterion_main!(interpreter);

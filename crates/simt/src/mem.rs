@@ -77,9 +77,13 @@ impl Buffer {
         // SAFETY: the range is inside the allocation, naturally aligned, and only accessed atomically.
         unsafe {
             match n {
-                4 if offset % 4 == 0 => u64::from(AtomicU32::from_ptr(p.cast()).load(Ordering::Relaxed)),
-                8 if offset % 8 == 0 => AtomicU64::from_ptr(p.cast()).load(Ordering::Relaxed),
-                2 if offset % 2 == 0 => u64::from(AtomicU16::from_ptr(p.cast()).load(Ordering::Relaxed)),
+                4 if offset.is_multiple_of(4) => {
+                    u64::from(AtomicU32::from_ptr(p.cast()).load(Ordering::Relaxed))
+                }
+                8 if offset.is_multiple_of(8) => AtomicU64::from_ptr(p.cast()).load(Ordering::Relaxed),
+                2 if offset.is_multiple_of(2) => {
+                    u64::from(AtomicU16::from_ptr(p.cast()).load(Ordering::Relaxed))
+                }
                 _ => (0..u64::from(n))
                     .map(|i| {
                         u64::from(AtomicU8::from_ptr(self.at(offset + i)).load(Ordering::Relaxed)) << (8 * i)
@@ -96,9 +100,13 @@ impl Buffer {
         // SAFETY: as in `read`.
         unsafe {
             match n {
-                4 if offset % 4 == 0 => AtomicU32::from_ptr(p.cast()).store(v as u32, Ordering::Relaxed),
-                8 if offset % 8 == 0 => AtomicU64::from_ptr(p.cast()).store(v, Ordering::Relaxed),
-                2 if offset % 2 == 0 => AtomicU16::from_ptr(p.cast()).store(v as u16, Ordering::Relaxed),
+                4 if offset.is_multiple_of(4) => {
+                    AtomicU32::from_ptr(p.cast()).store(v as u32, Ordering::Relaxed)
+                }
+                8 if offset.is_multiple_of(8) => AtomicU64::from_ptr(p.cast()).store(v, Ordering::Relaxed),
+                2 if offset.is_multiple_of(2) => {
+                    AtomicU16::from_ptr(p.cast()).store(v as u16, Ordering::Relaxed)
+                }
                 _ => {
                     for i in 0..u64::from(n) {
                         AtomicU8::from_ptr(self.at(offset + i))

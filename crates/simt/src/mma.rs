@@ -56,7 +56,7 @@ pub fn supported(m: &Mma) -> bool {
                 let cd_word = if m.cd == Elem::F64 { 64 } else { 32 };
                 cols == 8
                     && matches!(rows, 8 | 16)
-                    && (k * m.ab.0.bits()) % (4 * word) == 0
+                    && (k * m.ab.0.bits()).is_multiple_of(4 * word)
                     && m.a.len() == words(rows * k, m.ab.0, word)
                     && m.b.len() == words(cols * k, m.ab.1, word)
                     && m.c.len() == words(rows * cols, m.cd, cd_word)
@@ -116,9 +116,7 @@ fn operand_place(m: &Mma, b: bool, l: usize, r: usize, j: usize, e: usize) -> Pl
     match m.layout {
         MmaLayout::Ptx => {
             let (g, t) = (l / 4, l % 4);
-            if b {
-                (0, g, e * t + j + 4 * e * r)
-            } else if m.shape.0 == 8 {
+            if b || m.shape.0 == 8 {
                 (0, g, e * t + j + 4 * e * r)
             } else {
                 (0, g + 8 * (r % 2), e * t + j + 4 * e * (r / 2))

@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(f32_to_bf16(f32::from_bits(0x3f81_8000)), 0x3f82);
         assert_eq!(
             round_to(f64::from(f32::from_bits(0x3f80_1000)), TF32, Round::NearestAway, false),
-            0x3f80_1000 + 0x1000 >> 13
+            (0x3f80_1000 + 0x1000) >> 13
         );
     }
 

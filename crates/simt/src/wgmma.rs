@@ -42,7 +42,7 @@ pub fn supported(w: &Wgmma) -> bool {
     };
     let narrow = !matches!(w.ab.0, Elem::F16 | Elem::BF16);
     w.k == depth
-        && w.n % 8 == 0
+        && w.n.is_multiple_of(8)
         && (8..=256).contains(&w.n)
         && w.d.len() == words as usize
         && w.c.len() == w.d.len()

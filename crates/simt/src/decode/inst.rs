@@ -465,7 +465,7 @@ impl<'m> Decoder<'m> {
         if scalars.iter().any(|s| s.bits() != bits) || bits == 0 || bits > 64 {
             return Err(format!("a load of {ty:?}"));
         }
-        if bits % 8 != 0 && scalars.len() > 1 {
+        if !bits.is_multiple_of(8) && scalars.len() > 1 {
             // A vector of bits is packed in memory.
             let total = bits * scalars.len() as u32;
             if total > 64 {
@@ -480,7 +480,7 @@ impl<'m> Decoder<'m> {
         let d: Vec<Reg> = scalars.iter().map(|_| self.fresh()).collect();
         self.emit(Op::Ld { d: d.clone().into(), at });
         let out = d.into_iter().map(Src::reg);
-        if bits % 8 != 0 {
+        if !bits.is_multiple_of(8) {
             let w = bits as u8;
             return Ok(out.map(|a| self.value(|d| Op::Cvt { cvt: Cvt::Zext(w), d, a })).collect());
         }
@@ -493,7 +493,7 @@ impl<'m> Decoder<'m> {
         if scalars.iter().any(|s| s.bits() != bits) || bits == 0 || bits > 64 {
             return Err(format!("a store of {ty:?}"));
         }
-        if bits % 8 != 0 && scalars.len() > 1 {
+        if !bits.is_multiple_of(8) && scalars.len() > 1 {
             let total = bits * scalars.len() as u32;
             if total > 64 {
                 return Err(format!("a store of {ty:?}"));

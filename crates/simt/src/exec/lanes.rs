@@ -173,7 +173,7 @@ impl<const W: usize> Cta<'_, W> {
         let mut out = old;
         let mut undef = uo;
         for (l, o) in out.iter_mut().enumerate() {
-            if x.row_mask >> (l / 16 & 3) & 1 == 0 || x.bank_mask >> (l / 4 & 3) & 1 == 0 {
+            if x.row_mask >> ((l / 16) & 3) & 1 == 0 || x.bank_mask >> ((l / 4) & 3) & 1 == 0 {
                 continue;
             }
             match dpp_source(x.ctrl, l, W).filter(|s| warp.mask >> s & 1 != 0) {

@@ -70,15 +70,12 @@ impl<const W: usize> Cta<'_, W> {
             }
             Op::BulkStore { dst, src, bytes, pred } => self.bulk_store(warp, *dst, *src, *bytes, *pred),
             Op::BulkCommit { pred } => {
-                if warp.active(self.consts, *pred) != 0 {
-                    let group = std::mem::take(&mut warp.open_out);
-                    warp.out.push(group);
-                }
+                let runs = warp.active(self.consts, *pred) != 0;
+                let group = if runs { std::mem::take(&mut warp.open_out) } else { Vec::new() };
+                warp.out.extend(runs.then_some(group));
             }
-            Op::BulkWait { keep, pred } => {
-                if warp.active(self.consts, *pred) != 0 {
-                    self.bulk_wait(warp, *keep);
-                }
+            Op::BulkWait { keep, pred } if warp.active(self.consts, *pred) != 0 => {
+                self.bulk_wait(warp, *keep)
             }
             _ => {}
         }
