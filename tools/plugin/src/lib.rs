@@ -2,7 +2,9 @@
 //!
 //! The stock `mlir-opt` loads it with `--load-dialect-plugin` and
 //! `--load-pass-plugin`, through the entry points that
-//! `mlir/Tools/Plugins/DialectPlugin.h` and `PassPlugin.h` describe. Programs
+//! `mlir/Tools/Plugins/DialectPlugin.h` and `PassPlugin.h` describe. (Options
+//! come before plugins there: `mlir-opt` knows the passes of a plugin in
+//! `--pass-pipeline`, and has no flags for them.) Programs
 //! in C and C++ link it and include `ttopt.h`, in the folder `include` beside
 //! this package's sources.
 //!
