@@ -8,11 +8,13 @@
 //! simulated element by element, and its cost bank by bank: a wavefront serves each bank one word.
 
 mod conversion;
+mod dynamic;
 mod memory;
 mod reduce;
 mod shared;
 
 pub use conversion::{Report, check_conversion};
+pub use dynamic::{check_gather, check_histogram, check_scan};
 pub use memory::{Memory, MemoryReport, execute};
 pub use reduce::check_reduce;
 pub use shared::check_shared_access;

@@ -1,0 +1,185 @@
+//! Execution of scans, gathers and histograms.
+
+use std::collections::HashMap;
+
+use super::conversion::Holders;
+use super::{CheckError, check_shared_access};
+use crate::plan::{Gather, GatherPlan, HistogramPlan, ScanPlan, Threads};
+use crate::target::TargetDesc;
+use crate::{Dim, LinearLayout};
+
+fn threads(layout: &LinearLayout, target: &TargetDesc) -> Vec<Threads> {
+    let size = |dim| layout.in_size(dim).unwrap_or(1);
+    let mut all = Vec::new();
+    for block in 0..size(Dim::BLOCK) {
+        for warp in 0..size(Dim::WARP) {
+            all.extend((0..u64::from(target.lanes)).map(|lane| Threads { lane, warp, block }));
+        }
+    }
+    all
+}
+
+fn holders(layout: &LinearLayout, order: Vec<Dim>) -> Holders<'_> {
+    Holders { layout, order }
+}
+
+/// Executes a scan in which combining joins neighbouring ranges: in the end every element must hold the
+/// range from the first element of its line (the last, when reversed) to itself.
+///
+/// # Errors
+/// A combination of ranges that are not neighbours, or a wrong range in the end.
+pub fn check_scan(plan: &ScanPlan, layout: &LinearLayout, target: &TargetDesc) -> Result<(), CheckError> {
+    // The axis first, so that an element is `line · size + place`.
+    let rest = layout.out_dims().filter(|&d| d != plan.axis);
+    let order: Vec<Dim> = std::iter::once(plan.axis).chain(rest).collect();
+    let all = holders(layout, order);
+    let size = layout.out_size(plan.axis).unwrap_or(1);
+    let mut values: HashMap<(Threads, u32), (u64, u64)> = HashMap::new();
+    let threads = threads(layout, target);
+    for &t in &threads {
+        for r in 0..all.registers() {
+            let element = all.element(r, t)?;
+            values.insert((t, r as u32), (element, element));
+        }
+    }
+    let bad = |what: String| CheckError::Malformed(what);
+    for step in &plan.steps {
+        let before = values.clone();
+        let mut stored: HashMap<(u64, u64), (Threads, u32)> = HashMap::new();
+        for &t in &threads {
+            let c = step.condition;
+            let (lane, warp) = (t.lane & c.lane, t.warp & c.warp);
+            let applies = if plan.reverse { lane | warp == 0 } else { lane == c.lane && warp == c.warp };
+            if !applies {
+                continue;
+            }
+            let from = step.source(t);
+            if let Some(x) = &step.exchange {
+                // The offset must be the same for the thread that stores and the one that loads, and no
+                // other total may lie there.
+                if x.address.of(from) != x.address.of(t) {
+                    return Err(bad(format!("{t:?} looks for {from:?} at another offset")));
+                }
+                for (i, &r) in (0..).zip(&x.registers) {
+                    let offset = x.address.of(from) + i;
+                    let active = |lane, warp| Threads { lane, warp, ..from };
+                    let mine = active(from.lane & !plan.duplicates.lane, from.warp & !plan.duplicates.warp);
+                    let other = stored.insert((t.block, offset), (mine, r));
+                    if offset >= x.elems || other.is_some_and(|o| o != (mine, r)) {
+                        return Err(bad(format!("offset {offset} is outside or taken")));
+                    }
+                }
+            } else if from.warp != t.warp {
+                return Err(bad(format!("{t:?} cannot read {from:?}")));
+            }
+            for &(to, source) in &step.pairs {
+                if step.scope.is_none() && from != t {
+                    return Err(bad(format!("{t:?} cannot read {from:?}")));
+                }
+                let (a, b) = (before.get(&(from, source)), before.get(&(t, to)));
+                let (Some(&a), Some(&b)) = (a, b) else { return Err(bad(format!("no register {source}"))) };
+                let (low, high) = if plan.reverse { (b, a) } else { (a, b) };
+                if low.1 + 1 != high.0 {
+                    return Err(bad(format!("{low:?} and {high:?} are not neighbours")));
+                }
+                values.insert((t, to), (low.0, high.1));
+            }
+        }
+    }
+    for &t in &threads {
+        for r in 0..all.registers() {
+            let element = all.element(r, t)?;
+            let line = element / size * size;
+            let expected = if plan.reverse { (element, line + size - 1) } else { (line, element) };
+            let from = plan.copies.get(r as usize).copied().unwrap_or(u32::MAX);
+            let got = values.get(&(t, from)).copied();
+            if got != Some(expected) {
+                return Err(bad(format!("register {r} of {t:?}: {got:?} instead of {expected:?}")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Executes a gather with the given index for each element of the index tensor (its coordinates packed in
+/// the order of the dimensions, the axis last).
+///
+/// # Errors
+/// The first result that is not the element that its index names.
+pub fn check_gather(
+    plan: &GatherPlan,
+    source: &LinearLayout,
+    indices: &LinearLayout,
+    target: &TargetDesc,
+    index: &dyn Fn(u64) -> u64,
+) -> Result<(), CheckError> {
+    let rest = |l: &LinearLayout| l.out_dims().filter(|&d| d != plan.axis).collect::<Vec<_>>();
+    let order: Vec<Dim> = rest(source).into_iter().chain([plan.axis]).collect();
+    let below: u32 = rest(source).iter().map(|&d| source.out_bits(d)).sum();
+    let (from, to) = (holders(source, order.clone()), holders(indices, order));
+    let size = source.out_size(plan.axis).unwrap_or(1);
+    if let Gather::Shared(g) = &plan.gather {
+        check_shared_access(&g.store, source, &g.memory, target)?;
+    }
+    for t in threads(indices, target) {
+        for r in 0..to.registers() {
+            let asked = to.element(r, t)?;
+            let at = index(asked) % size;
+            let expected = asked & ((1 << below) - 1) | at << below;
+            let got = match &plan.gather {
+                Gather::Shuffle(g) => {
+                    let read = plan.copies.get(r as usize).copied().unwrap_or(u32::MAX);
+                    let lane = g
+                        .lane_bits
+                        .iter()
+                        .fold(t.lane, |lane, &(bit, l)| lane & !(1 << l) | (at >> bit & 1) << l);
+                    let which =
+                        g.register_bits.iter().enumerate().fold(0, |w, (k, &bit)| w | (at >> bit & 1) << k);
+                    let candidate = g.candidates.get(read as usize).and_then(|c| c.get(which as usize));
+                    let missing = || CheckError::Malformed(format!("no candidate {which} of register {r}"));
+                    from.element((*candidate.ok_or_else(missing)?).into(), Threads { lane, ..t })?
+                }
+                Gather::Shared(g) => {
+                    let read = plan.copies.get(r as usize).copied().unwrap_or(u32::MAX);
+                    if !g.lookups.contains(&read) {
+                        return Err(CheckError::Malformed(format!("register {r} is not looked up")));
+                    }
+                    expected
+                }
+            };
+            if got != expected {
+                return Err(CheckError::WrongElement { register: r, thread: t, got: Some(got), expected });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Executes a histogram in which every element falls into bin `element % bins`.
+///
+/// # Errors
+/// Elements that are counted more or less than once, or what is wrong with the accesses to the bins.
+pub fn check_histogram(
+    plan: &HistogramPlan,
+    source: &LinearLayout,
+    result: &LinearLayout,
+    target: &TargetDesc,
+) -> Result<(), CheckError> {
+    let memory = result.out_dims().next().map(|dim| LinearLayout::identity_1d(plan.bins, Dim::OFFSET, dim));
+    let Some(Ok(memory)) = memory else { return Err(CheckError::Malformed("no bins".into())) };
+    check_shared_access(&plan.clear, result, &memory, target)?;
+    check_shared_access(&plan.load, result, &memory, target)?;
+    let all = holders(source, source.out_dims().collect());
+    let mut counted = vec![0u64; 1usize << source.total_out_bits()];
+    for t in threads(source, target).into_iter().filter(|&t| t.block == 0 && plan.duplicates.is_clear(t)) {
+        for &r in &plan.registers {
+            counted[all.element(r.into(), t)? as usize] += 1;
+        }
+    }
+    match counted.iter().position(|&n| n != 1) {
+        Some(element) => {
+            Err(CheckError::Malformed(format!("element {element} counts {} times", counted[element])))
+        }
+        None => Ok(()),
+    }
+}

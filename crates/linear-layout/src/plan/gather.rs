@@ -1,0 +1,342 @@
+//! Gathers along one dimension and histograms: which element is needed is known at run time only.
+
+use std::fmt;
+
+use crate::f2::{self, Echelon, Vectors};
+use crate::plan::convert::Cost;
+use crate::plan::scan::{axis_places, contained_outside, distinct_registers, equal_outside};
+use crate::plan::shared::SharedAccessPlan;
+use crate::plan::shuffle::ShuffleInstruction;
+use crate::plan::space::Distributed;
+use crate::plan::{PlanError, PlanResult, ThreadMasks};
+use crate::target::{Direction, TargetDesc};
+use crate::{Dim, LinearLayout};
+
+/// How many wavefronts a warp takes that reads words at random: the expected number of hits of the bank
+/// that is hit most, 32 throws into 32 bins.
+const RANDOM_CONFLICTS: f64 = 3.5;
+
+/// A gather within warps (paper, Section 5.5).
+///
+/// For each index, the lane to read is the reader's own with the bits `lane_bits` replaced by bits of the
+/// index, and the register is one of as many candidates as registers hold different places along the axis:
+/// one shuffle each, of which the one that the index names is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GatherShuffle {
+    /// `(axis bit, lane bit)`: bits of the index that choose the lane.
+    pub lane_bits: Vec<(u32, u32)>,
+    /// Bits of the index that choose among the candidates, the first one the lowest bit of their number.
+    pub register_bits: Vec<u32>,
+    /// For each register of the result, its candidates: source registers.
+    pub candidates: Vec<Vec<u32>>,
+}
+
+/// A gather through shared memory: store everything, look up each index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GatherShared {
+    /// From `offset`, in elements, to the dimensions of the source.
+    pub memory: LinearLayout,
+    /// How the source is stored.
+    pub store: SharedAccessPlan,
+    /// Lookups of one thread: the registers of the result that are not copies.
+    pub lookups: Vec<u32>,
+    /// Bytes of shared memory of one block.
+    pub shared_bytes: u64,
+}
+
+/// How a gather is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gather {
+    /// By shuffles.
+    Shuffle(GatherShuffle),
+    /// Through shared memory.
+    Shared(GatherShared),
+}
+
+/// How elements are gathered along one dimension.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GatherPlan {
+    /// The dimension that the indices run along.
+    pub axis: Dim,
+    /// What is done.
+    pub gather: Gather,
+    /// For each register of the result, the register that holds the same element and is looked up.
+    pub copies: Vec<u32>,
+    /// What it costs; wavefronts of lookups as expected of random indices.
+    pub cost: Cost,
+    /// Name of the target.
+    pub target: &'static str,
+}
+
+impl GatherPlan {
+    /// The cheaper plan for a source in the layout `source` and indices, and a result, in the layout
+    /// `indices`. The shapes may differ along the axis only.
+    ///
+    /// # Errors
+    /// No such axis, shapes that differ elsewhere, more lanes than the target has, or a source divided among
+    /// blocks along the axis.
+    pub fn new(
+        source: &LinearLayout,
+        indices: &LinearLayout,
+        axis: Dim,
+        elem_bits: u32,
+        target: &TargetDesc,
+    ) -> PlanResult<GatherPlan> {
+        let shuffle = Self::by_shuffles(source, indices, axis, elem_bits, target)?;
+        let shared = Self::through_shared(source, indices, axis, elem_bits, target)?;
+        Ok(match shuffle {
+            Some(shuffle) if shuffle.cost.cycles <= shared.cost.cycles => shuffle,
+            _ => shared,
+        })
+    }
+
+    /// The plan by shuffles; `None` when elements of one line lie in several warps, or lie differently
+    /// within a warp than the indices do.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn by_shuffles(
+        source: &LinearLayout,
+        indices: &LinearLayout,
+        axis: Dim,
+        elem_bits: u32,
+        target: &TargetDesc,
+    ) -> PlanResult<Option<GatherPlan>> {
+        let (s, i, mask) = both(source, indices, axis, target)?;
+        let stays = |c: &Vectors| c.iter().all(|c| c & mask == 0);
+        let same = equal_outside(&s.lane, &i.lane, mask)
+            && equal_outside(&s.warp, &i.warp, mask)
+            && equal_outside(&s.block, &i.block, mask)
+            && contained_outside(&i.reg, &s.reg, mask);
+        let Ok(places) = axis_places(source, axis) else { return Ok(None) };
+        if !(stays(&s.warp) && stays(&s.block) && same) {
+            return Ok(None);
+        }
+        let place = |of: Dim| places.iter().zip(0u32..).filter(move |p| p.0.0 == of);
+        let lane_bits: Vec<(u32, u32)> = place(Dim::LANE).map(|(p, bit)| (bit, p.1)).collect();
+        let registers: Vec<(u32, u32)> = place(Dim::REGISTER).map(|(p, bit)| (bit, p.1)).collect();
+        // Registers of the source by their place across the axis.
+        let across: Vectors = s.reg.iter().map(|c| if c & mask == 0 { *c } else { 0 }).collect();
+        let line = Echelon::of(&across);
+        let candidates: Option<Vec<Vec<u32>>> = (0..1u64 << i.reg.len())
+            .map(|r| {
+                let base = line.express(f2::mul(&i.reg, r) & !mask)?;
+                let along =
+                    |x: u64| registers.iter().enumerate().fold(0, |a, (k, p)| a | (x >> k & 1) << p.1);
+                Some((0..1u64 << registers.len()).map(|x| (base | along(x)) as u32).collect())
+            })
+            .collect();
+        let Some(candidates) = candidates else { return Ok(None) };
+        let results = distinct_registers(&i).len() as u64;
+        let words = u64::from(elem_bits.div_ceil(32));
+        let mut cost = Cost { shuffles: results * words << registers.len(), ..Cost::default() };
+        cost.selects = results * words * ((1 << registers.len()) - 1);
+        cost.address_ops = results * (lane_bits.len() as u64 + registers.len() as u64);
+        let each = ShuffleInstruction::for_index(target).cycles(target);
+        let warps = (1u64 << i.warp.len()) as f64;
+        cost.cycles = target.cost.shuffle_latency
+            + warps
+                * (cost.shuffles as f64 * each + (cost.selects + cost.address_ops) as f64 * target.cost.alu);
+        let register_bits = registers.iter().map(|p| p.0).collect();
+        let gather = Gather::Shuffle(GatherShuffle { lane_bits, register_bits, candidates });
+        Ok(Some(GatherPlan { axis, gather, copies: i.representatives(), cost, target: target.name }))
+    }
+
+    /// The plan through shared memory.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn through_shared(
+        source: &LinearLayout,
+        indices: &LinearLayout,
+        axis: Dim,
+        elem_bits: u32,
+        target: &TargetDesc,
+    ) -> PlanResult<GatherPlan> {
+        let (s, i, mask) = both(source, indices, axis, target)?;
+        if s.block.iter().any(|c| c & mask != 0) {
+            return Err(PlanError::Unsupported(format!("`{axis}` is divided among blocks")));
+        }
+        // Memory holds what one block holds; the order of dimensions that stores widest.
+        let rest: Vec<Dim> = source.out_dims().filter(|&d| d != axis).collect();
+        let last_first: Vec<Dim> = std::iter::once(axis).chain(rest.iter().rev().copied()).collect();
+        let axis_last: Vec<Dim> = rest.iter().rev().copied().chain([axis]).collect();
+        let mut best: Option<(LinearLayout, SharedAccessPlan)> = None;
+        for order in [last_first, axis_last] {
+            let memory = plain_memory(source, &s, &order)?;
+            let store = SharedAccessPlan::new(source, &memory, elem_bits.max(8), Direction::Store, target)?;
+            if best.as_ref().is_none_or(|b| store.cycles(target) < b.1.cycles(target)) {
+                best = Some((memory, store));
+            }
+        }
+        let (memory, store) = best.ok_or_else(|| PlanError::Unsupported("no order of memory".into()))?;
+        let lookups = distinct_registers(&i);
+        let bytes = u64::from(store.access.storage_bits.max(8) / 8);
+        let shared_bytes = bytes << memory.in_bits(Dim::OFFSET);
+        let n = lookups.len() as u64;
+        let words = u64::from(elem_bits.div_ceil(32));
+        let reads = n * words * u64::from(target.phases(4, Direction::Load));
+        let cost = Cost {
+            stores: store.access.count,
+            loads: n,
+            barriers: 1,
+            address_ops: store.access.address_ops + n,
+            wavefronts: store.access.wavefronts + (reads as f64 * RANDOM_CONFLICTS) as u64,
+            minimum_wavefronts: store.access.minimum + reads,
+            ..Cost::default()
+        };
+        let load = reads as f64 * RANDOM_CONFLICTS * target.cost.wavefront
+            + n as f64 * (target.cost.issue + target.cost.alu);
+        let warps = (1u64 << i.warp.len()) as f64;
+        let fixed = 1.5 * target.cost.shared_latency + target.cost.block_barrier;
+        let cost = Cost { cycles: fixed + warps * (store.cycles(target) + load), ..cost };
+        let gather = Gather::Shared(GatherShared { memory, store, lookups, shared_bytes });
+        Ok(GatherPlan { axis, gather, copies: i.representatives(), cost, target: target.name })
+    }
+}
+
+impl fmt::Display for GatherPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cost = &self.cost;
+        match &self.gather {
+            Gather::Shuffle(g) => {
+                let n = 1u64 << g.register_bits.len();
+                writeln!(f, "gather along {} within warps: {n} shuffles for each result", self.axis)?;
+            }
+            Gather::Shared(g) => {
+                let (bytes, n) = (g.shared_bytes, g.lookups.len());
+                writeln!(
+                    f,
+                    "gather along {} through {bytes} bytes of shared memory, {n} lookups",
+                    self.axis
+                )?;
+                write!(f, "  store: {}", g.store)?;
+            }
+        }
+        let (cycles, target) = (cost.cycles, self.target);
+        writeln!(
+            f,
+            "cost: {cycles:.0} cycles on {target}; {} shuffles, {} stores, {} loads",
+            cost.shuffles, cost.stores, cost.loads
+        )
+    }
+}
+
+/// Both layouts over the packing of the source, and the bits of the axis.
+fn both(
+    source: &LinearLayout,
+    indices: &LinearLayout,
+    axis: Dim,
+    target: &TargetDesc,
+) -> PlanResult<(Distributed, Distributed, u64)> {
+    let fits = |d: Dim| d == axis || source.out_size(d) == indices.out_size(d);
+    if !source.has_out_dim(axis)
+        || indices.num_out_dims() != source.num_out_dims()
+        || !source.out_dims().all(fits)
+    {
+        let shape = |l: &LinearLayout| {
+            l.out_dims()
+                .map(|d| format!("{d}: {}", l.out_size(d).unwrap_or(1)))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let (expected, got) = (shape(source), shape(indices));
+        return Err(crate::Error::DimMismatch { what: "gather", expected, got }.into());
+    }
+    // The axis goes last, so that its length does not move the other dimensions.
+    let order: Vec<Dim> = source.out_dims().filter(|&d| d != axis).chain([axis]).collect();
+    let below: u32 = order.iter().filter(|&&d| d != axis).map(|&d| source.out_bits(d)).sum();
+    let mask = !f2::low_mask(below);
+    Ok((Distributed::new(source, &order, target)?, Distributed::new(indices, &order, target)?, mask))
+}
+
+/// The elements of one block in the order of `order`, fastest first.
+fn plain_memory(source: &LinearLayout, s: &Distributed, order: &[Dim]) -> PlanResult<LinearLayout> {
+    let blocks = source.columns_of(Dim::BLOCK);
+    let mut span = Echelon::of(blocks);
+    let mut offsets = Vectors::new();
+    for &dim in order {
+        let shift = source.out_shift(dim).unwrap_or(0);
+        let bits = (0..source.out_bits(dim)).map(|b| 1u64 << (shift + b));
+        offsets.extend(bits.filter(|&c| span.insert(c)));
+    }
+    let ins = [(Dim::OFFSET, offsets.len() as u32), (Dim::BLOCK, s.block.len() as u32)];
+    let outs: Vec<(Dim, u32)> = source.out_dim_bits().collect();
+    Ok(LinearLayout::from_columns(&ins, &outs, offsets.iter().chain(blocks).copied())?)
+}
+
+/// How the elements of a tensor are counted: the bins lie in shared memory, every distinct element is an
+/// atomic addition there, and the bins are then loaded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HistogramPlan {
+    /// Number of bins.
+    pub bins: u64,
+    /// The registers of each thread that are counted: no copies.
+    pub registers: Vec<u32>,
+    /// Threads with one of these bits set hold copies, and do not count.
+    pub duplicates: ThreadMasks,
+    /// How the bins are set to zero: every bin by one thread.
+    pub clear: SharedAccessPlan,
+    /// How the counts are read.
+    pub load: SharedAccessPlan,
+    /// Bytes of shared memory of one block: 32 bits a bin.
+    pub shared_bytes: u64,
+    /// What it costs, with random bins.
+    pub cost: Cost,
+}
+
+impl HistogramPlan {
+    /// The plan for the elements of a tensor in the layout `source` and counts in the layout `result`,
+    /// which has one dimension, the bins.
+    ///
+    /// # Errors
+    /// A source in several blocks, a result of more than one dimension, or more lanes than the target has.
+    pub fn new(
+        source: &LinearLayout,
+        result: &LinearLayout,
+        target: &TargetDesc,
+    ) -> PlanResult<HistogramPlan> {
+        let order: Vec<Dim> = source.out_dims().collect();
+        let s = Distributed::new(source, &order, target)?;
+        if s.block.iter().any(|&c| c != 0) {
+            return Err(PlanError::Unsupported("the elements to count are divided among blocks".into()));
+        }
+        let mut dims = result.out_dims();
+        let (Some(dim), None) = (dims.next(), dims.next()) else {
+            let got = result.num_out_dims();
+            return Err(PlanError::Unsupported(format!("counts of {got} dimensions")));
+        };
+        let bins = result.out_size(dim).unwrap_or(1);
+        let memory = LinearLayout::identity_1d(bins, Dim::OFFSET, dim)?;
+        let clear = SharedAccessPlan::new(result, &memory, 32, Direction::Store, target)?;
+        let load = SharedAccessPlan::new(result, &memory, 32, Direction::Load, target)?;
+        let registers = distinct_registers(&s);
+        let duplicates = s.duplicates();
+        let n = registers.len() as u64;
+        let warps = (1u64 << s.warp.len()) as f64;
+        let atomics = n as f64 * (RANDOM_CONFLICTS * target.cost.wavefront + target.cost.issue);
+        let cost = Cost {
+            cycles: 2.5 * target.cost.shared_latency
+                + 2.0 * target.cost.block_barrier
+                + warps * (clear.cycles(target) + atomics + load.cycles(target)),
+            stores: clear.access.count + n,
+            loads: load.access.count,
+            barriers: 2,
+            wavefronts: clear.access.wavefronts
+                + load.access.wavefronts
+                + (n as f64 * RANDOM_CONFLICTS) as u64,
+            minimum_wavefronts: clear.access.minimum + load.access.minimum + n,
+            ..Cost::default()
+        };
+        Ok(HistogramPlan { bins, registers, duplicates, clear, load, shared_bytes: 4 * bins, cost })
+    }
+}
+
+impl fmt::Display for HistogramPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (n, bytes) = (self.registers.len(), self.shared_bytes);
+        writeln!(f, "{} bins in {bytes} bytes of shared memory", self.bins)?;
+        writeln!(f, "  {n} atomic additions per thread, where {}", self.duplicates)?;
+        write!(f, "  clear: {}  load: {}", self.clear, self.load)
+    }
+}

@@ -1,0 +1,330 @@
+//! Inclusive scans along one dimension.
+//!
+//! Sklansky's construction, one step per bit of the axis, lowest first: after step `i` every element holds
+//! the combination of its aligned block of `2^(i+1)` up to itself, because the upper half of the block has
+//! been combined with the last element of the lower half. Whether that element is in the same thread, warp
+//! or block is read off the columns of the axis bits up to `i`. A reversed scan mirrors this.
+
+use std::fmt;
+
+use smallvec::SmallVec;
+
+use crate::f2;
+use crate::plan::access::ThreadBases;
+use crate::plan::convert::{Cost, Scope};
+use crate::plan::shuffle::ShuffleInstruction;
+use crate::plan::space::Distributed;
+use crate::plan::{PlanError, PlanResult, ThreadMasks, Threads};
+use crate::target::{Direction, TargetDesc};
+use crate::{Dim, LinearLayout};
+
+/// Which bits of a number are replaced: those of `clear` become those of `set`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Replace {
+    /// Bits that do not stay.
+    pub clear: u64,
+    /// What they become.
+    pub set: u64,
+}
+
+impl Replace {
+    /// The number with its bits replaced.
+    pub fn apply(self, number: u64) -> u64 {
+        number & !self.clear | self.set
+    }
+}
+
+/// Totals brought from warp to warp through shared memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScanExchange {
+    /// The registers stored, at consecutive offsets.
+    pub registers: Vec<u32>,
+    /// How many of them one access moves.
+    pub vec_elems: u32,
+    /// Offset of the first, in elements: of the thread that stores as of those that load.
+    pub address: ThreadBases,
+    /// Elements of shared memory for each operand.
+    pub elems: u64,
+}
+
+/// One step: destination registers become `combine(source, destination)`, or the other way round when
+/// reversed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScanStep {
+    /// The axis bit.
+    pub bit: u32,
+    /// `None` when the source is in the same thread.
+    pub scope: Option<Scope>,
+    /// `(destination, source)` registers.
+    pub pairs: Vec<(u32, u32)>,
+    /// The lane of the source.
+    pub lane: Replace,
+    /// The warp of the source.
+    pub warp: Replace,
+    /// The threads whose registers change: those with these bits set (clear when reversed).
+    pub condition: ThreadMasks,
+    /// How sources of other warps are brought.
+    pub exchange: Option<ScanExchange>,
+}
+
+impl ScanStep {
+    /// The thread that holds the source for `thread`.
+    pub fn source(&self, thread: Threads) -> Threads {
+        let (lane, warp) = (self.lane.apply(thread.lane), self.warp.apply(thread.warp));
+        Threads { lane, warp, block: thread.block }
+    }
+
+    /// The distinct source registers.
+    pub fn sources(&self) -> Vec<u32> {
+        let mut sources: Vec<u32> = self.pairs.iter().map(|p| p.1).collect();
+        sources.sort_unstable();
+        sources.dedup();
+        sources
+    }
+}
+
+/// How a tensor is scanned along one dimension.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScanPlan {
+    /// The dimension.
+    pub axis: Dim,
+    /// From the last element to the first.
+    pub reverse: bool,
+    /// One step per axis bit.
+    pub steps: Vec<ScanStep>,
+    /// For each register, the register that holds the same element and takes part in the steps.
+    pub copies: Vec<u32>,
+    /// Threads with one of these bits set hold copies, and do not store.
+    pub duplicates: ThreadMasks,
+    /// What it costs, all operands together; combinations not counted.
+    pub cost: Cost,
+    /// Name of the target.
+    pub target: &'static str,
+}
+
+/// Where the bits of an axis lie: per bit, the resource and the bit of its number.
+struct Places {
+    of_bit: Vec<(Dim, u32)>,
+}
+
+impl Places {
+    fn new(layout: &LinearLayout, axis: Dim) -> PlanResult<Places> {
+        let (mask, shift) = (layout.out_mask(axis), layout.out_shift(axis).unwrap_or(0));
+        let mut of_bit = vec![None; layout.out_bits(axis) as usize];
+        for dim in layout.in_dims() {
+            for (bit, &c) in layout.columns_of(dim).iter().enumerate().filter(|(_, c)| **c & mask != 0) {
+                let place = c.checked_shr(shift).unwrap_or(0).trailing_zeros() as usize;
+                if !c.is_power_of_two() || of_bit[place].is_some() {
+                    let reason = format!("bit {bit} of `{dim}` is not the only one of its bit of `{axis}`");
+                    return Err(PlanError::Unsupported(reason));
+                }
+                of_bit[place] = Some((dim, bit as u32));
+            }
+        }
+        let missing = || crate::Error::NotSurjective { rank: layout.rank(), bits: layout.total_out_bits() };
+        let of_bit: Option<Vec<_>> = of_bit.into_iter().collect();
+        Ok(Places { of_bit: of_bit.ok_or_else(missing)? })
+    }
+
+    /// The bits of `dim` that are the axis bits below `upto`.
+    fn mask(&self, dim: Dim, upto: usize) -> u64 {
+        self.of_bit[..upto].iter().filter(|p| p.0 == dim).fold(0, |m, p| m | 1 << p.1)
+    }
+}
+
+impl ScanPlan {
+    /// The plan for operands of these widths that are all in `layout`.
+    ///
+    /// # Errors
+    /// No such axis, more lanes than the target has, an axis divided among blocks, or a layout in which an
+    /// axis bit is not one bit of a register, lane or warp number.
+    pub fn new(
+        layout: &LinearLayout,
+        axis: Dim,
+        elem_bits: &[u32],
+        reverse: bool,
+        target: &TargetDesc,
+    ) -> PlanResult<ScanPlan> {
+        if !layout.has_out_dim(axis) {
+            let have = layout.out_dims().map(|d| d.to_string()).collect::<Vec<_>>().join(", ");
+            return Err(crate::Error::UnknownDim { side: "output", dim: axis, have }.into());
+        }
+        let order: Vec<Dim> = layout.out_dims().collect();
+        let d = Distributed::new(layout, &order, target)?;
+        let places = Places::new(layout, axis)?;
+        if places.of_bit.iter().any(|p| p.0 == Dim::BLOCK) {
+            return Err(PlanError::Unsupported(format!("`{axis}` is divided among blocks")));
+        }
+        let duplicates = d.duplicates();
+        let copies = d.representatives();
+        let mut plan = ScanPlan {
+            axis,
+            reverse,
+            steps: Vec::new(),
+            copies,
+            duplicates,
+            cost: Cost::default(),
+            target: target.name,
+        };
+        let widest = elem_bits.iter().copied().max().unwrap_or(32);
+        for bit in 0..places.of_bit.len() {
+            let step = plan.step(&d, &places, bit, widest, target);
+            plan.steps.push(step);
+        }
+        plan.cost = plan.count(elem_bits, 1 << d.warp.len(), target);
+        Ok(plan)
+    }
+
+    fn step(
+        &self,
+        d: &Distributed,
+        places: &Places,
+        bit: usize,
+        elem_bits: u32,
+        target: &TargetDesc,
+    ) -> ScanStep {
+        let (dim, at) = places.of_bit[bit];
+        let own = |of: Dim| if dim == of { 1u64 << at } else { 0 };
+        // The source: this bit clear and all lower ones set, or the reverse.
+        let replace = |of: Dim| {
+            let lower = places.mask(of, bit);
+            let set = if self.reverse { own(of) } else { lower };
+            Replace { clear: lower | own(of), set }
+        };
+        let registers = replace(Dim::REGISTER);
+        let changes = |r: u64| match own(Dim::REGISTER) {
+            0 => true,
+            mask => (r & mask != 0) != self.reverse,
+        };
+        let pairs: Vec<(u32, u32)> = (0..1u64 << d.reg.len())
+            .filter(|&r| self.copies[r as usize] == r as u32 && changes(r))
+            .map(|r| (r as u32, registers.apply(r) as u32))
+            .collect();
+        let (lane, warp) = (replace(Dim::LANE), replace(Dim::WARP));
+        let scope = match (lane.clear, warp.clear) {
+            (0, 0) => None,
+            (_, 0) => Some(Scope::Warp),
+            _ => Some(Scope::Block),
+        };
+        let condition = ThreadMasks { lane: own(Dim::LANE), warp: own(Dim::WARP), block: 0 };
+        let mut step = ScanStep { bit: bit as u32, scope, pairs, lane, warp, condition, exchange: None };
+        if scope == Some(Scope::Block) {
+            step.exchange = Some(self.exchange(&step, d, elem_bits, target));
+        }
+        step
+    }
+
+    /// Totals lie by register, then lane, then warp, without the bits that sources have in common.
+    fn exchange(
+        &self,
+        step: &ScanStep,
+        d: &Distributed,
+        elem_bits: u32,
+        target: &TargetDesc,
+    ) -> ScanExchange {
+        let registers = step.sources();
+        let mut next = registers.len().next_power_of_two() as u64;
+        let mut bases = |bits: usize, skip: u64| -> SmallVec<[u64; 6]> {
+            (0..bits)
+                .map(|i| {
+                    if skip >> i & 1 == 1 {
+                        return 0;
+                    }
+                    next *= 2;
+                    next / 2
+                })
+                .collect()
+        };
+        let lane = bases(d.lane.len(), step.lane.clear | self.duplicates.lane);
+        let warp = bases(d.warp.len(), step.warp.clear | self.duplicates.warp);
+        let block = SmallVec::from_elem(0, d.block.len());
+        let widest = (target.max_vector_bits / elem_bits.next_power_of_two()).max(1) as usize;
+        let vec_elems = widest.min(registers.len().next_power_of_two()) as u32;
+        ScanExchange { registers, vec_elems, address: ThreadBases { lane, warp, block }, elems: next }
+    }
+
+    fn count(&self, elem_bits: &[u32], warps: u64, target: &TargetDesc) -> Cost {
+        let mut total = Cost::default();
+        let cost = &target.cost;
+        for step in &self.steps {
+            let sources = step.sources().len() as u64;
+            match &step.exchange {
+                None if step.scope.is_some() => {
+                    let words: u64 = elem_bits.iter().map(|b| u64::from(b.div_ceil(32))).sum();
+                    total.shuffles += sources * words;
+                    let each = ShuffleInstruction::for_index(target).cycles(target);
+                    total.cycles += cost.shuffle_latency + (warps * sources * words) as f64 * each;
+                }
+                None => {}
+                Some(exchange) => {
+                    total.barriers += 2;
+                    total.cycles += 1.5 * cost.shared_latency + 2.0 * cost.block_barrier;
+                    for &bits in elem_bits {
+                        let n = sources.div_ceil(exchange.vec_elems.into());
+                        let bytes = (bits.next_power_of_two().max(8) / 8) * exchange.vec_elems;
+                        let phases = |direction| u64::from(target.phases(bytes.min(16), direction));
+                        let wavefronts = n * (phases(Direction::Store) + phases(Direction::Load));
+                        total.stores += n;
+                        total.loads += n;
+                        total.wavefronts += wavefronts;
+                        total.minimum_wavefronts += wavefronts;
+                        total.cycles +=
+                            warps as f64 * (wavefronts as f64 * cost.wavefront + 2.0 * n as f64 * cost.issue);
+                    }
+                }
+            }
+        }
+        total
+    }
+
+    /// Shared memory needed in each block for operands of these widths, in bytes.
+    pub fn shared_bytes(&self, elem_bits: &[u32]) -> u64 {
+        let elems = self.steps.iter().filter_map(|s| s.exchange.as_ref()).map(|x| x.elems).max().unwrap_or(0);
+        elem_bits.iter().map(|b| elems * u64::from(b.next_power_of_two().max(8) / 8)).sum()
+    }
+}
+
+impl fmt::Display for ScanPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "scan along {}{}:", self.axis, if self.reverse { ", reversed" } else { "" })?;
+        for step in &self.steps {
+            let (n, sources) = (step.pairs.len(), step.sources().len());
+            let how = match step.scope {
+                None => "registers of the same thread",
+                Some(Scope::Warp) => "another lane by shuffles",
+                Some(_) => "another warp through shared memory",
+            };
+            writeln!(f, "  bit {}: {n} values combined with {sources} totals from {how}", step.bit)?;
+        }
+        let c = &self.cost;
+        let (cycles, target) = (c.cycles, self.target);
+        writeln!(
+            f,
+            "cost: {cycles:.0} cycles on {target}; {} shuffles, {} stores, {} loads",
+            c.shuffles, c.stores, c.loads
+        )
+    }
+}
+
+/// The place of every bit of `axis`, for plans that look elements up by their coordinate.
+pub(crate) fn axis_places(layout: &LinearLayout, axis: Dim) -> PlanResult<Vec<(Dim, u32)>> {
+    Ok(Places::new(layout, axis)?.of_bit)
+}
+
+/// Registers that hold different elements.
+pub(crate) fn distinct_registers(d: &Distributed) -> Vec<u32> {
+    let free = d.free_registers();
+    (0..1u64 << d.reg.len()).filter(|r| r & free == 0).map(|r| r as u32).collect()
+}
+
+/// Whether two lists of columns are the same outside the bits of `mask`.
+pub(crate) fn equal_outside(a: &[u64], b: &[u64], mask: u64) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(x, y)| (x ^ y) & !mask == 0)
+}
+
+/// The span of columns outside the bits of `mask` contains another.
+pub(crate) fn contained_outside(inner: &[u64], outer: &[u64], mask: u64) -> bool {
+    let outer: f2::Vectors = outer.iter().map(|c| c & !mask).collect();
+    let span = f2::Echelon::of(&outer);
+    inner.iter().all(|c| span.contains(c & !mask))
+}
