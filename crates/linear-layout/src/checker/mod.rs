@@ -8,12 +8,14 @@
 //! simulated element by element, and its cost bank by bank: a wavefront serves each bank one word.
 
 mod conversion;
+mod dot;
 mod dynamic;
 mod memory;
 mod reduce;
 mod shared;
 
 pub use conversion::{Report, check_conversion};
+pub use dot::check_dot;
 pub use dynamic::{check_gather, check_histogram, check_scan};
 pub use memory::{Memory, MemoryReport, execute};
 pub use reduce::check_reduce;

@@ -50,7 +50,7 @@ pub enum Gather {
     /// By shuffles.
     Shuffle(GatherShuffle),
     /// Through shared memory.
-    Shared(GatherShared),
+    Shared(Box<GatherShared>),
 }
 
 /// How elements are gathered along one dimension.
@@ -129,7 +129,7 @@ impl GatherPlan {
         let Some(candidates) = candidates else { return Ok(None) };
         let results = distinct_registers(&i).len() as u64;
         let words = u64::from(elem_bits.div_ceil(32));
-        let mut cost = Cost { shuffles: results * words << registers.len(), ..Cost::default() };
+        let mut cost = Cost { shuffles: (results * words) << registers.len(), ..Cost::default() };
         cost.selects = results * words * ((1 << registers.len()) - 1);
         cost.address_ops = results * (lane_bits.len() as u64 + registers.len() as u64);
         let each = ShuffleInstruction::for_index(target).cycles(target);
@@ -190,7 +190,7 @@ impl GatherPlan {
         let warps = (1u64 << i.warp.len()) as f64;
         let fixed = 1.5 * target.cost.shared_latency + target.cost.block_barrier;
         let cost = Cost { cycles: fixed + warps * (store.cycles(target) + load), ..cost };
-        let gather = Gather::Shared(GatherShared { memory, store, lookups, shared_bytes });
+        let gather = Gather::Shared(Box::new(GatherShared { memory, store, lookups, shared_bytes }));
         Ok(GatherPlan { axis, gather, copies: i.representatives(), cost, target: target.name })
     }
 }

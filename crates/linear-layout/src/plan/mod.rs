@@ -7,6 +7,7 @@
 mod access;
 mod convert;
 mod display;
+mod dot;
 mod error;
 mod gather;
 #[cfg(feature = "serde")]
@@ -21,6 +22,7 @@ mod vector;
 
 pub use access::{AccessPlan, MemoryAccess, MemoryInstruction, ThreadBases};
 pub use convert::{Conversion, ConversionPlan, Cost, Scope, SharedPlan};
+pub use dot::{Dot, DotAxis, DotInstruction, DotTilePlan, DotType, MatrixInstruction};
 pub use error::{PlanError, PlanResult};
 pub use gather::{Gather, GatherPlan, GatherShared, GatherShuffle, HistogramPlan};
 pub use reduce::{LocalReduction, ReduceExchange, ReducePlan, ReduceShuffle};

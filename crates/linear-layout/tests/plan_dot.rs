@@ -1,0 +1,131 @@
+//! Matrix products: Table 4 of the paper, case by case, executed by the checker.
+
+use linear_layout::checker::check_dot;
+use linear_layout::plan::{Dot, DotTilePlan, DotType};
+use linear_layout::target::TargetDesc;
+use linear_layout::{Encoding, LinearLayout};
+
+use DotType::*;
+
+fn layout(text: &str, shape: [u64; 2]) -> LinearLayout {
+    text.parse::<Encoding>().unwrap().to_linear_layout(&shape).unwrap()
+}
+
+/// The plan for operands of `parent`, or the refusal, checked.
+fn product(
+    parent: &str,
+    k_width: u32,
+    [m, n, k]: [u64; 3],
+    types: (DotType, DotType),
+    name: &str,
+) -> Result<DotTilePlan, String> {
+    let target = TargetDesc::parse(name).unwrap();
+    let operand = |i: u32| match k_width {
+        0 => format!("#ttg.dot_op<{{opIdx = {i}, parent = {parent}}}>"),
+        w => format!("#ttg.dot_op<{{opIdx = {i}, parent = {parent}, kWidth = {w}}}>"),
+    };
+    let (a, b, c) = (layout(&operand(0), [m, k]), layout(&operand(1), [k, n]), layout(parent, [m, n]));
+    let plan = DotTilePlan::new(&a, &b, &c, types, &target).map_err(|e| e.to_string())?;
+    check_dot(&plan, &a, &b, &c, &target).map_err(|e| format!("{e}\n{a}\n{b}\n{c}\n{plan:?}"))?;
+    Ok(plan)
+}
+
+const MMA: &str =
+    "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>";
+const BLOCKED: &str =
+    "#ttg.blocked<{sizePerThread = [2, 2], threadsPerWarp = [8, 4], warpsPerCTA = [2, 2], order = [1, 0]}>";
+
+/// Pairs of types with their number of cases in Table 4.
+const TABLE_4: [(DotType, DotType, usize); 14] = [
+    (I16, F16, 64),
+    (I16, F32, 32),
+    (I16, F64, 32),
+    (I16, F8, 96),
+    (I32, F16, 32),
+    (I32, F64, 32),
+    (I32, F8, 48),
+    (I64, F16, 32),
+    (I64, F32, 32),
+    (I64, F8, 48),
+    (I8, F16, 96),
+    (I8, F32, 48),
+    (I8, F64, 48),
+    (I8, F8, 144),
+];
+
+#[test]
+fn table_4_of_the_paper() {
+    assert_eq!(TABLE_4.iter().map(|t| t.2).sum::<usize>(), 784);
+    // Small shapes first: tiles that the operands do not fill, along every axis.
+    let shapes: Vec<[u64; 3]> = [16, 32, 64, 8]
+        .into_iter()
+        .flat_map(|m| {
+            [8, 16, 64, 32].into_iter().flat_map(move |n| [16, 32, 64, 8, 4, 2].map(|k| [m, n, k]))
+        })
+        .collect();
+    let mut passed = 0;
+    for (a, b, cases) in TABLE_4 {
+        let mut failures = Vec::new();
+        for case in 0..cases {
+            let shape = shapes[case % shapes.len()];
+            let name = ["cuda:80", "cuda:90"][case / shapes.len() % 2];
+            let kind = a.common(b, &TargetDesc::parse(name).unwrap());
+            // The narrower operand decides how many consecutive elements a lane is given.
+            let k_width = 32 / kind.bits() * (kind.bits() / a.bits().min(b.bits())).max(1);
+            let result = if kind == F64 {
+                product(BLOCKED, 0, shape, (a, b), name)
+            } else {
+                product(MMA, k_width, shape, (a, b), name)
+            };
+            match result {
+                Ok(_) => passed += 1,
+                Err(error) => failures.push(format!("{a:?}/{b:?} {shape:?} {name}: {error}")),
+            }
+        }
+        assert!(failures.is_empty(), "{} failures, first {}", failures.len(), failures[0]);
+    }
+    assert_eq!(passed, 784);
+}
+
+#[test]
+fn whole_tiles_use_the_instruction_once_each() {
+    let plan = product(MMA, 2, [64, 64, 32], (F16, F16), "cuda:80").unwrap();
+    let Dot::Matrix { instruction, zero_lanes, .. } = &plan.dot else { panic!("{plan}") };
+    assert_eq!((instruction.name.as_str(), *zero_lanes), ("mma.m16n8k16", 0));
+    assert_eq!(plan.count(), 2 * 4 * 2, "per warp 32×32, by 16×8×16");
+    let wide = product(MMA, 8, [64, 64, 32], (F16, F16), "cuda:80").unwrap();
+    assert_eq!(wide.count(), plan.count(), "K in another order is the same work");
+}
+
+#[test]
+fn short_sums_are_filled_with_zeros() {
+    let plan = product(MMA, 2, [16, 8, 4], (F16, F16), "cuda:80").unwrap();
+    let Dot::Matrix { executions, zero_lanes, .. } = &plan.dot else { panic!("{plan}") };
+    assert_eq!(*zero_lanes, 0b10, "four summands: two in a lane, two lanes, and two with copies");
+    assert!(executions[0].a[7].is_none() && executions[0].b[3].is_none());
+}
+
+#[test]
+fn amd_instructions() {
+    let mfma = |edge: u32, k: u32, version: u32| {
+        format!(
+            "#ttg.amd_mfma<{{version = {version}, warpsPerCTA = [2, 2], instrShape = [{edge}, {edge}, {k}], isTransposed = false}}>"
+        )
+    };
+    for (edge, k, width) in [(16, 16, 4), (32, 8, 4)] {
+        let plan = product(&mfma(edge, k, 3), width, [64, 64, 32], (F16, F16), "hip:gfx942").unwrap();
+        let Dot::Matrix { instruction, .. } = &plan.dot else { panic!("{plan}") };
+        assert_eq!(instruction.shape, [edge, edge, k]);
+    }
+    product(&mfma(16, 32, 4), 8, [64, 64, 64], (Bf16, Bf16), "hip:gfx950").unwrap();
+    product(&mfma(16, 32, 3), 8, [64, 64, 64], (F8, F8), "hip:gfx942").unwrap();
+}
+
+#[test]
+fn what_fits_no_instruction_is_multiplied_in_threads() {
+    let plan = product(BLOCKED, 0, [32, 32, 16], (F64, F64), "cuda:90").unwrap();
+    assert!(matches!(plan.dot, Dot::Fma(_)));
+    assert_eq!(plan.count(), 32 * 32 / 128 * 16);
+    let error = product(MMA, 2, [64, 64, 32], (I32, I32), "cuda:80").unwrap_err();
+    assert!(error.contains("I32"), "{error}");
+}
