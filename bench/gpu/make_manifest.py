@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Compiles corpus kernels for a GPU and writes a folder that launch.py runs.
+
+    python3 make_manifest.py --ttc PATH/TO/ttc --out DIR [NAME ...]
+
+DIR gets PTX made by ttc, inputs and expected outputs made by the corpus'
+reference.py, launch.py, and two manifests: check.json (results against the
+references) and, when --triton names a python that has triton 3.9, bench.json
+(large launches, interleaved with Triton's own cubin of the same TTIR). Copy DIR
+to a machine with a GPU and run
+
+    python3 launch.py check.json
+    python3 launch.py bench.json
+
+Without names, every kernel that ttc compiles is taken; the others are listed
+with their errors. Needs numpy and ml_dtypes.
+"""
+import argparse
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+CORPUS = HERE.parent.parent / "test" / "corpus"
+
+TRITON = """
+import json, sys, triton
+from triton.backends.compiler import GPUTarget
+ttir, capability, options, cubin = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3]), sys.argv[4]
+k = triton.compile(ttir, target=GPUTarget("cuda", capability, 32), options=options)
+open(cubin, "wb").write(k.asm["cubin"])
+print(k.metadata.shared)
+"""
+
+
+def run(command):
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True)
+
+
+def compile_case(args, name, spec, out):
+    """PTX and metadata of one kernel; the error message where there is none."""
+    meta = out / f"{name}.meta.json"
+    done = run([args.ttc, CORPUS / f"{name}.ttir", "--target", f"cuda:{args.capability}", "--emit", "ptx",
+                "--num-warps", spec["num_warps"], "--num-stages", spec["num_stages"],
+                "-o", out / f"{name}.ptx", "--metadata", meta])
+    if done.returncode:
+        return None, next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip())
+    return json.loads(meta.read_text()), None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ttc", required=True)
+    parser.add_argument("--out", required=True, type=pathlib.Path)
+    parser.add_argument("--capability", type=int, default=90)
+    parser.add_argument("--triton", help="python with triton 3.9, to make the baseline")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    names = args.names or sorted(path.stem for path in CORPUS.glob("*.ttir"))
+    checks, bench, refused = [], [], []
+    for name in names:
+        spec = json.loads((CORPUS / f"{name}.json").read_text())
+        meta, error = compile_case(args, name, spec, args.out)
+        if meta is None:
+            refused.append((name, error))
+            continue
+        data = args.out / name
+        data.mkdir(exist_ok=True)
+        for what in ("inputs", "expected"):
+            done = run([sys.executable, CORPUS / "reference.py", what, name, data])
+            if done.returncode:
+                sys.exit(f"reference.py {what} {name}: {done.stderr}")
+        kernel = {"entry": meta["name"], "threads": meta["threads"], "outputs": spec["outputs"],
+                  "scratch": meta["global_scratch_size"]}
+        inputs = [dict(arg, init={"kind": "file", "path": f"{name}/{arg['name']}.bin"}) if arg["kind"] == "ptr" else arg
+                  for arg in spec["args"]]
+        checks.append({**kernel, "name": name, "image": f"{name}.ptx", "shared": meta["shared"],
+                       "grid": spec["grid"], "args": inputs, "rtol": spec["rtol"], "atol": spec["atol"],
+                       "expect": {out: f"{name}/{out}.expected.bin" for out in spec["outputs"]}})
+        if args.triton and "bench" in spec:
+            cubin = args.out / f"{name}.triton.cubin"
+            options = json.dumps({key: spec[key] for key in ("num_warps", "num_stages")})
+            done = run([args.triton, "-c", TRITON, CORPUS / f"{name}.ttir", args.capability, options, cubin])
+            if done.returncode:
+                sys.exit(f"Triton on {name}: {done.stderr}")
+            large = spec["bench"]
+            # The two may contract and approximate differently: compared loosely here, exactly by check.json.
+            case = {**kernel, "group": name, "grid": large["grid"], "args": large["args"],
+                    "rtol": max(spec["rtol"], 1e-3), "atol": max(spec["atol"], 1e-3),
+                    "bytes": large.get("bytes"), "flops": large.get("flops")}
+            shared = int(done.stdout.split()[-1])
+            bench.append({**case, "name": f"{name}.triton", "image": cubin.name, "shared": shared})
+            bench.append({**case, "name": f"{name}.ttopt", "image": f"{name}.ptx", "shared": meta["shared"]})
+    shutil.copy(HERE / "launch.py", args.out)
+    (args.out / "check.json").write_text(json.dumps({"cases": checks}))
+    (args.out / "bench.json").write_text(json.dumps({"cases": bench}))
+    print(f"{len(checks)} kernels to check, {len(bench) // 2} to time, {len(refused)} refused")
+    for name, error in refused:
+        print(f"  {name}: {error}")
+
+
+if __name__ == "__main__":
+    main()
