@@ -3,6 +3,7 @@
 pub mod attrs;
 pub mod canonicalize;
 pub mod enums;
+mod float;
 pub mod fold;
 pub mod infer;
 pub mod ops;
@@ -21,5 +22,6 @@ pub static DIALECT: DialectDef = DialectDef {
     verify_op_attr: Some(verify::op_attr),
     verify_arg_attr: Some(verify::arg_attr),
     materialize_constant: Some(fold::materialize_constant),
+    inline_call: Some(|_call, callee| callee.attr("noinline").and_then(|attr| attr.as_bool()) != Some(true)),
     ..DialectDef::new("tt")
 };

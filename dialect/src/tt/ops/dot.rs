@@ -4,7 +4,7 @@ use crate::constraints::*;
 use crate::tt::enums::{InputPrecision, ScaleDotElemType};
 use crate::tt::types::same;
 use crate::tt::verify::TENSOR_SIZE;
-use crate::tt::{infer, verify};
+use crate::tt::{canonicalize, infer, verify};
 use crate::ttg::verify::TENSOR_LAYOUTS;
 use mlir_host::attrs::{BoolAttr, I32Attr};
 use mlir_host::def::{Effects, Speculation, TypeRule};
@@ -27,6 +27,7 @@ op! {
             infer: Some(infer::dot),
             effects: Effects::None,
             speculation: Speculation::Always,
+            canonicalize: &canonicalize::DOT,
         },
     }
 }

@@ -24,6 +24,7 @@ op! {
         with: {
             effects: Effects::None,
             speculation: Speculation::Always,
+            fold: Some(fold::int_to_ptr),
             canonicalize: &canonicalize::INT_TO_PTR,
         },
     }

@@ -121,6 +121,7 @@ op! {
             effects: Effects::None,
             speculation: Speculation::Always,
             fold: Some(fold::join),
+            canonicalize: &canonicalize::JOIN,
         },
     }
 }
@@ -139,6 +140,7 @@ op! {
             effects: Effects::None,
             speculation: Speculation::Always,
             fold: Some(fold::split),
+            canonicalize: &canonicalize::SPLIT,
         },
     }
 }
@@ -158,6 +160,7 @@ op! {
             effects: Effects::None,
             speculation: Speculation::Always,
             fold: Some(fold::trans),
+            canonicalize: &canonicalize::TRANS,
         },
     }
 }
