@@ -5,7 +5,7 @@
 //! Where the operand's kind of encoding can describe the result, the result has
 //! that kind; otherwise it is written out as bases (`#ttg.linear`).
 
-use super::attrs::{SLICE, encoding, encoding_attr, is_distributed};
+use super::attrs::{SLICE, encoding, encoding_attr, is_distributed, parent};
 use super::layout::to_linear_layout;
 use linear_layout::encoding::*;
 use linear_layout::{Dim, LinearLayout, standard_out_dims};
@@ -56,6 +56,9 @@ pub fn trans<'c>(operand: Encoding<'c>, shape: &[i64], order: &[i32]) -> Inferre
     if order.len() != value.rank() || order.iter().any(|dim| *dim >= order.len()) {
         return Err(format!("order {order:?} does not permute the {} dimensions of {attr}", value.rank()));
     }
+    if order.iter().copied().eq(0..order.len()) {
+        return Ok(Some(attr));
+    }
     let transposed = match transposed(&value, &order) {
         Some(made) => made?,
         None => {
@@ -92,17 +95,11 @@ fn transposed(value: &Value, order: &[usize]) -> Option<Result<Value, String>> {
         Value::SwizzledShared(e) => Value::SwizzledShared(swizzled(e)),
         Value::AmdRotatingShared(e) => Value::AmdRotatingShared(swizzled(e)),
         Value::NvmmaShared(e) => {
-            // Only the two ways of storing a matrix, and batches stay where they are or all is reversed.
-            let identity = order.iter().copied().eq(0..order.len());
-            let reversed = order.iter().copied().eq((0..order.len()).rev());
-            if !identity && !reversed {
+            // There are two ways of storing a matrix, with nothing between.
+            if !order.iter().copied().eq((0..order.len()).rev()) {
                 return Some(Err(format!("#ttg.nvmma_shared cannot be transposed by {order:?}")));
             }
-            Value::NvmmaShared(NvmmaShared {
-                transposed: e.transposed != (reversed && !identity),
-                cga: cga(&e.cga),
-                ..e.clone()
-            })
+            Value::NvmmaShared(NvmmaShared { transposed: !e.transposed, cga: cga(&e.cga), ..e.clone() })
         }
         Value::PaddedShared(e) => match permute_layout(&e.layout, order) {
             Ok(layout) => Value::PaddedShared(PaddedShared { layout, ..e.clone() }),
@@ -197,19 +194,48 @@ pub fn reshape_layout(layout: &LinearLayout, from: &[i64], to: &[i64]) -> Result
 /// Of the result of reshaping.
 pub fn reshape<'c>(operand: Encoding<'c>, from: &[i64], to: &[i64]) -> Inferred<'c> {
     let Some(attr) = operand else { return Ok(None) };
-    if from == to {
+    let value = encoding(attr)?;
+    if let Some(made) = reshape_blocked(attr, &value, from, to)? {
+        return Ok(Some(made));
+    }
+    let made = linear_like(&value, reshape_layout(&*to_linear_layout(attr, from)?, from, to)?);
+    encoding_attr(attr.context(), &made).map(Some)
+}
+
+/// The result of reshaping a blocked encoding or a slice of one, where it is
+/// again one of these.
+fn reshape_blocked<'c>(attr: Attr<'c>, value: &Value, from: &[i64], to: &[i64]) -> Inferred<'c> {
+    let mut root = value;
+    while let Value::Slice(slice) = root {
+        root = &slice.parent;
+    }
+    let Value::Blocked(_) = root else { return Ok(None) };
+    if let Value::Blocked(_) = value
+        && from == to
+    {
         return Ok(Some(attr));
     }
-    let value = encoding(attr)?;
-    let made = match &value {
-        Value::Blocked(e) => super::reshape::blocked(e, from, to).map(Value::Blocked),
-        _ => None,
+    // A dimension of size one that goes is sliced off; one that comes back where it was sliced off is put back.
+    let without = |sizes: &[i64], dim: usize| {
+        let mut sizes = sizes.to_vec();
+        sizes.remove(dim);
+        sizes
     };
-    let made = match made {
-        Some(made) => made,
-        None => linear_like(&value, reshape_layout(&*to_linear_layout(attr, from)?, from, to)?),
-    };
-    encoding_attr(attr.context(), &made).map(Some)
+    if from.len() == to.len() + 1
+        && from.len() > 1
+        && let Some(dim) = (0..from.len()).find(|dim| from[*dim] == 1 && without(from, *dim) == to)
+    {
+        return reduce(Some(attr), dim);
+    }
+    if let Value::Slice(slice) = value {
+        let inserted = to.len() == from.len() + 1 && to[slice.dim] == 1 && without(to, slice.dim) == from;
+        return if inserted { expand_dims(Some(attr), slice.dim) } else { Ok(None) };
+    }
+    let Value::Blocked(blocked) = value else { return Ok(None) };
+    match super::reshape::blocked(blocked, from, to) {
+        Some(made) => encoding_attr(attr.context(), &Value::Blocked(made)).map(Some),
+        None => Ok(None),
+    }
 }
 
 /// Of the result of joining two tensors of `shape` in a new last dimension.
@@ -217,6 +243,16 @@ pub fn join<'c>(operand: Encoding<'c>, shape: &[i64]) -> Inferred<'c> {
     let Some(attr) = operand else { return Ok(None) };
     let value = encoding(attr)?;
     let rank = shape.len();
+    // Where the dimension was sliced off before, and each thread has both elements, it is put back.
+    if let (Value::Slice(slice), Some(parent)) = (&value, parent(attr))
+        && slice.dim == rank
+    {
+        let joined: Vec<i64> = shape.iter().copied().chain([2]).collect();
+        let halves = to_linear_layout(parent, &joined).and_then(|layout| split_layout(&layout));
+        if halves.is_ok_and(|half| to_linear_layout(attr, shape).is_ok_and(|layout| *layout == half)) {
+            return Ok(Some(parent));
+        }
+    }
     let made = match &value {
         // The pair is in two neighbouring registers.
         Value::Blocked(e) if e.order.len() == rank => {
@@ -314,7 +350,7 @@ fn split_layout(layout: &LinearLayout) -> Result<LinearLayout, String> {
 pub fn fp4_to_fp<'c>(operand: Attr<'c>, shape: &[i64], axis: usize) -> Result<Attr<'c>, String> {
     let value = encoding(operand)?;
     let made = match &value {
-        Value::Blocked(e) if axis < e.size_per_thread.len() => {
+        Value::Blocked(e) if e.order.first() == Some(&axis) => {
             let mut made = e.clone();
             made.size_per_thread[axis] *= 2;
             Value::Blocked(made)

@@ -39,6 +39,15 @@ fn groups(from: &[i64], to: &[i64]) -> Option<Vec<Group>> {
                 j += 1;
             }
         }
+        // Dimensions of size one belong to what is before them.
+        while from.get(i) == Some(&1) {
+            group.0.push(i);
+            i += 1;
+        }
+        while to.get(j) == Some(&1) {
+            group.1.push(j);
+            j += 1;
+        }
         groups.push(group);
     }
     Some(groups)

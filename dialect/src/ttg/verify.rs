@@ -106,23 +106,26 @@ fn memdesc_layouts(op: Op<'_>) -> VerifyResult {
 
 /// Verifies the attributes of the dialect on operations: those of modules.
 pub(super) fn op_attr(op: Op<'_>, name: &str, attr: Attr<'_>) -> VerifyResult {
-    let positive = |power: bool| match attr.as_int() {
+    let positive = || match attr.as_int() {
         Some(value) if attr.ty().is_some_and(|ty| ty.is_int(32)) => {
-            if value > 0 && (!power || value.count_ones() == 1) {
+            if value > 0 && value.count_ones() == 1 {
                 Ok(())
             } else {
-                let what = if power { "a power of two" } else { "positive" };
-                Err(format!("attribute '{name}' must be {what}, got {value}"))
+                Err(format!("attribute '{name}' must be a power of two, got {value}"))
             }
         }
         _ => Err(format!("attribute '{name}' must be a 32-bit integer, got {attr}")),
     };
+    // Functions may run on another number of warps than the module says.
+    let (on_module, on_function) = (op.name() == "builtin.module", op.name().ends_with("func"));
     match name {
-        module_attrs::NUM_WARPS | module_attrs::NUM_CTAS | module_attrs::THREADS_PER_WARP
-            if op.name() == "builtin.module" =>
-        {
-            positive(true)
+        module_attrs::NUM_WARPS if !on_module && !on_function => {
+            Err(format!("attribute '{name}' is only for modules and functions"))
         }
+        module_attrs::NUM_CTAS | module_attrs::THREADS_PER_WARP | module_attrs::TARGET if !on_module => {
+            Err(format!("attribute '{name}' is only for modules"))
+        }
+        module_attrs::NUM_WARPS | module_attrs::NUM_CTAS | module_attrs::THREADS_PER_WARP => positive(),
         module_attrs::TARGET if attr.as_str().is_none() => {
             Err(format!("attribute '{name}' must be a string, got {attr}"))
         }

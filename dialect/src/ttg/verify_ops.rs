@@ -7,7 +7,7 @@ use super::ops::*;
 use super::types::MemDescType;
 use linear_layout::{Dim, Encoding};
 use mlir_host::def::VerifyResult;
-use mlir_host::ir::{Op, TensorType, Type, Value};
+use mlir_host::ir::{FloatKind, Op, TensorType, Type, Value};
 
 fn memdesc(value: Value<'_>) -> Result<MemDescType<'_>, String> {
     MemDescType::cast(value.ty()).ok_or_else(|| format!("expected a memory descriptor, got '{}'", value.ty()))
@@ -59,8 +59,8 @@ pub(super) fn convert_layout(op: Op<'_>) -> VerifyResult {
     let (src, result) = (tensor(convert.src())?, tensor(convert.result())?);
     let (from, to) = match (src.encoding(), result.encoding()) {
         (Some(from), Some(to)) => (from, to),
-        (None, None) => return Ok(()),
-        _ => return Err("source and result must both have an encoding, or neither".to_owned()),
+        // Before layouts are chosen.
+        _ => return Ok(()),
     };
     if convert.force_warp_shuffle().is_none() {
         return Ok(());
@@ -90,6 +90,9 @@ pub(super) fn fp4_to_fp(op: Op<'_>) -> VerifyResult {
         if *to != wanted {
             return Err(format!("dimension {dim} of the result must have {wanted} elements, but has {to}"));
         }
+    }
+    if !matches!(result.element().float_kind(), Some(FloatKind::F16 | FloatKind::BF16)) {
+        return Err(format!("result must have elements of f16 or bf16, but has '{}'", result.element()));
     }
     match (src.encoding(), result.encoding()) {
         (None, None) => Ok(()),
@@ -129,11 +132,7 @@ pub(super) fn inline_asm(op: Op<'_>) -> VerifyResult {
 
 pub(super) fn async_copy(op: Op<'_>) -> VerifyResult {
     let copy = AsyncCopyGlobalToLocalOp(op);
-    let (src, buffer) = (tensor(copy.src())?, memdesc(copy.result())?);
-    writable(buffer)?;
-    let pointee = crate::tt::types::pointee(src.element()).unwrap_or(src.element());
-    same_elements("what the source points to", pointee, buffer.element())?;
-    same_shape("source", &src.shape(), &buffer.shape())
+    writable(memdesc(copy.result())?)
 }
 
 pub(super) fn local_alloc(op: Op<'_>) -> VerifyResult {
@@ -213,9 +212,7 @@ pub(super) fn local_gather(op: Op<'_>) -> VerifyResult {
 
 pub(super) fn local_scatter(op: Op<'_>) -> VerifyResult {
     let scatter = LocalScatterOp(op);
-    let buffer = memdesc(scatter.dst())?;
-    writable(buffer)?;
-    indexed(buffer, scatter.indices(), scatter.values(), scatter.axis())
+    indexed(memdesc(scatter.dst())?, scatter.indices(), scatter.values(), scatter.axis())
 }
 
 pub(super) fn local_atomic_scatter_rmw(op: Op<'_>) -> VerifyResult {
@@ -237,10 +234,15 @@ fn same_buffer(src: MemDescType<'_>, result: MemDescType<'_>) -> VerifyResult {
     if src.space() != result.space() {
         return Err(format!("result is in {}, but the source is in {}", result.space(), src.space()));
     }
-    if src.mutable() != result.mutable() {
-        return Err("source and result must both be mutable, or neither".to_owned());
-    }
     Ok(())
+}
+
+fn same_mutability(src: MemDescType<'_>, result: MemDescType<'_>) -> VerifyResult {
+    if src.mutable() == result.mutable() {
+        Ok(())
+    } else {
+        Err("source and result must both be mutable, or neither".to_owned())
+    }
 }
 
 pub(super) fn memdesc_index(op: Op<'_>) -> VerifyResult {
@@ -297,6 +299,8 @@ pub(super) fn memdesc_subslice(op: Op<'_>) -> VerifyResult {
             result.alloc_shape()
         ));
     }
+    let value = super::attrs::encoding(src.encoding())?;
+    let skip = from.len() - value.rank().min(from.len());
     let mut cut = Vec::new();
     for (dim, ((from, to), offset)) in from.iter().zip(&to).zip(&offsets).enumerate() {
         let offset = i64::from(*offset);
@@ -306,18 +310,17 @@ pub(super) fn memdesc_subslice(op: Op<'_>) -> VerifyResult {
                 offset + to
             ));
         }
-        if offset % to != 0 {
+        // A number of whole buffers may begin at any one.
+        if dim >= skip && offset % to != 0 {
             return Err(format!("offset {offset} of dimension {dim} must be a multiple of its size {to}"));
         }
         if from != to {
             cut.push(dim);
         }
     }
-    let value = super::attrs::encoding(src.encoding())?;
     if cut.is_empty() || !value.is_shared() {
         return Ok(());
     }
-    let skip = from.len() - value.rank().min(from.len());
     match value {
         Encoding::PaddedShared(_) | Encoding::PartitionedShared(_)
             if skip > 0 && cut.iter().any(|dim| *dim >= skip) =>
@@ -357,6 +360,7 @@ pub(super) fn memdesc_reshape(op: Op<'_>) -> VerifyResult {
     let reshape = MemDescReshapeOp(op);
     let (src, result) = (memdesc(reshape.src())?, memdesc(reshape.result())?);
     same_buffer(src, result)?;
+    same_mutability(src, result)?;
     let (from, to) = (src.shape(), result.shape());
     if from.iter().product::<i64>() != to.iter().product::<i64>() {
         return Err(format!("source has the shape {from:?}, whose number of elements is not that of {to:?}"));
@@ -388,6 +392,36 @@ pub(super) fn memdesc_reinterpret(op: Op<'_>) -> VerifyResult {
     if src.space() != result.space() {
         return Err(format!("result is in {}, but the source is in {}", result.space(), src.space()));
     }
+    same_mutability(src, result)?;
+    if result.shape() != result.alloc_shape() {
+        return Err(format!(
+            "result must not be a part of an allocation, but is of {:?}",
+            result.alloc_shape()
+        ));
+    }
+    if !src.is_in_shared_memory() {
+        return Ok(());
+    }
+    let padded = |ty: MemDescType<'_>| -> Result<bool, String> {
+        Ok(match super::attrs::encoding(ty.encoding())? {
+            Encoding::PaddedShared(_) => true,
+            Encoding::PartitionedShared(e) => matches!(*e.partition_layout, Encoding::PaddedShared(_)),
+            _ => false,
+        })
+    };
+    if padded(src)? != padded(result)? {
+        return Err("source and result must both have a padded layout, or neither".to_owned());
+    }
+    if padded(src)? && src.shape() != src.alloc_shape() {
+        return Err("a part of a padded buffer cannot be reinterpreted".to_owned());
+    }
+    let bytes = |ty: MemDescType<'_>| {
+        let bits = crate::tt::types::scalar_bits(ty.element()).unwrap_or(8);
+        ty.shape().iter().product::<i64>().saturating_mul(i64::from(bits)) / 8
+    };
+    if bytes(result) > bytes(src) {
+        return Err(format!("result has {} bytes, but the source has only {}", bytes(result), bytes(src)));
+    }
     Ok(())
 }
 
@@ -406,16 +440,10 @@ pub(super) fn warp_specialize(op: Op<'_>) -> VerifyResult {
             return Err(format!("partition #{i} must have a power of two of warps, but has {warps}"));
         }
     }
-    for (name, list, wanted) in [
-        ("warpGroupStartIds", ws.warp_group_start_ids(), warps.len()),
-        ("requestedRegisters", ws.requested_registers(), warps.len()),
-        ("actualRegisters", ws.actual_registers(), warps.len() + 1),
-    ] {
-        if let Some(list) = list
-            && list.len() != wanted
-        {
-            return Err(format!("`{name}` has {} entries, but {wanted} are expected", list.len()));
-        }
+    if let Some(ids) = ws.warp_group_start_ids()
+        && ids.len() != warps.len()
+    {
+        return Err(format!("`warpGroupStartIds` has {} entries for {} partitions", ids.len(), warps.len()));
     }
     if op.ancestor(|outer| outer.is(WarpSpecializeOp::DEF)).is_some() {
         return Err("cannot be inside of another `ttg.warp_specialize`".to_owned());

@@ -11,7 +11,6 @@ use mlir_host::def::{CustomDirective, Effects, Speculation};
 use mlir_host::format::{Arg, Parsed};
 use mlir_host::ir::{Attr, Op};
 use mlir_host::op;
-use mlir_host::traits::Trait;
 
 op! {
     /// The buffer number `index` of a buffer of buffers.
@@ -75,7 +74,7 @@ op! {
         operands: [src: MEMDESC_TYPE],
         results: [result: MEMDESC_TYPE],
         attrs: [order: DenseI32Array],
-        traits: [MEMDESC_VIEW, Trait::SAME_ELEMENT, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [MEMDESC_VIEW, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$src attr-dict `:` qualified(type($src)) `->` qualified(type($result))",
         with: {
             infer: Some(infer_memdesc::trans),
@@ -92,7 +91,7 @@ op! {
     pub struct MemDescReshapeOp = "ttg.memdesc_reshape" {
         operands: [src: MEMDESC_TYPE],
         results: [result: MEMDESC_TYPE],
-        traits: [MEMDESC_VIEW, Trait::SAME_ELEMENT, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [MEMDESC_VIEW, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$src attr-dict `:` qualified(type($src)) `->` qualified(type($result))",
         with: {
             verify: Some(verify_ops::memdesc_reshape),
