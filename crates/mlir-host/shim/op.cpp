@@ -476,13 +476,13 @@ MlirOperation mhLookupSymbol(MlirOperation from, MlirAttribute symbol, void *tab
 }
 
 /// Emits a diagnostic at the op, prefixed with its name when `prefix`.
-/// severity: 0 error, 1 warning, 2 remark.
+/// severity: 0 error, 1 warning, 2 remark. Remarks do not repeat the operation.
 void mhOpEmit(MlirOperation op, int severity, int prefix, MlirStringRef message, const MlirLocation *noteLocs,
               const MlirStringRef *notes, intptr_t numNotes) {
   Operation *o = unwrap(op);
   InFlightDiagnostic diag = severity == 0   ? (prefix ? o->emitOpError() : o->emitError())
                             : severity == 1 ? (prefix ? o->emitOpError() : o->emitWarning())
-                                            : o->emitRemark();
+                                            : mlir::emitRemark(o->getLoc());
   diag << str(message);
   for (intptr_t i = 0; i < numNotes; ++i)
     diag.attachNote(unwrap(noteLocs[i])) << str(notes[i]);

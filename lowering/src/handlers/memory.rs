@@ -31,7 +31,7 @@ pub(super) fn plan<'c>(
             vec_elems: 1,
             accesses: vec![VectorAccess { registers: vec![0] }],
             copies: vec![0],
-            duplicates: ThreadMasks { lane: u64::MAX, warp: u64::MAX, block: 0 },
+            duplicates: ThreadMasks { lane: u64::MAX, warp: u64::MAX, block: u64::MAX },
             sectors: 1,
         });
     }
@@ -52,11 +52,10 @@ fn describe(plan: &VectorPlan) -> String {
     let (count, bits) = plan.words();
     let copies = plan.copies.iter().enumerate().filter(|(i, copy)| *i != **copy as usize).count();
     let mut text = format!(
-        "{} access(es) of {} bits a thread (v{count}.b{bits}, {} elements each); a warp touches {} sectors of 32 bytes an access",
+        "{} access(es) of {} bits a thread (v{count}.b{bits}, {} elements each)",
         plan.accesses.len(),
         plan.access_bits(),
         plan.vec_elems,
-        plan.sectors,
     );
     if copies > 0 {
         text += &format!("; {copies} registers are copies and cost nothing");
@@ -184,6 +183,7 @@ fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     // A mask covers at most the bits that indices have.
     let lane = lane & u64::from(lanes - 1);
     let warp = warp & u64::from(threads / lanes - 1);
+    let block = block & u64::from(l.num_blocks() - 1);
     let representative = l.is_representative(lane, warp, block)?;
     for access in &plan.accesses {
         let first = access.registers[0] as usize;
