@@ -209,7 +209,8 @@ impl<'c> Convert<'c> {
         };
         let Some(layout) = layout else { return Ok(()) };
         self.operands_to(op, layout)?;
-        if op.num_results() > 0 {
+        // Reductions to scalars have no layout.
+        if op.results().any(|result| result.ty().as_tensor().is_some()) {
             let result = forward(op, rule, layout, &self.layouts).map_err(|reason| error(op, reason))?;
             set_result_layout(op, result)?;
         }

@@ -113,7 +113,8 @@ fn tensor(op: Op<'_>, operand: usize) -> Option<TensorType<'_>> {
     op.operand(operand).ty().as_tensor()
 }
 
-/// The layout of the results when the first tensor operand has `operand`.
+/// The layout of the results when the first tensor operand, the indices for a
+/// gather, has `operand`.
 ///
 /// # Errors
 /// Where no layout follows, with the reason.
@@ -121,7 +122,7 @@ pub fn forward<'c>(op: Op<'c>, rule: Rule, operand: Attr<'c>, layouts: &Layouts<
     let given = |encoding: Option<Attr<'c>>| encoding.ok_or_else(|| "no layout follows".to_owned());
     let source = || tensor(op, 0).ok_or_else(|| "the operand is no tensor".to_owned());
     match rule {
-        Rule::Same | Rule::Memory | Rule::Broadcast => Ok(operand),
+        Rule::Same | Rule::Memory | Rule::Broadcast | Rule::Gather => Ok(operand),
         Rule::ExpandDims(axis) => match encoding(operand)? {
             Encoding::Slice(slice) if slice.dim == axis => given(attrs::parent(operand)),
             other => Err(format!("{other} is no slice of dimension {axis}")),

@@ -169,7 +169,9 @@ impl<'c> Assignment<'c> {
 
     fn is_anchor(&self, op: Op<'c>) -> bool {
         match rule(op) {
-            Some(Rule::Memory | Rule::Any | Rule::ReshapeAny | Rule::Gather | Rule::Dot | Rule::DotScaled) => true,
+            // Copied through shared memory, from where any layout can read.
+            Some(Rule::Any) => op.name() != "tt.descriptor_load",
+            Some(Rule::Memory | Rule::ReshapeAny | Rule::Dot | Rule::DotScaled) => true,
             Some(Rule::Control) => op.name() == "tt.call",
             None => true,
             _ => false,
@@ -194,10 +196,14 @@ impl<'c> Assignment<'c> {
             });
             return;
         }
-        if op.num_results() == 0 || op.results().all(|result| self.get(result).is_some()) {
+        if op.results().all(|result| layout_of(result).is_none() || self.get(result).is_some()) {
             return;
         }
-        let Some(operand) = self.preferred_operand(op) else { return };
+        let operand = match rule {
+            Rule::Gather => self.get(op.operand(1)),
+            _ => self.preferred_operand(op),
+        };
+        let Some(operand) = operand else { return };
         if let Ok(layout) = forward(op, if rule == Rule::Convert { Rule::Same } else { rule }, operand, layouts) {
             for result in op.results().filter(|result| layout_of(*result).is_some()) {
                 self.set(result, layout);
@@ -330,17 +336,19 @@ impl<'c> Assignment<'c> {
         if op.results().all(|result| layout_of(result).is_none() || self.get(result).is_some()) {
             return Ok(());
         }
-        let operand = self.preferred_operand(op);
-        let layout = match (rule, operand) {
-            (Rule::Reduce(_) | Rule::Trans | Rule::Reshape | Rule::Join | Rule::Split | Rule::Cat, Some(operand)) => {
-                forward(op, rule, operand, layouts).map_err(|reason| (op, reason))?
+        let original = op.results().find_map(|result| self.original(result));
+        let layout = match (rule, self.preferred_operand(op)) {
+            // Where nothing follows from the operand, it is the operand that moves.
+            (Rule::Trans | Rule::Reshape | Rule::Join | Rule::Split, Some(operand)) => {
+                forward(op, rule, operand, layouts).ok().or(original)
             }
-            (Rule::Same | Rule::Convert, Some(operand)) => operand,
-            _ => match op.results().find_map(|result| self.original(result)) {
-                Some(layout) => layout,
-                None => return Ok(()),
-            },
+            (Rule::Reduce(_) | Rule::Cat, Some(operand)) => {
+                Some(forward(op, rule, operand, layouts).map_err(|reason| (op, reason))?)
+            }
+            (Rule::Same | Rule::Convert, Some(operand)) => Some(operand),
+            _ => original,
         };
+        let Some(layout) = layout else { return Ok(()) };
         for result in op.results().filter(|result| layout_of(*result).is_some()) {
             let layout = if rule == Rule::Control { self.original(result).unwrap_or(layout) } else { layout };
             self.set(result, layout);

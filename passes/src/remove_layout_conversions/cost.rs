@@ -8,7 +8,7 @@ use mlir_host::ir::{Attr, Op, TensorType};
 use std::collections::HashMap;
 use ttopt_dialect::tt::ops::LoadOp;
 use ttopt_dialect::tt::types::pointee;
-use ttopt_dialect::ttg::layout::to_linear_layout;
+use ttopt_dialect::ttg::layout::{equivalent, to_linear_layout};
 
 /// A shape, the width of its elements, and a pair of layouts.
 type Key<'c> = (smallvec::SmallVec<[i64; 4]>, u32, Attr<'c>, Attr<'c>);
@@ -57,6 +57,11 @@ impl<'c> Costs<'c> {
     /// `None` where it must not be copied.
     pub fn copy(&self, op: Op<'c>, ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> Option<f64> {
         let layout = to_linear_layout(to, &ty.shape()).ok()?;
+        let load = LoadOp::cast(op);
+        // The same computation on the same registers: one of the two goes.
+        if load.is_none() && is_cheap(op) && equivalent(to, ty.encoding()?, &ty.shape()) {
+            return Some(0.0);
+        }
         let warps = layouts.machine.num_warps as f64;
         let alu = target(&layouts.machine).map_or(0.5, |target| target.cost.alu);
         // Registers that hold copies are computed once.
@@ -69,7 +74,7 @@ impl<'c> Costs<'c> {
             let wide = if element_bits(ty) == 64 { 2.0 } else { 1.0 };
             return Some(per_warp * warps * alu * wide);
         }
-        let load = LoadOp::cast(op).filter(|load| load.is_volatile() != Some(true))?;
+        let load = load.filter(|load| load.is_volatile() != Some(true))?;
         let bits = f64::from(element_bits(ty));
         // Each instruction of a warp moves up to 128 bits per lane, in wavefronts of 128 bytes.
         let vectors = (per_warp * bits / 128.0).max(1.0);

@@ -11,7 +11,6 @@ use mlir_host::ir::{Attr, Op, Value};
 use mlir_host::rewrite::IrRewriter;
 use smallvec::SmallVec;
 use std::collections::HashMap;
-use ttopt_dialect::tt::ops::LoadOp;
 use ttopt_dialect::ttg::attrs::{encoding, parent};
 
 /// `parent` where the layout is the slice of it along `axis`.
@@ -41,7 +40,8 @@ pub struct Materialize<'a, 'c> {
     layouts: &'a Layouts<'c>,
     rewriter: IrRewriter<'c>,
     costs: Costs<'c>,
-    plans: HashMap<(Value<'c>, Attr<'c>), (How, f64)>,
+    /// For values whose original stays, and for those whose original goes.
+    plans: HashMap<(Value<'c>, Attr<'c>, bool), (How, f64)>,
     made: HashMap<(Value<'c>, Attr<'c>), Value<'c>>,
 }
 
@@ -93,7 +93,7 @@ impl<'a, 'c> Materialize<'a, 'c> {
         if let Some(made) = self.made.get(&(value, layout)) {
             return Ok(*made);
         }
-        let how = self.plan(value, layout, 0).0;
+        let how = self.plan(value, layout, 0, true).0;
         let made = match (how, value.def_op()) {
             (How::Copy, Some(op)) => self.copy(op, value, layout)?,
             _ => self.convert(value, layout, user)?,
@@ -102,30 +102,31 @@ impl<'a, 'c> Materialize<'a, 'c> {
         Ok(made)
     }
 
-    /// The cheapest way to get `value` in `layout`, and what it costs.
-    fn plan(&mut self, value: Value<'c>, layout: Attr<'c>, depth: usize) -> (How, f64) {
+    /// The cheapest way to get `value` in `layout`, and what it costs. `moves`:
+    /// whether the use that asks is not needed any more in the old layout.
+    fn plan(&mut self, value: Value<'c>, layout: Attr<'c>, depth: usize, moves: bool) -> (How, f64) {
         let Some(ty) = value.ty().as_tensor() else { return (How::Have, 0.0) };
         if ty.encoding() == Some(layout) || self.made.contains_key(&(value, layout)) {
             return (How::Have, 0.0);
         }
-        if let Some(plan) = self.plans.get(&(value, layout)) {
+        if let Some(plan) = self.plans.get(&(value, layout, moves)) {
             return *plan;
         }
         // Conversions move data of every warp and synchronize: they weigh more
         // than the same cycles of arithmetic that other warps can fill.
         let convert = (How::Convert, self.costs.conversion(ty, layout, self.layouts) + 8.0);
-        let copied = if depth < DEPTH { self.plan_copy(value, layout, depth) } else { None };
+        let copied = if depth < DEPTH { self.plan_copy(value, layout, depth, moves) } else { None };
         let plan = match copied {
             Some(cost) if cost <= convert.1 => (How::Copy, cost),
             _ => convert,
         };
         if depth < DEPTH / 2 {
-            self.plans.insert((value, layout), plan);
+            self.plans.insert((value, layout, moves), plan);
         }
         plan
     }
 
-    fn plan_copy(&mut self, value: Value<'c>, layout: Attr<'c>, depth: usize) -> Option<f64> {
+    fn plan_copy(&mut self, value: Value<'c>, layout: Attr<'c>, depth: usize, moves: bool) -> Option<f64> {
         let op = value.def_op()?;
         let rule = rule(op)?;
         if op.num_regions() > 0 || op.num_results() != 1 {
@@ -137,19 +138,20 @@ impl<'a, 'c> Materialize<'a, 'c> {
         ) {
             return None;
         }
-        let mut cost = self.costs.copy(op, value.ty().as_tensor()?, layout, self.layouts)?;
+        let ty = value.ty().as_tensor()?;
+        let moves = moves && value.uses().nth(1).is_none();
+        let mut cost = self.costs.copy(op, ty, layout, self.layouts)?;
+        if moves {
+            // Nobody else uses the original: it goes.
+            cost -= self.costs.copy(op, ty, ty.encoding()?, self.layouts).unwrap_or(0.0);
+        }
         for i in 0..op.num_operands() {
             let operand = op.operand(i);
             if layout_of(operand).is_none() {
                 continue;
             }
             let wanted = backward(op, rule, i, layout, self.layouts).ok()??;
-            cost += self.plan(operand, wanted, depth + 1).1;
-        }
-        if LoadOp::cast(op).is_some() && value.uses().nth(1).is_none() {
-            // The only use moves to the copy: the original goes.
-            let own = layout_of(value).and_then(|own| self.costs.copy(op, value.ty().as_tensor()?, own, self.layouts));
-            cost -= own.unwrap_or(0.0);
+            cost += self.plan(operand, wanted, depth + 1, moves).1;
         }
         Some(cost)
     }

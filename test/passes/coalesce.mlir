@@ -1,0 +1,107 @@
+// RUN: %ttopt %s -split-input-file --convert-triton-to-tritongpu=target=cuda:90 --tritongpu-coalesce | FileCheck %s
+
+// Four floats of 128 bits in each thread.
+// CHECK: [[V4:#blocked[0-9]+]] = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+// CHECK-LABEL: @aligned
+// CHECK: [[P:%.*]] = ttg.convert_layout {{.*}} -> tensor<1024x!tt.ptr<f32>, [[V4]]>
+// CHECK: [[X:%.*]] = tt.load [[P]] : tensor<1024x!tt.ptr<f32>, [[V4]]>
+// CHECK: ttg.convert_layout [[X]] : tensor<1024xf32, [[V4]]> -> tensor<1024xf32, #blocked>
+tt.func @aligned(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}) -> tensor<1024xf32> {
+  %r = tt.make_range {start = 0 : i32, end = 1024 : i32} : tensor<1024xi32>
+  %b = tt.splat %p : !tt.ptr<f32> -> tensor<1024x!tt.ptr<f32>>
+  %q = tt.addptr %b, %r : tensor<1024x!tt.ptr<f32>>, tensor<1024xi32>
+  %x = tt.load %q : tensor<1024x!tt.ptr<f32>>
+  tt.return %x : tensor<1024xf32>
+}
+
+// -----
+
+// Nothing is known about the pointer: one element per thread, which is the
+// layout it has.
+// CHECK-LABEL: @unaligned
+// CHECK-NOT: convert_layout
+tt.func @unaligned(%p: !tt.ptr<f32>) -> tensor<1024xf32> {
+  %r = tt.make_range {start = 0 : i32, end = 1024 : i32} : tensor<1024xi32>
+  %b = tt.splat %p : !tt.ptr<f32> -> tensor<1024x!tt.ptr<f32>>
+  %q = tt.addptr %b, %r : tensor<1024x!tt.ptr<f32>>, tensor<1024xi32>
+  %x = tt.load %q : tensor<1024x!tt.ptr<f32>>
+  tt.return %x : tensor<1024xf32>
+}
+
+// -----
+
+// A mask that may change at any element leaves neighbouring lanes neighbouring elements.
+// CHECK-LABEL: @masked
+// CHECK-NOT: convert_layout
+tt.func @masked(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %n: i32) -> tensor<1024xf32> {
+  %r = tt.make_range {start = 0 : i32, end = 1024 : i32} : tensor<1024xi32>
+  %s = tt.splat %n : i32 -> tensor<1024xi32>
+  %m = arith.cmpi slt, %r, %s : tensor<1024xi32>
+  %b = tt.splat %p : !tt.ptr<f32> -> tensor<1024x!tt.ptr<f32>>
+  %q = tt.addptr %b, %r : tensor<1024x!tt.ptr<f32>>, tensor<1024xi32>
+  %x = tt.load %q, %m : tensor<1024x!tt.ptr<f32>>
+  tt.return %x : tensor<1024xf32>
+}
+
+// -----
+
+// Pointers run down the columns: the first dimension is the fast one.
+// CHECK: [[COLUMNS:#blocked[0-9]+]] = #ttg.blocked<{sizePerThread = [8, 1], threadsPerWarp = [8, 4], warpsPerCTA = [1, 4], order = [0, 1]}>
+// CHECK-LABEL: @transposed
+// CHECK: tt.load {{.*}} : tensor<64x64x!tt.ptr<f16>, [[COLUMNS]]>
+tt.func @transposed(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %s: i32 {tt.divisibility = 16 : i32}) -> tensor<64x64xf16> {
+  %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+  %0 = tt.expand_dims %r {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+  %1 = tt.expand_dims %r {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+  %2 = tt.splat %s : i32 -> tensor<1x64xi32>
+  %3 = arith.muli %1, %2 : tensor<1x64xi32>
+  %4 = tt.broadcast %0 : tensor<64x1xi32> -> tensor<64x64xi32>
+  %5 = tt.broadcast %3 : tensor<1x64xi32> -> tensor<64x64xi32>
+  %6 = arith.addi %4, %5 : tensor<64x64xi32>
+  %b = tt.splat %p : !tt.ptr<f16> -> tensor<64x64x!tt.ptr<f16>>
+  %q = tt.addptr %b, %6 : tensor<64x64x!tt.ptr<f16>>, tensor<64x64xi32>
+  %x = tt.load %q : tensor<64x64x!tt.ptr<f16>>
+  tt.return %x : tensor<64x64xf16>
+}
+
+// -----
+
+// Rows of two bytes one after the other: vectors of eight rows (paper, Table 2).
+// CHECK: [[ROWS:#blocked[0-9]+]] = #ttg.blocked<{sizePerThread = [8, 2], threadsPerWarp = [32, 1], warpsPerCTA = [4, 1], order = [1, 0]}>
+// CHECK-LABEL: @narrow
+// CHECK: tt.load {{.*}} : tensor<512x2x!tt.ptr<i8>, [[ROWS]]>
+tt.func @narrow(%p: !tt.ptr<i8> {tt.divisibility = 16 : i32}) -> tensor<512x2xi8> {
+  %r = tt.make_range {start = 0 : i32, end = 512 : i32} : tensor<512xi32>
+  %c = tt.make_range {start = 0 : i32, end = 2 : i32} : tensor<2xi32>
+  %0 = tt.expand_dims %r {axis = 1 : i32} : tensor<512xi32> -> tensor<512x1xi32>
+  %two = arith.constant dense<2> : tensor<512x1xi32>
+  %1 = arith.muli %0, %two : tensor<512x1xi32>
+  %2 = tt.expand_dims %c {axis = 0 : i32} : tensor<2xi32> -> tensor<1x2xi32>
+  %3 = tt.broadcast %1 : tensor<512x1xi32> -> tensor<512x2xi32>
+  %4 = tt.broadcast %2 : tensor<1x2xi32> -> tensor<512x2xi32>
+  %5 = arith.addi %3, %4 : tensor<512x2xi32>
+  %b = tt.splat %p : !tt.ptr<i8> -> tensor<512x2x!tt.ptr<i8>>
+  %q = tt.addptr %b, %5 : tensor<512x2x!tt.ptr<i8>>, tensor<512x2xi32>
+  %x = tt.load %q : tensor<512x2x!tt.ptr<i8>>
+  tt.return %x : tensor<512x2xi8>
+}
+
+// -----
+
+// The load takes the layout of the store that it feeds, whose lanes write
+// without gaps.
+// CHECK: [[SHARED:#blocked[0-9]+]] = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+// CHECK-LABEL: @widen
+// CHECK: tt.load {{.*}} : tensor<1024x!tt.ptr<f16>, [[SHARED]]>
+// CHECK: tt.store {{.*}} : tensor<1024x!tt.ptr<f32>, [[SHARED]]>
+tt.func @widen(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %o: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
+  %r = tt.make_range {start = 0 : i32, end = 1024 : i32} : tensor<1024xi32>
+  %b = tt.splat %p : !tt.ptr<f16> -> tensor<1024x!tt.ptr<f16>>
+  %q = tt.addptr %b, %r : tensor<1024x!tt.ptr<f16>>, tensor<1024xi32>
+  %x = tt.load %q : tensor<1024x!tt.ptr<f16>>
+  %y = arith.extf %x : tensor<1024xf16> to tensor<1024xf32>
+  %d = tt.splat %o : !tt.ptr<f32> -> tensor<1024x!tt.ptr<f32>>
+  %e = tt.addptr %d, %r : tensor<1024x!tt.ptr<f32>>, tensor<1024xi32>
+  tt.store %e, %y : tensor<1024x!tt.ptr<f32>>
+  tt.return
+}
