@@ -8,7 +8,7 @@ use crate::emit::{Emit, Failure, Lowered, address_space, unsupported};
 use crate::target::{Declare, Target};
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::ir::{Attr, Block, FloatKind, Loc, Op, Region, Type, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use ttopt_passes::analysis::axis_info::AxisInfoAnalysis;
@@ -119,6 +119,10 @@ impl<'a, 'c> Lower<'a, 'c> {
     /// Threads of a block.
     pub fn num_threads(&self) -> u32 {
         self.num_warps * self.target.desc().lanes
+    }
+    /// Blocks of a cluster, which work on one program.
+    pub fn num_blocks(&self) -> u32 {
+        self.num_blocks
     }
 
     //===------------------------------------------------------------------===//
@@ -521,7 +525,8 @@ impl<'a, 'c> Lower<'a, 'c> {
         // Predeclare all blocks: branches may go forward.
         let first = self.new_block_in(region, &[], loc)?;
         self.blocks.insert(entry_src, first);
-        for block in body.blocks().skip(1) {
+        let order = reachable(body);
+        for block in order.iter().copied().skip(1) {
             let types: Vec<Type<'c>> = block.args().map(|arg| arg.ty()).collect();
             let flat = self.flatten(types)?;
             let made = self.new_block_in(region, &flat, loc)?;
@@ -542,7 +547,7 @@ impl<'a, 'c> Lower<'a, 'c> {
         });
         let entry_args: Vec<Value<'c>> = entry.args().take(num_args).collect();
         self.set_flat(entry_src.args(), &entry_args)?;
-        for block in body.blocks() {
+        for block in order {
             let Some(made) = self.blocks.get(&block).copied() else { return unsupported("unknown block") };
             self.emit.set_block(made);
             self.lower_block(block)?;
@@ -641,6 +646,32 @@ impl<'a, 'c> Lower<'a, 'c> {
             Module { block: self.module_block, declared: &mut self.declared, strings: &mut self.strings };
         f(&mut self.emit, &mut declare)
     }
+}
+
+/// The blocks of a region that control reaches, in reverse postorder: each
+/// after the blocks that dominate it, whatever their order in the text.
+pub fn reachable<'c>(region: Region<'c>) -> Vec<Block<'c>> {
+    let successors = |block: Block<'c>| -> Vec<Block<'c>> {
+        block.terminator().map(|op| op.successors().collect()).unwrap_or_default()
+    };
+    let Some(entry) = region.first_block() else { return Vec::new() };
+    let mut seen = HashSet::from([entry]);
+    let mut postorder = Vec::new();
+    let mut open = vec![(entry, successors(entry))];
+    while let Some((block, rest)) = open.last_mut() {
+        // The last successor first, so that blocks come in the order of the
+        // successors after the reversal.
+        match rest.pop() {
+            Some(next) if seen.insert(next) => open.push((next, successors(next))),
+            Some(_) => {}
+            None => {
+                postorder.push(*block);
+                open.pop();
+            }
+        }
+    }
+    postorder.reverse();
+    postorder
 }
 
 /// A run of input bits that goes to a run of output bits.

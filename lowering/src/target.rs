@@ -43,10 +43,11 @@ pub trait Target {
     fn triple(&self) -> &'static str;
     /// The operation that reads the thread's number in its block, an `i32`.
     fn thread_id<'c>(&self, e: &mut Emit<'c>, threads: u32) -> Lowered<Value<'c>>;
-    /// The program's number along `axis`, an `i32`.
-    fn program_id<'c>(&self, e: &mut Emit<'c>, axis: usize) -> Lowered<Value<'c>>;
+    /// The program's number along `axis`, an `i32`. Programs of several `blocks`
+    /// are numbered as clusters.
+    fn program_id<'c>(&self, e: &mut Emit<'c>, axis: usize, blocks: u32) -> Lowered<Value<'c>>;
     /// The number of programs along `axis`, an `i32`.
-    fn num_programs<'c>(&self, e: &mut Emit<'c>, axis: usize) -> Lowered<Value<'c>>;
+    fn num_programs<'c>(&self, e: &mut Emit<'c>, axis: usize, blocks: u32) -> Lowered<Value<'c>>;
     /// The number of the block in its cluster, an `i32`.
     fn block_id<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>>;
     /// Loads the elements of an access from global memory. `other` has the

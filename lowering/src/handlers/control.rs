@@ -1,7 +1,7 @@
 //! Functions, calls and control flow.
 
 use crate::emit::{ICmp, Lowered, unsupported};
-use crate::lower::{Handler, Lower};
+use crate::lower::{Handler, Lower, reachable};
 use mlir_host::ir::{Attr, Block, Op, Region, Type, Value};
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
@@ -185,8 +185,9 @@ pub(super) fn inline_region<'c>(
     region: Region<'c>,
     args: &[Value<'c>],
 ) -> Lowered<Vec<Value<'c>>> {
+    let order = reachable(region);
     let mut returned: Option<Vec<Type<'c>>> = None;
-    for block in region.blocks() {
+    for block in &order {
         if let Some(op) = block.terminator().filter(|op| op.name().ends_with(".return")) {
             let types: Vec<Type<'c>> = op.operands().map(Value::ty).collect();
             returned = Some(l.flatten(types)?);
@@ -195,7 +196,7 @@ pub(super) fn inline_region<'c>(
     let Some(types) = returned else { return unsupported("region without a return") };
     let join = l.new_block(&types)?;
     let Some(entry) = region.first_block() else { return unsupported("empty region") };
-    for block in region.blocks() {
+    for block in order.iter().copied() {
         let flat = if block == entry {
             Vec::new()
         } else {
@@ -212,7 +213,7 @@ pub(super) fn inline_region<'c>(
     l.emit.br(first, &[], None)?;
     l.set_flat(entry.args(), args)?;
     let saved = l.set_inlined_exit(Some(join));
-    for block in region.blocks() {
+    for block in order {
         let made = l.block_of(block)?;
         l.emit.set_block(made);
         l.lower_block(block)?;

@@ -188,10 +188,11 @@ fn grid<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, size: bool) -> Lowered<()> {
     let Some(axis) = axis.filter(|axis| *axis < crate::target::GRID_DIMS) else {
         return unsupported("bad axis");
     };
+    let (target, blocks) = (l.target, l.num_blocks());
     let value = if size {
-        l.target.num_programs(&mut l.emit, axis)?
+        target.num_programs(&mut l.emit, axis, blocks)?
     } else {
-        l.target.program_id(&mut l.emit, axis)?
+        target.program_id(&mut l.emit, axis, blocks)?
     };
     l.set(op.result(0), vec![value]);
     Ok(())

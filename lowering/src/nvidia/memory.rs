@@ -123,7 +123,10 @@ pub(super) fn load<'c>(
     let bits = words.bits;
     let mov = bits.max(16);
     let mut operands = vec![access.ptr];
-    let mut constraints: Vec<String> = (0..words.count).map(|_| format!("={letter}")).collect();
+    // Outputs are set before the load reads its address and its mask, so that
+    // they must not share registers with inputs.
+    let early = if access.mask.is_some() { "&" } else { "" };
+    let mut constraints: Vec<String> = (0..words.count).map(|_| format!("={early}{letter}")).collect();
     constraints.push("l".to_owned());
     let mut lines = Vec::new();
     let predicate = match access.mask {

@@ -52,11 +52,13 @@ impl Target for Nvidia {
             None => unsupported("cannot make the range of thread ids"),
         }
     }
-    fn program_id<'c>(&self, e: &mut Emit<'c>, axis: usize) -> Lowered<Value<'c>> {
-        self.sreg(e, &format!("ctaid.{}", AXES[axis]))
+    fn program_id<'c>(&self, e: &mut Emit<'c>, axis: usize, blocks: u32) -> Lowered<Value<'c>> {
+        let unit = if blocks > 1 { "clusterid" } else { "ctaid" };
+        self.sreg(e, &format!("{unit}.{}", AXES[axis]))
     }
-    fn num_programs<'c>(&self, e: &mut Emit<'c>, axis: usize) -> Lowered<Value<'c>> {
-        self.sreg(e, &format!("nctaid.{}", AXES[axis]))
+    fn num_programs<'c>(&self, e: &mut Emit<'c>, axis: usize, blocks: u32) -> Lowered<Value<'c>> {
+        let unit = if blocks > 1 { "nclusterid" } else { "nctaid" };
+        self.sreg(e, &format!("{unit}.{}", AXES[axis]))
     }
     fn block_id<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>> {
         self.sreg(e, "cluster.ctarank")
