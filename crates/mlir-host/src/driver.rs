@@ -24,7 +24,7 @@ impl Registry {
     /// rocdl, scf, ub) and their translations to LLVM IR.
     pub fn add_codegen(&mut self) {
         // SAFETY: the registry is valid.
-        unsafe { ffi::mhRegisterCodegen(self.0) }
+        unsafe { register_codegen(self.0) }
     }
     /// Adds hosted dialects.
     pub fn add(&mut self, dialects: &[&'static DialectDef]) {
@@ -48,6 +48,15 @@ impl Drop for Registry {
         // SAFETY: made by `new`.
         unsafe { mlirDialectRegistryDestroy(self.0) }
     }
+}
+
+/// [`Registry::add_codegen`] for a registry of someone else's.
+///
+/// # Safety
+/// The registry is valid.
+pub unsafe fn register_codegen(registry: MlirDialectRegistry) {
+    // SAFETY: by the caller.
+    unsafe { ffi::mhRegisterCodegen(registry) }
 }
 
 /// Registers all passes of MLIR.

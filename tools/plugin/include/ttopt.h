@@ -8,7 +8,6 @@
  *   MlirModule module = mlirModuleCreateParse(context, text);
  *
  * Link libttopt_plugin.so and the libMLIR.so it was built with, in one copy.
- * Kernels also use dialects of MLIR: arith, cf, gpu, llvm, math, nvvm, scf, ub.
  */
 #ifndef TTOPT_H
 #define TTOPT_H
@@ -19,7 +18,8 @@
 extern "C" {
 #endif
 
-/* Makes the dialects available to contexts that use the registry. */
+/* Makes the dialects available to contexts that use the registry, and with them
+ * the dialects of MLIR that kernels use: arith, cf, llvm, math, nvvm, rocdl, scf, ub. */
 void ttoptRegisterDialects(MlirDialectRegistry registry);
 
 /* Adds the passes to MLIR's registry, where textual pipelines find them.

@@ -68,20 +68,25 @@ pub extern "C" fn mlirGetPassPluginInfo() -> PassPluginLibraryInfo {
 /// # Safety
 /// `registry` is a `mlir::DialectRegistry *`, which is what the C API wraps.
 unsafe extern "C" fn register_dialects(registry: *mut c_void) {
-    // SAFETY: by the caller.
-    unsafe { ttoptRegisterDialects(MlirDialectRegistry { ptr: registry }) }
+    // MLIR's own dialects are mlir-opt's already.
+    for dialect in ttopt_dialect::DIALECTS {
+        // SAFETY: by the caller.
+        unsafe { dialect.register(MlirDialectRegistry { ptr: registry }) }
+    }
 }
 
-/// Adds the dialects to a registry. Declared in `ttopt.h`.
+/// Adds the dialects, and those of MLIR that kernels use, to a registry.
+/// Declared in `ttopt.h`.
 ///
 /// # Safety
 /// The registry is valid.
 // SAFETY: the name is prefixed and nothing else defines it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ttoptRegisterDialects(registry: MlirDialectRegistry) {
-    for dialect in ttopt_dialect::DIALECTS {
-        // SAFETY: by the caller.
-        unsafe { dialect.register(registry) }
+    // SAFETY: by the caller; the C API wraps pointers to MLIR's registries.
+    unsafe {
+        mlir_host::driver::register_codegen(registry);
+        register_dialects(registry.ptr);
     }
 }
 

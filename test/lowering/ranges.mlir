@@ -1,0 +1,106 @@
+// RUN: %ttopt %s --convert-tritongpu-to-llvm --cse | FileCheck %s
+
+// Indices are read off the layout's columns: which bits of lane and warp go
+// where, and registers as constant offsets.
+
+#line = #ttg.blocked<{sizePerThread = [2], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+#tile = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [2, 2], order = [1, 0]}>
+#rows = #ttg.slice<{dim = 1, parent = #tile}>
+#cols = #ttg.slice<{dim = 0, parent = #tile}>
+#wide = #ttg.blocked<{sizePerThread = [2, 2], threadsPerWarp = [4, 8], warpsPerCTA = [2, 2], order = [1, 0]}>
+#tall = #ttg.blocked<{sizePerThread = [2, 2], threadsPerWarp = [8, 4], warpsPerCTA = [2, 2], order = [0, 1]}>
+
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+
+// 512 elements over 256 places: index = 2 lane + 64 warp + {0, 1, 256, 257}.
+// CHECK-LABEL: llvm.func @wraps_around(
+// CHECK-SAME:    nvvm.kernel, nvvm.reqntid = array<i32: 128>
+// CHECK:         %[[TID:.*]] = nvvm.read.ptx.sreg.tid.x range <i32, 0, 128> : i32
+// CHECK:         %[[LANE:.*]] = llvm.and %[[TID]], %{{.*}} : i32
+// CHECK:         %[[FIVE:.*]] = llvm.mlir.constant(5 : i32)
+// CHECK:         %[[WARP:.*]] = llvm.lshr %[[TID]], %[[FIVE]]
+// CHECK:         %[[ONE:.*]] = llvm.mlir.constant(1 : i32)
+// CHECK:         %[[LANE2:.*]] = llvm.shl %{{.*}}, %[[ONE]]
+// CHECK:         %[[SIX:.*]] = llvm.mlir.constant(6 : i32)
+// CHECK:         %[[WARP64:.*]] = llvm.shl %{{.*}}, %[[SIX]]
+// CHECK:         %[[BASE:.*]] = llvm.xor %[[LANE2]], %[[WARP64]]
+// CHECK:         %[[R1:.*]] = llvm.or disjoint %[[BASE]], %[[ONE]]
+// CHECK:         %[[C256:.*]] = llvm.mlir.constant(256 : i32)
+// CHECK:         %[[R2:.*]] = llvm.or disjoint %[[BASE]], %[[C256]]
+// CHECK:         %[[C257:.*]] = llvm.mlir.constant(257 : i32)
+// CHECK:         %[[R3:.*]] = llvm.or disjoint %[[BASE]], %[[C257]]
+// CHECK:         llvm.getelementptr %{{.*}}[%[[BASE]]] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+// CHECK-NEXT:    llvm.getelementptr %{{.*}}[%[[R1]]]
+// CHECK-NEXT:    llvm.getelementptr %{{.*}}[%[[R2]]]
+// CHECK-NEXT:    llvm.getelementptr %{{.*}}[%[[R3]]]
+tt.func public @wraps_around(%out: !tt.ptr<i32>) {
+  %r = tt.make_range {end = 512 : i32, start = 0 : i32} : tensor<512xi32, #line>
+  %s = tt.splat %out : !tt.ptr<i32> -> tensor<512x!tt.ptr<i32>, #line>
+  %p = tt.addptr %s, %r : tensor<512x!tt.ptr<i32>, #line>, tensor<512xi32, #line>
+  tt.store %p, %r : tensor<512x!tt.ptr<i32>, #line>
+  tt.return
+}
+
+// A start is added, since it may carry.
+// CHECK-LABEL: llvm.func @starts_at_128(
+// CHECK:         %[[BASE:.*]] = llvm.xor
+// CHECK:         %[[R1:.*]] = llvm.or disjoint %[[BASE]], %{{.*}} : i32
+// CHECK:         %[[START:.*]] = llvm.mlir.constant(128 : i32)
+// CHECK-NEXT:    llvm.add %[[BASE]], %[[START]] : i32
+// CHECK-NEXT:    llvm.add %[[R1]], %[[START]] : i32
+// CHECK-NOT:     llvm.add
+tt.func public @starts_at_128(%out: !tt.ptr<i32>) {
+  %r = tt.make_range {end = 384 : i32, start = 128 : i32} : tensor<256xi32, #line>
+  %s = tt.splat %out : !tt.ptr<i32> -> tensor<256x!tt.ptr<i32>, #line>
+  %p = tt.addptr %s, %r : tensor<256x!tt.ptr<i32>, #line>, tensor<256xi32, #line>
+  tt.store %p, %r : tensor<256x!tt.ptr<i32>, #line>
+  tt.return
+}
+
+// Rows come from lane bits 3-4 and warp bit 1, columns from the others; what
+// is broadcast is computed once: one multiplication for four elements.
+// CHECK-LABEL: llvm.func @rows_and_columns(
+// CHECK:         %[[C24:.*]] = llvm.mlir.constant(24 : i32)
+// CHECK:         %[[ROWLANES:.*]] = llvm.and %[[LANE:.*]], %[[C24]]
+// CHECK:         %[[LOWROW:.*]] = llvm.lshr %[[ROWLANES]], %{{.*}} : i32
+// CHECK:         %[[TWO:.*]] = llvm.mlir.constant(2 : i32)
+// CHECK:         %[[ROWWARP:.*]] = llvm.and %[[WARP:.*]], %[[TWO]]
+// CHECK:         %[[HIGHROW:.*]] = llvm.shl %[[ROWWARP]], %{{.*}} : i32
+// CHECK:         %[[ROW:.*]] = llvm.xor %[[LOWROW]], %[[HIGHROW]]
+// CHECK:         %[[SEVEN:.*]] = llvm.mlir.constant(7 : i32)
+// CHECK:         llvm.and %[[LANE]], %[[SEVEN]]
+// CHECK:         %[[COL:.*]] = llvm.xor
+// CHECK:         %[[C64:.*]] = llvm.mlir.constant(64 : i32)
+// CHECK-COUNT-1: llvm.mul %[[ROW]], %[[C64]]
+// CHECK-NOT:     llvm.mul
+// CHECK-COUNT-4: llvm.add
+// CHECK-COUNT-4: llvm.store
+// CHECK:         llvm.return
+tt.func public @rows_and_columns(%out: !tt.ptr<i32>) {
+  %c64 = arith.constant dense<64> : tensor<8x1xi32, #tile>
+  %r = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<8xi32, #rows>
+  %c = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32, #cols>
+  %re = tt.expand_dims %r {axis = 1 : i32} : tensor<8xi32, #rows> -> tensor<8x1xi32, #tile>
+  %ce = tt.expand_dims %c {axis = 0 : i32} : tensor<64xi32, #cols> -> tensor<1x64xi32, #tile>
+  %rs = arith.muli %re, %c64 : tensor<8x1xi32, #tile>
+  %rb = tt.broadcast %rs : tensor<8x1xi32, #tile> -> tensor<8x64xi32, #tile>
+  %cb = tt.broadcast %ce : tensor<1x64xi32, #tile> -> tensor<8x64xi32, #tile>
+  %i = arith.addi %rb, %cb : tensor<8x64xi32, #tile>
+  %s = tt.splat %out : !tt.ptr<i32> -> tensor<8x64x!tt.ptr<i32>, #tile>
+  %p = tt.addptr %s, %i : tensor<8x64x!tt.ptr<i32>, #tile>, tensor<8x64xi32, #tile>
+  tt.store %p, %i : tensor<8x64x!tt.ptr<i32>, #tile>
+  tt.return
+}
+
+// Registers are renamed, not moved: transposing twice is nothing.
+// CHECK-LABEL: llvm.func internal @transposed(
+// CHECK-SAME:    %[[A:[^:]*]]: i32, %[[B:[^:]*]]: i32, %[[C:[^:]*]]: i32, %[[D:[^:]*]]: i32)
+// CHECK:         %[[S0:.*]] = llvm.insertvalue %[[A]], %{{.*}}[0]
+// CHECK:         %[[S1:.*]] = llvm.insertvalue %[[B]], %[[S0]][1]
+// CHECK:         %[[S2:.*]] = llvm.insertvalue %[[C]], %[[S1]][2]
+// CHECK:         llvm.insertvalue %[[D]], %[[S2]][3]
+tt.func private @transposed(%x: tensor<16x32xi32, #wide>) -> tensor<32x16xi32, #tall> {
+  %t = tt.trans %x {order = array<i32: 1, 0>} : tensor<16x32xi32, #wide> -> tensor<32x16xi32, #tall>
+  tt.return %t : tensor<32x16xi32, #tall>
+}
+}
