@@ -1,0 +1,136 @@
+// RUN: %ttopt %s --convert-tritongpu-to-llvm -split-input-file -verify-diagnostics
+
+// expected-error @below {{has no "ttg.target": run --convert-triton-to-tritongpu first}}
+module {
+}
+
+// -----
+
+// expected-error @below {{no "ttg.num-warps": run --convert-triton-to-tritongpu first}}
+module attributes {ttg.target = "cuda:90"} {
+}
+
+// -----
+
+// expected-error @below {{lowering to LLVM for 'hip:gfx942' is not supported yet: only cuda targets are}}
+module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "hip:gfx942", "ttg.threads-per-warp" = 64 : i32} {
+}
+
+// -----
+
+// expected-error @below {{unknown target `cuda:ninety`; known are cuda:80}}
+module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:ninety", "ttg.threads-per-warp" = 32 : i32} {
+}
+
+// -----
+
+// expected-error @below {{module has 64 threads per warp, the target cuda:90 has 32}}
+module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 64 : i32} {
+}
+
+// -----
+
+module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func @no_layout(%out: !tt.ptr<i32>) {
+    // expected-error @below {{tensor<128xi32> has no layout: run --convert-triton-to-tritongpu first}}
+    %r = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32>
+    tt.return
+  }
+}
+
+// -----
+
+#blocked = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func @reduction(%x: tensor<128xf32, #blocked>, %out: !tt.ptr<f32>) {
+    // expected-error @below {{'tt.reduce' op cannot be lowered to LLVM yet}}
+    %0 = "tt.reduce"(%x) <{axis = 0 : i32}> ({
+    ^bb0(%a: f32, %b: f32):
+      %s = arith.addf %a, %b : f32
+      tt.reduce.return %s : f32
+    }) : (tensor<128xf32, #blocked>) -> f32
+    tt.store %out, %0 : !tt.ptr<f32>
+    tt.return
+  }
+}
+
+// -----
+
+#blocked = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #blocked}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #blocked}>
+module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func @product(%x: tensor<16x16xf32, #a>, %y: tensor<16x16xf32, #b>, %z: tensor<16x16xf32, #blocked>) {
+    // expected-error @below {{'tt.dot' op cannot be lowered to LLVM yet}}
+    %0 = tt.dot %x, %y, %z : tensor<16x16xf32, #a> * tensor<16x16xf32, #b> -> tensor<16x16xf32, #blocked>
+    tt.return
+  }
+}
+
+// -----
+
+#rows = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#columns = #ttg.blocked<{sizePerThread = [4, 1], threadsPerWarp = [8, 4], warpsPerCTA = [1, 4], order = [0, 1]}>
+module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func @conversion(%x: tensor<32x32xf32, #rows>) {
+    // expected-error @below {{conversions through warp shuffles or shared memory cannot be lowered yet}}
+    %0 = ttg.convert_layout %x : tensor<32x32xf32, #rows> -> tensor<32x32xf32, #columns>
+    tt.return
+  }
+}
+
+// -----
+
+module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func @dependent_launch() {
+    // expected-error @below {{programmatic dependent launch needs sm_90, the target is sm_80}}
+    tt.grid_dependency_wait
+    tt.return
+  }
+}
+
+// -----
+
+module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32} {
+  // expected-error @below {{a kernel returns nothing}}
+  tt.func public @returns(%x: i32) -> i32 {
+    tt.return %x : i32
+  }
+}
+
+// -----
+
+module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32} {
+  // expected-error @below {{external functions are not supported}}
+  tt.func private @elsewhere(i32) -> i32
+}
+
+// -----
+
+#blocked = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func @table() {
+    // expected-error @below {{only constants whose elements are all equal are supported}}
+    %0 = arith.constant dense<[1, 2, 3, 4]> : tensor<4xi32, #blocked>
+    tt.return
+  }
+}
+
+// -----
+
+module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32} {
+  // expected-error @below {{cannot be lowered at module level}}
+  func.func @host() {
+    return
+  }
+}
+
+// -----
+
+module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func @remainder(%x: f8E5M2, %y: f8E5M2) {
+    // expected-error @below {{not supported}}
+    %0 = arith.remf %x, %y : f8E5M2
+    tt.return
+  }
+}
