@@ -81,6 +81,7 @@ op! {
         results: [result: FLOAT_LIKE],
         attrs: [propagate_nan("propagateNan"): PropagateNan],
         traits: [ELEMENTWISE, Trait::SAME_TYPE, TENSOR_SIZE, TENSOR_LAYOUTS],
+        types: [TypeRule::new("result type matches operand type", "x", "result", same)],
         format: "$x `,` $min `,` $max `,` `propagateNan` `=` $propagateNan attr-dict `:` type($result)",
         with: { effects: Effects::None, speculation: Speculation::Always },
     }
@@ -92,6 +93,7 @@ op! {
         operands: [x: FLOAT_LIKE],
         results: [result: FLOAT_LIKE],
         traits: [ELEMENTWISE, Trait::SAME_TYPE, TENSOR_SIZE, TENSOR_LAYOUTS],
+        types: [TypeRule::new("result type matches operand type", "x", "result", same)],
         format: "$x attr-dict `:` type($x)",
         with: { effects: Effects::None, speculation: Speculation::Always },
     }
@@ -103,6 +105,7 @@ op! {
         operands: [x: FLOAT_LIKE, y: FLOAT_LIKE],
         results: [result: FLOAT_LIKE],
         traits: [ELEMENTWISE, Trait::SAME_TYPE, TENSOR_SIZE, TENSOR_LAYOUTS],
+        types: [TypeRule::new("result type matches operand type", "x", "result", same)],
         format: "$x `,` $y attr-dict `:` type($x)",
         with: { effects: Effects::None, speculation: Speculation::Always },
     }
@@ -114,6 +117,7 @@ op! {
         operands: [x: F32_LIKE, y: F32_LIKE],
         results: [result: F32_LIKE],
         traits: [ELEMENTWISE, Trait::SAME_TYPE, TENSOR_SIZE, TENSOR_LAYOUTS],
+        types: [TypeRule::new("result type matches operand type", "x", "result", same)],
         format: "$x `,` $y attr-dict `:` type($x)",
         with: { effects: Effects::None, speculation: Speculation::Always },
     }
@@ -125,6 +129,7 @@ op! {
         operands: [x: INT_LIKE, y: INT_LIKE],
         results: [result: INT_LIKE],
         traits: [ELEMENTWISE, Trait::SAME_TYPE, TENSOR_SIZE, TENSOR_LAYOUTS],
+        types: [TypeRule::new("result type matches operand type", "x", "result", same)],
         format: "$x `,` $y attr-dict `:` type($x)",
         with: { effects: Effects::None, speculation: Speculation::Always, fold: Some(fold::mulhiui) },
     }
