@@ -59,9 +59,7 @@ fn table_4_of_the_paper() {
     // Small shapes first: tiles that the operands do not fill, along every axis.
     let shapes: Vec<[u64; 3]> = [16, 32, 64, 8]
         .into_iter()
-        .flat_map(|m| {
-            [8, 16, 64, 32].into_iter().flat_map(move |n| [16, 32, 64, 8, 4, 2].map(|k| [m, n, k]))
-        })
+        .flat_map(|m| [8, 16, 64, 32].into_iter().flat_map(move |n| [16, 32, 64, 8, 4, 2].map(|k| [m, n, k])))
         .collect();
     let mut passed = 0;
     for (a, b, cases) in TABLE_4 {

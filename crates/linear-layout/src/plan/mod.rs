@@ -3,6 +3,16 @@
 //!
 //! A plan can be printed, costed, executed on plain arrays by the [checker](crate::checker), which is
 //! written independently, and emitted by a code generator that takes no decisions of its own.
+//!
+//! | what | plan | optimum |
+//! |---|---|---|
+//! | load and store global memory | [`VectorPlan`] | the widest run that registers hold (paper, Table 2) |
+//! | move a tensor to another layout | [`ConversionPlan`] | fewest cycles; fewest shuffles; no bank conflicts |
+//! | read and write given shared memory | [`SharedAccessPlan`] | the cheapest instruction that fits |
+//! | reduce along a dimension | [`ReducePlan`] | no copy combined or stored (paper, Table 3) |
+//! | scan along a dimension | [`ScanPlan`] | one total per block and step |
+//! | gather, count | [`GatherPlan`], [`HistogramPlan`] | shuffles while lines are short (paper, Figure 6) |
+//! | multiply matrices | [`DotTilePlan`] | any tile that agrees up to an order (paper, Table 4) |
 
 mod access;
 mod convert;

@@ -9,7 +9,7 @@
 use std::fmt;
 
 use crate::f2::{self, Echelon, Vectors};
-use crate::plan::convert::{Conversion, ConversionPlan, Cost};
+use crate::plan::convert::{ConversionPlan, Cost};
 use crate::plan::shuffle::ShuffleInstruction;
 use crate::plan::{PlanError, PlanResult};
 use crate::target::TargetDesc;
@@ -389,7 +389,6 @@ impl Split {
         let registers = (0..1u32 << values.len()).map(group).collect();
         let conversion = |&bits: &u32| ConversionPlan::new(&partial, &gathered, bits, target);
         let conversions = elem_bits.iter().map(conversion).collect::<PlanResult<Vec<_>>>()?;
-        debug_assert!(conversions.iter().all(|c| c.conversion != Conversion::NoOp));
         Ok(ReduceExchange { partial, gathered, conversions, combine: LocalReduction { registers, shuffles } })
     }
 }
