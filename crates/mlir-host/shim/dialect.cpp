@@ -132,10 +132,11 @@ private:
     emitError() << message;
     return failure();
   }
-  void addAttr(const MhParamSpec &spec, HostedInfo &info) {
+  template <typename Definition>
+  std::unique_ptr<Definition> define(const MhParamSpec &spec) {
     const void *d = spec.def;
     MLIRContext *ctx = getContext();
-    auto attr = DynamicAttrDefinition::get(
+    return Definition::get(
         str(spec.name), this,
         [d, ctx](function_ref<InFlightDiagnostic()> emit, ArrayRef<Attribute> p) {
           return verifyParams(d, ctx, emit, p);
@@ -146,26 +147,17 @@ private:
         [d](AsmPrinter &printer, ArrayRef<Attribute> p) {
           callbacks->printParams(d, &printer, reinterpret_cast<const MlirAttribute *>(p.data()), p.size());
         });
-    info.attrs[d] = attr.get();
-    info.attrDefs[attr.get()] = d;
+  }
+  void addAttr(const MhParamSpec &spec, HostedInfo &info) {
+    auto attr = define<DynamicAttrDefinition>(spec);
+    info.attrs[spec.def] = attr.get();
+    info.attrDefs[attr.get()] = spec.def;
     registerDynamicAttr(std::move(attr));
   }
   void addType(const MhParamSpec &spec, HostedInfo &info) {
-    const void *d = spec.def;
-    MLIRContext *ctx = getContext();
-    auto type = DynamicTypeDefinition::get(
-        str(spec.name), this,
-        [d, ctx](function_ref<InFlightDiagnostic()> emit, ArrayRef<Attribute> p) {
-          return verifyParams(d, ctx, emit, p);
-        },
-        [d](AsmParser &parser, SmallVectorImpl<Attribute> &params) {
-          return success(callbacks->parseParams(d, &parser, &params));
-        },
-        [d](AsmPrinter &printer, ArrayRef<Attribute> p) {
-          callbacks->printParams(d, &printer, reinterpret_cast<const MlirAttribute *>(p.data()), p.size());
-        });
-    info.types[d] = type.get();
-    info.typeDefs[type.get()] = d;
+    auto type = define<DynamicTypeDefinition>(spec);
+    info.types[spec.def] = type.get();
+    info.typeDefs[type.get()] = spec.def;
     registerDynamicType(std::move(type));
   }
 
