@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::json;
+use crate::pair::Pair;
 use crate::request::{Request, Subject};
 
 /// Answers every line of the file at `path`. A bad line gets an `{"error": …}` of its own; only an
@@ -35,13 +36,12 @@ fn answer(line: &[u8]) -> Result<String, String> {
     let value: Value = serde_json::from_slice(line).map_err(|error| format!("not JSON: {error}"))?;
     let request = request(&value)?;
     let subject = Subject::new(&request)?;
-    if request.to.is_some() {
-        return Err("conversion plans are not part of this build".into());
+    match Subject::destination(&request)? {
+        Some(destination) => Ok(json::plan(&Pair::new(subject, destination)?)),
+        None => Ok(json::layout(&subject.layout)),
     }
-    Ok(json::layout(&subject.layout))
 }
 
-/// The layouts themselves say how many warps there are; `num_warps` is only checked to be a number.
 fn request(value: &Value) -> Result<Request, String> {
     let object = value.as_object().ok_or("a request is a JSON object")?;
     let known = ["layout", "shape", "dtype", "to", "target", "num_warps"];
@@ -56,15 +56,16 @@ fn request(value: &Value) -> Result<Request, String> {
     };
     let sizes = given("shape").and_then(Value::as_array).ok_or("`shape` must be a list of sizes")?;
     let size = |v: &Value| v.as_u64().ok_or_else(|| format!("`shape` must hold sizes, not {v}"));
-    if given("num_warps").is_some_and(|warps| warps.as_u64().is_none_or(|n| n == 0)) {
-        return Err("`num_warps` must be a positive number".into());
-    }
+    let warps = |v: &Value| {
+        v.as_u64().filter(|&n| n > 0).ok_or_else(|| "`num_warps` must be a positive number".to_owned())
+    };
     Ok(Request {
         layout: string("layout")?.ok_or("`layout` is missing")?,
         shape: sizes.iter().map(size).collect::<Result<_, _>>()?,
         dtype: string("dtype")?.unwrap_or_else(|| "f32".into()),
         to: string("to")?,
         target: string("target")?.unwrap_or_else(|| "cuda:90".into()),
+        num_warps: given("num_warps").map(warps).transpose()?,
     })
 }
 

@@ -4,8 +4,10 @@
 //! ttlayout '#ttg.blocked<{sizePerThread = [2, 2], threadsPerWarp = [4, 8], warpsPerCTA = [2, 1], order = [1, 0]}>' --shape 16x16
 //! ```
 
+mod banks;
 mod batch;
 mod json;
+mod pair;
 mod properties;
 mod request;
 mod style;
@@ -18,6 +20,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 
+use pair::Pair;
 use request::{Request, Subject};
 use style::Style;
 
@@ -35,7 +38,8 @@ struct Args {
     /// Element type, such as f16, i8 or ptr.
     #[arg(long, default_value = "f32")]
     dtype: String,
-    /// Show the conversion to this layout instead.
+    /// Show how to convert to this layout instead: the plan, the banks it touches, or (`matrix`, `bases`)
+    /// where in this layout every element goes.
     #[arg(long, value_name = "LAYOUT")]
     to: Option<String>,
     /// GPU: cuda:80, cuda:90, cuda:100, hip:gfx942, …
@@ -54,7 +58,7 @@ struct Args {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// Who holds which element.
+    /// Who holds which element; with --to, the steps of the plan.
     Table,
     /// The matrix over F2, rows and columns labelled.
     Matrix,
@@ -112,17 +116,25 @@ fn show(args: &Args, out: &mut impl Write) -> Result<io::Result<()>, String> {
         dtype: args.dtype.clone(),
         to: args.to.clone(),
         target: args.target.clone(),
+        num_warps: None,
     };
     let subject = Subject::new(&request)?;
-    if request.to.is_some() {
-        return Err("conversion plans are not part of this build".into());
-    }
     let color = match args.color {
         Color::Always => true,
         Color::Never => false,
         Color::Auto => io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
     };
     let style = Style { color };
+    if let Some(destination) = Subject::destination(&request)? {
+        let pair = Pair::new(subject, destination)?;
+        return Ok(match args.format {
+            Format::Table => text::plan(out, &pair, style),
+            Format::Matrix => text::plan_matrix(out, &pair.map()?, style),
+            Format::Bases => text::write_bases(out, &pair.map()?),
+            Format::Json => writeln!(out, "{}", json::plan(&pair)),
+            Format::Svg => svg::plan(out, &pair)?,
+        });
+    }
     Ok(match args.format {
         Format::Table => text::table(out, &subject, style)?,
         Format::Matrix => text::matrix(out, &subject, style),

@@ -1,7 +1,7 @@
 //! What is asked: an attribute, a shape, an element type; and what these mean.
 
 use linear_layout::target::TargetDesc;
-use linear_layout::{Encoding, LinearLayout};
+use linear_layout::{Dim, Encoding, LinearLayout};
 
 /// A question as given on the command line or in a line of a batch.
 pub struct Request {
@@ -10,6 +10,7 @@ pub struct Request {
     pub dtype: String,
     pub to: Option<String>,
     pub target: String,
+    pub num_warps: Option<u64>,
 }
 
 /// A layout and what is known about it.
@@ -23,12 +24,31 @@ pub struct Subject {
 }
 
 impl Subject {
+    /// The layout itself.
     pub fn new(request: &Request) -> Result<Subject, String> {
+        Subject::of(request, &request.layout, "the layout")
+    }
+
+    /// The layout to convert to, if any.
+    pub fn destination(request: &Request) -> Result<Option<Subject>, String> {
+        let to = request.to.as_ref();
+        to.map(|text| Subject::of(request, text, "the layout to convert to")).transpose()
+    }
+
+    fn of(request: &Request, text: &str, name: &str) -> Result<Subject, String> {
         let bits = dtype_bits(&request.dtype)?;
         let target = TargetDesc::parse(&request.target).map_err(|error| error.to_string())?;
         let encoding: Encoding =
-            request.layout.trim().parse().map_err(|error| format!("the layout cannot be read: {error}"))?;
+            text.trim().parse().map_err(|error| format!("{name} cannot be read: {error}"))?;
         let layout = encoding.to_linear_layout(&request.shape).map_err(|error| error.to_string())?;
+        // The attribute says how many warps there are; a request may say it again.
+        let warps = layout.in_size(Dim::WARP).unwrap_or(1);
+        match request.num_warps {
+            Some(asked) if encoding.is_distributed() && asked != warps => {
+                return Err(format!("`num_warps` is {asked}, but {name} has {warps}"));
+            }
+            _ => {}
+        }
         Ok(Subject {
             encoding,
             layout,

@@ -24,6 +24,11 @@ impl Style {
         self.code("2", text)
     }
 
+    /// Something bad.
+    pub fn alarm(self, text: &str) -> String {
+        self.code("1;31", text)
+    }
+
     fn code(self, code: &str, text: &str) -> String {
         if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }

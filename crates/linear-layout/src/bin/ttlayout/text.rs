@@ -1,15 +1,20 @@
 //! Tables, matrices and bases for terminals and files.
 
 use std::io::{self, Write};
+use std::ops::Range;
 
 use linear_layout::{Dim, LinearLayout};
 
+use crate::banks::{BankMap, Touch};
+use crate::pair::Pair;
 use crate::properties;
 use crate::request::Subject;
 use crate::style::Style;
 
 /// How many holders of one element a cell spells out.
 const MAX_HOLDERS: usize = 2;
+/// How many banks of a bank map lie side by side.
+const BANKS_PER_LINE: usize = 32;
 
 /// Who holds which element: the last dimension across, the others down.
 pub fn table(out: &mut impl Write, subject: &Subject, style: Style) -> Result<io::Result<()>, String> {
@@ -20,7 +25,21 @@ pub fn table(out: &mut impl Write, subject: &Subject, style: Style) -> Result<io
 /// The matrix over F2.
 pub fn matrix(out: &mut impl Write, subject: &Subject, style: Style) -> io::Result<()> {
     heading(out, subject, style)?;
-    let text = subject.layout.matrix_display().to_string();
+    write_matrix(out, &subject.layout, style)
+}
+
+/// The matrix that leads from the places of the source to those of the destination.
+pub fn plan_matrix(out: &mut impl Write, map: &LinearLayout, style: Style) -> io::Result<()> {
+    writeln!(
+        out,
+        "{}\n",
+        style.bold("B⁻¹A: from places of the source, across, to places of the destination")
+    )?;
+    write_matrix(out, map, style)
+}
+
+fn write_matrix(out: &mut impl Write, layout: &LinearLayout, style: Style) -> io::Result<()> {
+    let text = layout.matrix_display().to_string();
     for (i, line) in text.lines().enumerate() {
         let painted = match i {
             0 | 1 => style.bold(line),
@@ -33,7 +52,11 @@ pub fn matrix(out: &mut impl Write, subject: &Subject, style: Style) -> io::Resu
 
 /// The basis vectors, one input dimension a line.
 pub fn bases(out: &mut impl Write, subject: &Subject) -> io::Result<()> {
-    let layout = &subject.layout;
+    write_bases(out, &subject.layout)
+}
+
+/// The same of any layout.
+pub fn write_bases(out: &mut impl Write, layout: &LinearLayout) -> io::Result<()> {
     let width = layout.in_dims().map(|d| d.name().len()).max().unwrap_or(0);
     for dim in layout.in_dims() {
         let bases: Vec<_> = layout.columns_of(dim).iter().map(|&c| layout.coords(c).to_vec()).collect();
@@ -48,6 +71,59 @@ fn heading(out: &mut impl Write, subject: &Subject, style: Style) -> io::Result<
         writeln!(out, "  {}  {value}", style.dim(&format!("{name:<10}")))?;
     }
     writeln!(out)
+}
+
+/// The plan step by step and the banks that its first accesses touch.
+pub fn plan(out: &mut impl Write, pair: &Pair, style: Style) -> io::Result<()> {
+    writeln!(out, "{} {}", style.dim("from"), style.bold(&pair.from.encoding.to_string()))?;
+    writeln!(out, "{} {}", style.dim("  to"), style.bold(&pair.to.encoding.to_string()))?;
+    let shape: Vec<String> = pair.from.shape.iter().map(u64::to_string).collect();
+    writeln!(out, "{} {} of {}\n", style.dim("  of"), shape.join("x"), pair.from.dtype)?;
+    for line in pair.steps().lines() {
+        writeln!(out, "{}", if line.starts_with(' ') { line.to_owned() } else { style.bold(line) })?;
+    }
+    for side in pair.sides() {
+        let map = BankMap::new(side, &pair.from.target);
+        let (name, mnemonic) = (side.name(), pair.mnemonic(side));
+        let title = format!("banks of the first {name} ({mnemonic}) of warp 0: {}", map.verdict());
+        writeln!(out, "\n{}", style.bold(&title))?;
+        bank_map(out, &map, style)?;
+    }
+    if !pair.sides().is_empty() {
+        let legend = "one line per wavefront, the lanes served by each bank; + with others, ! in conflict";
+        writeln!(out, "{}", style.dim(legend))?;
+    }
+    Ok(())
+}
+
+/// Banks across, wavefronts down.
+fn bank_map(out: &mut impl Write, map: &BankMap, style: Style) -> io::Result<()> {
+    let lines: Vec<Range<u64>> =
+        (0..map.banks).step_by(BANKS_PER_LINE).map(|b| b..map.banks.min(b + BANKS_PER_LINE as u64)).collect();
+    for banks in lines {
+        let numbers: String = banks.clone().map(|bank| format!("{bank:>3} ")).collect();
+        writeln!(out, "{}", style.dim(&format!("  {:>8} {}", "bank", numbers.trim_end())))?;
+        for (number, phase) in map.phases.iter().enumerate() {
+            for (i, wavefront) in phase.wavefronts.iter().enumerate() {
+                let name = if i == 0 { format!("phase {number}") } else { String::new() };
+                let cells: String = banks.clone().map(|bank| touch(wavefront.get(&bank), style)).collect();
+                writeln!(out, "  {:>8} {}", name, cells.trim_end())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn touch(touch: Option<&Touch>, style: Style) -> String {
+    let Some(touch) = touch else { return format!("  {} ", style.dim(".")) };
+    let lane = touch.lanes.first().copied().unwrap_or(0);
+    let mark = match touch {
+        Touch { conflict: true, .. } => '!',
+        Touch { lanes, .. } if lanes.len() > 1 => '+',
+        _ => ' ',
+    };
+    let text = format!("{lane:>3}{mark}");
+    if touch.conflict { style.alarm(&text) } else { style.paint(lane, &text) }
 }
 
 /// The elements of a tensor in rows, each with the places that hold it.

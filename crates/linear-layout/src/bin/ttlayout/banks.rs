@@ -1,0 +1,115 @@
+//! Which banks of shared memory the lanes of a warp touch in one access.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use linear_layout::plan::{MemoryInstruction, Threads};
+use linear_layout::target::TargetDesc;
+
+use crate::pair::Side;
+
+/// The first access of warp 0 of block 0.
+pub struct BankMap {
+    pub banks: u64,
+    /// The groups of lanes that are served together, one after the other.
+    pub phases: Vec<Phase>,
+}
+
+/// Lanes that are served together.
+pub struct Phase {
+    /// One line of banks each; more than one where banks conflict.
+    pub wavefronts: Vec<Wavefront>,
+}
+
+/// By bank, what happens there.
+pub type Wavefront = BTreeMap<u64, Touch>;
+
+/// One word of one bank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Touch {
+    /// The lanes that share it, ascending.
+    pub lanes: Vec<u64>,
+    /// Whether other lanes of the phase want another word of this bank.
+    pub conflict: bool,
+}
+
+impl BankMap {
+    pub fn new(side: Side<'_>, target: &TargetDesc) -> BankMap {
+        let (plan, banks) = (side.access, u64::from(target.banks));
+        // Bytes at each address, how many lanes give one, and which are served together.
+        let (bytes, givers, together) = match plan.instruction {
+            MemoryInstruction::Vector { bits } => {
+                (bits / 8, target.lanes, target.phase_lanes(bits / 8, plan.direction).to_vec())
+            }
+            MemoryInstruction::Matrix { count, .. } => (16, 8 * count, vec![1, 2, 4]),
+            MemoryInstruction::TransposedRead { .. } => {
+                (8, target.lanes, target.phase_lanes(8, plan.direction).to_vec())
+            }
+        };
+        let mut phases: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+        for lane in 0..u64::from(givers) {
+            let thread = Threads { lane, ..Threads::default() };
+            // Lanes that belong to another pass wait.
+            if plan.inactive.is_clear(thread) && plan.tile.of(thread) == 0 {
+                phases.entry(lowest_of_coset(lane, &together)).or_default().push(lane);
+            }
+        }
+        let word = u128::from(target.bank_width);
+        let words = |lane: u64| {
+            let thread = Threads { lane, ..Threads::default() };
+            let (offset, home) = plan.accesses.first().map_or((0, 0), |a| (a.offset, a.block));
+            let place = side.padding.iter().fold(0u128, |sum, &(interval, padding)| {
+                let full = (offset ^ plan.address.of(thread)).checked_div(interval).unwrap_or(0);
+                sum + u128::from(full) * u128::from(padding)
+            });
+            let place = place + u128::from(offset ^ plan.address.of(thread));
+            let first = place * u128::from(plan.storage_bits) / 8;
+            let last = first + u128::from(bytes.max(1)) - 1;
+            let home = home ^ plan.block.as_ref().map_or(0, |bases| bases.of(thread));
+            (first / word..=last / word).map(move |word| (home, word))
+        };
+        let phases = phases.values().map(|lanes| {
+            let mut by_bank: BTreeMap<u64, BTreeMap<(u64, u128), BTreeSet<u64>>> = BTreeMap::new();
+            for &lane in lanes {
+                for place in words(lane) {
+                    let bank = (place.1 % u128::from(banks)) as u64;
+                    by_bank.entry(bank).or_default().entry(place).or_default().insert(lane);
+                }
+            }
+            let count = by_bank.values().map(BTreeMap::len).max().unwrap_or(0);
+            let mut wavefronts = vec![Wavefront::new(); count];
+            for (bank, words) in by_bank {
+                let conflict = words.len() > 1;
+                for (wavefront, lanes) in wavefronts.iter_mut().zip(words.into_values()) {
+                    wavefront.insert(bank, Touch { lanes: lanes.into_iter().collect(), conflict });
+                }
+            }
+            Phase { wavefronts }
+        });
+        BankMap { banks, phases: phases.collect() }
+    }
+
+    /// Wavefronts of the access.
+    pub fn wavefronts(&self) -> usize {
+        self.phases.iter().map(|phase| phase.wavefronts.len()).sum()
+    }
+
+    /// What there is to say about conflicts.
+    pub fn verdict(&self) -> String {
+        let (wavefronts, phases) = (self.wavefronts(), self.phases.len());
+        let conflicts = match wavefronts - phases {
+            0 => "no conflicts".to_owned(),
+            1 => "1 more than without conflicts".to_owned(),
+            n => format!("{n} more than without conflicts"),
+        };
+        format!("{wavefronts} wavefront{}, {conflicts}", if wavefronts == 1 { "" } else { "s" })
+    }
+}
+
+/// The lowest lane served together with `lane`, where `basis` spans the lanes served with lane 0.
+fn lowest_of_coset(lane: u64, basis: &[u64]) -> u64 {
+    let sums = (0..1u64 << basis.len()).map(|x| {
+        let chosen = basis.iter().enumerate().filter(|(i, _)| x >> i & 1 == 1);
+        chosen.fold(lane, |lane, (_, b)| lane ^ b)
+    });
+    sums.min().unwrap_or(lane)
+}
