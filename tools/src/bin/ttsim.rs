@@ -1,0 +1,34 @@
+//! Runs a GPU kernel on the CPU, checks it and counts what it costs: TTIR and TTGIR go through our compiler,
+//! LLVM IR of any origin runs as it is.
+
+use anyhow::{Context as _, Result, bail};
+use simt::cli::{CompileRequest, Compiled};
+use std::process::ExitCode;
+use ttopt_tools::compile::{Options, Stage, compile};
+
+fn to_llvm(request: &CompileRequest) -> Result<Compiled> {
+    let name = request.file.display().to_string();
+    let bytes = std::fs::read(&request.file).with_context(|| format!("cannot read {name}"))?;
+    let Ok(text) = String::from_utf8(bytes) else { bail!("{name} is not MLIR text") };
+    let options = Options {
+        target: request.target.clone(),
+        num_warps: request.num_warps.unwrap_or(4),
+        num_stages: request.num_stages.unwrap_or(3),
+        num_ctas: 1,
+        emit: Stage::Llvmir,
+        print_after: Vec::new(),
+        explain: false,
+    };
+    let compiled = compile(&text, &name, &options).with_context(|| format!("cannot compile {name}"))?;
+    let metadata = compiled.metadata;
+    Ok(Compiled {
+        llvm: compiled.output,
+        kernel: metadata.as_ref().map(|m| m.name.clone()),
+        threads: metadata.as_ref().map(|m| m.threads),
+        shared: metadata.as_ref().and_then(|m| u32::try_from(m.shared).ok()),
+    })
+}
+
+fn main() -> ExitCode {
+    simt::cli::main(std::env::args_os(), Some(&to_llvm))
+}
