@@ -353,8 +353,9 @@ fn link_device_library(module: &LlvmModule<'_>) -> Result<()> {
         anyhow!("'{symbol}' is in libdevice.10.bc, which was not found: set TTOPT_LIBDEVICE to its path, or CUDA_HOME")
     })?;
     // SAFETY: the module is valid.
-    unsafe { mlir_host::driver::link_needed(module.as_mut_ptr().cast(), &path.to_string_lossy()) }
-        .map_err(|err| anyhow!("libdevice at {}: {err}", path.display()))
+    unsafe { mlir_host::driver::link_needed(module.as_mut_ptr().cast(), &path.to_string_lossy()) }.map_err(
+        |err| anyhow!("'{symbol}' is in libdevice, which cannot be linked: {}: {err}", path.display()),
+    )
 }
 
 /// The LLVM passes that pay for what they cost on lowered kernels.
