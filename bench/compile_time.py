@@ -4,7 +4,7 @@ TTOPT_BIN_DIR has our release binaries; TTOPT_TRITON_PYTHON names a python with 
 3.9 to compare with (without it only our times are shown). Both compile for cuda:90 from
 the same TTIR with the warps of the launch; runs alternate, medians are compared.
 
-As a worker (`compile_time.py --triton NAME...`, run by that python) it times Triton's
+As a worker (`compile_time.py --triton`, run by that python) it times Triton's
 stages on kernels named on stdin, one a line.
 """
 
@@ -33,6 +33,7 @@ def triton_worker():
     """Answers each kernel name on stdin with a line of JSON: microseconds per stage."""
     from triton.backends.compiler import GPUTarget
     from triton.backends.nvidia.compiler import CUDABackend
+    from triton.compiler.compiler import Language
     from triton._C.libtriton import ir
 
     backend = CUDABackend(GPUTarget("cuda", 90, 32))
@@ -45,7 +46,7 @@ def triton_worker():
         ir.load_dialects(context)
         backend.load_dialects(context)
         stages = {}
-        backend.add_stages(stages, options, *stage_arguments(backend, stages, options))
+        backend.add_stages(stages, options, Language.TRITON)
         metadata = {"target": backend.target, **options.__dict__}
         start = time.perf_counter()
         module = ir.parse_mlir_module(str(CORPUS / f"{name}.ttir"), context)
@@ -57,16 +58,6 @@ def triton_worker():
             times[stage] = time.perf_counter() - start
         times["total"] = sum(times.values())
         print(json.dumps({key: value * 1e6 for key, value in times.items()}), flush=True)
-
-
-def stage_arguments(backend, stages, options):
-    """The arguments after `options` that this version's `add_stages` takes."""
-    import inspect
-
-    extra = len(inspect.signature(backend.add_stages).parameters) - 2
-    from triton.compiler.compiler import Language
-
-    return [Language.TRITON][:extra]
 
 
 def ours(ttc, name):

@@ -37,8 +37,7 @@ fn main() {
     registry.add(&ttopt_dialect::DIALECTS);
     // SAFETY: the registry is valid; the context copies it.
     let context = unsafe { mlir_sys::mlirContextCreateWithRegistry(registry.raw(), false) };
-    let rounds: Vec<_> =
-        (0..count).map(|_| round(context, &text).expect("the module is valid")).collect();
+    let rounds: Vec<_> = (0..count).map(|_| round(context, &text).expect("the module is valid")).collect();
     let (_, ops, printed) = &rounds[0];
     let again = round(context, printed).expect("what was printed is valid");
     assert_eq!(&again.2, printed, "printing is a fixpoint");
