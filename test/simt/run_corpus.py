@@ -1,0 +1,90 @@
+"""Compiles the corpus with our compiler, runs it on the simulator with all checks on, and checks the results.
+
+    run_corpus.py --ttsim TTSIM --data DIR --targets cuda:90,cuda:80 [--jobs N] [NAME ...]
+
+A kernel that the compiler refuses is only counted, unless it is in REQUIRED or named; whatever compiles must run
+without a finding and give what reference.py expects. Needs numpy and ml_dtypes.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "corpus"))
+import numpy as np
+import reference
+
+# What must compile.
+REQUIRED = """
+assert_in_range axis_hints axpby_f64 branch_tensor cache_hints cast_fp8 cast_numeric copy_strided_2d dropout
+gather_rows gcd_scalar gelu_silu grid_stride_scale half_arith inline_ptx int_ops libdevice_math map_scalar_fn
+masked_fill math_unary narrow_copy_f16_w1 narrow_copy_f16_w16 narrow_copy_f16_w2 narrow_copy_f16_w4
+narrow_copy_f16_w8 narrow_copy_f8e4m3_w2 narrow_copy_i8_w1 narrow_copy_i8_w16 narrow_copy_i8_w2 narrow_copy_i8_w4
+narrow_copy_i8_w8 outer_broadcast pdl_scale pointer_cast random_fill range_hints rope_fwd saxpy_bf16 scatter_rows
+stencil_static swiglu vector_add where_clamp
+""".split()
+
+
+def run(ttsim, name, doc, target, folder):
+    """(state, explanation) of one kernel for one target."""
+    for n in doc["outputs"]:
+        (folder / f"{n}.out.bin").unlink(missing_ok=True)
+    case = os.path.join(reference.HERE, name + ".json")
+    command = [ttsim, "--case", case, "--data", str(folder), "--target", target, "--quiet", "--jobs", "1"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    except subprocess.TimeoutExpired:
+        return "bad", "takes longer than 200 s"
+    said = done.stderr.strip()
+    if done.returncode:
+        return ("refused" if "ttsim: error: cannot compile" in said else "bad"), said
+    outputs = {n: (folder / f"{n}.out.bin").read_bytes() for n in doc["outputs"]}
+    good, lines = reference.check(name, outputs)
+    return ("good", "") if good else ("bad", "\n".join(lines))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ttsim", default="ttsim")
+    parser.add_argument("--data", type=pathlib.Path, required=True)
+    parser.add_argument("--targets", default="cuda:90,cuda:80")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    targets = args.targets.split(",")
+
+    def kernel(name):
+        doc = reference.load(name)
+        folder = args.data / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for n, v in reference.make_inputs(doc).items():
+            if isinstance(v, np.ndarray):
+                v.tofile(folder / f"{n}.bin")
+        results = []
+        for target in targets:
+            # What only Hopper can do is listed for it alone.
+            if target in doc["targets"] or (target.startswith("cuda:") and len(doc["targets"]) > 1):
+                start = time.monotonic()
+                results.append((name, target, *run(args.ttsim, name, doc, target, folder), time.monotonic() - start))
+        return results
+
+    names = args.names or reference.names()
+    needed = set(args.names or REQUIRED)
+    count = {"good": 0, "refused": 0, "bad": 0}
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for results in pool.map(kernel, names):
+            for name, target, state, why, seconds in results:
+                if state == "refused" and name in needed:
+                    state = "bad"
+                count[state] += 1
+                if state == "bad":
+                    print(f"FAIL {name} for {target}, {seconds:.1f} s:\n{why}", flush=True)
+    print(f"{count['good']} right, {count['refused']} not compiled yet, {count['bad']} wrong")
+    return 1 if count["bad"] or not count["good"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
