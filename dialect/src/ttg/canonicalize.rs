@@ -1,14 +1,21 @@
 //! Canonicalization patterns.
 
 use super::attrs::{DOT_OPERAND, NVIDIA_MMA};
+use super::layout::to_linear_layout;
 use super::ops::*;
-use crate::tt::ops::{HistogramOp, MakeRangeOp, SplatOp};
+use crate::tt::ops::{CatOp, GatherOp, HistogramOp, MakeRangeOp, ReshapeOp, SplatOp};
+use linear_layout::{Dim, LinearLayout};
 use mlir_host::ir::{Attr, Op, Type, Value};
 use mlir_host::rewrite::{Pattern, Rewriter};
+use std::sync::Arc;
 
 /// Of `ttg.convert_layout`.
-pub(super) static CONVERT_LAYOUT: [Pattern; 1] =
-    [Pattern { name: "convert-of", root: "ttg.convert_layout", benefit: 1, apply: convert_of }];
+pub(super) static CONVERT_LAYOUT: [Pattern; 4] = [
+    Pattern { name: "convert-of", root: "ttg.convert_layout", benefit: 1, apply: convert_of },
+    Pattern { name: "histogram-of-convert", root: "tt.histogram", benefit: 1, apply: skip_conversion },
+    Pattern { name: "gather-of-convert", root: "tt.gather", benefit: 1, apply: skip_conversion },
+    Pattern { name: "reshape-of-convert", root: "tt.reshape", benefit: 1, apply: skip_conversion },
+];
 
 /// Of `ttg.local_alloc`.
 pub(super) static LOCAL_ALLOC: [Pattern; 1] =
@@ -34,14 +41,6 @@ fn encoding(ty: Type<'_>) -> Option<Attr<'_>> {
     ty.as_tensor()?.encoding()
 }
 
-/// Inserts a copy of `op` with another result type before `op`.
-fn copy_with_type<'c>(op: Op<'c>, ty: Type<'c>, rewriter: &mut Rewriter<'c>) -> Op<'c> {
-    rewriter.set_before(op);
-    let copy = rewriter.clone_op(op);
-    copy.result(0).set_type(ty);
-    copy
-}
-
 /// A conversion of something that can be made in the wanted layout at once.
 fn convert_of<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> bool {
     let convert = ConvertLayoutOp(op);
@@ -54,35 +53,81 @@ fn convert_of<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> bool {
         return false;
     }
     if let Some(inner) = ConvertLayoutOp::cast(source) {
-        if convert.force_warp_shuffle().is_some() || inner.force_warp_shuffle().is_some() {
+        // What was to stay within warps might not do so from further back.
+        if convert.force_warp_shuffle().is_some() {
             return false;
         }
         rewriter.modify(op, |op| op.set_operand(0, inner.src()));
         return true;
     }
     // A load stays where it is: the buffer may be written after it.
+    let before = if source.is(LocalLoadOp::DEF) { source } else { op };
     let remade = source.is(LocalLoadOp::DEF)
         || source.is(SplatOp::DEF)
         || source.is(MakeRangeOp::DEF)
-        || source.is(HistogramOp::DEF);
+        || source.is(HistogramOp::DEF)
+        || CatOp::cast(source).is_some_and(|cat| can_be_concatenated(cat, ty))
+        || ReshapeOp::cast(source).is_some_and(|reshape| is_free_view(reshape, reshape.src().ty(), ty));
     if !remade {
         return false;
     }
-    let copy = copy_with_type(source, ty, rewriter);
+    rewriter.set_before(before);
+    let copy = rewriter.clone_op(source);
+    copy.result(0).set_type(ty);
     rewriter.replace(op, &[copy.result(0)]);
     true
 }
 
-/// Storing takes any layout: the conversion before it is of no use.
+fn layout(ty: Type<'_>) -> Option<Arc<LinearLayout>> {
+    let tensor = ty.as_tensor()?;
+    to_linear_layout(tensor.encoding()?, &tensor.shape()).ok()
+}
+
+fn registers(ty: Type<'_>) -> Option<u64> {
+    layout(ty)?.in_size(Dim::REGISTER)
+}
+
+/// Whether each thread can hold its parts of both operands one after the other.
+fn can_be_concatenated(cat: CatOp<'_>, ty: Type<'_>) -> bool {
+    match (registers(cat.lhs().ty()), registers(cat.rhs().ty()), registers(ty)) {
+        (Some(lhs), Some(rhs), Some(result)) => lhs + rhs == result,
+        _ => false,
+    }
+}
+
+/// Whether a reshape that may reorder elements can give the type `to` to what
+/// has the type `from` without moving anything.
+fn is_free_view(reshape: ReshapeOp<'_>, from: Type<'_>, to: Type<'_>) -> bool {
+    if reshape.allow_reorder().is_none() || reshape.efficient_layout().is_some() {
+        return false;
+    }
+    let (Some(from), Some(to)) = (layout(from), layout(to)) else { return false };
+    let free = |layout: &LinearLayout, dim| layout.free_variable_mask(dim);
+    from.in_size(Dim::REGISTER) == to.in_size(Dim::REGISTER)
+        && [Dim::REGISTER, Dim::LANE, Dim::WARP, Dim::BLOCK]
+            .into_iter()
+            .all(|dim| free(&from, dim) == free(&to, dim))
+}
+
+/// Some operations take their first operand in any layout: the conversion
+/// before them is of no use.
 fn skip_conversion<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> bool {
-    let src = if let Some(alloc) = LocalAllocOp::cast(op) {
-        alloc.src()
-    } else {
-        LocalStoreOp::cast(op).map(LocalStoreOp::src)
-    };
+    let src = if let Some(alloc) = LocalAllocOp::cast(op) { alloc.src() } else { op.operands().next() };
     let Some(convert) = src.and_then(ConvertLayoutOp::defining) else { return false };
-    rewriter.modify(op, |op| op.set_operand(0, convert.src()));
-    true
+    let any_layout = if let Some(gather) = GatherOp::cast(op) {
+        gather.efficient_layout().is_none()
+    } else if let Some(reshape) = ReshapeOp::cast(op) {
+        is_free_view(reshape, convert.src().ty(), reshape.result().ty())
+    } else if let Some(histogram) = HistogramOp::cast(op) {
+        // The mask has the layout of the source.
+        histogram.mask().is_none()
+    } else {
+        true
+    };
+    if any_layout {
+        rewriter.modify(op, |op| op.set_operand(0, convert.src()));
+    }
+    any_layout
 }
 
 fn drop_unused_results<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> bool {

@@ -214,6 +214,9 @@ fn verify_memdesc(params: &[Attr<'_>]) -> VerifyResult {
         }
         return fits(&value, laid_out);
     }
+    if value.is_distributed() {
+        return Err(format!("{layout} does not lay out a buffer"));
+    }
     verify_tensor_memory(&value, &shape, element, *space)
 }
 

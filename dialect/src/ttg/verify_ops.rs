@@ -182,8 +182,9 @@ fn indexed<'c>(
         return Err(format!("indices have {} dimensions, but the buffer has {rank}", shape.len()));
     }
     let axis = axis.unwrap_or(0);
-    let axis = usize::try_from(axis).ok().filter(|axis| *axis < rank);
-    let axis = axis.ok_or_else(|| format!("axis is out of range for the {rank} dimensions of the buffer"))?;
+    let in_range = usize::try_from(axis).ok().filter(|axis| *axis < rank);
+    let axis = in_range
+        .ok_or_else(|| format!("axis {axis} is out of range for the {rank} dimensions of the buffer"))?;
     if values.shape() != shape {
         return Err(format!(
             "values have the shape {:?}, but indices have {:?}",
