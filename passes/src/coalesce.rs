@@ -12,6 +12,8 @@ use crate::analysis::axis_info::{AxisInfo, AxisInfoAnalysis};
 use crate::ir_util::{convert_operand, for_each_edge, layout_of, operations_in_dominance_order, set_layout};
 use crate::machine::{Layouts, Machine, error};
 use crate::rules::{Rule, rule};
+use linear_layout::Dim;
+use linear_layout::plan::AddressFacts;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Value};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
@@ -84,8 +86,33 @@ impl AccessFacts {
             (self.aligned / self.bytes, Limit::Alignment),
             (self.mask, Limit::Mask),
         ];
-        let (elements, limit) = limits.into_iter().min_by_key(|entry| entry.0).unwrap_or((1, Limit::Contiguity));
+        let (elements, limit) =
+            limits.into_iter().min_by_key(|entry| entry.0).unwrap_or((1, Limit::Contiguity));
         (elements.max(1), limit)
+    }
+}
+
+impl AccessFacts {
+    /// What is known about the access `op` to memory through a tensor of
+    /// pointers; `None` for other operations.
+    pub fn of<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>) -> Option<AccessFacts> {
+        if rule(op) != Some(Rule::Memory) {
+            return None;
+        }
+        let pointers = op.operand(0);
+        let shape = pointers.ty().as_tensor()?.shape();
+        let bits = pointee(pointers.ty().element())?.bits().unwrap_or(64);
+        let mask = mask_of(op).map(|mask| analysis.info(mask));
+        Some(Self::new(&shape, u64::from(bits.div_ceil(8)), &analysis.info(pointers), mask.as_ref()))
+    }
+
+    /// The same for a vector plan.
+    pub fn addresses(&self) -> AddressFacts {
+        AddressFacts {
+            order: self.order.iter().map(|d| Dim::out(*d)).collect(),
+            contiguous: self.contiguous.min((self.aligned / self.bytes).max(1)),
+            mask_constancy: self.mask.min(1 << 62),
+        }
     }
 }
 
@@ -112,7 +139,8 @@ fn contiguous(shape: &[i64], bytes: u64, pointers: &AxisInfo, order: &[usize]) -
     lens[fast] = single;
     for &d in slow {
         let run = pointers.runs[d];
-        let whole = length == order.iter().take_while(|&&e| e != d).map(|&e| shape[e] as u64).product::<u64>();
+        let whole =
+            length == order.iter().take_while(|&&e| e != d).map(|&e| shape[e] as u64).product::<u64>();
         if shape[d] == 1 {
             continue;
         }
@@ -124,7 +152,11 @@ fn contiguous(shape: &[i64], bytes: u64, pointers: &AxisInfo, order: &[usize]) -
     }
     // Corners of boxes that span dimensions, or first elements of rows.
     let corner = pointers.corner_at(&lens);
-    if length.min(corner / bytes) > single.min(aligned / bytes) { (length, corner) } else { (single, aligned) }
+    if length.min(corner / bytes) > single.min(aligned / bytes) {
+        (length, corner)
+    } else {
+        (single, aligned)
+    }
 }
 
 /// Elements in `order` that are equal.
@@ -182,15 +214,8 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
 }
 
 fn access<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>, machine: &Machine) -> Option<Access<'c>> {
-    if rule(op) != Some(Rule::Memory) {
-        return None;
-    }
-    let pointers = op.operand(0);
-    let shape = pointers.ty().as_tensor()?.shape();
-    let bits = pointee(pointers.ty().element())?.bits().unwrap_or(64);
-    let mask = mask_of(op).map(|mask| analysis.info(mask));
-    let facts =
-        AccessFacts::new(&shape, u64::from(bits.div_ceil(8)), &analysis.info(pointers), mask.as_ref());
+    let facts = AccessFacts::of(op, analysis)?;
+    let shape = op.operand(0).ty().as_tensor()?.shape();
     let (vector, limit) = facts.vector(machine.vector_bits());
     let writes = op.name() != "tt.load" && op.name() != "tt.atomic_load";
     Some(Access { op, shape, facts, vector, limit, writes })
@@ -298,7 +323,10 @@ fn layout_for<'c>(access: &Access<'c>, vector: u64, layouts: &Layouts<'c>) -> Re
 fn apply<'c>(rewriter: &mut IrRewriter<'c>, access: &Access<'c>, layout: Attr<'c>) -> Result<(), Reported> {
     let op = access.op;
     let Some(old) = layout_of(op.operand(0)) else {
-        return Err(error(op, "accesses memory through tensors without a layout: run convert-triton-to-tritongpu first"));
+        return Err(error(
+            op,
+            "accesses memory through tensors without a layout: run convert-triton-to-tritongpu first",
+        ));
     };
     if equivalent(old, layout, &access.shape) {
         return Ok(());
@@ -333,21 +361,33 @@ fn explain(access: &Access<'_>, vector: u64, layout: Attr<'_>) -> String {
         count(mine, "element"),
         facts.bytes * 8,
         mine * facts.bytes * 8,
-        if facts.contiguous == 1 { "no elements are known to be".into() } else { format!("{} elements are", facts.contiguous) },
+        if facts.contiguous == 1 {
+            "no elements are known to be".into()
+        } else {
+            format!("{} elements are", facts.contiguous)
+        },
     );
     text += &format!(", their address is a multiple of {}", count(facts.aligned.min(1 << 20), "byte"));
     if facts.mask != u64::MAX {
-        text += &format!(", and {} one mask value", if facts.mask == 1 { "each has".into() } else { format!("{} share", facts.mask) });
+        text += &format!(
+            ", and {} one mask value",
+            if facts.mask == 1 { "each has".into() } else { format!("{} share", facts.mask) }
+        );
     }
     text += match access.limit {
-        _ if mine < access.vector => "; the tensor is too small for more, or what it exchanges values with limits it",
+        _ if mine < access.vector => {
+            "; the tensor is too small for more, or what it exchanges values with limits it"
+        }
         Limit::Instruction => "; this is the widest access there is",
         Limit::Contiguity => "; contiguity is the limit",
         Limit::Alignment => "; alignment is the limit",
         Limit::Mask => "; the mask is the limit",
     };
     if vector > mine {
-        text += &format!("; it takes {} such accesses for the {vector} neighbours that each thread holds", vector / mine);
+        text += &format!(
+            "; it takes {} such accesses for the {vector} neighbours that each thread holds",
+            vector / mine
+        );
     }
     format!("{text}; layout {layout}")
 }

@@ -34,7 +34,11 @@ pub static CONVERT_TRITON_TO_TRITONGPU: PassDef = PassDef {
             description: "number of threads of a warp",
             kind: OptionKind::Int(32),
         },
-        PassOption { name: "num-ctas", description: "number of blocks of a cluster", kind: OptionKind::Int(1) },
+        PassOption {
+            name: "num-ctas",
+            description: "number of blocks of a cluster",
+            kind: OptionKind::Int(1),
+        },
     ],
     ..PassDef::new(
         "convert-triton-to-tritongpu",
@@ -45,10 +49,9 @@ pub static CONVERT_TRITON_TO_TRITONGPU: PassDef = PassDef {
 
 fn number(module: Op<'_>, options: &Options, name: &str) -> Result<u32, Reported> {
     let value = options.int(name);
-    u32::try_from(value)
-        .ok()
-        .filter(|value| value.is_power_of_two() && *value <= 1024)
-        .ok_or_else(|| error(module, format!("option {name} must be a power of two up to 1024, but is {value}")))
+    u32::try_from(value).ok().filter(|value| value.is_power_of_two() && *value <= 1024).ok_or_else(|| {
+        error(module, format!("option {name} must be a power of two up to 1024, but is {value}"))
+    })
 }
 
 fn run(module: Op<'_>, options: &Options) -> PassResult {
@@ -61,7 +64,10 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     if threads != known.lanes {
         return Err(error(
             module,
-            format!("{target} has {} threads per warp, but option threads-per-warp is {threads}", known.lanes),
+            format!(
+                "{target} has {} threads per warp, but option threads-per-warp is {threads}",
+                known.lanes
+            ),
         ));
     }
     module_attrs::set_num_warps(module, number(module, options, "num-warps")?);
@@ -164,16 +170,18 @@ impl<'c> Convert<'c> {
             return Ok(());
         }
         match rule {
-            Rule::Control => (0..op.num_operands()).try_for_each(|i| match self.default_of(op, op.operand(i))? {
-                Some(layout) => convert_operand(&mut self.rewriter, op, i, layout),
-                None => Ok(()),
-            }),
+            Rule::Control => {
+                (0..op.num_operands()).try_for_each(|i| match self.default_of(op, op.operand(i))? {
+                    Some(layout) => convert_operand(&mut self.rewriter, op, i, layout),
+                    None => Ok(()),
+                })
+            }
             Rule::Source | Rule::Convert => self.default_results(op),
             Rule::Any => self.any(op),
             Rule::Same | Rule::Memory | Rule::Cat | Rule::Join | Rule::Reduce(_) => self.agree(op, rule),
             Rule::Broadcast => {
                 self.default_results(op)?;
-                self.from_result(op, rule)
+                self.operands_from_result(op, rule)
             }
             Rule::Gather => {
                 if let Some(layout) = layout_of(op.operand(1)) {
@@ -190,10 +198,11 @@ impl<'c> Convert<'c> {
     /// Each operand may keep its layout, except that masks follow the values.
     fn any(&mut self, op: Op<'c>) -> Result<(), Reported> {
         self.default_results(op)?;
-        if op.name() == "tt.histogram" && op.num_operands() == 2 {
-            if let Some(layout) = layout_of(op.operand(0)) {
-                convert_operand(&mut self.rewriter, op, 1, layout)?;
-            }
+        if op.name() == "tt.histogram"
+            && op.num_operands() == 2
+            && let Some(layout) = layout_of(op.operand(0))
+        {
+            convert_operand(&mut self.rewriter, op, 1, layout)?;
         }
         Ok(())
     }
@@ -218,7 +227,7 @@ impl<'c> Convert<'c> {
     }
 
     /// Operands as the layout of the result demands.
-    fn from_result(&mut self, op: Op<'c>, rule: Rule) -> Result<(), Reported> {
+    fn operands_from_result(&mut self, op: Op<'c>, rule: Rule) -> Result<(), Reported> {
         let Some(result) = layout_of(op.result(0)) else { return Ok(()) };
         for i in 0..op.num_operands() {
             let wanted = backward(op, rule, i, result, &self.layouts).map_err(|reason| error(op, reason))?;
@@ -237,17 +246,17 @@ impl<'c> Convert<'c> {
             Some(layout) => set_result_layout(op, layout),
             None => {
                 self.default_results(op)?;
-                self.from_result(op, rule)
+                self.operands_from_result(op, rule)
             }
         }
     }
 
     /// Both halves of a pair must be in one thread.
     fn split(&mut self, op: Op<'c>) -> Result<(), Reported> {
-        if let Some(layout) = layout_of(op.operand(0)) {
-            if let Ok(result) = forward(op, Rule::Split, layout, &self.layouts) {
-                return set_result_layout(op, result);
-            }
+        if let Some(layout) = layout_of(op.operand(0))
+            && let Ok(result) = forward(op, Rule::Split, layout, &self.layouts)
+        {
+            return set_result_layout(op, result);
         }
         let Some(half) = op.result(0).ty().as_tensor() else { return Ok(()) };
         let layout = self.layouts.default(&half.shape()).map_err(|reason| error(op, reason))?;
@@ -278,6 +287,6 @@ impl<'c> Convert<'c> {
         let order: Vec<usize> = (0..rank).rev().collect();
         let layout = self.layouts.blocked(self.layouts.machine.blocked(&shape, &size, &order));
         set_result_layout(op, layout.map_err(|reason| error(op, reason))?)?;
-        self.from_result(op, rule)
+        self.operands_from_result(op, rule)
     }
 }

@@ -90,7 +90,10 @@ fn retype_constant(op: Op<'_>) -> Result<(), Reported> {
     let ty = op.result(0).ty();
     let Some(elements) = op.attr("value").and_then(Attr::as_elements) else { return Ok(()) };
     let value = elements.splat_to(ty).or_else(|| elements.reshape_to(ty));
-    op.set_attr("value", value.ok_or_else(|| error(op, "the elements of the constant cannot take a layout"))?);
+    op.set_attr(
+        "value",
+        value.ok_or_else(|| error(op, "the elements of the constant cannot take a layout"))?,
+    );
     Ok(())
 }
 
@@ -108,7 +111,8 @@ pub fn convert_before<'c>(
     if ty.encoding() == Some(layout) {
         return Ok(value);
     }
-    let ty = with_layout(ty, layout).ok_or_else(|| error(op, format!("no tensor type with layout {layout}")))?;
+    let ty =
+        with_layout(ty, layout).ok_or_else(|| error(op, format!("no tensor type with layout {layout}")))?;
     rewriter.set_before(op);
     let made = rewriter.generic("ttg.convert_layout", op.loc(), &[value], &[ty], &[]);
     Ok(made.ok_or(Reported)?.result(0))

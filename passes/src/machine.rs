@@ -28,7 +28,10 @@ fn power_of_two<'c>(op: Op<'c>, name: &str, value: Option<u32>) -> Result<u64, R
     match value {
         Some(value) if value.is_power_of_two() => Ok(value.into()),
         Some(value) => Err(error(op, format!("{name} must be a power of two, but is {value}"))),
-        None => Err(error(op, format!("needs the module attribute {name}: run convert-triton-to-tritongpu first"))),
+        None => Err(error(
+            op,
+            format!("needs the module attribute {name}: run convert-triton-to-tritongpu first"),
+        )),
     }
 }
 
@@ -49,7 +52,11 @@ impl Machine {
         Ok(Machine {
             num_warps: power_of_two(module, module_attrs::NUM_WARPS, warps)?,
             threads_per_warp: power_of_two(module, module_attrs::THREADS_PER_WARP, threads)?,
-            num_ctas: power_of_two(module, module_attrs::NUM_CTAS, module_attrs::num_ctas(module).or(Some(1)))?,
+            num_ctas: power_of_two(
+                module,
+                module_attrs::NUM_CTAS,
+                module_attrs::num_ctas(module).or(Some(1)),
+            )?,
             target: module_attrs::target(module).and_then(|name| TargetDesc::parse(name).ok()),
         })
     }

@@ -6,13 +6,13 @@
 //!
 //! 1. spreads layouts forward, along uses: a value computed from anchored
 //!    values has their layout. What is computed from constants, ranges and
-//!    scalars alone stays open ([`assign`]);
+//!    scalars alone stays open (`assign`);
 //! 2. gives open values the layout that their uses ask for, those in deep
 //!    loops first;
 //! 3. gives each use that still disagrees a copy in its own layout: by
 //!    computing it again from what is at hand or by converting it, or by
 //!    converting something smaller that it is computed from, whichever costs
-//!    least ([`materialize`]);
+//!    least (`materialize`);
 //! 4. removes what has no uses left.
 //!
 //! Values carried around loops and out of branches share one layout with what
@@ -27,7 +27,6 @@ use crate::ir_util::operations_in_dominance_order;
 use crate::machine::{Layouts, Machine, error};
 use mlir_host::ir::Op;
 use mlir_host::pass::{Options, PassDef, PassResult};
-use mlir_host::rewrite::IrRewriter;
 use ttopt_dialect::tt::ops::LoadOp;
 
 /// The pass.
@@ -46,7 +45,7 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     let ops = operations_in_dominance_order(module);
     let mut assignment = assign::Assignment::new(&ops, &layouts).map_err(|(op, reason)| error(op, reason))?;
     assignment.apply(&ops)?;
-    let mut pass = materialize::Materialize::new(&layouts, IrRewriter::new(module.context()));
+    let mut pass = materialize::Materialize::new(module, &layouts);
     for &op in &ops {
         pass.operands(op, &mut assignment)?;
     }

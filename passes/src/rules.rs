@@ -77,9 +77,20 @@ pub fn rule(op: Op<'_>) -> Option<Rule> {
             "dot_scaled" => Rule::DotScaled,
             "load" | "store" | "atomic_rmw" | "atomic_cas" | "atomic_load" | "atomic_store" => Rule::Memory,
             "atomic_poll" => Rule::Same,
-            "addptr" | "bitcast" | "int_to_ptr" | "ptr_to_int" | "fp_to_fp" | "clampf" | "precise_sqrt"
-            | "precise_divf" | "approx_divf" | "mulhiui" | "extern_elementwise" | "elementwise_inline_asm"
-            | "map_elementwise" | "scan" => Rule::Same,
+            "addptr"
+            | "bitcast"
+            | "int_to_ptr"
+            | "ptr_to_int"
+            | "fp_to_fp"
+            | "clampf"
+            | "precise_sqrt"
+            | "precise_divf"
+            | "approx_divf"
+            | "mulhiui"
+            | "extern_elementwise"
+            | "elementwise_inline_asm"
+            | "map_elementwise"
+            | "scan" => Rule::Same,
             "histogram" | "unsplat" | "print" | "assert" | "make_tensor_descriptor" => Rule::Any,
             _ if rest.starts_with("descriptor_") => Rule::Any,
             "call" | "return" | "func" => Rule::Control,
@@ -118,7 +129,12 @@ fn tensor(op: Op<'_>, operand: usize) -> Option<TensorType<'_>> {
 ///
 /// # Errors
 /// Where no layout follows, with the reason.
-pub fn forward<'c>(op: Op<'c>, rule: Rule, operand: Attr<'c>, layouts: &Layouts<'c>) -> Result<Attr<'c>, String> {
+pub fn forward<'c>(
+    op: Op<'c>,
+    rule: Rule,
+    operand: Attr<'c>,
+    layouts: &Layouts<'c>,
+) -> Result<Attr<'c>, String> {
     let given = |encoding: Option<Attr<'c>>| encoding.ok_or_else(|| "no layout follows".to_owned());
     let source = || tensor(op, 0).ok_or_else(|| "the operand is no tensor".to_owned());
     match rule {
@@ -195,8 +211,10 @@ fn cat<'c>(operand: Attr<'c>, shape: &[i64], layouts: &Layouts<'c>) -> Result<At
     let first = Dim::out(0);
     let mut ins = Vec::new();
     for dim in half.in_dims() {
-        let mut bases: Vec<Vec<u64>> =
-            (0..half.in_bits(dim)).filter_map(|bit| half.basis_coords(dim, bit)).map(|c| c.to_vec()).collect();
+        let mut bases: Vec<Vec<u64>> = (0..half.in_bits(dim))
+            .filter_map(|bit| half.basis_coords(dim, bit))
+            .map(|c| c.to_vec())
+            .collect();
         if dim == Dim::REGISTER {
             let mut next = vec![0; shape.len()];
             next[0] = half.out_size(first).unwrap_or(1);

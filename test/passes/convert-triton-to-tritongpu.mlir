@@ -22,12 +22,11 @@ tt.func @elementwise(%x: tensor<256xf32>) -> tensor<256xf32> {
 // -----
 
 // Threads go along the last dimension first, what is left over along the first.
-// CHECK-DAG: [[WIDE:#blocked[0-9]*]] = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [2, 2], order = [1, 0]}>
-// CHECK-DAG: [[ROW:#blocked[0-9]*]] = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [2, 2], order = [1, 0]}>
+// CHECK: [[WIDE:#blocked[0-9]*]] = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [2, 2], order = [1, 0]}>
 // CHECK-LABEL: @expand_and_broadcast
 // CHECK: [[RANGE:%.*]] = tt.make_range
-// CHECK: [[SLICE:%.*]] = ttg.convert_layout [[RANGE]] : tensor<64xi32, #blocked{{[0-9]*}}> -> tensor<64xi32, #ttg.slice<{dim = 0, parent = [[ROW]]}>>
-// CHECK: [[LINE:%.*]] = tt.expand_dims [[SLICE]] {axis = 0 : i32} {{.*}} -> tensor<1x64xi32, [[ROW]]>
+// CHECK: [[SLICE:%.*]] = ttg.convert_layout [[RANGE]] : tensor<64xi32, #blocked{{[0-9]*}}> -> tensor<64xi32, #ttg.slice<{dim = 0, parent = [[WIDE]]}>>
+// CHECK: [[LINE:%.*]] = tt.expand_dims [[SLICE]] {axis = 0 : i32} {{.*}} -> tensor<1x64xi32, [[WIDE]]>
 // CHECK: tt.broadcast [[LINE]] : tensor<1x64xi32, [[WIDE]]> -> tensor<32x64xi32, [[WIDE]]>
 tt.func @expand_and_broadcast(%p: tensor<32x64x!tt.ptr<i32>>) {
   %0 = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>

@@ -188,10 +188,10 @@ impl<'c> Assignment<'c> {
                 return;
             }
             for_each_edge(op, &mut |operand, target| {
-                if let Some(layout) = self.get(op.operand(operand)) {
-                    if layout_of(target).is_some() {
-                        self.set(target, layout);
-                    }
+                if let Some(layout) = self.get(op.operand(operand))
+                    && layout_of(target).is_some()
+                {
+                    self.set(target, layout);
                 }
             });
             return;
@@ -201,20 +201,25 @@ impl<'c> Assignment<'c> {
         }
         let operand = match rule {
             Rule::Gather => self.get(op.operand(1)),
-            _ => self.preferred_operand(op),
+            _ => self.preferred_operand(op, matches!(rule, Rule::Same)),
         };
         let Some(operand) = operand else { return };
-        if let Ok(layout) = forward(op, if rule == Rule::Convert { Rule::Same } else { rule }, operand, layouts) {
+        if let Ok(layout) =
+            forward(op, if rule == Rule::Convert { Rule::Same } else { rule }, operand, layouts)
+        {
             for result in op.results().filter(|result| layout_of(*result).is_some()) {
                 self.set(result, layout);
             }
         }
     }
 
-    /// The layout that most operands have; the first of those.
-    fn preferred_operand(&self, op: Op<'c>) -> Option<Attr<'c>> {
+    /// The layout that most operands have; the first of those. With `strong`,
+    /// operands that repeat something smaller do not count: that is cheap to move.
+    fn preferred_operand(&self, op: Op<'c>, strong: bool) -> Option<Attr<'c>> {
+        let repeats = |value: Value<'c>| value.def_op().and_then(rule) == Some(Rule::Broadcast);
         let mut counts: Vec<(Attr<'c>, usize)> = Vec::new();
-        for layout in tensors(op).filter_map(|(_, value)| self.get(value)) {
+        let counted = tensors(op).filter(|(_, value)| !strong || !repeats(*value));
+        for layout in counted.filter_map(|(_, value)| self.get(value)) {
             match counts.iter_mut().find(|entry| entry.0 == layout) {
                 Some(entry) => entry.1 += 1,
                 None => counts.push((layout, 1)),
@@ -261,10 +266,10 @@ impl<'c> Assignment<'c> {
     }
 
     fn elect_plain(&mut self, value: Value<'c>) {
-        if self.get(value).is_none() {
-            if let Some(layout) = self.winner(value) {
-                self.set(value, layout);
-            }
+        if self.get(value).is_none()
+            && let Some(layout) = self.winner(value)
+        {
+            self.set(value, layout);
         }
     }
 
@@ -337,17 +342,18 @@ impl<'c> Assignment<'c> {
             return Ok(());
         }
         let original = op.results().find_map(|result| self.original(result));
-        let layout = match (rule, self.preferred_operand(op)) {
-            // Where nothing follows from the operand, it is the operand that moves.
-            (Rule::Trans | Rule::Reshape | Rule::Join | Rule::Split, Some(operand)) => {
-                forward(op, rule, operand, layouts).ok().or(original)
-            }
-            (Rule::Reduce(_) | Rule::Cat, Some(operand)) => {
-                Some(forward(op, rule, operand, layouts).map_err(|reason| (op, reason))?)
-            }
-            (Rule::Same | Rule::Convert, Some(operand)) => Some(operand),
-            _ => original,
-        };
+        let layout =
+            match (rule, self.preferred_operand(op, true).or_else(|| self.preferred_operand(op, false))) {
+                // Where nothing follows from the operand, it is the operand that moves.
+                (Rule::Trans | Rule::Reshape | Rule::Join | Rule::Split, Some(operand)) => {
+                    forward(op, rule, operand, layouts).ok().or(original)
+                }
+                (Rule::Reduce(_) | Rule::Cat, Some(operand)) => {
+                    Some(forward(op, rule, operand, layouts).map_err(|reason| (op, reason))?)
+                }
+                (Rule::Same | Rule::Convert, Some(operand)) => Some(operand),
+                _ => original,
+            };
         let Some(layout) = layout else { return Ok(()) };
         for result in op.results().filter(|result| layout_of(*result).is_some()) {
             let layout = if rule == Rule::Control { self.original(result).unwrap_or(layout) } else { layout };
@@ -370,10 +376,10 @@ impl<'c> Assignment<'c> {
             for result in op.results() {
                 self.retype(result);
             }
-            if op.name() == "arith.constant" {
-                if let Some(layout) = layout_of(op.result(0)) {
-                    set_result_layout(op, layout)?;
-                }
+            if op.name() == "arith.constant"
+                && let Some(layout) = layout_of(op.result(0))
+            {
+                set_result_layout(op, layout)?;
             }
         }
         Ok(())

@@ -1,10 +1,13 @@
 //! What moving and recomputing data costs, in cycles of one block.
 
+use crate::analysis::axis_info::AxisInfoAnalysis;
+use crate::coalesce::AccessFacts;
 use crate::machine::{Layouts, Machine};
 use crate::rules::is_cheap;
-use linear_layout::plan::ConversionPlan;
+use linear_layout::plan::{ConversionPlan, VectorPlan};
 use linear_layout::{Dim, target::TargetDesc};
 use mlir_host::ir::{Attr, Op, TensorType};
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use ttopt_dialect::tt::ops::LoadOp;
 use ttopt_dialect::tt::types::pointee;
@@ -14,9 +17,11 @@ use ttopt_dialect::ttg::layout::{equivalent, to_linear_layout};
 type Key<'c> = (smallvec::SmallVec<[i64; 4]>, u32, Attr<'c>, Attr<'c>);
 
 /// Costs, each computed once.
-#[derive(Default)]
 pub struct Costs<'c> {
+    module: Op<'c>,
     conversions: HashMap<Key<'c>, f64>,
+    /// Made when the first access to memory is to be moved.
+    analysis: OnceCell<AxisInfoAnalysis<'c>>,
 }
 
 /// Bits of an element in a register.
@@ -30,6 +35,11 @@ fn target(machine: &Machine) -> Option<&TargetDesc> {
 }
 
 impl<'c> Costs<'c> {
+    /// Costs of the operations of a module.
+    pub fn new(module: Op<'c>) -> Self {
+        Self { module, conversions: HashMap::new(), analysis: OnceCell::new() }
+    }
+
     /// Of converting a tensor of type `ty` to another layout.
     pub fn conversion(&mut self, ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> f64 {
         let Some(from) = ty.encoding() else { return f64::INFINITY };
@@ -65,21 +75,24 @@ impl<'c> Costs<'c> {
         let warps = layouts.machine.num_warps as f64;
         let alu = target(&layouts.machine).map_or(0.5, |target| target.cost.alu);
         // Registers that hold copies are computed once.
-        let distinct = 1u64 << (layout.in_bits(Dim::REGISTER) - layout.free_variable_mask(Dim::REGISTER).count_ones());
+        let distinct =
+            1u64 << (layout.in_bits(Dim::REGISTER) - layout.free_variable_mask(Dim::REGISTER).count_ones());
         let per_warp = distinct as f64;
-        if op.num_operands() == 0 || matches!(op.name(), "tt.splat" | "tt.broadcast" | "tt.expand_dims" | "tt.trans" | "tt.reshape") {
+        if op.num_operands() == 0
+            || matches!(op.name(), "tt.splat" | "tt.broadcast" | "tt.expand_dims" | "tt.trans" | "tt.reshape")
+        {
             return Some(0.0);
         }
         if is_cheap(op) {
             let wide = if element_bits(ty) == 64 { 2.0 } else { 1.0 };
             return Some(per_warp * warps * alu * wide);
         }
-        let load = load.filter(|load| load.is_volatile() != Some(true))?;
-        let bits = f64::from(element_bits(ty));
-        // Each instruction of a warp moves up to 128 bits per lane, in wavefronts of 128 bytes.
-        let vectors = (per_warp * bits / 128.0).max(1.0);
-        let masked = if load.mask().is_some() { 1.5 } else { 1.0 };
-        let lanes = layouts.machine.threads_per_warp as f64;
-        Some(vectors * warps * masked * (1.0 + lanes * bits.min(128.0) / 1024.0))
+        load.filter(|load| load.is_volatile() != Some(true))?;
+        let facts = AccessFacts::of(op, self.analysis.get_or_init(|| AxisInfoAnalysis::new(self.module)))?;
+        let machine = target(&layouts.machine)?;
+        let plan = VectorPlan::for_addresses(&layout, element_bits(ty), &facts.addresses(), machine).ok()?;
+        // Each instruction of a warp is served in lines of four sectors.
+        let lines = (plan.sectors as f64 / 4.0).max(1.0);
+        Some(plan.accesses.len() as f64 * warps * (1.0 + lines))
     }
 }

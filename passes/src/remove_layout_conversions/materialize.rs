@@ -46,9 +46,15 @@ pub struct Materialize<'a, 'c> {
 }
 
 impl<'a, 'c> Materialize<'a, 'c> {
-    /// Nothing made yet.
-    pub fn new(layouts: &'a Layouts<'c>, rewriter: IrRewriter<'c>) -> Self {
-        Self { layouts, rewriter, costs: Costs::default(), plans: HashMap::new(), made: HashMap::new() }
+    /// Nothing made yet in `module`.
+    pub fn new(module: Op<'c>, layouts: &'a Layouts<'c>) -> Self {
+        Self {
+            layouts,
+            rewriter: IrRewriter::new(module.context()),
+            costs: Costs::new(module),
+            plans: HashMap::new(),
+            made: HashMap::new(),
+        }
     }
 
     /// Makes the operands of `op` have the layouts that it needs.
@@ -134,7 +140,13 @@ impl<'a, 'c> Materialize<'a, 'c> {
         }
         if !matches!(
             rule,
-            Rule::Source | Rule::Same | Rule::Memory | Rule::Broadcast | Rule::ExpandDims(_) | Rule::Trans | Rule::Reshape
+            Rule::Source
+                | Rule::Same
+                | Rule::Memory
+                | Rule::Broadcast
+                | Rule::ExpandDims(_)
+                | Rule::Trans
+                | Rule::Reshape
         ) {
             return None;
         }

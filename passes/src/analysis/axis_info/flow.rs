@@ -164,7 +164,12 @@ impl<'c> Solver<'c> {
                 Some(op)
                     if matches!(
                         op.name(),
-                        "tt.splat" | "tt.broadcast" | "tt.expand_dims" | "arith.extsi" | "arith.muli" | "arith.addi"
+                        "tt.splat"
+                            | "tt.broadcast"
+                            | "tt.expand_dims"
+                            | "arith.extsi"
+                            | "arith.muli"
+                            | "arith.addi"
                     ) =>
                 {
                     values.extend(op.operands());

@@ -63,16 +63,19 @@ impl Tensor {
                 assert!(Self::divides(info.corner, value), "corner {}", here());
             }
             for (d, run) in info.runs.iter().enumerate() {
-                if coords[d] % run.len == 0 {
+                if coords[d].is_multiple_of(run.len) {
                     assert!(Self::divides(run.div, value), "divisor along {d} {}", here());
                 }
                 // An access has at most 16 elements; these wrap at 128.
                 let vector = match run.step {
                     _ if !wrapping => run.len,
                     0 => run.len,
-                    step => run.len.min(16).min((run.div / (step.unsigned_abs() & step.unsigned_abs().wrapping_neg())).max(1)),
+                    step => run
+                        .len
+                        .min(16)
+                        .min((run.div / (step.unsigned_abs() & step.unsigned_abs().wrapping_neg())).max(1)),
                 };
-                if coords[d] % vector != 0 {
+                if !coords[d].is_multiple_of(vector) {
                     let before = self.values[flat - self.stride(d)];
                     assert_eq!(value - before, run.step, "step along {d} {}", here());
                 }
@@ -151,13 +154,19 @@ fn expression(random: &mut Random, shape: &[i64], depth: u32, bits: u32, wrappin
         12 => (
             ">>u",
             x.shr(y, false, bits),
-            Box::new(move |a, b| if (0..i64::from(bits)).contains(&b) { Some((u(a) >> b) as i64) } else { None }),
+            Box::new(
+                move |a, b| if (0..i64::from(bits)).contains(&b) { Some((u(a) >> b) as i64) } else { None },
+            ),
         ),
         13 => ("&", x.and(y, bits), Box::new(|a, b| Some(a & b))),
         14 => ("|", x.or(y, false, bits), Box::new(|a, b| Some(a | b))),
         15 => ("^", x.or(y, true, bits), Box::new(|a, b| Some(a ^ b))),
         16 => ("max", x.extremum(y, true, true, bits), Box::new(|a, b| Some(a.max(b)))),
-        17 => ("minu", x.extremum(y, false, false, bits), Box::new(move |a, b| Some(if u(a) < u(b) { a } else { b }))),
+        17 => (
+            "minu",
+            x.extremum(y, false, false, bits),
+            Box::new(move |a, b| Some(if u(a) < u(b) { a } else { b })),
+        ),
         18 => {
             let (order, less): (Order, fn(i64, i64) -> bool) = random.pick(&[
                 (Order::Less, (|a, b| a < b) as fn(i64, i64) -> bool),

@@ -327,7 +327,8 @@ impl AxisInfo {
                 *run = Run::new(0, 1, run.div_at(1));
             }
         }
-        out.nonneg = if to < from { false } else { self.nonneg && (from > 1 || !signed) || (!signed && to > from) };
+        out.nonneg =
+            if to < from { false } else { self.nonneg && (from > 1 || !signed) || (!signed && to > from) };
         out
     }
 }
