@@ -98,7 +98,6 @@ impl BankMap {
         let (wavefronts, phases) = (self.wavefronts(), self.phases.len());
         let conflicts = match wavefronts - phases {
             0 => "no conflicts".to_owned(),
-            1 => "1 more than without conflicts".to_owned(),
             n => format!("{n} more than without conflicts"),
         };
         format!("{wavefronts} wavefront{}, {conflicts}", if wavefronts == 1 { "" } else { "s" })
@@ -112,4 +111,79 @@ fn lowest_of_coset(lane: u64, basis: &[u64]) -> u64 {
         chosen.fold(lane, |lane, (_, b)| lane ^ b)
     });
     sums.min().unwrap_or(lane)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pair::{Pair, Way};
+    use crate::request::{Request, Subject};
+
+    fn pair(from: &str, to: &str, dtype: &str, target: &str) -> Pair {
+        let request = Request {
+            layout: from.into(),
+            shape: vec![64, 64],
+            dtype: dtype.into(),
+            to: Some(to.into()),
+            target: target.into(),
+            num_warps: Some(4),
+        };
+        let destination = Subject::destination(&request).unwrap().unwrap();
+        Pair::new(Subject::new(&request).unwrap(), destination).unwrap()
+    }
+
+    /// Every access of these plans is alike, so that the first tells what all take.
+    #[test]
+    fn the_map_agrees_with_the_plan() {
+        let rows = "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>";
+        let columns = "#ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [32, 1], warpsPerCTA = [2, 2], order = [0, 1]}>";
+        let mma = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>";
+        let plain = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>";
+        let swizzled = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>";
+        let padded = "#ttg.padded_shared<[64:+8] {order = [1, 0], shape = [64, 64]}>";
+        let mut conflicts = 0;
+        for (from, to) in [
+            (rows, mma),
+            (mma, columns),
+            (columns, rows),
+            (rows, plain),
+            (columns, plain),
+            (plain, mma),
+            (swizzled, mma),
+            (padded, mma),
+            (columns, swizzled),
+            (rows, padded),
+        ] {
+            for dtype in ["i8", "f16", "f32", "f64"] {
+                for target in ["cuda:80", "cuda:90"] {
+                    let pair = pair(from, to, dtype, target);
+                    for side in pair.sides() {
+                        let map = BankMap::new(side, &pair.from.target);
+                        let what = format!("{from} {to} {dtype} {target} {}", side.name());
+                        assert_eq!(
+                            map.wavefronts() as u64 * side.access.count,
+                            side.access.wavefronts,
+                            "{what}"
+                        );
+                        assert_eq!(
+                            map.phases.len() as u64 * side.access.count,
+                            side.access.minimum,
+                            "{what}"
+                        );
+                        conflicts += map.wavefronts() - map.phases.len();
+                        let touches =
+                            || map.phases.iter().flat_map(|p| &p.wavefronts).flat_map(|w| w.values());
+                        assert_eq!(
+                            touches().any(|t| t.conflict),
+                            map.wavefronts() > map.phases.len(),
+                            "{what}"
+                        );
+                    }
+                    let accessed = matches!(pair.way, Way::Access(_));
+                    assert!(pair.sides().len() == if accessed { 1 } else { 2 } || pair.kind() == "shuffle");
+                }
+            }
+        }
+        assert!(conflicts > 0);
+    }
 }

@@ -3,6 +3,9 @@
 //! ```text
 //! ttlayout '#ttg.blocked<{sizePerThread = [2, 2], threadsPerWarp = [4, 8], warpsPerCTA = [2, 1], order = [1, 0]}>' --shape 16x16
 //! ```
+//!
+//! With `--to` it shows how a tensor gets from one layout to another: step by step, and which banks of
+//! shared memory that touches.
 
 mod banks;
 mod batch;

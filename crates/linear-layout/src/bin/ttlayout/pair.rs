@@ -8,6 +8,9 @@ use crate::request::Subject;
 
 /// How many accesses are spelled out before it is said how many more there are.
 const MAX_LINES: usize = 16;
+/// log2 of the most elements and of the most places (all registers of all threads) that are planned for;
+/// more than any GPU holds.
+const MAX_BITS: u32 = 40;
 
 /// A source, a destination, and how to get there.
 pub struct Pair {
@@ -44,6 +47,14 @@ impl Side<'_> {
 
 impl Pair {
     pub fn new(from: Subject, to: Subject) -> Result<Pair, String> {
+        for subject in [&from, &to] {
+            let (ins, outs) = (subject.layout.total_in_bits(), subject.layout.total_out_bits());
+            if ins.max(outs) > MAX_BITS {
+                return Err(format!(
+                    "2^{ins} places of 2^{outs} elements are too many to plan for; at most 2^{MAX_BITS}"
+                ));
+            }
+        }
         let way = match (place(&from)?, place(&to)?) {
             (Place::Registers, Place::Registers) => {
                 same_number(&from, &to, Dim::WARP)?;
@@ -100,11 +111,8 @@ impl Pair {
             Way::Convert(plan) => plan.shared_bytes(),
             Way::Access(plan) => {
                 let memory = if self.from.encoding.is_shared() { &self.from } else { &self.to };
-                let last = memory.layout.in_mask(Dim::OFFSET);
-                let last = last.checked_shr(memory.layout.in_shift(Dim::OFFSET).unwrap_or(0)).unwrap_or(0);
-                let elems = u128::from(plan.padded(last)) + 1;
-                let bytes = (elems * u128::from(plan.access.storage_bits)).div_ceil(8);
-                u64::try_from(bytes).unwrap_or(u64::MAX)
+                let last = (1u64 << memory.layout.in_bits(Dim::OFFSET)) - 1;
+                ((plan.padded(last) + 1) * u64::from(plan.access.storage_bits)).div_ceil(8)
             }
         }
     }
@@ -225,6 +233,12 @@ fn access(registers: &Subject, memory: &Subject, direction: Direction) -> Result
         Encoding::PaddedShared(padded) => &padded.intervals,
         _ => &[],
     };
+    let elems = 1u128 << memory.layout.in_bits(Dim::OFFSET);
+    let inserted =
+        padding.iter().map(|&(interval, pad)| (elems / u128::from(interval.max(1))) * u128::from(pad));
+    if elems + inserted.sum::<u128>() > 1 << (MAX_BITS + 8) {
+        return Err(format!("{} inserts too much padding to plan for", memory.encoding.mnemonic()));
+    }
     let (bits, target) = (registers.bits, &registers.target);
     SharedAccessPlan::with_padding(&registers.layout, &memory.layout, padding, bits, direction, target)
         .map(Way::Access)

@@ -80,8 +80,10 @@ impl<'a> Picture<'a> {
         for (i, cell) in grid.cells.iter().enumerate() {
             let x = MARGIN + i % grid.columns * cell_width;
             let y = MARGIN + i / grid.columns * CELL_HEIGHT;
+            // Memory has no lanes: groups of eight elements show how it is swizzled.
+            let hue = if self.subject.encoding.is_shared() { cell.register / 8 } else { cell.lane };
             // Registers of one lane go from light to less light.
-            let fill = svg_fill(cell.lane, 90 - 4 * (cell.register % 4));
+            let fill = svg_fill(hue, 90 - 4 * (cell.register % 4));
             let frame = svg_fill(cell.warp + 3, 35);
             let dash = if cell.copies > 1 { r#" stroke-dasharray="3 2""# } else { "" };
             writeln!(
