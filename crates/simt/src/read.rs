@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::ffi::CStr;
 
+use inkwell::OptimizationLevel;
 use inkwell::context::Context;
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::prelude::*;
@@ -17,11 +18,15 @@ use inkwell::llvm_sys::{
     LLVMValueKind,
 };
 use inkwell::memory_buffer::MemoryBuffer;
+use inkwell::passes::PassBuilderOptions;
+use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target};
 
 use crate::ir::*;
 use crate::{Error, text};
 
-/// Parses LLVM IR, as text or bitcode. Text of a newer LLVM is normalized first (see [`crate::text`]).
+/// Parses LLVM IR, as text or bitcode. Text of a newer LLVM is normalized first (see [`crate::text`]). Where
+/// the module names NVIDIA as its target, neighbouring accesses of a thread are merged as LLVM's code
+/// generator would merge them, so that the counts are those of the accesses the hardware sees.
 pub fn parse(name: &str, bytes: &[u8]) -> Result<Module, Error> {
     let context = Context::create();
     let load = |data: &[u8]| {
@@ -34,10 +39,34 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Module, Error> {
         Ok(source) if !bytes.starts_with(b"BC") => load(text::normalize(source).as_bytes()),
         _ => load(bytes),
     };
-    match first {
-        Ok(module) => from_llvm(&module),
-        Err(e) => Err(Error::Parse { file: name.to_owned(), message: e.to_string().trim().to_owned() }),
+    let failed = |message: String| Error::Parse { file: name.to_owned(), message: message.trim().to_owned() };
+    let module = first.map_err(|e| failed(e.to_string()))?;
+    merge_accesses(&module).map_err(failed)?;
+    from_llvm(&module)
+}
+
+/// What the NVPTX code generator does to memory accesses before it selects instructions.
+fn merge_accesses(module: &inkwell::module::Module<'_>) -> Result<(), String> {
+    let triple = module.get_triple();
+    if !triple.as_str().to_bytes().starts_with(b"nvptx") {
+        return Ok(());
     }
+    Target::initialize_nvptx(&InitializationConfig::default());
+    let target = Target::from_triple(&triple).map_err(|e| e.to_string())?;
+    // Accesses of up to 16 bytes, which every chip has.
+    let machine = target
+        .create_target_machine(
+            &triple,
+            "sm_80",
+            "",
+            OptimizationLevel::Default,
+            RelocMode::Default,
+            CodeModel::Default,
+        )
+        .ok_or("LLVM has no machine for this target")?;
+    module
+        .run_passes("function(load-store-vectorizer)", &machine, PassBuilderOptions::create())
+        .map_err(|e| e.to_string())
 }
 
 /// Reads a module that is already in memory, for instance the one a compiler is about to emit.

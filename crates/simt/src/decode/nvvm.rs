@@ -6,7 +6,7 @@
 use super::{Decoder, What};
 use crate::bytecode::*;
 use crate::ir::{Inst, Ty};
-use crate::num::Round;
+use crate::num::{self, Round};
 
 fn axis(c: &str) -> u8 {
     match c {
@@ -55,6 +55,9 @@ impl Decoder<'_> {
             };
             let (mask, v) = (a(0)?, a(1)?);
             return Ok(vec![self.value(|d| Op::Vote { kind, d, v, mask })]);
+        }
+        if let Some(v) = self.pair_conversion(name, args) {
+            return Ok(v);
         }
         if name.starts_with("ldmatrix.sync.aligned.") || name.starts_with("stmatrix.sync.aligned.") {
             return self.matrix_intrinsic(name, inst, args);
@@ -226,6 +229,47 @@ impl Decoder<'_> {
         let v: Vec<Src> = args[1..].iter().map(|s| s[0]).collect();
         self.emit(Op::StMatrix { v: v.into(), addr, trans });
         Ok(Vec::new())
+    }
+
+    /// Conversions of two values at once, such as `ff.to.e4m3x2.rn`; the first operand is the upper half.
+    fn pair_conversion(&mut self, name: &str, args: &[Vec<Src>]) -> Option<Vec<Src>> {
+        let relu = name.contains(".relu");
+        let round = if name.contains(".rz") { Round::Zero } else { Round::Nearest };
+        let mut words = name.split('.');
+        let (from, to) = match words.next()? {
+            "ff2f16x2" => ("ff", "f16x2"),
+            "ff2bf16x2" => ("ff", "bf16x2"),
+            from => (words.next() == Some("to")).then_some((from, words.next()?))?,
+        };
+        let code = |t: &str| match t {
+            "e4m3x2" => Some(num::E4M3),
+            "e5m2x2" => Some(num::E5M2),
+            _ => None,
+        };
+        if let Some(format) = code(from) {
+            let to = match to {
+                "f16x2" => Fmt::F16,
+                _ => return None,
+            };
+            let halves = self.split(*args.first()?.first()?, 8, 2);
+            let cvt = Cvt::FromCode { from: format, to };
+            return Some(halves.into_iter().map(|a| self.value(|d| Op::Cvt { cvt, d, a })).collect());
+        }
+        let (values, from) = match from {
+            "ff" => (vec![*args.get(1)?.first()?, *args.first()?.first()?], Fmt::F32),
+            "f16x2" => (args.first()?.clone(), Fmt::F16),
+            "bf16x2" => (args.first()?.clone(), Fmt::BF16),
+            _ => return None,
+        };
+        let saturate = code(to).is_some() || name.contains(".satfinite");
+        let cvt = match (code(to), to) {
+            (Some(to), _) => Cvt::ToCode { from, to, round, saturate, relu },
+            (None, "f16x2") => Cvt::Float { from, to: Fmt::F16, round, saturate, relu, ftz: false },
+            (None, "bf16x2") => Cvt::Float { from, to: Fmt::BF16, round, saturate, relu, ftz: false },
+            _ => return None,
+        };
+        let values: Vec<Src> = values.into_iter().map(|a| self.value(|d| Op::Cvt { cvt, d, a })).collect();
+        Some(if code(to).is_some() { vec![self.join(&values, 8)] } else { values })
     }
 
     /// Arithmetic intrinsics such as `fma.rn.ftz.f`, by the parts of their names.
