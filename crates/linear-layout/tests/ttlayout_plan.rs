@@ -165,7 +165,7 @@ fn mistakes_are_one_sentence_and_exit_one() {
     assert!(pair("64", MMA).contains("the shape has 1"));
     assert!(pair("64x", MMA).contains("`64x` is not a shape"));
     assert!(pair("16777216x16777216", MMA).contains("too many to plan for"));
-    assert!(pair("262144x64", MMA).contains("registers"));
+    assert!(pair("1048576x1024", MMA).contains("registers"));
     assert!(pair("64x64", "#ttg.slice<{dim = 0, parent = #ttg.x<{}>}>").contains("is not a layout"));
     assert!(refused(&[ROWS, "--shape", "64x64", "--to", MMA, "--dtype", "f12"]).contains("`f12`"));
     assert!(refused(&[ROWS, "--shape", "64x64", "--to", MMA, "--target", "cuda:1"]).contains("`cuda:1`"));
