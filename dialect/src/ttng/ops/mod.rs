@@ -12,22 +12,21 @@ pub use mma::*;
 pub use tensor_memory::*;
 pub use tma::*;
 
+use crate::ttg::ops::shared;
 use crate::ttg::types::MEMDESC;
 use mlir_host::def::{Effect, EffectKind, EffectOn, OpDef, TypeConstraint};
 
-/// The resource of all accesses to shared memory.
-pub const SHARED_MEMORY: &str = "SharedMemory";
 /// The resource of all accesses to tensor memory.
 pub const TENSOR_MEMORY: &str = "TensorMemory";
 
 /// Reads shared memory through an operand.
-pub(crate) const fn reads_shared(operand: &'static str) -> Effect {
-    Effect { kind: EffectKind::Read, resource: SHARED_MEMORY, on: EffectOn::Operand(operand) }
+const fn reads_shared(operand: &'static str) -> Effect {
+    shared(EffectKind::Read, EffectOn::Operand(operand))
 }
 
 /// Writes shared memory through an operand.
-pub(crate) const fn writes_shared(operand: &'static str) -> Effect {
-    Effect { kind: EffectKind::Write, resource: SHARED_MEMORY, on: EffectOn::Operand(operand) }
+const fn writes_shared(operand: &'static str) -> Effect {
+    shared(EffectKind::Write, EffectOn::Operand(operand))
 }
 
 /// Reads tensor memory through an operand.

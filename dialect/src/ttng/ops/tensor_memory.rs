@@ -2,6 +2,7 @@
 
 use super::{TENSOR_MEMORY, reads_shared, reads_tensor_memory, writes_tensor_memory};
 use crate::constraints::*;
+use crate::ttg::ops::MEMDESC_VIEW;
 use crate::ttg::types::{MEMDESC_TYPE, MemDescType, TOKEN_TYPE};
 use crate::ttg::verify::{MEMDESC_LAYOUTS, TENSOR_LAYOUTS};
 use crate::ttng::attrs::LoadReductionAttr;
@@ -86,7 +87,7 @@ op! {
         operands: [src: MEMDESC_TYPE],
         results: [result: MEMDESC_TYPE],
         attrs: [offset: I32Attr, dim[default "1 : i32"]: I32Attr],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [MEMDESC_VIEW, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$src attr-dict `:` qualified(type($src)) `->` qualified(type($result))",
         with: {
             verify: Some(verify::tmem_subslice),

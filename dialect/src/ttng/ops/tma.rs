@@ -5,6 +5,7 @@ use crate::constraints::*;
 use crate::tt::enums::DescriptorReduceKind;
 use crate::tt::ops::{GLOBAL_MEMORY, global};
 use crate::tt::types::TENSOR_DESC as TENSOR_DESC_TYPE;
+use crate::ttg::ops::MEM_WAIT;
 use crate::ttg::types::MEMDESC_TYPE;
 use crate::ttg::verify::{MEMDESC_LAYOUTS, TENSOR_LAYOUTS};
 use crate::ttng::canonicalize;
@@ -15,10 +16,7 @@ use mlir_host::def::{
     AttrConstraint, AttrKind, Effect, EffectKind, EffectOn, Effects, Speculation, TypeConstraint,
 };
 use mlir_host::ir::{Attr, Type};
-use mlir_host::{op, traits::Trait};
-
-/// Waits for asynchronous accesses to memory.
-const MEM_WAIT: Trait = Trait::Mark("mem wait");
+use mlir_host::op;
 
 /// A descriptor, tiled or im2col.
 static ANY_TENSOR_DESC: TypeConstraint = TypeConstraint::new("a tensor descriptor, tiled or im2col", |ty| {
