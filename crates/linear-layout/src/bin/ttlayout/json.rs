@@ -15,7 +15,7 @@ pub fn layout(layout: &LinearLayout) -> String {
 /// sides `{"instruction": …, "count": n, "wavefronts": n, "minimum": n}` or null.
 pub fn plan(pair: &Pair) -> String {
     match &pair.way {
-        Way::Convert(plan) => to_string(plan),
+        Way::Convert(plan) => to_string(&**plan),
         Way::Access(_) => to_string(&Access(pair)),
     }
 }

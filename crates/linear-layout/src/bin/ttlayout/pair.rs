@@ -22,9 +22,9 @@ pub struct Pair {
 /// How the tensor travels.
 pub enum Way {
     /// From registers to registers.
-    Convert(ConversionPlan),
+    Convert(Box<ConversionPlan>),
     /// From registers to shared memory, or back, as the access says.
-    Access(SharedAccessPlan),
+    Access(Box<SharedAccessPlan>),
 }
 
 /// One half of a way through shared memory.
@@ -60,7 +60,7 @@ impl Pair {
                 same_number(&from, &to, Dim::WARP)?;
                 same_number(&from, &to, Dim::BLOCK)?;
                 let plan = ConversionPlan::new(&from.layout, &to.layout, from.bits, &from.target);
-                Way::Convert(plan.map_err(|error| error.to_string())?)
+                Way::Convert(Box::new(plan.map_err(|error| error.to_string())?))
             }
             (Place::Registers, Place::Memory) => access(&from, &to, Direction::Store)?,
             (Place::Memory, Place::Registers) => access(&to, &from, Direction::Load)?,
@@ -241,6 +241,6 @@ fn access(registers: &Subject, memory: &Subject, direction: Direction) -> Result
     }
     let (bits, target) = (registers.bits, &registers.target);
     SharedAccessPlan::with_padding(&registers.layout, &memory.layout, padding, bits, direction, target)
-        .map(Way::Access)
+        .map(|plan| Way::Access(Box::new(plan)))
         .map_err(|error| error.to_string())
 }
