@@ -30,9 +30,8 @@ use crate::{Error, text};
 pub fn parse(name: &str, bytes: &[u8]) -> Result<Module, Error> {
     let context = Context::create();
     let load = |data: &[u8]| {
-        let mut owned = data.to_vec();
-        owned.push(0);
-        let buffer = MemoryBuffer::create_from_memory_range_copy(&owned, name);
+        // LLVM ends its copy with the zero that its parser needs.
+        let buffer = MemoryBuffer::create_from_memory_range_copy(data, name);
         context.create_module_from_ir(buffer)
     };
     let first = match std::str::from_utf8(bytes) {
@@ -65,7 +64,11 @@ fn merge_accesses(module: &inkwell::module::Module<'_>) -> Result<(), String> {
         )
         .ok_or("LLVM has no machine for this target")?;
     module
-        .run_passes("function(load-store-vectorizer)", &machine, PassBuilderOptions::create())
+        .run_passes(
+            "function(separate-const-offset-from-gep,early-cse,load-store-vectorizer)",
+            &machine,
+            PassBuilderOptions::create(),
+        )
         .map_err(|e| e.to_string())
 }
 
