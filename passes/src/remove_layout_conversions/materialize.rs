@@ -21,6 +21,11 @@ pub fn sliced_parent(layout: Attr<'_>, axis: usize) -> Option<Attr<'_>> {
     }
 }
 
+/// Whether `op` is a conversion of the input that was replaced.
+fn is_dropped(op: Op<'_>) -> bool {
+    rule(op) == Some(Rule::Convert) && op.result(0).is_unused()
+}
+
 /// How to get a value in a layout.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum How {
@@ -151,7 +156,7 @@ impl<'a, 'c> Materialize<'a, 'c> {
             return None;
         }
         let ty = value.ty().as_tensor()?;
-        let moves = moves && value.uses().nth(1).is_none();
+        let moves = moves && value.uses().filter(|(user, _)| !is_dropped(*user)).nth(1).is_none();
         let mut cost = self.costs.copy(op, ty, layout, self.layouts)?;
         if moves {
             // Nobody else uses the original: it goes.
