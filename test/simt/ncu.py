@@ -37,7 +37,6 @@ METRICS = {
     "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum": "global store sectors",
     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum": "shared load wavefronts",
     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum": "shared store wavefronts",
-    "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum": "shared wavefronts",
     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum": "shared load conflicts",
     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum": "shared store conflicts",
     "smsp__inst_executed.sum": "instructions",
@@ -153,13 +152,11 @@ def simulated(args, case):
     def total(key, *names):
         return sum(classes[n][key] for n in names if n in classes)
 
-    shared = [n for n in classes if classes[n]["shared_wavefronts"]]
     return {
-        "global load sectors": total("global_sectors", "global-load"),
+        "global load sectors": total("global_sectors", "global-load", "async-copy"),
         "global store sectors": total("global_sectors", "global-store"),
         "shared load wavefronts": total("shared_wavefronts", "shared-load"),
         "shared store wavefronts": total("shared_wavefronts", "shared-store"),
-        "shared wavefronts": total("shared_wavefronts", *shared),
         "shared load conflicts": total("bank_conflicts", "shared-load"),
         "shared store conflicts": total("bank_conflicts", "shared-store"),
         "instructions": total("instructions", *classes),
