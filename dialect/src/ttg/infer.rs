@@ -79,11 +79,6 @@ fn permuted<T: Clone>(items: &[T], order: &[usize]) -> Vec<T> {
 fn transposed(value: &Value, order: &[usize]) -> Option<Result<Value, String>> {
     let new_name = |dim: &usize| order.iter().position(|old| old == dim).unwrap_or(0);
     let cga = |bases: &CgaLayout| -> CgaLayout { bases.iter().map(|basis| permuted(basis, order)).collect() };
-    let swizzled = |e: &SwizzledShared| SwizzledShared {
-        order: e.order.iter().map(new_name).collect(),
-        cga: cga(&e.cga),
-        ..e.clone()
-    };
     Some(Ok(match value {
         Value::Blocked(e) => Value::Blocked(Blocked {
             size_per_thread: permuted(&e.size_per_thread, order),
@@ -92,13 +87,13 @@ fn transposed(value: &Value, order: &[usize]) -> Option<Result<Value, String>> {
             order: e.order.iter().map(new_name).collect(),
             cga: cga(&e.cga),
         }),
-        Value::SwizzledShared(e) => Value::SwizzledShared(swizzled(e)),
-        Value::AmdRotatingShared(e) => Value::AmdRotatingShared(swizzled(e)),
-        Value::NvmmaShared(e) => {
-            // There are two ways of storing a matrix, with nothing between.
-            if !order.iter().copied().eq((0..order.len()).rev()) {
-                return Some(Err(format!("#ttg.nvmma_shared cannot be transposed by {order:?}")));
-            }
+        Value::SwizzledShared(e) => Value::SwizzledShared(SwizzledShared {
+            order: e.order.iter().map(new_name).collect(),
+            cga: cga(&e.cga),
+            ..e.clone()
+        }),
+        // There are two ways of storing a matrix; batches can only be written out.
+        Value::NvmmaShared(e) if order == [1, 0] => {
             Value::NvmmaShared(NvmmaShared { transposed: !e.transposed, cga: cga(&e.cga), ..e.clone() })
         }
         Value::PaddedShared(e) => match permute_layout(&e.layout, order) {
@@ -156,7 +151,9 @@ fn is_generic(value: &Value) -> bool {
 
 /// The written-out encoding of a layout that came of `source`.
 pub(crate) fn linear_like(source: &Value, layout: LinearLayout) -> Value {
-    if is_generic(source) {
+    if source.is_shared() {
+        Value::SharedLinear(SharedLinear { layout, alignment: super::infer_memdesc::alignment(source) })
+    } else if is_generic(source) {
         Value::GenericLinear(Linear { layout })
     } else {
         Value::Linear(Linear { layout })
@@ -350,7 +347,8 @@ fn split_layout(layout: &LinearLayout) -> Result<LinearLayout, String> {
 pub fn fp4_to_fp<'c>(operand: Attr<'c>, shape: &[i64], axis: usize) -> Result<Attr<'c>, String> {
     let value = encoding(operand)?;
     let made = match &value {
-        Value::Blocked(e) if e.order.first() == Some(&axis) => {
+        // The condition is Triton's: right for matrices, where it means that the axis is the fastest.
+        Value::Blocked(e) if e.order.get(axis) == Some(&0) => {
             let mut made = e.clone();
             made.size_per_thread[axis] *= 2;
             Value::Blocked(made)
@@ -376,4 +374,22 @@ pub fn fp4_to_fp<'c>(operand: Attr<'c>, shape: &[i64], axis: usize) -> Result<At
         }
     };
     encoding_attr(operand.context(), &made)
+}
+
+/// Whether each thread can unpack what it has under `from` into what it has
+/// under `to`, which is twice as large along `axis`.
+pub fn unpacks(from: &LinearLayout, to: &LinearLayout, axis: usize) -> bool {
+    let unit = |basis: &[u64]| basis.iter().enumerate().all(|(dim, step)| *step == u64::from(dim == axis));
+    let coords = |layout: &LinearLayout, dim| -> Vec<Vec<u64>> {
+        layout.columns_of(dim).iter().map(|column| layout.coords(*column).to_vec()).collect()
+    };
+    [Dim::REGISTER, Dim::LANE, Dim::WARP, Dim::BLOCK].into_iter().all(|dim| {
+        let mut bases = coords(to, dim);
+        if dim == Dim::REGISTER {
+            let Some(low) = bases.iter().position(|basis| unit(basis)) else { return false };
+            bases.remove(low);
+        }
+        bases.iter_mut().filter_map(|basis| basis.get_mut(axis)).for_each(|step| *step /= 2);
+        bases == coords(from, dim)
+    })
 }

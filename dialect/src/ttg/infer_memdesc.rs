@@ -48,9 +48,9 @@ pub fn transposed<'c>(src: MemDescType<'c>, order: &[i32]) -> Result<MemDescType
         return Err(format!("order {order:?} must be a permutation of the {} dimension(s)", shape.len()));
     }
     let permute = |sizes: &[i64]| -> Vec<i64> { order.iter().map(|dim| sizes[*dim as usize]).collect() };
-    let encoding = infer::trans(Some(src.encoding()), &shape, order)?.ok_or("a buffer needs a layout")?;
     let alloc = src.alloc_shape();
     let (outer, inner) = alloc.split_at(alloc.len() - shape.len());
+    let encoding = infer::trans(Some(src.encoding()), inner, order)?.ok_or("a buffer needs a layout")?;
     let alloc: Vec<i64> = outer.iter().copied().chain(permute(inner)).collect();
     MemDescType::view(&permute(&shape), src.element(), encoding, src.space(), src.mutable(), &alloc)
         .ok_or_else(|| format!("no descriptor is {} with its dimensions permuted by {order:?}", src.ty()))

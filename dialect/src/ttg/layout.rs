@@ -1,7 +1,7 @@
 //! Encodings as linear layouts, memoised.
 
-use super::attrs::encoding;
-use linear_layout::LinearLayout;
+use super::attrs::{encoding, is_distributed};
+use linear_layout::{Encoding, LinearLayout};
 use mlir_host::ir::Attr;
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -83,5 +83,22 @@ fn compute(attr: Attr<'_>, shape: &[i64]) -> Result<LinearLayout, String> {
 /// Whether two encodings place every element of a tensor of `shape` alike.
 /// Equal attributes do without looking at the layouts.
 pub fn equivalent(a: Attr<'_>, b: Attr<'_>, shape: &[i64]) -> bool {
-    a == b || matches!((to_linear_layout(a, shape), to_linear_layout(b, shape)), (Ok(a), Ok(b)) if a == b)
+    a == b
+        || (padding(a) == padding(b)
+            && matches!((to_linear_layout(a, shape), to_linear_layout(b, shape)), (Ok(a), Ok(b)) if a == b))
+}
+
+/// What an encoding of shared memory inserts between elements, which is not part of the layout.
+fn padding(attr: Attr<'_>) -> Vec<(u64, u64)> {
+    if is_distributed(attr) {
+        return Vec::new();
+    }
+    match encoding(attr) {
+        Ok(Encoding::PaddedShared(e)) => e.intervals,
+        Ok(Encoding::PartitionedShared(e)) => match *e.partition_layout {
+            Encoding::PaddedShared(e) => e.intervals,
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
 }
