@@ -375,21 +375,3 @@ pub fn fp4_to_fp<'c>(operand: Attr<'c>, shape: &[i64], axis: usize) -> Result<At
     };
     encoding_attr(operand.context(), &made)
 }
-
-/// Whether each thread can unpack what it has under `from` into what it has
-/// under `to`, which is twice as large along `axis`.
-pub fn unpacks(from: &LinearLayout, to: &LinearLayout, axis: usize) -> bool {
-    let unit = |basis: &[u64]| basis.iter().enumerate().all(|(dim, step)| *step == u64::from(dim == axis));
-    let coords = |layout: &LinearLayout, dim| -> Vec<Vec<u64>> {
-        layout.columns_of(dim).iter().map(|column| layout.coords(*column).to_vec()).collect()
-    };
-    [Dim::REGISTER, Dim::LANE, Dim::WARP, Dim::BLOCK].into_iter().all(|dim| {
-        let mut bases = coords(to, dim);
-        if dim == Dim::REGISTER {
-            let Some(low) = bases.iter().position(|basis| unit(basis)) else { return false };
-            bases.remove(low);
-        }
-        bases.iter_mut().filter_map(|basis| basis.get_mut(axis)).for_each(|step| *step /= 2);
-        bases == coords(from, dim)
-    })
-}

@@ -98,10 +98,7 @@ pub(super) fn fp4_to_fp(op: Op<'_>) -> VerifyResult {
         (None, None) => Ok(()),
         (Some(from_attr), Some(to_attr)) => {
             let inferred = infer::fp4_to_fp(from_attr, &from, axis)?;
-            // Along the last dimension, the pair need not be in neighbouring registers.
-            let last = axis + 1 == to.len();
-            let (old, new) = (to_linear_layout(from_attr, &from)?, to_linear_layout(to_attr, &to)?);
-            if equivalent(inferred, to_attr, &to) || (last && infer::unpacks(&old, &new, axis)) {
+            if equivalent(inferred, to_attr, &to) {
                 Ok(())
             } else {
                 Err(format!("result must have an encoding equivalent to {inferred}, but has {to_attr}"))
