@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
   if (mlirModuleIsNull(module))
     return fail("cannot parse");
   MlirPassManager passes = mlirPassManagerCreate(context);
-  MlirStringRef pipeline = mlirStringRefCreateFromCString("builtin.module(convert-triton-to-tritongpu)");
+  MlirStringRef pipeline = mlirStringRefCreateFromCString("builtin.module(convert-triton-to-tritongpu{target=cuda:90})");
   if (mlirLogicalResultIsFailure(
           mlirParsePassPipeline(mlirPassManagerGetAsOpPassManager(passes), pipeline, print, stderr)))
     return fail("cannot parse the pipeline");
