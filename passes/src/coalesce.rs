@@ -4,9 +4,10 @@
 //! fastest, and how many elements one thread can access at once: as many as
 //! are contiguous (over several dimensions where strides fit), aligned, share
 //! one mask value, and fit in 128 bits. Accesses of one shape and order that
-//! exchange values share a layout, so that nothing between them is converted:
-//! the widest vector that any wants, except that stores to dense memory do not
-//! leave gaps between the lanes of one instruction.
+//! exchange values share a layout, so that nothing between them is converted,
+//! with the vector that costs all of them together least: narrow elements want
+//! long vectors, but wide ones then leave gaps between the lanes of each
+//! instruction.
 
 use crate::analysis::axis_info::{AxisInfo, AxisInfoAnalysis};
 use crate::ir_util::{convert_operand, for_each_edge, layout_of, operations_in_dominance_order, set_layout};
@@ -51,6 +52,8 @@ pub enum Limit {
     Alignment,
     /// Elements further on may be masked differently.
     Mask,
+    /// Atomic operations are on single elements.
+    Atomic,
 }
 
 /// What the analysis says about an access to memory.
@@ -190,7 +193,6 @@ struct Access<'c> {
     facts: AccessFacts,
     vector: u64,
     limit: Limit,
-    writes: bool,
 }
 
 fn run(module: Op<'_>, options: &Options) -> PassResult {
@@ -216,9 +218,11 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
 fn access<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>, machine: &Machine) -> Option<Access<'c>> {
     let facts = AccessFacts::of(op, analysis)?;
     let shape = op.operand(0).ty().as_tensor()?.shape();
-    let (vector, limit) = facts.vector(machine.vector_bits());
-    let writes = op.name() != "tt.load" && op.name() != "tt.atomic_load";
-    Some(Access { op, shape, facts, vector, limit, writes })
+    let (vector, limit) = match op.name() {
+        "tt.load" | "tt.store" => facts.vector(machine.vector_bits()),
+        _ => (1, Limit::Atomic),
+    };
+    Some(Access { op, shape, facts, vector, limit })
 }
 
 /// Accesses that exchange values have the same number, if they also agree on
@@ -280,29 +284,49 @@ impl<'c> Sets<'c> {
     }
 }
 
+/// What an access costs per element when each thread holds `held` neighbours:
+/// issuing instructions, and the lines of 128 bytes that they touch.
+fn cost_per_element(access: &Access<'_>, held: u64, lanes: u64) -> f64 {
+    let vector = access.vector.min(held);
+    let sectors_of_lane = (vector * access.facts.bytes).div_ceil(32);
+    // Lanes next to each other share sectors.
+    let together = (lanes * held * access.facts.bytes).div_ceil(32);
+    let dense = access.facts.contiguous > 1;
+    let sectors = if dense { together.min(lanes * sectors_of_lane) } else { lanes * sectors_of_lane };
+    (1.0 + (sectors as f64 / 4.0).max(1.0)) / vector as f64
+}
+
 /// The vector that each group takes.
 fn group_vectors(accesses: &[Access<'_>], groups: &[usize], machine: &Machine) -> Vec<u64> {
     let count = groups.iter().max().map_or(0, |last| last + 1);
-    // (widest vector wanted, widest without gaps in what one instruction writes)
-    let mut wanted = vec![(1u64, u64::MAX); count];
-    let mut limits = vec![u64::MAX; count];
+    let mut members: Vec<Vec<&Access<'_>>> = vec![Vec::new(); count];
     for (access, &group) in accesses.iter().zip(groups) {
-        let (widest, written) = &mut wanted[group];
-        *widest = access.vector.max(*widest);
-        if access.writes && access.facts.contiguous > 1 {
-            *written = access.vector.min(*written);
+        members[group].push(access);
+    }
+    members.iter().map(|members| group_vector(members, machine)).collect()
+}
+
+fn group_vector(members: &[&Access<'_>], machine: &Machine) -> u64 {
+    let widest = members.iter().map(|access| access.vector).max().unwrap_or(1);
+    let Some(first) = members.first() else { return 1 };
+    let cost = |held: u64| -> f64 {
+        members.iter().map(|access| cost_per_element(access, held, machine.threads_per_warp)).sum()
+    };
+    let candidates = std::iter::successors(Some(1), |held| Some(held * 2)).take_while(|held| *held <= widest);
+    let mut best = (f64::INFINITY, 1);
+    for held in candidates {
+        let cost = cost(held);
+        if cost <= best.0 {
+            best = (cost, held);
         }
     }
-    for (access, &group) in accesses.iter().zip(groups) {
-        let vector = wanted[group].0.min(wanted[group].1);
-        let elements = access.shape.iter().product::<i64>().max(1) as u64 / machine.num_ctas;
-        let share = (elements / machine.threads()).max(1);
-        let row = access.facts.order.first().map_or(1, |&d| access.shape[d] as u64);
-        // Vectors of several narrow rows: rather half of the threads idle than
-        // narrower accesses (paper, Table 2).
-        limits[group] = if row > 1 && row < vector { share * 2 } else { share };
-    }
-    wanted.iter().zip(limits).map(|((widest, written), limit)| (*widest).min(*written).min(limit)).collect()
+    let vector = best.1;
+    let elements = first.shape.iter().product::<i64>().max(1) as u64 / machine.num_ctas;
+    let share = (elements / machine.threads()).max(1);
+    let row = first.facts.order.first().map_or(1, |&d| first.shape[d] as u64);
+    // Vectors of several narrow rows: rather half of the threads idle than
+    // narrower accesses (paper, Table 2).
+    vector.min(if row > 1 && row < vector { share * 2 } else { share })
 }
 
 fn layout_for<'c>(access: &Access<'c>, vector: u64, layouts: &Layouts<'c>) -> Result<Attr<'c>, String> {
@@ -382,6 +406,7 @@ fn explain(access: &Access<'_>, vector: u64, layout: Attr<'_>) -> String {
         Limit::Contiguity => "; contiguity is the limit",
         Limit::Alignment => "; alignment is the limit",
         Limit::Mask => "; the mask is the limit",
+        Limit::Atomic => "; atomic operations are on single elements",
     };
     if vector > mine {
         text += &format!(

@@ -105,3 +105,56 @@ tt.func @widen(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %o: !tt.ptr<f32> {
   tt.store %e, %y : tensor<1024x!tt.ptr<f32>>
   tt.return
 }
+
+// -----
+
+// One store of wide elements does not make many accesses to narrow ones narrower.
+// CHECK: [[EIGHT:#blocked[0-9]+]] = #ttg.blocked<{sizePerThread = [8], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+// CHECK-LABEL: @mostly_narrow
+// CHECK-COUNT-5: tt.load {{.*}} : tensor<1024x!tt.ptr<f16>, [[EIGHT]]>
+// CHECK: tt.store {{.*}} : tensor<1024x!tt.ptr<f16>, [[EIGHT]]>
+// CHECK: tt.store {{.*}} : tensor<1024x!tt.ptr<f32>, [[EIGHT]]>
+tt.func @mostly_narrow(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %o: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
+  %r = tt.make_range {start = 0 : i32, end = 1024 : i32} : tensor<1024xi32>
+  %c = arith.constant dense<4096> : tensor<1024xi32>
+  %b = tt.splat %p : !tt.ptr<f16> -> tensor<1024x!tt.ptr<f16>>
+  %q0 = tt.addptr %b, %r : tensor<1024x!tt.ptr<f16>>, tensor<1024xi32>
+  %q1 = tt.addptr %q0, %c : tensor<1024x!tt.ptr<f16>>, tensor<1024xi32>
+  %q2 = tt.addptr %q1, %c : tensor<1024x!tt.ptr<f16>>, tensor<1024xi32>
+  %q3 = tt.addptr %q2, %c : tensor<1024x!tt.ptr<f16>>, tensor<1024xi32>
+  %q4 = tt.addptr %q3, %c : tensor<1024x!tt.ptr<f16>>, tensor<1024xi32>
+  %x0 = tt.load %q0 : tensor<1024x!tt.ptr<f16>>
+  %x1 = tt.load %q1 : tensor<1024x!tt.ptr<f16>>
+  %x2 = tt.load %q2 : tensor<1024x!tt.ptr<f16>>
+  %x3 = tt.load %q3 : tensor<1024x!tt.ptr<f16>>
+  %x4 = tt.load %q4 : tensor<1024x!tt.ptr<f16>>
+  %s0 = arith.addf %x0, %x1 : tensor<1024xf16>
+  %s1 = arith.addf %s0, %x2 : tensor<1024xf16>
+  %s2 = arith.addf %s1, %x3 : tensor<1024xf16>
+  %s3 = arith.addf %s2, %x4 : tensor<1024xf16>
+  %s4 = arith.mulf %s3, %s3 : tensor<1024xf16>
+  tt.store %q0, %s4 : tensor<1024x!tt.ptr<f16>>
+  tt.store %q1, %s3 : tensor<1024x!tt.ptr<f16>>
+  tt.store %q2, %s2 : tensor<1024x!tt.ptr<f16>>
+  tt.store %q3, %s1 : tensor<1024x!tt.ptr<f16>>
+  %y = arith.extf %s0 : tensor<1024xf16> to tensor<1024xf32>
+  %d = tt.splat %o : !tt.ptr<f32> -> tensor<1024x!tt.ptr<f32>>
+  %e = tt.addptr %d, %r : tensor<1024x!tt.ptr<f32>>, tensor<1024xi32>
+  tt.store %e, %y : tensor<1024x!tt.ptr<f32>>
+  tt.return
+}
+
+// -----
+
+// Lanes of an atomic operation are neighbours.
+// CHECK-LABEL: @atomic
+// CHECK-NOT: convert_layout
+// CHECK: tt.return
+tt.func @atomic(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %x: tensor<1024xf32>) {
+  %t = arith.constant dense<true> : tensor<1024xi1>
+  %r = tt.make_range {start = 0 : i32, end = 1024 : i32} : tensor<1024xi32>
+  %b = tt.splat %p : !tt.ptr<f32> -> tensor<1024x!tt.ptr<f32>>
+  %q = tt.addptr %b, %r : tensor<1024x!tt.ptr<f32>>, tensor<1024xi32>
+  %0 = tt.atomic_rmw fadd, relaxed, gpu, %q, %x, %t : (tensor<1024x!tt.ptr<f32>>, tensor<1024xf32>, tensor<1024xi1>) -> tensor<1024xf32>
+  tt.return
+}
