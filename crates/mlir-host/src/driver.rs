@@ -83,13 +83,29 @@ fn with_args<T>(f: impl FnOnce(i32, *mut *mut c_char) -> T) -> T {
 /// `mlir-opt` with the hosted dialects and passes and all upstream ones.
 /// Returns the exit code.
 pub fn opt_main(tool: &str, dialects: &[&'static DialectDef], passes: &[&'static PassDef]) -> i32 {
-    let mut registry = Registry::new();
-    registry.add_upstream();
-    registry.add(dialects);
-    register_upstream_passes();
-    passes.iter().for_each(|pass| pass.register());
-    // SAFETY: the arguments outlive the call.
-    with_args(|argc, argv| unsafe { ffi::mhOptMain(argc, argv, ffi::str_ref(tool), registry.raw()) })
+    on_large_stack(|| {
+        let mut registry = Registry::new();
+        registry.add_upstream();
+        registry.add(dialects);
+        register_upstream_passes();
+        passes.iter().for_each(|pass| pass.register());
+        // SAFETY: the arguments outlive the call.
+        with_args(|argc, argv| unsafe { ffi::mhOptMain(argc, argv, ffi::str_ref(tool), registry.raw()) })
+    })
+}
+
+/// Runs `f` with a stack of a gigabyte, which takes memory only as it is used.
+/// MLIR's parser recurses as its input nests, and ends the process where the
+/// stack ends: a few thousand open braces are enough for the usual one.
+///
+/// # Panics
+/// When `f` does, or there is not even address space for the stack.
+pub fn on_large_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("main".to_owned()).stack_size(1 << 30);
+        let thread = thread.spawn_scoped(scope, f).expect("address space for a stack");
+        thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+    })
 }
 
 /// MLIR's language server with the hosted dialects and all upstream ones.

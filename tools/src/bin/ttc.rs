@@ -142,7 +142,7 @@ fn main() -> ExitCode {
     let level = ["warn", "info", "debug", "trace"][usize::from(args.verbose.min(3))];
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| level.into());
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().init();
-    match run(&args) {
+    match mlir_host::driver::on_large_stack(|| run(&args)) {
         Ok(()) => ExitCode::SUCCESS,
         // Diagnostics were printed with their locations.
         Err(err) if err.is::<Reported>() => ExitCode::FAILURE,
