@@ -1,7 +1,6 @@
 //! The `amdg` dialect: what only AMD GPUs have.
 
 pub mod attrs;
-pub mod canonicalize;
 pub mod ops;
 pub mod verify;
 

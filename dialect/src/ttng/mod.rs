@@ -1,7 +1,6 @@
 //! The `ttng` dialect: what only NVIDIA GPUs have.
 
 pub mod attrs;
-pub mod canonicalize;
 pub mod enums;
 pub mod ops;
 mod syntax;

@@ -1,6 +1,5 @@
 //! Conversions between block-scaled and plain floats.
 
-use crate::amdg::verify;
 use crate::tt::verify::SAME_ENCODING;
 use mlir_host::attrs::I32Attr;
 use mlir_host::def::{Effects, Speculation, TypeConstraint};
@@ -38,7 +37,6 @@ op! {
         attrs: [axis: I32Attr],
         format: "$input `scale` $scale attr-dict `:` type($input) `,` type($scale) `->` type($output)",
         with: {
-            verify: Some(verify::scaled_upcast_fp4),
             effects: Effects::None,
             speculation: Speculation::Always,
         },
@@ -53,7 +51,6 @@ op! {
         traits: [Trait::Upstream(Upstream::Elementwise), Trait::SAME_SHAPE, SAME_ENCODING],
         format: "$input `scale` $scale attr-dict `:` type($input) `,` type($scale) `->` type($output)",
         with: {
-            verify: Some(verify::scaled_upcast_fp8),
             effects: Effects::None,
             speculation: Speculation::Always,
         },
@@ -68,7 +65,6 @@ op! {
         attrs: [axis: I32Attr],
         format: "$input `scale` $scale attr-dict `:` type($input) `,` type($scale) `->` type($output)",
         with: {
-            verify: Some(verify::scaled_downcast_fp4),
             effects: Effects::None,
             speculation: Speculation::Always,
         },
@@ -83,7 +79,6 @@ op! {
         attrs: [axis: I32Attr],
         format: "$input `scale` $scale attr-dict `:` type($input) `,` type($scale) `->` type($output)",
         with: {
-            verify: Some(verify::scaled_downcast_fp8),
             effects: Effects::None,
             speculation: Speculation::Always,
         },

@@ -1,7 +1,6 @@
 //! Tensors in registers: slices, concatenation, transposition.
 
 use super::reads_shared;
-use crate::amdg::{canonicalize, verify};
 use crate::constraints::*;
 use crate::ttg::ops::LOCAL_LOAD;
 use crate::ttg::types::{MEMDESC_TYPE, TOKEN_TYPE};
@@ -21,10 +20,8 @@ op! {
         attrs: [static_offsets: DenseI64Array],
         format: "$source $static_offsets attr-dict `:` type($source) `to` type($result)",
         with: {
-            verify: Some(verify::extract_slice),
             effects: Effects::None,
             speculation: Speculation::Always,
-            canonicalize: &canonicalize::EXTRACT_SLICE,
         },
     }
 }
@@ -36,10 +33,8 @@ op! {
         results: [result: ANY_TENSOR],
         format: "$sources attr-dict `:` type($sources) `->` type($result)",
         with: {
-            verify: Some(verify::concat),
             effects: Effects::None,
             speculation: Speculation::Always,
-            canonicalize: &canonicalize::CONCAT,
         },
     }
 }
@@ -51,7 +46,6 @@ op! {
         results: [result: TENSOR],
         format: "$src attr-dict `:` type($src) `->` type($result)",
         with: {
-            verify: Some(verify::in_thread_transpose),
             effects: Effects::None,
             speculation: Speculation::Always,
         },
@@ -66,7 +60,6 @@ op! {
         traits: [LOCAL_LOAD],
         format: "$src (`token` $token^)? attr-dict `:` qualified(type($src)) `->` type($result)",
         with: {
-            verify: Some(verify::local_load_packed_transposed),
             effects: Effects::List(&[reads_shared("src")]),
         },
     }

@@ -4,7 +4,6 @@ use super::{reads_shared, writes_shared};
 use crate::constraints::*;
 use crate::ttg::types::MEMDESC_TYPE;
 use crate::ttg::verify::{MEMDESC_LAYOUTS, TENSOR_LAYOUTS};
-use crate::ttng::canonicalize;
 use crate::ttng::verify::{self, BARRIER};
 use mlir_host::attrs::{I32Attr, UnitAttr};
 use mlir_host::def::Effects;
@@ -44,7 +43,6 @@ op! {
         with: {
             verify: Some(verify::barrier_expect),
             effects: Effects::List(&[writes_shared("alloc")]),
-            canonicalize: &canonicalize::BARRIER_EXPECT,
         },
     }
 }
@@ -57,7 +55,6 @@ op! {
         format: "$alloc `,` $phase (`,` $pred^)? (`deps` $deps^)? attr-dict `:` qualified(type($alloc)) (`,` type($deps)^)?",
         with: {
             effects: Effects::List(&[reads_shared("alloc"), writes_shared("alloc")]),
-            canonicalize: &canonicalize::WAIT_BARRIER,
         },
     }
 }
@@ -75,7 +72,6 @@ op! {
         with: {
             verify: Some(verify::arrive_barrier),
             effects: Effects::List(&[reads_shared("alloc"), writes_shared("alloc")]),
-            canonicalize: &canonicalize::ARRIVE_BARRIER,
         },
     }
 }

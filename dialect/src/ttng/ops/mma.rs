@@ -6,8 +6,8 @@ use crate::tt::enums::{InputPrecision, ScaleDotElemType};
 use crate::tt::types::same;
 use crate::ttg::types::{MEMDESC, MEMDESC_TYPE, MemDescType, TOKEN_TYPE};
 use crate::ttg::verify::{MEMDESC_LAYOUTS, TENSOR_LAYOUTS};
+use crate::ttng::syntax;
 use crate::ttng::verify::{self, BARRIER};
-use crate::ttng::{canonicalize, syntax};
 use mlir_host::attrs::{BoolAttr, I32Attr, UnitAttr};
 use mlir_host::def::{Effect, Effects, TypeRule};
 use mlir_host::ir::{Attr, Op, Value};
@@ -134,7 +134,6 @@ op! {
         with: {
             verify: Some(verify::tc_gen5_commit),
             effects: Effects::List(&[writes_shared("barrier")]),
-            canonicalize: &canonicalize::COMMIT,
         },
     }
 }

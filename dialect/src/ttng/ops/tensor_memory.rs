@@ -7,7 +7,7 @@ use crate::ttg::types::{MEMDESC_TYPE, MemDescType, TOKEN_TYPE};
 use crate::ttg::verify::{MEMDESC_LAYOUTS, TENSOR_LAYOUTS};
 use crate::ttng::attrs::LoadReductionAttr;
 use crate::ttng::enums::TmemWaitKind;
-use crate::ttng::{canonicalize, syntax, verify};
+use crate::ttng::{syntax, verify};
 use mlir_host::attrs::{BoolAttr, I32Attr};
 use mlir_host::def::{Effect, EffectKind, EffectOn, Effects, Speculation};
 use mlir_host::op;
@@ -49,7 +49,6 @@ op! {
             custom: &[syntax::TOKEN],
             verify: Some(verify::tmem_store),
             effects: Effects::List(&[writes_tensor_memory("dst")]),
-            canonicalize: &canonicalize::TMEM_STORE,
         },
     }
 }

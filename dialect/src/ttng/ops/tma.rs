@@ -8,7 +8,6 @@ use crate::tt::types::TENSOR_DESC as TENSOR_DESC_TYPE;
 use crate::ttg::ops::MEM_WAIT;
 use crate::ttg::types::MEMDESC_TYPE;
 use crate::ttg::verify::{MEMDESC_LAYOUTS, TENSOR_LAYOUTS};
-use crate::ttng::canonicalize;
 use crate::ttng::types::{I16, TENSOR_DESC_IM2COL};
 use crate::ttng::verify::{self, BARRIER};
 use mlir_host::attrs::{AnyAttr, BoolAttr, I32Attr, UnitAttr};
@@ -47,7 +46,6 @@ op! {
         with: {
             verify: Some(verify::tma_load),
             effects: Effects::List(&[READS_DESC, writes_shared("barrier"), writes_shared("result")]),
-            canonicalize: &canonicalize::TMA_LOAD,
         },
     }
 }
@@ -92,7 +90,6 @@ op! {
         with: {
             verify: Some(verify::tma_gather),
             effects: Effects::List(&[READS_DESC, writes_shared("barrier"), writes_shared("result")]),
-            canonicalize: &canonicalize::TMA_GATHER,
         },
     }
 }
