@@ -490,7 +490,7 @@ fn verify_policy(params: &[Attr<'_>]) -> VerifyResult {
             }
             let value = fraction.as_float().unwrap_or(f64::NAN);
             let single = fraction.ty().is_some_and(|ty| ty.float_kind() == Some(FloatKind::F32));
-            if !single || !(value > 0.0 && value <= 1.0) {
+            if !(single && value > 0.0 && value <= 1.0) {
                 return Err(format!("L2 fraction must be a finite f32 in (0, 1], got {fraction}"));
             }
         }

@@ -140,7 +140,7 @@ pub fn packed_arith(op: Op<'_>) -> VerifyResult {
     }
     let layout = to_linear_layout(attr, &shape)?;
     let values = 1u64 << layout.columns_of(Dim::REGISTER).iter().filter(|column| **column != 0).count();
-    if values % format.lanes() != 0 {
+    if !values.is_multiple_of(format.lanes()) {
         return Err(format!(
             "each thread must hold a multiple of {} different elements of the result, but holds {values}",
             format.lanes()

@@ -113,7 +113,7 @@ impl Moves {
                 self.registers.remove(0);
                 self.widen(4);
                 return Ok(());
-            } else if self.columns() % u64::from(32 / width) == 0 {
+            } else if self.columns().is_multiple_of(u64::from(32 / width)) {
                 self.widen(u64::from(32 / width));
                 return Ok(());
             } else {
