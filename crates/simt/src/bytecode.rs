@@ -655,7 +655,7 @@ pub enum Op {
         b: Src,
         shift: u8,
     },
-    /// d = items[index] for an index that is not constant.
+    /// `d = items[index]` for an index that is not constant.
     Pick {
         d: Reg,
         index: Src,
