@@ -1,7 +1,7 @@
 //! Barriers: of parts of a workgroup, of a cluster, and in shared memory.
 
 use super::{reads_shared, writes_shared};
-
+use crate::amdg::verify::{self, BARRIER};
 use crate::constraints::*;
 use crate::ttg::types::MEMDESC_TYPE;
 use mlir_host::attrs::I32Attr;
@@ -20,6 +20,7 @@ op! {
     /// Arrives at the barrier of the cluster.
     pub struct ClusterBarrierArriveOp = "amdg.cluster_barrier_arrive" {
         format: "attr-dict",
+        with: { verify: Some(verify::in_cluster) },
     }
 }
 
@@ -27,6 +28,7 @@ op! {
     /// Waits until the whole cluster has arrived at its barrier.
     pub struct ClusterBarrierWaitOp = "amdg.cluster_barrier_wait" {
         format: "attr-dict",
+        with: { verify: Some(verify::in_cluster) },
     }
 }
 
@@ -35,9 +37,12 @@ op! {
     pub struct InitBarrierOp = "amdg.init_barrier" {
         operands: [alloc: MEMDESC_TYPE],
         attrs: [count: I32Attr],
-        traits: [],
+        traits: [BARRIER],
         format: "$alloc `,` $count attr-dict `:` qualified(type($alloc))",
-        with: { effects: Effects::List(&[writes_shared("alloc")]) },
+        with: {
+            verify: Some(verify::init_barrier),
+            effects: Effects::List(&[writes_shared("alloc")]),
+        },
     }
 }
 
@@ -45,7 +50,7 @@ op! {
     /// Waits until a phase of a barrier completes.
     pub struct WaitBarrierOp = "amdg.wait_barrier" {
         operands: [alloc: MEMDESC_TYPE, phase: I32],
-        traits: [],
+        traits: [BARRIER],
         format: "$alloc `,` $phase attr-dict `:` qualified(type($alloc))",
         with: { effects: Effects::List(&[reads_shared("alloc"), writes_shared("alloc")]) },
     }
@@ -57,9 +62,10 @@ op! {
         operands: [alloc: MEMDESC_TYPE],
         results: [result: I32],
         attrs: [count: I32Attr],
-        traits: [],
+        traits: [BARRIER],
         format: "$alloc `,` $count attr-dict `:` qualified(type($alloc)) `->` type($result)",
         with: {
+            verify: Some(verify::arrive_barrier),
             effects: Effects::List(&[reads_shared("alloc"), writes_shared("alloc")]),
         },
     }
@@ -69,7 +75,7 @@ op! {
     /// Arrives at a barrier when the copies that were issued are complete.
     pub struct AsyncCopyMbarrierArriveOp = "amdg.async_copy_mbarrier_arrive" {
         operands: [barrier: MEMDESC_TYPE],
-        traits: [],
+        traits: [BARRIER],
         format: "$barrier attr-dict `:` qualified(type($barrier))",
         with: { effects: Effects::List(&[reads_shared("barrier"), writes_shared("barrier")]) },
     }

@@ -1,7 +1,7 @@
 //! Accesses to global memory: a base and offsets, beside the program, masked.
 
 use super::{reads_shared, writes_shared};
-use crate::amdg::verify::I32_TENSOR;
+use crate::amdg::verify::{self, I32_TENSOR};
 use crate::constraints::*;
 use crate::tt::enums::{CacheModifier, MemSemantic, MemSyncScope, RmwOp};
 use crate::tt::ops::global;
@@ -39,7 +39,10 @@ op! {
             TypeRule::new("result and other have the same type", "result", "other", same),
         ],
         format: "$ptr `[` $offsets `]` (`,` $mask^)? (`,` $other^)? (`stride` `=` $stride^)? attr-dict `:` qualified(type($ptr)) `->` type($result)",
-        with: { effects: Effects::List(&[READS]) },
+        with: {
+            verify: Some(verify::buffer_load),
+            effects: Effects::List(&[READS]),
+        },
     }
 }
 
@@ -55,7 +58,10 @@ op! {
         traits: [GLOBAL_TO_LOCAL_COPY],
         types: [TypeRule::new("infer mask shape from offsets", "offsets", "mask", bool_like)],
         format: "$ptr `[` $offsets `]` (`mask` `=` $mask^)? (`other` `=` $other^)? (`stride` `=` $stride^)? (`cachePolicy` `=` $cachePolicy^)? `into` $dest attr-dict `:` qualified(type($ptr)) `[` type($offsets) `]` type($other) `->` type($dest)",
-        with: { effects: Effects::List(&[writes_shared("dest"), READS]) },
+        with: {
+            verify: Some(verify::buffer_load_to_local),
+            effects: Effects::List(&[writes_shared("dest"), READS]),
+        },
     }
 }
 
@@ -72,7 +78,10 @@ op! {
             TypeRule::new("result and mask have the same shape", "result", "mask", bool_like),
         ],
         format: "$atomic_rmw_op `,` $sem `,` $scope `,` $value `,` $ptr `[` $offsets `]` (`,` $mask^)? (`stride` `=` $stride^)? attr-dict `:` qualified(type($ptr)) `->` type($result)",
-        with: { effects: Effects::List(&[READS, WRITES]) },
+        with: {
+            verify: Some(verify::buffer_atomic_rmw),
+            effects: Effects::List(&[READS, WRITES]),
+        },
     }
 }
 
@@ -89,7 +98,10 @@ op! {
             TypeRule::new("result and offsets have the same shape", "result", "offsets", i32_like),
         ],
         format: "$sem `,` $scope `,` $cmp `,` $val `,` $ptr `[` $offsets `]` (`stride` `=` $stride^)? attr-dict `:` qualified(type($ptr)) `->` type($result)",
-        with: { effects: Effects::List(&[READS, WRITES]) },
+        with: {
+            verify: Some(verify::buffer_atomic_cas),
+            effects: Effects::List(&[READS, WRITES]),
+        },
     }
 }
 
@@ -104,7 +116,10 @@ op! {
             TypeRule::new("value and mask have the same shape", "value", "mask", bool_like),
         ],
         format: "$value `,` $ptr `[` $offsets `]` (`,` $mask^)? (`stride` `=` $stride^)? attr-dict `:` qualified(type($ptr)) `->` type($value)",
-        with: { effects: Effects::List(&[WRITES]) },
+        with: {
+            verify: Some(verify::buffer_store),
+            effects: Effects::List(&[WRITES]),
+        },
     }
 }
 
@@ -117,6 +132,7 @@ op! {
         types: [TypeRule::new("infer mask type from dst type", "dst", "mask", bool_like)],
         format: "$src `,` $dst (`mask` $mask^)? (`cachePolicy` `=` $cachePolicy^)? attr-dict `:` qualified(type($src)) `->` type($dst)",
         with: {
+            verify: Some(verify::async_copy_local_to_global),
             effects: Effects::List(&[
                 reads_shared("src"),
                 global(EffectKind::Write, EffectOn::Operand("dst")),

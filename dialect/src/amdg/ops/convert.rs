@@ -1,5 +1,6 @@
 //! Conversions between block-scaled and plain floats.
 
+use crate::amdg::verify;
 use crate::tt::verify::SAME_ENCODING;
 use mlir_host::attrs::I32Attr;
 use mlir_host::def::{Effects, Speculation, TypeConstraint};
@@ -24,6 +25,10 @@ static SCALE_TENSOR: TypeConstraint =
     TypeConstraint::new("ranked tensor of bfloat16 type or 8-bit signless integer values", |ty| {
         tensor_of(ty, &[FloatKind::BF16], true)
     });
+static PLAIN_TENSOR: TypeConstraint =
+    TypeConstraint::new("ranked tensor of 16-bit float or bfloat16 type or 32-bit float values", |ty| {
+        tensor_of(ty, &[FloatKind::F16, FloatKind::BF16, FloatKind::F32], false)
+    });
 static HALF_TENSOR: TypeConstraint =
     TypeConstraint::new("ranked tensor of 16-bit float or bfloat16 type values", |ty| {
         tensor_of(ty, &[FloatKind::F16, FloatKind::BF16], false)
@@ -37,6 +42,7 @@ op! {
         attrs: [axis: I32Attr],
         format: "$input `scale` $scale attr-dict `:` type($input) `,` type($scale) `->` type($output)",
         with: {
+            verify: Some(verify::scaled_upcast_fp4),
             effects: Effects::None,
             speculation: Speculation::Always,
         },
@@ -51,6 +57,7 @@ op! {
         traits: [Trait::Upstream(Upstream::Elementwise), Trait::SAME_SHAPE, SAME_ENCODING],
         format: "$input `scale` $scale attr-dict `:` type($input) `,` type($scale) `->` type($output)",
         with: {
+            verify: Some(verify::scaled_upcast_fp8),
             effects: Effects::None,
             speculation: Speculation::Always,
         },
@@ -60,11 +67,12 @@ op! {
 op! {
     /// Divides by scales and packs pairs of fp4.
     pub struct ScaledDowncastFp4Op = "amdg.scaled_downcast_fp4" {
-        operands: [input: HALF_TENSOR, scale: I8_TENSOR],
+        operands: [input: PLAIN_TENSOR, scale: I8_TENSOR],
         results: [output: I8_TENSOR],
         attrs: [axis: I32Attr],
         format: "$input `scale` $scale attr-dict `:` type($input) `,` type($scale) `->` type($output)",
         with: {
+            verify: Some(verify::scaled_downcast_fp4),
             effects: Effects::None,
             speculation: Speculation::Always,
         },
@@ -74,11 +82,12 @@ op! {
 op! {
     /// Divides by scales and narrows to fp8.
     pub struct ScaledDowncastFp8Op = "amdg.scaled_downcast_fp8" {
-        operands: [input: HALF_TENSOR, scale: I8_TENSOR],
+        operands: [input: PLAIN_TENSOR, scale: I8_TENSOR],
         results: [output: FP8_TENSOR],
         attrs: [axis: I32Attr],
         format: "$input `scale` $scale attr-dict `:` type($input) `,` type($scale) `->` type($output)",
         with: {
+            verify: Some(verify::scaled_downcast_fp8),
             effects: Effects::None,
             speculation: Speculation::Always,
         },

@@ -1,6 +1,7 @@
 //! Tensors in registers: slices, concatenation, transposition.
 
 use super::reads_shared;
+use crate::amdg::verify;
 use crate::constraints::*;
 use crate::ttg::ops::LOCAL_LOAD;
 use crate::ttg::types::{MEMDESC_TYPE, TOKEN_TYPE};
@@ -20,6 +21,7 @@ op! {
         attrs: [static_offsets: DenseI64Array],
         format: "$source $static_offsets attr-dict `:` type($source) `to` type($result)",
         with: {
+            verify: Some(verify::extract_slice),
             effects: Effects::None,
             speculation: Speculation::Always,
         },
@@ -33,6 +35,7 @@ op! {
         results: [result: ANY_TENSOR],
         format: "$sources attr-dict `:` type($sources) `->` type($result)",
         with: {
+            verify: Some(verify::concat),
             effects: Effects::None,
             speculation: Speculation::Always,
         },
@@ -46,6 +49,7 @@ op! {
         results: [result: TENSOR],
         format: "$src attr-dict `:` type($src) `->` type($result)",
         with: {
+            verify: Some(verify::in_thread_transpose),
             effects: Effects::None,
             speculation: Speculation::Always,
         },
@@ -60,6 +64,7 @@ op! {
         traits: [LOCAL_LOAD],
         format: "$src (`token` $token^)? attr-dict `:` qualified(type($src)) `->` type($result)",
         with: {
+            verify: Some(verify::local_load_packed_transposed),
             effects: Effects::List(&[reads_shared("src")]),
         },
     }

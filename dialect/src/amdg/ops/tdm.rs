@@ -1,7 +1,7 @@
 //! Copies through tensor descriptors by the tensor data mover of gfx1250.
 
 use super::{L2_CACHE, reads_shared, writes_shared};
-
+use crate::amdg::verify::{self, BARRIER};
 use crate::constraints::*;
 use crate::tt::enums::CacheModifier;
 use crate::tt::ops::global;
@@ -22,9 +22,10 @@ op! {
         operands: [desc: TENSOR_DESC, result: MEMDESC_TYPE, barrier[opt]: MEMDESC_TYPE],
         results: [token: TOKEN_TYPE],
         attrs: [cache[default "1 : i32"]: CacheModifier, warp_used_hint[opt]: I32Attr],
-        traits: [GLOBAL_TO_LOCAL_COPY],
+        traits: [BARRIER, GLOBAL_TO_LOCAL_COPY],
         format: "$desc `into` $result (`,` `barrier` `=` $barrier^)? attr-dict `:` qualified(type($desc)) (`,` qualified(type($barrier))^)? `->` qualified(type($result))",
         with: {
+            verify: Some(verify::tdm_load),
             effects: Effects::List(&[READS_DESC, writes_shared("result"), writes_shared("barrier")]),
         },
     }
@@ -36,9 +37,10 @@ op! {
         operands: [desc: TENSOR_DESC, src: MEMDESC_TYPE, barrier[opt]: MEMDESC_TYPE],
         results: [token: TOKEN_TYPE],
         attrs: [cache[default "1 : i32"]: CacheModifier],
-        traits: [],
+        traits: [BARRIER],
         format: "$desc `from` $src (`,` `barrier` `=` $barrier^)? attr-dict `:` qualified(type($src)) (`,` qualified(type($barrier))^)? `->` qualified(type($desc))",
         with: {
+            verify: Some(verify::tdm_store),
             effects: Effects::List(&[WRITES_DESC, reads_shared("src"), writes_shared("barrier")]),
         },
     }
@@ -53,6 +55,7 @@ op! {
         traits: [Trait::SameVariadicOperandSize, GLOBAL_TO_LOCAL_COPY],
         format: "$descs `into` $dests attr-dict `:` qualified(type($descs)) `->` qualified(type($dests))",
         with: {
+            verify: Some(verify::tdm_fused_load),
             effects: Effects::List(&[
                 global(EffectKind::Read, EffectOn::Operand("descs")),
                 writes_shared("dests"),
@@ -66,9 +69,10 @@ op! {
     pub struct AsyncTdmGatherOp = "amdg.async_tdm_gather" {
         operands: [desc: TENSOR_DESC, src_row_indices: ROW_OFFSETS, dst: MEMDESC_TYPE, barrier[opt]: MEMDESC_TYPE],
         results: [token: TOKEN_TYPE],
-        traits: [GLOBAL_TO_LOCAL_COPY],
+        traits: [BARRIER, GLOBAL_TO_LOCAL_COPY],
         format: "$desc `[` $src_row_indices `]` `to` $dst (`,` `barrier` `=` $barrier^)? attr-dict `:` qualified(type($src_row_indices)) `,` qualified(type($dst)) (`,` qualified(type($barrier))^)? `->` qualified(type($desc))",
         with: {
+            verify: Some(verify::tdm_gather),
             effects: Effects::List(&[READS_DESC, writes_shared("dst"), writes_shared("barrier")]),
         },
     }
@@ -79,9 +83,10 @@ op! {
     pub struct AsyncTdmScatterOp = "amdg.async_tdm_scatter" {
         operands: [desc: TENSOR_DESC, dst_row_indices: ROW_OFFSETS, src: MEMDESC_TYPE, barrier[opt]: MEMDESC_TYPE],
         results: [ret_token("retToken"): TOKEN_TYPE],
-        traits: [],
+        traits: [BARRIER],
         format: "$desc `[` $dst_row_indices `]` `from` $src (`,` `barrier` `=` $barrier^)? attr-dict `:` qualified(type($dst_row_indices)) `,` qualified(type($src)) (`,` qualified(type($barrier))^)? `->` qualified(type($desc))",
         with: {
+            verify: Some(verify::tdm_scatter),
             effects: Effects::List(&[WRITES_DESC, reads_shared("src"), writes_shared("barrier")]),
         },
     }
@@ -117,6 +122,7 @@ op! {
         attrs: [speculative: BoolAttr, return_offsets("returnOffsets")[opt]: UnitAttr],
         format: "$desc `[` $indices `]` `,` $pred `,` `speculative` `=` $speculative (`returnOffsets` $returnOffsets^)? attr-dict `:` qualified(type($desc)) (`->` type($maybeOffsets)^)?",
         with: {
+            verify: Some(verify::tdm_prefetch),
             effects: Effects::List(&[
                 Effect { kind: EffectKind::Write, resource: L2_CACHE, on: EffectOn::Nothing },
                 READS_DESC,
@@ -134,6 +140,7 @@ op! {
         types: [TypeRule::new("result type matches desc type", "desc", "result", same)],
         format: "$desc oilist(`add_offsets` `=` `[` $add_offsets `]` | `set_bounds` `=` `[` $set_bounds `]` | `pred` `=` $pred) attr-dict `:` qualified(type($desc))",
         with: {
+            verify: Some(verify::update_tensor_descriptor),
             effects: Effects::None,
             speculation: Speculation::Always,
         },

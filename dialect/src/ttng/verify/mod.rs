@@ -28,15 +28,15 @@ pub const BARRIER: Trait = Trait::Verify("barrier", barriers);
 // Shared
 //===----------------------------------------------------------------------===//
 
-fn memdesc(value: Value<'_>) -> Result<MemDescType<'_>, String> {
+pub(crate) fn memdesc(value: Value<'_>) -> Result<MemDescType<'_>, String> {
     MemDescType::cast(value.ty()).ok_or_else(|| format!("expected a memory descriptor, got '{}'", value.ty()))
 }
 
-fn tensor(value: Value<'_>) -> Result<TensorType<'_>, String> {
+pub(crate) fn tensor(value: Value<'_>) -> Result<TensorType<'_>, String> {
     value.ty().as_tensor().ok_or_else(|| format!("expected a tensor, got '{}'", value.ty()))
 }
 
-fn num_ctas(op: Op<'_>) -> u32 {
+pub(crate) fn num_ctas(op: Op<'_>) -> u32 {
     module_attrs::num_ctas(op).unwrap_or(1)
 }
 
@@ -103,7 +103,7 @@ fn writable(buffer: MemDescType<'_>) -> VerifyResult {
     }
 }
 
-fn bits(ty: Type<'_>) -> u32 {
+pub(crate) fn bits(ty: Type<'_>) -> u32 {
     ty.bits().unwrap_or(0)
 }
 
@@ -133,7 +133,7 @@ fn barrier_type(op: Op<'_>, ty: MemDescType<'_>) -> VerifyResult {
     }
 }
 
-fn positive(count: Option<i64>) -> VerifyResult {
+pub(crate) fn positive(count: Option<i64>) -> VerifyResult {
     match count {
         Some(count) if count < 1 => Err(format!("count must be at least 1, got {count}")),
         _ => Ok(()),
