@@ -5,6 +5,7 @@
 //! are plans of `linear-layout`, made from layouts and a target description.
 
 pub mod emit;
+pub mod exchange;
 pub mod facts;
 pub mod floats;
 pub mod handlers;
@@ -12,6 +13,7 @@ pub mod lower;
 pub mod nvidia;
 pub mod registers;
 pub mod target;
+pub mod words;
 
 use emit::Failure;
 use linear_layout::target::TargetDesc;
@@ -56,7 +58,7 @@ fn lower_to_llvm(module: Op<'_>, options: &Options) -> PassResult {
     }
 }
 
-/// `--convert-tritongpu-to-llvm`
+/// `--convert-triton-gpu-to-llvm`
 pub static CONVERT_TO_LLVM: PassDef = PassDef {
     anchor: "builtin.module",
     dependencies: &["llvm", "nvvm"],
@@ -66,7 +68,7 @@ pub static CONVERT_TO_LLVM: PassDef = PassDef {
         kind: OptionKind::Bool(false),
     }],
     ..PassDef::new(
-        "convert-tritongpu-to-llvm",
+        "convert-triton-gpu-to-llvm",
         "Lower TTGIR to the llvm and nvvm dialects for the target in the module's \"ttg.target\"",
         lower_to_llvm,
     )

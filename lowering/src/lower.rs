@@ -13,6 +13,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use ttopt_passes::analysis::axis_info::AxisInfoAnalysis;
 
+/// The symbol of dynamic shared memory (DESIGN.md, "Lowering": kernel ABI).
+const SHARED_MEMORY: &str = "global_smem";
+/// Its alignment in bytes: that of 128-byte swizzles (PTX ISA, "tensor memory access").
+const SHARED_ALIGNMENT: i64 = 1024;
+
 /// The values of a thread, in register order.
 pub type Values<'c> = Rc<[Value<'c>]>;
 /// Lowers one kind of operation.
@@ -26,6 +31,8 @@ struct Function<'c> {
     lane: Option<Value<'c>>,
     warp: Option<Value<'c>>,
     block: Option<Value<'c>>,
+    /// The block's shared memory.
+    shared: Option<Value<'c>>,
     /// Index bases by layout.
     bases: HashMap<usize, Rc<[Value<'c>]>>,
 }
@@ -323,6 +330,45 @@ impl<'a, 'c> Lower<'a, 'c> {
         Ok(found)
     }
 
+    /// The shared memory that an operation was given for as long as it runs,
+    /// where allocation put it: `allocation.offset` bytes from the start.
+    ///
+    /// # Errors
+    /// When shared memory has not been allocated.
+    pub fn scratch(&mut self, op: Op<'c>) -> Lowered<Value<'c>> {
+        let Some(offset) = op.attr("allocation.offset").and_then(Attr::as_int) else {
+            return unsupported("has no shared memory: run --allocate-shared-memory-nv first");
+        };
+        self.shared_at(offset)
+    }
+
+    /// The address of byte `offset` of the block's shared memory.
+    pub fn shared_at(&mut self, offset: i64) -> Lowered<Value<'c>> {
+        let base = self.shared_base()?;
+        if offset == 0 {
+            return Ok(base);
+        }
+        let byte = self.emit.int(8);
+        let offset = self.emit.const_i32(offset)?;
+        self.emit.gep(base, offset, byte)
+    }
+
+    /// The start of the block's shared memory: the symbol that launchers size.
+    fn shared_base(&mut self) -> Lowered<Value<'c>> {
+        if let Some(found) = self.function()?.shared {
+            return Ok(found);
+        }
+        self.with_module(|e, module| module.shared_memory(e))?;
+        let base = self.in_prologue(|this| {
+            let e = &mut this.emit;
+            let symbol = Attr::symbol(e.context(), SHARED_MEMORY);
+            let ty = e.ptr(address_space::SHARED)?;
+            e.value("llvm.mlir.addressof", &[], ty, &[("global_name", symbol)])
+        })?;
+        self.function()?.shared = Some(base);
+        Ok(base)
+    }
+
     /// The coordinates of the thread's register 0: the part of the index that
     /// depends on lane, warp and block, per dimension. Computed once a layout.
     fn index_bases(&mut self, layout: &Arc<LinearLayout>) -> Lowered<Rc<[Value<'c>]>> {
@@ -543,6 +589,7 @@ impl<'a, 'c> Lower<'a, 'c> {
             lane: None,
             warp: None,
             block: None,
+            shared: None,
             bases: HashMap::new(),
         });
         let entry_args: Vec<Value<'c>> = entry.args().take(num_args).collect();
@@ -755,6 +802,32 @@ impl<'c> Declare<'c> for Module<'_, 'c> {
         let Some(made) = made else { return unsupported(format!("cannot declare '{name}'")) };
         made.move_before(first);
         self.declared.insert(name.to_owned(), ty);
+        Ok(())
+    }
+
+    fn shared_memory(&mut self, e: &mut Emit<'c>) -> Lowered<()> {
+        if self.declared.contains_key(SHARED_MEMORY) {
+            return Ok(());
+        }
+        let Some(first) = self.block.first() else { return unsupported("empty module") };
+        let ctx = first.context();
+        let array = e.parse_type("!llvm.array<0 x i8>")?;
+        let linkage = Attr::parse(ctx, "#llvm.linkage<external>");
+        let Some(linkage) = linkage else { return unsupported("cannot make a linkage") };
+        let attrs = [
+            ("sym_name", Attr::string(ctx, SHARED_MEMORY)),
+            ("global_type", Attr::type_of(array)),
+            ("linkage", linkage),
+            ("addr_space", Attr::int(ctx, 32, address_space::SHARED.into())),
+            ("alignment", Attr::int(ctx, 64, SHARED_ALIGNMENT)),
+            ("visibility_", Attr::int(ctx, 64, 0)),
+        ];
+        let region = mlir_host::rewrite::new_region();
+        let made =
+            mlir_host::rewrite::create("llvm.mlir.global", ctx.unknown_loc(), &[], &[], &attrs, &[region]);
+        let Some(made) = made else { return unsupported("cannot declare shared memory") };
+        made.move_before(first);
+        self.declared.insert(SHARED_MEMORY.to_owned(), array);
         Ok(())
     }
 

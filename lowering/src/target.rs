@@ -1,7 +1,7 @@
 //! What differs between hardware targets.
 
 use crate::emit::{Emit, Lowered};
-use linear_layout::plan::VectorPlan;
+use linear_layout::plan::{ShuffleInstruction, VectorPlan};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{FloatKind, Value};
 
@@ -66,6 +66,50 @@ pub trait Target {
         access: &Access<'_, 'c>,
         values: &[Value<'c>],
     ) -> Lowered<()>;
+    /// Loads `count` words of `bits` bits each from shared memory, `count * bits`
+    /// at most 128; the address is a multiple of their size.
+    fn load_shared<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        ptr: Value<'c>,
+        count: usize,
+        bits: u32,
+    ) -> Lowered<Vec<Value<'c>>>;
+    /// Stores words, integers of one width, to consecutive places of shared
+    /// memory, where `mask` is absent or true.
+    fn store_shared<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        ptr: Value<'c>,
+        words: &[Value<'c>],
+        mask: Option<Value<'c>>,
+    ) -> Lowered<()>;
+    /// `value`, an `i32`, of the lane whose number differs by `mask`.
+    fn shuffle_xor<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        value: Value<'c>,
+        mask: u64,
+        instruction: ShuffleInstruction,
+    ) -> Lowered<Value<'c>>;
+    /// `value`, an `i32`, of lane `lane`, an `i32`.
+    fn shuffle_index<'c>(&self, e: &mut Emit<'c>, value: Value<'c>, lane: Value<'c>) -> Lowered<Value<'c>>;
+    /// `ldmatrix`: `count` words of 32 bits a lane; `ptr` is the row of the lane.
+    fn load_matrix<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        ptr: Value<'c>,
+        count: u32,
+        transposed: bool,
+    ) -> Lowered<Vec<Value<'c>>>;
+    /// `stmatrix` of words of 32 bits; `ptr` is the row of the lane.
+    fn store_matrix<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        ptr: Value<'c>,
+        words: &[Value<'c>],
+        transposed: bool,
+    ) -> Lowered<()>;
     /// A function of the `math` dialect (`exp`, `sin`, …) or a division
     /// (`divf`, `precise_divf`, `approx_divf`, `precise_sqrt`) on scalars.
     fn math<'c>(
@@ -110,6 +154,8 @@ pub trait Declare<'c> {
         result: Option<mlir_host::ir::Type<'c>>,
         pure_function: bool,
     ) -> Lowered<()>;
+    /// Declares the block's dynamic shared memory once.
+    fn shared_memory(&mut self, e: &mut Emit<'c>) -> Lowered<()>;
     /// A global string, zero-terminated; returns its address in generic memory.
     fn string(&mut self, e: &mut Emit<'c>, text: &str) -> Lowered<Value<'c>>;
 }

@@ -6,6 +6,7 @@
 //!   of a function follow.
 //! * [`rules`] says how layouts of operands and results depend on each other,
 //!   [`machine`] which blocked layouts fit the machine.
+//! * [`plans`] has the plans of operations, for allocation and lowering alike.
 //! * [`pipeline`] lists the passes from TTIR to TTGIR in order.
 
 pub mod analysis;
@@ -14,6 +15,7 @@ pub mod convert_triton_to_tritongpu;
 mod ir_util;
 pub mod machine;
 pub mod pipeline;
+pub mod plans;
 pub mod remove_layout_conversions;
 pub mod rules;
 mod test_passes;

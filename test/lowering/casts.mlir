@@ -1,5 +1,5 @@
-// RUN: %ttopt %s --convert-tritongpu-to-llvm | FileCheck %s
-// RUN: sed s/cuda:80/cuda:90/ %s | %ttopt --convert-tritongpu-to-llvm --cse | FileCheck %s --check-prefix=SM90
+// RUN: %ttopt %s --convert-triton-gpu-to-llvm | FileCheck %s
+// RUN: sed s/cuda:80/cuda:90/ %s | %ttopt --convert-triton-gpu-to-llvm --cse | FileCheck %s --check-prefix=SM90
 
 #b = #ttg.blocked<{sizePerThread = [2], threadsPerWarp = [32], warpsPerCTA = [1], order = [0]}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32} {

@@ -1,4 +1,4 @@
-// RUN: %ttopt %s --convert-tritongpu-to-llvm --cse | FileCheck %s
+// RUN: %ttopt %s --convert-triton-gpu-to-llvm --cse | FileCheck %s
 
 // Of the threads that hold the same element one stores it.
 

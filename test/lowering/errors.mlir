@@ -1,4 +1,4 @@
-// RUN: %ttopt %s --convert-tritongpu-to-llvm -split-input-file -verify-diagnostics
+// RUN: %ttopt %s --convert-triton-gpu-to-llvm -split-input-file -verify-diagnostics
 
 // expected-error @below {{has no "ttg.target": run --convert-triton-to-tritongpu first}}
 module {
@@ -73,7 +73,7 @@ module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threa
 #columns = #ttg.blocked<{sizePerThread = [4, 1], threadsPerWarp = [8, 4], warpsPerCTA = [1, 4], order = [0, 1]}>
 module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
   tt.func @conversion(%x: tensor<32x32xf32, #rows>) {
-    // expected-error @below {{conversions through warp shuffles or shared memory cannot be lowered yet}}
+    // expected-error @below {{has no shared memory: run --allocate-shared-memory-nv first}}
     %0 = ttg.convert_layout %x : tensor<32x32xf32, #rows> -> tensor<32x32xf32, #columns>
     tt.return
   }

@@ -1,6 +1,6 @@
 // RUN: split-file %s %t
-// RUN: %ttopt %t/one.mlir --convert-tritongpu-to-llvm | FileCheck %t/one.mlir
-// RUN: %ttopt %t/cluster.mlir --convert-tritongpu-to-llvm --cse | FileCheck %t/cluster.mlir
+// RUN: %ttopt %t/one.mlir --convert-triton-gpu-to-llvm | FileCheck %t/one.mlir
+// RUN: %ttopt %t/cluster.mlir --convert-triton-gpu-to-llvm --cse | FileCheck %t/cluster.mlir
 
 //--- one.mlir
 // The ABI of kernels: the arguments, then global and profile scratch.

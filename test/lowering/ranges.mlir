@@ -1,4 +1,4 @@
-// RUN: %ttopt %s --convert-tritongpu-to-llvm --cse | FileCheck %s
+// RUN: %ttopt %s --convert-triton-gpu-to-llvm --cse | FileCheck %s
 
 // Indices are read off the layout's columns: which bits of lane and warp go
 // where, and registers as constant offsets.

@@ -169,7 +169,7 @@ pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
 
     let start = Instant::now();
     let metadata = metadata(&module, options)?;
-    let lower = format!("convert-tritongpu-to-llvm{{explain={}}}", options.explain);
+    let lower = format!("convert-triton-gpu-to-llvm{{explain={}}}", options.explain);
     run_passes(&context, &mut module, &[lower], options)?;
     print_after(options, "llvm", &module);
     if options.emit == Stage::Llvm {

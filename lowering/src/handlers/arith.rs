@@ -460,7 +460,7 @@ fn map_elementwise<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 /// `condition != 0` for a value that may be wider than one bit.
-pub(super) fn truth<'c>(l: &mut Lower<'_, 'c>, value: Value<'c>) -> Lowered<Value<'c>> {
+pub(crate) fn truth<'c>(l: &mut Lower<'_, 'c>, value: Value<'c>) -> Lowered<Value<'c>> {
     match value.ty().int_bits() {
         Some(1) => Ok(value),
         Some(bits) => {

@@ -1,13 +1,13 @@
 //! Loads and stores of global memory, and other operations with effects.
 
-use super::arith::truth;
 use crate::emit::{Failure, Lowered, unsupported};
 use crate::facts::address_facts;
 use crate::lower::{Handler, Lower};
 use crate::target::{Access, CachePolicy};
+use crate::words::{from_word, to_word};
 use linear_layout::plan::{ThreadMasks, VectorAccess, VectorPlan};
 use mlir_host::ir::{Attr, Op, Type, Value};
-use ttopt_dialect::tt::types::{is_pointer, pointee};
+use ttopt_dialect::tt::types::pointee;
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("tt.load", load),
@@ -63,35 +63,6 @@ fn describe(plan: &VectorPlan) -> String {
     text
 }
 
-/// An element as an integer of its width in memory.
-fn to_memory<'c>(
-    l: &mut Lower<'_, 'c>,
-    value: Value<'c>,
-    element: Type<'c>,
-    bits: u32,
-) -> Lowered<Value<'c>> {
-    let ty = l.emit.int(bits);
-    if is_pointer(element) {
-        return l.emit.value("llvm.ptrtoint", &[value], ty, &[]);
-    }
-    if element.is_int(1) {
-        return l.emit.value("llvm.zext", &[value], ty, &[]);
-    }
-    l.emit.bitcast(value, ty)
-}
-
-/// The inverse of [`to_memory`].
-fn from_memory<'c>(l: &mut Lower<'_, 'c>, value: Value<'c>, element: Type<'c>) -> Lowered<Value<'c>> {
-    let ty = l.register_type(element)?;
-    if is_pointer(element) {
-        return l.emit.value("llvm.inttoptr", &[value], ty, &[]);
-    }
-    if element.is_int(1) {
-        return truth(l, value);
-    }
-    l.emit.bitcast(value, ty)
-}
-
 fn policy(op: Op<'_>) -> Lowered<CachePolicy> {
     let mut policy = CachePolicy {
         volatile: op.attr("isVolatile").and_then(Attr::as_bool).unwrap_or(false),
@@ -135,7 +106,7 @@ fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
                 access
                     .registers
                     .iter()
-                    .map(|register| to_memory(l, others[*register as usize], element, bits))
+                    .map(|register| to_word(l, others[*register as usize], element, bits))
                     .collect::<Lowered<_>>()?,
             ),
             None => None,
@@ -150,7 +121,7 @@ fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         };
         let values = l.target.load_global(&mut l.emit, &request, fallback.as_deref())?;
         for (register, value) in access.registers.iter().zip(values) {
-            loaded[*register as usize] = Some(from_memory(l, value, element)?);
+            loaded[*register as usize] = Some(from_word(l, value, element)?);
         }
     }
     let all: Option<Vec<Value<'c>>> =
@@ -195,7 +166,7 @@ fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         let words: Vec<Value<'c>> = access
             .registers
             .iter()
-            .map(|register| to_memory(l, values[*register as usize], element, bits))
+            .map(|register| to_word(l, values[*register as usize], element, bits))
             .collect::<Lowered<_>>()?;
         let request = Access {
             ptr: ptrs[first],

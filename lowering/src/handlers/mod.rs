@@ -2,8 +2,11 @@
 
 mod arith;
 mod control;
+mod layouts;
 mod memory;
 mod shapes;
+
+pub(crate) use arith::truth;
 
 use crate::lower::Handler;
 use mlir_host::ir::Context;
@@ -11,7 +14,7 @@ use std::collections::HashMap;
 
 /// The handlers, keyed by the uniqued pointers of operation names in `ctx`.
 pub fn table(ctx: Context<'_>) -> HashMap<usize, Handler> {
-    let lists: [&[(&str, Handler)]; 4] =
-        [arith::HANDLERS, control::HANDLERS, memory::HANDLERS, shapes::HANDLERS];
+    let lists: [&[(&str, Handler)]; 5] =
+        [arith::HANDLERS, control::HANDLERS, layouts::HANDLERS, memory::HANDLERS, shapes::HANDLERS];
     lists.into_iter().flatten().map(|(name, handler)| (ctx.name_id(name), *handler)).collect()
 }

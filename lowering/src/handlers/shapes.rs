@@ -15,7 +15,6 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("tt.reshape", reshape),
     ("tt.join", join),
     ("tt.split", split),
-    ("ttg.convert_layout", convert_layout),
     ("tt.get_program_id", |l, op| grid(l, op, false)),
     ("tt.get_num_programs", |l, op| grid(l, op, true)),
 ];
@@ -172,15 +171,6 @@ fn split<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         l.set(result, picked);
     }
     Ok(())
-}
-
-fn convert_layout<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    renamed(l, op, |coords| coords.iter().copied().collect()).map_err(|failure| match failure {
-        Failure::Unsupported(why) => Failure::Unsupported(format!(
-            "conversions through warp shuffles or shared memory cannot be lowered yet ({why})"
-        )),
-        other => other,
-    })
 }
 
 fn grid<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, size: bool) -> Lowered<()> {

@@ -2,10 +2,12 @@
 
 mod math;
 mod memory;
+mod shared;
 
 use crate::emit::{Emit, Lowered, unsupported};
 use crate::floats;
 use crate::target::{Access, Declare, Target};
+use linear_layout::plan::ShuffleInstruction;
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{FloatKind, Type, Value};
 
@@ -78,6 +80,55 @@ impl Target for Nvidia {
         values: &[Value<'c>],
     ) -> Lowered<()> {
         memory::store(e, access, values)
+    }
+    fn load_shared<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        ptr: Value<'c>,
+        count: usize,
+        bits: u32,
+    ) -> Lowered<Vec<Value<'c>>> {
+        shared::load(e, ptr, count, bits)
+    }
+    fn store_shared<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        ptr: Value<'c>,
+        words: &[Value<'c>],
+        mask: Option<Value<'c>>,
+    ) -> Lowered<()> {
+        shared::store(e, ptr, words, mask)
+    }
+    fn shuffle_xor<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        value: Value<'c>,
+        mask: u64,
+        _: ShuffleInstruction,
+    ) -> Lowered<Value<'c>> {
+        let mask = e.const_i32(mask as i64)?;
+        shared::shuffle(e, "bfly", value, mask)
+    }
+    fn shuffle_index<'c>(&self, e: &mut Emit<'c>, value: Value<'c>, lane: Value<'c>) -> Lowered<Value<'c>> {
+        shared::shuffle(e, "idx", value, lane)
+    }
+    fn load_matrix<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        ptr: Value<'c>,
+        count: u32,
+        transposed: bool,
+    ) -> Lowered<Vec<Value<'c>>> {
+        shared::load_matrix(e, ptr, count, transposed)
+    }
+    fn store_matrix<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        ptr: Value<'c>,
+        words: &[Value<'c>],
+        transposed: bool,
+    ) -> Lowered<()> {
+        shared::store_matrix(e, ptr, words, transposed)
     }
     fn math<'c>(
         &self,

@@ -1,0 +1,147 @@
+//! Shared memory and exchanges between lanes: `ld.shared`, `st.shared`,
+//! `ldmatrix`, `stmatrix`, `shfl.sync` (PTX ISA, "Data Movement and Conversion
+//! Instructions", "Warp-level matrix load instruction").
+
+use crate::emit::{Emit, Lowered};
+use mlir_host::ir::{Attr, Type, Value};
+
+/// All lanes take part.
+const ALL_LANES: i64 = -1;
+
+fn alignment<'c>(e: &Emit<'c>, bits: usize) -> Attr<'c> {
+    Attr::int(e.context(), 64, (bits / 8).max(1) as i64)
+}
+
+fn vector_of<'c>(e: &Emit<'c>, count: usize, word: Type<'c>) -> Lowered<Type<'c>> {
+    if count == 1 { Ok(word) } else { e.vector(count, word) }
+}
+
+pub(super) fn load<'c>(e: &mut Emit<'c>, ptr: Value<'c>, count: usize, bits: u32) -> Lowered<Vec<Value<'c>>> {
+    let word = e.int(bits);
+    let ty = vector_of(e, count, word)?;
+    let align = alignment(e, count * bits as usize);
+    let loaded = e.value("llvm.load", &[ptr], ty, &[("alignment", align)])?;
+    if count == 1 {
+        return Ok(vec![loaded]);
+    }
+    (0..count).map(|i| e.extract_element(loaded, i, word)).collect()
+}
+
+pub(super) fn store<'c>(
+    e: &mut Emit<'c>,
+    ptr: Value<'c>,
+    words: &[Value<'c>],
+    mask: Option<Value<'c>>,
+) -> Lowered<()> {
+    let Some(first) = words.first() else { return Ok(()) };
+    let word = first.ty();
+    let bits = word.int_bits().unwrap_or(32);
+    let Some(mask) = mask else {
+        let ty = vector_of(e, words.len(), word)?;
+        let value = if words.len() == 1 {
+            *first
+        } else {
+            let mut vector = e.undef(ty)?;
+            for (i, word) in words.iter().enumerate() {
+                vector = e.insert_element(vector, *word, i)?;
+            }
+            vector
+        };
+        let align = alignment(e, words.len() * bits as usize);
+        e.op("llvm.store", &[value, ptr], &[], &[("alignment", align)])?;
+        return Ok(());
+    };
+    // Four registers at most: narrow words are joined first.
+    let (operands, bits) = if words.len() > 4 || (bits < 32 && words.len() > 1) {
+        let total = words.len() * bits as usize;
+        let joined = e.vector(words.len(), word)?;
+        let mut vector = e.undef(joined)?;
+        for (i, word) in words.iter().enumerate() {
+            vector = e.insert_element(vector, *word, i)?;
+        }
+        let wide_bits = total.min(32) as u32;
+        let wide = e.int(wide_bits);
+        let count = total / wide_bits as usize;
+        let ty = vector_of(e, count, wide)?;
+        let packed = e.bitcast(vector, ty)?;
+        let words = if count == 1 {
+            vec![packed]
+        } else {
+            (0..count).map(|i| e.extract_element(packed, i, wide)).collect::<Lowered<Vec<_>>>()?
+        };
+        (words, wide_bits)
+    } else {
+        (words.to_vec(), bits)
+    };
+    let (suffix, count) =
+        (if operands.len() == 1 { String::new() } else { format!(".v{}", operands.len()) }, operands.len());
+    let letter = match bits {
+        64 => "l",
+        32 => "r",
+        _ => "h",
+    };
+    let mut inputs = vec![ptr];
+    for operand in operands {
+        // Bytes travel in 16-bit registers.
+        inputs.push(if bits == 8 {
+            let i16t = e.i16();
+            e.value("llvm.zext", &[operand], i16t, &[])?
+        } else {
+            operand
+        });
+    }
+    inputs.push(mask);
+    let names: Vec<String> = (1..=count).map(|i| format!("${i}")).collect();
+    let list = if count == 1 { names.concat() } else { format!("{{ {} }}", names.join(", ")) };
+    let text = format!("@${} st.shared{suffix}.b{bits} [ $0 ], {list};", count + 1);
+    let mut constraints = vec!["r"];
+    constraints.extend(std::iter::repeat_n(letter, count));
+    constraints.push("b");
+    e.inline_asm(&text, &constraints.join(","), &inputs, &[], true)?;
+    Ok(())
+}
+
+pub(super) fn shuffle<'c>(
+    e: &mut Emit<'c>,
+    mode: &str,
+    value: Value<'c>,
+    lane: Value<'c>,
+) -> Lowered<Value<'c>> {
+    let (all, clamp) = (e.const_i32(ALL_LANES)?, e.const_i32(31)?);
+    let i32t = e.i32();
+    e.intrinsic(&format!("llvm.nvvm.shfl.sync.{mode}.i32"), &[all, value, lane, clamp], i32t)
+}
+
+fn matrix_suffix(transposed: bool) -> &'static str {
+    if transposed { ".trans" } else { "" }
+}
+
+pub(super) fn load_matrix<'c>(
+    e: &mut Emit<'c>,
+    ptr: Value<'c>,
+    count: u32,
+    transposed: bool,
+) -> Lowered<Vec<Value<'c>>> {
+    let i32t = e.i32();
+    let results = vec![i32t; count as usize];
+    let ty = if count == 1 { i32t } else { e.struct_of(&results)? };
+    let name = format!("llvm.nvvm.ldmatrix.sync.aligned.m8n8.x{count}{}.b16.p3", matrix_suffix(transposed));
+    let loaded = e.intrinsic(&name, &[ptr], ty)?;
+    if count == 1 {
+        return Ok(vec![loaded]);
+    }
+    (0..count as usize).map(|i| e.extract_value(loaded, i, i32t)).collect()
+}
+
+pub(super) fn store_matrix<'c>(
+    e: &mut Emit<'c>,
+    ptr: Value<'c>,
+    words: &[Value<'c>],
+    transposed: bool,
+) -> Lowered<()> {
+    let name =
+        format!("llvm.nvvm.stmatrix.sync.aligned.m8n8.x{}{}.b16.p3", words.len(), matrix_suffix(transposed));
+    let mut operands = vec![ptr];
+    operands.extend_from_slice(words);
+    e.intrinsic_void(&name, &operands)
+}

@@ -1,0 +1,60 @@
+//! Elements as integers of their width in memory, in which form they are
+//! loaded, stored and exchanged.
+
+use crate::emit::Lowered;
+use crate::handlers::truth;
+use crate::lower::Lower;
+use mlir_host::ir::{Type, Value};
+use ttopt_dialect::tt::types::is_pointer;
+
+/// An element of type `element` as an integer of `bits` bits.
+pub fn to_word<'c>(
+    l: &mut Lower<'_, 'c>,
+    value: Value<'c>,
+    element: Type<'c>,
+    bits: u32,
+) -> Lowered<Value<'c>> {
+    let ty = l.emit.int(bits);
+    if is_pointer(element) {
+        return l.emit.value("llvm.ptrtoint", &[value], ty, &[]);
+    }
+    if element.bits().is_some_and(|width| width < bits) {
+        // `i1` and other widths below a byte.
+        return l.emit.value("llvm.zext", &[value], ty, &[]);
+    }
+    l.emit.bitcast(value, ty)
+}
+
+/// The inverse of [`to_word`].
+pub fn from_word<'c>(l: &mut Lower<'_, 'c>, word: Value<'c>, element: Type<'c>) -> Lowered<Value<'c>> {
+    let ty = l.register_type(element)?;
+    if is_pointer(element) {
+        return l.emit.value("llvm.inttoptr", &[word], ty, &[]);
+    }
+    if element.is_int(1) {
+        return truth(l, word);
+    }
+    if element.bits() < word.ty().int_bits() {
+        return l.emit.value("llvm.trunc", &[word], ty, &[]);
+    }
+    l.emit.bitcast(word, ty)
+}
+
+/// A thread's values of a tensor with such elements, as integers of `bits` bits.
+pub fn to_words<'c>(
+    l: &mut Lower<'_, 'c>,
+    values: &[Value<'c>],
+    element: Type<'c>,
+    bits: u32,
+) -> Lowered<Vec<Value<'c>>> {
+    values.iter().map(|value| to_word(l, *value, element, bits)).collect()
+}
+
+/// The inverse of [`to_words`].
+pub fn from_words<'c>(
+    l: &mut Lower<'_, 'c>,
+    words: &[Value<'c>],
+    element: Type<'c>,
+) -> Lowered<Vec<Value<'c>>> {
+    words.iter().map(|word| from_word(l, *word, element)).collect()
+}
