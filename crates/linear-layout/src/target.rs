@@ -31,6 +31,8 @@ pub struct Primitives {
     pub cp_async: bool,
     /// Bulk tensor copies, `cp.async.bulk.tensor` (PTX ISA, sm_90 on).
     pub bulk_copy: bool,
+    /// `wgmma.mma_async` with operands in shared memory (PTX ISA, sm_90a only).
+    pub wgmma: bool,
     /// Thread blocks in clusters with distributed shared memory (PTX ISA, sm_90 on).
     pub clusters: bool,
     /// `ds_read_b96`/`ds_read_b128` and the writes (CDNA and RDNA).
@@ -264,6 +266,7 @@ fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
             matrix_b8: blackwell,
             cp_async: true,
             bulk_copy: hopper,
+            wgmma: arch == "90",
             clusters: hopper,
             ..Primitives::default()
         },

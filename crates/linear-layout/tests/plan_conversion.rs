@@ -174,3 +174,20 @@ fn the_checker_sees_a_wrong_plan() {
     assert!(matches!(broken(&|p| p.shared_bytes /= 2), CheckError::OutOfBounds { .. }));
     assert!(matches!(broken(&|p| p.store.address.lane[0] ^= 1), CheckError::Misaligned { .. }));
 }
+
+#[test]
+fn one_of_a_kind_is_in_the_singular() {
+    let bases = |r: u64, l: u64| [(Dim::REGISTER, vec![[r]]), (Dim::LANE, vec![[l]])];
+    let of = |r, l| LinearLayout::from_bases(&bases(r, l), &[Dim::out(0)]).unwrap();
+    let target = TargetDesc::parse("cuda:90").unwrap();
+    let text = ConversionPlan::new(&of(1, 2), &of(2, 1), 32, &target).unwrap().to_string();
+    assert!(text.contains("exchange within each warp: 1 shuffle in 2 rounds"), "{text}");
+    assert!(text.contains("for 1 warp on cuda:90; per warp 1 shuffle, "), "{text}");
+    let layout = |warp: u64, lane: u64| {
+        let bases = [(Dim::LANE, vec![[lane]]), (Dim::WARP, vec![[warp]])];
+        LinearLayout::from_bases(&bases, &[Dim::out(0)]).unwrap()
+    };
+    let text = ConversionPlan::new(&layout(1, 2), &layout(2, 1), 32, &target).unwrap().to_string();
+    assert!(text.contains("1 × st.shared.b32, 1 wavefront (minimum 1)"), "{text}");
+    assert!(text.contains("per warp 1 store, 1 load, 1 barrier"), "{text}");
+}

@@ -102,6 +102,25 @@ fn padding_moves_banks_and_bounds_vectors() {
     assert_eq!(wide.access.instruction.bits_per_lane(), 64, "padding of 4 elements keeps 8 bytes aligned");
     let bad = SharedAccessPlan::with_padding(&d, &m, &[(24, 1)], 32, Direction::Load, &t);
     assert!(matches!(bad, Err(PlanError::Layout(_))));
+    for pad in [1 << 62, 1 << 58, u64::MAX] {
+        let huge = SharedAccessPlan::with_padding(&d, &m, &[(32, pad)], 32, Direction::Load, &t);
+        let padding = vec![(32, pad)];
+        assert_eq!(huge, Err(PlanError::TooLarge { offset_bits: 10, bits: 32, padding }));
+    }
+    let sum =
+        SharedAccessPlan::with_padding(&d, &m, &[(32, 1 << 52), (64, 1 << 57)], 32, Direction::Load, &t);
+    assert!(matches!(sum, Err(PlanError::TooLarge { .. })));
+}
+
+#[test]
+fn accesses_fill_whole_bytes_or_say_so() {
+    let column = "#ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [32, 1], warpsPerCTA = [1, 4], order = [0, 1]}>";
+    let plain = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>";
+    let (d, m, t) = (layout(column, &[32, 4]), layout(plain, &[32, 4]), target("cuda:80"));
+    for direction in [Direction::Load, Direction::Store] {
+        let refused = SharedAccessPlan::new(&d, &m, 4, direction, &t).unwrap_err();
+        assert_eq!(refused.to_string(), "an access of 1 elements of 4 bits does not fill whole bytes");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //! simulated element by element, and its cost bank by bank: a wavefront serves each bank one word.
 
 mod conversion;
+mod descriptor;
 mod dot;
 mod dynamic;
 mod memory;
@@ -15,6 +16,7 @@ mod reduce;
 mod shared;
 
 pub use conversion::{Report, check_conversion};
+pub use descriptor::check_matrix_descriptor;
 pub use dot::check_dot;
 pub use dynamic::{check_gather, check_histogram, check_scan};
 pub use memory::{Memory, MemoryReport, execute};

@@ -2,7 +2,26 @@
 
 use std::fmt;
 
-use crate::plan::{AccessPlan, Conversion, ConversionPlan, MemoryAccess, Scope, SharedPlan};
+use crate::plan::{AccessPlan, Conversion, ConversionPlan, Cost, MemoryAccess, Scope, SharedPlan};
+
+/// A number and what is counted, in the singular or plural: `1 load`, `2 loads`.
+#[derive(Clone, Copy, Debug)]
+pub struct Count(pub u64, pub &'static str);
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}{}", self.0, self.1, if self.0 == 1 { "" } else { "s" })
+    }
+}
+
+/// The line that ends the description of a plan.
+pub(crate) fn write_cost(f: &mut fmt::Formatter<'_>, cost: &Cost, target: &str) -> fmt::Result {
+    let [shuffles, stores, loads] =
+        [(cost.shuffles, "shuffle"), (cost.stores, "store"), (cost.loads, "load")]
+            .map(|(n, what)| Count(n, what));
+    let cycles = Count(cost.cycles.round() as u64, "cycle");
+    writeln!(f, "cost: {cycles} on {target}; {shuffles}, {stores}, {loads}")
+}
 
 /// How many accesses a side spells out before it says how many more there are.
 const MAX_LINES: usize = 16;
@@ -20,8 +39,9 @@ impl fmt::Display for ConversionPlan {
                 }
             }
             Conversion::WarpShuffle(plan) => {
-                let (n, rounds) = (plan.shuffles(), plan.rounds.len());
-                writeln!(f, "exchange within each warp: {n} shuffles in {rounds} rounds")?;
+                let shuffles = Count(plan.shuffles(), "shuffle");
+                let rounds = Count(plan.rounds.len() as u64, "round");
+                writeln!(f, "exchange within each warp: {shuffles} in {rounds}")?;
                 write!(f, "{plan}")?;
             }
             Conversion::SharedMemory(plan) => self.shared(f, plan, "through shared memory")?,
@@ -33,7 +53,7 @@ impl fmt::Display for ConversionPlan {
 
 impl ConversionPlan {
     fn shared(&self, f: &mut fmt::Formatter<'_>, plan: &SharedPlan, how: &str) -> fmt::Result {
-        writeln!(f, "{how}: {} bytes per block", plan.shared_bytes)?;
+        writeln!(f, "{how}: {} per block", Count(plan.shared_bytes, "byte"))?;
         writeln!(f, "  memory {}", plan.layout)?;
         if plan.tiles > 1 {
             writeln!(f, "  in {} passes, one after the other:", plan.tiles)?;
@@ -55,30 +75,25 @@ impl ConversionPlan {
     fn costs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let c = &self.cost;
         let counts = [
-            (c.stores, "stores"),
-            (c.loads, "loads"),
-            (c.shuffles, "shuffles"),
-            (c.selects, "selects"),
-            (c.permutes, "byte permutes"),
-            (c.address_ops, "address computations"),
-            (c.barriers, "barriers"),
+            (c.stores, "store"),
+            (c.loads, "load"),
+            (c.shuffles, "shuffle"),
+            (c.selects, "select"),
+            (c.permutes, "byte permute"),
+            (c.address_ops, "address computation"),
+            (c.barriers, "barrier"),
         ];
         let counts: Vec<String> =
-            counts.iter().filter(|c| c.0 > 0).map(|(n, what)| format!("{n} {what}")).collect();
+            counts.iter().filter(|c| c.0 > 0).map(|&(n, what)| Count(n, what).to_string()).collect();
         let counts = if counts.is_empty() { "no instructions".to_owned() } else { counts.join(", ") };
-        let warps = 1u64 << self.warp_bits;
-        writeln!(
-            f,
-            "cost: {:.0} cycles for {warps} warps on {}; per warp {counts}",
-            c.cycles.ceil(),
-            self.target
-        )
+        let (cycles, warps) = (Count(c.cycles.ceil() as u64, "cycle"), Count(1 << self.warp_bits, "warp"));
+        writeln!(f, "cost: {cycles} for {warps} on {}; per warp {counts}", self.target)
     }
 }
 
 fn side(f: &mut fmt::Formatter<'_>, what: &str, instruction: &str, access: &AccessPlan) -> fmt::Result {
-    let (count, wavefronts, minimum) = (access.count, access.wavefronts, access.minimum);
-    writeln!(f, "  {what}: {count} × {instruction}, {wavefronts} wavefronts (minimum {minimum})")?;
+    let (count, wavefronts) = (access.count, Count(access.wavefronts, "wavefront"));
+    writeln!(f, "  {what}: {count} × {instruction}, {wavefronts} (minimum {})", access.minimum)?;
     if !access.inactive.is_empty() {
         writeln!(f, "     only where {}", access.inactive)?;
     }

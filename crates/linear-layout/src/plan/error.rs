@@ -30,8 +30,8 @@ pub enum PlanError {
         /// Name of the target.
         target: &'static str,
     },
-    /// Parts of bytes would have to be written to memory that others write too.
-    #[error("a store of {elems} elements of {bits} bits does not fill whole bytes")]
+    /// Parts of bytes would have to be read, or written to memory that others write too.
+    #[error("an access of {elems} elements of {bits} bits does not fill whole bytes")]
     PartialByte {
         /// Elements of one access.
         elems: u64,
@@ -45,6 +45,16 @@ pub enum PlanError {
         needed: u64,
         /// Bytes allowed.
         budget: u64,
+    },
+    /// Offsets, with padding, that no machine word holds.
+    #[error("2^{offset_bits} elements of {bits} bits with padding {padding:?} have no 64-bit addresses")]
+    TooLarge {
+        /// log2 of the elements.
+        offset_bits: u32,
+        /// Bits of an element.
+        bits: u32,
+        /// `(interval, padding)` in elements.
+        padding: Vec<(u64, u64)>,
     },
     /// Something is asked of a layout that it does not have.
     #[error("{0}")]

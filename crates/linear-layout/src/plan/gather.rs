@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::f2::{self, Echelon, Vectors};
 use crate::plan::convert::Cost;
+use crate::plan::display::{Count, write_cost};
 use crate::plan::scan::{axis_places, contained_outside, distinct_registers, equal_outside};
 use crate::plan::shared::SharedAccessPlan;
 use crate::plan::shuffle::ShuffleInstruction;
@@ -197,28 +198,18 @@ impl GatherPlan {
 
 impl fmt::Display for GatherPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cost = &self.cost;
         match &self.gather {
             Gather::Shuffle(g) => {
-                let n = 1u64 << g.register_bits.len();
-                writeln!(f, "gather along {} within warps: {n} shuffles for each result", self.axis)?;
+                let n = Count(1 << g.register_bits.len(), "shuffle");
+                writeln!(f, "gather along {} within warps: {n} for each result", self.axis)?;
             }
             Gather::Shared(g) => {
-                let (bytes, n) = (g.shared_bytes, g.lookups.len());
-                writeln!(
-                    f,
-                    "gather along {} through {bytes} bytes of shared memory, {n} lookups",
-                    self.axis
-                )?;
+                let (bytes, n) = (Count(g.shared_bytes, "byte"), Count(g.lookups.len() as u64, "lookup"));
+                writeln!(f, "gather along {} through {bytes} of shared memory, {n}", self.axis)?;
                 write!(f, "  store: {}", g.store)?;
             }
         }
-        let (cycles, target) = (cost.cycles, self.target);
-        writeln!(
-            f,
-            "cost: {cycles:.0} cycles on {target}; {} shuffles, {} stores, {} loads",
-            cost.shuffles, cost.stores, cost.loads
-        )
+        write_cost(f, &self.cost, self.target)
     }
 }
 
@@ -334,9 +325,10 @@ impl HistogramPlan {
 
 impl fmt::Display for HistogramPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (n, bytes) = (self.registers.len(), self.shared_bytes);
-        writeln!(f, "{} bins in {bytes} bytes of shared memory", self.bins)?;
-        writeln!(f, "  {n} atomic additions per thread, where {}", self.duplicates)?;
+        let n = Count(self.registers.len() as u64, "atomic addition");
+        let (bins, bytes) = (Count(self.bins, "bin"), Count(self.shared_bytes, "byte"));
+        writeln!(f, "{bins} in {bytes} of shared memory")?;
+        writeln!(f, "  {n} per thread, where {}", self.duplicates)?;
         write!(f, "  clear: {}  load: {}", self.clear, self.load)
     }
 }

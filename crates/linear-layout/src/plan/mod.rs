@@ -13,9 +13,11 @@
 //! | scan along a dimension | [`ScanPlan`] | one total per block and step |
 //! | gather, count | [`GatherPlan`], [`HistogramPlan`] | shuffles while lines are short (paper, Figure 6) |
 //! | multiply matrices | [`DotTilePlan`] | any tile that agrees up to an order (paper, Table 4) |
+//! | … that lie in shared memory | [`MatrixDescriptorPlan`] | whatever a descriptor can express |
 
 mod access;
 mod convert;
+mod descriptor;
 mod display;
 mod dot;
 mod error;
@@ -32,6 +34,8 @@ mod vector;
 
 pub use access::{AccessPlan, MemoryAccess, MemoryInstruction, ThreadBases};
 pub use convert::{Conversion, ConversionPlan, Cost, Scope, SharedPlan};
+pub use descriptor::{MatrixDescriptorPlan, MatrixSwizzle};
+pub use display::Count;
 pub use dot::{Dot, DotAxis, DotInstruction, DotTilePlan, DotType, MatrixInstruction};
 pub use error::{PlanError, PlanResult};
 pub use gather::{Gather, GatherPlan, GatherShared, GatherShuffle, HistogramPlan};

@@ -10,6 +10,7 @@ use std::fmt;
 
 use crate::f2::{self, Echelon, Vectors};
 use crate::plan::convert::{ConversionPlan, Cost};
+use crate::plan::display::{Count, write_cost};
 use crate::plan::shuffle::ShuffleInstruction;
 use crate::plan::{PlanError, PlanResult};
 use crate::target::TargetDesc;
@@ -146,7 +147,8 @@ impl fmt::Display for ReducePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stage = |f: &mut fmt::Formatter<'_>, r: &LocalReduction| {
             let width = r.registers.first().map_or(1, Vec::len);
-            writeln!(f, "  combine {width} registers into each of {} values", r.registers.len())?;
+            let (width, values) = (Count(width as u64, "register"), Count(r.registers.len() as u64, "value"));
+            writeln!(f, "  combine {width} into each of {values}")?;
             r.shuffles
                 .iter()
                 .try_for_each(|s| writeln!(f, "  combine with lane ^ {} by {}", s.mask, s.instruction.name()))
@@ -159,12 +161,7 @@ impl fmt::Display for ReducePlan {
             }
             stage(f, &exchange.combine)?;
         }
-        let c = &self.cost;
-        writeln!(
-            f,
-            "cost: {:.0} cycles on {}; {} shuffles, {} stores, {} loads",
-            c.cycles, self.target, c.shuffles, c.stores, c.loads
-        )
+        write_cost(f, &self.cost, self.target)
     }
 }
 

@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use crate::f2;
 use crate::plan::access::ThreadBases;
 use crate::plan::convert::{Cost, Scope};
+use crate::plan::display::{Count, write_cost};
 use crate::plan::shuffle::ShuffleInstruction;
 use crate::plan::space::Distributed;
 use crate::plan::{PlanError, PlanResult, ThreadMasks, Threads};
@@ -288,21 +289,16 @@ impl fmt::Display for ScanPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "scan along {}{}:", self.axis, if self.reverse { ", reversed" } else { "" })?;
         for step in &self.steps {
-            let (n, sources) = (step.pairs.len(), step.sources().len());
+            let n = Count(step.pairs.len() as u64, "value");
+            let sources = Count(step.sources().len() as u64, "total");
             let how = match step.scope {
                 None => "registers of the same thread",
                 Some(Scope::Warp) => "another lane by shuffles",
                 Some(_) => "another warp through shared memory",
             };
-            writeln!(f, "  bit {}: {n} values combined with {sources} totals from {how}", step.bit)?;
+            writeln!(f, "  bit {}: {n} combined with {sources} from {how}", step.bit)?;
         }
-        let c = &self.cost;
-        let (cycles, target) = (c.cycles, self.target);
-        writeln!(
-            f,
-            "cost: {cycles:.0} cycles on {target}; {} shuffles, {} stores, {} loads",
-            c.shuffles, c.stores, c.loads
-        )
+        write_cost(f, &self.cost, self.target)
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::f2::{self, Echelon, Vectors, low_mask};
 use crate::plan::access::{AccessPlan, OffsetMap};
+use crate::plan::display::Count;
 use crate::plan::space::Distributed;
 use crate::plan::vector::{AddressFacts, contiguous_bits};
 use crate::plan::{PlanError, PlanResult, ThreadMasks, Threads};
@@ -60,7 +61,7 @@ impl SharedAccessPlan {
     /// ones. Accesses never straddle padding.
     ///
     /// # Errors
-    /// As [`new`](Self::new), and intervals that are not powers of two.
+    /// As [`new`](Self::new), intervals that are not powers of two, and [`PlanError::TooLarge`].
     pub fn with_padding(
         distributed: &LinearLayout,
         memory: &LinearLayout,
@@ -75,6 +76,7 @@ impl SharedAccessPlan {
             let what = "a padding interval".to_owned();
             return Err(crate::Error::NotPowerOfTwo { what, value: interval }.into());
         }
+        check_size(map.offset_bits, storage_bits, padding)?;
         // The start of an access stays aligned when both interval and padding are multiples of it.
         let run = padding.iter().map(|p| (p.0 | p.1).trailing_zeros()).min();
         map.run_bits = run.unwrap_or(map.offset_bits);
@@ -105,6 +107,7 @@ impl SharedAccessPlan {
     ) -> PlanResult<SharedAccessPlan> {
         let storage_bits = storage(elem_bits)?;
         let mut map = offset_map(distributed, memory, Direction::Store, target)?;
+        check_size(map.offset_bits, storage_bits, &[])?;
         let global = Distributed::new(distributed, &facts.order, target)?;
         let aligned = |n: u64| n.max(1).trailing_zeros();
         let limit = (target.max_vector_bits / storage_bits).max(1).ilog2();
@@ -160,7 +163,8 @@ impl fmt::Display for SharedAccessPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let a = &self.access;
         let (n, name) = (a.count, &self.mnemonic);
-        writeln!(f, "{n} × {name} per warp, {} wavefronts (minimum {})", a.wavefronts, a.minimum)
+        let wavefronts = Count(a.wavefronts, "wavefront");
+        writeln!(f, "{n} × {name} per warp, {wavefronts} (minimum {})", a.minimum)
     }
 }
 
@@ -169,6 +173,18 @@ fn storage(elem_bits: u32) -> PlanResult<u32> {
     match elem_bits {
         1..=64 => Ok(elem_bits.next_power_of_two().max(4)),
         bits => Err(PlanError::ElementWidth { bits }),
+    }
+}
+
+/// Whether the bit after the last element, padding counted, still has a 64-bit number.
+fn check_size(offset_bits: u32, storage_bits: u32, padding: &[(u64, u64)]) -> PlanResult<()> {
+    let elems = 1u64.checked_shl(offset_bits);
+    let pad =
+        |sum: u64, &(interval, pad): &(u64, u64)| sum.checked_add((elems? / interval).checked_mul(pad)?);
+    let all = elems.and_then(|n| padding.iter().try_fold(n, pad));
+    match all.and_then(|n| n.checked_mul(storage_bits.into())) {
+        Some(_) => Ok(()),
+        None => Err(PlanError::TooLarge { offset_bits, bits: storage_bits, padding: padding.to_vec() }),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Two layouts of one tensor and the way from the one to the other.
 
-use linear_layout::plan::{AccessPlan, Conversion, ConversionPlan, SharedAccessPlan};
+use linear_layout::plan::{AccessPlan, Conversion, ConversionPlan, Count, SharedAccessPlan};
 use linear_layout::target::Direction;
 use linear_layout::{Dim, Encoding, LinearLayout};
 
@@ -148,7 +148,7 @@ impl Pair {
             Direction::Store => ("write registers to shared memory", "1. store"),
             Direction::Load => ("read registers from shared memory", "1. load"),
         };
-        let mut lines = vec![format!("{what}: {} bytes per block", self.shared_bytes())];
+        let mut lines = vec![format!("{what}: {} per block", Count(self.shared_bytes(), "byte"))];
         lines.push(format!("  {step}: {}", plan.to_string().trim_end()));
         if !access.inactive.is_empty() {
             lines.push(format!("     only where {}", access.inactive));
@@ -168,14 +168,14 @@ impl Pair {
         }
         let (cycles, warps, target) = (self.cycles(), self.warps(), &self.from.target);
         let counts = [
-            (access.count, if access.direction == Direction::Store { "stores" } else { "loads" }),
-            (access.packing_ops, "byte permutes"),
-            (access.address_ops, "address computations"),
+            (access.count, if access.direction == Direction::Store { "store" } else { "load" }),
+            (access.packing_ops, "byte permute"),
+            (access.address_ops, "address computation"),
         ];
         let counts: Vec<String> =
-            counts.iter().filter(|c| c.0 > 0).map(|(n, what)| format!("{n} {what}")).collect();
-        let counts = counts.join(", ");
-        lines.push(format!("cost: {cycles} cycles for {warps} warps on {target}; per warp {counts}"));
+            counts.iter().filter(|c| c.0 > 0).map(|&(n, what)| Count(n, what).to_string()).collect();
+        let (counts, cycles, warps) = (counts.join(", "), Count(cycles, "cycle"), Count(warps, "warp"));
+        lines.push(format!("cost: {cycles} for {warps} on {target}; per warp {counts}"));
         lines.join("\n") + "\n"
     }
 
@@ -185,17 +185,18 @@ impl Pair {
         if let Way::Convert(plan) = &self.way
             && plan.cost.shuffles > 0
         {
-            parts.push(format!("{} shuffles", plan.cost.shuffles));
+            parts.push(Count(plan.cost.shuffles, "shuffle").to_string());
         }
         for side in self.sides() {
             let AccessPlan { count, wavefronts, minimum, .. } = side.access;
             let mnemonic = self.mnemonic(side);
-            parts.push(format!("{count} × {mnemonic}, {wavefronts} wavefronts (minimum {minimum})"));
+            let wavefronts = Count(*wavefronts, "wavefront");
+            parts.push(format!("{count} × {mnemonic}, {wavefronts} (minimum {minimum})"));
         }
         if self.shared_bytes() > 0 {
-            parts.push(format!("{} bytes", self.shared_bytes()));
+            parts.push(Count(self.shared_bytes(), "byte").to_string());
         }
-        parts.push(format!("{} cycles", self.cycles()));
+        parts.push(Count(self.cycles(), "cycle").to_string());
         parts.join("; ")
     }
 }
