@@ -2,6 +2,8 @@
 
 use mlir_host::ir::{Attr, Block, Context, FloatKind, Loc, Op, Type, Value};
 use mlir_host::rewrite::create;
+use std::cell::RefCell;
+use std::collections::HashMap;
 
 /// Why the lowering of a module stops.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,6 +30,8 @@ pub mod address_space {
     pub const GLOBAL: u32 = 1;
     /// Shared memory (LDS).
     pub const SHARED: u32 = 3;
+    /// Shared memory of the blocks of a cluster.
+    pub const SHARED_CLUSTER: u32 = 7;
 }
 
 /// Integer comparisons, by MLIR's numbering of predicates.
@@ -61,6 +65,8 @@ pub struct Emit<'c> {
     f32: Type<'c>,
     contract: Option<Attr<'c>>,
     disjoint: Attr<'c>,
+    pointers: RefCell<HashMap<u32, Type<'c>>>,
+    vectors: RefCell<HashMap<(usize, Type<'c>), Type<'c>>>,
 }
 
 impl<'c> Emit<'c> {
@@ -80,6 +86,8 @@ impl<'c> Emit<'c> {
             f32: Type::float(ctx, FloatKind::F32),
             contract: Attr::parse(ctx, "#llvm.fastmath<contract>"),
             disjoint: Attr::unit(ctx),
+            pointers: RefCell::default(),
+            vectors: RefCell::default(),
         }
     }
     /// The context.
@@ -154,11 +162,22 @@ impl<'c> Emit<'c> {
     }
     /// `!llvm.ptr<space>`
     pub fn ptr(&self, space: u32) -> Lowered<Type<'c>> {
-        self.parse_type(&if space == 0 { "!llvm.ptr".to_owned() } else { format!("!llvm.ptr<{space}>") })
+        if let Some(found) = self.pointers.borrow().get(&space) {
+            return Ok(*found);
+        }
+        let text = if space == 0 { "!llvm.ptr".to_owned() } else { format!("!llvm.ptr<{space}>") };
+        let made = self.parse_type(&text)?;
+        self.pointers.borrow_mut().insert(space, made);
+        Ok(made)
     }
     /// `vector<n x element>`
     pub fn vector(&self, n: usize, element: Type<'c>) -> Lowered<Type<'c>> {
-        self.parse_type(&format!("vector<{n}x{element}>"))
+        if let Some(found) = self.vectors.borrow().get(&(n, element)) {
+            return Ok(*found);
+        }
+        let made = self.parse_type(&format!("vector<{n}x{element}>"))?;
+        self.vectors.borrow_mut().insert((n, element), made);
+        Ok(made)
     }
     /// `!llvm.struct<(…)>`
     pub fn struct_of(&self, types: &[Type<'c>]) -> Lowered<Type<'c>> {

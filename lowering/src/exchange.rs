@@ -2,8 +2,13 @@
 
 use crate::emit::{Failure, Lowered, unsupported};
 use crate::lower::Lower;
-use linear_layout::plan::{Conversion, ConversionPlan};
+use crate::shared::{self, Memory};
+use crate::words::{join_words, split_words};
+use linear_layout::plan::{
+    Conversion, ConversionPlan, Exchange, Scope, SelectStage, SharedPlan, ShufflePlan,
+};
 use mlir_host::ir::Value;
+use smallvec::SmallVec;
 
 /// Converts a thread's values, integers of the plan's element width, to another
 /// layout. `scratch` is the plan's shared memory, if it needs some: when the
@@ -13,18 +18,160 @@ use mlir_host::ir::Value;
 /// # Errors
 /// When the target lacks an instruction of the plan.
 pub fn convert<'c>(
-    _l: &mut Lower<'_, 'c>,
+    l: &mut Lower<'_, 'c>,
     plan: &ConversionPlan,
     values: &[Value<'c>],
-    _scratch: Option<Value<'c>>,
+    scratch: Option<Value<'c>>,
 ) -> Lowered<Vec<Value<'c>>> {
-    match &plan.conversion {
-        Conversion::NoOp => Ok(values.to_vec()),
-        Conversion::RegisterPermute { sources } => sources
+    match (&plan.conversion, scratch) {
+        (Conversion::NoOp, _) => Ok(values.to_vec()),
+        (Conversion::RegisterPermute { sources }, _) => sources
             .iter()
             .map(|source| values.get(*source as usize).copied())
             .collect::<Option<_>>()
             .ok_or_else(|| Failure::Unsupported("the plan reads registers that do not exist".to_owned())),
-        _ => unsupported(format!("conversions by {} cannot be lowered yet", plan.kind())),
+        (Conversion::WarpShuffle(plan), _) => by_shuffles(l, plan, values),
+        (Conversion::SharedMemory(shared) | Conversion::Cluster(shared), Some(scratch)) => {
+            if shared.store.storage_bits != plan.elem_bits {
+                return unsupported(format!("elements of {} bits in shared memory", plan.elem_bits));
+            }
+            through_shared(l, shared, values, scratch)
+        }
+        (Conversion::SharedMemory(_) | Conversion::Cluster(_), None) => {
+            unsupported("has no shared memory: run --allocate-shared-memory-nv first")
+        }
     }
+}
+
+fn through_shared<'c>(
+    l: &mut Lower<'_, 'c>,
+    plan: &SharedPlan,
+    values: &[Value<'c>],
+    scratch: Value<'c>,
+) -> Lowered<Vec<Value<'c>>> {
+    let memory = Memory::at(scratch);
+    let mut loaded = vec![None; plan.load.copies.len()];
+    for pass in 0..plan.tiles {
+        if pass > 0 {
+            // The pass before has been read.
+            l.target.synchronize(&mut l.emit, plan.scope)?;
+        }
+        shared::store(l, &plan.store, memory, values, pass)?;
+        l.target.synchronize(&mut l.emit, plan.scope)?;
+        shared::load(l, &plan.load, memory, &mut loaded, pass)?;
+    }
+    if plan.scope == Scope::Cluster {
+        // No block may end, or use this memory again, while others read from it.
+        l.target.synchronize(&mut l.emit, plan.scope)?;
+    }
+    shared::spread(&plan.load, &loaded)
+}
+
+/// What one shuffle, or two for elements of 64 bits, carries.
+type Payload<'c> = SmallVec<[Value<'c>; 2]>;
+
+fn by_shuffles<'c>(
+    l: &mut Lower<'_, 'c>,
+    plan: &ShufflePlan,
+    values: &[Value<'c>],
+) -> Lowered<Vec<Value<'c>>> {
+    let malformed = || Failure::Unsupported("the plan names registers that do not exist".to_owned());
+    let bits = plan.storage_bits;
+    let elems = plan.payload_elems();
+    let payload_bits = bits * elems as u32;
+    let i32t = l.emit.i32();
+    let mut payloads: Vec<Payload<'c>> = Vec::with_capacity(plan.sources.len());
+    for registers in &plan.sources {
+        let elements: Vec<Value<'c>> = registers
+            .iter()
+            .map(|register| values.get(*register as usize).copied())
+            .collect::<Option<_>>()
+            .ok_or_else(malformed)?;
+        payloads.push(match join_words(l, &elements, bits)?.as_slice() {
+            [word] if payload_bits == 64 => {
+                let pair = l.emit.vector(2, i32t)?;
+                let halves = l.emit.bitcast(*word, pair)?;
+                (0..2).map(|i| l.emit.extract_element(halves, i, i32t)).collect::<Lowered<_>>()?
+            }
+            [word] if payload_bits < 32 => {
+                SmallVec::from_slice(&[l.emit.value("llvm.zext", &[*word], i32t, &[])?])
+            }
+            [word] => SmallVec::from_slice(&[*word]),
+            _ => return Err(malformed()),
+        });
+    }
+    let payloads = select(l, payloads, &plan.send)?;
+    let mut received = Vec::with_capacity(plan.rounds.len());
+    for round in &plan.rounds {
+        let payload = payloads.get(round.payload as usize).ok_or_else(malformed)?;
+        let mut words = Payload::new();
+        for word in payload {
+            words.push(match &round.exchange {
+                Exchange::Local => *word,
+                Exchange::Xor { mask, instruction } => {
+                    l.target.shuffle_xor(&mut l.emit, *word, *mask, *instruction)?
+                }
+                Exchange::Index { base, lanes, .. } => {
+                    let mut lane = l.thread_number(lanes, 1)?;
+                    if *base != 0 {
+                        let base = l.emit.const_i32(*base as i64)?;
+                        lane = l.emit.xor(lane, base)?;
+                    }
+                    l.target.shuffle_index(&mut l.emit, *word, lane)?
+                }
+            });
+        }
+        received.push(words);
+    }
+    let received = select(l, received, &plan.receive)?;
+    let mut elements = Vec::with_capacity(received.len());
+    for payload in received {
+        let word = match payload.as_slice() {
+            [low, high] => {
+                let pair = l.emit.vector(2, i32t)?;
+                let mut joined = l.emit.undef(pair)?;
+                joined = l.emit.insert_element(joined, *low, 0)?;
+                joined = l.emit.insert_element(joined, *high, 1)?;
+                let i64t = l.emit.i64();
+                l.emit.bitcast(joined, i64t)?
+            }
+            [word] if payload_bits < 32 => {
+                let narrow = l.emit.int(payload_bits);
+                l.emit.value("llvm.trunc", &[*word], narrow, &[])?
+            }
+            [word] => *word,
+            _ => return Err(malformed()),
+        };
+        elements.push(split_words(l, &[word], bits, elems)?);
+    }
+    plan.targets
+        .iter()
+        .map(|(payload, position)| elements.get(*payload as usize)?.get(*position as usize).copied())
+        .collect::<Option<_>>()
+        .ok_or_else(malformed)
+}
+
+/// Applies stages of selects to a list of payloads.
+fn select<'c>(
+    l: &mut Lower<'_, 'c>,
+    mut payloads: Vec<Payload<'c>>,
+    stages: &[SelectStage],
+) -> Lowered<Vec<Payload<'c>>> {
+    for stage in stages {
+        let condition = l.is_odd(stage.condition)?;
+        let mut next = Vec::with_capacity(payloads.len());
+        for (i, mine) in payloads.iter().enumerate() {
+            let Some(other) = payloads.get(i ^ stage.xor as usize) else {
+                return unsupported("the plan selects a payload that does not exist");
+            };
+            let words = mine.iter().zip(other);
+            next.push(
+                words
+                    .map(|(mine, other)| l.emit.select(condition, *other, *mine))
+                    .collect::<Lowered<Payload<'c>>>()?,
+            );
+        }
+        payloads = next;
+    }
+    Ok(payloads)
 }

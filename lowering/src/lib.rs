@@ -12,6 +12,7 @@ pub mod handlers;
 pub mod lower;
 pub mod nvidia;
 pub mod registers;
+pub mod shared;
 pub mod target;
 pub mod words;
 

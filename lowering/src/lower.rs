@@ -4,8 +4,11 @@
 //! are lists of one. Every operation is lowered once, in order, by the handler
 //! its name is registered with; structured control flow becomes blocks.
 
+mod threads;
+
 use crate::emit::{Emit, Failure, Lowered, address_space, unsupported};
 use crate::target::{Declare, Target};
+use linear_layout::plan::ThreadMasks;
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::ir::{Attr, Block, FloatKind, Loc, Op, Region, Type, Value};
 use std::collections::{HashMap, HashSet};
@@ -35,6 +38,10 @@ struct Function<'c> {
     shared: Option<Value<'c>>,
     /// Index bases by layout.
     bases: HashMap<usize, Rc<[Value<'c>]>>,
+    /// Numbers of the thread by their columns.
+    numbers: HashMap<threads::Key, Value<'c>>,
+    /// Parities of bits of the thread's numbers.
+    parities: HashMap<ThreadMasks, Value<'c>>,
 }
 
 /// The lowering of one module.
@@ -380,20 +387,8 @@ impl<'a, 'c> Lower<'a, 'c> {
         let bases = self.in_prologue(|this| {
             let mut bases = Vec::new();
             for dim in layout.out_dims() {
-                let mut sum: Option<Value<'c>> = None;
-                for (input, value) in [(Dim::LANE, lane), (Dim::WARP, warp), (Dim::BLOCK, block)] {
-                    for part in spread(layout, input, dim) {
-                        let bits = this.part(value, part)?;
-                        sum = Some(match sum {
-                            None => bits,
-                            Some(sum) => this.emit.xor(sum, bits)?,
-                        });
-                    }
-                }
-                bases.push(match sum {
-                    Some(sum) => sum,
-                    None => this.emit.const_i32(0)?,
-                });
+                let columns = [Dim::LANE, Dim::WARP, Dim::BLOCK].map(|input| along(layout, input, dim));
+                bases.push(this.combine([lane, warp, block], &columns)?);
             }
             Ok(Rc::from(bases))
         })?;
@@ -591,6 +586,8 @@ impl<'a, 'c> Lower<'a, 'c> {
             block: None,
             shared: None,
             bases: HashMap::new(),
+            numbers: HashMap::new(),
+            parities: HashMap::new(),
         });
         let entry_args: Vec<Value<'c>> = entry.args().take(num_args).collect();
         self.set_flat(entry_src.args(), &entry_args)?;
@@ -729,14 +726,17 @@ struct Part {
     len: u32,
 }
 
-/// The contribution of `input` to output dimension `dim`, as runs of bits.
-fn spread(layout: &LinearLayout, input: Dim, dim: Dim) -> Vec<Part> {
-    let shift = layout.out_shift(dim).unwrap_or(0);
-    let mask = layout.out_mask(dim);
+/// The contribution of `input` to output dimension `dim`.
+fn along(layout: &LinearLayout, input: Dim, dim: Dim) -> Vec<u64> {
+    let (shift, mask) = (layout.out_shift(dim).unwrap_or(0), layout.out_mask(dim));
+    layout.columns_of(input).iter().map(|column| (column & mask) >> shift).collect()
+}
+
+/// The map from bit `i` to `columns[i]`, as runs of bits.
+fn runs(columns: impl IntoIterator<Item = u64>) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
-    for (bit, column) in layout.columns_of(input).iter().enumerate() {
+    for (bit, mut rest) in columns.into_iter().enumerate() {
         let from = bit as u32;
-        let mut rest = (column & mask) >> shift;
         while rest != 0 {
             let to = rest.trailing_zeros();
             rest &= rest - 1;

@@ -1,7 +1,7 @@
 //! What differs between hardware targets.
 
 use crate::emit::{Emit, Lowered};
-use linear_layout::plan::{ShuffleInstruction, VectorPlan};
+use linear_layout::plan::{Scope, ShuffleInstruction, VectorPlan};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{FloatKind, Value};
 
@@ -135,6 +135,12 @@ pub trait Target {
     fn grid_dependency_wait<'c>(&self, e: &mut Emit<'c>) -> Lowered<()>;
     /// Lets the grids that depend on this one begin.
     fn grid_dependency_launch<'c>(&self, e: &mut Emit<'c>) -> Lowered<()>;
+    /// The address of `ptr`, in this block's shared memory, in the memory of block
+    /// `rank` of the cluster.
+    fn remote_shared<'c>(&self, e: &mut Emit<'c>, ptr: Value<'c>, rank: Value<'c>) -> Lowered<Value<'c>>;
+    /// The threads of a warp, block or cluster wait for each other; what they
+    /// wrote to shared memory is then visible to all of them.
+    fn synchronize<'c>(&self, e: &mut Emit<'c>, scope: Scope) -> Lowered<()>;
     /// All threads of the block wait for each other.
     fn barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()>;
     /// Discardable attributes of a kernel's function: name and MLIR syntax.

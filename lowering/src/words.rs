@@ -58,3 +58,46 @@ pub fn from_words<'c>(
 ) -> Lowered<Vec<Value<'c>>> {
     words.iter().map(|word| from_word(l, *word, element)).collect()
 }
+
+/// Joins integers of `bits` bits, lowest first, to words of 32 bits, or of what
+/// there is if that is less; integers of 32 and more bits stay.
+pub fn join_words<'c>(l: &mut Lower<'_, 'c>, elements: &[Value<'c>], bits: u32) -> Lowered<Vec<Value<'c>>> {
+    let each = ((32 / bits.max(1)) as usize).min(elements.len());
+    if each < 2 {
+        return Ok(elements.to_vec());
+    }
+    let element = l.emit.int(bits);
+    let (vector, word) = (l.emit.vector(each, element)?, l.emit.int(bits * each as u32));
+    let mut words = Vec::with_capacity(elements.len() / each);
+    for elements in elements.chunks(each) {
+        let mut joined = l.emit.undef(vector)?;
+        for (i, element) in elements.iter().enumerate() {
+            joined = l.emit.insert_element(joined, *element, i)?;
+        }
+        words.push(l.emit.bitcast(joined, word)?);
+    }
+    Ok(words)
+}
+
+/// The inverse of [`join_words`]: `count` integers of `bits` bits.
+pub fn split_words<'c>(
+    l: &mut Lower<'_, 'c>,
+    words: &[Value<'c>],
+    bits: u32,
+    count: usize,
+) -> Lowered<Vec<Value<'c>>> {
+    let each = count / words.len().max(1);
+    if each < 2 {
+        return Ok(words.to_vec());
+    }
+    let element = l.emit.int(bits);
+    let vector = l.emit.vector(each, element)?;
+    let mut elements = Vec::with_capacity(count);
+    for word in words {
+        let split = l.emit.bitcast(*word, vector)?;
+        for i in 0..each {
+            elements.push(l.emit.extract_element(split, i, element)?);
+        }
+    }
+    Ok(elements)
+}

@@ -7,7 +7,7 @@ mod shared;
 use crate::emit::{Emit, Lowered, unsupported};
 use crate::floats;
 use crate::target::{Access, Declare, Target};
-use linear_layout::plan::ShuffleInstruction;
+use linear_layout::plan::{Scope, ShuffleInstruction};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{FloatKind, Type, Value};
 
@@ -203,6 +203,16 @@ impl Target for Nvidia {
             ));
         }
         e.intrinsic_void("llvm.nvvm.griddepcontrol.launch.dependents", &[])
+    }
+    fn remote_shared<'c>(&self, e: &mut Emit<'c>, ptr: Value<'c>, rank: Value<'c>) -> Lowered<Value<'c>> {
+        shared::remote(e, ptr, rank)
+    }
+    fn synchronize<'c>(&self, e: &mut Emit<'c>, scope: Scope) -> Lowered<()> {
+        match scope {
+            Scope::Warp => shared::warp_barrier(e),
+            Scope::Block => self.barrier(e),
+            Scope::Cluster => shared::cluster_barrier(e),
+        }
     }
     fn barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
         e.op("nvvm.barrier0", &[], &[], &[])?;

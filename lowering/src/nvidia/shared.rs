@@ -2,7 +2,7 @@
 //! `ldmatrix`, `stmatrix`, `shfl.sync` (PTX ISA, "Data Movement and Conversion
 //! Instructions", "Warp-level matrix load instruction").
 
-use crate::emit::{Emit, Lowered};
+use crate::emit::{Emit, Lowered, address_space};
 use mlir_host::ir::{Attr, Type, Value};
 
 /// All lanes take part.
@@ -144,4 +144,22 @@ pub(super) fn store_matrix<'c>(
     let mut operands = vec![ptr];
     operands.extend_from_slice(words);
     e.intrinsic_void(&name, &operands)
+}
+
+/// `mapa` (PTX ISA, "Data Movement and Conversion Instructions: mapa").
+pub(super) fn remote<'c>(e: &mut Emit<'c>, ptr: Value<'c>, rank: Value<'c>) -> Lowered<Value<'c>> {
+    let cluster = e.ptr(address_space::SHARED_CLUSTER)?;
+    e.intrinsic("llvm.nvvm.mapa.shared.cluster", &[ptr, rank], cluster)
+}
+
+/// The lanes of a warp wait for each other.
+pub(super) fn warp_barrier<'c>(e: &mut Emit<'c>) -> Lowered<()> {
+    let all = e.const_i32(ALL_LANES)?;
+    e.intrinsic_void("llvm.nvvm.bar.warp.sync", &[all])
+}
+
+/// The blocks of a cluster wait for each other (PTX ISA, "barrier.cluster").
+pub(super) fn cluster_barrier<'c>(e: &mut Emit<'c>) -> Lowered<()> {
+    e.intrinsic_void("llvm.nvvm.barrier.cluster.arrive.aligned", &[])?;
+    e.intrinsic_void("llvm.nvvm.barrier.cluster.wait.aligned", &[])
 }
