@@ -4,16 +4,19 @@
 //! * [`convert_triton_to_tritongpu`] gives tensors layouts, [`coalesce`] gives
 //!   accesses to memory good ones, [`remove_layout_conversions`] lets the rest
 //!   of a function follow.
+//! * [`accelerate_matmul`] chooses matrix instructions; [`matmul`] has the plans.
 //! * [`rules`] says how layouts of operands and results depend on each other,
 //!   [`machine`] which blocked layouts fit the machine.
 //! * [`plans`] has the plans of operations, for allocation and lowering alike.
 //! * [`pipeline`] lists the passes from TTIR to TTGIR in order.
 
+pub mod accelerate_matmul;
 pub mod analysis;
 pub mod coalesce;
 pub mod convert_triton_to_tritongpu;
 mod ir_util;
 pub mod machine;
+pub mod matmul;
 pub mod pipeline;
 pub mod plans;
 pub mod remove_layout_conversions;
@@ -23,9 +26,10 @@ mod test_passes;
 use mlir_host::pass::PassDef;
 
 /// All passes of this crate.
-pub static PASSES: [&PassDef; 4] = [
+pub static PASSES: [&PassDef; 5] = [
     &convert_triton_to_tritongpu::CONVERT_TRITON_TO_TRITONGPU,
     &coalesce::TRITONGPU_COALESCE,
+    &accelerate_matmul::TRITONGPU_ACCELERATE_MATMUL,
     &remove_layout_conversions::TRITONGPU_REMOVE_LAYOUT_CONVERSIONS,
     &test_passes::TEST_PRINT_AXIS_INFO,
 ];

@@ -38,8 +38,9 @@ pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {
         options.target, options.num_warps, options.num_ctas,
     );
     let coalesce = format!("tritongpu-coalesce{{explain={}}}", options.explain);
+    let accelerate = format!("tritongpu-accelerate-matmul{{explain={}}}", options.explain);
     let fixed = ["tritongpu-remove-layout-conversions", "canonicalize", "cse"];
-    [convert, coalesce].into_iter().chain(fixed.map(str::to_owned)).collect()
+    [convert, coalesce, accelerate].into_iter().chain(fixed.map(str::to_owned)).collect()
 }
 
 /// [`ttir_to_ttgir`] as one pipeline that MLIR's pass managers parse.

@@ -1,0 +1,264 @@
+//! `--tritongpu-accelerate-matmul`: matrix instructions for matrix products.
+//!
+//! For each `tt.dot` a [`MatmulPlan`] says which instruction of the target
+//! computes it, how the warps divide the result, and where operands come from.
+//! This pass writes that down: the result gets the layout of the instruction;
+//! operands become registers in its operand layout, or buffers in shared
+//! memory for `wgmma`, whose product is `ttng.warp_group_dot`. Products that no
+//! instruction computes stay in a blocked layout, their operands brought to one
+//! element type, and are multiplied within threads.
+
+use crate::ir_util::{convert_before, operations_in_dominance_order};
+use crate::machine::{Layouts, Machine, error};
+use crate::matmul::build::{cast, with_element};
+use crate::matmul::chains::Chains;
+use crate::matmul::operands::{describe, unconverted};
+use crate::matmul::plan::{Chain, Element, MatmulPlan, OperandPlan, Place, Problem};
+use linear_layout::Encoding;
+use linear_layout::encoding::DotOperand;
+use linear_layout::target::TargetDesc;
+use mlir_host::asm::Reported;
+use mlir_host::ir::{FloatKind, Op, TensorType, Value};
+use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
+use mlir_host::rewrite::IrRewriter;
+use ttopt_dialect::tt::enums::InputPrecision;
+use ttopt_dialect::tt::ops::DotOp;
+use ttopt_dialect::ttg::attrs::{encoding, shared_memory};
+use ttopt_dialect::ttg::ops::LocalAllocOp;
+use ttopt_dialect::ttg::types::MemDescType;
+use ttopt_dialect::ttng::ops::WarpGroupDotOp;
+
+/// The pass.
+pub static TRITONGPU_ACCELERATE_MATMUL: PassDef = PassDef {
+    anchor: "builtin.module",
+    dependencies: &["ttg", "ttng", "arith"],
+    options: &[PassOption {
+        name: "explain",
+        description: "report for each product which instruction was chosen, as a remark",
+        kind: OptionKind::Bool(false),
+    }],
+    ..PassDef::new(
+        "tritongpu-accelerate-matmul",
+        "Choose matrix instructions for matrix products, and the layouts that they need",
+        run,
+    )
+};
+
+fn run(module: Op<'_>, options: &Options) -> PassResult {
+    let layouts = Layouts::new(module.context(), Machine::of(module)?);
+    let Some(target) = layouts.machine.target.clone() else {
+        return Err(error(
+            module,
+            "needs the module attribute ttg.target with a known GPU, as in \"cuda:90\"",
+        ));
+    };
+    let ops = operations_in_dominance_order(module);
+    let chains = Chains::new(&ops);
+    let mut pass = Accelerate {
+        layouts: &layouts,
+        target: &target,
+        rewriter: IrRewriter::new(module.context()),
+        explain: options.bool("explain"),
+    };
+    for dot in ops.iter().filter_map(|op| DotOp::cast(*op)) {
+        pass.product(dot, chains.of(dot.op()))?;
+    }
+    Ok(())
+}
+
+struct Accelerate<'a, 'c> {
+    layouts: &'a Layouts<'c>,
+    target: &'a TargetDesc,
+    rewriter: IrRewriter<'c>,
+    explain: bool,
+}
+
+fn tensor<'c>(op: Op<'c>, value: Value<'c>) -> Result<TensorType<'c>, Reported> {
+    value.ty().as_tensor().ok_or_else(|| error(op, "operands must be tensors"))
+}
+
+impl<'c> Accelerate<'_, 'c> {
+    fn product(&mut self, dot: DotOp<'c>, chain: Chain) -> PassResult {
+        let op = dot.op();
+        let ty = tensor(op, dot.d())?;
+        let Some(layout) = ty.encoding() else {
+            return Err(error(op, "has no layout: run convert-triton-to-tritongpu first"));
+        };
+        let layout = encoding(layout).map_err(|reason| error(op, reason))?;
+        if matches!(layout, Encoding::NvidiaMma(_) | Encoding::AmdMfma(_) | Encoding::AmdWmma(_)) {
+            return Ok(());
+        }
+        let operands = [unconverted(dot.a()), unconverted(dot.b())];
+        let problem = problem(dot, ty, operands, chain, &layout, self.layouts.machine.num_warps);
+        match problem.as_ref().and_then(|problem| MatmulPlan::new(problem, self.target)) {
+            Some(plan) => {
+                if self.explain {
+                    op.remark(format!("computed by {}", describe_plan(&plan)));
+                }
+                self.rewrite(dot, operands, &plan)
+            }
+            None => {
+                if self.explain {
+                    op.remark(format!(
+                        "no matrix instruction of {} takes this product: multiplied within threads",
+                        self.target
+                    ));
+                }
+                self.within_threads(dot)
+            }
+        }
+    }
+
+    /// The product as its plan says.
+    fn rewrite(&mut self, dot: DotOp<'c>, operands: [Value<'c>; 2], plan: &MatmulPlan) -> PassResult {
+        let op = dot.op();
+        let layout = self.layouts.attr(&plan.result).map_err(|reason| error(op, reason))?;
+        let mut made = Vec::new();
+        for (side, (value, operand)) in operands.into_iter().zip(&plan.operands).enumerate() {
+            made.push(self.operand(op, side as u32, value, operand, &plan.result)?);
+        }
+        let c = convert_before(&mut self.rewriter, op, unconverted(dot.c()), layout)?;
+        self.rewriter.set_before(op);
+        let c = cast(&mut self.rewriter, op, c, plan.accumulator)?;
+        let def = if plan.is_warp_group() { WarpGroupDotOp::DEF } else { DotOp::DEF };
+        let mut built = self.rewriter.op(def, op.loc()).one(made[0]).one(made[1]).one(c);
+        if plan.is_warp_group() {
+            built = built.opt(None);
+        }
+        for name in ["inputPrecision", "maxNumImpreciseAcc"] {
+            built = built.opt_attr(name, op.attr(name));
+        }
+        for (name, attr) in op.discardable_attrs() {
+            built = built.discardable(name, attr);
+        }
+        let product = built.results(&[c.ty()]).finish().ok_or(Reported)?.result(0);
+        self.replace(op, product)
+    }
+
+    /// `op` replaced by `product`, which may have another layout and other elements.
+    fn replace(&mut self, op: Op<'c>, product: Value<'c>) -> PassResult {
+        let old = tensor(op, op.result(0))?;
+        self.rewriter.set_before(op);
+        let element = Element::of(old.element()).ok_or_else(|| error(op, "elements are no numbers"))?;
+        let product = cast(&mut self.rewriter, op, product, element)?;
+        let product = match old.encoding() {
+            Some(layout) => convert_before(&mut self.rewriter, op, product, layout)?,
+            None => product,
+        };
+        self.rewriter.replace(op, &[product]);
+        Ok(())
+    }
+
+    /// An operand where the instruction takes it from.
+    fn operand(
+        &mut self,
+        op: Op<'c>,
+        side: u32,
+        value: Value<'c>,
+        plan: &OperandPlan,
+        result: &Encoding,
+    ) -> Result<Value<'c>, Reported> {
+        match &plan.place {
+            Place::Registers { k_width } => {
+                let layout = Encoding::DotOperand(DotOperand {
+                    op_idx: side,
+                    parent: Box::new(result.clone()),
+                    k_width: *k_width,
+                });
+                let layout = self.layouts.attr(&layout).map_err(|reason| error(op, reason))?;
+                let value = convert_before(&mut self.rewriter, op, value, layout)?;
+                self.rewriter.set_before(op);
+                cast(&mut self.rewriter, op, value, plan.element)
+            }
+            Place::Shared(layout) => {
+                let ty = tensor(op, value)?;
+                let layout = self
+                    .layouts
+                    .attr(&Encoding::NvmmaShared(layout.clone()))
+                    .map_err(|reason| error(op, reason))?;
+                let buffer = shared_memory(op.context())
+                    .and_then(|space| MemDescType::new(&ty.shape(), ty.element(), layout, space, false));
+                let buffer = buffer.ok_or_else(|| error(op, format!("no buffer holds {}", ty.ty())))?;
+                self.rewriter.set_before(op);
+                let made =
+                    self.rewriter.op(LocalAllocOp::DEF, op.loc()).opt(Some(value)).results(&[buffer.ty()]);
+                Ok(made.finish().ok_or(Reported)?.result(0))
+            }
+        }
+    }
+
+    /// Multiplication within threads works on one type of elements: the widest.
+    fn within_threads(&mut self, dot: DotOp<'c>) -> PassResult {
+        let op = dot.op();
+        let elements = [dot.a(), dot.b(), dot.c()].map(|value| Element::of(value.ty().element()));
+        let [Some(a), Some(b), Some(c)] = elements else { return Err(error(op, "elements are no numbers")) };
+        let common = common_element(common_element(a, b), c);
+        if a == common && b == common && c == common {
+            return Ok(());
+        }
+        self.rewriter.set_before(op);
+        let mut operands = Vec::new();
+        for value in [dot.a(), dot.b(), dot.c()] {
+            operands.push(cast(&mut self.rewriter, op, value, common)?);
+        }
+        let ty = with_element(op, tensor(op, dot.d())?, common.ty(op.context()))?;
+        let built = self.rewriter.op(DotOp::DEF, op.loc());
+        let mut built = built.one(operands[0]).one(operands[1]).one(operands[2]).results(&[ty]);
+        for name in ["inputPrecision", "maxNumImpreciseAcc"] {
+            built = built.opt_attr(name, op.attr(name));
+        }
+        let product = built.finish().ok_or(Reported)?.result(0);
+        self.replace(op, product)
+    }
+}
+
+/// The narrowest type that holds what both do, as far as there is one.
+fn common_element(a: Element, b: Element) -> Element {
+    match (a, b) {
+        _ if a == b => a,
+        (Element::Float(_), Element::Float(_)) if a.bits() == b.bits() => {
+            // Formats of one width differ in range and precision.
+            Element::Float(if a.bits() == 8 { FloatKind::F16 } else { FloatKind::F32 })
+        }
+        _ if a.bits() >= b.bits() => a,
+        _ => b,
+    }
+}
+
+fn problem<'c>(
+    dot: DotOp<'c>,
+    ty: TensorType<'c>,
+    operands: [Value<'c>; 2],
+    chain: Chain,
+    layout: &Encoding,
+    warps: u64,
+) -> Option<Problem> {
+    let shape: Vec<u64> = ty.shape().iter().map(|size| (*size).max(1) as u64).collect();
+    Some(Problem {
+        k: operands[0].ty().as_tensor()?.shape().last().map(|k| (*k).max(1) as u64)?,
+        shape,
+        operands: [describe(operands[0])?, describe(operands[1])?],
+        result: Element::of(ty.element())?,
+        precision: dot.input_precision().unwrap_or(InputPrecision::Ieee),
+        max_imprecise: dot.max_num_imprecise_acc().unwrap_or(0),
+        chain,
+        warps,
+        cga: layout.cga_layout(),
+    })
+}
+
+/// A plan in words.
+fn describe_plan(plan: &MatmulPlan) -> String {
+    let (name, shape, warps) = match &plan.result {
+        Encoding::NvidiaMma(e) if e.version_major == 3 => ("wgmma", &e.instr_shape, &e.warps_per_cta),
+        Encoding::NvidiaMma(e) => ("mma.sync", &e.instr_shape, &e.warps_per_cta),
+        Encoding::AmdMfma(e) => ("mfma", &e.instr_shape, &e.warps_per_cta),
+        other => return format!("#ttg.{}", other.mnemonic()),
+    };
+    let place = |operand: &OperandPlan| match &operand.place {
+        Place::Registers { k_width } => format!("registers, {k_width} along K in each thread"),
+        Place::Shared(e) => format!("shared memory, swizzled by {} bytes", e.swizzling_byte_width),
+    };
+    let [left, right] = [place(&plan.operands[0]), place(&plan.operands[1])];
+    format!("{name} {shape:?} on {warps:?} warps; left operand: {left}; right operand: {right}")
+}

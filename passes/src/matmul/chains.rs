@@ -1,0 +1,64 @@
+//! Which matrix products depend on each other through elementwise operations.
+
+use super::plan::Chain;
+use crate::rules::{Rule, rule};
+use mlir_host::ir::{Op, Value};
+use std::collections::{HashMap, HashSet};
+use ttopt_dialect::tt::ops::DotOp;
+
+/// The chains of all products of a module.
+pub struct Chains<'c> {
+    of: HashMap<Op<'c>, Chain>,
+}
+
+/// Whether elements stay where they are.
+fn passes_on(op: Op<'_>) -> bool {
+    matches!(rule(op), Some(Rule::Same | Rule::Convert)) && op.num_operands() > 0
+}
+
+impl<'c> Chains<'c> {
+    /// The chains among `ops`, which are in dominance order. Values carried
+    /// around loops do not count: each iteration has its own products.
+    pub fn new(ops: &[Op<'c>]) -> Self {
+        let mut of: HashMap<Op<'c>, Chain> = HashMap::new();
+        let mut from_product: HashSet<Value<'c>> = HashSet::new();
+        for &op in ops {
+            if let Some(dot) = DotOp::cast(op) {
+                let chain = of.entry(op).or_default();
+                chain.left |= from_product.contains(&dot.a());
+                chain.right |= from_product.contains(&dot.b());
+                from_product.insert(dot.d());
+            } else if passes_on(op) && op.operands().any(|value| from_product.contains(&value)) {
+                from_product.extend(op.results());
+            }
+        }
+        let mut becomes: HashMap<Value<'c>, Chain> = HashMap::new();
+        let merge = |into: &mut Chain, from: Chain| {
+            into.left |= from.left;
+            into.right |= from.right;
+        };
+        for &op in ops.iter().rev() {
+            if let Some(dot) = DotOp::cast(op) {
+                if let Some(uses) = becomes.get(&dot.d()) {
+                    merge(of.entry(op).or_default(), *uses);
+                }
+                becomes.entry(dot.a()).or_default().left = true;
+                becomes.entry(dot.b()).or_default().right = true;
+            } else if passes_on(op) {
+                let mut uses = Chain::default();
+                op.results()
+                    .filter_map(|result| becomes.get(&result))
+                    .for_each(|more| merge(&mut uses, *more));
+                if uses != Chain::default() {
+                    op.operands().for_each(|value| merge(becomes.entry(value).or_default(), uses));
+                }
+            }
+        }
+        Self { of }
+    }
+
+    /// The chain of a product.
+    pub fn of(&self, dot: Op<'c>) -> Chain {
+        self.of.get(&dot).copied().unwrap_or_default()
+    }
+}

@@ -1,0 +1,127 @@
+//! What is known about the operands of matrix products.
+
+use super::plan::{Element, Operand};
+use crate::rules::{Rule, rule};
+use linear_layout::Dim;
+use mlir_host::ir::{TensorType, Value};
+use std::collections::HashSet;
+use ttopt_dialect::tt::ops::{DescriptorLoadOp, LoadOp, TransOp};
+use ttopt_dialect::ttg::layout::to_linear_layout;
+use ttopt_dialect::ttg::ops::{ConvertLayoutOp, Fp4ToFpOp};
+
+/// The value before conversions of its layout.
+pub fn unconverted(value: Value<'_>) -> Value<'_> {
+    let mut value = value;
+    while let Some(convert) = ConvertLayoutOp::defining(value) {
+        value = convert.src();
+    }
+    value
+}
+
+/// The facts about `value`, an operand without its conversions; `None` when
+/// its elements are no numbers.
+pub fn describe(value: Value<'_>) -> Option<Operand> {
+    let ty = value.ty().as_tensor()?;
+    let element = Element::of(ty.element())?;
+    Some(Operand {
+        element,
+        narrowest: narrowest(value).unwrap_or(element.bits()).min(element.bits()),
+        loaded: is_loaded(value),
+        fastest: fastest(value),
+    })
+}
+
+/// The dimension along which neighbours of `value` are neighbours in memory, as
+/// far as the layouts of loads say so.
+fn fastest(value: Value<'_>) -> usize {
+    let mut value = value;
+    // How dimensions were permuted between here and there.
+    let mut orders: Vec<Vec<i32>> = Vec::new();
+    for _ in 0..MOST {
+        let Some(op) = value.def_op() else { break };
+        if let Some(trans) = TransOp::cast(op) {
+            orders.push(trans.order().unwrap_or_default());
+        } else if !matches!(rule(op), Some(Rule::Same | Rule::Convert)) {
+            break;
+        }
+        let carries = |operand: &Value<'_>| {
+            let small = operand.def_op().and_then(rule);
+            operand.ty().as_tensor().is_some() && !matches!(small, Some(Rule::Source | Rule::Broadcast))
+        };
+        match op.operands().find(carries) {
+            Some(operand) => value = operand,
+            None => break,
+        }
+    }
+    let Some(ty) = value.ty().as_tensor() else { return 0 };
+    let mut dim = fastest_in_layout(ty);
+    for order in orders.iter().rev() {
+        dim = order.iter().position(|from| usize::try_from(*from) == Ok(dim)).unwrap_or(dim);
+    }
+    dim
+}
+
+/// The dimension along which registers, or else lanes, hold neighbours.
+fn fastest_in_layout(ty: TensorType<'_>) -> usize {
+    let last = ty.rank().saturating_sub(1);
+    let layout = ty.encoding().map(|layout| to_linear_layout(layout, &ty.shape()));
+    let Some(Ok(layout)) = layout else { return last };
+    for dim in [Dim::REGISTER, Dim::LANE] {
+        let along = (0..layout.in_bits(dim))
+            .filter_map(|bit| layout.basis_coords(dim, bit))
+            .find_map(|coords| coords.iter().position(|step| *step == 1));
+        if let Some(along) = along {
+            return along;
+        }
+    }
+    last
+}
+
+/// Whether the value comes from memory, or from outside of a loop or branch,
+/// without arithmetic.
+fn is_loaded(value: Value<'_>) -> bool {
+    let mut value = value;
+    loop {
+        let Some(op) = value.def_op() else { return true };
+        if let Some(convert) = ConvertLayoutOp::cast(op) {
+            value = convert.src();
+        } else if let Some(trans) = TransOp::cast(op) {
+            value = trans.src();
+        } else {
+            return LoadOp::cast(op).is_some() || DescriptorLoadOp::cast(op).is_some();
+        }
+    }
+}
+
+/// Operations that are looked at on the way to loads.
+const MOST: usize = 64;
+
+/// Bits of the narrowest elements that `value` is computed from, element by
+/// element, from loads; `None` where there is no load.
+fn narrowest(value: Value<'_>) -> Option<u32> {
+    let mut seen = HashSet::new();
+    let mut open = vec![value];
+    let mut least: Option<u32> = None;
+    while let Some(value) = open.pop() {
+        if seen.len() >= MOST || !seen.insert(value) {
+            continue;
+        }
+        let Some(op) = value.def_op() else { continue };
+        let bits = value.ty().element().bits();
+        match rule(op) {
+            _ if Fp4ToFpOp::cast(op).is_some() => least = Some(4),
+            Some(Rule::Memory) if LoadOp::cast(op).is_some() => least = least.into_iter().chain(bits).min(),
+            Some(Rule::Any) if DescriptorLoadOp::cast(op).is_some() => {
+                least = least.into_iter().chain(bits).min();
+            }
+            Some(Rule::Same | Rule::Convert | Rule::Trans | Rule::Reshape | Rule::Join) => {
+                // Masks say nothing about what is moved.
+                open.extend(
+                    op.operands().filter(|operand| operand.ty().element().bits().is_some_and(|b| b > 1)),
+                );
+            }
+            _ => {}
+        }
+    }
+    least
+}

@@ -1,0 +1,198 @@
+use super::*;
+use FloatKind::{F8E4M3FN, F8E5M2, F8E5M2FNUZ};
+use linear_layout::plan::{Dot, DotTilePlan, DotType};
+
+const E4M3: Element = Element::Float(F8E4M3FN);
+const E5M2: Element = Element::Float(F8E5M2);
+
+fn problem([m, n, k]: [u64; 3], element: Element, result: Element, warps: u64) -> Problem {
+    let operand = |fastest| Operand { element, narrowest: element.bits(), loaded: true, fastest };
+    Problem {
+        shape: vec![m, n],
+        k,
+        operands: [operand(1), operand(1)],
+        result,
+        precision: InputPrecision::Tf32,
+        max_imprecise: 1 << 30,
+        chain: Chain::default(),
+        warps,
+        cga: CgaLayout::new(),
+    }
+}
+
+fn plan(problem: &Problem, target: &str) -> Option<MatmulPlan> {
+    MatmulPlan::new(problem, &TargetDesc::parse(target).unwrap())
+}
+
+fn mma_of(problem: &Problem, target: &str) -> (NvidiaMma, MatmulPlan) {
+    let plan = plan(problem, target).unwrap();
+    match plan.result.clone() {
+        Encoding::NvidiaMma(mma) => (mma, plan),
+        other => panic!("{other}"),
+    }
+}
+
+fn k_width(plan: &MatmulPlan) -> u64 {
+    match plan.operands[0].place {
+        Place::Registers { k_width } => k_width,
+        Place::Shared(_) => 0,
+    }
+}
+
+#[test]
+fn warps_read_as_little_as_possible() {
+    let free = Chain::default();
+    assert_eq!(split_warps(8, &[128, 256], [16, 8], free), [2, 4]);
+    assert_eq!(split_warps(8, &[512, 64], [16, 8], free), [8, 1]);
+    assert_eq!(split_warps(4, &[16, 64], [16, 8], free), [1, 4]);
+    assert_eq!(split_warps(4, &[4, 32, 32], [16, 8], free), [4, 1, 1]);
+    assert_eq!(split_warps(4, &[2, 32, 32], [16, 8], free), [2, 1, 2]);
+}
+
+#[test]
+fn chained_products_keep_operands_in_their_warps() {
+    let left = Chain { left: true, right: false };
+    let right = Chain { left: false, right: true };
+    assert_eq!(split_warps(4, &[64, 64], [16, 8], left), [4, 1]);
+    assert_eq!(split_warps(8, &[128, 128], [16, 8], right), [1, 8]);
+    // Not where warps would repeat each other's work.
+    assert_eq!(split_warps(8, &[64, 64], [16, 8], left), [4, 2]);
+}
+
+#[test]
+fn instructions_by_element_type() {
+    let version = |element, result, target| mma_of(&problem([64, 64, 64], element, result, 4), target).0;
+    for element in [F16, BF16, F32, E4M3, E5M2] {
+        assert_eq!(version(element, F32, "cuda:90").version_major, 3, "{element:?}");
+        assert_eq!(version(element, F32, "cuda:80").version_major, 2, "{element:?}");
+    }
+    assert_eq!(version(I8, I32, "cuda:90").instr_shape, [16, 64, 32]);
+    assert_eq!(version(F64, F64, "cuda:90").instr_shape, [8, 8]);
+    assert_eq!(version(F16, F16, "cuda:90").instr_shape, [16, 64, 16]);
+    // Integers of other sizes, and sums in another type than the instruction has.
+    assert_eq!(plan(&problem([64, 64, 64], Element::Int(16), I32, 4), "cuda:90"), None);
+    assert_eq!(plan(&problem([64, 64, 64], F16, F64, 4), "cuda:90"), None);
+    let ieee = Problem { precision: InputPrecision::Ieee, ..problem([64, 64, 64], F32, F32, 4) };
+    assert_eq!(plan(&ieee, "cuda:90"), None);
+    assert!(plan(&ieee, "hip:gfx942").is_some());
+}
+
+#[test]
+fn warp_groups_need_64_rows_and_4_warps() {
+    let version = |shape, warps| mma_of(&problem(shape, F16, F32, warps), "cuda:90").0.version_major;
+    assert_eq!(version([64, 8, 16], 4), 3);
+    assert_eq!(version([32, 64, 64], 4), 2);
+    assert_eq!(version([64, 64, 64], 2), 2);
+    assert_eq!(version([64, 64, 8], 4), 2);
+    // Two groups cannot share 8 columns.
+    assert_eq!(version([64, 8, 16], 8), 2);
+    let wide = mma_of(&problem([64, 64, 64], F16, F32, 8), "cuda:90").0;
+    assert_eq!((wide.warps_per_cta, wide.instr_shape), (vec![4, 2], vec![16, 32, 16]));
+    let long = mma_of(&problem([128, 512, 64], F16, F32, 8), "cuda:90").0;
+    assert_eq!((long.warps_per_cta, long.instr_shape), (vec![8, 1], vec![16, 256, 16]));
+}
+
+#[test]
+fn fp8_that_must_be_precise_avoids_warp_groups() {
+    let precise = Problem { max_imprecise: 0, ..problem([64, 64, 64], E4M3, F32, 4) };
+    assert_eq!(mma_of(&precise, "cuda:90").0.version_major, 2);
+}
+
+#[test]
+fn fp8_is_multiplied_as_f16_where_nothing_else_is() {
+    let of = |target| mma_of(&problem([64, 64, 64], E5M2, F32, 4), target).1;
+    assert_eq!(of("cuda:80").operands[0].element, F16);
+    // Moved in bytes, 4 of which fill a register.
+    assert_eq!(k_width(&of("cuda:80")), 4);
+    assert_eq!(of("cuda:89").operands[0].element, E5M2);
+    let amd =
+        |element, target| plan(&problem([64, 64, 64], element, F32, 4), target).unwrap().operands[0].element;
+    assert_eq!(amd(E5M2, "hip:gfx942"), F16);
+    assert_eq!(amd(E5M2, "hip:gfx950"), E5M2);
+    assert_eq!(amd(Element::Float(F8E5M2FNUZ), "hip:gfx942"), Element::Float(F8E5M2FNUZ));
+    assert_eq!(amd(E4M3, "hip:gfx1100"), F16);
+    assert_eq!(amd(E4M3, "hip:gfx1201"), E4M3);
+}
+
+#[test]
+fn operands_of_warp_groups() {
+    let shared = |problem: &Problem| {
+        plan(problem, "cuda:90").unwrap().operands.map(|operand| match operand.place {
+            Place::Shared(e) => Some((e.transposed, e.swizzling_byte_width)),
+            Place::Registers { .. } => None,
+        })
+    };
+    assert_eq!(shared(&problem([64, 64, 32], F16, F32, 4)), [Some((false, 64)), Some((false, 128))]);
+    // Only elements of 16 bits may run along M or N.
+    assert_eq!(shared(&problem([64, 64, 32], F32, F32, 4)), [Some((false, 128)), Some((true, 128))]);
+    assert_eq!(shared(&problem([64, 64, 32], E4M3, F32, 4)), [Some((false, 32)), Some((true, 32))]);
+    assert_eq!(shared(&problem([64, 8, 16], F16, F32, 4)), [Some((false, 32)), Some((false, 0))]);
+    let mut computed = problem([64, 64, 32], F16, F32, 4);
+    computed.operands[0].loaded = false;
+    computed.operands[1].fastest = 0;
+    assert_eq!(shared(&computed), [None, Some((true, 64))]);
+}
+
+#[test]
+fn width_along_k_follows_what_is_moved() {
+    let mut mixed = problem([64, 64, 64], F16, F32, 4);
+    mixed.operands[1].narrowest = 8;
+    assert_eq!(k_width(&mma_of(&mixed, "cuda:80").1), 4);
+    // But not beyond K.
+    mixed.k = 16;
+    assert_eq!(k_width(&mma_of(&mixed, "cuda:80").1), 2);
+}
+
+#[test]
+fn blocks_of_a_cluster_divide_the_result_first() {
+    let cluster = Problem { cga: vec![vec![1, 0]], ..problem([128, 64, 64], F16, F32, 8) };
+    assert_eq!(mma_of(&cluster, "cuda:90").0.warps_per_cta, [4, 2]);
+}
+
+fn dot_type(element: Element) -> DotType {
+    match element {
+        Element::Int(_) => DotType::I8,
+        Element::Float(FloatKind::F16) => DotType::F16,
+        Element::Float(FloatKind::BF16) => DotType::Bf16,
+        Element::Float(FloatKind::F32) => DotType::F32,
+        Element::Float(FloatKind::F64) => DotType::F64,
+        Element::Float(_) => DotType::F8,
+    }
+}
+
+/// Layouts that plans ask for are those that the instructions multiply.
+#[test]
+fn instructions_multiply_what_plans_ask_for() {
+    for target in ["cuda:80", "cuda:86", "cuda:89", "cuda:90", "cuda:100"] {
+        let target = TargetDesc::parse(target).unwrap();
+        for element in [F16, BF16, F32, F64, I8, E4M3, E5M2] {
+            for shape in [[16, 16, 16], [16, 8, 32], [64, 32, 16], [1, 32, 32], [128, 8, 64], [32, 64, 128]] {
+                for warps in [1, 2, 8] {
+                    let result = match element {
+                        I8 => I32,
+                        F64 => F64,
+                        _ => F32,
+                    };
+                    let problem = problem(shape, element, result, warps);
+                    let plan = MatmulPlan::new(&problem, &target).unwrap();
+                    if plan.is_warp_group() {
+                        continue;
+                    }
+                    let [m, n, k] = shape;
+                    let operand = |side: u32, shape: [u64; 2]| {
+                        let parent = Box::new(plan.result.clone());
+                        let value = DotOperand { op_idx: side, parent, k_width: k_width(&plan) };
+                        Encoding::DotOperand(value).to_linear_layout(&shape).unwrap()
+                    };
+                    let (a, b) = (operand(0, [m, k]), operand(1, [k, n]));
+                    let c = plan.result.to_linear_layout(&[m, n]).unwrap();
+                    let kind = dot_type(plan.operands[0].element);
+                    let tiles = DotTilePlan::new(&a, &b, &c, (kind, kind), &target);
+                    let what = format!("{target} {element:?} {shape:?} {warps} warps");
+                    let tiles = tiles.unwrap_or_else(|err| panic!("{what}: {err}"));
+                    assert!(matches!(tiles.dot, Dot::Matrix { .. }), "{what}");
+                }
+            }
+        }
+    }
+}
