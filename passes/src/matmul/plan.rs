@@ -310,7 +310,7 @@ fn wgmma(problem: &Problem, target: &TargetDesc) -> Option<MatmulPlan> {
     let groups = problem.warps / 4;
     let rows = groups.min((m / 64).max(1));
     let columns = groups / rows;
-    if m % 64 != 0 || n % (8 * columns) != 0 || problem.k % k != 0 {
+    if !m.is_multiple_of(64) || !n.is_multiple_of(8 * columns) || !problem.k.is_multiple_of(k) {
         return None;
     }
     let instr_n = (n / columns).min(256);
