@@ -1,25 +1,39 @@
 //! Matrix products: Table 4 of the paper, case by case, executed by the checker.
 
 use linear_layout::checker::check_dot;
-use linear_layout::plan::{Dot, DotTilePlan, DotType};
+use linear_layout::plan::{Dot, DotTilePlan, DotType, DotTypes};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Encoding, LinearLayout};
 
 use DotType::*;
 
-fn layout(text: &str, shape: [u64; 2]) -> LinearLayout {
-    text.parse::<Encoding>().unwrap().to_linear_layout(&shape).unwrap()
+fn layout(text: &str, shape: &[u64]) -> LinearLayout {
+    text.parse::<Encoding>().unwrap().to_linear_layout(shape).unwrap()
 }
 
 /// The plan for operands of `parent`, or the refusal, checked.
 fn product(
     parent: &str,
     k_width: u32,
+    shape: [u64; 3],
+    (a, b): (DotType, DotType),
+    name: &str,
+) -> Result<DotTilePlan, String> {
+    let types = DotTypes::new(a, b, &TargetDesc::parse(name).unwrap());
+    product_of(parent, k_width, &[], shape, types, name)
+}
+
+/// The same for a batch of products, of any types.
+fn product_of(
+    parent: &str,
+    k_width: u32,
+    batch: &[u64],
     [m, n, k]: [u64; 3],
-    types: (DotType, DotType),
+    types: DotTypes,
     name: &str,
 ) -> Result<DotTilePlan, String> {
     let target = TargetDesc::parse(name).unwrap();
+    let layout = |text: &str, [rows, columns]: [u64; 2]| layout(text, &[batch, &[rows, columns]].concat());
     let operand = |i: u32| match k_width {
         0 => format!("#ttg.dot_op<{{opIdx = {i}, parent = {parent}}}>"),
         w => format!("#ttg.dot_op<{{opIdx = {i}, parent = {parent}, kWidth = {w}}}>"),
@@ -126,4 +140,54 @@ fn what_fits_no_instruction_is_multiplied_in_threads() {
     assert_eq!(plan.count(), 32 * 32 / 128 * 16);
     let error = product(MMA, 2, [64, 64, 32], (I32, I32), "cuda:80").unwrap_err();
     assert!(error.contains("I32"), "{error}");
+}
+
+#[test]
+fn batches() {
+    let mma = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1, 1], instrShape = [1, 16, 8]}>";
+    let types = DotTypes::new(F16, F16, &TargetDesc::parse("cuda:80").unwrap());
+    // Fewer products than warps: copies; as many; several for each warp.
+    for (batch, each) in [(2, 1), (4, 1), (8, 2)] {
+        let plan = product_of(mma, 2, &[batch], [32, 32, 32], types, "cuda:80").unwrap();
+        assert!(matches!(plan.dot, Dot::Matrix { .. }));
+        assert_eq!(plan.count(), 2 * 4 * 2 * each, "{batch}");
+    }
+    let blocked = "#ttg.blocked<{sizePerThread = [1, 2, 2], threadsPerWarp = [2, 4, 4], warpsPerCTA = [2, 2, 1], order = [2, 1, 0]}>";
+    let plan = product_of(blocked, 0, &[4], [16, 16, 8], types, "cuda:80").unwrap();
+    assert_eq!((plan.kind, plan.count()), (F32, 4 * 16 * 16 / 128 * 8));
+}
+
+#[test]
+fn precision_and_sums_decide_the_instruction() {
+    let types = |a, b, c, exact| DotTypes { a, b, c, exact };
+    let shape = [64, 64, 32];
+    let f16 = product_of(MMA, 2, &[], shape, types(F16, F16, F16, false), "cuda:80").unwrap();
+    assert_eq!(f16.kind, F16);
+    // 8-bit floats are summed in 32 bits only; in 16 bits they are multiplied as 16-bit floats.
+    let f8 = product_of(MMA, 4, &[], shape, types(F8, F8, F32, false), "cuda:89").unwrap();
+    assert_eq!(f8.kind, F8);
+    let wide = product_of(MMA, 4, &[], shape, types(F8, F8, F16, false), "cuda:89").unwrap();
+    assert_eq!(wide.kind, F16);
+    for (what, types) in
+        [("F32 exactly", types(F32, F32, F32, true)), ("Bf16", types(Bf16, Bf16, Bf16, false))]
+    {
+        let error = product_of(MMA, 1, &[], shape, types, "cuda:80").unwrap_err();
+        assert!(error.contains(what), "{error}");
+    }
+    let exact = product_of(BLOCKED, 0, &[], shape, types(F32, F32, F32, true), "cuda:80").unwrap();
+    assert_eq!(exact.kind, F32);
+    let Dot::Fma(triples) = &exact.dot else { panic!("{exact}") };
+    let [first, next] = [triples[0], triples[1]];
+    assert_ne!(first[0], next[0], "all results get their first summand before any gets its second");
+    let mixed = product_of(MMA, 2, &[], shape, types(F16, Bf16, F32, false), "cuda:80").unwrap();
+    assert_eq!(mixed.kind, F32, "no 16-bit float holds both");
+}
+
+#[test]
+fn shapes_that_do_not_fit() {
+    let (a, b) = (layout(BLOCKED, &[32, 16]), layout(BLOCKED, &[32, 64]));
+    let target = TargetDesc::parse("cuda:80").unwrap();
+    let types = DotTypes::new(F16, F16, &target);
+    let error = DotTilePlan::new(&a, &b, &b, types, &target).unwrap_err().to_string();
+    assert!(error.contains("32×16 times 32×64 is not 32×64"), "{error}");
 }

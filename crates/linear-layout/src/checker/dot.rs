@@ -51,6 +51,19 @@ fn fragments(name: &str) -> Option<[Position; 3]> {
     })
 }
 
+/// Batch, row (or summand) and column.
+type Element = (u64, u64, u64);
+
+/// The number of the summand that is the product of two elements, which must be one of `result`.
+fn product(left: Element, right: Element, result: Element) -> Result<u64, CheckError> {
+    let ((x, m, k), (y, l, n)) = (left, right);
+    if k == l && x == y && result == (x, m, n) {
+        Ok(k)
+    } else {
+        Err(CheckError::Malformed(format!("{left:?} times {right:?} into {result:?}")))
+    }
+}
+
 /// Executes `plan`: in the end every element of the result must have got each of its summands once, and
 /// nothing else.
 ///
@@ -63,15 +76,18 @@ pub fn check_dot(
     c: &LinearLayout,
     target: &TargetDesc,
 ) -> Result<(), CheckError> {
-    let order = vec![Dim::out(0), Dim::out(1)];
+    let rank = c.num_out_dims();
+    // Row and column, and the batch for which products are independent.
+    let order: Vec<Dim> = [rank - 2, rank - 1].into_iter().chain(0..rank - 2).map(Dim::out).collect();
     let holders = |layout| Holders { layout, order: order.clone() };
     let (ha, hb, hc) = (holders(a), holders(b), holders(c));
-    let coordinates = |h: &Holders<'_>, r: u32, t: Threads| -> Result<(u64, u64), CheckError> {
-        let (element, rows) = (h.element(r.into(), t)?, h.layout.out_size(Dim::out(0)).unwrap_or(1));
-        Ok((element % rows, element / rows))
+    let coordinates = |h: &Holders<'_>, r: u32, t: Threads| -> Result<Element, CheckError> {
+        let size = |i: usize| h.layout.out_size(order[i]).unwrap_or(1);
+        let element = h.element(r.into(), t)?;
+        Ok((element / (size(0) * size(1)), element % size(0), element / size(0) % size(1)))
     };
     let size = |dim| c.in_size(dim).unwrap_or(1);
-    let summands = a.out_size(Dim::out(1)).unwrap_or(1);
+    let summands = a.out_size(order[1]).unwrap_or(1);
     let bad = CheckError::Malformed;
     for block in 0..size(Dim::BLOCK) {
         for warp in 0..size(Dim::WARP) {
@@ -81,11 +97,9 @@ pub fn check_dot(
                 Dot::Fma(triples) => {
                     for lane in 0..u64::from(target.lanes) {
                         for &[z, x, y] in triples {
-                            let ((m, k), (l, n)) =
-                                (coordinates(&ha, x, thread(lane))?, coordinates(&hb, y, thread(lane))?);
-                            if k != l || coordinates(&hc, z, thread(lane))? != (m, n) {
-                                return Err(bad(format!("({m}, {k}) times ({l}, {n}) into register {z}")));
-                            }
+                            let left = coordinates(&ha, x, thread(lane))?;
+                            let right = coordinates(&hb, y, thread(lane))?;
+                            let k = product(left, right, coordinates(&hc, z, thread(lane))?)?;
                             sums.entry((lane, z)).or_default().push(k);
                         }
                     }
@@ -116,7 +130,10 @@ pub fn check_dot(
                                 Ok(matrix)
                             };
                         let left = operand(&ha, &e.a, of[0], *zero_lanes)?;
-                        let right = operand(&hb, &e.b, of[1], 0)?;
+                        let right = operand(&hb, &e.b, of[1], *zero_lanes)?;
+                        let used = |row, column| {
+                            left.keys().any(|k| k.0 == row) && right.keys().any(|k| k.1 == column)
+                        };
                         for lane in 0..u64::from(target.lanes) {
                             for (i, r) in (0..).zip(&e.c) {
                                 let Some(r) = *r else { continue };
@@ -125,13 +142,19 @@ pub fn check_dot(
                                 let sum = sums.entry((lane, r)).or_default();
                                 for k in 0..u64::from(instruction.shape[2]) {
                                     let pair = (left.get(&(row, k)), right.get(&(k, column)));
-                                    let (Some(&(m, k)), Some(&(l, n))) = pair else { continue };
-                                    if k != l || result != (m, n) {
-                                        return Err(bad(format!(
-                                            "({m}, {k}) times ({l}, {n}) into {result:?}"
-                                        )));
+                                    match pair {
+                                        (Some(&left), Some(&right)) => {
+                                            sum.push(product(left, right, result)?)
+                                        }
+                                        // What is zero is zero on both sides: the other may be infinite.
+                                        (None, None) => {}
+                                        _ if !used(row, column) => {}
+                                        _ => {
+                                            let what =
+                                                format!("({row}, {k}, {column}) of the tile: {pair:?}");
+                                            return Err(bad(format!("zero times a number at {what}")));
+                                        }
                                     }
-                                    sum.push(k);
                                 }
                             }
                         }

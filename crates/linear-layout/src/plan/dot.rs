@@ -10,16 +10,22 @@
 //!   work, as long as both operands have the same order;
 //! * a tensor smaller than the tile has zero columns or lacks registers. Along M and N results come out
 //!   several times and the copies are dropped; along K the missing summands are zeros, and where *lanes*
-//!   hold copies along K all but one of them must be set to zero.
+//!   hold copies along K all but one of them must be set to zero, in both operands: zero times infinity
+//!   is not zero.
 //!
 //! Every small and every low-precision case is therefore the general case (paper, Section 6.1, Table 4).
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::f2::{Echelon, Vectors};
+use smallvec::SmallVec;
+
+use crate::f2::{self, Echelon, Vectors, low_mask};
+use crate::plan::matrix_instruction::{DotAxis, MatrixInstruction, Roles};
+use crate::plan::scan::distinct_registers;
 use crate::plan::space::Distributed;
 use crate::plan::{PlanError, PlanResult};
-use crate::target::{TargetDesc, Vendor};
+use crate::target::TargetDesc;
 use crate::{Dim, LinearLayout};
 
 /// The type of an element of an operand.
@@ -66,6 +72,9 @@ impl DotType {
     pub fn common(self, other: DotType, target: &TargetDesc) -> DotType {
         let wider = |a: DotType, b: DotType| if a.bits() >= b.bits() { a } else { b };
         let common = match (self.is_float(), other.is_float()) {
+            _ if [(DotType::F16, DotType::Bf16), (DotType::Bf16, DotType::F16)].contains(&(self, other)) => {
+                DotType::F32
+            }
             (true, true) | (false, false) => wider(self, other),
             (true, false) => wider(self, DotType::F16),
             (false, true) => wider(other, DotType::F16),
@@ -75,137 +84,38 @@ impl DotType {
     }
 }
 
-/// An axis of a matrix product.
+/// The types of a product, and how precise it must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DotAxis {
-    /// Rows of the left operand and of the result.
-    M,
-    /// Columns of the right operand and of the result.
-    N,
-    /// What is summed over.
-    K,
+pub struct DotTypes {
+    /// Of the left operand.
+    pub a: DotType,
+    /// Of the right operand.
+    pub b: DotType,
+    /// Of the result and of the sums on the way.
+    pub c: DotType,
+    /// Whether 32-bit floats must be multiplied as such.
+    pub exact: bool,
 }
 
-/// What each bit of a register or lane number of a fragment means; `None` for lanes that hold copies.
-type Roles = Vec<Option<(DotAxis, u32)>>;
-
-/// A matrix instruction and the layouts of its fragments.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MatrixInstruction {
-    /// Mnemonic without types: `mma.m16n8k16`, `v_mfma_16x16x16`.
-    pub name: String,
-    /// Rows, columns and summands.
-    pub shape: [u32; 3],
-    /// Left operand: register bits, then lane bits.
-    a: (Roles, Roles),
-    /// Right operand.
-    b: (Roles, Roles),
-    /// Result.
-    c: (Roles, Roles),
-}
-
-impl MatrixInstruction {
-    /// The instructions of the target that multiply elements of `kind`, the one to prefer first.
-    pub fn candidates(kind: DotType, target: &TargetDesc) -> Vec<MatrixInstruction> {
-        match target.vendor {
-            Vendor::Nvidia => mma(kind).into_iter().collect(),
-            Vendor::Amd if target.lanes == 64 => mfma(kind, target),
-            Vendor::Amd => wmma(kind, target.name == "hip:gfx1201").into_iter().collect(),
-        }
-    }
-}
-
-fn bits(axis: DotAxis, range: std::ops::Range<u32>) -> Roles {
-    range.map(|i| Some((axis, i))).collect()
-}
-
-fn roles(parts: &[Roles]) -> Roles {
-    parts.concat()
-}
-
-/// `mma.sync` (PTX ISA, "Matrix Fragments for mma.m16n8k16" and its neighbours; paper, Proposition 9.2).
-fn mma(kind: DotType) -> Option<MatrixInstruction> {
-    use DotAxis::{K, M, N};
-    if kind == DotType::F64 {
-        return Some(MatrixInstruction {
-            name: "mma.m8n8k4".into(),
-            shape: [8, 8, 4],
-            a: (Roles::new(), roles(&[bits(K, 0..2), bits(M, 0..3)])),
-            b: (Roles::new(), roles(&[bits(K, 0..2), bits(N, 0..3)])),
-            c: (bits(N, 0..1), roles(&[bits(N, 1..3), bits(M, 0..3)])),
-        });
-    }
-    if !matches!(kind, DotType::F8 | DotType::F16 | DotType::Bf16 | DotType::F32 | DotType::I8) {
-        return None;
-    }
-    let low = (32 / kind.bits()).ilog2();
-    let k = 8 << low;
-    Some(MatrixInstruction {
-        name: format!("mma.m16n8k{k}"),
-        shape: [16, 8, k],
-        a: (
-            roles(&[bits(K, 0..low), bits(M, 3..4), bits(K, low + 2..low + 3)]),
-            roles(&[bits(K, low..low + 2), bits(M, 0..3)]),
-        ),
-        b: (
-            roles(&[bits(K, 0..low), bits(K, low + 2..low + 3)]),
-            roles(&[bits(K, low..low + 2), bits(N, 0..3)]),
-        ),
-        c: (roles(&[bits(N, 0..1), bits(M, 3..4)]), roles(&[bits(N, 1..3), bits(M, 0..3)])),
-    })
-}
-
-/// `v_mfma` (CDNA3 and CDNA4 ISA, "Matrix Arithmetic Instructions"): 16×16 and 32×32.
-fn mfma(kind: DotType, target: &TargetDesc) -> Vec<MatrixInstruction> {
-    use DotAxis::{K, M, N};
-    let gfx950 = target.name == "hip:gfx950";
-    // log2 of the summands in one lane.
-    let own = match kind {
-        DotType::F64 | DotType::F32 => 0,
-        DotType::F16 | DotType::Bf16 => 2 + u32::from(gfx950),
-        DotType::F8 => 3,
-        DotType::I8 if target.name == "hip:gfx90a" => 2,
-        DotType::I8 => 3 + u32::from(gfx950),
-        DotType::I16 | DotType::I32 | DotType::I64 => return Vec::new(),
-    };
-    let one = |side: u32| {
-        let k_lanes = 6 - side;
-        let operand = |axis| roles(&[bits(axis, 0..side), bits(K, own..own + k_lanes)]);
-        let (rows, lanes) = match (side, kind) {
-            (4, DotType::F64) => (bits(M, 2..4), bits(M, 0..2)),
-            (4, _) => (bits(M, 0..2), bits(M, 2..4)),
-            (_, _) => (roles(&[bits(M, 0..2), bits(M, 3..5)]), bits(M, 2..3)),
+impl DotTypes {
+    /// Types with the sums that tensor cores offer for them, as precise as these are.
+    pub fn new(a: DotType, b: DotType, target: &TargetDesc) -> DotTypes {
+        let c = match a.common(b, target) {
+            DotType::F8 | DotType::F16 | DotType::Bf16 | DotType::F32 => DotType::F32,
+            DotType::F64 => DotType::F64,
+            DotType::I8 | DotType::I16 | DotType::I32 => DotType::I32,
+            DotType::I64 => DotType::I64,
         };
-        let (edge, k) = (1 << side, 1 << (own + k_lanes));
-        MatrixInstruction {
-            name: format!("v_mfma_{edge}x{edge}x{k}"),
-            shape: [edge, edge, k],
-            a: (bits(K, 0..own), operand(M)),
-            b: (bits(K, 0..own), operand(N)),
-            c: (rows, roles(&[bits(N, 0..side), lanes])),
-        }
-    };
-    if kind == DotType::F64 { vec![one(4)] } else { vec![one(5), one(4)] }
-}
-
-/// `v_wmma_16x16x16` (RDNA3 and RDNA4 ISA, "Wave Matrix Multiply Accumulate").
-fn wmma(kind: DotType, rdna4: bool) -> Option<MatrixInstruction> {
-    use DotAxis::{K, M, N};
-    let supported =
-        matches!(kind, DotType::F16 | DotType::Bf16 | DotType::I8) || rdna4 && kind == DotType::F8;
-    if !supported {
-        return None;
+        DotTypes { a, b, c, exact: false }
     }
-    let (own, half): (u32, Roles) = if rdna4 { (3, bits(K, 3..4)) } else { (4, vec![None]) };
-    let operand = |axis| roles(&[bits(axis, 0..4), half.clone()]);
-    let (rows, upper) = if rdna4 { (bits(M, 0..3), bits(M, 3..4)) } else { (bits(M, 1..4), bits(M, 0..1)) };
-    Some(MatrixInstruction {
-        name: "v_wmma_16x16x16".into(),
-        shape: [16, 16, 16],
-        a: (bits(K, 0..own), operand(M)),
-        b: (bits(K, 0..own), operand(N)),
-        c: (rows, roles(&[bits(N, 0..4), upper])),
-    })
+
+    /// The type that matrix instructions multiply: 8-bit floats are not summed in 16 bits.
+    fn kind(&self, target: &TargetDesc) -> DotType {
+        match self.a.common(self.b, target) {
+            DotType::F8 if self.c == DotType::F16 => DotType::F16,
+            kind => kind,
+        }
+    }
 }
 
 /// One execution of a matrix instruction: registers in the order of its fragments.
@@ -226,12 +136,12 @@ pub enum Dot {
     Matrix {
         /// The instruction.
         instruction: MatrixInstruction,
-        /// Its executions, in order.
+        /// Its executions, in order: those that add to the same registers are far apart.
         executions: Vec<DotInstruction>,
-        /// Lanes whose number has one of these bits set take zeros for their left operand.
+        /// Lanes whose number has one of these bits set take zeros for both operands.
         zero_lanes: u64,
     },
-    /// By one multiplication and addition after the other: `c += a · b` for each of these registers.
+    /// By multiplications and additions within threads: `c += a · b` for registers `[c, a, b]`, in order.
     Fma(Vec<[u32; 3]>),
 }
 
@@ -247,30 +157,35 @@ pub struct DotTilePlan {
 }
 
 impl DotTilePlan {
-    /// The plan for `a` of M×K, `b` of K×N and `c` of M×N elements, dimensions in that order.
+    /// The plan for `a` of M×K, `b` of K×N and `c` of M×N elements, dimensions in that order, after a
+    /// first dimension of independent products if there are three.
     ///
     /// # Errors
-    /// Layouts that are not of two dimensions or whose shapes do not fit together, and layouts that neither
-    /// an instruction of the target nor multiplications within threads can work on.
+    /// Layouts that are not of two or three dimensions or whose shapes do not fit together, and layouts
+    /// that neither an instruction of the target nor multiplications within threads can work on.
     pub fn new(
         a: &LinearLayout,
         b: &LinearLayout,
         c: &LinearLayout,
-        types: (DotType, DotType),
+        types: DotTypes,
         target: &TargetDesc,
     ) -> PlanResult<DotTilePlan> {
         let operands = Operands::new(a, b, c, target)?;
-        let kind = types.0.common(types.1, target);
+        let kind = types.kind(target);
         let copies = operands.c.all.representatives();
-        for instruction in MatrixInstruction::candidates(kind, target) {
+        for instruction in MatrixInstruction::candidates(kind, types.c, types.exact, target) {
             if let Some(dot) = operands.matrix(instruction) {
                 return Ok(DotTilePlan { kind, dot, copies });
             }
         }
         let fma = operands.fma().ok_or_else(|| {
-            PlanError::Unsupported(format!("no instruction of {target} multiplies {kind:?} in these layouts"))
+            let (sum, exact) = (types.c, if types.exact { "exactly " } else { "" });
+            let reason = format!(
+                "no instruction of {target} multiplies {kind:?} {exact}and sums in {sum:?} in these layouts"
+            );
+            PlanError::Unsupported(reason)
         })?;
-        Ok(DotTilePlan { kind, dot: Dot::Fma(fma), copies })
+        Ok(DotTilePlan { kind: types.c, dot: Dot::Fma(fma), copies })
     }
 
     /// Matrix instructions, or multiplications, of one warp.
@@ -288,7 +203,7 @@ impl fmt::Display for DotTilePlan {
             Dot::Matrix { instruction, executions, zero_lanes } => {
                 writeln!(f, "{} × {} in {:?}", executions.len(), instruction.name, self.kind)?;
                 if *zero_lanes != 0 {
-                    writeln!(f, "  left operand zero where lane & {zero_lanes:#x} != 0")?;
+                    writeln!(f, "  operands zero where lane & {zero_lanes:#x} != 0")?;
                 }
                 Ok(())
             }
@@ -299,34 +214,74 @@ impl fmt::Display for DotTilePlan {
     }
 }
 
+/// One axis of an operand and where its coordinate is in a packed column.
+struct Part {
+    axis: DotAxis,
+    shift: u32,
+    bits: u32,
+}
+
 /// A layout with each column told apart by axis.
 struct Operand {
     all: Distributed,
-    axes: [DotAxis; 2],
-    split: u32,
+    parts: SmallVec<[Part; 3]>,
 }
 
 impl Operand {
-    /// The vector of a column along an axis, if it moves along no other. Zero moves along any.
-    fn along(&self, column: u64, axis: DotAxis) -> Option<u64> {
-        let (first, second) = (column & crate::f2::low_mask(self.split), column >> self.split);
-        match (axis == self.axes[0], first, second) {
-            (true, v, 0) | (false, 0, v) => Some(v),
-            _ => None,
-        }
+    fn new(layout: &LinearLayout, axes: &[DotAxis], target: &TargetDesc) -> PlanResult<Operand> {
+        let dims: SmallVec<[Dim; 3]> = (0..axes.len()).map(Dim::out).collect();
+        let mut shift = 0;
+        let part = |(&axis, &dim): (&DotAxis, &Dim)| {
+            let part = Part { axis, shift, bits: layout.out_bits(dim) };
+            shift += part.bits;
+            part
+        };
+        let parts = axes.iter().zip(&dims).map(part).collect();
+        Ok(Operand { all: Distributed::new(layout, &dims, target)?, parts })
     }
 
-    /// The distinct register bits: their number, axis and vector.
-    fn registers(&self) -> Option<Vec<(u32, DotAxis, u64)>> {
+    /// Bits of a coordinate.
+    fn bits(&self, axis: DotAxis) -> u32 {
+        self.parts.iter().find(|p| p.axis == axis).map_or(0, |p| p.bits)
+    }
+
+    /// The part of a column along an axis.
+    fn part(&self, column: u64, axis: DotAxis) -> u64 {
+        let part = self.parts.iter().find(|p| p.axis == axis);
+        part.map_or(0, |p| column >> p.shift & low_mask(p.bits))
+    }
+
+    /// The vector of a column along an axis, if it moves along no other. Zero moves along any.
+    fn along(&self, column: u64, axis: DotAxis) -> Option<u64> {
+        let part = self.parts.iter().find(|p| p.axis == axis)?;
+        let v = column >> part.shift & low_mask(part.bits);
+        (v << part.shift == column).then_some(v)
+    }
+
+    /// The column of the element with these coordinates.
+    fn column(&self, coordinate: impl Fn(DotAxis) -> u64) -> u64 {
+        self.parts.iter().fold(0, |column, p| column | coordinate(p.axis) << p.shift)
+    }
+
+    /// The distinct register bits.
+    fn registers(&self) -> Option<Vec<Bit>> {
         let mut span = Echelon::new();
         let fresh = self.all.reg.iter().enumerate().filter(|&(_, &c)| span.insert(c));
-        fresh
-            .map(|(i, &c)| {
-                let axis = if self.along(c, self.axes[0]).is_some() { self.axes[0] } else { self.axes[1] };
-                Some((i as u32, axis, self.along(c, axis)?))
-            })
-            .collect()
+        let bit = |(i, &column): (usize, &u64)| {
+            let mut axes = self.parts.iter().map(|p| p.axis);
+            let axis = axes.find(|&axis| self.along(column, axis).is_some())?;
+            Some(Bit { register: 1 << i, axis, vector: self.part(column, axis) })
+        };
+        fresh.map(bit).collect()
     }
+}
+
+/// A bit of a register number that moves along one axis.
+struct Bit {
+    /// The number with this bit alone.
+    register: u32,
+    axis: DotAxis,
+    vector: u64,
 }
 
 struct Operands {
@@ -336,11 +291,7 @@ struct Operands {
 }
 
 /// The vectors given to the bits of an axis: `None` while undecided, zero where the tensor ends.
-type Vectorised = std::collections::BTreeMap<(u8, u32), u64>;
-
-fn key(role: (DotAxis, u32)) -> (u8, u32) {
-    (role.0 as u8, role.1)
-}
+type Vectorised = BTreeMap<(DotAxis, u32), u64>;
 
 impl Operands {
     fn new(
@@ -349,37 +300,46 @@ impl Operands {
         c: &LinearLayout,
         target: &TargetDesc,
     ) -> PlanResult<Operands> {
-        let dims = [Dim::out(0), Dim::out(1)];
-        let size = |l: &LinearLayout, i: usize| l.out_size(dims[i]);
-        let fit = size(a, 0) == size(c, 0) && size(b, 1) == size(c, 1) && size(a, 1) == size(b, 0);
-        if !fit || [a, b, c].iter().any(|l| l.num_out_dims() != 2) {
-            let shape =
-                |l: &LinearLayout| format!("{:?}×{:?}", size(l, 0).unwrap_or(0), size(l, 1).unwrap_or(0));
-            let shapes = format!("{} times {} is not {}", shape(a), shape(b), shape(c));
+        use DotAxis::{Batch, K, M, N};
+        let sizes = |l: &LinearLayout| -> SmallVec<[u64; 3]> {
+            (0..l.num_out_dims()).map(|i| l.out_size(Dim::out(i)).unwrap_or(0)).collect()
+        };
+        let (sa, sb, sc) = (sizes(a), sizes(b), sizes(c));
+        let fit = match (&sa[..], &sb[..], &sc[..]) {
+            ([m, k], [l, n], [p, q]) => k == l && (m, n) == (p, q),
+            ([x, m, k], [y, l, n], [z, p, q]) => k == l && (m, n) == (p, q) && x == y && y == z,
+            _ => false,
+        };
+        if !fit {
+            let shape = |sizes: &[u64]| sizes.iter().map(u64::to_string).collect::<Vec<_>>().join("×");
+            let shapes = format!("{} times {} is not {}", shape(&sa), shape(&sb), shape(&sc));
             return Err(PlanError::Unsupported(shapes));
         }
-        let operand = |l: &LinearLayout, axes| -> PlanResult<Operand> {
-            Ok(Operand { all: Distributed::new(l, &dims, target)?, axes, split: l.out_bits(dims[0]) })
-        };
-        use DotAxis::{K, M, N};
-        Ok(Operands { a: operand(a, [M, K])?, b: operand(b, [K, N])?, c: operand(c, [M, N])? })
+        let first = 3 - sa.len();
+        Ok(Operands {
+            a: Operand::new(a, &[Batch, M, K][first..], target)?,
+            b: Operand::new(b, &[Batch, K, N][first..], target)?,
+            c: Operand::new(c, &[Batch, M, N][first..], target)?,
+        })
+    }
+
+    /// Whether the threads that these columns tell apart each hold all that their part of the result needs.
+    fn hold_all(&self, of: impl Fn(&Distributed) -> &Vectors) -> bool {
+        use DotAxis::{Batch, K, M, N};
+        let (a, b, c) = (of(&self.a.all), of(&self.b.all), of(&self.c.all));
+        (0..a.len().max(b.len()).max(c.len())).all(|i| {
+            let at = |v: &Vectors| v.get(i).copied().unwrap_or(0);
+            let a = |axis| self.a.part(at(a), axis);
+            let b = |axis| self.b.part(at(b), axis);
+            let c = |axis| self.c.part(at(c), axis);
+            let batches = a(Batch) == b(Batch) && b(Batch) == c(Batch);
+            batches && a(M) == c(M) && b(N) == c(N) && a(K) == 0 && b(K) == 0
+        })
     }
 
     /// Whether every warp and block holds all that its part of the result needs.
     fn warps_fit(&self) -> bool {
-        let groups = [
-            (&self.a.all.warp, &self.b.all.warp, &self.c.all.warp),
-            (&self.a.all.block, &self.b.all.block, &self.c.all.block),
-        ];
-        groups.iter().all(|(a, b, c)| {
-            (0..a.len().max(b.len()).max(c.len())).all(|i| {
-                let at = |v: &Vectors| v.get(i).copied().unwrap_or(0);
-                let part =
-                    |o: &Operand, column: u64| (column & crate::f2::low_mask(o.split), column >> o.split);
-                let ((m, k), (l, n)) = (part(&self.a, at(a)), part(&self.b, at(b)));
-                (m, n) == part(&self.c, at(c)) && k == 0 && l == 0
-            })
-        })
+        self.hold_all(|d| &d.warp) && self.hold_all(|d| &d.block)
     }
 
     fn matrix(&self, instruction: MatrixInstruction) -> Option<Dot> {
@@ -398,7 +358,7 @@ impl Operands {
                     None => return None,
                     Some(role) => {
                         let v = operand.along(column, role.0)?;
-                        if *vectors.entry(key(role)).or_insert(v) != v {
+                        if *vectors.entry(role).or_insert(v) != v {
                             return None;
                         }
                     }
@@ -406,10 +366,10 @@ impl Operands {
             }
         }
         let mut registers = [self.a.registers()?, self.b.registers()?, self.c.registers()?];
-        self.choose_registers(&instruction, &registers, &mut vectors);
+        choose_registers(&instruction, &registers, &mut vectors);
         // Lanes of both operands that hold copies along K.
         let copies = |lanes: &Roles, i: usize| match lanes[i] {
-            Some(role @ (DotAxis::K, _)) => vectors.get(&key(role)) == Some(&0),
+            Some(role @ (DotAxis::K, _)) => vectors.get(&role) == Some(&0),
             _ => false,
         };
         let (la, lb) = (&instruction.a.1, &instruction.b.1);
@@ -423,55 +383,24 @@ impl Operands {
         Some(Dot::Matrix { instruction, executions, zero_lanes })
     }
 
-    /// Gives a vector to every axis bit that is a register in both of its fragments: one that both have.
-    fn choose_registers(
-        &self,
-        instruction: &MatrixInstruction,
-        registers: &[Vec<(u32, DotAxis, u64)>; 3],
-        vectors: &mut Vectorised,
-    ) {
-        let [a, b, c] = registers;
-        let pairs = [
-            (DotAxis::K, &instruction.a.0, a, b),
-            (DotAxis::M, &instruction.a.0, a, c),
-            (DotAxis::N, &instruction.b.0, b, c),
-        ];
-        for (axis, roles, one, other) in pairs {
-            for role in roles.iter().flatten().filter(|r| r.0 == axis) {
-                if vectors.contains_key(&key(*role)) {
-                    continue;
-                }
-                let used = |v: u64| vectors.iter().any(|(k, &x)| k.0 == axis as u8 && x == v);
-                let both = |&&(_, x, v): &&(u32, DotAxis, u64)| {
-                    x == axis && !used(v) && other.iter().any(|o| o.1 == axis && o.2 == v)
-                };
-                let v = one.iter().find(both).map_or(0, |r| r.2);
-                vectors.insert(key(*role), v);
-            }
-        }
-    }
-
     /// Multiplications within threads, when every thread holds the rows and columns that it needs.
     fn fma(&self) -> Option<Vec<[u32; 3]>> {
-        let lanes = |o: &Operand| o.all.lane.clone();
-        let (a, b, c) = (lanes(&self.a), lanes(&self.b), lanes(&self.c));
-        let low = |o: &Operand, column: u64| column & crate::f2::low_mask(o.split);
-        let fits = (0..c.len()).all(|i| {
-            let (m, n) = (low(&self.c, c[i]), c[i] >> self.c.split);
-            a[i] == m && b[i] == n << self.b.split
-        });
-        if !fits || !self.warps_fit() {
+        use DotAxis::{Batch, K, M, N};
+        if !self.hold_all(|d| &d.lane) || !self.warps_fit() {
             return None;
         }
         let (ra, rb) = (Echelon::of(&self.a.all.reg), Echelon::of(&self.b.all.reg));
-        let k_bits = self.a.all.out_bits - self.a.split;
+        let results = distinct_registers(&self.c.all);
         let mut triples = Vec::new();
-        for r in crate::plan::scan::distinct_registers(&self.c.all) {
-            let element = crate::f2::mul(&self.c.all.reg, r.into());
-            let (m, n) = (low(&self.c, element), element >> self.c.split);
-            for k in 0..1u64 << k_bits {
-                let x = ra.express(m | k << self.a.split)?;
-                let y = rb.express(k | n << self.b.split)?;
+        for k in 0..1u64 << self.a.bits(K) {
+            for &r in &results {
+                let element = f2::mul(&self.c.all.reg, r.into());
+                let coordinate = |axis| match axis {
+                    K => k,
+                    Batch | M | N => self.c.part(element, axis),
+                };
+                let x = ra.express(self.a.column(coordinate))?;
+                let y = rb.express(self.b.column(coordinate))?;
                 triples.push([r, x as u32, y as u32]);
             }
         }
@@ -479,67 +408,91 @@ impl Operands {
     }
 }
 
-/// The register bits of a fragment, `None` where the tensor ends; they are taken out of `held`.
-fn take(
-    roles: &Roles,
-    held: &mut Vec<(u32, DotAxis, u64)>,
-    vectors: &Vectorised,
-) -> Option<Vec<Option<u32>>> {
-    roles
-        .iter()
-        .map(|role| match *role {
-            None => Some(None),
-            Some(role) => match vectors.get(&key(role)).copied().unwrap_or(0) {
-                0 => Some(None),
-                v => {
-                    let i = held.iter().position(|r| r.1 == role.0 && r.2 == v)?;
-                    Some(Some(held.remove(i).0))
-                }
-            },
-        })
-        .collect()
+/// Gives a vector to every axis bit that is a register in both of its fragments: one that both have.
+fn choose_registers(instruction: &MatrixInstruction, registers: &[Vec<Bit>; 3], vectors: &mut Vectorised) {
+    let [a, b, c] = registers;
+    let pairs = [
+        (DotAxis::K, &instruction.a.0, a, b),
+        (DotAxis::M, &instruction.a.0, a, c),
+        (DotAxis::N, &instruction.b.0, b, c),
+    ];
+    for (axis, roles, one, other) in pairs {
+        for &role in roles.iter().flatten().filter(|r| r.0 == axis) {
+            if vectors.contains_key(&role) {
+                continue;
+            }
+            let used = |v: u64| vectors.iter().any(|(k, &x)| k.0 == axis && x == v);
+            let has = |bits: &[Bit], v: u64| bits.iter().any(|o| o.axis == axis && o.vector == v);
+            let both = |bit: &&Bit| bit.axis == axis && !used(bit.vector) && has(other, bit.vector);
+            let v = one.iter().find(both).map_or(0, |bit| bit.vector);
+            vectors.insert(role, v);
+        }
+    }
 }
 
-/// All executions: the registers that no fragment took count them, the same in both fragments of an axis.
-fn repetitions(
-    left: &[Vec<(u32, DotAxis, u64)>; 3],
-    fragments: &[Vec<Option<u32>>],
-) -> Option<Vec<DotInstruction>> {
-    use DotAxis::{K, M, N};
-    let [a, b, c] = left;
-    let matched =
-        |axis, one: &[(u32, DotAxis, u64)], other: &[(u32, DotAxis, u64)]| -> Option<Vec<(u32, u32)>> {
-            let mine: Vec<_> = one.iter().filter(|r| r.1 == axis).collect();
-            let theirs: Vec<_> = other.iter().filter(|r| r.1 == axis).collect();
-            let find = |r: &&(u32, DotAxis, u64)| theirs.iter().find(|o| o.2 == r.2).map(|o| (r.0, o.0));
-            if mine.len() == theirs.len() { mine.iter().map(find).collect() } else { None }
-        };
-    let (m, n, k) = (matched(M, a, c)?, matched(N, b, c)?, matched(K, a, b)?);
-    let pick = |bits: &[(u32, u32)], x: u32, first: bool| {
-        let bit = |&(p, q): &(u32, u32)| if first { p } else { q };
-        bits.iter().enumerate().fold(0u32, |r, (i, pair)| r | (x >> i & 1) << bit(pair))
+/// The register bits of a fragment, `None` where the tensor ends; they are taken out of `held`.
+fn take(roles: &Roles, held: &mut Vec<Bit>, vectors: &Vectorised) -> Option<Vec<Option<u32>>> {
+    let one = |role: &Option<(DotAxis, u32)>| match *role {
+        None => Some(None),
+        Some(role) => match vectors.get(&role).copied().unwrap_or(0) {
+            0 => Some(None),
+            v => {
+                let i = held.iter().position(|bit| bit.axis == role.0 && bit.vector == v)?;
+                Some(Some(held.remove(i).register))
+            }
+        },
     };
+    roles.iter().map(one).collect()
+}
+
+/// All executions: the registers that no fragment took count them, the same in the fragments of an axis.
+fn repetitions(left: &[Vec<Bit>; 3], fragments: &[Vec<Option<u32>>]) -> Option<Vec<DotInstruction>> {
+    // For each bit that counts along an axis, its register in each of the three fragments.
+    let matched = |axis: DotAxis, sides: &[usize]| -> Option<Vec<[u32; 3]>> {
+        let along = |side: usize| left[side].iter().filter(move |bit| bit.axis == axis);
+        let mut bits: Vec<&Bit> = along(sides[0]).collect();
+        bits.sort_by_key(|bit| bit.vector);
+        if sides.iter().any(|&side| along(side).count() != bits.len()) {
+            return None;
+        }
+        let everywhere = |bit: &&Bit| {
+            let mut registers = [0; 3];
+            for &side in sides {
+                registers[side] = along(side).find(|other| other.vector == bit.vector)?.register;
+            }
+            Some(registers)
+        };
+        bits.iter().map(everywhere).collect()
+    };
+    let rest = [
+        matched(DotAxis::N, &[1, 2])?,
+        matched(DotAxis::M, &[0, 2])?,
+        matched(DotAxis::Batch, &[0, 1, 2])?,
+        matched(DotAxis::K, &[0, 1])?,
+    ]
+    .concat();
     let fragment = |bits: &[Option<u32>], base: u32| -> Vec<Option<u32>> {
         let at = |x: u32| {
             bits.iter().enumerate().try_fold(base, |r, (i, bit)| match (x >> i & 1, bit) {
                 (0, _) => Some(r),
-                (_, Some(b)) => Some(r | 1 << b),
+                (_, Some(b)) => Some(r | b),
                 (_, None) => None,
             })
         };
         (0..1u32 << bits.len()).map(at).collect()
     };
-    let mut all = Vec::new();
-    for mi in 0..1u32 << m.len() {
-        for ni in 0..1u32 << n.len() {
-            for ki in 0..1u32 << k.len() {
-                all.push(DotInstruction {
-                    a: fragment(&fragments[0], pick(&m, mi, true) | pick(&k, ki, true)),
-                    b: fragment(&fragments[1], pick(&n, ni, true) | pick(&k, ki, false)),
-                    c: fragment(&fragments[2], pick(&m, mi, false) | pick(&n, ni, false)),
-                });
-            }
+    let execution = |i: u64| {
+        let base = |side: usize| {
+            rest.iter().enumerate().fold(0, |r, (bit, registers)| match i >> bit & 1 {
+                0 => r,
+                _ => r | registers[side],
+            })
+        };
+        DotInstruction {
+            a: fragment(&fragments[0], base(0)),
+            b: fragment(&fragments[1], base(1)),
+            c: fragment(&fragments[2], base(2)),
         }
-    }
-    Some(all)
+    };
+    Some((0..1u64 << rest.len()).map(execution).collect())
 }
