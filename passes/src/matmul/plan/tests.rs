@@ -1,6 +1,6 @@
 use super::*;
 use FloatKind::{F8E4M3FN, F8E5M2, F8E5M2FNUZ};
-use linear_layout::plan::{Dot, DotTilePlan, DotType};
+use linear_layout::plan::{Dot, DotTilePlan, DotType, DotTypes};
 
 const E4M3: Element = Element::Float(F8E4M3FN);
 const E5M2: Element = Element::Float(F8E5M2);
@@ -187,7 +187,8 @@ fn instructions_multiply_what_plans_ask_for() {
                     let (a, b) = (operand(0, [m, k]), operand(1, [k, n]));
                     let c = plan.result.to_linear_layout(&[m, n]).unwrap();
                     let kind = dot_type(plan.operands[0].element);
-                    let tiles = DotTilePlan::new(&a, &b, &c, (kind, kind), &target);
+                    let types = DotTypes::new(kind, kind, &target);
+                    let tiles = DotTilePlan::new(&a, &b, &c, types, &target);
                     let what = format!("{target} {element:?} {shape:?} {warps} warps");
                     let tiles = tiles.unwrap_or_else(|err| panic!("{what}: {err}"));
                     assert!(matches!(tiles.dot, Dot::Matrix { .. }), "{what}");
