@@ -36,6 +36,8 @@ struct Function<'c> {
     block: Option<Value<'c>>,
     /// The block's shared memory.
     shared: Option<Value<'c>>,
+    /// Places on the stack, by what they hold.
+    stack: HashMap<Type<'c>, Value<'c>>,
     /// Index bases by layout.
     bases: HashMap<usize, Rc<[Value<'c>]>>,
     /// Numbers of the thread by their columns.
@@ -67,6 +69,8 @@ pub struct Lower<'a, 'c> {
     /// Where returns of the region being inlined go.
     inlined_exit: Option<Block<'c>>,
     explain: bool,
+    /// The barrier emitted last, and its block.
+    last_barrier: Option<(Block<'c>, Op<'c>)>,
 }
 
 impl<'a, 'c> Lower<'a, 'c> {
@@ -115,6 +119,7 @@ impl<'a, 'c> Lower<'a, 'c> {
             num_blocks: attr("ttg.num-ctas").unwrap_or(1),
             inlined_exit: None,
             explain: false,
+            last_barrier: None,
         })
     }
 
@@ -376,6 +381,36 @@ impl<'a, 'c> Lower<'a, 'c> {
         Ok(base)
     }
 
+    /// A place on the stack for a value of type `ty`, the same at every call.
+    pub fn stack_slot(&mut self, ty: Type<'c>) -> Lowered<Value<'c>> {
+        if let Some(found) = self.function()?.stack.get(&ty) {
+            return Ok(*found);
+        }
+        let slot = self.in_prologue(|this| {
+            let e = &mut this.emit;
+            let (one, generic) = (e.const_i32(1)?, e.ptr(0)?);
+            e.value("llvm.alloca", &[one], generic, &[("elem_type", Attr::type_of(ty))])
+        })?;
+        self.function()?.stack.insert(ty, slot);
+        Ok(slot)
+    }
+
+    /// All threads of the block wait for each other. Two barriers with nothing
+    /// between them are one.
+    pub fn barrier(&mut self) -> Lowered<()> {
+        let here = (self.emit.block(), self.emit.block().last());
+        if self.last_barrier.is_some() && self.last_barrier == here.1.map(|op| (here.0, op)) {
+            return Ok(());
+        }
+        if self.num_threads() > self.target.desc().lanes {
+            self.target.barrier(&mut self.emit)?;
+        } else {
+            self.target.warp_barrier(&mut self.emit)?;
+        }
+        self.last_barrier = self.emit.block().last().map(|op| (self.emit.block(), op));
+        Ok(())
+    }
+
     /// The coordinates of the thread's register 0: the part of the index that
     /// depends on lane, warp and block, per dimension. Computed once a layout.
     fn index_bases(&mut self, layout: &Arc<LinearLayout>) -> Lowered<Rc<[Value<'c>]>> {
@@ -585,6 +620,7 @@ impl<'a, 'c> Lower<'a, 'c> {
             warp: None,
             block: None,
             shared: None,
+            stack: HashMap::new(),
             bases: HashMap::new(),
             numbers: HashMap::new(),
             parities: HashMap::new(),

@@ -4,6 +4,7 @@ use crate::emit::{Emit, Lowered};
 use linear_layout::plan::{Scope, ShuffleInstruction, VectorPlan};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{FloatKind, Value};
+use ttopt_dialect::tt::enums::{MemSemantic, MemSyncScope, RmwOp};
 
 /// How a memory access treats the caches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +31,58 @@ pub struct Access<'a, 'c> {
     pub policy: CachePolicy,
     /// The plan it belongs to.
     pub plan: &'a VectorPlan,
+}
+
+/// What an atomic access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtomicKind {
+    /// Loads.
+    Load,
+    /// Stores.
+    Store,
+    /// Compares with the first operand and stores the second where equal.
+    CompareExchange,
+    /// Combines memory with the operand.
+    ReadModifyWrite(RmwOp),
+}
+
+/// Elements of an atomic access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtomicElement {
+    /// Of so many bits.
+    Int(u32),
+    /// A float.
+    Float(FloatKind),
+}
+
+impl AtomicElement {
+    /// Bits of an element.
+    pub fn bits(self) -> u32 {
+        match self {
+            AtomicElement::Int(bits) => bits,
+            AtomicElement::Float(kind) => kind.bits(),
+        }
+    }
+}
+
+/// One atomic access of a thread.
+pub struct AtomicAccess<'a, 'c> {
+    /// What it does.
+    pub kind: AtomicKind,
+    /// Address of the first element.
+    pub ptr: Value<'c>,
+    /// Whether the access is done; always, where absent.
+    pub mask: Option<Value<'c>>,
+    /// Words of the elements; for a comparison the expected and the new one.
+    pub operands: &'a [Value<'c>],
+    /// The elements.
+    pub element: AtomicElement,
+    /// What it orders.
+    pub sem: MemSemantic,
+    /// Among which threads.
+    pub scope: MemSyncScope,
+    /// Whether the old value is wanted.
+    pub result: bool,
 }
 
 /// Dimensions of the grid of programs.
@@ -131,6 +184,16 @@ pub trait Target {
     ) -> Lowered<Vec<Value<'c>>>;
     /// Stops the program with a message when `failed` is true.
     fn assert<'c>(&self, e: &mut Emit<'c>, module: &mut dyn Declare<'c>, message: &str) -> Lowered<()>;
+    /// Prints `args`, which are `i32`s, `i64`s, `f64`s and pointers, in the notation of `printf`;
+    /// `slot` is a place on the stack for all of them.
+    fn print<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        module: &mut dyn Declare<'c>,
+        format: &str,
+        args: &[Value<'c>],
+        slot: Value<'c>,
+    ) -> Lowered<()>;
     /// Waits for the grids this one depends on.
     fn grid_dependency_wait<'c>(&self, e: &mut Emit<'c>) -> Lowered<()>;
     /// Lets the grids that depend on this one begin.
@@ -143,6 +206,17 @@ pub trait Target {
     fn synchronize<'c>(&self, e: &mut Emit<'c>, scope: Scope) -> Lowered<()>;
     /// All threads of the block wait for each other.
     fn barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()>;
+    /// All threads of the warp wait for each other.
+    fn warp_barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()>;
+    /// The most elements that one atomic access takes together.
+    fn atomic_elems(&self, kind: AtomicKind, element: AtomicElement, result: bool) -> u64;
+    /// Emits an atomic access to global memory; words of the elements' width
+    /// come back if `access.result`. `None` when there is no such instruction.
+    fn atomic<'c>(&self, e: &mut Emit<'c>, access: &AtomicAccess<'_, 'c>) -> Lowered<Option<Vec<Value<'c>>>>;
+    /// The clock that atomic polls measure their timeout by, in nanoseconds, an `i64`.
+    fn nanoseconds<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>>;
+    /// LLVM's name of a scope of synchronization.
+    fn sync_scope(&self, scope: MemSyncScope) -> &'static str;
     /// Discardable attributes of a kernel's function: name and MLIR syntax.
     fn kernel_attrs(&self, threads: u32, cluster: u32) -> Vec<(&'static str, String)>;
 }

@@ -3,13 +3,14 @@
 //! The allocation of shared memory, the layout engine and the lowering ask the
 //! same functions, so that what was counted, allocated and emitted agree.
 
-use linear_layout::LinearLayout;
 use linear_layout::plan::ConversionPlan;
 use linear_layout::target::TargetDesc;
+use linear_layout::{Dim, LinearLayout};
 use mlir_host::ir::{Op, Type};
 use std::sync::Arc;
 use ttopt_dialect::tt::types::is_pointer;
 use ttopt_dialect::ttg::layout::to_linear_layout;
+use ttopt_dialect::ttg::module_attrs;
 
 /// The layout of a tensor type.
 ///
@@ -49,6 +50,52 @@ pub fn conversion(from: Type<'_>, to: Type<'_>, target: &TargetDesc) -> Result<C
         .map_err(|err| err.to_string())
 }
 
+/// The layout of what a thread holds of `ty`: that of a tensor, or of a scalar,
+/// which every thread holds.
+///
+/// # Errors
+/// When a tensor has no layout, or the module around `op` does not say how many
+/// threads there are.
+pub fn layout_at(op: Op<'_>, ty: Type<'_>, target: &TargetDesc) -> Result<Arc<LinearLayout>, String> {
+    if ty.as_tensor().is_some() {
+        return layout(ty);
+    }
+    let Some(module) = module_attrs::module(op) else { return Err("is in no module".to_owned()) };
+    let warps = module_attrs::module_num_warps(module)
+        .ok_or("needs the module attribute ttg.num-warps: run --convert-triton-to-tritongpu first")?;
+    let blocks = module_attrs::num_ctas(module).unwrap_or(1);
+    let copies = |n: u32| vec![[0]; n.max(1).ilog2() as usize];
+    let bases = [
+        (Dim::REGISTER, Vec::new()),
+        (Dim::LANE, copies(target.lanes)),
+        (Dim::WARP, copies(warps)),
+        (Dim::BLOCK, copies(blocks)),
+    ];
+    LinearLayout::from_bases(&bases, &[Dim::out(0)]).map(Arc::new).map_err(|err| err.to_string())
+}
+
+/// How values that only one of the threads with copies of an element has reach
+/// the others: through shared memory. `None` when no thread holds copies, or
+/// nobody uses the result.
+///
+/// # Errors
+/// When there is no plan.
+pub fn shared_result(op: Op<'_>, target: &TargetDesc) -> Result<Option<ConversionPlan>, String> {
+    let result = op.result(0);
+    if result.is_unused() {
+        return Ok(None);
+    }
+    let layout = layout_at(op, result.ty(), target)?;
+    let copies = [Dim::LANE, Dim::WARP, Dim::BLOCK].iter().any(|dim| layout.free_variable_mask(*dim) != 0);
+    if !copies {
+        return Ok(None);
+    }
+    let bits = word_bits(result.ty())?;
+    ConversionPlan::through_shared(&layout, &layout, bits, target, target.shared_bytes)
+        .map(Some)
+        .map_err(|err| err.to_string())
+}
+
 /// Shared memory that `op` needs while it runs, in bytes of each block, beside
 /// the buffers among its operands. Operations that need some carry the
 /// attribute `allocation.offset` when shared memory has been allocated.
@@ -58,6 +105,9 @@ pub fn conversion(from: Type<'_>, to: Type<'_>, target: &TargetDesc) -> Result<C
 pub fn scratch_bytes(op: Op<'_>, target: &TargetDesc) -> Result<u64, String> {
     match op.name() {
         "ttg.convert_layout" => Ok(conversion(op.operand(0).ty(), op.result(0).ty(), target)?.shared_bytes()),
+        "tt.atomic_rmw" | "tt.atomic_cas" | "tt.atomic_load" | "tt.atomic_poll" => {
+            Ok(shared_result(op, target)?.map_or(0, |plan| plan.shared_bytes()))
+        }
         _ => Ok(0),
     }
 }

@@ -13,17 +13,19 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("tt.load", load),
     ("tt.store", store),
     ("tt.assert", assert),
-    ("ttg.barrier", |l, _| l.target.barrier(&mut l.emit)),
+    ("ttg.barrier", |l, _| l.barrier()),
     ("tt.grid_dependency_wait", |l, _| l.target.grid_dependency_wait(&mut l.emit)),
     ("tt.grid_dependency_launch_dependents", |l, _| l.target.grid_dependency_launch(&mut l.emit)),
 ];
 
-/// The accesses of an operation on pointers `ptr`: one of one element for a scalar.
+/// The accesses of an operation on pointers `ptr`, each of at most `max_elems`
+/// elements: one of one element for a scalar.
 pub(super) fn plan<'c>(
     l: &mut Lower<'_, 'c>,
     ptr: Value<'c>,
     mask: Option<Value<'c>>,
     bits: u32,
+    max_elems: u64,
 ) -> Lowered<VectorPlan> {
     if ptr.ty().as_tensor().is_none() {
         return Ok(VectorPlan {
@@ -38,7 +40,8 @@ pub(super) fn plan<'c>(
     let layout = l.layout(ptr.ty())?;
     let Some(tensor) = ptr.ty().as_tensor() else { return unsupported("pointers are no tensor") };
     let mask = mask.map(|mask| l.axis_info.info(mask));
-    let facts = address_facts(&tensor.shape(), &l.axis_info.info(ptr), mask.as_ref(), bits);
+    let mut facts = address_facts(&tensor.shape(), &l.axis_info.info(ptr), mask.as_ref(), bits);
+    facts.contiguous = facts.contiguous.min(max_elems);
     VectorPlan::for_addresses(&layout, bits, &facts, l.target.desc())
         .map_err(|err| Failure::Unsupported(err.to_string()))
 }
@@ -48,7 +51,7 @@ fn stored_by(duplicates: ThreadMasks) -> String {
 }
 
 /// What a plan does, in one line.
-fn describe(plan: &VectorPlan) -> String {
+pub(super) fn describe(plan: &VectorPlan) -> String {
     let (count, bits) = plan.words();
     let copies = plan.copies.iter().enumerate().filter(|(i, copy)| *i != **copy as usize).count();
     let mut text = format!(
@@ -79,7 +82,30 @@ fn policy(op: Op<'_>) -> Lowered<CachePolicy> {
     }
 }
 
-fn pointee_of<'c>(ptr: Value<'c>) -> Lowered<Type<'c>> {
+/// Whether the thread acts for all that hold the same elements; `None` when
+/// every thread does.
+pub(super) fn acts<'c>(l: &mut Lower<'_, 'c>, duplicates: ThreadMasks) -> Lowered<Option<Value<'c>>> {
+    let (threads, lanes) = (l.num_threads(), l.target.desc().lanes);
+    // A mask covers at most the bits that indices have.
+    let lane = duplicates.lane & u64::from(lanes - 1);
+    let warp = duplicates.warp & u64::from(threads / lanes - 1);
+    let block = duplicates.block & u64::from(l.num_blocks() - 1);
+    l.is_representative(lane, warp, block)
+}
+
+/// The conjunction of two conditions that may be absent, which means true.
+pub(super) fn both<'c>(
+    l: &mut Lower<'_, 'c>,
+    a: Option<Value<'c>>,
+    b: Option<Value<'c>>,
+) -> Lowered<Option<Value<'c>>> {
+    match (a, b) {
+        (Some(a), Some(b)) => Ok(Some(l.emit.and(a, b)?)),
+        (one, other) => Ok(one.or(other)),
+    }
+}
+
+pub(super) fn pointee_of<'c>(ptr: Value<'c>) -> Lowered<Type<'c>> {
     match pointee(ptr.ty().element()) {
         Some(ty) => Ok(ty),
         None => unsupported(format!("{} is no pointer", ptr.ty())),
@@ -91,7 +117,7 @@ fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (ptr, mask, other) = (load.ptr(), load.mask(), load.other());
     let element = pointee_of(ptr)?;
     let bits = l.memory_bits(element)?;
-    let plan = plan(l, ptr, mask, bits)?;
+    let plan = plan(l, ptr, mask, bits, u64::MAX)?;
     l.remark(op, || describe(&plan));
     let policy = policy(op)?;
     let ptrs = l.get(ptr)?;
@@ -142,27 +168,16 @@ fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (ptr, value, mask) = (store.ptr(), store.value(), store.mask());
     let element = pointee_of(ptr)?;
     let bits = l.memory_bits(element)?;
-    let plan = plan(l, ptr, mask, bits)?;
+    let plan = plan(l, ptr, mask, bits, u64::MAX)?;
     l.remark(op, || format!("{}; stored by {}", describe(&plan), stored_by(plan.duplicates)));
     let policy = policy(op)?;
     let ptrs = l.get(ptr)?;
     let values = l.get(value)?;
     let masks = mask.map(|mask| l.get(mask)).transpose()?;
-    let threads = l.num_threads();
-    let lanes = l.target.desc().lanes;
-    let ThreadMasks { lane, warp, block } = plan.duplicates;
-    // A mask covers at most the bits that indices have.
-    let lane = lane & u64::from(lanes - 1);
-    let warp = warp & u64::from(threads / lanes - 1);
-    let block = block & u64::from(l.num_blocks() - 1);
-    let representative = l.is_representative(lane, warp, block)?;
+    let representative = acts(l, plan.duplicates)?;
     for access in &plan.accesses {
         let first = access.registers[0] as usize;
-        let mine = match (&masks, representative) {
-            (Some(masks), Some(representative)) => Some(l.emit.and(masks[first], representative)?),
-            (Some(masks), None) => Some(masks[first]),
-            (None, representative) => representative,
-        };
+        let mine = both(l, masks.as_ref().map(|masks| masks[first]), representative)?;
         let words: Vec<Value<'c>> = access
             .registers
             .iter()

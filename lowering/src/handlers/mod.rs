@@ -1,9 +1,11 @@
 //! How each operation is lowered, by topic.
 
 mod arith;
+mod atomic;
 mod control;
 mod layouts;
 mod memory;
+mod print;
 mod shapes;
 
 pub(crate) use arith::truth;
@@ -14,7 +16,14 @@ use std::collections::HashMap;
 
 /// The handlers, keyed by the uniqued pointers of operation names in `ctx`.
 pub fn table(ctx: Context<'_>) -> HashMap<usize, Handler> {
-    let lists: [&[(&str, Handler)]; 5] =
-        [arith::HANDLERS, control::HANDLERS, layouts::HANDLERS, memory::HANDLERS, shapes::HANDLERS];
+    let lists: [&[(&str, Handler)]; 7] = [
+        arith::HANDLERS,
+        atomic::HANDLERS,
+        control::HANDLERS,
+        layouts::HANDLERS,
+        memory::HANDLERS,
+        print::HANDLERS,
+        shapes::HANDLERS,
+    ];
     lists.into_iter().flatten().map(|(name, handler)| (ctx.name_id(name), *handler)).collect()
 }

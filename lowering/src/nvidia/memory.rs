@@ -24,7 +24,7 @@ fn words(access: &Access<'_, '_>) -> Words {
 
 /// The letter of a register constraint. PTX has no 8-bit registers: bytes
 /// travel in 16-bit ones.
-fn constraint(bits: u32) -> char {
+pub(super) fn constraint(bits: u32) -> char {
     match bits {
         64 => 'l',
         32 => 'r',
@@ -55,7 +55,7 @@ fn is_plain(access: &Access<'_, '_>) -> bool {
     access.mask.is_none() && access.policy == CachePolicy::default()
 }
 
-fn vector_suffix(count: usize) -> String {
+pub(super) fn vector_suffix(count: usize) -> String {
     if count == 1 { String::new() } else { format!(".v{count}") }
 }
 

@@ -1,15 +1,17 @@
 //! NVIDIA GPUs.
 
+mod atomic;
 mod math;
 mod memory;
 mod shared;
 
 use crate::emit::{Emit, Lowered, unsupported};
 use crate::floats;
-use crate::target::{Access, Declare, Target};
+use crate::target::{Access, AtomicAccess, AtomicElement, AtomicKind, Declare, Target};
 use linear_layout::plan::{Scope, ShuffleInstruction};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{FloatKind, Type, Value};
+use ttopt_dialect::tt::enums::MemSyncScope;
 
 /// A compute capability.
 pub struct Nvidia {
@@ -186,6 +188,29 @@ impl Target for Nvidia {
         e.call("__assertfail", &[text, unknown, line, unknown, char_size], &[])?;
         Ok(())
     }
+    fn print<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        module: &mut dyn Declare<'c>,
+        format: &str,
+        args: &[Value<'c>],
+        slot: Value<'c>,
+    ) -> Lowered<()> {
+        // CUDA programming guide, "Formatted Output": `vprintf` takes the format
+        // and the address of the arguments, each at its natural alignment.
+        let (generic, i32t) = (e.ptr(0)?, e.i32());
+        module.function("vprintf", &[generic, generic], Some(i32t), false)?;
+        let text = module.string(e, format)?;
+        let types: Vec<Type<'c>> = args.iter().map(|arg| arg.ty()).collect();
+        let ty = e.struct_of(&types)?;
+        let mut all = e.undef(ty)?;
+        for (i, arg) in args.iter().enumerate() {
+            all = e.insert_value(all, *arg, i)?;
+        }
+        e.op("llvm.store", &[all, slot], &[], &[])?;
+        e.call("vprintf", &[text, slot], &[i32t])?;
+        Ok(())
+    }
     fn grid_dependency_wait<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
         if self.capability < 90 {
             return unsupported(format!(
@@ -217,6 +242,27 @@ impl Target for Nvidia {
     fn barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
         e.op("nvvm.barrier0", &[], &[], &[])?;
         Ok(())
+    }
+    fn warp_barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
+        let all = e.const_i32(-1)?;
+        e.intrinsic_void("llvm.nvvm.bar.warp.sync", &[all])
+    }
+    fn atomic_elems(&self, kind: AtomicKind, element: AtomicElement, result: bool) -> u64 {
+        atomic::max_elems(self.capability, kind, element, result)
+    }
+    fn atomic<'c>(&self, e: &mut Emit<'c>, access: &AtomicAccess<'_, 'c>) -> Lowered<Option<Vec<Value<'c>>>> {
+        atomic::emit(e, self.capability, access)
+    }
+    fn nanoseconds<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>> {
+        let i64t = e.i64();
+        e.intrinsic("llvm.nvvm.read.ptx.sreg.globaltimer", &[], i64t)
+    }
+    fn sync_scope(&self, scope: MemSyncScope) -> &'static str {
+        match scope {
+            MemSyncScope::Gpu => "device",
+            MemSyncScope::Cta => "block",
+            MemSyncScope::System => "",
+        }
     }
     fn kernel_attrs(&self, threads: u32, cluster: u32) -> Vec<(&'static str, String)> {
         let mut attrs =

@@ -1,0 +1,293 @@
+//! Atomic accesses to global memory.
+//!
+//! Of the threads that hold copies of an element one acts; what it got reaches
+//! the others through shared memory. An access that releases comes after what
+//! all threads of the block did before, one that acquires before what they do
+//! after: a barrier stands between.
+
+use super::memory::{acts, both, describe, plan, pointee_of};
+use crate::emit::{Failure, ICmp, Lowered, unsupported};
+use crate::exchange;
+use crate::lower::{Handler, Lower};
+use crate::target::{AtomicAccess, AtomicElement, AtomicKind};
+use crate::words::{from_words, to_word};
+use mlir_host::ir::{Attr, Op, Type, Value};
+use ttopt_dialect::tt::enums::{MemSemantic, MemSyncScope, RmwOp};
+use ttopt_dialect::tt::ops::{AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, AtomicStoreOp};
+use ttopt_passes::plans;
+
+pub(super) const HANDLERS: &[(&str, Handler)] = &[
+    ("tt.atomic_rmw", rmw),
+    ("tt.atomic_cas", cas),
+    ("tt.atomic_load", load),
+    ("tt.atomic_store", store),
+    ("tt.atomic_poll", poll),
+];
+
+/// What all atomic operations have.
+struct Request<'c> {
+    kind: AtomicKind,
+    ptr: Value<'c>,
+    mask: Option<Value<'c>>,
+    operands: Vec<Value<'c>>,
+    sem: MemSemantic,
+    scope: MemSyncScope,
+}
+
+fn missing<T>(value: Option<T>, what: &str) -> Lowered<T> {
+    value.ok_or_else(|| Failure::Unsupported(format!("atomic access without {what}")))
+}
+
+fn rmw<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let rmw = missing(AtomicRmwOp::cast(op), "operands")?;
+    let kind = AtomicKind::ReadModifyWrite(missing(rmw.atomic_rmw_op(), "an operation")?);
+    let (sem, scope) = (missing(rmw.sem(), "an order")?, missing(rmw.scope(), "a scope")?);
+    let request = Request { kind, ptr: rmw.ptr(), mask: rmw.mask(), operands: vec![rmw.val()], sem, scope };
+    access(l, op, &request)
+}
+
+fn cas<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let cas = missing(AtomicCasOp::cast(op), "operands")?;
+    let (sem, scope) = (missing(cas.sem(), "an order")?, missing(cas.scope(), "a scope")?);
+    let operands = vec![cas.cmp(), cas.val()];
+    let kind = AtomicKind::CompareExchange;
+    access(l, op, &Request { kind, ptr: cas.ptr(), mask: None, operands, sem, scope })
+}
+
+fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let load = missing(AtomicLoadOp::cast(op), "operands")?;
+    let (sem, scope) = (missing(load.sem(), "an order")?, missing(load.scope(), "a scope")?);
+    let kind = AtomicKind::Load;
+    access(l, op, &Request { kind, ptr: load.ptr(), mask: load.mask(), operands: Vec::new(), sem, scope })
+}
+
+fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let store = missing(AtomicStoreOp::cast(op), "operands")?;
+    let (sem, scope) = (missing(store.sem(), "an order")?, missing(store.scope(), "a scope")?);
+    let operands = vec![store.value()];
+    access(
+        l,
+        op,
+        &Request { kind: AtomicKind::Store, ptr: store.ptr(), mask: store.mask(), operands, sem, scope },
+    )
+}
+
+fn acquires(sem: MemSemantic) -> bool {
+    matches!(sem, MemSemantic::Acquire | MemSemantic::AcquireRelease)
+}
+fn releases(sem: MemSemantic) -> bool {
+    matches!(sem, MemSemantic::Release | MemSemantic::AcquireRelease)
+}
+
+fn element_of(ty: Type<'_>, bits: u32) -> AtomicElement {
+    match ty.float_kind() {
+        Some(kind) => AtomicElement::Float(kind),
+        None => AtomicElement::Int(bits),
+    }
+}
+
+fn access<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, request: &Request<'c>) -> Lowered<()> {
+    let element = pointee_of(request.ptr)?;
+    let bits = l.memory_bits(element)?;
+    let wants = op.num_results() == 1 && !op.result(0).is_unused();
+    let most = l.target.atomic_elems(request.kind, element_of(element, bits), wants);
+    let plan = plan(l, request.ptr, request.mask, bits, most)?;
+    l.remark(op, || describe(&plan));
+    let ptrs = l.get(request.ptr)?;
+    let masks = request.mask.map(|mask| l.get(mask)).transpose()?;
+    let operands = request.operands.iter().map(|value| l.get(*value)).collect::<Lowered<Vec<_>>>()?;
+    if releases(request.sem) {
+        l.barrier()?;
+    }
+    let representative = acts(l, plan.duplicates)?;
+    let mut old: Vec<Option<Value<'c>>> = vec![None; plan.copies.len()];
+    for access in &plan.accesses {
+        let first = access.registers[0] as usize;
+        let mut words = Vec::with_capacity(access.registers.len() * operands.len());
+        for values in &operands {
+            for register in &access.registers {
+                words.push(to_word(l, values[*register as usize], element, bits)?);
+            }
+        }
+        let request = AtomicAccess {
+            kind: request.kind,
+            ptr: ptrs[first],
+            mask: both(l, masks.as_ref().map(|masks| masks[first]), representative)?,
+            operands: &words,
+            element: element_of(element, bits),
+            sem: request.sem,
+            scope: request.scope,
+            result: wants,
+        };
+        let values = match l.target.atomic(&mut l.emit, &request)? {
+            Some(values) => values,
+            None => by_llvm(l, &request)?,
+        };
+        for (register, value) in access.registers.iter().zip(values) {
+            old[*register as usize] = Some(value);
+        }
+    }
+    let old = match wants {
+        true => plan.copies.iter().map(|register| old.get(*register as usize).copied().flatten()).collect(),
+        false => Some(Vec::new()),
+    };
+    let Some(old) = old else { return unsupported("the plan leaves registers without a value") };
+    let old = share(l, op, old, acquires(request.sem))?;
+    if op.num_results() == 1 {
+        let values = match old.is_empty() {
+            // Nobody asks.
+            true => {
+                let ty = l.register_type(element)?;
+                let undef = l.emit.undef(ty)?;
+                vec![undef; plan.copies.len()]
+            }
+            false => from_words(l, &old, element)?,
+        };
+        l.set(op.result(0), values);
+    }
+    Ok(())
+}
+
+/// Brings results, words of one thread each, to the threads that hold copies;
+/// `wait` is for the threads to wait for each other.
+fn share<'c>(
+    l: &mut Lower<'_, 'c>,
+    op: Op<'c>,
+    words: Vec<Value<'c>>,
+    wait: bool,
+) -> Lowered<Vec<Value<'c>>> {
+    let plan = match words.is_empty() {
+        true => None,
+        false => plans::shared_result(op, l.target.desc()).map_err(Failure::Unsupported)?,
+    };
+    match plan {
+        Some(plan) => {
+            let scratch = if plan.shared_bytes() > 0 { Some(l.scratch(op)?) } else { None };
+            exchange::convert(l, &plan, &words, scratch)
+        }
+        None => {
+            if wait {
+                l.barrier()?;
+            }
+            Ok(words)
+        }
+    }
+}
+
+/// A combination that the target has no instruction for: LLVM makes a loop of
+/// comparing exchanges.
+fn by_llvm<'c>(l: &mut Lower<'_, 'c>, access: &AtomicAccess<'_, 'c>) -> Lowered<Vec<Value<'c>>> {
+    let (AtomicKind::ReadModifyWrite(op), [word]) = (access.kind, access.operands) else {
+        return unsupported(format!("atomic access of {} bits", access.element.bits()));
+    };
+    let ty = match (op, access.element) {
+        (RmwOp::Fadd, AtomicElement::Float(kind)) => l.emit.float(kind),
+        _ => word.ty(),
+    };
+    // As MLIR's llvm dialect numbers them.
+    let number = match op {
+        RmwOp::Exchange => 0,
+        RmwOp::Add => 1,
+        RmwOp::And => 3,
+        RmwOp::Or => 5,
+        RmwOp::Xor => 6,
+        RmwOp::Max => 7,
+        RmwOp::Min => 8,
+        RmwOp::Umax => 9,
+        RmwOp::Umin => 10,
+        RmwOp::Fadd => 11,
+    };
+    let ordering = match access.sem {
+        MemSemantic::Relaxed => 2,
+        MemSemantic::Acquire => 4,
+        MemSemantic::Release => 5,
+        MemSemantic::AcquireRelease => 6,
+    };
+    let (act, done) = (l.new_block(&[])?, l.new_block(&[word.ty()])?);
+    match access.mask {
+        Some(mask) => {
+            let none = l.emit.undef(word.ty())?;
+            l.emit.cond_br(mask, (act, &[]), (done, &[none]))?;
+        }
+        None => l.emit.br(act, &[], None)?,
+    }
+    l.emit.set_block(act);
+    let ctx = l.emit.context();
+    let attrs = [
+        ("bin_op", Attr::int(ctx, 64, number)),
+        ("ordering", Attr::int(ctx, 64, ordering)),
+        ("syncscope", Attr::string(ctx, l.target.sync_scope(access.scope))),
+    ];
+    let operand = l.emit.bitcast(*word, ty)?;
+    let old = l.emit.value("llvm.atomicrmw", &[access.ptr, operand], ty, &attrs)?;
+    let old = l.emit.bitcast(old, word.ty())?;
+    l.emit.br(done, &[old], None)?;
+    l.emit.set_block(done);
+    Ok(done.args().collect())
+}
+
+/// Loads each element until it has the expected value or time is up.
+fn poll<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let poll = missing(AtomicPollOp::cast(op), "operands")?;
+    let (sem, scope) = (missing(poll.sem(), "an order")?, missing(poll.scope(), "a scope")?);
+    let element = pointee_of(poll.ptr())?;
+    let bits = l.memory_bits(element)?;
+    let plan = plan(l, poll.ptr(), None, bits, 1)?;
+    let (ptrs, expected) = (l.get(poll.ptr())?, l.get(poll.expected())?);
+    let timeout = poll.timeout().map(|timeout| l.scalar(timeout)).transpose()?;
+    let i1 = l.emit.i1();
+    let begin = match timeout {
+        Some(_) => Some(l.target.nanoseconds(&mut l.emit)?),
+        None => None,
+    };
+    let representative = acts(l, plan.duplicates)?;
+    let mut found: Vec<Option<Value<'c>>> = vec![None; plan.copies.len()];
+    for access in &plan.accesses {
+        let register = access.registers[0] as usize;
+        let want = to_word(l, expected[register], element, bits)?;
+        let (again, late, done) = (l.new_block(&[])?, l.new_block(&[])?, l.new_block(&[i1])?);
+        let (yes, no) = (l.emit.const_int(1, 1)?, l.emit.const_int(1, 0)?);
+        match representative {
+            Some(representative) => l.emit.cond_br(representative, (again, &[]), (done, &[no]))?,
+            None => l.emit.br(again, &[], None)?,
+        }
+        l.emit.set_block(again);
+        let load = AtomicAccess {
+            kind: AtomicKind::Load,
+            ptr: ptrs[register],
+            mask: None,
+            operands: &[],
+            element: element_of(element, bits),
+            sem,
+            scope,
+            result: true,
+        };
+        let got = match l.target.atomic(&mut l.emit, &load)?.as_deref() {
+            Some([one]) => *one,
+            _ => return unsupported(format!("atomic load of {bits} bits")),
+        };
+        let equal = l.emit.icmp(ICmp::Eq, got, want)?;
+        l.emit.cond_br(equal, (done, &[yes]), (late, &[]))?;
+        l.emit.set_block(late);
+        match (begin, timeout) {
+            (Some(begin), Some(timeout)) => {
+                let now = l.target.nanoseconds(&mut l.emit)?;
+                let spent = l.emit.same("llvm.sub", &[now, begin])?;
+                let in_time = l.emit.icmp(ICmp::Ult, spent, timeout)?;
+                l.emit.cond_br(in_time, (again, &[]), (done, &[no]))?;
+            }
+            _ => l.emit.br(again, &[], None)?,
+        }
+        l.emit.set_block(done);
+        found[register] = done.args().next();
+    }
+    let found: Option<Vec<Value<'c>>> =
+        plan.copies.iter().map(|register| found.get(*register as usize).copied().flatten()).collect();
+    let Some(found) = found else { return unsupported("the plan leaves registers without a value") };
+    let i1_element = op.result(0).ty().element();
+    let words = found.iter().map(|value| to_word(l, *value, i1_element, 8)).collect::<Lowered<Vec<_>>>()?;
+    let words = share(l, op, words, true)?;
+    let values = from_words(l, &words, i1_element)?;
+    l.set(op.result(0), values);
+    Ok(())
+}
