@@ -23,7 +23,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // CHECK:         %[[LANE2:.*]] = llvm.shl %{{.*}}, %[[ONE]]
 // CHECK:         %[[SIX:.*]] = llvm.mlir.constant(6 : i32)
 // CHECK:         %[[WARP64:.*]] = llvm.shl %{{.*}}, %[[SIX]]
-// CHECK:         %[[BASE:.*]] = llvm.xor %[[LANE2]], %[[WARP64]]
+// CHECK:         %[[BASE:.*]] = llvm.or disjoint %[[LANE2]], %[[WARP64]]
 // CHECK:         %[[R1:.*]] = llvm.or disjoint %[[BASE]], %[[ONE]]
 // CHECK:         %[[C256:.*]] = llvm.mlir.constant(256 : i32)
 // CHECK:         %[[R2:.*]] = llvm.or disjoint %[[BASE]], %[[C256]]
@@ -43,7 +43,7 @@ tt.func public @wraps_around(%out: !tt.ptr<i32>) {
 
 // A start is added, since it may carry.
 // CHECK-LABEL: llvm.func @starts_at_128(
-// CHECK:         %[[BASE:.*]] = llvm.xor
+// CHECK:         %[[BASE:.*]] = llvm.or disjoint
 // CHECK:         %[[R1:.*]] = llvm.or disjoint %[[BASE]], %{{.*}} : i32
 // CHECK:         %[[START:.*]] = llvm.mlir.constant(128 : i32)
 // CHECK-NEXT:    llvm.add %[[BASE]], %[[START]] : i32
@@ -66,10 +66,10 @@ tt.func public @starts_at_128(%out: !tt.ptr<i32>) {
 // CHECK:         %[[TWO:.*]] = llvm.mlir.constant(2 : i32)
 // CHECK:         %[[ROWWARP:.*]] = llvm.and %[[WARP:.*]], %[[TWO]]
 // CHECK:         %[[HIGHROW:.*]] = llvm.shl %[[ROWWARP]], %{{.*}} : i32
-// CHECK:         %[[ROW:.*]] = llvm.xor %[[LOWROW]], %[[HIGHROW]]
+// CHECK:         %[[ROW:.*]] = llvm.or disjoint %[[LOWROW]], %[[HIGHROW]]
 // CHECK:         %[[SEVEN:.*]] = llvm.mlir.constant(7 : i32)
 // CHECK:         llvm.and %[[LANE]], %[[SEVEN]]
-// CHECK:         %[[COL:.*]] = llvm.xor
+// CHECK:         %[[COL:.*]] = llvm.or disjoint
 // CHECK:         %[[C64:.*]] = llvm.mlir.constant(64 : i32)
 // CHECK-COUNT-1: llvm.mul %[[ROW]], %[[C64]]
 // CHECK-NOT:     llvm.mul
