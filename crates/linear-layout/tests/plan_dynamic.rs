@@ -22,8 +22,12 @@ fn blocked(size: [u64; 2], threads: [u64; 2], warps: [u64; 2], shape: [u64; 2]) 
 }
 
 fn scanned(layout: &LinearLayout, axis: usize, reverse: bool) -> ScanPlan {
-    let plan = ScanPlan::new(layout, Dim::out(axis), &[32], reverse, &cuda()).unwrap();
-    if let Err(error) = check_scan(&plan, layout, &cuda()) {
+    scanned_on(layout, axis, reverse, &cuda())
+}
+
+fn scanned_on(layout: &LinearLayout, axis: usize, reverse: bool, target: &TargetDesc) -> ScanPlan {
+    let plan = ScanPlan::new(layout, Dim::out(axis), &[32], reverse, target).unwrap();
+    if let Err(error) = check_scan(&plan, layout, target) {
         panic!("{error}\n{layout}\n{plan}");
     }
     plan
@@ -46,19 +50,57 @@ fn a_scan_across_warps_goes_through_memory() {
 }
 
 #[test]
-fn a_scan_over_blocks_is_refused() {
+fn a_scan_over_blocks_takes_a_detour() {
+    // Nothing else to divide: both blocks scan the whole line.
     let bases = [(Dim::LANE, vec![[1]]), (Dim::BLOCK, vec![[2]])];
     let layout = LinearLayout::from_bases(&bases, &[Dim::out(0)]).unwrap();
-    assert!(ScanPlan::new(&layout, Dim::out(0), &[32], false, &cuda()).is_err());
+    let plan = scanned(&layout, 0, false);
+    let detour = plan.detour.as_ref().unwrap();
+    assert_eq!(detour.layout.columns_of(Dim::BLOCK), [0]);
+    assert_eq!((detour.before[0].kind(), detour.after.len()), ("cluster", 1));
+    assert!(plan.to_string().contains("convert first: through the shared memory of the cluster"), "{plan}");
+    // Rows of 128 in two blocks, 16 of them: each block takes eight rows.
+    let bases = [
+        (Dim::REGISTER, vec![[0, 1], [0, 2], [4, 0], [8, 0]]),
+        (Dim::LANE, vec![[0, 4], [0, 8], [0, 16], [0, 32], [1, 0]]),
+        (Dim::WARP, vec![[2, 0]]),
+        (Dim::BLOCK, vec![[0, 64]]),
+    ];
+    let layout = LinearLayout::from_bases(&bases, &[Dim::out(0), Dim::out(1)]).unwrap();
+    let plan = scanned(&layout, 1, true);
+    let between = &plan.detour.as_ref().unwrap().layout;
+    assert_eq!(between.basis_coords(Dim::BLOCK, 0).unwrap().as_slice(), &[8, 0]);
+    assert_eq!(between.in_bits(Dim::REGISTER), 4, "no thread has more than before");
+    assert!(scanned(&layout, 0, false).detour.is_none(), "columns lie in one block each");
+}
+
+#[test]
+fn a_scan_of_a_swizzled_layout_takes_a_detour_within_the_block() {
+    let bases = [(Dim::LANE, vec![[1, 1], [1, 2], [2, 0], [0, 1]])];
+    let layout = LinearLayout::from_bases(&bases, &[Dim::out(0), Dim::out(1)]).unwrap();
+    let plan = scanned(&layout, 1, false);
+    let detour = plan.detour.as_ref().unwrap();
+    assert_ne!(detour.before[0].kind(), "cluster");
+    assert_eq!(detour.layout.in_bits(Dim::REGISTER), 0);
 }
 
 fn gathered(source: &LinearLayout, indices: &LinearLayout, axis: usize, bits: u32) -> GatherPlan {
+    gathered_on(source, indices, axis, bits, &cuda())
+}
+
+fn gathered_on(
+    source: &LinearLayout,
+    indices: &LinearLayout,
+    axis: usize,
+    bits: u32,
+    target: &TargetDesc,
+) -> GatherPlan {
     let dim = Dim::out(axis);
-    let shuffles = GatherPlan::by_shuffles(source, indices, dim, bits, &cuda()).unwrap();
-    let plan = GatherPlan::new(source, indices, dim, bits, &cuda()).unwrap();
+    let shuffles = GatherPlan::by_shuffles(source, indices, dim, bits, target).unwrap();
+    let plan = GatherPlan::new(source, indices, dim, bits, target).unwrap();
     let index = |element: u64| element.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
     for p in shuffles.iter().chain([&plan]) {
-        if let Err(error) = check_gather(p, source, indices, &cuda(), &index) {
+        if let Err(error) = check_gather(p, source, indices, target, &index) {
             panic!("{error}\nsource {source}\nindices {indices}\n{p}");
         }
     }
@@ -74,6 +116,31 @@ fn short_lines_are_gathered_by_shuffles() {
     let long = blocked([1, 32], [2, 16], [4, 1], [64, 512]);
     let plan = gathered(&long, &long, 1, 32);
     assert!(matches!(plan.gather, Gather::Shared(_)), "{plan}");
+}
+
+#[test]
+fn a_gather_over_blocks_brings_the_lines_first() {
+    let bases = [
+        (Dim::REGISTER, vec![[0, 1], [0, 2]]),
+        (Dim::LANE, vec![[1, 0], [2, 0], [4, 0], [0, 4], [0, 8]]),
+        (Dim::BLOCK, vec![[0, 16]]),
+    ];
+    let source = LinearLayout::from_bases(&bases, &[Dim::out(0), Dim::out(1)]).unwrap();
+    let plan = gathered(&source, &source, 1, 32);
+    let detour = plan.detour.as_ref().unwrap();
+    assert_eq!(detour.before[0].kind(), "cluster");
+    assert_eq!(detour.layout.columns_of(Dim::BLOCK), [0], "every block has indices for all lines");
+    assert!(gathered(&source, &source, 0, 32).detour.is_none());
+    // Indices divided the other way than the source.
+    let rows = [
+        (Dim::REGISTER, vec![[0, 1], [0, 2]]),
+        (Dim::LANE, vec![[0, 16], [1, 0], [2, 0], [0, 4], [0, 8]]),
+        (Dim::BLOCK, vec![[4, 0]]),
+    ];
+    let indices = LinearLayout::from_bases(&rows, &[Dim::out(0), Dim::out(1)]).unwrap();
+    let plan = gathered(&source, &indices, 1, 32);
+    assert_eq!(plan.detour.unwrap().layout.basis_coords(Dim::BLOCK, 0).unwrap().as_slice(), &[4, 0]);
+    assert!(gathered(&source, &indices, 0, 32).detour.is_some());
 }
 
 #[test]
@@ -98,35 +165,67 @@ fn a_histogram_counts_copies_once() {
     let source = blocked([1, 4], [1, 32], [4, 1], [2, 128]);
     let bins = "#ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>";
     let result = bins.parse::<Encoding>().unwrap().to_linear_layout(&[64]).unwrap();
-    let plan = HistogramPlan::new(&source, &result, &cuda()).unwrap();
+    let plan = HistogramPlan::new(&source, &result, 32, &cuda()).unwrap();
     check_histogram(&plan, &source, &result, &cuda()).unwrap();
     assert_eq!((plan.registers.len(), plan.duplicates.warp, plan.shared_bytes), (4, 0b10, 256));
+}
+
+#[test]
+fn every_block_counts_everything() {
+    let bases = [(Dim::REGISTER, vec![[1]]), (Dim::LANE, vec![[2], [4]]), (Dim::BLOCK, vec![[8]])];
+    let source = LinearLayout::from_bases(&bases, &[Dim::out(0)]).unwrap();
+    let bins = [(Dim::LANE, vec![[1], [2]]), (Dim::BLOCK, vec![[4]])];
+    let result = LinearLayout::from_bases(&bins, &[Dim::out(0)]).unwrap();
+    let plan = HistogramPlan::new(&source, &result, 32, &cuda()).unwrap();
+    check_histogram(&plan, &source, &result, &cuda()).unwrap();
+    assert_eq!(plan.detour.as_ref().unwrap().before[0].kind(), "cluster");
+    assert_eq!(
+        (plan.registers.len(), plan.duplicates.block, plan.shared_bytes),
+        (2, 0, 32),
+        "eight elements by four of the lanes"
+    );
+    assert!(plan.to_string().contains("convert the elements first"), "{plan}");
+    // Copies in the other block: it counts them into bins of its own.
+    let bases = [(Dim::LANE, vec![[1], [2]]), (Dim::BLOCK, vec![[0]])];
+    let source = LinearLayout::from_bases(&bases, &[Dim::out(0)]).unwrap();
+    let plan = HistogramPlan::new(&source, &result, 32, &cuda()).unwrap();
+    check_histogram(&plan, &source, &result, &cuda()).unwrap();
+    assert!(plan.detour.is_none());
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn any_distributed_layout_scans((layout, _) in pair(false), axis in 0usize..2, reverse in any::<bool>()) {
-        let dim = Dim::out(axis);
-        if layout.columns_of(Dim::BLOCK).iter().all(|c| c & layout.out_mask(dim) == 0) {
-            scanned(&layout, axis, reverse);
-        }
+    fn any_layout_scans(
+        (layout, _) in prop_oneof![pair(false), pair(true)],
+        axis in 0usize..2,
+        reverse in any::<bool>(),
+        target in any_target(),
+    ) {
+        scanned_on(&layout, axis, reverse, &target);
     }
 
     #[test]
-    fn any_distributed_layout_gathers((a, b) in pair(false), same in any::<bool>(), axis in 0usize..2) {
-        let dim = Dim::out(axis);
-        if a.columns_of(Dim::BLOCK).iter().all(|c| c & a.out_mask(dim) == 0) {
-            gathered(&a, if same { &a } else { &b }, axis, 32);
-        }
+    fn any_layout_gathers(
+        (a, b) in prop_oneof![pair(false), pair(true)],
+        same in any::<bool>(),
+        axis in 0usize..2,
+        width in 3u32..7,
+        target in any_target(),
+    ) {
+        gathered_on(&a, if same { &a } else { &b }, axis, 1 << width, &target);
     }
 
     #[test]
-    fn any_distributed_layout_is_counted((layout, _) in pair(false), (bins, _) in pair(false)) {
-        prop_assume!(layout.columns_of(Dim::BLOCK).iter().all(|&c| c == 0));
+    fn any_layout_is_counted(
+        (layout, _) in prop_oneof![pair(false), pair(true)],
+        (bins, _) in prop_oneof![pair(false), pair(true)],
+        target in any_target(),
+    ) {
         let bins = bins.flatten_outs().unwrap();
-        let plan = HistogramPlan::new(&layout, &bins, &cuda()).unwrap();
-        check_histogram(&plan, &layout, &bins, &cuda()).unwrap();
+        let plan = HistogramPlan::new(&layout, &bins, 16, &target).unwrap();
+        let checked = check_histogram(&plan, &layout, &bins, &target);
+        prop_assert!(checked.is_ok(), "{:?}\n{}\n{}\n{}", checked, layout, bins, plan);
     }
 }

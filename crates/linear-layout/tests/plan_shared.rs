@@ -161,6 +161,36 @@ fn two_blocks_keep_to_their_own_memory() {
     }
 }
 
+#[test]
+fn partitions_are_the_highest_offsets() {
+    let inner = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>";
+    let text = format!(
+        "#ttg.partitioned_shared<{{numPartitions = 2, numGroups = 2, partitionDim = 0, partitionLayout = {inner}}}>"
+    );
+    for (direction, wide) in [(Direction::Load, "ds_read_b128"), (Direction::Store, "ds_write_b128")] {
+        let blocked = "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [8, 8], warpsPerCTA = [4, 1], order = [1, 0]}>";
+        let p = plan(blocked, &text, &[64, 64], 16, direction, "hip:gfx942");
+        assert_eq!((p.partition_bits, p.mnemonic.as_str()), (1, wide));
+        let partition = |a: u64| a >> 11;
+        // Rows 16 to 31 of each half of 32 rows are in the other partition; a warp has eight rows.
+        assert_eq!(p.access.address.warp.iter().map(|&a| partition(a)).collect::<Vec<_>>(), [0, 1]);
+    }
+    // No access reaches from one partition into the next, though elements go on there.
+    let d = LinearLayout::identity_1d(8, Dim::REGISTER, Dim::out(0)).unwrap();
+    let m = LinearLayout::from_bases(
+        &[(Dim::OFFSET, vec![[1], [2]]), (Dim::PARTITION, vec![[4]])],
+        &[Dim::out(0)],
+    )
+    .unwrap();
+    let t = target("hip:gfx942");
+    let p = SharedAccessPlan::new(&d, &m, 8, Direction::Load, &t).unwrap();
+    check_shared_access(&p, &d, &m, &t).unwrap();
+    assert_eq!(p.mnemonic, "ds_read_b32");
+    let padded = SharedAccessPlan::with_padding(&d, &m, &[(2, 2), (8, 4)], 8, Direction::Load, &t).unwrap();
+    check_shared_access(&padded, &d, &m, &t).unwrap();
+    assert_eq!((padded.padding.as_slice(), padded.padded(5)), (&[(2, 2)][..], 9));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -172,6 +202,7 @@ proptest! {
         width in 3u32..7,
         i in 0..TargetDesc::NAMES.len(),
         load in any::<bool>(),
+        partitions in 0usize..3,
     ) {
         let target = target(TargetDesc::NAMES[i]);
         let shuffled = |n: usize, from: usize, mix: usize| {
@@ -192,7 +223,9 @@ proptest! {
         let ins = [(Dim::REGISTER, registers as u32), (Dim::LANE, lanes as u32), (Dim::WARP, 1)];
         let outs = [(Dim::out(0), bits as u32)];
         let d = LinearLayout::from_columns(&ins, &outs, shuffled(registers + lanes + 1, 10, 0)).unwrap();
-        let m = LinearLayout::from_columns(&[(Dim::OFFSET, bits as u32)], &outs, shuffled(bits, 0, 6)).unwrap();
+        let part = bits - partitions.min(bits);
+        let ins = [(Dim::OFFSET, part as u32), (Dim::PARTITION, (bits - part) as u32)];
+        let m = LinearLayout::from_columns(&ins, &outs, shuffled(bits, 0, 6)).unwrap();
         let direction = if load { Direction::Load } else { Direction::Store };
         let plan = SharedAccessPlan::new(&d, &m, 1 << width, direction, &target).unwrap();
         let checked = check_shared_access(&plan, &d, &m, &target);

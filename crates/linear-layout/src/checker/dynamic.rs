@@ -1,10 +1,10 @@
 //! Execution of scans, gathers and histograms.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::conversion::Holders;
-use super::{CheckError, check_shared_access};
-use crate::plan::{Gather, GatherPlan, HistogramPlan, ScanPlan, Threads};
+use super::{CheckError, check_conversion, check_shared_access};
+use crate::plan::{Detour, Gather, GatherPlan, HistogramPlan, ScanPlan, Threads};
 use crate::target::TargetDesc;
 use crate::{Dim, LinearLayout};
 
@@ -23,12 +23,35 @@ fn holders(layout: &LinearLayout, order: Vec<Dim>) -> Holders<'_> {
     Holders { layout, order }
 }
 
+/// The layout that the work is done in, once the conversions to it and back are right.
+fn between<'a>(
+    detour: Option<&'a Detour>,
+    operands: &'a LinearLayout,
+    target: &TargetDesc,
+) -> Result<&'a LinearLayout, CheckError> {
+    let Some(detour) = detour else { return Ok(operands) };
+    for conversion in &detour.before {
+        check_conversion(conversion, operands, &detour.layout, target)?;
+    }
+    for conversion in &detour.after {
+        check_conversion(conversion, &detour.layout, operands, target)?;
+    }
+    if detour.before.is_empty() {
+        return Err(CheckError::Malformed("a detour without conversions".into()));
+    }
+    Ok(&detour.layout)
+}
+
 /// Executes a scan in which combining joins neighbouring ranges: in the end every element must hold the
 /// range from the first element of its line (the last, when reversed) to itself.
 ///
 /// # Errors
 /// A combination of ranges that are not neighbours, or a wrong range in the end.
 pub fn check_scan(plan: &ScanPlan, layout: &LinearLayout, target: &TargetDesc) -> Result<(), CheckError> {
+    let layout = between(plan.detour.as_ref(), layout, target)?;
+    if plan.detour.as_ref().is_some_and(|d| d.after.len() != d.before.len()) {
+        return Err(CheckError::Malformed("results are not converted back".into()));
+    }
     // The axis first, so that an element is `line · size + place`.
     let rest = layout.out_dims().filter(|&d| d != plan.axis);
     let order: Vec<Dim> = std::iter::once(plan.axis).chain(rest).collect();
@@ -116,10 +139,26 @@ pub fn check_gather(
     let rest = |l: &LinearLayout| l.out_dims().filter(|&d| d != plan.axis).collect::<Vec<_>>();
     let order: Vec<Dim> = rest(source).into_iter().chain([plan.axis]).collect();
     let below: u32 = rest(source).iter().map(|&d| source.out_bits(d)).sum();
-    let (from, to) = (holders(source, order.clone()), holders(indices, order));
+    let source = between(plan.detour.as_ref(), source, target)?;
+    let (from, to) = (holders(source, order.clone()), holders(indices, order.clone()));
     let size = source.out_size(plan.axis).unwrap_or(1);
+    // What lies in the memory of each block.
+    let mut stored: HashSet<(u64, u64)> = HashSet::new();
     if let Gather::Shared(g) = &plan.gather {
         check_shared_access(&g.store, source, &g.memory, target)?;
+        let word = |dim, value: u64| g.memory.in_shift(dim).map_or(0, |s| value.checked_shl(s).unwrap_or(0));
+        for block in 0..g.memory.in_size(Dim::BLOCK).unwrap_or(1) {
+            for offset in 0..g.memory.in_size(Dim::OFFSET).unwrap_or(1) {
+                let at = word(Dim::OFFSET, offset) | word(Dim::BLOCK, block);
+                let point = g.memory.unpack_out(g.memory.apply_packed(at));
+                let (mut label, mut shift) = (0, 0);
+                for &dim in &order {
+                    label |= point.iter().find(|p| p.0 == dim).map_or(0, |p| p.1) << shift;
+                    shift += source.out_bits(dim);
+                }
+                stored.insert((block, label));
+            }
+        }
     }
     for t in threads(indices, target) {
         for r in 0..to.registers() {
@@ -143,6 +182,11 @@ pub fn check_gather(
                     let read = plan.copies.get(r as usize).copied().unwrap_or(u32::MAX);
                     if !g.lookups.contains(&read) {
                         return Err(CheckError::Malformed(format!("register {r} is not looked up")));
+                    }
+                    let block = t.block % g.memory.in_size(Dim::BLOCK).unwrap_or(1);
+                    if !stored.contains(&(block, expected)) {
+                        let reason = format!("block {} does not have element {expected}", t.block);
+                        return Err(CheckError::Malformed(reason));
                     }
                     expected
                 }
@@ -169,17 +213,23 @@ pub fn check_histogram(
     let Some(Ok(memory)) = memory else { return Err(CheckError::Malformed("no bins".into())) };
     check_shared_access(&plan.clear, result, &memory, target)?;
     check_shared_access(&plan.load, result, &memory, target)?;
+    let source = between(plan.detour.as_ref(), source, target)?;
     let all = holders(source, source.out_dims().collect());
-    let mut counted = vec![0u64; 1usize << source.total_out_bits()];
-    for t in threads(source, target).into_iter().filter(|&t| t.block == 0 && plan.duplicates.is_clear(t)) {
-        for &r in &plan.registers {
-            counted[all.element(r.into(), t)? as usize] += 1;
+    // Every block has bins of its own.
+    let blocks = [source, result].map(|l| l.in_size(Dim::BLOCK).unwrap_or(1)).into_iter().max().unwrap_or(1);
+    let lanes = threads(source, target);
+    for block in 0..blocks {
+        let mut counted = vec![0u64; 1usize << source.total_out_bits()];
+        let mine = lanes.iter().filter(|t| t.block == 0).map(|&t| Threads { block, ..t });
+        for t in mine.filter(|&t| plan.duplicates.is_clear(t)) {
+            for &r in &plan.registers {
+                counted[all.element(r.into(), t)? as usize] += 1;
+            }
+        }
+        if let Some(element) = counted.iter().position(|&n| n != 1) {
+            let reason = format!("element {element} counts {} times in block {block}", counted[element]);
+            return Err(CheckError::Malformed(reason));
         }
     }
-    match counted.iter().position(|&n| n != 1) {
-        Some(element) => {
-            Err(CheckError::Malformed(format!("element {element} counts {} times", counted[element])))
-        }
-        None => Ok(()),
-    }
+    Ok(())
 }

@@ -103,14 +103,17 @@ fn combine(
     let mut values: Vec<Vec<Value>> =
         (0..threads).map(|t| stage.registers.iter().map(|g| group(t, g)).collect()).collect();
     for step in &stage.shuffles {
-        if step.mask >> layout.in_bits(Dim::LANE) != 0 {
-            return Err(CheckError::Malformed(format!("no lane ^ {}", step.mask)));
+        if step.lane >> layout.in_bits(Dim::LANE) != 0 {
+            return Err(CheckError::Malformed(format!("no lane ^ {}", step.lane)));
         }
         let with = |t: Thread| {
-            let other = &values[lane_of(t, step.mask) as usize];
-            values[t as usize].iter().zip(other).map(|(a, b)| join(a.clone(), b)).collect()
+            let other = &values[lane_of(t, step.lane) as usize];
+            let sent = |v: usize| other.get(v ^ step.value as usize);
+            let joined = |(v, a): (usize, &Value)| sent(v).map(|b| join(a.clone(), b));
+            values[t as usize].iter().enumerate().map(joined).collect::<Option<Vec<Value>>>()
         };
-        values = (0..threads).map(with).collect();
+        let missing = || CheckError::Malformed(format!("no value ^ {}", step.value));
+        values = (0..threads).map(with).collect::<Option<Vec<_>>>().ok_or_else(missing)?;
     }
     Ok(values)
 }

@@ -26,13 +26,16 @@ pub fn check_shared_access(
     let size = |l: &LinearLayout, dim| l.in_size(dim).unwrap_or(1);
     let warps = size(distributed, Dim::WARP);
     let blocks = size(distributed, Dim::BLOCK).max(size(memory, Dim::BLOCK));
-    let offsets = size(memory, Dim::OFFSET);
+    // Partition after partition.
+    let part = size(memory, Dim::OFFSET);
+    let offsets = part * size(memory, Dim::PARTITION);
     let place = |o: u64| o + plan.padding.iter().map(|&(every, pad)| o / every * pad).sum::<u64>();
     let belongs = |block: u64, offset: u64| {
         let shift = memory.in_shift(Dim::BLOCK).unwrap_or(0);
         let block = block % size(memory, Dim::BLOCK);
-        let at = offset << memory.in_shift(Dim::OFFSET).unwrap_or(0) | block.checked_shl(shift).unwrap_or(0);
-        memory.apply_packed(at)
+        let word = |dim, value: u64| value.checked_shl(memory.in_shift(dim).unwrap_or(0)).unwrap_or(0);
+        let place = word(Dim::OFFSET, offset % part) | word(Dim::PARTITION, offset / part);
+        memory.apply_packed(place | block.checked_shl(shift).unwrap_or(0))
     };
     let mut ram = Memory::new(blocks as usize, place(offsets) as usize + 1);
     let load = plan.access.direction == Direction::Load;
@@ -42,6 +45,10 @@ pub fn check_shared_access(
                 ram.place(block, place(offset), belongs(block, offset))?;
             }
         }
+    }
+    if let Some(access) = plan.access.accesses.iter().find(|a| a.registers.len() as u64 > part) {
+        let n = access.registers.len();
+        return Err(CheckError::Malformed(format!("{n} elements of an access in partitions of {part}")));
     }
     let mut held: HashMap<(Threads, u64), Option<u64>> = HashMap::new();
     let mut failure = None;

@@ -55,6 +55,22 @@ pub struct Cost {
     pub minimum_wavefronts: u64,
 }
 
+impl Cost {
+    /// Adds what comes after.
+    pub(crate) fn add(&mut self, other: &Cost) {
+        self.cycles += other.cycles;
+        self.shuffles += other.shuffles;
+        self.selects += other.selects;
+        self.permutes += other.permutes;
+        self.address_ops += other.address_ops;
+        self.stores += other.stores;
+        self.loads += other.loads;
+        self.barriers += other.barriers;
+        self.wavefronts += other.wavefronts;
+        self.minimum_wavefronts += other.minimum_wavefronts;
+    }
+}
+
 /// Data through shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedPlan {

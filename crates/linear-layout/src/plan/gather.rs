@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::f2::{self, Echelon, Vectors};
 use crate::plan::convert::Cost;
+use crate::plan::detour::{Detour, Slots};
 use crate::plan::display::{Count, write_cost};
 use crate::plan::scan::{axis_places, contained_outside, distinct_registers, equal_outside};
 use crate::plan::shared::SharedAccessPlan;
@@ -35,7 +36,8 @@ pub struct GatherShuffle {
 /// A gather through shared memory: store everything, look up each index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatherShared {
-    /// From `offset`, in elements, to the dimensions of the source.
+    /// From `offset`, in elements, and `block` to the dimensions of the source. A block looks an element up
+    /// in its own memory, at the offset where this layout has it there.
     pub memory: LinearLayout,
     /// How the source is stored.
     pub store: SharedAccessPlan,
@@ -61,6 +63,8 @@ pub struct GatherPlan {
     pub axis: Dim,
     /// What is done.
     pub gather: Gather,
+    /// A conversion of the source first, where a block lacks elements that its indices may name.
+    pub detour: Option<Detour>,
     /// For each register of the result, the register that holds the same element and is looked up.
     pub copies: Vec<u32>,
     /// What it costs; wavefronts of lookups as expected of random indices.
@@ -74,8 +78,8 @@ impl GatherPlan {
     /// `indices`. The shapes may differ along the axis only.
     ///
     /// # Errors
-    /// No such axis, shapes that differ elsewhere, more lanes than the target has, or a source divided among
-    /// blocks along the axis.
+    /// No such axis, shapes that differ elsewhere, layouts that are not surjective, or more lanes than the
+    /// target has.
     pub fn new(
         source: &LinearLayout,
         indices: &LinearLayout,
@@ -140,7 +144,8 @@ impl GatherPlan {
                 * (cost.shuffles as f64 * each + (cost.selects + cost.address_ops) as f64 * target.cost.alu);
         let register_bits = registers.iter().map(|p| p.0).collect();
         let gather = Gather::Shuffle(GatherShuffle { lane_bits, register_bits, candidates });
-        Ok(Some(GatherPlan { axis, gather, copies: i.representatives(), cost, target: target.name }))
+        let copies = i.representatives();
+        Ok(Some(GatherPlan { axis, gather, detour: None, copies, cost, target: target.name }))
     }
 
     /// The plan through shared memory.
@@ -155,16 +160,21 @@ impl GatherPlan {
         target: &TargetDesc,
     ) -> PlanResult<GatherPlan> {
         let (s, i, mask) = both(source, indices, axis, target)?;
-        if s.block.iter().any(|c| c & mask != 0) {
-            return Err(PlanError::Unsupported(format!("`{axis}` is divided among blocks")));
-        }
-        // Memory holds what one block holds; the order of dimensions that stores widest.
         let rest: Vec<Dim> = source.out_dims().filter(|&d| d != axis).collect();
+        let order: Vec<Dim> = rest.iter().copied().chain([axis]).collect();
+        let outs: Vec<(Dim, u32)> = order.iter().map(|&d| (d, source.out_bits(d))).collect();
+        let detour = match with_what_is_asked(&s, &i, mask) {
+            Some(slots) => Some(Detour::new(source, slots.layout(&outs)?, &[elem_bits], false, target)?),
+            None => None,
+        };
+        let source = detour.as_ref().map_or(source, |d| &d.layout);
+        let s = Distributed::new(source, &order, target)?;
+        // Memory holds what one block holds; the order of dimensions that stores widest.
         let last_first: Vec<Dim> = std::iter::once(axis).chain(rest.iter().rev().copied()).collect();
         let axis_last: Vec<Dim> = rest.iter().rev().copied().chain([axis]).collect();
         let mut best: Option<(LinearLayout, SharedAccessPlan)> = None;
         for order in [last_first, axis_last] {
-            let memory = plain_memory(source, &s, &order)?;
+            let memory = plain_memory(&s, &outs, &order)?;
             let store = SharedAccessPlan::new(source, &memory, elem_bits.max(8), Direction::Store, target)?;
             if best.as_ref().is_none_or(|b| store.cycles(target) < b.1.cycles(target)) {
                 best = Some((memory, store));
@@ -190,14 +200,19 @@ impl GatherPlan {
             + n as f64 * (target.cost.issue + target.cost.alu);
         let warps = (1u64 << i.warp.len()) as f64;
         let fixed = 1.5 * target.cost.shared_latency + target.cost.block_barrier;
-        let cost = Cost { cycles: fixed + warps * (store.cycles(target) + load), ..cost };
+        let mut cost = Cost { cycles: fixed + warps * (store.cycles(target) + load), ..cost };
+        if let Some(detour) = &detour {
+            detour.add_to(&mut cost);
+        }
         let gather = Gather::Shared(Box::new(GatherShared { memory, store, lookups, shared_bytes }));
-        Ok(GatherPlan { axis, gather, copies: i.representatives(), cost, target: target.name })
+        Ok(GatherPlan { axis, gather, detour, copies: i.representatives(), cost, target: target.name })
     }
 }
 
 impl fmt::Display for GatherPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let conversions = self.detour.iter().flat_map(|d| &d.before);
+        conversions.into_iter().try_for_each(|c| write!(f, "convert the source first: {c}"))?;
         match &self.gather {
             Gather::Shuffle(g) => {
                 let n = Count(1 << g.register_bits.len(), "shuffle");
@@ -241,19 +256,49 @@ fn both(
     Ok((Distributed::new(source, &order, target)?, Distributed::new(indices, &order, target)?, mask))
 }
 
-/// The elements of one block in the order of `order`, fastest first.
-fn plain_memory(source: &LinearLayout, s: &Distributed, order: &[Dim]) -> PlanResult<LinearLayout> {
-    let blocks = source.columns_of(Dim::BLOCK);
-    let mut span = Echelon::of(blocks);
+/// `None` when every block has all lines that its indices run along, and whole. Otherwise a layout of the
+/// source in which it has.
+fn with_what_is_asked(s: &Distributed, i: &Distributed, mask: u64) -> Option<Slots> {
+    let axis = (0..s.out_bits).map(|b| 1u64 << b).filter(|u| u & mask != 0);
+    let asked: Vectors = i.reg.iter().chain(&i.lane).chain(&i.warp).map(|c| c & !mask).chain(axis).collect();
+    let own = Echelon::of(&own_columns(s));
+    let blocks = s.block.len().max(i.block.len());
+    let column = |block: &Vectors, bit: usize| block.get(bit).copied().unwrap_or(0);
+    let same = (0..blocks).all(|b| own.contains(column(&s.block, b) ^ column(&i.block, b) & !mask));
+    if same && asked.iter().all(|&c| own.contains(c)) {
+        return None;
+    }
+    let span = Echelon::of(&asked);
+    let block = (0..blocks).map(|b| column(&i.block, b) & !mask).collect();
+    let mut slots = Slots::new(s, block, |c| span.contains(c));
+    let units: Vectors = (0..s.out_bits).map(|b| 1 << b).filter(|&u| span.contains(u)).collect();
+    slots.fill(&units, false);
+    slots.fill(&asked, false);
+    Some(slots)
+}
+
+/// What the threads of one block move by.
+fn own_columns(d: &Distributed) -> Vectors {
+    d.reg.iter().chain(&d.lane).chain(&d.warp).copied().collect()
+}
+
+/// The elements that the threads of one block hold, in the order of `order`, fastest first; `outs` are the
+/// dimensions as `s` has them packed.
+fn plain_memory(s: &Distributed, outs: &[(Dim, u32)], order: &[Dim]) -> PlanResult<LinearLayout> {
+    let own = own_columns(s);
+    let reached = Echelon::of(&own);
+    let mut span = Echelon::new();
     let mut offsets = Vectors::new();
     for &dim in order {
-        let shift = source.out_shift(dim).unwrap_or(0);
-        let bits = (0..source.out_bits(dim)).map(|b| 1u64 << (shift + b));
-        offsets.extend(bits.filter(|&c| span.insert(c)));
+        let shift: u32 = outs.iter().take_while(|d| d.0 != dim).map(|d| d.1).sum();
+        let bits = outs.iter().find(|d| d.0 == dim).map_or(0, |d| d.1);
+        let units = (0..bits).map(|b| 1u64 << (shift + b)).filter(|&u| reached.contains(u));
+        offsets.extend(units.filter(|&u| span.insert(u)));
     }
+    // Directions across several dimensions at once.
+    offsets.extend(own.iter().copied().filter(|&c| span.insert(c)));
     let ins = [(Dim::OFFSET, offsets.len() as u32), (Dim::BLOCK, s.block.len() as u32)];
-    let outs: Vec<(Dim, u32)> = source.out_dim_bits().collect();
-    Ok(LinearLayout::from_columns(&ins, &outs, offsets.iter().chain(blocks).copied())?)
+    Ok(LinearLayout::from_columns(&ins, outs, offsets.iter().chain(&s.block).copied())?)
 }
 
 /// How the elements of a tensor are counted: the bins lie in shared memory, every distinct element is an
@@ -262,9 +307,12 @@ fn plain_memory(source: &LinearLayout, s: &Distributed, order: &[Dim]) -> PlanRe
 pub struct HistogramPlan {
     /// Number of bins.
     pub bins: u64,
+    /// A conversion of the elements first, where they are divided among blocks: each block then counts all.
+    pub detour: Option<Detour>,
     /// The registers of each thread that are counted: no copies.
     pub registers: Vec<u32>,
-    /// Threads with one of these bits set hold copies, and do not count.
+    /// Threads with one of these bits set hold copies, and do not count. No blocks: each has bins of its
+    /// own.
     pub duplicates: ThreadMasks,
     /// How the bins are set to zero: every bin by one thread.
     pub clear: SharedAccessPlan,
@@ -277,21 +325,29 @@ pub struct HistogramPlan {
 }
 
 impl HistogramPlan {
-    /// The plan for the elements of a tensor in the layout `source` and counts in the layout `result`,
-    /// which has one dimension, the bins.
+    /// The plan for elements of `elem_bits` in the layout `source` and counts in the layout `result`, which
+    /// has one dimension, the bins.
     ///
     /// # Errors
-    /// A source in several blocks, a result of more than one dimension, or more lanes than the target has.
+    /// A result of more than one dimension, layouts that are not surjective, or more lanes than the target
+    /// has.
     pub fn new(
         source: &LinearLayout,
         result: &LinearLayout,
+        elem_bits: u32,
         target: &TargetDesc,
     ) -> PlanResult<HistogramPlan> {
         let order: Vec<Dim> = source.out_dims().collect();
         let s = Distributed::new(source, &order, target)?;
-        if s.block.iter().any(|&c| c != 0) {
-            return Err(PlanError::Unsupported("the elements to count are divided among blocks".into()));
-        }
+        let (s, detour) = if f2::rank(&own_columns(&s)) == s.out_bits {
+            (s, None)
+        } else {
+            let mut slots = Slots::new(&s, s.block.iter().map(|_| 0).collect(), |_| true);
+            slots.fill(&(0..s.out_bits).map(|b| 1 << b).collect::<Vectors>(), false);
+            let all = slots.layout(&source.out_dim_bits().collect::<Vec<_>>())?;
+            let s = Distributed::new(&all, &order, target)?;
+            (s, Some(Detour::new(source, all, &[elem_bits], false, target)?))
+        };
         let mut dims = result.out_dims();
         let (Some(dim), None) = (dims.next(), dims.next()) else {
             let got = result.num_out_dims();
@@ -302,11 +358,11 @@ impl HistogramPlan {
         let clear = SharedAccessPlan::new(result, &memory, 32, Direction::Store, target)?;
         let load = SharedAccessPlan::new(result, &memory, 32, Direction::Load, target)?;
         let registers = distinct_registers(&s);
-        let duplicates = s.duplicates();
+        let duplicates = ThreadMasks { block: 0, ..s.duplicates() };
         let n = registers.len() as u64;
         let warps = (1u64 << s.warp.len()) as f64;
         let atomics = n as f64 * (RANDOM_CONFLICTS * target.cost.wavefront + target.cost.issue);
-        let cost = Cost {
+        let mut cost = Cost {
             cycles: 2.5 * target.cost.shared_latency
                 + 2.0 * target.cost.block_barrier
                 + warps * (clear.cycles(target) + atomics + load.cycles(target)),
@@ -319,12 +375,17 @@ impl HistogramPlan {
             minimum_wavefronts: clear.access.minimum + load.access.minimum + n,
             ..Cost::default()
         };
-        Ok(HistogramPlan { bins, registers, duplicates, clear, load, shared_bytes: 4 * bins, cost })
+        if let Some(detour) = &detour {
+            detour.add_to(&mut cost);
+        }
+        Ok(HistogramPlan { bins, detour, registers, duplicates, clear, load, shared_bytes: 4 * bins, cost })
     }
 }
 
 impl fmt::Display for HistogramPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let conversions = self.detour.iter().flat_map(|d| &d.before);
+        conversions.into_iter().try_for_each(|c| write!(f, "convert the elements first: {c}"))?;
         let n = Count(self.registers.len() as u64, "atomic addition");
         let (bins, bytes) = (Count(self.bins, "bin"), Count(self.shared_bytes, "byte"));
         writeln!(f, "{bins} in {bytes} of shared memory")?;

@@ -10,7 +10,7 @@
 //! | move a tensor to another layout | [`ConversionPlan`] | fewest cycles; fewest shuffles; no bank conflicts |
 //! | read and write given shared memory | [`SharedAccessPlan`] | the cheapest instruction that fits |
 //! | reduce along a dimension | [`ReducePlan`] | no copy combined or stored (paper, Table 3) |
-//! | scan along a dimension | [`ScanPlan`] | one total per block and step |
+//! | scan along a dimension | [`ScanPlan`] | one total per aligned run and step |
 //! | gather, count | [`GatherPlan`], [`HistogramPlan`] | shuffles while lines are short (paper, Figure 6) |
 //! | multiply matrices | [`DotTilePlan`] | any tile that agrees up to an order (paper, Table 4) |
 //! | … that lie in shared memory | [`MatrixDescriptorPlan`] | whatever a descriptor can express |
@@ -18,6 +18,7 @@
 mod access;
 mod convert;
 mod descriptor;
+mod detour;
 mod display;
 mod dot;
 mod error;
@@ -36,6 +37,7 @@ mod vector;
 pub use access::{AccessPlan, MemoryAccess, MemoryInstruction, ThreadBases};
 pub use convert::{Conversion, ConversionPlan, Cost, Scope, SharedPlan};
 pub use descriptor::{MatrixDescriptorPlan, MatrixSwizzle};
+pub use detour::Detour;
 pub use display::Count;
 pub use dot::{Dot, DotInstruction, DotTilePlan, DotType, DotTypes};
 pub use error::{PlanError, PlanResult};

@@ -1,27 +1,31 @@
 //! Reductions along one dimension.
 //!
-//! A reduction works on the bits of the axis where they lie: in registers by combining values of one
-//! thread, in lanes by butterfly shuffles, in warps and blocks by bringing the partial results together
-//! through shared memory. Bits whose column is zero, or depends on earlier ones, hold copies: they are
-//! never combined (which would count elements twice), nor stored (paper, Section 5.1, "Broadcasting", and
-//! Table 3).
+//! Let `o` be the layout without the axis. Numbers of registers and threads with the same `o` hold elements
+//! of one line, so what has to be combined are the cosets of the kernel of `o`: its part in the registers by
+//! combining values of one thread, its part in registers and lanes by butterfly shuffles, the rest by
+//! bringing partial results together through shared memory. Vectors of the kernel that do not lead further
+//! along the axis lead to copies: these are never combined (which would count elements twice), nor stored
+//! (paper, Section 5.1, "Broadcasting", and Table 3).
 
 use std::fmt;
 
-use crate::f2::{self, Echelon, Vectors};
+use crate::f2::{self, Echelon, Vectors, low_mask};
+use crate::plan::PlanResult;
 use crate::plan::convert::{ConversionPlan, Cost};
 use crate::plan::display::{Count, write_cost};
 use crate::plan::shuffle::ShuffleInstruction;
-use crate::plan::{PlanError, PlanResult};
+use crate::plan::space::Distributed;
 use crate::target::TargetDesc;
 use crate::{Dim, LinearLayout};
 
-/// A butterfly: every lane combines each of its values with that of the lane whose number differs by
-/// `mask`.
+/// A butterfly: every lane `l` combines each of its values `v` with value `v ^ value` of lane `l ^ lane`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReduceShuffle {
-    /// XORed with the lane number. One bit.
-    pub mask: u64,
+    /// XORed with the lane number. One bit, unless the layout is swizzled.
+    pub lane: u64,
+    /// XORed with the number of the value. Zero, unless registers and lanes move along another dimension
+    /// together.
+    pub value: u32,
     /// What does it.
     pub instruction: ShuffleInstruction,
 }
@@ -99,17 +103,18 @@ impl ReducePlan {
     /// The plan for operands of these widths that are all in `layout`.
     ///
     /// # Errors
-    /// No such axis, more lanes than the target has, or a layout in which one bit of a register, lane or
-    /// warp number moves along the axis and another dimension at once.
+    /// No such axis, a layout that is not surjective, or more lanes than the target has.
     pub fn new(
         layout: &LinearLayout,
         axis: Dim,
         elem_bits: &[u32],
         target: &TargetDesc,
     ) -> PlanResult<ReducePlan> {
-        let split = Split::new(layout, axis)?;
-        let result = split.result(layout)?;
-        let local = LocalReduction { registers: split.groups(), shuffles: split.shuffles(target) };
+        let split = Split::new(layout, axis, target)?;
+        let ins: Vec<Dim> = layout.in_dims().collect();
+        let rest: Vec<Dim> = layout.out_dims().filter(|&d| d != axis).collect();
+        let result = layout.sublayout(&ins, &rest)?;
+        let local = LocalReduction { registers: split.groups(), shuffles: split.shuffles.clone() };
         let targets = split.targets(&result);
         let mut plan = ReducePlan {
             axis,
@@ -149,9 +154,13 @@ impl fmt::Display for ReducePlan {
             let width = r.registers.first().map_or(1, Vec::len);
             let (width, values) = (Count(width as u64, "register"), Count(r.registers.len() as u64, "value"));
             writeln!(f, "  combine {width} into each of {values}")?;
-            r.shuffles
-                .iter()
-                .try_for_each(|s| writeln!(f, "  combine with lane ^ {} by {}", s.mask, s.instruction.name()))
+            r.shuffles.iter().try_for_each(|s| {
+                let name = s.instruction.name();
+                match s.value {
+                    0 => writeln!(f, "  combine with lane ^ {} by {name}", s.lane),
+                    value => writeln!(f, "  combine with value ^ {value} of lane ^ {} by {name}", s.lane),
+                }
+            })
         };
         writeln!(f, "reduce along {}:", self.axis)?;
         stage(f, &self.local)?;
@@ -189,146 +198,106 @@ fn cost_of(
     stage(local);
     if let Some(exchange) = exchange {
         stage(&exchange.combine);
-        for c in exchange.conversions.iter().map(|c| &c.cost) {
-            cost.cycles += c.cycles;
-            cost.shuffles += c.shuffles;
-            cost.selects += c.selects;
-            cost.permutes += c.permutes;
-            cost.address_ops += c.address_ops;
-            cost.stores += c.stores;
-            cost.loads += c.loads;
-            cost.barriers += c.barriers;
-            cost.wavefronts += c.wavefronts;
-            cost.minimum_wavefronts += c.minimum_wavefronts;
-        }
+        exchange.conversions.iter().for_each(|c| cost.add(&c.cost));
     }
     cost
 }
 
-/// The bits of each resource, told apart by whether they move along the axis.
+/// A layout taken apart for a reduction.
 struct Split {
     axis: Dim,
+    /// The dimensions that stay.
     outs: Vec<(Dim, u32)>,
-    /// Register bits that lead to different elements, along the axis and not.
-    along: Vec<u32>,
+    /// Register numbers that lead along the axis only, a basis.
+    along: Vectors,
+    /// Register bits that lead to different lines.
     beside: Vec<u32>,
-    /// Lane bits along the axis.
-    lanes: Vec<u32>,
-    /// Columns of the other dimensions, packed without the axis; zero for bits along the axis.
-    others: Distinct,
-    /// Part of the axis in warps and blocks, as bits of a shorter axis.
-    warp_parts: Vectors,
-    block_parts: Vectors,
+    shuffles: Vec<ReduceShuffle>,
+    /// Columns over the dimensions that stay, and above them the part of the axis that registers and lanes
+    /// do not combine.
+    partial: Distributed,
+    /// Bits of the dimensions that stay.
+    others: u32,
     /// log2 of the partial results per element of the result.
     across: u32,
 }
 
-struct Distinct {
-    reg: Vectors,
-    lane: Vectors,
-    warp: Vectors,
-    block: Vectors,
-}
-
 impl Split {
-    fn new(layout: &LinearLayout, axis: Dim) -> PlanResult<Split> {
+    fn new(layout: &LinearLayout, axis: Dim, target: &TargetDesc) -> PlanResult<Split> {
         if !layout.has_out_dim(axis) {
             let have = layout.out_dims().map(|d| d.to_string()).collect::<Vec<_>>().join(", ");
             return Err(crate::Error::UnknownDim { side: "output", dim: axis, have }.into());
         }
-        let mask = layout.out_mask(axis);
-        for dim in layout.in_dims() {
-            for (bit, &c) in layout.columns_of(dim).iter().enumerate() {
-                if c & mask != 0 && c & !mask != 0 {
-                    let reason =
-                        format!("bit {bit} of `{dim}` moves along `{axis}` and another dimension at once");
-                    return Err(PlanError::Unsupported(reason));
-                }
+        let (rank, bits) = (layout.rank(), layout.total_out_bits());
+        if rank != bits {
+            return Err(crate::Error::NotSurjective { rank, bits }.into());
+        }
+        let outs: Vec<(Dim, u32)> = layout.out_dim_bits().filter(|d| d.0 != axis).collect();
+        let order: Vec<Dim> = outs.iter().map(|d| d.0).chain([axis]).collect();
+        let mut d = Distributed::new(layout, &order, target)?;
+        d.lane.truncate(layout.in_bits(Dim::LANE) as usize);
+        let others: u32 = outs.iter().map(|d| d.1).sum();
+        let line = |c: &u64| c & low_mask(others);
+        let within: Vectors = d.reg.iter().chain(&d.lane).copied().collect();
+        let lines: Vectors = within.iter().map(line).collect();
+        let registers = d.reg.len() as u32;
+        let beside_bits = f2::independent_columns(&lines[..registers as usize]);
+        let beside: Vec<u32> = (0..registers).filter(|i| beside_bits >> i & 1 == 1).collect();
+        let columns: Vectors = beside.iter().map(|&b| lines[b as usize]).collect();
+        let values = Echelon::of(&columns);
+        // The kernel over registers, then over registers and lanes, as far as it leads along the axis.
+        let mut reached = Echelon::new();
+        let (mut along, mut shuffles) = (Vectors::new(), Vec::new());
+        let mut kernel = f2::kernel(&lines);
+        kernel.sort_by_key(|x| x.checked_shr(registers).unwrap_or(0));
+        for x in kernel.into_iter().filter(|&x| reached.insert(f2::mul(&within, x))) {
+            let lane = x.checked_shr(registers).unwrap_or(0);
+            if lane == 0 {
+                along.push(x);
+            } else {
+                let value = values.express(f2::mul(&lines, x & low_mask(registers))).unwrap_or(0) as u32;
+                let instruction = ShuffleInstruction::for_xor(lane, target);
+                shuffles.push(ReduceShuffle { lane, value, instruction });
             }
         }
-        let rest: Vec<Dim> = layout.out_dims().filter(|&d| d != axis).collect();
-        let ins: Vec<Dim> = layout.in_dims().collect();
-        let slice = layout.sublayout(&ins, &rest)?;
-        let columns = |l: &LinearLayout, dim| Vectors::from_slice(l.columns_of(dim));
-        let others = Distinct {
-            reg: columns(&slice, Dim::REGISTER),
-            lane: columns(&slice, Dim::LANE),
-            warp: columns(&slice, Dim::WARP),
-            block: columns(&slice, Dim::BLOCK),
+        // The axis modulo what is combined: the coordinates that no leading bit of it takes.
+        let left: Vec<u32> = (others..bits).filter(|b| reached.pivots() >> b & 1 == 0).collect();
+        let part = |c: &u64| {
+            let rest = reached.reduce(*c).0;
+            let parts = left.iter().enumerate().fold(0, |p, (i, b)| p | (rest >> b & 1) << i);
+            line(c) | u64::checked_shl(parts, others).unwrap_or(0)
         };
-        let along_axis = |dim| layout.columns_of(dim).iter().map(|c| c & mask).collect::<Vectors>();
-        let mut span = Echelon::new();
-        let mut fresh = |v: Vectors| -> Vec<u32> {
-            (0..v.len() as u32).filter(|&i| span.insert(v[i as usize])).collect()
+        let all = |columns: &Vectors| columns.iter().map(part).collect::<Vectors>();
+        let partial = Distributed {
+            reg: beside.iter().map(|&b| part(&d.reg[b as usize])).collect(),
+            lane: all(&d.lane),
+            warp: all(&d.warp),
+            block: all(&d.block),
+            out_bits: others + left.len() as u32,
         };
-        let along = fresh(along_axis(Dim::REGISTER));
-        let lanes = fresh(along_axis(Dim::LANE));
-        // Warps and blocks modulo what registers and lanes reach: each new direction is a new bit.
-        let within: Vectors = along_axis(Dim::REGISTER).into_iter().chain(along_axis(Dim::LANE)).collect();
-        let mut span = Echelon::of(&within);
-        let mut parts: Vectors = Vectors::new();
-        let mut across = 0;
-        let mut units = Vectors::new();
-        for c in along_axis(Dim::WARP).into_iter().chain(along_axis(Dim::BLOCK)) {
-            let known = span.express(c);
-            span.insert(c);
-            let part = match known {
-                Some(x) => f2::mul(&units, x.checked_shr(within.len() as u32).unwrap_or(0)),
-                None => {
-                    across += 1;
-                    1 << (across - 1)
-                }
-            };
-            units.push(part);
-            parts.push(part);
-        }
-        let warps = layout.in_bits(Dim::WARP) as usize;
-        let beside_span = &mut Echelon::new();
-        let beside =
-            (0..others.reg.len() as u32).filter(|&i| beside_span.insert(others.reg[i as usize])).collect();
-        Ok(Split {
-            axis,
-            outs: slice.out_dim_bits().collect(),
-            along,
-            beside,
-            lanes,
-            others,
-            warp_parts: parts[..warps].iter().copied().collect(),
-            block_parts: parts[warps..].iter().copied().collect(),
-            across,
-        })
+        Ok(Split { axis, outs, along, beside, shuffles, partial, others, across: left.len() as u32 })
     }
 
-    /// The layout without the axis.
-    fn result(&self, layout: &LinearLayout) -> PlanResult<LinearLayout> {
-        let ins: Vec<Dim> = layout.in_dims().collect();
-        let rest: Vec<Dim> = layout.out_dims().filter(|&d| d != self.axis).collect();
-        Ok(layout.sublayout(&ins, &rest)?)
+    /// The columns without the axis.
+    fn lines(&self, columns: &[u64]) -> Vectors {
+        columns.iter().map(|c| c & low_mask(self.others)).collect()
     }
 
     fn groups(&self) -> Vec<Vec<u32>> {
-        let at = |bits: &[u32], x: u64| {
-            bits.iter().enumerate().fold(0u32, |r, (i, &b)| r | ((x >> i & 1) as u32) << b)
+        let units: Vectors = self.beside.iter().map(|&b| 1 << b).collect();
+        let group = |v: u64| {
+            let first = f2::mul(&units, v);
+            let mut group: Vec<u32> =
+                (0..1u64 << self.along.len()).map(|x| (first ^ f2::mul(&self.along, x)) as u32).collect();
+            group.sort_unstable();
+            group
         };
-        (0..1u64 << self.beside.len())
-            .map(|v| {
-                (0..1u64 << self.along.len()).map(|x| at(&self.beside, v) | at(&self.along, x)).collect()
-            })
-            .collect()
-    }
-
-    fn shuffles(&self, target: &TargetDesc) -> Vec<ReduceShuffle> {
-        let step = |&bit: &u32| {
-            let mask = 1 << bit;
-            ReduceShuffle { mask, instruction: ShuffleInstruction::for_xor(mask, target) }
-        };
-        self.lanes.iter().map(step).collect()
+        (0..1u64 << self.beside.len()).map(group).collect()
     }
 
     /// The value of each register of the result.
     fn targets(&self, result: &LinearLayout) -> Vec<u32> {
-        let columns: Vectors = self.beside.iter().map(|&b| self.others.reg[b as usize]).collect();
-        let values = Echelon::of(&columns);
+        let values = Echelon::of(&self.lines(&self.partial.reg));
         let registers = result.columns_of(Dim::REGISTER);
         (0..1u64 << registers.len())
             .map(|r| values.express(f2::mul(registers, r)).unwrap_or(0) as u32)
@@ -344,13 +313,8 @@ impl Split {
         target: &TargetDesc,
         to_lanes: bool,
     ) -> PlanResult<ReduceExchange> {
-        let others: u32 = self.outs.iter().map(|d| d.1).sum();
         let mut outs = self.outs.clone();
         outs.push((self.axis, self.across));
-        let values: Vectors = self.beside.iter().map(|&b| self.others.reg[b as usize]).collect();
-        let with = |columns: &Vectors, parts: &Vectors| -> Vectors {
-            columns.iter().zip(parts).map(|(c, p)| c | p << others).collect()
-        };
         let (warp_bits, block_bits) = (layout.in_bits(Dim::WARP), layout.in_bits(Dim::BLOCK));
         let lane_bits = layout.in_bits(Dim::LANE);
         let build = |reg: &Vectors, lane: &Vectors, warp: &Vectors, block: &Vectors| {
@@ -363,25 +327,25 @@ impl Split {
             let columns = reg.iter().chain(lane).chain(warp).chain(block).copied();
             LinearLayout::from_columns(&ins, &outs, columns.collect::<Vec<_>>())
         };
-        let o = &self.others;
-        let partial =
-            build(&values, &o.lane, &with(&o.warp, &self.warp_parts), &with(&o.block, &self.block_parts))?;
-        let mut lane = o.lane.clone();
+        let p = &self.partial;
+        let partial = build(&p.reg, &p.lane, &p.warp, &p.block)?;
+        let (values, mut lane) = (self.lines(&p.reg), self.lines(&p.lane));
+        let (warp, block) = (self.lines(&p.warp), self.lines(&p.block));
         let mut shuffles = Vec::new();
-        let mut parts: Vectors = (0..self.across).map(|i| 1u64 << (others + i)).collect();
+        let mut parts: Vectors = (0..self.across).map(|i| 1u64 << (self.others + i)).collect();
         if to_lanes {
             for (bit, column) in lane.iter_mut().enumerate().filter(|(_, c)| **c == 0) {
                 if parts.is_empty() {
                     break;
                 }
                 *column = parts.remove(0);
-                let mask = 1 << bit;
-                shuffles.push(ReduceShuffle { mask, instruction: ShuffleInstruction::for_xor(mask, target) });
+                let instruction = ShuffleInstruction::for_xor(1 << bit, target);
+                shuffles.push(ReduceShuffle { lane: 1 << bit, value: 0, instruction });
             }
         }
         let in_registers = parts.len();
         let reg: Vectors = parts.iter().chain(&values).copied().collect();
-        let gathered = build(&reg, &lane, &o.warp, &o.block)?;
+        let gathered = build(&reg, &lane, &warp, &block)?;
         let group = |v: u32| (0..1u32 << in_registers).map(|x| v << in_registers | x).collect();
         let registers = (0..1u32 << values.len()).map(group).collect();
         let conversion = |&bits: &u32| ConversionPlan::new(&partial, &gathered, bits, target);

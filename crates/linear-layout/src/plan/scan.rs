@@ -4,6 +4,9 @@
 //! the combination of its aligned block of `2^(i+1)` up to itself, because the upper half of the block has
 //! been combined with the last element of the lower half. Whether that element is in the same thread, warp
 //! or block is read off the columns of the axis bits up to `i`. A reversed scan mirrors this.
+//!
+//! Each axis bit must be one bit of a register, lane or warp number for that. Operands in other layouts,
+//! swizzled or divided among blocks along the axis, take a [`Detour`].
 
 use std::fmt;
 
@@ -12,6 +15,7 @@ use smallvec::SmallVec;
 use crate::f2;
 use crate::plan::access::ThreadBases;
 use crate::plan::convert::{Cost, Scope};
+use crate::plan::detour::{Detour, Slots};
 use crate::plan::display::{Count, write_cost};
 use crate::plan::shuffle::ShuffleInstruction;
 use crate::plan::space::Distributed;
@@ -93,6 +97,8 @@ pub struct ScanPlan {
     pub reverse: bool,
     /// One step per axis bit.
     pub steps: Vec<ScanStep>,
+    /// Conversions before and after the steps, which then speak of the layout between.
+    pub detour: Option<Detour>,
     /// For each register, the register that holds the same element and takes part in the steps.
     pub copies: Vec<u32>,
     /// Threads with one of these bits set hold copies, and do not store.
@@ -137,8 +143,7 @@ impl ScanPlan {
     /// The plan for operands of these widths that are all in `layout`.
     ///
     /// # Errors
-    /// No such axis, more lanes than the target has, an axis divided among blocks, or a layout in which an
-    /// axis bit is not one bit of a register, lane or warp number.
+    /// No such axis, a layout that is not surjective, or more lanes than the target has.
     pub fn new(
         layout: &LinearLayout,
         axis: Dim,
@@ -150,18 +155,30 @@ impl ScanPlan {
             let have = layout.out_dims().map(|d| d.to_string()).collect::<Vec<_>>().join(", ");
             return Err(crate::Error::UnknownDim { side: "output", dim: axis, have }.into());
         }
-        let order: Vec<Dim> = layout.out_dims().collect();
-        let d = Distributed::new(layout, &order, target)?;
-        let places = Places::new(layout, axis)?;
-        if places.of_bit.iter().any(|p| p.0 == Dim::BLOCK) {
-            return Err(PlanError::Unsupported(format!("`{axis}` is divided among blocks")));
+        let (rank, bits) = (layout.rank(), layout.total_out_bits());
+        if rank != bits {
+            return Err(crate::Error::NotSurjective { rank, bits }.into());
         }
-        let duplicates = d.duplicates();
+        let order: Vec<Dim> = layout.out_dims().collect();
+        let mut d = Distributed::new(layout, &order, target)?;
+        let local = |places: &Places| places.of_bit.iter().all(|p| p.0 != Dim::BLOCK);
+        let (places, detour) = match Places::new(layout, axis) {
+            Ok(places) if local(&places) => (places, None),
+            _ => {
+                let other = scannable(layout, axis, &d)?;
+                d = Distributed::new(&other, &order, target)?;
+                let places = Places::new(&other, axis)?;
+                (places, Some(Detour::new(layout, other, elem_bits, true, target)?))
+            }
+        };
+        // Every block has shared memory of its own, to which one of its threads must store.
+        let duplicates = ThreadMasks { block: 0, ..d.duplicates() };
         let copies = d.representatives();
         let mut plan = ScanPlan {
             axis,
             reverse,
             steps: Vec::new(),
+            detour,
             copies,
             duplicates,
             cost: Cost::default(),
@@ -173,6 +190,9 @@ impl ScanPlan {
             plan.steps.push(step);
         }
         plan.cost = plan.count(elem_bits, 1 << d.warp.len(), target);
+        if let Some(detour) = &plan.detour {
+            detour.add_to(&mut plan.cost);
+        }
         Ok(plan)
     }
 
@@ -281,13 +301,16 @@ impl ScanPlan {
     /// Shared memory needed in each block for operands of these widths, in bytes.
     pub fn shared_bytes(&self, elem_bits: &[u32]) -> u64 {
         let elems = self.steps.iter().filter_map(|s| s.exchange.as_ref()).map(|x| x.elems).max().unwrap_or(0);
-        elem_bits.iter().map(|b| elems * u64::from(b.next_power_of_two().max(8) / 8)).sum()
+        let steps = elem_bits.iter().map(|b| elems * u64::from(b.next_power_of_two().max(8) / 8)).sum();
+        self.detour.as_ref().map_or(0, Detour::shared_bytes).max(steps)
     }
 }
 
 impl fmt::Display for ScanPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "scan along {}{}:", self.axis, if self.reverse { ", reversed" } else { "" })?;
+        let conversions = self.detour.iter().flat_map(|d| &d.before);
+        conversions.into_iter().try_for_each(|c| write!(f, "  convert first: {c}"))?;
         for step in &self.steps {
             let n = Count(step.pairs.len() as u64, "value");
             let sources = Count(step.sources().len() as u64, "total");
@@ -298,8 +321,29 @@ impl fmt::Display for ScanPlan {
             };
             writeln!(f, "  bit {}: {n} combined with {sources} from {how}", step.bit)?;
         }
+        let conversions = self.detour.iter().flat_map(|d| &d.after);
+        conversions.into_iter().try_for_each(|c| write!(f, "  convert back: {c}"))?;
         write_cost(f, &self.cost, self.target)
     }
+}
+
+/// A layout like `layout`, whose columns are `d`, in which each axis bit is one bit of a register, lane or
+/// warp number.
+fn scannable(layout: &LinearLayout, axis: Dim, d: &Distributed) -> PlanResult<LinearLayout> {
+    let mask = layout.out_mask(axis);
+    let mut used = 0;
+    let keep = |c: u64| {
+        let unit = c & !mask == 0 && c.is_power_of_two() && c & used == 0;
+        used |= if unit { c } else { 0 };
+        unit || c & mask == 0
+    };
+    let mut slots = Slots::new(d, d.block.iter().map(|c| c & !mask).collect(), keep);
+    slots.share(d, |c| c & mask == 0);
+    let units = (0..d.out_bits).map(|b| 1u64 << b);
+    let (along, across): (f2::Vectors, f2::Vectors) = units.partition(|u| u & mask != 0);
+    slots.fill(&along, true);
+    slots.fill(&across, true);
+    slots.layout(&layout.out_dim_bits().collect::<Vec<_>>())
 }
 
 /// The place of every bit of `axis`, for plans that look elements up by their coordinate.

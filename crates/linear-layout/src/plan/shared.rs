@@ -38,15 +38,18 @@ pub struct SharedAccessPlan {
     pub mnemonic: String,
     /// `(interval, padding)` in elements: an offset `o` lies at `o + Σ padding · ⌊o / interval⌋`.
     pub padding: Vec<(u64, u64)>,
+    /// The highest bits of every offset that are the number of a partition: memory in partitions is planned,
+    /// and bank conflicts counted, as if they lay one after the other.
+    pub partition_bits: u32,
 }
 
 impl SharedAccessPlan {
     /// The cheapest way to move a tensor between registers in the layout `distributed` and shared memory
-    /// in the layout `memory`, from `offset` in elements (and `block`).
+    /// in the layout `memory`, from `offset` in elements (and `partition` and `block`).
     ///
     /// # Errors
-    /// Layouts of different shapes, elements that memory does not hold, more lanes than the target has,
-    /// memory in several partitions, or elements narrower than a byte that no access fills bytes with.
+    /// Layouts of different shapes, elements that memory does not hold, more lanes than the target has, or
+    /// elements narrower than a byte that no access fills bytes with.
     pub fn new(
         distributed: &LinearLayout,
         memory: &LinearLayout,
@@ -58,7 +61,7 @@ impl SharedAccessPlan {
     }
 
     /// As [`new`](Self::new), for memory with padding: after every `interval` elements, `padding` unused
-    /// ones. Accesses never straddle padding.
+    /// ones. Accesses never straddle padding. Padding at intervals beyond the end of a partition is none.
     ///
     /// # Errors
     /// As [`new`](Self::new), intervals that are not powers of two, and [`PlanError::TooLarge`].
@@ -71,24 +74,27 @@ impl SharedAccessPlan {
         target: &TargetDesc,
     ) -> PlanResult<SharedAccessPlan> {
         let storage_bits = storage(elem_bits)?;
+        let partition_bits = memory.in_bits(Dim::PARTITION);
         let mut map = offset_map(distributed, memory, direction, target)?;
         if let Some(&(interval, _)) = padding.iter().find(|p| !p.0.is_power_of_two()) {
             let what = "a padding interval".to_owned();
             return Err(crate::Error::NotPowerOfTwo { what, value: interval }.into());
         }
-        check_size(map.offset_bits, storage_bits, padding)?;
+        let size = 1u64.checked_shl(map.offset_bits - partition_bits).unwrap_or(u64::MAX);
+        let padding: Vec<(u64, u64)> = padding.iter().copied().filter(|p| p.0 <= size).collect();
+        check_size(map.offset_bits, storage_bits, &padding)?;
         // The start of an access stays aligned when both interval and padding are multiples of it.
         let run = padding.iter().map(|p| (p.0 | p.1).trailing_zeros()).min();
-        map.run_bits = run.unwrap_or(map.offset_bits);
+        map.run_bits = run.unwrap_or(map.offset_bits).min(map.offset_bits - partition_bits);
         let bits = storage_bits;
         let choice = map.choose(storage_bits, direction, target);
         let choice = choice.ok_or(PlanError::PartialByte { elems: 1, bits })?;
         let mut access = map.realize(&choice, storage_bits, direction);
         if !padding.is_empty() {
-            access.wavefronts = padded_wavefronts(&access, padding, target);
+            access.wavefronts = padded_wavefronts(&access, &padding, target);
         }
         let mnemonic = access.instruction.name(direction, target);
-        Ok(SharedAccessPlan { access, mnemonic, padding: padding.to_vec() })
+        Ok(SharedAccessPlan { access, mnemonic, padding, partition_bits })
     }
 
     /// Copies from global memory straight into shared memory (`cp.async`; loads to LDS on AMD): `facts`
@@ -112,6 +118,8 @@ impl SharedAccessPlan {
         let aligned = |n: u64| n.max(1).trailing_zeros();
         let limit = (target.max_vector_bits / storage_bits).max(1).ilog2();
         let limit = limit.min(aligned(facts.contiguous)).min(aligned(facts.mask_constancy));
+        let partition_bits = memory.in_bits(Dim::PARTITION);
+        let limit = limit.min(map.offset_bits - partition_bits);
         let widest = contiguous_bits(&global, limit).min(contiguous_bits(&map.columns, limit));
         // The same registers at the same places in both.
         let agree = |v: u32| {
@@ -145,7 +153,7 @@ impl SharedAccessPlan {
             }
             Vendor::Amd => format!("buffer_load_dword{} … lds", if bits == 128 { "x4" } else { "" }),
         };
-        Ok(SharedAccessPlan { access, mnemonic, padding: Vec::new() })
+        Ok(SharedAccessPlan { access, mnemonic, padding: Vec::new(), partition_bits })
     }
 
     /// Where an offset lies when padding is counted, in elements.
@@ -207,7 +215,7 @@ fn offset_map(
     let order: Vec<Dim> = memory.out_dims().collect();
     let d = Distributed::new(distributed, &order, target)?;
     for dim in memory.in_dims() {
-        if ![Dim::OFFSET, Dim::BLOCK].contains(&dim) && memory.in_bits(dim) > 0 {
+        if ![Dim::OFFSET, Dim::PARTITION, Dim::BLOCK].contains(&dim) && memory.in_bits(dim) > 0 {
             return Err(PlanError::Unsupported(format!("shared memory has no input dimension `{dim}`")));
         }
     }
@@ -217,9 +225,12 @@ fn offset_map(
         let (expected, got) = (expected.collect::<Vec<_>>().join(", "), got.collect::<Vec<_>>().join(", "));
         return Err(crate::Error::DimMismatch { what: "shared access", expected, got }.into());
     }
-    let (offsets, blocks) = (memory.columns_of(Dim::OFFSET), memory.columns_of(Dim::BLOCK));
+    let blocks = memory.columns_of(Dim::BLOCK);
+    // Partitions follow each other.
+    let parts = [Dim::OFFSET, Dim::PARTITION].into_iter().flat_map(|dim| memory.columns_of(dim));
+    let offsets: Vectors = parts.copied().collect();
     let offset_bits = offsets.len() as u32;
-    let own = Echelon::of(offsets);
+    let own = Echelon::of(&offsets);
     let all = Echelon::of(&offsets.iter().chain(blocks).copied().collect::<Vectors>());
     let find = |dim, columns: &[u64]| -> PlanResult<Vectors> {
         let place = |(bit, &c): (usize, &u64)| {

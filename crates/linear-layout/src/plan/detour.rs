@@ -1,0 +1,132 @@
+//! Conversions around work that cannot be done in the layout that operands come in.
+
+use crate::f2::{self, Echelon, Vectors};
+use crate::plan::PlanResult;
+use crate::plan::convert::{ConversionPlan, Cost};
+use crate::plan::space::Distributed;
+use crate::target::TargetDesc;
+use crate::{Dim, LinearLayout};
+
+/// Operands are converted to another layout first, and results back from it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Detour {
+    /// The layout that the work is done in.
+    pub layout: LinearLayout,
+    /// To it, one conversion for each operand.
+    pub before: Vec<ConversionPlan>,
+    /// Back from it, one for each operand; empty where results have a layout of their own.
+    pub after: Vec<ConversionPlan>,
+}
+
+impl Detour {
+    /// To `layout`, and back if the results are to be in the layout of the operands.
+    pub(crate) fn new(
+        operands: &LinearLayout,
+        layout: LinearLayout,
+        elem_bits: &[u32],
+        back: bool,
+        target: &TargetDesc,
+    ) -> PlanResult<Detour> {
+        let all = |from: &LinearLayout, to: &LinearLayout| -> PlanResult<Vec<ConversionPlan>> {
+            elem_bits.iter().map(|&bits| ConversionPlan::new(from, to, bits, target)).collect()
+        };
+        let before = all(operands, &layout)?;
+        let after = if back { all(&layout, operands)? } else { Vec::new() };
+        Ok(Detour { layout, before, after })
+    }
+
+    /// What the conversions cost, added to the cost of the work.
+    pub(crate) fn add_to(&self, cost: &mut Cost) {
+        self.before.iter().chain(&self.after).for_each(|c| cost.add(&c.cost));
+    }
+
+    /// Shared memory that the conversions need in each block when those of one direction are done together,
+    /// in bytes.
+    pub fn shared_bytes(&self) -> u64 {
+        let sum = |all: &[ConversionPlan]| -> u64 {
+            all.iter().map(|c| c.shared_bytes().next_multiple_of(16)).sum()
+        };
+        sum(&self.before).max(sum(&self.after))
+    }
+}
+
+/// Columns of a layout of which some are yet to be chosen.
+pub(crate) struct Slots {
+    /// Of registers, lanes and warps.
+    own: [Vec<Option<u64>>; 3],
+    pub block: Vectors,
+}
+
+impl Slots {
+    /// The columns of `d` that `keep` wants, and those of `block`.
+    pub fn new(d: &Distributed, block: Vectors, mut keep: impl FnMut(u64) -> bool) -> Slots {
+        let own = [&d.reg, &d.lane, &d.warp];
+        Slots { own: own.map(|columns| columns.iter().map(|&c| keep(c).then_some(c)).collect()), block }
+    }
+
+    fn kept(&self) -> Vectors {
+        self.own.iter().flatten().flatten().copied().collect()
+    }
+
+    /// Gives each block bit that moves nothing, but did in `d`, a column that `may` move there, so that
+    /// blocks go on sharing the work.
+    pub fn share(&mut self, d: &Distributed, may: impl Fn(u64) -> bool) {
+        for bit in (0..self.block.len()).filter(|&i| d.block.get(i).is_some_and(|&c| c != 0)) {
+            if self.block[bit] != 0 {
+                continue;
+            }
+            let all: Vectors = self.kept().iter().chain(&self.block).copied().collect();
+            let rank = f2::rank(&all);
+            let needed = |c: u64| {
+                let mut others = all.clone();
+                if let Some(at) = others.iter().position(|&o| o == c) {
+                    others.remove(at);
+                }
+                f2::rank(&others) < rank
+            };
+            let slots = self.own.iter_mut().flat_map(|own| own.iter_mut().rev());
+            let found = slots.into_iter().find(|slot| slot.is_some_and(|c| c != 0 && may(c) && needed(c)));
+            self.block[bit] = found.and_then(Option::take).unwrap_or(0);
+        }
+    }
+
+    /// Puts the vectors of `wanted` that registers, lanes and warps (and blocks, where `with_blocks`) do
+    /// not reach into free places: columns not kept, then ones of zero, then new registers.
+    pub fn fill(&mut self, wanted: &[u64], with_blocks: bool) {
+        let mut reached = Echelon::of(&self.kept());
+        if with_blocks {
+            self.block.iter().for_each(|&c| {
+                reached.insert(c);
+            });
+        }
+        for &v in wanted {
+            if !reached.insert(v) {
+                continue;
+            }
+            let find = |free: Option<u64>| {
+                move |(axis, own): (usize, &Vec<Option<u64>>)| {
+                    own.iter().position(|slot| *slot == free).map(|at| (axis, at))
+                }
+            };
+            let free = self.own.iter().enumerate().find_map(find(None));
+            let free = free.or_else(|| self.own.iter().enumerate().find_map(find(Some(0))));
+            match free {
+                Some((resource, at)) => self.own[resource][at] = Some(v),
+                None => self.own[0].push(Some(v)),
+            }
+        }
+    }
+
+    /// The layout, over `outs` as the vectors have them packed; what is still free holds copies.
+    pub fn layout(&self, outs: &[(Dim, u32)]) -> PlanResult<LinearLayout> {
+        let [reg, lane, warp] = &self.own;
+        let ins = [
+            (Dim::REGISTER, reg.len() as u32),
+            (Dim::LANE, lane.len() as u32),
+            (Dim::WARP, warp.len() as u32),
+            (Dim::BLOCK, self.block.len() as u32),
+        ];
+        let own = self.own.iter().flatten().map(|c| c.unwrap_or(0));
+        Ok(LinearLayout::from_columns(&ins, outs, own.chain(self.block.iter().copied()))?)
+    }
+}
