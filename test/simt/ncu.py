@@ -10,13 +10,17 @@
         prints METRICS
     ncu.py table DIR --ttsim TTSIM
         the table of docs/simt.md, from DIR/ncu.csv and a simulation of the same kernels
+    ncu.py classes DIR --ttsim TTSIM --nvdisasm NVDISASM
+        executed instructions by class, of ttsim and of the machine code, for kernels without loops and calls
 
 Needs numpy and ml_dtypes; launch needs bench/gpu/launch.py beside this file or in the repository.
 """
 import argparse
+import collections
 import csv
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -143,11 +147,30 @@ def measured(path):
     return [{m: int(float(row[m].replace(",", ""))) for m in METRICS if m in row} for row in rows]
 
 
-def simulated(args, case):
+# Classes of ttsim by the first part of a SASS opcode; whatever is not listed is integer arithmetic.
+SASS = {
+    "fp32": "FFMA FADD FMUL FSETP FMNMX FSEL FSET FCHK",
+    "fp16": "HADD2 HMUL2 HFMA2 HSETP2 HMNMX2",
+    "special-function": "MUFU",
+    "convert": "I2F F2I F2F I2FP F2FP FRND",
+    "move": "MOV UMOV CS2R S2R S2UR R2UR LDC ULDC SEL USEL R2P P2R",
+    "branch": "BRA EXIT BSSY BSYNC NOP",
+    "global-load": "LDG", "global-store": "STG", "shared-load": "LDS LDSM", "shared-store": "STS STSM",
+    "async-copy": "LDGSTS LDGDEPBAR DEPBAR", "shuffle": "SHFL", "barrier": "BAR",
+    "matrix": "HMMA IMMA HGMMA IGMMA QGMMA", "atomic": "ATOMG ATOMS RED",
+}
+CLASS = {op: name for name, ops in SASS.items() for op in ops.split()}
+
+
+def simulate(args, case):
     report = args.dir / f"{case['name']}.report.json"
     run([args.ttsim, "--llvm", args.dir / f"{case['name']}.ll", "--case", CORPUS / f"{case['kernel']}.json", "--data",
          args.dir / case["kernel"], "--shared", case["shared"], "--quiet", "--report", report])
-    classes = json.loads(report.read_text())["classes"]
+    return json.loads(report.read_text())["classes"]
+
+
+def simulated(args, case):
+    classes = simulate(args, case)
 
     def total(key, *names):
         return sum(classes[n][key] for n in names if n in classes)
@@ -180,19 +203,49 @@ def table(args):
         print(f"| {case['name']} | " + " | ".join(cells) + " |", flush=True)
 
 
+def disassembled(nvdisasm, cubin):
+    """Opcodes up to the end of the program, or None where control flow decides how often they run."""
+    text = subprocess.run([nvdisasm, "-c", cubin], check=True, capture_output=True, text=True).stdout
+    ops = re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\S+\s+)?([A-Z][A-Z0-9_]*)", text)
+    # A kernel ends in a branch to itself, which is not executed.
+    last = max((i for i, op in enumerate(ops) if op == "BRA"), default=len(ops))
+    return None if {"BRA", "CALL"} & set(ops[:last]) else ops[:last]
+
+
+def classes(args):
+    cases = json.loads((args.dir / "manifest.json").read_text())["cases"]
+    rows = measured(args.dir / "ncu.csv")
+    print("| kernel | " + " | ".join([*SASS, "integer"]) + " |")
+    print("|---" + "|---:" * (len(SASS) + 1) + "|")
+    for case, row in zip(cases, rows):
+        cubin = args.dir / case["image"]
+        ops = disassembled(args.nvdisasm, cubin) if cubin.suffix == ".cubin" else None
+        x, y, z = case["grid"]
+        warps = x * y * z * case["threads"] // 32
+        # What ncu counted must be what stands there, else some warp left early.
+        if ops is None or row.get("smsp__inst_executed.sum") != len(ops) * warps:
+            continue
+        real = collections.Counter(CLASS.get(op, "integer") for op in ops)
+        ours = simulate(args, case)
+        pairs = [(ours.get(n, {}).get("instructions", 0), real[n] * warps) for n in [*SASS, "integer"]]
+        cells = [f"{a}" if a == b else f"**{a}** / {b}" for a, b in pairs]
+        print(f"| {case['name']} | " + " | ".join(cells) + " |", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("verb", choices=["prepare", "launch", "metrics", "table"])
+    parser.add_argument("verb", choices=["prepare", "launch", "metrics", "table", "classes"])
     parser.add_argument("dir", nargs="?", type=pathlib.Path, default=HERE)
     parser.add_argument("--ttc", default="ttc")
     parser.add_argument("--ttsim", default="ttsim")
     parser.add_argument("--triton", default=sys.executable, help="python with triton 3.9")
+    parser.add_argument("--nvdisasm", default="nvdisasm")
     parser.add_argument("--capability", type=int, default=90)
     args = parser.parse_args()
     if args.verb == "metrics":
         print(",".join(METRICS))
     else:
-        {"prepare": prepare, "launch": launch, "table": table}[args.verb](args)
+        {"prepare": prepare, "launch": launch, "table": table, "classes": classes}[args.verb](args)
 
 
 if __name__ == "__main__":

@@ -519,6 +519,10 @@ pub fn atomic(op: AtomOp, bytes: u8, old: u64, v: u64, cmp: u64) -> u64 {
     let w = bytes * 8;
     let int = |o| low(int(o, w, old, v), w);
     let fl = |o, f| float(o, f, Round::Nearest, false, old, v);
+    let pair = |o, f| {
+        let half = |s: u32| float(o, f, Round::Nearest, false, old >> s & 0xffff, v >> s & 0xffff);
+        half(0) | half(16) << 16
+    };
     match op {
         AtomOp::Exch => v,
         AtomOp::Cas => {
@@ -540,11 +544,9 @@ pub fn atomic(op: AtomOp, bytes: u8, old: u64, v: u64, cmp: u64) -> u64 {
         AtomOp::FAdd(f) => fl(FloatOp::Add, f),
         AtomOp::FMin(f) => fl(FloatOp::Min, f),
         AtomOp::FMax(f) => fl(FloatOp::Max, f),
-        AtomOp::FAdd2(f) => {
-            let half =
-                |s: u32| float(FloatOp::Add, f, Round::Nearest, false, old >> s & 0xffff, v >> s & 0xffff);
-            half(0) | half(16) << 16
-        }
+        AtomOp::FAdd2(f) => pair(FloatOp::Add, f),
+        AtomOp::FMin2(f) => pair(FloatOp::Min, f),
+        AtomOp::FMax2(f) => pair(FloatOp::Max, f),
         AtomOp::Inc => {
             if old >= v {
                 0

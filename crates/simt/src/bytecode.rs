@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::ir::{Arch, Loc};
 use crate::num::{Format, Round};
+use crate::tma::ElemType;
 
 /// A register of the warp.
 pub type Reg = u32;
@@ -280,6 +281,8 @@ pub struct Access {
     pub align: u32,
     /// Predicate.
     pub pred: Option<Pred>,
+    /// Elements of a load, as bits, that nobody asks for: they are loaded for the sake of their neighbours.
+    pub gaps: u64,
     /// Volatile, relaxed or atomic: may be polled by a spin loop.
     pub volatile: bool,
     /// For AMD buffer instructions: number of bytes from `addr` on that may be touched, and the register
@@ -307,6 +310,8 @@ pub enum AtomOp {
     FMax(Fmt),
     /// Two halves in one word.
     FAdd2(Fmt),
+    FMin2(Fmt),
+    FMax2(Fmt),
     Inc,
     Dec,
 }
@@ -339,6 +344,15 @@ pub enum Vote {
     Xor,
 }
 
+/// What a barrier makes of the predicates of its threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum BarReduce {
+    Popc,
+    And,
+    Or,
+}
+
 /// A register that the hardware sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -356,6 +370,18 @@ pub enum Special {
     LaneMaskGe,
     ActiveMask,
     Clock,
+    /// The program's place in its cluster, along x, y, z.
+    ClusterCtaid(u8),
+    /// Programs of a cluster along x, y, z.
+    ClusterNCtaid(u8),
+    /// The cluster's place in the grid along x, y, z.
+    ClusterId(u8),
+    /// Clusters of the grid along x, y, z.
+    NClusterId(u8),
+    ClusterRank,
+    ClusterSize,
+    /// Warps of a program.
+    NWarpId,
     /// Address of the kernel's implicit arguments (AMD code object version 5).
     ImplicitArgs,
     Zero,
@@ -490,6 +516,8 @@ pub struct Wgmma {
     pub neg: (bool, bool),
     /// A, B transposed in shared memory.
     pub trans: (bool, bool),
+    /// Clamp integer sums.
+    pub saturate: bool,
 }
 
 /// A field of a tensor map that `tensormap.replace` sets.
@@ -682,7 +710,8 @@ pub enum Op {
     },
     Atom {
         op: AtomOp,
-        d: Option<Reg>,
+        /// Old values, as many as new ones, or none.
+        d: Box<[Reg]>,
         v: Box<[Src]>,
         cmp: Option<Src>,
         at: Access,
@@ -714,6 +743,14 @@ pub enum Op {
     Vote {
         kind: Vote,
         d: Reg,
+        v: Src,
+        mask: Src,
+    },
+    /// `match.sync`: the lanes with the same value, or all lanes if all have the same one.
+    Match {
+        all: bool,
+        d: Reg,
+        p: Option<Reg>,
         v: Src,
         mask: Src,
     },
@@ -750,7 +787,25 @@ pub enum Op {
         id: Src,
         threads: Option<Src>,
         wait: bool,
+        /// A value of all its threads combined, and where it goes.
+        reduce: Option<(BarReduce, Src, Reg)>,
         pred: Option<Pred>,
+    },
+    /// `barrier.cluster.arrive`; a relaxed one orders no memory accesses.
+    ClusterArrive {
+        relaxed: bool,
+    },
+    ClusterWait,
+    /// `mapa`: the address of the same place in the shared memory of another program of the cluster.
+    MapShared {
+        d: Reg,
+        addr: Src,
+        rank: Src,
+    },
+    /// `getctarank`: whose shared memory an address points into.
+    RankOf {
+        d: Reg,
+        addr: Src,
     },
     MbarInit {
         addr: Src,
@@ -766,6 +821,8 @@ pub enum Op {
         count: Src,
         tx: Option<Src>,
         arrive: bool,
+        /// Later phases expect that many arrivals less.
+        drop: bool,
         d: Option<Reg>,
         pred: Option<Pred>,
     },
@@ -810,12 +867,18 @@ pub enum Op {
         map: Src,
         coords: Box<[Src]>,
         mbar: Src,
+        /// `tile::gather4`: the coordinates are a column and four rows.
+        rows: bool,
+        /// Programs of the cluster that receive the data.
+        multicast: Option<Src>,
         pred: Option<Pred>,
     },
     TmaStore {
         src: Src,
         map: Src,
         coords: Box<[Src]>,
+        /// `tile::scatter4`.
+        rows: bool,
         reduce: TmaReduce,
         pred: Option<Pred>,
     },
@@ -824,12 +887,29 @@ pub enum Op {
         src: Src,
         bytes: Src,
         mbar: Src,
+        multicast: Option<Src>,
         pred: Option<Pred>,
+    },
+    /// A bulk copy from one program's shared memory to another's.
+    BulkMove {
+        dst: Src,
+        src: Src,
+        bytes: Src,
+        mbar: Src,
+        pred: Option<Pred>,
+    },
+    /// `st.async`: every lane stores and its barrier object counts the bytes.
+    StAsync {
+        v: Box<[Src]>,
+        at: Access,
+        mbar: Src,
     },
     BulkStore {
         dst: Src,
         src: Src,
         bytes: Src,
+        reduce: TmaReduce,
+        elem: ElemType,
         pred: Option<Pred>,
     },
     BulkCommit {
@@ -889,6 +969,8 @@ pub struct Program {
     pub params: Vec<crate::ir::Ty>,
     /// Threads of a program if the module says so.
     pub threads: Option<u32>,
+    /// Programs of a cluster along x, y, z if the module says so.
+    pub cluster: Option<[u32; 3]>,
     /// Bytes of statically allocated shared memory, from [`Program::shared_base`] on.
     pub static_shared: u32,
     /// Whether the kernel uses dynamic shared memory.

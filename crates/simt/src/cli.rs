@@ -16,7 +16,8 @@ use clap::Parser;
 use serde_json::json;
 
 use crate::exec::Trace;
-use crate::input::{Array, Case, Dtype};
+use crate::input::{Array, Case, Dtype, MAX_BUFFER, buffer_bytes};
+use crate::ir::Ty;
 use crate::launch::{Arg, Control, Launch, Outcome, run_with};
 
 /// What a compiler is asked for.
@@ -30,6 +31,8 @@ pub struct CompileRequest {
     pub num_warps: Option<u32>,
     /// Pipeline stages.
     pub num_stages: Option<u32>,
+    /// Programs of a cluster.
+    pub num_ctas: Option<u32>,
 }
 
 /// What a compiler gives back.
@@ -75,6 +78,9 @@ struct Options {
     /// Pipeline stages, for the compiler
     #[arg(long)]
     num_stages: Option<u32>,
+    /// Programs of a cluster that work as one; the grid counts clusters
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=16))]
+    num_ctas: Option<u32>,
     /// Bytes of dynamic shared memory; all there is by default
     #[arg(long, value_name = "BYTES")]
     shared: Option<u32>,
@@ -197,9 +203,13 @@ fn simulate(o: &Options, compile: Option<&Compiler<'_>>) -> Result<bool> {
         module.functions.iter().any(|f| f.name == *name).then(|| name.clone())
     });
     let program = crate::decode(&module, entry.as_deref())?;
-    let (args, named) = arguments(o, case.as_ref())?;
+    let (args, named) = arguments(o, case.as_ref(), &program.params)?;
+    let num_ctas = o.num_ctas.or(case.as_ref().map(|c| c.num_ctas)).unwrap_or(1);
+    let [x, y, z] = o.grid.or(case.as_ref().map(|c| c.grid)).unwrap_or([1; 3]);
+    let Some(x) = x.checked_mul(num_ctas) else { bail!("a grid of {x} clusters of {num_ctas} programs") };
     let launch = Launch {
-        grid: o.grid.or(case.as_ref().map(|c| c.grid)).unwrap_or([1; 3]),
+        grid: [x, y, z],
+        cluster: (num_ctas > 1).then_some([num_ctas, 1, 1]),
         args,
         threads: o
             .threads
@@ -270,6 +280,7 @@ fn kernel(o: &Options, case: Option<&Case>, compile: Option<&Compiler<'_>>) -> R
                 target: o.target.clone(),
                 num_warps: o.num_warps.or(case.map(|c| c.num_warps)),
                 num_stages: o.num_stages.or(case.map(|c| c.num_stages)),
+                num_ctas: o.num_ctas.or(case.map(|c| c.num_ctas)),
             };
             Ok((file.display().to_string(), compile(&request)?))
         }
@@ -277,7 +288,23 @@ fn kernel(o: &Options, case: Option<&Case>, compile: Option<&Compiler<'_>>) -> R
     }
 }
 
-fn arguments(o: &Options, case: Option<&Case>) -> Result<(Vec<Arg>, Vec<Named>)> {
+/// The type of a number written without one: that of the parameter.
+fn scalar_type(param: Option<&Ty>, value: &str) -> Dtype {
+    match param {
+        Some(Ty::F16) => Dtype::F16,
+        Some(Ty::BF16) => Dtype::BF16,
+        Some(Ty::F32) => Dtype::F32,
+        Some(Ty::F64) => Dtype::F64,
+        Some(Ty::Int(1)) => Dtype::I1,
+        Some(Ty::Int(8)) => Dtype::I8,
+        Some(Ty::Int(16)) => Dtype::I16,
+        Some(Ty::Int(32)) => Dtype::I32,
+        _ if value.contains(['.', 'e', 'n']) => Dtype::F32,
+        _ => Dtype::I64,
+    }
+}
+
+fn arguments(o: &Options, case: Option<&Case>, params: &[Ty]) -> Result<(Vec<Arg>, Vec<Named>)> {
     if let Some(c) = case {
         let dir = o.data.clone().ok_or_else(|| anyhow!("--case needs --data"))?;
         let named = c
@@ -314,18 +341,26 @@ fn arguments(o: &Options, case: Option<&Case>) -> Result<(Vec<Arg>, Vec<Named>)>
                 .map(|d| d.trim().parse())
                 .collect::<Result<_, _>>()
                 .with_context(|| format!("the shape in '{text}'"))?;
-            let data = vec![0; shape.iter().product::<usize>() * dtype.bytes()];
+            let data = vec![
+                0;
+                buffer_bytes(&shape, dtype).with_context(|| format!("the argument '{text}'"))?
+                    as usize
+            ];
             named.push(Named { name: name.clone(), dtype, shape, output: false });
             args.push(Arg::Buffer { name, data });
         } else {
             let (dtype, number) = match value.split_once(':') {
                 Some((ty, n)) => (Dtype::parse(ty)?, n),
-                None if value.contains(['.', 'e', 'n']) => (Dtype::F32, value),
-                None => (Dtype::I64, value),
+                None => (scalar_type(params.get(i), value), value),
             };
             let number: serde_json::Value = serde_json::from_str(number).unwrap_or_else(|_| json!(number));
             args.push(Arg::Scalar(dtype.scalar(&number).with_context(|| format!("the argument '{text}'"))?));
         }
+    }
+    let total: u64 =
+        args.iter().map(|a| if let Arg::Buffer { data, .. } = a { data.len() as u64 } else { 0 }).sum();
+    if total > MAX_BUFFER {
+        bail!("buffers of {total} bytes; the simulator takes {MAX_BUFFER} in all");
     }
     Ok((args, named))
 }

@@ -11,8 +11,10 @@
 //!   *minimum* is what the same number of distinct bytes needs at least.
 //! * *wavefronts* are the passes of shared memory: it has 32 banks of 4 bytes, and a pass serves one word of
 //!   each. Accesses of 8 bytes a lane go in two halves of the warp, of 16 bytes in four quarters; in each
-//!   part the words in the busiest bank decide. Lanes that read the same word share it. `ldmatrix` and
-//!   `stmatrix` take one part per 8×8 matrix. The *minimum* is the number of distinct words over 32.
+//!   part the words in the busiest bank decide. Lanes that read the same word share it. Where all lanes of
+//!   both parts of a half (16 bytes) or of the warp (8 bytes) come in pairs with one address, neighbours or
+//!   next but one, NVIDIA's memory serves the two parts of a load as one. `ldmatrix` and
+//!   `stmatrix` take one part per 8×8 matrix. *Conflicts* are the wavefronts beyond one for each part. The *minimum* is the number of distinct words over 32.
 //! * *mma operations* are multiplications and additions: 2·m·n·k of every matrix instruction.
 
 use std::collections::BTreeMap;
@@ -95,6 +97,8 @@ pub fn class(op: &Op) -> Class {
         | Op::IntTern { .. }
         | Op::ICmp { .. }
         | Op::Select { .. }
+        | Op::MapShared { .. }
+        | Op::RankOf { .. }
         | Op::Lea { .. }
         | Op::Bits { .. }
         | Op::Join { .. }
@@ -135,15 +139,19 @@ pub fn class(op: &Op) -> Class {
         | Op::TmaLoad { .. }
         | Op::TmaStore { .. }
         | Op::BulkLoad { .. }
+        | Op::BulkMove { .. }
+        | Op::StAsync { .. }
         | Op::BulkStore { .. }
         | Op::BulkCommit { .. }
         | Op::BulkWait { .. } => Class::AsyncCopy,
         Op::Shfl { .. } | Op::Permute { .. } | Op::Dpp(_) | Op::ReadLane { .. } | Op::WriteLane { .. } => {
             Class::Shuffle
         }
-        Op::Vote { .. } | Op::Elect { .. } => Class::Vote,
+        Op::Vote { .. } | Op::Match { .. } | Op::Elect { .. } => Class::Vote,
         Op::WarpSync { .. }
         | Op::Bar { .. }
+        | Op::ClusterArrive { .. }
+        | Op::ClusterWait
         | Op::MbarInit { .. }
         | Op::MbarInval { .. }
         | Op::MbarArrive { .. }
@@ -184,6 +192,8 @@ pub struct Count {
     pub wavefronts: u64,
     /// The least number of wavefronts for the words touched.
     pub min_wavefronts: u64,
+    /// Wavefronts of shared memory beyond the first of each part.
+    pub conflicts: u64,
     /// Bytes moved to or from shared memory.
     pub shared_bytes: u64,
     /// Multiplications and additions of matrix instructions.
@@ -199,6 +209,7 @@ impl Count {
         self.global_bytes += o.global_bytes;
         self.wavefronts += o.wavefronts;
         self.min_wavefronts += o.min_wavefronts;
+        self.conflicts += o.conflicts;
         self.shared_bytes += o.shared_bytes;
         self.mma_ops += o.mma_ops;
     }
@@ -208,7 +219,7 @@ impl Count {
             "instructions": self.instructions, "lanes": self.lanes,
             "global_sectors": self.sectors, "global_sectors_min": self.min_sectors, "global_bytes": self.global_bytes,
             "shared_wavefronts": self.wavefronts, "shared_wavefronts_min": self.min_wavefronts,
-            "bank_conflicts": self.wavefronts - self.min_wavefronts.min(self.wavefronts),
+            "bank_conflicts": self.conflicts,
             "shared_bytes": self.shared_bytes, "mma_ops": self.mma_ops,
         })
     }
@@ -421,21 +432,48 @@ fn many_sectors(addresses: &[u64], active: u64, bytes: u64) -> (u64, u64, u64) {
     (all.len() as u64, (starts.len() as u64 * bytes).div_ceil(32), lanes * bytes)
 }
 
-/// Wavefronts of a shared access by lanes that each access `bytes` from their address on, and the minimum.
-pub fn wavefronts(addresses: &[u64], active: u64, bytes: u64) -> (u64, u64) {
+/// What a shared access costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waves {
+    /// Wavefronts.
+    pub total: u64,
+    /// The least number of wavefronts for the words touched.
+    pub min: u64,
+    /// Wavefronts beyond the first of each part.
+    pub conflicts: u64,
+}
+
+/// Wavefronts of a shared access by lanes that each access `bytes` from their address on.
+pub fn wavefronts(addresses: &[u64], active: u64, bytes: u64, write: bool) -> Waves {
     if active == 0 {
-        return (0, 0);
+        return Waves::default();
     }
+    let mut conflicts = 0;
     // 32 words a pass: lanes that fit are served together.
     let lanes_per_part = (128 / bytes.clamp(4, 128)) as usize;
     let mut total = 0;
     let mut words_total = 0;
-    for (part, chunk) in addresses.chunks(lanes_per_part).enumerate() {
+    let mut start = 0;
+    while start < addresses.len() {
+        let mut end = (start + lanes_per_part).min(addresses.len());
+        let twice = start + 2 * lanes_per_part;
+        if !write && matches!(bytes, 8 | 16) && addresses.len() == 32 && start % (2 * lanes_per_part) == 0 {
+            let paired = |x: usize| {
+                (start..twice)
+                    .all(|l| active >> l & active >> (l ^ x) & 1 == 0 || addresses[l] == addresses[l ^ x])
+            };
+            if paired(1) || paired(2) {
+                end = twice;
+            }
+        }
+        let lanes = start..end;
+        start = end;
         let mut first = [u64::MAX; 32];
         let mut more: Vec<u64> = Vec::new();
         let mut any = false;
-        for (i, a) in chunk.iter().enumerate() {
-            if active >> (part * lanes_per_part + i) & 1 == 0 {
+        for l in lanes {
+            let a = &addresses[l];
+            if active >> l & 1 == 0 {
                 continue;
             }
             any = true;
@@ -464,9 +502,10 @@ pub fn wavefronts(addresses: &[u64], active: u64, bytes: u64) -> (u64, u64) {
             worst = load.into_iter().max().unwrap_or(1);
         }
         total += worst;
+        conflicts += worst - 1;
         words_total += words;
     }
-    (total, words_total.div_ceil(32).max(1))
+    Waves { total, min: words_total.div_ceil(32).max(1), conflicts }
 }
 
 #[cfg(test)]
@@ -491,6 +530,10 @@ mod tests {
     #[test]
     fn wavefronts_of_common_patterns() {
         let all = 0xffff_ffff;
+        let wavefronts = |a: &[u64], active, bytes| {
+            let w = wavefronts(a, active, bytes, false);
+            (w.total, w.min)
+        };
         assert_eq!(wavefronts(&lanes(|l| 4 * l), all, 4), (1, 1));
         assert_eq!(wavefronts(&lanes(|l| 8 * l), all, 4), (2, 1));
         assert_eq!(wavefronts(&lanes(|l| 128 * l), all, 4), (32, 1));
@@ -500,5 +543,15 @@ mod tests {
         // Rows of 256 bytes without padding: the eight lanes of a quarter hit the same four banks.
         assert_eq!(wavefronts(&lanes(|l| 256 * l), all, 16), (32, 4));
         assert_eq!(wavefronts(&lanes(|l| 2 * l), all, 2), (1, 1));
+        // One address: a half of the warp is served at once.
+        assert_eq!(wavefronts(&lanes(|_| 0), all, 16), (2, 1));
+        assert_eq!(wavefronts(&lanes(|_| 0), all, 8), (1, 1));
+        // Pairs of neighbours, and of lanes two apart; no pairs at all.
+        assert_eq!(wavefronts(&lanes(|l| 16 * (l / 2)), all, 16), (2, 2));
+        assert_eq!(wavefronts(&lanes(|l| 16 * (l / 4 * 2 + l % 2)), all, 16), (2, 2));
+        assert_eq!(wavefronts(&lanes(|l| 16 * (l % 8)), all, 16), (4, 4));
+        // Stores are not served in pairs.
+        let store = super::wavefronts(&lanes(|_| 0), all, 16, true);
+        assert_eq!(store, Waves { total: 4, min: 1, conflicts: 0 });
     }
 }

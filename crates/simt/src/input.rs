@@ -120,7 +120,15 @@ impl Dtype {
             Dtype::F16 => u64::from(num::f64_to_f16(float()?)),
             Dtype::BF16 => u64::from(num::f64_to_bf16(float()?)),
             Dtype::I1 => u64::from(v.as_bool().or_else(|| v.as_i64().map(|i| i != 0)).ok_or_else(bad)?),
-            _ => v.as_i64().map(|i| i as u64).or_else(|| v.as_u64()).ok_or_else(bad)?,
+            _ => {
+                let i = v.as_i64().map(i128::from).or_else(|| v.as_u64().map(i128::from)).ok_or_else(bad)?;
+                // Either sign: 0xffffffff is a good i32.
+                let bits = 8 * self.bytes() as u32;
+                if i >= 1 << bits || i < -(1 << (bits - 1)) {
+                    return Err(bad());
+                }
+                i as u64
+            }
         })
     }
 }
@@ -171,7 +179,7 @@ impl Array {
             .map(|s| s.parse().map_err(|_| bad("a bad shape")))
             .collect::<Result<_, _>>()?;
         let data = bytes[start + len..].to_vec();
-        if data.len() != shape.iter().product::<usize>() * dtype.bytes() {
+        if data.len() as u64 != buffer_bytes(&shape, dtype)? {
             return Err(bad("the data does not fit the shape"));
         }
         Ok(Array { dtype, shape, data })
@@ -225,6 +233,22 @@ impl Array {
     }
 }
 
+/// Most bytes of a buffer.
+pub const MAX_BUFFER: u64 = 1 << 32;
+
+/// Bytes of a buffer, if it can be had.
+pub fn buffer_bytes(shape: &[usize], dtype: Dtype) -> Result<u64, Error> {
+    shape
+        .iter()
+        .try_fold(dtype.bytes() as u64, |n, d| n.checked_mul(*d as u64))
+        .filter(|n| *n <= MAX_BUFFER)
+        .ok_or_else(|| {
+            Error::Data(format!(
+                "a buffer of shape {shape:?} and type {dtype:?}; the simulator takes {MAX_BUFFER} bytes at most"
+            ))
+        })
+}
+
 /// An argument of a described launch.
 #[derive(Clone, Debug)]
 pub struct CaseArg {
@@ -249,6 +273,8 @@ pub struct Case {
     pub num_warps: u32,
     /// Pipeline stages, for a compiler.
     pub num_stages: u32,
+    /// Programs of a cluster that work as one; the grid counts clusters.
+    pub num_ctas: u32,
     /// Programs.
     pub grid: [u32; 3],
     /// Arguments.
@@ -274,14 +300,14 @@ impl Case {
             let dtype = Dtype::parse(&string(a, "dtype")?)?;
             let is_buffer = string(a, "kind")? == "ptr";
             let shape = is_buffer.then(|| {
-                a["shape"]
-                    .as_array()
-                    .into_iter()
-                    .flatten()
-                    .filter_map(|n| n.as_u64())
-                    .map(|n| n as usize)
-                    .collect()
+                let list = a["shape"].as_array().map(Vec::as_slice).unwrap_or_default();
+                list.iter().map(|n| n.as_u64().map(|n| n as usize)).collect::<Option<Vec<usize>>>()
             });
+            let shape = match shape {
+                Some(None) => return Err(bad(format!("with the shape {}", a["shape"]))),
+                Some(s) => s,
+                None => None,
+            };
             let value = if is_buffer { 0 } else { dtype.scalar(&a["value"])? };
             args.push(CaseArg { name: string(a, "name")?, dtype, shape, value });
         }
@@ -297,6 +323,7 @@ impl Case {
             kernel: string(&v, "kernel")?,
             num_warps: number("num_warps", 4),
             num_stages: number("num_stages", 3),
+            num_ctas: number("num_ctas", 1),
             grid: [x, y, z],
             args,
             outputs,
@@ -312,8 +339,8 @@ impl Case {
                 let path = dir.join(format!("{}.bin", a.name));
                 let data =
                     std::fs::read(&path).map_err(|e| Error::Data(format!("{}: {e}", path.display())))?;
-                let want = shape.iter().product::<usize>() * a.dtype.bytes();
-                if data.len() != want {
+                let want = buffer_bytes(shape, a.dtype)?;
+                if data.len() as u64 != want {
                     return Err(Error::Data(format!(
                         "{} has {} bytes, its shape {shape:?} needs {want}",
                         path.display(),
@@ -340,6 +367,18 @@ mod tests {
         cut.pop();
         assert!(Array::from_npy(&cut).is_err());
         assert!(Array::from_npy(b"hello").is_err());
+    }
+
+    #[test]
+    fn absurd_shapes_and_values_are_errors() {
+        let huge = [usize::MAX, 4];
+        assert!(buffer_bytes(&huge, Dtype::F32).unwrap_err().to_string().contains("at most"));
+        assert!(buffer_bytes(&[1 << 31], Dtype::F32).is_err());
+        assert_eq!(buffer_bytes(&[0, usize::MAX], Dtype::F64).unwrap(), 0);
+        assert_eq!(buffer_bytes(&[], Dtype::I8).unwrap(), 1);
+        assert!(Dtype::I32.scalar(&serde_json::json!(1u64 << 32)).is_err());
+        assert_eq!(Dtype::I32.scalar(&serde_json::json!(0xffff_ffffu32)).unwrap(), 0xffff_ffff);
+        assert!(Dtype::I8.scalar(&serde_json::json!(-129)).is_err());
     }
 
     #[test]

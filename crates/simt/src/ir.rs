@@ -227,6 +227,8 @@ pub struct Function {
     pub kernel: bool,
     /// Threads of a program if the module says so (`nvvm.reqntid`, `amdgpu-flat-work-group-size`).
     pub threads: Option<u32>,
+    /// Programs of a cluster along x, y, z if the module says so (`nvvm.cluster_dim`).
+    pub cluster: Option<[u32; 3]>,
 }
 
 /// A global variable.

@@ -12,6 +12,7 @@ use crate::counts::{Counts, Summary};
 use crate::exec::{Consts, Cta, Shape, Slice, Trace};
 use crate::ir::{Arch, Ty};
 use crate::mem::Global;
+use crate::shared::MAX_WARPS;
 
 /// A kernel argument.
 #[derive(Clone, Debug)]
@@ -37,6 +38,8 @@ pub struct Launch {
     pub args: Vec<Arg>,
     /// Threads of a program; by default what the module says.
     pub threads: Option<u32>,
+    /// Programs of a cluster along x, y, z; by default what the module says, else one.
+    pub cluster: Option<[u32; 3]>,
     /// Bytes of dynamic shared memory; by default all the hardware has.
     pub shared: Option<u32>,
     /// Bytes of scratch memory per program.
@@ -57,6 +60,7 @@ impl Default for Launch {
             grid: [1; 3],
             args: Vec::new(),
             threads: None,
+            cluster: None,
             shared: None,
             scratch: 16 << 10,
             checks: true,
@@ -128,6 +132,18 @@ fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>
     if threads == 0 || threads > 1024 {
         return Err(Error::Launch(format!("a program of {threads} threads; it has 1 to 1024")));
     }
+    let cluster = launch.cluster.or(p.cluster).unwrap_or([1; 3]);
+    let size = cluster.iter().map(|n| u64::from(*n)).product::<u64>();
+    if !(1..=16).contains(&size) || launch.grid.iter().zip(cluster).any(|(g, c)| !g.is_multiple_of(c)) {
+        return Err(Error::Launch(format!(
+            "clusters of {cluster:?} programs in a grid of {:?}; a cluster has 1 to 16 and divides the grid",
+            launch.grid
+        )));
+    }
+    let warps = threads.div_ceil(W as u32) * size as u32;
+    if warps > MAX_WARPS {
+        return Err(Error::Launch(format!("a cluster of {warps} warps; the simulator takes {MAX_WARPS}")));
+    }
     let shared = p.static_shared
         + match (p.dynamic_shared, launch.shared) {
             (true, Some(n)) if n > most_shared(p) => {
@@ -152,6 +168,7 @@ fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>
     let shape = Shape {
         program: p,
         grid: launch.grid,
+        cluster,
         threads,
         shared_bytes: shared,
         checks: launch.checks,
@@ -173,10 +190,12 @@ fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>
         let mut paused: VecDeque<Cta<'_, W>> = VecDeque::new();
         loop {
             // A program that seems to wait for another one makes room for the next.
-            let fresh = if paused.len() < 256 { next.fetch_add(1, Ordering::Relaxed) } else { programs };
-            let mut cta = if fresh < programs {
-                let [x, y, _] = launch.grid.map(u64::from);
-                let id = [fresh % x, fresh / x % y, fresh / (x * y)].map(|n| n as u32);
+            let clusters = programs / size;
+            let fresh = if paused.len() < 256 { next.fetch_add(1, Ordering::Relaxed) } else { clusters };
+            let mut cta = if fresh < clusters {
+                let [x, y, _] = [0, 1, 2].map(|i| u64::from(launch.grid[i] / cluster[i]));
+                let place = [fresh % x, fresh / x % y, fresh / (x * y)].map(|n| n as u32);
+                let id = [0, 1, 2].map(|i| place[i] * cluster[i]);
                 Cta::<W>::new(&shape, &consts, id)
             } else {
                 match paused.pop_front() {
@@ -190,7 +209,7 @@ fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>
                     continue;
                 }
                 Slice::Stopped => stopped = true,
-                Slice::Done => (control.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, programs),
+                Slice::Done => (control.progress)(done.fetch_add(size, Ordering::Relaxed) + size, programs),
             }
             counts.merge(&cta.counts);
             findings.merge(std::mem::take(&mut cta.findings));

@@ -52,6 +52,7 @@ pub mod input;
 pub mod ir;
 mod launch;
 pub mod mem;
+mod merge;
 pub mod mma;
 pub mod num;
 pub mod ptx;

@@ -119,6 +119,12 @@ impl Buffer {
 
     /// Replaces `n` bytes (2, 4 or 8, aligned) by what `f` makes of them; returns the old value.
     pub fn update(&self, offset: u64, n: u8, f: impl Fn(u64) -> u64) -> u64 {
+        if !offset.is_multiple_of(u64::from(n)) || !matches!(n, 2 | 4 | 8) {
+            // Reported where it was found; no atomicity is owed.
+            let old = self.read(offset, n);
+            self.write(offset, n, f(old));
+            return old;
+        }
         let p = self.at(offset);
         // SAFETY: as in `read`.
         unsafe {

@@ -1,12 +1,11 @@
 //! Reads LLVM IR into [`crate::ir`].
 //!
-//! This is the only place that touches LLVM. All unsafe code is calls of LLVM's C API on values that
+//! This and `merge` are the only places that touch LLVM. All unsafe code is calls of LLVM's C API on values that
 //! belong to the module given, which outlives the walk.
 
 use std::collections::HashMap;
 use std::ffi::CStr;
 
-use inkwell::OptimizationLevel;
 use inkwell::context::Context;
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::prelude::*;
@@ -18,15 +17,16 @@ use inkwell::llvm_sys::{
     LLVMValueKind,
 };
 use inkwell::memory_buffer::MemoryBuffer;
-use inkwell::passes::PassBuilderOptions;
-use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target};
 
 use crate::ir::*;
-use crate::{Error, text};
+use crate::{Error, merge, text};
 
-/// Parses LLVM IR, as text or bitcode. Text of a newer LLVM is normalized first (see [`crate::text`]). Where
-/// the module names NVIDIA as its target, neighbouring accesses of a thread are merged as LLVM's code
-/// generator would merge them, so that the counts are those of the accesses the hardware sees.
+/// LLVM's number of the calling convention `ptx_kernel`.
+pub(crate) const PTX_KERNEL: u32 = 71;
+
+/// Parses LLVM IR, as text or bitcode. Text of a newer LLVM is normalized first (see [`crate::text`]). For
+/// NVIDIA, neighbouring accesses of a thread are merged as the code generator and `ptxas` would merge them, so
+/// that the counts are those of the accesses the hardware sees.
 pub fn parse(name: &str, bytes: &[u8]) -> Result<Module, Error> {
     let context = Context::create();
     let load = |data: &[u8]| {
@@ -40,36 +40,8 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Module, Error> {
     };
     let failed = |message: String| Error::Parse { file: name.to_owned(), message: message.trim().to_owned() };
     let module = first.map_err(|e| failed(e.to_string()))?;
-    merge_accesses(&module).map_err(failed)?;
+    merge::accesses(&module).map_err(failed)?;
     from_llvm(&module)
-}
-
-/// What the NVPTX code generator does to memory accesses before it selects instructions.
-fn merge_accesses(module: &inkwell::module::Module<'_>) -> Result<(), String> {
-    let triple = module.get_triple();
-    if !triple.as_str().to_bytes().starts_with(b"nvptx") {
-        return Ok(());
-    }
-    Target::initialize_nvptx(&InitializationConfig::default());
-    let target = Target::from_triple(&triple).map_err(|e| e.to_string())?;
-    // Accesses of up to 16 bytes, which every chip has.
-    let machine = target
-        .create_target_machine(
-            &triple,
-            "sm_80",
-            "",
-            OptimizationLevel::Default,
-            RelocMode::Default,
-            CodeModel::Default,
-        )
-        .ok_or("LLVM has no machine for this target")?;
-    module
-        .run_passes(
-            "function(separate-const-offset-from-gep,early-cse,load-store-vectorizer)",
-            &machine,
-            PassBuilderOptions::create(),
-        )
-        .map_err(|e| e.to_string())
 }
 
 /// Reads a module that is already in memory, for instance the one a compiler is about to emit.
@@ -449,13 +421,18 @@ impl Reader {
                 self.attribute(f, "amdgpu-flat-work-group-size")
                     .and_then(|s| s.split(',').nth(1)?.trim().parse().ok())
             });
+            let cluster = self.attribute(f, "nvvm.cluster_dim").map(|s| {
+                let mut n = s.split(',').map(|n| n.trim().parse().unwrap_or(1));
+                [0; 3].map(|_| n.next().unwrap_or(1))
+            });
             let wave = match self.attribute(f, "target-features") {
                 Some(s) if s.contains("+wavefrontsize32") => 32,
                 _ => 64,
             };
-            // 71 is ptx_kernel, 91 is amdgpu_kernel.
-            let kernel = cc == 71 || cc == 91;
-            let function = Function { name, params, blocks, insts: names.ids.len() as u32, kernel, threads };
+            // 91 is amdgpu_kernel.
+            let kernel = cc == PTX_KERNEL || cc == 91;
+            let insts = names.ids.len() as u32;
+            let function = Function { name, params, blocks, insts, kernel, threads, cluster };
             Ok((function, cc, wave))
         }
     }
@@ -769,6 +746,8 @@ fn rmw_name(op: LLVMAtomicRMWBinOp) -> &'static str {
         LLVMAtomicRMWBinOpFAdd => "fadd",
         LLVMAtomicRMWBinOpFMax => "fmax",
         LLVMAtomicRMWBinOpFMin => "fmin",
+        LLVMAtomicRMWBinOpUIncWrap => "uinc_wrap",
+        LLVMAtomicRMWBinOpUDecWrap => "udec_wrap",
         _ => "other",
     }
 }

@@ -31,7 +31,7 @@ impl Clock {
 /// Who wrote or read: warp + 1 in the top bits, flags for the asynchronous proxy and for atomic operations,
 /// the clock below.
 type Epoch = u32;
-const CLOCK_BITS: u32 = 23;
+const CLOCK_BITS: u32 = 21;
 const CLOCK_MASK: u32 = (1 << CLOCK_BITS) - 1;
 const PROXY: u32 = 1 << CLOCK_BITS;
 const ATOMIC: u32 = 2 << CLOCK_BITS;
@@ -46,6 +46,14 @@ fn epoch(warp: u32, clock: u32, proxy: bool) -> Epoch {
 fn warp_of(e: Epoch) -> u32 {
     (e >> WARP_SHIFT) - 1
 }
+
+/// Most warps whose accesses can be told apart.
+pub const MAX_WARPS: u32 = (1 << (31 - WARP_SHIFT)) - 2;
+
+/// An address is an offset with the rank of its program in the cluster from this bit on.
+pub const RANK_SHIFT: u32 = 24;
+/// Marks addresses of another program's memory in the registers of a kernel.
+pub const REMOTE: u32 = 1 << 30;
 
 /// What an access to shared memory ran into.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,6 +71,15 @@ pub struct Hazard {
 }
 
 impl Hazard {
+    /// Adds what another access of the same instruction ran into.
+    pub fn merge(&mut self, other: Hazard) {
+        self.race = self.race.or(other.race);
+        self.pending |= other.pending;
+        self.being_read |= other.being_read;
+        self.uninit |= other.uninit;
+        self.unfenced |= other.unfenced;
+    }
+
     /// Whether anything but missing initialization was found.
     pub fn any(&self) -> bool {
         self.race.is_some() || self.pending || self.being_read || self.unfenced
@@ -91,10 +108,12 @@ impl Who<'_> {
     }
 }
 
-/// Shared memory.
+/// The shared memory of the programs of a cluster.
 pub struct Shared {
-    /// First address.
+    /// First offset.
     pub base: u32,
+    /// Bytes of a program.
+    size: u32,
     data: Vec<u8>,
     writes: Vec<Epoch>,
     reads: Vec<u32>,
@@ -108,12 +127,13 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// `size` bytes from `base` on.
-    pub fn new(base: u32, size: u32, checks: bool) -> Shared {
-        let n = size as usize;
+    /// `size` bytes from `base` on for each of `ranks` programs.
+    pub fn new(base: u32, size: u32, ranks: u32, checks: bool) -> Shared {
+        let n = size as usize * ranks as usize;
         let shadow = if checks { n } else { 0 };
         Shared {
             base,
+            size,
             data: vec![0; n],
             writes: vec![0; shadow],
             reads: vec![0; shadow],
@@ -130,17 +150,20 @@ impl Shared {
     /// Whether `n` bytes from `address` on exist.
     #[inline]
     pub fn contains(&self, address: u64, n: u64) -> bool {
-        let offset = address.wrapping_sub(u64::from(self.base));
-        offset < self.data.len() as u64 && offset + n <= self.data.len() as u64
+        let (rank, place) = (address >> RANK_SHIFT, address & ((1 << RANK_SHIFT) - 1));
+        let offset = place.wrapping_sub(u64::from(self.base));
+        let size = u64::from(self.size);
+        offset < size && n <= size - offset && rank < self.data.len() as u64 / size
     }
 
-    /// First address behind the end.
+    /// First offset behind the end.
     pub fn end(&self) -> u32 {
-        self.base + self.data.len() as u32
+        self.base + self.size
     }
 
     fn index(&self, address: u32) -> usize {
-        (address - self.base) as usize
+        let offset = (address & ((1 << RANK_SHIFT) - 1)) - self.base;
+        (address >> RANK_SHIFT) as usize * self.size as usize + offset as usize
     }
 
     /// The bytes themselves; the range must be inside.
@@ -394,7 +417,7 @@ mod tests {
 
     #[test]
     fn unordered_accesses_of_two_warps_race() {
-        let mut s = Shared::new(0, 64, true);
+        let mut s = Shared::new(0, 64, 1, true);
         let (a, mut b) = (Clock(vec![1, 0]), Clock(vec![0, 1]));
         assert!(!s.note_write(0, 4, who(0, &a)).any());
         assert_eq!(s.note_read(2, 4, who(1, &b)).race, Some((0, true)));
@@ -406,7 +429,7 @@ mod tests {
 
     #[test]
     fn every_reader_of_a_byte_counts() {
-        let mut s = Shared::new(0, 16, true);
+        let mut s = Shared::new(0, 16, 1, true);
         let clocks: Vec<Clock> = (0..3).map(|w| Clock((0..3).map(|i| u32::from(i == w)).collect())).collect();
         for w in 0..3 {
             s.note_read(0, 4, who(w, &clocks[w as usize]));
@@ -418,7 +441,7 @@ mod tests {
 
     #[test]
     fn copies_in_flight_are_out_of_bounds_to_everyone() {
-        let mut s = Shared::new(0, 64, true);
+        let mut s = Shared::new(0, 64, 1, true);
         let a = Clock(vec![1]);
         s.begin_write(16, 16, who(0, &a));
         assert!(s.note_read(30, 4, who(0, &a)).pending);
@@ -431,7 +454,7 @@ mod tests {
 
     #[test]
     fn the_other_proxy_needs_a_fence() {
-        let mut s = Shared::new(0, 64, true);
+        let mut s = Shared::new(0, 64, 1, true);
         let a = Clock(vec![1]);
         s.note_write(0, 16, who(0, &a));
         let unfenced = Clock(vec![0]);

@@ -181,6 +181,11 @@ impl Map {
         self.rank
     }
 
+    /// Rows of a box.
+    pub fn rows(&self) -> u32 {
+        self.box_dim[1..].iter().product()
+    }
+
     /// Bytes of a box.
     pub fn box_bytes(&self) -> u32 {
         self.box_dim.iter().product::<u32>() * self.elem.bytes()

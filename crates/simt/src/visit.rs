@@ -81,7 +81,7 @@ pub fn visit(op: &mut Op, def: &mut impl FnMut(&mut Reg), used: &mut impl FnMut(
             access(at, used);
             v.iter_mut().for_each(&mut *used);
             cmp.iter_mut().for_each(&mut *used);
-            if let Some(d) = d {
+            for d in d.iter_mut() {
                 if at.pred.is_some() {
                     used(&mut Src::reg(*d));
                 }
@@ -97,6 +97,8 @@ pub fn visit(op: &mut Op, def: &mut impl FnMut(&mut Reg), used: &mut impl FnMut(
         | Op::CpWait { .. }
         | Op::FenceAsync
         | Op::WgmmaCommit
+        | Op::ClusterArrive { .. }
+        | Op::ClusterWait
         | Op::Trap
         | Op::Nop(_)
         | Op::Jump { .. }
@@ -113,6 +115,21 @@ pub fn visit(op: &mut Op, def: &mut impl FnMut(&mut Reg), used: &mut impl FnMut(
         Op::Vote { d, v, mask, .. } => {
             used(v);
             used(mask);
+            def(d);
+        }
+        Op::Match { d, p, v, mask, .. } => {
+            used(v);
+            used(mask);
+            def(d);
+            p.iter_mut().for_each(def);
+        }
+        Op::MapShared { d, addr, rank } => {
+            used(addr);
+            used(rank);
+            def(d);
+        }
+        Op::RankOf { d, addr } => {
+            used(addr);
             def(d);
         }
         Op::Elect { d, p, mask } => {
@@ -140,10 +157,14 @@ pub fn visit(op: &mut Op, def: &mut impl FnMut(&mut Reg), used: &mut impl FnMut(
             def(d);
         }
         Op::WarpSync { mask } => used(mask),
-        Op::Bar { id, threads, pred: p, .. } => {
+        Op::Bar { id, threads, reduce, pred: p, .. } => {
             used(id);
             threads.iter_mut().for_each(&mut *used);
             pred(p, used);
+            if let Some((_, v, d)) = reduce {
+                used(v);
+                def(d);
+            }
         }
         Op::MbarInit { addr, count, pred: p } => {
             used(addr);
@@ -200,8 +221,8 @@ pub fn visit(op: &mut Op, def: &mut impl FnMut(&mut Reg), used: &mut impl FnMut(
             used(src);
             pred(p, used);
         }
-        Op::TmaLoad { dst, map, coords, mbar, pred: p } => {
-            [dst, map, mbar].into_iter().for_each(&mut *used);
+        Op::TmaLoad { dst, map, coords, mbar, multicast, pred: p, .. } => {
+            [dst, map, mbar].into_iter().chain(multicast).for_each(&mut *used);
             coords.iter_mut().for_each(&mut *used);
             pred(p, used);
         }
@@ -210,11 +231,20 @@ pub fn visit(op: &mut Op, def: &mut impl FnMut(&mut Reg), used: &mut impl FnMut(
             coords.iter_mut().for_each(&mut *used);
             pred(p, used);
         }
-        Op::BulkLoad { dst, src, bytes, mbar, pred: p } => {
+        Op::BulkLoad { dst, src, bytes, mbar, multicast, pred: p } => {
+            [dst, src, bytes, mbar].into_iter().chain(multicast).for_each(&mut *used);
+            pred(p, used);
+        }
+        Op::BulkMove { dst, src, bytes, mbar, pred: p } => {
             [dst, src, bytes, mbar].into_iter().for_each(&mut *used);
             pred(p, used);
         }
-        Op::BulkStore { dst, src, bytes, pred: p } => {
+        Op::StAsync { v, at, mbar } => {
+            access(at, used);
+            v.iter_mut().for_each(&mut *used);
+            used(mbar);
+        }
+        Op::BulkStore { dst, src, bytes, pred: p, .. } => {
             [dst, src, bytes].into_iter().for_each(&mut *used);
             pred(p, used);
         }

@@ -14,7 +14,7 @@ fn to_llvm(request: &CompileRequest) -> Result<Compiled> {
         target: request.target.clone(),
         num_warps: request.num_warps.unwrap_or(4),
         num_stages: request.num_stages.unwrap_or(3),
-        num_ctas: 1,
+        num_ctas: request.num_ctas.unwrap_or(1),
         emit: Stage::Llvmir,
         print_after: Vec::new(),
         explain: false,

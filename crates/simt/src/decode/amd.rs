@@ -38,7 +38,7 @@ impl Decoder<'_> {
 
     fn amd_barrier(&mut self) -> What<Vec<Src>> {
         let id = self.constant(0);
-        self.emit(Op::Bar { id, threads: None, wait: true, pred: None });
+        self.emit(Op::Bar { id, threads: None, wait: true, reduce: None, pred: None });
         Ok(Vec::new())
     }
 
@@ -299,6 +299,7 @@ impl Decoder<'_> {
             bytes: 0,
             align: 1,
             pred: None,
+            gaps: 0,
             volatile: kind == "atomic",
             buffer: Some((rsrc[1], offset)),
         };
@@ -333,7 +334,7 @@ impl Decoder<'_> {
                 at.align = u32::from(at.bytes);
                 let v = if args[0].len() > 1 { self.pack(ty, &args[0]) } else { args[0][0] };
                 let d = self.fresh();
-                self.emit(Op::Atom { op, d: Some(d), v: vec![v].into(), cmp: None, at });
+                self.emit(Op::Atom { op, d: vec![d].into(), v: vec![v].into(), cmp: None, at });
                 if args[0].len() > 1 { Ok(self.unpack(ty, Src::reg(d))) } else { Ok(vec![Src::reg(d)]) }
             }
             _ => Err(String::new()),

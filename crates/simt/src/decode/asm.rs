@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{Decoder, Term, What};
 use crate::bytecode::*;
 use crate::ir::{Arch, Inst};
-use crate::num::{self, Round};
+use crate::num;
 use crate::ptx::{self, Operand, Statement};
 
 /// Variables of one piece of inline assembly.
@@ -30,8 +30,13 @@ impl Line<'_> {
     }
 
     /// The type at the end of the opcode.
-    fn ty(&self) -> &str {
+    pub fn ty(&self) -> &str {
         self.op.last().map_or("", String::as_str)
+    }
+
+    /// An operand that must be there.
+    pub fn arg(&self, i: usize) -> What<&Operand> {
+        self.args.get(i).map_or_else(|| self.unknown(), Ok)
     }
 
     pub fn unknown<T>(&self) -> What<T> {
@@ -39,7 +44,7 @@ impl Line<'_> {
     }
 }
 
-fn bits_of(ty: &str) -> Option<u8> {
+pub(super) fn bits_of(ty: &str) -> Option<u8> {
     if ty == "pred" {
         return Some(1);
     }
@@ -53,7 +58,7 @@ fn bits_of(ty: &str) -> Option<u8> {
     }
 }
 
-fn float_of(ty: &str) -> Option<(Fmt, bool)> {
+pub(super) fn float_of(ty: &str) -> Option<(Fmt, bool)> {
     Some(match ty {
         "f16" => (Fmt::F16, false),
         "bf16" => (Fmt::BF16, false),
@@ -83,7 +88,7 @@ impl Decoder<'_> {
         let mut inputs = args.iter();
         let mut n = 0;
         // A single matrix instruction reads its accumulators before it writes them: no copies needed.
-        let matrix = |s: &Statement| matches!(s, Statement::Inst { op, pred: None, .. } if op[0] == "mma" || (op[0] == "wgmma" && op[1] == "mma_async"));
+        let matrix = |s: &Statement| matches!(s, Statement::Inst { op, pred: None, .. } if op[0] == "mma" || (op[0] == "wgmma" && op.get(1).is_some_and(|o| o == "mma_async")));
         let alone = statements.len() == 1 && matrix(&statements[0]);
         for c in constraints.split(',') {
             let c = c.trim();
@@ -294,13 +299,14 @@ impl Decoder<'_> {
             bytes,
             align: u32::from(bytes) * n as u32,
             pred: l.pred,
+            gaps: 0,
             volatile,
             buffer: None,
         })
     }
 
     /// Emits a result under the line's predicate: where it is false the destination keeps its value.
-    fn result(&mut self, l: &Line<'_>, d: Reg, s: Src) {
+    pub(super) fn result(&mut self, l: &Line<'_>, d: Reg, s: Src) {
         match l.pred {
             None => self.emit(Op::Mov { d, s }),
             Some(p) => {
@@ -312,6 +318,15 @@ impl Decoder<'_> {
     }
 
     fn line(&mut self, l: &Line<'_>, v: &mut Vars, outputs: &[Reg]) -> What<()> {
+        // Hardly any instruction has neither modifiers nor operands; the others need what is taken for
+        // granted below.
+        let head = l.op[0].as_str();
+        let alone = matches!(head, "trap" | "brkpt" | "exit" | "pragma");
+        let bare =
+            matches!(head, "membar" | "fence" | "griddepcontrol" | "barrier" | "cp" | "wgmma" | "prefetch");
+        if !alone && (l.op.len() == 1 || (l.args.is_empty() && !bare)) {
+            return l.unknown();
+        }
         match l.op[0].as_str() {
             "ld" | "ldu" => self.ptx_load(l, v),
             "st" => self.ptx_store(l, v),
@@ -319,10 +334,17 @@ impl Decoder<'_> {
             "mma" => self.ptx_mma(l, v),
             "ldmatrix" | "stmatrix" => self.ptx_matrix(l, v),
             "cp" | "mbarrier" | "tensormap" | "fence" | "bar" | "barrier" | "shfl" | "vote" | "elect"
-            | "redux" | "wgmma" => self.ptx_sync(l, v, outputs),
+            | "redux" | "wgmma" | "match" | "activemask" => self.ptx_sync(l, v, outputs),
             "membar" | "griddepcontrol" | "setmaxnreg" | "nanosleep" | "prefetch" | "prefetchu"
             | "discard" | "applypriority" | "pragma" => self.nop("hint").map(drop),
+            "exit" if l.pred.is_none() => {
+                self.emit(Op::Exit);
+                Ok(())
+            }
             "trap" | "brkpt" => {
+                if l.pred.is_some() {
+                    return l.unknown();
+                }
                 self.emit(Op::Trap);
                 Ok(())
             }
@@ -332,9 +354,23 @@ impl Decoder<'_> {
                 self.result(l, d, s);
                 Ok(())
             }
+            "mapa" => {
+                let d = self.dest(v, &l.args[0])?;
+                let (addr, rank) = (self.src(v, l.arg(1)?, l.ty())?, self.src(v, l.arg(2)?, "b32")?);
+                let s = self.value(|d| Op::MapShared { d, addr, rank });
+                self.result(l, d, s);
+                Ok(())
+            }
+            "getctarank" => {
+                let d = self.dest(v, &l.args[0])?;
+                let addr = self.src(v, l.arg(1)?, l.ty())?;
+                let s = self.value(|d| Op::RankOf { d, addr });
+                self.result(l, d, s);
+                Ok(())
+            }
             "mov" if matches!(l.args.first(), Some(Operand::List(_))) => {
                 let d = self.dests(v, &l.args[0])?;
-                let s = self.src(v, &l.args[1], l.ty())?;
+                let s = self.src(v, l.arg(1)?, l.ty())?;
                 let w = u32::from(bits_of(l.ty()).unwrap_or(32)) / d.len() as u32;
                 for (part, d) in self.split(s, w, d.len() as u32).into_iter().zip(d) {
                     self.result(l, d, part);
@@ -367,7 +403,7 @@ impl Decoder<'_> {
         if d.len() != n {
             return l.unknown();
         }
-        let at = self.ptx_access(v, l, &l.args[1], bits / 8, n)?;
+        let at = self.ptx_access(v, l, l.arg(1)?, bits / 8, n)?;
         let signed = l.ty().starts_with('s') && bits < 32;
         self.emit(Op::Ld { d: d.clone().into(), at });
         if signed {
@@ -382,12 +418,17 @@ impl Decoder<'_> {
     fn ptx_store(&mut self, l: &Line<'_>, v: &mut Vars) -> What<()> {
         let ty = l.ty().to_owned();
         let Some(bits) = bits_of(&ty) else { return l.unknown() };
-        let values = self.list(v, &l.args[1], &ty)?;
+        let values = self.list(v, l.arg(1)?, &ty)?;
         let n = self.vector_width(l);
         if values.len() != n {
             return l.unknown();
         }
         let at = self.ptx_access(v, l, &l.args[0], bits / 8, n)?;
+        if l.has("async") {
+            let mbar = self.address(v, l.arg(2)?)?;
+            self.emit(Op::StAsync { v: values.into(), at, mbar });
+            return Ok(());
+        }
         self.emit(Op::St { v: values.into(), at });
         Ok(())
     }
@@ -397,7 +438,13 @@ impl Decoder<'_> {
         let Some(bits) = bits_of(&ty) else { return l.unknown() };
         let red = l.op[0] == "red";
         let (d, rest) = if red { (None, l.args) } else { (Some(&l.args[0]), &l.args[1..]) };
+        if rest.len() < 2 || l.has("async") {
+            return l.unknown();
+        }
         let values = self.list(v, &rest[1], &ty)?;
+        if values.len() != self.vector_width(l) {
+            return l.unknown();
+        }
         let mut at = self.ptx_access(v, l, &rest[0], bits / 8, values.len())?;
         at.volatile = true;
         let float = float_of(&ty);
@@ -411,12 +458,28 @@ impl Decoder<'_> {
                 Some((f, false)) => AtomOp::FAdd(f),
                 None => AtomOp::Add,
             },
-            Some("min") => {
-                float.map_or(if signed { AtomOp::SMin } else { AtomOp::UMin }, |f| AtomOp::FMin(f.0))
-            }
-            Some("max") => {
-                float.map_or(if signed { AtomOp::SMax } else { AtomOp::UMax }, |f| AtomOp::FMax(f.0))
-            }
+            Some("min") => match float {
+                Some((f, true)) => AtomOp::FMin2(f),
+                Some((f, false)) => AtomOp::FMin(f),
+                None => {
+                    if signed {
+                        AtomOp::SMin
+                    } else {
+                        AtomOp::UMin
+                    }
+                }
+            },
+            Some("max") => match float {
+                Some((f, true)) => AtomOp::FMax2(f),
+                Some((f, false)) => AtomOp::FMax(f),
+                None => {
+                    if signed {
+                        AtomOp::SMax
+                    } else {
+                        AtomOp::UMax
+                    }
+                }
+            },
             Some("and") => AtomOp::And,
             Some("or") => AtomOp::Or,
             Some("xor") => AtomOp::Xor,
@@ -427,361 +490,17 @@ impl Decoder<'_> {
             None => return l.unknown(),
         };
         let (v_src, cmp) = match op {
-            AtomOp::Cas => (vec![self.src(v, &rest[2], &ty)?], Some(values[0])),
+            AtomOp::Cas => (vec![self.src(v, l.arg(3)?, &ty)?], Some(values[0])),
             _ => (values, None),
         };
         let d = match d {
-            Some(o) => Some(self.dest(v, o)?),
-            None => None,
+            Some(o) => self.dests(v, o)?,
+            None => Vec::new(),
         };
-        self.emit(Op::Atom { op, d, v: v_src.into(), cmp, at });
+        if !d.is_empty() && d.len() != v_src.len() {
+            return l.unknown();
+        }
+        self.emit(Op::Atom { op, d: d.into(), v: v_src.into(), cmp, at });
         Ok(())
-    }
-
-    // ---- arithmetic ----
-
-    /// The value of an instruction with one result.
-    fn ptx_value(&mut self, l: &Line<'_>, v: &mut Vars) -> What<Src> {
-        let ty = l.ty().to_owned();
-        let name = l.op[0].as_str();
-        if name == "cvt" {
-            return self.ptx_cvt(l, v);
-        }
-        if name == "setp" || name == "set" {
-            return self.ptx_setp(l, v);
-        }
-        let operand_ty = match name {
-            "shl" | "shr" => "b64",
-            _ => ty.as_str(),
-        };
-        let mut s = Vec::new();
-        for (i, o) in l.args[1..].iter().enumerate() {
-            let t = if i == 0 { ty.as_str() } else { operand_ty };
-            let t = match (name, i) {
-                ("selp", 2) => "pred",
-                ("bfe" | "bfi" | "shf" | "lop3" | "prmt", _) => "b32",
-                _ => t,
-            };
-            s.push(self.src(v, o, t)?);
-        }
-        if s.is_empty() {
-            return l.unknown();
-        }
-        if matches!(name, "mov" | "cvta" | "mapa") {
-            return Ok(s[0]);
-        }
-        if let Some((f, packed)) = float_of(&ty) {
-            return self.ptx_float(l, f, packed, &s);
-        }
-        let Some(w) = bits_of(&ty) else { return l.unknown() };
-        let signed = ty.starts_with('s');
-        let tern = |d: &mut Self, op, c| Ok(d.value(|r| Op::IntTern { op, w, d: r, a: s[0], b: s[1], c }));
-        let bin = |d: &mut Self, op| Ok(d.int_op(op, w, s[0], s[1]));
-        let un = |d: &mut Self, op| Ok(d.value(|r| Op::IntUn { op, w, d: r, a: s[0] }));
-        let third = s.get(2).copied();
-        match (name, s.len()) {
-            ("add", 2) => {
-                if l.has("cc") {
-                    let zero = self.constant(0);
-                    let carry = self.value(|r| Op::IntTern {
-                        op: IntTern::AddCarry,
-                        w,
-                        d: r,
-                        a: s[0],
-                        b: s[1],
-                        c: zero,
-                    });
-                    v.map.insert("cc".into(), carry);
-                }
-                bin(self, IntOp::Add)
-            }
-            ("addc", 2) => {
-                let carry = *v.map.get("cc").ok_or("an addc without a carry before it")?;
-                let sum = self.int_op(IntOp::Add, w, s[0], s[1]);
-                if l.has("cc") {
-                    let out = self.value(|r| Op::IntTern {
-                        op: IntTern::AddCarry,
-                        w,
-                        d: r,
-                        a: s[0],
-                        b: s[1],
-                        c: carry,
-                    });
-                    v.map.insert("cc".into(), out);
-                }
-                Ok(self.int_op(IntOp::Add, w, sum, carry))
-            }
-            ("sub", 2) if !l.has("cc") => bin(self, IntOp::Sub),
-            ("mul", 2) if l.has("hi") => bin(self, if signed { IntOp::MulHiS } else { IntOp::MulHiU }),
-            ("mul" | "mad", _) if l.has("wide") => {
-                let ext = |d: &mut Self, a| {
-                    if signed { d.value(|r| Op::Cvt { cvt: Cvt::Sext(w, 64), d: r, a }) } else { a }
-                };
-                let (a, b) = (ext(self, s[0]), ext(self, s[1]));
-                let p = self.int_op(IntOp::Mul, w * 2, a, b);
-                Ok(match third {
-                    Some(c) => self.int_op(IntOp::Add, w * 2, p, c),
-                    None => p,
-                })
-            }
-            ("mul", 2) => bin(self, IntOp::Mul),
-            ("mad", 3) if l.has("hi") => {
-                tern(self, if signed { IntTern::MadHiS } else { IntTern::MadHiU }, s[2])
-            }
-            ("mad", 3) => {
-                if l.has("cc") {
-                    let carry = self.value(|r| Op::IntTern {
-                        op: IntTern::MadCarry,
-                        w,
-                        d: r,
-                        a: s[0],
-                        b: s[1],
-                        c: s[2],
-                    });
-                    v.map.insert("cc".into(), carry);
-                }
-                tern(self, IntTern::MadLo, s[2])
-            }
-            ("madc", 3) => {
-                let carry = *v.map.get("cc").ok_or("a madc without a carry before it")?;
-                let op = match (l.has("hi"), signed) {
-                    (true, true) => IntTern::MadHiS,
-                    (true, false) => IntTern::MadHiU,
-                    _ => IntTern::MadLo,
-                };
-                let product: Src = self.value(|r| Op::IntTern { op, w, d: r, a: s[0], b: s[1], c: s[2] });
-                if l.has("cc") {
-                    return l.unknown();
-                }
-                Ok(self.int_op(IntOp::Add, w, product, carry))
-            }
-            ("div", 2) => bin(self, if signed { IntOp::SDiv } else { IntOp::UDiv }),
-            ("rem", 2) => bin(self, if signed { IntOp::SRem } else { IntOp::URem }),
-            ("min", 2) => bin(self, if signed { IntOp::SMin } else { IntOp::UMin }),
-            ("max", 2) => bin(self, if signed { IntOp::SMax } else { IntOp::UMax }),
-            ("and", 2) => bin(self, IntOp::And),
-            ("or", 2) => bin(self, IntOp::Or),
-            ("xor", 2) => bin(self, IntOp::Xor),
-            ("shl", 2) => self.clamped_shift(IntOp::Shl, w, s[0], s[1]),
-            ("shr", 2) => self.clamped_shift(if signed { IntOp::AShr } else { IntOp::LShr }, w, s[0], s[1]),
-            ("not", 1) => un(self, IntUn::Not),
-            ("neg", 1) => un(self, IntUn::Neg),
-            ("abs", 1) => un(self, IntUn::Abs),
-            ("popc", 1) => un(self, IntUn::Popc),
-            ("clz", 1) => un(self, IntUn::Clz),
-            ("brev", 1) => un(self, IntUn::BitReverse),
-            ("prmt", 3) if l.op.len() == 2 => tern(self, IntTern::Prmt, s[2]),
-            ("lop3", _) => {
-                let table = s.get(3).and_then(|s| self.known(*s)).ok_or("a lop3 with an unknown table")?;
-                tern(self, IntTern::Lop3(table as u8), s[2])
-            }
-            ("bfe", 3) => tern(self, if signed { IntTern::BfeS } else { IntTern::BfeU }, s[2]),
-            ("shf", 3) if l.has("wrap") => {
-                // (b:a) shifted; the funnel operations take the high word first.
-                let op = if l.has("l") { IntTern::Fshl } else { IntTern::Fshr };
-                Ok(self.value(|r| Op::IntTern { op, w: 32, d: r, a: s[1], b: s[0], c: s[2] }))
-            }
-            ("dp4a", 3) => tern(self, if signed { IntTern::Dp4aS } else { IntTern::Dp4aU }, s[2]),
-            ("selp", 3) => Ok(self.value(|d| Op::Select { d, c: s[2], a: s[0], b: s[1] })),
-            _ => l.unknown(),
-        }
-    }
-
-    /// PTX clamps shift amounts to the width; LLVM leaves larger ones undefined.
-    fn clamped_shift(&mut self, op: IntOp, w: u8, a: Src, b: Src) -> What<Src> {
-        match self.known(b) {
-            Some(n) if n < u64::from(w) => Ok(self.int_op(op, w, a, b)),
-            _ => {
-                // The interpreter's shifts by the width or more give what PTX wants.
-                Ok(self.int_op(op, w, a, b))
-            }
-        }
-    }
-
-    fn ptx_float(&mut self, l: &Line<'_>, f: Fmt, packed: bool, s: &[Src]) -> What<Src> {
-        if packed {
-            let mut halves = Vec::new();
-            for i in 0..2u8 {
-                let part: Vec<Src> = s
-                    .iter()
-                    .map(|s| self.value(|d| Op::Bits { d, a: *s, shift: i * 16, width: 16 }))
-                    .collect();
-                halves.push(self.ptx_float(l, f, false, &part)?);
-            }
-            return Ok(self.join(&halves, 16));
-        }
-        let (ftz, approx) = (l.has("ftz"), l.has("approx"));
-        let round = rounding(l);
-        let bin = |d: &mut Self, op| Ok(d.value(|r| Op::Float { op, f, round, ftz, d: r, a: s[0], b: s[1] }));
-        let un = |d: &mut Self, op| Ok(d.value(|r| Op::FloatUn { op, f, ftz, approx, d: r, a: s[0] }));
-        match (l.op[0].as_str(), s.len()) {
-            ("add", 2) => bin(self, FloatOp::Add),
-            ("sub", 2) => bin(self, FloatOp::Sub),
-            ("mul", 2) => bin(self, FloatOp::Mul),
-            ("div", 2) => bin(self, FloatOp::Div),
-            ("min", 2) => bin(self, if l.has("NaN") { FloatOp::Minimum } else { FloatOp::Min }),
-            ("max", 2) => bin(self, if l.has("NaN") { FloatOp::Maximum } else { FloatOp::Max }),
-            ("copysign", 2) => {
-                Ok(self.value(|r| Op::Float { op: FloatOp::CopySign, f, round, ftz, d: r, a: s[1], b: s[0] }))
-            }
-            ("fma" | "mad", 3) => {
-                let relu = l.has("relu");
-                Ok(self.value(|r| Op::Fma { f, round, ftz, relu, d: r, a: s[0], b: s[1], c: s[2] }))
-            }
-            ("ex2", 1) => un(self, FloatUn::Exp2),
-            ("lg2", 1) => un(self, FloatUn::Log2),
-            ("rcp", 1) => un(self, FloatUn::Rcp),
-            ("rsqrt", 1) => un(self, FloatUn::Rsqrt),
-            ("sqrt", 1) => un(self, FloatUn::Sqrt),
-            ("sin", 1) => un(self, FloatUn::Sin),
-            ("cos", 1) => un(self, FloatUn::Cos),
-            ("tanh", 1) => un(self, FloatUn::Tanh),
-            ("neg", 1) => un(self, FloatUn::Neg),
-            ("abs", 1) => un(self, FloatUn::Abs),
-            ("selp", 3) => Ok(self.value(|d| Op::Select { d, c: s[2], a: s[0], b: s[1] })),
-            _ => l.unknown(),
-        }
-    }
-
-    fn ptx_setp(&mut self, l: &Line<'_>, v: &mut Vars) -> What<Src> {
-        let ty = l.ty().to_owned();
-        let n = l.args.len();
-        let (a, b) = (self.src(v, &l.args[n - 2], &ty)?, self.src(v, &l.args[n - 1], &ty)?);
-        let Some(kind) = l.op.get(1) else { return l.unknown() };
-        if n != 3 || l.op[0] == "set" {
-            return l.unknown();
-        }
-        if let Some((f, false)) = float_of(&ty) {
-            let name = match kind.as_str() {
-                "num" => "ord".to_owned(),
-                "nan" => "uno".to_owned(),
-                k if k.ends_with('u') => format!("u{}", &k[..2]),
-                k => format!("o{k}"),
-            };
-            let op = super::inst::float_cmp(&name);
-            return Ok(self.value(|d| Op::FCmp { op, f, ftz: l.has("ftz"), d, a, b }));
-        }
-        let Some(w) = bits_of(&ty) else { return l.unknown() };
-        let signed = ty.starts_with('s');
-        let op = match (kind.as_str(), signed) {
-            ("eq", _) => Cmp::Eq,
-            ("ne", _) => Cmp::Ne,
-            ("lt", true) => Cmp::SLt,
-            ("le", true) => Cmp::SLe,
-            ("gt", true) => Cmp::SGt,
-            ("ge", true) => Cmp::SGe,
-            ("lt" | "lo", false) => Cmp::ULt,
-            ("le" | "ls", false) => Cmp::ULe,
-            ("gt" | "hi", false) => Cmp::UGt,
-            ("ge" | "hs", false) => Cmp::UGe,
-            _ => return l.unknown(),
-        };
-        Ok(self.value(|d| Op::ICmp { op, w, d, a, b }))
-    }
-
-    fn ptx_cvt(&mut self, l: &Line<'_>, v: &mut Vars) -> What<Src> {
-        let n = l.op.len();
-        let (to, from) = (l.op[n - 2].as_str(), l.op[n - 1].as_str());
-        let mut s = Vec::new();
-        for o in &l.args[1..] {
-            s.push(self.src(v, o, from)?);
-        }
-        let round = rounding(l);
-        let saturate = l.has("satfinite");
-        let relu = l.has("relu");
-        let ftz = l.has("ftz");
-        let code = |t: &str| match t {
-            "e4m3x2" => Some(num::E4M3),
-            "e5m2x2" => Some(num::E5M2),
-            _ => None,
-        };
-        let one = |d: &mut Self, cvt: Cvt, a: Src| d.value(|r| Op::Cvt { cvt, d: r, a });
-        // Two values packed: `cvt.rn.f16x2.f32 d, high, low`.
-        if let Some(f) = code(to) {
-            let pair = match (from, s.len()) {
-                ("f32", 2) => [(s[1], Fmt::F32), (s[0], Fmt::F32)],
-                ("f16x2" | "bf16x2", 1) => {
-                    let fmt = if from == "f16x2" { Fmt::F16 } else { Fmt::BF16 };
-                    let h = self.split(s[0], 16, 2);
-                    [(h[0], fmt), (h[1], fmt)]
-                }
-                _ => return l.unknown(),
-            };
-            let codes: Vec<Src> = pair
-                .iter()
-                .map(|(a, from)| one(self, Cvt::ToCode { from: *from, to: f, round, saturate, relu }, *a))
-                .collect();
-            return Ok(self.join(&codes, 8));
-        }
-        if let Some(f) = code(from) {
-            let Some((to, true)) = float_of(to) else { return l.unknown() };
-            let h = self.split(s[0], 8, 2);
-            let values: Vec<Src> = h.iter().map(|a| one(self, Cvt::FromCode { from: f, to }, *a)).collect();
-            return Ok(self.join(&values, 16));
-        }
-        if to == "tf32" {
-            return Ok(one(self, Cvt::ToTf32 { round }, s[0]));
-        }
-        match (float_of(to), float_of(from)) {
-            (Some((to, true)), Some((from, false))) if s.len() == 2 => {
-                let c = Cvt::Float { from, to, round, saturate, relu, ftz };
-                let (low, high) = (one(self, c, s[1]), one(self, c, s[0]));
-                Ok(self.join(&[low, high], 16))
-            }
-            (Some((to, false)), Some((from, false))) => {
-                // `cvt.rni.f32.f32` and the like round to an integer.
-                let integral = [
-                    ("rni", FloatUn::Rint),
-                    ("rzi", FloatUn::Trunc),
-                    ("rmi", FloatUn::Floor),
-                    ("rpi", FloatUn::Ceil),
-                ];
-                if let Some((_, op)) = integral.iter().find(|(n, _)| l.has(n)) {
-                    return Ok(self.value(|d| Op::FloatUn {
-                        op: *op,
-                        f: from,
-                        ftz,
-                        approx: false,
-                        d,
-                        a: s[0],
-                    }));
-                }
-                Ok(one(self, Cvt::Float { from, to, round, saturate, relu, ftz }, s[0]))
-            }
-            (None, Some((from, false))) => {
-                let Some(width) = bits_of(to) else { return l.unknown() };
-                Ok(one(self, Cvt::FloatToInt { from, width, signed: to.starts_with('s'), round }, s[0]))
-            }
-            (Some((to, false)), None) => {
-                let Some(width) = bits_of(from) else { return l.unknown() };
-                Ok(one(self, Cvt::IntToFloat { width, signed: from.starts_with('s'), to, round }, s[0]))
-            }
-            (None, None) => {
-                let (Some(w), Some(from_bits)) = (bits_of(to), bits_of(from)) else { return l.unknown() };
-                if l.has("sat") {
-                    return l.unknown();
-                }
-                if from.starts_with('s') && w > from_bits {
-                    return Ok(one(self, Cvt::Sext(from_bits, w), s[0]));
-                }
-                Ok(one(self, Cvt::Zext(w.min(from_bits)), s[0]))
-            }
-            _ => l.unknown(),
-        }
-    }
-}
-
-fn rounding(l: &Line<'_>) -> Round {
-    let has = |a: &str, b: &str| l.has(a) || l.has(b);
-    if has("rz", "rzi") {
-        Round::Zero
-    } else if has("rm", "rmi") {
-        Round::Down
-    } else if has("rp", "rpi") {
-        Round::Up
-    } else if l.has("rna") {
-        Round::NearestAway
-    } else {
-        Round::Nearest
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Decoder, Frame, Term, What};
 use crate::bytecode::*;
-use crate::ir::{Callee, Code, Inst, Ty};
+use crate::ir::{Arch, Callee, Code, Inst, Ty};
 use crate::mem::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::num::Round;
 
@@ -22,16 +22,6 @@ fn width(ty: &Ty) -> What<u8> {
         0 => Err(format!("an integer operation on {ty:?}")),
         w @ 1..=64 => Ok(w as u8),
         w => Err(format!("an integer of {w} bits")),
-    }
-}
-
-/// The memory space of an LLVM address space.
-pub(crate) fn space(n: u32) -> Space {
-    match n {
-        1 | 4 | 7 => Space::Global,
-        3 => Space::Shared,
-        5 => Space::Local,
-        _ => Space::Generic,
     }
 }
 
@@ -89,6 +79,18 @@ fn int_op(name: &str) -> Option<IntOp> {
 }
 
 impl<'m> Decoder<'m> {
+    /// The memory space of an LLVM address space.
+    fn space(&self, n: u32) -> Space {
+        match (n, self.arch) {
+            // The shared memory of a cluster.
+            (7, Arch::Nvidia) => Space::Shared,
+            (1 | 4 | 7, _) => Space::Global,
+            (3, _) => Space::Shared,
+            (5, _) => Space::Local,
+            _ => Space::Generic,
+        }
+    }
+
     pub(crate) fn float_op(&mut self, op: FloatOp, f: Fmt, a: Src, b: Src) -> Src {
         self.value(|d| Op::Float { op, f, round: Round::Nearest, ftz: false, d, a, b })
     }
@@ -207,7 +209,7 @@ impl<'m> Decoder<'m> {
                     args[1].clone()
                 };
                 let d = self.fresh();
-                self.emit(Op::Atom { op, d: Some(d), v: v.into(), cmp: None, at });
+                self.emit(Op::Atom { op, d: vec![d].into(), v: v.into(), cmp: None, at });
                 if args[1].len() > 1 {
                     Some(self.unpack(&inst.arg_tys[1], Src::reg(d)))
                 } else {
@@ -222,7 +224,7 @@ impl<'m> Decoder<'m> {
                 let d = self.fresh();
                 self.emit(Op::Atom {
                     op: AtomOp::Cas,
-                    d: Some(d),
+                    d: vec![d].into(),
                     v: vec![args[2][0]].into(),
                     cmp: Some(args[1][0]),
                     at,
@@ -421,6 +423,10 @@ impl<'m> Decoder<'m> {
             "umax" => AtomOp::UMax,
             "umin" => AtomOp::UMin,
             "fadd" if matches!(ty, Ty::Vec(_, 2)) => AtomOp::FAdd2(fmt(ty.element())?),
+            "fmax" if matches!(ty, Ty::Vec(_, 2)) => AtomOp::FMax2(fmt(ty.element())?),
+            "fmin" if matches!(ty, Ty::Vec(_, 2)) => AtomOp::FMin2(fmt(ty.element())?),
+            "uinc_wrap" => AtomOp::Inc,
+            "udec_wrap" => AtomOp::Dec,
             "fadd" => AtomOp::FAdd(fmt(ty)?),
             "fmax" => AtomOp::FMax(fmt(ty)?),
             "fmin" => AtomOp::FMin(fmt(ty)?),
@@ -455,7 +461,17 @@ impl<'m> Decoder<'m> {
 
     pub(crate) fn access(&self, ptr: &Ty, addr: Src, align: u32, volatile: bool) -> What<Access> {
         let Ty::Ptr(n, _) = ptr else { return Err(format!("an access through {ptr:?}")) };
-        Ok(Access { space: space(*n), addr, offset: 0, bytes: 0, align, pred: None, volatile, buffer: None })
+        Ok(Access {
+            space: self.space(*n),
+            addr,
+            offset: 0,
+            bytes: 0,
+            align,
+            pred: None,
+            gaps: 0,
+            volatile,
+            buffer: None,
+        })
     }
 
     /// Emits a load of any type.
@@ -615,7 +631,7 @@ impl<'m> Decoder<'m> {
                     Space::Local => LOCAL_WINDOW,
                     _ => 0,
                 };
-                let (a, b) = (space(*a), space(*b));
+                let (a, b) = (self.space(*a), self.space(*b));
                 let local32 = |s: Space, t: &Ty| s == Space::Shared || (s == Space::Local && t.bits() == 32);
                 match (local32(a, &fe), local32(b, &te)) {
                     (true, false) => {

@@ -187,9 +187,79 @@ impl Decoder<'_> {
                 Ok(args[0].iter().map(|a| self.value(|d| Op::Cvt { cvt, d, a: *a })).collect())
             }
             "vector" => self.vector(name, inst, args),
-            "memcpy" | "memmove" | "memset" => Err("a block copy of memory".into()),
+            "masked" => self.masked(name, inst, args),
+            "memcpy" | "memmove" | "memset" => self.block(base, inst, args),
             _ => Err(String::new()),
         }
+    }
+
+    /// `masked.load` and `masked.store` with a constant mask, which LLVM makes of accesses with gaps between.
+    fn masked(&mut self, name: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let load = name.starts_with("masked.load.");
+        if !load && !name.starts_with("masked.store.") {
+            return Err(String::new());
+        }
+        let (ty, pointer) = if load { (&inst.ty, 0) } else { (&inst.arg_tys[0], 1) };
+        let mask = &args[pointer + 1];
+        let on: Vec<bool> = mask
+            .iter()
+            .map(|m| self.known(*m).map(|m| m & 1 != 0).ok_or("a masked access with a variable mask"))
+            .collect::<Result<_, _>>()?;
+        let bits = ty.element().bits();
+        if !matches!(bits, 8 | 16 | 32 | 64) || on.len() > 64 {
+            return Err(format!("a masked access of {ty:?}"));
+        }
+        let mut at = self.access(&inst.arg_tys[pointer], args[pointer][0], bits / 8, false)?;
+        at.bytes = (bits / 8) as u8;
+        if load {
+            if !on.contains(&true) {
+                return Ok(args[2].clone());
+            }
+            let d: Vec<Reg> = on.iter().map(|_| self.fresh()).collect();
+            at.gaps = on.iter().enumerate().fold(0, |m, (i, on)| m | u64::from(!on) << i);
+            self.emit(Op::Ld { d: d.clone().into(), at });
+            let pick = |(i, on): (usize, &bool)| if *on { Src::reg(d[i]) } else { args[2][i] };
+            return Ok(on.iter().enumerate().map(pick).collect());
+        }
+        for (i, _) in on.iter().enumerate().filter(|(_, on)| **on) {
+            let mut one = at.clone();
+            one.offset = (i * bits as usize / 8) as i64;
+            self.emit(Op::St { v: vec![args[0][i]].into(), at: one });
+        }
+        Ok(Vec::new())
+    }
+
+    /// `memcpy`, `memmove` and `memset` of a constant number of bytes, in words of up to eight of them. All
+    /// is loaded before anything is stored, so the ranges may overlap.
+    fn block(&mut self, kind: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let length = args.get(2).and_then(|n| self.known(n[0]));
+        let Some(length) = length.filter(|n| *n <= 1 << 16) else {
+            return Err(format!("a {kind} of a variable number of bytes, or of more than 65536"));
+        };
+        let mut words = Vec::new();
+        let mut at = 0;
+        while at < length {
+            let n = (1u64 << (length - at).ilog2().min(3)) as u8;
+            let data = if kind == "memset" {
+                let (byte, ones) = (args[1][0], self.constant(0x0101_0101_0101_0101));
+                let spread = self.int_op(IntOp::Mul, 64, byte, ones);
+                self.value(|d| Op::Cvt { cvt: Cvt::Zext(8 * n), d, a: spread })
+            } else {
+                let mut from = self.access(&inst.arg_tys[1], args[1][0], 1, false)?;
+                (from.offset, from.bytes) = (at as i64, n);
+                let d = self.fresh();
+                self.emit(Op::Ld { d: vec![d].into(), at: from });
+                Src::reg(d)
+            };
+            words.push((at, n, data));
+            at += u64::from(n);
+        }
+        for (at, n, data) in words {
+            let mut to = self.access(&inst.arg_tys[0], args[0][0], 1, false)?;
+            (to.offset, to.bytes) = (at as i64, n);
+            self.emit(Op::St { v: vec![data].into(), at: to });
+        }
+        Ok(Vec::new())
     }
 
     /// `llvm.vector.reduce.*`: from element 0 on, one after the other.

@@ -6,10 +6,12 @@
 //! immediate post-dominator. Blocks are laid out in reverse post-order.
 
 mod amd;
+mod arith;
 mod asm;
 mod inst;
 mod intrinsic;
 mod nvvm;
+mod nvvm_ptx;
 mod sync;
 
 use std::collections::HashMap;
@@ -146,6 +148,7 @@ pub fn decode(module: &Module, name: Option<&str>) -> Result<Program, Error> {
         consts: d.consts,
         params: function.params.clone(),
         threads: function.threads,
+        cluster: function.cluster,
         static_shared: d.static_shared,
         dynamic_shared: d.dynamic_shared,
         shared_base,

@@ -6,6 +6,7 @@
 use super::{Decoder, What};
 use crate::bytecode::*;
 use crate::ir::{Inst, Ty};
+use crate::mem::{GLOBAL_BASE, LOCAL_WINDOW, SHARED_WINDOW, WINDOW};
 use crate::num::{self, Round};
 
 fn axis(c: &str) -> u8 {
@@ -56,13 +57,15 @@ impl Decoder<'_> {
             let (mask, v) = (a(0)?, a(1)?);
             return Ok(vec![self.value(|d| Op::Vote { kind, d, v, mask })]);
         }
+        if let Some(v) = self.nvvm_as_ptx(name, inst, args) {
+            return v;
+        }
         if let Some(v) = self.pair_conversion(name, args) {
             return Ok(v);
         }
         if name.starts_with("ldmatrix.sync.aligned.") || name.starts_with("stmatrix.sync.aligned.") {
             return self.matrix_intrinsic(name, inst, args);
         }
-        let all = self.constant(0xffff_ffff);
         match name {
             "elect.sync" => {
                 let (d, p, mask) = (self.fresh(), self.fresh(), a(0)?);
@@ -77,22 +80,22 @@ impl Decoder<'_> {
             }
             "barrier0" | "syncthreads" => {
                 let id = self.constant(0);
-                self.emit(Op::Bar { id, threads: None, wait: true, pred: None });
+                self.emit(Op::Bar { id, threads: None, wait: true, reduce: None, pred: None });
                 Ok(Vec::new())
             }
             "barrier.cta.sync.aligned.all" | "barrier.cta.sync.all" | "barrier.n" | "barrier.sync" => {
                 let id = a(0)?;
-                self.emit(Op::Bar { id, threads: None, wait: true, pred: None });
+                self.emit(Op::Bar { id, threads: None, wait: true, reduce: None, pred: None });
                 Ok(Vec::new())
             }
             "barrier.cta.sync.aligned.count" | "barrier.cta.sync.count" | "barrier" | "barrier.sync.cnt" => {
                 let (id, threads) = (a(0)?, Some(a(1)?));
-                self.emit(Op::Bar { id, threads, wait: true, pred: None });
+                self.emit(Op::Bar { id, threads, wait: true, reduce: None, pred: None });
                 Ok(Vec::new())
             }
             "barrier.cta.arrive.aligned.count" | "barrier.cta.arrive.count" => {
                 let (id, threads) = (a(0)?, Some(a(1)?));
-                self.emit(Op::Bar { id, threads, wait: false, pred: None });
+                self.emit(Op::Bar { id, threads, wait: false, reduce: None, pred: None });
                 Ok(Vec::new())
             }
             "cp.async.commit.group" => {
@@ -127,9 +130,24 @@ impl Decoder<'_> {
                 Ok(Vec::new())
             }
             "wgmma.fence.sync.aligned" => self.nop("wgmma.fence"),
-            "fence.proxy.async.shared_cta" | "fence.proxy.async" | "fence.proxy.async.global" => {
+            _ if name.starts_with("fence.proxy.async") => {
                 self.emit(Op::FenceAsync);
                 Ok(Vec::new())
+            }
+            _ if name.starts_with("fence.") => self.nop("fence"),
+            "is_explicit_cluster" => {
+                let (size, one) = (self.special(Special::ClusterSize), self.constant(1));
+                Ok(vec![self.value(|d| Op::ICmp { op: Cmp::UGt, w: 32, d, a: size, b: one })])
+            }
+            "isspacep.shared" | "isspacep.shared.cluster" | "isspacep.local" => {
+                let window = if name.ends_with("local") { LOCAL_WINDOW } else { SHARED_WINDOW };
+                let (base, size, p) = (self.constant(window), self.constant(WINDOW), a(0)?);
+                let offset = self.int_op(IntOp::Sub, 64, p, base);
+                Ok(vec![self.value(|d| Op::ICmp { op: Cmp::ULt, w: 64, d, a: offset, b: size })])
+            }
+            "isspacep.global" => {
+                let (base, p) = (self.constant(GLOBAL_BASE), a(0)?);
+                Ok(vec![self.value(|d| Op::ICmp { op: Cmp::UGe, w: 64, d, a: p, b: base })])
             }
             "setmaxnreg.inc.sync.aligned.u32" | "setmaxnreg.dec.sync.aligned.u32" => self.nop("setmaxnreg"),
             "membar.cta" | "membar.gl" | "membar.sys" => self.nop("membar"),
@@ -143,19 +161,8 @@ impl Decoder<'_> {
                 self.emit(Op::Exit);
                 Ok(Vec::new())
             }
-            "mbarrier.init.shared" => {
-                self.emit(Op::MbarInit { addr: a(0)?, count: a(1)?, pred: None });
-                Ok(Vec::new())
-            }
-            "mbarrier.inval.shared" => {
-                self.emit(Op::MbarInval { addr: a(0)?, pred: None });
-                Ok(Vec::new())
-            }
-            "match.any.sync.i32" | "match.all.sync.i32p" => Err(unknown()),
-            _ => {
-                let _ = all;
-                self.nvvm_math(name, inst, args).ok_or_else(unknown)
-            }
+            _ if name.starts_with("move.") || name.starts_with("internal.addrspace.wrap") => Ok(vec![a(0)?]),
+            _ => self.nvvm_math(name, inst, args).ok_or_else(unknown),
         }
     }
 
@@ -165,7 +172,9 @@ impl Decoder<'_> {
     }
 
     pub(super) fn sreg(&mut self, name: &str) -> Option<Src> {
-        let (base, ax) = name.split_once('.').unwrap_or((name, "x"));
+        // Intrinsics write dots where PTX has underscores.
+        let name = name.replacen("cluster.", "cluster_", 1).replacen("lanemask_", "lanemask.", 1);
+        let (base, ax) = name.split_once('.').unwrap_or((&name, "x"));
         let what = match base {
             "tid" => Special::Tid(axis(ax)),
             "ntid" => Special::NTid(axis(ax)),
@@ -179,16 +188,20 @@ impl Decoder<'_> {
                 "le" => Special::LaneMaskLe,
                 "gt" => Special::LaneMaskGt,
                 "ge" => Special::LaneMaskGe,
+                "eq" => {
+                    let (one, lane) = (self.constant(1), self.special(Special::LaneId));
+                    return Some(self.int_op(IntOp::Shl, 32, one, lane));
+                }
                 _ => return None,
             },
             "clock" | "clock64" | "globaltimer" => Special::Clock,
-            // Without clusters a program is a cluster of its own.
-            "cluster" => match ax {
-                "ctarank" => Special::Zero,
-                "nctarank" => return Some(self.constant(1)),
-                other if other.starts_with("ctaid") => Special::Zero,
-                _ => return Some(self.constant(1)),
-            },
+            "nwarpid" => Special::NWarpId,
+            "clusterid" => Special::ClusterId(axis(ax)),
+            "nclusterid" => Special::NClusterId(axis(ax)),
+            "cluster_ctaid" => Special::ClusterCtaid(axis(ax)),
+            "cluster_nctaid" => Special::ClusterNCtaid(axis(ax)),
+            "cluster_ctarank" => Special::ClusterRank,
+            "cluster_nctarank" => Special::ClusterSize,
             _ => return None,
         };
         Some(self.special(what))

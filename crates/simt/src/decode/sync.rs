@@ -4,6 +4,7 @@ use super::asm::{Line, Vars};
 use super::{Decoder, What};
 use crate::bytecode::*;
 use crate::ptx::Operand;
+use crate::tma::ElemType;
 
 fn elem(t: &str) -> Option<Elem> {
     Some(match t {
@@ -69,6 +70,9 @@ impl Decoder<'_> {
             return l.unknown();
         }
         let trans = l.has("trans");
+        if l.args.len() != 2 {
+            return l.unknown();
+        }
         if l.op[0] == "ldmatrix" {
             let d = self.dests(v, &l.args[0])?;
             let mut addr = self.ptx_access(v, l, &l.args[1], 16, 1)?;
@@ -128,6 +132,7 @@ impl Decoder<'_> {
             scale_d,
             neg: (neg(0), neg(1)),
             trans,
+            saturate: l.has("satfinite"),
         };
         if !crate::wgmma::supported(&w) {
             return l.unknown();
@@ -167,10 +172,10 @@ impl Decoder<'_> {
                     Some("idx") => Shfl::Idx,
                     _ => return l.unknown(),
                 };
-                let extra = l.args.len() - 5;
-                if extra > 1 || l.pred.is_some() {
-                    return l.unknown();
-                }
+                let extra = match l.args.len() {
+                    n @ (5 | 6) if l.pred.is_none() => n - 5,
+                    _ => return l.unknown(),
+                };
                 let d = self.dest(v, &l.args[0])?;
                 let p = if extra == 1 { Some(self.dest(v, &l.args[1])?) } else { None };
                 let s: Vec<Src> =
@@ -178,7 +183,29 @@ impl Decoder<'_> {
                 self.emit(Op::Shfl { kind, d, p, v: s[0], b: s[1], c: s[2], mask: s[3] });
                 Ok(())
             }
+            "activemask" => {
+                let d = self.dest(v, l.arg(0)?)?;
+                let s = self.special(Special::ActiveMask);
+                self.result(l, d, s);
+                Ok(())
+            }
+            "match" => {
+                let all = l.has("all");
+                let pair = match l.args.len() {
+                    n @ (3 | 4) if l.pred.is_none() && (all || n == 3) => n - 3,
+                    _ => return l.unknown(),
+                };
+                let d = self.dest(v, &l.args[0])?;
+                let p = if pair == 1 { Some(self.dest(v, &l.args[1])?) } else { None };
+                let (x, mask) =
+                    (self.src(v, &l.args[1 + pair], l.ty())?, self.src(v, &l.args[2 + pair], "b32")?);
+                self.emit(Op::Match { all, d, p, v: x, mask });
+                Ok(())
+            }
             "vote" | "redux" => {
+                if l.op.get(1).is_none_or(|p| p != "sync") || l.ty() == "f32" {
+                    return l.unknown();
+                }
                 let signed = l.op.last().is_some_and(|t| t == "s32");
                 let kind = match l.op.get(2).map(String::as_str) {
                     Some("all") => Vote::All,
@@ -218,23 +245,48 @@ impl Decoder<'_> {
 
     fn ptx_barrier(&mut self, l: &Line<'_>, v: &mut Vars) -> What<()> {
         if l.has("warp") {
-            let mask = self.src(v, &l.args[0], "b32")?;
+            let mask = self.src(v, l.arg(0)?, "b32")?;
             self.emit(Op::WarpSync { mask });
             return Ok(());
         }
         if l.has("cluster") {
-            return self.nop("barrier.cluster").map(drop);
+            if l.pred.is_some() {
+                return l.unknown();
+            }
+            match l.op.get(2).map(String::as_str) {
+                Some("arrive") => self.emit(Op::ClusterArrive { relaxed: l.has("relaxed") }),
+                Some("wait") => self.emit(Op::ClusterWait),
+                _ => return l.unknown(),
+            }
+            return Ok(());
         }
-        let wait = l.has("sync");
-        if (!wait && !l.has("arrive")) || l.has("red") || l.args.is_empty() {
+        let red = l.has("red");
+        let wait = l.has("sync") || red;
+        let skip = usize::from(red);
+        if !wait && !l.has("arrive") {
             return l.unknown();
         }
-        let id = self.src(v, &l.args[0], "b32")?;
-        let threads = match l.args.get(1) {
-            Some(o) => Some(self.src(v, o, "b32")?),
-            None => None,
+        let id = self.src(v, l.arg(skip)?, "b32")?;
+        let threads = match l.args.get(skip + 1) {
+            Some(o) if !red || l.args.len() == 4 => Some(self.src(v, o, "b32")?),
+            _ => None,
         };
-        self.emit(Op::Bar { id, threads, wait, pred: l.pred });
+        let reduce = if red {
+            let kind = match () {
+                () if l.has("popc") => BarReduce::Popc,
+                () if l.has("and") => BarReduce::And,
+                () if l.has("or") => BarReduce::Or,
+                () => return l.unknown(),
+            };
+            let Some(last) = l.args.last().filter(|_| matches!(l.args.len(), 3 | 4) && l.pred.is_none())
+            else {
+                return l.unknown();
+            };
+            Some((kind, self.src(v, last, "pred")?, self.dest(v, &l.args[0])?))
+        } else {
+            None
+        };
+        self.emit(Op::Bar { id, threads, wait, reduce, pred: l.pred });
         Ok(())
     }
 
@@ -243,8 +295,8 @@ impl Decoder<'_> {
         let kind = l.op[1].as_str();
         match kind {
             "init" => {
-                let addr = self.address(v, &l.args[0])?;
-                let count = self.src(v, &l.args[1], "b32")?;
+                let addr = self.address(v, l.arg(0)?)?;
+                let count = self.src(v, l.arg(1)?, "b32")?;
                 self.emit(Op::MbarInit { addr, count, pred });
             }
             "inval" => {
@@ -252,12 +304,27 @@ impl Decoder<'_> {
                 self.emit(Op::MbarInval { addr, pred });
             }
             "expect_tx" => {
-                let addr = self.address(v, &l.args[0])?;
-                let tx = Some(self.src(v, &l.args[1], "b32")?);
+                let addr = self.address(v, l.arg(0)?)?;
+                let tx = Some(self.src(v, l.arg(1)?, "b32")?);
                 let count = self.constant(0);
-                self.emit(Op::MbarArrive { addr, count, tx, arrive: false, d: None, pred });
+                self.emit(Op::MbarArrive { addr, count, tx, arrive: false, drop: false, d: None, pred });
             }
-            "arrive" => {
+            "complete_tx" => {
+                let addr = self.address(v, l.arg(0)?)?;
+                let bytes = self.src(v, l.arg(1)?, "b32")?;
+                let zero = self.constant(0);
+                let tx = Some(self.int_op(IntOp::Sub, 64, zero, bytes));
+                self.emit(Op::MbarArrive {
+                    addr,
+                    count: zero,
+                    tx,
+                    arrive: false,
+                    drop: false,
+                    d: None,
+                    pred,
+                });
+            }
+            "arrive" | "arrive_drop" => {
                 let at = l.args.iter().position(|a| matches!(a, Operand::Mem(..))).unwrap_or(0);
                 let addr = self.address(v, &l.args[at])?;
                 let d = match l.args[0] {
@@ -271,15 +338,14 @@ impl Decoder<'_> {
                 let one = self.constant(1);
                 let (count, tx) =
                     if l.has("expect_tx") { (one, extra) } else { (extra.unwrap_or(one), None) };
-                if l.has("noComplete") {
-                    return l.unknown();
-                }
-                self.emit(Op::MbarArrive { addr, count, tx, arrive: true, d, pred });
+                let drop = kind == "arrive_drop";
+                self.emit(Op::MbarArrive { addr, count, tx, arrive: true, drop, d, pred });
             }
-            "try_wait" | "test_wait" if l.has("parity") => {
-                let d = self.dest(v, &l.args[0])?;
-                let addr = self.address(v, &l.args[1])?;
-                let parity = self.src(v, &l.args[2], "b32")?;
+            "try_wait" | "test_wait" => {
+                let d = self.dest(v, l.arg(0)?)?;
+                let addr = self.address(v, l.arg(1)?)?;
+                // A state is the number of its phase: its lowest bit is the parity.
+                let parity = self.src(v, l.arg(2)?, "b64")?;
                 self.emit(Op::MbarTry { d, addr, parity, wait: kind == "try_wait", pred });
             }
             _ => return l.unknown(),
@@ -324,15 +390,44 @@ impl Decoder<'_> {
         if l.has("prefetch") {
             return self.nop("prefetch").map(drop);
         }
+        if l.args.is_empty() {
+            return l.unknown();
+        }
         if l.has("mbarrier") && l.has("arrive") {
             let addr = self.address(v, &l.args[0])?;
             self.emit(Op::CpMbarArrive { addr, noinc: l.has("noinc"), pred });
             return Ok(());
         }
-        if l.has("multicast::cluster") || l.has("im2col") {
+        if l.op.iter().any(|p| p.starts_with("im2col")) || l.args.len() < 2 {
             return l.unknown();
         }
+        let rows = l.has("tile::gather4") || l.has("tile::scatter4");
+        // Optional operands at the end: the programs that receive the data, and a cache policy.
+        let multicast = |d: &mut Self, i: usize| match l.has("multicast::cluster") {
+            true => d.src(v, l.arg(i)?, "b16").map(Some),
+            false => Ok(None),
+        };
+        let reduce = l.op.iter().find_map(|p| match p.as_str() {
+            "add" => Some(TmaReduce::Add),
+            "min" => Some(TmaReduce::Min),
+            "max" => Some(TmaReduce::Max),
+            "and" => Some(TmaReduce::And),
+            "or" => Some(TmaReduce::Or),
+            "xor" => Some(TmaReduce::Xor),
+            _ => None,
+        });
+        let reduce = match l.op[1] == "reduce" {
+            true => reduce.map_or_else(|| l.unknown(), Ok)?,
+            false => TmaReduce::Store,
+        };
+        let within = l.op.iter().filter(|p| p.starts_with("shared")).count() == 2;
         match (l.has("bulk"), l.has("tensor"), to_shared) {
+            (true, false, _) if within && reduce == TmaReduce::Store => {
+                let (dst, src) = (self.address(v, &l.args[0])?, self.address(v, &l.args[1])?);
+                let bytes = self.src(v, l.arg(2)?, "b32")?;
+                let mbar = self.address(v, l.arg(3)?)?;
+                self.emit(Op::BulkMove { dst, src, bytes, mbar, pred });
+            }
             (false, _, true) => {
                 let bytes = self.immediate(v, l, 2)?;
                 if !matches!(bytes, 4 | 8 | 16) {
@@ -341,8 +436,9 @@ impl Decoder<'_> {
                 let mut dst = self.ptx_access(v, l, &l.args[0], bytes as u8, 1)?;
                 dst.space = Space::Shared;
                 let src = self.address(v, &l.args[1])?;
+                let hint = usize::from(l.has("L2::cache_hint"));
                 let src_bytes = match l.args.get(3) {
-                    Some(o) if !l.has("L2::cache_hint") => Some(self.src(v, o, "b32")?),
+                    Some(o) if l.args.len() == 4 + hint => Some(self.src(v, o, "b32")?),
                     _ => None,
                 };
                 self.emit(Op::CpAsync { dst, src, src_bytes });
@@ -350,40 +446,38 @@ impl Decoder<'_> {
             (true, true, true) => {
                 let dst = self.address(v, &l.args[0])?;
                 let (map, coords) = self.coords(v, &l.args[1])?;
-                let mbar = self.address(v, &l.args[2])?;
-                self.emit(Op::TmaLoad { dst, map, coords: coords.into(), mbar, pred });
+                let mbar = self.address(v, l.arg(2)?)?;
+                let multicast = multicast(self, 3)?;
+                self.emit(Op::TmaLoad { dst, map, coords: coords.into(), mbar, rows, multicast, pred });
             }
             (true, true, false) => {
                 let (map, coords) = self.coords(v, &l.args[0])?;
                 let src = self.address(v, &l.args[1])?;
-                let reduce = if l.op[1] == "reduce" {
-                    match l.op.iter().find_map(|p| match p.as_str() {
-                        "add" => Some(TmaReduce::Add),
-                        "min" => Some(TmaReduce::Min),
-                        "max" => Some(TmaReduce::Max),
-                        "and" => Some(TmaReduce::And),
-                        "or" => Some(TmaReduce::Or),
-                        "xor" => Some(TmaReduce::Xor),
-                        _ => None,
-                    }) {
-                        Some(r) => r,
-                        None => return l.unknown(),
-                    }
-                } else {
-                    TmaReduce::Store
-                };
-                self.emit(Op::TmaStore { src, map, coords: coords.into(), reduce, pred });
+                self.emit(Op::TmaStore { src, map, coords: coords.into(), rows, reduce, pred });
             }
             (true, false, true) => {
                 let (dst, src) = (self.address(v, &l.args[0])?, self.address(v, &l.args[1])?);
-                let bytes = self.src(v, &l.args[2], "b32")?;
-                let mbar = self.address(v, &l.args[3])?;
-                self.emit(Op::BulkLoad { dst, src, bytes, mbar, pred });
+                let bytes = self.src(v, l.arg(2)?, "b32")?;
+                let mbar = self.address(v, l.arg(3)?)?;
+                let multicast = multicast(self, 4)?;
+                self.emit(Op::BulkLoad { dst, src, bytes, mbar, multicast, pred });
             }
-            (true, false, false) if l.op[1] != "reduce" => {
+            (true, false, false) => {
                 let (dst, src) = (self.address(v, &l.args[0])?, self.address(v, &l.args[1])?);
-                let bytes = self.src(v, &l.args[2], "b32")?;
-                self.emit(Op::BulkStore { dst, src, bytes, pred });
+                let bytes = self.src(v, l.arg(2)?, "b32")?;
+                let elem = match (reduce, l.ty()) {
+                    (TmaReduce::Store, _) => ElemType::U8,
+                    (_, "f16") => ElemType::F16,
+                    (_, "bf16") => ElemType::BF16,
+                    (_, "f32") => ElemType::F32,
+                    (_, "f64") => ElemType::F64,
+                    (_, "u32" | "b32") => ElemType::U32,
+                    (_, "s32") => ElemType::S32,
+                    (_, "u64" | "b64") => ElemType::U64,
+                    (_, "s64") => ElemType::S64,
+                    _ => return l.unknown(),
+                };
+                self.emit(Op::BulkStore { dst, src, bytes, reduce, elem, pred });
             }
             _ => return l.unknown(),
         }
@@ -397,7 +491,7 @@ impl Decoder<'_> {
             self.emit(Op::MapCopy { dst, src, pred });
             return Ok(());
         }
-        let Some(field) = l.op.get(3) else { return l.unknown() };
+        let Some(field) = l.op.get(3).filter(|_| !l.args.is_empty()) else { return l.unknown() };
         let addr = self.address(v, &l.args[0])?;
         let (index, value) = match l.args.len() {
             2 => (0, &l.args[1]),

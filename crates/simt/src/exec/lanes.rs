@@ -84,6 +84,34 @@ impl<const W: usize> Cta<'_, W> {
         warp.set(d, &[r; W], undef);
     }
 
+    /// `match.sync`.
+    pub(super) fn matching(
+        &mut self,
+        warp: &mut Warp<W>,
+        all: bool,
+        d: Reg,
+        p: Option<Reg>,
+        v: Src,
+        mask: Src,
+    ) {
+        self.same_lanes(warp, mask, "match.sync");
+        let values = *warp.src(self.consts, v);
+        let active = warp.mask & warp.uniform(self.consts, mask);
+        let mut out = [0u64; W];
+        for (l, o) in out.iter_mut().enumerate() {
+            *o = (0..W).fold(0, |m, k| m | u64::from(values[k] == values[l]) << k) & active;
+        }
+        let undef = if warp.undef(self.consts, v) & active != 0 { u64::MAX } else { 0 };
+        if all {
+            let same = (0..W).all(|l| active >> l & 1 == 0 || out[l] == active);
+            out = [if same { active } else { 0 }; W];
+            if let Some(p) = p {
+                warp.set(p, &[u64::from(same); W], undef);
+            }
+        }
+        warp.set(d, &out, undef);
+    }
+
     pub(super) fn elect(&mut self, warp: &mut Warp<W>, d: Option<Reg>, p: Reg, mask: Src) {
         self.same_lanes(warp, mask, "elect.sync");
         let leader = (warp.mask & warp.uniform(self.consts, mask)).trailing_zeros() as usize;

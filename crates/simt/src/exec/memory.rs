@@ -8,7 +8,7 @@ use crate::bytecode::*;
 use crate::check::Kind;
 use crate::counts;
 use crate::mem::{Buffer, Fault, LOCAL_WINDOW, SHARED_WINDOW, WINDOW};
-use crate::shared::Hazard;
+use crate::shared::{Hazard, RANK_SHIFT};
 
 /// Where one lane's address points.
 #[derive(Clone, Copy)]
@@ -79,9 +79,12 @@ impl<'a, const W: usize> Cta<'a, W> {
             };
             out[l] = match space {
                 Space::Shared => {
-                    let offset = if a >= SHARED_WINDOW { a - SHARED_WINDOW } else { a };
-                    if self.shared.contains(offset, bytes) {
-                        Place::Shared(offset as u32)
+                    let place = warp.shared(a);
+                    if self.shared.contains(u64::from(place), bytes) {
+                        if place >> RANK_SHIFT != warp.rank {
+                            self.check_owner(warp, l as u32, place);
+                        }
+                        Place::Shared(place)
                     } else {
                         Place::Off
                     }
@@ -139,8 +142,9 @@ impl<'a, const W: usize> Cta<'a, W> {
         let verb = if write { "written" } else { "read" };
         if let Some((other, wrote)) = h.race {
             let did = if wrote { "wrote" } else { "read" };
+            let other = self.name(other);
             self.report(warp, Kind::SharedRace, lane, Some(address), || {
-                format!("shared memory is {verb} that warp {other} {did} with no synchronization between")
+                format!("shared memory is {verb} that {other} {did} with no synchronization between")
             });
         }
         if h.pending {
@@ -169,6 +173,7 @@ impl<'a, const W: usize> Cta<'a, W> {
         places: &[Place<'_>; W],
         good: u64,
         bytes: u64,
+        write: bool,
     ) {
         let (mut global, mut shared) = (0u64, 0u64);
         for (l, p) in places.iter().enumerate() {
@@ -186,18 +191,23 @@ impl<'a, const W: usize> Cta<'a, W> {
             c.global_bytes += moved;
         }
         if shared != 0 {
-            let (n, min) = counts::wavefronts(addresses, shared, bytes);
-            c.wavefronts += n;
-            c.min_wavefronts += min;
+            let w = counts::wavefronts(addresses, shared, bytes, write);
+            c.wavefronts += w.total;
+            c.min_wavefronts += w.min;
+            c.conflicts += w.conflicts;
             c.shared_bytes += bytes * u64::from(shared.count_ones());
         }
     }
 
     pub(super) fn load(&mut self, warp: &mut Warp<W>, d: &[Reg], at: &Access) {
-        let bytes = u64::from(at.bytes) * d.len() as u64;
+        // What the instruction loads, and the part of it that is asked for.
+        let wide = u64::from(at.bytes) * d.len() as u64;
+        let gap = |e: usize| at.gaps >> e & 1 != 0;
+        let asked = (0..d.len()).rev().find(|e| !gap(*e)).map_or(0, |e| e as u64 + 1);
+        let bytes = u64::from(at.bytes) * asked;
         let (addresses, active) = self.addresses(warp, at);
         let (places, good) = self.places(warp, at, &addresses, active, bytes, false);
-        self.count(warp, &addresses, &places, good, bytes);
+        self.count(warp, &addresses, &places, good, wide, false);
         self.polled |= at.volatile;
         let n = at.bytes;
         // Uninitialized elements, one mask of lanes an element.
@@ -205,13 +215,21 @@ impl<'a, const W: usize> Cta<'a, W> {
         for (l, p) in places.iter().enumerate() {
             match *p {
                 Place::Shared(a) => {
-                    let h = self.shared.note_read(a, bytes as u32, who(warp));
+                    let mut h = Hazard::default();
+                    if at.gaps == 0 {
+                        h = self.shared.note_read(a, bytes as u32, who(warp));
+                    } else {
+                        for e in (0..d.len()).filter(|e| !gap(*e)) {
+                            let at = a + e as u32 * u32::from(n);
+                            h.merge(self.shared.note_read(at, u32::from(n), who(warp)));
+                        }
+                    }
                     if h.any() {
                         self.hazard(warp, l as u32, u64::from(a), h, false);
                     }
                     if h.uninit {
                         warp.uninit = Some((warp.pc, u64::from(a)));
-                        for (e, u) in undef.iter_mut().enumerate().take(d.len()) {
+                        for (e, u) in undef.iter_mut().enumerate().take(d.len()).filter(|(e, _)| !gap(*e)) {
                             let one =
                                 self.shared.note_read(a + e as u32 * u32::from(n), u32::from(n), who(warp));
                             *u |= u64::from(one.uninit) << l;
@@ -219,7 +237,7 @@ impl<'a, const W: usize> Cta<'a, W> {
                     }
                 }
                 Place::Local(o) => {
-                    for (e, u) in undef.iter_mut().enumerate().take(d.len()) {
+                    for (e, u) in undef.iter_mut().enumerate().take(d.len()).filter(|(e, _)| !gap(*e)) {
                         let first = o + e * n as usize;
                         if !warp.local_init[first..first + n as usize].iter().all(|i| *i) {
                             *u |= 1 << l;
@@ -231,7 +249,7 @@ impl<'a, const W: usize> Cta<'a, W> {
         }
         // Lanes outside a buffer resource read zero; other bad lanes too, after their report.
         let write = warp.active(self.consts, at.pred);
-        for (e, d) in d.iter().enumerate() {
+        for (e, d) in d.iter().enumerate().filter(|(e, _)| !gap(*e)) {
             let mut out = [0; W];
             let skip = e as u64 * u64::from(n);
             for (o, p) in out.iter_mut().zip(&places) {
@@ -256,7 +274,7 @@ impl<'a, const W: usize> Cta<'a, W> {
         let bytes = u64::from(at.bytes) * v.len() as u64;
         let (addresses, active) = self.addresses(warp, at);
         let (places, good) = self.places(warp, at, &addresses, active, bytes, true);
-        self.count(warp, &addresses, &places, good, bytes);
+        self.count(warp, &addresses, &places, good, bytes, true);
         let n = at.bytes;
         let mut global = 0u64;
         for (l, p) in places.iter().enumerate() {
@@ -316,7 +334,7 @@ impl<'a, const W: usize> Cta<'a, W> {
         &mut self,
         warp: &mut Warp<W>,
         op: AtomOp,
-        d: Option<Reg>,
+        d: &[Reg],
         v: &[Src],
         cmp: Option<Src>,
         at: &Access,
@@ -324,16 +342,17 @@ impl<'a, const W: usize> Cta<'a, W> {
         let bytes = u64::from(at.bytes) * v.len() as u64;
         let (addresses, active) = self.addresses(warp, at);
         let (places, good) = self.places(warp, at, &addresses, active, bytes, true);
-        self.count(warp, &addresses, &places, good, bytes);
+        self.count(warp, &addresses, &places, good, bytes, true);
         self.polled = true;
         let n = at.bytes;
         let expected = cmp.map_or([0; W], |c| *warp.src(self.consts, c));
-        let mut old = [0; W];
+        let mut olds = vec![[0; W]; v.len()];
         let mut undef = 0u64;
         for (e, s) in v.iter().enumerate() {
             self.demand(warp, *s, good, "data of an atomic operation");
             let values = *warp.src(self.consts, *s);
             let skip = e as u64 * u64::from(n);
+            let old = &mut olds[e];
             for (l, p) in places.iter().enumerate() {
                 let new = |o: u64| alu::atomic(op, n, o, values[l], expected[l]);
                 old[l] = match *p {
@@ -367,9 +386,9 @@ impl<'a, const W: usize> Cta<'a, W> {
             }
         }
         self.shape.progress.fetch_add(1, Ordering::Relaxed);
-        if let Some(d) = d {
-            let write = warp.active(self.consts, at.pred);
-            warp.set_in(d, &old, undef, write);
+        let write = warp.active(self.consts, at.pred);
+        for (d, old) in d.iter().zip(&olds) {
+            warp.set_in(*d, old, undef, write);
         }
     }
 
@@ -388,8 +407,9 @@ impl<'a, const W: usize> Cta<'a, W> {
         let c = &mut self.counts.at[warp.pc as usize];
         for m in 0..matrices {
             let lanes = good & (0xff << (8 * m));
-            let (n, _) = counts::wavefronts(&addresses, lanes, 16);
-            c.wavefronts += n;
+            let w = counts::wavefronts(&addresses, lanes, 16, write);
+            c.wavefronts += w.total;
+            c.conflicts += w.conflicts;
         }
         c.min_wavefronts += matrices as u64;
         c.shared_bytes += 128 * matrices as u64;

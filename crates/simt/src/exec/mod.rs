@@ -1,11 +1,14 @@
 //! The interpreter of one program.
 //!
-//! A program is a set of warps that share memory. Warps run one after the other, each until it waits or its
+//! A program is a set of warps that share memory. The programs of a cluster are run together, their warps in
+//! one list: those of program 0 first. Warps run one after the other, each until it waits or its
 //! turn is over. Within a warp lanes run in lockstep under an active mask. At a branch where they part, the
 //! warp remembers (address, lanes, meeting point) for both sides on a stack, runs one side until it reaches
 //! the meeting point, then the other, and goes on with all of them: the classical SIMT stack with the
 //! immediate post-dominator as meeting point.
 
+mod bulk;
+mod cluster;
 mod lanes;
 mod memory;
 mod step;
@@ -28,6 +31,8 @@ pub(crate) use warp::{State, Warp};
 pub(crate) struct Shape<'a> {
     pub program: &'a Program,
     pub grid: [u32; 3],
+    /// Programs of a cluster along x, y, z.
+    pub cluster: [u32; 3],
     pub threads: u32,
     pub shared_bytes: u32,
     pub checks: bool,
@@ -78,6 +83,8 @@ struct Barrier {
     /// Warps needed.
     needed: u32,
     clock: Option<(Clock, Clock)>,
+    /// True predicates of its threads, and all threads, for those that combine them.
+    votes: (u64, u64),
 }
 
 /// A barrier object in shared memory.
@@ -109,14 +116,20 @@ enum Turn {
     Expired,
 }
 
-/// A program being run.
+/// A cluster of programs being run.
 pub(crate) struct Cta<'a, const W: usize> {
     shape: &'a Shape<'a>,
     consts: &'a Consts<W>,
+    /// Id of its first program.
     id: [u32; 3],
+    /// Programs of the cluster, and warps of each.
+    ranks: u32,
+    per_rank: u32,
     warps: Vec<Option<Box<Warp<W>>>>,
     shared: Shared,
+    /// Sixteen for each program.
     barriers: Vec<Barrier>,
+    meeting: cluster::Meeting,
     mbars: BTreeMap<u32, Mbar>,
     bulk_in: Vec<BulkIn>,
     pub counts: Counts,
@@ -138,19 +151,25 @@ pub(crate) enum Slice {
 }
 
 const TURN: u64 = 20_000;
+/// Named barriers of a program.
+const BARRIERS: usize = 16;
 
 impl<'a, const W: usize> Cta<'a, W> {
     pub fn new(shape: &'a Shape<'a>, consts: &'a Consts<W>, id: [u32; 3]) -> Cta<'a, W> {
         let p = shape.program;
         let n = shape.threads.div_ceil(W as u32);
-        let warps = (0..n).map(|w| Some(Box::new(Warp::new(p, w, n, shape.threads)))).collect();
+        let ranks: u32 = shape.cluster.iter().product();
+        let warps = (0..n * ranks).map(|slot| Some(Box::new(Warp::new(p, slot, n, ranks, shape.threads))));
         Cta {
             shape,
             consts,
             id,
-            warps,
-            shared: Shared::new(p.shared_base, shape.shared_bytes, shape.checks),
-            barriers: vec![Barrier::default(); 16],
+            ranks,
+            per_rank: n,
+            warps: warps.collect(),
+            shared: Shared::new(p.shared_base, shape.shared_bytes, ranks, shape.checks),
+            barriers: vec![Barrier::default(); BARRIERS * ranks as usize],
+            meeting: cluster::Meeting::new(n * ranks),
             mbars: BTreeMap::new(),
             bulk_in: Vec::new(),
             counts: Counts::new(p.code.len()),
@@ -204,6 +223,13 @@ impl<'a, const W: usize> Cta<'a, W> {
         match warp.state {
             State::Ready => true,
             State::Ended | State::AtBarrier(_) => false,
+            State::AtMeeting => {
+                let go = self.meeting_over(warp);
+                if go {
+                    warp.state = State::Ready;
+                }
+                go
+            }
             State::AtMbar(addr, parity) => {
                 let go = self.mbar_ready(addr, parity) || {
                     self.deliver(addr);
@@ -230,16 +256,18 @@ impl<'a, const W: usize> Cta<'a, W> {
 
     /// Barriers that only wait for warps that have ended let the others go.
     fn unblock(&mut self) -> bool {
-        let ended = self.warps.iter().flatten().filter(|w| w.state == State::Ended).count() as u32;
         for id in 0..self.barriers.len() {
+            let rank = (id / BARRIERS) as u32;
+            let ended = self.ended(rank);
             let b = &self.barriers[id];
             if ended > 0 && b.waiting != 0 && b.arrived + ended >= b.needed {
-                let warp = b.waiting.trailing_zeros();
+                let warp = rank * self.per_rank + b.waiting.trailing_zeros();
                 let pc = self.warps[warp as usize].as_ref().map_or(0, |w| w.pc);
                 if self.shape.program.arch == crate::ir::Arch::Nvidia {
                     self.report_at(Kind::Divergent, pc, warp, 0, None, || {
                         format!(
-                            "barrier {id} is waited for by {} warps while {ended} have ended without it",
+                            "barrier {} is waited for by {} warps while {ended} have ended without it",
+                            id % BARRIERS,
                             b_arrived(ended)
                         )
                     });
@@ -260,8 +288,11 @@ impl<'a, const W: usize> Cta<'a, W> {
                 State::AtBarrier(id) => {
                     let b = &self.barriers[id as usize];
                     list.push(format!(
-                        "warp {} at barrier {id} ({} of {} warps arrived){place}",
-                        w.index, b.arrived, b.needed
+                        "{} at barrier {} ({} of {} warps arrived){place}",
+                        self.name(w.slot),
+                        id as usize % BARRIERS,
+                        b.arrived,
+                        b.needed
                     ));
                 }
                 State::AtMbar(a, parity) => {
@@ -272,13 +303,16 @@ impl<'a, const W: usize> Cta<'a, W> {
                         None => "not initialized".to_owned(),
                     };
                     list.push(format!(
-                        "warp {} at the barrier object {a:#x}, parity {parity} ({what}){place}",
-                        w.index
+                        "{} at the barrier object {a:#x}, parity {parity} ({what}){place}",
+                        self.name(w.slot)
                     ));
+                }
+                State::AtMeeting => {
+                    list.push(format!("{} at barrier.cluster.wait{place}", self.name(w.slot)));
                 }
                 _ => continue,
             }
-            first = first.or(Some((w.pc, w.index)));
+            first = first.or(Some((w.pc, w.slot)));
         }
         let (pc, warp) = first.unwrap_or((0, 0));
         self.report_at(Kind::Deadlock, pc, warp, 0, None, || {
@@ -288,7 +322,7 @@ impl<'a, const W: usize> Cta<'a, W> {
 
     fn give_up(&mut self) {
         let waiting = self.warps.iter().flatten().find(|w| w.state != State::Ended);
-        let (pc, warp) = waiting.map_or((0, 0), |w| (w.pc, w.index));
+        let (pc, warp) = waiting.map_or((0, 0), |w| (w.pc, w.slot));
         let n = self.executed;
         self.report_at(Kind::Deadlock, pc, warp, 0, None, || {
             format!("no end after {n} warp instructions of this program")
@@ -308,7 +342,7 @@ impl<'a, const W: usize> Cta<'a, W> {
         &mut self,
         kind: Kind,
         pc: u32,
-        warp: u32,
+        slot: u32,
         lane: u32,
         address: Option<u64>,
         message: impl FnOnce() -> String,
@@ -319,7 +353,8 @@ impl<'a, const W: usize> Cta<'a, W> {
             return;
         }
         let p = self.shape.program;
-        let program = self.id;
+        let program = self.id_of(slot / self.per_rank);
+        let warp = slot % self.per_rank;
         self.findings.add(kind, pc, || {
             let loc = p.locs.get(pc as usize).copied().unwrap_or_default();
             Finding {
@@ -345,7 +380,7 @@ impl<'a, const W: usize> Cta<'a, W> {
         address: Option<u64>,
         message: impl FnOnce() -> String,
     ) {
-        self.report_at(kind, warp.pc, warp.index, lane, address, message);
+        self.report_at(kind, warp.pc, warp.slot, lane, address, message);
     }
 }
 
@@ -355,10 +390,10 @@ fn b_arrived(ended: u32) -> String {
 
 /// The warp as an accessor of shared memory.
 fn who<const W: usize>(warp: &Warp<W>) -> Who<'_> {
-    Who { warp: warp.index, clock: &warp.clock, proxy: None }
+    Who { warp: warp.slot, clock: &warp.clock, proxy: None }
 }
 
 /// The warp's asynchronous operations as an accessor of shared memory.
 fn who_async<const W: usize>(warp: &Warp<W>) -> Who<'_> {
-    Who { warp: warp.index, clock: &warp.clock, proxy: Some(&warp.proxy) }
+    Who { warp: warp.slot, clock: &warp.clock, proxy: Some(&warp.proxy) }
 }

@@ -117,7 +117,7 @@ impl<const W: usize> Cta<'_, W> {
         self.executed += 1;
         if let Some(t) = shape.trace
             && t.warp == warp.index
-            && t.program == self.id
+            && t.program == self.id_of(warp.rank)
             && warp.mask >> t.lane & 1 != 0
         {
             self.trace_before(warp, op, t.lane);
@@ -292,11 +292,14 @@ impl<const W: usize> Cta<'_, W> {
             Op::Print { format, args } => self.printf(warp, *format, *args),
             Op::Ld { d, at } => self.load(warp, d, at),
             Op::St { v, at } => self.store(warp, v, at),
-            Op::Atom { op, d, v, cmp, at } => self.atom(warp, *op, *d, v, *cmp, at),
+            Op::Atom { op, d, v, cmp, at } => self.atom(warp, *op, d, v, *cmp, at),
             Op::LdMatrix { d, addr, trans } => self.ldmatrix(warp, d, addr, *trans),
             Op::StMatrix { v, addr, trans } => self.stmatrix(warp, v, addr, *trans),
             Op::Shfl { kind, d, p, v, b, c, mask } => self.shfl(warp, *kind, *d, *p, [*v, *b, *c, *mask]),
             Op::Vote { kind, d, v, mask } => self.vote(warp, *kind, *d, *v, *mask),
+            Op::Match { all, d, p, v, mask } => self.matching(warp, *all, *d, *p, *v, *mask),
+            Op::MapShared { d, addr, rank } => self.map_shared(warp, *d, *addr, *rank),
+            Op::RankOf { d, addr } => self.rank_of(warp, *d, *addr),
             Op::Elect { d, p, mask } => self.elect(warp, *d, *p, *mask),
             Op::Permute { kind, d, d2, v, idx, c } => self.permute(warp, *kind, *d, *d2, [*v, *idx, *c]),
             Op::Dpp(x) => self.dpp(warp, x),
@@ -410,6 +413,8 @@ impl<const W: usize> Cta<'_, W> {
     }
 
     fn special(&self, warp: &Warp<W>, what: Special) -> [u64; W] {
+        let id = self.id_of(warp.rank);
+        let (grid, cluster) = (self.shape.grid, self.shape.cluster);
         let mut out = [0; W];
         for (l, o) in out.iter_mut().enumerate() {
             *o = match what {
@@ -417,8 +422,8 @@ impl<const W: usize> Cta<'_, W> {
                 Special::NTid(0) => u64::from(self.shape.threads),
                 Special::Tid(_) => 0,
                 Special::NTid(_) => 1,
-                Special::Ctaid(a) => u64::from(self.id[a as usize]),
-                Special::NCtaid(a) => u64::from(self.shape.grid[a as usize]),
+                Special::Ctaid(a) => u64::from(id[a as usize]),
+                Special::NCtaid(a) => u64::from(grid[a as usize]),
                 Special::LaneId => l as u64,
                 Special::WarpId => u64::from(warp.index),
                 Special::LaneMaskLt => (1 << l) - 1,
@@ -427,6 +432,13 @@ impl<const W: usize> Cta<'_, W> {
                 Special::LaneMaskGe => !((1u64 << l) - 1) & super::warp::full::<W>(),
                 Special::ActiveMask => warp.mask,
                 Special::Clock => self.executed,
+                Special::ClusterCtaid(a) => u64::from(id[a as usize] % cluster[a as usize]),
+                Special::ClusterNCtaid(a) => u64::from(cluster[a as usize]),
+                Special::ClusterId(a) => u64::from(id[a as usize] / cluster[a as usize]),
+                Special::NClusterId(a) => u64::from(grid[a as usize] / cluster[a as usize]),
+                Special::ClusterRank => u64::from(warp.rank),
+                Special::ClusterSize => u64::from(self.ranks),
+                Special::NWarpId => u64::from(self.per_rank),
                 Special::ImplicitArgs => self.shape.implicit_args,
                 Special::Zero => 0,
             };

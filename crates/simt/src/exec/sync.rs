@@ -4,17 +4,12 @@
 //! memory at the wait for its group, a bulk load when somebody waits for its barrier object, a bulk store
 //! reads shared memory and writes global memory at the wait for its group. Their bytes are marked in between.
 
-use std::sync::atomic::Ordering;
-
 use super::warp::{BulkOut, CopyGroup, State};
-use super::{BulkIn, Cta, Mbar, Warp, who, who_async};
-use crate::alu;
+use super::{BARRIERS, Cta, Mbar, Warp, who};
 use crate::bytecode::*;
 use crate::check::Kind;
 use crate::counts;
-use crate::mem::SHARED_WINDOW;
 use crate::shared::Clock;
-use crate::tma::{self, ElemType, Map};
 
 impl<const W: usize> Cta<'_, W> {
     /// Executes an operation of this module. False: the instruction is not over, or the warp has moved on
@@ -22,12 +17,16 @@ impl<const W: usize> Cta<'_, W> {
     pub(super) fn synchronize(&mut self, warp: &mut Warp<W>, op: &Op) -> bool {
         match op {
             Op::WarpSync { mask } => self.warp_sync(warp, *mask),
-            Op::Bar { id, threads, wait, pred } => return self.barrier(warp, *id, *threads, *wait, *pred),
+            Op::Bar { id, threads, wait, reduce, pred } => {
+                return self.barrier(warp, *id, *threads, *wait, *reduce, *pred);
+            }
+            Op::ClusterArrive { relaxed } => self.meeting_arrive(warp, *relaxed),
+            Op::ClusterWait => return self.meeting_wait(warp),
             Op::FenceAsync => {
                 let seen = warp.clock.clone();
                 warp.proxy.join(&seen);
                 // What this warp writes from now on needs another fence.
-                warp.clock.0[warp.index as usize] += 1;
+                warp.clock.0[warp.slot as usize] += 1;
             }
             Op::CpAsync { dst, src, src_bytes } => self.cp_async(warp, dst, *src, *src_bytes),
             Op::CpCommit => {
@@ -42,15 +41,15 @@ impl<const W: usize> Cta<'_, W> {
             Op::MbarInit { addr, count, pred } => self.mbar_init(warp, *addr, *count, *pred),
             Op::MbarInval { addr, pred } => {
                 for a in self.lane_values(warp, *addr, *pred) {
-                    if self.mbars.remove(&shared_address(a)).is_none() {
+                    if self.mbars.remove(&warp.shared(a)).is_none() {
                         self.report(warp, Kind::Invalid, 0, Some(a), || {
                             "mbarrier.inval of no barrier object".to_owned()
                         });
                     }
                 }
             }
-            Op::MbarArrive { addr, count, tx, arrive, d, pred } => {
-                self.mbar_arrive(warp, *addr, *count, *tx, *arrive, *d, *pred)
+            Op::MbarArrive { addr, count, tx, arrive, drop, d, pred } => {
+                self.mbar_arrive(warp, *addr, *count, *tx, (*arrive, *drop), *d, *pred)
             }
             Op::MbarTry { d, addr, parity, wait, pred } => {
                 return self.mbar_try(warp, *d, *addr, *parity, *wait, *pred);
@@ -59,16 +58,22 @@ impl<const W: usize> Cta<'_, W> {
                 self.map_replace(warp, *field, *addr, *value, *pred)
             }
             Op::MapCopy { dst, src, pred } => self.map_copy(warp, *dst, *src, *pred),
-            Op::TmaLoad { dst, map, coords, mbar, pred } => {
-                self.tma_load(warp, *dst, *map, coords, *mbar, *pred)
+            Op::TmaLoad { dst, map, coords, mbar, rows, multicast, pred } => {
+                self.tma_load(warp, *dst, *map, (coords, *rows), *mbar, *multicast, *pred)
             }
-            Op::TmaStore { src, map, coords, reduce, pred } => {
-                self.tma_store(warp, *src, *map, coords, *reduce, *pred)
+            Op::TmaStore { src, map, coords, rows, reduce, pred } => {
+                self.tma_store(warp, *src, *map, (coords, *rows), *reduce, *pred)
             }
-            Op::BulkLoad { dst, src, bytes, mbar, pred } => {
-                self.bulk_load(warp, *dst, *src, *bytes, *mbar, *pred)
+            Op::BulkLoad { dst, src, bytes, mbar, multicast, pred } => {
+                self.bulk_load(warp, [*dst, *src, *bytes, *mbar], *multicast, *pred)
             }
-            Op::BulkStore { dst, src, bytes, pred } => self.bulk_store(warp, *dst, *src, *bytes, *pred),
+            Op::BulkMove { dst, src, bytes, mbar, pred } => {
+                self.bulk_move(warp, [*dst, *src, *bytes, *mbar], *pred)
+            }
+            Op::StAsync { v, at, mbar } => self.st_async(warp, v, at, *mbar),
+            Op::BulkStore { dst, src, bytes, reduce, elem, pred } => {
+                self.bulk_store(warp, [*dst, *src, *bytes], (*reduce, *elem), *pred)
+            }
             Op::BulkCommit { pred } => {
                 let runs = warp.active(self.consts, *pred) != 0;
                 let group = if runs { std::mem::take(&mut warp.open_out) } else { Vec::new() };
@@ -94,7 +99,7 @@ impl<const W: usize> Cta<'_, W> {
     }
 
     /// The first lane that executes, if any.
-    fn leader(&mut self, warp: &Warp<W>, pred: Option<Pred>) -> Option<usize> {
+    pub(super) fn leader(&mut self, warp: &Warp<W>, pred: Option<Pred>) -> Option<usize> {
         if let Some(p) = pred {
             self.demand(warp, p.src, warp.mask, "a predicate");
         }
@@ -110,6 +115,7 @@ impl<const W: usize> Cta<'_, W> {
         id: Src,
         threads: Option<Src>,
         wait: bool,
+        reduce: Option<(BarReduce, Src, Reg)>,
         pred: Option<Pred>,
     ) -> bool {
         if warp.active(self.consts, pred) == 0 {
@@ -124,16 +130,18 @@ impl<const W: usize> Cta<'_, W> {
         let id = warp.uniform(self.consts, id) as usize;
         let all = self.shape.threads;
         let wanted = threads.map_or(all, |t| warp.uniform(self.consts, t) as u32);
-        if id >= self.barriers.len() {
+        if id >= BARRIERS {
             self.report(warp, Kind::Invalid, 0, None, || format!("barrier {id}; there are 16"));
             return true;
         }
         let needed = wanted.div_ceil(W as u32);
+        let number = id;
+        let id = id + BARRIERS * warp.rank as usize;
         let b = &mut self.barriers[id];
         if b.arrived > 0 && b.needed != needed {
             let other = b.needed;
             self.report(warp, Kind::Divergent, 0, None, || {
-                format!("barrier {id} is executed for {needed} warps while others wait in it for {other}")
+                format!("barrier {number} is executed for {needed} warps while others wait in it for {other}")
             });
         }
         let b = &mut self.barriers[id];
@@ -146,12 +154,21 @@ impl<const W: usize> Cta<'_, W> {
             }
             none => *none = Some((warp.clock.clone(), warp.proxy.clone())),
         }
+        if let Some((kind, v, d)) = reduce {
+            let values = warp.src(self.consts, v);
+            for (l, x) in values.iter().enumerate().filter(|(l, _)| warp.mask >> l & 1 != 0) {
+                let _ = l;
+                b.votes.0 += x & 1;
+                b.votes.1 += 1;
+            }
+            warp.vote = Some((kind, d));
+        }
         warp.pc += 1;
         if wait {
             b.waiting |= 1 << warp.index;
             warp.state = State::AtBarrier(id as u32);
         } else {
-            warp.clock.0[warp.index as usize] += 1;
+            warp.clock.0[warp.slot as usize] += 1;
         }
         if b.arrived >= b.needed {
             self.release(id, Some(warp));
@@ -167,9 +184,17 @@ impl<const W: usize> Cta<'_, W> {
             if w.state == State::AtBarrier(id as u32) {
                 w.clock.join(&clock);
                 w.proxy.join(&proxy);
-                let own = w.index as usize;
+                let own = w.slot as usize;
                 w.clock.0[own] += 1;
                 w.state = State::Ready;
+                if let Some((kind, d)) = w.vote.take() {
+                    let v = match kind {
+                        BarReduce::Popc => b.votes.0,
+                        BarReduce::And => u64::from(b.votes.0 == b.votes.1),
+                        BarReduce::Or => u64::from(b.votes.0 != 0),
+                    };
+                    w.set(d, &[v; W], 0);
+                }
             }
         };
         self.warps.iter_mut().flatten().for_each(|w| go(w));
@@ -198,7 +223,7 @@ impl<const W: usize> Cta<'_, W> {
             if active >> l & 1 == 0 {
                 continue;
             }
-            let a = shared_address(targets[l]);
+            let a = warp.shared(targets[l]);
             if !u64::from(a).is_multiple_of(n) || (reads >> l & 1 != 0 && !from[l].is_multiple_of(n)) {
                 self.report(warp, Kind::Misaligned, l as u32, Some(targets[l]), || {
                     format!("cp.async of {n} bytes")
@@ -228,20 +253,21 @@ impl<const W: usize> Cta<'_, W> {
             warp.open_copies.copies.push((l as u8, a, data, n as u8));
         }
         let (sectors, min, _) = counts::sectors(&from, reads, n);
-        let (waves, min_waves) = counts::wavefronts(&targets, active, n);
+        let waves = counts::wavefronts(&targets, active, n, true);
         let c = &mut self.counts.at[warp.pc as usize];
         c.sectors += sectors;
         c.min_sectors += min;
         c.global_bytes += n * u64::from(reads.count_ones());
-        c.wavefronts += waves;
-        c.min_wavefronts += min_waves;
+        c.wavefronts += waves.total;
+        c.conflicts += waves.conflicts;
+        c.min_wavefronts += waves.min;
         c.shared_bytes += n * u64::from(active.count_ones());
     }
 
     /// The copies of all but the `keep` latest groups of each lane become visible.
     fn cp_wait(&mut self, warp: &mut Warp<W>, keep: u32) {
         let mut newer = [0u32; W];
-        let clock = warp.clock.0[warp.index as usize];
+        let clock = warp.clock.0[warp.slot as usize];
         let mut groups = std::mem::take(&mut warp.copies);
         for g in groups.iter_mut().rev() {
             let mut done = 0u64;
@@ -253,7 +279,7 @@ impl<const W: usize> Cta<'_, W> {
                     }
                 }
             }
-            self.land(g, done, warp.index, clock);
+            self.land(g, done, warp.slot, clock);
         }
         groups.retain(|g| g.lanes != 0);
         warp.copies = groups;
@@ -280,25 +306,25 @@ impl<const W: usize> Cta<'_, W> {
     /// hardware could have done them, and before anybody who waits for the barrier object goes on.
     fn cp_mbar_arrive(&mut self, warp: &mut Warp<W>, addr: Src, noinc: bool, pred: Option<Pred>) {
         let active = warp.active(self.consts, pred);
-        let clock = warp.clock.0[warp.index as usize];
+        let clock = warp.clock.0[warp.slot as usize];
         let mut open = std::mem::take(&mut warp.open_copies);
         open.lanes = warp.live;
-        self.land(&mut open, active, warp.index, clock);
+        self.land(&mut open, active, warp.slot, clock);
         warp.open_copies = CopyGroup { lanes: 0, copies: open.copies };
         let mut groups = std::mem::take(&mut warp.copies);
         groups.iter_mut().for_each(|g| {
             let lanes = g.lanes & active;
-            self.land(g, lanes, warp.index, clock);
+            self.land(g, lanes, warp.slot, clock);
         });
         groups.retain(|g| g.lanes != 0);
         warp.copies = groups;
         for a in self.lane_values(warp, addr, pred) {
-            if !noinc && let Some(m) = self.mbars.get_mut(&shared_address(a)) {
+            if !noinc && let Some(m) = self.mbars.get_mut(&warp.shared(a)) {
                 m.pending += 1;
             }
             self.arrive(warp, a, 1, 0);
         }
-        warp.clock.0[warp.index as usize] += 1;
+        warp.clock.0[warp.slot as usize] += 1;
     }
 
     // ---- barrier objects ----
@@ -307,7 +333,7 @@ impl<const W: usize> Cta<'_, W> {
         let counts = self.lane_values(warp, count, pred);
         let list = self.lane_values(warp, addr, pred);
         for (a, count) in list.into_iter().zip(counts) {
-            if !a.is_multiple_of(8) || !self.shared.contains(u64::from(shared_address(a)), 8) {
+            if !a.is_multiple_of(8) || !self.shared.contains(u64::from(warp.shared(a)), 8) {
                 self.report(warp, Kind::Invalid, 0, Some(a), || {
                     "a barrier object outside shared memory or misaligned".to_owned()
                 });
@@ -315,12 +341,12 @@ impl<const W: usize> Cta<'_, W> {
             }
             let zero = Clock(vec![0; warp.clock.0.len()]);
             let none = (zero.clone(), zero);
-            let h = self.shared.note_write(shared_address(a), 8, who(warp));
+            let h = self.shared.note_write(warp.shared(a), 8, who(warp));
             if h.any() {
                 self.hazard(warp, 0, a, h, true);
             }
             let m = Mbar { count, pending: count, tx: 0, phase: 0, arriving: none.clone(), released: none };
-            self.mbars.insert(shared_address(a), m);
+            self.mbars.insert(warp.shared(a), m);
         }
     }
 
@@ -330,7 +356,7 @@ impl<const W: usize> Cta<'_, W> {
         addr: Src,
         count: Src,
         tx: Option<Src>,
-        arrive: bool,
+        (arrive, drop): (bool, bool),
         d: Option<Reg>,
         pred: Option<Pred>,
     ) {
@@ -341,19 +367,26 @@ impl<const W: usize> Cta<'_, W> {
         };
         let list = self.lane_values(warp, addr, pred);
         let any = !list.is_empty();
+        // The state that an arrival returns is the number of the phase it belongs to.
+        if let Some(d) = d {
+            let addresses = *warp.src(self.consts, addr);
+            let phase = addresses.map(|a| self.mbars.get(&warp.shared(a)).map_or(0, |m| m.phase));
+            let active = warp.active(self.consts, pred);
+            warp.set_in(d, &phase, 0, active);
+        }
         for ((a, n), t) in list.into_iter().zip(counts).zip(bytes) {
+            if drop && let Some(m) = self.mbars.get_mut(&warp.shared(a)) {
+                m.count = m.count.saturating_sub(n);
+            }
             self.arrive(warp, a, if arrive { n } else { 0 }, t as i64);
         }
-        if let Some(d) = d {
-            warp.set(d, &[0; W], 0);
-        }
         if any {
-            warp.clock.0[warp.index as usize] += 1;
+            warp.clock.0[warp.slot as usize] += 1;
         }
     }
 
     fn arrive(&mut self, warp: &Warp<W>, address: u64, n: u64, tx: i64) {
-        let a = shared_address(address);
+        let a = warp.shared(address);
         let Some(m) = self.mbars.get_mut(&a) else {
             self.report(warp, Kind::Invalid, 0, Some(address), || {
                 "an arrival on something that is no barrier object".to_owned()
@@ -404,7 +437,7 @@ impl<const W: usize> Cta<'_, W> {
         self.demand(warp, addr, 1 << l, "an address");
         self.demand(warp, parity, 1 << l, "the parity of a wait");
         let address = warp.src(self.consts, addr)[l];
-        let a = shared_address(address);
+        let a = warp.shared(address);
         let parity = warp.src(self.consts, parity)[l] as u32 & 1;
         if !self.mbars.contains_key(&a) {
             self.report(warp, Kind::Invalid, l as u32, Some(address), || {
@@ -453,302 +486,6 @@ impl<const W: usize> Cta<'_, W> {
         self.bulk_in = rest;
     }
 
-    // ---- bulk copies ----
-
-    fn map_replace(
-        &mut self,
-        warp: &mut Warp<W>,
-        field: MapField,
-        addr: Src,
-        value: Src,
-        pred: Option<Pred>,
-    ) {
-        let Some(l) = self.leader(warp, pred) else { return };
-        self.demand(warp, addr, 1 << l, "an address");
-        self.demand(warp, value, 1 << l, "a field of a tensor map");
-        let (a, v) = (warp.src(self.consts, addr)[l], warp.src(self.consts, value)[l]);
-        let Some((offset, n)) = tma::field(field) else {
-            self.report(warp, Kind::Invalid, l as u32, Some(a), || format!("tensormap.replace of {field:?}"));
-            return;
-        };
-        let at = shared_address(a) + offset;
-        if !self.shared.contains(u64::from(at), u64::from(n)) {
-            self.report(warp, Kind::OutOfBounds, l as u32, Some(a), || {
-                "a tensor map outside shared memory".to_owned()
-            });
-            return;
-        }
-        let h = self.shared.note_write(at, u32::from(n), who(warp));
-        if h.any() {
-            self.hazard(warp, l as u32, u64::from(at), h, true);
-        }
-        self.shared.write(at, n, v);
-    }
-
-    fn map_copy(&mut self, warp: &mut Warp<W>, dst: Src, src: Src, pred: Option<Pred>) {
-        let Some(l) = self.leader(warp, pred) else { return };
-        let (to, from) = (warp.src(self.consts, dst)[l], warp.src(self.consts, src)[l]);
-        let from = shared_address(from);
-        if !self.shared.contains(u64::from(from), u64::from(tma::MAP_BYTES)) {
-            self.report(warp, Kind::OutOfBounds, l as u32, Some(u64::from(from)), || {
-                "a tensor map outside shared memory".to_owned()
-            });
-            return;
-        }
-        let h = self.shared.note_read(from, tma::MAP_BYTES, who(warp));
-        if h.any() {
-            self.hazard(warp, l as u32, u64::from(from), h, false);
-        }
-        match self.shape.global.locate_mut(to, u64::from(tma::MAP_BYTES)) {
-            Ok((b, o)) => {
-                for (i, byte) in self.shared.bytes(from, tma::MAP_BYTES).iter().enumerate() {
-                    b.write(o + i as u64, 1, u64::from(*byte));
-                }
-            }
-            Err(f) => self.report(warp, Kind::OutOfBounds, l as u32, Some(to), || {
-                format!("a tensor map is copied outside: {f:?}")
-            }),
-        }
-        self.shape.progress.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn read_map(&mut self, warp: &Warp<W>, address: u64, rank: usize) -> Option<Map> {
-        let parsed = match self.shape.global.locate(address, u64::from(tma::MAP_BYTES)) {
-            Ok((b, o)) => {
-                let bytes: Vec<u8> = (0..u64::from(tma::MAP_BYTES)).map(|i| b.read(o + i, 1) as u8).collect();
-                Map::new(&bytes)
-            }
-            Err(f) => Err(format!("a tensor map outside every buffer: {f:?}")),
-        };
-        match parsed {
-            Ok(m) if m.rank() == rank => Some(m),
-            Ok(m) => {
-                let have = m.rank();
-                self.report(warp, Kind::Invalid, 0, Some(address), || {
-                    format!("a copy with {rank} coordinates and a tensor map of rank {have}")
-                });
-                None
-            }
-            Err(e) => {
-                self.report(warp, Kind::Invalid, 0, Some(address), || e);
-                None
-            }
-        }
-    }
-
-    fn box_address(&mut self, warp: &Warp<W>, a: u64, map: &Map) -> Option<u32> {
-        let at = shared_address(a);
-        if !at.is_multiple_of(map.shared_align()) {
-            self.report(warp, Kind::Misaligned, 0, Some(a), || {
-                "a bulk tensor copy whose shared address is no multiple of 128".to_owned()
-            });
-        }
-        if self.shared.contains(u64::from(at), u64::from(map.box_bytes())) {
-            return Some(at);
-        }
-        self.report(warp, Kind::OutOfBounds, 0, Some(a), || {
-            "a bulk tensor copy outside shared memory".to_owned()
-        });
-        None
-    }
-
-    fn tma_load(
-        &mut self,
-        warp: &mut Warp<W>,
-        dst: Src,
-        map: Src,
-        coords: &[Src],
-        mbar: Src,
-        pred: Option<Pred>,
-    ) {
-        let Some(l) = self.leader(warp, pred) else { return };
-        for s in coords.iter().chain([&dst, &map, &mbar]) {
-            self.demand(warp, *s, 1 << l, "an operand of a bulk copy");
-        }
-        let at = |s: Src| warp.src(self.consts, s)[l];
-        let (dst, map, mbar) = (at(dst), at(map), at(mbar));
-        let coords: Vec<i32> = coords.iter().map(|s| at(*s) as u32 as i32).collect();
-        let Some(map) = self.read_map(warp, map, coords.len()) else { return };
-        let Some(base) = self.box_address(warp, dst, &map) else { return };
-        let t = map.elem.bytes();
-        let mut pieces = Vec::new();
-        for p in map.pieces(base, &coords) {
-            let mut data = Vec::with_capacity(16);
-            for e in 0..p.total {
-                let inside = e >= p.outside && e < p.outside + p.inside;
-                let bits = if inside {
-                    self.global_element(warp, p.global + u64::from((e - p.outside) * t), t)
-                } else {
-                    map.fill()
-                };
-                data.extend_from_slice(&bits.to_le_bytes()[..t as usize]);
-            }
-            self.count_bulk(warp, p.global, p.inside * t);
-            pieces.push((p.shared, data));
-        }
-        self.issue_in(warp, mbar, pieces);
-    }
-
-    fn global_element(&mut self, warp: &Warp<W>, a: u64, n: u32) -> u64 {
-        match self.shape.global.locate(a, u64::from(n)) {
-            Ok((b, o)) => b.read(o, n as u8),
-            Err(f) => {
-                self.report(warp, Kind::OutOfBounds, 0, Some(a), || {
-                    format!("a bulk copy reads outside: {f:?}")
-                });
-                0
-            }
-        }
-    }
-
-    fn count_bulk(&mut self, warp: &Warp<W>, global: u64, bytes: u32) {
-        if bytes == 0 {
-            return;
-        }
-        let c = &mut self.counts.at[warp.pc as usize];
-        c.sectors += ((global + u64::from(bytes) - 1) >> 5) - (global >> 5) + 1;
-        c.min_sectors += u64::from(bytes).div_ceil(32);
-        c.global_bytes += u64::from(bytes);
-        c.shared_bytes += u64::from(bytes);
-    }
-
-    fn issue_in(&mut self, warp: &mut Warp<W>, mbar: u64, pieces: Vec<(u32, Vec<u8>)>) {
-        for (a, data) in &pieces {
-            let h = self.shared.begin_write(*a, data.len() as u32, who_async(warp));
-            if h.any() {
-                self.hazard(warp, 0, u64::from(*a), h, true);
-            }
-        }
-        let stamp = warp.clock.0[warp.index as usize];
-        let at = pieces.iter().map(|p| p.0).collect();
-        let data = pieces.into_iter().flat_map(|p| p.1).collect();
-        let clock = (warp.clock.clone(), warp.proxy.clone());
-        self.bulk_in.push(BulkIn { mbar: shared_address(mbar), at, data, warp: warp.index, stamp, clock });
-        warp.clock.0[warp.index as usize] += 1;
-    }
-
-    fn bulk_load(
-        &mut self,
-        warp: &mut Warp<W>,
-        dst: Src,
-        src: Src,
-        bytes: Src,
-        mbar: Src,
-        pred: Option<Pred>,
-    ) {
-        let Some(l) = self.leader(warp, pred) else { return };
-        let [to, from, n, mbar] = [dst, src, bytes, mbar].map(|s| warp.src(self.consts, s)[l]);
-        let to = shared_address(to);
-        if n % 16 != 0 || !from.is_multiple_of(16) || !to.is_multiple_of(16) {
-            self.report(warp, Kind::Misaligned, l as u32, Some(from), || format!("a bulk copy of {n} bytes"));
-        }
-        if !self.shared.contains(u64::from(to), n) {
-            self.report(warp, Kind::OutOfBounds, l as u32, Some(u64::from(to)), || {
-                "a bulk copy outside shared memory".to_owned()
-            });
-            return;
-        }
-        let mut pieces = Vec::new();
-        for i in (0..n).step_by(16) {
-            let len = (n - i).min(16);
-            let data = (0..len).map(|k| self.global_element(warp, from + i + k, 1) as u8).collect();
-            pieces.push((to + i as u32, data));
-        }
-        self.count_bulk(warp, from, n as u32);
-        self.issue_in(warp, mbar, pieces);
-    }
-
-    fn bulk_store(&mut self, warp: &mut Warp<W>, dst: Src, src: Src, bytes: Src, pred: Option<Pred>) {
-        let Some(l) = self.leader(warp, pred) else { return };
-        let [to, from, n] = [dst, src, bytes].map(|s| warp.src(self.consts, s)[l]);
-        let from = shared_address(from);
-        if !self.shared.contains(u64::from(from), n) {
-            self.report(warp, Kind::OutOfBounds, l as u32, Some(u64::from(from)), || {
-                "a bulk copy outside shared memory".to_owned()
-            });
-            return;
-        }
-        let pieces = (0..n).step_by(16).map(|i| (from + i as u32, to + i, (n - i).min(16) as u32)).collect();
-        self.count_bulk(warp, to, n as u32);
-        self.issue_out(warp, BulkOut { pieces, reduce: TmaReduce::Store, elem: ElemType::U8 });
-    }
-
-    fn tma_store(
-        &mut self,
-        warp: &mut Warp<W>,
-        src: Src,
-        map: Src,
-        coords: &[Src],
-        reduce: TmaReduce,
-        pred: Option<Pred>,
-    ) {
-        let Some(l) = self.leader(warp, pred) else { return };
-        for s in coords.iter().chain([&src, &map]) {
-            self.demand(warp, *s, 1 << l, "an operand of a bulk copy");
-        }
-        let at = |s: Src| warp.src(self.consts, s)[l];
-        let (src, map) = (at(src), at(map));
-        let coords: Vec<i32> = coords.iter().map(|s| at(*s) as u32 as i32).collect();
-        let Some(map) = self.read_map(warp, map, coords.len()) else { return };
-        let Some(base) = self.box_address(warp, src, &map) else { return };
-        let t = map.elem.bytes();
-        let mut pieces = Vec::new();
-        for p in map.pieces(base, &coords).into_iter().filter(|p| p.inside > 0) {
-            self.count_bulk(warp, p.global, p.inside * t);
-            pieces.push((p.shared + p.outside * t, p.global, p.inside * t));
-        }
-        self.issue_out(warp, BulkOut { pieces, reduce, elem: map.elem });
-    }
-
-    fn issue_out(&mut self, warp: &mut Warp<W>, job: BulkOut) {
-        for (a, _, n) in &job.pieces {
-            let h = self.shared.begin_read(*a, *n, who_async(warp));
-            if h.any() {
-                self.hazard(warp, 0, u64::from(*a), h, false);
-            }
-            if h.uninit {
-                self.report(warp, Kind::Uninitialized, 0, Some(u64::from(*a)), || {
-                    "a bulk copy reads uninitialized shared memory".to_owned()
-                });
-            }
-        }
-        warp.open_out.push(job);
-    }
-
-    fn bulk_wait(&mut self, warp: &mut Warp<W>, keep: u32) {
-        let done = warp.out.len().saturating_sub(keep as usize);
-        let rest = warp.out.split_off(done);
-        for job in std::mem::replace(&mut warp.out, rest).into_iter().flatten() {
-            self.perform(warp, &job);
-        }
-    }
-
-    /// Writes a bulk copy to global memory.
-    fn perform(&mut self, warp: &Warp<W>, job: &BulkOut) {
-        let t = if job.reduce == TmaReduce::Store { 1 } else { job.elem.bytes() };
-        for (from, to, n) in &job.pieces {
-            match self.shape.global.locate_mut(*to, u64::from(*n)) {
-                Ok((b, o)) => {
-                    for i in (0..*n).step_by(t as usize) {
-                        let v = self.shared.read(from + i, t as u8);
-                        let at = o + u64::from(i);
-                        match atomic_of(job.reduce, job.elem) {
-                            None => b.write(at, t as u8, v),
-                            Some(op) => {
-                                b.update(at, t as u8, |old| alu::atomic(op, t as u8, old, v, 0));
-                            }
-                        }
-                    }
-                }
-                Err(f) => self.report(warp, Kind::OutOfBounds, 0, Some(*to), || {
-                    format!("a bulk copy writes outside: {f:?}")
-                }),
-            }
-            self.shared.end_read(*from, *n, who_async(warp));
-        }
-        self.shape.progress.fetch_add(1, Ordering::Relaxed);
-    }
-
     // ---- the end ----
 
     pub(super) fn end_of_lanes(&mut self, warp: &mut Warp<W>) {
@@ -775,44 +512,4 @@ impl<const W: usize> Cta<'_, W> {
             }
         }
     }
-}
-
-fn atomic_of(r: TmaReduce, e: ElemType) -> Option<AtomOp> {
-    let float = match e {
-        ElemType::F16 => Some(Fmt::F16),
-        ElemType::BF16 => Some(Fmt::BF16),
-        ElemType::F32 => Some(Fmt::F32),
-        ElemType::F64 => Some(Fmt::F64),
-        _ => None,
-    };
-    let signed = matches!(e, ElemType::S32 | ElemType::S64);
-    Some(match (r, float) {
-        (TmaReduce::Store, _) => return None,
-        (TmaReduce::Add, Some(f)) => AtomOp::FAdd(f),
-        (TmaReduce::Add, None) => AtomOp::Add,
-        (TmaReduce::Min, Some(f)) => AtomOp::FMin(f),
-        (TmaReduce::Max, Some(f)) => AtomOp::FMax(f),
-        (TmaReduce::Min, None) => {
-            if signed {
-                AtomOp::SMin
-            } else {
-                AtomOp::UMin
-            }
-        }
-        (TmaReduce::Max, None) => {
-            if signed {
-                AtomOp::SMax
-            } else {
-                AtomOp::UMax
-            }
-        }
-        (TmaReduce::And, _) => AtomOp::And,
-        (TmaReduce::Or, _) => AtomOp::Or,
-        (TmaReduce::Xor, _) => AtomOp::Xor,
-    })
-}
-
-/// An address operand of shared memory, generic or not.
-fn shared_address(a: u64) -> u32 {
-    (if a >= SHARED_WINDOW { a - SHARED_WINDOW } else { a }) as u32
 }

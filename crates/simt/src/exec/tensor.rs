@@ -4,6 +4,7 @@ use super::{Cta, Warp, who_async};
 use crate::bytecode::*;
 use crate::check::Kind;
 use crate::mma;
+use crate::shared::RANK_SHIFT;
 use crate::wgmma::Descriptor;
 
 impl<const W: usize> Cta<'_, W> {
@@ -98,7 +99,7 @@ impl<const W: usize> Cta<'_, W> {
                     let half = |j: usize| mma::rounded(m.cd, sums[place(l, 2 * r + j)], false);
                     half(0) | half(1) << 16
                 } else {
-                    mma::rounded(m.cd, sums[place(l, r)], false)
+                    mma::rounded(m.cd, sums[place(l, r)], m.saturate)
                 };
             }
             warp.set(*d, &out, u64::MAX);
@@ -127,7 +128,7 @@ impl<const W: usize> Cta<'_, W> {
         for o in 0..outer {
             for chunk in 0..inner / per {
                 let (i, d) = if mn { (first + chunk * per, o) } else { (first + o, chunk * per) };
-                let at = desc.address(i, d, t, mn);
+                let at = warp.rank << RANK_SHIFT | desc.address(i, d, t, mn);
                 if !self.shared.contains(u64::from(at), 16) {
                     self.report(warp, Kind::OutOfBounds, 0, Some(u64::from(at)), || {
                         "a matrix descriptor points outside shared memory".to_owned()

@@ -2,7 +2,8 @@
 
 use crate::bytecode::*;
 use crate::exec::Consts;
-use crate::shared::Clock;
+use crate::mem::SHARED_WINDOW;
+use crate::shared::{Clock, RANK_SHIFT, REMOTE};
 
 /// What a warp is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +11,8 @@ pub(crate) enum State {
     Ready,
     AtBarrier(u32),
     AtMbar(u32, u32),
+    /// In `barrier.cluster.wait`.
+    AtMeeting,
     Ended,
 }
 
@@ -39,7 +42,12 @@ pub(crate) struct BulkOut {
 }
 
 pub(crate) struct Warp<const W: usize> {
+    /// Its number in its program.
     pub index: u32,
+    /// Its program's rank in the cluster.
+    pub rank: u32,
+    /// Its number in the cluster.
+    pub slot: u32,
     regs: Vec<[u64; W]>,
     /// Lanes whose value is undefined.
     undef: Vec<u64>,
@@ -66,6 +74,8 @@ pub(crate) struct Warp<const W: usize> {
     pub local: Vec<u8>,
     pub local_init: Vec<bool>,
     pub local_bytes: u32,
+    /// The barrier result that this warp waits for.
+    pub vote: Option<(BarReduce, Reg)>,
     /// The last read of uninitialized memory, for messages.
     pub uninit: Option<(u32, u64)>,
 }
@@ -76,13 +86,17 @@ pub(super) const fn full<const W: usize>() -> u64 {
 }
 
 impl<const W: usize> Warp<W> {
-    pub fn new(p: &Program, index: u32, warps: u32, threads: u32) -> Warp<W> {
+    /// Warp number `slot` of a cluster of `ranks` programs with `warps` warps and `threads` threads each.
+    pub fn new(p: &Program, slot: u32, warps: u32, ranks: u32, threads: u32) -> Warp<W> {
+        let index = slot % warps;
         let lanes = threads.saturating_sub(index * W as u32).min(W as u32);
         let live = if lanes >= 64 { u64::MAX } else { (1u64 << lanes) - 1 };
-        let clock = |own: u32| Clock((0..warps).map(|w| if w == index { own } else { 0 }).collect());
+        let clock = |own: u32| Clock((0..warps * ranks).map(|w| if w == slot { own } else { 0 }).collect());
         let local = p.local_bytes as usize * W;
         Warp {
             index,
+            rank: slot / warps,
+            slot,
             regs: vec![[0; W]; p.regs as usize],
             undef: vec![u64::MAX; p.regs as usize],
             tags: Vec::new(),
@@ -105,7 +119,20 @@ impl<const W: usize> Warp<W> {
             local: vec![0; local],
             local_init: vec![false; local],
             local_bytes: p.local_bytes,
+            vote: None,
             uninit: None,
+        }
+    }
+
+    /// The place in shared memory that an address operand names, generic or not: program of the cluster and
+    /// offset, as [`Shared`](crate::shared::Shared) wants it.
+    #[inline]
+    pub fn shared(&self, a: u64) -> u32 {
+        let a = if a >= SHARED_WINDOW { a - SHARED_WINDOW } else { a };
+        match a {
+            _ if a < 1 << RANK_SHIFT => self.rank << RANK_SHIFT | a as u32,
+            _ if a >> 30 == u64::from(REMOTE >> 30) => a as u32 & !REMOTE,
+            _ => u32::MAX,
         }
     }
 

@@ -1,0 +1,422 @@
+//! Arithmetic instructions of inline PTX.
+
+use super::asm::{Line, Vars, bits_of, float_of};
+use super::{Decoder, What};
+use crate::bytecode::*;
+use crate::num::{self, Round};
+
+impl Decoder<'_> {
+    /// The value of an instruction with one result.
+    pub(super) fn ptx_value(&mut self, l: &Line<'_>, v: &mut Vars) -> What<Src> {
+        let ty = l.ty().to_owned();
+        let name = l.op[0].as_str();
+        if name == "cvt" {
+            return self.ptx_cvt(l, v);
+        }
+        if name == "setp" || name == "set" {
+            return self.ptx_setp(l, v);
+        }
+        let operand_ty = match name {
+            "shl" | "shr" => "b64",
+            _ => ty.as_str(),
+        };
+        let mut s = Vec::new();
+        for (i, o) in l.args[1..].iter().enumerate() {
+            let t = if i == 0 { ty.as_str() } else { operand_ty };
+            let t = match (name, i) {
+                ("selp", 2) => "pred",
+                ("bfe" | "bfi" | "shf" | "lop3" | "prmt", _) => "b32",
+                _ => t,
+            };
+            s.push(self.src(v, o, t)?);
+        }
+        if s.is_empty() {
+            return l.unknown();
+        }
+        if matches!(name, "mov" | "cvta" | "mapa") {
+            return Ok(s[0]);
+        }
+        if let Some((f, packed)) = float_of(&ty) {
+            return self.ptx_float(l, f, packed, &s);
+        }
+        let Some(w) = bits_of(&ty) else { return l.unknown() };
+        let signed = ty.starts_with('s');
+        if l.has("sat") {
+            return match (name, signed, w) {
+                ("add", true, 32) => Ok(self.int_op(IntOp::SAddSat, 32, s[0], s[1])),
+                ("sub", true, 32) => Ok(self.int_op(IntOp::SSubSat, 32, s[0], s[1])),
+                _ => l.unknown(),
+            };
+        }
+        let tern = |d: &mut Self, op, c| Ok(d.value(|r| Op::IntTern { op, w, d: r, a: s[0], b: s[1], c }));
+        let bin = |d: &mut Self, op| Ok(d.int_op(op, w, s[0], s[1]));
+        let un = |d: &mut Self, op| Ok(d.value(|r| Op::IntUn { op, w, d: r, a: s[0] }));
+        let third = s.get(2).copied();
+        match (name, s.len()) {
+            ("add", 2) => {
+                if l.has("cc") {
+                    let zero = self.constant(0);
+                    let carry = self.value(|r| Op::IntTern {
+                        op: IntTern::AddCarry,
+                        w,
+                        d: r,
+                        a: s[0],
+                        b: s[1],
+                        c: zero,
+                    });
+                    v.map.insert("cc".into(), carry);
+                }
+                bin(self, IntOp::Add)
+            }
+            ("addc", 2) => {
+                let carry = *v.map.get("cc").ok_or("an addc without a carry before it")?;
+                let sum = self.int_op(IntOp::Add, w, s[0], s[1]);
+                if l.has("cc") {
+                    let out = self.value(|r| Op::IntTern {
+                        op: IntTern::AddCarry,
+                        w,
+                        d: r,
+                        a: s[0],
+                        b: s[1],
+                        c: carry,
+                    });
+                    v.map.insert("cc".into(), out);
+                }
+                Ok(self.int_op(IntOp::Add, w, sum, carry))
+            }
+            ("sub", 2) if !l.has("cc") => bin(self, IntOp::Sub),
+            ("mul", 2) if l.has("hi") => bin(self, if signed { IntOp::MulHiS } else { IntOp::MulHiU }),
+            ("mul" | "mad", _) if l.has("wide") => {
+                let ext = |d: &mut Self, a| {
+                    if signed { d.value(|r| Op::Cvt { cvt: Cvt::Sext(w, 64), d: r, a }) } else { a }
+                };
+                let (a, b) = (ext(self, s[0]), ext(self, s[1]));
+                let p = self.int_op(IntOp::Mul, w * 2, a, b);
+                Ok(match third {
+                    Some(c) => self.int_op(IntOp::Add, w * 2, p, c),
+                    None => p,
+                })
+            }
+            ("mul", 2) => bin(self, IntOp::Mul),
+            ("mad", 3) if l.has("hi") => {
+                tern(self, if signed { IntTern::MadHiS } else { IntTern::MadHiU }, s[2])
+            }
+            ("mad", 3) => {
+                if l.has("cc") {
+                    let carry = self.value(|r| Op::IntTern {
+                        op: IntTern::MadCarry,
+                        w,
+                        d: r,
+                        a: s[0],
+                        b: s[1],
+                        c: s[2],
+                    });
+                    v.map.insert("cc".into(), carry);
+                }
+                tern(self, IntTern::MadLo, s[2])
+            }
+            ("madc", 3) => {
+                let carry = *v.map.get("cc").ok_or("a madc without a carry before it")?;
+                let op = match (l.has("hi"), signed) {
+                    (true, true) => IntTern::MadHiS,
+                    (true, false) => IntTern::MadHiU,
+                    _ => IntTern::MadLo,
+                };
+                let product: Src = self.value(|r| Op::IntTern { op, w, d: r, a: s[0], b: s[1], c: s[2] });
+                if l.has("cc") {
+                    return l.unknown();
+                }
+                Ok(self.int_op(IntOp::Add, w, product, carry))
+            }
+            ("div", 2) => bin(self, if signed { IntOp::SDiv } else { IntOp::UDiv }),
+            ("rem", 2) => bin(self, if signed { IntOp::SRem } else { IntOp::URem }),
+            ("min", 2) => bin(self, if signed { IntOp::SMin } else { IntOp::UMin }),
+            ("max", 2) => bin(self, if signed { IntOp::SMax } else { IntOp::UMax }),
+            ("and", 2) => bin(self, IntOp::And),
+            ("or", 2) => bin(self, IntOp::Or),
+            ("xor", 2) => bin(self, IntOp::Xor),
+            ("shl", 2) => self.clamped_shift(IntOp::Shl, w, s[0], s[1]),
+            ("shr", 2) => self.clamped_shift(if signed { IntOp::AShr } else { IntOp::LShr }, w, s[0], s[1]),
+            ("not", 1) => un(self, IntUn::Not),
+            ("neg", 1) => un(self, IntUn::Neg),
+            ("abs", 1) => un(self, IntUn::Abs),
+            ("popc", 1) => un(self, IntUn::Popc),
+            ("clz", 1) => un(self, IntUn::Clz),
+            ("brev", 1) => un(self, IntUn::BitReverse),
+            ("prmt", 3) if l.op.len() == 2 => tern(self, IntTern::Prmt, s[2]),
+            ("lop3", _) => {
+                let table = s.get(3).and_then(|s| self.known(*s)).ok_or("a lop3 with an unknown table")?;
+                tern(self, IntTern::Lop3(table as u8), s[2])
+            }
+            ("bfi", 4) => {
+                // The field of b from position c on, d bits long, replaced by the low bits of a.
+                let one = self.constant(1);
+                let above = self.int_op(IntOp::Shl, w, one, s[3]);
+                let ones = self.int_op(IntOp::Sub, w, above, one);
+                let field = self.int_op(IntOp::Shl, w, ones, s[2]);
+                let value = self.int_op(IntOp::Shl, w, s[0], s[2]);
+                Ok(self.value(|r| Op::IntTern {
+                    op: IntTern::BitSelect,
+                    w,
+                    d: r,
+                    a: value,
+                    b: s[1],
+                    c: field,
+                }))
+            }
+            ("mul24", 2) if l.has("lo") => bin(self, IntOp::Mul),
+            ("bfe", 3) => tern(self, if signed { IntTern::BfeS } else { IntTern::BfeU }, s[2]),
+            ("shf", 3) if l.has("wrap") => {
+                // (b:a) shifted; the funnel operations take the high word first.
+                let op = if l.has("l") { IntTern::Fshl } else { IntTern::Fshr };
+                Ok(self.value(|r| Op::IntTern { op, w: 32, d: r, a: s[1], b: s[0], c: s[2] }))
+            }
+            ("dp4a", 3) => tern(self, if signed { IntTern::Dp4aS } else { IntTern::Dp4aU }, s[2]),
+            ("selp", 3) => Ok(self.value(|d| Op::Select { d, c: s[2], a: s[0], b: s[1] })),
+            _ => l.unknown(),
+        }
+    }
+
+    /// PTX clamps shift amounts to the width; LLVM leaves larger ones undefined.
+    fn clamped_shift(&mut self, op: IntOp, w: u8, a: Src, b: Src) -> What<Src> {
+        match self.known(b) {
+            Some(n) if n < u64::from(w) => Ok(self.int_op(op, w, a, b)),
+            _ => {
+                // The interpreter's shifts by the width or more give what PTX wants.
+                Ok(self.int_op(op, w, a, b))
+            }
+        }
+    }
+
+    fn ptx_float(&mut self, l: &Line<'_>, f: Fmt, packed: bool, s: &[Src]) -> What<Src> {
+        if packed {
+            let mut halves = Vec::new();
+            for i in 0..2u8 {
+                let part: Vec<Src> = s
+                    .iter()
+                    .map(|s| self.value(|d| Op::Bits { d, a: *s, shift: i * 16, width: 16 }))
+                    .collect();
+                halves.push(self.ptx_float(l, f, false, &part)?);
+            }
+            return Ok(self.join(&halves, 16));
+        }
+        let (ftz, approx) = (l.has("ftz"), l.has("approx"));
+        let round = rounding(l);
+        if l.has("sat") {
+            // The result is clamped to [0, 1], NaN becomes 0.
+            let rest: Vec<String> = l.op.iter().filter(|p| *p != "sat").cloned().collect();
+            let plain = Line { op: &rest, args: l.args, pred: l.pred, text: l.text };
+            let v = self.ptx_float(&plain, f, false, s)?;
+            return Ok(self.unit_interval(f, v));
+        }
+        let bin = |d: &mut Self, op| Ok(d.value(|r| Op::Float { op, f, round, ftz, d: r, a: s[0], b: s[1] }));
+        let un = |d: &mut Self, op| Ok(d.value(|r| Op::FloatUn { op, f, ftz, approx, d: r, a: s[0] }));
+        match (l.op[0].as_str(), s.len()) {
+            ("add", 2) => bin(self, FloatOp::Add),
+            ("sub", 2) => bin(self, FloatOp::Sub),
+            ("mul", 2) => bin(self, FloatOp::Mul),
+            ("div", 2) => bin(self, FloatOp::Div),
+            ("min", 2) => bin(self, if l.has("NaN") { FloatOp::Minimum } else { FloatOp::Min }),
+            ("max", 2) => bin(self, if l.has("NaN") { FloatOp::Maximum } else { FloatOp::Max }),
+            ("copysign", 2) => {
+                Ok(self.value(|r| Op::Float { op: FloatOp::CopySign, f, round, ftz, d: r, a: s[1], b: s[0] }))
+            }
+            ("fma" | "mad", 3) => {
+                let relu = l.has("relu");
+                Ok(self.value(|r| Op::Fma { f, round, ftz, relu, d: r, a: s[0], b: s[1], c: s[2] }))
+            }
+            ("ex2", 1) => un(self, FloatUn::Exp2),
+            ("lg2", 1) => un(self, FloatUn::Log2),
+            ("rcp", 1) => un(self, FloatUn::Rcp),
+            ("rsqrt", 1) => un(self, FloatUn::Rsqrt),
+            ("sqrt", 1) => un(self, FloatUn::Sqrt),
+            ("sin", 1) => un(self, FloatUn::Sin),
+            ("cos", 1) => un(self, FloatUn::Cos),
+            ("tanh", 1) => un(self, FloatUn::Tanh),
+            ("neg", 1) => un(self, FloatUn::Neg),
+            ("abs", 1) => un(self, FloatUn::Abs),
+            ("selp", 3) => Ok(self.value(|d| Op::Select { d, c: s[2], a: s[0], b: s[1] })),
+            _ => l.unknown(),
+        }
+    }
+
+    /// `.sat`: between 0 and 1, and 0 for NaN.
+    fn unit_interval(&mut self, f: Fmt, v: Src) -> Src {
+        let one = match f {
+            Fmt::F16 => 0x3c00,
+            Fmt::BF16 => 0x3f80,
+            Fmt::F32 => 0x3f80_0000,
+            Fmt::F64 => 1f64.to_bits(),
+        };
+        let (zero, one) = (self.constant(0), self.constant(one));
+        let v = self.float_op(FloatOp::Max, f, v, zero);
+        self.float_op(FloatOp::Min, f, v, one)
+    }
+
+    fn ptx_setp(&mut self, l: &Line<'_>, v: &mut Vars) -> What<Src> {
+        let ty = l.ty().to_owned();
+        let n = l.args.len();
+        if n < 3 {
+            return l.unknown();
+        }
+        let (a, b) = (self.src(v, &l.args[n - 2], &ty)?, self.src(v, &l.args[n - 1], &ty)?);
+        let Some(kind) = l.op.get(1) else { return l.unknown() };
+        // `setp.lt.and p, a, b, c` combines the result with a predicate.
+        let combine = l.op.get(2).and_then(|o| match o.as_str() {
+            "and" => Some(IntOp::And),
+            "or" => Some(IntOp::Or),
+            "xor" => Some(IntOp::Xor),
+            _ => None,
+        });
+        if let (Some(op), 4) = (combine, n) {
+            let rest: Vec<String> =
+                l.op.iter().enumerate().filter(|(i, _)| *i != 2).map(|(_, p)| p.clone()).collect();
+            let c = self.src(v, &l.args[3], "pred")?;
+            let plain = Line { op: &rest, args: &l.args[..3], pred: l.pred, text: l.text };
+            let p = self.ptx_setp(&plain, v)?;
+            return Ok(self.int_op(op, 1, p, c));
+        }
+        if n != 3 || l.op[0] == "set" || combine.is_some() {
+            return l.unknown();
+        }
+        if let Some((f, false)) = float_of(&ty) {
+            let name = match kind.as_str() {
+                "num" => "ord".to_owned(),
+                "nan" => "uno".to_owned(),
+                k if k.ends_with('u') => format!("u{}", &k[..2]),
+                k => format!("o{k}"),
+            };
+            let op = super::inst::float_cmp(&name);
+            return Ok(self.value(|d| Op::FCmp { op, f, ftz: l.has("ftz"), d, a, b }));
+        }
+        let Some(w) = bits_of(&ty) else { return l.unknown() };
+        let signed = ty.starts_with('s');
+        let op = match (kind.as_str(), signed) {
+            ("eq", _) => Cmp::Eq,
+            ("ne", _) => Cmp::Ne,
+            ("lt", true) => Cmp::SLt,
+            ("le", true) => Cmp::SLe,
+            ("gt", true) => Cmp::SGt,
+            ("ge", true) => Cmp::SGe,
+            ("lt" | "lo", false) => Cmp::ULt,
+            ("le" | "ls", false) => Cmp::ULe,
+            ("gt" | "hi", false) => Cmp::UGt,
+            ("ge" | "hs", false) => Cmp::UGe,
+            _ => return l.unknown(),
+        };
+        Ok(self.value(|d| Op::ICmp { op, w, d, a, b }))
+    }
+
+    fn ptx_cvt(&mut self, l: &Line<'_>, v: &mut Vars) -> What<Src> {
+        let n = l.op.len();
+        let (to, from) = (l.op[n - 2].as_str(), l.op[n - 1].as_str());
+        let mut s = Vec::new();
+        for o in &l.args[1..] {
+            s.push(self.src(v, o, from)?);
+        }
+        let round = rounding(l);
+        let saturate = l.has("satfinite");
+        if l.has("rs") || l.has("scaled::n2::ue8m0") {
+            return l.unknown();
+        }
+        let relu = l.has("relu");
+        let ftz = l.has("ftz");
+        let code = |t: &str| match t {
+            "e4m3x2" => Some(num::E4M3),
+            "e5m2x2" => Some(num::E5M2),
+            _ => None,
+        };
+        let one = |d: &mut Self, cvt: Cvt, a: Src| d.value(|r| Op::Cvt { cvt, d: r, a });
+        // Two values packed: `cvt.rn.f16x2.f32 d, high, low`.
+        if let Some(f) = code(to) {
+            let pair = match (from, s.len()) {
+                ("f32", 2) => [(s[1], Fmt::F32), (s[0], Fmt::F32)],
+                ("f16x2" | "bf16x2", 1) => {
+                    let fmt = if from == "f16x2" { Fmt::F16 } else { Fmt::BF16 };
+                    let h = self.split(s[0], 16, 2);
+                    [(h[0], fmt), (h[1], fmt)]
+                }
+                _ => return l.unknown(),
+            };
+            let codes: Vec<Src> = pair
+                .iter()
+                .map(|(a, from)| one(self, Cvt::ToCode { from: *from, to: f, round, saturate, relu }, *a))
+                .collect();
+            return Ok(self.join(&codes, 8));
+        }
+        if let Some(f) = code(from) {
+            let Some((to, true)) = float_of(to) else { return l.unknown() };
+            let h = self.split(s[0], 8, 2);
+            let values: Vec<Src> = h.iter().map(|a| one(self, Cvt::FromCode { from: f, to }, *a)).collect();
+            return Ok(self.join(&values, 16));
+        }
+        if to == "tf32" {
+            return Ok(one(self, Cvt::ToTf32 { round }, s[0]));
+        }
+        match (float_of(to), float_of(from)) {
+            (Some((to, true)), Some((from, false))) if s.len() == 2 => {
+                let c = Cvt::Float { from, to, round, saturate, relu, ftz };
+                let (low, high) = (one(self, c, s[1]), one(self, c, s[0]));
+                Ok(self.join(&[low, high], 16))
+            }
+            (Some((to, false)), Some((from, false))) => {
+                // `cvt.rni.f32.f32` and the like round to an integer.
+                let integral = [
+                    ("rni", FloatUn::Rint),
+                    ("rzi", FloatUn::Trunc),
+                    ("rmi", FloatUn::Floor),
+                    ("rpi", FloatUn::Ceil),
+                ];
+                if let Some((_, op)) = integral.iter().find(|(n, _)| l.has(n)) {
+                    if l.has("sat") || to != from {
+                        return l.unknown();
+                    }
+                    return Ok(self.value(|d| Op::FloatUn {
+                        op: *op,
+                        f: from,
+                        ftz,
+                        approx: false,
+                        d,
+                        a: s[0],
+                    }));
+                }
+                let r = one(self, Cvt::Float { from, to, round, saturate, relu, ftz }, s[0]);
+                Ok(if l.has("sat") { self.unit_interval(to, r) } else { r })
+            }
+            (None, Some((from, false))) => {
+                let Some(width) = bits_of(to) else { return l.unknown() };
+                Ok(one(self, Cvt::FloatToInt { from, width, signed: to.starts_with('s'), round }, s[0]))
+            }
+            (Some((to, false)), None) => {
+                let Some(width) = bits_of(from) else { return l.unknown() };
+                Ok(one(self, Cvt::IntToFloat { width, signed: from.starts_with('s'), to, round }, s[0]))
+            }
+            (None, None) => {
+                let (Some(w), Some(from_bits)) = (bits_of(to), bits_of(from)) else { return l.unknown() };
+                if l.has("sat") {
+                    return l.unknown();
+                }
+                if from.starts_with('s') && w > from_bits {
+                    return Ok(one(self, Cvt::Sext(from_bits, w), s[0]));
+                }
+                Ok(one(self, Cvt::Zext(w.min(from_bits)), s[0]))
+            }
+            _ => l.unknown(),
+        }
+    }
+}
+
+fn rounding(l: &Line<'_>) -> Round {
+    let has = |a: &str, b: &str| l.has(a) || l.has(b);
+    if has("rz", "rzi") {
+        Round::Zero
+    } else if has("rm", "rmi") {
+        Round::Down
+    } else if has("rp", "rpi") {
+        Round::Up
+    } else if l.has("rna") {
+        Round::NearestAway
+    } else {
+        Round::Nearest
+    }
+}
