@@ -4,6 +4,7 @@ use crate::machine::error;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Block, Op, Region, TensorType, Type, Value};
 use mlir_host::rewrite::Rewriter;
+use smallvec::{SmallVec, smallvec};
 use std::collections::HashSet;
 
 /// The blocks of a region, each after those that dominate it; blocks that
@@ -197,4 +198,69 @@ pub fn for_each_edge<'c>(op: Op<'c>, visit: &mut dyn FnMut(usize, Value<'c>)) {
         }
         _ => {}
     }
+}
+
+/// How often a place within loops runs compared with one outside of them: 16
+/// times for each loop, whatever is known of its trip count.
+pub fn weight(op: Op<'_>) -> f64 {
+    let mut weight = 1.0;
+    let mut at = op.parent();
+    while let Some(outer) = at {
+        if matches!(outer.name(), "scf.for" | "scf.while") {
+            weight *= LOOP_WEIGHT;
+        }
+        at = outer.parent();
+    }
+    weight
+}
+
+/// Assumed iterations of a loop.
+const LOOP_WEIGHT: f64 = 16.0;
+
+/// How often the place where a value is defined runs.
+pub fn weight_of(value: Value<'_>) -> f64 {
+    match (value.def_op(), value.arg_block().and_then(Block::parent)) {
+        (Some(op), _) => weight(op),
+        (None, Some(op)) if matches!(op.name(), "scf.for" | "scf.while") => weight(op) * LOOP_WEIGHT,
+        (None, Some(op)) => weight(op),
+        (None, None) => 1.0,
+    }
+}
+
+/// The operands that a value carried by control flow stands for; `None` for
+/// other values.
+pub fn incoming(value: Value<'_>) -> Option<SmallVec<[(Op<'_>, usize); 2]>> {
+    fn end(op: Op<'_>, region: usize) -> Option<Op<'_>> {
+        op.region(region).first_block().and_then(Block::terminator)
+    }
+    let i = value.index();
+    if let Some(op) = value.def_op() {
+        return Some(match op.name() {
+            "scf.for" => smallvec![(op, 3 + i), (end(op, 0)?, i)],
+            "scf.while" => smallvec![(end(op, 0)?, 1 + i)],
+            "scf.if" => smallvec![(end(op, 0)?, i), (end(op, 1)?, i)],
+            _ => return None,
+        });
+    }
+    let block = value.arg_block()?;
+    let op = block.parent()?;
+    let entry = block.parent_region().and_then(Region::first_block) == Some(block);
+    Some(match op.name() {
+        "scf.for" => smallvec![(op, 2 + i), (end(op, 0)?, i.checked_sub(1)?)],
+        "scf.while" if op.region(0).first_block() == Some(block) => smallvec![(op, i), (end(op, 1)?, i)],
+        "scf.while" => smallvec![(end(op, 0)?, 1 + i)],
+        _ if !entry => {
+            let mut from = SmallVec::new();
+            for branch in block.predecessors().filter_map(Block::terminator) {
+                if branch.successors().filter(|to| *to == block).count() > 1 {
+                    return None;
+                }
+                let mut operand = None;
+                for_each_edge(branch, &mut |i, target| operand = operand.or((target == value).then_some(i)));
+                from.push((branch, operand?));
+            }
+            from
+        }
+        _ => return None,
+    })
 }

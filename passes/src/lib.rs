@@ -8,12 +8,14 @@
 //! * [`rules`] says how layouts of operands and results depend on each other,
 //!   [`machine`] which blocked layouts fit the machine.
 //! * [`plans`] has the plans of operations, for allocation and lowering alike.
+//! * [`explain_layouts`] says why layouts are what they are.
 //! * [`pipeline`] lists the passes from TTIR to TTGIR in order.
 
 pub mod accelerate_matmul;
 pub mod analysis;
 pub mod coalesce;
 pub mod convert_triton_to_tritongpu;
+pub mod explain_layouts;
 mod ir_util;
 pub mod machine;
 pub mod matmul;
@@ -26,10 +28,11 @@ mod test_passes;
 use mlir_host::pass::PassDef;
 
 /// All passes of this crate.
-pub static PASSES: [&PassDef; 5] = [
+pub static PASSES: [&PassDef; 6] = [
     &convert_triton_to_tritongpu::CONVERT_TRITON_TO_TRITONGPU,
     &coalesce::TRITONGPU_COALESCE,
     &accelerate_matmul::TRITONGPU_ACCELERATE_MATMUL,
     &remove_layout_conversions::TRITONGPU_REMOVE_LAYOUT_CONVERSIONS,
+    &explain_layouts::TRITONGPU_EXPLAIN_LAYOUTS,
     &test_passes::TEST_PRINT_AXIS_INFO,
 ];

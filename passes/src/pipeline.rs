@@ -40,7 +40,9 @@ pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {
     let coalesce = format!("tritongpu-coalesce{{explain={}}}", options.explain);
     let accelerate = format!("tritongpu-accelerate-matmul{{explain={}}}", options.explain);
     let fixed = ["tritongpu-remove-layout-conversions", "canonicalize", "cse"];
-    [convert, coalesce, accelerate].into_iter().chain(fixed.map(str::to_owned)).collect()
+    let explain = options.explain.then(|| "tritongpu-explain-layouts{table=true}".to_owned());
+    let passes = [convert, coalesce, accelerate].into_iter();
+    passes.chain(fixed.map(str::to_owned)).chain(explain).collect()
 }
 
 /// [`ttir_to_ttgir`] as one pipeline that MLIR's pass managers parse.

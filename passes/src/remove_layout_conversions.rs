@@ -20,11 +20,18 @@
 //! pass removes them all and decides anew.
 
 mod assign;
+mod carry;
 mod cost;
 mod materialize;
+mod plan;
+mod sink;
+
+pub(crate) use cost::element_bits;
+pub(crate) use plan::{Alternative, Planner, Request, unconverted};
 
 use crate::ir_util::operations_in_dominance_order;
 use crate::machine::{Layouts, Machine, error};
+use crate::rules::{Rule, rule};
 use mlir_host::ir::Op;
 use mlir_host::pass::{Options, PassDef, PassResult};
 use ttopt_dialect::tt::ops::LoadOp;
@@ -42,13 +49,35 @@ pub static TRITONGPU_REMOVE_LAYOUT_CONVERSIONS: PassDef = PassDef {
 
 fn run(module: Op<'_>, _: &Options) -> PassResult {
     let layouts = Layouts::new(module.context(), Machine::of(module)?);
+    remove_unused(module);
+    let mut left = usize::MAX;
+    for _ in 0..ROUNDS {
+        round(module, &layouts)?;
+        let conversions = operations_in_dominance_order(module)
+            .iter()
+            .filter(|op| rule(**op) == Some(Rule::Convert))
+            .count();
+        if conversions == 0 || conversions >= left {
+            break;
+        }
+        left = conversions;
+    }
+    Ok(())
+}
+
+/// Conversions that were removed free values for other layouts, so the pass
+/// repeats while that removes more, but not more often than this.
+const ROUNDS: usize = 4;
+
+fn round<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> PassResult {
     let ops = operations_in_dominance_order(module);
-    let mut assignment = assign::Assignment::new(&ops, &layouts).map_err(|(op, reason)| error(op, reason))?;
+    let mut assignment = assign::Assignment::new(&ops, layouts).map_err(|(op, reason)| error(op, reason))?;
     assignment.apply(&ops)?;
-    let mut pass = materialize::Materialize::new(module, &layouts);
+    let mut pass = materialize::Materialize::new(module, layouts);
     for &op in &ops {
         pass.operands(op, &mut assignment)?;
     }
+    pass.finish();
     remove_unused(module);
     Ok(())
 }

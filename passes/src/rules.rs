@@ -7,7 +7,7 @@ use linear_layout::{Dim, Encoding, LinearLayout};
 use mlir_host::ir::{Attr, Op, TensorType};
 use ttopt_dialect::ttg::attrs::{self, encoding};
 use ttopt_dialect::ttg::infer;
-use ttopt_dialect::ttg::layout::to_linear_layout;
+use ttopt_dialect::ttg::layout::{equivalent, to_linear_layout};
 
 /// What an operation demands of layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +61,8 @@ pub fn rule(op: Op<'_>) -> Option<Rule> {
         "ub" => Rule::Source,
         "scf" | "cf" => Rule::Control,
         "ttg" if rest == "convert_layout" => Rule::Convert,
+        // Any layout writes to memory and reads from it.
+        "ttg" if matches!(rest, "local_alloc" | "local_store" | "local_load") => Rule::Any,
         "tt" => match rest {
             "splat" | "make_range" => Rule::Source,
             "broadcast" => Rule::Broadcast,
@@ -120,6 +122,22 @@ pub fn is_cheap(op: Op<'_>) -> bool {
     }
 }
 
+/// Why the layout of the results of `op`, or of the pointers of a store, is
+/// what it is whatever happens around it; `None` where it follows from others.
+pub fn anchor(op: Op<'_>) -> Option<&'static str> {
+    match rule(op) {
+        // Copied through shared memory, from where any layout can read.
+        Some(Rule::Any) if op.name() == "tt.descriptor_load" => None,
+        Some(Rule::Any) => Some("the operation gives its result in this layout"),
+        Some(Rule::Memory) => Some("chosen for this access to memory"),
+        Some(Rule::ReshapeAny) => Some("elements may go anywhere: they stay in their threads"),
+        Some(Rule::Dot | Rule::DotScaled) => Some("chosen for this matrix product"),
+        Some(Rule::Control) if op.name() == "tt.call" => Some("the callee's signature"),
+        None if op.num_results() > 0 => Some("the operation gives its result in this layout"),
+        _ => None,
+    }
+}
+
 fn tensor(op: Op<'_>, operand: usize) -> Option<TensorType<'_>> {
     op.operand(operand).ty().as_tensor()
 }
@@ -172,7 +190,7 @@ pub fn backward<'c>(
     layouts: &Layouts<'c>,
 ) -> Result<Option<Attr<'c>>, String> {
     let shape_of_result = || op.result(0).ty().as_tensor().map(|ty| ty.shape()).unwrap_or_default();
-    match rule {
+    let operand = match rule {
         Rule::Same | Rule::Memory | Rule::Broadcast => Ok(Some(result)),
         Rule::Gather => Ok((number == 1).then_some(result)),
         Rule::ExpandDims(axis) => layouts.slice(axis, result).map(Some),
@@ -202,7 +220,15 @@ pub fn backward<'c>(
         Rule::Dot => Ok(Some(result)),
         Rule::DotScaled => Ok((number == 2).then_some(result)),
         _ => Ok(None),
+    }?;
+    // Several layouts of the result may come from one of the operand, of which
+    // inference gives one.
+    if let (Rule::Trans | Rule::Reshape | Rule::Join | Rule::Split, Some(operand)) = (rule, operand)
+        && !forward(op, rule, operand, layouts).is_ok_and(|made| equivalent(made, result, &shape_of_result()))
+    {
+        return Err(format!("no layout of the operand gives the result {result}"));
     }
+    Ok(operand)
 }
 
 /// Both halves in the registers of each thread, the second after the first.

@@ -1,8 +1,8 @@
 //! The layout of every value: forward from anchors, then backward from uses.
 
-use crate::ir_util::{for_each_edge, layout_of, set_layout, set_result_layout};
+use crate::ir_util::{for_each_edge, layout_of, set_layout, set_result_layout, weight};
 use crate::machine::Layouts;
-use crate::rules::{Rule, backward, forward, rule};
+use crate::rules::{Rule, anchor, backward, forward, rule};
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Value};
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ pub struct Assignment<'c> {
     /// Class of each value: values carried around a loop share one.
     classes: HashMap<Value<'c>, usize>,
     layouts: Vec<Option<Attr<'c>>>,
-    votes: HashMap<usize, Vec<(Attr<'c>, u64)>>,
+    votes: HashMap<usize, Vec<(Attr<'c>, f64)>>,
     /// Layouts as they were.
     original: HashMap<Value<'c>, Attr<'c>>,
     /// Layouts that operands must have whatever happens around them.
@@ -24,19 +24,6 @@ pub struct Assignment<'c> {
 
 fn tensors<'c>(op: Op<'c>) -> impl Iterator<Item = (usize, Value<'c>)> {
     op.operands().enumerate().filter(|(_, value)| layout_of(*value).is_some())
-}
-
-/// Loops around an operation multiply what it costs.
-fn weight(op: Op<'_>) -> u64 {
-    let mut weight = 1u64;
-    let mut at = op.parent();
-    while let Some(outer) = at {
-        if matches!(outer.name(), "scf.for" | "scf.while") {
-            weight = weight.saturating_mul(16);
-        }
-        at = outer.parent();
-    }
-    weight
 }
 
 impl<'c> Assignment<'c> {
@@ -143,7 +130,7 @@ impl<'c> Assignment<'c> {
             _ => {}
         }
         self.pin(op);
-        if self.is_anchor(op) {
+        if anchor(op).is_some() {
             for result in op.results() {
                 if let Some(layout) = layout_of(result) {
                     self.set(result, layout);
@@ -164,17 +151,6 @@ impl<'c> Assignment<'c> {
             if let Some(layout) = layout.filter(|_| own || store || (dot && i != 2)) {
                 self.pinned.insert((op, i), layout);
             }
-        }
-    }
-
-    fn is_anchor(&self, op: Op<'c>) -> bool {
-        match rule(op) {
-            // Copied through shared memory, from where any layout can read.
-            Some(Rule::Any) => op.name() != "tt.descriptor_load",
-            Some(Rule::Memory | Rule::ReshapeAny | Rule::Dot | Rule::DotScaled) => true,
-            Some(Rule::Control) => op.name() == "tt.call",
-            None => true,
-            _ => false,
         }
     }
 
@@ -261,8 +237,13 @@ impl<'c> Assignment<'c> {
 
     fn winner(&self, value: Value<'c>) -> Option<Attr<'c>> {
         let votes = self.votes.get(self.classes.get(&value)?)?;
-        let most = votes.iter().map(|vote| vote.1).max()?;
-        votes.iter().find(|vote| vote.1 == most).map(|vote| vote.0)
+        let mut best = votes.first()?;
+        for vote in votes {
+            if vote.1 > best.1 {
+                best = vote;
+            }
+        }
+        Some(best.0)
     }
 
     fn elect_plain(&mut self, value: Value<'c>) {

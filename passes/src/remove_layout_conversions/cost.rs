@@ -16,6 +16,9 @@ use ttopt_dialect::ttg::layout::{equivalent, to_linear_layout};
 /// A shape, the width of its elements, and a pair of layouts.
 type Key<'c> = (smallvec::SmallVec<[i64; 4]>, u32, Attr<'c>, Attr<'c>);
 
+/// What a barrier costs besides its own cycles: warps that could have gone on wait.
+const BARRIER: f64 = 56.0;
+
 /// Costs, each computed once.
 pub struct Costs<'c> {
     module: Op<'c>,
@@ -25,7 +28,7 @@ pub struct Costs<'c> {
 }
 
 /// Bits of an element in a register.
-fn element_bits(ty: TensorType<'_>) -> u32 {
+pub fn element_bits(ty: TensorType<'_>) -> u32 {
     let element = ty.element();
     if pointee(element).is_some() { 64 } else { element.bits().unwrap_or(32).next_power_of_two().max(8) }
 }
@@ -55,7 +58,7 @@ impl<'c> Costs<'c> {
                 return Some(0.0);
             }
             let plan = ConversionPlan::new(&source, &destination, bits, target(&layouts.machine)?).ok()?;
-            Some(plan.cost.cycles)
+            Some(plan.cost.cycles + plan.cost.barriers.min(1) as f64 * BARRIER)
         };
         // Where there is no plan, something must be better.
         let cost = plan().unwrap_or(1e6);
@@ -79,7 +82,10 @@ impl<'c> Costs<'c> {
             1u64 << (layout.in_bits(Dim::REGISTER) - layout.free_variable_mask(Dim::REGISTER).count_ones());
         let per_warp = distinct as f64;
         if op.num_operands() == 0
-            || matches!(op.name(), "tt.splat" | "tt.broadcast" | "tt.expand_dims" | "tt.trans" | "tt.reshape")
+            || matches!(
+                op.name(),
+                "tt.splat" | "tt.broadcast" | "tt.expand_dims" | "tt.trans" | "tt.reshape" | "tt.join"
+            )
         {
             return Some(0.0);
         }

@@ -1,10 +1,11 @@
 //! Copies of values in other layouts than their own.
 
 use super::assign::Assignment;
-use super::cost::Costs;
+use super::plan::{How, Planner, Request, unconverted};
+use super::sink::sink;
 use crate::ir_util::{layout_of, set_result_layout, with_layout};
 use crate::machine::{Layouts, error};
-use crate::rules::{Rule, backward, rule};
+use crate::rules::{Rule, rule};
 use linear_layout::Encoding;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Value};
@@ -21,44 +22,24 @@ pub fn sliced_parent(layout: Attr<'_>, axis: usize) -> Option<Attr<'_>> {
     }
 }
 
-/// Whether `op` is a conversion of the input that was replaced.
-fn is_dropped(op: Op<'_>) -> bool {
-    rule(op) == Some(Rule::Convert) && op.result(0).is_unused()
-}
-
-/// How to get a value in a layout.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum How {
-    /// It is there.
-    Have,
-    /// Convert it.
-    Convert,
-    /// Compute it again.
-    Copy,
-}
-
-/// Chains longer than this are not looked through.
-const DEPTH: usize = 64;
-
 /// Gives uses their operands in the layouts that they need.
 pub struct Materialize<'a, 'c> {
-    layouts: &'a Layouts<'c>,
-    rewriter: IrRewriter<'c>,
-    costs: Costs<'c>,
-    /// For values whose original stays, and for those whose original goes.
-    plans: HashMap<(Value<'c>, Attr<'c>, bool), (How, f64)>,
-    made: HashMap<(Value<'c>, Attr<'c>), Value<'c>>,
+    pub(super) planner: Planner<'a, 'c>,
+    pub(super) rewriter: IrRewriter<'c>,
+    /// Operations that others took the place of, without uses or regions.
+    pub(super) replaced: HashMap<Op<'c>, Op<'c>>,
+    /// Operations made, in the order of their making.
+    conversions: Vec<Op<'c>>,
 }
 
 impl<'a, 'c> Materialize<'a, 'c> {
     /// Nothing made yet in `module`.
     pub fn new(module: Op<'c>, layouts: &'a Layouts<'c>) -> Self {
         Self {
-            layouts,
+            planner: Planner::new(module, layouts),
             rewriter: IrRewriter::new(module.context()),
-            costs: Costs::new(module),
-            plans: HashMap::new(),
-            made: HashMap::new(),
+            replaced: HashMap::new(),
+            conversions: Vec::new(),
         }
     }
 
@@ -67,132 +48,79 @@ impl<'a, 'c> Materialize<'a, 'c> {
     /// # Errors
     /// When an operation cannot be made; it is reported.
     pub fn operands(&mut self, op: Op<'c>, assignment: &mut Assignment<'c>) -> Result<(), Reported> {
-        if rule(op) == Some(Rule::Convert) {
-            return self.drop_conversion(op, assignment);
+        if rule(op) == Some(Rule::Convert) || self.replaced.contains_key(&op) {
+            return Ok(());
         }
         for i in 0..op.num_operands() {
-            let value = op.operand(i);
+            // Conversions of the input are not used any more.
+            let value = unconverted(op.operand(i));
             let Some(have) = layout_of(value) else { continue };
-            let wanted = assignment.demand(op, i, self.layouts);
-            if let Some(layout) = wanted.filter(|layout| *layout != have) {
-                let made = self.get(value, layout, op)?;
-                assignment.record(made, layout);
+            let layout = assignment.demand(op, i, self.planner.layouts()).unwrap_or(have);
+            let made = self.get(Request { value, layout, moves: true }, op, assignment)?;
+            if made != op.operand(i) {
                 op.set_operand(i, made);
             }
         }
         Ok(())
     }
 
-    /// A conversion of the input becomes its operand in another layout.
-    fn drop_conversion(&mut self, op: Op<'c>, assignment: &mut Assignment<'c>) -> Result<(), Reported> {
-        let Some(layout) = layout_of(op.result(0)) else { return Ok(()) };
-        let value = op.operand(0);
-        if layout_of(value).is_none() {
-            return Ok(());
-        }
-        let made = self.get(value, layout, op)?;
-        assignment.record(made, layout);
-        op.result(0).replace_all_uses_with(made);
-        Ok(())
+    /// Removes what was replaced, and places conversions where they are needed.
+    pub fn finish(self) {
+        self.replaced.into_keys().for_each(Op::erase);
+        self.conversions.into_iter().for_each(sink);
     }
 
-    /// `value` in `layout`, usable wherever `value` is.
-    fn get(&mut self, value: Value<'c>, layout: Attr<'c>, user: Op<'c>) -> Result<Value<'c>, Reported> {
-        if layout_of(value) == Some(layout) || layout_of(value).is_none() {
+    /// What took the place of a value whose operation was made anew.
+    pub(super) fn current(&self, mut value: Value<'c>) -> Value<'c> {
+        while let Some(made) = value.def_op().and_then(|op| self.replaced.get(&op)) {
+            value = made.result(value.index());
+        }
+        value
+    }
+
+    /// A value in a layout, usable wherever the value is.
+    pub(super) fn get(
+        &mut self,
+        request: Request<'c>,
+        user: Op<'c>,
+        assignment: &mut Assignment<'c>,
+    ) -> Result<Value<'c>, Reported> {
+        let request = Request { value: self.current(request.value), ..request };
+        let Request { value, layout, .. } = request;
+        if layout_of(value).is_none_or(|have| have == layout) {
             return Ok(value);
         }
-        if let Some(made) = self.made.get(&(value, layout)) {
-            return Ok(*made);
+        if let Some(made) = self.planner.made(value, layout) {
+            return Ok(self.current(made));
         }
-        let how = self.plan(value, layout, 0, true).0;
-        let made = match (how, value.def_op()) {
-            (How::Copy, Some(op)) => self.copy(op, value, layout)?,
+        let made = match (self.planner.plan(request).0, value.def_op()) {
+            (How::Carry, _) => return self.carry(request, assignment),
+            (How::Copy, Some(op)) => self.copy(op, request, assignment)?,
             _ => self.convert(value, layout, user)?,
         };
-        self.made.insert((value, layout), made);
+        assignment.record(made, layout);
+        self.planner.note(value, layout, made);
         Ok(made)
     }
 
-    /// The cheapest way to get `value` in `layout`, and what it costs. `moves`:
-    /// whether the use that asks is not needed any more in the old layout.
-    fn plan(&mut self, value: Value<'c>, layout: Attr<'c>, depth: usize, moves: bool) -> (How, f64) {
-        let Some(ty) = value.ty().as_tensor() else { return (How::Have, 0.0) };
-        if ty.encoding() == Some(layout) || self.made.contains_key(&(value, layout)) {
-            return (How::Have, 0.0);
-        }
-        if let Some(plan) = self.plans.get(&(value, layout, moves)) {
-            return *plan;
-        }
-        // Conversions move data of every warp and synchronize: they weigh more
-        // than the same cycles of arithmetic that other warps can fill.
-        let convert = (How::Convert, self.costs.conversion(ty, layout, self.layouts) + 8.0);
-        let copied = if depth < DEPTH { self.plan_copy(value, layout, depth, moves) } else { None };
-        let plan = match copied {
-            Some(cost) if cost <= convert.1 => (How::Copy, cost),
-            _ => convert,
-        };
-        if depth < DEPTH / 2 {
-            self.plans.insert((value, layout, moves), plan);
-        }
-        plan
-    }
-
-    fn plan_copy(&mut self, value: Value<'c>, layout: Attr<'c>, depth: usize, moves: bool) -> Option<f64> {
-        let op = value.def_op()?;
-        let rule = rule(op)?;
-        if op.num_regions() > 0 || op.num_results() != 1 {
-            return None;
-        }
-        if !matches!(
-            rule,
-            Rule::Source
-                | Rule::Same
-                | Rule::Memory
-                | Rule::Broadcast
-                | Rule::ExpandDims(_)
-                | Rule::Trans
-                | Rule::Reshape
-        ) {
-            return None;
-        }
-        let ty = value.ty().as_tensor()?;
-        let moves = moves && value.uses().filter(|(user, _)| !is_dropped(*user)).nth(1).is_none();
-        let mut cost = self.costs.copy(op, ty, layout, self.layouts)?;
-        if moves {
-            // Nobody else uses the original: it goes.
-            cost -= self.costs.copy(op, ty, ty.encoding()?, self.layouts).unwrap_or(0.0);
-        }
-        for i in 0..op.num_operands() {
-            let operand = op.operand(i);
-            if layout_of(operand).is_none() {
-                continue;
-            }
-            let wanted = backward(op, rule, i, layout, self.layouts).ok()??;
-            cost += self.plan(operand, wanted, depth + 1, moves).1;
-        }
-        Some(cost)
-    }
-
-    /// A copy of `op`, which defines `value`, with another layout.
-    fn copy(&mut self, op: Op<'c>, value: Value<'c>, layout: Attr<'c>) -> Result<Value<'c>, Reported> {
-        let Some(rule) = rule(op) else { return Err(error(op, "cannot be copied")) };
-        let mut operands: SmallVec<[Value<'c>; 4]> = SmallVec::new();
-        for i in 0..op.num_operands() {
-            let operand = op.operand(i);
-            let wanted = match layout_of(operand) {
-                Some(_) => backward(op, rule, i, layout, self.layouts).map_err(|reason| error(op, reason))?,
-                None => None,
-            };
-            operands.push(match wanted {
-                Some(wanted) => self.get(operand, wanted, op)?,
-                None => operand,
-            });
+    /// A copy of `op`, which defines the value, with another layout.
+    fn copy(
+        &mut self,
+        op: Op<'c>,
+        request: Request<'c>,
+        assignment: &mut Assignment<'c>,
+    ) -> Result<Value<'c>, Reported> {
+        let mut operands: SmallVec<[(usize, Value<'c>); 4]> = SmallVec::new();
+        for (i, operand) in self.planner.inputs(request) {
+            operands.push((i, self.get(operand, op, assignment)?));
         }
         self.rewriter.set_after(op);
         let copy = self.rewriter.clone_op(op);
-        copy.set_operands(&operands);
-        set_result_layout(copy, layout)?;
-        Ok(copy.result(value.index()))
+        for (i, operand) in operands {
+            copy.set_operand(i, self.current(operand));
+        }
+        set_result_layout(copy, request.layout)?;
+        Ok(copy.result(request.value.index()))
     }
 
     fn convert(&mut self, value: Value<'c>, layout: Attr<'c>, user: Op<'c>) -> Result<Value<'c>, Reported> {
@@ -204,6 +132,8 @@ impl<'a, 'c> Materialize<'a, 'c> {
             (None, None) => self.rewriter.set_before(user),
         }
         let made = self.rewriter.generic("ttg.convert_layout", value.loc(), &[value], &[ty], &[]);
-        Ok(made.ok_or(Reported)?.result(0))
+        let made = made.ok_or(Reported)?;
+        self.conversions.push(made);
+        Ok(made.result(0))
     }
 }

@@ -1,0 +1,145 @@
+"""Time of TTIR to TTGIR against the length of a straight-line function.
+
+TTOPT_BIN_DIR has our binaries (default target/release). For each kind of code, functions of
+1,000 and of 20,000 operations are compiled; medians of five. The longer one may take at most
+20 times as long as the shorter one. Exits with 1 when one takes longer.
+"""
+
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SHORT, LONG = 1000, 20000
+LIMIT = 20.0
+RUNS = 5
+T = "tensor<64x64xf32>"
+ROW = "tensor<64xf32>"
+PTR = "tensor<64x64x!tt.ptr<f32>>"
+
+
+def elementwise(n):
+    """Each value is used twice: as many paths as there are subsets of operations."""
+    lines, x = [], "%x"
+    for i in range(n):
+        lines.append(f"%v{i} = arith.addf {x}, {x} : {T}" if i % 2 else f"%v{i} = arith.mulf {x}, %y : {T}")
+        x = f"%v{i}"
+    return lines, x
+
+
+def memory(n):
+    """Blocks of load, arithmetic and store; loads and stores run along different dimensions."""
+    lines, x = [], "%x"
+    for i in range(n // 4):
+        lines += [
+            f"%l{i} = tt.load %p : {PTR}",
+            f"%t{i} = tt.trans %l{i} {{order = array<i32: 1, 0>}} : {T} -> {T}",
+            f"%v{i} = arith.addf {x}, %t{i} : {T}",
+            f"tt.store %p, %v{i} : {PTR}",
+        ]
+        x = f"%v{i}"
+    return lines, x
+
+
+def reductions(n):
+    """Rows and columns by turns, so that each step wants another layout."""
+    lines, x = [], "%x"
+    for i in range(n // 5):
+        axis = i % 2
+        one = "tensor<1x64xf32>" if axis == 0 else "tensor<64x1xf32>"
+        lines += [
+            f'%r{i} = "tt.reduce"({x}) <{{axis = {axis} : i32}}> ({{\n'
+            f"^bb0(%a: f32, %b: f32):\n%sum = arith.addf %a, %b : f32\ntt.reduce.return %sum : f32\n}}) : ({T}) -> {ROW}",
+            f"%e{i} = tt.expand_dims %r{i} {{axis = {axis} : i32}} : {ROW} -> {one}",
+            f"%b{i} = tt.broadcast %e{i} : {one} -> {T}",
+            f"%v{i} = arith.subf {x}, %b{i} : {T}",
+        ]
+        x = f"%v{i}"
+    return lines, x
+
+
+def ranges(n):
+    """Index arithmetic that many accesses of two shapes and orders share."""
+    lines, x = [], "%c0"
+    i64 = "tensor<64x64xi32>"
+    for i in range(n // 6):
+        lines += [
+            f"%o{i} = arith.addi {x}, %ri : {i64}",
+            f"%q{i} = tt.addptr %p, %o{i} : {PTR}, {i64}",
+            f"%l{i} = tt.load %q{i} : {PTR}",
+            f"%t{i} = tt.trans %o{i} {{order = array<i32: 1, 0>}} : {i64} -> {i64}",
+            f"%u{i} = tt.addptr %p, %t{i} : {PTR}, {i64}",
+            f"tt.store %u{i}, %l{i} : {PTR}",
+        ]
+        x = f"%o{i}"
+    return lines, "%x"
+
+
+def diamonds(n):
+    """Sums that each are used by the next two, stored in two layouts: nothing may follow every path."""
+    lines = [f"%v0 = arith.addf %x, %x : {T}", f"%v1 = arith.addf %v0, %x : {T}"]
+    lines += [f"%v{i} = arith.addf %v{i - 1}, %v{i - 2} : {T}" for i in range(2, n)]
+    lines += [f"%t = tt.trans %v{n - 1} {{order = array<i32: 1, 0>}} : {T} -> {T}", f"tt.store %p, %t : {PTR}"]
+    return lines, f"%v{n - 1}"
+
+
+KINDS = [elementwise, memory, reductions, ranges, diamonds]
+
+
+def module(kind, n):
+    lines, last = kind(n)
+    body = "\n".join(lines)
+    return f"""tt.func public @f(%base: !tt.ptr<f32> {{tt.divisibility = 16 : i32}}) {{
+%r = tt.make_range {{start = 0 : i32, end = 64 : i32}} : tensor<64xi32>
+%k = arith.constant dense<64> : tensor<64x1xi32>
+%c0 = arith.constant dense<0> : tensor<64x64xi32>
+%rows = tt.expand_dims %r {{axis = 1 : i32}} : tensor<64xi32> -> tensor<64x1xi32>
+%cols = tt.expand_dims %r {{axis = 0 : i32}} : tensor<64xi32> -> tensor<1x64xi32>
+%rk = arith.muli %rows, %k : tensor<64x1xi32>
+%ra = tt.broadcast %rk : tensor<64x1xi32> -> tensor<64x64xi32>
+%rb = tt.broadcast %cols : tensor<1x64xi32> -> tensor<64x64xi32>
+%ri = arith.addi %ra, %rb : tensor<64x64xi32>
+%s = tt.splat %base : !tt.ptr<f32> -> {PTR}
+%p = tt.addptr %s, %ri : {PTR}, tensor<64x64xi32>
+%x = tt.load %p : {PTR}
+%y = tt.load %p {{isVolatile = true}} : {PTR}
+{body}
+tt.store %p, {last} : {PTR}
+tt.return
+}}
+"""
+
+
+def time_of(ttc, path):
+    """Microseconds of the stage, by its own clock."""
+    with tempfile.NamedTemporaryFile("r") as times:
+        command = [ttc, path, "--target", "cuda:90", "--emit", "ttgir", "-o", os.devnull, "--time-json", times.name]
+        result = subprocess.run(command, capture_output=True, text=True)
+        if result.returncode:
+            sys.exit(f"{path}: {result.stderr}")
+        return json.load(times)["ttgir_us"]
+
+
+def main():
+    ttc = pathlib.Path(os.environ.get("TTOPT_BIN_DIR", ROOT / "target" / "release")) / "ttc"
+    failed = False
+    print(f"{'':12} {SHORT:>8} ops {LONG:>8} ops   ratio (limit {LIMIT:.0f})")
+    for kind in KINDS:
+        medians = []
+        for n in (SHORT, LONG):
+            with tempfile.NamedTemporaryFile("w", suffix=".ttir") as file:
+                file.write(module(kind, n))
+                file.flush()
+                medians.append(statistics.median(time_of(ttc, file.name) for _ in range(RUNS)))
+        ratio = medians[1] / medians[0]
+        failed |= ratio > LIMIT
+        print(f"{kind.__name__:12} {medians[0] / 1e3:9.1f} ms {medians[1] / 1e3:9.1f} ms {ratio:7.1f}", flush=True)
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

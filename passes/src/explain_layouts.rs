@@ -1,0 +1,294 @@
+//! `--tritongpu-explain-layouts`: why tensors have the layouts that they have.
+//!
+//! Says for each operation that fixes a layout what it fixes and why, and for
+//! each conversion how it is done, what that costs and what kept the layout
+//! engine from removing it. It changes nothing, so it can stand anywhere in a
+//! pipeline, and explains IR made by others as well.
+
+use crate::ir_util::{layout_of, operations_in_dominance_order, weight, weight_of};
+use crate::machine::{Layouts, Machine};
+use crate::remove_layout_conversions::{Alternative, Planner, Request, element_bits, unconverted};
+use crate::rules::{Rule, anchor, rule};
+use linear_layout::plan::{Conversion, ConversionPlan};
+use mlir_host::asm::Reported;
+use mlir_host::ir::{Attr, Op, TensorType, Value};
+use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
+use ttopt_dialect::ttg::layout::to_linear_layout;
+
+/// The pass.
+pub static TRITONGPU_EXPLAIN_LAYOUTS: PassDef = PassDef {
+    anchor: "builtin.module",
+    options: &[PassOption {
+        name: "table",
+        description: "also print all of it as a table to stderr",
+        kind: OptionKind::Bool(false),
+    }],
+    ..PassDef::new(
+        "tritongpu-explain-layouts",
+        "Report each operation that fixes a layout, and each conversion: its plan, its cost, and why it stayed",
+        run,
+    )
+};
+
+fn run(module: Op<'_>, options: &Options) -> PassResult {
+    let report = Report::of(module)?;
+    for entry in &report.entries {
+        entry.op.remark(entry.remark());
+    }
+    if options.bool("table") {
+        eprint!("{report}");
+    }
+    Ok(())
+}
+
+/// How a conversion is done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Way {
+    /// The layout that it makes.
+    pub to: String,
+    /// The kind of plan.
+    pub kind: String,
+    /// Cycles of one block each time.
+    pub cycles: f64,
+    /// How often it runs, compared with code outside of loops.
+    pub times: f64,
+}
+
+/// What is said about one operation.
+pub struct Entry<'c> {
+    /// The operation.
+    pub op: Op<'c>,
+    /// The type, without layout.
+    pub tensor: String,
+    /// The layout that is fixed, or converted from.
+    pub layout: String,
+    /// For conversions, how it is done; none for operations that fix layouts.
+    pub way: Option<Way>,
+    /// Why it is so.
+    pub why: String,
+}
+
+/// All that is to be said about a module; prints as a table.
+pub struct Report<'c> {
+    /// In dominance order.
+    pub entries: Vec<Entry<'c>>,
+}
+
+impl<'c> Report<'c> {
+    /// The report on `module`.
+    ///
+    /// # Errors
+    /// When the module lacks attributes that say how many threads there are.
+    pub fn of(module: Op<'c>) -> Result<Report<'c>, Reported> {
+        let layouts = Layouts::new(module.context(), Machine::of(module)?);
+        let mut planner = Planner::new(module, &layouts);
+        let ops = operations_in_dominance_order(module);
+        let entries = ops.into_iter().filter_map(|op| match conversion(op) {
+            Some((from, to)) => explain_conversion(op, from, to, &mut planner),
+            None => explain_anchor(op),
+        });
+        Ok(Report { entries: entries.collect() })
+    }
+
+    /// Conversions, and their cycles weighted by loops.
+    pub fn totals(&self) -> (usize, f64) {
+        let ways = self.entries.iter().filter_map(|entry| entry.way.as_ref());
+        ways.fold((0, 0.0), |(count, cycles), way| (count + 1, cycles + way.cycles * way.times))
+    }
+}
+
+/// The value that `op` moves to another layout, and where it arrives: by
+/// `ttg.convert_layout`, or through memory that was allocated for it.
+fn conversion<'c>(op: Op<'c>) -> Option<(Value<'c>, Value<'c>)> {
+    match op.name() {
+        "ttg.convert_layout" => Some((op.operand(0), op.result(0))),
+        "ttg.local_load" => {
+            let memory = op.operand(0).def_op().filter(|memory| memory.name() == "ttg.local_alloc")?;
+            (memory.num_operands() == 1).then(|| (memory.operand(0), op.result(0)))
+        }
+        _ => None,
+    }
+}
+
+fn tensor_text(ty: TensorType<'_>) -> String {
+    let sizes: String = ty.shape().iter().map(|size| format!("{size}x")).collect();
+    format!("{sizes}{}", ty.element())
+}
+
+fn explain_anchor<'c>(op: Op<'c>) -> Option<Entry<'c>> {
+    let why = anchor(op)?;
+    let value = op.results().find(|result| layout_of(*result).is_some());
+    let value = value.or_else(|| op.operands().next().filter(|_| rule(op) == Some(Rule::Memory)))?;
+    let ty = value.ty().as_tensor()?;
+    let layout = ty.encoding()?.to_string();
+    Some(Entry { op, tensor: tensor_text(ty), layout, way: None, why: why.to_owned() })
+}
+
+fn kind(plan: &ConversionPlan) -> String {
+    match &plan.conversion {
+        Conversion::NoOp => "nothing to do".to_owned(),
+        Conversion::RegisterPermute { .. } => "registers".to_owned(),
+        Conversion::WarpShuffle(plan) => format!("{} shuffles", plan.shuffles()),
+        Conversion::SharedMemory(plan) => format!("shared memory, {} bytes", plan.shared_bytes),
+        Conversion::Cluster(plan) => format!("shared memory of the cluster, {} bytes", plan.shared_bytes),
+    }
+}
+
+fn explain_conversion<'c>(
+    op: Op<'c>,
+    from: Value<'c>,
+    to: Value<'c>,
+    planner: &mut Planner<'_, 'c>,
+) -> Option<Entry<'c>> {
+    let (ty, layout) = (from.ty().as_tensor()?, layout_of(to)?);
+    let plan = plan(ty, layout, planner.layouts());
+    let why = why_it_stayed(op, from, layout, planner);
+    let times = weight(op);
+    let way = match plan {
+        Ok(plan) => Way { to: layout.to_string(), kind: kind(&plan), cycles: plan.cost.cycles, times },
+        Err(reason) => Way { to: layout.to_string(), kind: format!("no plan: {reason}"), cycles: 0.0, times },
+    };
+    let layout = ty.encoding()?.to_string();
+    Some(Entry { op, tensor: tensor_text(ty), layout, way: Some(way), why })
+}
+
+fn plan(ty: TensorType<'_>, to: Attr<'_>, layouts: &Layouts<'_>) -> Result<ConversionPlan, String> {
+    let from = ty.encoding().ok_or("the source has no layout")?;
+    let target = layouts.machine.target.as_ref().ok_or("the module does not say what GPU it is for")?;
+    let (from, to) = (to_linear_layout(from, &ty.shape())?, to_linear_layout(to, &ty.shape())?);
+    ConversionPlan::new(&from, &to, element_bits(ty), target).map_err(|err| err.to_string())
+}
+
+/// What ties the source to its layout, and what the other one is wanted for.
+fn why_it_stayed<'c>(op: Op<'c>, from: Value<'c>, to: Attr<'c>, planner: &mut Planner<'_, 'c>) -> String {
+    let value = unconverted(from);
+    let alternative = planner.alternative(Request { value, layout: to, moves: true });
+    let mut why = match alternative {
+        Alternative::None => format!("{} cannot be done in another layout", source(value)),
+        Alternative::Costs { again, convert, blocker } => {
+            let mut text =
+                format!("doing {} again would cost {again:.0} cycles instead of {convert:.0}", source(value));
+            if let Some(blocker) = blocker.filter(|blocker| *blocker != value) {
+                let _ = write!(text, ", since {} cannot be done in another layout", source(blocker));
+            }
+            if weight_of(value) > 1.0 {
+                text += ", counting iterations of loops";
+            }
+            text
+        }
+    };
+    if let Some(user) = wanted_by(op) {
+        let _ = write!(why, "; wanted by {} at {}", user.name(), place(user));
+        if let Some(reason) = anchor(user) {
+            let _ = write!(why, " ({reason})");
+        }
+    }
+    why
+}
+
+fn source(value: Value<'_>) -> String {
+    match value.def_op() {
+        Some(op) => format!("{} at {}", op.name(), place(op)),
+        None => {
+            let at = value.arg_block().and_then(|block| block.parent());
+            at.map_or("an argument".to_owned(), |op| format!("an argument of {} at {}", op.name(), place(op)))
+        }
+    }
+}
+
+/// The operation that fixes the layout that `op` makes: the first one along
+/// its uses, or the first use.
+fn wanted_by<'c>(op: Op<'c>) -> Option<Op<'c>> {
+    const STEPS: usize = 64;
+    let mut seen = HashSet::new();
+    let mut queue = std::collections::VecDeque::from([op]);
+    let mut first = None;
+    while let Some(at) = queue.pop_front().filter(|_| seen.len() < STEPS) {
+        for (user, _) in at.results().flat_map(|result| result.uses()) {
+            first = first.or(Some(user));
+            if anchor(user).is_some() {
+                return Some(user);
+            }
+            if seen.insert(user) {
+                queue.push_back(user);
+            }
+        }
+    }
+    first
+}
+
+/// Where an operation is, as `file:line:column` where that is known.
+fn place(op: Op<'_>) -> String {
+    let text = op.loc().to_string();
+    let inner = text.strip_prefix("loc(").and_then(|text| text.strip_suffix(')')).unwrap_or(&text);
+    inner.replace('"', "")
+}
+
+impl Entry<'_> {
+    /// In a sentence.
+    fn remark(&self) -> String {
+        let Entry { op, tensor, layout, way, why } = self;
+        match way {
+            None => format!("layout fixed: {} of tensor<{tensor}> has {layout}: {why}", op.name()),
+            Some(Way { to, kind, cycles, times }) => format!(
+                "conversion of tensor<{tensor}> from {layout} to {to}: {kind}; {cycles:.0} cycles, {times:.0} times; it stayed because {why}"
+            ),
+        }
+    }
+}
+
+impl std::fmt::Display for Report<'_> {
+    /// Rows of fields between bars, then the layouts by the names in the rows.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut names: HashMap<&str, usize> = HashMap::new();
+        let mut order: Vec<&str> = Vec::new();
+        for entry in &self.entries {
+            for layout in [Some(&entry.layout), entry.way.as_ref().map(|way| &way.to)].into_iter().flatten() {
+                names.entry(layout).or_insert_with(|| {
+                    order.push(layout);
+                    order.len() - 1
+                });
+            }
+        }
+        let short = |layout: &str| format!("L{}", names.get(layout).copied().unwrap_or(0));
+        let mut rows =
+            vec![["what", "where", "tensor", "layout", "plan", "cycles", "times", "why"].map(String::from)];
+        for entry in &self.entries {
+            let (layout, plan, cycles, times) = match &entry.way {
+                None => (short(&entry.layout), String::new(), String::new(), String::new()),
+                Some(way) => (
+                    format!("{} -> {}", short(&entry.layout), short(&way.to)),
+                    way.kind.clone(),
+                    format!("{:.1}", way.cycles),
+                    format!("{:.0}", way.times),
+                ),
+            };
+            let what = entry.op.name().to_owned();
+            rows.push([
+                what,
+                place(entry.op),
+                entry.tensor.clone(),
+                layout,
+                plan,
+                cycles,
+                times,
+                entry.why.clone(),
+            ]);
+        }
+        let widths: Vec<usize> =
+            (0..rows[0].len()).map(|i| rows.iter().map(|row| row[i].len()).max().unwrap_or(0)).collect();
+        for row in &rows {
+            let cells: Vec<String> =
+                row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+            writeln!(f, "{}", cells.join(" | ").trim_end())?;
+        }
+        let (count, cycles) = self.totals();
+        writeln!(f, "conversions: {count}, weighted cycles: {cycles:.1}")?;
+        for (i, layout) in order.iter().enumerate() {
+            writeln!(f, "L{i} = {layout}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,146 @@
+//! Carrying values around loops, out of branches and into blocks once more, in
+//! another layout.
+
+use super::assign::Assignment;
+use super::materialize::Materialize;
+use super::plan::Request;
+use crate::ir_util::{incoming, layout_of, with_layout};
+use crate::machine::error;
+use mlir_host::asm::Reported;
+use mlir_host::ir::{Attr, Block, Op, Type, Value};
+use mlir_host::rewrite::{create, new_region};
+use smallvec::SmallVec;
+
+impl<'c> Materialize<'_, 'c> {
+    /// A value that control flow carries, in another layout.
+    pub(super) fn carry(
+        &mut self,
+        request: Request<'c>,
+        assignment: &mut Assignment<'c>,
+    ) -> Result<Value<'c>, Reported> {
+        let Request { value, layout, .. } = request;
+        let at = value.def_op().or_else(|| value.arg_block().and_then(Block::parent)).ok_or(Reported)?;
+        let fail = || error(at, format!("cannot carry a value in layout {layout}"));
+        let ty = value.ty().as_tensor().and_then(|ty| with_layout(ty, layout)).ok_or_else(fail)?;
+        let from = incoming(value).ok_or_else(fail)?;
+        let inputs = self.planner.inputs(request);
+        // What the operation itself passes in comes first: it is made anew with that.
+        let mut initial: SmallVec<[Value<'c>; 1]> = SmallVec::new();
+        if let Some(n) = from.iter().position(|(op, _)| *op == at) {
+            initial.push(self.get(inputs[n].1, at, assignment)?);
+        }
+        let twins = twins(value);
+        let added = self.add(at, &twins, &initial, ty, assignment)?;
+        for (twin, new) in &added {
+            assignment.record(*new, layout);
+            self.planner.note(*twin, layout, *new);
+        }
+        let of_value = twins.iter().position(|twin| *twin == value).unwrap_or(0);
+        let made = added[of_value].1;
+        // The rest may need the new value: it is its own placeholder until they are there.
+        let rest = from.iter().zip(&inputs).filter(|((op, _), _)| *op != at);
+        for ((op, i), _) in rest.clone() {
+            pass_on(*op, *i, made);
+        }
+        for ((op, _), (_, input)) in rest {
+            let input = self.get(*input, *op, assignment)?;
+            let placeholder = self.current(made);
+            if let Some(place) = op.operands().position(|operand| operand == placeholder) {
+                op.set_operand(place, input);
+            }
+        }
+        Ok(self.current(made))
+    }
+
+    /// Gives `at`, or the block of an argument, another value of type `ty` for
+    /// each of `twins`; says which is for which.
+    fn add(
+        &mut self,
+        at: Op<'c>,
+        twins: &[Value<'c>],
+        initial: &[Value<'c>],
+        ty: Type<'c>,
+        assignment: &mut Assignment<'c>,
+    ) -> Result<SmallVec<[(Value<'c>, Value<'c>); 2]>, Reported> {
+        let result = twins.iter().find(|twin| twin.def_op().is_some()).map(|twin| twin.index());
+        let mut made = at;
+        if result.is_some() || !initial.is_empty() {
+            made = self.grow(at, initial, result.map(|_| ty), assignment)?;
+        }
+        let new = |twin: &Value<'c>| match twin.arg_block() {
+            Some(block) => Some((*twin, block.add_arg(ty, twin.loc()))),
+            None => Some((made.result(twin.index()), made.results().next_back()?)),
+        };
+        twins.iter().map(|twin| new(twin).ok_or_else(|| error(at, "lost a result"))).collect()
+    }
+
+    /// `op` with further operands and results, in its place.
+    fn grow(
+        &mut self,
+        op: Op<'c>,
+        operands: &[Value<'c>],
+        result: Option<Type<'c>>,
+        assignment: &mut Assignment<'c>,
+    ) -> Result<Op<'c>, Reported> {
+        let operands: Vec<Value<'c>> = op.operands().chain(operands.iter().copied()).collect();
+        let types: Vec<Type<'c>> = op.results().map(Value::ty).chain(result).collect();
+        let mut attrs = op.discardable_attrs();
+        attrs.extend(op.attr("unsignedCmp").map(|attr| ("unsignedCmp", attr)));
+        let regions: Vec<_> = op.regions().map(|_| new_region()).collect();
+        let made = create(op.name(), op.loc(), &operands, &types, &attrs, &regions).ok_or(Reported)?;
+        self.rewriter.set_before(op);
+        self.rewriter.insert(made);
+        for (new, old) in made.regions().zip(op.regions()) {
+            new.take_body(old);
+        }
+        for (new, old) in made.results().zip(op.results()) {
+            if let Some(layout) = layout_of(new) {
+                assignment.record(new, layout);
+            }
+            old.replace_all_uses_with(new);
+        }
+        self.replaced.insert(op, made);
+        Ok(made)
+    }
+}
+
+/// The values that stand for the same thing as `value`, which control flow
+/// carries: the argument of a loop's body and the result of the loop.
+fn twins(value: Value<'_>) -> SmallVec<[Value<'_>; 2]> {
+    let i = value.index();
+    let mut twins = SmallVec::from_slice(&[value]);
+    let at = value.def_op().or_else(|| value.arg_block().and_then(Block::parent));
+    let Some(at) = at else { return twins };
+    let is_result = value.def_op().is_some();
+    // Where the loop's own arguments are: after the induction variable in `scf.for`.
+    let (region, first) = match at.name() {
+        "scf.for" => (0, 1),
+        "scf.while" => (1, 0),
+        _ => return twins,
+    };
+    let body = at.region(region).first_block();
+    match (is_result, body) {
+        (true, Some(body)) => twins.push(body.arg(first + i)),
+        (false, body) if value.arg_block() == body => twins.push(at.result(i - first)),
+        _ => {}
+    }
+    twins
+}
+
+/// Appends `value` to those that `op` passes to where operand `number` goes.
+fn pass_on<'c>(op: Op<'c>, number: usize, value: Value<'c>) {
+    let mut operands: Vec<Value<'c>> = op.operands().collect();
+    let sizes = op.attr("operandSegmentSizes").and_then(Attr::as_i32_array);
+    let Some(mut sizes) = sizes.filter(|sizes| op.name() == "cf.cond_br" && sizes.len() == 3) else {
+        operands.push(value);
+        op.set_operands(&operands);
+        return;
+    };
+    let taken = 1 + sizes[1] as usize;
+    let successor = if number < taken { 1 } else { 2 };
+    let place = if successor == 1 { taken } else { operands.len() };
+    operands.insert(place, value);
+    sizes[successor] += 1;
+    op.set_operands(&operands);
+    op.set_attr("operandSegmentSizes", Attr::i32_array(op.context(), &sizes));
+}

@@ -1,0 +1,286 @@
+//! How to get a value in another layout, and what that costs.
+//!
+//! A plan is made for a pair of a value and a layout. The value is converted,
+//! or what defines it is done again with operands in layouts that follow, for
+//! which there are plans in turn. Costs are cycles of one block times how often
+//! the place runs where the operation will stand: so a conversion moves out of
+//! a loop, or to the narrow side of a cast, when that costs less.
+//!
+//! Values that are carried around loops or out of branches can be carried once
+//! more in the other layout. Plans then depend on themselves: a pair is taken
+//! to cost nothing while its own plan is being made, and what was found by that
+//! is forgotten should the pair be converted after all.
+
+use super::cost::Costs;
+use crate::ir_util::{incoming, layout_of, weight_of};
+use crate::machine::Layouts;
+use crate::rules::{Rule, backward, rule};
+use mlir_host::ir::{Attr, Op, Value};
+use smallvec::SmallVec;
+use std::collections::HashMap;
+
+/// Conversions move data of every warp and synchronize: they weigh more than
+/// the same cycles of arithmetic that other warps can fill.
+const SYNCHRONIZATION: f64 = 8.0;
+
+/// How to get a value in a layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It is there.
+    Have,
+    /// Convert it.
+    Convert,
+    /// Compute it again.
+    Copy,
+    /// Carry it around the loop or out of the branch a second time.
+    Carry,
+}
+
+/// A value, a layout, and whether the use that asks for it is not needed any
+/// more in the old layout.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Request<'c> {
+    /// The value.
+    pub value: Value<'c>,
+    /// The layout it is wanted in.
+    pub layout: Attr<'c>,
+    /// Whether the use goes away.
+    pub moves: bool,
+}
+
+/// What a plan needs, with numbers of operands.
+pub type Inputs<'c> = SmallVec<[(usize, Request<'c>); 4]>;
+
+/// What could be done instead of a conversion.
+#[derive(Clone, Copy, Debug)]
+pub enum Alternative<'c> {
+    /// Nothing: what defines the value has its layout.
+    None,
+    /// To compute or carry the value again.
+    Costs {
+        /// Cycles of that, in all iterations.
+        again: f64,
+        /// Cycles of the conversion, in all iterations.
+        convert: f64,
+        /// What cannot be computed again and therefore is converted.
+        blocker: Option<Value<'c>>,
+    },
+}
+
+/// A plan in the making.
+struct Frame<'c> {
+    request: Request<'c>,
+    convert: f64,
+    how: How,
+    cost: f64,
+    inputs: Inputs<'c>,
+    next: usize,
+    /// Plans finished before this one was begun.
+    finished: usize,
+    /// Whether an input took this plan to cost nothing.
+    assumed: bool,
+}
+
+/// Makes plans, each once.
+pub struct Planner<'a, 'c> {
+    layouts: &'a Layouts<'c>,
+    costs: Costs<'c>,
+    plans: HashMap<Request<'c>, (How, f64)>,
+    /// Requests in the order in which their plans were finished.
+    finished: Vec<Request<'c>>,
+    /// Values that exist in further layouts.
+    made: HashMap<(Value<'c>, Attr<'c>), Value<'c>>,
+}
+
+/// Whether `op` is a conversion of the input that was replaced.
+fn is_dropped(op: Op<'_>) -> bool {
+    rule(op) == Some(Rule::Convert) && op.result(0).is_unused()
+}
+
+/// What conversions made `value` from.
+pub fn unconverted(mut value: Value<'_>) -> Value<'_> {
+    while let Some(op) = value.def_op().filter(|op| rule(*op) == Some(Rule::Convert)) {
+        value = op.operand(0);
+    }
+    value
+}
+
+impl<'a, 'c> Planner<'a, 'c> {
+    /// No plans yet for the values of `module`.
+    pub fn new(module: Op<'c>, layouts: &'a Layouts<'c>) -> Self {
+        Self {
+            layouts,
+            costs: Costs::new(module),
+            plans: HashMap::new(),
+            finished: Vec::new(),
+            made: HashMap::new(),
+        }
+    }
+
+    /// `value` in `layout`, where it exists.
+    pub fn made(&self, value: Value<'c>, layout: Attr<'c>) -> Option<Value<'c>> {
+        self.made.get(&(value, layout)).copied()
+    }
+
+    /// Notes that `made` is `value` in `layout`.
+    pub fn note(&mut self, value: Value<'c>, layout: Attr<'c>, made: Value<'c>) {
+        self.made.insert((value, layout), made);
+        // What is computed from it may be had for less now.
+        for result in value.uses().flat_map(|(user, _)| user.results()) {
+            for moves in [false, true] {
+                self.plans.remove(&Request { value: result, layout, moves });
+            }
+        }
+    }
+
+    /// The layouts of the machine.
+    pub fn layouts(&self) -> &'a Layouts<'c> {
+        self.layouts
+    }
+
+    /// The cheapest way to get a value in a layout, and what it costs.
+    pub fn plan(&mut self, request: Request<'c>) -> (How, f64) {
+        let mut stack: Vec<Frame<'c>> = Vec::new();
+        let mut active: HashMap<Request<'c>, usize> = HashMap::new();
+        let mut wanted = Some(request);
+        loop {
+            if let Some(request) = wanted.take() {
+                if let Some(plan) = self.plans.get(&request).copied() {
+                    if stack.is_empty() {
+                        return plan;
+                    }
+                } else if let Some(&at) = active.get(&request) {
+                    stack[at].assumed = true;
+                } else {
+                    let frame = self.begin(request);
+                    active.insert(request, stack.len());
+                    stack.push(frame);
+                }
+            }
+            let Some(frame) = stack.last_mut() else { return (How::Convert, 0.0) };
+            // Inputs that are being planned themselves count nothing.
+            if let Some(last) = frame.next.checked_sub(1) {
+                frame.cost += self.plans.get(&frame.inputs[last].1).map_or(0.0, |plan| plan.1);
+            }
+            if frame.next < frame.inputs.len() && frame.cost <= frame.convert {
+                wanted = Some(frame.inputs[frame.next].1);
+                frame.next += 1;
+                continue;
+            }
+            let Some(frame) = stack.pop() else { continue };
+            active.remove(&frame.request);
+            self.finish(&frame);
+            if stack.is_empty() {
+                return self.plans.get(&request).copied().unwrap_or((How::Convert, frame.convert));
+            }
+        }
+    }
+
+    fn finish(&mut self, frame: &Frame<'c>) {
+        let plan =
+            if frame.cost <= frame.convert { (frame.how, frame.cost) } else { (How::Convert, frame.convert) };
+        if frame.assumed && plan.0 == How::Convert {
+            for request in self.finished.drain(frame.finished..) {
+                self.plans.remove(&request);
+            }
+        }
+        self.plans.insert(frame.request, plan);
+        self.finished.push(frame.request);
+    }
+
+    fn begin(&mut self, request: Request<'c>) -> Frame<'c> {
+        let mut frame = Frame {
+            request,
+            convert: 0.0,
+            how: How::Have,
+            cost: 0.0,
+            inputs: SmallVec::new(),
+            next: 0,
+            finished: self.finished.len(),
+            assumed: false,
+        };
+        let Request { value, layout, .. } = request;
+        let Some(ty) = value.ty().as_tensor() else { return frame };
+        if ty.encoding() == Some(layout) || self.made.contains_key(&(value, layout)) {
+            return frame;
+        }
+        let times = weight_of(value);
+        frame.convert = times * (self.costs.conversion(ty, layout, self.layouts) + SYNCHRONIZATION);
+        match self.again(request) {
+            Some((how, cost, inputs)) => (frame.how, frame.cost, frame.inputs) = (how, times * cost, inputs),
+            None => (frame.how, frame.cost) = (How::Convert, frame.convert),
+        }
+        frame
+    }
+
+    /// How else than by a conversion, what that costs where the value is
+    /// defined, and what it needs.
+    fn again(&self, request: Request<'c>) -> Option<(How, f64, Inputs<'c>)> {
+        let Request { value, layout, moves } = request;
+        if let Some(incoming) = incoming(value) {
+            let inputs = incoming.iter().enumerate().map(|(n, (op, i))| {
+                (n, Request { value: unconverted(op.operand(*i)), layout, moves: false })
+            });
+            return Some((How::Carry, 0.0, inputs.collect()));
+        }
+        let op = value.def_op()?;
+        let rule = rule(op)?;
+        if op.num_regions() > 0 || op.num_results() != 1 || !can_be_copied(rule) {
+            return None;
+        }
+        let ty = value.ty().as_tensor()?;
+        let moves = moves && value.uses().filter(|(user, _)| !is_dropped(*user)).nth(1).is_none();
+        let mut cost = self.costs.copy(op, ty, layout, self.layouts)?;
+        if moves {
+            // Nobody else uses the original: it goes.
+            cost -= self.costs.copy(op, ty, ty.encoding()?, self.layouts).unwrap_or(0.0);
+        }
+        let mut inputs = SmallVec::new();
+        for (i, operand) in op.operands().enumerate().filter(|(_, operand)| layout_of(*operand).is_some()) {
+            let layout = backward(op, rule, i, layout, self.layouts).ok()??;
+            inputs.push((i, Request { value: unconverted(operand), layout, moves }));
+        }
+        Some((How::Copy, cost, inputs))
+    }
+
+    /// What else than a conversion could give the value its layout.
+    pub fn alternative(&mut self, request: Request<'c>) -> Alternative<'c> {
+        let convert = self.begin(request).convert;
+        let Some((_, cost, inputs)) = self.again(request) else { return Alternative::None };
+        let inputs: Vec<_> = inputs.iter().map(|(_, input)| (*input, self.plan(*input))).collect();
+        let again = weight_of(request.value) * cost + inputs.iter().map(|(_, plan)| plan.1).sum::<f64>();
+        // From operand to operand, to the one that has to be converted.
+        let mut blocker = inputs.iter().find(|(_, plan)| plan.0 == How::Convert).map(|(input, _)| *input);
+        while let Some(at) = blocker {
+            let Some((_, _, inputs)) = self.again(at) else { break };
+            let next = inputs.iter().find(|(_, input)| self.plan(*input).0 == How::Convert);
+            let Some((_, next)) = next.filter(|(_, next)| next.value.def_op().is_some()) else {
+                blocker = None;
+                break;
+            };
+            blocker = Some(*next);
+        }
+        Alternative::Costs { again, convert, blocker: blocker.map(|request| request.value) }
+    }
+
+    /// The operands that a copy or a carried value needs, by number: of the
+    /// operation that defines the value, or among those that come in.
+    pub fn inputs(&self, request: Request<'c>) -> Inputs<'c> {
+        self.again(request).map_or(Inputs::new(), |(_, _, inputs)| inputs)
+    }
+}
+
+/// Whether the operands' layouts follow from that of the only result.
+fn can_be_copied(rule: Rule) -> bool {
+    matches!(
+        rule,
+        Rule::Source
+            | Rule::Same
+            | Rule::Memory
+            | Rule::Broadcast
+            | Rule::ExpandDims(_)
+            | Rule::Trans
+            | Rule::Reshape
+            | Rule::Join
+    )
+}
