@@ -1,9 +1,9 @@
 //! What differs between hardware targets.
 
 use crate::emit::{Emit, Lowered};
-use linear_layout::plan::{Scope, ShuffleInstruction, VectorPlan};
+use linear_layout::plan::{DotType, MatrixInstruction, Scope, ShuffleInstruction, VectorPlan};
 use linear_layout::target::TargetDesc;
-use mlir_host::ir::{FloatKind, Value};
+use mlir_host::ir::{FloatKind, Type, Value};
 use ttopt_dialect::tt::enums::{MemSemantic, MemSyncScope, RmwOp};
 
 /// How a memory access treats the caches.
@@ -85,6 +85,16 @@ pub struct AtomicAccess<'a, 'c> {
     pub result: bool,
 }
 
+/// What a matrix instruction multiplies and sums.
+pub struct MatrixTypes<'c> {
+    /// Elements of the operands.
+    pub kind: DotType,
+    /// Elements of the result.
+    pub sum: DotType,
+    /// Elements of the left and of the right operand, where formats of a kind differ.
+    pub formats: [Type<'c>; 2],
+}
+
 /// Dimensions of the grid of programs.
 pub const GRID_DIMS: usize = 3;
 
@@ -163,6 +173,28 @@ pub trait Target {
         words: &[Value<'c>],
         transposed: bool,
     ) -> Lowered<()>;
+    /// A fragment of a matrix instruction, from its elements: what the instruction takes.
+    fn matrix_fragment<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        kind: DotType,
+        elements: &[Value<'c>],
+    ) -> Lowered<Vec<Value<'c>>>;
+    /// The elements of a fragment of a result.
+    fn matrix_elements<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        kind: DotType,
+        fragment: &[Value<'c>],
+    ) -> Lowered<Vec<Value<'c>>>;
+    /// One execution of a matrix instruction on fragments `[a, b, c]`; returns the fragment of the result.
+    fn multiply_matrices<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        instruction: &MatrixInstruction,
+        types: &MatrixTypes<'c>,
+        fragments: [&[Value<'c>]; 3],
+    ) -> Lowered<Vec<Value<'c>>>;
     /// A function of the `math` dialect (`exp`, `sin`, …) or a division
     /// (`divf`, `precise_divf`, `approx_divf`, `precise_sqrt`) on scalars.
     fn math<'c>(

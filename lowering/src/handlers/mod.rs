@@ -3,6 +3,7 @@
 mod arith;
 mod atomic;
 mod control;
+mod dot;
 mod layouts;
 mod memory;
 mod print;
@@ -16,10 +17,11 @@ use std::collections::HashMap;
 
 /// The handlers, keyed by the uniqued pointers of operation names in `ctx`.
 pub fn table(ctx: Context<'_>) -> HashMap<usize, Handler> {
-    let lists: [&[(&str, Handler)]; 7] = [
+    let lists: [&[(&str, Handler)]; 8] = [
         arith::HANDLERS,
         atomic::HANDLERS,
         control::HANDLERS,
+        dot::HANDLERS,
         layouts::HANDLERS,
         memory::HANDLERS,
         print::HANDLERS,

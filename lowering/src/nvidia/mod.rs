@@ -3,12 +3,13 @@
 mod atomic;
 mod math;
 mod memory;
+mod mma;
 mod shared;
 
 use crate::emit::{Emit, Lowered, unsupported};
 use crate::floats;
-use crate::target::{Access, AtomicAccess, AtomicElement, AtomicKind, Declare, Target};
-use linear_layout::plan::{Scope, ShuffleInstruction};
+use crate::target::{Access, AtomicAccess, AtomicElement, AtomicKind, Declare, MatrixTypes, Target};
+use linear_layout::plan::{DotType, MatrixInstruction, Scope, ShuffleInstruction};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{FloatKind, Type, Value};
 use ttopt_dialect::tt::enums::MemSyncScope;
@@ -131,6 +132,31 @@ impl Target for Nvidia {
         transposed: bool,
     ) -> Lowered<()> {
         shared::store_matrix(e, ptr, words, transposed)
+    }
+    fn matrix_fragment<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        kind: DotType,
+        elements: &[Value<'c>],
+    ) -> Lowered<Vec<Value<'c>>> {
+        mma::pack(e, kind, elements)
+    }
+    fn matrix_elements<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        kind: DotType,
+        fragment: &[Value<'c>],
+    ) -> Lowered<Vec<Value<'c>>> {
+        mma::unpack(e, kind, fragment)
+    }
+    fn multiply_matrices<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        instruction: &MatrixInstruction,
+        types: &MatrixTypes<'c>,
+        fragments: [&[Value<'c>]; 3],
+    ) -> Lowered<Vec<Value<'c>>> {
+        mma::multiply(e, instruction, types, fragments)
     }
     fn math<'c>(
         &self,

@@ -1,0 +1,187 @@
+//! Matrix products.
+
+use crate::emit::{Failure, Lowered, unsupported};
+use crate::lower::{Handler, Lower, Values};
+use crate::target::MatrixTypes;
+use linear_layout::plan::{Dot, DotInstruction, DotTilePlan, DotType, MatrixInstruction};
+use mlir_host::ir::{FloatKind, Op, Type, Value};
+use std::collections::{BTreeMap, HashMap};
+use ttopt_dialect::tt::ops::DotOp;
+use ttopt_passes::plans;
+
+pub(super) const HANDLERS: &[(&str, Handler)] = &[("tt.dot", dot)];
+
+fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let Some(dot) = DotOp::cast(op) else { return unsupported("is no product") };
+    let plan = plans::dot(dot, l.target.desc()).map_err(Failure::Unsupported)?;
+    l.remark(op, || plan.to_string().trim_end().to_owned());
+    let a = operand(l, dot.a(), plan.kind)?;
+    let b = operand(l, dot.b(), plan.kind)?;
+    let c = l.get(dot.c())?;
+    let sums = match &plan.dot {
+        Dot::Fma(steps) => multiply_add(l, steps, [&a, &b, &c])?,
+        Dot::Matrix { instruction, executions, zero_lanes } => {
+            let sum =
+                plans::dot_type(dot.d().ty().element(), l.target.desc()).map_err(Failure::Unsupported)?;
+            let formats = [dot.a(), dot.b()].map(|value| value.ty().element());
+            let types = MatrixTypes { kind: plan.kind, sum, formats };
+            let matrix = Matrix { instruction, types, zero_lanes: *zero_lanes };
+            matrix.multiply(l, executions, [&a, &b, &c])?
+        }
+    };
+    let result = copies(&plan, &sums)?;
+    l.set(dot.d(), result);
+    Ok(())
+}
+
+/// The result's registers, those that hold copies included.
+fn copies<'c>(plan: &DotTilePlan, sums: &[Value<'c>]) -> Lowered<Vec<Value<'c>>> {
+    plan.copies.iter().map(|register| at(sums, *register)).collect()
+}
+
+fn at<'c>(values: &[Value<'c>], register: u32) -> Lowered<Value<'c>> {
+    match values.get(register as usize) {
+        Some(value) => Ok(*value),
+        None => unsupported(format!("the plan uses register {register}, which is missing")),
+    }
+}
+
+/// The float that elements of a kind are.
+fn float_of(kind: DotType) -> Option<FloatKind> {
+    match kind {
+        DotType::F16 => Some(FloatKind::F16),
+        DotType::Bf16 => Some(FloatKind::BF16),
+        DotType::F32 => Some(FloatKind::F32),
+        DotType::F64 => Some(FloatKind::F64),
+        _ => None,
+    }
+}
+
+/// The values of an operand, converted to `kind`.
+pub(super) fn operand<'c>(l: &mut Lower<'_, 'c>, value: Value<'c>, kind: DotType) -> Lowered<Values<'c>> {
+    let values = l.get(value)?;
+    let element = value.ty().element();
+    let converted = match (element.float_kind(), float_of(kind)) {
+        (Some(from), Some(to)) if from != to => {
+            l.target.convert_floats(&mut l.emit, &values, from, to, false)?
+        }
+        (Some(_), _) => return Ok(values),
+        (None, to) => {
+            let (name, ty) = match to {
+                Some(to) => ("llvm.sitofp", l.emit.float(to)),
+                None => ("llvm.sext", l.emit.int(kind.bits())),
+            };
+            if element.bits() == ty.bits() && to.is_none() {
+                return Ok(values);
+            }
+            convert(l, name, &values, ty)?
+        }
+    };
+    Ok(converted.into())
+}
+
+fn convert<'c>(
+    l: &mut Lower<'_, 'c>,
+    name: &str,
+    values: &[Value<'c>],
+    ty: Type<'c>,
+) -> Lowered<Vec<Value<'c>>> {
+    values.iter().map(|value| l.emit.value(name, &[*value], ty, &[])).collect()
+}
+
+/// Multiplications and additions within the thread, one after the other.
+fn multiply_add<'c>(
+    l: &mut Lower<'_, 'c>,
+    steps: &[[u32; 3]],
+    [a, b, c]: [&[Value<'c>]; 3],
+) -> Lowered<Vec<Value<'c>>> {
+    let mut sums = c.to_vec();
+    for &[result, left, right] in steps {
+        let (x, y, sum) = (at(a, left)?, at(b, right)?, at(&sums, result)?);
+        sums[result as usize] = if sum.ty().is_float() {
+            l.emit.same("llvm.intr.fma", &[x, y, sum])?
+        } else {
+            let product = l.emit.same("llvm.mul", &[x, y])?;
+            l.emit.add(sum, product)?
+        };
+    }
+    Ok(sums)
+}
+
+/// A matrix instruction and what it works on.
+struct Matrix<'p, 'c> {
+    instruction: &'p MatrixInstruction,
+    types: MatrixTypes<'c>,
+    zero_lanes: u64,
+}
+
+impl<'c> Matrix<'_, 'c> {
+    /// Executes the instruction on registers of the operands `[a, b, c]`.
+    fn multiply(
+        &self,
+        l: &mut Lower<'_, 'c>,
+        executions: &[DotInstruction],
+        [a, b, c]: [&[Value<'c>]; 3],
+    ) -> Lowered<Vec<Value<'c>>> {
+        // Fragments are made once, and results taken apart at the end.
+        let mut left: HashMap<&[Option<u32>], Vec<Value<'c>>> = HashMap::new();
+        let mut right: HashMap<&[Option<u32>], Vec<Value<'c>>> = HashMap::new();
+        let mut sums: BTreeMap<&[Option<u32>], Vec<Value<'c>>> = BTreeMap::new();
+        for execution in executions {
+            for (made, registers, values) in [(&mut left, &execution.a, a), (&mut right, &execution.b, b)] {
+                if !made.contains_key(&registers[..]) {
+                    let fragment = self.fragment(l, self.types.kind, registers, values)?;
+                    made.insert(registers, self.without_copies(l, fragment)?);
+                }
+            }
+            if !sums.contains_key(&execution.c[..]) {
+                sums.insert(&execution.c, self.fragment(l, self.types.sum, &execution.c, c)?);
+            }
+            let (Some(x), Some(y)) = (left.get(&execution.a[..]), right.get(&execution.b[..])) else {
+                continue;
+            };
+            let Some(sum) = sums.get_mut(&execution.c[..]) else { continue };
+            let fragments = [&x[..], &y[..], &sum[..]];
+            *sum = l.target.multiply_matrices(&mut l.emit, self.instruction, &self.types, fragments)?;
+        }
+        let mut results = c.to_vec();
+        for (registers, fragment) in sums {
+            let elements = l.target.matrix_elements(&mut l.emit, self.types.sum, &fragment)?;
+            for (register, element) in registers.iter().zip(elements) {
+                if let Some(result) = register.and_then(|register| results.get_mut(register as usize)) {
+                    *result = element;
+                }
+            }
+        }
+        Ok(results)
+    }
+
+    fn fragment(
+        &self,
+        l: &mut Lower<'_, 'c>,
+        kind: DotType,
+        registers: &[Option<u32>],
+        values: &[Value<'c>],
+    ) -> Lowered<Vec<Value<'c>>> {
+        let Some(first) = values.first() else { return unsupported("a product without elements") };
+        let ty = first.ty();
+        let mut elements = Vec::with_capacity(registers.len());
+        for register in registers {
+            elements.push(match register {
+                Some(register) => at(values, *register)?,
+                None => l.emit.value("llvm.mlir.zero", &[], ty, &[])?,
+            });
+        }
+        l.target.matrix_fragment(&mut l.emit, kind, &elements)
+    }
+
+    /// A fragment with zeros in the lanes that hold copies of summands.
+    fn without_copies(&self, l: &mut Lower<'_, 'c>, fragment: Vec<Value<'c>>) -> Lowered<Vec<Value<'c>>> {
+        let Some(counts) = l.is_representative(self.zero_lanes, 0, 0)? else { return Ok(fragment) };
+        let zeroed = |value: &Value<'c>| {
+            let zero = l.emit.value("llvm.mlir.zero", &[], value.ty(), &[])?;
+            l.emit.select(counts, *value, zero)
+        };
+        fragment.iter().map(zeroed).collect()
+    }
+}
