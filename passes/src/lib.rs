@@ -22,17 +22,19 @@ pub mod matmul;
 pub mod pipeline;
 pub mod plans;
 pub mod remove_layout_conversions;
+pub mod rewrite_tensor_descriptor_to_pointer;
 pub mod rules;
 mod test_passes;
 
 use mlir_host::pass::PassDef;
 
 /// All passes of this crate.
-pub static PASSES: [&PassDef; 6] = [
+pub static PASSES: [&PassDef; 7] = [
     &convert_triton_to_tritongpu::CONVERT_TRITON_TO_TRITONGPU,
     &coalesce::TRITONGPU_COALESCE,
     &accelerate_matmul::TRITONGPU_ACCELERATE_MATMUL,
     &remove_layout_conversions::TRITONGPU_REMOVE_LAYOUT_CONVERSIONS,
     &explain_layouts::TRITONGPU_EXPLAIN_LAYOUTS,
+    &rewrite_tensor_descriptor_to_pointer::REWRITE_TENSOR_DESCRIPTOR_TO_POINTER,
     &test_passes::TEST_PRINT_AXIS_INFO,
 ];

@@ -29,7 +29,7 @@ impl Default for Options {
 /// ```
 /// use ttopt_passes::pipeline::{Options, ttir_to_ttgir};
 /// let passes = ttir_to_ttgir(&Options { num_warps: 8, ..Options::default() });
-/// assert!(passes[0].starts_with("convert-triton-to-tritongpu{target=cuda:90 num-warps=8 "));
+/// assert!(passes[1].starts_with("convert-triton-to-tritongpu{target=cuda:90 num-warps=8 "));
 /// ```
 pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {
     let threads = linear_layout::target::TargetDesc::parse(&options.target).map_or(32, |target| target.lanes);
@@ -41,7 +41,8 @@ pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {
     let accelerate = format!("tritongpu-accelerate-matmul{{explain={}}}", options.explain);
     let fixed = ["tritongpu-remove-layout-conversions", "canonicalize", "cse"];
     let explain = options.explain.then(|| "tritongpu-explain-layouts{table=true}".to_owned());
-    let passes = [convert, coalesce, accelerate].into_iter();
+    let descriptors = "triton-rewrite-tensor-descriptor-to-pointer".to_owned();
+    let passes = [descriptors, convert, coalesce, accelerate].into_iter();
     passes.chain(fixed.map(str::to_owned)).chain(explain).collect()
 }
 
@@ -50,7 +51,7 @@ pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {
 /// ```
 /// use ttopt_passes::pipeline::{Options, pipeline};
 /// let text = pipeline(&Options::default());
-/// assert!(text.starts_with("builtin.module(convert-triton-to-tritongpu{") && text.ends_with(",canonicalize,cse)"));
+/// assert!(text.starts_with("builtin.module(triton-rewrite-") && text.ends_with(",canonicalize,cse)"));
 /// ```
 pub fn pipeline(options: &Options) -> String {
     let mut text = String::from("builtin.module(");

@@ -1,0 +1,292 @@
+//! One access through a descriptor: pointers, masks, and the access itself.
+
+use super::{Parts, before, constant, with_attrs};
+use crate::machine::error;
+use mlir_host::asm::Reported;
+use mlir_host::ir::{Attr, FloatKind, Op, TensorType, Type, Value};
+use ttopt_dialect::tt::enums::{DescriptorReduceKind, MemSemantic, MemSyncScope, RmwOp};
+use ttopt_dialect::tt::ops::DescriptorReduceOp;
+use ttopt_dialect::tt::types::TensorDescType;
+
+/// `arith.cmpi` numbers its predicates so.
+const SLT: i64 = 2;
+const SGE: i64 = 5;
+
+/// Indices along one dimension of the block.
+struct Along<'c> {
+    /// `i32` or `i64`, the block's size in one dimension and one in the others.
+    index: Value<'c>,
+    /// `i1`, of the same shape.
+    inside: Value<'c>,
+}
+
+pub(super) struct Access<'a, 'c> {
+    op: Op<'c>,
+    parts: &'a Parts<'c>,
+    /// Of the block as the descriptor has it.
+    shape: Vec<i64>,
+    element: Type<'c>,
+    signed: bool,
+}
+
+impl<'a, 'c> Access<'a, 'c> {
+    pub(super) fn new(op: Op<'c>, parts: &'a Parts<'c>, ty: TensorDescType<'c>) -> Result<Self, Reported> {
+        let mut shape = ty.shape();
+        if matches!(op.name(), "tt.descriptor_gather" | "tt.descriptor_scatter") {
+            // One row of the descriptor for each offset.
+            let rows = op.operand(1).ty().as_tensor().map(|rows| rows.dim(0));
+            if let (Some(rows), Some(height)) = (rows, shape.first_mut()) {
+                *height = rows;
+            }
+        }
+        if parts.shape.len() != shape.len() || shape.is_empty() {
+            return Err(error(op, "access of another rank than its tensor descriptor"));
+        }
+        let element = ty.signless_element();
+        Ok(Self { op, parts, shape, element, signed: !ty.element().to_string().starts_with('u') })
+    }
+
+    fn i32t(&self) -> Type<'c> {
+        Type::int(self.op.context(), 32)
+    }
+    fn i64t(&self) -> Type<'c> {
+        Type::int(self.op.context(), 64)
+    }
+    fn i1(&self) -> Type<'c> {
+        Type::int(self.op.context(), 1)
+    }
+    fn tensor(&self, shape: &[i64], element: Type<'c>) -> Result<Type<'c>, Reported> {
+        let made = TensorType::new(shape, element, None);
+        made.map(TensorType::ty).ok_or_else(|| error(self.op, format!("no tensor of {element}")))
+    }
+    fn before(&self, name: &str, operands: &[Value<'c>], result: Type<'c>) -> Result<Value<'c>, Reported> {
+        before(self.op, name, operands, result)
+    }
+    fn splat(&self, value: Value<'c>, like: Type<'c>) -> Result<Value<'c>, Reported> {
+        let ty = like.as_tensor().and_then(|ty| ty.with_element(value.ty()));
+        let ty = ty.ok_or_else(|| error(self.op, "no tensor to splat to"))?;
+        self.before("tt.splat", &[value], ty.ty())
+    }
+    fn widened(&self, value: Value<'c>) -> Result<Value<'c>, Reported> {
+        if value.ty().element().is_int(64) {
+            return Ok(value);
+        }
+        let wide = match value.ty().as_tensor() {
+            Some(tensor) => tensor.with_element(self.i64t()).map(TensorType::ty),
+            None => Some(self.i64t()),
+        };
+        let wide = wide.ok_or_else(|| error(self.op, "no wide type"))?;
+        self.before("arith.extsi", &[value], wide)
+    }
+    fn compare(&self, predicate: i64, a: Value<'c>, b: Value<'c>) -> Result<Value<'c>, Reported> {
+        let ty = a.ty().as_tensor().and_then(|ty| ty.with_element(self.i1()));
+        let ty = ty.ok_or_else(|| error(self.op, "no tensor to compare"))?;
+        let predicate = Attr::int(self.op.context(), 64, predicate);
+        with_attrs(self.op, "arith.cmpi", &[a, b], ty.ty(), &[("predicate", predicate)])
+    }
+
+    /// A vector along `dim`, as a tensor with one element in all other dimensions.
+    fn expanded(&self, vector: Value<'c>, dim: usize) -> Result<Value<'c>, Reported> {
+        let mut value = vector;
+        let element = vector.ty().element();
+        let mut shape = vec![self.shape[dim]];
+        for axis in (0..self.shape.len()).filter(|axis| *axis != dim) {
+            let at = axis.min(shape.len());
+            shape.insert(at, 1);
+            let ty = self.tensor(&shape, element)?;
+            let axis = Attr::int_of(self.i32t(), at as i64);
+            value = with_attrs(self.op, "tt.expand_dims", &[value], ty, &[("axis", axis)])?;
+        }
+        Ok(value)
+    }
+
+    /// The indices along `dim`, which begin at `first`, or are `rows`.
+    fn along(&self, dim: usize, first: Value<'c>) -> Result<Along<'c>, Reported> {
+        let vector = match first.ty().as_tensor() {
+            Some(_) => first,
+            None => {
+                let ty = self.tensor(&[self.shape[dim]], self.i32t())?;
+                let number = |n: i64| Attr::int_of(self.i32t(), n);
+                let attrs = [("start", number(0)), ("end", number(self.shape[dim]))];
+                let range = with_attrs(self.op, "tt.make_range", &[], ty, &attrs)?;
+                let first = self.splat(first, ty)?;
+                self.before("arith.addi", &[first, range], ty)?
+            }
+        };
+        let mut index = self.expanded(vector, dim)?;
+        let size = self.parts.shape[dim];
+        if size.ty() == self.i64t() {
+            index = self.widened(index)?;
+        }
+        let element = index.ty().element();
+        let zero = constant(self.op, element, Attr::int_of(element, 0))?;
+        let (zero, size) = (self.splat(zero, index.ty())?, self.splat(size, index.ty())?);
+        let (above, below) = (self.compare(SGE, index, zero)?, self.compare(SLT, index, size)?);
+        let inside = self.before("arith.andi", &[above, below], above.ty())?;
+        Ok(Along { index, inside })
+    }
+
+    fn broadcast(&self, value: Value<'c>) -> Result<Value<'c>, Reported> {
+        let ty = self.tensor(&self.shape, value.ty().element())?;
+        if value.ty() == ty { Ok(value) } else { self.before("tt.broadcast", &[value], ty) }
+    }
+
+    /// Pointers to the elements of the block, and which of them are inside of the tensor.
+    fn pointers(&self, firsts: &[Value<'c>]) -> Result<(Value<'c>, Value<'c>), Reported> {
+        if firsts.len() != self.shape.len() {
+            return Err(error(self.op, "has another number of indices than its tensor descriptor"));
+        }
+        let (mut offsets, mut inside): (Option<Value<'c>>, Option<Value<'c>>) = (None, None);
+        for (dim, first) in firsts.iter().enumerate() {
+            let along = self.along(dim, *first)?;
+            let index = self.widened(along.index)?;
+            let stride = self.splat(self.parts.strides[dim], index.ty())?;
+            let offset = self.before("arith.muli", &[index, stride], index.ty())?;
+            let (offset, valid) = (self.broadcast(offset)?, self.broadcast(along.inside)?);
+            offsets = Some(match offsets {
+                Some(sum) => self.before("arith.addi", &[sum, offset], sum.ty())?,
+                None => offset,
+            });
+            inside = Some(match inside {
+                Some(all) => self.before("arith.andi", &[all, valid], all.ty())?,
+                None => valid,
+            });
+        }
+        let (Some(offsets), Some(inside)) = (offsets, inside) else { return Err(Reported) };
+        let base = self.splat(self.parts.base, offsets.ty())?;
+        Ok((self.before("tt.addptr", &[base, offsets], base.ty())?, inside))
+    }
+
+    /// The same elements in row-major order, in another shape.
+    fn reshaped(&self, value: Value<'c>, ty: Type<'c>) -> Result<Value<'c>, Reported> {
+        if value.ty() == ty { Ok(value) } else { self.before("tt.reshape", &[value], ty) }
+    }
+
+    /// What elements outside of the tensor are.
+    fn padding(&self, ty: Type<'c>) -> Result<Value<'c>, Reported> {
+        let fill = |value: Attr<'c>| constant(self.op, ty, Attr::splat(ty, value));
+        if !self.element.is_float() {
+            return fill(Attr::int_of(self.element, 0));
+        }
+        match flag(self.parts.nan) {
+            Some(true) => fill(Attr::float_of(self.element, f64::NAN)),
+            Some(false) => fill(Attr::float_of(self.element, 0.0)),
+            None => {
+                let nan = fill(Attr::float_of(self.element, f64::NAN))?;
+                let zero = fill(Attr::float_of(self.element, 0.0))?;
+                self.before("arith.select", &[self.parts.nan, nan, zero], ty)
+            }
+        }
+    }
+
+    /// `f32` rounded to the 10 bits of mantissa of `tf32`, to nearest even, where the descriptor says so.
+    fn rounded(&self, value: Value<'c>) -> Result<Value<'c>, Reported> {
+        let f32_elements = self.element.float_kind() == Some(FloatKind::F32);
+        if !f32_elements || flag(self.parts.round) == Some(false) {
+            return Ok(value);
+        }
+        let ty = self.tensor(&self.shape, self.i32t())?;
+        let number = |n: i64| constant(self.op, ty, Attr::splat(ty, Attr::int_of(self.i32t(), n)));
+        let bits = self.before("tt.bitcast", &[value], ty)?;
+        let exponent = number(0x7F80_0000)?;
+        let exponent_bits = self.before("arith.andi", &[bits, exponent], ty)?;
+        let special = {
+            let ty = self.tensor(&self.shape, self.i1())?;
+            let equal = Attr::int(self.op.context(), 64, 0);
+            with_attrs(self.op, "arith.cmpi", &[exponent_bits, exponent], ty, &[("predicate", equal)])?
+        };
+        let shifted = self.before("arith.shrui", &[bits, number(13)?], ty)?;
+        let even = self.before("arith.andi", &[shifted, number(1)?], ty)?;
+        let half = self.before("arith.addi", &[even, number(0xFFF)?], ty)?;
+        let sum = self.before("arith.addi", &[bits, half], ty)?;
+        let cut = self.before("arith.andi", &[sum, number(-0x2000)?], ty)?;
+        let kept = self.before("arith.select", &[special, bits, cut], ty)?;
+        let kept = self.before("tt.bitcast", &[kept], value.ty())?;
+        self.before("arith.select", &[self.parts.round, kept, value], value.ty())
+    }
+
+    fn load(&self, firsts: &[Value<'c>]) -> Result<(), Reported> {
+        let (pointers, inside) = self.pointers(firsts)?;
+        let ty = self.tensor(&self.shape, self.element)?;
+        let other = self.padding(ty)?;
+        let ctx = self.op.context();
+        let mut attrs = vec![("operandSegmentSizes", Attr::i32_array(ctx, &[1, 1, 1]))];
+        attrs.extend(self.op.attr("cachePolicy").map(|policy| ("cachePolicy", policy)));
+        let loaded = with_attrs(self.op, "tt.load", &[pointers, inside, other], ty, &attrs)?;
+        let loaded = self.rounded(loaded)?;
+        let result = self.op.result(0);
+        result.replace_all_uses_with(self.reshaped(loaded, result.ty())?);
+        Ok(())
+    }
+
+    fn store(&self, source: Value<'c>, firsts: &[Value<'c>]) -> Result<(), Reported> {
+        let (pointers, inside) = self.pointers(firsts)?;
+        let source = self.reshaped(source, self.tensor(&self.shape, self.element)?)?;
+        let operands = [pointers, source, inside];
+        let store = mlir_host::rewrite::create("tt.store", self.op.loc(), &operands, &[], &[], &[]);
+        let Some(store) = store else { return Err(Reported) };
+        store.move_before(self.op);
+        Ok(())
+    }
+
+    fn reduce(&self, source: Value<'c>, firsts: &[Value<'c>]) -> Result<(), Reported> {
+        use DescriptorReduceKind as Kind;
+        let kind = DescriptorReduceOp::cast(self.op).and_then(|reduce| reduce.kind());
+        let Some(kind) = kind else { return Err(error(self.op, "reduction of no kind")) };
+        let float = self.element.is_float();
+        let op = match kind {
+            Kind::Add if float => RmwOp::Fadd,
+            Kind::Add => RmwOp::Add,
+            Kind::And if !float => RmwOp::And,
+            Kind::Or if !float => RmwOp::Or,
+            Kind::Xor if !float => RmwOp::Xor,
+            Kind::Min if !float => {
+                if self.signed {
+                    RmwOp::Min
+                } else {
+                    RmwOp::Umin
+                }
+            }
+            Kind::Max if !float => {
+                if self.signed {
+                    RmwOp::Max
+                } else {
+                    RmwOp::Umax
+                }
+            }
+            _ => {
+                let what =
+                    format!("'{}' of '{}' cannot be done through pointers", kind.keyword(), self.element);
+                return Err(error(self.op, what));
+            }
+        };
+        let (pointers, inside) = self.pointers(firsts)?;
+        let source = self.reshaped(source, self.tensor(&self.shape, self.element)?)?;
+        let number = |n: i64| Attr::int_of(self.i32t(), n);
+        let attrs = [
+            ("atomic_rmw_op", number(op as i64)),
+            ("sem", number(MemSemantic::Relaxed as i64)),
+            ("scope", number(MemSyncScope::Gpu as i64)),
+        ];
+        with_attrs(self.op, "tt.atomic_rmw", &[pointers, source, inside], source.ty(), &attrs)?;
+        Ok(())
+    }
+
+    /// Puts the access through pointers before the one through the descriptor.
+    pub(super) fn rewrite(&self) -> Result<(), Reported> {
+        let operands: Vec<Value<'c>> = self.op.operands().collect();
+        match (self.op.name(), operands.as_slice()) {
+            ("tt.descriptor_load" | "tt.descriptor_gather", [_, firsts @ ..]) => self.load(firsts),
+            ("tt.descriptor_store", [_, source, firsts @ ..]) => self.store(*source, firsts),
+            ("tt.descriptor_reduce", [_, source, firsts @ ..]) => self.reduce(*source, firsts),
+            ("tt.descriptor_scatter", [_, firsts @ .., source]) => self.store(*source, firsts),
+            _ => Err(error(self.op, "is no access through a tensor descriptor")),
+        }
+    }
+}
+
+/// A flag that is known.
+fn flag(value: Value<'_>) -> Option<bool> {
+    let constant = value.def_op().filter(|op| op.name() == "arith.constant")?;
+    constant.attr("value")?.as_bool()
+}
