@@ -122,10 +122,14 @@ pub fn run_with(p: &Program, launch: &Launch, control: &Control<'_>) -> Result<O
 
 fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>) -> Result<Outcome, Error> {
     let start = Instant::now();
-    let programs = launch.grid.iter().map(|n| u64::from(*n)).product::<u64>();
-    if programs == 0 || programs > u64::from(u32::MAX) {
-        return Err(Error::Launch(format!("a grid of {:?} programs", launch.grid)));
-    }
+    let product = |sizes: [u32; 3]| sizes.iter().try_fold(1u64, |n, s| n.checked_mul(u64::from(*s)));
+    let Some(programs) = product(launch.grid).filter(|n| (1..=u64::from(u32::MAX)).contains(n)) else {
+        return Err(Error::Launch(format!(
+            "a grid of {:?} programs; there are 1 to {}",
+            launch.grid,
+            u32::MAX
+        )));
+    };
     let threads = launch.threads.or(p.threads).ok_or_else(|| {
         Error::Launch("the module does not say how many threads a program has; give it".to_owned())
     })?;
@@ -133,7 +137,7 @@ fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>
         return Err(Error::Launch(format!("a program of {threads} threads; it has 1 to 1024")));
     }
     let cluster = launch.cluster.or(p.cluster).unwrap_or([1; 3]);
-    let size = cluster.iter().map(|n| u64::from(*n)).product::<u64>();
+    let size = product(cluster).unwrap_or(u64::MAX);
     if !(1..=16).contains(&size) || launch.grid.iter().zip(cluster).any(|(g, c)| !g.is_multiple_of(c)) {
         return Err(Error::Launch(format!(
             "clusters of {cluster:?} programs in a grid of {:?}; a cluster has 1 to 16 and divides the grid",

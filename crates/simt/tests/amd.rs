@@ -1,0 +1,102 @@
+//! AMD instructions: lane exchange and matrix instructions of a wave of 32 lanes (RDNA).
+
+use simt::{Arg, Launch, num};
+
+/// Runs `body`, which gives each lane %r (i32), from lane numbers %t; `words` results a lane when it stores itself.
+fn lanes(body: &str, declarations: &str) -> Vec<u32> {
+    run(
+        &format!(
+            "{body}\n  %po = getelementptr i32, ptr addrspace(1) %out, i32 %t\n  store i32 %r, ptr addrspace(1) %po"
+        ),
+        declarations,
+        1,
+    )
+}
+
+fn run(body: &str, declarations: &str, words: usize) -> Vec<u32> {
+    let ir = format!(
+        "target triple = \"amdgcn-amd-amdhsa\"
+         define amdgpu_kernel void @k(ptr addrspace(1) %out) #0 {{
+           %t = call i32 @llvm.amdgcn.workitem.id.x()
+           {body}
+           ret void
+         }}
+         declare i32 @llvm.amdgcn.workitem.id.x()
+         {declarations}
+         attributes #0 = {{ \"target-features\"=\"+wavefrontsize32\" \"amdgpu-flat-work-group-size\"=\"1,32\" }}"
+    );
+    let module = simt::read::parse("amd.ll", ir.as_bytes()).unwrap();
+    let program = simt::decode(&module, None).unwrap();
+    let args = vec![Arg::Buffer { name: "out".into(), data: vec![0; 128 * words] }];
+    let o = simt::run(&program, &Launch { args, ..Launch::default() }).unwrap();
+    assert!(o.findings.is_empty(), "{:?}", o.findings);
+    o.buffers[0].chunks(4).map(|c| u32::from_le_bytes(c.try_into().unwrap())).collect()
+}
+
+fn each(f: impl Fn(u32) -> u32) -> Vec<u32> {
+    (0..32).map(f).collect()
+}
+
+#[test]
+fn dpp_moves_within_rows() {
+    let declared = "declare i32 @llvm.amdgcn.update.dpp.i32(i32, i32, i32, i32, i32, i1)";
+    let dpp = |ctrl: u32, rows: u32, bound: bool| {
+        let call = format!(
+            "%r = call i32 @llvm.amdgcn.update.dpp.i32(i32 99, i32 %t, i32 {ctrl}, i32 {rows}, i32 15, i1 {bound})"
+        );
+        lanes(&call, declared)
+    };
+    // quad_perm [1, 0, 3, 2], row_shr:1 with and without bound_ctrl, row_mirror in row 1 only, row_xmask:5.
+    assert_eq!(dpp(0xb1, 15, false), each(|l| l ^ 1));
+    assert_eq!(dpp(0x111, 15, false), each(|l| if l % 16 == 0 { 99 } else { l - 1 }));
+    assert_eq!(dpp(0x111, 15, true), each(|l| if l % 16 == 0 { 0 } else { l - 1 }));
+    assert_eq!(dpp(0x140, 2, false), each(|l| if l < 16 { 99 } else { 47 - l }));
+    assert_eq!(dpp(0x165, 15, false), each(|l| l ^ 5));
+}
+
+#[test]
+fn lanes_are_permuted_across_rows() {
+    let declared = "declare i32 @llvm.amdgcn.permlanex16.i32(i32, i32, i32, i32, i1, i1)
+                    declare i32 @llvm.amdgcn.ds.bpermute(i32, i32)";
+    // Lane i of a row takes lane 15 - i of the other row.
+    let x16 = "%r = call i32 @llvm.amdgcn.permlanex16.i32(i32 %t, i32 %t, i32 -1985229329, i32 19088743, i1 false, i1 false)";
+    assert_eq!(lanes(x16, declared), each(|l| ((l / 16) ^ 1) * 16 + 15 - l % 16));
+    let bpermute = "%a = mul i32 %t, 12\n %r = call i32 @llvm.amdgcn.ds.bpermute(i32 %a, i32 %t)";
+    assert_eq!(lanes(bpermute, declared), each(|l| 3 * l % 32));
+}
+
+/// D = A · B + C with A the row numbers, B the depths, C one; `n` halves of A and B a lane, `depth` the first of lane %t.
+fn wmma(n: usize, depth: &str) -> Vec<u32> {
+    let h = |v: f64| format!("0xH{:04X}", num::f64_to_f16(v));
+    let mut body = format!("%row = and i32 %t, 15\n %rf = uitofp i32 %row to half\n {depth}\n");
+    let (mut a, mut b) = ("poison".to_owned(), "poison".to_owned());
+    for i in 0..n {
+        body += &format!("%a{i} = insertelement <{n} x half> {a}, half %rf, i32 {i}\n");
+        body += &format!(
+            "%f{i} = fadd half %first, {}\n %b{i} = insertelement <{n} x half> {b}, half %f{i}, i32 {i}\n",
+            h(i as f64)
+        );
+        (a, b) = (format!("%a{i}"), format!("%b{i}"));
+    }
+    let ones = ["float 1.0"; 8].join(", ");
+    let callee = format!("@llvm.amdgcn.wmma.f32.16x16x16.f16.v8f32.v{n}f16");
+    body += &format!(
+        "%d = call <8 x float> {callee}(<{n} x half> {a}, <{n} x half> {b}, <8 x float> <{ones}>)\n"
+    );
+    body += "%po = getelementptr <8 x float>, ptr addrspace(1) %out, i32 %t\n store <8 x float> %d, ptr addrspace(1) %po";
+    let declared = format!("declare <8 x float> {callee}(<{n} x half>, <{n} x half>, <8 x float>)");
+    run(&body, &declared, 8)
+}
+
+#[test]
+fn wmma_fragments_of_both_generations() {
+    // Depths add up to 120: row i of the product is 120 i + 1.
+    let want = |row: u32| (120.0 * row as f32 + 1.0).to_bits();
+    // RDNA3: a lane holds all depths; register r of lane l is row 2 r + l / 16.
+    let gfx11 = wmma(16, "%first = fadd half 0xH0000, 0xH0000");
+    assert_eq!(gfx11, (0..256).map(|i| want(2 * (i % 8) + i / 8 / 16)).collect::<Vec<u32>>());
+    // RDNA4: half of the wave holds half of the depths; register r of lane l is row 8 (l / 16) + r.
+    let gfx12 =
+        wmma(8, "%half = lshr i32 %t, 4\n %eight = shl i32 %half, 3\n %first = uitofp i32 %eight to half");
+    assert_eq!(gfx12, (0..256).map(|i| want(8 * (i / 8 / 16) + i % 8)).collect::<Vec<u32>>());
+}
