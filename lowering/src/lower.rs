@@ -590,7 +590,8 @@ impl<'a, 'c> Lower<'a, 'c> {
             attrs.push(("passthrough", Attr::array(ctx, &[Attr::string(ctx, "noinline")])));
         }
         let region = mlir_host::rewrite::new_region();
-        let llvm_func = mlir_host::rewrite::create("llvm.func", op.loc(), &[], &[], &attrs, &[region]);
+        let scope = debug_scope(op, name);
+        let llvm_func = mlir_host::rewrite::create("llvm.func", scope, &[], &[], &attrs, &[region]);
         let Some(llvm_func) = llvm_func else { return unsupported("cannot make the function") };
         llvm_func.move_before(op);
         let region = llvm_func.region(0);
@@ -752,6 +753,29 @@ pub fn reachable<'c>(region: Region<'c>) -> Vec<Block<'c>> {
     }
     postorder.reverse();
     postorder
+}
+
+/// The location of a function with the scope that debuggers and profilers know
+/// its lines by; just its location when that says nothing.
+fn debug_scope<'c>(op: Op<'c>, name: &str) -> Loc<'c> {
+    let loc = op.loc();
+    let Some((path, line, _)) = loc.position() else { return loc };
+    let ctx = op.context();
+    let quoted = |text: &str| Attr::string(ctx, text).to_string();
+    let (folder, file) = path.rsplit_once('/').unwrap_or(("", &path));
+    let file = format!("#llvm.di_file<{} in {}>", quoted(file), quoted(folder));
+    let unit = format!(
+        "#llvm.di_compile_unit<id = distinct[0]<>, sourceLanguage = DW_LANG_C, file = {file}, \
+         producer = \"ttopt\", isOptimized = true, emissionKind = DebugDirectivesOnly>"
+    );
+    let name = quoted(name);
+    let text = format!(
+        "#llvm.di_subprogram<id = distinct[1]<>, compileUnit = {unit}, scope = {file}, name = {name}, \
+         linkageName = {name}, file = {file}, line = {line}, scopeLine = {line}, \
+         subprogramFlags = \"Definition|Optimized\", \
+         type = #llvm.di_subroutine_type<callingConvention = DW_CC_normal>>"
+    );
+    Attr::parse(ctx, &text).map_or(loc, |scope| loc.fused(scope))
 }
 
 /// A run of input bits that goes to a run of output bits.

@@ -379,6 +379,7 @@ fn assemble(ptx: &[u8], target: &str) -> Result<Vec<u8>> {
     std::fs::write(&input, ptx).with_context(|| format!("cannot write {}", input.display()))?;
     let run = Command::new(&ptxas)
         .arg(format!("-arch=sm_{capability}{suffix}"))
+        .arg("-lineinfo")
         .arg("-o")
         .arg(&output)
         .arg(&input)

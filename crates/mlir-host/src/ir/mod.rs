@@ -95,6 +95,43 @@ impl<'c> Loc<'c> {
         // SAFETY: the location is valid.
         unsafe { Context::from_raw(mlirLocationGetContext(self.raw())) }
     }
+    /// File, line and column of the code, from one: those of the first place
+    /// among fused ones, of the callee at a call that was inlined. `None` when
+    /// the location does not say.
+    pub fn position(self) -> Option<(String, u32, u32)> {
+        // SAFETY: the location is valid, and each part is asked only of its kind.
+        unsafe {
+            let raw = self.raw();
+            if mlirLocationIsAFileLineColRange(raw) {
+                let file = mlirIdentifierStr(mlirLocationFileLineColRangeGetFilename(raw));
+                let line = mlirLocationFileLineColRangeGetStartLine(raw);
+                let column = mlirLocationFileLineColRangeGetStartColumn(raw);
+                return Some((ffi::str_of(file).to_owned(), line.max(0) as u32, column.max(0) as u32));
+            }
+            if mlirLocationIsAName(raw) {
+                return Loc::from_raw(mlirLocationNameGetChildLoc(raw))?.position();
+            }
+            if mlirLocationIsACallSite(raw) {
+                return Loc::from_raw(mlirLocationCallSiteGetCallee(raw))?.position();
+            }
+            if mlirLocationIsAFused(raw) {
+                let count = mlirLocationFusedGetNumLocations(raw) as usize;
+                let mut parts = vec![MlirLocation { ptr: std::ptr::null() }; count];
+                mlirLocationFusedGetLocations(raw, parts.as_mut_ptr());
+                return parts.into_iter().find_map(|part| Loc::from_raw(part)?.position());
+            }
+            None
+        }
+    }
+    /// This location together with `metadata`, as `loc(fused<metadata>[…])`.
+    pub fn fused(self, metadata: Attr<'c>) -> Loc<'c> {
+        let part = self.raw();
+        // SAFETY: location and attribute belong to one context.
+        let made = unsafe {
+            Loc::from_raw(mlirLocationFusedGet(mlirLocationGetContext(part), 1, &part, metadata.raw()))
+        };
+        made.unwrap_or(self)
+    }
     /// Reports an error here.
     pub fn error(self, message: &str) {
         // SAFETY: the location is valid.
