@@ -75,6 +75,23 @@ pub static CONVERT_TO_LLVM: PassDef = PassDef {
     )
 };
 
+/// The passes from TTGIR to the `llvm` dialect, each in the notation of MLIR's
+/// textual pipelines and to be run on the module. With `explain`, they say what
+/// they chose as remarks.
+///
+/// ```
+/// let passes = ttopt_lowering::ttgir_to_llvm(false);
+/// assert!(passes[0].starts_with("allocate-shared-memory-nv"));
+/// ```
+pub fn ttgir_to_llvm(explain: bool) -> Vec<String> {
+    let pass = |name: &str, option: &str| format!("{name}{{{option}={explain}}}");
+    vec![
+        pass("allocate-shared-memory-nv", "report"),
+        pass("tritongpu-insert-barriers", "report"),
+        pass("convert-triton-gpu-to-llvm", "explain"),
+    ]
+}
+
 /// All passes of this crate.
 pub static PASSES: [&PassDef; 1] = [&CONVERT_TO_LLVM];
 

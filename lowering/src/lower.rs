@@ -560,6 +560,11 @@ impl<'a, 'c> Lower<'a, 'c> {
             let global = self.emit.ptr(address_space::GLOBAL)?;
             args.extend([global, global]);
         }
+        let has_shared = !is_kernel && op.attr("allocation.size").is_some();
+        if has_shared {
+            // The caller says where: see `ttopt_passes::shared_memory::allocate`.
+            args.push(self.emit.ptr(address_space::SHARED)?);
+        }
         let results = self.flatten(ty.results())?;
         let result = match results.as_slice() {
             [] => "void".to_owned(),
@@ -620,7 +625,7 @@ impl<'a, 'c> Lower<'a, 'c> {
             lane: None,
             warp: None,
             block: None,
-            shared: None,
+            shared: if has_shared { entry.args().last() } else { None },
             stack: HashMap::new(),
             bases: HashMap::new(),
             numbers: HashMap::new(),

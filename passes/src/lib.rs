@@ -7,12 +7,15 @@
 //! * [`accelerate_matmul`] chooses matrix instructions; [`matmul`] has the plans.
 //! * [`rules`] says how layouts of operands and results depend on each other,
 //!   [`machine`] which blocked layouts fit the machine.
-//! * [`plans`] has the plans of operations, for allocation and lowering alike.
 //! * [`explain_layouts`] says why layouts are what they are.
+//! * [`plans`] has the plans of operations, for allocation and lowering alike;
+//!   [`buffer_plans`] those of buffers in shared memory.
+//! * [`shared_memory`] allocates shared memory and puts barriers.
 //! * [`pipeline`] lists the passes from TTIR to TTGIR in order.
 
 pub mod accelerate_matmul;
 pub mod analysis;
+pub mod buffer_plans;
 pub mod coalesce;
 pub mod convert_triton_to_tritongpu;
 pub mod explain_layouts;
@@ -24,17 +27,20 @@ pub mod plans;
 pub mod remove_layout_conversions;
 pub mod rewrite_tensor_descriptor_to_pointer;
 pub mod rules;
+pub mod shared_memory;
 mod test_passes;
 
 use mlir_host::pass::PassDef;
 
 /// All passes of this crate.
-pub static PASSES: [&PassDef; 7] = [
+pub static PASSES: &[&PassDef] = &[
     &convert_triton_to_tritongpu::CONVERT_TRITON_TO_TRITONGPU,
     &coalesce::TRITONGPU_COALESCE,
     &accelerate_matmul::TRITONGPU_ACCELERATE_MATMUL,
     &remove_layout_conversions::TRITONGPU_REMOVE_LAYOUT_CONVERSIONS,
     &explain_layouts::TRITONGPU_EXPLAIN_LAYOUTS,
     &rewrite_tensor_descriptor_to_pointer::REWRITE_TENSOR_DESCRIPTOR_TO_POINTER,
+    &shared_memory::allocate::ALLOCATE_SHARED_MEMORY,
+    &shared_memory::barriers::INSERT_BARRIERS,
     &test_passes::TEST_PRINT_AXIS_INFO,
 ];

@@ -168,9 +168,10 @@ pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
     }
 
     let start = Instant::now();
-    let metadata = metadata(&module, options)?;
-    let lower = format!("convert-triton-gpu-to-llvm{{explain={}}}", options.explain);
-    run_passes(&context, &mut module, &[lower], options)?;
+    // Functions are counted while they are there, memory when it has been allocated.
+    let mut metadata = metadata(&module, options)?;
+    run_passes(&context, &mut module, &ttopt_lowering::ttgir_to_llvm(options.explain), options)?;
+    metadata.shared = number(&module, "ttg.shared").unwrap_or(0);
     print_after(options, "llvm", &module);
     if options.emit == Stage::Llvm {
         times.llir = start.elapsed();
@@ -231,6 +232,10 @@ fn module_attr<'a>(module: &'a Module<'_>, name: &str) -> Option<Attr<'a>> {
     as_op(module).attr(name)
 }
 
+fn number(module: &Module<'_>, name: &str) -> Option<u64> {
+    module_attr(module, name).and_then(Attr::as_int).and_then(|n| u64::try_from(n).ok())
+}
+
 fn module_text(module: &Module<'_>) -> Vec<u8> {
     as_op(module).to_string().into_bytes()
 }
@@ -274,8 +279,7 @@ fn run_passes(
 }
 
 fn metadata(module: &Module<'_>, options: &Options) -> Result<Metadata> {
-    let number =
-        |name: &str| module_attr(module, name).and_then(Attr::as_int).and_then(|n| u64::try_from(n).ok());
+    let number = |name: &str| number(module, name);
     let op = as_op(module);
     let body = op.region(0).first_block();
     let public = |op: &Op<'_>| op.attr("sym_visibility").and_then(Attr::as_str) != Some("private");

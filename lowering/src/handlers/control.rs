@@ -39,7 +39,10 @@ fn ret<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 
 fn call<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let Some(callee) = op.attr("callee").and_then(Attr::as_symbol) else { return unsupported("no callee") };
-    let args = l.get_flat(op.operands())?;
+    let mut args = l.get_flat(op.operands())?;
+    if op.attr("allocation.offset").is_some() {
+        args.push(l.scratch(op)?);
+    }
     let types: Vec<Type<'c>> = op.results().map(Value::ty).collect();
     let flat = l.flatten(types)?;
     let results = l.emit.call(callee, &args, &flat)?;

@@ -1,3 +1,4 @@
 //! Analyses: what is known about values, without changing the IR.
 
 pub mod axis_info;
+pub mod flow_graph;

@@ -1,0 +1,154 @@
+//! Plans of buffers in shared memory, made from their types.
+
+use crate::plans::{layout, word_bits};
+use linear_layout::plan::SharedAccessPlan;
+use linear_layout::target::{Direction, TargetDesc};
+use linear_layout::{Dim, Encoding, LinearLayout};
+use mlir_host::ir::Type;
+use std::sync::Arc;
+use ttopt_dialect::ttg::attrs::encoding;
+use ttopt_dialect::ttg::infer_memdesc;
+use ttopt_dialect::ttg::layout::to_linear_layout;
+use ttopt_dialect::ttg::types::MemDescType;
+
+/// Bytes to which buffers are aligned that nothing else is known of: the widest access.
+const MIN_ALIGNMENT: u64 = 16;
+
+/// How a buffer lies in the shared memory of a block.
+#[derive(Clone, Debug)]
+pub struct BufferLayout {
+    /// From `offset` in elements, and `block`, to the coordinates of one buffer of the allocation.
+    pub layout: Arc<LinearLayout>,
+    /// `(interval, padding)` in elements.
+    pub padding: Vec<(u64, u64)>,
+    /// Buffers that the allocation is made of, one after the other.
+    pub count: u64,
+    /// Bytes of one element.
+    pub elem_bytes: u64,
+    /// Bytes to which the allocation is aligned.
+    pub alignment: u64,
+}
+
+impl BufferLayout {
+    /// The layout of the allocation that a view is part of.
+    ///
+    /// # Errors
+    /// When the buffer is not in shared memory, or has no layout.
+    pub fn of(buffer: MemDescType<'_>) -> Result<Self, String> {
+        if !buffer.is_in_shared_memory() {
+            return Err(format!("the buffer {} is not in shared memory", buffer.ty()));
+        }
+        let value = encoding(buffer.encoding())?;
+        let padding = match &value {
+            Encoding::PaddedShared(e) => e.intervals.clone(),
+            Encoding::PartitionedShared(_) => {
+                return Err(format!("buffers in several partitions are not supported: {}", buffer.ty()));
+            }
+            _ => Vec::new(),
+        };
+        let alloc = buffer.alloc_shape();
+        let rank = value.rank();
+        let (outer, inner) = alloc.split_at(alloc.len().saturating_sub(rank));
+        Ok(Self {
+            layout: to_linear_layout(buffer.encoding(), inner)?,
+            padding,
+            count: outer.iter().map(|size| *size as u64).product(),
+            elem_bytes: u64::from(word_bits(buffer.element())? / 8),
+            alignment: infer_memdesc::alignment(&value).max(MIN_ALIGNMENT),
+        })
+    }
+
+    /// Elements of one buffer in the memory of one block, padding left out.
+    pub fn elements(&self) -> u64 {
+        1 << self.layout.in_bits(Dim::OFFSET)
+    }
+
+    /// Bytes from one buffer of the allocation to the next.
+    ///
+    /// # Errors
+    /// When padding makes these differ.
+    pub fn stride_bytes(&self) -> Result<u64, String> {
+        let elements = self.elements();
+        match self.padding.iter().find(|(interval, _)| !elements.is_multiple_of(*interval)) {
+            Some((interval, _)) if self.count > 1 => {
+                Err(format!("buffers of {elements} elements are padded after every {interval}"))
+            }
+            _ => Ok(self.padded(elements) * self.elem_bytes),
+        }
+    }
+
+    /// Bytes of the allocation in the memory of one block.
+    pub fn bytes(&self) -> u64 {
+        // Nothing follows the last element.
+        (self.padded(self.count * self.elements() - 1) + 1) * self.elem_bytes
+    }
+
+    fn padded(&self, offset: u64) -> u64 {
+        self.padding.iter().fold(offset, |sum, (interval, pad)| sum + offset / interval * pad)
+    }
+
+    /// The offset in elements of the element at `coordinates` of one buffer.
+    ///
+    /// # Errors
+    /// When the layout holds no such element.
+    pub fn offset_of(&self, coordinates: &[u64]) -> Result<u64, String> {
+        let inverse = self.layout.pseudo_invert();
+        let at: Vec<(Dim, u64)> = coordinates.iter().enumerate().map(|(i, c)| (Dim::out(i), *c)).collect();
+        let place = inverse.apply(&at).map_err(|err| err.to_string())?;
+        Ok(place.iter().find(|(dim, _)| *dim == Dim::OFFSET).map_or(0, |(_, offset)| *offset))
+    }
+}
+
+/// Whether a view is only a part of its allocation's buffers. The offset of
+/// its first element is then XORed into those of all others.
+pub fn is_part(buffer: MemDescType<'_>) -> bool {
+    let (shape, alloc) = (buffer.shape(), buffer.alloc_shape());
+    let rank = encoding(buffer.encoding()).map_or(shape.len(), |value| value.rank()).min(shape.len());
+    shape[shape.len() - rank..] != alloc[alloc.len().saturating_sub(rank)..]
+}
+
+/// The offset bits that distinguish parts of an allocation like `buffer`.
+///
+/// # Errors
+/// As [`BufferLayout::of`].
+pub fn part_bits(buffer: MemDescType<'_>) -> Result<u64, String> {
+    let layout = BufferLayout::of(buffer)?;
+    let (shape, alloc) = (buffer.shape(), buffer.alloc_shape());
+    let rank = layout.layout.num_out_dims().min(shape.len());
+    let (shape, alloc) = (&shape[shape.len() - rank..], &alloc[alloc.len() - rank..]);
+    let mut bits = 0;
+    for (dim, (size, whole)) in shape.iter().zip(alloc).enumerate() {
+        let mut step = *size;
+        while step < *whole {
+            let mut at = vec![0; rank];
+            at[dim] = step as u64;
+            bits |= layout.offset_of(&at)?;
+            step *= 2;
+        }
+    }
+    Ok(bits)
+}
+
+/// How the tensor type `tensor` is read from, or written to, a buffer.
+///
+/// # Errors
+/// When there is no plan.
+pub fn access(
+    tensor: Type<'_>,
+    buffer: MemDescType<'_>,
+    direction: Direction,
+    target: &TargetDesc,
+) -> Result<SharedAccessPlan, String> {
+    let memory = BufferLayout::of(buffer)?;
+    let mut registers = (*layout(tensor)?).clone();
+    // A part of a buffer: its coordinates are the low bits of those of the whole.
+    for dim in memory.layout.out_dims() {
+        let (size, whole) = (registers.out_size(dim).unwrap_or(1), memory.layout.out_size(dim).unwrap_or(1));
+        if size < whole {
+            registers = registers.resize_out(dim, whole).map_err(|err| err.to_string())?;
+        }
+    }
+    let bits = word_bits(tensor)?;
+    SharedAccessPlan::with_padding(&registers, &memory.layout, &memory.padding, bits, direction, target)
+        .map_err(|err| err.to_string())
+}

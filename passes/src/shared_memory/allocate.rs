@@ -1,0 +1,185 @@
+//! `--allocate-shared-memory-nv`: gives everything that needs shared memory a
+//! place, so that what is occupied at the same time does not overlap.
+//!
+//! Buffers are placed one after the other at the lowest offset that is free of
+//! all that they exclude; of several orders the one that needs least is taken.
+//!
+//! A function that is called has its own numbering from 0. A call is an
+//! operation that needs as much as the callee; the callee gets its
+//! `allocation.offset` as the address of its memory.
+
+use super::buffers::{Buffers, Needs};
+use super::liveness::Interference;
+use super::{OFFSET, SIZE, callees_first};
+use crate::analysis::flow_graph::FlowGraph;
+use linear_layout::target::TargetDesc;
+use mlir_host::asm::Reported;
+use mlir_host::ir::{Attr, Op, Severity};
+use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
+use std::collections::HashMap;
+use ttopt_dialect::ttg::module_attrs;
+
+/// The pass.
+pub static ALLOCATE_SHARED_MEMORY: PassDef = PassDef {
+    anchor: "builtin.module",
+    options: &[PassOption {
+        name: "report",
+        description: "Say as remarks what got which bytes",
+        kind: OptionKind::Bool(false),
+    }],
+    ..PassDef::new(
+        "allocate-shared-memory-nv",
+        "Give buffers and operations their shared memory, as \"allocation.offset\" and \"ttg.shared\"",
+        run,
+    )
+};
+
+/// Offsets of buffers, and the bytes that all of them need together.
+struct Placement {
+    offsets: Vec<u64>,
+    bytes: u64,
+}
+
+/// Places buffers in the given order, each at the lowest offset that is free.
+fn place(order: &[usize], needs: &[Needs], interference: &Interference) -> Placement {
+    let mut offsets = vec![None; needs.len()];
+    let mut bytes = 0;
+    for &buffer in order {
+        let mut taken: Vec<(u64, u64)> = Vec::new();
+        for (other, offset) in offsets.iter().enumerate() {
+            if let Some(offset) = offset
+                && interference.excludes(buffer, other)
+            {
+                taken.push((*offset, offset + needs[other].bytes));
+            }
+        }
+        taken.sort_unstable();
+        let mut offset = 0u64;
+        for (start, end) in taken {
+            if offset + needs[buffer].bytes <= start {
+                break;
+            }
+            offset = offset.max(end.next_multiple_of(needs[buffer].alignment));
+        }
+        bytes = bytes.max(offset + needs[buffer].bytes);
+        offsets[buffer] = Some(offset);
+    }
+    Placement { offsets: offsets.into_iter().map(|offset| offset.unwrap_or(0)).collect(), bytes }
+}
+
+/// The best placement of a few orders: by size, by alignment and size, and as the program has them.
+fn best_placement(needs: &[Needs], interference: &Interference) -> Placement {
+    let program: Vec<usize> = (0..needs.len()).collect();
+    let mut by_size = program.clone();
+    by_size.sort_by_key(|i| std::cmp::Reverse(needs[*i].bytes));
+    let mut by_alignment = by_size.clone();
+    by_alignment.sort_by_key(|i| std::cmp::Reverse(needs[*i].alignment));
+    let mut best = place(&by_size, needs, interference);
+    for order in [by_alignment, program] {
+        let other = place(&order, needs, interference);
+        if other.bytes < best.bytes {
+            best = other;
+        }
+    }
+    best
+}
+
+fn run(module: Op<'_>, options: &Options) -> PassResult {
+    let target = module.attr(module_attrs::TARGET).and_then(Attr::as_str);
+    let Some(target) = target else {
+        module.error("has no \"ttg.target\": run --convert-triton-to-tritongpu first");
+        return Err(Reported);
+    };
+    let target = TargetDesc::parse(target).map_err(|err| {
+        module.error(err.to_string());
+        Reported
+    })?;
+    let functions = callees_first(module).map_err(|call| {
+        call.error("calls a function that is being called: recursion needs shared memory without bound");
+        Reported
+    })?;
+    let mut callees = HashMap::new();
+    let mut most = 0;
+    for function in functions {
+        let needs = allocate(function, &callees, &target, options.bool("report"))?;
+        most = most.max(needs.bytes);
+        if let Some(name) = function.attr("sym_name").and_then(Attr::as_str) {
+            callees.insert(name.to_owned(), needs);
+        }
+    }
+    let i32_attr = |value: u64| Attr::int(module.context(), 32, value as i64);
+    module.set_attr(module_attrs::SHARED, i32_attr(most));
+    Ok(())
+}
+
+/// Allocates the shared memory of one function.
+fn allocate(
+    function: Op<'_>,
+    callees: &HashMap<String, Needs>,
+    target: &TargetDesc,
+    report: bool,
+) -> Result<Needs, Reported> {
+    let graph = FlowGraph::new(function);
+    let buffers = Buffers::new(&graph, callees, target).map_err(|(op, message)| {
+        op.error(message);
+        Reported
+    })?;
+    let needs: Vec<Needs> = buffers.all.iter().map(|buffer| buffer.needs).collect();
+    let placement = best_placement(&needs, &Interference::new(&graph, &buffers));
+    if placement.bytes > target.shared_bytes {
+        return Err(too_much(function, &buffers, &placement, target));
+    }
+    let ctx = function.context();
+    let number = |value: u64| Attr::int(ctx, 32, value as i64);
+    for (buffer, offset) in buffers.all.iter().zip(&placement.offsets) {
+        buffer.op.set_attr(OFFSET, number(*offset));
+        if buffer.is_scratch {
+            buffer.op.set_attr(SIZE, number(buffer.needs.bytes));
+        }
+        if report {
+            let Needs { bytes, alignment } = buffer.needs;
+            let end = offset + bytes;
+            let what = if buffer.is_scratch { "scratch" } else { "buffer" };
+            buffer.op.remark(format!("{what} of {bytes} bytes at {offset} to {end}, aligned to {alignment}"));
+        }
+    }
+    if report {
+        let sum: u64 = needs.iter().map(|needs| needs.bytes).sum();
+        let (bytes, count, all) = (placement.bytes, needs.len(), target.shared_bytes);
+        function.remark(format!(
+            "{bytes} bytes of shared memory for {count} buffers of {sum} bytes together; {target} has {all}"
+        ));
+    }
+    let is_called = function.attr("sym_visibility").and_then(Attr::as_str) == Some("private");
+    if is_called && placement.bytes > 0 {
+        function.set_attr(SIZE, number(placement.bytes));
+    }
+    let alignment = needs.iter().map(|needs| needs.alignment).max().unwrap_or(1);
+    Ok(Needs { bytes: placement.bytes, alignment })
+}
+
+/// Reports that shared memory is too small, with what needs most of it.
+fn too_much(
+    function: Op<'_>,
+    buffers: &Buffers<'_>,
+    placement: &Placement,
+    target: &TargetDesc,
+) -> Reported {
+    let mut largest: Vec<usize> = (0..buffers.all.len()).collect();
+    largest.sort_by_key(|i| std::cmp::Reverse(buffers.all[*i].needs.bytes));
+    let notes: Vec<_> = largest
+        .into_iter()
+        .take(3)
+        .map(|i| {
+            let buffer = &buffers.all[i];
+            let (name, bytes) = (buffer.op.name(), buffer.needs.bytes);
+            (buffer.op.loc(), format!("{name} needs {bytes} bytes, at {}", placement.offsets[i]))
+        })
+        .collect();
+    let message = format!(
+        "needs {} bytes of shared memory, {target} has {} in a block",
+        placement.bytes, target.shared_bytes
+    );
+    function.emit(Severity::Error, true, &message, &notes);
+    Reported
+}

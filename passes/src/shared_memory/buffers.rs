@@ -1,0 +1,136 @@
+//! What occupies shared memory, and which values refer to it.
+
+use super::callee;
+use crate::analysis::flow_graph::FlowGraph;
+use crate::buffer_plans::BufferLayout;
+use crate::ir_util::for_each_edge;
+use crate::plans::scratch_bytes;
+use linear_layout::target::TargetDesc;
+use mlir_host::ir::{Op, Value};
+use smallvec::SmallVec;
+use std::collections::HashMap;
+use ttopt_dialect::ttg::ops::{LocalAllocOp, is_memdesc_view};
+use ttopt_dialect::ttg::types::{ASYNC_TOKEN, MemDescType};
+
+/// Bytes to which scratch memory is aligned: the widest access.
+const SCRATCH_ALIGNMENT: u64 = 16;
+
+/// Shared memory that a callee needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// How much, in bytes.
+    pub bytes: u64,
+    /// To which its start must be aligned, in bytes.
+    pub alignment: u64,
+}
+
+/// Something that occupies shared memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffer<'c> {
+    /// What it belongs to: a `ttg.local_alloc`, or an operation that needs memory while it runs.
+    pub op: Op<'c>,
+    /// Whether it lives only while `op` runs.
+    pub is_scratch: bool,
+    /// How much, and how aligned.
+    pub needs: Needs,
+}
+
+/// The buffers of a function.
+pub struct Buffers<'c> {
+    /// All of them, in the order of the program.
+    pub all: Vec<Buffer<'c>>,
+    of_op: HashMap<Op<'c>, usize>,
+    aliases: HashMap<Value<'c>, SmallVec<[usize; 2]>>,
+}
+
+impl<'c> Buffers<'c> {
+    /// The buffers of the function of `graph`. `callees` has what functions called need, by symbol.
+    ///
+    /// # Errors
+    /// An operation without a plan, with the reason.
+    pub fn new(
+        graph: &FlowGraph<'c>,
+        callees: &HashMap<String, Needs>,
+        target: &TargetDesc,
+    ) -> Result<Self, (Op<'c>, String)> {
+        let mut found = Self { all: Vec::new(), of_op: HashMap::new(), aliases: HashMap::new() };
+        for op in graph.ops() {
+            let op = *op;
+            let (needs, is_scratch) = if let Some(alloc) = LocalAllocOp::cast(op) {
+                let ty = MemDescType::cast(alloc.result().ty());
+                let ty = ty.ok_or_else(|| (op, "does not allocate a buffer".to_owned()))?;
+                let layout = BufferLayout::of(ty).map_err(|err| (op, err))?;
+                let asked = alloc.alignment().and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(1);
+                if !asked.is_power_of_two() {
+                    return Err((op, format!("the alignment {asked} is no power of two")));
+                }
+                (Needs { bytes: layout.bytes(), alignment: layout.alignment.max(asked) }, false)
+            } else if let Some(symbol) = callee(op) {
+                (callees.get(symbol).copied().unwrap_or_default(), true)
+            } else {
+                let bytes = scratch_bytes(op, target).map_err(|err| (op, err))?;
+                (Needs { bytes, alignment: SCRATCH_ALIGNMENT }, true)
+            };
+            if needs.bytes == 0 {
+                continue;
+            }
+            let number = found.all.len();
+            found.all.push(Buffer { op, is_scratch, needs });
+            found.of_op.insert(op, number);
+            if !is_scratch {
+                found.add(op.result(0), number)?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The buffer that an operation allocates, or has while it runs.
+    pub fn of_op(&self, op: Op<'c>) -> Option<usize> {
+        self.of_op.get(&op).copied()
+    }
+
+    /// The buffers that a memory descriptor may refer to; for a token, those that are being filled.
+    pub fn of_value(&self, value: Value<'c>) -> &[usize] {
+        self.aliases.get(&value).map_or(&[], |buffers| buffers)
+    }
+
+    /// Notes that `value`, and what is made of it, may refer to a buffer.
+    fn add(&mut self, value: Value<'c>, buffer: usize) -> Result<(), (Op<'c>, String)> {
+        let mut open = vec![value];
+        while let Some(value) = open.pop() {
+            let known = self.aliases.entry(value).or_default();
+            if known.contains(&buffer) {
+                continue;
+            }
+            known.push(buffer);
+            let is_buffer = MemDescType::cast(value.ty()).is_some();
+            for (user, operand) in value.uses() {
+                for_each_edge(user, &mut |number, target| {
+                    if number == operand {
+                        open.push(target);
+                    }
+                });
+                match user.name() {
+                    "arith.select" => open.push(user.result(0)),
+                    // The result is the operand after the wait.
+                    "ttng.warp_group_dot_wait" => open.push(user.result(operand)),
+                    "ttg.warp_yield" => {
+                        open.extend(user.parent().and_then(|parent| parent.results().nth(operand)));
+                    }
+                    "ttg.warp_specialize.partitions" => {
+                        let blocks = user.regions().filter_map(|region| region.first_block());
+                        open.extend(blocks.filter_map(|block| block.args().nth(operand)));
+                    }
+                    "tt.call" | "tt.return" if is_buffer => {
+                        return Err((user, "passes a buffer between functions, which cannot be".to_owned()));
+                    }
+                    // What waits is the last that needs what its tokens stand for.
+                    "ttg.async_wait" => {}
+                    _ if is_memdesc_view(user) => open.push(user.result(0)),
+                    _ => open.extend(user.results().filter(|result| result.ty().is(&ASYNC_TOKEN))),
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! What operations do to shared memory, and when it is done.
+
+use super::buffers::Buffers;
+use mlir_host::def::{EffectKind, EffectOn, Effects};
+use mlir_host::ir::{Attr, Op, Value};
+use smallvec::SmallVec;
+use ttopt_dialect::ttg::ops::SHARED_MEMORY;
+use ttopt_dialect::ttg::types::MemDescType;
+
+/// How an operation touches a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Reads it.
+    Read,
+    /// Writes it.
+    Write,
+    /// Begins to copy into it; done for the thread that issued the copy after [`Waits::Copies`].
+    BeginCopy,
+    /// Begins to read it; done after [`Waits::Dots`].
+    BeginDot,
+    /// Begins to read it; done for the thread that issued the copy after [`Waits::Stores`].
+    BeginStore,
+    /// Begins to read it; a barrier in memory tells all threads when that is done.
+    HandOver,
+    /// Begins to write it; a barrier in memory tells all threads when that is done.
+    Fill,
+    /// Uses it as a barrier, which orders its own uses.
+    Synchronize,
+}
+
+impl Kind {
+    /// Whether the threads must be done reading the bytes.
+    pub fn needs_reads_done(self) -> bool {
+        !matches!(self, Kind::Read | Kind::BeginDot | Kind::BeginStore | Kind::HandOver)
+    }
+}
+
+/// One buffer that an operation touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Its number in [`Buffers::all`].
+    pub buffer: usize,
+    /// How.
+    pub kind: Kind,
+}
+
+/// What an operation waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// Copies to shared memory that this thread began (`cp.async`).
+    Copies,
+    /// Products of matrices that this warp group began (`wgmma`).
+    Dots,
+    /// Copies from shared memory that this thread began (bulk copies).
+    Stores,
+}
+
+/// What `op` waits for, and how many groups of that may still be under way afterwards.
+pub fn waits(op: Op<'_>) -> Option<(Waits, i64)> {
+    let left = |name: &str| op.attr(name).and_then(Attr::as_int).unwrap_or(0);
+    match op.name() {
+        "ttg.async_wait" => Some((Waits::Copies, left("num"))),
+        "ttng.warp_group_dot_wait" => Some((Waits::Dots, left("pendings"))),
+        "ttng.async_tma_store_wait" => Some((Waits::Stores, left("pendings"))),
+        _ => None,
+    }
+}
+
+/// Whether no copy from shared memory is under way after `op`.
+pub fn waits_for_all_stores(op: Op<'_>) -> bool {
+    waits(op) == Some((Waits::Stores, 0))
+}
+
+/// Whether `op` begins a bulk copy from shared memory.
+pub fn is_store_by_tma(op: Op<'_>) -> bool {
+    matches!(
+        op.name(),
+        "ttng.async_tma_copy_local_to_global" | "ttng.async_tma_reduce" | "ttng.async_tma_scatter"
+    )
+}
+
+/// The kind of an effect of `op` on the operands of a group, where it is more
+/// than the reading or writing that the definition says.
+fn special(op: Op<'_>, group: &str, write: bool) -> Kind {
+    match (op.name(), group) {
+        ("ttng.init_barrier" | "ttng.inval_barrier", _) => Kind::Write,
+        (_, "barrier" | "barriers" | "mbarrier") => Kind::Synchronize,
+        ("ttng.barrier_expect" | "ttng.wait_barrier" | "ttng.arrive_barrier", _) => Kind::Synchronize,
+        ("ttg.async_copy_global_to_local", _) => Kind::BeginCopy,
+        ("ttng.async_tma_copy_global_to_local" | "ttng.async_tma_gather" | "ttng.clc_try_cancel", _) => {
+            Kind::Fill
+        }
+        ("ttng.warp_group_dot", _) if op.attr("isAsync").and_then(Attr::as_bool) == Some(true) => {
+            Kind::BeginDot
+        }
+        ("ttng.tc_gen5_mma" | "ttng.tc_gen5_mma_scaled" | "ttng.tmem_copy", _) => Kind::HandOver,
+        _ if is_store_by_tma(op) => Kind::BeginStore,
+        _ if write => Kind::Write,
+        _ => Kind::Read,
+    }
+}
+
+/// What `op` does to shared memory, its own scratch memory included.
+pub fn accesses<'c>(op: Op<'c>, buffers: &Buffers<'c>) -> SmallVec<[Access; 4]> {
+    let mut found = SmallVec::new();
+    let mut touch = |value: Value<'c>, kind: Kind| {
+        let touched = buffers.of_value(value).iter().map(|buffer| Access { buffer: *buffer, kind });
+        found.extend(touched);
+    };
+    let is_buffer = |value: &Value<'c>| MemDescType::cast(value.ty()).is_some();
+    let mut by_effect = |kind: EffectKind, resource: &str, on: EffectOn| {
+        if resource != SHARED_MEMORY || !matches!(kind, EffectKind::Read | EffectKind::Write) {
+            return;
+        }
+        let (EffectOn::Operand(name), Some(def)) = (on, op.def()) else { return };
+        let Some(group) = def.operand_index(name) else { return };
+        let (start, len) = def.operand_group(op, group);
+        for value in op.operand_range(start, len) {
+            touch(value, special(op, name, kind == EffectKind::Write));
+        }
+    };
+    match op.def().map(|def| &def.effects) {
+        Some(Effects::None) => {}
+        Some(Effects::List(list)) => {
+            list.iter().for_each(|effect| by_effect(effect.kind, effect.resource, effect.on));
+        }
+        Some(Effects::Dynamic(each)) => {
+            each(op, &mut |effect| by_effect(effect.kind, effect.resource, effect.on));
+        }
+        // Waits only pass buffers on.
+        Some(Effects::Unknown) if waits(op).is_none() && op.num_regions() == 0 => {
+            op.operands().filter(is_buffer).for_each(|value| touch(value, Kind::Write));
+        }
+        // Other dialects know no buffers: their operations pass them on.
+        Some(Effects::Unknown) | None => {}
+    }
+    if let Some(buffer) = buffers.of_op(op)
+        && (buffers.all[buffer].is_scratch || op.num_operands() > 0)
+    {
+        // A buffer is filled when it is made; scratch memory is written, then read.
+        found.push(Access { buffer, kind: Kind::Write });
+    }
+    found
+}

@@ -1,0 +1,81 @@
+//! Shared memory: which bytes of it belong to whom, and where threads must wait
+//! for each other.
+//!
+//! * [`buffers`] finds what occupies shared memory, and to which of that the
+//!   memory descriptors of a function may refer.
+//! * [`liveness`] says what is occupied at the same time.
+//! * [`allocate`] gives everything an offset.
+//! * [`effects`] says which buffers an operation reads and writes, and when.
+//! * [`barriers`] puts a barrier where two accesses could meet otherwise.
+
+pub mod allocate;
+pub mod barriers;
+pub mod buffers;
+pub mod effects;
+pub mod liveness;
+
+use mlir_host::ir::{Attr, Op};
+
+/// Where an operation's shared memory begins, in bytes.
+pub const OFFSET: &str = "allocation.offset";
+/// How many bytes of shared memory an operation has. On a function: how many its body has.
+pub const SIZE: &str = "allocation.size";
+
+/// The functions of a module, each after those that it calls.
+///
+/// # Errors
+/// The call that closes a cycle: what is recursive has no bound.
+fn callees_first<'c>(module: Op<'c>) -> Result<Vec<Op<'c>>, Op<'c>> {
+    struct Order<'c> {
+        functions: Vec<(Op<'c>, Vec<(Op<'c>, usize)>)>,
+        /// 1 while being visited, 2 when done.
+        state: Vec<u8>,
+        out: Vec<Op<'c>>,
+    }
+    fn visit<'c>(order: &mut Order<'c>, i: usize) -> Result<(), Op<'c>> {
+        order.state[i] = 1;
+        for (call, callee) in order.functions[i].1.clone() {
+            match order.state[callee] {
+                0 => visit(order, callee)?,
+                1 => return Err(call),
+                _ => {}
+            }
+        }
+        order.state[i] = 2;
+        let function = order.functions[i].0;
+        order.out.push(function);
+        Ok(())
+    }
+    let Some(body) = (module.num_regions() > 0).then(|| module.region(0).first_block()).flatten() else {
+        return Ok(Vec::new());
+    };
+    let functions: Vec<Op<'c>> =
+        body.ops().filter(|op| op.name() == "tt.func" && !op.region(0).is_empty()).collect();
+    let named = |symbol: &str| {
+        functions.iter().position(|op| op.attr("sym_name").and_then(Attr::as_str) == Some(symbol))
+    };
+    let calls = |function: Op<'c>| {
+        let mut calls = Vec::new();
+        function.walk(&mut |op| {
+            if let Some(callee) = callee(op).and_then(named) {
+                calls.push((op, callee));
+            }
+            mlir_host::ir::Walk::Advance
+        });
+        calls
+    };
+    let state = vec![0; functions.len()];
+    let functions: Vec<_> = functions.iter().map(|op| (*op, calls(*op))).collect();
+    let mut order = Order { functions, state, out: Vec::new() };
+    for i in 0..order.functions.len() {
+        if order.state[i] == 0 {
+            visit(&mut order, i)?;
+        }
+    }
+    Ok(order.out)
+}
+
+/// The symbol that a call calls.
+fn callee(op: Op<'_>) -> Option<&str> {
+    if op.name() == "tt.call" { op.attr("callee").and_then(Attr::as_symbol) } else { None }
+}
