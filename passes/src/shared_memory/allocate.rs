@@ -159,12 +159,7 @@ fn allocate(
 }
 
 /// Reports that shared memory is too small, with what needs most of it.
-fn too_much(
-    function: Op<'_>,
-    buffers: &Buffers<'_>,
-    placement: &Placement,
-    target: &TargetDesc,
-) -> Reported {
+fn too_much(function: Op<'_>, buffers: &Buffers<'_>, placement: &Placement, target: &TargetDesc) -> Reported {
     let mut largest: Vec<usize> = (0..buffers.all.len()).collect();
     largest.sort_by_key(|i| std::cmp::Reverse(buffers.all[*i].needs.bytes));
     let notes: Vec<_> = largest

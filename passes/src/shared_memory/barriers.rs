@@ -275,7 +275,8 @@ fn insert_barriers(function: Op<'_>, target: &TargetDesc, report: bool) -> PassR
             let did = if hazard.written { "written" } else { "read" };
             let text = format!("barrier: {} {does} bytes {start} to {end}", op.name());
             let (start, end) = places[hazard.before];
-            let note = format!("of which other threads may not have {did} all of {start} to {end}, this memory");
+            let note =
+                format!("of which other threads may not have {did} all of {start} to {end}, this memory");
             made.emit(Severity::Remark, false, &text, &[(buffers.all[hazard.before].op.loc(), note)]);
         }
     }
@@ -295,11 +296,7 @@ fn callees(function: Op<'_>) -> HashMap<String, Needs> {
     needs
 }
 
-fn step_of<'c>(
-    op: Op<'c>,
-    buffers: &Buffers<'c>,
-    target: &TargetDesc,
-) -> Result<Step, (Op<'c>, String)> {
+fn step_of<'c>(op: Op<'c>, buffers: &Buffers<'c>, target: &TargetDesc) -> Result<Step, (Op<'c>, String)> {
     let mut step = Step { accesses: accesses(op, buffers), waits: waits(op), ..Step::default() };
     match op.name() {
         "ttg.barrier" => {
