@@ -1,6 +1,7 @@
 //! The `amdg` dialect: what only AMD GPUs have.
 
 pub mod attrs;
+mod fold;
 pub mod ops;
 pub mod verify;
 

@@ -294,6 +294,15 @@ fn verify_tensor_memory(value: &Encoding, shape: &[i64], element: Type<'_>, spac
                     e.block_m
                 ));
             }
+            // Where CTAs divide columns, each has a whole block.
+            let (parts, columns) = (linear_layout_blocks(value, 1), shape[shape.len() - 1] as u64);
+            if parts > 1 && columns / parts < e.block_n.min(columns) {
+                return Err(format!(
+                    "the shape {shape:?} must give each of {parts} CTAs at least blockN = {} columns, got {}",
+                    e.block_n.min(columns),
+                    columns / parts
+                ));
+            }
             Ok(())
         }
         Encoding::TensorMemoryScales(_) => {

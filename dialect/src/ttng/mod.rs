@@ -1,6 +1,7 @@
 //! The `ttng` dialect: what only NVIDIA GPUs have.
 
 pub mod attrs;
+mod canonicalize;
 pub mod enums;
 pub mod ops;
 mod syntax;

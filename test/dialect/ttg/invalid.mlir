@@ -125,6 +125,12 @@ module attributes {x.y = !ttg.memdesc<64x64xf32, #ttng.tensor_memory_encoding<bl
 
 // -----
 
+// memdesc: columns of tensor memory
+// expected-error @below {{the shape [128, 64] must give each of 2 CTAs at least blockN = 64 columns, got 32}}
+module attributes {x.y = !ttg.memdesc<128x64xf32, #ttng.tensor_memory_encoding<blockM = 128, blockN = 64, colStride = 1, CGALayout = [[0, 1]]>, #ttng.tensor_memory>} {}
+
+// -----
+
 // memdesc: elements of tensor memory
 // expected-error @below {{elements in tensor memory have from 8 bits to 32 / colStride = 32, got 64}}
 module attributes {x.y = !ttg.memdesc<128x64xf64, #ttng.tensor_memory_encoding<blockM = 128, blockN = 64, colStride = 1>, #ttng.tensor_memory>} {}

@@ -158,13 +158,23 @@ fn is_llvm_pointer(ty: Type<'_>) -> bool {
 }
 
 static LLVM_POINTER: TypeConstraint = TypeConstraint::new("LLVM pointer type", is_llvm_pointer);
-static LLVM_TYPE: TypeConstraint = TypeConstraint::new("LLVM dialect-compatible type", |ty| {
-    if ty.is_signless() || ty.is_float() {
-        return true;
+/// What the llvm dialect takes: its own types, numbers that LLVM has, vectors of one dimension.
+fn is_llvm_type(ty: Type<'_>) -> bool {
+    if ty.is_float() {
+        return ty.bits().is_some_and(|bits| bits >= 16) && !ty.to_string().starts_with("tf");
     }
     let text = if ty.def().is_some() { String::new() } else { ty.to_string() };
-    text.starts_with("!llvm.") || text.starts_with("vector<")
-});
+    let one_dim = |text: &str| {
+        let element = text.trim_start_matches(|c: char| c.is_ascii_digit() || "[]".contains(c));
+        element.strip_prefix('x').is_some_and(|element| {
+            element.starts_with("!llvm.")
+                || element.starts_with(|c: char| c.is_ascii_alphabetic()) && !element.starts_with("f8")
+        })
+    };
+    ty.is_signless() || text.starts_with("!llvm.") || text.strip_prefix("vector<").is_some_and(one_dim)
+}
+
+static LLVM_TYPE: TypeConstraint = TypeConstraint::new("LLVM dialect-compatible type", is_llvm_type);
 
 op! {
     /// Loads one value, or gives another one where the mask is false.

@@ -1,7 +1,7 @@
 //! Tensors in registers: slices, concatenation, transposition.
 
 use super::reads_shared;
-use crate::amdg::verify;
+use crate::amdg::{fold, verify};
 use crate::constraints::*;
 use crate::ttg::ops::LOCAL_LOAD;
 use crate::ttg::types::{MEMDESC_TYPE, TOKEN_TYPE};
@@ -22,6 +22,7 @@ op! {
         format: "$source $static_offsets attr-dict `:` type($source) `to` type($result)",
         with: {
             verify: Some(verify::extract_slice),
+            fold: Some(fold::extract_slice),
             effects: Effects::None,
             speculation: Speculation::Always,
         },
@@ -36,6 +37,7 @@ op! {
         format: "$sources attr-dict `:` type($sources) `->` type($result)",
         with: {
             verify: Some(verify::concat),
+            fold: Some(fold::concat),
             effects: Effects::None,
             speculation: Speculation::Always,
         },

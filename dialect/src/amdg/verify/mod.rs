@@ -86,12 +86,11 @@ pub fn buffer_load_to_local(op: Op<'_>) -> VerifyResult {
             ));
         }
     }
-    match arch(op) {
-        Some("gfx942" | "gfx950") => Ok(()),
-        _ => Err(format!(
+    match (module_attrs::target(op), arch(op)) {
+        (None, _) | (_, Some("gfx942" | "gfx950")) => Ok(()),
+        (Some(target), _) => Err(format!(
             "needs loads from buffers into shared memory, which gfx942 and gfx950 have, but the module is for \
-             {}",
-            module_attrs::target(op).unwrap_or("no machine in particular")
+             {target}"
         )),
     }
 }

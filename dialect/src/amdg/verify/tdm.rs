@@ -225,10 +225,6 @@ pub fn tdm_store(op: Op<'_>) -> VerifyResult {
 }
 
 fn rows(desc: TensorDescType<'_>, indices: Value<'_>) -> VerifyResult {
-    let width = bits(desc.element());
-    if width < 8 {
-        return Err(format!("elements must have at least 8 bits, got '{}'", desc.element()));
-    }
     if desc.shape().len() != 2 {
         return Err(format!(
             "rows are those of a matrix, but the block has {} dimensions",
@@ -249,9 +245,12 @@ pub fn tdm_gather(op: Op<'_>) -> VerifyResult {
     let (desc, buffer) = (desc(gather.desc())?, memdesc(gather.dst())?);
     rows(desc, gather.src_row_indices())?;
     let padded = whole(desc, buffer)?;
-    let memory = to_linear_layout(buffer.encoding(), &buffer.shape())?;
+    // Leading dimensions count whole buffers.
+    let shape = buffer.shape();
+    let laid_out = encoding(buffer.encoding())?.rank().min(shape.len());
+    let memory = to_linear_layout(buffer.encoding(), &shape[shape.len() - laid_out..])?;
     let first = memory.columns_of(Dim::OFFSET).first().map(|column| memory.coords(*column));
-    if buffer.rank() == 2 && buffer.shape()[1] > 1 && first.is_some_and(|at| at[..] != [0, 1]) {
+    if shape.len() == 2 && shape[1] > 1 && first.is_some_and(|at| at[..] != [0, 1]) {
         return Err(format!("rows must be contiguous, got {}", buffer.encoding()));
     }
     if let Some(padded) = padded {

@@ -4,6 +4,7 @@ use super::{reads_shared, writes_shared};
 use crate::constraints::*;
 use crate::ttg::types::MEMDESC_TYPE;
 use crate::ttg::verify::{MEMDESC_LAYOUTS, TENSOR_LAYOUTS};
+use crate::ttng::canonicalize;
 use crate::ttng::verify::{self, BARRIER};
 use mlir_host::attrs::{I32Attr, UnitAttr};
 use mlir_host::def::Effects;
@@ -41,6 +42,7 @@ op! {
         traits: [BARRIER, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$alloc `,` $size attr-dict `,` $pred `:` qualified(type($alloc))",
         with: {
+            canonicalize: &canonicalize::BARRIER_EXPECT,
             verify: Some(verify::barrier_expect),
             effects: Effects::List(&[writes_shared("alloc")]),
         },
@@ -54,6 +56,7 @@ op! {
         traits: [BARRIER, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$alloc `,` $phase (`,` $pred^)? (`deps` $deps^)? attr-dict `:` qualified(type($alloc)) (`,` type($deps)^)?",
         with: {
+            canonicalize: &canonicalize::WAIT_BARRIER,
             effects: Effects::List(&[reads_shared("alloc"), writes_shared("alloc")]),
         },
     }
@@ -70,6 +73,7 @@ op! {
         traits: [BARRIER, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$alloc `,` $count (`,` $pred^)? attr-dict `:` qualified(type($alloc))",
         with: {
+            canonicalize: &canonicalize::ARRIVE_BARRIER,
             verify: Some(verify::arrive_barrier),
             effects: Effects::List(&[reads_shared("alloc"), writes_shared("alloc")]),
         },

@@ -6,11 +6,11 @@ use crate::tt::enums::{InputPrecision, ScaleDotElemType};
 use crate::tt::types::same;
 use crate::ttg::types::{MEMDESC, MEMDESC_TYPE, MemDescType, TOKEN_TYPE};
 use crate::ttg::verify::{MEMDESC_LAYOUTS, TENSOR_LAYOUTS};
-use crate::ttng::syntax;
 use crate::ttng::verify::{self, BARRIER};
+use crate::ttng::{canonicalize, syntax};
 use mlir_host::attrs::{BoolAttr, I32Attr, UnitAttr};
 use mlir_host::def::{Effect, Effects, TypeRule};
-use mlir_host::ir::{Attr, Op, Value};
+use mlir_host::ir::{Op, Value};
 use mlir_host::op;
 
 op! {
@@ -56,13 +56,9 @@ op! {
     }
 }
 
-fn is_false(value: Value<'_>) -> bool {
-    value.def_op().and_then(|op| op.attr("value")).and_then(Attr::as_int) == Some(0)
-}
-
 /// Effects of a product in tensor memory; it does not read an accumulator that is known to be unused.
 fn mma_effects(op: Op<'_>, a: Value<'_>, use_d: Value<'_>, effect: &mut dyn FnMut(Effect)) {
-    if !(use_d.def_op().is_some_and(|def| def.name() == "arith.constant") && is_false(use_d)) {
+    if !canonicalize::is_false(use_d) {
         effect(reads_tensor_memory("d"));
     }
     effect(writes_tensor_memory("d"));
@@ -132,6 +128,7 @@ op! {
         traits: [BARRIER, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$barrier (`,` $pred^)? (`descs` $descs^)? attr-dict `:` qualified(type($barrier)) (`,` qualified(type($descs))^)?",
         with: {
+            canonicalize: &canonicalize::COMMIT,
             verify: Some(verify::tc_gen5_commit),
             effects: Effects::List(&[writes_shared("barrier")]),
         },

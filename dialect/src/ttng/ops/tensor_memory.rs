@@ -7,7 +7,7 @@ use crate::ttg::types::{MEMDESC_TYPE, MemDescType, TOKEN_TYPE};
 use crate::ttg::verify::{MEMDESC_LAYOUTS, TENSOR_LAYOUTS};
 use crate::ttng::attrs::LoadReductionAttr;
 use crate::ttng::enums::TmemWaitKind;
-use crate::ttng::{syntax, verify};
+use crate::ttng::{canonicalize, syntax, verify};
 use mlir_host::attrs::{BoolAttr, I32Attr};
 use mlir_host::def::{Effect, EffectKind, EffectOn, Effects, Speculation};
 use mlir_host::op;
@@ -46,6 +46,7 @@ op! {
         traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$src `,` $dst `` custom<Token>($dep, type($token)) `,` $pred attr-dict `:` type($src) `->` qualified(type($dst))",
         with: {
+            canonicalize: &canonicalize::TMEM_STORE,
             custom: &[syntax::TOKEN],
             verify: Some(verify::tmem_store),
             effects: Effects::List(&[writes_tensor_memory("dst")]),

@@ -8,6 +8,7 @@ use crate::tt::types::TENSOR_DESC as TENSOR_DESC_TYPE;
 use crate::ttg::ops::MEM_WAIT;
 use crate::ttg::types::MEMDESC_TYPE;
 use crate::ttg::verify::{MEMDESC_LAYOUTS, TENSOR_LAYOUTS};
+use crate::ttng::canonicalize;
 use crate::ttng::types::{I16, TENSOR_DESC_IM2COL};
 use crate::ttng::verify::{self, BARRIER};
 use mlir_host::attrs::{AnyAttr, BoolAttr, I32Attr, UnitAttr};
@@ -44,6 +45,7 @@ op! {
         traits: [BARRIER, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$desc `[` $coord `]` (`offsets` `=` `[` $offsets^ `]`)? $result `,` $barrier `,` $pred attr-dict `:` qualified(type($desc)) `,` qualified(type($barrier)) `->` qualified(type($result))",
         with: {
+            canonicalize: &canonicalize::TMA_LOAD,
             verify: Some(verify::tma_load),
             effects: Effects::List(&[READS_DESC, writes_shared("barrier"), writes_shared("result")]),
         },
@@ -88,6 +90,7 @@ op! {
         traits: [BARRIER, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$desc `[` $x_offsets `,` $y_offset `]` $result `,` $barrier `,` $pred attr-dict `:` type(operands)",
         with: {
+            canonicalize: &canonicalize::TMA_GATHER,
             verify: Some(verify::tma_gather),
             effects: Effects::List(&[READS_DESC, writes_shared("barrier"), writes_shared("result")]),
         },

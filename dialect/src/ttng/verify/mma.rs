@@ -5,10 +5,11 @@ use super::super::enums::BlockRepOrder;
 use super::super::ops::*;
 use super::{bits, cga_layout, cga_must_be, memdesc, num_ctas, one_per_cta, tcgen05, tensor};
 use crate::tt::enums::ScaleDotElemType;
-use crate::ttg::attrs::encoding;
+use crate::ttg::attrs::{encoding, encoding_attr};
+use crate::ttg::layout::equivalent;
 use crate::ttg::module_attrs;
 use crate::ttg::types::MemDescType;
-use linear_layout::encoding::{CgaLayout, TensorMemory};
+use linear_layout::encoding::{CgaLayout, DotOperand, TensorMemory};
 use linear_layout::{Dim, Encoding};
 use mlir_host::def::VerifyResult;
 use mlir_host::ir::{Attr, FloatKind, Op, Type, Value};
@@ -32,8 +33,8 @@ fn shaped(value: Value<'_>) -> Result<(Vec<i64>, Option<Attr<'_>>, Type<'_>), St
 /// Rows and columns of an operand, with two fp4 in a byte counted as two.
 fn unpacked(value: Value<'_>, fp4: bool, along_rows: bool) -> Result<[i64; 2], String> {
     let (shape, ..) = shaped(value)?;
-    let [.., rows, columns] = shape[..] else {
-        return Err(format!("expected at least 2 dimensions, got {}", shape.len()));
+    let [rows, columns] = shape[..] else {
+        return Err(format!("operands of a product must be matrices, got '{}'", value.ty()));
     };
     Ok(match (fp4, along_rows) {
         (false, _) => [rows, columns],
@@ -114,13 +115,19 @@ pub fn warp_group_dot(op: Op<'_>) -> VerifyResult {
         Some(Ok(Encoding::NvmmaShared(_) | Encoding::SharedLinear(_))) => {}
         Some(Ok(Encoding::DotOperand(e))) => {
             let wanted = u64::from(32 / bits(a_element).clamp(1, 32));
-            if a.and_then(crate::ttg::attrs::parent) != Some(mma) {
-                return Err(format!("the left operand must have the result's layout {mma} as its parent"));
-            }
             if e.k_width != wanted {
                 return Err(format!(
                     "a left operand in registers must have kWidth = {wanted}, got {}",
                     e.k_width
+                ));
+            }
+            let shape = tensor(dot.a())?.shape();
+            let fitting = DotOperand { parent: Box::new(encoding(mma)?), ..e.clone() };
+            let fitting = encoding_attr(op.context(), &Encoding::DotOperand(fitting))?;
+            if !a.is_some_and(|attr| equivalent(attr, fitting, &shape)) {
+                return Err(format!(
+                    "the left operand must be laid out as {fitting}, got '{}'",
+                    dot.a().ty()
                 ));
             }
         }
@@ -329,11 +336,6 @@ pub fn tc_gen5_mma(op: Op<'_>) -> VerifyResult {
     completion(op, mma.is_async().is_some(), &barriers, mma.barrier_preds().count())?;
     let [a, b, d] = [memdesc(mma.a())?, memdesc(mma.b())?, memdesc(mma.d())?];
     formats(a.element(), b.element(), d.element())?;
-    for (what, ty) in [("left operand", a), ("right operand", b), ("accumulator", d)] {
-        if ty.rank() != 2 {
-            return Err(format!("the {what} must be a matrix, got '{}'", ty.ty()));
-        }
-    }
     let left = encoding(a.encoding())?;
     if !matches!(left, Encoding::NvmmaShared(_) | Encoding::SharedLinear(_) | Encoding::TensorMemory(_)) {
         return Err(format!(
@@ -383,12 +385,6 @@ pub fn tc_gen5_mma(op: Op<'_>) -> VerifyResult {
         if mine != two_ctas {
             return Err(format!("the {what} must have twoCTAs = {two_ctas}, as the product has"));
         }
-    }
-    if two_ctas && columns > result.block_n {
-        return Err(format!(
-            "a product of two CTAs is one instruction along N, but {columns} columns have blocks of {}",
-            result.block_n
-        ));
     }
     Ok(())
 }

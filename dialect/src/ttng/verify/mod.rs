@@ -11,12 +11,13 @@ pub use tensor_memory::*;
 pub use tma::*;
 
 use super::ops::*;
+use crate::tt::types::pointee;
 use crate::ttg::attrs::encoding;
 use crate::ttg::layout::to_linear_layout;
 use crate::ttg::module_attrs;
 use crate::ttg::types::MemDescType;
+use linear_layout::Encoding;
 use linear_layout::encoding::CgaLayout;
-use linear_layout::{Dim, Encoding};
 use mlir_host::def::VerifyResult;
 use mlir_host::ir::{Attr, Op, TensorType, Type, Value};
 use mlir_host::traits::Trait;
@@ -125,10 +126,26 @@ fn barriers(op: Op<'_>) -> VerifyResult {
 fn barrier_type(op: Op<'_>, ty: MemDescType<'_>) -> VerifyResult {
     let most = num_ctas(op);
     match ty.shape()[..] {
-        [n] if ty.element().is_int(64) && n <= i64::from(most) => Ok(()),
+        [n] if ty.element().is_int(64) && n <= i64::from(most) => words("a barrier", ty),
         _ => Err(format!(
             "a barrier must be a descriptor of Nxi64 with N at most {most}, the number of CTAs, got '{}'",
             ty.ty()
+        )),
+    }
+}
+
+/// Words one after the other, the whole of a buffer.
+fn words(what: &str, ty: MemDescType<'_>) -> VerifyResult {
+    let alloc = ty.alloc_shape();
+    if !alloc.ends_with(&ty.shape()) {
+        return Err(format!("{what} must be a whole buffer, got '{}'", ty.ty()));
+    }
+    match encoding(ty.encoding())? {
+        Encoding::SwizzledShared(e) if (e.vec, e.per_phase, e.max_phase) == (1, 1, 1) => Ok(()),
+        _ => Err(format!(
+            "{what} must be contiguous, with a #ttg.swizzled_shared layout that does not swizzle (vec, perPhase \
+             and maxPhase 1), got {}",
+            ty.encoding()
         )),
     }
 }
@@ -220,7 +237,8 @@ pub fn async_shared_store(op: Op<'_>) -> VerifyResult {
     same_contents("source", src, dst)?;
     let Some(attr) = src.encoding() else { return Ok(()) };
     let shape = src.shape();
-    let width = bits(src.element());
+    // Pointers have 64 bits.
+    let width = if pointee(src.element()).is_some() { 64 } else { bits(src.element()) };
     let memory = to_linear_layout(dst.encoding(), &dst.shape())?;
     let moves = to_linear_layout(attr, &shape)?.invert_and_compose(&memory).map_err(|err| err.to_string())?;
     let mut vector = moves.num_consecutive_in_out();
@@ -265,16 +283,10 @@ fn clc_response(ty: MemDescType<'_>) -> VerifyResult {
     if ty.shape() != [2] {
         return Err(format!("a response must have the shape [2], got {:?}", ty.shape()));
     }
-    if ty.alloc_shape() != ty.shape() {
-        return Err(format!("a response must be a whole allocation, got '{}'", ty.ty()));
-    }
+    words("a response", ty)?;
     let cga = cga_layout(ty.encoding())?;
     if cga.iter().flatten().any(|coordinate| *coordinate != 0) {
         return Err(format!("a response must be the same in every CTA, got CGALayout = {cga:?}"));
-    }
-    let layout = to_linear_layout(ty.encoding(), &[2])?;
-    if layout.columns_of(Dim::OFFSET) != [1] {
-        return Err(format!("a response must be contiguous, got '{}'", ty.ty()));
     }
     Ok(())
 }

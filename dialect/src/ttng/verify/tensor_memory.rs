@@ -316,12 +316,6 @@ pub fn tmem_subslice(op: Op<'_>) -> VerifyResult {
             to[axis], from[axis]
         ));
     }
-    if to[axis] > 0 && offset % to[axis] != 0 {
-        return Err(format!(
-            "the offset must be a multiple of the {} elements of the slice, got {offset}",
-            to[axis]
-        ));
-    }
     // A leading dimension counts whole buffers.
     let Some(axis) = axis.checked_sub(from.len() - 2) else { return Ok(()) };
     within_cta(src, axis, offset, to[axis + from.len() - 2])
@@ -338,17 +332,39 @@ fn within_cta(src: MemDescType<'_>, axis: usize, offset: i64, size: i64) -> Veri
     if crosses && size < layout.out_size(out).unwrap_or(size) {
         return Err("a slice cannot be of some CTAs only".into());
     }
-    let lowest = 32 / u64::from(bits(src.element()).clamp(1, 32));
-    for dim in TENSOR_MEMORY_DIMS {
-        for bit in 0..layout.in_bits(dim) {
-            let along = layout.basis_along(dim, bit, out).unwrap_or(0);
-            if along == 0 || offset & along == 0 {
-                continue;
-            }
-            if dim == Dim::COL && (1u64 << bit) < lowest {
-                return Err(format!("offset {offset} is not at a whole column of 32 bits"));
-            }
+    // Where one more bit of the coordinate leads.
+    let step = |along: u64| -> Option<(Dim, u64)> {
+        TENSOR_MEMORY_DIMS.into_iter().find_map(|dim| {
+            (0..layout.in_bits(dim))
+                .find(|bit| layout.basis_along(dim, *bit, out) == Some(along))
+                .map(|bit| (dim, 1 << bit))
+        })
+    };
+    let width = 32 / u64::from(bits(src.element()).clamp(1, 32));
+    let bits_of =
+        |from: u64, to: u64| (0..63).map(|bit| 1u64 << bit).filter(move |bit| (from..=to).contains(bit));
+    for bit in bits_of(1, offset).filter(|bit| offset & bit != 0) {
+        if matches!(step(bit), Some((Dim::COL, at)) if at < width) {
+            return Err(format!("offset {offset} is not at a whole column of 32 bits"));
         }
+    }
+    // A descriptor says where the slice begins; from there on it goes as from the beginning of the buffer only
+    // if it begins at a multiple of its size, or if all that is carried goes to the next column.
+    let unaligned = offset & size.saturating_sub(1);
+    if unaligned == 0 {
+        return Ok(());
+    }
+    let lowest = 1 << unaligned.trailing_zeros();
+    let mut next = None;
+    for bit in bits_of(lowest, offset + size - 1) {
+        next = match step(bit) {
+            Some((Dim::COL, at)) if next.is_none_or(|next| at == next) => Some(2 * at),
+            _ => {
+                return Err(format!(
+                    "{size} elements from offset {offset} on do not lie as those from offset 0 on do"
+                ));
+            }
+        };
     }
     Ok(())
 }
@@ -403,9 +419,14 @@ pub fn tmem_copy(op: Op<'_>) -> VerifyResult {
     if bits(src.element()) != 32 {
         return Err(format!("elements must have 32 bits, got '{}'", src.element()));
     }
-    let columns = e.block_n.min(dst.shape().last().and_then(|n| u64::try_from(*n).ok()).unwrap_or(0));
-    if columns * 32 < 128 {
-        return Err(format!("a row of the destination must have at least 128 bits, got {}", columns * 32));
+    let shape = dst.shape();
+    let layout = to_linear_layout(dst.encoding(), &shape[shape.len() - 2..])?;
+    let contiguous = layout.columns_of(Dim::COL).iter().take_while(|column| **column != 0).count();
+    if contiguous < 2 {
+        return Err(format!(
+            "a row of the destination must have at least 128 contiguous bits, got {}",
+            32 << contiguous
+        ));
     }
     Ok(())
 }

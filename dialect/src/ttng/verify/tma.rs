@@ -337,6 +337,9 @@ pub fn tma_scatter(op: Op<'_>) -> VerifyResult {
 pub fn tensormap_create(op: Op<'_>) -> VerifyResult {
     let create = TensormapCreateOp(op);
     let rank = create.box_dim().count();
+    if rank == 0 {
+        return Err("a box must have at least one dimension".into());
+    }
     let check = |what: &str, n: usize, wanted: usize| {
         if n == wanted {
             Ok(())
@@ -345,6 +348,6 @@ pub fn tensormap_create(op: Op<'_>) -> VerifyResult {
         }
     };
     check("global dimensions", create.global_dim().count(), rank)?;
-    check("global strides", create.global_stride().count(), rank.saturating_sub(1))?;
+    check("global strides", create.global_stride().count(), rank - 1)?;
     check("element strides", create.element_stride().count(), rank)
 }
