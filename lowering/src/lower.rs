@@ -354,6 +354,19 @@ impl<'a, 'c> Lower<'a, 'c> {
         self.shared_at(offset)
     }
 
+    /// Byte `at` of the shared memory of an operation.
+    ///
+    /// # Errors
+    /// As [`scratch`](Self::scratch).
+    pub fn scratch_part(&mut self, op: Op<'c>, at: u64) -> Lowered<Value<'c>> {
+        let start = self.scratch(op)?;
+        if at == 0 {
+            return Ok(start);
+        }
+        let (byte, at) = (self.emit.int(8), self.emit.const_i32(at as i64)?);
+        self.emit.gep(start, at, byte)
+    }
+
     /// The address of byte `offset` of the block's shared memory.
     pub fn shared_at(&mut self, offset: i64) -> Lowered<Value<'c>> {
         let base = self.shared_base()?;

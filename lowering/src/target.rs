@@ -1,7 +1,7 @@
 //! What differs between hardware targets.
 
 use crate::emit::{Emit, Lowered};
-use linear_layout::plan::{DotType, MatrixInstruction, Scope, ShuffleInstruction, VectorPlan};
+use linear_layout::plan::{DotType, MatrixInstruction, Scope, ShuffleInstruction, VectorPlan, WarpCombine};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{FloatKind, Type, Value};
 use ttopt_dialect::tt::enums::{MemSemantic, MemSyncScope, RmwOp};
@@ -157,6 +157,13 @@ pub trait Target {
     ) -> Lowered<Value<'c>>;
     /// `value`, an `i32`, of lane `lane`, an `i32`.
     fn shuffle_index<'c>(&self, e: &mut Emit<'c>, value: Value<'c>, lane: Value<'c>) -> Lowered<Value<'c>>;
+    /// The values, `i32`s, of all lanes combined.
+    fn combine_warp<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        value: Value<'c>,
+        combine: WarpCombine,
+    ) -> Lowered<Value<'c>>;
     /// `ldmatrix`: `count` words of 32 bits a lane; `ptr` is the row of the lane.
     fn load_matrix<'c>(
         &self,

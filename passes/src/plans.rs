@@ -3,6 +3,10 @@
 //! The allocation of shared memory, the layout engine and the lowering ask the
 //! same functions, so that what was counted, allocated and emitted agree.
 
+mod along;
+
+pub use along::{gather, histogram, reduce, scan};
+
 use linear_layout::plan::{ConversionPlan, DotTilePlan, DotType, DotTypes};
 use linear_layout::target::{TargetDesc, Vendor};
 use linear_layout::{Dim, LinearLayout};
@@ -110,6 +114,10 @@ pub fn scratch_bytes(op: Op<'_>, target: &TargetDesc) -> Result<u64, String> {
         "tt.atomic_rmw" | "tt.atomic_cas" | "tt.atomic_load" | "tt.atomic_poll" => {
             Ok(shared_result(op, target)?.map_or(0, |plan| plan.shared_bytes()))
         }
+        "tt.reduce" => Ok(reduce(op, target)?.shared_bytes()),
+        "tt.scan" => Ok(scan(op, target)?.shared_bytes(&along::operand_bits(op)?)),
+        "tt.gather" => Ok(gather(op, target)?.shared_bytes()),
+        "tt.histogram" => Ok(histogram(op, target)?.total_shared_bytes()),
         _ => Ok(0),
     }
 }

@@ -33,6 +33,8 @@ pub struct Primitives {
     pub bulk_copy: bool,
     /// `wgmma.mma_async` with operands in shared memory (PTX ISA, sm_90a only).
     pub wgmma: bool,
+    /// `redux.sync` of 32-bit integers (PTX ISA, sm_80 on).
+    pub redux: bool,
     /// Thread blocks in clusters with distributed shared memory (PTX ISA, sm_90 on).
     pub clusters: bool,
     /// `ds_read_b96`/`ds_read_b128` and the writes (CDNA and RDNA).
@@ -265,6 +267,7 @@ fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
             stmatrix: hopper,
             matrix_b8: blackwell,
             cp_async: true,
+            redux: true,
             bulk_copy: hopper,
             wgmma: arch == "90",
             clusters: hopper,

@@ -97,9 +97,10 @@ fn gathered_on(
 ) -> GatherPlan {
     let dim = Dim::out(axis);
     let shuffles = GatherPlan::by_shuffles(source, indices, dim, bits, target).unwrap();
+    let through = GatherPlan::through_shared(source, indices, dim, bits, target).unwrap();
     let plan = GatherPlan::new(source, indices, dim, bits, target).unwrap();
     let index = |element: u64| element.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-    for p in shuffles.iter().chain([&plan]) {
+    for p in shuffles.iter().chain([&through, &plan]) {
         if let Err(error) = check_gather(p, source, indices, target, &index) {
             panic!("{error}\nsource {source}\nindices {indices}\n{p}");
         }

@@ -3,7 +3,7 @@
 mod plan_layouts;
 
 use linear_layout::checker::check_reduce;
-use linear_layout::plan::{PlanError, ReducePlan};
+use linear_layout::plan::{PlanError, ReducePlan, WarpCombine};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, Encoding, LinearLayout};
 use plan_layouts::*;
@@ -156,6 +156,25 @@ fn one_by_one_takes_more_than_four_times_as_many() {
 }
 
 #[test]
+fn integers_of_a_whole_warp_take_one_instruction() {
+    let combined = |layout: &LinearLayout, axis, combine| {
+        let plan = ReducePlan::with_combine(layout, Dim::out(axis), &[32], Some(combine), &cuda()).unwrap();
+        check_reduce(&plan, layout, &cuda()).unwrap();
+        plan
+    };
+    let rows = blocked([1, 4], [1, 32], [4, 1], [16, 128]);
+    let plan = combined(&rows, 1, WarpCombine::Add);
+    assert_eq!((plan.local.whole_warp, plan.cost.shuffles), (Some(WarpCombine::Add), 4));
+    // Four lanes of eight hold the same: adding them would count them twice.
+    let half = blocked([1, 1], [1, 32], [4, 1], [4, 8]);
+    assert_eq!(combined(&half, 1, WarpCombine::Add).local.whole_warp, None);
+    assert_eq!(combined(&half, 1, WarpCombine::UMax).local.whole_warp, Some(WarpCombine::UMax));
+    // Lanes that hold other rows must not be mixed.
+    let two_rows = blocked([1, 1], [2, 16], [4, 1], [8, 16]);
+    assert_eq!(combined(&two_rows, 1, WarpCombine::And).local.whole_warp, None);
+}
+
+#[test]
 fn operands_and_slices_reduce_too() {
     // Layouts that Table 3 lists as not supported before.
     let mma =
@@ -212,6 +231,10 @@ proptest! {
     #[test]
     fn any_distributed_layout_reduces((layout, _) in pair(false), axis in 0usize..2, width in 3u32..7) {
         reduced(&layout, axis, &[1 << width]);
+        for combine in [WarpCombine::Xor, WarpCombine::SMin] {
+            let plan = ReducePlan::with_combine(&layout, Dim::out(axis), &[32], Some(combine), &cuda()).unwrap();
+            prop_assert!(check_reduce(&plan, &layout, &cuda()).is_ok(), "{plan}");
+        }
     }
 
     #[test]

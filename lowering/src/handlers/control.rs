@@ -50,7 +50,11 @@ fn call<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 /// Gives a block's arguments their values and lowers its operations here.
-fn enter<'c>(l: &mut Lower<'_, 'c>, block: Block<'c>, args: &[Value<'c>]) -> Lowered<Vec<Value<'c>>> {
+pub(super) fn enter<'c>(
+    l: &mut Lower<'_, 'c>,
+    block: Block<'c>,
+    args: &[Value<'c>],
+) -> Lowered<Vec<Value<'c>>> {
     l.set_flat(block.args(), args)?;
     l.lower_block(block)?;
     match block.terminator() {

@@ -2,11 +2,13 @@
 
 mod arith;
 mod atomic;
+mod combine;
 mod control;
 mod dot;
 mod layouts;
 mod memory;
 mod print;
+mod reduce;
 mod shapes;
 
 pub(crate) use arith::truth;
@@ -17,15 +19,17 @@ use std::collections::HashMap;
 
 /// The handlers, keyed by the uniqued pointers of operation names in `ctx`.
 pub fn table(ctx: Context<'_>) -> HashMap<usize, Handler> {
-    let lists: [&[(&str, Handler)]; 8] = [
+    let lists: &[&[(&str, Handler)]] = &[
         arith::HANDLERS,
         atomic::HANDLERS,
+        combine::HANDLERS,
         control::HANDLERS,
         dot::HANDLERS,
         layouts::HANDLERS,
         memory::HANDLERS,
         print::HANDLERS,
+        reduce::HANDLERS,
         shapes::HANDLERS,
     ];
-    lists.into_iter().flatten().map(|(name, handler)| (ctx.name_id(name), *handler)).collect()
+    lists.iter().copied().flatten().map(|(name, handler)| (ctx.name_id(name), *handler)).collect()
 }

@@ -9,7 +9,7 @@ mod shared;
 use crate::emit::{Emit, Lowered, unsupported};
 use crate::floats;
 use crate::target::{Access, AtomicAccess, AtomicElement, AtomicKind, Declare, MatrixTypes, Target};
-use linear_layout::plan::{DotType, MatrixInstruction, Scope, ShuffleInstruction};
+use linear_layout::plan::{DotType, MatrixInstruction, Scope, ShuffleInstruction, WarpCombine};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{FloatKind, Type, Value};
 use ttopt_dialect::tt::enums::MemSyncScope;
@@ -114,6 +114,14 @@ impl Target for Nvidia {
     }
     fn shuffle_index<'c>(&self, e: &mut Emit<'c>, value: Value<'c>, lane: Value<'c>) -> Lowered<Value<'c>> {
         shared::shuffle(e, "idx", value, lane)
+    }
+    fn combine_warp<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        value: Value<'c>,
+        combine: WarpCombine,
+    ) -> Lowered<Value<'c>> {
+        shared::combine_warp(e, value, combine)
     }
     fn load_matrix<'c>(
         &self,

@@ -3,6 +3,7 @@
 //! Instructions", "Warp-level matrix load instruction").
 
 use crate::emit::{Emit, Lowered, address_space};
+use linear_layout::plan::WarpCombine;
 use mlir_host::ir::{Attr, Type, Value};
 
 /// All lanes take part.
@@ -110,6 +111,15 @@ pub(super) fn shuffle<'c>(
     let (all, clamp) = (e.const_i32(ALL_LANES)?, e.const_i32(31)?);
     let i32t = e.i32();
     e.intrinsic(&format!("llvm.nvvm.shfl.sync.{mode}.i32"), &[all, value, lane, clamp], i32t)
+}
+
+pub(super) fn combine_warp<'c>(
+    e: &mut Emit<'c>,
+    value: Value<'c>,
+    combine: WarpCombine,
+) -> Lowered<Value<'c>> {
+    let (all, i32t) = (e.const_i32(ALL_LANES)?, e.i32());
+    e.intrinsic(&format!("llvm.nvvm.redux.sync.{}", combine.name()), &[value, all], i32t)
 }
 
 fn matrix_suffix(transposed: bool) -> &'static str {

@@ -43,6 +43,25 @@ impl Holders<'_> {
             let size = l.in_size(dim).unwrap_or(1);
             input |= (value % size) << l.in_shift(dim).unwrap_or(0).min(63);
         }
+        self.label(input)
+    }
+
+    /// The label of what lies at an offset, in elements, of the shared memory of a block.
+    pub(super) fn place(&self, offset: u64, block: u64) -> Result<u64, CheckError> {
+        let l = self.layout;
+        let mut input = 0;
+        for (dim, value) in [(Dim::OFFSET, offset), (Dim::BLOCK, block)] {
+            let size = l.in_size(dim).unwrap_or(1);
+            if dim == Dim::OFFSET && value >= size {
+                return Err(CheckError::OutOfBounds { offset, size });
+            }
+            input |= (value % size) << l.in_shift(dim).unwrap_or(0).min(63);
+        }
+        self.label(input)
+    }
+
+    fn label(&self, input: u64) -> Result<u64, CheckError> {
+        let l = self.layout;
         let point = l.unpack_out(l.apply_packed(input));
         let (mut label, mut shift) = (0, 0);
         for &dim in &self.order {

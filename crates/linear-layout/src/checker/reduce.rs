@@ -102,6 +102,21 @@ fn combine(
     };
     let mut values: Vec<Vec<Value>> =
         (0..threads).map(|t| stage.registers.iter().map(|g| group(t, g)).collect()).collect();
+    if let Some(instruction) = stage.whole_warp {
+        let warp = |t: Thread| {
+            let all = |i: usize| {
+                let lanes = 0..1u64 << layout.in_bits(Dim::LANE);
+                let mut all =
+                    lanes.fold(Value::new(), |all, l| join(all, &values[lane_of(t, l) as usize][i]));
+                if instruction.is_idempotent() {
+                    all.dedup();
+                }
+                all
+            };
+            (0..stage.registers.len()).map(all).collect()
+        };
+        return Ok((0..threads).map(warp).collect());
+    }
     for step in &stage.shuffles {
         if step.lane >> layout.in_bits(Dim::LANE) != 0 {
             return Err(CheckError::Malformed(format!("no lane ^ {}", step.lane)));

@@ -226,6 +226,17 @@ impl ConversionPlan {
         }
     }
 
+    /// Shared memory needed in each block by conversions done together, in bytes: theirs side by side, each
+    /// aligned to the widest access.
+    pub fn scratch_bytes(plans: &[ConversionPlan]) -> u64 {
+        plans.iter().map(|plan| plan.shared_bytes().next_multiple_of(16)).sum()
+    }
+
+    /// Where in that memory each conversion has its own.
+    pub fn scratch_offsets(plans: &[ConversionPlan]) -> Vec<u64> {
+        (0..plans.len()).map(|i| Self::scratch_bytes(&plans[..i])).collect()
+    }
+
     /// Mnemonics of the instructions that move data between threads, each once.
     pub fn instructions(&self) -> Vec<String> {
         match (&self.conversion, &self.mnemonics) {

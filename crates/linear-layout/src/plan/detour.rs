@@ -43,10 +43,7 @@ impl Detour {
     /// Shared memory that the conversions need in each block when those of one direction are done together,
     /// in bytes.
     pub fn shared_bytes(&self) -> u64 {
-        let sum = |all: &[ConversionPlan]| -> u64 {
-            all.iter().map(|c| c.shared_bytes().next_multiple_of(16)).sum()
-        };
-        sum(&self.before).max(sum(&self.after))
+        ConversionPlan::scratch_bytes(&self.before).max(ConversionPlan::scratch_bytes(&self.after))
     }
 }
 

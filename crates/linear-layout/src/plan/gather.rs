@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::f2::{self, Echelon, Vectors};
+use crate::plan::access::ThreadBases;
 use crate::plan::convert::Cost;
 use crate::plan::detour::{Detour, Slots};
 use crate::plan::display::{Count, write_cost};
@@ -43,6 +44,12 @@ pub struct GatherShared {
     pub store: SharedAccessPlan,
     /// Lookups of one thread: the registers of the result that are not copies.
     pub lookups: Vec<u32>,
+    /// Where the line of a thread's register 0 begins: its part of the offset, in elements.
+    pub address: ThreadBases,
+    /// XORed into it for each lookup.
+    pub offsets: Vec<u64>,
+    /// XORed into it for each bit of the index that is set.
+    pub index: Vec<u64>,
     /// Bytes of shared memory of one block.
     pub shared_bytes: u64,
 }
@@ -88,11 +95,11 @@ impl GatherPlan {
         target: &TargetDesc,
     ) -> PlanResult<GatherPlan> {
         let shuffle = Self::by_shuffles(source, indices, axis, elem_bits, target)?;
-        let shared = Self::through_shared(source, indices, axis, elem_bits, target)?;
-        Ok(match shuffle {
-            Some(shuffle) if shuffle.cost.cycles <= shared.cost.cycles => shuffle,
-            _ => shared,
-        })
+        match (shuffle, Self::through_shared(source, indices, axis, elem_bits, target)) {
+            (Some(shuffle), Ok(shared)) if shuffle.cost.cycles > shared.cost.cycles => Ok(shared),
+            (Some(shuffle), _) => Ok(shuffle),
+            (None, shared) => shared,
+        }
     }
 
     /// The plan by shuffles; `None` when elements of one line lie in several warps, or lie differently
@@ -182,6 +189,15 @@ impl GatherPlan {
         }
         let (memory, store) = best.ok_or_else(|| PlanError::Unsupported("no order of memory".into()))?;
         let lookups = distinct_registers(&i);
+        let line = Lines::new(&memory, axis, mask)?;
+        let address = ThreadBases {
+            lane: line.of(&i.lane)?,
+            warp: line.of(&i.warp)?,
+            block: line.of_blocks(&i.block)?,
+        };
+        let registers: Vectors = line.of(&i.reg)?;
+        let offsets = lookups.iter().map(|&r| f2::mul(&registers, r.into())).collect();
+        let index = line.of_index()?;
         let bytes = u64::from(store.access.storage_bits.max(8) / 8);
         let shared_bytes = bytes << memory.in_bits(Dim::OFFSET);
         let n = lookups.len() as u64;
@@ -204,8 +220,20 @@ impl GatherPlan {
         if let Some(detour) = &detour {
             detour.add_to(&mut cost);
         }
-        let gather = Gather::Shared(Box::new(GatherShared { memory, store, lookups, shared_bytes }));
+        let shared = GatherShared { memory, store, lookups, address, offsets, index, shared_bytes };
+        let gather = Gather::Shared(Box::new(shared));
         Ok(GatherPlan { axis, gather, detour, copies: i.representatives(), cost, target: target.name })
+    }
+}
+
+impl GatherPlan {
+    /// Shared memory needed in each block, in bytes.
+    pub fn shared_bytes(&self) -> u64 {
+        let own = match &self.gather {
+            Gather::Shuffle(_) => 0,
+            Gather::Shared(shared) => shared.shared_bytes,
+        };
+        self.detour.as_ref().map_or(0, Detour::shared_bytes).max(own)
     }
 }
 
@@ -225,6 +253,47 @@ impl fmt::Display for GatherPlan {
             }
         }
         write_cost(f, &self.cost, self.target)
+    }
+}
+
+/// Where elements lie in the memory of the block that holds them, packed with the axis last.
+struct Lines {
+    own: Echelon,
+    /// The first element of each block.
+    blocks: Vectors,
+    /// The bits of the axis, and all above.
+    mask: u64,
+    bits: u32,
+}
+
+impl Lines {
+    fn new(memory: &LinearLayout, axis: Dim, mask: u64) -> PlanResult<Lines> {
+        let order: Vec<Dim> = memory.out_dims().filter(|&d| d != axis).chain([axis]).collect();
+        let memory = memory.transpose_outs(&order)?;
+        let own = Echelon::of(memory.columns_of(Dim::OFFSET));
+        let blocks = Vectors::from_slice(memory.columns_of(Dim::BLOCK));
+        Ok(Lines { own, blocks, mask, bits: memory.total_out_bits() })
+    }
+
+    fn offset(&self, element: u64) -> PlanResult<u64> {
+        let missing = || PlanError::Unsupported("lines of the source lie in other blocks".into());
+        self.own.express(element).ok_or_else(missing)
+    }
+
+    /// The offset of the first element of the line that each column leads to.
+    fn of<C: FromIterator<u64>>(&self, columns: &[u64]) -> PlanResult<C> {
+        columns.iter().map(|c| self.offset(c & !self.mask)).collect()
+    }
+
+    /// As [`of`](Self::of), for the bits of a block's number, which lead to another memory.
+    fn of_blocks<C: FromIterator<u64>>(&self, columns: &[u64]) -> PlanResult<C> {
+        let start = |bit: usize| self.blocks.get(bit).copied().unwrap_or(0);
+        columns.iter().enumerate().map(|(bit, c)| self.offset(c & !self.mask ^ start(bit))).collect()
+    }
+
+    /// What each bit of an index contributes to the offset.
+    fn of_index(&self) -> PlanResult<Vec<u64>> {
+        (0..self.bits).map(|b| 1u64 << b).filter(|b| self.mask & b != 0).map(|bit| self.offset(bit)).collect()
     }
 }
 
@@ -379,6 +448,13 @@ impl HistogramPlan {
             detour.add_to(&mut cost);
         }
         Ok(HistogramPlan { bins, detour, registers, duplicates, clear, load, shared_bytes: 4 * bins, cost })
+    }
+}
+
+impl HistogramPlan {
+    /// Shared memory needed in each block, in bytes, with what converting the elements needs.
+    pub fn total_shared_bytes(&self) -> u64 {
+        self.detour.as_ref().map_or(0, Detour::shared_bytes).max(self.shared_bytes)
     }
 }
 

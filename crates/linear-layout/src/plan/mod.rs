@@ -43,7 +43,7 @@ pub use dot::{Dot, DotInstruction, DotTilePlan, DotType, DotTypes};
 pub use error::{PlanError, PlanResult};
 pub use gather::{Gather, GatherPlan, GatherShared, GatherShuffle, HistogramPlan};
 pub use matrix_instruction::{DotAxis, MatrixInstruction};
-pub use reduce::{LocalReduction, ReduceExchange, ReducePlan, ReduceShuffle};
+pub use reduce::{LocalReduction, ReduceExchange, ReducePlan, ReduceShuffle, WarpCombine};
 pub use scan::{Replace, ScanExchange, ScanPlan, ScanStep};
 pub use shared::SharedAccessPlan;
 pub use shuffle::{Exchange, SelectStage, ShuffleInstruction, ShufflePlan, ShuffleRound};

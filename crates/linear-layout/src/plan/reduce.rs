@@ -30,6 +30,41 @@ pub struct ReduceShuffle {
     pub instruction: ShuffleInstruction,
 }
 
+/// A combination of integers that one instruction does for all lanes of a warp (PTX ISA, `redux.sync`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum WarpCombine {
+    Add,
+    And,
+    Or,
+    Xor,
+    SMin,
+    SMax,
+    UMin,
+    UMax,
+}
+
+impl WarpCombine {
+    /// Whether combining a value with itself changes nothing, so that copies do no harm.
+    pub fn is_idempotent(self) -> bool {
+        !matches!(self, WarpCombine::Add | WarpCombine::Xor)
+    }
+
+    /// The suffix of the instruction: `add`, `umin`, …
+    pub fn name(self) -> &'static str {
+        match self {
+            WarpCombine::Add => "add",
+            WarpCombine::And => "and",
+            WarpCombine::Or => "or",
+            WarpCombine::Xor => "xor",
+            WarpCombine::SMin => "min",
+            WarpCombine::SMax => "max",
+            WarpCombine::UMin => "umin",
+            WarpCombine::UMax => "umax",
+        }
+    }
+}
+
 /// How values of one thread and then of lanes are combined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LocalReduction {
@@ -37,13 +72,28 @@ pub struct LocalReduction {
     pub registers: Vec<Vec<u32>>,
     /// Then these exchanges, each on all values.
     pub shuffles: Vec<ReduceShuffle>,
+    /// Instead of all the exchanges, one instruction for each value, which combines the values of all
+    /// lanes.
+    pub whole_warp: Option<WarpCombine>,
 }
 
 impl LocalReduction {
     /// Combinations of two values in one thread.
     pub fn combinations(&self) -> u64 {
         let within: usize = self.registers.iter().map(|r| r.len().saturating_sub(1)).sum();
-        (within + self.registers.len() * self.shuffles.len()) as u64
+        let between = if self.whole_warp.is_some() { 0 } else { self.shuffles.len() };
+        (within + self.registers.len() * between) as u64
+    }
+
+    /// Lets one instruction combine all lanes if it can and that is cheaper. `copies`: lanes between which
+    /// nothing is exchanged hold the same.
+    fn with_whole_warp(mut self, combine: Option<WarpCombine>, copies: bool, target: &TargetDesc) -> Self {
+        let all =
+            self.shuffles.len() as u32 == target.lane_bits() && self.shuffles.iter().all(|s| s.value == 0);
+        let right = |c: WarpCombine| all || (copies && c.is_idempotent());
+        // As long as two shuffles: a single exchange is cheaper.
+        self.whole_warp = combine.filter(|&c| target.primitives.redux && self.shuffles.len() > 1 && right(c));
+        self
     }
 }
 
@@ -110,11 +160,28 @@ impl ReducePlan {
         elem_bits: &[u32],
         target: &TargetDesc,
     ) -> PlanResult<ReducePlan> {
+        Self::with_combine(layout, axis, elem_bits, None, target)
+    }
+
+    /// As [`new`](Self::new), for a combination that hardware may know.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_combine(
+        layout: &LinearLayout,
+        axis: Dim,
+        elem_bits: &[u32],
+        combine: Option<WarpCombine>,
+        target: &TargetDesc,
+    ) -> PlanResult<ReducePlan> {
+        let combine = combine.filter(|_| matches!(elem_bits, [..=32]));
         let split = Split::new(layout, axis, target)?;
         let ins: Vec<Dim> = layout.in_dims().collect();
         let rest: Vec<Dim> = layout.out_dims().filter(|&d| d != axis).collect();
         let result = layout.sublayout(&ins, &rest)?;
-        let local = LocalReduction { registers: split.groups(), shuffles: split.shuffles.clone() };
+        let (registers, shuffles) = (split.groups(), split.shuffles.clone());
+        let local = LocalReduction { registers, shuffles, whole_warp: None };
+        let local = local.with_whole_warp(combine, split.lanes_are_copies(), target);
         let targets = split.targets(&result);
         let mut plan = ReducePlan {
             axis,
@@ -126,8 +193,8 @@ impl ReducePlan {
             target: target.name,
         };
         if split.across > 0 {
-            let in_registers = split.exchange(layout, elem_bits, target, false)?;
-            let in_lanes = split.exchange(layout, elem_bits, target, true)?;
+            let in_registers = split.exchange(layout, elem_bits, combine, target, false)?;
+            let in_lanes = split.exchange(layout, elem_bits, combine, target, true)?;
             let cheaper = |x: &ReduceExchange| cost_of(&plan.local, Some(x), elem_bits, target).cycles;
             plan.exchange =
                 Some(if cheaper(&in_lanes) < cheaper(&in_registers) { in_lanes } else { in_registers });
@@ -143,8 +210,7 @@ impl ReducePlan {
 
     /// Shared memory needed in each block, in bytes.
     pub fn shared_bytes(&self) -> u64 {
-        let conversions = self.exchange.iter().flat_map(|x| &x.conversions);
-        conversions.map(|c| c.shared_bytes().next_multiple_of(16)).sum()
+        self.exchange.as_ref().map_or(0, |x| ConversionPlan::scratch_bytes(&x.conversions))
     }
 }
 
@@ -154,6 +220,9 @@ impl fmt::Display for ReducePlan {
             let width = r.registers.first().map_or(1, Vec::len);
             let (width, values) = (Count(width as u64, "register"), Count(r.registers.len() as u64, "value"));
             writeln!(f, "  combine {width} into each of {values}")?;
+            if let Some(combine) = r.whole_warp {
+                return writeln!(f, "  combine all lanes by redux.sync.{}", combine.name());
+            }
             r.shuffles.iter().try_for_each(|s| {
                 let name = s.instruction.name();
                 match s.value {
@@ -189,10 +258,13 @@ fn cost_of(
     let words: u64 = elem_bits.iter().map(|&b| words(b)).sum();
     let warps = exchange.map_or(1, |x| 1u64 << x.partial.in_bits(Dim::WARP)) as f64;
     let mut stage = |r: &LocalReduction| {
-        let each: f64 = r.shuffles.iter().map(|s| s.instruction.cycles(target)).sum();
         let values = r.registers.len() as u64 * words;
-        cost.shuffles += values * r.shuffles.len() as u64;
-        cost.cycles += r.shuffles.len() as f64 * target.cost.shuffle_latency
+        let (each, steps) = match r.whole_warp {
+            Some(_) => (2.0 * target.cost.shuffle, 1),
+            None => (r.shuffles.iter().map(|s| s.instruction.cycles(target)).sum(), r.shuffles.len()),
+        };
+        cost.shuffles += values * steps as u64;
+        cost.cycles += steps as f64 * target.cost.shuffle_latency
             + warps * (values as f64 * each + (r.combinations() * words) as f64 * target.cost.alu);
     };
     stage(local);
@@ -295,6 +367,11 @@ impl Split {
         (0..1u64 << self.beside.len()).map(group).collect()
     }
 
+    /// Whether lanes between which nothing is exchanged hold the same elements.
+    fn lanes_are_copies(&self) -> bool {
+        self.lines(&self.partial.lane).iter().all(|&c| c == 0)
+    }
+
     /// The value of each register of the result.
     fn targets(&self, result: &LinearLayout) -> Vec<u32> {
         let values = Echelon::of(&self.lines(&self.partial.reg));
@@ -310,6 +387,7 @@ impl Split {
         &self,
         layout: &LinearLayout,
         elem_bits: &[u32],
+        combine: Option<WarpCombine>,
         target: &TargetDesc,
         to_lanes: bool,
     ) -> PlanResult<ReduceExchange> {
@@ -350,6 +428,8 @@ impl Split {
         let registers = (0..1u32 << values.len()).map(group).collect();
         let conversion = |&bits: &u32| ConversionPlan::new(&partial, &gathered, bits, target);
         let conversions = elem_bits.iter().map(conversion).collect::<PlanResult<Vec<_>>>()?;
-        Ok(ReduceExchange { partial, gathered, conversions, combine: LocalReduction { registers, shuffles } })
+        let local = LocalReduction { registers, shuffles, whole_warp: None };
+        let combine = local.with_whole_warp(combine, self.lanes_are_copies(), target);
+        Ok(ReduceExchange { partial, gathered, conversions, combine })
     }
 }

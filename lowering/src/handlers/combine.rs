@@ -1,0 +1,143 @@
+//! The regions of reductions and scans, put where two elements are combined.
+
+use crate::emit::{Lowered, unsupported};
+use crate::exchange;
+use crate::lower::{Handler, Lower};
+use crate::words::{from_word, from_words, to_word, to_words};
+use linear_layout::plan::ConversionPlan;
+use mlir_host::ir::{Block, Loc, Op, Type, Value};
+use ttopt_passes::plans::word_bits;
+
+pub(super) const HANDLERS: &[(&str, Handler)] = &[
+    // Terminators: who combines reads their operands.
+    ("tt.reduce.return", |_, _| Ok(())),
+    ("tt.scan.return", |_, _| Ok(())),
+];
+
+/// One element: a value for each operand of the operation.
+pub(super) type Item<'c> = Vec<Value<'c>>;
+
+/// How elements are combined.
+pub(super) struct Combine<'c> {
+    block: Block<'c>,
+    /// Types of the operands' elements.
+    pub types: Vec<Type<'c>>,
+    loc: Loc<'c>,
+}
+
+impl<'c> Combine<'c> {
+    pub fn new(op: Op<'c>) -> Lowered<Self> {
+        let Some(block) = op.region(0).first_block() else { return unsupported("has no region") };
+        let types = op.operands().map(|value| value.ty().element()).collect();
+        Ok(Self { block, types, loc: op.loc() })
+    }
+
+    /// `lhs` and `rhs` combined, in this order.
+    pub fn apply(&self, l: &mut Lower<'_, 'c>, lhs: &[Value<'c>], rhs: &[Value<'c>]) -> Lowered<Item<'c>> {
+        let args = [lhs, rhs].concat();
+        let result = super::control::enter(l, self.block, &args)?;
+        l.emit.set_loc(self.loc);
+        Ok(result)
+    }
+
+    /// All of `items`, which may not be empty, combined as a balanced tree.
+    pub fn tree(&self, l: &mut Lower<'_, 'c>, mut items: Vec<Item<'c>>) -> Lowered<Item<'c>> {
+        while items.len() > 1 {
+            let mut next = Vec::with_capacity(items.len().div_ceil(2));
+            for pair in items.chunks(2) {
+                next.push(match pair {
+                    [a, b] => self.apply(l, a, b)?,
+                    rest => rest.concat(),
+                });
+            }
+            items = next;
+        }
+        match items.pop() {
+            Some(item) => Ok(item),
+            None => unsupported("the plan combines no registers"),
+        }
+    }
+
+    /// The elements of each register of the operands of `op`.
+    pub fn items(&self, l: &Lower<'_, 'c>, op: Op<'c>) -> Lowered<Vec<Item<'c>>> {
+        let operands = op.operands().map(|value| l.get(value)).collect::<Lowered<Vec<_>>>()?;
+        let n = operands.iter().map(|values| values.len()).min().unwrap_or(0);
+        Ok((0..n).map(|register| operands.iter().map(|values| values[register]).collect()).collect())
+    }
+
+    /// The operands converted, each by its plan, their scratch memory side by side in that of `op`.
+    pub fn convert(
+        &self,
+        l: &mut Lower<'_, 'c>,
+        op: Op<'c>,
+        plans: &[ConversionPlan],
+        items: &[Item<'c>],
+    ) -> Lowered<Vec<Item<'c>>> {
+        let mut columns = Vec::with_capacity(plans.len());
+        let offsets = ConversionPlan::scratch_offsets(plans);
+        for (number, ((plan, ty), offset)) in plans.iter().zip(&self.types).zip(offsets).enumerate() {
+            let values: Vec<Value<'c>> = items.iter().filter_map(|item| item.get(number).copied()).collect();
+            columns.push(convert(l, op, plan, &values, *ty, offset)?);
+        }
+        let n = columns.iter().map(Vec::len).min().unwrap_or(0);
+        Ok((0..n).map(|register| columns.iter().map(|values| values[register]).collect()).collect())
+    }
+
+    /// `item` with `f` done on every 32-bit word of it.
+    pub fn map_words(
+        &self,
+        l: &mut Lower<'_, 'c>,
+        item: &[Value<'c>],
+        mut f: impl FnMut(&mut Lower<'_, 'c>, Value<'c>) -> Lowered<Value<'c>>,
+    ) -> Lowered<Item<'c>> {
+        item.iter().zip(&self.types).map(|(value, ty)| map_words(l, *value, *ty, &mut f)).collect()
+    }
+}
+
+/// Values of elements of type `ty` converted by a plan that has its scratch
+/// memory `offset` bytes into that of `op`.
+pub(super) fn convert<'c>(
+    l: &mut Lower<'_, 'c>,
+    op: Op<'c>,
+    plan: &ConversionPlan,
+    values: &[Value<'c>],
+    ty: Type<'c>,
+    offset: u64,
+) -> Lowered<Vec<Value<'c>>> {
+    let scratch = if plan.shared_bytes() > 0 { Some(l.scratch_part(op, offset)?) } else { None };
+    let words = to_words(l, values, ty, plan.elem_bits)?;
+    let words = exchange::convert(l, plan, &words, scratch)?;
+    from_words(l, &words, ty)
+}
+
+/// An element of type `element` with `f` done on each of its 32-bit words, `i32`s.
+pub(super) fn map_words<'c>(
+    l: &mut Lower<'_, 'c>,
+    value: Value<'c>,
+    element: Type<'c>,
+    f: &mut impl FnMut(&mut Lower<'_, 'c>, Value<'c>) -> Lowered<Value<'c>>,
+) -> Lowered<Value<'c>> {
+    let bits = word_bits(element).map_err(crate::emit::Failure::Unsupported)?;
+    let (narrow, i32t) = (l.emit.int(bits), l.emit.i32());
+    let word = to_word(l, value, element, bits)?;
+    let word = match bits {
+        64 => {
+            let pair = l.emit.vector(2, i32t)?;
+            let halves = l.emit.bitcast(word, pair)?;
+            let mut out = l.emit.undef(pair)?;
+            for i in 0..2 {
+                let half = l.emit.extract_element(halves, i, i32t)?;
+                let half = f(l, half)?;
+                out = l.emit.insert_element(out, half, i)?;
+            }
+            l.emit.bitcast(out, narrow)?
+        }
+        32 => f(l, word)?,
+        _ => {
+            let wide = l.emit.value("llvm.zext", &[word], i32t, &[])?;
+            let wide = f(l, wide)?;
+            l.emit.value("llvm.trunc", &[wide], narrow, &[])?
+        }
+    };
+    from_word(l, word, element)
+}

@@ -1,0 +1,91 @@
+//! Reductions along one dimension.
+
+use super::combine::{Combine, Item};
+use crate::emit::{Failure, Lowered, unsupported};
+use crate::lower::{Handler, Lower};
+use crate::registers::rename;
+use linear_layout::plan::{LocalReduction, WarpCombine};
+use mlir_host::ir::{Op, Value};
+use ttopt_passes::plans;
+
+pub(super) const HANDLERS: &[(&str, Handler)] = &[("tt.reduce", reduce)];
+
+fn reduce<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let plan = plans::reduce(op, l.target.desc()).map_err(Failure::Unsupported)?;
+    l.remark(op, || plan.to_string());
+    let combine = Combine::new(op)?;
+    let items = combine.items(l, op)?;
+    let mut items = local(l, &combine, &plan.local, &items)?;
+    if let Some(exchange) = &plan.exchange {
+        items = combine.convert(l, op, &exchange.conversions, &items)?;
+        items = local(l, &combine, &exchange.combine, &items)?;
+    }
+    for (number, result) in op.results().enumerate() {
+        let targets = if result.ty().as_tensor().is_none() {
+            plan.targets.iter().take(1).copied().collect::<Vec<_>>()
+        } else {
+            let layout = l.layout(result.ty())?;
+            let registers = rename(&plan.result, &layout, |coords| coords.iter().copied().collect())
+                .map_err(|err| Failure::Unsupported(format!("data would move between threads: {err}")))?;
+            let target = |register: usize| plan.targets.get(register).copied();
+            match registers.into_iter().map(target).collect() {
+                Some(targets) => targets,
+                None => return unsupported("the plan lacks registers of the result"),
+            }
+        };
+        let value = |target: u32| items.get(target as usize).and_then(|item| item.get(number)).copied();
+        match targets.into_iter().map(value).collect::<Option<Vec<Value<'c>>>>() {
+            Some(values) => l.set(result, values),
+            None => return unsupported("the plan lacks values of the result"),
+        }
+    }
+    Ok(())
+}
+
+/// Combines registers, then lanes.
+fn local<'c>(
+    l: &mut Lower<'_, 'c>,
+    combine: &Combine<'c>,
+    plan: &LocalReduction,
+    items: &[Item<'c>],
+) -> Lowered<Vec<Item<'c>>> {
+    let mut left = Vec::with_capacity(plan.registers.len());
+    for group in &plan.registers {
+        let group: Option<Vec<Item<'c>>> = group.iter().map(|r| items.get(*r as usize).cloned()).collect();
+        let Some(group) = group else { return unsupported("the plan reads registers that do not exist") };
+        left.push(combine.tree(l, group)?);
+    }
+    if let Some(instruction) = plan.whole_warp {
+        return left.iter().map(|item| whole_warp(l, item, instruction)).collect();
+    }
+    for shuffle in &plan.shuffles {
+        let others = left
+            .iter()
+            .map(|item| {
+                combine.map_words(l, item, |l, word| {
+                    l.target.shuffle_xor(&mut l.emit, word, shuffle.lane, shuffle.instruction)
+                })
+            })
+            .collect::<Lowered<Vec<_>>>()?;
+        for (value, item) in left.iter_mut().enumerate() {
+            match others.get(value ^ shuffle.value as usize) {
+                Some(other) => *item = combine.apply(l, item, other)?,
+                None => return unsupported("the plan exchanges values that do not exist"),
+            }
+        }
+    }
+    Ok(left)
+}
+
+/// One integer of each lane, extended to 32 bits so that the result's low bits are right.
+fn whole_warp<'c>(l: &mut Lower<'_, 'c>, item: &[Value<'c>], instruction: WarpCombine) -> Lowered<Item<'c>> {
+    let [value] = item else { return unsupported("a warp combines one value at a time") };
+    let (ty, i32t) = (value.ty(), l.emit.i32());
+    let extend = match instruction {
+        WarpCombine::SMin | WarpCombine::SMax => "llvm.sext",
+        _ => "llvm.zext",
+    };
+    let wide = if ty == i32t { *value } else { l.emit.value(extend, &[*value], i32t, &[])? };
+    let all = l.target.combine_warp(&mut l.emit, wide, instruction)?;
+    Ok(vec![if ty == i32t { all } else { l.emit.value("llvm.trunc", &[all], ty, &[])? }])
+}

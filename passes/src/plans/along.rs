@@ -1,0 +1,87 @@
+//! Plans of operations along a dimension: reductions, scans, gathers; and of
+//! histograms.
+
+use super::{layout, word_bits};
+use linear_layout::Dim;
+use linear_layout::plan::{GatherPlan, HistogramPlan, ReducePlan, ScanPlan, WarpCombine};
+use linear_layout::target::TargetDesc;
+use mlir_host::ir::{Attr, Op};
+
+/// The dimension that `op` works along.
+fn axis(op: Op<'_>) -> Result<Dim, String> {
+    let axis = op.attr("axis").and_then(Attr::as_int).and_then(|axis| usize::try_from(axis).ok());
+    axis.map(Dim::out).ok_or_else(|| "has no axis".to_owned())
+}
+
+/// Widths of the operands' elements while they move.
+pub(super) fn operand_bits(op: Op<'_>) -> Result<Vec<u32>, String> {
+    op.operands().map(|value| word_bits(value.ty())).collect()
+}
+
+/// What a warp does at once of the region of a reduction: one operation on
+/// both elements, integers of at most 32 bits.
+fn warp_combine(op: Op<'_>) -> Option<WarpCombine> {
+    let block = op.region(0).first_block()?;
+    let mut ops = block.ops();
+    let (only, end) = (ops.next()?, ops.next()?);
+    let args = [block.args().next()?, block.args().nth(1)?];
+    let both = block.num_args() == 2
+        && only.num_operands() == 2
+        && args.iter().all(|arg| only.operands().any(|operand| operand == *arg));
+    let returned = end.num_operands() == 1 && end.operand(0).def_op() == Some(only);
+    let bits = args[0].ty().int_bits()?;
+    if !both || !returned || bits > 32 {
+        return None;
+    }
+    match only.name() {
+        "arith.addi" => Some(WarpCombine::Add),
+        "arith.andi" => Some(WarpCombine::And),
+        "arith.ori" => Some(WarpCombine::Or),
+        "arith.xori" => Some(WarpCombine::Xor),
+        "arith.minsi" => Some(WarpCombine::SMin),
+        "arith.maxsi" => Some(WarpCombine::SMax),
+        "arith.minui" => Some(WarpCombine::UMin),
+        "arith.maxui" => Some(WarpCombine::UMax),
+        _ => None,
+    }
+}
+
+/// How a `tt.reduce` is done.
+///
+/// # Errors
+/// When there is no plan.
+pub fn reduce(op: Op<'_>, target: &TargetDesc) -> Result<ReducePlan, String> {
+    let source = layout(op.operand(0).ty())?;
+    ReducePlan::with_combine(&source, axis(op)?, &operand_bits(op)?, warp_combine(op), target)
+        .map_err(|err| err.to_string())
+}
+
+/// How a `tt.scan` is done.
+///
+/// # Errors
+/// When there is no plan.
+pub fn scan(op: Op<'_>, target: &TargetDesc) -> Result<ScanPlan, String> {
+    let source = layout(op.operand(0).ty())?;
+    let reverse = op.attr("reverse").and_then(Attr::as_bool).unwrap_or(false);
+    ScanPlan::new(&source, axis(op)?, &operand_bits(op)?, reverse, target).map_err(|err| err.to_string())
+}
+
+/// How a `tt.gather` is done.
+///
+/// # Errors
+/// When there is no plan.
+pub fn gather(op: Op<'_>, target: &TargetDesc) -> Result<GatherPlan, String> {
+    let (source, indices) = (op.operand(0).ty(), op.operand(1).ty());
+    GatherPlan::new(&*layout(source)?, &*layout(indices)?, axis(op)?, word_bits(source)?, target)
+        .map_err(|err| err.to_string())
+}
+
+/// How a `tt.histogram` is done.
+///
+/// # Errors
+/// When there is no plan.
+pub fn histogram(op: Op<'_>, target: &TargetDesc) -> Result<HistogramPlan, String> {
+    let (source, result) = (op.operand(0).ty(), op.result(0).ty());
+    HistogramPlan::new(&*layout(source)?, &*layout(result)?, word_bits(source)?, target)
+        .map_err(|err| err.to_string())
+}
