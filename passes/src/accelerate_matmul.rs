@@ -6,7 +6,8 @@
 //! operands become registers in its operand layout, or buffers in shared
 //! memory for `wgmma`, whose product is `ttng.warp_group_dot`. Products that no
 //! instruction computes stay in a blocked layout, their operands brought to one
-//! element type, and are multiplied within threads.
+//! element type, and are multiplied within threads. Scaled products become
+//! plain ones first.
 
 use crate::ir_util::{convert_before, operations_in_dominance_order};
 use crate::machine::{Layouts, Machine, error};
@@ -14,6 +15,7 @@ use crate::matmul::build::{cast, with_element};
 use crate::matmul::chains::Chains;
 use crate::matmul::operands::{describe, unconverted};
 use crate::matmul::plan::{Chain, Element, MatmulPlan, OperandPlan, Place, Problem};
+use crate::matmul::scaled::decompose;
 use linear_layout::Encoding;
 use linear_layout::encoding::DotOperand;
 use linear_layout::target::TargetDesc;
@@ -22,7 +24,7 @@ use mlir_host::ir::{FloatKind, Op, TensorType, Value};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::IrRewriter;
 use ttopt_dialect::tt::enums::InputPrecision;
-use ttopt_dialect::tt::ops::DotOp;
+use ttopt_dialect::tt::ops::{DotOp, DotScaledOp};
 use ttopt_dialect::ttg::attrs::{encoding, shared_memory};
 use ttopt_dialect::ttg::ops::LocalAllocOp;
 use ttopt_dialect::ttg::types::MemDescType;
@@ -52,14 +54,14 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
             "needs the module attribute ttg.target with a known GPU, as in \"cuda:90\"",
         ));
     };
+    let mut rewriter = IrRewriter::new(module.context());
+    for dot in operations_in_dominance_order(module).into_iter().filter_map(DotScaledOp::cast) {
+        decompose(&mut rewriter, dot, &layouts)?;
+    }
     let ops = operations_in_dominance_order(module);
     let chains = Chains::new(&ops);
-    let mut pass = Accelerate {
-        layouts: &layouts,
-        target: &target,
-        rewriter: IrRewriter::new(module.context()),
-        explain: options.bool("explain"),
-    };
+    let mut pass =
+        Accelerate { layouts: &layouts, target: &target, rewriter, explain: options.bool("explain") };
     for dot in ops.iter().filter_map(|op| DotOp::cast(*op)) {
         pass.product(dot, chains.of(dot.op()))?;
     }

@@ -5,6 +5,10 @@
 //!   accesses to memory good ones, [`remove_layout_conversions`] lets the rest
 //!   of a function follow.
 //! * [`accelerate_matmul`] chooses matrix instructions; [`matmul`] has the plans.
+//!   [`f32_dot_tc`] splits products of f32, [`optimize_dot_operands`] improves
+//!   buffers of operands.
+//! * [`triton_combine`], [`reorder_broadcast`] and
+//!   [`combine_tensor_select_and_if`] simplify what the front end wrote.
 //! * [`rules`] says how layouts of operands and results depend on each other,
 //!   [`machine`] which blocked layouts fit the machine.
 //! * [`explain_layouts`] says why layouts are what they are.
@@ -17,29 +21,39 @@ pub mod accelerate_matmul;
 pub mod analysis;
 pub mod buffer_plans;
 pub mod coalesce;
+pub mod combine_tensor_select_and_if;
 pub mod convert_triton_to_tritongpu;
 pub mod explain_layouts;
+pub mod f32_dot_tc;
 mod ir_util;
 pub mod machine;
 pub mod matmul;
+pub mod optimize_dot_operands;
 pub mod pipeline;
 pub mod plans;
 pub mod remove_layout_conversions;
+pub mod reorder_broadcast;
 pub mod rewrite_tensor_descriptor_to_pointer;
 pub mod rules;
 pub mod shared_memory;
 mod test_passes;
+pub mod triton_combine;
 
 use mlir_host::pass::PassDef;
 
 /// All passes of this crate.
 pub static PASSES: &[&PassDef] = &[
+    &triton_combine::TRITON_COMBINE,
+    &reorder_broadcast::TRITON_REORDER_BROADCAST,
     &convert_triton_to_tritongpu::CONVERT_TRITON_TO_TRITONGPU,
     &coalesce::TRITONGPU_COALESCE,
+    &f32_dot_tc::TRITONGPU_F32_DOT_TC,
     &accelerate_matmul::TRITONGPU_ACCELERATE_MATMUL,
     &remove_layout_conversions::TRITONGPU_REMOVE_LAYOUT_CONVERSIONS,
     &explain_layouts::TRITONGPU_EXPLAIN_LAYOUTS,
     &rewrite_tensor_descriptor_to_pointer::REWRITE_TENSOR_DESCRIPTOR_TO_POINTER,
+    &optimize_dot_operands::TRITONGPU_OPTIMIZE_DOT_OPERANDS,
+    &combine_tensor_select_and_if::TRITONGPU_COMBINE_TENSOR_SELECT_AND_IF,
     &shared_memory::allocate::ALLOCATE_SHARED_MEMORY,
     &shared_memory::barriers::INSERT_BARRIERS,
     &test_passes::TEST_PRINT_AXIS_INFO,

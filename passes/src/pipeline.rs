@@ -29,7 +29,7 @@ impl Default for Options {
 /// ```
 /// use ttopt_passes::pipeline::{Options, ttir_to_ttgir};
 /// let passes = ttir_to_ttgir(&Options { num_warps: 8, ..Options::default() });
-/// assert!(passes[1].starts_with("convert-triton-to-tritongpu{target=cuda:90 num-warps=8 "));
+/// assert!(passes[3].starts_with("convert-triton-to-tritongpu{target=cuda:90 num-warps=8 "));
 /// ```
 pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {
     let threads = linear_layout::target::TargetDesc::parse(&options.target).map_or(32, |target| target.lanes);
@@ -39,11 +39,19 @@ pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {
     );
     let coalesce = format!("tritongpu-coalesce{{explain={}}}", options.explain);
     let accelerate = format!("tritongpu-accelerate-matmul{{explain={}}}", options.explain);
-    let fixed = ["tritongpu-remove-layout-conversions", "canonicalize", "cse"];
+    let tf32 = options.target.starts_with("cuda:");
+    let split = format!("tritongpu-F32DotTC{{emu-tf32={tf32}}}");
+    let first = ["triton-rewrite-tensor-descriptor-to-pointer", "triton-combine", "triton-reorder-broadcast"];
+    let last = [
+        "tritongpu-remove-layout-conversions",
+        "tritongpu-optimize-dot-operands",
+        "tritongpu-combine-tensor-select-and-if",
+        "canonicalize",
+        "cse",
+    ];
     let explain = options.explain.then(|| "tritongpu-explain-layouts{table=true}".to_owned());
-    let descriptors = "triton-rewrite-tensor-descriptor-to-pointer".to_owned();
-    let passes = [descriptors, convert, coalesce, accelerate].into_iter();
-    passes.chain(fixed.map(str::to_owned)).chain(explain).collect()
+    let chosen = [convert, coalesce, split, accelerate];
+    first.map(str::to_owned).into_iter().chain(chosen).chain(last.map(str::to_owned)).chain(explain).collect()
 }
 
 /// [`ttir_to_ttgir`] as one pipeline that MLIR's pass managers parse.

@@ -30,3 +30,14 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
 }
+
+// -----
+
+#blocked = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>
+module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
+  tt.func @six_bits(%a: tensor<64x64xi8, #blocked>, %s: tensor<64x2xi8, #blocked>, %c: tensor<64x64xf32, #blocked>) {
+    // expected-error @below {{'tt.dot_scaled' op operands of format e2m3 are not supported}}
+    %d = tt.dot_scaled %a scale %s, %a scale %s, %c lhs = e2m3 rhs = e2m3 {fastMath = false} : tensor<64x64xi8, #blocked>, tensor<64x2xi8, #blocked> * tensor<64x64xi8, #blocked>, tensor<64x2xi8, #blocked> -> tensor<64x64xf32, #blocked>
+    tt.return
+  }
+}

@@ -1,8 +1,9 @@
 //! Matrix products: what is known about their operands ([`operands`]), which
 //! products depend on each other ([`chains`]), and how each is computed
-//! ([`plan`]).
+//! ([`plan`]); [`scaled`] makes plain products of scaled ones.
 
 pub mod build;
 pub mod chains;
 pub mod operands;
 pub mod plan;
+pub mod scaled;

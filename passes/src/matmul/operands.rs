@@ -97,7 +97,7 @@ fn is_loaded(value: Value<'_>) -> bool {
 const MOST: usize = 64;
 
 /// Bits of the narrowest elements that `value` is computed from, element by
-/// element, from loads; `None` where there is no load.
+/// element, from loads or values of outside; `None` where there are none.
 fn narrowest(value: Value<'_>) -> Option<u32> {
     let mut seen = HashSet::new();
     let mut open = vec![value];
@@ -106,8 +106,11 @@ fn narrowest(value: Value<'_>) -> Option<u32> {
         if seen.len() >= MOST || !seen.insert(value) {
             continue;
         }
-        let Some(op) = value.def_op() else { continue };
         let bits = value.ty().element().bits();
+        let Some(op) = value.def_op() else {
+            least = least.into_iter().chain(bits).min();
+            continue;
+        };
         match rule(op) {
             _ if Fp4ToFpOp::cast(op).is_some() => least = Some(4),
             Some(Rule::Memory) if LoadOp::cast(op).is_some() => least = least.into_iter().chain(bits).min(),

@@ -1,0 +1,132 @@
+//! `--triton-reorder-broadcast`: compute first, then repeat.
+//!
+//! An elementwise operation on tensors that repeat something smaller — splats
+//! of scalars, broadcasts along dimensions of size one — is done on what they
+//! repeat, and its result is repeated instead.
+
+use mlir_host::ir::{Attr, Op, TensorType, Type, Value};
+use mlir_host::pass::{Options, PassDef, PassResult};
+use mlir_host::rewrite::{Pattern, Rewriter, apply_greedily};
+use ttopt_dialect::tt::ops::{BroadcastOp, SplatOp};
+
+/// The pass.
+pub static TRITON_REORDER_BROADCAST: PassDef = PassDef {
+    dependencies: &["arith", "tt"],
+    ..PassDef::new(
+        "triton-reorder-broadcast",
+        "Move elementwise operations before splats and broadcasts of their operands",
+        run,
+    )
+};
+
+static BEFORE: Pattern = Pattern {
+    name: "compute-before-repeating",
+    root: "",
+    benefit: 1,
+    apply: |op, rewriter| on_scalars(op, rewriter).is_some() || on_smaller_tensors(op, rewriter).is_some(),
+};
+
+fn run(root: Op<'_>, _: &Options) -> PassResult {
+    // Patterns that went on forever would still leave valid IR.
+    apply_greedily(root, &[&BEFORE]);
+    Ok(())
+}
+
+/// Whether the operation computes each element from those at the same place,
+/// and the same way on tensors of any shape and on scalars.
+fn is_elementwise(op: Op<'_>) -> bool {
+    let name = op.name();
+    let known = name.starts_with("arith.") && name != "arith.constant"
+        || name.starts_with("math.")
+        || matches!(
+            name,
+            "tt.addptr" | "tt.bitcast" | "tt.fp_to_fp" | "tt.int_to_ptr" | "tt.ptr_to_int" | "tt.clampf"
+        );
+    // Hints speak of a tensor's elements.
+    known && op.num_results() == 1 && op.num_operands() > 0 && op.discardable_attrs().is_empty()
+}
+
+/// The value of all elements of a constant tensor.
+fn splat_constant(value: Value<'_>) -> Option<Attr<'_>> {
+    let op = value.def_op().filter(|op| op.name() == "arith.constant")?;
+    op.attr("value")?.as_elements()?.splat_value()
+}
+
+/// A copy of `op` with other operands and another result type, before it.
+fn copy<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>, operands: &[Value<'c>], ty: Type<'c>) -> Value<'c> {
+    rewriter.set_before(op);
+    let copy = rewriter.clone_op(op);
+    copy.set_operands(operands);
+    copy.result(0).set_type(ty);
+    copy.result(0)
+}
+
+fn on_scalars<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
+    let result = op.results().next().filter(|_| is_elementwise(op))?.ty();
+    result.as_tensor()?;
+    let repeats = |value: Value<'c>| SplatOp::defining(value).is_some();
+    let scalar_or_splat = |value: Value<'c>| {
+        value.ty().as_tensor().is_none() || repeats(value) || splat_constant(value).is_some()
+    };
+    if !op.operands().any(repeats) || !op.operands().all(scalar_or_splat) {
+        return None;
+    }
+    let mut operands = Vec::new();
+    for value in op.operands() {
+        operands.push(match (SplatOp::defining(value), splat_constant(value)) {
+            (Some(splat), _) => splat.src(),
+            (None, Some(constant)) => {
+                rewriter.set_before(op);
+                let ty = value.ty().element();
+                rewriter.generic("arith.constant", op.loc(), &[], &[ty], &[("value", constant)])?.result(0)
+            }
+            (None, None) => value,
+        });
+    }
+    let scalar = copy(op, rewriter, &operands, result.element());
+    let splat = rewriter.op(SplatOp::DEF, op.loc()).one(scalar).results(&[result]).finish()?;
+    rewriter.replace(op, &[splat.result(0)]);
+    Some(())
+}
+
+fn on_smaller_tensors<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
+    let result = op.results().next().filter(|_| is_elementwise(op))?.ty().as_tensor()?;
+    let mut small: Option<TensorType<'c>> = None;
+    for value in op.operands() {
+        if let Some(broadcast) = BroadcastOp::defining(value) {
+            let ty = broadcast.src().ty().as_tensor()?;
+            if small.is_some_and(|small| small.shape() != ty.shape() || small.encoding() != ty.encoding()) {
+                return None;
+            }
+            small = Some(ty);
+        } else if value.ty().as_tensor().is_some()
+            && SplatOp::defining(value).is_none()
+            && splat_constant(value).is_none()
+        {
+            return None;
+        }
+    }
+    let small = small?;
+    let like = |element: Type<'c>| small.with_element(element).map(TensorType::ty);
+    rewriter.set_before(op);
+    let mut operands = Vec::new();
+    for value in op.operands() {
+        let loc = op.loc();
+        operands.push(if let Some(broadcast) = BroadcastOp::defining(value) {
+            broadcast.src()
+        } else if let Some(splat) = SplatOp::defining(value) {
+            let ty = like(value.ty().element())?;
+            rewriter.op(SplatOp::DEF, loc).one(splat.src()).results(&[ty]).finish()?.result(0)
+        } else if let Some(constant) = splat_constant(value) {
+            let ty = like(value.ty().element())?;
+            let attrs = [("value", Attr::splat(ty, constant))];
+            rewriter.generic("arith.constant", loc, &[], &[ty], &attrs)?.result(0)
+        } else {
+            value
+        });
+    }
+    let computed = copy(op, rewriter, &operands, like(result.element())?);
+    let broadcast = rewriter.op(BroadcastOp::DEF, op.loc()).one(computed).results(&[result.ty()]).finish()?;
+    rewriter.replace(op, &[broadcast.result(0)]);
+    Some(())
+}
