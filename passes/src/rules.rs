@@ -4,7 +4,7 @@
 use crate::machine::Layouts;
 use linear_layout::encoding::{DotOperand, Linear};
 use linear_layout::{Dim, Encoding, LinearLayout};
-use mlir_host::ir::{Attr, Op, TensorType};
+use mlir_host::ir::{Attr, Op, TensorType, Value};
 use ttopt_dialect::ttg::attrs::{self, encoding};
 use ttopt_dialect::ttg::infer;
 use ttopt_dialect::ttg::layout::{equivalent, to_linear_layout};
@@ -120,6 +120,15 @@ pub fn is_cheap(op: Op<'_>) -> bool {
         },
         _ => false,
     }
+}
+
+/// `wanted` for operand `value` of an operation, or the layout that the value
+/// has where the operation cannot tell the two apart.
+pub fn wanted_or_equal<'c>(rule: Rule, value: Value<'c>, wanted: Attr<'c>) -> Attr<'c> {
+    let by_matrix = matches!(rule, Rule::Broadcast | Rule::Trans | Rule::Reshape | Rule::Join);
+    let ty = value.ty().as_tensor().filter(|_| by_matrix);
+    let have = ty.and_then(|ty| Some((ty.encoding()?, ty.shape())));
+    have.filter(|(have, shape)| equivalent(*have, wanted, shape)).map_or(wanted, |(have, _)| have)
 }
 
 /// Why the layout of the results of `op`, or of the pointers of a store, is

@@ -90,7 +90,9 @@ impl<'c> Costs<'c> {
             return Some(0.0);
         }
         if is_cheap(op) {
-            let wide = if element_bits(ty) == 64 { 2.0 } else { 1.0 };
+            // Of neighbouring pointers only the first is computed: the rest are offsets of it.
+            let pointers = pointee(ty.element()).is_some();
+            let wide = if element_bits(ty) == 64 && !pointers { 2.0 } else { 1.0 };
             return Some(per_warp * warps * alu * wide);
         }
         load.filter(|load| load.is_volatile() != Some(true))?;

@@ -5,7 +5,7 @@ use super::plan::{How, Planner, Request, unconverted};
 use super::sink::sink;
 use crate::ir_util::{layout_of, set_result_layout, with_layout};
 use crate::machine::{Layouts, error};
-use crate::rules::{Rule, rule};
+use crate::rules::{Rule, rule, wanted_or_equal};
 use linear_layout::Encoding;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Value};
@@ -48,7 +48,8 @@ impl<'a, 'c> Materialize<'a, 'c> {
     /// # Errors
     /// When an operation cannot be made; it is reported.
     pub fn operands(&mut self, op: Op<'c>, assignment: &mut Assignment<'c>) -> Result<(), Reported> {
-        if rule(op) == Some(Rule::Convert) || self.replaced.contains_key(&op) {
+        let rule = rule(op);
+        if rule == Some(Rule::Convert) || self.replaced.contains_key(&op) {
             return Ok(());
         }
         for i in 0..op.num_operands() {
@@ -56,6 +57,7 @@ impl<'a, 'c> Materialize<'a, 'c> {
             let value = unconverted(op.operand(i));
             let Some(have) = layout_of(value) else { continue };
             let layout = assignment.demand(op, i, self.planner.layouts()).unwrap_or(have);
+            let layout = rule.map_or(layout, |rule| wanted_or_equal(rule, value, layout));
             let made = self.get(Request { value, layout, moves: true }, op, assignment)?;
             if made != op.operand(i) {
                 op.set_operand(i, made);

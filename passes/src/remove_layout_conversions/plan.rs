@@ -14,7 +14,7 @@
 use super::cost::Costs;
 use crate::ir_util::{incoming, layout_of, weight_of};
 use crate::machine::Layouts;
-use crate::rules::{Rule, backward, rule};
+use crate::rules::{Rule, backward, rule, wanted_or_equal};
 use mlir_host::ir::{Attr, Op, Value};
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -238,7 +238,8 @@ impl<'a, 'c> Planner<'a, 'c> {
         let mut inputs = SmallVec::new();
         for (i, operand) in op.operands().enumerate().filter(|(_, operand)| layout_of(*operand).is_some()) {
             let layout = backward(op, rule, i, layout, self.layouts).ok()??;
-            inputs.push((i, Request { value: unconverted(operand), layout, moves }));
+            let value = unconverted(operand);
+            inputs.push((i, Request { value, layout: wanted_or_equal(rule, value, layout), moves }));
         }
         Some((How::Copy, cost, inputs))
     }
