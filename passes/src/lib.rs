@@ -11,6 +11,9 @@
 //!   [`combine_tensor_select_and_if`] simplify what the front end wrote.
 //! * [`rules`] says how layouts of operands and results depend on each other,
 //!   [`machine`] which blocked layouts fit the machine.
+//! * [`optimize_thread_locality`] keeps sums over loops in threads,
+//!   [`reduce_data_duplication`] and [`reorder_instructions`] say where data is
+//!   while it waits for its use.
 //! * [`explain_layouts`] says why layouts are what they are.
 //! * [`plans`] has the plans of operations, for allocation and lowering alike;
 //!   [`buffer_plans`] those of buffers in shared memory.
@@ -29,11 +32,14 @@ mod ir_util;
 pub mod machine;
 pub mod matmul;
 pub mod optimize_dot_operands;
+pub mod optimize_thread_locality;
 pub mod pipeline;
 pub mod plans;
+pub mod reduce_data_duplication;
 pub mod remove_layout_conversions;
 pub mod reorder_broadcast;
 pub mod rewrite_tensor_descriptor_to_pointer;
+pub mod reorder_instructions;
 pub mod rules;
 pub mod shared_memory;
 mod test_passes;
@@ -50,6 +56,9 @@ pub static PASSES: &[&PassDef] = &[
     &f32_dot_tc::TRITONGPU_F32_DOT_TC,
     &accelerate_matmul::TRITONGPU_ACCELERATE_MATMUL,
     &remove_layout_conversions::TRITONGPU_REMOVE_LAYOUT_CONVERSIONS,
+    &optimize_thread_locality::TRITONGPU_OPTIMIZE_THREAD_LOCALITY,
+    &reduce_data_duplication::TRITONGPU_REDUCE_DATA_DUPLICATION,
+    &reorder_instructions::TRITONGPU_REORDER_INSTRUCTIONS,
     &explain_layouts::TRITONGPU_EXPLAIN_LAYOUTS,
     &rewrite_tensor_descriptor_to_pointer::REWRITE_TENSOR_DESCRIPTOR_TO_POINTER,
     &optimize_dot_operands::TRITONGPU_OPTIMIZE_DOT_OPERANDS,

@@ -128,7 +128,15 @@ pub fn wanted_or_equal<'c>(rule: Rule, value: Value<'c>, wanted: Attr<'c>) -> At
     let by_matrix = matches!(rule, Rule::Broadcast | Rule::Trans | Rule::Reshape | Rule::Join);
     let ty = value.ty().as_tensor().filter(|_| by_matrix);
     let have = ty.and_then(|ty| Some((ty.encoding()?, ty.shape())));
-    have.filter(|(have, shape)| equivalent(*have, wanted, shape)).map_or(wanted, |(have, _)| have)
+    let equal = |have: Attr<'c>, shape: &[i64]| {
+        if rule != Rule::Broadcast {
+            return equivalent(have, wanted, shape);
+        }
+        // Registers that hold copies may differ in number.
+        let distinct = |layout| to_linear_layout(layout, shape).ok()?.remove_zero_bases(Dim::REGISTER).ok();
+        have == wanted || distinct(have).is_some_and(|have| distinct(wanted) == Some(have))
+    };
+    have.filter(|(have, shape)| equal(*have, shape)).map_or(wanted, |(have, _)| have)
 }
 
 /// Why the layout of the results of `op`, or of the pointers of a store, is

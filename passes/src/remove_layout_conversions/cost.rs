@@ -19,6 +19,11 @@ type Key<'c> = (smallvec::SmallVec<[i64; 4]>, u32, Attr<'c>, Attr<'c>);
 /// What a barrier costs besides its own cycles: warps that could have gone on wait.
 const BARRIER: f64 = 56.0;
 
+/// Arithmetic runs mostly while other warps wait for memory, and casts that
+/// follow a conversion instead of standing before it let loads go to shared
+/// memory directly.
+const OVERLAP: f64 = 1.0 / 3.0;
+
 /// Costs, each computed once.
 pub struct Costs<'c> {
     module: Op<'c>,
@@ -93,14 +98,18 @@ impl<'c> Costs<'c> {
             // Of neighbouring pointers only the first is computed: the rest are offsets of it.
             let pointers = pointee(ty.element()).is_some();
             let wide = if element_bits(ty) == 64 && !pointers { 2.0 } else { 1.0 };
-            return Some(per_warp * warps * alu * wide);
+            return Some(per_warp * warps * alu * wide * OVERLAP);
         }
         load.filter(|load| load.is_volatile() != Some(true))?;
         let facts = AccessFacts::of(op, self.analysis.get_or_init(|| AxisInfoAnalysis::new(self.module)))?;
         let machine = target(&layouts.machine)?;
         let plan = VectorPlan::for_addresses(&layout, element_bits(ty), &facts.addresses(), machine).ok()?;
-        // Each instruction of a warp is served in lines of four sectors.
-        let lines = (plan.sectors as f64 / 4.0).max(1.0);
+        // An instruction of a warp is served line by line. Sectors that are used
+        // in full are taken to be neighbours, four in a line; others to be alone.
+        let lanes = 1u64 << (layout.in_bits(Dim::LANE) - layout.free_variable_mask(Dim::LANE).count_ones());
+        let bytes = lanes * u64::from(plan.vec_elems) * u64::from(plan.elem_bits.div_ceil(8));
+        let lines = plan.sectors as f64 / if plan.sectors * 32 <= bytes { 4.0 } else { 1.0 };
+        let lines = lines.max(1.0);
         Some(plan.accesses.len() as f64 * warps * (1.0 + lines))
     }
 }

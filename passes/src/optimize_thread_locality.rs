@@ -1,0 +1,225 @@
+//! `--tritongpu-optimize-thread-locality`: sums over loops stay in their threads.
+//!
+//! A loop that reduces a tensor in each iteration and adds the result to what
+//! it carries exchanges data between lanes and warps each time. Instead each
+//! thread combines only what it holds, the loop carries these partial results,
+//! and threads exchange data once, after the loop. The axis is cut by reshapes
+//! into elements of one thread and threads; all layouts follow from that of
+//! the tensor. The order of additions changes, as it may in reductions.
+
+use crate::ir_util::{layout_of, operations_in_dominance_order};
+use crate::machine::{Layouts, Machine, error};
+use linear_layout::Dim;
+use mlir_host::asm::Reported;
+use mlir_host::ir::{Attr, Op, TensorType, Type, Value};
+use mlir_host::pass::{Options, PassDef, PassResult};
+use mlir_host::rewrite::IrRewriter;
+use ttopt_dialect::ttg::infer;
+use ttopt_dialect::ttg::layout::to_linear_layout;
+
+/// The pass.
+pub static TRITONGPU_OPTIMIZE_THREAD_LOCALITY: PassDef = PassDef {
+    anchor: "builtin.module",
+    dependencies: &["tt", "ttg", "arith"],
+    ..PassDef::new(
+        "tritongpu-optimize-thread-locality",
+        "Let loops that add up reductions carry what each thread has, and exchange data between threads once, after the loop",
+        run,
+    )
+};
+
+fn run(module: Op<'_>, _: &Options) -> PassResult {
+    let layouts = Layouts::new(module.context(), Machine::of(module)?);
+    let mut rewriter = IrRewriter::new(module.context());
+    for op in operations_in_dominance_order(module) {
+        if let Some(sum) = Sum::of(op) {
+            sum.keep_in_threads(&mut rewriter, &layouts)?;
+        }
+    }
+    Ok(())
+}
+
+/// `carried = carried + reduce(source)` in a loop.
+struct Sum<'c> {
+    reduce: Op<'c>,
+    add: Op<'c>,
+    axis: usize,
+    /// Number among the values that the loop carries.
+    number: usize,
+    for_op: Op<'c>,
+    /// Sizes of the axis: copies in registers, threads, neighbours in registers.
+    cut: [u64; 3],
+}
+
+/// The element that changes nothing in `op`, by its bits as text of MLIR.
+fn neutral(op: &str, element: Type<'_>) -> Option<f64> {
+    let float = element.is_float();
+    match op {
+        "arith.addf" if float => Some(-0.0),
+        "arith.addi" if !float => Some(0.0),
+        "arith.maximumf" | "arith.maxnumf" if float => Some(f64::NEG_INFINITY),
+        "arith.minimumf" | "arith.minnumf" if float => Some(f64::INFINITY),
+        _ => None,
+    }
+}
+
+impl<'c> Sum<'c> {
+    fn of(reduce: Op<'c>) -> Option<Sum<'c>> {
+        if reduce.name() != "tt.reduce" || reduce.num_results() != 1 {
+            return None;
+        }
+        let ty = reduce.result(0).ty().as_tensor()?;
+        let axis = usize::try_from(reduce.attr("axis")?.as_int()?).ok()?;
+        // The region is one operation, and the loop adds by the same.
+        let combine: Vec<Op<'c>> = reduce.region(0).first_block()?.ops().collect();
+        let [combine, _] = combine.as_slice() else { return None };
+        neutral(combine.name(), ty.element())?;
+        let only_user = |value: Value<'c>| {
+            let mut uses = value.uses();
+            uses.next().filter(|_| uses.next().is_none()).map(|(user, _)| user)
+        };
+        let add = only_user(reduce.result(0)).filter(|add| add.name() == combine.name())?;
+        let carried = add.operands().find(|operand| *operand != reduce.result(0))?;
+        let (body, end) = (carried.arg_block()?, only_user(add.result(0))?);
+        let for_op = body.parent().filter(|op| op.name() == "scf.for")?;
+        let number = carried.index().checked_sub(1)?;
+        let closes = end.name() == "scf.yield"
+            && end.parent() == Some(for_op)
+            && end.operands().position(|operand| operand == add.result(0)) == Some(number);
+        if !closes || reduce.block() != Some(body) || only_user(carried) != Some(add) {
+            return None;
+        }
+        let cut = cut(reduce.operand(0), axis)?;
+        (cut[0] * cut[2] > 1 && cut[1] > 1).then_some(Sum { reduce, add, axis, number, for_op, cut })
+    }
+
+    fn keep_in_threads(self, rewriter: &mut IrRewriter<'c>, layouts: &Layouts<'c>) -> Result<(), Reported> {
+        let Sum { reduce, add, axis, number, for_op, cut } = self;
+        let fail = |reason: String| error(reduce, reason);
+        // Cut the axis in three, and combine what is in one thread.
+        rewriter.set_before(reduce);
+        let source = reduce.operand(0);
+        let Some(ty) = source.ty().as_tensor() else { return Ok(()) };
+        let mut shape: Vec<i64> = ty.shape().to_vec();
+        shape.splice(axis..=axis, cut.map(|size| size as i64));
+        let layout = infer::reshape(ty.encoding(), &ty.shape(), &shape).map_err(fail)?;
+        let cut_ty = typed(reduce, TensorType::new(&shape, ty.element(), layout))?;
+        let pieces = make(rewriter, reduce, "tt.reshape", &[source], cut_ty, &[])?;
+        let inner = reduce_along(rewriter, reduce, pieces, axis + 2, layouts)?;
+        let partial = reduce_along(rewriter, reduce, inner, axis, layouts)?;
+        // The loop carries that, from neutral elements on.
+        let Some(partial_ty) = partial.ty().as_tensor() else { return Ok(()) };
+        let init = for_op.operand(3 + number);
+        let value = neutral(add.name(), ty.element())
+            .map(|value| {
+                if ty.element().is_float() {
+                    Attr::float_of(ty.element(), value)
+                } else {
+                    Attr::int_of(ty.element(), value as i64)
+                }
+            })
+            .ok_or_else(|| fail("has no neutral element".to_owned()))?;
+        rewriter.set_before(for_op);
+        let splat = [("value", Attr::splat(partial_ty.ty(), value))];
+        let start = make(rewriter, for_op, "arith.constant", &[], partial_ty.ty(), &splat)?;
+        let Some(body) = for_op.region(0).first_block() else { return Ok(()) };
+        let (carried, result) = (body.arg(1 + number), for_op.result(number));
+        for_op.set_operand(3 + number, start);
+        carried.set_type(partial_ty.ty());
+        let before = result.ty();
+        result.set_type(partial_ty.ty());
+        rewriter.set_before(add);
+        let sum = make(rewriter, add, add.name(), &[carried, partial], partial_ty.ty(), &[])?;
+        add.result(0).replace_all_uses_with(sum);
+        add.erase();
+        // After the loop, what threads exchange, and the initial value.
+        let users: Vec<(Op<'c>, usize)> = result.uses().collect();
+        rewriter.set_after(for_op);
+        let whole = reduce_along(rewriter, reduce, result, axis, layouts)?;
+        let whole = convert(rewriter, for_op, whole, before)?;
+        let name = sum.def_op().map_or("arith.addf", Op::name);
+        let total = make(rewriter, for_op, name, &[init, whole], before, &[])?;
+        users.into_iter().for_each(|(user, i)| user.set_operand(i, total));
+        reduce.erase();
+        Ok(())
+    }
+}
+
+/// The sizes of an axis cut into copies in registers, threads, and neighbours
+/// in registers; `None` where it is not made in that order.
+fn cut(source: Value<'_>, axis: usize) -> Option<[u64; 3]> {
+    let shape = source.ty().as_tensor()?.shape();
+    let layout = to_linear_layout(layout_of(source)?, &shape).ok()?;
+    let (mut registers, mut threads) = (0u64, 0u64);
+    for dim in layout.in_dims() {
+        for bit in 0..layout.in_bits(dim) {
+            let basis = layout.basis_coords(dim, bit)?;
+            let along = basis[axis];
+            let others = basis.iter().enumerate().any(|(d, c)| d != axis && *c != 0);
+            match (along, dim == Dim::REGISTER) {
+                (0, _) => {}
+                _ if others || !along.is_power_of_two() => return None,
+                (_, true) => registers |= along,
+                (_, false) => threads |= along,
+            }
+        }
+    }
+    let neighbours = registers.trailing_ones();
+    let shared = (threads >> neighbours).trailing_ones();
+    let size = u64::try_from(shape[axis]).ok()?;
+    let copies = size >> (neighbours + shared);
+    let whole = registers & threads == 0
+        && (registers | threads) + 1 == size
+        && threads == ((1 << shared) - 1) << neighbours;
+    whole.then_some([copies, 1 << shared, 1 << neighbours])
+}
+
+fn typed<'c>(op: Op<'c>, ty: Option<TensorType<'c>>) -> Result<Type<'c>, Reported> {
+    ty.map(TensorType::ty).ok_or_else(|| error(op, "no type for a part of this sum"))
+}
+
+fn make<'c>(
+    rewriter: &mut IrRewriter<'c>,
+    op: Op<'c>,
+    name: &str,
+    operands: &[Value<'c>],
+    ty: Type<'c>,
+    attrs: &[(&str, Attr<'c>)],
+) -> Result<Value<'c>, Reported> {
+    Ok(rewriter.generic(name, op.loc(), operands, &[ty], attrs).ok_or(Reported)?.result(0))
+}
+
+/// `value` reduced along an axis as `reduce` does.
+fn reduce_along<'c>(
+    rewriter: &mut IrRewriter<'c>,
+    reduce: Op<'c>,
+    value: Value<'c>,
+    axis: usize,
+    layouts: &Layouts<'c>,
+) -> Result<Value<'c>, Reported> {
+    let ty = value.ty().as_tensor().and_then(|ty| Some((ty, ty.encoding()?)));
+    let (ty, layout) = ty.ok_or_else(|| error(reduce, "reduces something without a layout"))?;
+    let layout = layouts.slice(axis, layout).map_err(|reason| error(reduce, reason))?;
+    let mut shape = ty.shape().to_vec();
+    shape.remove(axis);
+    let made = typed(reduce, TensorType::new(&shape, ty.element(), Some(layout)))?;
+    let copy = rewriter.clone_op(reduce);
+    copy.set_operand(0, value);
+    copy.set_attr("axis", Attr::int(reduce.context(), 32, axis as i64));
+    copy.result(0).set_type(made);
+    rewriter.set_after(copy);
+    Ok(copy.result(0))
+}
+
+/// `value` as `ty`, which differs in the layout only.
+fn convert<'c>(
+    rewriter: &mut IrRewriter<'c>,
+    op: Op<'c>,
+    value: Value<'c>,
+    ty: Type<'c>,
+) -> Result<Value<'c>, Reported> {
+    if value.ty() == ty {
+        return Ok(value);
+    }
+    make(rewriter, op, "ttg.convert_layout", &[value], ty, &[])
+}

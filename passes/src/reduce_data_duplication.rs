@@ -1,0 +1,88 @@
+//! `--tritongpu-reduce-data-duplication`: operands of matrix products wait for
+//! their use in shared memory.
+//!
+//! In the layout of an operand warps hold copies of each other's elements. A
+//! conversion to such a layout that goes through shared memory anyway is split
+//! into the write, where the data is made, and the read, where it is used:
+//! passes that follow can then move the two apart. The memory has the layout
+//! that the plan of the conversion found.
+
+use crate::ir_util::{layout_of, operations_in_dominance_order};
+use crate::machine::{Machine, error};
+use crate::matmul::build::generic;
+use crate::remove_layout_conversions::element_bits;
+use crate::rules::{Rule, rule};
+use linear_layout::Encoding;
+use linear_layout::encoding::SharedLinear;
+use linear_layout::plan::{Conversion, ConversionPlan, Scope};
+use mlir_host::asm::Reported;
+use mlir_host::ir::{Attr, Op, Type};
+use mlir_host::pass::{Options, PassDef, PassResult};
+use mlir_host::rewrite::IrRewriter;
+use ttopt_dialect::ttg::attrs::{encoding, encoding_attr};
+use ttopt_dialect::ttg::layout::to_linear_layout;
+
+/// The pass.
+pub static TRITONGPU_REDUCE_DATA_DUPLICATION: PassDef = PassDef {
+    anchor: "builtin.module",
+    dependencies: &["ttg"],
+    ..PassDef::new(
+        "tritongpu-reduce-data-duplication",
+        "Split conversions to operands of matrix products into writing to shared memory and reading from it, where the plan of the conversion goes that way",
+        run,
+    )
+};
+
+/// Bytes that the widest access to shared memory must be aligned to.
+const ALIGNMENT: u64 = 16;
+
+fn run(module: Op<'_>, _: &Options) -> PassResult {
+    let machine = Machine::of(module)?;
+    let mut rewriter = IrRewriter::new(module.context());
+    for op in operations_in_dominance_order(module) {
+        if rule(op) != Some(Rule::Convert) {
+            continue;
+        }
+        if let Some(memory) = memory_of(op, &machine) {
+            split(&mut rewriter, op, memory)?;
+        }
+    }
+    Ok(())
+}
+
+/// The layout of the memory that the conversion goes through, if it makes the
+/// operand of a matrix product and is not done in several passes.
+fn memory_of(op: Op<'_>, machine: &Machine) -> Option<SharedLinear> {
+    let (from, to) = (layout_of(op.operand(0))?, layout_of(op.result(0))?);
+    if !matches!(encoding(to), Ok(Encoding::DotOperand(_))) {
+        return None;
+    }
+    let ty = op.result(0).ty().as_tensor()?;
+    let (from, to) = (to_linear_layout(from, &ty.shape()).ok()?, to_linear_layout(to, &ty.shape()).ok()?);
+    let plan = ConversionPlan::new(&from, &to, element_bits(ty), machine.target.as_ref()?).ok()?;
+    match plan.conversion {
+        Conversion::SharedMemory(plan) if plan.tiles == 1 && plan.scope == Scope::Block => {
+            Some(SharedLinear { layout: plan.layout, alignment: ALIGNMENT })
+        }
+        _ => None,
+    }
+}
+
+fn split<'c>(rewriter: &mut IrRewriter<'c>, op: Op<'c>, memory: SharedLinear) -> Result<(), Reported> {
+    let Some(ty) = op.result(0).ty().as_tensor() else { return Ok(()) };
+    let layout =
+        encoding_attr(op.context(), &Encoding::SharedLinear(memory)).map_err(|err| error(op, err))?;
+    let memory = memdesc(op, &ty.shape(), ty.element(), layout)?;
+    rewriter.set_before(op);
+    let memory = generic(rewriter, op, "ttg.local_alloc", &[op.operand(0)], memory, &[])?;
+    let read = generic(rewriter, op, "ttg.local_load", &[memory], ty.ty(), &[])?;
+    op.result(0).replace_all_uses_with(read);
+    op.erase();
+    Ok(())
+}
+
+fn memdesc<'c>(op: Op<'c>, shape: &[i64], element: Type<'c>, layout: Attr<'c>) -> Result<Type<'c>, Reported> {
+    let sizes: String = shape.iter().map(|size| format!("{size}x")).collect();
+    let text = format!("!ttg.memdesc<{sizes}{element}, {layout}, #ttg.shared_memory>");
+    Type::parse(op.context(), &text).ok_or_else(|| error(op, format!("no type {text}")))
+}

@@ -1,0 +1,75 @@
+//! `--tritongpu-reorder-instructions`: operations where they keep the fewest
+//! registers alive.
+//!
+//! Conversions to layouts in which a thread holds as much as before, or more,
+//! move down to their first use in the block, never into a loop. What writes
+//! registers to freshly allocated shared memory moves up to where the registers
+//! are made, and transpositions, which are free, follow what they transpose.
+
+use crate::ir_util::{layout_of, operations_in_dominance_order};
+use crate::rules::{Rule, rule};
+use linear_layout::Dim;
+use mlir_host::ir::{Block, Op, Value};
+use mlir_host::pass::{Options, PassDef, PassResult};
+use ttopt_dialect::ttg::layout::to_linear_layout;
+
+/// The pass.
+pub static TRITONGPU_REORDER_INSTRUCTIONS: PassDef = PassDef {
+    anchor: "builtin.module",
+    ..PassDef::new(
+        "tritongpu-reorder-instructions",
+        "Move conversions to their first use, and writes to new shared memory to where the data is made",
+        run,
+    )
+};
+
+fn run(module: Op<'_>, _: &Options) -> PassResult {
+    let ops = operations_in_dominance_order(module);
+    // Users first, so that chains move down together.
+    for op in ops.iter().rev().filter(|op| rule(**op) == Some(Rule::Convert)) {
+        if registers(op.result(0)) >= registers(op.operand(0))
+            && let Some(user) = first_user(*op)
+        {
+            op.move_before(user);
+        }
+    }
+    for op in ops {
+        let early = match op.name() {
+            "ttg.local_alloc" => op.num_operands() == 1,
+            "tt.trans" => true,
+            _ => false,
+        };
+        if early {
+            move_after_operand(op);
+        }
+    }
+    Ok(())
+}
+
+/// Elements that each thread holds.
+fn registers(value: Value<'_>) -> Option<u64> {
+    let shape = value.ty().as_tensor()?.shape();
+    to_linear_layout(layout_of(value)?, &shape).ok()?.in_size(Dim::REGISTER)
+}
+
+/// The first operation of the block of `op` that uses its result, or has a use inside.
+fn first_user<'c>(op: Op<'c>) -> Option<Op<'c>> {
+    let block = op.block()?;
+    let users = op.result(0).uses().filter_map(|(user, _)| in_block(user, block));
+    users.reduce(|a, b| if b.is_before_in_block(a) { b } else { a })
+}
+
+/// The operation of `block` that is `op` or has it inside.
+fn in_block<'c>(op: Op<'c>, block: Block<'c>) -> Option<Op<'c>> {
+    if op.block() == Some(block) { Some(op) } else { op.ancestor(|op| op.block() == Some(block)) }
+}
+
+/// Moves `op` right behind what makes its first operand, in the same block.
+fn move_after_operand(op: Op<'_>) {
+    let Some(made) = op.operand(0).def_op() else { return };
+    let others =
+        op.operands().skip(1).all(|other| other.def_op().is_none_or(|def| def.block() != op.block()));
+    if made.block() == op.block() && others {
+        op.move_after(made);
+    }
+}

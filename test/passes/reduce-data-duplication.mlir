@@ -1,0 +1,32 @@
+// RUN: %ttopt %s --tritongpu-reduce-data-duplication | FileCheck %s
+
+#a = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#b = #ttg.blocked<{sizePerThread = [8, 1], threadsPerWarp = [8, 4], warpsPerCTA = [1, 4], order = [0, 1]}>
+#mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>
+#dot = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>
+module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:80"} {
+  // CHECK-LABEL: @operand
+  // CHECK: %[[M:.*]] = ttg.local_alloc %{{.*}} -> !ttg.memdesc<64x64xf16, #shared, #smem>
+  // CHECK: ttg.local_load %[[M]]
+  // CHECK-NOT: ttg.convert_layout
+  tt.func @operand(%x: tensor<64x64xf16, #a>) -> tensor<64x64xf16, #dot> {
+    %y = ttg.convert_layout %x : tensor<64x64xf16, #a> -> tensor<64x64xf16, #dot>
+    tt.return %y : tensor<64x64xf16, #dot>
+  }
+
+  // Registers of the same thread: nothing goes through memory.
+  // CHECK-LABEL: @registers
+  // CHECK-NEXT: ttg.convert_layout
+  tt.func @registers(%x: tensor<64x64xf16, #mma>) -> tensor<64x64xf16, #dot> {
+    %y = ttg.convert_layout %x : tensor<64x64xf16, #mma> -> tensor<64x64xf16, #dot>
+    tt.return %y : tensor<64x64xf16, #dot>
+  }
+
+  // No operand of a matrix product.
+  // CHECK-LABEL: @other
+  // CHECK-NEXT: ttg.convert_layout
+  tt.func @other(%x: tensor<64x64xf16, #a>) -> tensor<64x64xf16, #b> {
+    %y = ttg.convert_layout %x : tensor<64x64xf16, #a> -> tensor<64x64xf16, #b>
+    tt.return %y : tensor<64x64xf16, #b>
+  }
+}

@@ -1,0 +1,50 @@
+// RUN: %ttopt %s -split-input-file --tritongpu-reorder-instructions | FileCheck %s
+
+#a = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#b = #ttg.blocked<{sizePerThread = [4, 1], threadsPerWarp = [8, 4], warpsPerCTA = [1, 4], order = [0, 1]}>
+#s = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
+  // Down to the first use.
+  // CHECK-LABEL: @down
+  // CHECK: tt.load
+  // CHECK-NEXT: tt.load
+  // CHECK-NEXT: tt.store
+  // CHECK-NEXT: ttg.convert_layout
+  // CHECK-NEXT: tt.store
+  tt.func @down(%p: tensor<32x32x!tt.ptr<f32>, #a>, %q: tensor<32x32x!tt.ptr<f32>, #b>) {
+    %x = tt.load %p : tensor<32x32x!tt.ptr<f32>, #a>
+    %y = ttg.convert_layout %x : tensor<32x32xf32, #a> -> tensor<32x32xf32, #b>
+    %z = tt.load %p : tensor<32x32x!tt.ptr<f32>, #a>
+    tt.store %p, %z : tensor<32x32x!tt.ptr<f32>, #a>
+    tt.store %q, %y : tensor<32x32x!tt.ptr<f32>, #b>
+    tt.return
+  }
+
+  // Never into a loop.
+  // CHECK-LABEL: @loop
+  // CHECK: ttg.convert_layout
+  // CHECK-NEXT: scf.for
+  tt.func @loop(%p: tensor<32x32x!tt.ptr<f32>, #a>, %q: tensor<32x32x!tt.ptr<f32>, #b>, %n: i32) {
+    %x = tt.load %p : tensor<32x32x!tt.ptr<f32>, #a>
+    %y = ttg.convert_layout %x : tensor<32x32xf32, #a> -> tensor<32x32xf32, #b>
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    scf.for %i = %c0 to %n step %c1  : i32 {
+      tt.store %q, %y : tensor<32x32x!tt.ptr<f32>, #b>
+    }
+    tt.return
+  }
+
+  // To shared memory as soon as the data is there.
+  // CHECK-LABEL: @up
+  // CHECK: tt.load
+  // CHECK-NEXT: ttg.local_alloc
+  // CHECK-NEXT: tt.store
+  tt.func @up(%p: tensor<32x32x!tt.ptr<f32>, #a>, %k: tensor<32x32xf32, #a>) -> !ttg.memdesc<32x32xf32, #s, #smem> {
+    %x = tt.load %p : tensor<32x32x!tt.ptr<f32>, #a>
+    tt.store %p, %k : tensor<32x32x!tt.ptr<f32>, #a>
+    %m = ttg.local_alloc %x : (tensor<32x32xf32, #a>) -> !ttg.memdesc<32x32xf32, #s, #smem>
+    tt.return %m : !ttg.memdesc<32x32xf32, #s, #smem>
+  }
+}
