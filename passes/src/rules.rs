@@ -125,7 +125,7 @@ pub fn is_cheap(op: Op<'_>) -> bool {
 /// `wanted` for operand `value` of an operation, or the layout that the value
 /// has where the operation cannot tell the two apart.
 pub fn wanted_or_equal<'c>(rule: Rule, value: Value<'c>, wanted: Attr<'c>) -> Attr<'c> {
-    let by_matrix = matches!(rule, Rule::Broadcast | Rule::Trans | Rule::Reshape | Rule::Join);
+    let by_matrix = matches!(rule, Rule::Broadcast | Rule::Trans | Rule::Reshape);
     let ty = value.ty().as_tensor().filter(|_| by_matrix);
     let have = ty.and_then(|ty| Some((ty.encoding()?, ty.shape())));
     let equal = |have: Attr<'c>, shape: &[i64]| {
