@@ -48,6 +48,17 @@ def truncated(command, corpus):
     judge_all(command, cases)
 
 
+def operations(command, corpus):
+    """The files with all operations of each dialect, cut at many places."""
+    cases = []
+    for path in sorted((corpus.parent / "dialect").glob("*/*ops.mlir")):
+        data = path.read_bytes()
+        for i in range(1, 25):
+            cut = (i * len(data)) // 25 + i
+            cases.append((f"{path.parent.name}/{path.name} cut at {cut}", data[:cut], [0, 1]))
+    judge_all(command, cases)
+
+
 def binary(command, _):
     """Noise, zeros, text that is not UTF-8, bytecode that ends at once, an ELF header."""
     noise = random.Random(7)
