@@ -182,8 +182,8 @@ pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
     let machine = target_machine(&metadata.target)?;
     llvm.set_triple(&machine.get_triple());
     llvm.set_data_layout(&machine.get_target_data().get_data_layout());
-    link_device_library(&llvm)?;
-    optimize(&llvm, &machine)?;
+    let with_library = link_device_library(&llvm)?;
+    optimize(&llvm, &machine, with_library)?;
     times.llir = start.elapsed();
     if wants(options, "llvmir") {
         eprintln!("// -----// IR Dump After llvmir //----- //\n{}", llvm.print_to_string());
@@ -339,19 +339,19 @@ fn target_machine(name: &str) -> Result<TargetMachine> {
             &triple,
             &cpu,
             features,
-            OptimizationLevel::Aggressive,
+            OptimizationLevel::Default,
             RelocMode::PIC,
             CodeModel::Default,
         )
         .ok_or_else(|| anyhow!("LLVM cannot make code for {cpu}"))
 }
 
-/// Links libdevice when the module calls it.
-fn link_device_library(module: &LlvmModule<'_>) -> Result<()> {
+/// Links libdevice when the module calls it; says whether it does.
+fn link_device_library(module: &LlvmModule<'_>) -> Result<bool> {
     let needed = module.get_functions().find(|function| {
         function.count_basic_blocks() == 0 && function.get_name().to_bytes().starts_with(b"__nv_")
     });
-    let Some(needed) = needed else { return Ok(()) };
+    let Some(needed) = needed else { return Ok(false) };
     let symbol = needed.get_name().to_string_lossy();
     let path = companions::libdevice().ok_or_else(|| {
         anyhow!("'{symbol}' is in libdevice.10.bc, which was not found: set TTOPT_LIBDEVICE to its path, or CUDA_HOME")
@@ -359,15 +359,28 @@ fn link_device_library(module: &LlvmModule<'_>) -> Result<()> {
     // SAFETY: the module is valid.
     unsafe { mlir_host::driver::link_needed(module.as_mut_ptr().cast(), &path.to_string_lossy()) }.map_err(
         |err| anyhow!("'{symbol}' is in libdevice, which cannot be linked: {}: {err}", path.display()),
-    )
+    )?;
+    Ok(true)
 }
 
-/// The LLVM passes that pay for what they cost on lowered kernels.
-const LLVM_PASSES: &str = "default<O3>";
+/// The LLVM passes that pay for what they cost on lowered kernels: long
+/// straight-line code with much address arithmetic, few loops, no allocas. On
+/// the corpus they leave as many instructions as `default<O3>`, in half the time
+/// (docs/compile_time.md).
+const LLVM_PASSES: &str = "function(\
+    early-cse<memssa>,simplifycfg,\
+    instcombine<max-iterations=1;no-verify-fixpoint>,\
+    loop-simplify,lcssa,loop-mssa(licm),gvn,\
+    instcombine<max-iterations=1;no-verify-fixpoint>,\
+    slp-vectorizer,early-cse,simplifycfg,adce)";
+/// With functions of a device library, which are to be inlined, specialized to
+/// the target and simplified.
+const LLVM_PASSES_WITH_LIBRARY: &str = "default<O3>";
 
-fn optimize(module: &LlvmModule<'_>, machine: &TargetMachine) -> Result<()> {
+fn optimize(module: &LlvmModule<'_>, machine: &TargetMachine, with_library: bool) -> Result<()> {
+    let passes = if with_library { LLVM_PASSES_WITH_LIBRARY } else { LLVM_PASSES };
     module
-        .run_passes(LLVM_PASSES, machine, PassBuilderOptions::create())
+        .run_passes(passes, machine, PassBuilderOptions::create())
         .map_err(|err| anyhow!("LLVM passes failed: {err}"))
 }
 
