@@ -235,13 +235,16 @@ impl Target for Nvidia {
         let (generic, i32t) = (e.ptr(0)?, e.i32());
         module.function("vprintf", &[generic, generic], Some(i32t), false)?;
         let text = module.string(e, format)?;
-        let types: Vec<Type<'c>> = args.iter().map(|arg| arg.ty()).collect();
-        let ty = e.struct_of(&types)?;
-        let mut all = e.undef(ty)?;
-        for (i, arg) in args.iter().enumerate() {
-            all = e.insert_value(all, *arg, i)?;
+        let byte = e.int(8);
+        let mut offset = 0;
+        for arg in args {
+            let bytes = i64::from(arg.ty().int_bits().unwrap_or(64) / 8);
+            offset += -offset & (bytes - 1);
+            let place = e.const_i32(offset)?;
+            let place = e.gep(slot, place, byte)?;
+            e.op("llvm.store", &[*arg, place], &[], &[])?;
+            offset += bytes;
         }
-        e.op("llvm.store", &[all, slot], &[], &[])?;
         e.call("vprintf", &[text, slot], &[i32t])?;
         Ok(())
     }
