@@ -95,6 +95,46 @@ pub struct MatrixTypes<'c> {
     pub formats: [Type<'c>; 2],
 }
 
+/// An operand of an instruction of a warp group.
+#[derive(Clone, Copy)]
+pub enum WarpGroupFragment<'a, 'c> {
+    /// Fragments in registers.
+    Registers(&'a [Value<'c>]),
+    /// A matrix descriptor, an `i64`, and whether rows or columns, not summands, are contiguous.
+    Shared(Value<'c>, bool),
+}
+
+/// One instruction of a warp group: rows, columns, summands and operands.
+pub struct WarpGroupMultiply<'a, 'c> {
+    /// Rows, columns and summands.
+    pub shape: [u64; 3],
+    /// What is multiplied.
+    pub types: &'a MatrixTypes<'c>,
+    /// The left operand.
+    pub a: WarpGroupFragment<'a, 'c>,
+    /// The right operand.
+    pub b: WarpGroupFragment<'a, 'c>,
+    /// Whether the accumulators are added to, an `i1`; otherwise they are set.
+    pub adds: Value<'c>,
+}
+
+/// Instructions of warp groups, which run asynchronously.
+pub trait WarpGroups {
+    /// Orders accesses to registers before the instructions that follow.
+    fn fence<'c>(&self, e: &mut Emit<'c>) -> Lowered<()>;
+    /// Starts one instruction on the fragment `c`; returns the fragment of the result.
+    fn multiply<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        multiply: &WarpGroupMultiply<'_, 'c>,
+        c: &[Value<'c>],
+    ) -> Lowered<Vec<Value<'c>>>;
+    /// Makes a group of the instructions started since the last one.
+    fn commit<'c>(&self, e: &mut Emit<'c>) -> Lowered<()>;
+    /// Waits until at most `pending` groups are not done; returns `values`, to be used after that.
+    fn wait<'c>(&self, e: &mut Emit<'c>, pending: u64, values: &[Value<'c>]) -> Lowered<Vec<Value<'c>>>;
+}
+
 /// Dimensions of the grid of programs.
 pub const GRID_DIMS: usize = 3;
 
@@ -202,6 +242,11 @@ pub trait Target {
         types: &MatrixTypes<'c>,
         fragments: [&[Value<'c>]; 3],
     ) -> Lowered<Vec<Value<'c>>>;
+    /// Instructions of warp groups, if there are any.
+    fn warp_groups(&self) -> Option<&dyn WarpGroups>;
+    /// Orders this thread's writes to shared memory, of the `cluster` or of the block, before asynchronous
+    /// reads by others.
+    fn fence_async_shared<'c>(&self, e: &mut Emit<'c>, cluster: bool) -> Lowered<()>;
     /// A function of the `math` dialect (`exp`, `sin`, …) or a division
     /// (`divf`, `precise_divf`, `approx_divf`, `precise_sqrt`) on scalars.
     fn math<'c>(

@@ -28,6 +28,7 @@ pub mod combine_tensor_select_and_if;
 pub mod convert_triton_to_tritongpu;
 pub mod explain_layouts;
 pub mod f32_dot_tc;
+pub mod fence_insertion;
 mod ir_util;
 pub mod machine;
 pub mod matmul;
@@ -63,6 +64,7 @@ pub static PASSES: &[&PassDef] = &[
     &rewrite_tensor_descriptor_to_pointer::REWRITE_TENSOR_DESCRIPTOR_TO_POINTER,
     &optimize_dot_operands::TRITONGPU_OPTIMIZE_DOT_OPERANDS,
     &combine_tensor_select_and_if::TRITONGPU_COMBINE_TENSOR_SELECT_AND_IF,
+    &fence_insertion::FENCE_INSERTION,
     &shared_memory::allocate::ALLOCATE_SHARED_MEMORY,
     &shared_memory::barriers::INSERT_BARRIERS,
     &test_passes::TEST_PRINT_AXIS_INFO,

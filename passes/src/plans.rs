@@ -4,16 +4,16 @@
 //! same functions, so that what was counted, allocated and emitted agree.
 
 mod along;
+mod dot;
 
 pub use along::{gather, histogram, reduce, scan};
+pub use dot::{dot, dot_type, warp_group_dot};
 
-use linear_layout::plan::{ConversionPlan, DotTilePlan, DotType, DotTypes};
-use linear_layout::target::{TargetDesc, Vendor};
+use linear_layout::plan::ConversionPlan;
+use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, LinearLayout};
-use mlir_host::ir::{FloatKind, Op, Type};
+use mlir_host::ir::{Op, Type};
 use std::sync::Arc;
-use ttopt_dialect::tt::enums::InputPrecision;
-use ttopt_dialect::tt::ops::DotOp;
 use ttopt_dialect::tt::types::is_pointer;
 use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::module_attrs;
@@ -120,51 +120,4 @@ pub fn scratch_bytes(op: Op<'_>, target: &TargetDesc) -> Result<u64, String> {
         "tt.histogram" => Ok(histogram(op, target)?.total_shared_bytes()),
         _ => Ok(0),
     }
-}
-
-/// The type of an element of an operand or result of a product. 8-bit floats that the target does not
-/// multiply are multiplied as 16-bit floats, which hold them all.
-///
-/// # Errors
-/// For types that are not multiplied.
-pub fn dot_type(element: Type<'_>, target: &TargetDesc) -> Result<DotType, String> {
-    use FloatKind::*;
-    let unknown = || Err(format!("elements of type {element} are not multiplied"));
-    if let Some(kind) = element.float_kind() {
-        let native = match (target.vendor, target.name) {
-            (Vendor::Amd, "hip:gfx90a" | "hip:gfx942") => matches!(kind, F8E4M3FNUZ | F8E5M2FNUZ),
-            _ => matches!(kind, F8E4M3FN | F8E5M2),
-        };
-        return match kind {
-            F16 => Ok(DotType::F16),
-            BF16 => Ok(DotType::Bf16),
-            F32 => Ok(DotType::F32),
-            F64 => Ok(DotType::F64),
-            _ if native => Ok(DotType::F8),
-            _ if kind.bits() == 8 => Ok(DotType::F16),
-            _ => unknown(),
-        };
-    }
-    match element.int_bits() {
-        Some(8) => Ok(DotType::I8),
-        Some(16) => Ok(DotType::I16),
-        Some(32) => Ok(DotType::I32),
-        Some(64) => Ok(DotType::I64),
-        _ => unknown(),
-    }
-}
-
-/// How a product of tensors is computed.
-///
-/// # Errors
-/// When there is no plan.
-pub fn dot(op: DotOp<'_>, target: &TargetDesc) -> Result<DotTilePlan, String> {
-    let (a, b, c) = (op.a().ty(), op.b().ty(), op.d().ty());
-    let types = DotTypes {
-        a: dot_type(a.element(), target)?,
-        b: dot_type(b.element(), target)?,
-        c: dot_type(c.element(), target)?,
-        exact: op.input_precision() != Some(InputPrecision::Tf32),
-    };
-    DotTilePlan::new(&*layout(a)?, &*layout(b)?, &*layout(c)?, types, target).map_err(|err| err.to_string())
 }

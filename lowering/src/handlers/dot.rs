@@ -39,7 +39,7 @@ fn copies<'c>(plan: &DotTilePlan, sums: &[Value<'c>]) -> Lowered<Vec<Value<'c>>>
     plan.copies.iter().map(|register| at(sums, *register)).collect()
 }
 
-fn at<'c>(values: &[Value<'c>], register: u32) -> Lowered<Value<'c>> {
+pub(super) fn at<'c>(values: &[Value<'c>], register: u32) -> Lowered<Value<'c>> {
     match values.get(register as usize) {
         Some(value) => Ok(*value),
         None => unsupported(format!("the plan uses register {register}, which is missing")),
@@ -58,7 +58,7 @@ fn float_of(kind: DotType) -> Option<FloatKind> {
 }
 
 /// The values of an operand, converted to `kind`.
-pub(super) fn operand<'c>(l: &mut Lower<'_, 'c>, value: Value<'c>, kind: DotType) -> Lowered<Values<'c>> {
+fn operand<'c>(l: &mut Lower<'_, 'c>, value: Value<'c>, kind: DotType) -> Lowered<Values<'c>> {
     let values = l.get(value)?;
     let element = value.ty().element();
     let converted = match (element.float_kind(), float_of(kind)) {
@@ -130,12 +130,12 @@ impl<'c> Matrix<'_, 'c> {
         for execution in executions {
             for (made, registers, values) in [(&mut left, &execution.a, a), (&mut right, &execution.b, b)] {
                 if !made.contains_key(&registers[..]) {
-                    let fragment = self.fragment(l, self.types.kind, registers, values)?;
+                    let fragment = fragment(l, self.types.kind, registers, values)?;
                     made.insert(registers, self.without_copies(l, fragment)?);
                 }
             }
             if !sums.contains_key(&execution.c[..]) {
-                sums.insert(&execution.c, self.fragment(l, self.types.sum, &execution.c, c)?);
+                sums.insert(&execution.c, fragment(l, self.types.sum, &execution.c, c)?);
             }
             let (Some(x), Some(y)) = (left.get(&execution.a[..]), right.get(&execution.b[..])) else {
                 continue;
@@ -156,25 +156,6 @@ impl<'c> Matrix<'_, 'c> {
         Ok(results)
     }
 
-    fn fragment(
-        &self,
-        l: &mut Lower<'_, 'c>,
-        kind: DotType,
-        registers: &[Option<u32>],
-        values: &[Value<'c>],
-    ) -> Lowered<Vec<Value<'c>>> {
-        let Some(first) = values.first() else { return unsupported("a product without elements") };
-        let ty = first.ty();
-        let mut elements = Vec::with_capacity(registers.len());
-        for register in registers {
-            elements.push(match register {
-                Some(register) => at(values, *register)?,
-                None => l.emit.value("llvm.mlir.zero", &[], ty, &[])?,
-            });
-        }
-        l.target.matrix_fragment(&mut l.emit, kind, &elements)
-    }
-
     /// A fragment with zeros in the lanes that hold copies of summands.
     fn without_copies(&self, l: &mut Lower<'_, 'c>, fragment: Vec<Value<'c>>) -> Lowered<Vec<Value<'c>>> {
         let Some(counts) = l.is_representative(self.zero_lanes, 0, 0)? else { return Ok(fragment) };
@@ -184,4 +165,23 @@ impl<'c> Matrix<'_, 'c> {
         };
         fragment.iter().map(zeroed).collect()
     }
+}
+
+/// The fragment of a matrix instruction that is made of these registers, zero where there is none.
+pub(super) fn fragment<'c>(
+    l: &mut Lower<'_, 'c>,
+    kind: DotType,
+    registers: &[Option<u32>],
+    values: &[Value<'c>],
+) -> Lowered<Vec<Value<'c>>> {
+    let Some(first) = values.first() else { return unsupported("a product without elements") };
+    let ty = first.ty();
+    let mut elements = Vec::with_capacity(registers.len());
+    for register in registers {
+        elements.push(match register {
+            Some(register) => at(values, *register)?,
+            None => l.emit.value("llvm.mlir.zero", &[], ty, &[])?,
+        });
+    }
+    l.target.matrix_fragment(&mut l.emit, kind, &elements)
 }

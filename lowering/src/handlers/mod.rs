@@ -10,6 +10,7 @@ mod memory;
 mod print;
 mod reduce;
 mod shapes;
+mod warp_group;
 
 pub(crate) use arith::truth;
 
@@ -30,6 +31,7 @@ pub fn table(ctx: Context<'_>) -> HashMap<usize, Handler> {
         print::HANDLERS,
         reduce::HANDLERS,
         shapes::HANDLERS,
+        warp_group::HANDLERS,
     ];
     lists.iter().copied().flatten().map(|(name, handler)| (ctx.name_id(name), *handler)).collect()
 }

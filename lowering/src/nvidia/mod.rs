@@ -5,10 +5,13 @@ mod math;
 mod memory;
 mod mma;
 mod shared;
+mod wgmma;
 
 use crate::emit::{Emit, Lowered, unsupported};
 use crate::floats;
-use crate::target::{Access, AtomicAccess, AtomicElement, AtomicKind, Declare, MatrixTypes, Target};
+use crate::target::{
+    Access, AtomicAccess, AtomicElement, AtomicKind, Declare, MatrixTypes, Target, WarpGroups,
+};
 use linear_layout::plan::{DotType, MatrixInstruction, Scope, ShuffleInstruction, WarpCombine};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{FloatKind, Type, Value};
@@ -165,6 +168,20 @@ impl Target for Nvidia {
         fragments: [&[Value<'c>]; 3],
     ) -> Lowered<Vec<Value<'c>>> {
         mma::multiply(e, instruction, types, fragments)
+    }
+    fn warp_groups(&self) -> Option<&dyn WarpGroups> {
+        self.desc.primitives.wgmma.then_some(&wgmma::Wgmma)
+    }
+    fn fence_async_shared<'c>(&self, e: &mut Emit<'c>, cluster: bool) -> Lowered<()> {
+        if self.capability < 90 {
+            return unsupported(format!(
+                "asynchronous accesses to shared memory need sm_90, the target is sm_{}",
+                self.capability
+            ));
+        }
+        let text = format!("fence.proxy.async.shared::{};", if cluster { "cluster" } else { "cta" });
+        e.inline_asm(&text, "", &[], &[], true)?;
+        Ok(())
     }
     fn math<'c>(
         &self,

@@ -2,7 +2,7 @@
 
 use super::CheckError;
 use crate::plan::MatrixDescriptorPlan;
-use crate::{Dim, LinearLayout};
+use crate::{Dim, LinearLayout, Point};
 
 /// A shape and strides for each digit of a coordinate, lowest first (CuTe notation in PTX ISA, "Canonical
 /// Layouts"). The last digit has no bound.
@@ -49,6 +49,34 @@ fn swizzle(address: u64, bits: u32) -> u64 {
     (0..bits).fold(address, |a, i| a ^ (address >> (7 + i) & 1) << (4 + i))
 }
 
+/// Where the hardware finds element (i, k), M or N first, of the tile that starts `start` bytes into a buffer
+/// as aligned as the plan asks, and the coordinates of what is there.
+pub(super) fn element_at(
+    plan: &MatrixDescriptorPlan,
+    memory: &LinearLayout,
+    elem_bits: u32,
+    start: u64,
+    (i, k): (u64, u64),
+) -> Result<(u64, Point), CheckError> {
+    let elem = u64::from(elem_bits / 8);
+    let buffer = plan.alignment;
+    let size = memory.in_size(Dim::OFFSET).unwrap_or(1);
+    let shift = memory.in_shift(Dim::OFFSET).unwrap_or(0);
+    let address = buffer + start;
+    if !address.is_multiple_of(16) || address >> 18 != 0 {
+        return Err(CheckError::Malformed(format!("a tile starts at byte {address}")));
+    }
+    let descriptor = plan.bits() | address >> 4;
+    let (along_mn, along_k, bits) = canonical(descriptor, plan.transposed, elem);
+    let start = (descriptor & 0x3fff) << 4;
+    let at = swizzle(start + dot(&along_mn, i) + dot(&along_k, k), bits);
+    let offset = at.wrapping_sub(buffer) / elem;
+    if at < buffer || offset >= size {
+        return Err(CheckError::OutOfBounds { offset, size });
+    }
+    Ok((at, memory.unpack_out(memory.apply_packed(offset << shift))))
+}
+
 /// Reads every element of every tile of `plan` as the hardware does, from a buffer in the layout `memory`
 /// whose address is as aligned as the plan asks: it must be the element of that row and summand.
 ///
@@ -60,27 +88,11 @@ pub fn check_matrix_descriptor(
     dims: (Dim, Dim),
     elem_bits: u32,
 ) -> Result<(), CheckError> {
-    let elem = u64::from(elem_bits / 8);
-    let buffer = plan.alignment;
-    let size = memory.in_size(Dim::OFFSET).unwrap_or(1);
     let [rows, depth] = plan.tile;
     let [tiles_mn, tiles_k] = plan.tiles();
-    let shift = memory.in_shift(Dim::OFFSET).unwrap_or(0);
     for (mn, k) in (0..tiles_mn * tiles_k).map(|i| (i % tiles_mn, i / tiles_mn)) {
-        let address = buffer + plan.start([mn, k]);
-        if !address.is_multiple_of(16) || address >> 18 != 0 {
-            return Err(CheckError::Malformed(format!("a tile starts at byte {address}")));
-        }
-        let descriptor = plan.bits() | address >> 4;
-        let (along_mn, along_k, bits) = canonical(descriptor, plan.transposed, elem);
         for (i, j) in (0..rows * depth).map(|x| (x % rows, x / rows)) {
-            let start = (descriptor & 0x3fff) << 4;
-            let at = swizzle(start + dot(&along_mn, i) + dot(&along_k, j), bits);
-            let offset = at.wrapping_sub(buffer) / elem;
-            if at < buffer || offset >= size {
-                return Err(CheckError::OutOfBounds { offset, size });
-            }
-            let point = memory.unpack_out(memory.apply_packed(offset << shift));
+            let (at, point) = element_at(plan, memory, elem_bits, plan.start([mn, k]), (i, j))?;
             let along = |dim: Dim| point.iter().find(|p| p.0 == dim).map_or(0, |p| p.1);
             let (got, expected) = ((along(dims.0), along(dims.1)), (mn * rows + i, k * depth + j));
             if got != expected {

@@ -222,13 +222,13 @@ struct Part {
 }
 
 /// A layout with each column told apart by axis.
-struct Operand {
-    all: Distributed,
+pub(super) struct Operand {
+    pub all: Distributed,
     parts: SmallVec<[Part; 3]>,
 }
 
 impl Operand {
-    fn new(layout: &LinearLayout, axes: &[DotAxis], target: &TargetDesc) -> PlanResult<Operand> {
+    pub fn new(layout: &LinearLayout, axes: &[DotAxis], target: &TargetDesc) -> PlanResult<Operand> {
         let dims: SmallVec<[Dim; 3]> = (0..axes.len()).map(Dim::out).collect();
         let mut shift = 0;
         let part = |(&axis, &dim): (&DotAxis, &Dim)| {
@@ -246,13 +246,13 @@ impl Operand {
     }
 
     /// The part of a column along an axis.
-    fn part(&self, column: u64, axis: DotAxis) -> u64 {
+    pub fn part(&self, column: u64, axis: DotAxis) -> u64 {
         let part = self.parts.iter().find(|p| p.axis == axis);
         part.map_or(0, |p| column >> p.shift & low_mask(p.bits))
     }
 
     /// The vector of a column along an axis, if it moves along no other. Zero moves along any.
-    fn along(&self, column: u64, axis: DotAxis) -> Option<u64> {
+    pub fn along(&self, column: u64, axis: DotAxis) -> Option<u64> {
         let part = self.parts.iter().find(|p| p.axis == axis)?;
         let v = column >> part.shift & low_mask(part.bits);
         (v << part.shift == column).then_some(v)
@@ -263,8 +263,8 @@ impl Operand {
         self.parts.iter().fold(0, |column, p| column | coordinate(p.axis) << p.shift)
     }
 
-    /// The distinct register bits.
-    fn registers(&self) -> Option<Vec<Bit>> {
+    /// The distinct register bits; `None` when one moves along several axes.
+    pub fn registers(&self) -> Option<Vec<Bit>> {
         let mut span = Echelon::new();
         let fresh = self.all.reg.iter().enumerate().filter(|&(_, &c)| span.insert(c));
         let bit = |(i, &column): (usize, &u64)| {
@@ -277,11 +277,11 @@ impl Operand {
 }
 
 /// A bit of a register number that moves along one axis.
-struct Bit {
+pub(super) struct Bit {
     /// The number with this bit alone.
-    register: u32,
-    axis: DotAxis,
-    vector: u64,
+    pub register: u32,
+    pub axis: DotAxis,
+    pub vector: u64,
 }
 
 struct Operands {

@@ -13,6 +13,7 @@
 //! | scan along a dimension | [`ScanPlan`] | one total per aligned run and step |
 //! | gather, count | [`GatherPlan`], [`HistogramPlan`] | shuffles while lines are short (paper, Figure 6) |
 //! | multiply matrices | [`DotTilePlan`] | any tile that agrees up to an order (paper, Table 4) |
+//! | … by warp groups | [`WarpGroupDotPlan`] | the widest instructions that memory allows |
 //! | … that lie in shared memory | [`MatrixDescriptorPlan`] | whatever a descriptor can express |
 
 mod access;
@@ -33,6 +34,7 @@ mod shuffle;
 mod space;
 mod swizzle;
 mod vector;
+mod warp_group;
 
 pub use access::{AccessPlan, MemoryAccess, MemoryInstruction, ThreadBases};
 pub use convert::{Conversion, ConversionPlan, Cost, Scope, SharedPlan};
@@ -49,3 +51,4 @@ pub use shared::SharedAccessPlan;
 pub use shuffle::{Exchange, SelectStage, ShuffleInstruction, ShufflePlan, ShuffleRound};
 pub use space::{ThreadMasks, Threads};
 pub use vector::{AddressFacts, DimFacts, VectorAccess, VectorPlan};
+pub use warp_group::{WarpGroupDotPlan, WarpGroupOperand, WarpGroupProduct, WarpGroupRun, WarpGroupStep};

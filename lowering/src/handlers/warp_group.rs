@@ -1,0 +1,317 @@
+//! Matrix products of warp groups.
+
+use super::dot::{at, fragment};
+use crate::emit::{Failure, Lowered, unsupported};
+use crate::lower::{Handler, Lower, Values};
+use crate::target::{MatrixTypes, WarpGroupFragment, WarpGroupMultiply, WarpGroups};
+use linear_layout::plan::{DotType, MatrixDescriptorPlan, ThreadBases, WarpGroupDotPlan, WarpGroupRun};
+use mlir_host::ir::{Attr, Op, Value};
+use std::collections::HashMap;
+use ttopt_dialect::ttg::types::MemDescType;
+use ttopt_dialect::ttng::ops::{WarpGroupDotOp, WarpGroupDotWaitOp};
+use ttopt_passes::plans;
+
+pub(super) const HANDLERS: &[(&str, Handler)] = &[
+    ("ttng.warp_group_dot", dot),
+    ("ttng.warp_group_dot_wait", wait),
+    ("ttng.fence_async_shared", |l, op| {
+        let cluster = op.attr("bCluster").and_then(Attr::as_bool).unwrap_or(false);
+        l.target.fence_async_shared(&mut l.emit, cluster)
+    }),
+];
+
+/// Bits of an address that a descriptor has.
+const ADDRESS_BITS: i64 = (1 << 18) - 1;
+
+fn groups<'a>(l: &Lower<'a, '_>) -> Lowered<&'a dyn WarpGroups> {
+    match l.target.warp_groups() {
+        Some(groups) => Ok(groups),
+        None => {
+            unsupported(format!("the target {} has no instructions of warp groups", l.target.desc().name))
+        }
+    }
+}
+
+fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let Some(dot) = WarpGroupDotOp::cast(op) else { return unsupported("is no product of warp groups") };
+    let target = l.target;
+    let groups = groups(l)?;
+    let plan = plans::warp_group_dot(dot, target.desc()).map_err(Failure::Unsupported)?;
+    l.remark(op, || plan.to_string().trim_end().to_owned());
+    let sum = plans::dot_type(dot.d().ty().element(), target.desc()).map_err(Failure::Unsupported)?;
+    let element = |value: Value<'c>| match MemDescType::cast(value.ty()) {
+        Some(buffer) => buffer.element(),
+        None => value.ty().element(),
+    };
+    let types = MatrixTypes { kind: plan.kind, sum, formats: [element(dot.a()), element(dot.b())] };
+    let left = match &plan.a {
+        Some(descriptors) => Left::Shared(Tiles::new(l, dot.a(), descriptors, &plan.starts[0])?),
+        None => Left::Registers { values: l.get(dot.a())?, fragments: HashMap::new() },
+    };
+    let right = Tiles::new(l, dot.b(), &plan.b, &plan.starts[1])?;
+    let adds = match dot.use_c() {
+        Some(flag) => Some(l.scalar(flag)?),
+        None => None,
+    };
+    let from_zero = adds.is_none() && is_zero(dot.c());
+    let mut product = Product { plan: &plan, types, groups, left, right, adds, from_zero };
+    let c = l.get(dot.c())?;
+    let sums = if plan.promoted { product.promoted(l, &c)? } else { product.at_once(l, &c)? };
+    let sums = if dot.is_async() == Some(true) || plan.promoted {
+        sums
+    } else {
+        groups.wait(&mut l.emit, 0, &sums)?
+    };
+    let result: Vec<Value<'c>> = plan.copies.iter().map(|r| at(&sums, *r)).collect::<Lowered<_>>()?;
+    l.set(dot.d(), result);
+    Ok(())
+}
+
+/// Whether a tensor is the constant zero.
+fn is_zero(value: Value<'_>) -> bool {
+    let Some(attr) =
+        value.def_op().filter(|op| op.name() == "arith.constant").and_then(|op| op.attr("value"))
+    else {
+        return false;
+    };
+    let splat = attr.as_elements().and_then(|all| all.splat_value()).unwrap_or(attr);
+    splat.as_int() == Some(0)
+        || splat.as_float().is_some_and(|value| value == 0.0 && value.is_sign_positive())
+}
+
+/// The descriptors of an operand in shared memory.
+struct Tiles<'p, 'c> {
+    plan: &'p MatrixDescriptorPlan,
+    /// The descriptor of the first tile.
+    first: Value<'c>,
+    made: HashMap<u64, Value<'c>>,
+}
+
+impl<'p, 'c> Tiles<'p, 'c> {
+    fn new(
+        l: &mut Lower<'_, 'c>,
+        buffer: Value<'c>,
+        plan: &'p MatrixDescriptorPlan,
+        warps: &ThreadBases,
+    ) -> Lowered<Self> {
+        let Some(ty) = MemDescType::cast(buffer.ty()) else { return unsupported("is no buffer") };
+        let values = l.get(buffer)?;
+        let bytes = i64::from(ty.element().bits().unwrap_or(8) / 8);
+        let (i32t, i64t) = (l.emit.i32(), l.emit.i64());
+        let mut address = l.emit.value("llvm.ptrtoint", &[at(&values, 0)?], i32t, &[])?;
+        if let Some(part) = values.get(1) {
+            // Where the part would start without swizzle.
+            let size = l.emit.const_i32(bytes)?;
+            let start = l.emit.same("llvm.mul", &[*part, size])?;
+            let row = i64::try_from(plan.swizzle.row_bytes()).unwrap_or(16);
+            let high = l.emit.lshr(start, 3)?;
+            let unit = l.emit.mask(high, row - 16)?;
+            let start = l.emit.xor(start, unit)?;
+            address = l.emit.add(address, start)?;
+        }
+        if !warps.is_zero() {
+            let number = l.thread_number(warps, 1)?;
+            // The same in all lanes, which the hardware wants to know.
+            let zero = l.emit.const_i32(0)?;
+            let number = l.target.shuffle_index(&mut l.emit, number, zero)?;
+            address = l.emit.add(address, number)?;
+        }
+        let field = l.emit.mask(address, ADDRESS_BITS)?;
+        let field = l.emit.lshr(field, 4)?;
+        let field = l.emit.value("llvm.zext", &[field], i64t, &[])?;
+        let bits = l.emit.const_int(64, plan.bits() as i64)?;
+        let first = l.emit.or_disjoint(field, bits)?;
+        Ok(Self { plan, first, made: HashMap::new() })
+    }
+
+    /// The descriptor of a tile.
+    fn tile(&mut self, l: &mut Lower<'_, 'c>, tile: [u64; 2]) -> Lowered<Value<'c>> {
+        let start = self.plan.start(tile) >> 4;
+        Ok(match self.made.get(&start) {
+            Some(made) => *made,
+            None if start == 0 => self.first,
+            None => {
+                let offset = l.emit.const_int(64, start as i64)?;
+                let made = l.emit.add(self.first, offset)?;
+                self.made.insert(start, made);
+                made
+            }
+        })
+    }
+}
+
+/// The left operand.
+enum Left<'p, 'c> {
+    Shared(Tiles<'p, 'c>),
+    Registers { values: Values<'c>, fragments: HashMap<Vec<u32>, Vec<Value<'c>>> },
+}
+
+struct Product<'p, 'c> {
+    plan: &'p WarpGroupDotPlan,
+    types: MatrixTypes<'c>,
+    groups: &'p dyn WarpGroups,
+    left: Left<'p, 'c>,
+    right: Tiles<'p, 'c>,
+    /// Whether the accumulators count; they do, where absent.
+    adds: Option<Value<'c>>,
+    /// Whether the accumulators are known to be zero.
+    from_zero: bool,
+}
+
+impl<'c> Product<'_, 'c> {
+    /// All sums in the accumulators.
+    fn at_once(&mut self, l: &mut Lower<'_, 'c>, c: &[Value<'c>]) -> Lowered<Vec<Value<'c>>> {
+        let mut sums = c.to_vec();
+        let mut runs = Vec::new();
+        for run in &self.plan.runs {
+            let start = if self.from_zero { None } else { Some(c) };
+            runs.push((run, self.accumulators(l, run, start)?));
+        }
+        self.pack_left(l)?;
+        let first = match (self.adds, self.from_zero) {
+            (Some(adds), _) => adds,
+            (None, zero) => l.emit.const_int(1, i64::from(!zero))?,
+        };
+        self.groups.fence(&mut l.emit)?;
+        let mut done = Vec::new();
+        for (run, fragment) in runs {
+            done.push((run, self.run(l, run, fragment, first)?));
+        }
+        self.groups.commit(&mut l.emit)?;
+        for (run, fragment) in done {
+            self.spread(l, run, &fragment, &mut sums)?;
+        }
+        Ok(sums)
+    }
+
+    /// Sums of a few instructions at a time, which are then added up.
+    fn promoted(&mut self, l: &mut Lower<'_, 'c>, c: &[Value<'c>]) -> Lowered<Vec<Value<'c>>> {
+        let mut sums = c.to_vec();
+        if let Some(adds) = self.adds {
+            let Some(first) = c.first() else { return unsupported("a product without result") };
+            let zero = l.emit.value("llvm.mlir.zero", &[], first.ty(), &[])?;
+            for sum in &mut sums {
+                *sum = l.emit.select(adds, *sum, zero)?;
+            }
+        }
+        self.pack_left(l)?;
+        for run in &self.plan.runs {
+            let fragment = self.accumulators(l, run, None)?;
+            let never = l.emit.const_int(1, 0)?;
+            self.groups.fence(&mut l.emit)?;
+            let fragment = self.run(l, run, fragment, never)?;
+            self.groups.commit(&mut l.emit)?;
+            let fragment = self.groups.wait(&mut l.emit, 0, &fragment)?;
+            let mut partial = sums.clone();
+            self.spread(l, run, &fragment, &mut partial)?;
+            for register in &run.c {
+                let (sum, part) = (at(&sums, *register)?, at(&partial, *register)?);
+                sums[*register as usize] = l.emit.same("llvm.fadd", &[sum, part])?;
+            }
+        }
+        Ok(sums)
+    }
+
+    /// The fragment of the accumulators of a run, undefined where they do not count.
+    fn accumulators(
+        &self,
+        l: &mut Lower<'_, 'c>,
+        run: &WarpGroupRun,
+        c: Option<&[Value<'c>]>,
+    ) -> Lowered<Vec<Value<'c>>> {
+        if let Some(c) = c {
+            let registers: Vec<Option<u32>> = run.c.iter().copied().map(Some).collect();
+            return fragment(l, self.types.sum, &registers, c);
+        }
+        let ty = match self.types.sum {
+            DotType::F16 => {
+                let half = l.emit.float(mlir_host::ir::FloatKind::F16);
+                l.emit.vector(2, half)?
+            }
+            DotType::I32 => l.emit.i32(),
+            _ => l.emit.f32(),
+        };
+        let count = if self.types.sum == DotType::F16 { run.c.len() / 2 } else { run.c.len() };
+        let undefined = l.emit.undef(ty)?;
+        Ok(vec![undefined; count])
+    }
+
+    /// Makes the fragments of a left operand in registers: before the fence, after which registers may not
+    /// be written.
+    fn pack_left(&mut self, l: &mut Lower<'_, 'c>) -> Lowered<()> {
+        let Left::Registers { values, fragments } = &mut self.left else { return Ok(()) };
+        for step in self.plan.runs.iter().flat_map(|run| &run.steps) {
+            if !fragments.contains_key(&step.a) {
+                let registers: Vec<Option<u32>> = step.a.iter().copied().map(Some).collect();
+                fragments.insert(step.a.clone(), fragment(l, self.types.kind, &registers, values)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// The instructions of a run; the first adds to the accumulators if `first` is true, the others do.
+    fn run(
+        &mut self,
+        l: &mut Lower<'_, 'c>,
+        run: &WarpGroupRun,
+        mut sums: Vec<Value<'c>>,
+        first: Value<'c>,
+    ) -> Lowered<Vec<Value<'c>>> {
+        let always = l.emit.const_int(1, 1)?;
+        let [row, column] = run.tile;
+        for (i, step) in run.steps.iter().enumerate() {
+            let a = match &mut self.left {
+                Left::Shared(tiles) => {
+                    WarpGroupFragment::Shared(tiles.tile(l, [row, step.k])?, tiles.plan.transposed)
+                }
+                Left::Registers { fragments, .. } => match fragments.get(&step.a) {
+                    Some(fragment) => WarpGroupFragment::Registers(fragment),
+                    None => return unsupported("a fragment of the left operand is missing"),
+                },
+            };
+            let b = self.right.tile(l, [column, step.k])?;
+            let b = WarpGroupFragment::Shared(b, self.right.plan.transposed);
+            let adds = if i == 0 { first } else { always };
+            let multiply = WarpGroupMultiply { shape: self.plan.shape, types: &self.types, a, b, adds };
+            sums = self.groups.multiply(&mut l.emit, &multiply, &sums)?;
+        }
+        Ok(sums)
+    }
+
+    /// Puts the elements of the fragment of a run to their registers.
+    fn spread(
+        &self,
+        l: &mut Lower<'_, 'c>,
+        run: &WarpGroupRun,
+        fragment: &[Value<'c>],
+        sums: &mut [Value<'c>],
+    ) -> Lowered<()> {
+        let elements = l.target.matrix_elements(&mut l.emit, self.types.sum, fragment)?;
+        for (register, element) in run.c.iter().zip(elements) {
+            if let Some(sum) = sums.get_mut(*register as usize) {
+                *sum = element;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Values pass through the wait, so that what uses them comes after it.
+fn wait<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let Some(wait) = WarpGroupDotWaitOp::cast(op) else { return unsupported("waits for no product") };
+    let pending = match wait.pendings().map(u64::try_from) {
+        Some(Ok(pending)) if pending <= 7 => pending,
+        _ => return unsupported("at most 7 products may be pending"),
+    };
+    let is_tensor = |value: &Value<'c>| value.ty().as_tensor().is_some();
+    let values = l.get_flat(op.operands().filter(is_tensor))?;
+    let waited = groups(l)?.wait(&mut l.emit, pending, &values)?;
+    l.set_flat(op.results().filter(is_tensor), &waited)?;
+    for (operand, result) in op.operands().zip(op.results()) {
+        if !is_tensor(&operand) {
+            let values = l.get(operand)?;
+            l.set(result, values);
+        }
+    }
+    Ok(())
+}

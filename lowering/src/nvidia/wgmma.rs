@@ -1,0 +1,208 @@
+//! `wgmma` (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions").
+
+use super::mma::format_name;
+use crate::emit::{Emit, Lowered, unsupported};
+use crate::target::{WarpGroupFragment, WarpGroupMultiply, WarpGroups};
+use linear_layout::plan::DotType;
+use mlir_host::ir::{FloatKind, Type, Value};
+use std::collections::HashMap;
+
+pub(super) struct Wgmma;
+
+/// The letter of the registers that values of a type are in, in constraints of inline assembly.
+fn letter(ty: Type<'_>) -> Option<&'static str> {
+    Some(match (ty.float_kind(), ty.int_bits()) {
+        (Some(FloatKind::F32), _) => "f",
+        (Some(FloatKind::F64), _) => "d",
+        (_, Some(32)) => "r",
+        (_, Some(64)) => "l",
+        _ => return None,
+    })
+}
+
+/// Values in 32-bit registers: pairs of 16-bit floats are one, and narrow elements take one each.
+struct Registers<'c> {
+    values: Vec<Value<'c>>,
+    /// For each original value its register, the element of a pair, and its type.
+    places: Vec<(usize, Option<usize>, Type<'c>)>,
+}
+
+impl<'c> Registers<'c> {
+    fn new(e: &mut Emit<'c>, values: &[Value<'c>]) -> Lowered<Self> {
+        let mut registers = Registers { values: Vec::new(), places: vec![] };
+        let mut known: HashMap<Value<'c>, (usize, Option<usize>, Type<'c>)> = HashMap::new();
+        // A 16-bit value that waits for its neighbour.
+        let mut half: Option<Value<'c>> = None;
+        for value in values {
+            if known.contains_key(value) || half == Some(*value) {
+                continue;
+            }
+            let ty = value.ty();
+            if letter(ty).is_some() {
+                known.insert(*value, (registers.values.len(), None, ty));
+                registers.values.push(*value);
+                continue;
+            }
+            if ty.bits() != Some(16) {
+                return unsupported(format!("values of type {ty} are no results of asynchronous products"));
+            }
+            match half.filter(|other| other.ty() == ty) {
+                None => half = Some(*value),
+                Some(other) => {
+                    registers.pair(e, &mut known, [other, *value])?;
+                    half = None;
+                }
+            }
+        }
+        if let Some(single) = half {
+            registers.pair(e, &mut known, [single, single])?;
+        }
+        registers.places = values.iter().filter_map(|value| known.get(value).copied()).collect();
+        Ok(registers)
+    }
+
+    fn pair(
+        &mut self,
+        e: &mut Emit<'c>,
+        known: &mut HashMap<Value<'c>, (usize, Option<usize>, Type<'c>)>,
+        pair: [Value<'c>; 2],
+    ) -> Lowered<()> {
+        let (ty, i32t) = (pair[0].ty(), e.i32());
+        let vector = e.vector(2, ty)?;
+        let mut joined = e.undef(vector)?;
+        for (i, value) in pair.into_iter().enumerate() {
+            joined = e.insert_element(joined, value, i)?;
+            known.insert(value, (self.values.len(), Some(i), ty));
+        }
+        self.values.push(e.bitcast(joined, i32t)?);
+        Ok(())
+    }
+
+    /// The original values, given the registers.
+    fn unpack(&self, e: &mut Emit<'c>, registers: &[Value<'c>]) -> Lowered<Vec<Value<'c>>> {
+        let mut values = Vec::with_capacity(self.places.len());
+        for (register, element, ty) in &self.places {
+            let Some(value) = registers.get(*register).copied() else {
+                return unsupported("too few registers");
+            };
+            values.push(match element {
+                None => value,
+                Some(i) => {
+                    let vector = e.vector(2, *ty)?;
+                    let pair = e.bitcast(value, vector)?;
+                    e.extract_element(pair, *i, *ty)?
+                }
+            });
+        }
+        Ok(values)
+    }
+}
+
+/// Output constraints of registers, and the input constraints that tie them to the first operands.
+fn tied(registers: &[Value<'_>]) -> Lowered<(Vec<String>, Vec<String>)> {
+    let mut outputs = Vec::with_capacity(registers.len());
+    for register in registers {
+        match letter(register.ty()) {
+            Some(letter) => outputs.push(format!("={letter}")),
+            None => return unsupported(format!("accumulators of type {}", register.ty())),
+        }
+    }
+    let inputs = (0..registers.len()).map(|i| i.to_string()).collect();
+    Ok((outputs, inputs))
+}
+
+fn list(range: std::ops::Range<usize>) -> String {
+    let names: Vec<String> = range.map(|i| format!("${i}")).collect();
+    format!("{{{}}}", names.join(", "))
+}
+
+impl WarpGroups for Wgmma {
+    fn fence<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
+        e.intrinsic_void("llvm.nvvm.wgmma.fence.sync.aligned", &[])
+    }
+
+    fn multiply<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        multiply: &WarpGroupMultiply<'_, 'c>,
+        c: &[Value<'c>],
+    ) -> Lowered<Vec<Value<'c>>> {
+        let types = multiply.types;
+        let [left, right] = types.formats.map(|element| format_name(types.kind, element));
+        let (Some(left), Some(right)) = (left, right) else {
+            return unsupported(format!("no wgmma multiplies {:?} in these formats", types.kind));
+        };
+        let sum = match types.sum {
+            DotType::F16 => "f16",
+            DotType::I32 => "s32",
+            _ => "f32",
+        };
+        let i32t = e.i32();
+        // Pairs of 16-bit sums are registers of 32 bits.
+        let pair = c.first().map(|value| value.ty()).filter(|ty| letter(*ty).is_none());
+        let accumulators = match pair {
+            Some(_) => c.iter().map(|value| e.bitcast(*value, i32t)).collect::<Lowered<Vec<_>>>()?,
+            None => c.to_vec(),
+        };
+        let (mut constraints, inputs) = tied(&accumulators)?;
+        constraints.extend(inputs);
+        let mut operands = accumulators.clone();
+        let count = accumulators.len();
+        let a = match multiply.a {
+            WarpGroupFragment::Registers(registers) => {
+                let first = count + operands.len();
+                for register in registers {
+                    operands.push(e.bitcast(*register, i32t)?);
+                    constraints.push("r".to_owned());
+                }
+                list(first..first + registers.len())
+            }
+            WarpGroupFragment::Shared(descriptor, _) => {
+                operands.push(descriptor);
+                constraints.push("l".to_owned());
+                format!("${}", count + operands.len() - 1)
+            }
+        };
+        let WarpGroupFragment::Shared(descriptor, b_transposed) = multiply.b else {
+            return unsupported("the right operand of wgmma is in shared memory");
+        };
+        operands.extend([descriptor, multiply.adds]);
+        constraints.extend(["l".to_owned(), "b".to_owned()]);
+        let last = count + operands.len();
+        let (b, adds) = (last - 2, last - 1);
+        // Signs of the operands, and which of those in shared memory are transposed.
+        let flags = match (types.kind, multiply.a) {
+            (DotType::I8, _) => String::new(),
+            (DotType::F16 | DotType::Bf16, WarpGroupFragment::Shared(_, a_transposed)) => {
+                format!(", 1, 1, {}, {}", u8::from(a_transposed), u8::from(b_transposed))
+            }
+            (DotType::F16 | DotType::Bf16, _) => format!(", 1, 1, {}", u8::from(b_transposed)),
+            _ => ", 1, 1".to_owned(),
+        };
+        let [m, n, k] = multiply.shape;
+        let text = format!(
+            "wgmma.mma_async.sync.aligned.m{m}n{n}k{k}.{sum}.{left}.{right} {}, {a}, ${b}, ${adds}{flags};",
+            list(0..count),
+        );
+        let results: Vec<Type<'c>> = accumulators.iter().map(|value| value.ty()).collect();
+        let sums = e.inline_asm(&text, &constraints.join(","), &operands, &results, true)?;
+        match pair {
+            Some(ty) => sums.iter().map(|value| e.bitcast(*value, ty)).collect(),
+            None => Ok(sums),
+        }
+    }
+
+    fn commit<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
+        e.intrinsic_void("llvm.nvvm.wgmma.commit_group.sync.aligned", &[])
+    }
+
+    fn wait<'c>(&self, e: &mut Emit<'c>, pending: u64, values: &[Value<'c>]) -> Lowered<Vec<Value<'c>>> {
+        let registers = Registers::new(e, values)?;
+        let (mut constraints, inputs) = tied(&registers.values)?;
+        constraints.extend(inputs);
+        let results: Vec<Type<'c>> = registers.values.iter().map(|value| value.ty()).collect();
+        let text = format!("wgmma.wait_group.sync.aligned {pending};");
+        let waited = e.inline_asm(&text, &constraints.join(","), &registers.values, &results, true)?;
+        registers.unpack(e, &waited)
+    }
+}

@@ -1,0 +1,112 @@
+//! `--triton-nvidia-gpu-fence-insertion`: what threads wrote to shared memory is
+//! made visible to matrix instructions that read it on their own.
+//!
+//! `wgmma` reads through another proxy than loads and stores do: between a write
+//! and such a read there must be a `fence.proxy.async` (PTX ISA, "Async proxy").
+//! Bulk copies write through the same proxy, so that buffers which only these
+//! fill need none.
+
+use mlir_host::asm::Reported;
+use mlir_host::ir::{Attr, Block, Op, Value, Walk};
+use mlir_host::pass::{Options, PassDef, PassResult};
+use mlir_host::rewrite::create;
+use ttopt_dialect::ttg::ops::{LocalAllocOp, is_memdesc_view};
+use ttopt_dialect::ttg::types::MemDescType;
+use ttopt_dialect::ttng::ops::WarpGroupDotOp;
+
+/// The pass.
+pub static FENCE_INSERTION: PassDef = PassDef {
+    anchor: "builtin.module",
+    dependencies: &["ttng"],
+    ..PassDef::new(
+        "triton-nvidia-gpu-fence-insertion",
+        "Put fences between writes to shared memory and matrix instructions that read it",
+        run,
+    )
+};
+
+const FENCE: &str = "ttng.fence_async_shared";
+
+fn run(module: Op<'_>, _: &Options) -> PassResult {
+    let mut blocks = Vec::new();
+    module.walk(&mut |op| {
+        for i in 0..op.num_regions() {
+            let mut next = op.region(i).first_block();
+            while let Some(block) = next {
+                blocks.push(block);
+                next = block.next();
+            }
+        }
+        Walk::Advance
+    });
+    blocks.into_iter().try_for_each(insert)
+}
+
+/// Puts fences where a block needs them.
+fn insert(block: Block<'_>) -> PassResult {
+    // Whether nothing was written since a fence of this block.
+    let mut fenced = false;
+    let ops: Vec<Op<'_>> = block.ops().collect();
+    for op in ops {
+        if op.name() == FENCE {
+            fenced = true;
+        } else if may_write(op) {
+            fenced = false;
+        } else if let Some(dot) = WarpGroupDotOp::cast(op)
+            && !fenced
+            && [dot.a(), dot.b()].into_iter().any(|operand| written_by_threads(operand))
+        {
+            let within = Attr::bool(op.context(), false);
+            let Some(fence) = create(FENCE, op.loc(), &[], &[], &[("bCluster", within)], &[]) else {
+                op.error("cannot make a fence");
+                return Err(Reported);
+            };
+            fence.move_before(op);
+            fenced = true;
+        }
+    }
+    Ok(())
+}
+
+/// Whether threads may write shared memory in `op`, or find out that their copies are there.
+fn may_write(op: Op<'_>) -> bool {
+    match op.name() {
+        "ttg.local_alloc" => op.num_operands() > 0,
+        "ttg.local_store" | "ttg.local_scatter" | "ttg.async_wait" | "tt.call" => true,
+        _ => op.num_regions() > 0,
+    }
+}
+
+/// Whether a buffer may hold what threads have written.
+fn written_by_threads(operand: Value<'_>) -> bool {
+    if MemDescType::cast(operand.ty()).is_none() {
+        return false;
+    }
+    let mut root = operand;
+    loop {
+        match root.def_op() {
+            Some(op) if is_memdesc_view(op) => root = op.operand(0),
+            Some(op) if LocalAllocOp::cast(op).is_some() && op.num_operands() == 0 => break,
+            _ => return true,
+        }
+    }
+    let mut open = vec![root];
+    while let Some(value) = open.pop() {
+        for (op, _) in value.uses() {
+            match op.name() {
+                _ if is_memdesc_view(op) => open.push(op.result(0)),
+                "ttng.async_tma_copy_global_to_local"
+                | "ttng.async_tma_gather"
+                | "ttng.warp_group_dot"
+                | "ttg.local_load"
+                | "ttg.local_dealloc" => {}
+                "ttng.warp_group_dot_wait" => {
+                    let results = op.operands().zip(op.results()).filter(|(operand, _)| *operand == value);
+                    open.extend(results.map(|(_, result)| result));
+                }
+                _ => return true,
+            }
+        }
+    }
+    false
+}

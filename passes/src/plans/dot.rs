@@ -1,0 +1,89 @@
+//! Plans of matrix products.
+
+use super::layout;
+use crate::buffer_plans::BufferLayout;
+use linear_layout::plan::{
+    DotTilePlan, DotType, DotTypes, WarpGroupDotPlan, WarpGroupOperand, WarpGroupProduct,
+};
+use linear_layout::target::{TargetDesc, Vendor};
+use mlir_host::ir::{FloatKind, Type};
+use ttopt_dialect::tt::enums::InputPrecision;
+use ttopt_dialect::tt::ops::DotOp;
+use ttopt_dialect::ttg::types::MemDescType;
+use ttopt_dialect::ttng::ops::WarpGroupDotOp;
+
+/// The type of an element of an operand or result of a product. 8-bit floats that the target does not
+/// multiply are multiplied as 16-bit floats, which hold them all.
+///
+/// # Errors
+/// For types that are not multiplied.
+pub fn dot_type(element: Type<'_>, target: &TargetDesc) -> Result<DotType, String> {
+    use FloatKind::*;
+    let unknown = || Err(format!("elements of type {element} are not multiplied"));
+    if let Some(kind) = element.float_kind() {
+        let native = match (target.vendor, target.name) {
+            (Vendor::Amd, "hip:gfx90a" | "hip:gfx942") => matches!(kind, F8E4M3FNUZ | F8E5M2FNUZ),
+            _ => matches!(kind, F8E4M3FN | F8E5M2),
+        };
+        return match kind {
+            F16 => Ok(DotType::F16),
+            BF16 => Ok(DotType::Bf16),
+            F32 => Ok(DotType::F32),
+            F64 => Ok(DotType::F64),
+            _ if native => Ok(DotType::F8),
+            _ if kind.bits() == 8 => Ok(DotType::F16),
+            _ => unknown(),
+        };
+    }
+    match element.int_bits() {
+        Some(8) => Ok(DotType::I8),
+        Some(16) => Ok(DotType::I16),
+        Some(32) => Ok(DotType::I32),
+        Some(64) => Ok(DotType::I64),
+        _ => unknown(),
+    }
+}
+
+/// How a product of tensors is computed.
+///
+/// # Errors
+/// When there is no plan.
+pub fn dot(op: DotOp<'_>, target: &TargetDesc) -> Result<DotTilePlan, String> {
+    let (a, b, c) = (op.a().ty(), op.b().ty(), op.d().ty());
+    let types = DotTypes {
+        a: dot_type(a.element(), target)?,
+        b: dot_type(b.element(), target)?,
+        c: dot_type(c.element(), target)?,
+        exact: op.input_precision() != Some(InputPrecision::Tf32),
+    };
+    DotTilePlan::new(&*layout(a)?, &*layout(b)?, &*layout(c)?, types, target).map_err(|err| err.to_string())
+}
+
+/// How a product of warp groups is computed.
+///
+/// # Errors
+/// When there is no plan.
+pub fn warp_group_dot(op: WarpGroupDotOp<'_>, target: &TargetDesc) -> Result<WarpGroupDotPlan, String> {
+    let Some(right) = MemDescType::cast(op.b().ty()) else {
+        return Err("the right operand is not in memory".to_owned());
+    };
+    let (a, element, registers) = match MemDescType::cast(op.a().ty()) {
+        Some(left) => (BufferLayout::of(left)?.layout, left.element(), false),
+        None => (layout(op.a().ty())?, op.a().ty().element(), true),
+    };
+    let a = if registers { WarpGroupOperand::Registers(&a) } else { WarpGroupOperand::Shared(&a) };
+    let types = DotTypes {
+        a: dot_type(element, target)?,
+        b: dot_type(right.element(), target)?,
+        c: dot_type(op.d().ty().element(), target)?,
+        exact: op.input_precision() != Some(InputPrecision::Tf32),
+    };
+    let depth = match right.shape()[..] {
+        [k, _] => u64::try_from(k).map_err(|_| "the right operand has no static shape".to_owned())?,
+        _ => return Err(format!("the right operand {} is no matrix", right.ty())),
+    };
+    let (b, c) = (BufferLayout::of(right)?.layout, layout(op.d().ty())?);
+    let max_imprecise = op.max_num_imprecise_acc().and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+    let product = WarpGroupProduct { a, b: &b, c: &c, depth, types, max_imprecise };
+    WarpGroupDotPlan::new(&product, target).map_err(|err| err.to_string())
+}
