@@ -57,12 +57,16 @@ def main():
     parser.add_argument("--capability", type=int, default=90)
     parser.add_argument("--triton", help="python with triton 3.9, to make the baseline")
     parser.add_argument("names", nargs="*")
+    parser.add_argument("--num-stages", type=int, help="stages of software pipelines, of both compilers, instead of the corpus'")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     names = args.names or sorted(path.stem for path in CORPUS.glob("*.ttir"))
     checks, bench, refused = [], [], []
     for name in names:
         spec = json.loads((CORPUS / f"{name}.json").read_text())
+        if f"cuda:{args.capability}" not in spec["targets"]:
+            continue
+        spec["num_stages"] = args.num_stages or spec["num_stages"]
         meta, error = compile_case(args, name, spec, args.out)
         if meta is None:
             refused.append((name, error))

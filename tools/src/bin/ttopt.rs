@@ -1,9 +1,32 @@
 //! `mlir-opt` with Triton's dialects and ttopt's passes.
 
+use std::path::Path;
+
 fn main() {
+    if let Some(file) = empty_input(std::env::args().skip(1)) {
+        eprintln!("ttopt: error: {file}: the file is empty");
+        std::process::exit(1);
+    }
     std::process::exit(mlir_host::driver::opt_main(
         "ttopt: MLIR optimizer driver with Triton's dialects\n",
         &ttopt_dialect::DIALECTS,
         &ttopt_tools::passes(),
     ));
+}
+
+/// The input, if it has no byte: MLIR would take it for a module of nothing,
+/// where a build that wrote nothing is far more likely.
+fn empty_input(args: impl Iterator<Item = String>) -> Option<String> {
+    let mut before = String::new();
+    for arg in args {
+        let is_output = matches!(before.as_str(), "-o" | "--o");
+        if !arg.starts_with('-')
+            && !is_output
+            && Path::new(&arg).metadata().is_ok_and(|m| m.is_file() && m.len() == 0)
+        {
+            return Some(arg);
+        }
+        before = arg;
+    }
+    None
 }
