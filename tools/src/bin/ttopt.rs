@@ -14,7 +14,15 @@ fn main() {
     ));
 }
 
-/// The input, if it has no byte: MLIR would take it for a module of nothing,
+/// Longer files are not read just to see whether they are blank, in bytes.
+const LONGEST_BLANK: u64 = 4096;
+
+fn is_blank(path: &Path) -> bool {
+    path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= LONGEST_BLANK)
+        && std::fs::read(path).is_ok_and(|bytes| bytes.iter().all(u8::is_ascii_whitespace))
+}
+
+/// The input, if nothing is in it: MLIR would take it for a module of nothing,
 /// where a build that wrote nothing is far more likely.
 fn empty_input(args: impl Iterator<Item = String>) -> Option<String> {
     let mut before = String::new();
