@@ -28,10 +28,7 @@ fn empty_input(args: impl Iterator<Item = String>) -> Option<String> {
     let mut before = String::new();
     for arg in args {
         let is_output = matches!(before.as_str(), "-o" | "--o");
-        if !arg.starts_with('-')
-            && !is_output
-            && Path::new(&arg).metadata().is_ok_and(|m| m.is_file() && m.len() == 0)
-        {
+        if !arg.starts_with('-') && !is_output && is_blank(Path::new(&arg)) {
             return Some(arg);
         }
         before = arg;
