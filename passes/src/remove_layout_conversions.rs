@@ -49,18 +49,23 @@ pub static TRITONGPU_REMOVE_LAYOUT_CONVERSIONS: PassDef = PassDef {
 
 fn run(module: Op<'_>, _: &Options) -> PassResult {
     let layouts = Layouts::new(module.context(), Machine::of(module)?);
+    let conversions = || {
+        let ops = operations_in_dominance_order(module);
+        ops.into_iter().filter(|op| rule(*op) == Some(Rule::Convert)).count()
+    };
     remove_unused(module);
-    let mut left = usize::MAX;
+    let mut left = conversions();
     for _ in 0..ROUNDS {
-        round(module, &layouts)?;
-        let conversions = operations_in_dominance_order(module)
-            .iter()
-            .filter(|op| rule(**op) == Some(Rule::Convert))
-            .count();
-        if conversions == 0 || conversions >= left {
+        // Without conversions every use has the layout that it wants.
+        if left == 0 {
             break;
         }
-        left = conversions;
+        round(module, &layouts)?;
+        let now = conversions();
+        if now >= left {
+            break;
+        }
+        left = now;
     }
     Ok(())
 }
