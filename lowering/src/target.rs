@@ -187,6 +187,9 @@ pub trait Target {
         words: &[Value<'c>],
         mask: Option<Value<'c>>,
     ) -> Lowered<()>;
+    /// Adds one to the 32-bit integer at `ptr` in shared memory, where `mask` is
+    /// absent or true, with no other thread of the block in between.
+    fn count_shared<'c>(&self, e: &mut Emit<'c>, ptr: Value<'c>, mask: Option<Value<'c>>) -> Lowered<()>;
     /// `value`, an `i32`, of the lane whose number differs by `mask`.
     fn shuffle_xor<'c>(
         &self,

@@ -6,7 +6,7 @@
 mod along;
 mod dot;
 
-pub use along::{gather, histogram, reduce, scan};
+pub use along::{gather, histogram, operand_bits, reduce, scan};
 pub use dot::{dot, dot_type, warp_group_dot};
 
 use linear_layout::plan::ConversionPlan;
@@ -115,7 +115,7 @@ pub fn scratch_bytes(op: Op<'_>, target: &TargetDesc) -> Result<u64, String> {
             Ok(shared_result(op, target)?.map_or(0, |plan| plan.shared_bytes()))
         }
         "tt.reduce" => Ok(reduce(op, target)?.shared_bytes()),
-        "tt.scan" => Ok(scan(op, target)?.shared_bytes(&along::operand_bits(op)?)),
+        "tt.scan" => Ok(scan(op, target)?.shared_bytes(&operand_bits(op)?)),
         "tt.gather" => Ok(gather(op, target)?.shared_bytes()),
         "tt.histogram" => Ok(histogram(op, target)?.total_shared_bytes()),
         _ => Ok(0),

@@ -5,10 +5,12 @@ mod atomic;
 mod combine;
 mod control;
 mod dot;
+mod gather;
 mod layouts;
 mod memory;
 mod print;
 mod reduce;
+mod scan;
 mod shapes;
 mod warp_group;
 
@@ -26,10 +28,12 @@ pub fn table(ctx: Context<'_>) -> HashMap<usize, Handler> {
         combine::HANDLERS,
         control::HANDLERS,
         dot::HANDLERS,
+        gather::HANDLERS,
         layouts::HANDLERS,
         memory::HANDLERS,
         print::HANDLERS,
         reduce::HANDLERS,
+        scan::HANDLERS,
         shapes::HANDLERS,
         warp_group::HANDLERS,
     ];

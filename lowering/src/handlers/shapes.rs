@@ -3,6 +3,7 @@
 use crate::emit::{Failure, Lowered, unsupported};
 use crate::lower::{Handler, Lower};
 use crate::registers::{Coords, rename};
+use linear_layout::{Dim, LinearLayout, f2};
 use mlir_host::ir::{Attr, Op, Value};
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
@@ -15,6 +16,7 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("tt.reshape", reshape),
     ("tt.join", join),
     ("tt.split", split),
+    ("tt.cat", cat),
     ("tt.get_program_id", |l, op| grid(l, op, false)),
     ("tt.get_num_programs", |l, op| grid(l, op, true)),
 ];
@@ -170,6 +172,32 @@ fn split<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         let picked: Vec<Value<'c>> = from.into_iter().map(|register| values[register ^ flip]).collect();
         l.set(result, picked);
     }
+    Ok(())
+}
+
+/// The order of the elements is unspecified: registers of the one tensor, then
+/// those of the other, wherever that is one element for each of the result.
+fn cat<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let (half, out) = (l.layout(op.operand(0).ty())?, l.layout(op.result(0).ty())?);
+    let threads = [Dim::LANE, Dim::WARP, Dim::BLOCK];
+    let inputs = |layout: &LinearLayout, which: Option<u64>| -> Vec<u64> {
+        let registers = layout.columns_of(Dim::REGISTER).iter().copied().chain(which);
+        registers.chain(threads.iter().flat_map(|dim| layout.columns_of(*dim)).copied()).collect()
+    };
+    // The element of a thread's register, and which tensor it is of.
+    let (from, to) = (inputs(&half, Some(1 << half.total_out_bits())), inputs(&out, None));
+    let same_threads = threads.iter().all(|dim| half.in_bits(*dim) == out.in_bits(*dim));
+    let agrees = same_threads
+        && from.len() == to.len()
+        && f2::rank(&from) == f2::rank(&to)
+        && f2::kernel(&to).iter().all(|copies| f2::mul(&from, *copies) == 0);
+    if !agrees {
+        return unsupported(
+            "the threads that hold copies of the result are not those that hold copies of the operands",
+        );
+    }
+    let values = l.get_flat(op.operands())?;
+    l.set(op.result(0), values);
     Ok(())
 }
 

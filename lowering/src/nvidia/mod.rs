@@ -105,6 +105,9 @@ impl Target for Nvidia {
     ) -> Lowered<()> {
         shared::store(e, ptr, words, mask)
     }
+    fn count_shared<'c>(&self, e: &mut Emit<'c>, ptr: Value<'c>, mask: Option<Value<'c>>) -> Lowered<()> {
+        shared::count(e, ptr, mask)
+    }
     fn shuffle_xor<'c>(
         &self,
         e: &mut Emit<'c>,

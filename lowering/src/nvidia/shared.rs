@@ -102,6 +102,16 @@ pub(super) fn store<'c>(
     Ok(())
 }
 
+/// `red`, since `atom` would return what nobody needs.
+pub(super) fn count<'c>(e: &mut Emit<'c>, ptr: Value<'c>, mask: Option<Value<'c>>) -> Lowered<()> {
+    let red = "red.relaxed.cta.shared.add.u32 [ $0 ], 1;";
+    match mask {
+        Some(mask) => e.inline_asm(&format!("@$1 {red}"), "r,b,~{memory}", &[ptr, mask], &[], true)?,
+        None => e.inline_asm(red, "r,~{memory}", &[ptr], &[], true)?,
+    };
+    Ok(())
+}
+
 pub(super) fn shuffle<'c>(
     e: &mut Emit<'c>,
     mode: &str,

@@ -14,7 +14,10 @@ fn axis(op: Op<'_>) -> Result<Dim, String> {
 }
 
 /// Widths of the operands' elements while they move.
-pub(super) fn operand_bits(op: Op<'_>) -> Result<Vec<u32>, String> {
+///
+/// # Errors
+/// For types that have no width.
+pub fn operand_bits(op: Op<'_>) -> Result<Vec<u32>, String> {
     op.operands().map(|value| word_bits(value.ty())).collect()
 }
 

@@ -52,8 +52,8 @@ pub struct ScanExchange {
     pub elems: u64,
 }
 
-/// One step: destination registers become `combine(source, destination)`, or the other way round when
-/// reversed.
+/// One step: destination registers become `combine(source, destination)`. The source is what comes before
+/// in the direction of the scan: a reversed scan combines from the last element on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScanStep {
     /// The axis bit.
@@ -301,9 +301,21 @@ impl ScanPlan {
     /// Shared memory needed in each block for operands of these widths, in bytes.
     pub fn shared_bytes(&self, elem_bits: &[u32]) -> u64 {
         let elems = self.steps.iter().filter_map(|s| s.exchange.as_ref()).map(|x| x.elems).max().unwrap_or(0);
-        let steps = elem_bits.iter().map(|b| elems * u64::from(b.next_power_of_two().max(8) / 8)).sum();
+        let steps = elem_bits.iter().map(|&bits| totals_bytes(elems, bits)).sum();
         self.detour.as_ref().map_or(0, Detour::shared_bytes).max(steps)
     }
+
+    /// Where in that memory the totals of each operand lie.
+    pub fn scratch_offsets(&self, elem_bits: &[u32]) -> Vec<u64> {
+        let elems = self.steps.iter().filter_map(|s| s.exchange.as_ref()).map(|x| x.elems).max().unwrap_or(0);
+        let upto = |n: usize| elem_bits[..n].iter().map(|&bits| totals_bytes(elems, bits)).sum();
+        (0..elem_bits.len()).map(upto).collect()
+    }
+}
+
+/// Bytes of the totals of one operand, rounded to what the widest access is aligned to.
+fn totals_bytes(elems: u64, bits: u32) -> u64 {
+    (elems * u64::from(bits.next_power_of_two().max(8) / 8)).next_multiple_of(16)
 }
 
 impl fmt::Display for ScanPlan {
