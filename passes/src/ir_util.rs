@@ -137,6 +137,40 @@ pub fn convert_operand<'c>(
     Ok(())
 }
 
+/// The one integer that all elements of a constant are.
+pub fn constant(value: Value<'_>) -> Option<i64> {
+    let op = value.def_op().filter(|op| op.name() == "arith.constant")?;
+    let attr = op.attr("value")?;
+    attr.as_elements().map_or(Some(attr), |elements| elements.splat_value())?.as_int()
+}
+
+/// A loop of structured control flow.
+pub fn is_loop(op: Op<'_>) -> bool {
+    matches!(op.name(), "scf.for" | "scf.while")
+}
+
+/// The predicate of `arith.cmpi`, as it is numbered, by which an `scf.for`
+/// compares its induction variable with its upper bound.
+pub fn loop_predicate(op: Op<'_>) -> i64 {
+    // slt is 2, ult is 6.
+    if op.attr("unsignedCmp").is_some() { 6 } else { 2 }
+}
+
+/// How often an `scf.for` runs, where bounds and step are constants.
+pub fn trip_count(op: Op<'_>) -> Option<u64> {
+    let bits = op.operand(0).ty().int_bits().unwrap_or(64);
+    let unsigned = loop_predicate(op) == 6;
+    let bound = |i: usize| {
+        let value = i128::from(constant(op.operand(i))?);
+        Some(if unsigned { value & ((1i128 << bits) - 1) } else { value })
+    };
+    let (from, to, step) = (bound(0)?, bound(1)?, i128::from(constant(op.operand(2))?));
+    if step <= 0 {
+        return None;
+    }
+    u64::try_from(((to - from).max(0) + step - 1) / step).ok()
+}
+
 /// Where control flow takes the operands of `op` within a function: calls
 /// `visit` with the number of an operand and the value that it becomes.
 pub fn for_each_edge<'c>(op: Op<'c>, visit: &mut dyn FnMut(usize, Value<'c>)) {

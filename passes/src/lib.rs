@@ -4,6 +4,8 @@
 //! * [`convert_triton_to_tritongpu`] gives tensors layouts, [`coalesce`] gives
 //!   accesses to memory good ones, [`remove_layout_conversions`] lets the rest
 //!   of a function follow.
+//! * [`loop_unroll`], [`loop_invariant`] and [`loop_aware_cse`] work on loops, with or
+//!   without layouts.
 //! * [`accelerate_matmul`] chooses matrix instructions; [`matmul`] has the plans.
 //!   [`f32_dot_tc`] splits products of f32, [`optimize_dot_operands`] improves
 //!   buffers of operands.
@@ -30,6 +32,9 @@ pub mod explain_layouts;
 pub mod f32_dot_tc;
 pub mod fence_insertion;
 mod ir_util;
+pub mod loop_aware_cse;
+pub mod loop_invariant;
+pub mod loop_unroll;
 pub mod machine;
 pub mod matmul;
 pub mod optimize_dot_operands;
@@ -52,6 +57,9 @@ use mlir_host::pass::PassDef;
 pub static PASSES: &[&PassDef] = &[
     &triton_combine::TRITON_COMBINE,
     &reorder_broadcast::TRITON_REORDER_BROADCAST,
+    &loop_unroll::TRITON_LOOP_UNROLL,
+    &loop_invariant::TRITON_LICM,
+    &loop_aware_cse::TRITON_LOOP_AWARE_CSE,
     &convert_triton_to_tritongpu::CONVERT_TRITON_TO_TRITONGPU,
     &coalesce::TRITONGPU_COALESCE,
     &f32_dot_tc::TRITONGPU_F32_DOT_TC,

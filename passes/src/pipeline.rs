@@ -29,7 +29,7 @@ impl Default for Options {
 /// ```
 /// use ttopt_passes::pipeline::{Options, ttir_to_ttgir};
 /// let passes = ttir_to_ttgir(&Options { num_warps: 8, ..Options::default() });
-/// assert!(passes[3].starts_with("convert-triton-to-tritongpu{target=cuda:90 num-warps=8 "));
+/// assert!(passes[4].starts_with("convert-triton-to-tritongpu{target=cuda:90 num-warps=8 "));
 /// ```
 pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {
     let threads = linear_layout::target::TargetDesc::parse(&options.target).map_or(32, |target| target.lanes);
@@ -41,11 +41,18 @@ pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {
     let accelerate = format!("tritongpu-accelerate-matmul{{explain={}}}", options.explain);
     let tf32 = options.target.starts_with("cuda:");
     let split = format!("tritongpu-F32DotTC{{emu-tf32={tf32}}}");
-    let first = ["triton-rewrite-tensor-descriptor-to-pointer", "triton-combine", "triton-reorder-broadcast"];
+    let first = [
+        "triton-rewrite-tensor-descriptor-to-pointer",
+        "triton-combine",
+        "triton-reorder-broadcast",
+        "triton-loop-unroll",
+    ];
     let last = [
         "tritongpu-remove-layout-conversions",
         "tritongpu-optimize-dot-operands",
+        "triton-licm",
         "tritongpu-combine-tensor-select-and-if",
+        "triton-loop-aware-cse",
         "canonicalize",
         "cse",
     ];

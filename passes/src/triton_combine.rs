@@ -5,6 +5,7 @@
 //! * `select(m, load(p, m, _), x)` is `load(p, m, x)`: what stands for masked
 //!   elements comes from the load itself.
 
+use crate::ir_util::constant;
 use mlir_host::ir::{Attr, Op, Value};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::{Pattern, Rewriter, apply_greedily};
@@ -39,13 +40,6 @@ fn run(root: Op<'_>, _: &Options) -> PassResult {
     // Patterns that went on forever would still leave valid IR.
     apply_greedily(root, &[&DOT_ADD_FLOAT, &DOT_ADD_INT, &ADD_PTR, &SELECT]);
     Ok(())
-}
-
-/// The one integer that all elements of a constant are.
-fn constant(value: Value<'_>) -> Option<i64> {
-    let op = value.def_op().filter(|op| op.name() == "arith.constant")?;
-    let attr = op.attr("value")?;
-    attr.as_elements().map_or(Some(attr), |elements| elements.splat_value())?.as_int()
 }
 
 /// Whether the sum of two offsets is what adding one after the other gives:

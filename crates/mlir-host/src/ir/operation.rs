@@ -169,6 +169,18 @@ impl<'c> Op<'c> {
                 .collect()
         }
     }
+    /// All attributes, inherent and discardable, sorted by name.
+    pub fn attrs(self) -> Vec<(&'c str, Attr<'c>)> {
+        // SAFETY: indices are in range, names are uniqued in the context.
+        unsafe {
+            (0..mlirOperationGetNumAttributes(self.raw()))
+                .filter_map(|i| {
+                    let named = mlirOperationGetAttribute(self.raw(), i);
+                    Some((ffi::str_of(mlirIdentifierStr(named.name)), Attr::from_raw(named.attribute)?))
+                })
+                .collect()
+        }
+    }
     /// Sets an attribute, inherent or discardable.
     pub fn set_attr(self, name: &str, attr: Attr<'c>) {
         // SAFETY: the handles are valid.

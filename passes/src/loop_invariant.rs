@@ -1,0 +1,144 @@
+//! `--triton-licm`: what is the same in every iteration, before the loop.
+//!
+//! Pure operations whose operands come from outside of a loop move before it.
+//! So do loads, from an `scf.for` in which nothing writes memory or waits for
+//! another thread: since the loop may run no iteration, and its pointers may
+//! then point nowhere, such a load is masked by whether it runs one.
+
+use crate::ir_util::{is_loop, loop_predicate, trip_count};
+use crate::machine::error;
+use mlir_host::asm::Reported;
+use mlir_host::ir::{Attr, Op, Type, Value, Walk};
+use mlir_host::pass::{Options, PassDef, PassResult};
+use mlir_host::rewrite::{IrRewriter, Rewriter};
+use mlir_host::traits::Upstream;
+use ttopt_dialect::tt::ops::{DescriptorGatherOp, DescriptorLoadOp, LoadOp};
+
+/// The pass.
+pub static TRITON_LICM: PassDef = PassDef {
+    dependencies: &["arith", "tt"],
+    ..PassDef::new(
+        "triton-licm",
+        "Move what is the same in all iterations before the loop, loads included",
+        run,
+    )
+};
+
+fn run(root: Op<'_>, _: &Options) -> PassResult {
+    let mut loops = Vec::new();
+    root.walk_post(&mut |op| {
+        if is_loop(op) {
+            loops.push(op);
+        }
+    });
+    let mut rewriter = IrRewriter::new(root.context());
+    // Inner loops come first: what leaves one may leave the next.
+    loops.into_iter().try_for_each(|op| hoist(&mut rewriter, op))
+}
+
+fn hoist<'c>(rewriter: &mut Rewriter<'c>, op: Op<'c>) -> PassResult {
+    let loads_may_move = op.name() == "scf.for" && only_reads(op) && trip_count(op) != Some(0);
+    // Whether the loop runs at all, once it has been computed.
+    let mut runs: Option<Value<'c>> = None;
+    for region in op.regions() {
+        for block in region.blocks() {
+            let mut next = block.first();
+            while let Some(inner) = next {
+                next = inner.next();
+                if inner.has_trait(Upstream::Terminator) || !is_invariant(inner, op) {
+                    continue;
+                }
+                if inner.is_pure() {
+                    inner.move_before(op);
+                } else if loads_may_move
+                    && let Some(load) = LoadOp::cast(inner)
+                    && load.is_volatile() != Some(true)
+                {
+                    if trip_count(op).is_some() {
+                        inner.move_before(op);
+                    } else {
+                        hoist_load(rewriter, op, inner, load, &mut runs)?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether neither the loop nor anything in it writes memory or synchronizes.
+fn only_reads(op: Op<'_>) -> bool {
+    op.walk(&mut |inner| {
+        let reads = LoadOp::cast(inner).is_some_and(|load| load.is_volatile() != Some(true))
+            || DescriptorLoadOp::cast(inner).is_some()
+            || DescriptorGatherOp::cast(inner).is_some();
+        if reads || inner.has_trait(Upstream::RecursiveMemoryEffects) || inner.is_memory_effect_free() {
+            Walk::Advance
+        } else {
+            Walk::Stop
+        }
+    }) != Walk::Stop
+}
+
+/// Whether no operand of `op`, or of what is nested in it, is made in the loop.
+fn is_invariant<'c>(op: Op<'c>, within: Op<'c>) -> bool {
+    let inside = |value: Value<'c>| {
+        let mut owner = value.def_op().map_or_else(|| value.arg_block()?.parent(), Some);
+        while let Some(at) = owner {
+            if at == op {
+                return false;
+            }
+            // A result of the loop itself cannot be used inside of it.
+            if at == within {
+                return true;
+            }
+            owner = at.parent();
+        }
+        false
+    };
+    op.walk(&mut |nested| {
+        if nested.operands().any(inside) { Walk::Stop } else { Walk::Advance }
+    }) != Walk::Stop
+}
+
+fn hoist_load<'c>(
+    rewriter: &mut Rewriter<'c>,
+    op: Op<'c>,
+    old: Op<'c>,
+    load: LoadOp<'c>,
+    runs: &mut Option<Value<'c>>,
+) -> PassResult {
+    rewriter.set_before(op);
+    let condition = match *runs {
+        Some(known) => known,
+        None => {
+            let predicate = Attr::int(op.context(), 64, loop_predicate(op));
+            let i1 = Type::int(op.context(), 1);
+            let operands = [op.operand(0), op.operand(1)];
+            let made =
+                rewriter.generic("arith.cmpi", op.loc(), &operands, &[i1], &[("predicate", predicate)]);
+            made.ok_or(Reported)?.result(0)
+        }
+    };
+    *runs = Some(condition);
+    let pointer = old.operand(0);
+    let mut mask = condition;
+    if let Some(tensor) = pointer.ty().as_tensor() {
+        let ty = tensor.with_element(condition.ty()).ok_or_else(|| error(old, "no type for a mask"))?;
+        let made = rewriter.generic("tt.splat", old.loc(), &[mask], &[ty.ty()], &[]);
+        mask = made.ok_or(Reported)?.result(0);
+    }
+    if let Some(own) = load.mask() {
+        let made = rewriter.generic("arith.andi", old.loc(), &[mask, own], &[mask.ty()], &[]);
+        mask = made.ok_or(Reported)?.result(0);
+    }
+    let other = load.other();
+    let operands: Vec<Value<'c>> = [pointer, mask].into_iter().chain(other).collect();
+    let sizes = Attr::i32_array(op.context(), &[1, 1, other.is_some().into()]);
+    let mut attrs = old.attrs();
+    attrs.retain(|attr| attr.0 != "operandSegmentSizes");
+    attrs.push(("operandSegmentSizes", sizes));
+    let made = rewriter.generic("tt.load", old.loc(), &operands, &[old.result(0).ty()], &attrs);
+    rewriter.replace(old, &[made.ok_or(Reported)?.result(0)]);
+    Ok(())
+}

@@ -1,0 +1,101 @@
+// RUN: %ttopt %s --triton-loop-aware-cse --canonicalize | FileCheck %s
+
+// CHECK-LABEL: tt.func @equal
+// CHECK: %[[R:.*]] = scf.for {{.*}} iter_args(%[[A:.*]] = %arg1) -> (i32)
+// CHECK-NEXT: %[[S:.*]] = arith.addi %[[A]], %arg2
+// CHECK-NEXT: scf.yield %[[S]] : i32
+// CHECK: tt.return %[[R]], %[[R]]
+tt.func @equal(%n: i32, %x: i32, %m: i32) -> (i32, i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x, %b = %x) -> (i32, i32) : i32 {
+    %s = arith.addi %a, %m : i32
+    %t = arith.addi %b, %m : i32
+    scf.yield %s, %t : i32, i32
+  }
+  tt.return %r#0, %r#1 : i32, i32
+}
+
+// Equal only because each becomes the other.
+// CHECK-LABEL: tt.func @crossed
+// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %arg1) -> (i32)
+tt.func @crossed(%n: i32, %x: i32, %m: i32) -> (i32, i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x, %b = %x) -> (i32, i32) : i32 {
+    %s = arith.addi %a, %m : i32
+    %t = arith.addi %b, %m : i32
+    scf.yield %t, %s : i32, i32
+  }
+  tt.return %r#0, %r#1 : i32, i32
+}
+
+// Equal beginnings that are written twice, and a loop within a loop.
+// CHECK-LABEL: tt.func @nested
+// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}) -> (i32)
+// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}) -> (i32)
+tt.func @nested(%n: i32, %x: i32, %m: i32) -> (i32, i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %f = arith.muli %x, %m : i32
+  %g = arith.muli %x, %m : i32
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %f, %b = %g) -> (i32, i32) : i32 {
+    %q:2 = scf.for %j = %c0 to %n step %c1 iter_args(%c = %a, %d = %a) -> (i32, i32) : i32 {
+      %s = arith.addi %c, %j : i32
+      %t = arith.addi %d, %j : i32
+      scf.yield %s, %t : i32, i32
+    }
+    scf.yield %q#0, %q#1 : i32, i32
+  }
+  tt.return %r#0, %r#1 : i32, i32
+}
+
+// Different beginnings, different updates, attributes that differ, and one that differs
+// only after two iterations.
+// CHECK-LABEL: tt.func @different
+// CHECK: scf.for {{.*}} iter_args(%{{.*}}, %{{.*}}) -> (i32, i32)
+// CHECK: scf.for {{.*}} iter_args(%{{.*}}, %{{.*}}) -> (i32, i32)
+// CHECK: scf.for {{.*}} iter_args(%{{.*}}, %{{.*}}) -> (i1, i1)
+// CHECK: scf.for {{.*}} iter_args(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) -> (i32, i32, i32, i32)
+tt.func @different(%n: i32, %x: i32, %y: i32, %z: i1) -> (i32, i32, i32, i32, i1, i1, i32, i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x, %b = %y) -> (i32, i32) : i32 {
+    %s = arith.addi %a, %n : i32
+    %t = arith.addi %b, %n : i32
+    scf.yield %s, %t : i32, i32
+  }
+  %u:2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x, %b = %x) -> (i32, i32) : i32 {
+    %s = arith.addi %a, %n : i32
+    %t = arith.subi %b, %n : i32
+    scf.yield %s, %t : i32, i32
+  }
+  %v:2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %z, %b = %z) -> (i1, i1) : i32 {
+    %s = arith.cmpi slt, %x, %i : i32
+    %t = arith.cmpi ult, %x, %i : i32
+    %sa = arith.xori %s, %a : i1
+    %tb = arith.xori %t, %b : i1
+    scf.yield %sa, %tb : i1, i1
+  }
+  %w:4 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x, %b = %x, %c = %x, %d = %y) -> (i32, i32, i32, i32) : i32 {
+    %s = arith.addi %c, %n : i32
+    %t = arith.addi %d, %n : i32
+    scf.yield %b, %c, %s, %t : i32, i32, i32, i32
+  }
+  %k = arith.addi %w#2, %w#3 : i32
+  tt.return %r#0, %r#1, %u#0, %u#1, %v#0, %v#1, %w#0, %k : i32, i32, i32, i32, i1, i1, i32, i32
+}
+
+// Loads may give different values.
+// CHECK-LABEL: tt.func @loads
+// CHECK: scf.for {{.*}} -> (i32, i32)
+tt.func @loads(%n: i32, %x: i32, %p: !tt.ptr<i32>) -> (i32, i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x, %b = %x) -> (i32, i32) : i32 {
+    %s = tt.load %p {isVolatile = true} : !tt.ptr<i32>
+    %t = tt.load %p {isVolatile = true} : !tt.ptr<i32>
+    scf.yield %s, %t : i32, i32
+  }
+  tt.return %r#0, %r#1 : i32, i32
+}
