@@ -54,15 +54,15 @@ fn through_shared<'c>(
     for pass in 0..plan.tiles {
         if pass > 0 {
             // The pass before has been read.
-            l.target.synchronize(&mut l.emit, plan.scope)?;
+            l.synchronize(plan.scope)?;
         }
         shared::store(l, &plan.store, memory, values, pass)?;
-        l.target.synchronize(&mut l.emit, plan.scope)?;
+        l.synchronize(plan.scope)?;
         shared::load(l, &plan.load, memory, &mut loaded, pass)?;
     }
     if plan.scope == Scope::Cluster {
         // No block may end, or use this memory again, while others read from it.
-        l.target.synchronize(&mut l.emit, plan.scope)?;
+        l.synchronize(plan.scope)?;
     }
     shared::spread(&plan.load, &loaded)
 }

@@ -4,6 +4,7 @@
 //! becomes; a [`target::Target`] emits what differs between GPUs. Decisions
 //! are plans of `linear-layout`, made from layouts and a target description.
 
+pub mod buffers;
 pub mod emit;
 pub mod exchange;
 pub mod facts;

@@ -8,13 +8,15 @@ mod threads;
 
 use crate::emit::{Emit, Failure, Lowered, address_space, unsupported};
 use crate::target::{Declare, Target};
-use linear_layout::plan::ThreadMasks;
+use linear_layout::plan::{Scope, ThreadMasks};
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::ir::{Attr, Block, FloatKind, Loc, Op, Region, Type, Value};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
+use ttopt_dialect::ttg::types::{ASYNC_TOKEN, MemDescType};
 use ttopt_passes::analysis::axis_info::AxisInfoAnalysis;
+use ttopt_passes::buffer_plans::is_part;
 
 /// The symbol of dynamic shared memory (DESIGN.md, "Lowering": kernel ABI).
 const SHARED_MEMORY: &str = "global_smem";
@@ -204,6 +206,12 @@ impl<'a, 'c> Lower<'a, 'c> {
 
     /// Number of values of a thread for something of type `ty`.
     pub fn num_values(&mut self, ty: Type<'c>) -> Lowered<usize> {
+        if let Some(buffer) = MemDescType::cast(ty) {
+            return Ok(1 + usize::from(is_part(buffer)));
+        }
+        if ty.is(&ASYNC_TOKEN) {
+            return Ok(0);
+        }
         if ty.as_tensor().is_none() {
             return Ok(1);
         }
@@ -214,6 +222,14 @@ impl<'a, 'c> Lower<'a, 'c> {
     pub fn flatten(&mut self, types: impl IntoIterator<Item = Type<'c>>) -> Lowered<Vec<Type<'c>>> {
         let mut flat = Vec::new();
         for ty in types {
+            if let Some(buffer) = MemDescType::cast(ty).filter(|ty| ty.is_in_shared_memory()) {
+                flat.push(self.emit.ptr(address_space::SHARED)?);
+                flat.extend(is_part(buffer).then(|| self.emit.i32()));
+                continue;
+            }
+            if ty.is(&ASYNC_TOKEN) {
+                continue;
+            }
             let element = self.register_type(ty.element())?;
             flat.extend(std::iter::repeat_n(element, self.num_values(ty)?));
         }
@@ -422,6 +438,16 @@ impl<'a, 'c> Lower<'a, 'c> {
         }
         self.last_barrier = self.emit.block().last().map(|op| (self.emit.block(), op));
         Ok(())
+    }
+
+    /// The threads of a warp, block or cluster wait for each other; what they
+    /// wrote to shared memory is then visible to all of them.
+    pub fn synchronize(&mut self, scope: Scope) -> Lowered<()> {
+        match scope {
+            Scope::Warp => self.target.warp_barrier(&mut self.emit),
+            Scope::Block => self.barrier(),
+            Scope::Cluster => self.target.cluster_barrier(&mut self.emit),
+        }
     }
 
     /// The coordinates of the thread's register 0: the part of the index that

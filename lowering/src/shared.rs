@@ -142,6 +142,19 @@ impl<'p, 'c> Addresses<'p, 'c> {
     }
 }
 
+/// The addresses of all accesses of a plan.
+///
+/// # Errors
+/// When elements have no address.
+pub fn addresses<'c>(
+    l: &mut Lower<'_, 'c>,
+    plan: &AccessPlan,
+    memory: Memory<'_, 'c>,
+) -> Lowered<Vec<Value<'c>>> {
+    let mut addresses = Addresses::new(l, plan, memory)?;
+    plan.accesses.iter().map(|access| addresses.of(l, access)).collect()
+}
+
 /// Whether a thread does an access in pass `pass`: `None` when all do,
 /// `Some(None)` when none does.
 fn in_pass<'c>(

@@ -1,7 +1,7 @@
 //! What differs between hardware targets.
 
 use crate::emit::{Emit, Lowered};
-use linear_layout::plan::{DotType, MatrixInstruction, Scope, ShuffleInstruction, VectorPlan, WarpCombine};
+use linear_layout::plan::{DotType, MatrixInstruction, ShuffleInstruction, VectorPlan, WarpCombine};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{FloatKind, Type, Value};
 use ttopt_dialect::tt::enums::{MemSemantic, MemSyncScope, RmwOp};
@@ -133,6 +133,21 @@ pub trait WarpGroups {
     fn commit<'c>(&self, e: &mut Emit<'c>) -> Lowered<()>;
     /// Waits until at most `pending` groups are not done; returns `values`, to be used after that.
     fn wait<'c>(&self, e: &mut Emit<'c>, pending: u64, values: &[Value<'c>]) -> Lowered<Vec<Value<'c>>>;
+}
+
+/// A copy from global to shared memory beside the program.
+#[derive(Clone, Copy, Debug)]
+pub struct AsyncCopy<'c> {
+    /// Address in global memory.
+    pub from: Value<'c>,
+    /// Address in shared memory.
+    pub to: Value<'c>,
+    /// Consecutive bytes: 4, 8 or 16.
+    pub bytes: u32,
+    /// Where it is false zeros are written; copied always, where absent.
+    pub mask: Option<Value<'c>>,
+    /// Where it is false nothing happens.
+    pub active: Option<Value<'c>>,
 }
 
 /// Dimensions of the grid of programs.
@@ -288,9 +303,14 @@ pub trait Target {
     /// The address of `ptr`, in this block's shared memory, in the memory of block
     /// `rank` of the cluster.
     fn remote_shared<'c>(&self, e: &mut Emit<'c>, ptr: Value<'c>, rank: Value<'c>) -> Lowered<Value<'c>>;
-    /// The threads of a warp, block or cluster wait for each other; what they
-    /// wrote to shared memory is then visible to all of them.
-    fn synchronize<'c>(&self, e: &mut Emit<'c>, scope: Scope) -> Lowered<()>;
+    /// The blocks of a cluster wait for each other.
+    fn cluster_barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()>;
+    /// Begins a copy from global to shared memory.
+    fn copy_async<'c>(&self, e: &mut Emit<'c>, copy: &AsyncCopy<'c>) -> Lowered<()>;
+    /// Makes one group of the copies that this thread has begun.
+    fn commit_copies<'c>(&self, e: &mut Emit<'c>) -> Lowered<()>;
+    /// Waits until at most `left` groups of this thread's copies are under way.
+    fn wait_for_copies<'c>(&self, e: &mut Emit<'c>, left: u32) -> Lowered<()>;
     /// All threads of the block wait for each other.
     fn barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()>;
     /// All threads of the warp wait for each other.

@@ -1,7 +1,7 @@
 //! Plans of buffers in shared memory, made from their types.
 
 use crate::plans::{layout, word_bits};
-use linear_layout::plan::SharedAccessPlan;
+use linear_layout::plan::{AddressFacts, SharedAccessPlan};
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, Encoding, LinearLayout};
 use mlir_host::ir::Type;
@@ -140,6 +140,34 @@ pub fn access(
     target: &TargetDesc,
 ) -> Result<SharedAccessPlan, String> {
     let memory = BufferLayout::of(buffer)?;
+    let registers = within(tensor, &memory)?;
+    let bits = word_bits(tensor)?;
+    SharedAccessPlan::with_padding(&registers, &memory.layout, &memory.padding, bits, direction, target)
+        .map_err(|err| err.to_string())
+}
+
+/// How elements that the pointers of type `pointers` name are copied to a
+/// buffer beside the program; `facts` are what is known of the addresses.
+///
+/// # Errors
+/// When there is no plan.
+pub fn async_copy(
+    pointers: Type<'_>,
+    buffer: MemDescType<'_>,
+    facts: &AddressFacts,
+    target: &TargetDesc,
+) -> Result<SharedAccessPlan, String> {
+    let memory = BufferLayout::of(buffer)?;
+    if !memory.padding.is_empty() {
+        return Err(format!("copies beside the program know no padding: {}", buffer.ty()));
+    }
+    let registers = within(pointers, &memory)?;
+    let bits = word_bits(buffer.element())?;
+    SharedAccessPlan::async_copy(&registers, &memory.layout, bits, facts, target).map_err(|err| err.to_string())
+}
+
+/// The layout of a tensor as large as a part of a buffer, in the coordinates of the whole.
+fn within(tensor: Type<'_>, memory: &BufferLayout) -> Result<LinearLayout, String> {
     let mut registers = (*layout(tensor)?).clone();
     // A part of a buffer: its coordinates are the low bits of those of the whole.
     for dim in memory.layout.out_dims() {
@@ -148,7 +176,5 @@ pub fn access(
             registers = registers.resize_out(dim, whole).map_err(|err| err.to_string())?;
         }
     }
-    let bits = word_bits(tensor)?;
-    SharedAccessPlan::with_padding(&registers, &memory.layout, &memory.padding, bits, direction, target)
-        .map_err(|err| err.to_string())
+    Ok(registers)
 }

@@ -7,6 +7,7 @@ mod control;
 mod dot;
 mod gather;
 mod layouts;
+mod local;
 mod memory;
 mod print;
 mod reduce;
@@ -30,6 +31,7 @@ pub fn table(ctx: Context<'_>) -> HashMap<usize, Handler> {
         dot::HANDLERS,
         gather::HANDLERS,
         layouts::HANDLERS,
+        local::HANDLERS,
         memory::HANDLERS,
         print::HANDLERS,
         reduce::HANDLERS,

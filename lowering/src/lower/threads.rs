@@ -27,6 +27,11 @@ impl<'c> Lower<'_, 'c> {
         Ok(number)
     }
 
+    /// The XOR of the columns of the bits that are set in `value`, an `i32`.
+    pub fn spread_bits(&mut self, value: Value<'c>, columns: &[u64]) -> Lowered<Value<'c>> {
+        self.combine([value; 3], &[columns.to_vec(), Vec::new(), Vec::new()])
+    }
+
     /// The XOR of the columns of the bits that are set in `values`.
     pub(super) fn combine(&mut self, values: [Value<'c>; 3], columns: &Key) -> Lowered<Value<'c>> {
         let mut sum: Option<(Value<'c>, u64)> = None;

@@ -10,9 +10,9 @@ mod wgmma;
 use crate::emit::{Emit, Lowered, unsupported};
 use crate::floats;
 use crate::target::{
-    Access, AtomicAccess, AtomicElement, AtomicKind, Declare, MatrixTypes, Target, WarpGroups,
+    Access, AsyncCopy, AtomicAccess, AsyncCopy, AtomicElement, AtomicKind, Declare, MatrixTypes, Target, WarpGroups,
 };
-use linear_layout::plan::{DotType, MatrixInstruction, Scope, ShuffleInstruction, WarpCombine};
+use linear_layout::plan::{DotType, MatrixInstruction, ShuffleInstruction, WarpCombine};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{FloatKind, Type, Value};
 use ttopt_dialect::tt::enums::MemSyncScope;
@@ -289,12 +289,20 @@ impl Target for Nvidia {
     fn remote_shared<'c>(&self, e: &mut Emit<'c>, ptr: Value<'c>, rank: Value<'c>) -> Lowered<Value<'c>> {
         shared::remote(e, ptr, rank)
     }
-    fn synchronize<'c>(&self, e: &mut Emit<'c>, scope: Scope) -> Lowered<()> {
-        match scope {
-            Scope::Warp => shared::warp_barrier(e),
-            Scope::Block => self.barrier(e),
-            Scope::Cluster => shared::cluster_barrier(e),
-        }
+    fn cluster_barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
+        shared::cluster_barrier(e)
+    }
+    fn copy_async<'c>(&self, e: &mut Emit<'c>, copy: &AsyncCopy<'c>) -> Lowered<()> {
+        shared::copy_async(e, copy)
+    }
+    fn commit_copies<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
+        e.op("nvvm.cp.async.commit.group", &[], &[], &[])?;
+        Ok(())
+    }
+    fn wait_for_copies<'c>(&self, e: &mut Emit<'c>, left: u32) -> Lowered<()> {
+        let left = mlir_host::ir::Attr::int(e.context(), 32, left.into());
+        e.op("nvvm.cp.async.wait.group", &[], &[], &[("n", left)])?;
+        Ok(())
     }
     fn barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
         e.op("nvvm.barrier0", &[], &[], &[])?;

@@ -3,6 +3,7 @@
 //! Instructions", "Warp-level matrix load instruction").
 
 use crate::emit::{Emit, Lowered, address_space};
+use crate::target::AsyncCopy;
 use linear_layout::plan::WarpCombine;
 use mlir_host::ir::{Attr, Type, Value};
 
@@ -11,6 +12,12 @@ const ALL_LANES: i64 = -1;
 
 fn alignment<'c>(e: &Emit<'c>, bits: usize) -> Attr<'c> {
     Attr::int(e.context(), 64, (bits / 8).max(1) as i64)
+}
+
+/// An address in shared memory as inline assembly takes it.
+fn address<'c>(e: &mut Emit<'c>, ptr: Value<'c>) -> Lowered<Value<'c>> {
+    let i32t = e.i32();
+    e.value("llvm.ptrtoint", &[ptr], i32t, &[])
 }
 
 fn vector_of<'c>(e: &Emit<'c>, count: usize, word: Type<'c>) -> Lowered<Type<'c>> {
@@ -81,7 +88,7 @@ pub(super) fn store<'c>(
         32 => "r",
         _ => "h",
     };
-    let mut inputs = vec![ptr];
+    let mut inputs = vec![address(e, ptr)?];
     for operand in operands {
         // Bytes travel in 16-bit registers.
         inputs.push(if bits == 8 {
@@ -172,10 +179,27 @@ pub(super) fn remote<'c>(e: &mut Emit<'c>, ptr: Value<'c>, rank: Value<'c>) -> L
     e.intrinsic("llvm.nvvm.mapa.shared.cluster", &[ptr, rank], cluster)
 }
 
-/// The lanes of a warp wait for each other.
-pub(super) fn warp_barrier<'c>(e: &mut Emit<'c>) -> Lowered<()> {
-    let all = e.const_i32(ALL_LANES)?;
-    e.intrinsic_void("llvm.nvvm.bar.warp.sync", &[all])
+/// `cp.async` (PTX ISA, "Data Movement and Conversion Instructions: cp.async").
+/// Copies of 16 bytes do not go through L1, as what is read once needs not.
+pub(super) fn copy_async<'c>(e: &mut Emit<'c>, copy: &AsyncCopy<'c>) -> Lowered<()> {
+    let cache = if copy.bytes == 16 { "cg" } else { "ca" };
+    let mut operands = vec![address(e, copy.to)?, copy.from];
+    let mut constraints = vec!["r", "l"];
+    let mut text = format!("cp.async.{cache}.shared.global [ $0 ], [ $1 ], {}", copy.bytes);
+    if let Some(mask) = copy.mask {
+        // Bytes beyond those read are zero.
+        let (all, none) = (e.const_i32(copy.bytes.into())?, e.const_i32(0)?);
+        operands.push(e.select(mask, all, none)?);
+        constraints.push("r");
+        text += ", $2";
+    }
+    if let Some(active) = copy.active {
+        text = format!("@${} {text}", operands.len());
+        operands.push(active);
+        constraints.push("b");
+    }
+    e.inline_asm(&format!("{text};"), &constraints.join(","), &operands, &[], true)?;
+    Ok(())
 }
 
 /// The blocks of a cluster wait for each other (PTX ISA, "barrier.cluster").
