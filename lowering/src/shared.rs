@@ -186,7 +186,19 @@ pub fn store<'c>(
         return unsupported("a plan to load cannot store");
     }
     let inactive = plan.inactive;
-    let active = l.is_representative(inactive.lane, inactive.warp, inactive.block)?;
+    let mut active = l.is_representative(inactive.lane, inactive.warp, inactive.block)?;
+    // Whole warps store matrices or not: they branch.
+    let is_matrix = matches!(plan.instruction, MemoryInstruction::Matrix { .. });
+    let after = match active {
+        Some(condition) if is_matrix => {
+            let (inside, after) = (l.new_block(&[])?, l.new_block(&[])?);
+            l.emit.cond_br(condition, (inside, &[]), (after, &[]))?;
+            l.emit.set_block(inside);
+            active = None;
+            Some(after)
+        }
+        _ => None,
+    };
     let mut addresses = Addresses::new(l, plan, memory)?;
     for access in &plan.accesses {
         let mask = match in_pass(l, plan, access, pass)? {
@@ -213,6 +225,10 @@ pub fn store<'c>(
             }
             _ => return unsupported("the plan stores with an instruction that the target lacks"),
         }
+    }
+    if let Some(after) = after {
+        l.emit.br(after, &[], None)?;
+        l.emit.set_block(after);
     }
     Ok(())
 }

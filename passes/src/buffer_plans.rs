@@ -163,7 +163,8 @@ pub fn async_copy(
     }
     let registers = within(pointers, &memory)?;
     let bits = word_bits(buffer.element())?;
-    SharedAccessPlan::async_copy(&registers, &memory.layout, bits, facts, target).map_err(|err| err.to_string())
+    SharedAccessPlan::async_copy(&registers, &memory.layout, bits, facts, target)
+        .map_err(|err| err.to_string())
 }
 
 /// The layout of a tensor as large as a part of a buffer, in the coordinates of the whole.

@@ -110,23 +110,19 @@ fn general(random: &mut Random, case: Case) -> LinearLayout {
             }
         }
     }
-    let ins = [
-        (Dim::REGISTER, (n - 5 - warps) as u32),
-        (Dim::LANE, 5),
-        (Dim::WARP, warps as u32),
-        (Dim::BLOCK, 0),
-    ];
+    let ins =
+        [(Dim::REGISTER, (n - 5 - warps) as u32), (Dim::LANE, 5), (Dim::WARP, warps as u32), (Dim::BLOCK, 0)];
     LinearLayout::from_columns(&ins, &[(Dim::out(0), bits)], columns).unwrap()
 }
 
-/// `#ttg.linear<{register = [[1], …], …}>`
+/// `#ttg.generic_linear<{register = [[1], …], …}>`
 fn attribute(layout: &LinearLayout) -> String {
     let bases = |dim| {
         let list: Vec<String> = layout.columns_of(dim).iter().map(|column| format!("[{column}]")).collect();
         format!("[{}]", list.join(", "))
     };
     format!(
-        "#ttg.linear<{{register = {}, lane = {}, warp = {}, block = {}}}>",
+        "#ttg.generic_linear<{{register = {}, lane = {}, warp = {}, block = {}}}>",
         bases(Dim::REGISTER),
         bases(Dim::LANE),
         bases(Dim::WARP),
@@ -229,7 +225,13 @@ fn planned(plan: &AccessPlan, case: Case) -> (u64, u64) {
 }
 
 /// Runs one case; what is wrong about it, if anything.
-fn check(case: Case, target: &TargetDesc, dtype: &str, a: &LinearLayout, b: &LinearLayout) -> Result<&'static str, String> {
+fn check(
+    case: Case,
+    target: &TargetDesc,
+    dtype: &str,
+    a: &LinearLayout,
+    b: &LinearLayout,
+) -> Result<&'static str, String> {
     let text = kernel(case, target.name, dtype, &attribute(a), &attribute(b));
     let options = Options {
         target: target.name.to_owned(),
@@ -249,7 +251,7 @@ fn check(case: Case, target: &TargetDesc, dtype: &str, a: &LinearLayout, b: &Lin
     let data = vec![0xA5; n as usize * size];
     let launch = Launch {
         args: vec![Arg::Buffer { name: "out".to_owned(), data }],
-        grid: [1, 1, 1],
+        grid: [case.blocks, 1, 1],
         jobs: 1,
         shared: compiled.metadata.and_then(|m| u32::try_from(m.shared).ok()),
         ..Launch::default()

@@ -125,7 +125,10 @@ fn same_memory<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 fn reinterpret<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let buffer = l.buffer(op.operand(0))?;
     if buffer.offset.is_some() {
-        return unsupported(format!("{} is a part of a buffer, whose bytes do not lie together", buffer.ty.ty()));
+        return unsupported(format!(
+            "{} is a part of a buffer, whose bytes do not lie together",
+            buffer.ty.ty()
+        ));
     }
     same_memory(l, op)
 }
