@@ -33,7 +33,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     %m = ttg.local_alloc : () -> !ttg.memdesc<2x64x32xf16, #shared, #smem, mutable>
     %n = ttg.memdesc_index %m[%i] : !ttg.memdesc<2x64x32xf16, #shared, #smem, mutable> -> !ttg.memdesc<64x32xf16, #shared, #smem, mutable>
     %t = ttg.memdesc_trans %n {order = array<i32: 1, 0>} : !ttg.memdesc<64x32xf16, #shared, #smem, mutable> -> !ttg.memdesc<32x64xf16, #trans, #smem, mutable>
-    // CHECK: llvm.store
+    // CHECK: "llvm.nvvm.stmatrix.sync.aligned.m8n8.x4.trans.b16.p3"
     ttg.local_store %v, %t : tensor<32x64xf16, #a> -> !ttg.memdesc<32x64xf16, #trans, #smem, mutable>
     tt.return
   }

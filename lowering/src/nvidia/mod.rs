@@ -10,7 +10,7 @@ mod wgmma;
 use crate::emit::{Emit, Lowered, unsupported};
 use crate::floats;
 use crate::target::{
-    Access, AsyncCopy, AtomicAccess, AsyncCopy, AtomicElement, AtomicKind, Declare, MatrixTypes, Target, WarpGroups,
+    Access, AsyncCopy, AtomicAccess, AtomicElement, AtomicKind, Declare, MatrixTypes, Target, WarpGroups,
 };
 use linear_layout::plan::{DotType, MatrixInstruction, ShuffleInstruction, WarpCombine};
 use linear_layout::target::TargetDesc;
