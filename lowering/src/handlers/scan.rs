@@ -4,7 +4,7 @@ use super::combine::{Combine, Item};
 use crate::emit::{Failure, ICmp, Lowered, unsupported};
 use crate::lower::{Handler, Lower};
 use crate::words::{from_words, join_words, split_words, to_words};
-use linear_layout::plan::{ConversionPlan, Replace, ScanExchange, ScanPlan, ScanStep, Scope, ThreadMasks};
+use linear_layout::plan::{ConversionPlan, Replace, ScanExchange, ScanPlan, ScanStep, ThreadMasks};
 use mlir_host::ir::{Op, Value};
 use std::collections::HashMap;
 use ttopt_passes::plans;
@@ -47,7 +47,7 @@ fn scan<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let Some(mut items) = all else { return unsupported("the plan lacks registers of the result") };
     if let Some(detour) = &plan.detour {
         if read && ConversionPlan::scratch_bytes(&detour.after) > 0 {
-            l.target.synchronize(&mut l.emit, Scope::Block)?;
+            l.barrier()?;
         }
         items = combine.convert(l, op, &detour.after, &items)?;
     }
@@ -99,7 +99,7 @@ fn sources<'c>(
     let theirs = match (&step.exchange, step.scope) {
         (Some(exchange), _) => {
             if std::mem::replace(read, true) {
-                l.target.synchronize(&mut l.emit, Scope::Block)?;
+                l.barrier()?;
             }
             through_shared(l, op, combine, plan, (step, exchange), &mine)?
         }
@@ -154,7 +154,7 @@ fn through_shared<'c>(
             l.target.store_shared(&mut l.emit, ptr, &words, stores)?;
         }
     }
-    l.target.synchronize(&mut l.emit, Scope::Block)?;
+    l.barrier()?;
     let mut loaded: Vec<Item<'c>> = vec![Vec::new(); items.len()];
     for (operand, ty) in combine.types.iter().enumerate() {
         for (i, items) in loaded.chunks_mut(chunk.max(1)).enumerate() {
