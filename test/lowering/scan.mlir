@@ -2,6 +2,7 @@
 
 #regs = #ttg.blocked<{sizePerThread = [1, 2], threadsPerWarp = [32, 1], warpsPerCTA = [4, 1], order = [1, 0]}>
 #lanes = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [16, 2], warpsPerCTA = [4, 1], order = [1, 0]}>
+#both = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>
 #warps = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [32, 1], warpsPerCTA = [2, 2], order = [1, 0]}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.shared = 1024 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32} {
 
@@ -47,6 +48,24 @@ tt.func private @lanes(%x: tensor<64x2xi32, #lanes>) -> tensor<64x2xi32, #lanes>
     tt.scan.return %c : i32
   }) : (tensor<64x2xi32, #lanes>) -> tensor<64x2xi32, #lanes>
   tt.return %s : tensor<64x2xi32, #lanes>
+}
+
+// Registers one after the other, the totals of lanes, then every other register with the total of the lane before.
+// CHECK-LABEL: llvm.func internal @registers_and_lanes(
+// CHECK-COUNT-3: llvm.mul
+// CHECK:         %[[MINUS_ONE:.*]] = llvm.mlir.constant(-1 : i32)
+// CHECK-COUNT-5: llvm.mul
+// CHECK:         %[[BEFORE:.*]] = llvm.add %{{.*}}, %[[MINUS_ONE]]
+// CHECK:         shfl.sync.idx.i32"(%{{.*}}, %{{.*}}, %[[BEFORE]], %{{.*}})
+// CHECK-COUNT-3: llvm.mul
+// CHECK-NOT:     llvm.mul
+tt.func private @registers_and_lanes(%x: tensor<4x128xi32, #both>) -> tensor<4x128xi32, #both> {
+  %s = "tt.scan"(%x) <{axis = 1 : i32, reverse = false}> ({
+  ^bb0(%a: i32, %b: i32):
+    %c = arith.muli %a, %b : i32
+    tt.scan.return %c : i32
+  }) : (tensor<4x128xi32, #both>) -> tensor<4x128xi32, #both>
+  tt.return %s : tensor<4x128xi32, #both>
 }
 
 // CHECK-LABEL: llvm.func @warps(

@@ -36,9 +36,11 @@ fn scanned_on(layout: &LinearLayout, axis: usize, reverse: bool, target: &Target
 #[test]
 fn a_scan_within_a_warp_sends_one_total_per_step() {
     let plan = scanned(&blocked([1, 4], [1, 32], [4, 1], [4, 128]), 1, false);
-    // Two steps in registers, then five between lanes, one value each.
-    assert_eq!((plan.cost.shuffles, plan.cost.stores, plan.steps.len()), (5, 0, 7));
-    assert_eq!(plan.steps[6].lane.apply(0b11010), 0b01111);
+    // Three steps in registers, five between lanes and one from the lane before, one value each.
+    assert_eq!((plan.cost.shuffles, plan.cost.stores, plan.steps.len()), (6, 0, 9));
+    assert_eq!(plan.steps[7].lane.apply(0b11010), 0b01111);
+    let combined: usize = plan.steps.iter().map(|s| s.pairs.len()).sum();
+    assert_eq!(combined, 3 + 5 + 3, "each element twice, but for the totals");
 }
 
 #[test]

@@ -24,7 +24,10 @@ fn scan<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     }
     for step in &plan.steps {
         let sources = sources(l, op, &combine, &plan, step, &items, &mut read)?;
-        let changes = condition(l, step.condition, plan.reverse)?;
+        let changes = match step.neighbour {
+            0 => condition(l, step.condition, plan.reverse)?,
+            mask => Some(has_neighbour(l, mask, plan.reverse)?),
+        };
         for (to, from) in &step.pairs {
             let (Some(source), Some(mine)) = (sources.get(from), items.get(*to as usize)) else {
                 return unsupported("the plan reads registers that do not exist");
@@ -70,6 +73,33 @@ fn condition<'c>(l: &mut Lower<'_, 'c>, masks: ThreadMasks, reverse: bool) -> Lo
     }
 }
 
+/// Whether there is a lane before this one, in reverse after it, in the bits of `mask`.
+fn has_neighbour<'c>(l: &mut Lower<'_, 'c>, mask: u64, reverse: bool) -> Lowered<Value<'c>> {
+    let (lane, ..) = l.thread()?;
+    let along = l.emit.mask(lane, mask as i64)?;
+    let last = l.emit.const_i32(if reverse { mask as i64 } else { 0 })?;
+    l.emit.icmp(ICmp::Ne, along, last)
+}
+
+/// That lane; any for one that has none.
+fn neighbour<'c>(l: &mut Lower<'_, 'c>, lane: Value<'c>, mask: u64, reverse: bool) -> Lowered<Value<'c>> {
+    let one = (mask & mask.wrapping_neg()) as i64;
+    let run = mask >> one.trailing_zeros();
+    if run & (run + 1) == 0 {
+        // No bits in between: a carry leaves them only where there is no such lane.
+        let step = l.emit.const_i32(if reverse { one } else { -one })?;
+        return l.emit.add(lane, step);
+    }
+    // Bits in between hand carries on.
+    let step = l.emit.const_i32(if reverse { one } else { -one })?;
+    let between = l.emit.const_i32(!(mask as i64))?;
+    let from = if reverse { l.emit.or(lane, between)? } else { l.emit.mask(lane, mask as i64)? };
+    let next = l.emit.add(from, step)?;
+    let next = l.emit.mask(next, mask as i64)?;
+    let kept = l.emit.and(lane, between)?;
+    l.emit.or_disjoint(kept, next)
+}
+
 /// `number` with some bits replaced.
 fn replaced<'c>(l: &mut Lower<'_, 'c>, number: Value<'c>, bits: Replace) -> Lowered<Value<'c>> {
     let mut result = number;
@@ -106,7 +136,10 @@ fn sources<'c>(
         (None, None) => mine,
         (None, Some(_)) => {
             let (lane, ..) = l.thread()?;
-            let from = replaced(l, lane, step.lane)?;
+            let from = match step.neighbour {
+                0 => replaced(l, lane, step.lane)?,
+                mask => neighbour(l, lane, mask, plan.reverse)?,
+            };
             mine.iter()
                 .map(|item| {
                     combine.map_words(l, item, |l, word| l.target.shuffle_index(&mut l.emit, word, from))

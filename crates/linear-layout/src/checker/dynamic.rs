@@ -72,11 +72,20 @@ pub fn check_scan(plan: &ScanPlan, layout: &LinearLayout, target: &TargetDesc) -
         for &t in &threads {
             let c = step.condition;
             let (lane, warp) = (t.lane & c.lane, t.warp & c.warp);
-            let applies = if plan.reverse { lane | warp == 0 } else { lane == c.lane && warp == c.warp };
+            let along = t.lane & step.neighbour;
+            let applies = match (step.neighbour, plan.reverse) {
+                (0, true) => lane | warp == 0,
+                (0, false) => lane == c.lane && warp == c.warp,
+                (mask, true) => along != mask,
+                (_, false) => along != 0,
+            };
             if !applies {
                 continue;
             }
-            let from = step.source(t);
+            let from = step.source(t, plan.reverse);
+            if from.lane >= target.lanes.into() {
+                return Err(bad(format!("{t:?} reads lane {}", from.lane)));
+            }
             if let Some(x) = &step.exchange {
                 // The offset must be the same for the thread that stores and the one that loads, and no
                 // other total may lie there.

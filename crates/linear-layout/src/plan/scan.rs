@@ -1,9 +1,14 @@
 //! Inclusive scans along one dimension.
 //!
-//! Sklansky's construction, one step per bit of the axis, lowest first: after step `i` every element holds
+//! Sklansky's construction, one step per bit of the axis, lowest first: after the step of bit `i` every
+//! element holds
 //! the combination of its aligned block of `2^(i+1)` up to itself, because the upper half of the block has
 //! been combined with the last element of the lower half. Whether that element is in the same thread, warp
 //! or block is read off the columns of the axis bits up to `i`. A reversed scan mirrors this.
+//!
+//! Where the lowest bits are those of registers and then of lanes, as they are in blocked layouts, less is
+//! combined: the registers one after the other, then the totals of the lanes, and at last every other
+//! register with the total of the lane before.
 //!
 //! Each axis bit must be one bit of a register, lane or warp number for that. Operands in other layouts,
 //! swizzled or divided among blocks along the axis, take a [`Detour`].
@@ -54,7 +59,7 @@ pub struct ScanExchange {
 
 /// One step: destination registers become `combine(source, destination)`. The source is what comes before
 /// in the direction of the scan: a reversed scan combines from the last element on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScanStep {
     /// The axis bit.
     pub bit: u32,
@@ -68,13 +73,26 @@ pub struct ScanStep {
     pub warp: Replace,
     /// The threads whose registers change: those with these bits set (clear when reversed).
     pub condition: ThreadMasks,
+    /// Instead of `lane` and `condition`, where not zero: the source is the lane whose number in these bits
+    /// is less by one (more when reversed), and the lanes that have one change.
+    pub neighbour: u64,
     /// How sources of other warps are brought.
     pub exchange: Option<ScanExchange>,
 }
 
 impl ScanStep {
     /// The thread that holds the source for `thread`.
-    pub fn source(&self, thread: Threads) -> Threads {
+    pub fn source(&self, thread: Threads, reverse: bool) -> Threads {
+        if self.neighbour != 0 {
+            let (mask, one) = (self.neighbour, self.neighbour & self.neighbour.wrapping_neg());
+            // Bits between those of the mask hand carries on.
+            let next = if reverse {
+                (thread.lane | !mask).wrapping_add(one)
+            } else {
+                (thread.lane & mask).wrapping_sub(one)
+            };
+            return Threads { lane: thread.lane & !mask | next & mask, ..thread };
+        }
         let (lane, warp) = (self.lane.apply(thread.lane), self.warp.apply(thread.warp));
         Threads { lane, warp, block: thread.block }
     }
@@ -95,7 +113,7 @@ pub struct ScanPlan {
     pub axis: Dim,
     /// From the last element to the first.
     pub reverse: bool,
-    /// One step per axis bit.
+    /// In order.
     pub steps: Vec<ScanStep>,
     /// Conversions before and after the steps, which then speak of the layout between.
     pub detour: Option<Detour>,
@@ -185,7 +203,8 @@ impl ScanPlan {
             target: target.name,
         };
         let widest = elem_bits.iter().copied().max().unwrap_or(32);
-        for bit in 0..places.of_bit.len() {
+        let short = plan.short_prefix(&d, &places);
+        for bit in short..places.of_bit.len() {
             let step = plan.step(&d, &places, bit, widest, target);
             plan.steps.push(step);
         }
@@ -194,6 +213,49 @@ impl ScanPlan {
             detour.add_to(&mut plan.cost);
         }
         Ok(plan)
+    }
+
+    /// Steps for the lowest axis bits, as many as are returned, where they are of registers and then of
+    /// lanes in ascending order, and that combines less than a step per bit.
+    fn short_prefix(&mut self, d: &Distributed, places: &Places) -> usize {
+        let run = |from: usize, dim: Dim| places.of_bit[from..].iter().take_while(|p| p.0 == dim).count();
+        let in_registers = run(0, Dim::REGISTER);
+        let lanes = &places.of_bit[in_registers..];
+        let ascending = lanes.windows(2).take_while(|w| w[0].1 < w[1].1).count() + 1;
+        let in_lanes = run(in_registers, Dim::LANE).min(ascending);
+        let (n, steps) = (1usize << in_registers, in_registers + in_lanes);
+        let one_by_one = if in_lanes > 0 { 2 * (n - 1) + in_lanes + 1 } else { n - 1 };
+        if one_by_one >= in_registers * n / 2 + in_lanes * n {
+            return 0;
+        }
+        // Registers of one run, in the direction of the scan.
+        let place = |i: usize| {
+            let i = if self.reverse { n - 1 - i } else { i };
+            (0..in_registers).fold(0, |r, bit| r | (i >> bit & 1) << places.of_bit[bit].1) as u32
+        };
+        let all = places.mask(Dim::REGISTER, in_registers) as u32;
+        let first = |r: &u32| r & all == 0 && self.copies[*r as usize] == *r;
+        let runs: Vec<u32> = (0..1u32 << d.reg.len()).filter(first).collect();
+        let pairs = |to: usize, from: usize| runs.iter().map(|r| (r | place(to), r | place(from))).collect();
+        let none = ScanStep::default();
+        let mut made: Vec<ScanStep> =
+            (1..n).map(|i| ScanStep { pairs: pairs(i, i - 1), ..none.clone() }).collect();
+        for bit in in_registers..steps {
+            let own = 1u64 << places.of_bit[bit].1;
+            let lower = places.mask(Dim::LANE, bit);
+            let lane = Replace { clear: lower | own, set: if self.reverse { own } else { lower } };
+            let condition = ThreadMasks { lane: own, ..ThreadMasks::default() };
+            let (bit, scope, pairs) = (bit as u32, Some(Scope::Warp), pairs(n - 1, n - 1));
+            made.push(ScanStep { bit, scope, pairs, lane, condition, ..none.clone() });
+        }
+        if in_lanes > 0 {
+            let (bit, scope) = (steps as u32 - 1, Some(Scope::Warp));
+            let pairs = (0..n - 1).flat_map(|i| pairs(i, n - 1)).collect();
+            let neighbour = places.mask(Dim::LANE, steps);
+            made.push(ScanStep { bit, scope, pairs, neighbour, ..none });
+        }
+        self.steps = made;
+        steps
     }
 
     fn step(
@@ -228,7 +290,8 @@ impl ScanPlan {
             _ => Some(Scope::Block),
         };
         let condition = ThreadMasks { lane: own(Dim::LANE), warp: own(Dim::WARP), block: 0 };
-        let mut step = ScanStep { bit: bit as u32, scope, pairs, lane, warp, condition, exchange: None };
+        let mut step =
+            ScanStep { bit: bit as u32, scope, pairs, lane, warp, condition, ..ScanStep::default() };
         if scope == Some(Scope::Block) {
             step.exchange = Some(self.exchange(&step, d, elem_bits, target));
         }
