@@ -348,10 +348,12 @@ fn target_machine(name: &str) -> Result<TargetMachine> {
 
 /// Links libdevice when the module calls it; says whether it does.
 fn link_device_library(module: &LlvmModule<'_>) -> Result<bool> {
-    let needed = module.get_functions().find(|function| {
-        function.count_basic_blocks() == 0 && function.get_name().to_bytes().starts_with(b"__nv_")
-    });
-    let Some(needed) = needed else { return Ok(false) };
+    let declared = || {
+        module.get_functions().find(|function| {
+            function.count_basic_blocks() == 0 && function.get_name().to_bytes().starts_with(b"__nv_")
+        })
+    };
+    let Some(needed) = declared() else { return Ok(false) };
     let symbol = needed.get_name().to_string_lossy();
     let path = companions::libdevice().ok_or_else(|| {
         anyhow!("'{symbol}' is in libdevice.10.bc, which was not found: set TTOPT_LIBDEVICE to its path, or CUDA_HOME")
@@ -360,6 +362,9 @@ fn link_device_library(module: &LlvmModule<'_>) -> Result<bool> {
     unsafe { mlir_host::driver::link_needed(module.as_mut_ptr().cast(), &path.to_string_lossy()) }.map_err(
         |err| anyhow!("'{symbol}' is in libdevice, which cannot be linked: {}: {err}", path.display()),
     )?;
+    if let Some(missing) = declared() {
+        bail!("libdevice has no function '{}': {}", missing.get_name().to_string_lossy(), path.display());
+    }
     Ok(true)
 }
 

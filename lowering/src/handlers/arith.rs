@@ -34,6 +34,9 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("arith.muli", same!("llvm.mul")),
     ("arith.divsi", same!("llvm.sdiv")),
     ("arith.divui", same!("llvm.udiv")),
+    ("arith.ceildivsi", rounded_division),
+    ("arith.ceildivui", rounded_division),
+    ("arith.floordivsi", rounded_division),
     ("arith.remsi", same!("llvm.srem")),
     ("arith.remui", same!("llvm.urem")),
     ("arith.andi", same!("llvm.and")),
@@ -69,7 +72,7 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("arith.fptosi", cast!("llvm.fptosi")),
     ("arith.fptoui", cast!("llvm.fptoui")),
     ("arith.extf", |l, op| convert_floats(l, op, false)),
-    ("arith.truncf", |l, op| convert_floats(l, op, false)),
+    ("arith.truncf", narrow_floats),
     ("arith.bitcast", bitcast),
     ("arith.mului_extended", |l, op| mul_extended(l, op, "llvm.zext")),
     ("arith.mulsi_extended", |l, op| mul_extended(l, op, "llvm.sext")),
@@ -88,6 +91,8 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("math.copysign", same!("llvm.intr.copysign")),
     ("math.fma", same!("llvm.intr.fma")),
     ("math.ctpop", same!("llvm.intr.ctpop")),
+    ("math.ctlz", |l, op| count_zeros(l, op, "llvm.intr.ctlz")),
+    ("math.cttz", |l, op| count_zeros(l, op, "llvm.intr.cttz")),
     ("math.sqrt", math!("sqrt")),
     ("math.rsqrt", math!("rsqrt")),
     ("math.exp", math!("exp")),
@@ -107,7 +112,11 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("math.acos", math!("acos")),
     ("math.atan", math!("atan")),
     ("math.atan2", math!("atan2")),
+    ("math.asinh", math!("asinh")),
+    ("math.acosh", math!("acosh")),
+    ("math.atanh", math!("atanh")),
     ("math.erf", math!("erf")),
+    ("math.erfc", math!("erfc")),
     ("math.powf", math!("pow")),
     ("math.cbrt", math!("cbrt")),
     ("tt.precise_divf", math!("precise_divf")),
@@ -231,6 +240,42 @@ fn math<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, name: &str) -> Lowered<()> {
     })
 }
 
+/// Division that rounds up or down: the quotient that rounds towards zero, and
+/// one more or less where there is a remainder and the exact quotient's sign
+/// asks for it.
+fn rounded_division<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let (up, signed) = match op.name() {
+        "arith.ceildivsi" => (true, true),
+        "arith.ceildivui" => (true, false),
+        _ => (false, true),
+    };
+    let (divide, remain) = if signed { ("llvm.sdiv", "llvm.srem") } else { ("llvm.udiv", "llvm.urem") };
+    l.map(op, |l, args| {
+        let ty = args[0].ty();
+        let Some(bits) = ty.int_bits() else { return unsupported(format!("division of {ty}")) };
+        let quotient = l.emit.same(divide, args)?;
+        let rest = l.emit.same(remain, args)?;
+        let zero = l.emit.const_int(bits, 0)?;
+        let mut adjust = l.emit.icmp(ICmp::Ne, rest, zero)?;
+        if signed {
+            // A remainder has the sign of the dividend.
+            let signs = l.emit.same("llvm.xor", &[rest, args[1]])?;
+            let wanted = l.emit.icmp(if up { ICmp::Sge } else { ICmp::Slt }, signs, zero)?;
+            adjust = l.emit.same("llvm.and", &[adjust, wanted])?;
+        }
+        let one = if bits == 1 { adjust } else { l.emit.value("llvm.zext", &[adjust], ty, &[])? };
+        l.emit.same(if up { "llvm.add" } else { "llvm.sub" }, &[quotient, one])
+    })
+}
+
+/// Leading or trailing zeros; those of zero are all of its bits.
+fn count_zeros<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, name: &str) -> Lowered<()> {
+    l.map(op, |l, args| {
+        let poison = Attr::bool(l.emit.context(), false);
+        l.emit.value(name, args, args[0].ty(), &[("is_zero_poison", poison)])
+    })
+}
+
 fn mulhi<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     l.map(op, |l, args| {
         let (_, high) = wide_product(l, args[0], args[1], "llvm.zext")?;
@@ -306,6 +351,15 @@ fn convert_floats<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, towards_zero: bool) -> 
     let out: Vec<Value<'c>> = index.into_iter().map(|i| converted[i]).collect();
     l.set(op.result(0), out);
     Ok(())
+}
+
+fn narrow_floats<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    // arith's numbering: to the nearest even, downward, upward, toward zero, to the nearest away.
+    match op.attr("roundingmode").and_then(Attr::as_int) {
+        None | Some(0) => convert_floats(l, op, false),
+        Some(3) => convert_floats(l, op, true),
+        _ => unsupported("rounds neither to the nearest even nor toward zero"),
+    }
 }
 
 fn fp_to_fp<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {

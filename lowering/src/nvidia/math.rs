@@ -60,9 +60,8 @@ pub(super) fn emit<'c>(
         }
         "remf" => libdevice(e, module, "fmod", args),
         "rsqrt" | "exp" | "exp2" | "expm1" | "log" | "log2" | "log10" | "log1p" | "sin" | "cos" | "tan"
-        | "tanh" | "sinh" | "cosh" | "asin" | "acos" | "atan" | "atan2" | "erf" | "pow" | "cbrt" => {
-            libdevice(e, module, name, args)
-        }
+        | "tanh" | "sinh" | "cosh" | "asin" | "acos" | "atan" | "atan2" | "asinh" | "acosh" | "atanh"
+        | "erf" | "erfc" | "pow" | "cbrt" => libdevice(e, module, name, args),
         _ => unsupported(format!("{name} of {ty} is not supported")),
     }
 }
