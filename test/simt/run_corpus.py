@@ -19,12 +19,16 @@ import reference
 
 # What must compile.
 REQUIRED = """
-assert_in_range axis_hints axpby_f64 branch_tensor cache_hints cast_fp8 cast_numeric copy_strided_2d dropout
-gather_rows gcd_scalar gelu_silu grid_stride_scale half_arith inline_ptx int_ops libdevice_math map_scalar_fn
-masked_fill math_unary narrow_copy_f16_w1 narrow_copy_f16_w16 narrow_copy_f16_w2 narrow_copy_f16_w4
-narrow_copy_f16_w8 narrow_copy_f8e4m3_w2 narrow_copy_i8_w1 narrow_copy_i8_w16 narrow_copy_i8_w2 narrow_copy_i8_w4
-narrow_copy_i8_w8 outer_broadcast pdl_scale pointer_cast random_fill range_hints rope_fwd saxpy_bf16 scatter_rows
-stencil_static swiglu vector_add where_clamp
+assert_in_range attn_bwd_delta axis_hints axpby_f64 branch_tensor cache_hints call_noinline cast_fp8 cast_numeric
+cat_tiles col_sum collatz_steps complex_mul copy_strided_2d cross_entropy_fwd cumprod_reverse cumsum_axis0
+cumsum_axis1 dropout early_return flip_rows gather_axis0 gather_axis1 gather_rows gcd_scalar gelu_silu
+grid_stride_scale half_arith histogram_i32 inline_ptx int_ops int_reduce interleave_rows layer_norm_fwd
+libdevice_math linear_recurrence logsumexp_rows map_scalar_fn masked_fill math_unary narrow_copy_f16_w1
+narrow_copy_f16_w16 narrow_copy_f16_w2 narrow_copy_f16_w4 narrow_copy_f16_w8 narrow_copy_f8e4m3_w2 narrow_copy_i8_w1
+narrow_copy_i8_w16 narrow_copy_i8_w2 narrow_copy_i8_w4 narrow_copy_i8_w8 outer_broadcast pdl_scale pointer_cast
+print_values random_fill range_hints reshape_permute rms_norm_fwd rope_fwd row_argmax row_max row_sum saxpy_bf16
+scalar_split scatter_rows segment_sum softmax_rows sort_rows stencil_static swiglu tile_argmin topk_rows vector_add
+welford_var where_clamp
 """.split()
 
 
