@@ -5,6 +5,7 @@ mod atomic;
 mod combine;
 mod control;
 mod dot;
+mod fp4;
 mod gather;
 mod layouts;
 mod local;
@@ -29,6 +30,7 @@ pub fn table(ctx: Context<'_>) -> HashMap<usize, Handler> {
         combine::HANDLERS,
         control::HANDLERS,
         dot::HANDLERS,
+        fp4::HANDLERS,
         gather::HANDLERS,
         layouts::HANDLERS,
         local::HANDLERS,
