@@ -1,4 +1,4 @@
-"""Compile time per stage of the elementwise kernels of the corpus, against Triton.
+"""Compile time per stage of the kernels of the corpus, against Triton.
 
 TTOPT_BIN_DIR has our release binaries; TTOPT_TRITON_PYTHON names a python with triton
 3.9 to compare with (without it only our times are shown). Both compile for cuda:90 from
@@ -21,12 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "test" / "corpus"
 RUNS = 5
 STAGES = ["ttgir", "llir", "ptx", "total"]
-KERNELS = """
-axpby_f64 branch_tensor cache_hints cast_fp8 cast_numeric copy_strided_2d dropout gather_rows
-gcd_scalar gelu_silu grid_stride_scale half_arith int_ops libdevice_math masked_fill math_unary
-narrow_copy_f16_w4 outer_broadcast random_fill rope_fwd saxpy_bf16 scatter_rows stencil_static
-swiglu vector_add where_clamp
-""".split()
+KERNELS = sorted(path.stem for path in CORPUS.glob("*.ttir"))
 
 
 def triton_worker():
