@@ -192,14 +192,7 @@ impl<'a, 'c> Lower<'a, 'c> {
         if let Some(found) = self.layouts.get(&ty) {
             return Ok(found.clone());
         }
-        let Some(tensor) = ty.as_tensor() else {
-            return unsupported(format!("{ty} is not a tensor"));
-        };
-        let Some(encoding) = tensor.encoding() else {
-            return unsupported(format!("{ty} has no layout: run --convert-triton-to-tritongpu first"));
-        };
-        let layout = ttopt_dialect::ttg::layout::to_linear_layout(encoding, &tensor.shape())
-            .map_err(Failure::Unsupported)?;
+        let layout = ttopt_passes::plans::layout(ty).map_err(Failure::Unsupported)?;
         self.layouts.insert(ty, layout.clone());
         Ok(layout)
     }

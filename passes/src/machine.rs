@@ -41,6 +41,16 @@ pub fn error(op: Op<'_>, message: impl AsRef<str>) -> Reported {
     Reported
 }
 
+/// The GPU that a module is compiled for.
+///
+/// # Errors
+/// When the module does not say, or names none that is known.
+pub fn target(module: Op<'_>) -> Result<TargetDesc, Reported> {
+    let name = module_attrs::target(module)
+        .ok_or_else(|| error(module, "has no \"ttg.target\": run --convert-triton-to-tritongpu first"))?;
+    TargetDesc::parse(name).map_err(|err| error(module, err.to_string()))
+}
+
 impl Machine {
     /// What the attributes of a module say.
     ///

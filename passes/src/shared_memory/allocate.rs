@@ -12,6 +12,7 @@ use super::buffers::{Buffers, Needs};
 use super::liveness::Interference;
 use super::{OFFSET, SIZE, callees_first};
 use crate::analysis::flow_graph::FlowGraph;
+use crate::machine;
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Severity};
@@ -85,15 +86,7 @@ fn best_placement(needs: &[Needs], interference: &Interference) -> Placement {
 }
 
 fn run(module: Op<'_>, options: &Options) -> PassResult {
-    let target = module.attr(module_attrs::TARGET).and_then(Attr::as_str);
-    let Some(target) = target else {
-        module.error("has no \"ttg.target\": run --convert-triton-to-tritongpu first");
-        return Err(Reported);
-    };
-    let target = TargetDesc::parse(target).map_err(|err| {
-        module.error(err.to_string());
-        Reported
-    })?;
+    let target = machine::target(module)?;
     let functions = callees_first(module).map_err(|call| {
         call.error("calls a function that is being called: recursion needs shared memory without bound");
         Reported

@@ -15,6 +15,7 @@ use super::buffers::{Buffers, Needs};
 use super::effects::{Access, Kind, Waits, accesses, waits};
 use super::{OFFSET, callees_first};
 use crate::analysis::flow_graph::FlowGraph;
+use crate::machine;
 use crate::plans;
 use linear_layout::plan::{Conversion, Scope};
 use linear_layout::target::TargetDesc;
@@ -25,7 +26,6 @@ use mlir_host::rewrite::create;
 use smallvec::SmallVec;
 use std::collections::{BTreeSet, HashMap};
 use ttopt_dialect::ttg::enums::AddrSpace;
-use ttopt_dialect::ttg::module_attrs;
 use ttopt_dialect::ttg::ops::BarrierOp;
 
 /// The pass.
@@ -207,15 +207,7 @@ impl Analysis<'_, '_> {
 }
 
 fn run(module: Op<'_>, options: &Options) -> PassResult {
-    let target = module.attr(module_attrs::TARGET).and_then(Attr::as_str);
-    let Some(target) = target else {
-        module.error("has no \"ttg.target\": run --convert-triton-to-tritongpu first");
-        return Err(Reported);
-    };
-    let target = TargetDesc::parse(target).map_err(|err| {
-        module.error(err.to_string());
-        Reported
-    })?;
+    let target = machine::target(module)?;
     let functions = callees_first(module).map_err(|call| {
         call.error("calls a function that is being called");
         Reported
