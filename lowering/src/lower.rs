@@ -4,6 +4,7 @@
 //! are lists of one. Every operation is lowered once, in order, by the handler
 //! its name is registered with; structured control flow becomes blocks.
 
+mod module;
 mod threads;
 
 use crate::emit::{Emit, Failure, Lowered, address_space, unsupported};
@@ -17,11 +18,6 @@ use std::sync::Arc;
 use ttopt_dialect::ttg::types::{ASYNC_TOKEN, MemDescType};
 use ttopt_passes::analysis::axis_info::AxisInfoAnalysis;
 use ttopt_passes::buffer_plans::is_part;
-
-/// The symbol of dynamic shared memory (DESIGN.md, "Lowering": kernel ABI).
-const SHARED_MEMORY: &str = "global_smem";
-/// Its alignment in bytes: that of 128-byte swizzles (PTX ISA, "tensor memory access").
-const SHARED_ALIGNMENT: i64 = 1024;
 
 /// The values of a thread, in register order.
 pub type Values<'c> = Rc<[Value<'c>]>;
@@ -330,27 +326,6 @@ impl<'a, 'c> Lower<'a, 'c> {
         result
     }
 
-    /// The thread's lane, its warp, and its block in the cluster.
-    pub fn thread(&mut self) -> Lowered<(Value<'c>, Value<'c>, Value<'c>)> {
-        if let Function { lane: Some(lane), warp: Some(warp), block: Some(block), .. } = self.function()? {
-            return Ok((*lane, *warp, *block));
-        }
-        let (threads, blocks) = (self.num_threads(), self.num_blocks);
-        let lanes = self.target.desc().lanes;
-        let found = self.in_prologue(|this| {
-            let e = &mut this.emit;
-            let thread = this.target.thread_id(e, threads)?;
-            let lane = e.mask(thread, i64::from(lanes) - 1)?;
-            let warp =
-                if threads > lanes { e.lshr(thread, lanes.trailing_zeros())? } else { e.const_i32(0)? };
-            let block = if blocks > 1 { this.target.block_id(e)? } else { e.const_i32(0)? };
-            Ok((lane, warp, block))
-        })?;
-        let function = self.function()?;
-        (function.lane, function.warp, function.block) = (Some(found.0), Some(found.1), Some(found.2));
-        Ok(found)
-    }
-
     /// The shared memory that an operation was given for as long as it runs,
     /// where allocation put it: `allocation.offset` bytes from the start.
     ///
@@ -395,7 +370,7 @@ impl<'a, 'c> Lower<'a, 'c> {
         self.with_module(|e, module| module.shared_memory(e))?;
         let base = self.in_prologue(|this| {
             let e = &mut this.emit;
-            let symbol = Attr::symbol(e.context(), SHARED_MEMORY);
+            let symbol = Attr::symbol(e.context(), module::SHARED_MEMORY);
             let ty = e.ptr(address_space::SHARED)?;
             e.value("llvm.mlir.addressof", &[], ty, &[("global_name", symbol)])
         })?;
@@ -441,96 +416,6 @@ impl<'a, 'c> Lower<'a, 'c> {
             Scope::Block => self.barrier(),
             Scope::Cluster => self.target.cluster_barrier(&mut self.emit),
         }
-    }
-
-    /// The coordinates of the thread's register 0: the part of the index that
-    /// depends on lane, warp and block, per dimension. Computed once a layout.
-    fn index_bases(&mut self, layout: &Arc<LinearLayout>) -> Lowered<Rc<[Value<'c>]>> {
-        let key = Arc::as_ptr(layout) as usize;
-        if let Some(found) = self.function()?.bases.get(&key) {
-            return Ok(found.clone());
-        }
-        let (lane, warp, block) = self.thread()?;
-        let bases = self.in_prologue(|this| {
-            let mut bases = Vec::new();
-            for dim in layout.out_dims() {
-                let columns = [Dim::LANE, Dim::WARP, Dim::BLOCK].map(|input| along(layout, input, dim));
-                bases.push(this.combine([lane, warp, block], &columns)?);
-            }
-            Ok(Rc::from(bases))
-        })?;
-        self.function()?.bases.insert(key, Rc::clone(&bases));
-        Ok(bases)
-    }
-
-    /// The bits `part.from..part.from + part.len` of `value`, moved to `part.to`.
-    fn part(&mut self, value: Value<'c>, part: Part) -> Lowered<Value<'c>> {
-        let e = &mut self.emit;
-        let mask = ((1i64 << part.len) - 1) << part.from;
-        let bits = e.mask(value, mask)?;
-        match part.to.cmp(&part.from) {
-            std::cmp::Ordering::Equal => Ok(bits),
-            std::cmp::Ordering::Greater => e.shl(bits, part.to - part.from),
-            std::cmp::Ordering::Less => e.lshr(bits, part.from - part.to),
-        }
-    }
-
-    /// The coordinate along `dim` of each register's element, `i32`s.
-    pub fn indices(&mut self, layout: &Arc<LinearLayout>, dim: usize) -> Lowered<Vec<Value<'c>>> {
-        let base = self.index_bases(layout)?[dim];
-        let out = Dim::out(dim);
-        let shift = layout.out_shift(out).unwrap_or(0);
-        let mask = layout.out_mask(out);
-        let along = |word: u64| (word & mask) >> shift;
-        let thread_bits = [Dim::LANE, Dim::WARP, Dim::BLOCK]
-            .iter()
-            .flat_map(|input| layout.columns_of(*input))
-            .fold(0, |bits, column| bits | along(*column));
-        let columns = layout.columns_of(Dim::REGISTER);
-        let mut made: HashMap<u64, Value<'c>> = HashMap::new();
-        (0..1u64 << columns.len())
-            .map(|register| {
-                let offset = along(linear_layout::f2::mul(columns, register));
-                if let Some(found) = made.get(&offset) {
-                    return Ok(*found);
-                }
-                let value = if offset == 0 {
-                    base
-                } else {
-                    let offset_value = self.emit.const_i32(offset as i64)?;
-                    if offset & thread_bits == 0 {
-                        self.emit.or_disjoint(base, offset_value)?
-                    } else {
-                        self.emit.xor(base, offset_value)?
-                    }
-                };
-                made.insert(offset, value);
-                Ok(value)
-            })
-            .collect()
-    }
-
-    /// Whether this thread is the one that acts for all threads that hold the
-    /// same elements: `(index & mask) == 0` for lane, warp and block. `None`
-    /// when no thread holds copies.
-    pub fn is_representative(&mut self, lanes: u64, warps: u64, blocks: u64) -> Lowered<Option<Value<'c>>> {
-        if lanes | warps | blocks == 0 {
-            return Ok(None);
-        }
-        let (lane, warp, block) = self.thread()?;
-        let mut sum: Option<Value<'c>> = None;
-        for (value, mask) in [(lane, lanes), (warp, warps), (block, blocks)] {
-            if mask != 0 {
-                let bits = self.emit.mask(value, mask as i64)?;
-                sum = Some(match sum {
-                    None => bits,
-                    Some(sum) => self.emit.or(sum, bits)?,
-                });
-            }
-        }
-        let Some(sum) = sum else { return Ok(None) };
-        let zero = self.emit.const_i32(0)?;
-        Ok(Some(self.emit.icmp(crate::emit::ICmp::Eq, sum, zero)?))
     }
 
     //===------------------------------------------------------------------===//
@@ -760,8 +645,11 @@ impl<'a, 'c> Lower<'a, 'c> {
 
     /// The emitter and the declarations of the module, to be used together.
     pub fn with_module<T>(&mut self, f: impl FnOnce(&mut Emit<'c>, &mut dyn Declare<'c>) -> T) -> T {
-        let mut declare =
-            Module { block: self.module_block, declared: &mut self.declared, strings: &mut self.strings };
+        let mut declare = module::Module {
+            block: self.module_block,
+            declared: &mut self.declared,
+            strings: &mut self.strings,
+        };
         f(&mut self.emit, &mut declare)
     }
 }
@@ -813,156 +701,4 @@ fn debug_scope<'c>(op: Op<'c>, name: &str) -> Loc<'c> {
          type = #llvm.di_subroutine_type<callingConvention = DW_CC_normal>>"
     );
     Attr::parse(ctx, &text).map_or(loc, |scope| loc.fused(scope))
-}
-
-/// A run of input bits that goes to a run of output bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Part {
-    from: u32,
-    to: u32,
-    len: u32,
-}
-
-/// The contribution of `input` to output dimension `dim`.
-fn along(layout: &LinearLayout, input: Dim, dim: Dim) -> Vec<u64> {
-    let (shift, mask) = (layout.out_shift(dim).unwrap_or(0), layout.out_mask(dim));
-    layout.columns_of(input).iter().map(|column| (column & mask) >> shift).collect()
-}
-
-/// The map from bit `i` to `columns[i]`, as runs of bits.
-fn runs(columns: impl IntoIterator<Item = u64>) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
-    for (bit, mut rest) in columns.into_iter().enumerate() {
-        let from = bit as u32;
-        while rest != 0 {
-            let to = rest.trailing_zeros();
-            rest &= rest - 1;
-            // Extends the run that ends just below, if there is one.
-            match parts.iter_mut().find(|part| part.from + part.len == from && part.to + part.len == to) {
-                Some(part) => part.len += 1,
-                None => parts.push(Part { from, to, len: 1 }),
-            }
-        }
-    }
-    parts
-}
-
-struct Module<'b, 'c> {
-    block: Block<'c>,
-    declared: &'b mut HashMap<String, Type<'c>>,
-    strings: &'b mut HashMap<String, String>,
-}
-
-impl<'c> Declare<'c> for Module<'_, 'c> {
-    fn function(
-        &mut self,
-        name: &str,
-        args: &[Type<'c>],
-        result: Option<Type<'c>>,
-        pure_function: bool,
-    ) -> Lowered<()> {
-        let Some(first) = self.block.first() else { return unsupported("empty module") };
-        let ctx = first.context();
-        let result = result.map_or("void".to_owned(), |ty| ty.to_string());
-        let inputs: Vec<String> = args.iter().map(|ty| ty.to_string()).collect();
-        let text = format!("!llvm.func<{result} ({})>", inputs.join(", "));
-        let Some(ty) = Type::parse(ctx, &text) else {
-            return unsupported(format!("cannot make the type {text}"));
-        };
-        if let Some(known) = self.declared.get(name) {
-            if *known != ty {
-                return unsupported(format!("'{name}' is used as {known} and as {ty}"));
-            }
-            return Ok(());
-        }
-        let parse = |text: &str| {
-            Attr::parse(ctx, text)
-                .ok_or_else(|| Failure::Unsupported(format!("cannot make the attribute {text}")))
-        };
-        let mut attrs = vec![
-            ("sym_name", Attr::string(ctx, name)),
-            ("function_type", Attr::type_of(ty)),
-            ("CConv", parse("#llvm.cconv<ccc>")?),
-            ("linkage", parse("#llvm.linkage<external>")?),
-            ("visibility_", Attr::int(ctx, 64, 0)),
-        ];
-        if pure_function {
-            attrs.push((
-                "memory_effects",
-                parse("#llvm.memory_effects<other = none, argMem = none, inaccessibleMem = none, errnoMem = none, targetMem0 = none, targetMem1 = none>")?,
-            ));
-            attrs.push(("will_return", Attr::unit(ctx)));
-            attrs.push(("no_unwind", Attr::unit(ctx)));
-        }
-        let region = mlir_host::rewrite::new_region();
-        let made = mlir_host::rewrite::create("llvm.func", ctx.unknown_loc(), &[], &[], &attrs, &[region]);
-        let Some(made) = made else { return unsupported(format!("cannot declare '{name}'")) };
-        made.move_before(first);
-        self.declared.insert(name.to_owned(), ty);
-        Ok(())
-    }
-
-    fn shared_memory(&mut self, e: &mut Emit<'c>) -> Lowered<()> {
-        if self.declared.contains_key(SHARED_MEMORY) {
-            return Ok(());
-        }
-        let Some(first) = self.block.first() else { return unsupported("empty module") };
-        let ctx = first.context();
-        let array = e.parse_type("!llvm.array<0 x i8>")?;
-        let linkage = Attr::parse(ctx, "#llvm.linkage<external>");
-        let Some(linkage) = linkage else { return unsupported("cannot make a linkage") };
-        let attrs = [
-            ("sym_name", Attr::string(ctx, SHARED_MEMORY)),
-            ("global_type", Attr::type_of(array)),
-            ("linkage", linkage),
-            ("addr_space", Attr::int(ctx, 32, address_space::SHARED.into())),
-            ("alignment", Attr::int(ctx, 64, SHARED_ALIGNMENT)),
-            ("visibility_", Attr::int(ctx, 64, 0)),
-        ];
-        let region = mlir_host::rewrite::new_region();
-        let made =
-            mlir_host::rewrite::create("llvm.mlir.global", ctx.unknown_loc(), &[], &[], &attrs, &[region]);
-        let Some(made) = made else { return unsupported("cannot declare shared memory") };
-        made.move_before(first);
-        self.declared.insert(SHARED_MEMORY.to_owned(), array);
-        Ok(())
-    }
-
-    fn string(&mut self, e: &mut Emit<'c>, text: &str) -> Lowered<Value<'c>> {
-        let ctx = e.context();
-        let generic = e.ptr(0)?;
-        let name = match self.strings.get(text) {
-            Some(name) => name.clone(),
-            None => {
-                let Some(first) = self.block.first() else { return unsupported("empty module") };
-                let name = format!("__ttopt_string_{}", self.strings.len());
-                let bytes = format!("{text}\0");
-                let array = e.parse_type(&format!("!llvm.array<{} x i8>", bytes.len()))?;
-                let parse = |text: &str| {
-                    Attr::parse(ctx, text)
-                        .ok_or_else(|| Failure::Unsupported(format!("cannot make the attribute {text}")))
-                };
-                let attrs = [
-                    ("sym_name", Attr::string(ctx, &name)),
-                    ("global_type", Attr::type_of(array)),
-                    ("linkage", parse("#llvm.linkage<internal>")?),
-                    ("constant", Attr::unit(ctx)),
-                    ("value", Attr::string(ctx, &bytes)),
-                    ("addr_space", Attr::int(ctx, 32, address_space::GLOBAL.into())),
-                    ("visibility_", Attr::int(ctx, 64, 0)),
-                ];
-                let region = mlir_host::rewrite::new_region();
-                let made =
-                    mlir_host::rewrite::create("llvm.mlir.global", e.loc(), &[], &[], &attrs, &[region]);
-                let Some(made) = made else { return unsupported("cannot make a string") };
-                made.move_before(first);
-                self.strings.insert(text.to_owned(), name.clone());
-                name
-            }
-        };
-        let global = e.ptr(address_space::GLOBAL)?;
-        let symbol = Attr::symbol(ctx, &name);
-        let address = e.value("llvm.mlir.addressof", &[], global, &[("global_name", symbol)])?;
-        e.value("llvm.addrspacecast", &[address], generic, &[])
-    }
 }

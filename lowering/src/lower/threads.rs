@@ -1,15 +1,40 @@
 //! What depends on the number of a thread: XOR-linear addresses and parities,
 //! computed once in the prologue of a function.
 
-use super::{Lower, Part, runs};
+use super::{Function, Lower};
 use crate::emit::{ICmp, Lowered};
 use linear_layout::plan::{ThreadBases, ThreadMasks};
+use linear_layout::{Dim, LinearLayout};
 use mlir_host::ir::Value;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
 
 /// The columns of lane, warp and block that a value is made of.
 pub(super) type Key = [Vec<u64>; 3];
 
 impl<'c> Lower<'_, 'c> {
+    /// The thread's lane, its warp, and its block in the cluster.
+    pub fn thread(&mut self) -> Lowered<(Value<'c>, Value<'c>, Value<'c>)> {
+        if let Function { lane: Some(lane), warp: Some(warp), block: Some(block), .. } = self.function()? {
+            return Ok((*lane, *warp, *block));
+        }
+        let (threads, blocks) = (self.num_threads(), self.num_blocks);
+        let lanes = self.target.desc().lanes;
+        let found = self.in_prologue(|this| {
+            let e = &mut this.emit;
+            let thread = this.target.thread_id(e, threads)?;
+            let lane = e.mask(thread, i64::from(lanes) - 1)?;
+            let warp =
+                if threads > lanes { e.lshr(thread, lanes.trailing_zeros())? } else { e.const_i32(0)? };
+            let block = if blocks > 1 { this.target.block_id(e)? } else { e.const_i32(0)? };
+            Ok((lane, warp, block))
+        })?;
+        let function = self.function()?;
+        (function.lane, function.warp, function.block) = (Some(found.0), Some(found.1), Some(found.2));
+        Ok(found)
+    }
+
     /// The number that `bases`, scaled by the power of two `scale`, give this
     /// thread; an `i32`. Made once a function.
     pub fn thread_number(&mut self, bases: &ThreadBases, scale: u64) -> Lowered<Value<'c>> {
@@ -81,6 +106,104 @@ impl<'c> Lower<'_, 'c> {
         self.function()?.parities.insert(masks, odd);
         Ok(odd)
     }
+
+    /// The coordinates of the thread's register 0: the part of the index that
+    /// depends on lane, warp and block, per dimension. Computed once a layout.
+    fn index_bases(&mut self, layout: &Arc<LinearLayout>) -> Lowered<Rc<[Value<'c>]>> {
+        let key = Arc::as_ptr(layout) as usize;
+        if let Some(found) = self.function()?.bases.get(&key) {
+            return Ok(found.clone());
+        }
+        let (lane, warp, block) = self.thread()?;
+        let bases = self.in_prologue(|this| {
+            let mut bases = Vec::new();
+            for dim in layout.out_dims() {
+                let columns = [Dim::LANE, Dim::WARP, Dim::BLOCK].map(|input| along(layout, input, dim));
+                bases.push(this.combine([lane, warp, block], &columns)?);
+            }
+            Ok(Rc::from(bases))
+        })?;
+        self.function()?.bases.insert(key, Rc::clone(&bases));
+        Ok(bases)
+    }
+
+    /// The bits `part.from..part.from + part.len` of `value`, moved to `part.to`.
+    fn part(&mut self, value: Value<'c>, part: Part) -> Lowered<Value<'c>> {
+        let e = &mut self.emit;
+        let mask = ((1i64 << part.len) - 1) << part.from;
+        let bits = e.mask(value, mask)?;
+        match part.to.cmp(&part.from) {
+            std::cmp::Ordering::Equal => Ok(bits),
+            std::cmp::Ordering::Greater => e.shl(bits, part.to - part.from),
+            std::cmp::Ordering::Less => e.lshr(bits, part.from - part.to),
+        }
+    }
+
+    /// The coordinate along `dim` of each register's element, `i32`s.
+    pub fn indices(&mut self, layout: &Arc<LinearLayout>, dim: usize) -> Lowered<Vec<Value<'c>>> {
+        let base = self.index_bases(layout)?[dim];
+        let out = Dim::out(dim);
+        let shift = layout.out_shift(out).unwrap_or(0);
+        let mask = layout.out_mask(out);
+        let along = |word: u64| (word & mask) >> shift;
+        let thread_bits = [Dim::LANE, Dim::WARP, Dim::BLOCK]
+            .iter()
+            .flat_map(|input| layout.columns_of(*input))
+            .fold(0, |bits, column| bits | along(*column));
+        let columns = layout.columns_of(Dim::REGISTER);
+        let mut made: HashMap<u64, Value<'c>> = HashMap::new();
+        (0..1u64 << columns.len())
+            .map(|register| {
+                let offset = along(linear_layout::f2::mul(columns, register));
+                if let Some(found) = made.get(&offset) {
+                    return Ok(*found);
+                }
+                let value = if offset == 0 {
+                    base
+                } else {
+                    let offset_value = self.emit.const_i32(offset as i64)?;
+                    if offset & thread_bits == 0 {
+                        self.emit.or_disjoint(base, offset_value)?
+                    } else {
+                        self.emit.xor(base, offset_value)?
+                    }
+                };
+                made.insert(offset, value);
+                Ok(value)
+            })
+            .collect()
+    }
+
+    /// Whether this thread is the one that acts for all threads that hold the
+    /// same elements: `(index & mask) == 0` for lane, warp and block. `None`
+    /// when no thread holds copies.
+    pub fn is_representative(&mut self, lanes: u64, warps: u64, blocks: u64) -> Lowered<Option<Value<'c>>> {
+        if lanes | warps | blocks == 0 {
+            return Ok(None);
+        }
+        let (lane, warp, block) = self.thread()?;
+        let mut sum: Option<Value<'c>> = None;
+        for (value, mask) in [(lane, lanes), (warp, warps), (block, blocks)] {
+            if mask != 0 {
+                let bits = self.emit.mask(value, mask as i64)?;
+                sum = Some(match sum {
+                    None => bits,
+                    Some(sum) => self.emit.or(sum, bits)?,
+                });
+            }
+        }
+        let Some(sum) = sum else { return Ok(None) };
+        let zero = self.emit.const_i32(0)?;
+        Ok(Some(self.emit.icmp(ICmp::Eq, sum, zero)?))
+    }
+}
+
+/// A run of input bits that goes to a run of output bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Part {
+    from: u32,
+    to: u32,
+    len: u32,
 }
 
 impl Part {
@@ -88,4 +211,28 @@ impl Part {
     fn reached(self) -> u64 {
         ((1u64 << self.len) - 1) << self.to
     }
+}
+
+/// The contribution of `input` to output dimension `dim`.
+fn along(layout: &LinearLayout, input: Dim, dim: Dim) -> Vec<u64> {
+    let (shift, mask) = (layout.out_shift(dim).unwrap_or(0), layout.out_mask(dim));
+    layout.columns_of(input).iter().map(|column| (column & mask) >> shift).collect()
+}
+
+/// The map from bit `i` to `columns[i]`, as runs of bits.
+fn runs(columns: impl IntoIterator<Item = u64>) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    for (bit, mut rest) in columns.into_iter().enumerate() {
+        let from = bit as u32;
+        while rest != 0 {
+            let to = rest.trailing_zeros();
+            rest &= rest - 1;
+            // Extends the run that ends just below, if there is one.
+            match parts.iter_mut().find(|part| part.from + part.len == from && part.to + part.len == to) {
+                Some(part) => part.len += 1,
+                None => parts.push(Part { from, to, len: 1 }),
+            }
+        }
+    }
+    parts
 }

@@ -1,0 +1,132 @@
+//! What a module declares as functions need it.
+
+use crate::emit::{Emit, Failure, Lowered, address_space, unsupported};
+use crate::target::Declare;
+use mlir_host::ir::{Attr, Block, Type, Value};
+use std::collections::HashMap;
+
+/// The symbol of dynamic shared memory (DESIGN.md, "Lowering": kernel ABI).
+pub(super) const SHARED_MEMORY: &str = "global_smem";
+/// Its alignment in bytes: that of 128-byte swizzles (PTX ISA, "tensor memory access").
+const SHARED_ALIGNMENT: i64 = 1024;
+
+/// A module, and what has been declared in it.
+pub(super) struct Module<'b, 'c> {
+    pub(super) block: Block<'c>,
+    pub(super) declared: &'b mut HashMap<String, Type<'c>>,
+    pub(super) strings: &'b mut HashMap<String, String>,
+}
+
+impl<'c> Declare<'c> for Module<'_, 'c> {
+    fn function(
+        &mut self,
+        name: &str,
+        args: &[Type<'c>],
+        result: Option<Type<'c>>,
+        pure_function: bool,
+    ) -> Lowered<()> {
+        let Some(first) = self.block.first() else { return unsupported("empty module") };
+        let ctx = first.context();
+        let result = result.map_or("void".to_owned(), |ty| ty.to_string());
+        let inputs: Vec<String> = args.iter().map(|ty| ty.to_string()).collect();
+        let text = format!("!llvm.func<{result} ({})>", inputs.join(", "));
+        let Some(ty) = Type::parse(ctx, &text) else {
+            return unsupported(format!("cannot make the type {text}"));
+        };
+        if let Some(known) = self.declared.get(name) {
+            if *known != ty {
+                return unsupported(format!("'{name}' is used as {known} and as {ty}"));
+            }
+            return Ok(());
+        }
+        let parse = |text: &str| {
+            Attr::parse(ctx, text)
+                .ok_or_else(|| Failure::Unsupported(format!("cannot make the attribute {text}")))
+        };
+        let mut attrs = vec![
+            ("sym_name", Attr::string(ctx, name)),
+            ("function_type", Attr::type_of(ty)),
+            ("CConv", parse("#llvm.cconv<ccc>")?),
+            ("linkage", parse("#llvm.linkage<external>")?),
+            ("visibility_", Attr::int(ctx, 64, 0)),
+        ];
+        if pure_function {
+            attrs.push((
+                "memory_effects",
+                parse("#llvm.memory_effects<other = none, argMem = none, inaccessibleMem = none, errnoMem = none, targetMem0 = none, targetMem1 = none>")?,
+            ));
+            attrs.push(("will_return", Attr::unit(ctx)));
+            attrs.push(("no_unwind", Attr::unit(ctx)));
+        }
+        let region = mlir_host::rewrite::new_region();
+        let made = mlir_host::rewrite::create("llvm.func", ctx.unknown_loc(), &[], &[], &attrs, &[region]);
+        let Some(made) = made else { return unsupported(format!("cannot declare '{name}'")) };
+        made.move_before(first);
+        self.declared.insert(name.to_owned(), ty);
+        Ok(())
+    }
+
+    fn shared_memory(&mut self, e: &mut Emit<'c>) -> Lowered<()> {
+        if self.declared.contains_key(SHARED_MEMORY) {
+            return Ok(());
+        }
+        let Some(first) = self.block.first() else { return unsupported("empty module") };
+        let ctx = first.context();
+        let array = e.parse_type("!llvm.array<0 x i8>")?;
+        let linkage = Attr::parse(ctx, "#llvm.linkage<external>");
+        let Some(linkage) = linkage else { return unsupported("cannot make a linkage") };
+        let attrs = [
+            ("sym_name", Attr::string(ctx, SHARED_MEMORY)),
+            ("global_type", Attr::type_of(array)),
+            ("linkage", linkage),
+            ("addr_space", Attr::int(ctx, 32, address_space::SHARED.into())),
+            ("alignment", Attr::int(ctx, 64, SHARED_ALIGNMENT)),
+            ("visibility_", Attr::int(ctx, 64, 0)),
+        ];
+        let region = mlir_host::rewrite::new_region();
+        let made =
+            mlir_host::rewrite::create("llvm.mlir.global", ctx.unknown_loc(), &[], &[], &attrs, &[region]);
+        let Some(made) = made else { return unsupported("cannot declare shared memory") };
+        made.move_before(first);
+        self.declared.insert(SHARED_MEMORY.to_owned(), array);
+        Ok(())
+    }
+
+    fn string(&mut self, e: &mut Emit<'c>, text: &str) -> Lowered<Value<'c>> {
+        let ctx = e.context();
+        let generic = e.ptr(0)?;
+        let name = match self.strings.get(text) {
+            Some(name) => name.clone(),
+            None => {
+                let Some(first) = self.block.first() else { return unsupported("empty module") };
+                let name = format!("__ttopt_string_{}", self.strings.len());
+                let bytes = format!("{text}\0");
+                let array = e.parse_type(&format!("!llvm.array<{} x i8>", bytes.len()))?;
+                let parse = |text: &str| {
+                    Attr::parse(ctx, text)
+                        .ok_or_else(|| Failure::Unsupported(format!("cannot make the attribute {text}")))
+                };
+                let attrs = [
+                    ("sym_name", Attr::string(ctx, &name)),
+                    ("global_type", Attr::type_of(array)),
+                    ("linkage", parse("#llvm.linkage<internal>")?),
+                    ("constant", Attr::unit(ctx)),
+                    ("value", Attr::string(ctx, &bytes)),
+                    ("addr_space", Attr::int(ctx, 32, address_space::GLOBAL.into())),
+                    ("visibility_", Attr::int(ctx, 64, 0)),
+                ];
+                let region = mlir_host::rewrite::new_region();
+                let made =
+                    mlir_host::rewrite::create("llvm.mlir.global", e.loc(), &[], &[], &attrs, &[region]);
+                let Some(made) = made else { return unsupported("cannot make a string") };
+                made.move_before(first);
+                self.strings.insert(text.to_owned(), name.clone());
+                name
+            }
+        };
+        let global = e.ptr(address_space::GLOBAL)?;
+        let symbol = Attr::symbol(ctx, &name);
+        let address = e.value("llvm.mlir.addressof", &[], global, &[("global_name", symbol)])?;
+        e.value("llvm.addrspacecast", &[address], generic, &[])
+    }
+}
