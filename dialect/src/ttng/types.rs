@@ -1,6 +1,6 @@
 //! Types: descriptors of convolution windows.
 
-use mlir_host::asm::Punct;
+use crate::tt::types::TENSOR_DESC;
 use mlir_host::def::{TypeConstraint, TypeDef};
 use mlir_host::ir::{Attr, Type};
 
@@ -9,31 +9,8 @@ use mlir_host::ir::{Attr, Type};
 /// those of `!tt.tensordesc`; the block is always a matrix.
 pub static TENSOR_DESC_IM2COL: TypeDef = TypeDef {
     summary: "descriptor of a tensor in global memory as a matrix of convolution windows",
-    parse: |parser| {
-        parser.punct(Punct::Less)?;
-        let shape = parser.dims(true)?;
-        let element = parser.ty()?;
-        let mut params = vec![Attr::i64_array(parser.context(), &shape), Attr::type_of(element)];
-        if parser.opt_punct(Punct::Comma) {
-            params.push(parser.attr(None)?);
-        }
-        parser.punct(Punct::Greater)?;
-        Ok(params)
-    },
-    print: |params, printer| {
-        printer.text("<");
-        for dim in params.first().and_then(|param| param.as_i64_array()).unwrap_or_default() {
-            printer.text(&format!("{dim}x"));
-        }
-        if let Some(element) = params.get(1).and_then(|param| param.as_type()) {
-            printer.ty(element);
-        }
-        if let Some(layout) = params.get(2) {
-            printer.text(", ");
-            printer.attr(*layout);
-        }
-        printer.text(">");
-    },
+    parse: |parser| (TENSOR_DESC.parse)(parser),
+    print: |params, printer| (TENSOR_DESC.print)(params, printer),
     verify: Some(|_, params| {
         let shape = params.first().and_then(|param| param.as_i64_array()).unwrap_or_default();
         if shape.len() == 2 {
