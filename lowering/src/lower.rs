@@ -275,7 +275,8 @@ impl<'a, 'c> Lower<'a, 'c> {
     }
 
     /// Computes the result of an elementwise operation register by register.
-    /// Registers that hold copies of an element share one value.
+    /// Registers that hold copies of an element share one value, and so do
+    /// those whose elements axis info knows to be equal.
     pub fn map(
         &mut self,
         op: Op<'c>,
@@ -284,9 +285,14 @@ impl<'a, 'c> Lower<'a, 'c> {
         let result = op.result(0);
         let n = self.num_values(result.ty())?;
         let operands: Vec<Values<'c>> = op.operands().map(|value| self.get(value)).collect::<Lowered<_>>()?;
+        let groups = self.equal_registers(result)?;
         let mut done: HashMap<smallvec::SmallVec<[Value<'c>; 4]>, Value<'c>> = HashMap::new();
-        let mut out = Vec::with_capacity(n);
+        let mut out: Vec<Value<'c>> = Vec::with_capacity(n);
         for register in 0..n {
+            if let Some(known) = groups.get(register).and_then(|first| out.get(*first)) {
+                out.push(*known);
+                continue;
+            }
             // Scalars among tensor operands (a select's condition) are shared.
             let args: smallvec::SmallVec<[Value<'c>; 4]> = operands
                 .iter()
@@ -307,6 +313,30 @@ impl<'a, 'c> Lower<'a, 'c> {
         }
         self.set(result, out);
         Ok(())
+    }
+
+    /// For each register of `value`, the first one whose element is known to
+    /// be equal: both lie in one aligned group of equal elements. Empty when
+    /// nothing is known.
+    fn equal_registers(&mut self, value: Value<'c>) -> Lowered<Vec<usize>> {
+        let Some(info) = self.axis_info.get(value) else { return Ok(Vec::new()) };
+        if (0..info.rank()).all(|dim| info.constancy(dim) == 1) {
+            return Ok(Vec::new());
+        }
+        let layout = self.layout(value.ty())?;
+        // The bits of coordinates that tell the elements of a group apart.
+        let inside = (0..info.rank()).map(Dim::out).enumerate().fold(0, |bits, (d, dim)| {
+            let low = info.constancy(d).next_power_of_two() - 1;
+            bits | ((low << layout.out_shift(dim).unwrap_or(0)) & layout.out_mask(dim))
+        });
+        let columns = layout.columns_of(Dim::REGISTER);
+        let mut first = HashMap::new();
+        Ok((0..1usize << columns.len())
+            .map(|register| {
+                let group = linear_layout::f2::mul(columns, register as u64) & !inside;
+                *first.entry(group).or_insert(register)
+            })
+            .collect())
     }
 
     //===------------------------------------------------------------------===//
