@@ -3,6 +3,7 @@
 #regs = #ttg.blocked<{sizePerThread = [1, 2], threadsPerWarp = [32, 1], warpsPerCTA = [4, 1], order = [1, 0]}>
 #lanes = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [16, 2], warpsPerCTA = [4, 1], order = [1, 0]}>
 #both = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>
+#tiles = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
 #warps = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [32, 1], warpsPerCTA = [2, 2], order = [1, 0]}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.shared = 1024 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32} {
 
@@ -68,11 +69,13 @@ tt.func private @registers_and_lanes(%x: tensor<4x128xi32, #both>) -> tensor<4x1
   tt.return %s : tensor<4x128xi32, #both>
 }
 
+// Each warp stores its totals and loads those of both; the second adds that of the first.
 // CHECK-LABEL: llvm.func @warps(
-// CHECK:         st.shared.b32
-// CHECK:         nvvm.barrier0
-// CHECK:         llvm.load %{{.*}} : !llvm.ptr<3>
-// CHECK:         llvm.select
+// CHECK:         llvm.store %[[MINE:.*]], %{{.*}} : i32, !llvm.ptr<3>
+// CHECK-NEXT:    nvvm.barrier0
+// CHECK:         llvm.load %{{.*}} : !llvm.ptr<3> -> vector<2xi32>
+// CHECK:         %[[SUM:.*]] = llvm.add %{{.*}}, %[[MINE]]
+// CHECK-NEXT:    llvm.select %{{.*}}, %[[SUM]], %[[MINE]]
 // CHECK-NOT:     nvvm.barrier0
 tt.func public @warps(%p: tensor<64x2x!tt.ptr<i32>, #warps>) {
   %x = tt.load %p : tensor<64x2x!tt.ptr<i32>, #warps>
@@ -82,6 +85,23 @@ tt.func public @warps(%p: tensor<64x2x!tt.ptr<i32>, #warps>) {
     tt.scan.return %c : i32
   }) {allocation.offset = 0 : i32} : (tensor<64x2xi32, #warps>) -> tensor<64x2xi32, #warps>
   tt.store %p, %s : tensor<64x2x!tt.ptr<i32>, #warps>
+  tt.return
+}
+
+// Four warps and two tiles of registers above them: eight totals, one barrier.
+// CHECK-LABEL: llvm.func @warps_and_registers(
+// CHECK:         nvvm.barrier0
+// CHECK-COUNT-2: llvm.load %{{.*}} : !llvm.ptr<3> -> vector<4xi32>
+// CHECK-NOT:     nvvm.barrier0
+// CHECK:         llvm.return
+tt.func public @warps_and_registers(%p: tensor<256x!tt.ptr<i32>, #tiles>) {
+  %x = tt.load %p : tensor<256x!tt.ptr<i32>, #tiles>
+  %s = "tt.scan"(%x) <{axis = 0 : i32, reverse = true}> ({
+  ^bb0(%a: i32, %b: i32):
+    %c = arith.addi %a, %b : i32
+    tt.scan.return %c : i32
+  }) {allocation.offset = 0 : i32} : (tensor<256xi32, #tiles>) -> tensor<256xi32, #tiles>
+  tt.store %p, %s : tensor<256x!tt.ptr<i32>, #tiles>
   tt.return
 }
 }

@@ -1,6 +1,6 @@
 """The pairs of types of Table 4 of the Linear Layouts paper times small shapes, 784 products, run on the simulator.
 
-    table4.py --ttsim TTSIM --data DIR [--every N] [--targets cuda:80,cuda:90] [--layouts]
+    table4.py --ttsim TTSIM --data DIR [--targets cuda:80,cuda:90] [--layouts]
 
 A kernel computes the products of one pair of types: it loads both operands, converts them to the type in which they
 are multiplied, multiplies and stores. Elements are small integers, so that results are exact. With --layouts the
@@ -168,25 +168,22 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ttsim", default="ttsim")
     parser.add_argument("--data", type=pathlib.Path, required=True)
-    parser.add_argument("--every", type=int, default=1, help="only one of so many cases")
     parser.add_argument("--targets", default="cuda:80,cuda:90")
     parser.add_argument("--layouts", action="store_true")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     args = parser.parse_args()
     targets = args.targets.split(",")
-    jobs, count, seed = [], 0, 0
+    jobs, count = [], 0
     for a, width_b, cases in PAIRS:
         formats = FORMATS[width_b]
         for i, b in enumerate(formats):
             # The cases of a format: other shapes for each, on one target after the other.
             numbers = range(i * (cases // len(formats)), (i + 1) * (cases // len(formats)))
-            numbers = [number for number in numbers if (number + seed) % args.every == 0]
             for t, target in enumerate(targets):
                 shapes = [SHAPES[number % len(SHAPES)] for number in numbers if number % len(targets) == t]
                 if shapes:
                     jobs.append(((a, b), shapes, target))
                     count += len(shapes)
-            seed += 1
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         failed = [line for lines in pool.map(lambda job: run(args, *job), jobs) for line in lines]
     print("\n".join(failed[:20]))

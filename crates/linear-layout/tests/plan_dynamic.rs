@@ -3,7 +3,7 @@
 mod plan_layouts;
 
 use linear_layout::checker::{check_gather, check_histogram, check_scan};
-use linear_layout::plan::{Gather, GatherPlan, HistogramPlan, ScanPlan, Scope};
+use linear_layout::plan::{Gather, GatherPlan, HistogramPlan, ScanPlan};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, Encoding, LinearLayout};
 use plan_layouts::*;
@@ -46,9 +46,19 @@ fn a_scan_within_a_warp_sends_one_total_per_step() {
 #[test]
 fn a_scan_across_warps_goes_through_memory() {
     let plan = scanned(&blocked([1, 4], [1, 32], [1, 4], [1, 1024]), 1, true);
-    let through = plan.steps.iter().filter(|s| s.scope == Some(Scope::Block)).count();
-    assert_eq!(through, 3, "two bits of warps and one of registers above them");
-    assert!(plan.shared_bytes(&[32]) > 0);
+    let [exchange] = &plan.exchanges[..] else { panic!("{plan}") };
+    assert_eq!(exchange.bits, 7..10, "two bits of warps and one of registers above them");
+    assert_eq!((exchange.lines.len(), exchange.load_elems, plan.cost.loads), (1, 4, 2));
+    assert_eq!((plan.cost.barriers, plan.shared_bytes(&[32])), (1, 32));
+}
+
+#[test]
+fn an_exchange_loads_lines_next_to_each_other_at_once() {
+    // Columns of 64 rows in four warps, four columns in each thread.
+    let plan = scanned(&blocked([1, 4], [4, 8], [4, 1], [16, 32]), 0, false);
+    let [exchange] = &plan.exchanges[..] else { panic!("{plan}") };
+    assert_eq!((exchange.store_elems, exchange.load_elems), (4, 4));
+    assert_eq!((plan.cost.stores, plan.cost.loads, plan.cost.barriers), (1, 4, 1));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::combine::{Combine, Item};
 use crate::emit::{Failure, ICmp, Lowered, unsupported};
 use crate::lower::{Handler, Lower};
 use crate::words::{from_words, join_words, split_words, to_words};
-use linear_layout::plan::{ConversionPlan, Replace, ScanExchange, ScanPlan, ScanStep, ThreadMasks};
+use linear_layout::plan::{ConversionPlan, Replace, ScanExchange, ScanLine, ScanPlan, ScanStep, ThreadBases, ThreadMasks};
 use mlir_host::ir::{Op, Value};
 use std::collections::HashMap;
 use ttopt_passes::plans;
@@ -23,7 +23,7 @@ fn scan<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         read = ConversionPlan::scratch_bytes(&detour.before) > 0;
     }
     for step in &plan.steps {
-        let sources = sources(l, op, &combine, &plan, step, &items, &mut read)?;
+        let sources = sources(l, &combine, &plan, step, &items)?;
         let changes = match step.neighbour {
             0 => condition(l, step.condition, plan.reverse)?,
             mask => Some(has_neighbour(l, mask, plan.reverse)?),
@@ -34,15 +34,19 @@ fn scan<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
             };
             let mine = mine.clone();
             let combined = combine.apply(l, source, &mine)?;
-            let made = match changes {
+            items[*to as usize] = match changes {
                 None => combined,
-                Some(changes) => combined
-                    .iter()
-                    .zip(&mine)
-                    .map(|(new, old)| l.emit.select(changes, *new, *old))
-                    .collect::<Lowered<Item<'c>>>()?,
+                Some(changes) => select(l, changes, &combined, &mine)?,
             };
-            items[*to as usize] = made;
+        }
+    }
+    for exchange in &plan.exchanges {
+        if std::mem::replace(&mut read, true) {
+            l.barrier()?;
+        }
+        let totals = Totals::bring(l, op, &combine, &plan, exchange, &items)?;
+        for (line, totals) in exchange.lines.iter().zip(&totals.of_line) {
+            add_totals(l, &combine, exchange, line, totals, &mut items)?;
         }
     }
     let all: Option<Vec<Item<'c>>> =
@@ -62,15 +66,25 @@ fn scan<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 /// Whether this thread's registers change: those with the bits set, or clear in reverse.
-fn condition<'c>(l: &mut Lower<'_, 'c>, masks: ThreadMasks, reverse: bool) -> Lowered<Option<Value<'c>>> {
-    if masks.is_empty() {
+fn condition<'c>(l: &mut Lower<'_, 'c>, lanes: u64, reverse: bool) -> Lowered<Option<Value<'c>>> {
+    if lanes == 0 {
         Ok(None)
     } else if reverse {
-        l.is_representative(masks.lane, masks.warp, masks.block)
+        l.is_representative(lanes, 0, 0)
     } else {
         // One bit.
-        l.is_odd(masks).map(Some)
+        l.is_odd(ThreadMasks { lane: lanes, ..ThreadMasks::default() }).map(Some)
     }
+}
+
+/// `condition ? new : old`
+fn select<'c>(
+    l: &mut Lower<'_, 'c>,
+    condition: Value<'c>,
+    new: &[Value<'c>],
+    old: &[Value<'c>],
+) -> Lowered<Item<'c>> {
+    new.iter().zip(old).map(|(new, old)| l.emit.select(condition, *new, *old)).collect()
 }
 
 /// Whether there is a lane before this one, in reverse after it, in the bits of `mask`.
@@ -116,100 +130,190 @@ fn replaced<'c>(l: &mut Lower<'_, 'c>, number: Value<'c>, bits: Replace) -> Lowe
 /// The elements that the sources of a step hold, by register.
 fn sources<'c>(
     l: &mut Lower<'_, 'c>,
-    op: Op<'c>,
     combine: &Combine<'c>,
     plan: &ScanPlan,
     step: &ScanStep,
     items: &[Item<'c>],
-    read: &mut bool,
 ) -> Lowered<HashMap<u32, Item<'c>>> {
     let registers = step.sources();
     let mine: Option<Vec<Item<'c>>> = registers.iter().map(|r| items.get(*r as usize).cloned()).collect();
     let Some(mine) = mine else { return unsupported("the plan reads registers that do not exist") };
-    let theirs = match (&step.exchange, step.scope) {
-        (Some(exchange), _) => {
-            if std::mem::replace(read, true) {
-                l.barrier()?;
-            }
-            through_shared(l, op, combine, plan, (step, exchange), &mine)?
-        }
-        (None, None) => mine,
-        (None, Some(_)) => {
-            let (lane, ..) = l.thread()?;
-            let from = match step.neighbour {
-                0 => replaced(l, lane, step.lane)?,
-                mask => neighbour(l, lane, mask, plan.reverse)?,
-            };
-            mine.iter()
-                .map(|item| {
-                    combine.map_words(l, item, |l, word| l.target.shuffle_index(&mut l.emit, word, from))
-                })
-                .collect::<Lowered<_>>()?
-        }
+    if !step.shuffled {
+        return Ok(registers.into_iter().zip(mine).collect());
+    }
+    let (lane, ..) = l.thread()?;
+    let from = match step.neighbour {
+        0 => replaced(l, lane, step.lane)?,
+        mask => neighbour(l, lane, mask, plan.reverse)?,
     };
+    let theirs = mine.iter().map(|item| {
+        combine.map_words(l, item, |l, word| l.target.shuffle_index(&mut l.emit, word, from))
+    });
+    let theirs: Vec<Item<'c>> = theirs.collect::<Lowered<_>>()?;
     Ok(registers.into_iter().zip(theirs).collect())
 }
 
-/// Totals of other warps: stored by the threads that hold them, loaded by all.
-fn through_shared<'c>(
-    l: &mut Lower<'_, 'c>,
-    op: Op<'c>,
-    combine: &Combine<'c>,
-    plan: &ScanPlan,
-    (step, exchange): (&ScanStep, &ScanExchange),
-    items: &[Item<'c>],
-) -> Lowered<Vec<Item<'c>>> {
-    let bits = plans::operand_bits(op).map_err(Failure::Unsupported)?;
-    let offsets = plan.scratch_offsets(&bits);
-    let stores = is_source(l, plan, step)?;
-    let chunk = if items.len().is_power_of_two() { exchange.vec_elems as usize } else { 1 };
-    let byte = l.emit.int(8);
-    // Where each operand's totals begin for this thread.
-    let mut starts = Vec::with_capacity(bits.len());
-    for (bits, offset) in bits.iter().zip(&offsets) {
-        let base = l.scratch_part(op, *offset)?;
-        let thread = l.thread_number(&exchange.address, u64::from(bits / 8))?;
-        starts.push(l.emit.gep(base, thread, byte)?);
-    }
-    let at = |l: &mut Lower<'_, 'c>, operand: usize, first: usize| -> Lowered<Value<'c>> {
-        if first == 0 {
-            return Ok(starts[operand]);
-        }
-        let distance = l.emit.const_i32((first as u64 * u64::from(bits[operand] / 8)) as i64)?;
-        l.emit.gep(starts[operand], distance, byte)
-    };
-    for (operand, ty) in combine.types.iter().enumerate() {
-        let values: Vec<Value<'c>> = items.iter().filter_map(|item| item.get(operand).copied()).collect();
-        let words = to_words(l, &values, *ty, bits[operand])?;
-        for (i, words) in words.chunks(chunk.max(1)).enumerate() {
-            let ptr = at(l, operand, i * chunk)?;
-            let words = join_words(l, words, bits[operand])?;
-            l.target.store_shared(&mut l.emit, ptr, &words, stores)?;
-        }
-    }
-    l.barrier()?;
-    let mut loaded: Vec<Item<'c>> = vec![Vec::new(); items.len()];
-    for (operand, ty) in combine.types.iter().enumerate() {
-        for (i, items) in loaded.chunks_mut(chunk.max(1)).enumerate() {
-            let ptr = at(l, operand, i * chunk)?;
-            let total = bits[operand] * items.len() as u32;
-            let width = if bits[operand] == 64 { 64 } else { total.min(32) };
-            let words = l.target.load_shared(&mut l.emit, ptr, (total / width) as usize, width)?;
-            let words = split_words(l, &words, bits[operand], items.len())?;
-            for (item, value) in items.iter_mut().zip(from_words(l, &words, *ty)?) {
-                item.push(value);
+/// The totals of a thread's lines, by line and block.
+struct Totals<'c> {
+    of_line: Vec<Vec<Item<'c>>>,
+}
+
+impl<'c> Totals<'c> {
+    /// Stored by the threads that hold them, loaded by all.
+    fn bring(
+        l: &mut Lower<'_, 'c>,
+        op: Op<'c>,
+        combine: &Combine<'c>,
+        plan: &ScanPlan,
+        exchange: &ScanExchange,
+        items: &[Item<'c>],
+    ) -> Lowered<Totals<'c>> {
+        let bits = plans::operand_bits(op).map_err(Failure::Unsupported)?;
+        let scratch = plan.scratch_offsets(&bits);
+        let stores = is_source(l, exchange)?;
+        let held: Option<Vec<(u64, &Item<'c>)>> =
+            exchange.stored().into_iter().map(|(at, r)| Some((at, items.get(r as usize)?))).collect();
+        let Some(held) = held else { return unsupported("the plan stores registers that do not exist") };
+        for (operand, ty) in combine.types.iter().enumerate() {
+            let memory = Memory { bits: bits[operand], start: scratch[operand] };
+            for chunk in held.chunks(exchange.store_elems as usize) {
+                let values: Vec<Value<'c>> =
+                    chunk.iter().filter_map(|(_, item)| item.get(operand).copied()).collect();
+                let words = to_words(l, &values, *ty, memory.bits)?;
+                let words = join_words(l, &words, memory.bits)?;
+                let ptr = memory.at(l, op, &exchange.store, chunk[0].0)?;
+                l.target.store_shared(&mut l.emit, ptr, &words, stores)?;
             }
         }
+        l.barrier()?;
+        let mut of_line = vec![vec![Item::new(); exchange.offsets.len()]; exchange.lines.len()];
+        // Nobody asks for the total of the last block alone.
+        let last = exchange.order().last().copied();
+        let each = exchange.load_elems as usize;
+        let wanted: Vec<_> =
+            exchange.loaded().into_iter().filter(|(_, (_, block))| each > 1 || Some(*block) != last).collect();
+        for (operand, ty) in combine.types.iter().enumerate() {
+            let memory = Memory { bits: bits[operand], start: scratch[operand] };
+            for chunk in wanted.chunks(each) {
+                let ptr = memory.at(l, op, &exchange.load, chunk[0].0)?;
+                let total = memory.bits * chunk.len() as u32;
+                let width = if memory.bits == 64 { 64 } else { total.min(32) };
+                let words = l.target.load_shared(&mut l.emit, ptr, (total / width) as usize, width)?;
+                let words = split_words(l, &words, memory.bits, chunk.len())?;
+                let values = from_words(l, &words, *ty)?;
+                for ((_, (line, block)), value) in chunk.iter().zip(values) {
+                    of_line[*line][*block as usize].push(value);
+                }
+            }
+        }
+        Ok(Totals { of_line })
     }
-    Ok(loaded)
+}
+
+/// The shared memory of one operand's totals: elements of `bits` bits from
+/// byte `start` of the operation's.
+#[derive(Clone, Copy)]
+struct Memory {
+    bits: u32,
+    start: u64,
+}
+
+impl Memory {
+    /// The address of the element whose number is that of the thread XOR `offset`.
+    fn at<'c>(
+        self,
+        l: &mut Lower<'_, 'c>,
+        op: Op<'c>,
+        bases: &ThreadBases,
+        offset: u64,
+    ) -> Lowered<Value<'c>> {
+        let (byte, size) = (l.emit.int(8), u64::from(self.bits / 8));
+        let base = l.scratch_part(op, self.start)?;
+        let thread = l.thread_number(bases, size)?;
+        if offset == 0 {
+            return l.emit.gep(base, thread, byte);
+        }
+        let distance = l.emit.const_i32((offset * size) as i64)?;
+        if bases.union() & offset == 0 {
+            let start = l.emit.gep(base, thread, byte)?;
+            return l.emit.gep(start, distance, byte);
+        }
+        let place = l.emit.xor(thread, distance)?;
+        l.emit.gep(base, place, byte)
+    }
+}
+
+/// Combines the elements of a line with the totals of the blocks before theirs.
+fn add_totals<'c>(
+    l: &mut Lower<'_, 'c>,
+    combine: &Combine<'c>,
+    exchange: &ScanExchange,
+    line: &ScanLine,
+    totals: &[Item<'c>],
+    items: &mut [Item<'c>],
+) -> Lowered<()> {
+    let order = exchange.order();
+    // By block, all before it combined; nothing for the first.
+    let mut before: Vec<Option<Item<'c>>> = vec![None; order.len()];
+    let mut sum: Option<Item<'c>> = None;
+    for pair in order.windows(2) {
+        let total = &totals[pair[0] as usize];
+        let next = match &sum {
+            None => total.clone(),
+            Some(sum) => combine.apply(l, sum, total)?,
+        };
+        before[pair[1] as usize] = Some(next.clone());
+        sum = Some(next);
+    }
+    let thread = l.thread_number(&exchange.number, 1)?;
+    let numbers = exchange.thread_numbers();
+    let mut known: HashMap<u64, (Option<Item<'c>>, Option<Value<'c>>)> = HashMap::new();
+    for &(register, part) in &line.registers {
+        if let std::collections::hash_map::Entry::Vacant(entry) = known.entry(part) {
+            // What comes before this thread's block, and whether anything does.
+            let mut source: Option<Item<'c>> = None;
+            let mut exists = None;
+            for &number in &numbers {
+                let here = match (&before[(number ^ part) as usize], &source) {
+                    (Some(other), Some(source)) => {
+                        let is_here = is_number(l, thread, number, ICmp::Eq)?;
+                        select(l, is_here, other, source)?
+                    }
+                    (Some(other), None) => other.clone(),
+                    (None, _) => {
+                        exists = Some(is_number(l, thread, number, ICmp::Ne)?);
+                        continue;
+                    }
+                };
+                source = Some(here);
+            }
+            entry.insert((source, exists));
+        }
+        let Some((Some(source), exists)) = known.get(&part) else { continue };
+        let Some(mine) = items.get(register as usize).cloned() else {
+            return unsupported("the plan changes registers that do not exist");
+        };
+        let combined = combine.apply(l, source, &mine)?;
+        items[register as usize] = match exists {
+            None => combined,
+            Some(exists) => select(l, *exists, &combined, &mine)?,
+        };
+    }
+    Ok(())
+}
+
+/// Compares the thread's number with `number`.
+fn is_number<'c>(l: &mut Lower<'_, 'c>, thread: Value<'c>, number: u64, how: ICmp) -> Lowered<Value<'c>> {
+    let number = l.emit.const_i32(number as i64)?;
+    l.emit.icmp(how, thread, number)
 }
 
 /// Whether this thread holds totals, and is the one of those with copies that stores them.
-fn is_source<'c>(l: &mut Lower<'_, 'c>, plan: &ScanPlan, step: &ScanStep) -> Lowered<Option<Value<'c>>> {
+fn is_source<'c>(l: &mut Lower<'_, 'c>, exchange: &ScanExchange) -> Lowered<Option<Value<'c>>> {
     let (lane, warp, _) = l.thread()?;
     let mut differs: Option<Value<'c>> = None;
     for (number, bits, copies) in
-        [(lane, step.lane, plan.duplicates.lane), (warp, step.warp, plan.duplicates.warp)]
+        [(lane, exchange.lane, exchange.duplicates.lane), (warp, exchange.warp, exchange.duplicates.warp)]
     {
         let mask = bits.clear | copies;
         if mask == 0 {

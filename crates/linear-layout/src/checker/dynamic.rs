@@ -66,55 +66,74 @@ pub fn check_scan(plan: &ScanPlan, layout: &LinearLayout, target: &TargetDesc) -
         }
     }
     let bad = |what: String| CheckError::Malformed(what);
+    // What comes before in the direction of the scan, and what comes after it.
+    let joined = |a: (u64, u64), b: (u64, u64)| {
+        let (low, high) = if plan.reverse { (b, a) } else { (a, b) };
+        if low.1 + 1 == high.0 {
+            Ok((low.0, high.1))
+        } else {
+            Err(bad(format!("{low:?} and {high:?} are not neighbours")))
+        }
+    };
     for step in &plan.steps {
         let before = values.clone();
-        let mut stored: HashMap<(u64, u64), (Threads, u32)> = HashMap::new();
         for &t in &threads {
-            let c = step.condition;
-            let (lane, warp) = (t.lane & c.lane, t.warp & c.warp);
-            let along = t.lane & step.neighbour;
+            let (bits, along) = (t.lane & step.condition, t.lane & step.neighbour);
             let applies = match (step.neighbour, plan.reverse) {
-                (0, true) => lane | warp == 0,
-                (0, false) => lane == c.lane && warp == c.warp,
+                (0, true) => bits == 0,
+                (0, false) => bits == step.condition,
                 (mask, true) => along != mask,
                 (_, false) => along != 0,
             };
             if !applies {
                 continue;
             }
-            let from = step.source(t, plan.reverse);
-            if from.lane >= target.lanes.into() {
-                return Err(bad(format!("{t:?} reads lane {}", from.lane)));
-            }
-            if let Some(x) = &step.exchange {
-                // The offset must be the same for the thread that stores and the one that loads, and no
-                // other total may lie there.
-                if x.address.of(from) != x.address.of(t) {
-                    return Err(bad(format!("{t:?} looks for {from:?} at another offset")));
-                }
-                for (i, &r) in (0..).zip(&x.registers) {
-                    let offset = x.address.of(from) + i;
-                    let active = |lane, warp| Threads { lane, warp, ..from };
-                    let mine = active(from.lane & !plan.duplicates.lane, from.warp & !plan.duplicates.warp);
-                    let other = stored.insert((t.block, offset), (mine, r));
-                    if offset >= x.elems || other.is_some_and(|o| o != (mine, r)) {
-                        return Err(bad(format!("offset {offset} is outside or taken")));
-                    }
-                }
-            } else if from.warp != t.warp {
+            let from = Threads { lane: step.source(t.lane, plan.reverse), ..t };
+            if from.lane >= target.lanes.into() || (!step.shuffled && from != t) {
                 return Err(bad(format!("{t:?} cannot read {from:?}")));
             }
             for &(to, source) in &step.pairs {
-                if step.scope.is_none() && from != t {
-                    return Err(bad(format!("{t:?} cannot read {from:?}")));
-                }
                 let (a, b) = (before.get(&(from, source)), before.get(&(t, to)));
                 let (Some(&a), Some(&b)) = (a, b) else { return Err(bad(format!("no register {source}"))) };
-                let (low, high) = if plan.reverse { (b, a) } else { (a, b) };
-                if low.1 + 1 != high.0 {
-                    return Err(bad(format!("{low:?} and {high:?} are not neighbours")));
+                values.insert((t, to), joined(a, b)?);
+            }
+        }
+    }
+    for x in &plan.exchanges {
+        let mut memory: HashMap<(u64, u64), (u64, u64)> = HashMap::new();
+        for &t in threads.iter().filter(|&&t| x.stores(t)) {
+            for (offset, r) in x.stored() {
+                let offset = x.store.of(t) ^ offset;
+                let Some(&value) = values.get(&(t, r)) else { return Err(bad(format!("no register {r}"))) };
+                if offset >= x.elems || memory.insert((t.block, offset), value).is_some() {
+                    return Err(bad(format!("offset {offset} is outside or taken")));
                 }
-                values.insert((t, to), (low.0, high.1));
+            }
+        }
+        let last = x.offsets.len() as u64 - 1;
+        for &t in &threads {
+            for line in &x.lines {
+                for &(r, number) in &line.registers {
+                    let number = x.number.of(t) ^ number;
+                    let earlier = if plan.reverse { number + 1..last + 1 } else { 0..number };
+                    let Some(&mine) = values.get(&(t, r)) else {
+                        return Err(bad(format!("no register {r}")));
+                    };
+                    let mut sum = mine;
+                    // From the nearest block to the farthest.
+                    let mut nearest: Vec<u64> = earlier.collect();
+                    if !plan.reverse {
+                        nearest.reverse();
+                    }
+                    for block in nearest {
+                        let offset = x.load.of(t) ^ line.offset ^ x.offsets[block as usize];
+                        let Some(&total) = memory.get(&(t.block, offset)) else {
+                            return Err(bad(format!("nothing was stored at offset {offset}")));
+                        };
+                        sum = joined(total, sum)?;
+                    }
+                    values.insert((t, r), sum);
+                }
             }
         }
     }

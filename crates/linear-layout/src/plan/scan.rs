@@ -3,29 +3,30 @@
 //! Sklansky's construction, one step per bit of the axis, lowest first: after the step of bit `i` every
 //! element holds
 //! the combination of its aligned block of `2^(i+1)` up to itself, because the upper half of the block has
-//! been combined with the last element of the lower half. Whether that element is in the same thread, warp
-//! or block is read off the columns of the axis bits up to `i`. A reversed scan mirrors this.
+//! been combined with the last element of the lower half. Whether that element is in the same thread or warp
+//! is read off the columns of the axis bits up to `i`. A reversed scan mirrors this.
 //!
 //! Where the lowest bits are those of registers and then of lanes, as they are in blocked layouts, less is
 //! combined: the registers one after the other, then the totals of the lanes, and at last every other
 //! register with the total of the lane before.
+//!
+//! From the first bit of a warp on, the totals of blocks go through shared memory, those of several bits at
+//! once ([`ScanExchange`]).
 //!
 //! Each axis bit must be one bit of a register, lane or warp number for that. Operands in other layouts,
 //! swizzled or divided among blocks along the axis, take a [`Detour`].
 
 use std::fmt;
 
-use smallvec::SmallVec;
-
 use crate::f2;
-use crate::plan::access::ThreadBases;
-use crate::plan::convert::{Cost, Scope};
+use crate::plan::convert::Cost;
 use crate::plan::detour::{Detour, Slots};
 use crate::plan::display::{Count, write_cost};
+use crate::plan::scan_exchange::{ScanExchange, exchanges};
 use crate::plan::shuffle::ShuffleInstruction;
 use crate::plan::space::Distributed;
-use crate::plan::{PlanError, PlanResult, ThreadMasks, Threads};
-use crate::target::{Direction, TargetDesc};
+use crate::plan::{PlanError, PlanResult};
+use crate::target::TargetDesc;
 use crate::{Dim, LinearLayout};
 
 /// Which bits of a number are replaced: those of `clear` become those of `set`.
@@ -44,57 +45,36 @@ impl Replace {
     }
 }
 
-/// Totals brought from warp to warp through shared memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScanExchange {
-    /// The registers stored, at consecutive offsets.
-    pub registers: Vec<u32>,
-    /// How many of them one access moves.
-    pub vec_elems: u32,
-    /// Offset of the first, in elements: of the thread that stores as of those that load.
-    pub address: ThreadBases,
-    /// Elements of shared memory for each operand.
-    pub elems: u64,
-}
-
 /// One step: destination registers become `combine(source, destination)`. The source is what comes before
 /// in the direction of the scan: a reversed scan combines from the last element on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScanStep {
     /// The axis bit.
     pub bit: u32,
-    /// `None` when the source is in the same thread.
-    pub scope: Option<Scope>,
+    /// Whether the source is in another lane.
+    pub shuffled: bool,
     /// `(destination, source)` registers.
     pub pairs: Vec<(u32, u32)>,
     /// The lane of the source.
     pub lane: Replace,
-    /// The warp of the source.
-    pub warp: Replace,
-    /// The threads whose registers change: those with these bits set (clear when reversed).
-    pub condition: ThreadMasks,
+    /// The lanes whose registers change: those with these bits set (clear when reversed).
+    pub condition: u64,
     /// Instead of `lane` and `condition`, where not zero: the source is the lane whose number in these bits
     /// is less by one (more when reversed), and the lanes that have one change.
     pub neighbour: u64,
-    /// How sources of other warps are brought.
-    pub exchange: Option<ScanExchange>,
 }
 
 impl ScanStep {
-    /// The thread that holds the source for `thread`.
-    pub fn source(&self, thread: Threads, reverse: bool) -> Threads {
+    /// The lane that holds the source for `lane`.
+    pub fn source(&self, lane: u64, reverse: bool) -> u64 {
         if self.neighbour != 0 {
             let (mask, one) = (self.neighbour, self.neighbour & self.neighbour.wrapping_neg());
             // Bits between those of the mask hand carries on.
-            let next = if reverse {
-                (thread.lane | !mask).wrapping_add(one)
-            } else {
-                (thread.lane & mask).wrapping_sub(one)
-            };
-            return Threads { lane: thread.lane & !mask | next & mask, ..thread };
+            let next =
+                if reverse { (lane | !mask).wrapping_add(one) } else { (lane & mask).wrapping_sub(one) };
+            return lane & !mask | next & mask;
         }
-        let (lane, warp) = (self.lane.apply(thread.lane), self.warp.apply(thread.warp));
-        Threads { lane, warp, block: thread.block }
+        self.lane.apply(lane)
     }
 
     /// The distinct source registers.
@@ -113,14 +93,14 @@ pub struct ScanPlan {
     pub axis: Dim,
     /// From the last element to the first.
     pub reverse: bool,
-    /// In order.
+    /// Within each warp, in order.
     pub steps: Vec<ScanStep>,
+    /// Between warps, in order.
+    pub exchanges: Vec<ScanExchange>,
     /// Conversions before and after the steps, which then speak of the layout between.
     pub detour: Option<Detour>,
     /// For each register, the register that holds the same element and takes part in the steps.
     pub copies: Vec<u32>,
-    /// Threads with one of these bits set hold copies, and do not store.
-    pub duplicates: ThreadMasks,
     /// What it costs, all operands together; combinations not counted.
     pub cost: Cost,
     /// Name of the target.
@@ -128,8 +108,10 @@ pub struct ScanPlan {
 }
 
 /// Where the bits of an axis lie: per bit, the resource and the bit of its number.
-struct Places {
-    of_bit: Vec<(Dim, u32)>,
+pub(super) struct Places {
+    pub of_bit: Vec<(Dim, u32)>,
+    /// Where the axis begins among the bits of an element.
+    pub shift: u32,
 }
 
 impl Places {
@@ -148,11 +130,11 @@ impl Places {
         }
         let missing = || crate::Error::NotSurjective { rank: layout.rank(), bits: layout.total_out_bits() };
         let of_bit: Option<Vec<_>> = of_bit.into_iter().collect();
-        Ok(Places { of_bit: of_bit.ok_or_else(missing)? })
+        Ok(Places { of_bit: of_bit.ok_or_else(missing)?, shift })
     }
 
     /// The bits of `dim` that are the axis bits below `upto`.
-    fn mask(&self, dim: Dim, upto: usize) -> u64 {
+    pub fn mask(&self, dim: Dim, upto: usize) -> u64 {
         self.of_bit[..upto].iter().filter(|p| p.0 == dim).fold(0, |m, p| m | 1 << p.1)
     }
 }
@@ -189,25 +171,24 @@ impl ScanPlan {
                 (places, Some(Detour::new(layout, other, elem_bits, true, target)?))
             }
         };
-        // Every block has shared memory of its own, to which one of its threads must store.
-        let duplicates = ThreadMasks { block: 0, ..d.duplicates() };
         let copies = d.representatives();
         let mut plan = ScanPlan {
             axis,
             reverse,
             steps: Vec::new(),
+            exchanges: Vec::new(),
             detour,
             copies,
-            duplicates,
             cost: Cost::default(),
             target: target.name,
         };
-        let widest = elem_bits.iter().copied().max().unwrap_or(32);
+        let in_warps = places.of_bit.iter().take_while(|p| p.0 != Dim::WARP).count();
         let short = plan.short_prefix(&d, &places);
-        for bit in short..places.of_bit.len() {
-            let step = plan.step(&d, &places, bit, widest, target);
+        for bit in short..in_warps {
+            let step = plan.step(&d, &places, bit);
             plan.steps.push(step);
         }
+        plan.exchanges = exchanges(&d, &places, in_warps, reverse, elem_bits, target);
         plan.cost = plan.count(elem_bits, 1 << d.warp.len(), target);
         if let Some(detour) = &plan.detour {
             detour.add_to(&mut plan.cost);
@@ -244,28 +225,20 @@ impl ScanPlan {
             let own = 1u64 << places.of_bit[bit].1;
             let lower = places.mask(Dim::LANE, bit);
             let lane = Replace { clear: lower | own, set: if self.reverse { own } else { lower } };
-            let condition = ThreadMasks { lane: own, ..ThreadMasks::default() };
-            let (bit, scope, pairs) = (bit as u32, Some(Scope::Warp), pairs(n - 1, n - 1));
-            made.push(ScanStep { bit, scope, pairs, lane, condition, ..none.clone() });
+            let (bit, pairs) = (bit as u32, pairs(n - 1, n - 1));
+            made.push(ScanStep { bit, shuffled: true, pairs, lane, condition: own, neighbour: 0 });
         }
         if in_lanes > 0 {
-            let (bit, scope) = (steps as u32 - 1, Some(Scope::Warp));
+            let bit = steps as u32 - 1;
             let pairs = (0..n - 1).flat_map(|i| pairs(i, n - 1)).collect();
             let neighbour = places.mask(Dim::LANE, steps);
-            made.push(ScanStep { bit, scope, pairs, neighbour, ..none });
+            made.push(ScanStep { bit, shuffled: true, pairs, neighbour, ..none });
         }
         self.steps = made;
         steps
     }
 
-    fn step(
-        &self,
-        d: &Distributed,
-        places: &Places,
-        bit: usize,
-        elem_bits: u32,
-        target: &TargetDesc,
-    ) -> ScanStep {
+    fn step(&self, d: &Distributed, places: &Places, bit: usize) -> ScanStep {
         let (dim, at) = places.of_bit[bit];
         let own = |of: Dim| if dim == of { 1u64 << at } else { 0 };
         // The source: this bit clear and all lower ones set, or the reverse.
@@ -283,94 +256,41 @@ impl ScanPlan {
             .filter(|&r| self.copies[r as usize] == r as u32 && changes(r))
             .map(|r| (r as u32, registers.apply(r) as u32))
             .collect();
-        let (lane, warp) = (replace(Dim::LANE), replace(Dim::WARP));
-        let scope = match (lane.clear, warp.clear) {
-            (0, 0) => None,
-            (_, 0) => Some(Scope::Warp),
-            _ => Some(Scope::Block),
-        };
-        let condition = ThreadMasks { lane: own(Dim::LANE), warp: own(Dim::WARP), block: 0 };
-        let mut step =
-            ScanStep { bit: bit as u32, scope, pairs, lane, warp, condition, ..ScanStep::default() };
-        if scope == Some(Scope::Block) {
-            step.exchange = Some(self.exchange(&step, d, elem_bits, target));
-        }
-        step
-    }
-
-    /// Totals lie by register, then lane, then warp, without the bits that sources have in common.
-    fn exchange(
-        &self,
-        step: &ScanStep,
-        d: &Distributed,
-        elem_bits: u32,
-        target: &TargetDesc,
-    ) -> ScanExchange {
-        let registers = step.sources();
-        let mut next = registers.len().next_power_of_two() as u64;
-        let mut bases = |bits: usize, skip: u64| -> SmallVec<[u64; 6]> {
-            (0..bits)
-                .map(|i| {
-                    if skip >> i & 1 == 1 {
-                        return 0;
-                    }
-                    next *= 2;
-                    next / 2
-                })
-                .collect()
-        };
-        let lane = bases(d.lane.len(), step.lane.clear | self.duplicates.lane);
-        let warp = bases(d.warp.len(), step.warp.clear | self.duplicates.warp);
-        let block = SmallVec::from_elem(0, d.block.len());
-        let widest = (target.max_vector_bits / elem_bits.next_power_of_two()).max(1) as usize;
-        let vec_elems = widest.min(registers.len().next_power_of_two()) as u32;
-        ScanExchange { registers, vec_elems, address: ThreadBases { lane, warp, block }, elems: next }
+        let lane = replace(Dim::LANE);
+        let (shuffled, condition) = (lane.clear != 0, own(Dim::LANE));
+        ScanStep { bit: bit as u32, shuffled, pairs, lane, condition, neighbour: 0 }
     }
 
     fn count(&self, elem_bits: &[u32], warps: u64, target: &TargetDesc) -> Cost {
         let mut total = Cost::default();
-        let cost = &target.cost;
-        for step in &self.steps {
-            let sources = step.sources().len() as u64;
-            match &step.exchange {
-                None if step.scope.is_some() => {
-                    let words: u64 = elem_bits.iter().map(|b| u64::from(b.div_ceil(32))).sum();
-                    total.shuffles += sources * words;
-                    let each = ShuffleInstruction::for_index(target).cycles(target);
-                    total.cycles += cost.shuffle_latency + (warps * sources * words) as f64 * each;
-                }
-                None => {}
-                Some(exchange) => {
-                    total.barriers += 2;
-                    total.cycles += 1.5 * cost.shared_latency + 2.0 * cost.block_barrier;
-                    for &bits in elem_bits {
-                        let n = sources.div_ceil(exchange.vec_elems.into());
-                        let bytes = (bits.next_power_of_two().max(8) / 8) * exchange.vec_elems;
-                        let phases = |direction| u64::from(target.phases(bytes.min(16), direction));
-                        let wavefronts = n * (phases(Direction::Store) + phases(Direction::Load));
-                        total.stores += n;
-                        total.loads += n;
-                        total.wavefronts += wavefronts;
-                        total.minimum_wavefronts += wavefronts;
-                        total.cycles +=
-                            warps as f64 * (wavefronts as f64 * cost.wavefront + 2.0 * n as f64 * cost.issue);
-                    }
-                }
-            }
+        for step in self.steps.iter().filter(|step| step.shuffled) {
+            let words: u64 = elem_bits.iter().map(|b| u64::from(b.div_ceil(32))).sum();
+            let sent = step.sources().len() as u64 * words;
+            total.shuffles += sent;
+            let each = ShuffleInstruction::for_index(target).cycles(target);
+            total.cycles += target.cost.shuffle_latency + (warps * sent) as f64 * each;
+        }
+        for (i, exchange) in self.exchanges.iter().enumerate() {
+            total.add(&exchange.cost(elem_bits, warps, i > 0, target));
         }
         total
     }
 
+    /// Elements of shared memory for each operand.
+    fn exchanged_elems(&self) -> u64 {
+        self.exchanges.iter().map(|x| x.elems).max().unwrap_or(0)
+    }
+
     /// Shared memory needed in each block for operands of these widths, in bytes.
     pub fn shared_bytes(&self, elem_bits: &[u32]) -> u64 {
-        let elems = self.steps.iter().filter_map(|s| s.exchange.as_ref()).map(|x| x.elems).max().unwrap_or(0);
+        let elems = self.exchanged_elems();
         let steps = elem_bits.iter().map(|&bits| totals_bytes(elems, bits)).sum();
         self.detour.as_ref().map_or(0, Detour::shared_bytes).max(steps)
     }
 
     /// Where in that memory the totals of each operand lie.
     pub fn scratch_offsets(&self, elem_bits: &[u32]) -> Vec<u64> {
-        let elems = self.steps.iter().filter_map(|s| s.exchange.as_ref()).map(|x| x.elems).max().unwrap_or(0);
+        let elems = self.exchanged_elems();
         let upto = |n: usize| elem_bits[..n].iter().map(|&bits| totals_bytes(elems, bits)).sum();
         (0..elem_bits.len()).map(upto).collect()
     }
@@ -389,12 +309,11 @@ impl fmt::Display for ScanPlan {
         for step in &self.steps {
             let n = Count(step.pairs.len() as u64, "value");
             let sources = Count(step.sources().len() as u64, "total");
-            let how = match step.scope {
-                None => "registers of the same thread",
-                Some(Scope::Warp) => "another lane by shuffles",
-                Some(_) => "another warp through shared memory",
-            };
+            let how = if step.shuffled { "another lane by shuffles" } else { "registers of the same thread" };
             writeln!(f, "  bit {}: {n} combined with {sources} from {how}", step.bit)?;
+        }
+        for exchange in &self.exchanges {
+            writeln!(f, "  {exchange}")?;
         }
         let conversions = self.detour.iter().flat_map(|d| &d.after);
         conversions.into_iter().try_for_each(|c| write!(f, "  convert back: {c}"))?;
