@@ -96,4 +96,21 @@ tt.func public @registers(%out: !tt.ptr<i32>) {
   tt.store %p, %r : tensor<1x!tt.ptr<i32>, #four>
   tt.return
 }
+
+// Four elements below a bound that is a multiple of four are compared once.
+// CHECK-LABEL: llvm.func @equal(
+// CHECK-COUNT-1: llvm.icmp
+// CHECK-NOT:     llvm.icmp
+// CHECK-COUNT-4: llvm.select
+// CHECK:         llvm.return
+tt.func public @equal(%out: !tt.ptr<i32> {tt.divisibility = 16 : i32}, %n: i32 {tt.divisibility = 16 : i32}) {
+  %r = tt.make_range {end = 512 : i32, start = 0 : i32} : tensor<512xi32, #four>
+  %b = tt.splat %n : i32 -> tensor<512xi32, #four>
+  %m = arith.cmpi slt, %r, %b : tensor<512xi32, #four>
+  %v = arith.select %m, %r, %b : tensor<512xi1, #four>, tensor<512xi32, #four>
+  %s = tt.splat %out : !tt.ptr<i32> -> tensor<512x!tt.ptr<i32>, #four>
+  %p = tt.addptr %s, %r : tensor<512x!tt.ptr<i32>, #four>, tensor<512xi32, #four>
+  tt.store %p, %v : tensor<512x!tt.ptr<i32>, #four>
+  tt.return
+}
 }

@@ -4,7 +4,9 @@ use super::combine::{Combine, Item};
 use crate::emit::{Failure, ICmp, Lowered, unsupported};
 use crate::lower::{Handler, Lower};
 use crate::words::{from_words, join_words, split_words, to_words};
-use linear_layout::plan::{ConversionPlan, Replace, ScanExchange, ScanLine, ScanPlan, ScanStep, ThreadBases, ThreadMasks};
+use linear_layout::plan::{
+    ConversionPlan, Replace, ScanExchange, ScanLine, ScanPlan, ScanStep, ThreadBases, ThreadMasks,
+};
 use mlir_host::ir::{Op, Value};
 use std::collections::HashMap;
 use ttopt_passes::plans;
@@ -146,9 +148,9 @@ fn sources<'c>(
         0 => replaced(l, lane, step.lane)?,
         mask => neighbour(l, lane, mask, plan.reverse)?,
     };
-    let theirs = mine.iter().map(|item| {
-        combine.map_words(l, item, |l, word| l.target.shuffle_index(&mut l.emit, word, from))
-    });
+    let theirs = mine
+        .iter()
+        .map(|item| combine.map_words(l, item, |l, word| l.target.shuffle_index(&mut l.emit, word, from)));
     let theirs: Vec<Item<'c>> = theirs.collect::<Lowered<_>>()?;
     Ok(registers.into_iter().zip(theirs).collect())
 }
@@ -190,8 +192,11 @@ impl<'c> Totals<'c> {
         // Nobody asks for the total of the last block alone.
         let last = exchange.order().last().copied();
         let each = exchange.load_elems as usize;
-        let wanted: Vec<_> =
-            exchange.loaded().into_iter().filter(|(_, (_, block))| each > 1 || Some(*block) != last).collect();
+        let wanted: Vec<_> = exchange
+            .loaded()
+            .into_iter()
+            .filter(|(_, (_, block))| each > 1 || Some(*block) != last)
+            .collect();
         for (operand, ty) in combine.types.iter().enumerate() {
             let memory = Memory { bits: bits[operand], start: scratch[operand] };
             for chunk in wanted.chunks(each) {

@@ -253,8 +253,8 @@ fn vector(offsets: &[u64], widest: u64, threads: u64) -> u32 {
     let mut n = widest;
     let fits = |n: u64| {
         threads & (n - 1) == 0
-            && offsets.len() as u64 % n == 0
-            && offsets.chunks(n as usize).all(|c| c[0] % n == 0 && c[c.len() - 1] - c[0] == n - 1)
+            && (offsets.len() as u64).is_multiple_of(n)
+            && offsets.chunks(n as usize).all(|c| c[0].is_multiple_of(n) && c[c.len() - 1] - c[0] == n - 1)
     };
     while n > 1 && !fits(n) {
         n /= 2;
