@@ -6,6 +6,7 @@
 //! evaluated in f64 and rounded to f32: never worse than the hardware's bound, and not bit-equal to it.
 
 use crate::bytecode::*;
+use crate::double;
 use crate::num::{self, Round};
 
 /// The low `w` bits.
@@ -97,6 +98,10 @@ pub fn int_un(op: IntUn, w: u8, a: u64) -> u64 {
         IntUn::Neg => a.wrapping_neg(),
         IntUn::Abs => sext(a, w).unsigned_abs(),
         IntUn::Popc => u64::from(a.count_ones()),
+        IntUn::FindU | IntUn::FindS => {
+            let a = if matches!(op, IntUn::FindS) && sext(a, w) < 0 { low(!a, w) } else { a };
+            a.checked_ilog2().map_or(u64::MAX, u64::from)
+        }
         IntUn::Clz => u64::from(a.leading_zeros() - shift),
         IntUn::Ctz => u64::from(a.trailing_zeros().min(u32::from(w))),
         IntUn::BitReverse => a.reverse_bits() >> shift,
@@ -165,12 +170,12 @@ pub fn int_tern(op: IntTern, w: u8, a: u64, b: u64, c: u64) -> u64 {
             };
             if signed { sext(low(v, len), len) as u64 } else { low(v, len) }
         }
-        IntTern::MadCarry => {
-            u64::from(low(a.wrapping_mul(b), w).checked_add(c).is_none_or(|s| s > low(u64::MAX, w)))
-        }
         IntTern::AddCarry => {
             u64::from(u128::from(a) + u128::from(b) + u128::from(c) > u128::from(low(u64::MAX, w)))
         }
+        IntTern::SubBorrow => u64::from(u128::from(a) < u128::from(b) + u128::from(c)),
+        IntTern::SadU => a.abs_diff(b).wrapping_add(c),
+        IntTern::SadS => sext(a, w).abs_diff(sext(b, w)).wrapping_add(c),
         IntTern::Med3S => {
             let (x, y, z) = (sext(a, w), sext(b, w), sext(c, w));
             x.min(y).max(x.max(y).min(z)) as u64
@@ -283,7 +288,15 @@ pub fn float(op: FloatOp, f: Fmt, round: Round, ftz: bool, a: u64, b: u64) -> u6
         return from_f64(f, to_f64(f, a) * 2f64.powi(n / 2) * 2f64.powi(n - n / 2), round);
     }
     if f == Fmt::F64 {
-        return float64(op, f64::from_bits(a), f64::from_bits(b)).to_bits();
+        let (x, y) = (f64::from_bits(a), f64::from_bits(b));
+        let r = match op {
+            FloatOp::Add => double::add(x, y, round),
+            FloatOp::Sub => double::add(x, -y, round),
+            FloatOp::Mul => double::mul(x, y, round),
+            FloatOp::Div => double::div(x, y, round),
+            _ => float64(op, x, y),
+        };
+        return r.to_bits();
     }
     let (mut x, mut y) = (to_f32(f, a), to_f32(f, b));
     if ftz && f == Fmt::F32 {
@@ -297,8 +310,9 @@ pub fn float(op: FloatOp, f: Fmt, round: Round, ftz: bool, a: u64, b: u64) -> u6
         FloatOp::Div if quick => x / y,
         FloatOp::Rem => x % y,
         FloatOp::Pow => f64::from(x).powf(f64::from(y)) as f32,
-        FloatOp::Add => num::f64_to_f32(num::add_to_odd(f64::from(x), f64::from(y)), round),
-        FloatOp::Sub => num::f64_to_f32(num::add_to_odd(f64::from(x), -f64::from(y)), round),
+        // Rounding twice in the same direction is rounding once.
+        FloatOp::Add => num::f64_to_f32(double::add(f64::from(x), f64::from(y), round), round),
+        FloatOp::Sub => num::f64_to_f32(double::add(f64::from(x), -f64::from(y), round), round),
         FloatOp::Mul => num::f64_to_f32(f64::from(x) * f64::from(y), round),
         FloatOp::Div => num::f64_to_f32(f64::from(x) / f64::from(y), round),
         _ => float64(op, f64::from(x), f64::from(y)) as f32,
@@ -320,14 +334,18 @@ pub fn narrow(f: Fmt, r: f32) -> u64 {
 #[inline(always)]
 pub fn fma(f: Fmt, round: Round, ftz: bool, relu: bool, a: u64, b: u64, c: u64) -> u64 {
     let out = match f {
-        Fmt::F64 => f64::from_bits(a).mul_add(f64::from_bits(b), f64::from_bits(c)).to_bits(),
+        Fmt::F64 => double::fma(f64::from_bits(a), f64::from_bits(b), f64::from_bits(c), round).to_bits(),
         Fmt::F32 => {
             let (mut x, mut y, mut z) =
                 (f32::from_bits(a as u32), f32::from_bits(b as u32), f32::from_bits(c as u32));
             if ftz {
                 (x, y, z) = (num::flush(x), num::flush(y), num::flush(z));
             }
-            let exact = num::fma_to_odd(f64::from(x), f64::from(y), f64::from(z));
+            let (x, y, z) = (f64::from(x), f64::from(y), f64::from(z));
+            let exact = match round {
+                Round::Nearest => num::fma_to_odd(x, y, z),
+                _ => double::fma(x, y, z, round),
+            };
             let r = num::f64_to_f32(exact, round);
             u64::from(if ftz { num::flush(r) } else { r }.to_bits())
         }
@@ -340,7 +358,7 @@ pub fn fma(f: Fmt, round: Round, ftz: bool, relu: bool, a: u64, b: u64, c: u64) 
 }
 
 /// A one-operand float operation.
-pub fn float_un(op: FloatUn, f: Fmt, ftz: bool, a: u64) -> u64 {
+pub fn float_un(op: FloatUn, f: Fmt, round: Round, ftz: bool, a: u64) -> u64 {
     let sign = 1u64 << (f.bits() - 1);
     match op {
         FloatUn::Neg => return a ^ sign,
@@ -348,10 +366,15 @@ pub fn float_un(op: FloatUn, f: Fmt, ftz: bool, a: u64) -> u64 {
         _ => {}
     }
     let mut x = to_f64(f, a);
+    if ftz && f == Fmt::F64 {
+        return coarse(op, x).to_bits();
+    }
     if ftz && f == Fmt::F32 {
         x = f64::from(num::flush(x as f32));
     }
     let r = match op {
+        FloatUn::Sqrt if f == Fmt::F64 => double::sqrt(x, round),
+        FloatUn::Rcp if f == Fmt::F64 => double::div(1.0, x, round),
         FloatUn::Neg => -x,
         FloatUn::Abs => x.abs(),
         FloatUn::Sqrt => x.sqrt(),
@@ -383,8 +406,22 @@ pub fn float_un(op: FloatUn, f: Fmt, ftz: bool, a: u64) -> u64 {
             }
         }
     };
-    let out = from_f64(f, r, Round::Nearest);
+    let out = from_f64(f, r, round);
     if ftz && f == Fmt::F32 { u64::from(num::flush(f32::from_bits(out as u32)).to_bits()) } else { out }
+}
+
+/// `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`: the low words of operand and result are zero, subnormals are
+/// flushed (PTX ISA).
+fn coarse(op: FloatUn, x: f64) -> f64 {
+    let high = |v: f64| {
+        let v = if v.abs() < f64::MIN_POSITIVE { 0f64.copysign(v) } else { v };
+        f64::from_bits(v.to_bits() & !0xffff_ffff)
+    };
+    if x.is_nan() {
+        return f64::NAN;
+    }
+    let x = high(x);
+    high(if op == FloatUn::Rcp { 1.0 / x } else { 1.0 / x.sqrt() })
 }
 
 fn round_integral(v: f64, r: Round) -> f64 {
@@ -402,8 +439,11 @@ pub fn convert(c: Cvt, v: u64) -> u64 {
     match c {
         Cvt::Zext(w) => low(v, w),
         Cvt::Sext(from, to) => low(sext(v, from) as u64, to),
-        Cvt::FloatToInt { from, width, signed, round } => {
+        Cvt::FloatToInt { from, width, signed, round, top } => {
             let x = round_integral(to_f64(from, v), round);
+            if top && x.is_nan() {
+                return 1 << (width - 1);
+            }
             // Rust's casts saturate and give zero for NaN, as the hardware's do.
             let w = u32::from(width);
             if signed {
@@ -416,7 +456,7 @@ pub fn convert(c: Cvt, v: u64) -> u64 {
         Cvt::IntToFloat { width, signed, to, round } => {
             let i = if signed { i128::from(sext(v, width)) } else { i128::from(v) };
             match (to, round) {
-                (Fmt::F64, _) => (i as f64).to_bits(),
+                (Fmt::F64, _) => double::from_int(i, round).to_bits(),
                 (Fmt::F32, Round::Nearest) => u64::from((i as f32).to_bits()),
                 _ => {
                     // Beyond 53 bits the low ones only matter as "not zero".
@@ -603,7 +643,8 @@ mod tests {
 
     #[test]
     fn conversions_saturate() {
-        let to_int = |width, signed| Cvt::FloatToInt { from: Fmt::F32, width, signed, round: Round::Zero };
+        let to_int =
+            |width, signed| Cvt::FloatToInt { from: Fmt::F32, width, signed, round: Round::Zero, top: false };
         assert_eq!(convert(to_int(32, true), u64::from((-3e9f32).to_bits())), 0x8000_0000);
         assert_eq!(convert(to_int(8, false), u64::from(300f32.to_bits())), 255);
         assert_eq!(convert(to_int(32, true), u64::from(f32::NAN.to_bits())), 0);

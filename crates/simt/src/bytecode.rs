@@ -106,6 +106,9 @@ pub enum IntUn {
     Neg,
     Abs,
     Popc,
+    /// Position of the highest set bit, all ones if there is none (`bfind`); of a negative number, the highest clear one.
+    FindU,
+    FindS,
     Clz,
     Ctz,
     BitReverse,
@@ -132,10 +135,13 @@ pub enum IntTern {
     /// Bit field extract (value, position, length).
     BfeU,
     BfeS,
-    /// Carry out of `a * b + c` (low half).
-    MadCarry,
     /// Carry out of `a + b + c`.
     AddCarry,
+    /// Borrow of `a - b - c`.
+    SubBorrow,
+    /// `|a - b| + c`.
+    SadU,
+    SadS,
     /// Median of three signed integers.
     Med3S,
     Med3U,
@@ -230,8 +236,8 @@ pub enum Cvt {
     Zext(u8),
     /// Sign-extension from one width to another.
     Sext(u8, u8),
-    /// Float to integer of a width: signed, rounding, saturating always.
-    FloatToInt { from: Fmt, width: u8, signed: bool, round: Round },
+    /// Float to integer of a width: signed, rounding, saturating always. NaN gives zero or, for `top`, the highest bit.
+    FloatToInt { from: Fmt, width: u8, signed: bool, round: Round, top: bool },
     /// Integer of a width to float.
     IntToFloat { width: u8, signed: bool, to: Fmt, round: Round },
     /// Float to float.
@@ -598,6 +604,7 @@ pub enum Op {
     FloatUn {
         op: FloatUn,
         f: Fmt,
+        round: Round,
         ftz: bool,
         approx: bool,
         d: Reg,

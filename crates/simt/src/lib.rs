@@ -47,6 +47,7 @@ pub mod check;
 pub mod cli;
 pub mod counts;
 mod decode;
+mod double;
 mod exec;
 pub mod input;
 pub mod ir;

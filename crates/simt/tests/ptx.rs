@@ -67,6 +67,88 @@ fn each(f: impl Fn(u32) -> u32) -> Vec<u32> {
 }
 
 #[test]
+fn carries_are_kept_per_lane() {
+    let (x, y) = (|l: u32| l.wrapping_mul(0x1234_5679), |l: u32| 0xf000_0000u32.wrapping_add(l));
+    let carry = |l| u32::from(x(l).checked_add(y(l)).is_none());
+    let sum = "{ .reg .u32 l; add.cc.u32 l, $1, $2; addc.u32 $0, $1, 5; }";
+    assert_eq!(asm(sum, x, y), each(|l| x(l).wrapping_add(5 + carry(l))));
+    let difference = "{ .reg .u32 l; sub.cc.u32 l, $1, $2; subc.cc.u32 $0, 0, 0; subc.u32 $0, $0, 0; }";
+    let borrow = |l| u32::from(x(l) < y(l));
+    assert_eq!(asm(difference, x, y), each(|l| 0u32.wrapping_sub(2 * borrow(l))));
+    // The highest word of x * (y:y) + (x:x).
+    let product =
+        "{ .reg .u32 l, h; mad.lo.cc.u32 l, $1, $2, $1; madc.hi.cc.u32 h, $1, $2, $1; addc.u32 $0, 0, 0;
+                   mad.lo.cc.u32 h, $1, $2, h; madc.hi.u32 $0, $1, $2, $0; }";
+    let wide = |l: u32| {
+        let (a, b) = (u128::from(x(l)), u128::from(y(l)));
+        (a * (b << 32 | b) + (a << 32 | a)) >> 64
+    };
+    assert_eq!(asm(product, x, y), each(|l| wide(l) as u32));
+    // Where the predicate is false the flag keeps its value.
+    let some = "{ .reg .u32 l; .reg .pred p; setp.lt.u32 p, $1, 9; add.cc.u32 l, 1, 2; @p add.cc.u32 l, 0xffffffff, 1;
+                addc.u32 $0, 0, 0; }";
+    assert_eq!(asm(some, |l| l, |_| 0), each(|l| u32::from(l < 9)));
+    let around = "{ .reg .u32 i, l; .reg .pred p; mov.u32 i, $1; sub.cc.u32 l, $1, 3; again: add.u32 i, i, 1;
+                  setp.lt.u32 p, i, 40; @p bra again; subc.u32 $0, 10, 0; }";
+    assert_eq!(asm(around, |l| l, |_| 0), each(|l| 10 - u32::from(l < 3)));
+    let missing = "%r = call i32 asm sideeffect \"addc.u32 $0, $1, $2;\", \"=r,r,r\"(i32 %x, i32 %y)";
+    let module = simt::read::parse("k.ll", kernel(missing, "").as_bytes()).unwrap();
+    let error = simt::decode(&module, None).unwrap_err().to_string();
+    assert!(error.contains("'addc.u32' without a carry before it"), "{error}");
+}
+
+#[test]
+fn highest_bits_and_absolute_differences() {
+    let at = |v: u32| v.checked_ilog2().unwrap_or(u32::MAX);
+    let x = |l: u32| (0x8000_0001u64 >> l) as u32 & !u32::from(l > 30);
+    assert_eq!(asm("bfind.u32 $0, $1;", x, |_| 0), each(|l| at(x(l))));
+    let amount = asm("bfind.shiftamt.u32 $0, $1;", x, |_| 0);
+    assert_eq!(amount, each(|l| if x(l) == 0 { u32::MAX } else { 31 - at(x(l)) }));
+    assert_eq!(asm("bfind.s32 $0, $1;", |l| !l, |_| 0), each(at));
+    let wide = "{ .reg .b64 w; mov.b64 w, {$2, $1}; bfind.u64 $0, w; }";
+    assert_eq!(asm(wide, |l| l, |_| 0), each(|l| if l == 0 { u32::MAX } else { 32 + at(l) }));
+    let sad = asm("sad.s32 $0, $1, $2, 7;", |l| l.wrapping_sub(16), |_| 3);
+    assert_eq!(sad, each(|l| (l as i32 - 19).unsigned_abs() + 7));
+}
+
+#[test]
+fn comparisons_give_masks_and_pairs_of_predicates() {
+    let half = |l: u32| if l % 4 == 0 { 0x7e00 } else { 0x3c00 + l };
+    let pair = |l: u32| half(l) | half(l + 1) << 16;
+    let nan = |l: u32| u32::from(l.is_multiple_of(4));
+    let float = asm("set.nan.f16x2.f16x2 $0, $1, $1;", pair, |_| 0);
+    assert_eq!(float, each(|l| nan(l) * 0x3c00 | nan(l + 1) * 0x3c00_0000));
+    let mask = asm("set.nan.u32.f16x2 $0, $1, $1;", pair, |_| 0);
+    assert_eq!(mask, each(|l| nan(l) * 0xffff | nan(l + 1) * 0xffff_0000));
+    let word = asm("set.lt.u32.s32 $0, $1, $2;", |l| l.wrapping_sub(10), |_| 0);
+    assert_eq!(word, each(|l| if l < 10 { u32::MAX } else { 0 }));
+    let one = asm("{ .reg .pred p; setp.gt.u32 p, $1, 3; set.lt.and.f32.u32 $0, $1, $2, p; }", |l| l, |_| 20);
+    assert_eq!(one, each(|l| if l > 3 && l < 20 { 1f32.to_bits() } else { 0 }));
+    let two = "{ .reg .pred p, q; setp.lt.u32 p|q, $1, 7; selp.b32 $0, 1, 2, p; @q add.u32 $0, $0, 10; }";
+    assert_eq!(asm(two, |l| l, |_| 0), each(|l| if l < 7 { 1 } else { 12 }));
+    let halves =
+        "{ .reg .pred p, q; setp.nan.f16x2 p|q, $1, $1; selp.b32 $0, 1, 0, p; @q add.u32 $0, $0, 2; }";
+    assert_eq!(asm(halves, pair, |_| 0), each(|l| nan(l) + 2 * nan(l + 1)));
+}
+
+#[test]
+fn doubles_round_in_every_direction() {
+    let body = |op: &str| {
+        format!(
+            "{{ .reg .f64 a, b; .reg .u32 h; cvt.rn.f64.u32 a, $1; mov.f64 b, 0d7FE0000000000000; {op} mov.b64 {{$0, h}}, b; }}"
+        )
+    };
+    // 1 + x / 2^1023 is one or its neighbour.
+    let down = body("div.rz.f64 a, a, b; add.rm.f64 b, a, 0d3FF0000000000000;");
+    let up = body("div.rz.f64 a, a, b; add.rp.f64 b, a, 0d3FF0000000000000;");
+    assert_eq!(asm(&down, |l| l, |_| 0), each(|_| 0));
+    assert_eq!(asm(&up, |l| l, |_| 0), each(|l| u32::from(l != 0)));
+    // The upper word only.
+    let coarse = body("rcp.approx.ftz.f64 b, a;");
+    assert_eq!(asm(&coarse, |l| l + 1, |_| 0), each(|_| 0));
+}
+
+#[test]
 fn lanes_find_their_equals() {
     let same = each(|l| (0..32).filter(|k| k % 5 == l % 5).fold(0, |m, k| m | 1 << k));
     assert_eq!(asm("match.any.sync.b32 $0, $1, 0xffffffff;", |l| l % 5, |_| 0), same);

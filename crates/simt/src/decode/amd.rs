@@ -208,7 +208,15 @@ impl Decoder<'_> {
                 let f = fmt(&ty)?;
                 // The transcendental units flush subnormals of f32 only for exp2, log and sine.
                 let x = a(0)?;
-                Ok(vec![self.value(|d| Op::FloatUn { op, f, ftz: false, approx: true, d, a: x })])
+                Ok(vec![self.value(|d| Op::FloatUn {
+                    op,
+                    f,
+                    round: Round::Nearest,
+                    ftz: false,
+                    approx: true,
+                    d,
+                    a: x,
+                })])
             }
             "fdiv.fast" => {
                 let (x, y) = (a(0)?, a(1)?);

@@ -4,6 +4,10 @@ use super::asm::{Line, Vars, bits_of, float_of};
 use super::{Decoder, What};
 use crate::bytecode::*;
 use crate::num::{self, Round};
+use crate::ptx::Operand;
+
+/// The carry flag among the variables of a piece of assembly; no register of its own can have this name.
+const CARRY: &str = "cc flag";
 
 impl Decoder<'_> {
     /// The value of an instruction with one result.
@@ -13,8 +17,8 @@ impl Decoder<'_> {
         if name == "cvt" {
             return self.ptx_cvt(l, v);
         }
-        if name == "setp" || name == "set" {
-            return self.ptx_setp(l, v);
+        if name == "set" {
+            return self.ptx_set(l, v);
         }
         let operand_ty = match name {
             "shl" | "shr" => "b64",
@@ -53,38 +57,7 @@ impl Decoder<'_> {
         let un = |d: &mut Self, op| Ok(d.value(|r| Op::IntUn { op, w, d: r, a: s[0] }));
         let third = s.get(2).copied();
         match (name, s.len()) {
-            ("add", 2) => {
-                if l.has("cc") {
-                    let zero = self.constant(0);
-                    let carry = self.value(|r| Op::IntTern {
-                        op: IntTern::AddCarry,
-                        w,
-                        d: r,
-                        a: s[0],
-                        b: s[1],
-                        c: zero,
-                    });
-                    v.map.insert("cc".into(), carry);
-                }
-                bin(self, IntOp::Add)
-            }
-            ("addc", 2) => {
-                let carry = *v.map.get("cc").ok_or("an addc without a carry before it")?;
-                let sum = self.int_op(IntOp::Add, w, s[0], s[1]);
-                if l.has("cc") {
-                    let out = self.value(|r| Op::IntTern {
-                        op: IntTern::AddCarry,
-                        w,
-                        d: r,
-                        a: s[0],
-                        b: s[1],
-                        c: carry,
-                    });
-                    v.map.insert("cc".into(), out);
-                }
-                Ok(self.int_op(IntOp::Add, w, sum, carry))
-            }
-            ("sub", 2) if !l.has("cc") => bin(self, IntOp::Sub),
+            ("add" | "addc" | "sub" | "subc", 2) => self.with_carry(l, v, w, s[0], s[1]),
             ("mul", 2) if l.has("hi") => bin(self, if signed { IntOp::MulHiS } else { IntOp::MulHiU }),
             ("mul" | "mad", _) if l.has("wide") => {
                 let ext = |d: &mut Self, a| {
@@ -98,36 +71,25 @@ impl Decoder<'_> {
                 })
             }
             ("mul", 2) => bin(self, IntOp::Mul),
-            ("mad", 3) if l.has("hi") => {
-                tern(self, if signed { IntTern::MadHiS } else { IntTern::MadHiU }, s[2])
+            ("mad" | "madc", 3) if name == "madc" || l.has("cc") => {
+                let op = match (l.has("hi"), signed) {
+                    (true, true) => IntOp::MulHiS,
+                    (true, false) => IntOp::MulHiU,
+                    _ => IntOp::Mul,
+                };
+                let product = self.int_op(op, w, s[0], s[1]);
+                self.with_carry(l, v, w, product, s[2])
             }
             ("mad", 3) => {
-                if l.has("cc") {
-                    let carry = self.value(|r| Op::IntTern {
-                        op: IntTern::MadCarry,
-                        w,
-                        d: r,
-                        a: s[0],
-                        b: s[1],
-                        c: s[2],
-                    });
-                    v.map.insert("cc".into(), carry);
-                }
-                tern(self, IntTern::MadLo, s[2])
-            }
-            ("madc", 3) => {
-                let carry = *v.map.get("cc").ok_or("a madc without a carry before it")?;
                 let op = match (l.has("hi"), signed) {
                     (true, true) => IntTern::MadHiS,
                     (true, false) => IntTern::MadHiU,
                     _ => IntTern::MadLo,
                 };
-                let product: Src = self.value(|r| Op::IntTern { op, w, d: r, a: s[0], b: s[1], c: s[2] });
-                if l.has("cc") {
-                    return l.unknown();
-                }
-                Ok(self.int_op(IntOp::Add, w, product, carry))
+                tern(self, op, s[2])
             }
+            ("sad", 3) => tern(self, if signed { IntTern::SadS } else { IntTern::SadU }, s[2]),
+            ("bfind", 1) => Ok(self.find_bit(w, signed, l.has("shiftamt"), s[0])),
             ("div", 2) => bin(self, if signed { IntOp::SDiv } else { IntOp::UDiv }),
             ("rem", 2) => bin(self, if signed { IntOp::SRem } else { IntOp::URem }),
             ("min", 2) => bin(self, if signed { IntOp::SMin } else { IntOp::UMin }),
@@ -177,6 +139,46 @@ impl Decoder<'_> {
         }
     }
 
+    /// The sum or difference of two values with the carry flag: `addc`, `subc` and `madc` use it, `.cc` sets it. It is a
+    /// register of the piece of assembly, so every lane has its own, and it survives branches and predicates.
+    fn with_carry(&mut self, l: &Line<'_>, v: &mut Vars, w: u8, a: Src, b: Src) -> What<Src> {
+        let flag = v.map.get(CARRY).copied();
+        let carry = match l.op[0].ends_with('c') {
+            true => flag.ok_or_else(|| format!("'{}' without a carry before it", l.text))?,
+            false => self.constant(0),
+        };
+        let (op, out) = match l.op[0].starts_with("sub") {
+            true => (IntOp::Sub, IntTern::SubBorrow),
+            false => (IntOp::Add, IntTern::AddCarry),
+        };
+        let (carried, value) = (l.op[0].ends_with('c'), self.int_op(op, w, a, b));
+        let value = if carried { self.int_op(op, w, value, carry) } else { value };
+        if l.has("cc") {
+            let out = self.value(|d| Op::IntTern { op: out, w, d, a, b, c: carry });
+            let flag = match flag.and_then(|f| f.split().ok()) {
+                Some(r) => r,
+                None => self.fresh(),
+            };
+            v.map.insert(CARRY.into(), Src::reg(flag));
+            self.result(l, flag, out);
+        }
+        Ok(value)
+    }
+
+    /// `bfind`: where the highest set bit is or, as a shift amount, how far from the top.
+    fn find_bit(&mut self, w: u8, signed: bool, amount: bool, a: Src) -> Src {
+        let op = if signed { IntUn::FindS } else { IntUn::FindU };
+        let found = self.value(|d| Op::IntUn { op, w, d, a });
+        let at = self.value(|d| Op::Cvt { cvt: Cvt::Zext(32), d, a: found });
+        if !amount {
+            return at;
+        }
+        let (top, none) = (self.constant(u64::from(w) - 1), self.constant(0xffff_ffff));
+        let shift = self.int_op(IntOp::Sub, 32, top, at);
+        let c = self.value(|d| Op::ICmp { op: Cmp::Eq, w: 32, d, a: at, b: none });
+        self.value(|d| Op::Select { d, c, a: none, b: shift })
+    }
+
     /// PTX clamps shift amounts to the width; LLVM leaves larger ones undefined.
     fn clamped_shift(&mut self, op: IntOp, w: u8, a: Src, b: Src) -> What<Src> {
         match self.known(b) {
@@ -210,7 +212,7 @@ impl Decoder<'_> {
             return Ok(self.unit_interval(f, v));
         }
         let bin = |d: &mut Self, op| Ok(d.value(|r| Op::Float { op, f, round, ftz, d: r, a: s[0], b: s[1] }));
-        let un = |d: &mut Self, op| Ok(d.value(|r| Op::FloatUn { op, f, ftz, approx, d: r, a: s[0] }));
+        let un = |d: &mut Self, op| Ok(d.value(|r| Op::FloatUn { op, f, round, ftz, approx, d: r, a: s[0] }));
         match (l.op[0].as_str(), s.len()) {
             ("add", 2) => bin(self, FloatOp::Add),
             ("sub", 2) => bin(self, FloatOp::Sub),
@@ -241,70 +243,95 @@ impl Decoder<'_> {
     }
 
     /// `.sat`: between 0 and 1, and 0 for NaN.
-    fn unit_interval(&mut self, f: Fmt, v: Src) -> Src {
-        let one = match f {
-            Fmt::F16 => 0x3c00,
-            Fmt::BF16 => 0x3f80,
-            Fmt::F32 => 0x3f80_0000,
-            Fmt::F64 => 1f64.to_bits(),
-        };
-        let (zero, one) = (self.constant(0), self.constant(one));
+    pub(super) fn unit_interval(&mut self, f: Fmt, v: Src) -> Src {
+        let (zero, one) = (self.constant(0), self.constant(one(f)));
         let v = self.float_op(FloatOp::Max, f, v, zero);
         self.float_op(FloatOp::Min, f, v, one)
     }
 
-    fn ptx_setp(&mut self, l: &Line<'_>, v: &mut Vars) -> What<Src> {
+    /// `setp`: one predicate, or two: the second is the complement or, for packed operands, that of the upper half.
+    pub(super) fn ptx_setp(&mut self, l: &Line<'_>, v: &mut Vars) -> What<()> {
         let ty = l.ty().to_owned();
-        let n = l.args.len();
-        if n < 3 {
+        let sources = 2 + usize::from(combined(l).is_some());
+        let Some(results @ (1 | 2)) = l.args.len().checked_sub(sources) else { return l.unknown() };
+        let mut p = self.compare(l, v, &l.args[results..], &ty)?;
+        if p.len() == 1 {
+            let one = self.constant(1);
+            p.push(self.int_op(IntOp::Xor, 1, p[0], one));
+        } else if results == 1 {
             return l.unknown();
         }
-        let (a, b) = (self.src(v, &l.args[n - 2], &ty)?, self.src(v, &l.args[n - 1], &ty)?);
-        let Some(kind) = l.op.get(1) else { return l.unknown() };
-        // `setp.lt.and p, a, b, c` combines the result with a predicate.
-        let combine = l.op.get(2).and_then(|o| match o.as_str() {
-            "and" => Some(IntOp::And),
-            "or" => Some(IntOp::Or),
-            "xor" => Some(IntOp::Xor),
-            _ => None,
-        });
-        if let (Some(op), 4) = (combine, n) {
-            let rest: Vec<String> =
-                l.op.iter().enumerate().filter(|(i, _)| *i != 2).map(|(_, p)| p.clone()).collect();
-            let c = self.src(v, &l.args[3], "pred")?;
-            let plain = Line { op: &rest, args: &l.args[..3], pred: l.pred, text: l.text };
-            let p = self.ptx_setp(&plain, v)?;
-            return Ok(self.int_op(op, 1, p, c));
+        let d = l.args[..results].iter().map(|o| self.dest(v, o)).collect::<What<Vec<Reg>>>()?;
+        for (d, p) in d.into_iter().zip(p) {
+            self.result(l, d, p);
         }
-        if n != 3 || l.op[0] == "set" || combine.is_some() {
+        Ok(())
+    }
+
+    /// `set`: all ones, or 1.0, where the comparison holds; packed operands give both halves of a word.
+    fn ptx_set(&mut self, l: &Line<'_>, v: &mut Vars) -> What<Src> {
+        let [.., to, from] = l.op else { return l.unknown() };
+        let p = self.compare(l, v, &l.args[1..], from)?;
+        let (yes, w) = match (float_of(to), bits_of(to)) {
+            (Some((f, _)), _) => (one(f), f.bits()),
+            (None, Some(w)) => {
+                (u64::MAX >> (64 - u32::from(w) / p.len() as u32), u32::from(w) / p.len() as u32)
+            }
+            _ => return l.unknown(),
+        };
+        if p.len() == 2 && w != 16 {
             return l.unknown();
         }
-        if let Some((f, false)) = float_of(&ty) {
+        let (yes, no) = (self.constant(yes), self.constant(0));
+        let values: Vec<Src> =
+            p.into_iter().map(|c| self.value(|d| Op::Select { d, c, a: yes, b: no })).collect();
+        Ok(self.join(&values, w))
+    }
+
+    /// The predicates of a comparison of `args`: one, or two for packed operands.
+    fn compare(&mut self, l: &Line<'_>, v: &Vars, args: &[Operand], ty: &str) -> What<Vec<Src>> {
+        let (Some(kind), [a, b, rest @ ..]) = (l.op.get(1), args) else { return l.unknown() };
+        let (a, b) = (self.src(v, a, ty)?, self.src(v, b, ty)?);
+        let p = if let Some((f, packed)) = float_of(ty) {
             let name = match kind.as_str() {
                 "num" => "ord".to_owned(),
                 "nan" => "uno".to_owned(),
-                k if k.ends_with('u') => format!("u{}", &k[..2]),
-                k => format!("o{k}"),
+                k @ ("equ" | "neu" | "ltu" | "leu" | "gtu" | "geu") => format!("u{}", &k[..2]),
+                k @ ("eq" | "lt" | "le" | "gt" | "ge") => format!("o{k}"),
+                "ne" => "one".to_owned(),
+                _ => return l.unknown(),
             };
-            let op = super::inst::float_cmp(&name);
-            return Ok(self.value(|d| Op::FCmp { op, f, ftz: l.has("ftz"), d, a, b }));
-        }
-        let Some(w) = bits_of(&ty) else { return l.unknown() };
-        let signed = ty.starts_with('s');
-        let op = match (kind.as_str(), signed) {
-            ("eq", _) => Cmp::Eq,
-            ("ne", _) => Cmp::Ne,
-            ("lt", true) => Cmp::SLt,
-            ("le", true) => Cmp::SLe,
-            ("gt", true) => Cmp::SGt,
-            ("ge", true) => Cmp::SGe,
-            ("lt" | "lo", false) => Cmp::ULt,
-            ("le" | "ls", false) => Cmp::ULe,
-            ("gt" | "hi", false) => Cmp::UGt,
-            ("ge" | "hs", false) => Cmp::UGe,
-            _ => return l.unknown(),
+            let (op, ftz) = (super::inst::float_cmp(&name), l.has("ftz"));
+            let pairs = match packed {
+                true => self.split(a, 16, 2).into_iter().zip(self.split(b, 16, 2)).collect(),
+                false => vec![(a, b)],
+            };
+            pairs.into_iter().map(|(a, b)| self.value(|d| Op::FCmp { op, f, ftz, d, a, b })).collect()
+        } else {
+            let Some(w) = bits_of(ty) else { return l.unknown() };
+            let op = match (kind.as_str(), ty.starts_with('s')) {
+                ("eq", _) => Cmp::Eq,
+                ("ne", _) => Cmp::Ne,
+                ("lt", true) => Cmp::SLt,
+                ("le", true) => Cmp::SLe,
+                ("gt", true) => Cmp::SGt,
+                ("ge", true) => Cmp::SGe,
+                ("lt" | "lo", false) => Cmp::ULt,
+                ("le" | "ls", false) => Cmp::ULe,
+                ("gt" | "hi", false) => Cmp::UGt,
+                ("ge" | "hs", false) => Cmp::UGe,
+                _ => return l.unknown(),
+            };
+            vec![self.value(|d| Op::ICmp { op, w, d, a, b })]
         };
-        Ok(self.value(|d| Op::ICmp { op, w, d, a, b }))
+        match (combined(l), rest) {
+            (None, []) => Ok(p),
+            (Some(op), [c]) => {
+                let c = self.src(v, c, "pred")?;
+                Ok(p.into_iter().map(|p: Src| self.int_op(op, 1, p, c)).collect())
+            }
+            _ => l.unknown(),
+        }
     }
 
     fn ptx_cvt(&mut self, l: &Line<'_>, v: &mut Vars) -> What<Src> {
@@ -374,6 +401,7 @@ impl Decoder<'_> {
                     return Ok(self.value(|d| Op::FloatUn {
                         op: *op,
                         f: from,
+                        round: Round::Nearest,
                         ftz,
                         approx: false,
                         d,
@@ -385,7 +413,8 @@ impl Decoder<'_> {
             }
             (None, Some((from, false))) => {
                 let Some(width) = bits_of(to) else { return l.unknown() };
-                Ok(one(self, Cvt::FloatToInt { from, width, signed: to.starts_with('s'), round }, s[0]))
+                let (signed, top) = (to.starts_with('s'), from == Fmt::F64 || width == 64);
+                Ok(one(self, Cvt::FloatToInt { from, width, signed, round, top }, s[0]))
             }
             (Some((to, false)), None) => {
                 let Some(width) = bits_of(from) else { return l.unknown() };
@@ -403,6 +432,26 @@ impl Decoder<'_> {
             }
             _ => l.unknown(),
         }
+    }
+}
+
+/// `setp.lt.and p, a, b, c` combines the result with a predicate.
+fn combined(l: &Line<'_>) -> Option<IntOp> {
+    Some(match l.op.get(2)?.as_str() {
+        "and" => IntOp::And,
+        "or" => IntOp::Or,
+        "xor" => IntOp::Xor,
+        _ => return None,
+    })
+}
+
+/// The bits of 1.
+fn one(f: Fmt) -> u64 {
+    match f {
+        Fmt::F16 => 0x3c00,
+        Fmt::BF16 => 0x3f80,
+        Fmt::F32 => 0x3f80_0000,
+        Fmt::F64 => 1f64.to_bits(),
     }
 }
 

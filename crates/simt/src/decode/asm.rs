@@ -368,6 +368,7 @@ impl Decoder<'_> {
                 self.result(l, d, s);
                 Ok(())
             }
+            "setp" => self.ptx_setp(l, v),
             "mov" if matches!(l.args.first(), Some(Operand::List(_))) => {
                 let d = self.dests(v, &l.args[0])?;
                 let s = self.src(v, l.arg(1)?, l.ty())?;
@@ -381,7 +382,6 @@ impl Decoder<'_> {
                 if l.args.is_empty() {
                     return l.unknown();
                 }
-                // `setp` may write a predicate and its complement, `lop3`, `add.cc` an extra carry.
                 let d = self.dest(v, &l.args[0])?;
                 let s = self.ptx_value(l, v)?;
                 self.result(l, d, s);

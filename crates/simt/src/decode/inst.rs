@@ -152,7 +152,17 @@ impl<'m> Decoder<'m> {
                 Some(
                     args[0]
                         .iter()
-                        .map(|a| self.value(|d| Op::FloatUn { op, f, ftz: false, approx: false, d, a: *a }))
+                        .map(|a| {
+                            self.value(|d| Op::FloatUn {
+                                op,
+                                f,
+                                round: Round::Nearest,
+                                ftz: false,
+                                approx: false,
+                                d,
+                                a: *a,
+                            })
+                        })
                         .collect(),
                 )
             }
@@ -650,13 +660,9 @@ impl<'m> Decoder<'m> {
                 )
             }
             "fptoui" | "fptosi" => {
-                let cvt = Cvt::FloatToInt {
-                    from: fmt(&fe)?,
-                    width: width(&te)?,
-                    signed: name == "fptosi",
-                    round: Round::Zero,
-                };
-                one(self, cvt)
+                let (from, width, signed) = (fmt(&fe)?, width(&te)?, name == "fptosi");
+                let top = self.arch == Arch::Nvidia && (from == Fmt::F64 || width == 64);
+                one(self, Cvt::FloatToInt { from, width, signed, round: Round::Zero, top })
             }
             _ => {
                 let cvt = Cvt::IntToFloat {

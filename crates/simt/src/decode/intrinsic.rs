@@ -77,7 +77,17 @@ impl Decoder<'_> {
         let fun = |d: &mut Self, op: FloatUn| -> What<Vec<Src>> {
             let f = fmt(&element)?;
             Ok((0..n)
-                .map(|i| d.value(|r| Op::FloatUn { op, f, ftz: false, approx: false, d: r, a: args[0][i] }))
+                .map(|i| {
+                    d.value(|r| Op::FloatUn {
+                        op,
+                        f,
+                        round: Round::Nearest,
+                        ftz: false,
+                        approx: false,
+                        d: r,
+                        a: args[0][i],
+                    })
+                })
                 .collect())
         };
         let fbin = |d: &mut Self, op: FloatOp| -> What<Vec<Src>> {
@@ -183,6 +193,7 @@ impl Decoder<'_> {
                     width: inst.ty.element().bits() as u8,
                     signed: base == "fptosi",
                     round: Round::Zero,
+                    top: false,
                 };
                 Ok(args[0].iter().map(|a| self.value(|d| Op::Cvt { cvt, d, a: *a })).collect())
             }

@@ -321,7 +321,6 @@ impl Decoder<'_> {
             "round" => Some(FloatUn::Rint),
             "fabs" => Some(FloatUn::Abs),
             "neg" => Some(FloatUn::Neg),
-            "saturate" => None,
             _ => None,
         };
         let n = args.first().map_or(0, Vec::len);
@@ -329,7 +328,7 @@ impl Decoder<'_> {
             return Some(
                 args[0]
                     .iter()
-                    .map(|a| self.value(|d| Op::FloatUn { op, f, ftz, approx, d, a: *a }))
+                    .map(|a| self.value(|d| Op::FloatUn { op, f, round, ftz, approx, d, a: *a }))
                     .collect(),
             );
         }
@@ -351,11 +350,9 @@ impl Decoder<'_> {
             );
         }
         let cvt = |d: &mut Self, cvt: Cvt| Some(vec![d.value(|r| Op::Cvt { cvt, d: r, a: args[0][0] })]);
-        let away = match () {
-            () if has("rm") => Round::Down,
-            () if has("rp") => Round::Up,
-            () if has("rz") => Round::Zero,
-            () => Round::Nearest,
+        let flushed = |d: &mut Self, a: Src| {
+            let (op, round) = (FloatUn::Canonical, Round::Nearest);
+            d.value(|r| Op::FloatUn { op, f, round, ftz: true, approx: false, d: r, a })
         };
         match parts[0] {
             "fma" => {
@@ -377,44 +374,45 @@ impl Decoder<'_> {
                 let w = inst.ty.bits() as u8;
                 Some(vec![self.int_op(op, w, args[0][0], args[1][0])])
             }
+            "d2i" if has("lo") => cvt(self, Cvt::Zext(32)),
+            "d2i" if has("hi") => {
+                Some(vec![self.value(|d| Op::Bits { d, a: args[0][0], shift: 32, width: 32 })])
+            }
             "f2i" | "f2ui" | "f2ll" | "f2ull" | "d2i" | "d2ui" | "d2ll" | "d2ull" => {
                 let from = if parts[0].starts_with('d') { Fmt::F64 } else { Fmt::F32 };
                 let signed = !parts[0].contains('u');
-                cvt(self, Cvt::FloatToInt { from, width: inst.ty.bits() as u8, signed, round: away })
+                let width = inst.ty.bits() as u8;
+                let top = from == Fmt::F64 || width == 64;
+                let a = if ftz { flushed(self, args[0][0]) } else { args[0][0] };
+                let c = Cvt::FloatToInt { from, width, signed, round, top };
+                Some(vec![self.value(|d| Op::Cvt { cvt: c, d, a })])
             }
             "i2f" | "ui2f" | "ll2f" | "ull2f" | "i2d" | "ui2d" | "ll2d" | "ull2d" => {
                 let width = inst.arg_tys[0].bits() as u8;
-                cvt(self, Cvt::IntToFloat { width, signed: !parts[0].starts_with('u'), to: f, round: away })
+                cvt(self, Cvt::IntToFloat { width, signed: !parts[0].starts_with('u'), to: f, round })
             }
             "f2h" => cvt(
                 self,
-                Cvt::Float { from: Fmt::F32, to: Fmt::F16, round: away, saturate: false, relu: false, ftz },
+                Cvt::Float { from: Fmt::F32, to: Fmt::F16, round, saturate: false, relu: false, ftz },
             ),
             "h2f" => cvt(
                 self,
-                Cvt::Float { from: Fmt::F16, to: Fmt::F32, round: away, saturate: false, relu: false, ftz },
+                Cvt::Float { from: Fmt::F16, to: Fmt::F32, round, saturate: false, relu: false, ftz },
             ),
             "d2f" => cvt(
                 self,
-                Cvt::Float { from: Fmt::F64, to: Fmt::F32, round: away, saturate: false, relu: false, ftz },
+                Cvt::Float { from: Fmt::F64, to: Fmt::F32, round, saturate: false, relu: false, ftz },
             ),
             "f2bf16" => cvt(
                 self,
-                Cvt::Float {
-                    from: Fmt::F32,
-                    to: Fmt::BF16,
-                    round: away,
-                    saturate: false,
-                    relu: has("relu"),
-                    ftz,
-                },
+                Cvt::Float { from: Fmt::F32, to: Fmt::BF16, round, saturate: false, relu: has("relu"), ftz },
             ),
             "ff2f16x2" | "ff2bf16x2" => {
                 let to = if parts[0] == "ff2f16x2" { Fmt::F16 } else { Fmt::BF16 };
                 let c = Cvt::Float {
                     from: Fmt::F32,
                     to,
-                    round: away,
+                    round,
                     saturate: has("satfinite"),
                     relu: has("relu"),
                     ftz: false,
@@ -426,7 +424,15 @@ impl Decoder<'_> {
             "bitcast" => Some(args[0].clone()),
             "fabs_f" => None,
             "lohi" => Some(vec![self.join(&[args[0][0], args[1][0]], 32)]),
-            "d2i_lo" => cvt(self, Cvt::Zext(32)),
+            "saturate" => {
+                let a = if ftz { flushed(self, args[0][0]) } else { args[0][0] };
+                Some(vec![self.unit_interval(f, a)])
+            }
+            "sad" => {
+                let op = if parts[1].starts_with('u') { IntTern::SadU } else { IntTern::SadS };
+                let (w, a, b, c) = (inst.ty.bits() as u8, args[0][0], args[1][0], args[2][0]);
+                Some(vec![self.value(|d| Op::IntTern { op, w, d, a, b, c })])
+            }
             _ => None,
         }
     }

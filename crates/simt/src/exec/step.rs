@@ -5,7 +5,7 @@ use crate::alu;
 use crate::bytecode::*;
 use crate::check::Kind;
 use crate::mem::LOCAL_WINDOW;
-use crate::num::Round;
+use crate::num::{self, Round};
 
 /// Runs a closure on every lane of two operands.
 macro_rules! lanes2 {
@@ -153,9 +153,9 @@ impl<const W: usize> Cta<'_, W> {
                 lanes3!(self, warp, *d, *a, *b, *c, |x, y, z| alu::low(alu::int_tern(*op, *w, x, y, z), *w));
             }
             Op::Float { op, f, round, ftz, d, a, b } => self.float(warp, *op, *f, *round, *ftz, *d, *a, *b),
-            Op::FloatUn { op, f, ftz, d, a, .. } => match (op, f) {
+            Op::FloatUn { op, f, round, ftz, d, a, .. } => match (op, f) {
                 (FloatUn::Neg, Fmt::F32) => lanes1!(self, warp, *d, *a, |x| x ^ 0x8000_0000),
-                _ => lanes1!(self, warp, *d, *a, |x| alu::float_un(*op, *f, *ftz, x)),
+                _ => lanes1!(self, warp, *d, *a, |x| alu::float_un(*op, *f, *round, *ftz, x)),
             },
             Op::Fma { f, round, ftz, relu, d, a, b, c } => {
                 if (*f, *round, *ftz, *relu) == (Fmt::F32, Round::Nearest, false, false) {
@@ -184,12 +184,12 @@ impl<const W: usize> Cta<'_, W> {
                 }
                 _ => lanes2!(self, warp, *d, *a, *b, |x, y| u64::from(alu::icmp(*op, *w, x, y))),
             },
-            Op::FCmp { op, f, d, a, b, .. } => {
-                lanes2!(self, warp, *d, *a, *b, |x, y| u64::from(alu::fcmp(
-                    *op,
-                    alu::to_f64(*f, x),
-                    alu::to_f64(*f, y)
-                )));
+            Op::FCmp { op, f, ftz, d, a, b } => {
+                let value = |v| match (ftz, f) {
+                    (true, Fmt::F32) => f64::from(num::flush(alu::to_f32(*f, v))),
+                    _ => alu::to_f64(*f, v),
+                };
+                lanes2!(self, warp, *d, *a, *b, |x, y| u64::from(alu::fcmp(*op, value(x), value(y))));
             }
             Op::FClass { f, mask, d, a } => {
                 lanes1!(self, warp, *d, *a, |x| u64::from(alu::class(*f, x) & mask != 0))
