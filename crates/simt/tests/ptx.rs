@@ -113,13 +113,13 @@ fn highest_bits_and_absolute_differences() {
 
 #[test]
 fn comparisons_give_masks_and_pairs_of_predicates() {
-    let half = |l: u32| if l % 4 == 0 { 0x7e00 } else { 0x3c00 + l };
+    let half = |l: u32| if l.is_multiple_of(4) { 0x7e00 } else { 0x3c00 + l };
     let pair = |l: u32| half(l) | half(l + 1) << 16;
     let nan = |l: u32| u32::from(l.is_multiple_of(4));
     let float = asm("set.nan.f16x2.f16x2 $0, $1, $1;", pair, |_| 0);
-    assert_eq!(float, each(|l| nan(l) * 0x3c00 | nan(l + 1) * 0x3c00_0000));
+    assert_eq!(float, each(|l| (nan(l) * 0x3c00) | (nan(l + 1) * 0x3c00_0000)));
     let mask = asm("set.nan.u32.f16x2 $0, $1, $1;", pair, |_| 0);
-    assert_eq!(mask, each(|l| nan(l) * 0xffff | nan(l + 1) * 0xffff_0000));
+    assert_eq!(mask, each(|l| (nan(l) * 0xffff) | (nan(l + 1) * 0xffff_0000)));
     let word = asm("set.lt.u32.s32 $0, $1, $2;", |l| l.wrapping_sub(10), |_| 0);
     assert_eq!(word, each(|l| if l < 10 { u32::MAX } else { 0 }));
     let one = asm("{ .reg .pred p; setp.gt.u32 p, $1, 3; set.lt.and.f32.u32 $0, $1, $2, p; }", |l| l, |_| 20);

@@ -10,9 +10,11 @@ mod arith;
 mod asm;
 mod inst;
 mod intrinsic;
+mod memory;
 mod nvvm;
 mod nvvm_ptx;
 mod sync;
+mod value;
 
 use std::collections::HashMap;
 
