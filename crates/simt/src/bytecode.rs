@@ -213,7 +213,8 @@ pub enum Op {
         /// Old values, as many as new ones, or none.
         d: Box<[Reg]>,
         v: Box<[Src]>,
-        cmp: Option<Src>,
+        /// What `Cas` expects: as many words as `v`. Two words are exchanged as one.
+        cmp: Box<[Src]>,
         at: Access,
     },
     CpAsync {
@@ -337,12 +338,14 @@ pub enum Op {
     LdMatrix {
         d: Box<[Reg]>,
         addr: Access,
-        trans: bool,
+        form: MatrixForm,
+        /// Bits of an element in memory where they are unpacked to bytes: 4 or 6.
+        packed: Option<u8>,
     },
     StMatrix {
         v: Box<[Src]>,
         addr: Access,
-        trans: bool,
+        form: MatrixForm,
     },
     Mma(Box<Mma>),
     Wgmma(Box<Wgmma>),

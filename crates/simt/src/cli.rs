@@ -4,6 +4,8 @@
 //! through the [`Compiler`] that the caller of [`main`] gives; without one it is an error. So the simulator
 //! does not depend on any compiler, and a binary that has one adds it in one line.
 
+mod arguments;
+
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -15,10 +17,11 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Parser;
 use serde_json::json;
 
+use arguments::{Named, arguments};
+
 use crate::exec::Trace;
-use crate::input::{Array, Case, Dtype, MAX_BUFFER, buffer_bytes};
-use crate::ir::Ty;
-use crate::launch::{Arg, Control, Launch, Outcome, run_with};
+use crate::input::{Array, Case, Dtype};
+use crate::launch::{Control, Launch, Outcome, run_with};
 
 /// What a compiler is asked for.
 #[derive(Clone, Debug)]
@@ -84,7 +87,8 @@ struct Options {
     /// Bytes of dynamic shared memory; all there is by default
     #[arg(long, value_name = "BYTES")]
     shared: Option<u32>,
-    /// An argument, in order: [name=]file.npy, [name=]f32[64,64] (zeros), or a number (3, 0.5, f16:0.5, i64:7)
+    /// An argument, in order: [name=]file.npy, [name=]f32[64,64] (zeros), a number (3, 0.5, f16:0.5, i64:7), or a
+    /// tensor map: [name=]tensormap(TENSOR,[BOX],swizzle=128,fill=nan), TENSOR a file, f32[64,64] or another's name
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
     args: Vec<String>,
     /// A launch described in JSON; the kernel is the .ttir beside it unless one is given
@@ -157,15 +161,6 @@ fn parse_trace(s: &str) -> Result<Trace, String> {
     Ok(t)
 }
 
-/// A buffer that the user named.
-struct Named {
-    name: String,
-    dtype: Dtype,
-    shape: Vec<usize>,
-    /// Whether it is a result of a case.
-    output: bool,
-}
-
 /// Runs the command line. `compile` handles kernels that are not LLVM IR.
 pub fn main(args: impl IntoIterator<Item = OsString>, compile: Option<&Compiler<'_>>) -> ExitCode {
     let options = match Options::try_parse_from(args) {
@@ -203,7 +198,10 @@ fn simulate(o: &Options, compile: Option<&Compiler<'_>>) -> Result<bool> {
         module.functions.iter().any(|f| f.name == *name).then(|| name.clone())
     });
     let program = crate::decode(&module, entry.as_deref())?;
-    let (args, named) = arguments(o, case.as_ref(), &program.params)?;
+    let (args, named) = match &case {
+        Some(c) => arguments::of_case(c, o.data.as_deref())?,
+        None => arguments(&o.args, &program.params)?,
+    };
     let num_ctas = o.num_ctas.or(case.as_ref().map(|c| c.num_ctas)).unwrap_or(1);
     let [x, y, z] = o.grid.or(case.as_ref().map(|c| c.grid)).unwrap_or([1; 3]);
     let Some(x) = x.checked_mul(num_ctas) else { bail!("a grid of {x} clusters of {num_ctas} programs") };
@@ -286,83 +284,6 @@ fn kernel(o: &Options, case: Option<&Case>, compile: Option<&Compiler<'_>>) -> R
         }
         _ => bail!("{}: neither .ttir, .ttgir, .ll nor .bc", file.display()),
     }
-}
-
-/// The type of a number written without one: that of the parameter.
-fn scalar_type(param: Option<&Ty>, value: &str) -> Dtype {
-    match param {
-        Some(Ty::F16) => Dtype::F16,
-        Some(Ty::BF16) => Dtype::BF16,
-        Some(Ty::F32) => Dtype::F32,
-        Some(Ty::F64) => Dtype::F64,
-        Some(Ty::Int(1)) => Dtype::I1,
-        Some(Ty::Int(8)) => Dtype::I8,
-        Some(Ty::Int(16)) => Dtype::I16,
-        Some(Ty::Int(32)) => Dtype::I32,
-        _ if value.contains(['.', 'e', 'n']) => Dtype::F32,
-        _ => Dtype::I64,
-    }
-}
-
-fn arguments(o: &Options, case: Option<&Case>, params: &[Ty]) -> Result<(Vec<Arg>, Vec<Named>)> {
-    if let Some(c) = case {
-        let dir = o.data.clone().ok_or_else(|| anyhow!("--case needs --data"))?;
-        let named = c
-            .args
-            .iter()
-            .filter_map(|a| {
-                let shape = a.shape.clone()?;
-                Some(Named {
-                    name: a.name.clone(),
-                    dtype: a.dtype,
-                    shape,
-                    output: c.outputs.contains(&a.name),
-                })
-            })
-            .collect();
-        return Ok((c.load(&dir)?, named));
-    }
-    let mut args = Vec::new();
-    let mut named = Vec::new();
-    for (i, text) in o.args.iter().enumerate() {
-        let (name, value) = match text.split_once('=') {
-            Some((n, v)) => (n.to_owned(), v),
-            None => (format!("arg{i}"), text.as_str()),
-        };
-        if value.ends_with(".npy") {
-            let bytes = std::fs::read(value).with_context(|| value.to_owned())?;
-            let a = Array::from_npy(&bytes).with_context(|| value.to_owned())?;
-            named.push(Named { name: name.clone(), dtype: a.dtype, shape: a.shape, output: false });
-            args.push(Arg::Buffer { name, data: a.data });
-        } else if let Some((ty, dims)) = value.strip_suffix(']').and_then(|v| v.split_once('[')) {
-            let dtype = Dtype::parse(ty)?;
-            let shape: Vec<usize> = dims
-                .split(',')
-                .map(|d| d.trim().parse())
-                .collect::<Result<_, _>>()
-                .with_context(|| format!("the shape in '{text}'"))?;
-            let data = vec![
-                0;
-                buffer_bytes(&shape, dtype).with_context(|| format!("the argument '{text}'"))?
-                    as usize
-            ];
-            named.push(Named { name: name.clone(), dtype, shape, output: false });
-            args.push(Arg::Buffer { name, data });
-        } else {
-            let (dtype, number) = match value.split_once(':') {
-                Some((ty, n)) => (Dtype::parse(ty)?, n),
-                None => (scalar_type(params.get(i), value), value),
-            };
-            let number: serde_json::Value = serde_json::from_str(number).unwrap_or_else(|_| json!(number));
-            args.push(Arg::Scalar(dtype.scalar(&number).with_context(|| format!("the argument '{text}'"))?));
-        }
-    }
-    let total: u64 =
-        args.iter().map(|a| if let Arg::Buffer { data, .. } = a { data.len() as u64 } else { 0 }).sum();
-    if total > MAX_BUFFER {
-        bail!("buffers of {total} bytes; the simulator takes {MAX_BUFFER} in all");
-    }
-    Ok((args, named))
 }
 
 /// Runs with a progress line and so that Ctrl-C ends it in order.

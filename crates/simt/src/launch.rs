@@ -13,6 +13,7 @@ use crate::exec::{Consts, Cta, Shape, Slice, Trace};
 use crate::ir::{Arch, Ty};
 use crate::mem::Global;
 use crate::shared::MAX_WARPS;
+use crate::tma::HostMap;
 
 /// A kernel argument.
 #[derive(Clone, Debug)]
@@ -24,8 +25,24 @@ pub enum Arg {
         /// Contents.
         data: Vec<u8>,
     },
+    /// A tensor map that the host made, of a buffer with these contents or, without, of the one of that name before it.
+    TensorMap {
+        /// Name of the buffer.
+        buffer: String,
+        /// Its contents.
+        data: Option<Vec<u8>>,
+        /// What the map says.
+        map: HostMap,
+    },
     /// A scalar, as the bits of the parameter's type.
     Scalar(u64),
+}
+
+impl Arg {
+    /// Whether it brings a buffer, whose contents the outcome has.
+    fn holds_data(&self) -> bool {
+        matches!(self, Arg::Buffer { .. } | Arg::TensorMap { data: Some(_), .. })
+    }
 }
 
 /// How to launch.
@@ -281,6 +298,37 @@ fn bind(
                 let a = global.add(name, data);
                 addresses.push(a);
                 a
+            }
+            (Some(Arg::TensorMap { buffer, data, map }), Ty::Ptr(..)) => {
+                let earlier = |(a, arg): (&u64, &Arg)| match arg {
+                    Arg::Buffer { name, .. } | Arg::TensorMap { buffer: name, data: Some(_), .. } => {
+                        (name == buffer).then_some(*a)
+                    }
+                    _ => None,
+                };
+                let a = match data {
+                    Some(data) => {
+                        let a = global.add(buffer, data);
+                        addresses.push(a);
+                        a
+                    }
+                    None => {
+                        let holders = launch.args.iter().filter(|a| a.holds_data());
+                        addresses.iter().zip(holders).find_map(earlier).ok_or_else(|| {
+                            Error::Launch(format!(
+                                "argument {i} is a tensor map of '{buffer}', no buffer before it"
+                            ))
+                        })?
+                    }
+                };
+                let map = map.encode(a).map_err(|e| Error::Launch(format!("argument {i} is {e}")))?;
+                global.add_read_only(&format!("tensor map of {buffer}"), &map)
+            }
+            (Some(Arg::TensorMap { buffer, .. }), t) => {
+                return Err(Error::Launch(format!(
+                    "argument {i} is a tensor map of '{buffer}' where @{} takes {t:?}",
+                    p.name
+                )));
             }
             (Some(Arg::Scalar(v)), t) if !matches!(t, Ty::Ptr(..)) => crate::alu::low(*v, t.bits() as u8),
             // A null pointer or an address of one's own.

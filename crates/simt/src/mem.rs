@@ -13,6 +13,7 @@
 //! never tear one.
 
 use std::cell::UnsafeCell;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 /// Window of generic addresses for a lane's stack.
@@ -151,6 +152,17 @@ impl Buffer {
         }
     }
 
+    /// Replaces 16 bytes by what `f` makes of them; returns the old ones. One after the other among all such updates.
+    pub fn update_pair(&self, offset: u64, f: impl Fn([u64; 2]) -> [u64; 2]) -> [u64; 2] {
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _held = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
+        let old = [self.read(offset, 8), self.read(offset + 8, 8)];
+        for (i, word) in f(old).into_iter().enumerate() {
+            self.write(offset + 8 * i as u64, 8, word);
+        }
+        old
+    }
+
     /// A copy of the contents.
     pub fn bytes(&self) -> Vec<u8> {
         (0..self.len).map(|i| self.read(i, 1) as u8).collect()
@@ -186,6 +198,15 @@ impl Global {
     pub fn add(&mut self, name: &str, bytes: &[u8]) -> u64 {
         self.buffers.push(Buffer::new(name, bytes, false));
         GLOBAL_BASE + ((self.buffers.len() as u64 - 1) << STRIDE_BITS)
+    }
+
+    /// As [`Global::add`], for what kernels only read.
+    pub fn add_read_only(&mut self, name: &str, bytes: &[u8]) -> u64 {
+        let address = self.add(name, bytes);
+        if let Some(b) = self.buffers.last_mut() {
+            b.read_only = true;
+        }
+        address
     }
 
     /// The buffer at an address that [`Global::add`] returned.

@@ -45,7 +45,7 @@ pub fn supported(m: &Mma) -> bool {
     let (rows, cols, k) = m.shape;
     let words = |n: u32, e: Elem, word: u32| (n * e.bits()) as usize / (lanes * word) as usize;
     let known_cd = match (m.ab.0, m.cd) {
-        (Elem::S8 | Elem::U8, cd) => cd == Elem::S32,
+        (Elem::S8 | Elem::U8 | Elem::S4 | Elem::U4, cd) => cd == Elem::S32,
         (Elem::F64, cd) => cd == Elem::F64,
         (_, cd) => matches!(cd, Elem::F32 | Elem::F16),
     };
@@ -71,7 +71,7 @@ pub fn supported(m: &Mma) -> bool {
                     && m.c.len() as u32 * 64 == rows * cols * blocks
                     && m.d.len() == m.c.len()
             }
-            _ => m.cd == Elem::F32 && m.c.len() == 8 && m.d.len() == 8,
+            _ => m.cd != Elem::F16 && m.c.len() == 8 && m.d.len() == 8,
         }
 }
 
@@ -90,6 +90,8 @@ pub fn value(e: Elem, code: u64) -> f64 {
         Elem::E5M2Fnuz => num::value_of(code as u32 & 0xff, num::E5M2_FNUZ),
         Elem::S8 => f64::from(code as i8),
         Elem::U8 => f64::from(code as u8),
+        Elem::S4 => f64::from(((code as i8) << 4) >> 4),
+        Elem::U4 => f64::from(code as u8 & 15),
         Elem::S32 => f64::from(code as u32 as i32),
     }
 }

@@ -26,8 +26,8 @@ pub enum Operand {
 pub enum Statement {
     /// `name:`
     Label(String),
-    /// Declared registers, in order.
-    Reg(Vec<String>),
+    /// Declared registers, in order, and their type.
+    Reg(String, Vec<String>),
     /// An instruction.
     Inst {
         /// Predicate variable and whether it is negated.
@@ -161,7 +161,7 @@ impl Parser {
     }
 
     fn declaration(&mut self, out: &mut Vec<Statement>) -> Result<(), String> {
-        self.next();
+        let ty = self.next();
         let mut names = Vec::new();
         loop {
             let name = self.next();
@@ -177,7 +177,7 @@ impl Parser {
             }
         }
         self.expect(";")?;
-        out.push(Statement::Reg(names));
+        out.push(Statement::Reg(ty.trim_start_matches('.').to_owned(), names));
         Ok(())
     }
 
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn spin_loop_with_label_and_declaration() {
         let s = parse("{\n.reg .pred done;\nwait:\nmbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1;\n@!done bra.uni wait;\n}").unwrap();
-        assert_eq!(s[0], Statement::Reg(vec!["done".into()]));
+        assert_eq!(s[0], Statement::Reg("pred".into(), vec!["done".into()]));
         assert_eq!(s[1], Statement::Label("wait".into()));
         let Statement::Inst { op, .. } = &s[2] else { panic!() };
         assert_eq!(op[3], "shared::cta");
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn tensor_coordinates_and_counts() {
         let s = parse(".reg .b32 a<2>, b; cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [$1], [$2, {$3, $4}], [$5];").unwrap();
-        assert_eq!(s[0], Statement::Reg(vec!["a0".into(), "a1".into(), "b".into()]));
+        assert_eq!(s[0], Statement::Reg("b32".into(), vec!["a0".into(), "a1".into(), "b".into()]));
         let Statement::Inst { args, .. } = &s[1] else { panic!() };
         assert_eq!(
             args[1],

@@ -6,6 +6,7 @@
 //! with that of dimension 1; `rank` holds the rank minus one.
 
 use crate::bytecode::MapField;
+use crate::input::Dtype;
 use crate::wgmma::swizzled;
 
 /// Bytes of a tensor map.
@@ -61,6 +62,37 @@ impl ElemType {
         })
     }
 
+    /// The code in a tensor map.
+    fn code(self) -> u64 {
+        match self {
+            ElemType::U8 => 0,
+            ElemType::U16 => 1,
+            ElemType::U32 => 2,
+            ElemType::S32 => 3,
+            ElemType::U64 => 4,
+            ElemType::S64 => 5,
+            ElemType::F16 => 6,
+            ElemType::F32 => 7,
+            ElemType::F64 => 9,
+            ElemType::BF16 => 10,
+        }
+    }
+
+    /// That of an array's elements; 8-bit floats are bytes.
+    pub fn of(dtype: Dtype) -> ElemType {
+        match dtype {
+            Dtype::F64 => ElemType::F64,
+            Dtype::F32 => ElemType::F32,
+            Dtype::F16 => ElemType::F16,
+            Dtype::BF16 => ElemType::BF16,
+            Dtype::I64 => ElemType::S64,
+            Dtype::I32 => ElemType::S32,
+            Dtype::U32 => ElemType::U32,
+            Dtype::I16 => ElemType::U16,
+            Dtype::F8E4M3 | Dtype::F8E5M2 | Dtype::I8 | Dtype::U8 | Dtype::I1 => ElemType::U8,
+        }
+    }
+
     /// Bytes of an element.
     pub fn bytes(self) -> u32 {
         match self {
@@ -80,6 +112,66 @@ impl ElemType {
             ElemType::F64 => 0x7fff_ffff_ffff_ffff,
             _ => 0,
         }
+    }
+}
+
+/// A tensor map that the host makes, of a tensor in C order. Dimensions in the tensor's order: the innermost last.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostMap {
+    /// Element type.
+    pub elem: ElemType,
+    /// Shape of the tensor.
+    pub dim: Vec<u64>,
+    /// Shape of the box.
+    pub box_dim: Vec<u16>,
+    /// Bytes of the swizzle pattern: 0, 32, 64 or 128.
+    pub swizzle: u32,
+    /// Elements outside are NaN instead of zero.
+    pub fill_nan: bool,
+}
+
+impl HostMap {
+    /// The map's bytes for a tensor at an address; the error says what the hardware does not take.
+    pub fn encode(&self, address: u64) -> Result<Vec<u8>, String> {
+        let rank = self.dim.len();
+        if !(1..=5).contains(&rank) || self.box_dim.len() != rank {
+            return Err(format!("a tensor map of rank {rank} with a box of rank {}", self.box_dim.len()));
+        }
+        let swizzle = match self.swizzle {
+            0 => 0,
+            32 => 1,
+            64 => 2,
+            128 => 3,
+            n => {
+                return Err(format!("a tensor map with a swizzle of {n} bytes; there are 0, 32, 64 and 128"));
+            }
+        };
+        let mut bytes = vec![0; MAP_BYTES as usize];
+        let mut set = |f: MapField, v: u64| {
+            let (at, n) = field(f).unwrap_or((0, 0));
+            bytes[at as usize..][..n as usize].copy_from_slice(&v.to_le_bytes()[..n as usize]);
+        };
+        set(MapField::GlobalAddress, address);
+        set(MapField::Rank, rank as u64 - 1);
+        set(MapField::ElemType, self.elem.code());
+        set(MapField::Swizzle, swizzle);
+        set(MapField::Fill, u64::from(self.fill_nan));
+        let mut stride = u64::from(self.elem.bytes());
+        for i in 0..rank {
+            let (n, size) = (self.dim[rank - 1 - i], self.box_dim[rank - 1 - i]);
+            if !(1..=1 << 31).contains(&n) {
+                return Err(format!("a tensor map of a dimension of {n} elements"));
+            }
+            set(MapField::GlobalDim(i as u8), n);
+            set(MapField::BoxDim(i as u8), u64::from(size));
+            set(MapField::ElementStride(i as u8), 1);
+            if i > 0 {
+                set(MapField::GlobalStride(i as u8 - 1), stride);
+            }
+            stride = stride.saturating_mul(n);
+        }
+        Map::new(&bytes)?;
+        Ok(bytes)
     }
 }
 

@@ -100,3 +100,64 @@ fn wmma_fragments_of_both_generations() {
         wmma(8, "%half = lshr i32 %t, 4\n %eight = shl i32 %half, 3\n %first = uitofp i32 %eight to half");
     assert_eq!(gfx12, (0..256).map(|i| want(8 * (i / 8 / 16) + i % 8)).collect::<Vec<u32>>());
 }
+
+/// D = A · B + C of integers: A[i][k] = i − 8 signed, B[k][j] = j unsigned, C as given.
+fn wmma_integer(t: &str, words: usize, c: i32, clamp: bool) -> Vec<u32> {
+    let (mask, ones) = if t == "iu8" { (255, 0x0101_0101u32) } else { (15, 0x1111_1111) };
+    let ty = if words == 1 { "i32".to_owned() } else { format!("<{words} x i32>") };
+    let name = format!(
+        "@llvm.amdgcn.wmma.i32.16x16x16.{t}.v8i32.{}",
+        if words == 1 { "i32".into() } else { format!("v{words}i32") }
+    );
+    let splat = |v: &str, to: &str| match words {
+        1 => format!("%{to} = add i32 %{v}, 0\n"),
+        _ => (0..words)
+            .map(|i| {
+                let from = if i == 0 { "poison".into() } else { format!("%{to}{}", i - 1) };
+                let d = if i + 1 == words { to.to_owned() } else { format!("{to}{i}") };
+                format!("%{d} = insertelement {ty} {from}, i32 %{v}, i32 {i}\n")
+            })
+            .collect(),
+    };
+    let sums: String = (0..8)
+        .map(|i| {
+            format!(
+                "%e{i} = extractelement <8 x i32> %d, i32 {i}
+                 %i{i} = add i32 %first, {i}
+                 %p{i} = getelementptr i32, ptr addrspace(1) %out, i32 %i{i}
+                 store i32 %e{i}, ptr addrspace(1) %p{i}\n"
+            )
+        })
+        .collect();
+    let body = format!(
+        "%side = and i32 %t, 15
+         %less = sub i32 %side, 8
+         %low = and i32 %less, {mask}
+         %va = mul i32 %low, {ones}
+         %vb = mul i32 %side, {ones}
+         {}{}
+         %d = call <8 x i32> {name}(i1 true, {ty} %a, i1 false, {ty} %b, <8 x i32> splat (i32 {c}), i1 {clamp})
+         %first = mul i32 %t, 8
+         {sums}",
+        splat("va", "a"),
+        splat("vb", "b")
+    );
+    run(&body, &format!("declare <8 x i32> {name}(i1, {ty}, i1, {ty}, <8 x i32>, i1)"), 8)
+}
+
+#[test]
+fn integer_wmma_of_both_generations() {
+    let want = |row: fn(usize, usize) -> usize, c: i32| -> Vec<u32> {
+        (0..32)
+            .flat_map(|l| {
+                (0..8).map(move |r| (16 * (row(l, r) as i32 - 8) * (l % 16) as i32).saturating_add(c) as u32)
+            })
+            .collect()
+    };
+    let (gfx11, gfx12) = (|l: usize, r: usize| 2 * r + l / 16, |l: usize, r: usize| 8 * (l / 16) + r);
+    assert_eq!(wmma_integer("iu8", 4, 1, false), want(gfx11, 1));
+    assert_eq!(wmma_integer("iu4", 2, 1, false), want(gfx11, 1));
+    assert_eq!(wmma_integer("iu8", 2, 1, false), want(gfx12, 1));
+    assert_eq!(wmma_integer("iu4", 1, 1, false), want(gfx12, 1));
+    assert_eq!(wmma_integer("iu8", 4, i32::MAX, true), want(gfx11, i32::MAX));
+}

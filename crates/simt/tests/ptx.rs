@@ -98,6 +98,42 @@ fn carries_are_kept_per_lane() {
 }
 
 #[test]
+fn sixteen_bytes_are_exchanged_as_one() {
+    // All lanes of all programs count: one to the low word, three to the high one.
+    let count = "define ptx_kernel void @k(ptr addrspace(1) %p) \"nvvm.reqntid\"=\"32\" {
+        entry:
+          br label %loop
+        loop:
+          %old = phi i128 [ 0, %entry ], [ %seen, %loop ]
+          %new = add i128 %old, 55340232221128654849
+          %r = cmpxchg ptr addrspace(1) %p, i128 %old, i128 %new monotonic monotonic, align 16
+          %seen = extractvalue { i128, i1 } %r, 0
+          %ok = extractvalue { i128, i1 } %r, 1
+          br i1 %ok, label %done, label %loop
+        done:
+          ret void
+        }";
+    let o = launch(count, vec![buffer("p", vec![0; 16])], 8);
+    clean(&o);
+    assert_eq!(to_words(&o.buffers[0]), [256, 0, 768, 0]);
+    // Lane l compares with l, 7 and writes y, x; every other lane finds what it expects.
+    let body = |op: &str| {
+        format!(
+            "%s = ptrtoint ptr addrspace(3) @smem to i32
+             %row = mul i32 %t, 16
+             %at = add i32 %s, %row
+             %r = call i32 asm sideeffect \"{{ .reg .b64 a, b, c, d; .reg .b128 e, n, o; cvt.u64.u32 a, $1; mov.b64 b, 7;
+               cvt.u64.u32 c, $2; st.shared.v2.b64 [$3], {{a, b}}; and.b64 a, a, 30; mov.b128 e, {{a, b}};
+               mov.b128 n, {{c, a}}; {op} mov.b128 {{a, b}}, o; ld.shared.v2.b64 {{c, d}}, [$3]; mov.b64 {{$0, _}}, c; }}\", \"=r,r,r,r\"(i32 %x, i32 %y, i32 %at)"
+        )
+    };
+    let swapped = lanes(&body("atom.shared.cas.b128 o, [$3], e, n;"), "", |l| l, |l| 100 + l);
+    assert_eq!(swapped, each(|l| if l % 2 == 0 { 100 + l } else { l }));
+    let exchanged = lanes(&body("atom.shared.exch.b128 o, [$3], n;"), "", |l| l, |l| 100 + l);
+    assert_eq!(exchanged, each(|l| 100 + l));
+}
+
+#[test]
 fn highest_bits_and_absolute_differences() {
     let at = |v: u32| v.checked_ilog2().unwrap_or(u32::MAX);
     let x = |l: u32| (0x8000_0001u64 >> l) as u32 & !u32::from(l > 30);

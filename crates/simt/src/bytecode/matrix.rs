@@ -17,6 +17,8 @@ pub enum Elem {
     E5M2Fnuz,
     S8,
     U8,
+    S4,
+    U4,
     S32,
 }
 
@@ -27,6 +29,7 @@ impl Elem {
             Elem::F64 => 64,
             Elem::F32 | Elem::Tf32 | Elem::S32 => 32,
             Elem::F16 | Elem::BF16 => 16,
+            Elem::S4 | Elem::U4 => 4,
             _ => 8,
         }
     }
@@ -98,4 +101,61 @@ pub struct Wgmma {
     pub trans: (bool, bool),
     /// Clamp integer sums.
     pub saturate: bool,
+}
+
+/// The matrices that `ldmatrix` and `stmatrix` move, by their rows in shared memory: 16 bytes each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatrixForm {
+    /// `m8n8.b16`, and `m8n16.b8x16`: a lane holds 4 bytes of a row.
+    Rows,
+    /// `m8n8.trans.b16`.
+    Columns,
+    /// `ldmatrix.m16n16.trans.b8`: two registers of 4 bytes of a column.
+    Columns16,
+    /// `stmatrix.m16n8.trans.b8`.
+    ByteColumns,
+}
+
+impl MatrixForm {
+    /// By the parts of a mnemonic; `None` for what does not exist.
+    pub fn new(store: bool, parts: &[&str]) -> Option<(MatrixForm, Option<u8>)> {
+        let has = |p: &str| parts.contains(&p);
+        let packed = match () {
+            () if has("b6x16_p32") => Some(6),
+            () if has("b4x16_p64") => Some(4),
+            () => None,
+        };
+        let form = match (store, has("trans")) {
+            (_, false) if has("m8n8") && has("b16") => MatrixForm::Rows,
+            (_, true) if has("m8n8") && has("b16") => MatrixForm::Columns,
+            (false, false) if has("m8n16") && has("b8x16") && packed.is_some() => MatrixForm::Rows,
+            (false, true) if has("m16n16") && has("b8x16") && packed.is_some() => MatrixForm::Columns16,
+            (false, true) if has("m16n16") && has("b8") => MatrixForm::Columns16,
+            (true, true) if has("m16n8") && has("b8") => MatrixForm::ByteColumns,
+            _ => return None,
+        };
+        Some((form, packed))
+    }
+
+    /// Rows of a matrix: so many lanes give an address.
+    pub fn rows(self) -> usize {
+        if self == MatrixForm::Columns16 { 16 } else { 8 }
+    }
+
+    /// Registers of a matrix in each lane.
+    pub fn registers(self) -> usize {
+        self.rows() / 8
+    }
+
+    /// Row and byte of the row that byte `j` of register `r` of a lane holds (PTX ISA, "ldmatrix" and "stmatrix",
+    /// figures of the fragment layouts; for bytes also CUTLASS' `copy_traits_sm100.hpp`).
+    pub fn place(self, lane: usize, r: usize, j: usize) -> (usize, usize) {
+        let (group, t) = (lane / 4, lane % 4);
+        match self {
+            MatrixForm::Rows => (group, 4 * t + j),
+            MatrixForm::Columns => (2 * t + j / 2, 2 * group + j % 2),
+            MatrixForm::Columns16 => (4 * t + j, group + 8 * r),
+            MatrixForm::ByteColumns => (2 * t + j % 2, group + 8 * (j / 2)),
+        }
+    }
 }

@@ -342,7 +342,7 @@ impl Decoder<'_> {
                 at.align = u32::from(at.bytes);
                 let v = if args[0].len() > 1 { self.pack(ty, &args[0]) } else { args[0][0] };
                 let d = self.fresh();
-                self.emit(Op::Atom { op, d: vec![d].into(), v: vec![v].into(), cmp: None, at });
+                self.emit(Op::Atom { op, d: vec![d].into(), v: vec![v].into(), cmp: Box::new([]), at });
                 if args[0].len() > 1 { Ok(self.unpack(ty, Src::reg(d))) } else { Ok(vec![Src::reg(d)]) }
             }
             _ => Err(String::new()),
@@ -389,7 +389,15 @@ impl Decoder<'_> {
         if args[3..].iter().any(|x| self.known(x[0]) != Some(0)) {
             return Err(format!("the intrinsic @llvm.amdgcn.{name} with broadcast or negation"));
         }
-        self.matrix(MmaLayout::Mfma { blocks }, (m, n, k), (ea, eb), cd, args).ok_or_else(unknown)
+        self.matrix(
+            MmaLayout::Mfma { blocks },
+            (m, n, k),
+            (ea, eb),
+            cd,
+            false,
+            [&args[0], &args[1], &args[2]],
+        )
+        .ok_or_else(unknown)
     }
 
     fn wmma(&mut self, name: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
@@ -398,6 +406,9 @@ impl Decoder<'_> {
         let (Some(cd), Some(dims), Some(t)) = (parts.get(1), parts.get(2), parts.get(3)) else {
             return Err(unknown());
         };
+        if *cd == "i32" && *dims == "16x16x16" && self.arch == (crate::ir::Arch::Amd { wave: 32 }) {
+            return self.wmma_integer(t, inst, args).ok_or_else(unknown);
+        }
         let elem = |t: &str| {
             Some(match t {
                 "f16" => Elem::F16,
@@ -414,7 +425,26 @@ impl Decoder<'_> {
         }
         let per_lane: u32 = inst.arg_tys[0].scalars().iter().map(Ty::bits).sum::<u32>() / ea.bits();
         let layout = if per_lane == 16 { MmaLayout::WmmaGfx11 } else { MmaLayout::WmmaGfx12 };
-        self.matrix(layout, (16, 16, 16), (ea, eb), Elem::F32, args).ok_or_else(unknown)
+        self.matrix(layout, (16, 16, 16), (ea, eb), Elem::F32, false, [&args[0], &args[1], &args[2]])
+            .ok_or_else(unknown)
+    }
+
+    /// `wmma.i32.16x16x16.iu8` and `.iu4`: flags say which operands are signed, and whether sums are clamped.
+    fn wmma_integer(&mut self, t: &str, inst: &Inst, args: &[Vec<Src>]) -> Option<Vec<Src>> {
+        let [sign_a, a, sign_b, b, c, clamp] = args else { return None };
+        let flag = |d: &Self, s: &[Src]| d.known(*s.first()?).map(|v| v & 1 != 0);
+        let elem = |signed: bool| match (t, signed) {
+            ("iu8", true) => Some(Elem::S8),
+            ("iu8", false) => Some(Elem::U8),
+            ("iu4", true) => Some(Elem::S4),
+            ("iu4", false) => Some(Elem::U4),
+            _ => None,
+        };
+        let (ea, eb) = (elem(flag(self, sign_a)?)?, elem(flag(self, sign_b)?)?);
+        let per_lane = inst.arg_tys[1].scalars().iter().map(Ty::bits).sum::<u32>() / ea.bits();
+        let layout = if per_lane == 16 { MmaLayout::WmmaGfx11 } else { MmaLayout::WmmaGfx12 };
+        let saturate = flag(self, clamp)?;
+        self.matrix(layout, (16, 16, 16), (ea, eb), Elem::S32, saturate, [a, b, c])
     }
 
     fn matrix(
@@ -423,19 +453,20 @@ impl Decoder<'_> {
         shape: (u32, u32, u32),
         ab: (Elem, Elem),
         cd: Elem,
-        args: &[Vec<Src>],
+        saturate: bool,
+        [a, b, c]: [&Vec<Src>; 3],
     ) -> Option<Vec<Src>> {
-        let d: Vec<Reg> = args[2].iter().map(|_| self.fresh()).collect();
+        let d: Vec<Reg> = c.iter().map(|_| self.fresh()).collect();
         let mma = Mma {
             layout,
             shape,
             ab,
             cd,
             d: d.clone().into(),
-            a: args[0].clone().into(),
-            b: args[1].clone().into(),
-            c: args[2].clone().into(),
-            saturate: false,
+            a: a.clone().into(),
+            b: b.clone().into(),
+            c: c.clone().into(),
+            saturate,
         };
         if !crate::mma::supported(&mma) {
             return None;

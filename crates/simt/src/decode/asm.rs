@@ -12,6 +12,8 @@ use crate::ptx::{self, Operand, Statement};
 pub(super) struct Vars {
     /// Registers and input operands by name.
     pub map: HashMap<String, Src>,
+    /// Those of 128 bits, as two words, the low one first.
+    pub wide: HashMap<String, [Src; 2]>,
     /// Initial values of outputs that one instruction reads and writes, where no copy was made.
     pub tied: HashMap<Reg, Src>,
 }
@@ -83,7 +85,7 @@ impl Decoder<'_> {
         }
         let statements = ptx::parse(text)?;
         let scalars = inst.ty.scalars();
-        let mut vars = Vars { map: HashMap::new(), tied: HashMap::new() };
+        let mut vars = Vars { map: HashMap::new(), wide: HashMap::new(), tied: HashMap::new() };
         let mut outputs: Vec<Reg> = Vec::new();
         let mut inputs = args.iter();
         let mut n = 0;
@@ -99,6 +101,12 @@ impl Decoder<'_> {
             n += 1;
             if c.starts_with('=') {
                 let r = self.fresh();
+                if c.ends_with('q') {
+                    let high = self.fresh();
+                    outputs.extend([r, high]);
+                    vars.wide.insert(name, [Src::reg(r), Src::reg(high)]);
+                    continue;
+                }
                 outputs.push(r);
                 vars.map.insert(name, Src::reg(r));
                 continue;
@@ -106,6 +114,10 @@ impl Decoder<'_> {
             let Some(v) = inputs.next() else {
                 return Err("inline assembly with fewer operands than constraints".into());
             };
+            if let ("q", [low, high]) = (c, &v[..]) {
+                vars.wide.insert(name, [*low, *high]);
+                continue;
+            }
             // A vector of narrow elements is passed in one register.
             let one = match v[..] {
                 [one] => one,
@@ -167,7 +179,13 @@ impl Decoder<'_> {
                     self.end(Term::Jump(b));
                     self.start(b);
                 }
-                Statement::Reg(names) => {
+                Statement::Reg(ty, names) if ty == "b128" => {
+                    for name in names {
+                        let words = [self.fresh(), self.fresh()].map(Src::reg);
+                        vars.wide.insert(name.clone(), words);
+                    }
+                }
+                Statement::Reg(_, names) => {
                     for name in names {
                         let r = self.fresh();
                         vars.map.insert(name.clone(), Src::reg(r));
@@ -261,6 +279,27 @@ impl Decoder<'_> {
         match o {
             Operand::List(l) => l.iter().map(|o| self.dest(v, o)).collect(),
             o => Ok(vec![self.dest(v, o)?]),
+        }
+    }
+
+    /// A value of 128 bits: a register of that width, or a list of two words.
+    fn wide_src(&mut self, v: &Vars, o: &Operand) -> What<[Src; 2]> {
+        match o {
+            Operand::Var(name) if v.wide.contains_key(name) => Ok(v.wide[name]),
+            Operand::List(l) if l.len() == 2 => Ok([self.src(v, &l[0], "b64")?, self.src(v, &l[1], "b64")?]),
+            other => Err(format!("{other:?} as an operand of 128 bits")),
+        }
+    }
+
+    fn wide_dest(&mut self, v: &mut Vars, o: &Operand) -> What<[Reg; 2]> {
+        match o {
+            Operand::Var(name) => match v.wide.get(name).map(|w| w.map(Src::split)) {
+                Some([Ok(low), Ok(high)]) => Ok([low, high]),
+                _ => Err(format!("{name} as a destination of 128 bits")),
+            },
+            Operand::List(l) if l.len() == 2 => Ok([self.dest(v, &l[0])?, self.dest(v, &l[1])?]),
+            Operand::Sink => Ok([self.fresh(), self.fresh()]),
+            other => Err(format!("{other:?} as a destination of 128 bits")),
         }
     }
 
@@ -369,6 +408,13 @@ impl Decoder<'_> {
                 Ok(())
             }
             "setp" => self.ptx_setp(l, v),
+            "mov" if l.ty() == "b128" => {
+                let s = self.wide_src(v, l.arg(1)?)?;
+                for (d, s) in self.wide_dest(v, &l.args[0])?.into_iter().zip(s) {
+                    self.result(l, d, s);
+                }
+                Ok(())
+            }
             "mov" if matches!(l.args.first(), Some(Operand::List(_))) => {
                 let d = self.dests(v, &l.args[0])?;
                 let s = self.src(v, l.arg(1)?, l.ty())?;
@@ -379,7 +425,7 @@ impl Decoder<'_> {
                 Ok(())
             }
             _ => {
-                if l.args.is_empty() {
+                if !matches!(l.args.first(), Some(Operand::Var(_) | Operand::Sink)) {
                     return l.unknown();
                 }
                 let d = self.dest(v, &l.args[0])?;
@@ -435,6 +481,9 @@ impl Decoder<'_> {
 
     fn ptx_atomic(&mut self, l: &Line<'_>, v: &mut Vars) -> What<()> {
         let ty = l.ty().to_owned();
+        if ty == "b128" {
+            return self.ptx_atomic_wide(l, v);
+        }
         let Some(bits) = bits_of(&ty) else { return l.unknown() };
         let red = l.op[0] == "red";
         let (d, rest) = if red { (None, l.args) } else { (Some(&l.args[0]), &l.args[1..]) };
@@ -490,8 +539,8 @@ impl Decoder<'_> {
             None => return l.unknown(),
         };
         let (v_src, cmp) = match op {
-            AtomOp::Cas => (vec![self.src(v, l.arg(3)?, &ty)?], Some(values[0])),
-            _ => (values, None),
+            AtomOp::Cas => (vec![self.src(v, l.arg(3)?, &ty)?], vec![values[0]]),
+            _ => (values, Vec::new()),
         };
         let d = match d {
             Some(o) => self.dests(v, o)?,
@@ -500,7 +549,26 @@ impl Decoder<'_> {
         if !d.is_empty() && d.len() != v_src.len() {
             return l.unknown();
         }
-        self.emit(Op::Atom { op, d: d.into(), v: v_src.into(), cmp, at });
+        self.emit(Op::Atom { op, d: d.into(), v: v_src.into(), cmp: cmp.into(), at });
+        Ok(())
+    }
+
+    /// `atom.exch.b128` and `atom.cas.b128` (PTX ISA, sm_90 on).
+    fn ptx_atomic_wide(&mut self, l: &Line<'_>, v: &mut Vars) -> What<()> {
+        let (op, words) = match () {
+            () if l.has("exch") => (AtomOp::Exch, 3),
+            () if l.has("cas") => (AtomOp::Cas, 4),
+            () => return l.unknown(),
+        };
+        if l.op[0] != "atom" || l.args.len() != words {
+            return l.unknown();
+        }
+        let d = self.wide_dest(v, &l.args[0])?;
+        let mut at = self.ptx_access(v, l, &l.args[1], 8, 2)?;
+        at.volatile = true;
+        let new = self.wide_src(v, &l.args[words - 1])?;
+        let cmp = if op == AtomOp::Cas { self.wide_src(v, &l.args[2])?.to_vec() } else { Vec::new() };
+        self.emit(Op::Atom { op, d: d.into(), v: new.into(), cmp: cmp.into(), at });
         Ok(())
     }
 }

@@ -195,6 +195,16 @@ impl<'m> Decoder<'m> {
             Code::AtomicRmw(name) => {
                 let op = self.rmw(name, &inst.arg_tys[1])?;
                 let mut at = self.access(&inst.arg_tys[0], args[0][0], 0, true)?;
+                if inst.arg_tys[1] == Ty::Int(128) {
+                    if op != AtomOp::Exch {
+                        return Err(format!("atomicrmw {name} of 128 bits"));
+                    }
+                    (at.bytes, at.align) = (8, 16);
+                    let d: Vec<Reg> = vec![self.fresh(), self.fresh()];
+                    let v = args[1].clone().into();
+                    self.emit(Op::Atom { op, d: d.clone().into(), v, cmp: Box::new([]), at });
+                    return Ok(Some(d.into_iter().map(Src::reg).collect()));
+                }
                 at.bytes = (inst.arg_tys[1]
                     .bits()
                     .max(inst.arg_tys[1].scalars().len() as u32 * inst.arg_tys[1].element().bits())
@@ -206,7 +216,7 @@ impl<'m> Decoder<'m> {
                     args[1].clone()
                 };
                 let d = self.fresh();
-                self.emit(Op::Atom { op, d: vec![d].into(), v: v.into(), cmp: None, at });
+                self.emit(Op::Atom { op, d: vec![d].into(), v: v.into(), cmp: Box::new([]), at });
                 if args[1].len() > 1 {
                     Some(self.unpack(&inst.arg_tys[1], Src::reg(d)))
                 } else {
@@ -215,19 +225,22 @@ impl<'m> Decoder<'m> {
             }
             Code::CmpXchg => {
                 let mut at = self.access(&inst.arg_tys[0], args[0][0], 0, true)?;
-                let w = width(&inst.arg_tys[1])?;
+                let words = args[1].len();
+                let w = if inst.arg_tys[1] == Ty::Int(128) { 64 } else { width(&inst.arg_tys[1])? };
                 at.bytes = w / 8;
-                at.align = u32::from(at.bytes);
-                let d = self.fresh();
-                self.emit(Op::Atom {
-                    op: AtomOp::Cas,
-                    d: vec![d].into(),
-                    v: vec![args[2][0]].into(),
-                    cmp: Some(args[1][0]),
-                    at,
-                });
-                let same = self.value(|e| Op::ICmp { op: Cmp::Eq, w, d: e, a: Src::reg(d), b: args[1][0] });
-                Some(vec![Src::reg(d), same])
+                at.align = u32::from(at.bytes) * words as u32;
+                let d: Vec<Reg> = (0..words).map(|_| self.fresh()).collect();
+                let (v, cmp) = (args[2].clone().into(), args[1].clone().into());
+                self.emit(Op::Atom { op: AtomOp::Cas, d: d.clone().into(), v, cmp, at });
+                let mut out: Vec<Src> = d.into_iter().map(Src::reg).collect();
+                let mut same = self.constant(1);
+                for i in 0..words {
+                    let (a, b) = (out[i], args[1][i]);
+                    let equal = self.value(|d| Op::ICmp { op: Cmp::Eq, w, d, a, b });
+                    same = if i == 0 { equal } else { self.int_op(IntOp::And, 1, same, equal) };
+                }
+                out.push(same);
+                Some(out)
             }
             Code::Fence => {
                 self.emit(Op::Nop("fence"));

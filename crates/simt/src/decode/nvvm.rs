@@ -226,21 +226,18 @@ impl Decoder<'_> {
 
     fn matrix_intrinsic(&mut self, name: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
         let parts: Vec<&str> = name.split('.').collect();
-        let trans = parts.contains(&"trans");
-        if !parts.contains(&"m8n8") || !parts.contains(&"b16") {
+        let Some((form, packed)) = MatrixForm::new(parts[0] == "stmatrix", &parts) else {
             return Err(format!("the intrinsic @llvm.nvvm.{name}"));
-        }
-        let n =
-            parts.iter().find_map(|p| p.strip_prefix('x')).and_then(|n| n.parse::<usize>().ok()).unwrap_or(1);
+        };
         let mut addr = self.access(&inst.arg_tys[0], args[0][0], 16, false)?;
         addr.bytes = 16;
         if parts[0] == "ldmatrix" {
-            let d: Vec<Reg> = (0..n).map(|_| self.fresh()).collect();
-            self.emit(Op::LdMatrix { d: d.clone().into(), addr, trans });
+            let d: Vec<Reg> = inst.ty.scalars().iter().map(|_| self.fresh()).collect();
+            self.emit(Op::LdMatrix { d: d.clone().into(), addr, form, packed });
             return Ok(d.into_iter().map(Src::reg).collect());
         }
         let v: Vec<Src> = args[1..].iter().map(|s| s[0]).collect();
-        self.emit(Op::StMatrix { v: v.into(), addr, trans });
+        self.emit(Op::StMatrix { v: v.into(), addr, form });
         Ok(Vec::new())
     }
 

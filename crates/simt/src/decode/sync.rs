@@ -66,23 +66,32 @@ impl Decoder<'_> {
     }
 
     pub(super) fn ptx_matrix(&mut self, l: &Line<'_>, v: &mut Vars) -> What<()> {
-        if !l.has("m8n8") || !l.has("b16") {
+        let parts: Vec<&str> = l.op.iter().map(String::as_str).collect();
+        let store = l.op[0] == "stmatrix";
+        let (Some((form, packed)), 2) = (MatrixForm::new(store, &parts), l.args.len()) else {
+            return l.unknown();
+        };
+        let number = parts.iter().find_map(|p| p.strip_prefix('x')?.parse::<usize>().ok());
+        let registers = number.unwrap_or(0) * form.registers();
+        if !matches!(registers, 1 | 2 | 4) {
             return l.unknown();
         }
-        let trans = l.has("trans");
-        if l.args.len() != 2 {
-            return l.unknown();
-        }
-        if l.op[0] == "ldmatrix" {
+        if !store {
             let d = self.dests(v, &l.args[0])?;
+            if d.len() != registers {
+                return l.unknown();
+            }
             let mut addr = self.ptx_access(v, l, &l.args[1], 16, 1)?;
             addr.align = 16;
-            self.emit(Op::LdMatrix { d: d.into(), addr, trans });
+            self.emit(Op::LdMatrix { d: d.into(), addr, form, packed });
         } else {
             let values = self.list(v, &l.args[1], "b32")?;
+            if values.len() != registers {
+                return l.unknown();
+            }
             let mut addr = self.ptx_access(v, l, &l.args[0], 16, 1)?;
             addr.align = 16;
-            self.emit(Op::StMatrix { v: values.into(), addr, trans });
+            self.emit(Op::StMatrix { v: values.into(), addr, form });
         }
         Ok(())
     }

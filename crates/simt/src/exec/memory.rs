@@ -12,7 +12,7 @@ use crate::shared::{Hazard, RANK_SHIFT};
 
 /// Where one lane's address points.
 #[derive(Clone, Copy)]
-enum Place<'a> {
+pub(super) enum Place<'a> {
     Off,
     Global(&'a Buffer, u64),
     Shared(u32),
@@ -21,7 +21,7 @@ enum Place<'a> {
 
 impl<'a, const W: usize> Cta<'a, W> {
     /// Addresses of all lanes, and the lanes that access.
-    fn addresses(&mut self, warp: &Warp<W>, at: &Access) -> ([u64; W], u64) {
+    pub(super) fn addresses(&mut self, warp: &Warp<W>, at: &Access) -> ([u64; W], u64) {
         if let Some(p) = at.pred {
             self.demand(warp, p.src, warp.mask, "a predicate of a memory access");
         }
@@ -48,7 +48,7 @@ impl<'a, const W: usize> Cta<'a, W> {
     }
 
     /// Checks every lane's address for `bytes` bytes and says where it points.
-    fn places(
+    pub(super) fn places(
         &mut self,
         warp: &Warp<W>,
         at: &Access,
@@ -336,7 +336,7 @@ impl<'a, const W: usize> Cta<'a, W> {
         op: AtomOp,
         d: &[Reg],
         v: &[Src],
-        cmp: Option<Src>,
+        cmp: &[Src],
         at: &Access,
     ) {
         let bytes = u64::from(at.bytes) * v.len() as u64;
@@ -345,7 +345,10 @@ impl<'a, const W: usize> Cta<'a, W> {
         self.count(warp, &addresses, &places, good, bytes, true);
         self.polled = true;
         let n = at.bytes;
-        let expected = cmp.map_or([0; W], |c| *warp.src(self.consts, c));
+        if let (AtomOp::Exch | AtomOp::Cas, [low, high]) = (op, v) {
+            return self.atom_wide(warp, d, [*low, *high], cmp, at, &places, good);
+        }
+        let expected = cmp.first().map_or([0; W], |c| *warp.src(self.consts, *c));
         let mut olds = vec![[0; W]; v.len()];
         let mut undef = 0u64;
         for (e, s) in v.iter().enumerate() {
@@ -392,100 +395,64 @@ impl<'a, const W: usize> Cta<'a, W> {
         }
     }
 
-    // ---- matrices in shared memory ----
-
-    /// Row addresses of `ldmatrix` and `stmatrix`: matrix i takes those of lanes 8·i to 8·i + 7.
-    fn matrix_rows(&mut self, warp: &Warp<W>, at: &Access, matrices: usize, write: bool) -> Vec<Option<u32>> {
-        let (addresses, active) = self.addresses(warp, at);
-        let used = if matrices >= 4 { u64::MAX } else { (1u64 << (8 * matrices)) - 1 };
-        if warp.mask != super::warp::full::<W>() {
-            self.report(warp, Kind::Divergent, 0, None, || {
-                "ldmatrix or stmatrix is executed by a part of the warp".to_owned()
-            });
+    /// An exchange of 16 bytes as one, with or without a comparison.
+    #[allow(clippy::too_many_arguments)]
+    fn atom_wide(
+        &mut self,
+        warp: &mut Warp<W>,
+        d: &[Reg],
+        v: [Src; 2],
+        cmp: &[Src],
+        at: &Access,
+        places: &[Place<'_>; W],
+        good: u64,
+    ) {
+        for s in v.iter().chain(cmp) {
+            self.demand(warp, *s, good, "data of an atomic operation");
         }
-        let (places, good) = self.places(warp, at, &addresses, active & used, 16, write);
-        let c = &mut self.counts.at[warp.pc as usize];
-        for m in 0..matrices {
-            let lanes = good & (0xff << (8 * m));
-            let w = counts::wavefronts(&addresses, lanes, 16, write);
-            c.wavefronts += w.total;
-            c.conflicts += w.conflicts;
-        }
-        c.min_wavefronts += matrices as u64;
-        c.shared_bytes += 128 * matrices as u64;
-        places
-            .iter()
-            .take(8 * matrices)
-            .map(|p| match p {
-                Place::Shared(a) => Some(*a),
-                _ => None,
-            })
-            .collect()
-    }
-
-    pub(super) fn ldmatrix(&mut self, warp: &mut Warp<W>, d: &[Reg], at: &Access, trans: bool) {
-        let rows = self.matrix_rows(warp, at, d.len(), false);
-        for (m, d) in d.iter().enumerate() {
-            let mut tile = [[0u16; 8]; 8];
-            let mut undef_row = 0u64;
-            for r in 0..8 {
-                let Some(a) = rows[8 * m + r] else { continue };
-                let h = self.shared.note_read(a, 16, who(warp));
-                if h.any() {
-                    self.hazard(warp, (8 * m + r) as u32, u64::from(a), h, false);
-                }
-                if h.uninit {
-                    warp.uninit = Some((warp.pc, u64::from(a)));
-                    undef_row |= 1 << r;
-                }
-                for (c, e) in tile[r].iter_mut().enumerate() {
-                    *e = self.shared.read(a + 2 * c as u32, 2) as u16;
-                }
-            }
-            // Lane l holds row l / 4, columns 2·(l mod 4) and the next; transposed: the same of the columns.
-            let mut out = [0; W];
-            let mut undef = 0;
-            for (l, o) in out.iter_mut().enumerate().take(32) {
-                let (r, c) = (l / 4, 2 * (l % 4));
-                let (x, y) = if trans { (tile[c][r], tile[c + 1][r]) } else { (tile[r][c], tile[r][c + 1]) };
-                *o = u64::from(x) | u64::from(y) << 16;
-                let touched = if trans { 3 << c } else { 1 << r };
-                undef |= u64::from(undef_row & touched != 0) << l;
-            }
-            warp.set(*d, &out, undef);
-        }
-    }
-
-    pub(super) fn stmatrix(&mut self, warp: &mut Warp<W>, v: &[Src], at: &Access, trans: bool) {
-        let rows = self.matrix_rows(warp, at, v.len(), true);
-        for (m, s) in v.iter().enumerate() {
-            let values = *warp.src(self.consts, *s);
-            let undef = warp.undef(self.consts, *s);
-            for r in 0..8usize {
-                let Some(a) = rows[8 * m + r] else { continue };
-                let mut h = self.shared.note_write(a, 16, who(warp));
-                let place = |c: usize| {
-                    let (row, col) = if trans { (c, r) } else { (r, c) };
-                    (4 * row + col / 2, 16 * (col % 2))
-                };
-                let half = |c: usize| values[place(c).0] >> place(c).1 & 0xffff;
-                if matches!(h.race, Some((_, true)))
-                    && (0..8).all(|c| self.shared.read(a + 2 * c as u32, 2) == half(c))
-                {
-                    h.race = None;
-                }
-                if h.any() {
-                    self.hazard(warp, (8 * m + r) as u32, u64::from(a), h, true);
-                }
-                for c in 0..8usize {
-                    let lane = place(c).0;
-                    let half = half(c);
-                    self.shared.write(a + 2 * c as u32, 2, half);
-                    if undef >> lane & 1 != 0 {
-                        self.shared.forget(a + 2 * c as u32, 2);
+        let new = v.map(|s| *warp.src(self.consts, s));
+        let expected: Vec<[u64; W]> = cmp.iter().map(|s| *warp.src(self.consts, *s)).collect();
+        let mut olds = [[0; W]; 2];
+        let mut undef = 0u64;
+        for (l, p) in places.iter().enumerate() {
+            let make = |old: [u64; 2]| {
+                let same = expected.iter().zip(old).all(|(e, o)| e[l] == o);
+                if same { new.map(|n| n[l]) } else { old }
+            };
+            let old = match *p {
+                Place::Off => continue,
+                Place::Global(b, at) => b.update_pair(at, make),
+                Place::Shared(a) => {
+                    let h = self.shared.note_atomic(a, 16, who(warp));
+                    if h.any() {
+                        self.hazard(warp, l as u32, u64::from(a), h, true);
                     }
+                    if h.uninit {
+                        warp.uninit = Some((warp.pc, u64::from(a)));
+                        undef |= 1 << l;
+                    }
+                    let old = [self.shared.read(a, 8), self.shared.read(a + 8, 8)];
+                    let words = make(old);
+                    self.shared.write(a, 8, words[0]);
+                    self.shared.write(a + 8, 8, words[1]);
+                    if h.uninit && !cmp.is_empty() {
+                        self.shared.forget(a, 16);
+                    }
+                    old
                 }
-            }
+                Place::Local(_) => {
+                    self.report(warp, Kind::Invalid, l as u32, None, || {
+                        "an atomic operation of 16 bytes on the stack".to_owned()
+                    });
+                    continue;
+                }
+            };
+            (olds[0][l], olds[1][l]) = (old[0], old[1]);
+        }
+        self.shape.progress.fetch_add(1, Ordering::Relaxed);
+        let write = warp.active(self.consts, at.pred);
+        for (d, old) in d.iter().zip(&olds) {
+            warp.set_in(*d, old, undef, write);
         }
     }
 }

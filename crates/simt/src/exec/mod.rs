@@ -10,6 +10,7 @@
 mod bulk;
 mod cluster;
 mod lanes;
+mod matrix;
 mod memory;
 mod step;
 mod sync;
