@@ -26,6 +26,8 @@ pub fn unsupported<T>(message: impl Into<String>) -> Lowered<T> {
 
 /// Address spaces of the NVPTX and AMDGPU targets.
 pub mod address_space {
+    /// Addresses of any memory.
+    pub const GENERIC: u32 = 0;
     /// Global memory.
     pub const GLOBAL: u32 = 1;
     /// Shared memory (LDS).

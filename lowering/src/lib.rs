@@ -90,6 +90,8 @@ pub fn ttgir_to_llvm(explain: bool) -> Vec<String> {
         "triton-nvidia-gpu-fence-insertion".to_owned(),
         pass("allocate-shared-memory-nv", "report"),
         pass("tritongpu-insert-barriers", "report"),
+        "triton-nvidia-gpu-proxy-fence-insertion".to_owned(),
+        "tritongpu-global-scratch-memory-allocation".to_owned(),
         pass("convert-triton-gpu-to-llvm", "explain"),
     ]
 }

@@ -8,16 +8,22 @@ mod module;
 mod threads;
 
 use crate::emit::{Emit, Failure, Lowered, address_space, unsupported};
-use crate::target::{Declare, Target};
+use crate::target::{Declare, GRID_DIMS, Target};
 use linear_layout::plan::{Scope, ThreadMasks};
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::ir::{Attr, Block, FloatKind, Loc, Op, Region, Type, Value};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
+use ttopt_dialect::tt::types::TENSOR_DESC;
+use ttopt_dialect::ttg::module_attrs;
 use ttopt_dialect::ttg::types::{ASYNC_TOKEN, MemDescType};
 use ttopt_passes::analysis::axis_info::AxisInfoAnalysis;
 use ttopt_passes::buffer_plans::is_part;
+use ttopt_passes::global_scratch;
+
+/// Alignment in bytes of a tensor map among the arguments of a kernel (CUDA driver API, `CUtensorMap`).
+const MAP_ALIGNMENT: i64 = 64;
 
 /// The values of a thread, in register order.
 pub type Values<'c> = Rc<[Value<'c>]>;
@@ -34,6 +40,10 @@ struct Function<'c> {
     block: Option<Value<'c>>,
     /// The block's shared memory.
     shared: Option<Value<'c>>,
+    /// This program's part of global scratch memory.
+    global_scratch: Option<Value<'c>>,
+    /// Whether `global_scratch` is that of all programs.
+    is_scratch_of_all: bool,
     /// Places on the stack, by what they hold.
     stack: HashMap<Type<'c>, Value<'c>>,
     /// Index bases by layout.
@@ -164,6 +174,8 @@ impl<'a, 'c> Lower<'a, 'c> {
         } else if ttopt_dialect::tt::types::is_pointer(ty) {
             let space = ty.params().get(1).and_then(|space| space.as_int()).unwrap_or(1);
             self.emit.ptr(u32::try_from(space).unwrap_or(address_space::GLOBAL))?
+        } else if ty.is(&TENSOR_DESC) {
+            self.emit.ptr(address_space::GENERIC)?
         } else {
             return unsupported(format!("values of type {ty} cannot be lowered yet"));
         };
@@ -408,6 +420,50 @@ impl<'a, 'c> Lower<'a, 'c> {
         Ok(base)
     }
 
+    /// The address of byte `offset` of the global scratch memory of this function.
+    ///
+    /// # Errors
+    /// When it has none.
+    pub fn global_scratch_at(&mut self, offset: i64) -> Lowered<Value<'c>> {
+        let Some(mut base) = self.function()?.global_scratch else {
+            return unsupported("is in a function without global scratch memory");
+        };
+        if self.function()?.is_scratch_of_all {
+            base = self.in_prologue(|this| this.scratch_of_program(base))?;
+            let function = self.function()?;
+            (function.global_scratch, function.is_scratch_of_all) = (Some(base), false);
+        }
+        if offset == 0 {
+            return Ok(base);
+        }
+        let (byte, offset) = (self.emit.int(8), self.emit.const_int(64, offset)?);
+        self.emit.gep(base, offset, byte)
+    }
+
+    /// The part of this program: programs are numbered along x first, then y and z.
+    fn scratch_of_program(&mut self, all: Value<'c>) -> Lowered<Value<'c>> {
+        let (blocks, e, i64t) = (self.num_blocks, &mut self.emit, Type::int(all.context(), 64));
+        let mut number: Option<Value<'c>> = None;
+        for axis in (0..GRID_DIMS).rev() {
+            let id = self.target.program_id(e, axis, blocks)?;
+            let id = e.value("llvm.zext", &[id], i64t, &[])?;
+            number = Some(match number {
+                None => id,
+                Some(outer) => {
+                    let count = self.target.num_programs(e, axis, blocks)?;
+                    let count = e.value("llvm.zext", &[count], i64t, &[])?;
+                    let outer = e.same("llvm.mul", &[outer, count])?;
+                    e.add(outer, id)?
+                }
+            });
+        }
+        let Some(number) = number else { return Ok(all) };
+        let size = module_attrs::global_scratch_size(self.module).unwrap_or(0);
+        let size = e.const_int(64, size.into())?;
+        let (offset, byte) = (e.same("llvm.mul", &[number, size])?, e.int(8));
+        e.gep(all, offset, byte)
+    }
+
     /// A place on the stack for a value of type `ty`, the same at every call.
     pub fn stack_slot(&mut self, ty: Type<'c>) -> Lowered<Value<'c>> {
         if let Some(found) = self.function()?.stack.get(&ty) {
@@ -512,6 +568,10 @@ impl<'a, 'c> Lower<'a, 'c> {
             // The caller says where: see `ttopt_passes::shared_memory::allocate`.
             args.push(self.emit.ptr(address_space::SHARED)?);
         }
+        let has_scratch = !is_kernel && op.attr(global_scratch::SIZE).is_some();
+        if has_scratch {
+            args.push(self.emit.ptr(address_space::GLOBAL)?);
+        }
         let results = self.flatten(ty.results())?;
         let result = match results.as_slice() {
             [] => "void".to_owned(),
@@ -572,7 +632,13 @@ impl<'a, 'c> Lower<'a, 'c> {
             lane: None,
             warp: None,
             block: None,
-            shared: if has_shared { entry.args().last() } else { None },
+            shared: if has_shared { entry.args().nth(num_args) } else { None },
+            global_scratch: if is_kernel {
+                entry.args().nth(num_args)
+            } else {
+                entry.args().last().filter(|_| has_scratch)
+            },
+            is_scratch_of_all: is_kernel,
             stack: HashMap::new(),
             bases: HashMap::new(),
             numbers: HashMap::new(),
@@ -598,12 +664,18 @@ impl<'a, 'c> Lower<'a, 'c> {
             let mut entries = vec![];
             let divisibility =
                 given.get(i).and_then(|dict| dict.get("tt.divisibility")).and_then(Attr::as_int);
-            let is_ptr = i < num_args
-                && op
-                    .region(0)
-                    .first_block()
-                    .and_then(|block| block.args().nth(i))
-                    .is_some_and(|arg| ttopt_dialect::tt::types::is_pointer(arg.ty()));
+            let ty =
+                op.region(0).first_block().filter(|_| i < num_args).and_then(|block| block.args().nth(i));
+            let ty = ty.map(|arg| arg.ty());
+            if ty.is_some_and(|ty| ty.is(&TENSOR_DESC)) {
+                // The launcher passes the tensor map itself.
+                let bytes = self.target.tensor_copies().map_or(0, |copies| copies.map_bytes());
+                let map = self.emit.parse_type(&format!("!llvm.array<{bytes} x i8>"))?;
+                entries.push(("llvm.byval", Attr::type_of(map)));
+                entries.push(("llvm.align", Attr::int(ctx, 64, MAP_ALIGNMENT)));
+                entries.push(("nvvm.grid_constant", Attr::unit(ctx)));
+            }
+            let is_ptr = ty.is_some_and(ttopt_dialect::tt::types::is_pointer);
             if let (true, Some(align)) = (is_ptr, divisibility)
                 && u64::try_from(align).is_ok_and(u64::is_power_of_two)
             {

@@ -4,7 +4,7 @@ use crate::emit::{Emit, Lowered};
 use linear_layout::plan::{DotType, MatrixInstruction, ShuffleInstruction, VectorPlan, WarpCombine};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{FloatKind, Type, Value};
-use ttopt_dialect::tt::enums::{MemSemantic, MemSyncScope, RmwOp};
+use ttopt_dialect::tt::enums::{DescriptorReduceKind, MemSemantic, MemSyncScope, RmwOp};
 
 /// How a memory access treats the caches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,6 +135,91 @@ pub trait WarpGroups {
     fn wait<'c>(&self, e: &mut Emit<'c>, pending: u64, values: &[Value<'c>]) -> Lowered<Vec<Value<'c>>>;
 }
 
+/// A bulk copy of a box of a tensor between global and shared memory.
+pub struct TensorCopy<'a, 'c> {
+    /// The tensor map, a generic pointer.
+    pub map: Value<'c>,
+    /// Where the box starts in the tensor, `i32`s, the contiguous dimension first.
+    pub coordinates: &'a [Value<'c>],
+    /// The box in shared memory.
+    pub shared: Value<'c>,
+    /// Whether this thread copies: one does.
+    pub active: Value<'c>,
+}
+
+/// The fields of a tensor map, the contiguous dimension first.
+pub struct TensorMap<'c> {
+    /// The tensor in global memory.
+    pub base: Value<'c>,
+    /// Elements of a box, `i32`s.
+    pub box_dims: Vec<Value<'c>>,
+    /// Elements of the tensor, `i32`s.
+    pub dims: Vec<Value<'c>>,
+    /// Bytes from one element to the next in all dimensions but the first, `i64`s.
+    pub strides: Vec<Value<'c>>,
+    /// Elements of the tensor from one of the box to the next, `i32`s.
+    pub element_strides: Vec<Value<'c>>,
+    /// The number of the type of elements.
+    pub element: u32,
+    /// The number of the interleaved layout.
+    pub interleave: u32,
+    /// The number of the swizzle mode.
+    pub swizzle: u32,
+    /// Whether elements outside of the tensor are NaN.
+    pub fill: u32,
+}
+
+/// Bulk copies of boxes of tensors, and barriers in shared memory that tell when they are done.
+/// Predicates are `i1`s; where one is false nothing happens. What makes and ends barriers and maps in shared
+/// memory orders its accesses before copies to the same bytes.
+pub trait TensorCopies {
+    /// Whether this is the lane that the warp elects; the warp must be converged.
+    fn elect<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>>;
+    /// Makes a barrier for `count` arrivals.
+    fn init_barrier<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        barrier: Value<'c>,
+        count: u32,
+        active: Value<'c>,
+    ) -> Lowered<()>;
+    /// Ends the life of a barrier.
+    fn inval_barrier<'c>(&self, e: &mut Emit<'c>, barrier: Value<'c>, active: Value<'c>) -> Lowered<()>;
+    /// Arrives at a barrier and announces `bytes` to come.
+    fn expect<'c>(&self, e: &mut Emit<'c>, barrier: Value<'c>, bytes: u64, active: Value<'c>) -> Lowered<()>;
+    /// Arrives `count` times at a barrier.
+    fn arrive<'c>(&self, e: &mut Emit<'c>, barrier: Value<'c>, count: u32, active: Value<'c>) -> Lowered<()>;
+    /// Waits until the phase of the parity `phase`, an `i32`, is complete.
+    fn wait<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        barrier: Value<'c>,
+        phase: Value<'c>,
+        active: Option<Value<'c>>,
+    ) -> Lowered<()>;
+    /// Begins a copy to shared memory, which `barrier` counts the bytes of.
+    fn load<'c>(&self, e: &mut Emit<'c>, copy: &TensorCopy<'_, 'c>, barrier: Value<'c>) -> Lowered<()>;
+    /// Begins a copy from shared memory, which replaces the elements or is combined with them.
+    fn store<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        copy: &TensorCopy<'_, 'c>,
+        combine: Option<DescriptorReduceKind>,
+    ) -> Lowered<()>;
+    /// Makes one group of the copies from shared memory that this thread has begun.
+    fn commit_stores<'c>(&self, e: &mut Emit<'c>) -> Lowered<()>;
+    /// Waits until at most `left` groups are under way, or with `read_only` read shared memory.
+    fn wait_for_stores<'c>(&self, e: &mut Emit<'c>, left: u32, read_only: bool) -> Lowered<()>;
+    /// Sets all fields of a tensor map in shared memory whose bytes are zero.
+    fn fill_map<'c>(&self, e: &mut Emit<'c>, at: Value<'c>, map: &TensorMap<'c>) -> Lowered<()>;
+    /// Copies a tensor map from shared to global memory, for copies to use; all lanes of a warp.
+    fn publish_map<'c>(&self, e: &mut Emit<'c>, to: Value<'c>, from: Value<'c>) -> Lowered<()>;
+    /// Lets the copies that follow see a tensor map that was published.
+    fn acquire_map<'c>(&self, e: &mut Emit<'c>, map: Value<'c>) -> Lowered<()>;
+    /// Bytes of a tensor map.
+    fn map_bytes(&self) -> u32;
+}
+
 /// A copy from global to shared memory beside the program.
 #[derive(Clone, Copy, Debug)]
 pub struct AsyncCopy<'c> {
@@ -262,6 +347,8 @@ pub trait Target {
     ) -> Lowered<Vec<Value<'c>>>;
     /// Instructions of warp groups, if there are any.
     fn warp_groups(&self) -> Option<&dyn WarpGroups>;
+    /// Bulk copies of tensors, if there are any.
+    fn tensor_copies(&self) -> Option<&dyn TensorCopies>;
     /// Orders this thread's writes to shared memory, of the `cluster` or of the block, before asynchronous
     /// reads by others.
     fn fence_async_shared<'c>(&self, e: &mut Emit<'c>, cluster: bool) -> Lowered<()>;

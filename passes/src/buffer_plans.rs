@@ -1,11 +1,13 @@
 //! Plans of buffers in shared memory, made from their types.
 
 use crate::plans::{layout, word_bits};
-use linear_layout::plan::{AddressFacts, SharedAccessPlan};
+use linear_layout::encoding::NvmmaShared;
+use linear_layout::plan::{AddressFacts, SharedAccessPlan, TmaPlan};
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, Encoding, LinearLayout};
-use mlir_host::ir::Type;
+use mlir_host::ir::{Attr, Type};
 use std::sync::Arc;
+use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttg::attrs::encoding;
 use ttopt_dialect::ttg::infer_memdesc;
 use ttopt_dialect::ttg::layout::to_linear_layout;
@@ -165,6 +167,46 @@ pub fn async_copy(
     let bits = word_bits(buffer.element())?;
     SharedAccessPlan::async_copy(&registers, &memory.layout, bits, facts, target)
         .map_err(|err| err.to_string())
+}
+
+/// The layout that buffers for the blocks of a descriptor should have.
+///
+/// # Errors
+/// Why bulk copies cannot move such blocks.
+pub fn tma_encoding(desc: TensorDescType<'_>, target: &TargetDesc) -> Result<NvmmaShared, String> {
+    let bits = tma_element_bits(desc)?;
+    TmaPlan::encoding(&block_shape(desc), bits, target).map_err(|err| err.to_string())
+}
+
+/// How a block of a descriptor is copied from or to a buffer with the layout `layout`.
+///
+/// # Errors
+/// As [`tma_encoding`], and other layouts than those of bulk copies.
+pub fn tma(desc: TensorDescType<'_>, layout: Attr<'_>, target: &TargetDesc) -> Result<TmaPlan, String> {
+    let Encoding::NvmmaShared(layout) = encoding(layout)? else {
+        return Err(format!("bulk tensor copies need an #ttg.nvmma_shared layout, not {layout}"));
+    };
+    if layout.element_bit_width != u64::from(tma_element_bits(desc)?) {
+        return Err(format!(
+            "the layout has elements of {} bits, not {}",
+            layout.element_bit_width,
+            desc.ty()
+        ));
+    }
+    TmaPlan::new(&layout, &block_shape(desc), target).map_err(|err| err.to_string())
+}
+
+fn block_shape(desc: TensorDescType<'_>) -> Vec<u64> {
+    desc.shape().iter().map(|size| u64::try_from(*size).unwrap_or(0)).collect()
+}
+
+/// Bits of an element: what takes less than a byte in registers has no size in memory.
+fn tma_element_bits(desc: TensorDescType<'_>) -> Result<u32, String> {
+    let element = desc.element();
+    match element.bits() {
+        Some(bits @ (8 | 16 | 32 | 64)) => Ok(bits),
+        _ => Err(format!("TMA copies no elements of type {element}")),
+    }
 }
 
 /// The layout of a tensor as large as a part of a buffer, in the coordinates of the whole.

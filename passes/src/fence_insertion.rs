@@ -97,6 +97,10 @@ fn written_by_threads(operand: Value<'_>) -> bool {
                 _ if is_memdesc_view(op) => open.push(op.result(0)),
                 "ttng.async_tma_copy_global_to_local"
                 | "ttng.async_tma_gather"
+                | "ttng.async_tma_copy_local_to_global"
+                | "ttng.async_tma_scatter"
+                | "ttng.async_tma_reduce"
+                | "ttng.wait_barrier"
                 | "ttng.warp_group_dot"
                 | "ttg.local_load"
                 | "ttg.local_dealloc" => {}

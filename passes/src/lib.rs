@@ -19,7 +19,9 @@
 //! * [`explain_layouts`] says why layouts are what they are.
 //! * [`plans`] has the plans of operations, for allocation and lowering alike;
 //!   [`buffer_plans`] those of buffers in shared memory.
-//! * [`shared_memory`] allocates shared memory and puts barriers.
+//! * [`shared_memory`] allocates shared memory and puts barriers, [`global_scratch`] allocates
+//!   global memory of programs.
+//! * [`tma`] makes bulk copies of accesses through tensor descriptors.
 //! * [`pipeline`] lists the passes from TTIR to TTGIR in order.
 
 pub mod accelerate_matmul;
@@ -31,6 +33,7 @@ pub mod convert_triton_to_tritongpu;
 pub mod explain_layouts;
 pub mod f32_dot_tc;
 pub mod fence_insertion;
+pub mod global_scratch;
 mod ir_util;
 pub mod loop_aware_cse;
 pub mod loop_invariant;
@@ -49,6 +52,7 @@ pub mod rewrite_tensor_descriptor_to_pointer;
 pub mod rules;
 pub mod shared_memory;
 mod test_passes;
+pub mod tma;
 pub mod triton_combine;
 
 use mlir_host::pass::PassDef;
@@ -75,5 +79,9 @@ pub static PASSES: &[&PassDef] = &[
     &fence_insertion::FENCE_INSERTION,
     &shared_memory::allocate::ALLOCATE_SHARED_MEMORY,
     &shared_memory::barriers::INSERT_BARRIERS,
+    &tma::encoding::OPTIMIZE_DESCRIPTOR_ENCODING,
+    &tma::lower::TMA_LOWERING,
+    &tma::proxy_fences::PROXY_FENCE_INSERTION,
+    &global_scratch::GLOBAL_SCRATCH_MEMORY_ALLOCATION,
     &test_passes::TEST_PRINT_AXIS_INFO,
 ];

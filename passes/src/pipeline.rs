@@ -32,7 +32,10 @@ impl Default for Options {
 /// assert!(passes[4].starts_with("convert-triton-to-tritongpu{target=cuda:90 num-warps=8 "));
 /// ```
 pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {
-    let threads = linear_layout::target::TargetDesc::parse(&options.target).map_or(32, |target| target.lanes);
+    let target = linear_layout::target::TargetDesc::parse(&options.target).ok();
+    let threads = target.as_ref().map_or(32, |target| target.lanes);
+    // One block issues the copies of a tensor map for itself.
+    let maps = target.is_some_and(|target| target.primitives.bulk_copy) && options.num_ctas == 1;
     let convert = format!(
         "convert-triton-to-tritongpu{{target={} num-warps={} threads-per-warp={threads} num-ctas={}}}",
         options.target, options.num_warps, options.num_ctas,
@@ -41,24 +44,25 @@ pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {
     let accelerate = format!("tritongpu-accelerate-matmul{{explain={}}}", options.explain);
     let tf32 = options.target.starts_with("cuda:");
     let split = format!("tritongpu-F32DotTC{{emu-tf32={tf32}}}");
-    let first = [
-        "triton-rewrite-tensor-descriptor-to-pointer",
-        "triton-combine",
-        "triton-reorder-broadcast",
-        "triton-loop-unroll",
-    ];
+    let mut rewrite = "triton-rewrite-tensor-descriptor-to-pointer".to_owned();
+    if maps {
+        rewrite += &format!("{{target={} explain={}}}", options.target, options.explain);
+    }
+    let first = ["triton-combine", "triton-reorder-broadcast", "triton-loop-unroll"];
     let last = [
         "tritongpu-remove-layout-conversions",
         "tritongpu-optimize-dot-operands",
         "triton-licm",
         "tritongpu-combine-tensor-select-and-if",
         "triton-loop-aware-cse",
-        "canonicalize",
-        "cse",
     ];
+    let tma = ["triton-nvidia-optimize-descriptor-encoding", "triton-nvidia-tma-lowering"];
+    let tma = tma.map(str::to_owned).into_iter().filter(|_| maps);
     let explain = options.explain.then(|| "tritongpu-explain-layouts{table=true}".to_owned());
     let chosen = [convert, coalesce, split, accelerate];
-    first.map(str::to_owned).into_iter().chain(chosen).chain(last.map(str::to_owned)).chain(explain).collect()
+    let clean = ["canonicalize", "cse"].map(str::to_owned);
+    let first = std::iter::once(rewrite).chain(first.map(str::to_owned));
+    first.chain(chosen).chain(last.map(str::to_owned)).chain(tma).chain(clean).chain(explain).collect()
 }
 
 /// [`ttir_to_ttgir`] as one pipeline that MLIR's pass managers parse.

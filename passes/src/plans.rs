@@ -102,6 +102,9 @@ pub fn shared_result(op: Op<'_>, target: &TargetDesc) -> Result<Option<Conversio
         .map_err(|err| err.to_string())
 }
 
+/// Bytes of a tensor map, and of its alignment (PTX ISA, "Tensor-map").
+pub const TENSOR_MAP_BYTES: u64 = 128;
+
 /// Shared memory that `op` needs while it runs, in bytes of each block, beside
 /// the buffers among its operands. Operations that need some carry the
 /// attribute `allocation.offset` when shared memory has been allocated.
@@ -117,6 +120,7 @@ pub fn scratch_bytes(op: Op<'_>, target: &TargetDesc) -> Result<u64, String> {
         "tt.reduce" => Ok(reduce(op, target)?.shared_bytes()),
         "tt.scan" => Ok(scan(op, target)?.shared_bytes(&operand_bits(op)?)),
         "tt.gather" => Ok(gather(op, target)?.shared_bytes()),
+        "ttng.tensormap_create" => Ok(TENSOR_MAP_BYTES),
         "tt.histogram" => Ok(histogram(op, target)?.total_shared_bytes()),
         _ => Ok(0),
     }

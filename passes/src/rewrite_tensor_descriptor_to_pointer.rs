@@ -1,5 +1,6 @@
 //! `--triton-rewrite-tensor-descriptor-to-pointer`: accesses through tensor
-//! descriptors as accesses through pointers, for targets without them.
+//! descriptors as accesses through pointers, for targets without them. With a
+//! target, descriptors that it has tensor maps for stay ([`Webs`] decides).
 //!
 //! A descriptor becomes what it is made of: base, shape, strides, and two
 //! flags, in this order, which is also how a launcher passes one: whether
@@ -10,13 +11,15 @@
 mod access;
 
 use crate::machine::error;
+use crate::tma::webs::Webs;
 use access::Access;
+use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Block, FunctionType, Loc, Op, Region, Type, Value};
-use mlir_host::pass::{Options, PassDef, PassResult};
+use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::{create, create_branch, new_region};
 use smallvec::SmallVec;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use ttopt_dialect::tt::ops::MakeTensorDescOp;
 use ttopt_dialect::tt::types::{TensorDescType, pointer_to};
 
@@ -24,6 +27,18 @@ use ttopt_dialect::tt::types::{TensorDescType, pointer_to};
 pub static REWRITE_TENSOR_DESCRIPTOR_TO_POINTER: PassDef = PassDef {
     anchor: "builtin.module",
     dependencies: &["tt", "arith", "scf", "cf"],
+    options: &[
+        PassOption {
+            name: "target",
+            description: "the GPU whose tensor maps may stand for descriptors, e.g. cuda:90; none by default",
+            kind: OptionKind::Str(""),
+        },
+        PassOption {
+            name: "explain",
+            description: "Say as remarks why descriptors become pointers",
+            kind: OptionKind::Bool(false),
+        },
+    ],
     ..PassDef::new(
         "triton-rewrite-tensor-descriptor-to-pointer",
         "Turn accesses through tensor descriptors into masked accesses through pointers",
@@ -67,9 +82,9 @@ impl<'c> Parts<'c> {
     }
 }
 
-/// The types of the parts of a descriptor that is passed on: `None` for other types.
-fn part_types<'c>(ty: Type<'c>) -> Option<Vec<Type<'c>>> {
-    let desc = TensorDescType::cast(ty)?;
+/// The types of the parts of a descriptor that is passed on.
+fn part_types<'c>(desc: TensorDescType<'c>) -> Option<Vec<Type<'c>>> {
+    let ty = desc.ty();
     let rank = desc.shape().len();
     let (i64t, i1) = (Type::int(ty.context(), 64), Type::int(ty.context(), 1));
     let mut types = vec![pointer_to(desc.signless_element())?];
@@ -78,16 +93,19 @@ fn part_types<'c>(ty: Type<'c>) -> Option<Vec<Type<'c>>> {
     Some(types)
 }
 
-fn flatten_types<'c>(types: impl IntoIterator<Item = Type<'c>>) -> Vec<Type<'c>> {
-    types.into_iter().flat_map(|ty| part_types(ty).unwrap_or_else(|| vec![ty])).collect()
-}
-
-fn is_descriptor(value: Value<'_>) -> bool {
-    TensorDescType::cast(value.ty()).is_some()
-}
-
-fn run(module: Op<'_>, _: &Options) -> PassResult {
-    let mut rewrite = Rewrite { parts: HashMap::new(), erase: Vec::new() };
+fn run(module: Op<'_>, options: &Options) -> PassResult {
+    let target = match options.string("target").as_str() {
+        "" => None,
+        name => Some(TargetDesc::parse(name).map_err(|err| error(module, err.to_string()))?),
+    };
+    let webs = Webs::new(module, target.as_ref());
+    let mut rewrite = Rewrite {
+        webs,
+        explain: options.bool("explain"),
+        kept: HashSet::new(),
+        parts: HashMap::new(),
+        erase: Vec::new(),
+    };
     for region in module.regions() {
         rewrite.region(region)?;
     }
@@ -99,6 +117,10 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
 }
 
 struct Rewrite<'c> {
+    webs: Webs<'c>,
+    explain: bool,
+    /// Values made here that stand for descriptors with tensor maps.
+    kept: HashSet<Value<'c>>,
     parts: HashMap<Value<'c>, Parts<'c>>,
     erase: Vec<Op<'c>>,
 }
@@ -108,6 +130,31 @@ const INHERENT: [&str; 7] =
     ["callee", "unsignedCmp", "branch_weights", "operandSegmentSizes", "arg_attrs", "res_attrs", "fastmath"];
 
 impl<'c> Rewrite<'c> {
+    /// The types of the parts of a descriptor that becomes pointers; `None` for other values.
+    fn part_types(&self, value: Value<'c>) -> Option<Vec<Type<'c>>> {
+        let desc = TensorDescType::cast(value.ty())?;
+        if self.kept.contains(&value) || self.webs.reason(value).is_none() {
+            return None;
+        }
+        part_types(desc)
+    }
+
+    fn is_rewritten(&self, value: Value<'c>) -> bool {
+        self.part_types(value).is_some()
+    }
+
+    /// `new` stands for `old`, which is no descriptor, or one with a tensor map.
+    fn keep(&mut self, old: Value<'c>, new: Value<'c>) {
+        old.replace_all_uses_with(new);
+        if TensorDescType::cast(new.ty()).is_some() {
+            self.kept.insert(new);
+        }
+    }
+
+    fn flatten_types(&self, values: impl Iterator<Item = Value<'c>>) -> Vec<Type<'c>> {
+        values.flat_map(|value| self.part_types(value).unwrap_or_else(|| vec![value.ty()])).collect()
+    }
+
     fn region(&mut self, region: Region<'c>) -> Result<(), Reported> {
         // All arguments first: branches may go backwards.
         let blocks = crate::ir_util::blocks_in_dominance_order(region);
@@ -126,11 +173,12 @@ impl<'c> Rewrite<'c> {
     /// Replaces arguments that are descriptors by their parts, in place.
     fn arguments(&mut self, block: Block<'c>) -> Result<(), Reported> {
         let old: Vec<Value<'c>> = block.args().collect();
-        if !old.iter().copied().any(is_descriptor) {
+        if !old.iter().any(|arg| self.is_rewritten(*arg)) {
             return Ok(());
         }
+        let gone: Vec<bool> = old.iter().map(|arg| self.is_rewritten(*arg)).collect();
         for arg in &old {
-            match part_types(arg.ty()) {
+            match self.part_types(*arg) {
                 Some(types) => {
                     let rank = (types.len() - 3) / 2;
                     let new: Vec<Value<'c>> =
@@ -138,13 +186,13 @@ impl<'c> Rewrite<'c> {
                     let Some(parts) = Parts::of_values(&new, rank) else { return Err(Reported) };
                     self.parts.insert(*arg, parts);
                 }
-                None => arg.replace_all_uses_with(block.add_arg(arg.ty(), arg.loc())),
+                None => self.keep(*arg, block.add_arg(arg.ty(), arg.loc())),
             }
         }
         // Descriptors are still used by operations to come; they go with their
         // uses, when those have been rewritten.
         for (i, arg) in old.iter().enumerate().rev() {
-            if is_descriptor(*arg) {
+            if gone[i] {
                 self.detach(*arg)?;
             }
             block.erase_arg(i);
@@ -174,6 +222,12 @@ impl<'c> Rewrite<'c> {
     fn operation(&mut self, op: Op<'c>) -> Result<(), Reported> {
         match op.name() {
             "tt.func" => self.function(op)?,
+            "tt.descriptor_load" | "tt.descriptor_store" | "tt.descriptor_reduce"
+                if !self.is_rewritten(op.operand(0)) =>
+            {
+                return whole_block(op);
+            }
+            "tt.make_tensor_descriptor" if !self.is_rewritten(op.result(0)) => return Ok(()),
             "tt.make_tensor_descriptor" => return self.make(op),
             "tt.descriptor_load"
             | "tt.descriptor_store"
@@ -182,10 +236,10 @@ impl<'c> Rewrite<'c> {
             | "tt.descriptor_scatter" => return self.access(op),
             // A stand-in.
             "ub.poison" if op.num_results() == 1 && self.parts.contains_key(&op.result(0)) => return Ok(()),
-            "arith.select" if is_descriptor(op.result(0)) => return self.select(op),
+            "arith.select" if self.is_rewritten(op.result(0)) => return self.select(op),
             _ => {}
         }
-        let op = match op.operands().any(is_descriptor) || op.results().any(is_descriptor) {
+        let op = match op.operands().chain(op.results()).any(|value| self.is_rewritten(value)) {
             true => self.flatten(op)?,
             false => op,
         };
@@ -198,20 +252,29 @@ impl<'c> Rewrite<'c> {
     fn function(&mut self, op: Op<'c>) -> Result<(), Reported> {
         let signature = op.attr("function_type").and_then(Attr::as_type).and_then(Type::as_function);
         let Some(signature) = signature else { return Ok(()) };
-        let (inputs, results) = (signature.inputs(), signature.results());
+        // No function returns a tensor map.
+        let returned = |ty: Type<'c>| TensorDescType::cast(ty).and_then(part_types);
+        let results: Vec<_> = signature.results().into_iter().map(|ty| (ty, returned(ty))).collect();
+        let inputs: Vec<_> = match op.region(0).first_block() {
+            Some(entry) => entry.args().map(|arg| (arg.ty(), self.part_types(arg))).collect(),
+            None => signature.inputs().into_iter().map(|ty| (ty, returned(ty))).collect(),
+        };
         let ctx = op.context();
         for (name, types) in [("arg_attrs", &inputs), ("res_attrs", &results)] {
             let Some(given) = op.attr(name).and_then(Attr::as_array) else { continue };
             let mut all = Vec::new();
-            for (ty, attrs) in types.iter().zip(given) {
-                let n = part_types(*ty).map_or(1, |parts| parts.len());
+            for ((_, parts), attrs) in types.iter().zip(given) {
+                let n = parts.as_ref().map_or(1, Vec::len);
                 all.push(attrs);
                 // What is said of a descriptor is said of its base.
                 all.extend(std::iter::repeat_n(Attr::dict(ctx, &[]), n - 1));
             }
             op.set_attr(name, Attr::array(ctx, &all));
         }
-        let ty = FunctionType::new(ctx, &flatten_types(inputs), &flatten_types(results)).ty();
+        let flat = |types: Vec<(Type<'c>, Option<Vec<Type<'c>>>)>| -> Vec<Type<'c>> {
+            types.into_iter().flat_map(|(ty, parts)| parts.unwrap_or_else(|| vec![ty])).collect()
+        };
+        let ty = FunctionType::new(ctx, &flat(inputs), &flat(results)).ty();
         op.set_attr("function_type", Attr::type_of(ty));
         Ok(())
     }
@@ -243,7 +306,7 @@ impl<'c> Rewrite<'c> {
         let mut operands = Vec::new();
         let mut lengths = Vec::new();
         for operand in op.operands() {
-            let new = if is_descriptor(operand) { self.passed(op, operand)? } else { vec![operand] };
+            let new = if self.is_rewritten(operand) { self.passed(op, operand)? } else { vec![operand] };
             lengths.push(new.len() as i32);
             operands.extend(new);
         }
@@ -266,7 +329,7 @@ impl<'c> Rewrite<'c> {
             };
             attrs.push((name, attr));
         }
-        let results = flatten_types(op.results().map(Value::ty));
+        let results = self.flatten_types(op.results());
         let successors: Vec<Block<'c>> = op.successors().collect();
         let made = if successors.is_empty() {
             let regions: Vec<_> = op.regions().map(|_| new_region()).collect();
@@ -281,11 +344,12 @@ impl<'c> Rewrite<'c> {
         }
         let mut new: Vec<Value<'c>> = made.results().collect();
         for old in op.results() {
-            let n = part_types(old.ty()).map_or(1, |types| types.len());
+            let types = self.part_types(old);
+            let n = types.as_ref().map_or(1, Vec::len);
             let rest = new.split_off(n.min(new.len()));
-            match Parts::of_values(&new, n.saturating_sub(3) / 2).filter(|_| is_descriptor(old)) {
+            match Parts::of_values(&new, n.saturating_sub(3) / 2).filter(|_| types.is_some()) {
                 Some(parts) => drop(self.parts.insert(old, parts)),
-                None => old.replace_all_uses_with(new[0]),
+                None => self.keep(old, new[0]),
             }
             new = rest;
         }
@@ -320,6 +384,9 @@ impl<'c> Rewrite<'c> {
             nan: flag(nan)?,
             round: flag(false)?,
         };
+        if let Some(reason) = self.webs.reason(op.result(0)).filter(|_| self.explain) {
+            op.remark(format!("becomes pointers: {reason}"));
+        }
         self.parts.insert(op.result(0), parts);
         self.erase.push(op);
         Ok(())
@@ -334,6 +401,30 @@ impl<'c> Rewrite<'c> {
         self.erase.push(op);
         Ok(())
     }
+}
+
+/// Lets an access move the block as the descriptor has it, which may have other dimensions than the tensor.
+fn whole_block(op: Op<'_>) -> Result<(), Reported> {
+    let Some(block) = TensorDescType::cast(op.operand(0).ty()).and_then(TensorDescType::block) else {
+        return Err(error(op, "moves no block"));
+    };
+    if op.num_results() == 0 {
+        let source = op.operand(1);
+        if source.ty() != block.ty() {
+            op.set_operand(1, before(op, "tt.reshape", &[source], block.ty())?);
+        }
+        return Ok(());
+    }
+    let (result, wanted) = (op.result(0), op.result(0).ty());
+    if wanted != block.ty() {
+        let uses: Vec<(Op<'_>, usize)> = result.uses().collect();
+        result.set_type(block.ty());
+        let reshape = create("tt.reshape", op.loc(), &[result], &[wanted], &[], &[]);
+        let Some(reshape) = reshape else { return Err(Reported) };
+        reshape.move_after(op);
+        uses.into_iter().for_each(|(user, operand)| user.set_operand(operand, reshape.result(0)));
+    }
+    Ok(())
 }
 
 /// The attribute that `ub.poison` needs.

@@ -58,8 +58,9 @@ module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threa
 
 module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
   tt.func @scratch() {
-    // expected-error @below {{'ttg.global_scratch_alloc' op cannot be lowered to LLVM yet}}
-    %0 = ttg.global_scratch_alloc {nbytes = 128 : i32, alignment = 128 : i32} : !tt.ptr<i8>
+    %c0 = arith.constant 0 : i32
+    // expected-error @below {{'ttg.predicate_stage' op cannot be lowered to LLVM yet}}
+    %0 = ttg.predicate_stage %c0, %c0, %c0 maxStage 1 stage 0 : i32 -> i1
     tt.return
   }
 }

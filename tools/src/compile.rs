@@ -172,6 +172,7 @@ pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
     let mut metadata = metadata(&module, options)?;
     run_passes(&context, &mut module, &ttopt_lowering::ttgir_to_llvm(options.explain), options)?;
     metadata.shared = number(&module, "ttg.shared").unwrap_or(0);
+    metadata.global_scratch = number(&module, "ttg.global_scratch_memory_size").unwrap_or(0);
     print_after(options, "llvm", &module);
     if options.emit == Stage::Llvm {
         times.llir = start.elapsed();

@@ -3,6 +3,7 @@
 use crate::emit::{ICmp, Lowered, unsupported};
 use crate::lower::{Handler, Lower, reachable};
 use mlir_host::ir::{Attr, Block, Op, Region, Type, Value};
+use ttopt_passes::global_scratch;
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("tt.return", ret),
@@ -42,6 +43,9 @@ fn call<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let mut args = l.get_flat(op.operands())?;
     if op.attr("allocation.offset").is_some() {
         args.push(l.scratch(op)?);
+    }
+    if let Some(offset) = op.attr(global_scratch::OFFSET).and_then(Attr::as_int) {
+        args.push(l.global_scratch_at(offset)?);
     }
     let types: Vec<Type<'c>> = op.results().map(Value::ty).collect();
     let flat = l.flatten(types)?;

@@ -14,6 +14,7 @@ mod print;
 mod reduce;
 mod scan;
 mod shapes;
+mod tma;
 mod warp_group;
 
 pub(crate) use arith::truth;
@@ -39,6 +40,7 @@ pub fn table(ctx: Context<'_>) -> HashMap<usize, Handler> {
         reduce::HANDLERS,
         scan::HANDLERS,
         shapes::HANDLERS,
+        tma::HANDLERS,
         warp_group::HANDLERS,
     ];
     lists.iter().copied().flatten().map(|(name, handler)| (ctx.name_id(name), *handler)).collect()

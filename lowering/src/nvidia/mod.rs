@@ -5,12 +5,14 @@ mod math;
 mod memory;
 mod mma;
 mod shared;
+mod tma;
 mod wgmma;
 
 use crate::emit::{Emit, Lowered, unsupported};
 use crate::floats;
 use crate::target::{
-    Access, AsyncCopy, AtomicAccess, AtomicElement, AtomicKind, Declare, MatrixTypes, Target, WarpGroups,
+    Access, AsyncCopy, AtomicAccess, AtomicElement, AtomicKind, Declare, MatrixTypes, Target, TensorCopies,
+    WarpGroups,
 };
 use linear_layout::plan::{DotType, MatrixInstruction, ShuffleInstruction, WarpCombine};
 use linear_layout::target::TargetDesc;
@@ -174,6 +176,9 @@ impl Target for Nvidia {
     }
     fn warp_groups(&self) -> Option<&dyn WarpGroups> {
         self.desc.primitives.wgmma.then_some(&wgmma::Wgmma)
+    }
+    fn tensor_copies(&self) -> Option<&dyn TensorCopies> {
+        self.desc.primitives.bulk_copy.then_some(&tma::Bulk)
     }
     fn fence_async_shared<'c>(&self, e: &mut Emit<'c>, cluster: bool) -> Lowered<()> {
         if self.capability < 90 {

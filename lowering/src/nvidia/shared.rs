@@ -15,7 +15,7 @@ fn alignment<'c>(e: &Emit<'c>, bits: usize) -> Attr<'c> {
 }
 
 /// An address in shared memory as inline assembly takes it.
-fn address<'c>(e: &mut Emit<'c>, ptr: Value<'c>) -> Lowered<Value<'c>> {
+pub(super) fn address<'c>(e: &mut Emit<'c>, ptr: Value<'c>) -> Lowered<Value<'c>> {
     let i32t = e.i32();
     e.value("llvm.ptrtoint", &[ptr], i32t, &[])
 }

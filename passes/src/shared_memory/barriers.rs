@@ -11,7 +11,7 @@
 //! nothing. Barriers in memory (`mbarrier`) order what they announce by
 //! themselves.
 
-use super::buffers::{Buffers, Needs};
+use super::buffers::{Buffer, Buffers, Needs};
 use super::effects::{Access, Kind, Waits, accesses, waits};
 use super::{OFFSET, callees_first};
 use crate::analysis::flow_graph::FlowGraph;
@@ -228,22 +228,8 @@ fn insert_barriers(function: Op<'_>, target: &TargetDesc, report: bool) -> PassR
     if buffers.all.is_empty() {
         return Ok(());
     }
-    let mut places = Vec::new();
-    for buffer in &buffers.all {
-        let offset = buffer.op.attr(OFFSET).and_then(Attr::as_int).and_then(|n| u64::try_from(n).ok());
-        let Some(offset) = offset else {
-            return Err(fail((
-                buffer.op,
-                "has no shared memory: run --allocate-shared-memory-nv first".to_owned(),
-            )));
-        };
-        places.push((offset, offset + buffer.needs.bytes));
-    }
-    let meet = |a: (u64, u64), b: (u64, u64)| a.0 < b.1 && b.0 < a.1;
-    let overlaps = places
-        .iter()
-        .map(|mine| (0..places.len()).filter(|other| meet(*mine, places[*other])).collect())
-        .collect();
+    let places = places(&buffers).map_err(fail)?;
+    let overlaps = overlaps(&places);
     let steps = graph.ops().iter().map(|op| step_of(*op, &buffers, target)).collect::<Result<_, _>>();
     let steps: Vec<Step> = steps.map_err(fail)?;
     let mut analysis = Analysis {
@@ -275,8 +261,31 @@ fn insert_barriers(function: Op<'_>, target: &TargetDesc, report: bool) -> PassR
     Ok(())
 }
 
+/// The first byte of each buffer, and the one after its last.
+///
+/// # Errors
+/// A buffer without memory.
+pub(crate) fn places<'c>(buffers: &Buffers<'c>) -> Result<Vec<(u64, u64)>, (Op<'c>, String)> {
+    let place = |buffer: &Buffer<'c>| {
+        let offset = buffer.op.attr(OFFSET).and_then(Attr::as_int).and_then(|n| u64::try_from(n).ok());
+        let missing =
+            || (buffer.op, "has no shared memory: run --allocate-shared-memory-nv first".to_owned());
+        offset.map(|offset| (offset, offset + buffer.needs.bytes)).ok_or_else(missing)
+    };
+    buffers.all.iter().map(place).collect()
+}
+
+/// For each place those that share bytes with it, itself included.
+pub(crate) fn overlaps(places: &[(u64, u64)]) -> Vec<Vec<usize>> {
+    let meet = |a: (u64, u64), b: (u64, u64)| a.0 < b.1 && b.0 < a.1;
+    places
+        .iter()
+        .map(|mine| (0..places.len()).filter(|other| meet(*mine, places[*other])).collect())
+        .collect()
+}
+
 /// What the functions that `function` calls need, as allocation has noted.
-fn callees(function: Op<'_>) -> HashMap<String, Needs> {
+pub(crate) fn callees(function: Op<'_>) -> HashMap<String, Needs> {
     let mut needs = HashMap::new();
     function.walk(&mut |op| {
         let bytes = op.attr(super::SIZE).and_then(Attr::as_int).and_then(|n| u64::try_from(n).ok());

@@ -4,7 +4,7 @@ use super::callee;
 use crate::analysis::flow_graph::FlowGraph;
 use crate::buffer_plans::BufferLayout;
 use crate::ir_util::for_each_edge;
-use crate::plans::scratch_bytes;
+use crate::plans::{TENSOR_MAP_BYTES, scratch_bytes};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Op, Value};
 use smallvec::SmallVec;
@@ -69,7 +69,8 @@ impl<'c> Buffers<'c> {
                 (callees.get(symbol).copied().unwrap_or_default(), true)
             } else {
                 let bytes = scratch_bytes(op, target).map_err(|err| (op, err))?;
-                (Needs { bytes, alignment: SCRATCH_ALIGNMENT }, true)
+                let map = op.name() == "ttng.tensormap_create";
+                (Needs { bytes, alignment: if map { TENSOR_MAP_BYTES } else { SCRATCH_ALIGNMENT } }, true)
             };
             if needs.bytes == 0 {
                 continue;

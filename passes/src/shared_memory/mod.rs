@@ -25,7 +25,7 @@ pub const SIZE: &str = "allocation.size";
 ///
 /// # Errors
 /// The call that closes a cycle: what is recursive has no bound.
-fn callees_first<'c>(module: Op<'c>) -> Result<Vec<Op<'c>>, Op<'c>> {
+pub(crate) fn callees_first<'c>(module: Op<'c>) -> Result<Vec<Op<'c>>, Op<'c>> {
     struct Order<'c> {
         functions: Vec<(Op<'c>, Vec<(Op<'c>, usize)>)>,
         /// 1 while being visited, 2 when done.
@@ -76,6 +76,6 @@ fn callees_first<'c>(module: Op<'c>) -> Result<Vec<Op<'c>>, Op<'c>> {
 }
 
 /// The symbol that a call calls.
-fn callee(op: Op<'_>) -> Option<&str> {
+pub(crate) fn callee(op: Op<'_>) -> Option<&str> {
     if op.name() == "tt.call" { op.attr("callee").and_then(Attr::as_symbol) } else { None }
 }

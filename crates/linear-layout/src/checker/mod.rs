@@ -14,6 +14,7 @@ mod dynamic;
 mod memory;
 mod reduce;
 mod shared;
+mod tma;
 mod warp_group;
 
 pub use conversion::{Report, check_conversion};
@@ -23,6 +24,7 @@ pub use dynamic::{check_gather, check_histogram, check_scan};
 pub use memory::{Memory, MemoryReport, execute};
 pub use reduce::check_reduce;
 pub use shared::check_shared_access;
+pub use tma::check_tma;
 pub use warp_group::check_warp_group_dot;
 
 use crate::plan::Threads;

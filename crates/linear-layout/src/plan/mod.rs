@@ -15,6 +15,7 @@
 //! | multiply matrices | [`DotTilePlan`] | any tile that agrees up to an order (paper, Table 4) |
 //! | … by warp groups | [`WarpGroupDotPlan`] | the widest instructions that memory allows |
 //! | … that lie in shared memory | [`MatrixDescriptorPlan`] | whatever a descriptor can express |
+//! | copy blocks of tensors in bulk | [`TmaPlan`] | the widest swizzle, the fewest boxes |
 
 mod access;
 mod convert;
@@ -34,6 +35,7 @@ mod shared;
 mod shuffle;
 mod space;
 mod swizzle;
+mod tma;
 mod vector;
 mod warp_group;
 
@@ -52,5 +54,6 @@ pub use scan_exchange::{ScanExchange, ScanLine};
 pub use shared::SharedAccessPlan;
 pub use shuffle::{Exchange, SelectStage, ShuffleInstruction, ShufflePlan, ShuffleRound};
 pub use space::{ThreadMasks, Threads};
+pub use tma::{TMA_UNIT_BYTES, TmaBox, TmaPlan};
 pub use vector::{AddressFacts, DimFacts, VectorAccess, VectorPlan};
 pub use warp_group::{WarpGroupDotPlan, WarpGroupOperand, WarpGroupProduct, WarpGroupRun, WarpGroupStep};

@@ -229,7 +229,7 @@ pub fn tma_store(op: Op<'_>) -> VerifyResult {
 }
 
 /// What the memory system can do to elements of a type.
-fn reduces(kind: DescriptorReduceKind, element: Type<'_>) -> bool {
+pub fn reduces_in_memory(kind: DescriptorReduceKind, element: Type<'_>) -> bool {
     use DescriptorReduceKind::*;
     let half = matches!(element.float_kind(), Some(FloatKind::F16 | FloatKind::BF16));
     let integer = matches!(element.int_bits(), Some(32 | 64));
@@ -252,7 +252,7 @@ pub fn tma_reduce(op: Op<'_>) -> VerifyResult {
     same_block(&desc, src)?;
     store(&desc, src)?;
     match reduce.kind() {
-        Some(kind) if !reduces(kind, desc.element) => {
+        Some(kind) if !reduces_in_memory(kind, desc.element) => {
             Err(format!("there is no {} of elements of '{}'", kind.keyword(), desc.element))
         }
         _ => Ok(()),

@@ -1,0 +1,195 @@
+//! Bulk tensor copies, the barriers that they complete at, and tensor maps (PTX ISA, "Asynchronous copy",
+//! "mbarrier", "tensormap.replace").
+
+use super::shared::address;
+use crate::emit::{Emit, Lowered};
+use crate::target::{TensorCopies, TensorCopy, TensorMap};
+use mlir_host::ir::Value;
+use ttopt_dialect::tt::enums::DescriptorReduceKind;
+
+pub(super) struct Bulk;
+
+/// Bytes of a tensor map.
+const MAP_BYTES: u32 = 128;
+
+impl Bulk {
+    /// An instruction on a barrier, done where `active` is true.
+    fn on_barrier<'c>(e: &mut Emit<'c>, text: &str, barrier: Value<'c>, active: Value<'c>) -> Lowered<()> {
+        let barrier = address(e, barrier)?;
+        e.inline_asm(&format!("@$1 {text};"), "r,b,~{memory}", &[barrier, active], &[], true)?;
+        Ok(())
+    }
+}
+
+/// Orders this thread's accesses to shared memory before bulk copies to the same bytes.
+fn fence<'c>(e: &mut Emit<'c>) -> Lowered<()> {
+    e.inline_asm("fence.proxy.async.shared::cta;", "~{memory}", &[], &[], true)?;
+    Ok(())
+}
+
+/// Operands and their constraints of a copy: predicate, shared memory, map, coordinates.
+fn copy_operands<'c>(
+    e: &mut Emit<'c>,
+    copy: &TensorCopy<'_, 'c>,
+) -> Lowered<(Vec<Value<'c>>, String, String)> {
+    let mut operands = vec![copy.active, address(e, copy.shared)?, copy.map];
+    operands.extend_from_slice(copy.coordinates);
+    let constraints = format!("b,r,l{}", ",r".repeat(copy.coordinates.len()));
+    let names: Vec<String> = (3..operands.len()).map(|i| format!("${i}")).collect();
+    let tensor = format!("[ $2, {{{}}} ]", names.join(", "));
+    Ok((operands, constraints, tensor))
+}
+
+impl TensorCopies for Bulk {
+    fn elect<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>> {
+        let (i1, i32t, all) = (e.i1(), e.i32(), e.const_i32(-1)?);
+        let ty = e.struct_of(&[i32t, i1])?;
+        let elected = e.intrinsic("llvm.nvvm.elect.sync", &[all], ty)?;
+        e.extract_value(elected, 1, i1)
+    }
+
+    fn init_barrier<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        barrier: Value<'c>,
+        count: u32,
+        active: Value<'c>,
+    ) -> Lowered<()> {
+        // Copies, which complete at the barrier, must find it made.
+        Self::on_barrier(e, &format!("mbarrier.init.shared::cta.b64 [ $0 ], {count}"), barrier, active)?;
+        fence(e)
+    }
+
+    fn inval_barrier<'c>(&self, e: &mut Emit<'c>, barrier: Value<'c>, active: Value<'c>) -> Lowered<()> {
+        Self::on_barrier(e, "mbarrier.inval.shared::cta.b64 [ $0 ]", barrier, active)?;
+        fence(e)
+    }
+
+    fn expect<'c>(&self, e: &mut Emit<'c>, barrier: Value<'c>, bytes: u64, active: Value<'c>) -> Lowered<()> {
+        let text = format!("mbarrier.arrive.expect_tx.shared::cta.b64 _, [ $0 ], {bytes}");
+        Self::on_barrier(e, &text, barrier, active)
+    }
+
+    fn arrive<'c>(&self, e: &mut Emit<'c>, barrier: Value<'c>, count: u32, active: Value<'c>) -> Lowered<()> {
+        Self::on_barrier(e, &format!("mbarrier.arrive.shared::cta.b64 _, [ $0 ], {count}"), barrier, active)
+    }
+
+    fn wait<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        barrier: Value<'c>,
+        phase: Value<'c>,
+        active: Option<Value<'c>>,
+    ) -> Lowered<()> {
+        let mut operands = vec![address(e, barrier)?, phase];
+        let skip = if active.is_some() { "@!$2 bra.uni done;\n\t" } else { "" };
+        operands.extend(active);
+        let text = format!(
+            "{{\n\t.reg .pred complete;\n\t{skip}wait:\n\t\
+             mbarrier.try_wait.parity.shared::cta.b64 complete, [ $0 ], $1;\n\t\
+             @!complete bra.uni wait;\n\tdone:\n}}"
+        );
+        let constraints = if active.is_some() { "r,r,b,~{memory}" } else { "r,r,~{memory}" };
+        e.inline_asm(&text, constraints, &operands, &[], true)?;
+        Ok(())
+    }
+
+    fn load<'c>(&self, e: &mut Emit<'c>, copy: &TensorCopy<'_, 'c>, barrier: Value<'c>) -> Lowered<()> {
+        let (mut operands, constraints, tensor) = copy_operands(e, copy)?;
+        let last = operands.len();
+        operands.push(address(e, barrier)?);
+        // Memory of the own block has the same address among that of the cluster.
+        let text = format!(
+            "@$0 cp.async.bulk.tensor.{}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes \
+             [ $1 ], {tensor}, [ ${last} ];",
+            copy.coordinates.len()
+        );
+        e.inline_asm(&text, &format!("{constraints},r,~{{memory}}"), &operands, &[], true)?;
+        Ok(())
+    }
+
+    fn store<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        copy: &TensorCopy<'_, 'c>,
+        combine: Option<DescriptorReduceKind>,
+    ) -> Lowered<()> {
+        let (operands, constraints, tensor) = copy_operands(e, copy)?;
+        let (head, combine) = match combine {
+            Some(kind) => ("cp.reduce.async.bulk", format!(".{}", kind.keyword())),
+            None => ("cp.async.bulk", String::new()),
+        };
+        let text = format!(
+            "@$0 {head}.tensor.{}d.global.shared::cta{combine}.tile.bulk_group {tensor}, [ $1 ];",
+            copy.coordinates.len()
+        );
+        e.inline_asm(&text, &format!("{constraints},~{{memory}}"), &operands, &[], true)?;
+        Ok(())
+    }
+
+    fn commit_stores<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
+        e.intrinsic_void("llvm.nvvm.cp.async.bulk.commit.group", &[])
+    }
+
+    fn wait_for_stores<'c>(&self, e: &mut Emit<'c>, left: u32, read_only: bool) -> Lowered<()> {
+        let left = e.const_i32(left.into())?;
+        let name = if read_only { "wait.group.read" } else { "wait.group" };
+        e.intrinsic_void(&format!("llvm.nvvm.cp.async.bulk.{name}"), &[left])
+    }
+
+    fn fill_map<'c>(&self, e: &mut Emit<'c>, at: Value<'c>, map: &TensorMap<'c>) -> Lowered<()> {
+        let at = address(e, at)?;
+        let mut set = |field: &str, value: Option<Value<'c>>, rest: String| -> Lowered<()> {
+            let bits = if matches!(field, "global_address" | "global_stride") { 64 } else { 32 };
+            let text = format!("tensormap.replace.tile.{field}.shared::cta.b1024.b{bits} [ $0 ], {rest};");
+            let constraints = match value {
+                Some(_) if bits == 64 => "r,l,~{memory}",
+                Some(_) => "r,r,~{memory}",
+                None => "r,~{memory}",
+            };
+            let operands: Vec<Value<'c>> = [Some(at), value].into_iter().flatten().collect();
+            e.inline_asm(&text, constraints, &operands, &[], true)?;
+            Ok(())
+        };
+        set("global_address", Some(map.base), "$1".to_owned())?;
+        // The field holds the rank less one.
+        set("rank", None, (map.box_dims.len() - 1).to_string())?;
+        let lists: [(&str, &[Value<'c>]); 4] = [
+            ("box_dim", &map.box_dims),
+            ("global_dim", &map.dims),
+            ("global_stride", &map.strides),
+            ("element_stride", &map.element_strides),
+        ];
+        for (field, values) in lists {
+            for (i, value) in values.iter().enumerate() {
+                set(field, Some(*value), format!("{i}, $1"))?;
+            }
+        }
+        set("elemtype", None, map.element.to_string())?;
+        set("interleave_layout", None, map.interleave.to_string())?;
+        set("swizzle_mode", None, map.swizzle.to_string())?;
+        set("fill_mode", None, map.fill.to_string())
+    }
+
+    fn publish_map<'c>(&self, e: &mut Emit<'c>, to: Value<'c>, from: Value<'c>) -> Lowered<()> {
+        let from = address(e, from)?;
+        let text = format!(
+            "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned \
+             [ $0 ], [ $1 ], {MAP_BYTES};"
+        );
+        e.inline_asm(&text, "l,r,~{memory}", &[to, from], &[], true)?;
+        fence(e)
+    }
+
+    fn acquire_map<'c>(&self, e: &mut Emit<'c>, map: Value<'c>) -> Lowered<()> {
+        let text = format!("fence.proxy.tensormap::generic.acquire.gpu [ $0 ], {MAP_BYTES};");
+        e.inline_asm(&text, "l,~{memory}", &[map], &[], true)?;
+        // ptxas may move copies before the fence, but none before an earlier wait.
+        self.commit_stores(e)?;
+        self.wait_for_stores(e, 0, true)
+    }
+
+    fn map_bytes(&self) -> u32 {
+        MAP_BYTES
+    }
+}

@@ -1,0 +1,348 @@
+//! `--triton-nvidia-tma-lowering`: descriptors as tensor maps, accesses through them as bulk copies.
+//!
+//! Loads of a [`Group`] have one barrier in shared memory, which counts their bytes. In a loop it is made
+//! before the loop: each iteration completes one phase, whose parity the loop carries. A buffer that a matrix
+//! product reads is the one that the copy fills; so is one that is stored through another descriptor.
+
+use super::element_type;
+use super::groups::{self, Group};
+use crate::buffer_plans;
+use crate::machine::{self, error};
+use linear_layout::Encoding;
+use linear_layout::encoding::SwizzledShared;
+use linear_layout::plan::TmaPlan;
+use linear_layout::target::TargetDesc;
+use mlir_host::asm::Reported;
+use mlir_host::ir::{Attr, Op, Type, Value, Walk};
+use mlir_host::pass::{Options, PassDef, PassResult};
+use mlir_host::rewrite::{create, new_region};
+use std::collections::HashMap;
+use ttopt_dialect::tt::enums::PaddingOption;
+use ttopt_dialect::tt::ops::{DescriptorReduceOp, DescriptorStoreOp, MakeTensorDescOp};
+use ttopt_dialect::tt::types::{TensorDescType, pointer_to};
+use ttopt_dialect::ttg::attrs::{encoding_attr, shared_memory};
+use ttopt_dialect::ttg::ops::is_memdesc_view;
+use ttopt_dialect::ttg::types::MemDescType;
+
+/// The pass.
+pub static TMA_LOWERING: PassDef = PassDef {
+    anchor: "builtin.module",
+    dependencies: &["ttg", "ttng", "arith", "scf"],
+    ..PassDef::new(
+        "triton-nvidia-tma-lowering",
+        "Make tensor maps of descriptors, and bulk copies of accesses through them",
+        run,
+    )
+};
+
+/// Bytes of a tensor map, and of its alignment.
+const MAP_BYTES: i64 = crate::plans::TENSOR_MAP_BYTES as i64;
+
+fn run(module: Op<'_>, _: &Options) -> PassResult {
+    let mut accesses = Vec::new();
+    module.walk(&mut |op| {
+        if op.name() == "tt.make_tensor_descriptor" || op.name().starts_with("tt.descriptor_") {
+            accesses.push(op);
+        }
+        Walk::Advance
+    });
+    if accesses.is_empty() {
+        return Ok(());
+    }
+    let target = machine::target(module)?;
+    let mut lowering = Lowering { target, phases: HashMap::new(), buffers: HashMap::new() };
+    for group in groups::find(module) {
+        lowering.group(&group)?;
+    }
+    let (loads, others): (Vec<_>, Vec<_>) =
+        accesses.into_iter().partition(|op| op.name() == "tt.descriptor_load");
+    for op in others {
+        lowering.access(op)?;
+    }
+    // Loads last: what is stored again was still theirs.
+    loads.into_iter().for_each(Op::erase);
+    Ok(())
+}
+
+struct Lowering<'c> {
+    target: TargetDesc,
+    /// The parity that a loop carries for its barriers, by the body of the loop.
+    phases: HashMap<Op<'c>, Value<'c>>,
+    /// What loads have put into shared memory, by their results.
+    buffers: HashMap<Value<'c>, Value<'c>>,
+}
+
+/// Puts an operation before `at`.
+fn before<'c>(
+    at: Op<'c>,
+    name: &str,
+    operands: &[Value<'c>],
+    results: &[Type<'c>],
+    attrs: &[(&str, Attr<'c>)],
+) -> Result<Op<'c>, Reported> {
+    let made = create(name, at.loc(), operands, results, attrs, &[]).ok_or(Reported)?;
+    made.move_before(at);
+    Ok(made)
+}
+
+fn constant<'c>(at: Op<'c>, bits: u32, value: i64) -> Result<Value<'c>, Reported> {
+    let ty = Type::int(at.context(), bits);
+    Ok(before(at, "arith.constant", &[], &[ty], &[("value", Attr::int_of(ty, value))])?.result(0))
+}
+
+fn number(op: Op<'_>, value: u64) -> Attr<'_> {
+    Attr::int(op.context(), 32, value as i64)
+}
+
+/// The type of buffers for the blocks of a descriptor.
+fn buffer_type<'c>(op: Op<'c>, desc: TensorDescType<'c>, mutable: bool) -> Result<MemDescType<'c>, Reported> {
+    let layout = desc.layout().ok_or_else(|| {
+        let pass = "--triton-nvidia-optimize-descriptor-encoding";
+        error(op, format!("the descriptor {} has no layout: run {pass} first", desc.ty()))
+    })?;
+    shared_memory(op.context())
+        .and_then(|space| MemDescType::new(&desc.shape(), desc.signless_element(), layout, space, mutable))
+        .ok_or_else(|| error(op, format!("no buffer holds blocks of {}", desc.ty())))
+}
+
+fn descriptor<'c>(op: Op<'c>, value: Value<'c>) -> Result<TensorDescType<'c>, Reported> {
+    TensorDescType::cast(value.ty()).ok_or_else(|| error(op, "is no access through a tensor descriptor"))
+}
+
+impl<'c> Lowering<'c> {
+    fn plan(&self, op: Op<'c>, desc: TensorDescType<'c>) -> Result<TmaPlan, Reported> {
+        let layout = buffer_type(op, desc, true)?.encoding();
+        buffer_plans::tma(desc, layout, &self.target).map_err(|reason| error(op, reason))
+    }
+
+    //===------------------------------------------------------------------===//
+    // Loads
+    //===------------------------------------------------------------------===//
+
+    fn group(&mut self, group: &Group<'c>) -> PassResult {
+        let (Some(first), Some(last)) = (group.loads.first(), group.loads.last()) else { return Ok(()) };
+        let (first, last) = (first.op(), last.op());
+        let around = last.parent().filter(|op| op.name() == "scf.for");
+        let (barrier, phase) = match around {
+            Some(body) => {
+                let (body, phase) = self.phase(body)?;
+                let barrier = self.barrier(body)?;
+                let after = before(body, "ttng.inval_barrier", &[barrier], &[], &[])?;
+                after.move_after(body);
+                (barrier, phase)
+            }
+            None => (self.barrier(last)?, constant(last, 32, 0)?),
+        };
+        let mut buffers = Vec::new();
+        let mut bytes = 0;
+        for load in &group.loads {
+            let desc = descriptor(load.op(), load.desc())?;
+            bytes += self.plan(load.op(), desc)?.bytes();
+            let ty = buffer_type(load.op(), desc, true)?;
+            buffers.push(before(first, "ttg.local_alloc", &[], &[ty.ty()], &[])?.result(0));
+        }
+        let always = constant(last, 1, 1)?;
+        before(last, "ttng.barrier_expect", &[barrier, always], &[], &[("size", number(last, bytes))])?;
+        for (load, buffer) in group.loads.iter().zip(&buffers) {
+            let indices: Vec<Value<'c>> = load.indices().collect();
+            let mut operands = vec![load.desc()];
+            operands.extend(&indices);
+            operands.extend([barrier, *buffer, always]);
+            let sizes = [1, indices.len() as i32, 0, 1, 1, 1];
+            let sizes = ("operandSegmentSizes", Attr::i32_array(last.context(), &sizes));
+            before(last, "ttng.async_tma_copy_global_to_local", &operands, &[], &[sizes])?;
+        }
+        let mut operands = vec![barrier, phase];
+        operands.extend(&buffers);
+        let sizes =
+            ("operandSegmentSizes", Attr::i32_array(last.context(), &[1, 1, 0, buffers.len() as i32]));
+        before(last, "ttng.wait_barrier", &operands, &[], &[sizes])?;
+        if around.is_none() {
+            before(last, "ttng.inval_barrier", &[barrier], &[], &[])?;
+        }
+        for (load, buffer) in group.loads.iter().zip(buffers) {
+            for copy in groups::copies_of(*load) {
+                rename(copy.result(0), buffer)?;
+                copy.erase();
+            }
+            let result = load.result();
+            self.buffers.insert(result, buffer);
+            let users: Vec<(Op<'c>, usize)> = result.uses().collect();
+            let users: Vec<_> =
+                users.into_iter().filter(|(user, _)| !self.stores_again(*user, result)).collect();
+            if !users.is_empty() {
+                let loaded = before(last, "ttg.local_load", &[buffer], &[result.ty()], &[])?.result(0);
+                users.into_iter().for_each(|(user, operand)| user.set_operand(operand, loaded));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether `user` stores what was loaded to `value` as it lies in shared memory.
+    fn stores_again(&self, user: Op<'c>, value: Value<'c>) -> bool {
+        let Some(store) = DescriptorStoreOp::cast(user) else { return false };
+        let Some(desc) = TensorDescType::cast(store.desc().ty()) else { return false };
+        let buffer = self.buffers.get(&value).and_then(|buffer| MemDescType::cast(buffer.ty()));
+        store.src() == value
+            && buffer.is_some_and(|buffer| {
+                Some(buffer.encoding()) == desc.layout() && buffer.shape() == desc.shape()
+            })
+    }
+
+    /// A new barrier for one arrival, made before `at`.
+    fn barrier(&self, at: Op<'c>) -> Result<Value<'c>, Reported> {
+        let layout = SwizzledShared { vec: 1, per_phase: 1, max_phase: 1, order: vec![0], cga: Vec::new() };
+        let layout = encoding_attr(at.context(), &Encoding::SwizzledShared(layout));
+        let layout = layout.map_err(|reason| error(at, reason))?;
+        let word = Type::int(at.context(), 64);
+        let ty =
+            shared_memory(at.context()).and_then(|space| MemDescType::new(&[1], word, layout, space, true));
+        let ty = ty.ok_or_else(|| error(at, "no buffer holds a barrier"))?;
+        let barrier = before(at, "ttg.local_alloc", &[], &[ty.ty()], &[])?.result(0);
+        before(at, "ttng.init_barrier", &[barrier], &[], &[("count", number(at, 1))])?;
+        Ok(barrier)
+    }
+
+    /// The parity of the number of the iteration of a loop, which is made anew to carry it.
+    fn phase(&mut self, op: Op<'c>) -> Result<(Op<'c>, Value<'c>), Reported> {
+        if let Some(phase) = self.phases.get(&op) {
+            return Ok((op, *phase));
+        }
+        let i32t = Type::int(op.context(), 32);
+        let mut operands: Vec<Value<'c>> = op.operands().collect();
+        operands.push(constant(op, 32, 0)?);
+        let mut results: Vec<Type<'c>> = op.results().map(Value::ty).collect();
+        results.push(i32t);
+        let mut attrs = op.discardable_attrs();
+        attrs.extend(op.attr("unsignedCmp").map(|attr| ("unsignedCmp", attr)));
+        let made =
+            create("scf.for", op.loc(), &operands, &results, &attrs, &[new_region()]).ok_or(Reported)?;
+        made.move_before(op);
+        made.region(0).take_body(op.region(0));
+        let body = made.region(0).first_block();
+        let Some((body, end)) = body.and_then(|body| Some((body, body.terminator()?))) else {
+            return Err(error(op, "is a loop without a body"));
+        };
+        let phase = body.add_arg(i32t, op.loc());
+        let one = constant(end, 32, 1)?;
+        let next = before(end, "arith.xori", &[phase, one], &[i32t], &[])?.result(0);
+        let mut yielded: Vec<Value<'c>> = end.operands().collect();
+        yielded.push(next);
+        end.set_operands(&yielded);
+        for (old, new) in op.results().zip(made.results()) {
+            old.replace_all_uses_with(new);
+        }
+        op.erase();
+        self.phases.insert(made, phase);
+        Ok((made, phase))
+    }
+
+    //===------------------------------------------------------------------===//
+    // Stores and descriptors
+    //===------------------------------------------------------------------===//
+
+    fn access(&mut self, op: Op<'c>) -> PassResult {
+        match op.name() {
+            "tt.make_tensor_descriptor" => return self.make(op),
+            "tt.descriptor_store" => {
+                let store = DescriptorStoreOp(op);
+                let indices: Vec<Value<'c>> = store.indices().collect();
+                self.store(op, store.desc(), store.src(), &indices, "ttng.async_tma_copy_local_to_global")?;
+            }
+            "tt.descriptor_reduce" => {
+                let reduce = DescriptorReduceOp(op);
+                let indices: Vec<Value<'c>> = reduce.indices().collect();
+                self.store(op, reduce.desc(), reduce.src(), &indices, "ttng.async_tma_reduce")?;
+            }
+            _ => return Err(error(op, format!("{} moves no rows through tensor maps", self.target))),
+        }
+        op.erase();
+        Ok(())
+    }
+
+    /// Copies `src` to shared memory, if it is not there, and from there.
+    fn store(
+        &mut self,
+        op: Op<'c>,
+        desc: Value<'c>,
+        src: Value<'c>,
+        indices: &[Value<'c>],
+        name: &str,
+    ) -> PassResult {
+        self.plan(op, descriptor(op, desc)?)?;
+        let buffer = match self.buffers.get(&src).filter(|_| self.stores_again(op, src)) {
+            Some(buffer) => *buffer,
+            None => {
+                let ty = buffer_type(op, descriptor(op, desc)?, false)?;
+                let buffer = before(op, "ttg.local_alloc", &[src], &[ty.ty()], &[])?.result(0);
+                let within = ("bCluster", Attr::bool(op.context(), false));
+                before(op, "ttng.fence_async_shared", &[], &[], &[within])?;
+                buffer
+            }
+        };
+        let mut operands = vec![desc];
+        operands.extend(indices);
+        operands.push(buffer);
+        let attrs: Vec<_> = op.attr("kind").map(|kind| ("kind", kind)).into_iter().collect();
+        before(op, name, &operands, &[], &attrs)?;
+        before(op, "ttng.async_tma_store_wait", &[], &[], &[("pendings", number(op, 0))])?;
+        Ok(())
+    }
+
+    fn make(&mut self, op: Op<'c>) -> PassResult {
+        let (make, desc) = (MakeTensorDescOp(op), descriptor(op, op.result(0))?);
+        let plan = self.plan(op, desc)?;
+        let ctx = op.context();
+        let (element, bytes) = (desc.element(), i64::from(plan.elem_bits / 8));
+        let pointer = pointer_to(Type::int(ctx, 8)).ok_or(Reported)?;
+        let memory = [("nbytes", number(op, MAP_BYTES as u64)), ("alignment", number(op, MAP_BYTES as u64))];
+        let map = before(op, "ttg.global_scratch_alloc", &[], &[pointer], &memory)?.result(0);
+        let mut operands = vec![map, make.base()];
+        for size in plan.box_shape.iter().rev() {
+            operands.push(constant(op, 32, *size as i64)?);
+        }
+        operands.extend(make.shape().collect::<Vec<_>>().into_iter().rev());
+        let strides: Vec<Value<'c>> = make.strides().collect();
+        for stride in strides.iter().rev().skip(1) {
+            let size = constant(op, 64, bytes)?;
+            operands.push(before(op, "arith.muli", &[*stride, size], &[stride.ty()], &[])?.result(0));
+        }
+        let one = constant(op, 32, 1)?;
+        let rank = plan.box_shape.len();
+        operands.extend(std::iter::repeat_n(one, rank));
+        let nan = make.padding() == Some(PaddingOption::Nan);
+        let rank = rank as i32;
+        let attrs = [
+            ("elem_type", number(op, element_type(element).into())),
+            ("interleave_layout", number(op, 0)),
+            ("swizzle_mode", number(op, plan.swizzle_mode().into())),
+            ("fill_mode", number(op, nan.into())),
+            ("operandSegmentSizes", Attr::i32_array(ctx, &[1, 1, rank, rank, rank - 1, rank])),
+        ];
+        before(op, "ttng.tensormap_create", &operands, &[], &attrs)?;
+        before(op, "ttng.tensormap_fenceproxy_acquire", &[map], &[], &[])?;
+        let made = before(op, "ttng.reinterpret_tensor_descriptor", &[map], &[desc.ty()], &[])?;
+        op.result(0).replace_all_uses_with(made.result(0));
+        op.erase();
+        Ok(())
+    }
+}
+
+/// Replaces a buffer that nobody writes by one that is written, in its views too.
+fn rename<'c>(old: Value<'c>, new: Value<'c>) -> PassResult {
+    let users: Vec<(Op<'c>, usize)> = old.uses().collect();
+    old.replace_all_uses_with(new);
+    let mut views: Vec<Op<'c>> = users.into_iter().map(|(user, _)| user).collect();
+    while let Some(view) = views.pop() {
+        if !is_memdesc_view(view) {
+            continue;
+        }
+        let result = view.result(0);
+        let ty = MemDescType::cast(result.ty()).ok_or(Reported)?;
+        let ty =
+            MemDescType::view(&ty.shape(), ty.element(), ty.encoding(), ty.space(), true, &ty.alloc_shape());
+        result.set_type(ty.ok_or(Reported)?.ty());
+        views.extend(result.uses().map(|(user, _)| user));
+    }
+    Ok(())
+}

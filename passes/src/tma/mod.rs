@@ -1,0 +1,37 @@
+//! Tensor descriptors that the hardware knows (PTX ISA, "Tensor-map"): accesses through them are bulk copies
+//! between global and shared memory.
+//!
+//! * [`webs`] decides which descriptors these can be; the others become pointers.
+//! * [`encoding`] gives descriptors the layouts of their blocks in shared memory.
+//! * [`groups`] says which loads wait together, and which need no registers.
+//! * [`lower`] makes copies, barriers and tensor maps of accesses and descriptors.
+//! * [`proxy_fences`] orders ordinary accesses to shared memory before those of copies.
+
+pub mod encoding;
+mod groups;
+pub mod lower;
+pub mod proxy_fences;
+pub mod webs;
+
+use mlir_host::ir::{FloatKind, Type};
+
+/// The number of an element type in a tensor map (PTX ISA, "tensormap.replace", `.elemtype`).
+pub fn element_type(element: Type<'_>) -> u32 {
+    let text = element.to_string();
+    match (element.float_kind(), element.bits()) {
+        (Some(FloatKind::F16), _) => 6,
+        (Some(FloatKind::F32), _) => 7,
+        (Some(FloatKind::F64), _) => 9,
+        (Some(FloatKind::BF16), _) => 10,
+        (None, Some(64)) => 4 + u32::from(text.starts_with("si")),
+        (None, Some(32)) => 2 + u32::from(!text.starts_with("ui")),
+        (None, Some(16)) => 1,
+        // The formats of 8-bit floats are bytes.
+        _ => 0,
+    }
+}
+
+/// Whether copies can fill elements outside of the tensor with NaN.
+pub fn has_nan(element: Type<'_>) -> bool {
+    matches!(element.float_kind(), Some(FloatKind::F16 | FloatKind::BF16 | FloatKind::F32))
+}

@@ -1,0 +1,169 @@
+//! `--triton-nvidia-gpu-proxy-fence-insertion`: bulk copies to shared memory come after ordinary accesses to
+//! the same bytes.
+//!
+//! Copies write through another proxy than threads read and write (PTX ISA, "Async proxy"): a barrier of the
+//! threads orders the two only if each thread has put a `fence.proxy.async` behind its accesses. A forward
+//! dataflow problem after allocation: which buffers were accessed since the last fence. Barriers in memory and
+//! tensor maps that are being made bring their own fences.
+
+use crate::analysis::flow_graph::FlowGraph;
+use crate::machine;
+use crate::shared_memory::barriers::{callees, overlaps, places};
+use crate::shared_memory::buffers::Buffers;
+use crate::shared_memory::effects::{Access, Kind, accesses};
+use linear_layout::target::TargetDesc;
+use mlir_host::asm::Reported;
+use mlir_host::ir::{Attr, Op, Walk};
+use mlir_host::pass::{Options, PassDef, PassResult};
+use mlir_host::rewrite::create;
+use smallvec::SmallVec;
+use std::collections::BTreeSet;
+use ttopt_dialect::ttg::enums::AddrSpace;
+
+/// The pass.
+pub static PROXY_FENCE_INSERTION: PassDef = PassDef {
+    anchor: "builtin.module",
+    dependencies: &["ttg", "ttng"],
+    ..PassDef::new(
+        "triton-nvidia-gpu-proxy-fence-insertion",
+        "Put fences between accesses of threads to shared memory and bulk copies to it",
+        run,
+    )
+};
+
+const FENCE: &str = "ttng.fence_async_shared";
+
+fn run(module: Op<'_>, _: &Options) -> PassResult {
+    let mut functions = Vec::new();
+    module.walk(&mut |op| {
+        let fills = matches!(op.name(), "ttng.async_tma_copy_global_to_local" | "ttng.async_tma_gather");
+        let function = op.ancestor(|outer| outer.name() == "tt.func").filter(|_| fills);
+        if let Some(function) = function.filter(|function| !functions.contains(function)) {
+            functions.push(function);
+        }
+        Walk::Advance
+    });
+    if functions.is_empty() {
+        return Ok(());
+    }
+    let target = machine::target(module)?;
+    functions.into_iter().try_for_each(|function| insert(function, &target))
+}
+
+struct Analysis {
+    steps: Vec<SmallVec<[Access; 4]>>,
+    is_fence: Vec<bool>,
+    overlaps: Vec<Vec<usize>>,
+    predecessors: Vec<SmallVec<[u32; 2]>>,
+    /// What callers may have accessed before the first operation.
+    entry: BTreeSet<usize>,
+    /// Operations that get a fence before them.
+    fenced: Vec<bool>,
+    after: Vec<BTreeSet<usize>>,
+}
+
+/// Whether the operation ends with a fence.
+fn fences_itself(op: Op<'_>) -> bool {
+    matches!(op.name(), "ttng.init_barrier" | "ttng.inval_barrier" | "ttng.tensormap_create")
+}
+
+fn by_threads(access: &Access) -> bool {
+    matches!(access.kind, Kind::Read | Kind::Write | Kind::BeginCopy)
+}
+
+impl Analysis {
+    fn before(&self, i: usize) -> BTreeSet<usize> {
+        if self.fenced[i] {
+            return BTreeSet::new();
+        }
+        let mut pending = if i == 0 { self.entry.clone() } else { BTreeSet::new() };
+        for previous in &self.predecessors[i] {
+            pending.extend(&self.after[*previous as usize]);
+        }
+        pending
+    }
+
+    fn step(&self, i: usize) -> BTreeSet<usize> {
+        if self.is_fence[i] {
+            return BTreeSet::new();
+        }
+        let mut pending = self.before(i);
+        pending.extend(self.steps[i].iter().filter(|access| by_threads(access)).map(|access| access.buffer));
+        pending
+    }
+
+    fn solve(&mut self) {
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for i in 0..self.steps.len() {
+                let after = self.step(i);
+                if self.after[i] != after {
+                    self.after[i] = after;
+                    changed = true;
+                }
+            }
+        }
+    }
+
+    /// The first copy that may come before what threads did to its bytes.
+    fn hazard(&self) -> Option<usize> {
+        (0..self.steps.len()).find(|i| {
+            let mut filled = self.steps[*i].iter().filter(|access| access.kind == Kind::Fill);
+            let pending = self.before(*i);
+            filled.any(|access| self.overlaps[access.buffer].iter().any(|other| pending.contains(other)))
+        })
+    }
+}
+
+fn insert<'c>(function: Op<'c>, target: &TargetDesc) -> PassResult {
+    let fail = |(op, message): (Op<'_>, String)| machine::error(op, message);
+    let graph = FlowGraph::new(function);
+    let buffers = Buffers::new(&graph, &callees(function), target).map_err(fail)?;
+    let ops = graph.ops();
+    let is_called = function.attr("sym_visibility").and_then(Attr::as_str) == Some("private");
+    let mut analysis = Analysis {
+        steps: ops
+            .iter()
+            .map(|op| if fences_itself(*op) { SmallVec::new() } else { accesses(*op, &buffers) })
+            .collect(),
+        is_fence: ops.iter().map(|op| op.name() == FENCE).collect(),
+        overlaps: overlaps(&places(&buffers).map_err(fail)?),
+        predecessors: graph.predecessors(),
+        entry: if is_called { (0..buffers.all.len()).collect() } else { BTreeSet::new() },
+        fenced: vec![false; ops.len()],
+        after: vec![BTreeSet::new(); ops.len()],
+    };
+    loop {
+        analysis.solve();
+        let Some(i) = analysis.hazard() else { return Ok(()) };
+        analysis.fenced[i] = true;
+        analysis.after.fill(BTreeSet::new());
+        fence(ops[i], &|op| graph.number(op).is_some_and(|i| analysis.steps[i].iter().any(by_threads)))?;
+    }
+}
+
+/// Puts a fence and a barrier before `op`: the barrier that is there already, if no thread accesses shared
+/// memory after it.
+fn fence<'c>(op: Op<'c>, accesses: &dyn Fn(Op<'c>) -> bool) -> PassResult {
+    let mut barrier = None;
+    for before in op.block().into_iter().flat_map(|block| block.ops()) {
+        if before == op {
+            break;
+        }
+        if before.name() == "ttg.barrier" {
+            barrier = Some(before);
+        } else if accesses(before) || before.num_regions() > 0 || before.name() == "tt.call" {
+            barrier = None;
+        }
+    }
+    let ctx = op.context();
+    let within = [("bCluster", Attr::bool(ctx, false))];
+    let fence = create(FENCE, op.loc(), &[], &[], &within, &[]).ok_or(Reported)?;
+    fence.move_before(barrier.unwrap_or(op));
+    if barrier.is_none() {
+        let space = [("addrSpace", AddrSpace::LOCAL.attr(ctx))];
+        create("ttg.barrier", op.loc(), &[], &[], &space, &[]).ok_or(Reported)?.move_before(op);
+    }
+    Ok(())
+}

@@ -1,0 +1,244 @@
+//! Which tensor descriptors the hardware can have: the one place that decides.
+//!
+//! Descriptors that control flow may exchange for each other form a web, which is made of tensor maps as a
+//! whole or of pointers as a whole. What is asked of a web:
+//!
+//! * the target copies in bulk, and blocks are such that boxes hold them ([`buffer_plans::tma_encoding`]);
+//! * where a descriptor is made, its last stride is 1, the others are multiples of 16 bytes as far as they are
+//!   constants, and elements outside of the tensor are NaN only if they are floats. Triton asks the same of
+//!   bases and strides that are not known, and says so;
+//! * the only accesses are loads, stores, and reductions that the memory system does. Rows are gathered and
+//!   scattered from sm_100 on (PTX ISA, `.tile::gather4`);
+//! * a descriptor that a loop makes is not carried to the next iteration, which makes it anew in the same
+//!   place, and none is returned by a function;
+//! * all descriptors among a kernel's arguments are tensor maps or none is: launchers know one form.
+
+use super::has_nan;
+use crate::buffer_plans;
+use crate::ir_util::{constant, for_each_edge, is_loop};
+use linear_layout::plan::TMA_UNIT_BYTES;
+use linear_layout::target::TargetDesc;
+use mlir_host::ir::{Attr, Op, Type, Value, Walk};
+use std::collections::HashMap;
+use ttopt_dialect::tt::enums::{DescriptorReduceKind, PaddingOption};
+use ttopt_dialect::tt::ops::{DescriptorReduceOp, MakeTensorDescOp};
+use ttopt_dialect::tt::types::TensorDescType;
+use ttopt_dialect::ttng::verify::reduces_in_memory;
+
+#[derive(Default)]
+struct Web {
+    /// The first reason not to have a tensor map.
+    pointers: Option<String>,
+    made_in_loop: bool,
+    carried: bool,
+    is_argument: bool,
+}
+
+/// The descriptors of a module.
+pub struct Webs<'c> {
+    numbers: HashMap<Value<'c>, usize>,
+    /// By number: itself, or a number of the same web.
+    parents: Vec<usize>,
+    webs: Vec<Web>,
+}
+
+fn is_descriptor(value: Value<'_>) -> bool {
+    TensorDescType::cast(value.ty()).is_some()
+}
+
+impl<'c> Webs<'c> {
+    /// The webs of `module`; without a `target` all are made of pointers.
+    pub fn new(module: Op<'c>, target: Option<&TargetDesc>) -> Self {
+        let mut this = Self { numbers: HashMap::new(), parents: Vec::new(), webs: Vec::new() };
+        let Some(target) = target else { return this };
+        let mut ops = Vec::new();
+        module.walk(&mut |op| {
+            ops.push(op);
+            Walk::Advance
+        });
+        for op in &ops {
+            let args = op.regions().flat_map(|region| region.blocks()).flat_map(|block| block.args());
+            for value in args.chain(op.results()).filter(|value| is_descriptor(*value)) {
+                this.register(value, target);
+            }
+        }
+        for op in ops {
+            if op.operands().chain(op.results()).any(is_descriptor) || op.name() == "tt.func" {
+                this.visit(module, op);
+            }
+        }
+        for web in &mut this.webs {
+            if web.made_in_loop && web.carried {
+                let reason = "a loop makes it and carries it on, while there is one place for a tensor map";
+                web.pointers.get_or_insert_with(|| reason.to_owned());
+            }
+        }
+        if this.webs.iter().any(|web| web.is_argument && web.pointers.is_some()) {
+            let reason = "another descriptor among the kernel's arguments has none";
+            for web in this.webs.iter_mut().filter(|web| web.is_argument) {
+                web.pointers.get_or_insert_with(|| reason.to_owned());
+            }
+        }
+        this
+    }
+
+    /// Why a descriptor has no tensor map; `None` when it has one.
+    pub fn reason(&self, value: Value<'c>) -> Option<&str> {
+        match self.numbers.get(&value) {
+            Some(number) => self.webs[self.root(*number)].pointers.as_deref(),
+            None => Some("the target has none"),
+        }
+    }
+
+    fn root(&self, mut number: usize) -> usize {
+        while self.parents[number] != number {
+            number = self.parents[number];
+        }
+        number
+    }
+
+    fn register(&mut self, value: Value<'c>, target: &TargetDesc) {
+        let number = self.parents.len();
+        self.numbers.insert(value, number);
+        self.parents.push(number);
+        let reason =
+            TensorDescType::cast(value.ty()).and_then(|desc| buffer_plans::tma_encoding(desc, target).err());
+        self.webs.push(Web { pointers: reason, ..Web::default() });
+    }
+
+    fn web(&mut self, value: Value<'c>) -> Option<&mut Web> {
+        let root = self.root(*self.numbers.get(&value)?);
+        self.webs.get_mut(root)
+    }
+
+    fn refuse(&mut self, value: Value<'c>, reason: impl Into<String>) {
+        if let Some(web) = self.web(value) {
+            web.pointers.get_or_insert_with(|| reason.into());
+        }
+    }
+
+    fn unite(&mut self, a: Value<'c>, b: Value<'c>) {
+        let (Some(a), Some(b)) = (self.numbers.get(&a), self.numbers.get(&b)) else { return };
+        let (a, b) = (self.root(*a), self.root(*b));
+        if a == b {
+            return;
+        }
+        self.parents[b] = a;
+        let other = std::mem::take(&mut self.webs[b]);
+        let web = &mut self.webs[a];
+        web.made_in_loop |= other.made_in_loop;
+        web.carried |= other.carried;
+        web.is_argument |= other.is_argument;
+        if web.pointers.is_none() {
+            web.pointers = other.pointers;
+        }
+    }
+
+    fn visit(&mut self, module: Op<'c>, op: Op<'c>) {
+        let descriptors: Vec<Value<'c>> =
+            op.operands().chain(op.results()).filter(|value| is_descriptor(*value)).collect();
+        match op.name() {
+            "tt.func" => {
+                let private = op.attr("sym_visibility").and_then(Attr::as_str) == Some("private");
+                let entry = op.region(0).first_block().filter(|_| !private);
+                for arg in entry.into_iter().flat_map(|block| block.args()) {
+                    if let Some(web) = self.web(arg) {
+                        web.is_argument = true;
+                    }
+                }
+            }
+            "tt.make_tensor_descriptor" => self.make(op),
+            "tt.descriptor_load" | "tt.descriptor_store" => {}
+            "tt.descriptor_reduce" => {
+                let kind = DescriptorReduceOp(op).kind();
+                let element = TensorDescType::cast(op.operand(0).ty()).map(|desc| desc.element());
+                // Sums of 64 bits are unsigned, and comparisons take integers without sign to be signed.
+                let compares = matches!(kind, Some(DescriptorReduceKind::Min | DescriptorReduceKind::Max));
+                let unsure = |element: Type<'c>| compares && element.is_signless() && element.is_int(64);
+                if let (Some(kind), Some(element)) = (kind, element)
+                    && (!reduces_in_memory(kind, element) || unsure(element))
+                {
+                    self.refuse(op.operand(0), format!("TMA has no '{}' of '{element}'", kind.keyword()));
+                }
+            }
+            "tt.descriptor_gather" | "tt.descriptor_scatter" => {
+                self.refuse(
+                    op.operand(0),
+                    "its rows are gathered or scattered, which TMA does from sm_100 on",
+                );
+            }
+            // Its address is all that is known.
+            "ttng.reinterpret_tensor_descriptor" => {}
+            "arith.select" => {
+                self.unite(op.result(0), op.operand(1));
+                self.unite(op.result(0), op.operand(2));
+            }
+            "tt.call" => self.call(module, op),
+            "tt.return" => {
+                descriptors.iter().for_each(|value| self.refuse(*value, "a function returns it"));
+            }
+            name if name.starts_with("scf.") || name.starts_with("cf.") => {
+                let mut edges = Vec::new();
+                for_each_edge(op, &mut |operand, target| edges.push((op.operand(operand), target)));
+                let loops = is_loop(op) || op.parent().is_some_and(is_loop) || name.starts_with("cf.");
+                for (from, to) in edges {
+                    self.unite(from, to);
+                    if let Some(web) = self.web(to) {
+                        web.carried |= loops;
+                    }
+                }
+            }
+            name => {
+                let reason = format!("'{name}' does not work on tensor maps");
+                descriptors.iter().for_each(|value| self.refuse(*value, reason.clone()));
+            }
+        }
+    }
+
+    fn call(&mut self, module: Op<'c>, op: Op<'c>) {
+        let symbol = op.attr("callee").and_then(Attr::as_symbol);
+        let body = module.region(0).first_block();
+        let callee = body.into_iter().flat_map(|block| block.ops()).find(|function| {
+            function.name() == "tt.func" && function.attr("sym_name").and_then(Attr::as_str) == symbol
+        });
+        let entry = callee.and_then(|function| function.region(0).first_block());
+        for (operand, arg) in op.operands().zip(entry.into_iter().flat_map(|block| block.args())) {
+            self.unite(operand, arg);
+        }
+        op.results().for_each(|result| self.refuse(result, "a function returns it"));
+    }
+
+    fn make(&mut self, op: Op<'c>) {
+        let make = MakeTensorDescOp(op);
+        let result = op.result(0);
+        let Some(desc) = TensorDescType::cast(result.ty()) else { return };
+        if op.ancestor(is_loop).is_some()
+            && let Some(web) = self.web(result)
+        {
+            web.made_in_loop = true;
+        }
+        let element = desc.element();
+        if make.padding() == Some(PaddingOption::Nan) && !has_nan(element) {
+            self.refuse(result, format!("elements of type {element} outside of the tensor cannot be NaN"));
+        }
+        let mut strides: Vec<Value<'c>> = make.strides().collect();
+        if let Some(last) = strides.pop()
+            && constant(last) != Some(1)
+        {
+            self.refuse(result, "its last stride is not the constant 1");
+        }
+        let bytes = i64::from(element.bits().unwrap_or(8) / 8);
+        for stride in strides.into_iter().filter_map(constant) {
+            let all = stride.checked_mul(bytes).filter(|all| *all > 0);
+            if all.is_none_or(|all| all % TMA_UNIT_BYTES as i64 != 0) {
+                let reason = format!(
+                    "a stride of {stride} elements is no positive multiple of {TMA_UNIT_BYTES} bytes"
+                );
+                self.refuse(result, reason);
+            }
+        }
+        for size in make.shape().filter_map(constant).filter(|size| *size < 1) {
+            self.refuse(result, format!("a tensor map has no dimension of {size} elements"));
+        }
+    }
+}
