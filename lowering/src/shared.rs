@@ -188,7 +188,8 @@ pub fn store<'c>(
     let inactive = plan.inactive;
     let mut active = l.is_representative(inactive.lane, inactive.warp, inactive.block)?;
     // Whole warps store matrices or not: they branch.
-    let is_matrix = matches!(plan.instruction, MemoryInstruction::Matrix { .. });
+    let is_matrix =
+        matches!(plan.instruction, MemoryInstruction::Matrix { .. } | MemoryInstruction::MatrixBytes { .. });
     let after = match active {
         Some(condition) if is_matrix => {
             let (inside, after) = (l.new_block(&[])?, l.new_block(&[])?);
@@ -220,8 +221,8 @@ pub fn store<'c>(
         let ptr = addresses.of(l, access)?;
         match plan.instruction {
             MemoryInstruction::Vector { .. } => l.target.store_shared(&mut l.emit, ptr, &words, mask)?,
-            MemoryInstruction::Matrix { transposed, .. } if mask.is_none() => {
-                l.target.store_matrix(&mut l.emit, ptr, &words, transposed)?;
+            MemoryInstruction::Matrix { .. } | MemoryInstruction::MatrixBytes { .. } if mask.is_none() => {
+                l.target.store_matrix(&mut l.emit, ptr, &words, plan.instruction)?;
             }
             _ => return unsupported("the plan stores with an instruction that the target lacks"),
         }
@@ -261,8 +262,8 @@ pub fn load<'c>(
                 let width = if plan.storage_bits == 64 { 64 } else { bits.min(32) };
                 l.target.load_shared(&mut l.emit, ptr, (bits / width) as usize, width)?
             }
-            MemoryInstruction::Matrix { count, transposed } => {
-                l.target.load_matrix(&mut l.emit, ptr, count, transposed)?
+            MemoryInstruction::Matrix { .. } | MemoryInstruction::MatrixBytes { .. } => {
+                l.target.load_matrix(&mut l.emit, ptr, plan.instruction)?
             }
             MemoryInstruction::TransposedRead { .. } => {
                 return unsupported("the plan loads with an instruction that the target lacks");

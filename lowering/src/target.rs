@@ -1,7 +1,9 @@
 //! What differs between hardware targets.
 
 use crate::emit::{Emit, Lowered};
-use linear_layout::plan::{DotType, MatrixInstruction, ShuffleInstruction, VectorPlan, WarpCombine};
+use linear_layout::plan::{
+    DotType, MatrixInstruction, MemoryInstruction, ShuffleInstruction, VectorPlan, WarpCombine,
+};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{FloatKind, Type, Value};
 use ttopt_dialect::tt::enums::{DescriptorReduceKind, MemSemantic, MemSyncScope, RmwOp};
@@ -307,13 +309,12 @@ pub trait Target {
         value: Value<'c>,
         combine: WarpCombine,
     ) -> Lowered<Value<'c>>;
-    /// `ldmatrix`: `count` words of 32 bits a lane; `ptr` is the row of the lane.
+    /// `ldmatrix` in the form of the instruction, words of 32 bits; `ptr` is the row of the lane.
     fn load_matrix<'c>(
         &self,
         e: &mut Emit<'c>,
         ptr: Value<'c>,
-        count: u32,
-        transposed: bool,
+        instruction: MemoryInstruction,
     ) -> Lowered<Vec<Value<'c>>>;
     /// `stmatrix` of words of 32 bits; `ptr` is the row of the lane.
     fn store_matrix<'c>(
@@ -321,7 +322,7 @@ pub trait Target {
         e: &mut Emit<'c>,
         ptr: Value<'c>,
         words: &[Value<'c>],
-        transposed: bool,
+        instruction: MemoryInstruction,
     ) -> Lowered<()>;
     /// A fragment of a matrix instruction, from its elements: what the instruction takes.
     fn matrix_fragment<'c>(

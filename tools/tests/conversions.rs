@@ -16,7 +16,7 @@ use ttopt_tools::compile::{Options, Stage, compile};
 const ALL: usize = 320;
 /// Cases of each target by default.
 const SAMPLE: usize = 24;
-const TARGETS: [&str; 2] = ["cuda:80", "cuda:90"];
+const TARGETS: [&str; 3] = ["cuda:80", "cuda:90", "cuda:100"];
 /// Spreads the bits of an index over a word.
 const SPREAD: u32 = 0x9E37_79B1;
 
@@ -290,7 +290,8 @@ fn check(
             )));
         }
     }
-    Ok(plan.kind())
+    let bytes = |access: &AccessPlan| matches!(access.instruction, MemoryInstruction::MatrixBytes { .. });
+    Ok(if bytes(&shared.store) || bytes(&shared.load) { "matrices of bytes" } else { plan.kind() })
 }
 
 #[test]
@@ -311,7 +312,12 @@ fn generated_conversions_are_right() {
                 columns: 16 << random.below(3),
             };
             let (a, b) = (layout(&mut random, case), layout(&mut random, case));
-            let dtype = *random.pick(&["i1", "i8", "f16", "bf16", "i16", "f32", "i32", "i64"]);
+            // What sm_100 adds is for bytes.
+            let dtypes: &[&str] = match target.primitives.matrix_b8 {
+                true => &["i1", "i8"],
+                false => &["i1", "i8", "f16", "bf16", "i16", "f32", "i32", "i64"],
+            };
+            let dtype = *random.pick(dtypes);
             match check(case, &target, dtype, &a, &b) {
                 Ok(kind) => *kinds.entry(kind).or_insert(0) += 1,
                 Err(text) => wrong.push(format!("{name}, case {number}: {text}")),
@@ -320,5 +326,6 @@ fn generated_conversions_are_right() {
     }
     println!("{kinds:?}");
     assert!(wrong.is_empty(), "{} wrong; the first:\n{}", wrong.len(), wrong[0]);
-    assert!(kinds.contains_key("shared") && kinds.contains_key("shuffle"), "{kinds:?}");
+    let all = ["shared", "shuffle", "matrices of bytes"].iter().all(|kind| kinds.contains_key(kind));
+    assert!(all, "{kinds:?}");
 }

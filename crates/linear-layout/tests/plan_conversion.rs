@@ -31,6 +31,28 @@ proptest! {
     }
 }
 
+#[test]
+fn matrices_of_bytes_serve_where_they_are_cheaper() {
+    use proptest::strategy::ValueTree;
+    let blackwell = TargetDesc::parse("cuda:100").unwrap();
+    let mut without = blackwell.clone();
+    without.primitives.matrix_b8 = false;
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut used = 0;
+    for _ in 0..300 {
+        let (a, b) = pair(false).new_tree(&mut runner).unwrap().current();
+        for bits in [4, 8] {
+            let plan =
+                |t: &TargetDesc| ConversionPlan::through_shared(&a, &b, bits, t, t.shared_bytes).unwrap();
+            let (with, without) = (plan(&blackwell), plan(&without));
+            check_conversion(&with, &a, &b, &blackwell).unwrap_or_else(|e| panic!("{e}\n{a}\n{b}\n{with}"));
+            assert!(with.cost.cycles <= without.cost.cycles, "{a}\n{b}\n{with}{without}");
+            used += u32::from(with.instructions().iter().any(|i| i.ends_with(".trans.b8")));
+        }
+    }
+    assert!(used > 10, "{used}");
+}
+
 fn layout(encoding: &str, shape: &[u64]) -> LinearLayout {
     encoding.parse::<Encoding>().unwrap().to_linear_layout(shape).unwrap()
 }

@@ -43,6 +43,26 @@ fn operands_of_mma_load_by_ldmatrix() {
 }
 
 #[test]
+fn matrices_of_bytes_are_transposed_where_there_are_instructions() {
+    // The right operand of a product of bytes in row-major memory: its columns run across the rows.
+    let bytes = "#ttg.swizzled_shared<{vec = 16, perPhase = 2, maxPhase = 4, order = [1, 0]}>";
+    let right = dot(1, 4).replace("[2, 2]", "[4, 1]");
+    let p = plan(&right, bytes, &[64, 64], 8, Direction::Load, "cuda:100");
+    assert_eq!((p.mnemonic.as_str(), p.access.count), ("ldmatrix.m16n16.x2.trans.b8", 8));
+    assert_eq!(p.access.wavefronts, p.access.minimum);
+    assert_eq!(plan(&right, bytes, &[64, 64], 8, Direction::Load, "cuda:90").mnemonic, "ld.shared.b8");
+    // Results in column-major memory.
+    let columns = "#ttg.swizzled_shared<{vec = 16, perPhase = 2, maxPhase = 4, order = [0, 1]}>";
+    let p = plan(MMA, columns, &[64, 64], 8, Direction::Store, "cuda:100");
+    assert_eq!((p.mnemonic.as_str(), p.access.wavefronts), ("stmatrix.m16n8.x4.trans.b8", 8));
+    // Two elements of four bits in a byte: registers go along the columns.
+    let plain = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>";
+    let pairs = "#ttg.linear<{register = [[0, 1], [1, 0], [2, 0], [0, 16]], lane = [[4, 0], [8, 0], [0, 2], [0, 4], [0, 8]], warp = [[16, 0], [32, 0]], block = []}>";
+    let p = plan(pairs, plain, &[64, 32], 4, Direction::Load, "cuda:100");
+    assert_eq!(p.mnemonic, "ldmatrix.m16n16.x1.trans.b8");
+}
+
+#[test]
 fn results_store_by_stmatrix_where_there_is_one() {
     let hopper = plan(MMA, SWIZZLED, &[64, 64], 16, Direction::Store, "cuda:90");
     assert_eq!((hopper.mnemonic.as_str(), hopper.access.wavefronts), ("stmatrix.x4", 16));

@@ -14,7 +14,7 @@ use crate::target::{
     Access, AsyncCopy, AtomicAccess, AtomicElement, AtomicKind, Declare, MatrixTypes, Target, TensorCopies,
     WarpGroups,
 };
-use linear_layout::plan::{DotType, MatrixInstruction, ShuffleInstruction, WarpCombine};
+use linear_layout::plan::{DotType, MatrixInstruction, MemoryInstruction, ShuffleInstruction, WarpCombine};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{FloatKind, Type, Value};
 use ttopt_dialect::tt::enums::MemSyncScope;
@@ -135,19 +135,18 @@ impl Target for Nvidia {
         &self,
         e: &mut Emit<'c>,
         ptr: Value<'c>,
-        count: u32,
-        transposed: bool,
+        instruction: MemoryInstruction,
     ) -> Lowered<Vec<Value<'c>>> {
-        shared::load_matrix(e, ptr, count, transposed)
+        shared::load_matrix(e, ptr, instruction)
     }
     fn store_matrix<'c>(
         &self,
         e: &mut Emit<'c>,
         ptr: Value<'c>,
         words: &[Value<'c>],
-        transposed: bool,
+        instruction: MemoryInstruction,
     ) -> Lowered<()> {
-        shared::store_matrix(e, ptr, words, transposed)
+        shared::store_matrix(e, ptr, words, instruction)
     }
     fn matrix_fragment<'c>(
         &self,

@@ -2,9 +2,10 @@
 //! `ldmatrix`, `stmatrix`, `shfl.sync` (PTX ISA, "Data Movement and Conversion
 //! Instructions", "Warp-level matrix load instruction").
 
-use crate::emit::{Emit, Lowered, address_space};
+use crate::emit::{Emit, Lowered, address_space, unsupported};
 use crate::target::AsyncCopy;
-use linear_layout::plan::WarpCombine;
+use linear_layout::plan::{MemoryInstruction, WarpCombine};
+use linear_layout::target::Direction;
 use mlir_host::ir::{Attr, Type, Value};
 
 /// All lanes take part.
@@ -139,21 +140,32 @@ pub(super) fn combine_warp<'c>(
     e.intrinsic(&format!("llvm.nvvm.redux.sync.{}", combine.name()), &[value, all], i32t)
 }
 
-fn matrix_suffix(transposed: bool) -> &'static str {
-    if transposed { ".trans" } else { "" }
+/// Shape, number and type in the name of an instruction that moves matrices.
+fn matrix_form(instruction: MemoryInstruction, direction: Direction) -> Lowered<String> {
+    match (instruction, direction) {
+        (MemoryInstruction::Matrix { count, transposed: false }, _) => Ok(format!("m8n8.x{count}.b16")),
+        (MemoryInstruction::Matrix { count, transposed: true }, _) => Ok(format!("m8n8.x{count}.trans.b16")),
+        (MemoryInstruction::MatrixBytes { words }, Direction::Load) => {
+            Ok(format!("m16n16.x{}.trans.b8", words / 2))
+        }
+        (MemoryInstruction::MatrixBytes { words }, Direction::Store) => {
+            Ok(format!("m16n8.x{words}.trans.b8"))
+        }
+        _ => unsupported("an instruction that moves no matrices"),
+    }
 }
 
 pub(super) fn load_matrix<'c>(
     e: &mut Emit<'c>,
     ptr: Value<'c>,
-    count: u32,
-    transposed: bool,
+    instruction: MemoryInstruction,
 ) -> Lowered<Vec<Value<'c>>> {
     let i32t = e.i32();
+    let count = instruction.bits_per_lane() / 32;
     let results = vec![i32t; count as usize];
     let ty = if count == 1 { i32t } else { e.struct_of(&results)? };
-    let name = format!("llvm.nvvm.ldmatrix.sync.aligned.m8n8.x{count}{}.b16.p3", matrix_suffix(transposed));
-    let loaded = e.intrinsic(&name, &[ptr], ty)?;
+    let form = matrix_form(instruction, Direction::Load)?;
+    let loaded = e.intrinsic(&format!("llvm.nvvm.ldmatrix.sync.aligned.{form}.p3"), &[ptr], ty)?;
     if count == 1 {
         return Ok(vec![loaded]);
     }
@@ -164,10 +176,9 @@ pub(super) fn store_matrix<'c>(
     e: &mut Emit<'c>,
     ptr: Value<'c>,
     words: &[Value<'c>],
-    transposed: bool,
+    instruction: MemoryInstruction,
 ) -> Lowered<()> {
-    let name =
-        format!("llvm.nvvm.stmatrix.sync.aligned.m8n8.x{}{}.b16.p3", words.len(), matrix_suffix(transposed));
+    let name = format!("llvm.nvvm.stmatrix.sync.aligned.{}.p3", matrix_form(instruction, Direction::Store)?);
     let mut operands = vec![ptr];
     operands.extend_from_slice(words);
     e.intrinsic_void(&name, &operands)

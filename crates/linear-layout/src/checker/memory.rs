@@ -212,6 +212,35 @@ fn moves(
             }
             Ok(parts)
         }
+        MemoryInstruction::MatrixBytes { words } => {
+            // PTX ISA, ldmatrix.m16n16.trans.b8: lane l receives in word r byte l / 4 + 8r of rows 4(l % 4) to
+            // 4(l % 4) + 3; two words a matrix of 16 rows. stmatrix.m16n8.trans.b8: bytes j of lane l's word belong to
+            // row 2(l % 4) + j % 2, byte l / 4 + 8(j / 2); one word a matrix of 8 rows.
+            if bits > 8 {
+                return Err(CheckError::Malformed(format!("bytes of elements of {bits} bits")));
+            }
+            let each = u64::from(8 / bits);
+            need(u64::from(words) * 4 * each)?;
+            let load = plan.direction == Direction::Load;
+            let mut parts = Vec::new();
+            for giver in 0..u64::from(8 * words) {
+                let offset = aligned(address(giver), 16 * each)?;
+                let mut registers = Vec::new();
+                for column in 0..16u64 {
+                    let (lane, word, byte) = if load {
+                        let (matrix, row) = (giver / 16, giver % 16);
+                        (4 * (column % 8) + row / 4, 2 * matrix + column / 8, row % 4)
+                    } else {
+                        let (matrix, row) = (giver / 8, giver % 8);
+                        (4 * (column % 8) + row / 2, matrix, row % 2 + 2 * (column / 8))
+                    };
+                    let first = (4 * word + byte) * each;
+                    registers.extend((first..first + each).map(|i| (lane, access.registers[i as usize])));
+                }
+                parts.push(Move { lane: giver, offset, registers });
+            }
+            Ok(parts)
+        }
         MemoryInstruction::TransposedRead { unit_bits } => {
             // CDNA4 ISA, DS_READ_B64_TR: within 16 lanes, the 8-byte pieces at the addresses of the lanes,
             // in order, are a matrix of rows of 16 units; lane l receives column l.
@@ -247,13 +276,15 @@ fn count(
 ) {
     let (bytes, phase_bytes, givers) = match plan.instruction {
         MemoryInstruction::Vector { bits } => (bits / 8, bits / 8, lanes.to_vec()),
-        MemoryInstruction::Matrix { count, .. } => (16, 16, (0..u64::from(8 * count)).collect()),
+        MemoryInstruction::Matrix { count: words, .. } | MemoryInstruction::MatrixBytes { words } => {
+            (16, 16, (0..u64::from(8 * words)).collect())
+        }
         MemoryInstruction::TransposedRead { .. } => (8, 8, lanes.to_vec()),
     };
     // Lanes are served together when they differ by a combination of the basis.
     let basis = match plan.instruction {
-        // The eight rows of one matrix.
-        MemoryInstruction::Matrix { .. } => vec![1, 2, 4],
+        // Eight rows of 16 bytes.
+        MemoryInstruction::Matrix { .. } | MemoryInstruction::MatrixBytes { .. } => vec![1, 2, 4],
         _ => target.phase_lanes(phase_bytes, plan.direction).to_vec(),
     };
     let combinations: Vec<u64> = (0..1u64 << basis.len())

@@ -31,6 +31,12 @@ pub enum MemoryInstruction {
         /// Whether lanes receive columns of 16-bit units instead of rows.
         transposed: bool,
     },
+    /// `ldmatrix.m16n16.trans.b8` and `stmatrix.m16n8.trans.b8` of that many words a lane: lane `i` gives the address
+    /// of row `i` of 16 bytes; lanes hold bytes of columns (PTX ISA, "ldmatrix", "stmatrix", sm_100a on).
+    MatrixBytes {
+        /// 32-bit registers of one instruction: 1 (stores only), 2 or 4.
+        words: u32,
+    },
     /// `ds_read_b64_tr_b16`/`_b8` (CDNA4 ISA): every lane gives the address of 8 bytes; each group of 16
     /// lanes receives the matrix that these bytes form transposed.
     TransposedRead {
@@ -57,6 +63,10 @@ impl MemoryInstruction {
                 let op = if load { "ldmatrix" } else { "stmatrix" };
                 format!("{op}.x{count}{}", if transposed { ".trans" } else { "" })
             }
+            (MemoryInstruction::MatrixBytes { words }, _) if load => {
+                format!("ldmatrix.m16n16.x{}.trans.b8", words / 2)
+            }
+            (MemoryInstruction::MatrixBytes { words }, _) => format!("stmatrix.m16n8.x{words}.trans.b8"),
             (MemoryInstruction::TransposedRead { unit_bits }, _) => format!("ds_read_b64_tr_b{unit_bits}"),
         }
     }
@@ -65,7 +75,9 @@ impl MemoryInstruction {
     pub fn bits_per_lane(&self) -> u32 {
         match *self {
             MemoryInstruction::Vector { bits } => bits,
-            MemoryInstruction::Matrix { count, .. } => 32 * count,
+            MemoryInstruction::Matrix { count: words, .. } | MemoryInstruction::MatrixBytes { words } => {
+                32 * words
+            }
             MemoryInstruction::TransposedRead { .. } => 64,
         }
     }
@@ -187,8 +199,8 @@ pub(crate) struct Choice {
     pub instruction: MemoryInstruction,
     /// log2 of the registers of one access.
     vec_bits: u32,
-    /// How many of the lowest offset bits are register bits.
-    unit: u32,
+    /// Offset bits below a row of a matrix that registers reach alone, and the registers that do.
+    fixed: SmallVec<[(u32, u64); 4]>,
     /// Register numbers, one per bit of the position within the access.
     within: SmallVec<[u64; 5]>,
     /// Address contribution of each lane bit; differs from the data's for matrices.
@@ -259,7 +271,7 @@ impl OffsetMap {
         Some(Choice {
             instruction: MemoryInstruction::Vector { bits },
             vec_bits,
-            unit: vec_bits,
+            fixed: SmallVec::new(),
             within,
             lane,
             count,
@@ -285,6 +297,9 @@ impl OffsetMap {
         if let Some(unit) = log2_ratio(16, storage_bits) {
             choices.extend(self.matrix(storage_bits, unit, true, &[2, 3, 4], &[0, 1], target));
         }
+        if let Some(unit) = log2_ratio(8, storage_bits).filter(|_| p.matrix_b8) {
+            choices.extend(self.matrix_bytes(storage_bits, unit, direction, target));
+        }
         choices
     }
 
@@ -306,7 +321,8 @@ impl OffsetMap {
         let registers = Echelon::of(&self.columns.reg);
         let mut within = self.row_tile(&registers, unit, along, rows)?;
         let mut row_offsets: SmallVec<[u64; 6]> = SmallVec::new();
-        let mut others = self.other_registers(&within, unit);
+        let fixed: SmallVec<[(u32, u64); 4]> = (0..unit).zip(within.iter().copied()).collect();
+        let mut others = self.other_registers(&within, &fixed);
         if transposed {
             // The row is one register bit, then two lane bits; take the register that conflicts least.
             let lanes: Vectors = rows.iter().map(|&l| self.columns.lane[l] & self.offset_mask()).collect();
@@ -336,11 +352,86 @@ impl OffsetMap {
         Some(Choice {
             instruction: MemoryInstruction::Matrix { count: 1 << extra.len(), transposed },
             vec_bits: within.len() as u32,
-            unit,
+            fixed,
             within,
             lane,
             count,
             wavefronts: words * degree,
+            minimum: words,
+            packing_ops: words * packing(32, storage_bits),
+        })
+    }
+
+    /// Tile of `ldmatrix.m16n16.trans.b8` and `stmatrix.m16n8.trans.b8`: registers below a byte, then lane bits 2–4 and
+    /// one register bit are the lowest offset bits, 16 bytes. Two register bits (one for stores) and lane bits 0 and 1
+    /// choose the row; a word's bytes are those of two rows and two halves of a row for stores, of four rows for loads.
+    fn matrix_bytes(
+        &self,
+        storage_bits: u32,
+        unit: u32,
+        direction: Direction,
+        target: &TargetDesc,
+    ) -> Option<Choice> {
+        let registers = Echelon::of(&self.columns.reg);
+        let mut within = self.row_tile(&registers, unit, &[2, 3, 4], &[0, 1])?;
+        let top = unit + 3;
+        if top >= self.offset_bits.min(self.run_bits) {
+            return None;
+        }
+        let half = registers.express(1 << top)?;
+        let columns = &self.columns;
+        let others = columns.lane[..2].iter().chain(&columns.warp).chain(&columns.block);
+        if others.copied().any(|c| c >> top & 1 == 1) {
+            return None;
+        }
+        let fixed: SmallVec<[(u32, u64); 4]> =
+            (0..unit).zip(within.iter().copied()).chain([(top, half)]).collect();
+        let taken: SmallVec<[u64; 5]> = within.iter().copied().chain([half]).collect();
+        let mut others = self.other_registers(&taken, &fixed);
+        let offset = |c: u64| c & self.offset_mask();
+        let lanes = [offset(columns.lane[0]), offset(columns.lane[1])];
+        // Eight rows are served together: those of address lanes 0 to 2.
+        let load = direction == Direction::Load;
+        let in_pass: Vec<usize> =
+            (0..others.len()).filter(|&i| others[i].1 >> self.offset_bits == 0).collect();
+        let degree = |rows: &[usize]| {
+            let all: Vectors = rows.iter().map(|&i| offset(others[i].1)).chain(lanes).take(3).collect();
+            conflict_degree(&all, storage_bits, 128, target)
+        };
+        let sets: Vec<Vec<usize>> = if load {
+            let pairs = in_pass.iter().enumerate();
+            pairs.flat_map(|(n, &i)| in_pass[n + 1..].iter().map(move |&j| vec![i, j])).collect()
+        } else {
+            in_pass.iter().map(|&i| vec![i]).collect()
+        };
+        let rows = sets.into_iter().min_by_key(|rows| degree(rows))?;
+        let conflicts = degree(&rows);
+        // A word takes two bits of the byte number: two rows, or one row and the half.
+        let words = 1u64 << (others.len() - 1);
+        let mut lane: SmallVec<[u64; 6]> = rows.iter().map(|&i| offset(others[i].1)).collect();
+        lane.extend(lanes);
+        within.extend(rows.iter().map(|&i| others[i].0));
+        within.push(half);
+        for &i in rows.iter().rev() {
+            others.remove(i);
+        }
+        // Matrices of one instruction lie in one pass.
+        let fits = |&&(_, c): &&(u64, u64)| c >> self.offset_bits == 0;
+        let extra: Vec<(u64, u64)> = others.iter().filter(fits).take(5 - lane.len()).copied().collect();
+        for &(register, column) in &extra {
+            within.push(register);
+            lane.push(offset(column));
+        }
+        lane.resize(5, 0);
+        let count = 1u64 << (others.len() - extra.len());
+        Some(Choice {
+            instruction: MemoryInstruction::MatrixBytes { words: (words / count) as u32 },
+            vec_bits: within.len() as u32,
+            fixed,
+            within,
+            lane,
+            count,
+            wavefronts: words * conflicts,
             minimum: words,
             packing_ops: words * packing(32, storage_bits),
         })
@@ -366,7 +457,7 @@ impl OffsetMap {
         let rows: &[usize] = if along.len() == 2 { &[2, 3, 4, 5] } else { &[3, 4, 5] };
         let registers = Echelon::of(&self.columns.reg);
         self.row_tile(&registers, 0, along, rows)?;
-        let others = self.other_registers(&[], 0);
+        let others = self.other_registers(&[], &[]);
         let in_pass = |&&(_, c): &&(u64, u64)| c >> self.offset_bits == 0;
         let taken: Vec<(u64, u64)> = others.iter().filter(in_pass).take(along.len()).copied().collect();
         if taken.len() < along.len() {
@@ -384,7 +475,7 @@ impl OffsetMap {
         Some(Choice {
             instruction: MemoryInstruction::TransposedRead { unit_bits: storage_bits },
             vec_bits: taken.len() as u32,
-            unit: 0,
+            fixed: SmallVec::new(),
             within: taken.iter().map(|&(r, _)| r).collect(),
             lane,
             count,
@@ -421,16 +512,16 @@ impl OffsetMap {
     }
 
     /// The registers left when those in `within` are taken and copies are dropped: numbers and columns. A
-    /// register that also permutes the lowest `unit` offset bits is combined with the ones that undo that.
-    fn other_registers(&self, within: &[u64], unit: u32) -> Vec<(u64, u64)> {
+    /// register that also flips a bit of `fixed` is combined with the one that undoes that.
+    fn other_registers(&self, within: &[u64], fixed: &[(u32, u64)]) -> Vec<(u64, u64)> {
         let taken: Vectors = within.iter().map(|&r| f2::mul(&self.columns.reg, r)).collect();
         let mut span = Echelon::of(&taken);
         let columns = self.columns.reg.iter().enumerate();
         let others = columns.filter(|&(_, &c)| span.insert(c));
         others
             .map(|(i, &c)| {
-                let low = c & low_mask(unit);
-                (1 << i ^ f2::mul(within, low), c ^ low)
+                let flipped = fixed.iter().filter(|&&(bit, _)| c >> bit & 1 == 1);
+                flipped.fold((1 << i, c), |(r, c), &(bit, register)| (r ^ register, c ^ 1 << bit))
             })
             .collect()
     }
@@ -486,7 +577,7 @@ impl OffsetMap {
     /// Registers by position within the access, one list per access.
     fn matrix_groups(&self, choice: &Choice) -> Vec<Vec<u32>> {
         let others: Vec<u64> =
-            self.other_registers(&choice.within, choice.unit).iter().map(|&(r, _)| r).collect();
+            self.other_registers(&choice.within, &choice.fixed).iter().map(|&(r, _)| r).collect();
         let group = |g: u64| {
             let base = f2::mul(&others, g);
             (0..1u64 << choice.vec_bits).map(|x| (base ^ f2::mul(&choice.within, x)) as u32).collect()

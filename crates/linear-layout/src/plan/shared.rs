@@ -277,8 +277,9 @@ fn padded_wavefronts(access: &AccessPlan, padding: &[(u64, u64)], target: &Targe
         crate::plan::MemoryInstruction::Vector { bits } => {
             (bits / 8, target.lanes, target.phase_lanes(bits / 8, access.direction))
         }
-        crate::plan::MemoryInstruction::Matrix { count, .. } => {
-            (16, 8 * count, [1, 2, 4].into_iter().collect())
+        crate::plan::MemoryInstruction::Matrix { count: words, .. }
+        | crate::plan::MemoryInstruction::MatrixBytes { words } => {
+            (16, 8 * words, [1, 2, 4].into_iter().collect())
         }
         crate::plan::MemoryInstruction::TransposedRead { .. } => {
             (8, target.lanes, target.phase_lanes(8, access.direction))

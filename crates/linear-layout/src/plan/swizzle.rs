@@ -49,6 +49,8 @@ pub(crate) enum Want {
     Rows { unit: u32 },
     /// The same transposed: `unit` register bits, then lanes 2, 3 and 4.
     Columns { unit: u32 },
+    /// Rows of 16 bytes of a matrix of bytes: `unit` register bits, then lanes 2, 3 and 4, then a register.
+    Bytes { unit: u32 },
     /// 8 bytes of the lowest lanes, transposed by the load (`ds_read_b64_tr`): that many lane bits.
     Lanes { lanes: u32 },
 }
@@ -225,6 +227,12 @@ impl Side<'_> {
             let unit = (16 / storage_bits).ilog2();
             wants.push((matrices(words(unit + 1)), Want::Columns { unit }));
         }
+        if matrix && p.matrix_b8 && storage_bits <= 8 {
+            let unit = (8 / storage_bits).ilog2();
+            if registers >= unit + if load { 3 } else { 2 } {
+                wants.push((matrices(words(unit + 2)), Want::Bytes { unit }));
+            }
+        }
         if load && p.ds_read_tr && matches!(storage_bits, 8 | 16) {
             let lanes = if storage_bits == 16 { 2 } else { 3 };
             if registers >= lanes {
@@ -243,6 +251,10 @@ impl Side<'_> {
             Want::Rows { unit } => (0..unit).map(|_| Need::Register).chain([lane(0), lane(1)]).collect(),
             Want::Columns { unit } => {
                 (0..unit).map(|_| Need::Register).chain([lane(2), lane(3), lane(4)]).collect()
+            }
+            Want::Bytes { unit } => {
+                let lanes = [lane(2), lane(3), lane(4), Need::Register];
+                (0..unit).map(|_| Need::Register).chain(lanes).collect()
             }
             Want::Lanes { lanes } => (0..lanes as usize).map(lane).collect(),
         }
@@ -266,6 +278,17 @@ impl Side<'_> {
                 rows.iter().for_each(|&c| _ = span.insert(c));
                 rows.extend(self.columns.reg.iter().copied().find(|&c| span.insert(c)));
                 (unit + 3, rows)
+            }
+            Want::Bytes { unit } => {
+                // Two registers and a lane choose among the eight rows of a load, one and two those of a store.
+                let (registers, lanes) = if self.direction == Direction::Load { (2, 1) } else { (1, 2) };
+                let mut span = Echelon::of(low);
+                let mut rows = Vectors::from_slice(&lane[..2]);
+                rows.iter().for_each(|&c| _ = span.insert(c));
+                rows.truncate(lanes);
+                let columns = self.columns.reg.iter().copied().filter(|&c| span.insert(c));
+                rows.extend(columns.take(registers));
+                (unit + 4, rows)
             }
             Want::Lanes { lanes } => {
                 // Sixteen 8-byte addresses of a row group fill one line of 32 banks.

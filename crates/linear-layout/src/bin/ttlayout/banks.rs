@@ -40,7 +40,9 @@ impl BankMap {
             MemoryInstruction::Vector { bits } => {
                 (bits / 8, target.lanes, target.phase_lanes(bits / 8, plan.direction).to_vec())
             }
-            MemoryInstruction::Matrix { count, .. } => (16, 8 * count, vec![1, 2, 4]),
+            MemoryInstruction::Matrix { count: words, .. } | MemoryInstruction::MatrixBytes { words } => {
+                (16, 8 * words, vec![1, 2, 4])
+            }
             MemoryInstruction::TransposedRead { .. } => {
                 (8, target.lanes, target.phase_lanes(8, plan.direction).to_vec())
             }
