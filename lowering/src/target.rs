@@ -13,7 +13,7 @@ use ttopt_dialect::tt::enums::{DescriptorReduceKind, MemSemantic, MemSyncScope, 
 pub struct CachePolicy {
     /// `.ca`, `.cg`, …
     pub modifier: Option<&'static str>,
-    /// `evict_first`, `evict_last`.
+    /// `evict_first`, `evict_last`, `no_allocate`.
     pub eviction: Option<&'static str>,
     /// May not be elided, merged or reordered.
     pub volatile: bool,

@@ -35,6 +35,7 @@ pub mod f32_dot_tc;
 pub mod fence_insertion;
 pub mod global_scratch;
 mod ir_util;
+pub mod last_use;
 pub mod loop_aware_cse;
 pub mod loop_invariant;
 pub mod loop_unroll;
@@ -76,6 +77,7 @@ pub static PASSES: &[&PassDef] = &[
     &rewrite_tensor_descriptor_to_pointer::REWRITE_TENSOR_DESCRIPTOR_TO_POINTER,
     &optimize_dot_operands::TRITONGPU_OPTIMIZE_DOT_OPERANDS,
     &combine_tensor_select_and_if::TRITONGPU_COMBINE_TENSOR_SELECT_AND_IF,
+    &last_use::TRITONGPU_LAST_USE,
     &fence_insertion::FENCE_INSERTION,
     &shared_memory::allocate::ALLOCATE_SHARED_MEMORY,
     &shared_memory::barriers::INSERT_BARRIERS,

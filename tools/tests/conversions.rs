@@ -2,7 +2,9 @@
 //! every element must arrive, and shared memory must take no more wavefronts
 //! than planned.
 //!
-//! A part of the cases runs by default; `TTOPT_CONVERSIONS=all` runs all.
+//! A part of the cases runs by default; `TTOPT_CONVERSIONS=all` runs all. With
+//! `TTOPT_CONVERSIONS_DIR=DIR` the kernels and their plans are also written to
+//! DIR, where `bench/gpu/conversions.py` finds them.
 
 use linear_layout::plan::{AccessPlan, Conversion, ConversionPlan, MemoryInstruction};
 use linear_layout::target::TargetDesc;
@@ -10,6 +12,7 @@ use linear_layout::{Dim, Encoding, LinearLayout};
 use simt::counts::Class;
 use simt::{Arg, Launch, run};
 use std::fmt::Write;
+use std::path::Path;
 use ttopt_tools::compile::{Options, Stage, compile};
 
 /// Cases of each target when all run.
@@ -224,13 +227,44 @@ fn planned(plan: &AccessPlan, case: Case) -> (u64, u64) {
     (plan.count * times, plan.wavefronts * times)
 }
 
+/// Writes the PTX of a kernel to `dir`; what a GPU's counters are compared with.
+fn record(
+    dir: &Path,
+    name: &str,
+    text: &str,
+    options: &Options,
+    (case, dtype): (Case, &str),
+    plan: &ConversionPlan,
+) -> Result<String, String> {
+    let options = Options { emit: Stage::Ptx, ..options.clone() };
+    let compiled = compile(text, "conversion.mlir", &options).map_err(|err| err.to_string())?;
+    std::fs::write(dir.join(format!("{name}.ptx")), &compiled.output).map_err(|err| err.to_string())?;
+    let wavefronts = match &plan.conversion {
+        Conversion::SharedMemory(shared) => {
+            let [store, load] = [&shared.store, &shared.load].map(|access| planned(access, case).1);
+            format!("[{store}, {load}]")
+        }
+        Conversion::Cluster(_) => "null".to_owned(),
+        _ => "[0, 0]".to_owned(),
+    };
+    Ok(format!(
+        "{{\"name\": \"{name}\", \"kind\": \"{}\", \"dtype\": \"{dtype}\", \"elements\": {}, \"warps\": {}, \
+         \"blocks\": {}, \"shared\": {}, \"wavefronts\": {wavefronts}}}",
+        plan.kind(),
+        case.rows * case.columns,
+        case.warps,
+        case.blocks,
+        compiled.metadata.map_or(0, |metadata| metadata.shared),
+    ))
+}
+
 /// Runs one case; what is wrong about it, if anything.
 fn check(
     case: Case,
     target: &TargetDesc,
     dtype: &str,
-    a: &LinearLayout,
-    b: &LinearLayout,
+    (a, b): (&LinearLayout, &LinearLayout),
+    written: Option<(&Path, &str, &mut Vec<String>)>,
 ) -> Result<&'static str, String> {
     let text = kernel(case, target.name, dtype, &attribute(a), &attribute(b));
     let options = Options {
@@ -269,6 +303,9 @@ fn check(
     }
     let bits = (8 * size) as u32;
     let plan = ConversionPlan::new(a, b, bits, target).map_err(|err| fail(&err))?;
+    if let Some((dir, name, records)) = written {
+        records.push(record(dir, name, &text, &options, (case, dtype), &plan).map_err(|err| fail(&err))?);
+    }
     // Wavefronts between blocks are not compared: simulator and plan count them differently.
     let Conversion::SharedMemory(shared) = &plan.conversion else { return Ok(plan.kind()) };
     for (class, access) in [(Class::SharedStore, &shared.store), (Class::SharedLoad, &shared.load)] {
@@ -300,6 +337,8 @@ fn generated_conversions_are_right() {
     let count = if all { ALL } else { SAMPLE };
     let mut kinds = std::collections::BTreeMap::new();
     let mut wrong = Vec::new();
+    let dir = std::env::var("TTOPT_CONVERSIONS_DIR").ok();
+    let mut records = Vec::new();
     for name in TARGETS {
         let target = TargetDesc::parse(name).unwrap();
         for number in 0..count {
@@ -318,11 +357,18 @@ fn generated_conversions_are_right() {
                 false => &["i1", "i8", "f16", "bf16", "i16", "f32", "i32", "i64"],
             };
             let dtype = *random.pick(dtypes);
-            match check(case, &target, dtype, &a, &b) {
+            let file = format!("{}-{number}", name.replace(':', ""));
+            // What an H200 runs.
+            let written = dir.as_ref().filter(|_| !target.primitives.matrix_b8);
+            let written = written.map(|dir| (Path::new(dir), file.as_str(), &mut records));
+            match check(case, &target, dtype, (&a, &b), written) {
                 Ok(kind) => *kinds.entry(kind).or_insert(0) += 1,
                 Err(text) => wrong.push(format!("{name}, case {number}: {text}")),
             }
         }
+    }
+    if let Some(dir) = dir {
+        std::fs::write(Path::new(&dir).join("cases.json"), format!("[{}]\n", records.join(",\n"))).unwrap();
     }
     println!("{kinds:?}");
     assert!(wrong.is_empty(), "{} wrong; the first:\n{}", wrong.len(), wrong[0]);

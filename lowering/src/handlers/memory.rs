@@ -8,6 +8,7 @@ use crate::words::{from_word, to_word};
 use linear_layout::plan::{ThreadMasks, VectorAccess, VectorPlan};
 use mlir_host::ir::{Attr, Op, Type, Value};
 use ttopt_dialect::tt::types::pointee;
+use ttopt_passes::last_use::LAST_USE;
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("tt.load", load),
@@ -71,7 +72,10 @@ fn policy(op: Op<'_>) -> Lowered<CachePolicy> {
         volatile: op.attr("isVolatile").and_then(Attr::as_bool).unwrap_or(false),
         ..CachePolicy::default()
     };
-    let Some(given) = op.attr("cachePolicy") else { return Ok(policy) };
+    let Some(given) = op.attr("cachePolicy") else {
+        policy.eviction = op.attr(LAST_USE).map(|_| "no_allocate");
+        return Ok(policy);
+    };
     match ttopt_dialect::tt::attrs::CachePolicy::decode(given) {
         Some(hints) => {
             policy.modifier = Some(hints.modifier.keyword()).filter(|modifier| *modifier != "none");

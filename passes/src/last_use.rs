@@ -1,0 +1,153 @@
+//! `--tritongpu-last-use`: loads after which a program does not come back to
+//! what they read.
+//!
+//! Kernels that go over their rows several times, once in each of several loops,
+//! find them in the first level of cache as long as nothing drives them out.
+//! What the last loop reads need not go there: it would drive out what other
+//! programs of the same multiprocessor still want. A load is marked
+//! `ttg.last_use` when
+//! * an earlier loop loads from the same base address, and no later operation does;
+//! * its addresses differ in each iteration of every loop around it;
+//! * they depend on the number of the program, so that others do not read the same;
+//! * each access of a warp takes whole sectors, since what is left of one is lost.
+
+use crate::analysis::axis_info::AxisInfoAnalysis;
+use crate::coalesce::AccessFacts;
+use crate::ir_util::is_loop;
+use crate::machine;
+use crate::plans::layout;
+use linear_layout::plan::{AddressFacts, VectorPlan};
+use linear_layout::target::TargetDesc;
+use mlir_host::ir::{Attr, Op, Value, Walk};
+use mlir_host::pass::{Options, PassDef, PassResult};
+use std::collections::{HashMap, HashSet};
+use ttopt_dialect::tt::ops::LoadOp;
+use ttopt_dialect::tt::types::pointee;
+
+/// The pass.
+pub static TRITONGPU_LAST_USE: PassDef = PassDef {
+    anchor: "builtin.module",
+    ..PassDef::new(
+        "tritongpu-last-use",
+        "Mark loads after which a program does not come back to what they read",
+        run,
+    )
+};
+
+/// The mark.
+pub const LAST_USE: &str = "ttg.last_use";
+/// Bytes that memory is moved in.
+const SECTOR: u64 = 32;
+
+/// A load in a loop that is in no other.
+struct Visit<'c> {
+    load: LoadOp<'c>,
+    outermost: Op<'c>,
+}
+
+fn run(module: Op<'_>, _: &Options) -> PassResult {
+    let mut functions = Vec::new();
+    module.walk(&mut |op| {
+        if op.name() == "tt.func" && op.region(0).blocks().count() == 1 {
+            functions.push(op);
+        }
+        Walk::Advance
+    });
+    let mut marked: Vec<Op<'_>> = functions.into_iter().flat_map(last_visits).collect();
+    if marked.is_empty() {
+        return Ok(());
+    }
+    let (target, analysis) = (machine::target(module)?, AxisInfoAnalysis::new(module));
+    marked.retain(|op| takes_whole_sectors(*op, &analysis, &target));
+    for op in marked {
+        op.set_attr(LAST_USE, Attr::unit(op.context()));
+    }
+    Ok(())
+}
+
+/// Loads of a function that come back to data for the last time.
+fn last_visits(function: Op<'_>) -> Vec<Op<'_>> {
+    // By base address: visits in order, and whether anything else loads from there.
+    let mut visits: HashMap<Value<'_>, Vec<Visit<'_>>> = HashMap::new();
+    let mut elsewhere = HashSet::new();
+    function.walk(&mut |op| {
+        if let Some(load) = LoadOp::cast(op)
+            && let Some(base) = base_address(load.ptr())
+        {
+            let around = std::iter::successors(op.parent(), |op| op.parent());
+            match around.filter(|op| is_loop(*op)).last() {
+                Some(outermost) => visits.entry(base).or_default().push(Visit { load, outermost }),
+                None => _ = elsewhere.insert(base),
+            }
+        }
+        Walk::Advance
+    });
+    let last = visits.into_iter().filter_map(|(base, visits)| {
+        let (last, before) = visits.split_last()?;
+        let comes_back = !before.is_empty() && before.iter().all(|visit| visit.outermost != last.outermost);
+        let op = last.load.0;
+        let plain = op.attr("cachePolicy").is_none() && last.load.is_volatile() != Some(true);
+        let right = comes_back && plain && !elsewhere.contains(&base) && moves_on(last) && is_own(last);
+        right.then_some(op)
+    });
+    last.collect()
+}
+
+/// The scalar that the addresses of a tensor of pointers are counted from.
+fn base_address(mut ptr: Value<'_>) -> Option<Value<'_>> {
+    while let Some(op) = ptr.def_op() {
+        match op.name() {
+            "tt.splat" => return Some(op.operand(0)),
+            "tt.addptr" | "tt.broadcast" | "tt.expand_dims" | "tt.reshape" | "tt.trans"
+            | "ttg.convert_layout"
+                if ptr.ty().as_tensor().is_some() =>
+            {
+                ptr = op.operand(0);
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Whether each iteration of every loop around a load has other addresses.
+fn moves_on(visit: &Visit<'_>) -> bool {
+    let op = visit.load.0;
+    let mut around = std::iter::successors(op.parent(), |op| op.parent()).filter(|op| is_loop(*op));
+    around.all(|op| {
+        depends_on(visit.load.ptr(), &|value| value.arg_block().and_then(|block| block.parent()) == Some(op))
+    })
+}
+
+/// Whether the addresses of a load depend on the number of the program.
+fn is_own(visit: &Visit<'_>) -> bool {
+    depends_on(visit.load.ptr(), &|value| value.def_op().is_some_and(|op| op.name() == "tt.get_program_id"))
+}
+
+/// Whether `value` is computed from a value like this, without regard to loops.
+fn depends_on<'c>(value: Value<'c>, found: &dyn Fn(Value<'c>) -> bool) -> bool {
+    let (mut seen, mut open) = (HashSet::from([value]), vec![value]);
+    while let Some(value) = open.pop() {
+        if found(value) {
+            return true;
+        }
+        let operands = value.def_op().into_iter().flat_map(|op| op.operands().collect::<Vec<_>>());
+        open.extend(operands.filter(|operand| seen.insert(*operand)));
+    }
+    false
+}
+
+/// Whether every access of a warp takes all bytes of the sectors that it touches,
+/// but for the first and the last of a run.
+fn takes_whole_sectors(op: Op<'_>, analysis: &AxisInfoAnalysis<'_>, target: &TargetDesc) -> bool {
+    let pointers = op.operand(0).ty();
+    let facts = AccessFacts::of(op, analysis);
+    let (Some(facts), Ok(layout)) = (facts, layout(pointers)) else { return false };
+    let bits = pointee(pointers.element()).and_then(|ty| ty.bits()).unwrap_or(64).max(8);
+    let plan = |facts| VectorPlan::for_addresses(&layout, bits, &facts, target).ok();
+    // Where a run begins does not matter, as long as accesses are as wide as if it began at a sector.
+    let in_runs = AddressFacts { contiguous: facts.contiguous, ..facts.addresses() };
+    let (Some(real), Some(plan)) = (plan(facts.addresses()), plan(in_runs)) else { return false };
+    let lanes = u64::from(target.lanes >> plan.duplicates.lane.count_ones());
+    real.vec_elems == plan.vec_elems && plan.sectors * SECTOR <= lanes * u64::from(plan.access_bits() / 8)
+}
