@@ -70,7 +70,7 @@ pub struct Lower<'a, 'c> {
     layouts: HashMap<Type<'c>, Arc<LinearLayout>>,
     element_types: HashMap<Type<'c>, Type<'c>>,
     declared: HashMap<String, Type<'c>>,
-    strings: HashMap<String, String>,
+    constants: HashMap<Attr<'c>, String>,
     function: Option<Function<'c>>,
     num_warps: u32,
     num_blocks: u32,
@@ -121,7 +121,7 @@ impl<'a, 'c> Lower<'a, 'c> {
             layouts: HashMap::new(),
             element_types: HashMap::new(),
             declared: HashMap::new(),
-            strings: HashMap::new(),
+            constants: HashMap::new(),
             function: None,
             num_warps,
             num_blocks: attr("ttg.num-ctas").unwrap_or(1),
@@ -554,7 +554,7 @@ impl<'a, 'c> Lower<'a, 'c> {
         }
         let body = op.region(0);
         let Some(entry_src) = body.first_block() else {
-            return unsupported("external functions are not supported");
+            return self.declare(name, ty.inputs(), ty.results());
         };
         let mut args = self.flatten(ty.inputs())?;
         let num_args = args.len();
@@ -655,6 +655,19 @@ impl<'a, 'c> Lower<'a, 'c> {
         Ok(())
     }
 
+    /// Declares a function that another module defines, such as a device library.
+    fn declare(&mut self, name: &str, inputs: Vec<Type<'c>>, results: Vec<Type<'c>>) -> Lowered<()> {
+        if let Some(ty) = inputs.iter().chain(&results).find(|ty| ty.as_tensor().is_some()) {
+            return unsupported(format!("how threads hold {ty} is not known outside of the module"));
+        }
+        let (inputs, results) = (self.flatten(inputs)?, self.flatten(results)?);
+        let result = match results.as_slice() {
+            [] | [_] => results.first().copied(),
+            many => Some(self.emit.struct_of(many)?),
+        };
+        self.with_module(|_, module| module.function(name, &inputs, result, false))
+    }
+
     /// `llvm.align` for pointers whose divisibility is known.
     fn argument_attrs(&mut self, op: Op<'c>, num_args: usize, total: usize) -> Lowered<Attr<'c>> {
         let ctx = op.context();
@@ -750,7 +763,7 @@ impl<'a, 'c> Lower<'a, 'c> {
         let mut declare = module::Module {
             block: self.module_block,
             declared: &mut self.declared,
-            strings: &mut self.strings,
+            constants: &mut self.constants,
         };
         f(&mut self.emit, &mut declare)
     }

@@ -433,4 +433,6 @@ pub trait Declare<'c> {
     fn shared_memory(&mut self, e: &mut Emit<'c>) -> Lowered<()>;
     /// A global string, zero-terminated; returns its address in generic memory.
     fn string(&mut self, e: &mut Emit<'c>, text: &str) -> Lowered<Value<'c>>;
+    /// Constant integers in global memory, one after the other; returns their address.
+    fn table(&mut self, e: &mut Emit<'c>, words: mlir_host::ir::Attr<'c>) -> Lowered<Value<'c>>;
 }

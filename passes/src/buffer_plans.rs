@@ -2,6 +2,7 @@
 
 use crate::plans::{layout, word_bits};
 use linear_layout::encoding::NvmmaShared;
+use linear_layout::f2::Echelon;
 use linear_layout::plan::{AddressFacts, SharedAccessPlan, TmaPlan};
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, Encoding, LinearLayout};
@@ -131,6 +132,30 @@ pub fn part_bits(buffer: MemDescType<'_>) -> Result<u64, String> {
     Ok(bits)
 }
 
+/// Whether the threads of each block hold all elements of `tensor` that a
+/// buffer of its shape has in that block's memory.
+///
+/// # Errors
+/// As [`BufferLayout::of`], and for tensors without a layout.
+pub fn covers(tensor: Type<'_>, buffer: MemDescType<'_>) -> Result<bool, String> {
+    let memory = BufferLayout::of(buffer)?;
+    let registers = within(tensor, &memory)?;
+    if registers.in_bits(Dim::BLOCK) == 0 {
+        return Ok(true);
+    }
+    let order: Vec<Dim> = memory.layout.out_dims().collect();
+    let registers = registers.transpose_outs(&order).map_err(|err| err.to_string())?;
+    let columns = |layout: &LinearLayout, dims: &[Dim]| -> Vec<u64> {
+        dims.iter().flat_map(|dim| layout.columns_of(*dim)).copied().collect()
+    };
+    let held = Echelon::of(&columns(&registers, &[Dim::REGISTER, Dim::LANE, Dim::WARP]));
+    let parts = part_bits(buffer)?;
+    let kept = columns(&memory.layout, &[Dim::OFFSET, Dim::PARTITION]);
+    // Offsets that tell parts of the buffer apart are outside of a view of one.
+    let inside = kept.iter().enumerate().filter(|(bit, _)| parts >> bit & 1 == 0);
+    Ok(inside.map(|(_, column)| *column).all(|column| held.contains(column)))
+}
+
 /// How the tensor type `tensor` is read from, or written to, a buffer.
 ///
 /// # Errors
@@ -143,6 +168,12 @@ pub fn access(
 ) -> Result<SharedAccessPlan, String> {
     let memory = BufferLayout::of(buffer)?;
     let registers = within(tensor, &memory)?;
+    if direction == Direction::Store && !covers(tensor, buffer)? {
+        return Err(format!(
+            "blocks share {tensor} in another way than the buffer {}: run --tritongpu-cluster-buffers first",
+            buffer.ty()
+        ));
+    }
     let bits = word_bits(tensor)?;
     SharedAccessPlan::with_padding(&registers, &memory.layout, &memory.padding, bits, direction, target)
         .map_err(|err| err.to_string())

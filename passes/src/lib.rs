@@ -27,6 +27,7 @@
 pub mod accelerate_matmul;
 pub mod analysis;
 pub mod buffer_plans;
+pub mod cluster_buffers;
 pub mod coalesce;
 pub mod combine_tensor_select_and_if;
 pub mod convert_triton_to_tritongpu;
@@ -77,6 +78,7 @@ pub static PASSES: &[&PassDef] = &[
     &rewrite_tensor_descriptor_to_pointer::REWRITE_TENSOR_DESCRIPTOR_TO_POINTER,
     &optimize_dot_operands::TRITONGPU_OPTIMIZE_DOT_OPERANDS,
     &combine_tensor_select_and_if::TRITONGPU_COMBINE_TENSOR_SELECT_AND_IF,
+    &cluster_buffers::TRITONGPU_CLUSTER_BUFFERS,
     &last_use::TRITONGPU_LAST_USE,
     &fence_insertion::FENCE_INSERTION,
     &shared_memory::allocate::ALLOCATE_SHARED_MEMORY,

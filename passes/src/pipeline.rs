@@ -60,7 +60,7 @@ pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {
     let tma = tma.map(str::to_owned).into_iter().filter(|_| maps);
     let explain = options.explain.then(|| "tritongpu-explain-layouts{table=true}".to_owned());
     let chosen = [convert, coalesce, split, accelerate];
-    let clean = ["canonicalize", "cse", "tritongpu-last-use"].map(str::to_owned);
+    let clean = ["canonicalize", "cse", "tritongpu-cluster-buffers", "tritongpu-last-use"].map(str::to_owned);
     let first = std::iter::once(rewrite).chain(first.map(str::to_owned));
     first.chain(chosen).chain(last.map(str::to_owned)).chain(tma).chain(clean).chain(explain).collect()
 }
@@ -70,7 +70,7 @@ pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {
 /// ```
 /// use ttopt_passes::pipeline::{Options, pipeline};
 /// let text = pipeline(&Options::default());
-/// assert!(text.starts_with("builtin.module(triton-rewrite-") && text.ends_with(",cse,tritongpu-last-use)"));
+/// assert!(text.starts_with("builtin.module(triton-rewrite-") && text.ends_with(",tritongpu-cluster-buffers,tritongpu-last-use)"));
 /// ```
 pub fn pipeline(options: &Options) -> String {
     let mut text = String::from("builtin.module(");

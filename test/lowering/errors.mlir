@@ -98,20 +98,10 @@ module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:80", "ttg.threa
 
 // -----
 
-module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32} {
-  // expected-error @below {{external functions are not supported}}
-  tt.func private @elsewhere(i32) -> i32
-}
-
-// -----
-
 #blocked = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
 module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32} {
-  tt.func @table() {
-    // expected-error @below {{only constants whose elements are all equal are supported}}
-    %0 = arith.constant dense<[1, 2, 3, 4]> : tensor<4xi32, #blocked>
-    tt.return
-  }
+  // expected-error @below {{is not known outside of the module}}
+  tt.func private @elsewhere(tensor<4xi32, #blocked>) -> i32
 }
 
 // -----

@@ -121,6 +121,10 @@ fn skip_conversion<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> bool {
     } else if let Some(histogram) = HistogramOp::cast(op) {
         // The mask has the layout of the source.
         histogram.mask().is_none()
+    } else if op.name().starts_with("ttg.local_") {
+        // Blocks of a cluster store to their own memory.
+        let blocks = |ty| layout(ty).map(|layout| layout.columns_of(Dim::BLOCK).to_vec());
+        blocks(convert.src().ty()) == blocks(convert.result().ty())
     } else {
         true
     };

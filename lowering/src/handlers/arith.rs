@@ -2,7 +2,7 @@
 
 use crate::emit::{Failure, ICmp, Lowered, unsupported};
 use crate::lower::{Handler, Lower};
-use mlir_host::ir::{Attr, FloatKind, Op, Type, Value};
+use mlir_host::ir::{Attr, Op, Type, Value};
 use ttopt_dialect::tt::types::{is_pointer, pointee};
 
 macro_rules! same {
@@ -27,8 +27,6 @@ macro_rules! math {
 }
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
-    ("arith.constant", constant),
-    ("llvm.mlir.constant", constant),
     ("arith.addi", same!("llvm.add")),
     ("arith.subi", same!("llvm.sub")),
     ("arith.muli", same!("llvm.mul")),
@@ -132,62 +130,7 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("tt.extern_elementwise", extern_elementwise),
     ("tt.elementwise_inline_asm", inline_asm),
     ("tt.map_elementwise", map_elementwise),
-    ("ub.poison", poison),
 ];
-
-/// Bits of a float of a format that registers hold as an integer.
-fn small_float_bits(kind: FloatKind, value: f64) -> Lowered<i64> {
-    match crate::floats::encode(kind, value) {
-        Some(bits) => Ok(bits.into()),
-        None => unsupported(format!("{value} is no {kind:?}")),
-    }
-}
-
-fn constant_value<'c>(l: &mut Lower<'_, 'c>, element: Type<'c>, value: Attr<'c>) -> Lowered<Value<'c>> {
-    let ty = l.register_type(element)?;
-    if let Some(kind) = element.float_kind()
-        && ty != element
-    {
-        let value =
-            value.as_float().ok_or_else(|| Failure::Unsupported("constant is no float".to_owned()))?;
-        if kind == FloatKind::TF32 {
-            return l.emit.const_float(ty, value);
-        }
-        let bits = small_float_bits(kind, value)?;
-        return l.emit.constant(ty, Attr::int_of(ty, bits));
-    }
-    if element.is_index() {
-        let Some(value) = value.as_int() else { return unsupported("constant is no integer") };
-        return l.emit.const_int(64, value);
-    }
-    l.emit.constant(ty, value)
-}
-
-fn constant<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let result = op.result(0);
-    let Some(value) = op.attr("value") else { return unsupported("constant without a value") };
-    let n = l.num_values(result.ty())?;
-    let element = result.ty().element();
-    let splat = match value.as_elements() {
-        Some(elements) => match elements.splat_value() {
-            Some(splat) => splat,
-            None => return unsupported("only constants whose elements are all equal are supported"),
-        },
-        None => value,
-    };
-    let made = constant_value(l, element, splat)?;
-    l.set(result, vec![made; n]);
-    Ok(())
-}
-
-fn poison<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let result = op.result(0);
-    let ty = l.register_type(result.ty().element())?;
-    let n = l.num_values(result.ty())?;
-    let value = l.emit.value("llvm.mlir.poison", &[], ty, &[])?;
-    l.set(result, vec![value; n]);
-    Ok(())
-}
 
 fn compare<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, name: &str) -> Lowered<()> {
     // The predicates of arith and llvm are numbered alike.

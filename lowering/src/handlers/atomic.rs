@@ -2,7 +2,7 @@
 //!
 //! Of the threads that hold copies of an element one acts; what it got reaches
 //! the others through shared memory. An access that releases comes after what
-//! all threads of the block did before, one that acquires before what they do
+//! all threads of the program did before, one that acquires before what they do
 //! after: a barrier stands between.
 
 use super::memory::{acts, both, describe, plan, pointee_of};
@@ -11,6 +11,7 @@ use crate::exchange;
 use crate::lower::{Handler, Lower};
 use crate::target::{AtomicAccess, AtomicElement, AtomicKind};
 use crate::words::{from_words, to_word};
+use linear_layout::plan::Scope;
 use mlir_host::ir::{Attr, Op, Type, Value};
 use ttopt_dialect::tt::enums::{MemSemantic, MemSyncScope, RmwOp};
 use ttopt_dialect::tt::ops::{AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, AtomicStoreOp};
@@ -79,6 +80,12 @@ fn releases(sem: MemSemantic) -> bool {
     matches!(sem, MemSemantic::Release | MemSemantic::AcquireRelease)
 }
 
+/// All threads of the program wait for each other, those of other blocks of
+/// the cluster too.
+fn wait_for_program(l: &mut Lower<'_, '_>) -> Lowered<()> {
+    l.synchronize(if l.num_blocks() > 1 { Scope::Cluster } else { Scope::Block })
+}
+
 fn element_of(ty: Type<'_>, bits: u32) -> AtomicElement {
     match ty.float_kind() {
         Some(kind) => AtomicElement::Float(kind),
@@ -97,7 +104,7 @@ fn access<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, request: &Request<'c>) -> Lower
     let masks = request.mask.map(|mask| l.get(mask)).transpose()?;
     let operands = request.operands.iter().map(|value| l.get(*value)).collect::<Lowered<Vec<_>>>()?;
     if releases(request.sem) {
-        l.barrier()?;
+        wait_for_program(l)?;
     }
     let representative = acts(l, plan.duplicates)?;
     let mut old: Vec<Option<Value<'c>>> = vec![None; plan.copies.len()];
@@ -167,7 +174,7 @@ fn share<'c>(
         }
         None => {
             if wait {
-                l.barrier()?;
+                wait_for_program(l)?;
             }
             Ok(words)
         }

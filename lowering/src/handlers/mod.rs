@@ -3,6 +3,7 @@
 mod arith;
 mod atomic;
 mod combine;
+mod constants;
 mod control;
 mod dot;
 mod fp4;
@@ -29,6 +30,7 @@ pub fn table(ctx: Context<'_>) -> HashMap<usize, Handler> {
         arith::HANDLERS,
         atomic::HANDLERS,
         combine::HANDLERS,
+        constants::HANDLERS,
         control::HANDLERS,
         dot::HANDLERS,
         fp4::HANDLERS,

@@ -14,7 +14,8 @@ const SHARED_ALIGNMENT: i64 = 1024;
 pub(super) struct Module<'b, 'c> {
     pub(super) block: Block<'c>,
     pub(super) declared: &'b mut HashMap<String, Type<'c>>,
-    pub(super) strings: &'b mut HashMap<String, String>,
+    /// Symbols of constants in global memory.
+    pub(super) constants: &'b mut HashMap<Attr<'c>, String>,
 }
 
 impl<'c> Declare<'c> for Module<'_, 'c> {
@@ -93,40 +94,62 @@ impl<'c> Declare<'c> for Module<'_, 'c> {
     }
 
     fn string(&mut self, e: &mut Emit<'c>, text: &str) -> Lowered<Value<'c>> {
-        let ctx = e.context();
+        let bytes = format!("{text}\0");
+        let array = e.parse_type(&format!("!llvm.array<{} x i8>", bytes.len()))?;
+        let value = Attr::string(e.context(), &bytes);
+        let address = self.constant(e, "string", array, value)?;
         let generic = e.ptr(0)?;
-        let name = match self.strings.get(text) {
+        e.value("llvm.addrspacecast", &[address], generic, &[])
+    }
+
+    fn table(&mut self, e: &mut Emit<'c>, words: Attr<'c>) -> Lowered<Value<'c>> {
+        let tensor = words.ty().and_then(Type::as_tensor);
+        let Some(tensor) = tensor else { return unsupported("a table of no elements") };
+        let array =
+            e.parse_type(&format!("!llvm.array<{} x {}>", tensor.num_elements(), tensor.element()))?;
+        self.constant(e, "table", array, words)
+    }
+}
+
+impl<'c> Module<'_, 'c> {
+    /// The address of a constant in global memory, made once.
+    fn constant(
+        &mut self,
+        e: &mut Emit<'c>,
+        what: &str,
+        ty: Type<'c>,
+        value: Attr<'c>,
+    ) -> Lowered<Value<'c>> {
+        let ctx = e.context();
+        let name = match self.constants.get(&value) {
             Some(name) => name.clone(),
             None => {
                 let Some(first) = self.block.first() else { return unsupported("empty module") };
-                let name = format!("__ttopt_string_{}", self.strings.len());
-                let bytes = format!("{text}\0");
-                let array = e.parse_type(&format!("!llvm.array<{} x i8>", bytes.len()))?;
+                let name = format!("__ttopt_{what}_{}", self.constants.len());
                 let parse = |text: &str| {
                     Attr::parse(ctx, text)
                         .ok_or_else(|| Failure::Unsupported(format!("cannot make the attribute {text}")))
                 };
                 let attrs = [
                     ("sym_name", Attr::string(ctx, &name)),
-                    ("global_type", Attr::type_of(array)),
+                    ("global_type", Attr::type_of(ty)),
                     ("linkage", parse("#llvm.linkage<internal>")?),
                     ("constant", Attr::unit(ctx)),
-                    ("value", Attr::string(ctx, &bytes)),
+                    ("value", value),
                     ("addr_space", Attr::int(ctx, 32, address_space::GLOBAL.into())),
                     ("visibility_", Attr::int(ctx, 64, 0)),
                 ];
                 let region = mlir_host::rewrite::new_region();
                 let made =
                     mlir_host::rewrite::create("llvm.mlir.global", e.loc(), &[], &[], &attrs, &[region]);
-                let Some(made) = made else { return unsupported("cannot make a string") };
+                let Some(made) = made else { return unsupported(format!("cannot make a {what}")) };
                 made.move_before(first);
-                self.strings.insert(text.to_owned(), name.clone());
+                self.constants.insert(value, name.clone());
                 name
             }
         };
         let global = e.ptr(address_space::GLOBAL)?;
         let symbol = Attr::symbol(ctx, &name);
-        let address = e.value("llvm.mlir.addressof", &[], global, &[("global_name", symbol)])?;
-        e.value("llvm.addrspacecast", &[address], generic, &[])
+        e.value("llvm.mlir.addressof", &[], global, &[("global_name", symbol)])
     }
 }

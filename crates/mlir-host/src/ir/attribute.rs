@@ -1,6 +1,6 @@
 //! Attributes.
 
-use super::{Context, Type, handle};
+use super::{Context, TensorType, Type, handle};
 use crate::def::AttrDef;
 use crate::ffi;
 use mlir_sys::*;
@@ -311,6 +311,41 @@ impl<'c> ElementsAttr<'c> {
     /// The same splat for another tensor type of the same element type.
     pub fn splat_to(self, ty: Type<'c>) -> Option<Attr<'c>> {
         self.splat_value().map(|value| Attr::splat(ty, value))
+    }
+    /// The bits of the elements, in order, as integers in a tensor of one
+    /// dimension; those of `i1` as bytes. `None` for elements of unusual width.
+    pub fn as_words(self) -> Option<Attr<'c>> {
+        let bits = match self.0.ty()?.element() {
+            ty if ty.is_index() => 64,
+            ty => ty.bits()?,
+        };
+        let (len, word) = (usize::try_from(self.len()).ok()?, bits.max(8));
+        let ty = TensorType::new(&[self.len()], Type::int(self.0.context(), word), None)?.ty();
+        // SAFETY: elements of whole bytes lie one after the other, all of them unless one stands for all;
+        // MLIR copies the buffer, whose size is that of the type.
+        unsafe {
+            let raw = self.0.raw();
+            if mlirDenseElementsAttrIsSplat(raw) {
+                return None;
+            }
+            if bits == 1 {
+                let bytes: Vec<u8> = (0..self.len() as isize)
+                    .map(|i| u8::from(mlirDenseElementsAttrGetBoolValue(raw, i)))
+                    .collect();
+                return Attr::from_raw(mlirDenseElementsAttrRawBufferGet(
+                    ty.raw(),
+                    len,
+                    bytes.as_ptr().cast(),
+                ));
+            }
+            let size = len * (word as usize / 8);
+            matches!(word, 8 | 16 | 32 | 64).then_some(())?;
+            Attr::from_raw(mlirDenseElementsAttrRawBufferGet(
+                ty.raw(),
+                size,
+                mlirDenseElementsAttrGetRawData(raw),
+            ))
+        }
     }
     /// The same elements with another shape of as many elements.
     pub fn reshape_to(self, ty: Type<'c>) -> Option<Attr<'c>> {
