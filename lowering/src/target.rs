@@ -403,8 +403,6 @@ pub trait Target {
     fn barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()>;
     /// All threads of the warp wait for each other.
     fn warp_barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()>;
-    /// The most elements that one atomic access takes together.
-    fn atomic_elems(&self, kind: AtomicKind, element: AtomicElement, result: bool) -> u64;
     /// Emits an atomic access to global memory; words of the elements' width
     /// come back if `access.result`. `None` when there is no such instruction.
     fn atomic<'c>(&self, e: &mut Emit<'c>, access: &AtomicAccess<'_, 'c>) -> Lowered<Option<Vec<Value<'c>>>>;
@@ -413,7 +411,8 @@ pub trait Target {
     /// LLVM's name of a scope of synchronization.
     fn sync_scope(&self, scope: MemSyncScope) -> &'static str;
     /// Discardable attributes of a kernel's function: name and MLIR syntax.
-    fn kernel_attrs(&self, threads: u32, cluster: u32) -> Vec<(&'static str, String)>;
+    /// `together` blocks are to fit on one multiprocessor.
+    fn kernel_attrs(&self, threads: u32, cluster: u32, together: u32) -> Vec<(&'static str, String)>;
 }
 
 /// Declares symbols in the module being made.

@@ -12,6 +12,7 @@
 use crate::analysis::axis_info::{AxisInfo, AxisInfoAnalysis};
 use crate::ir_util::{convert_operand, for_each_edge, layout_of, operations_in_dominance_order, set_layout};
 use crate::machine::{Layouts, Machine, error};
+use crate::plans;
 use crate::rules::{Rule, rule};
 use linear_layout::Dim;
 use linear_layout::plan::AddressFacts;
@@ -52,7 +53,7 @@ pub enum Limit {
     Alignment,
     /// Elements further on may be masked differently.
     Mask,
-    /// Atomic operations are on single elements.
+    /// The elements that an atomic operation takes together.
     Atomic,
 }
 
@@ -220,7 +221,11 @@ fn access<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>, machine: &Machine) ->
     let shape = op.operand(0).ty().as_tensor()?.shape();
     let (vector, limit) = match op.name() {
         "tt.load" | "tt.store" => facts.vector(machine.vector_bits()),
-        _ => (1, Limit::Atomic),
+        _ => {
+            let most = machine.target.as_ref().map_or(1, |target| plans::atomic_elems(op, target));
+            let (vector, limit) = facts.vector(machine.vector_bits());
+            if vector <= most { (vector, limit) } else { (most, Limit::Atomic) }
+        }
     };
     Some(Access { op, shape, facts, vector, limit })
 }
@@ -406,7 +411,7 @@ fn explain(access: &Access<'_>, vector: u64, layout: Attr<'_>) -> String {
         Limit::Contiguity => "; contiguity is the limit",
         Limit::Alignment => "; alignment is the limit",
         Limit::Mask => "; the mask is the limit",
-        Limit::Atomic => "; atomic operations are on single elements",
+        Limit::Atomic => "; more cannot be accessed atomically at once",
     };
     if vector > mine {
         text += &format!(

@@ -3,9 +3,12 @@
 //!
 //! `wgmma` reads through another proxy than loads and stores do: between a write
 //! and such a read there must be a `fence.proxy.async` (PTX ISA, "Async proxy").
+//! Products of the block that a buffer was filled in have it before them; a buffer
+//! that is filled once for products elsewhere, as in a loop, is followed by its own.
 //! Bulk copies write through the same proxy, so that buffers which only these
 //! fill need none.
 
+use crate::ir_util::fills_constant_buffer;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Block, Op, Value, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
@@ -50,22 +53,62 @@ fn insert(block: Block<'_>) -> PassResult {
     for op in ops {
         if op.name() == FENCE {
             fenced = true;
+        } else if filled_for_elsewhere(op) {
+            if op.next().is_some_and(|next| next.name() != FENCE) {
+                fence(op)?.move_after(op);
+            }
+            fenced = true;
         } else if may_write(op) {
             fenced = false;
         } else if let Some(dot) = WarpGroupDotOp::cast(op)
             && !fenced
             && [dot.a(), dot.b()].into_iter().any(|operand| written_by_threads(operand))
         {
-            let within = Attr::bool(op.context(), false);
-            let Some(fence) = create(FENCE, op.loc(), &[], &[], &[("bCluster", within)], &[]) else {
-                op.error("cannot make a fence");
-                return Err(Reported);
-            };
-            fence.move_before(op);
+            fence(op)?.move_before(op);
             fenced = true;
         }
     }
     Ok(())
+}
+
+/// A fence with the location of `op`.
+fn fence(op: Op<'_>) -> Result<Op<'_>, Reported> {
+    let within = Attr::bool(op.context(), false);
+    create(FENCE, op.loc(), &[], &[], &[("bCluster", within)], &[]).ok_or_else(|| {
+        op.error("cannot make a fence");
+        Reported
+    })
+}
+
+/// What is seen of a buffer through views.
+fn root(buffer: Value<'_>) -> Value<'_> {
+    let mut root = buffer;
+    while let Some(view) = root.def_op().filter(|op| is_memdesc_view(*op)) {
+        root = view.operand(0);
+    }
+    root
+}
+
+/// Whether `op` fills a buffer, which nothing else writes, for products that are all in other blocks.
+fn filled_for_elsewhere(op: Op<'_>) -> bool {
+    if !fills_constant_buffer(op) {
+        return false;
+    }
+    let mut products = 0;
+    let mut open = vec![op.result(0)];
+    while let Some(value) = open.pop() {
+        for (user, _) in value.uses() {
+            if is_memdesc_view(user) {
+                open.push(user.result(0));
+            } else if WarpGroupDotOp::cast(user).is_some() {
+                if user.block() == op.block() {
+                    return false;
+                }
+                products += 1;
+            }
+        }
+    }
+    products > 0
 }
 
 /// Whether threads may write shared memory in `op`, or find out that their copies are there.
@@ -82,13 +125,11 @@ fn written_by_threads(operand: Value<'_>) -> bool {
     if MemDescType::cast(operand.ty()).is_none() {
         return false;
     }
-    let mut root = operand;
-    loop {
-        match root.def_op() {
-            Some(op) if is_memdesc_view(op) => root = op.operand(0),
-            Some(op) if LocalAllocOp::cast(op).is_some() && op.num_operands() == 0 => break,
-            _ => return true,
-        }
+    let root = root(operand);
+    match root.def_op() {
+        Some(op) if filled_for_elsewhere(op) => return false,
+        Some(op) if LocalAllocOp::cast(op).is_some() && op.num_operands() == 0 => {}
+        _ => return true,
     }
     let mut open = vec![root];
     while let Some(value) = open.pop() {

@@ -6,6 +6,8 @@ use mlir_host::ir::{Attr, Block, Op, Region, TensorType, Type, Value};
 use mlir_host::rewrite::Rewriter;
 use smallvec::{SmallVec, smallvec};
 use std::collections::HashSet;
+use ttopt_dialect::ttg::ops::LocalAllocOp;
+use ttopt_dialect::ttg::types::MemDescType;
 
 /// The blocks of a region, each after those that dominate it; blocks that
 /// nothing reaches come last.
@@ -296,5 +298,12 @@ pub fn incoming(value: Value<'_>) -> Option<SmallVec<[(Op<'_>, usize); 2]>> {
             from
         }
         _ => return None,
+    })
+}
+
+/// Whether `op` fills a new buffer in shared memory, which nothing writes afterwards.
+pub fn fills_constant_buffer(op: Op<'_>) -> bool {
+    LocalAllocOp::cast(op).is_some_and(|alloc| {
+        alloc.src().is_some() && MemDescType::cast(alloc.result().ty()).is_some_and(|ty| !ty.mutable())
     })
 }

@@ -1,11 +1,14 @@
 //! `--triton-licm`: what is the same in every iteration, before the loop.
 //!
-//! Pure operations whose operands come from outside of a loop move before it.
-//! So do loads, from an `scf.for` in which nothing writes memory or waits for
+//! Pure operations whose operands come from outside of a loop move before it, and
+//! so do buffers in shared memory that are filled once with such operands: they
+//! hold what registers would hold throughout the loop.
+//!
+//! Loads move, too, from an `scf.for` in which nothing writes memory or waits for
 //! another thread: since the loop may run no iteration, and its pointers may
 //! then point nowhere, such a load is masked by whether it runs one.
 
-use crate::ir_util::{is_loop, loop_predicate, trip_count};
+use crate::ir_util::{fills_constant_buffer, is_loop, loop_predicate, trip_count};
 use crate::machine::error;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
@@ -48,7 +51,7 @@ fn hoist<'c>(rewriter: &mut Rewriter<'c>, op: Op<'c>) -> PassResult {
                 if inner.has_trait(Upstream::Terminator) || !is_invariant(inner, op) {
                     continue;
                 }
-                if inner.is_pure() {
+                if inner.is_pure() || fills_constant_buffer(inner) {
                     inner.move_before(op);
                 } else if loads_may_move
                     && let Some(load) = LoadOp::cast(inner)

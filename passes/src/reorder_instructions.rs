@@ -4,7 +4,9 @@
 //! Conversions to layouts in which a thread holds as much as before, or more,
 //! move down to their first use in the block, never into a loop. What writes
 //! registers to freshly allocated shared memory moves up to where the registers
-//! are made, and transpositions, which are free, follow what they transpose.
+//! are made, behind the loads that follow there: these are all under way before
+//! the first is waited for. Transpositions, which are free, follow what they
+//! transpose.
 
 use crate::ir_util::{layout_of, operations_in_dominance_order};
 use crate::rules::{Rule, rule};
@@ -33,15 +35,11 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
             op.move_before(user);
         }
     }
-    for op in ops {
-        let early = match op.name() {
-            "ttg.local_alloc" => op.num_operands() == 1,
-            "tt.trans" => true,
-            _ => false,
-        };
-        if early {
-            move_after_operand(op);
-        }
+    for op in ops.iter().filter(|op| op.name() == "tt.trans") {
+        move_after_operand(*op, |made, _| made);
+    }
+    for op in ops.iter().filter(|op| op.name() == "ttg.local_alloc" && op.num_operands() == 1) {
+        move_after_operand(*op, behind_loads);
     }
     Ok(())
 }
@@ -64,12 +62,26 @@ fn in_block<'c>(op: Op<'c>, block: Block<'c>) -> Option<Op<'c>> {
     if op.block() == Some(block) { Some(op) } else { op.ancestor(|op| op.block() == Some(block)) }
 }
 
-/// Moves `op` right behind what makes its first operand, in the same block.
-fn move_after_operand(op: Op<'_>) {
+/// Moves `op` to where its first operand is made, in the same block: behind what `place` names for that and `op`.
+fn move_after_operand<'c>(op: Op<'c>, place: impl Fn(Op<'c>, Op<'c>) -> Op<'c>) {
     let Some(made) = op.operand(0).def_op() else { return };
     let others =
         op.operands().skip(1).all(|other| other.def_op().is_none_or(|def| def.block() != op.block()));
     if made.block() == op.block() && others {
-        op.move_after(made);
+        op.move_after(place(made, op));
     }
+}
+
+/// The last load, or write to new shared memory, between `made` and `op` that only pure operations are before.
+fn behind_loads<'c>(made: Op<'c>, op: Op<'c>) -> Op<'c> {
+    let between = std::iter::successors(made.next(), |at| at.next()).take_while(|at| *at != op);
+    let mut last = made;
+    for at in between {
+        match at.name() {
+            "tt.load" | "ttg.local_alloc" => last = at,
+            _ if !at.is_pure() || rule(at) == Some(Rule::Convert) || at.num_regions() > 0 => break,
+            _ => {}
+        }
+    }
+    last
 }

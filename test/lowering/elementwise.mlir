@@ -46,7 +46,7 @@ tt.func private @select(%c: i1, %x: tensor<64xf32, #b>, %y: tensor<64xf32, #b>, 
 // Functions: instructions where they are accurate enough, libdevice otherwise;
 // halves go through singles.
 // CHECK-LABEL: llvm.func internal @functions(
-// CHECK:         llvm.call_intrinsic "llvm.nvvm.ex2.approx{{.*}}"
+// CHECK:         llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz{{.*}}"
 // CHECK:         llvm.call_intrinsic "llvm.nvvm.div.full"
 // CHECK:         llvm.fdiv
 // CHECK:         llvm.call @__nv_sin(%{{.*}}) : (f64) -> f64

@@ -4,8 +4,7 @@
 // A function is a scope of the file its location names; its lines go to PTX.
 // SCOPE: emissionKind = DebugDirectivesOnly
 // SCOPE: #llvm.di_subprogram<{{.*}}name = "k"{{.*}}line = 3
-// PTX: .loc [[FILE:[0-9]+]] 3 0
-// PTX: .loc [[FILE]] 7 11
+// PTX: .loc [[FILE:[0-9]+]] 7 11
 // PTX: st.global
 // PTX: .file [[FILE]] "/code/kernel \"one\".py"
 // PTX-NOT: .section

@@ -147,10 +147,25 @@ tt.func @mostly_narrow(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %o: !tt.pt
 // -----
 
 // Lanes of an atomic operation are neighbours.
-// CHECK-LABEL: @atomic
+// CHECK-LABEL: @atomic(
 // CHECK-NOT: convert_layout
 // CHECK: tt.return
-tt.func @atomic(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %x: tensor<1024xf32>) {
+tt.func @atomic(%p: !tt.ptr<i32> {tt.divisibility = 16 : i32}, %x: tensor<1024xi32>) {
+  %t = arith.constant dense<true> : tensor<1024xi1>
+  %r = tt.make_range {start = 0 : i32, end = 1024 : i32} : tensor<1024xi32>
+  %b = tt.splat %p : !tt.ptr<i32> -> tensor<1024x!tt.ptr<i32>>
+  %q = tt.addptr %b, %r : tensor<1024x!tt.ptr<i32>>, tensor<1024xi32>
+  %0 = tt.atomic_rmw add, relaxed, gpu, %q, %x, %t : (tensor<1024x!tt.ptr<i32>>, tensor<1024xi32>, tensor<1024xi1>) -> tensor<1024xi32>
+  tt.return
+}
+
+// -----
+
+// Sums of floats that nobody asks the old value of go in vectors of 128 bits on sm_90.
+// CHECK: #[[VECTOR:.*]] = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+// CHECK-LABEL: @atomic_sums(
+// CHECK: tt.atomic_rmw fadd, {{.*}} -> tensor<1024xf32, #[[VECTOR]]>
+tt.func @atomic_sums(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %x: tensor<1024xf32>) {
   %t = arith.constant dense<true> : tensor<1024xi1>
   %r = tt.make_range {start = 0 : i32, end = 1024 : i32} : tensor<1024xi32>
   %b = tt.splat %p : !tt.ptr<f32> -> tensor<1024x!tt.ptr<f32>>

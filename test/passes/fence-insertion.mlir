@@ -21,6 +21,23 @@ tt.func public @once(%x: tensor<64x64xf16, #blocked>, %c: tensor<64x64xf32, #mma
   tt.return
 }
 
+// What is filled once for products in a loop is fenced where it is filled.
+// CHECK-LABEL: @before_loop(
+// CHECK:         ttg.local_alloc
+// CHECK-NEXT:    ttng.fence_async_shared
+// CHECK-NEXT:    scf.for
+// CHECK-NEXT:    ttng.warp_group_dot
+tt.func public @before_loop(%x: tensor<64x64xf16, #blocked>, %c: tensor<64x64xf32, #mma>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %a = ttg.local_alloc %x : (tensor<64x64xf16, #blocked>) -> !ttg.memdesc<64x64xf16, #shared, #smem>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %c) -> (tensor<64x64xf32, #mma>) : i32 {
+    %d = ttng.warp_group_dot %a, %a, %acc : !ttg.memdesc<64x64xf16, #shared, #smem> * !ttg.memdesc<64x64xf16, #shared, #smem> -> tensor<64x64xf32, #mma>
+    scf.yield %d : tensor<64x64xf32, #mma>
+  }
+  tt.return
+}
+
 // A write between them needs another one.
 // CHECK-LABEL: @twice(
 // CHECK:         ttg.local_store

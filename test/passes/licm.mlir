@@ -163,3 +163,25 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return %r : i32
   }
 }
+
+// A buffer that is filled once holds the same in every iteration; one that is written again does not.
+// CHECK-LABEL: tt.func @buffers
+// CHECK: ttg.local_alloc %arg0 : {{.*}}#smem>
+// CHECK-NEXT: scf.for
+// CHECK-NEXT: ttg.local_alloc %arg0 : {{.*}}mutable>
+#tile = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#unswizzled = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32} {
+  tt.func @buffers(%x: tensor<64x64xf16, #tile>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %a = ttg.local_alloc %x : (tensor<64x64xf16, #tile>) -> !ttg.memdesc<64x64xf16, #unswizzled, #smem>
+      %b = ttg.local_alloc %x : (tensor<64x64xf16, #tile>) -> !ttg.memdesc<64x64xf16, #unswizzled, #smem, mutable>
+      %y = ttg.local_load %a : !ttg.memdesc<64x64xf16, #unswizzled, #smem> -> tensor<64x64xf16, #tile>
+      ttg.local_store %y, %b : tensor<64x64xf16, #tile> -> !ttg.memdesc<64x64xf16, #unswizzled, #smem, mutable>
+    }
+    tt.return
+  }
+}

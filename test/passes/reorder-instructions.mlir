@@ -36,6 +36,22 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
 
+  // Behind all loads: the second is under way when the first is waited for.
+  // CHECK-LABEL: @behind
+  // CHECK: tt.load
+  // CHECK-NEXT: tt.load
+  // CHECK-NEXT: ttg.local_alloc
+  // CHECK-NEXT: ttg.local_alloc
+  // CHECK-NEXT: tt.store
+  tt.func @behind(%p: tensor<32x32x!tt.ptr<f32>, #a>, %k: tensor<32x32xf32, #a>) -> (!ttg.memdesc<32x32xf32, #s, #smem>, !ttg.memdesc<32x32xf32, #s, #smem>) {
+    %x = tt.load %p : tensor<32x32x!tt.ptr<f32>, #a>
+    %y = tt.load %p : tensor<32x32x!tt.ptr<f32>, #a>
+    tt.store %p, %k : tensor<32x32x!tt.ptr<f32>, #a>
+    %m = ttg.local_alloc %x : (tensor<32x32xf32, #a>) -> !ttg.memdesc<32x32xf32, #s, #smem>
+    %n = ttg.local_alloc %y : (tensor<32x32xf32, #a>) -> !ttg.memdesc<32x32xf32, #s, #smem>
+    tt.return %m, %n : !ttg.memdesc<32x32xf32, #s, #smem>, !ttg.memdesc<32x32xf32, #s, #smem>
+  }
+
   // To shared memory as soon as the data is there.
   // CHECK-LABEL: @up
   // CHECK: tt.load

@@ -13,7 +13,9 @@ use melior::ir::Module;
 use melior::pass::PassManager;
 use mlir_host::driver::Source;
 use mlir_host::ir::{Attr, Op};
+use std::ffi::CStr;
 use std::process::Command;
+use std::sync::Once;
 use std::time::{Duration, Instant};
 
 /// What to stop at.
@@ -324,12 +326,33 @@ fn translate<'a>(module: &Module<'_>, context: &'a LlvmContext) -> Result<LlvmMo
     }
 }
 
+/// Options of LLVM's code generation that it takes from its command line only: instructions in an order that
+/// needs few registers, and addresses in loops as they are, since strength reduction gives each a register.
+const LLVM_OPTIONS: [&CStr; 3] = [c"ttc", c"-nvptx-sched4reg", c"-disable-lsr"];
+
+fn set_llvm_options() {
+    static SET: Once = Once::new();
+    SET.call_once(|| {
+        let options = LLVM_OPTIONS.map(CStr::as_ptr);
+        // SAFETY: the strings are static and terminated; LLVM sets its options once, before code is generated.
+        unsafe {
+            let count = options.len() as i32;
+            inkwell::llvm_sys::support::LLVMParseCommandLineOptions(
+                count,
+                options.as_ptr(),
+                std::ptr::null(),
+            );
+        }
+    });
+}
+
 fn target_machine(name: &str) -> Result<TargetMachine> {
     let Some(("cuda", capability)) = name.split_once(':') else {
         bail!("code for '{name}' is not supported yet: only cuda targets are");
     };
     let capability: u32 = capability.parse().with_context(|| format!("compute capability of '{name}'"))?;
     Target::initialize_nvptx(&InitializationConfig::default());
+    set_llvm_options();
     let triple = TargetTriple::create("nvptx64-nvidia-cuda");
     let target = Target::from_triple(&triple).map_err(|err| anyhow!("LLVM has no NVPTX backend: {err}"))?;
     // From sm_90 on, features of one generation only (wgmma) need the suffix.

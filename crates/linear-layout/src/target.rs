@@ -37,6 +37,8 @@ pub struct Primitives {
     pub redux: bool,
     /// Thread blocks in clusters with distributed shared memory (PTX ISA, sm_90 on).
     pub clusters: bool,
+    /// `red.global.add` of vectors of 128 bits of floats, and atomic sums of `bf16` (PTX ISA, sm_90 on).
+    pub atomic_vectors: bool,
     /// `ds_read_b96`/`ds_read_b128` and the writes (CDNA and RDNA).
     pub ds_b128: bool,
     /// `ds_read_b64_tr_b16` and `_b8` (CDNA4 ISA): loads transposed within 16 lanes.
@@ -271,6 +273,7 @@ fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
             bulk_copy: hopper,
             wgmma: arch == "90",
             clusters: hopper,
+            atomic_vectors: hopper,
             ..Primitives::default()
         },
         cost: NVIDIA_COST,

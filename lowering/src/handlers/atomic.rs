@@ -97,7 +97,7 @@ fn access<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, request: &Request<'c>) -> Lower
     let element = pointee_of(request.ptr)?;
     let bits = l.memory_bits(element)?;
     let wants = op.num_results() == 1 && !op.result(0).is_unused();
-    let most = l.target.atomic_elems(request.kind, element_of(element, bits), wants);
+    let most = plans::atomic_elems(op, l.target.desc());
     let plan = plan(l, request.ptr, request.mask, bits, most)?;
     l.remark(op, || describe(&plan));
     let ptrs = l.get(request.ptr)?;

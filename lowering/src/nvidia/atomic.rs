@@ -8,24 +8,8 @@ use crate::target::{AtomicAccess, AtomicElement, AtomicKind};
 use mlir_host::ir::{FloatKind, Value};
 use ttopt_dialect::tt::enums::{MemSemantic, MemSyncScope, RmwOp};
 
-/// Vectors of floats in one `red`, and sums of `bf16`.
-const VECTORS: u32 = 90;
-
-pub(super) fn max_elems(capability: u32, kind: AtomicKind, element: AtomicElement, result: bool) -> u64 {
-    use FloatKind::*;
-    let AtomicElement::Float(float) = element else { return 1 };
-    if kind != AtomicKind::ReadModifyWrite(RmwOp::Fadd) {
-        return 1;
-    }
-    let vectors = capability >= VECTORS && !result;
-    match float {
-        F32 if vectors => 4,
-        F16 | BF16 if vectors => 8,
-        F16 => 2,
-        BF16 if capability >= VECTORS => 2,
-        _ => 1,
-    }
-}
+/// Sums of `bf16`.
+const BF16_SUMS: u32 = 90;
 
 pub(super) fn scope(scope: MemSyncScope) -> &'static str {
     match scope {
@@ -60,7 +44,7 @@ fn operation(capability: u32, kind: AtomicKind, element: AtomicElement, elems: u
             FloatKind::F32 => Some("add.f32".to_owned()),
             FloatKind::F64 => Some("add.f64".to_owned()),
             FloatKind::F16 => Some(format!("add.noftz.f16{pair}")),
-            FloatKind::BF16 if capability >= VECTORS => Some(format!("add.noftz.bf16{pair}")),
+            FloatKind::BF16 if capability >= BF16_SUMS => Some(format!("add.noftz.bf16{pair}")),
             _ => None,
         };
     }

@@ -51,7 +51,8 @@ pub(super) fn emit<'c>(
         "sqrt" if single => e.intrinsic("llvm.nvvm.sqrt.approx.f", args, ty),
         "sqrt" | "precise_sqrt" => e.same("llvm.intr.sqrt", args),
         "rsqrt" if single => e.intrinsic("llvm.nvvm.rsqrt.approx.f", args, ty),
-        "exp2" if single => e.intrinsic("llvm.nvvm.ex2.approx", args, ty),
+        // Powers below the least normal number become zero: to keep them takes twice the multiplications.
+        "exp2" if single => e.intrinsic("llvm.nvvm.ex2.approx.ftz", args, ty),
         "exp" if single => {
             // exp(x) = 2^(x log2 e)
             let log2e = e.const_float(ty, std::f64::consts::LOG2_E)?;

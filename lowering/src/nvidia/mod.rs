@@ -11,8 +11,7 @@ mod wgmma;
 use crate::emit::{Emit, Lowered, unsupported};
 use crate::floats;
 use crate::target::{
-    Access, AsyncCopy, AtomicAccess, AtomicElement, AtomicKind, Declare, MatrixTypes, Target, TensorCopies,
-    WarpGroups,
+    Access, AsyncCopy, AtomicAccess, Declare, MatrixTypes, Target, TensorCopies, WarpGroups,
 };
 use linear_layout::plan::{DotType, MatrixInstruction, MemoryInstruction, ShuffleInstruction, WarpCombine};
 use linear_layout::target::TargetDesc;
@@ -316,9 +315,6 @@ impl Target for Nvidia {
         let all = e.const_i32(-1)?;
         e.intrinsic_void("llvm.nvvm.bar.warp.sync", &[all])
     }
-    fn atomic_elems(&self, kind: AtomicKind, element: AtomicElement, result: bool) -> u64 {
-        atomic::max_elems(self.capability, kind, element, result)
-    }
     fn atomic<'c>(&self, e: &mut Emit<'c>, access: &AtomicAccess<'_, 'c>) -> Lowered<Option<Vec<Value<'c>>>> {
         atomic::emit(e, self.capability, access)
     }
@@ -333,11 +329,14 @@ impl Target for Nvidia {
             MemSyncScope::System => "",
         }
     }
-    fn kernel_attrs(&self, threads: u32, cluster: u32) -> Vec<(&'static str, String)> {
+    fn kernel_attrs(&self, threads: u32, cluster: u32, together: u32) -> Vec<(&'static str, String)> {
         let mut attrs =
             vec![("nvvm.kernel", "unit".to_owned()), ("nvvm.reqntid", format!("array<i32: {threads}>"))];
         if cluster > 1 {
             attrs.push(("nvvm.cluster_dim", format!("array<i32: {cluster}>")));
+        }
+        if together > 1 {
+            attrs.push(("nvvm.minctasm", format!("{together} : i32")));
         }
         attrs
     }

@@ -2,3 +2,4 @@
 
 pub mod axis_info;
 pub mod flow_graph;
+pub mod registers;

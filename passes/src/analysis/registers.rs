@@ -1,0 +1,112 @@
+//! How many registers the tensors of a function take at once.
+
+use super::flow_graph::FlowGraph;
+use linear_layout::Dim;
+use linear_layout::target::{TargetDesc, Vendor};
+use mlir_host::ir::{Attr, Block, Op, Value};
+use std::collections::{HashMap, HashSet};
+use ttopt_dialect::tt::types::pointee;
+use ttopt_dialect::ttg::layout::to_linear_layout;
+
+/// Registers of a multiprocessor (CUDA programming guide, "Technical Specifications per Compute Capability").
+const REGISTERS: u64 = 64 << 10;
+/// The most that one thread can have.
+const MOST: u64 = 255;
+/// What addresses, masks and loop counters take besides.
+const OTHERS: u64 = 32;
+/// Shared memory that the system takes for each block.
+const RESERVED: u64 = 1 << 10;
+
+/// Whether a multiprocessor should hold two blocks of `function` at once, each of `threads` threads and
+/// `shared` bytes of shared memory: one alone has nothing to hide the latency of its loads and barriers
+/// behind. They should where matrix products are computed, and the tensors leave enough registers.
+pub fn wants_two_blocks(function: Op<'_>, threads: u64, shared: u64, target: &TargetDesc) -> bool {
+    let limit = REGISTERS / (2 * threads.max(1));
+    let fits = 2 * (shared + RESERVED) <= target.shared_bytes + RESERVED;
+    if target.vendor != Vendor::Nvidia || limit >= MOST || !fits {
+        return false;
+    }
+    let graph = FlowGraph::new(function);
+    let multiplies = graph.ops().iter().any(|op| is_product(*op));
+    multiplies && live_registers(&graph) + OTHERS <= limit
+}
+
+fn is_product(op: Op<'_>) -> bool {
+    matches!(op.name(), "tt.dot" | "ttng.warp_group_dot")
+}
+
+/// The most registers of 32 bits that a thread needs for tensors at any operation: of data, that is.
+/// Pointers and indices are computed where they are needed.
+fn live_registers(graph: &FlowGraph<'_>) -> u64 {
+    let products: HashSet<Attr<'_>> = graph
+        .ops()
+        .iter()
+        .filter(|op| is_product(**op))
+        .filter_map(|op| op.result(0).ty().as_tensor()?.encoding())
+        .collect();
+    let weights: HashMap<Value<'_>, u64> = graph
+        .ops()
+        .iter()
+        .flat_map(|op| op.operands().map(source))
+        .filter_map(|value| Some((value, registers(value, &products).filter(|words| *words > 0)?)))
+        .collect();
+    let predecessors = graph.predecessors();
+    let mut live: Vec<HashSet<Value<'_>>> = vec![HashSet::new(); graph.ops().len()];
+    let mut open: Vec<usize> = (0..graph.ops().len()).collect();
+    while let Some(i) = open.pop() {
+        let mut values: HashSet<Value<'_>> =
+            graph.successors(i).flat_map(|next| live[next].iter().copied()).collect();
+        made(graph, i).for_each(|value| {
+            values.remove(&value);
+        });
+        values.extend(graph.ops()[i].operands().map(source).filter(|value| weights.contains_key(value)));
+        if values.len() > live[i].len() {
+            live[i] = values;
+            open.extend(predecessors[i].iter().map(|before| *before as usize));
+        }
+    }
+    let words = |values: &HashSet<Value<'_>>| values.iter().filter_map(|value| weights.get(value)).sum();
+    live.iter().map(words).max().unwrap_or(0)
+}
+
+/// The values that operation `i` gives a new content: its results, and what it passes on to blocks and
+/// to the operation around it.
+fn made<'c>(graph: &FlowGraph<'c>, i: usize) -> impl Iterator<Item = Value<'c>> {
+    let op = graph.ops()[i];
+    let entered = graph.successors(i).filter_map(|next| {
+        let next = graph.ops()[next];
+        next.block().filter(|block| block.first() == Some(next))
+    });
+    let arguments: Vec<Value<'c>> = entered.flat_map(Block::args).collect();
+    let last = op.block().and_then(Block::last) == Some(op);
+    let around = op.parent().filter(|parent| last && graph.number(*parent).is_some());
+    op.results().chain(arguments).chain(around.into_iter().flat_map(|parent| parent.results()))
+}
+
+/// The tensor of whose registers `value` is made.
+fn source(value: Value<'_>) -> Value<'_> {
+    let mut value = value;
+    while let Some(op) = value.def_op().filter(|op| matches!(op.name(), "tt.broadcast" | "tt.expand_dims")) {
+        value = op.operand(0);
+    }
+    value
+}
+
+/// Registers of 32 bits that hold `value`.
+fn registers(value: Value<'_>, products: &HashSet<Attr<'_>>) -> Option<u64> {
+    let ty = value.ty().as_tensor()?;
+    let (element, layout) = (ty.element(), ty.encoding()?);
+    let made = value.def_op().map(|op| op.name());
+    let bits = element.bits()?;
+    let is_index = element.int_bits().is_some_and(|bits| bits >= 32) && !products.contains(&layout);
+    if pointee(element).is_some()
+        || bits == 1
+        || is_index
+        || matches!(made, Some("arith.constant" | "tt.splat"))
+    {
+        return Some(0);
+    }
+    let layout = to_linear_layout(layout, &ty.shape()).ok()?;
+    let distinct = layout.in_bits(Dim::REGISTER) - layout.free_variable_mask(Dim::REGISTER).count_ones();
+    Some((u64::from(bits) << distinct).div_ceil(32))
+}
