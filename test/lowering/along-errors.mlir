@@ -35,3 +35,14 @@ tt.func private @histogram(%x: tensor<128xf32, #line>, %y: tensor<128xi32, #line
   tt.return %h : tensor<32xi32, #other>
 }
 }
+
+// -----
+
+#warps = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [1, 32], warpsPerCTA = [1, 4], order = [1, 0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.shared = 1024 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+tt.func private @gather(%x: tensor<64x1024xf32, #warps>, %i: tensor<64x1024xi32, #warps>) -> tensor<64x1024xf32, #warps> {
+  // expected-error @+1 {{262144 bytes of shared memory are needed, 232448 are allowed}}
+  %g = tt.gather %x[%i] {axis = 1 : i32, allocation.offset = 0 : i32} : (tensor<64x1024xf32, #warps>, tensor<64x1024xi32, #warps>) -> tensor<64x1024xf32, #warps>
+  tt.return %g : tensor<64x1024xf32, #warps>
+}
+}

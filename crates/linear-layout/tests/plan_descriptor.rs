@@ -146,6 +146,10 @@ fn what_wgmma_does_not_take_is_said() {
     let ampere = TargetDesc::parse("cuda:80").unwrap();
     let error = MatrixDescriptorPlan::new(&memory, dims(), 64, 16, &ampere).unwrap_err();
     assert_eq!(error.to_string(), "the target cuda:80 has no wgmma");
+    let blackwell = TargetDesc::parse("cuda:100").unwrap();
+    let error = MatrixDescriptorPlan::new(&memory, dims(), 64, 16, &blackwell).unwrap_err();
+    assert_eq!(error.to_string(), "the target cuda:100 has no wgmma; descriptors of tcgen05 are not planned");
+    assert_eq!(refused(&memory, dims(), 64, 4), "wgmma takes no elements of 4 bits");
     assert_eq!(refused(&memory, dims(), 64, 64), "wgmma takes no elements of 64 bits");
     assert!(refused(&memory, dims(), 24, 16).contains("a wgmma tile of 24 rows"));
     assert_eq!(refused(&memory, dims(), 128, 16), "a block has 64×64 elements, a wgmma tile 128×16");

@@ -3,7 +3,7 @@
 mod plan_layouts;
 
 use linear_layout::checker::{check_gather, check_histogram, check_scan};
-use linear_layout::plan::{Gather, GatherPlan, HistogramPlan, ScanPlan};
+use linear_layout::plan::{Gather, GatherPlan, HistogramPlan, PlanError, ScanPlan};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, Encoding, LinearLayout};
 use plan_layouts::*;
@@ -164,6 +164,22 @@ fn lines_across_warps_are_gathered_through_memory() {
     assert_eq!(shared.shared_bytes, 4 * 128 * 2);
     let down = gathered(&layout, &layout, 0, 16);
     assert!(matches!(down.gather, Gather::Shuffle(_)), "columns lie in the registers of one thread");
+}
+
+#[test]
+fn what_shared_memory_does_not_hold_is_an_error() {
+    let wide = blocked([1, 8], [1, 32], [1, 4], [64, 1024]);
+    let error = GatherPlan::new(&wide, &wide, Dim::out(1), 32, &cuda()).unwrap_err();
+    assert_eq!(error, PlanError::SharedBudget { needed: 256 << 10, budget: 227 << 10 });
+    assert!(GatherPlan::new(&wide, &wide, Dim::out(1), 16, &cuda()).is_ok());
+    // By shuffles any number of lines is fine.
+    let tall = blocked([1, 1], [4, 8], [4, 1], [1 << 14, 8]);
+    let plan = GatherPlan::new(&tall, &tall, Dim::out(1), 32, &cuda()).unwrap();
+    assert!(matches!(plan.gather, Gather::Shuffle(_)));
+    let line = "#ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>";
+    let bins = line.parse::<Encoding>().unwrap().to_linear_layout(&[1 << 16]).unwrap();
+    let error = HistogramPlan::new(&wide, &bins, 32, &cuda()).unwrap_err();
+    assert_eq!(error, PlanError::SharedBudget { needed: 256 << 10, budget: 227 << 10 });
 }
 
 #[test]

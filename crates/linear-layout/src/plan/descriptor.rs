@@ -139,7 +139,9 @@ impl MatrixDescriptorPlan {
         target: &TargetDesc,
     ) -> PlanResult<MatrixDescriptorPlan> {
         if !target.primitives.wgmma {
-            return Err(PlanError::Unsupported(format!("the target {} has no wgmma", target.name)));
+            let other =
+                if target.name == "cuda:100" { "; descriptors of tcgen05 are not planned" } else { "" };
+            return Err(PlanError::Unsupported(format!("the target {} has no wgmma{other}", target.name)));
         }
         if ![8, 16, 32].contains(&elem_bits) {
             return Err(PlanError::Unsupported(format!("wgmma takes no elements of {elem_bits} bits")));

@@ -85,8 +85,8 @@ impl GatherPlan {
     /// `indices`. The shapes may differ along the axis only.
     ///
     /// # Errors
-    /// No such axis, shapes that differ elsewhere, layouts that are not surjective, or more lanes than the
-    /// target has.
+    /// No such axis, shapes that differ elsewhere, layouts that are not surjective, more lanes than the
+    /// target has, or more elements in a block than its shared memory holds where shuffles do not do.
     pub fn new(
         source: &LinearLayout,
         indices: &LinearLayout,
@@ -199,7 +199,7 @@ impl GatherPlan {
         let offsets = lookups.iter().map(|&r| f2::mul(&registers, r.into())).collect();
         let index = line.of_index()?;
         let bytes = u64::from(store.access.storage_bits.max(8) / 8);
-        let shared_bytes = bytes << memory.in_bits(Dim::OFFSET);
+        let shared_bytes = fitting(bytes.checked_shl(memory.in_bits(Dim::OFFSET)), target)?;
         let n = lookups.len() as u64;
         let words = u64::from(elem_bits.div_ceil(32));
         let reads = n * words * u64::from(target.phases(4, Direction::Load));
@@ -224,6 +224,12 @@ impl GatherPlan {
         let gather = Gather::Shared(Box::new(shared));
         Ok(GatherPlan { axis, gather, detour, copies: i.representatives(), cost, target: target.name })
     }
+}
+
+/// Bytes that a block of the target can have: what is looked up at random lies there as a whole.
+fn fitting(bytes: Option<u64>, target: &TargetDesc) -> PlanResult<u64> {
+    let (needed, budget) = (bytes.unwrap_or(u64::MAX), target.shared_bytes);
+    if needed > budget { Err(PlanError::SharedBudget { needed, budget }) } else { Ok(needed) }
 }
 
 impl GatherPlan {
@@ -398,8 +404,8 @@ impl HistogramPlan {
     /// has one dimension, the bins.
     ///
     /// # Errors
-    /// A result of more than one dimension, layouts that are not surjective, or more lanes than the target
-    /// has.
+    /// A result of more than one dimension, layouts that are not surjective, more lanes than the target has, or
+    /// more bins than its shared memory holds.
     pub fn new(
         source: &LinearLayout,
         result: &LinearLayout,
@@ -447,7 +453,8 @@ impl HistogramPlan {
         if let Some(detour) = &detour {
             detour.add_to(&mut cost);
         }
-        Ok(HistogramPlan { bins, detour, registers, duplicates, clear, load, shared_bytes: 4 * bins, cost })
+        let shared_bytes = fitting(bins.checked_mul(4), target)?;
+        Ok(HistogramPlan { bins, detour, registers, duplicates, clear, load, shared_bytes, cost })
     }
 }
 
