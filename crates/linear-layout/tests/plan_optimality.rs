@@ -189,13 +189,70 @@ proptest! {
 
     /// Without copies in the source, the shuffles are as few as one thread's needs allow.
     #[test]
-    fn no_exchange_needs_fewer_shuffles((a, b) in one_warp(), width in 3u32..7) {
+    fn no_exchange_needs_fewer_shuffles((a, b) in one_warp(), width in 2u32..7) {
         let target = TargetDesc::parse("cuda:90").unwrap();
         let plan = ConversionPlan::through_shuffles(&a, &b, 1 << width, &target).unwrap();
         let plan = plan.expect("nothing leaves the warp");
         check_conversion(&plan, &a, &b, &target).unwrap();
         prop_assert_eq!(plan.cost.shuffles, shuffles_needed(&a, &b, 1 << width), "{}\n{}\n{}", a, b, plan);
     }
+}
+
+/// Exchanges in two steps, each with fuller payloads, through any layout in between whose registers are some of the
+/// elements' bits: latency and selects of the second step cost more than they save.
+#[test]
+fn no_two_exchanges_are_cheaper_than_the_plan() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut searched = 0;
+    for target in TargetDesc::all() {
+        let lanes = target.lane_bits() as usize;
+        for _ in 0..24 {
+            let (registers, warps, bits) =
+                (1usize..5, 0u32..4, 2u32..6).new_tree(&mut runner).unwrap().current();
+            let n = registers + lanes;
+            let unit: Vec<u64> = (0..n).map(|i| 1 << i).collect();
+            let order = || Just(unit.clone()).prop_shuffle();
+            let (a, b) = (order(), order()).new_tree(&mut runner).unwrap().current();
+            let of = |columns: &[u64]| {
+                let warp = (0..warps).map(|i| 1u64 << (n as u32 + i));
+                let ins = [(Dim::REGISTER, registers as u32), (Dim::LANE, lanes as u32), (Dim::WARP, warps)];
+                let outs = [(Dim::out(0), n as u32 + warps)];
+                LinearLayout::from_columns(&ins, &outs, columns.iter().copied().chain(warp)).unwrap()
+            };
+            let exchange = |from: &LinearLayout, to: &LinearLayout| {
+                let plan = ConversionPlan::through_shuffles(from, to, 1 << bits, &target).unwrap();
+                plan.map_or(f64::INFINITY, |p| p.cost.cycles)
+            };
+            let (from, to) = (of(&a), of(&b));
+            let plan = ConversionPlan::new(&from, &to, 1 << bits, &target).unwrap();
+            if plan.cost.cycles <= 2.0 * target.cost.shuffle_latency {
+                continue;
+            }
+            searched += 1;
+            for set in (0..1u64 << n).filter(|set| set.count_ones() as usize == registers) {
+                // Lanes stay as they are on one side where they can.
+                for side in [&a, &b] {
+                    let own: Vec<u64> = unit.iter().copied().filter(|c| set & c != 0).collect();
+                    let mut free =
+                        unit.iter().copied().filter(|c| set & c == 0 && !side[registers..].contains(c));
+                    let lane = side[registers..]
+                        .iter()
+                        .map(|c| if set & c == 0 { *c } else { free.next().unwrap() });
+                    let between = of(&own.iter().copied().chain(lane).collect::<Vec<_>>());
+                    let first = exchange(&from, &between);
+                    if first < plan.cost.cycles {
+                        let both = first + exchange(&between, &to);
+                        assert!(
+                            both >= plan.cost.cycles,
+                            "{target}, {} bits\n{from}\n{to}\n{between}",
+                            1 << bits
+                        );
+                    }
+                }
+            }
+        }
+    }
+    assert!(searched > 50, "{searched}");
 }
 
 /// The same for transposes between registers and lanes, which random layouts seldom are.

@@ -5,6 +5,10 @@
 //! when it is in its warp; shared memory when it is in its block; the shared memory of other blocks
 //! otherwise. Where several ways exist the one with the fewest [cycles](Cost::cycles) is taken.
 //!
+//! Exchanges between lanes are one step of shuffles. Two steps through a layout in between fill payloads of narrow
+//! elements better, but cost their latency, packing and selects twice: an exhaustive search finds none that is
+//! cheaper (`tests/plan_optimality.rs`).
+//!
 //! # Cost model
 //! A plan is costed for all warps of one block on one multiprocessor: the throughput of every instruction
 //! of every warp, as in [`CostModel`](crate::target::CostModel), one after the other, plus the latencies
