@@ -3,7 +3,8 @@
 For each kernel of the corpus and cuda:80 and cuda:90: how many conversions there are, and
 what they cost: the cycles of their plans, as our --tritongpu-explain-layouts computes them
 for both compilers, times 16 for each loop around them. Triton's TTGIR is taken where its
-software pipeliner would begin. A conversion is a ttg.convert_layout, or a ttg.local_load of
+software pipeliner would begin, without its fusion of nested loops: that moves no conversion,
+but a fused loop would count once where it stands for two. A conversion is a ttg.convert_layout, or a ttg.local_load of
 what a ttg.local_alloc was made from.
 
 TTOPT_BIN_DIR has our binaries; TTOPT_TRITON_PYTHON names a python with triton 3.9, without
@@ -59,7 +60,6 @@ def triton_ttgir(path, capability, warps, ctas):
     ttgpu.add_optimize_dot_operands(manager, True)
     ttng.add_optimize_descriptor_encoding(manager)
     ttir.add_loop_aware_cse(manager)
-    ttgpu.add_fuse_nested_loops(manager)
     common.add_canonicalizer(manager)
     ttir.add_triton_licm(manager)
     common.add_canonicalizer(manager)

@@ -7,10 +7,13 @@
 //! exchange values share a layout, so that nothing between them is converted,
 //! with the vector that costs all of them together least: narrow elements want
 //! long vectors, but wide ones then leave gaps between the lanes of each
-//! instruction.
+//! instruction. Where values are reduced, scanned or gathered along a
+//! dimension, warps are placed so that this costs least.
 
 use crate::analysis::axis_info::{AxisInfo, AxisInfoAnalysis};
-use crate::ir_util::{convert_operand, for_each_edge, layout_of, operations_in_dominance_order, set_layout};
+use crate::ir_util::{
+    convert_operand, for_each_edge, layout_of, operations_in_dominance_order, set_layout, weight,
+};
 use crate::machine::{Layouts, Machine, error};
 use crate::plans;
 use crate::rules::{Rule, rule};
@@ -24,7 +27,7 @@ use smallvec::SmallVec;
 use std::collections::HashMap;
 use ttopt_dialect::tt::ops::{AtomicLoadOp, AtomicRmwOp, AtomicStoreOp, LoadOp, StoreOp};
 use ttopt_dialect::tt::types::pointee;
-use ttopt_dialect::ttg::layout::equivalent;
+use ttopt_dialect::ttg::layout::{equivalent, to_linear_layout};
 
 /// The pass.
 pub static TRITONGPU_COALESCE: PassDef = PassDef {
@@ -115,6 +118,7 @@ impl AccessFacts {
         AddressFacts {
             order: self.order.iter().map(|d| Dim::out(*d)).collect(),
             contiguous: self.contiguous.min((self.aligned / self.bytes).max(1)),
+            neighbours: self.contiguous,
             mask_constancy: self.mask.min(1 << 62),
         }
     }
@@ -202,12 +206,13 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     let analysis = AxisInfoAnalysis::new(module);
     let accesses: Vec<Access<'_>> =
         ops.iter().filter_map(|op| access(*op, &analysis, &layouts.machine)).collect();
-    let groups = groups(&ops, &accesses);
+    let (groups, along) = groups(&ops, &accesses);
     let vectors = group_vectors(&accesses, &groups, &layouts.machine);
     let mut rewriter = IrRewriter::new(module.context());
     for (access, group) in accesses.iter().zip(&groups) {
         let vector = vectors[*group];
-        let layout = layout_for(access, vector, &layouts).map_err(|reason| error(access.op, reason))?;
+        let layout = layout_for(access, vector, &along[*group], &layouts);
+        let layout = layout.map_err(|reason| error(access.op, reason))?;
         if options.bool("explain") {
             access.op.remark(explain(access, vector, layout));
         }
@@ -231,8 +236,9 @@ fn access<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>, machine: &Machine) ->
 }
 
 /// Accesses that exchange values have the same number, if they also agree on
-/// shape and order.
-fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> Vec<usize> {
+/// shape and order; and for each number the operations along a dimension that
+/// take those values.
+fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> (Vec<usize>, Vec<Vec<Op<'c>>>) {
     let mut sets = Sets::default();
     let flexible = |value: Value<'c>| {
         value.def_op().is_some_and(|op| rule(op) == Some(Rule::Source)) || value.ty().as_tensor().is_none()
@@ -252,15 +258,35 @@ fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> Vec<usize> {
         });
     }
     let mut numbers = HashMap::new();
-    accesses
+    // Values of a set that have one shape, whatever the order of the accesses.
+    let mut alike: HashMap<(usize, Shape), Vec<usize>> = HashMap::new();
+    let groups = accesses
         .iter()
         .map(|access| {
-            let key = (sets.find(access.op.operand(0)), access.shape.clone(), access.facts.order.clone());
+            let key = (sets.find(access.op.operand(0)), access.shape.clone());
+            let numbers_of_key = alike.entry(key.clone()).or_default();
             let next = numbers.len();
-            *numbers.entry(key).or_insert(next)
+            let number = *numbers.entry((key, access.facts.order.clone())).or_insert(next);
+            if number == next {
+                numbers_of_key.push(number);
+            }
+            number
         })
-        .collect()
+        .collect();
+    let mut along = vec![Vec::new(); numbers.len()];
+    for &op in ops {
+        if !matches!(op.name(), "tt.reduce" | "tt.scan" | "tt.gather") {
+            continue;
+        }
+        let Some(ty) = op.operand(0).ty().as_tensor() else { continue };
+        for number in alike.get(&(sets.find(op.operand(0)), ty.shape())).into_iter().flatten() {
+            along[*number].push(op);
+        }
+    }
+    (groups, along)
 }
+
+type Shape = SmallVec<[i64; 4]>;
 
 /// Disjoint sets of values.
 #[derive(Default)]
@@ -334,7 +360,13 @@ fn group_vector(members: &[&Access<'_>], machine: &Machine) -> u64 {
     vector.min(if row > 1 && row < vector { share * 2 } else { share })
 }
 
-fn layout_for<'c>(access: &Access<'c>, vector: u64, layouts: &Layouts<'c>) -> Result<Attr<'c>, String> {
+/// The layout of an access, whose values the operations `along` a dimension take.
+fn layout_for<'c>(
+    access: &Access<'c>,
+    vector: u64,
+    along: &[Op<'c>],
+    layouts: &Layouts<'c>,
+) -> Result<Attr<'c>, String> {
     let mut size = vec![1; access.shape.len()];
     let mut left = vector;
     for &d in &access.facts.order {
@@ -345,7 +377,28 @@ fn layout_for<'c>(access: &Access<'c>, vector: u64, layouts: &Layouts<'c>) -> Re
             break;
         }
     }
-    layouts.blocked(layouts.machine.blocked(&access.shape, &size, &access.facts.order))
+    let order = &access.facts.order;
+    let first = layouts.blocked(layouts.machine.blocked(&access.shape, &size, order))?;
+    let Some(target) = layouts.machine.target.as_ref().filter(|_| !along.is_empty()) else {
+        return Ok(first);
+    };
+    // Lanes make accesses dense; warps are as good along any dimension, so they leave those that are worked
+    // along where that costs less.
+    let cost = |layout: Attr<'c>| -> Option<f64> {
+        let layout = to_linear_layout(layout, &access.shape).ok()?;
+        along.iter().map(|op| Some(weight(*op) * plans::cost_along(*op, &layout, target).ok()?)).sum()
+    };
+    let mut best = (cost(first).unwrap_or(f64::INFINITY), first);
+    for turned in 1..order.len() {
+        let mut warp_order = order.clone();
+        warp_order.rotate_left(turned);
+        let layout = layouts.machine.blocked_with_warps(&access.shape, &size, order, &warp_order);
+        let layout = layouts.blocked(layout)?;
+        if let Some(cost) = cost(layout).filter(|cost| *cost < best.0) {
+            best = (cost, layout);
+        }
+    }
+    Ok(best.1)
 }
 
 /// Runs the access in `layout`: operands are converted to it, results back.

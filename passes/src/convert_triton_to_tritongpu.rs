@@ -189,7 +189,9 @@ impl<'c> Convert<'c> {
                 }
                 Ok(())
             }
-            Rule::ExpandDims(_) | Rule::Trans | Rule::Reshape | Rule::ReshapeAny => self.follow(op, rule),
+            Rule::ExpandDims(_) | Rule::Trans | Rule::Reshape | Rule::ReshapeAny | Rule::Unpack(_) => {
+                self.follow(op, rule)
+            }
             Rule::Split => self.split(op),
             Rule::Dot | Rule::DotScaled => self.dot(op, rule),
         }

@@ -7,7 +7,8 @@
 
 use crate::ir_util::{layout_of, operations_in_dominance_order, weight, weight_of};
 use crate::machine::{Layouts, Machine};
-use crate::remove_layout_conversions::{Alternative, Planner, Request, element_bits, unconverted};
+use crate::plans::conversion_to;
+use crate::remove_layout_conversions::{Alternative, Planner, Request, unconverted};
 use crate::rules::{Rule, anchor, rule};
 use linear_layout::plan::{Conversion, ConversionPlan};
 use mlir_host::asm::Reported;
@@ -15,7 +16,7 @@ use mlir_host::ir::{Attr, Op, TensorType, Value};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
-use ttopt_dialect::ttg::layout::to_linear_layout;
+use std::sync::Arc;
 
 /// The pass.
 pub static TRITONGPU_EXPLAIN_LAYOUTS: PassDef = PassDef {
@@ -154,11 +155,9 @@ fn explain_conversion<'c>(
     Some(Entry { op, tensor: tensor_text(ty), layout, way: Some(way), why })
 }
 
-fn plan(ty: TensorType<'_>, to: Attr<'_>, layouts: &Layouts<'_>) -> Result<ConversionPlan, String> {
-    let from = ty.encoding().ok_or("the source has no layout")?;
+fn plan(ty: TensorType<'_>, to: Attr<'_>, layouts: &Layouts<'_>) -> Result<Arc<ConversionPlan>, String> {
     let target = layouts.machine.target.as_ref().ok_or("the module does not say what GPU it is for")?;
-    let (from, to) = (to_linear_layout(from, &ty.shape())?, to_linear_layout(to, &ty.shape())?);
-    ConversionPlan::new(&from, &to, element_bits(ty), target).map_err(|err| err.to_string())
+    conversion_to(ty, to, target)
 }
 
 /// What ties the source to its layout, and what the other one is wanted for.

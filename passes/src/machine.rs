@@ -109,20 +109,30 @@ impl Machine {
     /// The blocked layout with a box of `size_per_thread` elements in each
     /// thread, threads and warps laid out along `order`.
     pub fn blocked(&self, shape: &[i64], size_per_thread: &[u64], order: &[usize]) -> Blocked {
+        self.blocked_with_warps(shape, size_per_thread, order, order)
+    }
+
+    /// As [`blocked`](Self::blocked), with warps along `warp_order`.
+    pub fn blocked_with_warps(
+        &self,
+        shape: &[i64],
+        size_per_thread: &[u64],
+        order: &[usize],
+        warp_order: &[usize],
+    ) -> Blocked {
         let (split, cga) = self.divide_among_ctas(shape, order);
+        let places = |d: usize| (shape[d].max(1) as u64 / split[d] / size_per_thread[d]).max(1);
         let mut threads: Vec<u64> = vec![1; shape.len()];
         let mut warps = threads.clone();
         let (mut threads_left, mut warps_left) = (self.threads_per_warp, self.num_warps);
         for (i, &d) in order.iter().enumerate() {
-            let places = (shape[d].max(1) as u64 / split[d] / size_per_thread[d]).max(1);
-            if i + 1 == order.len() {
-                threads[d] = threads_left;
-                warps[d] = warps_left;
-                break;
-            }
-            threads[d] = threads_left.min(places);
-            warps[d] = warps_left.min((places / threads[d]).max(1));
+            let last = i + 1 == order.len();
+            threads[d] = if last { threads_left } else { threads_left.min(places(d)) };
             threads_left /= threads[d];
+        }
+        for (i, &d) in warp_order.iter().enumerate() {
+            let last = i + 1 == warp_order.len();
+            warps[d] = if last { warps_left } else { warps_left.min((places(d) / threads[d]).max(1)) };
             warps_left /= warps[d];
         }
         Blocked {

@@ -6,13 +6,16 @@
 mod along;
 mod dot;
 
-pub use along::{gather, histogram, operand_bits, reduce, scan};
+pub use along::{cost_along, gather, histogram, operand_bits, reduce, scan};
 pub use dot::{dot, dot_type, warp_group_dot};
 
 use linear_layout::plan::ConversionPlan;
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, LinearLayout};
-use mlir_host::ir::{FloatKind, Op, Type};
+use mlir_host::ir::{Attr, FloatKind, Op, TensorType, Type};
+use smallvec::SmallVec;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 use ttopt_dialect::tt::enums::RmwOp;
 use ttopt_dialect::tt::ops::AtomicRmwOp;
@@ -66,14 +69,62 @@ pub fn atomic_elems(op: Op<'_>, target: &TargetDesc) -> u64 {
     }
 }
 
+/// Layouts by [`Attr::global_id`], which never names two things; the shape, the bits of an element, and
+/// the target by its name's address and its shared memory.
+type ConversionKey = ((u64, usize), (u64, usize), SmallVec<[i64; 4]>, u32, usize, u64);
+
+/// Plans that a thread keeps; the table starts anew beyond.
+const CAPACITY: usize = 1 << 12;
+
+thread_local! {
+    // As for layouts (`ttg::layout`): the engine, allocation, barriers and lowering ask for the same plans.
+    static CONVERSIONS: RefCell<HashMap<ConversionKey, Arc<ConversionPlan>>> = RefCell::default();
+}
+
 /// How values of type `from` become values of type `to`, another layout of
 /// the same tensor.
 ///
 /// # Errors
 /// When there is no plan.
-pub fn conversion(from: Type<'_>, to: Type<'_>, target: &TargetDesc) -> Result<ConversionPlan, String> {
-    ConversionPlan::new(&*layout(from)?, &*layout(to)?, word_bits(from)?, target)
-        .map_err(|err| err.to_string())
+pub fn conversion(from: Type<'_>, to: Type<'_>, target: &TargetDesc) -> Result<Arc<ConversionPlan>, String> {
+    let destination = to.as_tensor().and_then(TensorType::encoding);
+    match (from.as_tensor(), destination) {
+        (Some(source), Some(destination)) => conversion_to(source, destination, target),
+        _ => Err(format!("{from} does not become {to} by moving data")),
+    }
+}
+
+/// How values of type `from` get the layout `to`; planned once.
+///
+/// # Errors
+/// When there is no plan.
+pub fn conversion_to(
+    from: TensorType<'_>,
+    to: Attr<'_>,
+    target: &TargetDesc,
+) -> Result<Arc<ConversionPlan>, String> {
+    let (source, bits, shape) = (layout(from.ty())?, word_bits(from.ty())?, from.shape());
+    let key = || {
+        let (from, to) = (from.encoding()?.global_id()?, to.global_id()?);
+        Some((from, to, shape.clone(), bits, target.name.as_ptr() as usize, target.shared_bytes))
+    };
+    let key = key();
+    let find = |key: &ConversionKey| CONVERSIONS.with_borrow(|table| table.get(key).cloned());
+    if let Some(found) = key.as_ref().and_then(find) {
+        return Ok(found);
+    }
+    let destination = to_linear_layout(to, &shape)?;
+    let plan = ConversionPlan::new(&source, &destination, bits, target).map_err(|err| err.to_string())?;
+    let plan = Arc::new(plan);
+    if let Some(key) = key {
+        CONVERSIONS.with_borrow_mut(|table| {
+            if table.len() >= CAPACITY {
+                table.clear();
+            }
+            table.insert(key, plan.clone());
+        });
+    }
+    Ok(plan)
 }
 
 /// The layout of what a thread holds of `ty`: that of a tensor, or of a scalar,

@@ -10,17 +10,16 @@
 use crate::ir_util::{layout_of, operations_in_dominance_order};
 use crate::machine::{Machine, error};
 use crate::matmul::build::generic;
-use crate::remove_layout_conversions::element_bits;
+use crate::plans;
 use crate::rules::{Rule, rule};
 use linear_layout::Encoding;
 use linear_layout::encoding::SharedLinear;
-use linear_layout::plan::{Conversion, ConversionPlan, Scope};
+use linear_layout::plan::{Conversion, Scope};
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Type};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::IrRewriter;
 use ttopt_dialect::ttg::attrs::{encoding, encoding_attr};
-use ttopt_dialect::ttg::layout::to_linear_layout;
 
 /// The pass.
 pub static TRITONGPU_REDUCE_DATA_DUPLICATION: PassDef = PassDef {
@@ -53,16 +52,13 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
 /// The layout of the memory that the conversion goes through, if it makes the
 /// operand of a matrix product and is not done in several passes.
 fn memory_of(op: Op<'_>, machine: &Machine) -> Option<SharedLinear> {
-    let (from, to) = (layout_of(op.operand(0))?, layout_of(op.result(0))?);
-    if !matches!(encoding(to), Ok(Encoding::DotOperand(_))) {
+    if !matches!(encoding(layout_of(op.result(0))?), Ok(Encoding::DotOperand(_))) {
         return None;
     }
-    let ty = op.result(0).ty().as_tensor()?;
-    let (from, to) = (to_linear_layout(from, &ty.shape()).ok()?, to_linear_layout(to, &ty.shape()).ok()?);
-    let plan = ConversionPlan::new(&from, &to, element_bits(ty), machine.target.as_ref()?).ok()?;
-    match plan.conversion {
+    let plan = plans::conversion(op.operand(0).ty(), op.result(0).ty(), machine.target.as_ref()?).ok()?;
+    match &plan.conversion {
         Conversion::SharedMemory(plan) if plan.tiles == 1 && plan.scope == Scope::Block => {
-            Some(SharedLinear { layout: plan.layout, alignment: ALIGNMENT })
+            Some(SharedLinear { layout: plan.layout.clone(), alignment: ALIGNMENT })
         }
         _ => None,
     }

@@ -9,11 +9,13 @@
 //!    scalars alone stays open (`assign`);
 //! 2. gives open values the layout that their uses ask for, those in deep
 //!    loops first;
-//! 3. gives each use that still disagrees a copy in its own layout: by
+//! 3. gives a computation whose values are all wanted in one other layout that
+//!    layout, back to where converting costs least (`lift`);
+//! 4. gives each use that still disagrees a copy in its own layout: by
 //!    computing it again from what is at hand or by converting it, or by
 //!    converting something smaller that it is computed from, whichever costs
 //!    least (`materialize`);
-//! 4. removes what has no uses left.
+//! 5. removes what has no uses left.
 //!
 //! Values carried around loops and out of branches share one layout with what
 //! they are passed to. Conversions in the input are nothing but hints: the
@@ -22,17 +24,17 @@
 mod assign;
 mod carry;
 mod cost;
+mod lift;
 mod materialize;
 mod plan;
 mod sink;
 
-pub(crate) use cost::element_bits;
 pub(crate) use plan::{Alternative, Planner, Request, unconverted};
 
-use crate::ir_util::operations_in_dominance_order;
+use crate::ir_util::{self, operations_in_dominance_order};
 use crate::machine::{Layouts, Machine, error};
 use crate::rules::{Rule, rule};
-use mlir_host::ir::Op;
+use mlir_host::ir::{Block, Op, Region};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use ttopt_dialect::tt::ops::LoadOp;
 
@@ -49,19 +51,21 @@ pub static TRITONGPU_REMOVE_LAYOUT_CONVERSIONS: PassDef = PassDef {
 
 fn run(module: Op<'_>, _: &Options) -> PassResult {
     let layouts = Layouts::new(module.context(), Machine::of(module)?);
-    let conversions = || {
-        let ops = operations_in_dominance_order(module);
-        ops.into_iter().filter(|op| rule(*op) == Some(Rule::Convert)).count()
-    };
     remove_unused(module);
-    let mut left = conversions();
+    let mut left = cost_of_conversions(module, &layouts);
     for _ in 0..ROUNDS {
         // Without conversions every use has the layout that it wants.
-        if left == 0 {
+        if left == 0.0 {
             break;
         }
-        round(module, &layouts)?;
-        let now = conversions();
+        let before = module.clone_detached();
+        let done = round(module, &layouts);
+        let now = cost_of_conversions(module, &layouts);
+        if done.is_ok() && now >= left {
+            module.regions().zip(before.regions()).for_each(|(region, before)| region.take_body(before));
+        }
+        before.erase();
+        done?;
         if now >= left {
             break;
         }
@@ -71,13 +75,45 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
 }
 
 /// Conversions that were removed free values for other layouts, so the pass
-/// repeats while that removes more, but not more often than this.
+/// repeats while that lowers the cost, but not more often than this. A round
+/// that does not is undone: so a second run of the pass changes nothing.
 const ROUNDS: usize = 4;
+
+/// How likely control is taken to reach `op` in the function: half for each branch.
+fn chance(op: Op<'_>) -> f64 {
+    let mut chance = 1.0;
+    let mut at = Some(op);
+    while let Some(op) = at {
+        let entry = op.block().and_then(Block::parent_region).and_then(Region::first_block);
+        let parent = op.parent();
+        if op.block() != entry || parent.is_some_and(|parent| parent.name() == "scf.if") {
+            chance /= 2.0;
+        }
+        at = parent;
+    }
+    chance
+}
+
+/// Cycles of all conversions of a module, in all iterations of loops.
+fn cost_of_conversions<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> f64 {
+    let costs = cost::Costs::new(module);
+    let ops = operations_in_dominance_order(module).into_iter();
+    let of = |op: Op<'c>| {
+        let (from, to) = (op.operand(0).ty().as_tensor(), ir_util::layout_of(op.result(0)));
+        let cycles = from.zip(to).map_or(0.0, |(from, to)| costs.conversion(from, to, layouts));
+        ir_util::weight(op) * chance(op) * (cycles + plan::SYNCHRONIZATION)
+    };
+    ops.filter(|op| rule(*op) == Some(Rule::Convert)).map(of).sum()
+}
 
 fn round<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> PassResult {
     let ops = operations_in_dominance_order(module);
     let mut assignment = assign::Assignment::new(&ops, layouts).map_err(|(op, reason)| error(op, reason))?;
     assignment.apply(&ops)?;
+    let mut planner = Planner::new(module, layouts);
+    for (value, layout) in lift::lift(&ops, &assignment, &mut planner) {
+        assignment.reassign(value, layout);
+    }
     let mut pass = materialize::Materialize::new(module, layouts);
     for &op in &ops {
         pass.operands(op, &mut assignment)?;

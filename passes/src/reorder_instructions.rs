@@ -31,6 +31,7 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     for op in ops.iter().rev().filter(|op| rule(**op) == Some(Rule::Convert)) {
         if registers(op.result(0)) >= registers(op.operand(0))
             && let Some(user) = first_user(*op)
+            && !is_there(*op, user)
         {
             op.move_before(user);
         }
@@ -42,6 +43,12 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
         move_after_operand(*op, behind_loads);
     }
     Ok(())
+}
+
+/// Whether nothing but conversions is between `op` and `user`: then the order of those stays.
+fn is_there<'c>(op: Op<'c>, user: Op<'c>) -> bool {
+    let mut between = std::iter::successors(op.next(), |at| at.next()).take_while(|at| *at != user);
+    between.all(|at| rule(at) == Some(Rule::Convert))
 }
 
 /// Elements that each thread holds.

@@ -34,6 +34,8 @@ pub enum Rule {
     Join,
     /// The last dimension is removed.
     Split,
+    /// Pairs along a dimension become two elements each.
+    Unpack(usize),
     /// Two tensors one after the other.
     Cat,
     /// Indices and result have one layout.
@@ -61,6 +63,7 @@ pub fn rule(op: Op<'_>) -> Option<Rule> {
         "ub" => Rule::Source,
         "scf" | "cf" => Rule::Control,
         "ttg" if rest == "convert_layout" => Rule::Convert,
+        "ttg" if rest == "fp4_to_fp" => Rule::Unpack(axis()?),
         // Any layout writes to memory and reads from it.
         "ttg" if matches!(rest, "local_alloc" | "local_store" | "local_load") => Rule::Any,
         "tt" => match rest {
@@ -189,6 +192,7 @@ pub fn forward<'c>(
         }
         Rule::Join => given(infer::join(Some(operand), &source()?.shape())?),
         Rule::Split => given(infer::split(Some(operand), &source()?.shape())?),
+        Rule::Unpack(axis) => infer::fp4_to_fp(operand, &source()?.shape(), axis),
         Rule::Cat => cat(operand, &source()?.shape(), layouts),
         _ => Err("results do not depend on operands".to_owned()),
     }
@@ -226,6 +230,7 @@ pub fn backward<'c>(
         }
         Rule::Join => infer::split(Some(result), &shape_of_result()),
         Rule::Split => infer::join(Some(result), &shape_of_result()),
+        Rule::Unpack(axis) => infer::fp4_packed(result, &shape_of_result(), axis).map(Some),
         Rule::Dot if number < 2 => {
             let value = Encoding::DotOperand(DotOperand {
                 op_idx: number as u32,
@@ -240,7 +245,8 @@ pub fn backward<'c>(
     }?;
     // Several layouts of the result may come from one of the operand, of which
     // inference gives one.
-    if let (Rule::Trans | Rule::Reshape | Rule::Join | Rule::Split, Some(operand)) = (rule, operand)
+    let shape_rule = matches!(rule, Rule::Trans | Rule::Reshape | Rule::Join | Rule::Split | Rule::Unpack(_));
+    if let Some(operand) = operand.filter(|_| shape_rule)
         && !forward(op, rule, operand, layouts).is_ok_and(|made| equivalent(made, result, &shape_of_result()))
     {
         return Err(format!("no layout of the operand gives the result {result}"));

@@ -173,3 +173,58 @@ tt.func @atomic_sums(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %x: tensor<1
   %0 = tt.atomic_rmw fadd, relaxed, gpu, %q, %x, %t : (tensor<1024x!tt.ptr<f32>>, tensor<1024xf32>, tensor<1024xi1>) -> tensor<1024xf32>
   tt.return
 }
+
+// -----
+
+// Rows that are reduced stay in one warp each: accesses are as dense with the warps along the other dimension.
+// CHECK: #[[ROWS:.*]] = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>
+// CHECK-LABEL: @reduced
+// CHECK: tt.load {{.*}} : tensor<16x256x!tt.ptr<f32>, #[[ROWS]]>
+tt.func @reduced(%p: tensor<16x256x!tt.ptr<f32>>) -> tensor<16xf32> {
+  %x = tt.load %p : tensor<16x256x!tt.ptr<f32>>
+  %0 = "tt.reduce"(%x) <{axis = 1 : i32}> ({
+  ^bb0(%a: f32, %b: f32):
+    %s = arith.maxnumf %a, %b : f32
+    tt.reduce.return %s : f32
+  }) : (tensor<16x256xf32>) -> tensor<16xf32>
+  tt.return %0 : tensor<16xf32>
+}
+
+// -----
+
+// The same for what is scanned.
+// CHECK: #[[ROWS:.*]] = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>
+// CHECK-LABEL: @scanned
+// CHECK: tt.load {{.*}} : tensor<16x256x!tt.ptr<f32>, #[[ROWS]]>
+tt.func @scanned(%p: tensor<16x256x!tt.ptr<f32>>) -> tensor<16x256xf32> {
+  %x = tt.load %p : tensor<16x256x!tt.ptr<f32>>
+  %0 = "tt.scan"(%x) <{axis = 1 : i32, reverse = false}> ({
+  ^bb0(%a: f32, %b: f32):
+    %s = arith.addf %a, %b : f32
+    tt.scan.return %s : f32
+  }) : (tensor<16x256xf32>) -> tensor<16x256xf32>
+  tt.return %0 : tensor<16x256xf32>
+}
+
+// -----
+
+// And for what is gathered from, where threads of one warp then exchange what they need.
+// CHECK: #[[ROWS:.*]] = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>
+// CHECK-LABEL: @gathered
+// CHECK: tt.load {{.*}} : tensor<16x64x!tt.ptr<f32>, #[[ROWS]]>
+tt.func @gathered(%p: tensor<16x64x!tt.ptr<f32>>, %i: tensor<16x64xi32>) -> tensor<16x64xf32> {
+  %x = tt.load %p : tensor<16x64x!tt.ptr<f32>>
+  %0 = tt.gather %x[%i] {axis = 1 : i32} : (tensor<16x64xf32>, tensor<16x64xi32>) -> tensor<16x64xf32>
+  tt.return %0 : tensor<16x64xf32>
+}
+
+// -----
+
+// Without anything along a dimension, warps follow the order.
+// CHECK: #blocked = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [1, 4], order = [1, 0]}>
+// CHECK-LABEL: @copied
+// CHECK: tt.load {{.*}} : tensor<16x256x!tt.ptr<f32>, #blocked>
+tt.func @copied(%p: tensor<16x256x!tt.ptr<f32>>) -> tensor<16x256xf32> {
+  %x = tt.load %p : tensor<16x256x!tt.ptr<f32>>
+  tt.return %x : tensor<16x256xf32>
+}

@@ -122,7 +122,8 @@ tt.func @transpose(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %o: !tt.ptr<f3
 // CHECK-LABEL: @normalize
 // CHECK-NOT: convert_layout
 // CHECK: tt.return
-tt.func @normalize(%p: tensor<64x64x!tt.ptr<f32>>) {
+tt.func @normalize(%base: !tt.ptr<f32>) {
+  %p = tt.splat %base : !tt.ptr<f32> -> tensor<64x64x!tt.ptr<f32>>
   %x = tt.load %p : tensor<64x64x!tt.ptr<f32>>
   %0 = "tt.reduce"(%x) <{axis = 1 : i32}> ({
   ^bb0(%a: f32, %b: f32):

@@ -95,7 +95,7 @@ fn the_order_of_memory_decides() {
     let row_major = VectorPlan::for_global(&layout, 32, 16, 16, &cuda()).unwrap();
     assert_eq!(row_major.vec_elems, 1);
     let order = vec![Dim::out(0), Dim::out(1)];
-    let facts = AddressFacts { order, contiguous: 16, mask_constancy: 16 };
+    let facts = AddressFacts { order, contiguous: 16, neighbours: 16, mask_constancy: 16 };
     assert_eq!(VectorPlan::for_addresses(&layout, 32, &facts, &cuda()).unwrap().vec_elems, 4);
 }
 
@@ -138,6 +138,10 @@ fn sectors_count_what_a_warp_touches() {
     assert_eq!(plan.sectors, 16, "32 lanes of 16 bytes");
     let plan = VectorPlan::for_global(&coalesced, 16, 8, 8, &cuda()).unwrap();
     assert_eq!(plan.sectors, 32, "runs of 16 bytes, each perhaps in its own sector");
+    // Rows of 64 bytes that start anywhere at multiples of 16.
+    let facts = AddressFacts { neighbours: 32, ..AddressFacts::row_major(&coalesced, 8, 8192) };
+    let plan = VectorPlan::for_addresses(&coalesced, 16, &facts, &cuda()).unwrap();
+    assert_eq!((plan.vec_elems, plan.sectors), (8, 16));
 }
 
 proptest! {

@@ -375,3 +375,36 @@ pub fn fp4_to_fp<'c>(operand: Attr<'c>, shape: &[i64], axis: usize) -> Result<At
     };
     encoding_attr(operand.context(), &made)
 }
+
+/// Of the pairs along `axis` that unpacking gives a tensor of `shape` with the layout `result`.
+///
+/// # Errors
+/// When no register holds the two elements of each pair.
+pub fn fp4_packed<'c>(result: Attr<'c>, shape: &[i64], axis: usize) -> Result<Attr<'c>, String> {
+    let layout = to_linear_layout(result, shape)?;
+    let rank = layout.num_out_dims();
+    let mut pairs = 0;
+    let mut bases: Vec<(Dim, Vec<Vec<u64>>)> = Vec::new();
+    for dim in layout.in_dims() {
+        let mut halved = Vec::new();
+        for column in layout.columns_of(dim) {
+            let mut basis = layout.coords(*column).to_vec();
+            let step = basis.get_mut(axis).ok_or_else(|| format!("there is no dimension {axis}"))?;
+            if *step % 2 == 0 {
+                *step /= 2;
+                halved.push(basis);
+            } else if dim == Dim::REGISTER && basis.iter().sum::<u64>() == 1 {
+                pairs += 1;
+            } else {
+                return Err(format!("{result} does not keep pairs along dimension {axis} in one thread"));
+            }
+        }
+        bases.push((dim, halved));
+    }
+    if pairs != 1 {
+        return Err(format!("{result} does not have pairs along dimension {axis} once"));
+    }
+    let outs: Vec<Dim> = standard_out_dims(rank).collect();
+    let made = LinearLayout::from_bases(&bases, &outs).map_err(|err| err.to_string())?;
+    encoding_attr(result.context(), &linear_like(&encoding(result)?, made))
+}

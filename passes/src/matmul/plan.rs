@@ -5,7 +5,7 @@
 //! placed by cost ([`split_warps`]): first so that none repeats what another
 //! one computes, then so that a product that continues another one finds its
 //! operand in its own registers, then so that the warps together read the
-//! fewest operand elements.
+//! least of the operands, as narrow as they are moved.
 
 use linear_layout::Encoding;
 use linear_layout::encoding::{AmdMfma, AmdWmma, CgaLayout, DotOperand, NvidiaMma, NvmmaShared};
@@ -169,6 +169,11 @@ impl Problem {
         shape
     }
 
+    /// Bits of the operands' elements while they are moved.
+    fn moved_bits(&self) -> [u64; 2] {
+        self.operands.map(|operand| u64::from(operand.narrowest.max(1)))
+    }
+
     fn elements(&self) -> (Element, Element) {
         (self.operands[0].element, self.operands[1].element)
     }
@@ -187,8 +192,9 @@ impl Problem {
 ///
 /// Of all ways, the one where warps repeat least of each other's work, then
 /// the one that keeps the operands of chained products in their warps, then
-/// the one where the warps together read the fewest elements of operands.
-pub fn split_warps(warps: u64, shape: &[u64], tile: [u64; 2], chain: Chain) -> Vec<u64> {
+/// the one where the warps together read the fewest bits of operands, whose
+/// elements have `bits`.
+pub fn split_warps(warps: u64, shape: &[u64], tile: [u64; 2], chain: Chain, bits: [u64; 2]) -> Vec<u64> {
     let mut split = vec![1; shape.len()];
     let mut left = warps;
     let (batches, matrix) = shape.split_at(shape.len() - 2);
@@ -196,16 +202,22 @@ pub fn split_warps(warps: u64, shape: &[u64], tile: [u64; 2], chain: Chain) -> V
         *ways = left.min(*size);
         left /= *ways;
     }
-    let (rows, columns) = best_split(left, [matrix[0], matrix[1]], tile, chain).1;
+    let (rows, columns) = best_split(left, [matrix[0], matrix[1]], tile, chain, bits).1;
     split[shape.len() - 2] = rows;
     split[shape.len() - 1] = columns;
     split
 }
 
-/// The cost of a split: repeated work, warps across a chained operand, elements read.
+/// The cost of a split: repeated work, warps across a chained operand, bits read.
 type SplitCost = (u64, u64, u64);
 
-fn best_split(warps: u64, [m, n]: [u64; 2], tile: [u64; 2], chain: Chain) -> (SplitCost, (u64, u64)) {
+fn best_split(
+    warps: u64,
+    [m, n]: [u64; 2],
+    tile: [u64; 2],
+    chain: Chain,
+    bits: [u64; 2],
+) -> (SplitCost, (u64, u64)) {
     let mut best: Option<(SplitCost, (u64, u64))> = None;
     let mut rows = 1;
     while rows <= warps {
@@ -218,7 +230,7 @@ fn best_split(warps: u64, [m, n]: [u64; 2], tile: [u64; 2], chain: Chain) -> (Sp
         } else {
             1
         };
-        let cost = (repeated, across, columns * m + rows * n);
+        let cost = (repeated, across, columns * m * bits[0] + rows * n * bits[1]);
         if best.is_none_or(|(least, _)| cost < least) {
             best = Some((cost, (rows, columns)));
         }
@@ -274,7 +286,13 @@ fn mma(problem: &Problem, target: &TargetDesc) -> Option<MatmulPlan> {
         result: Encoding::NvidiaMma(NvidiaMma {
             version_major: 2,
             version_minor: 0,
-            warps_per_cta: split_warps(problem.warps, &problem.block_shape(), tile, problem.chain),
+            warps_per_cta: split_warps(
+                problem.warps,
+                &problem.block_shape(),
+                tile,
+                problem.chain,
+                problem.moved_bits(),
+            ),
             cga: problem.cga.clone(),
             instr_shape,
         }),
@@ -394,14 +412,20 @@ fn mfma(problem: &Problem, target: &TargetDesc) -> Option<MatmulPlan> {
     let batches: u64 = block[..rank - 2].iter().product();
     let rest = problem.warps / problem.warps.min(batches);
     let side = sides.iter().copied().min_by_key(|&side| {
-        let (cost, _) = best_split(rest, matrix, [side, side], problem.chain);
+        let (cost, _) = best_split(rest, matrix, [side, side], problem.chain, problem.moved_bits());
         (cost, std::cmp::Reverse(side))
     })?;
     let (k, k_width) = mfma_k(a, side, problem, version);
     Some(MatmulPlan {
         result: Encoding::AmdMfma(AmdMfma {
             version,
-            warps_per_cta: split_warps(problem.warps, &block, [side, side], problem.chain),
+            warps_per_cta: split_warps(
+                problem.warps,
+                &block,
+                [side, side],
+                problem.chain,
+                problem.moved_bits(),
+            ),
             instr_shape: vec![side, side, k],
             is_transposed: true,
             cga: problem.cga.clone(),
@@ -452,7 +476,7 @@ fn wmma(problem: &Problem, target: &TargetDesc) -> Option<MatmulPlan> {
     }
     let block = problem.block_shape();
     let rank = block.len();
-    let warps = split_warps(problem.warps, &block, [16, 16], problem.chain);
+    let warps = split_warps(problem.warps, &block, [16, 16], problem.chain, problem.moved_bits());
     let mut tile_warps = Vec::new();
     for dim in (0..rank).rev() {
         let mut step = 1;

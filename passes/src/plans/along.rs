@@ -2,9 +2,9 @@
 //! histograms.
 
 use super::{layout, word_bits};
-use linear_layout::Dim;
 use linear_layout::plan::{GatherPlan, HistogramPlan, ReducePlan, ScanPlan, WarpCombine};
 use linear_layout::target::TargetDesc;
+use linear_layout::{Dim, LinearLayout};
 use mlir_host::ir::{Attr, Op};
 
 /// The dimension that `op` works along.
@@ -54,8 +54,11 @@ fn warp_combine(op: Op<'_>) -> Option<WarpCombine> {
 /// # Errors
 /// When there is no plan.
 pub fn reduce(op: Op<'_>, target: &TargetDesc) -> Result<ReducePlan, String> {
-    let source = layout(op.operand(0).ty())?;
-    ReducePlan::with_combine(&source, axis(op)?, &operand_bits(op)?, warp_combine(op), target)
+    reduce_from(op, &*layout(op.operand(0).ty())?, target)
+}
+
+fn reduce_from(op: Op<'_>, source: &LinearLayout, target: &TargetDesc) -> Result<ReducePlan, String> {
+    ReducePlan::with_combine(source, axis(op)?, &operand_bits(op)?, warp_combine(op), target)
         .map_err(|err| err.to_string())
 }
 
@@ -64,9 +67,12 @@ pub fn reduce(op: Op<'_>, target: &TargetDesc) -> Result<ReducePlan, String> {
 /// # Errors
 /// When there is no plan.
 pub fn scan(op: Op<'_>, target: &TargetDesc) -> Result<ScanPlan, String> {
-    let source = layout(op.operand(0).ty())?;
+    scan_from(op, &*layout(op.operand(0).ty())?, target)
+}
+
+fn scan_from(op: Op<'_>, source: &LinearLayout, target: &TargetDesc) -> Result<ScanPlan, String> {
     let reverse = op.attr("reverse").and_then(Attr::as_bool).unwrap_or(false);
-    ScanPlan::new(&source, axis(op)?, &operand_bits(op)?, reverse, target).map_err(|err| err.to_string())
+    ScanPlan::new(source, axis(op)?, &operand_bits(op)?, reverse, target).map_err(|err| err.to_string())
 }
 
 /// How a `tt.gather` is done.
@@ -77,6 +83,28 @@ pub fn gather(op: Op<'_>, target: &TargetDesc) -> Result<GatherPlan, String> {
     let (source, indices) = (op.operand(0).ty(), op.operand(1).ty());
     GatherPlan::new(&*layout(source)?, &*layout(indices)?, axis(op)?, word_bits(source)?, target)
         .map_err(|err| err.to_string())
+}
+
+/// Cycles of a reduction, scan or gather whose source has this layout; indices of a gather of
+/// the source's shape have it, too.
+///
+/// # Errors
+/// When there is no plan.
+pub fn cost_along(op: Op<'_>, source: &LinearLayout, target: &TargetDesc) -> Result<f64, String> {
+    match op.name() {
+        "tt.reduce" => Ok(reduce_from(op, source, target)?.cost.cycles),
+        "tt.scan" => Ok(scan_from(op, source, target)?.cost.cycles),
+        "tt.gather" => {
+            let indices = op.operand(1).ty();
+            let alike = indices.as_tensor().map(|ty| ty.shape())
+                == op.operand(0).ty().as_tensor().map(|ty| ty.shape());
+            let own = layout(indices)?;
+            let indices = if alike { source } else { &*own };
+            let plan = GatherPlan::new(source, indices, axis(op)?, word_bits(op.operand(0).ty())?, target);
+            Ok(plan.map_err(|err| err.to_string())?.cost.cycles)
+        }
+        name => Err(format!("{name} is not along a dimension")),
+    }
 }
 
 /// How a `tt.histogram` is done.

@@ -86,6 +86,13 @@ impl<'c> Assignment<'c> {
         self.set(value, layout);
     }
 
+    /// Gives the result of a computation another layout than was assigned.
+    pub fn reassign(&mut self, value: Value<'c>, layout: Attr<'c>) {
+        let class = self.class(value);
+        self.layouts[class] = Some(layout);
+        set_layout(value, layout);
+    }
+
     /// What the layout of `value` was before.
     fn original(&self, value: Value<'c>) -> Option<Attr<'c>> {
         self.original.get(&value).copied()
@@ -265,9 +272,12 @@ impl<'c> Assignment<'c> {
         let possible = match rule {
             Rule::Reduce(axis) => super::materialize::sliced_parent(layout, axis).is_some(),
             Rule::Cat => false,
-            Rule::Trans | Rule::Reshape | Rule::Join | Rule::Split | Rule::ExpandDims(_) => {
-                backward(op, rule, 0, layout, layouts).is_ok()
-            }
+            Rule::Trans
+            | Rule::Reshape
+            | Rule::Join
+            | Rule::Split
+            | Rule::Unpack(_)
+            | Rule::ExpandDims(_) => backward(op, rule, 0, layout, layouts).is_ok(),
             _ => true,
         };
         if possible {
@@ -326,7 +336,7 @@ impl<'c> Assignment<'c> {
         let layout =
             match (rule, self.preferred_operand(op, true).or_else(|| self.preferred_operand(op, false))) {
                 // Where nothing follows from the operand, it is the operand that moves.
-                (Rule::Trans | Rule::Reshape | Rule::Join | Rule::Split, Some(operand)) => {
+                (Rule::Trans | Rule::Reshape | Rule::Join | Rule::Split | Rule::Unpack(_), Some(operand)) => {
                     forward(op, rule, operand, layouts).ok().or(original)
                 }
                 (Rule::Reduce(_) | Rule::Cat, Some(operand)) => {

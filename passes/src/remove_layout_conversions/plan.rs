@@ -21,7 +21,7 @@ use std::collections::HashMap;
 
 /// Conversions move data of every warp and synchronize: they weigh more than
 /// the same cycles of arithmetic that other warps can fill.
-const SYNCHRONIZATION: f64 = 8.0;
+pub(super) const SYNCHRONIZATION: f64 = 8.0;
 
 /// How to get a value in a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +133,11 @@ impl<'a, 'c> Planner<'a, 'c> {
         }
     }
 
+    /// Cycles of computing `op`, which has one result, in a layout; `None` where it cannot be.
+    pub fn computing(&self, op: Op<'c>, layout: Attr<'c>) -> Option<f64> {
+        self.costs.computing(op, op.result(0).ty().as_tensor()?, layout, self.layouts)
+    }
+
     /// The layouts of the machine.
     pub fn layouts(&self) -> &'a Layouts<'c> {
         self.layouts
@@ -230,11 +235,13 @@ impl<'a, 'c> Planner<'a, 'c> {
         }
         let ty = value.ty().as_tensor()?;
         let moves = moves && value.uses().filter(|(user, _)| !is_dropped(*user)).nth(1).is_none();
-        let mut cost = self.costs.copy(op, ty, layout, self.layouts)?;
-        if moves {
+        let cost = if moves {
             // Nobody else uses the original: it goes.
-            cost -= self.costs.copy(op, ty, ty.encoding()?, self.layouts).unwrap_or(0.0);
-        }
+            let had = self.costs.computing(op, ty, ty.encoding()?, self.layouts);
+            self.costs.computing(op, ty, layout, self.layouts)? - had.unwrap_or(0.0)
+        } else {
+            self.costs.copy(op, ty, layout, self.layouts)?
+        };
         let mut inputs = SmallVec::new();
         for (i, operand) in op.operands().enumerate().filter(|(_, operand)| layout_of(*operand).is_some()) {
             let layout = backward(op, rule, i, layout, self.layouts).ok()??;
@@ -272,7 +279,7 @@ impl<'a, 'c> Planner<'a, 'c> {
 }
 
 /// Whether the operands' layouts follow from that of the only result.
-fn can_be_copied(rule: Rule) -> bool {
+pub(super) fn can_be_copied(rule: Rule) -> bool {
     matches!(
         rule,
         Rule::Source
@@ -283,5 +290,6 @@ fn can_be_copied(rule: Rule) -> bool {
             | Rule::Trans
             | Rule::Reshape
             | Rule::Join
+            | Rule::Unpack(_)
     )
 }

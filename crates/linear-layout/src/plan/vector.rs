@@ -22,6 +22,8 @@ pub struct AddressFacts {
     /// Elements that are consecutive in memory, when elements are counted in `order`, and start at an
     /// address that is a multiple of their size together. May span several dimensions.
     pub contiguous: u64,
+    /// Elements that are consecutive in memory, wherever they start: what counts for the sectors touched.
+    pub neighbours: u64,
     /// Elements in `order` that share one mask value, in aligned runs.
     pub mask_constancy: u64,
 }
@@ -31,7 +33,7 @@ impl AddressFacts {
     pub fn row_major(layout: &LinearLayout, contiguous: u64, mask_constancy: u64) -> AddressFacts {
         let mut order: Vec<Dim> = layout.out_dims().collect();
         order.reverse();
-        AddressFacts { order, contiguous, mask_constancy }
+        AddressFacts { order, contiguous, neighbours: contiguous, mask_constancy }
     }
 
     /// The facts that an analysis of each dimension gives.
@@ -60,6 +62,7 @@ impl AddressFacts {
         AddressFacts {
             order: dims.iter().map(|d| d.dim).collect(),
             contiguous: contiguous.min(power_of_two_part(aligned.max(1))),
+            neighbours: contiguous,
             mask_constancy: mask,
         }
     }
@@ -171,7 +174,7 @@ impl VectorPlan {
             return Err(PlanError::PartialByte { elems: 1 << bits, bits: elem_bits });
         }
         let accesses = group_registers(&d, bits);
-        let run = power_of_two_part(facts.contiguous).max(1).trailing_zeros();
+        let run = power_of_two_part(facts.neighbours.max(facts.contiguous)).trailing_zeros();
         Ok(VectorPlan {
             elem_bits,
             vec_elems: 1 << bits,

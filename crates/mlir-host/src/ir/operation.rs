@@ -311,6 +311,11 @@ impl<'c> Op<'c> {
             mlirOperationDestroy(self.raw());
         }
     }
+    /// A copy of the operation with its regions, in no block.
+    pub fn clone_detached(self) -> Op<'c> {
+        // SAFETY: the handle is valid; a clone is never null.
+        unsafe { Op::from_raw(mlirOperationClone(self.raw())) }.expect("a clone")
+    }
     /// Moves the operation, which may be detached, before `other`, which is in a block.
     pub fn move_before(self, other: Op<'c>) {
         let block = other.block().expect("an operation in a block");

@@ -42,21 +42,23 @@ fn k_width(plan: &MatmulPlan) -> u64 {
 #[test]
 fn warps_read_as_little_as_possible() {
     let free = Chain::default();
-    assert_eq!(split_warps(8, &[128, 256], [16, 8], free), [2, 4]);
-    assert_eq!(split_warps(8, &[512, 64], [16, 8], free), [8, 1]);
-    assert_eq!(split_warps(4, &[16, 64], [16, 8], free), [1, 4]);
-    assert_eq!(split_warps(4, &[4, 32, 32], [16, 8], free), [4, 1, 1]);
-    assert_eq!(split_warps(4, &[2, 32, 32], [16, 8], free), [2, 1, 2]);
+    assert_eq!(split_warps(8, &[128, 256], [16, 8], free, [16, 16]), [2, 4]);
+    assert_eq!(split_warps(8, &[512, 64], [16, 8], free, [16, 16]), [8, 1]);
+    // Weights of 4 bits are read by many warps rather than activations of 16.
+    assert_eq!(split_warps(8, &[128, 128], [16, 8], free, [16, 4]), [4, 2]);
+    assert_eq!(split_warps(4, &[16, 64], [16, 8], free, [16, 16]), [1, 4]);
+    assert_eq!(split_warps(4, &[4, 32, 32], [16, 8], free, [16, 16]), [4, 1, 1]);
+    assert_eq!(split_warps(4, &[2, 32, 32], [16, 8], free, [16, 16]), [2, 1, 2]);
 }
 
 #[test]
 fn chained_products_keep_operands_in_their_warps() {
     let left = Chain { left: true, right: false };
     let right = Chain { left: false, right: true };
-    assert_eq!(split_warps(4, &[64, 64], [16, 8], left), [4, 1]);
-    assert_eq!(split_warps(8, &[128, 128], [16, 8], right), [1, 8]);
+    assert_eq!(split_warps(4, &[64, 64], [16, 8], left, [16, 16]), [4, 1]);
+    assert_eq!(split_warps(8, &[128, 128], [16, 8], right, [16, 16]), [1, 8]);
     // Not where warps would repeat each other's work.
-    assert_eq!(split_warps(8, &[64, 64], [16, 8], left), [4, 2]);
+    assert_eq!(split_warps(8, &[64, 64], [16, 8], left, [16, 16]), [4, 2]);
 }
 
 #[test]

@@ -1,0 +1,216 @@
+//! Computations whose values all uses want in one other layout.
+//!
+//! The planner decides for each use by itself, so it cannot see that a value
+//! that several uses want in the same other layout need not be computed in its
+//! own at all: what the halves of a split number share, or both nibbles of a
+//! byte. Here such computations are gathered from their ends, and the best
+//! place to convert is searched on the way back: at the ends, at the values
+//! that they begin with, or between.
+
+use super::assign::Assignment;
+use super::plan::{Planner, Request, can_be_copied, unconverted};
+use crate::ir_util::{layout_of, weight};
+use crate::machine::Layouts;
+use crate::rules::{Rule, backward, rule, wanted_or_equal};
+use mlir_host::ir::{Attr, Op, Value};
+use std::collections::HashMap;
+use ttopt_dialect::ttg::layout::equivalent;
+
+/// A computation that could give its result in another layout.
+struct Candidate<'c> {
+    op: Op<'c>,
+    to: Attr<'c>,
+    /// Whether an operation that is no candidate uses the result.
+    ends: bool,
+    /// An earlier candidate of the same computation, or itself.
+    parent: usize,
+}
+
+/// Candidates, users before what they use.
+#[derive(Default)]
+struct Candidates<'c> {
+    list: Vec<Candidate<'c>>,
+    of: HashMap<Op<'c>, usize>,
+}
+
+/// Savings below this, in cycles, are none.
+const LEAST: f64 = 1e-3;
+
+/// The values among what `ops`, in dominance order, compute for which another
+/// layout than the assigned one leaves less to convert, and those layouts.
+pub fn lift<'c>(
+    ops: &[Op<'c>],
+    assignment: &Assignment<'c>,
+    planner: &mut Planner<'_, 'c>,
+) -> Vec<(Value<'c>, Attr<'c>)> {
+    let layouts = planner.layouts();
+    let mut candidates = Candidates::default();
+    for &op in ops.iter().rev() {
+        candidates.consider(op, assignment, layouts);
+    }
+    let mut parts: Vec<Vec<usize>> = vec![Vec::new(); candidates.list.len()];
+    for i in 0..candidates.list.len() {
+        parts[candidates.root(i)].push(i);
+    }
+    let mut moved = Vec::new();
+    for part in parts.iter().filter(|part| !part.is_empty()) {
+        let taken = candidates.best(part, assignment, planner).unwrap_or(0);
+        moved.extend(part[..taken].iter().map(|i| &candidates.list[*i]).map(|c| (c.op.result(0), c.to)));
+    }
+    moved
+}
+
+/// Uses of a value, also behind conversions of the input.
+fn uses<'c>(value: Value<'c>, out: &mut Vec<(Op<'c>, usize)>) {
+    for (user, i) in value.uses() {
+        if rule(user) == Some(Rule::Convert) {
+            uses(user.result(0), out);
+        } else {
+            out.push((user, i));
+        }
+    }
+}
+
+/// The layout that a use wants its operand in, where that is not the one it has.
+fn demand<'c>(
+    user: Op<'c>,
+    i: usize,
+    operand: Value<'c>,
+    assignment: &Assignment<'c>,
+    layouts: &Layouts<'c>,
+) -> Option<Attr<'c>> {
+    let wanted = assignment.demand(user, i, layouts)?;
+    let wanted = rule(user).map_or(wanted, |rule| wanted_or_equal(rule, operand, wanted));
+    Some(wanted).filter(|wanted| layout_of(operand) != Some(*wanted))
+}
+
+impl<'c> Candidates<'c> {
+    fn root(&mut self, mut i: usize) -> usize {
+        while self.list[i].parent != i {
+            self.list[i].parent = self.list[self.list[i].parent].parent;
+            i = self.list[i].parent;
+        }
+        i
+    }
+
+    /// Notes `op` if all uses of its result want it in one other layout, which it can have.
+    fn consider(&mut self, op: Op<'c>, assignment: &Assignment<'c>, layouts: &Layouts<'c>) {
+        let Some(rule) = rule(op).filter(|rule| can_be_copied(*rule)) else { return };
+        if matches!(rule, Rule::Source | Rule::Memory) || op.num_results() != 1 || op.num_regions() > 0 {
+            return;
+        }
+        let value = op.result(0);
+        let Some(to) = self.common_demand(value, assignment, layouts) else { return };
+        let tensors = op.operands().enumerate().filter(|(_, operand)| layout_of(*operand).is_some());
+        if !tensors
+            .map(|(i, _)| backward(op, rule, i, to, layouts))
+            .all(|layout| matches!(layout, Ok(Some(_))))
+        {
+            return;
+        }
+        let (mut users, next) = (Vec::new(), self.list.len());
+        uses(value, &mut users);
+        let ends = users.iter().any(|(user, _)| !self.of.contains_key(user));
+        self.list.push(Candidate { op, to, ends, parent: next });
+        self.of.insert(op, next);
+        for (user, _) in users {
+            if let Some(&user) = self.of.get(&user) {
+                let root = self.root(user);
+                let own = self.root(next);
+                self.list[own.max(root)].parent = own.min(root);
+            }
+        }
+    }
+
+    /// The layout that all uses want, if it is not the one that the value has.
+    fn common_demand(
+        &self,
+        value: Value<'c>,
+        assignment: &Assignment<'c>,
+        layouts: &Layouts<'c>,
+    ) -> Option<Attr<'c>> {
+        let ty = value.ty().as_tensor()?;
+        let mut users = Vec::new();
+        uses(value, &mut users);
+        let mut common: Option<Attr<'c>> = None;
+        for (user, i) in users {
+            let rule = rule(user);
+            let wanted = match (self.of.get(&user), rule) {
+                (Some(&user), Some(rule)) => {
+                    backward(self.list[user].op, rule, i, self.list[user].to, layouts).ok()??
+                }
+                _ => assignment.demand(user, i, layouts)?,
+            };
+            let wanted = rule.map_or(wanted, |rule| wanted_or_equal(rule, value, wanted));
+            if wanted == ty.encoding()? {
+                return None;
+            }
+            let first = *common.get_or_insert(wanted);
+            if !equivalent(first, wanted, &ty.shape()) {
+                return None;
+            }
+        }
+        common.filter(|to| !ty.encoding().is_some_and(|have| equivalent(have, *to, &ty.shape())))
+    }
+
+    /// How many candidates of a part, from its ends on, are best in the other layout.
+    fn best(
+        &self,
+        part: &[usize],
+        assignment: &Assignment<'c>,
+        planner: &mut Planner<'_, 'c>,
+    ) -> Option<usize> {
+        let layouts = planner.layouts();
+        // What has to be had in another layout at this point, and what that costs.
+        let mut crossing: HashMap<(Value<'c>, Attr<'c>), f64> = HashMap::new();
+        for candidate in part.iter().map(|i| &self.list[*i]).filter(|candidate| candidate.ends) {
+            let value = candidate.op.result(0);
+            crossing.insert(
+                (value, candidate.to),
+                planner.plan(Request { value, layout: candidate.to, moves: true }).1,
+            );
+        }
+        // How many uses want what has to be converted when nothing changes.
+        let mut converted: HashMap<(Value<'c>, Attr<'c>), usize> = HashMap::new();
+        let (mut change, mut best) = (0.0, (-LEAST, 0));
+        for (n, candidate) in part.iter().map(|i| &self.list[*i]).enumerate() {
+            let (op, to) = (candidate.op, candidate.to);
+            let (value, rule) = (op.result(0), rule(op)?);
+            change -= crossing.remove(&(value, to)).unwrap_or(0.0);
+            let own = planner.computing(op, to)? - planner.computing(op, layout_of(value)?)?;
+            change += weight(op) * own;
+            for (i, operand) in op.operands().enumerate().filter(|(_, operand)| layout_of(*operand).is_some())
+            {
+                let operand = unconverted(operand);
+                if let Some(layout) = demand(op, i, operand, assignment, layouts) {
+                    let wanting = || {
+                        let mut users = Vec::new();
+                        uses(operand, &mut users);
+                        let same = |(user, i): &&(Op<'c>, usize)| {
+                            demand(*user, *i, operand, assignment, layouts) == Some(layout)
+                        };
+                        users.iter().filter(same).count()
+                    };
+                    let left = converted.entry((operand, layout)).or_insert_with(wanting);
+                    *left = left.saturating_sub(1);
+                    if *left == 0 {
+                        change -= planner.plan(Request { value: operand, layout, moves: true }).1;
+                    }
+                }
+                let wanted = backward(op, rule, i, to, layouts).ok()??;
+                let wanted = wanted_or_equal(rule, operand, wanted);
+                if layout_of(operand) == Some(wanted) || crossing.contains_key(&(operand, wanted)) {
+                    continue;
+                }
+                let moves = operand.def_op().is_some_and(|op| self.of.contains_key(&op));
+                let cost = planner.plan(Request { value: operand, layout: wanted, moves }).1;
+                crossing.insert((operand, wanted), cost);
+                change += cost;
+            }
+            if change < best.0 {
+                best = (change, n + 1);
+            }
+        }
+        Some(best.1)
+    }
+}
