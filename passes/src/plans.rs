@@ -185,7 +185,11 @@ pub const TENSOR_MAP_BYTES: u64 = 128;
 pub fn scratch_bytes(op: Op<'_>, target: &TargetDesc) -> Result<u64, String> {
     match op.name() {
         "ttg.convert_layout" => Ok(conversion(op.operand(0).ty(), op.result(0).ty(), target)?.shared_bytes()),
-        "tt.atomic_rmw" | "tt.atomic_cas" | "tt.atomic_load" | "tt.atomic_poll" => {
+        "tt.atomic_rmw"
+        | "tt.atomic_cas"
+        | "tt.atomic_load"
+        | "tt.atomic_poll"
+        | "ttg.local_atomic_scatter_rmw" => {
             Ok(shared_result(op, target)?.map_or(0, |plan| plan.shared_bytes()))
         }
         "tt.reduce" => Ok(reduce(op, target)?.shared_bytes()),

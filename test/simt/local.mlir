@@ -172,7 +172,52 @@ tt.func private @ring() {
   tt.return
 }
 
+// All row numbers of a column are added up in row c mod 4.
+tt.func private @atomic_scatter() {
+  %v, %r, %c = tt.call @numbers() : () -> (tensor<64x32xi32, #b>, tensor<64x32xi32, #b>, tensor<64x32xi32, #b>)
+  %zero = arith.constant dense<0> : tensor<64x32xi32, #b>
+  %one = arith.constant dense<1> : tensor<64x32xi32, #b>
+  %three = arith.constant dense<3> : tensor<64x32xi32, #b>
+  %m = ttg.local_alloc %zero : (tensor<64x32xi32, #b>) -> !ttg.memdesc<64x32xi32, #swizzled, #smem, mutable>
+  %i = arith.andi %c, %three : tensor<64x32xi32, #b>
+  %0 = ttg.local_atomic_scatter_rmw add, %m[%i], %r {axis = 0 : i32} : (!ttg.memdesc<64x32xi32, #swizzled, #smem, mutable>, tensor<64x32xi32, #b>, tensor<64x32xi32, #b>) -> tensor<64x32xi32, #b>
+  // Rows 4 to 63 exchange their zeros for their numbers, but for the odd columns.
+  %odd = arith.andi %c, %one : tensor<64x32xi32, #b>
+  %even = arith.cmpi eq, %odd, %zero : tensor<64x32xi32, #b>
+  %far = arith.cmpi sgt, %r, %three : tensor<64x32xi32, #b>
+  %k = arith.andi %even, %far : tensor<64x32xi1, #b>
+  %old = ttg.local_atomic_scatter_rmw exch, %m[%r], %v, %k {axis = 0 : i32} : (!ttg.memdesc<64x32xi32, #swizzled, #smem, mutable>, tensor<64x32xi32, #b>, tensor<64x32xi32, #b>, tensor<64x32xi1, #b>) -> tensor<64x32xi32, #b>
+  %was = arith.select %k, %old, %zero : tensor<64x32xi1, #b>, tensor<64x32xi32, #b>
+  tt.call @check(%was, %zero) : (tensor<64x32xi32, #b>, tensor<64x32xi32, #b>) -> ()
+  %got = ttg.local_load %m : !ttg.memdesc<64x32xi32, #swizzled, #smem, mutable> -> tensor<64x32xi32, #b>
+  %sum = arith.constant dense<2016> : tensor<64x32xi32, #b>
+  %hit = arith.cmpi eq, %r, %i : tensor<64x32xi32, #b>
+  %near = arith.select %hit, %sum, %zero : tensor<64x32xi1, #b>, tensor<64x32xi32, #b>
+  %want = arith.select %k, %v, %near : tensor<64x32xi1, #b>, tensor<64x32xi32, #b>
+  tt.call @check(%got, %want) : (tensor<64x32xi32, #b>, tensor<64x32xi32, #b>) -> ()
+  tt.return
+}
+
+// Every element is held by two warps: it is added once, and both get what was there.
+tt.func private @atomic_scatter_copies() {
+  %x1 = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32, #row>
+  %e = tt.expand_dims %x1 {axis = 1 : i32} : tensor<64xi32, #row> -> tensor<64x1xi32, #b>
+  %zero = arith.constant dense<0> : tensor<64x1xi32, #b>
+  %five = arith.constant dense<5> : tensor<64x1xi32, #b>
+  %m = ttg.local_alloc %e : (tensor<64x1xi32, #b>) -> !ttg.memdesc<64x1xi32, #plain, #smem, mutable>
+  %old = ttg.local_atomic_scatter_rmw add, %m[%zero], %five {axis = 1 : i32} : (!ttg.memdesc<64x1xi32, #plain, #smem, mutable>, tensor<64x1xi32, #b>, tensor<64x1xi32, #b>) -> tensor<64x1xi32, #b>
+  %same = arith.cmpi eq, %old, %e : tensor<64x1xi32, #b>
+  tt.assert %same, "wrong element" : tensor<64x1xi1, #b>
+  %got = ttg.local_load %m : !ttg.memdesc<64x1xi32, #plain, #smem, mutable> -> tensor<64x1xi32, #b>
+  %want = arith.addi %e, %five : tensor<64x1xi32, #b>
+  %ok = arith.cmpi eq, %got, %want : tensor<64x1xi32, #b>
+  tt.assert %ok, "wrong element" : tensor<64x1xi1, #b>
+  tt.return
+}
+
 tt.func public @all() {
+  tt.call @atomic_scatter() : () -> ()
+  tt.call @atomic_scatter_copies() : () -> ()
   tt.call @gather_rows() : () -> ()
   tt.call @gather_columns() : () -> ()
   tt.call @scatter() : () -> ()

@@ -5,16 +5,20 @@
 //! all threads of the program did before, one that acquires before what they do
 //! after: a barrier stands between.
 
+use super::local;
 use super::memory::{acts, both, describe, plan, pointee_of};
 use crate::emit::{Failure, ICmp, Lowered, unsupported};
 use crate::exchange;
 use crate::lower::{Handler, Lower};
 use crate::target::{AtomicAccess, AtomicElement, AtomicKind};
 use crate::words::{from_words, to_word};
+use linear_layout::Dim;
 use linear_layout::plan::Scope;
 use mlir_host::ir::{Attr, Op, Type, Value};
+use std::collections::HashMap;
 use ttopt_dialect::tt::enums::{MemSemantic, MemSyncScope, RmwOp};
 use ttopt_dialect::tt::ops::{AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, AtomicStoreOp};
+use ttopt_dialect::ttg::ops::LocalAtomicScatterRmwOp;
 use ttopt_passes::plans;
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
@@ -23,6 +27,7 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("tt.atomic_load", load),
     ("tt.atomic_store", store),
     ("tt.atomic_poll", poll),
+    ("ttg.local_atomic_scatter_rmw", scatter),
 ];
 
 /// What all atomic operations have.
@@ -231,6 +236,53 @@ fn by_llvm<'c>(l: &mut Lower<'_, 'c>, access: &AtomicAccess<'_, 'c>) -> Lowered<
     l.emit.br(done, &[old], None)?;
     l.emit.set_block(done);
     Ok(done.args().collect())
+}
+
+/// Combines with the elements of a buffer in shared memory that indices name.
+fn scatter<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let rmw = missing(LocalAtomicScatterRmwOp::cast(op), "operands")?;
+    let kind = AtomicKind::ReadModifyWrite(missing(rmw.atomic_rmw_op(), "an operation")?);
+    let ty = rmw.values().ty();
+    let (element, registers) = (ty.element(), l.layout(ty)?);
+    let bits = l.memory_bits(element)?;
+    let buffer = l.buffer(rmw.dst())?;
+    let addresses = local::indexed(l, &buffer, rmw.indices(), local::axis_of(op)?)?;
+    let (values, masks) = (l.get(rmw.values())?, rmw.mask().map(|mask| l.get(mask)).transpose()?);
+    let mine = local::representative(l, &registers)?;
+    // Registers with copies of an element share one access.
+    let mut done: HashMap<u64, Value<'c>> = HashMap::new();
+    let mut old = Vec::with_capacity(addresses.len());
+    for (register, address) in addresses.into_iter().enumerate() {
+        let element_of_it = linear_layout::f2::mul(registers.columns_of(Dim::REGISTER), register as u64);
+        if let Some(known) = done.get(&element_of_it) {
+            old.push(*known);
+            continue;
+        }
+        let word = to_word(l, values[register], element, bits)?;
+        let access = AtomicAccess {
+            kind,
+            ptr: address,
+            mask: both(l, masks.as_ref().map(|masks| masks[register]), mine)?,
+            operands: &[word],
+            element: element_of(element, bits),
+            sem: MemSemantic::Relaxed,
+            scope: MemSyncScope::Cta,
+            result: true,
+        };
+        let [value] = by_llvm(l, &access)?[..] else { return unsupported("an access without a result") };
+        done.insert(element_of_it, value);
+        old.push(value);
+    }
+    if op.result(0).is_unused() {
+        let none = l.register_type(element)?;
+        let undef = l.emit.undef(none)?;
+        l.set(op.result(0), vec![undef; values.len()]);
+        return Ok(());
+    }
+    let old = share(l, op, old, false)?;
+    let values = from_words(l, &old, element)?;
+    l.set(op.result(0), values);
+    Ok(())
 }
 
 /// Loads each element until it has the expected value or time is up.

@@ -138,7 +138,7 @@ fn reinterpret<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 //===----------------------------------------------------------------------===//
 
 /// The address in `buffer` of the element that each register of `indices` names along `axis`.
-fn indexed<'c>(
+pub(super) fn indexed<'c>(
     l: &mut Lower<'_, 'c>,
     buffer: &Buffer<'c>,
     indices: Value<'c>,
@@ -200,7 +200,7 @@ fn indexed<'c>(
     Ok(addresses)
 }
 
-fn axis_of(op: Op<'_>) -> Lowered<usize> {
+pub(super) fn axis_of(op: Op<'_>) -> Lowered<usize> {
     match op.attr("axis").and_then(Attr::as_int).and_then(|axis| usize::try_from(axis).ok()) {
         Some(axis) => Ok(axis),
         None => unsupported("has no axis"),
@@ -241,7 +241,8 @@ fn scatter<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     Ok(())
 }
 
-fn representative<'c>(l: &mut Lower<'_, 'c>, layout: &LinearLayout) -> Lowered<Option<Value<'c>>> {
+/// The condition that this thread is the one of those with copies that acts.
+pub(super) fn representative<'c>(l: &mut Lower<'_, 'c>, layout: &LinearLayout) -> Lowered<Option<Value<'c>>> {
     let copies = |dim| layout.free_variable_mask(dim);
     l.is_representative(copies(Dim::LANE), copies(Dim::WARP), 0)
 }
