@@ -168,9 +168,12 @@ pub fn shared_result(op: Op<'_>, target: &TargetDesc) -> Result<Option<Conversio
         return Ok(None);
     }
     let bits = word_bits(result.ty())?;
-    ConversionPlan::through_shared(&layout, &layout, bits, target, target.shared_bytes)
-        .map(Some)
-        .map_err(|err| err.to_string())
+    let plan = match layout.free_variable_mask(Dim::BLOCK) {
+        0 => ConversionPlan::through_shared(&layout, &layout, bits, target, target.shared_bytes),
+        // One block of a cluster has it.
+        _ => ConversionPlan::to_copies(&layout, bits, target, target.shared_bytes),
+    };
+    plan.map(Some).map_err(|err| err.to_string())
 }
 
 /// Bytes of a tensor map, and of its alignment (PTX ISA, "Tensor-map").

@@ -213,3 +213,21 @@ fn one_of_a_kind_is_in_the_singular() {
     assert!(text.contains("1 × st.shared.b32, 1 wavefront (minimum 1)"), "{text}");
     assert!(text.contains("per warp 1 store, 1 load, 1 barrier"), "{text}");
 }
+
+#[test]
+fn what_one_block_has_reaches_the_others() {
+    let target = TargetDesc::parse("cuda:90").unwrap();
+    let zeros = |n| vec![[0]; n];
+    let ins = |block| [(Dim::LANE, zeros(5)), (Dim::WARP, zeros(2)), (Dim::BLOCK, block)];
+    // One element, of which all threads of both blocks have copies.
+    let layout = LinearLayout::from_bases(&ins(zeros(1)), &[Dim::out(0)]).unwrap();
+    let plan = ConversionPlan::to_copies(&layout, 32, &target, target.shared_bytes).unwrap();
+    assert_eq!(plan.kind(), "cluster");
+    // The same as if the second block had another element, and nobody wanted that.
+    let outs = [(Dim::out(0), 0), (Dim::out(1), 1)];
+    let bits = [(Dim::LANE, 5), (Dim::WARP, 2), (Dim::BLOCK, 1)];
+    let source = LinearLayout::from_columns(&bits, &outs, [0, 0, 0, 0, 0, 0, 0, 1]).unwrap();
+    let wanted = LinearLayout::from_columns(&bits, &outs, [0; 8]).unwrap();
+    check_conversion(&plan, &source, &wanted, &target).unwrap();
+    assert!(check_conversion(&plan, &source, &source, &target).is_err());
+}

@@ -206,6 +206,41 @@ impl ConversionPlan {
         pair.shared(budget, f64::INFINITY)?.ok_or_else(none)
     }
 
+    /// To all threads that hold an element of `layout`, what only the one of them has that has no bit of the
+    /// [`duplicates`](crate::plan::ThreadMasks) set; through shared memory, if need be of the first block.
+    ///
+    /// # Errors
+    /// As [`with_budget`](Self::with_budget).
+    pub fn to_copies(
+        layout: &LinearLayout,
+        elem_bits: u32,
+        target: &TargetDesc,
+        budget: u64,
+    ) -> PlanResult<ConversionPlan> {
+        let free = layout.free_variable_mask(Dim::BLOCK);
+        // One more dimension, along which blocks with copies differ, and of which all want the first place.
+        let bits = layout.total_out_bits();
+        let outs: Vec<(Dim, u32)> =
+            layout.out_dim_bits().chain([(Dim::out(layout.num_out_dims()), free.count_ones())]).collect();
+        let ins: Vec<(Dim, u32)> = layout.in_dim_bits().collect();
+        let with = |apart: bool| {
+            let mut next = bits;
+            let columns = layout.in_dims().flat_map(|dim| {
+                let copies = if apart && dim == Dim::BLOCK { free } else { 0 };
+                layout.columns_of(dim).iter().enumerate().map(move |(i, c)| (*c, copies >> i & 1 == 1))
+            });
+            let columns = columns.map(|(c, copy)| {
+                next += u32::from(copy);
+                if copy { c | 1 << (next - 1) } else { c }
+            });
+            LinearLayout::from_columns(&ins, &outs, columns)
+        };
+        let (source, destination) = (with(true)?, with(false)?);
+        let pair = Pair::to_some(&source, &destination, elem_bits, target)?;
+        let none = || PlanError::Unsupported("no access fits whole bytes".into());
+        pair.shared(budget, f64::INFINITY)?.ok_or_else(none)
+    }
+
     /// The plan by shuffles even where shared memory is cheaper; `None` when elements change their warp or
     /// a lane would have to send several payloads at once.
     ///
@@ -286,6 +321,21 @@ impl<'a> Pair<'a> {
         elem_bits: u32,
         target: &'a TargetDesc,
     ) -> PlanResult<Pair<'a>> {
+        let pair = Self::to_some(source, destination, elem_bits, target)?;
+        let (rank, bits) = (destination.rank(), destination.total_out_bits());
+        if rank != bits {
+            return Err(crate::Error::NotSurjective { rank, bits }.into());
+        }
+        Ok(pair)
+    }
+
+    /// A destination that may lack elements.
+    fn to_some(
+        source: &'a LinearLayout,
+        destination: &LinearLayout,
+        elem_bits: u32,
+        target: &'a TargetDesc,
+    ) -> PlanResult<Pair<'a>> {
         if !(1..=64).contains(&elem_bits) {
             return Err(PlanError::ElementWidth { bits: elem_bits });
         }
@@ -301,11 +351,9 @@ impl<'a> Pair<'a> {
         }
         let a = Distributed::new(source, &order, target)?;
         let b = Distributed::new(destination, &order, target)?;
-        for layout in [source, destination] {
-            let (rank, bits) = (layout.rank(), layout.total_out_bits());
-            if rank != bits {
-                return Err(crate::Error::NotSurjective { rank, bits }.into());
-            }
+        let (rank, bits) = (source.rank(), source.total_out_bits());
+        if rank != bits {
+            return Err(crate::Error::NotSurjective { rank, bits }.into());
         }
         let (mut a, mut b) = (a, b);
         for (x, y) in [(&mut a.warp, &mut b.warp), (&mut a.block, &mut b.block)] {
