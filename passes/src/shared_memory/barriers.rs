@@ -64,6 +64,16 @@ impl Pending {
             mine.extend(other);
         }
     }
+    /// The same accesses, to other places.
+    fn map(&self, to: impl Fn(usize) -> usize) -> Pending {
+        let all = |places: &BTreeSet<usize>| places.iter().map(|place| to(*place)).collect();
+        Pending {
+            reads: all(&self.reads),
+            writes: all(&self.writes),
+            barriers: all(&self.barriers),
+            under_way: [0, 1, 2].map(|i| all(&self.under_way[i])),
+        }
+    }
     /// All threads wait for each other.
     fn synchronize(&mut self) {
         self.reads.clear();
@@ -117,8 +127,10 @@ struct Step {
 struct Analysis<'a, 'c> {
     graph: &'a FlowGraph<'c>,
     steps: Vec<Step>,
-    /// For each buffer, those whose bytes it shares, itself included.
+    /// For each place, those whose bytes it may share, itself included.
     overlaps: Vec<Vec<usize>>,
+    /// For each place, what it was as seen from the next iteration of a loop.
+    lasting: Vec<usize>,
     predecessors: Vec<SmallVec<[u32; 2]>>,
     /// Why there is a barrier before an operation.
     barriers: Vec<Option<Hazard>>,
@@ -164,7 +176,13 @@ impl Analysis<'_, '_> {
     fn before(&self, i: usize) -> Pending {
         let mut pending = Pending::default();
         for previous in &self.predecessors[i] {
-            pending.unite(&self.after[*previous as usize]);
+            let previous = *previous as usize;
+            if previous >= i {
+                // In the next iteration numbers of buffers are others.
+                pending.unite(&self.after[previous].map(|place| self.lasting[place]));
+            } else {
+                pending.unite(&self.after[previous]);
+            }
         }
         pending
     }
@@ -229,12 +247,17 @@ fn insert_barriers(function: Op<'_>, target: &TargetDesc, report: bool) -> PassR
         return Ok(());
     }
     let places = places(&buffers).map_err(fail)?;
-    let overlaps = overlaps(&places);
+    let mut overlaps = overlaps(&places);
+    for (i, others) in overlaps.iter_mut().enumerate() {
+        others.retain(|other| !buffers.are_apart(i, *other));
+    }
+    let lasting = (0..places.len()).map(|place| buffers.lasting(place)).collect();
     let steps = graph.ops().iter().map(|op| step_of(*op, &buffers, target)).collect::<Result<_, _>>();
     let steps: Vec<Step> = steps.map_err(fail)?;
     let mut analysis = Analysis {
         graph: &graph,
         overlaps,
+        lasting,
         predecessors: graph.predecessors(),
         barriers: vec![None; steps.len()],
         after: vec![Pending::default(); steps.len()],
@@ -255,13 +278,18 @@ fn insert_barriers(function: Op<'_>, target: &TargetDesc, report: bool) -> PassR
             let (start, end) = places[hazard.before];
             let note =
                 format!("of which other threads may not have {did} all of {start} to {end}, this memory");
-            made.emit(Severity::Remark, false, &text, &[(buffers.all[hazard.before].op.loc(), note)]);
+            made.emit(
+                Severity::Remark,
+                false,
+                &text,
+                &[(buffers.all[buffers.places[hazard.before].buffer].op.loc(), note)],
+            );
         }
     }
     Ok(())
 }
 
-/// The first byte of each buffer, and the one after its last.
+/// The first byte of each place's buffer, and the one after its last.
 ///
 /// # Errors
 /// A buffer without memory.
@@ -272,7 +300,7 @@ pub(crate) fn places<'c>(buffers: &Buffers<'c>) -> Result<Vec<(u64, u64)>, (Op<'
             || (buffer.op, "has no shared memory: run --allocate-shared-memory-nv first".to_owned());
         offset.map(|offset| (offset, offset + buffer.needs.bytes)).ok_or_else(missing)
     };
-    buffers.all.iter().map(place).collect()
+    buffers.places.iter().map(|at| place(&buffers.all[at.buffer])).collect()
 }
 
 /// For each place those that share bytes with it, itself included.

@@ -1,9 +1,10 @@
 //! What occupies shared memory, and which values refer to it.
 
 use super::callee;
+use super::slots::differ;
 use crate::analysis::flow_graph::FlowGraph;
 use crate::buffer_plans::BufferLayout;
-use crate::ir_util::for_each_edge;
+use crate::ir_util::{constant, for_each_edge};
 use crate::plans::{TENSOR_MAP_BYTES, scratch_bytes};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Op, Value};
@@ -35,10 +36,21 @@ pub struct Buffer<'c> {
     pub needs: Needs,
 }
 
+/// What an access may touch: a buffer, or one of several that an allocation is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place<'c> {
+    /// Its number in [`Buffers::all`].
+    pub buffer: usize,
+    /// Which of several, as a number that the program computes; all of them where absent.
+    pub index: Option<Value<'c>>,
+}
+
 /// The buffers of a function.
 pub struct Buffers<'c> {
     /// All of them, in the order of the program.
     pub all: Vec<Buffer<'c>>,
+    /// What accesses may touch; first each buffer as a whole, by its number.
+    pub places: Vec<Place<'c>>,
     of_op: HashMap<Op<'c>, usize>,
     aliases: HashMap<Value<'c>, SmallVec<[usize; 2]>>,
 }
@@ -53,7 +65,8 @@ impl<'c> Buffers<'c> {
         callees: &HashMap<String, Needs>,
         target: &TargetDesc,
     ) -> Result<Self, (Op<'c>, String)> {
-        let mut found = Self { all: Vec::new(), of_op: HashMap::new(), aliases: HashMap::new() };
+        let mut found =
+            Self { all: Vec::new(), places: Vec::new(), of_op: HashMap::new(), aliases: HashMap::new() };
         for op in graph.ops() {
             let op = *op;
             let (needs, is_scratch) = if let Some(alloc) = LocalAllocOp::cast(op) {
@@ -77,7 +90,11 @@ impl<'c> Buffers<'c> {
             }
             let number = found.all.len();
             found.all.push(Buffer { op, is_scratch, needs });
+            found.places.push(Place { buffer: number, index: None });
             found.of_op.insert(op, number);
+        }
+        for number in 0..found.all.len() {
+            let Buffer { op, is_scratch, .. } = found.all[number];
             if !is_scratch {
                 found.add(op.result(0), number)?;
             }
@@ -91,44 +108,92 @@ impl<'c> Buffers<'c> {
     }
 
     /// The buffers that a memory descriptor may refer to; for a token, those that are being filled.
-    pub fn of_value(&self, value: Value<'c>) -> &[usize] {
-        self.aliases.get(&value).map_or(&[], |buffers| buffers)
+    pub fn of_value(&self, value: Value<'c>) -> SmallVec<[usize; 2]> {
+        let mut buffers: SmallVec<[usize; 2]> =
+            self.places_of(value).iter().map(|place| self.places[*place].buffer).collect();
+        buffers.sort_unstable();
+        buffers.dedup();
+        buffers
+    }
+
+    /// The same, as numbers of [`places`](Self::places).
+    pub fn places_of(&self, value: Value<'c>) -> &[usize] {
+        self.aliases.get(&value).map_or(&[], |places| places)
+    }
+
+    /// Whether two places are different buffers of one allocation, as long as
+    /// no iteration of a loop ends between accesses to them.
+    pub fn are_apart(&self, a: usize, b: usize) -> bool {
+        let (a, b) = (self.places[a], self.places[b]);
+        let (Some(i), Some(j)) = (a.index, b.index) else { return false };
+        let allocated = self.all[a.buffer].op.results().next().map(Value::ty);
+        let count = allocated.and_then(MemDescType::cast).and_then(|ty| ty.shape().first().copied());
+        a.buffer == b.buffer && count.is_some_and(|count| differ(i, j, count))
+    }
+
+    /// A place as seen from the next iteration of a loop, in which numbers are others.
+    pub fn lasting(&self, place: usize) -> usize {
+        match self.places[place] {
+            Place { buffer, index: Some(index) } if constant(index).is_none() => buffer,
+            _ => place,
+        }
+    }
+
+    /// The place of the buffer that `index` names.
+    fn indexed(&mut self, buffer: usize, index: Value<'c>) -> usize {
+        let place = Place { buffer, index: Some(index) };
+        self.places.iter().position(|known| *known == place).unwrap_or_else(|| {
+            self.places.push(place);
+            self.places.len() - 1
+        })
     }
 
     /// Notes that `value`, and what is made of it, may refer to a buffer.
     fn add(&mut self, value: Value<'c>, buffer: usize) -> Result<(), (Op<'c>, String)> {
-        let mut open = vec![value];
-        while let Some(value) = open.pop() {
+        let allocated = value.ty();
+        let mut open = vec![(value, buffer)];
+        while let Some((value, place)) = open.pop() {
             let known = self.aliases.entry(value).or_default();
-            if known.contains(&buffer) {
+            if known.contains(&place) {
                 continue;
             }
-            known.push(buffer);
+            known.push(place);
+            // What control flow passes on was indexed by what the number was then.
+            let lasting = self.lasting(place);
             let is_buffer = MemDescType::cast(value.ty()).is_some();
             for (user, operand) in value.uses() {
                 for_each_edge(user, &mut |number, target| {
                     if number == operand {
-                        open.push(target);
+                        open.push((target, lasting));
                     }
                 });
                 match user.name() {
-                    "arith.select" => open.push(user.result(0)),
+                    "arith.select" => open.push((user.result(0), place)),
                     // The result is the operand after the wait.
-                    "ttng.warp_group_dot_wait" => open.push(user.result(operand)),
+                    "ttng.warp_group_dot_wait" => open.push((user.result(operand), place)),
                     "ttg.warp_yield" => {
-                        open.extend(user.parent().and_then(|parent| parent.results().nth(operand)));
+                        let result = user.parent().and_then(|parent| parent.results().nth(operand));
+                        open.extend(result.map(|result| (result, lasting)));
                     }
                     "ttg.warp_specialize.partitions" => {
                         let blocks = user.regions().filter_map(|region| region.first_block());
-                        open.extend(blocks.filter_map(|block| block.args().nth(operand)));
+                        open.extend(blocks.filter_map(|block| Some((block.args().nth(operand)?, lasting))));
+                    }
+                    // The numbers of a view of some of them would be others.
+                    "ttg.memdesc_index" if place == buffer && value.ty() == allocated => {
+                        let place = self.indexed(buffer, user.operand(1));
+                        open.push((user.result(0), place));
                     }
                     "tt.call" | "tt.return" if is_buffer => {
                         return Err((user, "passes a buffer between functions, which cannot be".to_owned()));
                     }
                     // What waits is the last that needs what its tokens stand for.
                     "ttg.async_wait" => {}
-                    _ if is_memdesc_view(user) => open.push(user.result(0)),
-                    _ => open.extend(user.results().filter(|result| result.ty().is(&ASYNC_TOKEN))),
+                    _ if is_memdesc_view(user) => open.push((user.result(0), place)),
+                    _ => {
+                        let tokens = user.results().filter(|result| result.ty().is(&ASYNC_TOKEN));
+                        open.extend(tokens.map(|token| (token, place)));
+                    }
                 }
             }
         }

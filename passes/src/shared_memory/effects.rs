@@ -35,10 +35,10 @@ impl Kind {
     }
 }
 
-/// One buffer that an operation touches.
+/// One place that an operation touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Its number in [`Buffers::all`].
+    /// Its number in [`Buffers::places`].
     pub buffer: usize,
     /// How.
     pub kind: Kind,
@@ -104,7 +104,7 @@ fn special(op: Op<'_>, group: &str, write: bool) -> Kind {
 pub fn accesses<'c>(op: Op<'c>, buffers: &Buffers<'c>) -> SmallVec<[Access; 4]> {
     let mut found = SmallVec::new();
     let mut touch = |value: Value<'c>, kind: Kind| {
-        let touched = buffers.of_value(value).iter().map(|buffer| Access { buffer: *buffer, kind });
+        let touched = buffers.places_of(value).iter().map(|buffer| Access { buffer: *buffer, kind });
         found.extend(touched);
     };
     let is_buffer = |value: &Value<'c>| MemDescType::cast(value.ty()).is_some();
