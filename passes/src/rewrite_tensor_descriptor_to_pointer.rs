@@ -252,6 +252,13 @@ impl<'c> Rewrite<'c> {
     fn function(&mut self, op: Op<'c>) -> Result<(), Reported> {
         let signature = op.attr("function_type").and_then(Attr::as_type).and_then(Type::as_function);
         let Some(signature) = signature else { return Ok(()) };
+        let is_kernel = op.attr("sym_visibility").and_then(Attr::as_str) != Some("private");
+        let entry = op.region(0).first_block().filter(|_| self.explain && is_kernel);
+        for (i, arg) in entry.into_iter().flat_map(|block| block.args()).enumerate() {
+            if let Some(reason) = self.webs.reason(arg).filter(|_| TensorDescType::cast(arg.ty()).is_some()) {
+                op.remark(format!("argument {i} becomes pointers: {reason}"));
+            }
+        }
         // No function returns a tensor map.
         let returned = |ty: Type<'c>| TensorDescType::cast(ty).and_then(part_types);
         let results: Vec<_> = signature.results().into_iter().map(|ty| (ty, returned(ty))).collect();

@@ -17,6 +17,7 @@ use std::ffi::CStr;
 use std::process::Command;
 use std::sync::Once;
 use std::time::{Duration, Instant};
+use ttopt_dialect::tt::types::TensorDescType;
 
 /// What to stop at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
@@ -91,10 +92,27 @@ pub struct Metadata {
     pub shared: u64,
     /// Global scratch memory, in bytes per program.
     pub global_scratch: u64,
+    /// Alignment of the global scratch memory, in bytes.
+    pub global_scratch_align: u64,
     /// Profile scratch memory, in bytes per program.
     pub profile_scratch: u64,
     /// Blocks of a cluster.
     pub cluster: u32,
+    /// The tensor maps that the launcher makes of the descriptors among the arguments, in their order.
+    pub tensor_maps: Vec<TensorMapArgument>,
+}
+
+/// An argument that is a tensor map (CUDA driver API, `cuTensorMapEncodeTiled`).
+#[derive(Clone, Debug)]
+pub struct TensorMapArgument {
+    /// Elements of a box by dimension, the contiguous one last.
+    pub box_shape: Vec<u64>,
+    /// Bytes of an element.
+    pub elem_bytes: u32,
+    /// The number of the element's type, as PTX counts.
+    pub elem_type: u32,
+    /// The number of the swizzle mode.
+    pub swizzle: u32,
 }
 
 impl Metadata {
@@ -107,8 +125,36 @@ impl Metadata {
             "threads": self.threads,
             "shared": self.shared,
             "global_scratch_size": self.global_scratch,
+            "global_scratch_align": self.global_scratch_align,
             "profile_scratch_size": self.profile_scratch,
             "cluster_size": self.cluster,
+            "tensordesc_meta": self.tensor_maps.iter().map(TensorMapArgument::to_json).collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl TensorMapArgument {
+    /// As Triton's launcher reads it.
+    fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "block_size": self.box_shape,
+            "elem_size": self.elem_bytes,
+            "elem_type": self.elem_type,
+            "swizzle": self.swizzle,
+            "fp4_padded": false,
+            "is_im2col": false,
+        })
+    }
+
+    fn new(desc: TensorDescType<'_>, target: &str) -> Result<Self> {
+        let target = linear_layout::target::TargetDesc::parse(target).map_err(|err| anyhow!("{err}"))?;
+        let layout = desc.layout().ok_or_else(|| anyhow!("the argument {} has no layout", desc.ty()))?;
+        let plan = ttopt_passes::buffer_plans::tma(desc, layout, &target).map_err(|err| anyhow!("{err}"))?;
+        Ok(Self {
+            box_shape: plan.box_shape.to_vec(),
+            elem_bytes: plan.elem_bits / 8,
+            elem_type: ttopt_passes::tma::element_type(desc.element()),
+            swizzle: plan.swizzle_mode(),
         })
     }
 }
@@ -175,6 +221,7 @@ pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
     run_passes(&context, &mut module, &ttopt_lowering::ttgir_to_llvm(options.explain), options)?;
     metadata.shared = number(&module, "ttg.shared").unwrap_or(0);
     metadata.global_scratch = number(&module, "ttg.global_scratch_memory_size").unwrap_or(0);
+    metadata.global_scratch_align = number(&module, "ttg.global_scratch_memory_alignment").unwrap_or(1);
     print_after(options, "llvm", &module);
     if options.emit == Stage::Llvm {
         times.llir = start.elapsed();
@@ -302,6 +349,9 @@ fn metadata(module: &Module<'_>, options: &Options) -> Result<Metadata> {
     let lanes = number("ttg.threads-per-warp").unwrap_or(32) as u32;
     let target =
         module_attr(module, "ttg.target").and_then(Attr::as_str).unwrap_or(&options.target).to_owned();
+    let args = kernel.region(0).first_block().into_iter().flat_map(|block| block.args());
+    let descs = args.filter_map(|arg| TensorDescType::cast(arg.ty()));
+    let tensor_maps = descs.map(|desc| TensorMapArgument::new(desc, &target)).collect::<Result<_>>()?;
     Ok(Metadata {
         name,
         target,
@@ -310,7 +360,9 @@ fn metadata(module: &Module<'_>, options: &Options) -> Result<Metadata> {
         shared: number("ttg.shared").unwrap_or(0),
         global_scratch: number("ttg.global_scratch_memory_size").unwrap_or(0),
         profile_scratch: number("ttg.profile_scratch_memory_size").unwrap_or(0),
+        global_scratch_align: number("ttg.global_scratch_memory_alignment").unwrap_or(1),
         cluster: number("ttg.num-ctas").unwrap_or(1) as u32,
+        tensor_maps,
     })
 }
 

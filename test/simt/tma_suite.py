@@ -1,0 +1,286 @@
+"""Kernels that access tensors through descriptors: generated TTIR, run on the simulator with tensor maps (cuda:90)
+and with pointers (cuda:80), which must agree in every byte.
+
+    tma_suite.py --ttsim TTSIM --work DIR [NAME ...]
+
+What copies cannot move is accessed through pointers on both targets; ttc says how often there are tensor maps.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+
+BYTES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "i8": 1, "i16": 2, "i32": 4, "i64": 8}
+# Elements of blocks, by dimension: swizzled rows, rows cut into boxes, rows without swizzle, long columns.
+SHAPES = [
+    (64,), (512,), (16, 64), (64, 16), (8, 128), (4, 64), (1, 32), (32, 256), (512, 16), (2, 8, 32), (4, 1, 64),
+    (2, 2, 4, 16), (1, 2, 2, 2, 16), (1, 64, 32), (64, 4),
+]
+NPY = {"f16": "<f2", "bf16": "<i2", "f32": "<f4", "f64": "<f8", "i8": "|i1", "i16": "<i2", "i32": "<i4", "i64": "<i8"}
+
+
+def write_npy(path, dtype, shape, seed):
+    """Small whole numbers, which sums of all types hold."""
+    count, r = 1, random.Random(seed)
+    for n in shape:
+        count *= n
+    values = [r.randint(0, 15) for _ in range(count)]
+    if dtype == "bf16":
+        data = b"".join(struct.pack("<f", v)[2:] for v in values)
+    else:
+        data = struct.pack("<%d%s" % (count, {"f16": "e", "f32": "f", "f64": "d", "i8": "b", "i16": "h", "i32": "i", "i64": "q"}[dtype]), *values)
+    head = "{'descr': '%s', 'fortran_order': False, 'shape': (%s,), }" % (NPY[dtype], ", ".join(map(str, shape)))
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data)
+
+
+class Kernel:
+    """A kernel on two tensors `%a` and `%b` of sizes `%n0`, `%n1`, … and indices `%at` along all dimensions."""
+
+    def __init__(self, dtype, shape):
+        self.dtype, self.shape, self.lines, self.count = dtype, shape, [], 0
+        self.rank, self.block = len(shape), "x".join(map(str, shape))
+        self.tensor = f"tensor<{self.block}x{dtype}>"
+        self.desc = f"!tt.tensordesc<{self.block}x{dtype}>"
+
+    def add(self, text):
+        self.count += 1
+        self.lines.append(f"%v{self.count} = {text}")
+        return f"%v{self.count}"
+
+    def do(self, text):
+        self.lines.append(text)
+
+    def make(self, pointer, padding=""):
+        sizes = [f"%n{d}" for d in range(self.rank)]
+        strides = [self.add("arith.constant 1 : i64")]
+        for d in range(self.rank - 1, 0, -1):
+            wide = self.add(f"arith.extsi %n{d} : i32 to i64")
+            strides.insert(0, self.add(f"arith.muli {wide}, {strides[0]} : i64"))
+        return self.add(
+            f"tt.make_tensor_descriptor {pointer}, [{', '.join(sizes)}], [{', '.join(strides)}]{padding} : "
+            f"<{self.dtype}>, <{self.block}x{self.dtype}>"
+        )
+
+    def load(self, desc, at):
+        return self.add(f"tt.descriptor_load {desc}[{', '.join(at)}] : {self.desc} -> {self.tensor}")
+
+    def store(self, desc, at, value):
+        self.do(f"tt.descriptor_store {desc}[{', '.join(at)}], {value} : {self.desc}, {self.tensor}")
+
+    def sum(self, x, y):
+        op = "arith.addf" if "f" in self.dtype else "arith.addi"
+        return self.add(f"{op} {x}, {y} : {self.tensor}")
+
+    def text(self, extra=""):
+        sizes = "".join(f", %n{d}: i32" for d in range(self.rank))
+        pointer = f"!tt.ptr<{self.dtype}> {{tt.divisibility = 16 : i32}}"
+        body = "\n  ".join(self.lines)
+        return (
+            f"module {{\n{extra}tt.func public @k(%a: {pointer}, %b: {pointer}{sizes}, %at: i32) {{\n"
+            f"  %zero = arith.constant 0 : i32\n  %one = arith.constant 1 : i32\n  %three = arith.constant 3 : i32\n"
+            f"  %rows = arith.constant {self.shape[0]} : i32\n    {body}\n  tt.return\n}}\n}}\n"
+        )
+
+
+def copy(k):
+    a, b = k.make("%a"), k.make("%b")
+    k.store(b, ["%zero"] * k.rank, k.load(a, ["%at"] * k.rank))
+    return k.text()
+
+
+def shift(k):
+    """Added to itself, and stored where a part lies outside."""
+    a, b = k.make("%a"), k.make("%b")
+    v = k.load(a, ["%zero"] * k.rank)
+    k.store(b, ["%at"] * k.rank, k.sum(v, v))
+    return k.text()
+
+
+def loop(k):
+    """Two loads of each iteration wait together."""
+    a, b = k.make("%a"), k.make("%b")
+    zeros = "0.0" if "f" in k.dtype else "0"
+    start = k.add(f"arith.constant dense<{zeros}> : {k.tensor}")
+    k.do(f"%sum = scf.for %i = %zero to %three step %one iter_args(%c = {start}) -> ({k.tensor}) : i32 {{")
+    x, y = k.load(a, ["%i"] * k.rank), k.load(a, ["%at"] + ["%i"] * (k.rank - 1))
+    z = k.sum(k.sum("%c", x), y)
+    k.do(f"scf.yield {z} : {k.tensor}\n  }}")
+    k.store(b, ["%zero"] * k.rank, "%sum")
+    return k.text()
+
+
+def nested(k):
+    """A barrier for each run of the inner loop; loads behind a condition."""
+    a, b = k.make("%a"), k.make("%b")
+    zeros = "0.0" if "f" in k.dtype else "0"
+    start = k.add(f"arith.constant dense<{zeros}> : {k.tensor}")
+    k.do(f"%outer = scf.for %i = %zero to %three step %one iter_args(%c = {start}) -> ({k.tensor}) : i32 {{")
+    k.do(f"%inner = scf.for %j = %i to %three step %one iter_args(%d = %c) -> ({k.tensor}) : i32 {{")
+    v = k.load(a, ["%i"] * (k.rank - 1) + ["%j"])
+    even = k.add("arith.cmpi eq, %i, %j : i32")
+    k.do(f"%x = scf.if {even} -> ({k.tensor}) {{")
+    w = k.load(a, ["%j"] * k.rank)
+    k.do(f"scf.yield {k.sum(v, w)} : {k.tensor}\n  }} else {{\n  scf.yield {v} : {k.tensor}\n  }}")
+    k.do(f"scf.yield {k.sum('%d', '%x')} : {k.tensor}\n  }}")
+    k.do(f"scf.yield %inner : {k.tensor}\n  }}")
+    k.store(b, ["%zero"] * k.rank, "%outer")
+    return k.text()
+
+
+def made_in_loop(k):
+    """One place for the tensor map of every iteration."""
+    b = k.make("%b")
+    k.do("scf.for %i = %zero to %three step %one : i32 {")
+    p = k.add(f"tt.addptr %a, %zero : !tt.ptr<{k.dtype}>, i32")
+    a = k.make(p)
+    v = k.load(a, ["%i"] * k.rank)
+    k.store(b, [k.add("arith.muli %i, %rows : i32")] + ["%zero"] * (k.rank - 1), v)
+    k.do("}")
+    return k.text()
+
+
+def carried(k):
+    """The descriptor of the last iteration: one place is not enough."""
+    first, b = k.make("%a"), k.make("%b")
+    k.do(f"%last = scf.for %i = %zero to %three step %one iter_args(%d = {first}) -> ({k.desc}) : i32 {{")
+    v = k.load("%d", ["%i"] * k.rank)
+    k.store(b, [k.add("arith.muli %i, %rows : i32")] + ["%zero"] * (k.rank - 1), v)
+    next_one = k.make("%a")
+    k.do(f"scf.yield {next_one} : {k.desc}\n  }}")
+    return k.text()
+
+
+def chosen(k):
+    """Descriptors through select and through an if."""
+    a, b = k.make("%a"), k.make("%b")
+    c = k.add("arith.cmpi sgt, %at, %zero : i32")
+    x = k.add(f"arith.select {c}, {a}, {b} : {k.desc}")
+    k.do(f"%y = scf.if {c} -> ({k.desc}) {{")
+    mine = k.make("%b")
+    k.do(f"scf.yield {mine} : {k.desc}\n  }} else {{\n  scf.yield {a} : {k.desc}\n  }}")
+    k.store("%y", ["%zero"] * k.rank, k.load(x, ["%at"] * k.rank))
+    return k.text()
+
+
+def called(k):
+    """A function gets a descriptor and makes one."""
+    inner = Kernel(k.dtype, k.shape)
+    made = inner.make("%p")
+    inner.store(made, ["%at"] * k.rank, inner.load("%d", ["%at"] * k.rank))
+    sizes = "".join(f", %n{d}: i32" for d in range(k.rank))
+    body = "\n  ".join(inner.lines)
+    function = (
+        f"tt.func private @f(%d: {k.desc}, %p: !tt.ptr<{k.dtype}>{sizes}, %at: i32) attributes {{noinline = true}} {{\n"
+        f"  {body}\n  tt.return\n}}\n"
+    )
+    a = k.make("%a")
+    names = "".join(f", %n{d}" for d in range(k.rank))
+    types = ", i32" * k.rank
+    for at in ("%zero", "%at"):
+        k.do(f"tt.call @f({a}, %b{names}, {at}) : ({k.desc}, !tt.ptr<{k.dtype}>{types}, i32) -> ()")
+    return k.text(function)
+
+
+def add_up(k):
+    a, b = k.make("%a"), k.make("%b")
+    v = k.load(a, ["%at"] * k.rank)
+    for at in ("%zero", "%at"):
+        k.do(f"tt.descriptor_reduce add, {b}[{', '.join([at] * k.rank)}], {v} : {k.desc}, {k.tensor}")
+    return k.text()
+
+
+def nan(k):
+    """Elements outside of the tensor are NaN."""
+    a, b = k.make("%a", " {padding = 2 : i32}"), k.make("%b")
+    k.store(b, ["%zero"] * k.rank, k.load(a, ["%at"] * k.rank))
+    return k.text()
+
+
+KINDS = [copy, shift, loop, nested, made_in_loop, carried, chosen, called, add_up, nan]
+
+
+def cases(types):
+    for number, kind in enumerate(KINDS):
+        for i, shape in enumerate(SHAPES):
+            # Every kind and shape in a few types, which change.
+            for j in range(types):
+                dtype = list(BYTES)[(number + 3 * i + 5 * j) % len(BYTES)]
+                if kind is add_up and dtype not in ("f16", "bf16", "f32", "i32", "i64") or kind is nan and "f" not in dtype:
+                    dtype = "f16" if j else "f32"
+                # Only whole lines of 16 bytes follow each other in memory.
+                size = [n + (2 if d + 1 < len(shape) else 16 // BYTES[dtype]) for d, n in enumerate(shape)]
+                if kind in (made_in_loop, carried):
+                    size[0] *= 3
+                yield f"{kind.__name__}-{'x'.join(map(str, shape))}-{dtype}", kind, dtype, shape, size
+
+
+def run(args, name, kind, dtype, shape, size):
+    """(what is wrong or None, whether there are tensor maps)"""
+    folder = args.work / name
+    folder.mkdir(parents=True, exist_ok=True)
+    source = folder / "k.ttir"
+    source.write_text(kind(Kernel(dtype, shape)))
+    for seed, what in ((1, "a"), (2, "b")):
+        write_npy(folder / f"{what}.npy", dtype, size, seed)
+    results, maps = [], False
+    at = 3 if shape[-1] % 3 else -1
+    for target in ("cuda:90", "cuda:80"):
+        out = folder / target.replace(":", "")
+        out.mkdir(exist_ok=True)
+        command = [args.ttsim, source, "--target", target, "--grid", "1", "--num-warps", "4", "--out-dir", out, "--quiet"]
+        for value in (f"a={folder / 'a.npy'}", f"b={folder / 'b.npy'}", *size, at):
+            command += [f"--arg={value}"]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+        if done.returncode:
+            return f"{target}: {done.stderr.strip()[:400]}", maps
+        results.append((out / "b.npy").read_bytes())
+    if args.ttc:
+        code = subprocess.run([args.ttc, source, "--target", "cuda:90", "--emit", "ttgir"], capture_output=True, text=True)
+        maps = "tensormap_create" in code.stdout
+    if dtype in ("f16", "bf16", "f32", "f64") and kind is nan:
+        results = [quiet(result, dtype) for result in results]
+    wrong = [i for i, (x, y) in enumerate(zip(*results)) if x != y]
+    return (f"byte {wrong[0]} of {len(results[0])} differs" if wrong else None), maps
+
+
+def quiet(data, dtype):
+    """The elements, all NaNs alike."""
+    count = (len(data) - 128) // BYTES[dtype]
+    if dtype == "bf16":
+        words = struct.unpack(f"<{count}H", data[-2 * count :])
+        return ["nan" if w & 0x7FFF > 0x7F80 else w for w in words]
+    letter = {"f16": "e", "f32": "f", "f64": "d"}[dtype]
+    values = struct.unpack(f"<{count}{letter}", data[-BYTES[dtype] * count :])
+    return ["nan" if v != v else v for v in values]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ttsim", default="ttsim")
+    parser.add_argument("--ttc")
+    parser.add_argument("--work", type=pathlib.Path, required=True)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--types", type=int, default=1, help="element types of each kind and shape")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    chosen_cases = [case for case in cases(args.types) if not args.names or any(name in case[0] for name in args.names)]
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        results = list(pool.map(lambda case: run(args, *case), chosen_cases))
+    counts = {}
+    for case, (wrong, maps) in zip(chosen_cases, results):
+        total, right, mapped = counts.get(case[1].__name__, (0, 0, 0))
+        counts[case[1].__name__] = (total + 1, right + (wrong is None), mapped + maps)
+        if wrong:
+            print(f"WRONG {case[0]}: {wrong}")
+    for kind, (total, right, mapped) in counts.items():
+        print(f"{kind}: {right} of {total} right, {mapped} with tensor maps", flush=True)
+    return 0 if all(total == right for total, right, _ in counts.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
