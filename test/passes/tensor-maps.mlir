@@ -113,6 +113,24 @@ tt.func public @reasons(%p: !tt.ptr<f16>, %q: !tt.ptr<i1>, %r: !tt.ptr<i32>, %w:
 
 // -----
 
+// A copy begins at a multiple of 16 bytes.
+// CHECK-LABEL: @begin(
+// CHECK: tt.make_tensor_descriptor
+// CHECK-NOT: tt.make_tensor_descriptor
+tt.func public @begin(%p: !tt.ptr<f16>, %n: i32, %s: i64) {
+  %c1 = arith.constant 1 : i64
+  %four = arith.constant 4 : i32
+  %minus = arith.constant -8 : i32
+  %a = tt.make_tensor_descriptor %p, [%n, %n], [%s, %c1] : <f16>, <64x64xf16>
+  // expected-remark @below {{becomes pointers: the index 4 along its last dimension is no multiple of 16 bytes}}
+  %b = tt.make_tensor_descriptor %p, [%n, %n], [%s, %c1] : <f16>, <64x64xf16>
+  %0 = tt.descriptor_load %a[%four, %minus] : !tt.tensordesc<64x64xf16> -> tensor<64x64xf16>
+  tt.descriptor_store %b[%minus, %four], %0 : !tt.tensordesc<64x64xf16>, tensor<64x64xf16>
+  tt.return
+}
+
+// -----
+
 // The next iteration would find its own map in the one place there is.
 // CHECK-LABEL: @carried(
 // CHECK-NOT: tt.make_tensor_descriptor

@@ -66,11 +66,16 @@ class Kernel:
             f"<{self.dtype}>, <{self.block}x{self.dtype}>"
         )
 
+    def index(self, at):
+        """Copies begin at multiples of 16 bytes."""
+        return ", ".join([*at[:-1], self.add(f"arith.muli {at[-1]}, %unit : i32")])
+
     def load(self, desc, at):
-        return self.add(f"tt.descriptor_load {desc}[{', '.join(at)}] : {self.desc} -> {self.tensor}")
+        at = self.index(at)
+        return self.add(f"tt.descriptor_load {desc}[{at}] : {self.desc} -> {self.tensor}")
 
     def store(self, desc, at, value):
-        self.do(f"tt.descriptor_store {desc}[{', '.join(at)}], {value} : {self.desc}, {self.tensor}")
+        self.do(f"tt.descriptor_store {desc}[{self.index(at)}], {value} : {self.desc}, {self.tensor}")
 
     def sum(self, x, y):
         op = "arith.addf" if "f" in self.dtype else "arith.addi"
@@ -83,7 +88,8 @@ class Kernel:
         return (
             f"module {{\n{extra}tt.func public @k(%a: {pointer}, %b: {pointer}{sizes}, %at: i32) {{\n"
             f"  %zero = arith.constant 0 : i32\n  %one = arith.constant 1 : i32\n  %three = arith.constant 3 : i32\n"
-            f"  %rows = arith.constant {self.shape[0]} : i32\n    {body}\n  tt.return\n}}\n}}\n"
+            f"  %rows = arith.constant {self.shape[0]} : i32\n"
+            f"  %unit = arith.constant {16 // BYTES[self.dtype]} : i32\n    {body}\n  tt.return\n}}\n}}\n"
         )
 
 
@@ -173,6 +179,7 @@ def called(k):
     made = inner.make("%p")
     inner.store(made, ["%at"] * k.rank, inner.load("%d", ["%at"] * k.rank))
     sizes = "".join(f", %n{d}: i32" for d in range(k.rank))
+    inner.lines.insert(0, f"%unit = arith.constant {16 // BYTES[k.dtype]} : i32")
     body = "\n  ".join(inner.lines)
     function = (
         f"tt.func private @f(%d: {k.desc}, %p: !tt.ptr<{k.dtype}>{sizes}, %at: i32) attributes {{noinline = true}} {{\n"
@@ -190,7 +197,7 @@ def add_up(k):
     a, b = k.make("%a"), k.make("%b")
     v = k.load(a, ["%at"] * k.rank)
     for at in ("%zero", "%at"):
-        k.do(f"tt.descriptor_reduce add, {b}[{', '.join([at] * k.rank)}], {v} : {k.desc}, {k.tensor}")
+        k.do(f"tt.descriptor_reduce add, {b}[{k.index([at] * k.rank)}], {v} : {k.desc}, {k.tensor}")
     return k.text()
 
 
@@ -228,7 +235,7 @@ def run(args, name, kind, dtype, shape, size):
     for seed, what in ((1, "a"), (2, "b")):
         write_npy(folder / f"{what}.npy", dtype, size, seed)
     results, maps = [], False
-    at = 3 if shape[-1] % 3 else -1
+    at = 3 if len(shape) % 2 else -1
     for target in ("cuda:90", "cuda:80"):
         out = folder / target.replace(":", "")
         out.mkdir(exist_ok=True)

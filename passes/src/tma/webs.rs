@@ -5,8 +5,9 @@
 //!
 //! * the target copies in bulk, and blocks are such that boxes hold them ([`buffer_plans::tma_encoding`]);
 //! * where a descriptor is made, its last stride is 1, the others are multiples of 16 bytes as far as they are
-//!   constants, and elements outside of the tensor are NaN only if they are floats. Triton asks the same of
-//!   bases and strides that are not known, and says so;
+//!   constants, and elements outside of the tensor are NaN only if they are floats; so are indices along the
+//!   last dimension. Triton's front end asks the same of bases, strides and indices that are not known here;
+//!   the hardware traps on other indices;
 //! * the only accesses are loads, stores, and reductions that the memory system does. Rows are gathered and
 //!   scattered from sm_100 on (PTX ISA, `.tile::gather4`);
 //! * a descriptor that a loop makes is not carried to the next iteration, which makes it anew in the same
@@ -21,7 +22,7 @@ use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
 use std::collections::HashMap;
 use ttopt_dialect::tt::enums::{DescriptorReduceKind, PaddingOption};
-use ttopt_dialect::tt::ops::{DescriptorReduceOp, MakeTensorDescOp};
+use ttopt_dialect::tt::ops::{DescriptorLoadOp, DescriptorReduceOp, DescriptorStoreOp, MakeTensorDescOp};
 use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttng::verify::reduces_in_memory;
 
@@ -148,8 +149,10 @@ impl<'c> Webs<'c> {
                 }
             }
             "tt.make_tensor_descriptor" => self.make(op),
-            "tt.descriptor_load" | "tt.descriptor_store" => {}
+            "tt.descriptor_load" => self.starts_at(op.operand(0), DescriptorLoadOp(op).indices().last()),
+            "tt.descriptor_store" => self.starts_at(op.operand(0), DescriptorStoreOp(op).indices().last()),
             "tt.descriptor_reduce" => {
+                self.starts_at(op.operand(0), DescriptorReduceOp(op).indices().last());
                 let kind = DescriptorReduceOp(op).kind();
                 let element = TensorDescType::cast(op.operand(0).ty()).map(|desc| desc.element());
                 // Sums of 64 bits are unsigned, and comparisons take integers without sign to be signed.
@@ -192,6 +195,19 @@ impl<'c> Webs<'c> {
                 let reason = format!("'{name}' does not work on tensor maps");
                 descriptors.iter().for_each(|value| self.refuse(*value, reason.clone()));
             }
+        }
+    }
+
+    /// A copy begins at a multiple of 16 bytes along the last dimension, which is not given where the index is
+    /// a constant that says otherwise.
+    fn starts_at(&mut self, desc: Value<'c>, last: Option<Value<'c>>) {
+        let Some(index) = last.and_then(constant) else { return };
+        let bytes = TensorDescType::cast(desc.ty()).and_then(|desc| desc.element().bits()).unwrap_or(8) / 8;
+        if index.wrapping_mul(bytes.into()) % TMA_UNIT_BYTES as i64 != 0 {
+            let reason = format!(
+                "the index {index} along its last dimension is no multiple of {TMA_UNIT_BYTES} bytes"
+            );
+            self.refuse(desc, reason);
         }
     }
 
