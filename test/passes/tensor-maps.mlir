@@ -113,7 +113,7 @@ tt.func public @reasons(%p: !tt.ptr<f16>, %q: !tt.ptr<i1>, %r: !tt.ptr<i32>, %w:
 
 // -----
 
-// A copy begins at a multiple of 16 bytes.
+// A copy begins at a multiple of 16 bytes, and one to a tensor not before its start.
 // CHECK-LABEL: @begin(
 // CHECK: tt.make_tensor_descriptor
 // CHECK-NOT: tt.make_tensor_descriptor
@@ -124,8 +124,11 @@ tt.func public @begin(%p: !tt.ptr<f16>, %n: i32, %s: i64) {
   %a = tt.make_tensor_descriptor %p, [%n, %n], [%s, %c1] : <f16>, <64x64xf16>
   // expected-remark @below {{becomes pointers: the index 4 along its last dimension is no multiple of 16 bytes}}
   %b = tt.make_tensor_descriptor %p, [%n, %n], [%s, %c1] : <f16>, <64x64xf16>
+  // expected-remark @below {{becomes pointers: TMA writes no tensor from the index -8 on}}
+  %c = tt.make_tensor_descriptor %p, [%n, %n], [%s, %c1] : <f16>, <64x64xf16>
   %0 = tt.descriptor_load %a[%four, %minus] : !tt.tensordesc<64x64xf16> -> tensor<64x64xf16>
-  tt.descriptor_store %b[%minus, %four], %0 : !tt.tensordesc<64x64xf16>, tensor<64x64xf16>
+  tt.descriptor_store %b[%n, %four], %0 : !tt.tensordesc<64x64xf16>, tensor<64x64xf16>
+  tt.descriptor_reduce add, %c[%minus, %n], %0 : !tt.tensordesc<64x64xf16>, tensor<64x64xf16>
   tt.return
 }
 

@@ -103,7 +103,7 @@ def shift(k):
     """Added to itself, and stored where a part lies outside."""
     a, b = k.make("%a"), k.make("%b")
     v = k.load(a, ["%zero"] * k.rank)
-    k.store(b, ["%at"] * k.rank, k.sum(v, v))
+    k.store(b, ["%three"] * k.rank, k.sum(v, v))
     return k.text()
 
 
@@ -177,26 +177,27 @@ def called(k):
     """A function gets a descriptor and makes one."""
     inner = Kernel(k.dtype, k.shape)
     made = inner.make("%p")
-    inner.store(made, ["%at"] * k.rank, inner.load("%d", ["%at"] * k.rank))
+    inner.store(made, ["%to"] + ["%nil"] * (k.rank - 1), inner.load("%d", ["%at"] * k.rank))
     sizes = "".join(f", %n{d}: i32" for d in range(k.rank))
+    inner.lines.insert(0, "%nil = arith.constant 0 : i32")
     inner.lines.insert(0, f"%unit = arith.constant {16 // BYTES[k.dtype]} : i32")
     body = "\n  ".join(inner.lines)
     function = (
-        f"tt.func private @f(%d: {k.desc}, %p: !tt.ptr<{k.dtype}>{sizes}, %at: i32) attributes {{noinline = true}} {{\n"
+        f"tt.func private @f(%d: {k.desc}, %p: !tt.ptr<{k.dtype}>{sizes}, %at: i32, %to: i32) attributes {{noinline = true}} {{\n"
         f"  {body}\n  tt.return\n}}\n"
     )
     a = k.make("%a")
     names = "".join(f", %n{d}" for d in range(k.rank))
     types = ", i32" * k.rank
-    for at in ("%zero", "%at"):
-        k.do(f"tt.call @f({a}, %b{names}, {at}) : ({k.desc}, !tt.ptr<{k.dtype}>{types}, i32) -> ()")
+    for at in ("%zero", "%rows"):
+        k.do(f"tt.call @f({a}, %b{names}, %at, {at}) : ({k.desc}, !tt.ptr<{k.dtype}>{types}, i32, i32) -> ()")
     return k.text(function)
 
 
 def add_up(k):
     a, b = k.make("%a"), k.make("%b")
     v = k.load(a, ["%at"] * k.rank)
-    for at in ("%zero", "%at"):
+    for at in ("%zero", "%three"):
         k.do(f"tt.descriptor_reduce add, {b}[{k.index([at] * k.rank)}], {v} : {k.desc}, {k.tensor}")
     return k.text()
 
@@ -212,6 +213,7 @@ KINDS = [copy, shift, loop, nested, made_in_loop, carried, chosen, called, add_u
 
 
 def cases(types):
+    seen = set()
     for number, kind in enumerate(KINDS):
         for i, shape in enumerate(SHAPES):
             # Every kind and shape in a few types, which change.
@@ -221,9 +223,12 @@ def cases(types):
                     dtype = "f16" if j else "f32"
                 # Only whole lines of 16 bytes follow each other in memory.
                 size = [n + (2 if d + 1 < len(shape) else 16 // BYTES[dtype]) for d, n in enumerate(shape)]
-                if kind in (made_in_loop, carried):
+                if kind in (made_in_loop, carried, called):
                     size[0] *= 3
-                yield f"{kind.__name__}-{'x'.join(map(str, shape))}-{dtype}", kind, dtype, shape, size
+                name = f"{kind.__name__}-{'x'.join(map(str, shape))}-{dtype}"
+                if name not in seen:
+                    seen.add(name)
+                    yield name, kind, dtype, shape, size
 
 
 def run(args, name, kind, dtype, shape, size):

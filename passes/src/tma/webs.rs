@@ -5,9 +5,11 @@
 //!
 //! * the target copies in bulk, and blocks are such that boxes hold them ([`buffer_plans::tma_encoding`]);
 //! * where a descriptor is made, its last stride is 1, the others are multiples of 16 bytes as far as they are
-//!   constants, and elements outside of the tensor are NaN only if they are floats; so are indices along the
-//!   last dimension. Triton's front end asks the same of bases, strides and indices that are not known here;
-//!   the hardware traps on other indices;
+//!   constants, and elements outside of the tensor are NaN only if they are floats. Triton's front end asks the
+//!   same of bases and strides that are not known here;
+//! * as far as indices are constants, those along the last dimension are multiples of 16 bytes, and none is
+//!   negative where the tensor is written: the hardware traps on others (seen on an H200, with Triton's code
+//!   too);
 //! * the only accesses are loads, stores, and reductions that the memory system does. Rows are gathered and
 //!   scattered from sm_100 on (PTX ISA, `.tile::gather4`);
 //! * a descriptor that a loop makes is not carried to the next iteration, which makes it anew in the same
@@ -149,10 +151,14 @@ impl<'c> Webs<'c> {
                 }
             }
             "tt.make_tensor_descriptor" => self.make(op),
-            "tt.descriptor_load" => self.starts_at(op.operand(0), DescriptorLoadOp(op).indices().last()),
-            "tt.descriptor_store" => self.starts_at(op.operand(0), DescriptorStoreOp(op).indices().last()),
+            "tt.descriptor_load" => {
+                self.starts_at(op.operand(0), &DescriptorLoadOp(op).indices().collect::<Vec<_>>(), false);
+            }
+            "tt.descriptor_store" => {
+                self.starts_at(op.operand(0), &DescriptorStoreOp(op).indices().collect::<Vec<_>>(), true);
+            }
             "tt.descriptor_reduce" => {
-                self.starts_at(op.operand(0), DescriptorReduceOp(op).indices().last());
+                self.starts_at(op.operand(0), &DescriptorReduceOp(op).indices().collect::<Vec<_>>(), true);
                 let kind = DescriptorReduceOp(op).kind();
                 let element = TensorDescType::cast(op.operand(0).ty()).map(|desc| desc.element());
                 // Sums of 64 bits are unsigned, and comparisons take integers without sign to be signed.
@@ -198,16 +204,19 @@ impl<'c> Webs<'c> {
         }
     }
 
-    /// A copy begins at a multiple of 16 bytes along the last dimension, which is not given where the index is
-    /// a constant that says otherwise.
-    fn starts_at(&mut self, desc: Value<'c>, last: Option<Value<'c>>) {
-        let Some(index) = last.and_then(constant) else { return };
+    /// A copy begins at a multiple of 16 bytes along the last dimension, and one to a tensor not before its
+    /// start: constants may say otherwise.
+    fn starts_at(&mut self, desc: Value<'c>, indices: &[Value<'c>], writes: bool) {
         let bytes = TensorDescType::cast(desc.ty()).and_then(|desc| desc.element().bits()).unwrap_or(8) / 8;
-        if index.wrapping_mul(bytes.into()) % TMA_UNIT_BYTES as i64 != 0 {
-            let reason = format!(
-                "the index {index} along its last dimension is no multiple of {TMA_UNIT_BYTES} bytes"
-            );
-            self.refuse(desc, reason);
+        if let Some(index) = indices.last().copied().and_then(constant)
+            && index.wrapping_mul(bytes.into()) % TMA_UNIT_BYTES as i64 != 0
+        {
+            let what = format!("no multiple of {TMA_UNIT_BYTES} bytes");
+            self.refuse(desc, format!("the index {index} along its last dimension is {what}"));
+        }
+        let mut known = indices.iter().copied().filter_map(constant);
+        if let Some(index) = known.find(|index| writes && *index < 0) {
+            self.refuse(desc, format!("TMA writes no tensor from the index {index} on"));
         }
     }
 

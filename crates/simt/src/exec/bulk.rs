@@ -123,6 +123,24 @@ impl<const W: usize> Cta<'_, W> {
         None
     }
 
+    /// Hardware traps on copies that begin elsewhere (seen on an H200; CUDA programming guide, "Asynchronous
+    /// Data Copies using TMA": no negative indices where a tensor is written).
+    fn check_start(&mut self, warp: &Warp<W>, map: &Map, coords: &[i32], writes: bool) {
+        let bytes = i64::from(map.elem.bytes());
+        if let Some(first) = coords.first().filter(|first| i64::from(**first) * bytes % 16 != 0) {
+            self.report(warp, Kind::Misaligned, 0, None, || {
+                format!(
+                    "a bulk tensor copy begins at element {first} of {bytes} bytes, no multiple of 16 bytes"
+                )
+            });
+        }
+        if writes && coords.iter().any(|c| *c < 0) {
+            self.report(warp, Kind::Invalid, 0, None, || {
+                format!("a bulk copy to a tensor begins at {coords:?}; indices must not be negative")
+            });
+        }
+    }
+
     pub(super) fn tma_load(
         &mut self,
         warp: &mut Warp<W>,
@@ -142,6 +160,7 @@ impl<const W: usize> Cta<'_, W> {
         let coords: Vec<i32> = coords.iter().map(|s| at(*s) as u32 as i32).collect();
         let Some(map) = self.read_map(warp, map, &coords, rows) else { return };
         let Some(base) = self.box_address(warp, dst, &map, rows) else { return };
+        self.check_start(warp, &map, &coords, false);
         let t = map.elem.bytes();
         let mut pieces = Vec::new();
         for p in boxes(&map, base, &coords, rows) {
@@ -349,6 +368,7 @@ impl<const W: usize> Cta<'_, W> {
         let coords: Vec<i32> = coords.iter().map(|s| at(*s) as u32 as i32).collect();
         let Some(map) = self.read_map(warp, map, &coords, rows) else { return };
         let Some(base) = self.box_address(warp, src, &map, rows) else { return };
+        self.check_start(warp, &map, &coords, true);
         let t = map.elem.bytes();
         let mut pieces = Vec::new();
         for p in boxes(&map, base, &coords, rows).into_iter().filter(|p| p.inside > 0) {
