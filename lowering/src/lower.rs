@@ -19,7 +19,7 @@ use ttopt_dialect::tt::types::TENSOR_DESC;
 use ttopt_dialect::ttg::module_attrs;
 use ttopt_dialect::ttg::types::{ASYNC_TOKEN, MemDescType};
 use ttopt_passes::analysis::axis_info::AxisInfoAnalysis;
-use ttopt_passes::analysis::registers::wants_two_blocks;
+use ttopt_passes::analysis::registers::blocks_together;
 use ttopt_passes::buffer_plans::is_part;
 use ttopt_passes::global_scratch;
 
@@ -595,10 +595,9 @@ impl<'a, 'c> Lower<'a, 'c> {
         attrs.push(("visibility_", Attr::int(ctx, 64, 0)));
         if is_kernel {
             let shared = self.module.attr("ttg.shared").and_then(Attr::as_int).unwrap_or(0);
-            let (threads, shared) = (self.num_threads(), u64::try_from(shared).unwrap_or(0));
-            let together =
-                if wants_two_blocks(op, threads.into(), shared, self.target.desc()) { 2 } else { 1 };
-            for (key, text) in self.target.kernel_attrs(threads, self.num_blocks, together) {
+            let shared = u64::try_from(shared).unwrap_or(0);
+            let together = blocks_together(op, self.num_warps.into(), shared, self.target.desc());
+            for (key, text) in self.target.kernel_attrs(self.num_threads(), self.num_blocks, together) {
                 attrs.push((key, parse(&text)?));
             }
             attrs.push(("arg_attrs", self.argument_attrs(op, num_args, args.len())?));

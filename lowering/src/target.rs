@@ -411,8 +411,8 @@ pub trait Target {
     /// LLVM's name of a scope of synchronization.
     fn sync_scope(&self, scope: MemSyncScope) -> &'static str;
     /// Discardable attributes of a kernel's function: name and MLIR syntax.
-    /// `together` blocks are to fit on one multiprocessor.
-    fn kernel_attrs(&self, threads: u32, cluster: u32, together: u32) -> Vec<(&'static str, String)>;
+    /// `together` blocks are to fit on one multiprocessor, if it says so.
+    fn kernel_attrs(&self, threads: u32, cluster: u32, together: Option<u64>) -> Vec<(&'static str, String)>;
 }
 
 /// Declares symbols in the module being made.

@@ -55,6 +55,7 @@ pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {
         "triton-licm",
         "tritongpu-combine-tensor-select-and-if",
         "triton-loop-aware-cse",
+        "tritongpu-reduce-data-duplication",
         "tritongpu-reorder-instructions",
     ];
     let tma = ["triton-nvidia-optimize-descriptor-encoding", "triton-nvidia-tma-lowering"];

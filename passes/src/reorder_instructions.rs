@@ -2,13 +2,14 @@
 //! registers alive.
 //!
 //! Conversions to layouts in which a thread holds as much as before, or more,
-//! move down to their first use in the block, never into a loop. What writes
+//! and loads from shared memory that nothing writes again, move down to their
+//! first use in the block, never into a loop. What writes
 //! registers to freshly allocated shared memory moves up to where the registers
 //! are made, behind the loads that follow there: these are all under way before
 //! the first is waited for. Transpositions, which are free, follow what they
 //! transpose.
 
-use crate::ir_util::{layout_of, operations_in_dominance_order};
+use crate::ir_util::{fills_constant_buffer, layout_of, operations_in_dominance_order};
 use crate::rules::{Rule, rule};
 use linear_layout::Dim;
 use mlir_host::ir::{Block, Op, Value};
@@ -28,9 +29,12 @@ pub static TRITONGPU_REORDER_INSTRUCTIONS: PassDef = PassDef {
 fn run(module: Op<'_>, _: &Options) -> PassResult {
     let ops = operations_in_dominance_order(module);
     // Users first, so that chains move down together.
-    for op in ops.iter().rev().filter(|op| rule(**op) == Some(Rule::Convert)) {
-        if registers(op.result(0)) >= registers(op.operand(0))
-            && let Some(user) = first_user(*op)
+    for op in ops.iter().rev() {
+        let later = match op.name() {
+            "ttg.local_load" => op.operand(0).def_op().is_some_and(fills_constant_buffer),
+            _ => rule(*op) == Some(Rule::Convert) && registers(op.result(0)) >= registers(op.operand(0)),
+        };
+        if later && let Some(user) = first_user(*op)
             && !is_there(*op, user)
         {
             op.move_before(user);

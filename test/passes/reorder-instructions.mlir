@@ -21,6 +21,20 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
 
+  // Loads of what is not written again, too.
+  // CHECK-LABEL: @load_down
+  // CHECK: ttg.local_alloc
+  // CHECK-NEXT: tt.store %arg0, %arg2
+  // CHECK-NEXT: ttg.local_load
+  // CHECK-NEXT: tt.store
+  tt.func @load_down(%p: tensor<32x32x!tt.ptr<f32>, #a>, %q: tensor<32x32x!tt.ptr<f32>, #b>, %x: tensor<32x32xf32, #a>) {
+    %m = ttg.local_alloc %x : (tensor<32x32xf32, #a>) -> !ttg.memdesc<32x32xf32, #s, #smem>
+    %y = ttg.local_load %m : !ttg.memdesc<32x32xf32, #s, #smem> -> tensor<32x32xf32, #b>
+    tt.store %p, %x : tensor<32x32x!tt.ptr<f32>, #a>
+    tt.store %q, %y : tensor<32x32x!tt.ptr<f32>, #b>
+    tt.return
+  }
+
   // Never into a loop.
   // CHECK-LABEL: @loop
   // CHECK: ttg.convert_layout

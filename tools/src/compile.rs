@@ -378,9 +378,9 @@ fn translate<'a>(module: &Module<'_>, context: &'a LlvmContext) -> Result<LlvmMo
     }
 }
 
-/// Options of LLVM's code generation that it takes from its command line only: instructions in an order that
-/// needs few registers, and addresses in loops as they are, since strength reduction gives each a register.
-const LLVM_OPTIONS: [&CStr; 3] = [c"ttc", c"-nvptx-sched4reg", c"-disable-lsr"];
+/// Options of LLVM's code generation that it takes from its command line only: addresses in loops stay as they
+/// are, since strength reduction gives many of them a register.
+const LLVM_OPTIONS: [&CStr; 2] = [c"ttc", c"-disable-lsr"];
 
 fn set_llvm_options() {
     static SET: Once = Once::new();

@@ -329,13 +329,13 @@ impl Target for Nvidia {
             MemSyncScope::System => "",
         }
     }
-    fn kernel_attrs(&self, threads: u32, cluster: u32, together: u32) -> Vec<(&'static str, String)> {
+    fn kernel_attrs(&self, threads: u32, cluster: u32, together: Option<u64>) -> Vec<(&'static str, String)> {
         let mut attrs =
             vec![("nvvm.kernel", "unit".to_owned()), ("nvvm.reqntid", format!("array<i32: {threads}>"))];
         if cluster > 1 {
             attrs.push(("nvvm.cluster_dim", format!("array<i32: {cluster}>")));
         }
-        if together > 1 {
+        if let Some(together) = together {
             attrs.push(("nvvm.minctasm", format!("{together} : i32")));
         }
         attrs

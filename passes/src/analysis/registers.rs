@@ -10,25 +10,30 @@ use ttopt_dialect::ttg::layout::to_linear_layout;
 
 /// Registers of a multiprocessor (CUDA programming guide, "Technical Specifications per Compute Capability").
 const REGISTERS: u64 = 64 << 10;
-/// The most that one thread can have.
-const MOST: u64 = 255;
 /// What addresses, masks and loop counters take besides.
 const OTHERS: u64 = 32;
 /// Shared memory that the system takes for each block.
 const RESERVED: u64 = 1 << 10;
+/// Warps of a multiprocessor that hide each other's latency; more gain little.
+const ENOUGH_WARPS: u64 = 16;
 
-/// Whether a multiprocessor should hold two blocks of `function` at once, each of `threads` threads and
-/// `shared` bytes of shared memory: one alone has nothing to hide the latency of its loads and barriers
-/// behind. They should where matrix products are computed, and the tensors leave enough registers.
-pub fn wants_two_blocks(function: Op<'_>, threads: u64, shared: u64, target: &TargetDesc) -> bool {
-    let limit = REGISTERS / (2 * threads.max(1));
-    let fits = 2 * (shared + RESERVED) <= target.shared_bytes + RESERVED;
-    if target.vendor != Vendor::Nvidia || limit >= MOST || !fits {
-        return false;
+/// How many blocks of `function`, each of `warps` warps and `shared` bytes of shared memory, a multiprocessor
+/// should hold at once, where that is to limit the registers of a thread. One block alone has nothing to hide
+/// the latency of its loads and barriers behind: where matrix products are computed, there should be enough
+/// warps, if the tensors leave registers for it. Where they leave many, there will be anyway.
+pub fn blocks_together(function: Op<'_>, warps: u64, shared: u64, target: &TargetDesc) -> Option<u64> {
+    let blocks = ENOUGH_WARPS / warps.max(1);
+    let fits = blocks * (shared + RESERVED) <= target.shared_bytes + RESERVED;
+    if target.vendor != Vendor::Nvidia || blocks < 2 || !fits {
+        return None;
     }
     let graph = FlowGraph::new(function);
-    let multiplies = graph.ops().iter().any(|op| is_product(*op));
-    multiplies && live_registers(&graph) + OTHERS <= limit
+    if !graph.ops().iter().any(|op| is_product(*op)) {
+        return None;
+    }
+    let limit = REGISTERS / (blocks * warps * u64::from(target.lanes));
+    let needed = live_registers(&graph) + OTHERS;
+    (limit * 3 / 4 < needed && needed <= limit).then_some(blocks)
 }
 
 fn is_product(op: Op<'_>) -> bool {
