@@ -29,12 +29,8 @@ pub static TRITONGPU_REORDER_INSTRUCTIONS: PassDef = PassDef {
 fn run(module: Op<'_>, _: &Options) -> PassResult {
     let ops = operations_in_dominance_order(module);
     // Users first, so that chains move down together.
-    for op in ops.iter().rev() {
-        let later = match op.name() {
-            "ttg.local_load" => op.operand(0).def_op().is_some_and(fills_constant_buffer),
-            _ => rule(*op) == Some(Rule::Convert) && registers(op.result(0)) >= registers(op.operand(0)),
-        };
-        if later && let Some(user) = first_user(*op)
+    for op in ops.iter().rev().filter(|op| moves_down(**op)) {
+        if let Some(user) = first_user(*op)
             && !is_there(*op, user)
         {
             op.move_before(user);
@@ -49,10 +45,18 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     Ok(())
 }
 
-/// Whether nothing but conversions is between `op` and `user`: then the order of those stays.
+/// Whether `op` needs fewer registers the later it comes, or no more.
+fn moves_down(op: Op<'_>) -> bool {
+    match op.name() {
+        "ttg.local_load" => op.operand(0).def_op().is_some_and(fills_constant_buffer),
+        _ => rule(op) == Some(Rule::Convert) && registers(op.result(0)) >= registers(op.operand(0)),
+    }
+}
+
+/// Whether nothing but conversions and what moves down is between `op` and `user`: then the order of those stays.
 fn is_there<'c>(op: Op<'c>, user: Op<'c>) -> bool {
     let mut between = std::iter::successors(op.next(), |at| at.next()).take_while(|at| *at != user);
-    between.all(|at| rule(at) == Some(Rule::Convert))
+    between.all(|at| rule(at) == Some(Rule::Convert) || moves_down(at))
 }
 
 /// Elements that each thread holds.
