@@ -445,7 +445,9 @@ def define_families():
                     )
                     define(f"{short_int}2{long}_r{mode}", fmt, [f"i{w}"], of)
         define("fma" + suffix, fmt, [fmt] * 3, lambda a, b, c, fmt: fma(a, b, c, fmt, "n"))
-        define("sqrt" + suffix, fmt, [fmt], lambda a, fmt: sqrt(a, fmt, "n"))
+        # Of f32 an approximation: kernels are compiled as with -prec-sqrt=false.
+        how = (lambda a: (1, 0)) if fmt == "f32" else "exact"
+        define("sqrt" + suffix, fmt, [fmt], lambda a, fmt: sqrt(a, fmt, "n"), how)
         define("fabs" + suffix, fmt, [fmt], lambda a, fmt: abs(a))
         for name, mode in (("floor", "d"), ("ceil", "u"), ("trunc", "z"), ("rint", "n"), ("nearbyint", "n")):
             define(name + suffix, fmt, [fmt], lambda a, fmt, mode=mode: integral(a, mode))
