@@ -2,7 +2,7 @@
 //!
 //! f16 and bf16 operations are done in f32 and rounded once; for +, −, ×, ÷ and √ this is the correctly
 //! rounded result, since f32 has more than twice the precision. Fused multiply-adds round once (see
-//! [`num::add_to_odd`]). The approximate functions of the hardware (`ex2.approx`, `rcp.approx`, …) are
+//! [`crate::num::add_to_odd`]). The approximate functions of the hardware (`ex2.approx`, `rcp.approx`, …) are
 //! evaluated in f64 and rounded to f32: never worse than the hardware's bound, and not bit-equal to it.
 
 mod convert;
