@@ -184,12 +184,16 @@ impl<const W: usize> Cta<'_, W> {
                 }
                 _ => lanes2!(self, warp, *d, *a, *b, |x, y| u64::from(alu::icmp(*op, *w, x, y))),
             },
-            Op::FCmp { op, f, ftz, d, a, b } => {
-                let value = |v| match (ftz, f) {
-                    (true, Fmt::F32) => f64::from(num::flush(alu::to_f32(*f, v))),
-                    _ => alu::to_f64(*f, v),
-                };
+            Op::FCmp { op, f: Fmt::F32, ftz: true, d, a, b } => {
+                let value = |v| f64::from(num::flush(alu::to_f32(Fmt::F32, v)));
                 lanes2!(self, warp, *d, *a, *b, |x, y| u64::from(alu::fcmp(*op, value(x), value(y))));
+            }
+            Op::FCmp { op, f, d, a, b, .. } => {
+                lanes2!(self, warp, *d, *a, *b, |x, y| u64::from(alu::fcmp(
+                    *op,
+                    alu::to_f64(*f, x),
+                    alu::to_f64(*f, y)
+                )));
             }
             Op::FClass { f, mask, d, a } => {
                 lanes1!(self, warp, *d, *a, |x| u64::from(alu::class(*f, x) & mask != 0))
