@@ -7,8 +7,8 @@
 //!   are those of the LLVM IR and of inline assembly after decoding: what is only a renaming of registers
 //!   (vector inserts and extracts, bitcasts, phis on their own) does not count, copies on loop edges count
 //!   as moves. Machine code differs from this by what the code generator fuses and adds.
-//! * *sectors* are the distinct 32-byte pieces of global memory that one warp instruction touches; the
-//!   *minimum* is what the same number of distinct bytes needs at least.
+//! * *sectors* are the distinct 32-byte pieces of global memory that one warp instruction touches
+//!   (of asynchronous copies of 16 bytes a lane, see [`copy_sectors`]); the *minimum* is what the same number of distinct bytes needs at least.
 //! * *wavefronts* are the passes of shared memory: it has 32 banks of 4 bytes, and a pass serves one word of
 //!   each. Accesses of 8 bytes a lane go in two halves of the warp, of 16 bytes in four quarters; in each
 //!   part the words in the busiest bank decide. Lanes that read the same word share it. Where all lanes of
@@ -420,6 +420,21 @@ pub fn sectors(addresses: &[u64], active: u64, bytes: u64) -> (u64, u64, u64) {
     (unique, (distinct * bytes).div_ceil(32), lanes * bytes)
 }
 
+/// Sectors of asynchronous copies of 16 bytes a lane, as an H200 counts them: what two neighbouring lanes take from one
+/// line of 128 bytes is one, however it lies in the line (docs/simt.md).
+pub fn copy_sectors(addresses: &[u64], active: u64) -> u64 {
+    let lanes = addresses.iter().enumerate().filter(|(l, _)| active >> l & 1 != 0);
+    // Pairs follow each other, so only the two lanes of one can agree.
+    let mut last = None;
+    let mut count = 0;
+    for (l, address) in lanes {
+        let piece = Some((l / 2, address >> 7));
+        count += u64::from(piece != last);
+        last = piece;
+    }
+    count
+}
+
 fn many_sectors(addresses: &[u64], active: u64, bytes: u64) -> (u64, u64, u64) {
     let mut starts: Vec<u64> =
         addresses.iter().enumerate().filter(|(l, _)| active >> l & 1 != 0).map(|(_, a)| *a).collect();
@@ -525,6 +540,15 @@ mod tests {
         assert_eq!(sectors(&lanes(|_| 64), all, 4), (1, 1, 128));
         assert_eq!(sectors(&lanes(|l| 16 * (31 - l)), all, 16), (16, 16, 512));
         assert_eq!(sectors(&lanes(|l| 4 * l), 0xff, 4), (1, 1, 32));
+        // Rows of 208 bytes, from byte 128 on: five lanes of eight.
+        let rows = |first: u64| lanes(|l| 208 * (first + l / 8) + 128 + 16 * (l % 8));
+        assert_eq!(sectors(&rows(0), 0x1f1f_1f1f, 16).0, 12);
+        assert_eq!((copy_sectors(&rows(0), 0x1f1f_1f1f), copy_sectors(&rows(4), 0x1f1f_1f1f)), (14, 12));
+        // Six lanes from byte 16 on lie in four sectors.
+        assert_eq!(
+            (sectors(&lanes(|l| 16 + 16 * l), 0x3f, 16).0, copy_sectors(&lanes(|l| 16 + 16 * l), 0x3f)),
+            (4, 3)
+        );
     }
 
     #[test]

@@ -252,7 +252,8 @@ impl<const W: usize> Cta<'_, W> {
             }
             warp.open_copies.copies.push((l as u8, a, data, n as u8));
         }
-        let (sectors, min, _) = counts::sectors(&from, reads, n);
+        let (plain, min, _) = counts::sectors(&from, reads, n);
+        let sectors = if n == 16 { counts::copy_sectors(&from, reads) } else { plain };
         let waves = counts::wavefronts(&targets, active, n, true);
         let c = &mut self.counts.at[warp.pc as usize];
         c.sectors += sectors;
