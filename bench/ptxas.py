@@ -28,6 +28,9 @@ def triton_worker():
     import triton
     from triton.backends.compiler import GPUTarget
 
+    # Compilers print to stdout what fails: answers go there alone.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
     folder = pathlib.Path(tempfile.mkdtemp())
     for line in sys.stdin:
         name, capability = line.split()
@@ -37,10 +40,10 @@ def triton_worker():
         try:
             kernel = triton.compile(str(CORPUS / f"{name}.ttir"), target=target, options=options)
         except Exception:
-            print("null", flush=True)
+            print("null", file=answers, flush=True)
             continue
         (folder / f"{name}.ptx").write_text(kernel.asm["ptx"])
-        print(json.dumps([str(folder / f"{name}.ptx"), kernel.metadata.shared]), flush=True)
+        print(json.dumps([str(folder / f"{name}.ptx"), kernel.metadata.shared]), file=answers, flush=True)
 
 
 def resources(ptxas, ptx, capability):

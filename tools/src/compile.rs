@@ -12,7 +12,7 @@ use inkwell::targets::{
 use melior::ir::Module;
 use melior::pass::PassManager;
 use mlir_host::driver::Source;
-use mlir_host::ir::{Attr, Op};
+use mlir_host::ir::{Attr, Op, Walk};
 use std::ffi::CStr;
 use std::process::Command;
 use std::sync::Once;
@@ -218,6 +218,7 @@ pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
     let start = Instant::now();
     // Functions are counted while they are there, memory when it has been allocated.
     let mut metadata = metadata(&module, options)?;
+    let products = multiplies_matrices(&module);
     run_passes(&context, &mut module, &ttopt_lowering::ttgir_to_llvm(options.explain), options)?;
     metadata.shared = number(&module, "ttg.shared").unwrap_or(0);
     metadata.global_scratch = number(&module, "ttg.global_scratch_memory_size").unwrap_or(0);
@@ -233,7 +234,7 @@ pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
     llvm.set_triple(&machine.get_triple());
     llvm.set_data_layout(&machine.get_target_data().get_data_layout());
     let with_library = link_device_library(&llvm)?;
-    optimize(&llvm, &machine, with_library)?;
+    optimize(&llvm, &machine, with_library, products)?;
     times.llir = start.elapsed();
     if wants(options, "llvmir") {
         eprintln!("// -----// IR Dump After llvmir //----- //\n{}", llvm.print_to_string());
@@ -378,8 +379,8 @@ fn translate<'a>(module: &Module<'_>, context: &'a LlvmContext) -> Result<LlvmMo
     }
 }
 
-/// Options of LLVM's code generation that it takes from its command line only: addresses in loops stay as they
-/// are, since strength reduction gives many of them a register.
+/// Options of LLVM's code generation that it takes from its command line only: [`optimize`] says where the
+/// addresses of loops are reduced in strength.
 const LLVM_OPTIONS: [&CStr; 2] = [c"ttc", c"-disable-lsr"];
 
 fn set_llvm_options() {
@@ -457,10 +458,25 @@ const LLVM_PASSES: &str = "function(\
 /// the target and simplified.
 const LLVM_PASSES_WITH_LIBRARY: &str = "default<O3>";
 
-fn optimize(module: &LlvmModule<'_>, machine: &TargetMachine, with_library: bool) -> Result<()> {
+/// Whether a module computes matrix products by instructions, whose operands take most registers.
+fn multiplies_matrices(module: &Module<'_>) -> bool {
+    as_op(module).walk(&mut |op| match op.name() {
+        "tt.dot" | "ttng.warp_group_dot" => Walk::Stop,
+        _ => Walk::Advance,
+    }) == Walk::Stop
+}
+
+/// Strength reduction gives many addresses of a loop a register each, which products do not leave.
+fn optimize(
+    module: &LlvmModule<'_>,
+    machine: &TargetMachine,
+    with_library: bool,
+    products: bool,
+) -> Result<()> {
     let passes = if with_library { LLVM_PASSES_WITH_LIBRARY } else { LLVM_PASSES };
+    let reduce = if products { "" } else { ",function(loop(loop-reduce))" };
     module
-        .run_passes(passes, machine, PassBuilderOptions::create())
+        .run_passes(&format!("{passes}{reduce}"), machine, PassBuilderOptions::create())
         .map_err(|err| anyhow!("LLVM passes failed: {err}"))
 }
 
