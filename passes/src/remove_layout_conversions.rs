@@ -114,7 +114,8 @@ fn round<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> PassResult {
     for (value, layout) in lift::lift(&ops, &assignment, &mut planner) {
         assignment.reassign(value, layout);
     }
-    let mut pass = materialize::Materialize::new(module, layouts);
+    planner.forget();
+    let mut pass = materialize::Materialize::new(module, planner);
     for &op in &ops {
         pass.operands(op, &mut assignment)?;
     }

@@ -4,7 +4,7 @@ use super::assign::Assignment;
 use super::plan::{How, Planner, Request, unconverted};
 use super::sink::sink;
 use crate::ir_util::{layout_of, set_result_layout, with_layout};
-use crate::machine::{Layouts, error};
+use crate::machine::error;
 use crate::rules::{Rule, rule, wanted_or_equal};
 use linear_layout::Encoding;
 use mlir_host::asm::Reported;
@@ -34,9 +34,9 @@ pub struct Materialize<'a, 'c> {
 
 impl<'a, 'c> Materialize<'a, 'c> {
     /// Nothing made yet in `module`.
-    pub fn new(module: Op<'c>, layouts: &'a Layouts<'c>) -> Self {
+    pub fn new(module: Op<'c>, planner: Planner<'a, 'c>) -> Self {
         Self {
-            planner: Planner::new(module, layouts),
+            planner,
             rewriter: IrRewriter::new(module.context()),
             replaced: HashMap::new(),
             conversions: Vec::new(),

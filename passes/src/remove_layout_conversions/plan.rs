@@ -117,6 +117,12 @@ impl<'a, 'c> Planner<'a, 'c> {
         }
     }
 
+    /// Forgets all plans, since values got other layouts.
+    pub fn forget(&mut self) {
+        self.plans.clear();
+        self.finished.clear();
+    }
+
     /// `value` in `layout`, where it exists.
     pub fn made(&self, value: Value<'c>, layout: Attr<'c>) -> Option<Value<'c>> {
         self.made.get(&(value, layout)).copied()

@@ -1,6 +1,6 @@
 //! `--triton-nvidia-tma-lowering`: descriptors as tensor maps, accesses through them as bulk copies.
 //!
-//! Loads of a [`Group`] have one barrier in shared memory, which counts their bytes. In a loop it is made
+//! Loads of a `Group` have one barrier in shared memory, which counts their bytes. In a loop it is made
 //! before the loop: each iteration completes one phase, whose parity the loop carries. A buffer that a matrix
 //! product reads is the one that the copy fills; so is one that is stored through another descriptor.
 

@@ -1,11 +1,11 @@
 //! Tensor descriptors that the hardware knows (PTX ISA, "Tensor-map"): accesses through them are bulk copies
 //! between global and shared memory.
 //!
-//! * [`webs`] decides which descriptors these can be; the others become pointers.
-//! * [`encoding`] gives descriptors the layouts of their blocks in shared memory.
-//! * [`groups`] says which loads wait together, and which need no registers.
-//! * [`lower`] makes copies, barriers and tensor maps of accesses and descriptors.
-//! * [`proxy_fences`] orders ordinary accesses to shared memory before those of copies.
+//! * `webs` decides which descriptors these can be; the others become pointers.
+//! * `encoding` gives descriptors the layouts of their blocks in shared memory.
+//! * `groups` says which loads wait together, and which need no registers.
+//! * `lower` makes copies, barriers and tensor maps of accesses and descriptors.
+//! * `proxy_fences` orders ordinary accesses to shared memory before those of copies.
 
 pub mod encoding;
 mod groups;
