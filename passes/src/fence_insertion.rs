@@ -28,18 +28,13 @@ pub static FENCE_INSERTION: PassDef = PassDef {
     )
 };
 
-const FENCE: &str = "ttng.fence_async_shared";
+/// What orders threads' accesses to shared memory before those through the other proxy.
+pub(crate) const FENCE: &str = "ttng.fence_async_shared";
 
 fn run(module: Op<'_>, _: &Options) -> PassResult {
     let mut blocks = Vec::new();
     module.walk(&mut |op| {
-        for i in 0..op.num_regions() {
-            let mut next = op.region(i).first_block();
-            while let Some(block) = next {
-                blocks.push(block);
-                next = block.next();
-            }
-        }
+        blocks.extend(op.regions().flat_map(|region| region.blocks()));
         Walk::Advance
     });
     blocks.into_iter().try_for_each(insert)
@@ -71,8 +66,8 @@ fn insert(block: Block<'_>) -> PassResult {
     Ok(())
 }
 
-/// A fence with the location of `op`.
-fn fence(op: Op<'_>) -> Result<Op<'_>, Reported> {
+/// A fence with the location of `op`, to be put somewhere.
+pub(crate) fn fence(op: Op<'_>) -> Result<Op<'_>, Reported> {
     let within = Attr::bool(op.context(), false);
     create(FENCE, op.loc(), &[], &[], &[("bCluster", within)], &[]).ok_or_else(|| {
         op.error("cannot make a fence");

@@ -301,6 +301,11 @@ pub fn incoming(value: Value<'_>) -> Option<SmallVec<[(Op<'_>, usize); 2]>> {
     })
 }
 
+/// Whether `op` computes a product of matrices.
+pub fn is_product(op: Op<'_>) -> bool {
+    matches!(op.name(), "tt.dot" | "ttng.warp_group_dot")
+}
+
 /// Whether `op` fills a new buffer in shared memory, which nothing writes afterwards.
 pub fn fills_constant_buffer(op: Op<'_>) -> bool {
     LocalAllocOp::cast(op).is_some_and(|alloc| {

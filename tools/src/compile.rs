@@ -181,8 +181,7 @@ pub struct Reported;
 /// message says what is wrong.
 pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
     // Unknown targets are refused before any work.
-    let known = linear_layout::target::TargetDesc::parse(&options.target).map_err(|err| anyhow!("{err}"))?;
-    let _ = known;
+    linear_layout::target::TargetDesc::parse(&options.target).map_err(|err| anyhow!("{err}"))?;
     let mut times = Times::default();
     let start = Instant::now();
     let context = make_context();
@@ -460,10 +459,8 @@ const LLVM_PASSES_WITH_LIBRARY: &str = "default<O3>";
 
 /// Whether a module computes matrix products by instructions, whose operands take most registers.
 fn multiplies_matrices(module: &Module<'_>) -> bool {
-    as_op(module).walk(&mut |op| match op.name() {
-        "tt.dot" | "ttng.warp_group_dot" => Walk::Stop,
-        _ => Walk::Advance,
-    }) == Walk::Stop
+    as_op(module).walk(&mut |op| if ttopt_passes::is_product(op) { Walk::Stop } else { Walk::Advance })
+        == Walk::Stop
 }
 
 /// Strength reduction gives many addresses of a loop a register each, which products do not leave.

@@ -10,7 +10,7 @@ use ttopt_dialect::tt::enums::DescriptorReduceKind;
 pub(super) struct Bulk;
 
 /// Bytes of a tensor map.
-const MAP_BYTES: u32 = 128;
+const MAP_BYTES: u32 = ttopt_passes::plans::TENSOR_MAP_BYTES as u32;
 
 impl Bulk {
     /// An instruction on a barrier, done where `active` is true.

@@ -1,6 +1,7 @@
 //! How many registers the tensors of a function take at once.
 
 use super::flow_graph::FlowGraph;
+use crate::ir_util::is_product;
 use linear_layout::Dim;
 use linear_layout::target::{TargetDesc, Vendor};
 use mlir_host::ir::{Attr, Block, Op, Value};
@@ -34,10 +35,6 @@ pub fn blocks_together(function: Op<'_>, warps: u64, shared: u64, target: &Targe
     let limit = REGISTERS / (blocks * warps * u64::from(target.lanes));
     let needed = live_registers(&graph) + OTHERS;
     (limit * 3 / 4 < needed && needed <= limit).then_some(blocks)
-}
-
-fn is_product(op: Op<'_>) -> bool {
-    matches!(op.name(), "tt.dot" | "ttng.warp_group_dot")
 }
 
 /// The most registers of 32 bits that a thread needs for tensors at any operation: of data, that is.

@@ -7,7 +7,9 @@
 use super::element_type;
 use super::groups::{self, Group};
 use crate::buffer_plans;
+use crate::fence_insertion;
 use crate::machine::{self, error};
+use crate::plans::TENSOR_MAP_BYTES;
 use linear_layout::Encoding;
 use linear_layout::encoding::SwizzledShared;
 use linear_layout::plan::TmaPlan;
@@ -34,9 +36,6 @@ pub static TMA_LOWERING: PassDef = PassDef {
         run,
     )
 };
-
-/// Bytes of a tensor map, and of its alignment.
-const MAP_BYTES: i64 = crate::plans::TENSOR_MAP_BYTES as i64;
 
 fn run(module: Op<'_>, _: &Options) -> PassResult {
     let mut accesses = Vec::new();
@@ -275,8 +274,7 @@ impl<'c> Lowering<'c> {
             None => {
                 let ty = buffer_type(op, descriptor(op, desc)?, false)?;
                 let buffer = before(op, "ttg.local_alloc", &[src], &[ty.ty()], &[])?.result(0);
-                let within = ("bCluster", Attr::bool(op.context(), false));
-                before(op, "ttng.fence_async_shared", &[], &[], &[within])?;
+                fence_insertion::fence(op)?.move_before(op);
                 buffer
             }
         };
@@ -295,7 +293,7 @@ impl<'c> Lowering<'c> {
         let ctx = op.context();
         let (element, bytes) = (desc.element(), i64::from(plan.elem_bits / 8));
         let pointer = pointer_to(Type::int(ctx, 8)).ok_or(Reported)?;
-        let memory = [("nbytes", number(op, MAP_BYTES as u64)), ("alignment", number(op, MAP_BYTES as u64))];
+        let memory = [("nbytes", number(op, TENSOR_MAP_BYTES)), ("alignment", number(op, TENSOR_MAP_BYTES))];
         let map = before(op, "ttg.global_scratch_alloc", &[], &[pointer], &memory)?.result(0);
         let mut operands = vec![map, make.base()];
         for size in plan.box_shape.iter().rev() {

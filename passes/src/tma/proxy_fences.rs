@@ -7,6 +7,7 @@
 //! tensor maps that are being made bring their own fences.
 
 use crate::analysis::flow_graph::FlowGraph;
+use crate::fence_insertion::{self, FENCE};
 use crate::machine;
 use crate::shared_memory::barriers::{callees, overlaps, places};
 use crate::shared_memory::buffers::Buffers;
@@ -30,8 +31,6 @@ pub static PROXY_FENCE_INSERTION: PassDef = PassDef {
         run,
     )
 };
-
-const FENCE: &str = "ttng.fence_async_shared";
 
 fn run(module: Op<'_>, _: &Options) -> PassResult {
     let mut functions = Vec::new();
@@ -158,9 +157,7 @@ fn fence<'c>(op: Op<'c>, accesses: &dyn Fn(Op<'c>) -> bool) -> PassResult {
         }
     }
     let ctx = op.context();
-    let within = [("bCluster", Attr::bool(ctx, false))];
-    let fence = create(FENCE, op.loc(), &[], &[], &within, &[]).ok_or(Reported)?;
-    fence.move_before(barrier.unwrap_or(op));
+    fence_insertion::fence(op)?.move_before(barrier.unwrap_or(op));
     if barrier.is_none() {
         let space = [("addrSpace", AddrSpace::LOCAL.attr(ctx))];
         create("ttg.barrier", op.loc(), &[], &[], &space, &[]).ok_or(Reported)?.move_before(op);
