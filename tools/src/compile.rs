@@ -53,6 +53,8 @@ pub struct Options {
     pub print_after: Vec<String>,
     /// Whether passes explain their choices as remarks.
     pub explain: bool,
+    /// Whether the IR is verified after each pass, not only after each stage.
+    pub verify_each: bool,
 }
 
 /// How long the stages took.
@@ -300,7 +302,8 @@ fn print_after(options: &Options, what: &str, module: &Module<'_>) {
     }
 }
 
-/// Runs passes, given in the syntax of textual pipelines, one after another.
+/// Runs the passes of a stage, given in the syntax of textual pipelines, one after another,
+/// and verifies what they make.
 fn run_passes(
     context: &melior::Context,
     module: &mut Module<'_>,
@@ -317,6 +320,7 @@ fn run_passes(
             &format!("builtin.module({group})"),
         )
         .with_context(|| format!("pass pipeline {group}"))?;
+        manager.enable_verifier(options.verify_each);
         if manager.run(module).is_err() {
             return Err(Reported.into());
         }
@@ -325,7 +329,7 @@ fn run_passes(
             print_after(options, name, module);
         }
     }
-    Ok(())
+    if options.verify_each || as_op(module).verify() { Ok(()) } else { Err(Reported.into()) }
 }
 
 fn metadata(module: &Module<'_>, options: &Options) -> Result<Metadata> {

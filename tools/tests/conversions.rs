@@ -275,6 +275,7 @@ fn check(
         emit: Stage::Llvmir,
         print_after: Vec::new(),
         explain: false,
+        verify_each: true,
     };
     let fail = |what: &dyn std::fmt::Display| format!("{what}\n{text}");
     let compiled = compile(&text, "conversion.mlir", &options).map_err(|err| fail(&err))?;

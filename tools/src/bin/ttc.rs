@@ -47,6 +47,10 @@ struct Args {
     /// Say what was chosen and why, as remarks and a summary on stderr
     #[arg(long)]
     explain: bool,
+    /// Verify the IR after each pass, not only after each stage; builds with assertions do so by default
+    #[arg(long, value_name = "BOOL", default_value_t = cfg!(debug_assertions), default_missing_value = "true",
+        num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set)]
+    verify_each: bool,
     /// Log what happens; repeat for more
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
@@ -108,6 +112,7 @@ fn run(args: &Args) -> Result<()> {
         emit: args.emit,
         print_after: args.print_after.clone(),
         explain: args.explain,
+        verify_each: args.verify_each,
     };
     let Compiled { output, metadata, times } = compile(&text, &name, &options)?;
     write(&args.output, &output)?;

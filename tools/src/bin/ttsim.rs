@@ -18,6 +18,7 @@ fn to_llvm(request: &CompileRequest) -> Result<Compiled> {
         emit: Stage::Llvmir,
         print_after: Vec::new(),
         explain: false,
+        verify_each: cfg!(debug_assertions),
     };
     let compiled = compile(&text, &name, &options).with_context(|| format!("cannot compile {name}"))?;
     let metadata = compiled.metadata;
