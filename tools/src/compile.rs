@@ -413,7 +413,12 @@ fn target_machine(name: &str) -> Result<TargetMachine> {
     let target = Target::from_triple(&triple).map_err(|err| anyhow!("LLVM has no NVPTX backend: {err}"))?;
     // From sm_90 on, features of one generation only (wgmma) need the suffix.
     let cpu = if capability >= 90 { format!("sm_{capability}a") } else { format!("sm_{capability}") };
-    let features = if capability >= 100 { "+ptx86" } else { "+ptx83" };
+    // Products of 8-bit floats need PTX 8.4 (PTX ISA, mma).
+    let features = match capability {
+        100.. => "+ptx86",
+        89.. => "+ptx84",
+        _ => "+ptx83",
+    };
     target
         .create_target_machine(
             &triple,

@@ -411,3 +411,18 @@ fn stores_to_another_program_are_counted_by_its_barrier_object() {
     clean(&o);
     assert_eq!(to_words(&o.buffers[1])[32..], (0..32).collect::<Vec<u32>>());
 }
+
+#[test]
+fn minimum_of_magnitudes_with_the_sign_of_the_product() {
+    let (x, y) = ([-1.5f32, 2.0, -3.0, 0.25], [1.0f32, -2.5, -2.0, f32::INFINITY]);
+    let want = [-1.0f32, -2.0, 2.0, 0.25].map(f32::to_bits);
+    let of = |a: [f32; 4]| move |l: u32| a[l as usize % 4].to_bits();
+    let got = asm("min.xorsign.abs.f32 $0, $1, $2;", of(x), of(y));
+    assert_eq!(got[..4], want);
+    let body = "%fx = bitcast i32 %x to float
+        %fy = bitcast i32 %y to float
+        %m = call float @llvm.nvvm.fmin.xorsign.abs.f(float %fx, float %fy)
+        %r = bitcast float %m to i32";
+    let declaration = "declare float @llvm.nvvm.fmin.xorsign.abs.f(float, float)";
+    assert_eq!(lanes(body, declaration, of(x), of(y))[..4], want);
+}

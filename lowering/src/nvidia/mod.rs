@@ -428,8 +428,8 @@ impl Nvidia {
         let mut out = Vec::with_capacity(values.len());
         for pair in values.chunks(2) {
             let mut bytes = e.undef(bytes_ty)?;
-            for (i, value) in pair.iter().enumerate() {
-                bytes = e.insert_element(bytes, *value, i)?;
+            for i in 0..2 {
+                bytes = e.insert_element(bytes, pair.get(i).copied().unwrap_or(pair[0]), i)?;
             }
             let packed = e.bitcast(bytes, i16t)?;
             let halves = e.intrinsic(intrinsic, &[packed], pair_ty)?;

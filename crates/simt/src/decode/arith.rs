@@ -218,8 +218,15 @@ impl Decoder<'_> {
             ("sub", 2) => bin(self, FloatOp::Sub),
             ("mul", 2) => bin(self, FloatOp::Mul),
             ("div", 2) => bin(self, FloatOp::Div),
-            ("min", 2) => bin(self, if l.has("NaN") { FloatOp::Minimum } else { FloatOp::Min }),
-            ("max", 2) => bin(self, if l.has("NaN") { FloatOp::Maximum } else { FloatOp::Max }),
+            ("min" | "max", 2) => {
+                let op = match (l.op[0] == "min", l.has("NaN")) {
+                    (true, true) => FloatOp::Minimum,
+                    (true, false) => FloatOp::Min,
+                    (false, true) => FloatOp::Maximum,
+                    (false, false) => FloatOp::Max,
+                };
+                if l.has("xorsign") { Ok(self.xorsign(op, f, ftz, s[0], s[1])) } else { bin(self, op) }
+            }
             ("copysign", 2) => {
                 Ok(self.value(|r| Op::Float { op: FloatOp::CopySign, f, round, ftz, d: r, a: s[1], b: s[0] }))
             }
@@ -240,6 +247,16 @@ impl Decoder<'_> {
             ("selp", 3) => Ok(self.value(|d| Op::Select { d, c: s[2], a: s[0], b: s[1] })),
             _ => l.unknown(),
         }
+    }
+
+    /// `.xorsign.abs`: of the absolute values, with the product's sign (PTX ISA, min and max).
+    pub(super) fn xorsign(&mut self, op: FloatOp, f: Fmt, ftz: bool, a: Src, b: Src) -> Src {
+        let round = Round::Nearest;
+        let [x, y] = [a, b]
+            .map(|a| self.value(|d| Op::FloatUn { op: FloatUn::Abs, f, round, ftz, approx: false, d, a }));
+        let magnitude = self.value(|d| Op::Float { op, f, round, ftz, d, a: x, b: y });
+        let signs = self.int_op(IntOp::Xor, f.bits() as u8, a, b);
+        self.float_op(FloatOp::CopySign, f, magnitude, signs)
     }
 
     /// `.sat`: between 0 and 1, and 0 for NaN.

@@ -342,7 +342,10 @@ impl Decoder<'_> {
         if let Some(op) = binary {
             return Some(
                 (0..n)
-                    .map(|i| self.value(|d| Op::Float { op, f, round, ftz, d, a: args[0][i], b: args[1][i] }))
+                    .map(|i| match (args[0][i], args[1][i]) {
+                        (a, b) if has("xorsign") => self.xorsign(op, f, ftz, a, b),
+                        (a, b) => self.value(|d| Op::Float { op, f, round, ftz, d, a, b }),
+                    })
                     .collect(),
             );
         }
