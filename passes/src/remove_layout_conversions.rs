@@ -9,13 +9,15 @@
 //!    scalars alone stays open (`assign`);
 //! 2. gives open values the layout that their uses ask for, those in deep
 //!    loops first;
-//! 3. gives a computation whose values are all wanted in one other layout that
+//! 3. has stores write what they store in the layout that it has where that
+//!    costs less than converting it (`stores`);
+//! 4. gives a computation whose values are all wanted in one other layout that
 //!    layout, back to where converting costs least (`lift`);
-//! 4. gives each use that still disagrees a copy in its own layout: by
+//! 5. gives each use that still disagrees a copy in its own layout: by
 //!    computing it again from what is at hand or by converting it, or by
 //!    converting something smaller that it is computed from, whichever costs
 //!    least (`materialize`);
-//! 5. removes what has no uses left.
+//! 6. removes what has no uses left.
 //!
 //! Values carried around loops and out of branches share one layout with what
 //! they are passed to. Conversions in the input are nothing but hints: the
@@ -28,6 +30,7 @@ mod lift;
 mod materialize;
 mod plan;
 mod sink;
+mod stores;
 
 pub(crate) use plan::{Alternative, Planner, Request, unconverted};
 
@@ -111,6 +114,7 @@ fn round<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> PassResult {
     let mut assignment = assign::Assignment::new(&ops, layouts).map_err(|(op, reason)| error(op, reason))?;
     assignment.apply(&ops)?;
     let mut planner = Planner::new(module, layouts);
+    stores::place(&ops, &mut assignment, &mut planner);
     for (value, layout) in lift::lift(&ops, &assignment, &mut planner) {
         assignment.reassign(value, layout);
     }

@@ -161,6 +161,13 @@ impl<'c> Assignment<'c> {
         }
     }
 
+    /// Has `op`, which has no results, take all its tensors in `layout`.
+    pub fn repin(&mut self, op: Op<'c>, layout: Attr<'c>) {
+        for (i, _) in tensors(op) {
+            self.pinned.insert((op, i), layout);
+        }
+    }
+
     /// Layouts of results from those of operands. Values that enter a loop
     /// count only where nothing inside of it decides (`late`).
     fn forward(&mut self, op: Op<'c>, layouts: &Layouts<'c>, late: bool) {

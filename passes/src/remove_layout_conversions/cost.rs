@@ -90,13 +90,23 @@ impl<'c> Costs<'c> {
             return Some(self.computed(op, ty, &layout) * warps * alu * wide * OVERLAP);
         }
         load.filter(|load| load.is_volatile() != Some(true))?;
+        self.access(op, ty, to, layouts)
+    }
+
+    /// Of reading or writing a tensor of type `ty` in layout `to` by `op`, through a tensor of pointers.
+    pub fn access(&self, op: Op<'c>, ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> Option<f64> {
+        let layout = to_linear_layout(to, &ty.shape()).ok()?;
         let facts = AccessFacts::of(op, self.analysis())?;
         let machine = target(&layouts.machine)?;
         let plan = VectorPlan::for_addresses(&layout, word_bits(ty.ty()).ok()?, &facts.addresses(), machine);
         let plan = plan.ok()?;
+        let copies = |dim| layout.free_variable_mask(dim).count_ones();
+        // Only one of the warps that hold copies writes.
+        let idle = if op.num_results() == 0 { copies(Dim::WARP) } else { 0 };
+        let warps = (layouts.machine.num_warps >> idle) as f64;
         // An instruction of a warp is served line by line. Sectors that are used
         // in full are taken to be neighbours, four in a line; others to be alone.
-        let lanes = 1u64 << (layout.in_bits(Dim::LANE) - layout.free_variable_mask(Dim::LANE).count_ones());
+        let lanes = 1u64 << (layout.in_bits(Dim::LANE) - copies(Dim::LANE));
         let bytes = lanes * u64::from(plan.vec_elems) * u64::from(plan.elem_bits.div_ceil(8));
         let lines = plan.sectors as f64 / if plan.sectors * 32 <= bytes { 4.0 } else { 1.0 };
         let lines = lines.max(1.0);
