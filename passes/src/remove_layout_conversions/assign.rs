@@ -321,6 +321,13 @@ impl<'c> Assignment<'c> {
             Some(Rule::Any) if op.name() == "tt.histogram" && i == 1 => self.get(op.operand(0)),
             Some(Rule::Any | Rule::ReshapeAny) => None,
             Some(Rule::Cat) => tensors(op).find_map(|(_, value)| self.get(value)),
+            Some(Rule::Join) => {
+                let result = result?;
+                let from = backward(op, Rule::Join, i, result, layouts).ok().flatten();
+                // Where none follows, one operand had the layout that the result's was inferred from.
+                let gives = |layout: &Attr<'c>| forward(op, Rule::Join, *layout, layouts) == Ok(result);
+                from.or_else(|| tensors(op).filter_map(|(_, value)| self.get(value)).find(gives))
+            }
             Some(rule) => backward(op, rule, i, result?, layouts).ok().flatten(),
             None => None,
         }

@@ -7,7 +7,7 @@
 
 mod generate;
 
-use generate::program;
+use generate::{Kind, program};
 use mlir_host::driver::{Registry, Source, on_large_stack, register_transform_passes};
 use mlir_host::ir::Op;
 use mlir_sys::*;
@@ -112,7 +112,7 @@ fn random_programs_reach_ttgir() {
             let target = ["cuda:80", "cuda:90", "hip:gfx942"][seed as usize % 3];
             let options =
                 Options { target: target.to_owned(), num_warps: 1 << (seed / 3 % 4), ..Options::default() };
-            if let Err(reason) = session.check(&program(seed), &options) {
+            if let Err(reason) = session.check(&program(seed, Kind::Any), &options) {
                 eprintln!("seed {seed}, {target}, {} warps: {reason}", options.num_warps);
                 failed.push(seed);
             }

@@ -1,0 +1,171 @@
+//! Loads, stores, atomics and descriptors.
+
+use super::{LARGEST, Program, STORES, Ty};
+
+impl Program {
+    /// Offsets that run along the dimensions in some order.
+    fn offsets(&mut self, shape: &[usize]) -> String {
+        let mut order: Vec<usize> = (0..shape.len()).collect();
+        if self.random.chance(30) {
+            order.reverse();
+        }
+        let whole = Ty::new(shape, "i32");
+        let (mut stride, mut sum) = (1, None);
+        for &d in order.iter().rev() {
+            let size = shape[d];
+            let flat = Ty::new(&[size], "i32");
+            let mut at = if size > 1 {
+                self.def(
+                    flat.clone(),
+                    &format!("tt.make_range {{start = 0 : i32, end = {size} : i32}} : {flat}"),
+                )
+            } else {
+                self.constant(&flat, 0)
+            };
+            let step = self.constant(&flat, stride);
+            at = self.def(flat.clone(), &format!("arith.muli {at}, {step} : {flat}"));
+            let mut ty = flat;
+            for axis in (0..shape.len()).filter(|axis| *axis != d) {
+                let mut larger = ty.clone();
+                larger.shape.insert(axis, 1);
+                at = self.def(
+                    larger.clone(),
+                    &format!("tt.expand_dims {at} {{axis = {axis} : i32}} : {ty} -> {larger}"),
+                );
+                ty = larger;
+            }
+            if ty != whole {
+                at = self.def(whole.clone(), &format!("tt.broadcast {at} : {ty} -> {whole}"));
+            }
+            sum = Some(match sum {
+                Some(sum) => self.def(whole.clone(), &format!("arith.addi {sum}, {at} : {whole}")),
+                None => at,
+            });
+            stride *= size;
+        }
+        sum.unwrap_or_default()
+    }
+
+    /// Pointers from the scalar `base` on.
+    fn pointers(&mut self, base: &str, ty: &Ty, offsets: &str) -> String {
+        let (splat, at) = (self.name(), self.name());
+        let pointers = ty.pointers();
+        self.line(&format!("{splat} = tt.splat {base} : !tt.ptr<{}> -> {pointers}", ty.element));
+        self.line(&format!("{at} = tt.addptr {splat}, {offsets} : {pointers}, {}", ty.of("i32")));
+        at
+    }
+
+    /// The start of a part of the output that nothing else writes.
+    fn part(&mut self, ty: &Ty) -> String {
+        let (number, base) = (self.name(), self.name());
+        self.line(&format!("{number} = arith.constant {} : i32", self.stores * LARGEST));
+        self.stores += 1;
+        let element = ty.element;
+        self.line(&format!("{base} = tt.addptr %o_{element}, {number} : !tt.ptr<{element}>, i32"));
+        base
+    }
+
+    pub(super) fn load(&mut self, ty: &Ty) -> String {
+        let places = ty.of("i32");
+        let mut offsets = if self.random.chance(70) { self.offsets(&ty.shape) } else { self.of(&places) };
+        if self.exact() {
+            let mask = self.constant(&places, LARGEST - 1);
+            offsets = self.def(places.clone(), &format!("arith.andi {offsets}, {mask} : {places}"));
+        }
+        let at = self.pointers(&format!("%{}", ty.element), ty, &offsets);
+        let mut extra = String::new();
+        if self.random.chance(30) {
+            extra = format!(", {}", self.of(&ty.of("i1")));
+            let other: Vec<String> =
+                self.scope.iter().filter(|(_, other)| other == ty).map(|(name, _)| name.clone()).collect();
+            if let Some(other) = other.first() {
+                extra += &format!(", {other}");
+            }
+        }
+        self.def(ty.clone(), &format!("tt.load {at}{extra} : {}", ty.pointers()))
+    }
+
+    pub(super) fn store(&mut self) {
+        let Some((value, ty)) = self.any().filter(|(_, ty)| ty.element != "i1") else { return };
+        if self.stores == STORES {
+            return;
+        }
+        let offsets = self.offsets(&ty.shape);
+        let base = self.part(&ty);
+        let at = self.pointers(&base, &ty, &offsets);
+        let mask =
+            if self.random.chance(20) { format!(", {}", self.of(&ty.of("i1"))) } else { String::new() };
+        self.line(&format!("tt.store {at}, {value}{mask} : {}", ty.pointers()));
+    }
+
+    /// An operation on elements of memory that each belong to one element of the tensor.
+    pub(super) fn atomic(&mut self) {
+        let Some((value, ty)) = self.any().filter(|(_, ty)| matches!(ty.element, "i32" | "i64" | "f32"))
+        else {
+            return;
+        };
+        if self.stores == STORES {
+            return;
+        }
+        let offsets = self.offsets(&ty.shape);
+        let base = self.part(&ty);
+        let (at, pointers) = (self.pointers(&base, &ty, &offsets), ty.pointers());
+        let order = self.random.pick(&["relaxed", "acq_rel", "acquire", "release"]);
+        if ty.element == "i32" && self.random.chance(25) {
+            let compared = self.of(&ty);
+            let text = format!(
+                "tt.atomic_cas {order}, gpu, {at}, {compared}, {value} : ({pointers}, {ty}, {ty}) -> {ty}"
+            );
+            self.def(ty, &text);
+            return;
+        }
+        let op = match ty.is_float() {
+            true => "fadd",
+            false => self.random.pick(&["add", "max", "umin", "and", "or", "xor", "exch"]),
+        };
+        let (mask, mask_ty) = match self.random.chance(40) {
+            true => (format!(", {}", self.of(&ty.of("i1"))), format!(", {}", ty.of("i1"))),
+            false => Default::default(),
+        };
+        let text = format!(
+            "tt.atomic_rmw {op}, {order}, gpu, {at}, {value}{mask} : ({pointers}, {ty}{mask_ty}) -> {ty}"
+        );
+        if mask.is_empty() || !self.exact() {
+            self.def(ty, &text);
+        } else {
+            // Where the mask is off there is no result.
+            let unused = self.name();
+            self.line(&format!("{unused} = {text}"));
+        }
+    }
+
+    /// A tile through a descriptor: loaded, stored, or combined with what is there.
+    pub(super) fn descriptor(&mut self) {
+        let element = self.random.pick(&["f16", "f32", "i32"]);
+        let ty = Ty::new(&[self.random.pick(&[8, 16, 32]), self.random.pick(&[16, 32, 64])], element);
+        let how = self.random.below(3);
+        if how > 0 && self.stores == STORES {
+            return;
+        }
+        let value = if how > 0 { self.of(&ty) } else { String::new() };
+        let base = if how > 0 { self.part(&ty) } else { format!("%{element}") };
+        let [rows, columns, step, made] = [(); 4].map(|()| self.name());
+        self.line(&format!("{rows} = arith.constant {} : i32", ty.shape[0]));
+        self.line(&format!("{columns} = arith.constant {} : i32", ty.shape[1]));
+        self.line(&format!("{step} = arith.constant {} : i64", ty.shape[1]));
+        let (sizes, tile) = (ty.sizes(), format!("!tt.tensordesc<{}{element}>", ty.sizes()));
+        self.line(&format!(
+            "{made} = tt.make_tensor_descriptor {base}, [{rows}, {columns}], [{step}, %c1l] : <{element}>, \
+             <{sizes}{element}>"
+        ));
+        match how {
+            0 => {
+                // Perhaps beyond the end, where there are zeros.
+                let row = if self.random.chance(50) { "%n" } else { "%c0" };
+                self.def(ty.clone(), &format!("tt.descriptor_load {made}[{row}, %c0] : {tile} -> {ty}"));
+            }
+            1 => self.line(&format!("tt.descriptor_store {made}[%c0, %c0], {value} : {tile}, {ty}")),
+            _ => self.line(&format!("tt.descriptor_reduce add, {made}[%c0, %c0], {value} : {tile}, {ty}")),
+        }
+    }
+}
