@@ -5,10 +5,12 @@
 //! thread combines only what it holds, the loop carries these partial results,
 //! and threads exchange data once, after the loop. The axis is cut by reshapes
 //! into elements of one thread and threads; all layouts follow from that of
-//! the tensor. The order of additions changes, as it may in reductions.
+//! the tensor; those of what follows the loop are decided anew. The order of
+//! additions changes, as it may in reductions.
 
-use crate::ir_util::{layout_of, operations_in_dominance_order};
+use crate::ir_util::{layout_of, operations_in_dominance_order, trip_count};
 use crate::machine::{Layouts, Machine, error};
+use crate::remove_layout_conversions;
 use linear_layout::Dim;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, TensorType, Type, Value};
@@ -31,12 +33,15 @@ pub static TRITONGPU_OPTIMIZE_THREAD_LOCALITY: PassDef = PassDef {
 fn run(module: Op<'_>, _: &Options) -> PassResult {
     let layouts = Layouts::new(module.context(), Machine::of(module)?);
     let mut rewriter = IrRewriter::new(module.context());
+    let mut changed = false;
     for op in operations_in_dominance_order(module) {
         if let Some(sum) = Sum::of(op) {
             sum.keep_in_threads(&mut rewriter, &layouts)?;
+            changed = true;
         }
     }
-    Ok(())
+    // What follows a loop now may have better layouts.
+    if changed { remove_layout_conversions::improve(module, &layouts) } else { Ok(()) }
 }
 
 /// `carried = carried + reduce(source)` in a loop.
@@ -57,8 +62,10 @@ fn neutral(op: &str, element: Type<'_>) -> Option<f64> {
     match op {
         "arith.addf" if float => Some(-0.0),
         "arith.addi" if !float => Some(0.0),
-        "arith.maximumf" | "arith.maxnumf" if float => Some(f64::NEG_INFINITY),
-        "arith.minimumf" | "arith.minnumf" if float => Some(f64::INFINITY),
+        "arith.maximumf" if float => Some(f64::NEG_INFINITY),
+        "arith.minimumf" if float => Some(f64::INFINITY),
+        // The other operand is the result.
+        "arith.maxnumf" | "arith.minnumf" if float => Some(f64::NAN),
         _ => None,
     }
 }
@@ -68,12 +75,14 @@ impl<'c> Sum<'c> {
         if reduce.name() != "tt.reduce" || reduce.num_results() != 1 {
             return None;
         }
-        let ty = reduce.result(0).ty().as_tensor()?;
         let axis = usize::try_from(reduce.attr("axis")?.as_int()?).ok()?;
         // The region is one operation, and the loop adds by the same.
         let combine: Vec<Op<'c>> = reduce.region(0).first_block()?.ops().collect();
         let [combine, _] = combine.as_slice() else { return None };
-        neutral(combine.name(), ty.element())?;
+        if combine.num_operands() != 2 || combine.operand(0) == combine.operand(1) {
+            return None;
+        }
+        neutral(combine.name(), reduce.operand(0).ty().as_tensor()?.element())?;
         let only_user = |value: Value<'c>| {
             let mut uses = value.uses();
             uses.next().filter(|_| uses.next().is_none()).map(|(user, _)| user)
@@ -89,8 +98,10 @@ impl<'c> Sum<'c> {
         if !closes || reduce.block() != Some(body) || only_user(carried) != Some(add) {
             return None;
         }
+        // What runs once gains nothing, nor does what is in one thread already.
+        let repeats = trip_count(for_op).is_none_or(|times| times > 1);
         let cut = cut(reduce.operand(0), axis)?;
-        (cut[0] * cut[2] > 1 && cut[1] > 1).then_some(Sum { reduce, add, axis, number, for_op, cut })
+        (repeats && cut[1] > 1).then_some(Sum { reduce, add, axis, number, for_op, cut })
     }
 
     fn keep_in_threads(self, rewriter: &mut IrRewriter<'c>, layouts: &Layouts<'c>) -> Result<(), Reported> {
@@ -202,7 +213,10 @@ fn reduce_along<'c>(
     let layout = layouts.slice(axis, layout).map_err(|reason| error(reduce, reason))?;
     let mut shape = ty.shape().to_vec();
     shape.remove(axis);
-    let made = typed(reduce, TensorType::new(&shape, ty.element(), Some(layout)))?;
+    let made = match shape.is_empty() {
+        true => ty.element(),
+        false => typed(reduce, TensorType::new(&shape, ty.element(), Some(layout)))?,
+    };
     let copy = rewriter.clone_op(reduce);
     copy.set_operand(0, value);
     copy.set_attr("axis", Attr::int(reduce.context(), 32, axis as i64));

@@ -51,6 +51,7 @@ pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {
     let first = ["triton-combine", "triton-reorder-broadcast", "triton-loop-unroll"];
     let last = [
         "tritongpu-remove-layout-conversions",
+        "tritongpu-optimize-thread-locality",
         "tritongpu-optimize-dot-operands",
         "triton-licm",
         "tritongpu-combine-tensor-select-and-if",

@@ -53,17 +53,24 @@ pub static TRITONGPU_REMOVE_LAYOUT_CONVERSIONS: PassDef = PassDef {
 };
 
 fn run(module: Op<'_>, _: &Options) -> PassResult {
-    let layouts = Layouts::new(module.context(), Machine::of(module)?);
+    improve(module, &Layouts::new(module.context(), Machine::of(module)?))
+}
+
+/// Decides anew about all layouts of a module that has some.
+///
+/// # Errors
+/// Where there is no layout for an operation; it is reported.
+pub(crate) fn improve<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> PassResult {
     remove_unused(module);
-    let mut left = cost_of_conversions(module, &layouts);
+    let mut left = cost_of_conversions(module, layouts);
     for _ in 0..ROUNDS {
         // Without conversions every use has the layout that it wants.
         if left == 0.0 {
             break;
         }
         let before = module.clone_detached();
-        let done = round(module, &layouts);
-        let now = cost_of_conversions(module, &layouts);
+        let done = round(module, layouts);
+        let now = cost_of_conversions(module, layouts);
         if done.is_ok() && now >= left {
             module.regions().zip(before.regions()).for_each(|(region, before)| region.take_body(before));
         }

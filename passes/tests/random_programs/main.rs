@@ -110,10 +110,13 @@ fn random_programs_reach_ttgir() {
                 session = Session::new();
             }
             let target = ["cuda:80", "cuda:90", "hip:gfx942"][seed as usize % 3];
-            let options =
-                Options { target: target.to_owned(), num_warps: 1 << (seed / 3 % 4), ..Options::default() };
-            if let Err(reason) = session.check(&program(seed, Kind::Any), &options) {
-                eprintln!("seed {seed}, {target}, {} warps: {reason}", options.num_warps);
+            // Clusters are for the second target.
+            let num_ctas = if target == "cuda:90" && seed % 5 == 4 { 2 } else { 1 };
+            let num_warps = 1 << (seed / 3 % 4);
+            let options = Options { target: target.to_owned(), num_warps, num_ctas, ..Options::default() };
+            let kind = if seed % 4 == 3 { Kind::Exact } else { Kind::Any };
+            if let Err(reason) = session.check(&program(seed, kind), &options) {
+                eprintln!("seed {seed}, {target}, {num_warps} warps, {num_ctas} blocks: {reason}");
                 failed.push(seed);
             }
         }
