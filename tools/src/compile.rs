@@ -383,8 +383,9 @@ fn translate<'a>(module: &Module<'_>, context: &'a LlvmContext) -> Result<LlvmMo
 }
 
 /// Options of LLVM's code generation that it takes from its command line only: [`optimize`] says where the
-/// addresses of loops are reduced in strength.
-const LLVM_OPTIONS: [&CStr; 2] = [c"ttc", c"-disable-lsr"];
+/// addresses of loops are reduced in strength. Pointers to local and shared memory of 32 bits take half the registers:
+/// libdevice's functions keep arrays in local memory.
+const LLVM_OPTIONS: [&CStr; 3] = [c"ttc", c"-disable-lsr", c"-nvptx-short-ptr"];
 
 fn set_llvm_options() {
     static SET: Once = Once::new();

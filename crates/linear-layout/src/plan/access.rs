@@ -163,7 +163,7 @@ pub struct AccessPlan {
     pub minimum: u64,
     /// Address computations besides those that fit in an immediate offset.
     pub address_ops: u64,
-    /// Byte permutes that pack elements into, or unpack them from, words.
+    /// Byte permutes between words of adjacent registers and words of accesses.
     pub packing_ops: u64,
 }
 
@@ -253,7 +253,7 @@ impl OffsetMap {
             return None;
         }
         let registers = Echelon::of(&self.columns.reg);
-        let within = (0..vec_bits).filter_map(|i| registers.express(1 << i)).collect();
+        let within: SmallVec<[u64; 5]> = (0..vec_bits).filter_map(|i| registers.express(1 << i)).collect();
         let phase = target.phase_lanes(bits / 8, direction);
         let lane: SmallVec<[u64; 6]> = self.columns.lane.iter().map(|c| c & self.offset_mask()).collect();
         // Only active lanes take part, in each pass a coset of those that do in the first; they form a
@@ -272,13 +272,28 @@ impl OffsetMap {
             instruction: MemoryInstruction::Vector { bits },
             vec_bits,
             fixed: SmallVec::new(),
+            packing_ops: self.packing(&within, storage_bits),
             within,
             lane,
             count,
             wavefronts: count * wavefronts,
             minimum: count * phases,
-            packing_ops: count * packing(bits, storage_bits),
         })
+    }
+
+    /// Byte permutes of one thread: elements live in words of adjacent registers, copies left out, and accesses move
+    /// words whose positions are the registers `within`.
+    fn packing(&self, within: &[u64], storage_bits: u32) -> u64 {
+        let mut span = Echelon::new();
+        let kept = (0..self.columns.reg.len()).filter(|&i| span.insert(self.columns.reg[i]));
+        let adjacent: Vectors =
+            kept.map(|i| 1 << i).take((32 / storage_bits).max(1).ilog2() as usize).collect();
+        let word = &within[..within.len().min(adjacent.len())];
+        let both: Vectors = adjacent.iter().chain(word).copied().collect();
+        // Bits of the position that tell words of accesses apart of which a word of registers consists.
+        let split = f2::rank(&both) - word.len() as u32;
+        let words = 1u64 << (self.register_rank() - adjacent.len() as u32);
+        words * if split > 0 { (1 << split) - 1 } else { u64::from(word != adjacent.as_slice()) }
     }
 
     /// Tile of `ldmatrix`: 32 bits of registers, then lane bits 0 and 1, are the lowest offset bits; lane
@@ -331,7 +346,13 @@ impl OffsetMap {
                 conflict_degree(&all, storage_bits, 128, target)
             };
             let in_pass = |&i: &usize| others[i].1 >> self.offset_bits == 0;
-            let best = (0..others.len()).filter(in_pass).min_by_key(|&i| degree(&others[i]))?;
+            // Of those, one that the others of its word are adjacent to.
+            let order = |&i: &usize| {
+                let register = others[i].0;
+                let word: SmallVec<[u64; 5]> = within.iter().copied().chain([register]).collect();
+                (degree(&others[i]), self.packing(&word, storage_bits))
+            };
+            let best = (0..others.len()).filter(in_pass).min_by_key(order)?;
             let (register, column) = others.remove(best);
             within.push(register);
             row_offsets.push(column & self.offset_mask());
@@ -353,12 +374,12 @@ impl OffsetMap {
             instruction: MemoryInstruction::Matrix { count: 1 << extra.len(), transposed },
             vec_bits: within.len() as u32,
             fixed,
+            packing_ops: self.packing(&within, storage_bits),
             within,
             lane,
             count,
             wavefronts: words * degree,
             minimum: words,
-            packing_ops: words * packing(32, storage_bits),
         })
     }
 
@@ -428,12 +449,12 @@ impl OffsetMap {
             instruction: MemoryInstruction::MatrixBytes { words: (words / count) as u32 },
             vec_bits: within.len() as u32,
             fixed,
+            packing_ops: self.packing(&within, storage_bits),
             within,
             lane,
             count,
             wavefronts: words * conflicts,
             minimum: words,
-            packing_ops: words * packing(32, storage_bits),
         })
     }
 
@@ -472,16 +493,17 @@ impl OffsetMap {
         let rows: Vectors = phase.iter().map(|&l| f2::mul(&lane, l)).collect();
         let phases = u64::from(target.phases(8, direction));
         let count = 1u64 << (others.len() - taken.len());
+        let within: SmallVec<[u64; 5]> = taken.iter().map(|&(r, _)| r).collect();
         Some(Choice {
             instruction: MemoryInstruction::TransposedRead { unit_bits: storage_bits },
             vec_bits: taken.len() as u32,
             fixed: SmallVec::new(),
-            within: taken.iter().map(|&(r, _)| r).collect(),
+            packing_ops: self.packing(&within, storage_bits),
+            within,
             lane,
             count,
             wavefronts: count * phases * conflict_degree(&rows, storage_bits, 64, target),
             minimum: count * phases,
-            packing_ops: count * packing(64, storage_bits),
         })
     }
 
@@ -602,11 +624,6 @@ pub(crate) fn conflict_degree(rows: &[u64], storage_bits: u32, access_bits: u32,
     let words: Vectors = rows.iter().map(|&c| word(c)).collect();
     let banks: Vectors = words.iter().map(|w| w & u64::from(target.banks - 1)).collect();
     1 << (f2::rank(&words) - f2::rank(&banks))
-}
-
-/// Byte permutes to pack or unpack one access.
-fn packing(bits: u32, storage_bits: u32) -> u64 {
-    if storage_bits >= 32 { 0 } else { (bits / storage_bits).saturating_sub(bits.div_ceil(32)).into() }
 }
 
 fn log2_ratio(a: u32, b: u32) -> Option<u32> {

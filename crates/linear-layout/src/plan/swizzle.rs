@@ -77,13 +77,16 @@ impl<'a> Transfer<'a> {
         Side { columns: self.target_layout, direction: Direction::Load, inactive_lanes: 0 }
     }
 
-    /// Pairs of wishes, the ones that would be cheapest without conflicts first, with that cost in cycles.
+    /// Pairs of wishes, the ones that would be cheapest without conflicts first, with that cost in cycles. Where they
+    /// cost the same, matrices are loaded rather than vectors: their registers are those of few instructions that use
+    /// them, while a vector may hold a part for each of many, which then are all loaded before the first.
     pub fn wishes(&self) -> Vec<(f64, Want, Want)> {
         let stores = self.store().wants(self.storage_bits, self.machine);
         let loads = self.load().wants(self.storage_bits, self.machine);
         let mut pairs: Vec<(f64, Want, Want)> =
             stores.iter().flat_map(|&(sc, s)| loads.iter().map(move |&(lc, l)| (sc + lc, s, l))).collect();
-        pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let is_vector = |load: Want| matches!(load, Want::Vector(_));
+        pairs.sort_by(|a, b| a.0.total_cmp(&b.0).then(is_vector(a.2).cmp(&is_vector(b.2))));
         pairs
     }
 
@@ -169,7 +172,8 @@ impl<'a> Transfer<'a> {
                 }
             }
         }
-        let common = ordered_intersection(&a.columns.reg, &b.columns.reg, &rb);
+        let word = (32 / self.storage_bits).max(1).ilog2() as usize;
+        let common = ordered_intersection(&a.columns.reg, &b.columns.reg, &ra, &rb, word);
         // Registers of one side only: lanes of the other side's phase first, they then share lines.
         let only = |mine: &Distributed, theirs: &Side<'_>, want| {
             let (_, lanes) = theirs.phase(want, &[], self.storage_bits, self.machine);
@@ -210,15 +214,18 @@ impl Side<'_> {
             let bits = storage_bits << v;
             let phase = machine.phase_lanes(bits / 8, self.direction);
             let phases = 1u64 << active.saturating_sub(phase.len() as u32);
-            let each = phases as f64 * cost.wavefront + cost.issue + packing(bits, storage_bits) * cost.alu;
-            wants.push((each * (1u64 << (registers - v)) as f64, Want::Vector(v)));
+            // Narrower accesses take words of registers apart.
+            let word = (32 / storage_bits).max(1).ilog2().min(registers);
+            let apart = ((1u64 << word.saturating_sub(v)) - 1) << (registers - word);
+            let each = phases as f64 * cost.wavefront + cost.issue;
+            let all = each * (1u64 << (registers - v)) as f64 + apart as f64 * cost.alu;
+            wants.push((all, Want::Vector(v)));
         }
         let p = &machine.primitives;
         let load = self.direction == Direction::Load;
         let matrix = if load { p.ldmatrix } else { p.stmatrix && self.inactive_lanes == 0 };
         let words = |unit: u32| (1u64 << (registers - unit)) as f64;
-        let each = cost.wavefront + packing(32, storage_bits) * cost.alu;
-        let matrices = |w: f64| w * each + (w / 4.0).max(1.0) * cost.issue;
+        let matrices = |w: f64| w * cost.wavefront + (w / 4.0).max(1.0) * cost.issue;
         if matrix && storage_bits <= 32 && registers >= (32 / storage_bits).ilog2() {
             let unit = (32 / storage_bits).ilog2();
             wants.push((matrices(words(unit)), Want::Rows { unit }));
@@ -237,7 +244,7 @@ impl Side<'_> {
             let lanes = if storage_bits == 16 { 2 } else { 3 };
             if registers >= lanes {
                 let phases = machine.phases(8, self.direction) as f64;
-                let each = phases * cost.wavefront + cost.issue + packing(64, storage_bits) * cost.alu;
+                let each = phases * cost.wavefront + cost.issue;
                 wants.push((words(lanes) * each, Want::Lanes { lanes }));
             }
         }
@@ -306,10 +313,14 @@ impl Side<'_> {
     }
 }
 
-/// A basis of the intersection of the spans of two lists, those first that are in the first list as they
-/// are.
-fn ordered_intersection(a: &[u64], b: &[u64], span_b: &Echelon) -> Vectors {
-    let mut list: Vectors = a.iter().copied().filter(|&c| c != 0 && span_b.contains(c)).collect();
+/// Vectors that span the intersection of the spans of two lists: first those among the first `word` of a list, which
+/// are neighbours in a word of that side's registers, then those of the first list.
+fn ordered_intersection(a: &[u64], b: &[u64], span_a: &Echelon, span_b: &Echelon, word: usize) -> Vectors {
+    let of_a = |&c: &u64| c != 0 && span_b.contains(c);
+    let first = |v: &[u64]| v.iter().copied().take(word).collect::<Vectors>();
+    let mut list: Vectors = first(a).into_iter().filter(of_a).collect();
+    list.extend(first(b).into_iter().filter(|&c| c != 0 && span_a.contains(c)));
+    list.extend(a.iter().copied().filter(of_a));
     list.extend(f2::intersection(a, b));
     list
 }
@@ -330,8 +341,4 @@ fn avoid(u: &[u64], w: &[u64], space: &[u64], count: usize) -> Vectors {
     let paired = e.len().min(f.len());
     let left = e[paired..].iter().chain(&f[paired..]).copied();
     outside.iter().copied().chain(pairs).chain(left).chain(common.iter().copied()).take(count).collect()
-}
-
-fn packing(bits: u32, storage_bits: u32) -> f64 {
-    if storage_bits >= 32 { 0.0 } else { f64::from(bits / storage_bits) - f64::from(bits.div_ceil(32)) }
 }
