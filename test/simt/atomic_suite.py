@@ -6,16 +6,12 @@ A kernel does one operation on one type in all orders and scopes: once on an add
 there is stored too, and once on an address for four elements, where only what is there in the end is defined. A mask
 leaves elements out. Values are small integers, so that sums of floats are exact. Needs numpy and ml_dtypes.
 """
-import argparse
-import concurrent.futures
 import itertools
-import os
-import pathlib
-import subprocess
 import sys
 
 import ml_dtypes
 import numpy as np
+import suite
 
 ORDERS = list(itertools.product(["relaxed", "acquire", "release", "acq_rel"], ["gpu", "cta", "sys"]))
 LOADS = [(sem, scope) for sem, scope in ORDERS if sem in ("relaxed", "acquire")]
@@ -172,38 +168,29 @@ def run(args, target, case):
     name, ty, fill = case
     kernel = Kernel(ty)
     fill(kernel)
-    folder = args.data / target.replace(":", "") / name
+    folder = args.work / target.replace(":", "") / name
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "k.ttir"
     path.write_text(kernel.text())
     dtype = numpy_type(ty)
-    command = [args.ttsim, path, "--target", target, "--grid", "1,1,1", "--quiet", "--jobs", "1", "--out-dir", folder]
-    for n in ("memory", "old"):
-        count = N * max(len(getattr(kernel, n)), 1)
-        command += ["--arg", f"{n}=i{8 * dtype.itemsize}[{count}]"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        return done.stderr.strip()[:600]
-    for n in ("memory", "old"):
-        want = np.array(getattr(kernel, n), dtype=np.int64).ravel().astype(dtype)
-        got = np.load(folder / f"{n}.npy").view(dtype)[: len(want)]
-        wrong = np.flatnonzero(got != want)
-        if len(wrong):
-            i = wrong[0]
-            return f"{n}: {len(wrong)} of {len(want)}, first element {i}: {got[i]}, not {want[i]}"
-    return None
+    names = ("memory", "old")
+    sizes = {n: N * max(len(getattr(kernel, n)), 1) for n in names}
+    arguments = [f"{n}=i{8 * dtype.itemsize}[{size}]" for n, size in sizes.items()]
+    wrong = suite.simulate(args, path, target, arguments, folder)
+    for n in names:
+        if not wrong:
+            want = np.array(getattr(kernel, n), dtype=np.int64).ravel().astype(dtype)
+            got = np.load(folder / f"{n}.npy").view(dtype)[: len(want)]
+            wrong = suite.difference(n, got, want)
+    return wrong
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ttsim", default="ttsim")
-    parser.add_argument("--data", type=pathlib.Path, required=True)
+    parser = suite.parser(__doc__)
     parser.add_argument("--targets", default="cuda:80,cuda:90")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     args = parser.parse_args()
     all_cases = list(itertools.product(args.targets.split(","), list(cases())))
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        results = list(pool.map(lambda case: run(args, *case), all_cases))
+    results = suite.run_all(args, run, all_cases)
     for (target, case), wrong in zip(all_cases, results):
         if wrong:
             print(f"WRONG {case[0]}, {target}: {wrong}")

@@ -6,14 +6,12 @@ the same cases): generated TTGIR, compiled and run on the simulator, checked aga
 Prints for each row its cases, how many are right, and the shared-memory instructions in the code of one thread.
 The paper names neither shapes nor warps of its cases; these are ours.
 """
-import argparse
 import array
-import concurrent.futures
-import os
-import pathlib
 import re
 import subprocess
 import sys
+
+import suite
 
 WARPS = [(1, 4), (4, 1), (2, 2), (2, 4), (1, 1)]
 # Cases, and shared-memory instructions of the paper's.
@@ -151,44 +149,32 @@ def run(args, name, case):
     if code.returncode:
         return code.stderr.strip(), 0
     instructions = sum(bool(SHARED.search(line)) for line in code.stdout.splitlines())
-    out = f"out=i32[{len(expected(shape))}]"
-    command = [args.ttsim, source, "--target", args.target, "--grid", "1,1,1", "--arg", out, "--out-dir", folder]
-    done = subprocess.run([*command, "--quiet", "--jobs", "1"], capture_output=True, text=True)
-    if done.returncode:
-        return done.stderr.strip(), instructions
-    # The last bytes of the .npy file are the elements.
     wanted = array.array("I", expected(shape))
-    got = array.array("I", (folder / "out.npy").read_bytes()[-4 * len(wanted) :])
-    wrong = [i for i, (a, b) in enumerate(zip(got, wanted)) if a != b]
-    return (f"line {wrong[0]}: {got[wrong[0]]}, not {wanted[wrong[0]]}" if wrong else None), instructions
+    wrong = suite.simulate(args, source, args.target, [f"out=i32[{len(wanted)}]"], folder)
+    wrong = wrong or suite.difference("out", array.array("I", suite.raw(folder / "out.npy")), wanted)
+    return wrong, instructions
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ttsim", default="ttsim")
-    parser.add_argument("--ttc", default="ttc")
-    parser.add_argument("--work", type=pathlib.Path, required=True)
+    parser = suite.parser(__doc__)
     parser.add_argument("--target", default="cuda:90")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("rows", nargs="*")
     args = parser.parse_args()
     bad = 0
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        for number, (row, (count, paper)) in enumerate(PAPER.items()):
-            if args.rows and row not in args.rows:
-                continue
-            all_cases = cases(row)
-            assert len(all_cases) == count, row
-            names = [f"{number}-{i}" for i in range(count)]
-            results = list(pool.map(lambda c: run(args, *c), zip(names, all_cases)))
-            for case, (wrong, _) in zip(all_cases, results):
-                if wrong:
-                    bad += 1
-                    print(f"WRONG {case}: {wrong}")
-            total = sum(n for _, n in results)
-            right = sum(wrong is None for wrong, _ in results)
-            print(f"{row}: {right} of {count} right, {total} shared-memory instructions, {paper} in the paper", flush=True)
-            bad += total > paper
+    for number, (row, (count, paper)) in enumerate(PAPER.items()):
+        if args.rows and row not in args.rows:
+            continue
+        all_cases = cases(row)
+        assert len(all_cases) == count, row
+        results = suite.run_all(args, run, [(f"{number}-{i}", case) for i, case in enumerate(all_cases)])
+        for case, (wrong, _) in zip(all_cases, results):
+            if wrong:
+                bad += 1
+                print(f"WRONG {case}: {wrong}")
+        total = sum(n for _, n in results)
+        right = sum(wrong is None for wrong, _ in results)
+        print(f"{row}: {right} of {count} right, {total} shared-memory instructions, {paper} in the paper", flush=True)
+        bad += total > paper
     return 1 if bad else 0
 
 

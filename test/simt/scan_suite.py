@@ -6,15 +6,11 @@ The operation is associative but not commutative: of pairs, (a, b) then (c, d) i
 two affine functions of integers. Every layout is scanned along both dimensions, in both directions, in every width of
 elements. Prints for each layout how many of its scans are right.
 """
-import argparse
 import array
-import concurrent.futures
 import itertools
-import os
-import pathlib
-import subprocess
 import sys
 
+import suite
 from reduce_suite import mma, sliced
 
 BLOCKED = "#ttg.blocked<{{sizePerThread = {}, threadsPerWarp = {}, warpsPerCTA = {}, order = {}{}}}>"
@@ -117,41 +113,26 @@ def run(args, number, case):
     folder.mkdir(parents=True, exist_ok=True)
     source = folder / "k.ttgir"
     source.write_text(kernel(layout, shape, warps, blocks, axis, reverse, bits))
-    size = shape[0] * shape[1]
-    command = [args.ttsim, source, "--target", "cuda:90", "--grid", "1,1,1", "--quiet", "--jobs", "1"]
-    command += ["--num-ctas", str(blocks), "--out-dir", folder]
-    for name in ("a", "b"):
-        command += ["--arg", f"{name}=i{bits}[{size}]"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        return done.stderr.strip()
+    arguments = [f"{name}=i{bits}[{shape[0] * shape[1]}]" for name in "ab"]
+    wrong = suite.simulate(args, source, "cuda:90", arguments, folder, "--num-ctas", blocks)
     code = {8: "B", 16: "H", 32: "I", 64: "Q"}[bits]
     for name, wanted in zip("ab", expected(shape, axis, reverse, bits)):
-        # The last bytes of the .npy file are the elements.
-        got = array.array(code, (folder / f"{name}.npy").read_bytes()[-size * bits // 8 :])
-        wrong = [i for i, (x, y) in enumerate(zip(got, wanted)) if x != y]
-        if wrong or len(got) != size:
-            return f"{name}: {len(wrong)} of {size}, first element {wrong[:1]}"
-    return None
+        wrong = wrong or suite.difference(name, array.array(code, suite.raw(folder / f"{name}.npy")), list(wanted))
+    return wrong
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ttsim", default="ttsim")
-    parser.add_argument("--work", type=pathlib.Path, required=True)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    args = parser.parse_args()
+    args = suite.parser(__doc__).parse_args()
     bad, number = 0, itertools.count()
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        for name, layout in LAYOUTS.items():
-            cases = [(layout, *rest) for rest in itertools.product((0, 1), (False, True), WIDTHS)]
-            results = list(pool.map(lambda case: run(args, next(number), case), cases))
-            for case, wrong in zip(cases, results):
-                if wrong:
-                    print(f"WRONG {name}, axis {case[1]}, reverse {case[2]}, i{case[3]}: {wrong}")
-            right = sum(wrong is None for wrong in results)
-            bad += len(cases) - right
-            print(f"{name}: {right} of {len(cases)} right", flush=True)
+    for name, layout in LAYOUTS.items():
+        cases = [(layout, *rest) for rest in itertools.product((0, 1), (False, True), WIDTHS)]
+        results = suite.run_all(args, run, [(next(number), case) for case in cases])
+        for case, wrong in zip(cases, results):
+            if wrong:
+                print(f"WRONG {name}, axis {case[1]}, reverse {case[2]}, i{case[3]}: {wrong}")
+        right = sum(wrong is None for wrong in results)
+        bad += len(cases) - right
+        print(f"{name}: {right} of {len(cases)} right", flush=True)
     return 1 if bad else 0
 
 

@@ -6,15 +6,11 @@ A kernel computes the products of one pair of types: it loads both operands, con
 are multiplied, multiplies and stores. Elements are small integers, so that results are exact. With --layouts the
 kernels are TTGIR whose operands are loaded in the layouts of matrix instructions; otherwise they are TTIR. Needs numpy.
 """
-import argparse
-import concurrent.futures
 import itertools
-import os
-import pathlib
-import subprocess
 import sys
 
 import numpy as np
+import suite
 
 # Pairs of types with the number of cases of each in Table 4.
 PAIRS = [
@@ -136,7 +132,7 @@ def run(args, pair, shapes, target):
     kernel = Kernel(a, b, args.layouts)
     for m, n, k in shapes:
         kernel.product(m, n, k)
-    folder = args.data / f"{a}-{b}-{target.replace(':', '')}"
+    folder = args.work / f"{a}-{b}-{target.replace(':', '')}"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / ("kernel.ttgir" if args.layouts else "kernel.ttir")
     path.write_text(kernel.text(target))
@@ -150,27 +146,23 @@ def run(args, pair, shapes, target):
     np.save(folder / "a.npy", encode(np.concatenate(left), a))
     np.save(folder / "b.npy", encode(np.concatenate(right), b))
     size = sum(len(c) for c in expected)
-    command = [args.ttsim, str(path), "--target", target, "--grid", "1,1,1", "--quiet", "--jobs", "1"]
-    command += ["--arg", str(folder / "a.npy"), "--arg", str(folder / "b.npy"), "--arg", f"c={kernel.result}[{size}]"]
-    done = subprocess.run(command + ["--out-dir", str(folder)], capture_output=True, text=True)
-    if done.returncode:
-        return [f"{a} {b} {shape} {target}: {done.stderr.strip()[:600]}" for shape in shapes]
+    arguments = [folder / "a.npy", folder / "b.npy", f"c={kernel.result}[{size}]"]
+    wrong = suite.simulate(args, path, target, arguments, folder)
+    if wrong:
+        return [f"{a} {b} {shape} {target}: {wrong}" for shape in shapes]
     got, at, failed = np.load(folder / "c.npy"), 0, []
     for shape, want in zip(shapes, expected):
-        if not np.array_equal(got[at : at + len(want)], want):
-            wrong = np.flatnonzero(got[at : at + len(want)] != want)
-            failed.append(f"{a} {b} {shape} {target}: {len(wrong)} of {len(want)} elements are wrong")
+        wrong = suite.difference("c", got[at : at + len(want)], want)
+        if wrong:
+            failed.append(f"{a} {b} {shape} {target}: {wrong}")
         at += len(want)
     return failed
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ttsim", default="ttsim")
-    parser.add_argument("--data", type=pathlib.Path, required=True)
+    parser = suite.parser(__doc__)
     parser.add_argument("--targets", default="cuda:80,cuda:90")
     parser.add_argument("--layouts", action="store_true")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     args = parser.parse_args()
     targets = args.targets.split(",")
     jobs, count = [], 0
@@ -184,8 +176,7 @@ def main():
                 if shapes:
                     jobs.append(((a, b), shapes, target))
                     count += len(shapes)
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        failed = [line for lines in pool.map(lambda job: run(args, *job), jobs) for line in lines]
+    failed = [line for lines in suite.run_all(args, run, jobs) for line in lines]
     print("\n".join(failed[:20]))
     print(f"{count - len(failed)} of {count} products right")
     return 1 if failed or not count else 0
