@@ -91,11 +91,26 @@ impl Analysis {
         pending
     }
 
+    /// Whether operation `i` begins a copy that may come before what threads did to its bytes.
+    fn hazard(&self, i: usize) -> bool {
+        let mut filled = self.steps[i].iter().filter(|access| access.kind == Kind::Fill).peekable();
+        if filled.peek().is_none() {
+            return false;
+        }
+        let pending = self.before(i);
+        filled.any(|access| self.overlaps[access.buffer].iter().any(|other| pending.contains(other)))
+    }
+
+    /// Decides which operations get a fence, in the order of the program: what comes later sees it at once.
     fn solve(&mut self) {
         let mut changed = true;
         while changed {
             changed = false;
             for i in 0..self.steps.len() {
+                if !self.fenced[i] && self.hazard(i) {
+                    self.fenced[i] = true;
+                    changed = true;
+                }
                 let after = self.step(i);
                 if self.after[i] != after {
                     self.after[i] = after;
@@ -103,15 +118,6 @@ impl Analysis {
                 }
             }
         }
-    }
-
-    /// The first copy that may come before what threads did to its bytes.
-    fn hazard(&self) -> Option<usize> {
-        (0..self.steps.len()).find(|i| {
-            let mut filled = self.steps[*i].iter().filter(|access| access.kind == Kind::Fill);
-            let pending = self.before(*i);
-            filled.any(|access| self.overlaps[access.buffer].iter().any(|other| pending.contains(other)))
-        })
     }
 }
 
@@ -133,13 +139,10 @@ fn insert<'c>(function: Op<'c>, target: &TargetDesc) -> PassResult {
         fenced: vec![false; ops.len()],
         after: vec![BTreeSet::new(); ops.len()],
     };
-    loop {
-        analysis.solve();
-        let Some(i) = analysis.hazard() else { return Ok(()) };
-        analysis.fenced[i] = true;
-        analysis.after.fill(BTreeSet::new());
-        fence(ops[i], &|op| graph.number(op).is_some_and(|i| analysis.steps[i].iter().any(by_threads)))?;
-    }
+    analysis.solve();
+    let by_threads = |op| graph.number(op).is_some_and(|i| analysis.steps[i].iter().any(by_threads));
+    let mut fenced = ops.iter().zip(&analysis.fenced).filter(|(_, fenced)| **fenced);
+    fenced.try_for_each(|(op, _)| fence(*op, &by_threads))
 }
 
 /// Puts a fence and a barrier before `op`: the barrier that is there already, if no thread accesses shared
