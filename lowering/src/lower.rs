@@ -11,17 +11,19 @@ use crate::emit::{Emit, Failure, Lowered, address_space, unsupported};
 use crate::target::{Declare, GRID_DIMS, Target};
 use linear_layout::plan::{Scope, ThreadMasks};
 use linear_layout::{Dim, LinearLayout};
-use mlir_host::ir::{Attr, Block, FloatKind, Loc, Op, Region, Type, Value};
+use mlir_host::ir::{Attr, Block, FloatKind, Loc, Op, Region, Type, Value, Walk};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use ttopt_dialect::tt::types::TENSOR_DESC;
 use ttopt_dialect::ttg::module_attrs;
 use ttopt_dialect::ttg::types::{ASYNC_TOKEN, MemDescType};
+use ttopt_dialect::ttng::types::TENSOR_DESC_IM2COL;
 use ttopt_passes::analysis::axis_info::AxisInfoAnalysis;
 use ttopt_passes::analysis::registers::blocks_together;
 use ttopt_passes::buffer_plans::is_part;
 use ttopt_passes::global_scratch;
+use ttopt_passes::plans::TENSOR_MAP_BYTES;
 
 /// Alignment in bytes of a tensor map among the arguments of a kernel (CUDA driver API, `CUtensorMap`).
 const MAP_ALIGNMENT: i64 = 64;
@@ -78,8 +80,19 @@ pub struct Lower<'a, 'c> {
     /// Where returns of the region being inlined go.
     inlined_exit: Option<Block<'c>>,
     explain: bool,
+    /// Whether rows are copied one by one, by all warps.
+    pub copies_rows: bool,
     /// The barrier emitted last, and its block.
     last_barrier: Option<(Block<'c>, Op<'c>)>,
+}
+
+fn copies_rows(module: Op<'_>) -> bool {
+    let mut found = false;
+    module.walk(&mut |op| {
+        found |= matches!(op.name(), "ttng.async_tma_gather" | "ttng.async_tma_scatter");
+        if found { Walk::Stop } else { Walk::Advance }
+    });
+    found
 }
 
 impl<'a, 'c> Lower<'a, 'c> {
@@ -128,6 +141,7 @@ impl<'a, 'c> Lower<'a, 'c> {
             num_blocks: attr("ttg.num-ctas").unwrap_or(1),
             inlined_exit: None,
             explain: false,
+            copies_rows: copies_rows(module),
             last_barrier: None,
         })
     }
@@ -175,7 +189,7 @@ impl<'a, 'c> Lower<'a, 'c> {
         } else if ttopt_dialect::tt::types::is_pointer(ty) {
             let space = ty.params().get(1).and_then(|space| space.as_int()).unwrap_or(1);
             self.emit.ptr(u32::try_from(space).unwrap_or(address_space::GLOBAL))?
-        } else if ty.is(&TENSOR_DESC) {
+        } else if ty.is(&TENSOR_DESC) || ty.is(&TENSOR_DESC_IM2COL) {
             self.emit.ptr(address_space::GENERIC)?
         } else {
             return unsupported(format!("values of type {ty} cannot be lowered yet"));
@@ -458,7 +472,17 @@ impl<'a, 'c> Lower<'a, 'c> {
                 }
             });
         }
-        let Some(number) = number else { return Ok(all) };
+        let Some(mut number) = number else { return Ok(all) };
+        if blocks > 1 {
+            // Each block of a program has its own.
+            let (_, _, block) = self.thread()?;
+            let e = &mut self.emit;
+            let (block, count) =
+                (e.value("llvm.zext", &[block], i64t, &[])?, e.const_int(64, blocks.into())?);
+            let first = e.same("llvm.mul", &[number, count])?;
+            number = e.add(first, block)?;
+        }
+        let e = &mut self.emit;
         let size = module_attrs::global_scratch_size(self.module).unwrap_or(0);
         let size = e.const_int(64, size.into())?;
         let (offset, byte) = (e.same("llvm.mul", &[number, size])?, e.int(8));
@@ -684,9 +708,9 @@ impl<'a, 'c> Lower<'a, 'c> {
             let ty =
                 op.region(0).first_block().filter(|_| i < num_args).and_then(|block| block.args().nth(i));
             let ty = ty.map(|arg| arg.ty());
-            if ty.is_some_and(|ty| ty.is(&TENSOR_DESC)) {
+            if ty.is_some_and(|ty| ty.is(&TENSOR_DESC) || ty.is(&TENSOR_DESC_IM2COL)) {
                 // The launcher passes the tensor map itself.
-                let bytes = self.target.tensor_copies().map_or(0, |copies| copies.map_bytes());
+                let bytes = TENSOR_MAP_BYTES;
                 let map = self.emit.parse_type(&format!("!llvm.array<{bytes} x i8>"))?;
                 entries.push(("llvm.byval", Attr::type_of(map)));
                 entries.push(("llvm.align", Attr::int(ctx, 64, MAP_ALIGNMENT)));

@@ -7,6 +7,7 @@ use linear_layout::plan::{
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{FloatKind, Type, Value};
 use ttopt_dialect::tt::enums::{DescriptorReduceKind, MemSemantic, MemSyncScope, RmwOp};
+use ttopt_dialect::ttng::enums::CacheEvictionPriority;
 
 /// How a memory access treats the caches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -137,12 +138,30 @@ pub trait WarpGroups {
     fn wait<'c>(&self, e: &mut Emit<'c>, pending: u64, values: &[Value<'c>]) -> Lowered<Vec<Value<'c>>>;
 }
 
+/// What the coordinates of a bulk copy say (PTX ISA, "cp.async.bulk.tensor", `.load_mode`).
+#[derive(Clone, Copy, Debug)]
+pub enum TensorCopyMode<'a, 'c> {
+    /// Where the box starts.
+    Box,
+    /// A column and four rows.
+    Rows,
+    /// Where the bounding box starts; the offsets, `i16`s, are those within it.
+    Im2col(&'a [Value<'c>]),
+}
+
 /// A bulk copy of a box of a tensor between global and shared memory.
+#[derive(Clone, Copy, Debug)]
 pub struct TensorCopy<'a, 'c> {
     /// The tensor map, a generic pointer.
     pub map: Value<'c>,
-    /// Where the box starts in the tensor, `i32`s, the contiguous dimension first.
+    /// `i32`s, the contiguous dimension first.
     pub coordinates: &'a [Value<'c>],
+    /// What they say.
+    pub mode: TensorCopyMode<'a, 'c>,
+    /// How long L2 keeps the lines, an `i64` that [`TensorCopies::cache_policy`] made.
+    pub policy: Option<Value<'c>>,
+    /// The blocks of the cluster that get what is loaded, an `i16` with a bit for each; this one where absent.
+    pub blocks: Option<Value<'c>>,
     /// The box in shared memory.
     pub shared: Value<'c>,
     /// Whether this thread copies: one does.
@@ -171,6 +190,17 @@ pub struct TensorMap<'c> {
     pub fill: u32,
 }
 
+/// When lines leave L2 (PTX ISA, "createpolicy").
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct L2Policy {
+    /// That of a fraction of the accesses.
+    pub primary: CacheEvictionPriority,
+    /// That of the others.
+    pub secondary: CacheEvictionPriority,
+    /// The fraction.
+    pub fraction: f64,
+}
+
 /// Bulk copies of boxes of tensors, and barriers in shared memory that tell when they are done.
 /// Predicates are `i1`s; where one is false nothing happens. What makes and ends barriers and maps in shared
 /// memory orders its accesses before copies to the same bytes.
@@ -187,18 +217,44 @@ pub trait TensorCopies {
     ) -> Lowered<()>;
     /// Ends the life of a barrier.
     fn inval_barrier<'c>(&self, e: &mut Emit<'c>, barrier: Value<'c>, active: Value<'c>) -> Lowered<()>;
-    /// Arrives at a barrier and announces `bytes` to come.
-    fn expect<'c>(&self, e: &mut Emit<'c>, barrier: Value<'c>, bytes: u64, active: Value<'c>) -> Lowered<()>;
-    /// Arrives `count` times at a barrier.
-    fn arrive<'c>(&self, e: &mut Emit<'c>, barrier: Value<'c>, count: u32, active: Value<'c>) -> Lowered<()>;
-    /// Waits until the phase of the parity `phase`, an `i32`, is complete.
+    /// Arrives at a barrier, which with `remote` any block of the cluster may have, and announces `bytes` to
+    /// come.
+    fn expect<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        barrier: Value<'c>,
+        remote: bool,
+        bytes: u64,
+        active: Value<'c>,
+    ) -> Lowered<()>;
+    /// Arrives `count` times at a barrier, which with `remote` any block of the cluster may have.
+    fn arrive<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        barrier: Value<'c>,
+        remote: bool,
+        count: u32,
+        active: Value<'c>,
+    ) -> Lowered<()>;
+    /// Each thread arrives when the copies that it began (`cp.async`) are done; with `counted` the barrier was
+    /// made for these arrivals.
+    fn arrive_after_copies<'c>(&self, e: &mut Emit<'c>, barrier: Value<'c>, counted: bool) -> Lowered<()>;
+    /// Lets other blocks of the cluster see the barriers that this thread has made.
+    fn publish_barriers<'c>(&self, e: &mut Emit<'c>) -> Lowered<()>;
+    /// A barrier of the cluster that orders no accesses to memory.
+    fn relaxed_cluster_barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()>;
+    /// Waits until the phase of the parity `phase`, an `i32`, is complete; with `cluster` for what other blocks
+    /// did, too.
     fn wait<'c>(
         &self,
         e: &mut Emit<'c>,
         barrier: Value<'c>,
         phase: Value<'c>,
+        cluster: bool,
         active: Option<Value<'c>>,
     ) -> Lowered<()>;
+    /// How long L2 keeps what is copied.
+    fn cache_policy<'c>(&self, e: &mut Emit<'c>, policy: &L2Policy) -> Lowered<Value<'c>>;
     /// Begins a copy to shared memory, which `barrier` counts the bytes of.
     fn load<'c>(&self, e: &mut Emit<'c>, copy: &TensorCopy<'_, 'c>, barrier: Value<'c>) -> Lowered<()>;
     /// Begins a copy from shared memory, which replaces the elements or is combined with them.
@@ -218,8 +274,6 @@ pub trait TensorCopies {
     fn publish_map<'c>(&self, e: &mut Emit<'c>, to: Value<'c>, from: Value<'c>) -> Lowered<()>;
     /// Lets the copies that follow see a tensor map that was published.
     fn acquire_map<'c>(&self, e: &mut Emit<'c>, map: Value<'c>) -> Lowered<()>;
-    /// Bytes of a tensor map.
-    fn map_bytes(&self) -> u32;
 }
 
 /// A copy from global to shared memory beside the program.

@@ -3,7 +3,7 @@
 use crate::plans::{layout, word_bits};
 use linear_layout::encoding::NvmmaShared;
 use linear_layout::f2::Echelon;
-use linear_layout::plan::{AddressFacts, SharedAccessPlan, TmaPlan};
+use linear_layout::plan::{AddressFacts, SharedAccessPlan, TmaMap, TmaPlan, TmaRowsPlan};
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, Encoding, LinearLayout};
 use mlir_host::ir::{Attr, Type};
@@ -200,13 +200,32 @@ pub fn async_copy(
         .map_err(|err| err.to_string())
 }
 
-/// The layout that buffers for the blocks of a descriptor should have.
+/// The layout that buffers for the blocks of a descriptor should have, divided among the blocks of a cluster
+/// as `cga` says.
 ///
 /// # Errors
 /// Why bulk copies cannot move such blocks.
-pub fn tma_encoding(desc: TensorDescType<'_>, target: &TargetDesc) -> Result<NvmmaShared, String> {
+pub fn tma_encoding(
+    desc: TensorDescType<'_>,
+    cga: &[Vec<u64>],
+    target: &TargetDesc,
+) -> Result<NvmmaShared, String> {
     let bits = tma_element_bits(desc)?;
-    TmaPlan::encoding(&block_shape(desc), bits, target).map_err(|err| err.to_string())
+    TmaPlan::encoding(&block_shape(desc), bits, cga, target).map_err(|err| err.to_string())
+}
+
+/// As [`tma_encoding`], for a descriptor whose rows are only gathered and scattered.
+///
+/// # Errors
+/// Why bulk copies cannot move such rows.
+pub fn tma_rows_encoding(
+    desc: TensorDescType<'_>,
+    cga: &[Vec<u64>],
+    target: &TargetDesc,
+) -> Result<NvmmaShared, String> {
+    let bits = tma_element_bits(desc)?;
+    let columns = block_shape(desc).last().copied().unwrap_or(0);
+    TmaRowsPlan::encoding(columns, bits, cga, target).map_err(|err| err.to_string())
 }
 
 /// How a block of a descriptor is copied from or to a buffer with the layout `layout`.
@@ -214,17 +233,43 @@ pub fn tma_encoding(desc: TensorDescType<'_>, target: &TargetDesc) -> Result<Nvm
 /// # Errors
 /// As [`tma_encoding`], and other layouts than those of bulk copies.
 pub fn tma(desc: TensorDescType<'_>, layout: Attr<'_>, target: &TargetDesc) -> Result<TmaPlan, String> {
+    let layout = tma_layout(desc, layout)?;
+    TmaPlan::new(&layout, &block_shape(desc), target).map_err(|err| err.to_string())
+}
+
+/// The tensor map of a descriptor.
+///
+/// # Errors
+/// When it has no layout, or one that bulk copies do not have.
+pub fn tma_map(desc: TensorDescType<'_>, target: &TargetDesc) -> Result<TmaMap, String> {
+    let layout = desc.layout().ok_or_else(|| format!("the descriptor {} has no layout", desc.ty()))?;
+    TmaMap::new(&tma_layout(desc, layout)?, &block_shape(desc), target).map_err(|err| err.to_string())
+}
+
+/// How the rows of `buffer` are copied from or to rows of a tensor, whose numbers have the type `numbers`.
+///
+/// # Errors
+/// When bulk copies cannot, or threads hold other numbers than they need.
+pub fn tma_rows(
+    desc: TensorDescType<'_>,
+    buffer: MemDescType<'_>,
+    numbers: Type<'_>,
+    target: &TargetDesc,
+) -> Result<TmaRowsPlan, String> {
+    let encoding = tma_layout(desc, buffer.encoding())?;
+    let shape: Vec<u64> = buffer.shape().iter().map(|size| *size as u64).collect();
+    TmaRowsPlan::new(&encoding, &shape, &*layout(numbers)?, target).map_err(|err| err.to_string())
+}
+
+fn tma_layout(desc: TensorDescType<'_>, layout: Attr<'_>) -> Result<NvmmaShared, String> {
     let Encoding::NvmmaShared(layout) = encoding(layout)? else {
         return Err(format!("bulk tensor copies need an #ttg.nvmma_shared layout, not {layout}"));
     };
-    if layout.element_bit_width != u64::from(tma_element_bits(desc)?) {
-        return Err(format!(
-            "the layout has elements of {} bits, not {}",
-            layout.element_bit_width,
-            desc.ty()
-        ));
+    let (bits, wanted) = (layout.element_bit_width, tma_element_bits(desc)?);
+    if bits != u64::from(wanted) {
+        return Err(format!("the layout has elements of {bits} bits, not {}", desc.ty()));
     }
-    TmaPlan::new(&layout, &block_shape(desc), target).map_err(|err| err.to_string())
+    Ok(layout)
 }
 
 fn block_shape(desc: TensorDescType<'_>) -> Vec<u64> {

@@ -10,12 +10,13 @@
 
 use crate::ir_util::{fills_constant_buffer, is_loop, loop_predicate, trip_count};
 use crate::machine::error;
+use crate::tma;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::{IrRewriter, Rewriter};
 use mlir_host::traits::Upstream;
-use ttopt_dialect::tt::ops::{DescriptorGatherOp, DescriptorLoadOp, LoadOp};
+use ttopt_dialect::tt::ops::LoadOp;
 
 /// The pass.
 pub static TRITON_LICM: PassDef = PassDef {
@@ -72,9 +73,8 @@ fn hoist<'c>(rewriter: &mut Rewriter<'c>, op: Op<'c>) -> PassResult {
 /// Whether neither the loop nor anything in it writes memory or synchronizes.
 fn only_reads(op: Op<'_>) -> bool {
     op.walk(&mut |inner| {
-        let reads = LoadOp::cast(inner).is_some_and(|load| load.is_volatile() != Some(true))
-            || DescriptorLoadOp::cast(inner).is_some()
-            || DescriptorGatherOp::cast(inner).is_some();
+        let reads =
+            LoadOp::cast(inner).is_some_and(|load| load.is_volatile() != Some(true)) || tma::is_load(inner);
         if reads || inner.has_trait(Upstream::RecursiveMemoryEffects) || inner.is_memory_effect_free() {
             Walk::Advance
         } else {

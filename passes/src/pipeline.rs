@@ -15,11 +15,20 @@ pub struct Options {
     pub num_ctas: u32,
     /// Whether passes report what they chose and why, as remarks.
     pub explain: bool,
+    /// Whether descriptors have tensor maps also where pointers were measured to be faster.
+    pub all_tensor_maps: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { target: "cuda:90".to_owned(), num_warps: 4, num_stages: 3, num_ctas: 1, explain: false }
+        Self {
+            target: "cuda:90".to_owned(),
+            num_warps: 4,
+            num_stages: 3,
+            num_ctas: 1,
+            explain: false,
+            all_tensor_maps: false,
+        }
     }
 }
 
@@ -34,8 +43,7 @@ impl Default for Options {
 pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {
     let target = linear_layout::target::TargetDesc::parse(&options.target).ok();
     let threads = target.as_ref().map_or(32, |target| target.lanes);
-    // One block issues the copies of a tensor map for itself.
-    let maps = target.is_some_and(|target| target.primitives.bulk_copy) && options.num_ctas == 1;
+    let maps = target.is_some_and(|target| target.primitives.bulk_copy);
     let convert = format!(
         "convert-triton-to-tritongpu{{target={} num-warps={} threads-per-warp={threads} num-ctas={}}}",
         options.target, options.num_warps, options.num_ctas,
@@ -46,7 +54,8 @@ pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {
     let split = format!("tritongpu-F32DotTC{{emu-tf32={tf32}}}");
     let mut rewrite = "triton-rewrite-tensor-descriptor-to-pointer".to_owned();
     if maps {
-        rewrite += &format!("{{target={} explain={}}}", options.target, options.explain);
+        let Options { target, explain, all_tensor_maps, .. } = options;
+        rewrite += &format!("{{target={target} explain={explain} all-tensor-maps={all_tensor_maps}}}");
     }
     let first = ["triton-combine", "triton-reorder-broadcast", "triton-loop-unroll"];
     let last = [

@@ -38,6 +38,11 @@ pub static REWRITE_TENSOR_DESCRIPTOR_TO_POINTER: PassDef = PassDef {
             description: "Say as remarks why descriptors become pointers",
             kind: OptionKind::Bool(false),
         },
+        PassOption {
+            name: "all-tensor-maps",
+            description: "Keep also descriptors that pointers were measured to be faster for",
+            kind: OptionKind::Bool(false),
+        },
     ],
     ..PassDef::new(
         "triton-rewrite-tensor-descriptor-to-pointer",
@@ -98,7 +103,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         "" => None,
         name => Some(TargetDesc::parse(name).map_err(|err| error(module, err.to_string()))?),
     };
-    let webs = Webs::new(module, target.as_ref());
+    let webs = Webs::new(module, target.as_ref(), options.bool("all-tensor-maps"));
     let mut rewrite = Rewrite {
         webs,
         explain: options.bool("explain"),
@@ -226,6 +231,9 @@ impl<'c> Rewrite<'c> {
                 if !self.is_rewritten(op.operand(0)) =>
             {
                 return whole_block(op);
+            }
+            "tt.descriptor_gather" | "tt.descriptor_scatter" if !self.is_rewritten(op.operand(0)) => {
+                return Ok(());
             }
             "tt.make_tensor_descriptor" if !self.is_rewritten(op.result(0)) => return Ok(()),
             "tt.make_tensor_descriptor" => return self.make(op),

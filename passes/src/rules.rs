@@ -147,7 +147,7 @@ pub fn wanted_or_equal<'c>(rule: Rule, value: Value<'c>, wanted: Attr<'c>) -> At
 pub fn anchor(op: Op<'_>) -> Option<&'static str> {
     match rule(op) {
         // Copied through shared memory, from where any layout can read.
-        Some(Rule::Any) if op.name() == "tt.descriptor_load" => None,
+        Some(Rule::Any) if matches!(op.name(), "tt.descriptor_load" | "tt.descriptor_gather") => None,
         Some(Rule::Any) => Some("the operation gives its result in this layout"),
         Some(Rule::Memory) => Some("chosen for this access to memory"),
         Some(Rule::ReshapeAny) => Some("elements may go anywhere: they stay in their threads"),

@@ -44,3 +44,12 @@ tt.func public @old(%a: !tt.tensordesc<64x64xf16>) {
   tt.return
 }
 }
+
+// -----
+
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+// expected-error @below {{returns a tensor descriptor: run --triton-rewrite-tensor-descriptor-to-pointer first}}
+tt.func private @returns(%a: !tt.tensordesc<64x64xf16>) -> !tt.tensordesc<64x64xf16> {
+  tt.return %a : !tt.tensordesc<64x64xf16>
+}
+}

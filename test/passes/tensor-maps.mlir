@@ -104,10 +104,10 @@ tt.func public @reasons(%p: !tt.ptr<f16>, %q: !tt.ptr<i1>, %r: !tt.ptr<i32>, %w:
   %backwards = tt.make_tensor_descriptor %p, [%n, %n], [%minus, %c1] : <f16>, <64x64xf16>
   // expected-remark @below {{becomes pointers: a tensor map has no dimension of 0 elements}}
   %empty = tt.make_tensor_descriptor %p, [%c0, %n], [%s, %c1] : <f16>, <64x64xf16>
-  // expected-remark @below {{becomes pointers: its rows are gathered or scattered, which TMA does from sm_100 on}}
-  %rows = tt.make_tensor_descriptor %w, [%n, %n], [%s, %c1] : <f32>, <1x32xf32>
-  %0 = tt.descriptor_gather %rows[%y, %c0] : (!tt.tensordesc<1x32xf32>, tensor<8xi32>, i32) -> tensor<8x32xf32>
-  tt.descriptor_scatter %rows[%y, %c0], %0 : !tt.tensordesc<1x32xf32>, tensor<8xi32>, i32, tensor<8x32xf32>
+  // expected-remark @below {{becomes pointers: copies to shared memory begin at multiples of 128 bytes, not of 64}}
+  %rows = tt.make_tensor_descriptor %w, [%n, %n], [%s, %c1] : <f32>, <1x16xf32>
+  %0 = tt.descriptor_gather %rows[%y, %c0] : (!tt.tensordesc<1x16xf32>, tensor<8xi32>, i32) -> tensor<8x16xf32>
+  tt.descriptor_scatter %rows[%y, %c0], %0 : !tt.tensordesc<1x16xf32>, tensor<8xi32>, i32, tensor<8x16xf32>
   tt.return
 }
 

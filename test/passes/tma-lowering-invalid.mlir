@@ -16,10 +16,10 @@ tt.func public @no_layout(%a: !tt.tensordesc<64x64xf16>, %x: tensor<64x64xf16, #
 #rows = #ttg.slice<{dim = 1, parent = #blocked}>
 #shared = #ttg.nvmma_shared<{swizzlingByteWidth = 0, transposed = false, elementBitWidth = 16}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
-tt.func public @rows(%a: !tt.tensordesc<1x64xf16, #shared>, %r: tensor<32xi32, #rows>, %x: tensor<32x64xf16, #blocked>) {
+tt.func public @rows(%a: !tt.tensordesc<1x32xf16, #shared>, %r: tensor<32xi32, #rows>, %x: tensor<32x32xf16, #blocked>) {
   %c0 = arith.constant 0 : i32
-  // expected-error @below {{cuda:90 moves no rows through tensor maps}}
-  tt.descriptor_scatter %a[%r, %c0], %x : !tt.tensordesc<1x64xf16, #shared>, tensor<32xi32, #rows>, i32, tensor<32x64xf16, #blocked>
+  // expected-error @below {{copies to shared memory begin at multiples of 128 bytes, not of 64}}
+  tt.descriptor_scatter %a[%r, %c0], %x : !tt.tensordesc<1x32xf16, #shared>, tensor<32xi32, #rows>, i32, tensor<32x32xf16, #blocked>
   tt.return
 }
 }

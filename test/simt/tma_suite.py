@@ -1,18 +1,16 @@
 """Kernels that access tensors through descriptors: generated TTIR, run on the simulator with tensor maps (cuda:90)
 and with pointers (cuda:80), which must agree in every byte.
 
-    tma_suite.py --ttsim TTSIM --work DIR [NAME ...]
+    tma_suite.py --ttsim TTSIM --ttc TTC --work DIR [--num-ctas N] [NAME ...]
 
 What copies cannot move is accessed through pointers on both targets; ttc says how often there are tensor maps.
 """
-import argparse
-import concurrent.futures
-import os
-import pathlib
+import array
 import random
 import struct
-import subprocess
 import sys
+
+import suite
 
 BYTES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "i8": 1, "i16": 2, "i32": 4, "i64": 8}
 # Elements of blocks, by dimension: swizzled rows, rows cut into boxes, rows without swizzle, long columns.
@@ -209,7 +207,75 @@ def nan(k):
     return k.text()
 
 
-KINDS = [copy, shift, loop, nested, made_in_loop, carried, chosen, called, add_up, nan]
+def rows_of(k, start):
+    """Numbers of rows, each once, some of them before the tensor and after it."""
+    m, n = k.shape
+    vector = f"tensor<{m}xi32>"
+    number = k.add(f"tt.make_range {{start = 0 : i32, end = {m} : i32}} : {vector}")
+    for op, value in (("xori", 5), ("muli", 2), ("subi", start)):
+        c = k.add(f"arith.constant dense<{value}> : {vector}")
+        number = k.add(f"arith.{op} {number}, {c} : {vector}")
+    return number
+
+
+def make_rows(k, pointer):
+    row = Kernel(k.dtype, (1, k.shape[1]))
+    row.count, row.lines = k.count, k.lines
+    made = row.make(pointer)
+    k.count = row.count
+    return made, row.desc
+
+
+def gather_rows(k, desc, start, at):
+    made, ty = desc
+    rows, column = rows_of(k, start), k.add(f"arith.muli {at}, %unit : i32")
+    return k.add(
+        f"tt.descriptor_gather {made}[{rows}, {column}] : ({ty}, tensor<{k.shape[0]}xi32>, i32) -> {k.tensor}"
+    )
+
+
+def gather(k):
+    """Rows one by one."""
+    a, b = make_rows(k, "%a"), k.make("%b")
+    k.store(b, ["%zero"] * 2, gather_rows(k, a, 2, "%at"))
+    return k.text()
+
+
+def gather_loop(k):
+    """Rows and a block that wait together."""
+    a, all_rows, b = make_rows(k, "%a"), k.make("%a"), k.make("%b")
+    zeros = "0.0" if "f" in k.dtype else "0"
+    start = k.add(f"arith.constant dense<{zeros}> : {k.tensor}")
+    k.do(f"%sum = scf.for %i = %zero to %three step %one iter_args(%c = {start}) -> ({k.tensor}) : i32 {{")
+    x, y = gather_rows(k, a, 1, "%i"), k.load(all_rows, ["%i"] * 2)
+    z = k.sum(k.sum("%c", x), y)
+    k.do(f"scf.yield {z} : {k.tensor}\n  }}")
+    k.store(b, ["%zero"] * 2, "%sum")
+    return k.text()
+
+
+def scatter(k):
+    """Rows to rows."""
+    a, (b, ty) = k.make("%a"), make_rows(k, "%b")
+    v, rows = k.load(a, ["%at"] * 2), rows_of(k, 4)
+    k.do(f"tt.descriptor_scatter {b}[{rows}, %zero], {v} : {ty}, tensor<{k.shape[0]}xi32>, i32, {k.tensor}")
+    return k.text()
+
+
+def gather_scatter(k):
+    """Descriptors of both uses, one also with blocks."""
+    one = Kernel(k.dtype, (1, k.shape[1]))
+    a, (b, ty) = make_rows(k, "%a"), make_rows(k, "%b")
+    one.lines, one.count = k.lines, k.count
+    one.store(b, ["%one", "%zero"], one.load(a[0], ["%three", "%one"]))
+    k.count = one.count
+    v, rows = gather_rows(k, a, 2, "%one"), rows_of(k, 0)
+    k.do(f"tt.descriptor_scatter {b}[{rows}, %zero], {v} : {ty}, tensor<{k.shape[0]}xi32>, i32, {k.tensor}")
+    return k.text()
+
+
+ROWS = [gather, gather_loop, scatter, gather_scatter]
+KINDS = [copy, shift, loop, nested, made_in_loop, carried, chosen, called, add_up, nan, *ROWS]
 
 
 def cases(types):
@@ -221,6 +287,10 @@ def cases(types):
                 dtype = list(BYTES)[(number + 3 * i + 5 * j) % len(BYTES)]
                 if kind is add_up and dtype not in ("f16", "bf16", "f32", "i32", "i64") or kind is nan and "f" not in dtype:
                     dtype = "f16" if j else "f32"
+                if kind in ROWS:
+                    dtype = {"f64": "f32", "i64": "i32"}.get(dtype, dtype)
+                    if len(shape) != 2 or shape[0] < 8 or shape[1] * BYTES[dtype] < 32:
+                        continue
                 # Only whole lines of 16 bytes follow each other in memory.
                 size = [n + (2 if d + 1 < len(shape) else 16 // BYTES[dtype]) for d, n in enumerate(shape)]
                 if kind in (made_in_loop, carried, called):
@@ -239,50 +309,45 @@ def run(args, name, kind, dtype, shape, size):
     source.write_text(kind(Kernel(dtype, shape)))
     for seed, what in ((1, "a"), (2, "b")):
         write_npy(folder / f"{what}.npy", dtype, size, seed)
-    results, maps = [], False
+    maps, results = False, []
     at = 3 if len(shape) % 2 else -1
-    for target in ("cuda:90", "cuda:80"):
+    arguments = [f"a={folder / 'a.npy'}", f"b={folder / 'b.npy'}", *size, at]
+    # With tensor maps also where pointers are faster.
+    mapped = folder / "k.ttgir"
+    compile = [args.ttc, source, "--target", "cuda:90", "--num-ctas", args.num_ctas, "--all-tensor-maps"]
+    wrong = suite.said([*compile, "--emit", "ttgir", "-o", mapped])
+    if wrong:
+        return f"cuda:90: {wrong}", maps
+    maps = "tensormap_create" in mapped.read_text()
+    for target, text, blocks in (("cuda:90", mapped, args.num_ctas), ("cuda:80", source, 1)):
         out = folder / target.replace(":", "")
         out.mkdir(exist_ok=True)
-        command = [args.ttsim, source, "--target", target, "--grid", "1", "--num-warps", "4", "--out-dir", out, "--quiet"]
-        for value in (f"a={folder / 'a.npy'}", f"b={folder / 'b.npy'}", *size, at):
-            command += [f"--arg={value}"]
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
-        if done.returncode:
-            return f"{target}: {done.stderr.strip()[:400]}", maps
-        results.append((out / "b.npy").read_bytes())
-    if args.ttc:
-        code = subprocess.run([args.ttc, source, "--target", "cuda:90", "--emit", "ttgir"], capture_output=True, text=True)
-        maps = "tensormap_create" in code.stdout
+        wrong = suite.simulate(args, text, target, arguments, out, "--num-warps", 4, "--num-ctas", blocks)
+        if wrong:
+            return f"{target}: {wrong}", maps
+        results.append(suite.raw(out / "b.npy"))
     if dtype in ("f16", "bf16", "f32", "f64") and kind is nan:
         results = [quiet(result, dtype) for result in results]
-    wrong = [i for i, (x, y) in enumerate(zip(*results)) if x != y]
-    return (f"byte {wrong[0]} of {len(results[0])} differs" if wrong else None), maps
+    return suite.difference("b", *results), maps
 
 
 def quiet(data, dtype):
     """The elements, all NaNs alike."""
-    count = (len(data) - 128) // BYTES[dtype]
     if dtype == "bf16":
-        words = struct.unpack(f"<{count}H", data[-2 * count :])
-        return ["nan" if w & 0x7FFF > 0x7F80 else w for w in words]
-    letter = {"f16": "e", "f32": "f", "f64": "d"}[dtype]
-    values = struct.unpack(f"<{count}{letter}", data[-BYTES[dtype] * count :])
+        return ["nan" if w & 0x7FFF > 0x7F80 else w for w in array.array("H", data)]
+    count = len(data) // BYTES[dtype]
+    values = struct.unpack(f"<{count}{dict(f16='e', f32='f', f64='d')[dtype]}", data)
     return ["nan" if v != v else v for v in values]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ttsim", default="ttsim")
-    parser.add_argument("--ttc")
-    parser.add_argument("--work", type=pathlib.Path, required=True)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser = suite.parser(__doc__)
+    parser.add_argument("--num-ctas", type=int, default=1, help="blocks that work on a program with tensor maps")
     parser.add_argument("--types", type=int, default=1, help="element types of each kind and shape")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     chosen_cases = [case for case in cases(args.types) if not args.names or any(name in case[0] for name in args.names)]
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        results = list(pool.map(lambda case: run(args, *case), chosen_cases))
+    results = suite.run_all(args, run, chosen_cases)
     counts = {}
     for case, (wrong, maps) in zip(chosen_cases, results):
         total, right, mapped = counts.get(case[1].__name__, (0, 0, 0))

@@ -12,12 +12,13 @@ use inkwell::targets::{
 use melior::ir::Module;
 use melior::pass::PassManager;
 use mlir_host::driver::Source;
-use mlir_host::ir::{Attr, Op, Walk};
+use mlir_host::ir::{Attr, Op, Type, Walk};
 use std::ffi::CStr;
 use std::process::Command;
 use std::sync::Once;
 use std::time::{Duration, Instant};
 use ttopt_dialect::tt::types::TensorDescType;
+use ttopt_dialect::ttng::types::TensorDescIm2ColType;
 
 /// What to stop at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
@@ -55,6 +56,9 @@ pub struct Options {
     pub explain: bool,
     /// Whether the IR is verified after each pass, not only after each stage.
     pub verify_each: bool,
+    /// Whether all descriptors that can have a tensor map have one, also where pointers were measured to be
+    /// faster.
+    pub all_tensor_maps: bool,
 }
 
 /// How long the stages took.
@@ -115,6 +119,8 @@ pub struct TensorMapArgument {
     pub elem_type: u32,
     /// The number of the swizzle mode.
     pub swizzle: u32,
+    /// Whether it is made by `cuTensorMapEncodeIm2col` instead.
+    pub is_im2col: bool,
 }
 
 impl Metadata {
@@ -144,19 +150,27 @@ impl TensorMapArgument {
             "elem_type": self.elem_type,
             "swizzle": self.swizzle,
             "fp4_padded": false,
-            "is_im2col": false,
+            "is_im2col": self.is_im2col,
         })
     }
 
-    fn new(desc: TensorDescType<'_>, target: &str) -> Result<Self> {
+    /// That of an argument's type; `None` for other arguments.
+    fn of(ty: Type<'_>, target: &str) -> Option<Result<Self>> {
+        if let Some(im2col) = TensorDescIm2ColType::cast(ty) {
+            return Some(Self::new(im2col.tiled()?, true, target));
+        }
+        Some(Self::new(TensorDescType::cast(ty)?, false, target))
+    }
+
+    fn new(desc: TensorDescType<'_>, is_im2col: bool, target: &str) -> Result<Self> {
         let target = linear_layout::target::TargetDesc::parse(target).map_err(|err| anyhow!("{err}"))?;
-        let layout = desc.layout().ok_or_else(|| anyhow!("the argument {} has no layout", desc.ty()))?;
-        let plan = ttopt_passes::buffer_plans::tma(desc, layout, &target).map_err(|err| anyhow!("{err}"))?;
+        let map = ttopt_passes::buffer_plans::tma_map(desc, &target).map_err(|err| anyhow!("{err}"))?;
         Ok(Self {
-            box_shape: plan.box_shape.to_vec(),
-            elem_bytes: plan.elem_bits / 8,
+            box_shape: map.box_shape.to_vec(),
+            elem_bytes: map.elem_bits / 8,
             elem_type: ttopt_passes::tma::element_type(desc.element()),
-            swizzle: plan.swizzle_mode(),
+            swizzle: map.swizzle_mode(),
+            is_im2col,
         })
     }
 }
@@ -206,6 +220,7 @@ pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
             num_stages: options.num_stages,
             num_ctas: options.num_ctas,
             explain: options.explain,
+            all_tensor_maps: options.all_tensor_maps,
         };
         run_passes(&context, &mut module, &ttopt_passes::pipeline::ttir_to_ttgir(&pipeline), options)?;
     }
@@ -354,8 +369,8 @@ fn metadata(module: &Module<'_>, options: &Options) -> Result<Metadata> {
     let target =
         module_attr(module, "ttg.target").and_then(Attr::as_str).unwrap_or(&options.target).to_owned();
     let args = kernel.region(0).first_block().into_iter().flat_map(|block| block.args());
-    let descs = args.filter_map(|arg| TensorDescType::cast(arg.ty()));
-    let tensor_maps = descs.map(|desc| TensorMapArgument::new(desc, &target)).collect::<Result<_>>()?;
+    let tensor_maps =
+        args.filter_map(|arg| TensorMapArgument::of(arg.ty(), &target)).collect::<Result<_>>()?;
     Ok(Metadata {
         name,
         target,

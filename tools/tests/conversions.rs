@@ -276,6 +276,7 @@ fn check(
         print_after: Vec::new(),
         explain: false,
         verify_each: true,
+        all_tensor_maps: false,
     };
     let fail = |what: &dyn std::fmt::Display| format!("{what}\n{text}");
     let compiled = compile(&text, "conversion.mlir", &options).map_err(|err| fail(&err))?;

@@ -57,6 +57,7 @@ fn options((target, num_warps, num_ctas): Way, emit: Stage) -> Options {
         print_after: Vec::new(),
         explain: false,
         verify_each: true,
+        all_tensor_maps: false,
     }
 }
 

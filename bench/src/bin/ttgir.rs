@@ -23,6 +23,7 @@ fn main() {
             print_after: Vec::new(),
             explain: false,
             verify_each: false,
+            all_tensor_maps: false,
         };
         let once = || compile(&text, path, &options).expect("the module compiles").times.ttgir;
         let times: Vec<String> = (0..count).map(|_| once().as_micros().to_string()).collect();

@@ -31,6 +31,8 @@ pub struct Primitives {
     pub cp_async: bool,
     /// Bulk tensor copies, `cp.async.bulk.tensor` (PTX ISA, sm_90 on).
     pub bulk_copy: bool,
+    /// … that take the numbers of four rows, `.tile::gather4` and `.tile::scatter4` (PTX ISA, sm_100 on).
+    pub bulk_rows: bool,
     /// `wgmma.mma_async` with operands in shared memory (PTX ISA, sm_90a only).
     pub wgmma: bool,
     /// `redux.sync` of 32-bit integers (PTX ISA, sm_80 on).
@@ -271,6 +273,7 @@ fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
             cp_async: true,
             redux: true,
             bulk_copy: hopper,
+            bulk_rows: blackwell,
             wgmma: arch == "90",
             clusters: hopper,
             atomic_vectors: hopper,

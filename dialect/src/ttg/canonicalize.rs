@@ -61,8 +61,11 @@ fn convert_of<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> bool {
         return true;
     }
     // A load stays where it is: the buffer may be written after it.
-    let before = if source.is(LocalLoadOp::DEF) { source } else { op };
-    let remade = source.is(LocalLoadOp::DEF)
+    let is_load = source.is(LocalLoadOp::DEF);
+    let before = if is_load { source } else { op };
+    // Blocks of a cluster read their own memory, where others may write before they wait for each other.
+    let blocks = |ty| layout(ty).map(|layout| layout.columns_of(Dim::BLOCK).to_vec());
+    let remade = is_load && blocks(convert.src().ty()) == blocks(ty)
         || source.is(SplatOp::DEF)
         || source.is(MakeRangeOp::DEF)
         || source.is(HistogramOp::DEF)

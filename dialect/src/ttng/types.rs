@@ -1,6 +1,7 @@
 //! Types: descriptors of convolution windows.
 
 use crate::tt::types::TENSOR_DESC;
+use crate::tt::types::TensorDescType;
 use mlir_host::def::{TypeConstraint, TypeDef};
 use mlir_host::ir::{Attr, Type};
 
@@ -42,6 +43,10 @@ impl<'c> TensorDescIm2ColType<'c> {
     /// The shared memory layout, where one was chosen.
     pub fn layout(self) -> Option<Attr<'c>> {
         self.0.params().get(2).copied()
+    }
+    /// The tiled descriptor of the same blocks.
+    pub fn tiled(self) -> Option<TensorDescType<'c>> {
+        TensorDescType::new(&self.shape(), self.element(), self.layout())
     }
 }
 

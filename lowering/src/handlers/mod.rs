@@ -2,6 +2,7 @@
 
 mod arith;
 mod atomic;
+mod barriers;
 mod combine;
 mod constants;
 mod control;
@@ -29,6 +30,7 @@ pub fn table(ctx: Context<'_>) -> HashMap<usize, Handler> {
     let lists: &[&[(&str, Handler)]] = &[
         arith::HANDLERS,
         atomic::HANDLERS,
+        barriers::HANDLERS,
         combine::HANDLERS,
         constants::HANDLERS,
         control::HANDLERS,

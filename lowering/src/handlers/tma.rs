@@ -1,27 +1,28 @@
-//! Copies through tensor descriptors, barriers in shared memory, and descriptors made by the program.
+//! Copies through tensor descriptors, and descriptors made by the program.
 
+use super::barriers::{barrier, copies, count, in_first_warp, issues};
 use crate::buffers::Buffer;
 use crate::emit::{Failure, ICmp, Lowered, address_space, unsupported};
 use crate::lower::{Handler, Lower};
-use crate::target::{TensorCopies, TensorCopy, TensorMap};
-use linear_layout::plan::TmaPlan;
+use crate::target::{L2Policy, TensorCopy, TensorCopyMode, TensorMap};
+use linear_layout::plan::{ThreadBases, TmaPlan};
 use mlir_host::ir::{Attr, Op, Value};
+use smallvec::SmallVec;
+use ttopt_dialect::tt;
+use ttopt_dialect::tt::enums::EvictionPolicy;
 use ttopt_dialect::tt::types::TensorDescType;
+use ttopt_dialect::ttng::attrs::CachePolicy;
 use ttopt_dialect::ttng::ops::*;
+use ttopt_dialect::ttng::types::TensorDescIm2ColType;
 use ttopt_passes::buffer_plans;
 use ttopt_passes::global_scratch;
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
-    ("ttng.init_barrier", init_barrier),
-    ("ttng.inval_barrier", inval_barrier),
-    ("ttng.barrier_expect", expect),
-    ("ttng.arrive_barrier", arrive),
-    ("ttng.wait_barrier", wait),
     ("ttng.async_tma_copy_global_to_local", load),
     ("ttng.async_tma_copy_local_to_global", store),
     ("ttng.async_tma_reduce", store),
-    ("ttng.async_tma_gather", rows),
-    ("ttng.async_tma_scatter", rows),
+    ("ttng.async_tma_gather", gather),
+    ("ttng.async_tma_scatter", scatter),
     ("ttng.async_tma_store_wait", store_wait),
     ("ttng.tensormap_create", create_map),
     ("ttng.tensormap_fenceproxy_acquire", acquire_map),
@@ -29,115 +30,34 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("ttg.global_scratch_alloc", global_scratch),
 ];
 
-fn copies<'a>(l: &Lower<'a, '_>) -> Lowered<&'a dyn TensorCopies> {
-    let Some(copies) = l.target.tensor_copies() else {
-        return unsupported(format!("the target {} has no bulk tensor copies", l.target.desc().name));
-    };
-    if l.num_blocks() > 1 {
-        return unsupported("bulk tensor copies in clusters of several blocks are not supported yet");
-    }
-    Ok(copies)
-}
-
-/// Whether this is the one thread of the block that issues copies, further restricted to `condition`.
-fn issues<'c>(l: &mut Lower<'_, 'c>, condition: Option<Value<'c>>) -> Lowered<Value<'c>> {
-    let mut elected = copies(l)?.elect(&mut l.emit)?;
-    if let Some(first) = first_warp(l)? {
-        elected = l.emit.and(first, elected)?;
-    }
-    match condition {
-        Some(condition) => l.emit.and(elected, condition),
-        None => Ok(elected),
-    }
-}
-
-/// Whether this is the first warp; `None` where there is only one.
-fn first_warp<'c>(l: &mut Lower<'_, 'c>) -> Lowered<Option<Value<'c>>> {
-    if l.num_threads() <= l.target.desc().lanes {
-        return Ok(None);
-    }
-    let (_, warp, _) = l.thread()?;
-    let zero = l.emit.const_i32(0)?;
-    l.emit.icmp(ICmp::Eq, warp, zero).map(Some)
-}
-
-/// Emits `body` for the first warp only.
-fn in_first_warp<'c>(
-    l: &mut Lower<'_, 'c>,
-    body: impl FnOnce(&mut Lower<'_, 'c>) -> Lowered<()>,
-) -> Lowered<()> {
-    let Some(first) = first_warp(l)? else { return body(l) };
-    let (inside, after) = (l.new_block(&[])?, l.new_block(&[])?);
-    l.emit.cond_br(first, (inside, &[]), (after, &[]))?;
-    l.emit.set_block(inside);
-    body(l)?;
-    l.emit.br(after, &[], None)?;
-    l.emit.set_block(after);
-    Ok(())
-}
-
-//===----------------------------------------------------------------------===//
-// Barriers
-//===----------------------------------------------------------------------===//
-
-fn barrier<'c>(l: &mut Lower<'_, 'c>, value: Value<'c>) -> Lowered<Value<'c>> {
-    let buffer = l.buffer(value)?;
-    l.buffer_start(&buffer)
-}
-
-fn count(op: Op<'_>, name: &str) -> Lowered<u32> {
-    match op.attr(name).and_then(Attr::as_int).and_then(|n| u32::try_from(n).ok()) {
-        Some(count) => Ok(count),
-        None => unsupported(format!("needs '{name}', a number of 32 bits without sign")),
-    }
-}
-
-fn init_barrier<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let (at, count) = (barrier(l, op.operand(0))?, count(op, "count")?);
-    let active = issues(l, None)?;
-    copies(l)?.init_barrier(&mut l.emit, at, count, active)
-}
-
-fn inval_barrier<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let at = barrier(l, op.operand(0))?;
-    let active = issues(l, None)?;
-    copies(l)?.inval_barrier(&mut l.emit, at, active)
-}
-
-fn expect<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let (at, bytes) = (barrier(l, op.operand(0))?, count(op, "size")?);
-    let condition = l.scalar(BarrierExpectOp(op).pred())?;
-    let active = issues(l, Some(condition))?;
-    copies(l)?.expect(&mut l.emit, at, bytes.into(), active)
-}
-
-fn arrive<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let (at, count) = (barrier(l, op.operand(0))?, count(op, "count")?);
-    let condition = ArriveBarrierOp(op).pred().map(|pred| l.scalar(pred)).transpose()?;
-    let active = issues(l, condition)?;
-    copies(l)?.arrive(&mut l.emit, at, count, active)
-}
-
-fn wait<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let wait = WaitBarrierOp(op);
-    let (at, phase) = (barrier(l, op.operand(0))?, l.scalar(wait.phase())?);
-    let active = wait.pred().map(|pred| l.scalar(pred)).transpose()?;
-    copies(l)?.wait(&mut l.emit, at, phase, active)
-}
-
 //===----------------------------------------------------------------------===//
 // Copies
 //===----------------------------------------------------------------------===//
 
+/// The blocks that a descriptor describes, tiled or im2col.
+fn descriptor(desc: Value<'_>) -> Lowered<TensorDescType<'_>> {
+    let tiled = || TensorDescIm2ColType::cast(desc.ty())?.tiled();
+    match TensorDescType::cast(desc.ty()).or_else(tiled) {
+        Some(desc) => Ok(desc),
+        None => unsupported(format!("copies through {} are not supported", desc.ty())),
+    }
+}
+
+/// Copies know no parts of buffers.
+fn whole(buffer: &Buffer<'_>) -> Lowered<()> {
+    match buffer.offset {
+        None => Ok(()),
+        Some(_) => {
+            let ty = buffer.ty.ty();
+            unsupported(format!("{ty} is a part of a buffer, whose bytes do not lie together"))
+        }
+    }
+}
+
 /// The plan of a copy between what `desc` describes and `buffer`.
 fn plan<'c>(l: &Lower<'_, 'c>, desc: Value<'c>, buffer: &Buffer<'c>) -> Lowered<TmaPlan> {
-    let Some(desc) = TensorDescType::cast(desc.ty()) else {
-        return unsupported(format!("copies through {} are not supported yet", desc.ty()));
-    };
-    if buffer.offset.is_some() {
-        let ty = buffer.ty.ty();
-        return unsupported(format!("{ty} is a part of a buffer, whose bytes do not lie together"));
-    }
+    let desc = descriptor(desc)?;
+    whole(buffer)?;
     if desc.shape() != buffer.ty.shape() {
         let (block, shape) = (desc.shape(), buffer.ty.shape());
         return unsupported(format!("blocks of {block:?} in a buffer of {shape:?} are not supported yet"));
@@ -145,39 +65,121 @@ fn plan<'c>(l: &Lower<'_, 'c>, desc: Value<'c>, buffer: &Buffer<'c>) -> Lowered<
     buffer_plans::tma(desc, buffer.ty.encoding(), l.target.desc()).map_err(Failure::Unsupported)
 }
 
+/// What all instructions of a copy share.
+struct Shared<'c> {
+    map: Value<'c>,
+    policy: Option<Value<'c>>,
+    blocks: Option<Value<'c>>,
+    active: Value<'c>,
+}
+
+/// How long L2 keeps what `op` copies, where that is not as usual.
+fn cache_policy<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<Option<Value<'c>>> {
+    use ttopt_dialect::ttng::enums::CacheEvictionPriority as Priority;
+    let Some(attr) = op.attr("cachePolicy") else { return Ok(None) };
+    let of_all = |primary| Some(L2Policy { primary, secondary: Priority::Unchanged, fraction: 1.0 });
+    let policy = match (tt::attrs::CachePolicy::decode(attr), CachePolicy::decode(attr)) {
+        (Some(policy), _) => match policy.eviction {
+            EvictionPolicy::Normal => None,
+            EvictionPolicy::First => of_all(Priority::First),
+            EvictionPolicy::Last => of_all(Priority::Last),
+        },
+        (None, Some(policy)) => {
+            policy.l2.map(|(primary, secondary, fraction)| L2Policy { primary, secondary, fraction })
+        }
+        (None, None) => return unsupported(format!("knows no cache policy {attr}")),
+    };
+    let copies = copies(l)?;
+    policy.map(|policy| copies.cache_policy(&mut l.emit, &policy)).transpose()
+}
+
+/// Byte `offset` of a buffer.
+fn at_byte<'c>(l: &mut Lower<'_, 'c>, base: Value<'c>, offset: u64) -> Lowered<Value<'c>> {
+    if offset == 0 {
+        return Ok(base);
+    }
+    let (byte, offset) = (l.emit.int(8), l.emit.const_i32(offset as i64)?);
+    l.emit.gep(base, offset, byte)
+}
+
+fn plus<'c>(l: &mut Lower<'_, 'c>, value: Value<'c>, number: u64) -> Lowered<Value<'c>> {
+    if number == 0 {
+        return Ok(value);
+    }
+    let number = l.emit.const_i32(number as i64)?;
+    l.emit.add(value, number)
+}
+
+/// Where the part of this block of the cluster begins: `coordinate` is that of the whole along `dim`.
+fn in_part<'c>(
+    l: &mut Lower<'_, 'c>,
+    coordinate: Value<'c>,
+    parts: &[SmallVec<[u64; 5]>],
+    dim: usize,
+) -> Lowered<Value<'c>> {
+    let block: SmallVec<[u64; 6]> = parts.iter().map(|part| part.get(dim).copied().unwrap_or(0)).collect();
+    if block.iter().all(|start| *start == 0) {
+        return Ok(coordinate);
+    }
+    let start = l.thread_number(&ThreadBases { block, ..ThreadBases::default() }, 1)?;
+    l.emit.add(coordinate, start)
+}
+
 /// Emits one instruction for each box.
 fn each_box<'c>(
     l: &mut Lower<'_, 'c>,
     plan: &TmaPlan,
-    map: Value<'c>,
+    shared: &Shared<'c>,
     coordinates: &[Value<'c>],
     buffer: &Buffer<'c>,
-    active: Value<'c>,
+    mode: TensorCopyMode<'_, 'c>,
     each: impl Fn(&mut Lower<'_, 'c>, &TensorCopy<'_, 'c>) -> Lowered<()>,
 ) -> Lowered<()> {
-    let byte = l.emit.int(8);
+    // The dimensions of a block are the last ones of the tensor: all of them, or its channels.
+    let first = match mode {
+        TensorCopyMode::Im2col(_) => {
+            only_channels(plan)?;
+            coordinates.len() - 1
+        }
+        _ => 0,
+    };
+    let dim_of_block = |dim: usize| if first == 0 { dim } else { 1 };
+    let mut origin = coordinates.to_vec();
+    for (dim, coordinate) in origin.iter_mut().enumerate().skip(first) {
+        *coordinate = in_part(l, *coordinate, &plan.parts, dim_of_block(dim))?;
+    }
     for part in &plan.boxes {
-        let mut starts = Vec::with_capacity(coordinates.len());
-        for (coordinate, start) in coordinates.iter().zip(&part.start) {
-            starts.push(match *start {
-                0 => *coordinate,
-                start => {
-                    let start = l.emit.const_i32(start as i64)?;
-                    l.emit.add(*coordinate, start)?
-                }
-            });
+        let mut starts = origin.clone();
+        for (dim, coordinate) in starts.iter_mut().enumerate().skip(first) {
+            *coordinate = plus(l, *coordinate, part.start[dim_of_block(dim)])?;
         }
         starts.reverse();
-        let shared = match part.offset_bytes {
-            0 => buffer.base,
-            offset => {
-                let offset = l.emit.const_i32(offset as i64)?;
-                l.emit.gep(buffer.base, offset, byte)?
-            }
-        };
-        each(l, &TensorCopy { map, coordinates: &starts, shared, active })?;
+        let to = at_byte(l, buffer.base, part.offset_bytes)?;
+        each(l, &shared.copy(&starts, to, mode))?;
     }
     Ok(())
+}
+
+/// The pixels of a block follow each other through the bounding box in an order that the tensor map has: one
+/// box must have them all.
+fn only_channels(plan: &TmaPlan) -> Lowered<()> {
+    let starts = plan.boxes.iter().map(|part| &part.start).chain(&plan.parts);
+    if plan.map.box_shape.len() == 2 && starts.clone().all(|start| start[0] == 0) {
+        return Ok(());
+    }
+    unsupported(format!("an im2col copy in several boxes of pixels: {plan}"))
+}
+
+impl<'c> Shared<'c> {
+    fn copy<'a>(
+        &self,
+        coordinates: &'a [Value<'c>],
+        shared: Value<'c>,
+        mode: TensorCopyMode<'a, 'c>,
+    ) -> TensorCopy<'a, 'c> {
+        let Shared { map, policy, blocks, active } = *self;
+        TensorCopy { map, coordinates, mode, policy, blocks, shared, active }
+    }
 }
 
 fn scalars<'c>(l: &Lower<'_, 'c>, values: impl Iterator<Item = Value<'c>>) -> Lowered<Vec<Value<'c>>> {
@@ -186,18 +188,46 @@ fn scalars<'c>(l: &Lower<'_, 'c>, values: impl Iterator<Item = Value<'c>>) -> Lo
 
 fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let copy = AsyncTmaCopyGlobalToLocalOp(op);
-    if copy.multicast().is_some() {
-        return unsupported("copies to several blocks are not supported yet");
-    }
     let buffer = l.buffer(copy.result())?;
     let plan = plan(l, copy.desc(), &buffer)?;
     l.remark(op, || plan.to_string());
-    let (map, at) = (l.scalar(copy.desc())?, barrier(l, copy.barrier())?);
+    let (map, at) = (l.scalar(copy.desc())?, barrier(l, copy.barrier())?.at);
     let coordinates = scalars(l, copy.coord())?;
+    let mut offsets = scalars(l, copy.offsets())?;
+    offsets.reverse();
+    let im2col = TensorDescIm2ColType::cast(copy.desc().ty()).is_some();
+    let mode = if im2col { TensorCopyMode::Im2col(&offsets) } else { TensorCopyMode::Box };
+    let policy = cache_policy(l, op)?;
     let condition = l.scalar(copy.pred())?;
-    let active = issues(l, Some(condition))?;
+    let mut active = issues(l, Some(condition))?;
+    let blocks = receivers(l, copy.multicast().is_some(), &plan.parts, &mut active)?;
     let copies = copies(l)?;
-    each_box(l, &plan, map, &coordinates, &buffer, active, |l, copy| copies.load(&mut l.emit, copy, at))
+    let shared = Shared { map, policy, blocks, active };
+    each_box(l, &plan, &shared, &coordinates, &buffer, mode, |l, copy| copies.load(&mut l.emit, copy, at))
+}
+
+/// Bits of the number of a block in its cluster that make no difference to its part.
+fn copies_of(parts: &[SmallVec<[u64; 5]>]) -> u64 {
+    let same = parts.iter().enumerate().filter(|(_, part)| part.iter().all(|start| *start == 0));
+    same.map(|(bit, _)| 1 << bit).sum()
+}
+
+/// The blocks that get what is loaded, where one loads for all that have the same part: then others are not
+/// active.
+fn receivers<'c>(
+    l: &mut Lower<'_, 'c>,
+    multicast: bool,
+    parts: &[SmallVec<[u64; 5]>],
+    active: &mut Value<'c>,
+) -> Lowered<Option<Value<'c>>> {
+    let same = copies_of(parts);
+    let Some(leads) = l.is_representative(0, 0, same)?.filter(|_| multicast) else { return Ok(None) };
+    *active = l.emit.and(*active, leads)?;
+    // The first has zeros where the others differ from it.
+    let all = (0..1u64 << parts.len()).filter(|block| block & !same == 0).map(|block| 1i64 << block).sum();
+    let ((_, _, block), mask, i16t) = (l.thread()?, l.emit.const_i32(all)?, l.emit.i16());
+    let mask = l.emit.same("llvm.shl", &[mask, block])?;
+    l.emit.value("llvm.trunc", &[mask], i16t, &[]).map(Some)
 }
 
 /// Copies from shared memory, reductions among them.
@@ -209,16 +239,79 @@ fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     l.remark(op, || plan.to_string());
     let map = l.scalar(desc)?;
     let coordinates = scalars(l, op.operand_range(1, op.num_operands() - 2))?;
-    let active = issues(l, None)?;
+    let policy = cache_policy(l, op)?;
+    // Of blocks with the same elements one stores them.
+    let leads = l.is_representative(0, 0, copies_of(&plan.parts))?;
+    let active = issues(l, leads)?;
     let copies = copies(l)?;
-    each_box(l, &plan, map, &coordinates, &buffer, active, |l, copy| copies.store(&mut l.emit, copy, kind))?;
+    let shared = Shared { map, policy, blocks: None, active };
+    each_box(l, &plan, &shared, &coordinates, &buffer, TensorCopyMode::Box, |l, copy| {
+        copies.store(&mut l.emit, copy, kind)
+    })?;
     copies.commit_stores(&mut l.emit)
 }
 
-fn rows<'c>(l: &mut Lower<'_, 'c>, _: Op<'c>) -> Lowered<()> {
-    let name = l.target.desc().name;
-    // PTX ISA, "cp.async.bulk.tensor": `.tile::gather4` and `.tile::scatter4` need sm_100.
-    unsupported(format!("copies of rows need sm_100 and are not supported yet for {name}"))
+/// Emits the copies of the rows of `buffer`; one lane of each warp issues those of the warp.
+fn each_row<'c>(
+    l: &mut Lower<'_, 'c>,
+    op: Op<'c>,
+    buffer: &Buffer<'c>,
+    condition: Option<Value<'c>>,
+    each: impl Fn(&mut Lower<'_, 'c>, &TensorCopy<'_, 'c>) -> Lowered<()>,
+) -> Lowered<()> {
+    let (desc, numbers, column) = (op.operand(0), op.operand(1), op.operand(2));
+    let writes = AsyncTmaScatterOp::cast(op).is_some();
+    let multicast = AsyncTmaGatherOp::cast(op).is_some_and(|gather| gather.multicast().is_some());
+    let ty = descriptor(desc)?;
+    whole(buffer)?;
+    let plan = buffer_plans::tma_rows(ty, buffer.ty, numbers.ty(), l.target.desc());
+    let plan = plan.map_err(Failure::Unsupported)?;
+    l.remark(op, || plan.to_string());
+    let (map, numbers, column) = (l.scalar(desc)?, l.get(numbers)?, l.scalar(column)?);
+    let policy = cache_policy(l, op)?;
+    let mut active = copies(l)?.elect(&mut l.emit)?;
+    let idle_blocks = if writes { copies_of(&plan.parts) } else { 0 };
+    let acts = l.is_representative(0, plan.idle_warps, idle_blocks)?;
+    for more in [acts, condition].into_iter().flatten() {
+        active = l.emit.and(active, more)?;
+    }
+    let bases = ThreadBases { warp: plan.warp_bytes.iter().copied().collect(), ..ThreadBases::default() };
+    let (moved, byte) = (l.thread_number(&bases, 1)?, l.emit.int(8));
+    let base = l.emit.gep(buffer.base, moved, byte)?;
+    let column = in_part(l, column, &plan.parts, 1)?;
+    let blocks = receivers(l, multicast, &plan.parts, &mut active)?;
+    let zero = l.emit.const_i32(0)?;
+    for copy in &plan.copies {
+        let rows = numbers.get(copy.register..copy.register + plan.rows as usize);
+        let Some(rows) = rows else { return unsupported("threads hold too few row numbers") };
+        let mut coordinates = vec![plus(l, column, copy.column)?];
+        coordinates.extend(rows);
+        let mut active = active;
+        if let (true, [row]) = (writes, rows) {
+            // Nothing is there to write, and copies that begin before the tensor trap.
+            let inside = l.emit.icmp(ICmp::Sge, *row, zero)?;
+            active = l.emit.and(active, inside)?;
+        }
+        let mode = if plan.rows == 1 { TensorCopyMode::Box } else { TensorCopyMode::Rows };
+        let shared = Shared { map, policy, blocks, active };
+        let at = at_byte(l, base, copy.offset_bytes)?;
+        each(l, &shared.copy(&coordinates, at, mode))?;
+    }
+    Ok(())
+}
+
+fn gather<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let gather = AsyncTmaGatherOp(op);
+    let (buffer, at) = (l.buffer(gather.result())?, barrier(l, gather.barrier())?.at);
+    let condition = l.scalar(gather.pred())?;
+    let copies = copies(l)?;
+    each_row(l, op, &buffer, Some(condition), |l, copy| copies.load(&mut l.emit, copy, at))
+}
+
+fn scatter<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let (buffer, copies) = (l.buffer(AsyncTmaScatterOp(op).src())?, copies(l)?);
+    each_row(l, op, &buffer, None, |l, copy| copies.store(&mut l.emit, copy, None))?;
+    copies.commit_stores(&mut l.emit)
 }
 
 fn store_wait<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
@@ -267,8 +360,9 @@ fn create_map<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 
 fn acquire_map<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (copies, map) = (copies(l)?, l.scalar(op.operand(0))?);
-    // The warp that issues copies.
-    in_first_warp(l, |l| copies.acquire_map(&mut l.emit, map))
+    // The warp that issues copies of blocks; the others, which issue those of rows, wait for it.
+    in_first_warp(l, |l| copies.acquire_map(&mut l.emit, map))?;
+    if l.copies_rows { l.barrier() } else { Ok(()) }
 }
 
 fn reinterpret<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {

@@ -2,10 +2,11 @@
 //! "mbarrier", "tensormap.replace").
 
 use super::shared::address;
-use crate::emit::{Emit, Lowered};
-use crate::target::{TensorCopies, TensorCopy, TensorMap};
+use crate::emit::{Emit, Lowered, unsupported};
+use crate::target::{L2Policy, TensorCopies, TensorCopy, TensorCopyMode, TensorMap};
 use mlir_host::ir::Value;
 use ttopt_dialect::tt::enums::DescriptorReduceKind;
+use ttopt_dialect::ttng::enums::CacheEvictionPriority;
 
 pub(super) struct Bulk;
 
@@ -27,17 +28,52 @@ fn fence<'c>(e: &mut Emit<'c>) -> Lowered<()> {
     Ok(())
 }
 
-/// Operands and their constraints of a copy: predicate, shared memory, map, coordinates.
-fn copy_operands<'c>(
-    e: &mut Emit<'c>,
-    copy: &TensorCopy<'_, 'c>,
-) -> Lowered<(Vec<Value<'c>>, String, String)> {
-    let mut operands = vec![copy.active, address(e, copy.shared)?, copy.map];
-    operands.extend_from_slice(copy.coordinates);
-    let constraints = format!("b,r,l{}", ",r".repeat(copy.coordinates.len()));
-    let names: Vec<String> = (3..operands.len()).map(|i| format!("${i}")).collect();
-    let tensor = format!("[ $2, {{{}}} ]", names.join(", "));
-    Ok((operands, constraints, tensor))
+/// Where a barrier is, and what an arrival orders before it.
+fn place(remote: bool) -> &'static str {
+    if remote { "release.cluster.shared::cluster" } else { "shared::cta" }
+}
+
+/// Operands of an instruction as they are gathered: predicate, shared memory, map, coordinates, and more.
+struct Operands<'c> {
+    values: Vec<Value<'c>>,
+    constraints: String,
+    /// The map and the coordinates.
+    tensor: String,
+}
+
+impl<'c> Operands<'c> {
+    fn new(e: &mut Emit<'c>, copy: &TensorCopy<'_, 'c>) -> Lowered<Self> {
+        let values = vec![copy.active, address(e, copy.shared)?, copy.map];
+        let mut this = Self { values, constraints: "b,r,l".to_owned(), tensor: String::new() };
+        this.tensor = format!("[ $2, {} ]", this.list(copy.coordinates, 'r'));
+        Ok(this)
+    }
+
+    fn push(&mut self, value: Value<'c>, constraint: char) -> String {
+        self.values.push(value);
+        self.constraints += &format!(",{constraint}");
+        format!("${}", self.values.len() - 1)
+    }
+
+    fn list(&mut self, values: &[Value<'c>], constraint: char) -> String {
+        let names: Vec<String> = values.iter().map(|value| self.push(*value, constraint)).collect();
+        format!("{{{}}}", names.join(", "))
+    }
+
+    fn emit(self, e: &mut Emit<'c>, text: &str) -> Lowered<()> {
+        e.inline_asm(text, &format!("{},~{{memory}}", self.constraints), &self.values, &[], true)?;
+        Ok(())
+    }
+}
+
+/// The dimensions of the tensor of a copy, and how its mode is called.
+fn mode(copy: &TensorCopy<'_, '_>, to_global: bool) -> (usize, &'static str) {
+    match copy.mode {
+        TensorCopyMode::Box => (copy.coordinates.len(), "tile"),
+        TensorCopyMode::Rows if to_global => (2, "tile::scatter4"),
+        TensorCopyMode::Rows => (2, "tile::gather4"),
+        TensorCopyMode::Im2col(_) => (copy.coordinates.len(), "im2col"),
+    }
 }
 
 impl TensorCopies for Bulk {
@@ -65,13 +101,43 @@ impl TensorCopies for Bulk {
         fence(e)
     }
 
-    fn expect<'c>(&self, e: &mut Emit<'c>, barrier: Value<'c>, bytes: u64, active: Value<'c>) -> Lowered<()> {
-        let text = format!("mbarrier.arrive.expect_tx.shared::cta.b64 _, [ $0 ], {bytes}");
+    fn expect<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        barrier: Value<'c>,
+        remote: bool,
+        bytes: u64,
+        active: Value<'c>,
+    ) -> Lowered<()> {
+        let place = place(remote);
+        let text = format!("mbarrier.arrive.expect_tx.{place}.b64 _, [ $0 ], {bytes}");
         Self::on_barrier(e, &text, barrier, active)
     }
 
-    fn arrive<'c>(&self, e: &mut Emit<'c>, barrier: Value<'c>, count: u32, active: Value<'c>) -> Lowered<()> {
-        Self::on_barrier(e, &format!("mbarrier.arrive.shared::cta.b64 _, [ $0 ], {count}"), barrier, active)
+    fn arrive<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        barrier: Value<'c>,
+        remote: bool,
+        count: u32,
+        active: Value<'c>,
+    ) -> Lowered<()> {
+        let place = place(remote);
+        Self::on_barrier(e, &format!("mbarrier.arrive.{place}.b64 _, [ $0 ], {count}"), barrier, active)
+    }
+
+    fn arrive_after_copies<'c>(&self, e: &mut Emit<'c>, barrier: Value<'c>, counted: bool) -> Lowered<()> {
+        let noinc = if counted { ".noinc" } else { "" };
+        e.intrinsic_void(&format!("llvm.nvvm.cp.async.mbarrier.arrive{noinc}.shared"), &[barrier])
+    }
+
+    fn publish_barriers<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
+        e.intrinsic_void("llvm.nvvm.fence.mbarrier_init.release.cluster", &[])
+    }
+
+    fn relaxed_cluster_barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
+        e.intrinsic_void("llvm.nvvm.barrier.cluster.arrive.relaxed.aligned", &[])?;
+        e.intrinsic_void("llvm.nvvm.barrier.cluster.wait.aligned", &[])
     }
 
     fn wait<'c>(
@@ -79,14 +145,16 @@ impl TensorCopies for Bulk {
         e: &mut Emit<'c>,
         barrier: Value<'c>,
         phase: Value<'c>,
+        cluster: bool,
         active: Option<Value<'c>>,
     ) -> Lowered<()> {
         let mut operands = vec![address(e, barrier)?, phase];
+        let scope = if cluster { ".acquire.cluster" } else { "" };
         let skip = if active.is_some() { "@!$2 bra.uni done;\n\t" } else { "" };
         operands.extend(active);
         let text = format!(
             "{{\n\t.reg .pred complete;\n\t{skip}wait:\n\t\
-             mbarrier.try_wait.parity.shared::cta.b64 complete, [ $0 ], $1;\n\t\
+             mbarrier.try_wait.parity{scope}.shared::cta.b64 complete, [ $0 ], $1;\n\t\
              @!complete bra.uni wait;\n\tdone:\n}}"
         );
         let constraints = if active.is_some() { "r,r,b,~{memory}" } else { "r,r,~{memory}" };
@@ -94,18 +162,47 @@ impl TensorCopies for Bulk {
         Ok(())
     }
 
+    fn cache_policy<'c>(&self, e: &mut Emit<'c>, policy: &L2Policy) -> Lowered<Value<'c>> {
+        let i64t = e.i64();
+        let secondary = format!(".L2::{}", policy.secondary.keyword());
+        // The default, which ptxas does not take by its name.
+        let secondary =
+            if policy.secondary == CacheEvictionPriority::Unchanged { "" } else { secondary.as_str() };
+        let text = format!(
+            "createpolicy.fractional.L2::{}{secondary}.b64 $0, {};",
+            policy.primary.keyword(),
+            format_args!("0f{:08X}", (policy.fraction as f32).to_bits())
+        );
+        match e.inline_asm(&text, "=l", &[], &[i64t], false)?.first() {
+            Some(made) => Ok(*made),
+            None => unsupported("createpolicy gives no value"),
+        }
+    }
+
     fn load<'c>(&self, e: &mut Emit<'c>, copy: &TensorCopy<'_, 'c>, barrier: Value<'c>) -> Lowered<()> {
-        let (mut operands, constraints, tensor) = copy_operands(e, copy)?;
-        let last = operands.len();
-        operands.push(address(e, barrier)?);
+        let (rank, mode) = mode(copy, false);
+        let mut operands = Operands::new(e, copy)?;
+        let barrier = address(e, barrier)?;
+        let mut rest = format!("[ {} ]", operands.push(barrier, 'r'));
+        if let TensorCopyMode::Im2col(offsets) = copy.mode {
+            rest += &format!(", {}", operands.list(offsets, 'h'));
+        }
+        let mut options = String::new();
+        if let Some(blocks) = copy.blocks {
+            options += ".multicast::cluster";
+            rest += &format!(", {}", operands.push(blocks, 'h'));
+        }
+        if let Some(policy) = copy.policy {
+            options += ".L2::cache_hint";
+            rest += &format!(", {}", operands.push(policy, 'l'));
+        }
         // Memory of the own block has the same address among that of the cluster.
         let text = format!(
-            "@$0 cp.async.bulk.tensor.{}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes \
-             [ $1 ], {tensor}, [ ${last} ];",
-            copy.coordinates.len()
+            "@$0 cp.async.bulk.tensor.{rank}d.shared::cluster.global.{mode}.mbarrier::complete_tx::bytes{options} \
+             [ $1 ], {}, {rest};",
+            operands.tensor
         );
-        e.inline_asm(&text, &format!("{constraints},r,~{{memory}}"), &operands, &[], true)?;
-        Ok(())
+        operands.emit(e, &text)
     }
 
     fn store<'c>(
@@ -114,17 +211,22 @@ impl TensorCopies for Bulk {
         copy: &TensorCopy<'_, 'c>,
         combine: Option<DescriptorReduceKind>,
     ) -> Lowered<()> {
-        let (operands, constraints, tensor) = copy_operands(e, copy)?;
+        let (rank, mode) = mode(copy, true);
+        let mut operands = Operands::new(e, copy)?;
         let (head, combine) = match combine {
             Some(kind) => ("cp.reduce.async.bulk", format!(".{}", kind.keyword())),
             None => ("cp.async.bulk", String::new()),
         };
+        let (mut options, mut rest) = ("", String::new());
+        if let Some(policy) = copy.policy {
+            options = ".L2::cache_hint";
+            rest = format!(", {}", operands.push(policy, 'l'));
+        }
         let text = format!(
-            "@$0 {head}.tensor.{}d.global.shared::cta{combine}.tile.bulk_group {tensor}, [ $1 ];",
-            copy.coordinates.len()
+            "@$0 {head}.tensor.{rank}d.global.shared::cta{combine}.{mode}.bulk_group{options} {}, [ $1 ]{rest};",
+            operands.tensor
         );
-        e.inline_asm(&text, &format!("{constraints},~{{memory}}"), &operands, &[], true)?;
-        Ok(())
+        operands.emit(e, &text)
     }
 
     fn commit_stores<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
@@ -187,9 +289,5 @@ impl TensorCopies for Bulk {
         // ptxas may move copies before the fence, but none before an earlier wait.
         self.commit_stores(e)?;
         self.wait_for_stores(e, 0, true)
-    }
-
-    fn map_bytes(&self) -> u32 {
-        MAP_BYTES
     }
 }

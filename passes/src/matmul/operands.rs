@@ -2,10 +2,11 @@
 
 use super::plan::{Element, Operand};
 use crate::rules::{Rule, rule};
+use crate::tma;
 use linear_layout::Dim;
 use mlir_host::ir::{TensorType, Value};
 use std::collections::HashSet;
-use ttopt_dialect::tt::ops::{DescriptorLoadOp, LoadOp, TransOp};
+use ttopt_dialect::tt::ops::{LoadOp, TransOp};
 use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::ops::{ConvertLayoutOp, Fp4ToFpOp};
 
@@ -88,7 +89,7 @@ fn is_loaded(value: Value<'_>) -> bool {
         } else if let Some(trans) = TransOp::cast(op) {
             value = trans.src();
         } else {
-            return LoadOp::cast(op).is_some() || DescriptorLoadOp::cast(op).is_some();
+            return LoadOp::cast(op).is_some() || tma::is_load(op);
         }
     }
 }
@@ -114,7 +115,7 @@ fn narrowest(value: Value<'_>) -> Option<u32> {
         match rule(op) {
             _ if Fp4ToFpOp::cast(op).is_some() => least = Some(4),
             Some(Rule::Memory) if LoadOp::cast(op).is_some() => least = least.into_iter().chain(bits).min(),
-            Some(Rule::Any) if DescriptorLoadOp::cast(op).is_some() => {
+            Some(Rule::Any) if tma::is_load(op) => {
                 least = least.into_iter().chain(bits).min();
             }
             Some(Rule::Same | Rule::Convert | Rule::Trans | Rule::Reshape | Rule::Join) => {

@@ -1,8 +1,8 @@
 //! Loads through tensor maps that wait together, and what needs no registers.
 
+use super::is_load;
 use mlir_host::ir::{Block, Op, Value, Walk};
 use std::collections::HashSet;
-use ttopt_dialect::tt::ops::DescriptorLoadOp;
 use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttg::layout::equivalent;
 use ttopt_dialect::ttg::ops::{LocalAllocOp, is_memdesc_view};
@@ -11,20 +11,23 @@ use ttopt_dialect::ttg::types::MemDescType;
 /// Loads of one block, nothing between which needs what they load or touches memory: they are issued
 /// together, at the last of them, and wait for each other.
 pub struct Group<'c> {
-    pub loads: Vec<DescriptorLoadOp<'c>>,
+    pub loads: Vec<Op<'c>>,
 }
 
 /// The buffers that would hold a copy of what `load` puts into shared memory already.
-pub fn copies_of<'c>(load: DescriptorLoadOp<'c>) -> Vec<Op<'c>> {
-    let Some(desc) = TensorDescType::cast(load.desc().ty()) else { return Vec::new() };
+pub fn copies_of<'c>(load: Op<'c>) -> Vec<Op<'c>> {
+    let block = load.result(0).ty().as_tensor().map(|ty| ty.shape());
+    let (Some(desc), Some(block)) = (TensorDescType::cast(load.operand(0).ty()), block) else {
+        return Vec::new();
+    };
     let is_copy = |op: &Op<'c>| {
         let ty = LocalAllocOp::cast(*op).and_then(|alloc| MemDescType::cast(alloc.result().ty()));
         ty.is_some_and(|ty| {
-            let layout = desc.layout().is_some_and(|layout| equivalent(layout, ty.encoding(), &desc.shape()));
-            layout && !ty.mutable() && ty.shape() == desc.shape()
+            let layout = desc.layout().is_some_and(|layout| equivalent(layout, ty.encoding(), &block));
+            layout && !ty.mutable() && ty.shape()[..] == block[..]
         })
     };
-    let users: HashSet<Op<'c>> = load.result().uses().map(|(op, _)| op).collect();
+    let users: HashSet<Op<'c>> = load.result(0).uses().map(|(op, _)| op).collect();
     users.into_iter().filter(is_copy).collect()
 }
 
@@ -44,33 +47,34 @@ fn in_block<'c>(block: Block<'c>) -> Vec<Group<'c>> {
     // What is there only after the wait.
     let mut awaited: HashSet<Value<'c>> = HashSet::new();
     for op in block.ops() {
-        if let Some(load) = DescriptorLoadOp::cast(op) {
-            if load.result().is_unused() {
+        // The numbers of rows may be what is awaited.
+        let waits = op.operands().any(|value| awaited.contains(&value));
+        if is_load(op) {
+            if op.result(0).is_unused() {
                 continue;
             }
-            match groups.last_mut().filter(|_| open) {
-                Some(group) => group.loads.push(load),
+            match groups.last_mut().filter(|_| open && !waits) {
+                Some(group) => group.loads.push(op),
                 None => {
-                    groups.push(Group { loads: vec![load] });
+                    groups.push(Group { loads: vec![op] });
                     awaited.clear();
                 }
             }
             open = true;
-            awaited.insert(load.result());
-            for copy in copies_of(load) {
+            awaited.insert(op.result(0));
+            for copy in copies_of(op) {
                 awaited.insert(copy.result(0));
             }
             continue;
         }
         let names_only = is_memdesc_view(op) || op.results().any(|result| awaited.contains(&result));
         if names_only {
-            if op.operands().any(|value| awaited.contains(&value)) {
+            if waits {
                 awaited.extend(op.results());
             }
             continue;
         }
-        let uses = op.operands().any(|value| awaited.contains(&value));
-        if uses || op.num_regions() > 0 || !op.is_memory_effect_free() {
+        if waits || op.num_regions() > 0 || !op.is_memory_effect_free() {
             open = false;
         }
     }

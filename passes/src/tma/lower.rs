@@ -4,25 +4,26 @@
 //! before the loop: each iteration completes one phase, whose parity the loop carries. A buffer that a matrix
 //! product reads is the one that the copy fills; so is one that is stored through another descriptor.
 
-use super::element_type;
 use super::groups::{self, Group};
+use super::{element_type, is_load, moves_rows};
 use crate::buffer_plans;
 use crate::fence_insertion;
-use crate::machine::{self, error};
+use crate::ir_util::{convert_before, layout_of, with_layout};
+use crate::machine::{self, Layouts, Machine, error};
 use crate::plans::TENSOR_MAP_BYTES;
 use linear_layout::Encoding;
-use linear_layout::encoding::SwizzledShared;
-use linear_layout::plan::TmaPlan;
+use linear_layout::encoding::{Blocked, SwizzledShared};
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
-use mlir_host::rewrite::{create, new_region};
+use mlir_host::rewrite::{IrRewriter, create, new_region};
 use std::collections::HashMap;
-use ttopt_dialect::tt::enums::PaddingOption;
-use ttopt_dialect::tt::ops::{DescriptorReduceOp, DescriptorStoreOp, MakeTensorDescOp};
+use ttopt_dialect::tt::attrs::CachePolicy;
+use ttopt_dialect::tt::enums::{CacheModifier, EvictionPolicy, PaddingOption};
+use ttopt_dialect::tt::ops::{DescriptorReduceOp, DescriptorScatterOp, DescriptorStoreOp, MakeTensorDescOp};
 use ttopt_dialect::tt::types::{TensorDescType, pointer_to};
-use ttopt_dialect::ttg::attrs::{encoding_attr, shared_memory};
+use ttopt_dialect::ttg::attrs::{encoding, encoding_attr, shared_memory};
 use ttopt_dialect::ttg::ops::is_memdesc_view;
 use ttopt_dialect::ttg::types::MemDescType;
 
@@ -49,12 +50,12 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
         return Ok(());
     }
     let target = machine::target(module)?;
-    let mut lowering = Lowering { target, phases: HashMap::new(), buffers: HashMap::new() };
+    let layouts = Layouts::new(module.context(), Machine::of(module)?);
+    let mut lowering = Lowering { target, layouts, phases: HashMap::new(), buffers: HashMap::new() };
     for group in groups::find(module) {
         lowering.group(&group)?;
     }
-    let (loads, others): (Vec<_>, Vec<_>) =
-        accesses.into_iter().partition(|op| op.name() == "tt.descriptor_load");
+    let (loads, others): (Vec<_>, Vec<_>) = accesses.into_iter().partition(|op| is_load(*op));
     for op in others {
         lowering.access(op)?;
     }
@@ -65,6 +66,7 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
 
 struct Lowering<'c> {
     target: TargetDesc,
+    layouts: Layouts<'c>,
     /// The parity that a loop carries for its barriers, by the body of the loop.
     phases: HashMap<Op<'c>, Value<'c>>,
     /// What loads have put into shared memory, by their results.
@@ -93,15 +95,28 @@ fn number(op: Op<'_>, value: u64) -> Attr<'_> {
     Attr::int(op.context(), 32, value as i64)
 }
 
-/// The type of buffers for the blocks of a descriptor.
-fn buffer_type<'c>(op: Op<'c>, desc: TensorDescType<'c>, mutable: bool) -> Result<MemDescType<'c>, Reported> {
+/// The type of buffers for `block`, a tensor, which is copied through a descriptor.
+fn buffer_type<'c>(
+    op: Op<'c>,
+    desc: TensorDescType<'c>,
+    block: Value<'c>,
+    mutable: bool,
+) -> Result<MemDescType<'c>, Reported> {
+    let shape = block.ty().as_tensor().map_or_else(|| desc.shape(), |ty| ty.shape().to_vec());
     let layout = desc.layout().ok_or_else(|| {
         let pass = "--triton-nvidia-optimize-descriptor-encoding";
         error(op, format!("the descriptor {} has no layout: run {pass} first", desc.ty()))
     })?;
     shared_memory(op.context())
-        .and_then(|space| MemDescType::new(&desc.shape(), desc.signless_element(), layout, space, mutable))
+        .and_then(|space| MemDescType::new(&shape, desc.signless_element(), layout, space, mutable))
         .ok_or_else(|| error(op, format!("no buffer holds blocks of {}", desc.ty())))
+}
+
+/// The part of a load's cache policy that copies know: when lines of L2 go.
+fn eviction<'c>(load: Op<'c>) -> Option<Attr<'c>> {
+    let policy = CachePolicy::decode(load.attr("cachePolicy")?)?;
+    let kept = CachePolicy { modifier: CacheModifier::None, ..policy };
+    kept.attr(load.context()).filter(|_| policy.eviction != EvictionPolicy::Normal)
 }
 
 fn descriptor<'c>(op: Op<'c>, value: Value<'c>) -> Result<TensorDescType<'c>, Reported> {
@@ -109,9 +124,46 @@ fn descriptor<'c>(op: Op<'c>, value: Value<'c>) -> Result<TensorDescType<'c>, Re
 }
 
 impl<'c> Lowering<'c> {
-    fn plan(&self, op: Op<'c>, desc: TensorDescType<'c>) -> Result<TmaPlan, Reported> {
-        let layout = buffer_type(op, desc, true)?.encoding();
-        buffer_plans::tma(desc, layout, &self.target).map_err(|reason| error(op, reason))
+    /// The type of the buffer that `block` is copied to or from, and the bytes of each block of a cluster.
+    fn buffer(
+        &self,
+        op: Op<'c>,
+        block: Value<'c>,
+        mutable: bool,
+    ) -> Result<(MemDescType<'c>, u64), Reported> {
+        let desc = descriptor(op, op.operand(0))?;
+        let ty = buffer_type(op, desc, block, mutable)?;
+        let bytes = if moves_rows(op) {
+            let numbers = self.numbers_type(op, ty)?;
+            buffer_plans::tma_rows(desc, ty, numbers, &self.target).map(|plan| plan.bytes)
+        } else {
+            buffer_plans::tma(desc, ty.encoding(), &self.target).map(|plan| plan.bytes())
+        };
+        Ok((ty, bytes.map_err(|reason| error(op, reason))?))
+    }
+
+    /// The type of row numbers for a buffer: four in each thread, the same in all lanes of a warp.
+    fn numbers_type(&self, op: Op<'c>, buffer: MemDescType<'c>) -> Result<Type<'c>, Reported> {
+        let machine = &self.layouts.machine;
+        let cga = encoding(buffer.encoding()).map_err(|reason| error(op, reason))?.cga_layout();
+        let layout = Blocked {
+            size_per_thread: vec![1, 4],
+            threads_per_warp: vec![machine.threads_per_warp, 1],
+            warps_per_cta: vec![1, machine.num_warps],
+            order: vec![1, 0],
+            cga: cga.iter().map(|basis| vec![0, basis.first().copied().unwrap_or(0)]).collect(),
+        };
+        let layout = self.layouts.blocked(layout).and_then(|layout| self.layouts.slice(0, layout));
+        let layout = layout.map_err(|reason| error(op, reason))?;
+        let ty = op.operand(1).ty().as_tensor().and_then(|ty| with_layout(ty, layout));
+        ty.ok_or_else(|| error(op, "has no vector of row numbers"))
+    }
+
+    /// The numbers of the rows that `op` moves, as threads need them.
+    fn numbers(&self, op: Op<'c>, at: Op<'c>, buffer: MemDescType<'c>) -> Result<Value<'c>, Reported> {
+        let ty = self.numbers_type(op, buffer)?;
+        let layout = ty.as_tensor().and_then(|ty| ty.encoding()).ok_or(Reported)?;
+        convert_before(&mut IrRewriter::new(op.context()), at, op.operand(1), layout)
     }
 
     //===------------------------------------------------------------------===//
@@ -120,7 +172,7 @@ impl<'c> Lowering<'c> {
 
     fn group(&mut self, group: &Group<'c>) -> PassResult {
         let (Some(first), Some(last)) = (group.loads.first(), group.loads.last()) else { return Ok(()) };
-        let (first, last) = (first.op(), last.op());
+        let (first, last) = (*first, *last);
         let around = last.parent().filter(|op| op.name() == "scf.for");
         let (barrier, phase) = match around {
             Some(body) => {
@@ -132,24 +184,29 @@ impl<'c> Lowering<'c> {
             }
             None => (self.barrier(last)?, constant(last, 32, 0)?),
         };
-        let mut buffers = Vec::new();
+        let (mut buffers, mut numbers) = (Vec::new(), Vec::new());
         let mut bytes = 0;
         for load in &group.loads {
-            let desc = descriptor(load.op(), load.desc())?;
-            bytes += self.plan(load.op(), desc)?.bytes();
-            let ty = buffer_type(load.op(), desc, true)?;
+            let (ty, more) = self.buffer(*load, load.result(0), true)?;
+            bytes += more;
             buffers.push(before(first, "ttg.local_alloc", &[], &[ty.ty()], &[])?.result(0));
+            numbers.push(moves_rows(*load).then(|| self.numbers(*load, last, ty)).transpose()?);
         }
         let always = constant(last, 1, 1)?;
         before(last, "ttng.barrier_expect", &[barrier, always], &[], &[("size", number(last, bytes))])?;
-        for (load, buffer) in group.loads.iter().zip(&buffers) {
-            let indices: Vec<Value<'c>> = load.indices().collect();
-            let mut operands = vec![load.desc()];
-            operands.extend(&indices);
+        for ((load, buffer), numbers) in group.loads.iter().zip(&buffers).zip(numbers) {
+            let mut operands: Vec<Value<'c>> = load.operands().collect();
+            let count = operands.len() as i32 - 1;
             operands.extend([barrier, *buffer, always]);
-            let sizes = [1, indices.len() as i32, 0, 1, 1, 1];
-            let sizes = ("operandSegmentSizes", Attr::i32_array(last.context(), &sizes));
-            before(last, "ttng.async_tma_copy_global_to_local", &operands, &[], &[sizes])?;
+            if let Some(numbers) = numbers {
+                operands[1] = numbers;
+                before(last, "ttng.async_tma_gather", &operands, &[], &[])?;
+                continue;
+            }
+            let sizes = Attr::i32_array(last.context(), &[1, count, 0, 1, 1, 1]);
+            let mut attrs = vec![("operandSegmentSizes", sizes)];
+            attrs.extend(eviction(*load).map(|policy| ("cachePolicy", policy)));
+            before(last, "ttng.async_tma_copy_global_to_local", &operands, &[], &attrs)?;
         }
         let mut operands = vec![barrier, phase];
         operands.extend(&buffers);
@@ -164,17 +221,35 @@ impl<'c> Lowering<'c> {
                 rename(copy.result(0), buffer)?;
                 copy.erase();
             }
-            let result = load.result();
+            let result = load.result(0);
             self.buffers.insert(result, buffer);
             let users: Vec<(Op<'c>, usize)> = result.uses().collect();
             let users: Vec<_> =
                 users.into_iter().filter(|(user, _)| !self.stores_again(*user, result)).collect();
             if !users.is_empty() {
-                let loaded = before(last, "ttg.local_load", &[buffer], &[result.ty()], &[])?.result(0);
+                let loaded = self.loaded(last, buffer, result)?;
                 users.into_iter().for_each(|(user, operand)| user.set_operand(operand, loaded));
             }
         }
         Ok(())
+    }
+
+    /// What `buffer` holds, with the type of `wanted`. Blocks of a cluster read their own memory, and exchange
+    /// what they need otherwise.
+    fn loaded(&self, at: Op<'c>, buffer: Value<'c>, wanted: Value<'c>) -> Result<Value<'c>, Reported> {
+        let fail = |reason: String| error(at, reason);
+        let ty = MemDescType::cast(buffer.ty()).ok_or(Reported)?;
+        let layout = layout_of(wanted).ok_or_else(|| error(at, "loads a tensor without a layout"))?;
+        let cga = encoding(ty.encoding()).map_err(fail)?.cga_layout();
+        if encoding(layout).map_err(fail)?.cga_layout() == cga {
+            return Ok(before(at, "ttg.local_load", &[buffer], &[wanted.ty()], &[])?.result(0));
+        }
+        let tensor = wanted.ty().as_tensor().ok_or(Reported)?;
+        let own = Blocked { cga, ..self.layouts.machine.default_blocked(&tensor.shape()) };
+        let own = self.layouts.blocked(own).map_err(fail)?;
+        let own = with_layout(tensor, own).ok_or_else(|| error(at, "no tensor type has this layout"))?;
+        let loaded = before(at, "ttg.local_load", &[buffer], &[own], &[])?.result(0);
+        convert_before(&mut IrRewriter::new(at.context()), at, loaded, layout)
     }
 
     /// Whether `user` stores what was loaded to `value` as it lies in shared memory.
@@ -190,12 +265,15 @@ impl<'c> Lowering<'c> {
 
     /// A new barrier for one arrival, made before `at`.
     fn barrier(&self, at: Op<'c>) -> Result<Value<'c>, Reported> {
-        let layout = SwizzledShared { vec: 1, per_phase: 1, max_phase: 1, order: vec![0], cga: Vec::new() };
+        let ctas = self.layouts.machine.num_ctas;
+        // A word for each block of the cluster.
+        let cga = (0..ctas.trailing_zeros()).map(|bit| vec![1 << bit]).collect();
+        let layout = SwizzledShared { vec: 1, per_phase: 1, max_phase: 1, order: vec![0], cga };
         let layout = encoding_attr(at.context(), &Encoding::SwizzledShared(layout));
         let layout = layout.map_err(|reason| error(at, reason))?;
         let word = Type::int(at.context(), 64);
-        let ty =
-            shared_memory(at.context()).and_then(|space| MemDescType::new(&[1], word, layout, space, true));
+        let ty = shared_memory(at.context())
+            .and_then(|space| MemDescType::new(&[ctas as i64], word, layout, space, true));
         let ty = ty.ok_or_else(|| error(at, "no buffer holds a barrier"))?;
         let barrier = before(at, "ttg.local_alloc", &[], &[ty.ty()], &[])?.result(0);
         before(at, "ttng.init_barrier", &[barrier], &[], &[("count", number(at, 1))])?;
@@ -246,40 +324,39 @@ impl<'c> Lowering<'c> {
             "tt.descriptor_store" => {
                 let store = DescriptorStoreOp(op);
                 let indices: Vec<Value<'c>> = store.indices().collect();
-                self.store(op, store.desc(), store.src(), &indices, "ttng.async_tma_copy_local_to_global")?;
+                self.store(op, store.src(), &indices, "ttng.async_tma_copy_local_to_global")?;
             }
             "tt.descriptor_reduce" => {
                 let reduce = DescriptorReduceOp(op);
                 let indices: Vec<Value<'c>> = reduce.indices().collect();
-                self.store(op, reduce.desc(), reduce.src(), &indices, "ttng.async_tma_reduce")?;
+                self.store(op, reduce.src(), &indices, "ttng.async_tma_reduce")?;
             }
-            _ => return Err(error(op, format!("{} moves no rows through tensor maps", self.target))),
+            _ => {
+                let scatter = DescriptorScatterOp(op);
+                let indices = [scatter.x_offsets(), scatter.y_offset()];
+                self.store(op, scatter.src(), &indices, "ttng.async_tma_scatter")?;
+            }
         }
         op.erase();
         Ok(())
     }
 
     /// Copies `src` to shared memory, if it is not there, and from there.
-    fn store(
-        &mut self,
-        op: Op<'c>,
-        desc: Value<'c>,
-        src: Value<'c>,
-        indices: &[Value<'c>],
-        name: &str,
-    ) -> PassResult {
-        self.plan(op, descriptor(op, desc)?)?;
+    fn store(&mut self, op: Op<'c>, src: Value<'c>, indices: &[Value<'c>], name: &str) -> PassResult {
+        let ty = self.buffer(op, src, false)?.0;
+        let mut operands = vec![op.operand(0)];
+        operands.extend(indices);
+        if moves_rows(op) {
+            operands[1] = self.numbers(op, op, ty)?;
+        }
         let buffer = match self.buffers.get(&src).filter(|_| self.stores_again(op, src)) {
             Some(buffer) => *buffer,
             None => {
-                let ty = buffer_type(op, descriptor(op, desc)?, false)?;
                 let buffer = before(op, "ttg.local_alloc", &[src], &[ty.ty()], &[])?.result(0);
                 fence_insertion::fence(op)?.move_before(op);
                 buffer
             }
         };
-        let mut operands = vec![desc];
-        operands.extend(indices);
         operands.push(buffer);
         let attrs: Vec<_> = op.attr("kind").map(|kind| ("kind", kind)).into_iter().collect();
         before(op, name, &operands, &[], &attrs)?;
@@ -289,14 +366,14 @@ impl<'c> Lowering<'c> {
 
     fn make(&mut self, op: Op<'c>) -> PassResult {
         let (make, desc) = (MakeTensorDescOp(op), descriptor(op, op.result(0))?);
-        let plan = self.plan(op, desc)?;
+        let map = buffer_plans::tma_map(desc, &self.target).map_err(|reason| error(op, reason))?;
         let ctx = op.context();
-        let (element, bytes) = (desc.element(), i64::from(plan.elem_bits / 8));
+        let (element, bytes) = (desc.element(), map.elem_bytes() as i64);
         let pointer = pointer_to(Type::int(ctx, 8)).ok_or(Reported)?;
         let memory = [("nbytes", number(op, TENSOR_MAP_BYTES)), ("alignment", number(op, TENSOR_MAP_BYTES))];
-        let map = before(op, "ttg.global_scratch_alloc", &[], &[pointer], &memory)?.result(0);
-        let mut operands = vec![map, make.base()];
-        for size in plan.box_shape.iter().rev() {
+        let place = before(op, "ttg.global_scratch_alloc", &[], &[pointer], &memory)?.result(0);
+        let mut operands = vec![place, make.base()];
+        for size in map.box_shape.iter().rev() {
             operands.push(constant(op, 32, *size as i64)?);
         }
         operands.extend(make.shape().collect::<Vec<_>>().into_iter().rev());
@@ -306,20 +383,20 @@ impl<'c> Lowering<'c> {
             operands.push(before(op, "arith.muli", &[*stride, size], &[stride.ty()], &[])?.result(0));
         }
         let one = constant(op, 32, 1)?;
-        let rank = plan.box_shape.len();
+        let rank = map.box_shape.len();
         operands.extend(std::iter::repeat_n(one, rank));
         let nan = make.padding() == Some(PaddingOption::Nan);
         let rank = rank as i32;
         let attrs = [
             ("elem_type", number(op, element_type(element).into())),
             ("interleave_layout", number(op, 0)),
-            ("swizzle_mode", number(op, plan.swizzle_mode().into())),
+            ("swizzle_mode", number(op, map.swizzle_mode().into())),
             ("fill_mode", number(op, nan.into())),
             ("operandSegmentSizes", Attr::i32_array(ctx, &[1, 1, rank, rank, rank - 1, rank])),
         ];
         before(op, "ttng.tensormap_create", &operands, &[], &attrs)?;
-        before(op, "ttng.tensormap_fenceproxy_acquire", &[map], &[], &[])?;
-        let made = before(op, "ttng.reinterpret_tensor_descriptor", &[map], &[desc.ty()], &[])?;
+        before(op, "ttng.tensormap_fenceproxy_acquire", &[place], &[], &[])?;
+        let made = before(op, "ttng.reinterpret_tensor_descriptor", &[place], &[desc.ty()], &[])?;
         op.result(0).replace_all_uses_with(made.result(0));
         op.erase();
         Ok(())

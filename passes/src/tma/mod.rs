@@ -13,7 +13,17 @@ pub mod lower;
 pub mod proxy_fences;
 pub mod webs;
 
-use mlir_host::ir::{FloatKind, Type};
+use mlir_host::ir::{FloatKind, Op, Type};
+
+/// Whether `op` loads through a tensor descriptor: a block, or rows of it one by one.
+pub fn is_load(op: Op<'_>) -> bool {
+    matches!(op.name(), "tt.descriptor_load" | "tt.descriptor_gather")
+}
+
+/// Whether `op` moves rows of a block one by one.
+pub fn moves_rows(op: Op<'_>) -> bool {
+    matches!(op.name(), "tt.descriptor_gather" | "tt.descriptor_scatter")
+}
 
 /// The number of an element type in a tensor map (PTX ISA, "tensormap.replace", `.elemtype`).
 pub fn element_type(element: Type<'_>) -> u32 {

@@ -10,8 +10,9 @@
 //! * as far as indices are constants, those along the last dimension are multiples of 16 bytes, and none is
 //!   negative where the tensor is written: the hardware traps on others (seen on an H200, with Triton's code
 //!   too);
-//! * the only accesses are loads, stores, and reductions that the memory system does. Rows are gathered and
-//!   scattered from sm_100 on (PTX ISA, `.tile::gather4`);
+//! * the only accesses are loads, stores, reductions that the memory system does, and of rows one by one those
+//!   that begin where copies can ([`buffer_plans::tma_rows_encoding`]), and that copies were measured to move
+//!   faster than threads ([`TmaRowsPlan::is_worth`]);
 //! * a descriptor that a loop makes is not carried to the next iteration, which makes it anew in the same
 //!   place, and none is returned by a function;
 //! * all descriptors among a kernel's arguments are tensor maps or none is: launchers know one form.
@@ -19,7 +20,7 @@
 use super::has_nan;
 use crate::buffer_plans;
 use crate::ir_util::{constant, for_each_edge, is_loop};
-use linear_layout::plan::TMA_UNIT_BYTES;
+use linear_layout::plan::{RowsFate, TMA_UNIT_BYTES, TmaRowsPlan};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
 use std::collections::HashMap;
@@ -45,13 +46,34 @@ pub struct Webs<'c> {
     webs: Vec<Web>,
 }
 
+/// Bytes of a row of a block, and of an element.
+fn row_bytes(desc: TensorDescType<'_>) -> Option<(u64, u64)> {
+    let bytes = u64::from(desc.element().bits()? / 8);
+    Some((u64::try_from(*desc.shape().last()?).ok()? * bytes, bytes))
+}
+
+/// What becomes of the rows that `op` moves one by one.
+fn fate(op: Op<'_>) -> RowsFate {
+    let Some(rows) = op.results().next() else { return RowsFate::Scattered };
+    let mut users = rows.uses().peekable();
+    let is_factor = |(user, operand): (Op<'_>, usize)| user.name() == "tt.dot" && operand < 2;
+    if rows.uses().any(|(user, _)| user.name().starts_with("tt.descriptor_")) {
+        RowsFate::Stored
+    } else if users.peek().is_some() && users.all(is_factor) {
+        RowsFate::Multiplied
+    } else {
+        RowsFate::InRegisters
+    }
+}
+
 fn is_descriptor(value: Value<'_>) -> bool {
     TensorDescType::cast(value.ty()).is_some()
 }
 
 impl<'c> Webs<'c> {
-    /// The webs of `module`; without a `target` all are made of pointers.
-    pub fn new(module: Op<'c>, target: Option<&TargetDesc>) -> Self {
+    /// The webs of `module`; without a `target` all are made of pointers. With `all` they have tensor maps also
+    /// where pointers are faster.
+    pub fn new(module: Op<'c>, target: Option<&TargetDesc>, all: bool) -> Self {
         let mut this = Self { numbers: HashMap::new(), parents: Vec::new(), webs: Vec::new() };
         let Some(target) = target else { return this };
         let mut ops = Vec::new();
@@ -67,7 +89,7 @@ impl<'c> Webs<'c> {
         }
         for op in ops {
             if op.operands().chain(op.results()).any(is_descriptor) || op.name() == "tt.func" {
-                this.visit(module, op);
+                this.visit(module, op, (target, all));
             }
         }
         for web in &mut this.webs {
@@ -93,6 +115,11 @@ impl<'c> Webs<'c> {
         }
     }
 
+    /// The number of the web of a descriptor.
+    pub fn web_of(&self, value: Value<'c>) -> Option<usize> {
+        self.numbers.get(&value).map(|number| self.root(*number))
+    }
+
     fn root(&self, mut number: usize) -> usize {
         while self.parents[number] != number {
             number = self.parents[number];
@@ -104,8 +131,8 @@ impl<'c> Webs<'c> {
         let number = self.parents.len();
         self.numbers.insert(value, number);
         self.parents.push(number);
-        let reason =
-            TensorDescType::cast(value.ty()).and_then(|desc| buffer_plans::tma_encoding(desc, target).err());
+        let reason = TensorDescType::cast(value.ty())
+            .and_then(|desc| buffer_plans::tma_encoding(desc, &[], target).err());
         self.webs.push(Web { pointers: reason, ..Web::default() });
     }
 
@@ -137,7 +164,7 @@ impl<'c> Webs<'c> {
         }
     }
 
-    fn visit(&mut self, module: Op<'c>, op: Op<'c>) {
+    fn visit(&mut self, module: Op<'c>, op: Op<'c>, (target, all): (&TargetDesc, bool)) {
         let descriptors: Vec<Value<'c>> =
             op.operands().chain(op.results()).filter(|value| is_descriptor(*value)).collect();
         match op.name() {
@@ -171,10 +198,17 @@ impl<'c> Webs<'c> {
                 }
             }
             "tt.descriptor_gather" | "tt.descriptor_scatter" => {
-                self.refuse(
-                    op.operand(0),
-                    "its rows are gathered or scattered, which TMA does from sm_100 on",
-                );
+                let (desc, column) = (op.operand(0), op.operand(2));
+                let ty = TensorDescType::cast(desc.ty());
+                let reason = ty.and_then(|ty| {
+                    let possible = buffer_plans::tma_rows_encoding(ty, &[], target).err();
+                    let slow = || TmaRowsPlan::is_worth(row_bytes(ty)?, fate(op), target).err();
+                    possible.or_else(|| if all { None } else { slow() })
+                });
+                if let Some(reason) = reason {
+                    self.refuse(desc, reason);
+                }
+                self.starts_at(desc, &[column], op.name() == "tt.descriptor_scatter");
             }
             // Its address is all that is known.
             "ttng.reinterpret_tensor_descriptor" => {}

@@ -51,6 +51,9 @@ struct Args {
     #[arg(long, value_name = "BOOL", default_value_t = cfg!(debug_assertions), default_missing_value = "true",
         num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set)]
     verify_each: bool,
+    /// Make tensor maps of all descriptors that can have one, also where pointers were measured to be faster
+    #[arg(long)]
+    all_tensor_maps: bool,
     /// Log what happens; repeat for more
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
@@ -113,6 +116,7 @@ fn run(args: &Args) -> Result<()> {
         print_after: args.print_after.clone(),
         explain: args.explain,
         verify_each: args.verify_each,
+        all_tensor_maps: args.all_tensor_maps,
     };
     let Compiled { output, metadata, times } = compile(&text, &name, &options)?;
     write(&args.output, &output)?;

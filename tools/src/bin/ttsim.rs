@@ -19,6 +19,7 @@ fn to_llvm(request: &CompileRequest) -> Result<Compiled> {
         print_after: Vec::new(),
         explain: false,
         verify_each: cfg!(debug_assertions),
+        all_tensor_maps: false,
     };
     let compiled = compile(&text, &name, &options).with_context(|| format!("cannot compile {name}"))?;
     let metadata = compiled.metadata;

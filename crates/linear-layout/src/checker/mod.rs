@@ -24,7 +24,7 @@ pub use dynamic::{check_gather, check_histogram, check_scan};
 pub use memory::{Memory, MemoryReport, execute};
 pub use reduce::check_reduce;
 pub use shared::check_shared_access;
-pub use tma::check_tma;
+pub use tma::{check_tma, check_tma_rows};
 pub use warp_group::check_warp_group_dot;
 
 use crate::plan::Threads;

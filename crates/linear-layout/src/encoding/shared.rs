@@ -63,8 +63,16 @@ impl SwizzledShared {
 }
 
 impl NvmmaShared {
+    /// The shape of the part of a tensor of `shape` that each block of a cluster has.
+    ///
+    /// # Errors
+    /// When the tensor cannot be divided so.
+    pub fn part(&self, shape: &[u64]) -> Result<Vec<u64>> {
+        Ok(super::fit::divide_among_blocks("nvmma_shared", &self.cga, shape)?.1)
+    }
+
     pub(super) fn to_layout(&self, shape: &[u64]) -> Result<LinearLayout> {
-        let (_, part) = super::fit::divide_among_blocks("nvmma_shared", &self.cga, shape)?;
+        let part = self.part(shape)?;
         let rank = part.len();
         let contiguous = if self.transposed { 0 } else { rank - 1 };
         self.check(part[contiguous], rank)?;

@@ -16,6 +16,7 @@
 //! | … by warp groups | [`WarpGroupDotPlan`] | the widest instructions that memory allows |
 //! | … that lie in shared memory | [`MatrixDescriptorPlan`] | whatever a descriptor can express |
 //! | copy blocks of tensors in bulk | [`TmaPlan`] | the widest swizzle, the fewest boxes |
+//! | … and rows chosen one by one | [`TmaRowsPlan`] | the fewest instructions, spread over warps |
 
 mod access;
 mod convert;
@@ -36,6 +37,7 @@ mod shuffle;
 mod space;
 mod swizzle;
 mod tma;
+mod tma_rows;
 mod vector;
 mod warp_group;
 
@@ -54,6 +56,7 @@ pub use scan_exchange::{ScanExchange, ScanLine};
 pub use shared::SharedAccessPlan;
 pub use shuffle::{Exchange, SelectStage, ShuffleInstruction, ShufflePlan, ShuffleRound};
 pub use space::{ThreadMasks, Threads};
-pub use tma::{TMA_UNIT_BYTES, TmaBox, TmaPlan};
+pub use tma::{TMA_UNIT_BYTES, TmaBox, TmaMap, TmaPlan};
+pub use tma_rows::{RowCopy, RowsFate, TmaRowsPlan};
 pub use vector::{AddressFacts, DimFacts, VectorAccess, VectorPlan};
 pub use warp_group::{WarpGroupDotPlan, WarpGroupOperand, WarpGroupProduct, WarpGroupRun, WarpGroupStep};

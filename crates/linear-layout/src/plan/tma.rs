@@ -17,13 +17,13 @@ use crate::target::TargetDesc;
 use crate::{Dim, Encoding, LinearLayout};
 
 /// Elements of a box along one dimension (PTX ISA, "tensormap.replace", `.box_dim`).
-const MAX_BOX: u64 = 256;
+pub(super) const MAX_BOX: u64 = 256;
 /// Dimensions of a tensor.
 const MAX_RANK: usize = 5;
 /// What the bytes of a row of a box, and addresses and strides in global memory, are multiples of.
 pub const TMA_UNIT_BYTES: u64 = 16;
 /// What the address of a box in shared memory is a multiple of, without swizzle.
-const BOX_ALIGNMENT: u64 = 128;
+pub(super) const BOX_ALIGNMENT: u64 = 128;
 /// Rows after which a swizzle repeats, in units of its width for 128 bytes.
 const SWIZZLE_PERIOD_ROWS: u64 = 8;
 
@@ -36,6 +36,17 @@ pub struct TmaBox {
     pub offset_bytes: u64,
 }
 
+/// What a tensor map says of the blocks that are copied through it: the box of one instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TmaMap {
+    /// Swizzle mode.
+    pub swizzle: MatrixSwizzle,
+    /// Elements of a box, by dimension of the block.
+    pub box_shape: SmallVec<[u64; 5]>,
+    /// Bits of an element.
+    pub elem_bits: u32,
+}
+
 /// How a block is copied.
 ///
 /// ```
@@ -43,68 +54,36 @@ pub struct TmaBox {
 /// use linear_layout::target::TargetDesc;
 /// let target = TargetDesc::parse("cuda:90")?;
 /// // 128 × 128 of f16: rows of 256 bytes are two boxes of 128 bytes.
-/// let encoding = TmaPlan::encoding(&[128, 128], 16, &target)?;
+/// let encoding = TmaPlan::encoding(&[128, 128], 16, &[], &target)?;
 /// let plan = TmaPlan::new(&encoding, &[128, 128], &target)?;
-/// assert_eq!((plan.swizzle, plan.box_shape.as_slice()), (MatrixSwizzle::Bytes128, &[128, 64][..]));
+/// assert_eq!((plan.map.swizzle, plan.map.box_shape.as_slice()), (MatrixSwizzle::Bytes128, &[128, 64][..]));
 /// assert_eq!(plan.boxes.len(), 2);
 /// assert_eq!((plan.boxes[1].start.as_slice(), plan.boxes[1].offset_bytes), (&[0, 64][..], 16384));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TmaPlan {
-    /// Swizzle mode.
-    pub swizzle: MatrixSwizzle,
-    /// Elements of a box, by dimension of the block.
-    pub box_shape: SmallVec<[u64; 5]>,
-    /// The boxes, in the order of their offsets.
+    /// The box of one instruction.
+    pub map: TmaMap,
+    /// The boxes that each block of a cluster has, in the order of their offsets.
     pub boxes: Vec<TmaBox>,
-    /// Bits of an element.
-    pub elem_bits: u32,
+    /// For each bit of the number of a block in its cluster, where its part begins; zeros where both have
+    /// the same elements.
+    pub parts: Vec<SmallVec<[u64; 5]>>,
     /// What the address of the buffer is a multiple of, in bytes.
     pub alignment: u64,
 }
 
-fn unsupported<T>(reason: impl Into<String>) -> PlanResult<T> {
+pub(super) fn unsupported<T>(reason: impl Into<String>) -> PlanResult<T> {
     Err(PlanError::Unsupported(reason.into()))
 }
 
-impl TmaPlan {
-    /// The memory layout for blocks of `shape`: the widest swizzle that fits, since it has the fewest
-    /// bank conflicts whichever way the block is read.
+impl TmaMap {
+    /// The tensor map for blocks of `shape` in buffers with the layout `encoding`.
     ///
     /// # Errors
-    /// A target without bulk copies; blocks that no instructions copy, with the reason.
-    pub fn encoding(shape: &[u64], elem_bits: u32, target: &TargetDesc) -> PlanResult<NvmmaShared> {
-        let Some((&row, outer)) = shape.split_last() else {
-            return unsupported("a block without dimensions cannot be copied by TMA");
-        };
-        let row_bytes = row * u64::from(elem_bits) / 8;
-        let rows: u64 = outer.iter().product();
-        let modes =
-            [128, 64, 32].into_iter().filter(|width| row_bytes >= *width && rows >= SWIZZLE_PERIOD_ROWS);
-        let mut reason = None;
-        for width in modes.chain([0]) {
-            let encoding = NvmmaShared {
-                swizzling_byte_width: width,
-                transposed: false,
-                element_bit_width: u64::from(elem_bits),
-                fp4_padded: false,
-                rank: shape.len(),
-                cga: Vec::new(),
-            };
-            match TmaPlan::new(&encoding, shape, target) {
-                Ok(_) => return Ok(encoding),
-                Err(error) => reason = Some(error),
-            }
-        }
-        Err(reason.unwrap_or(PlanError::ElementWidth { bits: elem_bits }))
-    }
-
-    /// How a block of `shape` is copied from or to a buffer with the layout `encoding`.
-    ///
-    /// # Errors
-    /// As [`encoding`](Self::encoding), and layouts that bulk copies do not have.
-    pub fn new(encoding: &NvmmaShared, shape: &[u64], target: &TargetDesc) -> PlanResult<TmaPlan> {
+    /// A target without bulk copies; blocks and layouts that they do not have, with the reason.
+    pub fn new(encoding: &NvmmaShared, shape: &[u64], target: &TargetDesc) -> PlanResult<TmaMap> {
         if !target.primitives.bulk_copy {
             return unsupported(format!("the target {} has no bulk tensor copies", target.name));
         }
@@ -118,11 +97,11 @@ impl TmaPlan {
                 shape.len()
             ));
         }
-        if encoding.fp4_padded || encoding.transposed {
-            return unsupported("TMA writes rows one after the other, not transposed or padded");
+        if encoding.fp4_padded {
+            return unsupported("TMA pads elements of four bits from sm_100 on, and no plan does so");
         }
-        if encoding.cga.iter().flatten().any(|coordinate| *coordinate != 0) {
-            return unsupported("blocks divided among the blocks of a cluster are not copied by TMA");
+        if encoding.transposed {
+            return unsupported("TMA writes rows one after the other, not transposed");
         }
         let swizzle = match encoding.swizzling_byte_width {
             0 => MatrixSwizzle::None,
@@ -131,40 +110,29 @@ impl TmaPlan {
             128 => MatrixSwizzle::Bytes128,
             width => return unsupported(format!("TMA has no swizzle of {width} bytes")),
         };
-        let memory = Encoding::NvmmaShared(encoding.clone()).to_linear_layout(shape)?;
         let elem_bytes = u64::from(elem_bits / 8);
         let widest = if swizzle == MatrixSwizzle::None { MAX_BOX } else { swizzle.row_bytes() / elem_bytes };
-        let box_shape = box_shape(shape, widest);
-        let row_bytes = box_shape.last().map_or(0, |row| row * elem_bytes);
+        let map = TmaMap { swizzle, box_shape: box_shape(&encoding.part(shape)?, widest), elem_bits };
+        let row = map.box_shape.last().copied().unwrap_or(0);
+        let row_bytes = row * elem_bytes;
         if !row_bytes.is_multiple_of(TMA_UNIT_BYTES) {
-            let (row, unit) = (row_bytes / elem_bytes, TMA_UNIT_BYTES);
+            let unit = TMA_UNIT_BYTES;
             return unsupported(format!(
                 "TMA copies rows of multiples of {unit} bytes, a row of {row} elements of {elem_bits} bits has \
                  {row_bytes}"
             ));
         }
-        let alignment = match swizzle {
-            MatrixSwizzle::None => BOX_ALIGNMENT,
-            swizzle => swizzle.row_bytes() * SWIZZLE_PERIOD_ROWS,
-        };
-        let plan = TmaPlan {
-            swizzle,
-            boxes: boxes(&memory, &box_shape, elem_bytes)?,
-            box_shape,
-            elem_bits,
-            alignment,
-        };
-        plan.check_box(&memory)?;
-        Ok(plan)
+        Ok(map)
     }
 
-    /// Bytes that the copy of a block moves.
-    pub fn bytes(&self) -> u64 {
-        self.boxes.len() as u64 * self.box_bytes()
+    /// Bytes of an element.
+    pub fn elem_bytes(&self) -> u64 {
+        u64::from(self.elem_bits / 8)
     }
 
-    fn box_bytes(&self) -> u64 {
-        self.box_shape.iter().product::<u64>() * u64::from(self.elem_bits / 8)
+    /// Bytes of a box.
+    pub fn box_bytes(&self) -> u64 {
+        self.box_shape.iter().product::<u64>() * self.elem_bytes()
     }
 
     /// The number of the swizzle mode in a tensor map (PTX ISA, "tensormap.replace", `.swizzle_mode`).
@@ -177,15 +145,90 @@ impl TmaPlan {
         }
     }
 
+    /// Where the copy puts what would lie at `address` without swizzle, and the other way round.
+    pub(super) fn swizzled(&self, address: u64) -> u64 {
+        if self.swizzle == MatrixSwizzle::None { address } else { self.swizzle.apply(address) }
+    }
+
+    /// What the address of a buffer is a multiple of, so that the swizzle begins anew.
+    pub(super) fn alignment(&self) -> u64 {
+        match self.swizzle {
+            MatrixSwizzle::None => BOX_ALIGNMENT,
+            swizzle => swizzle.row_bytes() * SWIZZLE_PERIOD_ROWS,
+        }
+    }
+}
+
+impl TmaPlan {
+    /// The memory layout for blocks of `shape`, divided among the blocks of a cluster as `cga` says: the
+    /// widest swizzle that fits, since it has the fewest bank conflicts whichever way the block is read.
+    ///
+    /// # Errors
+    /// A target without bulk copies; blocks that no instructions copy, with the reason.
+    pub fn encoding(
+        shape: &[u64],
+        elem_bits: u32,
+        cga: &[Vec<u64>],
+        target: &TargetDesc,
+    ) -> PlanResult<NvmmaShared> {
+        let mut encoding = NvmmaShared {
+            swizzling_byte_width: 0,
+            transposed: false,
+            element_bit_width: u64::from(elem_bits),
+            fp4_padded: false,
+            rank: shape.len(),
+            cga: cga.to_vec(),
+        };
+        let part = encoding.part(shape)?;
+        let Some((&row, outer)) = part.split_last() else {
+            return unsupported("a block without dimensions cannot be copied by TMA");
+        };
+        let row_bytes = row * u64::from(elem_bits) / 8;
+        let rows: u64 = outer.iter().product();
+        let modes =
+            [128, 64, 32].into_iter().filter(|width| row_bytes >= *width && rows >= SWIZZLE_PERIOD_ROWS);
+        let mut reason = None;
+        for width in modes.chain([0]) {
+            encoding.swizzling_byte_width = width;
+            match TmaPlan::new(&encoding, shape, target) {
+                Ok(_) => return Ok(encoding),
+                Err(error) => reason = Some(error),
+            }
+        }
+        Err(reason.unwrap_or(PlanError::ElementWidth { bits: elem_bits }))
+    }
+
+    /// How a block of `shape` is copied from or to a buffer with the layout `encoding`.
+    ///
+    /// # Errors
+    /// As [`encoding`](Self::encoding), and layouts that bulk copies do not have.
+    pub fn new(encoding: &NvmmaShared, shape: &[u64], target: &TargetDesc) -> PlanResult<TmaPlan> {
+        let map = TmaMap::new(encoding, shape, target)?;
+        let memory = Encoding::NvmmaShared(encoding.clone()).to_linear_layout(shape)?;
+        let plan = TmaPlan {
+            boxes: boxes(&memory, &map.box_shape, map.elem_bytes())?,
+            parts: parts(&memory),
+            alignment: map.alignment(),
+            map,
+        };
+        plan.check_box(&memory)?;
+        Ok(plan)
+    }
+
+    /// Bytes that the copy moves to or from the memory of each block of a cluster.
+    pub fn bytes(&self) -> u64 {
+        self.boxes.len() as u64 * self.map.box_bytes()
+    }
+
     /// Every bit of the offset in a box moves along it with the last dimension fastest, and boxes start
     /// where the swizzle begins anew.
     fn check_box(&self, memory: &LinearLayout) -> PlanResult<()> {
-        let elem_bytes = u64::from(self.elem_bits / 8);
+        let elem_bytes = self.map.elem_bytes();
         let columns = memory.columns_of(Dim::OFFSET);
-        for bit in 0..self.box_bytes().trailing_zeros() - elem_bytes.trailing_zeros() {
-            let mut rest = self.swizzled(elem_bytes << bit) / elem_bytes;
+        for bit in 0..self.map.box_bytes().trailing_zeros() - elem_bytes.trailing_zeros() {
+            let mut rest = self.map.swizzled(elem_bytes << bit) / elem_bytes;
             let mut wanted: SmallVec<[u64; 5]> = SmallVec::new();
-            for size in self.box_shape.iter().rev() {
+            for size in self.map.box_shape.iter().rev() {
                 wanted.insert(0, rest % size);
                 rest /= size;
             }
@@ -198,27 +241,20 @@ impl TmaPlan {
                 ));
             }
         }
-        match self.boxes.iter().find(|part| !part.offset_bytes.is_multiple_of(self.start_alignment())) {
+        match self.boxes.iter().find(|part| !part.offset_bytes.is_multiple_of(self.alignment)) {
             Some(part) => unsupported(format!(
                 "a box would start at byte {}, which is no multiple of {}",
-                part.offset_bytes,
-                self.start_alignment()
+                part.offset_bytes, self.alignment
             )),
             None => Ok(()),
         }
     }
+}
 
-    fn swizzled(&self, address: u64) -> u64 {
-        if self.swizzle == MatrixSwizzle::None { address } else { self.swizzle.apply(address) }
-    }
-
-    /// What the offsets of boxes are multiples of.
-    fn start_alignment(&self) -> u64 {
-        match self.swizzle {
-            MatrixSwizzle::None => BOX_ALIGNMENT,
-            swizzle => swizzle.row_bytes() * SWIZZLE_PERIOD_ROWS,
-        }
-    }
+/// Where the parts of the blocks of a cluster begin, by bit of their number.
+pub(super) fn parts(memory: &LinearLayout) -> Vec<SmallVec<[u64; 5]>> {
+    let blocks = memory.columns_of(Dim::BLOCK);
+    blocks.iter().map(|column| memory.coords(*column).iter().copied().collect()).collect()
 }
 
 /// The largest box: as much as is allowed along the last dimension, and along the others as long as those
@@ -255,15 +291,13 @@ fn boxes(memory: &LinearLayout, box_shape: &[u64], elem_bytes: u64) -> PlanResul
 
 impl fmt::Display for TmaPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} × {}, aligned to {} bytes", self.boxes.len(), self.map, self.alignment)
+    }
+}
+
+impl fmt::Display for TmaMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sizes: Vec<String> = self.box_shape.iter().map(u64::to_string).collect();
-        write!(
-            f,
-            "{} × {} elements of {} bits, {}, aligned to {} bytes",
-            self.boxes.len(),
-            sizes.join("×"),
-            self.elem_bits,
-            self.swizzle,
-            self.alignment
-        )
+        write!(f, "{} elements of {} bits, {}", sizes.join("×"), self.elem_bits, self.swizzle)
     }
 }
