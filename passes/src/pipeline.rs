@@ -54,8 +54,10 @@ pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {
     let split = format!("tritongpu-F32DotTC{{emu-tf32={tf32}}}");
     let mut rewrite = "triton-rewrite-tensor-descriptor-to-pointer".to_owned();
     if maps {
-        let Options { target, explain, all_tensor_maps, .. } = options;
-        rewrite += &format!("{{target={target} explain={explain} all-tensor-maps={all_tensor_maps}}}");
+        let Options { target, explain, all_tensor_maps, num_ctas, .. } = options;
+        rewrite += &format!(
+            "{{target={target} explain={explain} all-tensor-maps={all_tensor_maps} num-ctas={num_ctas}}}"
+        );
     }
     let first = ["triton-combine", "triton-reorder-broadcast", "triton-loop-unroll"];
     let last = [

@@ -39,6 +39,11 @@ pub static REWRITE_TENSOR_DESCRIPTOR_TO_POINTER: PassDef = PassDef {
             kind: OptionKind::Bool(false),
         },
         PassOption {
+            name: "num-ctas",
+            description: "blocks of a cluster that work on a program",
+            kind: OptionKind::Int(1),
+        },
+        PassOption {
             name: "all-tensor-maps",
             description: "Keep also descriptors that pointers were measured to be faster for",
             kind: OptionKind::Bool(false),
@@ -103,7 +108,8 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         "" => None,
         name => Some(TargetDesc::parse(name).map_err(|err| error(module, err.to_string()))?),
     };
-    let webs = Webs::new(module, target.as_ref(), options.bool("all-tensor-maps"));
+    let webs =
+        Webs::new(module, target.as_ref(), options.bool("all-tensor-maps"), options.int("num-ctas") > 1);
     let mut rewrite = Rewrite {
         webs,
         explain: options.bool("explain"),

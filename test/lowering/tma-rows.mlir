@@ -53,7 +53,10 @@ tt.func public @gather(%d: !tt.tensordesc<1x128xf16, #wide>, %r: tensor<16xi32, 
 // CHECK:      llvm.call_intrinsic "llvm.nvvm.cp.async.bulk.commit.group"
 
 // FOUR-LABEL: llvm.func @scatter(
-// FOUR-COUNT-4: "@$0 cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group [ $2, {$3, $4, $5, $6, $7} ], [ $1 ];", "b,r,l,r,r,r,r,r,~{memory}"
+// FOUR:      %[[BEHIND:.*]] = llvm.mlir.constant(2147483647 : i32)
+// FOUR-COUNT-4: llvm.select %{{.*}}, %{{.*}}, %[[BEHIND]]
+// FOUR:      tile::scatter4
+// FOUR-COUNT-3: "@$0 cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group [ $2, {$3, $4, $5, $6, $7} ], [ $1 ];", "b,r,l,r,r,r,r,r,~{memory}"
 // FOUR-NEXT: llvm.call_intrinsic "llvm.nvvm.cp.async.bulk.commit.group"
 tt.func public @scatter(%d: !tt.tensordesc<1x128xf16, #wide>, %r: tensor<16xi32, #rows>, %y: i32) {
   %buf = ttg.local_alloc : () -> !ttg.memdesc<16x128xf16, #wide, #smem, mutable>

@@ -1,6 +1,7 @@
 // RUN: %ttopt %s --pass-pipeline='builtin.module(triton-rewrite-tensor-descriptor-to-pointer{target=cuda:90 explain=true})' -split-input-file -verify-diagnostics
 // RUN: %ttopt %s --pass-pipeline='builtin.module(triton-rewrite-tensor-descriptor-to-pointer{target=cuda:90})' -split-input-file | FileCheck %s
 // RUN: %ttopt %s --pass-pipeline='builtin.module(triton-rewrite-tensor-descriptor-to-pointer{target=cuda:80})' -split-input-file | FileCheck %s --check-prefix=OLD
+// RUN: %ttopt %s --pass-pipeline='builtin.module(triton-rewrite-tensor-descriptor-to-pointer{target=cuda:90 num-ctas=2})' -split-input-file | FileCheck %s --check-prefix=CLUSTER
 // RUN: not %ttopt %s --pass-pipeline='builtin.module(triton-rewrite-tensor-descriptor-to-pointer{target=cuda:9})' -split-input-file 2>&1 | FileCheck %s --check-prefix=TARGET
 
 // Descriptors that copies know stay on sm_90.
@@ -189,5 +190,30 @@ tt.func private @returns(%p: !tt.ptr<f16>, %n: i32, %s: i64) -> !tt.tensordesc<6
 tt.func public @calls(%d: !tt.tensordesc<64x64xf16>, %p: !tt.ptr<f16>, %n: i32, %s: i64) {
   tt.call @gets(%d) : (!tt.tensordesc<64x64xf16>) -> ()
   %e = tt.call @returns(%p, %n, %s) : (!tt.ptr<f16>, i32, i64) -> !tt.tensordesc<64x64xf16>
+  tt.return
+}
+
+// -----
+
+// In clusters each block makes its own map, which a copy outside of loops is not worth.
+// CLUSTER-LABEL: @few(
+// CLUSTER: tt.load
+// CLUSTER: scf.for
+// CLUSTER: tt.descriptor_load
+// CHECK-LABEL: @few(
+// CHECK: tt.descriptor_load
+// CHECK: tt.descriptor_load
+tt.func public @few(%p: !tt.ptr<f16>, %n: i32, %s: i64, %q: tensor<64x64x!tt.ptr<f16>>) {
+  %c0 = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %c1 = arith.constant 1 : i64
+  %once = tt.make_tensor_descriptor %p, [%n, %n], [%s, %c1] : <f16>, <64x64xf16>
+  %often = tt.make_tensor_descriptor %p, [%n, %n], [%s, %c1] : <f16>, <64x64xf16>
+  %0 = tt.descriptor_load %once[%c0, %n] : !tt.tensordesc<64x64xf16> -> tensor<64x64xf16>
+  tt.store %q, %0 : tensor<64x64x!tt.ptr<f16>>
+  scf.for %i = %c0 to %n step %one : i32 {
+    %1 = tt.descriptor_load %often[%i, %n] : !tt.tensordesc<64x64xf16> -> tensor<64x64xf16>
+    tt.store %q, %1 : tensor<64x64x!tt.ptr<f16>>
+  }
   tt.return
 }

@@ -287,10 +287,21 @@ fn each_row<'c>(
         let mut coordinates = vec![plus(l, column, copy.column)?];
         coordinates.extend(rows);
         let mut active = active;
-        if let (true, [row]) = (writes, rows) {
-            // Nothing is there to write, and copies that begin before the tensor trap.
-            let inside = l.emit.icmp(ICmp::Sge, *row, zero)?;
-            active = l.emit.and(active, inside)?;
+        // There is nothing to write before the tensor, and copies that begin there trap: one row is left out, and
+        // one of four becomes a row behind the tensor.
+        match (writes, rows) {
+            (true, [row]) => {
+                let inside = l.emit.icmp(ICmp::Sge, *row, zero)?;
+                active = l.emit.and(active, inside)?;
+            }
+            (true, several) => {
+                let behind = l.emit.const_i32(i32::MAX.into())?;
+                for (coordinate, row) in coordinates.iter_mut().skip(1).zip(several) {
+                    let inside = l.emit.icmp(ICmp::Sge, *row, zero)?;
+                    *coordinate = l.emit.select(inside, *row, behind)?;
+                }
+            }
+            _ => {}
         }
         let mode = if plan.rows == 1 { TensorCopyMode::Box } else { TensorCopyMode::Rows };
         let shared = Shared { map, policy, blocks, active };

@@ -111,7 +111,7 @@ fn division(op: Op<'_>) -> Option<Division> {
 impl<'c> Uses<'c> {
     fn new(module: Op<'c>, ops: &[Op<'c>], target: &TargetDesc) -> Self {
         let num_ctas = module_attrs::num_ctas(module).unwrap_or(1).into();
-        let webs = Webs::new(module, Some(target), true);
+        let webs = Webs::new(module, Some(target), true, false);
         let mut this = Self { num_ctas, webs, of_web: HashMap::new() };
         let accesses =
             ops.iter().filter(|op| op.name().starts_with("tt.descriptor_") && op.num_operands() > 0);

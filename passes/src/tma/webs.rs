@@ -33,7 +33,10 @@ use ttopt_dialect::ttng::verify::reduces_in_memory;
 struct Web {
     /// The first reason not to have a tensor map.
     pointers: Option<String>,
+    made: bool,
     made_in_loop: bool,
+    /// Whether a loop, or a function that is called, accesses a tensor through it.
+    used_again: bool,
     carried: bool,
     is_argument: bool,
 }
@@ -66,14 +69,23 @@ fn fate(op: Op<'_>) -> RowsFate {
     }
 }
 
+/// Whether `op` may run more often than the kernel.
+fn is_repeated(op: Op<'_>) -> bool {
+    let function = op.ancestor(|outer| outer.name() == "tt.func");
+    let called = function
+        .is_some_and(|function| function.attr("sym_visibility").and_then(Attr::as_str) == Some("private"));
+    called || op.ancestor(is_loop).is_some()
+}
+
 fn is_descriptor(value: Value<'_>) -> bool {
     TensorDescType::cast(value.ty()).is_some()
 }
 
 impl<'c> Webs<'c> {
     /// The webs of `module`; without a `target` all are made of pointers. With `all` they have tensor maps also
-    /// where pointers are faster.
-    pub fn new(module: Op<'c>, target: Option<&TargetDesc>, all: bool) -> Self {
+    /// where pointers are faster, which differs where `several_blocks` work on a program.
+    pub fn new(module: Op<'c>, target: Option<&TargetDesc>, all: bool, several_blocks: bool) -> Self {
+        let several_blocks = several_blocks && !all;
         let mut this = Self { numbers: HashMap::new(), parents: Vec::new(), webs: Vec::new() };
         let Some(target) = target else { return this };
         let mut ops = Vec::new();
@@ -93,6 +105,11 @@ impl<'c> Webs<'c> {
             }
         }
         for web in &mut this.webs {
+            // Measured on an H200 (docs/tma.md): each block makes the map for its own part.
+            if several_blocks && web.made && !web.used_again {
+                let reason = "each block of a cluster would make a tensor map for copies outside of loops";
+                web.pointers.get_or_insert_with(|| reason.to_owned());
+            }
             if web.made_in_loop && web.carried {
                 let reason = "a loop makes it and carries it on, while there is one place for a tensor map";
                 web.pointers.get_or_insert_with(|| reason.to_owned());
@@ -156,7 +173,9 @@ impl<'c> Webs<'c> {
         self.parents[b] = a;
         let other = std::mem::take(&mut self.webs[b]);
         let web = &mut self.webs[a];
+        web.made |= other.made;
         web.made_in_loop |= other.made_in_loop;
+        web.used_again |= other.used_again;
         web.carried |= other.carried;
         web.is_argument |= other.is_argument;
         if web.pointers.is_none() {
@@ -167,6 +186,12 @@ impl<'c> Webs<'c> {
     fn visit(&mut self, module: Op<'c>, op: Op<'c>, (target, all): (&TargetDesc, bool)) {
         let descriptors: Vec<Value<'c>> =
             op.operands().chain(op.results()).filter(|value| is_descriptor(*value)).collect();
+        if op.name().starts_with("tt.descriptor_")
+            && is_repeated(op)
+            && let Some(web) = self.web(op.operand(0))
+        {
+            web.used_again = true;
+        }
         match op.name() {
             "tt.func" => {
                 let private = op.attr("sym_visibility").and_then(Attr::as_str) == Some("private");
@@ -275,6 +300,9 @@ impl<'c> Webs<'c> {
             && let Some(web) = self.web(result)
         {
             web.made_in_loop = true;
+        }
+        if let Some(web) = self.web(result) {
+            web.made = true;
         }
         let element = desc.element();
         if make.padding() == Some(PaddingOption::Nan) && !has_nan(element) {

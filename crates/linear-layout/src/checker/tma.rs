@@ -108,7 +108,7 @@ pub fn check_tma_rows(
             let bits = plan.warp_bytes.iter().enumerate().filter(|(bit, _)| warp >> bit & 1 == 1);
             let moved: u64 = bits.map(|(_, bytes)| bytes).sum();
             for copy in &plan.copies {
-                if (copy.offset_bytes + moved) % 128 != 0 {
+                if !(copy.offset_bytes + moved).is_multiple_of(128) {
                     return Err(CheckError::Malformed(format!(
                         "a copy to byte {}",
                         copy.offset_bytes + moved
