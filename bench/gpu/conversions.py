@@ -3,9 +3,11 @@
 
     TTOPT_CONVERSIONS=all TTOPT_CONVERSIONS_DIR=DIR cargo test -p ttopt-tools --test conversions
         writes the generated kernels, as PTX, and what their plans foresee
-    conversions.py launch DIR
+    conversions.py launch DIR [--apart]
         on the GPU: every kernel once, its result checked. Under ncu:
-        ncu --clock-control none --csv --page raw --metrics METRICS python3 conversions.py launch DIR > DIR/ncu.csv
+        ncu --clock-control none --csv --page raw --metrics METRICS python3 conversions.py launch DIR --apart > DIR/ncu.csv
+        --apart lets threads sleep behind each barrier: loads that meet stores still under way wait, and ncu counts that
+        as wavefronts, of the same kernel a different number at different times.
     conversions.py metrics
         prints METRICS
     conversions.py table DIR
@@ -18,7 +20,9 @@ import collections
 import csv
 import json
 import pathlib
+import re
 import sys
+import tempfile
 
 METRICS = [
     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
@@ -45,11 +49,21 @@ def expected(case):
     return values.astype(f"<u{size}")
 
 
-def run(folder):
+def sleepy(folder):
+    """A copy of the kernels in which threads sleep behind each barrier."""
+    copy = pathlib.Path(tempfile.mkdtemp())
+    barrier = re.compile(r"^(\s*(?:bar|barrier)\.[\w.]*sync[^;]*;|\s*barrier\.cluster\.wait[^;]*;)", re.M)
+    for path in folder.glob("*.ptx"):
+        (copy / path.name).write_text(barrier.sub(r"\1 nanosleep.u32 20000;", path.read_text()))
+    return copy
+
+
+def run(folder, apart):
     import launch
     import numpy as np
 
-    launch.BASE = str(folder)
+    images = sleepy(folder) if apart else folder
+    launch.BASE = str(images)
     cuda, wrong = launch.Cuda(), 0
     cases = json.loads((folder / "cases.json").read_text())
     for case in cases:
@@ -59,7 +73,7 @@ def run(folder):
             "grid": [case["blocks"], 1, 1], "outputs": ["out"],
             "args": [{"name": "out", "kind": "ptr", "dtype": dtype, "shape": [case["elements"]]}],
         }
-        live = launch.Launch(cuda, kernel, str(folder))
+        live = launch.Launch(cuda, kernel, str(images))
         live.run()
         cuda("cuCtxSynchronize")
         if not np.array_equal(live.output("out").view(expected(case).dtype), expected(case)):
