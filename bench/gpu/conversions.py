@@ -114,13 +114,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["launch", "metrics", "table"])
     parser.add_argument("folder", type=pathlib.Path, nargs="?")
+    parser.add_argument("--apart", action="store_true", help="let threads sleep behind barriers")
     args = parser.parse_args()
     if args.what == "metrics":
         print(",".join(METRICS))
         return 0
     if args.folder is None:
         parser.error("needs a folder")
-    return run(args.folder) if args.what == "launch" else table(args.folder)
+    return run(args.folder, args.apart) if args.what == "launch" else table(args.folder)
 
 
 if __name__ == "__main__":
