@@ -228,6 +228,19 @@ pub fn tma_rows_encoding(
     TmaRowsPlan::encoding(columns, bits, cga, target).map_err(|err| err.to_string())
 }
 
+/// Whether rows of the blocks of a descriptor can be copied one by one from and to buffers with this layout.
+///
+/// # Errors
+/// Why they cannot.
+pub fn tma_rows_fit(
+    desc: TensorDescType<'_>,
+    layout: &NvmmaShared,
+    target: &TargetDesc,
+) -> Result<(), String> {
+    let columns = block_shape(desc).last().copied().unwrap_or(0);
+    TmaRowsPlan::fits(layout, columns, target).map_err(|err| err.to_string())
+}
+
 /// How a block of a descriptor is copied from or to a buffer with the layout `layout`.
 ///
 /// # Errors

@@ -165,6 +165,10 @@ impl<'c> Uses<'c> {
             } else {
                 buffer_plans::tma_encoding(desc, &division, target)
             };
+            if found.rows_one_by_one {
+                let fits = |layout: &NvmmaShared| buffer_plans::tma_rows_fit(desc, layout, target);
+                result = result.and_then(|layout| fits(&layout).map(|()| layout));
+            }
             if result.is_ok() {
                 break;
             }

@@ -142,10 +142,17 @@ impl TmaRowsPlan {
         let blocks = 1u64.checked_shl(cga.len() as u32).unwrap_or(1);
         let shape = [8 * blocks, columns];
         let encoding = TmaPlan::encoding(&shape, elem_bits, cga, target)?;
-        let rows_of_map = [1, columns];
-        let map = TmaMap::new(&encoding, &rows_of_map, target)?;
-        check_row(&map, rows_of_instruction(target))?;
+        Self::fits(&encoding, columns, target)?;
         Ok(encoding)
+    }
+
+    /// Whether rows of so many elements can be copied from and to buffers with the layout `encoding`.
+    ///
+    /// # Errors
+    /// Why they cannot.
+    pub fn fits(encoding: &NvmmaShared, columns: u64, target: &TargetDesc) -> PlanResult<()> {
+        let map = TmaMap::new(encoding, &[1, columns], target)?;
+        check_row(&map, rows_of_instruction(target))
     }
 
     /// How the rows of a block of `shape` are copied from or to a buffer with the layout `encoding`; `numbers`
