@@ -116,6 +116,26 @@ fn blocked_to_mma_is_wide_and_free_of_conflicts() {
 }
 
 #[test]
+fn operands_are_loaded_as_matrices() {
+    let mma =
+        "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>";
+    let operand = |i| format!("#ttg.dot_op<{{opIdx = {i}, parent = {mma}, kWidth = 2}}>");
+    // K runs across the vectors of the source: other registers would make vectors on both sides, but no words.
+    let p = named(COLUMNS, &operand(0), &[128, 64], 16, "cuda:80");
+    assert_eq!(
+        (p.instructions(), p.cost.permutes),
+        (vec!["st.shared.v4.b32".into(), "ldmatrix.x4.trans".into()], 0)
+    );
+    // K runs along them: vectors of words of four results cost the same, and keep all of these waiting.
+    let columns = COLUMNS.replace("[16, 2]", "[8, 4]");
+    let p = named(&columns, &operand(1), &[64, 64], 16, "cuda:80");
+    assert_eq!(
+        (p.instructions(), p.cost.permutes),
+        (vec!["st.shared.v4.b32".into(), "ldmatrix.x4".into()], 0)
+    );
+}
+
+#[test]
 fn transposes_use_matrix_instructions() {
     let plan = named(ROWS, COLUMNS, &[128, 128], 16, "cuda:90");
     assert_eq!(plan.instructions(), ["st.shared.v4.b32", "ldmatrix.x4.trans"]);
