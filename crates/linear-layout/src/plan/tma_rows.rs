@@ -96,8 +96,8 @@ impl TmaRowsPlan {
     /// Whether copies of rows, of `row_bytes` with elements of `elem_bytes`, are faster than loads and stores of
     /// threads.
     ///
-    /// Measured on an H200 (docs/tma.md), where an instruction copies one row: a copy takes about as long for
-    /// 128 bytes as for 512. Scattering is slower in every case, gathering for registers faster from 512 bytes
+    /// Measured on an H200 (docs/tma.md), where an instruction copies one row: the number of copies limits short
+    /// ones. Scattering is slower in every case, gathering for registers faster from 512 bytes
     /// a copy on, and for products where a row is one copy. With four rows an instruction copies are used.
     ///
     /// # Errors
