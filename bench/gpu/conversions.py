@@ -6,12 +6,12 @@
     conversions.py launch DIR [--apart]
         on the GPU: every kernel once, its result checked. Under ncu:
         ncu --clock-control none --csv --page raw --metrics METRICS python3 conversions.py launch DIR --apart > DIR/ncu.csv
-        --apart lets threads sleep behind each barrier: loads that meet stores still under way wait, and ncu counts that
-        as wavefronts, of the same kernel a different number at different times.
+        Accesses that meet others still under way wait, and ncu counts that as wavefronts, of the same kernel a different
+        number at different times. --apart lets threads sleep behind each barrier, so that loads meet no stores.
     conversions.py metrics
         prints METRICS
     conversions.py table DIR
-        how many kernels take more than planned, as many, or fewer
+        how many kernels take more than planned, as many, or fewer: the least of all runs, DIR/ncu*.csv, counts
 
 launch needs launch.py beside this file, and numpy.
 """
@@ -84,14 +84,22 @@ def run(folder, apart):
     return 1 if wrong else 0
 
 
-def table(folder):
-    lines = [line for line in (folder / "ncu.csv").read_text().splitlines() if line.startswith('"')]
-    rows = list(csv.reader(lines))
+def counted(path, cases):
+    """Stores' and loads' wavefronts of each kernel in one run."""
+    rows = list(csv.reader(line for line in path.read_text().splitlines() if line.startswith('"')))
     columns = [rows[0].index(name) for name in METRICS]
     counts = [[int(float(row[i].replace(",", ""))) for i in columns] for row in rows[2:]]
-    cases = json.loads((folder / "cases.json").read_text())
     if len(counts) != len(cases):
-        sys.exit(f"{len(counts)} kernels were counted, there are {len(cases)}")
+        sys.exit(f"{path}: {len(counts)} kernels were counted, there are {len(cases)}")
+    return counts
+
+
+def table(folder):
+    cases = json.loads((folder / "cases.json").read_text())
+    runs = [counted(path, cases) for path in sorted(folder.glob("ncu*.csv"))]
+    if not runs:
+        sys.exit(f"no ncu*.csv in {folder}")
+    counts = [[min(both) for both in zip(*kernel)] for kernel in zip(*runs)]
     total, sums, worse = collections.Counter(), [0, 0], []
     for case, count in zip(cases, counts):
         plan = case["wavefronts"]
