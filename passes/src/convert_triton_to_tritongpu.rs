@@ -189,9 +189,8 @@ impl<'c> Convert<'c> {
                 }
                 Ok(())
             }
-            Rule::ExpandDims(_) | Rule::Trans | Rule::Reshape | Rule::ReshapeAny | Rule::Unpack(_) => {
-                self.follow(op, rule)
-            }
+            Rule::ExpandDims(_) | Rule::Trans | Rule::Reshape | Rule::Unpack(_) => self.follow(op, rule),
+            Rule::ReshapeAny => self.follow(op, Rule::Reshape),
             Rule::Split => self.split(op),
             Rule::Dot | Rule::DotScaled => self.dot(op, rule),
         }

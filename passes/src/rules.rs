@@ -7,7 +7,7 @@ use linear_layout::{Dim, Encoding, LinearLayout};
 use mlir_host::ir::{Attr, Op, TensorType, Value};
 use ttopt_dialect::ttg::attrs::{self, encoding};
 use ttopt_dialect::ttg::infer;
-use ttopt_dialect::ttg::layout::{equivalent, to_linear_layout};
+use ttopt_dialect::ttg::layout::{equivalent, reorders_in_place, to_linear_layout};
 
 /// What an operation demands of layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +150,6 @@ pub fn anchor(op: Op<'_>) -> Option<&'static str> {
         Some(Rule::Any) if matches!(op.name(), "tt.descriptor_load" | "tt.descriptor_gather") => None,
         Some(Rule::Any) => Some("the operation gives its result in this layout"),
         Some(Rule::Memory) => Some("chosen for this access to memory"),
-        Some(Rule::ReshapeAny) => Some("elements may go anywhere: they stay in their threads"),
         Some(Rule::Dot | Rule::DotScaled) => Some("chosen for this matrix product"),
         Some(Rule::Control) if op.name() == "tt.call" => Some("the callee's signature"),
         None if op.num_results() > 0 => Some("the operation gives its result in this layout"),
@@ -252,6 +251,13 @@ pub fn backward<'c>(
         return Err(format!("no layout of the operand gives the result {result}"));
     }
     Ok(operand)
+}
+
+/// Whether a reshape that may reorder can give the layout `result` to an operand that has `operand`.
+pub fn reorders<'c>(reshape: Op<'c>, operand: Attr<'c>, result: Attr<'c>) -> bool {
+    let of = |value: Value<'c>, layout| to_linear_layout(layout, &value.ty().as_tensor()?.shape()).ok();
+    let (from, to) = (of(reshape.operand(0), operand), of(reshape.result(0), result));
+    matches!((from, to), (Some(from), Some(to)) if reorders_in_place(&from, &to))
 }
 
 /// Both halves in the registers of each thread, the second after the first.

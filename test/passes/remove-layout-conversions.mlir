@@ -159,3 +159,27 @@ tt.func @branch(%c: i1, %p: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
   tt.store %q, %v : tensor<1024x!tt.ptr<f32>>
   tt.return
 }
+
+// -----
+
+// Elements that may be reordered stay in their registers, also where the sums of rows have copies in several lanes:
+// a view with other copies would lose some of them.
+// CHECK-LABEL: @sum_of_sums
+// CHECK: tt.reshape %{{.*}} allow_reorder : tensor<4x8xi32, #ttg.slice<{dim = 2, parent = #blocked}>> -> tensor<32xi32, #linear>
+// CHECK-NOT: convert_layout
+// CHECK: tt.return
+tt.func @sum_of_sums(%x: tensor<4x8x16xi32>, %o: !tt.ptr<i32>) {
+  %0 = "tt.reduce"(%x) <{axis = 2 : i32}> ({
+  ^bb0(%a: i32, %b: i32):
+    %s = arith.addi %a, %b : i32
+    tt.reduce.return %s : i32
+  }) : (tensor<4x8x16xi32>) -> tensor<4x8xi32>
+  %1 = tt.reshape %0 allow_reorder : tensor<4x8xi32> -> tensor<32xi32>
+  %2 = "tt.reduce"(%1) <{axis = 0 : i32}> ({
+  ^bb0(%a: i32, %b: i32):
+    %s = arith.addi %a, %b : i32
+    tt.reduce.return %s : i32
+  }) : (tensor<32xi32>) -> i32
+  tt.store %o, %2 : !tt.ptr<i32>
+  tt.return
+}

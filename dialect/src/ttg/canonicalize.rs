@@ -1,7 +1,7 @@
 //! Canonicalization patterns.
 
 use super::attrs::{DOT_OPERAND, NVIDIA_MMA};
-use super::layout::to_linear_layout;
+use super::layout::{reorders_in_place, to_linear_layout};
 use super::ops::*;
 use crate::tt::ops::{CatOp, GatherOp, HistogramOp, MakeRangeOp, ReshapeOp, SplatOp};
 use linear_layout::{Dim, LinearLayout};
@@ -104,12 +104,7 @@ fn is_free_view(reshape: ReshapeOp<'_>, from: Type<'_>, to: Type<'_>) -> bool {
     if reshape.allow_reorder().is_none() || reshape.efficient_layout().is_some() {
         return false;
     }
-    let (Some(from), Some(to)) = (layout(from), layout(to)) else { return false };
-    let free = |layout: &LinearLayout, dim| layout.free_variable_mask(dim);
-    from.in_size(Dim::REGISTER) == to.in_size(Dim::REGISTER)
-        && [Dim::REGISTER, Dim::LANE, Dim::WARP, Dim::BLOCK]
-            .into_iter()
-            .all(|dim| free(&from, dim) == free(&to, dim))
+    matches!((layout(from), layout(to)), (Some(from), Some(to)) if reorders_in_place(&from, &to))
 }
 
 /// Some operations take their first operand in any layout: the conversion

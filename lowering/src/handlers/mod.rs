@@ -9,6 +9,7 @@ mod control;
 mod dot;
 mod fp4;
 mod gather;
+mod inline_asm;
 mod layouts;
 mod local;
 mod memory;
@@ -37,6 +38,7 @@ pub fn table(ctx: Context<'_>) -> HashMap<usize, Handler> {
         dot::HANDLERS,
         fp4::HANDLERS,
         gather::HANDLERS,
+        inline_asm::HANDLERS,
         layouts::HANDLERS,
         local::HANDLERS,
         memory::HANDLERS,

@@ -5,6 +5,7 @@ use crate::lower::{Handler, Lower};
 use crate::registers::{Coords, rename};
 use linear_layout::{Dim, LinearLayout, f2};
 use mlir_host::ir::{Attr, Op, Value};
+use ttopt_dialect::ttg::layout::reorders_in_place;
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("tt.make_range", make_range),
@@ -18,6 +19,11 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("tt.split", split),
     ("tt.cat", cat),
     ("tt.get_program_id", |l, op| grid(l, op, false)),
+    ("ttg.warp_id", |l, op| {
+        let (_, warp, _) = l.thread()?;
+        l.set(op.result(0), [warp]);
+        Ok(())
+    }),
     ("tt.get_num_programs", |l, op| grid(l, op, true)),
 ];
 
@@ -119,10 +125,10 @@ fn unflatten(mut position: u64, sizes: &[u64]) -> Coords {
 fn reshape<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (from, to) = (shape(op.operand(0))?, shape(op.result(0))?);
     if op.attr("allow_reorder").is_some() {
-        // Any order will do: registers stay where they are, if there are as many.
-        let values = l.get(op.operand(0))?;
-        let n = l.num_values(op.result(0).ty())?;
-        if values.len() == n {
+        // Any order will do: registers stay where they are, if that keeps each element.
+        let (src, result) = (l.layout(op.operand(0).ty())?, l.layout(op.result(0).ty())?);
+        if reorders_in_place(&src, &result) {
+            let values = l.get(op.operand(0))?;
             l.set(op.result(0), values);
             return Ok(());
         }

@@ -1,8 +1,9 @@
 //! The layout of every value: forward from anchors, then backward from uses.
 
+use super::plan::unconverted;
 use crate::ir_util::{for_each_edge, layout_of, set_layout, set_result_layout, weight};
 use crate::machine::Layouts;
-use crate::rules::{Rule, anchor, backward, forward, rule};
+use crate::rules::{Rule, anchor, backward, forward, reorders, rule};
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Value};
 use std::collections::HashMap;
@@ -279,6 +280,7 @@ impl<'c> Assignment<'c> {
         let possible = match rule {
             Rule::Reduce(axis) => super::materialize::sliced_parent(layout, axis).is_some(),
             Rule::Cat => false,
+            Rule::ReshapeAny => self.get(op.operand(0)).is_some_and(|have| reorders(op, have, layout)),
             Rule::Trans
             | Rule::Reshape
             | Rule::Join
@@ -319,7 +321,12 @@ impl<'c> Assignment<'c> {
                 parent.or_else(|| tensors(op).find_map(|(_, value)| self.get(value)))
             }
             Some(Rule::Any) if op.name() == "tt.histogram" && i == 1 => self.get(op.operand(0)),
-            Some(Rule::Any | Rule::ReshapeAny) => None,
+            Some(Rule::ReshapeAny) => {
+                let (result, operand) = (result?, unconverted(op.operand(0)));
+                let keeps = self.get(operand).is_none_or(|have| reorders(op, have, result));
+                if keeps { None } else { backward(op, Rule::Reshape, 0, result, layouts).ok().flatten() }
+            }
+            Some(Rule::Any) => None,
             Some(Rule::Cat) => tensors(op).find_map(|(_, value)| self.get(value)),
             Some(Rule::Join) => {
                 let result = result?;
@@ -353,6 +360,11 @@ impl<'c> Assignment<'c> {
                 (Rule::Trans | Rule::Reshape | Rule::Join | Rule::Split | Rule::Unpack(_), Some(operand)) => {
                     forward(op, rule, operand, layouts).ok().or(original)
                 }
+                // Elements may go anywhere: they stay in their threads.
+                (Rule::ReshapeAny, Some(operand)) => original
+                    .filter(|layout| reorders(op, operand, *layout))
+                    .or_else(|| forward(op, Rule::Reshape, operand, layouts).ok())
+                    .or(original),
                 (Rule::Reduce(_) | Rule::Cat, Some(operand)) => {
                     Some(forward(op, rule, operand, layouts).map_err(|reason| (op, reason))?)
                 }

@@ -477,3 +477,16 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
     tt.return
   }
 }
+
+// -----
+
+// Elements may be reordered, but not lost: as many registers, with copies in other lanes.
+#many = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#line = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%x: tensor<16xi32, #ttg.slice<{dim = 1, parent = #many}>>) {
+    // expected-error @below {{'tt.reshape' op would move elements: the source's layout, reshaped, is not the result's layout #ttg.blocked}}
+    %r = tt.reshape %x allow_reorder : tensor<16xi32, #ttg.slice<{dim = 1, parent = #many}>> -> tensor<16xi32, #line>
+    tt.return
+  }
+}

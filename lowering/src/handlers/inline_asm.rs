@@ -1,0 +1,130 @@
+//! Inline assembly, of elements and of threads.
+
+use crate::emit::{Failure, Lowered, unsupported};
+use crate::lower::{Handler, Lower};
+use mlir_host::ir::{Attr, Op, Type, Value};
+use ttopt_dialect::ttg::ops::InlineAsmOp;
+use ttopt_dialect::ttg::types::MemDescType;
+
+pub(super) const HANDLERS: &[(&str, Handler)] =
+    &[("tt.elementwise_inline_asm", inline_asm), ("ttg.inline_asm", thread_asm)];
+
+/// Values packed so many to a register of at least 32 bits.
+fn pack<'c>(l: &mut Lower<'_, 'c>, values: &[Value<'c>]) -> Lowered<Value<'c>> {
+    let [first, ..] = values else { return unsupported("nothing to pack") };
+    if values.len() == 1 {
+        return Ok(*first);
+    }
+    let vector = l.emit.vector(values.len(), first.ty())?;
+    let mut packed = l.emit.undef(vector)?;
+    for (i, value) in values.iter().enumerate() {
+        packed = l.emit.insert_element(packed, *value, i)?;
+    }
+    let bits = values.len() as u32 * first.ty().bits().unwrap_or(32);
+    let word = l.emit.int(bits);
+    l.emit.bitcast(packed, word)
+}
+
+fn unpack<'c>(
+    l: &mut Lower<'_, 'c>,
+    word: Value<'c>,
+    n: usize,
+    element: Type<'c>,
+) -> Lowered<Vec<Value<'c>>> {
+    if n == 1 {
+        return Ok(vec![l.emit.bitcast(word, element)?]);
+    }
+    let vector = l.emit.vector(n, element)?;
+    let packed = l.emit.bitcast(word, vector)?;
+    (0..n).map(|i| l.emit.extract_element(packed, i, element)).collect()
+}
+
+/// Inline assembly is given `packed_element` elements at a time: of each
+/// operand, so many to a 32-bit register as fit.
+fn inline_asm<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let text = |name: &str| op.attr(name).and_then(Attr::as_str);
+    let (Some(asm), Some(constraints)) = (text("asm_string"), text("constraints")) else {
+        return unsupported("inline assembly without text");
+    };
+    let pure_asm = op.attr("pure").and_then(Attr::as_bool).unwrap_or(false);
+    let packed =
+        op.attr("packed_element").and_then(Attr::as_int).and_then(|n| usize::try_from(n).ok()).unwrap_or(1);
+    let results: Vec<Value<'c>> = op.results().collect();
+    let Some(first) = results.first() else { return unsupported("inline assembly without results") };
+    let n = l.num_values(first.ty())?;
+    let operands: Vec<_> = op.operands().map(|value| l.get(value)).collect::<Lowered<Vec<_>>>()?;
+    let elements: Vec<Type<'c>> =
+        results.iter().map(|value| l.register_type(value.ty().element())).collect::<Lowered<_>>()?;
+    let per_word = |ty: Type<'c>| (32 / ty.bits().unwrap_or(32).min(32)) as usize;
+    let mut out: Vec<Vec<Value<'c>>> = vec![Vec::new(); results.len()];
+    let mut start = 0;
+    while start < n {
+        let mut args = Vec::new();
+        for values in &operands {
+            let at = |i: usize| values.get(i.min(n - 1)).or(values.first()).copied();
+            let group: Vec<Value<'c>> = (start..start + packed)
+                .map(at)
+                .collect::<Option<_>>()
+                .ok_or_else(|| Failure::Unsupported("operand without values".to_owned()))?;
+            for word in group.chunks(per_word(group[0].ty()).min(packed).max(1)) {
+                args.push(pack(l, word)?);
+            }
+        }
+        let mut words = Vec::new();
+        let mut shapes = Vec::new();
+        for element in &elements {
+            let each = per_word(*element).min(packed).max(1);
+            for _ in 0..packed.div_ceil(each) {
+                let bits = each as u32 * element.bits().unwrap_or(32);
+                words.push(if each == 1 { *element } else { l.emit.int(bits) });
+                shapes.push((each, *element));
+            }
+        }
+        let made = l.emit.inline_asm(asm, constraints, &args, &words, !pure_asm)?;
+        let mut made = made.into_iter().zip(shapes);
+        for (result, element) in out.iter_mut().zip(&elements) {
+            let each = per_word(*element).min(packed).max(1);
+            for _ in 0..packed.div_ceil(each) {
+                if let Some((word, (count, element))) = made.next() {
+                    result.extend(unpack(l, word, count, element)?);
+                }
+            }
+        }
+        start += packed;
+    }
+    for (result, mut values) in results.into_iter().zip(out) {
+        values.truncate(n);
+        l.set(result, values);
+    }
+    Ok(())
+}
+
+/// Inline assembly that is given all registers of its operands at once, and the addresses of buffers.
+fn thread_asm<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let asm = InlineAsmOp(op);
+    let (Some(text), Some(constraints)) = (asm.asm_string(), asm.constraints()) else {
+        return unsupported("inline assembly without text");
+    };
+    let (i32t, mut args) = (l.emit.i32(), Vec::new());
+    for value in asm.args() {
+        if MemDescType::cast(value.ty()).is_some() {
+            let buffer = l.buffer(value)?;
+            let start = l.buffer_start(&buffer)?;
+            args.push(l.emit.value("llvm.ptrtoint", &[start], i32t, &[])?);
+        } else {
+            args.extend_from_slice(&l.get(value)?);
+        }
+    }
+    let mut registers = Vec::new();
+    for result in op.results() {
+        let element = l.register_type(result.ty().element())?;
+        registers.extend(std::iter::repeat_n(element, l.num_values(result.ty())?));
+    }
+    let pure = asm.pure() == Some(true);
+    let mut made = l.emit.inline_asm(text, constraints, &args, &registers, !pure)?.into_iter();
+    for result in op.results() {
+        let n = l.num_values(result.ty())?;
+        l.set(result, made.by_ref().take(n).collect::<Vec<_>>());
+    }
+    Ok(())
+}
