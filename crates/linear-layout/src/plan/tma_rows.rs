@@ -52,7 +52,7 @@ pub struct RowCopy {
 /// let encoding = TmaRowsPlan::encoding(128, 16, &[], &hopper)?;
 /// let plan = TmaRowsPlan::new(&encoding, &[16, 128], &numbers, &hopper)?;
 /// // A row is two copies of 128 bytes, 16 rows apart.
-/// assert_eq!((plan.rows, plan.copies.len(), plan.copies[1].offset_bytes), (1, 8, 2048));
+/// assert_eq!((plan.rows, plan.copies.len(), plan.copies[4].offset_bytes), (1, 8, 2048));
 /// assert_eq!(plan.warp_bytes, [512, 1024]);
 /// let blackwell = TargetDesc::parse("cuda:100")?;
 /// assert_eq!(TmaRowsPlan::new(&encoding, &[16, 128], &numbers, &blackwell)?.copies.len(), 2);
