@@ -118,6 +118,21 @@ impl<'a, 'c> Lower<'a, 'c> {
                 target.desc().lanes
             ));
         }
+        let (num_blocks, most) = (attr("ttg.num-ctas").unwrap_or(1), target.launch_limits());
+        if u64::from(num_warps) * u64::from(lanes) > u64::from(most.threads) {
+            return unsupported(format!(
+                "{num_warps} warps of {lanes} threads: a block of {} has at most {} threads",
+                target.desc().name,
+                most.threads
+            ));
+        }
+        if num_blocks > most.blocks {
+            return unsupported(format!(
+                "programs of {num_blocks} blocks: a cluster of {} has at most {}",
+                target.desc().name,
+                most.blocks
+            ));
+        }
         let Some(module_block) =
             (module.num_regions() == 1).then(|| module.region(0).first_block()).flatten()
         else {
@@ -138,7 +153,7 @@ impl<'a, 'c> Lower<'a, 'c> {
             constants: HashMap::new(),
             function: None,
             num_warps,
-            num_blocks: attr("ttg.num-ctas").unwrap_or(1),
+            num_blocks,
             inlined_exit: None,
             explain: false,
             copies_rows: copies_rows(module),

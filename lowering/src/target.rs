@@ -294,10 +294,21 @@ pub struct AsyncCopy<'c> {
 /// Dimensions of the grid of programs.
 pub const GRID_DIMS: usize = 3;
 
+/// The most that a launch can ask for.
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchLimits {
+    /// Threads of a block.
+    pub threads: u32,
+    /// Blocks of a cluster.
+    pub blocks: u32,
+}
+
 /// A hardware target: emits what plans decided.
 pub trait Target {
     /// The description plans are made for.
     fn desc(&self) -> &TargetDesc;
+    /// The largest blocks and clusters.
+    fn launch_limits(&self) -> LaunchLimits;
     /// LLVM's target triple.
     fn triple(&self) -> &'static str;
     /// The operation that reads the thread's number in its block, an `i32`.

@@ -122,3 +122,15 @@ module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:80", "ttg.threa
     tt.return
   }
 }
+
+// -----
+
+// expected-error @below {{64 warps of 32 threads: a block of cuda:90 has at most 1024 threads}}
+module attributes {"ttg.num-warps" = 64 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+}
+
+// -----
+
+// expected-error @below {{programs of 2 blocks: a cluster of cuda:80 has at most 1}}
+module attributes {"ttg.num-ctas" = 2 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32} {
+}

@@ -52,4 +52,13 @@ tt.func private @buffers(%x: tensor<32x2xi32, #p>) -> tensor<64xi32, #b> {
   ttg.local_dealloc %0 : !ttg.memdesc<32x2xi32, #shared, #smem, mutable>
   tt.return %2 : tensor<64xi32, #b>
 }
+
+// The number of the warp, from the thread's: there is one here.
+// CHECK-LABEL: llvm.func internal @warp_id(
+// CHECK:         %[[W:.*]] = llvm.mlir.constant(0 : i32)
+// CHECK:         llvm.return %[[W]]
+tt.func private @warp_id() -> i32 {
+  %0 = ttg.warp_id
+  tt.return %0 : i32
+}
 }

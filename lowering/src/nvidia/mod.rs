@@ -11,7 +11,7 @@ mod wgmma;
 use crate::emit::{Emit, Lowered, unsupported};
 use crate::floats;
 use crate::target::{
-    Access, AsyncCopy, AtomicAccess, Declare, MatrixTypes, Target, TensorCopies, WarpGroups,
+    Access, AsyncCopy, AtomicAccess, Declare, LaunchLimits, MatrixTypes, Target, TensorCopies, WarpGroups,
 };
 use linear_layout::plan::{DotType, MatrixInstruction, MemoryInstruction, ShuffleInstruction, WarpCombine};
 use linear_layout::target::TargetDesc;
@@ -48,6 +48,10 @@ const AXES: [&str; 3] = ["x", "y", "z"];
 impl Target for Nvidia {
     fn desc(&self) -> &TargetDesc {
         &self.desc
+    }
+    fn launch_limits(&self) -> LaunchLimits {
+        // CUDA C++ Programming Guide, "Compute capabilities"; clusters of 16 blocks are asked for at launch.
+        LaunchLimits { threads: 1024, blocks: if self.capability >= 90 { 16 } else { 1 } }
     }
     fn triple(&self) -> &'static str {
         "nvptx64-nvidia-cuda"
