@@ -1,6 +1,6 @@
 //! The one-shot compiler: TTIR or TTGIR text to any later stage.
 
-use crate::companions;
+use crate::{bit_loads, companions};
 use anyhow::{Context as _, Result, anyhow, bail};
 use inkwell::OptimizationLevel;
 use inkwell::context::Context as LlvmContext;
@@ -499,7 +499,8 @@ fn optimize(
     let reduce = if products { "" } else { ",function(loop(loop-reduce))" };
     module
         .run_passes(&format!("{passes}{reduce}"), machine, PassBuilderOptions::create())
-        .map_err(|err| anyhow!("LLVM passes failed: {err}"))
+        .map_err(|err| anyhow!("LLVM passes failed: {err}"))?;
+    bit_loads::widen(module)
 }
 
 /// Runs `ptxas`.

@@ -1,6 +1,7 @@
 //! What the tools share: the one-shot compiler behind `ttc`, and the lists of
 //! dialects and passes that every tool registers.
 
+mod bit_loads;
 pub mod companions;
 pub mod compile;
 pub mod explain;
