@@ -1,6 +1,6 @@
 """Layout conversions left in TTGIR, against Triton 3.9.
 
-For each kernel of the corpus and cuda:80 and cuda:90: how many conversions there are, and
+For each kernel of the corpus and cuda:80, cuda:90 and hip:gfx942: how many conversions there are, and
 what they cost: the cycles of their plans, as our --tritongpu-explain-layouts computes them
 for both compilers, times 16 for each loop around them. Triton's TTGIR is taken where its
 software pipeliner would begin, without its fusion of nested loops: that moves no conversion,
@@ -12,7 +12,7 @@ which only our numbers are shown. Prints a table in Markdown; exits with 1 when 
 more conversions than Triton's, or costlier ones.
 
 As a worker (`conversions.py --triton`, run by that python) it answers each line of
-`FILE CAPABILITY WARPS CTAS OUTPUT` on stdin by writing Triton's TTGIR.
+`FILE TARGET WARPS CTAS OUTPUT` on stdin by writing Triton's TTGIR.
 """
 
 import json
@@ -26,20 +26,32 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "test" / "corpus"
-TARGETS = [80, 90]
+TARGETS = ["cuda:80", "cuda:90", "hip:gfx942"]
 
 
-def triton_ttgir(path, capability, warps, ctas):
+def triton_ttgir(path, target, warps, ctas):
     """Triton's module before pipelining, and the seconds its passes took."""
-    from triton._C.libtriton import ir, nvidia, passes
+    from triton._C.libtriton import amd, ir, nvidia, passes
 
     context = ir.context()
     ir.load_dialects(context)
     nvidia.load_dialects(context)
+    amd.load_dialects(context)
     module = ir.parse_mlir_module(path, context)
     module.context = context
-    ttir, ttgpu, ttng, common = passes.ttir, passes.ttgpuir, nvidia.passes.ttnvgpuir, passes.common
     manager = ir.pass_manager(context)
+    kind, chip = target.split(":")
+    if kind == "cuda":
+        nvidia_passes(manager, int(chip), warps, ctas, nvidia, passes)
+    else:
+        amd_passes(manager, chip, warps, ctas, amd, passes)
+    start = time.perf_counter()
+    manager.run(module, "ttgir")
+    return module.str_nodebug(), time.perf_counter() - start
+
+
+def nvidia_passes(manager, capability, warps, ctas, nvidia, passes):
+    ttir, ttgpu, ttng, common = passes.ttir, passes.ttgpuir, nvidia.passes.ttnvgpuir, passes.common
     if capability < 90:
         ttir.add_rewrite_tensor_descriptor_to_pointer(manager)
     common.add_canonicalizer(manager)
@@ -64,15 +76,37 @@ def triton_ttgir(path, capability, warps, ctas):
     ttir.add_triton_licm(manager)
     common.add_canonicalizer(manager)
     ttgpu.add_combine_tensor_select_and_if(manager)
-    start = time.perf_counter()
-    manager.run(module, "ttgir")
-    return module.str_nodebug(), time.perf_counter() - start
+
+
+def amd_passes(manager, chip, warps, ctas, amd, passes):
+    ttir, ttgpu, own, common = passes.ttir, passes.ttgpuir, amd.passes.ttgpuir, passes.common
+    ttir.add_rewrite_tensor_descriptor_to_pointer(manager)
+    common.add_canonicalizer(manager)
+    ttir.add_combine(manager)
+    ttir.add_reorder_broadcast(manager)
+    common.add_cse(manager)
+    ttir.add_triton_licm(manager)
+    common.add_symbol_dce(manager)
+    ttir.add_convert_to_ttgpuir(manager, f"hip:{chip}", warps, 64, ctas)
+    ttgpu.add_coalesce(manager)
+    ttgpu.add_f32_dot_tc(manager, False)
+    ttgpu.add_remove_layout_conversions(manager)
+    ttgpu.add_optimize_thread_locality(manager)
+    own.add_accelerate_matmul(manager, chip, 0, 1)
+    ttgpu.add_remove_layout_conversions(manager)
+    own.add_optimize_epilogue(manager)
+    own.add_optimize_dot_operands(manager, chip)
+    own.add_hoist_layout_conversions(manager)
+    own.add_sink_layout_conversions(manager)
+    common.add_canonicalizer(manager)
+    ttir.add_triton_licm(manager)
+    common.add_canonicalizer(manager)
 
 
 def worker():
     for line in sys.stdin:
-        path, capability, warps, ctas, output = line.split()
-        text, seconds = triton_ttgir(path, int(capability), int(warps), int(ctas))
+        path, target, warps, ctas, output = line.split()
+        text, seconds = triton_ttgir(path, target, int(warps), int(ctas))
         pathlib.Path(output).write_text(text)
         print(seconds, flush=True)
 
@@ -84,8 +118,8 @@ class Triton:
         command = [python, __file__, "--triton"]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def compile(self, path, capability, launch, output):
-        request = f"{path} {capability} {launch['num_warps']} {launch['num_ctas']} {output}"
+    def compile(self, path, target, launch, output):
+        request = f"{path} {target} {launch['num_warps']} {launch['num_ctas']} {output}"
         print(request, file=self.process.stdin, flush=True)
         line = self.process.stdout.readline()
         if not line:
@@ -109,8 +143,8 @@ def measure(binaries, path):
     return int(found[1]), float(found[2])
 
 
-def compile_ours(binaries, path, capability, launch, output):
-    command = [binaries / "ttc", path, "--target", f"cuda:{capability}", "--emit", "ttgir", "-o", output]
+def compile_ours(binaries, path, target, launch, output):
+    command = [binaries / "ttc", path, "--target", target, "--emit", "ttgir", "-o", output]
     command += ["--num-warps", launch["num_warps"], "--num-stages", 1, "--num-ctas", launch["num_ctas"]]
     run(command)
 
@@ -120,22 +154,22 @@ def main():
     python = os.environ.get("TTOPT_TRITON_PYTHON")
     triton = Triton(python) if python else None
     worse = []
-    for capability in TARGETS:
-        print(f"## cuda:{capability}\n\n| kernel | ours | cycles | Triton | cycles |\n| --- | --- | --- | --- | --- |")
+    for target in TARGETS:
+        print(f"## {target}\n\n| kernel | ours | cycles | Triton | cycles |\n| --- | --- | --- | --- | --- |")
         totals, equal = [0, 0, 0, 0], 0
         for path in sorted(CORPUS.glob("*.ttir")):
             launch = json.loads(path.with_suffix(".json").read_text())
             with tempfile.TemporaryDirectory() as folder:
                 output = pathlib.Path(folder) / f"{path.stem}.mlir"
-                compile_ours(binaries, path, capability, launch, output)
+                compile_ours(binaries, path, target, launch, output)
                 mine = measure(binaries, output)
                 other = (0, 0.0)
                 if triton:
-                    triton.compile(path, capability, launch, output)
+                    triton.compile(path, target, launch, output)
                     other = measure(binaries, output)
             totals = [sum(pair) for pair in zip(totals, mine + other)]
             if triton and (mine[0] > other[0] or mine[1] > other[1]):
-                worse.append(f"{path.stem} (cuda:{capability})")
+                worse.append(f"{path.stem} ({target})")
             if mine == other:
                 equal += 1
             else:

@@ -35,7 +35,7 @@ def main():
     mine, other = ours(binaries, launches), {}
     with tempfile.TemporaryDirectory() as name:
         for path, launch in launches.items() if triton else ():
-            again = [triton.compile(path, 90, launch, pathlib.Path(name) / "out.mlir") for _ in range(RUNS + 1)]
+            again = [triton.compile(path, "cuda:90", launch, pathlib.Path(name) / "out.mlir") for _ in range(RUNS + 1)]
             other[path.stem] = statistics.median(again[1:]) * 1e3
     print(f"{len(mine)} kernels, ms: ttopt {sum(mine.values()):.1f} in all, {statistics.median(mine.values()):.2f} median")
     if triton:
