@@ -169,9 +169,12 @@ impl Problem {
         shape
     }
 
-    /// Bits of the operands' elements while they are moved.
+    /// Bits of the operands' elements while they are moved. Pairs of 4 bits are unpacked before: that costs more than
+    /// reading them, and each warp that reads them would do it.
     fn moved_bits(&self) -> [u64; 2] {
-        self.operands.map(|operand| u64::from(operand.narrowest.max(1)))
+        let moved =
+            |operand: Operand| if operand.narrowest < 8 { operand.element.bits() } else { operand.narrowest };
+        self.operands.map(|operand| u64::from(moved(operand).max(1)))
     }
 
     fn elements(&self) -> (Element, Element) {
