@@ -5,11 +5,11 @@
 //! engine from removing it. It changes nothing, so it can stand anywhere in a
 //! pipeline, and explains IR made by others as well.
 
-use crate::ir_util::{layout_of, operations_in_dominance_order, weight, weight_of};
+use crate::ir_util::{is_product, layout_of, operations_in_dominance_order, weight, weight_of};
 use crate::machine::{Layouts, Machine};
 use crate::plans::conversion_to;
 use crate::remove_layout_conversions::{Alternative, Planner, Request, unconverted};
-use crate::rules::{Rule, anchor, rule};
+use crate::rules::{Rule, anchor, is_cheap, rule};
 use linear_layout::plan::{Conversion, ConversionPlan};
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, TensorType, Value};
@@ -17,6 +17,7 @@ use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
+use ttopt_dialect::ttg::layout::equivalent;
 
 /// The pass.
 pub static TRITONGPU_EXPLAIN_LAYOUTS: PassDef = PassDef {
@@ -163,28 +164,78 @@ fn plan(ty: TensorType<'_>, to: Attr<'_>, layouts: &Layouts<'_>) -> Result<Arc<C
 /// What ties the source to its layout, and what the other one is wanted for.
 fn why_it_stayed<'c>(op: Op<'c>, from: Value<'c>, to: Attr<'c>, planner: &mut Planner<'_, 'c>) -> String {
     let value = unconverted(from);
-    let alternative = planner.alternative(Request { value, layout: to, moves: true });
-    let mut why = match alternative {
-        Alternative::None => format!("{} cannot be done in another layout", source(value)),
+    let wanted = wanted_by(op).map(|user| {
+        let reason = anchor(user).map(|reason| format!(" ({reason})"));
+        (user, format!("{} at {}{}", user.name(), place(user), reason.unwrap_or_default()))
+    });
+    let same = from
+        .ty()
+        .as_tensor()
+        .is_some_and(|ty| ty.encoding().is_some_and(|have| equivalent(have, to, &ty.shape())));
+    if same {
+        // Only types have to agree.
+        let user = wanted.map_or(String::new(), |(_, user)| format!(", which {user} asks for"));
+        return format!("both layouts are one: nothing moves, it only gives the value the type{user}");
+    }
+    let mut why = match planner.alternative(Request { value, layout: to, moves: true }) {
+        Alternative::None => obstacle(value),
         Alternative::Costs { again, convert, blocker } => {
-            let mut text =
-                format!("doing {} again would cost {again:.0} cycles instead of {convert:.0}", source(value));
-            if let Some(blocker) = blocker.filter(|blocker| *blocker != value) {
-                let _ = write!(text, ", since {} cannot be done in another layout", source(blocker));
-            }
+            let blocker = blocker.filter(|blocker| *blocker != value);
+            let mut text = format!(
+                "doing {} again would cost {again:.0} cycles, the conversion costs {convert:.0} with the time that \
+                 warps wait for each other",
+                source(value)
+            );
             if weight_of(value) > 1.0 {
-                text += ", counting iterations of loops";
+                text += ", both in all iterations of loops";
+            }
+            if let Some(blocker) = blocker {
+                let _ = write!(text, "; {}", obstacle(blocker));
             }
             text
         }
     };
-    if let Some(user) = wanted_by(op) {
-        let _ = write!(why, "; wanted by {} at {}", user.name(), place(user));
-        if let Some(reason) = anchor(user) {
-            let _ = write!(why, " ({reason})");
+    if let Some((user, text)) = wanted {
+        let _ = write!(why, "; wanted by {text}");
+        let direct = (user.name() == "tt.store").then(|| as_it_is(user, value, planner)).flatten();
+        if let Some((direct, chosen)) = direct {
+            let _ =
+                write!(why, ", which would take {direct:.0} cycles as the value is, and takes {chosen:.0}");
         }
     }
     why
+}
+
+/// Cycles of the accesses of a store of `value` in the value's layout, and in that of its pointers.
+fn as_it_is<'c>(store: Op<'c>, value: Value<'c>, planner: &Planner<'_, 'c>) -> Option<(f64, f64)> {
+    let stored = store.operand(1);
+    let shape = |value: Value<'c>| value.ty().as_tensor().map(|ty| ty.shape());
+    let own = layout_of(value).filter(|_| shape(value) == shape(stored))?;
+    let times = weight(store);
+    let cycles = |layout| planner.storing(store, stored, layout).map(|cycles| times * cycles);
+    Some((cycles(own)?, cycles(layout_of(stored)?)?))
+}
+
+/// Why what defines `value` is not done in another layout.
+fn obstacle(value: Value<'_>) -> String {
+    let Some(op) = value.def_op() else {
+        return format!("{} has the layout that the signature says", source(value));
+    };
+    let reason = match rule(op) {
+        Some(Rule::Dot | Rule::DotScaled) => "has its result where the instructions of the product leave it",
+        _ if is_product(op) => "has its result where the instructions of the product leave it",
+        Some(Rule::Reduce(_)) => "has its result in the threads that have its operand",
+        Some(Rule::Gather) => "has its result where its indices are, and moves data itself",
+        Some(Rule::Memory) if op.name() == "tt.load" => "is volatile, and must happen once",
+        Some(Rule::Memory) => "must happen once",
+        Some(Rule::Control) => "has the layout that the signature says",
+        Some(Rule::Same) if op.name() == "tt.scan" => "moves data between threads itself",
+        Some(Rule::Same) if !is_cheap(op) => "takes too long to be done twice",
+        Some(Rule::Cat | Rule::ReshapeAny | Rule::Any) | None => "has its result in a layout of its own",
+        Some(_) if op.num_results() > 1 => "has several results, which are computed together",
+        Some(_) => "has that layout from no layout of its operand",
+    };
+    format!("{} {reason}", source(value))
 }
 
 fn source(value: Value<'_>) -> String {

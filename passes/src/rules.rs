@@ -152,6 +152,7 @@ pub fn anchor(op: Op<'_>) -> Option<&'static str> {
         Some(Rule::Memory) => Some("chosen for this access to memory"),
         Some(Rule::Dot | Rule::DotScaled) => Some("chosen for this matrix product"),
         Some(Rule::Control) if op.name() == "tt.call" => Some("the callee's signature"),
+        None if op.name() == "ttng.warp_group_dot" => Some("chosen for this matrix product"),
         None if op.num_results() > 0 => Some("the operation gives its result in this layout"),
         _ => None,
     }

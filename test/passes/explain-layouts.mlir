@@ -23,7 +23,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
 // -----
 
 // Iterations of loops count, and what cannot be done again is named.
-// CHECK: ttg.convert_layout {{.*}} | 16 {{ *}}| tt.atomic_rmw at {{.*}} cannot be done in another layout; wanted by tt.store
+// CHECK: ttg.convert_layout {{.*}} | 16 {{ *}}| tt.atomic_rmw at {{.*}} must happen once; wanted by tt.store at {{.*}}, which would take {{[0-9]+}} cycles as the value is, and takes {{[0-9]+}}
 #a = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
 #b = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
 module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
