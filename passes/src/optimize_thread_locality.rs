@@ -210,12 +210,13 @@ fn reduce_along<'c>(
 ) -> Result<Value<'c>, Reported> {
     let ty = value.ty().as_tensor().and_then(|ty| Some((ty, ty.encoding()?)));
     let (ty, layout) = ty.ok_or_else(|| error(reduce, "reduces something without a layout"))?;
-    let layout = layouts.slice(axis, layout).map_err(|reason| error(reduce, reason))?;
     let mut shape = ty.shape().to_vec();
     shape.remove(axis);
-    let made = match shape.is_empty() {
-        true => ty.element(),
-        false => typed(reduce, TensorType::new(&shape, ty.element(), Some(layout)))?,
+    let made = if shape.is_empty() {
+        ty.element()
+    } else {
+        let layout = layouts.slice(axis, layout).map_err(|reason| error(reduce, reason))?;
+        typed(reduce, TensorType::new(&shape, ty.element(), Some(layout)))?
     };
     let copy = rewriter.clone_op(reduce);
     copy.set_operand(0, value);

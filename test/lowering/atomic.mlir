@@ -88,6 +88,17 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.threads-per-warp" = 32 : i32,
     %1 = tt.atomic_rmw fadd, relaxed, gpu, %q1, %y, %true : (tensor<128x!tt.ptr<f16>, #four>, tensor<128xf16, #four>, tensor<128xi1, #four>) -> tensor<128xf16, #four>
     tt.return
   }
+
+  // What acquires has results, though nobody uses them: as many as operands.
+  // CHECK-LABEL: llvm.func {{.*}}@acquiring
+  // CHECK: atom.acq_rel.gpu.global.add.v4.f32 { $0, $1, $2, $3 }, [ $4 ], { $5, $6, $7, $8 };", "=&r,=&r,=&r,=&r,l,r,r,r,r,~{memory}"
+  tt.func private @acquiring(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %x: tensor<512xf32, #four>) {
+    %r = tt.make_range {start = 0 : i32, end = 512 : i32} : tensor<512xi32, #four>
+    %p0 = tt.splat %p : !tt.ptr<f32> -> tensor<512x!tt.ptr<f32>, #four>
+    %p1 = tt.addptr %p0, %r : tensor<512x!tt.ptr<f32>, #four>, tensor<512xi32, #four>
+    %0 = tt.atomic_rmw fadd, acq_rel, gpu, %p1, %x : (tensor<512x!tt.ptr<f32>, #four>, tensor<512xf32, #four>) -> tensor<512xf32, #four>
+    tt.return
+  }
 }
 
 // -----

@@ -2,6 +2,7 @@
 
 #a = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>
 #row = #ttg.slice<{dim = 1, parent = #a}>
+#flat = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
 module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
   // Each of 32 threads adds what it has in the loop; they exchange data after it.
   // CHECK-LABEL: @sum
@@ -70,5 +71,49 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
       scf.yield %next : tensor<16xf32, #row>
     }
     tt.return %l : tensor<16xf32, #row>
+  }
+
+  // A sum over everything: the loop carries what each thread has.
+  // CHECK-LABEL: @scalar
+  // CHECK: %[[L:.*]] = scf.for {{.*}} -> (tensor<128xf32
+  // CHECK: "tt.reduce"({{.*}}) <{axis = 2 : i32}>
+  // CHECK: "tt.reduce"({{.*}}) <{axis = 0 : i32}>
+  // CHECK: %[[W:.*]] = "tt.reduce"(%[[L]]) <{axis = 0 : i32}>
+  // CHECK: arith.addf %{{.*}}, %[[W]] : f32
+  // CHECK: tt.return
+  tt.func @scalar(%p: tensor<2048x!tt.ptr<f32>, #flat>, %init: f32, %n: i32) -> f32 {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %l = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %init) -> (f32)  : i32 {
+      %x = tt.load %p : tensor<2048x!tt.ptr<f32>, #flat>
+      %r = "tt.reduce"(%x) <{axis = 0 : i32}> ({
+      ^bb0(%u: f32, %v: f32):
+        %s = arith.addf %u, %v : f32
+        tt.reduce.return %s : f32
+      }) : (tensor<2048xf32, #flat>) -> f32
+      %next = arith.addf %acc, %r : f32
+      scf.yield %next : f32
+    }
+    tt.return %l : f32
+  }
+
+  // Once is no loop.
+  // CHECK-LABEL: @once
+  // CHECK-NOT: tt.reshape
+  // CHECK: tt.return
+  tt.func @once(%p: tensor<2048x!tt.ptr<f32>, #flat>, %init: f32) -> f32 {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %l = scf.for %i = %c0 to %c1 step %c1 iter_args(%acc = %init) -> (f32)  : i32 {
+      %x = tt.load %p : tensor<2048x!tt.ptr<f32>, #flat>
+      %r = "tt.reduce"(%x) <{axis = 0 : i32}> ({
+      ^bb0(%u: f32, %v: f32):
+        %s = arith.addf %u, %v : f32
+        tt.reduce.return %s : f32
+      }) : (tensor<2048xf32, #flat>) -> f32
+      %next = arith.addf %acc, %r : f32
+      scf.yield %next : f32
+    }
+    tt.return %l : f32
   }
 }

@@ -1,7 +1,7 @@
 //! Encodings as linear layouts, memoised.
 
 use super::attrs::{encoding, is_distributed};
-use linear_layout::{Dim, Encoding, LinearLayout};
+use linear_layout::{Encoding, LinearLayout};
 use mlir_host::ir::Attr;
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -91,10 +91,7 @@ pub fn equivalent(a: Attr<'_>, b: Attr<'_>, shape: &[i64]) -> bool {
 /// Whether registers laid out as `from` says, taken as `to` says, are the same elements in some order: as many
 /// registers, and copies in the same places.
 pub fn reorders_in_place(from: &LinearLayout, to: &LinearLayout) -> bool {
-    from.in_size(Dim::REGISTER) == to.in_size(Dim::REGISTER)
-        && [Dim::REGISTER, Dim::LANE, Dim::WARP, Dim::BLOCK]
-            .into_iter()
-            .all(|dim| from.free_variable_mask(dim) == to.free_variable_mask(dim))
+    from.repeats_like(to)
 }
 
 /// What an encoding of shared memory inserts between elements, which is not part of the layout.

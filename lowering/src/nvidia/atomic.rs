@@ -123,7 +123,12 @@ pub(super) fn emit<'c>(
     let mut inputs = vec![access.ptr];
     inputs.extend(&operands);
     inputs.extend(access.mask);
-    let first = usize::from(has_result);
+    let count = match has_result {
+        true if cas => 1,
+        true => operands.len().max(1),
+        false => 0,
+    };
+    let first = count;
     let names: Vec<String> = (0..operands.len()).map(|i| format!("${}", first + 1 + i)).collect();
     let list = match names.as_slice() {
         [] => String::new(),
@@ -133,17 +138,19 @@ pub(super) fn emit<'c>(
     };
     let predicate =
         if access.mask.is_some() { format!("@${} ", first + inputs.len() - 1) } else { String::new() };
-    let result = if has_result { "$0, " } else { "" };
+    let olds: Vec<String> = (0..count).map(|i| format!("${i}")).collect();
+    let result = match olds.as_slice() {
+        [] => String::new(),
+        [one] => format!("{one}, "),
+        many => format!("{{ {} }}, ", many.join(", ")),
+    };
     // What a thread that does not take part gets is never used, but defined.
-    let clear = match (has_result, access.mask.is_some()) {
-        (true, true) => format!("mov.b{} $0, 0;\n\t", word_bits.max(16)),
-        _ => String::new(),
+    let clear: String = match access.mask {
+        Some(_) => olds.iter().map(|old| format!("mov.b{} {old}, 0;\n\t", word_bits.max(16))).collect(),
+        None => String::new(),
     };
     let text = format!("{clear}{predicate}{opcode} {result}[ ${first} ]{list};");
-    let mut constraints = Vec::new();
-    if has_result {
-        constraints.push(format!("=&{letter}"));
-    }
+    let mut constraints = vec![format!("=&{letter}"); count];
     constraints.push("l".to_owned());
     constraints.extend(operands.iter().map(|_| letter.to_string()));
     constraints.extend(access.mask.map(|_| "b".to_owned()));
@@ -151,15 +158,22 @@ pub(super) fn emit<'c>(
     constraints.push("~{memory}".to_owned());
 
     let register = e.int(word_bits.max(16));
-    let results = if has_result { vec![register] } else { Vec::new() };
-    let old = e.inline_asm(&text, &constraints.join(","), &inputs, &results, true)?;
-    let Some(old) = old.first().copied().filter(|_| access.result) else { return Ok(Some(Vec::new())) };
-    if packed {
-        let i16t = e.i16();
-        let ty = e.vector(2, i16t)?;
-        let halves = e.bitcast(old, ty)?;
-        return Ok(Some((0..2).map(|i| e.extract_element(halves, i, i16t)).collect::<Lowered<_>>()?));
+    let old = e.inline_asm(&text, &constraints.join(","), &inputs, &vec![register; count], true)?;
+    if !access.result {
+        return Ok(Some(Vec::new()));
     }
-    let word = e.int(bits);
-    Ok(Some(vec![if old.ty() == word { old } else { e.value("llvm.trunc", &[old], word, &[])? }]))
+    let (word, mut words) = (e.int(bits), Vec::with_capacity(old.len() * elems));
+    for old in old {
+        if packed {
+            let i16t = e.i16();
+            let ty = e.vector(2, i16t)?;
+            let halves = e.bitcast(old, ty)?;
+            for i in 0..2 {
+                words.push(e.extract_element(halves, i, i16t)?);
+            }
+        } else {
+            words.push(if old.ty() == word { old } else { e.value("llvm.trunc", &[old], word, &[])? });
+        }
+    }
+    Ok(Some(words))
 }

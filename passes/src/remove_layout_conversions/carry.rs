@@ -28,7 +28,15 @@ impl<'c> Materialize<'_, 'c> {
         let mut initial: SmallVec<[Value<'c>; 1]> = SmallVec::new();
         if let Some(n) = from.iter().position(|(op, _)| *op == at) {
             initial.push(self.get(inputs[n].1, at, assignment)?);
+            // A loop around this one may have asked for the value meanwhile.
+            if let Some(made) = self.planner.made(value, layout) {
+                return Ok(self.current(made));
+            }
         }
+        // Or for another that the same operation carries: then it was made anew.
+        let value = self.current(value);
+        let at = value.def_op().or_else(|| value.arg_block().and_then(Block::parent)).ok_or(Reported)?;
+        let from = incoming(value).ok_or_else(fail)?;
         let twins = twins(value);
         let added = self.add(at, &twins, &initial, ty, assignment)?;
         for (twin, new) in &added {

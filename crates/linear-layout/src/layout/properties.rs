@@ -68,6 +68,30 @@ impl LinearLayout {
         low_mask(self.total_in_bits()) & !f2::independent_columns(&self.columns)
     }
 
+    /// Whether the same places hold copies of each other here and in `other`, which has the same inputs: then taking
+    /// the elements of one layout for those of the other is a permutation.
+    ///
+    /// ```
+    /// use linear_layout::{Dim, LinearLayout};
+    /// let layout = |bases: &[u64]| {
+    ///     let bases = bases.iter().map(|&b| vec![b]).collect();
+    ///     LinearLayout::from_bases(&[(Dim::LANE, bases)], &[Dim::out(0)])
+    /// };
+    /// assert!(layout(&[1, 2, 0])?.repeats_like(&layout(&[2, 1, 0])?));
+    /// assert!(!layout(&[1, 2, 0])?.repeats_like(&layout(&[0, 1, 2])?));
+    /// # Ok::<(), linear_layout::Error>(())
+    /// ```
+    pub fn repeats_like(&self, other: &LinearLayout) -> bool {
+        let dims = [Dim::REGISTER, Dim::LANE, Dim::WARP, Dim::BLOCK];
+        let columns = |layout: &LinearLayout| -> Vec<u64> {
+            dims.iter().flat_map(|&dim| layout.columns_of(dim)).copied().collect()
+        };
+        let (own, others) = (columns(self), columns(other));
+        dims.iter().all(|&dim| self.in_bits(dim) == other.in_bits(dim))
+            && f2::rank(&own) == f2::rank(&others)
+            && f2::kernel(&own).iter().all(|&x| f2::mul(&others, x) == 0)
+    }
+
     /// The bits of an input dimension whose basis vector is zero: places that hold a plain copy.
     pub fn zero_mask(&self, in_dim: Dim) -> u64 {
         let zero = |(i, &c): (usize, &u64)| u64::from(c == 0) << i;

@@ -87,7 +87,7 @@ impl Program {
 
     pub(super) fn store(&mut self) {
         let Some((value, ty)) = self.any().filter(|(_, ty)| ty.element != "i1") else { return };
-        if self.stores == STORES {
+        if self.stores == STORES || ty.elements() > LARGEST {
             return;
         }
         let offsets = self.offsets(&ty.shape);
@@ -104,7 +104,7 @@ impl Program {
         else {
             return;
         };
-        if self.stores == STORES {
+        if self.stores == STORES || ty.elements() > LARGEST {
             return;
         }
         let offsets = self.offsets(&ty.shape);
