@@ -1,9 +1,9 @@
 //! Emits operations of the `llvm` and `nvvm` dialects at the end of a block.
 
+use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Context, FloatKind, Loc, Op, Type, Value};
 use mlir_host::rewrite::create;
 use std::cell::RefCell;
-use std::collections::HashMap;
 
 /// Why the lowering of a module stops.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -67,8 +67,8 @@ pub struct Emit<'c> {
     f32: Type<'c>,
     contract: Option<Attr<'c>>,
     disjoint: Attr<'c>,
-    pointers: RefCell<HashMap<u32, Type<'c>>>,
-    vectors: RefCell<HashMap<(usize, Type<'c>), Type<'c>>>,
+    pointers: RefCell<FastMap<u32, Type<'c>>>,
+    vectors: RefCell<FastMap<(usize, Type<'c>), Type<'c>>>,
 }
 
 impl<'c> Emit<'c> {

@@ -11,8 +11,8 @@ use crate::emit::{Emit, Failure, Lowered, address_space, unsupported};
 use crate::target::{Declare, GRID_DIMS, Target};
 use linear_layout::plan::{Scope, ThreadMasks};
 use linear_layout::{Dim, LinearLayout};
+use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, FloatKind, Loc, Op, Region, Type, Value, Walk};
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use ttopt_dialect::tt::types::TENSOR_DESC;
@@ -48,13 +48,13 @@ struct Function<'c> {
     /// Whether `global_scratch` is that of all programs.
     is_scratch_of_all: bool,
     /// Places on the stack, by what they hold.
-    stack: HashMap<Type<'c>, Value<'c>>,
+    stack: FastMap<Type<'c>, Value<'c>>,
     /// Index bases by layout.
-    bases: HashMap<usize, Rc<[Value<'c>]>>,
+    bases: FastMap<usize, Rc<[Value<'c>]>>,
     /// Numbers of the thread by their columns.
-    numbers: HashMap<threads::Key, Value<'c>>,
+    numbers: FastMap<threads::Key, Value<'c>>,
     /// Parities of bits of the thread's numbers.
-    parities: HashMap<ThreadMasks, Value<'c>>,
+    parities: FastMap<ThreadMasks, Value<'c>>,
 }
 
 /// The lowering of one module.
@@ -67,13 +67,13 @@ pub struct Lower<'a, 'c> {
     pub axis_info: &'a AxisInfoAnalysis<'c>,
     module: Op<'c>,
     module_block: Block<'c>,
-    handlers: HashMap<usize, Handler>,
-    values: HashMap<Value<'c>, Values<'c>>,
-    blocks: HashMap<Block<'c>, Block<'c>>,
-    layouts: HashMap<Type<'c>, Arc<LinearLayout>>,
-    element_types: HashMap<Type<'c>, Type<'c>>,
-    declared: HashMap<String, Type<'c>>,
-    constants: HashMap<Attr<'c>, String>,
+    handlers: FastMap<usize, Handler>,
+    values: FastMap<Value<'c>, Values<'c>>,
+    blocks: FastMap<Block<'c>, Block<'c>>,
+    layouts: FastMap<Type<'c>, Arc<LinearLayout>>,
+    element_types: FastMap<Type<'c>, Type<'c>>,
+    declared: FastMap<String, Type<'c>>,
+    constants: FastMap<Attr<'c>, String>,
     function: Option<Function<'c>>,
     num_warps: u32,
     num_blocks: u32,
@@ -104,7 +104,7 @@ impl<'a, 'c> Lower<'a, 'c> {
         module: Op<'c>,
         target: &'a dyn Target,
         axis_info: &'a AxisInfoAnalysis<'c>,
-        handlers: HashMap<usize, Handler>,
+        handlers: FastMap<usize, Handler>,
     ) -> Lowered<Self> {
         let attr = |name: &str| module.attr(name).and_then(Attr::as_int).and_then(|n| u32::try_from(n).ok());
         let Some(num_warps) = attr("ttg.num-warps") else {
@@ -145,12 +145,12 @@ impl<'a, 'c> Lower<'a, 'c> {
             module,
             module_block,
             handlers,
-            values: HashMap::new(),
-            blocks: HashMap::new(),
-            layouts: HashMap::new(),
-            element_types: HashMap::new(),
-            declared: HashMap::new(),
-            constants: HashMap::new(),
+            values: FastMap::default(),
+            blocks: FastMap::default(),
+            layouts: FastMap::default(),
+            element_types: FastMap::default(),
+            declared: FastMap::default(),
+            constants: FastMap::default(),
             function: None,
             num_warps,
             num_blocks,
@@ -328,7 +328,7 @@ impl<'a, 'c> Lower<'a, 'c> {
         let n = self.num_values(result.ty())?;
         let operands: Vec<Values<'c>> = op.operands().map(|value| self.get(value)).collect::<Lowered<_>>()?;
         let groups = self.equal_registers(result)?;
-        let mut done: HashMap<smallvec::SmallVec<[Value<'c>; 4]>, Value<'c>> = HashMap::new();
+        let mut done: FastMap<smallvec::SmallVec<[Value<'c>; 4]>, Value<'c>> = FastMap::default();
         let mut out: Vec<Value<'c>> = Vec::with_capacity(n);
         for register in 0..n {
             if let Some(known) = groups.get(register).and_then(|first| out.get(*first)) {
@@ -372,7 +372,7 @@ impl<'a, 'c> Lower<'a, 'c> {
             bits | ((low << layout.out_shift(dim).unwrap_or(0)) & layout.out_mask(dim))
         });
         let columns = layout.columns_of(Dim::REGISTER);
-        let mut first = HashMap::new();
+        let mut first = FastMap::default();
         Ok((0..1usize << columns.len())
             .map(|register| {
                 let group = linear_layout::f2::mul(columns, register as u64) & !inside;
@@ -682,10 +682,10 @@ impl<'a, 'c> Lower<'a, 'c> {
                 entry.args().last().filter(|_| has_scratch)
             },
             is_scratch_of_all: is_kernel,
-            stack: HashMap::new(),
-            bases: HashMap::new(),
-            numbers: HashMap::new(),
-            parities: HashMap::new(),
+            stack: FastMap::default(),
+            bases: FastMap::default(),
+            numbers: FastMap::default(),
+            parities: FastMap::default(),
         });
         let entry_args: Vec<Value<'c>> = entry.args().take(num_args).collect();
         self.set_flat(entry_src.args(), &entry_args)?;
@@ -819,7 +819,7 @@ pub fn reachable<'c>(region: Region<'c>) -> Vec<Block<'c>> {
         block.terminator().map(|op| op.successors().collect()).unwrap_or_default()
     };
     let Some(entry) = region.first_block() else { return Vec::new() };
-    let mut seen = HashSet::from([entry]);
+    let mut seen = FastSet::from_iter([entry]);
     let mut postorder = Vec::new();
     let mut open = vec![(entry, successors(entry))];
     while let Some((block, rest)) = open.last_mut() {

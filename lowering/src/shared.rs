@@ -11,8 +11,8 @@ use crate::lower::Lower;
 use crate::words::{join_words, split_words};
 use linear_layout::plan::{AccessPlan, MemoryAccess, MemoryInstruction};
 use linear_layout::target::Direction;
+use mlir_host::hash::FastMap;
 use mlir_host::ir::Value;
-use std::collections::HashMap;
 
 /// Shared memory that is accessed.
 #[derive(Clone, Copy, Debug)]
@@ -71,8 +71,8 @@ struct Addresses<'p, 'c> {
     /// Whether `thread` counts bytes, not elements.
     in_bytes: bool,
     /// By block accessed, and by the bits of the offset that `thread` has too.
-    made: HashMap<(u64, u64), Value<'c>>,
-    blocks: HashMap<u64, Value<'c>>,
+    made: FastMap<(u64, u64), Value<'c>>,
+    blocks: FastMap<u64, Value<'c>>,
 }
 
 impl<'p, 'c> Addresses<'p, 'c> {
@@ -90,7 +90,7 @@ impl<'p, 'c> Addresses<'p, 'c> {
             thread = l.emit.xor(thread, part.offset)?;
             union |= part.bits;
         }
-        let (made, blocks) = (HashMap::new(), HashMap::new());
+        let (made, blocks) = (FastMap::default(), FastMap::default());
         Ok(Self { plan, memory, thread, bits: union, bytes, in_bytes, made, blocks })
     }
 

@@ -20,11 +20,11 @@ use crate::rules::{Rule, rule};
 use linear_layout::Dim;
 use linear_layout::plan::AddressFacts;
 use mlir_host::asm::Reported;
+use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Value};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::{IrRewriter, create};
 use smallvec::SmallVec;
-use std::collections::HashMap;
 use ttopt_dialect::tt::ops::{AtomicLoadOp, AtomicRmwOp, AtomicStoreOp, LoadOp, StoreOp};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::layout::{equivalent, to_linear_layout};
@@ -257,9 +257,9 @@ fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> (Vec<usize>, Vec<Vec<O
             }
         });
     }
-    let mut numbers = HashMap::new();
+    let mut numbers = FastMap::default();
     // Values of a set that have one shape, whatever the order of the accesses.
-    let mut alike: HashMap<(usize, Shape), Vec<usize>> = HashMap::new();
+    let mut alike: FastMap<(usize, Shape), Vec<usize>> = FastMap::default();
     let groups = accesses
         .iter()
         .map(|access| {
@@ -291,7 +291,7 @@ type Shape = SmallVec<[i64; 4]>;
 /// Disjoint sets of values.
 #[derive(Default)]
 struct Sets<'c> {
-    numbers: HashMap<Value<'c>, usize>,
+    numbers: FastMap<Value<'c>, usize>,
     parents: Vec<usize>,
 }
 

@@ -6,10 +6,10 @@
 
 use crate::ir_util::operations_in_dominance_order;
 use mlir_host::asm::Reported;
+use mlir_host::hash::FastMap;
 use mlir_host::ir::{Block, Op, Type, Value};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::{IrRewriter, create, new_region};
-use std::collections::HashMap;
 
 /// The pass.
 pub static TRITONGPU_COMBINE_TENSOR_SELECT_AND_IF: PassDef = PassDef {
@@ -24,7 +24,7 @@ pub static TRITONGPU_COMBINE_TENSOR_SELECT_AND_IF: PassDef = PassDef {
 fn run(root: Op<'_>, _: &Options) -> PassResult {
     let ops = operations_in_dominance_order(root);
     // Selections by condition and block.
-    let mut selections: HashMap<(Value<'_>, Block<'_>), Vec<Op<'_>>> = HashMap::new();
+    let mut selections: FastMap<(Value<'_>, Block<'_>), Vec<Op<'_>>> = FastMap::default();
     let mut branches: Vec<(Op<'_>, Vec<Op<'_>>)> = Vec::new();
     for op in ops {
         let Some(block) = op.block() else { continue };

@@ -6,9 +6,9 @@
 use crate::machine::error;
 use crate::shared_memory::{callee, callees_first};
 use mlir_host::asm::Reported;
+use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
-use std::collections::HashMap;
 use ttopt_dialect::ttg::module_attrs;
 use ttopt_dialect::ttg::ops::GlobalScratchAllocOp;
 
@@ -37,7 +37,7 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     let functions = callees_first(module).map_err(|call| {
         error(call, "calls a function that is being called: recursion needs scratch memory without bound")
     })?;
-    let mut all: HashMap<String, Needs> = HashMap::new();
+    let mut all: FastMap<String, Needs> = FastMap::default();
     let mut most = Needs { bytes: 0, alignment: 1 };
     for function in functions {
         let needs = allocate(function, &all)?;
@@ -64,7 +64,7 @@ fn number(op: Op<'_>, value: u64) -> Result<Attr<'_>, Reported> {
     }
 }
 
-fn allocate(function: Op<'_>, callees: &HashMap<String, Needs>) -> Result<Needs, Reported> {
+fn allocate(function: Op<'_>, callees: &FastMap<String, Needs>) -> Result<Needs, Reported> {
     let mut needs = Needs { bytes: 0, alignment: 1 };
     let mut result = Ok(());
     function.walk(&mut |op| {

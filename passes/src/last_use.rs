@@ -18,9 +18,9 @@ use crate::machine;
 use crate::plans::layout;
 use linear_layout::plan::{AddressFacts, VectorPlan};
 use linear_layout::target::TargetDesc;
+use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Op, Value, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
-use std::collections::{HashMap, HashSet};
 use ttopt_dialect::tt::ops::LoadOp;
 use ttopt_dialect::tt::types::pointee;
 
@@ -68,8 +68,8 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
 /// Loads of a function that come back to data for the last time.
 fn last_visits(function: Op<'_>) -> Vec<Op<'_>> {
     // By base address: visits in order, and whether anything else loads from there.
-    let mut visits: HashMap<Value<'_>, Vec<Visit<'_>>> = HashMap::new();
-    let mut elsewhere = HashSet::new();
+    let mut visits: FastMap<Value<'_>, Vec<Visit<'_>>> = FastMap::default();
+    let mut elsewhere = FastSet::default();
     function.walk(&mut |op| {
         if let Some(load) = LoadOp::cast(op)
             && let Some(base) = base_address(load.ptr())
@@ -126,7 +126,7 @@ fn is_own(visit: &Visit<'_>) -> bool {
 
 /// Whether `value` is computed from a value like this, without regard to loops.
 fn depends_on<'c>(value: Value<'c>, found: &dyn Fn(Value<'c>) -> bool) -> bool {
-    let (mut seen, mut open) = (HashSet::from([value]), vec![value]);
+    let (mut seen, mut open) = (FastSet::from_iter([value]), vec![value]);
     while let Some(value) = open.pop() {
         if found(value) {
             return true;

@@ -7,10 +7,10 @@
 //! `--canonicalize`. Common subexpressions are merged first, so that values
 //! that begin equal are seen to.
 
+use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Op, Type, Value};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use smallvec::SmallVec;
-use std::collections::HashMap;
 
 /// The pass.
 pub static TRITON_LOOP_AWARE_CSE: PassDef = PassDef::new(
@@ -67,7 +67,7 @@ impl<'c, V> Expression<'c, V> {
 /// Expressions that were computed before, in this block or around it.
 #[derive(Default)]
 struct Known<'c> {
-    scopes: Vec<HashMap<Expression<'c, Value<'c>>, Op<'c>>>,
+    scopes: Vec<FastMap<Expression<'c, Value<'c>>, Op<'c>>>,
 }
 
 impl<'c> Known<'c> {
@@ -76,7 +76,7 @@ impl<'c> Known<'c> {
     }
 
     fn merge_block(&mut self, block: Block<'c>) {
-        self.scopes.push(HashMap::new());
+        self.scopes.push(FastMap::default());
         let mut next = block.first();
         while let Some(op) = next {
             next = op.next();
@@ -103,7 +103,7 @@ impl<'c> Known<'c> {
 /// The class of each value that the loop carries, classes being numbered in
 /// the order of their first members.
 fn classes<K: std::hash::Hash + Eq>(keys: impl Iterator<Item = K>) -> Vec<usize> {
-    let mut numbers = HashMap::new();
+    let mut numbers = FastMap::default();
     keys.map(|key| {
         let next = numbers.len();
         *numbers.entry(key).or_insert(next)
@@ -149,11 +149,11 @@ fn merge_carried(op: Op<'_>) -> bool {
 
 /// Numbers the values that the body uses: equal numbers, equal values, if
 /// arguments of one class are equal.
-fn number<'c>(block: Block<'c>, class: &[usize]) -> HashMap<Value<'c>, usize> {
-    let mut numbers: HashMap<Value<'c>, usize> = block.args().skip(1).zip(class.iter().copied()).collect();
+fn number<'c>(block: Block<'c>, class: &[usize]) -> FastMap<Value<'c>, usize> {
+    let mut numbers: FastMap<Value<'c>, usize> = block.args().skip(1).zip(class.iter().copied()).collect();
     let mut fresh = count(class);
-    let mut seen: HashMap<Expression<'c, usize>, Op<'c>> = HashMap::new();
-    fn of<'c>(numbers: &mut HashMap<Value<'c>, usize>, fresh: &mut usize, value: Value<'c>) -> usize {
+    let mut seen: FastMap<Expression<'c, usize>, Op<'c>> = FastMap::default();
+    fn of<'c>(numbers: &mut FastMap<Value<'c>, usize>, fresh: &mut usize, value: Value<'c>) -> usize {
         *numbers.entry(value).or_insert_with(|| {
             *fresh += 1;
             *fresh

@@ -9,10 +9,10 @@
 use crate::ir_util::{constant, loop_predicate, trip_count};
 use crate::machine::error;
 use mlir_host::asm::Reported;
+use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Type, Value};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::{IrRewriter, Rewriter};
-use std::collections::HashMap;
 
 /// The pass.
 pub static TRITON_LOOP_UNROLL: PassDef = PassDef {
@@ -165,7 +165,7 @@ fn repeat<'c>(rewriter: &mut Rewriter<'c>, op: Op<'c>, main: Op<'c>, factor: i64
         let mut scalars = Scalars { rewriter, at: op, ty: induction.ty() };
         let offset = scalars.times(op.operand(2), copy)?;
         let index = scalars.op("arith.addi", &[induction, offset])?;
-        let mut map: HashMap<Value<'c>, Value<'c>> = block.args().skip(1).zip(carried).collect();
+        let mut map: FastMap<Value<'c>, Value<'c>> = block.args().skip(1).zip(carried).collect();
         map.insert(block.arg(0), index);
         for inner in block.ops().filter(|inner| *inner != last) {
             let made = rewriter.clone_op(inner);

@@ -4,10 +4,10 @@ use linear_layout::Encoding;
 use linear_layout::encoding::{Blocked, Slice};
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
+use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Context, Op};
 use smallvec::SmallVec;
 use std::cell::RefCell;
-use std::collections::HashMap;
 use ttopt_dialect::ttg::attrs::{encoding, encoding_attr};
 use ttopt_dialect::ttg::module_attrs;
 
@@ -157,8 +157,8 @@ pub struct Layouts<'c> {
     ctx: Context<'c>,
     /// The machine.
     pub machine: Machine,
-    defaults: RefCell<HashMap<SmallVec<[i64; 4]>, Attr<'c>>>,
-    slices: RefCell<HashMap<(usize, Attr<'c>), Attr<'c>>>,
+    defaults: RefCell<FastMap<SmallVec<[i64; 4]>, Attr<'c>>>,
+    slices: RefCell<FastMap<(usize, Attr<'c>), Attr<'c>>>,
 }
 
 impl<'c> Layouts<'c> {

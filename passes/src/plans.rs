@@ -12,10 +12,10 @@ pub use dot::{dot, dot_type, warp_group_dot};
 use linear_layout::plan::ConversionPlan;
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, LinearLayout};
+use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, FloatKind, Op, TensorType, Type};
 use smallvec::SmallVec;
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::Arc;
 use ttopt_dialect::tt::enums::RmwOp;
 use ttopt_dialect::tt::ops::AtomicRmwOp;
@@ -78,7 +78,7 @@ const CAPACITY: usize = 1 << 12;
 
 thread_local! {
     // As for layouts (`ttg::layout`): the engine, allocation, barriers and lowering ask for the same plans.
-    static CONVERSIONS: RefCell<HashMap<ConversionKey, Arc<ConversionPlan>>> = RefCell::default();
+    static CONVERSIONS: RefCell<FastMap<ConversionKey, Arc<ConversionPlan>>> = RefCell::default();
 }
 
 /// How values of type `from` become values of type `to`, another layout of

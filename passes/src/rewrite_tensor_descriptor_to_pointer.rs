@@ -15,11 +15,11 @@ use crate::tma::webs::Webs;
 use access::Access;
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
+use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, FunctionType, Loc, Op, Region, Type, Value};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::{create, create_branch, new_region};
 use smallvec::SmallVec;
-use std::collections::{HashMap, HashSet};
 use ttopt_dialect::tt::ops::MakeTensorDescOp;
 use ttopt_dialect::tt::types::{TensorDescType, pointer_to};
 
@@ -113,8 +113,8 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     let mut rewrite = Rewrite {
         webs,
         explain: options.bool("explain"),
-        kept: HashSet::new(),
-        parts: HashMap::new(),
+        kept: FastSet::default(),
+        parts: FastMap::default(),
         erase: Vec::new(),
     };
     for region in module.regions() {
@@ -131,8 +131,8 @@ struct Rewrite<'c> {
     webs: Webs<'c>,
     explain: bool,
     /// Values made here that stand for descriptors with tensor maps.
-    kept: HashSet<Value<'c>>,
-    parts: HashMap<Value<'c>, Parts<'c>>,
+    kept: FastSet<Value<'c>>,
+    parts: FastMap<Value<'c>, Parts<'c>>,
     erase: Vec<Op<'c>>,
 }
 

@@ -177,10 +177,8 @@ pub fn forward<'c>(
     let source = || tensor(op, 0).ok_or_else(|| "the operand is no tensor".to_owned());
     match rule {
         Rule::Same | Rule::Memory | Rule::Broadcast | Rule::Gather => Ok(operand),
-        Rule::ExpandDims(axis) => match encoding(operand)? {
-            Encoding::Slice(slice) if slice.dim == axis => given(attrs::parent(operand)),
-            other => Err(format!("{other} is no slice of dimension {axis}")),
-        },
+        Rule::ExpandDims(axis) => attrs::sliced_parent(operand, axis)
+            .ok_or_else(|| format!("{operand} is no slice of dimension {axis}")),
         Rule::Reduce(axis) => layouts.slice(axis, operand),
         Rule::Trans => {
             let order = op.attr("order").and_then(Attr::as_i32_array).unwrap_or_default();

@@ -229,6 +229,37 @@ const MlirAttribute *mhAttrParams(MlirAttribute attr, intptr_t *n) {
   return reinterpret_cast<const MlirAttribute *>(params.data());
 }
 
+/// The sizes of a ranked tensor type.
+const int64_t *mhTensorShape(MlirType type, intptr_t *n) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(unwrap(type)).getShape();
+  *n = shape.size();
+  return shape.data();
+}
+
+/// The same shape and elements with another encoding, which may be null.
+MlirType mhTensorWithEncoding(MlirType type, MlirAttribute encoding) {
+  auto tensor = cast<RankedTensorType>(unwrap(type));
+  return wrap(RankedTensorType::get(tensor.getShape(), tensor.getElementType(), unwrap(encoding)));
+}
+
+/// The elements of array<i64: ...>; null for other attributes.
+const int64_t *mhI64Array(MlirAttribute attr, intptr_t *n) {
+  auto array = dyn_cast<DenseI64ArrayAttr>(unwrap(attr));
+  if (!array)
+    return nullptr;
+  *n = array.size();
+  return array.asArrayRef().data();
+}
+
+/// The elements of array<i32: ...>; null for other attributes.
+const int32_t *mhI32Array(MlirAttribute attr, intptr_t *n) {
+  auto array = dyn_cast<DenseI32ArrayAttr>(unwrap(attr));
+  if (!array)
+    return nullptr;
+  *n = array.size();
+  return array.asArrayRef().data();
+}
+
 const void *mhTypeDef(MlirType type) {
   auto dynamic = dyn_cast_or_null<DynamicType>(unwrap(type));
   if (!dynamic)

@@ -121,6 +121,10 @@ unsafe extern "C" {
     pub(crate) fn mhInsertDialect(registry: MlirDialectRegistry, slot: c_int);
     pub(crate) fn mhAttrDef(attr: MlirAttribute) -> Def;
     pub(crate) fn mhAttrInstance(attr: MlirAttribute) -> u64;
+    pub(crate) fn mhTensorShape(ty: MlirType, n: *mut isize) -> *const i64;
+    pub(crate) fn mhTensorWithEncoding(ty: MlirType, encoding: MlirAttribute) -> MlirType;
+    pub(crate) fn mhI64Array(attr: MlirAttribute, n: *mut isize) -> *const i64;
+    pub(crate) fn mhI32Array(attr: MlirAttribute, n: *mut isize) -> *const i32;
     pub(crate) fn mhAttrParams(attr: MlirAttribute, n: *mut isize) -> *const MlirAttribute;
     pub(crate) fn mhTypeDef(ty: MlirType) -> Def;
     pub(crate) fn mhTypeParams(ty: MlirType, n: *mut isize) -> *const MlirAttribute;

@@ -11,6 +11,8 @@ use linear_layout::encoding::*;
 use linear_layout::{Dim, LinearLayout, standard_out_dims};
 use mlir_host::dialect::hosted_attr;
 use mlir_host::ir::Attr;
+use mlir_host::memo::AttrMemo;
+use smallvec::SmallVec;
 
 /// An encoding, or none.
 pub type Encoding<'c> = Option<Attr<'c>>;
@@ -19,9 +21,35 @@ pub type Inferred<'c> = Result<Encoding<'c>, String>;
 
 use linear_layout::Encoding as Value;
 
+/// What an operation does to a tensor.
+#[derive(PartialEq, Eq, Hash)]
+enum Step {
+    Reduce(usize),
+    Trans(SmallVec<[i32; 4]>),
+    Reshape(SmallVec<[i64; 4]>),
+    Join,
+    Split,
+    Unpack(usize),
+    Pack(usize),
+}
+
+thread_local! {
+    // Verification, the layout engine and builders ask for the same again and again.
+    static INFERRED: AttrMemo<(Step, SmallVec<[i64; 4]>)> = AttrMemo::default();
+}
+
+/// What follows from the encoding of a tensor of `shape`, inferred once.
+fn once<'c>(attr: Attr<'c>, step: Step, shape: &[i64], infer: impl FnOnce() -> Inferred<'c>) -> Inferred<'c> {
+    INFERRED.with(|memo| memo.get(attr, (step, SmallVec::from_slice(shape)), infer))
+}
+
 /// Of the result of reducing dimension `axis`.
 pub fn reduce<'c>(operand: Encoding<'c>, axis: usize) -> Inferred<'c> {
     let Some(attr) = operand else { return Ok(None) };
+    once(attr, Step::Reduce(axis), &[], || reduced(attr, axis))
+}
+
+fn reduced(attr: Attr<'_>, axis: usize) -> Inferred<'_> {
     if !is_distributed(attr) {
         return Err(format!("cannot reduce a tensor with the encoding {attr}"));
     }
@@ -51,6 +79,10 @@ pub fn expand_dims<'c>(operand: Encoding<'c>, axis: usize) -> Inferred<'c> {
 /// Of the result of permuting dimensions: result dimension `i` is operand dimension `order[i]`.
 pub fn trans<'c>(operand: Encoding<'c>, shape: &[i64], order: &[i32]) -> Inferred<'c> {
     let Some(attr) = operand else { return Ok(None) };
+    once(attr, Step::Trans(SmallVec::from_slice(order)), shape, || permuted_encoding(attr, shape, order))
+}
+
+fn permuted_encoding<'c>(attr: Attr<'c>, shape: &[i64], order: &[i32]) -> Inferred<'c> {
     let order: Vec<usize> = order.iter().map(|dim| *dim as usize).collect();
     let value = encoding(attr)?;
     if order.len() != value.rank() || order.iter().any(|dim| *dim >= order.len()) {
@@ -191,6 +223,10 @@ pub fn reshape_layout(layout: &LinearLayout, from: &[i64], to: &[i64]) -> Result
 /// Of the result of reshaping.
 pub fn reshape<'c>(operand: Encoding<'c>, from: &[i64], to: &[i64]) -> Inferred<'c> {
     let Some(attr) = operand else { return Ok(None) };
+    once(attr, Step::Reshape(SmallVec::from_slice(to)), from, || reshaped(attr, from, to))
+}
+
+fn reshaped<'c>(attr: Attr<'c>, from: &[i64], to: &[i64]) -> Inferred<'c> {
     let value = encoding(attr)?;
     if let Some(made) = reshape_blocked(attr, &value, from, to)? {
         return Ok(Some(made));
@@ -238,6 +274,10 @@ fn reshape_blocked<'c>(attr: Attr<'c>, value: &Value, from: &[i64], to: &[i64]) 
 /// Of the result of joining two tensors of `shape` in a new last dimension.
 pub fn join<'c>(operand: Encoding<'c>, shape: &[i64]) -> Inferred<'c> {
     let Some(attr) = operand else { return Ok(None) };
+    once(attr, Step::Join, shape, || joined(attr, shape))
+}
+
+fn joined<'c>(attr: Attr<'c>, shape: &[i64]) -> Inferred<'c> {
     let value = encoding(attr)?;
     let rank = shape.len();
     // Where the dimension was sliced off before, and each thread has both elements, it is put back.
@@ -289,6 +329,10 @@ fn join_layout(layout: &LinearLayout) -> Result<LinearLayout, String> {
 /// Of the results of splitting the last dimension of a tensor of `shape`.
 pub fn split<'c>(operand: Encoding<'c>, shape: &[i64]) -> Inferred<'c> {
     let Some(attr) = operand else { return Ok(None) };
+    once(attr, Step::Split, shape, || halved(attr, shape))
+}
+
+fn halved<'c>(attr: Attr<'c>, shape: &[i64]) -> Inferred<'c> {
     let value = encoding(attr)?;
     let last = shape.len().checked_sub(1).ok_or("cannot split a tensor without dimensions")?;
     if let Value::Blocked(e) = &value
@@ -345,6 +389,11 @@ fn split_layout(layout: &LinearLayout) -> Result<LinearLayout, String> {
 
 /// Of the result of unpacking pairs along `axis` of a tensor of `shape`.
 pub fn fp4_to_fp<'c>(operand: Attr<'c>, shape: &[i64], axis: usize) -> Result<Attr<'c>, String> {
+    let made = once(operand, Step::Unpack(axis), shape, || unpacked(operand, shape, axis).map(Some));
+    made?.ok_or_else(|| "no encoding follows".to_owned())
+}
+
+fn unpacked<'c>(operand: Attr<'c>, shape: &[i64], axis: usize) -> Result<Attr<'c>, String> {
     let value = encoding(operand)?;
     let made = match &value {
         // The condition is Triton's: right for matrices, where it means that the axis is the fastest.
@@ -381,6 +430,11 @@ pub fn fp4_to_fp<'c>(operand: Attr<'c>, shape: &[i64], axis: usize) -> Result<At
 /// # Errors
 /// When no register holds the two elements of each pair.
 pub fn fp4_packed<'c>(result: Attr<'c>, shape: &[i64], axis: usize) -> Result<Attr<'c>, String> {
+    let made = once(result, Step::Pack(axis), shape, || packed(result, shape, axis).map(Some));
+    made?.ok_or_else(|| "no encoding follows".to_owned())
+}
+
+fn packed<'c>(result: Attr<'c>, shape: &[i64], axis: usize) -> Result<Attr<'c>, String> {
     let layout = to_linear_layout(result, shape)?;
     let rank = layout.num_out_dims();
     let mut pairs = 0;

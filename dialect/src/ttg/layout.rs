@@ -2,11 +2,10 @@
 
 use super::attrs::{encoding, is_distributed};
 use linear_layout::{Encoding, LinearLayout};
+use mlir_host::hash::FastMap;
 use mlir_host::ir::Attr;
 use smallvec::SmallVec;
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 /// An attribute by [`Attr::global_id`], which never names two things, and a shape.
@@ -19,34 +18,7 @@ thread_local! {
     // MLIR's passes run on several threads: a table for each needs no lock, and
     // what is computed twice is cheap. Entries of contexts that are gone can
     // never be asked for again, because global ids are not reused.
-    static TABLE: RefCell<HashMap<Key, Arc<LinearLayout>, BuildHasherDefault<Mix>>> = RefCell::default();
-}
-
-/// A fast hash for pointers and sizes, which nobody chooses maliciously.
-#[derive(Default)]
-struct Mix(u64);
-
-impl Hasher for Mix {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(word));
-        }
-    }
-    fn write_u64(&mut self, word: u64) {
-        // Multiplication spreads the low bits, the rotation brings them back down.
-        self.0 = (self.0 ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(26);
-    }
-    fn write_usize(&mut self, word: usize) {
-        self.write_u64(word as u64);
-    }
-    fn write_i64(&mut self, word: i64) {
-        self.write_u64(word as u64);
-    }
+    static TABLE: RefCell<FastMap<Key, Arc<LinearLayout>>> = RefCell::default();
 }
 
 /// The linear layout of a tensor of `shape` with this encoding.

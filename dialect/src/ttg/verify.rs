@@ -32,8 +32,12 @@ fn each_value<'c>(op: Op<'c>, mut check: impl FnMut(Value<'c>) -> VerifyResult) 
 }
 
 fn tensor_layouts(op: Op<'_>) -> VerifyResult {
-    let mut machine = None;
+    let (mut machine, mut checked) = (None, None);
     each_value(op, |value| {
+        // Operands and results are often of one type.
+        if checked.replace(value.ty()) == Some(value.ty()) {
+            return Ok(());
+        }
         let Some(tensor) = value.ty().as_tensor() else { return Ok(()) };
         let Some(attr) = tensor.encoding() else { return Ok(()) };
         let machine = machine.get_or_insert_with(|| Machine::of(op));
@@ -67,12 +71,13 @@ fn verify_tensor(tensor: TensorType<'_>, attr: Attr<'_>, machine: &Machine) -> V
             Ok(())
         };
     }
-    let (rank, wanted) = (tensor.rank(), encoding(attr)?.rank());
-    if rank != wanted {
-        return Err(format!("{attr} has {wanted} dimensions, but '{}' has {rank}", tensor.ty()));
-    }
-    let layout =
-        to_linear_layout(attr, &tensor.shape()).map_err(|reason| format!("'{}': {reason}", tensor.ty()))?;
+    let unfit = |reason: String| match (tensor.rank(), encoding(attr)) {
+        (rank, Ok(value)) if rank != value.rank() => {
+            format!("{attr} has {} dimensions, but '{}' has {rank}", value.rank(), tensor.ty())
+        }
+        _ => format!("'{}': {reason}", tensor.ty()),
+    };
+    let layout = to_linear_layout(attr, tensor.sizes()).map_err(unfit)?;
     for (what, name, dim, wanted) in [
         ("warps", module_attrs::NUM_WARPS, Dim::WARP, machine.warps),
         ("threads per warp", module_attrs::THREADS_PER_WARP, Dim::LANE, machine.threads),

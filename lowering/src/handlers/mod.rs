@@ -23,11 +23,11 @@ mod warp_group;
 pub(crate) use arith::truth;
 
 use crate::lower::Handler;
+use mlir_host::hash::FastMap;
 use mlir_host::ir::Context;
-use std::collections::HashMap;
 
 /// The handlers, keyed by the uniqued pointers of operation names in `ctx`.
-pub fn table(ctx: Context<'_>) -> HashMap<usize, Handler> {
+pub fn table(ctx: Context<'_>) -> FastMap<usize, Handler> {
     let lists: &[&[(&str, Handler)]] = &[
         arith::HANDLERS,
         atomic::HANDLERS,

@@ -2,8 +2,8 @@
 
 use crate::emit::{Emit, Failure, Lowered, address_space, unsupported};
 use crate::target::Declare;
+use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Type, Value};
-use std::collections::HashMap;
 
 /// The symbol of dynamic shared memory (DESIGN.md, "Lowering": kernel ABI).
 pub(super) const SHARED_MEMORY: &str = "global_smem";
@@ -13,9 +13,9 @@ const SHARED_ALIGNMENT: i64 = 1024;
 /// A module, and what has been declared in it.
 pub(super) struct Module<'b, 'c> {
     pub(super) block: Block<'c>,
-    pub(super) declared: &'b mut HashMap<String, Type<'c>>,
+    pub(super) declared: &'b mut FastMap<String, Type<'c>>,
     /// Symbols of constants in global memory.
-    pub(super) constants: &'b mut HashMap<Attr<'c>, String>,
+    pub(super) constants: &'b mut FastMap<Attr<'c>, String>,
 }
 
 impl<'c> Declare<'c> for Module<'_, 'c> {

@@ -5,8 +5,8 @@ use super::{Function, Lower};
 use crate::emit::{ICmp, Lowered};
 use linear_layout::plan::{ThreadBases, ThreadMasks};
 use linear_layout::{Dim, LinearLayout};
+use mlir_host::hash::FastMap;
 use mlir_host::ir::Value;
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -151,7 +151,7 @@ impl<'c> Lower<'_, 'c> {
             .flat_map(|input| layout.columns_of(*input))
             .fold(0, |bits, column| bits | along(*column));
         let columns = layout.columns_of(Dim::REGISTER);
-        let mut made: HashMap<u64, Value<'c>> = HashMap::new();
+        let mut made: FastMap<u64, Value<'c>> = FastMap::default();
         (0..1u64 << columns.len())
             .map(|register| {
                 let offset = along(linear_layout::f2::mul(columns, register));

@@ -2,9 +2,9 @@
 //! and branches alike.
 
 use crate::ir_util::blocks_in_dominance_order;
+use mlir_host::hash::FastMap;
 use mlir_host::ir::{Block, Op, Region};
 use smallvec::SmallVec;
-use std::collections::HashMap;
 
 /// Operations of a function, and which can run right after which.
 ///
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 /// of a reduction, are not entered: their parent stands for them.
 pub struct FlowGraph<'c> {
     ops: Vec<Op<'c>>,
-    numbers: HashMap<Op<'c>, usize>,
+    numbers: FastMap<Op<'c>, usize>,
     successors: Vec<SmallVec<[u32; 2]>>,
 }
 
@@ -40,7 +40,7 @@ impl<'c> FlowGraph<'c> {
     pub fn new(function: Op<'c>) -> Self {
         let mut ops = Vec::new();
         collect(function, &mut ops);
-        let numbers: HashMap<Op<'c>, usize> = ops.iter().enumerate().map(|(i, op)| (*op, i)).collect();
+        let numbers: FastMap<Op<'c>, usize> = ops.iter().enumerate().map(|(i, op)| (*op, i)).collect();
         let mut graph = Self { ops, numbers, successors: Vec::new() };
         graph.successors = (0..graph.ops.len()).map(|i| graph.follow(graph.ops[i])).collect();
         graph

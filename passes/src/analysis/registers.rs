@@ -4,8 +4,8 @@ use super::flow_graph::FlowGraph;
 use crate::ir_util::is_product;
 use linear_layout::Dim;
 use linear_layout::target::{TargetDesc, Vendor};
+use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, Op, Value};
-use std::collections::{HashMap, HashSet};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::layout::to_linear_layout;
 
@@ -40,23 +40,23 @@ pub fn blocks_together(function: Op<'_>, warps: u64, shared: u64, target: &Targe
 /// The most registers of 32 bits that a thread needs for tensors at any operation: of data, that is.
 /// Pointers and indices are computed where they are needed.
 fn live_registers(graph: &FlowGraph<'_>) -> u64 {
-    let products: HashSet<Attr<'_>> = graph
+    let products: FastSet<Attr<'_>> = graph
         .ops()
         .iter()
         .filter(|op| is_product(**op))
         .filter_map(|op| op.result(0).ty().as_tensor()?.encoding())
         .collect();
-    let weights: HashMap<Value<'_>, u64> = graph
+    let weights: FastMap<Value<'_>, u64> = graph
         .ops()
         .iter()
         .flat_map(|op| op.operands().map(source))
         .filter_map(|value| Some((value, registers(value, &products).filter(|words| *words > 0)?)))
         .collect();
     let predecessors = graph.predecessors();
-    let mut live: Vec<HashSet<Value<'_>>> = vec![HashSet::new(); graph.ops().len()];
+    let mut live: Vec<FastSet<Value<'_>>> = vec![FastSet::default(); graph.ops().len()];
     let mut open: Vec<usize> = (0..graph.ops().len()).collect();
     while let Some(i) = open.pop() {
-        let mut values: HashSet<Value<'_>> =
+        let mut values: FastSet<Value<'_>> =
             graph.successors(i).flat_map(|next| live[next].iter().copied()).collect();
         made(graph, i).for_each(|value| {
             values.remove(&value);
@@ -67,7 +67,7 @@ fn live_registers(graph: &FlowGraph<'_>) -> u64 {
             open.extend(predecessors[i].iter().map(|before| *before as usize));
         }
     }
-    let words = |values: &HashSet<Value<'_>>| values.iter().filter_map(|value| weights.get(value)).sum();
+    let words = |values: &FastSet<Value<'_>>| values.iter().filter_map(|value| weights.get(value)).sum();
     live.iter().map(words).max().unwrap_or(0)
 }
 
@@ -95,7 +95,7 @@ fn source(value: Value<'_>) -> Value<'_> {
 }
 
 /// Registers of 32 bits that hold `value`.
-fn registers(value: Value<'_>, products: &HashSet<Attr<'_>>) -> Option<u64> {
+fn registers(value: Value<'_>, products: &FastSet<Attr<'_>>) -> Option<u64> {
     let ty = value.ty().as_tensor()?;
     let (element, layout) = (ty.element(), ty.encoding()?);
     let made = value.def_op().map(|op| op.name());

@@ -2,13 +2,13 @@
 
 use super::plan::Chain;
 use crate::rules::{Rule, rule};
+use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Op, Value};
-use std::collections::{HashMap, HashSet};
 use ttopt_dialect::tt::ops::DotOp;
 
 /// The chains of all products of a module.
 pub struct Chains<'c> {
-    of: HashMap<Op<'c>, Chain>,
+    of: FastMap<Op<'c>, Chain>,
 }
 
 /// Whether elements stay where they are.
@@ -20,8 +20,8 @@ impl<'c> Chains<'c> {
     /// The chains among `ops`, which are in dominance order. Values carried
     /// around loops do not count: each iteration has its own products.
     pub fn new(ops: &[Op<'c>]) -> Self {
-        let mut of: HashMap<Op<'c>, Chain> = HashMap::new();
-        let mut from_product: HashSet<Value<'c>> = HashSet::new();
+        let mut of: FastMap<Op<'c>, Chain> = FastMap::default();
+        let mut from_product: FastSet<Value<'c>> = FastSet::default();
         for &op in ops {
             if let Some(dot) = DotOp::cast(op) {
                 let chain = of.entry(op).or_default();
@@ -32,7 +32,7 @@ impl<'c> Chains<'c> {
                 from_product.extend(op.results());
             }
         }
-        let mut becomes: HashMap<Value<'c>, Chain> = HashMap::new();
+        let mut becomes: FastMap<Value<'c>, Chain> = FastMap::default();
         let merge = |into: &mut Chain, from: Chain| {
             into.left |= from.left;
             into.right |= from.right;

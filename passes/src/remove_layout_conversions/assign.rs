@@ -5,8 +5,9 @@ use crate::ir_util::{for_each_edge, layout_of, set_layout, set_result_layout, we
 use crate::machine::Layouts;
 use crate::rules::{Rule, anchor, backward, forward, reorders, rule};
 use mlir_host::asm::Reported;
+use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Value};
-use std::collections::HashMap;
+use ttopt_dialect::ttg::attrs::sliced_parent;
 
 /// Rounds in which layouts travel around nested loops.
 const ROUNDS: usize = 4;
@@ -14,13 +15,13 @@ const ROUNDS: usize = 4;
 /// The layout of every tensor.
 pub struct Assignment<'c> {
     /// Class of each value: values carried around a loop share one.
-    classes: HashMap<Value<'c>, usize>,
+    classes: FastMap<Value<'c>, usize>,
     layouts: Vec<Option<Attr<'c>>>,
-    votes: HashMap<usize, Vec<(Attr<'c>, f64)>>,
+    votes: FastMap<usize, Vec<(Attr<'c>, f64)>>,
     /// Layouts as they were.
-    original: HashMap<Value<'c>, Attr<'c>>,
+    original: FastMap<Value<'c>, Attr<'c>>,
     /// Layouts that operands must have whatever happens around them.
-    pinned: HashMap<(Op<'c>, usize), Attr<'c>>,
+    pinned: FastMap<(Op<'c>, usize), Attr<'c>>,
 }
 
 fn tensors<'c>(op: Op<'c>) -> impl Iterator<Item = (usize, Value<'c>)> {
@@ -34,11 +35,11 @@ impl<'c> Assignment<'c> {
     /// At operations for which there is no layout.
     pub fn new(ops: &[Op<'c>], layouts: &Layouts<'c>) -> Result<Self, (Op<'c>, String)> {
         let mut this = Assignment {
-            classes: HashMap::new(),
+            classes: FastMap::default(),
             layouts: Vec::new(),
-            votes: HashMap::new(),
-            original: HashMap::new(),
-            pinned: HashMap::new(),
+            votes: FastMap::default(),
+            original: FastMap::default(),
+            pinned: FastMap::default(),
         };
         for &op in ops {
             this.register(op);
@@ -278,7 +279,7 @@ impl<'c> Assignment<'c> {
         let Some(layout) = self.winner(result) else { return };
         let Some(rule) = rule(op) else { return };
         let possible = match rule {
-            Rule::Reduce(axis) => super::materialize::sliced_parent(layout, axis).is_some(),
+            Rule::Reduce(axis) => sliced_parent(layout, axis).is_some(),
             Rule::Cat => false,
             Rule::ReshapeAny => self.get(op.operand(0)).is_some_and(|have| reorders(op, have, layout)),
             Rule::Trans
@@ -317,7 +318,7 @@ impl<'c> Assignment<'c> {
             }
             Some(Rule::Convert) => result,
             Some(Rule::Reduce(axis)) => {
-                let parent = result.and_then(|layout| super::materialize::sliced_parent(layout, axis));
+                let parent = result.and_then(|layout| sliced_parent(layout, axis));
                 parent.or_else(|| tensors(op).find_map(|(_, value)| self.get(value)))
             }
             Some(Rule::Any) if op.name() == "tt.histogram" && i == 1 => self.get(op.operand(0)),

@@ -5,10 +5,12 @@ use crate::coalesce::AccessFacts;
 use crate::machine::{Layouts, Machine};
 use crate::plans::{self, word_bits};
 use crate::rules::{Rule, is_cheap, rule};
-use linear_layout::plan::{ConversionPlan, VectorPlan};
+use linear_layout::plan::{AddressFacts, ConversionPlan, VectorPlan};
 use linear_layout::{Dim, LinearLayout, target::TargetDesc};
+use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, TensorType};
-use std::cell::OnceCell;
+use smallvec::SmallVec;
+use std::cell::{OnceCell, RefCell};
 use ttopt_dialect::tt::ops::LoadOp;
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::layout::{equivalent, to_linear_layout};
@@ -24,11 +26,16 @@ const OVERLAP: f64 = 1.0 / 3.0;
 /// Operations on registers for each element that comes out of a pair of 4 bits.
 const UNPACK: f64 = 4.0;
 
+/// The layout, shape, and bits of an element of an access, whether it stores, and its addresses.
+type Access<'c> = (Attr<'c>, SmallVec<[i64; 4]>, u32, bool, AddressFacts);
+
 /// Costs of conversions and operations.
 pub struct Costs<'c> {
     module: Op<'c>,
     /// Made when the first access to memory is to be moved.
     analysis: OnceCell<AxisInfoAnalysis<'c>>,
+    /// Cycles of accesses to memory.
+    accesses: RefCell<FastMap<Access<'c>, Option<f64>>>,
 }
 
 fn target(machine: &Machine) -> Option<&TargetDesc> {
@@ -38,7 +45,7 @@ fn target(machine: &Machine) -> Option<&TargetDesc> {
 impl<'c> Costs<'c> {
     /// Costs of the operations of a module.
     pub fn new(module: Op<'c>) -> Self {
-        Self { module, analysis: OnceCell::new() }
+        Self { module, analysis: OnceCell::new(), accesses: RefCell::default() }
     }
 
     /// Of converting a tensor of type `ty` to another layout.
@@ -98,19 +105,31 @@ impl<'c> Costs<'c> {
         let layout = to_linear_layout(to, &ty.shape()).ok()?;
         let facts = AccessFacts::of(op, self.analysis())?;
         let machine = target(&layouts.machine)?;
-        let plan = VectorPlan::for_addresses(&layout, word_bits(ty.ty()).ok()?, &facts.addresses(), machine);
-        let plan = plan.ok()?;
+        let (bits, addresses) = (word_bits(ty.ty()).ok()?, facts.addresses());
+        let stores = op.num_results() == 0;
+        let key = (to, SmallVec::from_slice(ty.sizes()), bits, stores, addresses);
+        if let Some(cycles) = self.accesses.borrow().get(&key) {
+            return *cycles;
+        }
+        let plan = VectorPlan::for_addresses(&layout, bits, &key.4, machine).ok();
+        let cycles = plan.map(|plan| Self::accesses(&layout, &plan, stores, layouts.machine.num_warps));
+        self.accesses.borrow_mut().insert(key, cycles);
+        cycles
+    }
+
+    /// Of the accesses of a plan by all warps.
+    fn accesses(layout: &LinearLayout, plan: &VectorPlan, stores: bool, warps: u64) -> f64 {
         let copies = |dim| layout.free_variable_mask(dim).count_ones();
         // Only one of the warps that hold copies writes.
-        let idle = if op.num_results() == 0 { copies(Dim::WARP) } else { 0 };
-        let warps = (layouts.machine.num_warps >> idle) as f64;
+        let idle = if stores { copies(Dim::WARP) } else { 0 };
+        let warps = (warps >> idle) as f64;
         // An instruction of a warp is served line by line. Sectors that are used
         // in full are taken to be neighbours, four in a line; others to be alone.
         let lanes = 1u64 << (layout.in_bits(Dim::LANE) - copies(Dim::LANE));
         let bytes = lanes * u64::from(plan.vec_elems) * u64::from(plan.elem_bits.div_ceil(8));
         let lines = plan.sectors as f64 / if plan.sectors * 32 <= bytes { 4.0 } else { 1.0 };
         let lines = lines.max(1.0);
-        Some(plan.accesses.len() as f64 * warps * (1.0 + lines))
+        plan.accesses.len() as f64 * warps * (1.0 + lines)
     }
 
     fn analysis(&self) -> &AxisInfoAnalysis<'c> {

@@ -12,8 +12,8 @@ use super::plan::{Planner, Request, can_be_copied, unconverted};
 use crate::ir_util::{layout_of, weight};
 use crate::machine::Layouts;
 use crate::rules::{Rule, backward, rule, wanted_or_equal};
+use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Value};
-use std::collections::HashMap;
 use ttopt_dialect::ttg::layout::equivalent;
 
 /// A computation that could give its result in another layout.
@@ -30,7 +30,7 @@ struct Candidate<'c> {
 #[derive(Default)]
 struct Candidates<'c> {
     list: Vec<Candidate<'c>>,
-    of: HashMap<Op<'c>, usize>,
+    of: FastMap<Op<'c>, usize>,
 }
 
 /// Savings below this, in cycles, are none.
@@ -162,7 +162,7 @@ impl<'c> Candidates<'c> {
     ) -> Option<usize> {
         let layouts = planner.layouts();
         // What has to be had in another layout at this point, and what that costs.
-        let mut crossing: HashMap<(Value<'c>, Attr<'c>), f64> = HashMap::new();
+        let mut crossing: FastMap<(Value<'c>, Attr<'c>), f64> = FastMap::default();
         for candidate in part.iter().map(|i| &self.list[*i]).filter(|candidate| candidate.ends) {
             let value = candidate.op.result(0);
             crossing.insert(
@@ -171,7 +171,7 @@ impl<'c> Candidates<'c> {
             );
         }
         // How many uses want what has to be converted when nothing changes.
-        let mut converted: HashMap<(Value<'c>, Attr<'c>), usize> = HashMap::new();
+        let mut converted: FastMap<(Value<'c>, Attr<'c>), usize> = FastMap::default();
         let (mut change, mut best) = (0.0, (-LEAST, 0));
         for (n, candidate) in part.iter().map(|i| &self.list[*i]).enumerate() {
             let (op, to) = (candidate.op, candidate.to);

@@ -6,28 +6,18 @@ use super::sink::sink;
 use crate::ir_util::{layout_of, set_result_layout, with_layout};
 use crate::machine::error;
 use crate::rules::{Rule, rule, wanted_or_equal};
-use linear_layout::Encoding;
 use mlir_host::asm::Reported;
+use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Value};
 use mlir_host::rewrite::IrRewriter;
 use smallvec::SmallVec;
-use std::collections::HashMap;
-use ttopt_dialect::ttg::attrs::{encoding, parent};
-
-/// `parent` where the layout is the slice of it along `axis`.
-pub fn sliced_parent(layout: Attr<'_>, axis: usize) -> Option<Attr<'_>> {
-    match encoding(layout).ok()? {
-        Encoding::Slice(slice) if slice.dim == axis => parent(layout),
-        _ => None,
-    }
-}
 
 /// Gives uses their operands in the layouts that they need.
 pub struct Materialize<'a, 'c> {
     pub(super) planner: Planner<'a, 'c>,
     pub(super) rewriter: IrRewriter<'c>,
     /// Operations that others took the place of, without uses or regions.
-    pub(super) replaced: HashMap<Op<'c>, Op<'c>>,
+    pub(super) replaced: FastMap<Op<'c>, Op<'c>>,
     /// Operations made, in the order of their making.
     conversions: Vec<Op<'c>>,
 }
@@ -38,7 +28,7 @@ impl<'a, 'c> Materialize<'a, 'c> {
         Self {
             planner,
             rewriter: IrRewriter::new(module.context()),
-            replaced: HashMap::new(),
+            replaced: FastMap::default(),
             conversions: Vec::new(),
         }
     }

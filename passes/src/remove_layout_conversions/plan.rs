@@ -15,9 +15,9 @@ use super::cost::Costs;
 use crate::ir_util::{incoming, layout_of, weight_of};
 use crate::machine::Layouts;
 use crate::rules::{Rule, backward, rule, wanted_or_equal};
+use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Value};
 use smallvec::SmallVec;
-use std::collections::HashMap;
 
 /// Conversions move data of every warp and synchronize: they weigh more than
 /// the same cycles of arithmetic that other warps can fill.
@@ -85,11 +85,11 @@ struct Frame<'c> {
 pub struct Planner<'a, 'c> {
     layouts: &'a Layouts<'c>,
     costs: Costs<'c>,
-    plans: HashMap<Request<'c>, (How, f64)>,
+    plans: FastMap<Request<'c>, (How, f64)>,
     /// Requests in the order in which their plans were finished.
     finished: Vec<Request<'c>>,
     /// Values that exist in further layouts.
-    made: HashMap<(Value<'c>, Attr<'c>), Value<'c>>,
+    made: FastMap<(Value<'c>, Attr<'c>), Value<'c>>,
 }
 
 /// Whether `op` is a conversion of the input that was replaced.
@@ -111,9 +111,9 @@ impl<'a, 'c> Planner<'a, 'c> {
         Self {
             layouts,
             costs: Costs::new(module),
-            plans: HashMap::new(),
+            plans: FastMap::default(),
             finished: Vec::new(),
-            made: HashMap::new(),
+            made: FastMap::default(),
         }
     }
 
@@ -157,7 +157,7 @@ impl<'a, 'c> Planner<'a, 'c> {
     /// The cheapest way to get a value in a layout, and what it costs.
     pub fn plan(&mut self, request: Request<'c>) -> (How, f64) {
         let mut stack: Vec<Frame<'c>> = Vec::new();
-        let mut active: HashMap<Request<'c>, usize> = HashMap::new();
+        let mut active: FastMap<Request<'c>, usize> = FastMap::default();
         let mut wanted = Some(request);
         loop {
             if let Some(request) = wanted.take() {

@@ -1,7 +1,7 @@
 //! Conversions into the branch that alone needs them.
 
+use mlir_host::hash::FastSet;
 use mlir_host::ir::{Block, Op, Region};
-use std::collections::HashSet;
 
 /// Moves `op`, which is pure, into the innermost branch that has all its uses.
 /// It never moves into a loop.
@@ -52,7 +52,7 @@ fn is_in_cycle(block: Block<'_>) -> bool {
     fn next(block: Block<'_>) -> Vec<Block<'_>> {
         block.terminator().into_iter().flat_map(Op::successors).collect()
     }
-    let mut seen = HashSet::new();
+    let mut seen = FastSet::default();
     let mut stack = next(block);
     while let Some(at) = stack.pop() {
         if at == block {

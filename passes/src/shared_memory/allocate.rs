@@ -15,9 +15,9 @@ use crate::analysis::flow_graph::FlowGraph;
 use crate::machine;
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
+use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Severity};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
-use std::collections::HashMap;
 use ttopt_dialect::ttg::module_attrs;
 
 /// The pass.
@@ -91,7 +91,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         call.error("calls a function that is being called: recursion needs shared memory without bound");
         Reported
     })?;
-    let mut callees = HashMap::new();
+    let mut callees = FastMap::default();
     let mut most = 0;
     for function in functions {
         let needs = allocate(function, &callees, &target, options.bool("report"))?;
@@ -108,7 +108,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
 /// Allocates the shared memory of one function.
 fn allocate(
     function: Op<'_>,
-    callees: &HashMap<String, Needs>,
+    callees: &FastMap<String, Needs>,
     target: &TargetDesc,
     report: bool,
 ) -> Result<Needs, Reported> {

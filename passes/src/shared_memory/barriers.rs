@@ -20,11 +20,12 @@ use crate::plans;
 use linear_layout::plan::{Conversion, Scope};
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
+use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Severity};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::create;
 use smallvec::SmallVec;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use ttopt_dialect::ttg::enums::AddrSpace;
 use ttopt_dialect::ttg::ops::BarrierOp;
 
@@ -313,8 +314,8 @@ pub(crate) fn overlaps(places: &[(u64, u64)]) -> Vec<Vec<usize>> {
 }
 
 /// What the functions that `function` calls need, as allocation has noted.
-pub(crate) fn callees(function: Op<'_>) -> HashMap<String, Needs> {
-    let mut needs = HashMap::new();
+pub(crate) fn callees(function: Op<'_>) -> FastMap<String, Needs> {
+    let mut needs = FastMap::default();
     function.walk(&mut |op| {
         let bytes = op.attr(super::SIZE).and_then(Attr::as_int).and_then(|n| u64::try_from(n).ok());
         if let (Some(symbol), Some(bytes)) = (super::callee(op), bytes) {

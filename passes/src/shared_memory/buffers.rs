@@ -7,9 +7,9 @@ use crate::buffer_plans::BufferLayout;
 use crate::ir_util::{constant, for_each_edge};
 use crate::plans::{TENSOR_MAP_BYTES, scratch_bytes};
 use linear_layout::target::TargetDesc;
+use mlir_host::hash::FastMap;
 use mlir_host::ir::{Op, Value};
 use smallvec::SmallVec;
-use std::collections::HashMap;
 use ttopt_dialect::ttg::ops::{LocalAllocOp, is_memdesc_view};
 use ttopt_dialect::ttg::types::{ASYNC_TOKEN, MemDescType};
 
@@ -51,8 +51,8 @@ pub struct Buffers<'c> {
     pub all: Vec<Buffer<'c>>,
     /// What accesses may touch; first each buffer as a whole, by its number.
     pub places: Vec<Place<'c>>,
-    of_op: HashMap<Op<'c>, usize>,
-    aliases: HashMap<Value<'c>, SmallVec<[usize; 2]>>,
+    of_op: FastMap<Op<'c>, usize>,
+    aliases: FastMap<Value<'c>, SmallVec<[usize; 2]>>,
 }
 
 impl<'c> Buffers<'c> {
@@ -62,11 +62,15 @@ impl<'c> Buffers<'c> {
     /// An operation without a plan, with the reason.
     pub fn new(
         graph: &FlowGraph<'c>,
-        callees: &HashMap<String, Needs>,
+        callees: &FastMap<String, Needs>,
         target: &TargetDesc,
     ) -> Result<Self, (Op<'c>, String)> {
-        let mut found =
-            Self { all: Vec::new(), places: Vec::new(), of_op: HashMap::new(), aliases: HashMap::new() };
+        let mut found = Self {
+            all: Vec::new(),
+            places: Vec::new(),
+            of_op: FastMap::default(),
+            aliases: FastMap::default(),
+        };
         for op in graph.ops() {
             let op = *op;
             let (needs, is_scratch) = if let Some(alloc) = LocalAllocOp::cast(op) {

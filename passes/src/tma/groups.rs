@@ -27,8 +27,7 @@ pub fn copies_of<'c>(load: Op<'c>) -> Vec<Op<'c>> {
             layout && !ty.mutable() && ty.shape()[..] == block[..]
         })
     };
-    let users: HashSet<Op<'c>> = load.result(0).uses().map(|(op, _)| op).collect();
-    users.into_iter().filter(is_copy).collect()
+    load.result(0).uses().map(|(op, _)| op).filter(is_copy).collect()
 }
 
 /// All loads below `root`, in groups. Loads that nobody needs are in none.

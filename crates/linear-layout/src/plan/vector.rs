@@ -15,7 +15,7 @@ use crate::target::TargetDesc;
 use crate::{Dim, LinearLayout};
 
 /// What is known about the addresses of a global access.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AddressFacts {
     /// The dimensions of the tensor, the one that runs fastest in memory first. All of them.
     pub order: Vec<Dim>,

@@ -179,24 +179,28 @@ impl<'c> Attr<'c> {
     }
     /// Elements of an `array<i32: …>`.
     pub fn as_i32_array(self) -> Option<Vec<i32>> {
-        // SAFETY: checked to be that array; indices are in range.
+        let mut n = 0;
+        // SAFETY: the elements live in the context; other attributes give null, empty arrays may.
         unsafe {
-            mlirAttributeIsADenseI32Array(self.raw()).then(|| {
-                (0..mlirDenseArrayGetNumElements(self.raw()))
-                    .map(|i| mlirDenseI32ArrayGetElement(self.raw(), i))
-                    .collect()
-            })
+            let data = ffi::mhI32Array(self.raw(), &mut n);
+            if n > 0 {
+                Some(std::slice::from_raw_parts(data, n as usize).to_vec())
+            } else {
+                mlirAttributeIsADenseI32Array(self.raw()).then(Vec::new)
+            }
         }
     }
     /// Elements of an `array<i64: …>`.
     pub fn as_i64_array(self) -> Option<Vec<i64>> {
-        // SAFETY: checked to be that array; indices are in range.
+        let mut n = 0;
+        // SAFETY: the elements live in the context; other attributes give null, empty arrays may.
         unsafe {
-            mlirAttributeIsADenseI64Array(self.raw()).then(|| {
-                (0..mlirDenseArrayGetNumElements(self.raw()))
-                    .map(|i| mlirDenseI64ArrayGetElement(self.raw(), i))
-                    .collect()
-            })
+            let data = ffi::mhI64Array(self.raw(), &mut n);
+            if n > 0 {
+                Some(std::slice::from_raw_parts(data, n as usize).to_vec())
+            } else {
+                mlirAttributeIsADenseI64Array(self.raw()).then(Vec::new)
+            }
         }
     }
     /// Elements of `[…]`.

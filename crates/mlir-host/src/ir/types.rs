@@ -186,24 +186,28 @@ impl<'c> TensorType<'c> {
     }
     /// Number of dimensions.
     pub fn rank(self) -> usize {
-        // SAFETY: the handle is a shaped type.
-        unsafe { mlirShapedTypeGetRank(self.0.raw()) as usize }
+        self.sizes().len()
     }
     /// Size of dimension `i` in elements.
     pub fn dim(self, i: usize) -> i64 {
-        // SAFETY: the handle is a shaped type; `i` is checked.
-        unsafe {
-            assert!(i < self.rank(), "dimension {i} of a rank-{} tensor", self.rank());
-            mlirShapedTypeGetDimSize(self.0.raw(), i as isize)
-        }
+        self.sizes()[i]
     }
     /// Sizes in elements.
     pub fn shape(self) -> smallvec::SmallVec<[i64; 4]> {
-        (0..self.rank()).map(|i| self.dim(i)).collect()
+        smallvec::SmallVec::from_slice(self.sizes())
+    }
+    /// Sizes in elements, where the type keeps them.
+    pub fn sizes(self) -> &'c [i64] {
+        let mut n = 0;
+        // SAFETY: the handle is a ranked tensor type, whose sizes live in the context.
+        unsafe {
+            let data = ffi::mhTensorShape(self.0.raw(), &mut n);
+            if n == 0 { &[] } else { std::slice::from_raw_parts(data, n as usize) }
+        }
     }
     /// Number of elements.
     pub fn num_elements(self) -> i64 {
-        self.shape().iter().product()
+        self.sizes().iter().product()
     }
     /// Element type.
     pub fn element(self) -> Type<'c> {
@@ -221,7 +225,9 @@ impl<'c> TensorType<'c> {
     }
     /// The same shape and element type with another encoding.
     pub fn with_encoding(self, encoding: Option<Attr<'c>>) -> Option<Self> {
-        Self::new(&self.shape(), self.element(), encoding)
+        let encoding = encoding.map_or_else(|| unsafe { mlirAttributeGetNull() }, Attr::raw);
+        // SAFETY: the handle is a ranked tensor type; shape and elements stay valid.
+        unsafe { Type::from_raw(ffi::mhTensorWithEncoding(self.0.raw(), encoding)) }.map(Self)
     }
 }
 

@@ -189,6 +189,12 @@ pub fn parent(attr: Attr<'_>) -> Option<Attr<'_>> {
     if attr.is(&SLICE) || attr.is(&DOT_OPERAND) { attr.params().get(1).copied() } else { None }
 }
 
+/// The parent of a slice along `axis`.
+pub fn sliced_parent(attr: Attr<'_>, axis: usize) -> Option<Attr<'_>> {
+    let (true, [dim, parent]) = (attr.is(&SLICE), attr.params()) else { return None };
+    (dim.as_int() == i64::try_from(axis).ok()).then_some(*parent)
+}
+
 /// The names under which Triton prints encodings at the top of a file.
 pub(super) fn alias(attr: Attr<'_>) -> Alias {
     let Some(def) = attr.def() else { return Alias::None };

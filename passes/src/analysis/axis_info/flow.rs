@@ -3,9 +3,10 @@
 
 use super::lattice::{AxisInfo, MAX_DIV, pow2};
 use super::transfer::{Order, wrap};
+use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, Op, Type, Value, Walk};
 use smallvec::SmallVec;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 use ttopt_dialect::tt::types::pointee;
 
 /// How often the facts of a block argument may change before they are given
@@ -14,7 +15,7 @@ const CHANGES: u8 = 8;
 
 /// The facts about every integer, pointer and tensor of them in a module.
 pub struct AxisInfoAnalysis<'c> {
-    infos: HashMap<Value<'c>, AxisInfo>,
+    infos: FastMap<Value<'c>, AxisInfo>,
 }
 
 impl<'c> AxisInfoAnalysis<'c> {
@@ -90,27 +91,27 @@ struct Assumed {
 }
 
 struct Solver<'c> {
-    infos: HashMap<Value<'c>, AxisInfo>,
-    changes: HashMap<Value<'c>, u8>,
-    assumed: HashMap<Value<'c>, Assumed>,
+    infos: FastMap<Value<'c>, AxisInfo>,
+    changes: FastMap<Value<'c>, u8>,
+    assumed: FastMap<Value<'c>, Assumed>,
     queue: VecDeque<Op<'c>>,
-    queued: HashSet<Op<'c>>,
-    functions: HashMap<&'c str, Op<'c>>,
-    callers: HashMap<Op<'c>, Vec<Op<'c>>>,
-    returns: HashMap<Op<'c>, Vec<AxisInfo>>,
+    queued: FastSet<Op<'c>>,
+    functions: FastMap<&'c str, Op<'c>>,
+    callers: FastMap<Op<'c>, Vec<Op<'c>>>,
+    returns: FastMap<Op<'c>, Vec<AxisInfo>>,
 }
 
 impl<'c> Solver<'c> {
     fn new(root: Op<'c>) -> Self {
         let mut solver = Solver {
-            infos: HashMap::new(),
-            changes: HashMap::new(),
-            assumed: HashMap::new(),
+            infos: FastMap::default(),
+            changes: FastMap::default(),
+            assumed: FastMap::default(),
             queue: VecDeque::new(),
-            queued: HashSet::new(),
-            functions: HashMap::new(),
-            callers: HashMap::new(),
-            returns: HashMap::new(),
+            queued: FastSet::default(),
+            functions: FastMap::default(),
+            callers: FastMap::default(),
+            returns: FastMap::default(),
         };
         let mut calls = Vec::new();
         let mut functions = Vec::new();
@@ -155,7 +156,7 @@ impl<'c> Solver<'c> {
 
     /// Integer arguments that make up divisors are sizes: not negative.
     fn sizes(&mut self, mut values: Vec<Value<'c>>) {
-        let mut seen = HashSet::new();
+        let mut seen = FastSet::default();
         while let Some(value) = values.pop() {
             if !seen.insert(value) {
                 continue;
