@@ -5,10 +5,11 @@ TTOPT_BIN_DIR has our binaries (default target/release). For each kind of code, 
 20 times as long as the shorter one. Exits with 1 when one takes longer.
 
 With --instructions it counts instructions by valgrind instead, which a busy machine does not
-change, for functions of 250 and of 5,000 operations. What an empty function takes is
+change, for functions of 250 and of 5,000 operations (--lengths). What an empty function takes is
 subtracted; the limit is 5 % above the ratio of lengths.
 """
 
+import argparse
 import json
 import os
 import pathlib
@@ -118,10 +119,15 @@ tt.return
 """
 
 
+def to_ttgir(ttc, path):
+    # Builds with assertions verify after each pass by default.
+    return [ttc, path, "--target", "cuda:90", "--emit", "ttgir", "-o", os.devnull, "--verify-each=false"]
+
+
 def time_of(ttc, path):
     """Microseconds of the stage, by its own clock."""
     with tempfile.NamedTemporaryFile("r") as times:
-        command = [ttc, path, "--target", "cuda:90", "--emit", "ttgir", "-o", os.devnull, "--time-json", times.name]
+        command = [*to_ttgir(ttc, path), "--time-json", times.name]
         result = subprocess.run(command, capture_output=True, text=True)
         if result.returncode:
             sys.exit(f"{path}: {result.stderr}")
@@ -131,7 +137,7 @@ def time_of(ttc, path):
 def instructions_of(ttc, path):
     """All instructions of the compiler, in user mode."""
     command = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
-    command += [ttc, path, "--target", "cuda:90", "--emit", "ttgir", "-o", os.devnull]
+    command += to_ttgir(ttc, path)
     result = subprocess.run(command, capture_output=True, text=True)
     found = re.search(r"I +refs: +([\d,]+)", result.stderr)
     if result.returncode or not found:
@@ -146,25 +152,30 @@ def measured(kind, n, measure):
         return measure(file.name)
 
 
-def count_instructions(ttc):
-    short, long, failed = 250, 5000, False
-    print(f"{'':12} {short:>8} ops {long:>8} ops   ratio (limit {1.05 * long / short:.0f})")
+def count_instructions(ttc, short, long):
+    failed = False
+    count = lambda kind, n: measured(kind, n, lambda path: instructions_of(ttc, path))
+    empty = count(elementwise, 0)
+    print(f"{'':12} {short:>8} ops {long:>8} ops   ratio (limit {1.05 * long / short:.1f})")
     for kind in KINDS:
-        empty, *counts = [measured(kind, n, lambda path: instructions_of(ttc, path)) for n in (5, short, long)]
-        few, many = [count - empty for count in counts]
+        few, many = [count(kind, n) - empty for n in (short, long)]
         failed |= many > 1.05 * few * long / short
         print(f"{kind.__name__:12} {few / 1e6:7.1f} Mio {many / 1e6:7.1f} Mio {many / few:7.1f}", flush=True)
     sys.exit(failed)
 
 
 def main():
-    ttc = pathlib.Path(os.environ.get("TTOPT_BIN_DIR", ROOT / "target" / "release")) / "ttc"
-    if sys.argv[1:] == ["--instructions"]:
-        count_instructions(ttc)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--instructions", action="store_true")
+    parser.add_argument("--lengths", type=int, nargs=2, default=(250, 5000), metavar="OPERATIONS")
+    parser.add_argument("--ttc", default=pathlib.Path(os.environ.get("TTOPT_BIN_DIR", ROOT / "target" / "release")) / "ttc")
+    args = parser.parse_args()
+    if args.instructions:
+        count_instructions(args.ttc, *args.lengths)
     failed = False
     print(f"{'':12} {SHORT:>8} ops {LONG:>8} ops   ratio (limit {LIMIT:.0f})")
     for kind in KINDS:
-        fastest = lambda path: min(time_of(ttc, path) for _ in range(RUNS))
+        fastest = lambda path: min(time_of(args.ttc, path) for _ in range(RUNS))
         best = [measured(kind, n, fastest) for n in (SHORT, LONG)]
         ratio = best[1] / best[0]
         failed |= ratio > LIMIT

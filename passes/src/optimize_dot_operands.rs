@@ -6,7 +6,7 @@
 //! to the buffer.
 
 use crate::matmul::operands::unconverted;
-use mlir_host::ir::{Attr, Op};
+use mlir_host::ir::{Attr, Op, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::{Pattern, Rewriter, apply_greedily};
 use ttopt_dialect::tt::ops::TransOp;
@@ -33,6 +33,10 @@ static TRANSPOSED_ALLOC: Pattern = Pattern {
 };
 
 fn run(root: Op<'_>, _: &Options) -> PassResult {
+    let is_alloc = |op: Op<'_>| if LocalAllocOp::cast(op).is_some() { Walk::Stop } else { Walk::Advance };
+    if root.walk(&mut |op| is_alloc(op)) != Walk::Stop {
+        return Ok(());
+    }
     // Patterns that went on forever would still leave valid IR.
     apply_greedily(root, &[&TRANSPOSED_ALLOC]);
     Ok(())

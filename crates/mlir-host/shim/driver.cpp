@@ -143,7 +143,9 @@ RewritePatternSet *mhPatternSetNew(MlirContext ctx) { return new RewritePatternS
 int mhApplyPatternsGreedily(MlirOperation op, RewritePatternSet *patterns) {
   FrozenRewritePatternSet frozen(std::move(*patterns));
   delete patterns;
-  return succeeded(applyPatternsGreedily(unwrap(op), frozen));
+  // Canonicalization simplifies regions; doing so for each set of patterns takes longer than the patterns.
+  auto config = GreedyRewriteConfig().setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+  return succeeded(applyPatternsGreedily(unwrap(op), frozen, config));
 }
 
 void mhBuilderInsert(void *builder, MlirOperation op) { static_cast<OpBuilder *>(builder)->insert(unwrap(op)); }

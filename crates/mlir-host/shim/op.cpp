@@ -412,6 +412,13 @@ int mhVerifySymbol(MlirOperation op, int function) {
 /// Whether any op, hosted or not, has the upstream trait.
 int mhOpHasTrait(MlirOperation op, uint32_t trait) { return unwrap(op)->getName().hasTrait(traitId(trait)); }
 
+/// The name of the operation; says whether its dialect registered it.
+MlirStringRef mhOpName(MlirOperation op, int *registered) {
+  OperationName name = unwrap(op)->getName();
+  *registered = name.isRegistered();
+  return wrap(name.getStringRef());
+}
+
 const void *mhOpDef(MlirOperation op) {
   HostedOp *hosted = HostedOp::of(unwrap(op));
   return hosted ? hosted->def : nullptr;

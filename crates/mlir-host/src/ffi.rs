@@ -121,6 +121,7 @@ unsafe extern "C" {
     pub(crate) fn mhInsertDialect(registry: MlirDialectRegistry, slot: c_int);
     pub(crate) fn mhAttrDef(attr: MlirAttribute) -> Def;
     pub(crate) fn mhAttrInstance(attr: MlirAttribute) -> u64;
+    pub(crate) fn mhOpName(op: MlirOperation, registered: *mut c_int) -> MlirStringRef;
     pub(crate) fn mhTensorShape(ty: MlirType, n: *mut isize) -> *const i64;
     pub(crate) fn mhTensorWithEncoding(ty: MlirType, encoding: MlirAttribute) -> MlirType;
     pub(crate) fn mhI64Array(attr: MlirAttribute, n: *mut isize) -> *const i64;

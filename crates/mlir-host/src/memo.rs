@@ -16,8 +16,11 @@ const CAPACITY: usize = 1 << 14;
 /// An attribute that follows is of the same context, so it is there whenever the one it follows from can be
 /// asked for; entries of contexts that are gone are never found, because global ids are not reused.
 pub struct AttrMemo<K> {
-    table: RefCell<FastMap<(u64, usize, K), Result<Option<NonNull<c_void>>, String>>>,
+    table: RefCell<FastMap<(u64, usize, K), Kept>>,
 }
+
+/// An attribute, none, or why there is none.
+type Kept = Result<Option<NonNull<c_void>>, String>;
 
 impl<K> Default for AttrMemo<K> {
     fn default() -> Self {
@@ -49,7 +52,8 @@ impl<K: Eq + Hash> AttrMemo<K> {
             if table.len() >= CAPACITY {
                 table.clear();
             }
-            let kept = made.clone().map(|made| made.and_then(|made| NonNull::new(made.raw().ptr.cast_mut())));
+            let kept: Kept =
+                made.clone().map(|made| made.and_then(|made| NonNull::new(made.raw().ptr.cast_mut())));
             table.insert(key, kept);
         }
         made

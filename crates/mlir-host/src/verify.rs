@@ -3,6 +3,7 @@
 use crate::def::{Arity, Blocks, Inputs, OpDef, Presence, ValueDef, VerifyResult};
 use crate::ir::{Attr, Op, Region, Type, Value};
 use crate::traits::Trait;
+use smallvec::SmallVec;
 
 fn verify_values<'c>(
     what: &str,
@@ -67,7 +68,7 @@ fn describe(group: &ValueDef) -> String {
 }
 
 /// Types of an operand or result group; `None` when the name is unknown.
-fn group_types<'c>(def: &OpDef, op: Op<'c>, name: &str) -> Option<Vec<Type<'c>>> {
+fn group_types<'c>(def: &OpDef, op: Op<'c>, name: &str) -> Option<SmallVec<[Type<'c>; 4]>> {
     if let Some(i) = def.operand_index(name) {
         let (start, n) = def.operand_group(op, i);
         return Some(op.operand_range(start, n).map(Value::ty).collect());
@@ -133,12 +134,12 @@ fn join(types: &[Type<'_>]) -> String {
 
 fn verify_inferred(def: &OpDef, op: Op<'_>) -> VerifyResult {
     let Some(infer) = def.infer else { return Ok(()) };
-    let operands: Vec<Value<'_>> = op.operands().collect();
+    let operands: SmallVec<[Value<'_>; 4]> = op.operands().collect();
     let regions: Vec<Region<'_>> = op.regions().collect();
     let attr = |name: &str| -> Option<Attr<'_>> { op.slot(def.slot(name)?) };
     let inputs = Inputs { ctx: op.context(), operands: &operands, attr: &attr, regions: &regions };
     let inferred = infer(&inputs)?;
-    let actual: Vec<Type<'_>> = op.results().map(Value::ty).collect();
+    let actual: SmallVec<[Type<'_>; 2]> = op.results().map(Value::ty).collect();
     let same = |(a, b): (&Type<'_>, &Type<'_>)| {
         a == b || def.compatible.is_some_and(|compatible| compatible(*a, *b))
     };
@@ -167,7 +168,10 @@ pub(crate) fn verify(def: &OpDef, op: Op<'_>) -> Result<(), Option<String>> {
             .unwrap_or(Err(String::new()))
             .map_err(|message| if message.is_empty() { None } else { Some(message) })?;
     }
-    if def.traits.contains(&Trait::SINGLE_BLOCK) && op.regions().any(|region| region.blocks().count() > 1) {
+    if op.num_regions() > 0
+        && def.traits.contains(&Trait::SINGLE_BLOCK)
+        && op.regions().any(|region| region.blocks().count() > 1)
+    {
         return Err(Some("expects a region with 0 or 1 blocks".to_owned()));
     }
     verify_types(def, op)?;

@@ -7,6 +7,7 @@ use crate::rules::{Rule, anchor, backward, forward, reorders, rule};
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Value};
+use smallvec::SmallVec;
 use ttopt_dialect::ttg::attrs::sliced_parent;
 
 /// Rounds in which layouts travel around nested loops.
@@ -17,15 +18,23 @@ pub struct Assignment<'c> {
     /// Class of each value: values carried around a loop share one.
     classes: FastMap<Value<'c>, usize>,
     layouts: Vec<Option<Attr<'c>>>,
-    votes: FastMap<usize, Vec<(Attr<'c>, f64)>>,
-    /// Layouts as they were.
-    original: FastMap<Value<'c>, Attr<'c>>,
+    /// By class.
+    votes: Vec<SmallVec<[(Attr<'c>, f64); 1]>>,
     /// Layouts that operands must have whatever happens around them.
     pinned: FastMap<(Op<'c>, usize), Attr<'c>>,
 }
 
 fn tensors<'c>(op: Op<'c>) -> impl Iterator<Item = (usize, Value<'c>)> {
     op.operands().enumerate().filter(|(_, value)| layout_of(*value).is_some())
+}
+
+/// Whether operands of `op` may have to keep the layouts that they have.
+fn may_pin(op: Op<'_>, rule: Option<Rule>) -> bool {
+    match rule {
+        None | Some(Rule::Control | Rule::Dot | Rule::DotScaled) => true,
+        Some(Rule::Memory) => op.num_results() == 0,
+        _ => false,
+    }
 }
 
 impl<'c> Assignment<'c> {
@@ -37,8 +46,7 @@ impl<'c> Assignment<'c> {
         let mut this = Assignment {
             classes: FastMap::default(),
             layouts: Vec::new(),
-            votes: FastMap::default(),
-            original: FastMap::default(),
+            votes: Vec::new(),
             pinned: FastMap::default(),
         };
         for &op in ops {
@@ -69,6 +77,7 @@ impl<'c> Assignment<'c> {
         let class = *self.classes.entry(value).or_insert(next);
         if class == next {
             self.layouts.push(None);
+            self.votes.push(SmallVec::new());
         }
         class
     }
@@ -95,18 +104,12 @@ impl<'c> Assignment<'c> {
         set_layout(value, layout);
     }
 
-    /// What the layout of `value` was before.
-    fn original(&self, value: Value<'c>) -> Option<Attr<'c>> {
-        self.original.get(&value).copied()
-    }
-
     /// Classes of all values, and layouts of anchors.
     fn register(&mut self, op: Op<'c>) {
         let args = op.regions().flat_map(|region| region.blocks()).flat_map(|block| block.args());
         for value in args.chain(op.results()) {
-            if let Some(layout) = layout_of(value) {
+            if layout_of(value).is_some() {
                 self.class(value);
-                self.original.insert(value, layout);
             }
         }
         let join = |this: &mut Self, a: Value<'c>, b: Value<'c>| {
@@ -152,6 +155,9 @@ impl<'c> Assignment<'c> {
     /// the layout that coalescing chose, calls and returns keep signatures.
     fn pin(&mut self, op: Op<'c>) {
         let rule = rule(op);
+        if !may_pin(op, rule) {
+            return;
+        }
         let own = matches!(op.name(), "tt.call" | "tt.return") || rule.is_none();
         let store = rule == Some(Rule::Memory) && op.num_results() == 0;
         let dot = matches!(rule, Some(Rule::Dot | Rule::DotScaled));
@@ -243,7 +249,7 @@ impl<'c> Assignment<'c> {
         let weight = weight(op);
         for (value, layout) in wanted {
             let class = self.class(value);
-            let votes = self.votes.entry(class).or_default();
+            let votes = &mut self.votes[class];
             match votes.iter_mut().find(|vote| vote.0 == layout) {
                 Some(vote) => vote.1 += weight,
                 None => votes.push((layout, weight)),
@@ -252,7 +258,7 @@ impl<'c> Assignment<'c> {
     }
 
     fn winner(&self, value: Value<'c>) -> Option<Attr<'c>> {
-        let votes = self.votes.get(self.classes.get(&value)?)?;
+        let votes = &self.votes[*self.classes.get(&value)?];
         let mut best = votes.first()?;
         for vote in votes {
             if vote.1 > best.1 {
@@ -302,11 +308,14 @@ impl<'c> Assignment<'c> {
     /// The layout that `op` needs its operand `i` to have; `None` where any
     /// will do, or where it is not decided yet.
     pub fn demand(&self, op: Op<'c>, i: usize, layouts: &Layouts<'c>) -> Option<Attr<'c>> {
-        if let Some(layout) = self.pinned.get(&(op, i)) {
+        let rule = rule(op);
+        if may_pin(op, rule)
+            && let Some(layout) = self.pinned.get(&(op, i))
+        {
             return Some(*layout);
         }
         let result = op.results().find_map(|result| self.get(result));
-        match rule(op) {
+        match rule {
             Some(Rule::Control) => {
                 let mut wanted = None;
                 for_each_edge(op, &mut |operand, target| {
@@ -346,7 +355,7 @@ impl<'c> Assignment<'c> {
         let Some(rule) = rule(op) else { return Ok(()) };
         for block in op.regions().flat_map(|region| region.blocks()) {
             for arg in block.args() {
-                if let Some(layout) = self.original(arg) {
+                if let Some(layout) = layout_of(arg) {
                     self.set(arg, layout);
                 }
             }
@@ -354,7 +363,7 @@ impl<'c> Assignment<'c> {
         if op.results().all(|result| layout_of(result).is_none() || self.get(result).is_some()) {
             return Ok(());
         }
-        let original = op.results().find_map(|result| self.original(result));
+        let original = op.results().find_map(layout_of);
         let layout =
             match (rule, self.preferred_operand(op, true).or_else(|| self.preferred_operand(op, false))) {
                 // Where nothing follows from the operand, it is the operand that moves.
@@ -374,7 +383,7 @@ impl<'c> Assignment<'c> {
             };
         let Some(layout) = layout else { return Ok(()) };
         for result in op.results().filter(|result| layout_of(*result).is_some()) {
-            let layout = if rule == Rule::Control { self.original(result).unwrap_or(layout) } else { layout };
+            let layout = if rule == Rule::Control { layout_of(result).unwrap_or(layout) } else { layout };
             self.set(result, layout);
         }
         Ok(())

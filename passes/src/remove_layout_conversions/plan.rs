@@ -48,6 +48,13 @@ pub struct Request<'c> {
     pub moves: bool,
 }
 
+impl Request<'_> {
+    /// Whether the value has the layout.
+    fn is_had(&self) -> bool {
+        self.value.ty().as_tensor().is_none_or(|ty| ty.encoding() == Some(self.layout))
+    }
+}
+
 /// What a plan needs, with numbers of operands.
 pub type Inputs<'c> = SmallVec<[(usize, Request<'c>); 4]>;
 
@@ -81,11 +88,20 @@ struct Frame<'c> {
     assumed: bool,
 }
 
+/// What is known about a request.
+#[derive(Clone, Copy)]
+enum Plan {
+    /// The cheapest way, and its cost.
+    Done(How, f64),
+    /// The place of its frame while the plan is being made.
+    Active(usize),
+}
+
 /// Makes plans, each once.
 pub struct Planner<'a, 'c> {
     layouts: &'a Layouts<'c>,
     costs: Costs<'c>,
-    plans: FastMap<Request<'c>, (How, f64)>,
+    plans: FastMap<Request<'c>, Plan>,
     /// Requests in the order in which their plans were finished.
     finished: Vec<Request<'c>>,
     /// Values that exist in further layouts.
@@ -156,43 +172,45 @@ impl<'a, 'c> Planner<'a, 'c> {
 
     /// The cheapest way to get a value in a layout, and what it costs.
     pub fn plan(&mut self, request: Request<'c>) -> (How, f64) {
-        let mut stack: Vec<Frame<'c>> = Vec::new();
-        let mut active: FastMap<Request<'c>, usize> = FastMap::default();
+        if request.is_had() {
+            return (How::Have, 0.0);
+        }
+        let mut stack: SmallVec<[Frame<'c>; 1]> = SmallVec::new();
         let mut wanted = Some(request);
         loop {
             if let Some(request) = wanted.take() {
-                if let Some(plan) = self.plans.get(&request).copied() {
-                    if stack.is_empty() {
-                        return plan;
+                match self.plans.get(&request) {
+                    Some(Plan::Done(how, cost)) if stack.is_empty() => return (*how, *cost),
+                    Some(Plan::Done(..)) => {}
+                    Some(Plan::Active(at)) => stack[*at].assumed = true,
+                    None => {
+                        self.plans.insert(request, Plan::Active(stack.len()));
+                        stack.push(self.begin(request));
                     }
-                } else if let Some(&at) = active.get(&request) {
-                    stack[at].assumed = true;
-                } else {
-                    let frame = self.begin(request);
-                    active.insert(request, stack.len());
-                    stack.push(frame);
                 }
             }
             let Some(frame) = stack.last_mut() else { return (How::Convert, 0.0) };
-            // Inputs that are being planned themselves count nothing.
-            if let Some(last) = frame.next.checked_sub(1) {
-                frame.cost += self.plans.get(&frame.inputs[last].1).map_or(0.0, |plan| plan.1);
+            // Inputs that are being planned themselves count nothing, nor do those that are there.
+            if let Some(last) = frame.next.checked_sub(1)
+                && let Some(Plan::Done(_, cost)) = self.plans.get(&frame.inputs[last].1)
+            {
+                frame.cost += cost;
             }
             if frame.next < frame.inputs.len() && frame.cost <= frame.convert {
-                wanted = Some(frame.inputs[frame.next].1);
+                let input = frame.inputs[frame.next].1;
                 frame.next += 1;
+                wanted = Some(input).filter(|input| !input.is_had());
                 continue;
             }
             let Some(frame) = stack.pop() else { continue };
-            active.remove(&frame.request);
-            self.finish(&frame);
+            let plan = self.finish(&frame);
             if stack.is_empty() {
-                return self.plans.get(&request).copied().unwrap_or((How::Convert, frame.convert));
+                return plan;
             }
         }
     }
 
-    fn finish(&mut self, frame: &Frame<'c>) {
+    fn finish(&mut self, frame: &Frame<'c>) -> (How, f64) {
         let plan =
             if frame.cost <= frame.convert { (frame.how, frame.cost) } else { (How::Convert, frame.convert) };
         if frame.assumed && plan.0 == How::Convert {
@@ -200,8 +218,9 @@ impl<'a, 'c> Planner<'a, 'c> {
                 self.plans.remove(&request);
             }
         }
-        self.plans.insert(frame.request, plan);
+        self.plans.insert(frame.request, Plan::Done(plan.0, plan.1));
         self.finished.push(frame.request);
+        plan
     }
 
     fn begin(&mut self, request: Request<'c>) -> Frame<'c> {

@@ -61,8 +61,15 @@ impl<'c> Op<'c> {
     }
     /// Full name, such as `arith.addi`.
     pub fn name(self) -> &'c str {
-        // SAFETY: names are uniqued in the context.
-        unsafe { ffi::str_of(mlirIdentifierStr(mlirOperationGetName(self.raw()))) }
+        let mut registered = 0;
+        // SAFETY: names are uniqued in the context; those that a dialect registers are identifiers.
+        unsafe {
+            let name = ffi::mhOpName(self.raw(), &mut registered);
+            if registered == 0 {
+                return ffi::str_of(name);
+            }
+            std::str::from_utf8_unchecked(std::slice::from_raw_parts(name.data.cast(), name.length))
+        }
     }
     /// The uniqued pointer of the name, for fast dispatch within one context.
     pub fn name_id(self) -> usize {
