@@ -6,8 +6,12 @@
 //! into the write, where the data is made, and the read, where it is used:
 //! passes that follow can then move the two apart. The memory has the layout
 //! that the plan of the conversion found.
+//!
+//! Other conversions of the same data read that memory, too, where this costs
+//! no more than writing and reading memory of their own.
 
-use crate::ir_util::{layout_of, operations_in_dominance_order};
+use crate::buffer_plans;
+use crate::ir_util::{fills_constant_buffer, layout_of, operations_in_dominance_order};
 use crate::machine::{Machine, error};
 use crate::matmul::build::generic;
 use crate::plans;
@@ -15,11 +19,13 @@ use crate::rules::{Rule, rule};
 use linear_layout::Encoding;
 use linear_layout::encoding::SharedLinear;
 use linear_layout::plan::{Conversion, Scope};
+use linear_layout::target::{Direction, TargetDesc};
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Type};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::IrRewriter;
 use ttopt_dialect::ttg::attrs::{encoding, encoding_attr};
+use ttopt_dialect::ttg::types::MemDescType;
 
 /// The pass.
 pub static TRITONGPU_REDUCE_DATA_DUPLICATION: PassDef = PassDef {
@@ -46,7 +52,39 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
             split(&mut rewriter, op, memory)?;
         }
     }
+    let Some(target) = &machine.target else { return Ok(()) };
+    for op in operations_in_dominance_order(module) {
+        if rule(op) == Some(Rule::Convert)
+            && let Some(alloc) = shared_copy(op, target)
+        {
+            if !alloc.is_before_in_block(op) {
+                alloc.move_before(op);
+            }
+            rewriter.set_before(op);
+            let ty = op.result(0).ty();
+            let read = generic(&mut rewriter, op, "ttg.local_load", &[alloc.result(0)], ty, &[])?;
+            op.result(0).replace_all_uses_with(read);
+            op.erase();
+        }
+    }
     Ok(())
+}
+
+/// What writes the operand of the conversion `op` to memory, in the same block, that its result can be read
+/// from as cheaply as by the conversion.
+fn shared_copy<'c>(op: Op<'c>, target: &TargetDesc) -> Option<Op<'c>> {
+    let plan = plans::conversion(op.operand(0).ty(), op.result(0).ty(), target).ok()?;
+    let Conversion::SharedMemory(plan) = &plan.conversion else { return None };
+    let cost = plan.store.cycles(target) + plan.load.cycles(target);
+    let fits = |alloc: Op<'c>| {
+        let memory = MemDescType::cast(alloc.result(0).ty())?;
+        let read = buffer_plans::access(op.result(0).ty(), memory, Direction::Load, target).ok()?;
+        (read.access.cycles(target) <= cost).then_some(())
+    };
+    op.operand(0)
+        .uses()
+        .map(|(user, _)| user)
+        .find(|user| fills_constant_buffer(*user) && user.block() == op.block() && fits(*user).is_some())
 }
 
 /// The layout of the memory that the conversion goes through, if it makes the

@@ -8,13 +8,25 @@
 //! are made, behind the loads that follow there: these are all under way before
 //! the first is waited for. Transpositions, which are free, follow what they
 //! transpose.
+//!
+//! Operands of products that stay the same throughout a loop are read from
+//! shared memory before it. In functions whose tensors take more registers than
+//! a thread has they are read again in each iteration instead, and loads from
+//! global memory move down to the last product before their first use.
 
-use crate::ir_util::{fills_constant_buffer, layout_of, operations_in_dominance_order};
+use crate::analysis::registers::is_short_of_registers;
+use crate::buffer_plans::BufferLayout;
+use crate::ir_util::{fills_constant_buffer, is_loop, is_product, layout_of, operations_in_dominance_order};
+use crate::machine::Machine;
 use crate::rules::{Rule, rule};
 use linear_layout::Dim;
-use mlir_host::ir::{Block, Op, Value};
+use linear_layout::target::TargetDesc;
+use mlir_host::ir::{Block, Op, Value, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
+use mlir_host::rewrite::IrRewriter;
+use ttopt_dialect::tt::ops::LoadOp;
 use ttopt_dialect::ttg::layout::to_linear_layout;
+use ttopt_dialect::ttg::types::MemDescType;
 
 /// The pass.
 pub static TRITONGPU_REORDER_INSTRUCTIONS: PassDef = PassDef {
@@ -42,7 +54,92 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     for op in ops.iter().filter(|op| op.name() == "ttg.local_alloc" && op.num_operands() == 1) {
         move_after_operand(*op, behind_loads);
     }
+    if let Some(target) = Machine::of(module)?.target {
+        let functions: Vec<_> = ops.iter().filter(|op| op.name() == "tt.func").collect();
+        functions.into_iter().for_each(|function| read_in_loops(*function, &target));
+    }
     Ok(())
+}
+
+/// Reads operands again in each iteration where `function` is short of registers, if its buffers, which then
+/// stay throughout the loops, leave as much shared memory free as they take. Other loads wait, too.
+fn read_in_loops(function: Op<'_>, target: &TargetDesc) {
+    let (mut reads, mut loads, mut bytes) = (Vec::new(), Vec::new(), 0);
+    function.walk(&mut |op| {
+        match op.name() {
+            "ttg.local_load" if moves_down(op) => reads.push(op),
+            "ttg.local_alloc" => {
+                let buffer = MemDescType::cast(op.result(0).ty()).and_then(|ty| BufferLayout::of(ty).ok());
+                bytes += buffer.map_or(0, |buffer| buffer.bytes());
+            }
+            "tt.load" => loads.push(op),
+            _ => {}
+        }
+        Walk::Advance
+    });
+    reads.retain(|read| !loops_around_uses(*read).is_empty());
+    if reads.is_empty() || 2 * bytes > target.shared_bytes || !is_short_of_registers(function, target) {
+        return;
+    }
+    let mut rewriter = IrRewriter::new(function.context());
+    for read in reads {
+        for around in loops_around_uses(read) {
+            let inside = |user: Op<'_>| user.parent() == Some(around);
+            let users: Vec<_> = read.result(0).uses().filter(|(user, _)| inside(*user)).collect();
+            let Some(first) = users.iter().map(|(user, _)| *user).reduce(earlier) else { continue };
+            rewriter.set_before(first);
+            let again = rewriter.clone_op(read).result(0);
+            users.into_iter().for_each(|(user, i)| user.set_operand(i, again));
+        }
+        if read.result(0).uses().next().is_none() {
+            read.erase();
+        }
+    }
+    loads.into_iter().rev().for_each(move_behind_products);
+}
+
+/// Moves a load down to the last of several products before its first use, where nothing between writes memory
+/// that it could read: that product hides its latency.
+fn move_behind_products(load: Op<'_>) {
+    let Some(user) = first_user(load) else { return };
+    let between = || std::iter::successors(load.next(), |at| at.next()).take_while(|at| *at != user);
+    let Some(product) = between().filter(|op| is_product(*op)).last() else { return };
+    let passes = |op: Op<'_>| {
+        op.is_memory_effect_free() || matches!(op.name(), "tt.load" | "ttg.local_alloc" | "ttg.local_load")
+    };
+    let keeps_order = |load: LoadOp<'_>| load.is_volatile() == Some(true);
+    let crossed = || between().take_while(|at| *at != product);
+    if LoadOp::cast(load).is_some_and(|load| !keeps_order(load))
+        && crossed().any(is_product)
+        && crossed().all(passes)
+    {
+        load.move_before(product);
+    }
+}
+
+/// The loops behind `read`, in its block, in whose body the only uses of its result are operands of products
+/// that run in each iteration.
+fn loops_around_uses<'c>(read: Op<'c>) -> Vec<Op<'c>> {
+    let mut loops: Vec<Op<'c>> = Vec::new();
+    let mut others = Vec::new();
+    for (user, _) in read.result(0).uses() {
+        let Some(around) = user.parent().filter(|op| is_loop(*op) && op.block() == read.block()) else {
+            others.extend(read.block().and_then(|block| in_block(user, block)));
+            continue;
+        };
+        if !is_product(user) {
+            others.push(around);
+        } else if !loops.contains(&around) {
+            loops.push(around);
+        }
+    }
+    loops.retain(|op| !others.contains(op));
+    loops
+}
+
+/// Which of two operations of a block comes first.
+fn earlier<'c>(a: Op<'c>, b: Op<'c>) -> Op<'c> {
+    if b.is_before_in_block(a) { b } else { a }
 }
 
 /// Whether `op` needs fewer registers the later it comes, or no more.
@@ -69,7 +166,7 @@ fn registers(value: Value<'_>) -> Option<u64> {
 fn first_user<'c>(op: Op<'c>) -> Option<Op<'c>> {
     let block = op.block()?;
     let users = op.result(0).uses().filter_map(|(user, _)| in_block(user, block));
-    users.reduce(|a, b| if b.is_before_in_block(a) { b } else { a })
+    users.reduce(earlier)
 }
 
 /// The operation of `block` that is `op` or has it inside.

@@ -1,4 +1,4 @@
-// RUN: %ttopt %s --tritongpu-reduce-data-duplication | FileCheck %s
+// RUN: %ttopt %s -split-input-file --tritongpu-reduce-data-duplication | FileCheck %s
 
 #a = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
 #b = #ttg.blocked<{sizePerThread = [8, 1], threadsPerWarp = [8, 4], warpsPerCTA = [1, 4], order = [0, 1]}>
@@ -28,5 +28,25 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
   tt.func @other(%x: tensor<64x64xf16, #a>) -> tensor<64x64xf16, #b> {
     %y = ttg.convert_layout %x : tensor<64x64xf16, #a> -> tensor<64x64xf16, #b>
     tt.return %y : tensor<64x64xf16, #b>
+  }
+}
+
+// -----
+
+#a = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#b = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [8, 4], warpsPerCTA = [2, 2], order = [1, 0]}>
+#mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>
+#dot = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 2}>
+#trans = #ttg.linear<{register = [[0, 1], [0, 8], [8, 0], [16, 0], [32, 0], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[0, 0], [0, 0]], block = []}>
+module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:80"} {
+  // The operand and the transposed one are read from the same memory.
+  // CHECK-LABEL: @both
+  // CHECK-NEXT: %[[M:.*]] = ttg.local_alloc %arg0
+  // CHECK-NEXT: ttg.local_load %[[M]] : {{.*}} -> tensor<64x64xf16, #linear>
+  // CHECK-NEXT: ttg.local_load %[[M]] : {{.*}} -> tensor<64x64xf16, #ttg.dot_op
+  tt.func @both(%x: tensor<64x64xf16, #a>) -> (tensor<64x64xf16, #trans>, tensor<64x64xf16, #dot>) {
+    %t = ttg.convert_layout %x : tensor<64x64xf16, #a> -> tensor<64x64xf16, #trans>
+    %y = ttg.convert_layout %x : tensor<64x64xf16, #a> -> tensor<64x64xf16, #dot>
+    tt.return %t, %y : tensor<64x64xf16, #trans>, tensor<64x64xf16, #dot>
   }
 }

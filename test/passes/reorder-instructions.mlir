@@ -78,3 +78,71 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return %m : !ttg.memdesc<32x32xf32, #s, #smem>
   }
 }
+
+// -----
+
+#mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 2}>
+#c = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#s = #ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:80"} {
+  // Sum and operands take 288 registers: the left operand is read in each iteration, and the load waits for
+  // the first product.
+  // CHECK-LABEL: @short_of_registers
+  // CHECK: %[[M:.*]] = ttg.local_alloc
+  // CHECK-NEXT: scf.for
+  // CHECK-NEXT: ttg.local_load %[[M]]
+  // CHECK-NEXT: tt.dot
+  // CHECK-NEXT: tt.load
+  // CHECK-NEXT: tt.dot
+  // CHECK-NEXT: arith.addf
+  tt.func @short_of_registers(%x: tensor<128x64xf16, #c>, %y: tensor<64x128xf16, #b>, %p: tensor<128x128x!tt.ptr<f32>, #mma>, %n: i32) -> tensor<128x128xf32, #mma> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32, #mma>
+    %m = ttg.local_alloc %x : (tensor<128x64xf16, #c>) -> !ttg.memdesc<128x64xf16, #s, #smem>
+    %l = ttg.local_load %m : !ttg.memdesc<128x64xf16, #s, #smem> -> tensor<128x64xf16, #a>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<128x128xf32, #mma>)  : i32 {
+      %late = tt.load %p : tensor<128x128x!tt.ptr<f32>, #mma>
+      %d = tt.dot %l, %y, %sum : tensor<128x64xf16, #a> * tensor<64x128xf16, #b> -> tensor<128x128xf32, #mma>
+      %e = tt.dot %l, %y, %d : tensor<128x64xf16, #a> * tensor<64x128xf16, #b> -> tensor<128x128xf32, #mma>
+      %f = arith.addf %e, %late : tensor<128x128xf32, #mma>
+      scf.yield %f : tensor<128x128xf32, #mma>
+    }
+    tt.return %r : tensor<128x128xf32, #mma>
+  }
+}
+
+// -----
+
+#mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 2}>
+#c = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#s = #ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:80"} {
+  // CHECK-LABEL: @enough_registers
+  // CHECK: ttg.local_load
+  // CHECK-NEXT: scf.for
+  // CHECK-NEXT: tt.load
+  // CHECK-NEXT: tt.dot
+  // CHECK-NEXT: tt.dot
+  tt.func @enough_registers(%x: tensor<128x64xf16, #c>, %y: tensor<64x32xf16, #b>, %p: tensor<128x32x!tt.ptr<f32>, #mma>, %n: i32) -> tensor<128x32xf32, #mma> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x32xf32, #mma>
+    %m = ttg.local_alloc %x : (tensor<128x64xf16, #c>) -> !ttg.memdesc<128x64xf16, #s, #smem>
+    %l = ttg.local_load %m : !ttg.memdesc<128x64xf16, #s, #smem> -> tensor<128x64xf16, #a>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<128x32xf32, #mma>)  : i32 {
+      %late = tt.load %p : tensor<128x32x!tt.ptr<f32>, #mma>
+      %d = tt.dot %l, %y, %sum : tensor<128x64xf16, #a> * tensor<64x32xf16, #b> -> tensor<128x32xf32, #mma>
+      %e = tt.dot %l, %y, %d : tensor<128x64xf16, #a> * tensor<64x32xf16, #b> -> tensor<128x32xf32, #mma>
+      %f = arith.addf %e, %late : tensor<128x32xf32, #mma>
+      scf.yield %f : tensor<128x32xf32, #mma>
+    }
+    tt.return %r : tensor<128x32xf32, #mma>
+  }
+}

@@ -11,6 +11,8 @@ use ttopt_dialect::ttg::layout::to_linear_layout;
 
 /// Registers of a multiprocessor (CUDA programming guide, "Technical Specifications per Compute Capability").
 const REGISTERS: u64 = 64 << 10;
+/// Registers of a thread (the same table).
+const OF_A_THREAD: u64 = 255;
 /// What addresses, masks and loop counters take besides.
 const OTHERS: u64 = 32;
 /// Shared memory that the system takes for each block.
@@ -37,38 +39,71 @@ pub fn blocks_together(function: Op<'_>, warps: u64, shared: u64, target: &Targe
     (limit * 3 / 4 < needed && needed <= limit).then_some(blocks)
 }
 
-/// The most registers of 32 bits that a thread needs for tensors at any operation: of data, that is.
+/// Whether the tensors of `function` leave a thread too few registers for the rest of what it holds.
+pub fn is_short_of_registers(function: Op<'_>, target: &TargetDesc) -> bool {
+    target.vendor == Vendor::Nvidia && held_registers(&FlowGraph::new(function)) + OTHERS > OF_A_THREAD
+}
+
+/// The most registers of 32 bits that a thread needs for tensors before any operation: of data, that is.
 /// Pointers and indices are computed where they are needed.
 fn live_registers(graph: &FlowGraph<'_>) -> u64 {
-    let products: FastSet<Attr<'_>> = graph
-        .ops()
-        .iter()
-        .filter(|op| is_product(**op))
-        .filter_map(|op| op.result(0).ty().as_tensor()?.encoding())
-        .collect();
-    let weights: FastMap<Value<'_>, u64> = graph
-        .ops()
-        .iter()
-        .flat_map(|op| op.operands().map(source))
-        .filter_map(|value| Some((value, registers(value, &products).filter(|words| *words > 0)?)))
-        .collect();
-    let predecessors = graph.predecessors();
-    let mut live: Vec<FastSet<Value<'_>>> = vec![FastSet::default(); graph.ops().len()];
-    let mut open: Vec<usize> = (0..graph.ops().len()).collect();
-    while let Some(i) = open.pop() {
-        let mut values: FastSet<Value<'_>> =
-            graph.successors(i).flat_map(|next| live[next].iter().copied()).collect();
-        made(graph, i).for_each(|value| {
-            values.remove(&value);
-        });
-        values.extend(graph.ops()[i].operands().map(source).filter(|value| weights.contains_key(value)));
-        if values.len() > live[i].len() {
-            live[i] = values;
-            open.extend(predecessors[i].iter().map(|before| *before as usize));
+    let live = Live::new(graph);
+    live.before.iter().map(|values| live.words(values)).max().unwrap_or(0)
+}
+
+/// The same during any operation: products that start from constants have their operands and results at once.
+fn held_registers(graph: &FlowGraph<'_>) -> u64 {
+    let live = Live::new(graph);
+    let made = |op: Op<'_>| {
+        let adds = op.operands().nth(2).is_some_and(|sum| live.weights.contains_key(&source(sum)));
+        let results = op.results().filter(|_| is_product(op) && !adds);
+        results.filter_map(|result| live.weights.get(&result)).sum::<u64>()
+    };
+    graph.ops().iter().zip(&live.before).map(|(op, values)| live.words(values) + made(*op)).max().unwrap_or(0)
+}
+
+/// Tensors that are needed later, and their registers.
+struct Live<'c> {
+    weights: FastMap<Value<'c>, u64>,
+    /// For each operation of the graph, what is needed by it or after it.
+    before: Vec<FastSet<Value<'c>>>,
+}
+
+impl<'c> Live<'c> {
+    fn new(graph: &FlowGraph<'c>) -> Self {
+        let products: FastSet<Attr<'_>> = graph
+            .ops()
+            .iter()
+            .filter(|op| is_product(**op))
+            .filter_map(|op| op.result(0).ty().as_tensor()?.encoding())
+            .collect();
+        let weights: FastMap<Value<'_>, u64> = graph
+            .ops()
+            .iter()
+            .flat_map(|op| op.operands().map(source))
+            .filter_map(|value| Some((value, registers(value, &products).filter(|words| *words > 0)?)))
+            .collect();
+        let predecessors = graph.predecessors();
+        let mut live: Vec<FastSet<Value<'_>>> = vec![FastSet::default(); graph.ops().len()];
+        let mut open: Vec<usize> = (0..graph.ops().len()).collect();
+        while let Some(i) = open.pop() {
+            let mut values: FastSet<Value<'_>> =
+                graph.successors(i).flat_map(|next| live[next].iter().copied()).collect();
+            made(graph, i).for_each(|value| {
+                values.remove(&value);
+            });
+            values.extend(graph.ops()[i].operands().map(source).filter(|value| weights.contains_key(value)));
+            if values.len() > live[i].len() {
+                live[i] = values;
+                open.extend(predecessors[i].iter().map(|before| *before as usize));
+            }
         }
+        Self { weights, before: live }
     }
-    let words = |values: &FastSet<Value<'_>>| values.iter().filter_map(|value| weights.get(value)).sum();
-    live.iter().map(words).max().unwrap_or(0)
+
+    fn words(&self, values: &FastSet<Value<'c>>) -> u64 {
+        values.iter().filter_map(|value| self.weights.get(value)).sum()
+    }
 }
 
 /// The values that operation `i` gives a new content: its results, and what it passes on to blocks and
