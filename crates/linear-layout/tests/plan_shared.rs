@@ -266,7 +266,7 @@ fn partitions_are_the_highest_offsets() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
     /// Any linear memory, any distributed layout.
     #[test]

@@ -254,6 +254,7 @@ impl OffsetMap {
         }
         let registers = Echelon::of(&self.columns.reg);
         let within: SmallVec<[u64; 5]> = (0..vec_bits).filter_map(|i| registers.express(1 << i)).collect();
+        let lowest: SmallVec<[(u32, u64); 5]> = (0..vec_bits).zip(within.iter().copied()).collect();
         let phase = target.phase_lanes(bits / 8, direction);
         let lane: SmallVec<[u64; 6]> = self.columns.lane.iter().map(|c| c & self.offset_mask()).collect();
         // Only active lanes take part, in each pass a coset of those that do in the first; they form a
@@ -272,7 +273,7 @@ impl OffsetMap {
             instruction: MemoryInstruction::Vector { bits },
             vec_bits,
             fixed: SmallVec::new(),
-            packing_ops: self.packing(&within, storage_bits),
+            packing_ops: self.packing(&within, &lowest, storage_bits),
             within,
             lane,
             count,
@@ -282,18 +283,30 @@ impl OffsetMap {
     }
 
     /// Byte permutes of one thread: elements live in words of adjacent registers, copies left out, and accesses move
-    /// words whose positions are the registers `within`.
-    fn packing(&self, within: &[u64], storage_bits: u32) -> u64 {
+    /// words whose positions are the registers `within`; a register that flips a bit of `fixed` goes with the one that
+    /// undoes that.
+    fn packing(&self, within: &[u64], fixed: &[(u32, u64)], storage_bits: u32) -> u64 {
         let mut span = Echelon::new();
-        let kept = (0..self.columns.reg.len()).filter(|&i| span.insert(self.columns.reg[i]));
-        let adjacent: Vectors =
-            kept.map(|i| 1 << i).take((32 / storage_bits).max(1).ilog2() as usize).collect();
+        let kept: Vec<usize> =
+            (0..self.columns.reg.len()).filter(|&i| span.insert(self.columns.reg[i])).collect();
+        let (low, high) = kept.split_at(kept.len().min((32 / storage_bits).max(1).ilog2() as usize));
+        let adjacent: Vectors = low.iter().map(|&i| 1 << i).collect();
         let word = &within[..within.len().min(adjacent.len())];
         let both: Vectors = adjacent.iter().chain(word).copied().collect();
         // Bits of the position that tell words of accesses apart of which a word of registers consists.
         let split = f2::rank(&both) - word.len() as u32;
         let words = 1u64 << (self.register_rank() - adjacent.len() as u32);
-        words * if split > 0 { (1 << split) - 1 } else { u64::from(word != adjacent.as_slice()) }
+        if split > 0 {
+            return words * ((1 << split) - 1);
+        }
+        if word != adjacent.as_slice() {
+            return words;
+        }
+        // Words of other registers have the same order where these flip no bit of the position within a word.
+        let flips = fixed.iter().filter(|(_, register)| word.contains(register));
+        let mask = flips.fold(0, |mask, (bit, _)| mask | 1 << bit);
+        let flipped: Vectors = high.iter().map(|&i| self.columns.reg[i] & mask).collect();
+        words - (words >> f2::rank(&flipped))
     }
 
     /// Tile of `ldmatrix`: 32 bits of registers, then lane bits 0 and 1, are the lowest offset bits; lane
@@ -350,7 +363,7 @@ impl OffsetMap {
             let order = |&i: &usize| {
                 let register = others[i].0;
                 let word: SmallVec<[u64; 5]> = within.iter().copied().chain([register]).collect();
-                (degree(&others[i]), self.packing(&word, storage_bits))
+                (degree(&others[i]), self.packing(&word, &fixed, storage_bits))
             };
             let best = (0..others.len()).filter(in_pass).min_by_key(order)?;
             let (register, column) = others.remove(best);
@@ -373,8 +386,8 @@ impl OffsetMap {
         Some(Choice {
             instruction: MemoryInstruction::Matrix { count: 1 << extra.len(), transposed },
             vec_bits: within.len() as u32,
+            packing_ops: self.packing(&within, &fixed, storage_bits),
             fixed,
-            packing_ops: self.packing(&within, storage_bits),
             within,
             lane,
             count,
@@ -448,8 +461,8 @@ impl OffsetMap {
         Some(Choice {
             instruction: MemoryInstruction::MatrixBytes { words: (words / count) as u32 },
             vec_bits: within.len() as u32,
+            packing_ops: self.packing(&within, &fixed, storage_bits),
             fixed,
-            packing_ops: self.packing(&within, storage_bits),
             within,
             lane,
             count,
@@ -498,7 +511,7 @@ impl OffsetMap {
             instruction: MemoryInstruction::TransposedRead { unit_bits: storage_bits },
             vec_bits: taken.len() as u32,
             fixed: SmallVec::new(),
-            packing_ops: self.packing(&within, storage_bits),
+            packing_ops: self.packing(&within, &[], storage_bits),
             within,
             lane,
             count,
