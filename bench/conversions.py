@@ -2,17 +2,20 @@
 
 For each kernel of the corpus and cuda:80, cuda:90 and hip:gfx942: how many conversions there are, and
 what they cost: the cycles of their plans, as our --tritongpu-explain-layouts computes them
-for both compilers, times 16 for each loop around them. Triton's TTGIR is taken where its
-software pipeliner would begin, without its fusion of nested loops: that moves no conversion,
-but a fused loop would count once where it stands for two. A conversion is a ttg.convert_layout, or a ttg.local_load of
+for both compilers, times 16 for each loop around them. Both are taken at the same two points:
+where Triton's software pipeliner would begin, and at the end of the passes to TTGIR without
+that pipeliner. Between the two both compilers move conversions for the sake of registers.
+Triton's fusion of nested loops is left out: it moves no conversion, but a fused loop would
+count once where it stands for two. A conversion is a ttg.convert_layout, or a ttg.local_load of
 what a ttg.local_alloc was made from.
 
 TTOPT_BIN_DIR has our binaries; TTOPT_TRITON_PYTHON names a python with triton 3.9, without
-which only our numbers are shown. Prints a table in Markdown; exits with 1 when a kernel has
-more conversions than Triton's, or costlier ones.
+which only our numbers are shown. Prints tables in Markdown and names the kernels that have
+more conversions than Triton's, or costlier ones; exits with 1 when there is one before pipelining.
 
 As a worker (`conversions.py --triton`, run by that python) it answers each line of
-`FILE TARGET WARPS CTAS OUTPUT` on stdin by writing Triton's TTGIR.
+`FILE TARGET WARPS CTAS OUTPUT` on stdin by writing Triton's TTGIR to OUTPUT and, at the end,
+to OUTPUT.end.
 """
 
 import json
@@ -27,10 +30,13 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "test" / "corpus"
 TARGETS = ["cuda:80", "cuda:90", "hip:gfx942"]
+POINTS = ["before pipelining", "at the end"]
+# The last of our passes before those that move conversions for registers.
+LAST_PASS = "triton-loop-aware-cse"
 
 
 def triton_ttgir(path, target, warps, ctas):
-    """Triton's module before pipelining, and the seconds its passes took."""
+    """Triton's module before pipelining and at the end, and the seconds of its passes up to the former."""
     from triton._C.libtriton import amd, ir, nvidia, passes
 
     context = ir.context()
@@ -39,15 +45,20 @@ def triton_ttgir(path, target, warps, ctas):
     amd.load_dialects(context)
     module = ir.parse_mlir_module(path, context)
     module.context = context
-    manager = ir.pass_manager(context)
+    manager, rest = ir.pass_manager(context), ir.pass_manager(context)
     kind, chip = target.split(":")
     if kind == "cuda":
         nvidia_passes(manager, int(chip), warps, ctas, nvidia, passes)
+        nvidia_rest(rest, int(chip), nvidia, passes)
     else:
         amd_passes(manager, chip, warps, ctas, amd, passes)
+        amd_rest(rest, passes)
     start = time.perf_counter()
     manager.run(module, "ttgir")
-    return module.str_nodebug(), time.perf_counter() - start
+    seconds = time.perf_counter() - start
+    before = module.str_nodebug()
+    rest.run(module, "ttgir_end")
+    return before, module.str_nodebug(), seconds
 
 
 def nvidia_passes(manager, capability, warps, ctas, nvidia, passes):
@@ -78,6 +89,23 @@ def nvidia_passes(manager, capability, warps, ctas, nvidia, passes):
     ttgpu.add_combine_tensor_select_and_if(manager)
 
 
+def nvidia_rest(manager, capability, nvidia, passes):
+    ttgpu, ttng, common = passes.ttgpuir, nvidia.passes.ttnvgpuir, passes.common
+    common.add_canonicalizer(manager)
+    passes.ttir.add_loop_aware_cse(manager)
+    ttgpu.add_optimize_dot_operands(manager, True)
+    if capability >= 90:
+        ttng.add_tma_lowering(manager)
+    ttgpu.add_remove_layout_conversions(manager)
+    ttgpu.add_reduce_data_duplication(manager)
+    ttgpu.add_reorder_instructions(manager)
+    passes.ttir.add_loop_aware_cse(manager)
+    common.add_symbol_dce(manager)
+    common.add_sccp(manager)
+    common.add_cse(manager)
+    common.add_canonicalizer(manager)
+
+
 def amd_passes(manager, chip, warps, ctas, amd, passes):
     ttir, ttgpu, own, common = passes.ttir, passes.ttgpuir, amd.passes.ttgpuir, passes.common
     ttir.add_rewrite_tensor_descriptor_to_pointer(manager)
@@ -103,11 +131,21 @@ def amd_passes(manager, chip, warps, ctas, amd, passes):
     common.add_canonicalizer(manager)
 
 
+def amd_rest(manager, passes):
+    passes.common.add_canonicalizer(manager)
+    passes.ttgpuir.add_remove_layout_conversions(manager)
+    passes.ttgpuir.add_reduce_data_duplication(manager)
+    passes.common.add_canonicalizer(manager)
+    passes.common.add_cse(manager)
+    passes.common.add_symbol_dce(manager)
+
+
 def worker():
     for line in sys.stdin:
         path, target, warps, ctas, output = line.split()
-        text, seconds = triton_ttgir(path, target, int(warps), int(ctas))
-        pathlib.Path(output).write_text(text)
+        before, end, seconds = triton_ttgir(path, target, int(warps), int(ctas))
+        pathlib.Path(output).write_text(before)
+        pathlib.Path(f"{output}.end").write_text(end)
         print(seconds, flush=True)
 
 
@@ -144,43 +182,57 @@ def measure(binaries, path):
 
 
 def compile_ours(binaries, path, target, launch, output):
-    command = [binaries / "ttc", path, "--target", target, "--emit", "ttgir", "-o", output]
+    command = [binaries / "ttc", path, "--target", target, "--emit", "ttgir", "-o", f"{output}.end", "--print-after", LAST_PASS]
     command += ["--num-warps", launch["num_warps"], "--num-stages", 1, "--num-ctas", launch["num_ctas"]]
-    run(command)
+    output.write_text(run(command).stderr)
+
+
+def compare(binaries, triton, target, path):
+    """Per point the number and cycles of our conversions and of Triton's, zero where there is none."""
+    launch = json.loads(path.with_suffix(".json").read_text())
+    with tempfile.TemporaryDirectory() as folder:
+        output = pathlib.Path(folder) / f"{path.stem}.mlir"
+        outputs = [output, f"{output}.end"]
+        compile_ours(binaries, path, target, launch, output)
+        mine = [measure(binaries, file) for file in outputs]
+        if not triton:
+            return [pair + (0, 0.0) for pair in mine]
+        triton.compile(path, target, launch, output)
+        return [pair + measure(binaries, file) for pair, file in zip(mine, outputs)]
+
+
+def cells(numbers):
+    return " | ".join(f"{number:.0f}" for number in numbers)
 
 
 def main():
     binaries = pathlib.Path(os.environ.get("TTOPT_BIN_DIR", ROOT / "target" / "release"))
     python = os.environ.get("TTOPT_TRITON_PYTHON")
     triton = Triton(python) if python else None
-    worse = []
+    worse = {name: [] for name in POINTS}
     for target in TARGETS:
-        print(f"## {target}\n\n| kernel | ours | cycles | Triton | cycles |\n| --- | --- | --- | --- | --- |")
-        totals, equal = [0, 0, 0, 0], 0
+        print(f"## {target}\n\n| kernel |" + " ours | cycles | Triton | cycles |" * len(POINTS))
+        print("| --- |" + " --- |" * 4 * len(POINTS))
+        totals, equal = [0] * 4 * len(POINTS), 0
         for path in sorted(CORPUS.glob("*.ttir")):
-            launch = json.loads(path.with_suffix(".json").read_text())
-            with tempfile.TemporaryDirectory() as folder:
-                output = pathlib.Path(folder) / f"{path.stem}.mlir"
-                compile_ours(binaries, path, target, launch, output)
-                mine = measure(binaries, output)
-                other = (0, 0.0)
-                if triton:
-                    triton.compile(path, target, launch, output)
-                    other = measure(binaries, output)
-            totals = [sum(pair) for pair in zip(totals, mine + other)]
-            if triton and (mine[0] > other[0] or mine[1] > other[1]):
-                worse.append(f"{path.stem} ({target})")
-            if mine == other:
+            points = compare(binaries, triton, target, path)
+            flat = [number for point in points for number in point]
+            totals = [total + number for total, number in zip(totals, flat)]
+            for name, (number, cycles, others, their_cycles) in zip(POINTS, points):
+                if triton and (number > others or cycles > their_cycles):
+                    worse[name].append(f"{path.stem} ({target})")
+            if all(point[:2] == point[2:] for point in points):
                 equal += 1
             else:
-                row = f"{mine[0]} | {mine[1]:.0f} | " + (f"{other[0]} | {other[1]:.0f} |" if triton else "| |")
-                print(f"| {path.stem} | {row}", flush=True)
-        print(f"| all | {totals[0]} | {totals[1]:.0f} | {totals[2]} | {totals[3]:.0f} |\n")
+                print(f"| {path.stem} | {cells(flat)} |", flush=True)
+        print(f"| all | {cells(totals)} |\n")
         if triton:
             print(f"In {equal} more kernels both have the same conversions at the same cost, or none.\n")
-    if worse:
-        print(f"Worse than Triton: {', '.join(worse)}.")
-    sys.exit(bool(worse))
+    print(f"The first four columns are {POINTS[0]}, the others {POINTS[1]}.")
+    for name, kernels in worse.items():
+        if triton:
+            print(f"Worse than Triton {name}: {', '.join(kernels) or 'none'}.")
+    sys.exit(bool(worse[POINTS[0]]))
 
 
 if __name__ == "__main__":
