@@ -30,7 +30,7 @@ use target::Target;
 /// When there is no such target, or it cannot be lowered to yet.
 pub fn target(name: &str) -> Result<Box<dyn Target>, String> {
     let desc = TargetDesc::parse(name).map_err(|err| err.to_string())?;
-    match name.split_once(':') {
+    match desc.name.split_once(':') {
         Some(("cuda", capability)) => {
             let capability = capability.parse().map_err(|_| format!("'{name}' has no compute capability"))?;
             Ok(Box::new(nvidia::Nvidia::new(desc, capability)))

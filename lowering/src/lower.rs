@@ -4,29 +4,27 @@
 //! are lists of one. Every operation is lowered once, in order, by the handler
 //! its name is registered with; structured control flow becomes blocks.
 
+mod functions;
+mod memory;
 mod module;
 mod threads;
 
+pub use functions::reachable;
+pub(crate) use module::SHARED_MEMORY;
+
 use crate::emit::{Emit, Failure, Lowered, address_space, unsupported};
-use crate::target::{Declare, GRID_DIMS, Target};
+use crate::target::{Declare, Target};
 use linear_layout::plan::{Scope, ThreadMasks};
 use linear_layout::{Dim, LinearLayout};
-use mlir_host::hash::{FastMap, FastSet};
-use mlir_host::ir::{Attr, Block, FloatKind, Loc, Op, Region, Type, Value, Walk};
+use mlir_host::hash::FastMap;
+use mlir_host::ir::{Attr, Block, FloatKind, Op, Region, Type, Value, Walk};
 use std::rc::Rc;
 use std::sync::Arc;
 use ttopt_dialect::tt::types::TENSOR_DESC;
-use ttopt_dialect::ttg::module_attrs;
 use ttopt_dialect::ttg::types::{ASYNC_TOKEN, MemDescType};
 use ttopt_dialect::ttng::types::TENSOR_DESC_IM2COL;
 use ttopt_passes::analysis::axis_info::AxisInfoAnalysis;
-use ttopt_passes::analysis::registers::blocks_together;
 use ttopt_passes::buffer_plans::is_part;
-use ttopt_passes::global_scratch;
-use ttopt_passes::plans::TENSOR_MAP_BYTES;
-
-/// Alignment in bytes of a tensor map among the arguments of a kernel (CUDA driver API, `CUtensorMap`).
-const MAP_ALIGNMENT: i64 = 64;
 
 /// The values of a thread, in register order.
 pub type Values<'c> = Rc<[Value<'c>]>;
@@ -382,7 +380,7 @@ impl<'a, 'c> Lower<'a, 'c> {
     }
 
     //===------------------------------------------------------------------===//
-    // Thread indices
+    // Functions and barriers
     //===------------------------------------------------------------------===//
 
     fn function(&mut self) -> Lowered<&mut Function<'c>> {
@@ -396,126 +394,6 @@ impl<'a, 'c> Lower<'a, 'c> {
         let result = f(self);
         self.emit.replace_before(saved);
         result
-    }
-
-    /// The shared memory that an operation was given for as long as it runs,
-    /// where allocation put it: `allocation.offset` bytes from the start.
-    ///
-    /// # Errors
-    /// When shared memory has not been allocated.
-    pub fn scratch(&mut self, op: Op<'c>) -> Lowered<Value<'c>> {
-        let Some(offset) = op.attr("allocation.offset").and_then(Attr::as_int) else {
-            return unsupported("has no shared memory: run --allocate-shared-memory-nv first");
-        };
-        self.shared_at(offset)
-    }
-
-    /// Byte `at` of the shared memory of an operation.
-    ///
-    /// # Errors
-    /// As [`scratch`](Self::scratch).
-    pub fn scratch_part(&mut self, op: Op<'c>, at: u64) -> Lowered<Value<'c>> {
-        let start = self.scratch(op)?;
-        if at == 0 {
-            return Ok(start);
-        }
-        let (byte, at) = (self.emit.int(8), self.emit.const_i32(at as i64)?);
-        self.emit.gep(start, at, byte)
-    }
-
-    /// The address of byte `offset` of the block's shared memory.
-    pub fn shared_at(&mut self, offset: i64) -> Lowered<Value<'c>> {
-        let base = self.shared_base()?;
-        if offset == 0 {
-            return Ok(base);
-        }
-        let byte = self.emit.int(8);
-        let offset = self.emit.const_i32(offset)?;
-        self.emit.gep(base, offset, byte)
-    }
-
-    /// The start of the block's shared memory: the symbol that launchers size.
-    fn shared_base(&mut self) -> Lowered<Value<'c>> {
-        if let Some(found) = self.function()?.shared {
-            return Ok(found);
-        }
-        self.with_module(|e, module| module.shared_memory(e))?;
-        let base = self.in_prologue(|this| {
-            let e = &mut this.emit;
-            let symbol = Attr::symbol(e.context(), module::SHARED_MEMORY);
-            let ty = e.ptr(address_space::SHARED)?;
-            e.value("llvm.mlir.addressof", &[], ty, &[("global_name", symbol)])
-        })?;
-        self.function()?.shared = Some(base);
-        Ok(base)
-    }
-
-    /// The address of byte `offset` of the global scratch memory of this function.
-    ///
-    /// # Errors
-    /// When it has none.
-    pub fn global_scratch_at(&mut self, offset: i64) -> Lowered<Value<'c>> {
-        let Some(mut base) = self.function()?.global_scratch else {
-            return unsupported("is in a function without global scratch memory");
-        };
-        if self.function()?.is_scratch_of_all {
-            base = self.in_prologue(|this| this.scratch_of_program(base))?;
-            let function = self.function()?;
-            (function.global_scratch, function.is_scratch_of_all) = (Some(base), false);
-        }
-        if offset == 0 {
-            return Ok(base);
-        }
-        let (byte, offset) = (self.emit.int(8), self.emit.const_int(64, offset)?);
-        self.emit.gep(base, offset, byte)
-    }
-
-    /// The part of this program: programs are numbered along x first, then y and z.
-    fn scratch_of_program(&mut self, all: Value<'c>) -> Lowered<Value<'c>> {
-        let (blocks, e, i64t) = (self.num_blocks, &mut self.emit, Type::int(all.context(), 64));
-        let mut number: Option<Value<'c>> = None;
-        for axis in (0..GRID_DIMS).rev() {
-            let id = self.target.program_id(e, axis, blocks)?;
-            let id = e.value("llvm.zext", &[id], i64t, &[])?;
-            number = Some(match number {
-                None => id,
-                Some(outer) => {
-                    let count = self.target.num_programs(e, axis, blocks)?;
-                    let count = e.value("llvm.zext", &[count], i64t, &[])?;
-                    let outer = e.same("llvm.mul", &[outer, count])?;
-                    e.add(outer, id)?
-                }
-            });
-        }
-        let Some(mut number) = number else { return Ok(all) };
-        if blocks > 1 {
-            // Each block of a program has its own.
-            let (_, _, block) = self.thread()?;
-            let e = &mut self.emit;
-            let (block, count) =
-                (e.value("llvm.zext", &[block], i64t, &[])?, e.const_int(64, blocks.into())?);
-            let first = e.same("llvm.mul", &[number, count])?;
-            number = e.add(first, block)?;
-        }
-        let e = &mut self.emit;
-        let size = module_attrs::global_scratch_size(self.module).unwrap_or(0);
-        let size = e.const_int(64, size.into())?;
-        let (offset, byte) = (e.same("llvm.mul", &[number, size])?, e.int(8));
-        e.gep(all, offset, byte)
-    }
-
-    /// A place on the stack for a value of type `ty`, the same at every call.
-    pub fn stack_slot(&mut self, ty: Type<'c>) -> Lowered<Value<'c>> {
-        if let Some(found) = self.function()?.stack.get(&ty) {
-            return Ok(*found);
-        }
-        let slot = self.in_prologue(|this| {
-            let e = &mut this.emit;
-            let (one, generic) = (e.const_i32(1)?, e.ptr(0)?);
-            e.value("llvm.alloca", &[one], generic, &[("elem_type", Attr::type_of(ty))])
-        })?;
-        self.function()?.stack.insert(ty, slot);
-        Ok(slot)
     }
 
     /// All threads of the block wait for each other. Two barriers with nothing
@@ -544,258 +422,6 @@ impl<'a, 'c> Lower<'a, 'c> {
         }
     }
 
-    //===------------------------------------------------------------------===//
-    // Functions and blocks
-    //===------------------------------------------------------------------===//
-
-    /// Lowers all functions; the originals are erased.
-    ///
-    /// # Errors
-    /// The first thing that is not supported, reported at its operation.
-    pub fn run(mut self) -> Lowered<()> {
-        let functions: Vec<Op<'c>> = self.module_block.ops().filter(|op| op.name() == "tt.func").collect();
-        for op in self.module_block.ops().filter(|op| op.name() != "tt.func") {
-            if !op.name().starts_with("llvm.") {
-                op.error("cannot be lowered at module level");
-                return Err(Failure::Reported);
-            }
-        }
-        for function in &functions {
-            self.lower_function(*function)?;
-        }
-        for function in functions {
-            function.erase();
-        }
-        Ok(())
-    }
-
-    fn lower_function(&mut self, op: Op<'c>) -> Lowered<()> {
-        match self.try_function(op) {
-            Err(Failure::Unsupported(message)) => {
-                op.error(message);
-                Err(Failure::Reported)
-            }
-            other => other,
-        }
-    }
-
-    fn try_function(&mut self, op: Op<'c>) -> Lowered<()> {
-        let ctx = op.context();
-        let Some(name) = op.attr("sym_name").and_then(Attr::as_str) else {
-            return unsupported("function without a name");
-        };
-        let Some(ty) = op.attr("function_type").and_then(Attr::as_type).and_then(Type::as_function) else {
-            return unsupported("function without a type");
-        };
-        let is_private = op.attr("sym_visibility").and_then(Attr::as_str) == Some("private");
-        let is_kernel = !is_private;
-        if is_kernel && !ty.results().is_empty() {
-            return unsupported("a kernel returns nothing");
-        }
-        let body = op.region(0);
-        let Some(entry_src) = body.first_block() else {
-            return self.declare(name, ty.inputs(), ty.results());
-        };
-        let mut args = self.flatten(ty.inputs())?;
-        let num_args = args.len();
-        if is_kernel {
-            // The kernel ABI: global scratch and profile scratch come last.
-            let global = self.emit.ptr(address_space::GLOBAL)?;
-            args.extend([global, global]);
-        }
-        let has_shared = !is_kernel && op.attr("allocation.size").is_some();
-        if has_shared {
-            // The caller says where: see `ttopt_passes::shared_memory::allocate`.
-            args.push(self.emit.ptr(address_space::SHARED)?);
-        }
-        let has_scratch = !is_kernel && op.attr(global_scratch::SIZE).is_some();
-        if has_scratch {
-            args.push(self.emit.ptr(address_space::GLOBAL)?);
-        }
-        let results = self.flatten(ty.results())?;
-        let result = match results.as_slice() {
-            [] => "void".to_owned(),
-            [one] => one.to_string(),
-            many => self.emit.struct_of(many)?.to_string(),
-        };
-        let inputs: Vec<String> = args.iter().map(|ty| ty.to_string()).collect();
-        let llvm_ty = self.emit.parse_type(&format!("!llvm.func<{result} ({})>", inputs.join(", ")))?;
-        let mut attrs =
-            vec![("sym_name", Attr::string(ctx, name)), ("function_type", Attr::type_of(llvm_ty))];
-        let parse = |text: &str| {
-            Attr::parse(ctx, text)
-                .ok_or_else(|| Failure::Unsupported(format!("cannot make the attribute {text}")))
-        };
-        attrs.push(("CConv", parse("#llvm.cconv<ccc>")?));
-        attrs.push((
-            "linkage",
-            parse(if is_kernel { "#llvm.linkage<external>" } else { "#llvm.linkage<internal>" })?,
-        ));
-        attrs.push(("visibility_", Attr::int(ctx, 64, 0)));
-        if is_kernel {
-            let shared = self.module.attr("ttg.shared").and_then(Attr::as_int).unwrap_or(0);
-            let shared = u64::try_from(shared).unwrap_or(0);
-            let together = blocks_together(op, self.num_warps.into(), shared, self.target.desc());
-            for (key, text) in self.target.kernel_attrs(self.num_threads(), self.num_blocks, together) {
-                attrs.push((key, parse(&text)?));
-            }
-            attrs.push(("arg_attrs", self.argument_attrs(op, num_args, args.len())?));
-        } else {
-            // `noinline` callees stay calls, which is what their author asked for.
-            attrs.push(("passthrough", Attr::array(ctx, &[Attr::string(ctx, "noinline")])));
-        }
-        let region = mlir_host::rewrite::new_region();
-        let scope = debug_scope(op, name);
-        let llvm_func = mlir_host::rewrite::create("llvm.func", scope, &[], &[], &attrs, &[region]);
-        let Some(llvm_func) = llvm_func else { return unsupported("cannot make the function") };
-        llvm_func.move_before(op);
-        let region = llvm_func.region(0);
-        let loc = op.loc();
-        let entry = Block::new(&args.iter().map(|ty| (*ty, loc)).collect::<Vec<_>>());
-        region.append(entry);
-        self.emit.set_loc(loc);
-        // Predeclare all blocks: branches may go forward.
-        let first = self.new_block_in(region, &[], loc)?;
-        self.blocks.insert(entry_src, first);
-        let order = reachable(body);
-        for block in order.iter().copied().skip(1) {
-            let types: Vec<Type<'c>> = block.args().map(|arg| arg.ty()).collect();
-            let flat = self.flatten(types)?;
-            let made = self.new_block_in(region, &flat, loc)?;
-            self.blocks.insert(block, made);
-            let args: Vec<Value<'c>> = made.args().collect();
-            self.set_flat(block.args(), &args)?;
-        }
-        self.emit.set_block(entry);
-        self.emit.br(first, &[], None)?;
-        let Some(prologue_end) = entry.last() else { return unsupported("empty prologue") };
-        self.function = Some(Function {
-            prologue_end,
-            region,
-            lane: None,
-            warp: None,
-            block: None,
-            shared: if has_shared { entry.args().nth(num_args) } else { None },
-            global_scratch: if is_kernel {
-                entry.args().nth(num_args)
-            } else {
-                entry.args().last().filter(|_| has_scratch)
-            },
-            is_scratch_of_all: is_kernel,
-            stack: FastMap::default(),
-            bases: FastMap::default(),
-            numbers: FastMap::default(),
-            parities: FastMap::default(),
-        });
-        let entry_args: Vec<Value<'c>> = entry.args().take(num_args).collect();
-        self.set_flat(entry_src.args(), &entry_args)?;
-        for block in order {
-            let Some(made) = self.blocks.get(&block).copied() else { return unsupported("unknown block") };
-            self.emit.set_block(made);
-            self.lower_block(block)?;
-        }
-        self.function = None;
-        Ok(())
-    }
-
-    /// Declares a function that another module defines, such as a device library.
-    fn declare(&mut self, name: &str, inputs: Vec<Type<'c>>, results: Vec<Type<'c>>) -> Lowered<()> {
-        if let Some(ty) = inputs.iter().chain(&results).find(|ty| ty.as_tensor().is_some()) {
-            return unsupported(format!("how threads hold {ty} is not known outside of the module"));
-        }
-        let (inputs, results) = (self.flatten(inputs)?, self.flatten(results)?);
-        let result = match results.as_slice() {
-            [] | [_] => results.first().copied(),
-            many => Some(self.emit.struct_of(many)?),
-        };
-        self.with_module(|_, module| module.function(name, &inputs, result, false))
-    }
-
-    /// `llvm.align` for pointers whose divisibility is known.
-    fn argument_attrs(&mut self, op: Op<'c>, num_args: usize, total: usize) -> Lowered<Attr<'c>> {
-        let ctx = op.context();
-        let given = op.attr("arg_attrs").and_then(Attr::as_array).unwrap_or_default();
-        let mut out = Vec::new();
-        for i in 0..total {
-            let mut entries = vec![];
-            let divisibility =
-                given.get(i).and_then(|dict| dict.get("tt.divisibility")).and_then(Attr::as_int);
-            let ty =
-                op.region(0).first_block().filter(|_| i < num_args).and_then(|block| block.args().nth(i));
-            let ty = ty.map(|arg| arg.ty());
-            if ty.is_some_and(|ty| ty.is(&TENSOR_DESC) || ty.is(&TENSOR_DESC_IM2COL)) {
-                // The launcher passes the tensor map itself.
-                let bytes = TENSOR_MAP_BYTES;
-                let map = self.emit.parse_type(&format!("!llvm.array<{bytes} x i8>"))?;
-                entries.push(("llvm.byval", Attr::type_of(map)));
-                entries.push(("llvm.align", Attr::int(ctx, 64, MAP_ALIGNMENT)));
-                entries.push(("nvvm.grid_constant", Attr::unit(ctx)));
-            }
-            let is_ptr = ty.is_some_and(ttopt_dialect::tt::types::is_pointer);
-            if let (true, Some(align)) = (is_ptr, divisibility)
-                && u64::try_from(align).is_ok_and(u64::is_power_of_two)
-            {
-                entries.push(("llvm.align", Attr::int(ctx, 64, align)));
-            }
-            out.push(Attr::dict(ctx, &entries));
-        }
-        Ok(Attr::array(ctx, &out))
-    }
-
-    fn new_block_in(&mut self, region: Region<'c>, types: &[Type<'c>], loc: Loc<'c>) -> Lowered<Block<'c>> {
-        let block = Block::new(&types.iter().map(|ty| (*ty, loc)).collect::<Vec<_>>());
-        region.append(block);
-        Ok(block)
-    }
-
-    /// A new block of the function with arguments of LLVM types.
-    pub fn new_block(&mut self, types: &[Type<'c>]) -> Lowered<Block<'c>> {
-        let region = self.function()?.region;
-        let loc = self.emit.loc();
-        self.new_block_in(region, types, loc)
-    }
-
-    /// Where returns of the region being inlined go.
-    pub fn inlined_exit(&self) -> Option<Block<'c>> {
-        self.inlined_exit
-    }
-    /// Sets where returns of the region being inlined go; returns what was set.
-    pub fn set_inlined_exit(&mut self, exit: Option<Block<'c>>) -> Option<Block<'c>> {
-        std::mem::replace(&mut self.inlined_exit, exit)
-    }
-    /// Says what a block of the source becomes.
-    pub fn map_block(&mut self, block: Block<'c>, made: Block<'c>) {
-        self.blocks.insert(block, made);
-    }
-
-    /// The block that a block of the source became.
-    pub fn block_of(&self, block: Block<'c>) -> Lowered<Block<'c>> {
-        self.blocks
-            .get(&block)
-            .copied()
-            .ok_or_else(|| Failure::Unsupported("branch to an unknown block".to_owned()))
-    }
-
-    /// Lowers the operations of a block at the insertion point.
-    ///
-    /// # Errors
-    /// The first failure, reported at its operation.
-    pub fn lower_block(&mut self, block: Block<'c>) -> Lowered<()> {
-        for op in block.ops() {
-            self.emit.set_loc(op.loc());
-            let result = match self.handlers.get(&op.name_id()).copied() {
-                Some(handler) => handler(self, op),
-                None => unsupported("cannot be lowered to LLVM yet"),
-            };
-            if let Err(Failure::Unsupported(message)) = result {
-                op.error(message);
-                return Err(Failure::Reported);
-            }
-            result?;
-        }
-        Ok(())
-    }
-
     /// The module.
     pub fn module(&self) -> Op<'c> {
         self.module
@@ -810,53 +436,4 @@ impl<'a, 'c> Lower<'a, 'c> {
         };
         f(&mut self.emit, &mut declare)
     }
-}
-
-/// The blocks of a region that control reaches, in reverse postorder: each
-/// after the blocks that dominate it, whatever their order in the text.
-pub fn reachable<'c>(region: Region<'c>) -> Vec<Block<'c>> {
-    let successors = |block: Block<'c>| -> Vec<Block<'c>> {
-        block.terminator().map(|op| op.successors().collect()).unwrap_or_default()
-    };
-    let Some(entry) = region.first_block() else { return Vec::new() };
-    let mut seen = FastSet::from_iter([entry]);
-    let mut postorder = Vec::new();
-    let mut open = vec![(entry, successors(entry))];
-    while let Some((block, rest)) = open.last_mut() {
-        // The last successor first, so that blocks come in the order of the
-        // successors after the reversal.
-        match rest.pop() {
-            Some(next) if seen.insert(next) => open.push((next, successors(next))),
-            Some(_) => {}
-            None => {
-                postorder.push(*block);
-                open.pop();
-            }
-        }
-    }
-    postorder.reverse();
-    postorder
-}
-
-/// The location of a function with the scope that debuggers and profilers know
-/// its lines by; just its location when that says nothing.
-fn debug_scope<'c>(op: Op<'c>, name: &str) -> Loc<'c> {
-    let loc = op.loc();
-    let Some((path, line, _)) = loc.position() else { return loc };
-    let ctx = op.context();
-    let quoted = |text: &str| Attr::string(ctx, text).to_string();
-    let (folder, file) = path.rsplit_once('/').unwrap_or(("", &path));
-    let file = format!("#llvm.di_file<{} in {}>", quoted(file), quoted(folder));
-    let unit = format!(
-        "#llvm.di_compile_unit<id = distinct[0]<>, sourceLanguage = DW_LANG_C, file = {file}, \
-         producer = \"ttopt\", isOptimized = true, emissionKind = DebugDirectivesOnly>"
-    );
-    let name = quoted(name);
-    let text = format!(
-        "#llvm.di_subprogram<id = distinct[1]<>, compileUnit = {unit}, scope = {file}, name = {name}, \
-         linkageName = {name}, file = {file}, line = {line}, scopeLine = {line}, \
-         subprogramFlags = \"Definition|Optimized\", \
-         type = #llvm.di_subroutine_type<callingConvention = DW_CC_normal>>"
-    );
-    Attr::parse(ctx, &text).map_or(loc, |scope| loc.fused(scope))
 }

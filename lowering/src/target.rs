@@ -201,6 +201,17 @@ pub struct L2Policy {
     pub fraction: f64,
 }
 
+/// Where a thread arrives, and whether it does.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'c> {
+    /// Address of the barrier.
+    pub at: Value<'c>,
+    /// Whether it may be in the memory of another block of the cluster.
+    pub remote: bool,
+    /// An `i1`.
+    pub active: Value<'c>,
+}
+
 /// Bulk copies of boxes of tensors, and barriers in shared memory that tell when they are done.
 /// Predicates are `i1`s; where one is false nothing happens. What makes and ends barriers and maps in shared
 /// memory orders its accesses before copies to the same bytes.
@@ -217,25 +228,10 @@ pub trait TensorCopies {
     ) -> Lowered<()>;
     /// Ends the life of a barrier.
     fn inval_barrier<'c>(&self, e: &mut Emit<'c>, barrier: Value<'c>, active: Value<'c>) -> Lowered<()>;
-    /// Arrives at a barrier, which with `remote` any block of the cluster may have, and announces `bytes` to
-    /// come.
-    fn expect<'c>(
-        &self,
-        e: &mut Emit<'c>,
-        barrier: Value<'c>,
-        remote: bool,
-        bytes: u64,
-        active: Value<'c>,
-    ) -> Lowered<()>;
-    /// Arrives `count` times at a barrier, which with `remote` any block of the cluster may have.
-    fn arrive<'c>(
-        &self,
-        e: &mut Emit<'c>,
-        barrier: Value<'c>,
-        remote: bool,
-        count: u32,
-        active: Value<'c>,
-    ) -> Lowered<()>;
+    /// Arrives at a barrier and announces `bytes` to come.
+    fn expect<'c>(&self, e: &mut Emit<'c>, arrival: &Arrival<'c>, bytes: u64) -> Lowered<()>;
+    /// Arrives `count` times at a barrier.
+    fn arrive<'c>(&self, e: &mut Emit<'c>, arrival: &Arrival<'c>, count: u32) -> Lowered<()>;
     /// Each thread arrives when the copies that it began (`cp.async`) are done; with `counted` the barrier was
     /// made for these arrivals.
     fn arrive_after_copies<'c>(&self, e: &mut Emit<'c>, barrier: Value<'c>, counted: bool) -> Lowered<()>;
@@ -475,6 +471,8 @@ pub trait Target {
     fn nanoseconds<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>>;
     /// LLVM's name of a scope of synchronization.
     fn sync_scope(&self, scope: MemSyncScope) -> &'static str;
+    /// Why a function cannot have this name; `None` when it can. Kernels are known outside of the module.
+    fn refuses_name(&self, name: &str, is_kernel: bool) -> Option<String>;
     /// Discardable attributes of a kernel's function: name and MLIR syntax.
     /// `together` blocks are to fit on one multiprocessor, if it says so.
     fn kernel_attrs(&self, threads: u32, cluster: u32, together: Option<u64>) -> Vec<(&'static str, String)>;

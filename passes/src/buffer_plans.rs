@@ -214,6 +214,11 @@ pub fn tma_encoding(
     TmaPlan::encoding(&block_shape(desc), bits, cga, target).map_err(|err| err.to_string())
 }
 
+/// Elements of a row of a descriptor's blocks.
+fn columns(desc: TensorDescType<'_>) -> u64 {
+    block_shape(desc).last().copied().unwrap_or(0)
+}
+
 /// As [`tma_encoding`], for a descriptor whose rows are only gathered and scattered.
 ///
 /// # Errors
@@ -224,8 +229,7 @@ pub fn tma_rows_encoding(
     target: &TargetDesc,
 ) -> Result<NvmmaShared, String> {
     let bits = tma_element_bits(desc)?;
-    let columns = block_shape(desc).last().copied().unwrap_or(0);
-    TmaRowsPlan::encoding(columns, bits, cga, target).map_err(|err| err.to_string())
+    TmaRowsPlan::encoding(columns(desc), bits, cga, target).map_err(|err| err.to_string())
 }
 
 /// Whether rows of the blocks of a descriptor can be copied one by one from and to buffers with this layout.
@@ -237,8 +241,7 @@ pub fn tma_rows_fit(
     layout: &NvmmaShared,
     target: &TargetDesc,
 ) -> Result<(), String> {
-    let columns = block_shape(desc).last().copied().unwrap_or(0);
-    TmaRowsPlan::fits(layout, columns, target).map_err(|err| err.to_string())
+    TmaRowsPlan::fits(layout, columns(desc), target).map_err(|err| err.to_string())
 }
 
 /// How a block of a descriptor is copied from or to a buffer with the layout `layout`.

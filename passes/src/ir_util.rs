@@ -9,6 +9,11 @@ use std::collections::HashSet;
 use ttopt_dialect::ttg::ops::LocalAllocOp;
 use ttopt_dialect::ttg::types::MemDescType;
 
+/// Whether a function is called in its module only; others are kernels.
+pub fn is_private(function: Op<'_>) -> bool {
+    function.attr("sym_visibility").and_then(Attr::as_str) == Some("private")
+}
+
 /// The blocks of a region, each after those that dominate it; blocks that
 /// nothing reaches come last.
 pub fn blocks_in_dominance_order(region: Region<'_>) -> Vec<Block<'_>> {

@@ -57,7 +57,7 @@ mod test_passes;
 pub mod tma;
 pub mod triton_combine;
 
-pub use ir_util::is_product;
+pub use ir_util::{is_private, is_product};
 use mlir_host::pass::PassDef;
 
 /// All passes of this crate.

@@ -10,6 +10,7 @@
 
 mod access;
 
+use crate::ir_util::{blocks_in_dominance_order, is_private};
 use crate::machine::error;
 use crate::tma::webs::Webs;
 use access::Access;
@@ -168,7 +169,7 @@ impl<'c> Rewrite<'c> {
 
     fn region(&mut self, region: Region<'c>) -> Result<(), Reported> {
         // All arguments first: branches may go backwards.
-        let blocks = crate::ir_util::blocks_in_dominance_order(region);
+        let blocks = blocks_in_dominance_order(region);
         for block in &blocks {
             self.arguments(*block)?;
         }
@@ -266,7 +267,7 @@ impl<'c> Rewrite<'c> {
     fn function(&mut self, op: Op<'c>) -> Result<(), Reported> {
         let signature = op.attr("function_type").and_then(Attr::as_type).and_then(Type::as_function);
         let Some(signature) = signature else { return Ok(()) };
-        let is_kernel = op.attr("sym_visibility").and_then(Attr::as_str) != Some("private");
+        let is_kernel = !is_private(op);
         let entry = op.region(0).first_block().filter(|_| self.explain && is_kernel);
         for (i, arg) in entry.into_iter().flat_map(|block| block.args()).enumerate() {
             if let Some(reason) = self.webs.reason(arg).filter(|_| TensorDescType::cast(arg.ty()).is_some()) {

@@ -9,6 +9,7 @@ use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{
     CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple,
 };
+use linear_layout::target::TargetDesc;
 use melior::ir::Module;
 use melior::pass::PassManager;
 use mlir_host::driver::Source;
@@ -163,7 +164,7 @@ impl TensorMapArgument {
     }
 
     fn new(desc: TensorDescType<'_>, is_im2col: bool, target: &str) -> Result<Self> {
-        let target = linear_layout::target::TargetDesc::parse(target).map_err(|err| anyhow!("{err}"))?;
+        let target = known_target(target)?;
         let map = ttopt_passes::buffer_plans::tma_map(desc, &target).map_err(|err| anyhow!("{err}"))?;
         Ok(Self {
             box_shape: map.box_shape.to_vec(),
@@ -196,8 +197,26 @@ pub struct Reported;
 /// [`Reported`] when MLIR has printed located diagnostics, otherwise the
 /// message says what is wrong.
 pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
-    // Unknown targets are refused before any work.
-    linear_layout::target::TargetDesc::parse(&options.target).map_err(|err| anyhow!("{err}"))?;
+    // Unknown targets and names are refused before any work.
+    let pipeline = ttopt_passes::pipeline::Options {
+        target: known_target(&options.target)?.name.to_owned(),
+        num_warps: options.num_warps,
+        num_stages: options.num_stages,
+        num_ctas: options.num_ctas,
+        explain: options.explain,
+        all_tensor_maps: options.all_tensor_maps,
+    };
+    let to_ttgir = ttopt_passes::pipeline::ttir_to_ttgir(&pipeline);
+    let to_llvm = ttopt_lowering::ttgir_to_llvm(options.explain);
+    let passes = || to_ttgir.iter().chain(&to_llvm).map(|pass| pass_name(pass));
+    if let Some(name) = options
+        .print_after
+        .iter()
+        .find(|name| !PRINTED.contains(&name.as_str()) && passes().all(|pass| pass != *name))
+    {
+        let known: Vec<&str> = PRINTED.into_iter().chain(passes()).collect();
+        bail!("nothing to print after '{name}'; known are {}", known.join(", "));
+    }
     let mut times = Times::default();
     let start = Instant::now();
     let context = make_context();
@@ -214,15 +233,7 @@ pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
 
     let start = Instant::now();
     if module_attr(&module, "ttg.num-warps").is_none() {
-        let pipeline = ttopt_passes::pipeline::Options {
-            target: options.target.clone(),
-            num_warps: options.num_warps,
-            num_stages: options.num_stages,
-            num_ctas: options.num_ctas,
-            explain: options.explain,
-            all_tensor_maps: options.all_tensor_maps,
-        };
-        run_passes(&context, &mut module, &ttopt_passes::pipeline::ttir_to_ttgir(&pipeline), options)?;
+        run_passes(&context, &mut module, &to_ttgir, options)?;
     }
     times.ttgir = start.elapsed();
     print_after(options, "ttgir", &module);
@@ -235,7 +246,7 @@ pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
     // Functions are counted while they are there, memory when it has been allocated.
     let mut metadata = metadata(&module, options)?;
     let products = multiplies_matrices(&module);
-    run_passes(&context, &mut module, &ttopt_lowering::ttgir_to_llvm(options.explain), options)?;
+    run_passes(&context, &mut module, &to_llvm, options)?;
     metadata.shared = number(&module, "ttg.shared").unwrap_or(0);
     metadata.global_scratch = number(&module, "ttg.global_scratch_memory_size").unwrap_or(0);
     metadata.global_scratch_align = number(&module, "ttg.global_scratch_memory_alignment").unwrap_or(1);
@@ -274,6 +285,18 @@ pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
     let output = assemble(&ptx, &metadata.target)?;
     times.cubin = start.elapsed();
     Ok(Compiled { output, metadata: Some(metadata), times })
+}
+
+/// The stages that modules are printed after.
+const PRINTED: [&str; 5] = ["all", "ttir", "ttgir", "llvm", "llvmir"];
+
+fn known_target(name: &str) -> Result<TargetDesc> {
+    TargetDesc::parse(name).map_err(|err| anyhow!("{err}"))
+}
+
+/// The name of a pass in the syntax of textual pipelines.
+fn pass_name(pass: &str) -> &str {
+    pass.split(['{', '(']).next().unwrap_or(pass)
 }
 
 fn make_context() -> melior::Context {
@@ -339,9 +362,8 @@ fn run_passes(
         if manager.run(module).is_err() {
             return Err(Reported.into());
         }
-        let name = group.split(['{', '(']).next().unwrap_or(&group);
         if each {
-            print_after(options, name, module);
+            print_after(options, pass_name(&group), module);
         }
     }
     if options.verify_each || as_op(module).verify() { Ok(()) } else { Err(Reported.into()) }
@@ -351,12 +373,11 @@ fn metadata(module: &Module<'_>, options: &Options) -> Result<Metadata> {
     let number = |name: &str| number(module, name);
     let op = as_op(module);
     let body = op.region(0).first_block();
-    let public = |op: &Op<'_>| op.attr("sym_visibility").and_then(Attr::as_str) != Some("private");
     let kernels: Vec<Op<'_>> = body
         .into_iter()
         .flat_map(|block| block.ops())
         .filter(|op| op.name() == "tt.func")
-        .filter(public)
+        .filter(|op| !ttopt_passes::is_private(*op))
         .collect();
     let kernel = match kernels.as_slice() {
         [] => bail!("the module has no public tt.func to compile"),
@@ -366,8 +387,8 @@ fn metadata(module: &Module<'_>, options: &Options) -> Result<Metadata> {
     let name = kernel.attr("sym_name").and_then(Attr::as_str).unwrap_or_default().to_owned();
     let num_warps = number("ttg.num-warps").unwrap_or(options.num_warps.into()) as u32;
     let lanes = number("ttg.threads-per-warp").unwrap_or(32) as u32;
-    let target =
-        module_attr(module, "ttg.target").and_then(Attr::as_str).unwrap_or(&options.target).to_owned();
+    let target = module_attr(module, "ttg.target").and_then(Attr::as_str).unwrap_or(&options.target);
+    let target = known_target(target)?.name.to_owned();
     let args = kernel.region(0).first_block().into_iter().flat_map(|block| block.args());
     let tensor_maps =
         args.filter_map(|arg| TensorMapArgument::of(arg.ty(), &target)).collect::<Result<_>>()?;

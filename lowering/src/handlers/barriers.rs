@@ -5,7 +5,7 @@
 
 use crate::emit::{ICmp, Lowered, unsupported};
 use crate::lower::{Handler, Lower};
-use crate::target::TensorCopies;
+use crate::target::{Arrival, TensorCopies};
 use linear_layout::plan::Scope;
 use mlir_host::ir::{Attr, Op, Value};
 use ttopt_dialect::ttg::attrs::encoding;
@@ -113,14 +113,6 @@ fn inval_barrier<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     copies(l)?.inval_barrier(&mut l.emit, barrier.at, active)
 }
 
-/// Where this thread arrives, and whether it does.
-struct Arrival<'c> {
-    at: Value<'c>,
-    /// Whether `at` may be in the memory of another block of the cluster.
-    remote: bool,
-    active: Value<'c>,
-}
-
 /// Numbers that differ from `block` in `bits`, one for each of the first lanes of the first warp: the number
 /// for this lane, and whether it has one.
 fn one_each<'c>(l: &mut Lower<'_, 'c>, block: Value<'c>, bits: u64) -> Lowered<(Value<'c>, Value<'c>)> {
@@ -165,8 +157,8 @@ fn expect<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (barrier, bytes) = (barrier(l, op.operand(0))?, count(op, "size")?);
     let expect = BarrierExpectOp(op);
     let condition = l.scalar(expect.pred())?;
-    let Arrival { at, remote, active } = arrival(l, &barrier, expect.from_cta(), 0, Some(condition))?;
-    copies(l)?.expect(&mut l.emit, at, remote, bytes.into(), active)
+    let arrival = arrival(l, &barrier, expect.from_cta(), 0, Some(condition))?;
+    copies(l)?.expect(&mut l.emit, &arrival, bytes.into())
 }
 
 fn arrive<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
@@ -174,8 +166,8 @@ fn arrive<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let arrive = ArriveBarrierOp(op);
     let condition = arrive.pred().map(|pred| l.scalar(pred)).transpose()?;
     let to = arrive.multicast_cta().unwrap_or(0);
-    let Arrival { at, remote, active } = arrival(l, &barrier, arrive.from_cta(), to, condition)?;
-    copies(l)?.arrive(&mut l.emit, at, remote, count, active)
+    let arrival = arrival(l, &barrier, arrive.from_cta(), to, condition)?;
+    copies(l)?.arrive(&mut l.emit, &arrival, count)
 }
 
 fn wait<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {

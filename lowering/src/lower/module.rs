@@ -6,7 +6,7 @@ use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Type, Value};
 
 /// The symbol of dynamic shared memory (DESIGN.md, "Lowering": kernel ABI).
-pub(super) const SHARED_MEMORY: &str = "global_smem";
+pub(crate) const SHARED_MEMORY: &str = "global_smem";
 /// Its alignment in bytes: that of 128-byte swizzles (PTX ISA, "tensor memory access").
 const SHARED_ALIGNMENT: i64 = 1024;
 

@@ -10,6 +10,7 @@ mod wgmma;
 
 use crate::emit::{Emit, Lowered, unsupported};
 use crate::floats;
+use crate::lower::SHARED_MEMORY;
 use crate::target::{
     Access, AsyncCopy, AtomicAccess, Declare, LaunchLimits, MatrixTypes, Target, TensorCopies, WarpGroups,
 };
@@ -332,6 +333,24 @@ impl Target for Nvidia {
             MemSyncScope::Cta => "block",
             MemSyncScope::System => "",
         }
+    }
+    fn refuses_name(&self, name: &str, is_kernel: bool) -> Option<String> {
+        let is_reserved = matches!(name, SHARED_MEMORY | "vprintf" | "__assertfail")
+            || ["__nv_", "__ttopt_", "llvm."].iter().any(|prefix| name.starts_with(prefix));
+        if is_reserved {
+            return Some(format!("'{name}' is a name of the target's or the compiler's own"));
+        }
+        // PTX ISA, "Identifiers". LLVM renames what only this module knows, but for its first letter.
+        let first = name.chars().next().filter(|c| c.is_ascii_alphabetic() || matches!(c, '_' | '$' | '.'));
+        let others = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$');
+        let is_identifier = first.is_some() && name != "_" && name.chars().all(others);
+        let can_be_one = first.is_some() && name != "_";
+        if is_identifier || !is_kernel && can_be_one {
+            return None;
+        }
+        Some(format!(
+            "'{name}' is no identifier of PTX: letters without accents, digits, '_' and '$', no digit first"
+        ))
     }
     fn kernel_attrs(&self, threads: u32, cluster: u32, together: Option<u64>) -> Vec<(&'static str, String)> {
         let mut attrs =

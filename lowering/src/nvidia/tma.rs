@@ -3,7 +3,7 @@
 
 use super::shared::address;
 use crate::emit::{Emit, Lowered, unsupported};
-use crate::target::{L2Policy, TensorCopies, TensorCopy, TensorCopyMode, TensorMap};
+use crate::target::{Arrival, L2Policy, TensorCopies, TensorCopy, TensorCopyMode, TensorMap};
 use mlir_host::ir::Value;
 use ttopt_dialect::tt::enums::DescriptorReduceKind;
 use ttopt_dialect::ttng::enums::CacheEvictionPriority;
@@ -101,29 +101,15 @@ impl TensorCopies for Bulk {
         fence(e)
     }
 
-    fn expect<'c>(
-        &self,
-        e: &mut Emit<'c>,
-        barrier: Value<'c>,
-        remote: bool,
-        bytes: u64,
-        active: Value<'c>,
-    ) -> Lowered<()> {
-        let place = place(remote);
+    fn expect<'c>(&self, e: &mut Emit<'c>, arrival: &Arrival<'c>, bytes: u64) -> Lowered<()> {
+        let place = place(arrival.remote);
         let text = format!("mbarrier.arrive.expect_tx.{place}.b64 _, [ $0 ], {bytes}");
-        Self::on_barrier(e, &text, barrier, active)
+        Self::on_barrier(e, &text, arrival.at, arrival.active)
     }
 
-    fn arrive<'c>(
-        &self,
-        e: &mut Emit<'c>,
-        barrier: Value<'c>,
-        remote: bool,
-        count: u32,
-        active: Value<'c>,
-    ) -> Lowered<()> {
-        let place = place(remote);
-        Self::on_barrier(e, &format!("mbarrier.arrive.{place}.b64 _, [ $0 ], {count}"), barrier, active)
+    fn arrive<'c>(&self, e: &mut Emit<'c>, arrival: &Arrival<'c>, count: u32) -> Lowered<()> {
+        let text = format!("mbarrier.arrive.{}.b64 _, [ $0 ], {count}", place(arrival.remote));
+        Self::on_barrier(e, &text, arrival.at, arrival.active)
     }
 
     fn arrive_after_copies<'c>(&self, e: &mut Emit<'c>, barrier: Value<'c>, counted: bool) -> Lowered<()> {

@@ -12,6 +12,7 @@ use super::buffers::{Buffers, Needs};
 use super::liveness::Interference;
 use super::{OFFSET, SIZE, callees_first};
 use crate::analysis::flow_graph::FlowGraph;
+use crate::ir_util::is_private;
 use crate::machine;
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
@@ -143,7 +144,7 @@ fn allocate(
             "{bytes} bytes of shared memory for {count} buffers of {sum} bytes together; {target} has {all}"
         ));
     }
-    let is_called = function.attr("sym_visibility").and_then(Attr::as_str) == Some("private");
+    let is_called = is_private(function);
     if is_called && placement.bytes > 0 {
         function.set_attr(SIZE, number(placement.bytes));
     }

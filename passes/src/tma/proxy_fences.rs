@@ -8,13 +8,14 @@
 
 use crate::analysis::flow_graph::FlowGraph;
 use crate::fence_insertion::{self, FENCE};
+use crate::ir_util::is_private;
 use crate::machine;
 use crate::shared_memory::barriers::{callees, overlaps, places};
 use crate::shared_memory::buffers::Buffers;
 use crate::shared_memory::effects::{Access, Kind, accesses};
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
-use mlir_host::ir::{Attr, Op, Walk};
+use mlir_host::ir::{Op, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::create;
 use smallvec::SmallVec;
@@ -126,7 +127,7 @@ fn insert<'c>(function: Op<'c>, target: &TargetDesc) -> PassResult {
     let graph = FlowGraph::new(function);
     let buffers = Buffers::new(&graph, &callees(function), target).map_err(fail)?;
     let ops = graph.ops();
-    let is_called = function.attr("sym_visibility").and_then(Attr::as_str) == Some("private");
+    let is_called = is_private(function);
     let mut analysis = Analysis {
         steps: ops
             .iter()

@@ -19,7 +19,7 @@
 
 use super::has_nan;
 use crate::buffer_plans;
-use crate::ir_util::{constant, for_each_edge, is_loop};
+use crate::ir_util::{constant, for_each_edge, is_loop, is_private};
 use linear_layout::plan::{RowsFate, TMA_UNIT_BYTES, TmaRowsPlan};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
@@ -43,6 +43,10 @@ struct Web {
 
 /// The descriptors of a module.
 pub struct Webs<'c> {
+    /// Absent where it has no tensor maps.
+    target: Option<TargetDesc>,
+    /// Whether also those have tensor maps that are faster with pointers.
+    all: bool,
     numbers: HashMap<Value<'c>, usize>,
     /// By number: itself, or a number of the same web.
     parents: Vec<usize>,
@@ -71,10 +75,7 @@ fn fate(op: Op<'_>) -> RowsFate {
 
 /// Whether `op` may run more often than the kernel.
 fn is_repeated(op: Op<'_>) -> bool {
-    let function = op.ancestor(|outer| outer.name() == "tt.func");
-    let called = function
-        .is_some_and(|function| function.attr("sym_visibility").and_then(Attr::as_str) == Some("private"));
-    called || op.ancestor(is_loop).is_some()
+    op.ancestor(|outer| outer.name() == "tt.func").is_some_and(is_private) || op.ancestor(is_loop).is_some()
 }
 
 fn is_descriptor(value: Value<'_>) -> bool {
@@ -86,8 +87,16 @@ impl<'c> Webs<'c> {
     /// where pointers are faster, which differs where `several_blocks` work on a program.
     pub fn new(module: Op<'c>, target: Option<&TargetDesc>, all: bool, several_blocks: bool) -> Self {
         let several_blocks = several_blocks && !all;
-        let mut this = Self { numbers: HashMap::new(), parents: Vec::new(), webs: Vec::new() };
-        let Some(target) = target else { return this };
+        let mut this = Self {
+            target: target.cloned(),
+            all,
+            numbers: HashMap::new(),
+            parents: Vec::new(),
+            webs: Vec::new(),
+        };
+        if target.is_none() {
+            return this;
+        }
         let mut ops = Vec::new();
         module.walk(&mut |op| {
             ops.push(op);
@@ -96,12 +105,12 @@ impl<'c> Webs<'c> {
         for op in &ops {
             let args = op.regions().flat_map(|region| region.blocks()).flat_map(|block| block.args());
             for value in args.chain(op.results()).filter(|value| is_descriptor(*value)) {
-                this.register(value, target);
+                this.register(value);
             }
         }
         for op in ops {
             if op.operands().chain(op.results()).any(is_descriptor) || op.name() == "tt.func" {
-                this.visit(module, op, (target, all));
+                this.visit(module, op);
             }
         }
         for web in &mut this.webs {
@@ -144,12 +153,13 @@ impl<'c> Webs<'c> {
         number
     }
 
-    fn register(&mut self, value: Value<'c>, target: &TargetDesc) {
+    fn register(&mut self, value: Value<'c>) {
         let number = self.parents.len();
         self.numbers.insert(value, number);
         self.parents.push(number);
         let reason = TensorDescType::cast(value.ty())
-            .and_then(|desc| buffer_plans::tma_encoding(desc, &[], target).err());
+            .zip(self.target.as_ref())
+            .and_then(|(desc, target)| buffer_plans::tma_encoding(desc, &[], target).err());
         self.webs.push(Web { pointers: reason, ..Web::default() });
     }
 
@@ -183,7 +193,7 @@ impl<'c> Webs<'c> {
         }
     }
 
-    fn visit(&mut self, module: Op<'c>, op: Op<'c>, (target, all): (&TargetDesc, bool)) {
+    fn visit(&mut self, module: Op<'c>, op: Op<'c>) {
         let descriptors: Vec<Value<'c>> =
             op.operands().chain(op.results()).filter(|value| is_descriptor(*value)).collect();
         if op.name().starts_with("tt.descriptor_")
@@ -194,8 +204,7 @@ impl<'c> Webs<'c> {
         }
         match op.name() {
             "tt.func" => {
-                let private = op.attr("sym_visibility").and_then(Attr::as_str) == Some("private");
-                let entry = op.region(0).first_block().filter(|_| !private);
+                let entry = op.region(0).first_block().filter(|_| !is_private(op));
                 for arg in entry.into_iter().flat_map(|block| block.args()) {
                     if let Some(web) = self.web(arg) {
                         web.is_argument = true;
@@ -225,10 +234,10 @@ impl<'c> Webs<'c> {
             "tt.descriptor_gather" | "tt.descriptor_scatter" => {
                 let (desc, column) = (op.operand(0), op.operand(2));
                 let ty = TensorDescType::cast(desc.ty());
-                let reason = ty.and_then(|ty| {
+                let reason = ty.zip(self.target.as_ref()).and_then(|(ty, target)| {
                     let possible = buffer_plans::tma_rows_encoding(ty, &[], target).err();
                     let slow = || TmaRowsPlan::is_worth(row_bytes(ty)?, fate(op), target).err();
-                    possible.or_else(|| if all { None } else { slow() })
+                    possible.or_else(|| if self.all { None } else { slow() })
                 });
                 if let Some(reason) = reason {
                     self.refuse(desc, reason);

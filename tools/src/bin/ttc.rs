@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use clap::Parser;
+use linear_layout::target::TargetDesc;
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,9 +15,9 @@ use ttopt_tools::explain;
 struct Args {
     /// TTIR or TTGIR text; `-` for stdin
     input: PathBuf,
-    /// What to compile for, as in ttg.target: cuda:80, cuda:90, …
-    #[arg(long, default_value = "cuda:90")]
-    target: String,
+    /// What to compile for, as in ttg.target: cuda:80, cuda:90, … [default: the module's, or cuda:90]
+    #[arg(long)]
+    target: Option<String>,
     /// Warps of a program
     #[arg(long, default_value_t = 4, value_parser = power_of_two)]
     num_warps: u32,
@@ -108,7 +109,7 @@ fn print_times(times: &Times) {
 fn run(args: &Args) -> Result<()> {
     let (text, name) = read(&args.input)?;
     let options = Options {
-        target: args.target.clone(),
+        target: args.target.clone().unwrap_or_else(|| "cuda:90".to_owned()),
         num_warps: args.num_warps,
         num_stages: args.num_stages,
         num_ctas: args.num_ctas,
@@ -119,6 +120,11 @@ fn run(args: &Args) -> Result<()> {
         all_tensor_maps: args.all_tensor_maps,
     };
     let Compiled { output, metadata, times } = compile(&text, &name, &options)?;
+    if let (Some(wanted), Some(metadata)) = (&args.target, &metadata)
+        && TargetDesc::parse(wanted).is_ok_and(|wanted| wanted.name != metadata.target)
+    {
+        bail!("{name} has layouts for {}, which --target {wanted} cannot change", metadata.target);
+    }
     write(&args.output, &output)?;
     if args.time {
         print_times(&times);

@@ -3,6 +3,7 @@
 
 use super::lattice::{AxisInfo, MAX_DIV, pow2};
 use super::transfer::{Order, wrap};
+use crate::ir_util::is_private;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, Op, Type, Value, Walk};
 use smallvec::SmallVec;
@@ -237,9 +238,8 @@ impl<'c> Solver<'c> {
 
     /// The arguments of a function that is called from outside of the module.
     fn enter(&mut self, function: Op<'c>) {
-        let private = function.attr("sym_visibility").and_then(Attr::as_str) == Some("private");
         let Some(entry) = function.region(0).first_block() else { return };
-        if private && self.callers.contains_key(&function) {
+        if is_private(function) && self.callers.contains_key(&function) {
             return;
         }
         for arg in entry.args() {
