@@ -244,7 +244,7 @@ fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> (Vec<usize>, Vec<Vec<O
         value.def_op().is_some_and(|op| rule(op) == Some(Rule::Source)) || value.ty().as_tensor().is_none()
     };
     for &op in ops {
-        if matches!(rule(op), Some(Rule::Same | Rule::Memory | Rule::Convert)) {
+        if matches!(rule(op), Some(Rule::Same | Rule::Scan | Rule::Memory | Rule::Convert)) {
             let mut tensors = op.operands().chain(op.results()).filter(|value| !flexible(*value));
             if let Some(first) = tensors.next() {
                 tensors.for_each(|other| sets.union(first, other));

@@ -178,7 +178,9 @@ impl<'c> Convert<'c> {
             }
             Rule::Source | Rule::Convert => self.default_results(op),
             Rule::Any => self.any(op),
-            Rule::Same | Rule::Memory | Rule::Cat | Rule::Join | Rule::Reduce(_) => self.agree(op, rule),
+            Rule::Same | Rule::Scan | Rule::Memory | Rule::Cat | Rule::Join | Rule::Reduce(_) => {
+                self.agree(op, rule)
+            }
             Rule::Broadcast => {
                 self.default_results(op)?;
                 self.operands_from_result(op, rule)
@@ -210,7 +212,9 @@ impl<'c> Convert<'c> {
 
     /// One layout for all operands, from which that of the results follows.
     fn agree(&mut self, op: Op<'c>, rule: Rule) -> Result<(), Reported> {
-        let layout = match Self::common_layout(op) {
+        let common = Self::common_layout(op)
+            .filter(|layout| rule != Rule::Scan || forward(op, rule, *layout, &self.layouts).is_ok());
+        let layout = match common {
             Some(layout) => Some(layout),
             None => match op.operands().find(|value| value.ty().as_tensor().is_some()) {
                 Some(value) => self.default_of(op, value)?,

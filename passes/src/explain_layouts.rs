@@ -229,7 +229,7 @@ fn obstacle(value: Value<'_>) -> String {
         Some(Rule::Memory) if op.name() == "tt.load" => "is volatile, and must happen once",
         Some(Rule::Memory) => "must happen once",
         Some(Rule::Control) => "has the layout that the signature says",
-        Some(Rule::Same) if op.name() == "tt.scan" => "moves data between threads itself",
+        Some(Rule::Scan) => "moves data between threads itself",
         Some(Rule::Same) if !is_cheap(op) => "takes too long to be done twice",
         Some(Rule::Cat | Rule::ReshapeAny | Rule::Any) | None => "has its result in a layout of its own",
         Some(_) if op.num_results() > 1 => "has several results, which are computed together",

@@ -16,6 +16,8 @@ pub enum Rule {
     Source,
     /// All tensors have one layout.
     Same,
+    /// As [`Same`](Rule::Same), in a blocked layout: Triton's lowering of scans has no other.
+    Scan,
     /// As [`Same`](Rule::Same), and the access to memory has a preference.
     Memory,
     /// The result has the operand's layout: the operand is repeated.
@@ -94,8 +96,8 @@ pub fn rule(op: Op<'_>) -> Option<Rule> {
             | "mulhiui"
             | "extern_elementwise"
             | "elementwise_inline_asm"
-            | "map_elementwise"
-            | "scan" => Rule::Same,
+            | "map_elementwise" => Rule::Same,
+            "scan" => Rule::Scan,
             "histogram" | "unsplat" | "print" | "assert" | "make_tensor_descriptor" => Rule::Any,
             _ if rest.starts_with("descriptor_") => Rule::Any,
             "call" | "return" | "func" => Rule::Control,
@@ -111,7 +113,7 @@ pub fn is_cheap(op: Op<'_>) -> bool {
     match rule(op) {
         Some(Rule::Source | Rule::Broadcast | Rule::ExpandDims(_) | Rule::Trans | Rule::Reshape) => true,
         Some(Rule::Same) => match op.name() {
-            "tt.scan" | "tt.elementwise_inline_asm" | "tt.extern_elementwise" | "tt.map_elementwise" => false,
+            "tt.elementwise_inline_asm" | "tt.extern_elementwise" | "tt.map_elementwise" => false,
             "tt.precise_sqrt" | "tt.precise_divf" | "tt.approx_divf" | "tt.atomic_poll" => false,
             "arith.divf" | "arith.remf" | "arith.divsi" | "arith.divui" | "arith.remsi" | "arith.remui" => {
                 // Integer division by constants is shifts and multiplications.
@@ -177,6 +179,7 @@ pub fn forward<'c>(
     let source = || tensor(op, 0).ok_or_else(|| "the operand is no tensor".to_owned());
     match rule {
         Rule::Same | Rule::Memory | Rule::Broadcast | Rule::Gather => Ok(operand),
+        Rule::Scan if scans(op, operand) => Ok(operand),
         Rule::ExpandDims(axis) => attrs::sliced_parent(operand, axis)
             .ok_or_else(|| format!("{operand} is no slice of dimension {axis}")),
         Rule::Reduce(axis) => layouts.slice(axis, operand),
@@ -211,6 +214,8 @@ pub fn backward<'c>(
     let shape_of_result = || op.result(0).ty().as_tensor().map(|ty| ty.shape()).unwrap_or_default();
     let operand = match rule {
         Rule::Same | Rule::Memory | Rule::Broadcast => Ok(Some(result)),
+        Rule::Scan if scans(op, result) => Ok(Some(result)),
+        Rule::Scan => Err(format!("a scan has no layout {result}")),
         Rule::Gather => Ok((number == 1).then_some(result)),
         Rule::ExpandDims(axis) => layouts.slice(axis, result).map(Some),
         Rule::Trans => {
@@ -250,6 +255,12 @@ pub fn backward<'c>(
         return Err(format!("no layout of the operand gives the result {result}"));
     }
     Ok(operand)
+}
+
+/// Whether a scan can be done in `layout`: a blocked one, or the one that it has.
+fn scans<'c>(scan: Op<'c>, layout: Attr<'c>) -> bool {
+    let has = scan.result(0).ty().as_tensor().and_then(TensorType::encoding);
+    has == Some(layout) || matches!(encoding(layout), Ok(Encoding::Blocked(_)))
 }
 
 /// Whether a reshape that may reorder can give the layout `result` to an operand that has `operand`.

@@ -117,8 +117,51 @@ module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:80", "ttg.threa
 
 module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32} {
   tt.func @remainder(%x: f8E5M2, %y: f8E5M2) {
-    // expected-error @below {{not supported}}
+    // expected-error @below {{no instruction computes with f8E5M2: convert it to f16 or f32}}
     %0 = arith.remf %x, %y : f8E5M2
+    tt.return
+  }
+}
+
+// -----
+
+// An 8-bit float has as many bits as an i8: its bits are no result.
+module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func private @to_int(%x: f8E4M3FN) -> i8 {
+    // expected-error @below {{no instruction computes with f8E4M3FN}}
+    %0 = arith.fptosi %x : f8E4M3FN to i8
+    tt.return %0 : i8
+  }
+}
+
+// -----
+
+module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func private @sum(%x: f8E4M3FN) -> f8E4M3FN {
+    // expected-error @below {{no instruction computes with f8E4M3FN}}
+    %0 = arith.addf %x, %x : f8E4M3FN
+    tt.return %0 : f8E4M3FN
+  }
+}
+
+// -----
+
+module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func @atomic(%p: !tt.ptr<f8E5M2>, %x: f8E5M2) {
+    %true = arith.constant true
+    // expected-error @below {{no instruction computes with f8E5M2}}
+    %0 = tt.atomic_rmw fadd, relaxed, gpu, %p, %x, %true : (!tt.ptr<f8E5M2>, f8E5M2, i1) -> f8E5M2
+    tt.return
+  }
+}
+
+// -----
+
+#mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>
+module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func @product(%a: tensor<64x32xf8E5M2, #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 4}>>, %b: tensor<32x16xf8E5M2, #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 4}>>, %c: tensor<64x16xf8E5M2, #mma>) {
+    // expected-error @below {{no instruction computes with f8E5M2}}
+    %0 = tt.dot %a, %b, %c : tensor<64x32xf8E5M2, #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 4}>> * tensor<32x16xf8E5M2, #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 4}>> -> tensor<64x16xf8E5M2, #mma>
     tt.return
   }
 }

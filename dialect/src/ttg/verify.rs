@@ -63,6 +63,9 @@ impl Machine {
     }
 }
 
+/// The most elements of a thread, copies included: twice those of the largest tensor ([`crate::tt`]) in one warp.
+const MOST_REGISTERS: u64 = 1 << 16;
+
 fn verify_tensor(tensor: TensorType<'_>, attr: Attr<'_>, machine: &Machine) -> VerifyResult {
     if !is_distributed(attr) {
         return if attr.def().is_some_and(|def| def.dialect == "ttg") {
@@ -78,6 +81,13 @@ fn verify_tensor(tensor: TensorType<'_>, attr: Attr<'_>, machine: &Machine) -> V
         _ => format!("'{}': {reason}", tensor.ty()),
     };
     let layout = to_linear_layout(attr, tensor.sizes()).map_err(unfit)?;
+    let registers = layout.in_size(Dim::REGISTER).unwrap_or(1);
+    if registers > MOST_REGISTERS {
+        let ty = tensor.ty();
+        return Err(format!(
+            "'{ty}': a thread would hold {registers} elements, the most are {MOST_REGISTERS}"
+        ));
+    }
     for (what, name, dim, wanted) in [
         ("warps", module_attrs::NUM_WARPS, Dim::WARP, machine.warps),
         ("threads per warp", module_attrs::THREADS_PER_WARP, Dim::LANE, machine.threads),

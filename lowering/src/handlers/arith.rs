@@ -7,12 +7,18 @@ use ttopt_dialect::tt::types::{is_pointer, pointee};
 
 macro_rules! same {
     ($name:literal) => {
-        |l, op| l.map(op, |l, args| l.emit.same($name, args))
+        |l, op| {
+            computes(op)?;
+            l.map(op, |l, args| l.emit.same($name, args))
+        }
     };
 }
 macro_rules! contracted {
     ($name:literal) => {
-        |l, op| l.map(op, |l, args| l.emit.contracted($name, args))
+        |l, op| {
+            computes(op)?;
+            l.map(op, |l, args| l.emit.contracted($name, args))
+        }
     };
 }
 macro_rules! cast {
@@ -131,7 +137,25 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("tt.map_elementwise", map_elementwise),
 ];
 
+/// # Errors
+/// Where elements are floats of 8 bits or less, which instructions only convert.
+pub(super) fn computes(op: Op<'_>) -> Lowered<()> {
+    op.operands().chain(op.results()).try_for_each(|value| computes_in(value.ty()))
+}
+
+/// As [`computes`], for one type.
+pub(super) fn computes_in(ty: Type<'_>) -> Lowered<()> {
+    let element = ty.element();
+    match element.float_kind() {
+        Some(kind) if kind.bits() < 16 => {
+            unsupported(format!("no instruction computes with {element}: convert it to f16 or f32"))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn compare<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, name: &str) -> Lowered<()> {
+    computes(op)?;
     // The predicates of arith and llvm are numbered alike.
     let Some(predicate) = op.attr("predicate") else { return unsupported("comparison without a predicate") };
     l.map(op, |l, args| {
@@ -141,6 +165,7 @@ fn compare<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, name: &str) -> Lowered<()> {
 }
 
 fn convert<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, name: &str) -> Lowered<()> {
+    computes(op)?;
     let ty = l.register_type(op.result(0).ty().element())?;
     l.map(op, |l, args| if args[0].ty() == ty { Ok(args[0]) } else { l.emit.value(name, args, ty, &[]) })
 }
@@ -176,6 +201,7 @@ fn bitcast<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 fn math<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, name: &str) -> Lowered<()> {
+    computes(op)?;
     l.map(op, |l, args| {
         let target = l.target;
         l.with_module(|e, module| target.math(e, module, name, args))
@@ -259,6 +285,7 @@ fn mul_extended<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, extend: &str) -> Lowered<
 }
 
 fn clamp<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    computes(op)?;
     // `all` (0xffff) propagates NaN from any operand.
     let propagate = op.attr("propagateNan").and_then(Attr::as_int).unwrap_or(0) != 0;
     let (max, min) = if propagate {

@@ -5,6 +5,7 @@
 //! all threads of the program did before, one that acquires before what they do
 //! after: a barrier stands between.
 
+use super::arith::computes;
 use super::local;
 use super::memory::{acts, both, describe, plan, pointee_of};
 use crate::emit::{Failure, ICmp, Lowered, unsupported};
@@ -46,6 +47,7 @@ fn missing<T>(value: Option<T>, what: &str) -> Lowered<T> {
 
 fn rmw<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let rmw = missing(AtomicRmwOp::cast(op), "operands")?;
+    computes(op)?;
     let kind = AtomicKind::ReadModifyWrite(missing(rmw.atomic_rmw_op(), "an operation")?);
     let (sem, scope) = (missing(rmw.sem(), "an order")?, missing(rmw.scope(), "a scope")?);
     let request = Request { kind, ptr: rmw.ptr(), mask: rmw.mask(), operands: vec![rmw.val()], sem, scope };
@@ -241,6 +243,7 @@ fn by_llvm<'c>(l: &mut Lower<'_, 'c>, access: &AtomicAccess<'_, 'c>) -> Lowered<
 /// Combines with the elements of a buffer in shared memory that indices name.
 fn scatter<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let rmw = missing(LocalAtomicScatterRmwOp::cast(op), "operands")?;
+    computes(op)?;
     let kind = AtomicKind::ReadModifyWrite(missing(rmw.atomic_rmw_op(), "an operation")?);
     let ty = rmw.values().ty();
     let (element, registers) = (ty.element(), l.layout(ty)?);

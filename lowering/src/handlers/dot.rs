@@ -1,5 +1,6 @@
 //! Matrix products.
 
+use super::arith::computes_in;
 use crate::emit::{Failure, Lowered, unsupported};
 use crate::lower::{Handler, Lower, Values};
 use crate::target::MatrixTypes;
@@ -13,6 +14,7 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[("tt.dot", dot)];
 
 fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let Some(dot) = DotOp::cast(op) else { return unsupported("is no product") };
+    computes_in(dot.d().ty())?;
     let plan = plans::dot(dot, l.target.desc()).map_err(Failure::Unsupported)?;
     l.remark(op, || plan.to_string().trim_end().to_owned());
     let a = operand(l, dot.a(), plan.kind)?;

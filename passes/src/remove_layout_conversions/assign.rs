@@ -199,7 +199,7 @@ impl<'c> Assignment<'c> {
         }
         let operand = match rule {
             Rule::Gather => self.get(op.operand(1)),
-            _ => self.preferred_operand(op, matches!(rule, Rule::Same)),
+            _ => self.preferred_operand(op, matches!(rule, Rule::Same | Rule::Scan)),
         };
         let Some(operand) = operand else { return };
         if let Ok(layout) =
@@ -293,6 +293,7 @@ impl<'c> Assignment<'c> {
             | Rule::Join
             | Rule::Split
             | Rule::Unpack(_)
+            | Rule::Scan
             | Rule::ExpandDims(_) => backward(op, rule, 0, layout, layouts).is_ok(),
             _ => true,
         };
@@ -367,9 +368,10 @@ impl<'c> Assignment<'c> {
         let layout =
             match (rule, self.preferred_operand(op, true).or_else(|| self.preferred_operand(op, false))) {
                 // Where nothing follows from the operand, it is the operand that moves.
-                (Rule::Trans | Rule::Reshape | Rule::Join | Rule::Split | Rule::Unpack(_), Some(operand)) => {
-                    forward(op, rule, operand, layouts).ok().or(original)
-                }
+                (
+                    Rule::Scan | Rule::Trans | Rule::Reshape | Rule::Join | Rule::Split | Rule::Unpack(_),
+                    Some(operand),
+                ) => forward(op, rule, operand, layouts).ok().or(original),
                 // Elements may go anywhere: they stay in their threads.
                 (Rule::ReshapeAny, Some(operand)) => original
                     .filter(|layout| reorders(op, operand, *layout))

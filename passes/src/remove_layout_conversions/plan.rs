@@ -314,6 +314,7 @@ pub(super) fn can_be_copied(rule: Rule) -> bool {
         rule,
         Rule::Source
             | Rule::Same
+            | Rule::Scan
             | Rule::Memory
             | Rule::Broadcast
             | Rule::ExpandDims(_)

@@ -143,6 +143,19 @@ module attributes {x.y = !ttg.memdesc<128x4xf32, #ttng.tensor_memory_scales_enco
 
 // -----
 
+// A layout whose threads hold more copies than any tensor has elements.
+#blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#wide = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 1048576, 16]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32} {
+tt.func @f(%t: tensor<64x32xf32, #blocked>) {
+  // expected-error @below {{a thread would hold 524288 elements, the most are 65536}}
+  %0 = ttg.convert_layout %t : tensor<64x32xf32, #blocked> -> tensor<64x32xf32, #wide>
+  tt.return
+}
+}
+
+// -----
+
 // ttg.convert_layout
 #blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
 #warps8 = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [8, 1], order = [1, 0]}>
