@@ -1,4 +1,5 @@
-// RUN: %ttopt %s --convert-triton-gpu-to-llvm | FileCheck %s
+// RUN: %ttopt %s --convert-triton-gpu-to-llvm | FileCheck %s --check-prefixes=CHECK,SM90
+// RUN: sed s/cuda:90/cuda:80/ %s | %ttopt - --convert-triton-gpu-to-llvm | FileCheck %s --check-prefixes=CHECK,SM80
 
 #mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>
 #a1 = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 1}>
@@ -68,7 +69,8 @@ tt.func private @i8(%a: tensor<32x32xi8, #a4>, %b: tensor<32x16xi8, #b4>, %c: te
 
 // Formats of 8-bit floats may differ.
 // CHECK-LABEL: llvm.func internal @f8(
-// CHECK:         llvm.call_intrinsic "llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e5m2.f32"
+// SM90:         llvm.call_intrinsic "llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e5m2.f32"
+// SM80-COUNT-2:  llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
 tt.func private @f8(%a: tensor<32x32xf8E4M3FN, #a4>, %b: tensor<32x16xf8E5M2, #b4>, %c: tensor<32x16xf32, #mma>) -> tensor<32x16xf32, #mma> {
   %d = tt.dot %a, %b, %c : tensor<32x32xf8E4M3FN, #a4> * tensor<32x16xf8E5M2, #b4> -> tensor<32x16xf32, #mma>
   tt.return %d : tensor<32x16xf32, #mma>

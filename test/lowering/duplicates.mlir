@@ -1,4 +1,5 @@
 // RUN: %ttopt %s --convert-triton-gpu-to-llvm --cse | FileCheck %s
+// RUN: sed s/cuda:90/cuda:80/ %s | %ttopt - --convert-triton-gpu-to-llvm --cse | FileCheck %s
 
 // Of the threads that hold the same element one stores it.
 

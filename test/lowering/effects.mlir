@@ -22,6 +22,13 @@ tt.func private @dependent_launch() {
   tt.return
 }
 
+// CHECK-LABEL: llvm.func internal @barrier(
+// CHECK:      llvm.nvvm.bar.warp.sync
+tt.func private @barrier() {
+  ttg.barrier local
+  tt.return
+}
+
 // Each thread adds to the element that its index names.
 // CHECK-LABEL: llvm.func internal @scattered_sums(
 // CHECK:      llvm.getelementptr %{{.*}}[%{{.*}}]

@@ -1,4 +1,5 @@
 // RUN: %ttopt %s --convert-triton-gpu-to-llvm --cse | FileCheck %s
+// RUN: sed s/cuda:80/cuda:90/ %s | %ttopt - --convert-triton-gpu-to-llvm --cse | FileCheck %s
 
 #lanes = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [2, 16], warpsPerCTA = [4, 1], order = [1, 0]}>
 #warps = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [1, 4], order = [1, 0]}>

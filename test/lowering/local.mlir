@@ -1,4 +1,5 @@
-// RUN: %ttopt %s --allocate-shared-memory-nv --convert-triton-gpu-to-llvm | FileCheck %s
+// RUN: %ttopt %s --allocate-shared-memory-nv --convert-triton-gpu-to-llvm | FileCheck %s --check-prefixes=CHECK,SM90
+// RUN: sed s/cuda:90/cuda:80/ %s | %ttopt - --allocate-shared-memory-nv --convert-triton-gpu-to-llvm | FileCheck %s --check-prefixes=CHECK,SM80
 
 #a = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>
 #row = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [1], order = [0]}>
@@ -33,7 +34,8 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     %m = ttg.local_alloc : () -> !ttg.memdesc<2x64x32xf16, #shared, #smem, mutable>
     %n = ttg.memdesc_index %m[%i] : !ttg.memdesc<2x64x32xf16, #shared, #smem, mutable> -> !ttg.memdesc<64x32xf16, #shared, #smem, mutable>
     %t = ttg.memdesc_trans %n {order = array<i32: 1, 0>} : !ttg.memdesc<64x32xf16, #shared, #smem, mutable> -> !ttg.memdesc<32x64xf16, #trans, #smem, mutable>
-    // CHECK: "llvm.nvvm.stmatrix.sync.aligned.m8n8.x4.trans.b16.p3"
+    // SM90: "llvm.nvvm.stmatrix.sync.aligned.m8n8.x4.trans.b16.p3"
+    // SM80: llvm.store %{{.*}} : i16, !llvm.ptr<3>
     ttg.local_store %v, %t : tensor<32x64xf16, #a> -> !ttg.memdesc<32x64xf16, #trans, #smem, mutable>
     tt.return
   }

@@ -1,4 +1,5 @@
 // RUN: %ttopt %s --convert-triton-gpu-to-llvm --cse | FileCheck %s
+// RUN: sed s/cuda:90/cuda:80/ %s | %ttopt - --convert-triton-gpu-to-llvm --cse | FileCheck %s
 
 // Indices are read off the layout's columns: which bits of lane and warp go
 // where, and registers as constant offsets.

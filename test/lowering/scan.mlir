@@ -1,4 +1,5 @@
 // RUN: %ttopt %s --convert-triton-gpu-to-llvm --cse | FileCheck %s
+// RUN: sed s/cuda:80/cuda:90/ %s | %ttopt - --convert-triton-gpu-to-llvm --cse | FileCheck %s
 
 #regs = #ttg.blocked<{sizePerThread = [1, 2], threadsPerWarp = [32, 1], warpsPerCTA = [4, 1], order = [1, 0]}>
 #lanes = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [16, 2], warpsPerCTA = [4, 1], order = [1, 0]}>

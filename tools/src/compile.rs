@@ -388,7 +388,8 @@ fn metadata(module: &Module<'_>, options: &Options) -> Result<Metadata> {
     let num_warps = number("ttg.num-warps").unwrap_or(options.num_warps.into()) as u32;
     let lanes = number("ttg.threads-per-warp").unwrap_or(32) as u32;
     let target = module_attr(module, "ttg.target").and_then(Attr::as_str).unwrap_or(&options.target);
-    let target = known_target(target)?.name.to_owned();
+    // Lowering refuses an unknown one where it stands.
+    let target = TargetDesc::parse(target).map_or(target.to_owned(), |known| known.name.to_owned());
     let args = kernel.region(0).first_block().into_iter().flat_map(|block| block.args());
     let tensor_maps =
         args.filter_map(|arg| TensorMapArgument::of(arg.ty(), &target)).collect::<Result<_>>()?;
