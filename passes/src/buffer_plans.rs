@@ -6,7 +6,7 @@ use linear_layout::f2::Echelon;
 use linear_layout::plan::{AddressFacts, SharedAccessPlan, TmaMap, TmaPlan, TmaRowsPlan};
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, Encoding, LinearLayout};
-use mlir_host::ir::{Attr, Type};
+use mlir_host::ir::{Attr, Op, Type, Value};
 use std::sync::Arc;
 use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttg::attrs::encoding;
@@ -130,6 +130,17 @@ pub fn part_bits(buffer: MemDescType<'_>) -> Result<u64, String> {
         }
     }
     Ok(bits)
+}
+
+/// The tensor that `op` writes to a buffer in shared memory, operand 0, and that buffer's type.
+pub fn stored(op: Op<'_>) -> Option<(Value<'_>, MemDescType<'_>)> {
+    let buffer = match op.name() {
+        "ttg.local_alloc" if op.num_operands() == 1 => op.result(0),
+        "ttg.local_store" => op.operand(1),
+        _ => return None,
+    };
+    let buffer = MemDescType::cast(buffer.ty()).filter(|buffer| buffer.is_in_shared_memory())?;
+    Some((op.operand(0), buffer))
 }
 
 /// Whether the threads of each block hold all elements of `tensor` that a

@@ -35,12 +35,7 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     let layouts = Layouts::new(module.context(), machine);
     let mut stores = Vec::new();
     module.walk(&mut |op| {
-        let buffer = match op.name() {
-            "ttg.local_alloc" if op.num_operands() == 1 => MemDescType::cast(op.result(0).ty()),
-            "ttg.local_store" => MemDescType::cast(op.operand(1).ty()),
-            _ => None,
-        };
-        stores.extend(buffer.filter(|buffer| buffer.is_in_shared_memory()).map(|buffer| (op, buffer)));
+        stores.extend(buffer_plans::stored(op).map(|(_, buffer)| (op, buffer)));
         Walk::Advance
     });
     stores.into_iter().try_for_each(|(op, buffer)| cover(&layouts, op, buffer))

@@ -34,7 +34,9 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     let layouts = Layouts::new(module.context(), Machine::of(module)?);
     let mut rewriter = IrRewriter::new(module.context());
     let mut changed = false;
-    for op in operations_in_dominance_order(module) {
+    // What is erased on the way is no reduction that is still to come.
+    let reductions = operations_in_dominance_order(module).into_iter().filter(|op| op.name() == "tt.reduce");
+    for op in reductions.collect::<Vec<_>>() {
         if let Some(sum) = Sum::of(op) {
             sum.keep_in_threads(&mut rewriter, &layouts)?;
             changed = true;

@@ -68,13 +68,21 @@ pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {
         "tritongpu-combine-tensor-select-and-if",
         "triton-loop-aware-cse",
         "tritongpu-reduce-data-duplication",
-        "tritongpu-reorder-instructions",
     ];
     let tma = ["triton-nvidia-optimize-descriptor-encoding", "triton-nvidia-tma-lowering"];
     let tma = tma.map(str::to_owned).into_iter().filter(|_| maps);
     let explain = options.explain.then(|| "tritongpu-explain-layouts{table=true}".to_owned());
     let chosen = [convert, coalesce, split, accelerate];
-    let clean = ["canonicalize", "cse", "tritongpu-cluster-buffers", "tritongpu-last-use"].map(str::to_owned);
+    // Layouts are decided once more on what all others left.
+    let clean = [
+        "canonicalize",
+        "cse",
+        "tritongpu-remove-layout-conversions",
+        "tritongpu-reorder-instructions",
+        "tritongpu-cluster-buffers",
+        "tritongpu-last-use",
+    ]
+    .map(str::to_owned);
     let first = std::iter::once(rewrite).chain(first.map(str::to_owned));
     first.chain(chosen).chain(last.map(str::to_owned)).chain(tma).chain(clean).chain(explain).collect()
 }

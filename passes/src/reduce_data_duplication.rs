@@ -24,6 +24,7 @@ use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Type};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::IrRewriter;
+use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::attrs::{encoding, encoding_attr};
 use ttopt_dialect::ttg::types::MemDescType;
 
@@ -88,8 +89,12 @@ fn shared_copy<'c>(op: Op<'c>, target: &TargetDesc) -> Option<Op<'c>> {
 }
 
 /// The layout of the memory that the conversion goes through, if it makes the
-/// operand of a matrix product and is not done in several passes.
+/// operand of a matrix product of elements that fill bytes and is not done in several passes.
 fn memory_of(op: Op<'_>, machine: &Machine) -> Option<SharedLinear> {
+    let element = op.result(0).ty().as_tensor()?.element();
+    if element.int_bits().is_some_and(|bits| bits % 8 != 0) || pointee(element).is_some() {
+        return None;
+    }
     if !matches!(encoding(layout_of(op.result(0))?), Ok(Encoding::DotOperand(_))) {
         return None;
     }

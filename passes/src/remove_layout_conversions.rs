@@ -21,7 +21,10 @@
 //!
 //! Values carried around loops and out of branches share one layout with what
 //! they are passed to. Conversions in the input are nothing but hints: the
-//! pass removes them all and decides anew.
+//! pass removes them all and decides anew, and again while moving data between
+//! threads costs less each time. A decision that changes nothing, or lowers no
+//! cost, leaves the module as it is, to the byte: so a second run of the pass
+//! does nothing.
 
 mod assign;
 mod carry;
@@ -34,10 +37,11 @@ mod stores;
 
 pub(crate) use plan::{Alternative, Planner, Request, unconverted};
 
-use crate::ir_util::{self, operations_in_dominance_order};
+use crate::ir_util::operations_in_dominance_order;
 use crate::machine::{Layouts, Machine, error};
 use crate::rules::{Rule, rule};
-use mlir_host::ir::{Block, Op, Region};
+use mlir_host::asm::Reported;
+use mlir_host::ir::{Op, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use ttopt_dialect::tt::ops::LoadOp;
 
@@ -62,67 +66,50 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
 /// Where there is no layout for an operation; it is reported.
 pub(crate) fn improve<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> PassResult {
     remove_unused(module);
-    let mut left = cost_of_conversions(module, layouts);
-    for _ in 0..ROUNDS {
-        // Without conversions every use has the layout that it wants.
-        if left == 0.0 {
-            break;
-        }
-        let before = module.clone_detached();
-        let done = round(module, layouts);
-        let now = cost_of_conversions(module, layouts);
-        if done.is_ok() && now >= left {
-            module.regions().zip(before.regions()).for_each(|(region, before)| region.take_body(before));
-        }
-        before.erase();
-        done?;
-        if now >= left {
-            break;
-        }
-        left = now;
-    }
+    // Conversions that were removed free values for other layouts.
+    while has_conversions(module) && round(module, layouts)? {}
     Ok(())
 }
 
-/// Conversions that were removed free values for other layouts, so the pass
-/// repeats while that lowers the cost, but not more often than this. A round
-/// that does not is undone: so a second run of the pass changes nothing.
-const ROUNDS: usize = 4;
+/// Without conversions every use has the layout that it wants.
+fn has_conversions(module: Op<'_>) -> bool {
+    let mut found = false;
+    module.walk(&mut |op| {
+        found |= rule(op) == Some(Rule::Convert);
+        if found { Walk::Stop } else { Walk::Advance }
+    });
+    found
+}
 
-/// How likely control is taken to reach `op` in the function: half for each branch.
-fn chance(op: Op<'_>) -> f64 {
-    let mut chance = 1.0;
-    let mut at = Some(op);
-    while let Some(op) = at {
-        let entry = op.block().and_then(Block::parent_region).and_then(Region::first_block);
-        let parent = op.parent();
-        if op.block() != entry || parent.is_some_and(|parent| parent.name() == "scf.if") {
-            chance /= 2.0;
-        }
-        at = parent;
+/// Decides anew once; whether what came of it costs less than what was there, which otherwise stays.
+fn round<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> Result<bool, Reported> {
+    let mut before = None;
+    let done = decide(module, layouts, &mut before);
+    let Some(before) = before else { return done.map(|()| false) };
+    let better = done.is_ok() && is_cheaper(module, before, layouts);
+    if done.is_ok() && !better {
+        module.regions().zip(before.regions()).for_each(|(region, before)| region.take_body(before));
     }
-    chance
+    before.erase();
+    done.map(|()| better)
 }
 
-/// Cycles of all conversions of a module, in all iterations of loops.
-fn cost_of_conversions<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> f64 {
-    let costs = cost::Costs::new(module);
-    let ops = operations_in_dominance_order(module).into_iter();
-    let of = |op: Op<'c>| {
-        let (from, to) = (op.operand(0).ty().as_tensor(), ir_util::layout_of(op.result(0)));
-        let cycles = from.zip(to).map_or(0.0, |(from, to)| costs.conversion(from, to, layouts));
-        ir_util::weight(op) * chance(op) * (cycles + plan::SYNCHRONIZATION)
-    };
-    ops.filter(|op| rule(*op) == Some(Rule::Convert)).map(of).sum()
-}
-
-fn round<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> PassResult {
+/// Decides anew, with a copy of the module in `before` where anything changes.
+fn decide<'c>(module: Op<'c>, layouts: &Layouts<'c>, before: &mut Option<Op<'c>>) -> PassResult {
     let ops = operations_in_dominance_order(module);
     let mut assignment = assign::Assignment::new(&ops, layouts).map_err(|(op, reason)| error(op, reason))?;
-    assignment.apply(&ops)?;
+    if assignment.changes(&ops) {
+        before.get_or_insert_with(|| module.clone_detached());
+        assignment.apply(&ops)?;
+    }
     let mut planner = Planner::new(module, layouts);
     stores::place(&ops, &mut assignment, &mut planner);
-    for (value, layout) in lift::lift(&ops, &assignment, &mut planner) {
+    let lifted = lift::lift(&ops, &assignment, &mut planner);
+    if before.is_none() && lifted.is_empty() && materialize::is_settled(&ops, &assignment, &mut planner) {
+        return Ok(());
+    }
+    before.get_or_insert_with(|| module.clone_detached());
+    for (value, layout) in lifted {
         assignment.reassign(value, layout);
     }
     planner.forget();
@@ -133,6 +120,19 @@ fn round<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> PassResult {
     pass.finish();
     remove_unused(module);
     Ok(())
+}
+
+/// Whether moving data between threads takes fewer cycles in `module` than in `other`. Of the latter no more is
+/// added up than it takes to know.
+fn is_cheaper<'c>(module: Op<'c>, other: Op<'c>, layouts: &Layouts<'c>) -> bool {
+    // Below this the difference is an error of rounding.
+    const LEAST: f64 = 1.0 + 1e-9;
+    let least = cost::moves(operations_in_dominance_order(module), layouts).sum::<f64>() * LEAST;
+    let mut sum = 0.0;
+    cost::moves(operations_in_dominance_order(other), layouts).any(|cycles| {
+        sum += cycles;
+        sum > least
+    })
 }
 
 /// Erases operations that only make values nobody uses.

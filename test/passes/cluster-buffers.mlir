@@ -1,4 +1,6 @@
 // RUN: %ttopt %s --tritongpu-cluster-buffers | FileCheck %s
+// The layout engine keeps what blocks need.
+// RUN: %ttopt %s --tritongpu-cluster-buffers --tritongpu-remove-layout-conversions | FileCheck %s
 
 #rows = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0], CGALayout = [[1, 0]]}>
 #mine = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0], CGALayout = [[1, 0]]}>

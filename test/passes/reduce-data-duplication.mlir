@@ -22,6 +22,14 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return %y : tensor<64x64xf16, #dot>
   }
 
+  // Elements of one bit have no place in shared memory.
+  // CHECK-LABEL: @bits
+  // CHECK-NEXT: ttg.convert_layout
+  tt.func @bits(%x: tensor<64x64xi1, #a>) -> tensor<64x64xi1, #dot> {
+    %y = ttg.convert_layout %x : tensor<64x64xi1, #a> -> tensor<64x64xi1, #dot>
+    tt.return %y : tensor<64x64xi1, #dot>
+  }
+
   // No operand of a matrix product.
   // CHECK-LABEL: @other
   // CHECK-NEXT: ttg.convert_layout

@@ -1,6 +1,7 @@
 //! The layout of every value: forward from anchors, then backward from uses.
 
 use super::plan::unconverted;
+use crate::buffer_plans::{self, stored};
 use crate::ir_util::{for_each_edge, layout_of, set_layout, set_result_layout, weight};
 use crate::machine::Layouts;
 use crate::rules::{Rule, anchor, backward, forward, reorders, rule};
@@ -50,7 +51,7 @@ impl<'c> Assignment<'c> {
             pinned: FastMap::default(),
         };
         for &op in ops {
-            this.register(op);
+            this.register(op, layouts);
         }
         for round in 0..2 {
             for &op in ops {
@@ -105,7 +106,7 @@ impl<'c> Assignment<'c> {
     }
 
     /// Classes of all values, and layouts of anchors.
-    fn register(&mut self, op: Op<'c>) {
+    fn register(&mut self, op: Op<'c>, layouts: &Layouts<'c>) {
         let args = op.regions().flat_map(|region| region.blocks()).flat_map(|block| block.args());
         for value in args.chain(op.results()) {
             if layout_of(value).is_some() {
@@ -141,7 +142,7 @@ impl<'c> Assignment<'c> {
             }
             _ => {}
         }
-        self.pin(op);
+        self.pin(op, layouts);
         if anchor(op).is_some() {
             for result in op.results() {
                 if let Some(layout) = layout_of(result) {
@@ -152,8 +153,15 @@ impl<'c> Assignment<'c> {
     }
 
     /// Notes what operands must be: pointers of accesses without results have
-    /// the layout that coalescing chose, calls and returns keep signatures.
-    fn pin(&mut self, op: Op<'c>) {
+    /// the layout that coalescing chose, calls and returns keep signatures, and
+    /// blocks of a cluster store what was made for their parts of a buffer.
+    fn pin(&mut self, op: Op<'c>, layouts: &Layouts<'c>) {
+        if let Some((value, buffer)) = stored(op).filter(|_| layouts.machine.num_ctas > 1)
+            && let Some(layout) = layout_of(value)
+            && buffer_plans::covers(unconverted(value).ty(), buffer) == Ok(false)
+        {
+            self.pinned.insert((op, 0), layout);
+        }
         let rule = rule(op);
         if !may_pin(op, rule) {
             return;
@@ -337,7 +345,7 @@ impl<'c> Assignment<'c> {
                 let keeps = self.get(operand).is_none_or(|have| reorders(op, have, result));
                 if keeps { None } else { backward(op, Rule::Reshape, 0, result, layouts).ok().flatten() }
             }
-            Some(Rule::Any) => None,
+            Some(Rule::Any) => self.pinned.get(&(op, i)).copied(),
             Some(Rule::Cat) => tensors(op).find_map(|(_, value)| self.get(value)),
             Some(Rule::Join) => {
                 let result = result?;
@@ -389,6 +397,18 @@ impl<'c> Assignment<'c> {
             self.set(result, layout);
         }
         Ok(())
+    }
+
+    /// Whether a value that `ops` define has another layout than was assigned. Results of
+    /// conversions do not count: they will be replaced.
+    pub fn changes(&self, ops: &[Op<'c>]) -> bool {
+        let differs =
+            |value: Value<'c>| self.get(value).is_some_and(|layout| layout_of(value) != Some(layout));
+        let kept = |op: &&Op<'c>| rule(**op) != Some(Rule::Convert);
+        ops.iter().filter(kept).any(|op| {
+            let mut args = op.regions().flat_map(|region| region.blocks()).flat_map(|block| block.args());
+            args.any(differs) || op.results().any(differs)
+        })
     }
 
     /// Puts the layouts into the types.

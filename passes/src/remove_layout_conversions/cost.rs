@@ -1,19 +1,26 @@
 //! What moving and recomputing data costs, in cycles of one block.
 
 use crate::analysis::axis_info::AxisInfoAnalysis;
+use crate::buffer_plans;
 use crate::coalesce::AccessFacts;
+use crate::ir_util::{layout_of, weight};
 use crate::machine::{Layouts, Machine};
 use crate::plans::{self, word_bits};
 use crate::rules::{Rule, is_cheap, rule};
 use linear_layout::plan::{AddressFacts, ConversionPlan, VectorPlan};
-use linear_layout::{Dim, LinearLayout, target::TargetDesc};
+use linear_layout::target::{Direction, TargetDesc};
+use linear_layout::{Dim, LinearLayout};
 use mlir_host::hash::FastMap;
-use mlir_host::ir::{Attr, Op, TensorType};
+use mlir_host::ir::{Attr, Block, Op, Region, TensorType};
 use smallvec::SmallVec;
 use std::cell::{OnceCell, RefCell};
 use ttopt_dialect::tt::ops::LoadOp;
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::layout::{equivalent, to_linear_layout};
+
+/// Conversions move data of every warp and synchronize: they weigh more than
+/// the same cycles of arithmetic that other warps can fill.
+pub(super) const SYNCHRONIZATION: f64 = 8.0;
 
 /// What a barrier costs besides its own cycles: warps that could have gone on wait.
 const BARRIER: f64 = 56.0;
@@ -29,7 +36,49 @@ const UNPACK: f64 = 4.0;
 /// The layout, shape, and bits of an element of an access, whether it stores, and its addresses.
 type Access<'c> = (Attr<'c>, SmallVec<[i64; 4]>, u32, bool, AddressFacts);
 
-/// Costs of conversions and operations.
+/// Cycles that each of `ops` takes to move data between threads, in all iterations of loops: conversions, and what
+/// is written to shared memory in the layout that it happens to have.
+pub fn moves<'c>(ops: Vec<Op<'c>>, layouts: &Layouts<'c>) -> impl Iterator<Item = f64> {
+    ops.into_iter().filter_map(|op| Some(moving(op, layouts)? * weight(op) * chance(op)))
+}
+
+/// Cycles of moving data as `op` does; `None` where it does not, or that is not known.
+fn moving<'c>(op: Op<'c>, layouts: &Layouts<'c>) -> Option<f64> {
+    if rule(op) == Some(Rule::Convert) {
+        let (ty, to) = (op.operand(0).ty().as_tensor()?, layout_of(op.result(0))?);
+        return Some(conversion(ty, to, layouts) + SYNCHRONIZATION);
+    }
+    let (value, buffer) = buffer_plans::stored(op)?;
+    let target = target(&layouts.machine)?;
+    let plan = buffer_plans::access(value.ty(), buffer, Direction::Store, target).ok()?;
+    Some(plan.access.cycles(target))
+}
+
+/// Cycles of converting a tensor of type `ty` to another layout.
+pub fn conversion<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> f64 {
+    let same = || ty.encoding().is_some_and(|from| equivalent(from, to, &ty.shape()));
+    let plan = || plans::conversion_to(ty, to, target(&layouts.machine)?).ok();
+    // Where there is no plan, something must be better.
+    let cost = |plan: &ConversionPlan| plan.cost.cycles + plan.cost.barriers.min(1) as f64 * BARRIER;
+    if same() { 0.0 } else { plan().map_or(1e6, |plan| cost(&plan)) }
+}
+
+/// How likely control is taken to reach `op` in the function: half for each branch.
+fn chance(op: Op<'_>) -> f64 {
+    let mut chance = 1.0;
+    let mut at = Some(op);
+    while let Some(op) = at {
+        let entry = op.block().and_then(Block::parent_region).and_then(Region::first_block);
+        let parent = op.parent();
+        if op.block() != entry || parent.is_some_and(|parent| parent.name() == "scf.if") {
+            chance /= 2.0;
+        }
+        at = parent;
+    }
+    chance
+}
+
+/// Costs of operations.
 pub struct Costs<'c> {
     module: Op<'c>,
     /// Made when the first access to memory is to be moved.
@@ -46,15 +95,6 @@ impl<'c> Costs<'c> {
     /// Costs of the operations of a module.
     pub fn new(module: Op<'c>) -> Self {
         Self { module, analysis: OnceCell::new(), accesses: RefCell::default() }
-    }
-
-    /// Of converting a tensor of type `ty` to another layout.
-    pub fn conversion(&self, ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> f64 {
-        let same = || ty.encoding().is_some_and(|from| equivalent(from, to, &ty.shape()));
-        let plan = || plans::conversion_to(ty, to, target(&layouts.machine)?).ok();
-        // Where there is no plan, something must be better.
-        let cost = |plan: &ConversionPlan| plan.cost.cycles + plan.cost.barriers.min(1) as f64 * BARRIER;
-        if same() { 0.0 } else { plan().map_or(1e6, |plan| cost(&plan)) }
     }
 
     /// Of computing `op` once more with results of type `ty` in layout `to`;

@@ -2,9 +2,9 @@
 
 use super::assign::Assignment;
 use super::plan::{How, Planner, Request, unconverted};
-use super::sink::sink;
-use crate::ir_util::{layout_of, set_result_layout, with_layout};
-use crate::machine::error;
+use super::sink::{destination, sink};
+use crate::ir_util::{layout_of, set_result_layout, weight_of, with_layout};
+use crate::machine::{Layouts, error};
 use crate::rules::{Rule, rule, wanted_or_equal};
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
@@ -20,6 +20,48 @@ pub struct Materialize<'a, 'c> {
     pub(super) replaced: FastMap<Op<'c>, Op<'c>>,
     /// Operations made, in the order of their making.
     conversions: Vec<Op<'c>>,
+}
+
+/// What operand `i` of `op` is, without conversions, and the layout that it must be had in.
+fn wanted<'c>(
+    op: Op<'c>,
+    rule: Option<Rule>,
+    i: usize,
+    assignment: &Assignment<'c>,
+    layouts: &Layouts<'c>,
+) -> Option<Request<'c>> {
+    let value = unconverted(op.operand(i));
+    let have = layout_of(value)?;
+    let layout = assignment.demand(op, i, layouts).unwrap_or(have);
+    let layout = rule.map_or(layout, |rule| wanted_or_equal(rule, value, layout));
+    Some(Request { value, layout, moves: true })
+}
+
+/// Whether all operands are there as they would be made: by the one conversion of a value to a layout, where it would
+/// be, or without any.
+pub fn is_settled<'c>(ops: &[Op<'c>], assignment: &Assignment<'c>, planner: &mut Planner<'_, 'c>) -> bool {
+    let mut conversions = FastMap::default();
+    ops.iter().map(|op| (*op, rule(*op))).filter(|(_, rule)| *rule != Some(Rule::Convert)).all(
+        |(op, rule)| {
+            op.operands().enumerate().all(|(i, operand)| {
+                let Some(request) = wanted(op, rule, i, assignment, planner.layouts()) else { return true };
+                let Request { value, layout, .. } = request;
+                let is_there = |conversion: Op<'c>| {
+                    conversion.operand(0) == value
+                        && weight_of(operand) <= weight_of(value)
+                        && destination(conversion).is_none()
+                };
+                match planner.plan(request).0 {
+                    How::Have => operand == value,
+                    How::Convert => match conversions.insert((value, layout), operand) {
+                        Some(first) => first == operand,
+                        None => layout_of(operand) == Some(layout) && operand.def_op().is_some_and(is_there),
+                    },
+                    How::Copy | How::Carry => false,
+                }
+            })
+        },
+    )
 }
 
 impl<'a, 'c> Materialize<'a, 'c> {
@@ -44,11 +86,8 @@ impl<'a, 'c> Materialize<'a, 'c> {
         }
         for i in 0..op.num_operands() {
             // Conversions of the input are not used any more.
-            let value = unconverted(op.operand(i));
-            let Some(have) = layout_of(value) else { continue };
-            let layout = assignment.demand(op, i, self.planner.layouts()).unwrap_or(have);
-            let layout = rule.map_or(layout, |rule| wanted_or_equal(rule, value, layout));
-            let made = self.get(Request { value, layout, moves: true }, op, assignment)?;
+            let Some(request) = wanted(op, rule, i, assignment, self.planner.layouts()) else { continue };
+            let made = self.get(request, op, assignment)?;
             if made != op.operand(i) {
                 op.set_operand(i, made);
             }

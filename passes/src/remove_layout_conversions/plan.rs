@@ -11,17 +11,13 @@
 //! to cost nothing while its own plan is being made, and what was found by that
 //! is forgotten should the pair be converted after all.
 
-use super::cost::Costs;
+use super::cost::{Costs, SYNCHRONIZATION, conversion};
 use crate::ir_util::{incoming, layout_of, weight_of};
 use crate::machine::Layouts;
 use crate::rules::{Rule, backward, rule, wanted_or_equal};
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Value};
 use smallvec::SmallVec;
-
-/// Conversions move data of every warp and synchronize: they weigh more than
-/// the same cycles of arithmetic that other warps can fill.
-pub(super) const SYNCHRONIZATION: f64 = 8.0;
 
 /// How to get a value in a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -240,7 +236,7 @@ impl<'a, 'c> Planner<'a, 'c> {
             return frame;
         }
         let times = weight_of(value);
-        frame.convert = times * (self.costs.conversion(ty, layout, self.layouts) + SYNCHRONIZATION);
+        frame.convert = times * (conversion(ty, layout, self.layouts) + SYNCHRONIZATION);
         match self.again(request) {
             Some((how, cost, inputs)) => (frame.how, frame.cost, frame.inputs) = (how, times * cost, inputs),
             None => (frame.how, frame.cost) = (How::Convert, frame.convert),

@@ -6,33 +6,36 @@ use mlir_host::ir::{Block, Op, Region};
 /// Moves `op`, which is pure, into the innermost branch that has all its uses.
 /// It never moves into a loop.
 pub fn sink(op: Op<'_>) {
-    let (Some(block), Some(region)) = (op.block(), op.block().and_then(Block::parent_region)) else { return };
+    if let Some(first) = destination(op) {
+        op.move_before(first);
+    }
+}
+
+/// The operation before which [`sink`] moves `op`, where it does.
+pub fn destination<'c>(op: Op<'c>) -> Option<Op<'c>> {
+    let block = op.block()?;
     // The operations that have the uses, as seen from the region of `op`.
-    let mut users: Vec<Op<'_>> = op.result(0).uses().map(|(user, _)| user).collect();
-    let Some(mut place) = common_block(&mut users, region) else { return };
+    let mut users: Vec<Op<'c>> = op.result(0).uses().map(|(user, _)| user).collect();
+    let mut place = common_block(&mut users, block.parent_region()?)?;
     if place != block && is_in_cycle(place) {
-        return;
+        return None;
     }
     // Into a branch that has them all, and on.
     loop {
-        let Some(first) = users.first().copied() else { return };
+        let first = users.first().copied()?;
         let inside = users.iter().all(|user| *user == first) && first.name() == "scf.if";
         if !inside {
             break;
         }
         let nested = first.regions().find_map(|region| {
-            let mut nested: Vec<Op<'_>> = op.result(0).uses().map(|(user, _)| user).collect();
+            let mut nested: Vec<Op<'c>> = op.result(0).uses().map(|(user, _)| user).collect();
             common_block(&mut nested, region).map(|block| (block, nested))
         });
         let Some((block, nested)) = nested else { break };
         (place, users) = (block, nested);
     }
-    if place != block {
-        let first = users.iter().copied().reduce(|a, b| if b.is_before_in_block(a) { b } else { a });
-        if let Some(first) = first {
-            op.move_before(first);
-        }
-    }
+    let first = users.into_iter().reduce(|a, b| if b.is_before_in_block(a) { b } else { a });
+    first.filter(|_| place != block)
 }
 
 /// Replaces `ops` by the operations of `region` that contain them; the block

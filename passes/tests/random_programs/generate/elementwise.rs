@@ -13,6 +13,14 @@ impl Program {
             self.map(&a, &ty);
             return;
         }
+        if self.random.chance(3) && ty.element == "i32" && !self.exact() {
+            let text = format!(
+                "tt.elementwise_inline_asm \"mov.b32 $0, $1;\" {{constraints = \"=r,r\", packed_element = 1 : i32, \
+                 pure = true}} {a} : {ty} -> {ty}"
+            );
+            self.def(ty, &text);
+            return;
+        }
         let b = self.of(&ty);
         let small = |this: &mut Self| {
             // From one to eight: no division by zero, no overflow.

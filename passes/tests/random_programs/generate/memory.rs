@@ -4,7 +4,7 @@ use super::{LARGEST, Program, STORES, Ty};
 
 impl Program {
     /// Offsets that run along the dimensions in some order.
-    fn offsets(&mut self, shape: &[usize]) -> String {
+    pub(super) fn offsets(&mut self, shape: &[usize]) -> String {
         let mut order: Vec<usize> = (0..shape.len()).collect();
         if self.random.chance(30) {
             order.reverse();
@@ -47,7 +47,7 @@ impl Program {
     }
 
     /// Pointers from the scalar `base` on.
-    fn pointers(&mut self, base: &str, ty: &Ty, offsets: &str) -> String {
+    pub(super) fn pointers(&mut self, base: &str, ty: &Ty, offsets: &str) -> String {
         let (splat, at) = (self.name(), self.name());
         let pointers = ty.pointers();
         self.line(&format!("{splat} = tt.splat {base} : !tt.ptr<{}> -> {pointers}", ty.element));
@@ -82,7 +82,32 @@ impl Program {
                 extra += &format!(", {other}");
             }
         }
-        self.def(ty.clone(), &format!("tt.load {at}{extra} : {}", ty.pointers()))
+        let how = if self.random.chance(5) { " {isVolatile = true}" } else { "" };
+        self.def(ty.clone(), &format!("tt.load {at}{extra}{how} : {}", ty.pointers()))
+    }
+
+    /// Something that is neither computed nor stored.
+    pub(super) fn effect(&mut self) {
+        let Some((value, ty)) = self.any() else { return };
+        match self.random.below(3) {
+            0 | 1 if self.exact() => {}
+            0 => self.line(&format!(
+                "tt.print \"value\" {{hex = false, isSigned = array<i32: 1>}} : {value} : {ty}"
+            )),
+            1 => {
+                let (bound, holds) = (self.of(&ty.of("i32")), ty.of("i1"));
+                let holds_for =
+                    self.def(holds.clone(), &format!("arith.cmpi sle, {bound}, {bound} : {}", ty.of("i32")));
+                self.line(&format!("tt.assert {holds_for}, \"holds\" : {holds}"));
+            }
+            _ if ty.element != "i1" => {
+                let (low, one) = (self.name(), Ty::new(&[1], ty.element));
+                let first = self.of(&one);
+                self.line(&format!("{low} = tt.unsplat {first} : {one}"));
+                self.def(ty.clone(), &format!("tt.splat {low} : {} -> {ty}", ty.element));
+            }
+            _ => {}
+        }
     }
 
     pub(super) fn store(&mut self) {

@@ -1,6 +1,6 @@
 //! Random programs of the Triton language, each valid by construction: shape operations, arithmetic, casts, accesses
 //! to memory by pointers and descriptors, atomics, reductions, scans, gathers, histograms, matrix products, calls,
-//! loops, branches and blocks.
+//! inline assembly, output, loops, branches and blocks.
 //!
 //! A program reads from one buffer for each element type and writes to others, each store to a part of its own.
 
@@ -201,7 +201,7 @@ impl Program {
                 return;
             }
             self.budget -= 1;
-            match self.random.below(28) {
+            match self.random.below(33) {
                 0 | 1 => {
                     let ty = self.ty();
                     self.source(&ty);
@@ -216,6 +216,10 @@ impl Program {
                 22 => self.atomic(),
                 23 => self.descriptor(),
                 24 => self.call(),
+                25 => self.advancing(depth),
+                26 => self.sum_in_a_loop(depth),
+                27 => self.guarded(depth),
+                28 => self.effect(),
                 _ => self.with_regions(depth),
             }
         }

@@ -89,6 +89,70 @@ impl Program {
         self.results(&result, &values);
     }
 
+    /// A loop that goes through memory by pointers that it carries, and combines what it reads.
+    pub(super) fn advancing(&mut self, depth: usize) {
+        // Elements are not told to be in range.
+        if depth > 2 || self.exact() {
+            return;
+        }
+        let Some((first, ty)) = self.any().filter(|(_, ty)| ty.element != "i1") else { return };
+        let (offsets, pointers, places) = (self.offsets(&ty.shape), ty.pointers(), ty.of("i32"));
+        let (from, step) = (self.pointers(&format!("%{}", ty.element), &ty, &offsets), self.of(&places));
+        let [result, i, at, sum, read, next] = [(); 6].map(|()| self.name());
+        let types = format!("{ty}, {pointers}");
+        self.line(&format!(
+            "{result}:2 = scf.for {i} = %c0 to %n step %c1 iter_args({sum} = {first}, {at} = {from}) -> ({types}) : \
+             i32 {{"
+        ));
+        let outside = self.scope.len();
+        self.line(&format!("{read} = tt.load {at} : {pointers}"));
+        self.scope.extend([(sum.clone(), ty.clone()), (read, ty.clone())]);
+        let last = self.body(depth, std::slice::from_ref(&ty));
+        self.line(&format!("{next} = tt.addptr {at}, {step} : {pointers}, {places}"));
+        self.line(&format!("scf.yield {}, {next} : {types}\n}}", last.join(", ")));
+        self.scope.truncate(outside);
+        self.scope.push((format!("{result}#0"), ty));
+    }
+
+    /// A loop that adds up a reduction.
+    pub(super) fn sum_in_a_loop(&mut self, depth: usize) {
+        let Some((_, ty)) = self.any().filter(|(_, ty)| ty.rank() > 1) else { return };
+        if depth > 2 || ty.element == "i1" || self.exact() && ty.is_float() {
+            return;
+        }
+        let (axis, mut to, e) = (self.random.below(ty.rank()), ty.clone(), ty.element);
+        to.shape.remove(axis);
+        let first = self.of(&to);
+        let op = if ty.is_float() { "arith.addf" } else { "arith.addi" };
+        let [result, i, sum, part, next] = [(); 5].map(|()| self.name());
+        self.line(&format!(
+            "{result} = scf.for {i} = %c0 to %n step %c1 iter_args({sum} = {first}) -> ({to}) : i32 {{"
+        ));
+        let outside = self.scope.len();
+        self.scope.push((sum.clone(), to.clone()));
+        let last = self.body(depth, std::slice::from_ref(&ty)).join(", ");
+        self.scope.truncate(outside);
+        self.line(&format!(
+            "{part} = \"tt.reduce\"({last}) <{{axis = {axis} : i32}}> ({{\n^bb0(%x: {e}, %y: {e}):\n\
+             %z = {op} %x, %y : {e}\ntt.reduce.return %z : {e}\n}}) : ({ty}) -> {to}"
+        ));
+        self.line(&format!("{next} = {op} {sum}, {part} : {to}\nscf.yield {next} : {to}\n}}"));
+        self.scope.push((result, to));
+    }
+
+    /// Operations that may not run, with nothing to give.
+    pub(super) fn guarded(&mut self, depth: usize) {
+        if depth > 2 {
+            return;
+        }
+        self.line("scf.if %c {");
+        let outside = self.scope.len();
+        self.body(depth, &[]);
+        self.store();
+        self.scope.truncate(outside);
+        self.line("}");
+    }
+
     /// Two blocks, one that joins them, and perhaps a way back.
     pub(super) fn blocks(&mut self) {
         let values = self.carried();

@@ -135,6 +135,17 @@ impl Program {
                 self.scope.push((format!("{found}#0"), to.clone()));
                 self.scope.push((format!("{found}#1"), to.of("i32")));
             }
+            2 if !ty.is_float() => {
+                let places = ty.of("i32");
+                let at = self.of(&places);
+                let (found, region) = (self.name(), Self::arg_combiner(&ty, "tt.scan.return"));
+                self.line(&format!(
+                    "{found}:2 = \"tt.scan\"({value}, {at}) <{{axis = {axis} : i32, reverse = false}}> {region} : \
+                     ({ty}, {places}) -> ({ty}, {places})"
+                ));
+                self.scope.push((format!("{found}#0"), ty));
+                self.scope.push((format!("{found}#1"), places));
+            }
             2 | 3 => {
                 let region = self.combiner(&ty, "tt.scan.return");
                 let reverse = self.random.chance(40);
