@@ -1,22 +1,15 @@
 //! The one-shot compiler: TTIR or TTGIR text to any later stage.
 
-use crate::{bit_loads, companions};
+use crate::{codegen, companions};
 use anyhow::{Context as _, Result, anyhow, bail};
-use inkwell::OptimizationLevel;
 use inkwell::context::Context as LlvmContext;
 use inkwell::module::Module as LlvmModule;
-use inkwell::passes::PassBuilderOptions;
-use inkwell::targets::{
-    CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple,
-};
 use linear_layout::target::TargetDesc;
 use melior::ir::Module;
 use melior::pass::PassManager;
 use mlir_host::driver::Source;
 use mlir_host::ir::{Attr, Op, Type, Walk};
-use std::ffi::CStr;
 use std::process::Command;
-use std::sync::Once;
 use std::time::{Duration, Instant};
 use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
@@ -257,11 +250,11 @@ pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
     }
     let llvm_context = LlvmContext::create();
     let llvm = translate(&module, &llvm_context)?;
-    let machine = target_machine(&metadata.target)?;
+    let machine = codegen::target_machine(&metadata.target)?;
     llvm.set_triple(&machine.get_triple());
     llvm.set_data_layout(&machine.get_target_data().get_data_layout());
     let with_library = link_device_library(&llvm)?;
-    optimize(&llvm, &machine, with_library, products)?;
+    codegen::optimize(&llvm, &machine, with_library, products)?;
     times.llir = start.elapsed();
     if wants(options, "llvmir") {
         eprintln!("// -----// IR Dump After llvmir //----- //\n{}", llvm.print_to_string());
@@ -272,9 +265,7 @@ pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
     }
 
     let start = Instant::now();
-    let buffer = machine
-        .write_to_memory_buffer(&llvm, FileType::Assembly)
-        .map_err(|err| anyhow!("LLVM cannot emit PTX: {err}"))?;
+    let buffer = codegen::emit(&llvm, &machine)?;
     let ptx = buffer.as_slice().strip_suffix(b"\0").unwrap_or(buffer.as_slice()).to_vec();
     times.ptx = start.elapsed();
     if options.emit == Stage::Ptx {
@@ -419,56 +410,6 @@ fn translate<'a>(module: &Module<'_>, context: &'a LlvmContext) -> Result<LlvmMo
     }
 }
 
-/// Options of LLVM's code generation that it takes from its command line only: [`optimize`] says where the
-/// addresses of loops are reduced in strength. Pointers to local and shared memory of 32 bits take half the registers:
-/// libdevice's functions keep arrays in local memory.
-const LLVM_OPTIONS: [&CStr; 3] = [c"ttc", c"-disable-lsr", c"-nvptx-short-ptr"];
-
-fn set_llvm_options() {
-    static SET: Once = Once::new();
-    SET.call_once(|| {
-        let options = LLVM_OPTIONS.map(CStr::as_ptr);
-        // SAFETY: the strings are static and terminated; LLVM sets its options once, before code is generated.
-        unsafe {
-            let count = options.len() as i32;
-            inkwell::llvm_sys::support::LLVMParseCommandLineOptions(
-                count,
-                options.as_ptr(),
-                std::ptr::null(),
-            );
-        }
-    });
-}
-
-fn target_machine(name: &str) -> Result<TargetMachine> {
-    let Some(("cuda", capability)) = name.split_once(':') else {
-        bail!("code for '{name}' is not supported yet: only cuda targets are");
-    };
-    let capability: u32 = capability.parse().with_context(|| format!("compute capability of '{name}'"))?;
-    Target::initialize_nvptx(&InitializationConfig::default());
-    set_llvm_options();
-    let triple = TargetTriple::create("nvptx64-nvidia-cuda");
-    let target = Target::from_triple(&triple).map_err(|err| anyhow!("LLVM has no NVPTX backend: {err}"))?;
-    // From sm_90 on, features of one generation only (wgmma) need the suffix.
-    let cpu = if capability >= 90 { format!("sm_{capability}a") } else { format!("sm_{capability}") };
-    // Products of 8-bit floats need PTX 8.4 (PTX ISA, mma).
-    let features = match capability {
-        100.. => "+ptx86",
-        89.. => "+ptx84",
-        _ => "+ptx83",
-    };
-    target
-        .create_target_machine(
-            &triple,
-            &cpu,
-            features,
-            OptimizationLevel::Default,
-            RelocMode::PIC,
-            CodeModel::Default,
-        )
-        .ok_or_else(|| anyhow!("LLVM cannot make code for {cpu}"))
-}
-
 /// Links libdevice when the module calls it; says whether it does.
 fn link_device_library(module: &LlvmModule<'_>) -> Result<bool> {
     let declared = || {
@@ -491,38 +432,10 @@ fn link_device_library(module: &LlvmModule<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// The LLVM passes that pay for what they cost on lowered kernels: long
-/// straight-line code with much address arithmetic, few loops, no allocas.
-/// `bench/compile_time.sh` times them, `bench/ptxas.py` says what code they leave.
-const LLVM_PASSES: &str = "function(\
-    early-cse<memssa>,simplifycfg,\
-    instcombine<max-iterations=1;no-verify-fixpoint>,\
-    loop-simplify,lcssa,loop-mssa(licm),gvn,\
-    instcombine<max-iterations=1;no-verify-fixpoint>,\
-    slp-vectorizer,early-cse,simplifycfg,adce)";
-/// With functions of a device library, which are to be inlined, specialized to
-/// the target and simplified.
-const LLVM_PASSES_WITH_LIBRARY: &str = "default<O3>";
-
 /// Whether a module computes matrix products by instructions, whose operands take most registers.
 fn multiplies_matrices(module: &Module<'_>) -> bool {
     as_op(module).walk(&mut |op| if ttopt_passes::is_product(op) { Walk::Stop } else { Walk::Advance })
         == Walk::Stop
-}
-
-/// Strength reduction gives many addresses of a loop a register each, which products do not leave.
-fn optimize(
-    module: &LlvmModule<'_>,
-    machine: &TargetMachine,
-    with_library: bool,
-    products: bool,
-) -> Result<()> {
-    let passes = if with_library { LLVM_PASSES_WITH_LIBRARY } else { LLVM_PASSES };
-    let reduce = if products { "" } else { ",function(loop(loop-reduce))" };
-    module
-        .run_passes(&format!("{passes}{reduce}"), machine, PassBuilderOptions::create())
-        .map_err(|err| anyhow!("LLVM passes failed: {err}"))?;
-    bit_loads::widen(module)
 }
 
 /// Runs `ptxas`.

@@ -2,6 +2,7 @@
 //! dialects and passes that every tool registers.
 
 mod bit_loads;
+mod codegen;
 pub mod companions;
 pub mod compile;
 pub mod explain;

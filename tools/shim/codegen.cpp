@@ -1,0 +1,51 @@
+// LLVM's code generation without passes that gain nothing.
+
+#include "llvm-c/TargetMachine.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Pass.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+
+namespace {
+/// Adds to a pass manager what is not to be left out.
+class Filter : public llvm::legacy::PassManagerBase {
+public:
+  Filter(llvm::legacy::PassManager &passes, const char *const *names, size_t count) : passes(passes) {
+    for (size_t i = 0; i < count; ++i)
+      names_out.insert(names[i]);
+  }
+  void add(llvm::Pass *pass) override {
+    if (!names_out.contains(pass->getPassName()))
+      return passes.add(pass);
+    names_met.insert(pass->getPassName());
+    delete pass;
+  }
+  size_t met() const { return names_met.size(); }
+
+private:
+  llvm::legacy::PassManager &passes;
+  llvm::StringSet<> names_out, names_met;
+};
+} // namespace
+
+extern "C" {
+/// Assembly of a module, without the passes of these names; says in `met` how many of the names there were.
+/// Null when the target has no assembly.
+LLVMMemoryBufferRef ttEmitAssembly(LLVMTargetMachineRef raw, LLVMModuleRef module, const char *const *names,
+                                   size_t count, size_t *met) {
+  auto &machine = *reinterpret_cast<llvm::TargetMachine *>(raw);
+  llvm::legacy::PassManager passes;
+  Filter filter(passes, names, count);
+  llvm::SmallString<0> text;
+  llvm::raw_svector_ostream out(text);
+  if (machine.addPassesToEmitFile(filter, out, nullptr, llvm::CodeGenFileType::AssemblyFile))
+    return nullptr;
+  *met = filter.met();
+  passes.run(*llvm::unwrap(module));
+  return llvm::wrap(llvm::MemoryBuffer::getMemBufferCopy(text.str()).release());
+}
+}

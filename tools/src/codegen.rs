@@ -1,0 +1,180 @@
+//! LLVM's part: which of its passes run before and during code generation.
+
+use crate::bit_loads;
+use anyhow::{Context as _, Result, anyhow, bail};
+use inkwell::OptimizationLevel;
+use inkwell::llvm_sys::prelude::{LLVMMemoryBufferRef, LLVMModuleRef};
+use inkwell::llvm_sys::target_machine::LLVMTargetMachineRef;
+use inkwell::memory_buffer::MemoryBuffer;
+use inkwell::module::Module;
+use inkwell::passes::PassBuilderOptions;
+use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
+use inkwell::types::AnyTypeEnum;
+use inkwell::values::{InstructionOpcode, InstructionValue};
+use std::ffi::{CStr, c_char};
+use std::sync::Once;
+
+/// Options of LLVM's code generation that it takes from its command line only: [`optimize`] says where the
+/// addresses of loops are reduced in strength. Pointers to local and shared memory of 32 bits take half the registers:
+/// libdevice's functions keep arrays in local memory.
+const LLVM_OPTIONS: [&CStr; 3] = [c"ttc", c"-disable-lsr", c"-nvptx-short-ptr"];
+
+fn set_llvm_options() {
+    static SET: Once = Once::new();
+    SET.call_once(|| {
+        let options = LLVM_OPTIONS.map(CStr::as_ptr);
+        // SAFETY: the strings are static and terminated; LLVM sets its options once, before code is generated.
+        unsafe {
+            let count = options.len() as i32;
+            inkwell::llvm_sys::support::LLVMParseCommandLineOptions(
+                count,
+                options.as_ptr(),
+                std::ptr::null(),
+            );
+        }
+    });
+}
+
+/// What makes code for a target, as in `ttg.target`.
+///
+/// # Errors
+/// When LLVM makes none for it.
+pub fn target_machine(name: &str) -> Result<TargetMachine> {
+    let Some(("cuda", capability)) = name.split_once(':') else {
+        bail!("code for '{name}' is not supported yet: only cuda targets are");
+    };
+    let capability: u32 = capability.parse().with_context(|| format!("compute capability of '{name}'"))?;
+    Target::initialize_nvptx(&InitializationConfig::default());
+    set_llvm_options();
+    let triple = TargetTriple::create("nvptx64-nvidia-cuda");
+    let target = Target::from_triple(&triple).map_err(|err| anyhow!("LLVM has no NVPTX backend: {err}"))?;
+    // From sm_90 on, features of one generation only (wgmma) need the suffix.
+    let cpu = if capability >= 90 { format!("sm_{capability}a") } else { format!("sm_{capability}") };
+    // Products of 8-bit floats need PTX 8.4 (PTX ISA, mma).
+    let features = match capability {
+        100.. => "+ptx86",
+        89.. => "+ptx84",
+        _ => "+ptx83",
+    };
+    target
+        .create_target_machine(
+            &triple,
+            &cpu,
+            features,
+            OptimizationLevel::Default,
+            RelocMode::PIC,
+            CodeModel::Default,
+        )
+        .ok_or_else(|| anyhow!("LLVM cannot make code for {cpu}"))
+}
+
+/// The LLVM passes that pay for what they cost on lowered kernels: long
+/// straight-line code with much address arithmetic, few loops, no allocas.
+/// `bench/compile_time.sh` times them, `bench/ptxas.py` says what code they leave.
+const LLVM_PASSES: &str = "early-cse<memssa>,simplifycfg,\
+    instcombine<max-iterations=1;no-verify-fixpoint>,\
+    loop-mssa(licm),gvn,\
+    instcombine<max-iterations=1;no-verify-fixpoint>";
+/// Pairs of numbers of 16 bits share registers and instructions.
+const PAIR_PASSES: &str = "slp-vectorizer,early-cse,simplifycfg,adce";
+/// With functions of a device library, which are to be inlined, specialized to
+/// the target and simplified.
+const LLVM_PASSES_WITH_LIBRARY: &str = "default<O3>";
+
+/// Runs LLVM's passes before code generation. Strength reduction gives many addresses of a loop a register each, which
+/// products do not leave.
+///
+/// # Errors
+/// When LLVM refuses.
+pub fn optimize(
+    module: &Module<'_>,
+    machine: &TargetMachine,
+    with_library: bool,
+    products: bool,
+) -> Result<()> {
+    let pairs = has_narrow_arithmetic(module);
+    let mut passes = match (with_library, pairs) {
+        (true, _) => LLVM_PASSES_WITH_LIBRARY.to_owned(),
+        (false, true) => format!("function({LLVM_PASSES},{PAIR_PASSES})"),
+        (false, false) => format!("function({LLVM_PASSES})"),
+    };
+    if !products {
+        passes += ",function(loop(loop-reduce))";
+    }
+    let options = PassBuilderOptions::create();
+    options.set_loop_slp_vectorization(pairs);
+    module.run_passes(&passes, machine, options).map_err(|err| anyhow!("LLVM passes failed: {err}"))?;
+    bit_loads::widen(module)
+}
+
+/// Whether a module computes with scalars of 8 or 16 bits, the only ones that PTX packs.
+fn has_narrow_arithmetic(module: &Module<'_>) -> bool {
+    let blocks = module.get_functions().flat_map(|function| function.get_basic_block_iter());
+    blocks.flat_map(|block| block.get_instructions()).any(is_narrow_arithmetic)
+}
+
+fn is_narrow_arithmetic(instruction: InstructionValue<'_>) -> bool {
+    use InstructionOpcode as Op;
+    // Those only move, or have a result that is not theirs.
+    if matches!(
+        instruction.get_opcode(),
+        Op::Load
+            | Op::ExtractElement
+            | Op::ExtractValue
+            | Op::BitCast
+            | Op::Trunc
+            | Op::FPTrunc
+            | Op::ZExt
+            | Op::SExt
+    ) {
+        return false;
+    }
+    match instruction.get_type() {
+        AnyTypeEnum::IntType(ty) => matches!(ty.get_bit_width(), 8 | 16),
+        AnyTypeEnum::FloatType(ty) => ty.get_bit_width() == 16,
+        _ => false,
+    }
+}
+
+/// Passes of code generation that change nothing in lowered kernels, by LLVM's names for them: what they look for was
+/// done before, or is never there. All of them are optimizations.
+const LEFT_OUT: [&CStr; 8] = [
+    c"Early CSE",
+    c"Merge contiguous icmps into a memcmp",
+    c"Expand memcmp() to load/stores",
+    c"Constant Hoisting",
+    c"Replace intrinsics with calls to vector library",
+    c"Partially inline calls to library functions",
+    c"Early Tail Duplication",
+    c"Machine Instruction Scheduler",
+];
+
+unsafe extern "C" {
+    fn ttEmitAssembly(
+        machine: LLVMTargetMachineRef,
+        module: LLVMModuleRef,
+        names: *const *const c_char,
+        count: usize,
+        met: *mut usize,
+    ) -> LLVMMemoryBufferRef;
+}
+
+/// The assembly of a module.
+///
+/// # Errors
+/// When the target has none.
+pub fn emit(module: &Module<'_>, machine: &TargetMachine) -> Result<MemoryBuffer<'static>> {
+    let names = LEFT_OUT.map(CStr::as_ptr);
+    let mut met = 0;
+    // SAFETY: machine, module and names live during the call; the buffer is ours.
+    let buffer = unsafe {
+        let (machine, module) = (machine.as_mut_ptr(), module.as_mut_ptr());
+        ttEmitAssembly(machine, module, names.as_ptr(), names.len(), &raw mut met)
+    };
+    if buffer.is_null() {
+        bail!("LLVM cannot emit assembly for this target");
+    }
+    tracing::debug!("{met} of {} passes of code generation left out", names.len());
+    // SAFETY: it was just made and is nobody else's.
+    Ok(unsafe { MemoryBuffer::new(buffer) })
+}
