@@ -14,7 +14,7 @@ pub(crate) use module::SHARED_MEMORY;
 
 use crate::emit::{Emit, Failure, Lowered, address_space, unsupported};
 use crate::target::{Declare, Target};
-use linear_layout::plan::{Scope, ThreadMasks};
+use linear_layout::plan::Scope;
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, FloatKind, Op, Region, Type, Value, Walk};
@@ -24,6 +24,7 @@ use ttopt_dialect::tt::types::TENSOR_DESC;
 use ttopt_dialect::ttg::types::{ASYNC_TOKEN, MemDescType};
 use ttopt_dialect::ttng::types::TENSOR_DESC_IM2COL;
 use ttopt_passes::analysis::axis_info::AxisInfoAnalysis;
+use ttopt_passes::analysis::recomputation::Recomputation;
 use ttopt_passes::buffer_plans::is_part;
 
 /// The values of a thread, in register order.
@@ -36,9 +37,10 @@ struct Function<'c> {
     /// Branches from the prologue to the body: per-thread indices go before it.
     prologue_end: Op<'c>,
     region: Region<'c>,
-    lane: Option<Value<'c>>,
-    warp: Option<Value<'c>>,
-    block: Option<Value<'c>>,
+    /// What depends on the number of a thread.
+    threads: threads::Numbers<'c>,
+    /// What is computed again behind a loop.
+    recomputation: Option<Recomputation<'c>>,
     /// The block's shared memory.
     shared: Option<Value<'c>>,
     /// This program's part of global scratch memory.
@@ -47,12 +49,6 @@ struct Function<'c> {
     is_scratch_of_all: bool,
     /// Places on the stack, by what they hold.
     stack: FastMap<Type<'c>, Value<'c>>,
-    /// Index bases by layout.
-    bases: FastMap<usize, Rc<[Value<'c>]>>,
-    /// Numbers of the thread by their columns.
-    numbers: FastMap<threads::Key, Value<'c>>,
-    /// Parities of bits of the thread's numbers.
-    parities: FastMap<ThreadMasks, Value<'c>>,
 }
 
 /// The lowering of one module.
@@ -390,6 +386,10 @@ impl<'a, 'c> Lower<'a, 'c> {
     /// Emits in the prologue of the function, which dominates everything.
     fn in_prologue<T>(&mut self, f: impl FnOnce(&mut Self) -> Lowered<T>) -> Lowered<T> {
         let end = self.function()?.prologue_end;
+        self.before(end, f)
+    }
+
+    fn before<T>(&mut self, end: Op<'c>, f: impl FnOnce(&mut Self) -> Lowered<T>) -> Lowered<T> {
         let saved = self.emit.replace_before(Some(end));
         let result = f(self);
         self.emit.replace_before(saved);

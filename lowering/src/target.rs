@@ -309,6 +309,8 @@ pub trait Target {
     fn triple(&self) -> &'static str;
     /// The operation that reads the thread's number in its block, an `i32`.
     fn thread_id<'c>(&self, e: &mut Emit<'c>, threads: u32) -> Lowered<Value<'c>>;
+    /// The thread's number in its warp, read by itself: nobody knows that it is a part of [`thread_id`](Self::thread_id).
+    fn lane_id<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>>;
     /// The program's number along `axis`, an `i32`. Programs of several `blocks`
     /// are numbered as clusters.
     fn program_id<'c>(&self, e: &mut Emit<'c>, axis: usize, blocks: u32) -> Lowered<Value<'c>>;

@@ -43,6 +43,17 @@ fn operands_of_mma_load_by_ldmatrix() {
 }
 
 #[test]
+fn matrices_of_an_instruction_leave_few_addresses_to_compute() {
+    // The swizzle mixes three bits of the columns with the row: one of them chooses among the matrices of an
+    // instruction, beside the rows that the operand of a product takes.
+    let warps = dot(1, 2).replace("[2, 2]", "[4, 1]");
+    let right = plan(&warps, SWIZZLED, &[64, 64], 16, Direction::Load, "cuda:80");
+    assert_eq!((right.access.count, right.access.wavefronts, right.access.address_ops), (16, 64, 3));
+    let first = &right.access.accesses[0].registers;
+    assert_eq!(first[..4], [0, 1, 2, 3]);
+}
+
+#[test]
 fn matrices_of_bytes_are_transposed_where_there_are_instructions() {
     // The right operand of a product of bytes in row-major memory: its columns run across the rows.
     let bytes = "#ttg.swizzled_shared<{vec = 16, perPhase = 2, maxPhase = 4, order = [1, 0]}>";

@@ -1,11 +1,13 @@
 //! Functions and their blocks.
 
+use super::threads::Numbers;
 use super::{Function, Lower};
 use crate::emit::{Failure, Lowered, address_space, unsupported};
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, Loc, Op, Region, Type, Value};
 use ttopt_dialect::tt::types::TENSOR_DESC;
 use ttopt_dialect::ttng::types::TENSOR_DESC_IM2COL;
+use ttopt_passes::analysis::recomputation::Recomputation;
 use ttopt_passes::analysis::registers::blocks_together;
 use ttopt_passes::global_scratch;
 use ttopt_passes::is_private;
@@ -141,9 +143,8 @@ impl<'c> Lower<'_, 'c> {
         self.function = Some(Function {
             prologue_end,
             region,
-            lane: None,
-            warp: None,
-            block: None,
+            threads: Numbers::new(prologue_end),
+            recomputation: Recomputation::of(op, self.target.desc()),
             shared: if has_shared { entry.args().nth(num_args) } else { None },
             global_scratch: if is_kernel {
                 entry.args().nth(num_args)
@@ -152,9 +153,6 @@ impl<'c> Lower<'_, 'c> {
             },
             is_scratch_of_all: is_kernel,
             stack: FastMap::default(),
-            bases: FastMap::default(),
-            numbers: FastMap::default(),
-            parities: FastMap::default(),
         });
         let entry_args: Vec<Value<'c>> = entry.args().take(num_args).collect();
         self.set_flat(entry_src.args(), &entry_args)?;
@@ -251,18 +249,27 @@ impl<'c> Lower<'_, 'c> {
     /// The first failure, reported at its operation.
     pub fn lower_block(&mut self, block: Block<'c>) -> Lowered<()> {
         for op in block.ops() {
-            self.emit.set_loc(op.loc());
-            let result = match self.handlers.get(&op.name_id()).copied() {
-                Some(handler) => handler(self, op),
-                None => unsupported("cannot be lowered to LLVM yet"),
-            };
-            if let Err(Failure::Unsupported(message)) = result {
-                op.error(message);
-                return Err(Failure::Reported);
+            self.lower_op(op)?;
+            let recomputation = &mut self.function()?.recomputation;
+            if let Some(again) = recomputation.take_if(|again| again.behind == op) {
+                self.number_threads_again()?;
+                again.ops.into_iter().try_for_each(|op| self.lower_op(op))?;
             }
-            result?;
         }
         Ok(())
+    }
+
+    fn lower_op(&mut self, op: Op<'c>) -> Lowered<()> {
+        self.emit.set_loc(op.loc());
+        let result = match self.handlers.get(&op.name_id()).copied() {
+            Some(handler) => handler(self, op),
+            None => unsupported("cannot be lowered to LLVM yet"),
+        };
+        if let Err(Failure::Unsupported(message)) = result {
+            op.error(message);
+            return Err(Failure::Reported);
+        }
+        result
     }
 }
 

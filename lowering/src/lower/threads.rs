@@ -1,37 +1,88 @@
 //! What depends on the number of a thread: XOR-linear addresses and parities,
-//! computed once in the prologue of a function.
+//! computed once in the prologue of a function, and once more behind a loop
+//! that leaves no registers for them.
 
-use super::{Function, Lower};
-use crate::emit::{ICmp, Lowered};
+use super::Lower;
+use crate::emit::{ICmp, Lowered, unsupported};
 use linear_layout::plan::{ThreadBases, ThreadMasks};
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::hash::FastMap;
-use mlir_host::ir::Value;
+use mlir_host::ir::{Op, Value};
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// The columns of lane, warp and block that a value is made of.
 pub(super) type Key = [Vec<u64>; 3];
 
+/// What was computed of the number of a thread.
+pub(super) struct Numbers<'c> {
+    /// Branches to where the numbers are used: they are computed before it.
+    end: Op<'c>,
+    /// Lane, warp and block.
+    thread: Option<(Value<'c>, Value<'c>, Value<'c>)>,
+    /// Whether lanes are not to be known as those in the prologue, nor what is computed of them.
+    again: bool,
+    /// Index bases by layout.
+    bases: FastMap<usize, Rc<[Value<'c>]>>,
+    /// Numbers of the thread by their columns.
+    numbers: FastMap<Key, Value<'c>>,
+    /// Parities of bits of the thread's numbers.
+    parities: FastMap<ThreadMasks, Value<'c>>,
+}
+
+impl<'c> Numbers<'c> {
+    pub(super) fn new(end: Op<'c>) -> Self {
+        Self {
+            end,
+            thread: None,
+            again: false,
+            bases: FastMap::default(),
+            numbers: FastMap::default(),
+            parities: FastMap::default(),
+        }
+    }
+}
+
 impl<'c> Lower<'_, 'c> {
+    fn threads(&mut self) -> Lowered<&mut Numbers<'c>> {
+        Ok(&mut self.function()?.threads)
+    }
+
+    /// From here on numbers of the thread are others to LLVM and ptxas than those so far.
+    pub(super) fn number_threads_again(&mut self) -> Lowered<()> {
+        let (again, next) = (self.new_block(&[])?, self.new_block(&[])?);
+        self.emit.br(again, &[], None)?;
+        self.emit.set_block(again);
+        self.emit.br(next, &[], None)?;
+        self.emit.set_block(next);
+        let Some(end) = again.last() else { return unsupported("empty block") };
+        *self.threads()? = Numbers { again: true, ..Numbers::new(end) };
+        Ok(())
+    }
+
+    fn with_numbers<T>(&mut self, f: impl FnOnce(&mut Self) -> Lowered<T>) -> Lowered<T> {
+        let end = self.threads()?.end;
+        self.before(end, f)
+    }
+
     /// The thread's lane, its warp, and its block in the cluster.
     pub fn thread(&mut self) -> Lowered<(Value<'c>, Value<'c>, Value<'c>)> {
-        if let Function { lane: Some(lane), warp: Some(warp), block: Some(block), .. } = self.function()? {
-            return Ok((*lane, *warp, *block));
+        if let Some(found) = self.threads()?.thread {
+            return Ok(found);
         }
+        let again = self.threads()?.again;
         let (threads, blocks) = (self.num_threads(), self.num_blocks);
         let lanes = self.target.desc().lanes;
-        let found = self.in_prologue(|this| {
+        let found = self.with_numbers(|this| {
             let e = &mut this.emit;
             let thread = this.target.thread_id(e, threads)?;
-            let lane = e.mask(thread, i64::from(lanes) - 1)?;
+            let lane = if again { this.target.lane_id(e)? } else { e.mask(thread, i64::from(lanes) - 1)? };
             let warp =
                 if threads > lanes { e.lshr(thread, lanes.trailing_zeros())? } else { e.const_i32(0)? };
             let block = if blocks > 1 { this.target.block_id(e)? } else { e.const_i32(0)? };
             Ok((lane, warp, block))
         })?;
-        let function = self.function()?;
-        (function.lane, function.warp, function.block) = (Some(found.0), Some(found.1), Some(found.2));
+        self.threads()?.thread = Some(found);
         Ok(found)
     }
 
@@ -43,12 +94,12 @@ impl<'c> Lower<'_, 'c> {
             columns[..used].iter().map(|c| c * scale).collect()
         };
         let key = [scaled(&bases.lane), scaled(&bases.warp), scaled(&bases.block)];
-        if let Some(found) = self.function()?.numbers.get(&key) {
+        if let Some(found) = self.threads()?.numbers.get(&key) {
             return Ok(*found);
         }
         let (lane, warp, block) = self.thread()?;
-        let number = self.in_prologue(|l| l.combine([lane, warp, block], &key))?;
-        self.function()?.numbers.insert(key, number);
+        let number = self.with_numbers(|l| l.combine([lane, warp, block], &key))?;
+        self.threads()?.numbers.insert(key, number);
         Ok(number)
     }
 
@@ -81,12 +132,12 @@ impl<'c> Lower<'_, 'c> {
     /// Whether the bits of this thread's numbers under `masks` have odd parity
     /// together. Made once a function.
     pub fn is_odd(&mut self, masks: ThreadMasks) -> Lowered<Value<'c>> {
-        if let Some(found) = self.function()?.parities.get(&masks) {
+        if let Some(found) = self.threads()?.parities.get(&masks) {
             return Ok(*found);
         }
         let (lane, warp, block) = self.thread()?;
         let bits = masks.lane.count_ones() + masks.warp.count_ones() + masks.block.count_ones();
-        let odd = self.in_prologue(|l| {
+        let odd = self.with_numbers(|l| {
             let (zero, i32t) = (l.emit.const_i32(0)?, l.emit.i32());
             let mut sum = zero;
             for (value, mask) in [(lane, masks.lane), (warp, masks.warp), (block, masks.block)] {
@@ -103,7 +154,7 @@ impl<'c> Lower<'_, 'c> {
             let parity = l.emit.mask(sum, 1)?;
             l.emit.icmp(ICmp::Ne, parity, zero)
         })?;
-        self.function()?.parities.insert(masks, odd);
+        self.threads()?.parities.insert(masks, odd);
         Ok(odd)
     }
 
@@ -111,11 +162,11 @@ impl<'c> Lower<'_, 'c> {
     /// depends on lane, warp and block, per dimension. Computed once a layout.
     fn index_bases(&mut self, layout: &Arc<LinearLayout>) -> Lowered<Rc<[Value<'c>]>> {
         let key = Arc::as_ptr(layout) as usize;
-        if let Some(found) = self.function()?.bases.get(&key) {
+        if let Some(found) = self.threads()?.bases.get(&key) {
             return Ok(found.clone());
         }
         let (lane, warp, block) = self.thread()?;
-        let bases = self.in_prologue(|this| {
+        let bases = self.with_numbers(|this| {
             let mut bases = Vec::new();
             for dim in layout.out_dims() {
                 let columns = [Dim::LANE, Dim::WARP, Dim::BLOCK].map(|input| along(layout, input, dim));
@@ -123,7 +174,7 @@ impl<'c> Lower<'_, 'c> {
             }
             Ok(Rc::from(bases))
         })?;
-        self.function()?.bases.insert(key, Rc::clone(&bases));
+        self.threads()?.bases.insert(key, Rc::clone(&bases));
         Ok(bases)
     }
 

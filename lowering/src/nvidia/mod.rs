@@ -42,6 +42,15 @@ impl Nvidia {
         let i32t = e.i32();
         e.value(&format!("nvvm.read.ptx.sreg.{name}"), &[], i32t, &[])
     }
+
+    /// The same of a register that is less than `end`.
+    fn sreg_below<'c>(&self, e: &mut Emit<'c>, name: &str, end: u32) -> Lowered<Value<'c>> {
+        let i32t = e.i32();
+        match mlir_host::ir::Attr::parse(e.context(), &format!("#llvm.constant_range<i32, 0, {end}>")) {
+            Some(range) => e.value(&format!("nvvm.read.ptx.sreg.{name}"), &[], i32t, &[("range", range)]),
+            None => unsupported("cannot make the range of a register"),
+        }
+    }
 }
 
 const AXES: [&str; 3] = ["x", "y", "z"];
@@ -58,13 +67,10 @@ impl Target for Nvidia {
         "nvptx64-nvidia-cuda"
     }
     fn thread_id<'c>(&self, e: &mut Emit<'c>, threads: u32) -> Lowered<Value<'c>> {
-        let i32t = e.i32();
-        let range =
-            mlir_host::ir::Attr::parse(e.context(), &format!("#llvm.constant_range<i32, 0, {threads}>"));
-        match range {
-            Some(range) => e.value("nvvm.read.ptx.sreg.tid.x", &[], i32t, &[("range", range)]),
-            None => unsupported("cannot make the range of thread ids"),
-        }
+        self.sreg_below(e, "tid.x", threads)
+    }
+    fn lane_id<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>> {
+        self.sreg_below(e, "laneid", self.desc.lanes)
     }
     fn program_id<'c>(&self, e: &mut Emit<'c>, axis: usize, blocks: u32) -> Lowered<Value<'c>> {
         let unit = if blocks > 1 { "clusterid" } else { "ctaid" };

@@ -2,4 +2,5 @@
 
 pub mod axis_info;
 pub mod flow_graph;
+pub mod recomputation;
 pub mod registers;

@@ -1,7 +1,7 @@
 //! How many registers the tensors of a function take at once.
 
 use super::flow_graph::FlowGraph;
-use crate::ir_util::is_product;
+use crate::ir_util::{is_loop, is_product};
 use linear_layout::Dim;
 use linear_layout::target::{TargetDesc, Vendor};
 use mlir_host::hash::{FastMap, FastSet};
@@ -15,6 +15,11 @@ const REGISTERS: u64 = 64 << 10;
 const OF_A_THREAD: u64 = 255;
 /// What addresses, masks and loop counters take besides.
 const OTHERS: u64 = 32;
+/// The same of a loop around the one that runs, where threads read operands themselves: what it steps through, and what
+/// is computed for its steps.
+const OF_LOOP_AROUND: u64 = 24;
+/// Bits of a row of an operand that one instruction multiplies (PTX ISA, "mma.sync").
+const STEP_BITS: u64 = 256;
 /// Shared memory that the system takes for each block.
 const RESERVED: u64 = 1 << 10;
 /// Warps of a multiprocessor that hide each other's latency; more gain little.
@@ -35,31 +40,74 @@ pub fn blocks_together(function: Op<'_>, warps: u64, shared: u64, target: &Targe
         return None;
     }
     let limit = REGISTERS / (blocks * warps * u64::from(target.lanes));
-    let needed = live_registers(&graph) + OTHERS;
+    let needed = needed_registers(&graph);
     (limit * 3 / 4 < needed && needed <= limit).then_some(blocks)
 }
 
 /// Whether the tensors of `function` leave a thread too few registers for the rest of what it holds.
 pub fn is_short_of_registers(function: Op<'_>, target: &TargetDesc) -> bool {
-    target.vendor == Vendor::Nvidia && held_registers(&FlowGraph::new(function)) + OTHERS > OF_A_THREAD
+    target.vendor == Vendor::Nvidia
+        && held_registers(&FlowGraph::new(function)).iter().any(|held| held + OTHERS > OF_A_THREAD)
 }
 
-/// The most registers of 32 bits that a thread needs for tensors before any operation: of data, that is.
-/// Pointers and indices are computed where they are needed.
-fn live_registers(graph: &FlowGraph<'_>) -> u64 {
-    let live = Live::new(graph);
-    live.before.iter().map(|values| live.words(values)).max().unwrap_or(0)
+/// Whether the tensors that a thread holds in `around`, a loop of the function of `graph`, leave it too few registers
+/// for the rest.
+pub(super) fn fills_registers<'c>(graph: &FlowGraph<'c>, around: Op<'c>, target: &TargetDesc) -> bool {
+    let ops = graph.ops();
+    let Some(first) = graph.number(around) else { return false };
+    let behind = ops[first + 1..].iter().position(|op| op.ancestor(|op| op == around).is_none());
+    let last = behind.map_or(ops.len(), |n| first + 1 + n);
+    target.vendor == Vendor::Nvidia
+        && held_registers(graph)[first..last].iter().any(|held| held + OTHERS > OF_A_THREAD)
 }
 
-/// The same during any operation: products that start from constants have their operands and results at once.
-fn held_registers(graph: &FlowGraph<'_>) -> u64 {
+/// The most registers of 32 bits that a thread needs before any operation. Tensors' pointers and indices are computed
+/// where they are needed, operands that lie in shared memory read as they are multiplied.
+fn needed_registers(graph: &FlowGraph<'_>) -> u64 {
+    let mut live = Live::new(graph);
+    for (value, words) in &mut live.weights {
+        *words = words.div_ceil(steps(*value));
+    }
+    let reads = graph.ops().iter().any(|op| op.name() == "tt.dot");
+    let loops =
+        |op: Op<'_>| std::iter::successors(op.parent(), |op| op.parent()).filter(|op| is_loop(*op)).count();
+    let around = |op: Op<'_>| if reads { (loops(op) as u64).saturating_sub(1) } else { 0 };
+    let others = |op: Op<'_>| OTHERS + OF_LOOP_AROUND * around(op);
+    graph
+        .ops()
+        .iter()
+        .zip(&live.before)
+        .map(|(op, values)| live.words(values) + others(*op))
+        .max()
+        .unwrap_or(0)
+}
+
+/// The steps in which products read `value` from shared memory.
+fn steps(value: Value<'_>) -> u64 {
+    let is_operand = |(user, i): (Op<'_>, usize)| {
+        user.name() == "tt.dot" && i < 2 && user.block() == value.def_op().and_then(|op| op.block())
+    };
+    let read = value.def_op().is_some_and(|op| op.name() == "ttg.local_load") && value.uses().all(is_operand);
+    let (Some(ty), Some((_, operand))) = (value.ty().as_tensor().filter(|_| read), value.uses().next())
+    else {
+        return 1;
+    };
+    let (shape, bits) = (ty.shape(), ty.element().bits().unwrap_or(1));
+    // The left operand's rows run along its last dimension, the right one's columns along the last but one.
+    let length = shape.iter().nth_back(operand).map_or(1, |size| size.unsigned_abs());
+    (length * u64::from(bits) / STEP_BITS).max(1)
+}
+
+/// The registers of tensors during each operation: products that start from constants have their operands and results
+/// at once.
+fn held_registers(graph: &FlowGraph<'_>) -> Vec<u64> {
     let live = Live::new(graph);
     let made = |op: Op<'_>| {
         let adds = op.operands().nth(2).is_some_and(|sum| live.weights.contains_key(&source(sum)));
         let results = op.results().filter(|_| is_product(op) && !adds);
         results.filter_map(|result| live.weights.get(&result)).sum::<u64>()
     };
-    graph.ops().iter().zip(&live.before).map(|(op, values)| live.words(values) + made(*op)).max().unwrap_or(0)
+    graph.ops().iter().zip(&live.before).map(|(op, values)| live.words(values) + made(*op)).collect()
 }
 
 /// Tensors that are needed later, and their registers.

@@ -372,9 +372,7 @@ impl OffsetMap {
         }
         row_offsets.extend(rows.iter().map(|&l| self.columns.lane[l] & self.offset_mask()));
         let degree = conflict_degree(&row_offsets, storage_bits, 128, target);
-        // Registers of one tile only, so that the matrices of one instruction lie in one pass.
-        let in_pass = |&&(_, c): &&(u64, u64)| c >> self.offset_bits == 0;
-        let extra: Vec<(u64, u64)> = others.iter().filter(in_pass).take(2).copied().collect();
+        let extra = self.further_matrices(&others, &row_offsets);
         let words = 1u64 << others.len();
         let count = words >> extra.len();
         let mut lane = row_offsets;
@@ -394,6 +392,24 @@ impl OffsetMap {
             wavefronts: words * degree,
             minimum: words,
         })
+    }
+
+    /// The registers, two at most, that choose among the matrices of one instruction, besides rows at the offsets `rows`:
+    /// the lowest, which an operand of a product has in common, and the one that leaves the fewest addresses to compute.
+    fn further_matrices(&self, others: &[(u64, u64)], rows: &[u64]) -> SmallVec<[(u64, u64); 2]> {
+        // Registers of one tile only, so that all matrices lie in one pass.
+        let in_pass: SmallVec<[(u64, u64); 8]> =
+            others.iter().filter(|(_, c)| c >> self.offset_bits == 0).copied().collect();
+        let Some((&first, rest)) = in_pass.split_first() else { return SmallVec::new() };
+        let threads = self.columns.warp.iter().chain(&self.columns.block).chain(rows);
+        let threads = threads.fold(first.1, |bits, column| bits | column);
+        // Where addresses of threads differ, too, those of further accesses are no constants apart.
+        let computed = |second: &&(u64, u64)| {
+            let bits = (threads | second.1) & self.offset_mask();
+            let left = others.iter().filter(|other| **other != first && **other != **second);
+            f2::rank(&left.map(|(_, column)| column & bits).collect::<Vectors>())
+        };
+        std::iter::once(first).chain(rest.iter().min_by_key(computed).copied()).collect()
     }
 
     /// Tile of `ldmatrix.m16n16.trans.b8` and `stmatrix.m16n8.trans.b8`: registers below a byte, then lane bits 2–4 and
