@@ -34,4 +34,28 @@ tt.func @nested(%x: tensor<512xf32, #a>, %n: i32, %c: i1) -> tensor<512xf32, #a>
   }
   tt.return %w : tensor<512xf32, #a>
 }
+// The inner loop is made anew for what it carries once more before its operands are looked at: those are converted, too.
+// CHECK-LABEL: @grown
+// CHECK: scf.for {{.*}} iter_args({{.*}}) -> (tensor<512xf32, #blocked1>, tensor<512xf32, #blocked>)
+// CHECK: tt.call @use
+// CHECK: scf.for
+// CHECK-NOT: convert_layout
+// CHECK: tt.return
+tt.func @grown(%x: tensor<512xf32, #a>, %p: tensor<512x!tt.ptr<f32>, #b>, %n: i32) -> tensor<512xf32, #a> {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %one = arith.constant dense<1.0> : tensor<512xf32, #a>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%o = %x) -> (tensor<512xf32, #a>)  : i32 {
+    %s = ttg.convert_layout %o : tensor<512xf32, #a> -> tensor<512xf32, #b>
+    tt.call @use(%s) : (tensor<512xf32, #b>) -> ()
+    %t:2 = scf.for %j = %c0 to %n step %c1 iter_args(%u = %s, %v = %one) -> (tensor<512xf32, #b>, tensor<512xf32, #a>)  : i32 {
+      %l = tt.load %p {isVolatile = true} : tensor<512x!tt.ptr<f32>, #b>
+      %m = arith.addf %u, %l : tensor<512xf32, #b>
+      scf.yield %m, %one : tensor<512xf32, #b>, tensor<512xf32, #a>
+    }
+    tt.call @use(%t#0) : (tensor<512xf32, #b>) -> ()
+    scf.yield %t#1 : tensor<512xf32, #a>
+  }
+  tt.return %r : tensor<512xf32, #a>
+}
 }

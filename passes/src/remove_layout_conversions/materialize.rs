@@ -81,15 +81,18 @@ impl<'a, 'c> Materialize<'a, 'c> {
     /// When an operation cannot be made; it is reported.
     pub fn operands(&mut self, op: Op<'c>, assignment: &mut Assignment<'c>) -> Result<(), Reported> {
         let rule = rule(op);
-        if rule == Some(Rule::Convert) || self.replaced.contains_key(&op) {
+        if rule == Some(Rule::Convert) {
             return Ok(());
         }
         for i in 0..op.num_operands() {
             // Conversions of the input are not used any more.
-            let Some(request) = wanted(op, rule, i, assignment, self.planner.layouts()) else { continue };
-            let made = self.get(request, op, assignment)?;
-            if made != op.operand(i) {
-                op.set_operand(i, made);
+            let at = self.latest(op);
+            let Some(request) = wanted(at, rule, i, assignment, self.planner.layouts()) else { continue };
+            let made = self.get(request, at, assignment)?;
+            // A loop may carry the operation's own results once more by now.
+            let at = self.latest(op);
+            if made != at.operand(i) {
+                at.set_operand(i, made);
             }
         }
         Ok(())
@@ -99,6 +102,14 @@ impl<'a, 'c> Materialize<'a, 'c> {
     pub fn finish(self) {
         self.replaced.into_keys().for_each(Op::erase);
         self.conversions.into_iter().for_each(sink);
+    }
+
+    /// What took the place of an operation that was made anew.
+    fn latest(&self, mut op: Op<'c>) -> Op<'c> {
+        while let Some(made) = self.replaced.get(&op) {
+            op = *made;
+        }
+        op
     }
 
     /// What took the place of a value whose operation was made anew.
