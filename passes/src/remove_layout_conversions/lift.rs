@@ -53,8 +53,9 @@ pub fn lift<'c>(
         parts[candidates.root(i)].push(i);
     }
     let mut moved = Vec::new();
+    let mut wanting = FastMap::default();
     for part in parts.iter().filter(|part| !part.is_empty()) {
-        let taken = candidates.best(part, assignment, planner).unwrap_or(0);
+        let taken = candidates.best(part, assignment, planner, &mut wanting).unwrap_or(0);
         moved.extend(part[..taken].iter().map(|i| &candidates.list[*i]).map(|c| (c.op.result(0), c.to)));
     }
     moved
@@ -153,12 +154,14 @@ impl<'c> Candidates<'c> {
         common.filter(|to| !ty.encoding().is_some_and(|have| equivalent(have, *to, &ty.shape())))
     }
 
-    /// How many candidates of a part, from its ends on, are best in the other layout.
+    /// How many candidates of a part, from its ends on, are best in the other layout. `wanting` keeps for
+    /// all parts how many uses want a value in a layout.
     fn best(
         &self,
         part: &[usize],
         assignment: &Assignment<'c>,
         planner: &mut Planner<'_, 'c>,
+        wanting: &mut FastMap<(Value<'c>, Attr<'c>), usize>,
     ) -> Option<usize> {
         let layouts = planner.layouts();
         // What has to be had in another layout at this point, and what that costs.
@@ -170,7 +173,7 @@ impl<'c> Candidates<'c> {
                 planner.plan(Request { value, layout: candidate.to, moves: true }).1,
             );
         }
-        // How many uses want what has to be converted when nothing changes.
+        // How many more uses want what has to be converted when nothing changes.
         let mut converted: FastMap<(Value<'c>, Attr<'c>), usize> = FastMap::default();
         let (mut change, mut best) = (0.0, (-LEAST, 0));
         for (n, candidate) in part.iter().map(|i| &self.list[*i]).enumerate() {
@@ -183,7 +186,7 @@ impl<'c> Candidates<'c> {
             {
                 let operand = unconverted(operand);
                 if let Some(layout) = demand(op, i, operand, assignment, layouts) {
-                    let wanting = || {
+                    let count = || {
                         let mut users = Vec::new();
                         uses(operand, &mut users);
                         let same = |(user, i): &&(Op<'c>, usize)| {
@@ -191,7 +194,9 @@ impl<'c> Candidates<'c> {
                         };
                         users.iter().filter(same).count()
                     };
-                    let left = converted.entry((operand, layout)).or_insert_with(wanting);
+                    let key = (operand, layout);
+                    let left =
+                        converted.entry(key).or_insert_with(|| *wanting.entry(key).or_insert_with(count));
                     *left = left.saturating_sub(1);
                     if *left == 0 {
                         change -= planner.plan(Request { value: operand, layout, moves: true }).1;

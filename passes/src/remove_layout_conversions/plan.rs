@@ -15,7 +15,7 @@ use super::cost::{Costs, SYNCHRONIZATION, conversion};
 use crate::ir_util::{incoming, layout_of, weight_of};
 use crate::machine::Layouts;
 use crate::rules::{Rule, backward, rule, wanted_or_equal};
-use mlir_host::hash::FastMap;
+use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Op, Value};
 use smallvec::SmallVec;
 
@@ -102,6 +102,8 @@ pub struct Planner<'a, 'c> {
     finished: Vec<Request<'c>>,
     /// Values that exist in further layouts.
     made: FastMap<(Value<'c>, Attr<'c>), Value<'c>>,
+    /// Values that will exist in further layouts.
+    expected: FastSet<(Value<'c>, Attr<'c>)>,
 }
 
 /// Whether `op` is a conversion of the input that was replaced.
@@ -126,12 +128,14 @@ impl<'a, 'c> Planner<'a, 'c> {
             plans: FastMap::default(),
             finished: Vec::new(),
             made: FastMap::default(),
+            expected: FastSet::default(),
         }
     }
 
     /// Forgets all plans, since values got other layouts.
     pub fn forget(&mut self) {
         self.plans.clear();
+        self.expected.clear();
         self.finished.clear();
     }
 
@@ -140,10 +144,37 @@ impl<'a, 'c> Planner<'a, 'c> {
         self.made.get(&(value, layout)).copied()
     }
 
+    /// Whether `value` has been made in `layout`, or will be.
+    fn is_there(&self, value: Value<'c>, layout: Attr<'c>) -> bool {
+        self.made.contains_key(&(value, layout)) || self.expected.contains(&(value, layout))
+    }
+
     /// Notes that `made` is `value` in `layout`.
     pub fn note(&mut self, value: Value<'c>, layout: Attr<'c>, made: Value<'c>) {
         self.made.insert((value, layout), made);
-        // What is computed from it may be had for less now.
+        self.cheapen_users(value, layout);
+    }
+
+    /// Takes all that the plan for a request makes to be there for other plans: they share it.
+    pub fn expect(&mut self, request: Request<'c>) {
+        let mut requests = vec![request];
+        while let Some(request) = requests.pop() {
+            let how = self.plan(request).0;
+            if how == How::Have || !self.expected.insert((request.value, request.layout)) {
+                continue;
+            }
+            if how != How::Convert {
+                requests.extend(self.inputs(request).iter().map(|(_, input)| *input));
+            }
+            for moves in [false, true] {
+                self.plans.insert(Request { moves, ..request }, Plan::Done(How::Have, 0.0));
+            }
+            self.cheapen_users(request.value, request.layout);
+        }
+    }
+
+    /// What is computed from a value that exists in a layout may be had for less there.
+    fn cheapen_users(&mut self, value: Value<'c>, layout: Attr<'c>) {
         for result in value.uses().flat_map(|(user, _)| user.results()) {
             for moves in [false, true] {
                 self.plans.remove(&Request { value: result, layout, moves });
@@ -232,7 +263,7 @@ impl<'a, 'c> Planner<'a, 'c> {
         };
         let Request { value, layout, .. } = request;
         let Some(ty) = value.ty().as_tensor() else { return frame };
-        if ty.encoding() == Some(layout) || self.made.contains_key(&(value, layout)) {
+        if ty.encoding() == Some(layout) || self.is_there(value, layout) {
             return frame;
         }
         let times = weight_of(value);

@@ -8,7 +8,7 @@
 use super::assign::Assignment;
 use super::plan::{Planner, Request, unconverted};
 use crate::ir_util::{layout_of, weight};
-use mlir_host::ir::{Attr, Op};
+use mlir_host::ir::{Attr, Op, Value};
 
 /// Gives each store of `ops` the layout of its value where that leaves less to do.
 pub fn place<'c>(ops: &[Op<'c>], assignment: &mut Assignment<'c>, planner: &mut Planner<'_, 'c>) {
@@ -18,18 +18,26 @@ pub fn place<'c>(ops: &[Op<'c>], assignment: &mut Assignment<'c>, planner: &mut 
         let Some(chosen) = assignment.demand(op, 1, planner.layouts()).filter(|chosen| *chosen != own) else {
             continue;
         };
-        if let (Some(as_it_is), Some(converted)) = (cost(op, own, planner), cost(op, chosen, planner))
-            && as_it_is < converted
-        {
+        let (Some(as_it_is), Some(converted)) = (cost(op, own, planner), cost(op, chosen, planner)) else {
+            continue;
+        };
+        let layout = if as_it_is < converted { own } else { chosen };
+        if layout == own {
             assignment.repin(op, own);
         }
+        // Stores after this one share what it needs.
+        operands(op).for_each(|value| planner.expect(Request { value, layout, moves: true }));
     }
+}
+
+/// The tensors that a store takes.
+fn operands<'c>(op: Op<'c>) -> impl Iterator<Item = Value<'c>> {
+    op.operands().map(unconverted).filter(|operand| layout_of(*operand).is_some())
 }
 
 /// Cycles of a store in `layout`, and of what it takes to have its operands there.
 fn cost<'c>(op: Op<'c>, layout: Attr<'c>, planner: &mut Planner<'_, 'c>) -> Option<f64> {
     let access = weight(op) * planner.storing(op, op.operand(1), layout)?;
-    let tensors = op.operands().map(unconverted).filter(|operand| layout_of(*operand).is_some());
     let plan = |value| planner.plan(Request { value, layout, moves: true }).1;
-    Some(access + tensors.map(plan).sum::<f64>())
+    Some(access + operands(op).map(plan).sum::<f64>())
 }
