@@ -28,6 +28,7 @@ pub fn place<'c>(ops: &[Op<'c>], assignment: &mut Assignment<'c>, planner: &mut 
         // Stores after this one share what it needs.
         operands(op).for_each(|value| planner.expect(Request { value, layout, moves: true }));
     }
+    planner.forget();
 }
 
 /// The tensors that a store takes.
