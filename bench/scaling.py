@@ -92,7 +92,24 @@ def diamonds(n):
     return lines, f"%v{n - 1}"
 
 
-KINDS = [elementwise, memory, reductions, ranges, diamonds]
+def parts(n):
+    """Computations that have one operand in common, each wanted in another layout than it has."""
+    lines = [
+        f"%z = tt.trans %y {{order = array<i32: 1, 0>}} : {T} -> {T}",
+        "%i = arith.fptosi %x : tensor<64x64xf32> to tensor<64x64xi32>",
+        f"%q = tt.addptr %p, %i : {PTR}, tensor<64x64xi32>",
+        f"%l = tt.load %q : {PTR}",
+    ]
+    for i in range(n // 3):
+        lines += [
+            f"%v{i} = arith.addf %l, %z : {T}",
+            f"%t{i} = tt.trans %v{i} {{order = array<i32: 1, 0>}} : {T} -> {T}",
+            f"tt.store %q, %t{i} : {PTR}",
+        ]
+    return lines, "%x"
+
+
+KINDS = [elementwise, memory, reductions, ranges, diamonds, parts]
 
 
 def module(kind, n):

@@ -59,10 +59,14 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         decompose(&mut rewriter, dot, &layouts)?;
     }
     let ops = operations_in_dominance_order(module);
+    let dots: Vec<_> = ops.iter().filter_map(|op| DotOp::cast(*op)).collect();
+    if dots.is_empty() {
+        return Ok(());
+    }
     let chains = Chains::new(&ops);
     let mut pass =
         Accelerate { layouts: &layouts, target: &target, rewriter, explain: options.bool("explain") };
-    for dot in ops.iter().filter_map(|op| DotOp::cast(*op)) {
+    for dot in dots {
         pass.product(dot, chains.of(dot.op()))?;
     }
     Ok(())

@@ -15,7 +15,7 @@ use crate::ir_util::{fills_constant_buffer, layout_of, operations_in_dominance_o
 use crate::machine::{Machine, error};
 use crate::matmul::build::generic;
 use crate::plans;
-use crate::rules::{Rule, rule};
+use crate::rules::is_conversion;
 use linear_layout::Encoding;
 use linear_layout::encoding::SharedLinear;
 use linear_layout::plan::{Conversion, Scope};
@@ -46,7 +46,7 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     let machine = Machine::of(module)?;
     let mut rewriter = IrRewriter::new(module.context());
     for op in operations_in_dominance_order(module) {
-        if rule(op) != Some(Rule::Convert) {
+        if !is_conversion(op) {
             continue;
         }
         if let Some(memory) = memory_of(op, &machine) {
@@ -55,7 +55,7 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     }
     let Some(target) = &machine.target else { return Ok(()) };
     for op in operations_in_dominance_order(module) {
-        if rule(op) == Some(Rule::Convert)
+        if is_conversion(op)
             && let Some(alloc) = shared_copy(op, target)
         {
             if !alloc.is_before_in_block(op) {

@@ -39,7 +39,7 @@ pub(crate) use plan::{Alternative, Planner, Request, unconverted};
 
 use crate::ir_util::operations_in_dominance_order;
 use crate::machine::{Layouts, Machine, error};
-use crate::rules::{Rule, rule};
+use crate::rules::is_conversion;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Op, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
@@ -75,7 +75,7 @@ pub(crate) fn improve<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> PassResult {
 fn has_conversions(module: Op<'_>) -> bool {
     let mut found = false;
     module.walk(&mut |op| {
-        found |= rule(op) == Some(Rule::Convert);
+        found |= is_conversion(op);
         if found { Walk::Stop } else { Walk::Advance }
     });
     found

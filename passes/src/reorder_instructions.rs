@@ -18,7 +18,7 @@ use crate::analysis::registers::is_short_of_registers;
 use crate::buffer_plans::BufferLayout;
 use crate::ir_util::{fills_constant_buffer, is_loop, is_product, layout_of, operations_in_dominance_order};
 use crate::machine::Machine;
-use crate::rules::{Rule, rule};
+use crate::rules::is_conversion;
 use linear_layout::Dim;
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Block, Op, Value, Walk};
@@ -146,14 +146,14 @@ fn earlier<'c>(a: Op<'c>, b: Op<'c>) -> Op<'c> {
 fn moves_down(op: Op<'_>) -> bool {
     match op.name() {
         "ttg.local_load" => op.operand(0).def_op().is_some_and(fills_constant_buffer),
-        _ => rule(op) == Some(Rule::Convert) && registers(op.result(0)) >= registers(op.operand(0)),
+        _ => is_conversion(op) && registers(op.result(0)) >= registers(op.operand(0)),
     }
 }
 
 /// Whether nothing but conversions and what moves down is between `op` and `user`: then the order of those stays.
 fn is_there<'c>(op: Op<'c>, user: Op<'c>) -> bool {
     let mut between = std::iter::successors(op.next(), |at| at.next()).take_while(|at| *at != user);
-    between.all(|at| rule(at) == Some(Rule::Convert) || moves_down(at))
+    between.all(|at| is_conversion(at) || moves_down(at))
 }
 
 /// Elements that each thread holds.
@@ -191,7 +191,7 @@ fn behind_loads<'c>(made: Op<'c>, op: Op<'c>) -> Op<'c> {
     for at in between {
         match at.name() {
             "tt.load" | "ttg.local_alloc" => last = at,
-            _ if !at.is_pure() || rule(at) == Some(Rule::Convert) || at.num_regions() > 0 => break,
+            _ if !at.is_pure() || is_conversion(at) || at.num_regions() > 0 => break,
             _ => {}
         }
     }

@@ -107,6 +107,11 @@ pub fn rule(op: Op<'_>) -> Option<Rule> {
     })
 }
 
+/// Whether `op` moves data to another layout.
+pub fn is_conversion(op: Op<'_>) -> bool {
+    op.name() == "ttg.convert_layout"
+}
+
 /// Whether a copy of `op` costs next to nothing next to moving data: it reads
 /// no memory and runs on the arithmetic units.
 pub fn is_cheap(op: Op<'_>) -> bool {

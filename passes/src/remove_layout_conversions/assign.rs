@@ -53,17 +53,17 @@ impl<'c> Assignment<'c> {
         for &op in ops {
             this.register(op, layouts);
         }
-        for round in 0..2 {
-            for &op in ops {
-                this.forward(op, layouts, round > 0);
-            }
+        for late in [false, true] {
+            let open = if this.open() > 0 { ops } else { &[] };
+            open.iter().for_each(|op| this.forward(*op, layouts, late));
         }
         for _ in 0..ROUNDS {
-            let before = this.layouts.iter().filter(|layout| layout.is_some()).count();
-            for &op in ops.iter().rev() {
-                this.backward(op, layouts);
+            let open = this.open();
+            if open == 0 {
+                return Ok(this);
             }
-            if this.layouts.iter().filter(|layout| layout.is_some()).count() == before {
+            ops.iter().rev().for_each(|op| this.backward(*op, layouts));
+            if this.open() == open {
                 break;
             }
         }
@@ -71,6 +71,11 @@ impl<'c> Assignment<'c> {
             this.settle(op, layouts)?;
         }
         Ok(this)
+    }
+
+    /// How many classes have no layout yet.
+    fn open(&self) -> usize {
+        self.layouts.iter().filter(|layout| layout.is_none()).count()
     }
 
     fn class(&mut self, value: Value<'c>) -> usize {

@@ -11,7 +11,7 @@ use super::assign::Assignment;
 use super::plan::{Planner, Request, can_be_copied, unconverted};
 use crate::ir_util::{layout_of, weight};
 use crate::machine::Layouts;
-use crate::rules::{Rule, backward, rule, wanted_or_equal};
+use crate::rules::{Rule, backward, is_conversion, rule, wanted_or_equal};
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Value};
 use ttopt_dialect::ttg::layout::equivalent;
@@ -64,7 +64,7 @@ pub fn lift<'c>(
 /// Uses of a value, also behind conversions of the input.
 fn uses<'c>(value: Value<'c>, out: &mut Vec<(Op<'c>, usize)>) {
     for (user, i) in value.uses() {
-        if rule(user) == Some(Rule::Convert) {
+        if is_conversion(user) {
             uses(user.result(0), out);
         } else {
             out.push((user, i));

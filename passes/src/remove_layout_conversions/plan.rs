@@ -14,7 +14,7 @@
 use super::cost::{Costs, SYNCHRONIZATION, conversion};
 use crate::ir_util::{incoming, layout_of, weight_of};
 use crate::machine::Layouts;
-use crate::rules::{Rule, backward, rule, wanted_or_equal};
+use crate::rules::{Rule, backward, is_conversion, rule, wanted_or_equal};
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Op, Value};
 use smallvec::SmallVec;
@@ -108,12 +108,12 @@ pub struct Planner<'a, 'c> {
 
 /// Whether `op` is a conversion of the input that was replaced.
 fn is_dropped(op: Op<'_>) -> bool {
-    rule(op) == Some(Rule::Convert) && op.result(0).is_unused()
+    is_conversion(op) && op.result(0).is_unused()
 }
 
 /// What conversions made `value` from.
 pub fn unconverted(mut value: Value<'_>) -> Value<'_> {
-    while let Some(op) = value.def_op().filter(|op| rule(*op) == Some(Rule::Convert)) {
+    while let Some(op) = value.def_op().filter(|op| is_conversion(*op)) {
         value = op.operand(0);
     }
     value
