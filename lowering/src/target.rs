@@ -435,6 +435,17 @@ pub trait Target {
         to: FloatKind,
         towards_zero: bool,
     ) -> Lowered<Vec<Value<'c>>>;
+    /// Converts integers of 8 bits to `f16` or `bf16`. Works on all of a thread's values, as [`Target::convert_floats`].
+    ///
+    /// # Errors
+    /// When an operation cannot be made.
+    fn convert_bytes<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        values: &[Value<'c>],
+        is_signed: bool,
+        to: FloatKind,
+    ) -> Lowered<Vec<Value<'c>>>;
     /// Stops the program with a message when `failed` is true.
     fn assert<'c>(&self, e: &mut Emit<'c>, module: &mut dyn Declare<'c>, message: &str) -> Lowered<()>;
     /// Prints `args`, which are `i32`s, `i64`s, `f64`s and pointers, in the notation of `printf`;

@@ -90,4 +90,20 @@ tt.func private @double_to_fp8(%d: tensor<64xf64, #b>) -> tensor<64xf8E5M2, #b> 
   %0 = tt.fp_to_fp %d, rounding = rtne : tensor<64xf64, #b> -> tensor<64xf8E5M2, #b>
   tt.return %0 : tensor<64xf8E5M2, #b>
 }
+
+// Bytes become mantissas, two with one permute; what is too much is taken off. A byte alone is converted.
+// CHECK-LABEL: llvm.func internal @bytes(
+// CHECK:         %[[W:.*]] = llvm.bitcast %{{.*}} : vector<4xi8> to i32
+// CHECK:         llvm.xor %[[W]], %{{.*}} : i32
+// CHECK-COUNT-1: llvm.call_intrinsic "llvm.nvvm.prmt"
+// CHECK:         llvm.fsub %{{.*}}, %{{.*}} : vector<2xf16>
+// CHECK:         llvm.call_intrinsic "llvm.nvvm.prmt"
+// CHECK-COUNT-2: llvm.intr.fma(%{{.*}}) : (vector<2xbf16>, vector<2xbf16>, vector<2xbf16>) -> vector<2xbf16>
+// CHECK:         llvm.sitofp %{{.*}} : i8 to f16
+tt.func private @bytes(%i: tensor<64xi8, #b>, %one: i8) -> (tensor<64xf16, #b>, tensor<64xbf16, #b>, f16) {
+  %0 = arith.sitofp %i : tensor<64xi8, #b> to tensor<64xf16, #b>
+  %1 = arith.uitofp %i : tensor<64xi8, #b> to tensor<64xbf16, #b>
+  %2 = arith.sitofp %one : i8 to f16
+  tt.return %0, %1, %2 : tensor<64xf16, #b>, tensor<64xbf16, #b>, f16
+}
 }

@@ -2,7 +2,8 @@
 
 use crate::emit::{ICmp, Lowered, unsupported};
 use crate::lower::{Handler, Lower};
-use mlir_host::ir::{Attr, Op, Type, Value};
+use mlir_host::hash::FastMap;
+use mlir_host::ir::{Attr, FloatKind, Op, Type, Value};
 use ttopt_dialect::tt::types::{is_pointer, pointee};
 
 macro_rules! same {
@@ -171,8 +172,14 @@ fn convert<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, name: &str) -> Lowered<()> {
 }
 
 fn int_to_float<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let name = if op.name() == "arith.sitofp" { "llvm.sitofp" } else { "llvm.uitofp" };
-    convert(l, op, name)
+    let is_signed = op.name() == "arith.sitofp";
+    let (from, to) = (op.operand(0).ty().element(), op.result(0).ty().element());
+    match to.float_kind() {
+        Some(to @ (FloatKind::F16 | FloatKind::BF16)) if from.is_int(8) => {
+            convert_all(l, op, |l, values| l.target.convert_bytes(&mut l.emit, values, is_signed, to))
+        }
+        _ => convert(l, op, if is_signed { "llvm.sitofp" } else { "llvm.uitofp" }),
+    }
 }
 
 fn index_cast<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
@@ -299,27 +306,36 @@ fn clamp<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     })
 }
 
-fn convert_floats<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, towards_zero: bool) -> Lowered<()> {
-    let (from, to) = (op.operand(0).ty().element(), op.result(0).ty().element());
-    let (Some(from), Some(to)) = (from.float_kind(), to.float_kind()) else {
-        return unsupported(format!("conversion from {from} to {to}"));
-    };
+/// Converts all values of a thread together; registers that share a value are converted once.
+fn convert_all<'c>(
+    l: &mut Lower<'_, 'c>,
+    op: Op<'c>,
+    convert: impl FnOnce(&mut Lower<'_, 'c>, &[Value<'c>]) -> Lowered<Vec<Value<'c>>>,
+) -> Lowered<()> {
     let values = l.get(op.operand(0))?;
-    // Registers that share a value are converted once.
+    let mut known: FastMap<Value<'c>, usize> = FastMap::default();
     let mut unique: Vec<Value<'c>> = Vec::new();
     let index: Vec<usize> = values
         .iter()
         .map(|value| {
-            unique.iter().position(|known| known == value).unwrap_or_else(|| {
+            *known.entry(*value).or_insert_with(|| {
                 unique.push(*value);
                 unique.len() - 1
             })
         })
         .collect();
-    let converted = l.target.convert_floats(&mut l.emit, &unique, from, to, towards_zero)?;
+    let converted = convert(l, &unique)?;
     let out: Vec<Value<'c>> = index.into_iter().map(|i| converted[i]).collect();
     l.set(op.result(0), out);
     Ok(())
+}
+
+fn convert_floats<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, towards_zero: bool) -> Lowered<()> {
+    let (from, to) = (op.operand(0).ty().element(), op.result(0).ty().element());
+    let (Some(from), Some(to)) = (from.float_kind(), to.float_kind()) else {
+        return unsupported(format!("conversion from {from} to {to}"));
+    };
+    convert_all(l, op, |l, values| l.target.convert_floats(&mut l.emit, values, from, to, towards_zero))
 }
 
 fn narrow_floats<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {

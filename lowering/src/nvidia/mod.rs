@@ -1,6 +1,7 @@
 //! NVIDIA GPUs.
 
 mod atomic;
+mod casts;
 mod math;
 mod memory;
 mod mma;
@@ -16,7 +17,7 @@ use crate::target::{
 };
 use linear_layout::plan::{DotType, MatrixInstruction, MemoryInstruction, ShuffleInstruction, WarpCombine};
 use linear_layout::target::TargetDesc;
-use mlir_host::ir::{FloatKind, Type, Value};
+use mlir_host::ir::{FloatKind, Value};
 use ttopt_dialect::tt::enums::MemSyncScope;
 
 /// A compute capability.
@@ -246,6 +247,15 @@ impl Target for Nvidia {
         values.iter().map(|value| self.convert_native(e, *value, ty, towards_zero)).collect()
     }
 
+    fn convert_bytes<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        values: &[Value<'c>],
+        is_signed: bool,
+        to: FloatKind,
+    ) -> Lowered<Vec<Value<'c>>> {
+        casts::bytes(e, values, is_signed, to)
+    }
     fn assert<'c>(&self, e: &mut Emit<'c>, module: &mut dyn Declare<'c>, message: &str) -> Lowered<()> {
         let (generic, i32t, i64t) = (e.ptr(0)?, e.i32(), e.i64());
         module.function("__assertfail", &[generic, generic, i32t, generic, i64t], None, false)?;
@@ -368,135 +378,5 @@ impl Target for Nvidia {
             attrs.push(("nvvm.minctasm", format!("{together} : i32")));
         }
         attrs
-    }
-}
-
-impl Nvidia {
-    /// Between `f16`, `bf16`, `f32` and `f64`.
-    fn convert_native<'c>(
-        &self,
-        e: &mut Emit<'c>,
-        value: Value<'c>,
-        to: Type<'c>,
-        towards_zero: bool,
-    ) -> Lowered<Value<'c>> {
-        let (from_bits, to_bits) = (value.ty().bits().unwrap_or(0), to.bits().unwrap_or(0));
-        if value.ty() == to {
-            return Ok(value);
-        }
-        if from_bits < to_bits {
-            return e.value("llvm.fpext", &[value], to, &[]);
-        }
-        if from_bits == to_bits {
-            // f16 and bf16: through f32, which holds both exactly.
-            let f32t = e.f32();
-            let wide = e.value("llvm.fpext", &[value], f32t, &[])?;
-            return self.convert_native(e, wide, to, towards_zero);
-        }
-        if !towards_zero {
-            return e.value("llvm.fptrunc", &[value], to, &[]);
-        }
-        let (i16t, f32t) = (e.i16(), e.f32());
-        match (value.ty().float_kind(), to.float_kind()) {
-            (Some(FloatKind::F64), Some(FloatKind::F32)) => e.intrinsic("llvm.nvvm.d2f.rz", &[value], f32t),
-            (Some(FloatKind::F64), _) => {
-                let single = e.intrinsic("llvm.nvvm.d2f.rz", &[value], f32t)?;
-                self.convert_native(e, single, to, true)
-            }
-            (_, Some(FloatKind::F16)) => {
-                let bits = e.inline_asm("cvt.rz.f16.f32 $0, $1;", "=h,f", &[value], &[i16t], false)?[0];
-                e.bitcast(bits, to)
-            }
-            (_, Some(FloatKind::BF16)) => e.intrinsic("llvm.nvvm.f2bf16.rz", &[value], to),
-            _ => unsupported(format!("conversion from {} to {to} towards zero", value.ty())),
-        }
-    }
-
-    /// `value` as an `f32` that rounds to a narrow format like `value` itself:
-    /// `f64` is rounded to odd, so that rounding twice is rounding once.
-    fn to_f32_for_rounding<'c>(
-        &self,
-        e: &mut Emit<'c>,
-        value: Value<'c>,
-        from: FloatKind,
-    ) -> Lowered<Value<'c>> {
-        let f32t = e.f32();
-        if from != FloatKind::F64 {
-            return self.convert_native(e, value, f32t, false);
-        }
-        let (i32t, f64t, i1) = (e.i32(), e.float(FloatKind::F64), e.i1());
-        let truncated = e.intrinsic("llvm.nvvm.d2f.rz", &[value], f32t)?;
-        let back = e.value("llvm.fpext", &[truncated], f64t, &[])?;
-        // one (ordered and unequal) is predicate 6.
-        let predicate = mlir_host::ir::Attr::int(e.context(), 64, 6);
-        let inexact = e.value("llvm.fcmp", &[back, value], i1, &[("predicate", predicate)])?;
-        let sticky = e.value("llvm.zext", &[inexact], i32t, &[])?;
-        let bits = e.bitcast(truncated, i32t)?;
-        let odd = e.or(bits, sticky)?;
-        e.bitcast(odd, f32t)
-    }
-
-    fn widen_fp8<'c>(
-        &self,
-        e: &mut Emit<'c>,
-        values: &[Value<'c>],
-        from: FloatKind,
-    ) -> Lowered<Vec<Value<'c>>> {
-        let intrinsic = match from {
-            FloatKind::F8E4M3FN => "llvm.nvvm.e4m3x2.to.f16x2.rn",
-            FloatKind::F8E5M2 => "llvm.nvvm.e5m2x2.to.f16x2.rn",
-            _ => "",
-        };
-        if !self.has_fp8_conversions() || intrinsic.is_empty() {
-            return values.iter().map(|value| floats::emit_to_f32(e, *value, from)).collect();
-        }
-        let (i16t, f16t, f32t) = (e.i16(), e.float(FloatKind::F16), e.f32());
-        let pair_ty = e.vector(2, f16t)?;
-        let i8t = e.i8();
-        let bytes_ty = e.vector(2, i8t)?;
-        let mut out = Vec::with_capacity(values.len());
-        for pair in values.chunks(2) {
-            let mut bytes = e.undef(bytes_ty)?;
-            for i in 0..2 {
-                bytes = e.insert_element(bytes, pair.get(i).copied().unwrap_or(pair[0]), i)?;
-            }
-            let packed = e.bitcast(bytes, i16t)?;
-            let halves = e.intrinsic(intrinsic, &[packed], pair_ty)?;
-            for i in 0..pair.len() {
-                let half = e.extract_element(halves, i, f16t)?;
-                out.push(e.value("llvm.fpext", &[half], f32t, &[])?);
-            }
-        }
-        Ok(out)
-    }
-
-    fn narrow_fp8<'c>(
-        &self,
-        e: &mut Emit<'c>,
-        values: &[Value<'c>],
-        to: FloatKind,
-        towards_zero: bool,
-    ) -> Lowered<Vec<Value<'c>>> {
-        let intrinsic = match to {
-            FloatKind::F8E4M3FN => "llvm.nvvm.ff.to.e4m3x2.rn",
-            FloatKind::F8E5M2 => "llvm.nvvm.ff.to.e5m2x2.rn",
-            _ => "",
-        };
-        if !self.has_fp8_conversions() || intrinsic.is_empty() || towards_zero {
-            return values.iter().map(|value| floats::emit_from_f32(e, *value, to, towards_zero)).collect();
-        }
-        let (i8t, i16t) = (e.i8(), e.i16());
-        let bytes_ty = e.vector(2, i8t)?;
-        let mut out = Vec::with_capacity(values.len());
-        for pair in values.chunks(2) {
-            // The first operand goes to the upper byte.
-            let upper = pair.get(1).copied().unwrap_or(pair[0]);
-            let packed = e.intrinsic(intrinsic, &[upper, pair[0]], i16t)?;
-            let bytes = e.bitcast(packed, bytes_ty)?;
-            for i in 0..pair.len() {
-                out.push(e.extract_element(bytes, i, i8t)?);
-            }
-        }
-        Ok(out)
     }
 }
