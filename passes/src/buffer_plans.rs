@@ -143,8 +143,9 @@ pub fn stored(op: Op<'_>) -> Option<(Value<'_>, MemDescType<'_>)> {
     Some((op.operand(0), buffer))
 }
 
-/// Whether the threads of each block hold all elements of `tensor` that a
-/// buffer of its shape has in that block's memory.
+/// Whether the threads of each block hold those elements of `tensor` that a
+/// buffer of its shape has in that block's memory, all of them and no others:
+/// then no block writes to another one's memory.
 ///
 /// # Errors
 /// As [`BufferLayout::of`], and for tensors without a layout.
@@ -163,8 +164,17 @@ pub fn covers(tensor: Type<'_>, buffer: MemDescType<'_>) -> Result<bool, String>
     let parts = part_bits(buffer)?;
     let kept = columns(&memory.layout, &[Dim::OFFSET, Dim::PARTITION]);
     // Offsets that tell parts of the buffer apart are outside of a view of one.
-    let inside = kept.iter().enumerate().filter(|(bit, _)| parts >> bit & 1 == 0);
-    Ok(inside.map(|(_, column)| *column).all(|column| held.contains(column)))
+    let inside: Vec<u64> =
+        kept.iter().enumerate().filter(|(bit, _)| parts >> bit & 1 == 0).map(|(_, column)| *column).collect();
+    let own = Echelon::of(&inside);
+    // Where the parts of the blocks begin, in registers and in memory.
+    let [starts, begins] = [&registers, &memory.layout].map(|layout| columns(layout, &[Dim::BLOCK]));
+    let begins = begins.into_iter().chain(std::iter::repeat(0));
+    Ok(inside.iter().all(|column| held.contains(*column))
+        && columns(&registers, &[Dim::REGISTER, Dim::LANE, Dim::WARP])
+            .iter()
+            .all(|column| own.contains(*column))
+        && starts.iter().zip(begins).all(|(start, begin)| own.contains(start ^ begin)))
 }
 
 /// How the tensor type `tensor` is read from, or written to, a buffer.

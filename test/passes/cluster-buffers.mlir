@@ -3,6 +3,7 @@
 // RUN: %ttopt %s --tritongpu-cluster-buffers --tritongpu-remove-layout-conversions | FileCheck %s
 
 #rows = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0], CGALayout = [[1, 0]]}>
+#both = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0], CGALayout = [[0, 0]]}>
 #mine = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0], CGALayout = [[1, 0]]}>
 #all = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0], CGALayout = [[0, 0]]}>
 #columns = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0], CGALayout = [[0, 1]]}>
@@ -36,6 +37,15 @@ tt.func @all_rows(%x: tensor<64x64xf16, #rows>) {
 tt.func @columns(%x: tensor<64x64xf16, #rows>) {
   %m = ttg.local_alloc : () -> !ttg.memdesc<64x64xf16, #columns, #smem, mutable>
   ttg.local_store %x, %m : tensor<64x64xf16, #rows> -> !ttg.memdesc<64x64xf16, #columns, #smem, mutable>
+  tt.return
+}
+
+// A block that has all rows stores its own: those of the others are in their memory.
+// CHECK-LABEL: tt.func @own_rows
+// CHECK:         %[[OWN:.*]] = ttg.convert_layout %{{.*}} : tensor<64x64xf16, #[[BOTH]]> -> tensor<64x64xf16, #[[ROWS]]>
+// CHECK:         ttg.local_alloc %[[OWN]]
+tt.func @own_rows(%x: tensor<64x64xf16, #both>) {
+  %m = ttg.local_alloc %x : (tensor<64x64xf16, #both>) -> !ttg.memdesc<64x64xf16, #mine, #smem>
   tt.return
 }
 }

@@ -28,7 +28,8 @@ pub(super) fn bytes<'c>(
             out.push(e.value(name, &[*one], ty, &[])?);
             continue;
         }
-        let mut word = e.undef(word_ty)?;
+        let zero = e.const_i32(0)?;
+        let mut word = if four.len() < 4 { e.bitcast(zero, word_ty)? } else { e.undef(word_ty)? };
         for (i, byte) in four.iter().enumerate() {
             word = e.insert_element(word, *byte, i)?;
         }
