@@ -200,12 +200,13 @@ def main():
     if args.instructions:
         count_instructions(args.ttc, *args.lengths)
     failed = False
-    print(f"{'':12} {'process':>11} {LONG:>9} ops   ratio (limit {LIMIT:.0f})      stage {LONG:>9} ops   ratio")
+    heads = [f"{what:>8} {SHORT:>5} {LONG:>10} ops   ratio" for what in (f"(limit {LIMIT:.0f})", "stage")]
+    print(f"{'process':12}{heads[0]}   {heads[1]}")
     for kind in KINDS:
         few, many = [measured(kind, n, lambda path: fastest(args.ttc, path)) for n in (SHORT, LONG)]
         failed |= many[0] > LIMIT * few[0]
-        columns = [f"{short:8.1f} ms {long:10.1f} ms {long / short:7.1f}" for short, long in zip(few, many)]
-        print(f"{kind.__name__:12} {'            '.join(columns)}", flush=True)
+        columns = [f"{short:11.1f} ms {long:11.1f} ms {long / short:7.1f}" for short, long in zip(few, many)]
+        print(f"{kind.__name__:12}{'   '.join(columns)}", flush=True)
     sys.exit(failed)
 
 
