@@ -12,6 +12,9 @@ to a machine with a GPU and run
     python3 launch.py check.json
     python3 launch.py bench.json
 
+A GPU runs no cubin of another generation: with --ptxas both compilers' PTX is assembled
+for --arch, as for code of cuda:80 on a GPU with sm_90a.
+
 Without names, every kernel that ttc compiles is taken; the others, and those that
 Triton does not compile, are listed with their errors. Needs numpy and ml_dtypes.
 """
@@ -28,15 +31,27 @@ CORPUS = HERE.parent.parent / "test" / "corpus"
 TRITON = """
 import json, sys, triton
 from triton.backends.compiler import GPUTarget
-ttir, capability, options, cubin = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3]), sys.argv[4]
+ttir, capability, options, image = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3]), sys.argv[4]
 k = triton.compile(ttir, target=GPUTarget("cuda", capability, 32), options=options)
-open(cubin, "wb").write(k.asm["cubin"])
+code = k.asm[image.rsplit(".", 1)[1]]
+open(image, "wb").write(code if isinstance(code, bytes) else code.encode())
 print(k.metadata.shared, k.metadata.global_scratch_size)
 """
 
 
 def run(command):
     return subprocess.run([str(part) for part in command], capture_output=True, text=True)
+
+
+def assembled(args, image):
+    """The file that is timed: `image`, or what --ptxas makes of it, which is PTX then."""
+    if not args.ptxas:
+        return image
+    cubin = image.with_suffix(".cubin")
+    done = run([args.ptxas, f"-arch={args.arch}", image, "-o", cubin])
+    if done.returncode:
+        sys.exit(f"ptxas on {image}: {done.stderr}")
+    return cubin
 
 
 def compile_case(args, name, spec, out):
@@ -56,6 +71,8 @@ def main():
     parser.add_argument("--out", required=True, type=pathlib.Path)
     parser.add_argument("--capability", type=int, default=90)
     parser.add_argument("--triton", help="python with triton 3.9, to make the baseline")
+    parser.add_argument("--ptxas", help="assembles what is timed of both compilers, instead of the driver and Triton")
+    parser.add_argument("--arch", default="sm_90a", help="what --ptxas assembles for")
     parser.add_argument("names", nargs="*")
     parser.add_argument("--num-stages", type=int, help="stages of software pipelines, of both compilers, instead of the corpus'")
     args = parser.parse_args()
@@ -83,9 +100,9 @@ def main():
                        "grid": spec["grid"], "args": inputs, "rtol": spec["rtol"], "atol": spec["atol"],
                        "expect": {out: f"{name}/{out}.expected.bin" for out in spec["outputs"]}})
         if args.triton and "bench" in spec:
-            cubin = args.out / f"{name}.triton.cubin"
+            image = args.out / f"{name}.triton.{'ptx' if args.ptxas else 'cubin'}"
             options = json.dumps({key: spec[key] for key in ("num_warps", "num_stages")})
-            done = run([args.triton, "-c", TRITON, CORPUS / f"{name}.ttir", args.capability, options, cubin])
+            done = run([args.triton, "-c", TRITON, CORPUS / f"{name}.ttir", args.capability, options, image])
             if done.returncode:
                 refused.append((name, f"not timed, since Triton does not compile it: {done.stderr.splitlines()[-1]}"))
                 continue
@@ -95,8 +112,8 @@ def main():
                     "rtol": max(spec["rtol"], 1e-3), "atol": max(spec["atol"], 1e-3),
                     "bytes": large.get("bytes"), "flops": large.get("flops")}
             shared, scratch = map(int, done.stdout.split()[-2:])
-            bench.append({**case, "name": f"{name}.triton", "image": cubin.name, "shared": shared, "scratch": scratch})
-            bench.append({**case, "name": f"{name}.ttopt", "image": f"{name}.ptx", "shared": meta["shared"]})
+            bench.append({**case, "name": f"{name}.triton", "image": assembled(args, image).name, "shared": shared, "scratch": scratch})
+            bench.append({**case, "name": f"{name}.ttopt", "image": assembled(args, args.out / f"{name}.ptx").name, "shared": meta["shared"]})
     shutil.copy(HERE / "launch.py", args.out)
     (args.out / "check.json").write_text(json.dumps({"cases": checks}))
     (args.out / "bench.json").write_text(json.dumps({"cases": bench}))

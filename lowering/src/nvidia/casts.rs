@@ -7,9 +7,9 @@ use mlir_host::ir::{FloatKind, Type, Value};
 
 /// Integers of 8 bits as floats of 16 bits, which hold all of them exactly.
 ///
-/// Conversion instructions of the hardware run at a quarter of the rate of arithmetic. Instead a byte
-/// becomes the low bits of a float of which it is the mantissa (`0x6400 + b` is 1024 + b in `f16`), two
-/// at a time, and what is too much is taken off.
+/// Multiprocessors issue fewer conversions than additions (CUDA programming guide, "Arithmetic Instructions";
+/// docs/h200.md has what it gains). Instead a byte becomes the low bits of a float of which it is the mantissa
+/// (`0x6400 + b` is 1024 + b in `f16`), two at a time, and what is too much is taken off.
 ///
 /// # Errors
 /// When an operation cannot be made.
