@@ -55,3 +55,43 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
+
+// -----
+
+#b = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+#p = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>
+#s = #ttg.slice<{dim = 1, parent = #p}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  // As many uses want the one layout as the other: their order does not decide.
+  // CHECK-LABEL: @slice_first
+  // CHECK: scf.for {{.*}} -> (tensor<64xi32, #ttg.slice<{dim = 1, parent = #[[P:.*]]}>>,
+  tt.func @slice_first(%p: tensor<64x!tt.ptr<i32>, #s>, %q: tensor<64x!tt.ptr<i32>, #b>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %one = arith.constant dense<1> : tensor<64xi32, #b>
+    %x = scf.for %i = %c0 to %n step %c1 iter_args(%y = %one) -> (tensor<64xi32, #b>) : i32 {
+      %z = arith.addi %y, %y : tensor<64xi32, #b>
+      scf.yield %z : tensor<64xi32, #b>
+    }
+    %s = ttg.convert_layout %x : tensor<64xi32, #b> -> tensor<64xi32, #s>
+    tt.store %p, %s : tensor<64x!tt.ptr<i32>, #s>
+    tt.store %q, %x : tensor<64x!tt.ptr<i32>, #b>
+    tt.return
+  }
+
+  // CHECK-LABEL: @slice_last
+  // CHECK: scf.for {{.*}} -> (tensor<64xi32, #ttg.slice<{dim = 1, parent = #[[P]]}>>,
+  tt.func @slice_last(%p: tensor<64x!tt.ptr<i32>, #s>, %q: tensor<64x!tt.ptr<i32>, #b>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %one = arith.constant dense<1> : tensor<64xi32, #b>
+    %x = scf.for %i = %c0 to %n step %c1 iter_args(%y = %one) -> (tensor<64xi32, #b>) : i32 {
+      %z = arith.addi %y, %y : tensor<64xi32, #b>
+      scf.yield %z : tensor<64xi32, #b>
+    }
+    tt.store %q, %x : tensor<64x!tt.ptr<i32>, #b>
+    %s = ttg.convert_layout %x : tensor<64xi32, #b> -> tensor<64xi32, #s>
+    tt.store %p, %s : tensor<64x!tt.ptr<i32>, #s>
+    tt.return
+  }
+}

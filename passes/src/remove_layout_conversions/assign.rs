@@ -9,7 +9,7 @@ use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Value};
 use smallvec::SmallVec;
-use ttopt_dialect::ttg::attrs::sliced_parent;
+use ttopt_dialect::ttg::attrs::{SLICE, sliced_parent};
 
 /// Rounds in which layouts travel around nested loops.
 const ROUNDS: usize = 4;
@@ -270,15 +270,17 @@ impl<'c> Assignment<'c> {
         }
     }
 
+    /// The layout with most votes. Where several have as many, the order of the uses must not decide, or the choice
+    /// would change when operations change places: reductions can make slices alone, so these go first.
     fn winner(&self, value: Value<'c>) -> Option<Attr<'c>> {
         let votes = &self.votes[*self.classes.get(&value)?];
-        let mut best = votes.first()?;
-        for vote in votes {
-            if vote.1 > best.1 {
-                best = vote;
-            }
-        }
-        Some(best.0)
+        let most = votes.iter().map(|vote| vote.1).reduce(f64::max)?;
+        let mut ties = votes.iter().filter(|vote| vote.1 == most).map(|vote| vote.0);
+        let first = ties.next()?;
+        Some(ties.fold(first, |best, layout| {
+            let key = |layout: Attr<'c>| (!layout.is(&SLICE), layout.to_string());
+            if key(layout) < key(best) { layout } else { best }
+        }))
     }
 
     fn elect_plain(&mut self, value: Value<'c>) {
