@@ -34,8 +34,8 @@ pub enum Stage {
 /// What to compile for.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// As in `ttg.target`: `cuda:90`.
-    pub target: String,
+    /// As in `ttg.target`: `cuda:80`; without one the module's, or `cuda:90`.
+    pub target: Option<String>,
     /// Warps of a program.
     pub num_warps: u32,
     /// Stages of software pipelines.
@@ -191,8 +191,9 @@ pub struct Reported;
 /// message says what is wrong.
 pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
     // Unknown targets and names are refused before any work.
+    let wanted = options.target.as_deref().map(known_target).transpose()?.map(|target| target.name);
     let pipeline = ttopt_passes::pipeline::Options {
-        target: known_target(&options.target)?.name.to_owned(),
+        target: wanted.unwrap_or(DEFAULT_TARGET).to_owned(),
         num_warps: options.num_warps,
         num_stages: options.num_stages,
         num_ctas: options.num_ctas,
@@ -225,7 +226,14 @@ pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
     }
 
     let start = Instant::now();
-    if module_attr(&module, "ttg.num-warps").is_none() {
+    if module_attr(&module, "ttg.num-warps").is_some() {
+        let has = target_of(&module);
+        if let (Some(wanted), Some(has)) = (wanted, has)
+            && wanted != has
+        {
+            bail!("{name} has layouts for {has}, which --target {wanted} cannot change");
+        }
+    } else {
         run_passes(&context, &mut module, &to_ttgir, options)?;
     }
     times.ttgir = start.elapsed();
@@ -278,11 +286,20 @@ pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
     Ok(Compiled { output, metadata: Some(metadata), times })
 }
 
+/// What a module is compiled for where nobody says so.
+const DEFAULT_TARGET: &str = "cuda:90";
+
 /// The stages that modules are printed after.
 const PRINTED: [&str; 5] = ["all", "ttir", "ttgir", "llvm", "llvmir"];
 
 fn known_target(name: &str) -> Result<TargetDesc> {
     TargetDesc::parse(name).map_err(|err| anyhow!("{err}"))
+}
+
+/// What a module in TTGIR is for: a name in one spelling, where it is known.
+fn target_of<'a>(module: &'a Module<'_>) -> Option<&'a str> {
+    let name = module_attr(module, "ttg.target").and_then(Attr::as_str)?;
+    Some(TargetDesc::parse(name).map_or(name, |known| known.name))
 }
 
 /// The name of a pass in the syntax of textual pipelines.
@@ -378,9 +395,8 @@ fn metadata(module: &Module<'_>, options: &Options) -> Result<Metadata> {
     let name = kernel.attr("sym_name").and_then(Attr::as_str).unwrap_or_default().to_owned();
     let num_warps = number("ttg.num-warps").unwrap_or(options.num_warps.into()) as u32;
     let lanes = number("ttg.threads-per-warp").unwrap_or(32) as u32;
-    let target = module_attr(module, "ttg.target").and_then(Attr::as_str).unwrap_or(&options.target);
     // Lowering refuses an unknown one where it stands.
-    let target = TargetDesc::parse(target).map_or(target.to_owned(), |known| known.name.to_owned());
+    let target = target_of(module).unwrap_or(options.target.as_deref().unwrap_or(DEFAULT_TARGET)).to_owned();
     let args = kernel.region(0).first_block().into_iter().flat_map(|block| block.args());
     let tensor_maps =
         args.filter_map(|arg| TensorMapArgument::of(arg.ty(), &target)).collect::<Result<_>>()?;

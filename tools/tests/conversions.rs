@@ -268,7 +268,7 @@ fn check(
 ) -> Result<&'static str, String> {
     let text = kernel(case, target.name, dtype, &attribute(a), &attribute(b));
     let options = Options {
-        target: target.name.to_owned(),
+        target: Some(target.name.to_owned()),
         num_warps: case.warps,
         num_stages: 1,
         num_ctas: case.blocks,

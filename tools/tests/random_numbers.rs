@@ -49,7 +49,7 @@ fn element(i: usize, element: &str) -> Vec<u8> {
 
 fn options((target, num_warps, num_ctas): Way, emit: Stage) -> Options {
     Options {
-        target: target.to_owned(),
+        target: Some(target.to_owned()),
         num_warps,
         num_stages: 1,
         num_ctas,

@@ -15,7 +15,7 @@ fn main() {
         };
         let text = std::fs::read_to_string(path).expect("the file is readable");
         let options = Options {
-            target: "cuda:90".to_owned(),
+            target: Some("cuda:90".to_owned()),
             num_warps: warps.parse().expect("WARPS is a number"),
             num_stages: 1,
             num_ctas: blocks.parse().expect("BLOCKS is a number"),

@@ -28,8 +28,8 @@ use crate::launch::{Control, Launch, Outcome, run_with};
 pub struct CompileRequest {
     /// The file.
     pub file: PathBuf,
-    /// The target, such as `cuda:90` or `hip:gfx942`.
-    pub target: String,
+    /// The target, such as `cuda:90` or `hip:gfx942`; what the module says where there is none.
+    pub target: Option<String>,
     /// Warps of a program.
     pub num_warps: Option<u32>,
     /// Pipeline stages.
@@ -63,9 +63,9 @@ struct Options {
     /// The kernel as LLVM IR, whatever its name
     #[arg(long, value_name = "FILE")]
     llvm: Option<PathBuf>,
-    /// What to compile for, such as cuda:90
-    #[arg(long, default_value = "cuda:90")]
-    target: String,
+    /// What to compile for: cuda:80, cuda:90, … [default: the module's, or cuda:90]
+    #[arg(long)]
+    target: Option<String>,
     /// The kernel's symbol, where the module has several
     #[arg(long, value_name = "SYMBOL")]
     entry: Option<String>,

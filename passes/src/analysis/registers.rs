@@ -46,8 +46,13 @@ pub fn blocks_together(function: Op<'_>, warps: u64, shared: u64, target: &Targe
 
 /// Whether the tensors of `function` leave a thread too few registers for the rest of what it holds.
 pub fn is_short_of_registers(function: Op<'_>, target: &TargetDesc) -> bool {
-    target.vendor == Vendor::Nvidia
-        && held_registers(&FlowGraph::new(function)).iter().any(|held| held + OTHERS > OF_A_THREAD)
+    let exceeds = |limit| held_registers(&FlowGraph::new(function)).into_iter().any(|held| held > limit);
+    limit(target).is_some_and(exceeds)
+}
+
+/// Registers that tensors can take of a thread's; `None` where there are enough.
+fn limit(target: &TargetDesc) -> Option<u64> {
+    (target.vendor == Vendor::Nvidia).then_some(OF_A_THREAD - OTHERS)
 }
 
 /// Whether the tensors that a thread holds in `around`, a loop of the function of `graph`, leave it too few registers
@@ -57,8 +62,7 @@ pub(super) fn fills_registers<'c>(graph: &FlowGraph<'c>, around: Op<'c>, target:
     let Some(first) = graph.number(around) else { return false };
     let behind = ops[first + 1..].iter().position(|op| op.ancestor(|op| op == around).is_none());
     let last = behind.map_or(ops.len(), |n| first + 1 + n);
-    target.vendor == Vendor::Nvidia
-        && held_registers(graph)[first..last].iter().any(|held| held + OTHERS > OF_A_THREAD)
+    limit(target).is_some_and(|limit| held_registers(graph)[first..last].iter().any(|held| *held > limit))
 }
 
 /// The most registers of 32 bits that a thread needs before any operation. Tensors' pointers and indices are computed

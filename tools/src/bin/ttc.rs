@@ -2,7 +2,6 @@
 
 use anyhow::{Context as _, Result, bail};
 use clap::Parser;
-use linear_layout::target::TargetDesc;
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -109,7 +108,7 @@ fn print_times(times: &Times) {
 fn run(args: &Args) -> Result<()> {
     let (text, name) = read(&args.input)?;
     let options = Options {
-        target: args.target.clone().unwrap_or_else(|| "cuda:90".to_owned()),
+        target: args.target.clone(),
         num_warps: args.num_warps,
         num_stages: args.num_stages,
         num_ctas: args.num_ctas,
@@ -120,11 +119,6 @@ fn run(args: &Args) -> Result<()> {
         all_tensor_maps: args.all_tensor_maps,
     };
     let Compiled { output, metadata, times } = compile(&text, &name, &options)?;
-    if let (Some(wanted), Some(metadata)) = (&args.target, &metadata)
-        && TargetDesc::parse(wanted).is_ok_and(|wanted| wanted.name != metadata.target)
-    {
-        bail!("{name} has layouts for {}, which --target {wanted} cannot change", metadata.target);
-    }
     write(&args.output, &output)?;
     if args.time {
         print_times(&times);
