@@ -3,7 +3,7 @@
 use crate::machine::error;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Block, Op, Region, TensorType, Type, Value};
-use mlir_host::rewrite::Rewriter;
+use mlir_host::rewrite::{Rewriter, create, new_region};
 use smallvec::{SmallVec, smallvec};
 use std::collections::HashSet;
 use ttopt_dialect::ttg::ops::LocalAllocOp;
@@ -304,6 +304,22 @@ pub fn incoming(value: Value<'_>) -> Option<SmallVec<[(Op<'_>, usize); 2]>> {
         }
         _ => return None,
     })
+}
+
+/// Structured control flow like `op` in front of it, with other operands and results, which took its regions.
+///
+/// # Errors
+/// When it cannot be made; it is reported.
+pub fn remake<'c>(op: Op<'c>, operands: &[Value<'c>], results: &[Type<'c>]) -> Result<Op<'c>, Reported> {
+    let mut attrs = op.discardable_attrs();
+    attrs.extend(op.attr("unsignedCmp").map(|attr| ("unsignedCmp", attr)));
+    let regions: SmallVec<[_; 2]> = op.regions().map(|_| new_region()).collect();
+    let made = create(op.name(), op.loc(), operands, results, &attrs, &regions).ok_or(Reported)?;
+    made.move_before(op);
+    for (new, old) in made.regions().zip(op.regions()) {
+        new.take_body(old);
+    }
+    Ok(made)
 }
 
 /// Whether `op` computes a product of matrices.

@@ -17,7 +17,7 @@
 //!    computing it again from what is at hand or by converting it, or by
 //!    converting something smaller that it is computed from, whichever costs
 //!    least (`materialize`);
-//! 6. removes what has no uses left.
+//! 6. removes what has no uses left, or none but its own next value (`dead`).
 //!
 //! Values carried around loops and out of branches share one layout with what
 //! they are passed to. Conversions in the input are nothing but hints: the
@@ -29,6 +29,7 @@
 mod assign;
 mod carry;
 mod cost;
+mod dead;
 mod lift;
 mod materialize;
 mod plan;
@@ -43,7 +44,6 @@ use crate::rules::is_conversion;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Op, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
-use ttopt_dialect::tt::ops::LoadOp;
 
 /// The pass.
 pub static TRITONGPU_REMOVE_LAYOUT_CONVERSIONS: PassDef = PassDef {
@@ -65,7 +65,7 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
 /// # Errors
 /// Where there is no layout for an operation; it is reported.
 pub(crate) fn improve<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> PassResult {
-    remove_unused(module);
+    remove_unused(module)?;
     // Conversions that were removed free values for other layouts.
     while has_conversions(module) && round(module, layouts)? {}
     Ok(())
@@ -118,8 +118,7 @@ fn decide<'c>(module: Op<'c>, layouts: &Layouts<'c>, before: &mut Option<Op<'c>>
         pass.operands(op, &mut assignment)?;
     }
     pass.finish();
-    remove_unused(module);
-    Ok(())
+    remove_unused(module)
 }
 
 /// Whether moving data between threads takes fewer cycles in `module` than in `other`. Of the latter no more is
@@ -135,13 +134,13 @@ fn is_cheaper<'c>(module: Op<'c>, other: Op<'c>, layouts: &Layouts<'c>) -> bool 
     })
 }
 
-/// Erases operations that only make values nobody uses.
-fn remove_unused(module: Op<'_>) {
+/// Erases operations that only make values nobody uses, and control flow's values that nobody uses.
+fn remove_unused(module: Op<'_>) -> PassResult {
     for op in operations_in_dominance_order(module).into_iter().rev() {
         let unused = op.num_results() > 0 && op.results().all(|result| result.is_unused());
-        let load = LoadOp::cast(op).is_some_and(|load| load.is_volatile() != Some(true));
-        if unused && op.num_regions() == 0 && (load || op.is_pure()) {
+        if unused && op.num_regions() == 0 && dead::is_removable(op) {
             op.erase();
         }
     }
+    dead::remove_dead_carried(module)
 }

@@ -4,11 +4,10 @@
 use super::assign::Assignment;
 use super::materialize::Materialize;
 use super::plan::Request;
-use crate::ir_util::{incoming, layout_of, with_layout};
+use crate::ir_util::{incoming, layout_of, remake, with_layout};
 use crate::machine::error;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Block, Op, Type, Value};
-use mlir_host::rewrite::{create, new_region};
 use smallvec::SmallVec;
 
 impl<'c> Materialize<'_, 'c> {
@@ -92,15 +91,7 @@ impl<'c> Materialize<'_, 'c> {
     ) -> Result<Op<'c>, Reported> {
         let operands: Vec<Value<'c>> = op.operands().chain(operands.iter().copied()).collect();
         let types: Vec<Type<'c>> = op.results().map(Value::ty).chain(result).collect();
-        let mut attrs = op.discardable_attrs();
-        attrs.extend(op.attr("unsignedCmp").map(|attr| ("unsignedCmp", attr)));
-        let regions: Vec<_> = op.regions().map(|_| new_region()).collect();
-        let made = create(op.name(), op.loc(), &operands, &types, &attrs, &regions).ok_or(Reported)?;
-        self.rewriter.set_before(op);
-        self.rewriter.insert(made);
-        for (new, old) in made.regions().zip(op.regions()) {
-            new.take_body(old);
-        }
+        let made = remake(op, &operands, &types)?;
         for (new, old) in made.results().zip(op.results()) {
             if let Some(layout) = layout_of(new) {
                 assignment.record(new, layout);
@@ -114,7 +105,7 @@ impl<'c> Materialize<'_, 'c> {
 
 /// The values that stand for the same thing as `value`, which control flow
 /// carries: the argument of a loop's body and the result of the loop.
-fn twins(value: Value<'_>) -> SmallVec<[Value<'_>; 2]> {
+pub(super) fn twins(value: Value<'_>) -> SmallVec<[Value<'_>; 2]> {
     let i = value.index();
     let mut twins = SmallVec::from_slice(&[value]);
     let at = value.def_op().or_else(|| value.arg_block().and_then(Block::parent));

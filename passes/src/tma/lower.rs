@@ -8,7 +8,7 @@ use super::groups::{self, Group};
 use super::{element_type, is_load, moves_rows};
 use crate::buffer_plans;
 use crate::fence_insertion;
-use crate::ir_util::{convert_before, layout_of, with_layout};
+use crate::ir_util::{convert_before, layout_of, remake, with_layout};
 use crate::machine::{self, Layouts, Machine, error};
 use crate::plans::TENSOR_MAP_BYTES;
 use linear_layout::Encoding;
@@ -17,7 +17,7 @@ use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
-use mlir_host::rewrite::{IrRewriter, create, new_region};
+use mlir_host::rewrite::{IrRewriter, create};
 use std::collections::HashMap;
 use ttopt_dialect::tt::attrs::CachePolicy;
 use ttopt_dialect::tt::enums::{CacheModifier, EvictionPolicy, PaddingOption};
@@ -290,12 +290,7 @@ impl<'c> Lowering<'c> {
         operands.push(constant(op, 32, 0)?);
         let mut results: Vec<Type<'c>> = op.results().map(Value::ty).collect();
         results.push(i32t);
-        let mut attrs = op.discardable_attrs();
-        attrs.extend(op.attr("unsignedCmp").map(|attr| ("unsignedCmp", attr)));
-        let made =
-            create("scf.for", op.loc(), &operands, &results, &attrs, &[new_region()]).ok_or(Reported)?;
-        made.move_before(op);
-        made.region(0).take_body(op.region(0));
+        let made = remake(op, &operands, &results)?;
         let body = made.region(0).first_block();
         let Some((body, end)) = body.and_then(|body| Some((body, body.terminator()?))) else {
             return Err(error(op, "is a loop without a body"));
