@@ -10,7 +10,7 @@ use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 use inkwell::types::AnyTypeEnum;
-use inkwell::values::{InstructionOpcode, InstructionValue};
+use inkwell::values::{BasicValueEnum, InstructionOpcode, InstructionValue};
 use std::ffi::{CStr, c_char};
 use std::sync::Once;
 
@@ -149,6 +149,38 @@ const LEFT_OUT: [&CStr; 8] = [
     c"Machine Instruction Scheduler",
 ];
 
+/// LLVM 22 compares each product, sum and address with all earlier ones of its kind, and looks at up to 32 instructions
+/// for each pair: 4,000 of them in a function took 10 seconds.
+const STRENGTH_REDUCTION: &CStr = c"Straight line strength reduction";
+/// With so many integer instructions the pass takes about a tenth of a second.
+const MOST_REDUCED: usize = 256;
+
+/// Whether a function computes so many numbers that straight-line strength reduction would take too long.
+fn is_too_long_to_reduce(module: &Module<'_>) -> bool {
+    module.get_functions().any(|function| {
+        let blocks = function.get_basic_block_iter();
+        let reducible = blocks.flat_map(|block| block.get_instructions()).filter(|at| is_reducible(*at));
+        reducible.take(MOST_REDUCED + 1).count() > MOST_REDUCED
+    })
+}
+
+/// Whether strength reduction may rewrite an instruction: an integer's product or sum, or an address with an index.
+fn is_reducible(instruction: InstructionValue<'_>) -> bool {
+    use InstructionOpcode as Op;
+    match instruction.get_opcode() {
+        Op::Add | Op::Mul | Op::Shl | Op::Or => matches!(instruction.get_type(), AnyTypeEnum::IntType(_)),
+        Op::GetElementPtr => {
+            let mut indices = (1..instruction.get_num_operands()).filter_map(|i| instruction.get_operand(i));
+            indices.any(|index| index.value().is_some_and(|index| !is_constant(index)))
+        }
+        _ => false,
+    }
+}
+
+fn is_constant(value: BasicValueEnum<'_>) -> bool {
+    matches!(value, BasicValueEnum::IntValue(value) if value.is_const())
+}
+
 unsafe extern "C" {
     fn ttEmitAssembly(
         machine: LLVMTargetMachineRef,
@@ -164,7 +196,8 @@ unsafe extern "C" {
 /// # Errors
 /// When the target has none.
 pub fn emit(module: &Module<'_>, machine: &TargetMachine) -> Result<MemoryBuffer<'static>> {
-    let names = LEFT_OUT.map(CStr::as_ptr);
+    let long = is_too_long_to_reduce(module).then_some(STRENGTH_REDUCTION);
+    let names: Vec<_> = LEFT_OUT.into_iter().chain(long).map(CStr::as_ptr).collect();
     let mut met = 0;
     // SAFETY: machine, module and names live during the call; the buffer is ours.
     let buffer = unsafe {
