@@ -93,18 +93,22 @@ pub fn optimize(
     products: bool,
 ) -> Result<()> {
     let pairs = has_narrow_arithmetic(module);
-    let mut passes = match (with_library, pairs) {
-        (true, _) => LLVM_PASSES_WITH_LIBRARY.to_owned(),
-        (false, true) => format!("function({LLVM_PASSES},{PAIR_PASSES})"),
-        (false, false) => format!("function({LLVM_PASSES})"),
+    let run = |passes: &str| {
+        let options = PassBuilderOptions::create();
+        options.set_loop_slp_vectorization(pairs);
+        module.run_passes(passes, machine, options).map_err(|err| anyhow!("LLVM passes failed: {err}"))
     };
-    if !products {
-        passes += ",function(loop(loop-reduce))";
+    if with_library {
+        run(LLVM_PASSES_WITH_LIBRARY)?;
+    } else {
+        run(&format!("function({LLVM_PASSES})"))?;
     }
-    let options = PassBuilderOptions::create();
-    options.set_loop_slp_vectorization(pairs);
-    module.run_passes(&passes, machine, options).map_err(|err| anyhow!("LLVM passes failed: {err}"))?;
-    bit_loads::widen(module)
+    // Pairs of bits would no longer be seen to come from words.
+    bit_loads::widen(module)?;
+    if pairs && !with_library {
+        run(&format!("function({PAIR_PASSES})"))?;
+    }
+    if products { Ok(()) } else { run("function(loop(loop-reduce))") }
 }
 
 /// Whether a module computes with scalars of 8 or 16 bits, the only ones that PTX packs.
