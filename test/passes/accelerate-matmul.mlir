@@ -46,6 +46,18 @@ tt.func @small(%a: tensor<32x32xf16>, %c: tensor<32x32xf32>, %e: tensor<8x64x64x
 
 // -----
 
+// Each warp that reads the right operand converts it: one reads each column, though all then read the left one.
+// SM80: #mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [1, 4], instrShape = [16, 8]}>
+// CHECK-LABEL: @converted
+// SM80: tt.dot {{.*}} -> tensor<64x128xf32, #mma>
+tt.func @converted(%a: tensor<64x64xf16>, %w: tensor<64x128xi8>, %c: tensor<64x128xf32>) -> tensor<64x128xf32> {
+  %b = arith.sitofp %w : tensor<64x128xi8> to tensor<64x128xf16>
+  %d = tt.dot %a, %b, %c : tensor<64x64xf16> * tensor<64x128xf16> -> tensor<64x128xf32>
+  tt.return %d : tensor<64x128xf32>
+}
+
+// -----
+
 // A product that becomes the left operand of another: warps along its rows,
 // so that it stays where it is; wgmma takes it from registers.
 // SM80: #mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>

@@ -135,13 +135,22 @@ fn wide_targets_and_odd_widths() {
 fn sectors_count_what_a_warp_touches() {
     let coalesced = consecutive(512, 16, 8);
     let plan = VectorPlan::for_global(&coalesced, 16, 8192, 8192, &cuda()).unwrap();
-    assert_eq!(plan.sectors, 16, "32 lanes of 16 bytes");
+    assert_eq!((plan.sectors, plan.lines), (16, 4), "32 lanes of 16 bytes");
     let plan = VectorPlan::for_global(&coalesced, 16, 8, 8, &cuda()).unwrap();
-    assert_eq!(plan.sectors, 32, "runs of 16 bytes, each perhaps in its own sector");
+    assert_eq!((plan.sectors, plan.lines), (32, 32), "runs of 16 bytes, each perhaps in its own line");
     // Rows of 64 bytes that start anywhere at multiples of 16.
     let facts = AddressFacts { neighbours: 32, ..AddressFacts::row_major(&coalesced, 8, 8192) };
     let plan = VectorPlan::for_addresses(&coalesced, 16, &facts, &cuda()).unwrap();
-    assert_eq!((plan.vec_elems, plan.sectors), (8, 16));
+    assert_eq!((plan.vec_elems, plan.sectors, plan.lines), (8, 16, 8));
+    // Four lanes side by side in each of eight rows: whole sectors, but each in a line of its own.
+    let bases = [
+        (Dim::REGISTER, vec![vec![0, 1], vec![0, 2], vec![0, 16], vec![0, 32]]),
+        (Dim::LANE, vec![vec![0, 4], vec![0, 8], vec![1, 0], vec![2, 0], vec![4, 0]]),
+    ];
+    let outs = [(Dim::out(0), 8), (Dim::out(1), 64)];
+    let rows = LinearLayout::from_bases_sized(&bases, &outs, true).unwrap();
+    let plan = VectorPlan::for_global(&rows, 16, 64, 64, &cuda()).unwrap();
+    assert_eq!((plan.vec_elems, plan.sectors, plan.lines), (4, 8, 8));
 }
 
 proptest! {

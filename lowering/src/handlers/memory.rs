@@ -36,6 +36,7 @@ pub(super) fn plan<'c>(
             copies: vec![0],
             duplicates: ThreadMasks { lane: u64::MAX, warp: u64::MAX, block: u64::MAX },
             sectors: 1,
+            lines: 1,
         });
     }
     let layout = l.layout(ptr.ty())?;

@@ -169,12 +169,14 @@ impl Problem {
         shape
     }
 
-    /// Bits of the operands' elements while they are moved. Pairs of 4 bits are unpacked before: that costs more than
-    /// reading them, and each warp that reads them would do it.
-    fn moved_bits(&self) -> [u64; 2] {
-        let moved =
-            |operand: Operand| if operand.narrowest < 8 { operand.element.bits() } else { operand.narrowest };
-        self.operands.map(|operand| u64::from(moved(operand).max(1)))
+    /// What a warp pays to have an element of either operand, in bits that it reads: narrower elements than those that
+    /// are multiplied are read as they are, and converted by each warp that reads them.
+    fn read_bits(&self) -> [u64; 2] {
+        self.operands.map(|operand| {
+            let bits = operand.element.bits();
+            let converted = if operand.narrowest < bits { bits } else { 0 };
+            u64::from((operand.narrowest + converted).max(1))
+        })
     }
 
     fn elements(&self) -> (Element, Element) {
@@ -195,8 +197,8 @@ impl Problem {
 ///
 /// Of all ways, the one where warps repeat least of each other's work, then
 /// the one that keeps the operands of chained products in their warps, then
-/// the one where the warps together read the fewest bits of operands, whose
-/// elements have `bits`.
+/// the one where the warps together read the fewest bits of operands, of whose
+/// elements each counts `bits`.
 pub fn split_warps(warps: u64, shape: &[u64], tile: [u64; 2], chain: Chain, bits: [u64; 2]) -> Vec<u64> {
     let mut split = vec![1; shape.len()];
     let mut left = warps;
@@ -294,7 +296,7 @@ fn mma(problem: &Problem, target: &TargetDesc) -> Option<MatmulPlan> {
                 &problem.block_shape(),
                 tile,
                 problem.chain,
-                problem.moved_bits(),
+                problem.read_bits(),
             ),
             cga: problem.cga.clone(),
             instr_shape,
@@ -415,7 +417,7 @@ fn mfma(problem: &Problem, target: &TargetDesc) -> Option<MatmulPlan> {
     let batches: u64 = block[..rank - 2].iter().product();
     let rest = problem.warps / problem.warps.min(batches);
     let side = sides.iter().copied().min_by_key(|&side| {
-        let (cost, _) = best_split(rest, matrix, [side, side], problem.chain, problem.moved_bits());
+        let (cost, _) = best_split(rest, matrix, [side, side], problem.chain, problem.read_bits());
         (cost, std::cmp::Reverse(side))
     })?;
     let (k, k_width) = mfma_k(a, side, problem, version);
@@ -427,7 +429,7 @@ fn mfma(problem: &Problem, target: &TargetDesc) -> Option<MatmulPlan> {
                 &block,
                 [side, side],
                 problem.chain,
-                problem.moved_bits(),
+                problem.read_bits(),
             ),
             instr_shape: vec![side, side, k],
             is_transposed: true,
@@ -479,7 +481,7 @@ fn wmma(problem: &Problem, target: &TargetDesc) -> Option<MatmulPlan> {
     }
     let block = problem.block_shape();
     let rank = block.len();
-    let warps = split_warps(problem.warps, &block, [16, 16], problem.chain, problem.moved_bits());
+    let warps = split_warps(problem.warps, &block, [16, 16], problem.chain, problem.read_bits());
     let mut tile_warps = Vec::new();
     for dim in (0..rank).rev() {
         let mut step = 1;

@@ -163,12 +163,13 @@ impl<'c> Costs<'c> {
         // Only one of the warps that hold copies writes.
         let idle = if stores { copies(Dim::WARP) } else { 0 };
         let warps = (warps >> idle) as f64;
-        // An instruction of a warp is served line by line. Sectors that are used
-        // in full are taken to be neighbours, four in a line; others to be alone.
+        // An instruction of a warp is served line by line. Sectors that are used in full count a quarter of a line each,
+        // or half a line where they are in lines of their own; others a line.
         let lanes = 1u64 << (layout.in_bits(Dim::LANE) - copies(Dim::LANE));
         let bytes = lanes * u64::from(plan.vec_elems) * u64::from(plan.elem_bits.div_ceil(8));
-        let lines = plan.sectors as f64 / if plan.sectors * 32 <= bytes { 4.0 } else { 1.0 };
-        let lines = lines.max(1.0);
+        let (sectors, lines) = (plan.sectors as f64, plan.lines as f64);
+        let full = plan.sectors * 32 <= bytes;
+        let lines = if full { (sectors / 4.0).max(lines / 2.0).max(1.0) } else { sectors };
         plan.accesses.len() as f64 * warps * (1.0 + lines)
     }
 

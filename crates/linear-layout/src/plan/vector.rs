@@ -131,6 +131,8 @@ pub struct VectorPlan {
     /// 32-byte sectors of memory that one access of a full warp touches, runs beyond the proven
     /// contiguity counted as apart.
     pub sectors: u64,
+    /// 128-byte lines that it touches, counted alike.
+    pub lines: u64,
 }
 
 impl VectorPlan {
@@ -181,7 +183,8 @@ impl VectorPlan {
             accesses,
             copies: d.representatives(),
             duplicates: d.duplicates(),
-            sectors: sectors(&d, elem_bits, bits, run),
+            sectors: touched(&d, 256, elem_bits, bits, run),
+            lines: touched(&d, 1024, elem_bits, bits, run),
         })
     }
 
@@ -251,13 +254,13 @@ pub(super) fn group_registers(d: &Distributed, bits: u32) -> Vec<VectorAccess> {
     accesses
 }
 
-/// Sectors that the lanes of a warp touch together in one access.
-fn sectors(d: &Distributed, elem_bits: u32, vec_bits: u32, run_bits: u32) -> u64 {
-    let sector_elems = (256 / elem_bits).max(1).ilog2();
-    let skip = sector_elems.min(run_bits).max(vec_bits.min(sector_elems));
-    let rows: Vec<u64> = d.lane.iter().map(|c| c >> skip).collect();
-    let own = (u64::from(elem_bits) << vec_bits).div_ceil(256);
-    own << f2::rank(&rows)
+/// Pieces of memory of `bits` bits that the lanes of a warp touch together in one access.
+fn touched(d: &Distributed, bits: u32, elem_bits: u32, vec_bits: u32, run_bits: u32) -> u64 {
+    let piece_elems = (bits / elem_bits).max(1).ilog2();
+    let skip = piece_elems.min(run_bits).max(vec_bits.min(piece_elems));
+    let pieces: Vec<u64> = d.lane.iter().map(|c| c >> skip).collect();
+    let own = (u64::from(elem_bits) << vec_bits).div_ceil(u64::from(bits));
+    own << f2::rank(&pieces)
 }
 
 /// The largest power of two that divides `n`; 1 for 0.
