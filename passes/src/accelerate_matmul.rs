@@ -55,10 +55,14 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         ));
     };
     let mut rewriter = IrRewriter::new(module.context());
-    for dot in operations_in_dominance_order(module).into_iter().filter_map(DotScaledOp::cast) {
-        decompose(&mut rewriter, dot, &layouts)?;
+    let mut ops = operations_in_dominance_order(module);
+    let scaled: Vec<_> = ops.iter().filter_map(|op| DotScaledOp::cast(*op)).collect();
+    if !scaled.is_empty() {
+        for dot in scaled {
+            decompose(&mut rewriter, dot, &layouts)?;
+        }
+        ops = operations_in_dominance_order(module);
     }
-    let ops = operations_in_dominance_order(module);
     let dots: Vec<_> = ops.iter().filter_map(|op| DotOp::cast(*op)).collect();
     if dots.is_empty() {
         return Ok(());

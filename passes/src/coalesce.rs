@@ -209,11 +209,18 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     let (groups, along) = groups(&ops, &accesses);
     let vectors = group_vectors(&accesses, &groups, &layouts.machine);
     let mut rewriter = IrRewriter::new(module.context());
+    let mut chosen = vec![None; vectors.len()];
+    let explains = options.bool("explain");
     for (access, group) in accesses.iter().zip(&groups) {
         let vector = vectors[*group];
-        let layout = layout_for(access, vector, &along[*group], &layouts);
-        let layout = layout.map_err(|reason| error(access.op, reason))?;
-        if options.bool("explain") {
+        // Accesses of a group differ in nothing that the layout depends on.
+        let layout = match chosen[*group] {
+            Some(layout) => layout,
+            None => layout_for(access, vector, &along[*group], &layouts)
+                .map_err(|reason| error(access.op, reason))?,
+        };
+        chosen[*group] = Some(layout);
+        if explains {
             access.op.remark(explain(access, vector, layout));
         }
         apply(&mut rewriter, access, layout)?;
@@ -237,8 +244,8 @@ fn access<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>, machine: &Machine) ->
 
 /// Accesses that exchange values have the same number, if they also agree on
 /// shape and order; and for each number the operations along a dimension that
-/// take those values.
-fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> (Vec<usize>, Vec<Vec<Op<'c>>>) {
+/// take those values, one for all that cost the same, with the sum of their weights.
+fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> (Vec<usize>, Vec<Vec<(Op<'c>, f64)>>) {
     let mut sets = Sets::default();
     let flexible = |value: Value<'c>| {
         value.def_op().is_some_and(|op| rule(op) == Some(Rule::Source)) || value.ty().as_tensor().is_none()
@@ -273,14 +280,19 @@ fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> (Vec<usize>, Vec<Vec<O
             number
         })
         .collect();
-    let mut along = vec![Vec::new(); numbers.len()];
+    let mut along: Vec<Vec<(Op<'c>, f64)>> = vec![Vec::new(); numbers.len()];
+    let mut places = FastMap::default();
     for &op in ops {
         if !matches!(op.name(), "tt.reduce" | "tt.scan" | "tt.gather") {
             continue;
         }
         let Some(ty) = op.operand(0).ty().as_tensor() else { continue };
-        for number in alike.get(&(sets.find(op.operand(0)), ty.shape())).into_iter().flatten() {
-            along[*number].push(op);
+        for &number in alike.get(&(sets.find(op.operand(0)), ty.shape())).into_iter().flatten() {
+            let place = *places.entry((number, plans::kind_along(op))).or_insert(along[number].len());
+            match along[number].get_mut(place) {
+                Some((_, weights)) => *weights += weight(op),
+                None => along[number].push((op, weight(op))),
+            }
         }
     }
     (groups, along)
@@ -360,11 +372,11 @@ fn group_vector(members: &[&Access<'_>], machine: &Machine) -> u64 {
     vector.min(if row > 1 && row < vector { share * 2 } else { share })
 }
 
-/// The layout of an access, whose values the operations `along` a dimension take.
+/// The layout of an access, whose values the operations `along` a dimension take so often.
 fn layout_for<'c>(
     access: &Access<'c>,
     vector: u64,
-    along: &[Op<'c>],
+    along: &[(Op<'c>, f64)],
     layouts: &Layouts<'c>,
 ) -> Result<Attr<'c>, String> {
     let mut size = vec![1; access.shape.len()];
@@ -386,7 +398,7 @@ fn layout_for<'c>(
     // along where that costs less.
     let cost = |layout: Attr<'c>| -> Option<f64> {
         let layout = to_linear_layout(layout, &access.shape).ok()?;
-        along.iter().map(|op| Some(weight(*op) * plans::cost_along(*op, &layout, target).ok()?)).sum()
+        along.iter().map(|(op, weights)| Some(weights * plans::cost_along(*op, &layout, target).ok()?)).sum()
     };
     let mut best = (cost(first).unwrap_or(f64::INFINITY), first);
     for turned in 1..order.len() {

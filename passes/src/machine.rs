@@ -5,7 +5,7 @@ use linear_layout::encoding::{Blocked, Slice};
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
-use mlir_host::ir::{Attr, Context, Op};
+use mlir_host::ir::{Attr, Context, Op, TensorType};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use ttopt_dialect::ttg::attrs::{encoding, encoding_attr};
@@ -152,19 +152,27 @@ impl Machine {
     }
 }
 
-/// Makes layout attributes, each once.
+/// Makes layout attributes, each once, and remembers what converting between them costs.
 pub struct Layouts<'c> {
     ctx: Context<'c>,
     /// The machine.
     pub machine: Machine,
     defaults: RefCell<FastMap<SmallVec<[i64; 4]>, Attr<'c>>>,
     slices: RefCell<FastMap<(usize, Attr<'c>), Attr<'c>>>,
+    /// Cycles of conversions from a type to a layout.
+    pub(crate) conversions: RefCell<FastMap<(TensorType<'c>, Attr<'c>), f64>>,
 }
 
 impl<'c> Layouts<'c> {
     /// Layouts for a machine.
     pub fn new(ctx: Context<'c>, machine: Machine) -> Self {
-        Self { ctx, machine, defaults: RefCell::default(), slices: RefCell::default() }
+        Self {
+            ctx,
+            machine,
+            defaults: RefCell::default(),
+            slices: RefCell::default(),
+            conversions: RefCell::default(),
+        }
     }
 
     /// The attribute of a blocked layout.

@@ -6,7 +6,7 @@
 mod along;
 mod dot;
 
-pub use along::{cost_along, gather, histogram, operand_bits, reduce, scan};
+pub use along::{cost_along, gather, histogram, kind_along, operand_bits, reduce, scan};
 pub use dot::{dot, dot_type, warp_group_dot};
 
 use linear_layout::plan::ConversionPlan;

@@ -45,19 +45,18 @@ const ALIGNMENT: u64 = 16;
 fn run(module: Op<'_>, _: &Options) -> PassResult {
     let machine = Machine::of(module)?;
     let mut rewriter = IrRewriter::new(module.context());
-    for op in operations_in_dominance_order(module) {
-        if !is_conversion(op) {
-            continue;
-        }
-        if let Some(memory) = memory_of(op, &machine) {
-            split(&mut rewriter, op, memory)?;
+    let mut conversions = operations_in_dominance_order(module);
+    conversions.retain(|op| is_conversion(*op));
+    let mut left = Vec::new();
+    for op in conversions {
+        match memory_of(op, &machine) {
+            Some(memory) => split(&mut rewriter, op, memory)?,
+            None => left.push(op),
         }
     }
     let Some(target) = &machine.target else { return Ok(()) };
-    for op in operations_in_dominance_order(module) {
-        if is_conversion(op)
-            && let Some(alloc) = shared_copy(op, target)
-        {
+    for op in left {
+        if let Some(alloc) = shared_copy(op, target) {
             if !alloc.is_before_in_block(op) {
                 alloc.move_before(op);
             }

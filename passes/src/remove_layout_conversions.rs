@@ -65,47 +65,63 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
 /// # Errors
 /// Where there is no layout for an operation; it is reported.
 pub(crate) fn improve<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> PassResult {
-    remove_unused(module)?;
-    // Conversions that were removed free values for other layouts.
-    while has_conversions(module) && round(module, layouts)? {}
+    let mut ops = remove_unused(module)?;
+    // Without conversions every use has the layout that it wants. Those that were removed free values for other
+    // layouts.
+    while ops.iter().any(|op| is_conversion(*op)) {
+        match round(module, &ops, layouts)? {
+            Some(next) => ops = next,
+            None => break,
+        }
+    }
     Ok(())
 }
 
-/// Without conversions every use has the layout that it wants.
-fn has_conversions(module: Op<'_>) -> bool {
-    let mut found = false;
-    module.walk(&mut |op| {
-        found |= is_conversion(op);
-        if found { Walk::Stop } else { Walk::Advance }
-    });
-    found
-}
-
-/// Decides anew once; whether what came of it costs less than what was there, which otherwise stays.
-fn round<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> Result<bool, Reported> {
+/// Decides anew once about a module that has `ops`; the operations that it then has, if what came of it costs less
+/// than what was there, which otherwise stays.
+fn round<'c>(module: Op<'c>, ops: &[Op<'c>], layouts: &Layouts<'c>) -> Result<Option<Vec<Op<'c>>>, Reported> {
     let mut before = None;
-    let done = decide(module, layouts, &mut before);
-    let Some(before) = before else { return done.map(|()| false) };
-    let better = done.is_ok() && is_cheaper(module, before, layouts);
-    if done.is_ok() && !better {
+    let done = decide(module, ops, layouts, &mut before);
+    let Some(before) = before else { return done.map(|()| None) };
+    let next = done.and_then(|()| remove_unused(module));
+    let better = next.map(|next| Some(next).filter(|next| is_cheaper(next, before, layouts)));
+    if better == Ok(None) {
         module.regions().zip(before.regions()).for_each(|(region, before)| region.take_body(before));
     }
     before.erase();
-    done.map(|()| better)
+    better
+}
+
+/// Whether moving data between threads takes fewer cycles by `ops` than in the module `other`. Of the latter no more
+/// is added up than it takes to know.
+fn is_cheaper<'c>(ops: &[Op<'c>], other: Op<'c>, layouts: &Layouts<'c>) -> bool {
+    // Below this the difference is an error of rounding.
+    const LEAST: f64 = 1.0 + 1e-9;
+    let least = ops.iter().filter_map(|op| cost::moving(*op, layouts)).sum::<f64>() * LEAST;
+    let mut sum = 0.0;
+    let walk = other.walk(&mut |op| {
+        sum += cost::moving(op, layouts).unwrap_or(0.0);
+        if sum > least { Walk::Stop } else { Walk::Advance }
+    });
+    walk == Walk::Stop
 }
 
 /// Decides anew, with a copy of the module in `before` where anything changes.
-fn decide<'c>(module: Op<'c>, layouts: &Layouts<'c>, before: &mut Option<Op<'c>>) -> PassResult {
-    let ops = operations_in_dominance_order(module);
-    let mut assignment = assign::Assignment::new(&ops, layouts).map_err(|(op, reason)| error(op, reason))?;
-    if assignment.changes(&ops) {
+fn decide<'c>(
+    module: Op<'c>,
+    ops: &[Op<'c>],
+    layouts: &Layouts<'c>,
+    before: &mut Option<Op<'c>>,
+) -> PassResult {
+    let mut assignment = assign::Assignment::new(ops, layouts).map_err(|(op, reason)| error(op, reason))?;
+    if assignment.changes(ops) {
         before.get_or_insert_with(|| module.clone_detached());
-        assignment.apply(&ops)?;
+        assignment.apply(ops)?;
     }
     let mut planner = Planner::new(module, layouts);
-    stores::place(&ops, &mut assignment, &mut planner);
-    let lifted = lift::lift(&ops, &assignment, &mut planner);
-    if before.is_none() && lifted.is_empty() && materialize::is_settled(&ops, &assignment, &mut planner) {
+    stores::place(ops, &mut assignment, &mut planner);
+    let lifted = lift::lift(ops, &assignment, &mut planner);
+    if before.is_none() && lifted.is_empty() && materialize::is_settled(ops, &assignment, &mut planner) {
         return Ok(());
     }
     before.get_or_insert_with(|| module.clone_detached());
@@ -114,33 +130,27 @@ fn decide<'c>(module: Op<'c>, layouts: &Layouts<'c>, before: &mut Option<Op<'c>>
     }
     planner.forget();
     let mut pass = materialize::Materialize::new(module, planner);
-    for &op in &ops {
+    for &op in ops {
         pass.operands(op, &mut assignment)?;
     }
     pass.finish();
-    remove_unused(module)
+    Ok(())
 }
 
-/// Whether moving data between threads takes fewer cycles in `module` than in `other`. Of the latter no more is
-/// added up than it takes to know.
-fn is_cheaper<'c>(module: Op<'c>, other: Op<'c>, layouts: &Layouts<'c>) -> bool {
-    // Below this the difference is an error of rounding.
-    const LEAST: f64 = 1.0 + 1e-9;
-    let least = cost::moves(operations_in_dominance_order(module), layouts).sum::<f64>() * LEAST;
-    let mut sum = 0.0;
-    cost::moves(operations_in_dominance_order(other), layouts).any(|cycles| {
-        sum += cycles;
-        sum > least
-    })
-}
-
-/// Erases operations that only make values nobody uses, and control flow's values that nobody uses.
-fn remove_unused(module: Op<'_>) -> PassResult {
-    for op in operations_in_dominance_order(module).into_iter().rev() {
+/// Erases operations that only make values nobody uses, and control flow's values that nobody uses; those that stay,
+/// in dominance order.
+fn remove_unused(module: Op<'_>) -> Result<Vec<Op<'_>>, Reported> {
+    let mut ops = operations_in_dominance_order(module);
+    // From the last, for what an unused operation uses may be unused then.
+    ops.reverse();
+    ops.retain(|op| {
         let unused = op.num_results() > 0 && op.results().all(|result| result.is_unused());
-        if unused && op.num_regions() == 0 && dead::is_removable(op) {
+        let goes = unused && op.num_regions() == 0 && dead::is_removable(*op);
+        if goes {
             op.erase();
         }
-    }
-    dead::remove_dead_carried(module)
+        !goes
+    });
+    ops.reverse();
+    if dead::remove_dead_carried(module, &ops)? { Ok(operations_in_dominance_order(module)) } else { Ok(ops) }
 }

@@ -5,7 +5,8 @@ use super::{layout, word_bits};
 use linear_layout::plan::{GatherPlan, HistogramPlan, ReducePlan, ScanPlan, WarpCombine};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, LinearLayout};
-use mlir_host::ir::{Attr, Op};
+use mlir_host::ir::{Attr, Op, Type, Value};
+use smallvec::SmallVec;
 
 /// The dimension that `op` works along.
 fn axis(op: Op<'_>) -> Result<Dim, String> {
@@ -105,6 +106,15 @@ pub fn cost_along(op: Op<'_>, source: &LinearLayout, target: &TargetDesc) -> Res
         }
         name => Err(format!("{name} is not along a dimension")),
     }
+}
+
+/// What [`cost_along`] depends on besides the layout.
+pub type KindAlong<'c> = (usize, Vec<(&'c str, Attr<'c>)>, SmallVec<[Type<'c>; 2]>, Option<WarpCombine>);
+
+/// Operations of one kind cost the same in the same layout.
+pub fn kind_along(op: Op<'_>) -> KindAlong<'_> {
+    let combine = if op.name() == "tt.reduce" { warp_combine(op) } else { None };
+    (op.name_id(), op.attrs(), op.operands().map(Value::ty).collect(), combine)
 }
 
 /// How a `tt.histogram` is done.

@@ -29,6 +29,11 @@ fn tensors<'c>(op: Op<'c>) -> impl Iterator<Item = (usize, Value<'c>)> {
     op.operands().enumerate().filter(|(_, value)| layout_of(*value).is_some())
 }
 
+/// Arguments of the blocks of `op`.
+fn arguments<'c>(op: Op<'c>) -> impl Iterator<Item = Value<'c>> {
+    op.regions().flat_map(|region| region.blocks()).flat_map(|block| block.args())
+}
+
 /// Whether operands of `op` may have to keep the layouts that they have.
 fn may_pin(op: Op<'_>, rule: Option<Rule>) -> bool {
     match rule {
@@ -45,32 +50,38 @@ impl<'c> Assignment<'c> {
     /// At operations for which there is no layout.
     pub fn new(ops: &[Op<'c>], layouts: &Layouts<'c>) -> Result<Self, (Op<'c>, String)> {
         let mut this = Assignment {
-            classes: FastMap::default(),
+            classes: FastMap::with_capacity_and_hasher(ops.len(), Default::default()),
             layouts: Vec::new(),
             votes: Vec::new(),
             pinned: FastMap::default(),
         };
+        // What an operation takes is registered before it.
         for &op in ops {
             this.register(op, layouts);
+            this.forward(op, layouts, false);
         }
-        for late in [false, true] {
-            let open = if this.open() > 0 { ops } else { &[] };
-            open.iter().for_each(|op| this.forward(*op, layouts, late));
+        if this.open() == 0 {
+            return Ok(this);
         }
+        let open: Vec<Op<'c>> = ops.iter().copied().filter(|op| this.has_open(*op)).collect();
+        open.iter().for_each(|op| this.forward(*op, layouts, true));
         for _ in 0..ROUNDS {
-            let open = this.open();
-            if open == 0 {
-                return Ok(this);
-            }
-            ops.iter().rev().for_each(|op| this.backward(*op, layouts));
-            if this.open() == open {
+            let left = this.open();
+            open.iter().rev().for_each(|op| this.backward(*op, layouts));
+            if this.open() == left {
                 break;
             }
         }
-        for &op in ops {
+        for op in open {
             this.settle(op, layouts)?;
         }
         Ok(this)
+    }
+
+    /// Whether a value that `op` takes or makes has no layout yet.
+    fn has_open(&self, op: Op<'c>) -> bool {
+        let is_open = |value: Value<'c>| layout_of(value).is_some() && self.get(value).is_none();
+        op.operands().chain(op.results()).any(is_open) || arguments(op).any(is_open)
     }
 
     /// How many classes have no layout yet.
@@ -112,8 +123,7 @@ impl<'c> Assignment<'c> {
 
     /// Classes of all values, and layouts of anchors.
     fn register(&mut self, op: Op<'c>, layouts: &Layouts<'c>) {
-        let args = op.regions().flat_map(|region| region.blocks()).flat_map(|block| block.args());
-        for value in args.chain(op.results()) {
+        for value in arguments(op).chain(op.results()) {
             if layout_of(value).is_some() {
                 self.class(value);
             }
@@ -245,10 +255,8 @@ impl<'c> Assignment<'c> {
         for result in op.results() {
             self.elect(op, result, layouts);
         }
-        for block in op.regions().flat_map(|region| region.blocks()) {
-            for arg in block.args() {
-                self.elect_plain(arg);
-            }
+        for arg in arguments(op) {
+            self.elect_plain(arg);
         }
         let mut wanted: Vec<(Value<'c>, Attr<'c>)> = Vec::new();
         for (i, value) in tensors(op).filter(|(_, value)| self.get(*value).is_none()) {
@@ -369,11 +377,9 @@ impl<'c> Assignment<'c> {
     /// What is still open keeps the layout that it has; results follow.
     fn settle(&mut self, op: Op<'c>, layouts: &Layouts<'c>) -> Result<(), (Op<'c>, String)> {
         let Some(rule) = rule(op) else { return Ok(()) };
-        for block in op.regions().flat_map(|region| region.blocks()) {
-            for arg in block.args() {
-                if let Some(layout) = layout_of(arg) {
-                    self.set(arg, layout);
-                }
+        for arg in arguments(op) {
+            if let Some(layout) = layout_of(arg) {
+                self.set(arg, layout);
             }
         }
         if op.results().all(|result| layout_of(result).is_none() || self.get(result).is_some()) {
@@ -412,10 +418,7 @@ impl<'c> Assignment<'c> {
         let differs =
             |value: Value<'c>| self.get(value).is_some_and(|layout| layout_of(value) != Some(layout));
         let kept = |op: &&Op<'c>| rule(**op) != Some(Rule::Convert);
-        ops.iter().filter(kept).any(|op| {
-            let mut args = op.regions().flat_map(|region| region.blocks()).flat_map(|block| block.args());
-            args.any(differs) || op.results().any(differs)
-        })
+        ops.iter().filter(kept).any(|op| arguments(*op).any(differs) || op.results().any(differs))
     }
 
     /// Puts the layouts into the types.
@@ -424,13 +427,8 @@ impl<'c> Assignment<'c> {
     /// When a constant cannot take its type.
     pub fn apply(&self, ops: &[Op<'c>]) -> Result<(), Reported> {
         for &op in ops {
-            for block in op.regions().flat_map(|region| region.blocks()) {
-                for arg in block.args() {
-                    self.retype(arg);
-                }
-            }
-            for result in op.results() {
-                self.retype(result);
+            for value in arguments(op).chain(op.results()) {
+                self.retype(value);
             }
             if op.name() == "arith.constant"
                 && let Some(layout) = layout_of(op.result(0))

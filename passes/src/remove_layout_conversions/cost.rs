@@ -6,7 +6,7 @@ use crate::coalesce::AccessFacts;
 use crate::ir_util::{layout_of, weight};
 use crate::machine::{Layouts, Machine};
 use crate::plans::{self, word_bits};
-use crate::rules::{Rule, is_cheap, rule};
+use crate::rules::{Rule, is_cheap, is_conversion, rule};
 use linear_layout::plan::{AddressFacts, ConversionPlan, VectorPlan};
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, LinearLayout};
@@ -36,31 +36,30 @@ const UNPACK: f64 = 4.0;
 /// The layout, shape, and bits of an element of an access, whether it stores, and its addresses.
 type Access<'c> = (Attr<'c>, SmallVec<[i64; 4]>, u32, bool, AddressFacts);
 
-/// Cycles that each of `ops` takes to move data between threads, in all iterations of loops: conversions, and what
-/// is written to shared memory in the layout that it happens to have.
-pub fn moves<'c>(ops: Vec<Op<'c>>, layouts: &Layouts<'c>) -> impl Iterator<Item = f64> {
-    ops.into_iter().filter_map(|op| Some(moving(op, layouts)? * weight(op) * chance(op)))
-}
-
-/// Cycles of moving data as `op` does; `None` where it does not, or that is not known.
-fn moving<'c>(op: Op<'c>, layouts: &Layouts<'c>) -> Option<f64> {
-    if rule(op) == Some(Rule::Convert) {
+/// Cycles that `op` takes to move data between threads, in all iterations of loops: conversions, and what is written
+/// to shared memory in the layout that it happens to have. `None` where it does not, or that is not known.
+pub fn moving<'c>(op: Op<'c>, layouts: &Layouts<'c>) -> Option<f64> {
+    let cycles = if is_conversion(op) {
         let (ty, to) = (op.operand(0).ty().as_tensor()?, layout_of(op.result(0))?);
-        return Some(conversion(ty, to, layouts) + SYNCHRONIZATION);
-    }
-    let (value, buffer) = buffer_plans::stored(op)?;
-    let target = target(&layouts.machine)?;
-    let plan = buffer_plans::access(value.ty(), buffer, Direction::Store, target).ok()?;
-    Some(plan.access.cycles(target))
+        conversion(ty, to, layouts) + SYNCHRONIZATION
+    } else {
+        let (value, buffer) = buffer_plans::stored(op)?;
+        let target = target(&layouts.machine)?;
+        let plan = buffer_plans::access(value.ty(), buffer, Direction::Store, target).ok()?;
+        plan.access.cycles(target)
+    };
+    Some(cycles * weight(op) * chance(op))
 }
 
 /// Cycles of converting a tensor of type `ty` to another layout.
 pub fn conversion<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> f64 {
-    let same = || ty.encoding().is_some_and(|from| equivalent(from, to, &ty.shape()));
-    let plan = || plans::conversion_to(ty, to, target(&layouts.machine)?).ok();
-    // Where there is no plan, something must be better.
-    let cost = |plan: &ConversionPlan| plan.cost.cycles + plan.cost.barriers.min(1) as f64 * BARRIER;
-    if same() { 0.0 } else { plan().map_or(1e6, |plan| cost(&plan)) }
+    *layouts.conversions.borrow_mut().entry((ty, to)).or_insert_with(|| {
+        let same = || ty.encoding().is_some_and(|from| equivalent(from, to, &ty.shape()));
+        let plan = || plans::conversion_to(ty, to, target(&layouts.machine)?).ok();
+        // Where there is no plan, something must be better.
+        let cost = |plan: &ConversionPlan| plan.cost.cycles + plan.cost.barriers.min(1) as f64 * BARRIER;
+        if same() { 0.0 } else { plan().map_or(1e6, |plan| cost(&plan)) }
+    })
 }
 
 /// How likely control is taken to reach `op` in the function: half for each branch.

@@ -7,6 +7,7 @@
 
 use super::carry::twins;
 use crate::ir_util::{for_each_edge, incoming, remake};
+use mlir_host::asm::Reported;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, Op, Region, Type, Value, Walk};
 use mlir_host::pass::PassResult;
@@ -20,15 +21,16 @@ pub(super) fn is_removable(op: Op<'_>) -> bool {
     op.num_results() > 0 && (op.is_pure() || load())
 }
 
-/// Removes what control flow carries for nobody. A module that carries nothing such stays as it is.
+/// Removes what control flow carries for nobody from a module that has `ops`; whether there was such. Otherwise the
+/// module stays as it is.
 ///
 /// To be called where no operation without regions is unused.
 ///
 /// # Errors
 /// When an operation cannot be made; it is reported.
-pub fn remove_dead_carried(module: Op<'_>) -> PassResult {
-    if !may_carry_dead(module) {
-        return Ok(());
+pub fn remove_dead_carried<'c>(module: Op<'c>, ops: &[Op<'c>]) -> Result<bool, Reported> {
+    if !ops.iter().any(|op| may_carry_dead(*op)) {
+        return Ok(false);
     }
     let mut liveness = Liveness::default();
     liveness.visit(module);
@@ -36,18 +38,13 @@ pub fn remove_dead_carried(module: Op<'_>) -> PassResult {
     liveness.sweep()
 }
 
-/// Whether some control flow has results that are not used, or carries values that are no results.
-fn may_carry_dead(module: Op<'_>) -> bool {
-    let mut found = false;
-    module.walk(&mut |op| {
-        found |= match op.name() {
-            "scf.for" | "scf.if" => op.results().any(Value::is_unused),
-            "scf.while" => true,
-            _ => op.successors().any(|block| block.num_args() > 0),
-        };
-        if found { Walk::Stop } else { Walk::Advance }
-    });
-    found
+/// Whether `op` has results that control flow makes and nobody uses, or carries values that are no results.
+fn may_carry_dead(op: Op<'_>) -> bool {
+    match op.name() {
+        "scf.for" | "scf.if" => op.results().any(Value::is_unused),
+        "scf.while" => true,
+        _ => op.successors().any(|block| block.num_args() > 0),
+    }
 }
 
 #[derive(Default)]
@@ -125,8 +122,8 @@ impl<'c> Liveness<'c> {
         !self.alive.contains(&value)
     }
 
-    /// Removes what is not alive, if control flow carries any of it.
-    fn sweep(&self) -> PassResult {
+    /// Removes what is not alive, if control flow carries any of it; whether it does.
+    fn sweep(&self) -> Result<bool, Reported> {
         let mut blocks: Vec<Block<'c>> = Vec::new();
         for op in &self.passing {
             blocks.extend(op.regions().filter(|_| is_control(*op)).filter_map(Region::first_block));
@@ -141,7 +138,7 @@ impl<'c> Liveness<'c> {
         let shrunk = self.passing.iter().filter(|op| op.results().any(|result| self.is_dead(result)));
         let shrunk: Vec<Op<'c>> = shrunk.copied().collect();
         if shrunk.is_empty() && args.iter().all(|(_, dead)| dead.is_empty()) {
-            return Ok(());
+            return Ok(false);
         }
         for op in &self.passing {
             self.pass_less(*op);
@@ -156,7 +153,8 @@ impl<'c> Liveness<'c> {
             dead.into_iter().rev().for_each(|i| block.erase_arg(i));
         }
         // Those inside others first: their places move with those around them.
-        shrunk.into_iter().rev().try_for_each(|op| self.shrink(op))
+        shrunk.into_iter().rev().try_for_each(|op| self.shrink(op))?;
+        Ok(true)
     }
 
     /// Takes from `op` the operands that it passes to values that are not alive.

@@ -23,8 +23,15 @@ macro_rules! handle {
     ($(#[$meta:meta])* $name:ident, $raw:ident, $ptr:ty) => {
         $(#[$meta])*
         #[repr(transparent)]
-        #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+        #[derive(Clone, Copy, PartialEq, Eq)]
         pub struct $name<'c>(std::ptr::NonNull<std::ffi::c_void>, std::marker::PhantomData<&'c ()>);
+
+        impl std::hash::Hash for $name<'_> {
+            /// What lies in the same line of a cache has the same low bits, the next line the next ones.
+            fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+                state.write_usize((self.0.as_ptr() as usize).rotate_right(6));
+            }
+        }
 
         impl<'c> $name<'c> {
             /// Wraps a C API handle; `None` when it is null.

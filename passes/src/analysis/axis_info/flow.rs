@@ -133,6 +133,8 @@ impl<'c> Solver<'c> {
             solver.enqueue(op);
             Walk::Advance
         });
+        // Facts are large: a table that grows moves them.
+        solver.infos.reserve(solver.queue.len());
         for call in calls {
             if let Some(callee) = solver.callee(call) {
                 solver.callers.entry(callee).or_default().push(call);
