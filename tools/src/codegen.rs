@@ -81,8 +81,11 @@ const PAIR_PASSES: &str = "slp-vectorizer,early-cse,simplifycfg,adce";
 /// the target and simplified.
 const LLVM_PASSES_WITH_LIBRARY: &str = "default<O3>";
 
-/// Runs LLVM's passes before code generation. Strength reduction gives many addresses of a loop a register each, which
-/// products do not leave.
+/// Of loops that test at their end, ptxas has the loads of several iterations under way. Strength reduction gives many
+/// addresses of a loop a register each.
+const LOOP_PASSES: &str = "function(loop(loop-rotate,loop-reduce))";
+
+/// Runs LLVM's passes before code generation, those of loops where no `products` need the registers.
 ///
 /// # Errors
 /// When LLVM refuses.
@@ -108,7 +111,7 @@ pub fn optimize(
     if pairs && !with_library {
         run(&format!("function({PAIR_PASSES})"))?;
     }
-    if products { Ok(()) } else { run("function(loop(loop-reduce))") }
+    if products { Ok(()) } else { run(LOOP_PASSES) }
 }
 
 /// Whether a module computes with scalars of 8 or 16 bits, the only ones that PTX packs.
