@@ -2,6 +2,9 @@
 
 TTOPT_BIN_DIR has our binaries; run by a python with triton 3.9. Where Triton refuses our TTGIR it is asked
 to compile the kernel by itself, too. Exits with 1 where it refuses ours alone.
+
+`accepted.py --write DIR` writes the TTGIR that Triton makes of the corpus instead, with its pipeliner for three
+stages: NAME.cuda_80.ttgir, NAME.cuda_90.ttgir.
 """
 
 import json
@@ -17,8 +20,8 @@ from triton.backends.compiler import GPUTarget, Language
 from triton.compiler.compiler import make_backend
 
 
-def lower(path, target, launch):
-    """Compiles TTIR or TTGIR to LLVM IR; raises or aborts where Triton cannot."""
+def compile_by_triton(path, target, launch, stages, num_stages=1):
+    """What Triton makes of a module by some of its stages; raises or aborts where it cannot."""
     kind, chip = target.split(":")
     gpu = GPUTarget("cuda", int(chip), 32) if kind == "cuda" else GPUTarget("hip", chip, 64)
     backend = make_backend(gpu)
@@ -28,16 +31,17 @@ def lower(path, target, launch):
     module = ir.parse_mlir_module(str(path), context)
     module.context = context
     clusters = {"num_ctas": launch["num_ctas"]} if target == "cuda:90" else {}
-    options = backend.parse_options({"num_warps": launch["num_warps"], "num_stages": 1, **clusters})
+    options = backend.parse_options({"num_warps": launch["num_warps"], "num_stages": num_stages, **clusters})
     metadata = {"target": gpu, **vars(options)}
-    stages = {}
-    backend.add_stages(stages, options, Language.TRITON)
-    for stage in ("ttir", "ttgir", "llir") if path.suffix == ".ttir" else ("llir",):
-        module = stages[stage](module, metadata)
+    known = {}
+    backend.add_stages(known, options, Language.TRITON)
+    for stage in stages:
+        module = known[stage](module, metadata)
+    return str(module)
 
 
 def succeeds(path, target, launch):
-    """The same in a process of its own, whose messages nobody sees."""
+    """Whether Triton compiles a module to LLVM IR, in a process of its own, whose messages nobody sees."""
     child = os.fork()
     if child:
         return os.waitpid(child, 0)[1] == 0
@@ -45,10 +49,20 @@ def succeeds(path, target, launch):
     os.dup2(null, 1)
     os.dup2(null, 2)
     try:
-        lower(path, target, launch)
+        stages = ["ttir", "ttgir", "llir"] if path.suffix == ".ttir" else ["llir"]
+        compile_by_triton(path, target, launch, stages)
     except BaseException:
         os._exit(1)
     os._exit(0)
+
+
+def write(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in sorted(CORPUS.glob("*.ttir")):
+        launch = json.loads(path.with_suffix(".json").read_text())
+        for target in ("cuda:80", "cuda:90"):
+            text = compile_by_triton(path, target, launch, ["ttir", "ttgir"], num_stages=3)
+            (folder / f"{path.stem}.{target.replace(':', '_')}.ttgir").write_text(text)
 
 
 def main():
@@ -75,4 +89,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    write(pathlib.Path(sys.argv[2])) if sys.argv[1:2] == ["--write"] else main()

@@ -82,11 +82,13 @@ pub static CONVERT_TO_LLVM: PassDef = PassDef {
 ///
 /// ```
 /// let passes = ttopt_lowering::ttgir_to_llvm(false);
-/// assert!(passes[1].starts_with("allocate-shared-memory-nv"));
+/// assert!(passes[2].starts_with("allocate-shared-memory-nv"));
 /// ```
 pub fn ttgir_to_llvm(explain: bool) -> Vec<String> {
     let pass = |name: &str, option: &str| format!("{name}{{{option}={explain}}}");
     vec![
+        // Triton's fused loops select from a product's sum that is still being added to.
+        "tritongpu-combine-tensor-select-and-if".to_owned(),
         "triton-nvidia-gpu-fence-insertion".to_owned(),
         pass("allocate-shared-memory-nv", "report"),
         pass("tritongpu-insert-barriers", "report"),

@@ -1,8 +1,8 @@
 """Compiles the corpus with our compiler, runs it on the simulator with all checks on, and checks the results.
 
-    run_corpus.py --ttsim TTSIM --data DIR --targets cuda:90,cuda:80 [--num-ctas N] [--jobs N] [NAME ...]
+    run_corpus.py --ttsim TTSIM --data DIR --targets cuda:90,cuda:80 [--num-ctas N] [--modules DIR] [--jobs N] [NAME ...]
 
-A kernel that the compiler refuses is only counted, unless it is in REQUIRED or named; whatever compiles must run
+With --modules kernels are NAME.TARGET.ttgir in that folder, with _ for :, instead of the corpus' TTIR. A kernel that the compiler refuses is only counted, unless it is in REQUIRED or named; whatever compiles must run
 without a finding and give what reference.py expects. Needs numpy and ml_dtypes.
 """
 import argparse
@@ -36,12 +36,14 @@ swiglu tile_argmin topk_rows vector_add welford_var where_clamp
 """.split()
 
 
-def run(ttsim, name, doc, target, folder, num_ctas):
+def run(ttsim, name, doc, target, folder, num_ctas, modules):
     """(state, explanation) of one kernel for one target."""
     for n in doc["outputs"]:
         (folder / f"{n}.out.bin").unlink(missing_ok=True)
     case = os.path.join(reference.HERE, name + ".json")
     command = [ttsim, "--case", case, "--data", str(folder), "--target", target, "--quiet", "--jobs", "1"]
+    if modules:
+        command.append(str(modules / f"{name}.{target.replace(':', '_')}.ttgir"))
     if num_ctas:
         command += ["--num-ctas", str(num_ctas)]
     try:
@@ -62,6 +64,7 @@ def main():
     parser.add_argument("--data", type=pathlib.Path, required=True)
     parser.add_argument("--targets", default="cuda:90,cuda:80")
     parser.add_argument("--num-ctas", type=int, help="blocks that work on a program, instead of the corpus' number")
+    parser.add_argument("--modules", type=pathlib.Path, help="folder of TTGIR to run instead of the corpus")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
@@ -79,7 +82,8 @@ def main():
             # What only Hopper can do is listed for it alone.
             if target in doc["targets"] or (target.startswith("cuda:") and len(doc["targets"]) > 1):
                 start = time.monotonic()
-                results.append((name, target, *run(args.ttsim, name, doc, target, folder, args.num_ctas), time.monotonic() - start))
+                outcome = run(args.ttsim, name, doc, target, folder, args.num_ctas, args.modules)
+                results.append((name, target, *outcome, time.monotonic() - start))
         return results
 
     names = args.names or reference.names()
