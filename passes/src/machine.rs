@@ -159,8 +159,8 @@ pub struct Layouts<'c> {
     pub machine: Machine,
     defaults: RefCell<FastMap<SmallVec<[i64; 4]>, Attr<'c>>>,
     slices: RefCell<FastMap<(usize, Attr<'c>), Attr<'c>>>,
-    /// Cycles of conversions from a type to a layout.
-    pub(crate) conversions: RefCell<FastMap<(TensorType<'c>, Attr<'c>), f64>>,
+    /// Cycles of conversions from a type to a layout; none to an equal layout.
+    pub(crate) conversions: RefCell<FastMap<(TensorType<'c>, Attr<'c>), Option<f64>>>,
 }
 
 impl<'c> Layouts<'c> {

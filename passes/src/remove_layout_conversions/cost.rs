@@ -1,6 +1,6 @@
 //! What moving and recomputing data costs, in cycles of one block.
 
-use crate::analysis::axis_info::AxisInfoAnalysis;
+use crate::analysis::axis_info::{AxisInfo, AxisInfoAnalysis};
 use crate::buffer_plans;
 use crate::coalesce::AccessFacts;
 use crate::ir_util::{layout_of, weight};
@@ -53,12 +53,19 @@ pub fn moving<'c>(op: Op<'c>, layouts: &Layouts<'c>) -> Option<f64> {
 
 /// Cycles of converting a tensor of type `ty` to another layout.
 pub fn conversion<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> f64 {
+    known_conversion(ty, to, layouts).unwrap_or(0.0)
+}
+
+/// The same; `None` where the two layouts are equal.
+fn known_conversion<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> Option<f64> {
     *layouts.conversions.borrow_mut().entry((ty, to)).or_insert_with(|| {
-        let same = || ty.encoding().is_some_and(|from| equivalent(from, to, &ty.shape()));
-        let plan = || plans::conversion_to(ty, to, target(&layouts.machine)?).ok();
+        if ty.encoding().is_some_and(|from| equivalent(from, to, &ty.shape())) {
+            return None;
+        }
+        let plan = target(&layouts.machine).and_then(|target| plans::conversion_to(ty, to, target).ok());
         // Where there is no plan, something must be better.
         let cost = |plan: &ConversionPlan| plan.cost.cycles + plan.cost.barriers.min(1) as f64 * BARRIER;
-        if same() { 0.0 } else { plan().map_or(1e6, |plan| cost(&plan)) }
+        Some(plan.map_or(1e6, |plan| cost(&plan)))
     })
 }
 
@@ -84,6 +91,8 @@ pub struct Costs<'c> {
     analysis: OnceCell<AxisInfoAnalysis<'c>>,
     /// Cycles of accesses to memory.
     accesses: RefCell<FastMap<Access<'c>, Option<f64>>>,
+    /// Registers of a type in a layout that hold no copies.
+    registers: RefCell<FastMap<(TensorType<'c>, Attr<'c>), f64>>,
 }
 
 fn target(machine: &Machine) -> Option<&TargetDesc> {
@@ -93,13 +102,18 @@ fn target(machine: &Machine) -> Option<&TargetDesc> {
 impl<'c> Costs<'c> {
     /// Costs of the operations of a module.
     pub fn new(module: Op<'c>) -> Self {
-        Self { module, analysis: OnceCell::new(), accesses: RefCell::default() }
+        Self {
+            module,
+            analysis: OnceCell::new(),
+            accesses: RefCell::default(),
+            registers: RefCell::default(),
+        }
     }
 
     /// Of computing `op` once more with results of type `ty` in layout `to`;
     /// `None` where it must not be copied.
     pub fn copy(&self, op: Op<'c>, ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> Option<f64> {
-        let same = || ty.encoding().is_some_and(|have| equivalent(to, have, &ty.shape()));
+        let same = || known_conversion(ty, to, layouts).is_none();
         // The same computation on the same registers: one of the two goes.
         if (is_cheap(op) || matches!(rule(op), Some(Rule::Unpack(_)))) && same() {
             return Some(0.0);
@@ -129,11 +143,11 @@ impl<'c> Costs<'c> {
             return Some(0.0);
         }
         if matches!(rule(op), Some(Rule::Unpack(_))) {
-            return Some(self.computed(op, ty, &layout) * warps * alu * UNPACK * OVERLAP);
+            return Some(self.computed(op, ty, to, &layout) * warps * alu * UNPACK * OVERLAP);
         }
         if is_cheap(op) {
             let wide = if word_bits(ty.ty()) == Ok(64) { 2.0 } else { 1.0 };
-            return Some(self.computed(op, ty, &layout) * warps * alu * wide * OVERLAP);
+            return Some(self.computed(op, ty, to, &layout) * warps * alu * wide * OVERLAP);
         }
         load.filter(|load| load.is_volatile() != Some(true))?;
         self.access(op, ty, to, layouts)
@@ -176,21 +190,26 @@ impl<'c> Costs<'c> {
         self.analysis.get_or_init(|| AxisInfoAnalysis::new(self.module))
     }
 
-    /// Registers of `layout` for whose values `op` computes something. Those
-    /// that hold copies are computed once; integers and pointers that are
-    /// constants apart become offsets in instructions.
-    fn computed(&self, op: Op<'c>, ty: TensorType<'c>, layout: &LinearLayout) -> f64 {
+    /// Registers of `layout`, which is `to`, for whose values `op` computes something. Those that hold copies are
+    /// computed once; integers and pointers that are constants apart become offsets in instructions.
+    fn computed(&self, op: Op<'c>, ty: TensorType<'c>, to: Attr<'c>, layout: &LinearLayout) -> f64 {
         let numbers = pointee(ty.element()).is_some() || ty.element().int_bits().is_some();
-        let info = self.analysis().get(op.result(0)).filter(|info| numbers && info.rank() == ty.rank());
-        let own = |bit: &u32| {
-            let Some(step) = layout.basis_coords(Dim::REGISTER, *bit) else { return false };
-            let mut moved = step.iter().enumerate().filter(|(_, step)| **step != 0);
-            match (moved.next(), moved.next(), info) {
-                (None, ..) => false,
-                (Some((d, step)), None, Some(info)) => 2 * step > info.runs[d].len,
-                _ => true,
-            }
+        let info = numbers.then(|| self.analysis().get(op.result(0))).flatten();
+        let count = |info: Option<&AxisInfo>| {
+            let own = |bit: &u32| {
+                let Some(step) = layout.basis_coords(Dim::REGISTER, *bit) else { return false };
+                let mut moved = step.iter().enumerate().filter(|(_, step)| **step != 0);
+                match (moved.next(), moved.next(), info) {
+                    (None, ..) => false,
+                    (Some((d, step)), None, Some(info)) => 2 * step > info.runs[d].len,
+                    _ => true,
+                }
+            };
+            (1u64 << (0..layout.in_bits(Dim::REGISTER)).filter(own).count()) as f64
         };
-        (1u64 << (0..layout.in_bits(Dim::REGISTER)).filter(own).count()) as f64
+        match info.filter(|info| info.rank() == ty.rank()) {
+            None => *self.registers.borrow_mut().entry((ty, to)).or_insert_with(|| count(None)),
+            info => count(info),
+        }
     }
 }
