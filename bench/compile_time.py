@@ -89,6 +89,7 @@ def main():
     what = "ttopt us, Triton / ttopt" if worker else "ttopt us"
     print(f"{'':{width}}" + "".join(f"{stage:>16}" for stage in STAGES) + f"   ({what})")
     ratios = {stage: [] for stage in STAGES}
+    sums = {stage: [0, 0] for stage in STAGES}
     for name in KERNELS:
         mine, other = [], []
         for _ in range(RUNS):
@@ -100,13 +101,21 @@ def main():
             us = statistics.median(times[stage] for times in mine)
             row += f"{us:9.0f}"
             if worker:
-                ratio = statistics.median(times[stage] for times in other) / max(us, 1)
+                triton_us = statistics.median(times[stage] for times in other)
+                ratio = triton_us / max(us, 1)
                 ratios[stage].append(ratio)
+                sums[stage][0] += us
+                sums[stage][1] += triton_us
                 row += f"{ratio:6.1f}x"
             else:
                 row += " " * 7
         print(row, flush=True)
     if worker:
+        row = f"{'sum':{width}}"
+        for stage in STAGES:
+            us, triton_us = sums[stage]
+            row += f"{us:9.0f}{triton_us / us:6.1f}x"
+        print(row)
         row = f"{'geometric mean':{width}}"
         for stage in STAGES:
             row += " " * 9 + f"{statistics.geometric_mean(ratios[stage]):6.1f}x"
