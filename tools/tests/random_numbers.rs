@@ -2,13 +2,18 @@
 //! for several targets and numbers of warps and blocks, so with different layouts, and the buffers are compared.
 //! Programs without one result are compiled.
 //!
-//! `TTOPT_PROGRAMS` says how many programs there are, `TTOPT_SEED` with which seed they begin.
+//! `TTOPT_PROGRAMS` says how many programs there are, `TTOPT_SEED` with which seed they begin. With
+//! `TTOPT_PROGRAMS_DIR=DIR` the programs, their PTX and what the simulator makes of them are also written to `DIR`,
+//! for `bench/gpu/programs.py`.
 
 #[path = "../../passes/tests/random_programs/generate/mod.rs"]
 mod generate;
 
 use generate::{ELEMENTS, Kind, LARGEST, STORES, program};
 use simt::{Arg, Launch, run};
+use std::error::Error;
+use std::fs;
+use std::path::Path;
 use ttopt_tools::compile::{Options, Stage, compile};
 
 /// Target, warps, blocks.
@@ -61,6 +66,16 @@ fn options((target, num_warps, num_ctas): Way, emit: Stage) -> Options {
     }
 }
 
+/// What is read of an element type.
+fn input(ty: &str) -> Vec<u8> {
+    (0..2 * LARGEST).flat_map(|i| element(i, ty)).collect()
+}
+
+/// The last arguments, `%n` and `%c`.
+fn scalars(seed: u64) -> [u64; 2] {
+    [1 + seed % 3, seed / 3 % 2]
+}
+
 /// Runs a program; its buffers, or what went wrong.
 fn buffers(text: &str, seed: u64, way: Way) -> Result<Vec<Vec<u8>>, String> {
     let fail = |what: &dyn std::fmt::Display| what.to_string();
@@ -68,14 +83,11 @@ fn buffers(text: &str, seed: u64, way: Way) -> Result<Vec<Vec<u8>>, String> {
     let module = simt::read::parse("program", &compiled.output).map_err(|err| fail(&err))?;
     let metadata = compiled.metadata.ok_or("no kernel")?;
     let program = simt::decode(&module, Some(&metadata.name)).map_err(|err| fail(&err))?;
-    let from = ELEMENTS.map(|ty| Arg::Buffer {
-        name: ty.to_owned(),
-        data: (0..2 * LARGEST).flat_map(|i| element(i, ty)).collect(),
-    });
+    let from = ELEMENTS.map(|ty| Arg::Buffer { name: ty.to_owned(), data: input(ty) });
     let to = ELEMENTS
         .map(|ty| Arg::Buffer { name: format!("o_{ty}"), data: vec![0; STORES * LARGEST * bytes(ty)] });
     let mut args: Vec<Arg> = from.into_iter().chain(to).collect();
-    args.extend([Arg::Scalar(1 + seed % 3), Arg::Scalar(seed / 3 % 2)]);
+    args.extend(scalars(seed).map(Arg::Scalar));
     let launch = Launch {
         args,
         grid: [way.2, 1, 1],
@@ -127,13 +139,44 @@ fn difference(a: &[Vec<u8>], b: &[Vec<u8>]) -> Option<String> {
     None
 }
 
-fn check(seed: u64) -> Result<(), String> {
+/// Writes what a GPU is to run of a program: the description for `cases.json`.
+fn write(dir: &Path, seed: u64, ways: &[Way], results: &[Vec<u8>]) -> Result<String, Box<dyn Error>> {
+    let text = program(seed, Kind::Exact);
+    fs::write(dir.join(format!("{seed}.ttir")), &text)?;
+    fs::write(dir.join(format!("{seed}.bin")), results[ELEMENTS.len()..].concat())?;
+    let mut images = Vec::new();
+    for &way in ways {
+        let name = format!("{seed}-{}-{}-{}.ptx", way.0.replace(':', ""), way.1, way.2);
+        let compiled = compile(&text, "program.mlir", &options(way, Stage::Ptx))?;
+        fs::write(dir.join(&name), compiled.output)?;
+        let metadata = compiled.metadata.ok_or("no kernel")?;
+        images.push(format!(
+            r#"{{"image": "{name}", "threads": {}, "blocks": {}, "shared": {}, "scratch": {}}}"#,
+            metadata.threads, way.2, metadata.shared, metadata.global_scratch
+        ));
+    }
+    let [n, c] = scalars(seed);
+    Ok(format!(r#"{{"seed": {seed}, "n": {n}, "c": {c}, "images": [{}]}}"#, images.join(", ")))
+}
+
+/// Writes what all programs read, and `cases.json`.
+fn write_index(dir: &Path, cases: &[String]) -> std::io::Result<()> {
+    for ty in ELEMENTS {
+        fs::write(dir.join(format!("{ty}.bin")), input(ty))?;
+    }
+    let outputs = ELEMENTS.map(|ty| format!(r#""{ty}": {}"#, STORES * LARGEST)).join(", ");
+    let text = format!("{{\"outputs\": {{{outputs}}}, \"cases\": [\n{}\n]}}\n", cases.join(",\n"));
+    fs::write(dir.join("cases.json"), text)
+}
+
+/// The program's description for `cases.json`, if it is to be written to `dir`.
+fn check(seed: u64, dir: Option<&Path>) -> Result<Option<String>, String> {
     let text = program(seed, Kind::Exact);
     let first = buffers(&text, seed, WAYS[0]).map_err(|err| format!("{:?}: {err}", WAYS[0]))?;
     // Two more ways, others for each seed.
     let others = WAYS.len() - 1;
-    for n in 0..2 {
-        let way = WAYS[1 + (seed as usize * 2 + n) % others];
+    let ways = [0, 1].map(|n| WAYS[1 + (seed as usize * 2 + n) % others]);
+    for way in ways {
         let second = buffers(&text, seed, way).map_err(|err| format!("{way:?}: {err}"))?;
         if let Some(what) = difference(&first, &second) {
             return Err(format!("{:?} and {way:?} differ in {what}", WAYS[0]));
@@ -142,7 +185,9 @@ fn check(seed: u64) -> Result<(), String> {
     // What has no one result compiles as well.
     let way = WAYS[seed as usize % WAYS.len()];
     let compiled = compile(&program(seed, Kind::Any), "program.mlir", &options(way, Stage::Ptx));
-    compiled.map(|_| ()).map_err(|err| format!("any program, {way:?}: {err}"))
+    compiled.map_err(|err| format!("any program, {way:?}: {err}"))?;
+    let written = dir.map(|dir| write(dir, seed, &[WAYS[0], ways[0], ways[1]], &first));
+    written.transpose().map_err(|err| format!("not written: {err}"))
 }
 
 fn number(variable: &str, default: u64) -> u64 {
@@ -152,12 +197,20 @@ fn number(variable: &str, default: u64) -> u64 {
 #[test]
 fn random_programs_give_the_same_numbers_everywhere() {
     let (first, count) = (number("TTOPT_SEED", 0), number("TTOPT_PROGRAMS", 40));
-    let mut failed = Vec::new();
+    let dir = std::env::var("TTOPT_PROGRAMS_DIR").ok();
+    let dir = dir.as_deref().map(Path::new);
+    let (mut failed, mut written) = (Vec::new(), Vec::new());
     for seed in first..first + count {
-        if let Err(reason) = check(seed) {
-            eprintln!("seed {seed}: {reason}");
-            failed.push(seed);
+        match check(seed, dir) {
+            Ok(case) => written.extend(case),
+            Err(reason) => {
+                eprintln!("seed {seed}: {reason}");
+                failed.push(seed);
+            }
         }
+    }
+    if let Some(dir) = dir {
+        write_index(dir, &written).unwrap();
     }
     assert!(failed.is_empty(), "{} of {count} programs failed: {failed:?}", failed.len());
 }
