@@ -3,6 +3,7 @@
 TTOPT_BIN_DIR has our binaries; run by a python with triton 3.9. Where Triton refuses our TTGIR it is asked
 to compile the kernel by itself, too. Exits with 1 where it refuses ours alone.
 
+`accepted.py DIR` takes the modules of DIR, *.ttir, instead; those without a launch, *.json, have 4 warps.
 `accepted.py --write DIR` writes the TTGIR that Triton makes of the corpus instead, with its pipeliner for three
 stages: NAME.cuda_80.ttgir, NAME.cuda_90.ttgir.
 """
@@ -65,15 +66,17 @@ def write(folder):
             (folder / f"{path.stem}.{target.replace(':', '_')}.ttgir").write_text(text)
 
 
-def main():
+def main(modules):
     binaries = pathlib.Path(os.environ.get("TTOPT_BIN_DIR", ROOT / "target" / "release"))
     refused = []
     with tempfile.TemporaryDirectory() as folder:
         output = pathlib.Path(folder) / "out.ttgir"
         for target in TARGETS:
-            accepted, neither, kernels = 0, [], sorted(CORPUS.glob("*.ttir"))
+            accepted, neither, kernels = 0, [], sorted(modules.glob("*.ttir"))
             for path in kernels:
-                launch = json.loads(path.with_suffix(".json").read_text())
+                launch = {"num_warps": 4, "num_ctas": 1}
+                if path.with_suffix(".json").exists():
+                    launch = json.loads(path.with_suffix(".json").read_text())
                 command = [binaries / "ttc", path, "--target", target, "--emit", "ttgir", "-o", output]
                 command += ["--num-warps", launch["num_warps"], "--num-ctas", launch["num_ctas"]]
                 subprocess.run([str(part) for part in command], check=True)
@@ -89,4 +92,5 @@ def main():
 
 
 if __name__ == "__main__":
-    write(pathlib.Path(sys.argv[2])) if sys.argv[1:2] == ["--write"] else main()
+    arguments = sys.argv[1:]
+    write(pathlib.Path(arguments[1])) if arguments[:1] == ["--write"] else main(pathlib.Path(*arguments or [CORPUS]))

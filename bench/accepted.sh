@@ -4,4 +4,4 @@ if [ -z "${TTOPT_TRITON_PYTHON:-}" ]; then
   echo "accepted.sh: TTOPT_TRITON_PYTHON names no python with triton 3.9: nothing to compare with"
   exit
 fi
-exec "$TTOPT_TRITON_PYTHON" "$(dirname "${BASH_SOURCE[0]}")/accepted.py"
+exec "$TTOPT_TRITON_PYTHON" "$(dirname "${BASH_SOURCE[0]}")/accepted.py" "$@"
