@@ -22,9 +22,10 @@
 //! Values carried around loops and out of branches share one layout with what
 //! they are passed to. Conversions in the input are nothing but hints: the
 //! pass removes them all and decides anew, and again while moving data between
-//! threads costs less each time. A decision that changes nothing, or lowers no
-//! cost, leaves the module as it is, to the byte: so a second run of the pass
-//! does nothing.
+//! threads costs less each time, with what control flow carries in the layouts
+//! that it has where other ones cost more. A decision that changes nothing in a
+//! function, or lowers no cost there, leaves the function as it is, to the
+//! byte: so a second run of the pass does nothing.
 
 mod assign;
 mod carry;
@@ -41,9 +42,11 @@ pub(crate) use plan::{Alternative, Planner, Request, unconverted};
 use crate::ir_util::operations_in_dominance_order;
 use crate::machine::{Layouts, Machine, error};
 use crate::rules::is_conversion;
+use assign::Carried;
 use mlir_host::asm::Reported;
-use mlir_host::ir::{Op, Walk};
+use mlir_host::ir::{Block, Op, Region, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
+use std::cmp::Ordering;
 
 /// The pass.
 pub static TRITONGPU_REMOVE_LAYOUT_CONVERSIONS: PassDef = PassDef {
@@ -77,43 +80,90 @@ pub(crate) fn improve<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> PassResult {
     Ok(())
 }
 
-/// Decides anew once about a module that has `ops`; the operations that it then has, if what came of it costs less
-/// than what was there, which otherwise stays.
+/// Decides anew once about a module that has `ops`; the operations that it then has, if that made a function cheaper.
 fn round<'c>(module: Op<'c>, ops: &[Op<'c>], layouts: &Layouts<'c>) -> Result<Option<Vec<Op<'c>>>, Reported> {
-    let mut before = None;
-    let done = decide(module, ops, layouts, &mut before);
-    let Some(before) = before else { return done.map(|()| None) };
-    let next = done.and_then(|()| remove_unused(module));
-    let better = next.map(|next| Some(next).filter(|next| is_cheaper(next, before, layouts)));
-    if better == Ok(None) {
-        module.regions().zip(before.regions()).for_each(|(region, before)| region.take_body(before));
+    let done = attempt(module, ops, Carried::Decided, layouts)?;
+    if !done.costlier || done.cheaper.is_some() {
+        return Ok(done.cheaper);
     }
-    before.erase();
-    better
+    // The layouts of what control flow carries follow from uses, not from costs: those it has may be better.
+    let ops = operations_in_dominance_order(module);
+    attempt(module, &ops, Carried::Kept, layouts).map(|done| done.cheaper)
 }
 
-/// Whether moving data between threads takes fewer cycles by `ops` than in the module `other`. Of the latter no more
-/// is added up than it takes to know.
-fn is_cheaper<'c>(ops: &[Op<'c>], other: Op<'c>, layouts: &Layouts<'c>) -> bool {
+/// What came of deciding anew.
+struct Attempt<'c> {
+    /// The operations that there are then, if a function became cheaper.
+    cheaper: Option<Vec<Op<'c>>>,
+    /// Whether a function would have become costlier.
+    costlier: bool,
+}
+
+/// Decides anew. Functions for which that costs less than what was there change, others stay.
+fn attempt<'c>(
+    module: Op<'c>,
+    ops: &[Op<'c>],
+    carried: Carried,
+    layouts: &Layouts<'c>,
+) -> Result<Attempt<'c>, Reported> {
+    let mut before = None;
+    let done = decide(module, ops, carried, layouts, &mut before).and_then(|()| match before {
+        Some(_) => remove_unused(module).map(Some),
+        None => Ok(None),
+    });
+    let Some(before) = before else { return done.map(|_| Attempt { cheaper: None, costlier: false }) };
+    let done = done.map(|next| {
+        let functions = |module: Op<'c>| module.regions().flat_map(Region::blocks).flat_map(Block::ops);
+        let (mut cheaper, mut same, mut costlier) = (false, false, false);
+        for (function, before) in functions(module).zip(functions(before)) {
+            match compare(function, before, layouts) {
+                Ordering::Less => cheaper = true,
+                order => {
+                    (same, costlier) = (true, costlier | order.is_gt());
+                    function.regions().zip(before.regions()).for_each(|(now, before)| now.take_body(before));
+                }
+            }
+        }
+        let next = if same { None } else { next };
+        let cheaper = cheaper.then(|| next.unwrap_or_else(|| operations_in_dominance_order(module)));
+        Attempt { cheaper, costlier }
+    });
+    before.erase();
+    done
+}
+
+/// How the cycles that moving data between threads takes in a function compare with those in `other`. Of the latter no
+/// more is added up than it takes to know.
+fn compare<'c>(function: Op<'c>, other: Op<'c>, layouts: &Layouts<'c>) -> Ordering {
     // Below this the difference is an error of rounding.
     const LEAST: f64 = 1.0 + 1e-9;
-    let least = ops.iter().filter_map(|op| cost::moving(*op, layouts)).sum::<f64>() * LEAST;
+    let mut own = 0.0;
+    function.walk(&mut |op| {
+        own += cost::moving(op, layouts).unwrap_or(0.0);
+        Walk::Advance
+    });
     let mut sum = 0.0;
     let walk = other.walk(&mut |op| {
         sum += cost::moving(op, layouts).unwrap_or(0.0);
-        if sum > least { Walk::Stop } else { Walk::Advance }
+        if sum > own * LEAST { Walk::Stop } else { Walk::Advance }
     });
-    walk == Walk::Stop
+    match walk {
+        Walk::Stop => Ordering::Less,
+        _ if own > sum * LEAST => Ordering::Greater,
+        _ => Ordering::Equal,
+    }
 }
 
 /// Decides anew, with a copy of the module in `before` where anything changes.
 fn decide<'c>(
     module: Op<'c>,
     ops: &[Op<'c>],
+    carried: Carried,
     layouts: &Layouts<'c>,
     before: &mut Option<Op<'c>>,
 ) -> PassResult {
-    let mut assignment = assign::Assignment::new(ops, layouts).map_err(|(op, reason)| error(op, reason))?;
+    let mut assignment =
+        assign::Assignment::new(ops, carried, layouts).map_err(|(op, reason)| error(op, reason))?;
     if assignment.changes(ops) {
         before.get_or_insert_with(|| module.clone_detached());
         assignment.apply(ops)?;

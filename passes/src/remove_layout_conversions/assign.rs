@@ -14,6 +14,15 @@ use ttopt_dialect::ttg::attrs::{SLICE, sliced_parent};
 /// Rounds in which layouts travel around nested loops.
 const ROUNDS: usize = 4;
 
+/// What becomes of the layouts of values that control flow carries.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Carried {
+    /// They are decided as those of all others.
+    Decided,
+    /// They stay as they are.
+    Kept,
+}
+
 /// The layout of every tensor.
 pub struct Assignment<'c> {
     /// Class of each value: values carried around a loop share one.
@@ -48,7 +57,7 @@ impl<'c> Assignment<'c> {
     ///
     /// # Errors
     /// At operations for which there is no layout.
-    pub fn new(ops: &[Op<'c>], layouts: &Layouts<'c>) -> Result<Self, (Op<'c>, String)> {
+    pub fn new(ops: &[Op<'c>], carried: Carried, layouts: &Layouts<'c>) -> Result<Self, (Op<'c>, String)> {
         let mut this = Assignment {
             classes: FastMap::with_capacity_and_hasher(ops.len(), Default::default()),
             layouts: Vec::new(),
@@ -58,6 +67,9 @@ impl<'c> Assignment<'c> {
         // What an operation takes is registered before it.
         for &op in ops {
             this.register(op, layouts);
+            if carried == Carried::Kept {
+                this.keep(op);
+            }
             this.forward(op, layouts, false);
         }
         if this.open() == 0 {
@@ -163,6 +175,16 @@ impl<'c> Assignment<'c> {
                 if let Some(layout) = layout_of(result) {
                     self.set(result, layout);
                 }
+            }
+        }
+    }
+
+    /// Has values that control flow carries keep their layouts.
+    fn keep(&mut self, op: Op<'c>) {
+        let results = op.results().filter(|_| rule(op) == Some(Rule::Control));
+        for value in arguments(op).chain(results) {
+            if let Some(layout) = layout_of(value) {
+                self.set(value, layout);
             }
         }
     }

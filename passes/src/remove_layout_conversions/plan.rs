@@ -11,6 +11,7 @@
 //! to cost nothing while its own plan is being made, and what was found by that
 //! is forgotten should the pair be converted after all.
 
+use super::carry::twins;
 use super::cost::{Costs, SYNCHRONIZATION, conversion};
 use crate::ir_util::{incoming, layout_of, weight_of};
 use crate::machine::Layouts;
@@ -109,6 +110,12 @@ pub struct Planner<'a, 'c> {
 /// Whether `op` is a conversion of the input that was replaced.
 fn is_dropped(op: Op<'_>) -> bool {
     is_conversion(op) && op.result(0).is_unused()
+}
+
+/// Whether all `values` together have one use at most.
+fn has_one_use(values: &[Value<'_>]) -> bool {
+    let users = values.iter().flat_map(|value| value.uses());
+    users.filter(|(user, _)| !is_dropped(*user)).nth(1).is_none()
 }
 
 /// What conversions made `value` from.
@@ -280,9 +287,12 @@ impl<'a, 'c> Planner<'a, 'c> {
     fn again(&self, request: Request<'c>) -> Option<(How, f64, Inputs<'c>)> {
         let Request { value, layout, moves } = request;
         if let Some(incoming) = incoming(value) {
-            let inputs = incoming.iter().enumerate().map(|(n, (op, i))| {
-                (n, Request { value: unconverted(op.operand(*i)), layout, moves: false })
-            });
+            // Where nobody else uses what is carried, it is not carried any more as it was.
+            let moves = moves && has_one_use(&twins(value));
+            let inputs = incoming
+                .iter()
+                .enumerate()
+                .map(|(n, (op, i))| (n, Request { value: unconverted(op.operand(*i)), layout, moves }));
             return Some((How::Carry, 0.0, inputs.collect()));
         }
         let op = value.def_op()?;
@@ -291,7 +301,7 @@ impl<'a, 'c> Planner<'a, 'c> {
             return None;
         }
         let ty = value.ty().as_tensor()?;
-        let moves = moves && value.uses().filter(|(user, _)| !is_dropped(*user)).nth(1).is_none();
+        let moves = moves && has_one_use(&[value]);
         let cost = if moves {
             // Nobody else uses the original: it goes.
             let had = self.costs.computing(op, ty, ty.encoding()?, self.layouts);
