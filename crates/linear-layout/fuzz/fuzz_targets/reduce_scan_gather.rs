@@ -11,19 +11,19 @@ fuzz_target!(|case: Case| {
     for (values, bins) in [(&a, &b), (&b, &a)] {
         let bins = bins.flatten_outs().expect("one dimension");
         let plan = HistogramPlan::new(values, &bins, elem_bits, &target).expect("a histogram");
-        check_histogram(&plan, values, &bins, &target).expect("a right histogram");
+        check_histogram(&plan, values, &bins, elem_bits, &target).expect("a right histogram");
     }
     for axis in a.out_dims() {
         let plan = ReducePlan::new(&a, axis, &[elem_bits], &target).expect("a reduction");
-        check_reduce(&plan, &a, &target).expect("a right reduction");
+        check_reduce(&plan, &a, &[elem_bits], &target).expect("a right reduction");
         for reverse in [false, true] {
             let plan = ScanPlan::new(&a, axis, &[elem_bits], reverse, &target).expect("a scan");
-            check_scan(&plan, &a, &target).expect("a right scan");
+            check_scan(&plan, &a, &[elem_bits], &target).expect("a right scan");
         }
         for indices in [&a, &b] {
             let plan = GatherPlan::new(&a, indices, axis, elem_bits, &target).expect("a gather");
             let index = |element: u64| element.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-            check_gather(&plan, &a, indices, &target, &index).expect("a right gather");
+            check_gather(&plan, &a, indices, elem_bits, &target, &index).expect("a right gather");
         }
     }
 });

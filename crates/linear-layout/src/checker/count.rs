@@ -72,3 +72,15 @@ pub(super) fn access_cycles(access: &AccessPlan, counted: &Cost, target: &Target
         + (counted.stores + counted.loads) as f64 * cost.issue
         + (counted.permutes + counted.address_ops) as f64 * cost.alu
 }
+
+/// Cycles of one warp for an access whose numbers have been checked, latencies left out.
+pub(super) fn checked_cycles(access: &AccessPlan, target: &TargetDesc) -> f64 {
+    let checked = Cost {
+        stores: access.count,
+        wavefronts: access.wavefronts,
+        permutes: access.packing_ops,
+        address_ops: access.address_ops,
+        ..Cost::default()
+    };
+    access_cycles(access, &checked, target)
+}
