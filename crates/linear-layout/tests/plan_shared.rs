@@ -1,6 +1,6 @@
 //! Accesses to shared memory of given layouts, each executed by the checker.
 
-use linear_layout::checker::check_shared_access;
+use linear_layout::checker::{check_async_copy, check_shared_access};
 use linear_layout::plan::{AddressFacts, PlanError, SharedAccessPlan};
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, Encoding, LinearLayout};
@@ -189,10 +189,11 @@ fn async_copies_are_wide_in_both_memories() {
     let facts = AddressFacts::row_major(&d, 64, 64);
     let p = SharedAccessPlan::async_copy(&d, &m, 16, &facts, &target("cuda:80")).unwrap();
     assert_eq!((p.mnemonic.as_str(), p.access.count), ("cp.async.cg.shared.global 16", 4));
-    check_shared_access(&p, &d, &m, &target("cuda:80")).unwrap();
+    check_async_copy(&p, &d, &m, &facts, &target("cuda:80")).unwrap();
     let narrow = AddressFacts::row_major(&d, 2, 64);
     let p = SharedAccessPlan::async_copy(&d, &m, 16, &narrow, &target("cuda:80")).unwrap();
     assert_eq!(p.mnemonic, "cp.async.ca.shared.global 4");
+    check_async_copy(&p, &d, &m, &narrow, &target("cuda:80")).unwrap();
     let unaligned = AddressFacts::row_major(&d, 1, 64);
     assert!(SharedAccessPlan::async_copy(&d, &m, 16, &unaligned, &target("cuda:80")).is_err());
 }

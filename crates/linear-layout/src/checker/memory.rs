@@ -124,6 +124,10 @@ pub fn execute(
     registers: &mut dyn FnMut(Threads, u32, Option<Option<u64>>) -> Option<u64>,
     report: &mut MemoryReport,
 ) -> Result<(), CheckError> {
+    if !exists(plan, target) {
+        let reason = format!("{target} has no {:?} to {:?} by", plan.instruction, plan.direction);
+        return Err(CheckError::Malformed(reason));
+    }
     let place = |offset: u64| padding.iter().map(|&(every, pad)| offset / every * pad).sum::<u64>() + offset;
     for block in 0..blocks {
         for warp in 0..warps {
@@ -165,6 +169,24 @@ pub fn execute(
         }
     }
     Ok(())
+}
+
+/// Whether the target has the instruction (PTX ISA; CDNA3, CDNA4 and RDNA3 ISA, "Data share operations").
+fn exists(plan: &AccessPlan, target: &TargetDesc) -> bool {
+    let (p, load) = (&target.primitives, plan.direction == Direction::Load);
+    let matrix = if load { p.ldmatrix } else { p.stmatrix };
+    match plan.instruction {
+        MemoryInstruction::Vector { bits } => {
+            matches!(bits, 8 | 16 | 32 | 64 | 128) && bits <= target.max_vector_bits
+        }
+        MemoryInstruction::Matrix { count, .. } => matrix && matches!(count, 1 | 2 | 4),
+        MemoryInstruction::MatrixBytes { words } => {
+            matrix && p.matrix_b8 && matches!((load, words), (_, 2 | 4) | (false, 1))
+        }
+        MemoryInstruction::TransposedRead { unit_bits } => {
+            load && p.ds_read_tr && matches!(unit_bits, 8 | 16)
+        }
+    }
 }
 
 /// Which consecutive elements of memory go with which register of which lane.

@@ -19,6 +19,7 @@ mod reduce;
 mod scan;
 mod shared;
 mod tma;
+mod vector;
 mod warp_group;
 
 pub use conversion::{Report, check_conversion};
@@ -30,6 +31,7 @@ pub use reduce::check_reduce;
 pub use scan::check_scan;
 pub use shared::check_shared_access;
 pub use tma::{check_tma, check_tma_rows};
+pub use vector::{check_async_copy, check_vector};
 pub use warp_group::check_warp_group_dot;
 
 use crate::plan::{Scope, ThreadBases, ThreadMasks, Threads};
