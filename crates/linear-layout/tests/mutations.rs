@@ -295,7 +295,7 @@ fn registers_renamed() {
     let mut mutations = conversions();
     mutations.extend([
         mutation("two swapped", move |plan: &mut ConversionPlan| sources(plan, |s| s.swap(0, 1))),
-        mutation("one dropped", move |plan: &mut ConversionPlan| sources(plan, |s| shorten(s))),
+        mutation("one dropped", move |plan: &mut ConversionPlan| sources(plan, shorten)),
         mutation("one too many", move |plan: &mut ConversionPlan| sources(plan, |s| s.push(0))),
         mutation("one that is not there", move |plan: &mut ConversionPlan| sources(plan, |s| s[2] = 4)),
     ]);
@@ -378,7 +378,7 @@ fn exchanges_between_lanes() {
             }));
             if n > 0 {
                 mutations.push(mutation("a select dropped", move |plan: &mut ConversionPlan| {
-                    stages(plan, |s| shorten(s))
+                    stages(plan, shorten)
                 }));
                 mutations.push(mutation("other values", move |plan: &mut ConversionPlan| {
                     stages(plan, |s| s[0].xor ^= 2)
@@ -766,7 +766,7 @@ fn products() {
         other => panic!("{other:?}"),
     };
     let mutations = [
-        mutation("an instruction dropped", move |plan: &mut DotTilePlan| matrix(plan, |all| shorten(all))),
+        mutation("an instruction dropped", move |plan: &mut DotTilePlan| matrix(plan, shorten)),
         mutation("an instruction twice", move |plan: &mut DotTilePlan| {
             matrix(plan, |all| all.push(all[0].clone()))
         }),
@@ -798,7 +798,7 @@ fn products() {
         other => panic!("{other:?}"),
     };
     let mutations = [
-        mutation("one dropped", move |plan: &mut DotTilePlan| fma(plan, |all| shorten(all))),
+        mutation("one dropped", move |plan: &mut DotTilePlan| fma(plan, shorten)),
         mutation("one twice", move |plan: &mut DotTilePlan| fma(plan, |all| all.push(all[0]))),
         mutation("another operand", move |plan: &mut DotTilePlan| fma(plan, |all| all[0][1] ^= 1)),
         mutation("another result", move |plan: &mut DotTilePlan| fma(plan, |all| all[0][0] ^= 1)),
