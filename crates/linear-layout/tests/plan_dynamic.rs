@@ -62,6 +62,15 @@ fn an_exchange_loads_lines_next_to_each_other_at_once() {
 }
 
 #[test]
+fn totals_of_narrow_elements_are_bytes() {
+    // 32 totals: two accesses of 16 bytes, not one of 32 places of four bits.
+    let layout = blocked([1, 1], [1, 32], [1, 4], [1, 1024]);
+    let plan = ScanPlan::new(&layout, Dim::out(1), &[4], false, &cuda()).unwrap();
+    check_scan(&plan, &layout, &[4], &cuda()).unwrap();
+    assert_eq!((plan.exchanges[0].load_elems, plan.cost.loads, plan.shared_bytes(&[4])), (16, 2, 32));
+}
+
+#[test]
 fn a_scan_over_blocks_takes_a_detour() {
     // Nothing else to divide: both blocks scan the whole line.
     let bases = [(Dim::LANE, vec![[1]]), (Dim::BLOCK, vec![[2]])];

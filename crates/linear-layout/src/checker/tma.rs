@@ -77,7 +77,7 @@ fn check_map(map: &TmaMap, alignment: u64) -> Result<(), CheckError> {
 /// Where the part of a block of a cluster begins.
 fn start_of(block: u64, parts: &[smallvec::SmallVec<[u64; 5]>], rank: usize) -> Vec<u64> {
     let chosen = parts.iter().enumerate().filter(|(bit, _)| block >> bit & 1 == 1);
-    chosen.fold(vec![0; rank], |sum, (_, part)| sum.iter().zip(part).map(|(a, b)| a + b).collect())
+    chosen.fold(vec![0; rank], |sum, (_, part)| sum.iter().zip(part).map(|(a, b)| a ^ b).collect())
 }
 
 /// Copies a block as `plan` says to a buffer whose address is as aligned as the plan asks: every element must

@@ -157,8 +157,9 @@ fn pieces(plan: &VectorPlan, global: &Global<'_>, target: &TargetDesc) -> Result
     let (Some(access), true) = (plan.accesses.first(), plan.elem_bits.is_power_of_two()) else {
         return Ok(());
     };
-    let longest = global.facts.neighbours.max(global.facts.contiguous).max(1);
-    let run = longest & longest.wrapping_neg();
+    // The largest powers of two that divide them.
+    let aligned = |n: u64| 1u64 << n.max(1).trailing_zeros();
+    let run = aligned(global.facts.neighbours).max(aligned(global.facts.contiguous));
     for (what, bits, planned) in [("sectors", 256, plan.sectors), ("lines", 1024, plan.lines)] {
         let mut touched = BTreeSet::new();
         for lane in 0..u64::from(target.lanes) {
