@@ -7,7 +7,6 @@
 pub mod buffers;
 pub mod emit;
 pub mod exchange;
-pub mod facts;
 pub mod floats;
 pub mod handlers;
 pub mod lower;

@@ -3,7 +3,6 @@
 
 use crate::buffers::Buffer;
 use crate::emit::{Failure, Lowered, unsupported};
-use crate::facts::address_facts;
 use crate::lower::{Handler, Lower};
 use crate::shared;
 use crate::target::AsyncCopy;
@@ -15,7 +14,7 @@ use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::ops::*;
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_passes::buffer_plans::{self, BufferLayout};
-use ttopt_passes::plans::{layout, word_bits};
+use ttopt_passes::plans::{self, layout, word_bits};
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("ttg.local_alloc", alloc),
@@ -257,10 +256,7 @@ fn async_copy<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let buffer = l.buffer(copy.result())?;
     let Some(tensor) = ptr.ty().as_tensor() else { return unsupported("pointers are no tensor") };
     let bits = word_bits(buffer.ty.element()).map_err(Failure::Unsupported)?;
-    let known = mask.map(|mask| l.axis_info.info(mask));
-    let facts = address_facts(&tensor.shape(), &l.axis_info.info(ptr), known.as_ref(), bits);
-    let plan = buffer_plans::async_copy(ptr.ty(), buffer.ty, &facts, l.target.desc());
-    let plan = plan.map_err(Failure::Unsupported)?;
+    let plan = plans::async_copy(copy, l.axis_info, l.target.desc()).map_err(Failure::Unsupported)?;
     l.remark(op, || plan.to_string());
     let Some(element) = pointee(tensor.element()) else { return unsupported("copies from no pointers") };
     let (ptrs, masks) = (l.get(ptr)?, mask.map(|mask| l.get(mask)).transpose()?);
