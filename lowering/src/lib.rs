@@ -93,6 +93,7 @@ pub fn ttgir_to_llvm(explain: bool) -> Vec<String> {
         pass("tritongpu-insert-barriers", "report"),
         "triton-nvidia-gpu-proxy-fence-insertion".to_owned(),
         "tritongpu-global-scratch-memory-allocation".to_owned(),
+        pass("tritongpu-kernel-decisions", "explain"),
         pass("convert-triton-gpu-to-llvm", "explain"),
     ]
 }

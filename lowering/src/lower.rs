@@ -24,7 +24,6 @@ use ttopt_dialect::tt::types::TENSOR_DESC;
 use ttopt_dialect::ttg::types::{ASYNC_TOKEN, MemDescType};
 use ttopt_dialect::ttng::types::TENSOR_DESC_IM2COL;
 use ttopt_passes::analysis::axis_info::AxisInfoAnalysis;
-use ttopt_passes::analysis::recomputation::Recomputation;
 use ttopt_passes::buffer_plans::is_part;
 
 /// The values of a thread, in register order.
@@ -39,8 +38,8 @@ struct Function<'c> {
     region: Region<'c>,
     /// What depends on the number of a thread.
     threads: threads::Numbers<'c>,
-    /// What is computed again behind a loop.
-    recomputation: Option<Recomputation<'c>>,
+    /// Operations lowered so far that are to be lowered again behind a loop.
+    rematerialized: Vec<Op<'c>>,
     /// The block's shared memory.
     shared: Option<Value<'c>>,
     /// This program's part of global scratch memory.

@@ -299,6 +299,17 @@ pub struct LaunchLimits {
     pub blocks: u32,
 }
 
+/// How a kernel is launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Threads of a CTA.
+    pub threads: u32,
+    /// CTAs of a cluster.
+    pub cluster: u32,
+    /// CTAs that a multiprocessor is to hold at once, at least one.
+    pub min_ctas: u32,
+}
+
 /// A hardware target: emits what plans decided.
 pub trait Target {
     /// The description plans are made for.
@@ -487,8 +498,7 @@ pub trait Target {
     /// Why a function cannot have this name; `None` when it can. Kernels are known outside of the module.
     fn refuses_name(&self, name: &str, is_kernel: bool) -> Option<String>;
     /// Discardable attributes of a kernel's function: name and MLIR syntax.
-    /// `together` blocks are to fit on one multiprocessor, if it says so.
-    fn kernel_attrs(&self, threads: u32, cluster: u32, together: Option<u64>) -> Vec<(&'static str, String)>;
+    fn kernel_attrs(&self, launch: &Launch) -> Vec<(&'static str, String)>;
 }
 
 /// Declares symbols in the module being made.

@@ -21,6 +21,7 @@
 //!   [`buffer_plans`] those of buffers in shared memory.
 //! * [`shared_memory`] allocates shared memory and puts barriers, [`global_scratch`] allocates
 //!   global memory of programs.
+//! * [`kernel_decisions`] writes down what lowering and code generation do with whole functions.
 //! * [`tma`] makes bulk copies of accesses through tensor descriptors.
 //! * [`pipeline`] lists the passes from TTIR to TTGIR in order.
 
@@ -36,6 +37,7 @@ pub mod f32_dot_tc;
 pub mod fence_insertion;
 pub mod global_scratch;
 mod ir_util;
+pub mod kernel_decisions;
 pub mod last_use;
 pub mod loop_aware_cse;
 pub mod loop_invariant;
@@ -88,5 +90,6 @@ pub static PASSES: &[&PassDef] = &[
     &tma::lower::TMA_LOWERING,
     &tma::proxy_fences::PROXY_FENCE_INSERTION,
     &global_scratch::GLOBAL_SCRATCH_MEMORY_ALLOCATION,
+    &kernel_decisions::TRITONGPU_KERNEL_DECISIONS,
     &test_passes::TEST_PRINT_AXIS_INFO,
 ];

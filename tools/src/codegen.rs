@@ -85,16 +85,11 @@ const LLVM_PASSES_WITH_LIBRARY: &str = "default<O3>";
 /// addresses of a loop a register each.
 const LOOP_PASSES: &str = "function(loop(loop-rotate,loop-reduce))";
 
-/// Runs LLVM's passes before code generation, those of loops where no `products` need the registers.
+/// Runs LLVM's passes before code generation, those of `loops` where they are asked for.
 ///
 /// # Errors
 /// When LLVM refuses.
-pub fn optimize(
-    module: &Module<'_>,
-    machine: &TargetMachine,
-    with_library: bool,
-    products: bool,
-) -> Result<()> {
+pub fn optimize(module: &Module<'_>, machine: &TargetMachine, with_library: bool, loops: bool) -> Result<()> {
     let pairs = has_narrow_arithmetic(module);
     let run = |passes: &str| {
         let options = PassBuilderOptions::create();
@@ -111,7 +106,7 @@ pub fn optimize(
     if pairs && !with_library {
         run(&format!("function({PAIR_PASSES})"))?;
     }
-    if products { Ok(()) } else { run(LOOP_PASSES) }
+    if loops { run(LOOP_PASSES) } else { Ok(()) }
 }
 
 /// Whether a module computes with scalars of 8 or 16 bits, the only ones that PTX packs.

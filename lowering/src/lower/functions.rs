@@ -3,14 +3,14 @@
 use super::threads::Numbers;
 use super::{Function, Lower};
 use crate::emit::{Failure, Lowered, address_space, unsupported};
+use crate::target::Launch;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, Loc, Op, Region, Type, Value};
 use ttopt_dialect::tt::types::TENSOR_DESC;
 use ttopt_dialect::ttng::types::TENSOR_DESC_IM2COL;
-use ttopt_passes::analysis::recomputation::Recomputation;
-use ttopt_passes::analysis::registers::blocks_together;
 use ttopt_passes::global_scratch;
 use ttopt_passes::is_private;
+use ttopt_passes::kernel_decisions::{MIN_CTAS, REMATERIALIZE, REMATERIALIZED_BEHIND};
 use ttopt_passes::plans::TENSOR_MAP_BYTES;
 
 /// Alignment in bytes of a tensor map among the arguments of a kernel (CUDA driver API, `CUtensorMap`).
@@ -104,10 +104,13 @@ impl<'c> Lower<'_, 'c> {
         ));
         attrs.push(("visibility_", Attr::int(ctx, 64, 0)));
         if is_kernel {
-            let shared = self.module.attr("ttg.shared").and_then(Attr::as_int).unwrap_or(0);
-            let shared = u64::try_from(shared).unwrap_or(0);
-            let together = blocks_together(op, self.num_warps.into(), shared, self.target.desc());
-            for (key, text) in self.target.kernel_attrs(self.num_threads(), self.num_blocks, together) {
+            let ctas = op.attr(MIN_CTAS).and_then(Attr::as_int).and_then(|ctas| u32::try_from(ctas).ok());
+            let launch = Launch {
+                threads: self.num_threads(),
+                cluster: self.num_blocks,
+                min_ctas: ctas.unwrap_or(1).max(1),
+            };
+            for (key, text) in self.target.kernel_attrs(&launch) {
                 attrs.push((key, parse(&text)?));
             }
             attrs.push(("arg_attrs", self.argument_attrs(op, num_args, args.len())?));
@@ -144,7 +147,7 @@ impl<'c> Lower<'_, 'c> {
             prologue_end,
             region,
             threads: Numbers::new(prologue_end),
-            recomputation: Recomputation::of(op, self.target.desc()),
+            rematerialized: Vec::new(),
             shared: if has_shared { entry.args().nth(num_args) } else { None },
             global_scratch: if is_kernel {
                 entry.args().nth(num_args)
@@ -250,10 +253,13 @@ impl<'c> Lower<'_, 'c> {
     pub fn lower_block(&mut self, block: Block<'c>) -> Lowered<()> {
         for op in block.ops() {
             self.lower_op(op)?;
-            let recomputation = &mut self.function()?.recomputation;
-            if let Some(again) = recomputation.take_if(|again| again.behind == op) {
+            if op.attr(REMATERIALIZE).is_some() {
+                self.function()?.rematerialized.push(op);
+            }
+            if op.attr(REMATERIALIZED_BEHIND).is_some() {
+                let again = std::mem::take(&mut self.function()?.rematerialized);
                 self.number_threads_again()?;
-                again.ops.into_iter().try_for_each(|op| self.lower_op(op))?;
+                again.into_iter().try_for_each(|op| self.lower_op(op))?;
             }
         }
         Ok(())

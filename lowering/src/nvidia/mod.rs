@@ -13,7 +13,8 @@ use crate::emit::{Emit, Lowered, unsupported};
 use crate::floats;
 use crate::lower::SHARED_MEMORY;
 use crate::target::{
-    Access, AsyncCopy, AtomicAccess, Declare, LaunchLimits, MatrixTypes, Target, TensorCopies, WarpGroups,
+    Access, AsyncCopy, AtomicAccess, Declare, Launch, LaunchLimits, MatrixTypes, Target, TensorCopies,
+    WarpGroups,
 };
 use linear_layout::plan::{DotType, MatrixInstruction, MemoryInstruction, ShuffleInstruction, WarpCombine};
 use linear_layout::target::TargetDesc;
@@ -368,15 +369,14 @@ impl Target for Nvidia {
             "'{name}' is no identifier of PTX: letters without accents, digits, '_' and '$', no digit first"
         ))
     }
-    fn kernel_attrs(&self, threads: u32, cluster: u32, together: Option<u64>) -> Vec<(&'static str, String)> {
+    fn kernel_attrs(&self, launch: &Launch) -> Vec<(&'static str, String)> {
+        let Launch { threads, cluster, min_ctas } = launch;
         let mut attrs =
             vec![("nvvm.kernel", "unit".to_owned()), ("nvvm.reqntid", format!("array<i32: {threads}>"))];
-        if cluster > 1 {
+        if *cluster > 1 {
             attrs.push(("nvvm.cluster_dim", format!("array<i32: {cluster}>")));
         }
-        if let Some(together) = together {
-            attrs.push(("nvvm.minctasm", format!("{together} : i32")));
-        }
+        attrs.push(("nvvm.minctasm", format!("{min_ctas} : i32")));
         attrs
     }
 }
