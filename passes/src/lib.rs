@@ -13,6 +13,7 @@
 //!   [`combine_tensor_select_and_if`] simplify what the front end wrote.
 //! * [`rules`] says how layouts of operands and results depend on each other,
 //!   [`machine`] which blocked layouts fit the machine.
+//! * [`thread_group`] has the warps that run an operation together.
 //! * [`optimize_thread_locality`] keeps sums over loops in threads,
 //!   [`reduce_data_duplication`] and [`reorder_instructions`] say where data is
 //!   while it waits for its use.
@@ -56,6 +57,7 @@ pub mod rewrite_tensor_descriptor_to_pointer;
 pub mod rules;
 pub mod shared_memory;
 mod test_passes;
+pub mod thread_group;
 pub mod tma;
 pub mod triton_combine;
 

@@ -11,6 +11,7 @@ pub use access::{AccessFacts, Limit, access, access_in, async_copy, most_elems};
 pub use along::{cost_along, gather, histogram, kind_along, operand_bits, reduce, scan};
 pub use dot::{dot, dot_type, warp_group_dot};
 
+use crate::thread_group::ThreadGroup;
 use linear_layout::plan::ConversionPlan;
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, LinearLayout};
@@ -119,15 +120,13 @@ pub fn layout_at(op: Op<'_>, ty: Type<'_>, target: &TargetDesc) -> Result<Arc<Li
     if ty.as_tensor().is_some() {
         return layout(ty);
     }
-    let Some(module) = module_attrs::module(op) else { return Err("is in no module".to_owned()) };
-    let warps = module_attrs::module_num_warps(module)
-        .ok_or("needs the module attribute ttg.num-warps: run --convert-triton-to-tritongpu first")?;
-    let blocks = module_attrs::num_ctas(module).unwrap_or(1);
+    let group = ThreadGroup::of(op)?;
+    let blocks = module_attrs::num_ctas(op).unwrap_or(1);
     let copies = |n: u32| vec![[0]; n.max(1).ilog2() as usize];
     let bases = [
         (Dim::REGISTER, Vec::new()),
         (Dim::LANE, copies(target.lanes)),
-        (Dim::WARP, copies(warps)),
+        (Dim::WARP, copies(group.warps)),
         (Dim::BLOCK, copies(blocks)),
     ];
     LinearLayout::from_bases(&bases, &[Dim::out(0)]).map(Arc::new).map_err(|err| err.to_string())

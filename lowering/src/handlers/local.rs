@@ -5,7 +5,7 @@ use crate::buffers::Buffer;
 use crate::emit::{Failure, Lowered, unsupported};
 use crate::lower::{Handler, Lower};
 use crate::shared;
-use crate::target::AsyncCopy;
+use crate::target::{AsyncCopies, AsyncCopy, need};
 use crate::words::{from_word, to_word};
 use linear_layout::plan::{SharedAccessPlan, ThreadBases};
 use linear_layout::{Dim, LinearLayout};
@@ -250,6 +250,10 @@ pub(super) fn representative<'c>(l: &mut Lower<'_, 'c>, layout: &LinearLayout) -
 // Copies beside the program
 //===----------------------------------------------------------------------===//
 
+fn async_copies<'a>(l: &Lower<'a, '_>) -> Lowered<&'a dyn AsyncCopies> {
+    need(l.target.async_copies(), "asynchronous copies to shared memory", l.target)
+}
+
 fn async_copy<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let copy = AsyncCopyGlobalToLocalOp(op);
     let (ptr, mask, other) = (copy.src(), copy.mask(), copy.other());
@@ -265,6 +269,7 @@ fn async_copy<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         Some(other) if !is_zero(other) => Some(l.get(other)?),
         _ => None,
     };
+    let copies = async_copies(l)?;
     let inactive = plan.access.inactive;
     let mine = l.is_representative(inactive.lane, inactive.warp, inactive.block)?;
     let memory = buffer.memory(&plan)?;
@@ -277,12 +282,12 @@ fn async_copy<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         match (&others, mask) {
             (Some(others), Some(mask)) => {
                 let active = and(l, Some(mask), mine)?;
-                l.target.copy_async(&mut l.emit, &AsyncCopy { mask: None, active, ..request })?;
+                copies.copy(&mut l.emit, &AsyncCopy { mask: None, active, ..request })?;
                 let rest = not(l, mask)?;
                 let active = and(l, Some(rest), mine)?;
                 store_others(l, &plan, access.registers.as_slice(), others, element, to, active)?;
             }
-            _ => l.target.copy_async(&mut l.emit, &request)?,
+            _ => copies.copy(&mut l.emit, &request)?,
         }
     }
     // Tokens order operations that are emitted in order.
@@ -334,7 +339,7 @@ fn is_zero(value: Value<'_>) -> bool {
 }
 
 fn commit_group<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    l.target.commit_copies(&mut l.emit)?;
+    async_copies(l)?.commit(&mut l.emit)?;
     l.set(op.result(0), Vec::new());
     Ok(())
 }
@@ -342,7 +347,7 @@ fn commit_group<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 fn async_wait<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let left = op.attr("num").and_then(Attr::as_int).and_then(|num| u32::try_from(num).ok());
     let Some(left) = left else { return unsupported("waits for a negative number of groups") };
-    l.target.wait_for_copies(&mut l.emit, left)?;
+    async_copies(l)?.wait(&mut l.emit, left)?;
     l.set(op.result(0), Vec::new());
     Ok(())
 }

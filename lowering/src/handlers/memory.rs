@@ -7,6 +7,7 @@ use crate::words::{from_word, to_word};
 use linear_layout::plan::{ThreadMasks, VectorPlan};
 use mlir_host::ir::{Attr, Op, Type, Value};
 use ttopt_dialect::tt::types::pointee;
+use ttopt_passes::global_scratch;
 use ttopt_passes::last_use::LAST_USE;
 use ttopt_passes::plans;
 
@@ -15,8 +16,7 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("tt.store", store),
     ("tt.assert", assert),
     ("ttg.barrier", |l, _| l.barrier()),
-    ("tt.grid_dependency_wait", |l, _| l.target.grid_dependency_wait(&mut l.emit)),
-    ("tt.grid_dependency_launch_dependents", |l, _| l.target.grid_dependency_launch(&mut l.emit)),
+    ("ttg.global_scratch_alloc", global_scratch),
 ];
 
 /// The accesses of an operation on global memory.
@@ -45,20 +45,12 @@ pub(super) fn describe(plan: &VectorPlan) -> String {
 }
 
 fn policy(op: Op<'_>) -> Lowered<CachePolicy> {
-    let mut policy = CachePolicy {
-        volatile: op.attr("isVolatile").and_then(Attr::as_bool).unwrap_or(false),
-        ..CachePolicy::default()
-    };
+    let volatile = op.attr("isVolatile").and_then(Attr::as_bool).unwrap_or(false);
     let Some(given) = op.attr("cachePolicy") else {
-        policy.eviction = op.attr(LAST_USE).map(|_| "no_allocate");
-        return Ok(policy);
+        return Ok(CachePolicy { volatile, last_use: op.attr(LAST_USE).is_some(), hints: None });
     };
     match ttopt_dialect::tt::attrs::CachePolicy::decode(given) {
-        Some(hints) => {
-            policy.modifier = Some(hints.modifier.keyword()).filter(|modifier| *modifier != "none");
-            policy.eviction = Some(hints.eviction.keyword()).filter(|eviction| *eviction != "evict_normal");
-            Ok(policy)
-        }
+        Some(hints) => Ok(CachePolicy { volatile, last_use: false, hints: Some(hints) }),
         None => unsupported(format!("cache policy {given} is not supported")),
     }
 }
@@ -199,5 +191,16 @@ fn assert<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     l.with_module(|e, module| target.assert(e, module, message))?;
     l.emit.br(go_on, &[], None)?;
     l.emit.set_block(go_on);
+    Ok(())
+}
+
+fn global_scratch<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let Some(offset) = op.attr(global_scratch::OFFSET).and_then(Attr::as_int) else {
+        return unsupported(
+            "has no global scratch memory: run --tritongpu-global-scratch-memory-allocation first",
+        );
+    };
+    let pointer = l.global_scratch_at(offset)?;
+    l.set(op.result(0), vec![pointer]);
     Ok(())
 }

@@ -5,16 +5,12 @@ use super::{Function, Lower};
 use crate::emit::{Failure, Lowered, address_space, unsupported};
 use crate::target::Launch;
 use mlir_host::hash::{FastMap, FastSet};
-use mlir_host::ir::{Attr, Block, Loc, Op, Region, Type, Value};
+use mlir_host::ir::{Attr, Block, Context, Loc, Op, Region, Type, Value};
 use ttopt_dialect::tt::types::TENSOR_DESC;
 use ttopt_dialect::ttng::types::TENSOR_DESC_IM2COL;
 use ttopt_passes::global_scratch;
 use ttopt_passes::is_private;
 use ttopt_passes::kernel_decisions::{MIN_CTAS, REMATERIALIZE, REMATERIALIZED_BEHIND};
-use ttopt_passes::plans::TENSOR_MAP_BYTES;
-
-/// Alignment in bytes of a tensor map among the arguments of a kernel (CUDA driver API, `CUtensorMap`).
-const MAP_ALIGNMENT: i64 = 64;
 
 impl<'c> Lower<'_, 'c> {
     /// Lowers all functions; the originals are erased.
@@ -93,10 +89,7 @@ impl<'c> Lower<'_, 'c> {
         let llvm_ty = self.emit.parse_type(&format!("!llvm.func<{result} ({})>", inputs.join(", ")))?;
         let mut attrs =
             vec![("sym_name", Attr::string(ctx, name)), ("function_type", Attr::type_of(llvm_ty))];
-        let parse = |text: &str| {
-            Attr::parse(ctx, text)
-                .ok_or_else(|| Failure::Unsupported(format!("cannot make the attribute {text}")))
-        };
+        let parse = |text: &str| parse_attr(ctx, text);
         attrs.push(("CConv", parse("#llvm.cconv<ccc>")?));
         attrs.push((
             "linkage",
@@ -106,7 +99,7 @@ impl<'c> Lower<'_, 'c> {
         if is_kernel {
             let ctas = op.attr(MIN_CTAS).and_then(Attr::as_int).and_then(|ctas| u32::try_from(ctas).ok());
             let launch = Launch {
-                threads: self.num_threads(),
+                threads: self.cta_threads(),
                 cluster: self.num_blocks,
                 min_ctas: ctas.unwrap_or(1).max(1),
             };
@@ -194,12 +187,9 @@ impl<'c> Lower<'_, 'c> {
                 op.region(0).first_block().filter(|_| i < num_args).and_then(|block| block.args().nth(i));
             let ty = ty.map(|arg| arg.ty());
             if ty.is_some_and(|ty| ty.is(&TENSOR_DESC) || ty.is(&TENSOR_DESC_IM2COL)) {
-                // The launcher passes the tensor map itself.
-                let bytes = TENSOR_MAP_BYTES;
-                let map = self.emit.parse_type(&format!("!llvm.array<{bytes} x i8>"))?;
-                entries.push(("llvm.byval", Attr::type_of(map)));
-                entries.push(("llvm.align", Attr::int(ctx, 64, MAP_ALIGNMENT)));
-                entries.push(("nvvm.grid_constant", Attr::unit(ctx)));
+                for (key, text) in self.target.descriptor_attrs() {
+                    entries.push((key, parse_attr(ctx, &text)?));
+                }
             }
             let is_ptr = ty.is_some_and(ttopt_dialect::tt::types::is_pointer);
             if let (true, Some(align)) = (is_ptr, divisibility)
@@ -277,6 +267,10 @@ impl<'c> Lower<'_, 'c> {
         }
         result
     }
+}
+
+fn parse_attr<'c>(ctx: Context<'c>, text: &str) -> Lowered<Attr<'c>> {
+    Attr::parse(ctx, text).ok_or_else(|| Failure::Unsupported(format!("cannot make the attribute {text}")))
 }
 
 /// The blocks of a region that control reaches, in reverse postorder: each
