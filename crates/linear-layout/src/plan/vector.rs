@@ -189,7 +189,8 @@ impl VectorPlan {
             return Err(PlanError::PartialByte { elems: 1 << bits, bits: elem_bits });
         }
         let accesses = group_registers(&d, bits);
-        let run = power_of_two_part(facts.neighbours.max(facts.contiguous)).trailing_zeros();
+        let run =
+            power_of_two_part(facts.neighbours).max(power_of_two_part(facts.contiguous)).trailing_zeros();
         Ok(VectorPlan {
             elem_bits,
             vec_elems: 1 << bits,
