@@ -225,10 +225,16 @@ pub struct Function {
     pub insts: u32,
     /// Whether it is a kernel (by calling convention).
     pub kernel: bool,
-    /// Threads of a program if the module says so (`nvvm.reqntid`, `amdgpu-flat-work-group-size`).
-    pub threads: Option<u32>,
+    /// Threads of a program along x, y, z if the module demands it (`nvvm.reqntid`, `reqd_work_group_size`).
+    pub block: Option<[u32; 3]>,
+    /// The least and the most threads of a program (`amdgpu-flat-work-group-size`).
+    pub threads: Option<(u32, u32)>,
     /// Programs of a cluster along x, y, z if the module says so (`nvvm.cluster_dim`).
     pub cluster: Option<[u32; 3]>,
+    /// The GPU it is compiled for (`target-cpu`).
+    pub cpu: Option<String>,
+    /// What that GPU has (`target-features`).
+    pub features: String,
 }
 
 /// A global variable.
@@ -246,16 +252,12 @@ pub struct Global {
     pub align: u32,
 }
 
-/// The architecture a module is for.
+/// Whose GPU a module is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arch {
-    /// NVIDIA: warps of 32.
+#[allow(missing_docs)]
+pub enum Vendor {
     Nvidia,
-    /// AMD: wavefronts of 64 (CDNA) or 32 (RDNA).
-    Amd {
-        /// Lanes of a wavefront.
-        wave: u32,
-    },
+    Amd,
 }
 
 /// A module.
@@ -267,8 +269,12 @@ pub struct Module {
     pub globals: Vec<Global>,
     /// Source files that locations name.
     pub files: Vec<String>,
-    /// Architecture.
-    pub arch: Arch,
+    /// Whose GPU it is for.
+    pub vendor: Vendor,
+    /// The GPU that the triple names.
+    pub triple_cpu: Option<String>,
+    /// The GPU that the user names, where the module does not; see [`crate::gpu::Cpu::named`].
+    pub cpu: Option<String>,
     /// The module flag `nvvm-reflect-ftz`.
     pub reflect_ftz: bool,
 }

@@ -10,7 +10,7 @@ use crate::bytecode::Program;
 use crate::check::{Finding, Findings};
 use crate::counts::{Counts, Summary};
 use crate::exec::{Consts, Cta, Shape, Slice, Trace};
-use crate::ir::{Arch, Ty};
+use crate::ir::{Ty, Vendor};
 use crate::mem::Global;
 use crate::shared::MAX_WARPS;
 use crate::tma::HostMap;
@@ -53,8 +53,8 @@ pub struct Launch {
     /// Arguments in order. Pointers the kernel has beyond them (Triton's scratch pointers) get buffers of
     /// [`Launch::scratch`] bytes per program.
     pub args: Vec<Arg>,
-    /// Threads of a program; by default what the module says.
-    pub threads: Option<u32>,
+    /// Threads of a program along x, y, z; by default what the module says.
+    pub block: Option<[u32; 3]>,
     /// Programs of a cluster along x, y, z; by default what the module says, else one.
     pub cluster: Option<[u32; 3]>,
     /// Bytes of dynamic shared memory; by default all the hardware has.
@@ -76,7 +76,7 @@ impl Default for Launch {
         Launch {
             grid: [1; 3],
             args: Vec::new(),
-            threads: None,
+            block: None,
             cluster: None,
             shared: None,
             scratch: 16 << 10,
@@ -113,14 +113,54 @@ pub struct Outcome {
     pub seconds: f64,
 }
 
-/// The most dynamic shared memory a program can have.
-fn most_shared(p: &Program) -> u32 {
-    let all = match p.arch {
-        Arch::Nvidia => 227 << 10,
-        // gfx950 has the most; what a compiler asks for on another chip is its own business.
-        Arch::Amd { .. } => 160 << 10,
+/// Bytes of shared memory that a program has.
+fn shared_bytes(p: &Program, launch: &Launch) -> Result<u32, Error> {
+    let most = p.gpu.most_shared();
+    let gpu = p.gpu.cpu.map_or("any GPU", |c| c.name);
+    let fits = |what: &str, n: u32| match n <= most {
+        true => Ok(n),
+        false => Err(Error::Launch(format!("{n} bytes of {what}shared memory; there are {most} on {gpu}"))),
     };
-    all - p.static_shared.min(all)
+    let fixed = fits("static ", p.static_shared)?;
+    match (p.dynamic_shared, launch.shared) {
+        (false, _) => Ok(fixed),
+        (true, Some(n)) => fits("", fixed.saturating_add(n)),
+        (true, None) => {
+            let cpu = p.gpu.demand("nor is it said how much dynamic shared memory it has (--shared)")?;
+            Ok(cpu.shared)
+        }
+    }
+}
+
+/// Threads of a program along x, y, z. A size that the module demands is the only one there is.
+fn block(p: &Program, launch: &Launch) -> Result<[u32; 3], Error> {
+    let (least, most) = p.threads.unwrap_or((1, 1024));
+    // AMD's modules say at most how many threads they have: so many, unless the launch says otherwise.
+    let usual = p.threads.map(|(_, most)| [most, 1, 1]);
+    let block = launch.block.or(p.block).or(usual).ok_or_else(|| {
+        Error::Launch(
+            "the module does not say how many threads a program has; give it (--threads)".to_owned(),
+        )
+    })?;
+    let named = |b: [u32; 3]| b.map(|n| n.to_string()).join(" × ");
+    if let Some(own) = p.block.filter(|own| *own != block) {
+        return Err(Error::Launch(format!(
+            "a program of {} threads; @{} is for {}",
+            named(block),
+            p.name,
+            named(own)
+        )));
+    }
+    let all = block.iter().try_fold(1u32, |n, k| n.checked_mul(*k)).unwrap_or(u32::MAX);
+    if block.contains(&0) || all > 1024 || all < least || all > most {
+        return Err(Error::Launch(format!(
+            "a program of {} threads; it has {} to {}",
+            named(block),
+            least.max(1),
+            most.min(1024)
+        )));
+    }
+    Ok(block)
 }
 
 /// Runs a kernel with nobody watching.
@@ -147,12 +187,8 @@ fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>
             u32::MAX
         )));
     };
-    let threads = launch.threads.or(p.threads).ok_or_else(|| {
-        Error::Launch("the module does not say how many threads a program has; give it".to_owned())
-    })?;
-    if threads == 0 || threads > 1024 {
-        return Err(Error::Launch(format!("a program of {threads} threads; it has 1 to 1024")));
-    }
+    let block = block(p, launch)?;
+    let threads = block.iter().product();
     let cluster = launch.cluster.or(p.cluster).unwrap_or([1; 3]);
     let size = product(cluster).unwrap_or(u64::MAX);
     if !(1..=16).contains(&size) || launch.grid.iter().zip(cluster).any(|(g, c)| !g.is_multiple_of(c)) {
@@ -161,29 +197,18 @@ fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>
             launch.grid
         )));
     }
-    let warps = threads.div_ceil(W as u32) * size as u32;
+    let warps = u32::div_ceil(threads, W as u32) * size as u32;
     if warps > MAX_WARPS {
         return Err(Error::Launch(format!("a cluster of {warps} warps; the simulator takes {MAX_WARPS}")));
     }
-    let shared = p.static_shared
-        + match (p.dynamic_shared, launch.shared) {
-            (true, Some(n)) if n > most_shared(p) => {
-                return Err(Error::Launch(format!(
-                    "{n} bytes of dynamic shared memory; there are at most {}",
-                    most_shared(p)
-                )));
-            }
-            (true, Some(n)) => n,
-            (true, None) => most_shared(p),
-            (false, _) => 0,
-        };
+    let shared = shared_bytes(p, launch)?;
     let mut global = Global::new(&p.rodata);
     let mut consts = p.consts.clone();
     let addresses = bind(p, launch, programs, &mut global, &mut consts)?;
     let consts = Consts::<W>::new(&consts);
-    let implicit_args = match p.arch {
-        Arch::Amd { .. } => global.add("implicit arguments", &implicit_arguments(launch.grid, threads)),
-        Arch::Nvidia => 0,
+    let implicit_args = match p.gpu.vendor {
+        Vendor::Amd => global.add("implicit arguments", &implicit_arguments(launch.grid, block)),
+        Vendor::Nvidia => 0,
     };
     let progress = AtomicU64::new(0);
     let shape = Shape {
@@ -191,6 +216,7 @@ fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>
         grid: launch.grid,
         cluster,
         threads,
+        block,
         shared_bytes: shared,
         checks: launch.checks,
         global: &global,
@@ -263,13 +289,13 @@ fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>
 
 /// The hidden kernel arguments of AMD code objects of version 5: block counts at 0, group sizes at 12,
 /// remainders at 18, dimensions at 64 (LLVM, "User Guide for AMDGPU Backend", code object V5 metadata).
-fn implicit_arguments(grid: [u32; 3], threads: u32) -> Vec<u8> {
+fn implicit_arguments(grid: [u32; 3], block: [u32; 3]) -> Vec<u8> {
     let mut out = vec![0; 256];
     for (i, n) in grid.iter().enumerate() {
         out[4 * i..4 * i + 4].copy_from_slice(&n.to_le_bytes());
     }
-    for (i, n) in [threads as u16, 1, 1].iter().enumerate() {
-        out[12 + 2 * i..14 + 2 * i].copy_from_slice(&n.to_le_bytes());
+    for (i, n) in block.iter().enumerate() {
+        out[12 + 2 * i..14 + 2 * i].copy_from_slice(&(*n as u16).to_le_bytes());
     }
     out[64..66].copy_from_slice(&3u16.to_le_bytes());
     out

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{Decoder, Term, What};
 use crate::bytecode::*;
-use crate::ir::{Arch, Inst};
+use crate::ir::{Inst, Vendor};
 use crate::num;
 use crate::ptx::{self, Operand, Statement};
 
@@ -80,7 +80,7 @@ impl Decoder<'_> {
         inst: &Inst,
         args: &[Vec<Src>],
     ) -> What<Vec<Src>> {
-        if matches!(self.arch, Arch::Amd { .. }) {
+        if self.gpu.vendor == Vendor::Amd {
             return self.amd_asm(text, inst, args);
         }
         let statements = ptx::parse(text)?;

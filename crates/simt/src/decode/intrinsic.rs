@@ -58,7 +58,10 @@ impl Decoder<'_> {
         let v = match name.as_str() {
             "__CUDA_FTZ" => u64::from(self.ftz_flag),
             "__CUDA_PREC_SQRT" | "__CUDA_PREC_DIV" => 1,
-            "__CUDA_ARCH" => 900,
+            "__CUDA_ARCH" => {
+                let cpu = self.gpu.demand("it asks for __CUDA_ARCH").map_err(|e| e.to_string())?;
+                10 * cpu.name.trim_start_matches("sm_").parse().unwrap_or(0)
+            }
             _ => 0,
         };
         Ok(vec![self.constant(v)])

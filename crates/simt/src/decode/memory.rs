@@ -3,14 +3,14 @@
 use super::inst::{fmt, width};
 use super::{Decoder, What};
 use crate::bytecode::*;
-use crate::ir::{Arch, Inst, Ty};
+use crate::ir::{Inst, Ty, Vendor};
 
 impl Decoder<'_> {
     /// The memory space of an LLVM address space.
     pub(super) fn space(&self, n: u32) -> Space {
-        match (n, self.arch) {
+        match (n, self.gpu.vendor) {
             // The shared memory of a cluster.
-            (7, Arch::Nvidia) => Space::Shared,
+            (7, Vendor::Nvidia) => Space::Shared,
             (1 | 4 | 7, _) => Space::Global,
             (3, _) => Space::Shared,
             (5, _) => Space::Local,

@@ -19,7 +19,8 @@ mod value;
 use std::collections::HashMap;
 
 use crate::bytecode::*;
-use crate::ir::{self, Loc, Module, Operand, Scalar, Ty};
+use crate::gpu::Gpu;
+use crate::ir::{self, Loc, Module, Operand, Scalar, Ty, Vendor};
 use crate::mem::{CONST_BASE, LOCAL_WINDOW, SHARED_WINDOW};
 use crate::{Error, cfg};
 
@@ -59,8 +60,7 @@ pub(crate) struct Decoder<'m> {
     /// Bytes of constant data.
     rodata: Vec<u8>,
     ftz_flag: bool,
-    /// Shared memory window addresses for generic pointers.
-    pub(crate) arch: ir::Arch,
+    pub(crate) gpu: Gpu,
 }
 
 /// Values of one function being decoded.
@@ -100,10 +100,11 @@ pub fn kernel<'m>(module: &'m Module, name: Option<&str>) -> Result<&'m ir::Func
 /// Decodes a kernel.
 pub fn decode(module: &Module, name: Option<&str>) -> Result<Program, Error> {
     let function = kernel(module, name)?;
-    let shared_base = match module.arch {
+    let gpu = Gpu::of(module, function)?;
+    let shared_base = match gpu.vendor {
         // NVIDIA reserves the first 1 KiB of a program's shared memory for the system (sm_80 and later).
-        ir::Arch::Nvidia => 1024,
-        ir::Arch::Amd { .. } => 0,
+        Vendor::Nvidia => 1024,
+        Vendor::Amd => 0,
     };
     let mut d = Decoder {
         module,
@@ -121,7 +122,7 @@ pub fn decode(module: &Module, name: Option<&str>) -> Result<Program, Error> {
         params: 0,
         rodata: Vec::new(),
         ftz_flag: module.reflect_ftz,
-        arch: module.arch,
+        gpu,
     };
     d.place_globals(shared_base);
     d.params = function.params.len() as u32;
@@ -142,13 +143,14 @@ pub fn decode(module: &Module, name: Option<&str>) -> Result<Program, Error> {
     let layout = cfg::layout(&d.blocks);
     Ok(Program {
         name: function.name.clone(),
-        arch: module.arch,
+        gpu,
         code: layout.code.into(),
         locs: layout.locs.into(),
         files: module.files.clone(),
         regs: d.regs,
         consts: d.consts,
         params: function.params.clone(),
+        block: function.block,
         threads: function.threads,
         cluster: function.cluster,
         static_shared: d.static_shared,

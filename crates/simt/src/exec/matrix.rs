@@ -4,7 +4,6 @@ use super::memory::Place;
 use super::{Cta, Warp, who};
 use crate::bytecode::*;
 use crate::check::Kind;
-use crate::counts;
 
 /// Sixteen unsigned numbers of 4 or 6 bits, packed from the lowest bit on, as bytes.
 fn unpacked(words: [u64; 2], bits: u8) -> [u8; 16] {
@@ -32,10 +31,11 @@ impl<const W: usize> Cta<'_, W> {
             });
         }
         let (places, good) = self.places(warp, at, &addresses, active & used, 16, write);
+        let banks = self.shape.program.gpu.banks();
         let c = &mut self.counts.at[warp.pc as usize];
         // Eight rows fill a line.
         for part in 0..registers {
-            let w = counts::wavefronts(&addresses, good & (0xff << (8 * part)), 16, write);
+            let w = banks.waves(&addresses, good & (0xff << (8 * part)), 16, 16, write);
             c.wavefronts += w.total;
             c.conflicts += w.conflicts;
         }

@@ -172,7 +172,7 @@ impl<'a, const W: usize> Cta<'a, W> {
         addresses: &[u64; W],
         places: &[Place<'_>; W],
         good: u64,
-        bytes: u64,
+        (bytes, align): (u64, u64),
         write: bool,
     ) {
         let (mut global, mut shared) = (0u64, 0u64);
@@ -191,7 +191,8 @@ impl<'a, const W: usize> Cta<'a, W> {
             c.global_bytes += moved;
         }
         if shared != 0 {
-            let w = counts::wavefronts(addresses, shared, bytes, write);
+            let banks = self.shape.program.gpu.banks();
+            let w = banks.waves(addresses, shared, bytes, align, write);
             c.wavefronts += w.total;
             c.min_wavefronts += w.min;
             c.conflicts += w.conflicts;
@@ -207,7 +208,7 @@ impl<'a, const W: usize> Cta<'a, W> {
         let bytes = u64::from(at.bytes) * asked;
         let (addresses, active) = self.addresses(warp, at);
         let (places, good) = self.places(warp, at, &addresses, active, bytes, false);
-        self.count(warp, &addresses, &places, good, wide, false);
+        self.count(warp, &addresses, &places, good, (wide, at.align.into()), false);
         self.polled |= at.volatile;
         let n = at.bytes;
         // Uninitialized elements, one mask of lanes an element.
@@ -274,7 +275,7 @@ impl<'a, const W: usize> Cta<'a, W> {
         let bytes = u64::from(at.bytes) * v.len() as u64;
         let (addresses, active) = self.addresses(warp, at);
         let (places, good) = self.places(warp, at, &addresses, active, bytes, true);
-        self.count(warp, &addresses, &places, good, bytes, true);
+        self.count(warp, &addresses, &places, good, (bytes, at.align.into()), true);
         let n = at.bytes;
         let mut global = 0u64;
         for (l, p) in places.iter().enumerate() {
@@ -342,7 +343,7 @@ impl<'a, const W: usize> Cta<'a, W> {
         let bytes = u64::from(at.bytes) * v.len() as u64;
         let (addresses, active) = self.addresses(warp, at);
         let (places, good) = self.places(warp, at, &addresses, active, bytes, true);
-        self.count(warp, &addresses, &places, good, bytes, true);
+        self.count(warp, &addresses, &places, good, (bytes, at.align.into()), true);
         self.polled = true;
         let n = at.bytes;
         if let (AtomOp::Exch | AtomOp::Cas, [low, high]) = (op, v) {

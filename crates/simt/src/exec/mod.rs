@@ -35,6 +35,8 @@ pub(crate) struct Shape<'a> {
     /// Programs of a cluster along x, y, z.
     pub cluster: [u32; 3],
     pub threads: u32,
+    /// Along x, y, z.
+    pub block: [u32; 3],
     pub shared_bytes: u32,
     pub checks: bool,
     pub global: &'a Global,
@@ -264,7 +266,7 @@ impl<'a, const W: usize> Cta<'a, W> {
             if ended > 0 && b.waiting != 0 && b.arrived + ended >= b.needed {
                 let warp = rank * self.per_rank + b.waiting.trailing_zeros();
                 let pc = self.warps[warp as usize].as_ref().map_or(0, |w| w.pc);
-                if self.shape.program.arch == crate::ir::Arch::Nvidia {
+                if self.shape.program.gpu.vendor == crate::ir::Vendor::Nvidia {
                     self.report_at(Kind::Divergent, pc, warp, 0, None, || {
                         format!(
                             "barrier {} is waited for by {} warps while {ended} have ended without it",

@@ -422,10 +422,13 @@ impl<const W: usize> Cta<'_, W> {
         let mut out = [0; W];
         for (l, o) in out.iter_mut().enumerate() {
             *o = match what {
-                Special::Tid(0) => u64::from(warp.index) * W as u64 + l as u64,
-                Special::NTid(0) => u64::from(self.shape.threads),
-                Special::Tid(_) => 0,
-                Special::NTid(_) => 1,
+                Special::Tid(axis) => {
+                    // Threads are numbered along x first, then along y and z.
+                    let [nx, ny, _] = self.shape.block;
+                    let n = warp.index * W as u32 + l as u32;
+                    u64::from([n % nx, n / nx % ny, n / (nx * ny)][axis as usize])
+                }
+                Special::NTid(axis) => u64::from(self.shape.block[axis as usize]),
                 Special::Ctaid(a) => u64::from(id[a as usize]),
                 Special::NCtaid(a) => u64::from(grid[a as usize]),
                 Special::LaneId => l as u64,

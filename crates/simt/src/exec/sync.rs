@@ -254,7 +254,7 @@ impl<const W: usize> Cta<'_, W> {
         }
         let (plain, min, _) = counts::sectors(&from, reads, n);
         let sectors = if n == 16 { counts::copy_sectors(&from, reads) } else { plain };
-        let waves = counts::wavefronts(&targets, active, n, true);
+        let waves = self.shape.program.gpu.banks().waves(&targets, active, n, n, true);
         let c = &mut self.counts.at[warp.pc as usize];
         c.sectors += sectors;
         c.min_sectors += min;
