@@ -336,6 +336,10 @@ pub enum Op {
         pred: Option<Pred>,
     },
     FenceAsync,
+    /// A fence that acquires and releases.
+    Fence,
+    /// `wgmma.fence`: orders accesses to registers with the matrix operations that follow.
+    WgmmaFence,
     LdMatrix {
         d: Box<[Reg]>,
         addr: Access,
@@ -485,6 +489,12 @@ pub struct Program {
     pub shared_base: u32,
     /// Bytes of stack a lane needs.
     pub local_bytes: u32,
+    /// Whether something may acquire what atomic operations or fences release.
+    pub acquires: bool,
+    /// Whether fewer lanes than a warp's may synchronize, so that each lane's reads must be told apart.
+    pub exact: bool,
+    /// Whether there are asynchronous matrix operations, whose registers are watched.
+    pub wgmma: bool,
     /// Contents of constant global variables, at [`crate::mem::CONST_BASE`].
     pub rodata: Vec<u8>,
 }

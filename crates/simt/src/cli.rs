@@ -90,8 +90,8 @@ struct Options {
     /// Bytes of dynamic shared memory; all there is by default
     #[arg(long, value_name = "BYTES")]
     shared: Option<u32>,
-    /// An argument, in order: [name=]file.npy, [name=]f32[64,64] (zeros), a number (3, 0.5, f16:0.5, i64:7), or a
-    /// tensor map: [name=]tensormap(TENSOR,[BOX],swizzle=128,fill=nan), TENSOR a file, f32[64,64] or another's name
+    /// An argument, in order: [name=]file.npy, [name=]f32[64,64] (zeros), a number (3, 0.5, f16:0.5, i64:7), null, or
+    /// a tensor map: [name=]tensormap(TENSOR,[BOX],swizzle=128,fill=nan), TENSOR a file, f32[64,64] or another's name
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
     args: Vec<String>,
     /// A launch described in JSON; the kernel is the .ttir beside it unless one is given
@@ -382,6 +382,13 @@ pub fn report(launch: &Launch, outcome: &Outcome) -> String {
             json!({
                 "kind": f.kind.name(), "message": f.message, "kernel": f.kernel, "file": f.file, "line": f.line,
                 "program": f.program, "warp": f.warp, "lane": f.lane, "address": f.address, "count": f.count,
+                "addresses": f.addresses.map(|(a, b)| [a, b]), "instructions": f.places,
+                "other": f.other.as_ref().map(|o| {
+                    json!({
+                        "file": o.file, "line": o.line, "program": o.program, "warp": o.warp,
+                        "lane": (o.lane < 64).then_some(o.lane),
+                    })
+                }),
             })
         })
         .collect();

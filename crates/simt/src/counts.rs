@@ -9,9 +9,9 @@
 //!   as moves. Machine code differs from this by what the code generator fuses and adds.
 //! * *sectors* are the distinct 32-byte pieces of global memory that one warp instruction touches
 //!   (of asynchronous copies of 16 bytes a lane, see [`copy_sectors`]); the *minimum* is what the same number of distinct bytes needs at least.
-//! * *wavefronts* are the passes of shared memory: it has 32 banks of 4 bytes, and a pass serves one word of
-//!   each. Accesses of 8 bytes a lane go in two halves of the warp, of 16 bytes in four quarters; in each
-//!   part the words in the busiest bank decide. Lanes that read the same word share it. Where all lanes of
+//! * *wavefronts* are the passes of shared memory: a pass serves one word of each bank of
+//!   4 bytes, and which lanes go together is told in [`crate::banks`]. On NVIDIA accesses of 8 bytes a lane go in two
+//!   halves of the warp, of 16 bytes in four quarters; in each part the words in the busiest bank decide. Lanes that read the same word share it. Where all lanes of
 //!   both parts of a half (16 bytes) or of the warp (8 bytes) come in pairs with one address, neighbours or
 //!   next but one, NVIDIA's memory serves the two parts of a load as one. `ldmatrix` and
 //!   `stmatrix` take one part per 8×8 matrix. *Conflicts* are the wavefronts beyond one for each part. The *minimum* is the number of distinct words over 32.
@@ -159,7 +159,9 @@ pub fn class(op: &Op) -> Class {
         | Op::FenceAsync => Class::Barrier,
         Op::Mma(_) | Op::Wgmma(_) | Op::WgmmaCommit | Op::WgmmaWait { .. } => Class::Matrix,
         Op::Jump { .. } | Op::Branch { .. } | Op::Exit => Class::Branch,
-        Op::Print { .. } | Op::Assert { .. } | Op::Trap | Op::Nop(_) => Class::Other,
+        Op::Print { .. } | Op::Assert { .. } | Op::Trap | Op::Nop(_) | Op::Fence | Op::WgmmaFence => {
+            Class::Other
+        }
     }
 }
 

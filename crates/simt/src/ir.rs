@@ -104,6 +104,27 @@ pub enum Callee {
     Asm(String, String),
 }
 
+/// What a memory access means to other threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Order {
+    /// Atomic or volatile: does not race with others of that kind, and may be polled by a spin loop.
+    pub strong: bool,
+    /// A read that takes over what the thread knew that released what is read.
+    pub acquire: bool,
+    /// A write that makes what its thread knows known to those who acquire it.
+    pub release: bool,
+}
+
+impl Order {
+    /// Strong and nothing else.
+    pub const RELAXED: Order = Order { strong: true, acquire: false, release: false };
+
+    /// An atomic access that acquires, releases, or both.
+    pub fn atomic(acquire: bool, release: bool) -> Order {
+        Order { strong: true, acquire, release }
+    }
+}
+
 /// An instruction's operation with what is not an operand.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Code {
@@ -136,20 +157,20 @@ pub enum Code {
     Load {
         /// Alignment in bytes.
         align: u32,
-        /// Volatile or atomic.
-        volatile: bool,
+        /// What it means to other threads.
+        order: Order,
     },
     /// A store (value, address).
     Store {
         /// Alignment in bytes.
         align: u32,
-        /// Volatile or atomic.
-        volatile: bool,
+        /// What it means to other threads.
+        order: Order,
     },
     /// A read-modify-write (address, value) by operation name.
-    AtomicRmw(&'static str),
+    AtomicRmw(&'static str, Order),
     /// A compare-and-swap (address, expected, new).
-    CmpXchg,
+    CmpXchg(Order),
     /// `fence`.
     Fence,
     /// Scalars `first .. first + count` of operand 0.

@@ -36,6 +36,8 @@ pub enum Arg {
     },
     /// A scalar, as the bits of the parameter's type.
     Scalar(u64),
+    /// An address of one's own, such as null.
+    Address(u64),
 }
 
 impl Arg {
@@ -50,8 +52,8 @@ impl Arg {
 pub struct Launch {
     /// Programs along x, y, z.
     pub grid: [u32; 3],
-    /// Arguments in order. Pointers the kernel has beyond them (Triton's scratch pointers) get buffers of
-    /// [`Launch::scratch`] bytes per program.
+    /// Arguments in order. Up to two pointers that the kernel has beyond them (Triton's scratch pointers) get buffers
+    /// of [`Launch::scratch`] bytes per program.
     pub args: Vec<Arg>,
     /// Threads of a program along x, y, z; by default what the module says.
     pub block: Option<[u32; 3]>,
@@ -301,79 +303,130 @@ fn implicit_arguments(grid: [u32; 3], block: [u32; 3]) -> Vec<u8> {
     out
 }
 
+/// Pointers at the end of a kernel's parameters that its launcher gives: Triton's global and profile scratch memory.
+const SCRATCH_POINTERS: usize = 2;
+
+/// What an argument must be, in words.
+fn wanted(ty: &Ty) -> String {
+    match ty {
+        Ty::Ptr(..) => "a pointer".to_owned(),
+        Ty::Int(1) => "a truth value (i1)".to_owned(),
+        Ty::Int(n) => format!("an integer of {n} bits"),
+        Ty::F16 => "a number in f16".to_owned(),
+        Ty::BF16 => "a number in bf16".to_owned(),
+        Ty::F32 => "a number in f32".to_owned(),
+        Ty::F64 => "a number in f64".to_owned(),
+        _ => "a value of a type that has no arguments here".to_owned(),
+    }
+}
+
+/// That there are as many arguments as the kernel takes, but for scratch pointers.
+fn check_count(p: &Program, given: usize) -> Result<(), Error> {
+    let takes = p.params.len();
+    if given > takes {
+        return Err(Error::Launch(format!("{given} arguments for @{}, which takes {takes}", p.name)));
+    }
+    let optional = |i: usize| matches!(p.params[i], Ty::Ptr(..)) && i + SCRATCH_POINTERS >= takes;
+    let missing: Vec<String> = (given..takes)
+        .filter(|i| !optional(*i))
+        .map(|i| format!("argument {}, {}", i + 1, wanted(&p.params[i])))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Launch(format!(
+        "@{} takes {takes} arguments and got {given}; missing: {}",
+        p.name,
+        missing.join("; ")
+    )))
+}
+
+/// The buffers of a launch while they are put into memory.
+struct Binding<'a> {
+    program: &'a Program,
+    launch: &'a Launch,
+    global: &'a mut Global,
+    /// Addresses of the buffers so far, in order.
+    addresses: Vec<u64>,
+}
+
+impl Binding<'_> {
+    fn add(&mut self, name: &str, data: &[u8]) -> u64 {
+        let a = self.global.add(name, data);
+        self.addresses.push(a);
+        a
+    }
+
+    /// The address of a buffer that an earlier argument brought.
+    fn earlier(&self, buffer: &str) -> Option<u64> {
+        let holders = self.launch.args.iter().filter(|a| a.holds_data());
+        let named = |arg: &Arg| match arg {
+            Arg::Buffer { name, .. } | Arg::TensorMap { buffer: name, data: Some(_), .. } => name == buffer,
+            _ => false,
+        };
+        self.addresses.iter().zip(holders).find_map(|(a, arg)| named(arg).then_some(*a))
+    }
+
+    /// A tensor map in memory, and its buffer where it brings one.
+    fn tensor_map(
+        &mut self,
+        i: usize,
+        buffer: &str,
+        data: Option<&[u8]>,
+        map: &HostMap,
+    ) -> Result<u64, Error> {
+        let a = match data {
+            Some(data) => self.add(buffer, data),
+            None => self.earlier(buffer).ok_or_else(|| {
+                Error::Launch(format!(
+                    "argument {} is a tensor map of '{buffer}', no buffer before it",
+                    i + 1
+                ))
+            })?,
+        };
+        let map = map.encode(a).map_err(|e| Error::Launch(format!("argument {} is {e}", i + 1)))?;
+        Ok(self.global.add_read_only(&format!("tensor map of {buffer}"), &map))
+    }
+
+    /// The word that the kernel gets for argument `i`.
+    fn value(&mut self, i: usize, ty: &Ty, programs: u64) -> Result<u64, Error> {
+        let pointer = matches!(ty, Ty::Ptr(..));
+        let launch = self.launch;
+        let unfit = |what: String| {
+            let name = &self.program.name;
+            Err(Error::Launch(format!("argument {} of @{name} is {}, not {what}", i + 1, wanted(ty))))
+        };
+        match launch.args.get(i) {
+            Some(Arg::Buffer { name, data }) if pointer => Ok(self.add(name, data)),
+            Some(Arg::TensorMap { buffer, data, map }) if pointer => {
+                self.tensor_map(i, buffer, data.as_deref(), map)
+            }
+            Some(Arg::Address(a)) if pointer => Ok(*a),
+            Some(Arg::Scalar(v)) if !pointer => Ok(crate::alu::low(*v, ty.bits() as u8)),
+            Some(Arg::Buffer { name, .. }) => unfit(format!("the buffer '{name}'")),
+            Some(Arg::TensorMap { buffer, .. }) => unfit(format!("a tensor map of '{buffer}'")),
+            Some(Arg::Address(_)) => unfit("an address".to_owned()),
+            Some(Arg::Scalar(_)) => unfit("a number; give a tensor (x.npy, f32[64]), or null".to_owned()),
+            None => {
+                let bytes = u64::from(launch.scratch).saturating_mul(programs).min(1 << 30);
+                Ok(self.global.add(&format!("scratch pointer {i}"), &vec![0; bytes as usize]))
+            }
+        }
+    }
+}
+
 /// Puts the arguments into memory and the constant table; returns the buffers' addresses.
 fn bind(
-    p: &Program,
+    program: &Program,
     launch: &Launch,
     programs: u64,
     global: &mut Global,
     consts: &mut [(u64, bool)],
 ) -> Result<Vec<u64>, Error> {
-    if launch.args.len() > p.params.len() {
-        return Err(Error::Launch(format!(
-            "{} arguments for @{}, which takes {}",
-            launch.args.len(),
-            p.name,
-            p.params.len()
-        )));
+    check_count(program, launch.args.len())?;
+    let mut binding = Binding { program, launch, global, addresses: Vec::new() };
+    for (i, ty) in program.params.iter().enumerate() {
+        consts[i] = (binding.value(i, ty, programs)?, false);
     }
-    let mut addresses = Vec::new();
-    for (i, ty) in p.params.iter().enumerate() {
-        let value = match (launch.args.get(i), ty) {
-            (Some(Arg::Buffer { name, data }), Ty::Ptr(..)) => {
-                let a = global.add(name, data);
-                addresses.push(a);
-                a
-            }
-            (Some(Arg::TensorMap { buffer, data, map }), Ty::Ptr(..)) => {
-                let earlier = |(a, arg): (&u64, &Arg)| match arg {
-                    Arg::Buffer { name, .. } | Arg::TensorMap { buffer: name, data: Some(_), .. } => {
-                        (name == buffer).then_some(*a)
-                    }
-                    _ => None,
-                };
-                let a = match data {
-                    Some(data) => {
-                        let a = global.add(buffer, data);
-                        addresses.push(a);
-                        a
-                    }
-                    None => {
-                        let holders = launch.args.iter().filter(|a| a.holds_data());
-                        addresses.iter().zip(holders).find_map(earlier).ok_or_else(|| {
-                            Error::Launch(format!(
-                                "argument {i} is a tensor map of '{buffer}', no buffer before it"
-                            ))
-                        })?
-                    }
-                };
-                let map = map.encode(a).map_err(|e| Error::Launch(format!("argument {i} is {e}")))?;
-                global.add_read_only(&format!("tensor map of {buffer}"), &map)
-            }
-            (Some(Arg::TensorMap { buffer, .. }), t) => {
-                return Err(Error::Launch(format!(
-                    "argument {i} is a tensor map of '{buffer}' where @{} takes {t:?}",
-                    p.name
-                )));
-            }
-            (Some(Arg::Scalar(v)), t) if !matches!(t, Ty::Ptr(..)) => crate::alu::low(*v, t.bits() as u8),
-            // A null pointer or an address of one's own.
-            (Some(Arg::Scalar(v)), _) => *v,
-            (Some(Arg::Buffer { name, .. }), t) => {
-                return Err(Error::Launch(format!(
-                    "argument {i} ('{name}') is a buffer where @{} takes {t:?}",
-                    p.name
-                )));
-            }
-            (None, Ty::Ptr(..)) => {
-                let bytes = u64::from(launch.scratch).saturating_mul(programs).min(1 << 30);
-                global.add(&format!("scratch pointer {i}"), &vec![0; bytes as usize])
-            }
-            (None, t) => {
-                return Err(Error::Launch(format!("argument {i} of @{} ({t:?}) is missing", p.name)));
-            }
-        };
-        consts[i] = (value, false);
-    }
-    Ok(addresses)
+    Ok(binding.addresses)
 }

@@ -400,22 +400,17 @@ impl Reader {
                 }
                 LLVMLoad | LLVMStore => {
                     all();
-                    let volatile = LLVMGetVolatile(v) != 0
-                        || LLVMGetOrdering(v) != LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic;
+                    let order = order(LLVMGetOrdering(v), LLVMGetVolatile(v) != 0);
                     let align = LLVMGetAlignment(v);
-                    if op == LLVMLoad {
-                        Code::Load { align, volatile }
-                    } else {
-                        Code::Store { align, volatile }
-                    }
+                    if op == LLVMLoad { Code::Load { align, order } } else { Code::Store { align, order } }
                 }
                 LLVMAtomicRMW => {
                     all();
-                    Code::AtomicRmw(rmw_name(LLVMGetAtomicRMWBinOp(v)))
+                    Code::AtomicRmw(rmw_name(LLVMGetAtomicRMWBinOp(v)), order(LLVMGetOrdering(v), true))
                 }
                 LLVMAtomicCmpXchg => {
                     all();
-                    Code::CmpXchg
+                    Code::CmpXchg(order(LLVMGetCmpXchgSuccessOrdering(v), true))
                 }
                 LLVMFence => Code::Fence,
                 LLVMICmp => {
@@ -531,6 +526,20 @@ impl Reader {
             };
             Loc { file: index as u32, line }
         }
+    }
+}
+
+/// What LLVM's ordering of an access means.
+fn order(o: LLVMAtomicOrdering, volatile: bool) -> Order {
+    use LLVMAtomicOrdering::*;
+    match o {
+        LLVMAtomicOrderingNotAtomic | LLVMAtomicOrderingUnordered if !volatile => Order::default(),
+        LLVMAtomicOrderingAcquire => Order::atomic(true, false),
+        LLVMAtomicOrderingRelease => Order::atomic(false, true),
+        LLVMAtomicOrderingAcquireRelease | LLVMAtomicOrderingSequentiallyConsistent => {
+            Order::atomic(true, true)
+        }
+        _ => Order::RELAXED,
     }
 }
 

@@ -7,7 +7,7 @@ use super::inst::fmt;
 use super::{Decoder, What};
 use crate::bytecode::*;
 use crate::gpu::Fp8;
-use crate::ir::{Inst, Ty};
+use crate::ir::{Inst, Order, Ty};
 use crate::num::{self, Round};
 
 impl Decoder<'_> {
@@ -323,7 +323,7 @@ impl Decoder<'_> {
             align: 1,
             pred: None,
             gaps: 0,
-            volatile: kind == "atomic",
+            order: Order { strong: kind == "atomic", ..Order::default() },
             buffer: Some((rsrc[1], offset)),
         };
         match kind {

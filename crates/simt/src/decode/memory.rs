@@ -3,7 +3,7 @@
 use super::inst::{fmt, width};
 use super::{Decoder, What};
 use crate::bytecode::*;
-use crate::ir::{Inst, Ty, Vendor};
+use crate::ir::{Inst, Order, Ty, Vendor};
 
 impl Decoder<'_> {
     /// The memory space of an LLVM address space.
@@ -73,7 +73,7 @@ impl Decoder<'_> {
         Ok(out)
     }
 
-    pub(crate) fn access(&self, ptr: &Ty, addr: Src, align: u32, volatile: bool) -> What<Access> {
+    pub(crate) fn access(&self, ptr: &Ty, addr: Src, align: u32, order: Order) -> What<Access> {
         let Ty::Ptr(n, _) = ptr else { return Err(format!("an access through {ptr:?}")) };
         Ok(Access {
             space: self.space(*n),
@@ -83,7 +83,7 @@ impl Decoder<'_> {
             align,
             pred: None,
             gaps: 0,
-            volatile,
+            order,
             buffer: None,
         })
     }

@@ -11,6 +11,7 @@ mod asm;
 mod inst;
 mod intrinsic;
 mod memory;
+mod needs;
 mod nvvm;
 mod nvvm_ptx;
 mod sync;
@@ -141,6 +142,8 @@ pub fn decode(module: &Module, name: Option<&str>) -> Result<Program, Error> {
     }
     d.function(function, args, None).map_err(|(what, loc)| d.error(&function.name, what, loc))?;
     let layout = cfg::layout(&d.blocks);
+    let full = |mask: Src| d.known(mask).is_some_and(|m| m as u32 == u32::MAX);
+    let needs = needs::of(&layout.code, full);
     Ok(Program {
         name: function.name.clone(),
         gpu,
@@ -157,6 +160,9 @@ pub fn decode(module: &Module, name: Option<&str>) -> Result<Program, Error> {
         dynamic_shared: d.dynamic_shared,
         shared_base,
         local_bytes: d.local_bytes,
+        acquires: needs.acquires,
+        exact: needs.exact,
+        wgmma: needs.wgmma,
         rodata: d.rodata,
     })
 }

@@ -1,7 +1,7 @@
 //! `ldmatrix` and `stmatrix`.
 
 use super::memory::Place;
-use super::{Cta, Warp, who};
+use super::{Cta, Warp};
 use crate::bytecode::*;
 use crate::check::Kind;
 
@@ -64,7 +64,7 @@ impl<const W: usize> Cta<'_, W> {
         let mut undef_row = 0u64;
         for (r, (bytes, place)) in data.iter_mut().zip(&rows).enumerate() {
             let Some(a) = *place else { continue };
-            let h = self.shared.note_read(a, 16, who(warp));
+            let h = self.shared.note_read(a, 16, warp.together());
             if h.any() {
                 self.hazard(warp, r as u32, u64::from(a), h, false);
             }
@@ -105,7 +105,7 @@ impl<const W: usize> Cta<'_, W> {
             }
             for (r, bytes) in data.iter().enumerate() {
                 let Some(a) = rows[8 * i + r] else { continue };
-                let mut h = self.shared.note_write(a, 16, who(warp));
+                let mut h = self.shared.note_write(a, 16, warp.together());
                 let all = u128::from_le_bytes(*bytes);
                 let words = [all as u64, (all >> 64) as u64];
                 // Writing what is there already harms nobody.
