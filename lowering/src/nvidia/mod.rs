@@ -16,7 +16,7 @@ use crate::target::{
     Access, AsyncCopy, AtomicAccess, Declare, LaunchLimits, MatrixTypes, Target, TensorCopies, WarpGroups,
 };
 use linear_layout::plan::{DotType, MatrixInstruction, MemoryInstruction, ShuffleInstruction, WarpCombine};
-use linear_layout::target::TargetDesc;
+use linear_layout::target::{Fp8, TargetDesc};
 use mlir_host::ir::{FloatKind, Value};
 use ttopt_dialect::tt::enums::MemSyncScope;
 
@@ -37,7 +37,7 @@ impl Nvidia {
     }
     /// Whether there are conversion instructions for 8-bit floats.
     fn has_fp8_conversions(&self) -> bool {
-        self.capability >= 89
+        self.desc.fp8_conversions == Some(Fp8::Ocp)
     }
     fn sreg<'c>(&self, e: &mut Emit<'c>, name: &str) -> Lowered<Value<'c>> {
         let i32t = e.i32();

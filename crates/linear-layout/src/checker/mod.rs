@@ -19,7 +19,7 @@ mod warp_group;
 
 pub use conversion::{Report, check_conversion};
 pub use descriptor::check_matrix_descriptor;
-pub use dot::check_dot;
+pub use dot::{check_dot, check_matrix_instruction};
 pub use dynamic::{check_gather, check_histogram, check_scan};
 pub use memory::{Memory, MemoryReport, execute};
 pub use reduce::check_reduce;
