@@ -39,7 +39,8 @@ def run(names, tests, out):
     command = ["cargo", "mutants", "-p", "linear-layout", "-f", PLANS + "*.rs", "-o", out, "-j", "1"]
     command += ["--baseline", "skip", "--timeout", "300", "--build-timeout", "1200", "--no-shuffle"]
     command += [arg for name in names for arg in ("--re", "^" + re.escape(name) + "$")]
-    command += ["--", *[arg for test in tests for arg in ("--test", test)]]
+    # For cargo, not for the tests: what is not run need not be built.
+    command += [f"--cargo-arg=--test={test}" for test in tests]
     subprocess.run(command, cwd=ROOT, env=os.environ | {"CARGO_INCREMENTAL": "1"}, check=False,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     folder = pathlib.Path(out) / "mutants.out"
