@@ -171,6 +171,7 @@ impl Exchange {
 
 /// One payload from every lane to some lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ShuffleRound {
     /// The payload that is sent, as numbered after the [`send`](ShufflePlan::send) stages.
     pub payload: u64,
@@ -183,6 +184,7 @@ pub struct ShuffleRound {
 /// payload received in round `j` becoming number `j` of a new list; apply the `receive` stages to that;
 /// spread the payloads over the registers ([`targets`](Self::targets)).
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ShufflePlan {
     /// Bits of one element within a payload.
     pub storage_bits: u32,
