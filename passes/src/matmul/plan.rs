@@ -453,7 +453,7 @@ impl Multiplied {
                 is_transposed: true,
                 cga: problem.cga.clone(),
                 tiles_per_warp: vec![1; rank],
-                element_bit_width: row.sum.bits().into(),
+                element_bit_width: row.sum.bits(),
             }),
             accumulator,
             operands: in_registers(self.elements, 1 << row.a.k_run()),

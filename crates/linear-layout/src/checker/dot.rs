@@ -111,7 +111,10 @@ fn check_columns(row: &MatrixInstruction, [m, n, k]: [u64; 3]) -> Result<(), Che
     let positions = fragments(row, size(row.a.register_roles()) as usize);
     let [left_at, right_at, result_at] = positions.ok_or_else(|| bad("unknown".into()))?;
     // Any numbers that tell elements apart, small enough that no sum is rounded.
-    let small = |x: u64, y: u64, seed: u64| ((x * 37 + y * 101 + seed) * 2_654_435_761 >> 16 & 15) as i64 - 7;
+    let small = |x: u64, y: u64, seed: u64| {
+        let mixed = (x * 37 + y * 101 + seed) * 2_654_435_761;
+        (mixed >> 16 & 15) as i64 - 7
+    };
     let a: Matrix = pairs(m, k).map(|(x, y)| ((x, y), small(x, y, 1))).collect();
     let b: Matrix = pairs(k, n).map(|(x, y)| ((x, y), small(x, y, 1000))).collect();
     let threads = || (0..warps).flat_map(move |warp| (0..lanes).map(move |lane| (warp, lane)));

@@ -193,7 +193,10 @@ fn instructions_multiply_what_plans_ask_for() {
                     let types = DotTypes { exact, ..DotTypes::new(kind, kind, &target) };
                     let tiles = DotTilePlan::new(&a, &b, &c, types, &target);
                     let tiles = tiles.unwrap_or_else(|err| panic!("{what}: {err}"));
-                    check_dot(&tiles, &a, &b, &c, &target).unwrap_or_else(|err| panic!("{what}: {err}"));
+                    // Slow, and the same for any number of warps but one.
+                    if warps == 2 {
+                        check_dot(&tiles, &a, &b, &c, &target).unwrap_or_else(|err| panic!("{what}: {err}"));
+                    }
                     let Dot::Matrix { instruction, .. } = tiles.dot else { panic!("{what}: {tiles}") };
                     assert_eq!(instruction, plan.instruction, "{what}");
                 }
