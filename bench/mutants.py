@@ -44,7 +44,7 @@ def run(names, tests, out):
     command += ["--baseline", "skip", "--timeout", "300", "--build-timeout", "1200", "--no-shuffle"]
     command += [arg for name in names for arg in ("--re", "^" + re.escape(name) + "$")]
     # For cargo, not for the tests: what is not run need not be built.
-    command += [f"--cargo-arg=--test={test}" for test in tests]
+    command += [f"--cargo-arg=--test={test}" for test in tests] + ["--cargo-arg=--lib"] * (tests is not QUICK)
     subprocess.run(command, cwd=ROOT, env=os.environ | {"CARGO_INCREMENTAL": "1"}, check=False,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     folder = pathlib.Path(out) / "mutants.out"

@@ -646,3 +646,49 @@ impl OffsetMap {
 fn log2_ratio(a: u32, b: u32) -> Option<u32> {
     (b <= a).then(|| (a / b).ilog2())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_have_names_and_widths() {
+        use Direction::{Load, Store};
+        use MemoryInstruction::{Matrix, MatrixBytes, TransposedRead, Vector};
+        let matrix = |count, transposed| Matrix { count, transposed };
+        for (target, direction, instruction, name, bits) in [
+            ("cuda:90", Load, Vector { bits: 8 }, "ld.shared.b8", 8),
+            ("cuda:90", Load, Vector { bits: 32 }, "ld.shared.b32", 32),
+            ("cuda:90", Store, Vector { bits: 64 }, "st.shared.v2.b32", 64),
+            ("cuda:90", Store, Vector { bits: 128 }, "st.shared.v4.b32", 128),
+            ("cuda:90", Load, matrix(4, false), "ldmatrix.x4", 128),
+            ("cuda:90", Load, matrix(2, true), "ldmatrix.x2.trans", 64),
+            ("cuda:90", Store, matrix(1, true), "stmatrix.x1.trans", 32),
+            ("cuda:100", Load, MatrixBytes { words: 4 }, "ldmatrix.m16n16.x2.trans.b8", 128),
+            ("cuda:100", Store, MatrixBytes { words: 1 }, "stmatrix.m16n8.x1.trans.b8", 32),
+            ("hip:gfx950", Load, TransposedRead { unit_bits: 16 }, "ds_read_b64_tr_b16", 64),
+            ("hip:gfx950", Load, Vector { bits: 16 }, "ds_read_u16", 16),
+            ("hip:gfx942", Load, Vector { bits: 128 }, "ds_read_b128", 128),
+            ("hip:gfx942", Store, Vector { bits: 8 }, "ds_write_b8", 8),
+        ] {
+            let target = TargetDesc::parse(target).unwrap();
+            assert_eq!(
+                (instruction.name(direction, &target).as_str(), instruction.bits_per_lane()),
+                (name, bits)
+            );
+        }
+    }
+
+    #[test]
+    fn bases_of_threads_add_up_by_xor() {
+        let bases = ThreadBases {
+            lane: [1, 3].into_iter().collect(),
+            warp: [4].into_iter().collect(),
+            block: [5].into_iter().collect(),
+        };
+        let of = |lane, warp, block| bases.of(crate::plan::Threads { lane, warp, block });
+        assert_eq!([of(0, 0, 0), of(3, 0, 0), of(2, 1, 0), of(1, 1, 1)], [0, 2, 7, 0]);
+        assert_eq!((bases.union(), bases.is_zero()), (7, false));
+        assert!(ThreadBases::default().is_zero());
+    }
+}
