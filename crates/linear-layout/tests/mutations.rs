@@ -200,6 +200,7 @@ fn conversions() -> Vec<Mutation<ConversionPlan>> {
 
 #[test]
 fn conversions_through_shared_memory() {
+    let mut used = Vec::new();
     for (from, to, bits, name, budget) in [
         (rows(), columns(), 32, "cuda:80", 1 << 17),
         // ldmatrix, stmatrix, transposed reads, passes.
@@ -207,6 +208,8 @@ fn conversions_through_shared_memory() {
         (MMA.to_owned(), rows(), 16, "cuda:90", 1 << 17),
         (rows(), columns(), 16, "hip:gfx942", 1 << 15),
         (rows(), columns(), 32, "cuda:90", 20 << 10),
+        (rows(), columns(), 16, "hip:gfx950", 1 << 17),
+        (rows(), columns(), 8, "cuda:100", 1 << 17),
     ] {
         let target = target(name);
         let lanes = |text: &str| {
@@ -218,6 +221,7 @@ fn conversions_through_shared_memory() {
         };
         let (a, b) = (layout(&lanes(&from), &[128, 128]), layout(&lanes(&to), &[128, 128]));
         let plan = ConversionPlan::with_budget(&a, &b, bits, &target, budget).unwrap();
+        used.extend(plan.instructions());
         let mut mutations = conversions();
         mutations.extend(within("store", |plan| &mut shared(plan).store, accesses()));
         mutations.extend(within("load", |plan| &mut shared(plan).load, accesses()));
@@ -250,6 +254,9 @@ fn conversions_through_shared_memory() {
             }),
         ]);
         all_are_caught(&plan, mutations, |plan| check_conversion(plan, &a, &b, &target));
+    }
+    for name in ["ldmatrix.x4.trans", "stmatrix", ".trans.b8"] {
+        assert!(used.iter().any(|i| i.contains(name)), "{name}: {used:?}");
     }
 }
 
@@ -400,14 +407,19 @@ fn given_shared_memory() {
     let swizzled = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>";
     let operand = format!("#ttg.dot_op<{{opIdx = 0, parent = {MMA}, kWidth = 2}}>");
     let plain = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>";
+    let mfma =
+        "#ttg.amd_mfma<{version = 4, warpsPerCTA = [2, 2], instrShape = [16, 16, 32], isTransposed = false}>";
+    let transposed = format!("#ttg.dot_op<{{opIdx = 1, parent = {mfma}, kWidth = 4}}>");
     for (distributed, memory, direction, name) in [
         (rows(), swizzled, Direction::Store, "cuda:80"),
         (operand.clone(), swizzled, Direction::Load, "cuda:80"),
         (columns(), plain, Direction::Load, "cuda:90"),
         (MMA.to_owned(), swizzled, Direction::Store, "cuda:90"),
+        (transposed, swizzled, Direction::Load, "hip:gfx950"),
     ] {
         let (d, m, target) = (layout(&distributed, &[64, 64]), layout(memory, &[64, 64]), target(name));
         let plan = SharedAccessPlan::new(&d, &m, 16, direction, &target).unwrap();
+        assert_eq!(name == "hip:gfx950", plan.mnemonic == "ds_read_b64_tr_b16");
         let mut mutations = within("access", |plan: &mut SharedAccessPlan| &mut plan.access, accesses());
         mutations.push(mutation("partitions", |plan: &mut SharedAccessPlan| plan.partition_bits += 1));
         // What is right for loads may be right for stores.
