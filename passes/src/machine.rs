@@ -1,5 +1,6 @@
 //! The machine that layouts are made for, and the blocked layouts that fit it.
 
+use crate::remove_layout_conversions::Conversion;
 use crate::thread_group::ThreadGroup;
 use linear_layout::Encoding;
 use linear_layout::encoding::{Blocked, Slice};
@@ -170,8 +171,8 @@ pub struct Layouts<'c> {
     pub machine: Machine,
     defaults: RefCell<FastMap<SmallVec<[i64; 4]>, Attr<'c>>>,
     slices: RefCell<FastMap<(usize, Attr<'c>), Attr<'c>>>,
-    /// Cycles of conversions from a type to a layout; none to an equal layout.
-    pub(crate) conversions: RefCell<FastMap<(TensorType<'c>, Attr<'c>), Option<f64>>>,
+    /// What is known of conversions from a type to a layout.
+    pub(crate) conversions: RefCell<FastMap<(TensorType<'c>, Attr<'c>), Conversion>>,
 }
 
 impl<'c> Layouts<'c> {

@@ -53,8 +53,8 @@ pub fn word_bits(ty: Type<'_>) -> Result<u32, String> {
 }
 
 /// Layouts by [`Attr::global_id`], which never names two things; the shape, the bits of an element, and
-/// the target by its name's address and its shared memory.
-type ConversionKey = ((u64, usize), (u64, usize), SmallVec<[i64; 4]>, u32, usize, u64);
+/// the [fingerprint](TargetDesc::fingerprint) of the target.
+type ConversionKey = ((u64, usize), (u64, usize), SmallVec<[i64; 4]>, u32, u64);
 
 /// Plans that a thread keeps; the table starts anew beyond.
 const CAPACITY: usize = 1 << 12;
@@ -89,7 +89,7 @@ pub fn conversion_to(
     let (source, bits, shape) = (layout(from.ty())?, word_bits(from.ty())?, from.shape());
     let key = || {
         let (from, to) = (from.encoding()?.global_id()?, to.global_id()?);
-        Some((from, to, shape.clone(), bits, target.name.as_ptr() as usize, target.shared_bytes))
+        Some((from, to, shape.clone(), bits, target.fingerprint()))
     };
     let key = key();
     let find = |key: &ConversionKey| CONVERSIONS.with_borrow(|table| table.get(key).cloned());

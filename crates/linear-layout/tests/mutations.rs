@@ -785,6 +785,10 @@ fn products() {
             Dot::Matrix { zero_lanes, .. } => *zero_lanes = 1,
             other => panic!("{other:?}"),
         }),
+        mutation("operands exchanged", |plan: &mut DotTilePlan| match &mut plan.dot {
+            Dot::Matrix { swapped, .. } => *swapped = true,
+            other => panic!("{other:?}"),
+        }),
         mutation("a copy", |plan: &mut DotTilePlan| plan.copies.swap(0, 1)),
     ];
     all_are_caught(&plan, mutations, |plan| check_dot(plan, &a, &b, &c, &cuda));

@@ -22,7 +22,8 @@ fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let c = l.get(dot.c())?;
     let sums = match &plan.dot {
         Dot::Fma(steps) => multiply_add(l, steps, [&a, &b, &c])?,
-        Dot::Matrix { instruction, executions, zero_lanes } => {
+        Dot::Matrix { swapped: true, .. } => return unsupported("multiplies transposed matrices"),
+        Dot::Matrix { instruction, executions, zero_lanes, .. } => {
             let sum =
                 plans::dot_type(dot.d().ty().element(), l.target.desc()).map_err(Failure::Unsupported)?;
             let formats = [dot.a(), dot.b()].map(|value| value.ty().element());

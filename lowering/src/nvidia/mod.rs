@@ -18,7 +18,7 @@ use crate::target::{
     MatrixTypes, Target,
 };
 use linear_layout::plan::{DotType, MatrixInstruction, MemoryInstruction, ShuffleInstruction, WarpCombine};
-use linear_layout::target::TargetDesc;
+use linear_layout::target::{Fp8, TargetDesc};
 use mlir_host::ir::{Attr, FloatKind, Value};
 use ttopt_dialect::tt::enums::MemSyncScope;
 use ttopt_passes::plans::TENSOR_MAP_BYTES;
@@ -41,7 +41,7 @@ impl Nvidia {
     }
     /// Whether there are conversion instructions for 8-bit floats.
     fn has_fp8_conversions(&self) -> bool {
-        self.capability >= 89
+        self.desc.fp8_conversions == Some(Fp8::Ocp)
     }
     /// A special register that is less than `end`.
     fn sreg_below<'c>(&self, e: &mut Emit<'c>, name: &str, end: u32) -> Lowered<Value<'c>> {

@@ -331,10 +331,16 @@ fn tally(
         MemoryInstruction::TransposedRead { .. } => (8, 8, lanes.to_vec()),
     };
     // Lanes are served together when they differ by a combination of the basis.
-    let basis = match plan.instruction {
+    let (basis, bank_count) = match plan.instruction {
         // Eight rows of 16 bytes.
-        MemoryInstruction::Matrix { .. } | MemoryInstruction::MatrixBytes { .. } => vec![1, 2, 4],
-        _ => target.phase_lanes(phase_bytes, plan.direction).to_vec(),
+        MemoryInstruction::Matrix { .. } | MemoryInstruction::MatrixBytes { .. } => {
+            (vec![1, 2, 4], target.banks)
+        }
+        instruction => {
+            let transposed = matches!(instruction, MemoryInstruction::TransposedRead { .. });
+            let served = target.service(phase_bytes, plan.direction, transposed);
+            (served.lanes.to_vec(), served.banks)
+        }
     };
     let combinations: Vec<u64> = (0..1u64 << basis.len())
         .map(|x| basis.iter().enumerate().filter(|&(i, _)| x >> i & 1 == 1).fold(0, |a, (_, b)| a ^ b))
@@ -347,7 +353,7 @@ fn tally(
         let last = first + u64::from(bytes) - 1;
         let width = u64::from(target.bank_width);
         for word in first / width..=last / width {
-            banks.entry(word % u64::from(target.banks)).or_default().insert(word);
+            banks.entry(word % u64::from(bank_count)).or_default().insert(word);
         }
     }
     let each =

@@ -139,8 +139,8 @@ impl MatrixDescriptorPlan {
         target: &TargetDesc,
     ) -> PlanResult<MatrixDescriptorPlan> {
         if !target.primitives.wgmma {
-            let other =
-                if target.name == "cuda:100" { "; descriptors of tcgen05 are not planned" } else { "" };
+            let tensor_memory = target.primitives.tensor_memory;
+            let other = if tensor_memory { "; descriptors of tcgen05 are not planned" } else { "" };
             return Err(PlanError::Unsupported(format!("the target {} has no wgmma{other}", target.name)));
         }
         if ![8, 16, 32].contains(&elem_bits) {
