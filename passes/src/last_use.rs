@@ -12,17 +12,14 @@
 //! * each access of a warp takes whole sectors, since what is left of one is lost.
 
 use crate::analysis::axis_info::AxisInfoAnalysis;
-use crate::coalesce::AccessFacts;
 use crate::ir_util::is_loop;
 use crate::machine;
-use crate::plans::layout;
-use linear_layout::plan::{AddressFacts, VectorPlan};
+use crate::plans::{self, AccessFacts, layout};
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Op, Value, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use ttopt_dialect::tt::ops::LoadOp;
-use ttopt_dialect::tt::types::pointee;
 
 /// The pass.
 pub static TRITONGPU_LAST_USE: PassDef = PassDef {
@@ -140,14 +137,12 @@ fn depends_on<'c>(value: Value<'c>, found: &dyn Fn(Value<'c>) -> bool) -> bool {
 /// Whether every access of a warp takes all bytes of the sectors that it touches,
 /// but for the first and the last of a run.
 fn takes_whole_sectors(op: Op<'_>, analysis: &AxisInfoAnalysis<'_>, target: &TargetDesc) -> bool {
-    let pointers = op.operand(0).ty();
-    let facts = AccessFacts::of(op, analysis);
-    let (Some(facts), Ok(layout)) = (facts, layout(pointers)) else { return false };
-    let bits = pointee(pointers.element()).and_then(|ty| ty.bits()).unwrap_or(64).max(8);
-    let plan = |facts| VectorPlan::for_addresses(&layout, bits, &facts, target).ok();
+    let Some(facts) = AccessFacts::of(op, analysis) else { return false };
+    let Ok(layout) = layout(op.operand(0).ty()) else { return false };
     // Where a run begins does not matter, as long as accesses are as wide as if it began at a sector.
-    let in_runs = AddressFacts { contiguous: facts.contiguous, ..facts.addresses() };
-    let (Some(real), Some(plan)) = (plan(facts.addresses()), plan(in_runs)) else { return false };
+    let in_runs = AccessFacts { aligned: facts.contiguous * facts.bytes, ..facts.clone() };
+    let plan = |facts| plans::access_in(op, &layout, facts, target).ok();
+    let (Some(real), Some(plan)) = (plan(&facts), plan(&in_runs)) else { return false };
     let lanes = u64::from(target.lanes >> plan.duplicates.lane.count_ones());
     real.vec_elems == plan.vec_elems && plan.sectors * SECTOR <= lanes * u64::from(plan.access_bits() / 8)
 }

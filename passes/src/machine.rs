@@ -1,5 +1,6 @@
 //! The machine that layouts are made for, and the blocked layouts that fit it.
 
+use crate::thread_group::ThreadGroup;
 use linear_layout::Encoding;
 use linear_layout::encoding::{Blocked, Slice};
 use linear_layout::target::TargetDesc;
@@ -69,6 +70,16 @@ impl Machine {
             )?,
             target: module_attrs::target(module).and_then(|name| TargetDesc::parse(name).ok()),
         })
+    }
+
+    /// The same for tensors of `op`, which the warps of its partition hold where it is in one.
+    ///
+    /// # Errors
+    /// When their number is missing or no power of two.
+    pub fn at(&self, op: Op<'_>) -> Result<Machine, Reported> {
+        let group = ThreadGroup::of(op).map_err(|message| error(op, message))?;
+        let num_warps = power_of_two(op, module_attrs::NUM_WARPS, Some(group.warps))?;
+        Ok(Machine { num_warps, ..self.clone() })
     }
 
     /// Threads of a block.

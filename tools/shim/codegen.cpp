@@ -6,11 +6,36 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Pass.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
+#include <mutex>
 
 namespace {
+/// Sets an option of LLVM's command line, where there is such a one, and restores it at the end of its life. For what
+/// can be asked for in no other way, and is read at once.
+class ScopedOption {
+public:
+  ScopedOption(llvm::StringRef name, bool value) {
+    auto &options = llvm::cl::getRegisteredOptions();
+    auto found = options.find(name);
+    if (found == options.end())
+      return;
+    option = static_cast<llvm::cl::opt<bool> *>(found->second);
+    before = *option;
+    option->setValue(value);
+  }
+  ~ScopedOption() {
+    if (option)
+      option->setValue(before);
+  }
+
+private:
+  llvm::cl::opt<bool> *option = nullptr;
+  bool before = false;
+};
+
 /// Adds to a pass manager what is not to be left out.
 class Filter : public llvm::legacy::PassManagerBase {
 public:
@@ -33,6 +58,17 @@ private:
 } // namespace
 
 extern "C" {
+/// A target machine whose pointers to shared and local memory have 32 bits. LLVM takes this from its command line, as
+/// the machine is made, and only then.
+LLVMTargetMachineRef ttShortPointerMachine(LLVMTargetRef target, const char *triple, const char *cpu,
+                                           const char *features) {
+  static std::mutex lock;
+  std::lock_guard<std::mutex> guard(lock);
+  ScopedOption option("nvptx-short-ptr", true);
+  return LLVMCreateTargetMachine(target, triple, cpu, features, LLVMCodeGenLevelDefault, LLVMRelocPIC,
+                                 LLVMCodeModelDefault);
+}
+
 /// Assembly of a module, without the passes of these names; says in `met` how many of the names there were.
 /// Null when the target has no assembly.
 LLVMMemoryBufferRef ttEmitAssembly(LLVMTargetMachineRef raw, LLVMModuleRef module, const char *const *names,

@@ -13,7 +13,8 @@ mod warp;
 
 use std::sync::Arc;
 
-use crate::ir::{Arch, Loc};
+use crate::gpu::Gpu;
+use crate::ir::Loc;
 use crate::num::Round;
 use crate::tma::ElemType;
 
@@ -335,6 +336,10 @@ pub enum Op {
         pred: Option<Pred>,
     },
     FenceAsync,
+    /// A fence that acquires and releases.
+    Fence,
+    /// `wgmma.fence`: orders accesses to registers with the matrix operations that follow.
+    WgmmaFence,
     LdMatrix {
         d: Box<[Reg]>,
         addr: Access,
@@ -456,8 +461,8 @@ pub const NO_JOIN: u32 = u32::MAX;
 pub struct Program {
     /// Symbol of the kernel.
     pub name: String,
-    /// Architecture.
-    pub arch: Arch,
+    /// The GPU it is for.
+    pub gpu: Gpu,
     /// Operations; execution starts at 0.
     pub code: Arc<[Op]>,
     /// Source location of every operation.
@@ -470,8 +475,10 @@ pub struct Program {
     pub consts: Vec<(u64, bool)>,
     /// Types of the kernel's arguments, and their bytes.
     pub params: Vec<crate::ir::Ty>,
-    /// Threads of a program if the module says so.
-    pub threads: Option<u32>,
+    /// Threads of a program along x, y, z if the module demands it.
+    pub block: Option<[u32; 3]>,
+    /// The least and the most threads of a program.
+    pub threads: Option<(u32, u32)>,
     /// Programs of a cluster along x, y, z if the module says so.
     pub cluster: Option<[u32; 3]>,
     /// Bytes of statically allocated shared memory, from [`Program::shared_base`] on.
@@ -482,6 +489,12 @@ pub struct Program {
     pub shared_base: u32,
     /// Bytes of stack a lane needs.
     pub local_bytes: u32,
+    /// Whether something may acquire what atomic operations or fences release.
+    pub acquires: bool,
+    /// Whether fewer lanes than a warp's may synchronize, so that each lane's reads must be told apart.
+    pub exact: bool,
+    /// Whether there are asynchronous matrix operations, whose registers are watched.
+    pub wgmma: bool,
     /// Contents of constant global variables, at [`crate::mem::CONST_BASE`].
     pub rodata: Vec<u8>,
 }
@@ -489,9 +502,6 @@ pub struct Program {
 impl Program {
     /// Lanes of a warp.
     pub fn lanes(&self) -> u32 {
-        match self.arch {
-            Arch::Nvidia => 32,
-            Arch::Amd { wave } => wave,
-        }
+        self.gpu.lanes
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// Two warps touch the same shared bytes with no synchronization between, at least one writing.
+    /// Two threads touch the same shared bytes with no synchronization between, at least one writing.
     SharedRace,
     /// An access outside every buffer, or outside shared memory or the stack.
     OutOfBounds,
@@ -19,7 +19,7 @@ pub enum Kind {
     /// Data of an asynchronous operation used, or overwritten, before the wait for it.
     AsyncHazard,
     /// Shared memory written by ordinary stores and read by a tensor core or bulk copy with no
-    /// `fence.proxy.async` between.
+    /// `fence.proxy.async` between, or registers of a `wgmma` written with no `wgmma.fence` between.
     MissingFence,
     /// No warp can go on.
     Deadlock,
@@ -47,16 +47,42 @@ impl Kind {
     }
 }
 
-/// One report. Repetitions at the same instruction are counted, not repeated.
+/// Who did something, and where in the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// Source file.
+    pub file: String,
+    /// Line; 0 when the module has no debug information.
+    pub line: u32,
+    /// Program id.
+    pub program: [u32; 3],
+    /// Warp in the program.
+    pub warp: u32,
+    /// Lane in the warp; 64 for several.
+    pub lane: u32,
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line != 0 {
+            write!(f, "{}:{}, ", self.file, self.line)?;
+        }
+        let [x, y, z] = self.program;
+        write!(f, "program ({x}, {y}, {z}), warp {}", self.warp)?;
+        if self.lane < 64 { write!(f, ", lane {}", self.lane) } else { Ok(()) }
+    }
+}
+
+/// One report. What happens again on the same lines is counted, not repeated.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// What.
     pub kind: Kind,
     /// The kernel.
     pub kernel: String,
-    /// Source file and line; line 0 when the module has no debug information.
+    /// The source file where it was seen first.
     pub file: String,
-    /// Line.
+    /// Line; 0 when the module has no debug information.
     pub line: u32,
     /// Program id.
     pub program: [u32; 3],
@@ -64,61 +90,153 @@ pub struct Finding {
     pub warp: u32,
     /// Lane in the warp.
     pub lane: u32,
-    /// Address, if one is concerned.
+    /// The other side, where two accesses are concerned.
+    pub other: Option<Site>,
+    /// The first address, if one is concerned.
     pub address: Option<u64>,
+    /// The lowest and the highest address.
+    pub addresses: Option<(u64, u64)>,
     /// In words.
     pub message: String,
-    /// How often it happened at this instruction.
+    /// How often it happened.
     pub count: u64,
+    /// At how many instructions.
+    pub places: u32,
+}
+
+impl Finding {
+    /// Something that happened once, at `site`.
+    pub fn new(
+        kind: Kind,
+        kernel: String,
+        site: Site,
+        other: Option<Site>,
+        address: Option<u64>,
+        message: String,
+    ) -> Finding {
+        let Site { file, line, program, warp, lane } = site;
+        let addresses = address.map(|a| (a, a));
+        Finding {
+            kind,
+            kernel,
+            file,
+            line,
+            program,
+            warp,
+            lane,
+            other,
+            address,
+            addresses,
+            message,
+            count: 1,
+            places: 1,
+        }
+    }
+
+    /// What makes two reports one: the kind, the lines of both sides, and the words but for numbers.
+    fn group(&self) -> Group {
+        let side = |s: &Site| (s.file.clone(), s.line);
+        let word = |w: &&str| !w.contains(|c: char| c.is_ascii_digit());
+        let words = self.message.split_whitespace().filter(word).collect::<Vec<_>>().join(" ");
+        (self.kind, (self.file.clone(), self.line), self.other.as_ref().map(side), words)
+    }
+
+    fn absorb(&mut self, count: u64, addresses: Option<(u64, u64)>) {
+        self.count += count;
+        self.addresses = match (self.addresses, addresses) {
+            (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+            (a, b) => a.or(b),
+        };
+    }
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.kind.name(), self.message)?;
-        if let Some(a) = self.address {
-            write!(f, " (address {a:#x})")?;
+        match self.addresses {
+            Some((a, b)) if a == b => write!(f, " (address {a:#x})")?,
+            Some((a, b)) => write!(f, " (addresses {a:#x} to {b:#x})")?,
+            None => {}
         }
-        write!(f, "\n  in {}", self.kernel)?;
-        if self.line != 0 {
-            write!(f, " at {}:{}", self.file, self.line)?;
+        let lane = self.lane;
+        let site =
+            Site { file: self.file.clone(), line: self.line, program: self.program, warp: self.warp, lane };
+        write!(f, "\n  in {} at {site}", self.kernel)?;
+        if let Some(o) = &self.other {
+            write!(f, "\n  and {o}")?;
         }
-        let [x, y, z] = self.program;
-        write!(f, ", program ({x}, {y}, {z}), warp {}, lane {}", self.warp, self.lane)?;
-        if self.count > 1 {
-            write!(f, "; {} times", self.count)?;
+        match (self.count, self.places) {
+            (1, _) => Ok(()),
+            (n, 1) => write!(f, "; {n} times"),
+            (n, places) => write!(f, "; {n} times at {places} instructions"),
         }
-        Ok(())
     }
 }
 
-/// Findings by kind and instruction.
+/// A kind, an instruction, and the instruction of the other side.
+pub type Key = (Kind, u32, Option<u32>);
+
+type Group = (Kind, (String, u32), Option<(String, u32)>, String);
+
+/// Findings by kind and source lines.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     list: Vec<(u32, Finding)>,
-    index: HashMap<(Kind, u32), usize>,
+    index: HashMap<Key, usize>,
+    groups: HashMap<Group, usize>,
 }
 
 impl Findings {
-    /// Adds one at instruction `pc`; `make` runs only for the first there.
-    pub fn add(&mut self, kind: Kind, pc: u32, make: impl FnOnce() -> Finding) {
-        match self.index.get(&(kind, pc)) {
-            Some(i) => self.list[*i].1.count += 1,
-            None => {
-                self.index.insert((kind, pc), self.list.len());
-                self.list.push((pc, make()));
-            }
+    /// Counts one more of a finding that is known for its instructions. False: it is not.
+    pub fn again(&mut self, key: Key, address: Option<u64>) -> bool {
+        let known = self.index.get(&key);
+        if let Some(i) = known {
+            self.list[*i].1.absorb(1, address.map(|a| (a, a)));
         }
+        known.is_some()
+    }
+
+    /// Adds a finding that is new for its instructions.
+    pub fn add(&mut self, key: Key, finding: Finding) {
+        let group = finding.group();
+        let i = match self.groups.get(&group) {
+            Some(i) => {
+                let known = &mut self.list[*i].1;
+                known.absorb(finding.count, finding.addresses);
+                known.places += 1;
+                *i
+            }
+            None => {
+                self.groups.insert(group, self.list.len());
+                self.list.push((key.1, finding));
+                self.list.len() - 1
+            }
+        };
+        self.index.insert(key, i);
     }
 
     /// Takes over the findings of another run of the same kernel.
     pub fn merge(&mut self, other: Findings) {
-        for (pc, f) in other.list {
-            match self.index.get(&(f.kind, pc)) {
-                Some(i) => self.list[*i].1.count += f.count,
-                None => {
-                    self.index.insert((f.kind, pc), self.list.len());
-                    self.list.push((pc, f));
+        let mut keys: Vec<(Key, usize)> = other.index.into_iter().collect();
+        keys.sort_unstable_by_key(|(key, i)| (*i, *key));
+        for (i, (pc, f)) in other.list.into_iter().enumerate() {
+            let of = |k: &&(Key, usize)| k.1 == i;
+            let fresh = keys.iter().filter(of).filter(|k| !self.index.contains_key(&k.0)).count() as u32;
+            let at = match self.groups.get(&f.group()) {
+                Some(at) => {
+                    let known = &mut self.list[*at].1;
+                    known.absorb(f.count, f.addresses);
+                    known.places += fresh;
+                    *at
                 }
+                None => {
+                    self.groups.insert(f.group(), self.list.len());
+                    self.list.push((pc, f));
+                    self.list.len() - 1
+                }
+            };
+            for (key, _) in keys.iter().filter(of) {
+                self.index.entry(*key).or_insert(at);
             }
         }
     }

@@ -47,6 +47,8 @@ pub struct Compiled {
     pub kernel: Option<String>,
     /// Threads of a program, if the module does not say so.
     pub threads: Option<u32>,
+    /// What it was compiled for, if the module does not say so: `cuda:90`, `sm_90`, `hip:gfx942`, …
+    pub target: Option<String>,
     /// Bytes of dynamic shared memory.
     pub shared: Option<u32>,
 }
@@ -63,7 +65,8 @@ struct Options {
     /// The kernel as LLVM IR, whatever its name
     #[arg(long, value_name = "FILE")]
     llvm: Option<PathBuf>,
-    /// What to compile for: cuda:80, cuda:90, … [default: the module's, or cuda:90]
+    /// What to compile for, or what LLVM IR was compiled for where it does not say so: cuda:80, cuda:90, hip:gfx942,
+    /// … [default: the module's, or cuda:90]
     #[arg(long)]
     target: Option<String>,
     /// The kernel's symbol, where the module has several
@@ -72,9 +75,9 @@ struct Options {
     /// Programs along x, y, z
     #[arg(long, value_name = "X,Y,Z", value_parser = parse_grid)]
     grid: Option<[u32; 3]>,
-    /// Threads of a program, where the module does not say
-    #[arg(long)]
-    threads: Option<u32>,
+    /// Threads of a program along x, y, z, where the module does not say
+    #[arg(long, value_name = "X,Y,Z", value_parser = parse_grid)]
+    threads: Option<[u32; 3]>,
     /// Warps of a program, for the compiler
     #[arg(long)]
     num_warps: Option<u32>,
@@ -87,8 +90,8 @@ struct Options {
     /// Bytes of dynamic shared memory; all there is by default
     #[arg(long, value_name = "BYTES")]
     shared: Option<u32>,
-    /// An argument, in order: [name=]file.npy, [name=]f32[64,64] (zeros), a number (3, 0.5, f16:0.5, i64:7), or a
-    /// tensor map: [name=]tensormap(TENSOR,[BOX],swizzle=128,fill=nan), TENSOR a file, f32[64,64] or another's name
+    /// An argument, in order: [name=]file.npy, [name=]f32[64,64] (zeros), a number (3, 0.5, f16:0.5, i64:7), null, or
+    /// a tensor map: [name=]tensormap(TENSOR,[BOX],swizzle=128,fill=nan), TENSOR a file, f32[64,64] or another's name
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
     args: Vec<String>,
     /// A launch described in JSON; the kernel is the .ttir beside it unless one is given
@@ -191,7 +194,8 @@ fn simulate(o: &Options, compile: Option<&Compiler<'_>>) -> Result<bool> {
         None => None,
     };
     let compiled = kernel(o, case.as_ref(), compile)?;
-    let module = crate::read::parse(&compiled.0, &compiled.1.llvm)?;
+    let mut module = crate::read::parse(&compiled.0, &compiled.1.llvm)?;
+    module.cpu = compiled.1.target;
     let entry = o.entry.clone().or(compiled.1.kernel).or_else(|| {
         // A case names its kernel, but a compiler may have changed the symbol.
         let name = &case.as_ref()?.kernel;
@@ -209,11 +213,11 @@ fn simulate(o: &Options, compile: Option<&Compiler<'_>>) -> Result<bool> {
         grid: [x, y, z],
         cluster: (num_ctas > 1).then_some([num_ctas, 1, 1]),
         args,
-        threads: o
+        block: o
             .threads
-            .or(compiled.1.threads)
-            .or(program.threads)
-            .or(case.as_ref().map(|c| c.num_warps * program.lanes())),
+            .or(compiled.1.threads.map(|n| [n, 1, 1]))
+            .or(program.block)
+            .or(case.as_ref().map(|c| [c.num_warps * program.lanes(), 1, 1])),
         shared: o.shared.or(compiled.1.shared),
         checks: !o.no_checks,
         jobs: o.jobs.unwrap_or(Launch::default().jobs),
@@ -256,7 +260,10 @@ fn simulate(o: &Options, compile: Option<&Compiler<'_>>) -> Result<bool> {
 fn kernel(o: &Options, case: Option<&Case>, compile: Option<&Compiler<'_>>) -> Result<(String, Compiled)> {
     let read = |p: &Path| -> Result<(String, Compiled)> {
         let llvm = std::fs::read(p).with_context(|| p.display().to_string())?;
-        Ok((p.display().to_string(), Compiled { llvm, kernel: None, threads: None, shared: None }))
+        Ok((
+            p.display().to_string(),
+            Compiled { llvm, kernel: None, threads: None, target: o.target.clone(), shared: None },
+        ))
     };
     if let Some(p) = &o.llvm {
         return read(p);
@@ -375,6 +382,13 @@ pub fn report(launch: &Launch, outcome: &Outcome) -> String {
             json!({
                 "kind": f.kind.name(), "message": f.message, "kernel": f.kernel, "file": f.file, "line": f.line,
                 "program": f.program, "warp": f.warp, "lane": f.lane, "address": f.address, "count": f.count,
+                "addresses": f.addresses.map(|(a, b)| [a, b]), "instructions": f.places,
+                "other": f.other.as_ref().map(|o| {
+                    json!({
+                        "file": o.file, "line": o.line, "program": o.program, "warp": o.warp,
+                        "lane": (o.lane < 64).then_some(o.lane),
+                    })
+                }),
             })
         })
         .collect();

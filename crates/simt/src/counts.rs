@@ -9,9 +9,9 @@
 //!   as moves. Machine code differs from this by what the code generator fuses and adds.
 //! * *sectors* are the distinct 32-byte pieces of global memory that one warp instruction touches
 //!   (of asynchronous copies of 16 bytes a lane, see [`copy_sectors`]); the *minimum* is what the same number of distinct bytes needs at least.
-//! * *wavefronts* are the passes of shared memory: it has 32 banks of 4 bytes, and a pass serves one word of
-//!   each. Accesses of 8 bytes a lane go in two halves of the warp, of 16 bytes in four quarters; in each
-//!   part the words in the busiest bank decide. Lanes that read the same word share it. Where all lanes of
+//! * *wavefronts* are the passes of shared memory: a pass serves one word of each bank of
+//!   4 bytes, and which lanes go together is told in [`crate::banks`]. On NVIDIA accesses of 8 bytes a lane go in two
+//!   halves of the warp, of 16 bytes in four quarters; in each part the words in the busiest bank decide. Lanes that read the same word share it. Where all lanes of
 //!   both parts of a half (16 bytes) or of the warp (8 bytes) come in pairs with one address, neighbours or
 //!   next but one, NVIDIA's memory serves the two parts of a load as one. `ldmatrix` and
 //!   `stmatrix` take one part per 8×8 matrix. *Conflicts* are the wavefronts beyond one for each part. The *minimum* is the number of distinct words over 32.
@@ -159,7 +159,9 @@ pub fn class(op: &Op) -> Class {
         | Op::FenceAsync => Class::Barrier,
         Op::Mma(_) | Op::Wgmma(_) | Op::WgmmaCommit | Op::WgmmaWait { .. } => Class::Matrix,
         Op::Jump { .. } | Op::Branch { .. } | Op::Exit => Class::Branch,
-        Op::Print { .. } | Op::Assert { .. } | Op::Trap | Op::Nop(_) => Class::Other,
+        Op::Print { .. } | Op::Assert { .. } | Op::Trap | Op::Nop(_) | Op::Fence | Op::WgmmaFence => {
+            Class::Other
+        }
     }
 }
 
@@ -447,82 +449,6 @@ fn many_sectors(addresses: &[u64], active: u64, bytes: u64) -> (u64, u64, u64) {
     (all.len() as u64, (starts.len() as u64 * bytes).div_ceil(32), lanes * bytes)
 }
 
-/// What a shared access costs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Waves {
-    /// Wavefronts.
-    pub total: u64,
-    /// The least number of wavefronts for the words touched.
-    pub min: u64,
-    /// Wavefronts beyond the first of each part.
-    pub conflicts: u64,
-}
-
-/// Wavefronts of a shared access by lanes that each access `bytes` from their address on.
-pub fn wavefronts(addresses: &[u64], active: u64, bytes: u64, write: bool) -> Waves {
-    if active == 0 {
-        return Waves::default();
-    }
-    let mut conflicts = 0;
-    // 32 words a pass: lanes that fit are served together.
-    let lanes_per_part = (128 / bytes.clamp(4, 128)) as usize;
-    let mut total = 0;
-    let mut words_total = 0;
-    let mut start = 0;
-    while start < addresses.len() {
-        let mut end = (start + lanes_per_part).min(addresses.len());
-        let twice = start + 2 * lanes_per_part;
-        if !write && matches!(bytes, 8 | 16) && addresses.len() == 32 && start % (2 * lanes_per_part) == 0 {
-            let paired = |x: usize| {
-                (start..twice)
-                    .all(|l| active >> l & active >> (l ^ x) & 1 == 0 || addresses[l] == addresses[l ^ x])
-            };
-            if paired(1) || paired(2) {
-                end = twice;
-            }
-        }
-        let lanes = start..end;
-        start = end;
-        let mut first = [u64::MAX; 32];
-        let mut more: Vec<u64> = Vec::new();
-        let mut any = false;
-        for l in lanes {
-            let a = &addresses[l];
-            if active >> l & 1 == 0 {
-                continue;
-            }
-            any = true;
-            for w in a >> 2..=(a + bytes - 1) >> 2 {
-                let bank = (w & 31) as usize;
-                if first[bank] == u64::MAX {
-                    first[bank] = w;
-                } else if first[bank] != w {
-                    more.push(w);
-                }
-            }
-        }
-        if !any {
-            continue;
-        }
-        let mut worst = 1;
-        let mut words = first.iter().filter(|w| **w != u64::MAX).count() as u64;
-        if !more.is_empty() {
-            more.sort_unstable();
-            more.dedup();
-            words += more.len() as u64;
-            let mut load = [1u64; 32];
-            for w in &more {
-                load[(w & 31) as usize] += 1;
-            }
-            worst = load.into_iter().max().unwrap_or(1);
-        }
-        total += worst;
-        conflicts += worst - 1;
-        words_total += words;
-    }
-    Waves { total, min: words_total.div_ceil(32).max(1), conflicts }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -549,33 +475,5 @@ mod tests {
             (sectors(&lanes(|l| 16 + 16 * l), 0x3f, 16).0, copy_sectors(&lanes(|l| 16 + 16 * l), 0x3f)),
             (4, 3)
         );
-    }
-
-    #[test]
-    fn wavefronts_of_common_patterns() {
-        let all = 0xffff_ffff;
-        let wavefronts = |a: &[u64], active, bytes| {
-            let w = wavefronts(a, active, bytes, false);
-            (w.total, w.min)
-        };
-        assert_eq!(wavefronts(&lanes(|l| 4 * l), all, 4), (1, 1));
-        assert_eq!(wavefronts(&lanes(|l| 8 * l), all, 4), (2, 1));
-        assert_eq!(wavefronts(&lanes(|l| 128 * l), all, 4), (32, 1));
-        assert_eq!(wavefronts(&lanes(|_| 8), all, 4), (1, 1));
-        assert_eq!(wavefronts(&lanes(|l| 8 * l), all, 8), (2, 2));
-        assert_eq!(wavefronts(&lanes(|l| 16 * l), all, 16), (4, 4));
-        // Rows of 256 bytes without padding: the eight lanes of a quarter hit the same four banks.
-        assert_eq!(wavefronts(&lanes(|l| 256 * l), all, 16), (32, 4));
-        assert_eq!(wavefronts(&lanes(|l| 2 * l), all, 2), (1, 1));
-        // One address: a half of the warp is served at once.
-        assert_eq!(wavefronts(&lanes(|_| 0), all, 16), (2, 1));
-        assert_eq!(wavefronts(&lanes(|_| 0), all, 8), (1, 1));
-        // Pairs of neighbours, and of lanes two apart; no pairs at all.
-        assert_eq!(wavefronts(&lanes(|l| 16 * (l / 2)), all, 16), (2, 2));
-        assert_eq!(wavefronts(&lanes(|l| 16 * (l / 4 * 2 + l % 2)), all, 16), (2, 2));
-        assert_eq!(wavefronts(&lanes(|l| 16 * (l % 8)), all, 16), (4, 4));
-        // Stores are not served in pairs.
-        let store = super::wavefronts(&lanes(|_| 0), all, 16, true);
-        assert_eq!(store, Waves { total: 4, min: 1, conflicts: 0 });
     }
 }

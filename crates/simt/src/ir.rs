@@ -104,6 +104,27 @@ pub enum Callee {
     Asm(String, String),
 }
 
+/// What a memory access means to other threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Order {
+    /// Atomic or volatile: does not race with others of that kind, and may be polled by a spin loop.
+    pub strong: bool,
+    /// A read that takes over what the thread knew that released what is read.
+    pub acquire: bool,
+    /// A write that makes what its thread knows known to those who acquire it.
+    pub release: bool,
+}
+
+impl Order {
+    /// Strong and nothing else.
+    pub const RELAXED: Order = Order { strong: true, acquire: false, release: false };
+
+    /// An atomic access that acquires, releases, or both.
+    pub fn atomic(acquire: bool, release: bool) -> Order {
+        Order { strong: true, acquire, release }
+    }
+}
+
 /// An instruction's operation with what is not an operand.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Code {
@@ -136,20 +157,20 @@ pub enum Code {
     Load {
         /// Alignment in bytes.
         align: u32,
-        /// Volatile or atomic.
-        volatile: bool,
+        /// What it means to other threads.
+        order: Order,
     },
     /// A store (value, address).
     Store {
         /// Alignment in bytes.
         align: u32,
-        /// Volatile or atomic.
-        volatile: bool,
+        /// What it means to other threads.
+        order: Order,
     },
     /// A read-modify-write (address, value) by operation name.
-    AtomicRmw(&'static str),
+    AtomicRmw(&'static str, Order),
     /// A compare-and-swap (address, expected, new).
-    CmpXchg,
+    CmpXchg(Order),
     /// `fence`.
     Fence,
     /// Scalars `first .. first + count` of operand 0.
@@ -225,10 +246,16 @@ pub struct Function {
     pub insts: u32,
     /// Whether it is a kernel (by calling convention).
     pub kernel: bool,
-    /// Threads of a program if the module says so (`nvvm.reqntid`, `amdgpu-flat-work-group-size`).
-    pub threads: Option<u32>,
+    /// Threads of a program along x, y, z if the module demands it (`nvvm.reqntid`, `reqd_work_group_size`).
+    pub block: Option<[u32; 3]>,
+    /// The least and the most threads of a program (`amdgpu-flat-work-group-size`).
+    pub threads: Option<(u32, u32)>,
     /// Programs of a cluster along x, y, z if the module says so (`nvvm.cluster_dim`).
     pub cluster: Option<[u32; 3]>,
+    /// The GPU it is compiled for (`target-cpu`).
+    pub cpu: Option<String>,
+    /// What that GPU has (`target-features`).
+    pub features: String,
 }
 
 /// A global variable.
@@ -246,16 +273,12 @@ pub struct Global {
     pub align: u32,
 }
 
-/// The architecture a module is for.
+/// Whose GPU a module is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arch {
-    /// NVIDIA: warps of 32.
+#[allow(missing_docs)]
+pub enum Vendor {
     Nvidia,
-    /// AMD: wavefronts of 64 (CDNA) or 32 (RDNA).
-    Amd {
-        /// Lanes of a wavefront.
-        wave: u32,
-    },
+    Amd,
 }
 
 /// A module.
@@ -267,8 +290,12 @@ pub struct Module {
     pub globals: Vec<Global>,
     /// Source files that locations name.
     pub files: Vec<String>,
-    /// Architecture.
-    pub arch: Arch,
+    /// Whose GPU it is for.
+    pub vendor: Vendor,
+    /// The GPU that the triple names.
+    pub triple_cpu: Option<String>,
+    /// The GPU that the user names, where the module does not; see [`crate::gpu::Cpu::named`].
+    pub cpu: Option<String>,
     /// The module flag `nvvm-reflect-ftz`.
     pub reflect_ftz: bool,
 }

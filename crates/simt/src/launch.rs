@@ -10,7 +10,7 @@ use crate::bytecode::Program;
 use crate::check::{Finding, Findings};
 use crate::counts::{Counts, Summary};
 use crate::exec::{Consts, Cta, Shape, Slice, Trace};
-use crate::ir::{Arch, Ty};
+use crate::ir::{Ty, Vendor};
 use crate::mem::Global;
 use crate::shared::MAX_WARPS;
 use crate::tma::HostMap;
@@ -36,6 +36,8 @@ pub enum Arg {
     },
     /// A scalar, as the bits of the parameter's type.
     Scalar(u64),
+    /// An address of one's own, such as null.
+    Address(u64),
 }
 
 impl Arg {
@@ -50,11 +52,11 @@ impl Arg {
 pub struct Launch {
     /// Programs along x, y, z.
     pub grid: [u32; 3],
-    /// Arguments in order. Pointers the kernel has beyond them (Triton's scratch pointers) get buffers of
-    /// [`Launch::scratch`] bytes per program.
+    /// Arguments in order. Up to two pointers that the kernel has beyond them (Triton's scratch pointers) get buffers
+    /// of [`Launch::scratch`] bytes per program.
     pub args: Vec<Arg>,
-    /// Threads of a program; by default what the module says.
-    pub threads: Option<u32>,
+    /// Threads of a program along x, y, z; by default what the module says.
+    pub block: Option<[u32; 3]>,
     /// Programs of a cluster along x, y, z; by default what the module says, else one.
     pub cluster: Option<[u32; 3]>,
     /// Bytes of dynamic shared memory; by default all the hardware has.
@@ -76,7 +78,7 @@ impl Default for Launch {
         Launch {
             grid: [1; 3],
             args: Vec::new(),
-            threads: None,
+            block: None,
             cluster: None,
             shared: None,
             scratch: 16 << 10,
@@ -113,14 +115,54 @@ pub struct Outcome {
     pub seconds: f64,
 }
 
-/// The most dynamic shared memory a program can have.
-fn most_shared(p: &Program) -> u32 {
-    let all = match p.arch {
-        Arch::Nvidia => 227 << 10,
-        // gfx950 has the most; what a compiler asks for on another chip is its own business.
-        Arch::Amd { .. } => 160 << 10,
+/// Bytes of shared memory that a program has.
+fn shared_bytes(p: &Program, launch: &Launch) -> Result<u32, Error> {
+    let most = p.gpu.most_shared();
+    let gpu = p.gpu.cpu.map_or("any GPU", |c| c.name);
+    let fits = |what: &str, n: u32| match n <= most {
+        true => Ok(n),
+        false => Err(Error::Launch(format!("{n} bytes of {what}shared memory; there are {most} on {gpu}"))),
     };
-    all - p.static_shared.min(all)
+    let fixed = fits("static ", p.static_shared)?;
+    match (p.dynamic_shared, launch.shared) {
+        (false, _) => Ok(fixed),
+        (true, Some(n)) => fits("", fixed.saturating_add(n)),
+        (true, None) => {
+            let cpu = p.gpu.demand("nor is it said how much dynamic shared memory it has (--shared)")?;
+            Ok(cpu.shared)
+        }
+    }
+}
+
+/// Threads of a program along x, y, z. A size that the module demands is the only one there is.
+fn block(p: &Program, launch: &Launch) -> Result<[u32; 3], Error> {
+    let (least, most) = p.threads.unwrap_or((1, 1024));
+    // AMD's modules say at most how many threads they have: so many, unless the launch says otherwise.
+    let usual = p.threads.map(|(_, most)| [most, 1, 1]);
+    let block = launch.block.or(p.block).or(usual).ok_or_else(|| {
+        Error::Launch(
+            "the module does not say how many threads a program has; give it (--threads)".to_owned(),
+        )
+    })?;
+    let named = |b: [u32; 3]| b.map(|n| n.to_string()).join(" × ");
+    if let Some(own) = p.block.filter(|own| *own != block) {
+        return Err(Error::Launch(format!(
+            "a program of {} threads; @{} is for {}",
+            named(block),
+            p.name,
+            named(own)
+        )));
+    }
+    let all = block.iter().try_fold(1u32, |n, k| n.checked_mul(*k)).unwrap_or(u32::MAX);
+    if block.contains(&0) || all > 1024 || all < least || all > most {
+        return Err(Error::Launch(format!(
+            "a program of {} threads; it has {} to {}",
+            named(block),
+            least.max(1),
+            most.min(1024)
+        )));
+    }
+    Ok(block)
 }
 
 /// Runs a kernel with nobody watching.
@@ -147,12 +189,8 @@ fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>
             u32::MAX
         )));
     };
-    let threads = launch.threads.or(p.threads).ok_or_else(|| {
-        Error::Launch("the module does not say how many threads a program has; give it".to_owned())
-    })?;
-    if threads == 0 || threads > 1024 {
-        return Err(Error::Launch(format!("a program of {threads} threads; it has 1 to 1024")));
-    }
+    let block = block(p, launch)?;
+    let threads = block.iter().product();
     let cluster = launch.cluster.or(p.cluster).unwrap_or([1; 3]);
     let size = product(cluster).unwrap_or(u64::MAX);
     if !(1..=16).contains(&size) || launch.grid.iter().zip(cluster).any(|(g, c)| !g.is_multiple_of(c)) {
@@ -161,29 +199,18 @@ fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>
             launch.grid
         )));
     }
-    let warps = threads.div_ceil(W as u32) * size as u32;
+    let warps = u32::div_ceil(threads, W as u32) * size as u32;
     if warps > MAX_WARPS {
         return Err(Error::Launch(format!("a cluster of {warps} warps; the simulator takes {MAX_WARPS}")));
     }
-    let shared = p.static_shared
-        + match (p.dynamic_shared, launch.shared) {
-            (true, Some(n)) if n > most_shared(p) => {
-                return Err(Error::Launch(format!(
-                    "{n} bytes of dynamic shared memory; there are at most {}",
-                    most_shared(p)
-                )));
-            }
-            (true, Some(n)) => n,
-            (true, None) => most_shared(p),
-            (false, _) => 0,
-        };
+    let shared = shared_bytes(p, launch)?;
     let mut global = Global::new(&p.rodata);
     let mut consts = p.consts.clone();
     let addresses = bind(p, launch, programs, &mut global, &mut consts)?;
     let consts = Consts::<W>::new(&consts);
-    let implicit_args = match p.arch {
-        Arch::Amd { .. } => global.add("implicit arguments", &implicit_arguments(launch.grid, threads)),
-        Arch::Nvidia => 0,
+    let implicit_args = match p.gpu.vendor {
+        Vendor::Amd => global.add("implicit arguments", &implicit_arguments(launch.grid, block)),
+        Vendor::Nvidia => 0,
     };
     let progress = AtomicU64::new(0);
     let shape = Shape {
@@ -191,6 +218,7 @@ fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>
         grid: launch.grid,
         cluster,
         threads,
+        block,
         shared_bytes: shared,
         checks: launch.checks,
         global: &global,
@@ -263,91 +291,142 @@ fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>
 
 /// The hidden kernel arguments of AMD code objects of version 5: block counts at 0, group sizes at 12,
 /// remainders at 18, dimensions at 64 (LLVM, "User Guide for AMDGPU Backend", code object V5 metadata).
-fn implicit_arguments(grid: [u32; 3], threads: u32) -> Vec<u8> {
+fn implicit_arguments(grid: [u32; 3], block: [u32; 3]) -> Vec<u8> {
     let mut out = vec![0; 256];
     for (i, n) in grid.iter().enumerate() {
         out[4 * i..4 * i + 4].copy_from_slice(&n.to_le_bytes());
     }
-    for (i, n) in [threads as u16, 1, 1].iter().enumerate() {
-        out[12 + 2 * i..14 + 2 * i].copy_from_slice(&n.to_le_bytes());
+    for (i, n) in block.iter().enumerate() {
+        out[12 + 2 * i..14 + 2 * i].copy_from_slice(&(*n as u16).to_le_bytes());
     }
     out[64..66].copy_from_slice(&3u16.to_le_bytes());
     out
 }
 
+/// Pointers at the end of a kernel's parameters that its launcher gives: Triton's global and profile scratch memory.
+const SCRATCH_POINTERS: usize = 2;
+
+/// What an argument must be, in words.
+fn wanted(ty: &Ty) -> String {
+    match ty {
+        Ty::Ptr(..) => "a pointer".to_owned(),
+        Ty::Int(1) => "a truth value (i1)".to_owned(),
+        Ty::Int(n) => format!("an integer of {n} bits"),
+        Ty::F16 => "a number in f16".to_owned(),
+        Ty::BF16 => "a number in bf16".to_owned(),
+        Ty::F32 => "a number in f32".to_owned(),
+        Ty::F64 => "a number in f64".to_owned(),
+        _ => "a value of a type that has no arguments here".to_owned(),
+    }
+}
+
+/// That there are as many arguments as the kernel takes, but for scratch pointers.
+fn check_count(p: &Program, given: usize) -> Result<(), Error> {
+    let takes = p.params.len();
+    if given > takes {
+        return Err(Error::Launch(format!("{given} arguments for @{}, which takes {takes}", p.name)));
+    }
+    let optional = |i: usize| matches!(p.params[i], Ty::Ptr(..)) && i + SCRATCH_POINTERS >= takes;
+    let missing: Vec<String> = (given..takes)
+        .filter(|i| !optional(*i))
+        .map(|i| format!("argument {}, {}", i + 1, wanted(&p.params[i])))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Launch(format!(
+        "@{} takes {takes} arguments and got {given}; missing: {}",
+        p.name,
+        missing.join("; ")
+    )))
+}
+
+/// The buffers of a launch while they are put into memory.
+struct Binding<'a> {
+    program: &'a Program,
+    launch: &'a Launch,
+    global: &'a mut Global,
+    /// Addresses of the buffers so far, in order.
+    addresses: Vec<u64>,
+}
+
+impl Binding<'_> {
+    fn add(&mut self, name: &str, data: &[u8]) -> u64 {
+        let a = self.global.add(name, data);
+        self.addresses.push(a);
+        a
+    }
+
+    /// The address of a buffer that an earlier argument brought.
+    fn earlier(&self, buffer: &str) -> Option<u64> {
+        let holders = self.launch.args.iter().filter(|a| a.holds_data());
+        let named = |arg: &Arg| match arg {
+            Arg::Buffer { name, .. } | Arg::TensorMap { buffer: name, data: Some(_), .. } => name == buffer,
+            _ => false,
+        };
+        self.addresses.iter().zip(holders).find_map(|(a, arg)| named(arg).then_some(*a))
+    }
+
+    /// A tensor map in memory, and its buffer where it brings one.
+    fn tensor_map(
+        &mut self,
+        i: usize,
+        buffer: &str,
+        data: Option<&[u8]>,
+        map: &HostMap,
+    ) -> Result<u64, Error> {
+        let a = match data {
+            Some(data) => self.add(buffer, data),
+            None => self.earlier(buffer).ok_or_else(|| {
+                Error::Launch(format!(
+                    "argument {} is a tensor map of '{buffer}', no buffer before it",
+                    i + 1
+                ))
+            })?,
+        };
+        let map = map.encode(a).map_err(|e| Error::Launch(format!("argument {} is {e}", i + 1)))?;
+        Ok(self.global.add_read_only(&format!("tensor map of {buffer}"), &map))
+    }
+
+    /// The word that the kernel gets for argument `i`.
+    fn value(&mut self, i: usize, ty: &Ty, programs: u64) -> Result<u64, Error> {
+        let pointer = matches!(ty, Ty::Ptr(..));
+        let launch = self.launch;
+        let unfit = |what: String| {
+            let name = &self.program.name;
+            Err(Error::Launch(format!("argument {} of @{name} is {}, not {what}", i + 1, wanted(ty))))
+        };
+        match launch.args.get(i) {
+            Some(Arg::Buffer { name, data }) if pointer => Ok(self.add(name, data)),
+            Some(Arg::TensorMap { buffer, data, map }) if pointer => {
+                self.tensor_map(i, buffer, data.as_deref(), map)
+            }
+            Some(Arg::Address(a)) if pointer => Ok(*a),
+            Some(Arg::Scalar(v)) if !pointer => Ok(crate::alu::low(*v, ty.bits() as u8)),
+            Some(Arg::Buffer { name, .. }) => unfit(format!("the buffer '{name}'")),
+            Some(Arg::TensorMap { buffer, .. }) => unfit(format!("a tensor map of '{buffer}'")),
+            Some(Arg::Address(_)) => unfit("an address".to_owned()),
+            Some(Arg::Scalar(_)) => unfit("a number; give a tensor (x.npy, f32[64]), or null".to_owned()),
+            None => {
+                let bytes = u64::from(launch.scratch).saturating_mul(programs).min(1 << 30);
+                Ok(self.global.add(&format!("scratch pointer {i}"), &vec![0; bytes as usize]))
+            }
+        }
+    }
+}
+
 /// Puts the arguments into memory and the constant table; returns the buffers' addresses.
 fn bind(
-    p: &Program,
+    program: &Program,
     launch: &Launch,
     programs: u64,
     global: &mut Global,
     consts: &mut [(u64, bool)],
 ) -> Result<Vec<u64>, Error> {
-    if launch.args.len() > p.params.len() {
-        return Err(Error::Launch(format!(
-            "{} arguments for @{}, which takes {}",
-            launch.args.len(),
-            p.name,
-            p.params.len()
-        )));
+    check_count(program, launch.args.len())?;
+    let mut binding = Binding { program, launch, global, addresses: Vec::new() };
+    for (i, ty) in program.params.iter().enumerate() {
+        consts[i] = (binding.value(i, ty, programs)?, false);
     }
-    let mut addresses = Vec::new();
-    for (i, ty) in p.params.iter().enumerate() {
-        let value = match (launch.args.get(i), ty) {
-            (Some(Arg::Buffer { name, data }), Ty::Ptr(..)) => {
-                let a = global.add(name, data);
-                addresses.push(a);
-                a
-            }
-            (Some(Arg::TensorMap { buffer, data, map }), Ty::Ptr(..)) => {
-                let earlier = |(a, arg): (&u64, &Arg)| match arg {
-                    Arg::Buffer { name, .. } | Arg::TensorMap { buffer: name, data: Some(_), .. } => {
-                        (name == buffer).then_some(*a)
-                    }
-                    _ => None,
-                };
-                let a = match data {
-                    Some(data) => {
-                        let a = global.add(buffer, data);
-                        addresses.push(a);
-                        a
-                    }
-                    None => {
-                        let holders = launch.args.iter().filter(|a| a.holds_data());
-                        addresses.iter().zip(holders).find_map(earlier).ok_or_else(|| {
-                            Error::Launch(format!(
-                                "argument {i} is a tensor map of '{buffer}', no buffer before it"
-                            ))
-                        })?
-                    }
-                };
-                let map = map.encode(a).map_err(|e| Error::Launch(format!("argument {i} is {e}")))?;
-                global.add_read_only(&format!("tensor map of {buffer}"), &map)
-            }
-            (Some(Arg::TensorMap { buffer, .. }), t) => {
-                return Err(Error::Launch(format!(
-                    "argument {i} is a tensor map of '{buffer}' where @{} takes {t:?}",
-                    p.name
-                )));
-            }
-            (Some(Arg::Scalar(v)), t) if !matches!(t, Ty::Ptr(..)) => crate::alu::low(*v, t.bits() as u8),
-            // A null pointer or an address of one's own.
-            (Some(Arg::Scalar(v)), _) => *v,
-            (Some(Arg::Buffer { name, .. }), t) => {
-                return Err(Error::Launch(format!(
-                    "argument {i} ('{name}') is a buffer where @{} takes {t:?}",
-                    p.name
-                )));
-            }
-            (None, Ty::Ptr(..)) => {
-                let bytes = u64::from(launch.scratch).saturating_mul(programs).min(1 << 30);
-                global.add(&format!("scratch pointer {i}"), &vec![0; bytes as usize])
-            }
-            (None, t) => {
-                return Err(Error::Launch(format!("argument {i} of @{} ({t:?}) is missing", p.name)));
-            }
-        };
-        consts[i] = (value, false);
-    }
-    Ok(addresses)
+    Ok(binding.addresses)
 }

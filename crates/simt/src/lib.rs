@@ -41,6 +41,7 @@
 //! as the programming model allows, so a missing wait is never hidden by luck.
 
 pub mod alu;
+pub mod banks;
 pub mod bytecode;
 mod cfg;
 pub mod check;
@@ -49,6 +50,7 @@ pub mod counts;
 mod decode;
 mod double;
 mod exec;
+pub mod gpu;
 pub mod input;
 pub mod ir;
 mod launch;

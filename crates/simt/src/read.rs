@@ -21,10 +21,12 @@ use inkwell::memory_buffer::MemoryBuffer;
 use names::{fcmp_name, icmp_name, printed, rmw_name};
 
 use crate::ir::*;
-use crate::{Error, merge, text};
+use crate::{Error, gpu, merge, text};
 
 /// LLVM's number of the calling convention `ptx_kernel`.
 pub(crate) const PTX_KERNEL: u32 = 71;
+/// And of `amdgpu_kernel`.
+const AMDGPU_KERNEL: u32 = 91;
 
 /// Parses LLVM IR, as text or bitcode. Text of a newer LLVM is normalized first (see [`crate::text`]). For
 /// NVIDIA, neighbouring accesses of a thread are merged as the code generator and `ptxas` would merge them, so
@@ -158,12 +160,18 @@ impl Reader {
             if !source.is_null() {
                 self.files[0] = text_of(source, len);
             }
-            let amd_kernel = functions.iter().any(|f: &(Function, u32, u32)| f.1 == 91);
+            let amd_kernel = functions.iter().any(|f: &(Function, u32)| f.1 == AMDGPU_KERNEL);
             let amd = triple.starts_with("amdg") || amd_kernel || data_layout.contains("-A5");
-            let wave = functions.iter().map(|f| f.2).max().unwrap_or(64);
-            let arch = if amd { Arch::Amd { wave } } else { Arch::Nvidia };
             let functions = functions.into_iter().map(|f| f.0).collect();
-            Ok(Module { functions, globals, files: self.files, arch, reflect_ftz })
+            Ok(Module {
+                functions,
+                globals,
+                files: self.files,
+                vendor: if amd { Vendor::Amd } else { Vendor::Nvidia },
+                triple_cpu: gpu::of_triple(&triple),
+                cpu: None,
+                reflect_ftz,
+            })
         }
     }
 
@@ -204,8 +212,8 @@ impl Reader {
         }
     }
 
-    /// A function, its calling convention and its wave size.
-    unsafe fn function(&mut self, f: LLVMValueRef) -> Result<(Function, u32, u32), Error> {
+    /// A function and its calling convention.
+    unsafe fn function(&mut self, f: LLVMValueRef) -> Result<(Function, u32), Error> {
         // SAFETY: walks a live function.
         unsafe {
             let name = name_of(f);
@@ -247,24 +255,51 @@ impl Reader {
                 blocks.push(block);
             }
             let cc = LLVMGetFunctionCallConv(f);
-            let first_number = |s: String| s.split(',').next().and_then(|n| n.trim().parse().ok());
-            let threads = self.attribute(f, "nvvm.reqntid").and_then(first_number).or_else(|| {
-                self.attribute(f, "amdgpu-flat-work-group-size")
-                    .and_then(|s| s.split(',').nth(1)?.trim().parse().ok())
-            });
-            let cluster = self.attribute(f, "nvvm.cluster_dim").map(|s| {
-                let mut n = s.split(',').map(|n| n.trim().parse().unwrap_or(1));
-                [0; 3].map(|_| n.next().unwrap_or(1))
-            });
-            let wave = match self.attribute(f, "target-features") {
-                Some(s) if s.contains("+wavefrontsize32") => 32,
-                _ => 64,
+            let sizes = |key: &str| {
+                let text = self.attribute(f, key)?;
+                let malformed = || Error::Launch(format!("@{name}: the attribute {key}=\"{text}\""));
+                Some(numbers(&text).ok_or_else(malformed))
             };
-            // 91 is amdgpu_kernel.
-            let kernel = cc == PTX_KERNEL || cc == 91;
+            let block = match sizes("nvvm.reqntid").transpose()? {
+                Some(list) => Some(dims(&list)),
+                None => self.work_group_size(f).map(|list| dims(&list)),
+            };
+            let threads = match sizes("amdgpu-flat-work-group-size").transpose()?.as_deref() {
+                Some([least, most]) => Some((*least, *most)),
+                _ => None,
+            };
+            let cluster = sizes("nvvm.cluster_dim").transpose()?.map(|list| dims(&list));
+            let cpu = self.attribute(f, "target-cpu").filter(|s| !s.is_empty());
+            let features = self.attribute(f, "target-features").unwrap_or_default();
+            let kernel = cc == PTX_KERNEL || cc == AMDGPU_KERNEL;
             let insts = names.ids.len() as u32;
-            let function = Function { name, params, blocks, insts, kernel, threads, cluster };
-            Ok((function, cc, wave))
+            let function =
+                Function { name, params, blocks, insts, kernel, block, threads, cluster, cpu, features };
+            Ok((function, cc))
+        }
+    }
+
+    /// The metadata `reqd_work_group_size`.
+    unsafe fn work_group_size(&self, f: LLVMValueRef) -> Option<Vec<u32>> {
+        // SAFETY: walks the metadata of a live function; LLVM's copy of the list is disposed of.
+        unsafe {
+            let context = LLVMGetModuleContext(self.module);
+            let key = "reqd_work_group_size";
+            let kind = LLVMGetMDKindIDInContext(context, key.as_ptr().cast(), key.len() as u32);
+            let mut count = 0;
+            let list = LLVMGlobalCopyAllMetadata(f, &mut count);
+            let node = (0..count as u32)
+                .find(|i| LLVMValueMetadataEntriesGetKind(list, *i) == kind)
+                .map(|i| LLVMValueMetadataEntriesGetMetadata(list, i));
+            LLVMDisposeValueMetadataEntries(list);
+            let node = LLVMMetadataAsValue(context, node?);
+            let mut operands = vec![std::ptr::null_mut(); LLVMGetMDNodeNumOperands(node) as usize];
+            LLVMGetMDNodeOperands(node, operands.as_mut_ptr());
+            let number = |v: &LLVMValueRef| {
+                let known = !v.is_null() && !LLVMIsAConstantInt(*v).is_null();
+                known.then(|| LLVMConstIntGetZExtValue(*v) as u32)
+            };
+            operands.iter().map(number).collect()
         }
     }
 
@@ -365,22 +400,17 @@ impl Reader {
                 }
                 LLVMLoad | LLVMStore => {
                     all();
-                    let volatile = LLVMGetVolatile(v) != 0
-                        || LLVMGetOrdering(v) != LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic;
+                    let order = order(LLVMGetOrdering(v), LLVMGetVolatile(v) != 0);
                     let align = LLVMGetAlignment(v);
-                    if op == LLVMLoad {
-                        Code::Load { align, volatile }
-                    } else {
-                        Code::Store { align, volatile }
-                    }
+                    if op == LLVMLoad { Code::Load { align, order } } else { Code::Store { align, order } }
                 }
                 LLVMAtomicRMW => {
                     all();
-                    Code::AtomicRmw(rmw_name(LLVMGetAtomicRMWBinOp(v)))
+                    Code::AtomicRmw(rmw_name(LLVMGetAtomicRMWBinOp(v)), order(LLVMGetOrdering(v), true))
                 }
                 LLVMAtomicCmpXchg => {
                     all();
-                    Code::CmpXchg
+                    Code::CmpXchg(order(LLVMGetCmpXchgSuccessOrdering(v), true))
                 }
                 LLVMFence => Code::Fence,
                 LLVMICmp => {
@@ -497,6 +527,31 @@ impl Reader {
             Loc { file: index as u32, line }
         }
     }
+}
+
+/// What LLVM's ordering of an access means.
+fn order(o: LLVMAtomicOrdering, volatile: bool) -> Order {
+    use LLVMAtomicOrdering::*;
+    match o {
+        LLVMAtomicOrderingNotAtomic | LLVMAtomicOrderingUnordered if !volatile => Order::default(),
+        LLVMAtomicOrderingAcquire => Order::atomic(true, false),
+        LLVMAtomicOrderingRelease => Order::atomic(false, true),
+        LLVMAtomicOrderingAcquireRelease | LLVMAtomicOrderingSequentiallyConsistent => {
+            Order::atomic(true, true)
+        }
+        _ => Order::RELAXED,
+    }
+}
+
+/// One to three positive numbers.
+fn numbers(text: &str) -> Option<Vec<u32>> {
+    let list: Vec<u32> = text.split(',').map(|n| n.trim().parse().ok()).collect::<Option<_>>()?;
+    (list.len() <= 3 && !list.contains(&0)).then_some(list)
+}
+
+/// Sizes along x, y, z; what is not said is 1.
+fn dims(list: &[u32]) -> [u32; 3] {
+    std::array::from_fn(|i| list.get(i).copied().unwrap_or(1))
 }
 
 struct Names {

@@ -10,10 +10,11 @@ fn lanes(body: &str, declarations: &str) -> Vec<u32> {
         ),
         declarations,
         1,
+        "gfx1100",
     )
 }
 
-fn run(body: &str, declarations: &str, words: usize) -> Vec<u32> {
+fn run(body: &str, declarations: &str, words: usize, cpu: &str) -> Vec<u32> {
     let ir = format!(
         "target triple = \"amdgcn-amd-amdhsa\"
          define amdgpu_kernel void @k(ptr addrspace(1) %out) #0 {{
@@ -23,7 +24,7 @@ fn run(body: &str, declarations: &str, words: usize) -> Vec<u32> {
          }}
          declare i32 @llvm.amdgcn.workitem.id.x()
          {declarations}
-         attributes #0 = {{ \"target-features\"=\"+wavefrontsize32\" \"amdgpu-flat-work-group-size\"=\"1,32\" }}"
+         attributes #0 = {{ \"target-cpu\"=\"{cpu}\" \"amdgpu-flat-work-group-size\"=\"1,32\" }}"
     );
     let module = simt::read::parse("amd.ll", ir.as_bytes()).unwrap();
     let program = simt::decode(&module, None).unwrap();
@@ -85,7 +86,7 @@ fn wmma(n: usize, depth: &str) -> Vec<u32> {
     );
     body += "%po = getelementptr <8 x float>, ptr addrspace(1) %out, i32 %t\n store <8 x float> %d, ptr addrspace(1) %po";
     let declared = format!("declare <8 x float> {callee}(<{n} x half>, <{n} x half>, <8 x float>)");
-    run(&body, &declared, 8)
+    run(&body, &declared, 8, if n == 16 { "gfx1100" } else { "gfx1201" })
 }
 
 #[test]
@@ -142,7 +143,7 @@ fn wmma_integer(t: &str, words: usize, c: i32, clamp: bool) -> Vec<u32> {
         splat("va", "a"),
         splat("vb", "b")
     );
-    run(&body, &format!("declare <8 x i32> {name}(i1, {ty}, i1, {ty}, <8 x i32>, i1)"), 8)
+    run(&body, &format!("declare <8 x i32> {name}(i1, {ty}, i1, {ty}, <8 x i32>, i1)"), 8, "gfx1100")
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn copies<'c>(plan: &DotTilePlan, sums: &[Value<'c>]) -> Lowered<Vec<Value<'c>>>
     plan.copies.iter().map(|register| at(sums, *register)).collect()
 }
 
-pub(super) fn at<'c>(values: &[Value<'c>], register: u32) -> Lowered<Value<'c>> {
+pub(crate) fn at<'c>(values: &[Value<'c>], register: u32) -> Lowered<Value<'c>> {
     match values.get(register as usize) {
         Some(value) => Ok(*value),
         None => unsupported(format!("the plan uses register {register}, which is missing")),
@@ -170,7 +170,7 @@ impl<'c> Matrix<'_, 'c> {
 }
 
 /// The fragment of a matrix instruction that is made of these registers, zero where there is none.
-pub(super) fn fragment<'c>(
+pub(crate) fn fragment<'c>(
     l: &mut Lower<'_, 'c>,
     kind: DotType,
     registers: &[Option<u32>],

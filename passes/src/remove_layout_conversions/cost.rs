@@ -2,10 +2,9 @@
 
 use crate::analysis::axis_info::{AxisInfo, AxisInfoAnalysis};
 use crate::buffer_plans;
-use crate::coalesce::AccessFacts;
 use crate::ir_util::{layout_of, weight};
 use crate::machine::{Layouts, Machine};
-use crate::plans::{self, word_bits};
+use crate::plans::{self, AccessFacts, word_bits};
 use crate::rules::{Rule, is_cheap, is_conversion, rule};
 use linear_layout::plan::{AddressFacts, ConversionPlan, VectorPlan};
 use linear_layout::target::{Direction, TargetDesc};
@@ -158,13 +157,14 @@ impl<'c> Costs<'c> {
         let layout = to_linear_layout(to, &ty.shape()).ok()?;
         let facts = AccessFacts::of(op, self.analysis())?;
         let machine = target(&layouts.machine)?;
-        let (bits, addresses) = (word_bits(ty.ty()).ok()?, facts.addresses());
+        let bits = 8 * facts.bytes as u32;
+        let addresses = facts.addresses(plans::most_elems(op, machine));
         let stores = op.num_results() == 0;
         let key = (to, SmallVec::from_slice(ty.sizes()), bits, stores, addresses);
         if let Some(cycles) = self.accesses.borrow().get(&key) {
             return *cycles;
         }
-        let plan = VectorPlan::for_addresses(&layout, bits, &key.4, machine).ok();
+        let plan = plans::access_in(op, &layout, &facts, machine).ok();
         let cycles = plan.map(|plan| Self::accesses(&layout, &plan, stores, layouts.machine.num_warps));
         self.accesses.borrow_mut().insert(key, cycles);
         cycles

@@ -27,6 +27,7 @@ fn to_llvm(request: &CompileRequest) -> Result<Compiled> {
         llvm: compiled.output,
         kernel: metadata.as_ref().map(|m| m.name.clone()),
         threads: metadata.as_ref().map(|m| m.threads),
+        target: metadata.as_ref().map(|m| m.target.clone()),
         shared: metadata.as_ref().and_then(|m| u32::try_from(m.shared).ok()),
     })
 }

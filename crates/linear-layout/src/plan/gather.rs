@@ -207,6 +207,7 @@ impl GatherPlan {
             stores: store.access.count,
             loads: n,
             barriers: 1,
+            permutes: store.access.packing_ops,
             address_ops: store.access.address_ops + n,
             wavefronts: store.access.wavefronts + (reads as f64 * RANDOM_CONFLICTS) as u64,
             minimum_wavefronts: store.access.minimum + reads,
@@ -441,6 +442,8 @@ impl HistogramPlan {
             cycles: 2.5 * target.cost.shared_latency
                 + 2.0 * target.cost.block_barrier
                 + warps * (clear.cycles(target) + atomics + load.cycles(target)),
+            permutes: clear.access.packing_ops + load.access.packing_ops,
+            address_ops: clear.access.address_ops + load.access.address_ops,
             stores: clear.access.count + n,
             loads: load.access.count,
             barriers: 2,

@@ -67,8 +67,8 @@ pub struct TmaPlan {
     pub map: TmaMap,
     /// The boxes that each block of a cluster has, in the order of their offsets.
     pub boxes: Vec<TmaBox>,
-    /// For each bit of the number of a block in its cluster, where its part begins; zeros where both have
-    /// the same elements.
+    /// For each bit of the number of a block in its cluster, where its part begins, by XOR; zeros where both
+    /// have the same elements.
     pub parts: Vec<SmallVec<[u64; 5]>>,
     /// What the address of the buffer is a multiple of, in bytes.
     pub alignment: u64,

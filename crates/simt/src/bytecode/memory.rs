@@ -1,6 +1,7 @@
 //! Memory accesses, atomic operations and fields of tensor maps.
 
 use super::{Fmt, Src};
+use crate::ir::Order;
 
 /// A predicate of one instruction of inline assembly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +42,8 @@ pub struct Access {
     pub pred: Option<Pred>,
     /// Elements of a load, as bits, that nobody asks for: they are loaded for the sake of their neighbours.
     pub gaps: u64,
-    /// Volatile, relaxed or atomic: may be polled by a spin loop.
-    pub volatile: bool,
+    /// What it means to other threads.
+    pub order: Order,
     /// For AMD buffer instructions: number of bytes from `addr` on that may be touched, and the register
     /// with each lane's own offset. Loads outside give zero, stores are dropped.
     pub buffer: Option<(Src, Src)>,

@@ -131,6 +131,8 @@ pub(super) fn arguments(texts: &[String], params: &[Ty]) -> Result<(Vec<Arg>, Ve
         let failed = || format!("the argument '{text}'");
         if let Some(inner) = value.strip_prefix("tensormap(").and_then(|v| v.strip_suffix(')')) {
             args.push(tensor_map(&name, inner, &mut named).with_context(failed)?);
+        } else if value == "null" {
+            args.push(Arg::Address(0));
         } else if let Some(a) = tensor(value).with_context(failed)? {
             named.push(Named { name: name.clone(), dtype: a.dtype, shape: a.shape, output: false });
             args.push(Arg::Buffer { name, data: a.data });

@@ -6,7 +6,8 @@
 use super::inst::fmt;
 use super::{Decoder, What};
 use crate::bytecode::*;
-use crate::ir::{Inst, Ty};
+use crate::gpu::Fp8;
+use crate::ir::{Inst, Order, Ty};
 use crate::num::{self, Round};
 
 impl Decoder<'_> {
@@ -102,11 +103,8 @@ impl Decoder<'_> {
             "s.barrier.wait" => self.amd_barrier(),
             "implicitarg.ptr" => Ok(vec![self.special(Special::ImplicitArgs)]),
             "wavefrontsize" => {
-                let w = match self.arch {
-                    crate::ir::Arch::Amd { wave } => wave,
-                    crate::ir::Arch::Nvidia => 32,
-                };
-                Ok(vec![self.constant(u64::from(w))])
+                let lanes = self.gpu.lanes;
+                Ok(vec![self.constant(u64::from(lanes))])
             }
             "mbcnt.lo" | "mbcnt.hi" => {
                 let (mask, x, high) = (a(0)?, a(1)?, name == "mbcnt.hi");
@@ -247,7 +245,7 @@ impl Decoder<'_> {
                 Ok(vec![self.value(|d| Op::Cvt { cvt, d, a: x }), self.value(|d| Op::Cvt { cvt, d, a: y })])
             }
             "cvt.pk.f32.fp8" | "cvt.pk.f32.bf8" | "cvt.f32.fp8" | "cvt.f32.bf8" => {
-                let from = self.amd_fp8(name.ends_with("bf8"));
+                let from = self.amd_fp8(name.ends_with("bf8"))?;
                 let select = self.known(a(1)?).ok_or_else(unknown)? as u8;
                 let x = a(0)?;
                 let mut one = |shift: u8| {
@@ -261,7 +259,7 @@ impl Decoder<'_> {
                 }
             }
             "cvt.pk.fp8.f32" | "cvt.pk.bf8.f32" => {
-                let to = self.amd_fp8(name.contains("bf8"));
+                let to = self.amd_fp8(name.contains("bf8"))?;
                 let (x, y, old) = (a(0)?, a(1)?, a(2)?);
                 let high = self.known(a(3)?).ok_or_else(unknown)? != 0;
                 let cvt =
@@ -277,10 +275,27 @@ impl Decoder<'_> {
         }
     }
 
-    /// gfx942 has the FNUZ formats; they differ from OCP's in bias and specials and are not emitted for
-    /// kernels with OCP types, which are converted in software there.
-    fn amd_fp8(&self, bf8: bool) -> num::Format {
-        if bf8 { num::E5M2_FNUZ } else { num::E4M3_FNUZ }
+    /// The 8-bit format of conversions.
+    fn amd_fp8(&self, bf8: bool) -> What<num::Format> {
+        let cpu = self.gpu.demand("its 8-bit floats depend on it").map_err(|e| e.to_string())?;
+        Ok(match (cpu.fp8, bf8) {
+            (Fp8::Fnuz, true) => num::E5M2_FNUZ,
+            (Fp8::Fnuz, false) => num::E4M3_FNUZ,
+            (Fp8::Ocp, true) => num::E5M2,
+            (Fp8::Ocp, false) => num::E4M3,
+            (Fp8::None, _) => return Err(format!("8-bit floats, which {} does not have", cpu.name)),
+        })
+    }
+
+    /// The 8-bit format of matrix instructions.
+    fn amd_fp8_elem(&self, bf8: bool) -> Option<Elem> {
+        Some(match (self.gpu.cpu?.fp8, bf8) {
+            (Fp8::Fnuz, true) => Elem::E5M2Fnuz,
+            (Fp8::Fnuz, false) => Elem::E4M3Fnuz,
+            (Fp8::Ocp, true) => Elem::E5M2,
+            (Fp8::Ocp, false) => Elem::E4M3,
+            (Fp8::None, _) => return None,
+        })
     }
 
     fn raw_buffer(&mut self, rest: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
@@ -308,7 +323,7 @@ impl Decoder<'_> {
             align: 1,
             pred: None,
             gaps: 0,
-            volatile: kind == "atomic",
+            order: Order { strong: kind == "atomic", ..Order::default() },
             buffer: Some((rsrc[1], offset)),
         };
         match kind {
@@ -377,8 +392,7 @@ impl Decoder<'_> {
                 "xf32" => Elem::Tf32,
                 "f64" => Elem::F64,
                 "i8" => Elem::S8,
-                "fp8" => Elem::E4M3Fnuz,
-                "bf8" => Elem::E5M2Fnuz,
+                "fp8" | "bf8" => self.amd_fp8_elem(t == "bf8")?,
                 _ => return None,
             })
         };
@@ -406,21 +420,20 @@ impl Decoder<'_> {
         let (Some(cd), Some(dims), Some(t)) = (parts.get(1), parts.get(2), parts.get(3)) else {
             return Err(unknown());
         };
-        if *cd == "i32" && *dims == "16x16x16" && self.arch == (crate::ir::Arch::Amd { wave: 32 }) {
+        if *cd == "i32" && *dims == "16x16x16" && self.gpu.lanes == 32 {
             return self.wmma_integer(t, inst, args).ok_or_else(unknown);
         }
         let elem = |t: &str| {
             Some(match t {
                 "f16" => Elem::F16,
                 "bf16" => Elem::BF16,
-                "fp8" => Elem::E4M3,
-                "bf8" => Elem::E5M2,
+                "fp8" | "bf8" => self.amd_fp8_elem(t == "bf8")?,
                 _ => return None,
             })
         };
         let ea = elem(t).ok_or_else(unknown)?;
         let eb = parts.get(4).and_then(|t| elem(t)).unwrap_or(ea);
-        if *cd != "f32" || *dims != "16x16x16" || self.arch != (crate::ir::Arch::Amd { wave: 32 }) {
+        if *cd != "f32" || *dims != "16x16x16" || self.gpu.lanes != 32 {
             return Err(unknown());
         }
         let per_lane: u32 = inst.arg_tys[0].scalars().iter().map(Ty::bits).sum::<u32>() / ea.bits();

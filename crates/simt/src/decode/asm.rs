@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{Decoder, Term, What};
 use crate::bytecode::*;
-use crate::ir::{Arch, Inst};
+use crate::ir::{Inst, Order, Vendor};
 use crate::num;
 use crate::ptx::{self, Operand, Statement};
 
@@ -80,7 +80,7 @@ impl Decoder<'_> {
         inst: &Inst,
         args: &[Vec<Src>],
     ) -> What<Vec<Src>> {
-        if matches!(self.arch, Arch::Amd { .. }) {
+        if self.gpu.vendor == Vendor::Amd {
             return self.amd_asm(text, inst, args);
         }
         let statements = ptx::parse(text)?;
@@ -330,7 +330,12 @@ impl Decoder<'_> {
             Some("local") => Some(Space::Local),
             _ => None,
         });
-        let volatile = l.has("volatile") || l.has("relaxed") || l.has("acquire") || l.has("release");
+        let (acquire, release) = (l.has("acquire"), l.has("release"));
+        let order = Order {
+            strong: l.has("volatile") || l.has("relaxed") || l.has("acq_rel") || acquire || release,
+            acquire: acquire || l.has("acq_rel"),
+            release: release || l.has("acq_rel"),
+        };
         Ok(Access {
             space: space.unwrap_or(Space::Generic),
             addr,
@@ -339,7 +344,7 @@ impl Decoder<'_> {
             align: u32::from(bytes) * n as u32,
             pred: l.pred,
             gaps: 0,
-            volatile,
+            order,
             buffer: None,
         })
     }
@@ -374,6 +379,10 @@ impl Decoder<'_> {
             "ldmatrix" | "stmatrix" => self.ptx_matrix(l, v),
             "cp" | "mbarrier" | "tensormap" | "fence" | "bar" | "barrier" | "shfl" | "vote" | "elect"
             | "redux" | "wgmma" | "match" | "activemask" => self.ptx_sync(l, v, outputs),
+            "membar" if !l.has("proxy") => {
+                self.emit(Op::Fence);
+                Ok(())
+            }
             "membar" | "griddepcontrol" | "setmaxnreg" | "nanosleep" | "prefetch" | "prefetchu"
             | "discard" | "applypriority" | "pragma" => self.nop("hint").map(drop),
             "exit" if l.pred.is_none() => {
@@ -495,7 +504,7 @@ impl Decoder<'_> {
             return l.unknown();
         }
         let mut at = self.ptx_access(v, l, &rest[0], bits / 8, values.len())?;
-        at.volatile = true;
+        at.order.strong = true;
         let float = float_of(&ty);
         let signed = ty.starts_with('s');
         let op = match l.op.iter().find_map(|p| match p.as_str() {
@@ -565,7 +574,7 @@ impl Decoder<'_> {
         }
         let d = self.wide_dest(v, &l.args[0])?;
         let mut at = self.ptx_access(v, l, &l.args[1], 8, 2)?;
-        at.volatile = true;
+        at.order.strong = true;
         let new = self.wide_src(v, &l.args[words - 1])?;
         let cmp = if op == AtomOp::Cas { self.wide_src(v, &l.args[2])?.to_vec() } else { Vec::new() };
         self.emit(Op::Atom { op, d: d.into(), v: new.into(), cmp: cmp.into(), at });

@@ -183,18 +183,18 @@ impl<'m> Decoder<'m> {
                 let Ty::Ptr(space, _) = ty else { return Err("an alloca without a pointer".into()) };
                 Some(vec![self.alloca(*bytes, *space)])
             }
-            Code::Load { align, volatile } => {
-                let at = self.access(&inst.arg_tys[0], args[0][0], *align, *volatile)?;
+            Code::Load { align, order } => {
+                let at = self.access(&inst.arg_tys[0], args[0][0], *align, *order)?;
                 Some(self.load(ty, at)?)
             }
-            Code::Store { align, volatile } => {
-                let at = self.access(&inst.arg_tys[1], args[1][0], *align, *volatile)?;
+            Code::Store { align, order } => {
+                let at = self.access(&inst.arg_tys[1], args[1][0], *align, *order)?;
                 self.store(&inst.arg_tys[0], &args[0], at)?;
                 None
             }
-            Code::AtomicRmw(name) => {
+            Code::AtomicRmw(name, order) => {
                 let op = self.rmw(name, &inst.arg_tys[1])?;
-                let mut at = self.access(&inst.arg_tys[0], args[0][0], 0, true)?;
+                let mut at = self.access(&inst.arg_tys[0], args[0][0], 0, *order)?;
                 if inst.arg_tys[1] == Ty::Int(128) {
                     if op != AtomOp::Exch {
                         return Err(format!("atomicrmw {name} of 128 bits"));
@@ -223,8 +223,8 @@ impl<'m> Decoder<'m> {
                     Some(vec![Src::reg(d)])
                 }
             }
-            Code::CmpXchg => {
-                let mut at = self.access(&inst.arg_tys[0], args[0][0], 0, true)?;
+            Code::CmpXchg(order) => {
+                let mut at = self.access(&inst.arg_tys[0], args[0][0], 0, *order)?;
                 let words = args[1].len();
                 let w = if inst.arg_tys[1] == Ty::Int(128) { 64 } else { width(&inst.arg_tys[1])? };
                 at.bytes = w / 8;
@@ -243,7 +243,7 @@ impl<'m> Decoder<'m> {
                 Some(out)
             }
             Code::Fence => {
-                self.emit(Op::Nop("fence"));
+                self.emit(Op::Fence);
                 None
             }
             Code::ExtractValue { first, count } => Some(args[0][*first..first + count].to_vec()),

@@ -3,7 +3,7 @@
 use super::inst::fmt;
 use super::{Decoder, What};
 use crate::bytecode::*;
-use crate::ir::{Inst, Ty};
+use crate::ir::{Inst, Order, Ty};
 use crate::num::Round;
 
 impl Decoder<'_> {
@@ -58,7 +58,10 @@ impl Decoder<'_> {
         let v = match name.as_str() {
             "__CUDA_FTZ" => u64::from(self.ftz_flag),
             "__CUDA_PREC_SQRT" | "__CUDA_PREC_DIV" => 1,
-            "__CUDA_ARCH" => 900,
+            "__CUDA_ARCH" => {
+                let cpu = self.gpu.demand("it asks for __CUDA_ARCH").map_err(|e| e.to_string())?;
+                10 * cpu.name.trim_start_matches("sm_").parse().unwrap_or(0)
+            }
             _ => 0,
         };
         Ok(vec![self.constant(v)])
@@ -220,7 +223,7 @@ impl Decoder<'_> {
         if !matches!(bits, 8 | 16 | 32 | 64) || on.len() > 64 {
             return Err(format!("a masked access of {ty:?}"));
         }
-        let mut at = self.access(&inst.arg_tys[pointer], args[pointer][0], bits / 8, false)?;
+        let mut at = self.access(&inst.arg_tys[pointer], args[pointer][0], bits / 8, Order::default())?;
         at.bytes = (bits / 8) as u8;
         if load {
             if !on.contains(&true) {
@@ -256,7 +259,7 @@ impl Decoder<'_> {
                 let spread = self.int_op(IntOp::Mul, 64, byte, ones);
                 self.value(|d| Op::Cvt { cvt: Cvt::Zext(8 * n), d, a: spread })
             } else {
-                let mut from = self.access(&inst.arg_tys[1], args[1][0], 1, false)?;
+                let mut from = self.access(&inst.arg_tys[1], args[1][0], 1, Order::default())?;
                 (from.offset, from.bytes) = (at as i64, n);
                 let d = self.fresh();
                 self.emit(Op::Ld { d: vec![d].into(), at: from });
@@ -266,7 +269,7 @@ impl Decoder<'_> {
             at += u64::from(n);
         }
         for (at, n, data) in words {
-            let mut to = self.access(&inst.arg_tys[0], args[0][0], 1, false)?;
+            let mut to = self.access(&inst.arg_tys[0], args[0][0], 1, Order::default())?;
             (to.offset, to.bytes) = (at as i64, n);
             self.emit(Op::St { v: vec![data].into(), at: to });
         }

@@ -3,14 +3,14 @@
 use super::inst::{fmt, width};
 use super::{Decoder, What};
 use crate::bytecode::*;
-use crate::ir::{Arch, Inst, Ty};
+use crate::ir::{Inst, Order, Ty, Vendor};
 
 impl Decoder<'_> {
     /// The memory space of an LLVM address space.
     pub(super) fn space(&self, n: u32) -> Space {
-        match (n, self.arch) {
+        match (n, self.gpu.vendor) {
             // The shared memory of a cluster.
-            (7, Arch::Nvidia) => Space::Shared,
+            (7, Vendor::Nvidia) => Space::Shared,
             (1 | 4 | 7, _) => Space::Global,
             (3, _) => Space::Shared,
             (5, _) => Space::Local,
@@ -73,7 +73,7 @@ impl Decoder<'_> {
         Ok(out)
     }
 
-    pub(crate) fn access(&self, ptr: &Ty, addr: Src, align: u32, volatile: bool) -> What<Access> {
+    pub(crate) fn access(&self, ptr: &Ty, addr: Src, align: u32, order: Order) -> What<Access> {
         let Ty::Ptr(n, _) = ptr else { return Err(format!("an access through {ptr:?}")) };
         Ok(Access {
             space: self.space(*n),
@@ -83,7 +83,7 @@ impl Decoder<'_> {
             align,
             pred: None,
             gaps: 0,
-            volatile,
+            order,
             buffer: None,
         })
     }

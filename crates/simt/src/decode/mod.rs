@@ -11,6 +11,7 @@ mod asm;
 mod inst;
 mod intrinsic;
 mod memory;
+mod needs;
 mod nvvm;
 mod nvvm_ptx;
 mod sync;
@@ -19,7 +20,8 @@ mod value;
 use std::collections::HashMap;
 
 use crate::bytecode::*;
-use crate::ir::{self, Loc, Module, Operand, Scalar, Ty};
+use crate::gpu::Gpu;
+use crate::ir::{self, Loc, Module, Operand, Scalar, Ty, Vendor};
 use crate::mem::{CONST_BASE, LOCAL_WINDOW, SHARED_WINDOW};
 use crate::{Error, cfg};
 
@@ -59,8 +61,7 @@ pub(crate) struct Decoder<'m> {
     /// Bytes of constant data.
     rodata: Vec<u8>,
     ftz_flag: bool,
-    /// Shared memory window addresses for generic pointers.
-    pub(crate) arch: ir::Arch,
+    pub(crate) gpu: Gpu,
 }
 
 /// Values of one function being decoded.
@@ -100,10 +101,11 @@ pub fn kernel<'m>(module: &'m Module, name: Option<&str>) -> Result<&'m ir::Func
 /// Decodes a kernel.
 pub fn decode(module: &Module, name: Option<&str>) -> Result<Program, Error> {
     let function = kernel(module, name)?;
-    let shared_base = match module.arch {
+    let gpu = Gpu::of(module, function)?;
+    let shared_base = match gpu.vendor {
         // NVIDIA reserves the first 1 KiB of a program's shared memory for the system (sm_80 and later).
-        ir::Arch::Nvidia => 1024,
-        ir::Arch::Amd { .. } => 0,
+        Vendor::Nvidia => 1024,
+        Vendor::Amd => 0,
     };
     let mut d = Decoder {
         module,
@@ -121,7 +123,7 @@ pub fn decode(module: &Module, name: Option<&str>) -> Result<Program, Error> {
         params: 0,
         rodata: Vec::new(),
         ftz_flag: module.reflect_ftz,
-        arch: module.arch,
+        gpu,
     };
     d.place_globals(shared_base);
     d.params = function.params.len() as u32;
@@ -140,21 +142,27 @@ pub fn decode(module: &Module, name: Option<&str>) -> Result<Program, Error> {
     }
     d.function(function, args, None).map_err(|(what, loc)| d.error(&function.name, what, loc))?;
     let layout = cfg::layout(&d.blocks);
+    let full = |mask: Src| d.known(mask).is_some_and(|m| m as u32 == u32::MAX);
+    let needs = needs::of(&layout.code, full);
     Ok(Program {
         name: function.name.clone(),
-        arch: module.arch,
+        gpu,
         code: layout.code.into(),
         locs: layout.locs.into(),
         files: module.files.clone(),
         regs: d.regs,
         consts: d.consts,
         params: function.params.clone(),
+        block: function.block,
         threads: function.threads,
         cluster: function.cluster,
         static_shared: d.static_shared,
         dynamic_shared: d.dynamic_shared,
         shared_base,
         local_bytes: d.local_bytes,
+        acquires: needs.acquires,
+        exact: needs.exact,
+        wgmma: needs.wgmma,
         rodata: d.rodata,
     })
 }

@@ -5,7 +5,7 @@
 
 use super::{Decoder, What};
 use crate::bytecode::*;
-use crate::ir::{Inst, Ty};
+use crate::ir::{Inst, Order, Ty};
 use crate::mem::{GLOBAL_BASE, LOCAL_WINDOW, SHARED_WINDOW, WINDOW};
 use crate::num::{self, Round};
 
@@ -129,9 +129,16 @@ impl Decoder<'_> {
                 self.emit(Op::WgmmaWait { keep, regs: Box::new([]) });
                 Ok(Vec::new())
             }
-            "wgmma.fence.sync.aligned" => self.nop("wgmma.fence"),
+            "wgmma.fence.sync.aligned" => {
+                self.emit(Op::WgmmaFence);
+                Ok(Vec::new())
+            }
             _ if name.starts_with("fence.proxy.async") => {
                 self.emit(Op::FenceAsync);
+                Ok(Vec::new())
+            }
+            _ if name.starts_with("fence.sc") || name.starts_with("fence.acq_rel") => {
+                self.emit(Op::Fence);
                 Ok(Vec::new())
             }
             _ if name.starts_with("fence.") => self.nop("fence"),
@@ -150,7 +157,10 @@ impl Decoder<'_> {
                 Ok(vec![self.value(|d| Op::ICmp { op: Cmp::UGe, w: 64, d, a: p, b: base })])
             }
             "setmaxnreg.inc.sync.aligned.u32" | "setmaxnreg.dec.sync.aligned.u32" => self.nop("setmaxnreg"),
-            "membar.cta" | "membar.gl" | "membar.sys" => self.nop("membar"),
+            "membar.cta" | "membar.gl" | "membar.sys" => {
+                self.emit(Op::Fence);
+                Ok(Vec::new())
+            }
             "nanosleep" => self.nop("nanosleep"),
             "griddepcontrol.wait" | "griddepcontrol.launch.dependents" => self.nop("griddepcontrol"),
             "prmt" => {
@@ -229,7 +239,7 @@ impl Decoder<'_> {
         let Some((form, packed)) = MatrixForm::new(parts[0] == "stmatrix", &parts) else {
             return Err(format!("the intrinsic @llvm.nvvm.{name}"));
         };
-        let mut addr = self.access(&inst.arg_tys[0], args[0][0], 16, false)?;
+        let mut addr = self.access(&inst.arg_tys[0], args[0][0], 16, Order::default())?;
         addr.bytes = 16;
         if parts[0] == "ldmatrix" {
             let d: Vec<Reg> = inst.ty.scalars().iter().map(|_| self.fresh()).collect();

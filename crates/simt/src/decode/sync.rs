@@ -98,7 +98,10 @@ impl Decoder<'_> {
 
     fn wgmma(&mut self, l: &Line<'_>, v: &mut Vars, outputs: &[Reg]) -> What<()> {
         match l.op[1].as_str() {
-            "fence" => return self.nop("wgmma.fence").map(drop),
+            "fence" => {
+                self.emit(Op::WgmmaFence);
+                return Ok(());
+            }
             "commit_group" => {
                 self.emit(Op::WgmmaCommit);
                 return Ok(());
@@ -165,11 +168,11 @@ impl Decoder<'_> {
             "tensormap" => self.ptx_tensormap(l, v),
             "wgmma" => self.wgmma(l, v, outputs),
             "fence" => {
-                if l.has("async") {
-                    self.emit(Op::FenceAsync);
-                } else {
-                    self.emit(Op::Nop("fence"));
-                }
+                self.emit(match l.op.get(1).map(String::as_str) {
+                    Some("proxy") if l.has("async") => Op::FenceAsync,
+                    Some("sc" | "acq_rel" | "acquire" | "release") => Op::Fence,
+                    _ => Op::Nop("fence"),
+                });
                 Ok(())
             }
             "bar" | "barrier" => self.ptx_barrier(l, v),

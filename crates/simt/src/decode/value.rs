@@ -3,7 +3,7 @@
 use super::inst::{fmt, width};
 use super::{Decoder, What};
 use crate::bytecode::*;
-use crate::ir::{Arch, Ty};
+use crate::ir::{Ty, Vendor};
 use crate::mem::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::num::Round;
 
@@ -135,7 +135,7 @@ impl Decoder<'_> {
             }
             "fptoui" | "fptosi" => {
                 let (from, width, signed) = (fmt(&fe)?, width(&te)?, name == "fptosi");
-                let top = self.arch == Arch::Nvidia && (from == Fmt::F64 || width == 64);
+                let top = self.gpu.vendor == Vendor::Nvidia && (from == Fmt::F64 || width == 64);
                 one(self, Cvt::FloatToInt { from, width, signed, round: Round::Zero, top })
             }
             _ => {

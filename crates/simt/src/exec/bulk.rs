@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::warp::BulkOut;
-use super::{BulkIn, Cta, Warp, who, who_async};
+use super::{BulkIn, Cta, Warp};
 use crate::alu;
 use crate::bytecode::*;
 use crate::check::Kind;
@@ -44,7 +44,7 @@ impl<const W: usize> Cta<'_, W> {
             });
             return;
         }
-        let h = self.shared.note_write(at, u32::from(n), who(warp));
+        let h = self.shared.note_write(at, u32::from(n), warp.who(l));
         if h.any() {
             self.hazard(warp, l as u32, u64::from(at), h, true);
         }
@@ -61,7 +61,7 @@ impl<const W: usize> Cta<'_, W> {
             });
             return;
         }
-        let h = self.shared.note_read(from, tma::MAP_BYTES, who(warp));
+        let h = self.shared.note_read(from, tma::MAP_BYTES, warp.who(l));
         if h.any() {
             self.hazard(warp, l as u32, u64::from(from), h, false);
         }
@@ -177,7 +177,7 @@ impl<const W: usize> Cta<'_, W> {
             self.count_bulk(warp, p.global, p.inside * t);
             pieces.push((p.shared, data));
         }
-        self.send(warp, mbar, multicast, pieces);
+        self.send(warp, l, mbar, multicast, pieces);
     }
 
     fn global_element(&mut self, warp: &Warp<W>, a: u64, n: u32) -> u64 {
@@ -203,19 +203,32 @@ impl<const W: usize> Cta<'_, W> {
         c.shared_bytes += u64::from(bytes);
     }
 
-    fn issue_in(&mut self, warp: &mut Warp<W>, mbar: u32, pieces: Vec<(u32, Vec<u8>)>) {
+    /// Issues a copy by lane `l` of pieces that are known already, or are still to be read at `from`.
+    fn issue_in(
+        &mut self,
+        warp: &mut Warp<W>,
+        l: usize,
+        mbar: u32,
+        pieces: Vec<(u32, Vec<u8>)>,
+        from: Option<u32>,
+    ) {
         for (a, data) in &pieces {
-            let h = self.shared.begin_write(*a, data.len() as u32, who_async(warp));
+            let h = self.shared.begin_write(*a, data.len() as u32, warp.who_async(l));
             if h.any() {
-                self.hazard(warp, 0, u64::from(*a), h, true);
+                self.hazard(warp, l as u32, u64::from(*a), h, true);
             }
         }
-        let stamp = warp.clock.0[warp.slot as usize];
+        let by = warp.who_async(l).now;
         let at = pieces.iter().map(|p| p.0).collect();
-        let data = pieces.into_iter().flat_map(|p| p.1).collect();
-        let clock = (warp.clock.clone(), warp.proxy.clone());
-        self.bulk_in.push(BulkIn { mbar, at, data, warp: warp.slot, stamp, clock });
-        warp.clock.0[warp.slot as usize] += 1;
+        let data: Vec<u8> = pieces.into_iter().flat_map(|p| p.1).collect();
+        if let Some(from) = from {
+            let h = self.shared.begin_read(from, data.len() as u32, warp.who_async(l));
+            if h.any() {
+                self.hazard(warp, l as u32, u64::from(from), h, false);
+            }
+        }
+        let knows = warp.order.publish(1 << l);
+        self.bulk_in.push(BulkIn { mbar, at, data, from, by, knows });
     }
 
     pub(super) fn bulk_load(
@@ -248,12 +261,19 @@ impl<const W: usize> Cta<'_, W> {
             pieces.push((to + i as u32, data));
         }
         self.count_bulk(warp, from, n as u32);
-        self.send(warp, mbar, multicast, pieces);
+        self.send(warp, l, mbar, multicast, pieces);
     }
 
     /// Issues a load into this program's memory, or at the same place into that of several.
-    fn send(&mut self, warp: &mut Warp<W>, mbar: u64, ranks: Option<u64>, pieces: Vec<(u32, Vec<u8>)>) {
-        let Some(ranks) = ranks else { return self.issue_in(warp, warp.shared(mbar), pieces) };
+    fn send(
+        &mut self,
+        warp: &mut Warp<W>,
+        l: usize,
+        mbar: u64,
+        ranks: Option<u64>,
+        pieces: Vec<(u32, Vec<u8>)>,
+    ) {
+        let Some(ranks) = ranks else { return self.issue_in(warp, l, warp.shared(mbar), pieces, None) };
         let offset = |a: u32| a & ((1 << RANK_SHIFT) - 1);
         if ranks & 0xffff == 0 || (ranks & 0xffff) >> self.ranks != 0 {
             let all = self.ranks;
@@ -264,7 +284,7 @@ impl<const W: usize> Cta<'_, W> {
         for rank in (0..self.ranks).filter(|r| ranks >> r & 1 != 0) {
             let there = |a: u32| rank << RANK_SHIFT | offset(a);
             let copies = pieces.iter().map(|(a, data)| (there(*a), data.clone())).collect();
-            self.issue_in(warp, there(warp.shared(mbar)), copies);
+            self.issue_in(warp, l, there(warp.shared(mbar)), copies, None);
         }
     }
 
@@ -291,13 +311,9 @@ impl<const W: usize> Cta<'_, W> {
             return;
         }
         self.check_owner(warp, l as u32, to);
-        let h = self.shared.note_read(from, n as u32, who_async(warp));
-        if h.any() {
-            self.hazard(warp, l as u32, u64::from(from), h, false);
-        }
-        let data = self.shared.bytes(from, n as u32).to_vec();
-        let pieces = data.chunks(16).enumerate().map(|(i, c)| (to + 16 * i as u32, c.to_vec())).collect();
-        self.issue_in(warp, warp.shared(mbar), pieces);
+        let piece = |i: u32| (to + i, vec![0; (n as u32 - i).min(16) as usize]);
+        let pieces = (0..n as u32).step_by(16).map(piece).collect();
+        self.issue_in(warp, l, warp.shared(mbar), pieces, Some(from));
     }
 
     /// `st.async`: the data arrive when somebody waits for the barrier object.
@@ -319,7 +335,7 @@ impl<const W: usize> Cta<'_, W> {
             }
             let data = v.iter().flat_map(|s| value(*s).to_le_bytes()[..at.bytes as usize].to_vec()).collect();
             self.check_owner(warp, l as u32, to);
-            self.issue_in(warp, object, vec![(to, data)]);
+            self.issue_in(warp, l, object, vec![(to, data)], None);
         }
     }
 
@@ -347,7 +363,7 @@ impl<const W: usize> Cta<'_, W> {
         }
         let pieces = (0..n).step_by(16).map(|i| (from + i as u32, to + i, (n - i).min(16) as u32)).collect();
         self.count_bulk(warp, to, n as u32);
-        self.issue_out(warp, BulkOut { pieces, reduce, elem });
+        self.issue_out(warp, BulkOut { lane: l, pieces, reduce, elem });
     }
 
     pub(super) fn tma_store(
@@ -375,17 +391,17 @@ impl<const W: usize> Cta<'_, W> {
             self.count_bulk(warp, p.global, p.inside * t);
             pieces.push((p.shared + p.outside * t, p.global, p.inside * t));
         }
-        self.issue_out(warp, BulkOut { pieces, reduce, elem: map.elem });
+        self.issue_out(warp, BulkOut { lane: l, pieces, reduce, elem: map.elem });
     }
 
     fn issue_out(&mut self, warp: &mut Warp<W>, job: BulkOut) {
         for (a, _, n) in &job.pieces {
-            let h = self.shared.begin_read(*a, *n, who_async(warp));
+            let h = self.shared.begin_read(*a, *n, warp.who_async(job.lane));
             if h.any() {
-                self.hazard(warp, 0, u64::from(*a), h, false);
+                self.hazard(warp, job.lane as u32, u64::from(*a), h, false);
             }
             if h.uninit {
-                self.report(warp, Kind::Uninitialized, 0, Some(u64::from(*a)), || {
+                self.report(warp, Kind::Uninitialized, job.lane as u32, Some(u64::from(*a)), || {
                     "a bulk copy reads uninitialized shared memory".to_owned()
                 });
             }
@@ -393,12 +409,20 @@ impl<const W: usize> Cta<'_, W> {
         warp.open_out.push(job);
     }
 
-    pub(super) fn bulk_wait(&mut self, warp: &mut Warp<W>, keep: u32) {
+    /// Groups belong to the lane that committed them: lanes that wait finish their own.
+    pub(super) fn bulk_wait(&mut self, warp: &mut Warp<W>, keep: u32, lanes: u64) {
         let done = warp.out.len().saturating_sub(keep as usize);
-        let rest = warp.out.split_off(done);
-        for job in std::mem::replace(&mut warp.out, rest).into_iter().flatten() {
-            self.perform(warp, &job);
+        let mut groups = std::mem::take(&mut warp.out);
+        for group in &mut groups[..done] {
+            let (ready, rest): (Vec<BulkOut>, _) =
+                std::mem::take(group).into_iter().partition(|j| lanes >> j.lane & 1 != 0);
+            ready.iter().for_each(|job| self.perform(warp, job));
+            *group = rest;
         }
+        let latest = groups.split_off(done);
+        groups.retain(|g| !g.is_empty());
+        groups.extend(latest);
+        warp.out = groups;
     }
 
     /// Writes a bulk copy to global memory.
@@ -422,7 +446,7 @@ impl<const W: usize> Cta<'_, W> {
                     format!("a bulk copy writes outside: {f:?}")
                 }),
             }
-            self.shared.end_read(*from, *n, who_async(warp));
+            self.shared.end_read(*from, *n, warp.who_async(job.lane));
         }
         self.shape.progress.fetch_add(1, Ordering::Relaxed);
     }

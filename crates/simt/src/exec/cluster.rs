@@ -8,7 +8,7 @@ use super::{Cta, State, Warp};
 use crate::bytecode::*;
 use crate::check::Kind;
 use crate::mem::SHARED_WINDOW;
-use crate::shared::{Clock, RANK_SHIFT, REMOTE};
+use crate::shared::{Epoch, Knows, RANK_SHIFT, REMOTE, SEVERAL};
 
 /// The barrier of a cluster.
 pub(super) struct Meeting {
@@ -17,14 +17,13 @@ pub(super) struct Meeting {
     arrived: Vec<bool>,
     /// For every warp the phase it arrived in last, and whether it has waited since.
     joined: Vec<(u64, bool)>,
-    arriving: (Clock, Clock),
-    released: (Clock, Clock),
+    arriving: Knows,
+    released: Knows,
 }
 
 impl Meeting {
     pub fn new(warps: u32) -> Meeting {
-        let zero = Clock(vec![0; warps as usize]);
-        let none = (zero.clone(), zero);
+        let none = Knows::new(warps);
         Meeting {
             phase: 0,
             arrived: vec![false; warps as usize],
@@ -48,6 +47,13 @@ impl<const W: usize> Cta<'_, W> {
             return format!("warp {slot}");
         }
         format!("warp {} of program {:?}", slot % self.per_rank, self.id_of(slot / self.per_rank))
+    }
+
+    /// The lanes of a remembered access in messages, and the place of its instruction.
+    pub(super) fn accessor(&self, e: Epoch) -> (String, String) {
+        let warp = self.name(e.warp());
+        let who = if e.lane() == SEVERAL { warp } else { format!("lane {} of {warp}", e.lane()) };
+        (who, e.pc().map(|pc| self.place(pc)).unwrap_or_default())
     }
 
     /// How many warps of a program have ended.
@@ -83,11 +89,10 @@ impl<const W: usize> Cta<'_, W> {
         let m = &mut self.meeting;
         m.arrived[slot] = true;
         m.joined[slot] = (m.phase, false);
+        let told = warp.order.publish(warp.live);
         if !relaxed {
-            m.arriving.0.join(&warp.clock);
-            m.arriving.1.join(&warp.proxy);
+            m.arriving.join(&told);
         }
-        warp.clock.0[slot] += 1;
         self.meeting_complete();
     }
 
@@ -102,8 +107,8 @@ impl<const W: usize> Cta<'_, W> {
         }
         m.phase += 1;
         m.arrived.fill(false);
-        let zero = Clock(vec![0; m.arriving.0.0.len()]);
-        m.released = std::mem::replace(&mut m.arriving, (zero.clone(), zero));
+        let none = Knows::new(m.arrived.len() as u32);
+        m.released = std::mem::replace(&mut m.arriving, none);
     }
 
     /// Whether the phase that a warp arrived in is over.
@@ -126,8 +131,7 @@ impl<const W: usize> Cta<'_, W> {
         }
         let m = &mut self.meeting;
         m.joined[slot].1 = true;
-        warp.clock.join(&m.released.0);
-        warp.proxy.join(&m.released.1);
+        warp.order.acquire(warp.live, warp.live, &m.released);
         true
     }
 

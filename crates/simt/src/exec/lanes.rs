@@ -240,6 +240,8 @@ impl<const W: usize> Cta<'_, W> {
     /// The barrier within a warp.
     pub(super) fn warp_sync(&mut self, warp: &mut Warp<W>, mask: Src) {
         self.same_lanes(warp, mask, "bar.warp.sync");
+        let lanes = warp.uniform(self.consts, mask) & warp.mask;
+        warp.order.sync(lanes, warp.live);
     }
 }
 

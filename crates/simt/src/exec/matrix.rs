@@ -1,10 +1,9 @@
 //! `ldmatrix` and `stmatrix`.
 
 use super::memory::Place;
-use super::{Cta, Warp, who};
+use super::{Cta, Warp};
 use crate::bytecode::*;
 use crate::check::Kind;
-use crate::counts;
 
 /// Sixteen unsigned numbers of 4 or 6 bits, packed from the lowest bit on, as bytes.
 fn unpacked(words: [u64; 2], bits: u8) -> [u8; 16] {
@@ -32,10 +31,11 @@ impl<const W: usize> Cta<'_, W> {
             });
         }
         let (places, good) = self.places(warp, at, &addresses, active & used, 16, write);
+        let banks = self.shape.program.gpu.banks();
         let c = &mut self.counts.at[warp.pc as usize];
         // Eight rows fill a line.
         for part in 0..registers {
-            let w = counts::wavefronts(&addresses, good & (0xff << (8 * part)), 16, write);
+            let w = banks.waves(&addresses, good & (0xff << (8 * part)), 16, 16, write);
             c.wavefronts += w.total;
             c.conflicts += w.conflicts;
         }
@@ -64,7 +64,7 @@ impl<const W: usize> Cta<'_, W> {
         let mut undef_row = 0u64;
         for (r, (bytes, place)) in data.iter_mut().zip(&rows).enumerate() {
             let Some(a) = *place else { continue };
-            let h = self.shared.note_read(a, 16, who(warp));
+            let h = self.shared.note_read(a, 16, warp.together());
             if h.any() {
                 self.hazard(warp, r as u32, u64::from(a), h, false);
             }
@@ -105,7 +105,7 @@ impl<const W: usize> Cta<'_, W> {
             }
             for (r, bytes) in data.iter().enumerate() {
                 let Some(a) = rows[8 * i + r] else { continue };
-                let mut h = self.shared.note_write(a, 16, who(warp));
+                let mut h = self.shared.note_write(a, 16, warp.together());
                 let all = u128::from_le_bytes(*bytes);
                 let words = [all as u64, (all >> 64) as u64];
                 // Writing what is there already harms nobody.

@@ -2,13 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Cta, Warp, who};
+use super::{Cta, Warp};
 use crate::alu;
 use crate::bytecode::*;
 use crate::check::Kind;
 use crate::counts;
 use crate::mem::{Buffer, Fault, LOCAL_WINDOW, SHARED_WINDOW, WINDOW};
-use crate::shared::{Hazard, RANK_SHIFT};
+use crate::shared::{Epoch, Hazard, RANK_SHIFT, Who};
 
 /// Where one lane's address points.
 #[derive(Clone, Copy)]
@@ -137,30 +137,50 @@ impl<'a, const W: usize> Cta<'a, W> {
         self.report(warp, Kind::OutOfBounds, lane as u32, Some(address), || text);
     }
 
+    /// A lane that accesses memory as an access says.
+    fn accessing<'w>(&self, warp: &'w Warp<W>, l: usize, at: &Access) -> Who<'w> {
+        let who = warp.who(l);
+        if at.order.strong { Who { now: who.now.strong(), ..who } } else { who }
+    }
+
     /// Reports what the shadow of shared memory found.
     pub(super) fn hazard(&mut self, warp: &Warp<W>, lane: u32, address: u64, h: Hazard, write: bool) {
         let verb = if write { "written" } else { "read" };
+        let here = (warp.pc, warp.slot, lane);
+        let mut pair = |kind, other: Epoch, message: &dyn Fn(&Self, &str, &str) -> String| {
+            let other = (other != Epoch::default()).then_some(other);
+            let (by, place) = other.map_or_else(Default::default, |e| self.accessor(e));
+            let text = message(self, &by, &place);
+            self.report_pair(kind, here, other, Some(address), || text);
+        };
         if let Some((other, wrote)) = h.race {
             let did = if wrote { "wrote" } else { "read" };
-            let other = self.name(other);
-            self.report(warp, Kind::SharedRace, lane, Some(address), || {
-                format!("shared memory is {verb} that {other} {did} with no synchronization between")
+            let how = match other.warp() == warp.slot {
+                true => "no bar.warp.sync",
+                false => "no synchronization",
+            };
+            pair(Kind::SharedRace, other, &|_, by, place| {
+                format!("shared memory is {verb} that {by} {did}{place} with {how} between")
             });
         }
-        if h.pending {
-            self.report(warp, Kind::AsyncHazard, lane, Some(address), || {
-                format!("shared memory is {verb} while an asynchronous copy into it has not been waited for")
+        if let Some(copy) = h.pending {
+            pair(Kind::AsyncHazard, copy, &|_, _, place| {
+                format!(
+                    "shared memory is {verb} while an asynchronous copy into it{place} has not been waited for"
+                )
             });
         }
-        if h.being_read && write {
-            self.report(warp, Kind::AsyncHazard, lane, Some(address), || {
-                "shared memory is written while an asynchronous operation may still read it".to_owned()
+        if let Some(reader) = h.being_read.filter(|_| write) {
+            pair(Kind::AsyncHazard, reader, &|_, _, place| {
+                format!("shared memory is written while an asynchronous operation{place} may still read it")
             });
         }
-        if h.unfenced {
-            self.report(warp, Kind::MissingFence, lane, Some(address), || {
-                "shared memory written by ordinary stores is read asynchronously without fence.proxy.async"
-                    .to_owned()
+        if let Some(writer) = h.unfenced {
+            pair(Kind::MissingFence, writer, &|_, by, place| {
+                format!(
+                    "shared memory that {by} wrote by ordinary stores{place} is read asynchronously without \
+                     fence.proxy.async"
+                )
             });
         }
     }
@@ -172,7 +192,7 @@ impl<'a, const W: usize> Cta<'a, W> {
         addresses: &[u64; W],
         places: &[Place<'_>; W],
         good: u64,
-        bytes: u64,
+        (bytes, align): (u64, u64),
         write: bool,
     ) {
         let (mut global, mut shared) = (0u64, 0u64);
@@ -191,7 +211,8 @@ impl<'a, const W: usize> Cta<'a, W> {
             c.global_bytes += moved;
         }
         if shared != 0 {
-            let w = counts::wavefronts(addresses, shared, bytes, write);
+            let banks = self.shape.program.gpu.banks();
+            let w = banks.waves(addresses, shared, bytes, align, write);
             c.wavefronts += w.total;
             c.min_wavefronts += w.min;
             c.conflicts += w.conflicts;
@@ -207,8 +228,8 @@ impl<'a, const W: usize> Cta<'a, W> {
         let bytes = u64::from(at.bytes) * asked;
         let (addresses, active) = self.addresses(warp, at);
         let (places, good) = self.places(warp, at, &addresses, active, bytes, false);
-        self.count(warp, &addresses, &places, good, wide, false);
-        self.polled |= at.volatile;
+        self.count(warp, &addresses, &places, good, (wide, at.align.into()), false);
+        self.polled |= at.order.strong;
         let n = at.bytes;
         // Uninitialized elements, one mask of lanes an element.
         let mut undef = [0u64; 64];
@@ -216,12 +237,13 @@ impl<'a, const W: usize> Cta<'a, W> {
             match *p {
                 Place::Shared(a) => {
                     let mut h = Hazard::default();
+                    let who = self.accessing(warp, l, at);
                     if at.gaps == 0 {
-                        h = self.shared.note_read(a, bytes as u32, who(warp));
+                        h = self.shared.note_read(a, bytes as u32, who);
                     } else {
                         for e in (0..d.len()).filter(|e| !gap(*e)) {
                             let at = a + e as u32 * u32::from(n);
-                            h.merge(self.shared.note_read(at, u32::from(n), who(warp)));
+                            h.merge(self.shared.note_read(at, u32::from(n), who));
                         }
                     }
                     if h.any() {
@@ -230,8 +252,8 @@ impl<'a, const W: usize> Cta<'a, W> {
                     if h.uninit {
                         warp.uninit = Some((warp.pc, u64::from(a)));
                         for (e, u) in undef.iter_mut().enumerate().take(d.len()).filter(|(e, _)| !gap(*e)) {
-                            let one =
-                                self.shared.note_read(a + e as u32 * u32::from(n), u32::from(n), who(warp));
+                            let who = self.accessing(warp, l, at);
+                            let one = self.shared.note_read(a + e as u32 * u32::from(n), u32::from(n), who);
                             *u |= u64::from(one.uninit) << l;
                         }
                     }
@@ -268,34 +290,22 @@ impl<'a, const W: usize> Cta<'a, W> {
             }
             warp.set_in(*d, &out, undef[e.min(63)], write);
         }
+        if at.order.strong && self.shape.program.acquires {
+            self.observe(warp, (&places, &addresses), at);
+        }
     }
 
     pub(super) fn store(&mut self, warp: &mut Warp<W>, v: &[Src], at: &Access) {
         let bytes = u64::from(at.bytes) * v.len() as u64;
         let (addresses, active) = self.addresses(warp, at);
         let (places, good) = self.places(warp, at, &addresses, active, bytes, true);
-        self.count(warp, &addresses, &places, good, bytes, true);
+        self.count(warp, &addresses, &places, good, (bytes, at.align.into()), true);
         let n = at.bytes;
         let mut global = 0u64;
         for (l, p) in places.iter().enumerate() {
             match *p {
                 Place::Global(..) => global |= 1 << l,
-                Place::Shared(a) => {
-                    let mut h = self.shared.note_write(a, bytes as u32, who(warp));
-                    if let Some((_, true)) = h.race {
-                        // Warps that write what is already there do no harm: replicated layouts do it.
-                        let differs = v.iter().enumerate().any(|(e, s)| {
-                            let old = self.shared.read(a + e as u32 * u32::from(n), n);
-                            old != alu::low(warp.src(self.consts, *s)[l], n * 8)
-                        });
-                        if !differs {
-                            h.race = None;
-                        }
-                    }
-                    if h.any() {
-                        self.hazard(warp, l as u32, u64::from(a), h, true);
-                    }
-                }
+                Place::Shared(a) => self.store_shared(warp, v, at, l, a),
                 _ => {}
             }
         }
@@ -308,14 +318,8 @@ impl<'a, const W: usize> Cta<'a, W> {
             let values = *warp.src(self.consts, *s);
             for (l, p) in places.iter().enumerate() {
                 match *p {
-                    Place::Off => {}
+                    Place::Off | Place::Shared(_) => {}
                     Place::Global(b, at) => b.write(at + skip, n, values[l]),
-                    Place::Shared(a) => {
-                        self.shared.write(a + skip as u32, n, values[l]);
-                        if undef >> l & 1 != 0 {
-                            self.shared.forget(a + skip as u32, u32::from(n));
-                        }
-                    }
                     Place::Local(o) => {
                         let first = o + skip as usize;
                         warp.local[first..first + n as usize]
@@ -325,8 +329,38 @@ impl<'a, const W: usize> Cta<'a, W> {
                 }
             }
         }
+        if at.order.strong && self.shape.program.acquires {
+            self.release_at(warp, (&places, &addresses), at, false);
+        }
         if global != 0 {
             self.shape.progress.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// One lane's store to shared memory.
+    fn store_shared(&mut self, warp: &Warp<W>, v: &[Src], at: &Access, l: usize, address: u32) {
+        let n = at.bytes;
+        let place = |e: usize| address + e as u32 * u32::from(n);
+        let who = self.accessing(warp, l, at);
+        let mut h = self.shared.note_write(address, u32::from(n) * v.len() as u32, who);
+        if let Some((_, true)) = h.race {
+            // Lanes that write what is already there do no harm: replicated layouts do it.
+            let differs = v
+                .iter()
+                .enumerate()
+                .any(|(e, s)| self.shared.read(place(e), n) != alu::low(warp.src(self.consts, *s)[l], n * 8));
+            if !differs {
+                h.race = None;
+            }
+        }
+        if h.any() {
+            self.hazard(warp, l as u32, u64::from(address), h, true);
+        }
+        for (e, s) in v.iter().enumerate() {
+            self.shared.write(place(e), n, warp.src(self.consts, *s)[l]);
+            if warp.undef(self.consts, *s) >> l & 1 != 0 {
+                self.shared.forget(place(e), u32::from(n));
+            }
         }
     }
 
@@ -342,8 +376,12 @@ impl<'a, const W: usize> Cta<'a, W> {
         let bytes = u64::from(at.bytes) * v.len() as u64;
         let (addresses, active) = self.addresses(warp, at);
         let (places, good) = self.places(warp, at, &addresses, active, bytes, true);
-        self.count(warp, &addresses, &places, good, bytes, true);
+        self.count(warp, &addresses, &places, good, (bytes, at.align.into()), true);
         self.polled = true;
+        if self.shape.program.acquires {
+            self.observe(warp, (&places, &addresses), at);
+            self.release_at(warp, (&places, &addresses), at, true);
+        }
         let n = at.bytes;
         if let (AtomOp::Exch | AtomOp::Cas, [low, high]) = (op, v) {
             return self.atom_wide(warp, d, [*low, *high], cmp, at, &places, good);
@@ -363,7 +401,7 @@ impl<'a, const W: usize> Cta<'a, W> {
                     Place::Global(b, at) => b.update(at + skip, n, new),
                     Place::Shared(a) => {
                         let a = a + skip as u32;
-                        let h = self.shared.note_atomic(a, u32::from(n), who(warp));
+                        let h = self.shared.note_atomic(a, u32::from(n), warp.who(l));
                         if h.any() {
                             self.hazard(warp, l as u32, u64::from(a), h, true);
                         }
@@ -423,7 +461,7 @@ impl<'a, const W: usize> Cta<'a, W> {
                 Place::Off => continue,
                 Place::Global(b, at) => b.update_pair(at, make),
                 Place::Shared(a) => {
-                    let h = self.shared.note_atomic(a, 16, who(warp));
+                    let h = self.shared.note_atomic(a, 16, warp.who(l));
                     if h.any() {
                         self.hazard(warp, l as u32, u64::from(a), h, true);
                     }

@@ -12,19 +12,20 @@ mod cluster;
 mod lanes;
 mod matrix;
 mod memory;
+mod order;
 mod step;
 mod sync;
 mod tensor;
 mod warp;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::bytecode::*;
-use crate::check::{Finding, Findings, Kind};
+use crate::check::{Finding, Findings, Kind, Site};
 use crate::counts::Counts;
 use crate::mem::Global;
-use crate::shared::{Clock, Shared, Who};
+use crate::shared::{Epoch, Knows, Shared};
 
 pub(crate) use warp::{State, Warp};
 
@@ -35,6 +36,8 @@ pub(crate) struct Shape<'a> {
     /// Programs of a cluster along x, y, z.
     pub cluster: [u32; 3],
     pub threads: u32,
+    /// Along x, y, z.
+    pub block: [u32; 3],
     pub shared_bytes: u32,
     pub checks: bool,
     pub global: &'a Global,
@@ -83,7 +86,7 @@ struct Barrier {
     waiting: u64,
     /// Warps needed.
     needed: u32,
-    clock: Option<(Clock, Clock)>,
+    knows: Option<Knows>,
     /// True predicates of its threads, and all threads, for those that combine them.
     votes: (u64, u64),
 }
@@ -94,8 +97,8 @@ struct Mbar {
     pending: u64,
     tx: i64,
     phase: u64,
-    arriving: (Clock, Clock),
-    released: (Clock, Clock),
+    arriving: Knows,
+    released: Knows,
 }
 
 /// A bulk copy into shared memory that has been issued.
@@ -104,9 +107,11 @@ struct BulkIn {
     /// Where each sixteen bytes of the data go.
     at: Vec<u32>,
     data: Vec<u8>,
-    warp: u32,
-    stamp: u32,
-    clock: (Clock, Clock),
+    /// Where it reads them, if that is shared memory too: they are read when the copy is done.
+    from: Option<u32>,
+    /// Who issued it, and what is known there.
+    by: Epoch,
+    knows: Knows,
 }
 
 /// What a warp did with its turn.
@@ -133,6 +138,8 @@ pub(crate) struct Cta<'a, const W: usize> {
     meeting: cluster::Meeting,
     mbars: BTreeMap<u32, Mbar>,
     bulk_in: Vec<BulkIn>,
+    /// What was released at locations in memory.
+    released: HashMap<u64, Knows>,
     pub counts: Counts,
     pub findings: Findings,
     executed: u64,
@@ -168,11 +175,12 @@ impl<'a, const W: usize> Cta<'a, W> {
             ranks,
             per_rank: n,
             warps: warps.collect(),
-            shared: Shared::new(p.shared_base, shape.shared_bytes, ranks, shape.checks),
+            shared: Shared::new(p.shared_base, shape.shared_bytes, ranks, shape.checks, p.exact),
             barriers: vec![Barrier::default(); BARRIERS * ranks as usize],
             meeting: cluster::Meeting::new(n * ranks),
             mbars: BTreeMap::new(),
             bulk_in: Vec::new(),
+            released: HashMap::new(),
             counts: Counts::new(p.code.len()),
             findings: Findings::default(),
             executed: 0,
@@ -264,7 +272,7 @@ impl<'a, const W: usize> Cta<'a, W> {
             if ended > 0 && b.waiting != 0 && b.arrived + ended >= b.needed {
                 let warp = rank * self.per_rank + b.waiting.trailing_zeros();
                 let pc = self.warps[warp as usize].as_ref().map_or(0, |w| w.pc);
-                if self.shape.program.arch == crate::ir::Arch::Nvidia {
+                if self.shape.program.gpu.vendor == crate::ir::Vendor::Nvidia {
                     self.report_at(Kind::Divergent, pc, warp, 0, None, || {
                         format!(
                             "barrier {} is waited for by {} warps while {ended} have ended without it",
@@ -348,29 +356,42 @@ impl<'a, const W: usize> Cta<'a, W> {
         address: Option<u64>,
         message: impl FnOnce() -> String,
     ) {
+        self.report_pair(kind, (pc, slot, lane), None, address, message);
+    }
+
+    /// Reports something that two accesses do to each other.
+    fn report_pair(
+        &mut self,
+        kind: Kind,
+        (pc, slot, lane): (u32, u32, u32),
+        other: Option<Epoch>,
+        address: Option<u64>,
+        message: impl FnOnce() -> String,
+    ) {
         if !self.shape.checks
             && !matches!(kind, Kind::Deadlock | Kind::OutOfBounds | Kind::Assertion | Kind::Invalid)
         {
             return;
         }
         let p = self.shape.program;
-        let program = self.id_of(slot / self.per_rank);
-        let warp = slot % self.per_rank;
-        self.findings.add(kind, pc, || {
-            let loc = p.locs.get(pc as usize).copied().unwrap_or_default();
-            Finding {
-                kind,
-                kernel: p.name.clone(),
+        let key = (kind, pc, other.and_then(Epoch::pc));
+        if self.findings.again(key, address) {
+            return;
+        }
+        let site = |pc: Option<u32>, slot: u32, lane: u32| {
+            let loc = pc.and_then(|pc| p.locs.get(pc as usize)).copied().unwrap_or_default();
+            Site {
                 file: p.files.get(loc.file as usize).cloned().unwrap_or_default(),
                 line: loc.line,
-                program,
-                warp,
+                program: self.id_of(slot / self.per_rank),
+                warp: slot % self.per_rank,
                 lane,
-                address,
-                message: message(),
-                count: 1,
             }
-        });
+        };
+        let other = other.map(|e| site(e.pc(), e.warp(), e.lane()));
+        let here = site(Some(pc), slot, lane);
+        let finding = Finding::new(kind, p.name.clone(), here, other, address, message());
+        self.findings.add(key, finding);
     }
 
     fn report(
@@ -387,14 +408,4 @@ impl<'a, const W: usize> Cta<'a, W> {
 
 fn b_arrived(ended: u32) -> String {
     if ended == 0 { "no".into() } else { "the other".into() }
-}
-
-/// The warp as an accessor of shared memory.
-fn who<const W: usize>(warp: &Warp<W>) -> Who<'_> {
-    Who { warp: warp.slot, clock: &warp.clock, proxy: None }
-}
-
-/// The warp's asynchronous operations as an accessor of shared memory.
-fn who_async<const W: usize>(warp: &Warp<W>) -> Who<'_> {
-    Who { warp: warp.slot, clock: &warp.clock, proxy: Some(&warp.proxy) }
 }

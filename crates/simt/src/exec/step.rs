@@ -6,6 +6,7 @@ use crate::bytecode::*;
 use crate::check::Kind;
 use crate::mem::LOCAL_WINDOW;
 use crate::num::{self, Round};
+use crate::shared::{Epoch, SEVERAL};
 
 /// Runs a closure on every lane of two operands.
 macro_rules! lanes2 {
@@ -75,6 +76,20 @@ impl<const W: usize> Cta<'_, W> {
         }
     }
 
+    /// Reports a register of an asynchronous matrix operation that was written at instruction `pc`.
+    pub(super) fn register_hazard(
+        &mut self,
+        warp: &Warp<W>,
+        kind: Kind,
+        pc: u32,
+        message: impl FnOnce(&str) -> String,
+    ) {
+        let place = self.place(pc);
+        let other = Epoch::new(warp.slot, SEVERAL, 0, pc);
+        let here = (warp.pc, warp.slot, warp.mask.trailing_zeros());
+        self.report_pair(kind, here, Some(other), None, || message(&place));
+    }
+
     /// Reports an undefined value that decides something.
     #[inline(always)]
     pub(super) fn demand(&mut self, warp: &Warp<W>, s: Src, lanes: u64, use_as: &'static str) {
@@ -115,6 +130,7 @@ impl<const W: usize> Cta<'_, W> {
         count.instructions += 1;
         count.lanes += u64::from(warp.mask.count_ones());
         self.executed += 1;
+        warp.tick = warp.tick.wrapping_add(1);
         if let Some(t) = shape.trace
             && t.warp == warp.index
             && t.program == self.id_of(warp.rank)
@@ -139,10 +155,12 @@ impl<const W: usize> Cta<'_, W> {
                 if warp.has_tags() {
                     warp.untag(*d);
                 }
+                let shape = warp.shape_of(*s);
                 warp.set(*d, &v, if matches!(op, Op::Freeze { .. }) && tag == 0 { 0 } else { undef });
                 if tag != 0 {
-                    warp.tag(*d, tag);
+                    warp.tag(*d, tag, shape);
                 }
+                warp.carry(*d, &[*s]);
             }
             Op::Undef { d } => warp.set(*d, &[0; W], u64::MAX),
             Op::Int { op, w, d, a, b } => self.int(warp, *op, *w, *d, *a, *b),
@@ -212,28 +230,30 @@ impl<const W: usize> Cta<'_, W> {
                     alu::low(at, *bits)
                 });
             }
-            // Taking words apart and putting them together does not use them: results that are not there
-            // yet may go through it.
+            // Halves in one register are one value of LLVM's, but two here: packing and unpacking are mostly no
+            // instructions of the machine. So they do not use what is not there yet, and write nothing new.
             Op::Bits { d, a, shift, width } => {
-                let tag = warp.tag_of(*a);
+                let (tag, shape) = (warp.tag_of(*a), warp.shape_of(*a));
                 if tag == 0 {
                     lanes1!(self, warp, *d, *a, |x| alu::low(x >> shift, *width));
+                    warp.carry(*d, &[*a]);
                 } else {
                     let out = warp.src(self.consts, *a).map(|x| alu::low(x >> shift, *width));
                     warp.set(*d, &out, u64::MAX);
-                    warp.tag(*d, tag);
+                    warp.tag(*d, tag, shape);
                 }
             }
             Op::Join { d, a, b, shift } => {
-                let tag = warp.tag_of(*a).max(warp.tag_of(*b));
+                let (tag, shape) = (warp.tag_of(*a).max(warp.tag_of(*b)), warp.shape_of(*a));
                 if tag == 0 {
                     lanes2!(self, warp, *d, *a, *b, |x, y| x | y << shift);
+                    warp.carry(*d, &[*a, *b]);
                 } else {
                     let mut out = *warp.src(self.consts, *a);
                     let high = warp.src(self.consts, *b);
                     out.iter_mut().zip(high).for_each(|(o, h)| *o |= h << shift);
                     warp.set(*d, &out, u64::MAX);
-                    warp.tag(*d, tag);
+                    warp.tag(*d, tag, shape);
                 }
             }
             Op::Pick { d, index, items } => {
@@ -422,10 +442,13 @@ impl<const W: usize> Cta<'_, W> {
         let mut out = [0; W];
         for (l, o) in out.iter_mut().enumerate() {
             *o = match what {
-                Special::Tid(0) => u64::from(warp.index) * W as u64 + l as u64,
-                Special::NTid(0) => u64::from(self.shape.threads),
-                Special::Tid(_) => 0,
-                Special::NTid(_) => 1,
+                Special::Tid(axis) => {
+                    // Threads are numbered along x first, then along y and z.
+                    let [nx, ny, _] = self.shape.block;
+                    let n = warp.index * W as u32 + l as u32;
+                    u64::from([n % nx, n / nx % ny, n / (nx * ny)][axis as usize])
+                }
+                Special::NTid(axis) => u64::from(self.shape.block[axis as usize]),
                 Special::Ctaid(a) => u64::from(id[a as usize]),
                 Special::NCtaid(a) => u64::from(grid[a as usize]),
                 Special::LaneId => l as u64,

@@ -4,12 +4,12 @@
 //! memory at the wait for its group, a bulk load when somebody waits for its barrier object, a bulk store
 //! reads shared memory and writes global memory at the wait for its group. Their bytes are marked in between.
 
-use super::warp::{BulkOut, CopyGroup, State};
-use super::{BARRIERS, Cta, Mbar, Warp, who};
+use super::warp::{BulkOut, CopyGroup, LaneCopy, State};
+use super::{BARRIERS, Cta, Mbar, Warp};
 use crate::bytecode::*;
 use crate::check::Kind;
 use crate::counts;
-use crate::shared::Clock;
+use crate::shared::{Epoch, Knows, Who};
 
 impl<const W: usize> Cta<'_, W> {
     /// Executes an operation of this module. False: the instruction is not over, or the warp has moved on
@@ -22,12 +22,9 @@ impl<const W: usize> Cta<'_, W> {
             }
             Op::ClusterArrive { relaxed } => self.meeting_arrive(warp, *relaxed),
             Op::ClusterWait => return self.meeting_wait(warp),
-            Op::FenceAsync => {
-                let seen = warp.clock.clone();
-                warp.proxy.join(&seen);
-                // What this warp writes from now on needs another fence.
-                warp.clock.0[warp.slot as usize] += 1;
-            }
+            Op::Fence => self.fence(warp),
+            Op::WgmmaFence => warp.fence_tick = Some(warp.tick),
+            Op::FenceAsync => warp.order.fence_proxy(warp.mask, warp.live),
             Op::CpAsync { dst, src, src_bytes } => self.cp_async(warp, dst, *src, *src_bytes),
             Op::CpCommit => {
                 let mut group = std::mem::take(&mut warp.open_copies);
@@ -40,7 +37,7 @@ impl<const W: usize> Cta<'_, W> {
             Op::WgmmaWait { keep, .. } => self.wgmma_wait(warp, *keep),
             Op::MbarInit { addr, count, pred } => self.mbar_init(warp, *addr, *count, *pred),
             Op::MbarInval { addr, pred } => {
-                for a in self.lane_values(warp, *addr, *pred) {
+                for (_, a) in self.lane_values(warp, *addr, *pred) {
                     if self.mbars.remove(&warp.shared(a)).is_none() {
                         self.report(warp, Kind::Invalid, 0, Some(a), || {
                             "mbarrier.inval of no barrier object".to_owned()
@@ -79,23 +76,26 @@ impl<const W: usize> Cta<'_, W> {
                 let group = if runs { std::mem::take(&mut warp.open_out) } else { Vec::new() };
                 warp.out.extend(runs.then_some(group));
             }
-            Op::BulkWait { keep, pred } if warp.active(self.consts, *pred) != 0 => {
-                self.bulk_wait(warp, *keep)
+            Op::BulkWait { keep, pred } => {
+                let lanes = warp.active(self.consts, *pred);
+                if lanes != 0 {
+                    self.bulk_wait(warp, *keep, lanes);
+                }
             }
             _ => {}
         }
         true
     }
 
-    /// The values of an operand in the lanes that execute.
-    fn lane_values(&mut self, warp: &Warp<W>, s: Src, pred: Option<Pred>) -> Vec<u64> {
+    /// The lanes that execute, and the values of an operand in them.
+    fn lane_values(&mut self, warp: &Warp<W>, s: Src, pred: Option<Pred>) -> Vec<(usize, u64)> {
         if let Some(p) = pred {
             self.demand(warp, p.src, warp.mask, "a predicate");
         }
         let active = warp.active(self.consts, pred);
         self.demand(warp, s, active, "an address");
         let v = warp.src(self.consts, s);
-        (0..W).filter(|l| active >> l & 1 != 0).map(|l| v[l]).collect()
+        (0..W).filter(|l| active >> l & 1 != 0).map(|l| (l, v[l])).collect()
     }
 
     /// The first lane that executes, if any.
@@ -147,12 +147,10 @@ impl<const W: usize> Cta<'_, W> {
         let b = &mut self.barriers[id];
         b.needed = needed;
         b.arrived += 1;
-        match &mut b.clock {
-            Some((c, p)) => {
-                c.join(&warp.clock);
-                p.join(&warp.proxy);
-            }
-            none => *none = Some((warp.clock.clone(), warp.proxy.clone())),
+        let told = warp.order.publish(warp.live);
+        match &mut b.knows {
+            Some(k) => k.join(&told),
+            none => *none = Some(told),
         }
         if let Some((kind, v, d)) = reduce {
             let values = warp.src(self.consts, v);
@@ -167,8 +165,6 @@ impl<const W: usize> Cta<'_, W> {
         if wait {
             b.waiting |= 1 << warp.index;
             warp.state = State::AtBarrier(id as u32);
-        } else {
-            warp.clock.0[warp.slot as usize] += 1;
         }
         if b.arrived >= b.needed {
             self.release(id, Some(warp));
@@ -179,13 +175,10 @@ impl<const W: usize> Cta<'_, W> {
     /// Lets the warps of a barrier go.
     pub(super) fn release(&mut self, id: usize, current: Option<&mut Warp<W>>) {
         let b = std::mem::take(&mut self.barriers[id]);
-        let Some((clock, proxy)) = b.clock else { return };
+        let Some(knows) = b.knows else { return };
         let go = |w: &mut Warp<W>| {
             if w.state == State::AtBarrier(id as u32) {
-                w.clock.join(&clock);
-                w.proxy.join(&proxy);
-                let own = w.slot as usize;
-                w.clock.0[own] += 1;
+                w.order.meet(&knows);
                 w.state = State::Ready;
                 if let Some((kind, d)) = w.vote.take() {
                     let v = match kind {
@@ -246,15 +239,16 @@ impl<const W: usize> Cta<'_, W> {
                     }
                 }
             }
-            let h = self.shared.begin_write(a, n as u32, who(warp));
+            let h = self.shared.begin_write(a, n as u32, warp.who(l));
             if h.any() {
                 self.hazard(warp, l as u32, u64::from(a), h, true);
             }
-            warp.open_copies.copies.push((l as u8, a, data, n as u8));
+            let copy = LaneCopy { lane: l as u8, at: a, data, bytes: n as u8, pc: warp.pc };
+            warp.open_copies.copies.push(copy);
         }
         let (plain, min, _) = counts::sectors(&from, reads, n);
         let sectors = if n == 16 { counts::copy_sectors(&from, reads) } else { plain };
-        let waves = counts::wavefronts(&targets, active, n, true);
+        let waves = self.shape.program.gpu.banks().waves(&targets, active, n, n, true);
         let c = &mut self.counts.at[warp.pc as usize];
         c.sectors += sectors;
         c.min_sectors += min;
@@ -268,7 +262,7 @@ impl<const W: usize> Cta<'_, W> {
     /// The copies of all but the `keep` latest groups of each lane become visible.
     fn cp_wait(&mut self, warp: &mut Warp<W>, keep: u32) {
         let mut newer = [0u32; W];
-        let clock = warp.clock.0[warp.slot as usize];
+        let now = (warp.slot, warp.order.now());
         let mut groups = std::mem::take(&mut warp.copies);
         for g in groups.iter_mut().rev() {
             let mut done = 0u64;
@@ -280,24 +274,25 @@ impl<const W: usize> Cta<'_, W> {
                     }
                 }
             }
-            self.land(g, done, warp.slot, clock);
+            self.land(g, done, now);
         }
         groups.retain(|g| g.lanes != 0);
         warp.copies = groups;
     }
 
     /// Writes the copies of some lanes of a group.
-    fn land(&mut self, g: &mut CopyGroup, lanes: u64, warp: u32, clock: u32) {
+    fn land(&mut self, g: &mut CopyGroup, lanes: u64, (warp, time): (u32, u32)) {
         if lanes == 0 {
             return;
         }
         let shared = &mut self.shared;
-        g.copies.retain(|(l, a, data, n)| {
-            if lanes >> l & 1 == 0 {
+        g.copies.retain(|c| {
+            if lanes >> c.lane & 1 == 0 {
                 return true;
             }
-            shared.bytes_mut(*a, u32::from(*n)).copy_from_slice(&data[..*n as usize]);
-            shared.end_write(*a, u32::from(*n), warp, clock, false);
+            let n = u32::from(c.bytes);
+            shared.bytes_mut(c.at, n).copy_from_slice(&c.data[..n as usize]);
+            shared.end_write(c.at, n, Epoch::new(warp, c.lane.into(), time, c.pc));
             false
         });
         g.lanes &= !lanes;
@@ -307,25 +302,26 @@ impl<const W: usize> Cta<'_, W> {
     /// hardware could have done them, and before anybody who waits for the barrier object goes on.
     fn cp_mbar_arrive(&mut self, warp: &mut Warp<W>, addr: Src, noinc: bool, pred: Option<Pred>) {
         let active = warp.active(self.consts, pred);
-        let clock = warp.clock.0[warp.slot as usize];
+        let now = (warp.slot, warp.order.now());
         let mut open = std::mem::take(&mut warp.open_copies);
         open.lanes = warp.live;
-        self.land(&mut open, active, warp.slot, clock);
+        self.land(&mut open, active, now);
         warp.open_copies = CopyGroup { lanes: 0, copies: open.copies };
         let mut groups = std::mem::take(&mut warp.copies);
         groups.iter_mut().for_each(|g| {
             let lanes = g.lanes & active;
-            self.land(g, lanes, warp.slot, clock);
+            self.land(g, lanes, now);
         });
         groups.retain(|g| g.lanes != 0);
         warp.copies = groups;
-        for a in self.lane_values(warp, addr, pred) {
+        let list = self.lane_values(warp, addr, pred);
+        self.tell(warp, &list);
+        for (l, a) in list {
             if !noinc && let Some(m) = self.mbars.get_mut(&warp.shared(a)) {
                 m.pending += 1;
             }
-            self.arrive(warp, a, 1, 0);
+            self.arrive(warp, l, a, 1, 0);
         }
-        warp.clock.0[warp.slot as usize] += 1;
     }
 
     // ---- barrier objects ----
@@ -333,18 +329,17 @@ impl<const W: usize> Cta<'_, W> {
     fn mbar_init(&mut self, warp: &mut Warp<W>, addr: Src, count: Src, pred: Option<Pred>) {
         let counts = self.lane_values(warp, count, pred);
         let list = self.lane_values(warp, addr, pred);
-        for (a, count) in list.into_iter().zip(counts) {
+        for ((l, a), (_, count)) in list.into_iter().zip(counts) {
             if !a.is_multiple_of(8) || !self.shared.contains(u64::from(warp.shared(a)), 8) {
                 self.report(warp, Kind::Invalid, 0, Some(a), || {
                     "a barrier object outside shared memory or misaligned".to_owned()
                 });
                 continue;
             }
-            let zero = Clock(vec![0; warp.clock.0.len()]);
-            let none = (zero.clone(), zero);
-            let h = self.shared.note_write(warp.shared(a), 8, who(warp));
+            let none = Knows::new(self.warps.len() as u32);
+            let h = self.shared.note_write(warp.shared(a), 8, warp.who(l));
             if h.any() {
-                self.hazard(warp, 0, a, h, true);
+                self.hazard(warp, l as u32, a, h, true);
             }
             let m = Mbar { count, pending: count, tx: 0, phase: 0, arriving: none.clone(), released: none };
             self.mbars.insert(warp.shared(a), m);
@@ -364,10 +359,9 @@ impl<const W: usize> Cta<'_, W> {
         let counts = self.lane_values(warp, count, pred);
         let bytes = match tx {
             Some(t) => self.lane_values(warp, t, pred),
-            None => vec![0; counts.len()],
+            None => counts.iter().map(|(l, _)| (*l, 0)).collect(),
         };
         let list = self.lane_values(warp, addr, pred);
-        let any = !list.is_empty();
         // The state that an arrival returns is the number of the phase it belongs to.
         if let Some(d) = d {
             let addresses = *warp.src(self.consts, addr);
@@ -375,32 +369,41 @@ impl<const W: usize> Cta<'_, W> {
             let active = warp.active(self.consts, pred);
             warp.set_in(d, &phase, 0, active);
         }
-        for ((a, n), t) in list.into_iter().zip(counts).zip(bytes) {
+        self.tell(warp, &list);
+        for (((l, a), (_, n)), (_, t)) in list.into_iter().zip(counts).zip(bytes) {
             if drop && let Some(m) = self.mbars.get_mut(&warp.shared(a)) {
                 m.count = m.count.saturating_sub(n);
             }
-            self.arrive(warp, a, if arrive { n } else { 0 }, t as i64);
-        }
-        if any {
-            warp.clock.0[warp.slot as usize] += 1;
+            self.arrive(warp, l, a, if arrive { n } else { 0 }, t as i64);
         }
     }
 
-    fn arrive(&mut self, warp: &Warp<W>, address: u64, n: u64, tx: i64) {
+    /// Lanes that arrive on barrier objects tell those who will wait there what they know and did.
+    fn tell(&mut self, warp: &mut Warp<W>, list: &[(usize, u64)]) {
+        let mut left = list.to_vec();
+        while let Some((_, first)) = left.first().copied() {
+            let lanes = left.iter().filter(|(_, a)| *a == first).fold(0, |m, (l, _)| m | 1u64 << l);
+            left.retain(|(_, a)| *a != first);
+            let told = warp.order.publish(lanes);
+            if let Some(m) = self.mbars.get_mut(&warp.shared(first)) {
+                m.arriving.join(&told);
+            }
+        }
+    }
+
+    fn arrive(&mut self, warp: &Warp<W>, l: usize, address: u64, n: u64, tx: i64) {
         let a = warp.shared(address);
         let Some(m) = self.mbars.get_mut(&a) else {
-            self.report(warp, Kind::Invalid, 0, Some(address), || {
+            self.report(warp, Kind::Invalid, l as u32, Some(address), || {
                 "an arrival on something that is no barrier object".to_owned()
             });
             return;
         };
-        m.arriving.0.join(&warp.clock);
-        m.arriving.1.join(&warp.proxy);
         m.tx += tx;
         if n > m.pending {
             let pending = m.pending;
             m.pending = 0;
-            self.report(warp, Kind::Invalid, 0, Some(address), || {
+            self.report(warp, Kind::Invalid, l as u32, Some(address), || {
                 format!("{n} arrivals on a barrier object that expects {pending}")
             });
         } else {
@@ -411,12 +414,12 @@ impl<const W: usize> Cta<'_, W> {
 
     /// Ends the phase of a barrier object when nothing is missing.
     fn complete(&mut self, a: u32) {
+        let all = self.warps.len() as u32;
         let Some(m) = self.mbars.get_mut(&a) else { return };
         if m.pending == 0 && m.tx == 0 {
             m.phase += 1;
             m.pending = m.count;
-            let zero = Clock(vec![0; m.arriving.0.0.len()]);
-            m.released = std::mem::replace(&mut m.arriving, (zero.clone(), zero));
+            m.released = std::mem::replace(&mut m.arriving, Knows::new(all));
         }
     }
 
@@ -451,8 +454,7 @@ impl<const W: usize> Cta<'_, W> {
         let ready = self.mbar_ready(a, parity);
         if ready {
             if let Some(m) = self.mbars.get(&a) {
-                warp.clock.join(&m.released.0);
-                warp.proxy.join(&m.released.1);
+                warp.order.acquire(warp.active(self.consts, pred), warp.live, &m.released);
             }
         } else if wait {
             warp.state = State::AtMbar(a, parity);
@@ -466,21 +468,28 @@ impl<const W: usize> Cta<'_, W> {
     /// Bulk loads that a barrier object waits for arrive.
     pub(super) fn deliver(&mut self, a: u32) {
         let mut rest = Vec::new();
-        for job in std::mem::take(&mut self.bulk_in) {
+        for mut job in std::mem::take(&mut self.bulk_in) {
             if job.mbar != a {
                 rest.push(job);
                 continue;
+            }
+            let all = job.data.len() as u32;
+            if let Some(from) = job.from {
+                job.data.copy_from_slice(self.shared.bytes(from, all));
             }
             for (i, chunk) in job.data.chunks(16).enumerate() {
                 let at = job.at[i];
                 let n = chunk.len() as u32;
                 self.shared.bytes_mut(at, n).copy_from_slice(chunk);
-                self.shared.end_write(at, n, job.warp, job.stamp, true);
+                self.shared.end_write(at, n, job.by);
+            }
+            if let Some(from) = job.from {
+                let who = Who { now: job.by, knows: &job.knows, whole: false, fenced: None };
+                self.shared.end_read(from, all, who);
             }
             if let Some(m) = self.mbars.get_mut(&a) {
                 m.tx -= job.data.len() as i64;
-                m.arriving.0.join(&job.clock.0);
-                m.arriving.1.join(&job.clock.1);
+                m.arriving.join(&job.knows);
             }
             self.complete(a);
         }

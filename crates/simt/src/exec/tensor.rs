@@ -1,11 +1,16 @@
 //! Matrix instructions of a warp.
 
-use super::{Cta, Warp, who_async};
+use super::{Cta, Warp};
 use crate::bytecode::*;
 use crate::check::Kind;
 use crate::mma;
 use crate::shared::RANK_SHIFT;
 use crate::wgmma::Descriptor;
+
+/// The shape of an operation, as a number.
+fn shape(m: &Wgmma) -> u32 {
+    m.n << 8 | m.k
+}
 
 impl<const W: usize> Cta<'_, W> {
     fn whole_warp(&mut self, warp: &Warp<W>, what: &'static str) {
@@ -41,6 +46,7 @@ impl<const W: usize> Cta<'_, W> {
         let t = m.ab.0.bits() / 8;
         let b_desc = Descriptor::new(warp.uniform(self.consts, m.b));
         self.demand(warp, m.b, warp.mask, "a matrix descriptor");
+        self.check_registers(warp, m);
         let mut ranges = Vec::new();
         // A: sixteen rows of this warp.
         let mut a = vec![0.0; 16 * k];
@@ -103,9 +109,38 @@ impl<const W: usize> Cta<'_, W> {
                 };
             }
             warp.set(*d, &out, u64::MAX);
-            warp.tag(*d, group);
+            warp.tag(*d, group, shape(m));
         }
-        warp.open_wgmma.append(&mut ranges);
+        warp.open_wgmma.ranges.append(&mut ranges);
+        if m.a.len() > 1 {
+            let regs = m.a.iter().filter_map(|s| s.split().ok());
+            let regs: Vec<(Reg, u64)> = regs.map(|r| (r, warp.written(Src::reg(r)))).collect();
+            warp.open_wgmma.regs.extend(regs);
+        }
+    }
+
+    /// Registers of A and accumulators must not have been touched since the last `wgmma.fence`, but for accumulators
+    /// of operations of one shape (PTX ISA, "wgmma.fence").
+    fn check_registers(&mut self, warp: &Warp<W>, m: &Wgmma) {
+        let Some(fence) = warp.fence_tick else {
+            self.report(warp, Kind::MissingFence, 0, None, || "a wgmma before any wgmma.fence".to_owned());
+            return;
+        };
+        let fragments: &[Src] = if m.a.len() > 1 { &m.a } else { &[] };
+        for s in fragments.iter().chain(&m.c) {
+            let written = warp.written(*s);
+            if written != 0 && (written >> 32) as u32 > fence {
+                self.register_hazard(warp, Kind::MissingFence, written as u32, |place| {
+                    format!("a register of a wgmma is written{place} with no wgmma.fence between")
+                });
+            }
+        }
+        if m.c.iter().any(|s| warp.tag_of(*s) != 0 && warp.shape_of(*s) != shape(m)) {
+            self.report(warp, Kind::MissingFence, 0, None, || {
+                "the accumulators of a wgmma are those of one of another shape that has not been waited for"
+                    .to_owned()
+            });
+        }
     }
 
     /// Reads rows `first .. first + rows` of an operand in shared memory.
@@ -135,7 +170,7 @@ impl<const W: usize> Cta<'_, W> {
                     });
                     continue;
                 }
-                let h = self.shared.begin_read(at, 16, who_async(warp));
+                let h = self.shared.begin_read(at, 16, warp.together_async());
                 if h.any() {
                     self.hazard(warp, 0, u64::from(at), h, false);
                 }
@@ -157,16 +192,26 @@ impl<const W: usize> Cta<'_, W> {
 
     pub(super) fn wgmma_commit(&mut self, warp: &mut Warp<W>) {
         warp.wgmma_committed += 1;
-        let ranges = std::mem::take(&mut warp.open_wgmma);
-        warp.wgmma.push((warp.wgmma_committed, ranges));
+        let operands = std::mem::take(&mut warp.open_wgmma);
+        warp.wgmma.push((warp.wgmma_committed, operands));
     }
 
     pub(super) fn wgmma_wait(&mut self, warp: &mut Warp<W>, keep: u32) {
         let done = warp.wgmma_committed.saturating_sub(keep);
         let mut groups = std::mem::take(&mut warp.wgmma);
-        for (_, ranges) in groups.iter().filter(|g| g.0 <= done) {
-            for (at, n) in ranges {
-                self.shared.end_read(*at, *n, who_async(warp));
+        for (_, operands) in groups.iter().filter(|g| g.0 <= done) {
+            for (at, n) in &operands.ranges {
+                self.shared.end_read(*at, *n, warp.together_async());
+            }
+            for (r, before) in &operands.regs {
+                let written = warp.written(Src::reg(*r));
+                if written != *before && written != 0 {
+                    self.register_hazard(warp, Kind::AsyncHazard, written as u32, |place| {
+                        format!(
+                            "a register of A is written{place} before the wait for the wgmma that reads it"
+                        )
+                    });
+                }
             }
         }
         groups.retain(|g| g.0 > done);

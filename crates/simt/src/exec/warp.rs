@@ -2,8 +2,9 @@
 
 use crate::bytecode::*;
 use crate::exec::Consts;
+use crate::ir::Vendor;
 use crate::mem::SHARED_WINDOW;
-use crate::shared::{Clock, RANK_SHIFT, REMOTE};
+use crate::shared::{Epoch, Knows, Lanes, RANK_SHIFT, REMOTE, SEVERAL, Snapshot, Who};
 
 /// What a warp is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,13 +29,34 @@ pub(crate) struct Entry {
 #[derive(Default)]
 pub(crate) struct CopyGroup {
     pub lanes: u64,
-    /// Lane, address in shared memory, bytes and how many of them.
-    pub copies: Vec<(u8, u32, [u8; 16], u8)>,
+    pub copies: Vec<LaneCopy>,
+}
+
+/// What asynchronous matrix operations read.
+#[derive(Default)]
+pub(crate) struct Operands {
+    /// Shared memory.
+    pub ranges: Vec<(u32, u32)>,
+    /// Registers, and when they had been written.
+    pub regs: Vec<(Reg, u64)>,
+}
+
+/// A `cp.async` of one lane.
+pub(crate) struct LaneCopy {
+    pub lane: u8,
+    /// Where it goes in shared memory.
+    pub at: u32,
+    pub data: [u8; 16],
+    pub bytes: u8,
+    /// The instruction.
+    pub pc: u32,
 }
 
 /// A bulk copy out of shared memory.
 #[derive(Clone)]
 pub(crate) struct BulkOut {
+    /// The lane that issued it.
+    pub lane: usize,
     /// Pieces of shared memory with the global address each goes to.
     pub pieces: Vec<(u32, u64, u32)>,
     pub reduce: TmaReduce,
@@ -51,31 +73,44 @@ pub(crate) struct Warp<const W: usize> {
     regs: Vec<[u64; W]>,
     /// Lanes whose value is undefined.
     undef: Vec<u64>,
-    /// Number of the `wgmma` group that a register waits for; empty until the first one.
-    tags: Vec<u32>,
+    /// Number of the `wgmma` group that a register waits for, and the shape of its operation; empty until the first
+    /// one.
+    tags: Vec<(u32, u32)>,
     tagged: Vec<Reg>,
+    /// When and where each register was last written, but for copies and matrix operations: tick and instruction.
+    /// Empty where no asynchronous matrix operation could be concerned.
+    written: Vec<u64>,
+    /// Instructions executed.
+    pub tick: u32,
+    /// The tick of the last `wgmma.fence`.
+    pub fence_tick: Option<u32>,
     pub pc: u32,
     pub join: u32,
     pub mask: u64,
     pub stack: Vec<Entry>,
     pub live: u64,
     pub state: State,
-    pub clock: Clock,
-    /// What the asynchronous proxy sees.
-    pub proxy: Clock,
+    /// What its lanes know of each other's accesses and of those of other warps.
+    pub order: Lanes,
+    /// Whether its lanes access memory together and in order (AMD).
+    lockstep: bool,
     pub open_copies: CopyGroup,
     pub copies: Vec<CopyGroup>,
     pub open_out: Vec<BulkOut>,
     pub out: Vec<Vec<BulkOut>>,
-    /// Shared memory that the open `wgmma` group reads.
-    pub open_wgmma: Vec<(u32, u32)>,
-    pub wgmma: Vec<(u32, Vec<(u32, u32)>)>,
+    /// What the open `wgmma` group reads.
+    pub open_wgmma: Operands,
+    pub wgmma: Vec<(u32, Operands)>,
     pub wgmma_committed: u32,
     pub local: Vec<u8>,
     pub local_init: Vec<bool>,
     pub local_bytes: u32,
     /// The barrier result that this warp waits for.
     pub vote: Option<(BarReduce, Reg)>,
+    /// What relaxed reads saw that others released: it counts from the next fence on.
+    pub observed: Vec<(u64, Knows)>,
+    /// What the lanes knew and did at their last fences: their relaxed writes release it.
+    pub fences: Vec<Snapshot>,
     /// The last read of uninitialized memory, for messages.
     pub uninit: Option<(u32, u64)>,
 }
@@ -91,7 +126,6 @@ impl<const W: usize> Warp<W> {
         let index = slot % warps;
         let lanes = threads.saturating_sub(index * W as u32).min(W as u32);
         let live = if lanes >= 64 { u64::MAX } else { (1u64 << lanes) - 1 };
-        let clock = |own: u32| Clock((0..warps * ranks).map(|w| if w == slot { own } else { 0 }).collect());
         let local = p.local_bytes as usize * W;
         Warp {
             index,
@@ -101,25 +135,30 @@ impl<const W: usize> Warp<W> {
             undef: vec![u64::MAX; p.regs as usize],
             tags: Vec::new(),
             tagged: Vec::new(),
+            written: vec![0; if p.wgmma { p.regs as usize } else { 0 }],
+            tick: 0,
+            fence_tick: None,
             pc: 0,
             join: NO_JOIN,
             mask: live,
             stack: Vec::new(),
             live,
             state: State::Ready,
-            clock: clock(1),
-            proxy: clock(0),
+            order: Lanes::new(slot, warps * ranks, live, W),
+            lockstep: p.gpu.vendor == Vendor::Amd,
             open_copies: CopyGroup::default(),
             copies: Vec::new(),
             open_out: Vec::new(),
             out: Vec::new(),
-            open_wgmma: Vec::new(),
+            open_wgmma: Operands::default(),
             wgmma: Vec::new(),
             wgmma_committed: 0,
             local: vec![0; local],
             local_init: vec![false; local],
             local_bytes: p.local_bytes,
             vote: None,
+            observed: Vec::new(),
+            fences: Vec::new(),
             uninit: None,
         }
     }
@@ -134,6 +173,29 @@ impl<const W: usize> Warp<W> {
             _ if a >> 30 == u64::from(REMOTE >> 30) => a as u32 & !REMOTE,
             _ => u32::MAX,
         }
+    }
+
+    /// A lane as an accessor of shared memory.
+    #[inline(always)]
+    pub fn who(&self, lane: usize) -> Who<'_> {
+        let now = Epoch::new(self.slot, lane as u32, self.order.now(), self.pc);
+        Who { now, knows: self.order.of(lane as u32), whole: self.lockstep, fenced: None }
+    }
+
+    /// A lane's asynchronous operations as an accessor.
+    pub fn who_async(&self, lane: usize) -> Who<'_> {
+        let who = self.who(lane);
+        Who { now: who.now.asynchronous(), fenced: Some(self.order.fenced()), ..who }
+    }
+
+    /// All lanes at once as an accessor: what one of them gets or gives may be another's.
+    pub fn together(&self) -> Who<'_> {
+        self.who(SEVERAL as usize)
+    }
+
+    /// An asynchronous operation of the whole warp: each lane's earlier accesses come before it.
+    pub fn together_async(&self) -> Who<'_> {
+        Who { whole: true, ..self.who_async(SEVERAL as usize) }
     }
 
     /// The values of an operand.
@@ -164,6 +226,9 @@ impl<const W: usize> Warp<W> {
     /// Writes a register in the lanes of a mask.
     #[inline(always)]
     pub fn set_in(&mut self, d: Reg, v: &[u64; W], undef: u64, mask: u64) {
+        if let Some(w) = self.written.get_mut(d as usize) {
+            *w = u64::from(self.tick) << 32 | u64::from(self.pc);
+        }
         let reg = &mut self.regs[d as usize];
         if mask == full::<W>() {
             *reg = *v;
@@ -180,21 +245,43 @@ impl<const W: usize> Warp<W> {
     }
 
     /// Marks a register as the result of an asynchronous matrix operation of a group.
-    pub fn tag(&mut self, d: Reg, group: u32) {
+    pub fn tag(&mut self, d: Reg, group: u32, shape: u32) {
         if self.tags.is_empty() {
-            self.tags = vec![0; self.regs.len()];
+            self.tags = vec![(0, 0); self.regs.len()];
         }
-        if self.tags[d as usize] == 0 {
+        if self.tags[d as usize].0 == 0 {
             self.tagged.push(d);
         }
-        self.tags[d as usize] = group;
+        self.tags[d as usize] = (group, shape);
         self.undef[d as usize] = u64::MAX;
+        if let Some(w) = self.written.get_mut(d as usize) {
+            *w = 0;
+        }
+    }
+
+    /// When and where a register was last written (tick and instruction); zero for constants and results of
+    /// asynchronous matrix operations.
+    pub fn written(&self, s: Src) -> u64 {
+        s.split().ok().and_then(|r| self.written.get(r as usize)).copied().unwrap_or(0)
+    }
+
+    /// A copy is as old as what it copies: the two may be one register of the machine.
+    #[inline(always)]
+    pub fn carry(&mut self, d: Reg, from: &[Src]) {
+        if !self.written.is_empty() {
+            self.written[d as usize] = from.iter().map(|s| self.written(*s)).max().unwrap_or(0);
+        }
+    }
+
+    /// The shape of the matrix operation that an operand waits for.
+    pub fn shape_of(&self, s: Src) -> u32 {
+        s.split().ok().and_then(|r| self.tags.get(r as usize)).map_or(0, |t| t.1)
     }
 
     /// The group that an operand waits for, or zero.
     pub fn tag_of(&self, s: Src) -> u32 {
         match s.split() {
-            Ok(r) => self.tags.get(r as usize).copied().unwrap_or(0),
+            Ok(r) => self.tags.get(r as usize).map_or(0, |t| t.0),
             Err(_) => 0,
         }
     }
@@ -204,20 +291,20 @@ impl<const W: usize> Warp<W> {
         let (tags, undef) = (&mut self.tags, &mut self.undef);
         self.tagged.retain(|r| {
             let r = *r as usize;
-            if tags[r] != 0 && tags[r] <= done {
-                tags[r] = 0;
+            if tags[r].0 != 0 && tags[r].0 <= done {
+                tags[r] = (0, 0);
                 undef[r] = 0;
             }
-            tags[r] != 0
+            tags[r].0 != 0
         });
     }
 
     /// A register that is written anew no longer waits for anything.
     pub fn untag(&mut self, d: Reg) {
         if let Some(t) = self.tags.get_mut(d as usize)
-            && *t != 0
+            && t.0 != 0
         {
-            *t = 0;
+            *t = (0, 0);
             self.tagged.retain(|r| *r != d);
         }
     }

@@ -5,7 +5,8 @@
 
 use crate::emit::{ICmp, Lowered, unsupported};
 use crate::lower::{Handler, Lower};
-use crate::target::{Arrival, TensorCopies};
+use crate::nvidia::tma::{Arrival, Bulk};
+use crate::target::need;
 use linear_layout::plan::Scope;
 use mlir_host::ir::{Attr, Op, Value};
 use ttopt_dialect::ttg::attrs::encoding;
@@ -22,11 +23,8 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("ttng.fence_mbarrier_init_release_cluster", |l, _| copies(l)?.publish_barriers(&mut l.emit)),
 ];
 
-pub(super) fn copies<'a>(l: &Lower<'a, '_>) -> Lowered<&'a dyn TensorCopies> {
-    match l.target.tensor_copies() {
-        Some(copies) => Ok(copies),
-        None => unsupported(format!("the target {} has no bulk tensor copies", l.target.desc().name)),
-    }
+pub(super) fn copies(l: &Lower<'_, '_>) -> Lowered<Bulk> {
+    need(l.target.desc().primitives.bulk_copy.then_some(Bulk), "bulk tensor copies", l.target)
 }
 
 /// Whether this is the one thread of the block that issues copies, further restricted to `condition`.
@@ -149,7 +147,8 @@ fn arrival<'c>(
         let sends = l.is_representative(0, 0, routed)?;
         (number, all_of(l, has, [sends, condition])?)
     };
-    let at = l.target.remote_shared(&mut l.emit, barrier.at, number)?;
+    let at =
+        need(l.target.clusters(), "clusters", l.target)?.remote_shared(&mut l.emit, barrier.at, number)?;
     Ok(Arrival { at, remote: true, active })
 }
 

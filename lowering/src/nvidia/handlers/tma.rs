@@ -4,9 +4,9 @@ use super::barriers::{barrier, copies, count, in_first_warp, issues};
 use crate::buffers::Buffer;
 use crate::emit::{Failure, ICmp, Lowered, address_space, unsupported};
 use crate::lower::{Handler, Lower};
-use crate::target::{L2Policy, TensorCopy, TensorCopyMode, TensorMap};
+use crate::nvidia::tma::{L2Policy, TensorCopy, TensorCopyMode, TensorMap};
 use linear_layout::plan::{ThreadBases, TmaPlan};
-use mlir_host::ir::{Attr, Op, Value};
+use mlir_host::ir::{Op, Value};
 use smallvec::SmallVec;
 use ttopt_dialect::tt;
 use ttopt_dialect::tt::enums::EvictionPolicy;
@@ -15,7 +15,6 @@ use ttopt_dialect::ttng::attrs::CachePolicy;
 use ttopt_dialect::ttng::ops::*;
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
 use ttopt_passes::buffer_plans;
-use ttopt_passes::global_scratch;
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("ttng.async_tma_copy_global_to_local", load),
@@ -27,7 +26,6 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("ttng.tensormap_create", create_map),
     ("ttng.tensormap_fenceproxy_acquire", acquire_map),
     ("ttng.reinterpret_tensor_descriptor", reinterpret),
-    ("ttg.global_scratch_alloc", global_scratch),
 ];
 
 //===----------------------------------------------------------------------===//
@@ -380,16 +378,5 @@ fn reinterpret<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (pointer, generic) = (l.scalar(op.operand(0))?, l.emit.ptr(address_space::GENERIC)?);
     let generic = l.emit.value("llvm.addrspacecast", &[pointer], generic, &[])?;
     l.set(op.result(0), vec![generic]);
-    Ok(())
-}
-
-fn global_scratch<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let Some(offset) = op.attr(global_scratch::OFFSET).and_then(Attr::as_int) else {
-        return unsupported(
-            "has no global scratch memory: run --tritongpu-global-scratch-memory-allocation first",
-        );
-    };
-    let pointer = l.global_scratch_at(offset)?;
-    l.set(op.result(0), vec![pointer]);
     Ok(())
 }
