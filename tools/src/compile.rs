@@ -1,4 +1,4 @@
-//! The one-shot compiler: TTIR or TTGIR text to any later stage.
+//! The one-shot compiler: TTIR or TTGIR, text or bytecode, to any later stage.
 
 use crate::{codegen, companions};
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -7,7 +7,7 @@ use inkwell::module::Module as LlvmModule;
 use linear_layout::target::TargetDesc;
 use melior::ir::Module;
 use melior::pass::PassManager;
-use mlir_host::driver::Source;
+use mlir_host::driver::{Source, is_bytecode};
 use mlir_host::ir::{Attr, Op, Type};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -185,12 +185,34 @@ pub struct Compiled {
 #[error("compilation failed")]
 pub struct Reported;
 
-/// Compiles the text of a module; `name` is its file name in diagnostics.
+/// Refuses what is neither bytecode nor text, and what MLIR's lexer would take for white space.
+///
+/// # Errors
+/// What is in the input that no module has.
+pub fn check_input(bytes: &[u8], name: &str) -> Result<()> {
+    if is_bytecode(bytes) {
+        return Ok(());
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) if text.contains('\0') => bail!("{name} is not MLIR text: it contains zero bytes"),
+        Ok(_) => Ok(()),
+        Err(err) => bail!("{name} is not MLIR text: byte {} is not UTF-8", err.valid_up_to()),
+    }
+}
+
+/// Compiles a module, text or bytecode; `name` is its file name in diagnostics.
 ///
 /// # Errors
 /// [`Reported`] when MLIR has printed located diagnostics, otherwise the
 /// message says what is wrong.
-pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
+pub fn compile(input: &(impl AsRef<[u8]> + ?Sized), name: &str, options: &Options) -> Result<Compiled> {
+    let before = mlir_host::poison::caught();
+    let compiled = compile_stages(input.as_ref(), name, options)?;
+    // What panicked on the way may have left something out.
+    if mlir_host::poison::caught() == before { Ok(compiled) } else { Err(Reported.into()) }
+}
+
+fn compile_stages(input: &[u8], name: &str, options: &Options) -> Result<Compiled> {
     // Unknown targets and names are refused before any work.
     let wanted = options.target.as_deref().map(known_target).transpose()?.map(|target| target.name);
     let pipeline = ttopt_passes::pipeline::Options {
@@ -216,7 +238,7 @@ pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
     let start = Instant::now();
     let context = make_context();
     // SAFETY: the context outlives the source.
-    let source = unsafe { Source::new(context.to_raw(), text, name) };
+    let source = unsafe { Source::new(context.to_raw(), input, name) };
     let raw = source.parse().ok_or(Reported)?;
     // SAFETY: the module was just made and is owned here.
     let mut module = unsafe { Module::from_raw(raw) };

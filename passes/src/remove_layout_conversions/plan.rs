@@ -11,11 +11,11 @@
 //! to cost nothing while its own plan is being made, and what was found by that
 //! is forgotten should the pair be converted after all.
 
-use super::carry::twins;
 use super::cost::{Costs, SYNCHRONIZATION, conversion};
 use crate::ir_util::{incoming, layout_of, weight_of};
 use crate::machine::Layouts;
 use crate::rules::{Rule, backward, is_conversion, rule, wanted_or_equal};
+use mlir_host::flow::twins;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Op, Value};
 use smallvec::SmallVec;

@@ -217,14 +217,18 @@ impl<'c> Webs<'c> {
             }
             "tt.make_tensor_descriptor" => self.make(op),
             "tt.descriptor_load" => {
-                self.starts_at(op.operand(0), &DescriptorLoadOp(op).indices().collect::<Vec<_>>(), false);
+                self.starts_at(op.operand(0), &DescriptorLoadOp::of(op).indices().collect::<Vec<_>>(), false);
             }
             "tt.descriptor_store" => {
-                self.starts_at(op.operand(0), &DescriptorStoreOp(op).indices().collect::<Vec<_>>(), true);
+                self.starts_at(op.operand(0), &DescriptorStoreOp::of(op).indices().collect::<Vec<_>>(), true);
             }
             "tt.descriptor_reduce" => {
-                self.starts_at(op.operand(0), &DescriptorReduceOp(op).indices().collect::<Vec<_>>(), true);
-                let kind = DescriptorReduceOp(op).kind();
+                self.starts_at(
+                    op.operand(0),
+                    &DescriptorReduceOp::of(op).indices().collect::<Vec<_>>(),
+                    true,
+                );
+                let kind = DescriptorReduceOp::of(op).kind();
                 let element = TensorDescType::cast(op.operand(0).ty()).map(|desc| desc.element());
                 // Sums of 64 bits are unsigned, and comparisons take integers without sign to be signed.
                 let compares = matches!(kind, Some(DescriptorReduceKind::Min | DescriptorReduceKind::Max));
@@ -312,7 +316,7 @@ impl<'c> Webs<'c> {
     }
 
     fn make(&mut self, op: Op<'c>) {
-        let make = MakeTensorDescOp(op);
+        let make = MakeTensorDescOp::of(op);
         let result = op.result(0);
         let Some(desc) = TensorDescType::cast(result.ty()) else { return };
         if op.ancestor(is_loop).is_some()

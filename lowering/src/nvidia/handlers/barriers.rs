@@ -154,7 +154,7 @@ fn arrival<'c>(
 
 fn expect<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (barrier, bytes) = (barrier(l, op.operand(0))?, count(op, "size")?);
-    let expect = BarrierExpectOp(op);
+    let expect = BarrierExpectOp::of(op);
     let condition = l.scalar(expect.pred())?;
     let arrival = arrival(l, &barrier, expect.from_cta(), 0, Some(condition))?;
     copies(l)?.expect(&mut l.emit, &arrival, bytes.into())
@@ -162,7 +162,7 @@ fn expect<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 
 fn arrive<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (barrier, count) = (barrier(l, op.operand(0))?, count(op, "count")?);
-    let arrive = ArriveBarrierOp(op);
+    let arrive = ArriveBarrierOp::of(op);
     let condition = arrive.pred().map(|pred| l.scalar(pred)).transpose()?;
     let to = arrive.multicast_cta().unwrap_or(0);
     let arrival = arrival(l, &barrier, arrive.from_cta(), to, condition)?;
@@ -170,7 +170,7 @@ fn arrive<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 fn wait<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let wait = WaitBarrierOp(op);
+    let wait = WaitBarrierOp::of(op);
     let (barrier, phase) = (barrier(l, op.operand(0))?, l.scalar(wait.phase())?);
     let condition = wait.pred().map(|pred| l.scalar(pred)).transpose()?;
     let active = match (l.is_representative(0, 0, barrier.shared_by)?, condition) {
@@ -186,12 +186,12 @@ fn arrive_after_copies<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     if barrier.shared_by != 0 {
         return unsupported("copies of several blocks that complete at one barrier are not supported yet");
     }
-    let counted = AsyncCopyMbarrierArriveOp(op).no_increment().is_some();
+    let counted = AsyncCopyMbarrierArriveOp::of(op).no_increment().is_some();
     copies(l)?.arrive_after_copies(&mut l.emit, barrier.at, counted)
 }
 
 fn cluster_barrier<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    if ClusterBarrierOp(op).relaxed() == Some(true) {
+    if ClusterBarrierOp::of(op).relaxed() == Some(true) {
         return copies(l)?.relaxed_cluster_barrier(&mut l.emit);
     }
     l.synchronize(Scope::Cluster)

@@ -185,7 +185,7 @@ fn scalars<'c>(l: &Lower<'_, 'c>, values: impl Iterator<Item = Value<'c>>) -> Lo
 }
 
 fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let copy = AsyncTmaCopyGlobalToLocalOp(op);
+    let copy = AsyncTmaCopyGlobalToLocalOp::of(op);
     let buffer = l.buffer(copy.result())?;
     let plan = plan(l, copy.desc(), &buffer)?;
     l.remark(op, || plan.to_string());
@@ -310,7 +310,7 @@ fn each_row<'c>(
 }
 
 fn gather<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let gather = AsyncTmaGatherOp(op);
+    let gather = AsyncTmaGatherOp::of(op);
     let (buffer, at) = (l.buffer(gather.result())?, barrier(l, gather.barrier())?.at);
     let condition = l.scalar(gather.pred())?;
     let copies = copies(l)?;
@@ -318,14 +318,14 @@ fn gather<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 fn scatter<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let (buffer, copies) = (l.buffer(AsyncTmaScatterOp(op).src())?, copies(l)?);
+    let (buffer, copies) = (l.buffer(AsyncTmaScatterOp::of(op).src())?, copies(l)?);
     each_row(l, op, &buffer, None, |l, copy| copies.store(&mut l.emit, copy, None))?;
     copies.commit_stores(&mut l.emit)
 }
 
 fn store_wait<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let left = count(op, "pendings")?;
-    let read_only = TmaStoreWaitOp(op).read_only().is_some();
+    let read_only = TmaStoreWaitOp::of(op).read_only().is_some();
     copies(l)?.wait_for_stores(&mut l.emit, left, read_only)
 }
 
@@ -334,7 +334,7 @@ fn store_wait<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 //===----------------------------------------------------------------------===//
 
 fn create_map<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let create = TensormapCreateOp(op);
+    let create = TensormapCreateOp::of(op);
     let map = TensorMap {
         base: l.scalar(create.global_address())?,
         box_dims: scalars(l, create.box_dim())?,
