@@ -189,15 +189,16 @@ impl ConversionPlan {
         }
         let shuffle = plan_shuffle(&pair.a, &pair.b, pair.storage_bits, target);
         let shuffle = shuffle.map(|s| pair.finish(Conversion::WarpShuffle(s)));
-        if shuffle.as_ref().is_some_and(|s| s.cost.shuffles == 0) {
-            return shuffle.ok_or(PlanError::SharedBudget { needed: 0, budget });
-        }
+        let shuffle = match shuffle {
+            Some(renaming) if renaming.cost.shuffles == 0 => return Ok(renaming),
+            other => other,
+        };
         let limit = shuffle.as_ref().map_or(f64::INFINITY, |s| s.cost.cycles);
         match (pair.shared(budget, limit), shuffle) {
             (Ok(Some(shared)), Some(s)) if shared.cost.cycles >= s.cost.cycles => Ok(s),
             (Ok(Some(shared)), _) => Ok(shared),
             (_, Some(shuffle)) => Ok(shuffle),
-            (Ok(None), None) => Err(PlanError::Unsupported("no access fits whole bytes".into())),
+            (Ok(None), None) => Err(PlanError::Internal { what: "no access fits whole bytes" }),
             (Err(error), None) => Err(error),
         }
     }
@@ -214,7 +215,7 @@ impl ConversionPlan {
         budget: u64,
     ) -> PlanResult<ConversionPlan> {
         let pair = Pair::new(source, destination, elem_bits, target)?;
-        let none = || PlanError::Unsupported("no access fits whole bytes".into());
+        let none = || PlanError::Internal { what: "no access fits whole bytes" };
         pair.shared(budget, f64::INFINITY)?.ok_or_else(none)
     }
 
@@ -249,7 +250,7 @@ impl ConversionPlan {
         };
         let (source, destination) = (with(true)?, with(false)?);
         let pair = Pair::to_some(&source, &destination, elem_bits, target)?;
-        let none = || PlanError::Unsupported("no access fits whole bytes".into());
+        let none = || PlanError::Internal { what: "no access fits whole bytes" };
         pair.shared(budget, f64::INFINITY)?.ok_or_else(none)
     }
 

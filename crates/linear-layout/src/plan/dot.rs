@@ -188,7 +188,7 @@ impl DotTilePlan {
             let reason = format!(
                 "no instruction of {target} multiplies {kind:?} {exact}and sums in {sum:?} in these layouts"
             );
-            PlanError::Unsupported(reason)
+            PlanError::unsupported(reason)
         })?;
         Ok(DotTilePlan { kind: types.c, dot: Dot::Fma(fma), copies })
     }
@@ -319,7 +319,7 @@ impl Operands {
         if !fit {
             let shape = |sizes: &[u64]| sizes.iter().map(u64::to_string).collect::<Vec<_>>().join("×");
             let shapes = format!("{} times {} is not {}", shape(&sa), shape(&sb), shape(&sc));
-            return Err(PlanError::Unsupported(shapes));
+            return Err(PlanError::unsupported(shapes));
         }
         let first = 3 - sa.len();
         Ok(Operands {

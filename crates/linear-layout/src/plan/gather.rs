@@ -187,7 +187,7 @@ impl GatherPlan {
                 best = Some((memory, store));
             }
         }
-        let (memory, store) = best.ok_or_else(|| PlanError::Unsupported("no order of memory".into()))?;
+        let (memory, store) = best.ok_or_else(|| PlanError::Internal { what: "no order of memory" })?;
         let lookups = distinct_registers(&i);
         let line = Lines::new(&memory, axis, mask)?;
         let address = ThreadBases {
@@ -283,7 +283,7 @@ impl Lines {
     }
 
     fn offset(&self, element: u64) -> PlanResult<u64> {
-        let missing = || PlanError::Unsupported("lines of the source lie in other blocks".into());
+        let missing = || PlanError::Internal { what: "lines of the source lie in other blocks" };
         self.own.express(element).ok_or_else(missing)
     }
 
@@ -427,7 +427,7 @@ impl HistogramPlan {
         let mut dims = result.out_dims();
         let (Some(dim), None) = (dims.next(), dims.next()) else {
             let got = result.num_out_dims();
-            return Err(PlanError::Unsupported(format!("counts of {got} dimensions")));
+            return Err(PlanError::unsupported(format!("counts of {got} dimensions")));
         };
         let bins = result.out_size(dim).unwrap_or(1);
         let memory = LinearLayout::identity_1d(bins, Dim::OFFSET, dim)?;

@@ -141,7 +141,7 @@ impl SharedAccessPlan {
         };
         let bits = widths.iter().copied().find(fits).ok_or_else(|| {
             let widest = storage_bits << widest;
-            PlanError::Unsupported(format!("{widest} consecutive bits are too few to copy without registers"))
+            PlanError::unsupported(format!("{widest} consecutive bits are too few to copy without registers"))
         })?;
         map.run_bits = (bits / storage_bits).ilog2();
         let choice = map.vector(storage_bits, Direction::Store, target);
@@ -216,7 +216,7 @@ fn offset_map(
     let d = Distributed::new(distributed, &order, target)?;
     for dim in memory.in_dims() {
         if ![Dim::OFFSET, Dim::PARTITION, Dim::BLOCK].contains(&dim) && memory.in_bits(dim) > 0 {
-            return Err(PlanError::Unsupported(format!("shared memory has no input dimension `{dim}`")));
+            return Err(PlanError::ForeignDim { what: "shared memory", dim });
         }
     }
     if !order.iter().all(|&dim| distributed.out_size(dim) == memory.out_size(dim)) {

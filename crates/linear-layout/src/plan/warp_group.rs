@@ -99,7 +99,7 @@ impl WarpGroupDotPlan {
     /// message says what does not fit.
     pub fn new(product: &WarpGroupProduct<'_>, target: &TargetDesc) -> PlanResult<WarpGroupDotPlan> {
         if !target.primitives.wgmma {
-            return Err(PlanError::Unsupported(format!("the target {} has no wgmma", target.name)));
+            return Err(PlanError::NotOnTarget { what: "wgmma", target: target.name });
         }
         let instruction = instruction(&product.types, target)?;
         let kind = instruction.operand;
@@ -183,7 +183,7 @@ impl fmt::Display for WarpGroupDotPlan {
 }
 
 fn unsupported(reason: String) -> PlanError {
-    PlanError::Unsupported(reason)
+    PlanError::unsupported(reason)
 }
 
 /// The instruction for these types; both operands have one.
