@@ -7,7 +7,6 @@
 pub mod buffers;
 pub mod emit;
 pub mod exchange;
-pub mod facts;
 pub mod floats;
 pub mod handlers;
 pub mod lower;
@@ -46,7 +45,7 @@ fn lower_to_llvm(module: Op<'_>, options: &Options) -> PassResult {
     };
     let result = target(name).map_err(Failure::Unsupported).and_then(|target| {
         let axis_info = ttopt_passes::analysis::axis_info::AxisInfoAnalysis::new(module);
-        lower::Lower::new(module, &*target, &axis_info, handlers::table(module.context()))?
+        lower::Lower::new(module, &*target, &axis_info, handlers::table(module.context(), &*target))?
             .explain(options.bool("explain"))
             .run()
     });
@@ -85,17 +84,7 @@ pub static CONVERT_TO_LLVM: PassDef = PassDef {
 /// assert!(passes[2].starts_with("allocate-shared-memory-nv"));
 /// ```
 pub fn ttgir_to_llvm(explain: bool) -> Vec<String> {
-    let pass = |name: &str, option: &str| format!("{name}{{{option}={explain}}}");
-    vec![
-        // Triton's fused loops select from a product's sum that is still being added to.
-        "tritongpu-combine-tensor-select-and-if".to_owned(),
-        "triton-nvidia-gpu-fence-insertion".to_owned(),
-        pass("allocate-shared-memory-nv", "report"),
-        pass("tritongpu-insert-barriers", "report"),
-        "triton-nvidia-gpu-proxy-fence-insertion".to_owned(),
-        "tritongpu-global-scratch-memory-allocation".to_owned(),
-        pass("convert-triton-gpu-to-llvm", "explain"),
-    ]
+    nvidia::passes(explain)
 }
 
 /// All passes of this crate.

@@ -13,7 +13,7 @@ pub use functions::reachable;
 pub(crate) use module::SHARED_MEMORY;
 
 use crate::emit::{Emit, Failure, Lowered, address_space, unsupported};
-use crate::target::{Declare, Target};
+use crate::target::{Declare, Target, need};
 use linear_layout::plan::Scope;
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::hash::FastMap;
@@ -24,8 +24,8 @@ use ttopt_dialect::tt::types::TENSOR_DESC;
 use ttopt_dialect::ttg::types::{ASYNC_TOKEN, MemDescType};
 use ttopt_dialect::ttng::types::TENSOR_DESC_IM2COL;
 use ttopt_passes::analysis::axis_info::AxisInfoAnalysis;
-use ttopt_passes::analysis::recomputation::Recomputation;
 use ttopt_passes::buffer_plans::is_part;
+use ttopt_passes::thread_group::ThreadGroup;
 
 /// The values of a thread, in register order.
 pub type Values<'c> = Rc<[Value<'c>]>;
@@ -39,8 +39,8 @@ struct Function<'c> {
     region: Region<'c>,
     /// What depends on the number of a thread.
     threads: threads::Numbers<'c>,
-    /// What is computed again behind a loop.
-    recomputation: Option<Recomputation<'c>>,
+    /// Operations lowered so far that are to be lowered again behind a loop.
+    rematerialized: Vec<Op<'c>>,
     /// The block's shared memory.
     shared: Option<Value<'c>>,
     /// This program's part of global scratch memory.
@@ -69,7 +69,10 @@ pub struct Lower<'a, 'c> {
     declared: FastMap<String, Type<'c>>,
     constants: FastMap<Attr<'c>, String>,
     function: Option<Function<'c>>,
-    num_warps: u32,
+    /// The warps that run what is being lowered.
+    group: ThreadGroup,
+    /// All warps of a CTA.
+    cta_warps: u32,
     num_blocks: u32,
     /// Where returns of the region being inlined go.
     inlined_exit: Option<Block<'c>>,
@@ -101,9 +104,7 @@ impl<'a, 'c> Lower<'a, 'c> {
         handlers: FastMap<usize, Handler>,
     ) -> Lowered<Self> {
         let attr = |name: &str| module.attr(name).and_then(Attr::as_int).and_then(|n| u32::try_from(n).ok());
-        let Some(num_warps) = attr("ttg.num-warps") else {
-            return unsupported("module has no \"ttg.num-warps\": run --convert-triton-to-tritongpu first");
-        };
+        let group = ThreadGroup::of(module).map_err(Failure::Unsupported)?;
         let lanes = attr("ttg.threads-per-warp").unwrap_or(target.desc().lanes);
         if lanes != target.desc().lanes {
             return unsupported(format!(
@@ -113,9 +114,10 @@ impl<'a, 'c> Lower<'a, 'c> {
             ));
         }
         let (num_blocks, most) = (attr("ttg.num-ctas").unwrap_or(1), target.launch_limits());
-        if u64::from(num_warps) * u64::from(lanes) > u64::from(most.threads) {
+        let cta_warps = attr("ttg.total-num-warps").unwrap_or(group.warps);
+        if u64::from(cta_warps) * u64::from(lanes) > u64::from(most.threads) {
             return unsupported(format!(
-                "{num_warps} warps of {lanes} threads: a block of {} has at most {} threads",
+                "{cta_warps} warps of {lanes} threads: a block of {} has at most {} threads",
                 target.desc().name,
                 most.threads
             ));
@@ -146,7 +148,8 @@ impl<'a, 'c> Lower<'a, 'c> {
             declared: FastMap::default(),
             constants: FastMap::default(),
             function: None,
-            num_warps,
+            group,
+            cta_warps,
             num_blocks,
             inlined_exit: None,
             explain: false,
@@ -167,9 +170,17 @@ impl<'a, 'c> Lower<'a, 'c> {
         }
     }
 
-    /// Threads of a block.
+    /// The warps that run what is being lowered.
+    pub fn group(&self) -> ThreadGroup {
+        self.group
+    }
+    /// Threads that run what is being lowered.
     pub fn num_threads(&self) -> u32 {
-        self.num_warps * self.target.desc().lanes
+        self.group.threads(self.target.desc())
+    }
+    /// Threads of a CTA.
+    pub fn cta_threads(&self) -> u32 {
+        self.cta_warps * self.target.desc().lanes
     }
     /// Blocks of a cluster, which work on one program.
     pub fn num_blocks(&self) -> u32 {
@@ -396,7 +407,7 @@ impl<'a, 'c> Lower<'a, 'c> {
         result
     }
 
-    /// All threads of the block wait for each other. Two barriers with nothing
+    /// All threads of the group wait for each other. Two barriers with nothing
     /// between them are one.
     pub fn barrier(&mut self) -> Lowered<()> {
         let here = (self.emit.block(), self.emit.block().last());
@@ -404,7 +415,8 @@ impl<'a, 'c> Lower<'a, 'c> {
             return Ok(());
         }
         if self.num_threads() > self.target.desc().lanes {
-            self.target.barrier(&mut self.emit)?;
+            let alone = self.group.warps == self.cta_warps;
+            self.target.barrier(&mut self.emit, &self.group, alone)?;
         } else {
             self.target.warp_barrier(&mut self.emit)?;
         }
@@ -418,7 +430,7 @@ impl<'a, 'c> Lower<'a, 'c> {
         match scope {
             Scope::Warp => self.target.warp_barrier(&mut self.emit),
             Scope::Block => self.barrier(),
-            Scope::Cluster => self.target.cluster_barrier(&mut self.emit),
+            Scope::Cluster => need(self.target.clusters(), "clusters", self.target)?.barrier(&mut self.emit),
         }
     }
 

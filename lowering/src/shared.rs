@@ -104,7 +104,8 @@ impl<'p, 'c> Addresses<'p, 'c> {
             let other = l.emit.const_i32(block as i64)?;
             rank = l.emit.xor(rank, other)?;
         }
-        let mapped = l.target.remote_shared(&mut l.emit, self.memory.base, rank)?;
+        let clusters = crate::target::need(l.target.clusters(), "clusters", l.target)?;
+        let mapped = clusters.remote_shared(&mut l.emit, self.memory.base, rank)?;
         self.blocks.insert(block, mapped);
         Ok(mapped)
     }

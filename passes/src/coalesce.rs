@@ -10,23 +10,19 @@
 //! instruction. Where values are reduced, scanned or gathered along a
 //! dimension, warps are placed so that this costs least.
 
-use crate::analysis::axis_info::{AxisInfo, AxisInfoAnalysis};
+use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::ir_util::{
     convert_operand, for_each_edge, layout_of, operations_in_dominance_order, set_layout, weight,
 };
 use crate::machine::{Layouts, Machine, error};
-use crate::plans;
+use crate::plans::{self, AccessFacts, Limit};
 use crate::rules::{Rule, rule};
-use linear_layout::Dim;
-use linear_layout::plan::AddressFacts;
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Value};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::{IrRewriter, create};
 use smallvec::SmallVec;
-use ttopt_dialect::tt::ops::{AtomicLoadOp, AtomicRmwOp, AtomicStoreOp, LoadOp, StoreOp};
-use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::layout::{equivalent, to_linear_layout};
 
 /// The pass.
@@ -44,153 +40,6 @@ pub static TRITONGPU_COALESCE: PassDef = PassDef {
         run,
     )
 };
-
-/// What limits the vector of an access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// The widest instruction.
-    Instruction,
-    /// Elements further on are not known to be next in memory.
-    Contiguity,
-    /// The alignment of addresses.
-    Alignment,
-    /// Elements further on may be masked differently.
-    Mask,
-    /// The elements that an atomic operation takes together.
-    Atomic,
-}
-
-/// What the analysis says about an access to memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AccessFacts {
-    /// Dimensions, fastest first.
-    pub order: SmallVec<[usize; 4]>,
-    /// Elements that are contiguous in memory in that order.
-    pub contiguous: u64,
-    /// Bytes that their first address is a multiple of.
-    pub aligned: u64,
-    /// Elements that share one mask value in that order.
-    pub mask: u64,
-    /// Bytes of one element.
-    pub bytes: u64,
-}
-
-impl AccessFacts {
-    /// The facts about an access to elements of `bytes` bytes through pointers
-    /// of `shape`.
-    pub fn new(shape: &[i64], bytes: u64, pointers: &AxisInfo, mask: Option<&AxisInfo>) -> AccessFacts {
-        let order = order_of(shape, pointers);
-        let (contiguous, aligned) = contiguous(shape, bytes, pointers, &order);
-        let mask = mask.map_or(u64::MAX, |mask| run_of_equal(shape, mask, &order));
-        AccessFacts { order, contiguous, aligned, mask, bytes }
-    }
-
-    /// Elements of the widest access, and what limits it.
-    pub fn vector(&self, max_bits: u64) -> (u64, Limit) {
-        let limits = [
-            (max_bits / 8 / self.bytes, Limit::Instruction),
-            (self.contiguous, Limit::Contiguity),
-            (self.aligned / self.bytes, Limit::Alignment),
-            (self.mask, Limit::Mask),
-        ];
-        let (elements, limit) =
-            limits.into_iter().min_by_key(|entry| entry.0).unwrap_or((1, Limit::Contiguity));
-        (elements.max(1), limit)
-    }
-}
-
-impl AccessFacts {
-    /// What is known about the access `op` to memory through a tensor of
-    /// pointers; `None` for other operations.
-    pub fn of<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>) -> Option<AccessFacts> {
-        if rule(op) != Some(Rule::Memory) {
-            return None;
-        }
-        let pointers = op.operand(0);
-        let shape = pointers.ty().as_tensor()?.shape();
-        let bits = pointee(pointers.ty().element())?.bits().unwrap_or(64);
-        let mask = mask_of(op).map(|mask| analysis.info(mask));
-        Some(Self::new(&shape, u64::from(bits.div_ceil(8)), &analysis.info(pointers), mask.as_ref()))
-    }
-
-    /// The same for a vector plan.
-    pub fn addresses(&self) -> AddressFacts {
-        AddressFacts {
-            order: self.order.iter().map(|d| Dim::out(*d)).collect(),
-            contiguous: self.contiguous.min((self.aligned / self.bytes).max(1)),
-            neighbours: self.contiguous,
-            mask_constancy: self.mask.min(1 << 62),
-        }
-    }
-}
-
-/// Dimensions by how fast they run: the most contiguous first, then those
-/// with the smallest known stride, then later ones.
-fn order_of(shape: &[i64], pointers: &AxisInfo) -> SmallVec<[usize; 4]> {
-    let mut order: SmallVec<[usize; 4]> = (0..shape.len()).rev().collect();
-    let stride = |d: usize| match pointers.runs.get(d) {
-        Some(run) if run.len > 1 && run.step != 0 => run.step.unsigned_abs(),
-        _ => u64::MAX,
-    };
-    let contiguity = |d: usize| if d < pointers.rank() { pointers.contiguity(d) } else { 1 };
-    let unit = pointers.unit.unsigned_abs();
-    order.sort_by_key(|&d| (u64::MAX - contiguity(d), stride(d).max(unit)));
-    order
-}
-
-/// Contiguous elements in `order`, and the alignment of their first address.
-fn contiguous(shape: &[i64], bytes: u64, pointers: &AxisInfo, order: &[usize]) -> (u64, u64) {
-    let Some((&fast, slow)) = order.split_first() else { return (1, pointers.corner) };
-    let (single, aligned) = (pointers.contiguity(fast), pointers.divisibility(fast));
-    let mut length = single;
-    let mut lens: SmallVec<[u64; 4]> = SmallVec::from_elem(1, shape.len());
-    lens[fast] = single;
-    for &d in slow {
-        let run = pointers.runs[d];
-        let whole =
-            length == order.iter().take_while(|&&e| e != d).map(|&e| shape[e] as u64).product::<u64>();
-        if shape[d] == 1 {
-            continue;
-        }
-        if !whole || run.step != (length * bytes) as i64 {
-            break;
-        }
-        lens[d] = run.len;
-        length *= run.len;
-    }
-    // Corners of boxes that span dimensions, or first elements of rows.
-    let corner = pointers.corner_at(&lens);
-    if length.min(corner / bytes) > single.min(aligned / bytes) {
-        (length, corner)
-    } else {
-        (single, aligned)
-    }
-}
-
-/// Elements in `order` that are equal.
-fn run_of_equal(shape: &[i64], info: &AxisInfo, order: &[usize]) -> u64 {
-    let mut length = 1;
-    for &d in order {
-        if d >= info.rank() {
-            return length;
-        }
-        length *= info.constancy(d);
-        if info.constancy(d) < shape[d] as u64 {
-            break;
-        }
-    }
-    length
-}
-
-/// The mask of an access.
-fn mask_of(op: Op<'_>) -> Option<Value<'_>> {
-    LoadOp::cast(op)
-        .and_then(LoadOp::mask)
-        .or_else(|| StoreOp::cast(op).and_then(StoreOp::mask))
-        .or_else(|| AtomicRmwOp::cast(op).and_then(AtomicRmwOp::mask))
-        .or_else(|| AtomicLoadOp::cast(op).and_then(AtomicLoadOp::mask))
-        .or_else(|| AtomicStoreOp::cast(op).and_then(AtomicStoreOp::mask))
-}
 
 struct Access<'c> {
     op: Op<'c>,
@@ -229,16 +78,14 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
 }
 
 fn access<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>, machine: &Machine) -> Option<Access<'c>> {
+    if rule(op) != Some(Rule::Memory) {
+        return None;
+    }
     let facts = AccessFacts::of(op, analysis)?;
     let shape = op.operand(0).ty().as_tensor()?.shape();
-    let (vector, limit) = match op.name() {
-        "tt.load" | "tt.store" => facts.vector(machine.vector_bits()),
-        _ => {
-            let most = machine.target.as_ref().map_or(1, |target| plans::atomic_elems(op, target));
-            let (vector, limit) = facts.vector(machine.vector_bits());
-            if vector <= most { (vector, limit) } else { (most, Limit::Atomic) }
-        }
-    };
+    let (vector, limit) = facts.vector(machine.vector_bits());
+    let most = machine.target.as_ref().map_or(1, |target| plans::most_elems(op, target));
+    let (vector, limit) = if vector <= most { (vector, limit) } else { (most, Limit::Atomic) };
     Some(Access { op, shape, facts, vector, limit })
 }
 

@@ -181,11 +181,16 @@ fn why_it_stayed<'c>(op: Op<'c>, from: Value<'c>, to: Attr<'c>, planner: &mut Pl
         Alternative::None => obstacle(value),
         Alternative::Costs { again, convert, blocker } => {
             let blocker = blocker.filter(|blocker| *blocker != value);
-            let mut text = format!(
-                "doing {} again would cost {again:.0} cycles, the conversion costs {convert:.0} with the time that \
-                 warps wait for each other",
-                source(value)
-            );
+            let again = match again {
+                Some(cycles) => format!("doing {} again would cost {cycles:.0} cycles", source(value)),
+                None => format!("doing {} again needs what cannot be had", source(value)),
+            };
+            let mut text = match convert {
+                Some(cycles) => format!(
+                    "{again}, the conversion costs {cycles:.0} with the time that warps wait for each other"
+                ),
+                None => format!("{again}, and no plan converts it"),
+            };
             if weight_of(value) > 1.0 {
                 text += ", both in all iterations of loops";
             }

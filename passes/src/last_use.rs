@@ -12,17 +12,14 @@
 //! * each access of a warp takes whole sectors, since what is left of one is lost.
 
 use crate::analysis::axis_info::AxisInfoAnalysis;
-use crate::coalesce::AccessFacts;
 use crate::ir_util::is_loop;
 use crate::machine;
-use crate::plans::layout;
-use linear_layout::plan::{AddressFacts, VectorPlan};
+use crate::plans::{self, AccessFacts, layout};
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Op, Value, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use ttopt_dialect::tt::ops::LoadOp;
-use ttopt_dialect::tt::types::pointee;
 
 /// The pass.
 pub static TRITONGPU_LAST_USE: PassDef = PassDef {
@@ -85,7 +82,7 @@ fn last_visits(function: Op<'_>) -> Vec<Op<'_>> {
     let last = visits.into_iter().filter_map(|(base, visits)| {
         let (last, before) = visits.split_last()?;
         let comes_back = !before.is_empty() && before.iter().all(|visit| visit.outermost != last.outermost);
-        let op = last.load.0;
+        let op = last.load.op();
         let plain = op.attr("cachePolicy").is_none() && last.load.is_volatile() != Some(true);
         let right = comes_back && plain && !elsewhere.contains(&base) && moves_on(last) && is_own(last);
         right.then_some(op)
@@ -112,7 +109,7 @@ fn base_address(mut ptr: Value<'_>) -> Option<Value<'_>> {
 
 /// Whether each iteration of every loop around a load has other addresses.
 fn moves_on(visit: &Visit<'_>) -> bool {
-    let op = visit.load.0;
+    let op = visit.load.op();
     let mut around = std::iter::successors(op.parent(), |op| op.parent()).filter(|op| is_loop(*op));
     around.all(|op| {
         depends_on(visit.load.ptr(), &|value| value.arg_block().and_then(|block| block.parent()) == Some(op))
@@ -140,14 +137,12 @@ fn depends_on<'c>(value: Value<'c>, found: &dyn Fn(Value<'c>) -> bool) -> bool {
 /// Whether every access of a warp takes all bytes of the sectors that it touches,
 /// but for the first and the last of a run.
 fn takes_whole_sectors(op: Op<'_>, analysis: &AxisInfoAnalysis<'_>, target: &TargetDesc) -> bool {
-    let pointers = op.operand(0).ty();
-    let facts = AccessFacts::of(op, analysis);
-    let (Some(facts), Ok(layout)) = (facts, layout(pointers)) else { return false };
-    let bits = pointee(pointers.element()).and_then(|ty| ty.bits()).unwrap_or(64).max(8);
-    let plan = |facts| VectorPlan::for_addresses(&layout, bits, &facts, target).ok();
+    let Some(facts) = AccessFacts::of(op, analysis) else { return false };
+    let Ok(layout) = layout(op.operand(0).ty()) else { return false };
     // Where a run begins does not matter, as long as accesses are as wide as if it began at a sector.
-    let in_runs = AddressFacts { contiguous: facts.contiguous, ..facts.addresses() };
-    let (Some(real), Some(plan)) = (plan(facts.addresses()), plan(in_runs)) else { return false };
+    let in_runs = AccessFacts { aligned: facts.contiguous * facts.bytes, ..facts.clone() };
+    let plan = |facts| plans::access_in(op, &layout, facts, target).ok();
+    let (Some(real), Some(plan)) = (plan(&facts), plan(&in_runs)) else { return false };
     let lanes = u64::from(target.lanes >> plan.duplicates.lane.count_ones());
     real.vec_elems == plan.vec_elems && plan.sectors * SECTOR <= lanes * u64::from(plan.access_bits() / 8)
 }

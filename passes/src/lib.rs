@@ -13,6 +13,7 @@
 //!   [`combine_tensor_select_and_if`] simplify what the front end wrote.
 //! * [`rules`] says how layouts of operands and results depend on each other,
 //!   [`machine`] which blocked layouts fit the machine.
+//! * [`thread_group`] has the warps that run an operation together.
 //! * [`optimize_thread_locality`] keeps sums over loops in threads,
 //!   [`reduce_data_duplication`] and [`reorder_instructions`] say where data is
 //!   while it waits for its use.
@@ -21,6 +22,7 @@
 //!   [`buffer_plans`] those of buffers in shared memory.
 //! * [`shared_memory`] allocates shared memory and puts barriers, [`global_scratch`] allocates
 //!   global memory of programs.
+//! * [`kernel_decisions`] writes down what lowering and code generation do with whole functions.
 //! * [`tma`] makes bulk copies of accesses through tensor descriptors.
 //! * [`pipeline`] lists the passes from TTIR to TTGIR in order.
 
@@ -36,6 +38,7 @@ pub mod f32_dot_tc;
 pub mod fence_insertion;
 pub mod global_scratch;
 mod ir_util;
+pub mod kernel_decisions;
 pub mod last_use;
 pub mod loop_aware_cse;
 pub mod loop_invariant;
@@ -54,6 +57,7 @@ pub mod rewrite_tensor_descriptor_to_pointer;
 pub mod rules;
 pub mod shared_memory;
 mod test_passes;
+pub mod thread_group;
 pub mod tma;
 pub mod triton_combine;
 
@@ -88,5 +92,6 @@ pub static PASSES: &[&PassDef] = &[
     &tma::lower::TMA_LOWERING,
     &tma::proxy_fences::PROXY_FENCE_INSERTION,
     &global_scratch::GLOBAL_SCRATCH_MEMORY_ALLOCATION,
+    &kernel_decisions::TRITONGPU_KERNEL_DECISIONS,
     &test_passes::TEST_PRINT_AXIS_INFO,
 ];

@@ -1,5 +1,7 @@
 //! The machine that layouts are made for, and the blocked layouts that fit it.
 
+use crate::remove_layout_conversions::Conversion;
+use crate::thread_group::ThreadGroup;
 use linear_layout::Encoding;
 use linear_layout::encoding::{Blocked, Slice};
 use linear_layout::target::TargetDesc;
@@ -69,6 +71,16 @@ impl Machine {
             )?,
             target: module_attrs::target(module).and_then(|name| TargetDesc::parse(name).ok()),
         })
+    }
+
+    /// The same for tensors of `op`, which the warps of its partition hold where it is in one.
+    ///
+    /// # Errors
+    /// When their number is missing or no power of two.
+    pub fn at(&self, op: Op<'_>) -> Result<Machine, Reported> {
+        let group = ThreadGroup::of(op).map_err(|message| error(op, message))?;
+        let num_warps = power_of_two(op, module_attrs::NUM_WARPS, Some(group.warps))?;
+        Ok(Machine { num_warps, ..self.clone() })
     }
 
     /// Threads of a block.
@@ -159,8 +171,8 @@ pub struct Layouts<'c> {
     pub machine: Machine,
     defaults: RefCell<FastMap<SmallVec<[i64; 4]>, Attr<'c>>>,
     slices: RefCell<FastMap<(usize, Attr<'c>), Attr<'c>>>,
-    /// Cycles of conversions from a type to a layout; none to an equal layout.
-    pub(crate) conversions: RefCell<FastMap<(TensorType<'c>, Attr<'c>), Option<f64>>>,
+    /// What is known of conversions from a type to a layout.
+    pub(crate) conversions: RefCell<FastMap<(TensorType<'c>, Attr<'c>), Conversion>>,
 }
 
 impl<'c> Layouts<'c> {

@@ -3,22 +3,23 @@
 //! The allocation of shared memory, the layout engine and the lowering ask the
 //! same functions, so that what was counted, allocated and emitted agree.
 
+mod access;
 mod along;
 mod dot;
 
+pub use access::{AccessFacts, Limit, access, access_in, async_copy, most_elems};
 pub use along::{cost_along, gather, histogram, kind_along, operand_bits, reduce, scan};
 pub use dot::{dot, dot_type, warp_group_dot};
 
+use crate::thread_group::ThreadGroup;
 use linear_layout::plan::ConversionPlan;
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::hash::FastMap;
-use mlir_host::ir::{Attr, FloatKind, Op, TensorType, Type};
+use mlir_host::ir::{Attr, Op, TensorType, Type};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::sync::Arc;
-use ttopt_dialect::tt::enums::RmwOp;
-use ttopt_dialect::tt::ops::AtomicRmwOp;
 use ttopt_dialect::tt::types::is_pointer;
 use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::module_attrs;
@@ -51,27 +52,9 @@ pub fn word_bits(ty: Type<'_>) -> Result<u32, String> {
     }
 }
 
-/// The most elements that one access of an atomic operation takes together: sums of floats that nobody
-/// asks the old value of go in vectors of 128 bits where the target has them, pairs of `f16` always.
-pub fn atomic_elems(op: Op<'_>, target: &TargetDesc) -> u64 {
-    use FloatKind::{BF16, F16, F32};
-    let Some(rmw) = AtomicRmwOp::cast(op).filter(|rmw| rmw.atomic_rmw_op() == Some(RmwOp::Fadd)) else {
-        return 1;
-    };
-    let vectors = target.primitives.atomic_vectors;
-    let reduces = vectors && op.results().all(|result| result.is_unused());
-    match rmw.val().ty().element().float_kind() {
-        Some(F32) if reduces => 4,
-        Some(F16 | BF16) if reduces => 8,
-        Some(F16) => 2,
-        Some(BF16) if vectors => 2,
-        _ => 1,
-    }
-}
-
 /// Layouts by [`Attr::global_id`], which never names two things; the shape, the bits of an element, and
-/// the target by its name's address and its shared memory.
-type ConversionKey = ((u64, usize), (u64, usize), SmallVec<[i64; 4]>, u32, usize, u64);
+/// the [fingerprint](TargetDesc::fingerprint) of the target.
+type ConversionKey = ((u64, usize), (u64, usize), SmallVec<[i64; 4]>, u32, u64);
 
 /// Plans that a thread keeps; the table starts anew beyond.
 const CAPACITY: usize = 1 << 12;
@@ -106,7 +89,7 @@ pub fn conversion_to(
     let (source, bits, shape) = (layout(from.ty())?, word_bits(from.ty())?, from.shape());
     let key = || {
         let (from, to) = (from.encoding()?.global_id()?, to.global_id()?);
-        Some((from, to, shape.clone(), bits, target.name.as_ptr() as usize, target.shared_bytes))
+        Some((from, to, shape.clone(), bits, target.fingerprint()))
     };
     let key = key();
     let find = |key: &ConversionKey| CONVERSIONS.with_borrow(|table| table.get(key).cloned());
@@ -137,15 +120,13 @@ pub fn layout_at(op: Op<'_>, ty: Type<'_>, target: &TargetDesc) -> Result<Arc<Li
     if ty.as_tensor().is_some() {
         return layout(ty);
     }
-    let Some(module) = module_attrs::module(op) else { return Err("is in no module".to_owned()) };
-    let warps = module_attrs::module_num_warps(module)
-        .ok_or("needs the module attribute ttg.num-warps: run --convert-triton-to-tritongpu first")?;
-    let blocks = module_attrs::num_ctas(module).unwrap_or(1);
+    let group = ThreadGroup::of(op)?;
+    let blocks = module_attrs::num_ctas(op).unwrap_or(1);
     let copies = |n: u32| vec![[0]; n.max(1).ilog2() as usize];
     let bases = [
         (Dim::REGISTER, Vec::new()),
         (Dim::LANE, copies(target.lanes)),
-        (Dim::WARP, copies(warps)),
+        (Dim::WARP, copies(group.warps)),
         (Dim::BLOCK, copies(blocks)),
     ];
     LinearLayout::from_bases(&bases, &[Dim::out(0)]).map(Arc::new).map_err(|err| err.to_string())

@@ -37,6 +37,7 @@ mod plan;
 mod sink;
 mod stores;
 
+pub(crate) use cost::Conversion;
 pub(crate) use plan::{Alternative, Planner, Request, unconverted};
 
 use crate::ir_util::operations_in_dominance_order;
@@ -132,26 +133,36 @@ fn attempt<'c>(
     done
 }
 
-/// How the cycles that moving data between threads takes in a function compare with those in `other`. Of the latter no
-/// more is added up than it takes to know.
+/// How the cycles that moving data between threads takes in a function compare with those in `other`: moving it as no
+/// plan does is worse than any number. Of the cycles of `other` no more is added up than it takes to know.
 fn compare<'c>(function: Op<'c>, other: Op<'c>, layouts: &Layouts<'c>) -> Ordering {
     // Below this the difference is an error of rounding.
     const LEAST: f64 = 1.0 + 1e-9;
-    let mut own = 0.0;
+    let (mut own, mut unplanned) = (0.0, 0usize);
     function.walk(&mut |op| {
-        own += cost::moving(op, layouts).unwrap_or(0.0);
+        match cost::moving(op, layouts) {
+            Some(cycles) => own += cycles,
+            None => unplanned += 1,
+        }
         Walk::Advance
     });
-    let mut sum = 0.0;
-    let walk = other.walk(&mut |op| {
-        sum += cost::moving(op, layouts).unwrap_or(0.0);
-        if sum > own * LEAST { Walk::Stop } else { Walk::Advance }
+    let (mut sum, mut others) = (0.0, 0usize);
+    other.walk(&mut |op| {
+        match cost::moving(op, layouts) {
+            Some(cycles) => sum += cycles,
+            None => others += 1,
+        }
+        let known = others > unplanned || unplanned == 0 && sum > own * LEAST;
+        if known { Walk::Stop } else { Walk::Advance }
     });
-    match walk {
-        Walk::Stop => Ordering::Less,
-        _ if own > sum * LEAST => Ordering::Greater,
-        _ => Ordering::Equal,
-    }
+    let cycles = if sum > own * LEAST {
+        Ordering::Less
+    } else if own > sum * LEAST {
+        Ordering::Greater
+    } else {
+        Ordering::Equal
+    };
+    unplanned.cmp(&others).then(cycles)
 }
 
 /// Decides anew, with a copy of the module in `before` where anything changes.

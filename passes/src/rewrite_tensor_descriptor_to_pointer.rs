@@ -10,6 +10,8 @@
 
 mod access;
 
+pub(crate) use access::atomic_of;
+
 use crate::ir_util::{blocks_in_dominance_order, is_private};
 use crate::machine::error;
 use crate::tma::webs::Webs;

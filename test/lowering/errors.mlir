@@ -6,7 +6,7 @@ module {
 
 // -----
 
-// expected-error @below {{no "ttg.num-warps": run --convert-triton-to-tritongpu first}}
+// expected-error @below {{has no "ttg.num-warps": run --convert-triton-to-tritongpu first}}
 module attributes {ttg.target = "cuda:90"} {
 }
 

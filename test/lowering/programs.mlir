@@ -6,7 +6,7 @@
 // The ABI of kernels: the arguments, then global and profile scratch.
 // CHECK-LABEL: llvm.func @programs(
 // CHECK-SAME:    %[[OUT:[^:]*]]: !llvm.ptr<1> {llvm.align = 16 : i64}, %{{[^:]*}}: i32, %{{[^:]*}}: !llvm.ptr<1>, %{{[^:]*}}: !llvm.ptr<1>)
-// CHECK-SAME:    attributes {nvvm.kernel, nvvm.reqntid = array<i32: 64>}
+// CHECK-SAME:    attributes {nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 64>}
 // CHECK-DAG:     %[[X:.*]] = nvvm.read.ptx.sreg.ctaid.x : i32
 // CHECK-DAG:     %[[Y:.*]] = nvvm.read.ptx.sreg.ctaid.y : i32
 // CHECK-DAG:     %[[Z:.*]] = nvvm.read.ptx.sreg.nctaid.z : i32

@@ -15,7 +15,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 
 // 512 elements over 256 places: index = 2 lane + 64 warp + {0, 1, 256, 257}.
 // CHECK-LABEL: llvm.func @wraps_around(
-// CHECK-SAME:    nvvm.kernel, nvvm.reqntid = array<i32: 128>
+// CHECK-SAME:    nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 128>
 // CHECK:         %[[TID:.*]] = nvvm.read.ptx.sreg.tid.x range <i32, 0, 128> : i32
 // CHECK:         %[[LANE:.*]] = llvm.and %[[TID]], %{{.*}} : i32
 // CHECK:         %[[FIVE:.*]] = llvm.mlir.constant(5 : i32)

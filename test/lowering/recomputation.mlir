@@ -1,4 +1,4 @@
-// RUN: %ttopt %s -split-input-file --convert-triton-gpu-to-llvm | FileCheck %s
+// RUN: %ttopt %s -split-input-file --tritongpu-kernel-decisions --convert-triton-gpu-to-llvm | FileCheck %s
 
 // The sum of the products and their operands take all registers: the pointers used behind the loop are computed there,
 // of a lane that nobody knows to be the same.

@@ -3,14 +3,65 @@
 #include "llvm-c/TargetMachine.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Pass.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
+#include <mutex>
 
 namespace {
+/// Sets an option of LLVM's command line, where there is such a one, and restores it at the end of its life. For what
+/// can be asked for in no other way, and is read at once.
+class ScopedOption {
+public:
+  ScopedOption(llvm::StringRef name, bool value) {
+    auto &options = llvm::cl::getRegisteredOptions();
+    auto found = options.find(name);
+    if (found == options.end())
+      return;
+    option = static_cast<llvm::cl::opt<bool> *>(found->second);
+    before = *option;
+    option->setValue(value);
+  }
+  ~ScopedOption() {
+    if (option)
+      option->setValue(before);
+  }
+
+private:
+  llvm::cl::opt<bool> *option = nullptr;
+  bool before = false;
+};
+
+/// Addresses computed from one another that instruction selection sees at once.
+constexpr unsigned LongestChain = 16;
+
+/// Cuts long chains of addresses, each computed from the one before: for every load LLVM 22 follows the whole chain
+/// (TargetLowering::isGAPlusOffset), again and again. A `freeze` costs no instruction, and it does not look through one.
+void cutAddressChains(llvm::Function &function) {
+  llvm::DenseMap<llvm::Value *, unsigned> lengths;
+  llvm::SmallVector<llvm::Instruction *> ends;
+  for (llvm::Instruction &at : llvm::instructions(function)) {
+    auto *address = llvm::dyn_cast<llvm::GetElementPtrInst>(&at);
+    if (!address || address->getType()->isVectorTy())
+      continue;
+    unsigned length = (lengths.lookup(address->getPointerOperand()) + 1) % LongestChain;
+    if (length == 0)
+      ends.push_back(address);
+    lengths[address] = length;
+  }
+  for (llvm::Instruction *end : ends) {
+    auto *cut = new llvm::FreezeInst(end, "", std::next(end->getIterator()));
+    end->replaceUsesWithIf(cut, [=](llvm::Use &use) { return use.getUser() != cut; });
+  }
+}
+
 /// Adds to a pass manager what is not to be left out.
 class Filter : public llvm::legacy::PassManagerBase {
 public:
@@ -33,11 +84,24 @@ private:
 } // namespace
 
 extern "C" {
+/// A target machine whose pointers to shared and local memory have 32 bits. LLVM takes this from its command line, as
+/// the machine is made, and only then.
+LLVMTargetMachineRef ttShortPointerMachine(LLVMTargetRef target, const char *triple, const char *cpu,
+                                           const char *features) {
+  static std::mutex lock;
+  std::lock_guard<std::mutex> guard(lock);
+  ScopedOption option("nvptx-short-ptr", true);
+  return LLVMCreateTargetMachine(target, triple, cpu, features, LLVMCodeGenLevelDefault, LLVMRelocPIC,
+                                 LLVMCodeModelDefault);
+}
+
 /// Assembly of a module, without the passes of these names; says in `met` how many of the names there were.
 /// Null when the target has no assembly.
 LLVMMemoryBufferRef ttEmitAssembly(LLVMTargetMachineRef raw, LLVMModuleRef module, const char *const *names,
                                    size_t count, size_t *met) {
   auto &machine = *reinterpret_cast<llvm::TargetMachine *>(raw);
+  for (llvm::Function &function : *llvm::unwrap(module))
+    cutAddressChains(function);
   llvm::legacy::PassManager passes;
   Filter filter(passes, names, count);
   llvm::SmallString<0> text;

@@ -2,38 +2,15 @@
 
 use crate::bit_loads;
 use anyhow::{Context as _, Result, anyhow, bail};
-use inkwell::OptimizationLevel;
 use inkwell::llvm_sys::prelude::{LLVMMemoryBufferRef, LLVMModuleRef};
-use inkwell::llvm_sys::target_machine::LLVMTargetMachineRef;
+use inkwell::llvm_sys::target_machine::{LLVMTargetMachineRef, LLVMTargetRef};
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
-use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
+use inkwell::targets::{InitializationConfig, Target, TargetMachine, TargetTriple};
 use inkwell::types::AnyTypeEnum;
 use inkwell::values::{BasicValueEnum, InstructionOpcode, InstructionValue};
-use std::ffi::{CStr, c_char};
-use std::sync::Once;
-
-/// Options of LLVM's code generation that it takes from its command line only: [`optimize`] says where the
-/// addresses of loops are reduced in strength. Pointers to local and shared memory of 32 bits take half the registers:
-/// libdevice's functions keep arrays in local memory.
-const LLVM_OPTIONS: [&CStr; 3] = [c"ttc", c"-disable-lsr", c"-nvptx-short-ptr"];
-
-fn set_llvm_options() {
-    static SET: Once = Once::new();
-    SET.call_once(|| {
-        let options = LLVM_OPTIONS.map(CStr::as_ptr);
-        // SAFETY: the strings are static and terminated; LLVM sets its options once, before code is generated.
-        unsafe {
-            let count = options.len() as i32;
-            inkwell::llvm_sys::support::LLVMParseCommandLineOptions(
-                count,
-                options.as_ptr(),
-                std::ptr::null(),
-            );
-        }
-    });
-}
+use std::ffi::{CStr, CString, c_char};
 
 /// What makes code for a target, as in `ttg.target`.
 ///
@@ -45,7 +22,6 @@ pub fn target_machine(name: &str) -> Result<TargetMachine> {
     };
     let capability: u32 = capability.parse().with_context(|| format!("compute capability of '{name}'"))?;
     Target::initialize_nvptx(&InitializationConfig::default());
-    set_llvm_options();
     let triple = TargetTriple::create("nvptx64-nvidia-cuda");
     let target = Target::from_triple(&triple).map_err(|err| anyhow!("LLVM has no NVPTX backend: {err}"))?;
     // From sm_90 on, features of one generation only (wgmma) need the suffix.
@@ -56,16 +32,23 @@ pub fn target_machine(name: &str) -> Result<TargetMachine> {
         89.. => "+ptx84",
         _ => "+ptx83",
     };
-    target
-        .create_target_machine(
-            &triple,
-            &cpu,
-            features,
-            OptimizationLevel::Default,
-            RelocMode::PIC,
-            CodeModel::Default,
+    // Pointers to local and shared memory of 32 bits take half the registers: libdevice's functions keep arrays in
+    // local memory.
+    let (cpu_name, features) = (CString::new(cpu.as_str())?, CString::new(features)?);
+    // SAFETY: the target lives as long as LLVM, the strings during the call; the machine is ours.
+    let machine = unsafe {
+        ttShortPointerMachine(
+            target.as_mut_ptr(),
+            triple.as_str().as_ptr(),
+            cpu_name.as_ptr(),
+            features.as_ptr(),
         )
-        .ok_or_else(|| anyhow!("LLVM cannot make code for {cpu}"))
+    };
+    if machine.is_null() {
+        bail!("LLVM cannot make code for {cpu}");
+    }
+    // SAFETY: it was just made and is nobody else's.
+    Ok(unsafe { TargetMachine::new(machine) })
 }
 
 /// The LLVM passes that pay for what they cost on lowered kernels: long
@@ -73,7 +56,7 @@ pub fn target_machine(name: &str) -> Result<TargetMachine> {
 /// `bench/compile_time.sh` times them, `bench/ptxas.py` says what code they leave.
 const LLVM_PASSES: &str = "early-cse<memssa>,simplifycfg,\
     instcombine<max-iterations=1;no-verify-fixpoint>,\
-    loop-mssa(licm),gvn,\
+    loop-mssa(licm),gvn<no-memdep>,\
     instcombine<max-iterations=1;no-verify-fixpoint>";
 /// Pairs of numbers of 16 bits share registers and instructions.
 const PAIR_PASSES: &str = "slp-vectorizer,early-cse,simplifycfg,adce";
@@ -85,16 +68,11 @@ const LLVM_PASSES_WITH_LIBRARY: &str = "default<O3>";
 /// addresses of a loop a register each.
 const LOOP_PASSES: &str = "function(loop(loop-rotate,loop-reduce))";
 
-/// Runs LLVM's passes before code generation, those of loops where no `products` need the registers.
+/// Runs LLVM's passes before code generation, those of `loops` where they are asked for.
 ///
 /// # Errors
 /// When LLVM refuses.
-pub fn optimize(
-    module: &Module<'_>,
-    machine: &TargetMachine,
-    with_library: bool,
-    products: bool,
-) -> Result<()> {
+pub fn optimize(module: &Module<'_>, machine: &TargetMachine, with_library: bool, loops: bool) -> Result<()> {
     let pairs = has_narrow_arithmetic(module);
     let run = |passes: &str| {
         let options = PassBuilderOptions::create();
@@ -111,7 +89,7 @@ pub fn optimize(
     if pairs && !with_library {
         run(&format!("function({PAIR_PASSES})"))?;
     }
-    if products { Ok(()) } else { run(LOOP_PASSES) }
+    if loops { run(LOOP_PASSES) } else { Ok(()) }
 }
 
 /// Whether a module computes with scalars of 8 or 16 bits, the only ones that PTX packs.
@@ -145,7 +123,10 @@ fn is_narrow_arithmetic(instruction: InstructionValue<'_>) -> bool {
 
 /// Passes of code generation that change nothing in lowered kernels, by LLVM's names for them: what they look for was
 /// done before, or is never there. All of them are optimizations.
-const LEFT_OUT: [&CStr; 8] = [
+const LEFT_OUT: [&CStr; 10] = [
+    // Where the addresses of loops are reduced in strength, `optimize` says.
+    c"Loop Strength Reduction",
+    c"Canonicalize Freeze Instructions in Loops",
     c"Early CSE",
     c"Merge contiguous icmps into a memcmp",
     c"Expand memcmp() to load/stores",
@@ -189,6 +170,12 @@ fn is_constant(value: BasicValueEnum<'_>) -> bool {
 }
 
 unsafe extern "C" {
+    fn ttShortPointerMachine(
+        target: LLVMTargetRef,
+        triple: *const c_char,
+        cpu: *const c_char,
+        features: *const c_char,
+    ) -> LLVMTargetMachineRef;
     fn ttEmitAssembly(
         machine: LLVMTargetMachineRef,
         module: LLVMModuleRef,

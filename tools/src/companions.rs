@@ -12,7 +12,7 @@ fn roots() -> Vec<PathBuf> {
     // Beside the binary: `target/<profile>/ttc` and `target/companions`.
     if let Ok(exe) = std::env::current_exe() {
         for dir in exe.ancestors().skip(1).take(3) {
-            roots.push(dir.join("companions/cuda/nvidia/cuda_nvcc"));
+            roots.push(dir.join("companions/cuda/nvidia/cu13"));
         }
     }
     roots.push(PathBuf::from("/usr/local/cuda"));

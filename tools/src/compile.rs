@@ -1,4 +1,4 @@
-//! The one-shot compiler: TTIR or TTGIR text to any later stage.
+//! The one-shot compiler: TTIR or TTGIR, text or bytecode, to any later stage.
 
 use crate::{codegen, companions};
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -7,12 +7,13 @@ use inkwell::module::Module as LlvmModule;
 use linear_layout::target::TargetDesc;
 use melior::ir::Module;
 use melior::pass::PassManager;
-use mlir_host::driver::Source;
-use mlir_host::ir::{Attr, Op, Type, Walk};
+use mlir_host::driver::{Source, is_bytecode};
+use mlir_host::ir::{Attr, Op, Type};
 use std::process::Command;
 use std::time::{Duration, Instant};
 use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
+use ttopt_passes::kernel_decisions::REDUCE_LOOP_ADDRESSES;
 
 /// What to stop at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
@@ -184,12 +185,34 @@ pub struct Compiled {
 #[error("compilation failed")]
 pub struct Reported;
 
-/// Compiles the text of a module; `name` is its file name in diagnostics.
+/// Refuses what is neither bytecode nor text, and what MLIR's lexer would take for white space.
+///
+/// # Errors
+/// What is in the input that no module has.
+pub fn check_input(bytes: &[u8], name: &str) -> Result<()> {
+    if is_bytecode(bytes) {
+        return Ok(());
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) if text.contains('\0') => bail!("{name} is not MLIR text: it contains zero bytes"),
+        Ok(_) => Ok(()),
+        Err(err) => bail!("{name} is not MLIR text: byte {} is not UTF-8", err.valid_up_to()),
+    }
+}
+
+/// Compiles a module, text or bytecode; `name` is its file name in diagnostics.
 ///
 /// # Errors
 /// [`Reported`] when MLIR has printed located diagnostics, otherwise the
 /// message says what is wrong.
-pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
+pub fn compile(input: &(impl AsRef<[u8]> + ?Sized), name: &str, options: &Options) -> Result<Compiled> {
+    let before = mlir_host::poison::caught();
+    let compiled = compile_stages(input.as_ref(), name, options)?;
+    // What panicked on the way may have left something out.
+    if mlir_host::poison::caught() == before { Ok(compiled) } else { Err(Reported.into()) }
+}
+
+fn compile_stages(input: &[u8], name: &str, options: &Options) -> Result<Compiled> {
     // Unknown targets and names are refused before any work.
     let wanted = options.target.as_deref().map(known_target).transpose()?.map(|target| target.name);
     let pipeline = ttopt_passes::pipeline::Options {
@@ -215,7 +238,7 @@ pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
     let start = Instant::now();
     let context = make_context();
     // SAFETY: the context outlives the source.
-    let source = unsafe { Source::new(context.to_raw(), text, name) };
+    let source = unsafe { Source::new(context.to_raw(), input, name) };
     let raw = source.parse().ok_or(Reported)?;
     // SAFETY: the module was just made and is owned here.
     let mut module = unsafe { Module::from_raw(raw) };
@@ -246,8 +269,8 @@ pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
     let start = Instant::now();
     // Functions are counted while they are there, memory when it has been allocated.
     let mut metadata = metadata(&module, options)?;
-    let products = multiplies_matrices(&module);
     run_passes(&context, &mut module, &to_llvm, options)?;
+    let loops = module_attr(&module, REDUCE_LOOP_ADDRESSES).and_then(Attr::as_bool).unwrap_or(false);
     metadata.shared = number(&module, "ttg.shared").unwrap_or(0);
     metadata.global_scratch = number(&module, "ttg.global_scratch_memory_size").unwrap_or(0);
     metadata.global_scratch_align = number(&module, "ttg.global_scratch_memory_alignment").unwrap_or(1);
@@ -262,7 +285,7 @@ pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
     llvm.set_triple(&machine.get_triple());
     llvm.set_data_layout(&machine.get_target_data().get_data_layout());
     let with_library = link_device_library(&llvm)?;
-    codegen::optimize(&llvm, &machine, with_library, products)?;
+    codegen::optimize(&llvm, &machine, with_library, loops)?;
     times.llir = start.elapsed();
     if wants(options, "llvmir") {
         eprintln!("// -----// IR Dump After llvmir //----- //\n{}", llvm.print_to_string());
@@ -448,12 +471,6 @@ fn link_device_library(module: &LlvmModule<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// Whether a module computes matrix products by instructions, whose operands take most registers.
-fn multiplies_matrices(module: &Module<'_>) -> bool {
-    as_op(module).walk(&mut |op| if ttopt_passes::is_product(op) { Walk::Stop } else { Walk::Advance })
-        == Walk::Stop
-}
-
 /// Runs `ptxas`.
 fn assemble(ptx: &[u8], target: &str) -> Result<Vec<u8>> {
     let ptxas = companions::ptxas().ok_or_else(|| {
@@ -464,14 +481,22 @@ fn assemble(ptx: &[u8], target: &str) -> Result<Vec<u8>> {
     let dir = tempfile::tempdir().context("temporary directory")?;
     let (input, output) = (dir.path().join("kernel.ptx"), dir.path().join("kernel.cubin"));
     std::fs::write(&input, ptx).with_context(|| format!("cannot write {}", input.display()))?;
-    let run = Command::new(&ptxas)
-        .arg(format!("-arch=sm_{capability}{suffix}"))
-        .arg("-lineinfo")
-        .arg("-o")
-        .arg(&output)
-        .arg(&input)
-        .output()
-        .with_context(|| format!("cannot run {}", ptxas.display()))?;
+    let assemble = |more: &[&str]| {
+        Command::new(&ptxas)
+            .arg(format!("-arch=sm_{capability}{suffix}"))
+            .arg("-lineinfo")
+            .args(more)
+            .arg("-o")
+            .arg(&output)
+            .arg(&input)
+            .output()
+            .with_context(|| format!("cannot run {}", ptxas.display()))
+    };
+    // Without it ptxas 12.9 to 13.5 fall back to few registers and kilobytes of spills on some large kernels.
+    let mut run = assemble(&["--regAllocOptLevel=2"])?;
+    if !run.status.success() && String::from_utf8_lossy(&run.stderr).contains("Unknown option") {
+        run = assemble(&[])?;
+    }
     if !run.status.success() {
         bail!("ptxas refused the PTX:\n{}", String::from_utf8_lossy(&run.stderr).trim_end());
     }

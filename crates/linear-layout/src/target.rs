@@ -5,6 +5,7 @@
 //! [`TargetDesc`] and on nothing else about the machine.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use smallvec::SmallVec;
 
@@ -35,6 +36,8 @@ pub struct Primitives {
     pub bulk_rows: bool,
     /// `wgmma.mma_async` with operands in shared memory (PTX ISA, sm_90a only).
     pub wgmma: bool,
+    /// Tensor memory and `tcgen05.mma`, which reads it (PTX ISA, sm_100a on).
+    pub tensor_memory: bool,
     /// `redux.sync` of 32-bit integers (PTX ISA, sm_80 on).
     pub redux: bool,
     /// Thread blocks in clusters with distributed shared memory (PTX ISA, sm_90 on).
@@ -55,6 +58,59 @@ pub struct Primitives {
     pub permlane_swap: bool,
     /// `ds_swizzle_b32`: XOR within 32 lanes through the crossbar of the LDS, no address register.
     pub ds_swizzle: bool,
+}
+
+/// A generation of matrix units: the key by which rows of the
+/// [table of matrix instructions](crate::plan::MatrixInstruction) say where they exist and how fast they are.
+///
+/// Architectures that multiply alike share one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MatrixUnit {
+    /// sm_80.
+    Ampere,
+    /// sm_86.
+    AmpereSmall,
+    /// sm_89.
+    Ada,
+    /// sm_90a, with products of warp groups.
+    Hopper,
+    /// sm_100: `mma.sync` only; those of tensor memory are not in the table.
+    Blackwell,
+    /// gfx90a.
+    Cdna2,
+    /// gfx942.
+    Cdna3,
+    /// gfx950.
+    Cdna4,
+    /// gfx11.
+    Rdna3,
+    /// gfx12.
+    Rdna4,
+}
+
+impl MatrixUnit {
+    /// The `version` of `#ttg.amd_mfma` and `#ttg.amd_wmma` that stands for the instructions of this unit;
+    /// `None` where those of NVIDIA do.
+    pub fn amd_version(self) -> Option<u32> {
+        match self {
+            MatrixUnit::Cdna2 => Some(2),
+            MatrixUnit::Cdna3 => Some(3),
+            MatrixUnit::Cdna4 => Some(4),
+            MatrixUnit::Rdna3 => Some(1),
+            MatrixUnit::Rdna4 => Some(2),
+            _ => None,
+        }
+    }
+}
+
+/// Which 8-bit floats instructions take: the two families have the same names but other numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fp8 {
+    /// E4M3 and E5M2 of the Open Compute Project: `f8E4M3FN` and `f8E5M2`.
+    Ocp,
+    /// Those without negative zero: `f8E4M3FNUZ` and `f8E5M2FNUZ`.
+    Fnuz,
 }
 
 /// What instructions cost, in cycles of one multiprocessor (compute unit), for one warp.
@@ -90,6 +146,30 @@ pub struct CostModel {
     pub remote_factor: f64,
 }
 
+impl Hash for CostModel {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // Taken apart without `..`: a new field cannot be forgotten.
+        let CostModel {
+            alu,
+            shuffle,
+            fixed_shuffle,
+            wavefront,
+            issue,
+            shuffle_latency,
+            shared_latency,
+            warp_barrier,
+            block_barrier,
+            cluster_barrier,
+            remote_factor,
+        } = self;
+        let throughputs = [alu, shuffle, fixed_shuffle, wavefront, issue];
+        let latencies = [shuffle_latency, shared_latency, warp_barrier, block_barrier, cluster_barrier];
+        for cycles in throughputs.into_iter().chain(latencies).chain([remote_factor]) {
+            state.write_u64(cycles.to_bits());
+        }
+    }
+}
+
 /// Whether shared memory is read or written: some targets serve lanes in different orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
@@ -97,6 +177,32 @@ pub enum Direction {
     Store,
     /// Memory to registers.
     Load,
+}
+
+/// How shared memory serves one kind of access of a warp.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Service {
+    /// Banks that take part. A power of two.
+    pub banks: u32,
+    /// The lanes that are served together: a basis of a space of lane numbers. The warp is served one coset
+    /// of that space after the other, each a *phase*; bank conflicts happen only within one.
+    pub lanes: SmallVec<[u64; 6]>,
+}
+
+/// An access that shared memory serves otherwise than in consecutive lanes that fill its
+/// [`banks`](TargetDesc::banks).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ServiceRule {
+    /// Bytes of each lane.
+    pub bytes: u32,
+    /// Load or store.
+    pub direction: Direction,
+    /// Whether the instruction exchanges elements between lanes (`ds_read_b64_tr_*`).
+    pub transposed: bool,
+    /// Banks that take part.
+    pub banks: u32,
+    /// As [`Service::lanes`].
+    pub lanes: &'static [u64],
 }
 
 /// One GPU architecture, as far as moving data goes.
@@ -112,7 +218,7 @@ pub enum Direction {
 /// assert!(error.contains("cuda:80") && error.contains("hip:gfx942"));
 /// # Ok::<(), linear_layout::target::UnknownTarget>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct TargetDesc {
     /// The name that [`parse`](Self::parse) takes: `cuda:90`, `hip:gfx942`.
     pub name: &'static str,
@@ -120,7 +226,7 @@ pub struct TargetDesc {
     pub vendor: Vendor,
     /// Lanes of a warp (wave). A power of two.
     pub lanes: u32,
-    /// Banks of shared memory. A power of two.
+    /// Banks of shared memory, where [`services`](Self::services) does not say otherwise. A power of two.
     pub banks: u32,
     /// Bytes of one bank in one line. A power of two.
     pub bank_width: u32,
@@ -130,6 +236,14 @@ pub struct TargetDesc {
     pub max_global_vector_bits: u32,
     /// Shared memory that one block can have, in bytes.
     pub shared_bytes: u64,
+    /// Accesses to shared memory that are served in an order of their own.
+    pub services: &'static [ServiceRule],
+    /// What multiplies matrices.
+    pub matrix_unit: MatrixUnit,
+    /// 8-bit floats that matrix instructions multiply, if any.
+    pub fp8_products: Option<Fp8>,
+    /// 8-bit floats that conversion instructions take, if any.
+    pub fp8_conversions: Option<Fp8>,
     /// What else there is.
     pub primitives: Primitives,
     /// What it costs.
@@ -171,6 +285,40 @@ const AMD_COST: CostModel = CostModel {
     cluster_barrier: 24.0,
     remote_factor: 1.0,
 };
+
+/// CDNA2 and CDNA3 read 16 bytes in groups of lanes that are not consecutive: 0–3 with 20–23, 4–7 with
+/// 16–19, and so on (AMD, "Avoiding LDS Bank Conflicts on AMD GPUs Using CK-Tile Framework").
+const CDNA3_SERVICES: &[ServiceRule] = &[
+    ServiceRule { bytes: 16, direction: Direction::Load, transposed: false, banks: 32, lanes: &[1, 2, 20] },
+    ServiceRule { bytes: 12, direction: Direction::Load, transposed: false, banks: 32, lanes: &[1, 2, 20] },
+];
+
+/// CDNA4 reads 8 and 16 bytes from 64 banks: 32 lanes at a time, and 0–3 with 12–15 and 20–27, and so on
+/// (HipKittens, measured; unmeasured here). All else goes to 32 banks.
+const CDNA4_SERVICES: &[ServiceRule] = &[
+    ServiceRule {
+        bytes: 16,
+        direction: Direction::Load,
+        transposed: false,
+        banks: 64,
+        lanes: &[1, 2, 12, 20],
+    },
+    ServiceRule { bytes: 12, direction: Direction::Load, transposed: false, banks: 32, lanes: &[1, 2, 20] },
+    ServiceRule {
+        bytes: 8,
+        direction: Direction::Load,
+        transposed: false,
+        banks: 64,
+        lanes: &[1, 2, 4, 8, 16],
+    },
+    ServiceRule {
+        bytes: 8,
+        direction: Direction::Load,
+        transposed: true,
+        banks: 64,
+        lanes: &[1, 2, 4, 8, 16],
+    },
+];
 
 impl TargetDesc {
     /// The names that [`parse`](Self::parse) knows.
@@ -219,27 +367,66 @@ impl TargetDesc {
         self.banks * self.bank_width
     }
 
-    /// The lanes that shared memory serves together when each accesses `bytes`: a basis of a space of lane
-    /// numbers. The warp is served one coset of that space after the other, each a *phase*; bank conflicts
-    /// happen only within one.
-    ///
-    /// Lanes of one phase access at most one line together. CDNA serves 16-byte reads in groups of lanes
-    /// that are not consecutive: 0–3 with 20–23, 4–7 with 16–19, and so on (AMD, "Avoiding LDS Bank
-    /// Conflicts on AMD GPUs Using CK-Tile Framework").
-    pub fn phase_lanes(&self, bytes: u32, direction: Direction) -> SmallVec<[u64; 6]> {
+    /// How shared memory serves lanes that each access `bytes`: as a rule of [`services`](Self::services)
+    /// says, or else in phases of consecutive lanes that access at most one line together.
+    pub fn service(&self, bytes: u32, direction: Direction, transposed: bool) -> Service {
+        let own = |rule: &&ServiceRule| {
+            rule.bytes == bytes && rule.direction == direction && rule.transposed == transposed
+        };
+        if let Some(rule) = self.services.iter().find(own) {
+            return Service { banks: rule.banks, lanes: SmallVec::from_slice(rule.lanes) };
+        }
         let together = self.line_bytes() / bytes.clamp(self.bank_width, self.line_bytes());
         let bits = together.min(self.lanes).trailing_zeros();
-        let scattered = matches!(self.name, "hip:gfx90a" | "hip:gfx942");
-        if scattered && bytes == 16 && direction == Direction::Load {
-            return SmallVec::from_slice(&[1, 2, 20]);
-        }
-        (0..bits).map(|i| 1 << i).collect()
+        Service { banks: self.banks, lanes: (0..bits).map(|i| 1 << i).collect() }
+    }
+
+    /// The [lanes](Service::lanes) that shared memory serves together when each accesses `bytes` by a plain
+    /// load or store.
+    pub fn phase_lanes(&self, bytes: u32, direction: Direction) -> SmallVec<[u64; 6]> {
+        self.service(bytes, direction, false).lanes
     }
 
     /// How many phases an access of `bytes` per lane takes: the least number of wavefronts of one
     /// instruction.
     pub fn phases(&self, bytes: u32, direction: Direction) -> u32 {
         self.lanes >> self.phase_lanes(bytes, direction).len()
+    }
+
+    /// A number that stands for all that the description says, costs and primitives included: a key for
+    /// what was planned for it. The same in every run of one build.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
+        self.hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+/// Fowler, Noll and Vo's hash (FNV-1a), words at a time: seeded by nothing, unlike the standard library's.
+struct Fnv(u64);
+
+impl Fnv {
+    fn word(&mut self, word: u64) {
+        // The product carries upwards only; the rotation brings high bits back.
+        self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+}
+
+impl Hasher for Fnv {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.word(byte.into()));
+    }
+    fn write_u32(&mut self, word: u32) {
+        self.word(word.into());
+    }
+    fn write_u64(&mut self, word: u64) {
+        self.word(word);
+    }
+    fn write_usize(&mut self, word: usize) {
+        self.word(word as u64);
     }
 }
 
@@ -252,6 +439,7 @@ impl fmt::Display for TargetDesc {
 fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
     let hopper = matches!(arch, "90" | "100");
     let blackwell = arch == "100";
+    let fp8 = (!matches!(arch, "80" | "86")).then_some(Fp8::Ocp);
     TargetDesc {
         name,
         vendor: Vendor::Nvidia,
@@ -266,6 +454,17 @@ fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
             "86" | "89" => 99 << 10,
             _ => 227 << 10,
         },
+        services: &[],
+        matrix_unit: match arch {
+            "80" => MatrixUnit::Ampere,
+            "86" => MatrixUnit::AmpereSmall,
+            "89" => MatrixUnit::Ada,
+            "90" => MatrixUnit::Hopper,
+            _ => MatrixUnit::Blackwell,
+        },
+        // PTX ISA, `mma` and `cvt` with `.e4m3` and `.e5m2`: sm_89 on.
+        fp8_products: fp8,
+        fp8_conversions: fp8,
         primitives: Primitives {
             ldmatrix: true,
             stmatrix: hopper,
@@ -275,6 +474,7 @@ fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
             bulk_copy: hopper,
             bulk_rows: blackwell,
             wgmma: arch == "90",
+            tensor_memory: blackwell,
             clusters: hopper,
             atomic_vectors: hopper,
             ..Primitives::default()
@@ -286,15 +486,35 @@ fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
 fn amd(name: &'static str, arch: &str) -> TargetDesc {
     let cdna4 = arch == "gfx950";
     let rdna = matches!(arch, "gfx1100" | "gfx1201");
+    // CDNA3 ISA; CDNA4 and RDNA4 ISA.
+    let fp8 = match arch {
+        "gfx942" => Some(Fp8::Fnuz),
+        "gfx950" | "gfx1201" => Some(Fp8::Ocp),
+        _ => None,
+    };
     TargetDesc {
         name,
         vendor: Vendor::Amd,
         lanes: if rdna { 32 } else { 64 },
-        banks: if cdna4 { 64 } else { 32 },
+        banks: 32,
         bank_width: 4,
         max_vector_bits: 128,
         max_global_vector_bits: 128,
         shared_bytes: if cdna4 { 160 << 10 } else { 64 << 10 },
+        services: match arch {
+            "gfx90a" | "gfx942" => CDNA3_SERVICES,
+            "gfx950" => CDNA4_SERVICES,
+            _ => &[],
+        },
+        matrix_unit: match arch {
+            "gfx90a" => MatrixUnit::Cdna2,
+            "gfx942" => MatrixUnit::Cdna3,
+            "gfx950" => MatrixUnit::Cdna4,
+            "gfx1100" => MatrixUnit::Rdna3,
+            _ => MatrixUnit::Rdna4,
+        },
+        fp8_products: fp8,
+        fp8_conversions: fp8,
         primitives: Primitives {
             ds_b128: true,
             ds_read_tr: cdna4,
@@ -328,8 +548,8 @@ mod tests {
         for target in TargetDesc::all() {
             for bytes in [1, 2, 4, 8, 16] {
                 for direction in [Direction::Load, Direction::Store] {
-                    let lanes = target.phase_lanes(bytes, direction);
-                    assert!((bytes << lanes.len()) <= target.line_bytes(), "{target} {bytes}");
+                    let Service { banks, lanes } = target.service(bytes, direction, false);
+                    assert!((bytes << lanes.len()) <= banks * target.bank_width, "{target} {bytes}");
                     assert_eq!(crate::f2::rank(&lanes) as usize, lanes.len());
                 }
             }
@@ -345,5 +565,68 @@ mod tests {
         assert_eq!(first, [0, 1, 2, 3, 20, 21, 22, 23]);
         assert_eq!(target.phases(16, Direction::Load), 8);
         assert_eq!(target.phase_lanes(16, Direction::Store).as_slice(), &[1, 2, 4]);
+    }
+
+    /// The groups that were measured, written out.
+    #[test]
+    fn cdna4_reads_sixteen_bytes_from_64_banks_in_four_groups() {
+        let target = TargetDesc::parse("hip:gfx950").unwrap();
+        let Service { banks, lanes } = target.service(16, Direction::Load, false);
+        let group = |from: u64| {
+            let mut group: Vec<u64> = (0..16).map(|i| from ^ crate::f2::mul(&lanes, i)).collect();
+            group.sort();
+            group
+        };
+        let ranges = |ranges: [std::ops::Range<u64>; 3]| ranges.into_iter().flatten().collect::<Vec<_>>();
+        assert_eq!(banks, 64);
+        assert_eq!(group(0), ranges([0..4, 12..16, 20..28]));
+        assert_eq!(group(4), ranges([4..12, 16..20, 28..32]));
+        assert_eq!(
+            target.service(8, Direction::Store, false),
+            Service { banks: 32, ..target.service(8, Direction::Store, true) }
+        );
+        assert_eq!(target.phases(8, Direction::Store), 4);
+    }
+
+    #[test]
+    fn a_fingerprint_tells_every_field() {
+        let base = TargetDesc::parse("cuda:90").unwrap();
+        assert_eq!(base.fingerprint(), TargetDesc::parse("cuda:90a").unwrap().fingerprint());
+        type Change = fn(&mut TargetDesc);
+        let changes: &[Change] = &[
+            |_| {},
+            |t| t.name = "cuda:91",
+            |t| t.vendor = Vendor::Amd,
+            |t| t.lanes = 64,
+            |t| t.banks = 64,
+            |t| t.bank_width = 8,
+            |t| t.max_vector_bits = 64,
+            |t| t.max_global_vector_bits = 64,
+            |t| t.shared_bytes -= 1,
+            |t| t.services = CDNA3_SERVICES,
+            |t| t.services = CDNA4_SERVICES,
+            |t| t.matrix_unit = MatrixUnit::Ada,
+            |t| t.fp8_products = Some(Fp8::Fnuz),
+            |t| t.fp8_products = None,
+            |t| t.fp8_conversions = None,
+            |t| t.primitives.stmatrix = false,
+            |t| t.primitives.wgmma = false,
+            |t| t.primitives.ds_swizzle = true,
+            |t| t.cost.alu *= 2.0,
+            |t| t.cost.shuffle *= 2.0,
+            |t| t.cost.shared_latency += 1.0,
+            |t| t.cost.remote_factor += 1.0,
+        ];
+        let mut prints: Vec<u64> = Vec::new();
+        for change in changes {
+            let mut target = base.clone();
+            change(&mut target);
+            prints.push(target.fingerprint());
+        }
+        prints.extend(TargetDesc::all().filter(|t| t.name != base.name).map(|t| t.fingerprint()));
+        let count = prints.len();
+        prints.sort_unstable();
+        prints.dedup();
+        assert_eq!(prints.len(), count, "two descriptions have one fingerprint");
     }
 }

@@ -2,8 +2,10 @@
 
 mod plan_layouts;
 
+use std::cmp::Ordering;
+
 use linear_layout::checker::{CheckError, check_conversion};
-use linear_layout::plan::{Conversion, ConversionPlan, PlanError};
+use linear_layout::plan::{Conversion, ConversionPlan, PlanError, Scope};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, Encoding, LinearLayout, RegisterAction};
 use plan_layouts::*;
@@ -215,6 +217,54 @@ fn the_checker_sees_a_wrong_plan() {
     assert!(matches!(broken(&|p| p.store.address.lane[4] = 0), CheckError::WrittenTwice { .. }));
     assert!(matches!(broken(&|p| p.shared_bytes /= 2), CheckError::OutOfBounds { .. }));
     assert!(matches!(broken(&|p| p.store.address.lane[0] ^= 1), CheckError::Misaligned { .. }));
+}
+
+/// Elements of one byte: 2 bits in lanes, 1 in warps and 1 in blocks, as `columns` say.
+fn threads(columns: [u64; 4]) -> LinearLayout {
+    let [one, two, warp, block] = columns.map(|c| [c]);
+    let lanes = vec![one, two, [0], [0], [0]];
+    let bases = [(Dim::LANE, lanes), (Dim::WARP, vec![warp]), (Dim::BLOCK, vec![block])];
+    LinearLayout::from_bases(&bases, &[Dim::out(0)]).unwrap()
+}
+
+#[test]
+fn barriers_reach_as_far_as_data_do() {
+    let target = TargetDesc::parse("cuda:90").unwrap();
+    let from = threads([1, 2, 4, 8]);
+    let through = |to: &LinearLayout, budget: u64| {
+        let plan = ConversionPlan::through_shared(&from, to, 8, &target, budget).unwrap();
+        let report = check_conversion(&plan, &from, to, &target).unwrap();
+        (plan, report)
+    };
+    for (to, budget, scope, tiles, barriers) in [
+        (threads([2, 1, 4, 8]), 8, Scope::Warp, 1, 1),
+        // Warps store one after the other where the other one has been.
+        (threads([2, 1, 4, 8]), 4, Scope::Block, 2, 3),
+        (threads([1, 4, 2, 8]), 8, Scope::Block, 1, 1),
+        // The blocks wait for each other before one may end.
+        (threads([1, 2, 8, 4]), 8, Scope::Cluster, 1, 2),
+        (threads([1, 2, 8, 4]), 4, Scope::Cluster, 2, 4),
+    ] {
+        let (plan, report) = through(&to, budget);
+        let (Conversion::SharedMemory(p) | Conversion::Cluster(p)) = &plan.conversion else {
+            panic!("{plan}")
+        };
+        assert_eq!((report.scope, p.scope, p.tiles), (Some(scope), scope, tiles), "{plan}");
+        assert_eq!((plan.cost.barriers, p.barriers()), (barriers, barriers), "{plan}");
+        for planned in [Scope::Warp, Scope::Block, Scope::Cluster] {
+            let mut plan = plan.clone();
+            if let Conversion::SharedMemory(p) | Conversion::Cluster(p) = &mut plan.conversion {
+                p.scope = planned;
+            }
+            let checked = check_conversion(&plan, &from, &to, &target).map(|report| report.scope);
+            let expected = match planned.cmp(&scope) {
+                Ordering::Less => Err(CheckError::NarrowBarrier { planned, needed: scope }),
+                Ordering::Equal => Ok(Some(scope)),
+                Ordering::Greater => Err(CheckError::WideBarrier { planned, needed: scope }),
+            };
+            assert_eq!(checked, expected);
+        }
+    }
 }
 
 #[test]

@@ -211,7 +211,7 @@ fn some_descriptor_reads(memory: &LinearLayout) -> bool {
             leading_bytes: 16 * (i % 64),
             stride_bytes: 16 * (i / 64),
             starts: Default::default(),
-            alignment: 1024,
+            alignment: if swizzle == MatrixSwizzle::None { 16 } else { 8 * swizzle.row_bytes() },
         })
     });
     trials.into_iter().any(|plan| check_matrix_descriptor(&plan, memory, dims(), 16).is_ok())

@@ -1,7 +1,7 @@
 //! Matrix products: Table 4 of the paper, case by case, executed by the checker.
 
-use linear_layout::checker::check_dot;
-use linear_layout::plan::{Dot, DotTilePlan, DotType, DotTypes};
+use linear_layout::checker::{check_dot, check_matrix_instruction};
+use linear_layout::plan::{Bits, Dot, DotTilePlan, DotType, DotTypes, Fragment, MatrixInstruction};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Encoding, LinearLayout};
 
@@ -103,7 +103,7 @@ fn table_4_of_the_paper() {
 fn whole_tiles_use_the_instruction_once_each() {
     let plan = product(MMA, 2, [64, 64, 32], (F16, F16), "cuda:80").unwrap();
     let Dot::Matrix { instruction, zero_lanes, .. } = &plan.dot else { panic!("{plan}") };
-    assert_eq!((instruction.name.as_str(), *zero_lanes), ("mma.m16n8k16", 0));
+    assert_eq!((instruction.name, *zero_lanes), ("mma.m16n8k16", 0));
     assert_eq!(plan.count(), 2 * 4 * 2, "per warp 32×32, by 16×8×16");
     let wide = product(MMA, 8, [64, 64, 32], (F16, F16), "cuda:80").unwrap();
     assert_eq!(wide.count(), plan.count(), "K in another order is the same work");
@@ -131,6 +131,74 @@ fn amd_instructions() {
     }
     product(&mfma(16, 32, 4), 8, [64, 64, 64], (Bf16, Bf16), "hip:gfx950").unwrap();
     product(&mfma(16, 32, 3), 8, [64, 64, 64], (F8, F8), "hip:gfx942").unwrap();
+}
+
+#[test]
+fn rows_of_the_table_multiply() {
+    let mut rows = 0;
+    for row in MatrixInstruction::all() {
+        check_matrix_instruction(row).unwrap_or_else(|error| panic!("{row:?}: {error}"));
+        rows += 1;
+    }
+    assert!(rows > 40, "{rows}");
+}
+
+/// The checker finds fragments that are wrong in one bit.
+#[test]
+fn a_wrong_fragment_does_not_multiply() {
+    for row in MatrixInstruction::all() {
+        for (which, fragment) in [row.a, row.b, row.c].into_iter().enumerate() {
+            let lanes = fragment.lanes;
+            for (i, bits) in lanes.iter().enumerate() {
+                // The first two bits of a run change places.
+                let &Bits::Along(axis, from, to) = bits else { continue };
+                if to < from + 2 {
+                    continue;
+                }
+                let mut runs = lanes.to_vec();
+                let swapped = [(from + 1, from + 2), (from, from + 1), (from + 2, to)];
+                runs.splice(i..=i, swapped.map(|(from, to)| Bits::Along(axis, from, to)));
+                let wrong = Fragment { lanes: runs.leak(), ..fragment };
+                let mut broken = *row;
+                *[&mut broken.a, &mut broken.b, &mut broken.c][which] = wrong;
+                assert!(check_matrix_instruction(&broken).is_err(), "{broken:?}");
+            }
+        }
+    }
+}
+
+/// Results in the layout of the transposed product, which the passes ask for on AMD's GPUs.
+#[test]
+fn transposed_results_exchange_the_operands() {
+    let parents = [
+        (
+            "#ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [16, 16, 16], isTransposed = true}>",
+            4,
+            "hip:gfx942",
+        ),
+        (
+            "#ttg.amd_mfma<{version = 4, warpsPerCTA = [1, 4], instrShape = [32, 32, 16], isTransposed = true}>",
+            8,
+            "hip:gfx950",
+        ),
+        (
+            "#ttg.amd_wmma<{version = 1, ctaLayout = {register = [], warp = [[0, 1], [1, 0]]}, isTranspose = true, instrShape = [16, 16, 16]}>",
+            16,
+            "hip:gfx1100",
+        ),
+        (
+            "#ttg.amd_wmma<{version = 2, ctaLayout = {register = [], warp = [[0, 1], [1, 0]]}, isTranspose = true, instrShape = [16, 16, 16]}>",
+            8,
+            "hip:gfx1201",
+        ),
+    ];
+    for (parent, width, name) in parents {
+        for shape in [[64, 64, 32], [128, 32, 64], [16, 64, 16], [64, 16, 8]] {
+            let plan = product(parent, width, shape, (F16, F16), name).unwrap();
+            let Dot::Matrix { swapped, .. } = plan.dot else { panic!("{plan}") };
+            assert!(swapped, "{name} {shape:?}");
+        }
+    }
 }
 
 #[test]

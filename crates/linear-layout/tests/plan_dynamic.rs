@@ -27,7 +27,7 @@ fn scanned(layout: &LinearLayout, axis: usize, reverse: bool) -> ScanPlan {
 
 fn scanned_on(layout: &LinearLayout, axis: usize, reverse: bool, target: &TargetDesc) -> ScanPlan {
     let plan = ScanPlan::new(layout, Dim::out(axis), &[32], reverse, target).unwrap();
-    if let Err(error) = check_scan(&plan, layout, target) {
+    if let Err(error) = check_scan(&plan, layout, &[32], target) {
         panic!("{error}\n{layout}\n{plan}");
     }
     plan
@@ -59,6 +59,15 @@ fn an_exchange_loads_lines_next_to_each_other_at_once() {
     let [exchange] = &plan.exchanges[..] else { panic!("{plan}") };
     assert_eq!((exchange.store_elems, exchange.load_elems), (4, 4));
     assert_eq!((plan.cost.stores, plan.cost.loads, plan.cost.barriers), (1, 4, 1));
+}
+
+#[test]
+fn totals_of_narrow_elements_are_bytes() {
+    // 32 totals: two accesses of 16 bytes, not one of 32 places of four bits.
+    let layout = blocked([1, 1], [1, 32], [1, 4], [1, 1024]);
+    let plan = ScanPlan::new(&layout, Dim::out(1), &[4], false, &cuda()).unwrap();
+    check_scan(&plan, &layout, &[4], &cuda()).unwrap();
+    assert_eq!((plan.exchanges[0].load_elems, plan.cost.loads, plan.shared_bytes(&[4])), (16, 2, 32));
 }
 
 #[test]
@@ -113,7 +122,7 @@ fn gathered_on(
     let plan = GatherPlan::new(source, indices, dim, bits, target).unwrap();
     let index = |element: u64| element.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
     for p in shuffles.iter().chain([&through, &plan]) {
-        if let Err(error) = check_gather(p, source, indices, target, &index) {
+        if let Err(error) = check_gather(p, source, indices, bits, target, &index) {
             panic!("{error}\nsource {source}\nindices {indices}\n{p}");
         }
     }
@@ -195,7 +204,7 @@ fn a_histogram_counts_copies_once() {
     let bins = "#ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>";
     let result = bins.parse::<Encoding>().unwrap().to_linear_layout(&[64]).unwrap();
     let plan = HistogramPlan::new(&source, &result, 32, &cuda()).unwrap();
-    check_histogram(&plan, &source, &result, &cuda()).unwrap();
+    check_histogram(&plan, &source, &result, 32, &cuda()).unwrap();
     assert_eq!((plan.registers.len(), plan.duplicates.warp, plan.shared_bytes), (4, 0b10, 256));
 }
 
@@ -206,7 +215,7 @@ fn every_block_counts_everything() {
     let bins = [(Dim::LANE, vec![[1], [2]]), (Dim::BLOCK, vec![[4]])];
     let result = LinearLayout::from_bases(&bins, &[Dim::out(0)]).unwrap();
     let plan = HistogramPlan::new(&source, &result, 32, &cuda()).unwrap();
-    check_histogram(&plan, &source, &result, &cuda()).unwrap();
+    check_histogram(&plan, &source, &result, 32, &cuda()).unwrap();
     assert_eq!(plan.detour.as_ref().unwrap().before[0].kind(), "cluster");
     assert_eq!(
         (plan.registers.len(), plan.duplicates.block, plan.shared_bytes),
@@ -218,7 +227,7 @@ fn every_block_counts_everything() {
     let bases = [(Dim::LANE, vec![[1], [2]]), (Dim::BLOCK, vec![[0]])];
     let source = LinearLayout::from_bases(&bases, &[Dim::out(0)]).unwrap();
     let plan = HistogramPlan::new(&source, &result, 32, &cuda()).unwrap();
-    check_histogram(&plan, &source, &result, &cuda()).unwrap();
+    check_histogram(&plan, &source, &result, 32, &cuda()).unwrap();
     assert!(plan.detour.is_none());
 }
 
@@ -254,7 +263,7 @@ proptest! {
     ) {
         let bins = bins.flatten_outs().unwrap();
         let plan = HistogramPlan::new(&layout, &bins, 16, &target).unwrap();
-        let checked = check_histogram(&plan, &layout, &bins, &target);
+        let checked = check_histogram(&plan, &layout, &bins, 16, &target);
         prop_assert!(checked.is_ok(), "{:?}\n{}\n{}\n{}", checked, layout, bins, plan);
     }
 }

@@ -19,7 +19,7 @@ fn reduced(layout: &LinearLayout, axis: usize, bits: &[u32]) -> ReducePlan {
 
 fn reduced_on(layout: &LinearLayout, axis: usize, bits: &[u32], target: &TargetDesc) -> ReducePlan {
     let plan = ReducePlan::new(layout, Dim::out(axis), bits, target).unwrap();
-    if let Err(error) = check_reduce(&plan, layout, target) {
+    if let Err(error) = check_reduce(&plan, layout, bits, target) {
         panic!("{error}\n{layout}\n{plan}");
     }
     plan
@@ -39,6 +39,14 @@ fn an_axis_within_the_warp_needs_no_memory() {
     let plan = reduced(&layout, 1, &[32]);
     assert!(plan.exchange.is_none());
     assert_eq!((plan.cost.shuffles, plan.shared_instructions()), (4 * 5, 0));
+}
+
+#[test]
+fn every_warp_pays_for_its_shuffles() {
+    let cycles =
+        |warps: u64| reduced(&blocked([1, 4], [1, 32], [warps, 1], [4 * warps, 128]), 1, &[32]).cost.cycles;
+    let latency = 5.0 * cuda().cost.shuffle_latency;
+    assert_eq!(cycles(4) - latency, 4.0 * (cycles(1) - latency));
 }
 
 #[test]
@@ -159,7 +167,7 @@ fn one_by_one_takes_more_than_four_times_as_many() {
 fn integers_of_a_whole_warp_take_one_instruction() {
     let combined = |layout: &LinearLayout, axis, combine| {
         let plan = ReducePlan::with_combine(layout, Dim::out(axis), &[32], Some(combine), &cuda()).unwrap();
-        check_reduce(&plan, layout, &cuda()).unwrap();
+        check_reduce(&plan, layout, &[32], &cuda()).unwrap();
         plan
     };
     let rows = blocked([1, 4], [1, 32], [4, 1], [16, 128]);
@@ -233,7 +241,7 @@ proptest! {
         reduced(&layout, axis, &[1 << width]);
         for combine in [WarpCombine::Xor, WarpCombine::SMin] {
             let plan = ReducePlan::with_combine(&layout, Dim::out(axis), &[32], Some(combine), &cuda()).unwrap();
-            prop_assert!(check_reduce(&plan, &layout, &cuda()).is_ok(), "{plan}");
+            prop_assert!(check_reduce(&plan, &layout, &[32], &cuda()).is_ok(), "{plan}");
         }
     }
 

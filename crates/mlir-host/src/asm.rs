@@ -74,7 +74,7 @@ impl Punct {
 
 /// A position in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SrcLoc(*const c_char);
+pub struct SrcLoc<'c>(*const c_char, PhantomData<&'c ()>);
 
 /// The text a C++ string collects.
 pub(crate) struct CxxString(*mut ffi::RawString);
@@ -122,19 +122,19 @@ impl<'c> Parser<'c> {
         unsafe { Context::from_raw(ffi::mhParserContext(self.raw)) }
     }
     /// Position of the next token.
-    pub fn loc(&self) -> SrcLoc {
-        SrcLoc(unsafe { ffi::mhParserLoc(self.raw) })
+    pub fn loc(&self) -> SrcLoc<'c> {
+        SrcLoc(unsafe { ffi::mhParserLoc(self.raw) }, PhantomData)
     }
     /// Position of the name that is parsed: of the operation, attribute or type.
-    pub fn name_loc(&self) -> SrcLoc {
-        SrcLoc(unsafe { ffi::mhParserNameLoc(self.raw) })
+    pub fn name_loc(&self) -> SrcLoc<'c> {
+        SrcLoc(unsafe { ffi::mhParserNameLoc(self.raw) }, PhantomData)
     }
     /// The location of a position.
-    pub fn encoded_loc(&self, loc: SrcLoc) -> Loc<'c> {
+    pub fn encoded_loc(&self, loc: SrcLoc<'c>) -> Loc<'c> {
         unsafe { Loc::from_raw(ffi::mhParserEncodedLoc(self.raw, loc.0)) }.expect("a location")
     }
     /// Reports an error.
-    pub fn error(&mut self, loc: SrcLoc, message: impl AsRef<str>) -> Reported {
+    pub fn error(&mut self, loc: SrcLoc<'c>, message: impl AsRef<str>) -> Reported {
         unsafe { ffi::mhParserError(self.raw, loc.0, ffi::str_ref(message.as_ref())) };
         Reported
     }
@@ -325,19 +325,20 @@ impl DerefMut for OpParser<'_> {
 }
 
 /// An operand that was parsed but has no type yet.
-pub type Unresolved = RawOperand;
+#[derive(Clone, Copy, Debug)]
+pub struct Unresolved<'c>(RawOperand, PhantomData<&'c ()>);
 
 /// Region arguments with their types.
-pub struct RegionArgs(*mut ffi::RawArgs);
+pub struct RegionArgs<'c>(*mut ffi::RawArgs, PhantomData<&'c ()>);
 
-impl Drop for RegionArgs {
+impl Drop for RegionArgs<'_> {
     fn drop(&mut self) {
         // SAFETY: made by `mhArgsNew`.
         unsafe { ffi::mhArgsFree(self.0) }
     }
 }
 
-impl RegionArgs {
+impl<'c> RegionArgs<'c> {
     /// Number of arguments.
     pub fn len(&self) -> usize {
         // SAFETY: the list is alive.
@@ -348,13 +349,13 @@ impl RegionArgs {
         self.len() == 0
     }
     /// Type of argument `i`; `None` when it was not spelled.
-    pub fn ty<'c>(&self, i: usize) -> Option<Type<'c>> {
+    pub fn ty(&self, i: usize) -> Option<Type<'c>> {
         assert!(i < self.len());
         // SAFETY: in range.
         unsafe { Type::from_raw(ffi::mhArgsType(self.0, i as isize)) }
     }
     /// Sets the type of argument `i`.
-    pub fn set_ty(&mut self, i: usize, ty: Type<'_>) {
+    pub fn set_ty(&mut self, i: usize, ty: Type<'c>) {
         assert!(i < self.len());
         // SAFETY: in range.
         unsafe { ffi::mhArgsSetType(self.0, i as isize, ty.raw()) }
@@ -376,22 +377,22 @@ impl<'c> OpParser<'c> {
         unsafe { Loc::from_raw(ffi::mhStateLoc(self.state)) }.expect("a location")
     }
     /// Expects `%value`.
-    pub fn operand(&mut self) -> ParseResult<Unresolved> {
+    pub fn operand(&mut self) -> ParseResult<Unresolved<'c>> {
         let mut operand = RawOperand::EMPTY;
         ok(unsafe { ffi::mhParseOperand(self.raw, &mut operand) })?;
-        Ok(operand)
+        Ok(Unresolved(operand, PhantomData))
     }
     /// Takes `%value` where it is next.
-    pub fn opt_operand(&mut self) -> ParseResult<Option<Unresolved>> {
+    pub fn opt_operand(&mut self) -> ParseResult<Option<Unresolved<'c>>> {
         let mut operand = RawOperand::EMPTY;
         match unsafe { ffi::mhParseOptionalOperand(self.raw, &mut operand) } {
             0 => Err(Reported),
-            1 => Ok(Some(operand)),
+            1 => Ok(Some(Unresolved(operand, PhantomData))),
             _ => Ok(None),
         }
     }
     /// Takes `%a, %b, …` where an operand is next.
-    pub fn operand_list(&mut self) -> ParseResult<Vec<Unresolved>> {
+    pub fn operand_list(&mut self) -> ParseResult<Vec<Unresolved<'c>>> {
         let mut operands = Vec::new();
         if let Some(first) = self.opt_operand()? {
             operands.push(first);
@@ -402,12 +403,12 @@ impl<'c> OpParser<'c> {
         Ok(operands)
     }
     /// Gives the next operand of the operation its type.
-    pub fn resolve(&mut self, operand: &Unresolved, ty: Type<'c>) -> ParseResult<()> {
-        ok(unsafe { ffi::mhResolveOperand(self.raw, operand, ty.raw(), self.state) })
+    pub fn resolve(&mut self, operand: &Unresolved<'c>, ty: Type<'c>) -> ParseResult<()> {
+        ok(unsafe { ffi::mhResolveOperand(self.raw, &operand.0, ty.raw(), self.state) })
     }
     /// Position of an operand.
-    pub fn operand_loc(&self, operand: &Unresolved) -> SrcLoc {
-        SrcLoc(operand.loc)
+    pub fn operand_loc(&self, operand: &Unresolved<'c>) -> SrcLoc<'c> {
+        SrcLoc(operand.0.loc, PhantomData)
     }
     /// The operands resolved so far.
     pub fn resolved(&self) -> Vec<Value<'c>> {
@@ -440,13 +441,13 @@ impl<'c> OpParser<'c> {
         ok(unsafe { ffi::mhParsePropDict(self.raw, self.state) })
     }
     /// Expects `(%a: type, …)`.
-    pub fn region_args(&mut self, types: bool) -> ParseResult<RegionArgs> {
-        let args = RegionArgs(unsafe { ffi::mhArgsNew() });
+    pub fn region_args(&mut self, types: bool) -> ParseResult<RegionArgs<'c>> {
+        let args = RegionArgs(unsafe { ffi::mhArgsNew() }, PhantomData);
         ok(unsafe { ffi::mhParseArgs(self.raw, args.0, types.into()) })?;
         Ok(args)
     }
     /// Expects a region, with arguments that were parsed before it.
-    pub fn region(&mut self, args: Option<&RegionArgs>) -> ParseResult<()> {
+    pub fn region(&mut self, args: Option<&RegionArgs<'c>>) -> ParseResult<()> {
         let args = args.map_or(std::ptr::null_mut(), |args| args.0);
         ok(unsafe { ffi::mhParseRegion(self.raw, self.state, args) })
     }
@@ -464,6 +465,7 @@ impl<'c> OpParser<'c> {
     }
     /// Adds a region whose only block holds a detached operation.
     pub fn add_region_with(&mut self, op: Op<'c>) {
+        assert!(op.block().is_none(), "{} is in a block already", op.name());
         unsafe { ffi::mhStateAddRegionWith(self.state, op.raw()) }
     }
     /// Makes another operation, detached, out of what `parse` takes from the

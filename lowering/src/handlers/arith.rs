@@ -81,7 +81,7 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("arith.bitcast", bitcast),
     ("arith.mului_extended", |l, op| mul_extended(l, op, "llvm.zext")),
     ("arith.mulsi_extended", |l, op| mul_extended(l, op, "llvm.sext")),
-    ("math.absf", same!("llvm.intr.fabs")),
+    ("math.absf", absolute),
     ("math.absi", |l, op| {
         l.map(op, |l, args| {
             let poison = Attr::bool(l.emit.context(), false);
@@ -153,6 +153,30 @@ pub(super) fn computes_in(ty: Type<'_>) -> Lowered<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Whether a format has 8 bits, of which the highest is the sign: not so the exponents of scaled products.
+fn has_sign_of_8_bits(kind: FloatKind) -> bool {
+    kind.bits() == 8 && kind != FloatKind::F8E8M0FNU
+}
+
+/// Clears the sign. Floats of 8 bits are their bits, and minus zero is what the formats without infinities and with one
+/// zero (`FNUZ`) have as NaN.
+fn absolute<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let Some(kind) = op.result(0).ty().element().float_kind().filter(|kind| has_sign_of_8_bits(*kind)) else {
+        computes(op)?;
+        return l.map(op, |l, args| l.emit.same("llvm.intr.fabs", args));
+    };
+    let one_zero = matches!(kind, FloatKind::F8E4M3FNUZ | FloatKind::F8E5M2FNUZ);
+    l.map(op, |l, args| {
+        let rest = l.emit.mask(args[0], 0x7f)?;
+        if !one_zero {
+            return Ok(rest);
+        }
+        let nan = l.emit.const_int(8, 0x80)?;
+        let is_nan = l.emit.icmp(ICmp::Eq, args[0], nan)?;
+        l.emit.select(is_nan, nan, rest)
+    })
 }
 
 fn compare<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, name: &str) -> Lowered<()> {

@@ -104,8 +104,7 @@ fn access<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, request: &Request<'c>) -> Lower
     let element = pointee_of(request.ptr)?;
     let bits = l.memory_bits(element)?;
     let wants = op.num_results() == 1 && !op.result(0).is_unused();
-    let most = plans::atomic_elems(op, l.target.desc());
-    let plan = plan(l, request.ptr, request.mask, bits, most)?;
+    let plan = plan(l, op)?;
     l.remark(op, || describe(&plan));
     let ptrs = l.get(request.ptr)?;
     let masks = request.mask.map(|mask| l.get(mask)).transpose()?;
@@ -294,7 +293,7 @@ fn poll<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (sem, scope) = (missing(poll.sem(), "an order")?, missing(poll.scope(), "a scope")?);
     let element = pointee_of(poll.ptr())?;
     let bits = l.memory_bits(element)?;
-    let plan = plan(l, poll.ptr(), None, bits, 1)?;
+    let plan = plan(l, op)?;
     let (ptrs, expected) = (l.get(poll.ptr())?, l.get(poll.expected())?);
     let timeout = poll.timeout().map(|timeout| l.scalar(timeout)).transpose()?;
     let i1 = l.emit.i1();

@@ -22,7 +22,8 @@ fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let c = l.get(dot.c())?;
     let sums = match &plan.dot {
         Dot::Fma(steps) => multiply_add(l, steps, [&a, &b, &c])?,
-        Dot::Matrix { instruction, executions, zero_lanes } => {
+        Dot::Matrix { swapped: true, .. } => return unsupported("multiplies transposed matrices"),
+        Dot::Matrix { instruction, executions, zero_lanes, .. } => {
             let sum =
                 plans::dot_type(dot.d().ty().element(), l.target.desc()).map_err(Failure::Unsupported)?;
             let formats = [dot.a(), dot.b()].map(|value| value.ty().element());
@@ -41,7 +42,7 @@ fn copies<'c>(plan: &DotTilePlan, sums: &[Value<'c>]) -> Lowered<Vec<Value<'c>>>
     plan.copies.iter().map(|register| at(sums, *register)).collect()
 }
 
-pub(super) fn at<'c>(values: &[Value<'c>], register: u32) -> Lowered<Value<'c>> {
+pub(crate) fn at<'c>(values: &[Value<'c>], register: u32) -> Lowered<Value<'c>> {
     match values.get(register as usize) {
         Some(value) => Ok(*value),
         None => unsupported(format!("the plan uses register {register}, which is missing")),
@@ -170,7 +171,7 @@ impl<'c> Matrix<'_, 'c> {
 }
 
 /// The fragment of a matrix instruction that is made of these registers, zero where there is none.
-pub(super) fn fragment<'c>(
+pub(crate) fn fragment<'c>(
     l: &mut Lower<'_, 'c>,
     kind: DotType,
     registers: &[Option<u32>],

@@ -3,10 +3,9 @@
 
 use crate::buffers::Buffer;
 use crate::emit::{Failure, Lowered, unsupported};
-use crate::facts::address_facts;
 use crate::lower::{Handler, Lower};
 use crate::shared;
-use crate::target::AsyncCopy;
+use crate::target::{AsyncCopies, AsyncCopy, need};
 use crate::words::{from_word, to_word};
 use linear_layout::plan::{SharedAccessPlan, ThreadBases};
 use linear_layout::{Dim, LinearLayout};
@@ -15,7 +14,7 @@ use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::ops::*;
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_passes::buffer_plans::{self, BufferLayout};
-use ttopt_passes::plans::{layout, word_bits};
+use ttopt_passes::plans::{self, layout, word_bits};
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("ttg.local_alloc", alloc),
@@ -92,7 +91,7 @@ fn index<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 fn subslice<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let mut buffer = l.buffer(op.operand(0))?;
     let ty = buffer_type(op.result(0))?;
-    let Some(offsets) = MemDescSubsliceOp(op).offsets() else { return unsupported("has no offsets") };
+    let Some(offsets) = MemDescSubsliceOp::of(op).offsets() else { return unsupported("has no offsets") };
     let memory = BufferLayout::of(ty).map_err(Failure::Unsupported)?;
     let skip = offsets.len().saturating_sub(memory.layout.num_out_dims());
     let (outer, inner) = offsets.split_at(skip);
@@ -208,7 +207,7 @@ pub(super) fn axis_of(op: Op<'_>) -> Lowered<usize> {
 }
 
 fn gather<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let gather = LocalGatherOp(op);
+    let gather = LocalGatherOp::of(op);
     let buffer = l.buffer(gather.src())?;
     let element = op.result(0).ty().element();
     let bits = word_bits(op.result(0).ty()).map_err(Failure::Unsupported)?;
@@ -222,7 +221,7 @@ fn gather<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 fn scatter<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let scatter = LocalScatterOp(op);
+    let scatter = LocalScatterOp::of(op);
     let buffer = l.buffer(scatter.dst())?;
     let ty = scatter.values().ty();
     let bits = word_bits(ty).map_err(Failure::Unsupported)?;
@@ -251,16 +250,17 @@ pub(super) fn representative<'c>(l: &mut Lower<'_, 'c>, layout: &LinearLayout) -
 // Copies beside the program
 //===----------------------------------------------------------------------===//
 
+fn async_copies<'a>(l: &Lower<'a, '_>) -> Lowered<&'a dyn AsyncCopies> {
+    need(l.target.async_copies(), "asynchronous copies to shared memory", l.target)
+}
+
 fn async_copy<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let copy = AsyncCopyGlobalToLocalOp(op);
+    let copy = AsyncCopyGlobalToLocalOp::of(op);
     let (ptr, mask, other) = (copy.src(), copy.mask(), copy.other());
     let buffer = l.buffer(copy.result())?;
     let Some(tensor) = ptr.ty().as_tensor() else { return unsupported("pointers are no tensor") };
     let bits = word_bits(buffer.ty.element()).map_err(Failure::Unsupported)?;
-    let known = mask.map(|mask| l.axis_info.info(mask));
-    let facts = address_facts(&tensor.shape(), &l.axis_info.info(ptr), known.as_ref(), bits);
-    let plan = buffer_plans::async_copy(ptr.ty(), buffer.ty, &facts, l.target.desc());
-    let plan = plan.map_err(Failure::Unsupported)?;
+    let plan = plans::async_copy(copy, l.axis_info, l.target.desc()).map_err(Failure::Unsupported)?;
     l.remark(op, || plan.to_string());
     let Some(element) = pointee(tensor.element()) else { return unsupported("copies from no pointers") };
     let (ptrs, masks) = (l.get(ptr)?, mask.map(|mask| l.get(mask)).transpose()?);
@@ -269,6 +269,7 @@ fn async_copy<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         Some(other) if !is_zero(other) => Some(l.get(other)?),
         _ => None,
     };
+    let copies = async_copies(l)?;
     let inactive = plan.access.inactive;
     let mine = l.is_representative(inactive.lane, inactive.warp, inactive.block)?;
     let memory = buffer.memory(&plan)?;
@@ -281,12 +282,12 @@ fn async_copy<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         match (&others, mask) {
             (Some(others), Some(mask)) => {
                 let active = and(l, Some(mask), mine)?;
-                l.target.copy_async(&mut l.emit, &AsyncCopy { mask: None, active, ..request })?;
+                copies.copy(&mut l.emit, &AsyncCopy { mask: None, active, ..request })?;
                 let rest = not(l, mask)?;
                 let active = and(l, Some(rest), mine)?;
                 store_others(l, &plan, access.registers.as_slice(), others, element, to, active)?;
             }
-            _ => l.target.copy_async(&mut l.emit, &request)?,
+            _ => copies.copy(&mut l.emit, &request)?,
         }
     }
     // Tokens order operations that are emitted in order.
@@ -338,7 +339,7 @@ fn is_zero(value: Value<'_>) -> bool {
 }
 
 fn commit_group<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    l.target.commit_copies(&mut l.emit)?;
+    async_copies(l)?.commit(&mut l.emit)?;
     l.set(op.result(0), Vec::new());
     Ok(())
 }
@@ -346,7 +347,7 @@ fn commit_group<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 fn async_wait<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let left = op.attr("num").and_then(Attr::as_int).and_then(|num| u32::try_from(num).ok());
     let Some(left) = left else { return unsupported("waits for a negative number of groups") };
-    l.target.wait_for_copies(&mut l.emit, left)?;
+    async_copies(l)?.wait(&mut l.emit, left)?;
     l.set(op.result(0), Vec::new());
     Ok(())
 }

@@ -1,51 +1,27 @@
 //! Loads and stores of global memory, and other operations with effects.
 
 use crate::emit::{Failure, Lowered, unsupported};
-use crate::facts::address_facts;
 use crate::lower::{Handler, Lower};
 use crate::target::{Access, CachePolicy};
 use crate::words::{from_word, to_word};
-use linear_layout::plan::{ThreadMasks, VectorAccess, VectorPlan};
+use linear_layout::plan::{ThreadMasks, VectorPlan};
 use mlir_host::ir::{Attr, Op, Type, Value};
 use ttopt_dialect::tt::types::pointee;
+use ttopt_passes::global_scratch;
 use ttopt_passes::last_use::LAST_USE;
+use ttopt_passes::plans;
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("tt.load", load),
     ("tt.store", store),
     ("tt.assert", assert),
     ("ttg.barrier", |l, _| l.barrier()),
-    ("tt.grid_dependency_wait", |l, _| l.target.grid_dependency_wait(&mut l.emit)),
-    ("tt.grid_dependency_launch_dependents", |l, _| l.target.grid_dependency_launch(&mut l.emit)),
+    ("ttg.global_scratch_alloc", global_scratch),
 ];
 
-/// The accesses of an operation on pointers `ptr`, each of at most `max_elems`
-/// elements: one of one element for a scalar.
-pub(super) fn plan<'c>(
-    l: &mut Lower<'_, 'c>,
-    ptr: Value<'c>,
-    mask: Option<Value<'c>>,
-    bits: u32,
-    max_elems: u64,
-) -> Lowered<VectorPlan> {
-    if ptr.ty().as_tensor().is_none() {
-        return Ok(VectorPlan {
-            elem_bits: bits,
-            vec_elems: 1,
-            accesses: vec![VectorAccess { registers: vec![0] }],
-            copies: vec![0],
-            duplicates: ThreadMasks { lane: u64::MAX, warp: u64::MAX, block: u64::MAX },
-            sectors: 1,
-            lines: 1,
-        });
-    }
-    let layout = l.layout(ptr.ty())?;
-    let Some(tensor) = ptr.ty().as_tensor() else { return unsupported("pointers are no tensor") };
-    let mask = mask.map(|mask| l.axis_info.info(mask));
-    let mut facts = address_facts(&tensor.shape(), &l.axis_info.info(ptr), mask.as_ref(), bits);
-    facts.contiguous = facts.contiguous.min(max_elems);
-    VectorPlan::for_addresses(&layout, bits, &facts, l.target.desc())
-        .map_err(|err| Failure::Unsupported(err.to_string()))
+/// The accesses of an operation on global memory.
+pub(super) fn plan<'c>(l: &Lower<'_, 'c>, op: Op<'c>) -> Lowered<VectorPlan> {
+    plans::access(op, l.axis_info, l.target.desc()).map_err(Failure::Unsupported)
 }
 
 fn stored_by(duplicates: ThreadMasks) -> String {
@@ -69,20 +45,12 @@ pub(super) fn describe(plan: &VectorPlan) -> String {
 }
 
 fn policy(op: Op<'_>) -> Lowered<CachePolicy> {
-    let mut policy = CachePolicy {
-        volatile: op.attr("isVolatile").and_then(Attr::as_bool).unwrap_or(false),
-        ..CachePolicy::default()
-    };
+    let volatile = op.attr("isVolatile").and_then(Attr::as_bool).unwrap_or(false);
     let Some(given) = op.attr("cachePolicy") else {
-        policy.eviction = op.attr(LAST_USE).map(|_| "no_allocate");
-        return Ok(policy);
+        return Ok(CachePolicy { volatile, last_use: op.attr(LAST_USE).is_some(), hints: None });
     };
     match ttopt_dialect::tt::attrs::CachePolicy::decode(given) {
-        Some(hints) => {
-            policy.modifier = Some(hints.modifier.keyword()).filter(|modifier| *modifier != "none");
-            policy.eviction = Some(hints.eviction.keyword()).filter(|eviction| *eviction != "evict_normal");
-            Ok(policy)
-        }
+        Some(hints) => Ok(CachePolicy { volatile, last_use: false, hints: Some(hints) }),
         None => unsupported(format!("cache policy {given} is not supported")),
     }
 }
@@ -122,7 +90,7 @@ fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (ptr, mask, other) = (load.ptr(), load.mask(), load.other());
     let element = pointee_of(ptr)?;
     let bits = l.memory_bits(element)?;
-    let plan = plan(l, ptr, mask, bits, u64::MAX)?;
+    let plan = plan(l, op)?;
     l.remark(op, || describe(&plan));
     let policy = policy(op)?;
     let ptrs = l.get(ptr)?;
@@ -173,7 +141,7 @@ fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (ptr, value, mask) = (store.ptr(), store.value(), store.mask());
     let element = pointee_of(ptr)?;
     let bits = l.memory_bits(element)?;
-    let plan = plan(l, ptr, mask, bits, u64::MAX)?;
+    let plan = plan(l, op)?;
     l.remark(op, || format!("{}; stored by {}", describe(&plan), stored_by(plan.duplicates)));
     let policy = policy(op)?;
     let ptrs = l.get(ptr)?;
@@ -223,5 +191,16 @@ fn assert<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     l.with_module(|e, module| target.assert(e, module, message))?;
     l.emit.br(go_on, &[], None)?;
     l.emit.set_block(go_on);
+    Ok(())
+}
+
+fn global_scratch<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let Some(offset) = op.attr(global_scratch::OFFSET).and_then(Attr::as_int) else {
+        return unsupported(
+            "has no global scratch memory: run --tritongpu-global-scratch-memory-allocation first",
+        );
+    };
+    let pointer = l.global_scratch_at(offset)?;
+    l.set(op.result(0), vec![pointer]);
     Ok(())
 }

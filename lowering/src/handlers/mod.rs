@@ -2,11 +2,10 @@
 
 mod arith;
 mod atomic;
-mod barriers;
 mod combine;
 mod constants;
 mod control;
-mod dot;
+pub(crate) mod dot;
 mod fp4;
 mod gather;
 mod inline_asm;
@@ -17,21 +16,20 @@ mod print;
 mod reduce;
 mod scan;
 mod shapes;
-mod tma;
-mod warp_group;
 
 pub(crate) use arith::truth;
 
 use crate::lower::Handler;
+use crate::target::{Handlers, Target};
 use mlir_host::hash::FastMap;
 use mlir_host::ir::Context;
 
-/// The handlers, keyed by the uniqued pointers of operation names in `ctx`.
-pub fn table(ctx: Context<'_>) -> FastMap<usize, Handler> {
-    let lists: &[&[(&str, Handler)]] = &[
+/// The handlers that all targets share and those of `target`, keyed by the uniqued pointers of operation names in
+/// `ctx`.
+pub fn table(ctx: Context<'_>, target: &dyn Target) -> FastMap<usize, Handler> {
+    let shared: &[Handlers] = &[
         arith::HANDLERS,
         atomic::HANDLERS,
-        barriers::HANDLERS,
         combine::HANDLERS,
         constants::HANDLERS,
         control::HANDLERS,
@@ -46,8 +44,7 @@ pub fn table(ctx: Context<'_>) -> FastMap<usize, Handler> {
         reduce::HANDLERS,
         scan::HANDLERS,
         shapes::HANDLERS,
-        tma::HANDLERS,
-        warp_group::HANDLERS,
     ];
-    lists.iter().copied().flatten().map(|(name, handler)| (ctx.name_id(name), *handler)).collect()
+    let lists = shared.iter().chain(target.handlers());
+    lists.copied().flatten().map(|(name, handler)| (ctx.name_id(name), *handler)).collect()
 }

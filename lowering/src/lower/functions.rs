@@ -3,18 +3,14 @@
 use super::threads::Numbers;
 use super::{Function, Lower};
 use crate::emit::{Failure, Lowered, address_space, unsupported};
+use crate::target::Launch;
 use mlir_host::hash::{FastMap, FastSet};
-use mlir_host::ir::{Attr, Block, Loc, Op, Region, Type, Value};
+use mlir_host::ir::{Attr, Block, Context, Loc, Op, Region, Type, Value};
 use ttopt_dialect::tt::types::TENSOR_DESC;
 use ttopt_dialect::ttng::types::TENSOR_DESC_IM2COL;
-use ttopt_passes::analysis::recomputation::Recomputation;
-use ttopt_passes::analysis::registers::blocks_together;
 use ttopt_passes::global_scratch;
 use ttopt_passes::is_private;
-use ttopt_passes::plans::TENSOR_MAP_BYTES;
-
-/// Alignment in bytes of a tensor map among the arguments of a kernel (CUDA driver API, `CUtensorMap`).
-const MAP_ALIGNMENT: i64 = 64;
+use ttopt_passes::kernel_decisions::{MIN_CTAS, REMATERIALIZE, REMATERIALIZED_BEHIND};
 
 impl<'c> Lower<'_, 'c> {
     /// Lowers all functions; the originals are erased.
@@ -93,10 +89,7 @@ impl<'c> Lower<'_, 'c> {
         let llvm_ty = self.emit.parse_type(&format!("!llvm.func<{result} ({})>", inputs.join(", ")))?;
         let mut attrs =
             vec![("sym_name", Attr::string(ctx, name)), ("function_type", Attr::type_of(llvm_ty))];
-        let parse = |text: &str| {
-            Attr::parse(ctx, text)
-                .ok_or_else(|| Failure::Unsupported(format!("cannot make the attribute {text}")))
-        };
+        let parse = |text: &str| parse_attr(ctx, text);
         attrs.push(("CConv", parse("#llvm.cconv<ccc>")?));
         attrs.push((
             "linkage",
@@ -104,10 +97,13 @@ impl<'c> Lower<'_, 'c> {
         ));
         attrs.push(("visibility_", Attr::int(ctx, 64, 0)));
         if is_kernel {
-            let shared = self.module.attr("ttg.shared").and_then(Attr::as_int).unwrap_or(0);
-            let shared = u64::try_from(shared).unwrap_or(0);
-            let together = blocks_together(op, self.num_warps.into(), shared, self.target.desc());
-            for (key, text) in self.target.kernel_attrs(self.num_threads(), self.num_blocks, together) {
+            let ctas = op.attr(MIN_CTAS).and_then(Attr::as_int).and_then(|ctas| u32::try_from(ctas).ok());
+            let launch = Launch {
+                threads: self.cta_threads(),
+                cluster: self.num_blocks,
+                min_ctas: ctas.unwrap_or(1).max(1),
+            };
+            for (key, text) in self.target.kernel_attrs(&launch) {
                 attrs.push((key, parse(&text)?));
             }
             attrs.push(("arg_attrs", self.argument_attrs(op, num_args, args.len())?));
@@ -144,7 +140,7 @@ impl<'c> Lower<'_, 'c> {
             prologue_end,
             region,
             threads: Numbers::new(prologue_end),
-            recomputation: Recomputation::of(op, self.target.desc()),
+            rematerialized: Vec::new(),
             shared: if has_shared { entry.args().nth(num_args) } else { None },
             global_scratch: if is_kernel {
                 entry.args().nth(num_args)
@@ -191,12 +187,9 @@ impl<'c> Lower<'_, 'c> {
                 op.region(0).first_block().filter(|_| i < num_args).and_then(|block| block.args().nth(i));
             let ty = ty.map(|arg| arg.ty());
             if ty.is_some_and(|ty| ty.is(&TENSOR_DESC) || ty.is(&TENSOR_DESC_IM2COL)) {
-                // The launcher passes the tensor map itself.
-                let bytes = TENSOR_MAP_BYTES;
-                let map = self.emit.parse_type(&format!("!llvm.array<{bytes} x i8>"))?;
-                entries.push(("llvm.byval", Attr::type_of(map)));
-                entries.push(("llvm.align", Attr::int(ctx, 64, MAP_ALIGNMENT)));
-                entries.push(("nvvm.grid_constant", Attr::unit(ctx)));
+                for (key, text) in self.target.descriptor_attrs() {
+                    entries.push((key, parse_attr(ctx, &text)?));
+                }
             }
             let is_ptr = ty.is_some_and(ttopt_dialect::tt::types::is_pointer);
             if let (true, Some(align)) = (is_ptr, divisibility)
@@ -250,10 +243,13 @@ impl<'c> Lower<'_, 'c> {
     pub fn lower_block(&mut self, block: Block<'c>) -> Lowered<()> {
         for op in block.ops() {
             self.lower_op(op)?;
-            let recomputation = &mut self.function()?.recomputation;
-            if let Some(again) = recomputation.take_if(|again| again.behind == op) {
+            if op.attr(REMATERIALIZE).is_some() {
+                self.function()?.rematerialized.push(op);
+            }
+            if op.attr(REMATERIALIZED_BEHIND).is_some() {
+                let again = std::mem::take(&mut self.function()?.rematerialized);
                 self.number_threads_again()?;
-                again.ops.into_iter().try_for_each(|op| self.lower_op(op))?;
+                again.into_iter().try_for_each(|op| self.lower_op(op))?;
             }
         }
         Ok(())
@@ -271,6 +267,10 @@ impl<'c> Lower<'_, 'c> {
         }
         result
     }
+}
+
+fn parse_attr<'c>(ctx: Context<'c>, text: &str) -> Lowered<Attr<'c>> {
+    Attr::parse(ctx, text).ok_or_else(|| Failure::Unsupported(format!("cannot make the attribute {text}")))
 }
 
 /// The blocks of a region that control reaches, in reverse postorder: each

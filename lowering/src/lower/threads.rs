@@ -4,6 +4,7 @@
 
 use super::Lower;
 use crate::emit::{ICmp, Lowered, unsupported};
+use crate::target::need;
 use linear_layout::plan::{ThreadBases, ThreadMasks};
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::hash::FastMap;
@@ -71,15 +72,23 @@ impl<'c> Lower<'_, 'c> {
             return Ok(found);
         }
         let again = self.threads()?.again;
-        let (threads, blocks) = (self.num_threads(), self.num_blocks);
+        let (threads, blocks, group) = (self.num_threads(), self.num_blocks, self.group);
+        let cta_threads = self.cta_threads();
         let lanes = self.target.desc().lanes;
         let found = self.with_numbers(|this| {
             let e = &mut this.emit;
-            let thread = this.target.thread_id(e, threads)?;
+            let mut thread = this.target.thread_id(e, cta_threads)?;
+            if group.first_warp > 0 {
+                let first = e.const_i32(i64::from(group.first_warp * lanes))?;
+                thread = e.same("llvm.sub", &[thread, first])?;
+            }
             let lane = if again { this.target.lane_id(e)? } else { e.mask(thread, i64::from(lanes) - 1)? };
             let warp =
                 if threads > lanes { e.lshr(thread, lanes.trailing_zeros())? } else { e.const_i32(0)? };
-            let block = if blocks > 1 { this.target.block_id(e)? } else { e.const_i32(0)? };
+            let block = match blocks {
+                1 => e.const_i32(0)?,
+                _ => need(this.target.clusters(), "clusters", this.target)?.cta_id(e)?,
+            };
             Ok((lane, warp, block))
         })?;
         self.threads()?.thread = Some(found);

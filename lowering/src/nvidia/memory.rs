@@ -7,6 +7,7 @@
 use crate::emit::{Emit, Lowered};
 use crate::target::{Access, CachePolicy};
 use mlir_host::ir::{Attr, Type, Value};
+use ttopt_dialect::tt::enums::{CacheModifier, EvictionPolicy};
 
 /// The words of an access: how many, their bits, and elements in each.
 struct Words {
@@ -44,15 +45,20 @@ fn qualifiers(policy: CachePolicy) -> (&'static str, String) {
     if policy.volatile {
         return (".volatile", String::new());
     }
-    match (policy.modifier, policy.eviction) {
-        (Some(modifier), _) => ("", format!(".{modifier}")),
-        (None, Some(eviction)) => ("", format!(".L1::{eviction}")),
+    let hints = policy.hints;
+    let modifier = hints.map(|hints| hints.modifier).filter(|modifier| *modifier != CacheModifier::None);
+    let eviction = hints.map(|hints| hints.eviction).filter(|eviction| *eviction != EvictionPolicy::Normal);
+    match (modifier, eviction) {
+        (Some(modifier), _) => ("", format!(".{}", modifier.keyword())),
+        (None, Some(eviction)) => ("", format!(".L1::{}", eviction.keyword())),
+        (None, None) if policy.last_use => ("", ".L1::no_allocate".to_owned()),
         (None, None) => ("", String::new()),
     }
 }
 
 fn is_plain(access: &Access<'_, '_>) -> bool {
-    access.mask.is_none() && access.policy == CachePolicy::default()
+    let policy = access.policy;
+    access.mask.is_none() && !policy.volatile && qualifiers(policy).1.is_empty()
 }
 
 pub(super) fn vector_suffix(count: usize) -> String {

@@ -2,6 +2,7 @@
 
 mod atomic;
 mod casts;
+mod handlers;
 mod math;
 mod memory;
 mod mma;
@@ -13,12 +14,15 @@ use crate::emit::{Emit, Lowered, unsupported};
 use crate::floats;
 use crate::lower::SHARED_MEMORY;
 use crate::target::{
-    Access, AsyncCopy, AtomicAccess, Declare, LaunchLimits, MatrixTypes, Target, TensorCopies, WarpGroups,
+    Access, AsyncCopies, AsyncCopy, AtomicAccess, Clusters, Declare, Handlers, Launch, LaunchLimits,
+    MatrixTypes, Target,
 };
 use linear_layout::plan::{DotType, MatrixInstruction, MemoryInstruction, ShuffleInstruction, WarpCombine};
-use linear_layout::target::TargetDesc;
-use mlir_host::ir::{FloatKind, Value};
+use linear_layout::target::{Fp8, TargetDesc};
+use mlir_host::ir::{Attr, FloatKind, Value};
 use ttopt_dialect::tt::enums::MemSyncScope;
+use ttopt_passes::plans::TENSOR_MAP_BYTES;
+use ttopt_passes::thread_group::ThreadGroup;
 
 /// A compute capability.
 pub struct Nvidia {
@@ -37,28 +41,90 @@ impl Nvidia {
     }
     /// Whether there are conversion instructions for 8-bit floats.
     fn has_fp8_conversions(&self) -> bool {
-        self.capability >= 89
+        self.desc.fp8_conversions == Some(Fp8::Ocp)
     }
-    fn sreg<'c>(&self, e: &mut Emit<'c>, name: &str) -> Lowered<Value<'c>> {
-        let i32t = e.i32();
-        e.value(&format!("nvvm.read.ptx.sreg.{name}"), &[], i32t, &[])
-    }
-
-    /// The same of a register that is less than `end`.
+    /// A special register that is less than `end`.
     fn sreg_below<'c>(&self, e: &mut Emit<'c>, name: &str, end: u32) -> Lowered<Value<'c>> {
         let i32t = e.i32();
-        match mlir_host::ir::Attr::parse(e.context(), &format!("#llvm.constant_range<i32, 0, {end}>")) {
+        match Attr::parse(e.context(), &format!("#llvm.constant_range<i32, 0, {end}>")) {
             Some(range) => e.value(&format!("nvvm.read.ptx.sreg.{name}"), &[], i32t, &[("range", range)]),
             None => unsupported("cannot make the range of a register"),
         }
     }
 }
 
+/// Alignment in bytes of a tensor map among the arguments of a kernel (CUDA driver API, `CUtensorMap`).
+const TENSOR_MAP_ALIGNMENT: i64 = 64;
+
 const AXES: [&str; 3] = ["x", "y", "z"];
+
+/// `cp.async` (PTX ISA, "Data Movement and Conversion Instructions: Non-bulk copy").
+struct CpAsync;
+
+impl AsyncCopies for CpAsync {
+    fn copy<'c>(&self, e: &mut Emit<'c>, copy: &AsyncCopy<'c>) -> Lowered<()> {
+        shared::copy_async(e, copy)
+    }
+    fn commit<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
+        e.op("nvvm.cp.async.commit.group", &[], &[], &[])?;
+        Ok(())
+    }
+    fn wait<'c>(&self, e: &mut Emit<'c>, left: u32) -> Lowered<()> {
+        let left = Attr::int(e.context(), 32, left.into());
+        e.op("nvvm.cp.async.wait.group", &[], &[], &[("n", left)])?;
+        Ok(())
+    }
+}
+
+/// Thread block clusters (PTX ISA, "Cluster of Cooperative Thread Arrays").
+struct CtaClusters;
+
+impl Clusters for CtaClusters {
+    fn cta_id<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>> {
+        special_register(e, "cluster.ctarank")
+    }
+    fn remote_shared<'c>(&self, e: &mut Emit<'c>, ptr: Value<'c>, rank: Value<'c>) -> Lowered<Value<'c>> {
+        shared::remote(e, ptr, rank)
+    }
+    fn barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
+        shared::cluster_barrier(e)
+    }
+}
+
+fn special_register<'c>(e: &mut Emit<'c>, name: &str) -> Lowered<Value<'c>> {
+    let i32t = e.i32();
+    e.value(&format!("nvvm.read.ptx.sreg.{name}"), &[], i32t, &[])
+}
+
+/// The passes from TTGIR to the `llvm` dialect, each in the notation of MLIR's textual pipelines and to be run on the
+/// module. With `explain`, they say what they chose as remarks.
+pub fn passes(explain: bool) -> Vec<String> {
+    let pass = |name: &str, option: &str| format!("{name}{{{option}={explain}}}");
+    vec![
+        // Triton's fused loops select from the result of a dot that is still being added to.
+        "tritongpu-combine-tensor-select-and-if".to_owned(),
+        "triton-nvidia-gpu-fence-insertion".to_owned(),
+        pass("allocate-shared-memory-nv", "report"),
+        pass("tritongpu-insert-barriers", "report"),
+        "triton-nvidia-gpu-proxy-fence-insertion".to_owned(),
+        "tritongpu-global-scratch-memory-allocation".to_owned(),
+        pass("tritongpu-kernel-decisions", "explain"),
+        pass("convert-triton-gpu-to-llvm", "explain"),
+    ]
+}
 
 impl Target for Nvidia {
     fn desc(&self) -> &TargetDesc {
         &self.desc
+    }
+    fn handlers(&self) -> &'static [Handlers] {
+        handlers::ALL
+    }
+    fn async_copies(&self) -> Option<&dyn AsyncCopies> {
+        self.desc.primitives.cp_async.then_some(&CpAsync)
+    }
+    fn clusters(&self) -> Option<&dyn Clusters> {
+        (self.launch_limits().blocks > 1).then_some(&CtaClusters)
     }
     fn launch_limits(&self) -> LaunchLimits {
         // CUDA C++ Programming Guide, "Compute capabilities"; clusters of 16 blocks are asked for at launch.
@@ -75,14 +141,11 @@ impl Target for Nvidia {
     }
     fn program_id<'c>(&self, e: &mut Emit<'c>, axis: usize, blocks: u32) -> Lowered<Value<'c>> {
         let unit = if blocks > 1 { "clusterid" } else { "ctaid" };
-        self.sreg(e, &format!("{unit}.{}", AXES[axis]))
+        special_register(e, &format!("{unit}.{}", AXES[axis]))
     }
     fn num_programs<'c>(&self, e: &mut Emit<'c>, axis: usize, blocks: u32) -> Lowered<Value<'c>> {
         let unit = if blocks > 1 { "nclusterid" } else { "nctaid" };
-        self.sreg(e, &format!("{unit}.{}", AXES[axis]))
-    }
-    fn block_id<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>> {
-        self.sreg(e, "cluster.ctarank")
+        special_register(e, &format!("{unit}.{}", AXES[axis]))
     }
     fn load_global<'c>(
         &self,
@@ -184,23 +247,6 @@ impl Target for Nvidia {
     ) -> Lowered<Vec<Value<'c>>> {
         mma::multiply(e, instruction, types, fragments)
     }
-    fn warp_groups(&self) -> Option<&dyn WarpGroups> {
-        self.desc.primitives.wgmma.then_some(&wgmma::Wgmma)
-    }
-    fn tensor_copies(&self) -> Option<&dyn TensorCopies> {
-        self.desc.primitives.bulk_copy.then_some(&tma::Bulk)
-    }
-    fn fence_async_shared<'c>(&self, e: &mut Emit<'c>, cluster: bool) -> Lowered<()> {
-        if self.capability < 90 {
-            return unsupported(format!(
-                "asynchronous accesses to shared memory need sm_90, the target is sm_{}",
-                self.capability
-            ));
-        }
-        let text = format!("fence.proxy.async.shared::{};", if cluster { "cluster" } else { "cta" });
-        e.inline_asm(&text, "", &[], &[], true)?;
-        Ok(())
-    }
     fn math<'c>(
         &self,
         e: &mut Emit<'c>,
@@ -292,44 +338,14 @@ impl Target for Nvidia {
         e.call("vprintf", &[text, slot], &[i32t])?;
         Ok(())
     }
-    fn grid_dependency_wait<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
-        if self.capability < 90 {
-            return unsupported(format!(
-                "programmatic dependent launch needs sm_90, the target is sm_{}",
-                self.capability
-            ));
+    fn barrier<'c>(&self, e: &mut Emit<'c>, group: &ThreadGroup, alone: bool) -> Lowered<()> {
+        if alone {
+            e.op("nvvm.barrier0", &[], &[], &[])?;
+            return Ok(());
         }
-        e.intrinsic_void("llvm.nvvm.griddepcontrol.wait", &[])
-    }
-    fn grid_dependency_launch<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
-        if self.capability < 90 {
-            return unsupported(format!(
-                "programmatic dependent launch needs sm_90, the target is sm_{}",
-                self.capability
-            ));
-        }
-        e.intrinsic_void("llvm.nvvm.griddepcontrol.launch.dependents", &[])
-    }
-    fn remote_shared<'c>(&self, e: &mut Emit<'c>, ptr: Value<'c>, rank: Value<'c>) -> Lowered<Value<'c>> {
-        shared::remote(e, ptr, rank)
-    }
-    fn cluster_barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
-        shared::cluster_barrier(e)
-    }
-    fn copy_async<'c>(&self, e: &mut Emit<'c>, copy: &AsyncCopy<'c>) -> Lowered<()> {
-        shared::copy_async(e, copy)
-    }
-    fn commit_copies<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
-        e.op("nvvm.cp.async.commit.group", &[], &[], &[])?;
-        Ok(())
-    }
-    fn wait_for_copies<'c>(&self, e: &mut Emit<'c>, left: u32) -> Lowered<()> {
-        let left = mlir_host::ir::Attr::int(e.context(), 32, left.into());
-        e.op("nvvm.cp.async.wait.group", &[], &[], &[("n", left)])?;
-        Ok(())
-    }
-    fn barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
-        e.op("nvvm.barrier0", &[], &[], &[])?;
+        // PTX ISA, "bar": the barrier's number and how many threads arrive.
+        let (number, threads) = (group.barrier, group.threads(&self.desc));
+        e.inline_asm(&format!("bar.sync {number}, {threads};"), "~{memory}", &[], &[], true)?;
         Ok(())
     }
     fn warp_barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
@@ -368,15 +384,22 @@ impl Target for Nvidia {
             "'{name}' is no identifier of PTX: letters without accents, digits, '_' and '$', no digit first"
         ))
     }
-    fn kernel_attrs(&self, threads: u32, cluster: u32, together: Option<u64>) -> Vec<(&'static str, String)> {
+    fn descriptor_attrs(&self) -> Vec<(&'static str, String)> {
+        // The launcher passes the tensor map itself (CUDA driver API, `CUtensorMap`).
+        vec![
+            ("llvm.byval", format!("!llvm.array<{TENSOR_MAP_BYTES} x i8>")),
+            ("llvm.align", format!("{TENSOR_MAP_ALIGNMENT} : i64")),
+            ("nvvm.grid_constant", "unit".to_owned()),
+        ]
+    }
+    fn kernel_attrs(&self, launch: &Launch) -> Vec<(&'static str, String)> {
+        let Launch { threads, cluster, min_ctas } = launch;
         let mut attrs =
             vec![("nvvm.kernel", "unit".to_owned()), ("nvvm.reqntid", format!("array<i32: {threads}>"))];
-        if cluster > 1 {
+        if *cluster > 1 {
             attrs.push(("nvvm.cluster_dim", format!("array<i32: {cluster}>")));
         }
-        if let Some(together) = together {
-            attrs.push(("nvvm.minctasm", format!("{together} : i32")));
-        }
+        attrs.push(("nvvm.minctasm", format!("{min_ctas} : i32")));
         attrs
     }
 }

@@ -3,11 +3,88 @@
 
 use super::shared::address;
 use crate::emit::{Emit, Lowered, unsupported};
-use crate::target::{Arrival, L2Policy, TensorCopies, TensorCopy, TensorCopyMode, TensorMap};
 use mlir_host::ir::Value;
 use ttopt_dialect::tt::enums::DescriptorReduceKind;
 use ttopt_dialect::ttng::enums::CacheEvictionPriority;
 
+/// What the coordinates of a bulk copy say (PTX ISA, "cp.async.bulk.tensor", `.load_mode`).
+#[derive(Clone, Copy, Debug)]
+pub(super) enum TensorCopyMode<'a, 'c> {
+    /// Where the box starts.
+    Box,
+    /// A column and four rows.
+    Rows,
+    /// Where the bounding box starts; the offsets, `i16`s, are those within it.
+    Im2col(&'a [Value<'c>]),
+}
+
+/// A bulk copy of a box of a tensor between global and shared memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TensorCopy<'a, 'c> {
+    /// The tensor map, a generic pointer.
+    pub(super) map: Value<'c>,
+    /// `i32`s, the contiguous dimension first.
+    pub(super) coordinates: &'a [Value<'c>],
+    /// What they say.
+    pub(super) mode: TensorCopyMode<'a, 'c>,
+    /// How long L2 keeps the lines, an `i64` that [`cache_policy`](Bulk::cache_policy) made.
+    pub(super) policy: Option<Value<'c>>,
+    /// The blocks of the cluster that get what is loaded, an `i16` with a bit for each; this one where absent.
+    pub(super) blocks: Option<Value<'c>>,
+    /// The box in shared memory.
+    pub(super) shared: Value<'c>,
+    /// Whether this thread copies: one does.
+    pub(super) active: Value<'c>,
+}
+
+/// The fields of a tensor map, the contiguous dimension first.
+pub(super) struct TensorMap<'c> {
+    /// The tensor in global memory.
+    pub(super) base: Value<'c>,
+    /// Elements of a box, `i32`s.
+    pub(super) box_dims: Vec<Value<'c>>,
+    /// Elements of the tensor, `i32`s.
+    pub(super) dims: Vec<Value<'c>>,
+    /// Bytes from one element to the next in all dimensions but the first, `i64`s.
+    pub(super) strides: Vec<Value<'c>>,
+    /// Elements of the tensor from one of the box to the next, `i32`s.
+    pub(super) element_strides: Vec<Value<'c>>,
+    /// The number of the type of elements.
+    pub(super) element: u32,
+    /// The number of the interleaved layout.
+    pub(super) interleave: u32,
+    /// The number of the swizzle mode.
+    pub(super) swizzle: u32,
+    /// Whether elements outside of the tensor are NaN.
+    pub(super) fill: u32,
+}
+
+/// When lines leave L2 (PTX ISA, "createpolicy").
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct L2Policy {
+    /// That of a fraction of the accesses.
+    pub(super) primary: CacheEvictionPriority,
+    /// That of the others.
+    pub(super) secondary: CacheEvictionPriority,
+    /// The fraction.
+    pub(super) fraction: f64,
+}
+
+/// Where a thread arrives, and whether it does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival<'c> {
+    /// Address of the barrier.
+    pub(super) at: Value<'c>,
+    /// Whether it may be in the memory of another block of the cluster.
+    pub(super) remote: bool,
+    /// An `i1`.
+    pub(super) active: Value<'c>,
+}
+
+/// Bulk copies of boxes of tensors, and barriers in shared memory that tell when they are done.
+/// Predicates are `i1`s; where one is false nothing happens. What makes and ends barriers and maps in shared
+/// memory orders its accesses before copies to the same bytes.
+#[derive(Clone, Copy)]
 pub(super) struct Bulk;
 
 /// Bytes of a tensor map.
@@ -76,15 +153,17 @@ fn mode(copy: &TensorCopy<'_, '_>, to_global: bool) -> (usize, &'static str) {
     }
 }
 
-impl TensorCopies for Bulk {
-    fn elect<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>> {
+impl Bulk {
+    /// Whether this is the lane that the warp elects; the warp must be converged.
+    pub(super) fn elect<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>> {
         let (i1, i32t, all) = (e.i1(), e.i32(), e.const_i32(-1)?);
         let ty = e.struct_of(&[i32t, i1])?;
         let elected = e.intrinsic("llvm.nvvm.elect.sync", &[all], ty)?;
         e.extract_value(elected, 1, i1)
     }
 
-    fn init_barrier<'c>(
+    /// Makes a barrier for `count` arrivals.
+    pub(super) fn init_barrier<'c>(
         &self,
         e: &mut Emit<'c>,
         barrier: Value<'c>,
@@ -96,37 +175,56 @@ impl TensorCopies for Bulk {
         fence(e)
     }
 
-    fn inval_barrier<'c>(&self, e: &mut Emit<'c>, barrier: Value<'c>, active: Value<'c>) -> Lowered<()> {
+    /// Ends the life of a barrier.
+    pub(super) fn inval_barrier<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        barrier: Value<'c>,
+        active: Value<'c>,
+    ) -> Lowered<()> {
         Self::on_barrier(e, "mbarrier.inval.shared::cta.b64 [ $0 ]", barrier, active)?;
         fence(e)
     }
 
-    fn expect<'c>(&self, e: &mut Emit<'c>, arrival: &Arrival<'c>, bytes: u64) -> Lowered<()> {
+    /// Arrives at a barrier and announces `bytes` to come.
+    pub(super) fn expect<'c>(&self, e: &mut Emit<'c>, arrival: &Arrival<'c>, bytes: u64) -> Lowered<()> {
         let place = place(arrival.remote);
         let text = format!("mbarrier.arrive.expect_tx.{place}.b64 _, [ $0 ], {bytes}");
         Self::on_barrier(e, &text, arrival.at, arrival.active)
     }
 
-    fn arrive<'c>(&self, e: &mut Emit<'c>, arrival: &Arrival<'c>, count: u32) -> Lowered<()> {
+    /// Arrives `count` times at a barrier.
+    pub(super) fn arrive<'c>(&self, e: &mut Emit<'c>, arrival: &Arrival<'c>, count: u32) -> Lowered<()> {
         let text = format!("mbarrier.arrive.{}.b64 _, [ $0 ], {count}", place(arrival.remote));
         Self::on_barrier(e, &text, arrival.at, arrival.active)
     }
 
-    fn arrive_after_copies<'c>(&self, e: &mut Emit<'c>, barrier: Value<'c>, counted: bool) -> Lowered<()> {
+    /// Each thread arrives when the copies that it began (`cp.async`) are done; with `counted` the barrier was
+    /// made for these arrivals.
+    pub(super) fn arrive_after_copies<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        barrier: Value<'c>,
+        counted: bool,
+    ) -> Lowered<()> {
         let noinc = if counted { ".noinc" } else { "" };
         e.intrinsic_void(&format!("llvm.nvvm.cp.async.mbarrier.arrive{noinc}.shared"), &[barrier])
     }
 
-    fn publish_barriers<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
+    /// Lets other CTAs of the cluster see the barriers that this thread has made.
+    pub(super) fn publish_barriers<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
         e.intrinsic_void("llvm.nvvm.fence.mbarrier_init.release.cluster", &[])
     }
 
-    fn relaxed_cluster_barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
+    /// A barrier of the cluster that orders no accesses to memory.
+    pub(super) fn relaxed_cluster_barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
         e.intrinsic_void("llvm.nvvm.barrier.cluster.arrive.relaxed.aligned", &[])?;
         e.intrinsic_void("llvm.nvvm.barrier.cluster.wait.aligned", &[])
     }
 
-    fn wait<'c>(
+    /// Waits until the phase of the parity `phase`, an `i32`, is complete; with `cluster` for what other CTAs
+    /// did, too.
+    pub(super) fn wait<'c>(
         &self,
         e: &mut Emit<'c>,
         barrier: Value<'c>,
@@ -148,7 +246,8 @@ impl TensorCopies for Bulk {
         Ok(())
     }
 
-    fn cache_policy<'c>(&self, e: &mut Emit<'c>, policy: &L2Policy) -> Lowered<Value<'c>> {
+    /// How long L2 keeps what is copied.
+    pub(super) fn cache_policy<'c>(&self, e: &mut Emit<'c>, policy: &L2Policy) -> Lowered<Value<'c>> {
         let i64t = e.i64();
         let secondary = format!(".L2::{}", policy.secondary.keyword());
         // The default, which ptxas does not take by its name.
@@ -165,7 +264,13 @@ impl TensorCopies for Bulk {
         }
     }
 
-    fn load<'c>(&self, e: &mut Emit<'c>, copy: &TensorCopy<'_, 'c>, barrier: Value<'c>) -> Lowered<()> {
+    /// Begins a copy to shared memory, which `barrier` counts the bytes of.
+    pub(super) fn load<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        copy: &TensorCopy<'_, 'c>,
+        barrier: Value<'c>,
+    ) -> Lowered<()> {
         let (rank, mode) = mode(copy, false);
         let mut operands = Operands::new(e, copy)?;
         let barrier = address(e, barrier)?;
@@ -191,7 +296,8 @@ impl TensorCopies for Bulk {
         operands.emit(e, &text)
     }
 
-    fn store<'c>(
+    /// Begins a copy from shared memory, which replaces the elements or is combined with them.
+    pub(super) fn store<'c>(
         &self,
         e: &mut Emit<'c>,
         copy: &TensorCopy<'_, 'c>,
@@ -215,17 +321,20 @@ impl TensorCopies for Bulk {
         operands.emit(e, &text)
     }
 
-    fn commit_stores<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
+    /// Makes one group of the copies from shared memory that this thread has begun.
+    pub(super) fn commit_stores<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
         e.intrinsic_void("llvm.nvvm.cp.async.bulk.commit.group", &[])
     }
 
-    fn wait_for_stores<'c>(&self, e: &mut Emit<'c>, left: u32, read_only: bool) -> Lowered<()> {
+    /// Waits until at most `left` groups are under way, or with `read_only` read shared memory.
+    pub(super) fn wait_for_stores<'c>(&self, e: &mut Emit<'c>, left: u32, read_only: bool) -> Lowered<()> {
         let left = e.const_i32(left.into())?;
         let name = if read_only { "wait.group.read" } else { "wait.group" };
         e.intrinsic_void(&format!("llvm.nvvm.cp.async.bulk.{name}"), &[left])
     }
 
-    fn fill_map<'c>(&self, e: &mut Emit<'c>, at: Value<'c>, map: &TensorMap<'c>) -> Lowered<()> {
+    /// Sets all fields of a tensor map in shared memory whose bytes are zero.
+    pub(super) fn fill_map<'c>(&self, e: &mut Emit<'c>, at: Value<'c>, map: &TensorMap<'c>) -> Lowered<()> {
         let at = address(e, at)?;
         let mut set = |field: &str, value: Option<Value<'c>>, rest: String| -> Lowered<()> {
             let bits = if matches!(field, "global_address" | "global_stride") { 64 } else { 32 };
@@ -259,7 +368,8 @@ impl TensorCopies for Bulk {
         set("fill_mode", None, map.fill.to_string())
     }
 
-    fn publish_map<'c>(&self, e: &mut Emit<'c>, to: Value<'c>, from: Value<'c>) -> Lowered<()> {
+    /// Copies a tensor map from shared to global memory, for copies to use; all lanes of a warp.
+    pub(super) fn publish_map<'c>(&self, e: &mut Emit<'c>, to: Value<'c>, from: Value<'c>) -> Lowered<()> {
         let from = address(e, from)?;
         let text = format!(
             "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned \
@@ -269,7 +379,8 @@ impl TensorCopies for Bulk {
         fence(e)
     }
 
-    fn acquire_map<'c>(&self, e: &mut Emit<'c>, map: Value<'c>) -> Lowered<()> {
+    /// Lets the copies that follow see a tensor map that was published.
+    pub(super) fn acquire_map<'c>(&self, e: &mut Emit<'c>, map: Value<'c>) -> Lowered<()> {
         let text = format!("fence.proxy.tensormap::generic.acquire.gpu [ $0 ], {MAP_BYTES};");
         e.inline_asm(&text, "l,~{memory}", &[map], &[], true)?;
         // ptxas may move copies before the fence, but none before an earlier wait.

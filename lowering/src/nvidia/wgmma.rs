@@ -2,11 +2,36 @@
 
 use super::mma::format_name;
 use crate::emit::{Emit, Lowered, unsupported};
-use crate::target::{WarpGroupFragment, WarpGroupMultiply, WarpGroups};
+use crate::target::MatrixTypes;
 use linear_layout::plan::DotType;
 use mlir_host::ir::{FloatKind, Type, Value};
 use std::collections::HashMap;
 
+/// An operand of an instruction of a warp group.
+#[derive(Clone, Copy)]
+pub(super) enum WarpGroupFragment<'a, 'c> {
+    /// Fragments in registers.
+    Registers(&'a [Value<'c>]),
+    /// A matrix descriptor, an `i64`, and whether rows or columns, not summands, are contiguous.
+    Shared(Value<'c>, bool),
+}
+
+/// One instruction of a warp group: rows, columns, summands and operands.
+pub(super) struct WarpGroupMultiply<'a, 'c> {
+    /// Rows, columns and summands.
+    pub(super) shape: [u64; 3],
+    /// What is multiplied.
+    pub(super) types: &'a MatrixTypes<'c>,
+    /// The left operand.
+    pub(super) a: WarpGroupFragment<'a, 'c>,
+    /// The right operand.
+    pub(super) b: WarpGroupFragment<'a, 'c>,
+    /// Whether the accumulators are added to, an `i1`; otherwise they are set.
+    pub(super) adds: Value<'c>,
+}
+
+/// Instructions of warp groups, which run asynchronously.
+#[derive(Clone, Copy)]
 pub(super) struct Wgmma;
 
 /// The letter of the registers that values of a type are in, in constraints of inline assembly.
@@ -116,12 +141,14 @@ fn list(range: std::ops::Range<usize>) -> String {
     format!("{{{}}}", names.join(", "))
 }
 
-impl WarpGroups for Wgmma {
-    fn fence<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
+impl Wgmma {
+    /// Orders accesses to registers before the instructions that follow.
+    pub(super) fn fence<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
         e.intrinsic_void("llvm.nvvm.wgmma.fence.sync.aligned", &[])
     }
 
-    fn multiply<'c>(
+    /// Starts one instruction on the fragment `c`; returns the fragment of the result.
+    pub(super) fn multiply<'c>(
         &self,
         e: &mut Emit<'c>,
         multiply: &WarpGroupMultiply<'_, 'c>,
@@ -192,11 +219,18 @@ impl WarpGroups for Wgmma {
         }
     }
 
-    fn commit<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
+    /// Makes a group of the instructions started since the last one.
+    pub(super) fn commit<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
         e.intrinsic_void("llvm.nvvm.wgmma.commit_group.sync.aligned", &[])
     }
 
-    fn wait<'c>(&self, e: &mut Emit<'c>, pending: u64, values: &[Value<'c>]) -> Lowered<Vec<Value<'c>>> {
+    /// Waits until at most `pending` groups are not done; returns `values`, to be used after that.
+    pub(super) fn wait<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        pending: u64,
+        values: &[Value<'c>],
+    ) -> Lowered<Vec<Value<'c>>> {
         let registers = Registers::new(e, values)?;
         let (mut constraints, inputs) = tied(&registers.values)?;
         constraints.extend(inputs);

@@ -25,23 +25,23 @@ const RESERVED: u64 = 1 << 10;
 /// Warps of a multiprocessor that hide each other's latency; more gain little.
 const ENOUGH_WARPS: u64 = 16;
 
-/// How many blocks of `function`, each of `warps` warps and `shared` bytes of shared memory, a multiprocessor
-/// should hold at once, where that is to limit the registers of a thread. One block alone has nothing to hide
-/// the latency of its loads and barriers behind: where matrix products are computed, there should be enough
-/// warps, if the tensors leave registers for it. Where they leave many, there will be anyway.
-pub fn blocks_together(function: Op<'_>, warps: u64, shared: u64, target: &TargetDesc) -> Option<u64> {
-    let blocks = ENOUGH_WARPS / warps.max(1);
-    let fits = blocks * (shared + RESERVED) <= target.shared_bytes + RESERVED;
-    if target.vendor != Vendor::Nvidia || blocks < 2 || !fits {
-        return None;
+/// How many CTAs of `function`, each of `warps` warps and `shared` bytes of shared memory, a multiprocessor should hold
+/// at once; one where that need not limit the registers of a thread. One CTA alone has nothing to hide the latency of
+/// its loads and barriers behind: where dots are computed, there should be enough warps, if the tensors leave registers
+/// for it. Where they leave many, there will be anyway.
+pub fn ctas_together(function: Op<'_>, warps: u64, shared: u64, target: &TargetDesc) -> u64 {
+    let ctas = ENOUGH_WARPS / warps.max(1);
+    let fits = ctas * (shared + RESERVED) <= target.shared_bytes + RESERVED;
+    if target.vendor != Vendor::Nvidia || ctas < 2 || !fits {
+        return 1;
     }
     let graph = FlowGraph::new(function);
     if !graph.ops().iter().any(|op| is_product(*op)) {
-        return None;
+        return 1;
     }
-    let limit = REGISTERS / (blocks * warps * u64::from(target.lanes));
+    let limit = REGISTERS / (ctas * warps * u64::from(target.lanes));
     let needed = needed_registers(&graph);
-    (limit * 3 / 4 < needed && needed <= limit).then_some(blocks)
+    if limit * 3 / 4 < needed && needed <= limit { ctas } else { 1 }
 }
 
 /// Whether the tensors of `function` leave a thread too few registers for the rest of what it holds.

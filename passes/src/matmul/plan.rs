@@ -1,7 +1,8 @@
 //! Which instruction computes a matrix product, and where its operands are.
 //!
 //! A [`MatmulPlan`] follows from a [`Problem`] and a target alone. The
-//! instruction is the fastest that the element types allow; the warps are
+//! instruction is the first of the [table](MatrixInstruction) that the element
+//! types and the shape allow; the warps are
 //! placed by cost ([`split_warps`]): first so that none repeats what another
 //! one computes, then so that a product that continues another one finds its
 //! operand in its own registers, then so that the warps together read the
@@ -9,7 +10,8 @@
 
 use linear_layout::Encoding;
 use linear_layout::encoding::{AmdMfma, AmdWmma, CgaLayout, DotOperand, NvidiaMma, NvmmaShared};
-use linear_layout::target::{TargetDesc, Vendor};
+use linear_layout::plan::{DotType, MatrixFamily, MatrixInstruction};
+use linear_layout::target::{Fp8, TargetDesc};
 use mlir_host::ir::{Context, FloatKind, Type};
 use ttopt_dialect::tt::enums::InputPrecision;
 
@@ -44,6 +46,41 @@ impl Element {
         }
     }
 
+    /// What matrix instructions of the target see in it: 8-bit floats that they do not multiply are multiplied
+    /// as 16-bit floats, which hold them all. `None` where products have no such elements.
+    pub fn dot_type(self, target: &TargetDesc) -> Option<DotType> {
+        use FloatKind::{F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ};
+        Some(match self {
+            F16 => DotType::F16,
+            BF16 => DotType::Bf16,
+            F32 => DotType::F32,
+            F64 => DotType::F64,
+            Element::Float(F8E4M3FN | F8E5M2) if target.fp8_products == Some(Fp8::Ocp) => DotType::F8,
+            Element::Float(F8E4M3FNUZ | F8E5M2FNUZ) if target.fp8_products == Some(Fp8::Fnuz) => DotType::F8,
+            element if element.is_float() && element.bits() == 8 => DotType::F16,
+            Element::Int(8) => DotType::I8,
+            Element::Int(16) => DotType::I16,
+            Element::Int(32) => DotType::I32,
+            Element::Int(64) => DotType::I64,
+            _ => return None,
+        })
+    }
+
+    /// The element of a sum; `None` for types that nothing is summed in.
+    fn of_sum(sum: DotType) -> Option<Element> {
+        match sum {
+            DotType::F16 => Some(F16),
+            DotType::F32 => Some(F32),
+            DotType::F64 => Some(F64),
+            DotType::I32 => Some(I32),
+            _ => None,
+        }
+    }
+
+    fn is_float(self) -> bool {
+        matches!(self, Element::Float(_))
+    }
+
     /// Whether it is one of the float formats of 8 bits that products have.
     pub fn is_fp8(self) -> bool {
         use FloatKind::*;
@@ -55,7 +92,6 @@ const F16: Element = Element::Float(FloatKind::F16);
 const BF16: Element = Element::Float(FloatKind::BF16);
 const F32: Element = Element::Float(FloatKind::F32);
 const F64: Element = Element::Float(FloatKind::F64);
-const I8: Element = Element::Int(8);
 const I32: Element = Element::Int(32);
 
 /// What is known about an operand.
@@ -127,6 +163,8 @@ pub struct OperandPlan {
 /// How a product is computed by matrix instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatmulPlan {
+    /// The instruction: a row of the table.
+    pub instruction: &'static MatrixInstruction,
     /// Layout of the result.
     pub result: Encoding,
     /// Elements that are summed up.
@@ -142,16 +180,12 @@ impl MatmulPlan {
         if problem.shape.len() < 2 || problem.warps == 0 {
             return None;
         }
-        match target.vendor {
-            Vendor::Nvidia => wgmma(problem, target).or_else(|| mma(problem, target)),
-            Vendor::Amd if target.lanes == 64 => mfma(problem, target),
-            Vendor::Amd => wmma(problem, target),
-        }
+        problem.multiplied_as(target).into_iter().find_map(|multiplied| multiplied.plan(problem, target))
     }
 
     /// Whether it is an instruction of a warp group with operands in shared memory.
     pub fn is_warp_group(&self) -> bool {
-        matches!(&self.result, Encoding::NvidiaMma(mma) if mma.version_major == 3)
+        self.instruction.family == MatrixFamily::Wgmma
     }
 }
 
@@ -169,6 +203,11 @@ impl Problem {
         shape
     }
 
+    /// How the warps divide a block's part of the result, by instructions of `tile`.
+    fn split_warps(&self, block: &[u64], tile: [u64; 2]) -> Vec<u64> {
+        split_warps(self.warps, block, tile, self.chain, self.read_bits())
+    }
+
     /// What a warp pays to have an element of either operand, in bits that it reads: narrower elements than those that
     /// are multiplied are read as they are, and converted by each warp that reads them.
     fn read_bits(&self) -> [u64; 2] {
@@ -179,8 +218,25 @@ impl Problem {
         })
     }
 
-    fn elements(&self) -> (Element, Element) {
-        (self.operands[0].element, self.operands[1].element)
+    /// What instructions could multiply the operands as, the best first: as what they are, and 8-bit floats
+    /// as 16-bit floats.
+    fn multiplied_as(&self, target: &TargetDesc) -> Vec<Multiplied> {
+        let own = self.operands.map(|operand| operand.element);
+        let kinds = own.map(|element| element.dot_type(target));
+        let mut all = Vec::new();
+        match (kinds, own) {
+            ([Some(DotType::F8), Some(DotType::F8)], _) => {
+                all.push(Multiplied { kind: DotType::F8, elements: own });
+            }
+            ([Some(kind), _], [a, b]) if a == b && !a.is_fp8() => {
+                all.push(Multiplied { kind, elements: own })
+            }
+            _ => {}
+        }
+        if own.iter().all(|element| element.is_fp8()) {
+            all.push(Multiplied { kind: DotType::F16, elements: [F16, F16] });
+        }
+        all
     }
 
     /// Whether results can be summed up as `accumulator` without losing anything.
@@ -246,115 +302,200 @@ fn best_split(
 
 /// Consecutive elements along K that fill 32 bits, counted in the narrowest
 /// elements that either operand is moved as: then those move as whole registers.
-fn k_width_of_32_bits(problem: &Problem, elements: (Element, Element)) -> u64 {
-    let computed = elements.0.bits().max(elements.1.bits());
+fn k_width_of_32_bits(problem: &Problem, elements: [Element; 2]) -> u64 {
+    let computed = elements[0].bits().max(elements[1].bits());
     let moved = problem.operands.iter().map(|operand| operand.narrowest).min().unwrap_or(computed);
     let own = u64::from((32 / computed).max(1));
     // The instruction has two groups of 4 threads along K: more would be copies.
     u64::from(32 / moved.clamp(1, computed)).min(problem.k / 8).max(own)
 }
 
-fn in_registers(elements: (Element, Element), k_width: u64) -> [OperandPlan; 2] {
-    [elements.0, elements.1].map(|element| OperandPlan { element, place: Place::Registers { k_width } })
+fn in_registers(elements: [Element; 2], k_width: u64) -> [OperandPlan; 2] {
+    elements.map(|element| OperandPlan { element, place: Place::Registers { k_width } })
 }
 
-/// Whether the target multiplies OCP's 8-bit floats by `mma.sync`.
-fn has_mma_fp8(target: &TargetDesc) -> bool {
-    !matches!(target.name, "cuda:80" | "cuda:86")
+/// Elements that are multiplied, as they are or converted, and what instructions see in them.
+struct Multiplied {
+    kind: DotType,
+    elements: [Element; 2],
 }
 
-/// `mma.sync` (PTX ISA, "Matrix multiply-accumulate operation using mma instruction").
-fn mma(problem: &Problem, target: &TargetDesc) -> Option<MatmulPlan> {
-    use FloatKind::{F8E4M3FN, F8E5M2};
-    let half = |_| if problem.result == F16 { F16 } else { F32 };
-    let ocp = |element| matches!(element, Element::Float(F8E4M3FN | F8E5M2));
-    let (a, b, accumulator) = match problem.elements() {
-        (F16, F16) => (F16, F16, half(())),
-        (BF16, BF16) => (BF16, BF16, F32),
-        (F32, F32) if problem.precision == InputPrecision::Tf32 => (F32, F32, F32),
-        (F64, F64) => (F64, F64, F64),
-        (I8, I8) => (I8, I8, I32),
-        // The native instruction sums up in f32.
-        (a, b) if ocp(a) && ocp(b) && has_mma_fp8(target) && problem.result == F32 => (a, b, F32),
-        (a, b) if ocp(a) && ocp(b) => (F16, F16, half(())),
-        _ => return None,
-    };
-    if !problem.accumulates_in(accumulator) {
-        return None;
+/// A row of the table for a product, and what its sums are.
+struct Candidate {
+    row: &'static MatrixInstruction,
+    accumulator: Element,
+}
+
+impl Multiplied {
+    /// The plan by the first instruction that there is.
+    fn plan(&self, problem: &Problem, target: &TargetDesc) -> Option<MatmulPlan> {
+        let candidates = self.candidates(problem, target);
+        candidates.iter().find_map(|candidate| match candidate.row.family {
+            MatrixFamily::Wgmma => self.wgmma(problem, candidate),
+            MatrixFamily::Mma => self.mma(problem, candidate),
+            MatrixFamily::Mfma => self.mfma(problem, candidate.accumulator, target),
+            MatrixFamily::Wmma => self.wmma(problem, candidate, target),
+        })
     }
-    let rank = problem.shape.len();
-    let tile = if a == F64 { [8, 8] } else { [16, 8] };
-    let mut instr_shape = vec![1; rank];
-    instr_shape[rank - 2..].copy_from_slice(&tile);
-    let k_width = if a == F64 { 1 } else { k_width_of_32_bits(problem, (a, b)) };
-    Some(MatmulPlan {
-        result: Encoding::NvidiaMma(NvidiaMma {
-            version_major: 2,
-            version_minor: 0,
-            warps_per_cta: split_warps(
-                problem.warps,
-                &problem.block_shape(),
-                tile,
-                problem.chain,
-                problem.read_bits(),
-            ),
-            cga: problem.cga.clone(),
-            instr_shape,
-        }),
-        accumulator,
-        operands: in_registers((a, b), k_width),
-    })
-}
 
-/// `wgmma` (PTX ISA, "Asynchronous warpgroup level matrix instructions").
-fn wgmma(problem: &Problem, target: &TargetDesc) -> Option<MatmulPlan> {
-    use FloatKind::{F8E4M3FN, F8E5M2};
-    if target.name != "cuda:90" || !problem.warps.is_multiple_of(4) {
-        return None;
+    /// The instructions of the target for these elements whose sums hold the result: those whose sums it is first,
+    /// otherwise in the table's order.
+    fn candidates(&self, problem: &Problem, target: &TargetDesc) -> Vec<Candidate> {
+        let exact = problem.precision != InputPrecision::Tf32;
+        let candidate = |row: &'static MatrixInstruction| {
+            let accumulator = Element::of_sum(row.sum)?;
+            let fits = row.multiplies(self.kind, row.sum, exact) && problem.accumulates_in(accumulator);
+            // What 8-bit floats are summed in has 32 bits: 16 bits lose more than the operands did.
+            let narrow = self.kind == DotType::F8 && row.sum == DotType::F16;
+            (fits && !narrow).then_some(Candidate { row, accumulator })
+        };
+        let mut all: Vec<Candidate> = MatrixInstruction::of(target).filter_map(candidate).collect();
+        all.sort_by_key(|candidate| candidate.accumulator != problem.result);
+        all
     }
-    let block = problem.block_shape();
-    let &[m, n] = &block[..] else { return None };
-    let ocp = |element| matches!(element, Element::Float(F8E4M3FN | F8E5M2));
-    let (a, b) = problem.elements();
-    let accumulator = match (a, b) {
-        (F16, F16) if problem.result == F16 => F16,
-        (F16, F16) | (BF16, BF16) => F32,
-        (F32, F32) if problem.precision == InputPrecision::Tf32 => F32,
-        (I8, I8) => I32,
+
+    /// `mma.sync` (PTX ISA, "Matrix multiply-accumulate operation using mma instruction").
+    fn mma(&self, problem: &Problem, &Candidate { row, accumulator }: &Candidate) -> Option<MatmulPlan> {
+        // 8-bit floats are summed in f32 only: for a narrower result f16 is multiplied, which has sums of f16.
+        if self.kind == DotType::F8 && problem.result != F32 {
+            return None;
+        }
+        let rank = problem.shape.len();
+        let tile = [row.shape[0], row.shape[1]].map(u64::from);
+        let mut instr_shape = vec![1; rank];
+        instr_shape[rank - 2..].copy_from_slice(&tile);
+        // An element of 64 bits is two registers, whatever it was moved as.
+        let k_width = if row.operand.bits() > 32 { 1 } else { k_width_of_32_bits(problem, self.elements) };
+        Some(MatmulPlan {
+            instruction: row,
+            result: Encoding::NvidiaMma(NvidiaMma {
+                version_major: 2,
+                version_minor: 0,
+                warps_per_cta: problem.split_warps(&problem.block_shape(), tile),
+                cga: problem.cga.clone(),
+                instr_shape,
+            }),
+            accumulator,
+            operands: in_registers(self.elements, k_width),
+        })
+    }
+
+    /// `wgmma` (PTX ISA, "Asynchronous warpgroup level matrix instructions").
+    fn wgmma(&self, problem: &Problem, &Candidate { row, accumulator }: &Candidate) -> Option<MatmulPlan> {
+        let group = 1 << row.c.warp_roles().len();
+        // What lies in shared memory is multiplied as it is.
+        let converted =
+            problem.operands.iter().zip(self.elements).any(|(own, element)| own.element != element);
+        if converted || !problem.warps.is_multiple_of(group) {
+            return None;
+        }
+        let block = problem.block_shape();
+        let &[m, n] = &block[..] else { return None };
+        let [tile_m, most_n, k] = row.shape.map(u64::from);
         // Tensor cores of sm_90 sum up products of fp8 with fewer bits than f32 has.
-        (a, b) if ocp(a) && ocp(b) && problem.max_imprecise >= 32 => F32,
-        _ => return None,
-    };
-    if !problem.accumulates_in(accumulator) {
-        return None;
+        if self.kind == DotType::F8 && problem.max_imprecise < 32 {
+            return None;
+        }
+        // Rows go to warp groups first: long instructions read the left operand less often.
+        let groups = problem.warps / group;
+        let rows = groups.min((m / tile_m).max(1));
+        let columns = groups / rows;
+        let fewest = u64::from(row.fewest_columns);
+        if !m.is_multiple_of(tile_m) || !n.is_multiple_of(fewest * columns) || !problem.k.is_multiple_of(k) {
+            return None;
+        }
+        let instr_n = (n / columns).min(most_n);
+        let result = Encoding::NvidiaMma(NvidiaMma {
+            version_major: 3,
+            version_minor: 0,
+            warps_per_cta: vec![group * rows, columns],
+            cga: problem.cga.clone(),
+            instr_shape: vec![tile_m / group, instr_n, k],
+        });
+        let left = if problem.operands[0].loaded {
+            Place::Shared(shared_operand(problem, 0, &result))
+        } else {
+            Place::Registers { k_width: 1 << row.a.k_run() }
+        };
+        let right = Place::Shared(shared_operand(problem, 1, &result));
+        let [a, b] = self.elements;
+        Some(MatmulPlan {
+            instruction: row,
+            result,
+            accumulator,
+            operands: [OperandPlan { element: a, place: left }, OperandPlan { element: b, place: right }],
+        })
     }
-    let k = u64::from(256 / a.bits());
-    // Rows go to warp groups first: long instructions read the left operand less often.
-    let groups = problem.warps / 4;
-    let rows = groups.min((m / 64).max(1));
-    let columns = groups / rows;
-    if !m.is_multiple_of(64) || !n.is_multiple_of(8 * columns) || !problem.k.is_multiple_of(k) {
-        return None;
+
+    /// `v_mfma` (CDNA3 and CDNA4 ISA, "Matrix Arithmetic Instructions").
+    fn mfma(&self, problem: &Problem, accumulator: Element, target: &TargetDesc) -> Option<MatmulPlan> {
+        let exact = problem.precision != InputPrecision::Tf32;
+        let sum = accumulator.dot_type(target)?;
+        let rows = MatrixInstruction::of_warp(self.kind, sum, exact, problem.k, target);
+        let block = problem.block_shape();
+        let rank = block.len();
+        // The larger instruction reads fewer operands for as many products.
+        let matrix = [block[rank - 2], block[rank - 1]];
+        let batches: u64 = block[..rank - 2].iter().product();
+        let rest = problem.warps / problem.warps.min(batches);
+        let best = rows.iter().map(|row| u64::from(row.shape[0])).min_by_key(|&side| {
+            let (cost, _) = best_split(rest, matrix, [side, side], problem.chain, problem.read_bits());
+            (cost, std::cmp::Reverse(side))
+        });
+        let row = rows.into_iter().find(|row| Some(u64::from(row.shape[0])) == best)?;
+        let instr_shape = row.shape.map(u64::from);
+        Some(MatmulPlan {
+            instruction: row,
+            result: Encoding::AmdMfma(AmdMfma {
+                version: target.matrix_unit.amd_version()?,
+                warps_per_cta: problem.split_warps(&block, [instr_shape[0], instr_shape[1]]),
+                instr_shape: instr_shape.to_vec(),
+                is_transposed: true,
+                cga: problem.cga.clone(),
+                tiles_per_warp: vec![1; rank],
+                element_bit_width: row.sum.bits(),
+            }),
+            accumulator,
+            operands: in_registers(self.elements, 1 << row.a.k_run()),
+        })
     }
-    let instr_n = (n / columns).min(256);
-    let result = Encoding::NvidiaMma(NvidiaMma {
-        version_major: 3,
-        version_minor: 0,
-        warps_per_cta: vec![4 * rows, columns],
-        cga: problem.cga.clone(),
-        instr_shape: vec![16, instr_n, k],
-    });
-    let left = if problem.operands[0].loaded {
-        Place::Shared(shared_operand(problem, 0, &result))
-    } else {
-        Place::Registers { k_width: u64::from(32 / a.bits()) }
-    };
-    let right = Place::Shared(shared_operand(problem, 1, &result));
-    Some(MatmulPlan {
-        result,
-        accumulator,
-        operands: [OperandPlan { element: a, place: left }, OperandPlan { element: b, place: right }],
-    })
+
+    /// `v_wmma` (RDNA3 and RDNA4 ISA, "Wave Matrix Multiply Accumulate").
+    fn wmma(
+        &self,
+        problem: &Problem,
+        &Candidate { row, accumulator }: &Candidate,
+        target: &TargetDesc,
+    ) -> Option<MatmulPlan> {
+        let block = problem.block_shape();
+        let rank = block.len();
+        let instr_shape = row.shape.map(u64::from);
+        let warps = problem.split_warps(&block, [instr_shape[0], instr_shape[1]]);
+        let mut tile_warps = Vec::new();
+        for dim in (0..rank).rev() {
+            let mut step = 1;
+            while step < warps[dim] {
+                let mut basis = vec![0; rank];
+                basis[dim] = step;
+                tile_warps.push(basis);
+                step *= 2;
+            }
+        }
+        Some(MatmulPlan {
+            instruction: row,
+            result: Encoding::AmdWmma(AmdWmma {
+                version: target.matrix_unit.amd_version()?,
+                tile_registers: Vec::new(),
+                tile_warps,
+                rank,
+                is_transposed: true,
+                cga: problem.cga.clone(),
+                instr_shape: instr_shape.to_vec(),
+            }),
+            accumulator,
+            operands: in_registers(self.elements, 1 << row.a.k_run()),
+        })
+    }
 }
 
 /// The layout of an operand in shared memory. Elements of 16 bits may run
@@ -379,132 +520,6 @@ fn shared_operand(problem: &Problem, side: usize, result: &Encoding) -> NvmmaSha
         rank: 2,
         cga,
     }
-}
-
-/// K of a matrix instruction, and consecutive elements along K in one thread.
-type KOfInstruction = (u64, u64);
-
-/// `v_mfma` (CDNA3 and CDNA4 ISA, "Matrix Arithmetic Instructions").
-fn mfma(problem: &Problem, target: &TargetDesc) -> Option<MatmulPlan> {
-    use FloatKind::{F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ};
-    let version = match target.name {
-        "hip:gfx90a" => 2,
-        "hip:gfx942" => 3,
-        _ => 4,
-    };
-    let (a, b) = problem.elements();
-    let native = |element| match element {
-        Element::Float(F8E4M3FNUZ | F8E5M2FNUZ) => version == 3,
-        Element::Float(F8E4M3FN | F8E5M2) => version == 4,
-        _ => false,
-    };
-    let (a, b, accumulator) = match (a, b) {
-        (F16, F16) | (BF16, BF16) | (F32, F32) => (a, b, F32),
-        (F64, F64) => (F64, F64, F64),
-        (I8, I8) => (I8, I8, I32),
-        (a, b) if native(a) && native(b) => (a, b, F32),
-        (a, b) if a.is_fp8() && b.is_fp8() => (F16, F16, F32),
-        _ => return None,
-    };
-    if !problem.accumulates_in(accumulator) {
-        return None;
-    }
-    let block = problem.block_shape();
-    let rank = block.len();
-    // The larger instruction reads fewer operands for as many products.
-    let sides: &[u64] = if a == F64 { &[16] } else { &[32, 16] };
-    let matrix = [block[rank - 2], block[rank - 1]];
-    let batches: u64 = block[..rank - 2].iter().product();
-    let rest = problem.warps / problem.warps.min(batches);
-    let side = sides.iter().copied().min_by_key(|&side| {
-        let (cost, _) = best_split(rest, matrix, [side, side], problem.chain, problem.read_bits());
-        (cost, std::cmp::Reverse(side))
-    })?;
-    let (k, k_width) = mfma_k(a, side, problem, version);
-    Some(MatmulPlan {
-        result: Encoding::AmdMfma(AmdMfma {
-            version,
-            warps_per_cta: split_warps(
-                problem.warps,
-                &block,
-                [side, side],
-                problem.chain,
-                problem.read_bits(),
-            ),
-            instr_shape: vec![side, side, k],
-            is_transposed: true,
-            cga: problem.cga.clone(),
-            tiles_per_warp: vec![1; rank],
-            element_bit_width: if a == F64 { 64 } else { 32 },
-        }),
-        accumulator,
-        operands: in_registers((a, b), k_width),
-    })
-}
-
-/// The longest instruction that K fills.
-fn mfma_k(element: Element, side: u64, problem: &Problem, version: u32) -> KOfInstruction {
-    // 64 lanes, of which `side` run along M or N, each with as many elements along K.
-    let lanes = 64 / side;
-    let xf32 = version == 3 && problem.precision == InputPrecision::Tf32;
-    let widths: &[u64] = match (element, version) {
-        (F64, _) => &[1],
-        (F32, _) if xf32 => &[2],
-        (F32, _) => &[1],
-        (F16 | BF16, 4) => &[8, 4],
-        (F16 | BF16, _) => &[4],
-        (I8, 4) => &[16, 8],
-        (I8, 3) => &[8],
-        (I8, _) => &[4],
-        _ => &[8],
-    };
-    let fitting = widths.iter().copied().find(|width| lanes * width <= problem.k);
-    let width = fitting.or(widths.last().copied()).unwrap_or(1);
-    (lanes * width, width)
-}
-
-/// `v_wmma` (RDNA3 and RDNA4 ISA, "Wave Matrix Multiply Accumulate").
-fn wmma(problem: &Problem, target: &TargetDesc) -> Option<MatmulPlan> {
-    use FloatKind::{F8E4M3FN, F8E5M2};
-    let version = if target.name == "hip:gfx1100" { 1 } else { 2 };
-    let ocp = |element| matches!(element, Element::Float(F8E4M3FN | F8E5M2));
-    let (a, b) = problem.elements();
-    let (a, b, accumulator) = match (a, b) {
-        (F16, F16) | (BF16, BF16) => (a, b, F32),
-        (I8, I8) => (I8, I8, I32),
-        (a, b) if ocp(a) && ocp(b) && version == 2 => (a, b, F32),
-        (a, b) if a.is_fp8() && b.is_fp8() => (F16, F16, F32),
-        _ => return None,
-    };
-    if !problem.accumulates_in(accumulator) {
-        return None;
-    }
-    let block = problem.block_shape();
-    let rank = block.len();
-    let warps = split_warps(problem.warps, &block, [16, 16], problem.chain, problem.read_bits());
-    let mut tile_warps = Vec::new();
-    for dim in (0..rank).rev() {
-        let mut step = 1;
-        while step < warps[dim] {
-            let mut basis = vec![0; rank];
-            basis[dim] = step;
-            tile_warps.push(basis);
-            step *= 2;
-        }
-    }
-    Some(MatmulPlan {
-        result: Encoding::AmdWmma(AmdWmma {
-            version,
-            tile_registers: Vec::new(),
-            tile_warps,
-            rank,
-            is_transposed: true,
-            cga: problem.cga.clone(),
-            instr_shape: vec![16, 16, 16],
-        }),
-        accumulator,
-        operands: in_registers((a, b), if version == 1 { 16 } else { 8 }),
-    })
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 
 use super::layout;
 use crate::buffer_plans::BufferLayout;
+use crate::matmul::plan::Element;
 use linear_layout::plan::{
     DotTilePlan, DotType, DotTypes, WarpGroupDotPlan, WarpGroupOperand, WarpGroupProduct,
 };
-use linear_layout::target::{TargetDesc, Vendor};
-use mlir_host::ir::{FloatKind, Type};
+use linear_layout::target::TargetDesc;
+use mlir_host::ir::Type;
 use ttopt_dialect::tt::enums::InputPrecision;
 use ttopt_dialect::tt::ops::DotOp;
 use ttopt_dialect::ttg::types::MemDescType;
@@ -18,30 +19,8 @@ use ttopt_dialect::ttng::ops::WarpGroupDotOp;
 /// # Errors
 /// For types that are not multiplied.
 pub fn dot_type(element: Type<'_>, target: &TargetDesc) -> Result<DotType, String> {
-    use FloatKind::*;
-    let unknown = || Err(format!("elements of type {element} are not multiplied"));
-    if let Some(kind) = element.float_kind() {
-        let native = match (target.vendor, target.name) {
-            (Vendor::Amd, "hip:gfx90a" | "hip:gfx942") => matches!(kind, F8E4M3FNUZ | F8E5M2FNUZ),
-            _ => matches!(kind, F8E4M3FN | F8E5M2),
-        };
-        return match kind {
-            F16 => Ok(DotType::F16),
-            BF16 => Ok(DotType::Bf16),
-            F32 => Ok(DotType::F32),
-            F64 => Ok(DotType::F64),
-            _ if native => Ok(DotType::F8),
-            _ if kind.bits() == 8 => Ok(DotType::F16),
-            _ => unknown(),
-        };
-    }
-    match element.int_bits() {
-        Some(8) => Ok(DotType::I8),
-        Some(16) => Ok(DotType::I16),
-        Some(32) => Ok(DotType::I32),
-        Some(64) => Ok(DotType::I64),
-        _ => unknown(),
-    }
+    let known = Element::of(element).and_then(|element| element.dot_type(target));
+    known.ok_or_else(|| format!("elements of type {element} are not multiplied"))
 }
 
 /// How a product of tensors is computed.

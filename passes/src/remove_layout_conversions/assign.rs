@@ -2,13 +2,15 @@
 
 use super::plan::unconverted;
 use crate::buffer_plans::{self, stored};
-use crate::ir_util::{for_each_edge, layout_of, set_layout, set_result_layout, weight};
+use crate::ir_util::{for_each_edge, is_loop, layout_of, set_layout, set_result_layout, weight};
 use crate::machine::Layouts;
 use crate::rules::{Rule, anchor, backward, forward, reorders, rule};
 use mlir_host::asm::Reported;
+use mlir_host::flow::{is_region_branch, twins};
 use mlir_host::hash::FastMap;
-use mlir_host::ir::{Attr, Op, Value};
+use mlir_host::ir::{Attr, Block, Op, Value};
 use smallvec::SmallVec;
+use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::ttg::attrs::{SLICE, sliced_parent};
 
 /// Rounds in which layouts travel around nested loops.
@@ -146,28 +148,17 @@ impl<'c> Assignment<'c> {
                 this.classes.insert(b, class);
             }
         };
-        match op.name() {
-            "scf.for" => {
-                if let Some(body) = op.region(0).first_block() {
-                    op.results().zip(body.args().skip(1)).for_each(|(a, b)| join(self, a, b));
-                }
+        if is_region_branch(op) {
+            for result in op.results() {
+                twins(result).into_iter().skip(1).for_each(|twin| join(self, result, twin));
             }
-            "scf.while" => {
-                if let Some(after) = op.region(1).first_block() {
-                    op.results().zip(after.args()).for_each(|(a, b)| join(self, a, b));
-                }
+        }
+        // The signature stays.
+        let entry = FuncOp::cast(op).and_then(|function| function.body().first_block());
+        for arg in entry.into_iter().flat_map(Block::args) {
+            if let Some(layout) = layout_of(arg) {
+                self.set(arg, layout);
             }
-            // The signature stays.
-            "tt.func" => {
-                if let Some(entry) = op.region(0).first_block() {
-                    for arg in entry.args() {
-                        if let Some(layout) = layout_of(arg) {
-                            self.set(arg, layout);
-                        }
-                    }
-                }
-            }
-            _ => {}
         }
         self.pin(op, layouts);
         if anchor(op).is_some() {
@@ -226,8 +217,7 @@ impl<'c> Assignment<'c> {
     fn forward(&mut self, op: Op<'c>, layouts: &Layouts<'c>, late: bool) {
         let Some(rule) = rule(op) else { return };
         if rule == Rule::Control {
-            let enters = matches!(op.name(), "scf.for" | "scf.while");
-            if enters && !late {
+            if is_loop(op) && !late {
                 return;
             }
             for_each_edge(op, &mut |operand, target| {

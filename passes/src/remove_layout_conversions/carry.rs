@@ -7,6 +7,7 @@ use super::plan::Request;
 use crate::ir_util::{incoming, layout_of, remake, with_layout};
 use crate::machine::error;
 use mlir_host::asm::Reported;
+use mlir_host::flow::twins;
 use mlir_host::ir::{Attr, Block, Op, Type, Value};
 use smallvec::SmallVec;
 
@@ -101,29 +102,6 @@ impl<'c> Materialize<'_, 'c> {
         self.replaced.insert(op, made);
         Ok(made)
     }
-}
-
-/// The values that stand for the same thing as `value`, which control flow
-/// carries: the argument of a loop's body and the result of the loop.
-pub(super) fn twins(value: Value<'_>) -> SmallVec<[Value<'_>; 2]> {
-    let i = value.index();
-    let mut twins = SmallVec::from_slice(&[value]);
-    let at = value.def_op().or_else(|| value.arg_block().and_then(Block::parent));
-    let Some(at) = at else { return twins };
-    let is_result = value.def_op().is_some();
-    // Where the loop's own arguments are: after the induction variable in `scf.for`.
-    let (region, first) = match at.name() {
-        "scf.for" => (0, 1),
-        "scf.while" => (1, 0),
-        _ => return twins,
-    };
-    let body = at.region(region).first_block();
-    match (is_result, body) {
-        (true, Some(body)) => twins.push(body.arg(first + i)),
-        (false, body) if value.arg_block() == body => twins.push(at.result(i - first)),
-        _ => {}
-    }
-    twins
 }
 
 /// Appends `value` to those that `op` passes to where operand `number` goes.

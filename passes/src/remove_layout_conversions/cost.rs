@@ -2,12 +2,11 @@
 
 use crate::analysis::axis_info::{AxisInfo, AxisInfoAnalysis};
 use crate::buffer_plans;
-use crate::coalesce::AccessFacts;
 use crate::ir_util::{layout_of, weight};
 use crate::machine::{Layouts, Machine};
-use crate::plans::{self, word_bits};
+use crate::plans::{self, AccessFacts, word_bits};
 use crate::rules::{Rule, is_cheap, is_conversion, rule};
-use linear_layout::plan::{AddressFacts, ConversionPlan, VectorPlan};
+use linear_layout::plan::{AddressFacts, VectorPlan};
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::hash::FastMap;
@@ -30,6 +29,10 @@ const BARRIER: f64 = 56.0;
 /// memory directly.
 const OVERLAP: f64 = 1.0 / 3.0;
 
+/// Cycles of any conversion where the module does not say what GPU it is for: more than what any other way to
+/// get a value takes, so that the fewest conversions are left.
+const UNKNOWN_TARGET: f64 = 1e6;
+
 /// Operations on registers for each element that comes out of a pair of 4 bits.
 const UNPACK: f64 = 4.0;
 
@@ -37,35 +40,55 @@ const UNPACK: f64 = 4.0;
 type Access<'c> = (Attr<'c>, SmallVec<[i64; 4]>, u32, bool, AddressFacts);
 
 /// Cycles that `op` takes to move data between threads, in all iterations of loops: conversions, and what is written
-/// to shared memory in the layout that it happens to have. `None` where it does not, or that is not known.
+/// to shared memory in the layout that it happens to have; of other operations none. `None` where it is to be moved
+/// as no plan does.
 pub fn moving<'c>(op: Op<'c>, layouts: &Layouts<'c>) -> Option<f64> {
     let cycles = if is_conversion(op) {
-        let (ty, to) = (op.operand(0).ty().as_tensor()?, layout_of(op.result(0))?);
-        conversion(ty, to, layouts) + SYNCHRONIZATION
+        match (op.operand(0).ty().as_tensor(), layout_of(op.result(0))) {
+            (Some(ty), Some(to)) => conversion(ty, to, layouts)? + SYNCHRONIZATION,
+            _ => return Some(0.0),
+        }
     } else {
-        let (value, buffer) = buffer_plans::stored(op)?;
-        let target = target(&layouts.machine)?;
+        let (Some((value, buffer)), Some(target)) = (buffer_plans::stored(op), target(&layouts.machine))
+        else {
+            return Some(0.0);
+        };
         let plan = buffer_plans::access(value.ty(), buffer, Direction::Store, target).ok()?;
         plan.access.cycles(target)
     };
     Some(cycles * weight(op) * chance(op))
 }
 
-/// Cycles of converting a tensor of type `ty` to another layout.
-pub fn conversion<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> f64 {
-    known_conversion(ty, to, layouts).unwrap_or(0.0)
+/// Cycles of converting a tensor of type `ty` to another layout; `None` where no plan does.
+pub fn conversion<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> Option<f64> {
+    match known_conversion(ty, to, layouts) {
+        Conversion::Same => Some(0.0),
+        Conversion::Cycles(cycles) => Some(cycles),
+        Conversion::Impossible => None,
+    }
 }
 
-/// The same; `None` where the two layouts are equal.
-fn known_conversion<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> Option<f64> {
+/// What is known of the conversion of a type to a layout.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Conversion {
+    /// The two layouts are equal.
+    Same,
+    /// It takes so many cycles.
+    Cycles(f64),
+    /// There is no plan.
+    Impossible,
+}
+
+fn known_conversion<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> Conversion {
     *layouts.conversions.borrow_mut().entry((ty, to)).or_insert_with(|| {
         if ty.encoding().is_some_and(|from| equivalent(from, to, &ty.shape())) {
-            return None;
+            return Conversion::Same;
         }
-        let plan = target(&layouts.machine).and_then(|target| plans::conversion_to(ty, to, target).ok());
-        // Where there is no plan, something must be better.
-        let cost = |plan: &ConversionPlan| plan.cost.cycles + plan.cost.barriers.min(1) as f64 * BARRIER;
-        Some(plan.map_or(1e6, |plan| cost(&plan)))
+        let Some(target) = target(&layouts.machine) else { return Conversion::Cycles(UNKNOWN_TARGET) };
+        match plans::conversion_to(ty, to, target) {
+            Ok(plan) => Conversion::Cycles(plan.cost.cycles + plan.cost.barriers.min(1) as f64 * BARRIER),
+            Err(_) => Conversion::Impossible,
+        }
     })
 }
 
@@ -113,7 +136,7 @@ impl<'c> Costs<'c> {
     /// Of computing `op` once more with results of type `ty` in layout `to`;
     /// `None` where it must not be copied.
     pub fn copy(&self, op: Op<'c>, ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> Option<f64> {
-        let same = || known_conversion(ty, to, layouts).is_none();
+        let same = || known_conversion(ty, to, layouts) == Conversion::Same;
         // The same computation on the same registers: one of the two goes.
         if (is_cheap(op) || matches!(rule(op), Some(Rule::Unpack(_)))) && same() {
             return Some(0.0);
@@ -158,13 +181,14 @@ impl<'c> Costs<'c> {
         let layout = to_linear_layout(to, &ty.shape()).ok()?;
         let facts = AccessFacts::of(op, self.analysis())?;
         let machine = target(&layouts.machine)?;
-        let (bits, addresses) = (word_bits(ty.ty()).ok()?, facts.addresses());
+        let bits = 8 * facts.bytes as u32;
+        let addresses = facts.addresses(plans::most_elems(op, machine));
         let stores = op.num_results() == 0;
         let key = (to, SmallVec::from_slice(ty.sizes()), bits, stores, addresses);
         if let Some(cycles) = self.accesses.borrow().get(&key) {
             return *cycles;
         }
-        let plan = VectorPlan::for_addresses(&layout, bits, &key.4, machine).ok();
+        let plan = plans::access_in(op, &layout, &facts, machine).ok();
         let cycles = plan.map(|plan| Self::accesses(&layout, &plan, stores, layouts.machine.num_warps));
         self.accesses.borrow_mut().insert(key, cycles);
         cycles

@@ -5,9 +5,9 @@
 //! Alive is what operations with effects use, and what that is computed from, back through control flow. What else
 //! control flow carries goes, with all that computes it.
 
-use super::carry::twins;
 use crate::ir_util::{for_each_edge, incoming, remake};
 use mlir_host::asm::Reported;
+use mlir_host::flow::twins;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, Op, Region, Type, Value, Walk};
 use mlir_host::pass::PassResult;
@@ -79,13 +79,10 @@ impl<'c> Liveness<'c> {
 
     /// The operands that `op` passes to results or arguments.
     fn passed(&mut self, op: Op<'c>) -> Range<usize> {
-        let from = match op.name() {
-            "scf.for" => 3,
-            "scf.while" | "cf.br" => 0,
-            "scf.condition" | "cf.cond_br" => 1,
-            "scf.yield" if op.parent().is_some_and(is_control) => 0,
-            _ => op.num_operands(),
-        };
+        let mut from = op.num_operands();
+        if is_control(op) || op.parent().is_some_and(is_control) || is_branch(op) {
+            for_each_edge(op, &mut |i, _| from = from.min(i));
+        }
         if !op.successors().all(|block| self.is_known(block)) {
             return 0..0;
         }
@@ -130,9 +127,9 @@ impl<'c> Liveness<'c> {
         }
         blocks.extend(self.known.iter().filter(|(_, known)| **known).map(|(block, _)| *block));
         // An induction variable is not carried.
+        let is_dead = |arg: Value<'c>| self.is_dead(arg) && incoming(arg).is_some();
         let dead_args = |block: &Block<'c>| -> SmallVec<[usize; 4]> {
-            let first = usize::from(block.parent().is_some_and(|op| op.name() == "scf.for"));
-            (first..block.num_args()).filter(|i| self.is_dead(block.arg(*i))).collect()
+            (0..block.num_args()).filter(|i| is_dead(block.arg(*i))).collect()
         };
         let args: Vec<_> = blocks.iter().map(|block| (*block, dead_args(block))).collect();
         let shrunk = self.passing.iter().filter(|op| op.results().any(|result| self.is_dead(result)));
@@ -193,6 +190,11 @@ impl<'c> Liveness<'c> {
 /// Whether `op` is structured control flow whose results and arguments are known to be what is passed to them.
 fn is_control(op: Op<'_>) -> bool {
     matches!(op.name(), "scf.for" | "scf.while" | "scf.if")
+}
+
+/// Whether `op` branches between blocks, and its operands can be changed here.
+fn is_branch(op: Op<'_>) -> bool {
+    matches!(op.name(), "cf.br" | "cf.cond_br")
 }
 
 /// Takes the operands from `op` and all operations in it, which are to be erased.

@@ -154,8 +154,8 @@ impl<'c> Candidates<'c> {
         common.filter(|to| !ty.encoding().is_some_and(|have| equivalent(have, *to, &ty.shape())))
     }
 
-    /// How many candidates of a part, from its ends on, are best in the other layout. `wanting` keeps for
-    /// all parts how many uses want a value in a layout.
+    /// How many candidates of a part, from its ends on, are best in the other layout; `None` where one of the layouts
+    /// that are compared cannot be had. `wanting` keeps for all parts how many uses want a value in a layout.
     fn best(
         &self,
         part: &[usize],
@@ -170,7 +170,7 @@ impl<'c> Candidates<'c> {
             let value = candidate.op.result(0);
             crossing.insert(
                 (value, candidate.to),
-                planner.plan(Request { value, layout: candidate.to, moves: true }).1,
+                planner.plan(Request { value, layout: candidate.to, moves: true }).1?,
             );
         }
         // How many more uses want what has to be converted when nothing changes.
@@ -199,7 +199,7 @@ impl<'c> Candidates<'c> {
                         converted.entry(key).or_insert_with(|| *wanting.entry(key).or_insert_with(count));
                     *left = left.saturating_sub(1);
                     if *left == 0 {
-                        change -= planner.plan(Request { value: operand, layout, moves: true }).1;
+                        change -= planner.plan(Request { value: operand, layout, moves: true }).1?;
                     }
                 }
                 let wanted = backward(op, rule, i, to, layouts).ok()??;
@@ -208,7 +208,7 @@ impl<'c> Candidates<'c> {
                     continue;
                 }
                 let moves = operand.def_op().is_some_and(|op| self.of.contains_key(&op));
-                let cost = planner.plan(Request { value: operand, layout: wanted, moves }).1;
+                let cost = planner.plan(Request { value: operand, layout: wanted, moves }).1?;
                 crossing.insert((operand, wanted), cost);
                 change += cost;
             }

@@ -5,6 +5,7 @@ use super::plan::{How, Planner, Request, unconverted};
 use super::sink::{destination, sink};
 use crate::ir_util::{layout_of, set_result_layout, weight_of, with_layout};
 use crate::machine::{Layouts, error};
+use crate::plans::conversion_to;
 use crate::rules::{Rule, rule, wanted_or_equal};
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
@@ -57,7 +58,7 @@ pub fn is_settled<'c>(ops: &[Op<'c>], assignment: &Assignment<'c>, planner: &mut
                         Some(first) => first == operand,
                         None => layout_of(operand) == Some(layout) && operand.def_op().is_some_and(is_there),
                     },
-                    How::Copy | How::Carry => false,
+                    How::Copy | How::Carry | How::Impossible => false,
                 }
             })
         },
@@ -138,11 +139,25 @@ impl<'a, 'c> Materialize<'a, 'c> {
         let made = match (self.planner.plan(request).0, value.def_op()) {
             (How::Carry, _) => return self.carry(request, assignment),
             (How::Copy, Some(op)) => self.copy(op, request, assignment)?,
+            (How::Impossible, _) => return Err(self.impossible(request, user)),
             _ => self.convert(value, layout, user)?,
         };
         assignment.record(made, layout);
         self.planner.note(value, layout, made);
         Ok(made)
+    }
+
+    /// Says why a value cannot be had in a layout.
+    fn impossible(&self, Request { value, layout, .. }: Request<'c>, user: Op<'c>) -> Reported {
+        let planned = match (value.ty().as_tensor(), &self.planner.layouts().machine.target) {
+            (Some(ty), Some(target)) => conversion_to(ty, layout, target).map(|_| ()),
+            _ => Ok(()),
+        };
+        let reason = planned.err().unwrap_or_else(|| "it has no plan".to_owned());
+        error(
+            user,
+            format!("needs {} in layout {layout}, and no conversion gives it that: {reason}", value.ty()),
+        )
     }
 
     /// A copy of `op`, which defines the value, with another layout.

@@ -11,11 +11,11 @@
 //! to cost nothing while its own plan is being made, and what was found by that
 //! is forgotten should the pair be converted after all.
 
-use super::carry::twins;
 use super::cost::{Costs, SYNCHRONIZATION, conversion};
 use crate::ir_util::{incoming, layout_of, weight_of};
 use crate::machine::Layouts;
 use crate::rules::{Rule, backward, is_conversion, rule, wanted_or_equal};
+use mlir_host::flow::twins;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Op, Value};
 use smallvec::SmallVec;
@@ -31,6 +31,8 @@ pub enum How {
     Copy,
     /// Carry it around the loop or out of the branch a second time.
     Carry,
+    /// There is no way: no plan converts it, nor can it be computed or carried again.
+    Impossible,
 }
 
 /// A value, a layout, and whether the use that asks for it is not needed any
@@ -62,10 +64,10 @@ pub enum Alternative<'c> {
     None,
     /// To compute or carry the value again.
     Costs {
-        /// Cycles of that, in all iterations.
-        again: f64,
-        /// Cycles of the conversion, in all iterations.
-        convert: f64,
+        /// Cycles of that, in all iterations; `None` where what it needs cannot be had.
+        again: Option<f64>,
+        /// Cycles of the conversion, in all iterations; `None` where no plan does it.
+        convert: Option<f64>,
         /// What cannot be computed again and therefore is converted.
         blocker: Option<Value<'c>>,
     },
@@ -74,9 +76,11 @@ pub enum Alternative<'c> {
 /// A plan in the making.
 struct Frame<'c> {
     request: Request<'c>,
-    convert: f64,
+    /// Cycles of a conversion; `None` where no plan does it.
+    convert: Option<f64>,
     how: How,
-    cost: f64,
+    /// Cycles of doing it so, as far as they are added up; `None` where an input cannot be had.
+    cost: Option<f64>,
     inputs: Inputs<'c>,
     next: usize,
     /// Plans finished before this one was begun.
@@ -85,11 +89,18 @@ struct Frame<'c> {
     assumed: bool,
 }
 
+impl Frame<'_> {
+    /// Whether what is added up so far costs no more than a conversion.
+    fn is_candidate(&self) -> bool {
+        self.cost.is_some_and(|cost| self.convert.is_none_or(|convert| cost <= convert))
+    }
+}
+
 /// What is known about a request.
 #[derive(Clone, Copy)]
 enum Plan {
-    /// The cheapest way, and its cost.
-    Done(How, f64),
+    /// The cheapest way, and its cost; `None` where there is no way.
+    Done(How, Option<f64>),
     /// The place of its frame while the plan is being made.
     Active(usize),
 }
@@ -167,14 +178,16 @@ impl<'a, 'c> Planner<'a, 'c> {
         let mut requests = vec![request];
         while let Some(request) = requests.pop() {
             let how = self.plan(request).0;
-            if how == How::Have || !self.expected.insert((request.value, request.layout)) {
+            if matches!(how, How::Have | How::Impossible)
+                || !self.expected.insert((request.value, request.layout))
+            {
                 continue;
             }
             if how != How::Convert {
                 requests.extend(self.inputs(request).iter().map(|(_, input)| *input));
             }
             for moves in [false, true] {
-                self.plans.insert(Request { moves, ..request }, Plan::Done(How::Have, 0.0));
+                self.plans.insert(Request { moves, ..request }, Plan::Done(How::Have, Some(0.0)));
             }
             self.cheapen_users(request.value, request.layout);
         }
@@ -204,10 +217,10 @@ impl<'a, 'c> Planner<'a, 'c> {
         self.layouts
     }
 
-    /// The cheapest way to get a value in a layout, and what it costs.
-    pub fn plan(&mut self, request: Request<'c>) -> (How, f64) {
+    /// The cheapest way to get a value in a layout, and what it costs; `None` where there is no way.
+    pub fn plan(&mut self, request: Request<'c>) -> (How, Option<f64>) {
         if request.is_had() {
-            return (How::Have, 0.0);
+            return (How::Have, Some(0.0));
         }
         let mut stack: SmallVec<[Frame<'c>; 1]> = SmallVec::new();
         let mut wanted = Some(request);
@@ -223,14 +236,14 @@ impl<'a, 'c> Planner<'a, 'c> {
                     }
                 }
             }
-            let Some(frame) = stack.last_mut() else { return (How::Convert, 0.0) };
+            let Some(frame) = stack.last_mut() else { return (How::Impossible, None) };
             // Inputs that are being planned themselves count nothing, nor do those that are there.
             if let Some(last) = frame.next.checked_sub(1)
                 && let Some(Plan::Done(_, cost)) = self.plans.get(&frame.inputs[last].1)
             {
-                frame.cost += cost;
+                frame.cost = frame.cost.zip(*cost).map(|(sum, cost)| sum + cost);
             }
-            if frame.next < frame.inputs.len() && frame.cost <= frame.convert {
+            if frame.next < frame.inputs.len() && frame.is_candidate() {
                 let input = frame.inputs[frame.next].1;
                 frame.next += 1;
                 wanted = Some(input).filter(|input| !input.is_had());
@@ -244,10 +257,13 @@ impl<'a, 'c> Planner<'a, 'c> {
         }
     }
 
-    fn finish(&mut self, frame: &Frame<'c>) -> (How, f64) {
-        let plan =
-            if frame.cost <= frame.convert { (frame.how, frame.cost) } else { (How::Convert, frame.convert) };
-        if frame.assumed && plan.0 == How::Convert {
+    fn finish(&mut self, frame: &Frame<'c>) -> (How, Option<f64>) {
+        let plan = match frame.convert {
+            _ if frame.is_candidate() => (frame.how, frame.cost),
+            Some(cycles) => (How::Convert, Some(cycles)),
+            None => (How::Impossible, None),
+        };
+        if frame.assumed && matches!(plan.0, How::Convert | How::Impossible) {
             for request in self.finished.drain(frame.finished..) {
                 self.plans.remove(&request);
             }
@@ -260,9 +276,9 @@ impl<'a, 'c> Planner<'a, 'c> {
     fn begin(&mut self, request: Request<'c>) -> Frame<'c> {
         let mut frame = Frame {
             request,
-            convert: 0.0,
+            convert: Some(0.0),
             how: How::Have,
-            cost: 0.0,
+            cost: Some(0.0),
             inputs: SmallVec::new(),
             next: 0,
             finished: self.finished.len(),
@@ -274,9 +290,12 @@ impl<'a, 'c> Planner<'a, 'c> {
             return frame;
         }
         let times = weight_of(value);
-        frame.convert = times * (conversion(ty, layout, self.layouts) + SYNCHRONIZATION);
+        let cycles = conversion(ty, layout, self.layouts);
+        frame.convert = cycles.map(|cycles| times * (cycles + SYNCHRONIZATION));
         match self.again(request) {
-            Some((how, cost, inputs)) => (frame.how, frame.cost, frame.inputs) = (how, times * cost, inputs),
+            Some((how, cost, inputs)) => {
+                (frame.how, frame.cost, frame.inputs) = (how, Some(times * cost), inputs);
+            }
             None => (frame.how, frame.cost) = (How::Convert, frame.convert),
         }
         frame
@@ -323,7 +342,8 @@ impl<'a, 'c> Planner<'a, 'c> {
         let convert = self.begin(request).convert;
         let Some((_, cost, inputs)) = self.again(request) else { return Alternative::None };
         let inputs: Vec<_> = inputs.iter().map(|(_, input)| (*input, self.plan(*input))).collect();
-        let again = weight_of(request.value) * cost + inputs.iter().map(|(_, plan)| plan.1).sum::<f64>();
+        let inputs_cost: Option<f64> = inputs.iter().map(|(_, plan)| plan.1).sum();
+        let again = inputs_cost.map(|inputs| weight_of(request.value) * cost + inputs);
         // From operand to operand, to the one that has to be converted.
         let mut blocker = inputs.iter().find(|(_, plan)| plan.0 == How::Convert).map(|(input, _)| *input);
         while let Some(at) = blocker {

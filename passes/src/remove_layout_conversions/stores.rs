@@ -36,9 +36,9 @@ fn operands<'c>(op: Op<'c>) -> impl Iterator<Item = Value<'c>> {
     op.operands().map(unconverted).filter(|operand| layout_of(*operand).is_some())
 }
 
-/// Cycles of a store in `layout`, and of what it takes to have its operands there.
+/// Cycles of a store in `layout`, and of what it takes to have its operands there; `None` where it cannot be.
 fn cost<'c>(op: Op<'c>, layout: Attr<'c>, planner: &mut Planner<'_, 'c>) -> Option<f64> {
     let access = weight(op) * planner.storing(op, op.operand(1), layout)?;
     let plan = |value| planner.plan(Request { value, layout, moves: true }).1;
-    Some(access + operands(op).map(plan).sum::<f64>())
+    Some(access + operands(op).map(plan).sum::<Option<f64>>()?)
 }

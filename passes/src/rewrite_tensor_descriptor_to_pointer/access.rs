@@ -230,35 +230,11 @@ impl<'a, 'c> Access<'a, 'c> {
     }
 
     fn reduce(&self, source: Value<'c>, firsts: &[Value<'c>]) -> Result<(), Reported> {
-        use DescriptorReduceKind as Kind;
         let kind = DescriptorReduceOp::cast(self.op).and_then(|reduce| reduce.kind());
         let Some(kind) = kind else { return Err(error(self.op, "reduction of no kind")) };
-        let float = self.element.is_float();
-        let op = match kind {
-            Kind::Add if float => RmwOp::Fadd,
-            Kind::Add => RmwOp::Add,
-            Kind::And if !float => RmwOp::And,
-            Kind::Or if !float => RmwOp::Or,
-            Kind::Xor if !float => RmwOp::Xor,
-            Kind::Min if !float => {
-                if self.signed {
-                    RmwOp::Min
-                } else {
-                    RmwOp::Umin
-                }
-            }
-            Kind::Max if !float => {
-                if self.signed {
-                    RmwOp::Max
-                } else {
-                    RmwOp::Umax
-                }
-            }
-            _ => {
-                let what =
-                    format!("'{}' of '{}' cannot be done through pointers", kind.keyword(), self.element);
-                return Err(error(self.op, what));
-            }
+        let Some(op) = atomic_of(kind, self.element, self.signed) else {
+            let what = format!("'{}' of '{}' cannot be done through pointers", kind.keyword(), self.element);
+            return Err(error(self.op, what));
         };
         let (pointers, inside) = self.pointers(firsts)?;
         let source = self.reshaped(source, self.tensor(&self.shape, self.element)?)?;
@@ -283,6 +259,25 @@ impl<'a, 'c> Access<'a, 'c> {
             _ => Err(error(self.op, "is no access through a tensor descriptor")),
         }
     }
+}
+
+/// The atomic operation that reduces elements in memory through pointers; `None` where there is none: minima and maxima
+/// of floats are reductions of bulk copies only.
+pub(crate) fn atomic_of(kind: DescriptorReduceKind, element: Type<'_>, signed: bool) -> Option<RmwOp> {
+    use DescriptorReduceKind as Kind;
+    Some(match (kind, element.is_float()) {
+        (Kind::Add, true) => RmwOp::Fadd,
+        (_, true) => return None,
+        (Kind::Add, _) => RmwOp::Add,
+        (Kind::And, _) => RmwOp::And,
+        (Kind::Or, _) => RmwOp::Or,
+        (Kind::Xor, _) => RmwOp::Xor,
+        (Kind::Min, _) if signed => RmwOp::Min,
+        (Kind::Min, _) => RmwOp::Umin,
+        (Kind::Max, _) if signed => RmwOp::Max,
+        (Kind::Max, _) => RmwOp::Umax,
+        (Kind::Inc | Kind::Dec, _) => return None,
+    })
 }
 
 /// A flag that is known.

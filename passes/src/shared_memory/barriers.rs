@@ -330,7 +330,7 @@ fn step_of<'c>(op: Op<'c>, buffers: &Buffers<'c>, target: &TargetDesc) -> Result
     let mut step = Step { accesses: accesses(op, buffers), waits: waits(op), ..Step::default() };
     match op.name() {
         "ttg.barrier" => {
-            let spaces = BarrierOp(op).addr_space().unwrap_or(AddrSpace::NONE);
+            let spaces = BarrierOp::of(op).addr_space().unwrap_or(AddrSpace::NONE);
             step.synchronizes = spaces.contains(AddrSpace::LOCAL);
         }
         // Regions begin and end for all threads together.

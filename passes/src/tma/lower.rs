@@ -317,17 +317,17 @@ impl<'c> Lowering<'c> {
         match op.name() {
             "tt.make_tensor_descriptor" => return self.make(op),
             "tt.descriptor_store" => {
-                let store = DescriptorStoreOp(op);
+                let store = DescriptorStoreOp::of(op);
                 let indices: Vec<Value<'c>> = store.indices().collect();
                 self.store(op, store.src(), &indices, "ttng.async_tma_copy_local_to_global")?;
             }
             "tt.descriptor_reduce" => {
-                let reduce = DescriptorReduceOp(op);
+                let reduce = DescriptorReduceOp::of(op);
                 let indices: Vec<Value<'c>> = reduce.indices().collect();
                 self.store(op, reduce.src(), &indices, "ttng.async_tma_reduce")?;
             }
             _ => {
-                let scatter = DescriptorScatterOp(op);
+                let scatter = DescriptorScatterOp::of(op);
                 let indices = [scatter.x_offsets(), scatter.y_offset()];
                 self.store(op, scatter.src(), &indices, "ttng.async_tma_scatter")?;
             }
@@ -360,7 +360,7 @@ impl<'c> Lowering<'c> {
     }
 
     fn make(&mut self, op: Op<'c>) -> PassResult {
-        let (make, desc) = (MakeTensorDescOp(op), descriptor(op, op.result(0))?);
+        let (make, desc) = (MakeTensorDescOp::of(op), descriptor(op, op.result(0))?);
         let map = buffer_plans::tma_map(desc, &self.target).map_err(|reason| error(op, reason))?;
         let ctx = op.context();
         let (element, bytes) = (desc.element(), map.elem_bytes() as i64);

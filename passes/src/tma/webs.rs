@@ -20,6 +20,7 @@
 use super::has_nan;
 use crate::buffer_plans;
 use crate::ir_util::{constant, for_each_edge, is_loop, is_private};
+use crate::rewrite_tensor_descriptor_to_pointer::atomic_of;
 use linear_layout::plan::{RowsFate, TMA_UNIT_BYTES, TmaRowsPlan};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
@@ -39,6 +40,8 @@ struct Web {
     used_again: bool,
     carried: bool,
     is_argument: bool,
+    /// Whether something is done through it that pointers cannot do.
+    needs_map: bool,
 }
 
 /// The descriptors of a module.
@@ -115,7 +118,7 @@ impl<'c> Webs<'c> {
         }
         for web in &mut this.webs {
             // Measured on an H200 (docs/tma.md): each block makes the map for its own part.
-            if several_blocks && web.made && !web.used_again {
+            if several_blocks && web.made && !web.used_again && !web.needs_map {
                 let reason = "each block of a cluster would make a tensor map for copies outside of loops";
                 web.pointers.get_or_insert_with(|| reason.to_owned());
             }
@@ -188,6 +191,7 @@ impl<'c> Webs<'c> {
         web.used_again |= other.used_again;
         web.carried |= other.carried;
         web.is_argument |= other.is_argument;
+        web.needs_map |= other.needs_map;
         if web.pointers.is_none() {
             web.pointers = other.pointers;
         }
@@ -213,17 +217,27 @@ impl<'c> Webs<'c> {
             }
             "tt.make_tensor_descriptor" => self.make(op),
             "tt.descriptor_load" => {
-                self.starts_at(op.operand(0), &DescriptorLoadOp(op).indices().collect::<Vec<_>>(), false);
+                self.starts_at(op.operand(0), &DescriptorLoadOp::of(op).indices().collect::<Vec<_>>(), false);
             }
             "tt.descriptor_store" => {
-                self.starts_at(op.operand(0), &DescriptorStoreOp(op).indices().collect::<Vec<_>>(), true);
+                self.starts_at(op.operand(0), &DescriptorStoreOp::of(op).indices().collect::<Vec<_>>(), true);
             }
             "tt.descriptor_reduce" => {
-                self.starts_at(op.operand(0), &DescriptorReduceOp(op).indices().collect::<Vec<_>>(), true);
-                let kind = DescriptorReduceOp(op).kind();
+                self.starts_at(
+                    op.operand(0),
+                    &DescriptorReduceOp::of(op).indices().collect::<Vec<_>>(),
+                    true,
+                );
+                let kind = DescriptorReduceOp::of(op).kind();
                 let element = TensorDescType::cast(op.operand(0).ty()).map(|desc| desc.element());
                 // Sums of 64 bits are unsigned, and comparisons take integers without sign to be signed.
                 let compares = matches!(kind, Some(DescriptorReduceKind::Min | DescriptorReduceKind::Max));
+                if let (Some(kind), Some(element)) = (kind, element)
+                    && atomic_of(kind, element, true).is_none()
+                    && let Some(web) = self.web(op.operand(0))
+                {
+                    web.needs_map = true;
+                }
                 let unsure = |element: Type<'c>| compares && element.is_signless() && element.is_int(64);
                 if let (Some(kind), Some(element)) = (kind, element)
                     && (!reduces_in_memory(kind, element) || unsure(element))
@@ -302,7 +316,7 @@ impl<'c> Webs<'c> {
     }
 
     fn make(&mut self, op: Op<'c>) {
-        let make = MakeTensorDescOp(op);
+        let make = MakeTensorDescOp::of(op);
         let result = op.result(0);
         let Some(desc) = TensorDescType::cast(result.ty()) else { return };
         if op.ancestor(is_loop).is_some()

@@ -1,16 +1,19 @@
 //! Execution of conversion plans.
 
-use super::CheckError;
-use super::memory::{Memory, MemoryReport, execute};
-use crate::plan::{AccessPlan, Conversion, ConversionPlan, SharedPlan, ShufflePlan, Threads};
-use crate::target::TargetDesc;
+use super::exchange::shuffle;
+use super::memory::{Memory, MemoryReport, counted, execute};
+use super::{CheckError, count};
+use crate::plan::{Conversion, ConversionPlan, Cost, Scope, SharedPlan, Threads};
+use crate::target::{Direction, TargetDesc};
 use crate::{Dim, LinearLayout};
 
 /// What the execution of a conversion counted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// Shuffle instructions of one warp.
-    pub shuffles: u64,
+    /// In the units of the plan's cost.
+    pub cost: Cost,
+    /// How far the threads are apart that exchange data through shared memory.
+    pub scope: Option<Scope>,
     /// What the stores did.
     pub store: MemoryReport,
     /// What the loads did.
@@ -79,7 +82,7 @@ impl Holders<'_> {
 }
 
 /// Every register of every thread.
-struct Registers {
+pub(super) struct Registers {
     values: Vec<Option<u64>>,
     registers: u64,
     lanes: u64,
@@ -92,7 +95,7 @@ impl Registers {
         Registers { values, registers, lanes, warps }
     }
 
-    fn at(&mut self, register: u64, t: Threads) -> Result<&mut Option<u64>, CheckError> {
+    pub(super) fn at(&mut self, register: u64, t: Threads) -> Result<&mut Option<u64>, CheckError> {
         if register >= self.registers {
             return Err(CheckError::Malformed(format!("register {register} of {}", self.registers)));
         }
@@ -105,7 +108,8 @@ impl Registers {
 /// Executes `plan` on labelled elements in the layout `source` and compares with `destination`.
 ///
 /// # Errors
-/// The first thing found wrong: data, addresses, or a number of wavefronts other than planned.
+/// The first thing found wrong: data, addresses, barriers that do not reach as far as data do, or further, and
+/// numbers of a cost other than what the execution takes.
 pub fn check_conversion(
     plan: &ConversionPlan,
     source: &LinearLayout,
@@ -114,7 +118,7 @@ pub fn check_conversion(
 ) -> Result<Report, CheckError> {
     let order: Vec<Dim> = source.out_dims().collect();
     let from = Holders { layout: source, order: order.clone() };
-    let to = Holders { layout: destination, order };
+    let to = Holders { layout: destination, order: order.clone() };
     let size = |dim| source.in_size(dim).unwrap_or(1).max(destination.in_size(dim).unwrap_or(1));
     let (lanes, warps, blocks) = (u64::from(target.lanes), size(Dim::WARP), size(Dim::BLOCK));
     let mut input = Registers::new(from.registers(), lanes, warps, blocks);
@@ -128,7 +132,8 @@ pub fn check_conversion(
             *input.at(r, t)? = Some(from.element(r, t)?);
         }
     }
-    let mut report = Report::default();
+    count::same("warps of a block", warps, 1u64.checked_shl(plan.warp_bits).unwrap_or(0))?;
+    let (mut report, mut shared) = (Report::default(), None);
     match &plan.conversion {
         Conversion::NoOp => output = input,
         Conversion::RegisterPermute { sources } => {
@@ -138,13 +143,24 @@ pub fn check_conversion(
                 }
             }
         }
-        Conversion::WarpShuffle(p) => shuffle(p, &threads, &mut input, &mut output, &mut report)?,
+        Conversion::WarpShuffle(p) => {
+            stored_bits(plan.elem_bits, p.storage_bits)?;
+            report.cost = shuffle(p, &threads, &mut input, &mut output, target)?;
+            let latency = if report.cost.shuffles > 0 { target.cost.shuffle_latency } else { 0.0 };
+            report.cost.cycles = latency + warps as f64 * report.cost.cycles;
+        }
         Conversion::SharedMemory(p) | Conversion::Cluster(p) => {
-            if matches!(plan.conversion, Conversion::SharedMemory(_)) && p.load.block.is_some() {
-                return Err(CheckError::Malformed("a block reads the memory of another".into()));
+            let cluster = matches!(plan.conversion, Conversion::Cluster(_));
+            if cluster != p.load.block.is_some() || p.store.block.is_some() {
+                return Err(CheckError::Malformed("a block uses the memory of another, or should".into()));
             }
-            shared(p, warps, blocks, target, &mut input, &mut output, &mut report)?;
-            copy(&p.load, &threads, &mut output)?;
+            for access in [&p.store, &p.load] {
+                stored_bits(plan.elem_bits, access.storage_bits)?;
+            }
+            let mut run = Shared::new(p, order, &threads, (warps, blocks), target)?;
+            run.execute(&mut input, &mut output)?;
+            run.copy(&mut output)?;
+            shared = Some(run);
         }
     }
     for &t in &threads {
@@ -155,115 +171,132 @@ pub fn check_conversion(
             }
         }
     }
+    if let Some(run) = shared {
+        report = run.measure()?;
+    }
+    count::agree(&report.cost, &plan.cost)?;
     Ok(report)
 }
 
-fn shuffle(
-    plan: &ShufflePlan,
-    threads: &[Threads],
-    input: &mut Registers,
-    output: &mut Registers,
-    report: &mut Report,
-) -> Result<(), CheckError> {
-    type Payload = Vec<Option<u64>>;
-    let elems = plan.payload_elems();
-    if plan.sources.iter().any(|s| s.len() != elems) || elems as u32 * plan.storage_bits > 64 {
-        return Err(CheckError::Malformed("payloads of different or too many elements".into()));
+/// # Errors
+/// Places narrower than the elements.
+fn stored_bits(elem_bits: u32, storage_bits: u32) -> Result<(), CheckError> {
+    if elem_bits <= storage_bits {
+        return Ok(());
     }
-    if elems > 1 && elems as u32 * plan.storage_bits > 32 {
-        return Err(CheckError::Malformed("several elements in more than one word".into()));
-    }
-    let staged = |values: Vec<Payload>, stages: &[crate::plan::SelectStage], t: Threads| {
-        stages.iter().try_fold(values, |values, stage| {
-            if !stage.applies(t) {
-                return Ok(values);
-            }
-            let moved = |i: usize| values.get(i ^ stage.xor as usize).cloned();
-            let moved: Option<Vec<Payload>> = (0..values.len()).map(moved).collect();
-            moved
-                .ok_or_else(|| CheckError::Malformed(format!("a stage by {} of {}", stage.xor, values.len())))
-        })
-    };
-    let mut sent = std::collections::HashMap::new();
-    for &t in threads {
-        let mut payloads = Vec::new();
-        for source in &plan.sources {
-            let payload: Result<Payload, CheckError> =
-                source.iter().map(|&r| input.at(r.into(), t).map(|v| *v)).collect();
-            payloads.push(payload?);
-        }
-        sent.insert(t, staged(payloads, &plan.send, t)?);
-    }
-    let lanes = input.lanes;
-    for &t in threads {
-        let mut received = Vec::new();
-        for round in &plan.rounds {
-            let lane = round.exchange.source_lane(t);
-            let from =
-                sent.get(&Threads { lane, ..t }).ok_or(CheckError::NoSuchLane { thread: t, lane, lanes })?;
-            let payload = from.get(round.payload as usize);
-            let missing = || CheckError::Malformed(format!("no payload {}", round.payload));
-            received.push(payload.ok_or_else(missing)?.clone());
-        }
-        let received = staged(received, &plan.receive, t)?;
-        for (r, &(payload, position)) in plan.targets.iter().enumerate() {
-            let value = received.get(payload as usize).and_then(|p| p.get(position as usize));
-            let missing = || CheckError::Malformed(format!("no element {position} of payload {payload}"));
-            *output.at(r as u64, t)? = *value.ok_or_else(missing)?;
-        }
-    }
-    report.shuffles = plan.shuffles();
-    Ok(())
+    Err(CheckError::Malformed(format!("elements of {elem_bits} bits in places of {storage_bits}")))
 }
 
-fn shared(
-    plan: &SharedPlan,
+/// A conversion through shared memory that is being executed.
+struct Shared<'a> {
+    plan: &'a SharedPlan,
+    /// Dimensions in the order that labels have.
+    order: Vec<Dim>,
+    threads: &'a [Threads],
     warps: u64,
     blocks: u64,
-    target: &TargetDesc,
-    input: &mut Registers,
-    output: &mut Registers,
-    report: &mut Report,
-) -> Result<(), CheckError> {
-    let elems = plan.shared_bytes * 8 / u64::from(plan.store.storage_bits);
-    let mut memory = Memory::new(blocks as usize, elems as usize);
-    for tile in 0..plan.tiles {
-        memory.clear();
-        let mut read = |t: Threads, r: u32, _| input.at(r.into(), t).ok().and_then(|v| *v);
-        execute(&plan.store, tile, warps, blocks, target, &mut memory, &[], &mut read, &mut report.store)?;
-        let mut write = |t: Threads, r: u32, value: Option<Option<u64>>| {
-            if let (Ok(register), Some(value)) = (output.at(r.into(), t), value) {
-                *register = value;
-            }
-            None
-        };
-        execute(&plan.load, tile, warps, blocks, target, &mut memory, &[], &mut write, &mut report.load)?;
-    }
-    for (what, access, counted) in [("store", &plan.store, &report.store), ("load", &plan.load, &report.load)]
-    {
-        for (&(_, warp), &got) in &counted.wavefronts {
-            if got != access.wavefronts {
-                return Err(CheckError::Wavefronts { what, warp, got, expected: access.wavefronts });
-            }
-        }
-        for (&(_, warp), &got) in &counted.phases {
-            if got != access.minimum {
-                let what = if what == "store" { "minimum of stores" } else { "minimum of loads" };
-                return Err(CheckError::Wavefronts { what, warp, got, expected: access.minimum });
-            }
-        }
-        if counted.instructions.values().any(|&n| n != access.count) {
-            return Err(CheckError::Malformed(format!("{what}: not {} instructions", access.count)));
-        }
-    }
-    Ok(())
+    target: &'a TargetDesc,
+    memory: Memory,
+    /// Elements of one block's memory.
+    elems: u64,
+    report: Report,
 }
 
-/// Fills the registers that are copies of others.
-fn copy(load: &AccessPlan, threads: &[Threads], output: &mut Registers) -> Result<(), CheckError> {
-    for &t in threads {
-        for (r, &from) in load.copies.iter().enumerate() {
-            *output.at(r as u64, t)? = *output.at(from.into(), t)?;
+impl<'a> Shared<'a> {
+    fn new(
+        plan: &'a SharedPlan,
+        order: Vec<Dim>,
+        threads: &'a [Threads],
+        (warps, blocks): (u64, u64),
+        target: &'a TargetDesc,
+    ) -> Result<Shared<'a>, CheckError> {
+        let (store, load) = (&plan.store, &plan.load);
+        if (store.direction, load.direction) != (Direction::Store, Direction::Load)
+            || store.storage_bits != load.storage_bits
+        {
+            return Err(CheckError::Malformed("what is stored is not what is loaded".into()));
+        }
+        let elems = (plan.shared_bytes * 8).checked_div(store.storage_bits.into()).unwrap_or(0);
+        let memory = Memory::new(blocks as usize, elems as usize);
+        let report = Report::default();
+        Ok(Shared { plan, order, threads, warps, blocks, target, memory, elems, report })
+    }
+
+    fn execute(&mut self, input: &mut Registers, output: &mut Registers) -> Result<(), CheckError> {
+        let (plan, target, memory) = (self.plan, self.target, &mut self.memory);
+        let (store, load) = (&plan.store, &plan.load);
+        let (warps, blocks, report) = (self.warps, self.blocks, &mut self.report);
+        for tile in 0..plan.tiles {
+            memory.clear();
+            let mut read = |t: Threads, r: u32, _| input.at(r.into(), t).ok().and_then(|v| *v);
+            execute(store, tile, warps, blocks, target, memory, &[], &mut read, &mut report.store)?;
+            let places = Holders { layout: &plan.layout, order: self.order.clone() };
+            as_laid_out(memory, &places, tile, self.elems, blocks)?;
+            let mut write = |t: Threads, r: u32, value: Option<Option<u64>>| {
+                if let (Ok(register), Some(value)) = (output.at(r.into(), t), value) {
+                    *register = value;
+                }
+                None
+            };
+            execute(load, tile, warps, blocks, target, memory, &[], &mut write, &mut report.load)?;
+        }
+        Ok(())
+    }
+
+    /// What barriers must reach, and the cost.
+    fn measure(self) -> Result<Report, CheckError> {
+        let Shared { plan, threads, target, memory, mut report, .. } = self;
+        let bits = u64::from(plan.store.storage_bits);
+        count::same("bytes of shared memory", (memory.used_elems() * bits).div_ceil(8), plan.shared_bytes)?;
+        let needed = memory.scope();
+        match plan.scope {
+            planned if planned < needed => return Err(CheckError::NarrowBarrier { planned, needed }),
+            planned if planned > needed => return Err(CheckError::WideBarrier { planned, needed }),
+            _ => report.scope = Some(needed),
+        }
+        let sides = [
+            counted(&plan.store, &report.store, threads, target)?,
+            counted(&plan.load, &report.load, threads, target)?,
+        ];
+        sides.iter().for_each(|side| count::add(&mut report.cost, side));
+        // Store, barrier, load, and a barrier before the same memory is stored to again; blocks of a cluster
+        // wait at the end too, because none may go on while others read its memory.
+        let waits = 2 * plan.tiles - u64::from(needed != Scope::Cluster);
+        report.cost.barriers = waits;
+        report.cost.cycles = plan.tiles as f64 * 1.5 * target.cost.shared_latency
+            + waits as f64 * count::barrier(needed, target)
+            + self.warps as f64 * report.cost.cycles;
+        Ok(report)
+    }
+
+    /// Fills the registers that are copies of others.
+    fn copy(&self, output: &mut Registers) -> Result<(), CheckError> {
+        for &t in self.threads {
+            for (r, &from) in self.plan.load.copies.iter().enumerate() {
+                *output.at(r as u64, t)? = *output.at(from.into(), t)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether what was stored in a pass lies where the memory layout says.
+fn as_laid_out(
+    memory: &Memory,
+    places: &Holders<'_>,
+    tile: u64,
+    elems: u64,
+    blocks: u64,
+) -> Result<(), CheckError> {
+    for block in 0..blocks {
+        for offset in 0..elems {
+            let (got, at) = (memory.read(block, offset)?, tile * elems + offset);
+            let expected = places.place(at, block)?;
+            if got.is_some_and(|got| got != expected) {
+                let reason =
+                    format!("offset {at} of block {block} holds {got:?}, the layout says {expected}");
+                return Err(CheckError::Malformed(reason));
+            }
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Execution of matrix descriptors: the address of every element by the rules of the PTX ISA.
 
-use super::CheckError;
+use super::{CheckError, count};
 use crate::plan::MatrixDescriptorPlan;
 use crate::{Dim, LinearLayout, Point};
 
@@ -88,6 +88,14 @@ pub fn check_matrix_descriptor(
     dims: (Dim, Dim),
     elem_bits: u32,
 ) -> Result<(), CheckError> {
+    // A swizzle of so many bytes begins anew every eight rows of its width.
+    let least = match plan.bits() >> 62 {
+        0 => 16,
+        1 => 1024,
+        2 => 512,
+        _ => 256,
+    };
+    count::same("bytes of alignment", least, plan.alignment)?;
     let [rows, depth] = plan.tile;
     let [tiles_mn, tiles_k] = plan.tiles();
     for (mn, k) in (0..tiles_mn * tiles_k).map(|i| (i % tiles_mn, i / tiles_mn)) {

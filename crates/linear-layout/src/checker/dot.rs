@@ -4,24 +4,21 @@ use std::collections::HashMap;
 
 use super::CheckError;
 use super::conversion::Holders;
-use crate::plan::{Dot, DotInstruction, DotTilePlan, Threads};
+use crate::plan::{Dot, DotAxis, DotTilePlan, DotType, Fragment, MatrixInstruction, OperandSource, Threads};
 use crate::target::TargetDesc;
 use crate::{Dim, LinearLayout};
 
 /// Row (or summand) and column of a register of a lane in a fragment.
 type Position = fn(u64, u64, u64) -> (u64, u64);
 
-/// Where the elements of the three fragments are: functions of lane, register and registers in all.
-fn fragments(name: &str) -> Option<[Position; 3]> {
-    Some(match name {
+/// Where the elements of the three fragments are, as the ISA manuals have it: functions of lane, register and
+/// registers in all. `elements` are those of the left operand in a lane.
+fn fragments(instruction: &MatrixInstruction, elements: usize) -> Option<[Position; 3]> {
+    Some(match instruction.name {
         // PTX ISA: group g = lane / 4, thread t = lane % 4; registers of 32 bits, `n / 4` (`n / 2`)
         // elements each.
         "mma.m16n8k8" | "mma.m16n8k16" | "mma.m16n8k32" => [
-            |l, i, n| {
-                let each = n / 4;
-                let (word, e) = (i / each, i % each);
-                (l / 4 + 8 * (word % 2), (l % 4) * each + e + 4 * each * (word / 2))
-            },
+            left_by_words,
             |l, i, n| {
                 let each = n / 2;
                 ((l % 4) * each + i % each + 4 * each * (i / each), l / 4)
@@ -31,24 +28,140 @@ fn fragments(name: &str) -> Option<[Position; 3]> {
         "mma.m8n8k4" => {
             [|l, _, _| (l / 4, l % 4), |l, _, _| (l % 4, l / 4), |l, i, _| (l / 4, 2 * (l % 4) + i)]
         }
-        _ if name.starts_with("v_mfma_16x16x") => [
+        // PTX ISA, "Register Fragments for wgmma.mma_async": of the 16 rows of a warp.
+        "wgmma.m64n256k8" | "wgmma.m64n256k16" | "wgmma.m64n256k32" => [
+            left_by_words,
+            |_, _, _| (0, 0),
+            |l, i, _| (l / 4 + 8 * (i / 2 % 2), 8 * (i / 4) + 2 * (l % 4) + i % 2),
+        ],
+        // CDNA3 ISA: 64-bit results have row 4 · register + lane / 16.
+        "v_mfma_16x16x4" if instruction.operand == DotType::F64 => [
+            |l, i, n| (l % 16, l / 16 * n + i),
+            |l, i, n| (l / 16 * n + i, l % 16),
+            |l, i, _| (4 * i + l / 16, l % 16),
+        ],
+        name if name.starts_with("v_mfma_16x16x") => [
             |l, i, n| (l % 16, l / 16 * n + i),
             |l, i, n| (l / 16 * n + i, l % 16),
             |l, i, _| (l / 16 * 4 + i, l % 16),
         ],
-        _ if name.starts_with("v_mfma_32x32x") => [
+        name if name.starts_with("v_mfma_32x32x") => [
             |l, i, n| (l % 32, l / 32 * n + i),
             |l, i, n| (l / 32 * n + i, l % 32),
             |l, i, _| (8 * (i / 4) + l / 32 * 4 + i % 4, l % 32),
         ],
+        // RDNA3 ISA: sixteen elements in a lane, the upper lanes repeat the lower ones; results have row
+        // 2 · register + lane / 16.
+        "v_wmma_16x16x16" if elements == 16 => {
+            [|l, i, _| (l % 16, i), |l, i, _| (i, l % 16), |l, i, _| (2 * i + l / 16, l % 16)]
+        }
+        // RDNA4 ISA: eight elements in a lane.
         "v_wmma_16x16x16" => [
-            // Sixteen elements a lane on RDNA3, where the upper lanes repeat the lower ones; eight on RDNA4.
-            |l, i, n| (l % 16, if n == 16 { i } else { l / 16 * n + i }),
-            |l, i, n| (if n == 16 { i } else { l / 16 * n + i }, l % 16),
+            |l, i, n| (l % 16, l / 16 * n + i),
+            |l, i, n| (l / 16 * n + i, l % 16),
             |l, i, _| (l / 16 * 8 + i, l % 16),
         ],
         _ => return None,
     })
+}
+
+/// The left operand of `mma.sync` and `wgmma`: four words in a lane, rows 8 apart first.
+fn left_by_words(lane: u64, i: u64, n: u64) -> (u64, u64) {
+    let each = n / 4;
+    let (word, e) = (i / each, i % each);
+    (lane / 4 + 8 * (word % 2), (lane % 4) * each + e + 4 * each * (word / 2))
+}
+
+/// A matrix of small integers by row and column.
+type Matrix = HashMap<(u64, u64), i64>;
+
+/// Two coordinates from the bits of the numbers of a register, a lane and a warp.
+fn coordinates_of(fragment: &Fragment, axes: [DotAxis; 2], numbers: [u64; 3]) -> (u64, u64) {
+    let roles = [fragment.register_roles(), fragment.lane_roles(), fragment.warp_roles()];
+    let along = |axis: DotAxis| {
+        let bits = roles.iter().zip(numbers).flat_map(|(roles, number)| {
+            roles.iter().enumerate().filter(move |(i, _)| number >> i & 1 == 1).filter_map(|(_, role)| *role)
+        });
+        bits.filter(|role| role.0 == axis).map(|role| 1 << role.1).sum()
+    };
+    (along(axes[0]), along(axes[1]))
+}
+
+/// Multiplies matrices of small integers by the instruction of a row of the table, once for each number of
+/// columns that it can have: operands are put into registers as the row's fragments say, multiplied where the
+/// ISA manuals say that they are, and the result is read as the row's fragments say. It must be the product.
+///
+/// # Errors
+/// The first element that differs, is missing, or differs between its copies.
+pub fn check_matrix_instruction(instruction: &MatrixInstruction) -> Result<(), CheckError> {
+    let [m, most, k] = instruction.shape.map(u64::from);
+    let mut n = u64::from(instruction.fewest_columns);
+    while n <= most {
+        check_columns(instruction, [m, n, k])?;
+        n *= 2;
+    }
+    Ok(())
+}
+
+fn check_columns(row: &MatrixInstruction, [m, n, k]: [u64; 3]) -> Result<(), CheckError> {
+    use DotAxis::{K, M, N};
+    let bad = |what: String| CheckError::Malformed(format!("{} of {:?}: {what}", row.name, row.operand));
+    let size = |roles: Vec<_>| 1u64 << roles.len();
+    let (lanes, warps) = (size(row.c.lane_roles()), size(row.c.warp_roles()));
+    let positions = fragments(row, size(row.a.register_roles()) as usize);
+    let [left_at, right_at, result_at] = positions.ok_or_else(|| bad("unknown".into()))?;
+    // Any numbers that tell elements apart, small enough that no sum is rounded.
+    let small = |x: u64, y: u64, seed: u64| {
+        let mixed = (x * 37 + y * 101 + seed) * 2_654_435_761;
+        (mixed >> 16 & 15) as i64 - 7
+    };
+    let a: Matrix = pairs(m, k).map(|(x, y)| ((x, y), small(x, y, 1))).collect();
+    let b: Matrix = pairs(k, n).map(|(x, y)| ((x, y), small(x, y, 1000))).collect();
+    let threads = || (0..warps).flat_map(move |warp| (0..lanes).map(move |lane| (warp, lane)));
+    // What the hardware takes an operand to be, its registers filled as the fragment says.
+    let seen = |matrix: &Matrix, fragment: &Fragment, axes: [DotAxis; 2], at: Position| {
+        let registers = size(fragment.register_roles());
+        let mut seen = Matrix::new();
+        for (warp, lane) in threads() {
+            for i in 0..registers {
+                let value = matrix.get(&coordinates_of(fragment, axes, [i, lane, warp]));
+                let value = *value.ok_or_else(|| bad(format!("register {i} is outside")))?;
+                let (x, y) = at(lane, i, registers);
+                let place = if axes[0] == M { (x + m / warps * warp, y) } else { (x, y) };
+                if seen.insert(place, value).is_some_and(|other| other != value) {
+                    return Err(bad(format!("{place:?} differs between copies")));
+                }
+            }
+        }
+        Ok(seen)
+    };
+    let left = seen(&a, &row.a, [M, K], left_at)?;
+    let right = match row.sources[1] {
+        OperandSource::Shared => b.clone(),
+        _ => seen(&b, &row.b, [K, N], right_at)?,
+    };
+    let multiply = |a: &Matrix, b: &Matrix, x: u64, y: u64| -> Option<i64> {
+        (0..k).try_fold(0, |sum, z| Some(sum + a.get(&(x, z))? * b.get(&(z, y))?))
+    };
+    let mut found = 0;
+    let registers = m * n / (lanes * warps);
+    for (warp, lane) in threads() {
+        for i in 0..registers {
+            let (x, y) = result_at(lane, i, registers);
+            let got = multiply(&left, &right, x + m / warps * warp, y);
+            let place = coordinates_of(&row.c, [M, N], [i, lane, warp]);
+            let expected = multiply(&a, &b, place.0, place.1);
+            if got.is_none() || got != expected {
+                return Err(bad(format!("{place:?} is {got:?}, not {expected:?}")));
+            }
+            found += 1;
+        }
+    }
+    if found == m * n { Ok(()) } else { Err(bad(format!("{found} results of {m}×{n}"))) }
+}
+
+fn pairs(rows: u64, columns: u64) -> impl Iterator<Item = (u64, u64)> {
+    (0..rows).flat_map(move |x| (0..columns).map(move |y| (x, y)))
 }
 
 /// Batch, row (or summand) and column.
@@ -104,11 +217,10 @@ pub fn check_dot(
                         }
                     }
                 }
-                Dot::Matrix { instruction, executions, zero_lanes } => {
-                    let of = fragments(&instruction.name);
+                Dot::Matrix { instruction, swapped, executions, zero_lanes } => {
+                    let elements = executions.first().map_or(0, |e| e.a.len());
+                    let of = fragments(instruction, elements);
                     let of = of.ok_or_else(|| bad(format!("unknown instruction {}", instruction.name)))?;
-                    // RDNA3 and 64-bit CDNA results interleave lanes.
-                    let of = special(of, plan, executions);
                     for e in executions {
                         let operand =
                             |h: &Holders<'_>, registers: &[Option<u32>], at: Position, zero: u64| {
@@ -129,8 +241,11 @@ pub fn check_dot(
                                 }
                                 Ok(matrix)
                             };
-                        let left = operand(&ha, &e.a, of[0], *zero_lanes)?;
-                        let right = operand(&hb, &e.b, of[1], *zero_lanes)?;
+                        // The instruction's first operand is the right one of a transposed product.
+                        let (first, second) =
+                            if *swapped { ((&hb, &e.b), (&ha, &e.a)) } else { ((&ha, &e.a), (&hb, &e.b)) };
+                        let left = operand(first.0, first.1, of[0], *zero_lanes)?;
+                        let right = operand(second.0, second.1, of[1], *zero_lanes)?;
                         let used = |row, column| {
                             left.keys().any(|k| k.0 == row) && right.keys().any(|k| k.1 == column)
                         };
@@ -143,6 +258,9 @@ pub fn check_dot(
                                 for k in 0..u64::from(instruction.shape[2]) {
                                     let pair = (left.get(&(row, k)), right.get(&(k, column)));
                                     match pair {
+                                        (Some(&first), Some(&second)) if *swapped => {
+                                            sum.push(product(second, first, result)?)
+                                        }
                                         (Some(&left), Some(&right)) => {
                                             sum.push(product(left, right, result)?)
                                         }
@@ -176,19 +294,4 @@ pub fn check_dot(
         }
     }
     Ok(())
-}
-
-/// The position of results that are laid out differently for some types of one instruction.
-fn special(of: [Position; 3], plan: &DotTilePlan, executions: &[DotInstruction]) -> [Position; 3] {
-    let Dot::Matrix { instruction, .. } = &plan.dot else { return of };
-    let operands = executions.first().map_or(0, |e| e.a.len());
-    match instruction.name.as_str() {
-        // CDNA3 ISA: 64-bit results have row 4 · register + lane / 16.
-        "v_mfma_16x16x4" if plan.kind == crate::plan::DotType::F64 => {
-            [of[0], of[1], |l, i, _| (4 * i + l / 16, l % 16)]
-        }
-        // RDNA3 ISA: row 2 · register + lane / 16.
-        "v_wmma_16x16x16" if operands == 16 => [of[0], of[1], |l, i, _| (2 * i + l / 16, l % 16)],
-        _ => of,
-    }
 }

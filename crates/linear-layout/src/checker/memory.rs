@@ -2,23 +2,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::CheckError;
-use crate::plan::{AccessPlan, MemoryAccess, MemoryInstruction, Threads};
+use super::{CheckError, count, is_clear, number};
+use crate::plan::{AccessPlan, Cost, MemoryAccess, MemoryInstruction, Scope, Threads};
 use crate::target::{Direction, TargetDesc};
 
 /// The shared memory of every block: labels of elements by offset.
 #[derive(Clone, Debug)]
 pub struct Memory {
     blocks: Vec<Vec<Option<u64>>>,
+    /// By block and offset, the block and warp that accessed it first, and how far from it others did.
+    users: Vec<Vec<Option<(u64, u64, Scope)>>>,
 }
 
 impl Memory {
     /// Empty memory of `elems` elements in each of `blocks` blocks.
     pub fn new(blocks: usize, elems: usize) -> Memory {
-        Memory { blocks: vec![vec![None; elems]; blocks] }
+        Memory { blocks: vec![vec![None; elems]; blocks], users: vec![vec![None; elems]; blocks] }
     }
 
-    /// Forgets everything.
+    /// Forgets what it holds, not who accessed it.
     pub fn clear(&mut self) {
         self.blocks.iter_mut().for_each(|b| b.fill(None));
     }
@@ -53,6 +55,30 @@ impl Memory {
         self.read(block, offset)?;
         self.blocks[block as usize][offset as usize] = Some(element);
         Ok(())
+    }
+
+    /// A warp accesses a place. All that access one place have to wait for each other, since one of them
+    /// writes what the others read, or overwrites what they have read.
+    fn used(&mut self, block: u64, offset: u64, by: Threads) {
+        let users = self.users.get_mut(block as usize).and_then(|b| b.get_mut(offset as usize));
+        let Some(user) = users else { return };
+        let (block, warp, scope) = user.get_or_insert((by.block, by.warp, Scope::Warp));
+        let apart = match (*block == by.block, *warp == by.warp) {
+            (true, true) => Scope::Warp,
+            (true, false) => Scope::Block,
+            (false, _) => Scope::Cluster,
+        };
+        *scope = apart.max(*scope);
+    }
+
+    /// How far those are apart who accessed one place, over all places: what barriers must reach.
+    pub fn scope(&self) -> Scope {
+        self.users.iter().flatten().flatten().map(|user| user.2).max().unwrap_or(Scope::Warp)
+    }
+
+    /// Places of one block that anyone accessed.
+    pub fn used_elems(&self) -> u64 {
+        self.users.iter().map(|block| block.iter().flatten().count() as u64).max().unwrap_or(0)
     }
 }
 
@@ -98,6 +124,10 @@ pub fn execute(
     registers: &mut dyn FnMut(Threads, u32, Option<Option<u64>>) -> Option<u64>,
     report: &mut MemoryReport,
 ) -> Result<(), CheckError> {
+    if !exists(plan, target) {
+        let reason = format!("{target} has no {:?} to {:?} by", plan.instruction, plan.direction);
+        return Err(CheckError::Malformed(reason));
+    }
     let place = |offset: u64| padding.iter().map(|&(every, pad)| offset / every * pad).sum::<u64>() + offset;
     for block in 0..blocks {
         for warp in 0..warps {
@@ -105,21 +135,22 @@ pub fn execute(
                 let thread = |lane| Threads { lane, warp, block };
                 let active = |lane: &u64| {
                     let t = thread(*lane);
-                    plan.inactive.is_clear(t) && access.tile ^ plan.tile.of(t) == tile
+                    is_clear(&plan.inactive, t) && access.tile ^ number(&plan.tile, t) == tile
                 };
                 let lanes: Vec<u64> = (0..u64::from(target.lanes)).filter(active).collect();
                 if lanes.is_empty() {
                     continue;
                 }
-                let address = |lane: u64| place(access.offset ^ plan.address.of(thread(lane)));
-                count(plan, &lanes, &address, target, (block, warp), report);
+                let address = |lane: u64| place(access.offset ^ number(&plan.address, thread(lane)));
+                tally(plan, &lanes, &address, target, (block, warp), report);
                 for part in moves(plan, access, &lanes, &address, target)? {
                     let home = match &plan.block {
-                        Some(bases) => access.block ^ bases.of(thread(part.lane)),
+                        Some(bases) => access.block ^ number(bases, thread(part.lane)),
                         None => block,
                     };
                     for (i, &(lane, register)) in part.registers.iter().enumerate() {
                         let offset = part.offset + i as u64;
+                        memory.used(home, offset, thread(lane));
                         match plan.direction {
                             Direction::Store => {
                                 let element = registers(thread(lane), register, None).ok_or_else(|| {
@@ -138,6 +169,24 @@ pub fn execute(
         }
     }
     Ok(())
+}
+
+/// Whether the target has the instruction (PTX ISA; CDNA3, CDNA4 and RDNA3 ISA, "Data share operations").
+fn exists(plan: &AccessPlan, target: &TargetDesc) -> bool {
+    let (p, load) = (&target.primitives, plan.direction == Direction::Load);
+    let matrix = if load { p.ldmatrix } else { p.stmatrix };
+    match plan.instruction {
+        MemoryInstruction::Vector { bits } => {
+            matches!(bits, 8 | 16 | 32 | 64 | 128) && bits <= target.max_vector_bits
+        }
+        MemoryInstruction::Matrix { count, .. } => matrix && matches!(count, 1 | 2 | 4),
+        MemoryInstruction::MatrixBytes { words } => {
+            matrix && p.matrix_b8 && matches!((load, words), (_, 2 | 4) | (false, 1))
+        }
+        MemoryInstruction::TransposedRead { unit_bits } => {
+            load && p.ds_read_tr && matches!(unit_bits, 8 | 16)
+        }
+    }
 }
 
 /// Which consecutive elements of memory go with which register of which lane.
@@ -266,7 +315,7 @@ fn moves(
 }
 
 /// Counts the wavefronts of one instruction of one warp.
-fn count(
+fn tally(
     plan: &AccessPlan,
     lanes: &[u64],
     address: &dyn Fn(u64) -> u64,
@@ -282,10 +331,16 @@ fn count(
         MemoryInstruction::TransposedRead { .. } => (8, 8, lanes.to_vec()),
     };
     // Lanes are served together when they differ by a combination of the basis.
-    let basis = match plan.instruction {
+    let (basis, bank_count) = match plan.instruction {
         // Eight rows of 16 bytes.
-        MemoryInstruction::Matrix { .. } | MemoryInstruction::MatrixBytes { .. } => vec![1, 2, 4],
-        _ => target.phase_lanes(phase_bytes, plan.direction).to_vec(),
+        MemoryInstruction::Matrix { .. } | MemoryInstruction::MatrixBytes { .. } => {
+            (vec![1, 2, 4], target.banks)
+        }
+        instruction => {
+            let transposed = matches!(instruction, MemoryInstruction::TransposedRead { .. });
+            let served = target.service(phase_bytes, plan.direction, transposed);
+            (served.lanes.to_vec(), served.banks)
+        }
     };
     let combinations: Vec<u64> = (0..1u64 << basis.len())
         .map(|x| basis.iter().enumerate().filter(|&(i, _)| x >> i & 1 == 1).fold(0, |a, (_, b)| a ^ b))
@@ -298,7 +353,7 @@ fn count(
         let last = first + u64::from(bytes) - 1;
         let width = u64::from(target.bank_width);
         for word in first / width..=last / width {
-            banks.entry(word % u64::from(target.banks)).or_default().insert(word);
+            banks.entry(word % u64::from(bank_count)).or_default().insert(word);
         }
     }
     let each =
@@ -306,4 +361,97 @@ fn count(
     *report.wavefronts.entry(warp).or_default() += phases.values().map(each).sum::<u64>();
     *report.phases.entry(warp).or_default() += phases.len() as u64;
     *report.instructions.entry(warp).or_default() += 1;
+}
+
+/// The cost of `plan` for one warp, whose accesses were executed with `report`, without padding: cycles without
+/// latencies.
+///
+/// # Errors
+/// A number that the plan has otherwise.
+pub(super) fn counted(
+    plan: &AccessPlan,
+    report: &MemoryReport,
+    threads: &[Threads],
+    target: &TargetDesc,
+) -> Result<Cost, CheckError> {
+    let (what, least) = match plan.direction {
+        Direction::Store => ("store", "minimum of stores"),
+        Direction::Load => ("load", "minimum of loads"),
+    };
+    for (what, counted, expected) in
+        [(what, &report.wavefronts, plan.wavefronts), (least, &report.phases, plan.minimum)]
+    {
+        if let Some((&(_, warp), &got)) = counted.iter().find(|&(_, &n)| n != expected) {
+            return Err(CheckError::Wavefronts { what, warp, got, expected });
+        }
+    }
+    for &instructions in report.instructions.values() {
+        count::same("instructions of a warp", instructions, plan.count)?;
+    }
+    let most = |counts: &BTreeMap<(u64, u64), u64>| counts.values().copied().max().unwrap_or(0);
+    let instructions = most(&report.instructions);
+    let (stores, loads) = match plan.direction {
+        Direction::Store => (instructions, 0),
+        Direction::Load => (0, instructions),
+    };
+    let mut cost = Cost {
+        stores,
+        loads,
+        wavefronts: most(&report.wavefronts),
+        minimum_wavefronts: most(&report.phases),
+        permutes: permutes(plan)?,
+        address_ops: computed_addresses(plan, threads),
+        ..Cost::default()
+    };
+    count::same("byte permutes of an access", cost.permutes, plan.packing_ops)?;
+    count::same("address computations of an access", cost.address_ops, plan.address_ops)?;
+    cost.cycles = count::access_cycles(plan, &cost, target);
+    Ok(cost)
+}
+
+/// Addresses that a thread computes besides its first one: those of accesses that are not as far from another
+/// one in every thread, so that an immediate offset does not do.
+fn computed_addresses(plan: &AccessPlan, threads: &[Threads]) -> u64 {
+    let mut bases: Vec<u64> =
+        threads.iter().filter(|&&t| is_clear(&plan.inactive, t)).map(|&t| number(&plan.address, t)).collect();
+    bases.sort_unstable();
+    bases.dedup();
+    let address = |offset: u64| bases.iter().map(move |base| base ^ offset);
+    let mut known: BTreeSet<Vec<u64>> = BTreeSet::new();
+    let mut offsets: Vec<u64> = plan.accesses.iter().map(|a| a.offset).collect();
+    offsets.sort_unstable();
+    offsets.dedup();
+    for offset in offsets {
+        let first = address(offset).next().unwrap_or(0);
+        known.insert(address(offset).map(|a| a.wrapping_sub(first)).collect());
+    }
+    known.len() as u64 - u64::from(!known.is_empty())
+}
+
+/// Byte permutes that the register lists of the accesses ask for: a word of adjacent registers, copies left out,
+/// is put together from, or taken apart to, as many words of accesses as it meets; one that is met whole may be
+/// in another order.
+pub(super) fn permutes(plan: &AccessPlan) -> Result<u64, CheckError> {
+    let mut kept = plan.copies.clone();
+    kept.sort_unstable();
+    kept.dedup();
+    let each = ((32 / plan.storage_bits).max(1) as usize).min(kept.len().max(1));
+    let place = |register: &u32| {
+        let missing = |_| CheckError::Malformed(format!("register {register} is moved, though a copy"));
+        kept.binary_search(register).map_err(missing)
+    };
+    let mut met: Vec<Vec<Vec<usize>>> = vec![Vec::new(); kept.len().div_ceil(each)];
+    for access in &plan.accesses {
+        for word in access.registers.chunks(each) {
+            let places = word.iter().map(place).collect::<Result<Vec<usize>, CheckError>>()?;
+            let words: BTreeSet<usize> = places.iter().map(|p| p / each).collect();
+            words.into_iter().for_each(|w| met[w].push(places.clone()));
+        }
+    }
+    let ordered = |w: usize, places: &[usize]| places.iter().copied().eq(w * each..(w + 1) * each);
+    let of = |(w, met): (usize, &Vec<Vec<usize>>)| match met.as_slice() {
+        [one] => u64::from(!ordered(w, one)),
+        many => (many.len() as u64).saturating_sub(1),
+    };
+    Ok(met.iter().enumerate().map(of).sum())
 }

@@ -8,26 +8,33 @@
 //! simulated element by element, and its cost bank by bank: a wavefront serves each bank one word.
 
 mod conversion;
+mod count;
 mod descriptor;
 mod dot;
-mod dynamic;
+
+mod exchange;
+mod gather;
 mod memory;
 mod reduce;
+mod scan;
 mod shared;
 mod tma;
+mod vector;
 mod warp_group;
 
 pub use conversion::{Report, check_conversion};
 pub use descriptor::check_matrix_descriptor;
-pub use dot::check_dot;
-pub use dynamic::{check_gather, check_histogram, check_scan};
+pub use dot::{check_dot, check_matrix_instruction};
+pub use gather::{check_gather, check_histogram};
 pub use memory::{Memory, MemoryReport, execute};
 pub use reduce::check_reduce;
+pub use scan::check_scan;
 pub use shared::check_shared_access;
 pub use tma::{check_tma, check_tma_rows};
+pub use vector::{check_async_copy, check_vector};
 pub use warp_group::check_warp_group_dot;
 
-use crate::plan::Threads;
+use crate::plan::{Scope, ThreadBases, ThreadMasks, Threads};
 
 /// What a plan does wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -85,6 +92,32 @@ pub enum CheckError {
         /// Planned.
         expected: u64,
     },
+    /// The plan claims another number of something than its execution takes.
+    #[error("{got} {what}, the plan says {expected}")]
+    Count {
+        /// What is counted.
+        what: &'static str,
+        /// Counted.
+        got: u64,
+        /// Planned.
+        expected: u64,
+    },
+    /// Barriers that do not reach all the threads that exchange data.
+    #[error("barriers of a {planned:?} where data cross a {needed:?}")]
+    NarrowBarrier {
+        /// In the plan.
+        planned: Scope,
+        /// Found by execution.
+        needed: Scope,
+    },
+    /// Barriers that reach further than any data: right, but not minimal.
+    #[error("not minimal: barriers of a {planned:?} where data stay in a {needed:?}")]
+    WideBarrier {
+        /// In the plan.
+        planned: Scope,
+        /// Found by execution.
+        needed: Scope,
+    },
     /// An exchange with a lane that does not exist.
     #[error("{thread:?} reads lane {lane} of {lanes}")]
     NoSuchLane {
@@ -98,4 +131,18 @@ pub enum CheckError {
     /// The plan is not well formed.
     #[error("malformed plan: {0}")]
     Malformed(String),
+}
+
+/// The number that the bases give a thread.
+fn number(bases: &ThreadBases, t: Threads) -> u64 {
+    let parts = [(&bases.lane, t.lane), (&bases.warp, t.warp), (&bases.block, t.block)];
+    let set = parts.into_iter().flat_map(|(bases, number)| {
+        bases.iter().enumerate().filter(move |(bit, _)| number >> bit & 1 == 1).map(|(_, base)| *base)
+    });
+    set.fold(0, |sum, base| sum ^ base)
+}
+
+/// Whether a thread has none of the bits.
+fn is_clear(masks: &ThreadMasks, t: Threads) -> bool {
+    t.lane & masks.lane | t.warp & masks.warp | t.block & masks.block == 0
 }

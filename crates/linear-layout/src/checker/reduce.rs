@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::{CheckError, check_conversion};
-use crate::plan::{LocalReduction, ReducePlan};
+use super::{CheckError, check_conversion, count, exchange};
+use crate::plan::{Cost, LocalReduction, ReducePlan, WarpCombine};
 use crate::target::TargetDesc;
 use crate::{Dim, LinearLayout};
 
@@ -12,18 +12,30 @@ type Thread = u64;
 /// The elements of a value, sorted.
 type Value = Vec<u64>;
 
-/// Executes `plan` on a tensor in `layout`: every register of the result must have been combined from
-/// every element of its line along the axis exactly once.
+/// Executes `plan` on a tensor in `layout` of operands of these widths: every register of the result must have been
+/// combined from every element of its line along the axis exactly once. Returns the cost that was counted.
 ///
 /// # Errors
-/// The first value that is wrong, or what is wrong with a conversion of partial results.
-pub fn check_reduce(plan: &ReducePlan, layout: &LinearLayout, target: &TargetDesc) -> Result<(), CheckError> {
+/// The first value that is wrong, what is wrong with a conversion of partial results, or a number of the cost other
+/// than what the execution takes.
+pub fn check_reduce(
+    plan: &ReducePlan,
+    layout: &LinearLayout,
+    elem_bits: &[u32],
+    target: &TargetDesc,
+) -> Result<Cost, CheckError> {
     let threads = 1u64 << (layout.total_in_bits() - layout.in_bits(Dim::REGISTER));
+    let words = elem_bits.iter().map(|bits| u64::from(bits.div_ceil(32))).sum();
+    let warps = layout.in_size(Dim::WARP).unwrap_or(1);
+    let mut run = Run { target, words, warps, cost: Cost::default() };
     let value = |t: Thread, r: u64| vec![element(layout, r, t)];
-    let mut values = combine(&plan.local, layout, threads, &value)?;
+    let mut values = run.combine(&plan.local, layout, threads, &value)?;
     if let Some(exchange) = &plan.exchange {
-        for conversion in &exchange.conversions {
-            check_conversion(conversion, &exchange.partial, &exchange.gathered, target)?;
+        count::same("conversions", exchange.conversions.len() as u64, elem_bits.len() as u64)?;
+        for (conversion, &bits) in exchange.conversions.iter().zip(elem_bits) {
+            count::same("bits of an element", conversion.elem_bits.into(), bits.into())?;
+            let report = check_conversion(conversion, &exchange.partial, &exchange.gathered, target)?;
+            count::add(&mut run.cost, &report.cost);
         }
         let mut by_label: HashMap<u64, &Value> = HashMap::new();
         for (t, held) in (0..).zip(&values) {
@@ -37,25 +49,37 @@ pub fn check_reduce(plan: &ReducePlan, layout: &LinearLayout, target: &TargetDes
         let gathered = |t: Thread, r: u64| {
             by_label.get(&element(&exchange.gathered, r, t)).map(|v| (*v).clone()).unwrap_or_default()
         };
-        values = combine(&exchange.combine, &exchange.gathered, threads, &gathered)?;
+        values = run.combine(&exchange.combine, &exchange.gathered, threads, &gathered)?;
     }
-    let mut lines: HashMap<u64, Value> = HashMap::new();
+    check_results(plan, layout, &values)?;
+    count::agree(&run.cost, &plan.cost)?;
+    Ok(run.cost)
+}
+
+/// Every register of the result has the whole line of the operand's register with its number.
+fn check_results(plan: &ReducePlan, layout: &LinearLayout, values: &[Vec<Value>]) -> Result<(), CheckError> {
     let rest: Vec<Dim> = layout.out_dims().filter(|&d| d != plan.axis).collect();
-    for word in 0..1u64 << layout.total_out_bits() {
+    let line_of = |word: u64| {
         let point = layout.unpack_out(word);
         let (mut line, mut shift) = (0, 0);
         for &dim in &rest {
             line |= point.iter().find(|p| p.0 == dim).map_or(0, |p| p.1) << shift;
             shift += layout.out_bits(dim);
         }
-        lines.entry(line).or_default().push(word);
+        line
+    };
+    let mut lines: HashMap<u64, Value> = HashMap::new();
+    for word in 0..1u64 << layout.total_out_bits() {
+        lines.entry(line_of(word)).or_default().push(word);
     }
-    for (t, held) in (0..).zip(&values) {
+    let registers = layout.in_size(Dim::REGISTER).unwrap_or(1);
+    count::same("registers of the result", plan.targets.len() as u64, registers)?;
+    for (t, held) in (0..).zip(values) {
         for (r, &value) in (0..).zip(&plan.targets) {
-            let line = element(&plan.result, r, t);
-            let (got, expected) = (held.get(value as usize), lines.get(&line));
-            if got != expected || got.is_none() {
-                let reason = format!("register {r} of thread {t}: {got:?} instead of line {line}");
+            let (line, expected) = (element(&plan.result, r, t), line_of(element(layout, r, t)));
+            let got = held.get(value as usize);
+            if got != lines.get(&line) || got.is_none() || line != expected {
+                let reason = format!("register {r} of thread {t}: {got:?} instead of line {expected}");
                 return Err(CheckError::Malformed(reason));
             }
         }
@@ -78,57 +102,91 @@ fn element(layout: &LinearLayout, register: u64, thread: Thread) -> u64 {
     layout.apply_packed(input)
 }
 
-fn combine(
-    stage: &LocalReduction,
-    layout: &LinearLayout,
-    threads: u64,
-    value: &dyn Fn(Thread, u64) -> Value,
-) -> Result<Vec<Vec<Value>>, CheckError> {
-    let mut shift = 0;
-    for (dim, bits) in layout.in_dim_bits().filter(|d| d.0 != Dim::REGISTER) {
-        if dim == Dim::LANE {
-            break;
-        }
-        shift += bits;
-    }
-    let lane_of = |t: Thread, mask: u64| t ^ mask << shift;
-    let join = |mut a: Value, b: &Value| {
-        a.extend(b);
-        a.sort_unstable();
-        a
-    };
-    let group = |t: Thread, registers: &Vec<u32>| {
-        registers.iter().fold(Value::new(), |all, &r| join(all, &value(t, r.into())))
-    };
-    let mut values: Vec<Vec<Value>> =
-        (0..threads).map(|t| stage.registers.iter().map(|g| group(t, g)).collect()).collect();
-    if let Some(instruction) = stage.whole_warp {
-        let warp = |t: Thread| {
-            let all = |i: usize| {
-                let lanes = 0..1u64 << layout.in_bits(Dim::LANE);
-                let mut all =
-                    lanes.fold(Value::new(), |all, l| join(all, &values[lane_of(t, l) as usize][i]));
-                if instruction.is_idempotent() {
-                    all.dedup();
-                }
-                all
+/// What is counted while a reduction is executed.
+struct Run<'a> {
+    target: &'a TargetDesc,
+    /// 32-bit words of a value of each operand, together.
+    words: u64,
+    warps: u64,
+    cost: Cost,
+}
+
+impl Run<'_> {
+    fn combine(
+        &mut self,
+        stage: &LocalReduction,
+        layout: &LinearLayout,
+        threads: u64,
+        value: &dyn Fn(Thread, u64) -> Value,
+    ) -> Result<Vec<Vec<Value>>, CheckError> {
+        let below_lanes = layout.in_dim_bits().filter(|d| d.0 != Dim::REGISTER);
+        let shift: u32 = below_lanes.take_while(|d| d.0 != Dim::LANE).map(|d| d.1).sum();
+        let lane_of = |t: Thread, mask: u64| t ^ mask << shift;
+        let join = |mut a: Value, b: &Value| {
+            a.extend(b);
+            a.sort_unstable();
+            a
+        };
+        let group = |t: Thread, registers: &Vec<u32>| {
+            registers.iter().fold(Value::new(), |all, &r| join(all, &value(t, r.into())))
+        };
+        let mut values: Vec<Vec<Value>> =
+            (0..threads).map(|t| stage.registers.iter().map(|g| group(t, g)).collect()).collect();
+        let held = stage.registers.len() as u64;
+        let mut combined: u64 = stage.registers.iter().map(|g| (g.len() as u64).saturating_sub(1)).sum();
+        if let Some(instruction) = stage.whole_warp {
+            // PTX ISA, "redux.sync": integers of 32 bits.
+            if !self.target.primitives.redux || self.words != 1 {
+                return Err(CheckError::Malformed("no instruction combines the lanes of a warp".into()));
+            }
+            let warp = |t: Thread| {
+                let all = |i: usize| {
+                    let lanes = 0..1u64 << layout.in_bits(Dim::LANE);
+                    let mut all =
+                        lanes.fold(Value::new(), |all, l| join(all, &values[lane_of(t, l) as usize][i]));
+                    if !matches!(instruction, WarpCombine::Add | WarpCombine::Xor) {
+                        all.dedup();
+                    }
+                    all
+                };
+                (0..stage.registers.len()).map(all).collect()
             };
-            (0..stage.registers.len()).map(all).collect()
-        };
-        return Ok((0..threads).map(warp).collect());
-    }
-    for step in &stage.shuffles {
-        if step.lane >> layout.in_bits(Dim::LANE) != 0 {
-            return Err(CheckError::Malformed(format!("no lane ^ {}", step.lane)));
+            values = (0..threads).map(warp).collect();
+            // As long as two shuffles.
+            self.exchanged(held, 2.0 * self.target.cost.shuffle);
+            self.combined(combined);
+            return Ok(values);
         }
-        let with = |t: Thread| {
-            let other = &values[lane_of(t, step.lane) as usize];
-            let sent = |v: usize| other.get(v ^ step.value as usize);
-            let joined = |(v, a): (usize, &Value)| sent(v).map(|b| join(a.clone(), b));
-            values[t as usize].iter().enumerate().map(joined).collect::<Option<Vec<Value>>>()
-        };
-        let missing = || CheckError::Malformed(format!("no value ^ {}", step.value));
-        values = (0..threads).map(with).collect::<Option<Vec<_>>>().ok_or_else(missing)?;
+        for step in &stage.shuffles {
+            if step.lane >> layout.in_bits(Dim::LANE) != 0
+                || !exchange::exchanges(step.instruction, step.lane, self.target)
+            {
+                let reason = format!("{} does not read lane ^ {}", step.instruction.name(), step.lane);
+                return Err(CheckError::Malformed(reason));
+            }
+            let with = |t: Thread| {
+                let other = &values[lane_of(t, step.lane) as usize];
+                let sent = |v: usize| other.get(v ^ step.value as usize);
+                let joined = |(v, a): (usize, &Value)| sent(v).map(|b| join(a.clone(), b));
+                values[t as usize].iter().enumerate().map(joined).collect::<Option<Vec<Value>>>()
+            };
+            let missing = || CheckError::Malformed(format!("no value ^ {}", step.value));
+            values = (0..threads).map(with).collect::<Option<Vec<_>>>().ok_or_else(missing)?;
+            self.exchanged(held, exchange::cycles(step.instruction, self.target));
+            combined += held;
+        }
+        self.combined(combined);
+        Ok(values)
     }
-    Ok(values)
+
+    /// One exchange of so many values, each in its words, at so many cycles a word.
+    fn exchanged(&mut self, values: u64, cycles: f64) {
+        let words = values * self.words;
+        self.cost.shuffles += words;
+        self.cost.cycles += self.target.cost.shuffle_latency + (self.warps * words) as f64 * cycles;
+    }
+
+    fn combined(&mut self, combinations: u64) {
+        self.cost.cycles += (self.warps * combinations * self.words) as f64 * self.target.cost.alu;
+    }
 }

@@ -1,11 +1,11 @@
 //! Execution of accesses to shared memory of a given layout.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use super::CheckError;
 use super::conversion::Holders;
-use super::memory::{Memory, MemoryReport, execute};
-use crate::plan::{SharedAccessPlan, Threads};
+use super::memory::{Memory, MemoryReport, counted, execute, permutes};
+use super::{CheckError, count};
+use crate::plan::{AccessPlan, SharedAccessPlan, Threads};
 use crate::target::{Direction, TargetDesc};
 use crate::{Dim, LinearLayout};
 
@@ -56,6 +56,10 @@ pub fn check_shared_access(
         Some(value) => held.insert((t, r.into()), value).flatten(),
         None => holders.element(r.into(), t).map_err(|e| failure = Some(e)).ok(),
     };
+    let threads: Vec<Threads> = (0..blocks * warps * u64::from(target.lanes))
+        .map(|n| (n / u64::from(target.lanes), n % u64::from(target.lanes)))
+        .map(|(n, lane)| Threads { lane, warp: n % warps, block: n / warps })
+        .collect();
     let mut report = MemoryReport::default();
     let access = &plan.access;
     execute(access, 0, warps, blocks, target, &mut ram, &plan.padding, &mut registers, &mut report)?;
@@ -63,18 +67,13 @@ pub fn check_shared_access(
         return Err(error);
     }
     if load {
-        for block in 0..blocks {
-            for warp in 0..warps {
-                for lane in 0..u64::from(target.lanes) {
-                    let thread = Threads { lane, warp, block };
-                    for register in 0..holders.registers() {
-                        let from = plan.access.copies.get(register as usize).copied().unwrap_or(u32::MAX);
-                        let got = held.get(&(thread, from.into())).copied().flatten();
-                        let expected = holders.element(register, thread)?;
-                        if got != Some(expected) {
-                            return Err(CheckError::WrongElement { register, thread, got, expected });
-                        }
-                    }
+        for &thread in &threads {
+            for register in 0..holders.registers() {
+                let from = plan.access.copies.get(register as usize).copied().unwrap_or(u32::MAX);
+                let got = held.get(&(thread, from.into())).copied().flatten();
+                let expected = holders.element(register, thread)?;
+                if got != Some(expected) {
+                    return Err(CheckError::WrongElement { register, thread, got, expected });
                 }
             }
         }
@@ -96,19 +95,45 @@ pub fn check_shared_access(
             return Err(CheckError::Malformed(format!("element {missing} is stored nowhere")));
         }
     }
-    let what = if load { "load" } else { "store" };
-    let first = report.wavefronts.iter().find(|&(&(_, warp), _)| warp == 0);
-    for (&(_, warp), &got) in if plan.padding.is_empty() { None } else { first }.into_iter() {
-        if got != access.wavefronts {
-            return Err(CheckError::Wavefronts { what, warp, got, expected: access.wavefronts });
-        }
-    }
+    count::same("bits of partitions", memory.in_bits(Dim::PARTITION).into(), plan.partition_bits.into())?;
+    check_copies(access, &holders, &threads)?;
     if plan.padding.is_empty() {
-        for (&(_, warp), &got) in &report.wavefronts {
-            if got != access.wavefronts {
-                return Err(CheckError::Wavefronts { what, warp, got, expected: access.wavefronts });
+        counted(access, &report, &threads, target)?;
+    } else {
+        report_of_first_warp(access, &report)?;
+    }
+    Ok(report)
+}
+
+/// With padding, banks shift from warp to warp; the plan counts those of the first.
+fn report_of_first_warp(access: &AccessPlan, report: &MemoryReport) -> Result<(), CheckError> {
+    count::same("byte permutes of an access", permutes(access)?, access.packing_ops)?;
+    let what = if access.direction == Direction::Load { "load" } else { "store" };
+    if let Some((&(_, warp), &got)) = report.wavefronts.iter().next()
+        && got != access.wavefronts
+    {
+        return Err(CheckError::Wavefronts { what, warp, got, expected: access.wavefronts });
+    }
+    for &n in report.phases.values() {
+        count::same("wavefronts of an access at least", n, access.minimum)?;
+    }
+    for &n in report.instructions.values() {
+        count::same("instructions of a warp", n, access.count)?;
+    }
+    Ok(())
+}
+
+/// Each register holds the same element as the one that is moved for it.
+fn check_copies(access: &AccessPlan, holders: &Holders<'_>, threads: &[Threads]) -> Result<(), CheckError> {
+    count::same("registers with copies", access.copies.len() as u64, holders.registers())?;
+    let moved: BTreeSet<u32> = access.accesses.iter().flat_map(|a| a.registers.iter().copied()).collect();
+    for &thread in threads {
+        for (register, &from) in (0u64..).zip(&access.copies) {
+            let (got, expected) = (holders.element(from.into(), thread)?, holders.element(register, thread)?);
+            if got != expected || !moved.contains(&from) {
+                return Err(CheckError::WrongElement { register, thread, got: Some(got), expected });
             }
         }
     }
-    Ok(report)
+    Ok(())
 }

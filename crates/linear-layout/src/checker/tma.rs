@@ -1,6 +1,6 @@
 //! Execution of bulk tensor copies: where every element of a block ends up by the rules of the PTX ISA.
 
-use super::CheckError;
+use super::{CheckError, count};
 use crate::plan::{TmaMap, TmaPlan, TmaRowsPlan};
 use crate::{Dim, LinearLayout};
 
@@ -57,10 +57,27 @@ impl<'a> Filled<'a> {
     }
 }
 
+/// What the address of a buffer must be a multiple of: a swizzle begins anew every eight rows of its width, and what
+/// is not swizzled starts at a multiple of 128 bytes (PTX ISA, "Tensors", swizzle modes). The box must be one that an
+/// instruction copies.
+fn check_map(map: &TmaMap, alignment: u64) -> Result<(), CheckError> {
+    let (width, aligned) = match map.swizzle_mode() {
+        0 => (u64::MAX, 128),
+        mode => (16 << mode, 128 << mode),
+    };
+    count::same("bytes of alignment", aligned, alignment)?;
+    let row = map.box_shape.last().copied().unwrap_or(0) * u64::from(map.elem_bits / 8);
+    let sizes = map.box_shape.iter().all(|size| (1..=256).contains(size)) && map.box_shape.len() <= 5;
+    if sizes && row.is_multiple_of(16) && row <= width {
+        return Ok(());
+    }
+    Err(CheckError::Malformed(format!("a box of {map}")))
+}
+
 /// Where the part of a block of a cluster begins.
 fn start_of(block: u64, parts: &[smallvec::SmallVec<[u64; 5]>], rank: usize) -> Vec<u64> {
     let chosen = parts.iter().enumerate().filter(|(bit, _)| block >> bit & 1 == 1);
-    chosen.fold(vec![0; rank], |sum, (_, part)| sum.iter().zip(part).map(|(a, b)| a + b).collect())
+    chosen.fold(vec![0; rank], |sum, (_, part)| sum.iter().zip(part).map(|(a, b)| a ^ b).collect())
 }
 
 /// Copies a block as `plan` says to a buffer whose address is as aligned as the plan asks: every element must
@@ -70,6 +87,7 @@ fn start_of(block: u64, parts: &[smallvec::SmallVec<[u64; 5]>], rank: usize) -> 
 /// The first element that lies elsewhere, outside the buffer, or on top of another one.
 pub fn check_tma(plan: &TmaPlan, memory: &LinearLayout) -> Result<(), CheckError> {
     let shape = &plan.map.box_shape;
+    check_map(&plan.map, plan.alignment)?;
     for block in 0..memory.in_size(Dim::BLOCK).unwrap_or(1) {
         let mut filled = Filled::new(&plan.map, memory, block, plan.alignment);
         let origin = start_of(block, &plan.parts, shape.len());
@@ -99,10 +117,12 @@ pub fn check_tma_rows(
     memory: &LinearLayout,
     numbers: &LinearLayout,
 ) -> Result<(), CheckError> {
-    let columns = plan.map.box_shape[1];
+    check_map(&plan.map, plan.alignment())?;
+    let columns = plan.map.box_shape.get(1).copied().unwrap_or(0);
     let elem = u64::from(plan.map.elem_bits / 8);
     for block in 0..memory.in_size(Dim::BLOCK).unwrap_or(1) {
         let mut filled = Filled::new(&plan.map, memory, block, plan.alignment());
+        count::same("bytes of a block's part", filled.held.len() as u64 * elem, plan.bytes)?;
         let origin = start_of(block, &plan.parts, 2);
         for warp in (0..numbers.in_size(Dim::WARP).unwrap_or(1)).filter(|warp| warp & plan.idle_warps == 0) {
             let bits = plan.warp_bytes.iter().enumerate().filter(|(bit, _)| warp >> bit & 1 == 1);

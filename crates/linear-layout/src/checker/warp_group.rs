@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use super::CheckError;
 use super::conversion::Holders;
 use super::descriptor::element_at;
-use crate::plan::{MatrixDescriptorPlan, Threads, WarpGroupDotPlan, WarpGroupOperand, WarpGroupProduct};
+use crate::plan::{
+    DotType, MatrixDescriptorPlan, Threads, WarpGroupDotPlan, WarpGroupOperand, WarpGroupProduct,
+};
 use crate::{Dim, LinearLayout};
 
 /// Two coordinates of an element.
@@ -24,6 +26,22 @@ fn in_memory(
     let (_, point) = element_at(plan, memory, elem_bits, start, at)?;
     let along = |dim: Dim| point.iter().find(|p| p.0 == dim).map_or(0, |p| p.1);
     Ok((along(dims.0), along(dims.1)))
+}
+
+/// Sums of 8-bit floats that are kept with less than the result's precision must not be longer than allowed; no others
+/// need be summed in parts.
+fn check_precision(plan: &WarpGroupDotPlan, product: &WarpGroupProduct<'_>) -> Result<(), CheckError> {
+    let [_, _, depth] = plan.shape;
+    let needed = plan.kind == DotType::F8 && product.max_imprecise < product.depth;
+    let longest = plan.runs.iter().map(|run| run.steps.len() as u64 * depth).max().unwrap_or(0);
+    // One instruction cannot be divided.
+    let fits = !needed || longest <= product.max_imprecise.max(depth);
+    // All summands in one run are in parts no more.
+    let parts = needed && depth < product.depth;
+    if fits && plan.promoted == parts {
+        return Ok(());
+    }
+    Err(CheckError::Malformed(format!("sums of {longest} of at most {}", product.max_imprecise)))
 }
 
 /// Executes `plan`, warp by warp: in the end every element of the result must have got each of its summands
@@ -45,12 +63,19 @@ pub fn check_warp_group_dot(
     let result = holders(product.c);
     let bits = plan.kind.bits();
     let [_, columns, depth] = plan.shape;
+    check_precision(plan, product)?;
     for warp in 0..product.c.in_size(Dim::WARP).unwrap_or(1) {
         let thread = |lane| Threads { lane, warp, block: 0 };
         let mut sums: HashMap<(u64, u32), Vec<u64>> = HashMap::new();
         for run in &plan.runs {
             // The columns of the right operand, and the rows of this warp of the left one.
             for step in &run.steps {
+                let within = |operand: &MatrixDescriptorPlan, tile: u64| {
+                    tile < operand.tiles()[0] && step.k < operand.tiles()[1]
+                };
+                if !within(&plan.b, run.tile[1]) || plan.a.as_ref().is_some_and(|a| !within(a, run.tile[0])) {
+                    return Err(bad(format!("no tile {:?}, {} in memory", run.tile, step.k)));
+                }
                 let start = plan.b.start([run.tile[1], step.k]) ^ plan.starts[1].of(thread(0));
                 let right = |column: u64, k: u64| {
                     in_memory(&plan.b, product.b, (second, first), bits, start, (column, k))

@@ -255,7 +255,7 @@ impl OffsetMap {
         let registers = Echelon::of(&self.columns.reg);
         let within: SmallVec<[u64; 5]> = (0..vec_bits).filter_map(|i| registers.express(1 << i)).collect();
         let lowest: SmallVec<[(u32, u64); 5]> = (0..vec_bits).zip(within.iter().copied()).collect();
-        let phase = target.phase_lanes(bits / 8, direction);
+        let served = target.service(bits / 8, direction, false);
         let lane: SmallVec<[u64; 6]> = self.columns.lane.iter().map(|c| c & self.offset_mask()).collect();
         // Only active lanes take part, in each pass a coset of those that do in the first; they form a
         // space, and so do the lanes of one phase.
@@ -264,11 +264,11 @@ impl OffsetMap {
         let tile_mask = low_mask(self.tile_bits) << self.offset_bits;
         let tiles: Vectors = active.iter().map(|&l| f2::mul(&self.columns.lane, l) & tile_mask).collect();
         let active: Vectors = f2::kernel(&tiles).iter().map(|&x| f2::mul(&active, x)).collect();
-        let together = f2::intersection(&active, &phase);
+        let together = f2::intersection(&active, &served.lanes);
         let rows: Vectors = together.iter().map(|&l| f2::mul(&lane, l)).collect();
         let phases = 1u64 << (active.len() - together.len());
         let count = 1u64 << (self.register_rank() - vec_bits + f2::rank(&tiles));
-        let wavefronts = phases * conflict_degree(&rows, storage_bits, bits, target);
+        let wavefronts = phases * conflict_degree(&rows, storage_bits, bits, served.banks, target);
         Some(Choice {
             instruction: MemoryInstruction::Vector { bits },
             vec_bits,
@@ -356,7 +356,7 @@ impl OffsetMap {
             let lanes: Vectors = rows.iter().map(|&l| self.columns.lane[l] & self.offset_mask()).collect();
             let degree = |&(_, c): &(u64, u64)| {
                 let all: Vectors = lanes.iter().copied().chain([c & self.offset_mask()]).collect();
-                conflict_degree(&all, storage_bits, 128, target)
+                conflict_degree(&all, storage_bits, 128, target.banks, target)
             };
             let in_pass = |&i: &usize| others[i].1 >> self.offset_bits == 0;
             // Of those, one that the others of its word are adjacent to.
@@ -371,7 +371,7 @@ impl OffsetMap {
             row_offsets.push(column & self.offset_mask());
         }
         row_offsets.extend(rows.iter().map(|&l| self.columns.lane[l] & self.offset_mask()));
-        let degree = conflict_degree(&row_offsets, storage_bits, 128, target);
+        let degree = conflict_degree(&row_offsets, storage_bits, 128, target.banks, target);
         let extra = self.further_matrices(&others, &row_offsets);
         let words = 1u64 << others.len();
         let count = words >> extra.len();
@@ -446,7 +446,7 @@ impl OffsetMap {
             (0..others.len()).filter(|&i| others[i].1 >> self.offset_bits == 0).collect();
         let degree = |rows: &[usize]| {
             let all: Vectors = rows.iter().map(|&i| offset(others[i].1)).chain(lanes).take(3).collect();
-            conflict_degree(&all, storage_bits, 128, target)
+            conflict_degree(&all, storage_bits, 128, target.banks, target)
         };
         let sets: Vec<Vec<usize>> = if load {
             let pairs = in_pass.iter().enumerate();
@@ -518,9 +518,9 @@ impl OffsetMap {
         let mut lane: SmallVec<[u64; 6]> = (along.len()..4).map(data).collect();
         lane.extend(taken.iter().map(|&(_, c)| c & self.offset_mask()));
         lane.extend([data(4), data(5)]);
-        let phase = target.phase_lanes(8, direction);
-        let rows: Vectors = phase.iter().map(|&l| f2::mul(&lane, l)).collect();
-        let phases = u64::from(target.phases(8, direction));
+        let served = target.service(8, direction, true);
+        let rows: Vectors = served.lanes.iter().map(|&l| f2::mul(&lane, l)).collect();
+        let phases = u64::from(target.lanes >> served.lanes.len());
         let count = 1u64 << (others.len() - taken.len());
         let within: SmallVec<[u64; 5]> = taken.iter().map(|&(r, _)| r).collect();
         Some(Choice {
@@ -531,7 +531,7 @@ impl OffsetMap {
             within,
             lane,
             count,
-            wavefronts: count * phases * conflict_degree(&rows, storage_bits, 64, target),
+            wavefronts: count * phases * conflict_degree(&rows, storage_bits, 64, served.banks, target),
             minimum: count * phases,
         })
     }
@@ -637,13 +637,19 @@ impl OffsetMap {
     }
 }
 
-/// How many wavefronts a phase takes whose lanes have these offsets, a basis, in elements.
+/// How many wavefronts of `banks` a phase takes whose lanes have these offsets, a basis, in elements.
 ///
 /// The addresses, in words, form a space; its image in the banks is smaller by the conflicts: every bank
 /// that is hit is hit by `2^(rank of words − rank of banks)` different words (paper, Lemma 9.4, applied to
 /// the lanes of one phase and to words instead of elements). Lanes with more than one word hit aligned
 /// groups of banks, of which the lowest one stands for all.
-pub(crate) fn conflict_degree(rows: &[u64], storage_bits: u32, access_bits: u32, target: &TargetDesc) -> u64 {
+pub(crate) fn conflict_degree(
+    rows: &[u64],
+    storage_bits: u32,
+    access_bits: u32,
+    banks: u32,
+    target: &TargetDesc,
+) -> u64 {
     let word_bits = 8 * target.bank_width;
     let word = |c: u64| {
         let bits = c * u64::from(storage_bits);
@@ -651,7 +657,7 @@ pub(crate) fn conflict_degree(rows: &[u64], storage_bits: u32, access_bits: u32,
         bits / u64::from(access_bits.max(word_bits)) * u64::from(access_bits.max(word_bits) / word_bits)
     };
     let words: Vectors = rows.iter().map(|&c| word(c)).collect();
-    let banks: Vectors = words.iter().map(|w| w & u64::from(target.banks - 1)).collect();
+    let banks: Vectors = words.iter().map(|w| w & u64::from(banks - 1)).collect();
     1 << (f2::rank(&words) - f2::rank(&banks))
 }
 

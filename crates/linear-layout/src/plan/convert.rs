@@ -93,6 +93,18 @@ pub struct SharedPlan {
     pub shared_bytes: u64,
 }
 
+impl SharedPlan {
+    /// Barriers: between stores and loads, before the next pass stores again, and at the end where no block may go
+    /// on while others read its memory.
+    pub fn barriers(&self) -> u64 {
+        barriers(self.scope, self.tiles)
+    }
+}
+
+fn barriers(scope: Scope, tiles: u64) -> u64 {
+    2 * tiles - u64::from(scope != Scope::Cluster)
+}
+
 /// The way a conversion is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Conversion {
@@ -177,15 +189,16 @@ impl ConversionPlan {
         }
         let shuffle = plan_shuffle(&pair.a, &pair.b, pair.storage_bits, target);
         let shuffle = shuffle.map(|s| pair.finish(Conversion::WarpShuffle(s)));
-        if shuffle.as_ref().is_some_and(|s| s.cost.shuffles == 0) {
-            return shuffle.ok_or(PlanError::SharedBudget { needed: 0, budget });
-        }
+        let shuffle = match shuffle {
+            Some(renaming) if renaming.cost.shuffles == 0 => return Ok(renaming),
+            other => other,
+        };
         let limit = shuffle.as_ref().map_or(f64::INFINITY, |s| s.cost.cycles);
         match (pair.shared(budget, limit), shuffle) {
             (Ok(Some(shared)), Some(s)) if shared.cost.cycles >= s.cost.cycles => Ok(s),
             (Ok(Some(shared)), _) => Ok(shared),
             (_, Some(shuffle)) => Ok(shuffle),
-            (Ok(None), None) => Err(PlanError::Unsupported("no access fits whole bytes".into())),
+            (Ok(None), None) => Err(PlanError::Internal { what: "no access fits whole bytes" }),
             (Err(error), None) => Err(error),
         }
     }
@@ -202,7 +215,7 @@ impl ConversionPlan {
         budget: u64,
     ) -> PlanResult<ConversionPlan> {
         let pair = Pair::new(source, destination, elem_bits, target)?;
-        let none = || PlanError::Unsupported("no access fits whole bytes".into());
+        let none = || PlanError::Internal { what: "no access fits whole bytes" };
         pair.shared(budget, f64::INFINITY)?.ok_or_else(none)
     }
 
@@ -237,7 +250,7 @@ impl ConversionPlan {
         };
         let (source, destination) = (with(true)?, with(false)?);
         let pair = Pair::to_some(&source, &destination, elem_bits, target)?;
-        let none = || PlanError::Unsupported("no access fits whole bytes".into());
+        let none = || PlanError::Internal { what: "no access fits whole bytes" };
         pair.shared(budget, f64::INFINITY)?.ok_or_else(none)
     }
 
@@ -406,7 +419,7 @@ impl<'a> Pair<'a> {
                 total.address_ops = store.address_ops + load.address_ops;
                 total.wavefronts = store.wavefronts + load.wavefronts;
                 total.minimum_wavefronts = store.minimum + load.minimum;
-                total.barriers = 2 * plan.tiles - 1;
+                total.barriers = plan.barriers();
                 total.cycles = self.fixed_cycles(plan.scope, plan.tiles)
                     + self.warps() * (store.cycles(target) + load.cycles(target));
                 let name = |access: &AccessPlan| access.instruction.name(access.direction, target);
@@ -432,7 +445,7 @@ impl<'a> Pair<'a> {
             Scope::Cluster => cost.cluster_barrier,
         };
         let pass = 1.5 * cost.shared_latency;
-        tiles as f64 * pass + (2 * tiles - 1) as f64 * barrier
+        tiles as f64 * pass + barriers(scope, tiles) as f64 * barrier
     }
 
     /// The cheapest way through shared memory. `None` when elements are narrower than a byte and cannot be
@@ -572,7 +585,7 @@ impl Local {
             machine: pair.target,
         };
         let fixed = pair.fixed_cycles(self.scope, 1 << tile_bits);
-        let mut best: Option<(Vectors, OffsetMap, Choice, OffsetMap, Choice)> = None;
+        let mut best: Option<(Vectors, Scope, OffsetMap, Choice, OffsetMap, Choice)> = None;
         let mut tried = 0;
         for (bound, store, load) in transfer.wishes() {
             if fixed + pair.warps() * bound >= *limit || tried >= MAX_LAYOUTS {
@@ -587,19 +600,34 @@ impl Local {
                 map.choose(storage_bits, direction, pair.target).map(|choice| (map, choice))
             });
             let (Some((store_map, store)), Some((load_map, load))) = (store, load) else { continue };
-            let cycles = fixed + pair.warps() * (store.cycles(pair.target) + load.cycles(pair.target));
+            let scope = self.scope_of(&store_map);
+            let cycles = pair.fixed_cycles(scope, 1 << tile_bits)
+                + pair.warps() * (store.cycles(pair.target) + load.cycles(pair.target));
             if cycles < *limit {
                 *limit = cycles;
-                best = Some((layout, store_map, store, load_map, load));
+                best = Some((layout, scope, store_map, store, load_map, load));
             }
         }
-        let (layout, store_map, store, load_map, load) = best?;
+        let (layout, scope, store_map, store, load_map, load) = best?;
         let store = store_map.realize(&store, storage_bits, Direction::Store);
         let load = load_map.realize(&load, storage_bits, Direction::Load);
         let bytes = ((u64::from(storage_bits) << (self.bits - tile_bits)) / 8).max(1);
         let layout = self.memory_layout(pair, &layout)?;
-        let (scope, tiles) = (self.scope, 1 << tile_bits);
+        let tiles = 1 << tile_bits;
         Some((SharedPlan { layout, store, load, tiles, scope, shared_bytes: bytes }, *limit))
+    }
+
+    /// Who must wait for whom. Warps that keep to their own elements still wait for each other when one stores in
+    /// one pass where another does in another pass.
+    fn scope_of(&self, store: &OffsetMap) -> Scope {
+        let c = &store.columns;
+        let offsets = |columns: &mut dyn Iterator<Item = &u64>| -> u32 {
+            f2::rank(&columns.map(|c| c & low_mask(store.offset_bits)).collect::<Vectors>())
+        };
+        let of_warp = offsets(&mut c.reg.iter().chain(&c.lane));
+        let of_all = offsets(&mut c.reg.iter().chain(&c.lane).chain(&c.warp));
+        let apart = of_all == of_warp + c.warp.len() as u32;
+        if self.scope == Scope::Warp && !apart { Scope::Block } else { self.scope }
     }
 
     fn offset_map(

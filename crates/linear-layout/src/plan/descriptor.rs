@@ -139,16 +139,16 @@ impl MatrixDescriptorPlan {
         target: &TargetDesc,
     ) -> PlanResult<MatrixDescriptorPlan> {
         if !target.primitives.wgmma {
-            let other =
-                if target.name == "cuda:100" { "; descriptors of tcgen05 are not planned" } else { "" };
-            return Err(PlanError::Unsupported(format!("the target {} has no wgmma{other}", target.name)));
+            let tcgen05 = target.primitives.tensor_memory;
+            let what = if tcgen05 { "wgmma; descriptors of tcgen05 are not planned" } else { "wgmma" };
+            return Err(PlanError::NotOnTarget { what, target: target.name });
         }
         if ![8, 16, 32].contains(&elem_bits) {
-            return Err(PlanError::Unsupported(format!("wgmma takes no elements of {elem_bits} bits")));
+            return Err(PlanError::unsupported(format!("wgmma takes no elements of {elem_bits} bits")));
         }
         if !rows.is_power_of_two() || !(8..=256).contains(&rows) {
             let reason = format!("a wgmma tile of {rows} rows; planned are powers of two from 8 to 256");
-            return Err(PlanError::Unsupported(reason));
+            return Err(PlanError::unsupported(reason));
         }
         let tile = [rows, K_BYTES * 8 / u64::from(elem_bits)];
         let block = Block::new(memory, dims, elem_bits, target)?;
@@ -156,7 +156,7 @@ impl MatrixDescriptorPlan {
         if extents[0] < tile[0] || extents[1] < tile[1] {
             let ([m, k], [rows, depth]) = (extents, tile);
             let reason = format!("a block has {m}×{k} elements, a wgmma tile {rows}×{depth}");
-            return Err(PlanError::Unsupported(reason));
+            return Err(PlanError::unsupported(reason));
         }
         let elem = u64::from(elem_bits / 8);
         let transposed = match (block.bits[0].first(), block.bits[1].first()) {
@@ -164,12 +164,12 @@ impl MatrixDescriptorPlan {
             (Some(&mn), _) if mn == elem => true,
             _ => {
                 let reason = format!("neither `{}` nor `{}` is contiguous in memory", dims.0, dims.1);
-                return Err(PlanError::Unsupported(reason));
+                return Err(PlanError::unsupported(reason));
             }
         };
         if transposed && elem_bits != 16 {
             let reason = format!("wgmma takes elements of {elem_bits} bits contiguous along K only");
-            return Err(PlanError::Unsupported(reason));
+            return Err(PlanError::unsupported(reason));
         }
         let mut reasons = Vec::new();
         for swizzle in MatrixSwizzle::ALL {
@@ -178,7 +178,7 @@ impl MatrixDescriptorPlan {
                 Err(reason) => reasons.push(format!("{swizzle}: {reason}")),
             }
         }
-        Err(PlanError::Unsupported(format!("no wgmma descriptor; {}", reasons.join("; "))))
+        Err(PlanError::unsupported(format!("no wgmma descriptor; {}", reasons.join("; "))))
     }
 
     /// Number of tiles along M or N, and along K, in one block.
@@ -229,13 +229,13 @@ impl Block {
         let dims = [dims.0, dims.1];
         for dim in memory.in_dims() {
             if ![Dim::OFFSET, Dim::BLOCK].contains(&dim) && memory.in_bits(dim) > 0 {
-                return Err(PlanError::Unsupported(format!("shared memory has no input dimension `{dim}`")));
+                return Err(PlanError::ForeignDim { what: "shared memory", dim });
             }
         }
         for dim in memory.out_dims() {
             if !dims.contains(&dim) && memory.out_bits(dim) > 0 {
                 let reason = format!("`{dim}` is neither along M or N, nor along K");
-                return Err(PlanError::Unsupported(reason));
+                return Err(PlanError::unsupported(reason));
             }
         }
         let needed =
@@ -254,7 +254,7 @@ impl Block {
         let bits = dims.map(along);
         if bits[0].len() + bits[1].len() != own.rank() as usize || dims[0] == dims[1] {
             let reason = format!("a block has no contiguous part of `{}` and `{}`", dims[0], dims[1]);
-            return Err(PlanError::Unsupported(reason));
+            return Err(PlanError::unsupported(reason));
         }
         Ok(Block { dims, bits })
     }

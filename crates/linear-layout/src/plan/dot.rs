@@ -21,7 +21,7 @@ use std::fmt;
 use smallvec::SmallVec;
 
 use crate::f2::{self, Echelon, Vectors, low_mask};
-use crate::plan::matrix_instruction::{DotAxis, MatrixInstruction, Roles};
+use crate::plan::matrix_instruction::{DotAxis, MatrixInstruction, Role, Roles};
 use crate::plan::scan::distinct_registers;
 use crate::plan::space::Distributed;
 use crate::plan::{PlanError, PlanResult};
@@ -79,8 +79,7 @@ impl DotType {
             (true, false) => wider(self, DotType::F16),
             (false, true) => wider(other, DotType::F16),
         };
-        let has_f8 = !matches!(target.name, "cuda:80" | "cuda:86" | "hip:gfx90a" | "hip:gfx1100");
-        if common == DotType::F8 && !has_f8 { DotType::F16 } else { common }
+        if common == DotType::F8 && target.fp8_products.is_none() { DotType::F16 } else { common }
     }
 }
 
@@ -135,7 +134,10 @@ pub enum Dot {
     /// By matrix instructions of a warp.
     Matrix {
         /// The instruction.
-        instruction: MatrixInstruction,
+        instruction: &'static MatrixInstruction,
+        /// Whether it computes the transposed product: its first operand is the right one of the product, and
+        /// its results are the product's with rows for columns.
+        swapped: bool,
         /// Its executions, in order: those that add to the same registers are far apart.
         executions: Vec<DotInstruction>,
         /// Lanes whose number has one of these bits set take zeros for both operands.
@@ -173,9 +175,12 @@ impl DotTilePlan {
         let operands = Operands::new(a, b, c, target)?;
         let kind = types.kind(target);
         let copies = operands.c.all.representatives();
-        for instruction in MatrixInstruction::candidates(kind, types.c, types.exact, target) {
-            if let Some(dot) = operands.matrix(instruction) {
-                return Ok(DotTilePlan { kind, dot, copies });
+        let depth = 1 << operands.a.bits(DotAxis::K);
+        for instruction in MatrixInstruction::of_warp(kind, types.c, types.exact, depth, target) {
+            for swapped in [false, true].into_iter().take(1 + usize::from(instruction.is_symmetric())) {
+                if let Some(dot) = operands.matrix(instruction, swapped) {
+                    return Ok(DotTilePlan { kind, dot, copies });
+                }
             }
         }
         let fma = operands.fma().ok_or_else(|| {
@@ -183,7 +188,7 @@ impl DotTilePlan {
             let reason = format!(
                 "no instruction of {target} multiplies {kind:?} {exact}and sums in {sum:?} in these layouts"
             );
-            PlanError::Unsupported(reason)
+            PlanError::unsupported(reason)
         })?;
         Ok(DotTilePlan { kind: types.c, dot: Dot::Fma(fma), copies })
     }
@@ -200,8 +205,9 @@ impl DotTilePlan {
 impl fmt::Display for DotTilePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.dot {
-            Dot::Matrix { instruction, executions, zero_lanes } => {
-                writeln!(f, "{} × {} in {:?}", executions.len(), instruction.name, self.kind)?;
+            Dot::Matrix { instruction, swapped, executions, zero_lanes } => {
+                let swapped = if *swapped { ", transposed" } else { "" };
+                writeln!(f, "{} × {} in {:?}{swapped}", executions.len(), instruction.name, self.kind)?;
                 if *zero_lanes != 0 {
                     writeln!(f, "  operands zero where lane & {zero_lanes:#x} != 0")?;
                 }
@@ -313,7 +319,7 @@ impl Operands {
         if !fit {
             let shape = |sizes: &[u64]| sizes.iter().map(u64::to_string).collect::<Vec<_>>().join("×");
             let shapes = format!("{} times {} is not {}", shape(&sa), shape(&sb), shape(&sc));
-            return Err(PlanError::Unsupported(shapes));
+            return Err(PlanError::unsupported(shapes));
         }
         let first = 3 - sa.len();
         Ok(Operands {
@@ -342,17 +348,17 @@ impl Operands {
         self.hold_all(|d| &d.warp) && self.hold_all(|d| &d.block)
     }
 
-    fn matrix(&self, instruction: MatrixInstruction) -> Option<Dot> {
+    fn matrix(&self, instruction: &'static MatrixInstruction, swapped: bool) -> Option<Dot> {
         if !self.warps_fit() {
             return None;
         }
-        let sides = [(&self.a, &instruction.a), (&self.b, &instruction.b), (&self.c, &instruction.c)];
+        let roles = instruction.roles(swapped);
         let mut vectors = Vectorised::new();
-        for (operand, (_, lanes)) in sides {
-            if lanes.len() != operand.all.lane.len() {
+        for (operand, roles) in [&self.a, &self.b, &self.c].into_iter().zip(&roles) {
+            if roles.lanes.len() != operand.all.lane.len() {
                 return None;
             }
-            for (&role, &column) in lanes.iter().zip(&operand.all.lane) {
+            for (&role, &column) in roles.lanes.iter().zip(&operand.all.lane) {
                 match role {
                     None if column == 0 => {}
                     None => return None,
@@ -366,21 +372,21 @@ impl Operands {
             }
         }
         let mut registers = [self.a.registers()?, self.b.registers()?, self.c.registers()?];
-        choose_registers(&instruction, &registers, &mut vectors);
+        choose_registers(&roles, &registers, &mut vectors);
         // Lanes of both operands that hold copies along K.
-        let copies = |lanes: &Roles, i: usize| match lanes[i] {
+        let copies = |lanes: &[Role], i: usize| match lanes[i] {
             Some(role @ (DotAxis::K, _)) => vectors.get(&role) == Some(&0),
             _ => false,
         };
-        let (la, lb) = (&instruction.a.1, &instruction.b.1);
+        let (la, lb) = (&roles[0].lanes, &roles[1].lanes);
         let zero_lanes =
             (0..la.len()).filter(|&i| copies(la, i) && copies(lb, i)).fold(0, |mask, i| mask | 1u64 << i);
         let mut fragments = Vec::new();
-        for ((_, (roles, _)), held) in sides.iter().zip(&mut registers) {
-            fragments.push(take(roles, held, &vectors)?);
+        for (roles, held) in roles.iter().zip(&mut registers) {
+            fragments.push(take(&roles.registers, held, &vectors)?);
         }
         let executions = repetitions(&registers, &fragments)?;
-        Some(Dot::Matrix { instruction, executions, zero_lanes })
+        Some(Dot::Matrix { instruction, swapped, executions, zero_lanes })
     }
 
     /// Multiplications within threads, when every thread holds the rows and columns that it needs.
@@ -409,12 +415,12 @@ impl Operands {
 }
 
 /// Gives a vector to every axis bit that is a register in both of its fragments: one that both have.
-fn choose_registers(instruction: &MatrixInstruction, registers: &[Vec<Bit>; 3], vectors: &mut Vectorised) {
+fn choose_registers(roles: &[Roles; 3], registers: &[Vec<Bit>; 3], vectors: &mut Vectorised) {
     let [a, b, c] = registers;
     let pairs = [
-        (DotAxis::K, &instruction.a.0, a, b),
-        (DotAxis::M, &instruction.a.0, a, c),
-        (DotAxis::N, &instruction.b.0, b, c),
+        (DotAxis::K, &roles[0].registers, a, b),
+        (DotAxis::M, &roles[0].registers, a, c),
+        (DotAxis::N, &roles[1].registers, b, c),
     ];
     for (axis, roles, one, other) in pairs {
         for &role in roles.iter().flatten().filter(|r| r.0 == axis) {
@@ -431,8 +437,8 @@ fn choose_registers(instruction: &MatrixInstruction, registers: &[Vec<Bit>; 3], 
 }
 
 /// The register bits of a fragment, `None` where the tensor ends; they are taken out of `held`.
-fn take(roles: &Roles, held: &mut Vec<Bit>, vectors: &Vectorised) -> Option<Vec<Option<u32>>> {
-    let one = |role: &Option<(DotAxis, u32)>| match *role {
+fn take(roles: &[Role], held: &mut Vec<Bit>, vectors: &Vectorised) -> Option<Vec<Option<u32>>> {
+    let one = |role: &Role| match *role {
         None => Some(None),
         Some(role) => match vectors.get(&role).copied().unwrap_or(0) {
             0 => Some(None),

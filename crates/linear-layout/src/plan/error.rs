@@ -1,5 +1,6 @@
 //! Why there is no plan.
 
+use crate::Dim;
 use crate::target::UnknownTarget;
 
 /// Why a plan cannot be made. Every message carries the offending numbers.
@@ -56,9 +57,40 @@ pub enum PlanError {
         /// `(interval, padding)` in elements.
         padding: Vec<(u64, u64)>,
     },
-    /// Something is asked of a layout that it does not have.
-    #[error("{0}")]
-    Unsupported(String),
+    /// The target has no such instructions.
+    #[error("the target {target} has no {what}")]
+    NotOnTarget {
+        /// `"wgmma"`, …
+        what: &'static str,
+        /// Name of the target.
+        target: &'static str,
+    },
+    /// A layout from places of another kind than planned for.
+    #[error("{what} has no input dimension `{dim}`")]
+    ForeignDim {
+        /// `"shared memory"` or `"a distributed layout"`.
+        what: &'static str,
+        /// The dimension.
+        dim: Dim,
+    },
+    /// The hardware, or the plans of this crate, do not do that.
+    #[error("{what}")]
+    Unsupported {
+        /// What, with its numbers.
+        what: String,
+    },
+    /// A fault of the planner: what should always hold does not.
+    #[error("{what}")]
+    Internal {
+        /// What does not hold.
+        what: &'static str,
+    },
+}
+
+impl PlanError {
+    pub(crate) fn unsupported(what: impl Into<String>) -> PlanError {
+        PlanError::Unsupported { what: what.into() }
+    }
 }
 
 /// `Result` with [`PlanError`].

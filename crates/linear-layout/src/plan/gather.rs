@@ -187,7 +187,7 @@ impl GatherPlan {
                 best = Some((memory, store));
             }
         }
-        let (memory, store) = best.ok_or_else(|| PlanError::Unsupported("no order of memory".into()))?;
+        let (memory, store) = best.ok_or_else(|| PlanError::Internal { what: "no order of memory" })?;
         let lookups = distinct_registers(&i);
         let line = Lines::new(&memory, axis, mask)?;
         let address = ThreadBases {
@@ -207,6 +207,7 @@ impl GatherPlan {
             stores: store.access.count,
             loads: n,
             barriers: 1,
+            permutes: store.access.packing_ops,
             address_ops: store.access.address_ops + n,
             wavefronts: store.access.wavefronts + (reads as f64 * RANDOM_CONFLICTS) as u64,
             minimum_wavefronts: store.access.minimum + reads,
@@ -282,7 +283,7 @@ impl Lines {
     }
 
     fn offset(&self, element: u64) -> PlanResult<u64> {
-        let missing = || PlanError::Unsupported("lines of the source lie in other blocks".into());
+        let missing = || PlanError::Internal { what: "lines of the source lie in other blocks" };
         self.own.express(element).ok_or_else(missing)
     }
 
@@ -426,7 +427,7 @@ impl HistogramPlan {
         let mut dims = result.out_dims();
         let (Some(dim), None) = (dims.next(), dims.next()) else {
             let got = result.num_out_dims();
-            return Err(PlanError::Unsupported(format!("counts of {got} dimensions")));
+            return Err(PlanError::unsupported(format!("counts of {got} dimensions")));
         };
         let bins = result.out_size(dim).unwrap_or(1);
         let memory = LinearLayout::identity_1d(bins, Dim::OFFSET, dim)?;
@@ -441,6 +442,8 @@ impl HistogramPlan {
             cycles: 2.5 * target.cost.shared_latency
                 + 2.0 * target.cost.block_barrier
                 + warps * (clear.cycles(target) + atomics + load.cycles(target)),
+            permutes: clear.access.packing_ops + load.access.packing_ops,
+            address_ops: clear.access.address_ops + load.access.address_ops,
             stores: clear.access.count + n,
             loads: load.access.count,
             barriers: 2,

@@ -1,7 +1,13 @@
-//! Matrix instructions: what each bit of the register and lane numbers of their fragments means.
+//! The table of matrix instructions: what each multiplies, where, how fast, and what each bit of the register
+//! and lane numbers of its fragments means.
+//!
+//! Everything that chooses or emits a matrix instruction follows from a row of this table: the layouts that
+//! the passes give to a product, and the [plans](crate::plan::DotTilePlan) that say which registers go into
+//! which execution. [`check_matrix_instruction`](crate::checker::check_matrix_instruction) multiplies small
+//! matrices through the fragments of a row.
 
 use crate::plan::DotType;
-use crate::target::{TargetDesc, Vendor};
+use crate::target::{MatrixUnit, TargetDesc};
 
 /// An axis of a matrix product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -16,140 +22,538 @@ pub enum DotAxis {
     K,
 }
 
-/// What each bit of a register or lane number of a fragment means; `None` for lanes that hold copies.
-pub(super) type Roles = Vec<Option<(DotAxis, u32)>>;
+impl DotAxis {
+    /// The axis in the transposed product.
+    fn transposed(self) -> DotAxis {
+        match self {
+            DotAxis::M => DotAxis::N,
+            DotAxis::N => DotAxis::M,
+            axis => axis,
+        }
+    }
+}
 
-/// A matrix instruction and the layouts of its fragments.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a bit of a register, lane or warp number of a fragment means: it moves along an axis by so many (log2)
+/// elements. `None`: the fragment has copies there.
+pub type Role = Option<(DotAxis, u32)>;
+
+/// Consecutive bits of a register, lane or warp number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Bits {
+    /// They move along the axis by the elements of bits `from..to` of its coordinate.
+    Along(DotAxis, u32, u32),
+    /// So many bits that the element does not depend on.
+    Copies(u32),
+}
+
+impl Bits {
+    fn roles(self) -> impl Iterator<Item = Role> {
+        let (axis, range) = match self {
+            Bits::Along(axis, from, to) => (Some(axis), from..to),
+            Bits::Copies(count) => (None, 0..count),
+        };
+        range.map(move |i| axis.map(|axis| (axis, i)))
+    }
+}
+
+/// Which element of an operand or result a register of a lane holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fragment {
+    /// Bits of the number of a register, in elements.
+    pub registers: &'static [Bits],
+    /// Bits of the number of a lane.
+    pub lanes: &'static [Bits],
+    /// Bits of the number of a warp of a group; none where a warp computes alone.
+    pub warps: &'static [Bits],
+}
+
+impl Fragment {
+    /// What each bit of a register's number means.
+    pub fn register_roles(&self) -> Vec<Role> {
+        self.registers.iter().flat_map(|bits| bits.roles()).collect()
+    }
+
+    /// What each bit of a lane's number means.
+    pub fn lane_roles(&self) -> Vec<Role> {
+        self.lanes.iter().flat_map(|bits| bits.roles()).collect()
+    }
+
+    /// What each bit of a warp's number means.
+    pub fn warp_roles(&self) -> Vec<Role> {
+        self.warps.iter().flat_map(|bits| bits.roles()).collect()
+    }
+
+    /// log2 of the consecutive elements along K in the lowest registers.
+    pub fn k_run(&self) -> u32 {
+        match self.registers.first() {
+            Some(&Bits::Along(DotAxis::K, 0, to)) => to,
+            _ => 0,
+        }
+    }
+}
+
+/// Families of matrix instructions, each with an encoding of layouts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MatrixFamily {
+    /// `mma.sync` of a warp (PTX ISA, "Matrix multiply-accumulate operation using mma instruction").
+    Mma,
+    /// `wgmma.mma_async` of four warps (PTX ISA, "Asynchronous warpgroup level matrix instructions").
+    Wgmma,
+    /// `v_mfma` (CDNA ISA, "Matrix Arithmetic Instructions").
+    Mfma,
+    /// `v_wmma` (RDNA ISA, "Wave Matrix Multiply Accumulate").
+    Wmma,
+}
+
+/// Where an instruction takes an operand from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OperandSource {
+    /// Registers only.
+    Registers,
+    /// Shared memory only.
+    Shared,
+    /// Either.
+    Either,
+}
+
+/// How many multiplications and additions a multiprocessor (compute unit) does in a cycle; `None` where
+/// nobody has told or measured.
+pub type Rate = Option<u32>;
+
+/// A row of the table: a matrix instruction for certain types of elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MatrixInstruction {
     /// Mnemonic without types: `mma.m16n8k16`, `v_mfma_16x16x16`.
-    pub name: String,
-    /// Rows, columns and summands.
+    pub name: &'static str,
+    /// Its family.
+    pub family: MatrixFamily,
+    /// Rows, columns and summands, of the group of warps that computes it.
     pub shape: [u32; 3],
-    /// Left operand: register bits, then lane bits.
-    pub(super) a: (Roles, Roles),
+    /// The fewest columns: every power of two from there to those of `shape` is an instruction, with the
+    /// fragments of `shape` as far as its columns go.
+    pub fewest_columns: u32,
+    /// Elements of both operands.
+    pub operand: DotType,
+    /// Elements of the result.
+    pub sum: DotType,
+    /// Whether operands lose bits on the way, as 32-bit floats that are rounded to TF32.
+    pub rounds: bool,
+    /// Left operand.
+    pub a: Fragment,
     /// Right operand.
-    pub(super) b: (Roles, Roles),
-    /// Result.
-    pub(super) c: (Roles, Roles),
+    pub b: Fragment,
+    /// Result, and what is added to.
+    pub c: Fragment,
+    /// Where the left and the right operand come from.
+    pub sources: [OperandSource; 2],
+    /// The units that have it, and how fast it is there.
+    pub units: &'static [(MatrixUnit, Rate)],
 }
 
 impl MatrixInstruction {
-    /// The instructions of the target that multiply elements of `kind` and sum in type `sum`, the one to
-    /// prefer first. NVIDIA's round 32-bit floats: they are no candidates where products must be `exact`.
-    pub fn candidates(
-        kind: DotType,
+    /// The instructions of a target, the one to prefer first.
+    pub fn of(target: &TargetDesc) -> impl Iterator<Item = &'static MatrixInstruction> {
+        let unit = target.matrix_unit;
+        TABLE.iter().copied().flatten().filter(move |row| row.units.iter().any(|own| own.0 == unit))
+    }
+
+    /// All rows of the table.
+    pub fn all() -> impl Iterator<Item = &'static MatrixInstruction> {
+        TABLE.iter().copied().flatten()
+    }
+
+    /// The instructions of a single warp that multiply elements of type `operand` and sum in type `sum`, the one
+    /// to prefer first: of those that `depth` summands fill, and then the shortest.
+    pub fn of_warp(
+        operand: DotType,
         sum: DotType,
         exact: bool,
+        depth: u64,
         target: &TargetDesc,
-    ) -> Vec<MatrixInstruction> {
-        let nvidia = target.vendor == Vendor::Nvidia;
-        let summed = match kind {
-            DotType::F16 => sum == DotType::F32 || nvidia && sum == DotType::F16,
-            DotType::F32 => sum == DotType::F32 && !(nvidia && exact),
-            DotType::Bf16 | DotType::F8 => sum == DotType::F32,
-            DotType::F64 => sum == DotType::F64,
-            DotType::I8 => sum == DotType::I32,
-            DotType::I16 | DotType::I32 | DotType::I64 => false,
+    ) -> Vec<&'static MatrixInstruction> {
+        let fits = |row: &&MatrixInstruction| row.c.warps.is_empty() && row.multiplies(operand, sum, exact);
+        let mut rows: Vec<_> = Self::of(target).filter(fits).collect();
+        rows.sort_by_key(|row| Some(row.shape[2]).filter(|&k| u64::from(k) > depth));
+        rows
+    }
+
+    /// Whether it multiplies elements of type `operand` and sums in type `sum`, losing nothing where products
+    /// must be `exact`.
+    pub fn multiplies(&self, operand: DotType, sum: DotType, exact: bool) -> bool {
+        self.operand == operand && self.sum == sum && !(exact && self.rounds)
+    }
+
+    /// Multiplications and additions of one execution.
+    pub fn products(&self) -> u64 {
+        self.shape.iter().map(|&size| u64::from(size)).product()
+    }
+
+    /// Cycles that one execution keeps the multiprocessor's matrix units busy, all of them together; `None`
+    /// where the target does not have it or nobody has told its rate.
+    pub fn cycles(&self, target: &TargetDesc) -> Option<f64> {
+        let (_, rate) = self.units.iter().find(|(unit, _)| *unit == target.matrix_unit)?;
+        Some(self.products() as f64 / f64::from((*rate)?))
+    }
+
+    /// Whether an instruction computes the transposed product, too: operands exchanged, rows for columns.
+    pub fn is_symmetric(&self) -> bool {
+        self.shape[0] == self.shape[1] && self.sources == [OperandSource::Registers; 2]
+    }
+
+    /// Register and lane bits of the fragments of left operand, right operand and result; `swapped` those of the
+    /// transposed product, of which the right operand is the instruction's first.
+    pub(super) fn roles(&self, swapped: bool) -> [Roles; 3] {
+        let roles = |fragment: &Fragment| Roles {
+            registers: fragment.register_roles(),
+            lanes: fragment.lane_roles(),
         };
-        match target.vendor {
-            _ if !summed => Vec::new(),
-            Vendor::Nvidia => mma(kind).into_iter().collect(),
-            Vendor::Amd if target.lanes == 64 => mfma(kind, target),
-            Vendor::Amd => wmma(kind, target.name == "hip:gfx1201").into_iter().collect(),
-        }
+        let [a, b, c] = [&self.a, &self.b, &self.c].map(roles);
+        if swapped { [b.transposed(), a.transposed(), c.transposed()] } else { [a, b, c] }
     }
 }
 
-fn bits(axis: DotAxis, range: std::ops::Range<u32>) -> Roles {
-    range.map(|i| Some((axis, i))).collect()
+/// What each bit of the register and lane numbers of a fragment means.
+pub(super) struct Roles {
+    pub registers: Vec<Role>,
+    pub lanes: Vec<Role>,
 }
 
-fn roles(parts: &[Roles]) -> Roles {
-    parts.concat()
+impl Roles {
+    fn transposed(self) -> Roles {
+        let of = |roles: Vec<Role>| roles.into_iter().map(|r| r.map(|(axis, i)| (axis.transposed(), i)));
+        Roles { registers: of(self.registers).collect(), lanes: of(self.lanes).collect() }
+    }
 }
 
-/// `mma.sync` (PTX ISA, "Matrix Fragments for mma.m16n8k16" and its neighbours; paper, Proposition 9.2).
-fn mma(kind: DotType) -> Option<MatrixInstruction> {
-    use DotAxis::{K, M, N};
-    if kind == DotType::F64 {
-        return Some(MatrixInstruction {
-            name: "mma.m8n8k4".into(),
-            shape: [8, 8, 4],
-            a: (Roles::new(), roles(&[bits(K, 0..2), bits(M, 0..3)])),
-            b: (Roles::new(), roles(&[bits(K, 0..2), bits(N, 0..3)])),
-            c: (bits(N, 0..1), roles(&[bits(N, 1..3), bits(M, 0..3)])),
-        });
+/// The rows by family. Where several instructions fit, the earlier one is preferred.
+const TABLE: [&[MatrixInstruction]; 4] = [WGMMA, MMA, MFMA, WMMA];
+
+use Bits::Along;
+use DotAxis::{K, M, N};
+use DotType::{Bf16, F8, F16, F32, F64, I8, I32};
+use MatrixUnit::{Ada, Ampere, AmpereSmall, Blackwell, Cdna2, Cdna3, Cdna4, Hopper, Rdna3, Rdna4};
+
+/// Fragments `[a, b, c]` of `mma.sync` with `2^E` elements in a register of 32 bits (PTX ISA, "Matrix Fragments
+/// for mma.m16n8k16" and its neighbours; paper, Proposition 9.2).
+const fn mma_fragments<const E: u32>() -> [Fragment; 3] {
+    let warps = &[];
+    [
+        Fragment {
+            registers: const { &[Along(K, 0, E), Along(M, 3, 4), Along(K, E + 2, E + 3)] },
+            lanes: const { &[Along(K, E, E + 2), Along(M, 0, 3)] },
+            warps,
+        },
+        Fragment {
+            registers: const { &[Along(K, 0, E), Along(K, E + 2, E + 3)] },
+            lanes: const { &[Along(K, E, E + 2), Along(N, 0, 3)] },
+            warps,
+        },
+        Fragment {
+            registers: &[Along(N, 0, 1), Along(M, 3, 4)],
+            lanes: &[Along(N, 1, 3), Along(M, 0, 3)],
+            warps,
+        },
+    ]
+}
+
+const fn mma<const E: u32>(
+    name: &'static str,
+    operand: DotType,
+    sum: DotType,
+    units: &'static [(MatrixUnit, Rate)],
+) -> MatrixInstruction {
+    let [a, b, c] = mma_fragments::<E>();
+    MatrixInstruction {
+        name,
+        family: MatrixFamily::Mma,
+        shape: [16, 8, 8 << E],
+        fewest_columns: 8,
+        operand,
+        sum,
+        rounds: matches!(operand, F32),
+        a,
+        b,
+        c,
+        sources: [OperandSource::Registers; 2],
+        units,
     }
-    if !matches!(kind, DotType::F8 | DotType::F16 | DotType::Bf16 | DotType::F32 | DotType::I8) {
-        return None;
-    }
-    let low = (32 / kind.bits()).ilog2();
-    let k = 8 << low;
-    Some(MatrixInstruction {
-        name: format!("mma.m16n8k{k}"),
-        shape: [16, 8, k],
-        a: (
-            roles(&[bits(K, 0..low), bits(M, 3..4), bits(K, low + 2..low + 3)]),
-            roles(&[bits(K, low..low + 2), bits(M, 0..3)]),
-        ),
-        b: (
-            roles(&[bits(K, 0..low), bits(K, low + 2..low + 3)]),
-            roles(&[bits(K, low..low + 2), bits(N, 0..3)]),
-        ),
-        c: (roles(&[bits(N, 0..1), bits(M, 3..4)]), roles(&[bits(N, 1..3), bits(M, 0..3)])),
+}
+
+/// The product of 64-bit floats, with one row of 8 lanes instead of two.
+const MMA_F64: MatrixInstruction = MatrixInstruction {
+    shape: [8, 8, 4],
+    rounds: false,
+    a: Fragment { registers: &[], lanes: &[Along(K, 0, 2), Along(M, 0, 3)], warps: &[] },
+    b: Fragment { registers: &[], lanes: &[Along(K, 0, 2), Along(N, 0, 3)], warps: &[] },
+    c: Fragment { registers: &[Along(N, 0, 1)], lanes: &[Along(N, 1, 3), Along(M, 0, 3)], warps: &[] },
+    ..mma::<0>("mma.m8n8k4", F64, F64, {
+        &[(Ampere, Some(64)), (AmpereSmall, None), (Ada, None), (Hopper, Some(128)), (Blackwell, None)]
     })
-}
+};
 
-/// `v_mfma` (CDNA3 and CDNA4 ISA, "Matrix Arithmetic Instructions"): 16×16 and 32×32.
-fn mfma(kind: DotType, target: &TargetDesc) -> Vec<MatrixInstruction> {
-    use DotAxis::{K, M, N};
-    let gfx950 = target.name == "hip:gfx950";
-    // log2 of the summands in one lane.
-    let own = match kind {
-        DotType::F64 | DotType::F32 => 0,
-        DotType::F16 | DotType::Bf16 => 2 + u32::from(gfx950),
-        DotType::F8 => 3,
-        DotType::I8 if target.name == "hip:gfx90a" => 2,
-        DotType::I8 => 3 + u32::from(gfx950),
-        DotType::I16 | DotType::I32 | DotType::I64 => return Vec::new(),
-    };
-    let one = |side: u32| {
-        let k_lanes = 6 - side;
-        let operand = |axis| roles(&[bits(axis, 0..side), bits(K, own..own + k_lanes)]);
-        let (rows, lanes) = match (side, kind) {
-            (4, DotType::F64) => (bits(M, 2..4), bits(M, 0..2)),
-            (4, _) => (bits(M, 0..2), bits(M, 2..4)),
-            (_, _) => (roles(&[bits(M, 0..2), bits(M, 3..5)]), bits(M, 2..3)),
-        };
-        let (edge, k) = (1 << side, 1 << (own + k_lanes));
-        MatrixInstruction {
-            name: format!("v_mfma_{edge}x{edge}x{k}"),
-            shape: [edge, edge, k],
-            a: (bits(K, 0..own), operand(M)),
-            b: (bits(K, 0..own), operand(N)),
-            c: (rows, roles(&[bits(N, 0..side), lanes])),
-        }
-    };
-    if kind == DotType::F64 { vec![one(4)] } else { vec![one(5), one(4)] }
-}
+/// Where and how fast `mma.sync` multiplies 16-bit floats.
+const HALF: &[(MatrixUnit, Rate)] =
+    &[(Ampere, Some(1024)), (AmpereSmall, Some(512)), (Ada, Some(512)), (Hopper, None), (Blackwell, None)];
 
-/// `v_wmma_16x16x16` (RDNA3 and RDNA4 ISA, "Wave Matrix Multiply Accumulate").
-fn wmma(kind: DotType, rdna4: bool) -> Option<MatrixInstruction> {
-    use DotAxis::{K, M, N};
-    let supported =
-        matches!(kind, DotType::F16 | DotType::Bf16 | DotType::I8) || rdna4 && kind == DotType::F8;
-    if !supported {
-        return None;
+const MMA: &[MatrixInstruction] = &[
+    mma::<1>("mma.m16n8k16", F16, F32, HALF),
+    mma::<1>("mma.m16n8k16", F16, F16, HALF),
+    mma::<1>("mma.m16n8k16", Bf16, F32, HALF),
+    mma::<0>("mma.m16n8k8", F32, F32, {
+        &[(Ampere, Some(512)), (AmpereSmall, Some(256)), (Ada, Some(256)), (Hopper, None), (Blackwell, None)]
+    }),
+    mma::<2>("mma.m16n8k32", I8, I32, {
+        &[
+            (Ampere, Some(2048)),
+            (AmpereSmall, Some(1024)),
+            (Ada, Some(1024)),
+            (Hopper, None),
+            (Blackwell, None),
+        ]
+    }),
+    mma::<2>("mma.m16n8k32", F8, F32, &[(Ada, Some(1024)), (Hopper, None), (Blackwell, None)]),
+    MMA_F64,
+];
+
+/// A product of a warp group, 16 rows in each warp: fragments of `mma.sync` side by side (PTX ISA, "Register
+/// Fragments for wgmma.mma_async"). The right operand is never in registers.
+const fn wgmma<const E: u32>(
+    name: &'static str,
+    operand: DotType,
+    sum: DotType,
+    units: &'static [(MatrixUnit, Rate)],
+) -> MatrixInstruction {
+    let [a, _, c] = mma_fragments::<E>();
+    let warps = &[Along(M, 4, 6)];
+    MatrixInstruction {
+        name,
+        family: MatrixFamily::Wgmma,
+        shape: [64, 256, 8 << E],
+        fewest_columns: 8,
+        operand,
+        sum,
+        rounds: matches!(operand, F32),
+        a: Fragment { warps, ..a },
+        b: Fragment { registers: &[], lanes: &[], warps: &[] },
+        c: Fragment { registers: &[Along(N, 0, 1), Along(M, 3, 4), Along(N, 3, 8)], warps, ..c },
+        sources: [OperandSource::Either, OperandSource::Shared],
+        units,
     }
-    let (own, half): (u32, Roles) = if rdna4 { (3, bits(K, 3..4)) } else { (4, vec![None]) };
-    let operand = |axis| roles(&[bits(axis, 0..4), half.clone()]);
-    let (rows, upper) = if rdna4 { (bits(M, 0..3), bits(M, 3..4)) } else { (bits(M, 1..4), bits(M, 0..1)) };
-    Some(MatrixInstruction {
-        name: "v_wmma_16x16x16".into(),
+}
+
+const WGMMA: &[MatrixInstruction] = &[
+    wgmma::<1>("wgmma.m64n256k16", F16, F32, &[(Hopper, Some(2048))]),
+    wgmma::<1>("wgmma.m64n256k16", F16, F16, &[(Hopper, Some(2048))]),
+    wgmma::<1>("wgmma.m64n256k16", Bf16, F32, &[(Hopper, Some(2048))]),
+    wgmma::<0>("wgmma.m64n256k8", F32, F32, &[(Hopper, Some(1024))]),
+    wgmma::<2>("wgmma.m64n256k32", I8, I32, &[(Hopper, Some(4096))]),
+    wgmma::<2>("wgmma.m64n256k32", F8, F32, &[(Hopper, Some(4096))]),
+    wgmma::<2>("wgmma.m64n256k32", F8, F16, &[(Hopper, Some(4096))]),
+];
+
+/// Operands of `v_mfma` with `2^S` rows, each in so many lanes; the other lanes and `2^E` elements in each are along
+/// K.
+const fn mfma_operand<const S: u32, const E: u32>(left: bool) -> Fragment {
+    let lanes: &[Bits] = if left {
+        const { &[Along(M, 0, S), Along(K, E, E + 6 - S)] }
+    } else {
+        const { &[Along(N, 0, S), Along(K, E, E + 6 - S)] }
+    };
+    Fragment { registers: const { &[Along(K, 0, E)] }, lanes, warps: &[] }
+}
+
+const fn mfma<const S: u32, const E: u32>(
+    name: &'static str,
+    operand: DotType,
+    sum: DotType,
+    units: &'static [(MatrixUnit, Rate)],
+) -> MatrixInstruction {
+    // Four rows in a lane, then the lanes, and then, of 32 rows, again.
+    let (registers, lanes): (&[Bits], &[Bits]) = match (S, operand) {
+        (4, F64) => (&[Along(M, 2, 4)], &[Along(N, 0, 4), Along(M, 0, 2)]),
+        (4, _) => (&[Along(M, 0, 2)], &[Along(N, 0, 4), Along(M, 2, 4)]),
+        _ => (&[Along(M, 0, 2), Along(M, 3, 5)], &[Along(N, 0, 5), Along(M, 2, 3)]),
+    };
+    MatrixInstruction {
+        name,
+        family: MatrixFamily::Mfma,
+        shape: [1 << S, 1 << S, 1 << (E + 6 - S)],
+        fewest_columns: 1 << S,
+        operand,
+        sum,
+        rounds: false,
+        a: mfma_operand::<S, E>(true),
+        b: mfma_operand::<S, E>(false),
+        c: Fragment { registers, lanes, warps: &[] },
+        sources: [OperandSource::Registers; 2],
+        units,
+    }
+}
+
+/// The product of 32-bit floats that are rounded to TF32, which CDNA4 has no more.
+const fn xf32(instruction: MatrixInstruction) -> MatrixInstruction {
+    MatrixInstruction { rounds: true, ..instruction }
+}
+
+const SHORT_HALF: &[(MatrixUnit, Rate)] = &[(Cdna2, Some(512)), (Cdna3, Some(1024)), (Cdna4, Some(1024))];
+const LONG_HALF: &[(MatrixUnit, Rate)] = &[(Cdna4, Some(2048))];
+const SINGLE: &[(MatrixUnit, Rate)] = &[(Cdna2, Some(128)), (Cdna3, Some(128)), (Cdna4, Some(128))];
+const BYTES: &[(MatrixUnit, Rate)] = &[(Cdna3, Some(2048)), (Cdna4, Some(2048))];
+
+const MFMA: &[MatrixInstruction] = &[
+    mfma::<5, 3>("v_mfma_32x32x16", F16, F32, LONG_HALF),
+    mfma::<4, 3>("v_mfma_16x16x32", F16, F32, LONG_HALF),
+    mfma::<5, 2>("v_mfma_32x32x8", F16, F32, SHORT_HALF),
+    mfma::<4, 2>("v_mfma_16x16x16", F16, F32, SHORT_HALF),
+    mfma::<5, 3>("v_mfma_32x32x16", Bf16, F32, LONG_HALF),
+    mfma::<4, 3>("v_mfma_16x16x32", Bf16, F32, LONG_HALF),
+    mfma::<5, 2>("v_mfma_32x32x8", Bf16, F32, SHORT_HALF),
+    mfma::<4, 2>("v_mfma_16x16x16", Bf16, F32, SHORT_HALF),
+    xf32(mfma::<5, 1>("v_mfma_32x32x4", F32, F32, &[(Cdna3, Some(512))])),
+    xf32(mfma::<4, 1>("v_mfma_16x16x8", F32, F32, &[(Cdna3, Some(512))])),
+    mfma::<5, 0>("v_mfma_32x32x2", F32, F32, SINGLE),
+    mfma::<4, 0>("v_mfma_16x16x4", F32, F32, SINGLE),
+    mfma::<4, 0>("v_mfma_16x16x4", F64, F64, &[(Cdna2, Some(128)), (Cdna3, Some(128)), (Cdna4, Some(64))]),
+    mfma::<5, 3>("v_mfma_32x32x16", F8, F32, BYTES),
+    mfma::<4, 3>("v_mfma_16x16x32", F8, F32, BYTES),
+    mfma::<5, 4>("v_mfma_32x32x32", I8, I32, &[(Cdna4, Some(4096))]),
+    mfma::<4, 4>("v_mfma_16x16x64", I8, I32, &[(Cdna4, Some(4096))]),
+    mfma::<5, 3>("v_mfma_32x32x16", I8, I32, BYTES),
+    mfma::<4, 3>("v_mfma_16x16x32", I8, I32, BYTES),
+    mfma::<5, 2>("v_mfma_32x32x8", I8, I32, &[(Cdna2, Some(512))]),
+    mfma::<4, 2>("v_mfma_16x16x16", I8, I32, &[(Cdna2, Some(512))]),
+];
+
+/// `v_wmma` of RDNA3, whose operands are in both halves of the wave, and whose results alternate between them.
+const fn wmma_rdna3(operand: DotType, sum: DotType) -> MatrixInstruction {
+    MatrixInstruction {
+        name: "v_wmma_16x16x16",
+        family: MatrixFamily::Wmma,
         shape: [16, 16, 16],
-        a: (bits(K, 0..own), operand(M)),
-        b: (bits(K, 0..own), operand(N)),
-        c: (rows, roles(&[bits(N, 0..4), upper])),
-    })
+        fewest_columns: 16,
+        operand,
+        sum,
+        rounds: false,
+        a: Fragment { registers: &[Along(K, 0, 4)], lanes: &[Along(M, 0, 4), Bits::Copies(1)], warps: &[] },
+        b: Fragment { registers: &[Along(K, 0, 4)], lanes: &[Along(N, 0, 4), Bits::Copies(1)], warps: &[] },
+        c: Fragment { registers: &[Along(M, 1, 4)], lanes: &[Along(N, 0, 4), Along(M, 0, 1)], warps: &[] },
+        sources: [OperandSource::Registers; 2],
+        units: &[(Rdna3, Some(256))],
+    }
+}
+
+/// `v_wmma` of RDNA4, which divides summands and rows between the halves of the wave.
+const fn wmma_rdna4(
+    operand: DotType,
+    sum: DotType,
+    units: &'static [(MatrixUnit, Rate)],
+) -> MatrixInstruction {
+    MatrixInstruction {
+        a: Fragment { registers: &[Along(K, 0, 3)], lanes: &[Along(M, 0, 4), Along(K, 3, 4)], warps: &[] },
+        b: Fragment { registers: &[Along(K, 0, 3)], lanes: &[Along(N, 0, 4), Along(K, 3, 4)], warps: &[] },
+        c: Fragment { registers: &[Along(M, 0, 3)], lanes: &[Along(N, 0, 4), Along(M, 3, 4)], warps: &[] },
+        units,
+        ..wmma_rdna3(operand, sum)
+    }
+}
+
+const WMMA: &[MatrixInstruction] = &[
+    wmma_rdna3(F16, F32),
+    wmma_rdna3(Bf16, F32),
+    wmma_rdna3(I8, I32),
+    wmma_rdna4(F16, F32, &[(Rdna4, Some(512))]),
+    wmma_rdna4(Bf16, F32, &[(Rdna4, Some(512))]),
+    wmma_rdna4(I8, I32, &[(Rdna4, Some(1024))]),
+    wmma_rdna4(F8, F32, &[(Rdna4, Some(1024))]),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::Vendor;
+
+    /// Every element of a tile is in a register of a lane, as often as the fragment has copies.
+    #[test]
+    fn fragments_hold_their_tiles() {
+        for row in MatrixInstruction::all() {
+            let [m, n, k] = row.shape.map(u32::ilog2);
+            let expected = |axes: [(DotAxis, u32); 2]| -> Vec<(DotAxis, u32)> {
+                axes.into_iter().flat_map(|(axis, size)| (0..size).map(move |i| (axis, i))).collect()
+            };
+            let fragments = [
+                (&row.a, expected([(M, m), (K, k)]), row.sources[0]),
+                (&row.b, expected([(N, n), (K, k)]), row.sources[1]),
+                (&row.c, expected([(M, m), (N, n)]), OperandSource::Registers),
+            ];
+            for (fragment, expected, source) in fragments {
+                let roles =
+                    [fragment.register_roles(), fragment.lane_roles(), fragment.warp_roles()].concat();
+                if source == OperandSource::Shared {
+                    assert!(roles.is_empty(), "{row:?}");
+                    continue;
+                }
+                let mut has: Vec<_> = roles.into_iter().flatten().collect();
+                has.sort();
+                assert_eq!(has, expected, "{row:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn lanes_are_those_of_the_target() {
+        for target in TargetDesc::all() {
+            assert!(MatrixInstruction::of(&target).count() > 0, "{target}");
+            for row in MatrixInstruction::of(&target) {
+                assert_eq!(row.c.lane_roles().len() as u32, target.lane_bits(), "{target} {row:?}");
+                let nvidia = matches!(row.family, MatrixFamily::Mma | MatrixFamily::Wgmma);
+                assert_eq!(nvidia, target.vendor == Vendor::Nvidia, "{target} {row:?}");
+            }
+        }
+    }
+
+    /// No two rows of a unit are the same instruction, and the preferred ones are not slower.
+    #[test]
+    fn rows_differ_and_are_in_order() {
+        for target in TargetDesc::all() {
+            let rows: Vec<_> = MatrixInstruction::of(&target).collect();
+            for (i, row) in rows.iter().enumerate() {
+                for later in &rows[i + 1..] {
+                    let same = (row.operand, row.sum) == (later.operand, later.sum);
+                    assert!(!same || row.shape != later.shape, "{target}: {row:?} and {later:?}");
+                    let rate = |row: &MatrixInstruction| Some(row.products() as f64 / row.cycles(&target)?);
+                    if let (true, Some(own), Some(other)) = (same, rate(row), rate(later)) {
+                        assert!(own >= other, "{target}: {} is faster than {}", later.name, row.name);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn fp8_is_multiplied_where_its_format_is_known() {
+        for target in TargetDesc::all() {
+            let has = MatrixInstruction::of(&target).any(|row| row.operand == F8);
+            assert_eq!(has, target.fp8_products.is_some(), "{target}");
+            let has = MatrixInstruction::of(&target).any(|row| row.family == MatrixFamily::Wgmma);
+            assert_eq!(has, target.primitives.wgmma, "{target}");
+        }
+    }
+
+    /// Peak rates of data sheets: 312 TFLOP/s of 108 multiprocessors at 1.41 GHz, 1307 of 304 at 2.1 GHz.
+    #[test]
+    fn rates_are_those_of_data_sheets() {
+        let peak = |target: &str, operand, multiprocessors: f64, hertz: f64| {
+            let target = TargetDesc::parse(target).unwrap();
+            let rows = MatrixInstruction::of(&target).filter(|row| row.operand == operand);
+            let best =
+                rows.filter_map(|row| Some(row.products() as f64 / row.cycles(&target)?)).fold(0.0, f64::max);
+            (2.0 * best * multiprocessors * hertz / 1e12).round()
+        };
+        assert_eq!(peak("cuda:80", F16, 108.0, 1.41e9), 312.0);
+        assert_eq!(peak("cuda:80", I8, 108.0, 1.41e9), 624.0);
+        assert_eq!(peak("hip:gfx90a", F16, 220.0, 1.7e9), 383.0);
+        assert_eq!(peak("hip:gfx942", F16, 304.0, 2.1e9), 1307.0);
+        assert_eq!(peak("hip:gfx942", F8, 304.0, 2.1e9), 2615.0);
+        assert_eq!(peak("hip:gfx942", F64, 304.0, 2.1e9), 163.0);
+    }
 }

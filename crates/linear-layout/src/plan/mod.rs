@@ -49,7 +49,9 @@ pub use display::Count;
 pub use dot::{Dot, DotInstruction, DotTilePlan, DotType, DotTypes};
 pub use error::{PlanError, PlanResult};
 pub use gather::{Gather, GatherPlan, GatherShared, GatherShuffle, HistogramPlan};
-pub use matrix_instruction::{DotAxis, MatrixInstruction};
+pub use matrix_instruction::{
+    Bits, DotAxis, Fragment, MatrixFamily, MatrixInstruction, OperandSource, Rate, Role,
+};
 pub use reduce::{LocalReduction, ReduceExchange, ReducePlan, ReduceShuffle, WarpCombine};
 pub use scan::{Replace, ScanPlan, ScanStep};
 pub use scan_exchange::{ScanExchange, ScanLine};

@@ -192,14 +192,15 @@ impl ReducePlan {
             cost: Cost::default(),
             target: target.name,
         };
+        let warps = 1u64 << layout.in_bits(Dim::WARP);
         if split.across > 0 {
             let in_registers = split.exchange(layout, elem_bits, combine, target, false)?;
             let in_lanes = split.exchange(layout, elem_bits, combine, target, true)?;
-            let cheaper = |x: &ReduceExchange| cost_of(&plan.local, Some(x), elem_bits, target).cycles;
+            let cheaper = |x: &ReduceExchange| cost_of(&plan.local, Some(x), elem_bits, warps, target).cycles;
             plan.exchange =
                 Some(if cheaper(&in_lanes) < cheaper(&in_registers) { in_lanes } else { in_registers });
         }
-        plan.cost = cost_of(&plan.local, plan.exchange.as_ref(), elem_bits, target);
+        plan.cost = cost_of(&plan.local, plan.exchange.as_ref(), elem_bits, warps, target);
         Ok(plan)
     }
 
@@ -252,11 +253,12 @@ fn cost_of(
     local: &LocalReduction,
     exchange: Option<&ReduceExchange>,
     elem_bits: &[u32],
+    warps: u64,
     target: &TargetDesc,
 ) -> Cost {
     let mut cost = Cost::default();
     let words: u64 = elem_bits.iter().map(|&b| words(b)).sum();
-    let warps = exchange.map_or(1, |x| 1u64 << x.partial.in_bits(Dim::WARP)) as f64;
+    let warps = warps as f64;
     let mut stage = |r: &LocalReduction| {
         let values = r.registers.len() as u64 * words;
         let (each, steps) = match r.whole_warp {

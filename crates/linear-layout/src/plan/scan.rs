@@ -123,7 +123,7 @@ impl Places {
                 let place = c.checked_shr(shift).unwrap_or(0).trailing_zeros() as usize;
                 if !c.is_power_of_two() || of_bit[place].is_some() {
                     let reason = format!("bit {bit} of `{dim}` is not the only one of its bit of `{axis}`");
-                    return Err(PlanError::Unsupported(reason));
+                    return Err(PlanError::unsupported(reason));
                 }
                 of_bit[place] = Some((dim, bit as u32));
             }

@@ -81,7 +81,7 @@ impl ScanExchange {
 
         // Offsets from the lowest bit on: lines of the registers and then blocks as far as one access
         // reaches, lines of the lanes, what is left of the first two, lines of the warps.
-        let widest = u64::from(target.max_vector_bits / elem_bits.next_power_of_two()).max(1);
+        let widest = u64::from(target.max_vector_bits / elem_bits.next_power_of_two().max(8)).max(1);
         let mut given = 0;
         let mut unit = || {
             given += 1;
@@ -234,7 +234,7 @@ impl ScanExchange {
             for (count, elems, direction) in accesses {
                 let n = count as u64 / u64::from(elems);
                 let bytes = (bits.next_power_of_two().max(8) / 8) * elems;
-                let wavefronts = n * u64::from(target.phases(bytes.min(16), direction));
+                let wavefronts = n * u64::from(target.phases(bytes, direction));
                 match direction {
                     Direction::Store => total.stores += n,
                     Direction::Load => total.loads += n,

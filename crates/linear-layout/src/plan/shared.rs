@@ -9,7 +9,7 @@ use crate::plan::display::Count;
 use crate::plan::space::Distributed;
 use crate::plan::vector::{AddressFacts, contiguous_bits};
 use crate::plan::{PlanError, PlanResult, ThreadMasks, Threads};
-use crate::target::{Direction, TargetDesc, Vendor};
+use crate::target::{Direction, Service, TargetDesc, Vendor};
 use crate::{Dim, LinearLayout};
 
 /// How a tensor in a distributed layout is read from, or written to, shared memory of a given layout.
@@ -141,7 +141,7 @@ impl SharedAccessPlan {
         };
         let bits = widths.iter().copied().find(fits).ok_or_else(|| {
             let widest = storage_bits << widest;
-            PlanError::Unsupported(format!("{widest} consecutive bits are too few to copy without registers"))
+            PlanError::unsupported(format!("{widest} consecutive bits are too few to copy without registers"))
         })?;
         map.run_bits = (bits / storage_bits).ilog2();
         let choice = map.vector(storage_bits, Direction::Store, target);
@@ -216,7 +216,7 @@ fn offset_map(
     let d = Distributed::new(distributed, &order, target)?;
     for dim in memory.in_dims() {
         if ![Dim::OFFSET, Dim::PARTITION, Dim::BLOCK].contains(&dim) && memory.in_bits(dim) > 0 {
-            return Err(PlanError::Unsupported(format!("shared memory has no input dimension `{dim}`")));
+            return Err(PlanError::ForeignDim { what: "shared memory", dim });
         }
     }
     if !order.iter().all(|&dim| distributed.out_size(dim) == memory.out_size(dim)) {
@@ -273,27 +273,27 @@ fn offset_map(
 
 /// Wavefronts when padding shifts addresses between banks, counted for the lanes of warp 0.
 fn padded_wavefronts(access: &AccessPlan, padding: &[(u64, u64)], target: &TargetDesc) -> u64 {
-    let (bytes, givers, phase) = match access.instruction {
+    // Eight rows of 16 bytes of a matrix.
+    let rows = || Service { banks: target.banks, lanes: [1, 2, 4].into_iter().collect() };
+    let (bytes, givers, served) = match access.instruction {
         crate::plan::MemoryInstruction::Vector { bits } => {
-            (bits / 8, target.lanes, target.phase_lanes(bits / 8, access.direction))
+            (bits / 8, target.lanes, target.service(bits / 8, access.direction, false))
         }
         crate::plan::MemoryInstruction::Matrix { count: words, .. }
-        | crate::plan::MemoryInstruction::MatrixBytes { words } => {
-            (16, 8 * words, [1, 2, 4].into_iter().collect())
-        }
+        | crate::plan::MemoryInstruction::MatrixBytes { words } => (16, 8 * words, rows()),
         crate::plan::MemoryInstruction::TransposedRead { .. } => {
-            (8, target.lanes, target.phase_lanes(8, access.direction))
+            (8, target.lanes, target.service(8, access.direction, true))
         }
     };
-    let (width, banks) = (u64::from(target.bank_width), u64::from(target.banks));
+    let (width, banks, phase) = (u64::from(target.bank_width), u64::from(served.banks), &served.lanes);
     let units: Vectors = (0..target.lane_bits()).map(|i| 1 << i).collect();
-    let between = f2::complement_within(&phase, &units);
+    let between = f2::complement_within(phase, &units);
     let mut total = 0;
     for one in &access.accesses {
         for p in 0..1u64 << between.len() {
             let mut words: Vec<u64> = Vec::new();
             for x in 0..1u64 << phase.len() {
-                let lane = f2::mul(&between, p) ^ f2::mul(&phase, x);
+                let lane = f2::mul(&between, p) ^ f2::mul(phase, x);
                 let thread = Threads { lane, ..Threads::default() };
                 if lane < givers.into() && access.inactive.is_clear(thread) {
                     let offset = padded(padding, access.address.of(thread) ^ one.offset);

@@ -69,8 +69,7 @@ impl Distributed {
     pub fn new(layout: &LinearLayout, out_order: &[Dim], target: &TargetDesc) -> PlanResult<Distributed> {
         for dim in layout.in_dims() {
             if ![Dim::REGISTER, Dim::LANE, Dim::WARP, Dim::BLOCK].contains(&dim) && layout.in_bits(dim) > 0 {
-                let reason = format!("a distributed layout has no input dimension `{dim}`");
-                return Err(PlanError::Unsupported(reason));
+                return Err(PlanError::ForeignDim { what: "a distributed layout", dim });
             }
         }
         let layout = layout.transpose_outs(out_order)?;

@@ -22,7 +22,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::f2::{self, Echelon, Vectors, low_mask};
 use crate::plan::space::Distributed;
-use crate::target::{Direction, TargetDesc};
+use crate::target::{Direction, Service, TargetDesc};
 
 /// What a conversion through shared memory has to move, in coordinates of the elements of one block.
 pub(crate) struct Transfer<'a> {
@@ -96,7 +96,11 @@ impl<'a> Transfer<'a> {
         let (a, b) = (self.store(), self.load());
         let mut low = self.low_bits(&a, store, &b, load)?;
         let word = (8 * self.machine.bank_width / self.storage_bits).max(1).ilog2();
-        let line = (8 * self.machine.line_bytes() / self.storage_bits).ilog2();
+        let line = |side: &Side<'_>, want| {
+            let bytes = side.service(want, self.storage_bits, self.machine).banks * self.machine.bank_width;
+            (8 * bytes / self.storage_bits).ilog2()
+        };
+        let (store_line, load_line) = (line(&a, store), line(&b, load));
         let tiled_bits = self.bits - self.tile_bits;
         // The rest, threads first so that passes are told apart by registers if possible.
         let mut span = Echelon::of(&low);
@@ -139,9 +143,17 @@ impl<'a> Transfer<'a> {
             Some(f2::basis(&kernel.iter().map(|&x| f2::mul(&vectors, x) & !low_mask(m)).collect::<Vectors>()))
         };
         let (u, w) = (phase(&a, store)?, phase(&b, load)?);
-        let lines = tiled_bits.saturating_sub(line.max(m));
+        let lines = |line: u32| tiled_bits.saturating_sub(line.max(m)) as usize;
         let space: Vectors = (m..tiled_bits).map(|i| 1 << i).collect();
-        let idx = avoid(&u, &w, &space, lines as usize);
+        let mut idx = avoid(&u, &w, &space, lines(store_line.max(load_line)));
+        if store_line != load_line {
+            // Among the vectors that tell the banks of the longer line apart, the last ones are lines to the
+            // other side: they are to avoid its space, too.
+            let (line, own) = if store_line < load_line { (store_line, &u) } else { (load_line, &w) };
+            let used: Vectors = idx.iter().chain(own).copied().collect();
+            let more = f2::complement_within(&used, &space).into_iter().take(lines(line) - idx.len());
+            idx = more.chain(idx).collect();
+        }
         let bank = f2::complement_within(&idx, &space);
         let swizzled = (0..m).map(|i| 1 << i).chain(bank).chain(idx);
         let all = swizzled.chain((tiled_bits..self.bits).map(|i| 1 << i));
@@ -212,7 +224,7 @@ impl Side<'_> {
         let active = machine.lane_bits() - self.inactive_lanes.count_ones();
         for v in (0..=widest).filter(|v| storage_bits << v >= 8) {
             let bits = storage_bits << v;
-            let phase = machine.phase_lanes(bits / 8, self.direction);
+            let phase = machine.service(bits / 8, self.direction, false).lanes;
             let phases = 1u64 << active.saturating_sub(phase.len() as u32);
             // Narrower accesses take words of registers apart.
             let word = (32 / storage_bits).max(1).ilog2().min(registers);
@@ -243,8 +255,9 @@ impl Side<'_> {
         if load && p.ds_read_tr && matches!(storage_bits, 8 | 16) {
             let lanes = if storage_bits == 16 { 2 } else { 3 };
             if registers >= lanes {
-                let phases = machine.phases(8, self.direction) as f64;
-                let each = phases * cost.wavefront + cost.issue;
+                let served = machine.service(8, self.direction, true);
+                let phases = machine.lanes >> served.lanes.len();
+                let each = f64::from(phases) * cost.wavefront + cost.issue;
                 wants.push((words(lanes) * each, Want::Lanes { lanes }));
             }
         }
@@ -267,12 +280,23 @@ impl Side<'_> {
         }
     }
 
+    /// How shared memory serves the instruction: matrices row by row of 16 bytes from all ordinary banks.
+    fn service(&self, want: Want, storage_bits: u32, machine: &TargetDesc) -> Service {
+        match want {
+            Want::Vector(v) => machine.service((storage_bits << v) / 8, self.direction, false),
+            Want::Lanes { .. } => machine.service(8, self.direction, true),
+            Want::Rows { .. } | Want::Columns { .. } | Want::Bytes { .. } => {
+                Service { banks: machine.banks, lanes: SmallVec::from_slice(&[1, 2, 4]) }
+            }
+        }
+    }
+
     /// How many low bits are the access's own, and the vectors of what is served together.
     fn phase(&self, want: Want, low: &[u64], storage_bits: u32, machine: &TargetDesc) -> (u32, Vectors) {
         let lane = &self.columns.lane;
         match want {
             Want::Vector(v) => {
-                let together = machine.phase_lanes((storage_bits << v) / 8, self.direction);
+                let together = self.service(want, storage_bits, machine).lanes;
                 let active: Vectors =
                     (0..lane.len()).filter(|i| self.inactive_lanes >> i & 1 == 0).map(|i| 1 << i).collect();
                 let lanes = f2::intersection(&active, &together);
@@ -304,7 +328,7 @@ impl Side<'_> {
                 rows.iter().for_each(|&c| _ = span.insert(c));
                 let registers = self.columns.reg.iter().copied().filter(|&c| span.insert(c));
                 rows.extend(registers.take(lanes as usize));
-                if machine.phase_lanes(8, self.direction).len() > 4 {
+                if self.service(want, storage_bits, machine).lanes.len() > 4 {
                     rows.push(lane[4]);
                 }
                 (lanes, rows)

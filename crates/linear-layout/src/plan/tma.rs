@@ -67,15 +67,15 @@ pub struct TmaPlan {
     pub map: TmaMap,
     /// The boxes that each block of a cluster has, in the order of their offsets.
     pub boxes: Vec<TmaBox>,
-    /// For each bit of the number of a block in its cluster, where its part begins; zeros where both have
-    /// the same elements.
+    /// For each bit of the number of a block in its cluster, where its part begins, by XOR; zeros where both
+    /// have the same elements.
     pub parts: Vec<SmallVec<[u64; 5]>>,
     /// What the address of the buffer is a multiple of, in bytes.
     pub alignment: u64,
 }
 
 pub(super) fn unsupported<T>(reason: impl Into<String>) -> PlanResult<T> {
-    Err(PlanError::Unsupported(reason.into()))
+    Err(PlanError::unsupported(reason.into()))
 }
 
 impl TmaMap {
@@ -85,7 +85,7 @@ impl TmaMap {
     /// A target without bulk copies; blocks and layouts that they do not have, with the reason.
     pub fn new(encoding: &NvmmaShared, shape: &[u64], target: &TargetDesc) -> PlanResult<TmaMap> {
         if !target.primitives.bulk_copy {
-            return unsupported(format!("the target {} has no bulk tensor copies", target.name));
+            return Err(PlanError::NotOnTarget { what: "bulk tensor copies", target: target.name });
         }
         let elem_bits = encoding.element_bit_width as u32;
         if !matches!(elem_bits, 8 | 16 | 32 | 64) {
@@ -195,7 +195,7 @@ impl TmaPlan {
                 Err(error) => reason = Some(error),
             }
         }
-        Err(reason.unwrap_or(PlanError::ElementWidth { bits: elem_bits }))
+        Err(reason.unwrap_or(PlanError::Internal { what: "no swizzle was tried" }))
     }
 
     /// How a block of `shape` is copied from or to a buffer with the layout `encoding`.

@@ -136,6 +136,19 @@ pub struct VectorPlan {
 }
 
 impl VectorPlan {
+    /// One access of one element by one thread of the CTA.
+    pub fn scalar(elem_bits: u32) -> VectorPlan {
+        VectorPlan {
+            elem_bits,
+            vec_elems: 1,
+            accesses: vec![VectorAccess { registers: vec![0] }],
+            copies: vec![0],
+            duplicates: ThreadMasks { lane: u64::MAX, warp: u64::MAX, block: u64::MAX },
+            sectors: 1,
+            lines: 1,
+        }
+    }
+
     /// The widest accesses to a row-major tensor (its last dimension fastest), of which aligned runs of
     /// `max_contig_elems` elements are contiguous in memory and aligned to their size, and aligned runs of
     /// `mask_align` elements share one mask value.
@@ -176,7 +189,8 @@ impl VectorPlan {
             return Err(PlanError::PartialByte { elems: 1 << bits, bits: elem_bits });
         }
         let accesses = group_registers(&d, bits);
-        let run = power_of_two_part(facts.neighbours.max(facts.contiguous)).trailing_zeros();
+        let run =
+            power_of_two_part(facts.neighbours).max(power_of_two_part(facts.contiguous)).trailing_zeros();
         Ok(VectorPlan {
             elem_bits,
             vec_elems: 1 << bits,

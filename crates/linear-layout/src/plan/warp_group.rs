@@ -1,7 +1,8 @@
 //! Products of warp groups: the `wgmma` instructions that compute one, and what each works on.
 //!
 //! A group of four warps multiplies 64 rows by N columns, N a multiple of 8 up to 256, over 32 bytes of
-//! summands (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"). Fragments in registers are those
+//! summands (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"), as the
+//! [table of matrix instructions](MatrixInstruction) says. Fragments in registers are those
 //! of `mma.m16n8` side by side, with 16 rows in each warp; the right operand, and maybe the left one, is
 //! read from shared memory through [matrix descriptors](MatrixDescriptorPlan). Since these name rows,
 //! columns and summands by their place in memory, the layouts of fragments have to agree with the
@@ -13,16 +14,13 @@ use smallvec::SmallVec;
 
 use crate::f2::low_mask;
 use crate::plan::dot::{Bit, Operand};
+use crate::plan::matrix_instruction::{Fragment, MatrixFamily, Role};
 use crate::plan::{
-    Count, DotAxis, DotType, DotTypes, MatrixDescriptorPlan, PlanError, PlanResult, ThreadBases,
+    Count, DotAxis, DotType, DotTypes, MatrixDescriptorPlan, MatrixInstruction, PlanError, PlanResult,
+    ThreadBases,
 };
 use crate::target::TargetDesc;
 use crate::{Dim, LinearLayout};
-
-/// Rows of one instruction.
-const ROWS: u64 = 64;
-/// log2 of the warps of a group.
-const GROUP_BITS: usize = 2;
 
 /// Where an operand is, and how.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +71,8 @@ pub struct WarpGroupRun {
 /// How a product of warp groups is computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WarpGroupDotPlan {
+    /// The row of the table; its columns are the most that there can be.
+    pub instruction: &'static MatrixInstruction,
     /// The type of the elements of the operands.
     pub kind: DotType,
     /// Rows, columns and summands of one instruction.
@@ -99,33 +99,34 @@ impl WarpGroupDotPlan {
     /// message says what does not fit.
     pub fn new(product: &WarpGroupProduct<'_>, target: &TargetDesc) -> PlanResult<WarpGroupDotPlan> {
         if !target.primitives.wgmma {
-            return Err(PlanError::Unsupported(format!("the target {} has no wgmma", target.name)));
+            return Err(PlanError::NotOnTarget { what: "wgmma", target: target.name });
         }
-        let kind = kind(&product.types)?;
+        let instruction = instruction(&product.types, target)?;
+        let kind = instruction.operand;
         let bits = kind.bits();
-        let step = 256 / u64::from(bits);
-        let mut result = Accumulators::new(product.c, target)?;
+        let [rows_of_one, _, step] = instruction.shape.map(u64::from);
+        let mut result = Accumulators::new(product.c, instruction, target)?;
         let n = result.columns();
         let (first, second) = (Dim::out(0), Dim::out(1));
         let a = match product.a {
             WarpGroupOperand::Registers(_) => None,
             WarpGroupOperand::Shared(memory) => {
-                Some(MatrixDescriptorPlan::new(memory, (first, second), ROWS, bits, target)?)
+                Some(MatrixDescriptorPlan::new(memory, (first, second), rows_of_one, bits, target)?)
             }
         };
         let (b, n) = widest(product.b, (second, first), n, bits, target)?;
-        let shape = [ROWS, n, step];
+        let shape = [rows_of_one, n, step];
         if product.depth == 0 || !product.depth.is_multiple_of(step) {
             let depth = product.depth;
             return Err(unsupported(format!("{depth} summands are no multiple of the {step} of a wgmma")));
         }
         let fragment = result.take_fragment(n)?;
         let left = match product.a {
-            WarpGroupOperand::Registers(layout) => Some(Left::new(layout, &result, kind, step, target)?),
+            WarpGroupOperand::Registers(layout) => Some(Left::new(layout, &result, target)?),
             WarpGroupOperand::Shared(_) => None,
         };
         let starts = [
-            result.starts(DotAxis::M, ROWS, |tile| a.as_ref().map_or(0, |a| a.start([tile, 0])))?,
+            result.starts(DotAxis::M, rows_of_one, |tile| a.as_ref().map_or(0, |a| a.start([tile, 0])))?,
             result.starts(DotAxis::N, n, |tile| b.start([tile, 0]))?,
         ];
         // Sums of so many instructions are precise enough.
@@ -138,7 +139,7 @@ impl WarpGroupDotPlan {
             for (columns, column_registers) in result.tiles(DotAxis::N) {
                 let base = row_registers | column_registers;
                 let c: Vec<u32> = fragment.iter().map(|register| register | base).collect();
-                let tile = [rows / ROWS, columns / n];
+                let tile = [rows / rows_of_one, columns / n];
                 let tiles: Vec<u64> = (0..product.depth / step).collect();
                 for part in tiles.chunks(chunk as usize) {
                     let step_of = |&k: &u64| -> PlanResult<WarpGroupStep> {
@@ -155,7 +156,7 @@ impl WarpGroupDotPlan {
         }
         let promoted = chunk * step < product.depth;
         let copies = result.operand.all.representatives();
-        Ok(WarpGroupDotPlan { kind, shape, a, b, starts, runs, promoted, copies })
+        Ok(WarpGroupDotPlan { instruction, kind, shape, a, b, starts, runs, promoted, copies })
     }
 
     /// Instructions of one warp group.
@@ -182,23 +183,23 @@ impl fmt::Display for WarpGroupDotPlan {
 }
 
 fn unsupported(reason: String) -> PlanError {
-    PlanError::Unsupported(reason)
+    PlanError::unsupported(reason)
 }
 
-/// The type that is multiplied; both operands have it.
-fn kind(types: &DotTypes) -> PlanResult<DotType> {
-    use DotType::{Bf16, F8, F16, F32, I8, I32};
+/// The instruction for these types; both operands have one.
+fn instruction(types: &DotTypes, target: &TargetDesc) -> PlanResult<&'static MatrixInstruction> {
     let (a, b, c) = (types.a, types.b, types.c);
-    let known = matches!((a, c), (F16 | F8, F16 | F32) | (Bf16 | F32, F32) | (I8, I32));
-    if a != b || !known {
+    let known = MatrixInstruction::of(target)
+        .find(|row| row.family == MatrixFamily::Wgmma && a == b && row.multiplies(a, c, false));
+    let Some(row) = known else {
         return Err(unsupported(format!("no wgmma multiplies {a:?} by {b:?} and sums in {c:?}")));
-    }
-    if a == F32 && types.exact {
+    };
+    if !row.multiplies(a, c, types.exact) {
         return Err(unsupported(
             "wgmma rounds 32-bit floats to TF32, which the product does not allow".into(),
         ));
     }
-    Ok(a)
+    Ok(row)
 }
 
 /// Descriptors of the right operand for as many columns an instruction as possible.
@@ -235,51 +236,58 @@ fn combinations(bits: &[u32]) -> Vec<u32> {
     })
 }
 
-/// Whether lanes and the warps of a group move as in a fragment: `lanes` are axis and vector of each bit.
-fn check_threads(operand: &Operand, lanes: &[(DotAxis, u64)], what: &str) -> PlanResult<()> {
-    for (i, &(axis, vector)) in lanes.iter().enumerate() {
-        let column = operand.all.lane.get(i).copied().unwrap_or(0);
-        if operand.along(column, axis) != Some(vector) {
-            return Err(unsupported(format!(
-                "lane bit {i} of {what} does not move by {vector} along {axis:?}"
-            )));
-        }
-    }
-    for i in 0..GROUP_BITS {
-        let vector = 16 << i;
-        let column = operand.all.warp.get(i).copied().unwrap_or(0);
-        if operand.along(column, DotAxis::M) != Some(vector) {
-            return Err(unsupported(format!("warp bit {i} of {what} does not move by {vector} along M")));
+/// Whether lanes and the warps of a group move as in a fragment.
+fn check_threads(operand: &Operand, fragment: &Fragment, what: &str) -> PlanResult<()> {
+    let all = &operand.all;
+    let kinds = [("lane", fragment.lane_roles(), &all.lane), ("warp", fragment.warp_roles(), &all.warp)];
+    for (kind, roles, columns) in kinds {
+        for (i, (axis, vector)) in vectors(&roles).enumerate() {
+            let column = columns.get(i).copied().unwrap_or(0);
+            if operand.along(column, axis) != Some(vector) {
+                return Err(unsupported(format!(
+                    "{kind} bit {i} of {what} does not move by {vector} along {axis:?}"
+                )));
+            }
         }
     }
     Ok(())
 }
 
+/// Axis and vector of each bit of a fragment without copies.
+fn vectors(roles: &[Role]) -> impl Iterator<Item = (DotAxis, u64)> + '_ {
+    roles.iter().flatten().map(|&(axis, i)| (axis, 1 << i))
+}
+
 /// The result, and what of its registers no fragment has taken.
 struct Accumulators {
+    instruction: &'static MatrixInstruction,
     operand: Operand,
     bits: Vec<Bit>,
 }
 
 impl Accumulators {
-    fn new(layout: &LinearLayout, target: &TargetDesc) -> PlanResult<Accumulators> {
+    fn new(
+        layout: &LinearLayout,
+        instruction: &'static MatrixInstruction,
+        target: &TargetDesc,
+    ) -> PlanResult<Accumulators> {
         use DotAxis::{M, N};
         if layout.num_out_dims() != 2 {
             return Err(unsupported(format!("a result of {} dimensions", layout.num_out_dims())));
         }
         let operand = Operand::new(layout, &[M, N], target)?;
-        check_threads(&operand, &[(N, 2), (N, 4), (M, 1), (M, 2), (M, 4)], "the result")?;
+        check_threads(&operand, &instruction.c, "the result")?;
         let Some(bits) = operand.registers() else {
             return Err(unsupported("a register bit of the result moves along rows and columns".into()));
         };
-        Ok(Accumulators { operand, bits })
+        Ok(Accumulators { instruction, operand, bits })
     }
 
-    /// The columns that each thread's registers have without a gap, 256 at most.
+    /// The columns that each thread's registers have without a gap, as far as the instruction goes.
     fn columns(&self) -> u64 {
         let has = |v: u64| self.bits.iter().any(|bit| bit.axis == DotAxis::N && bit.vector == v);
-        let mut n = 8;
-        while n < 256 && has(n) {
+        let mut n = u64::from(self.instruction.fewest_columns);
+        while n < u64::from(self.instruction.shape[1]) && has(n) {
             n *= 2;
         }
         n
@@ -287,10 +295,10 @@ impl Accumulators {
 
     /// The registers of the first fragment of `n` columns.
     fn take_fragment(&mut self, n: u64) -> PlanResult<Vec<u32>> {
-        let mut roles = vec![(DotAxis::N, 1), (DotAxis::M, 8)];
-        roles.extend((3..n.ilog2()).map(|i| (DotAxis::N, 1 << i)));
         let bits = &mut self.bits;
-        let taken = roles.into_iter().map(|(axis, v)| take(bits, axis, v, "the result"));
+        let roles = self.instruction.c.register_roles();
+        let there = vectors(&roles).filter(|&(axis, v)| axis != DotAxis::N || v < n);
+        let taken = there.map(|(axis, v)| take(bits, axis, v, "the result"));
         Ok(combinations(&taken.collect::<PlanResult<Vec<_>>>()?))
     }
 
@@ -309,7 +317,8 @@ impl Accumulators {
     fn starts(&self, axis: DotAxis, size: u64, start: impl Fn(u64) -> u64) -> PlanResult<ThreadBases> {
         let mut bases = ThreadBases { lane: SmallVec::new(), warp: SmallVec::new(), block: SmallVec::new() };
         for (i, &column) in self.operand.all.warp.iter().enumerate() {
-            let at = if i < GROUP_BITS { 0 } else { self.operand.part(column, axis) };
+            let own = i < self.instruction.c.warp_roles().len();
+            let at = if own { 0 } else { self.operand.part(column, axis) };
             if at & (size - 1) != 0 {
                 let reason = format!("warp bit {i} moves by {at} along {axis:?}, within a tile of {size}");
                 return Err(unsupported(reason));
@@ -327,18 +336,12 @@ struct Left {
 }
 
 impl Left {
-    fn new(
-        layout: &LinearLayout,
-        result: &Accumulators,
-        kind: DotType,
-        step: u64,
-        target: &TargetDesc,
-    ) -> PlanResult<Left> {
+    fn new(layout: &LinearLayout, result: &Accumulators, target: &TargetDesc) -> PlanResult<Left> {
         use DotAxis::{K, M};
         let what = "the left operand";
         let operand = Operand::new(layout, &[M, K], target)?;
-        let word = 32 / u64::from(kind.bits());
-        check_threads(&operand, &[(K, word), (K, 2 * word), (M, 1), (M, 2), (M, 4)], what)?;
+        let fragment = &result.instruction.a;
+        check_threads(&operand, fragment, what)?;
         for (i, &column) in result.operand.all.warp.iter().enumerate() {
             let own = operand.all.warp.get(i).copied().unwrap_or(0);
             if operand.along(own, M) != Some(result.operand.part(column, M)) {
@@ -348,9 +351,8 @@ impl Left {
         let Some(mut bits) = operand.registers() else {
             return Err(unsupported(format!("a register bit of {what} moves along rows and summands")));
         };
-        let mut roles: Vec<(DotAxis, u64)> = (0..word.ilog2()).map(|i| (K, 1 << i)).collect();
-        roles.extend([(M, 8), (K, step / 2)]);
-        let taken = roles.into_iter().map(|(axis, v)| take(&mut bits, axis, v, what));
+        let roles = fragment.register_roles();
+        let taken = vectors(&roles).map(|(axis, v)| take(&mut bits, axis, v, what));
         let fragment = combinations(&taken.collect::<PlanResult<Vec<_>>>()?);
         Ok(Left { fragment, bits })
     }

@@ -189,3 +189,9 @@ display!(Attr, mlirAttributePrint);
 display!(Op, mlirOperationPrint);
 display!(Value, mlirValuePrint);
 display!(Block, mlirBlockPrint);
+
+impl fmt::Debug for Region<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "region at {:?}", self.raw().ptr)
+    }
+}

@@ -156,7 +156,7 @@ fn unless_pure(pure: bool, push: &mut dyn FnMut(Effect)) {
 }
 
 fn extern_is_pure(op: Op<'_>) -> bool {
-    ExternElementwiseOp(op).pure() == Some(true)
+    ExternElementwiseOp::of(op).pure() == Some(true)
 }
 
 op! {
@@ -175,7 +175,7 @@ op! {
 }
 
 fn asm_is_pure(op: Op<'_>) -> bool {
-    ElementwiseInlineAsmOp(op).pure() == Some(true)
+    ElementwiseInlineAsmOp::of(op).pure() == Some(true)
 }
 
 op! {

@@ -14,7 +14,7 @@ use mlir_host::op;
 /// A volatile load must neither be dropped nor repeated: it counts as a write too.
 fn load_effects(op: Op<'_>, push: &mut dyn FnMut(Effect)) {
     push(global(EffectKind::Read, EffectOn::Operand("ptr")));
-    if LoadOp(op).is_volatile() == Some(true) {
+    if LoadOp::of(op).is_volatile() == Some(true) {
         push(global(EffectKind::Write, EffectOn::Nothing));
     }
 }

@@ -1,9 +1,11 @@
 use super::*;
 use FloatKind::{F8E4M3FN, F8E5M2, F8E5M2FNUZ};
-use linear_layout::plan::{Dot, DotTilePlan, DotType, DotTypes};
+use linear_layout::checker::check_dot;
+use linear_layout::plan::{Dot, DotTilePlan, DotTypes};
 
 const E4M3: Element = Element::Float(F8E4M3FN);
 const E5M2: Element = Element::Float(F8E5M2);
+const I8: Element = Element::Int(8);
 
 fn problem([m, n, k]: [u64; 3], element: Element, result: Element, warps: u64) -> Problem {
     let operand = |fastest| Operand { element, narrowest: element.bits(), loaded: true, fastest };
@@ -151,32 +153,30 @@ fn blocks_of_a_cluster_divide_the_result_first() {
     assert_eq!(mma_of(&cluster, "cuda:90").0.warps_per_cta, [4, 2]);
 }
 
-fn dot_type(element: Element) -> DotType {
-    match element {
-        Element::Int(_) => DotType::I8,
-        Element::Float(FloatKind::F16) => DotType::F16,
-        Element::Float(FloatKind::BF16) => DotType::Bf16,
-        Element::Float(FloatKind::F32) => DotType::F32,
-        Element::Float(FloatKind::F64) => DotType::F64,
-        Element::Float(_) => DotType::F8,
-    }
-}
-
-/// Layouts that plans ask for are those that the instructions multiply.
+/// Layouts that plans ask for are those that the instructions multiply, and the plan of registers has the same row
+/// of the table.
 #[test]
 fn instructions_multiply_what_plans_ask_for() {
-    for target in ["cuda:80", "cuda:86", "cuda:89", "cuda:90", "cuda:100"] {
-        let target = TargetDesc::parse(target).unwrap();
-        for element in [F16, BF16, F32, F64, I8, E4M3, E5M2] {
+    for target in TargetDesc::all() {
+        for element in [F16, BF16, F32, F64, I8, E4M3, E5M2, Element::Float(F8E5M2FNUZ)] {
             for shape in [[16, 16, 16], [16, 8, 32], [64, 32, 16], [1, 32, 32], [128, 8, 64], [32, 64, 128]] {
-                for warps in [1, 2, 8] {
+                for (warps, precision) in
+                    [(1, InputPrecision::Tf32), (2, InputPrecision::Ieee), (8, InputPrecision::Tf32)]
+                {
                     let result = match element {
                         I8 => I32,
                         F64 => F64,
                         _ => F32,
                     };
-                    let problem = problem(shape, element, result, warps);
-                    let plan = MatmulPlan::new(&problem, &target).unwrap();
+                    let problem = Problem { precision, ..problem(shape, element, result, warps) };
+                    let what = format!("{target} {element:?} {shape:?} {warps} warps {precision:?}");
+                    let Some(plan) = MatmulPlan::new(&problem, &target) else {
+                        let kind = element.dot_type(&target).unwrap();
+                        let exact = precision != InputPrecision::Tf32;
+                        let mut rows = MatrixInstruction::of(&target);
+                        assert!(rows.all(|row| !row.multiplies(kind, row.sum, exact)), "{what}");
+                        continue;
+                    };
                     if plan.is_warp_group() {
                         continue;
                     }
@@ -188,13 +188,34 @@ fn instructions_multiply_what_plans_ask_for() {
                     };
                     let (a, b) = (operand(0, [m, k]), operand(1, [k, n]));
                     let c = plan.result.to_linear_layout(&[m, n]).unwrap();
-                    let kind = dot_type(plan.operands[0].element);
-                    let types = DotTypes::new(kind, kind, &target);
+                    let kind = plan.operands[0].element.dot_type(&target).unwrap();
+                    let exact = precision != InputPrecision::Tf32;
+                    let types = DotTypes { exact, ..DotTypes::new(kind, kind, &target) };
                     let tiles = DotTilePlan::new(&a, &b, &c, types, &target);
-                    let what = format!("{target} {element:?} {shape:?} {warps} warps");
                     let tiles = tiles.unwrap_or_else(|err| panic!("{what}: {err}"));
-                    assert!(matches!(tiles.dot, Dot::Matrix { .. }), "{what}");
+                    // Slow, and the same for any number of warps but one.
+                    if warps == 2 {
+                        check_dot(&tiles, &a, &b, &c, &target).unwrap_or_else(|err| panic!("{what}: {err}"));
+                    }
+                    let Dot::Matrix { instruction, .. } = tiles.dot else { panic!("{what}: {tiles}") };
+                    assert_eq!(instruction, plan.instruction, "{what}");
                 }
+            }
+        }
+    }
+}
+
+/// The row decides, not what the target is called.
+#[test]
+fn a_new_name_changes_no_plan() {
+    for target in TargetDesc::all() {
+        let renamed = TargetDesc { name: "some:gpu", ..target.clone() };
+        for element in [F16, BF16, F32, F64, I8, E4M3, E5M2, Element::Float(F8E5M2FNUZ)] {
+            let result = if element == I8 { I32 } else { F32 };
+            for shape in [[16, 16, 16], [64, 64, 64], [128, 256, 64]] {
+                let problem = problem(shape, element, result, 4);
+                let plan = |target| MatmulPlan::new(&problem, target);
+                assert_eq!(plan(&target), plan(&renamed), "{target} {element:?} {shape:?}");
             }
         }
     }

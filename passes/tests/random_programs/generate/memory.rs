@@ -3,15 +3,34 @@
 use super::{LARGEST, Program, STORES, Ty};
 
 impl Program {
-    /// Offsets that run along the dimensions in some order.
-    pub(super) fn offsets(&mut self, shape: &[usize]) -> String {
-        let mut order: Vec<usize> = (0..shape.len()).collect();
+    /// Elements from one index along a dimension to the next, by dimension: mostly of dense rows, sometimes of rows
+    /// that begin at any address, and where `overlap` allows it also of rows that share elements. All elements lie
+    /// within [`LARGEST`] of the first.
+    fn strides(&mut self, shape: &[usize], overlap: bool) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..shape.len()).rev().collect();
         if self.random.chance(30) {
             order.reverse();
         }
+        let (shifted, overlaps) = (self.random.chance(25), overlap && self.random.chance(10));
+        let (mut dense, mut strides) = (vec![0; shape.len()], vec![0; shape.len()]);
+        let (mut next_dense, mut next) = (1, 1);
+        for d in order {
+            (dense[d], strides[d]) =
+                (next_dense, if overlaps { self.random.pick(&[1, 1, 2, 3]) } else { next });
+            next_dense *= shape[d];
+            next = next * shape[d] + if shifted { self.random.pick(&[0, 1, 1, 2, 3, 4, 6]) } else { 0 };
+        }
+        let last: usize = shape.iter().zip(&strides).map(|(size, stride)| (size - 1) * stride).sum();
+        if last < LARGEST { strides } else { dense }
+    }
+
+    /// Offsets that run along the dimensions in some order, of elements that are read; no two alike where they are
+    /// `written`.
+    pub(super) fn offsets(&mut self, shape: &[usize], written: bool) -> String {
+        let strides = self.strides(shape, !written);
         let whole = Ty::new(shape, "i32");
-        let (mut stride, mut sum) = (1, None);
-        for &d in order.iter().rev() {
+        let mut sum = None;
+        for (d, stride) in strides.into_iter().enumerate() {
             let size = shape[d];
             let flat = Ty::new(&[size], "i32");
             let mut at = if size > 1 {
@@ -41,7 +60,6 @@ impl Program {
                 Some(sum) => self.def(whole.clone(), &format!("arith.addi {sum}, {at} : {whole}")),
                 None => at,
             });
-            stride *= size;
         }
         sum.unwrap_or_default()
     }
@@ -67,8 +85,10 @@ impl Program {
 
     pub(super) fn load(&mut self, ty: &Ty) -> String {
         let places = ty.of("i32");
-        let mut offsets = if self.random.chance(70) { self.offsets(&ty.shape) } else { self.of(&places) };
-        if self.exact() {
+        // Offsets out of nowhere may be anything.
+        let runs = self.random.chance(70);
+        let mut offsets = if runs { self.offsets(&ty.shape, false) } else { self.of(&places) };
+        if self.exact() && !(runs && ty.elements() <= LARGEST) {
             let mask = self.constant(&places, LARGEST - 1);
             offsets = self.def(places.clone(), &format!("arith.andi {offsets}, {mask} : {places}"));
         }
@@ -115,7 +135,7 @@ impl Program {
         if self.stores == STORES || ty.elements() > LARGEST {
             return;
         }
-        let offsets = self.offsets(&ty.shape);
+        let offsets = self.offsets(&ty.shape, true);
         let base = self.part(&ty);
         let at = self.pointers(&base, &ty, &offsets);
         let mask =
@@ -125,14 +145,12 @@ impl Program {
 
     /// An operation on elements of memory that each belong to one element of the tensor.
     pub(super) fn atomic(&mut self) {
-        let Some((value, ty)) = self.any().filter(|(_, ty)| matches!(ty.element, "i32" | "i64" | "f32"))
-        else {
-            return;
-        };
+        let is_known = |ty: &Ty| matches!(ty.element, "i32" | "i64" | "f32" | "f16" | "bf16");
+        let Some((value, ty)) = self.any().filter(|(_, ty)| is_known(ty)) else { return };
         if self.stores == STORES || ty.elements() > LARGEST {
             return;
         }
-        let offsets = self.offsets(&ty.shape);
+        let offsets = self.offsets(&ty.shape, true);
         let base = self.part(&ty);
         let (at, pointers) = (self.pointers(&base, &ty, &offsets), ty.pointers());
         let order = self.random.pick(&["relaxed", "acq_rel", "acquire", "release"]);

@@ -96,7 +96,7 @@ impl Program {
             return;
         }
         let Some((first, ty)) = self.any().filter(|(_, ty)| ty.element != "i1") else { return };
-        let (offsets, pointers, places) = (self.offsets(&ty.shape), ty.pointers(), ty.of("i32"));
+        let (offsets, pointers, places) = (self.offsets(&ty.shape, false), ty.pointers(), ty.of("i32"));
         let (from, step) = (self.pointers(&format!("%{}", ty.element), &ty, &offsets), self.of(&places));
         let [result, i, at, sum, read, next] = [(); 6].map(|()| self.name());
         let types = format!("{ty}, {pointers}");

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use linear_layout::plan::{MemoryInstruction, Threads};
-use linear_layout::target::TargetDesc;
+use linear_layout::target::{Service, TargetDesc};
 
 use crate::pair::Side;
 
@@ -34,19 +34,21 @@ pub struct Touch {
 
 impl BankMap {
     pub fn new(side: Side<'_>, target: &TargetDesc) -> BankMap {
-        let (plan, banks) = (side.access, u64::from(target.banks));
+        let plan = side.access;
+        let rows = || Service { banks: target.banks, lanes: [1, 2, 4].into_iter().collect() };
         // Bytes at each address, how many lanes give one, and which are served together.
-        let (bytes, givers, together) = match plan.instruction {
+        let (bytes, givers, served) = match plan.instruction {
             MemoryInstruction::Vector { bits } => {
-                (bits / 8, target.lanes, target.phase_lanes(bits / 8, plan.direction).to_vec())
+                (bits / 8, target.lanes, target.service(bits / 8, plan.direction, false))
             }
             MemoryInstruction::Matrix { count: words, .. } | MemoryInstruction::MatrixBytes { words } => {
-                (16, 8 * words, vec![1, 2, 4])
+                (16, 8 * words, rows())
             }
             MemoryInstruction::TransposedRead { .. } => {
-                (8, target.lanes, target.phase_lanes(8, plan.direction).to_vec())
+                (8, target.lanes, target.service(8, plan.direction, true))
             }
         };
+        let (banks, together) = (u64::from(served.banks), served.lanes);
         let mut phases: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
         for lane in 0..u64::from(givers) {
             let thread = Threads { lane, ..Threads::default() };

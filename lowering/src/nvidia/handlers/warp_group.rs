@@ -1,9 +1,10 @@
 //! Matrix products of warp groups.
 
-use super::dot::{at, fragment};
 use crate::emit::{Failure, Lowered, unsupported};
+use crate::handlers::dot::{at, fragment};
 use crate::lower::{Handler, Lower, Values};
-use crate::target::{MatrixTypes, WarpGroupFragment, WarpGroupMultiply, WarpGroups};
+use crate::nvidia::wgmma::{WarpGroupFragment, WarpGroupMultiply, Wgmma};
+use crate::target::{MatrixTypes, need};
 use linear_layout::plan::{DotType, MatrixDescriptorPlan, ThreadBases, WarpGroupDotPlan, WarpGroupRun};
 use mlir_host::ir::{Attr, Op, Value};
 use std::collections::HashMap;
@@ -11,25 +12,29 @@ use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_dialect::ttng::ops::{WarpGroupDotOp, WarpGroupDotWaitOp};
 use ttopt_passes::plans;
 
-pub(super) const HANDLERS: &[(&str, Handler)] = &[
-    ("ttng.warp_group_dot", dot),
-    ("ttng.warp_group_dot_wait", wait),
-    ("ttng.fence_async_shared", |l, op| {
-        let cluster = op.attr("bCluster").and_then(Attr::as_bool).unwrap_or(false);
-        l.target.fence_async_shared(&mut l.emit, cluster)
-    }),
-];
+pub(super) const HANDLERS: &[(&str, Handler)] =
+    &[("ttng.warp_group_dot", dot), ("ttng.warp_group_dot_wait", wait), ("ttng.fence_async_shared", fence)];
 
 /// Bits of an address that a descriptor has.
 const ADDRESS_BITS: i64 = (1 << 18) - 1;
 
-fn groups<'a>(l: &Lower<'a, '_>) -> Lowered<&'a dyn WarpGroups> {
-    match l.target.warp_groups() {
-        Some(groups) => Ok(groups),
-        None => {
-            unsupported(format!("the target {} has no instructions of warp groups", l.target.desc().name))
-        }
+fn groups(l: &Lower<'_, '_>) -> Lowered<Wgmma> {
+    need(l.target.desc().primitives.wgmma.then_some(Wgmma), "instructions of warp groups", l.target)
+}
+
+/// Orders this thread's writes to shared memory before asynchronous reads by others (PTX ISA, "fence.proxy").
+fn fence<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let desc = l.target.desc();
+    if !desc.primitives.bulk_copy {
+        return unsupported(format!(
+            "asynchronous accesses to shared memory need sm_90, the target is {}",
+            desc.name.replace("cuda:", "sm_")
+        ));
     }
+    let cluster = op.attr("bCluster").and_then(Attr::as_bool).unwrap_or(false);
+    let text = format!("fence.proxy.async.shared::{};", if cluster { "cluster" } else { "cta" });
+    l.emit.inline_asm(&text, "", &[], &[], true)?;
+    Ok(())
 }
 
 fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
@@ -149,7 +154,7 @@ enum Left<'p, 'c> {
 struct Product<'p, 'c> {
     plan: &'p WarpGroupDotPlan,
     types: MatrixTypes<'c>,
-    groups: &'p dyn WarpGroups,
+    groups: Wgmma,
     left: Left<'p, 'c>,
     right: Tiles<'p, 'c>,
     /// Whether the accumulators count; they do, where absent.

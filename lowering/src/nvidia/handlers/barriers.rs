@@ -5,7 +5,8 @@
 
 use crate::emit::{ICmp, Lowered, unsupported};
 use crate::lower::{Handler, Lower};
-use crate::target::{Arrival, TensorCopies};
+use crate::nvidia::tma::{Arrival, Bulk};
+use crate::target::need;
 use linear_layout::plan::Scope;
 use mlir_host::ir::{Attr, Op, Value};
 use ttopt_dialect::ttg::attrs::encoding;
@@ -22,11 +23,8 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("ttng.fence_mbarrier_init_release_cluster", |l, _| copies(l)?.publish_barriers(&mut l.emit)),
 ];
 
-pub(super) fn copies<'a>(l: &Lower<'a, '_>) -> Lowered<&'a dyn TensorCopies> {
-    match l.target.tensor_copies() {
-        Some(copies) => Ok(copies),
-        None => unsupported(format!("the target {} has no bulk tensor copies", l.target.desc().name)),
-    }
+pub(super) fn copies(l: &Lower<'_, '_>) -> Lowered<Bulk> {
+    need(l.target.desc().primitives.bulk_copy.then_some(Bulk), "bulk tensor copies", l.target)
 }
 
 /// Whether this is the one thread of the block that issues copies, further restricted to `condition`.
@@ -149,13 +147,14 @@ fn arrival<'c>(
         let sends = l.is_representative(0, 0, routed)?;
         (number, all_of(l, has, [sends, condition])?)
     };
-    let at = l.target.remote_shared(&mut l.emit, barrier.at, number)?;
+    let at =
+        need(l.target.clusters(), "clusters", l.target)?.remote_shared(&mut l.emit, barrier.at, number)?;
     Ok(Arrival { at, remote: true, active })
 }
 
 fn expect<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (barrier, bytes) = (barrier(l, op.operand(0))?, count(op, "size")?);
-    let expect = BarrierExpectOp(op);
+    let expect = BarrierExpectOp::of(op);
     let condition = l.scalar(expect.pred())?;
     let arrival = arrival(l, &barrier, expect.from_cta(), 0, Some(condition))?;
     copies(l)?.expect(&mut l.emit, &arrival, bytes.into())
@@ -163,7 +162,7 @@ fn expect<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 
 fn arrive<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (barrier, count) = (barrier(l, op.operand(0))?, count(op, "count")?);
-    let arrive = ArriveBarrierOp(op);
+    let arrive = ArriveBarrierOp::of(op);
     let condition = arrive.pred().map(|pred| l.scalar(pred)).transpose()?;
     let to = arrive.multicast_cta().unwrap_or(0);
     let arrival = arrival(l, &barrier, arrive.from_cta(), to, condition)?;
@@ -171,7 +170,7 @@ fn arrive<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 fn wait<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let wait = WaitBarrierOp(op);
+    let wait = WaitBarrierOp::of(op);
     let (barrier, phase) = (barrier(l, op.operand(0))?, l.scalar(wait.phase())?);
     let condition = wait.pred().map(|pred| l.scalar(pred)).transpose()?;
     let active = match (l.is_representative(0, 0, barrier.shared_by)?, condition) {
@@ -187,12 +186,12 @@ fn arrive_after_copies<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     if barrier.shared_by != 0 {
         return unsupported("copies of several blocks that complete at one barrier are not supported yet");
     }
-    let counted = AsyncCopyMbarrierArriveOp(op).no_increment().is_some();
+    let counted = AsyncCopyMbarrierArriveOp::of(op).no_increment().is_some();
     copies(l)?.arrive_after_copies(&mut l.emit, barrier.at, counted)
 }
 
 fn cluster_barrier<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    if ClusterBarrierOp(op).relaxed() == Some(true) {
+    if ClusterBarrierOp::of(op).relaxed() == Some(true) {
         return copies(l)?.relaxed_cluster_barrier(&mut l.emit);
     }
     l.synchronize(Scope::Cluster)

@@ -4,9 +4,9 @@ use super::barriers::{barrier, copies, count, in_first_warp, issues};
 use crate::buffers::Buffer;
 use crate::emit::{Failure, ICmp, Lowered, address_space, unsupported};
 use crate::lower::{Handler, Lower};
-use crate::target::{L2Policy, TensorCopy, TensorCopyMode, TensorMap};
+use crate::nvidia::tma::{L2Policy, TensorCopy, TensorCopyMode, TensorMap};
 use linear_layout::plan::{ThreadBases, TmaPlan};
-use mlir_host::ir::{Attr, Op, Value};
+use mlir_host::ir::{Op, Value};
 use smallvec::SmallVec;
 use ttopt_dialect::tt;
 use ttopt_dialect::tt::enums::EvictionPolicy;
@@ -15,7 +15,6 @@ use ttopt_dialect::ttng::attrs::CachePolicy;
 use ttopt_dialect::ttng::ops::*;
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
 use ttopt_passes::buffer_plans;
-use ttopt_passes::global_scratch;
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("ttng.async_tma_copy_global_to_local", load),
@@ -27,7 +26,6 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("ttng.tensormap_create", create_map),
     ("ttng.tensormap_fenceproxy_acquire", acquire_map),
     ("ttng.reinterpret_tensor_descriptor", reinterpret),
-    ("ttg.global_scratch_alloc", global_scratch),
 ];
 
 //===----------------------------------------------------------------------===//
@@ -187,7 +185,7 @@ fn scalars<'c>(l: &Lower<'_, 'c>, values: impl Iterator<Item = Value<'c>>) -> Lo
 }
 
 fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let copy = AsyncTmaCopyGlobalToLocalOp(op);
+    let copy = AsyncTmaCopyGlobalToLocalOp::of(op);
     let buffer = l.buffer(copy.result())?;
     let plan = plan(l, copy.desc(), &buffer)?;
     l.remark(op, || plan.to_string());
@@ -312,7 +310,7 @@ fn each_row<'c>(
 }
 
 fn gather<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let gather = AsyncTmaGatherOp(op);
+    let gather = AsyncTmaGatherOp::of(op);
     let (buffer, at) = (l.buffer(gather.result())?, barrier(l, gather.barrier())?.at);
     let condition = l.scalar(gather.pred())?;
     let copies = copies(l)?;
@@ -320,14 +318,14 @@ fn gather<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 fn scatter<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let (buffer, copies) = (l.buffer(AsyncTmaScatterOp(op).src())?, copies(l)?);
+    let (buffer, copies) = (l.buffer(AsyncTmaScatterOp::of(op).src())?, copies(l)?);
     each_row(l, op, &buffer, None, |l, copy| copies.store(&mut l.emit, copy, None))?;
     copies.commit_stores(&mut l.emit)
 }
 
 fn store_wait<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let left = count(op, "pendings")?;
-    let read_only = TmaStoreWaitOp(op).read_only().is_some();
+    let read_only = TmaStoreWaitOp::of(op).read_only().is_some();
     copies(l)?.wait_for_stores(&mut l.emit, left, read_only)
 }
 
@@ -336,7 +334,7 @@ fn store_wait<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 //===----------------------------------------------------------------------===//
 
 fn create_map<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let create = TensormapCreateOp(op);
+    let create = TensormapCreateOp::of(op);
     let map = TensorMap {
         base: l.scalar(create.global_address())?,
         box_dims: scalars(l, create.box_dim())?,
@@ -380,16 +378,5 @@ fn reinterpret<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (pointer, generic) = (l.scalar(op.operand(0))?, l.emit.ptr(address_space::GENERIC)?);
     let generic = l.emit.value("llvm.addrspacecast", &[pointer], generic, &[])?;
     l.set(op.result(0), vec![generic]);
-    Ok(())
-}
-
-fn global_scratch<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let Some(offset) = op.attr(global_scratch::OFFSET).and_then(Attr::as_int) else {
-        return unsupported(
-            "has no global scratch memory: run --tritongpu-global-scratch-memory-allocation first",
-        );
-    };
-    let pointer = l.global_scratch_at(offset)?;
-    l.set(op.result(0), vec![pointer]);
     Ok(())
 }

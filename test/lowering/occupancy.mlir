@@ -1,4 +1,4 @@
-// RUN: %ttopt %s -split-input-file --convert-triton-gpu-to-llvm | FileCheck %s
+// RUN: %ttopt %s -split-input-file --tritongpu-kernel-decisions --convert-triton-gpu-to-llvm | FileCheck %s
 
 // Two blocks of 8 warps at once where that leaves enough registers: 80 of 128 are for data, 32 for others.
 #mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [8, 1], instrShape = [16, 128, 16]}>
@@ -25,7 +25,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.targ
 #smem = #ttg.shared_memory
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32, ttg.shared = 65536 : i32} {
   // CHECK-LABEL: llvm.func @few(
-  // CHECK-NOT: minctasm
+  // CHECK-SAME: nvvm.minctasm = 1 : i32
   tt.func public @few(%p: tensor<128x128x!tt.ptr<f32>, #mma>) {
     %c = arith.constant dense<0.0> : tensor<128x128xf32, #mma>
     %a = ttg.local_alloc {allocation.offset = 0 : i32} : () -> !ttg.memdesc<128x128xf16, #shared, #smem, mutable>
@@ -43,7 +43,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.targ
 #smem = #ttg.shared_memory
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32, ttg.shared = 131072 : i32} {
   // CHECK-LABEL: llvm.func @memory(
-  // CHECK-NOT: minctasm
+  // CHECK-SAME: nvvm.minctasm = 1 : i32
   tt.func public @memory(%p: tensor<128x128x!tt.ptr<f32>, #mma>, %x: tensor<128x32xf32, #mma>, %q: tensor<128x32x!tt.ptr<f32>, #mma>) {
     %c = arith.constant dense<0.0> : tensor<128x128xf32, #mma>
     %a = ttg.local_alloc {allocation.offset = 0 : i32} : () -> !ttg.memdesc<128x128xf16, #shared, #smem, mutable>
@@ -62,7 +62,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.targ
 #smem = #ttg.shared_memory
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32, ttg.shared = 65536 : i32} {
   // CHECK-LABEL: llvm.func @registers(
-  // CHECK-NOT: minctasm
+  // CHECK-SAME: nvvm.minctasm = 1 : i32
   tt.func public @registers(%p: tensor<128x128x!tt.ptr<f32>, #mma>) {
     %c = arith.constant dense<0.0> : tensor<128x128xf32, #mma>
     %a = ttg.local_alloc {allocation.offset = 0 : i32} : () -> !ttg.memdesc<128x128xf16, #shared, #smem, mutable>
@@ -112,7 +112,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.targ
 #smem = #ttg.shared_memory
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32, ttg.shared = 32768 : i32} {
   // CHECK-LABEL: llvm.func @nested(
-  // CHECK-NOT: minctasm
+  // CHECK-SAME: nvvm.minctasm = 1 : i32
   tt.func public @nested(%p: tensor<128x128x!tt.ptr<f32>, #mma>, %n: i32) {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32

@@ -1,0 +1,4 @@
+//! See `linear_layout_fuzz::histogram`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| linear_layout_fuzz::histogram(bytes));

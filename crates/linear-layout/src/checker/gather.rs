@@ -1,0 +1,254 @@
+//! Execution of gathers and histograms.
+
+use super::conversion::Holders;
+use super::{CheckError, check_conversion, check_shared_access, count, is_clear, number};
+use crate::plan::{Cost, Detour, Gather, GatherPlan, GatherShared, GatherShuffle, HistogramPlan, Threads};
+use crate::target::{Direction, TargetDesc};
+use crate::{Dim, LinearLayout};
+
+pub(super) fn threads(layout: &LinearLayout, target: &TargetDesc) -> Vec<Threads> {
+    let size = |dim| layout.in_size(dim).unwrap_or(1);
+    let mut all = Vec::new();
+    for block in 0..size(Dim::BLOCK) {
+        for warp in 0..size(Dim::WARP) {
+            all.extend((0..u64::from(target.lanes)).map(|lane| Threads { lane, warp, block }));
+        }
+    }
+    all
+}
+
+pub(super) fn holders(layout: &LinearLayout, order: Vec<Dim>) -> Holders<'_> {
+    Holders { layout, order }
+}
+
+/// The layout that the work is done in, once the conversions of every operand to it, and where `back` from it, are
+/// right; what they cost is added to `cost`.
+pub(super) fn between<'a>(
+    detour: Option<&'a Detour>,
+    operands: &'a LinearLayout,
+    elem_bits: &[u32],
+    back: bool,
+    cost: &mut Cost,
+    target: &TargetDesc,
+) -> Result<&'a LinearLayout, CheckError> {
+    let Some(detour) = detour else { return Ok(operands) };
+    let operand = elem_bits.len();
+    for (conversions, expected, from, to) in [
+        (&detour.before, operand, operands, &detour.layout),
+        (&detour.after, if back { operand } else { 0 }, &detour.layout, operands),
+    ] {
+        count::same("conversions", conversions.len() as u64, expected as u64)?;
+        for (conversion, &bits) in conversions.iter().zip(elem_bits) {
+            count::same("bits of an element", conversion.elem_bits.into(), bits.into())?;
+            count::add(cost, &check_conversion(conversion, from, to, target)?.cost);
+        }
+    }
+    Ok(&detour.layout)
+}
+
+/// How often as many wavefronts words at random take as words side by side: 32 throws into 32 bins hit the fullest
+/// bin 3.5 times on average.
+const RANDOM: f64 = 3.5;
+
+/// Executes a gather of elements of `elem_bits` with the given index for each element of the index tensor (its
+/// coordinates packed in the order of the dimensions, the axis last). Returns the cost that was counted.
+///
+/// # Errors
+/// The first result that is not the element that its index names, or a number of the cost other than what the
+/// execution takes.
+pub fn check_gather(
+    plan: &GatherPlan,
+    source: &LinearLayout,
+    indices: &LinearLayout,
+    elem_bits: u32,
+    target: &TargetDesc,
+    index: &dyn Fn(u64) -> u64,
+) -> Result<Cost, CheckError> {
+    let rest = |l: &LinearLayout| l.out_dims().filter(|&d| d != plan.axis).collect::<Vec<_>>();
+    let order: Vec<Dim> = rest(source).into_iter().chain([plan.axis]).collect();
+    let below: u32 = rest(source).iter().map(|&d| source.out_bits(d)).sum();
+    let mut cost = Cost::default();
+    let source = between(plan.detour.as_ref(), source, &[elem_bits], false, &mut cost, target)?;
+    let (from, to) = (holders(source, order.clone()), holders(indices, order.clone()));
+    let size = source.out_size(plan.axis).unwrap_or(1);
+    count::same("registers with copies", plan.copies.len() as u64, to.registers())?;
+    for t in threads(indices, target) {
+        for r in 0..to.registers() {
+            let asked = to.element(r, t)?;
+            let at = index(asked) % size;
+            let expected = asked & ((1 << below) - 1) | at << below;
+            let read = plan.copies.get(r as usize).copied().unwrap_or(u32::MAX);
+            let got = match &plan.gather {
+                Gather::Shuffle(g) => shuffled(g, &from, read, at, t)?,
+                Gather::Shared(g) => looked_up(g, &holders(&g.memory, order.clone()), read, at, t)?,
+            };
+            if got != expected {
+                return Err(CheckError::WrongElement { register: r, thread: t, got: Some(got), expected });
+            }
+        }
+    }
+    let warps = indices.in_size(Dim::WARP).unwrap_or(1);
+    let words = u64::from(elem_bits.div_ceil(32));
+    let looked_up =
+        plan.copies.iter().enumerate().filter(|&(r, &from)| r as u32 == from).map(|(r, _)| r as u32);
+    let own = match &plan.gather {
+        Gather::Shuffle(g) => shuffle_cost(g, looked_up, words, warps, target)?,
+        Gather::Shared(g) => {
+            count::same("lookups", g.lookups.len() as u64, looked_up.count() as u64)?;
+            lookup_cost(g, source, words, warps, target)?
+        }
+    };
+    count::add(&mut cost, &own);
+    count::agree(&cost, &plan.cost)?;
+    Ok(cost)
+}
+
+/// What a thread gets by shuffles.
+fn shuffled(
+    g: &GatherShuffle,
+    from: &Holders<'_>,
+    read: u32,
+    at: u64,
+    t: Threads,
+) -> Result<u64, CheckError> {
+    let lane = g.lane_bits.iter().fold(t.lane, |lane, &(bit, l)| lane & !(1 << l) | (at >> bit & 1) << l);
+    let which = g.register_bits.iter().enumerate().fold(0, |w, (k, &bit)| w | (at >> bit & 1) << k);
+    let candidate = g.candidates.get(read as usize).and_then(|c| c.get(which as usize));
+    let missing = || CheckError::Malformed(format!("no candidate {which} of register {read}"));
+    from.element((*candidate.ok_or_else(missing)?).into(), Threads { lane, ..t })
+}
+
+/// What a thread finds in shared memory.
+fn looked_up(
+    g: &GatherShared,
+    memory: &Holders<'_>,
+    read: u32,
+    at: u64,
+    t: Threads,
+) -> Result<u64, CheckError> {
+    let place = g.lookups.iter().position(|&l| l == read).and_then(|i| g.offsets.get(i));
+    let missing = || CheckError::Malformed(format!("register {read} is not looked up"));
+    let bits = g.index.iter().enumerate().filter(|&(bit, _)| at >> bit & 1 == 1);
+    let offset = bits.fold(number(&g.address, t) ^ place.ok_or_else(missing)?, |o, (_, x)| o ^ x);
+    memory.place(offset, t.block % g.memory.in_size(Dim::BLOCK).unwrap_or(1))
+}
+
+/// One shuffle for each candidate, one select fewer, and an instruction for each bit of the index.
+fn shuffle_cost(
+    g: &GatherShuffle,
+    looked_up: impl Iterator<Item = u32>,
+    words: u64,
+    warps: u64,
+    target: &TargetDesc,
+) -> Result<Cost, CheckError> {
+    let mut cost = Cost::default();
+    for register in looked_up {
+        let candidates = g.candidates.get(register as usize).map_or(0, |c| c.len() as u64);
+        count::same("candidates", candidates, 1 << g.register_bits.len())?;
+        cost.shuffles += candidates * words;
+        cost.selects += (candidates - 1) * words;
+        cost.address_ops += (g.lane_bits.len() + g.register_bits.len()) as u64;
+    }
+    let alu = (cost.selects + cost.address_ops) as f64 * target.cost.alu;
+    let each = cost.shuffles as f64 * target.cost.shuffle + alu;
+    cost.cycles = target.cost.shuffle_latency + warps as f64 * each;
+    Ok(cost)
+}
+
+/// One load of a word at random, and one address, for each lookup; the store of everything before a barrier.
+fn lookup_cost(
+    g: &GatherShared,
+    source: &LinearLayout,
+    words: u64,
+    warps: u64,
+    target: &TargetDesc,
+) -> Result<Cost, CheckError> {
+    check_shared_access(&g.store, source, &g.memory, target)?;
+    let bytes =
+        g.memory.in_size(Dim::OFFSET).unwrap_or(1) * u64::from(g.store.access.storage_bits.max(8)) / 8;
+    count::same("bytes of shared memory", bytes, g.shared_bytes)?;
+    let (stored, n) = (&g.store.access, g.lookups.len() as u64);
+    let word_lanes = 1u64 << target.phase_lanes(4, Direction::Load).len();
+    let reads = n * words * (u64::from(target.lanes) / word_lanes);
+    let load =
+        reads as f64 * RANDOM * target.cost.wavefront + n as f64 * (target.cost.issue + target.cost.alu);
+    let store = count::checked_cycles(stored, target);
+    Ok(Cost {
+        cycles: 1.5 * target.cost.shared_latency + target.cost.block_barrier + warps as f64 * (store + load),
+        stores: stored.count,
+        loads: n,
+        barriers: 1,
+        permutes: stored.packing_ops,
+        address_ops: stored.address_ops + n,
+        wavefronts: stored.wavefronts + (reads as f64 * RANDOM) as u64,
+        minimum_wavefronts: stored.minimum + reads,
+        ..Cost::default()
+    })
+}
+
+/// Executes a histogram of elements of `elem_bits` in which every element falls into bin `element % bins`. Returns
+/// the cost that was counted.
+///
+/// # Errors
+/// Elements that are counted more or less than once, what is wrong with the accesses to the bins, or a number of the
+/// cost other than what the execution takes.
+pub fn check_histogram(
+    plan: &HistogramPlan,
+    source: &LinearLayout,
+    result: &LinearLayout,
+    elem_bits: u32,
+    target: &TargetDesc,
+) -> Result<Cost, CheckError> {
+    let memory = result.out_dims().next().map(|dim| LinearLayout::identity_1d(plan.bins, Dim::OFFSET, dim));
+    let Some(Ok(memory)) = memory else { return Err(CheckError::Malformed("no bins".into())) };
+    for (access, direction) in [(&plan.clear, Direction::Store), (&plan.load, Direction::Load)] {
+        if access.access.direction != direction {
+            return Err(CheckError::Malformed("bins are stored to be cleared, and loaded to be read".into()));
+        }
+        check_shared_access(access, result, &memory, target)?;
+    }
+    count::same("bytes of shared memory", 4 * plan.bins, plan.shared_bytes)?;
+    let mut cost = Cost::default();
+    let source = between(plan.detour.as_ref(), source, &[elem_bits], false, &mut cost, target)?;
+    let all = holders(source, source.out_dims().collect());
+    // Every block has bins of its own.
+    let blocks = [source, result].map(|l| l.in_size(Dim::BLOCK).unwrap_or(1)).into_iter().max().unwrap_or(1);
+    let lanes = threads(source, target);
+    for block in 0..blocks {
+        let mut counted = vec![0u64; 1usize << source.total_out_bits()];
+        let mine = lanes.iter().filter(|t| t.block == 0).map(|&t| Threads { block, ..t });
+        for t in mine.filter(|&t| is_clear(&plan.duplicates, t)) {
+            for &r in &plan.registers {
+                counted[all.element(r.into(), t)? as usize] += 1;
+            }
+        }
+        if let Some(element) = counted.iter().position(|&n| n != 1) {
+            let reason = format!("element {element} counts {} times in block {block}", counted[element]);
+            return Err(CheckError::Malformed(reason));
+        }
+    }
+    let own = histogram_cost(plan, source.in_size(Dim::WARP).unwrap_or(1), target);
+    count::add(&mut cost, &own);
+    count::agree(&cost, &plan.cost)?;
+    Ok(cost)
+}
+
+/// Clear, barrier, one addition at random for each element, barrier, load: two and a half times the latency of a load.
+fn histogram_cost(plan: &HistogramPlan, warps: u64, target: &TargetDesc) -> Cost {
+    let (clear, load, n) = (&plan.clear.access, &plan.load.access, plan.registers.len() as u64);
+    let atomics = n as f64 * (RANDOM * target.cost.wavefront + target.cost.issue);
+    let access = |a| count::checked_cycles(a, target);
+    Cost {
+        cycles: 2.5 * target.cost.shared_latency
+            + 2.0 * target.cost.block_barrier
+            + warps as f64 * (access(clear) + atomics + access(load)),
+        permutes: clear.packing_ops + load.packing_ops,
+        address_ops: clear.address_ops + load.address_ops,
+        stores: clear.count + n,
+        loads: load.count,
+        barriers: 2,
+        wavefronts: clear.wavefronts + load.wavefronts + (n as f64 * RANDOM) as u64,
+        minimum_wavefronts: clear.minimum + load.minimum + n,
+        ..Cost::default()
+    }
+}

@@ -1,0 +1,77 @@
+//! `--tritongpu-kernel-decisions`: what lowering and code generation are to do with whole functions, written down as
+//! attributes once shared memory is allocated. Lowering reads them and decides nothing.
+//!
+//! * `ttg.min_ctas_per_sm` on a kernel: how many of its CTAs a multiprocessor should hold at once. It is always there:
+//!   ptxas, left without a bound, falls back to few registers and kilobytes of spills on some large kernels, and gives
+//!   many others fewer registers than they need to keep loads in flight.
+//! * `ttg.rematerialize` on operations before the last loop, and `ttg.rematerialized_behind` on that loop: they are
+//!   computed again behind it, so that their results take no registers throughout
+//!   ([`Recomputation`](crate::analysis::recomputation::Recomputation)).
+//! * `ttg.reduce_loop_addresses` on the module: whether LLVM's loop passes run, which give the addresses of a loop a
+//!   register each. Dots need the registers.
+
+use crate::analysis::recomputation::Recomputation;
+use crate::analysis::registers::ctas_together;
+use crate::ir_util::is_product;
+use crate::is_private;
+use crate::machine::{self, Machine};
+use mlir_host::ir::{Attr, Op, Type, Walk};
+use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
+
+/// CTAs of a kernel that a multiprocessor should hold at once, an `i32` of at least one.
+pub const MIN_CTAS: &str = "ttg.min_ctas_per_sm";
+/// Marks an operation that is computed again behind the loop with [`REMATERIALIZED_BEHIND`].
+pub const REMATERIALIZE: &str = "ttg.rematerialize";
+/// Marks the loop behind which operations with [`REMATERIALIZE`] are computed again.
+pub const REMATERIALIZED_BEHIND: &str = "ttg.rematerialized_behind";
+/// Whether the addresses of loops are to be reduced in strength, a `bool`.
+pub const REDUCE_LOOP_ADDRESSES: &str = "ttg.reduce_loop_addresses";
+
+/// The pass.
+pub static TRITONGPU_KERNEL_DECISIONS: PassDef = PassDef {
+    anchor: "builtin.module",
+    dependencies: &["ttg"],
+    options: &[PassOption {
+        name: "explain",
+        description: "report what was decided and why, as remarks",
+        kind: OptionKind::Bool(false),
+    }],
+    ..PassDef::new(
+        "tritongpu-kernel-decisions",
+        "Write down CTAs per multiprocessor, what is rematerialized behind a loop, and whether loop addresses are reduced",
+        run,
+    )
+};
+
+fn run(module: Op<'_>, options: &Options) -> PassResult {
+    let (target, machine) = (machine::target(module)?, Machine::of(module)?);
+    let ctx = module.context();
+    let explains = options.bool("explain");
+    let is_dot = |op: Op<'_>| if is_product(op) { Walk::Stop } else { Walk::Advance };
+    let reduces = module.walk(&mut |op| is_dot(op)) != Walk::Stop;
+    module.set_attr(REDUCE_LOOP_ADDRESSES, Attr::bool(ctx, reduces));
+    let shared = module.attr("ttg.shared").and_then(Attr::as_int).map_or(0, |bytes| bytes.max(0) as u64);
+    let functions = module.region(0).first_block().into_iter().flat_map(|block| block.ops());
+    for function in functions.filter(|op| op.name() == "tt.func" && op.region(0).first_block().is_some()) {
+        if !is_private(function) {
+            let ctas = ctas_together(function, machine.num_warps, shared, &target);
+            function.set_attr(MIN_CTAS, Attr::int_of(Type::int(ctx, 32), ctas as i64));
+            if explains && ctas > 1 {
+                function.remark(format!(
+                    "asks for the registers of {ctas} CTAs a multiprocessor, whose warps hide each other's latency"
+                ));
+            }
+        }
+        if let Some(again) = Recomputation::of(function, &target) {
+            again.behind.set_attr(REMATERIALIZED_BEHIND, Attr::unit(ctx));
+            again.ops.iter().for_each(|op| op.set_attr(REMATERIALIZE, Attr::unit(ctx)));
+            if explains {
+                again.behind.remark(format!(
+                    "takes nearly all registers: {} operations are computed again behind it",
+                    again.ops.len()
+                ));
+            }
+        }
+    }
+    Ok(())
+}

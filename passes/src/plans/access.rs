@@ -1,0 +1,256 @@
+//! Accesses to global memory: what is known of their addresses, and the plan that follows.
+//!
+//! This is the only derivation of address facts. Coalescing, the layout engine, the mark of last uses and lowering
+//! all ask here, so that the vectors that are costed are the vectors that are emitted. A vector follows from three
+//! facts together: its elements are consecutive, its address is a multiple of its size in bytes, and one mask value
+//! holds for all of it.
+
+use super::{layout, word_bits};
+use crate::analysis::axis_info::{AxisInfo, AxisInfoAnalysis};
+use crate::buffer_plans;
+use linear_layout::plan::{AddressFacts, SharedAccessPlan, VectorPlan};
+use linear_layout::target::TargetDesc;
+use linear_layout::{Dim, LinearLayout};
+use mlir_host::ir::{FloatKind, Op, Value};
+use smallvec::SmallVec;
+use ttopt_dialect::tt::enums::RmwOp;
+use ttopt_dialect::tt::ops::{
+    AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, AtomicStoreOp, LoadOp, StoreOp,
+};
+use ttopt_dialect::tt::types::pointee;
+use ttopt_dialect::ttg::ops::AsyncCopyGlobalToLocalOp;
+use ttopt_dialect::ttg::types::MemDescType;
+
+/// What limits the vector of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// The widest instruction.
+    Instruction,
+    /// Elements further on are not known to be next in memory.
+    Contiguity,
+    /// The alignment of addresses.
+    Alignment,
+    /// Elements further on may be masked differently.
+    Mask,
+    /// The elements that an atomic operation takes together.
+    Atomic,
+}
+
+/// What the analysis says about an access to memory through a tensor of pointers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessFacts {
+    /// Dimensions, fastest first.
+    pub order: SmallVec<[usize; 4]>,
+    /// Elements that are contiguous in memory in that order.
+    pub contiguous: u64,
+    /// Bytes that their first address is a multiple of.
+    pub aligned: u64,
+    /// Elements that share one mask value in that order.
+    pub mask: u64,
+    /// Bytes of one element.
+    pub bytes: u64,
+}
+
+/// The pointers of an access to global memory, and its mask; `None` for other operations.
+fn pointers_and_mask(op: Op<'_>) -> Option<(Value<'_>, Option<Value<'_>>)> {
+    if let Some(load) = LoadOp::cast(op) {
+        return Some((load.ptr(), load.mask()));
+    }
+    if let Some(store) = StoreOp::cast(op) {
+        return Some((store.ptr(), store.mask()));
+    }
+    if let Some(rmw) = AtomicRmwOp::cast(op) {
+        return Some((rmw.ptr(), rmw.mask()));
+    }
+    if let Some(cas) = AtomicCasOp::cast(op) {
+        return Some((cas.ptr(), None));
+    }
+    if let Some(load) = AtomicLoadOp::cast(op) {
+        return Some((load.ptr(), load.mask()));
+    }
+    if let Some(store) = AtomicStoreOp::cast(op) {
+        return Some((store.ptr(), store.mask()));
+    }
+    if let Some(poll) = AtomicPollOp::cast(op) {
+        return Some((poll.ptr(), None));
+    }
+    let copy = AsyncCopyGlobalToLocalOp::cast(op)?;
+    Some((copy.src(), copy.mask()))
+}
+
+impl AccessFacts {
+    /// The facts about an access to elements of `bytes` bytes through pointers
+    /// of `shape`.
+    pub fn new(shape: &[i64], bytes: u64, pointers: &AxisInfo, mask: Option<&AxisInfo>) -> AccessFacts {
+        let order = order_of(shape, pointers);
+        let (contiguous, aligned) = contiguous(shape, bytes, pointers, &order);
+        let mask = mask.map_or(u64::MAX, |mask| run_of_equal(shape, mask, &order));
+        AccessFacts { order, contiguous, aligned, mask, bytes }
+    }
+
+    /// What is known about the access `op` to memory through a tensor of
+    /// pointers; `None` for other operations.
+    pub fn of<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>) -> Option<AccessFacts> {
+        let (pointers, mask) = pointers_and_mask(op)?;
+        let shape = pointers.ty().as_tensor()?.shape();
+        let bits = word_bits(pointee(pointers.ty().element())?).ok()?;
+        let mask = mask.map(|mask| analysis.info(mask));
+        Some(Self::new(&shape, u64::from(bits / 8), &analysis.info(pointers), mask.as_ref()))
+    }
+
+    /// Elements of the widest access, and what limits it.
+    pub fn vector(&self, max_bits: u64) -> (u64, Limit) {
+        let limits = [
+            (max_bits / 8 / self.bytes, Limit::Instruction),
+            (self.contiguous, Limit::Contiguity),
+            (self.aligned / self.bytes, Limit::Alignment),
+            (self.mask, Limit::Mask),
+        ];
+        let (elements, limit) =
+            limits.into_iter().min_by_key(|entry| entry.0).unwrap_or((1, Limit::Contiguity));
+        (elements.max(1), limit)
+    }
+
+    /// The same for a vector plan, of accesses of at most `most` elements.
+    pub fn addresses(&self, most: u64) -> AddressFacts {
+        AddressFacts {
+            order: self.order.iter().map(|d| Dim::out(*d)).collect(),
+            contiguous: self.contiguous.min((self.aligned / self.bytes).max(1)).min(most),
+            neighbours: self.contiguous,
+            mask_constancy: self.mask.min(1 << 62),
+        }
+    }
+}
+
+/// Dimensions by how fast they run: the most contiguous first, then those
+/// with the smallest known stride, then later ones.
+fn order_of(shape: &[i64], pointers: &AxisInfo) -> SmallVec<[usize; 4]> {
+    let mut order: SmallVec<[usize; 4]> = (0..shape.len()).rev().collect();
+    let stride = |d: usize| match pointers.runs.get(d) {
+        Some(run) if run.len > 1 && run.step != 0 => run.step.unsigned_abs(),
+        _ => u64::MAX,
+    };
+    let contiguity = |d: usize| if d < pointers.rank() { pointers.contiguity(d) } else { 1 };
+    let unit = pointers.unit.unsigned_abs();
+    order.sort_by_key(|&d| (u64::MAX - contiguity(d), stride(d).max(unit)));
+    order
+}
+
+/// Contiguous elements in `order`, and the bytes that their first address is a multiple of, whatever the coordinates
+/// along dimensions that the run does not span.
+fn contiguous(shape: &[i64], bytes: u64, pointers: &AxisInfo, order: &[usize]) -> (u64, u64) {
+    let Some((&fast, slow)) = order.split_first() else { return (1, pointers.corner) };
+    let (single, aligned) = (pointers.contiguity(fast), pointers.divisibility(fast));
+    let mut length = single;
+    let mut lens: SmallVec<[u64; 4]> = SmallVec::from_elem(1, shape.len());
+    lens[fast] = single;
+    for &d in slow {
+        let run = pointers.runs[d];
+        let whole =
+            length == order.iter().take_while(|&&e| e != d).map(|&e| shape[e] as u64).product::<u64>();
+        if shape[d] == 1 {
+            continue;
+        }
+        if !whole || run.step != (length * bytes) as i64 {
+            break;
+        }
+        lens[d] = run.len;
+        length *= run.len;
+    }
+    // Corners of boxes that span dimensions, or first elements of rows.
+    let corner = pointers.corner_at(&lens);
+    if length.min(corner / bytes) > single.min(aligned / bytes) {
+        (length, corner)
+    } else {
+        (single, aligned)
+    }
+}
+
+/// Elements in `order` that are equal.
+fn run_of_equal(shape: &[i64], info: &AxisInfo, order: &[usize]) -> u64 {
+    let mut length = 1;
+    for &d in order {
+        if d >= info.rank() {
+            return length;
+        }
+        length *= info.constancy(d);
+        if info.constancy(d) < shape[d] as u64 {
+            break;
+        }
+    }
+    length
+}
+
+/// The most elements that one access of an operation takes together: sums of floats that nobody asks the old value of
+/// go in vectors of 128 bits where the target has them, pairs of `f16` always; other atomic operations take elements
+/// one by one; loads and stores know no limit of their own.
+pub fn most_elems(op: Op<'_>, target: &TargetDesc) -> u64 {
+    use FloatKind::{BF16, F16, F32};
+    if LoadOp::cast(op).is_some() || StoreOp::cast(op).is_some() {
+        return u64::MAX;
+    }
+    let Some(rmw) = AtomicRmwOp::cast(op).filter(|rmw| rmw.atomic_rmw_op() == Some(RmwOp::Fadd)) else {
+        return 1;
+    };
+    let vectors = target.primitives.atomic_vectors;
+    let reduces = vectors && op.results().all(|result| result.is_unused());
+    match rmw.val().ty().element().float_kind() {
+        Some(F32) if reduces => 4,
+        Some(F16 | BF16) if reduces => 8,
+        Some(F16) => 2,
+        Some(BF16) if vectors => 2,
+        _ => 1,
+    }
+}
+
+/// The accesses of `op`, a load, a store or an atomic operation on global memory, in the layout that its pointers
+/// have; one access of one element by one thread where it has a scalar pointer.
+///
+/// # Errors
+/// For other operations, pointers without a layout, elements without an address, and where there is no plan.
+pub fn access<'c>(
+    op: Op<'c>,
+    analysis: &AxisInfoAnalysis<'c>,
+    target: &TargetDesc,
+) -> Result<VectorPlan, String> {
+    let Some((pointers, _)) = pointers_and_mask(op) else {
+        return Err(format!("{} does not access global memory", op.name()));
+    };
+    if pointers.ty().as_tensor().is_none() {
+        let pointee = pointee(pointers.ty()).ok_or_else(|| format!("{} is no pointer", pointers.ty()))?;
+        return Ok(VectorPlan::scalar(word_bits(pointee)?));
+    }
+    let facts = AccessFacts::of(op, analysis).ok_or_else(|| format!("{} is no pointer", pointers.ty()))?;
+    access_in(op, &*layout(pointers.ty())?, &facts, target)
+}
+
+/// The accesses of `op` if its pointers, of which `facts` are known, had this layout.
+///
+/// # Errors
+/// Where there is no plan.
+pub fn access_in(
+    op: Op<'_>,
+    layout: &LinearLayout,
+    facts: &AccessFacts,
+    target: &TargetDesc,
+) -> Result<VectorPlan, String> {
+    let addresses = facts.addresses(most_elems(op, target));
+    VectorPlan::for_addresses(layout, 8 * facts.bytes as u32, &addresses, target)
+        .map_err(|err| err.to_string())
+}
+
+/// How `copy` writes what its pointers name to its buffer.
+///
+/// # Errors
+/// When the target cannot copy so: no access is as wide as its narrowest copy, for example.
+pub fn async_copy<'c>(
+    copy: AsyncCopyGlobalToLocalOp<'c>,
+    analysis: &AxisInfoAnalysis<'c>,
+    target: &TargetDesc,
+) -> Result<SharedAccessPlan, String> {
+    let (pointers, buffer) = (copy.src().ty(), copy.result().ty());
+    let facts =
+        AccessFacts::of(copy.0, analysis).ok_or_else(|| format!("{pointers} is no tensor of pointers"))?;
+    let buffer = MemDescType::cast(buffer).ok_or_else(|| format!("{buffer} is no buffer"))?;
+    buffer_plans::async_copy(pointers, buffer, &facts.addresses(u64::MAX), target)
+}
