@@ -149,7 +149,7 @@ fn live_registers<'c>(graph: &FlowGraph<'c>, weights: &FastMap<Value<'c>, u64>) 
     let leaves = |run: usize, entry: &[Bits]| {
         let mut live = Bits::new(words.len());
         let next = graph.successors(runs[run].end - 1).filter_map(|next| run_of.get(&next));
-        next.for_each(|next| live.add(&entry[*next]));
+        next.for_each(|next| _ = live.add(&entry[*next]));
         live
     };
     let predecessors = graph.predecessors();
