@@ -1,9 +1,9 @@
 //! Canonicalization patterns.
 
+use crate::encoding;
 use crate::tt::fold::{constant, is_zero, splat_value};
 use crate::tt::ops::*;
 use crate::tt::types::{pointee, scalar_bits};
-use crate::ttg;
 use mlir_host::ir::{Attr, Op, TensorType, Value};
 use mlir_host::rewrite::{Pattern, RewriteFn, Rewriter};
 
@@ -166,7 +166,7 @@ fn simplify_expand_dims<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<(
     }
     let axis = expand.axis()?;
     let at = usize::try_from(axis).ok().filter(|axis| *axis <= narrow.rank())?;
-    let encoding = ttg::infer::expand_dims(narrow.encoding(), at).ok()?;
+    let encoding = encoding::infer::expand_dims(narrow.encoding(), at).ok()?;
     if encoding != result.encoding() {
         return None;
     }
