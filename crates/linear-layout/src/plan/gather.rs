@@ -187,7 +187,7 @@ impl GatherPlan {
                 best = Some((memory, store));
             }
         }
-        let (memory, store) = best.ok_or_else(|| PlanError::Internal { what: "no order of memory" })?;
+        let (memory, store) = best.ok_or(PlanError::Internal { what: "no order of memory" })?;
         let lookups = distinct_registers(&i);
         let line = Lines::new(&memory, axis, mask)?;
         let address = ThreadBases {
