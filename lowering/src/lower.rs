@@ -12,7 +12,7 @@ mod threads;
 pub use functions::reachable;
 pub(crate) use module::SHARED_MEMORY;
 
-use crate::emit::{Emit, Failure, Lowered, address_space, unsupported};
+use crate::emit::{Emit, Failure, Lowered, address_space, internal, unsupported};
 use crate::target::{Declare, Target, need};
 use linear_layout::plan::Scope;
 use linear_layout::{Dim, LinearLayout};
@@ -280,7 +280,7 @@ impl<'a, 'c> Lower<'a, 'c> {
     pub fn get(&self, value: Value<'c>) -> Lowered<Values<'c>> {
         match self.values.get(&value) {
             Some(values) => Ok(values.clone()),
-            None => unsupported(format!("value of type {} was not lowered", value.ty())),
+            None => internal(format!("value of type {} was not lowered", value.ty())),
         }
     }
     /// The lowered value of a scalar.
@@ -304,7 +304,7 @@ impl<'a, 'c> Lower<'a, 'c> {
         for target in targets {
             let n = self.num_values(target.ty())?;
             if rest.len() < n {
-                return unsupported("too few values");
+                return internal("too few values");
             }
             let (mine, others) = rest.split_at(n);
             self.set(target, mine.to_vec());
@@ -347,7 +347,7 @@ impl<'a, 'c> Lower<'a, 'c> {
                     values.get(register).or(if values.len() == 1 { values.first() } else { None }).copied()
                 })
                 .collect::<Option<_>>()
-                .ok_or_else(|| Failure::Unsupported("operands have different layouts".to_owned()))?;
+                .ok_or_else(|| Failure::Internal("operands have different layouts".to_owned()))?;
             let value = match done.get(&args) {
                 Some(value) => *value,
                 None => {

@@ -141,7 +141,7 @@ impl<'c> Accelerate<'_, 'c> {
         for (name, attr) in op.discardable_attrs() {
             built = built.discardable(name, attr);
         }
-        let product = built.results(&[c.ty()]).finish().ok_or(Reported)?.result(0);
+        let product = built.results(&[c.ty()]).finish()?.result(0);
         self.replace(op, product)
     }
 
@@ -192,7 +192,7 @@ impl<'c> Accelerate<'_, 'c> {
                 self.rewriter.set_before(op);
                 let made =
                     self.rewriter.op(LocalAllocOp::DEF, op.loc()).opt(Some(value)).results(&[buffer.ty()]);
-                Ok(made.finish().ok_or(Reported)?.result(0))
+                Ok(made.finish()?.result(0))
             }
         }
     }
@@ -217,7 +217,7 @@ impl<'c> Accelerate<'_, 'c> {
         for name in ["inputPrecision", "maxNumImpreciseAcc"] {
             built = built.opt_attr(name, op.attr(name));
         }
-        let product = built.finish().ok_or(Reported)?.result(0);
+        let product = built.finish()?.result(0);
         self.replace(op, product)
     }
 }

@@ -69,10 +69,7 @@ fn insert(block: Block<'_>) -> PassResult {
 /// A fence with the location of `op`, to be put somewhere.
 pub(crate) fn fence(op: Op<'_>) -> Result<Op<'_>, Reported> {
     let within = Attr::bool(op.context(), false);
-    create(FENCE, op.loc(), &[], &[], &[("bCluster", within)], &[]).ok_or_else(|| {
-        op.error("cannot make a fence");
-        Reported
-    })
+    create(FENCE, op.loc(), &[], &[], &[("bCluster", within)], &[])
 }
 
 /// What is seen of a buffer through views.

@@ -124,7 +124,7 @@ pub fn convert_before<'c>(
         with_layout(ty, layout).ok_or_else(|| error(op, format!("no tensor type with layout {layout}")))?;
     rewriter.set_before(op);
     let made = rewriter.generic("ttg.convert_layout", op.loc(), &[value], &[ty], &[]);
-    Ok(made.ok_or(Reported)?.result(0))
+    Ok(made?.result(0))
 }
 
 /// Converts operand `number` of `op`, if it is a tensor, to a layout.
@@ -209,7 +209,7 @@ pub fn remake<'c>(op: Op<'c>, operands: &[Value<'c>], results: &[Type<'c>]) -> R
     let mut attrs = op.discardable_attrs();
     attrs.extend(op.attr("unsignedCmp").map(|attr| ("unsignedCmp", attr)));
     let regions: SmallVec<[_; 2]> = op.regions().map(|_| new_region()).collect();
-    let made = create(op.name(), op.loc(), operands, results, &attrs, &regions).ok_or(Reported)?;
+    let made = create(op.name(), op.loc(), operands, results, &attrs, &regions)?;
     made.move_before(op);
     for (new, old) in made.regions().zip(op.regions()) {
         new.take_body(old);

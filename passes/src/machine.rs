@@ -39,8 +39,12 @@ fn power_of_two<'c>(op: Op<'c>, name: &str, value: Option<u32>) -> Result<u64, R
 
 /// Reports an error at `op`.
 pub fn error(op: Op<'_>, message: impl AsRef<str>) -> Reported {
-    op.error(message);
-    Reported
+    op.error(message)
+}
+
+/// Reports at `op` that a pass met what it should have made impossible: a bug, not something unsupported.
+pub fn internal(op: Op<'_>, what: impl AsRef<str>) -> Reported {
+    op.error(format!("internal error: {}", what.as_ref()))
 }
 
 /// The GPU that a module is compiled for.

@@ -199,7 +199,7 @@ fn make<'c>(
     ty: Type<'c>,
     attrs: &[(&str, Attr<'c>)],
 ) -> Result<Value<'c>, Reported> {
-    Ok(rewriter.generic(name, op.loc(), operands, &[ty], attrs).ok_or(Reported)?.result(0))
+    Ok(rewriter.generic(name, op.loc(), operands, &[ty], attrs)?.result(0))
 }
 
 /// `value` reduced along an axis as `reduce` does.

@@ -341,6 +341,9 @@ fn make_context() -> melior::Context {
     unsafe { mlir_sys::mlirContextAppendDialectRegistry(context.to_raw(), registry.raw()) };
     // A pass manager on one module of one kernel gains nothing from threads.
     context.enable_multi_threading(false);
+    // Errors name a line of the source; the module as it is by then would bury it.
+    // SAFETY: the context is valid.
+    unsafe { mlir_host::driver::print_op_on_diagnostic(context.to_raw(), false) };
     context
 }
 

@@ -281,4 +281,6 @@ int mhLinkNeeded(LLVMModuleRef raw, MlirStringRef path, MhSink *message) {
       global.setLinkage(llvm::GlobalValue::InternalLinkage);
   return 1;
 }
+
+void mhPrintOpOnDiagnostic(MlirContext ctx, int enable) { unwrap(ctx)->printOpOnDiagnostic(enable != 0); }
 } // extern "C"

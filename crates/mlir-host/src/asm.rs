@@ -8,9 +8,16 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-/// An error that was already reported.
+/// An error that was already reported: the only ways to get one are to emit a diagnostic
+/// ([`Op::error`](crate::ir::Op::error), [`Loc::error`](crate::ir::Loc::error), [`OpParser::error`]) and to be refused
+/// by MLIR, which emits one. So no failure is silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reported;
+pub struct Reported(());
+
+impl Reported {
+    /// After MLIR, or the shim, emitted a diagnostic.
+    pub(crate) const BY_MLIR: Reported = Reported(());
+}
 
 /// The result of parsing: an error was reported where it occurred.
 pub type ParseResult<T> = Result<T, Reported>;
@@ -100,7 +107,7 @@ impl Drop for CxxString {
 }
 
 fn ok(code: i32) -> ParseResult<()> {
-    if code != 0 { Ok(()) } else { Err(Reported) }
+    if code != 0 { Ok(()) } else { Err(Reported::BY_MLIR) }
 }
 
 /// Parses an attribute or a type.
@@ -136,7 +143,7 @@ impl<'c> Parser<'c> {
     /// Reports an error.
     pub fn error(&mut self, loc: SrcLoc<'c>, message: impl AsRef<str>) -> Reported {
         unsafe { ffi::mhParserError(self.raw, loc.0, ffi::str_ref(message.as_ref())) };
-        Reported
+        Reported::BY_MLIR
     }
     /// Expects punctuation.
     pub fn punct(&mut self, punct: Punct) -> ParseResult<()> {
@@ -194,7 +201,7 @@ impl<'c> Parser<'c> {
     pub fn opt_integer(&mut self) -> ParseResult<Option<i64>> {
         let mut value = 0;
         match unsafe { ffi::mhParseInteger(self.raw, 1, &mut value) } {
-            0 => Err(Reported),
+            0 => Err(Reported::BY_MLIR),
             1 => Ok(Some(value)),
             _ => Ok(None),
         }
@@ -212,13 +219,13 @@ impl<'c> Parser<'c> {
     pub fn ty(&mut self) -> ParseResult<Type<'c>> {
         let mut raw = MlirType { ptr: std::ptr::null() };
         ok(unsafe { ffi::mhParseType(self.raw, &mut raw) })?;
-        unsafe { Type::from_raw(raw) }.ok_or(Reported)
+        unsafe { Type::from_raw(raw) }.ok_or(Reported::BY_MLIR)
     }
     /// Takes a type where one is next.
     pub fn opt_ty(&mut self) -> ParseResult<Option<Type<'c>>> {
         let mut raw = MlirType { ptr: std::ptr::null() };
         match unsafe { ffi::mhParseOptionalType(self.raw, &mut raw) } {
-            0 => Err(Reported),
+            0 => Err(Reported::BY_MLIR),
             1 => Ok(unsafe { Type::from_raw(raw) }),
             _ => Ok(None),
         }
@@ -228,14 +235,14 @@ impl<'c> Parser<'c> {
         let mut raw = MlirAttribute { ptr: std::ptr::null() };
         let ty = ty.map_or(MlirType { ptr: std::ptr::null() }, Type::raw);
         ok(unsafe { ffi::mhParseAttr(self.raw, ty, &mut raw) })?;
-        unsafe { Attr::from_raw(raw) }.ok_or(Reported)
+        unsafe { Attr::from_raw(raw) }.ok_or(Reported::BY_MLIR)
     }
     /// Takes an attribute where one is next.
     pub fn opt_attr(&mut self, ty: Option<Type<'c>>) -> ParseResult<Option<Attr<'c>>> {
         let mut raw = MlirAttribute { ptr: std::ptr::null() };
         let ty = ty.map_or(MlirType { ptr: std::ptr::null() }, Type::raw);
         match unsafe { ffi::mhParseOptionalAttr(self.raw, ty, &mut raw) } {
-            0 => Err(Reported),
+            0 => Err(Reported::BY_MLIR),
             1 => Ok(unsafe { Attr::from_raw(raw) }),
             _ => Ok(None),
         }
@@ -244,7 +251,7 @@ impl<'c> Parser<'c> {
     pub fn symbol_name(&mut self) -> ParseResult<Attr<'c>> {
         let mut raw = MlirAttribute { ptr: std::ptr::null() };
         ok(unsafe { ffi::mhParseSymbol(self.raw, &mut raw) })?;
-        unsafe { Attr::from_raw(raw) }.ok_or(Reported)
+        unsafe { Attr::from_raw(raw) }.ok_or(Reported::BY_MLIR)
     }
     /// Takes `@name` where it is next, as a string attribute.
     pub fn opt_symbol_name(&mut self) -> Option<Attr<'c>> {
@@ -386,7 +393,7 @@ impl<'c> OpParser<'c> {
     pub fn opt_operand(&mut self) -> ParseResult<Option<Unresolved<'c>>> {
         let mut operand = RawOperand::EMPTY;
         match unsafe { ffi::mhParseOptionalOperand(self.raw, &mut operand) } {
-            0 => Err(Reported),
+            0 => Err(Reported::BY_MLIR),
             1 => Ok(Some(Unresolved(operand, PhantomData))),
             _ => Ok(None),
         }
@@ -454,7 +461,7 @@ impl<'c> OpParser<'c> {
     /// Takes a region where one is next, else adds an empty one.
     pub fn opt_region(&mut self) -> ParseResult<bool> {
         match unsafe { ffi::mhParseOptionalRegion(self.raw, self.state) } {
-            0 => Err(Reported),
+            0 => Err(Reported::BY_MLIR),
             1 => Ok(true),
             _ => Ok(false),
         }
@@ -485,7 +492,7 @@ impl<'c> OpParser<'c> {
         let mut inner = unsafe { OpParser::new(self.raw, state.0) };
         parse(&mut inner)?;
         // SAFETY: as for the impl; the operation takes over the state's regions.
-        unsafe { Op::from_raw(ffi::mhStateCreate(state.0)) }.ok_or(Reported)
+        unsafe { Op::from_raw(ffi::mhStateCreate(state.0)) }.ok_or(Reported::BY_MLIR)
     }
     /// Whether region `i` is empty so far.
     pub fn region_is_empty(&self, i: usize) -> bool {

@@ -324,7 +324,7 @@ extern "C" fn parse_params(def: *const c_void, raw: *mut RawParser, sink: *mut S
         || (def.parse)(&mut parser),
         |text| {
             message = Some(text);
-            Err(Reported)
+            Err(Reported::BY_MLIR)
         },
     );
     if let Some(message) = message {
@@ -335,7 +335,7 @@ extern "C" fn parse_params(def: *const c_void, raw: *mut RawParser, sink: *mut S
             params.iter().for_each(|attr| unsafe { ffi::mhSinkAttr(sink, attr.raw()) });
             1
         }
-        Err(Reported) => 0,
+        Err(Reported::BY_MLIR) => 0,
     }
 }
 
@@ -383,7 +383,7 @@ extern "C" fn parse_op(def: *const c_void, raw: *mut RawOpParser, state: *mut Ra
     };
     let parsed = catch(ctx, parse, |text| {
         message = Some(text);
-        Err(Reported)
+        Err(Reported::BY_MLIR)
     });
     if let Some(message) = message {
         parser.error(loc, message);
@@ -674,7 +674,7 @@ extern "C" fn run_pass(def: *const c_void, raw: *mut c_void, op: MlirOperation) 
         || (def.run)(op, &options),
         |message| {
             loc.error(&format!("pass {}: {message}", def.argument));
-            Err(Reported)
+            Err(Reported::BY_MLIR)
         },
     );
     // Patterns, folds and verifiers run on this thread while the pass does.

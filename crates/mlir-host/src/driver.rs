@@ -59,6 +59,15 @@ pub unsafe fn register_codegen(registry: MlirDialectRegistry) {
     unsafe { ffi::mhRegisterCodegen(registry) }
 }
 
+/// Whether errors at operations of a context come with the operation, and all that is in it, as a note.
+///
+/// # Safety
+/// The context is valid.
+pub unsafe fn print_op_on_diagnostic(context: MlirContext, enable: bool) {
+    // SAFETY: by the caller.
+    unsafe { ffi::mhPrintOpOnDiagnostic(context, enable.into()) }
+}
+
 /// Registers all passes of MLIR.
 pub fn register_upstream_passes() {
     // SAFETY: no preconditions; MLIR ignores repetitions.

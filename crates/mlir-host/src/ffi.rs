@@ -332,6 +332,7 @@ unsafe extern "C" {
         tool: MlirStringRef,
         registry: MlirDialectRegistry,
     ) -> c_int;
+    pub(crate) fn mhPrintOpOnDiagnostic(ctx: MlirContext, enable: c_int);
     pub(crate) fn mhLspMain(argc: c_int, argv: *mut *mut c_char, registry: MlirDialectRegistry) -> c_int;
 }
 

@@ -469,7 +469,7 @@ fn parse_one_type<'c>(
         }
         let params = (hosted.parse)(parser)?;
         let at = parser.encoded_loc(loc);
-        return crate::dialect::hosted_type_checked(hosted, &params, at).ok_or(crate::asm::Reported);
+        return crate::dialect::hosted_type_checked(hosted, &params, at).ok_or(crate::asm::Reported::BY_MLIR);
     }
     parser.ty()
 }

@@ -1,5 +1,6 @@
 //! Building and rewriting operations.
 
+use crate::asm::Reported;
 use crate::def::{Inputs, OpDef};
 use crate::ffi::{self, Sink};
 use crate::ir::{Attr, Block, Context, Loc, Op, Type, Value};
@@ -118,14 +119,16 @@ impl<'c> Rewriter<'c> {
         operands: &[Value<'c>],
         results: &[Type<'c>],
         attrs: &[(&str, Attr<'c>)],
-    ) -> Option<Op<'c>> {
+    ) -> Result<Op<'c>, Reported> {
         let op = create(name, loc, operands, results, attrs, &[])?;
-        Some(self.insert(op))
+        Ok(self.insert(op))
     }
 }
 
-/// Makes a detached operation of any registered dialect; `None` when MLIR
-/// refuses it, which it has reported.
+/// Makes a detached operation of any registered dialect.
+///
+/// # Errors
+/// When MLIR refuses it, which it has reported.
 pub fn create<'c>(
     name: &str,
     loc: Loc<'c>,
@@ -133,19 +136,22 @@ pub fn create<'c>(
     results: &[Type<'c>],
     attrs: &[(&str, Attr<'c>)],
     regions: &[NewRegion],
-) -> Option<Op<'c>> {
+) -> Result<Op<'c>, Reported> {
     create_with(name, loc, operands, results, attrs, regions, &[])
 }
 
 /// Makes a detached terminator with successors; operands for successors are
-/// told apart by the segment sizes among `attrs`. `None` as for [`create`].
+/// told apart by the segment sizes among `attrs`.
+///
+/// # Errors
+/// As for [`create`].
 pub fn create_branch<'c>(
     name: &str,
     loc: Loc<'c>,
     operands: &[Value<'c>],
     attrs: &[(&str, Attr<'c>)],
     successors: &[Block<'c>],
-) -> Option<Op<'c>> {
+) -> Result<Op<'c>, Reported> {
     create_with(name, loc, operands, &[], attrs, &[], successors)
 }
 
@@ -157,7 +163,7 @@ fn create_with<'c>(
     attrs: &[(&str, Attr<'c>)],
     regions: &[NewRegion],
     successors: &[Block<'c>],
-) -> Option<Op<'c>> {
+) -> Result<Op<'c>, Reported> {
     let regions: SmallVec<[MlirRegion; 2]> = regions.iter().map(NewRegion::take).collect();
     // SAFETY: `Value`, `Type` and `Block` have the layout of the C API's
     // handles; all arrays outlive the call; the regions were ours to give.
@@ -175,7 +181,7 @@ fn create_with<'c>(
         mlirOperationStateAddAttributes(&mut state, named.len() as isize, named.as_ptr());
         mlirOperationStateAddOwnedRegions(&mut state, regions.len() as isize, regions.as_ptr());
         mlirOperationStateAddSuccessors(&mut state, successors.len() as isize, successors.as_ptr().cast());
-        Op::from_raw(mlirOperationCreate(&mut state))
+        Op::from_raw(mlirOperationCreate(&mut state)).ok_or(Reported::BY_MLIR)
     }
 }
 
@@ -208,9 +214,11 @@ impl<'c> Build<'c> {
         }
     }
 
-    /// Makes the detached operation; its regions are empty. `None` when result
-    /// types could not be inferred or MLIR refused it; the error is reported.
-    pub fn finish(mut self) -> Option<Op<'c>> {
+    /// Makes the detached operation; its regions are empty.
+    ///
+    /// # Errors
+    /// When result types could not be inferred or MLIR refused it; the error is reported.
+    pub fn finish(mut self) -> Result<Op<'c>, Reported> {
         debug_assert_eq!(self.sizes.len(), self.def.operands.len(), "operand groups of {}", self.def.name);
         let ctx = self.loc.context();
         let results = match self.results.take() {
@@ -218,8 +226,7 @@ impl<'c> Build<'c> {
             None => match self.infer() {
                 Ok(types) => types,
                 Err(message) => {
-                    self.loc.error(&format!("'{}' op {message}", self.def.name));
-                    return None;
+                    return Err(self.loc.error(&format!("'{}' op {message}", self.def.name)));
                 }
             },
         };
@@ -231,8 +238,9 @@ impl<'c> Build<'c> {
                 Some(sizes) => self.attrs.push(("resultSegmentSizes", Attr::i32_array(ctx, &sizes))),
                 None => {
                     let (name, n) = (self.def.name, results.len());
-                    self.loc.error(&format!("'{name}' op needs to know which groups its {n} results are of"));
-                    return None;
+                    return Err(self
+                        .loc
+                        .error(&format!("'{name}' op needs to know which groups its {n} results are of")));
                 }
             }
         }
@@ -341,11 +349,13 @@ impl<'c> Built<'_, 'c> {
         self.state.regions = n;
         self
     }
-    /// Makes the operation. `None` when the result types could not be
-    /// inferred or MLIR refused it; the error is reported.
-    pub fn finish(self) -> Option<Op<'c>> {
+    /// Makes the operation.
+    ///
+    /// # Errors
+    /// When the result types could not be inferred or MLIR refused it; the error is reported.
+    pub fn finish(self) -> Result<Op<'c>, Reported> {
         let op = self.state.finish()?;
-        Some(match self.insert {
+        Ok(match self.insert {
             Some(rewriter) => rewriter.insert(op),
             None => op,
         })

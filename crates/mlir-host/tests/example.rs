@@ -251,7 +251,7 @@ static EX: DialectDef = DialectDef {
     dependencies: &["arith"],
     attr_alias: Some(|attr| if attr.is(&TILE_ATTR) { Alias::Final("tile".into()) } else { Alias::None }),
     materialize_constant: Some(|value, ty, loc| {
-        mlir_host::rewrite::create("arith.constant", loc, &[], &[ty], &[("value", value)], &[])
+        mlir_host::rewrite::create("arith.constant", loc, &[], &[ty], &[("value", value)], &[]).ok()
     }),
     ..DialectDef::new("ex")
 };
@@ -437,7 +437,7 @@ fn builders_infer_types() {
     let add = rewriter.op(Add::DEF, constant.loc()).one(value).one(value).finish().unwrap();
     assert!(add.result(0).ty().is_int(32));
     assert!(session.op().verify(), "{:?} {}", session.diagnostics, session.op());
-    assert!(rewriter.op(Everything::DEF, constant.loc()).one(value).opt(None).many(&[]).finish().is_none());
+    assert!(rewriter.op(Everything::DEF, constant.loc()).one(value).opt(None).many(&[]).finish().is_err());
     assert!(session.diagnostics.iter().any(|text| text.contains("result 'out' needs a type")));
 }
 
@@ -546,7 +546,7 @@ fn result_groups_have_sizes() {
     let made = rewriter.op(Groups::DEF, loc).result_groups(&[&[number], &[thing, thing]]).finish().unwrap();
     assert_eq!((Groups::of(made).some().len(), Groups::of(made).more().len()), (1, 2));
     assert!(session.op().verify(), "{:?}", session.diagnostics);
-    assert!(rewriter.op(Groups::DEF, loc).results(&[number, thing, thing]).finish().is_none());
+    assert!(rewriter.op(Groups::DEF, loc).results(&[number, thing, thing]).finish().is_err());
     assert!(session.says("needs to know which groups its 3 results are of"), "{:?}", session.diagnostics);
     error(
         "%0:2 = \"ex.groups\"() <{resultSegmentSizes = array<i32: 2, 1>}> : () -> (i32, i32)",

@@ -1,9 +1,9 @@
 //! Canonicalization patterns.
 
+use crate::encoding;
 use crate::tt::fold::{constant, is_zero, splat_value};
 use crate::tt::ops::*;
 use crate::tt::types::{pointee, scalar_bits};
-use crate::ttg;
 use mlir_host::ir::{Attr, Op, TensorType, Value};
 use mlir_host::rewrite::{Pattern, RewriteFn, Rewriter};
 
@@ -59,7 +59,7 @@ fn splat_like<'c>(
     result: Value<'c>,
 ) -> Option<Value<'c>> {
     rewriter.set_before(op);
-    Some(rewriter.op(SplatOp::DEF, op.loc()).one(x).results(&[result.ty()]).finish()?.result(0))
+    Some(rewriter.op(SplatOp::DEF, op.loc()).one(x).results(&[result.ty()]).finish().ok()?.result(0))
 }
 
 /// Replaces an operation on the splat `src` by a splat.
@@ -77,7 +77,7 @@ fn simplify_int_to_ptr<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()
     let ty = cast.result().ty();
     rewriter.set_before(op);
     if let Some(inner) = PtrToIntOp::defining(cast.src()) {
-        let new = rewriter.op(BitcastOp::DEF, op.loc()).one(inner.src()).results(&[ty]).finish()?;
+        let new = rewriter.op(BitcastOp::DEF, op.loc()).one(inner.src()).results(&[ty]).finish().ok()?;
         rewriter.replace(op, &[new.result(0)]);
         return Some(());
     }
@@ -97,10 +97,12 @@ fn simplify_int_to_ptr<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()
     let base = if inner.src().ty() == ty {
         inner.src()
     } else {
-        rewriter.op(BitcastOp::DEF, op.loc()).one(inner.src()).results(&[ty]).finish()?.result(0)
+        rewriter.op(BitcastOp::DEF, op.loc()).one(inner.src()).results(&[ty]).finish().ok()?.result(0)
     };
-    let offset = rewriter.generic("arith.constant", op.loc(), &[], &[offset_ty], &[("value", elements)])?;
-    let new = rewriter.op(AddPtrOp::DEF, op.loc()).one(base).one(offset.result(0)).results(&[ty]).finish()?;
+    let offset =
+        rewriter.generic("arith.constant", op.loc(), &[], &[offset_ty], &[("value", elements)]).ok()?;
+    let new =
+        rewriter.op(AddPtrOp::DEF, op.loc()).one(base).one(offset.result(0)).results(&[ty]).finish().ok()?;
     rewriter.replace(op, &[new.result(0)]);
     Some(())
 }
@@ -164,7 +166,7 @@ fn simplify_expand_dims<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<(
     }
     let axis = expand.axis()?;
     let at = usize::try_from(axis).ok().filter(|axis| *axis <= narrow.rank())?;
-    let encoding = ttg::infer::expand_dims(narrow.encoding(), at).ok()?;
+    let encoding = encoding::infer::expand_dims(narrow.encoding(), at).ok()?;
     if encoding != result.encoding() {
         return None;
     }
@@ -178,9 +180,14 @@ fn simplify_expand_dims<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<(
         .one(broadcast.src())
         .results(&[ty])
         .attr("axis", axis)
-        .finish()?;
-    let new =
-        rewriter.op(BroadcastOp::DEF, op.loc()).one(expanded.result(0)).results(&[result.ty()]).finish()?;
+        .finish()
+        .ok()?;
+    let new = rewriter
+        .op(BroadcastOp::DEF, op.loc())
+        .one(expanded.result(0))
+        .results(&[result.ty()])
+        .finish()
+        .ok()?;
     rewriter.replace(op, &[new.result(0)]);
     Some(())
 }

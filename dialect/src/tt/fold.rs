@@ -16,7 +16,7 @@ pub fn materialize_constant<'c>(value: Attr<'c>, ty: Type<'c>, loc: Loc<'c>) -> 
     if value.ty() != Some(ty) {
         return None;
     }
-    rewrite::create("arith.constant", loc, &[], &[ty], &[("value", value)], &[])
+    rewrite::create("arith.constant", loc, &[], &[ty], &[("value", value)], &[]).ok()
 }
 
 /// The value of a constant operation.

@@ -1,11 +1,12 @@
 //! Verifiers of operations.
 
+use crate::dot::sizes;
 use crate::tt::attrs::CachePolicy;
 use crate::tt::enums::{CacheModifier, MemSemantic, ScaleDotElemType};
 use crate::tt::infer::is_permutation;
 use crate::tt::ops::*;
 use crate::tt::types::{TensorDescType, is_pointer, scalar_bits};
-use crate::{ttg, ttng};
+use crate::{encoding, ttng};
 use linear_layout::{Dim, LinearLayout, standard_out_dims};
 use mlir_host::def::VerifyResult;
 use mlir_host::ir::{Attr, Block, Op, Region, Symbols, TensorType, Type, Value, Walk};
@@ -205,9 +206,9 @@ pub fn reshape(op: Op<'_>) -> VerifyResult {
     }
     both_or_neither(src, result)?;
     let (Some(a), Some(b)) = (src.encoding(), result.encoding()) else { return Ok(()) };
-    let before = ttg::layout::to_linear_layout(a, &src.shape())?;
-    let after = ttg::layout::to_linear_layout(b, &result.shape())?;
-    if reshape.allow_reorder().is_some() && ttg::layout::reorders_in_place(&before, &after) {
+    let before = encoding::layout::to_linear_layout(a, &src.shape())?;
+    let after = encoding::layout::to_linear_layout(b, &result.shape())?;
+    if reshape.allow_reorder().is_some() && encoding::layout::reorders_in_place(&before, &after) {
         return Ok(());
     }
     let reshaped = reshaped(&before, &result.shape()).map_err(|err| err.to_string())?;
@@ -256,8 +257,8 @@ pub fn broadcast(op: Op<'_>) -> VerifyResult {
 /// Whether the layout `b` of shape `to`, seen on shape `from`, is `a`, apart
 /// from registers that hold copies.
 fn same_up_to_broadcast(a: Attr<'_>, b: Attr<'_>, from: &[i64], to: &[i64]) -> Result<bool, String> {
-    let before = ttg::layout::to_linear_layout(a, from)?;
-    let after = ttg::layout::to_linear_layout(b, to)?;
+    let before = encoding::layout::to_linear_layout(a, from)?;
+    let after = encoding::layout::to_linear_layout(b, to)?;
     let coordinates = |layout: &LinearLayout, dim: Dim, project: bool| -> Vec<Vec<u64>> {
         (0..layout.in_bits(dim))
             .filter_map(|bit| layout.basis_coords(dim, bit))
@@ -356,64 +357,10 @@ pub fn gather(op: Op<'_>) -> VerifyResult {
 // Dot
 //===----------------------------------------------------------------------===//
 
-/// Sizes of the three tensors of a product; `packed` says which of a and b
-/// hold two elements of K in one, and which two of M or N.
-struct Product {
-    k: [i64; 2],
-    m: i64,
-    n: i64,
-}
-
-fn product(
-    a: TensorType<'_>,
-    b: TensorType<'_>,
-    c: TensorType<'_>,
-    scale: [[i64; 2]; 2],
-) -> Result<Product, String> {
-    let (rank, ranks) = (a.rank(), [a.rank(), b.rank(), c.rank()]);
-    if ranks.iter().any(|other| *other != rank) {
-        return Err(format!("expects all operands to have the same rank, but they have {ranks:?}"));
-    }
-    if rank != 2 && rank != 3 {
-        return Err(format!("expects operands of 2 or 3 dimensions, but they have {rank}"));
-    }
-    if rank == 3 && (a.dim(0) != c.dim(0) || b.dim(0) != c.dim(0)) {
-        return Err(format!(
-            "expects the same number of matrices in all operands, but got {}, {} and {}",
-            a.dim(0),
-            b.dim(0),
-            c.dim(0)
-        ));
-    }
-    let (row, col) = (rank - 2, rank - 1);
-    let [[m_pack, ka_pack], [kb_pack, n_pack]] = scale;
-    let sizes = Product {
-        k: [a.dim(col).saturating_mul(ka_pack), b.dim(row).saturating_mul(kb_pack)],
-        m: a.dim(row).saturating_mul(m_pack),
-        n: b.dim(col).saturating_mul(n_pack),
-    };
-    if sizes.k[0] != sizes.k[1] {
-        return Err(format!(
-            "expects as many columns of the first operand as rows of the second, but got {} and {}",
-            sizes.k[0], sizes.k[1]
-        ));
-    }
-    if c.dim(row) != sizes.m || c.dim(col) != sizes.n {
-        return Err(format!(
-            "expects an accumulator of {}x{}, but got {}x{}",
-            sizes.m,
-            sizes.n,
-            c.dim(row),
-            c.dim(col)
-        ));
-    }
-    Ok(sizes)
-}
-
 /// What `#ttg.dot_op` says: operand number, layout of the result, width along K.
 fn dot_operand(attr: Attr<'_>) -> Option<(i64, Attr<'_>, i64)> {
     let [index, parent, k_width] = attr.params() else { return None };
-    attr.is(&ttg::attrs::DOT_OPERAND)
+    attr.is(&encoding::attrs::DOT_OPERAND)
         .then(|| (index.as_int().unwrap_or(-1), *parent, k_width.as_int().unwrap_or(0)))
 }
 
@@ -452,7 +399,7 @@ fn dot_encodings(a: TensorType<'_>, b: TensorType<'_>, c: TensorType<'_>) -> Ver
 pub fn dot(op: Op<'_>) -> VerifyResult {
     let dot = DotOp::of(op);
     let (a, b, c) = (tensor(dot.a())?, tensor(dot.b())?, tensor(dot.c())?);
-    product(a, b, c, [[1, 1]; 2])?;
+    sizes([a, b, c].map(TensorType::sizes), [[1, 1]; 2])?;
     let bits = [a.element().bits(), b.element().bits()];
     if bits[0] != bits[1] {
         return Err(format!(
@@ -474,9 +421,9 @@ pub fn dot_scaled(op: Op<'_>) -> VerifyResult {
     let along_k = |k_pack: Option<bool>, pack: i64| if k_pack == Some(false) { [pack, 1] } else { [1, pack] };
     let [m_pack, ka_pack] = along_k(dot.lhs_k_pack(), a_pack);
     let [n_pack, kb_pack] = along_k(dot.rhs_k_pack(), b_pack);
-    let sizes = product(a, b, c, [[m_pack, ka_pack], [kb_pack, n_pack]])?;
-    let lhs = scale_factor("first", dot.a_scale(), a, sizes.k[0], ("M", sizes.m))?;
-    let rhs = scale_factor("second", dot.b_scale(), b, sizes.k[1], ("N", sizes.n))?;
+    let sizes = sizes([a, b, c].map(TensorType::sizes), [[m_pack, ka_pack], [kb_pack, n_pack]])?;
+    let lhs = scale_factor("first", dot.a_scale(), a, sizes.k, ("M", sizes.m))?;
+    let rhs = scale_factor("second", dot.b_scale(), b, sizes.k, ("N", sizes.n))?;
     match (lhs, rhs) {
         (Some(lhs), Some(rhs)) if lhs != rhs => {
             Err(format!("requires as many elements for each scale of both operands, but got {lhs} and {rhs}"))

@@ -157,7 +157,7 @@ fn drop_unused_results<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> bool {
     for (name, attr) in op.discardable_attrs() {
         built = built.discardable(name, attr);
     }
-    let Some(made) = built.finish() else { return false };
+    let Ok(made) = built.finish() else { return false };
     for i in 0..op.num_regions() {
         made.region(i).take_body(op.region(i));
     }

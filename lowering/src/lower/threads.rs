@@ -3,7 +3,7 @@
 //! that leaves no registers for them.
 
 use super::Lower;
-use crate::emit::{ICmp, Lowered, unsupported};
+use crate::emit::{ICmp, Lowered, internal};
 use crate::target::need;
 use linear_layout::plan::{ThreadBases, ThreadMasks};
 use linear_layout::{Dim, LinearLayout};
@@ -57,7 +57,7 @@ impl<'c> Lower<'_, 'c> {
         self.emit.set_block(again);
         self.emit.br(next, &[], None)?;
         self.emit.set_block(next);
-        let Some(end) = again.last() else { return unsupported("empty block") };
+        let Some(end) = again.last() else { return internal("empty block") };
         *self.threads()? = Numbers { again: true, ..Numbers::new(end) };
         Ok(())
     }

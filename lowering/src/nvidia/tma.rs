@@ -2,7 +2,7 @@
 //! "mbarrier", "tensormap.replace").
 
 use super::shared::address;
-use crate::emit::{Emit, Lowered, unsupported};
+use crate::emit::{Emit, Lowered, internal};
 use mlir_host::ir::Value;
 use ttopt_dialect::tt::enums::DescriptorReduceKind;
 use ttopt_dialect::ttng::enums::CacheEvictionPriority;
@@ -260,7 +260,7 @@ impl Bulk {
         );
         match e.inline_asm(&text, "=l", &[], &[i64t], false)?.first() {
             Some(made) => Ok(*made),
-            None => unsupported("createpolicy gives no value"),
+            None => internal("createpolicy gives no value"),
         }
     }
 

@@ -250,7 +250,7 @@ pub fn async_copy<'c>(
 ) -> Result<SharedAccessPlan, String> {
     let (pointers, buffer) = (copy.src().ty(), copy.result().ty());
     let facts =
-        AccessFacts::of(copy.0, analysis).ok_or_else(|| format!("{pointers} is no tensor of pointers"))?;
+        AccessFacts::of(copy.op(), analysis).ok_or_else(|| format!("{pointers} is no tensor of pointers"))?;
     let buffer = MemDescType::cast(buffer).ok_or_else(|| format!("{buffer} is no buffer"))?;
     buffer_plans::async_copy(pointers, buffer, &facts.addresses(u64::MAX), target)
 }

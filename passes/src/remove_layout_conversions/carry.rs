@@ -19,7 +19,10 @@ impl<'c> Materialize<'_, 'c> {
         assignment: &mut Assignment<'c>,
     ) -> Result<Value<'c>, Reported> {
         let Request { value, layout, .. } = request;
-        let at = value.def_op().or_else(|| value.arg_block().and_then(Block::parent)).ok_or(Reported)?;
+        let at = value
+            .def_op()
+            .or_else(|| value.arg_block().and_then(Block::parent))
+            .ok_or_else(|| value.loc().error("internal error: a value of no operation"))?;
         let fail = || error(at, format!("cannot carry a value in layout {layout}"));
         let ty = value.ty().as_tensor().and_then(|ty| with_layout(ty, layout)).ok_or_else(fail)?;
         let from = incoming(value).ok_or_else(fail)?;
@@ -35,7 +38,10 @@ impl<'c> Materialize<'_, 'c> {
         }
         // Or for another that the same operation carries: then it was made anew.
         let value = self.current(value);
-        let at = value.def_op().or_else(|| value.arg_block().and_then(Block::parent)).ok_or(Reported)?;
+        let at = value
+            .def_op()
+            .or_else(|| value.arg_block().and_then(Block::parent))
+            .ok_or_else(|| value.loc().error("internal error: a value of no operation"))?;
         let from = incoming(value).ok_or_else(fail)?;
         let twins = twins(value);
         let added = self.add(at, &twins, &initial, ty, assignment)?;

@@ -189,7 +189,7 @@ impl<'a, 'c> Materialize<'a, 'c> {
             (None, None) => self.rewriter.set_before(user),
         }
         let made = self.rewriter.generic("ttg.convert_layout", value.loc(), &[value], &[ty], &[]);
-        let made = made.ok_or(Reported)?;
+        let made = made?;
         self.conversions.push(made);
         Ok(made.result(0))
     }

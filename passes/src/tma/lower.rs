@@ -9,7 +9,7 @@ use super::{element_type, is_load, moves_rows};
 use crate::buffer_plans;
 use crate::fence_insertion;
 use crate::ir_util::{convert_before, layout_of, remake, with_layout};
-use crate::machine::{self, Layouts, Machine, error};
+use crate::machine::{self, Layouts, Machine, error, internal};
 use crate::plans::TENSOR_MAP_BYTES;
 use linear_layout::Encoding;
 use linear_layout::encoding::{Blocked, SwizzledShared};
@@ -81,7 +81,7 @@ fn before<'c>(
     results: &[Type<'c>],
     attrs: &[(&str, Attr<'c>)],
 ) -> Result<Op<'c>, Reported> {
-    let made = create(name, at.loc(), operands, results, attrs, &[]).ok_or(Reported)?;
+    let made = create(name, at.loc(), operands, results, attrs, &[])?;
     made.move_before(at);
     Ok(made)
 }
@@ -162,7 +162,8 @@ impl<'c> Lowering<'c> {
     /// The numbers of the rows that `op` moves, as threads need them.
     fn numbers(&self, op: Op<'c>, at: Op<'c>, buffer: MemDescType<'c>) -> Result<Value<'c>, Reported> {
         let ty = self.numbers_type(op, buffer)?;
-        let layout = ty.as_tensor().and_then(|ty| ty.encoding()).ok_or(Reported)?;
+        let layout = ty.as_tensor().and_then(|ty| ty.encoding());
+        let layout = layout.ok_or_else(|| internal(op, "numbers of rows without a layout"))?;
         convert_before(&mut IrRewriter::new(op.context()), at, op.operand(1), layout)
     }
 
@@ -238,13 +239,13 @@ impl<'c> Lowering<'c> {
     /// what they need otherwise.
     fn loaded(&self, at: Op<'c>, buffer: Value<'c>, wanted: Value<'c>) -> Result<Value<'c>, Reported> {
         let fail = |reason: String| error(at, reason);
-        let ty = MemDescType::cast(buffer.ty()).ok_or(Reported)?;
+        let ty = MemDescType::cast(buffer.ty()).ok_or_else(|| internal(at, "loads from no buffer"))?;
         let layout = layout_of(wanted).ok_or_else(|| error(at, "loads a tensor without a layout"))?;
         let cga = encoding(ty.encoding()).map_err(fail)?.cga_layout();
         if encoding(layout).map_err(fail)?.cga_layout() == cga {
             return Ok(before(at, "ttg.local_load", &[buffer], &[wanted.ty()], &[])?.result(0));
         }
-        let tensor = wanted.ty().as_tensor().ok_or(Reported)?;
+        let tensor = wanted.ty().as_tensor().ok_or_else(|| internal(at, "loads no tensor"))?;
         let own = Blocked { cga, ..self.layouts.machine.default_blocked(&tensor.shape()) };
         let own = self.layouts.blocked(own).map_err(fail)?;
         let own = with_layout(tensor, own).ok_or_else(|| error(at, "no tensor type has this layout"))?;
@@ -364,7 +365,7 @@ impl<'c> Lowering<'c> {
         let map = buffer_plans::tma_map(desc, &self.target).map_err(|reason| error(op, reason))?;
         let ctx = op.context();
         let (element, bytes) = (desc.element(), map.elem_bytes() as i64);
-        let pointer = pointer_to(Type::int(ctx, 8)).ok_or(Reported)?;
+        let pointer = pointer_to(Type::int(ctx, 8)).ok_or_else(|| internal(op, "no pointers to bytes"))?;
         let memory = [("nbytes", number(op, TENSOR_MAP_BYTES)), ("alignment", number(op, TENSOR_MAP_BYTES))];
         let place = before(op, "ttg.global_scratch_alloc", &[], &[pointer], &memory)?.result(0);
         let mut operands = vec![place, make.base()];
@@ -408,10 +409,11 @@ fn rename<'c>(old: Value<'c>, new: Value<'c>) -> PassResult {
             continue;
         }
         let result = view.result(0);
-        let ty = MemDescType::cast(result.ty()).ok_or(Reported)?;
+        let not_a_view = || internal(view, "a view that is no buffer");
+        let ty = MemDescType::cast(result.ty()).ok_or_else(not_a_view)?;
         let ty =
             MemDescType::view(&ty.shape(), ty.element(), ty.encoding(), ty.space(), true, &ty.alloc_shape());
-        result.set_type(ty.ok_or(Reported)?.ty());
+        result.set_type(ty.ok_or_else(not_a_view)?.ty());
         views.extend(result.uses().map(|(user, _)| user));
     }
     Ok(())

@@ -116,6 +116,7 @@ impl<'c> Webs<'c> {
                 this.visit(module, op);
             }
         }
+        this.compress();
         for web in &mut this.webs {
             // Measured on an H200 (docs/tma.md): each block makes the map for its own part.
             if several_blocks && web.made && !web.used_again && !web.needs_map {
@@ -149,11 +150,22 @@ impl<'c> Webs<'c> {
         self.numbers.get(&value).map(|number| self.root(*number))
     }
 
-    fn root(&self, mut number: usize) -> usize {
+    /// The root of a number, once all webs are made: [`compress`](Self::compress) has made it its parent.
+    fn root(&self, number: usize) -> usize {
+        self.parents[number]
+    }
+
+    /// The root of a number; halves the way there.
+    fn find(&mut self, mut number: usize) -> usize {
         while self.parents[number] != number {
+            self.parents[number] = self.parents[self.parents[number]];
             number = self.parents[number];
         }
         number
+    }
+
+    fn compress(&mut self) {
+        (0..self.parents.len()).for_each(|number| self.parents[number] = self.find(number));
     }
 
     fn register(&mut self, value: Value<'c>) {
@@ -167,7 +179,8 @@ impl<'c> Webs<'c> {
     }
 
     fn web(&mut self, value: Value<'c>) -> Option<&mut Web> {
-        let root = self.root(*self.numbers.get(&value)?);
+        let number = *self.numbers.get(&value)?;
+        let root = self.find(number);
         self.webs.get_mut(root)
     }
 
@@ -178,8 +191,8 @@ impl<'c> Webs<'c> {
     }
 
     fn unite(&mut self, a: Value<'c>, b: Value<'c>) {
-        let (Some(a), Some(b)) = (self.numbers.get(&a), self.numbers.get(&b)) else { return };
-        let (a, b) = (self.root(*a), self.root(*b));
+        let (Some(&a), Some(&b)) = (self.numbers.get(&a), self.numbers.get(&b)) else { return };
+        let (a, b) = (self.find(a), self.find(b));
         if a == b {
             return;
         }

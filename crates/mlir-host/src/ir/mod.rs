@@ -140,9 +140,10 @@ impl<'c> Loc<'c> {
         made.unwrap_or(self)
     }
     /// Reports an error here.
-    pub fn error(self, message: &str) {
+    pub fn error(self, message: &str) -> crate::asm::Reported {
         // SAFETY: the location is valid.
         unsafe { ffi::mhEmit(self.raw(), 0, ffi::str_ref(message)) }
+        crate::asm::Reported::BY_MLIR
     }
     /// Reports a remark here.
     pub fn remark(self, message: &str) {

@@ -1,6 +1,7 @@
 //! Operations, values, blocks and regions.
 
 use super::{Attr, Context, Loc, Type, handle};
+use crate::asm::Reported;
 use crate::def::OpDef;
 use crate::ffi;
 use crate::traits::Upstream;
@@ -287,8 +288,14 @@ impl<'c> Op<'c> {
         unsafe { Op::from_raw(ffi::mhLookupSymbol(self.raw(), symbol.raw(), tables)) }
     }
     /// Reports an error prefixed with the operation's name: `'tt.load' op …`.
-    pub fn error(self, message: impl AsRef<str>) {
+    pub fn error(self, message: impl AsRef<str>) -> Reported {
         self.emit(Severity::Error, true, message.as_ref(), &[]);
+        Reported::BY_MLIR
+    }
+    /// Reports an error at the operation, with notes.
+    pub fn error_with_notes(self, message: impl AsRef<str>, notes: &[(Loc<'c>, String)]) -> Reported {
+        self.emit(Severity::Error, true, message.as_ref(), notes);
+        Reported::BY_MLIR
     }
     /// Reports a remark at the operation.
     pub fn remark(self, message: impl AsRef<str>) {

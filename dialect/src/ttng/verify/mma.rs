@@ -49,7 +49,7 @@ fn is_transposed(buffer: Value<'_>) -> bool {
 }
 
 /// `[M, K]`, `[K, N]` and `[M, N]` of a product.
-fn sizes(op: Op<'_>) -> Result<[[i64; 2]; 3], String> {
+fn matrices(op: Op<'_>) -> Result<[[i64; 2]; 3], String> {
     if let Some(dot) = WarpGroupDotOp::cast(op) {
         return Ok([
             unpacked(dot.a(), false, false)?,
@@ -83,14 +83,8 @@ fn k_contiguous(buffer: Value<'_>) -> bool {
 }
 
 fn dot_shapes(op: Op<'_>) -> VerifyResult {
-    let [[m, k], [other_k, n], [rows, columns]] = sizes(op)?;
-    if k != other_k {
-        return Err(format!("the left operand has {k} columns, but the right one {other_k} rows"));
-    }
-    if [m, n] != [rows, columns] {
-        return Err(format!("the product of the operands is {m}x{n}, but the result is {rows}x{columns}"));
-    }
-    Ok(())
+    let [a, b, d] = matrices(op)?;
+    crate::dot::sizes([&a, &b, &d], [[1, 1]; 2]).map(|_| ())
 }
 
 //===----------------------------------------------------------------------===//
@@ -489,7 +483,7 @@ pub fn tc_gen5_mma_scaled(op: Op<'_>) -> VerifyResult {
             "a product of e2m1 with scales of fp8 takes operands that are contiguous along K only".into()
         );
     }
-    let [[_, k], ..] = sizes(op)?;
+    let [[_, k], ..] = matrices(op)?;
     deep_enough("this scaled product", k, if both_fp4 && !transposed { 64 } else { 32 })?;
     scale_order("left", memdesc(mma.a_scale())?)?;
     scale_order("right", memdesc(mma.b_scale())?)

@@ -2,7 +2,7 @@
 
 use super::barriers::{barrier, copies, count, in_first_warp, issues};
 use crate::buffers::Buffer;
-use crate::emit::{Failure, ICmp, Lowered, address_space, unsupported};
+use crate::emit::{Failure, ICmp, Lowered, address_space, internal, unsupported};
 use crate::lower::{Handler, Lower};
 use crate::nvidia::tma::{L2Policy, TensorCopy, TensorCopyMode, TensorMap};
 use linear_layout::plan::{ThreadBases, TmaPlan};
@@ -281,7 +281,7 @@ fn each_row<'c>(
     let zero = l.emit.const_i32(0)?;
     for copy in &plan.copies {
         let rows = numbers.get(copy.register..copy.register + plan.rows as usize);
-        let Some(rows) = rows else { return unsupported("threads hold too few row numbers") };
+        let Some(rows) = rows else { return internal("threads hold too few row numbers") };
         let mut coordinates = vec![plus(l, column, copy.column)?];
         coordinates.extend(rows);
         let mut active = active;
