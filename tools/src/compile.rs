@@ -180,7 +180,7 @@ pub struct Compiled {
     pub times: Times,
 }
 
-/// A file whose name says nothing about its content: errors were printed.
+/// Compilation failed, and diagnostics that were printed say why: nobody need print this error, too.
 #[derive(Debug, thiserror::Error)]
 #[error("compilation failed")]
 pub struct Reported;

@@ -12,16 +12,17 @@ use mlir_host::ir::{Op, Value};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The columns of lane, warp and block that a value is made of.
+/// The columns of lane, warp and CTA that a value is made of.
 pub(super) type Key = [Vec<u64>; 3];
 
 /// What was computed of the number of a thread.
 pub(super) struct Numbers<'c> {
-    /// Branches to where the numbers are used: they are computed before it.
+    /// The terminator of the basic block in which numbers are computed: each is put before it.
     end: Op<'c>,
-    /// Lane, warp and block.
+    /// Lane, warp and CTA.
     thread: Option<(Value<'c>, Value<'c>, Value<'c>)>,
-    /// Whether lanes are not to be known as those in the prologue, nor what is computed of them.
+    /// Whether these are rematerialized behind a loop: the lane is read from its own special register, so that neither
+    /// LLVM nor ptxas merges it, or what is computed from it, with the values of the prologue.
     again: bool,
     /// Index bases by layout.
     bases: FastMap<usize, Rc<[Value<'c>]>>,
