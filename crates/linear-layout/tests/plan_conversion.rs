@@ -159,6 +159,19 @@ fn little_memory_means_more_passes() {
 }
 
 #[test]
+fn conversions_done_together_have_their_own_memory() {
+    let (a, b) = (threads([1, 2, 4, 0]), threads([1, 4, 2, 0]));
+    let a = a.sublayout(&[Dim::LANE, Dim::WARP], &[Dim::out(0)]).unwrap();
+    let b = b.sublayout(&[Dim::LANE, Dim::WARP], &[Dim::out(0)]).unwrap();
+    let target = TargetDesc::parse("cuda:90").unwrap();
+    let of = |bits| ConversionPlan::new(&a, &b, bits, &target).unwrap();
+    let plans = [of(8), of(64), of(32)];
+    assert_eq!(plans.each_ref().map(ConversionPlan::shared_bytes), [8, 64, 32]);
+    assert_eq!(ConversionPlan::scratch_offsets(&plans), [0, 16, 80]);
+    assert_eq!(ConversionPlan::scratch_bytes(&plans), 112);
+}
+
+#[test]
 fn other_blocks_are_read_through_the_cluster() {
     let outs = [Dim::out(0)];
     let bases = |reg: u64, block: u64| {

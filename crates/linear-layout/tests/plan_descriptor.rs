@@ -203,15 +203,16 @@ fn one_tile(mode: u32, mn_major: bool, order: &[u64], noise: Option<(usize, u64)
 fn some_descriptor_reads(memory: &LinearLayout) -> bool {
     let modes =
         [MatrixSwizzle::None, MatrixSwizzle::Bytes32, MatrixSwizzle::Bytes64, MatrixSwizzle::Bytes128];
+    let text = nvmma(32, false, 16);
+    let any = planned(&layout(&text, &[32, 16]), dims(), 32, 16).unwrap();
     let trials = modes.into_iter().flat_map(|s| [(s, false), (s, true)]).flat_map(|(swizzle, transposed)| {
-        (0..64 * 64).map(move |i| MatrixDescriptorPlan {
-            tile: [32, 16],
-            swizzle,
-            transposed,
-            leading_bytes: 16 * (i % 64),
-            stride_bytes: 16 * (i / 64),
-            starts: Default::default(),
-            alignment: if swizzle == MatrixSwizzle::None { 16 } else { 8 * swizzle.row_bytes() },
+        let any = any.clone();
+        (0..64 * 64).map(move |i| {
+            let mut plan = any.clone();
+            (plan.swizzle, plan.transposed) = (swizzle, transposed);
+            (plan.leading_bytes, plan.stride_bytes) = (16 * (i % 64), 16 * (i / 64));
+            plan.alignment = if swizzle == MatrixSwizzle::None { 16 } else { 8 * swizzle.row_bytes() };
+            plan
         })
     });
     trials.into_iter().any(|plan| check_matrix_descriptor(&plan, memory, dims(), 16).is_ok())

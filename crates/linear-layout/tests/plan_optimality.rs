@@ -118,7 +118,7 @@ impl Side {
                 // Of lanes with the same elements one stores.
                 let copy = |bit: usize| self.store && self.lanes[bit] == 0 && lane >> bit & 1 == 1;
                 if !copy(0) && !copy(1) {
-                    let offset = start ^ (lane & 1) * self.lanes[0] ^ (lane >> 1) * self.lanes[1];
+                    let offset = start ^ ((lane & 1) * self.lanes[0]) ^ ((lane >> 1) * self.lanes[1]);
                     let first = offset * bits / 8;
                     (first / 4..=(first + bytes - 1) / 4).for_each(|w| banks[(w % 4) as usize] |= 1 << w);
                 }

@@ -16,14 +16,12 @@ impl<'c> Materialize<'_, 'c> {
     pub(super) fn carry(
         &mut self,
         request: Request<'c>,
+        user: Op<'c>,
         assignment: &mut Assignment<'c>,
     ) -> Result<Value<'c>, Reported> {
         let Request { value, layout, .. } = request;
-        let at = value
-            .def_op()
-            .or_else(|| value.arg_block().and_then(Block::parent))
-            .ok_or_else(|| value.loc().error("internal error: a value of no operation"))?;
-        let fail = || error(at, format!("cannot carry a value in layout {layout}"));
+        let fail = || error(user, format!("cannot have a loop-carried value in layout {layout}"));
+        let at = carrier(value).ok_or_else(fail)?;
         let ty = value.ty().as_tensor().and_then(|ty| with_layout(ty, layout)).ok_or_else(fail)?;
         let from = incoming(value).ok_or_else(fail)?;
         let inputs = self.planner.inputs(request);
@@ -38,10 +36,7 @@ impl<'c> Materialize<'_, 'c> {
         }
         // Or for another that the same operation carries: then it was made anew.
         let value = self.current(value);
-        let at = value
-            .def_op()
-            .or_else(|| value.arg_block().and_then(Block::parent))
-            .ok_or_else(|| value.loc().error("internal error: a value of no operation"))?;
+        let at = carrier(value).ok_or_else(fail)?;
         let from = incoming(value).ok_or_else(fail)?;
         let twins = twins(value);
         let added = self.add(at, &twins, &initial, ty, assignment)?;
@@ -49,8 +44,8 @@ impl<'c> Materialize<'_, 'c> {
             assignment.record(*new, layout);
             self.planner.note(*twin, layout, *new);
         }
-        let of_value = twins.iter().position(|twin| *twin == value).unwrap_or(0);
-        let made = added[of_value].1;
+        // The value itself is the first of its twins.
+        let made = added.first().ok_or_else(fail)?.1;
         // The rest may need the new value: it is its own placeholder until they are there.
         let rest = from.iter().zip(&inputs).filter(|((op, _), _)| *op != at);
         for ((op, i), _) in rest.clone() {
@@ -108,6 +103,11 @@ impl<'c> Materialize<'_, 'c> {
         self.replaced.insert(op, made);
         Ok(made)
     }
+}
+
+/// The operation that carries `value`: which defines it, or has the block of which it is an argument.
+fn carrier(value: Value<'_>) -> Option<Op<'_>> {
+    value.def_op().or_else(|| value.arg_block().and_then(Block::parent))
 }
 
 /// Appends `value` to those that `op` passes to where operand `number` goes.

@@ -137,7 +137,7 @@ impl<'a, 'c> Materialize<'a, 'c> {
             return Ok(self.current(made));
         }
         let made = match (self.planner.plan(request).0, value.def_op()) {
-            (How::Carry, _) => return self.carry(request, assignment),
+            (How::Carry, _) => return self.carry(request, user, assignment),
             (How::Copy, Some(op)) => self.copy(op, request, assignment)?,
             (How::Impossible, _) => return Err(self.impossible(request, user)),
             _ => self.convert(value, layout, user)?,

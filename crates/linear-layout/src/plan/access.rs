@@ -120,6 +120,7 @@ impl ThreadBases {
 
 /// One execution of the instruction of an [`AccessPlan`].
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MemoryAccess {
     /// The registers moved, in the order of the instruction: lowest address first for vectors; matrix by
     /// matrix, low half first, for matrices; in result order for transposed reads.
@@ -135,6 +136,7 @@ pub struct MemoryAccess {
 
 /// How all the elements of a thread travel between registers and shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AccessPlan {
     /// To or from memory.
     pub direction: Direction,
@@ -255,7 +257,8 @@ impl OffsetMap {
         let registers = Echelon::of(&self.columns.reg);
         let within: SmallVec<[u64; 5]> = (0..vec_bits).filter_map(|i| registers.express(1 << i)).collect();
         let lowest: SmallVec<[(u32, u64); 5]> = (0..vec_bits).zip(within.iter().copied()).collect();
-        let served = target.service(bits / 8, direction, false);
+        let instruction = MemoryInstruction::Vector { bits };
+        let served = instruction.served(direction, target);
         let lane: SmallVec<[u64; 6]> = self.columns.lane.iter().map(|c| c & self.offset_mask()).collect();
         // Only active lanes take part, in each pass a coset of those that do in the first; they form a
         // space, and so do the lanes of one phase.
@@ -264,13 +267,13 @@ impl OffsetMap {
         let tile_mask = low_mask(self.tile_bits) << self.offset_bits;
         let tiles: Vectors = active.iter().map(|&l| f2::mul(&self.columns.lane, l) & tile_mask).collect();
         let active: Vectors = f2::kernel(&tiles).iter().map(|&x| f2::mul(&active, x)).collect();
-        let together = f2::intersection(&active, &served.lanes);
+        let together = f2::intersection(&active, &served.service.lanes);
         let rows: Vectors = together.iter().map(|&l| f2::mul(&lane, l)).collect();
         let phases = 1u64 << (active.len() - together.len());
         let count = 1u64 << (self.register_rank() - vec_bits + f2::rank(&tiles));
-        let wavefronts = phases * conflict_degree(&rows, storage_bits, bits, served.banks, target);
+        let wavefronts = phases * served.conflict_degree(&rows, storage_bits);
         Some(Choice {
-            instruction: MemoryInstruction::Vector { bits },
+            instruction,
             vec_bits,
             fixed: SmallVec::new(),
             packing_ops: self.packing(&within, &lowest, storage_bits),
@@ -347,6 +350,7 @@ impl OffsetMap {
         target: &TargetDesc,
     ) -> Option<Choice> {
         let registers = Echelon::of(&self.columns.reg);
+        let served = MemoryInstruction::Matrix { count: 4, transposed }.served(Direction::Load, target);
         let mut within = self.row_tile(&registers, unit, along, rows)?;
         let mut row_offsets: SmallVec<[u64; 6]> = SmallVec::new();
         let fixed: SmallVec<[(u32, u64); 4]> = (0..unit).zip(within.iter().copied()).collect();
@@ -356,7 +360,7 @@ impl OffsetMap {
             let lanes: Vectors = rows.iter().map(|&l| self.columns.lane[l] & self.offset_mask()).collect();
             let degree = |&(_, c): &(u64, u64)| {
                 let all: Vectors = lanes.iter().copied().chain([c & self.offset_mask()]).collect();
-                conflict_degree(&all, storage_bits, 128, target.banks, target)
+                served.conflict_degree(&all, storage_bits)
             };
             let in_pass = |&i: &usize| others[i].1 >> self.offset_bits == 0;
             // Of those, one that the others of its word are adjacent to.
@@ -371,7 +375,7 @@ impl OffsetMap {
             row_offsets.push(column & self.offset_mask());
         }
         row_offsets.extend(rows.iter().map(|&l| self.columns.lane[l] & self.offset_mask()));
-        let degree = conflict_degree(&row_offsets, storage_bits, 128, target.banks, target);
+        let degree = served.conflict_degree(&row_offsets, storage_bits);
         let extra = self.further_matrices(&others, &row_offsets);
         let words = 1u64 << others.len();
         let count = words >> extra.len();
@@ -423,6 +427,7 @@ impl OffsetMap {
         target: &TargetDesc,
     ) -> Option<Choice> {
         let registers = Echelon::of(&self.columns.reg);
+        let served = MemoryInstruction::MatrixBytes { words: 4 }.served(direction, target);
         let mut within = self.row_tile(&registers, unit, &[2, 3, 4], &[0, 1])?;
         let top = unit + 3;
         if top >= self.offset_bits.min(self.run_bits) {
@@ -446,7 +451,7 @@ impl OffsetMap {
             (0..others.len()).filter(|&i| others[i].1 >> self.offset_bits == 0).collect();
         let degree = |rows: &[usize]| {
             let all: Vectors = rows.iter().map(|&i| offset(others[i].1)).chain(lanes).take(3).collect();
-            conflict_degree(&all, storage_bits, 128, target.banks, target)
+            served.conflict_degree(&all, storage_bits)
         };
         let sets: Vec<Vec<usize>> = if load {
             let pairs = in_pass.iter().enumerate();
@@ -518,20 +523,21 @@ impl OffsetMap {
         let mut lane: SmallVec<[u64; 6]> = (along.len()..4).map(data).collect();
         lane.extend(taken.iter().map(|&(_, c)| c & self.offset_mask()));
         lane.extend([data(4), data(5)]);
-        let served = target.service(8, direction, true);
-        let rows: Vectors = served.lanes.iter().map(|&l| f2::mul(&lane, l)).collect();
-        let phases = u64::from(target.lanes >> served.lanes.len());
+        let instruction = MemoryInstruction::TransposedRead { unit_bits: storage_bits };
+        let served = instruction.served(direction, target);
+        let rows: Vectors = served.service.lanes.iter().map(|&l| f2::mul(&lane, l)).collect();
+        let phases = served.phases();
         let count = 1u64 << (others.len() - taken.len());
         let within: SmallVec<[u64; 5]> = taken.iter().map(|&(r, _)| r).collect();
         Some(Choice {
-            instruction: MemoryInstruction::TransposedRead { unit_bits: storage_bits },
+            instruction,
             vec_bits: taken.len() as u32,
             fixed: SmallVec::new(),
             packing_ops: self.packing(&within, &[], storage_bits),
             within,
             lane,
             count,
-            wavefronts: count * phases * conflict_degree(&rows, storage_bits, 64, served.banks, target),
+            wavefronts: count * phases * served.conflict_degree(&rows, storage_bits),
             minimum: count * phases,
         })
     }
@@ -637,30 +643,52 @@ impl OffsetMap {
     }
 }
 
-/// How many wavefronts of `banks` a phase takes whose lanes have these offsets, a basis, in elements.
-///
-/// The addresses, in words, form a space; its image in the banks is smaller by the conflicts: every bank
-/// that is hit is hit by `2^(rank of words − rank of banks)` different words (paper, Lemma 9.4, applied to
-/// the lanes of one phase and to words instead of elements). Lanes with more than one word hit aligned
-/// groups of banks, of which the lowest one stands for all.
-pub(crate) fn conflict_degree(
-    rows: &[u64],
-    storage_bits: u32,
-    access_bits: u32,
-    banks: u32,
-    target: &TargetDesc,
-) -> u64 {
-    let word_bits = 8 * target.bank_width;
-    let word = |c: u64| {
-        let bits = c * u64::from(storage_bits);
-        // Within an access nothing distinguishes lanes.
-        bits / u64::from(access_bits.max(word_bits)) * u64::from(access_bits.max(word_bits) / word_bits)
-    };
-    let words: Vectors = rows.iter().map(|&c| word(c)).collect();
-    let banks: Vectors = words.iter().map(|w| w & u64::from(banks - 1)).collect();
-    1 << (f2::rank(&words) - f2::rank(&banks))
-}
-
 fn log2_ratio(a: u32, b: u32) -> Option<u32> {
     (b <= a).then(|| (a / b).ilog2())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_have_names_and_widths() {
+        use Direction::{Load, Store};
+        use MemoryInstruction::{Matrix, MatrixBytes, TransposedRead, Vector};
+        let matrix = |count, transposed| Matrix { count, transposed };
+        for (target, direction, instruction, name, bits) in [
+            ("cuda:90", Load, Vector { bits: 8 }, "ld.shared.b8", 8),
+            ("cuda:90", Load, Vector { bits: 32 }, "ld.shared.b32", 32),
+            ("cuda:90", Store, Vector { bits: 64 }, "st.shared.v2.b32", 64),
+            ("cuda:90", Store, Vector { bits: 128 }, "st.shared.v4.b32", 128),
+            ("cuda:90", Load, matrix(4, false), "ldmatrix.x4", 128),
+            ("cuda:90", Load, matrix(2, true), "ldmatrix.x2.trans", 64),
+            ("cuda:90", Store, matrix(1, true), "stmatrix.x1.trans", 32),
+            ("cuda:100", Load, MatrixBytes { words: 4 }, "ldmatrix.m16n16.x2.trans.b8", 128),
+            ("cuda:100", Store, MatrixBytes { words: 1 }, "stmatrix.m16n8.x1.trans.b8", 32),
+            ("hip:gfx950", Load, TransposedRead { unit_bits: 16 }, "ds_read_b64_tr_b16", 64),
+            ("hip:gfx950", Load, Vector { bits: 16 }, "ds_read_u16", 16),
+            ("hip:gfx942", Load, Vector { bits: 128 }, "ds_read_b128", 128),
+            ("hip:gfx942", Store, Vector { bits: 8 }, "ds_write_b8", 8),
+        ] {
+            let target = TargetDesc::parse(target).unwrap();
+            assert_eq!(
+                (instruction.name(direction, &target).as_str(), instruction.bits_per_lane()),
+                (name, bits)
+            );
+        }
+    }
+
+    #[test]
+    fn bases_of_threads_add_up_by_xor() {
+        let bases = ThreadBases {
+            lane: [1, 3].into_iter().collect(),
+            warp: [4].into_iter().collect(),
+            block: [5].into_iter().collect(),
+        };
+        let of = |lane, warp, block| bases.of(crate::plan::Threads { lane, warp, block });
+        assert_eq!([of(0, 0, 0), of(3, 0, 0), of(2, 1, 0), of(1, 1, 1)], [0, 2, 7, 0]);
+        assert_eq!((bases.union(), bases.is_zero()), (7, false));
+        assert!(ThreadBases::default().is_zero());
+    }
 }

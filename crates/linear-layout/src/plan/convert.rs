@@ -36,6 +36,7 @@ pub enum Scope {
 
 /// What a plan costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Cost {
     /// Cycles of one multiprocessor for one block, latencies included.
     pub cycles: f64,
@@ -77,6 +78,7 @@ impl Cost {
 
 /// Data through shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SharedPlan {
     /// The memory layout, from `offset` (elements of one block's buffer, passes in the highest bits), and
     /// `block` to the dimensions of the tensor.
@@ -140,6 +142,7 @@ pub enum Conversion {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ConversionPlan {
     /// What is done.
     pub conversion: Conversion,

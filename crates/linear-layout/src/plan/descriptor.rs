@@ -101,6 +101,7 @@ impl fmt::Display for MatrixSwizzle {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MatrixDescriptorPlan {
     /// Rows along M or N, and summands, of one instruction, in elements.
     pub tile: [u64; 2],

@@ -9,6 +9,7 @@ use crate::{Dim, LinearLayout};
 
 /// Operands are converted to another layout first, and results back from it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Detour {
     /// The layout that the work is done in.
     pub layout: LinearLayout,

@@ -119,6 +119,7 @@ impl DotTypes {
 
 /// One execution of a matrix instruction: registers in the order of its fragments.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DotInstruction {
     /// Of the left operand; `None` is zero.
     pub a: Vec<Option<u32>>,
@@ -149,6 +150,7 @@ pub enum Dot {
 
 /// How the product of two operands in given layouts is computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DotTilePlan {
     /// The type that operands are converted to first.
     pub kind: DotType,

@@ -11,6 +11,7 @@ use crate::plan::scan::{axis_places, contained_outside, distinct_registers, equa
 use crate::plan::shared::SharedAccessPlan;
 use crate::plan::shuffle::ShuffleInstruction;
 use crate::plan::space::Distributed;
+use crate::plan::wavefront::Served;
 use crate::plan::{PlanError, PlanResult, ThreadMasks};
 use crate::target::{Direction, TargetDesc};
 use crate::{Dim, LinearLayout};
@@ -25,6 +26,7 @@ const RANDOM_CONFLICTS: f64 = 3.5;
 /// index, and the register is one of as many candidates as registers hold different places along the axis:
 /// one shuffle each, of which the one that the index names is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GatherShuffle {
     /// `(axis bit, lane bit)`: bits of the index that choose the lane.
     pub lane_bits: Vec<(u32, u32)>,
@@ -36,6 +38,7 @@ pub struct GatherShuffle {
 
 /// A gather through shared memory: store everything, look up each index.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GatherShared {
     /// From `offset`, in elements, and `block` to the dimensions of the source. A block looks an element up
     /// in its own memory, at the offset where this layout has it there.
@@ -65,6 +68,7 @@ pub enum Gather {
 
 /// How elements are gathered along one dimension.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct GatherPlan {
     /// The dimension that the indices run along.
     pub axis: Dim,
@@ -187,7 +191,7 @@ impl GatherPlan {
                 best = Some((memory, store));
             }
         }
-        let (memory, store) = best.ok_or_else(|| PlanError::Internal { what: "no order of memory" })?;
+        let (memory, store) = best.ok_or(PlanError::Internal { what: "no order of memory" })?;
         let lookups = distinct_registers(&i);
         let line = Lines::new(&memory, axis, mask)?;
         let address = ThreadBases {
@@ -202,7 +206,7 @@ impl GatherPlan {
         let shared_bytes = fitting(bytes.checked_shl(memory.in_bits(Dim::OFFSET)), target)?;
         let n = lookups.len() as u64;
         let words = u64::from(elem_bits.div_ceil(32));
-        let reads = n * words * u64::from(target.phases(4, Direction::Load));
+        let reads = n * words * Served::vector(4, Direction::Load, target).phases();
         let cost = Cost {
             stores: store.access.count,
             loads: n,
@@ -380,6 +384,7 @@ fn plain_memory(s: &Distributed, outs: &[(Dim, u32)], order: &[Dim]) -> PlanResu
 /// How the elements of a tensor are counted: the bins lie in shared memory, every distinct element is an
 /// atomic addition there, and the bins are then loaded.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct HistogramPlan {
     /// Number of bins.
     pub bins: u64,

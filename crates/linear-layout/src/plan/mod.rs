@@ -40,6 +40,7 @@ mod tma;
 mod tma_rows;
 mod vector;
 mod warp_group;
+mod wavefront;
 
 pub use access::{AccessPlan, MemoryAccess, MemoryInstruction, ThreadBases};
 pub use convert::{Conversion, ConversionPlan, Cost, Scope, SharedPlan};
@@ -62,3 +63,4 @@ pub use tma::{TMA_UNIT_BYTES, TmaBox, TmaMap, TmaPlan};
 pub use tma_rows::{RowCopy, RowsFate, TmaRowsPlan};
 pub use vector::{AddressFacts, DimFacts, VectorAccess, VectorPlan};
 pub use warp_group::{WarpGroupDotPlan, WarpGroupOperand, WarpGroupProduct, WarpGroupRun, WarpGroupStep};
+pub use wavefront::Served;

@@ -20,6 +20,7 @@ use crate::{Dim, LinearLayout};
 
 /// A butterfly: every lane `l` combines each of its values `v` with value `v ^ value` of lane `l ^ lane`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReduceShuffle {
     /// XORed with the lane number. One bit, unless the layout is swizzled.
     pub lane: u64,
@@ -67,6 +68,7 @@ impl WarpCombine {
 
 /// How values of one thread and then of lanes are combined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LocalReduction {
     /// For each value that is left, the registers it is combined from, in the order of their numbers.
     pub registers: Vec<Vec<u32>>,
@@ -99,6 +101,7 @@ impl LocalReduction {
 
 /// How partial results of different warps come together.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ReduceExchange {
     /// Who holds which partial result: `register` numbers the values of the first stage, and the axis has
     /// one place per warp and block that holds a part of it.
@@ -132,6 +135,7 @@ pub struct ReduceExchange {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ReducePlan {
     /// The dimension that disappears.
     pub axis: Dim,

@@ -48,6 +48,7 @@ impl Replace {
 /// One step: destination registers become `combine(source, destination)`. The source is what comes before
 /// in the direction of the scan: a reversed scan combines from the last element on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ScanStep {
     /// The axis bit.
     pub bit: u32,
@@ -88,6 +89,7 @@ impl ScanStep {
 
 /// How a tensor is scanned along one dimension.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ScanPlan {
     /// The dimension.
     pub axis: Dim,

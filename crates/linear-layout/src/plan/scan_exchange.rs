@@ -14,6 +14,7 @@ use crate::plan::convert::Cost;
 use crate::plan::display::Count;
 use crate::plan::scan::{Places, Replace};
 use crate::plan::space::Distributed;
+use crate::plan::wavefront::Served;
 use crate::plan::{ThreadMasks, Threads};
 use crate::target::{Direction, TargetDesc};
 use crate::{Dim, f2};
@@ -23,6 +24,7 @@ const MOST_BITS: usize = 6;
 
 /// One line of elements along the axis, as far as a thread holds it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ScanLine {
     /// XORed into the offsets of its totals.
     pub offset: u64,
@@ -34,6 +36,7 @@ pub struct ScanLine {
 
 /// Totals of blocks brought from warp to warp through shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ScanExchange {
     /// The axis bits that number the blocks of a line.
     pub bits: Range<u32>,
@@ -234,7 +237,7 @@ impl ScanExchange {
             for (count, elems, direction) in accesses {
                 let n = count as u64 / u64::from(elems);
                 let bytes = (bits.next_power_of_two().max(8) / 8) * elems;
-                let wavefronts = n * u64::from(target.phases(bytes, direction));
+                let wavefronts = n * Served::vector(bytes, direction, target).phases();
                 match direction {
                     Direction::Store => total.stores += n,
                     Direction::Load => total.loads += n,

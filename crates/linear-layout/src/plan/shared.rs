@@ -3,13 +3,13 @@
 
 use std::fmt;
 
-use crate::f2::{self, Echelon, Vectors, low_mask};
-use crate::plan::access::{AccessPlan, OffsetMap};
+use crate::f2::{Echelon, Vectors, low_mask};
+use crate::plan::access::{AccessPlan, MemoryAccess, OffsetMap};
 use crate::plan::display::Count;
 use crate::plan::space::Distributed;
 use crate::plan::vector::{AddressFacts, contiguous_bits};
 use crate::plan::{PlanError, PlanResult, ThreadMasks, Threads};
-use crate::target::{Direction, Service, TargetDesc, Vendor};
+use crate::target::{Direction, TargetDesc, Vendor};
 use crate::{Dim, LinearLayout};
 
 /// How a tensor in a distributed layout is read from, or written to, shared memory of a given layout.
@@ -31,6 +31,7 @@ use crate::{Dim, LinearLayout};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SharedAccessPlan {
     /// The accesses.
     pub access: AccessPlan,
@@ -273,39 +274,11 @@ fn offset_map(
 
 /// Wavefronts when padding shifts addresses between banks, counted for the lanes of warp 0.
 fn padded_wavefronts(access: &AccessPlan, padding: &[(u64, u64)], target: &TargetDesc) -> u64 {
-    // Eight rows of 16 bytes of a matrix.
-    let rows = || Service { banks: target.banks, lanes: [1, 2, 4].into_iter().collect() };
-    let (bytes, givers, served) = match access.instruction {
-        crate::plan::MemoryInstruction::Vector { bits } => {
-            (bits / 8, target.lanes, target.service(bits / 8, access.direction, false))
-        }
-        crate::plan::MemoryInstruction::Matrix { count: words, .. }
-        | crate::plan::MemoryInstruction::MatrixBytes { words } => (16, 8 * words, rows()),
-        crate::plan::MemoryInstruction::TransposedRead { .. } => {
-            (8, target.lanes, target.service(8, access.direction, true))
-        }
+    let served = access.instruction.served(access.direction, target);
+    let byte = |one: &MemoryAccess, lane: u64| {
+        let thread = Threads { lane, ..Threads::default() };
+        let offset = padded(padding, access.address.of(thread) ^ one.offset);
+        access.inactive.is_clear(thread).then(|| offset * u64::from(access.storage_bits) / 8)
     };
-    let (width, banks, phase) = (u64::from(target.bank_width), u64::from(served.banks), &served.lanes);
-    let units: Vectors = (0..target.lane_bits()).map(|i| 1 << i).collect();
-    let between = f2::complement_within(phase, &units);
-    let mut total = 0;
-    for one in &access.accesses {
-        for p in 0..1u64 << between.len() {
-            let mut words: Vec<u64> = Vec::new();
-            for x in 0..1u64 << phase.len() {
-                let lane = f2::mul(&between, p) ^ f2::mul(phase, x);
-                let thread = Threads { lane, ..Threads::default() };
-                if lane < givers.into() && access.inactive.is_clear(thread) {
-                    let offset = padded(padding, access.address.of(thread) ^ one.offset);
-                    let first = offset * u64::from(access.storage_bits) / 8;
-                    words.extend(first / width..=(first + u64::from(bytes) - 1) / width);
-                }
-            }
-            words.sort_unstable();
-            words.dedup();
-            let hits = (0..banks).map(|b| words.iter().filter(|w| *w % banks == b).count() as u64);
-            total += hits.max().unwrap_or(0);
-        }
-    }
-    total
+    access.accesses.iter().map(|one| served.wavefronts(|lane| byte(one, lane))).sum()
 }

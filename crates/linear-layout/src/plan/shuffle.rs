@@ -171,6 +171,7 @@ impl Exchange {
 
 /// One payload from every lane to some lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ShuffleRound {
     /// The payload that is sent, as numbered after the [`send`](ShufflePlan::send) stages.
     pub payload: u64,
@@ -183,6 +184,7 @@ pub struct ShuffleRound {
 /// payload received in round `j` becoming number `j` of a new list; apply the `receive` stages to that;
 /// spread the payloads over the registers ([`targets`](Self::targets)).
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ShufflePlan {
     /// Bits of one element within a payload.
     pub storage_bits: u32,
@@ -574,4 +576,70 @@ fn stages(shift: &ThreadBases) -> Vec<SelectStage> {
             },
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cheapest_instruction_that_reads_a_lane() {
+        use ShuffleInstruction::*;
+        let of = |name: &str, mask| ShuffleInstruction::for_xor(mask, &TargetDesc::parse(name).unwrap());
+        for mask in [1, 3, 16, 31] {
+            assert_eq!(of("cuda:90", mask), ShflBfly);
+        }
+        let of = |name: &str| [1, 3, 4, 7, 8, 15, 16, 20, 32, 48].map(|mask| of(name, mask));
+        let cdna3 = [
+            QuadPerm, QuadPerm, DsSwizzle, RowMirror, DsSwizzle, RowMirror, DsSwizzle, DsSwizzle, DsBpermute,
+            DsBpermute,
+        ];
+        assert_eq!(of("hip:gfx942"), cdna3);
+        let cdna4 = [
+            QuadPerm,
+            QuadPerm,
+            DsSwizzle,
+            RowMirror,
+            DsSwizzle,
+            RowMirror,
+            PermlaneSwap,
+            DsSwizzle,
+            PermlaneSwap,
+            DsBpermute,
+        ];
+        assert_eq!(of("hip:gfx950"), cdna4);
+        assert_eq!(of("hip:gfx1100")[2..7], [RowXmask, RowMirror, RowXmask, RowMirror, Permlanex16]);
+        for (name, by_number) in [("cuda:80", ShflIdx), ("hip:gfx1100", DsBpermute)] {
+            let target = TargetDesc::parse(name).unwrap();
+            assert_eq!(ShuffleInstruction::for_index(&target), by_number);
+        }
+    }
+
+    #[test]
+    fn instructions_have_names() {
+        use ShuffleInstruction::*;
+        let all = [
+            ShflBfly,
+            ShflIdx,
+            QuadPerm,
+            RowMirror,
+            RowXmask,
+            Permlanex16,
+            PermlaneSwap,
+            DsSwizzle,
+            DsBpermute,
+        ];
+        let names = [
+            "shfl.sync.bfly.b32",
+            "shfl.sync.idx.b32",
+            "dpp quad_perm",
+            "dpp row_mirror",
+            "dpp row_xmask",
+            "v_permlanex16_b32",
+            "v_permlane_swap_b32",
+            "ds_swizzle_b32",
+            "ds_bpermute_b32",
+        ];
+        assert_eq!(all.map(ShuffleInstruction::name), names);
+    }
 }

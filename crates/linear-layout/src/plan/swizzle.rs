@@ -21,8 +21,10 @@
 use smallvec::{SmallVec, smallvec};
 
 use crate::f2::{self, Echelon, Vectors, low_mask};
+use crate::plan::MemoryInstruction;
 use crate::plan::space::Distributed;
-use crate::target::{Direction, Service, TargetDesc};
+use crate::plan::wavefront::Served;
+use crate::target::{Direction, TargetDesc};
 
 /// What a conversion through shared memory has to move, in coordinates of the elements of one block.
 pub(crate) struct Transfer<'a> {
@@ -97,7 +99,7 @@ impl<'a> Transfer<'a> {
         let mut low = self.low_bits(&a, store, &b, load)?;
         let word = (8 * self.machine.bank_width / self.storage_bits).max(1).ilog2();
         let line = |side: &Side<'_>, want| {
-            let bytes = side.service(want, self.storage_bits, self.machine).banks * self.machine.bank_width;
+            let bytes = side.served(want, self.storage_bits, self.machine).line_bytes();
             (8 * bytes / self.storage_bits).ilog2()
         };
         let (store_line, load_line) = (line(&a, store), line(&b, load));
@@ -223,9 +225,8 @@ impl Side<'_> {
         let widest = (machine.max_vector_bits / storage_bits).max(1).ilog2().min(registers);
         let active = machine.lane_bits() - self.inactive_lanes.count_ones();
         for v in (0..=widest).filter(|v| storage_bits << v >= 8) {
-            let bits = storage_bits << v;
-            let phase = machine.service(bits / 8, self.direction, false).lanes;
-            let phases = 1u64 << active.saturating_sub(phase.len() as u32);
+            let served = self.served(Want::Vector(v), storage_bits, machine);
+            let phases = 1u64 << active.saturating_sub(served.service.lanes.len() as u32);
             // Narrower accesses take words of registers apart.
             let word = (32 / storage_bits).max(1).ilog2().min(registers);
             let apart = ((1u64 << word.saturating_sub(v)) - 1) << (registers - word);
@@ -255,9 +256,8 @@ impl Side<'_> {
         if load && p.ds_read_tr && matches!(storage_bits, 8 | 16) {
             let lanes = if storage_bits == 16 { 2 } else { 3 };
             if registers >= lanes {
-                let served = machine.service(8, self.direction, true);
-                let phases = machine.lanes >> served.lanes.len();
-                let each = f64::from(phases) * cost.wavefront + cost.issue;
+                let phases = self.served(Want::Lanes { lanes }, storage_bits, machine).phases();
+                let each = phases as f64 * cost.wavefront + cost.issue;
                 wants.push((words(lanes) * each, Want::Lanes { lanes }));
             }
         }
@@ -280,15 +280,16 @@ impl Side<'_> {
         }
     }
 
-    /// How shared memory serves the instruction: matrices row by row of 16 bytes from all ordinary banks.
-    fn service(&self, want: Want, storage_bits: u32, machine: &TargetDesc) -> Service {
-        match want {
-            Want::Vector(v) => machine.service((storage_bits << v) / 8, self.direction, false),
-            Want::Lanes { .. } => machine.service(8, self.direction, true),
-            Want::Rows { .. } | Want::Columns { .. } | Want::Bytes { .. } => {
-                Service { banks: machine.banks, lanes: SmallVec::from_slice(&[1, 2, 4]) }
-            }
-        }
+    /// How shared memory serves the instruction.
+    fn served(&self, want: Want, storage_bits: u32, machine: &TargetDesc) -> Served {
+        let instruction = match want {
+            Want::Vector(v) => MemoryInstruction::Vector { bits: storage_bits << v },
+            Want::Lanes { .. } => MemoryInstruction::TransposedRead { unit_bits: storage_bits },
+            Want::Rows { .. } => MemoryInstruction::Matrix { count: 4, transposed: false },
+            Want::Columns { .. } => MemoryInstruction::Matrix { count: 4, transposed: true },
+            Want::Bytes { .. } => MemoryInstruction::MatrixBytes { words: 4 },
+        };
+        instruction.served(self.direction, machine)
     }
 
     /// How many low bits are the access's own, and the vectors of what is served together.
@@ -296,7 +297,7 @@ impl Side<'_> {
         let lane = &self.columns.lane;
         match want {
             Want::Vector(v) => {
-                let together = self.service(want, storage_bits, machine).lanes;
+                let together = self.served(want, storage_bits, machine).service.lanes;
                 let active: Vectors =
                     (0..lane.len()).filter(|i| self.inactive_lanes >> i & 1 == 0).map(|i| 1 << i).collect();
                 let lanes = f2::intersection(&active, &together);
@@ -328,7 +329,7 @@ impl Side<'_> {
                 rows.iter().for_each(|&c| _ = span.insert(c));
                 let registers = self.columns.reg.iter().copied().filter(|&c| span.insert(c));
                 rows.extend(registers.take(lanes as usize));
-                if self.service(want, storage_bits, machine).lanes.len() > 4 {
+                if self.served(want, storage_bits, machine).service.lanes.len() > 4 {
                     rows.push(lane[4]);
                 }
                 (lanes, rows)

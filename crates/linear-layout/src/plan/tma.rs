@@ -29,6 +29,7 @@ const SWIZZLE_PERIOD_ROWS: u64 = 8;
 
 /// One instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TmaBox {
     /// Where the box starts in the block, in elements, by dimension.
     pub start: SmallVec<[u64; 5]>,
@@ -38,6 +39,7 @@ pub struct TmaBox {
 
 /// What a tensor map says of the blocks that are copied through it: the box of one instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TmaMap {
     /// Swizzle mode.
     pub swizzle: MatrixSwizzle,
@@ -62,6 +64,7 @@ pub struct TmaMap {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TmaPlan {
     /// The box of one instruction.
     pub map: TmaMap,

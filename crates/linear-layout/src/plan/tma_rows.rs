@@ -24,6 +24,7 @@ const ROWS_OF_GATHER: u64 = 4;
 
 /// One instruction of each warp.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RowCopy {
     /// The register with the number of the first row; those of the others follow.
     pub register: usize,
@@ -59,6 +60,7 @@ pub struct RowCopy {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TmaRowsPlan {
     /// The box of the tensor map: a part of one row.
     pub map: TmaMap,

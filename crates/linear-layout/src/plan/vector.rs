@@ -85,6 +85,7 @@ pub struct DimFacts {
 
 /// One access: the registers that it fills or writes, in the order of memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct VectorAccess {
     /// The registers, lowest address first. The address of the access is that of the first one.
     pub registers: Vec<u32>,
@@ -117,6 +118,7 @@ pub struct VectorAccess {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct VectorPlan {
     /// Bits of one element in memory.
     pub elem_bits: u32,

@@ -50,6 +50,7 @@ pub struct WarpGroupProduct<'a> {
 
 /// One `wgmma`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WarpGroupStep {
     /// Registers of the left operand in the order of its fragment; none when it is in shared memory.
     pub a: Vec<u32>,
@@ -59,6 +60,7 @@ pub struct WarpGroupStep {
 
 /// Instructions that add to the same registers, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WarpGroupRun {
     /// Numbers of the tiles along M and N, before what the warp adds to them.
     pub tile: [u64; 2],
@@ -70,6 +72,7 @@ pub struct WarpGroupRun {
 
 /// How a product of warp groups is computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WarpGroupDotPlan {
     /// The row of the table; its columns are the most that there can be.
     pub instruction: &'static MatrixInstruction,

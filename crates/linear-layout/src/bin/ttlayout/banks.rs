@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use linear_layout::plan::{MemoryInstruction, Threads};
-use linear_layout::target::{Service, TargetDesc};
+use linear_layout::plan::Threads;
+use linear_layout::target::TargetDesc;
 
 use crate::pair::Side;
 
@@ -35,28 +35,15 @@ pub struct Touch {
 impl BankMap {
     pub fn new(side: Side<'_>, target: &TargetDesc) -> BankMap {
         let plan = side.access;
-        let rows = || Service { banks: target.banks, lanes: [1, 2, 4].into_iter().collect() };
-        // Bytes at each address, how many lanes give one, and which are served together.
-        let (bytes, givers, served) = match plan.instruction {
-            MemoryInstruction::Vector { bits } => {
-                (bits / 8, target.lanes, target.service(bits / 8, plan.direction, false))
-            }
-            MemoryInstruction::Matrix { count: words, .. } | MemoryInstruction::MatrixBytes { words } => {
-                (16, 8 * words, rows())
-            }
-            MemoryInstruction::TransposedRead { .. } => {
-                (8, target.lanes, target.service(8, plan.direction, true))
-            }
+        let served = plan.instruction.served(plan.direction, target);
+        let banks = u64::from(served.service.banks);
+        // Lanes that belong to another pass wait.
+        let takes_part = |lane: &u64| {
+            let thread = Threads { lane: *lane, ..Threads::default() };
+            plan.inactive.is_clear(thread) && plan.tile.of(thread) == 0
         };
-        let (banks, together) = (u64::from(served.banks), served.lanes);
-        let mut phases: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
-        for lane in 0..u64::from(givers) {
-            let thread = Threads { lane, ..Threads::default() };
-            // Lanes that belong to another pass wait.
-            if plan.inactive.is_clear(thread) && plan.tile.of(thread) == 0 {
-                phases.entry(lowest_of_coset(lane, &together)).or_default().push(lane);
-            }
-        }
+        let active = |lanes: Vec<u64>| lanes.into_iter().filter(takes_part).collect::<Vec<u64>>();
+        let phases: Vec<Vec<u64>> = served.lanes_by_phase().into_iter().map(active).collect();
         let word = u128::from(target.bank_width);
         let words = |lane: u64| {
             let thread = Threads { lane, ..Threads::default() };
@@ -67,11 +54,11 @@ impl BankMap {
             });
             let place = place + u128::from(offset ^ plan.address.of(thread));
             let first = place * u128::from(plan.storage_bits) / 8;
-            let last = first + u128::from(bytes.max(1)) - 1;
+            let last = first + u128::from(served.bytes.max(1)) - 1;
             let home = home ^ plan.block.as_ref().map_or(0, |bases| bases.of(thread));
             (first / word..=last / word).map(move |word| (home, word))
         };
-        let phases = phases.values().map(|lanes| {
+        let phases = phases.iter().filter(|lanes| !lanes.is_empty()).map(|lanes| {
             let mut by_bank: BTreeMap<u64, BTreeMap<(u64, u128), BTreeSet<u64>>> = BTreeMap::new();
             for &lane in lanes {
                 for place in words(lane) {
@@ -106,15 +93,6 @@ impl BankMap {
         };
         format!("{wavefronts} wavefront{}, {conflicts}", if wavefronts == 1 { "" } else { "s" })
     }
-}
-
-/// The lowest lane served together with `lane`, where `basis` spans the lanes served with lane 0.
-fn lowest_of_coset(lane: u64, basis: &[u64]) -> u64 {
-    let sums = (0..1u64 << basis.len()).map(|x| {
-        let chosen = basis.iter().enumerate().filter(|(i, _)| x >> i & 1 == 1);
-        chosen.fold(lane, |lane, (_, b)| lane ^ b)
-    });
-    sums.min().unwrap_or(lane)
 }
 
 #[cfg(test)]
