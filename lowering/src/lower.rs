@@ -2,7 +2,7 @@
 //!
 //! A tensor is the list of its per-thread values in register order; scalars
 //! are lists of one. Every operation is lowered once, in order, by the handler
-//! its name is registered with; structured control flow becomes blocks.
+//! its name is registered with; structured control flow becomes basic blocks.
 
 mod functions;
 mod memory;

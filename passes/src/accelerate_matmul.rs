@@ -1,12 +1,12 @@
-//! `--tritongpu-accelerate-matmul`: matrix instructions for matrix products.
+//! `--tritongpu-accelerate-matmul`: matrix instructions for dots.
 //!
 //! For each `tt.dot` a [`MatmulPlan`] says which instruction of the target
 //! computes it, how the warps divide the result, and where operands come from.
 //! This pass writes that down: the result gets the layout of the instruction;
 //! operands become registers in its operand layout, or buffers in shared
-//! memory for `wgmma`, whose product is `ttng.warp_group_dot`. Products that no
+//! memory for `wgmma`, whose dot is `ttng.warp_group_dot`. Dots that no
 //! instruction computes stay in a blocked layout, their operands brought to one
-//! element type, and are multiplied within threads. Scaled products become
+//! element type, and are multiplied within threads. Scaled dots become
 //! plain ones first.
 
 use crate::ir_util::{convert_before, operations_in_dominance_order};

@@ -1,4 +1,4 @@
-//! `--tritongpu-F32DotTC`: products of f32 by tensor cores, in several parts.
+//! `--tritongpu-F32DotTC`: dots of f32 by tensor cores, in several parts.
 //!
 //! An operand is split into a sum of numbers of a narrower format, largest
 //! first: `a = a0 + a1 (+ a2)`. The product is the sum of the products of parts

@@ -3,8 +3,8 @@
 //!
 //! `wgmma` reads through another proxy than loads and stores do: between a write
 //! and such a read there must be a `fence.proxy.async` (PTX ISA, "Async proxy").
-//! Products of the block that a buffer was filled in have it before them; a buffer
-//! that is filled once for products elsewhere, as in a loop, is followed by its own.
+//! Dots in the basic block that a buffer was filled in have it before them; a buffer
+//! that is filled once for dots elsewhere, as in a loop, is followed by its own.
 //! Bulk copies write through the same proxy, so that buffers which only these
 //! fill need none.
 

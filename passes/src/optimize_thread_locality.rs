@@ -1,11 +1,11 @@
 //! `--tritongpu-optimize-thread-locality`: sums over loops stay in their threads.
 //!
-//! A loop that reduces a tensor in each iteration and adds the result to what
-//! it carries exchanges data between lanes and warps each time. Instead each
-//! thread combines only what it holds, the loop carries these partial results,
+//! A loop that reduces a tensor in each iteration and adds the result to an
+//! iter_arg exchanges data between lanes and warps each time. Instead each
+//! thread combines only what it holds, the iter_arg becomes these partial results,
 //! and threads exchange data once, after the loop. The axis is cut by reshapes
 //! into elements of one thread and threads; all layouts follow from that of
-//! the tensor; those of what follows the loop are decided anew. The order of
+//! the tensor; those of what follows the loop are chosen again. The order of
 //! additions changes, as it may in reductions.
 
 use crate::ir_util::{layout_of, operations_in_dominance_order, trip_count};

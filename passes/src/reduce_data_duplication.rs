@@ -1,7 +1,7 @@
-//! `--tritongpu-reduce-data-duplication`: operands of matrix products wait for
+//! `--tritongpu-reduce-data-duplication`: operands of dots wait for
 //! their use in shared memory.
 //!
-//! In the layout of an operand warps hold copies of each other's elements. A
+//! In the layout of an operand elements are replicated across warps. A
 //! conversion to such a layout that goes through shared memory anyway is split
 //! into the write, where the data is made, and the read, where it is used:
 //! passes that follow can then move the two apart. The memory has the layout

@@ -81,7 +81,7 @@
 //! | question | answer |
 //! |---|---|
 //! | Is every element held? | [`is_surjective`](LinearLayout::is_surjective): full row rank |
-//! | Who holds copies? | [`zero_mask`](LinearLayout::zero_mask), [`free_variable_masks`](LinearLayout::free_variable_masks): zero or dependent columns |
+//! | Is an element replicated? | [`zero_mask`](LinearLayout::zero_mask), [`free_variable_masks`](LinearLayout::free_variable_masks): zero or dependent columns |
 //! | Where is element (i, j)? | [`pseudo_invert`](LinearLayout::pseudo_invert) |
 //! | What lies next to each other? | [`num_consecutive_in_out`](LinearLayout::num_consecutive_in_out): an identity block |
 //! | Can this instruction do it? | [`divide_left`](LinearLayout::divide_left) by the instruction's tile |

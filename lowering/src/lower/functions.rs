@@ -1,4 +1,4 @@
-//! Functions and their blocks.
+//! Functions and their basic blocks.
 
 use super::threads::Numbers;
 use super::{Function, Lower};

@@ -1,4 +1,4 @@
-//! Operations that passes on matrix products make.
+//! Operations that passes on dots make.
 
 use super::plan::Element;
 use crate::machine::error;

@@ -1,5 +1,5 @@
-//! Carrying values around loops, out of branches and into blocks once more, in
-//! another layout.
+//! Carries a value through a loop, a branch or a basic block in a second layout: one more iter_arg, result or block
+//! argument.
 
 use super::assign::Assignment;
 use super::materialize::Materialize;

@@ -1,9 +1,9 @@
-//! Values that control flow carries for nobody.
+//! Removes iter_args, and other values passed through control flow, that nothing needs.
 //!
-//! A loop that carries a value once more, in another layout, may leave the old one behind as an argument that only its
-//! own next value is computed from. It has uses in every iteration, so it is not among the operations without uses.
-//! Alive is what operations with effects use, and what that is computed from, back through control flow. What else
-//! control flow carries goes, with all that computes it.
+//! When a loop carries a value in a second layout, the first one may be left as an iter_arg from which only its own next
+//! value is computed. It has a use in every iteration, so that looking for values without uses does not find it. Live is
+//! what operations with effects use, and what that is computed from, backward through control flow; iter_args, block
+//! arguments and results that are not live are removed with all that computes them.
 
 use crate::ir_util::{for_each_edge, incoming, remake};
 use mlir_host::asm::Reported;

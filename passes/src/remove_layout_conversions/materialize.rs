@@ -1,4 +1,4 @@
-//! Copies of values in other layouts than their own.
+//! Values in other layouts than their own, as the plans say: converted or rematerialized.
 
 use super::assign::Assignment;
 use super::plan::{How, Planner, Request, unconverted};

@@ -6,9 +6,9 @@
 //! overlapping bytes, one of them a write, need a barrier between them. It is
 //! put before the later one, which leaves nothing pending on that way.
 //!
-//! What runs beside the program, copies and products of matrices, is pending
+//! What runs beside the program, async copies and `wgmma`, is pending
 //! from the operation that waits for it: a barrier before the wait orders
-//! nothing. Barriers in memory (`mbarrier`) order what they announce by
+//! nothing. mbarriers order what they announce by
 //! themselves.
 
 use super::buffers::{Buffer, Buffers, Needs};

@@ -4,7 +4,7 @@
 //! while others are read, and their numbers go round modulo their count. Here a
 //! number is brought into the form `root + offset` modulo the count; two with
 //! the same root and other offsets name different buffers, at any moment. The
-//! roots of values that a loop carries and counts on by a constant are the loop
+//! roots of iter_args that each iteration advances by a constant are the loop
 //! and that constant: such values keep their distance.
 //!
 //! As everywhere, counters are taken not to overflow.

@@ -1,8 +1,8 @@
 //! `--triton-nvidia-tma-lowering`: descriptors as tensor maps, accesses through them as bulk copies.
 //!
-//! Loads of a `Group` have one barrier in shared memory, which counts their bytes. In a loop it is made
-//! before the loop: each iteration completes one phase, whose parity the loop carries. A buffer that a matrix
-//! product reads is the one that the copy fills; so is one that is stored through another descriptor.
+//! Loads of a `Group` share one mbarrier, which counts their bytes. In a loop it is made before the loop: each
+//! iteration completes one phase, whose parity is an iter_arg. What a dot reads from shared memory is the buffer that
+//! the copy fills; so is what is stored through another descriptor.
 
 use super::groups::{self, Group};
 use super::{element_type, is_load, moves_rows};

@@ -3,7 +3,7 @@
 //!
 //! Copies write through another proxy than threads read and write (PTX ISA, "Async proxy"): a barrier of the
 //! threads orders the two only if each thread has put a `fence.proxy.async` behind its accesses. A forward
-//! dataflow problem after allocation: which buffers were accessed since the last fence. Barriers in memory and
+//! dataflow problem after allocation: which buffers were accessed since the last fence. mbarriers and
 //! tensor maps that are being made bring their own fences.
 
 use crate::analysis::flow_graph::FlowGraph;

@@ -13,7 +13,7 @@
 //! * the only accesses are loads, stores, reductions that the memory system does, and of rows one by one those
 //!   that begin where copies can ([`buffer_plans::tma_rows_encoding`]), and that copies were measured to move
 //!   faster than threads ([`TmaRowsPlan::is_worth`]);
-//! * a descriptor that a loop makes is not carried to the next iteration, which makes it anew in the same
+//! * a descriptor that is made in a loop is no iter_arg, since the next iteration makes its own in the same
 //!   place, and none is returned by a function;
 //! * all descriptors among a kernel's arguments are tensor maps or none is: launchers know one form.
 

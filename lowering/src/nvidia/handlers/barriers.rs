@@ -1,7 +1,7 @@
-//! Barriers in shared memory (PTX ISA, "mbarrier"), and of all threads of a cluster.
+//! mbarriers (PTX ISA, "mbarrier"), and barriers of all threads of a cluster.
 //!
-//! One lane of the first warp makes barriers and arrives at them; all threads wait. Blocks of a cluster that
-//! share a barrier have it in the memory of the first of them: each arrives there, and the first waits.
+//! One lane of the first warp makes mbarriers and arrives at them; all threads wait. CTAs of a cluster that
+//! share an mbarrier have it in the memory of the first of them: each arrives there, and the first waits.
 
 use crate::emit::{ICmp, Lowered, unsupported};
 use crate::lower::{Handler, Lower};

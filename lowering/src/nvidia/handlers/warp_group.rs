@@ -1,4 +1,4 @@
-//! Matrix products of warp groups.
+//! Dots of warp groups (`wgmma`).
 
 use crate::emit::{Failure, Lowered, internal, unsupported};
 use crate::handlers::dot::{at, fragment};
