@@ -17,7 +17,7 @@ use crate::target::{Declare, Target, need};
 use linear_layout::plan::Scope;
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::hash::FastMap;
-use mlir_host::ir::{Attr, Block, FloatKind, Op, Region, Type, Value, Walk};
+use mlir_host::ir::{Attr, Block, FloatKind, Op, Region, Type, Value};
 use std::rc::Rc;
 use std::sync::Arc;
 use ttopt_dialect::tt::types::TENSOR_DESC;
@@ -25,6 +25,7 @@ use ttopt_dialect::ttg::types::{ASYNC_TOKEN, MemDescType};
 use ttopt_dialect::ttng::types::TENSOR_DESC_IM2COL;
 use ttopt_passes::analysis::axis_info::AxisInfoAnalysis;
 use ttopt_passes::buffer_plans::is_part;
+use ttopt_passes::kernel_decisions::ISSUING_WARP;
 use ttopt_passes::thread_group::ThreadGroup;
 
 /// The values of a thread, in register order.
@@ -77,19 +78,10 @@ pub struct Lower<'a, 'c> {
     /// Where returns of the region being inlined go.
     inlined_exit: Option<Block<'c>>,
     explain: bool,
-    /// Whether rows are copied one by one, by all warps.
-    pub copies_rows: bool,
+    /// The warp of a group of which one lane issues bulk copies.
+    pub issuing_warp: u32,
     /// The barrier emitted last, and its block.
     last_barrier: Option<(Block<'c>, Op<'c>)>,
-}
-
-fn copies_rows(module: Op<'_>) -> bool {
-    let mut found = false;
-    module.walk(&mut |op| {
-        found |= matches!(op.name(), "ttng.async_tma_gather" | "ttng.async_tma_scatter");
-        if found { Walk::Stop } else { Walk::Advance }
-    });
-    found
 }
 
 impl<'a, 'c> Lower<'a, 'c> {
@@ -153,7 +145,7 @@ impl<'a, 'c> Lower<'a, 'c> {
             num_blocks,
             inlined_exit: None,
             explain: false,
-            copies_rows: copies_rows(module),
+            issuing_warp: attr(ISSUING_WARP).unwrap_or(0),
             last_barrier: None,
         })
     }

@@ -42,14 +42,14 @@ fn all_of<'c>(
     more.into_iter().flatten().try_fold(start, |all, one| l.emit.and(one, all))
 }
 
-/// Whether this is the first warp; `None` where there is only one.
+/// Whether this is the warp that issues; `None` where there is only one.
 fn first_warp<'c>(l: &mut Lower<'_, 'c>) -> Lowered<Option<Value<'c>>> {
     if l.num_threads() <= l.target.desc().lanes {
         return Ok(None);
     }
     let (_, warp, _) = l.thread()?;
-    let zero = l.emit.const_i32(0)?;
-    l.emit.icmp(ICmp::Eq, warp, zero).map(Some)
+    let issuing = l.emit.const_i32(l.issuing_warp.into())?;
+    l.emit.icmp(ICmp::Eq, warp, issuing).map(Some)
 }
 
 /// Emits `body` for the first warp only.

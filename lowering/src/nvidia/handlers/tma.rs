@@ -15,6 +15,7 @@ use ttopt_dialect::ttng::attrs::CachePolicy;
 use ttopt_dialect::ttng::ops::*;
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
 use ttopt_passes::buffer_plans;
+use ttopt_passes::kernel_decisions::FIRST_WARP_ONLY;
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("ttng.async_tma_copy_global_to_local", load),
@@ -371,7 +372,7 @@ fn acquire_map<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (copies, map) = (copies(l)?, l.scalar(op.operand(0))?);
     // The warp that issues copies of blocks; the others, which issue those of rows, wait for it.
     in_first_warp(l, |l| copies.acquire_map(&mut l.emit, map))?;
-    if l.copies_rows { l.barrier() } else { Ok(()) }
+    if op.attr(FIRST_WARP_ONLY).is_some() { Ok(()) } else { l.barrier() }
 }
 
 fn reinterpret<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
