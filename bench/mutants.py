@@ -28,13 +28,13 @@ TESTS = {
     **dict.fromkeys(["display", "json"], ["plan_conversion", "ttlayout_plan"]),
 }
 ALL = sorted({test for tests in TESTS.values() for test in tests})
-# `|` joins bits that no other has, where `^` is the same.
-SAME = r"replace \| with \^"
+# `|` joins bits that no other has, where `^` is the same. Deleted fields are not selected by name.
+LEFT_OUT = ["--exclude-re", r"replace \| with \^", "--exclude-re", "delete field"]
 
 
 def mutants():
     """Every mutant by name."""
-    command = ["cargo", "mutants", "--list", "-p", "linear-layout", "-f", PLANS + "*.rs", "--exclude-re", SAME]
+    command = ["cargo", "mutants", "--list", "-p", "linear-layout", "-f", PLANS + "*.rs", *LEFT_OUT]
     return subprocess.run(command, cwd=ROOT, check=True, text=True, capture_output=True).stdout.splitlines()
 
 
@@ -42,9 +42,8 @@ def run(names, tests, out):
     """Names of the mutants `names` by what became of them under `tests`."""
     command = ["cargo", "mutants", "-p", "linear-layout", "-f", PLANS + "*.rs", "-o", out, "-j", "1"]
     command += ["--baseline", "skip", "--timeout", "300", "--build-timeout", "1200", "--no-shuffle"]
-    # Names do not select among deleted fields, of which all are taken unless left out.
     command += [arg for name in names for arg in ("--re", "^" + re.escape(name) + "$")]
-    command += ["--exclude-re", "delete field"] * (not any("delete field" in name for name in names))
+    command += LEFT_OUT
     # For cargo, not for the tests: what is not run need not be built.
     command += [f"--cargo-arg=--test={test}" for test in tests] + ["--cargo-arg=--lib"] * (tests is not QUICK)
     done = subprocess.run(command, cwd=ROOT, env=os.environ | {"CARGO_INCREMENTAL": "1"}, check=False, text=True,
