@@ -57,7 +57,7 @@ pub mod address_space {
     pub const GLOBAL: u32 = 1;
     /// Shared memory (LDS).
     pub const SHARED: u32 = 3;
-    /// Shared memory of the blocks of a cluster.
+    /// Shared memory of the CTAs of a cluster.
     pub const SHARED_CLUSTER: u32 = 7;
 }
 

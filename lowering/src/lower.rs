@@ -174,7 +174,7 @@ impl<'a, 'c> Lower<'a, 'c> {
     pub fn cta_threads(&self) -> u32 {
         self.cta_warps * self.target.desc().lanes
     }
-    /// Blocks of a cluster, which work on one program.
+    /// CTAs of a cluster, which run one program.
     pub fn num_blocks(&self) -> u32 {
         self.num_blocks
     }

@@ -217,7 +217,7 @@ pub fn remake<'c>(op: Op<'c>, operands: &[Value<'c>], results: &[Type<'c>]) -> R
     Ok(made)
 }
 
-/// Whether `op` computes a product of matrices.
+/// Whether `op` is a dot.
 pub fn is_product(op: Op<'_>) -> bool {
     matches!(op.name(), "tt.dot" | "ttng.warp_group_dot")
 }

@@ -51,7 +51,7 @@ struct Sum<'c> {
     reduce: Op<'c>,
     add: Op<'c>,
     axis: usize,
-    /// Number among the values that the loop carries.
+    /// Number among the iter_args of the loop.
     number: usize,
     for_op: Op<'c>,
     /// Sizes of the axis: copies in registers, threads, neighbours in registers.

@@ -9,11 +9,11 @@ use std::fmt::Write;
 pub struct Options {
     /// The GPU, as in `cuda:90`.
     pub target: String,
-    /// Warps of a block.
+    /// Warps of a CTA.
     pub num_warps: u32,
     /// Stages of software pipelining.
     pub num_stages: u32,
-    /// Blocks of a cluster.
+    /// CTAs of a cluster.
     pub num_ctas: u32,
     /// Whether passes report what they chose and why, as remarks.
     pub explain: bool,

@@ -88,7 +88,7 @@ fn shared_copy<'c>(op: Op<'c>, target: &TargetDesc) -> Option<Op<'c>> {
 }
 
 /// The layout of the memory that the conversion goes through, if it makes the
-/// operand of a matrix product of elements that fill bytes and is not done in several passes.
+/// operand of a dot of elements that fill bytes and is not done in several passes.
 fn memory_of(op: Op<'_>, machine: &Machine) -> Option<SharedLinear> {
     let element = op.result(0).ty().as_tensor()?.element();
     if element.int_bits().is_some_and(|bits| bits % 8 != 0) || pointee(element).is_some() {

@@ -41,7 +41,7 @@ pub struct Options {
     pub num_warps: u32,
     /// Stages of software pipelines.
     pub num_stages: u32,
-    /// Blocks of a cluster that share a program.
+    /// CTAs of a cluster that run one program.
     pub num_ctas: u32,
     /// What to stop at.
     pub emit: Stage,
@@ -97,7 +97,7 @@ pub struct Metadata {
     pub global_scratch_align: u64,
     /// Profile scratch memory, in bytes per program.
     pub profile_scratch: u64,
-    /// Blocks of a cluster.
+    /// CTAs of a cluster.
     pub cluster: u32,
     /// The tensor maps that the launcher makes of the descriptors among the arguments, in their order.
     pub tensor_maps: Vec<TensorMapArgument>,

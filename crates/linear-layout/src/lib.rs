@@ -1,8 +1,8 @@
 //! Linear layouts over F2: algebra, encodings and hardware plans.
 //!
 //! A GPU does not hold a tensor in one place: its elements are spread over the registers of the threads
-//! (*lanes*) of the *warps* of one or more thread *blocks*, or over the offsets of a shared memory. A
-//! **layout** says which place holds which element. This crate writes every layout as one kind of object,
+//! (*lanes*) of the *warps* of one or more CTAs (thread *blocks*; the dimension `block` of layouts), or over
+//! the offsets of a shared memory. A **layout** says which place holds which element. This crate writes every layout as one kind of object,
 //! a small matrix of bits, and computes with it: what a thread can load at once, how data must move from
 //! one layout to another, where a tensor must lie in shared memory so that no two lanes collide.
 //!

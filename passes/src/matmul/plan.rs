@@ -116,7 +116,7 @@ pub struct Chain {
     pub right: bool,
 }
 
-/// A matrix product.
+/// A dot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Shape of the result: batches, M, N.
@@ -135,7 +135,7 @@ pub struct Problem {
     pub chain: Chain,
     /// Warps of a block.
     pub warps: u64,
-    /// How the blocks of a cluster divide the result.
+    /// How the CTAs of a cluster divide the result.
     pub cga: CgaLayout,
 }
 

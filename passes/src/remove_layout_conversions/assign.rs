@@ -16,7 +16,7 @@ use ttopt_dialect::ttg::attrs::{SLICE, sliced_parent};
 /// Rounds in which layouts travel around nested loops.
 const ROUNDS: usize = 4;
 
-/// What becomes of the layouts of values that control flow carries.
+/// What becomes of the layouts of loop-carried values and others that control flow passes on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Carried {
     /// They are decided as those of all others.
@@ -170,7 +170,7 @@ impl<'c> Assignment<'c> {
         }
     }
 
-    /// Has values that control flow carries keep their layouts.
+    /// Has loop-carried values, and others that control flow passes on, keep their layouts.
     fn keep(&mut self, op: Op<'c>) {
         let results = op.results().filter(|_| rule(op) == Some(Rule::Control));
         for value in arguments(op).chain(results) {
@@ -182,7 +182,7 @@ impl<'c> Assignment<'c> {
 
     /// Notes what operands must be: pointers of accesses without results have
     /// the layout that coalescing chose, calls and returns keep signatures, and
-    /// blocks of a cluster store what was made for their parts of a buffer.
+    /// CTAs of a cluster store what was made for their parts of a buffer.
     fn pin(&mut self, op: Op<'c>, layouts: &Layouts<'c>) {
         if let Some((value, buffer)) = stored(op).filter(|_| layouts.machine.num_ctas > 1)
             && let Some(layout) = layout_of(value)

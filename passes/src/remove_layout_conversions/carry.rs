@@ -12,7 +12,7 @@ use mlir_host::ir::{Attr, Block, Op, Type, Value};
 use smallvec::SmallVec;
 
 impl<'c> Materialize<'_, 'c> {
-    /// A value that control flow carries, in another layout.
+    /// A loop-carried value, or another that control flow passes on, in another layout.
     pub(super) fn carry(
         &mut self,
         request: Request<'c>,
@@ -105,7 +105,7 @@ impl<'c> Materialize<'_, 'c> {
     }
 }
 
-/// The operation that carries `value`: which defines it, or has the block of which it is an argument.
+/// The operation that passes `value` on: which defines it, or has the basic block of which it is an argument.
 fn carrier(value: Value<'_>) -> Option<Op<'_>> {
     value.def_op().or_else(|| value.arg_block().and_then(Block::parent))
 }

@@ -21,8 +21,8 @@ pub(super) fn is_removable(op: Op<'_>) -> bool {
     op.num_results() > 0 && (op.is_pure() || load())
 }
 
-/// Removes what control flow carries for nobody from a module that has `ops`; whether there was such. Otherwise the
-/// module stays as it is.
+/// Removes iter_args, block arguments and results that are not live from a module that has `ops`; whether
+/// there was such. Otherwise the module stays as it is.
 ///
 /// To be called where no operation without regions is unused.
 ///
@@ -119,7 +119,7 @@ impl<'c> Liveness<'c> {
         !self.alive.contains(&value)
     }
 
-    /// Removes what is not alive, if control flow carries any of it; whether it does.
+    /// Removes what is not live, if control flow passes any of it on; whether it does.
     fn sweep(&self) -> Result<bool, Reported> {
         let mut blocks: Vec<Block<'c>> = Vec::new();
         for op in &self.passing {

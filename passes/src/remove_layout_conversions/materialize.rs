@@ -105,7 +105,7 @@ impl<'a, 'c> Materialize<'a, 'c> {
         self.conversions.into_iter().for_each(sink);
     }
 
-    /// What took the place of an operation that was made anew.
+    /// What took the place of an operation that was rebuilt.
     fn latest(&self, mut op: Op<'c>) -> Op<'c> {
         while let Some(made) = self.replaced.get(&op) {
             op = *made;
@@ -113,7 +113,7 @@ impl<'a, 'c> Materialize<'a, 'c> {
         op
     }
 
-    /// What took the place of a value whose operation was made anew.
+    /// What took the place of a value whose operation was rebuilt.
     pub(super) fn current(&self, mut value: Value<'c>) -> Value<'c> {
         while let Some(made) = value.def_op().and_then(|op| self.replaced.get(&op)) {
             value = made.result(value.index());

@@ -105,7 +105,7 @@ fn in_range(value: Value<'_>, count: i64) -> bool {
     bounded(value) || carries(value).is_some_and(|(_, first, next)| bounded(first) && bounded(next))
 }
 
-/// The loop that carries `value`, and what it is in the first and in the next iteration.
+/// The loop of which `value` is an iter_arg, and what it is in the first and in the next iteration.
 fn carries<'c>(value: Value<'c>) -> Option<(Op<'c>, Value<'c>, Value<'c>)> {
     let block = value.arg_block()?;
     let op = block.parent().filter(|op| op.name() == "scf.for")?;

@@ -72,14 +72,14 @@ struct Uses<'c> {
     of_web: HashMap<usize, Use>,
 }
 
-/// How blocks of a cluster divide a tensor among them.
+/// How CTAs of a cluster divide a tensor among them.
 type Division = Vec<Vec<u64>>;
 
 #[derive(Default)]
 struct Use {
     rows_one_by_one: bool,
     whole_blocks: bool,
-    /// Whether buffers of the program hold what is loaded: those of matrix products.
+    /// Whether buffers of the program hold what is loaded: those of dots.
     in_buffers: bool,
     /// The least rows that are moved one by one at once.
     least_rows: Option<u64>,

@@ -67,7 +67,7 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
 struct Lowering<'c> {
     target: TargetDesc,
     layouts: Layouts<'c>,
-    /// The parity that a loop carries for its barriers, by the body of the loop.
+    /// The iter_arg that is the phase parity of a loop's mbarriers, by the body of the loop.
     phases: HashMap<Op<'c>, Value<'c>>,
     /// What loads have put into shared memory, by their results.
     buffers: HashMap<Value<'c>, Value<'c>>,
@@ -124,7 +124,7 @@ fn descriptor<'c>(op: Op<'c>, value: Value<'c>) -> Result<TensorDescType<'c>, Re
 }
 
 impl<'c> Lowering<'c> {
-    /// The type of the buffer that `block` is copied to or from, and the bytes of each block of a cluster.
+    /// The type of the buffer that `block` is copied to or from, and the bytes of each CTA of a cluster.
     fn buffer(
         &self,
         op: Op<'c>,
@@ -235,7 +235,7 @@ impl<'c> Lowering<'c> {
         Ok(())
     }
 
-    /// What `buffer` holds, with the type of `wanted`. Blocks of a cluster read their own memory, and exchange
+    /// What `buffer` holds, with the type of `wanted`. CTAs of a cluster read their own memory, and exchange
     /// what they need otherwise.
     fn loaded(&self, at: Op<'c>, buffer: Value<'c>, wanted: Value<'c>) -> Result<Value<'c>, Reported> {
         let fail = |reason: String| error(at, reason);
@@ -281,7 +281,7 @@ impl<'c> Lowering<'c> {
         Ok(barrier)
     }
 
-    /// The parity of the number of the iteration of a loop, which is made anew to carry it.
+    /// The phase parity of each iteration of a loop, which is rebuilt with it as one more iter_arg.
     fn phase(&mut self, op: Op<'c>) -> Result<(Op<'c>, Value<'c>), Reported> {
         if let Some(phase) = self.phases.get(&op) {
             return Ok((op, *phase));

@@ -23,7 +23,7 @@ struct Args {
     /// Stages of software pipelines
     #[arg(long, default_value_t = 3)]
     num_stages: u32,
-    /// Blocks of a cluster that work on one program
+    /// CTAs of a cluster that run one program
     #[arg(long, default_value_t = 1, value_parser = power_of_two)]
     num_ctas: u32,
     /// What to stop at

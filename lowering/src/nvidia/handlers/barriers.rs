@@ -27,7 +27,7 @@ pub(super) fn copies(l: &Lower<'_, '_>) -> Lowered<Bulk> {
     need(l.target.desc().primitives.bulk_copy.then_some(Bulk), "bulk tensor copies", l.target)
 }
 
-/// Whether this is the one thread of the block that issues copies, further restricted to `condition`.
+/// Whether this is the one thread of the CTA that issues copies, further restricted to `condition`.
 pub(super) fn issues<'c>(l: &mut Lower<'_, 'c>, condition: Option<Value<'c>>) -> Lowered<Value<'c>> {
     let elected = copies(l)?.elect(&mut l.emit)?;
     let first = first_warp(l)?;
@@ -67,11 +67,11 @@ pub(super) fn in_first_warp<'c>(
     Ok(())
 }
 
-/// A barrier in shared memory.
+/// An mbarrier.
 pub(super) struct Barrier<'c> {
-    /// Its address in the memory of this block.
+    /// Its address in the memory of this CTA.
     pub at: Value<'c>,
-    /// Bits of the number of a block in its cluster: blocks that differ only in them share the barrier.
+    /// Bits of the number of a CTA in its cluster: CTAs that differ only in them share the mbarrier.
     shared_by: u64,
 }
 

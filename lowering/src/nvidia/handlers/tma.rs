@@ -109,7 +109,7 @@ fn plus<'c>(l: &mut Lower<'_, 'c>, value: Value<'c>, number: u64) -> Lowered<Val
     l.emit.add(value, number)
 }
 
-/// Where the part of this block of the cluster begins: `coordinate` is that of the whole along `dim`.
+/// Where the part of this CTA of the cluster begins: `coordinate` is that of the whole along `dim`.
 fn in_part<'c>(
     l: &mut Lower<'_, 'c>,
     coordinate: Value<'c>,
