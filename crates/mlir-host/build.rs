@@ -12,7 +12,8 @@ fn llvm_config(flag: &str) -> String {
 }
 
 fn main() {
-    let sources = ["dialect", "op", "asm", "driver"].map(|name| format!("shim/{name}.cpp"));
+    let sources =
+        ["dialect", "op", "bytecode", "flow", "asm", "driver"].map(|name| format!("shim/{name}.cpp"));
     println!("cargo:rerun-if-changed=shim");
     let mut build = cc::Build::new();
     // MLIR identifies traits by type names as the compiler spells them: the shim

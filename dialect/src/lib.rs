@@ -6,6 +6,8 @@
 
 pub mod amdg;
 pub mod constraints;
+pub mod dot;
+pub mod encoding;
 pub mod tt;
 pub mod ttg;
 pub mod ttng;

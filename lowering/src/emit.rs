@@ -1,5 +1,6 @@
 //! Emits operations of the `llvm` and `nvvm` dialects at the end of a block.
 
+use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Context, FloatKind, Loc, Op, Type, Value};
 use mlir_host::rewrite::create;
@@ -11,9 +12,28 @@ pub enum Failure {
     /// What is not supported or wrong, to be reported at the operation being lowered.
     #[error("{0}")]
     Unsupported(String),
+    /// What passes and plans should have made impossible: a bug, to be reported at the operation being lowered.
+    #[error("internal error: {0}")]
+    Internal(String),
     /// The error was reported where it occurred.
     #[error("an error was reported")]
-    Reported,
+    Reported(Reported),
+}
+
+impl From<Reported> for Failure {
+    fn from(reported: Reported) -> Self {
+        Failure::Reported(reported)
+    }
+}
+
+impl Failure {
+    /// Reports it at `op`, if it is not reported yet.
+    pub fn report(self, op: Op<'_>) -> Reported {
+        match self {
+            Failure::Reported(reported) => reported,
+            other => op.error(other.to_string()),
+        }
+    }
 }
 
 /// The result of lowering something.
@@ -24,6 +44,11 @@ pub fn unsupported<T>(message: impl Into<String>) -> Lowered<T> {
     Err(Failure::Unsupported(message.into()))
 }
 
+/// A [`Failure::Internal`].
+pub fn internal<T>(message: impl Into<String>) -> Lowered<T> {
+    Err(Failure::Internal(message.into()))
+}
+
 /// Address spaces of the NVPTX and AMDGPU targets.
 pub mod address_space {
     /// Addresses of any memory.
@@ -32,7 +57,7 @@ pub mod address_space {
     pub const GLOBAL: u32 = 1;
     /// Shared memory (LDS).
     pub const SHARED: u32 = 3;
-    /// Shared memory of the blocks of a cluster.
+    /// Shared memory of the CTAs of a cluster.
     pub const SHARED_CLUSTER: u32 = 7;
 }
 
@@ -203,10 +228,8 @@ impl<'c> Emit<'c> {
         results: &[Type<'c>],
         attrs: &[(&str, Attr<'c>)],
     ) -> Lowered<Op<'c>> {
-        match create(name, self.loc, operands, results, attrs, &[]) {
-            Some(op) => Ok(self.insert(op)),
-            None => unsupported(format!("cannot make the operation {name}")),
-        }
+        let op = create(name, self.loc, operands, results, attrs, &[])?;
+        Ok(self.insert(op))
     }
     /// Emits an operation with one result.
     pub fn value(
@@ -441,13 +464,8 @@ impl<'c> Emit<'c> {
         successors: &[Block<'c>],
         attrs: &[(&str, Attr<'c>)],
     ) -> Lowered<()> {
-        let op = mlir_host::rewrite::create_branch(name, self.loc, operands, attrs, successors);
-        match op {
-            Some(op) => {
-                self.insert(op);
-                Ok(())
-            }
-            None => unsupported(format!("cannot make the operation {name}")),
-        }
+        let op = mlir_host::rewrite::create_branch(name, self.loc, operands, attrs, successors)?;
+        self.insert(op);
+        Ok(())
     }
 }

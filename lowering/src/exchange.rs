@@ -1,4 +1,4 @@
-//! Emits plans that move data between registers, lanes, warps and blocks.
+//! Emits plans that move data between registers, lanes, warps and CTAs.
 
 use crate::emit::{Failure, Lowered, unsupported};
 use crate::lower::Lower;

@@ -18,7 +18,6 @@ pub mod words;
 
 use emit::Failure;
 use linear_layout::target::TargetDesc;
-use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use target::Target;
@@ -40,8 +39,7 @@ pub fn target(name: &str) -> Result<Box<dyn Target>, String> {
 
 fn lower_to_llvm(module: Op<'_>, options: &Options) -> PassResult {
     let Some(name) = module.attr("ttg.target").and_then(Attr::as_str) else {
-        module.error("has no \"ttg.target\": run --convert-triton-to-tritongpu first");
-        return Err(Reported);
+        return Err(module.error("has no \"ttg.target\": run --convert-triton-to-tritongpu first"));
     };
     let result = target(name).map_err(Failure::Unsupported).and_then(|target| {
         let axis_info = ttopt_passes::analysis::axis_info::AxisInfoAnalysis::new(module);
@@ -49,14 +47,7 @@ fn lower_to_llvm(module: Op<'_>, options: &Options) -> PassResult {
             .explain(options.bool("explain"))
             .run()
     });
-    match result {
-        Ok(()) => Ok(()),
-        Err(Failure::Reported) => Err(Reported),
-        Err(Failure::Unsupported(message)) => {
-            module.error(message);
-            Err(Reported)
-        }
-    }
+    result.map_err(|failure| failure.report(module))
 }
 
 /// `--convert-triton-gpu-to-llvm`

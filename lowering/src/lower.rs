@@ -2,7 +2,7 @@
 //!
 //! A tensor is the list of its per-thread values in register order; scalars
 //! are lists of one. Every operation is lowered once, in order, by the handler
-//! its name is registered with; structured control flow becomes blocks.
+//! its name is registered with; structured control flow becomes basic blocks.
 
 mod functions;
 mod memory;
@@ -12,12 +12,12 @@ mod threads;
 pub use functions::reachable;
 pub(crate) use module::SHARED_MEMORY;
 
-use crate::emit::{Emit, Failure, Lowered, address_space, unsupported};
+use crate::emit::{Emit, Failure, Lowered, address_space, internal, unsupported};
 use crate::target::{Declare, Target, need};
 use linear_layout::plan::Scope;
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::hash::FastMap;
-use mlir_host::ir::{Attr, Block, FloatKind, Op, Region, Type, Value, Walk};
+use mlir_host::ir::{Attr, Block, FloatKind, Op, Region, Type, Value};
 use std::rc::Rc;
 use std::sync::Arc;
 use ttopt_dialect::tt::types::TENSOR_DESC;
@@ -25,6 +25,7 @@ use ttopt_dialect::ttg::types::{ASYNC_TOKEN, MemDescType};
 use ttopt_dialect::ttng::types::TENSOR_DESC_IM2COL;
 use ttopt_passes::analysis::axis_info::AxisInfoAnalysis;
 use ttopt_passes::buffer_plans::is_part;
+use ttopt_passes::kernel_decisions::ISSUING_WARP;
 use ttopt_passes::thread_group::ThreadGroup;
 
 /// The values of a thread, in register order.
@@ -77,19 +78,10 @@ pub struct Lower<'a, 'c> {
     /// Where returns of the region being inlined go.
     inlined_exit: Option<Block<'c>>,
     explain: bool,
-    /// Whether rows are copied one by one, by all warps.
-    pub copies_rows: bool,
+    /// The warp of a group of which one lane issues bulk copies.
+    pub issuing_warp: u32,
     /// The barrier emitted last, and its block.
     last_barrier: Option<(Block<'c>, Op<'c>)>,
-}
-
-fn copies_rows(module: Op<'_>) -> bool {
-    let mut found = false;
-    module.walk(&mut |op| {
-        found |= matches!(op.name(), "ttng.async_tma_gather" | "ttng.async_tma_scatter");
-        if found { Walk::Stop } else { Walk::Advance }
-    });
-    found
 }
 
 impl<'a, 'c> Lower<'a, 'c> {
@@ -153,7 +145,7 @@ impl<'a, 'c> Lower<'a, 'c> {
             num_blocks,
             inlined_exit: None,
             explain: false,
-            copies_rows: copies_rows(module),
+            issuing_warp: attr(ISSUING_WARP).unwrap_or(0),
             last_barrier: None,
         })
     }
@@ -182,7 +174,7 @@ impl<'a, 'c> Lower<'a, 'c> {
     pub fn cta_threads(&self) -> u32 {
         self.cta_warps * self.target.desc().lanes
     }
-    /// Blocks of a cluster, which work on one program.
+    /// CTAs of a cluster, which run one program.
     pub fn num_blocks(&self) -> u32 {
         self.num_blocks
     }
@@ -280,7 +272,7 @@ impl<'a, 'c> Lower<'a, 'c> {
     pub fn get(&self, value: Value<'c>) -> Lowered<Values<'c>> {
         match self.values.get(&value) {
             Some(values) => Ok(values.clone()),
-            None => unsupported(format!("value of type {} was not lowered", value.ty())),
+            None => internal(format!("value of type {} was not lowered", value.ty())),
         }
     }
     /// The lowered value of a scalar.
@@ -304,7 +296,7 @@ impl<'a, 'c> Lower<'a, 'c> {
         for target in targets {
             let n = self.num_values(target.ty())?;
             if rest.len() < n {
-                return unsupported("too few values");
+                return internal("too few values");
             }
             let (mine, others) = rest.split_at(n);
             self.set(target, mine.to_vec());
@@ -347,7 +339,7 @@ impl<'a, 'c> Lower<'a, 'c> {
                     values.get(register).or(if values.len() == 1 { values.first() } else { None }).copied()
                 })
                 .collect::<Option<_>>()
-                .ok_or_else(|| Failure::Unsupported("operands have different layouts".to_owned()))?;
+                .ok_or_else(|| Failure::Internal("operands have different layouts".to_owned()))?;
             let value = match done.get(&args) {
                 Some(value) => *value,
                 None => {

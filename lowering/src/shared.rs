@@ -6,7 +6,7 @@
 //! immediate offset; one address is computed for each value of the bits that
 //! it does share.
 
-use crate::emit::{Emit, ICmp, Lowered, unsupported};
+use crate::emit::{Emit, ICmp, Lowered, internal, unsupported};
 use crate::lower::Lower;
 use crate::words::{join_words, split_words};
 use linear_layout::plan::{AccessPlan, MemoryAccess, MemoryInstruction};
@@ -293,6 +293,6 @@ pub fn spread<'c>(plan: &AccessPlan, values: &[Option<Value<'c>>]) -> Lowered<Ve
         plan.copies.iter().map(|from| values.get(*from as usize).copied().flatten()).collect();
     match all {
         Some(all) => Ok(all),
-        None => unsupported("the plan leaves registers without a value"),
+        None => internal("the plan leaves registers without a value"),
     }
 }

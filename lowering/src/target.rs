@@ -121,9 +121,9 @@ pub const GRID_DIMS: usize = 3;
 /// The most that a launch can ask for.
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchLimits {
-    /// Threads of a block.
+    /// Threads of a CTA.
     pub threads: u32,
-    /// Blocks of a cluster.
+    /// CTAs of a cluster.
     pub blocks: u32,
 }
 
@@ -180,11 +180,11 @@ pub trait Target {
     fn async_copies(&self) -> Option<&dyn AsyncCopies>;
     /// Clusters of CTAs, if there are any.
     fn clusters(&self) -> Option<&dyn Clusters>;
-    /// The largest blocks and clusters.
+    /// The largest CTAs and clusters.
     fn launch_limits(&self) -> LaunchLimits;
     /// LLVM's target triple.
     fn triple(&self) -> &'static str;
-    /// The operation that reads the thread's number in its block, an `i32`.
+    /// The operation that reads the thread's number in its CTA, an `i32`.
     fn thread_id<'c>(&self, e: &mut Emit<'c>, threads: u32) -> Lowered<Value<'c>>;
     /// The thread's number in its warp, read by itself: nobody knows that it is a part of [`thread_id`](Self::thread_id).
     fn lane_id<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>>;
@@ -228,7 +228,7 @@ pub trait Target {
         mask: Option<Value<'c>>,
     ) -> Lowered<()>;
     /// Adds one to the 32-bit integer at `ptr` in shared memory, where `mask` is
-    /// absent or true, with no other thread of the block in between.
+    /// absent or true, with no other thread of the CTA in between.
     fn count_shared<'c>(&self, e: &mut Emit<'c>, ptr: Value<'c>, mask: Option<Value<'c>>) -> Lowered<()>;
     /// `value`, an `i32`, of the lane whose number differs by `mask`.
     fn shuffle_xor<'c>(

@@ -1,12 +1,12 @@
-//! `--tritongpu-accelerate-matmul`: matrix instructions for matrix products.
+//! `--tritongpu-accelerate-matmul`: matrix instructions for dots.
 //!
 //! For each `tt.dot` a [`MatmulPlan`] says which instruction of the target
 //! computes it, how the warps divide the result, and where operands come from.
 //! This pass writes that down: the result gets the layout of the instruction;
 //! operands become registers in its operand layout, or buffers in shared
-//! memory for `wgmma`, whose product is `ttng.warp_group_dot`. Products that no
+//! memory for `wgmma`, whose dot is `ttng.warp_group_dot`. Dots that no
 //! instruction computes stay in a blocked layout, their operands brought to one
-//! element type, and are multiplied within threads. Scaled products become
+//! element type, and are multiplied within threads. Scaled dots become
 //! plain ones first.
 
 use crate::ir_util::{convert_before, operations_in_dominance_order};
@@ -141,7 +141,7 @@ impl<'c> Accelerate<'_, 'c> {
         for (name, attr) in op.discardable_attrs() {
             built = built.discardable(name, attr);
         }
-        let product = built.results(&[c.ty()]).finish().ok_or(Reported)?.result(0);
+        let product = built.results(&[c.ty()]).finish()?.result(0);
         self.replace(op, product)
     }
 
@@ -192,7 +192,7 @@ impl<'c> Accelerate<'_, 'c> {
                 self.rewriter.set_before(op);
                 let made =
                     self.rewriter.op(LocalAllocOp::DEF, op.loc()).opt(Some(value)).results(&[buffer.ty()]);
-                Ok(made.finish().ok_or(Reported)?.result(0))
+                Ok(made.finish()?.result(0))
             }
         }
     }
@@ -217,7 +217,7 @@ impl<'c> Accelerate<'_, 'c> {
         for name in ["inputPrecision", "maxNumImpreciseAcc"] {
             built = built.opt_attr(name, op.attr(name));
         }
-        let product = built.finish().ok_or(Reported)?.result(0);
+        let product = built.finish()?.result(0);
         self.replace(op, product)
     }
 }

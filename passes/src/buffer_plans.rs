@@ -221,7 +221,7 @@ pub fn async_copy(
         .map_err(|err| err.to_string())
 }
 
-/// The layout that buffers for the blocks of a descriptor should have, divided among the blocks of a cluster
+/// The layout that buffers for the blocks of a descriptor should have, divided among the CTAs of a cluster
 /// as `cga` says.
 ///
 /// # Errors

@@ -1,9 +1,9 @@
-//! `--tritongpu-cluster-buffers`: every block of a cluster stores all that its
+//! `--tritongpu-cluster-buffers`: every CTA of a cluster stores all that its
 //! part of a buffer holds.
 //!
-//! A store to shared memory is to that of the own block. Where blocks share a
-//! tensor in another way than a buffer, such as the operand of a product that
-//! all blocks read in full, the tensor is first converted.
+//! A CTA stores to its own shared memory. Where CTAs share a tensor in another
+//! way than a buffer, such as the operand of a dot that all CTAs read in full,
+//! the tensor is first converted.
 
 use crate::buffer_plans;
 use crate::ir_util::convert_before;

@@ -282,7 +282,7 @@ fn apply<'c>(rewriter: &mut IrRewriter<'c>, access: &Access<'c>, layout: Attr<'c
             continue;
         }
         // Uses move to the conversion, which then is the only use of the result.
-        let back = create("ttg.convert_layout", op.loc(), &[result], &[before], &[], &[]).ok_or(Reported)?;
+        let back = create("ttg.convert_layout", op.loc(), &[result], &[before], &[], &[])?;
         result.replace_all_uses_with(back.result(0));
         back.set_operand(0, result);
         rewriter.set_after(op);

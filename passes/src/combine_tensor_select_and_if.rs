@@ -5,7 +5,6 @@
 //! yields its own.
 
 use crate::ir_util::operations_in_dominance_order;
-use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Block, Op, Type, Value};
 use mlir_host::pass::{Options, PassDef, PassResult};
@@ -83,8 +82,7 @@ fn combine<'c>(rewriter: &mut IrRewriter<'c>, branch: Op<'c>, selections: &[Op<'
         }
     }
     let regions = [new_region(), new_region()];
-    let made =
-        create("scf.if", branch.loc(), &[branch.operand(0)], &results, &[], &regions).ok_or(Reported)?;
+    let made = create("scf.if", branch.loc(), &[branch.operand(0)], &results, &[], &regions)?;
     rewriter.set_before(branch);
     rewriter.insert(made);
     for (name, attr) in branch.discardable_attrs() {
@@ -95,7 +93,7 @@ fn combine<'c>(rewriter: &mut IrRewriter<'c>, branch: Op<'c>, selections: &[Op<'
         if branch.region(side).is_empty() {
             let block = Block::new(&[]);
             region.append(block);
-            block.append(create("scf.yield", branch.loc(), &[], &[], &[], &[]).ok_or(Reported)?);
+            block.append(create("scf.yield", branch.loc(), &[], &[], &[], &[])?);
         } else {
             region.take_body(branch.region(side));
         }

@@ -1,4 +1,4 @@
-//! `--tritongpu-F32DotTC`: products of f32 by tensor cores, in several parts.
+//! `--tritongpu-F32DotTC`: dots of f32 by tensor cores, in several parts.
 //!
 //! An operand is split into a sum of numbers of a narrower format, largest
 //! first: `a = a0 + a1 (+ a2)`. The product is the sum of the products of parts
@@ -105,7 +105,7 @@ fn split<'c>(rewriter: &mut Rewriter<'c>, dot: DotOp<'c>, scheme: Scheme) -> Pas
             built = built.attr("inputPrecision", InputPrecision::Tf32.attr(ctx));
         }
         built = built.opt_attr("maxNumImpreciseAcc", op.attr("maxNumImpreciseAcc"));
-        sum = built.finish().ok_or(Reported)?.result(0);
+        sum = built.finish()?.result(0);
     }
     let total = generic(rewriter, op, "arith.addf", &[sum, dot.c()], ty, &[])?;
     rewriter.replace(op, &[total]);
@@ -157,13 +157,13 @@ fn to_tf32<'c>(rewriter: &mut Rewriter<'c>, op: Op<'c>, value: Value<'c>) -> Res
     let ints = with_element(op, ty, Element::Int(32).ty(ctx))?;
     let flags = with_element(op, ty, Element::Int(1).ty(ctx))?;
     let bits = rewriter.op(BitcastOp::DEF, op.loc()).one(value).results(&[ints]).finish();
-    let bits = bits.ok_or(Reported)?.result(0);
+    let bits = bits?.result(0);
     let half = splat(rewriter, op, ints, Attr::int(ctx, 32, 1 << 12))?;
     let mask = splat(rewriter, op, ints, Attr::int(ctx, 32, !0x1fff))?;
     let up = generic(rewriter, op, "arith.addi", &[bits, half], ints, &[])?;
     let cut = generic(rewriter, op, "arith.andi", &[up, mask], ints, &[])?;
     let rounded = rewriter.op(BitcastOp::DEF, op.loc()).one(cut).results(&[ty.ty()]).finish();
-    let rounded = rounded.ok_or(Reported)?.result(0);
+    let rounded = rounded?.result(0);
     let attrs = [("predicate", Attr::int(ctx, 64, 14))];
     let nan = generic(rewriter, op, "arith.cmpf", &[value, value], flags, &attrs)?;
     generic(rewriter, op, "arith.select", &[nan, value, rounded], ty.ty(), &[])

@@ -3,8 +3,8 @@
 //!
 //! `wgmma` reads through another proxy than loads and stores do: between a write
 //! and such a read there must be a `fence.proxy.async` (PTX ISA, "Async proxy").
-//! Products of the block that a buffer was filled in have it before them; a buffer
-//! that is filled once for products elsewhere, as in a loop, is followed by its own.
+//! Dots in the basic block that a buffer was filled in have it before them; a buffer
+//! that is filled once for dots elsewhere, as in a loop, is followed by its own.
 //! Bulk copies write through the same proxy, so that buffers which only these
 //! fill need none.
 
@@ -69,10 +69,7 @@ fn insert(block: Block<'_>) -> PassResult {
 /// A fence with the location of `op`, to be put somewhere.
 pub(crate) fn fence(op: Op<'_>) -> Result<Op<'_>, Reported> {
     let within = Attr::bool(op.context(), false);
-    create(FENCE, op.loc(), &[], &[], &[("bCluster", within)], &[]).ok_or_else(|| {
-        op.error("cannot make a fence");
-        Reported
-    })
+    create(FENCE, op.loc(), &[], &[], &[("bCluster", within)], &[])
 }
 
 /// What is seen of a buffer through views.

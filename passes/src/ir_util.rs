@@ -2,9 +2,10 @@
 
 use crate::machine::error;
 use mlir_host::asm::Reported;
+pub use mlir_host::flow::{for_each_edge, incoming, is_loop};
 use mlir_host::ir::{Attr, Block, Op, Region, TensorType, Type, Value};
 use mlir_host::rewrite::{Rewriter, create, new_region};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 use std::collections::HashSet;
 use ttopt_dialect::ttg::ops::LocalAllocOp;
 use ttopt_dialect::ttg::types::MemDescType;
@@ -123,7 +124,7 @@ pub fn convert_before<'c>(
         with_layout(ty, layout).ok_or_else(|| error(op, format!("no tensor type with layout {layout}")))?;
     rewriter.set_before(op);
     let made = rewriter.generic("ttg.convert_layout", op.loc(), &[value], &[ty], &[]);
-    Ok(made.ok_or(Reported)?.result(0))
+    Ok(made?.result(0))
 }
 
 /// Converts operand `number` of `op`, if it is a tensor, to a layout.
@@ -151,11 +152,6 @@ pub fn constant(value: Value<'_>) -> Option<i64> {
     attr.as_elements().map_or(Some(attr), |elements| elements.splat_value())?.as_int()
 }
 
-/// A loop of structured control flow.
-pub fn is_loop(op: Op<'_>) -> bool {
-    matches!(op.name(), "scf.for" | "scf.while")
-}
-
 /// The predicate of `arith.cmpi`, as it is numbered, by which an `scf.for`
 /// compares its induction variable with its upper bound.
 pub fn loop_predicate(op: Op<'_>) -> i64 {
@@ -178,76 +174,13 @@ pub fn trip_count(op: Op<'_>) -> Option<u64> {
     u64::try_from(((to - from).max(0) + step - 1) / step).ok()
 }
 
-/// Where control flow takes the operands of `op` within a function: calls
-/// `visit` with the number of an operand and the value that it becomes.
-pub fn for_each_edge<'c>(op: Op<'c>, visit: &mut dyn FnMut(usize, Value<'c>)) {
-    let mut pass = |start: usize, targets: &mut dyn Iterator<Item = Value<'c>>| {
-        for (i, target) in targets.enumerate() {
-            if start + i < op.num_operands() {
-                visit(start + i, target);
-            }
-        }
-    };
-    let entry = |op: Op<'c>, region: usize| op.region(region).first_block();
-    match op.name() {
-        "scf.for" => {
-            if let Some(body) = entry(op, 0) {
-                pass(3, &mut body.args().skip(1));
-            }
-            pass(3, &mut op.results());
-        }
-        "scf.while" => {
-            if let Some(before) = entry(op, 0) {
-                pass(0, &mut before.args());
-            }
-        }
-        "scf.condition" => {
-            let Some(parent) = op.parent() else { return };
-            if let Some(after) = entry(parent, 1) {
-                pass(1, &mut after.args());
-            }
-            pass(1, &mut parent.results());
-        }
-        "scf.yield" => {
-            let Some(parent) = op.parent() else { return };
-            match parent.name() {
-                "scf.for" => {
-                    if let Some(body) = entry(parent, 0) {
-                        pass(0, &mut body.args().skip(1));
-                    }
-                    pass(0, &mut parent.results());
-                }
-                "scf.while" => {
-                    if let Some(before) = entry(parent, 0) {
-                        pass(0, &mut before.args());
-                    }
-                }
-                _ => pass(0, &mut parent.results()),
-            }
-        }
-        "cf.br" => {
-            if let Some(target) = op.successors().next() {
-                pass(0, &mut target.args());
-            }
-        }
-        "cf.cond_br" => {
-            let sizes = op.attr("operandSegmentSizes").and_then(Attr::as_i32_array);
-            let taken = sizes.and_then(|sizes| usize::try_from(*sizes.get(1)?).ok()).unwrap_or(0);
-            for (target, start) in op.successors().zip([1, 1 + taken]) {
-                pass(start, &mut target.args());
-            }
-        }
-        _ => {}
-    }
-}
-
 /// How often a place within loops runs compared with one outside of them: 16
 /// times for each loop, whatever is known of its trip count.
 pub fn weight(op: Op<'_>) -> f64 {
     let mut weight = 1.0;
     let mut at = op.parent();
     while let Some(outer) = at {
-        if matches!(outer.name(), "scf.for" | "scf.while") {
+        if is_loop(outer) {
             weight *= LOOP_WEIGHT;
         }
         at = outer.parent();
@@ -262,48 +195,10 @@ const LOOP_WEIGHT: f64 = 16.0;
 pub fn weight_of(value: Value<'_>) -> f64 {
     match (value.def_op(), value.arg_block().and_then(Block::parent)) {
         (Some(op), _) => weight(op),
-        (None, Some(op)) if matches!(op.name(), "scf.for" | "scf.while") => weight(op) * LOOP_WEIGHT,
+        (None, Some(op)) if is_loop(op) => weight(op) * LOOP_WEIGHT,
         (None, Some(op)) => weight(op),
         (None, None) => 1.0,
     }
-}
-
-/// The operands that a value carried by control flow stands for; `None` for
-/// other values.
-pub fn incoming(value: Value<'_>) -> Option<SmallVec<[(Op<'_>, usize); 2]>> {
-    fn end(op: Op<'_>, region: usize) -> Option<Op<'_>> {
-        op.region(region).first_block().and_then(Block::terminator)
-    }
-    let i = value.index();
-    if let Some(op) = value.def_op() {
-        return Some(match op.name() {
-            "scf.for" => smallvec![(op, 3 + i), (end(op, 0)?, i)],
-            "scf.while" => smallvec![(end(op, 0)?, 1 + i)],
-            "scf.if" => smallvec![(end(op, 0)?, i), (end(op, 1)?, i)],
-            _ => return None,
-        });
-    }
-    let block = value.arg_block()?;
-    let op = block.parent()?;
-    let entry = block.parent_region().and_then(Region::first_block) == Some(block);
-    Some(match op.name() {
-        "scf.for" => smallvec![(op, 2 + i), (end(op, 0)?, i.checked_sub(1)?)],
-        "scf.while" if op.region(0).first_block() == Some(block) => smallvec![(op, i), (end(op, 1)?, i)],
-        "scf.while" => smallvec![(end(op, 0)?, 1 + i)],
-        _ if !entry => {
-            let mut from = SmallVec::new();
-            for branch in block.predecessors().filter_map(Block::terminator) {
-                if branch.successors().filter(|to| *to == block).count() > 1 {
-                    return None;
-                }
-                let mut operand = None;
-                for_each_edge(branch, &mut |i, target| operand = operand.or((target == value).then_some(i)));
-                from.push((branch, operand?));
-            }
-            from
-        }
-        _ => return None,
-    })
 }
 
 /// Structured control flow like `op` in front of it, with other operands and results, which took its regions.
@@ -314,7 +209,7 @@ pub fn remake<'c>(op: Op<'c>, operands: &[Value<'c>], results: &[Type<'c>]) -> R
     let mut attrs = op.discardable_attrs();
     attrs.extend(op.attr("unsignedCmp").map(|attr| ("unsignedCmp", attr)));
     let regions: SmallVec<[_; 2]> = op.regions().map(|_| new_region()).collect();
-    let made = create(op.name(), op.loc(), operands, results, &attrs, &regions).ok_or(Reported)?;
+    let made = create(op.name(), op.loc(), operands, results, &attrs, &regions)?;
     made.move_before(op);
     for (new, old) in made.regions().zip(op.regions()) {
         new.take_body(old);
@@ -322,7 +217,7 @@ pub fn remake<'c>(op: Op<'c>, operands: &[Value<'c>], results: &[Type<'c>]) -> R
     Ok(made)
 }
 
-/// Whether `op` computes a product of matrices.
+/// Whether `op` is a dot.
 pub fn is_product(op: Op<'_>) -> bool {
     matches!(op.name(), "tt.dot" | "ttng.warp_group_dot")
 }

@@ -7,6 +7,10 @@
 //! * `ttg.rematerialize` on operations before the last loop, and `ttg.rematerialized_behind` on that loop: they are
 //!   computed again behind it, so that their results take no registers throughout
 //!   ([`Recomputation`](crate::analysis::recomputation::Recomputation)).
+//! * `ttg.issuing_warp` on the module: the warp of each group of threads of which one lane issues bulk copies and makes
+//!   barriers in shared memory.
+//! * `ttg.first_warp_only` on operations that wait for a tensor map: only the issuing warp uses it, since no rows are
+//!   copied one by one by all warps. Where the mark is missing, all threads wait.
 //! * `ttg.reduce_loop_addresses` on the module: whether LLVM's loop passes run, which give the addresses of a loop a
 //!   register each. Dots need the registers.
 
@@ -17,6 +21,7 @@ use crate::is_private;
 use crate::machine::{self, Machine};
 use mlir_host::ir::{Attr, Op, Type, Walk};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
+use ttopt_dialect::ttng::ops::{AsyncTmaGatherOp, AsyncTmaScatterOp, TensormapFenceproxyAcquireOp};
 
 /// CTAs of a kernel that a multiprocessor should hold at once, an `i32` of at least one.
 pub const MIN_CTAS: &str = "ttg.min_ctas_per_sm";
@@ -24,6 +29,10 @@ pub const MIN_CTAS: &str = "ttg.min_ctas_per_sm";
 pub const REMATERIALIZE: &str = "ttg.rematerialize";
 /// Marks the loop behind which operations with [`REMATERIALIZE`] are computed again.
 pub const REMATERIALIZED_BEHIND: &str = "ttg.rematerialized_behind";
+/// The warp, counted from the first of its group of threads, of which one lane issues bulk copies: an `i32`.
+pub const ISSUING_WARP: &str = "ttg.issuing_warp";
+/// Marks an operation that waits for a tensor map which only the issuing warp uses.
+pub const FIRST_WARP_ONLY: &str = "ttg.first_warp_only";
 /// Whether the addresses of loops are to be reduced in strength, a `bool`.
 pub const REDUCE_LOOP_ADDRESSES: &str = "ttg.reduce_loop_addresses";
 
@@ -50,6 +59,8 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     let is_dot = |op: Op<'_>| if is_product(op) { Walk::Stop } else { Walk::Advance };
     let reduces = module.walk(&mut |op| is_dot(op)) != Walk::Stop;
     module.set_attr(REDUCE_LOOP_ADDRESSES, Attr::bool(ctx, reduces));
+    module.set_attr(ISSUING_WARP, Attr::int_of(Type::int(ctx, 32), 0));
+    mark_maps(module);
     let shared = module.attr("ttg.shared").and_then(Attr::as_int).map_or(0, |bytes| bytes.max(0) as u64);
     let functions = module.region(0).first_block().into_iter().flat_map(|block| block.ops());
     for function in functions.filter(|op| op.name() == "tt.func" && op.region(0).first_block().is_some()) {
@@ -74,4 +85,17 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         }
     }
     Ok(())
+}
+
+/// Marks waits for tensor maps where no rows are copied one by one.
+fn mark_maps(module: Op<'_>) {
+    let (mut maps, mut rows) = (Vec::new(), false);
+    module.walk(&mut |op| {
+        rows |= AsyncTmaGatherOp::cast(op).is_some() || AsyncTmaScatterOp::cast(op).is_some();
+        maps.extend(TensormapFenceproxyAcquireOp::cast(op).map(|_| op));
+        Walk::Advance
+    });
+    if !rows {
+        maps.into_iter().for_each(|op| op.set_attr(FIRST_WARP_ONLY, Attr::unit(op.context())));
+    }
 }

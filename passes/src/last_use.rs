@@ -82,7 +82,7 @@ fn last_visits(function: Op<'_>) -> Vec<Op<'_>> {
     let last = visits.into_iter().filter_map(|(base, visits)| {
         let (last, before) = visits.split_last()?;
         let comes_back = !before.is_empty() && before.iter().all(|visit| visit.outermost != last.outermost);
-        let op = last.load.0;
+        let op = last.load.op();
         let plain = op.attr("cachePolicy").is_none() && last.load.is_volatile() != Some(true);
         let right = comes_back && plain && !elsewhere.contains(&base) && moves_on(last) && is_own(last);
         right.then_some(op)
@@ -109,7 +109,7 @@ fn base_address(mut ptr: Value<'_>) -> Option<Value<'_>> {
 
 /// Whether each iteration of every loop around a load has other addresses.
 fn moves_on(visit: &Visit<'_>) -> bool {
-    let op = visit.load.0;
+    let op = visit.load.op();
     let mut around = std::iter::successors(op.parent(), |op| op.parent()).filter(|op| is_loop(*op));
     around.all(|op| {
         depends_on(visit.load.ptr(), &|value| value.arg_block().and_then(|block| block.parent()) == Some(op))

@@ -7,7 +7,7 @@
 //! * [`loop_unroll`], [`loop_invariant`] and [`loop_aware_cse`] work on loops, with or
 //!   without layouts.
 //! * [`accelerate_matmul`] chooses matrix instructions; [`matmul`] has the plans.
-//!   [`f32_dot_tc`] splits products of f32, [`optimize_dot_operands`] improves
+//!   [`f32_dot_tc`] splits dots of f32, [`optimize_dot_operands`] improves
 //!   buffers of operands.
 //! * [`triton_combine`], [`reorder_broadcast`] and
 //!   [`combine_tensor_select_and_if`] simplify what the front end wrote.

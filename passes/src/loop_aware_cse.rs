@@ -100,7 +100,7 @@ impl<'c> Known<'c> {
     }
 }
 
-/// The class of each value that the loop carries, classes being numbered in
+/// The class of each iter_arg of the loop, classes being numbered in
 /// the order of their first members.
 fn classes<K: std::hash::Hash + Eq>(keys: impl Iterator<Item = K>) -> Vec<usize> {
     let mut numbers = FastMap::default();
@@ -115,7 +115,7 @@ fn count(classes: &[usize]) -> usize {
     classes.iter().max().map_or(0, |last| last + 1)
 }
 
-/// Merges what the loop carries; returns whether there was something to merge.
+/// Merges iter_args; returns whether there was something to merge.
 fn merge_carried(op: Op<'_>) -> bool {
     let Some(block) = op.region(0).first_block() else { return false };
     let Some(last) = block.terminator() else { return false };

@@ -11,7 +11,6 @@
 use crate::ir_util::{fills_constant_buffer, is_loop, loop_predicate, trip_count};
 use crate::machine::error;
 use crate::tma;
-use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::{IrRewriter, Rewriter};
@@ -120,7 +119,7 @@ fn hoist_load<'c>(
             let operands = [op.operand(0), op.operand(1)];
             let made =
                 rewriter.generic("arith.cmpi", op.loc(), &operands, &[i1], &[("predicate", predicate)]);
-            made.ok_or(Reported)?.result(0)
+            made?.result(0)
         }
     };
     *runs = Some(condition);
@@ -129,11 +128,11 @@ fn hoist_load<'c>(
     if let Some(tensor) = pointer.ty().as_tensor() {
         let ty = tensor.with_element(condition.ty()).ok_or_else(|| error(old, "no type for a mask"))?;
         let made = rewriter.generic("tt.splat", old.loc(), &[mask], &[ty.ty()], &[]);
-        mask = made.ok_or(Reported)?.result(0);
+        mask = made?.result(0);
     }
     if let Some(own) = load.mask() {
         let made = rewriter.generic("arith.andi", old.loc(), &[mask, own], &[mask.ty()], &[]);
-        mask = made.ok_or(Reported)?.result(0);
+        mask = made?.result(0);
     }
     let other = load.other();
     let operands: Vec<Value<'c>> = [pointer, mask].into_iter().chain(other).collect();
@@ -142,6 +141,6 @@ fn hoist_load<'c>(
     attrs.retain(|attr| attr.0 != "operandSegmentSizes");
     attrs.push(("operandSegmentSizes", sizes));
     let made = rewriter.generic("tt.load", old.loc(), &operands, &[old.result(0).ty()], &attrs);
-    rewriter.replace(old, &[made.ok_or(Reported)?.result(0)]);
+    rewriter.replace(old, &[made?.result(0)]);
     Ok(())
 }

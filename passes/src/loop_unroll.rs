@@ -58,13 +58,13 @@ struct Scalars<'a, 'c> {
 impl<'c> Scalars<'_, 'c> {
     fn op(&mut self, name: &str, args: &[Value<'c>]) -> Result<Value<'c>, Reported> {
         let made = self.rewriter.generic(name, self.at.loc(), args, &[self.ty], &[]);
-        Ok(made.ok_or(Reported)?.result(0))
+        Ok(made?.result(0))
     }
     fn number(&mut self, value: i64) -> Result<Value<'c>, Reported> {
         let attr = Attr::int_of(self.ty, value);
         let made =
             self.rewriter.generic("arith.constant", self.at.loc(), &[], &[self.ty], &[("value", attr)]);
-        Ok(made.ok_or(Reported)?.result(0))
+        Ok(made?.result(0))
     }
     /// `value * n`, folded where `value` is a constant.
     fn times(&mut self, value: Value<'c>, n: i64) -> Result<Value<'c>, Reported> {
@@ -132,7 +132,7 @@ fn end_of_whole<'c>(
     let i1 = Type::int(op.context(), 1);
     let predicate = Attr::int(op.context(), 64, loop_predicate(op));
     let runs = s.rewriter.generic("arith.cmpi", op.loc(), &[from, to], &[i1], &[("predicate", predicate)]);
-    let runs = runs.ok_or(Reported)?.result(0);
+    let runs = runs?.result(0);
     // As an unsigned number, the difference of two bounds always fits.
     let distance = s.op("arith.subi", &[to, from])?;
     let trips = if constant(step) == Some(1) {

@@ -20,7 +20,7 @@ pub struct Machine {
     pub num_warps: u64,
     /// Threads of a warp.
     pub threads_per_warp: u64,
-    /// Blocks of a cluster.
+    /// CTAs of a cluster.
     pub num_ctas: u64,
     /// The GPU, where its name is known.
     pub target: Option<TargetDesc>,
@@ -39,8 +39,12 @@ fn power_of_two<'c>(op: Op<'c>, name: &str, value: Option<u32>) -> Result<u64, R
 
 /// Reports an error at `op`.
 pub fn error(op: Op<'_>, message: impl AsRef<str>) -> Reported {
-    op.error(message);
-    Reported
+    op.error(message)
+}
+
+/// Reports at `op` that a pass met what it should have made impossible: a bug, not something unsupported.
+pub fn internal(op: Op<'_>, what: impl AsRef<str>) -> Reported {
+    op.error(format!("internal error: {}", what.as_ref()))
 }
 
 /// The GPU that a module is compiled for.
@@ -94,7 +98,7 @@ impl Machine {
         self.target.as_ref().map_or(128, |target| u64::from(target.max_global_vector_bits.min(128)))
     }
 
-    /// Blocks of the cluster divide the slow dimensions first.
+    /// CTAs of the cluster divide the slow dimensions first.
     fn divide_among_ctas(&self, shape: &[i64], order: &[usize]) -> (SmallVec<[u64; 4]>, Vec<Vec<u64>>) {
         let mut split: SmallVec<[u64; 4]> = SmallVec::from_elem(1, shape.len());
         let mut left = self.num_ctas;

@@ -63,10 +63,10 @@ fn transpose_view<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
     rewriter.set_before(op);
     let filled = rewriter.op(LocalAllocOp::DEF, op.loc()).opt(Some(trans.src()));
     let filled =
-        filled.opt_attr("alignment", op.attr("alignment")).results(&[inner.ty()]).finish()?.result(0);
+        filled.opt_attr("alignment", op.attr("alignment")).results(&[inner.ty()]).finish().ok()?.result(0);
     let order = Attr::i32_array(op.context(), &order);
     let view = rewriter.op(MemDescTransOp::DEF, op.loc()).one(filled).attr("order", order);
-    let view = view.results(&[result.ty()]).finish()?.result(0);
+    let view = view.results(&[result.ty()]).finish().ok()?.result(0);
     rewriter.replace(op, &[view]);
     Some(())
 }

@@ -1,11 +1,11 @@
 //! `--tritongpu-optimize-thread-locality`: sums over loops stay in their threads.
 //!
-//! A loop that reduces a tensor in each iteration and adds the result to what
-//! it carries exchanges data between lanes and warps each time. Instead each
-//! thread combines only what it holds, the loop carries these partial results,
+//! A loop that reduces a tensor in each iteration and adds the result to an
+//! iter_arg exchanges data between lanes and warps each time. Instead each
+//! thread combines only what it holds, the iter_arg becomes these partial results,
 //! and threads exchange data once, after the loop. The axis is cut by reshapes
 //! into elements of one thread and threads; all layouts follow from that of
-//! the tensor; those of what follows the loop are decided anew. The order of
+//! the tensor; those of what follows the loop are chosen again. The order of
 //! additions changes, as it may in reductions.
 
 use crate::ir_util::{layout_of, operations_in_dominance_order, trip_count};
@@ -51,7 +51,7 @@ struct Sum<'c> {
     reduce: Op<'c>,
     add: Op<'c>,
     axis: usize,
-    /// Number among the values that the loop carries.
+    /// Number among the iter_args of the loop.
     number: usize,
     for_op: Op<'c>,
     /// Sizes of the axis: copies in registers, threads, neighbours in registers.
@@ -199,7 +199,7 @@ fn make<'c>(
     ty: Type<'c>,
     attrs: &[(&str, Attr<'c>)],
 ) -> Result<Value<'c>, Reported> {
-    Ok(rewriter.generic(name, op.loc(), operands, &[ty], attrs).ok_or(Reported)?.result(0))
+    Ok(rewriter.generic(name, op.loc(), operands, &[ty], attrs)?.result(0))
 }
 
 /// `value` reduced along an axis as `reduce` does.

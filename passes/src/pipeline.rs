@@ -1,5 +1,7 @@
 //! The passes from TTIR to TTGIR, in order.
 
+use linear_layout::plan::{DotType, MatrixInstruction};
+use linear_layout::target::TargetDesc;
 use std::fmt::Write;
 
 /// What to compile for.
@@ -7,11 +9,11 @@ use std::fmt::Write;
 pub struct Options {
     /// The GPU, as in `cuda:90`.
     pub target: String,
-    /// Warps of a block.
+    /// Warps of a CTA.
     pub num_warps: u32,
     /// Stages of software pipelining.
     pub num_stages: u32,
-    /// Blocks of a cluster.
+    /// CTAs of a cluster.
     pub num_ctas: u32,
     /// Whether passes report what they chose and why, as remarks.
     pub explain: bool,
@@ -41,16 +43,16 @@ impl Default for Options {
 /// assert!(passes[4].starts_with("convert-triton-to-tritongpu{target=cuda:90 num-warps=8 "));
 /// ```
 pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {
-    let target = linear_layout::target::TargetDesc::parse(&options.target).ok();
+    let target = TargetDesc::parse(&options.target).ok();
     let threads = target.as_ref().map_or(32, |target| target.lanes);
-    let maps = target.is_some_and(|target| target.primitives.bulk_copy);
+    let maps = target.as_ref().is_some_and(|target| target.primitives.bulk_copy);
     let convert = format!(
         "convert-triton-to-tritongpu{{target={} num-warps={} threads-per-warp={threads} num-ctas={}}}",
         options.target, options.num_warps, options.num_ctas,
     );
     let coalesce = format!("tritongpu-coalesce{{explain={}}}", options.explain);
     let accelerate = format!("tritongpu-accelerate-matmul{{explain={}}}", options.explain);
-    let tf32 = options.target.starts_with("cuda:");
+    let tf32 = target.is_some_and(|target| rounds_single(&target));
     let split = format!("tritongpu-F32DotTC{{emu-tf32={tf32}}}");
     let mut rewrite = "triton-rewrite-tensor-descriptor-to-pointer".to_owned();
     if maps {
@@ -85,6 +87,12 @@ pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {
     .map(str::to_owned);
     let first = std::iter::once(rewrite).chain(first.map(str::to_owned));
     first.chain(chosen).chain(last.map(str::to_owned)).chain(tma).chain(clean).chain(explain).collect()
+}
+
+/// Whether the target's matrix instructions multiply f32 only rounded to TF32.
+fn rounds_single(target: &TargetDesc) -> bool {
+    let mut rows = MatrixInstruction::of(target).filter(|row| row.operand == DotType::F32).peekable();
+    rows.peek().is_some() && rows.all(|row| row.rounds)
 }
 
 /// [`ttir_to_ttgir`] as one pipeline that MLIR's pass managers parse.

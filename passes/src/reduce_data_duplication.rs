@@ -1,7 +1,7 @@
-//! `--tritongpu-reduce-data-duplication`: operands of matrix products wait for
+//! `--tritongpu-reduce-data-duplication`: operands of dots wait for
 //! their use in shared memory.
 //!
-//! In the layout of an operand warps hold copies of each other's elements. A
+//! In the layout of an operand elements are replicated across warps. A
 //! conversion to such a layout that goes through shared memory anyway is split
 //! into the write, where the data is made, and the read, where it is used:
 //! passes that follow can then move the two apart. The memory has the layout
@@ -88,7 +88,7 @@ fn shared_copy<'c>(op: Op<'c>, target: &TargetDesc) -> Option<Op<'c>> {
 }
 
 /// The layout of the memory that the conversion goes through, if it makes the
-/// operand of a matrix product of elements that fill bytes and is not done in several passes.
+/// operand of a dot of elements that fill bytes and is not done in several passes.
 fn memory_of(op: Op<'_>, machine: &Machine) -> Option<SharedLinear> {
     let element = op.result(0).ty().as_tensor()?.element();
     if element.int_bits().is_some_and(|bits| bits % 8 != 0) || pointee(element).is_some() {

@@ -11,21 +11,21 @@
 //!    loops first;
 //! 3. has stores write what they store in the layout that it has where that
 //!    costs less than converting it (`stores`);
-//! 4. gives a computation whose values are all wanted in one other layout that
-//!    layout, back to where converting costs least (`lift`);
-//! 5. gives each use that still disagrees a copy in its own layout: by
-//!    computing it again from what is at hand or by converting it, or by
-//!    converting something smaller that it is computed from, whichever costs
-//!    least (`materialize`);
-//! 6. removes what has no uses left, or none but its own next value (`dead`).
+//! 4. rematerializes a computation whose values are all wanted in one other
+//!    layout in that layout, back to where converting costs least (`lift`);
+//! 5. serves each use that still disagrees in the layout that it wants: by
+//!    converting the value, by rematerializing it, or by converting something
+//!    smaller that it is computed from, whichever costs least (`materialize`);
+//! 6. removes what has no uses left, and iter_args whose only use is their own
+//!    next value (`dead`).
 //!
-//! Values carried around loops and out of branches share one layout with what
-//! they are passed to. Conversions in the input are nothing but hints: the
-//! pass removes them all and decides anew, and again while moving data between
-//! threads costs less each time, with what control flow carries in the layouts
-//! that it has where other ones cost more. A decision that changes nothing in a
-//! function, or lowers no cost there, leaves the function as it is, to the
-//! byte: so a second run of the pass does nothing.
+//! Loop-carried values and results of branches share one layout with what they
+//! are passed to. Conversions in the input are nothing but hints: the pass
+//! removes them all and chooses layouts again, and repeats this while the cost
+//! of moving data between threads falls. A function is rewritten only if that
+//! lowers its cost; if the cost rises, the pass retries once with the layouts of
+//! loop-carried values fixed. A function that does not become cheaper stays as
+//! it is, to the byte: so a second run of the pass does nothing.
 
 mod assign;
 mod carry;

@@ -78,13 +78,16 @@ fn on_scalars<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
             (None, Some(constant)) => {
                 rewriter.set_before(op);
                 let ty = value.ty().element();
-                rewriter.generic("arith.constant", op.loc(), &[], &[ty], &[("value", constant)])?.result(0)
+                rewriter
+                    .generic("arith.constant", op.loc(), &[], &[ty], &[("value", constant)])
+                    .ok()?
+                    .result(0)
             }
             (None, None) => value,
         });
     }
     let scalar = copy(op, rewriter, &operands, result.element());
-    let splat = rewriter.op(SplatOp::DEF, op.loc()).one(scalar).results(&[result]).finish()?;
+    let splat = rewriter.op(SplatOp::DEF, op.loc()).one(scalar).results(&[result]).finish().ok()?;
     rewriter.replace(op, &[splat.result(0)]);
     Some(())
 }
@@ -116,17 +119,18 @@ fn on_smaller_tensors<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()>
             broadcast.src()
         } else if let Some(splat) = SplatOp::defining(value) {
             let ty = like(value.ty().element())?;
-            rewriter.op(SplatOp::DEF, loc).one(splat.src()).results(&[ty]).finish()?.result(0)
+            rewriter.op(SplatOp::DEF, loc).one(splat.src()).results(&[ty]).finish().ok()?.result(0)
         } else if let Some(constant) = splat_constant(value) {
             let ty = like(value.ty().element())?;
             let attrs = [("value", Attr::splat(ty, constant))];
-            rewriter.generic("arith.constant", loc, &[], &[ty], &attrs)?.result(0)
+            rewriter.generic("arith.constant", loc, &[], &[ty], &attrs).ok()?.result(0)
         } else {
             value
         });
     }
     let computed = copy(op, rewriter, &operands, like(result.element())?);
-    let broadcast = rewriter.op(BroadcastOp::DEF, op.loc()).one(computed).results(&[result.ty()]).finish()?;
+    let broadcast =
+        rewriter.op(BroadcastOp::DEF, op.loc()).one(computed).results(&[result.ty()]).finish().ok()?;
     rewriter.replace(op, &[broadcast.result(0)]);
     Some(())
 }

@@ -3,16 +3,16 @@
 //!
 //! Conversions to layouts in which a thread holds as much as before, or more,
 //! and loads from shared memory that nothing writes again, move down to their
-//! first use in the block, never into a loop. What writes
+//! first use in the basic block, never into a loop. What writes
 //! registers to freshly allocated shared memory moves up to where the registers
 //! are made, behind the loads that follow there: these are all under way before
 //! the first is waited for. Transpositions, which are free, follow what they
 //! transpose.
 //!
-//! Operands of products that stay the same throughout a loop are read from
+//! Operands of dots that stay the same throughout a loop are read from
 //! shared memory before it. In functions whose tensors take more registers than
 //! a thread has they are read again in each iteration instead, and loads from
-//! global memory move down to the last product before their first use.
+//! global memory move down to the last dot before their first use.
 
 use crate::analysis::registers::is_short_of_registers;
 use crate::buffer_plans::BufferLayout;

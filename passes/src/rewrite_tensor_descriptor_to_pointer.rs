@@ -13,7 +13,7 @@ mod access;
 pub(crate) use access::atomic_of;
 
 use crate::ir_util::{blocks_in_dominance_order, is_private};
-use crate::machine::error;
+use crate::machine::{error, internal};
 use crate::tma::webs::Webs;
 use access::Access;
 use linear_layout::target::TargetDesc;
@@ -197,7 +197,9 @@ impl<'c> Rewrite<'c> {
                     let rank = (types.len() - 3) / 2;
                     let new: Vec<Value<'c>> =
                         types.into_iter().map(|ty| block.add_arg(ty, arg.loc())).collect();
-                    let Some(parts) = Parts::of_values(&new, rank) else { return Err(Reported) };
+                    let parts = Parts::of_values(&new, rank).ok_or_else(|| {
+                        arg.loc().error("internal error: the parts of a tensor descriptor are not all there")
+                    })?;
                     self.parts.insert(*arg, parts);
                 }
                 None => self.keep(*arg, block.add_arg(arg.ty(), arg.loc())),
@@ -218,8 +220,7 @@ impl<'c> Rewrite<'c> {
     fn detach(&mut self, arg: Value<'c>) -> Result<(), Reported> {
         let Some(block) = arg.arg_block() else { return Ok(()) };
         let ctx = arg.context();
-        let stand_in = create("ub.poison", arg.loc(), &[], &[arg.ty()], &poison(ctx), &[]);
-        let Some(stand_in) = stand_in else { return Err(Reported) };
+        let stand_in = create("ub.poison", arg.loc(), &[], &[arg.ty()], &poison(ctx), &[])?;
         match block.first() {
             Some(first) => stand_in.move_before(first),
             None => block.append(stand_in),
@@ -360,8 +361,7 @@ impl<'c> Rewrite<'c> {
             create(op.name(), op.loc(), &operands, &results, &attrs, &regions)
         } else {
             create_branch(op.name(), op.loc(), &operands, &attrs, &successors)
-        };
-        let Some(made) = made else { return Err(Reported) };
+        }?;
         made.move_before(op);
         for (new, old) in made.regions().zip(op.regions()) {
             new.take_body(old);
@@ -387,14 +387,15 @@ impl<'c> Rewrite<'c> {
         for (yes, no) in yes.iter().zip(&no) {
             chosen.push(before(op, "arith.select", &[op.operand(0), *yes, *no], yes.ty())?);
         }
-        let Some(parts) = Parts::of_values(&chosen, (chosen.len() - 3) / 2) else { return Err(Reported) };
+        let parts = Parts::of_values(&chosen, (chosen.len() - 3) / 2)
+            .ok_or_else(|| internal(op, "the parts of a tensor descriptor are not all there"))?;
         self.parts.insert(op.result(0), parts);
         self.erase.push(op);
         Ok(())
     }
 
     fn make(&mut self, op: Op<'c>) -> Result<(), Reported> {
-        let Some(make) = MakeTensorDescOp::cast(op) else { return Err(Reported) };
+        let make = MakeTensorDescOp::cast(op).ok_or_else(|| internal(op, "makes no tensor descriptor"))?;
         let flag = |value: bool| -> Result<Value<'c>, Reported> {
             let i1 = Type::int(op.context(), 1);
             constant(op, i1, Attr::bool(op.context(), value))
@@ -420,7 +421,9 @@ impl<'c> Rewrite<'c> {
         let Some(parts) = self.parts.get(&op.operand(0)) else {
             return Err(error(op, "uses a tensor descriptor that is not known here"));
         };
-        let Some(ty) = TensorDescType::cast(op.operand(0).ty()) else { return Err(Reported) };
+        let ty = TensorDescType::cast(op.operand(0).ty()).ok_or_else(|| {
+            error(op, format!("accesses {}, which is no tiled descriptor", op.operand(0).ty()))
+        })?;
         Access::new(op, parts, ty)?.rewrite()?;
         self.erase.push(op);
         Ok(())
@@ -443,8 +446,7 @@ fn whole_block(op: Op<'_>) -> Result<(), Reported> {
     if wanted != block.ty() {
         let uses: Vec<(Op<'_>, usize)> = result.uses().collect();
         result.set_type(block.ty());
-        let reshape = create("tt.reshape", op.loc(), &[result], &[wanted], &[], &[]);
-        let Some(reshape) = reshape else { return Err(Reported) };
+        let reshape = create("tt.reshape", op.loc(), &[result], &[wanted], &[], &[])?;
         reshape.move_after(op);
         uses.into_iter().for_each(|(user, operand)| user.set_operand(operand, reshape.result(0)));
     }
@@ -474,7 +476,7 @@ fn with_attrs<'c>(
     attrs: &[(&str, Attr<'c>)],
 ) -> Result<Value<'c>, Reported> {
     let loc: Loc<'c> = op.loc();
-    let Some(made) = create(name, loc, operands, &[result], attrs, &[]) else { return Err(Reported) };
+    let made = create(name, loc, operands, &[result], attrs, &[])?;
     made.move_before(op);
     Ok(made.result(0))
 }

@@ -63,7 +63,7 @@ fn combine_offsets<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
         return None;
     }
     rewriter.set_before(op);
-    let sum = rewriter.generic("arith.addi", op.loc(), &[inner.offset(), outer.offset()], &[ty], &[])?;
+    let sum = rewriter.generic("arith.addi", op.loc(), &[inner.offset(), outer.offset()], &[ty], &[]).ok()?;
     let (ptr, offset) = (inner.ptr(), sum.result(0));
     rewriter.modify(op, |op| op.set_operands(&[ptr, offset]));
     Some(())

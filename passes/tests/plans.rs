@@ -65,3 +65,14 @@ fn what_a_target_says_decides_which_plan_is_found() {
 
     assert!(Arc::ptr_eq(&first, &conversion(from, to, &base).unwrap()), "still there");
 }
+
+/// Products in three parts are for targets that have nothing better for f32, whatever they are called.
+#[test]
+fn tf32_is_emulated_where_nothing_multiplies_f32() {
+    use ttopt_passes::pipeline::{Options, pipeline};
+    for target in TargetDesc::all() {
+        let text = pipeline(&Options { target: target.name.to_owned(), ..Options::default() });
+        let expected = target.vendor == linear_layout::target::Vendor::Nvidia;
+        assert!(text.contains(&format!("emu-tf32={expected}")), "{target}: {text}");
+    }
+}

@@ -3,6 +3,9 @@
 #include "llvm-c/TargetMachine.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Pass.h"
@@ -35,6 +38,29 @@ private:
   llvm::cl::opt<bool> *option = nullptr;
   bool before = false;
 };
+
+/// Addresses computed from one another that instruction selection sees at once.
+constexpr unsigned LongestChain = 16;
+
+/// Cuts long chains of addresses, each computed from the one before: for every load LLVM 22 follows the whole chain
+/// (TargetLowering::isGAPlusOffset), again and again. A `freeze` costs no instruction, and it does not look through one.
+void cutAddressChains(llvm::Function &function) {
+  llvm::DenseMap<llvm::Value *, unsigned> lengths;
+  llvm::SmallVector<llvm::Instruction *> ends;
+  for (llvm::Instruction &at : llvm::instructions(function)) {
+    auto *address = llvm::dyn_cast<llvm::GetElementPtrInst>(&at);
+    if (!address || address->getType()->isVectorTy())
+      continue;
+    unsigned length = (lengths.lookup(address->getPointerOperand()) + 1) % LongestChain;
+    if (length == 0)
+      ends.push_back(address);
+    lengths[address] = length;
+  }
+  for (llvm::Instruction *end : ends) {
+    auto *cut = new llvm::FreezeInst(end, "", std::next(end->getIterator()));
+    end->replaceUsesWithIf(cut, [=](llvm::Use &use) { return use.getUser() != cut; });
+  }
+}
 
 /// Adds to a pass manager what is not to be left out.
 class Filter : public llvm::legacy::PassManagerBase {
@@ -74,6 +100,8 @@ LLVMTargetMachineRef ttShortPointerMachine(LLVMTargetRef target, const char *tri
 LLVMMemoryBufferRef ttEmitAssembly(LLVMTargetMachineRef raw, LLVMModuleRef module, const char *const *names,
                                    size_t count, size_t *met) {
   auto &machine = *reinterpret_cast<llvm::TargetMachine *>(raw);
+  for (llvm::Function &function : *llvm::unwrap(module))
+    cutAddressChains(function);
   llvm::legacy::PassManager passes;
   Filter filter(passes, names, count);
   llvm::SmallString<0> text;

@@ -1,4 +1,4 @@
-//! The one-shot compiler: TTIR or TTGIR text to any later stage.
+//! The one-shot compiler: TTIR or TTGIR, text or bytecode, to any later stage.
 
 use crate::{codegen, companions};
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -7,7 +7,7 @@ use inkwell::module::Module as LlvmModule;
 use linear_layout::target::TargetDesc;
 use melior::ir::Module;
 use melior::pass::PassManager;
-use mlir_host::driver::Source;
+use mlir_host::driver::{Source, is_bytecode};
 use mlir_host::ir::{Attr, Op, Type};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ pub struct Options {
     pub num_warps: u32,
     /// Stages of software pipelines.
     pub num_stages: u32,
-    /// Blocks of a cluster that share a program.
+    /// CTAs of a cluster that run one program.
     pub num_ctas: u32,
     /// What to stop at.
     pub emit: Stage,
@@ -97,7 +97,7 @@ pub struct Metadata {
     pub global_scratch_align: u64,
     /// Profile scratch memory, in bytes per program.
     pub profile_scratch: u64,
-    /// Blocks of a cluster.
+    /// CTAs of a cluster.
     pub cluster: u32,
     /// The tensor maps that the launcher makes of the descriptors among the arguments, in their order.
     pub tensor_maps: Vec<TensorMapArgument>,
@@ -180,17 +180,39 @@ pub struct Compiled {
     pub times: Times,
 }
 
-/// A file whose name says nothing about its content: errors were printed.
+/// Compilation failed, and diagnostics that were printed say why: nobody need print this error, too.
 #[derive(Debug, thiserror::Error)]
 #[error("compilation failed")]
 pub struct Reported;
 
-/// Compiles the text of a module; `name` is its file name in diagnostics.
+/// Refuses what is neither bytecode nor text, and what MLIR's lexer would take for white space.
+///
+/// # Errors
+/// What is in the input that no module has.
+pub fn check_input(bytes: &[u8], name: &str) -> Result<()> {
+    if is_bytecode(bytes) {
+        return Ok(());
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) if text.contains('\0') => bail!("{name} is not MLIR text: it contains zero bytes"),
+        Ok(_) => Ok(()),
+        Err(err) => bail!("{name} is not MLIR text: byte {} is not UTF-8", err.valid_up_to()),
+    }
+}
+
+/// Compiles a module, text or bytecode; `name` is its file name in diagnostics.
 ///
 /// # Errors
 /// [`Reported`] when MLIR has printed located diagnostics, otherwise the
 /// message says what is wrong.
-pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
+pub fn compile(input: &(impl AsRef<[u8]> + ?Sized), name: &str, options: &Options) -> Result<Compiled> {
+    let before = mlir_host::poison::caught();
+    let compiled = compile_stages(input.as_ref(), name, options)?;
+    // What panicked on the way may have left something out.
+    if mlir_host::poison::caught() == before { Ok(compiled) } else { Err(Reported.into()) }
+}
+
+fn compile_stages(input: &[u8], name: &str, options: &Options) -> Result<Compiled> {
     // Unknown targets and names are refused before any work.
     let wanted = options.target.as_deref().map(known_target).transpose()?.map(|target| target.name);
     let pipeline = ttopt_passes::pipeline::Options {
@@ -216,7 +238,7 @@ pub fn compile(text: &str, name: &str, options: &Options) -> Result<Compiled> {
     let start = Instant::now();
     let context = make_context();
     // SAFETY: the context outlives the source.
-    let source = unsafe { Source::new(context.to_raw(), text, name) };
+    let source = unsafe { Source::new(context.to_raw(), input, name) };
     let raw = source.parse().ok_or(Reported)?;
     // SAFETY: the module was just made and is owned here.
     let mut module = unsafe { Module::from_raw(raw) };
@@ -319,6 +341,9 @@ fn make_context() -> melior::Context {
     unsafe { mlir_sys::mlirContextAppendDialectRegistry(context.to_raw(), registry.raw()) };
     // A pass manager on one module of one kernel gains nothing from threads.
     context.enable_multi_threading(false);
+    // Errors name a line of the source; the module as it is by then would bury it.
+    // SAFETY: the context is valid.
+    unsafe { mlir_host::driver::print_op_on_diagnostic(context.to_raw(), false) };
     context
 }
 

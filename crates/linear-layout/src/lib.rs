@@ -1,8 +1,8 @@
 //! Linear layouts over F2: algebra, encodings and hardware plans.
 //!
 //! A GPU does not hold a tensor in one place: its elements are spread over the registers of the threads
-//! (*lanes*) of the *warps* of one or more thread *blocks*, or over the offsets of a shared memory. A
-//! **layout** says which place holds which element. This crate writes every layout as one kind of object,
+//! (*lanes*) of the *warps* of one or more CTAs (thread *blocks*; the dimension `block` of layouts), or over
+//! the offsets of a shared memory. A **layout** says which place holds which element. This crate writes every layout as one kind of object,
 //! a small matrix of bits, and computes with it: what a thread can load at once, how data must move from
 //! one layout to another, where a tensor must lie in shared memory so that no two lanes collide.
 //!
@@ -81,7 +81,7 @@
 //! | question | answer |
 //! |---|---|
 //! | Is every element held? | [`is_surjective`](LinearLayout::is_surjective): full row rank |
-//! | Who holds copies? | [`zero_mask`](LinearLayout::zero_mask), [`free_variable_masks`](LinearLayout::free_variable_masks): zero or dependent columns |
+//! | Is an element replicated? | [`zero_mask`](LinearLayout::zero_mask), [`free_variable_masks`](LinearLayout::free_variable_masks): zero or dependent columns |
 //! | Where is element (i, j)? | [`pseudo_invert`](LinearLayout::pseudo_invert) |
 //! | What lies next to each other? | [`num_consecutive_in_out`](LinearLayout::num_consecutive_in_out): an identity block |
 //! | Can this instruction do it? | [`divide_left`](LinearLayout::divide_left) by the instruction's tile |

@@ -40,7 +40,7 @@ pub struct Primitives {
     pub tensor_memory: bool,
     /// `redux.sync` of 32-bit integers (PTX ISA, sm_80 on).
     pub redux: bool,
-    /// Thread blocks in clusters with distributed shared memory (PTX ISA, sm_90 on).
+    /// CTAs in clusters with distributed shared memory (PTX ISA, sm_90 on).
     pub clusters: bool,
     /// `red.global.add` of vectors of 128 bits of floats, and atomic sums of `bf16` (PTX ISA, sm_90 on).
     pub atomic_vectors: bool,
@@ -138,11 +138,11 @@ pub struct CostModel {
     pub shared_latency: f64,
     /// A barrier of the lanes of a warp.
     pub warp_barrier: f64,
-    /// A barrier of the warps of a block.
+    /// A barrier of the warps of a CTA.
     pub block_barrier: f64,
-    /// A barrier of the blocks of a cluster.
+    /// A barrier of the CTAs of a cluster.
     pub cluster_barrier: f64,
-    /// How many times slower the shared memory of another block is.
+    /// How many times slower the shared memory of another CTA is.
     pub remote_factor: f64,
 }
 
@@ -234,7 +234,7 @@ pub struct TargetDesc {
     pub max_vector_bits: u32,
     /// Widest access of one lane to global memory, in bits.
     pub max_global_vector_bits: u32,
-    /// Shared memory that one block can have, in bytes.
+    /// Shared memory that one CTA can have, in bytes.
     pub shared_bytes: u64,
     /// Accesses to shared memory that are served in an order of their own.
     pub services: &'static [ServiceRule],

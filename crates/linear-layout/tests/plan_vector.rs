@@ -3,7 +3,7 @@
 mod plan_layouts;
 
 use linear_layout::checker::check_vector;
-use linear_layout::plan::{AddressFacts, DimFacts, PlanError, VectorPlan};
+use linear_layout::plan::{AddressFacts, PlanError, VectorPlan};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, LinearLayout};
 use plan_layouts::any_target;
@@ -101,25 +101,6 @@ fn the_order_of_memory_decides() {
     let order = vec![Dim::out(0), Dim::out(1)];
     let facts = AddressFacts { order, contiguous: 16, neighbours: 16, mask_constancy: 16 };
     assert_eq!(VectorPlan::for_addresses(&layout, 32, &facts, &cuda()).unwrap().vec_elems, 4);
-}
-
-#[test]
-fn dimension_facts_join_packed_dimensions() {
-    let dim = |i, size, contiguous, stride| DimFacts {
-        dim: Dim::out(i),
-        size,
-        contiguous,
-        stride,
-        mask_constancy: size,
-    };
-    let packed = AddressFacts::from_dims(&[dim(1, 2, 2, Some(1)), dim(0, 512, 512, Some(2))], 16, 8);
-    assert_eq!((packed.contiguous, packed.mask_constancy), (16, 1024));
-    let pitched = AddressFacts::from_dims(&[dim(1, 2, 2, Some(1)), dim(0, 512, 512, Some(64))], 16, 8);
-    assert_eq!(pitched.contiguous, 2);
-    let unaligned = AddressFacts::from_dims(&[dim(0, 512, 512, Some(1))], 2, 16);
-    assert_eq!(unaligned.contiguous, 1);
-    let column = AddressFacts::from_dims(&[dim(1, 1, 1, None), dim(0, 512, 512, Some(1))], 16, 8);
-    assert_eq!(column.contiguous, 16);
 }
 
 #[test]

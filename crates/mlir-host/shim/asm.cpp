@@ -231,8 +231,10 @@ int mhParseSuccessor(MhOpParser *p, MhOpState *state) {
   state->addSuccessors(block);
   return 1;
 }
-/// Inserts `op` as the terminator of the state's region when it is missing one.
-int mhStateRegionEmpty(MhOpState *state, intptr_t i) { return state->regions[i]->empty(); }
+/// Whether the state's region is empty, or not there.
+int mhStateRegionEmpty(MhOpState *state, intptr_t i) {
+  return i < 0 || i >= (intptr_t)state->regions.size() || state->regions[i]->empty();
+}
 /// A function-like op: name, signature, attributes and body.
 int mhParseFunction(MhOpParser *p, MhOpState *state) {
   Builder &b = p->getBuilder();

@@ -3,6 +3,8 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Transforms/InliningUtils.h"
 #include <atomic>
+#include <deque>
+#include <mutex>
 
 using namespace mlir;
 
@@ -57,6 +59,9 @@ struct HostedInliner : public DialectInlinerInterface {
   const void *def;
 };
 
+/// The dialect that this thread constructs, of which the context knows the name only.
+thread_local const HostedInfo *constructing = nullptr;
+
 class HostedDialect : public ExtensibleDialect {
 public:
   HostedDialect(const MhDialectSpec &spec, MLIRContext *ctx, TypeID id)
@@ -64,8 +69,10 @@ public:
     for (intptr_t i = 0; i < spec.numDependencies; ++i)
       ctx->getOrLoadDialect(str(spec.dependencies[i]));
     auto &info = addInterface<HostedInfo>();
+    const HostedInfo *outer = std::exchange(constructing, &info);
     addInterface<HostedAsm>(def);
     addInterface<HostedInliner>(def);
+    Dialect::addInterface(bytecodeOf(this, spec.version));
     for (intptr_t i = 0; i < spec.numAttrs; ++i)
       addAttr(spec.attrs[i], info);
     for (intptr_t i = 0; i < spec.numTypes; ++i)
@@ -78,6 +85,7 @@ public:
         names.push_back(name.getValue());
       RegisteredOperationName::insert(std::move(op), names);
     }
+    constructing = outer;
   }
 
   Type parseType(DialectAsmParser &parser) const override {
@@ -165,27 +173,22 @@ private:
   TypeIDAllocator typeIds;
 };
 
-// MLIR keys a loaded dialect by the TypeID of a C++ class, so each hosted
-// dialect occupies one numbered class.
-constexpr int maxDialects = 16;
-MhDialectSpec slotSpecs[maxDialects];
-std::atomic<int> usedSlots{0};
-
-template <int N>
-struct Slot : public HostedDialect {
-  explicit Slot(MLIRContext *ctx) : HostedDialect(slotSpecs[N], ctx, TypeID::get<Slot<N>>()) {}
-  static StringRef getDialectNamespace() { return str(slotSpecs[N].name); }
+/// A dialect that was defined, for the life of the process. MLIR keys a loaded
+/// dialect by a TypeID, which for a hosted one is allocated, not a class's.
+struct DefinedDialect {
+  MhDialectSpec spec;
+  TypeID id;
 };
 
-template <int N>
-void insertSlot(DialectRegistry &registry, int wanted) {
-  if constexpr (N < maxDialects) {
-    if (N == wanted)
-      registry.insert(TypeID::get<Slot<N>>(), str(slotSpecs[N].name),
-                      [](MLIRContext *ctx) -> Dialect * { return ctx->getOrLoadDialect<Slot<N>>(); });
-    else
-      insertSlot<N + 1>(registry, wanted);
-  }
+/// Appended to under the lock; entries neither move nor change.
+struct DefinedDialects {
+  std::mutex mutex;
+  TypeIDAllocator ids;
+  std::deque<DefinedDialect> list;
+};
+DefinedDialects &defined() {
+  static DefinedDialects dialects;
+  return dialects;
 }
 
 const HostedInfo *info(Dialect *dialect) { return dialect ? dialect->getRegisteredInterface<HostedInfo>() : nullptr; }
@@ -199,16 +202,42 @@ extern "C" {
 
 void mhSetCallbacks(const MhCallbacks *cbs) { callbacks = cbs; }
 
-/// Returns the dialect's number, or -1 when all are taken.
-int mhDefineDialect(const MhDialectSpec *spec) {
-  int slot = usedSlots.fetch_add(1);
-  if (slot >= maxDialects)
-    return -1;
-  slotSpecs[slot] = *spec;
-  return slot;
+/// Returns what `mhInsertDialect` takes, valid for the process.
+const void *mhDefineDialect(const MhDialectSpec *spec) {
+  DefinedDialects &all = defined();
+  std::lock_guard<std::mutex> lock(all.mutex);
+  all.list.push_back({*spec, all.ids.allocate()});
+  return &all.list.back();
 }
 
-void mhInsertDialect(MlirDialectRegistry registry, int slot) { insertSlot<0>(*unwrap(registry), slot); }
+void mhInsertDialect(MlirDialectRegistry registry, const void *dialect) {
+  const auto *entry = static_cast<const DefinedDialect *>(dialect);
+  unwrap(registry)->insert(entry->id, str(entry->spec.name), [entry](MLIRContext *ctx) {
+    return ctx->getOrLoadDialect(str(entry->spec.name), entry->id, [&]() -> std::unique_ptr<Dialect> {
+      return std::make_unique<HostedDialect>(entry->spec, ctx, entry->id);
+    });
+  });
+}
+
+/// Marks everything in the context as not to be trusted.
+void mhPoison(MlirContext ctx) {
+  // The list of loaded dialects cannot be asked for while one is being made.
+  if (constructing) {
+    constructing->poisoned = true;
+    return;
+  }
+  for (Dialect *dialect : unwrap(ctx)->getLoadedDialects())
+    if (const HostedInfo *hosted = info(dialect))
+      hosted->poisoned = true;
+}
+int mhIsPoisoned(MlirContext ctx) {
+  if (constructing)
+    return constructing->poisoned;
+  return llvm::any_of(unwrap(ctx)->getLoadedDialects(), [](Dialect *dialect) {
+    const HostedInfo *hosted = info(dialect);
+    return hosted && hosted->poisoned;
+  });
+}
 
 const void *mhAttrDef(MlirAttribute attr) {
   auto dynamic = dyn_cast_or_null<DynamicAttr>(unwrap(attr));

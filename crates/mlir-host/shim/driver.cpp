@@ -129,12 +129,37 @@ public:
 
 extern "C" {
 
+void mhOpBury(MlirOperation op);
+
 void mhSinkPattern(MhSink *sink, MlirContext ctx, const void *def, MlirStringRef root, unsigned benefit) {
   auto &patterns = *static_cast<RewritePatternSet *>(sink);
   if (root.length)
     patterns.add(std::make_unique<HostedPattern>(def, str(root), benefit, unwrap(ctx)));
   else
     patterns.add(std::make_unique<HostedPattern>(def, benefit, unwrap(ctx)));
+}
+
+/// As `RewriterBase::eraseOp`, for an operation without uses, but it is only
+/// taken out of the IR, not freed.
+void mhRewriterBury(MlirRewriterBase rewriter, MlirOperation op) {
+  RewriterBase &base = *unwrap(rewriter);
+  if (base.getInsertionBlock() && base.getInsertionPoint() == Block::iterator(unwrap(op)))
+    base.setInsertionPointAfter(unwrap(op));
+  if (auto *listener = dyn_cast_if_present<RewriterBase::Listener>(base.getListener()))
+    unwrap(op)->walk<WalkOrder::PostOrder>([&](Operation *each) { listener->notifyOperationErased(each); });
+  mhOpBury(op);
+}
+/// Whether what the rewriter inserts before, where that is an operation, is still there.
+int mhRewriterHasPlace(MlirRewriterBase rewriter) {
+  RewriterBase &base = *unwrap(rewriter);
+  Block *block = base.getInsertionBlock();
+  return !block || base.getInsertionPoint() == block->end() || base.getInsertionPoint()->getBlock() == block;
+}
+void mhRewriterReplaceUses(MlirRewriterBase rewriter, MlirOperation op, const MlirValue *values, intptr_t n) {
+  SmallVector<Value> to;
+  for (intptr_t i = 0; i < n; ++i)
+    to.push_back(unwrap(values[i]));
+  unwrap(rewriter)->replaceAllOpUsesWith(unwrap(op), to);
 }
 
 RewritePatternSet *mhPatternSetNew(MlirContext ctx) { return new RewritePatternSet(unwrap(ctx)); }
@@ -176,7 +201,12 @@ void mhRegisterUpstream(MlirDialectRegistry registry) {
 void mhRegisterUpstreamPasses() { registerAllPasses(); }
 
 int mhOptMain(int argc, char **argv, MlirStringRef tool, MlirDialectRegistry registry) {
-  return asMainReturnCode(MlirOptMain(argc, argv, str(tool), *unwrap(registry)));
+  uint64_t before = llvm::errs().tell();
+  int code = asMainReturnCode(MlirOptMain(argc, argv, str(tool), *unwrap(registry)));
+  // MLIR's reader of bytecode refuses some builtin attributes without a word.
+  if (code && llvm::errs().tell() == before)
+    llvm::errs() << argv[0] << ": error: failed, and MLIR does not say why: the input may be malformed bytecode\n";
+  return code;
 }
 int mhLspMain(int argc, char **argv, MlirDialectRegistry registry) {
   return asMainReturnCode(MlirLspServerMain(argc, argv, *unwrap(registry)));
@@ -207,7 +237,13 @@ MhSource *mhSourceNew(MlirContext ctx, MlirStringRef text, MlirStringRef name) {
   return source;
 }
 MlirModule mhSourceParse(MhSource *source, MlirContext ctx) {
+  uint64_t before = llvm::errs().tell();
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(source->manager, ParserConfig(unwrap(ctx)));
+  // As above; diagnostics are printed by the source's own handler.
+  if (!module && llvm::errs().tell() == before)
+    emitError(UnknownLoc::get(unwrap(ctx)))
+        << source->manager.getMemoryBuffer(source->manager.getMainFileID())->getBufferIdentifier()
+        << " is malformed, and MLIR does not say where";
   return module ? MlirModule{module.release().getAsOpaquePointer()} : MlirModule{nullptr};
 }
 void mhSourceFree(MhSource *source) { delete source; }
@@ -245,4 +281,6 @@ int mhLinkNeeded(LLVMModuleRef raw, MlirStringRef path, MhSink *message) {
       global.setLinkage(llvm::GlobalValue::InternalLinkage);
   return 1;
 }
+
+void mhPrintOpOnDiagnostic(MlirContext ctx, int enable) { unwrap(ctx)->printOpOnDiagnostic(enable != 0); }
 } // extern "C"

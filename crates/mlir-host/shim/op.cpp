@@ -112,7 +112,9 @@ OperationName::ParseAssemblyFn HostedOp::getParseAssemblyFn() {
 }
 
 void HostedOp::printAssembly(Operation *op, OpAsmPrinter &printer, StringRef defaultDialect) {
-  if (interfaces & MH_GENERIC_FORM)
+  // MLIR first prints everything to nowhere, to find aliases: that a printer
+  // panics is usually known before anything was written.
+  if ((interfaces & MH_GENERIC_FORM) || printerPanicked)
     return printer.printGenericOp(op, /*printOpName=*/true);
   StringRef opName = op->getName().getStringRef();
   // The dialect is left out where the enclosing op makes it the default.
@@ -120,7 +122,8 @@ void HostedOp::printAssembly(Operation *op, OpAsmPrinter &printer, StringRef def
       opName.count('.') == 1)
     opName = opName.drop_front(defaultDialect.size() + 1);
   printer << opName;
-  callbacks->printOp(def, wrap(op), &printer);
+  if (!callbacks->printOp(def, wrap(op), &printer))
+    printerPanicked = true;
 }
 
 LogicalResult HostedOp::verifyInvariants(Operation *op) { return success(callbacks->verifyOp(def, wrap(op))); }
@@ -347,6 +350,9 @@ struct ReturnLikeModel
 void attachInterfaces(HostedOp &op) {
   mlir::detail::InterfaceMap &map = op.getInterfaceMap();
   uint32_t bits = op.interfaces;
+  // MLIR's writer asks for it wherever there is property storage.
+  if (op.getOpPropertyByteSize())
+    attachBytecode(map);
   if (bits & MH_EFFECTS)
     map.insertModels<EffectsModel>();
   if (bits & MH_NO_EFFECTS)
@@ -424,17 +430,25 @@ const void *mhOpDef(MlirOperation op) {
   return hosted ? hosted->def : nullptr;
 }
 
+/// Null where there is no such slot, also of operations that are not hosted.
 MlirAttribute mhOpSlot(MlirOperation op, intptr_t slot) {
-  return wrap(unwrap(op)->getPropertiesStorage().as<Attribute *>()[slot]);
+  HostedOp *hosted = HostedOp::of(unwrap(op));
+  bool known = hosted && slot >= 0 && slot < (intptr_t)hosted->attrNames.size();
+  return wrap(known ? hosted->slots(unwrap(op))[slot] : Attribute());
 }
-void mhOpSetSlot(MlirOperation op, intptr_t slot, MlirAttribute attr) {
-  unwrap(op)->getPropertiesStorage().as<Attribute *>()[slot] = unwrap(attr);
+/// 0 where there is no such slot.
+int mhOpSetSlot(MlirOperation op, intptr_t slot, MlirAttribute attr) {
+  HostedOp *hosted = HostedOp::of(unwrap(op));
+  if (!hosted || slot < 0 || slot >= (intptr_t)hosted->attrNames.size())
+    return 0;
+  hosted->slots(unwrap(op))[slot] = unwrap(attr);
+  return 1;
 }
 
 /// The default of an inherent attribute, or null.
 MlirAttribute mhOpDefault(MlirOperation op, intptr_t slot) {
   HostedOp *hosted = HostedOp::of(unwrap(op));
-  return wrap(hosted && slot < (intptr_t)hosted->defaults.size() ? hosted->defaults[slot] : Attribute());
+  return wrap(hosted && slot >= 0 && slot < (intptr_t)hosted->defaults.size() ? hosted->defaults[slot] : Attribute());
 }
 
 /// A memory resource named `name`; the same name gives the same resource.
@@ -503,6 +517,19 @@ void mhEmit(MlirLocation loc, int severity, MlirStringRef message) {
   else
     emitRemark(unwrap(loc)) << str(message);
 }
+
+/// Takes an operation that has no uses out of its block and from its operands,
+/// without freeing it: handles to it, and to what is in it, stay valid.
+void mhOpBury(MlirOperation op) {
+  Operation *o = unwrap(op);
+  if (o->getBlock())
+    o->remove();
+  o->dropAllReferences();
+}
+/// Frees it.
+void mhOpFree(MlirOperation op) { unwrap(op)->destroy(); }
+/// Whether a value defined in the operation is used outside of it.
+int mhOpIsUsed(MlirOperation op) { return !unwrap(op)->use_empty(); }
 
 void mhOpMoveBefore(MlirOperation op, MlirOperation before) { unwrap(op)->moveBefore(unwrap(before)); }
 intptr_t mhRegionNumber(MlirRegion region) { return unwrap(region)->getRegionNumber(); }

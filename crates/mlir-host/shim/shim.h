@@ -17,6 +17,7 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/OperationSupport.h"
 #include "llvm/ADT/DenseMap.h"
+#include <atomic>
 
 using MhParser = mlir::AsmParser;
 using MhOpParser = mlir::OpAsmParser;
@@ -41,7 +42,9 @@ struct MhCallbacks {
   int (*verifyParams)(const void *def, MlirContext ctx, const MlirAttribute *params, intptr_t n, MhSink *message);
   // Operations.
   int (*parseOp)(const void *def, MhOpParser *parser, MhOpState *state);
-  void (*printOp)(const void *def, MlirOperation op, MhOpPrinter *printer);
+  /// Failure means that the printer panicked: it is not asked again, and such
+  /// operations are printed in the generic form.
+  int (*printOp)(const void *def, MlirOperation op, MhOpPrinter *printer);
   int (*verifyOp)(const void *def, MlirOperation op);
   int (*verifyRegions)(const void *def, MlirOperation op);
   int (*foldOp)(const void *def, MlirOperation op, const MlirAttribute *operands, intptr_t n, MhSink *results);
@@ -117,6 +120,7 @@ struct MhDialectSpec {
   intptr_t numTypes;
   const MlirStringRef *dependencies;
   intptr_t numDependencies;
+  uint64_t version; // of what bytecode holds
 };
 }
 
@@ -134,6 +138,8 @@ struct HostedInfo : public mlir::DialectInterface::Base<HostedInfo> {
   llvm::DenseMap<const void *, const void *> typeDefs;
   /// Differs between any two loaded dialects of a process, also when contexts come and go.
   uint64_t instance;
+  /// Whether a callback panicked in this context: nothing that it holds is to be trusted.
+  mutable std::atomic<bool> poisoned{false};
 };
 
 /// An operation whose behaviour lives in Rust. Its inherent attributes are the
@@ -177,6 +183,7 @@ public:
 
   const void *def;
   uint32_t interfaces;
+  std::atomic<bool> printerPanicked{false};
   llvm::SmallVector<mlir::StringAttr, 4> attrNames;
   llvm::SmallVector<mlir::Attribute, 4> defaults;
   llvm::SmallVector<mlir::TypeID, 4> traitIds;
@@ -185,6 +192,10 @@ public:
 
 /// Adds the interface models that `op`'s bits ask for.
 void attachInterfaces(HostedOp &op);
+/// How an operation with inherent attributes goes to bytecode and back.
+void attachBytecode(mlir::detail::InterfaceMap &map);
+/// How a dialect's version does.
+std::unique_ptr<mlir::DialectInterface> bytecodeOf(mlir::Dialect *dialect, uint64_t version);
 /// TypeID of upstream trait number `trait` (see mhTraits in op.cpp).
 mlir::TypeID traitId(uint32_t trait);
 

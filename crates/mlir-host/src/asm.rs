@@ -8,9 +8,16 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-/// An error that was already reported.
+/// An error that was already reported: the only ways to get one are to emit a diagnostic
+/// ([`Op::error`](crate::ir::Op::error), [`Loc::error`](crate::ir::Loc::error), [`OpParser::error`]) and to be refused
+/// by MLIR, which emits one. So no failure is silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reported;
+pub struct Reported(());
+
+impl Reported {
+    /// After MLIR, or the shim, emitted a diagnostic.
+    pub(crate) const BY_MLIR: Reported = Reported(());
+}
 
 /// The result of parsing: an error was reported where it occurred.
 pub type ParseResult<T> = Result<T, Reported>;
@@ -74,7 +81,7 @@ impl Punct {
 
 /// A position in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SrcLoc(*const c_char);
+pub struct SrcLoc<'c>(*const c_char, PhantomData<&'c ()>);
 
 /// The text a C++ string collects.
 pub(crate) struct CxxString(*mut ffi::RawString);
@@ -100,7 +107,7 @@ impl Drop for CxxString {
 }
 
 fn ok(code: i32) -> ParseResult<()> {
-    if code != 0 { Ok(()) } else { Err(Reported) }
+    if code != 0 { Ok(()) } else { Err(Reported::BY_MLIR) }
 }
 
 /// Parses an attribute or a type.
@@ -122,21 +129,21 @@ impl<'c> Parser<'c> {
         unsafe { Context::from_raw(ffi::mhParserContext(self.raw)) }
     }
     /// Position of the next token.
-    pub fn loc(&self) -> SrcLoc {
-        SrcLoc(unsafe { ffi::mhParserLoc(self.raw) })
+    pub fn loc(&self) -> SrcLoc<'c> {
+        SrcLoc(unsafe { ffi::mhParserLoc(self.raw) }, PhantomData)
     }
     /// Position of the name that is parsed: of the operation, attribute or type.
-    pub fn name_loc(&self) -> SrcLoc {
-        SrcLoc(unsafe { ffi::mhParserNameLoc(self.raw) })
+    pub fn name_loc(&self) -> SrcLoc<'c> {
+        SrcLoc(unsafe { ffi::mhParserNameLoc(self.raw) }, PhantomData)
     }
     /// The location of a position.
-    pub fn encoded_loc(&self, loc: SrcLoc) -> Loc<'c> {
+    pub fn encoded_loc(&self, loc: SrcLoc<'c>) -> Loc<'c> {
         unsafe { Loc::from_raw(ffi::mhParserEncodedLoc(self.raw, loc.0)) }.expect("a location")
     }
     /// Reports an error.
-    pub fn error(&mut self, loc: SrcLoc, message: impl AsRef<str>) -> Reported {
+    pub fn error(&mut self, loc: SrcLoc<'c>, message: impl AsRef<str>) -> Reported {
         unsafe { ffi::mhParserError(self.raw, loc.0, ffi::str_ref(message.as_ref())) };
-        Reported
+        Reported::BY_MLIR
     }
     /// Expects punctuation.
     pub fn punct(&mut self, punct: Punct) -> ParseResult<()> {
@@ -194,7 +201,7 @@ impl<'c> Parser<'c> {
     pub fn opt_integer(&mut self) -> ParseResult<Option<i64>> {
         let mut value = 0;
         match unsafe { ffi::mhParseInteger(self.raw, 1, &mut value) } {
-            0 => Err(Reported),
+            0 => Err(Reported::BY_MLIR),
             1 => Ok(Some(value)),
             _ => Ok(None),
         }
@@ -212,13 +219,13 @@ impl<'c> Parser<'c> {
     pub fn ty(&mut self) -> ParseResult<Type<'c>> {
         let mut raw = MlirType { ptr: std::ptr::null() };
         ok(unsafe { ffi::mhParseType(self.raw, &mut raw) })?;
-        unsafe { Type::from_raw(raw) }.ok_or(Reported)
+        unsafe { Type::from_raw(raw) }.ok_or(Reported::BY_MLIR)
     }
     /// Takes a type where one is next.
     pub fn opt_ty(&mut self) -> ParseResult<Option<Type<'c>>> {
         let mut raw = MlirType { ptr: std::ptr::null() };
         match unsafe { ffi::mhParseOptionalType(self.raw, &mut raw) } {
-            0 => Err(Reported),
+            0 => Err(Reported::BY_MLIR),
             1 => Ok(unsafe { Type::from_raw(raw) }),
             _ => Ok(None),
         }
@@ -228,14 +235,14 @@ impl<'c> Parser<'c> {
         let mut raw = MlirAttribute { ptr: std::ptr::null() };
         let ty = ty.map_or(MlirType { ptr: std::ptr::null() }, Type::raw);
         ok(unsafe { ffi::mhParseAttr(self.raw, ty, &mut raw) })?;
-        unsafe { Attr::from_raw(raw) }.ok_or(Reported)
+        unsafe { Attr::from_raw(raw) }.ok_or(Reported::BY_MLIR)
     }
     /// Takes an attribute where one is next.
     pub fn opt_attr(&mut self, ty: Option<Type<'c>>) -> ParseResult<Option<Attr<'c>>> {
         let mut raw = MlirAttribute { ptr: std::ptr::null() };
         let ty = ty.map_or(MlirType { ptr: std::ptr::null() }, Type::raw);
         match unsafe { ffi::mhParseOptionalAttr(self.raw, ty, &mut raw) } {
-            0 => Err(Reported),
+            0 => Err(Reported::BY_MLIR),
             1 => Ok(unsafe { Attr::from_raw(raw) }),
             _ => Ok(None),
         }
@@ -244,7 +251,7 @@ impl<'c> Parser<'c> {
     pub fn symbol_name(&mut self) -> ParseResult<Attr<'c>> {
         let mut raw = MlirAttribute { ptr: std::ptr::null() };
         ok(unsafe { ffi::mhParseSymbol(self.raw, &mut raw) })?;
-        unsafe { Attr::from_raw(raw) }.ok_or(Reported)
+        unsafe { Attr::from_raw(raw) }.ok_or(Reported::BY_MLIR)
     }
     /// Takes `@name` where it is next, as a string attribute.
     pub fn opt_symbol_name(&mut self) -> Option<Attr<'c>> {
@@ -325,19 +332,20 @@ impl DerefMut for OpParser<'_> {
 }
 
 /// An operand that was parsed but has no type yet.
-pub type Unresolved = RawOperand;
+#[derive(Clone, Copy, Debug)]
+pub struct Unresolved<'c>(RawOperand, PhantomData<&'c ()>);
 
 /// Region arguments with their types.
-pub struct RegionArgs(*mut ffi::RawArgs);
+pub struct RegionArgs<'c>(*mut ffi::RawArgs, PhantomData<&'c ()>);
 
-impl Drop for RegionArgs {
+impl Drop for RegionArgs<'_> {
     fn drop(&mut self) {
         // SAFETY: made by `mhArgsNew`.
         unsafe { ffi::mhArgsFree(self.0) }
     }
 }
 
-impl RegionArgs {
+impl<'c> RegionArgs<'c> {
     /// Number of arguments.
     pub fn len(&self) -> usize {
         // SAFETY: the list is alive.
@@ -348,13 +356,13 @@ impl RegionArgs {
         self.len() == 0
     }
     /// Type of argument `i`; `None` when it was not spelled.
-    pub fn ty<'c>(&self, i: usize) -> Option<Type<'c>> {
+    pub fn ty(&self, i: usize) -> Option<Type<'c>> {
         assert!(i < self.len());
         // SAFETY: in range.
         unsafe { Type::from_raw(ffi::mhArgsType(self.0, i as isize)) }
     }
     /// Sets the type of argument `i`.
-    pub fn set_ty(&mut self, i: usize, ty: Type<'_>) {
+    pub fn set_ty(&mut self, i: usize, ty: Type<'c>) {
         assert!(i < self.len());
         // SAFETY: in range.
         unsafe { ffi::mhArgsSetType(self.0, i as isize, ty.raw()) }
@@ -376,22 +384,22 @@ impl<'c> OpParser<'c> {
         unsafe { Loc::from_raw(ffi::mhStateLoc(self.state)) }.expect("a location")
     }
     /// Expects `%value`.
-    pub fn operand(&mut self) -> ParseResult<Unresolved> {
+    pub fn operand(&mut self) -> ParseResult<Unresolved<'c>> {
         let mut operand = RawOperand::EMPTY;
         ok(unsafe { ffi::mhParseOperand(self.raw, &mut operand) })?;
-        Ok(operand)
+        Ok(Unresolved(operand, PhantomData))
     }
     /// Takes `%value` where it is next.
-    pub fn opt_operand(&mut self) -> ParseResult<Option<Unresolved>> {
+    pub fn opt_operand(&mut self) -> ParseResult<Option<Unresolved<'c>>> {
         let mut operand = RawOperand::EMPTY;
         match unsafe { ffi::mhParseOptionalOperand(self.raw, &mut operand) } {
-            0 => Err(Reported),
-            1 => Ok(Some(operand)),
+            0 => Err(Reported::BY_MLIR),
+            1 => Ok(Some(Unresolved(operand, PhantomData))),
             _ => Ok(None),
         }
     }
     /// Takes `%a, %b, …` where an operand is next.
-    pub fn operand_list(&mut self) -> ParseResult<Vec<Unresolved>> {
+    pub fn operand_list(&mut self) -> ParseResult<Vec<Unresolved<'c>>> {
         let mut operands = Vec::new();
         if let Some(first) = self.opt_operand()? {
             operands.push(first);
@@ -402,12 +410,12 @@ impl<'c> OpParser<'c> {
         Ok(operands)
     }
     /// Gives the next operand of the operation its type.
-    pub fn resolve(&mut self, operand: &Unresolved, ty: Type<'c>) -> ParseResult<()> {
-        ok(unsafe { ffi::mhResolveOperand(self.raw, operand, ty.raw(), self.state) })
+    pub fn resolve(&mut self, operand: &Unresolved<'c>, ty: Type<'c>) -> ParseResult<()> {
+        ok(unsafe { ffi::mhResolveOperand(self.raw, &operand.0, ty.raw(), self.state) })
     }
     /// Position of an operand.
-    pub fn operand_loc(&self, operand: &Unresolved) -> SrcLoc {
-        SrcLoc(operand.loc)
+    pub fn operand_loc(&self, operand: &Unresolved<'c>) -> SrcLoc<'c> {
+        SrcLoc(operand.0.loc, PhantomData)
     }
     /// The operands resolved so far.
     pub fn resolved(&self) -> Vec<Value<'c>> {
@@ -440,20 +448,20 @@ impl<'c> OpParser<'c> {
         ok(unsafe { ffi::mhParsePropDict(self.raw, self.state) })
     }
     /// Expects `(%a: type, …)`.
-    pub fn region_args(&mut self, types: bool) -> ParseResult<RegionArgs> {
-        let args = RegionArgs(unsafe { ffi::mhArgsNew() });
+    pub fn region_args(&mut self, types: bool) -> ParseResult<RegionArgs<'c>> {
+        let args = RegionArgs(unsafe { ffi::mhArgsNew() }, PhantomData);
         ok(unsafe { ffi::mhParseArgs(self.raw, args.0, types.into()) })?;
         Ok(args)
     }
     /// Expects a region, with arguments that were parsed before it.
-    pub fn region(&mut self, args: Option<&RegionArgs>) -> ParseResult<()> {
+    pub fn region(&mut self, args: Option<&RegionArgs<'c>>) -> ParseResult<()> {
         let args = args.map_or(std::ptr::null_mut(), |args| args.0);
         ok(unsafe { ffi::mhParseRegion(self.raw, self.state, args) })
     }
     /// Takes a region where one is next, else adds an empty one.
     pub fn opt_region(&mut self) -> ParseResult<bool> {
         match unsafe { ffi::mhParseOptionalRegion(self.raw, self.state) } {
-            0 => Err(Reported),
+            0 => Err(Reported::BY_MLIR),
             1 => Ok(true),
             _ => Ok(false),
         }
@@ -464,6 +472,7 @@ impl<'c> OpParser<'c> {
     }
     /// Adds a region whose only block holds a detached operation.
     pub fn add_region_with(&mut self, op: Op<'c>) {
+        assert!(op.block().is_none(), "{} is in a block already", op.name());
         unsafe { ffi::mhStateAddRegionWith(self.state, op.raw()) }
     }
     /// Makes another operation, detached, out of what `parse` takes from the
@@ -483,7 +492,7 @@ impl<'c> OpParser<'c> {
         let mut inner = unsafe { OpParser::new(self.raw, state.0) };
         parse(&mut inner)?;
         // SAFETY: as for the impl; the operation takes over the state's regions.
-        unsafe { Op::from_raw(ffi::mhStateCreate(state.0)) }.ok_or(Reported)
+        unsafe { Op::from_raw(ffi::mhStateCreate(state.0)) }.ok_or(Reported::BY_MLIR)
     }
     /// Whether region `i` is empty so far.
     pub fn region_is_empty(&self, i: usize) -> bool {

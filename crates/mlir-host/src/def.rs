@@ -340,7 +340,7 @@ pub struct OpDef {
     /// Verifier that runs after nested operations were verified.
     pub verify_regions: Option<fn(Op<'_>) -> VerifyResult>,
     /// Verifier of the symbols it uses.
-    pub verify_symbols: Option<fn(Op<'_>, Symbols) -> VerifyResult>,
+    pub verify_symbols: Option<fn(Op<'_>, Symbols<'_>) -> VerifyResult>,
     /// Folder.
     pub fold: Option<FoldFn>,
     /// Canonicalization patterns.

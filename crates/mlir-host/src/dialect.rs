@@ -2,17 +2,19 @@
 
 use crate::asm::{OpParser, OpPrinter, Parser, Printer, Reported};
 use crate::def::{
-    AttrDef, EffectOn, Effects, Folded, Format, OpDef, ParamDef, Presence, Speculation, TypeDef, VerifyResult,
+    AttrDef, EffectKind, EffectOn, Effects, Folded, Format, OpDef, ParamDef, Presence, Speculation, TypeDef,
+    VerifyResult,
 };
 use crate::ffi::{self, Callbacks, RawOpParser, RawOpPrinter, RawParser, RawPrinter, RawState, Sink};
+use crate::grave::Erasing;
 use crate::ir::{Attr, Context, Loc, Op, Region, Symbols, Type, Value};
 use crate::once::Once;
 use crate::pass;
+use crate::poison::{catch, caught_here, guard, guard_at};
 use crate::rewrite::{Pattern, Rewriter};
 use crate::traits::{Trait, Upstream};
 use mlir_sys::*;
 use std::ffi::{c_int, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How an attribute or type is abbreviated when a file is printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,9 +59,20 @@ pub struct DialectDef {
     pub inline_op: Option<fn(Op<'_>, Region<'_>) -> bool>,
     /// Whether a call may be inlined; yes if absent.
     pub inline_call: Option<fn(Op<'_>, Op<'_>) -> bool>,
+    /// Of what bytecode holds: raised when operations lose or rename attributes. Bytecode of a newer version is
+    /// refused with a diagnostic.
+    pub version: u64,
     /// Filled on registration.
-    pub slot: Once<c_int>,
+    pub defined: Once<Defined>,
 }
+
+/// What the shim knows a registered dialect by.
+pub struct Defined(*const c_void);
+
+// SAFETY: the pointer is to an entry that lives for the process and never changes.
+unsafe impl Send for Defined {}
+// SAFETY: as above.
+unsafe impl Sync for Defined {}
 
 impl DialectDef {
     /// A dialect with nothing in it, to be extended by struct update.
@@ -77,15 +90,16 @@ impl DialectDef {
             materialize_constant: None,
             inline_op: None,
             inline_call: None,
-            slot: Once::new(),
+            version: 1,
+            defined: Once::new(),
         }
     }
 
     /// Makes the dialect available to contexts that use the registry.
     ///
     /// # Panics
-    /// When a format of the dialect is malformed, two operations have one
-    /// name, or more than 16 hosted dialects exist: errors of its author.
+    /// When a format of the dialect is malformed, or two operations have one
+    /// name: errors of its author.
     ///
     /// # Safety
     /// The registry is valid.
@@ -96,12 +110,12 @@ impl DialectDef {
                     .get_or_init(|| crate::format::compile(def, text).unwrap_or_else(|err| panic!("{err}")));
             }
         }
-        let slot = *self.slot.get_or_init(|| self.define());
-        // SAFETY: by the caller; the slot was defined.
-        unsafe { ffi::mhInsertDialect(registry, slot) }
+        let defined = self.defined.get_or_init(|| self.define());
+        // SAFETY: by the caller; the dialect was defined.
+        unsafe { ffi::mhInsertDialect(registry, defined.0) }
     }
 
-    fn define(&'static self) -> c_int {
+    fn define(&'static self) -> Defined {
         // SAFETY: the callbacks are static.
         unsafe { ffi::mhSetCallbacks(&CALLBACKS) };
         let mut names = std::collections::HashSet::new();
@@ -132,11 +146,10 @@ impl DialectDef {
             types: leak(types),
             num_dependencies: dependencies.len() as isize,
             dependencies: leak(dependencies),
+            version: self.version,
         };
         // SAFETY: the arrays are leaked: the shim keeps them for the process.
-        let slot = unsafe { ffi::mhDefineDialect(&spec) };
-        assert!(slot >= 0, "no room for dialect {}: at most 16 dialects can be hosted", self.name);
-        slot
+        Defined(unsafe { ffi::mhDefineDialect(&spec) })
     }
 }
 
@@ -263,23 +276,6 @@ pub fn hosted_type_checked<'c>(def: &'static TypeDef, params: &[Attr<'c>], loc: 
 // Callbacks
 //===----------------------------------------------------------------------===//
 
-/// What a caught panic said.
-fn panic_text(payload: Box<dyn std::any::Any + Send>) -> String {
-    let text = payload
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| payload.downcast_ref::<String>().cloned());
-    format!("internal error (this is a bug): {}", text.unwrap_or_else(|| "panic".to_owned()))
-}
-
-/// Runs a callback at an operation; a panic becomes an error there.
-fn guard<'c, T>(op: Op<'c>, default: T, f: impl FnOnce() -> T) -> T {
-    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| {
-        op.error(panic_text(payload));
-        default
-    })
-}
-
 // SAFETY of the following functions: MLIR calls them with the pointers that
 // were registered and with handles that are valid during the call.
 
@@ -321,23 +317,34 @@ fn finish(op: Op<'_>, result: VerifyResult) -> c_int {
 extern "C" fn parse_params(def: *const c_void, raw: *mut RawParser, sink: *mut Sink) -> c_int {
     let (def, mut parser) = unsafe { (def_of::<ParamDef>(def), Parser::new(raw)) };
     let loc = parser.loc();
-    let parsed = catch_unwind(AssertUnwindSafe(|| (def.parse)(&mut parser)));
-    let parsed = parsed.unwrap_or_else(|payload| Err(parser.error(loc, panic_text(payload))));
+    let ctx = parser.context();
+    let mut message = None;
+    let parsed = catch(
+        ctx,
+        || (def.parse)(&mut parser),
+        |text| {
+            message = Some(text);
+            Err(Reported::BY_MLIR)
+        },
+    );
+    if let Some(message) = message {
+        parser.error(loc, message);
+    }
     match parsed {
         Ok(params) => {
             params.iter().for_each(|attr| unsafe { ffi::mhSinkAttr(sink, attr.raw()) });
             1
         }
-        Err(Reported) => 0,
+        Err(Reported::BY_MLIR) => 0,
     }
 }
 
 extern "C" fn print_params(def: *const c_void, raw: *mut RawPrinter, params: *const MlirAttribute, n: isize) {
     let (def, mut printer) = unsafe { (def_of::<ParamDef>(def), Printer::new(raw)) };
     let params: &[Attr<'_>] = unsafe { attrs_of(params, n) };
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| (def.print)(params, &mut printer))) {
-        printer.text(&format!("<<{}>>", panic_text(payload)));
-    }
+    // Without parameters nothing is known of the context, and there is nothing to print either.
+    let Some(ctx) = params.first().map(|attr| attr.context()) else { return };
+    guard_at(ctx.unknown_loc(), (), || (def.print)(params, &mut printer));
 }
 
 extern "C" fn verify_params(
@@ -351,9 +358,7 @@ extern "C" fn verify_params(
     let params: &[Attr<'_>] = unsafe { attrs_of(params, n) };
     let Some(verify) = def.verify else { return 1 };
     let ctx = unsafe { Context::from_raw(ctx) };
-    let result = catch_unwind(AssertUnwindSafe(|| verify(ctx, params)))
-        .unwrap_or_else(|payload| Err(panic_text(payload)));
-    match result {
+    match catch(ctx, || verify(ctx, params), Err) {
         Ok(()) => 1,
         Err(text) => {
             unsafe { ffi::mhSinkString(message, ffi::str_ref(&text)) };
@@ -365,7 +370,9 @@ extern "C" fn verify_params(
 extern "C" fn parse_op(def: *const c_void, raw: *mut RawOpParser, state: *mut RawState) -> c_int {
     let (def, mut parser) = unsafe { (def_of::<OpDef>(def), OpParser::new(raw, state)) };
     let loc = parser.loc();
-    let parsed = catch_unwind(AssertUnwindSafe(|| match (&def.format, def.compiled.get()) {
+    let ctx = parser.context();
+    let mut message = None;
+    let parse = || match (&def.format, def.compiled.get()) {
         (Format::Custom { parse, .. }, _) => parse(&mut parser),
         (Format::Function, _) => parser.function(),
         (_, Some(format)) => crate::format::parse(def, format, &mut parser),
@@ -373,26 +380,36 @@ extern "C" fn parse_op(def: *const c_void, raw: *mut RawOpParser, state: *mut Ra
             let loc = parser.loc();
             Err(parser.error(loc, "this operation has no custom assembly form"))
         }
-    }));
-    let parsed = parsed.unwrap_or_else(|payload| Err(parser.error(loc, panic_text(payload))));
+    };
+    let parsed = catch(ctx, parse, |text| {
+        message = Some(text);
+        Err(Reported::BY_MLIR)
+    });
+    if let Some(message) = message {
+        parser.error(loc, message);
+    }
     parsed.is_ok().into()
 }
 
-extern "C" fn print_op(def: *const c_void, op: MlirOperation, raw: *mut RawOpPrinter) {
+extern "C" fn print_op(def: *const c_void, op: MlirOperation, raw: *mut RawOpPrinter) -> c_int {
     let (def, op, mut printer) = unsafe { (def_of::<OpDef>(def), op_of(op), OpPrinter::new(raw)) };
-    let printed = catch_unwind(AssertUnwindSafe(|| match (&def.format, def.compiled.get()) {
-        (Format::Custom { print, .. }, _) => print(op, &mut printer),
-        (Format::Function, _) => printer.function(op),
-        (_, Some(format)) => crate::format::print(def, format, op, &mut printer),
-        _ => {}
-    }));
-    if let Err(payload) = printed {
-        printer.text(&format!("<<{}>>", panic_text(payload)));
-    }
+    guard(op, 0, || {
+        match (&def.format, def.compiled.get()) {
+            (Format::Custom { print, .. }, _) => print(op, &mut printer),
+            (Format::Function, _) => printer.function(op),
+            (_, Some(format)) => crate::format::print(def, format, op, &mut printer),
+            _ => {}
+        }
+        1
+    })
 }
 
 extern "C" fn verify_op(def: *const c_void, op: MlirOperation) -> c_int {
     let (def, op) = unsafe { (def_of::<OpDef>(def), op_of(op)) };
+    if op.context().is_poisoned() {
+        op.error("cannot be trusted: an internal error was reported before");
+        return 0;
+    }
     guard(op, 0, || match crate::verify::verify(def, op) {
         Ok(()) => 1,
         Err(Some(message)) => finish(op, Err(message)),
@@ -460,11 +477,20 @@ extern "C" fn effects(def: *const c_void, op: MlirOperation, sink: *mut Sink) {
             }
         }
     };
-    guard(op, (), || match def.effects {
-        Effects::List(list) => list.iter().for_each(|effect| push(*effect)),
-        Effects::Dynamic(f) => f(op, &mut push),
-        Effects::Unknown | Effects::None => {}
+    let known = guard(op, false, || {
+        match def.effects {
+            Effects::List(list) => list.iter().for_each(|effect| push(*effect)),
+            Effects::Dynamic(f) => f(op, &mut push),
+            Effects::Unknown | Effects::None => {}
+        }
+        true
     });
+    if !known {
+        // MLIR has no word for unknown effects where the interface is there: everything on everything.
+        for kind in [EffectKind::Read, EffectKind::Write, EffectKind::Allocate, EffectKind::Free] {
+            unsafe { ffi::mhSinkEffect(sink, op.raw(), kind as c_int, std::ptr::null_mut(), 0) }
+        }
+    }
 }
 
 extern "C" fn speculatability(def: *const c_void, op: MlirOperation) -> c_int {
@@ -479,8 +505,15 @@ extern "C" fn speculatability(def: *const c_void, op: MlirOperation) -> c_int {
 
 extern "C" fn successor_regions(def: *const c_void, op: MlirOperation, region: isize, sink: *mut Sink) {
     let (def, op) = unsafe { (def_of::<OpDef>(def), op_of(op)) };
-    if let Some(f) = def.successor_regions {
-        guard(op, (), || f(op, region, &mut |to| unsafe { ffi::mhSinkRegion(sink, to) }));
+    let push = |to| unsafe { ffi::mhSinkRegion(sink, to) };
+    let known = def.successor_regions.is_none_or(|f| {
+        guard(op, false, || {
+            f(op, region, &mut |to| push(to));
+            true
+        })
+    });
+    if !known {
+        (-1..op.num_regions() as isize).for_each(push);
     }
 }
 
@@ -490,27 +523,29 @@ extern "C" fn result_group(def: *const c_void, op: MlirOperation, group: isize) 
     let Some(group) = usize::try_from(group).ok().filter(|group| *group < def.results.len()) else {
         return -1;
     };
-    match def.result_group(op, group) {
+    guard(op, -1, || match def.result_group(op, group) {
         (_, 0) => -1,
         (start, _) => start as isize,
-    }
+    })
 }
 
 extern "C" fn verify_symbol_uses(def: *const c_void, op: MlirOperation, tables: *mut c_void) -> c_int {
     let (def, op) = unsafe { (def_of::<OpDef>(def), op_of(op)) };
-    guard(op, 0, || finish(op, def.verify_symbols.map_or(Ok(()), |verify| verify(op, Symbols(tables)))))
+    let symbols = unsafe { Symbols::from_raw(tables) };
+    guard(op, 0, || finish(op, def.verify_symbols.map_or(Ok(()), |verify| verify(op, symbols))))
 }
 
 extern "C" fn default_attr(def: *const c_void, ctx: MlirContext, slot: isize) -> MlirAttribute {
     let (def, ctx) = unsafe { (def_of::<OpDef>(def), Context::from_raw(ctx)) };
-    let field = def.attrs.get(slot as usize);
-    match field.map(|field| field.presence) {
-        Some(Presence::Default(text)) => match Attr::parse(ctx, text) {
-            Some(attr) => attr.raw(),
-            None => MlirAttribute { ptr: std::ptr::null() },
-        },
-        _ => MlirAttribute { ptr: std::ptr::null() },
-    }
+    let null = MlirAttribute { ptr: std::ptr::null() };
+    let Some(Presence::Default(text)) = def.attrs.get(slot as usize).map(|field| field.presence) else {
+        return null;
+    };
+    guard_at(ctx.unknown_loc(), null, || match Attr::parse(ctx, text) {
+        Some(attr) => attr.raw(),
+        // An error of the author of the definition.
+        None => panic!("the default of attribute {slot} of {}, `{text}`, does not parse", def.name),
+    })
 }
 
 extern "C" fn canonicalization_patterns(def: *const c_void, ctx: MlirContext, sink: *mut Sink) {
@@ -534,7 +569,7 @@ extern "C" fn attr_alias(def: *const c_void, attr: MlirAttribute, sink: *mut Sin
     let def = unsafe { def_of::<DialectDef>(def) };
     let found = def.attr_alias.and_then(|f| {
         let attr = unsafe { Attr::from_raw(attr) }?;
-        catch_unwind(AssertUnwindSafe(|| f(attr))).ok()
+        guard_at(attr.context().unknown_loc(), None, || Some(f(attr)))
     });
     alias(found, sink)
 }
@@ -543,7 +578,7 @@ extern "C" fn type_alias(def: *const c_void, ty: MlirType, sink: *mut Sink) -> c
     let def = unsafe { def_of::<DialectDef>(def) };
     let found = def.type_alias.and_then(|f| {
         let ty = unsafe { Type::from_raw(ty) }?;
-        catch_unwind(AssertUnwindSafe(|| f(ty))).ok()
+        guard_at(ty.context().unknown_loc(), None, || Some(f(ty)))
     });
     alias(found, sink)
 }
@@ -581,10 +616,7 @@ extern "C" fn materialize_constant(
     let def = unsafe { def_of::<DialectDef>(def) };
     let made = def.materialize_constant.and_then(|f| {
         let (value, ty, loc) = unsafe { (Attr::from_raw(value)?, Type::from_raw(ty)?, Loc::from_raw(loc)?) };
-        catch_unwind(AssertUnwindSafe(|| f(value, ty, loc))).unwrap_or_else(|payload| {
-            loc.error(&panic_text(payload));
-            None
-        })
+        guard_at(loc, None, || f(value, ty, loc))
     });
     match made {
         Some(op) => {
@@ -612,26 +644,41 @@ extern "C" fn legal_to_inline_call(
 
 extern "C" fn match_and_rewrite(def: *const c_void, op: MlirOperation, rewriter: MlirRewriterBase) -> c_int {
     let (pattern, op) = unsafe { (def_of::<Pattern>(def), op_of(op)) };
+    // MLIR applies patterns until nothing changes, which what one panics behind may do again and again.
+    if op.context().is_poisoned() {
+        return 0;
+    }
     let mut rewriter = unsafe { Rewriter::new(rewriter) };
     // The operation may be gone after a panic: the error goes to its location.
     let loc = op.loc();
-    catch_unwind(AssertUnwindSafe(|| (pattern.apply)(op, &mut rewriter)))
-        .unwrap_or_else(|payload| {
-            loc.error(&format!("pattern {}: {}", pattern.name, panic_text(payload)));
+    let _erasing = Erasing::new();
+    catch(
+        loc.context(),
+        || (pattern.apply)(op, &mut rewriter),
+        |message| {
+            loc.error(&format!("pattern {}: {message}", pattern.name));
             false
-        })
-        .into()
+        },
+    )
+    .into()
 }
 
 extern "C" fn run_pass(def: *const c_void, raw: *mut c_void, op: MlirOperation) -> c_int {
     let (def, op) = unsafe { (def_of::<pass::PassDef>(def), op_of(op)) };
     let loc = op.loc();
     let options = unsafe { pass::Options::new(def, raw) };
-    let done = catch_unwind(AssertUnwindSafe(|| (def.run)(op, &options))).unwrap_or_else(|payload| {
-        loc.error(&format!("pass {}: {}", def.argument, panic_text(payload)));
-        Err(Reported)
-    });
-    done.is_ok().into()
+    let before = caught_here();
+    let _erasing = Erasing::new();
+    let done = catch(
+        loc.context(),
+        || (def.run)(op, &options),
+        |message| {
+            loc.error(&format!("pass {}: {message}", def.argument));
+            Err(Reported::BY_MLIR)
+        },
+    );
+    // Patterns, folds and verifiers run on this thread while the pass does.
+    (done.is_ok() && caught_here() == before).into()
 }
 
 static CALLBACKS: Callbacks = Callbacks {

@@ -59,6 +59,15 @@ pub unsafe fn register_codegen(registry: MlirDialectRegistry) {
     unsafe { ffi::mhRegisterCodegen(registry) }
 }
 
+/// Whether errors at operations of a context come with the operation, and all that is in it, as a note.
+///
+/// # Safety
+/// The context is valid.
+pub unsafe fn print_op_on_diagnostic(context: MlirContext, enable: bool) {
+    // SAFETY: by the caller.
+    unsafe { ffi::mhPrintOpOnDiagnostic(context, enable.into()) }
+}
+
 /// Registers all passes of MLIR.
 pub fn register_upstream_passes() {
     // SAFETY: no preconditions; MLIR ignores repetitions.
@@ -81,7 +90,7 @@ fn with_args<T>(f: impl FnOnce(i32, *mut *mut c_char) -> T) -> T {
 }
 
 /// `mlir-opt` with the hosted dialects and passes and all upstream ones.
-/// Returns the exit code.
+/// Returns the exit code, which is not zero if a callback panicked.
 pub fn opt_main(tool: &str, dialects: &[&'static DialectDef], passes: &[&'static PassDef]) -> i32 {
     on_large_stack(|| {
         let mut registry = Registry::new();
@@ -89,8 +98,11 @@ pub fn opt_main(tool: &str, dialects: &[&'static DialectDef], passes: &[&'static
         registry.add(dialects);
         register_upstream_passes();
         passes.iter().for_each(|pass| pass.register());
-        // SAFETY: the arguments outlive the call.
-        with_args(|argc, argv| unsafe { ffi::mhOptMain(argc, argv, ffi::str_ref(tool), registry.raw()) })
+        let before = crate::poison::caught();
+        let code =
+            // SAFETY: the arguments outlive the call.
+            with_args(|argc, argv| unsafe { ffi::mhOptMain(argc, argv, ffi::str_ref(tool), registry.raw()) });
+        if crate::poison::caught() == before { code } else { code.max(1) }
     })
 }
 
@@ -118,7 +130,12 @@ pub fn lsp_main(dialects: &[&'static DialectDef]) -> i32 {
     with_args(|argc, argv| unsafe { ffi::mhLspMain(argc, argv, registry.raw()) })
 }
 
-/// A source text whose diagnostics, those of passes included, are printed to
+/// Whether this is MLIR bytecode (its magic number), not text.
+pub fn is_bytecode(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"ML\xEFR")
+}
+
+/// A source, text or bytecode, whose diagnostics, those of passes included, are printed to
 /// stderr with the line they are about, until this value is dropped.
 pub struct Source {
     raw: *mut ffi::RawSource,
@@ -126,13 +143,15 @@ pub struct Source {
 }
 
 impl Source {
-    /// Copies `text`; `name` is the file name in diagnostics.
+    /// Copies `input`, which is text or bytecode; `name` is the file name in diagnostics.
     ///
     /// # Safety
     /// The context is valid and outlives this value.
-    pub unsafe fn new(context: MlirContext, text: &str, name: &str) -> Self {
+    pub unsafe fn new(context: MlirContext, input: &(impl AsRef<[u8]> + ?Sized), name: &str) -> Self {
+        let bytes = input.as_ref();
+        let input = MlirStringRef { data: bytes.as_ptr().cast(), length: bytes.len() };
         // SAFETY: by the caller.
-        Self { raw: unsafe { ffi::mhSourceNew(context, ffi::str_ref(text), ffi::str_ref(name)) }, context }
+        Self { raw: unsafe { ffi::mhSourceNew(context, input, ffi::str_ref(name)) }, context }
     }
     /// Parses and verifies the module; `None` after errors, which were printed.
     /// The caller owns the module.

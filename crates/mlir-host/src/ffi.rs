@@ -18,7 +18,7 @@ pub(crate) enum RawSource {}
 /// Mirrors `MhOperand`: an operand that has been parsed and not yet resolved.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct RawOperand {
+pub(crate) struct RawOperand {
     pub(crate) loc: *const c_char,
     name: *const c_char,
     name_len: usize,
@@ -38,7 +38,7 @@ pub(crate) struct Callbacks {
     pub print_params: extern "C" fn(Def, *mut RawPrinter, *const MlirAttribute, isize),
     pub verify_params: extern "C" fn(Def, MlirContext, *const MlirAttribute, isize, *mut Sink) -> c_int,
     pub parse_op: extern "C" fn(Def, *mut RawOpParser, *mut RawState) -> c_int,
-    pub print_op: extern "C" fn(Def, MlirOperation, *mut RawOpPrinter),
+    pub print_op: extern "C" fn(Def, MlirOperation, *mut RawOpPrinter) -> c_int,
     pub verify_op: extern "C" fn(Def, MlirOperation) -> c_int,
     pub verify_regions: extern "C" fn(Def, MlirOperation) -> c_int,
     pub fold_op: extern "C" fn(Def, MlirOperation, *const MlirAttribute, isize, *mut Sink) -> c_int,
@@ -92,6 +92,7 @@ pub(crate) struct DialectSpec {
     pub num_types: isize,
     pub dependencies: *const MlirStringRef,
     pub num_dependencies: isize,
+    pub version: u64,
 }
 
 #[repr(C)]
@@ -115,10 +116,17 @@ pub(crate) struct PassSpec {
     pub num_options: isize,
 }
 
+/// Receives where an operand goes: the operation, the operand's number, the value.
+pub(crate) type PushEdge = extern "C" fn(*mut c_void, MlirOperation, isize, MlirValue);
+/// Receives where control goes: what kind of place, and its handle.
+pub(crate) type PushNext = extern "C" fn(*mut c_void, c_int, *mut c_void);
+
 unsafe extern "C" {
     pub(crate) fn mhSetCallbacks(callbacks: *const Callbacks);
-    pub(crate) fn mhDefineDialect(spec: *const DialectSpec) -> c_int;
-    pub(crate) fn mhInsertDialect(registry: MlirDialectRegistry, slot: c_int);
+    pub(crate) fn mhDefineDialect(spec: *const DialectSpec) -> *const c_void;
+    pub(crate) fn mhInsertDialect(registry: MlirDialectRegistry, dialect: *const c_void);
+    pub(crate) fn mhPoison(ctx: MlirContext);
+    pub(crate) fn mhIsPoisoned(ctx: MlirContext) -> c_int;
     pub(crate) fn mhAttrDef(attr: MlirAttribute) -> Def;
     pub(crate) fn mhAttrInstance(attr: MlirAttribute) -> u64;
     pub(crate) fn mhOpName(op: MlirOperation, registered: *mut c_int) -> MlirStringRef;
@@ -172,7 +180,18 @@ unsafe extern "C" {
     pub(crate) fn mhOpHasTrait(op: MlirOperation, which: u32) -> c_int;
     pub(crate) fn mhOpDef(op: MlirOperation) -> Def;
     pub(crate) fn mhOpSlot(op: MlirOperation, slot: isize) -> MlirAttribute;
-    pub(crate) fn mhOpSetSlot(op: MlirOperation, slot: isize, attr: MlirAttribute);
+    pub(crate) fn mhOpSetSlot(op: MlirOperation, slot: isize, attr: MlirAttribute) -> c_int;
+    pub(crate) fn mhOpBury(op: MlirOperation);
+    pub(crate) fn mhOpFree(op: MlirOperation);
+    pub(crate) fn mhOpIsUsed(op: MlirOperation) -> c_int;
+    pub(crate) fn mhRewriterHasPlace(rewriter: MlirRewriterBase) -> c_int;
+    pub(crate) fn mhRewriterBury(rewriter: MlirRewriterBase, op: MlirOperation);
+    pub(crate) fn mhRewriterReplaceUses(
+        rewriter: MlirRewriterBase,
+        op: MlirOperation,
+        values: *const MlirValue,
+        n: isize,
+    );
     pub(crate) fn mhOpDefault(op: MlirOperation, slot: isize) -> MlirAttribute;
     pub(crate) fn mhResource(name: MlirStringRef) -> *mut c_void;
     pub(crate) fn mhIsMemoryEffectFree(op: MlirOperation) -> c_int;
@@ -289,6 +308,12 @@ unsafe extern "C" {
         with_keyword: c_int,
     );
 
+    pub(crate) fn mhEdges(op: MlirOperation, push: PushEdge, out: *mut c_void);
+    pub(crate) fn mhIncoming(value: MlirValue, push: PushEdge, out: *mut c_void) -> c_int;
+    pub(crate) fn mhNext(op: MlirOperation, push: PushNext, out: *mut c_void) -> c_int;
+    pub(crate) fn mhIsLoop(op: MlirOperation) -> c_int;
+    pub(crate) fn mhIsRegionBranch(op: MlirOperation) -> c_int;
+
     pub(crate) fn mhBuilderInsert(builder: *mut c_void, op: MlirOperation);
     pub(crate) fn mhRegisterPass(spec: *const PassSpec);
     pub(crate) fn mhPassBool(pass: *mut c_void, i: isize) -> c_int;
@@ -307,6 +332,7 @@ unsafe extern "C" {
         tool: MlirStringRef,
         registry: MlirDialectRegistry,
     ) -> c_int;
+    pub(crate) fn mhPrintOpOnDiagnostic(ctx: MlirContext, enable: c_int);
     pub(crate) fn mhLspMain(argc: c_int, argv: *mut *mut c_char, registry: MlirDialectRegistry) -> c_int;
 }
 

@@ -72,15 +72,15 @@ pub struct Compiled {
 /// What was parsed so far, before types are resolved.
 pub struct Parsed<'c> {
     /// Operands by group.
-    pub operands: Vec<Vec<Unresolved>>,
+    pub operands: Vec<Vec<Unresolved<'c>>>,
     /// Operand types by group, where they were spelled.
     pub operand_types: Vec<Option<Vec<Type<'c>>>>,
     /// Result types by group, where they were spelled.
     pub result_types: Vec<Option<Vec<Type<'c>>>>,
-    all_operands: Option<Vec<Unresolved>>,
+    all_operands: Option<Vec<Unresolved<'c>>>,
     all_operand_types: Option<Vec<Type<'c>>>,
     all_result_types: Option<Vec<Type<'c>>>,
-    start: SrcLoc,
+    start: SrcLoc<'c>,
 }
 
 //===----------------------------------------------------------------------===//
@@ -424,7 +424,7 @@ fn enum_message(name: &str, cases: &[crate::def::EnumCase]) -> String {
 }
 
 impl<'c> Parsed<'c> {
-    fn new(def: &OpDef, start: SrcLoc) -> Self {
+    fn new(def: &OpDef, start: SrcLoc<'c>) -> Self {
         Self {
             operands: def.operands.iter().map(|_| Vec::new()).collect(),
             operand_types: def.operands.iter().map(|_| None).collect(),
@@ -469,7 +469,7 @@ fn parse_one_type<'c>(
         }
         let params = (hosted.parse)(parser)?;
         let at = parser.encoded_loc(loc);
-        return crate::dialect::hosted_type_checked(hosted, &params, at).ok_or(crate::asm::Reported);
+        return crate::dialect::hosted_type_checked(hosted, &params, at).ok_or(crate::asm::Reported::BY_MLIR);
     }
     parser.ty()
 }
@@ -709,7 +709,7 @@ fn split_operands<'c>(
     def: &OpDef,
     parser: &mut OpParser<'c>,
     parsed: &mut Parsed<'c>,
-    all: Vec<Unresolved>,
+    all: Vec<Unresolved<'c>>,
 ) -> ParseResult<()> {
     let fixed = def.operands.iter().filter(|value| value.arity == Arity::One).count();
     let variable = def.operands.len() - fixed;

@@ -11,12 +11,38 @@
 //!   declaration: accessors, textual form, verification, interfaces.
 //! * [`ir`] has the handles to operations, values, types and attributes.
 //! * [`asm`] and [`format`](mod@format) parse and print.
+//! * [`flow`] follows values and control through regions, branches and loops.
 //! * [`rewrite`] builds and rewrites operations.
 //! * [`pass`] hosts passes, [`driver`] runs MLIR's tools.
 //!
 //! Callbacks run on MLIR's worker threads: definitions are immutable statics
 //! and functions without captured state. A panic in a callback becomes a
-//! diagnostic at the operation concerned and never unwinds into C++.
+//! diagnostic at the operation concerned, never unwinds into C++, and lets
+//! nothing succeed that came after it: see [`poison`].
+//!
+//! # Unsafe code
+//!
+//! All of it is in this crate, and of the kinds below. What a function cannot check itself is the caller's to
+//! promise, and the function is `unsafe`: `from_raw` of every handle, [`driver::Source::new`], registration.
+//!
+//! | Kind | Where | Why it is sound |
+//! |---|---|---|
+//! | Call of MLIR with a handle | [`ir`], [`rewrite`], [`asm`], [`flow`] | A handle is not null, and what it names is valid for `'c`: it came from `from_raw` or from MLIR. What only some kinds have is asked after the kind was; indices are asserted, since MLIR asserts them in debug builds only. |
+//! | Handle made of what MLIR returned | the same | Null becomes `None`; other handles are of the context that was asked. |
+//! | Slice or text in MLIR's memory | [`ir`] | Shapes, parameters, arrays and strings are uniqued, and live as long as the context, `'c`. |
+//! | `&[Value]` as `*const MlirValue` and the like | [`ir`], [`rewrite`] | Handles are transparent pointers, as the C API's are. |
+//! | Callback: pointer to a definition | [`dialect`] | It is the static that was registered, and of the type that its callback was registered for. |
+//! | Callback: handle, parser, printer, rewriter, symbol tables | [`dialect`], [`asm`] | Valid while the callback runs. Callbacks are `for<'c> fn`, so that nothing with `'c` in its type outlives them; parsed operands, positions and region arguments have it. |
+//! | Inherent attribute by slot | [`ir`] | The shim compares the slot with the operation's own number of them, and knows hosted operations from others. |
+//! | Freeing an erased operation | `grave` | [`Op::erase`](ir::Op::erase) panics where results are used, and takes the operation out of the IR only; it is freed when the outermost callback returns, outside of callbacks never. |
+//! | Owner of a C++ object | [`driver`], [`asm`], [`rewrite`] | Freed once, on drop; [`rewrite::NewRegion`] also gives it to one operation at most. |
+//! | `Send`, `Sync` | [`dialect`] | Definitions are immutable statics; what the shim keeps of them never moves nor changes. |
+//! | Pointer of [`once`](once::Once) | [`once`] | Null or leaked. |
+//!
+//! Two rules are left to those who write passes. A handle is not used after MLIR itself destroyed what it names: what
+//! [`rewrite::apply_greedily`] removes, a block argument behind [`ir::Block::erase_arg`], the former blocks of a
+//! region behind [`ir::Region::take_body`]. And between two verifications IR may be invalid, but not so that MLIR,
+//! which only asserts, misreads it: types changed in place agree when the pass ends.
 
 pub mod asm;
 pub mod attrs;
@@ -24,13 +50,16 @@ pub mod def;
 pub mod dialect;
 pub mod driver;
 mod ffi;
+pub mod flow;
 pub mod format;
+mod grave;
 pub mod hash;
 pub mod ir;
 mod macros;
 pub mod memo;
 pub mod once;
 pub mod pass;
+pub mod poison;
 pub mod rewrite;
 pub mod traits;
 mod verify;

@@ -45,7 +45,7 @@ macro_rules! op {
     ) => {
         $(#[doc = $doc])+
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        $vis struct $name<'c>(pub $crate::ir::Op<'c>);
+        $vis struct $name<'c>($crate::ir::Op<'c>);
 
         #[allow(non_camel_case_types, dead_code, missing_docs)]
         const _: () = {
@@ -93,6 +93,14 @@ macro_rules! op {
                 /// This operation, if it is one.
                 pub fn cast(op: $crate::ir::Op<'c>) -> Option<Self> {
                     op.is(&DEFINITION).then_some(Self(op))
+                }
+                /// This operation, which is one: for code that is only called for such, as verifiers and folds are.
+                ///
+                /// # Panics
+                /// When it is another one.
+                #[track_caller]
+                pub fn of(op: $crate::ir::Op<'c>) -> Self {
+                    Self::cast(op).unwrap_or_else(|| panic!("{} is no {}", op.name(), $opname))
                 }
                 /// The operation that defines `value`, if it is one.
                 pub fn defining(value: $crate::ir::Value<'c>) -> Option<Self> {

@@ -1,10 +1,12 @@
 //! Building and rewriting operations.
 
+use crate::asm::Reported;
 use crate::def::{Inputs, OpDef};
 use crate::ffi::{self, Sink};
-use crate::ir::{Attr, Block, Context, Loc, Op, Region, Type, Value};
+use crate::ir::{Attr, Block, Context, Loc, Op, Type, Value};
 use mlir_sys::*;
 use smallvec::SmallVec;
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
@@ -57,36 +59,53 @@ impl<'c> Rewriter<'c> {
     pub fn set_end(&mut self, block: Block<'c>) {
         unsafe { mlirRewriterBaseSetInsertionPointToEnd(self.raw, block.raw()) }
     }
-    /// Inserts a detached operation.
+    /// Inserts a detached operation; panics when it is in a block.
     pub fn insert(&mut self, op: Op<'c>) -> Op<'c> {
+        assert!(op.block().is_none(), "{} is in a block already", op.name());
+        self.assert_place();
         unsafe { mlirRewriterBaseInsert(self.raw, op.raw()) };
         op
     }
+    /// That the operation to insert before was not erased by another way than this rewriter.
+    fn assert_place(&self) {
+        assert!(unsafe { ffi::mhRewriterHasPlace(self.raw) } != 0, "the insertion point was erased");
+    }
     /// A copy of `op`, inserted.
     pub fn clone_op(&mut self, op: Op<'c>) -> Op<'c> {
+        self.assert_place();
         unsafe { Op::from_raw(mlirRewriterBaseClone(self.raw, op.raw())) }.expect("a clone")
     }
     /// Replaces all results and erases `op`.
     pub fn replace(&mut self, op: Op<'c>, values: &[Value<'c>]) {
         assert_eq!(op.num_results(), values.len(), "values to replace {}", op.name());
+        // SAFETY: as many values as results, `Value` has the layout of `MlirValue`.
         unsafe {
-            mlirRewriterBaseReplaceOpWithValues(
-                self.raw,
-                op.raw(),
-                values.len() as isize,
-                values.as_ptr().cast(),
-            );
+            ffi::mhRewriterReplaceUses(self.raw, op.raw(), values.as_ptr().cast(), values.len() as isize);
         }
+        self.erase(op);
     }
-    /// Erases an operation without uses.
+    /// Erases an operation, as [`Op::erase`] does.
+    ///
+    /// # Panics
+    /// When its results still have uses.
     pub fn erase(&mut self, op: Op<'c>) {
-        unsafe { mlirRewriterBaseEraseOp(self.raw, op.raw()) }
+        op.assert_unused();
+        // SAFETY: nothing uses the results.
+        unsafe { ffi::mhRewriterBury(self.raw, op.raw()) };
+        crate::grave::bury(op);
     }
     /// Changes `op` in place.
     pub fn modify(&mut self, op: Op<'c>, change: impl FnOnce(Op<'c>)) {
+        /// Ends the modification, also when `change` panics.
+        struct Modification(MlirRewriterBase, MlirOperation);
+        impl Drop for Modification {
+            fn drop(&mut self) {
+                unsafe { mlirRewriterBaseFinalizeOpModification(self.0, self.1) }
+            }
+        }
         unsafe { mlirRewriterBaseStartOpModification(self.raw, op.raw()) };
+        let _modification = Modification(self.raw, op.raw());
         change(op);
-        unsafe { mlirRewriterBaseFinalizeOpModification(self.raw, op.raw()) };
     }
     /// Starts building an operation, which `finish` inserts.
     pub fn op<'a>(&'a mut self, def: &'static OpDef, loc: Loc<'c>) -> Built<'a, 'c> {
@@ -100,34 +119,39 @@ impl<'c> Rewriter<'c> {
         operands: &[Value<'c>],
         results: &[Type<'c>],
         attrs: &[(&str, Attr<'c>)],
-    ) -> Option<Op<'c>> {
+    ) -> Result<Op<'c>, Reported> {
         let op = create(name, loc, operands, results, attrs, &[])?;
-        Some(self.insert(op))
+        Ok(self.insert(op))
     }
 }
 
-/// Makes a detached operation of any registered dialect; `None` when MLIR
-/// refuses it, which it has reported.
+/// Makes a detached operation of any registered dialect.
+///
+/// # Errors
+/// When MLIR refuses it, which it has reported.
 pub fn create<'c>(
     name: &str,
     loc: Loc<'c>,
     operands: &[Value<'c>],
     results: &[Type<'c>],
     attrs: &[(&str, Attr<'c>)],
-    regions: &[MlirRegion],
-) -> Option<Op<'c>> {
+    regions: &[NewRegion],
+) -> Result<Op<'c>, Reported> {
     create_with(name, loc, operands, results, attrs, regions, &[])
 }
 
 /// Makes a detached terminator with successors; operands for successors are
-/// told apart by the segment sizes among `attrs`. `None` as for [`create`].
+/// told apart by the segment sizes among `attrs`.
+///
+/// # Errors
+/// As for [`create`].
 pub fn create_branch<'c>(
     name: &str,
     loc: Loc<'c>,
     operands: &[Value<'c>],
     attrs: &[(&str, Attr<'c>)],
     successors: &[Block<'c>],
-) -> Option<Op<'c>> {
+) -> Result<Op<'c>, Reported> {
     create_with(name, loc, operands, &[], attrs, &[], successors)
 }
 
@@ -137,11 +161,12 @@ fn create_with<'c>(
     operands: &[Value<'c>],
     results: &[Type<'c>],
     attrs: &[(&str, Attr<'c>)],
-    regions: &[MlirRegion],
+    regions: &[NewRegion],
     successors: &[Block<'c>],
-) -> Option<Op<'c>> {
+) -> Result<Op<'c>, Reported> {
+    let regions: SmallVec<[MlirRegion; 2]> = regions.iter().map(NewRegion::take).collect();
     // SAFETY: `Value`, `Type` and `Block` have the layout of the C API's
-    // handles; all arrays outlive the call.
+    // handles; all arrays outlive the call; the regions were ours to give.
     unsafe {
         let mut state = mlirOperationStateGet(ffi::str_ref(name), loc.raw());
         mlirOperationStateAddOperands(&mut state, operands.len() as isize, operands.as_ptr().cast());
@@ -156,7 +181,7 @@ fn create_with<'c>(
         mlirOperationStateAddAttributes(&mut state, named.len() as isize, named.as_ptr());
         mlirOperationStateAddOwnedRegions(&mut state, regions.len() as isize, regions.as_ptr());
         mlirOperationStateAddSuccessors(&mut state, successors.len() as isize, successors.as_ptr().cast());
-        Op::from_raw(mlirOperationCreate(&mut state))
+        Op::from_raw(mlirOperationCreate(&mut state)).ok_or(Reported::BY_MLIR)
     }
 }
 
@@ -167,6 +192,7 @@ pub struct Build<'c> {
     operands: SmallVec<[Value<'c>; 4]>,
     sizes: SmallVec<[i32; 4]>,
     results: Option<SmallVec<[Type<'c>; 2]>>,
+    result_sizes: Option<SmallVec<[i32; 4]>>,
     attrs: SmallVec<[(&'static str, Attr<'c>); 4]>,
     extra: Vec<(String, Attr<'c>)>,
     regions: usize,
@@ -181,15 +207,18 @@ impl<'c> Build<'c> {
             operands: SmallVec::new(),
             sizes: SmallVec::new(),
             results: None,
+            result_sizes: None,
             attrs: SmallVec::new(),
             extra: Vec::new(),
             regions: def.regions.len(),
         }
     }
 
-    /// Makes the detached operation; its regions are empty. `None` when result
-    /// types could not be inferred or MLIR refused it; the error is reported.
-    pub fn finish(mut self) -> Option<Op<'c>> {
+    /// Makes the detached operation; its regions are empty.
+    ///
+    /// # Errors
+    /// When result types could not be inferred or MLIR refused it; the error is reported.
+    pub fn finish(mut self) -> Result<Op<'c>, Reported> {
         debug_assert_eq!(self.sizes.len(), self.def.operands.len(), "operand groups of {}", self.def.name);
         let ctx = self.loc.context();
         let results = match self.results.take() {
@@ -197,20 +226,37 @@ impl<'c> Build<'c> {
             None => match self.infer() {
                 Ok(types) => types,
                 Err(message) => {
-                    self.loc.error(&format!("'{}' op {message}", self.def.name));
-                    return None;
+                    return Err(self.loc.error(&format!("'{}' op {message}", self.def.name)));
                 }
             },
         };
         if self.def.has_operand_segments() {
             self.attrs.push(("operandSegmentSizes", Attr::i32_array(ctx, &self.sizes)));
         }
+        if self.def.has_result_segments() {
+            match self.result_sizes(results.len()) {
+                Some(sizes) => self.attrs.push(("resultSegmentSizes", Attr::i32_array(ctx, &sizes))),
+                None => {
+                    let (name, n) = (self.def.name, results.len());
+                    return Err(self
+                        .loc
+                        .error(&format!("'{name}' op needs to know which groups its {n} results are of")));
+                }
+            }
+        }
         let mut attrs: SmallVec<[(&str, Attr<'c>); 8]> = self.attrs.iter().copied().collect();
         attrs.extend(self.extra.iter().map(|(name, attr)| (name.as_str(), *attr)));
-        // SAFETY: the new regions are owned by the operation.
-        let regions: SmallVec<[MlirRegion; 2]> =
-            (0..self.regions).map(|_| unsafe { mlirRegionCreate() }).collect();
+        let regions: SmallVec<[NewRegion; 2]> = (0..self.regions).map(|_| new_region()).collect();
         create(self.def.name, self.loc, &self.operands, &results, &attrs, &regions)
+    }
+
+    /// The sizes of result groups: given, or one each.
+    fn result_sizes(&self, total: usize) -> Option<SmallVec<[i32; 4]>> {
+        let groups = self.def.results.len();
+        match &self.result_sizes {
+            Some(sizes) => (sizes.len() == groups).then(|| sizes.clone()),
+            None => (total == groups).then(|| SmallVec::from_elem(1, groups)),
+        }
     }
 
     fn infer(&self) -> Result<SmallVec<[Type<'c>; 2]>, String> {
@@ -272,9 +318,15 @@ impl<'c> Built<'_, 'c> {
         self.state.operands.extend_from_slice(values);
         self
     }
-    /// The result types; inferred if this is not called.
+    /// The result types; inferred if no types are given.
     pub fn results(mut self, types: &[Type<'c>]) -> Self {
         self.state.results = Some(types.iter().copied().collect());
+        self
+    }
+    /// The result types by group, for operations that have several groups of any number.
+    pub fn result_groups(mut self, groups: &[&[Type<'c>]]) -> Self {
+        self.state.results = Some(groups.iter().copied().flatten().copied().collect());
+        self.state.result_sizes = Some(groups.iter().map(|group| group.len() as i32).collect());
         self
     }
     /// An inherent attribute.
@@ -297,11 +349,13 @@ impl<'c> Built<'_, 'c> {
         self.state.regions = n;
         self
     }
-    /// Makes the operation. `None` when the result types could not be
-    /// inferred or MLIR refused it; the error is reported.
-    pub fn finish(self) -> Option<Op<'c>> {
+    /// Makes the operation.
+    ///
+    /// # Errors
+    /// When the result types could not be inferred or MLIR refused it; the error is reported.
+    pub fn finish(self) -> Result<Op<'c>, Reported> {
         let op = self.state.finish()?;
-        Some(match self.insert {
+        Ok(match self.insert {
             Some(rewriter) => rewriter.insert(op),
             None => op,
         })
@@ -369,14 +423,26 @@ pub fn apply_greedily(op: Op<'_>, patterns: &[&'static Pattern]) -> bool {
     }
 }
 
-/// A new region to give to [`create`].
-pub fn new_region() -> MlirRegion {
-    // SAFETY: creation cannot fail.
-    unsafe { mlirRegionCreate() }
+/// A region that no operation owns yet. [`create`] takes it; else it is destroyed with what is in it.
+pub struct NewRegion(Cell<Option<MlirRegion>>);
+
+impl NewRegion {
+    fn take(&self) -> MlirRegion {
+        self.0.take().expect("a region is given to one operation")
+    }
 }
 
-/// The handle of a region made by [`new_region`].
-pub fn region_handle<'c>(region: MlirRegion, _ctx: Context<'c>) -> Option<Region<'c>> {
-    // SAFETY: the region was just made and is owned by the caller.
-    unsafe { Region::from_raw(region) }
+impl Drop for NewRegion {
+    fn drop(&mut self) {
+        if let Some(region) = self.0.take() {
+            // SAFETY: it was made by `new_region`, and nobody took it.
+            unsafe { mlirRegionDestroy(region) }
+        }
+    }
+}
+
+/// A new region to give to [`create`].
+pub fn new_region() -> NewRegion {
+    // SAFETY: creation cannot fail.
+    NewRegion(Cell::new(Some(unsafe { mlirRegionCreate() })))
 }

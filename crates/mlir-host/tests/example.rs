@@ -1,13 +1,17 @@
 //! A small dialect hosted in Rust, driven through MLIR.
 
+mod session;
+
 use mlir_host::asm::Punct;
 use mlir_host::attrs::{BoolAttr, DenseI32Array, I32Attr, StrAttr, UnitAttr};
 use mlir_host::def::*;
-use mlir_host::ir::{Attr, Context, Op, Type};
+use mlir_host::flow::{Next, for_each_edge, incoming, is_loop, is_region_branch, next, twins};
+use mlir_host::ir::{Attr, Type, Walk};
+use mlir_host::pass::PassDef;
 use mlir_host::rewrite::{Pattern, apply_greedily};
 use mlir_host::traits::{Trait, Upstream};
-use mlir_host::{Alias, DialectDef, driver::Registry, enum_attr, op};
-use mlir_sys::*;
+use mlir_host::{Alias, DialectDef, enum_attr, op};
+use session::Session;
 
 static I32: TypeConstraint =
     TypeConstraint::only("32-bit signless integer", |ty| ty.is_int(32), |ctx| Type::int(ctx, 32));
@@ -79,7 +83,7 @@ op! {
                 root: "ex.add",
                 benefit: 1,
                 apply: |op, rewriter| {
-                    let add = Add(op);
+                    let add = Add::of(op);
                     let zero = add.rhs().def_op().and_then(|def| def.attr("value")).and_then(Attr::as_int);
                     if zero == Some(0) {
                         rewriter.replace(op, &[add.lhs()]);
@@ -115,6 +119,14 @@ op! {
 }
 
 op! {
+    /// Gives two groups of results.
+    pub struct Groups = "ex.groups" {
+        results: [some[var]: I32, more[var]: BOX],
+        format: "attr-dict `:` type($some) `and` type($more)",
+    }
+}
+
+op! {
     /// Says something about a value.
     pub struct Note = "ex.note" {
         operands: [src: ANY_TYPE],
@@ -138,7 +150,7 @@ op! {
     pub struct Fragile = "ex.fragile" {
         attrs: [boom[opt]: UnitAttr],
         format: "attr-dict",
-        with: { verify: Some(|op| if Fragile(op).boom().is_some() { panic!("boom") } else { Err("is fragile".into()) }) },
+        with: { verify: Some(|op| if Fragile::of(op).boom().is_some() { panic!("boom") } else { Err("is fragile".into()) }) },
     }
 }
 
@@ -181,7 +193,7 @@ op! {
                     parser.attr_dict(false)
                 },
                 print: |op, printer| {
-                    let inner = Outer(op).holder().first_block().and_then(|block| Inner::cast(block.first()?));
+                    let inner = Outer::of(op).holder().first_block().and_then(|block| Inner::cast(block.first()?));
                     if let Some(inner) = inner {
                         printer.text(" ");
                         printer.operand(inner.value());
@@ -224,6 +236,7 @@ static EX: DialectDef = DialectDef {
         Add::DEF,
         Clauses::DEF,
         Forward::DEF,
+        Groups::DEF,
         Everything::DEF,
         Note::DEF,
         Fragile::DEF,
@@ -238,65 +251,13 @@ static EX: DialectDef = DialectDef {
     dependencies: &["arith"],
     attr_alias: Some(|attr| if attr.is(&TILE_ATTR) { Alias::Final("tile".into()) } else { Alias::None }),
     materialize_constant: Some(|value, ty, loc| {
-        mlir_host::rewrite::create("arith.constant", loc, &[], &[ty], &[("value", value)], &[])
+        mlir_host::rewrite::create("arith.constant", loc, &[], &[ty], &[("value", value)], &[]).ok()
     }),
     ..DialectDef::new("ex")
 };
 
-/// A parsed module and the diagnostics so far.
-struct Session {
-    context: MlirContext,
-    module: MlirModule,
-    // Boxed: the handler holds its address.
-    #[allow(clippy::box_collection)]
-    diagnostics: Box<Vec<String>>,
-}
-
-unsafe extern "C" fn collect(diagnostic: MlirDiagnostic, data: *mut std::ffi::c_void) -> MlirLogicalResult {
-    unsafe extern "C" fn append(text: MlirStringRef, out: *mut std::ffi::c_void) {
-        let bytes = unsafe { std::slice::from_raw_parts(text.data.cast::<u8>(), text.length) };
-        unsafe { (*out.cast::<String>()).push_str(std::str::from_utf8(bytes).unwrap()) }
-    }
-    let mut text = String::new();
-    unsafe { mlirDiagnosticPrint(diagnostic, Some(append), (&raw mut text).cast()) };
-    unsafe { (*data.cast::<Vec<String>>()).push(text) };
-    MlirLogicalResult { value: 1 }
-}
-
 fn parse(text: &str) -> Session {
-    unsafe {
-        let mut registry = Registry::new();
-        registry.add_upstream();
-        registry.add(&[&EX]);
-        let context = mlirContextCreateWithRegistry(registry.raw(), false);
-        let mut diagnostics = Box::new(Vec::new());
-        mlirContextAttachDiagnosticHandler(context, Some(collect), (&raw mut *diagnostics).cast(), None);
-        // MLIR's lexer looks one byte past the end.
-        let terminated = std::ffi::CString::new(text).unwrap();
-        let text = MlirStringRef { data: terminated.as_ptr(), length: text.len() };
-        let module = mlirModuleCreateParse(context, text);
-        Session { context, module, diagnostics }
-    }
-}
-
-impl Session {
-    fn op(&self) -> Op<'_> {
-        assert!(!self.module.ptr.is_null(), "parse error: {:?}", self.diagnostics);
-        unsafe { Op::from_raw(mlirModuleGetOperation(self.module)) }.unwrap()
-    }
-    fn context(&self) -> Context<'_> {
-        unsafe { Context::from_raw(self.context) }
-    }
-}
-impl Drop for Session {
-    fn drop(&mut self) {
-        unsafe {
-            if !self.module.ptr.is_null() {
-                mlirModuleDestroy(self.module);
-            }
-            mlirContextDestroy(self.context);
-        }
-    }
+    Session::parse(&[&EX], text)
 }
 
 #[track_caller]
@@ -476,6 +437,160 @@ fn builders_infer_types() {
     let add = rewriter.op(Add::DEF, constant.loc()).one(value).one(value).finish().unwrap();
     assert!(add.result(0).ty().is_int(32));
     assert!(session.op().verify(), "{:?} {}", session.diagnostics, session.op());
-    assert!(rewriter.op(Everything::DEF, constant.loc()).one(value).opt(None).many(&[]).finish().is_none());
+    assert!(rewriter.op(Everything::DEF, constant.loc()).one(value).opt(None).many(&[]).finish().is_err());
     assert!(session.diagnostics.iter().any(|text| text.contains("result 'out' needs a type")));
+}
+
+/// Where control flow takes the operands of each operation below, in the order of the text.
+fn edges(session: &Session) -> Vec<String> {
+    let mut all = Vec::new();
+    session.op().walk(&mut |op| {
+        for_each_edge(op, &mut |i, target| {
+            let place = match target.def_op() {
+                Some(op) => format!("{} result {}", op.name(), target.index()),
+                None => format!("argument {}", target.index()),
+            };
+            all.push(format!("{} operand {i} -> {place}", op.name()));
+            let from = incoming(target).expect("what has an edge is known");
+            assert!(from.contains(&(op, i)), "{} is not among what {place} comes from", op.name());
+        });
+        Walk::Advance
+    });
+    all
+}
+
+#[test]
+fn edges_of_loops_do_not_depend_on_trip_counts() {
+    for count in [0, 1, 7] {
+        let session = parse(&format!(
+            "func.func @f(%x: i32) -> i32 {{\n%l = arith.constant 0 : index\n%u = arith.constant {count} : index\n\
+             %s = arith.constant 1 : index\n%r = scf.for %i = %l to %u step %s iter_args(%a = %x) -> i32 {{\n\
+             scf.yield %a : i32\n}}\nreturn %r : i32\n}}"
+        ));
+        assert_eq!(
+            edges(&session),
+            [
+                "scf.for operand 3 -> argument 1",
+                "scf.for operand 3 -> scf.for result 0",
+                "scf.yield operand 0 -> argument 1",
+                "scf.yield operand 0 -> scf.for result 0",
+            ]
+        );
+        let function = session.op().region(0).first_block().unwrap().first().unwrap();
+        let body = function.region(0).first_block().unwrap();
+        let looped = body.ops().find(|op| is_loop(*op)).unwrap();
+        let (index, carried) =
+            (looped.region(0).first_block().unwrap().arg(0), looped.region(0).first_block().unwrap().arg(1));
+        assert_eq!(incoming(index), None);
+        assert_eq!(incoming(function.region(0).first_block().unwrap().arg(0)), None);
+        assert_eq!(twins(looped.result(0)).as_slice(), [looped.result(0), carried]);
+        assert_eq!(twins(carried).as_slice(), [carried, looped.result(0)]);
+        let entry = looped.region(0);
+        assert_eq!(next(looped).unwrap().as_slice(), [Next::Region(entry), Next::After(looped)]);
+    }
+}
+
+#[test]
+fn edges_of_while_if_and_branches() {
+    let session = parse(
+        "func.func @f(%c: i1, %x: i32, %y: i32) -> i32 {\n%w = scf.while (%a = %x) : (i32) -> i32 {\n\
+         scf.condition(%c) %a : i32\n} do {\n^bb0(%b: i32):\nscf.yield %b : i32\n}\n\
+         %s = scf.if %c -> i32 {\nscf.yield %x : i32\n} else {\nscf.yield %y : i32\n}\n\
+         cf.cond_br %c, ^bb1(%w : i32), ^bb2(%s, %x : i32, i32)\n^bb1(%p: i32):\ncf.br ^bb2(%p, %y : i32, i32)\n\
+         ^bb2(%q: i32, %r: i32):\nreturn %q : i32\n}",
+    );
+    assert_eq!(
+        edges(&session),
+        [
+            "scf.while operand 0 -> argument 0",
+            "scf.condition operand 1 -> argument 0",
+            "scf.condition operand 1 -> scf.while result 0",
+            "scf.yield operand 0 -> argument 0",
+            "scf.yield operand 0 -> scf.if result 0",
+            "scf.yield operand 0 -> scf.if result 0",
+            "cf.cond_br operand 1 -> argument 0",
+            "cf.cond_br operand 2 -> argument 0",
+            "cf.cond_br operand 3 -> argument 1",
+            "cf.br operand 0 -> argument 0",
+            "cf.br operand 1 -> argument 1",
+        ]
+    );
+    let function = session.op().region(0).first_block().unwrap().first().unwrap();
+    let ops: Vec<_> = function.region(0).first_block().unwrap().ops().collect();
+    let [looped, branch, _] = ops[..] else { panic!("{}", session.op()) };
+    assert!(is_region_branch(looped) && is_loop(looped) && is_region_branch(branch) && !is_loop(branch));
+    let [before, after] = [0, 1].map(|region| looped.region(region).first_block().unwrap());
+    assert_eq!(next(looped).unwrap().as_slice(), [Next::Region(looped.region(0))]);
+    let condition = before.terminator().unwrap();
+    assert_eq!(next(condition).unwrap().len(), 2);
+    assert_eq!(next(after.terminator().unwrap()).unwrap().as_slice(), [Next::Region(looped.region(0))]);
+    assert_eq!(twins(looped.result(0)).as_slice(), [looped.result(0), after.arg(0)]);
+    assert_eq!(twins(branch.result(0)).as_slice(), [branch.result(0)]);
+    let last = function.region(0).blocks().last().unwrap();
+    assert_eq!(next(last.first().unwrap()), None);
+    assert_eq!(next(branch).unwrap().len(), 2);
+}
+
+#[test]
+fn result_groups_have_sizes() {
+    round_trip("%some:2, %more = ex.groups : i32, i32 and !ex.box<i32>");
+    let session =
+        parse("%0 = arith.constant 2 : i32\n%some:2, %more = ex.groups : i32, i32 and !ex.box<i32>");
+    let ops: Vec<_> = session.op().region(0).first_block().unwrap().ops().collect();
+    let groups = Groups::of(ops[1]);
+    assert_eq!((groups.some().len(), groups.more().len()), (2, 1));
+    let (number, thing) = (groups.some()[0].ty(), groups.more()[0].ty());
+    let mut rewriter = mlir_host::rewrite::IrRewriter::new(session.context());
+    rewriter.set_after(ops[1]);
+    let loc = ops[1].loc();
+    let made = rewriter.op(Groups::DEF, loc).result_groups(&[&[number], &[thing, thing]]).finish().unwrap();
+    assert_eq!((Groups::of(made).some().len(), Groups::of(made).more().len()), (1, 2));
+    assert!(session.op().verify(), "{:?}", session.diagnostics);
+    assert!(rewriter.op(Groups::DEF, loc).results(&[number, thing, thing]).finish().is_err());
+    assert!(session.says("needs to know which groups its 3 results are of"), "{:?}", session.diagnostics);
+    error(
+        "%0:2 = \"ex.groups\"() <{resultSegmentSizes = array<i32: 2, 1>}> : () -> (i32, i32)",
+        "result count (2) does not match the sizes of its 2 groups",
+    );
+}
+
+#[test]
+fn erased_operations_stay_in_memory_and_used_ones_in_the_ir() {
+    static ERASE: PassDef = PassDef::new("test-erase", "", |op, _| {
+        let ops: Vec<_> = op.region(0).first_block().unwrap().ops().collect();
+        ops[1].erase();
+        assert_eq!(ops[1].name(), "ex.add");
+        assert!(ops[1].block().is_none() && ops[0].result(0).is_unused());
+        let mut rewriter = mlir_host::rewrite::IrRewriter::new(op.context());
+        rewriter.set_before(ops[0]);
+        ops[0].erase();
+        // The place to insert at is gone.
+        rewriter.op(Groups::DEF, op.loc()).result_groups(&[&[], &[]]).finish();
+        Ok(())
+    });
+    ERASE.register();
+    let session = parse("%0 = arith.constant 2 : i32\n%1 = ex.add %0, %0");
+    assert!(!session.run("builtin.module(test-erase)", true));
+    assert!(session.says("the insertion point was erased"), "{:?}", session.diagnostics);
+
+    static USED: PassDef = PassDef::new("test-erase-used", "", |op, _| {
+        op.region(0).first_block().unwrap().first().unwrap().erase();
+        Ok(())
+    });
+    USED.register();
+    let session = parse("%0 = arith.constant 2 : i32\n%1 = ex.add %0, %0");
+    assert!(!session.run("builtin.module(test-erase-used)", true));
+    assert!(session.says("arith.constant is erased, and used"), "{:?}", session.diagnostics);
+}
+
+#[test]
+fn slots_and_handles_of_other_operations_are_refused() {
+    let session = parse("%0 = arith.constant 2 : i32\n%1 = ex.add %0, %0");
+    let ops: Vec<_> = session.op().region(0).first_block().unwrap().ops().collect();
+    // Neither a hosted operation's slot that it has not, nor any of another operation's.
+    assert_eq!((ops[1].slot(0), ops[0].slot(0), ops[0].slot_default(7)), (None, None, None));
+    let wrong = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| Add::of(ops[0])));
+    assert!(wrong.is_err());
+    let wrong = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| ops[1].set_slot(0, None)));
+    assert!(wrong.is_err());
 }

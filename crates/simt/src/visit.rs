@@ -2,29 +2,19 @@
 
 use crate::bytecode::*;
 
+/// Gives an operation's registers to `def` and `used`: results before the semicolon, operands behind it.
+macro_rules! io {
+    ($def:ident, $used:ident; $($d:expr),*; $($u:expr),*) => {{
+        $($used($u);)*
+        $($def($d);)*
+    }};
+}
+
 /// Calls `def` for every result and `used` for every operand. A register that is both read and written
-/// (predicated destinations keep their value) is given to both.
+/// (predicated destinations keep their value) is given to both. The table of all operations: one row each.
 pub fn visit(op: &mut Op, def: &mut impl FnMut(&mut Reg), used: &mut impl FnMut(&mut Src)) {
-    let access = |at: &mut Access, used: &mut dyn FnMut(&mut Src)| {
-        used(&mut at.addr);
-        if let Some(p) = &mut at.pred {
-            used(&mut p.src);
-        }
-        if let Some((n, o)) = &mut at.buffer {
-            used(n);
-            used(o);
-        }
-    };
-    let pred = |p: &mut Option<Pred>, used: &mut dyn FnMut(&mut Src)| {
-        if let Some(p) = p {
-            used(&mut p.src);
-        }
-    };
     match op {
-        Op::Mov { d, s } | Op::Freeze { d, s } => {
-            used(s);
-            def(d);
-        }
+        Op::Mov { d, s } | Op::Freeze { d, s } => io!(def, used; d; s),
         Op::Undef { d } | Op::Special { d, .. } => def(d),
         Op::Int { d, a, b, .. }
         | Op::Float { d, a, b, .. }
@@ -32,170 +22,108 @@ pub fn visit(op: &mut Op, def: &mut impl FnMut(&mut Reg), used: &mut impl FnMut(
         | Op::FCmp { d, a, b, .. }
         | Op::Join { d, a, b, .. }
         | Op::Lea { d, base: a, index: b, .. }
-        | Op::Mbcnt { d, mask: a, a: b, .. } => {
-            used(a);
-            used(b);
-            def(d);
-        }
+        | Op::Mbcnt { d, mask: a, a: b, .. }
+        | Op::MapShared { d, addr: a, rank: b } => io!(def, used; d; a, b),
         Op::IntUn { d, a, .. }
         | Op::FloatUn { d, a, .. }
         | Op::FClass { d, a, .. }
         | Op::Cvt { d, a, .. }
-        | Op::Bits { d, a, .. } => {
-            used(a);
-            def(d);
-        }
+        | Op::Bits { d, a, .. }
+        | Op::RankOf { d, addr: a } => io!(def, used; d; a),
         Op::IntTern { d, a, b, c, .. }
         | Op::Fma { d, a, b, c, .. }
         | Op::Med3 { d, a, b, c }
-        | Op::Select { d, c, a, b } => {
-            used(a);
-            used(b);
-            used(c);
-            def(d);
-        }
-        Op::Dot2 { d, a, b, c, .. } => {
-            a.iter_mut().chain(b).for_each(&mut *used);
-            used(c);
-            def(d);
-        }
+        | Op::Select { d, c, a, b } => io!(def, used; d; a, b, c),
+        Op::Dot2 { d, a: [a0, a1], b: [b0, b1], c, .. } => io!(def, used; d; a0, a1, b0, b1, c),
         Op::Pick { d, index, items } => {
-            used(index);
             items.iter_mut().for_each(&mut *used);
-            def(d);
+            io!(def, used; d; index);
         }
+        Op::Jump { .. } | Op::Exit | Op::Trap | Op::Nop(_) => {}
+        Op::Branch { c, .. } => used(c),
+        Op::Print { format, args } => io!(def, used; ; format, args),
+        Op::Assert { message, file, line, func } => io!(def, used; ; message, file, line, func),
+        // Memory, and what the lanes of a warp do together.
         Op::Ld { d, at } => {
             access(at, used);
-            for d in d.iter_mut() {
-                if at.pred.is_some() {
-                    used(&mut Src::reg(*d));
-                }
-                def(d);
-            }
-        }
-        Op::St { v, at } => {
-            access(at, used);
-            v.iter_mut().for_each(used);
+            kept(d, &at.pred, def, used);
         }
         Op::Atom { d, v, cmp, at, .. } => {
             access(at, used);
-            v.iter_mut().for_each(&mut *used);
-            cmp.iter_mut().for_each(&mut *used);
-            for d in d.iter_mut() {
-                if at.pred.is_some() {
-                    used(&mut Src::reg(*d));
-                }
-                def(d);
-            }
+            v.iter_mut().chain(cmp.iter_mut()).for_each(&mut *used);
+            kept(d, &at.pred, def, used);
+        }
+        Op::St { v, at } | Op::StMatrix { v, addr: at, .. } => {
+            access(at, used);
+            v.iter_mut().for_each(used);
+        }
+        Op::LdMatrix { d, addr, .. } => {
+            access(addr, used);
+            d.iter_mut().for_each(def);
         }
         Op::CpAsync { dst, src, src_bytes } => {
             access(dst, used);
             used(src);
             src_bytes.iter_mut().for_each(used);
         }
-        Op::CpCommit
-        | Op::CpWait { .. }
-        | Op::FenceAsync
-        | Op::Fence
-        | Op::WgmmaFence
-        | Op::WgmmaCommit
-        | Op::ClusterArrive { .. }
-        | Op::ClusterWait
-        | Op::Trap
-        | Op::Nop(_)
-        | Op::Jump { .. }
-        | Op::Exit => {}
-        Op::CpMbarArrive { addr, pred: p, .. } | Op::MbarInval { addr, pred: p } => {
-            used(addr);
-            pred(p, used);
+        Op::StAsync { v, at, mbar } => {
+            access(at, used);
+            v.iter_mut().for_each(&mut *used);
+            used(mbar);
         }
         Op::Shfl { d, p, v, b, c, mask, .. } => {
-            [v, b, c, mask].into_iter().for_each(&mut *used);
-            def(d);
+            io!(def, used; d; v, b, c, mask);
             p.iter_mut().for_each(def);
         }
-        Op::Vote { d, v, mask, .. } => {
-            used(v);
-            used(mask);
-            def(d);
-        }
+        Op::Vote { d, v, mask, .. } => io!(def, used; d; v, mask),
         Op::Match { d, p, v, mask, .. } => {
-            used(v);
-            used(mask);
-            def(d);
+            io!(def, used; d; v, mask);
             p.iter_mut().for_each(def);
-        }
-        Op::MapShared { d, addr, rank } => {
-            used(addr);
-            used(rank);
-            def(d);
-        }
-        Op::RankOf { d, addr } => {
-            used(addr);
-            def(d);
         }
         Op::Elect { d, p, mask } => {
-            used(mask);
             d.iter_mut().for_each(&mut *def);
-            def(p);
+            io!(def, used; p; mask);
         }
         Op::Permute { d, d2, v, idx, c, .. } => {
-            [v, idx, c].into_iter().for_each(used);
-            def(d);
+            io!(def, used; d; v, idx, c);
             d2.iter_mut().for_each(def);
         }
-        Op::Dpp(x) => {
-            used(&mut x.old);
-            used(&mut x.v);
-            def(&mut x.d);
-        }
+        Op::Dpp(x) => io!(def, used; &mut x.d; &mut x.old, &mut x.v),
         Op::ReadLane { d, v, lane } => {
-            used(v);
-            lane.iter_mut().for_each(used);
-            def(d);
+            lane.iter_mut().for_each(&mut *used);
+            io!(def, used; d; v);
         }
-        Op::WriteLane { d, old, v, lane } => {
-            [old, v, lane].into_iter().for_each(used);
-            def(d);
-        }
+        Op::WriteLane { d, old, v, lane } => io!(def, used; d; old, v, lane),
+        // Barriers, asynchronous copies and matrix operations.
         Op::WarpSync { mask } => used(mask),
         Op::Bar { id, threads, reduce, pred: p, .. } => {
             used(id);
             threads.iter_mut().for_each(&mut *used);
             pred(p, used);
             if let Some((_, v, d)) = reduce {
-                used(v);
-                def(d);
+                io!(def, used; d; v);
             }
         }
-        Op::MbarInit { addr, count, pred: p } => {
+        Op::MbarInit { addr: a, count: b, pred: p }
+        | Op::MapReplace { addr: a, value: b, pred: p, .. }
+        | Op::MapCopy { dst: a, src: b, pred: p } => {
+            io!(def, used; ; a, b);
+            pred(p, used);
+        }
+        Op::CpMbarArrive { addr, pred: p, .. } | Op::MbarInval { addr, pred: p } => {
             used(addr);
-            used(count);
             pred(p, used);
         }
         Op::MbarArrive { addr, count, tx, d, pred: p, .. } => {
-            used(addr);
-            used(count);
+            io!(def, used; ; addr, count);
             tx.iter_mut().for_each(&mut *used);
             pred(p, used);
             d.iter_mut().for_each(def);
         }
         Op::MbarTry { d, addr, parity, pred: p, .. } => {
-            used(addr);
-            used(parity);
-            if p.is_some() {
-                used(&mut Src::reg(*d));
-            }
+            io!(def, used; ; addr, parity);
+            kept(std::slice::from_mut(d), p, def, used);
             pred(p, used);
-            def(d);
-        }
-        Op::LdMatrix { d, addr, .. } => {
-            access(addr, used);
-            d.iter_mut().for_each(def);
-        }
-        Op::StMatrix { v, addr, .. } => {
-            access(addr, used);
-            v.iter_mut().for_each(used);
         }
         Op::Mma(m) => {
             m.a.iter_mut().chain(m.b.iter_mut()).chain(m.c.iter_mut()).for_each(used);
@@ -203,34 +131,18 @@ pub fn visit(op: &mut Op, def: &mut impl FnMut(&mut Reg), used: &mut impl FnMut(
         }
         Op::Wgmma(m) => {
             m.a.iter_mut().chain(m.c.iter_mut()).for_each(&mut *used);
-            used(&mut m.b);
-            used(&mut m.scale_d);
+            io!(def, used; ; &mut m.b, &mut m.scale_d);
             m.d.iter_mut().for_each(def);
         }
         Op::WgmmaWait { regs, .. } => {
-            for d in regs.iter_mut() {
-                used(&mut Src::reg(*d));
-                def(d);
-            }
-        }
-        Op::MapReplace { addr, value, pred: p, .. } => {
-            used(addr);
-            used(value);
-            pred(p, used);
-        }
-        Op::MapCopy { dst, src, pred: p } => {
-            used(dst);
-            used(src);
-            pred(p, used);
+            regs.iter_mut().for_each(|d| io!(def, used; d; &mut Src::reg(*d)));
         }
         Op::TmaLoad { dst, map, coords, mbar, multicast, pred: p, .. } => {
-            [dst, map, mbar].into_iter().chain(multicast).for_each(&mut *used);
-            coords.iter_mut().for_each(&mut *used);
+            [dst, map, mbar].into_iter().chain(multicast).chain(coords).for_each(&mut *used);
             pred(p, used);
         }
         Op::TmaStore { src, map, coords, pred: p, .. } => {
-            [src, map].into_iter().for_each(&mut *used);
-            coords.iter_mut().for_each(&mut *used);
+            [src, map].into_iter().chain(coords).for_each(&mut *used);
             pred(p, used);
         }
         Op::BulkLoad { dst, src, bytes, mbar, multicast, pred: p } => {
@@ -238,25 +150,48 @@ pub fn visit(op: &mut Op, def: &mut impl FnMut(&mut Reg), used: &mut impl FnMut(
             pred(p, used);
         }
         Op::BulkMove { dst, src, bytes, mbar, pred: p } => {
-            [dst, src, bytes, mbar].into_iter().for_each(&mut *used);
+            io!(def, used; ; dst, src, bytes, mbar);
             pred(p, used);
         }
-        Op::StAsync { v, at, mbar } => {
-            access(at, used);
-            v.iter_mut().for_each(&mut *used);
-            used(mbar);
-        }
         Op::BulkStore { dst, src, bytes, pred: p, .. } => {
-            [dst, src, bytes].into_iter().for_each(&mut *used);
+            io!(def, used; ; dst, src, bytes);
             pred(p, used);
         }
         Op::BulkCommit { pred: p } | Op::BulkWait { pred: p, .. } => pred(p, used),
-        Op::Print { format, args } => {
-            used(format);
-            used(args);
+        Op::CpCommit
+        | Op::CpWait { .. }
+        | Op::FenceAsync
+        | Op::Fence
+        | Op::WgmmaFence
+        | Op::WgmmaCommit
+        | Op::ClusterArrive { .. }
+        | Op::ClusterWait => {}
+    }
+}
+
+/// Registers of a memory access.
+fn access(at: &mut Access, used: &mut impl FnMut(&mut Src)) {
+    used(&mut at.addr);
+    pred(&mut at.pred, used);
+    if let Some((n, o)) = &mut at.buffer {
+        used(n);
+        used(o);
+    }
+}
+
+fn pred(p: &mut Option<Pred>, used: &mut impl FnMut(&mut Src)) {
+    if let Some(p) = p {
+        used(&mut p.src);
+    }
+}
+
+/// Results that keep their value where the predicate is false.
+fn kept(d: &mut [Reg], p: &Option<Pred>, def: &mut impl FnMut(&mut Reg), used: &mut impl FnMut(&mut Src)) {
+    for d in d {
+        if p.is_some() {
+            used(&mut Src::reg(*d));
         }
-        Op::Assert { message, file, line, func } => [message, file, line, func].into_iter().for_each(used),
-        Op::Branch { c, .. } => used(c),
+        def(d);
     }
 }
 

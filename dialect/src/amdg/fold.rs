@@ -8,7 +8,7 @@ type Fold<'c> = Option<Vec<Folded<'c>>>;
 
 /// The whole, or one of the tensors that were put side by side.
 pub(super) fn extract_slice<'c>(op: Op<'c>, _: &[Option<Attr<'c>>]) -> Fold<'c> {
-    let slice = ExtractSliceOp(op);
+    let slice = ExtractSliceOp::of(op);
     let ty = slice.result().ty();
     if slice.source().ty() == ty {
         return Some(vec![Folded::Value(slice.source())]);
@@ -31,7 +31,7 @@ pub(super) fn extract_slice<'c>(op: Op<'c>, _: &[Option<Attr<'c>>]) -> Fold<'c> 
 
 /// One tensor.
 pub(super) fn concat<'c>(op: Op<'c>, _: &[Option<Attr<'c>>]) -> Fold<'c> {
-    let concat = ConcatOp(op);
+    let concat = ConcatOp::of(op);
     let mut sources = concat.sources();
     let only = sources.next().filter(|only| only.ty() == concat.result().ty())?;
     sources.next().is_none().then(|| vec![Folded::Value(only)])

@@ -1,9 +1,9 @@
 //! Canonicalization patterns.
 
+use crate::encoding;
 use crate::tt::fold::{constant, is_zero, splat_value};
 use crate::tt::ops::*;
 use crate::tt::types::{pointee, scalar_bits};
-use crate::ttg;
 use mlir_host::ir::{Attr, Op, TensorType, Value};
 use mlir_host::rewrite::{Pattern, RewriteFn, Rewriter};
 
@@ -59,7 +59,7 @@ fn splat_like<'c>(
     result: Value<'c>,
 ) -> Option<Value<'c>> {
     rewriter.set_before(op);
-    Some(rewriter.op(SplatOp::DEF, op.loc()).one(x).results(&[result.ty()]).finish()?.result(0))
+    Some(rewriter.op(SplatOp::DEF, op.loc()).one(x).results(&[result.ty()]).finish().ok()?.result(0))
 }
 
 /// Replaces an operation on the splat `src` by a splat.
@@ -73,11 +73,11 @@ fn splat_instead<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>, src: Value<'c>) ->
 /// `int_to_ptr(ptr_to_int(p))` of another pointee is a bitcast;
 /// `int_to_ptr(ptr_to_int(p) + n)` is `addptr` where `n` is a multiple of the pointee's size.
 fn simplify_int_to_ptr<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
-    let cast = IntToPtrOp(op);
+    let cast = IntToPtrOp::of(op);
     let ty = cast.result().ty();
     rewriter.set_before(op);
     if let Some(inner) = PtrToIntOp::defining(cast.src()) {
-        let new = rewriter.op(BitcastOp::DEF, op.loc()).one(inner.src()).results(&[ty]).finish()?;
+        let new = rewriter.op(BitcastOp::DEF, op.loc()).one(inner.src()).results(&[ty]).finish().ok()?;
         rewriter.replace(op, &[new.result(0)]);
         return Some(());
     }
@@ -97,10 +97,12 @@ fn simplify_int_to_ptr<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()
     let base = if inner.src().ty() == ty {
         inner.src()
     } else {
-        rewriter.op(BitcastOp::DEF, op.loc()).one(inner.src()).results(&[ty]).finish()?.result(0)
+        rewriter.op(BitcastOp::DEF, op.loc()).one(inner.src()).results(&[ty]).finish().ok()?.result(0)
     };
-    let offset = rewriter.generic("arith.constant", op.loc(), &[], &[offset_ty], &[("value", elements)])?;
-    let new = rewriter.op(AddPtrOp::DEF, op.loc()).one(base).one(offset.result(0)).results(&[ty]).finish()?;
+    let offset =
+        rewriter.generic("arith.constant", op.loc(), &[], &[offset_ty], &[("value", elements)]).ok()?;
+    let new =
+        rewriter.op(AddPtrOp::DEF, op.loc()).one(base).one(offset.result(0)).results(&[ty]).finish().ok()?;
     rewriter.replace(op, &[new.result(0)]);
     Some(())
 }
@@ -113,7 +115,7 @@ fn mask_value(mask: Option<Value<'_>>) -> Option<bool> {
 /// A mask that is true goes, and with it what stands in for masked elements;
 /// where it is false, that is the result.
 fn simplify_load<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
-    let load = LoadOp(op);
+    let load = LoadOp::of(op);
     if mask_value(load.mask())? {
         let ptr = load.ptr();
         let sizes = Attr::i32_array(op.context(), &[1, 0, 0]);
@@ -130,7 +132,7 @@ fn simplify_load<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
 
 /// A mask that is true goes; where it is false, the store does.
 fn simplify_store<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
-    let store = StoreOp(op);
+    let store = StoreOp::of(op);
     if mask_value(store.mask())? {
         let (ptr, value) = (store.ptr(), store.value());
         rewriter.modify(op, |op| op.set_operands(&[ptr, value]));
@@ -142,7 +144,7 @@ fn simplify_store<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
 
 /// A store whose mask is false goes.
 fn drop_masked_atomic_store<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
-    if mask_value(AtomicStoreOp(op).mask())? {
+    if mask_value(AtomicStoreOp::of(op).mask())? {
         return None;
     }
     rewriter.erase(op);
@@ -152,7 +154,7 @@ fn drop_masked_atomic_store<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Opti
 /// `expand_dims(splat(x))` is a splat; `expand_dims(broadcast(x))` is
 /// `broadcast(expand_dims(x))`, which has fewer elements to expand.
 fn simplify_expand_dims<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
-    let expand = ExpandDimsOp(op);
+    let expand = ExpandDimsOp::of(op);
     if splat_instead(op, rewriter, expand.src()).is_some() {
         return Some(());
     }
@@ -164,7 +166,7 @@ fn simplify_expand_dims<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<(
     }
     let axis = expand.axis()?;
     let at = usize::try_from(axis).ok().filter(|axis| *axis <= narrow.rank())?;
-    let encoding = ttg::infer::expand_dims(narrow.encoding(), at).ok()?;
+    let encoding = encoding::infer::expand_dims(narrow.encoding(), at).ok()?;
     if encoding != result.encoding() {
         return None;
     }
@@ -178,9 +180,14 @@ fn simplify_expand_dims<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<(
         .one(broadcast.src())
         .results(&[ty])
         .attr("axis", axis)
-        .finish()?;
-    let new =
-        rewriter.op(BroadcastOp::DEF, op.loc()).one(expanded.result(0)).results(&[result.ty()]).finish()?;
+        .finish()
+        .ok()?;
+    let new = rewriter
+        .op(BroadcastOp::DEF, op.loc())
+        .one(expanded.result(0))
+        .results(&[result.ty()])
+        .finish()
+        .ok()?;
     rewriter.replace(op, &[new.result(0)]);
     Some(())
 }
@@ -188,7 +195,7 @@ fn simplify_expand_dims<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<(
 /// `reshape(reshape(x))` and `reshape(expand_dims(x))` are one reshape,
 /// `reshape(splat(x))` a splat. A reshape whose layout was chosen stays.
 fn simplify_reshape<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
-    let reshape = ReshapeOp(op);
+    let reshape = ReshapeOp::of(op);
     if reshape.efficient_layout().is_some() {
         return None;
     }
@@ -211,17 +218,17 @@ fn simplify_reshape<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
 
 /// `broadcast(splat(x))` is a splat.
 fn broadcast_of_splat<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
-    splat_instead(op, rewriter, BroadcastOp(op).src())
+    splat_instead(op, rewriter, BroadcastOp::of(op).src())
 }
 
 /// `trans(splat(x))` is a splat.
 fn trans_of_splat<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
-    splat_instead(op, rewriter, TransOp(op).src())
+    splat_instead(op, rewriter, TransOp::of(op).src())
 }
 
 /// `join(splat(x), splat(x))` is a splat.
 fn join_of_splats<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
-    let join = JoinOp(op);
+    let join = JoinOp::of(op);
     let (lhs, rhs) = (SplatOp::defining(join.lhs())?, SplatOp::defining(join.rhs())?);
     if lhs.src() != rhs.src() {
         return None;
@@ -231,7 +238,7 @@ fn join_of_splats<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
 
 /// `split(splat(x))` is two splats.
 fn split_of_splat<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
-    let split = SplitOp(op);
+    let split = SplitOp::of(op);
     let splat = SplatOp::defining(split.src())?;
     let half = splat_like(rewriter, op, splat.src(), split.out_lhs())?;
     rewriter.replace(op, &[half, half]);
@@ -266,7 +273,7 @@ fn accumulate_sum<'c>(sum: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
 
 /// From the product: it must be in the block of the sum, lest it move into a loop.
 fn add_to_accumulator<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
-    let dot = DotOp(op);
+    let dot = DotOp::of(op);
     let (sum, index) = dot.d().uses().next()?;
     if !matches!(sum.name(), "arith.addf" | "arith.addi") || sum.block() != op.block() {
         return None;

@@ -16,7 +16,7 @@ pub fn materialize_constant<'c>(value: Attr<'c>, ty: Type<'c>, loc: Loc<'c>) -> 
     if value.ty() != Some(ty) {
         return None;
     }
-    rewrite::create("arith.constant", loc, &[], &[ty], &[("value", value)], &[])
+    rewrite::create("arith.constant", loc, &[], &[ty], &[("value", value)], &[]).ok()
 }
 
 /// The value of a constant operation.
@@ -80,21 +80,21 @@ fn reshaped<'c>(op: Op<'c>, constants: &[Option<Attr<'c>>]) -> Fold<'c> {
 
 /// `int_to_ptr(ptr_to_int(p))` is `p`.
 pub fn int_to_ptr<'c>(op: Op<'c>, _constants: &[Option<Attr<'c>>]) -> Fold<'c> {
-    let cast = IntToPtrOp(op);
+    let cast = IntToPtrOp::of(op);
     let inner = PtrToIntOp::defining(cast.src())?;
     if inner.src().ty() == cast.result().ty() { value(inner.src()) } else { None }
 }
 
 /// `ptr_to_int(int_to_ptr(x))` is `x`.
 pub fn ptr_to_int<'c>(op: Op<'c>, _constants: &[Option<Attr<'c>>]) -> Fold<'c> {
-    let cast = PtrToIntOp(op);
+    let cast = PtrToIntOp::of(op);
     let inner = IntToPtrOp::defining(cast.src())?;
     if inner.src().ty() == cast.result().ty() { value(inner.src()) } else { None }
 }
 
 /// Nothing changes; `bitcast(bitcast(x))`; constants.
 pub fn bitcast<'c>(op: Op<'c>, constants: &[Option<Attr<'c>>]) -> Fold<'c> {
-    let cast = BitcastOp(op);
+    let cast = BitcastOp::of(op);
     let ty = cast.result().ty();
     if cast.src().ty() == ty {
         return value(cast.src());
@@ -128,7 +128,7 @@ fn reinterpret<'c>(value: Attr<'c>, to: Type<'c>) -> Option<Attr<'c>> {
 
 /// Nothing changes; constants.
 pub fn fp_to_fp<'c>(op: Op<'c>, constants: &[Option<Attr<'c>>]) -> Fold<'c> {
-    let cast = FpToFpOp(op);
+    let cast = FpToFpOp::of(op);
     let ty = cast.result().ty();
     if cast.src().ty() == ty {
         return value(cast.src());
@@ -152,7 +152,7 @@ pub fn mulhiui<'c>(op: Op<'c>, constants: &[Option<Attr<'c>>]) -> Fold<'c> {
 /// Adding nothing.
 pub fn addptr<'c>(op: Op<'c>, constants: &[Option<Attr<'c>>]) -> Fold<'c> {
     let offset = constants.get(1).copied().flatten()?;
-    if is_zero(offset) { value(AddPtrOp(op).ptr()) } else { None }
+    if is_zero(offset) { value(AddPtrOp::of(op).ptr()) } else { None }
 }
 
 //===----------------------------------------------------------------------===//
@@ -166,7 +166,7 @@ pub fn splat<'c>(op: Op<'c>, constants: &[Option<Attr<'c>>]) -> Fold<'c> {
 
 /// Constants; `unsplat(splat(x))` is `x`.
 pub fn unsplat<'c>(op: Op<'c>, constants: &[Option<Attr<'c>>]) -> Fold<'c> {
-    if let Some(inner) = SplatOp::defining(UnsplatOp(op).src()) {
+    if let Some(inner) = SplatOp::defining(UnsplatOp::of(op).src()) {
         return value(inner.src());
     }
     refill(op, constants)
@@ -179,7 +179,7 @@ pub fn expand_dims<'c>(op: Op<'c>, constants: &[Option<Attr<'c>>]) -> Fold<'c> {
 
 /// Nothing changes, unless elements may be reordered; constants.
 pub fn reshape<'c>(op: Op<'c>, constants: &[Option<Attr<'c>>]) -> Fold<'c> {
-    let reshape = ReshapeOp(op);
+    let reshape = ReshapeOp::of(op);
     if reshape.src().ty() == reshape.result().ty() && reshape.allow_reorder().is_none() {
         return value(reshape.src());
     }
@@ -188,7 +188,7 @@ pub fn reshape<'c>(op: Op<'c>, constants: &[Option<Attr<'c>>]) -> Fold<'c> {
 
 /// Nothing changes; `broadcast(broadcast(x))`; constants.
 pub fn broadcast<'c>(op: Op<'c>, constants: &[Option<Attr<'c>>]) -> Fold<'c> {
-    let broadcast = BroadcastOp(op);
+    let broadcast = BroadcastOp::of(op);
     if broadcast.src().ty() == broadcast.result().ty() {
         return value(broadcast.src());
     }
@@ -201,7 +201,7 @@ pub fn broadcast<'c>(op: Op<'c>, constants: &[Option<Attr<'c>>]) -> Fold<'c> {
 
 /// `join(split(x))` is `x`; constants.
 pub fn join<'c>(op: Op<'c>, constants: &[Option<Attr<'c>>]) -> Fold<'c> {
-    let join = JoinOp(op);
+    let join = JoinOp::of(op);
     if let Some(inner) = SplitOp::defining(join.lhs()) {
         let both = inner.out_lhs() == join.lhs() && inner.out_rhs() == join.rhs();
         if both && inner.src().ty() == join.result().ty() {
@@ -216,7 +216,7 @@ pub fn join<'c>(op: Op<'c>, constants: &[Option<Attr<'c>>]) -> Fold<'c> {
 
 /// `split(join(x, y))` is `x` and `y`; constants.
 pub fn split<'c>(op: Op<'c>, constants: &[Option<Attr<'c>>]) -> Fold<'c> {
-    let split = SplitOp(op);
+    let split = SplitOp::of(op);
     if let Some(inner) = JoinOp::defining(split.src()) {
         if inner.lhs().ty() == split.out_lhs().ty() {
             return Some(vec![Folded::Value(inner.lhs()), Folded::Value(inner.rhs())]);
@@ -229,7 +229,7 @@ pub fn split<'c>(op: Op<'c>, constants: &[Option<Attr<'c>>]) -> Fold<'c> {
 
 /// Nothing changes; `trans(trans(x))`; constants.
 pub fn trans<'c>(op: Op<'c>, constants: &[Option<Attr<'c>>]) -> Fold<'c> {
-    let trans = TransOp(op);
+    let trans = TransOp::of(op);
     let order = trans.order()?;
     let identity = order.iter().enumerate().all(|(i, dim)| *dim == i as i32);
     if identity && trans.src().ty() == trans.result().ty() {
@@ -248,7 +248,7 @@ pub fn trans<'c>(op: Op<'c>, constants: &[Option<Attr<'c>>]) -> Fold<'c> {
 
 /// A range of one number.
 pub fn make_range<'c>(op: Op<'c>, _constants: &[Option<Attr<'c>>]) -> Fold<'c> {
-    let range = MakeRangeOp(op);
+    let range = MakeRangeOp::of(op);
     let (start, end) = (range.start()?, range.end()?);
     let ty = range.result().ty();
     if start.checked_add(1) != Some(end) {

@@ -1,7 +1,7 @@
 //! Result types of operations whose results follow from their operands.
 
-use crate::ttg::infer as encoding;
-use crate::ttg::layout::equivalent;
+use crate::encoding::infer as encoding;
+use crate::encoding::layout::equivalent;
 use mlir_host::def::Inputs;
 use mlir_host::ir::{Attr, TensorType, Type};
 

@@ -1,11 +1,12 @@
 //! Verifiers of operations.
 
+use crate::dot::sizes;
 use crate::tt::attrs::CachePolicy;
 use crate::tt::enums::{CacheModifier, MemSemantic, ScaleDotElemType};
 use crate::tt::infer::is_permutation;
 use crate::tt::ops::*;
 use crate::tt::types::{TensorDescType, is_pointer, scalar_bits};
-use crate::{ttg, ttng};
+use crate::{encoding, ttng};
 use linear_layout::{Dim, LinearLayout, standard_out_dims};
 use mlir_host::def::VerifyResult;
 use mlir_host::ir::{Attr, Block, Op, Region, Symbols, TensorType, Type, Value, Walk};
@@ -30,7 +31,7 @@ fn both_or_neither(a: TensorType<'_>, b: TensorType<'_>) -> VerifyResult {
 
 /// Source and result of a bitcast have the same width; pointers stay pointers.
 pub fn bitcast(op: Op<'_>) -> VerifyResult {
-    let cast = BitcastOp(op);
+    let cast = BitcastOp::of(op);
     let (from, to) = (cast.src().ty().element(), cast.result().ty().element());
     if is_pointer(from) != is_pointer(to) {
         return Err(format!(
@@ -47,7 +48,7 @@ pub fn bitcast(op: Op<'_>) -> VerifyResult {
 
 /// A cast to a narrower format says how it rounds.
 pub fn fp_to_fp(op: Op<'_>) -> VerifyResult {
-    let cast = FpToFpOp(op);
+    let cast = FpToFpOp::of(op);
     let (from, to) = (cast.src().ty().element(), cast.result().ty().element());
     if cast.rounding().is_none() && from.bits() > to.bits() {
         return Err(format!("requires a rounding mode to cast '{from}' to the narrower '{to}'"));
@@ -57,7 +58,7 @@ pub fn fp_to_fp(op: Op<'_>) -> VerifyResult {
 
 /// Elements come in whole packs.
 pub fn elementwise_inline_asm(op: Op<'_>) -> VerifyResult {
-    let asm = ElementwiseInlineAsmOp(op);
+    let asm = ElementwiseInlineAsmOp::of(op);
     let pack = asm.packed_element().unwrap_or(0);
     if pack < 1 {
         return Err(format!("packed_element must be positive, but is {pack}"));
@@ -114,7 +115,7 @@ fn cache_modifier(policy: Attr<'_>) -> Option<CacheModifier> {
 
 /// A load has a mask where it has another value, and a fitting cache policy.
 pub fn load(op: Op<'_>) -> VerifyResult {
-    let load = LoadOp(op);
+    let load = LoadOp::of(op);
     if load.other().is_some() && load.mask().is_none() {
         return Err("expects a mask together with the value where it is false".to_owned());
     }
@@ -123,7 +124,7 @@ pub fn load(op: Op<'_>) -> VerifyResult {
 
 /// A store has a fitting cache policy.
 pub fn store(op: Op<'_>) -> VerifyResult {
-    cache_policy(StoreOp(op).cache_policy(), Access::Store)
+    cache_policy(StoreOp::of(op).cache_policy(), Access::Store)
 }
 
 fn semantics(given: Option<MemSemantic>, allowed: [MemSemantic; 2]) -> VerifyResult {
@@ -151,21 +152,21 @@ fn whole_bytes(value: Value<'_>) -> VerifyResult {
 
 /// An atomic load acquires, if anything.
 pub fn atomic_load(op: Op<'_>) -> VerifyResult {
-    let load = AtomicLoadOp(op);
+    let load = AtomicLoadOp::of(op);
     semantics(load.sem(), [MemSemantic::Relaxed, MemSemantic::Acquire])?;
     whole_bytes(load.result())
 }
 
 /// An atomic store releases, if anything.
 pub fn atomic_store(op: Op<'_>) -> VerifyResult {
-    let store = AtomicStoreOp(op);
+    let store = AtomicStoreOp::of(op);
     semantics(store.sem(), [MemSemantic::Relaxed, MemSemantic::Release])?;
     whole_bytes(store.value())
 }
 
 /// A poll acquires, if anything, and compares integers that can be loaded atomically.
 pub fn atomic_poll(op: Op<'_>) -> VerifyResult {
-    let poll = AtomicPollOp(op);
+    let poll = AtomicPollOp::of(op);
     semantics(poll.sem(), [MemSemantic::Relaxed, MemSemantic::Acquire])?;
     let element = poll.expected().ty().element();
     match element.int_bits() {
@@ -180,13 +181,13 @@ pub fn atomic_poll(op: Op<'_>) -> VerifyResult {
 
 /// The source of a splat is a scalar.
 pub fn splat(op: Op<'_>) -> VerifyResult {
-    let src = SplatOp(op).src().ty();
+    let src = SplatOp::of(op).src().ty();
     if src.as_tensor().is_some() { Err(format!("expects a scalar operand, but got '{src}'")) } else { Ok(()) }
 }
 
 /// The source has one element.
 pub fn unsplat(op: Op<'_>) -> VerifyResult {
-    let src = tensor(UnsplatOp(op).src())?;
+    let src = tensor(UnsplatOp::of(op).src())?;
     match src.num_elements() {
         1 => Ok(()),
         n => Err(format!("source must have exactly one element, but '{}' has {n}", src.ty())),
@@ -195,7 +196,7 @@ pub fn unsplat(op: Op<'_>) -> VerifyResult {
 
 /// As many elements before and after, at the same places unless they may be reordered.
 pub fn reshape(op: Op<'_>) -> VerifyResult {
-    let reshape = ReshapeOp(op);
+    let reshape = ReshapeOp::of(op);
     let (src, result) = (tensor(reshape.src())?, tensor(reshape.result())?);
     let (from, to) = (src.num_elements(), result.num_elements());
     if from != to {
@@ -205,9 +206,9 @@ pub fn reshape(op: Op<'_>) -> VerifyResult {
     }
     both_or_neither(src, result)?;
     let (Some(a), Some(b)) = (src.encoding(), result.encoding()) else { return Ok(()) };
-    let before = ttg::layout::to_linear_layout(a, &src.shape())?;
-    let after = ttg::layout::to_linear_layout(b, &result.shape())?;
-    if reshape.allow_reorder().is_some() && ttg::layout::reorders_in_place(&before, &after) {
+    let before = encoding::layout::to_linear_layout(a, &src.shape())?;
+    let after = encoding::layout::to_linear_layout(b, &result.shape())?;
+    if reshape.allow_reorder().is_some() && encoding::layout::reorders_in_place(&before, &after) {
         return Ok(());
     }
     let reshaped = reshaped(&before, &result.shape()).map_err(|err| err.to_string())?;
@@ -228,7 +229,7 @@ fn reshaped(layout: &LinearLayout, shape: &[i64]) -> linear_layout::Result<Linea
 
 /// Only dimensions of size one grow, and no element moves to another thread.
 pub fn broadcast(op: Op<'_>) -> VerifyResult {
-    let broadcast = BroadcastOp(op);
+    let broadcast = BroadcastOp::of(op);
     let (src, result) = (tensor(broadcast.src())?, tensor(broadcast.result())?);
     let (from, to) = (src.shape(), result.shape());
     if from.len() != to.len() {
@@ -256,8 +257,8 @@ pub fn broadcast(op: Op<'_>) -> VerifyResult {
 /// Whether the layout `b` of shape `to`, seen on shape `from`, is `a`, apart
 /// from registers that hold copies.
 fn same_up_to_broadcast(a: Attr<'_>, b: Attr<'_>, from: &[i64], to: &[i64]) -> Result<bool, String> {
-    let before = ttg::layout::to_linear_layout(a, from)?;
-    let after = ttg::layout::to_linear_layout(b, to)?;
+    let before = encoding::layout::to_linear_layout(a, from)?;
+    let after = encoding::layout::to_linear_layout(b, to)?;
     let coordinates = |layout: &LinearLayout, dim: Dim, project: bool| -> Vec<Vec<u64>> {
         (0..layout.in_bits(dim))
             .filter_map(|bit| layout.basis_coords(dim, bit))
@@ -279,7 +280,7 @@ fn same_up_to_broadcast(a: Attr<'_>, b: Attr<'_>, from: &[i64], to: &[i64]) -> R
 
 /// The result has the elements of both operands.
 pub fn cat(op: Op<'_>) -> VerifyResult {
-    let cat = CatOp(op);
+    let cat = CatOp::of(op);
     let (lhs, rhs, result) = (tensor(cat.lhs())?, tensor(cat.rhs())?, tensor(cat.result())?);
     let (wanted, got) = (lhs.num_elements() + rhs.num_elements(), result.num_elements());
     if wanted != got {
@@ -290,7 +291,7 @@ pub fn cat(op: Op<'_>) -> VerifyResult {
 
 /// `order` is a permutation of the dimensions. The result type is inferred.
 pub fn trans(op: Op<'_>) -> VerifyResult {
-    let trans = TransOp(op);
+    let trans = TransOp::of(op);
     let rank = tensor(trans.src())?.rank();
     match trans.order() {
         Some(order) if !is_permutation(&order, rank) => {
@@ -302,7 +303,7 @@ pub fn trans(op: Op<'_>) -> VerifyResult {
 
 /// The result is a vector of `i32` with as many elements as the range.
 pub fn make_range(op: Op<'_>) -> VerifyResult {
-    let range = MakeRangeOp(op);
+    let range = MakeRangeOp::of(op);
     let (start, end) = (range.start().unwrap_or(0), range.end().unwrap_or(0));
     let result = tensor(range.result())?;
     if start >= end {
@@ -326,7 +327,7 @@ pub fn make_range(op: Op<'_>) -> VerifyResult {
 
 /// The indices have the source's shape except along the axis. The result type is inferred.
 pub fn gather(op: Op<'_>) -> VerifyResult {
-    let gather = GatherOp(op);
+    let gather = GatherOp::of(op);
     let (src, indices) = (tensor(gather.src())?, tensor(gather.indices())?);
     if src.rank() != indices.rank() {
         return Err(format!(
@@ -356,64 +357,10 @@ pub fn gather(op: Op<'_>) -> VerifyResult {
 // Dot
 //===----------------------------------------------------------------------===//
 
-/// Sizes of the three tensors of a product; `packed` says which of a and b
-/// hold two elements of K in one, and which two of M or N.
-struct Product {
-    k: [i64; 2],
-    m: i64,
-    n: i64,
-}
-
-fn product(
-    a: TensorType<'_>,
-    b: TensorType<'_>,
-    c: TensorType<'_>,
-    scale: [[i64; 2]; 2],
-) -> Result<Product, String> {
-    let (rank, ranks) = (a.rank(), [a.rank(), b.rank(), c.rank()]);
-    if ranks.iter().any(|other| *other != rank) {
-        return Err(format!("expects all operands to have the same rank, but they have {ranks:?}"));
-    }
-    if rank != 2 && rank != 3 {
-        return Err(format!("expects operands of 2 or 3 dimensions, but they have {rank}"));
-    }
-    if rank == 3 && (a.dim(0) != c.dim(0) || b.dim(0) != c.dim(0)) {
-        return Err(format!(
-            "expects the same number of matrices in all operands, but got {}, {} and {}",
-            a.dim(0),
-            b.dim(0),
-            c.dim(0)
-        ));
-    }
-    let (row, col) = (rank - 2, rank - 1);
-    let [[m_pack, ka_pack], [kb_pack, n_pack]] = scale;
-    let sizes = Product {
-        k: [a.dim(col).saturating_mul(ka_pack), b.dim(row).saturating_mul(kb_pack)],
-        m: a.dim(row).saturating_mul(m_pack),
-        n: b.dim(col).saturating_mul(n_pack),
-    };
-    if sizes.k[0] != sizes.k[1] {
-        return Err(format!(
-            "expects as many columns of the first operand as rows of the second, but got {} and {}",
-            sizes.k[0], sizes.k[1]
-        ));
-    }
-    if c.dim(row) != sizes.m || c.dim(col) != sizes.n {
-        return Err(format!(
-            "expects an accumulator of {}x{}, but got {}x{}",
-            sizes.m,
-            sizes.n,
-            c.dim(row),
-            c.dim(col)
-        ));
-    }
-    Ok(sizes)
-}
-
 /// What `#ttg.dot_op` says: operand number, layout of the result, width along K.
 fn dot_operand(attr: Attr<'_>) -> Option<(i64, Attr<'_>, i64)> {
     let [index, parent, k_width] = attr.params() else { return None };
-    attr.is(&ttg::attrs::DOT_OPERAND)
+    attr.is(&encoding::attrs::DOT_OPERAND)
         .then(|| (index.as_int().unwrap_or(-1), *parent, k_width.as_int().unwrap_or(0)))
 }
 
@@ -450,9 +397,9 @@ fn dot_encodings(a: TensorType<'_>, b: TensorType<'_>, c: TensorType<'_>) -> Ver
 
 /// Shapes, element widths and encodings of a product.
 pub fn dot(op: Op<'_>) -> VerifyResult {
-    let dot = DotOp(op);
+    let dot = DotOp::of(op);
     let (a, b, c) = (tensor(dot.a())?, tensor(dot.b())?, tensor(dot.c())?);
-    product(a, b, c, [[1, 1]; 2])?;
+    sizes([a, b, c].map(TensorType::sizes), [[1, 1]; 2])?;
     let bits = [a.element().bits(), b.element().bits()];
     if bits[0] != bits[1] {
         return Err(format!(
@@ -466,7 +413,7 @@ pub fn dot(op: Op<'_>) -> VerifyResult {
 
 /// Shapes and scale factors of a scaled product.
 pub fn dot_scaled(op: Op<'_>) -> VerifyResult {
-    let dot = DotScaledOp(op);
+    let dot = DotScaledOp::of(op);
     let (a, b, c) = (tensor(dot.a())?, tensor(dot.b())?, tensor(dot.c())?);
     let packed =
         |format: Option<ScaleDotElemType>| if format == Some(ScaleDotElemType::E2M1) { 2 } else { 1 };
@@ -474,9 +421,9 @@ pub fn dot_scaled(op: Op<'_>) -> VerifyResult {
     let along_k = |k_pack: Option<bool>, pack: i64| if k_pack == Some(false) { [pack, 1] } else { [1, pack] };
     let [m_pack, ka_pack] = along_k(dot.lhs_k_pack(), a_pack);
     let [n_pack, kb_pack] = along_k(dot.rhs_k_pack(), b_pack);
-    let sizes = product(a, b, c, [[m_pack, ka_pack], [kb_pack, n_pack]])?;
-    let lhs = scale_factor("first", dot.a_scale(), a, sizes.k[0], ("M", sizes.m))?;
-    let rhs = scale_factor("second", dot.b_scale(), b, sizes.k[1], ("N", sizes.n))?;
+    let sizes = sizes([a, b, c].map(TensorType::sizes), [[m_pack, ka_pack], [kb_pack, n_pack]])?;
+    let lhs = scale_factor("first", dot.a_scale(), a, sizes.k, ("M", sizes.m))?;
+    let rhs = scale_factor("second", dot.b_scale(), b, sizes.k, ("N", sizes.n))?;
     match (lhs, rhs) {
         (Some(lhs), Some(rhs)) if lhs != rhs => {
             Err(format!("requires as many elements for each scale of both operands, but got {lhs} and {rhs}"))
@@ -548,7 +495,7 @@ pub fn reduce(op: Op<'_>) -> VerifyResult {
 /// As [`reduce`]; the axis exists.
 pub fn scan(op: Op<'_>) -> VerifyResult {
     reduce(op)?;
-    let axis = ScanOp(op).axis().unwrap_or(-1);
+    let axis = ScanOp::of(op).axis().unwrap_or(-1);
     let rank = tensor(op.operand(0))?.rank();
     if axis < 0 || axis >= rank as i64 {
         return Err(format!("axis {axis} is out of range: the operand has {rank} dimension(s)"));
@@ -588,12 +535,12 @@ fn combines(op: Op<'_>, region: Region<'_>, terminator: &str) -> VerifyResult {
 
 /// The region combines elements.
 pub fn reduce_region(op: Op<'_>) -> VerifyResult {
-    combines(op, ReduceOp(op).combine_op(), ReduceReturnOp::NAME)
+    combines(op, ReduceOp::of(op).combine_op(), ReduceReturnOp::NAME)
 }
 
 /// The region combines elements.
 pub fn scan_region(op: Op<'_>) -> VerifyResult {
-    combines(op, ScanOp(op).combine_op(), ScanReturnOp::NAME)
+    combines(op, ScanOp::of(op).combine_op(), ScanReturnOp::NAME)
 }
 
 /// At least one operand and result; packs of a power of two.
@@ -601,7 +548,7 @@ pub fn map_elementwise(op: Op<'_>) -> VerifyResult {
     if op.num_operands() == 0 || op.num_results() == 0 {
         return Err("expects at least one operand and one result".to_owned());
     }
-    let pack = MapElementwiseOp(op).pack().unwrap_or(0);
+    let pack = MapElementwiseOp::of(op).pack().unwrap_or(0);
     if pack < 1 || pack.count_ones() != 1 {
         return Err(format!("pack must be a power of two, but is {pack}"));
     }
@@ -615,7 +562,7 @@ pub fn map_elementwise(op: Op<'_>) -> VerifyResult {
 /// The region takes `pack` elements of each operand, returns as many of each
 /// result, and does not store.
 pub fn map_elementwise_region(op: Op<'_>) -> VerifyResult {
-    let map = MapElementwiseOp(op);
+    let map = MapElementwiseOp::of(op);
     let pack = map.pack().unwrap_or(1) as usize;
     fn packed<'c>(values: impl Iterator<Item = Value<'c>>, pack: usize) -> Vec<Type<'c>> {
         values.flat_map(|value| std::iter::repeat_n(value.ty().element(), pack)).collect()
@@ -652,8 +599,8 @@ pub fn map_elementwise_region(op: Op<'_>) -> VerifyResult {
 //===----------------------------------------------------------------------===//
 
 /// The callee is a function of the module and has the call's types.
-pub fn call(op: Op<'_>, symbols: Symbols) -> VerifyResult {
-    let call = CallOp(op);
+pub fn call(op: Op<'_>, symbols: Symbols<'_>) -> VerifyResult {
+    let call = CallOp::of(op);
     let callee = call.callee().ok_or("requires attribute 'callee'")?;
     let name = callee.as_symbol().unwrap_or_default();
     let Some(function) = op.lookup_symbol(callee, Some(symbols)).and_then(FuncOp::cast) else {
@@ -731,7 +678,7 @@ pub fn op_attr(_op: Op<'_>, name: &str, attr: Attr<'_>) -> VerifyResult {
 
 /// The tensor described has the rank of its blocks.
 pub fn make_tensor_descriptor(op: Op<'_>) -> VerifyResult {
-    let make = MakeTensorDescOp(op);
+    let make = MakeTensorDescOp::of(op);
     let block = descriptor(make.result())?;
     let (rank, given) = (block.shape().len(), make.shape().len());
     if rank != given {
@@ -778,7 +725,7 @@ fn moves_block(desc: Value<'_>, block: Value<'_>, indices: usize) -> VerifyResul
 
 /// A block is loaded.
 pub fn descriptor_load(op: Op<'_>) -> VerifyResult {
-    let load = DescriptorLoadOp(op);
+    let load = DescriptorLoadOp::of(op);
     match load.cache_policy() {
         Some(policy) if cache_modifier(policy).is_none() => {
             return Err(format!("unsupported cache policy attribute {policy}"));
@@ -790,13 +737,13 @@ pub fn descriptor_load(op: Op<'_>) -> VerifyResult {
 
 /// A block is stored.
 pub fn descriptor_store(op: Op<'_>) -> VerifyResult {
-    let store = DescriptorStoreOp(op);
+    let store = DescriptorStoreOp::of(op);
     moves_block(store.desc(), store.src(), store.indices().len())
 }
 
 /// A block is combined.
 pub fn descriptor_reduce(op: Op<'_>) -> VerifyResult {
-    let reduce = DescriptorReduceOp(op);
+    let reduce = DescriptorReduceOp::of(op);
     moves_block(reduce.desc(), reduce.src(), reduce.indices().len())
 }
 
@@ -850,12 +797,12 @@ pub fn moves_rows(desc: TensorDescType<'_>, x_offsets: TensorType<'_>, rows: Ten
 
 /// Rows are loaded.
 pub fn descriptor_gather(op: Op<'_>) -> VerifyResult {
-    let gather = DescriptorGatherOp(op);
+    let gather = DescriptorGatherOp::of(op);
     moves_rows(descriptor(gather.desc())?, tensor(gather.x_offsets())?, tensor(gather.result())?)
 }
 
 /// Rows are stored.
 pub fn descriptor_scatter(op: Op<'_>) -> VerifyResult {
-    let scatter = DescriptorScatterOp(op);
+    let scatter = DescriptorScatterOp::of(op);
     moves_rows(descriptor(scatter.desc())?, tensor(scatter.x_offsets())?, tensor(scatter.src())?)
 }

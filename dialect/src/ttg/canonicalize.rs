@@ -43,7 +43,7 @@ fn encoding(ty: Type<'_>) -> Option<Attr<'_>> {
 
 /// A conversion of something that can be made in the wanted layout at once.
 fn convert_of<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> bool {
-    let convert = ConvertLayoutOp(op);
+    let convert = ConvertLayoutOp::of(op);
     let ty = convert.result().ty();
     let Some(source) = convert.src().def_op() else { return false };
     let (from, to) = (encoding(convert.src().ty()), encoding(ty));
@@ -133,7 +133,7 @@ fn skip_conversion<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> bool {
 }
 
 fn drop_unused_results<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> bool {
-    let ws = WarpSpecializeOp(op);
+    let ws = WarpSpecializeOp::of(op);
     let kept: Vec<usize> = (0..op.num_results()).filter(|i| !op.result(*i).is_unused()).collect();
     if kept.len() == op.num_results() {
         return false;
@@ -157,7 +157,7 @@ fn drop_unused_results<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> bool {
     for (name, attr) in op.discardable_attrs() {
         built = built.discardable(name, attr);
     }
-    let Some(made) = built.finish() else { return false };
+    let Ok(made) = built.finish() else { return false };
     for i in 0..op.num_regions() {
         made.region(i).take_body(op.region(i));
     }
@@ -170,7 +170,7 @@ fn drop_unused_results<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> bool {
 
 /// Captures that no partition uses, and those that are captured twice.
 fn drop_captures<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> bool {
-    let partitions = WarpSpecializePartitionsOp(op);
+    let partitions = WarpSpecializePartitionsOp::of(op);
     let captures: Vec<Value<'c>> = partitions.explicit_captures().collect();
     let blocks: Vec<_> = partitions.partition_regions().filter_map(|region| region.first_block()).collect();
     let mut kept: Vec<usize> = Vec::new();

@@ -9,7 +9,7 @@ type Fold<'c> = Option<Vec<Folded<'c>>>;
 
 /// A conversion to the same type, or of a constant that is the same everywhere.
 pub(super) fn convert_layout<'c>(op: Op<'c>, constants: &[Option<Attr<'c>>]) -> Fold<'c> {
-    let convert = ConvertLayoutOp(op);
+    let convert = ConvertLayoutOp::of(op);
     let ty = convert.result().ty();
     if convert.src().ty() == ty {
         return Some(vec![Folded::Value(convert.src())]);
@@ -21,7 +21,7 @@ pub(super) fn convert_layout<'c>(op: Op<'c>, constants: &[Option<Attr<'c>>]) -> 
 /// A buffer that is not written, filled with what was loaded from an equal one
 /// that is not written either.
 pub(super) fn local_alloc<'c>(op: Op<'c>, _: &[Option<Attr<'c>>]) -> Fold<'c> {
-    let alloc = LocalAllocOp(op);
+    let alloc = LocalAllocOp::of(op);
     let ty = MemDescType::cast(alloc.result().ty())?;
     let loaded = LocalLoadOp::defining(alloc.src()?)?.src();
     (!ty.mutable() && loaded.ty() == ty.ty()).then(|| vec![Folded::Value(loaded)])
@@ -29,7 +29,7 @@ pub(super) fn local_alloc<'c>(op: Op<'c>, _: &[Option<Attr<'c>>]) -> Fold<'c> {
 
 /// The whole, or a part of a part.
 pub(super) fn memdesc_subslice<'c>(op: Op<'c>, _: &[Option<Attr<'c>>]) -> Fold<'c> {
-    let slice = MemDescSubsliceOp(op);
+    let slice = MemDescSubsliceOp::of(op);
     if slice.src().ty() == slice.result().ty() {
         return Some(vec![Folded::Value(slice.src())]);
     }
@@ -43,7 +43,7 @@ pub(super) fn memdesc_subslice<'c>(op: Op<'c>, _: &[Option<Attr<'c>>]) -> Fold<'
 
 /// No permutation, or a permutation of a permutation.
 pub(super) fn memdesc_trans<'c>(op: Op<'c>, _: &[Option<Attr<'c>>]) -> Fold<'c> {
-    let trans = MemDescTransOp(op);
+    let trans = MemDescTransOp::of(op);
     let order = trans.order()?;
     if order.iter().enumerate().all(|(i, dim)| *dim == i as i32) && trans.src().ty() == trans.result().ty() {
         return Some(vec![Folded::Value(trans.src())]);
@@ -59,7 +59,7 @@ pub(super) fn memdesc_trans<'c>(op: Op<'c>, _: &[Option<Attr<'c>>]) -> Fold<'c> 
 
 /// The same type, or a view of a view.
 pub(super) fn memdesc_reinterpret<'c>(op: Op<'c>, _: &[Option<Attr<'c>>]) -> Fold<'c> {
-    let view = MemDescReinterpretOp(op);
+    let view = MemDescReinterpretOp::of(op);
     if view.src().ty() == view.result().ty() {
         return Some(vec![Folded::Value(view.src())]);
     }

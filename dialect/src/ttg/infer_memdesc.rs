@@ -1,6 +1,7 @@
 //! Result types of views of memory descriptors.
 
 use super::infer;
+pub use super::infer::alignment;
 use super::layout::equivalent;
 use super::types::MemDescType;
 use mlir_host::def::Inputs;
@@ -72,16 +73,4 @@ pub fn reshaped<'c>(src: MemDescType<'c>, shape: &[i64]) -> Result<MemDescType<'
     let encoding = super::attrs::encoding_attr(ctx, &made)?;
     MemDescType::new(shape, src.element(), encoding, src.space(), src.mutable())
         .ok_or_else(|| format!("no descriptor is {} with the shape {shape:?}", src.ty()))
-}
-
-/// Bytes to which a buffer with this layout is aligned.
-pub fn alignment(value: &linear_layout::Encoding) -> u64 {
-    use linear_layout::Encoding;
-    match value {
-        Encoding::SharedLinear(e) => e.alignment,
-        // The swizzle pattern repeats every 8 rows of its width.
-        Encoding::NvmmaShared(e) => (8 * e.swizzling_byte_width).max(128),
-        Encoding::PartitionedShared(e) => alignment(&e.partition_layout),
-        _ => 16,
-    }
 }

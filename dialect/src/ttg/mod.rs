@@ -1,19 +1,15 @@
 //! The `ttg` dialect: tensors with layouts, buffers in shared memory, warps.
 
-pub mod attrs;
 mod canonicalize;
 pub mod enums;
 mod fold;
-pub mod infer;
 pub mod infer_memdesc;
-pub mod layout;
-pub mod module_attrs;
 pub mod ops;
-mod reshape;
 pub mod types;
 pub mod verify;
 mod verify_ops;
 
+pub use crate::encoding::{attrs, infer, layout, module_attrs};
 use mlir_host::DialectDef;
 
 /// The dialect.

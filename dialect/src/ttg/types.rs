@@ -1,7 +1,7 @@
 //! Types: memory descriptors and tokens of asynchronous operations.
 
 use super::attrs::{SHARED_MEMORY, encoding};
-use crate::ttng::attrs::TENSOR_MEMORY;
+use crate::encoding::tensor_memory::TENSOR_MEMORY;
 use linear_layout::{Encoding, LinearLayout};
 use mlir_host::asm::Punct;
 use mlir_host::def::{TypeConstraint, TypeDef, VerifyResult};

@@ -55,7 +55,7 @@ fn in_shared_memory(buffer: MemDescType<'_>) -> VerifyResult {
 }
 
 pub(super) fn convert_layout(op: Op<'_>) -> VerifyResult {
-    let convert = ConvertLayoutOp(op);
+    let convert = ConvertLayoutOp::of(op);
     let (src, result) = (tensor(convert.src())?, tensor(convert.result())?);
     let (from, to) = match (src.encoding(), result.encoding()) {
         (Some(from), Some(to)) => (from, to),
@@ -75,7 +75,7 @@ pub(super) fn convert_layout(op: Op<'_>) -> VerifyResult {
 }
 
 pub(super) fn fp4_to_fp(op: Op<'_>) -> VerifyResult {
-    let unpack = Fp4ToFpOp(op);
+    let unpack = Fp4ToFpOp::of(op);
     let (src, result) = (tensor(unpack.src())?, tensor(unpack.result())?);
     let (from, to) = (src.shape(), result.shape());
     let axis = unpack.axis().unwrap_or(0);
@@ -109,7 +109,7 @@ pub(super) fn fp4_to_fp(op: Op<'_>) -> VerifyResult {
 }
 
 pub(super) fn inline_asm(op: Op<'_>) -> VerifyResult {
-    let asm = InlineAsmOp(op);
+    let asm = InlineAsmOp::of(op);
     if asm.pure() == Some(true) && asm.args().any(|value| MemDescType::cast(value.ty()).is_some()) {
         return Err("assembly that is given memory descriptors cannot be pure".to_owned());
     }
@@ -131,12 +131,12 @@ pub(super) fn inline_asm(op: Op<'_>) -> VerifyResult {
 }
 
 pub(super) fn async_copy(op: Op<'_>) -> VerifyResult {
-    let copy = AsyncCopyGlobalToLocalOp(op);
+    let copy = AsyncCopyGlobalToLocalOp::of(op);
     writable(memdesc(copy.result())?)
 }
 
 pub(super) fn local_alloc(op: Op<'_>) -> VerifyResult {
-    let alloc = LocalAllocOp(op);
+    let alloc = LocalAllocOp::of(op);
     let buffer = memdesc(alloc.result())?;
     in_shared_memory(buffer)?;
     if buffer.shape() != buffer.alloc_shape() {
@@ -157,12 +157,12 @@ pub(super) fn local_alloc(op: Op<'_>) -> VerifyResult {
 }
 
 pub(super) fn local_load(op: Op<'_>) -> VerifyResult {
-    let load = LocalLoadOp(op);
+    let load = LocalLoadOp::of(op);
     same_contents("result", tensor(load.result())?, memdesc(load.src())?)
 }
 
 pub(super) fn local_store(op: Op<'_>) -> VerifyResult {
-    let store = LocalStoreOp(op);
+    let store = LocalStoreOp::of(op);
     let buffer = memdesc(store.dst())?;
     writable(buffer)?;
     same_contents("source", tensor(store.src())?, buffer)
@@ -207,17 +207,17 @@ fn indexed<'c>(
 }
 
 pub(super) fn local_gather(op: Op<'_>) -> VerifyResult {
-    let gather = LocalGatherOp(op);
+    let gather = LocalGatherOp::of(op);
     indexed(memdesc(gather.src())?, gather.indices(), gather.result(), gather.axis())
 }
 
 pub(super) fn local_scatter(op: Op<'_>) -> VerifyResult {
-    let scatter = LocalScatterOp(op);
+    let scatter = LocalScatterOp::of(op);
     indexed(memdesc(scatter.dst())?, scatter.indices(), scatter.values(), scatter.axis())
 }
 
 pub(super) fn local_atomic_scatter_rmw(op: Op<'_>) -> VerifyResult {
-    let rmw = LocalAtomicScatterRmwOp(op);
+    let rmw = LocalAtomicScatterRmwOp::of(op);
     let buffer = memdesc(rmw.dst())?;
     writable(buffer)?;
     indexed(buffer, rmw.indices(), rmw.values(), rmw.axis())
@@ -247,7 +247,7 @@ fn same_mutability(src: MemDescType<'_>, result: MemDescType<'_>) -> VerifyResul
 }
 
 pub(super) fn memdesc_index(op: Op<'_>) -> VerifyResult {
-    let index = MemDescIndexOp(op);
+    let index = MemDescIndexOp::of(op);
     let (src, result) = (memdesc(index.src())?, memdesc(index.result())?);
     same_buffer(src, result)?;
     let (from, to) = (src.shape(), result.shape());
@@ -276,7 +276,7 @@ pub(super) fn memdesc_index(op: Op<'_>) -> VerifyResult {
 }
 
 pub(super) fn memdesc_subslice(op: Op<'_>) -> VerifyResult {
-    let slice = MemDescSubsliceOp(op);
+    let slice = MemDescSubsliceOp::of(op);
     let (src, result) = (memdesc(slice.src())?, memdesc(slice.result())?);
     same_buffer(src, result)?;
     let (from, to, offsets) = (src.shape(), result.shape(), slice.offsets().unwrap_or_default());
@@ -358,7 +358,7 @@ fn unswizzled(src: MemDescType<'_>, to: &[i64]) -> VerifyResult {
 }
 
 pub(super) fn memdesc_reshape(op: Op<'_>) -> VerifyResult {
-    let reshape = MemDescReshapeOp(op);
+    let reshape = MemDescReshapeOp::of(op);
     let (src, result) = (memdesc(reshape.src())?, memdesc(reshape.result())?);
     same_buffer(src, result)?;
     same_mutability(src, result)?;
@@ -388,7 +388,7 @@ pub(super) fn memdesc_reshape(op: Op<'_>) -> VerifyResult {
 }
 
 pub(super) fn memdesc_reinterpret(op: Op<'_>) -> VerifyResult {
-    let view = MemDescReinterpretOp(op);
+    let view = MemDescReinterpretOp::of(op);
     let (src, result) = (memdesc(view.src())?, memdesc(view.result())?);
     if src.space() != result.space() {
         return Err(format!("result is in {}, but the source is in {}", result.space(), src.space()));
@@ -427,7 +427,7 @@ pub(super) fn memdesc_reinterpret(op: Op<'_>) -> VerifyResult {
 }
 
 pub(super) fn warp_specialize(op: Op<'_>) -> VerifyResult {
-    let ws = WarpSpecializeOp(op);
+    let ws = WarpSpecializeOp::of(op);
     let warps = ws.partition_num_warps().unwrap_or_default();
     let Some(partitions) = ws.partitions() else {
         return Err("expected `ttg.warp_specialize.partitions` in its second region".to_owned());
@@ -453,7 +453,7 @@ pub(super) fn warp_specialize(op: Op<'_>) -> VerifyResult {
 }
 
 pub(super) fn warp_specialize_partitions(op: Op<'_>) -> VerifyResult {
-    let partitions = WarpSpecializePartitionsOp(op);
+    let partitions = WarpSpecializePartitionsOp::of(op);
     let captures: Vec<Type<'_>> = partitions.explicit_captures().map(Value::ty).collect();
     for (i, region) in partitions.partition_regions().enumerate() {
         let Some(block) = region.first_block() else { continue };

@@ -1,5 +1,6 @@
 //! Enums.
 
+pub use crate::encoding::tensor_memory::BlockRepOrder;
 use mlir_host::enum_attr;
 
 enum_attr! {
@@ -55,15 +56,5 @@ enum_attr! {
         Min = 1 => "min",
         /// Maximum.
         Max = 2 => "max",
-    }
-}
-
-enum_attr! {
-    /// Which dimension repeated blocks of scales advance along first.
-    pub enum BlockRepOrder {
-        /// M or N, then K.
-        MnThenK = 0 => "mnThenK",
-        /// K, then M or N.
-        KThenMn = 1 => "kThenMn",
     }
 }

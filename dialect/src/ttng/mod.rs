@@ -16,6 +16,6 @@ pub static DIALECT: DialectDef = DialectDef {
     attrs: attrs::ATTRS,
     types: &[&types::TENSOR_DESC_IM2COL],
     dependencies: &["tt", "ttg", "gpu"],
-    attr_alias: Some(attrs::alias),
+    attr_alias: Some(crate::encoding::tensor_memory::alias),
     ..DialectDef::new("ttng")
 };

@@ -1,6 +1,6 @@
 //! Elementwise operations.
 
-use crate::emit::{ICmp, Lowered, unsupported};
+use crate::emit::{ICmp, Lowered, internal, unsupported};
 use crate::lower::{Handler, Lower};
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, FloatKind, Op, Type, Value};
@@ -182,7 +182,7 @@ fn absolute<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 fn compare<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, name: &str) -> Lowered<()> {
     computes(op)?;
     // The predicates of arith and llvm are numbered alike.
-    let Some(predicate) = op.attr("predicate") else { return unsupported("comparison without a predicate") };
+    let Some(predicate) = op.attr("predicate") else { return internal("comparison without a predicate") };
     l.map(op, |l, args| {
         let i1 = l.emit.i1();
         l.emit.value(name, args, i1, &[("predicate", predicate)])

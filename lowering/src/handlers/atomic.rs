@@ -8,7 +8,7 @@
 use super::arith::computes;
 use super::local;
 use super::memory::{acts, both, describe, plan, pointee_of};
-use crate::emit::{Failure, ICmp, Lowered, unsupported};
+use crate::emit::{Failure, ICmp, Lowered, internal, unsupported};
 use crate::exchange;
 use crate::lower::{Handler, Lower};
 use crate::target::{AtomicAccess, AtomicElement, AtomicKind};
@@ -42,7 +42,7 @@ struct Request<'c> {
 }
 
 fn missing<T>(value: Option<T>, what: &str) -> Lowered<T> {
-    value.ok_or_else(|| Failure::Unsupported(format!("atomic access without {what}")))
+    value.ok_or_else(|| Failure::Internal(format!("atomic access without {what}")))
 }
 
 fn rmw<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
@@ -144,7 +144,7 @@ fn access<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, request: &Request<'c>) -> Lower
         true => plan.copies.iter().map(|register| old.get(*register as usize).copied().flatten()).collect(),
         false => Some(Vec::new()),
     };
-    let Some(old) = old else { return unsupported("the plan leaves registers without a value") };
+    let Some(old) = old else { return internal("the plan leaves registers without a value") };
     let old = share(l, op, old, acquires(request.sem))?;
     if op.num_results() == 1 {
         let values = match old.is_empty() {
@@ -271,7 +271,7 @@ fn scatter<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
             scope: MemSyncScope::Cta,
             result: true,
         };
-        let [value] = by_llvm(l, &access)?[..] else { return unsupported("an access without a result") };
+        let [value] = by_llvm(l, &access)?[..] else { return internal("an access without a result") };
         done.insert(element_of_it, value);
         old.push(value);
     }
@@ -344,7 +344,7 @@ fn poll<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     }
     let found: Option<Vec<Value<'c>>> =
         plan.copies.iter().map(|register| found.get(*register as usize).copied().flatten()).collect();
-    let Some(found) = found else { return unsupported("the plan leaves registers without a value") };
+    let Some(found) = found else { return internal("the plan leaves registers without a value") };
     let i1_element = op.result(0).ty().element();
     let words = found.iter().map(|value| to_word(l, *value, i1_element, 8)).collect::<Lowered<Vec<_>>>()?;
     let words = share(l, op, words, true)?;

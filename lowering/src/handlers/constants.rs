@@ -1,6 +1,6 @@
 //! Constants: one value for all elements, or a table in global memory.
 
-use crate::emit::{Failure, Lowered, unsupported};
+use crate::emit::{Failure, Lowered, internal, unsupported};
 use crate::lower::{Handler, Lower};
 use crate::words::from_word;
 use mlir_host::ir::{Attr, ElementsAttr, FloatKind, Op, Type, Value};
@@ -39,7 +39,7 @@ fn constant_value<'c>(l: &mut Lower<'_, 'c>, element: Type<'c>, value: Attr<'c>)
 
 fn constant<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let result = op.result(0);
-    let Some(value) = op.attr("value") else { return unsupported("constant without a value") };
+    let Some(value) = op.attr("value") else { return internal("constant without a value") };
     let n = l.num_values(result.ty())?;
     let element = result.ty().element();
     let splat = match value.as_elements() {

@@ -1,6 +1,6 @@
 //! Functions, calls and control flow.
 
-use crate::emit::{ICmp, Lowered, unsupported};
+use crate::emit::{ICmp, Lowered, internal, unsupported};
 use crate::lower::{Handler, Lower, reachable};
 use mlir_host::ir::{Attr, Block, Op, Region, Type, Value};
 use ttopt_passes::global_scratch;
@@ -63,7 +63,7 @@ pub(super) fn enter<'c>(
     l.lower_block(block)?;
     match block.terminator() {
         Some(terminator) => l.get_flat(terminator.operands()),
-        None => unsupported("block without a terminator"),
+        None => internal("block without a terminator"),
     }
 }
 
@@ -140,7 +140,7 @@ fn scf_while<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let carried: Vec<Value<'c>> = header.args().collect();
     // scf.condition: the condition, then what is passed on.
     let passed = enter(l, before, &carried)?;
-    let [condition, passed @ ..] = passed.as_slice() else { return unsupported("while without a condition") };
+    let [condition, passed @ ..] = passed.as_slice() else { return internal("while without a condition") };
     l.emit.set_loc(op.loc());
     let inside = l.new_block(&[])?;
     let exit = l.new_block(&[])?;
@@ -185,7 +185,7 @@ fn assume<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 
 fn inlined_return<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let values = l.get_flat(op.operands())?;
-    let Some(join) = l.inlined_exit() else { return unsupported("return outside of an inlined region") };
+    let Some(join) = l.inlined_exit() else { return internal("return outside of an inlined region") };
     l.emit.br(join, &values, None)
 }
 
@@ -204,9 +204,9 @@ pub(super) fn inline_region<'c>(
             returned = Some(l.flatten(types)?);
         }
     }
-    let Some(types) = returned else { return unsupported("region without a return") };
+    let Some(types) = returned else { return internal("region without a return") };
     let join = l.new_block(&types)?;
-    let Some(entry) = region.first_block() else { return unsupported("empty region") };
+    let Some(entry) = region.first_block() else { return internal("empty region") };
     for block in order.iter().copied() {
         let flat = if block == entry {
             Vec::new()

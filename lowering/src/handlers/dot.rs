@@ -1,7 +1,7 @@
 //! Matrix products.
 
 use super::arith::computes_in;
-use crate::emit::{Failure, Lowered, unsupported};
+use crate::emit::{Failure, Lowered, internal, unsupported};
 use crate::lower::{Handler, Lower, Values};
 use crate::target::MatrixTypes;
 use linear_layout::plan::{Dot, DotInstruction, DotTilePlan, DotType, MatrixInstruction};
@@ -13,7 +13,7 @@ use ttopt_passes::plans;
 pub(super) const HANDLERS: &[(&str, Handler)] = &[("tt.dot", dot)];
 
 fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let Some(dot) = DotOp::cast(op) else { return unsupported("is no product") };
+    let Some(dot) = DotOp::cast(op) else { return internal("is no product") };
     computes_in(dot.d().ty())?;
     let plan = plans::dot(dot, l.target.desc()).map_err(Failure::Unsupported)?;
     l.remark(op, || plan.to_string().trim_end().to_owned());

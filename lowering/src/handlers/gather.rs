@@ -2,7 +2,7 @@
 //! known at run time only.
 
 use super::combine::{convert, map_words};
-use crate::emit::{Failure, ICmp, Lowered, unsupported};
+use crate::emit::{Failure, ICmp, Lowered, internal, unsupported};
 use crate::lower::{Handler, Lower};
 use crate::shared::{self, Memory};
 use crate::words::{from_word, to_words};
@@ -209,7 +209,7 @@ fn is_bin<'c>(
 }
 
 fn histogram<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let Some(histogram) = HistogramOp::cast(op) else { return unsupported("malformed histogram") };
+    let Some(histogram) = HistogramOp::cast(op) else { return internal("malformed histogram") };
     let (source, mask, result) = (histogram.src(), histogram.mask(), op.result(0));
     let plan = plans::histogram(op, l.target.desc()).map_err(Failure::Unsupported)?;
     l.remark(op, || plan.to_string());

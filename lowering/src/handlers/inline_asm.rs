@@ -101,7 +101,7 @@ fn inline_asm<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 
 /// Inline assembly that is given all registers of its operands at once, and the addresses of buffers.
 fn thread_asm<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let asm = InlineAsmOp(op);
+    let asm = InlineAsmOp::of(op);
     let (Some(text), Some(constraints)) = (asm.asm_string(), asm.constraints()) else {
         return unsupported("inline assembly without text");
     };

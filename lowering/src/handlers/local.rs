@@ -91,7 +91,7 @@ fn index<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 fn subslice<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let mut buffer = l.buffer(op.operand(0))?;
     let ty = buffer_type(op.result(0))?;
-    let Some(offsets) = MemDescSubsliceOp(op).offsets() else { return unsupported("has no offsets") };
+    let Some(offsets) = MemDescSubsliceOp::of(op).offsets() else { return unsupported("has no offsets") };
     let memory = BufferLayout::of(ty).map_err(Failure::Unsupported)?;
     let skip = offsets.len().saturating_sub(memory.layout.num_out_dims());
     let (outer, inner) = offsets.split_at(skip);
@@ -207,7 +207,7 @@ pub(super) fn axis_of(op: Op<'_>) -> Lowered<usize> {
 }
 
 fn gather<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let gather = LocalGatherOp(op);
+    let gather = LocalGatherOp::of(op);
     let buffer = l.buffer(gather.src())?;
     let element = op.result(0).ty().element();
     let bits = word_bits(op.result(0).ty()).map_err(Failure::Unsupported)?;
@@ -221,7 +221,7 @@ fn gather<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 fn scatter<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let scatter = LocalScatterOp(op);
+    let scatter = LocalScatterOp::of(op);
     let buffer = l.buffer(scatter.dst())?;
     let ty = scatter.values().ty();
     let bits = word_bits(ty).map_err(Failure::Unsupported)?;
@@ -255,7 +255,7 @@ fn async_copies<'a>(l: &Lower<'a, '_>) -> Lowered<&'a dyn AsyncCopies> {
 }
 
 fn async_copy<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let copy = AsyncCopyGlobalToLocalOp(op);
+    let copy = AsyncCopyGlobalToLocalOp::of(op);
     let (ptr, mask, other) = (copy.src(), copy.mask(), copy.other());
     let buffer = l.buffer(copy.result())?;
     let Some(tensor) = ptr.ty().as_tensor() else { return unsupported("pointers are no tensor") };

@@ -1,6 +1,6 @@
 //! Loads and stores of global memory, and other operations with effects.
 
-use crate::emit::{Failure, Lowered, unsupported};
+use crate::emit::{Failure, Lowered, internal, unsupported};
 use crate::lower::{Handler, Lower};
 use crate::target::{Access, CachePolicy};
 use crate::words::{from_word, to_word};
@@ -86,7 +86,7 @@ pub(super) fn pointee_of<'c>(ptr: Value<'c>) -> Lowered<Type<'c>> {
 }
 
 fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let Some(load) = ttopt_dialect::tt::ops::LoadOp::cast(op) else { return unsupported("malformed load") };
+    let Some(load) = ttopt_dialect::tt::ops::LoadOp::cast(op) else { return internal("malformed load") };
     let (ptr, mask, other) = (load.ptr(), load.mask(), load.other());
     let element = pointee_of(ptr)?;
     let bits = l.memory_bits(element)?;
@@ -130,13 +130,13 @@ fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
             l.set(op.result(0), values);
             Ok(())
         }
-        None => unsupported("the plan of the load leaves registers without a value"),
+        None => internal("the plan of the load leaves registers without a value"),
     }
 }
 
 fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let Some(store) = ttopt_dialect::tt::ops::StoreOp::cast(op) else {
-        return unsupported("malformed store");
+        return internal("malformed store");
     };
     let (ptr, value, mask) = (store.ptr(), store.value(), store.mask());
     let element = pointee_of(ptr)?;
@@ -171,7 +171,7 @@ fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 
 fn assert<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let Some(message) = op.attr("message").and_then(Attr::as_str) else {
-        return unsupported("assert without a message");
+        return internal("assert without a message");
     };
     let values = l.get(op.operand(0))?;
     let mut all: Option<Value<'c>> = None;

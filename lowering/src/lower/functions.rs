@@ -1,8 +1,8 @@
-//! Functions and their blocks.
+//! Functions and their basic blocks.
 
 use super::threads::Numbers;
 use super::{Function, Lower};
-use crate::emit::{Failure, Lowered, address_space, unsupported};
+use crate::emit::{Failure, Lowered, address_space, internal, unsupported};
 use crate::target::Launch;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, Context, Loc, Op, Region, Type, Value};
@@ -21,8 +21,7 @@ impl<'c> Lower<'_, 'c> {
         let functions: Vec<Op<'c>> = self.module_block.ops().filter(|op| op.name() == "tt.func").collect();
         for op in self.module_block.ops().filter(|op| op.name() != "tt.func") {
             if !op.name().starts_with("llvm.") {
-                op.error("cannot be lowered at module level");
-                return Err(Failure::Reported);
+                return Err(op.error("cannot be lowered at module level").into());
             }
         }
         for function in &functions {
@@ -35,22 +34,16 @@ impl<'c> Lower<'_, 'c> {
     }
 
     fn lower_function(&mut self, op: Op<'c>) -> Lowered<()> {
-        match self.try_function(op) {
-            Err(Failure::Unsupported(message)) => {
-                op.error(message);
-                Err(Failure::Reported)
-            }
-            other => other,
-        }
+        self.try_function(op).map_err(|failure| failure.report(op).into())
     }
 
     fn try_function(&mut self, op: Op<'c>) -> Lowered<()> {
         let ctx = op.context();
         let Some(name) = op.attr("sym_name").and_then(Attr::as_str) else {
-            return unsupported("function without a name");
+            return internal("function without a name");
         };
         let Some(ty) = op.attr("function_type").and_then(Attr::as_type).and_then(Type::as_function) else {
-            return unsupported("function without a type");
+            return internal("function without a type");
         };
         let is_kernel = !is_private(op);
         if is_kernel && !ty.results().is_empty() {
@@ -113,8 +106,7 @@ impl<'c> Lower<'_, 'c> {
         }
         let region = mlir_host::rewrite::new_region();
         let scope = debug_scope(op, name);
-        let llvm_func = mlir_host::rewrite::create("llvm.func", scope, &[], &[], &attrs, &[region]);
-        let Some(llvm_func) = llvm_func else { return unsupported("cannot make the function") };
+        let llvm_func = mlir_host::rewrite::create("llvm.func", scope, &[], &[], &attrs, &[region])?;
         llvm_func.move_before(op);
         let region = llvm_func.region(0);
         let loc = op.loc();
@@ -135,7 +127,7 @@ impl<'c> Lower<'_, 'c> {
         }
         self.emit.set_block(entry);
         self.emit.br(first, &[], None)?;
-        let Some(prologue_end) = entry.last() else { return unsupported("empty prologue") };
+        let Some(prologue_end) = entry.last() else { return internal("empty prologue") };
         self.function = Some(Function {
             prologue_end,
             region,
@@ -153,7 +145,7 @@ impl<'c> Lower<'_, 'c> {
         let entry_args: Vec<Value<'c>> = entry.args().take(num_args).collect();
         self.set_flat(entry_src.args(), &entry_args)?;
         for block in order {
-            let Some(made) = self.blocks.get(&block).copied() else { return unsupported("unknown block") };
+            let Some(made) = self.blocks.get(&block).copied() else { return internal("unknown block") };
             self.emit.set_block(made);
             self.lower_block(block)?;
         }
@@ -233,7 +225,7 @@ impl<'c> Lower<'_, 'c> {
         self.blocks
             .get(&block)
             .copied()
-            .ok_or_else(|| Failure::Unsupported("branch to an unknown block".to_owned()))
+            .ok_or_else(|| Failure::Internal("branch to an unknown block".to_owned()))
     }
 
     /// Lowers the operations of a block at the insertion point.
@@ -261,16 +253,12 @@ impl<'c> Lower<'_, 'c> {
             Some(handler) => handler(self, op),
             None => unsupported("cannot be lowered to LLVM yet"),
         };
-        if let Err(Failure::Unsupported(message)) = result {
-            op.error(message);
-            return Err(Failure::Reported);
-        }
-        result
+        result.map_err(|failure| failure.report(op).into())
     }
 }
 
 fn parse_attr<'c>(ctx: Context<'c>, text: &str) -> Lowered<Attr<'c>> {
-    Attr::parse(ctx, text).ok_or_else(|| Failure::Unsupported(format!("cannot make the attribute {text}")))
+    Attr::parse(ctx, text).ok_or_else(|| Failure::Internal(format!("cannot make the attribute {text}")))
 }
 
 /// The blocks of a region that control reaches, in reverse postorder: each

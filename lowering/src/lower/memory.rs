@@ -32,7 +32,7 @@ impl<'c> Lower<'_, 'c> {
         self.emit.gep(start, at, byte)
     }
 
-    /// The address of byte `offset` of the block's shared memory.
+    /// The address of byte `offset` of the CTA's shared memory.
     pub fn shared_at(&mut self, offset: i64) -> Lowered<Value<'c>> {
         let base = self.shared_base()?;
         if offset == 0 {
@@ -43,7 +43,7 @@ impl<'c> Lower<'_, 'c> {
         self.emit.gep(base, offset, byte)
     }
 
-    /// The start of the block's shared memory: the symbol that launchers size.
+    /// The start of the CTA's shared memory: the symbol that launchers size.
     fn shared_base(&mut self) -> Lowered<Value<'c>> {
         if let Some(found) = self.function()?.shared {
             return Ok(found);

@@ -1,6 +1,6 @@
 //! What a module declares as functions need it.
 
-use crate::emit::{Emit, Failure, Lowered, address_space, unsupported};
+use crate::emit::{Emit, Failure, Lowered, address_space, internal, unsupported};
 use crate::target::Declare;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Type, Value};
@@ -26,13 +26,13 @@ impl<'c> Declare<'c> for Module<'_, 'c> {
         result: Option<Type<'c>>,
         pure_function: bool,
     ) -> Lowered<()> {
-        let Some(first) = self.block.first() else { return unsupported("empty module") };
+        let Some(first) = self.block.first() else { return internal("empty module") };
         let ctx = first.context();
         let result = result.map_or("void".to_owned(), |ty| ty.to_string());
         let inputs: Vec<String> = args.iter().map(|ty| ty.to_string()).collect();
         let text = format!("!llvm.func<{result} ({})>", inputs.join(", "));
         let Some(ty) = Type::parse(ctx, &text) else {
-            return unsupported(format!("cannot make the type {text}"));
+            return internal(format!("cannot make the type {text}"));
         };
         if let Some(known) = self.declared.get(name) {
             if *known != ty {
@@ -42,7 +42,7 @@ impl<'c> Declare<'c> for Module<'_, 'c> {
         }
         let parse = |text: &str| {
             Attr::parse(ctx, text)
-                .ok_or_else(|| Failure::Unsupported(format!("cannot make the attribute {text}")))
+                .ok_or_else(|| Failure::Internal(format!("cannot make the attribute {text}")))
         };
         let mut attrs = vec![
             ("sym_name", Attr::string(ctx, name)),
@@ -60,8 +60,7 @@ impl<'c> Declare<'c> for Module<'_, 'c> {
             attrs.push(("no_unwind", Attr::unit(ctx)));
         }
         let region = mlir_host::rewrite::new_region();
-        let made = mlir_host::rewrite::create("llvm.func", ctx.unknown_loc(), &[], &[], &attrs, &[region]);
-        let Some(made) = made else { return unsupported(format!("cannot declare '{name}'")) };
+        let made = mlir_host::rewrite::create("llvm.func", ctx.unknown_loc(), &[], &[], &attrs, &[region])?;
         made.move_before(first);
         self.declared.insert(name.to_owned(), ty);
         Ok(())
@@ -71,11 +70,11 @@ impl<'c> Declare<'c> for Module<'_, 'c> {
         if self.declared.contains_key(SHARED_MEMORY) {
             return Ok(());
         }
-        let Some(first) = self.block.first() else { return unsupported("empty module") };
+        let Some(first) = self.block.first() else { return internal("empty module") };
         let ctx = first.context();
         let array = e.parse_type("!llvm.array<0 x i8>")?;
         let linkage = Attr::parse(ctx, "#llvm.linkage<external>");
-        let Some(linkage) = linkage else { return unsupported("cannot make a linkage") };
+        let Some(linkage) = linkage else { return internal("cannot make a linkage") };
         let attrs = [
             ("sym_name", Attr::string(ctx, SHARED_MEMORY)),
             ("global_type", Attr::type_of(array)),
@@ -86,8 +85,7 @@ impl<'c> Declare<'c> for Module<'_, 'c> {
         ];
         let region = mlir_host::rewrite::new_region();
         let made =
-            mlir_host::rewrite::create("llvm.mlir.global", ctx.unknown_loc(), &[], &[], &attrs, &[region]);
-        let Some(made) = made else { return unsupported("cannot declare shared memory") };
+            mlir_host::rewrite::create("llvm.mlir.global", ctx.unknown_loc(), &[], &[], &attrs, &[region])?;
         made.move_before(first);
         self.declared.insert(SHARED_MEMORY.to_owned(), array);
         Ok(())
@@ -124,11 +122,11 @@ impl<'c> Module<'_, 'c> {
         let name = match self.constants.get(&value) {
             Some(name) => name.clone(),
             None => {
-                let Some(first) = self.block.first() else { return unsupported("empty module") };
+                let Some(first) = self.block.first() else { return internal("empty module") };
                 let name = format!("__ttopt_{what}_{}", self.constants.len());
                 let parse = |text: &str| {
                     Attr::parse(ctx, text)
-                        .ok_or_else(|| Failure::Unsupported(format!("cannot make the attribute {text}")))
+                        .ok_or_else(|| Failure::Internal(format!("cannot make the attribute {text}")))
                 };
                 let attrs = [
                     ("sym_name", Attr::string(ctx, &name)),
@@ -141,8 +139,7 @@ impl<'c> Module<'_, 'c> {
                 ];
                 let region = mlir_host::rewrite::new_region();
                 let made =
-                    mlir_host::rewrite::create("llvm.mlir.global", e.loc(), &[], &[], &attrs, &[region]);
-                let Some(made) = made else { return unsupported(format!("cannot make a {what}")) };
+                    mlir_host::rewrite::create("llvm.mlir.global", e.loc(), &[], &[], &attrs, &[region])?;
                 made.move_before(first);
                 self.constants.insert(value, name.clone());
                 name

@@ -3,7 +3,7 @@
 //! that leaves no registers for them.
 
 use super::Lower;
-use crate::emit::{ICmp, Lowered, unsupported};
+use crate::emit::{ICmp, Lowered, internal};
 use crate::target::need;
 use linear_layout::plan::{ThreadBases, ThreadMasks};
 use linear_layout::{Dim, LinearLayout};
@@ -12,16 +12,17 @@ use mlir_host::ir::{Op, Value};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The columns of lane, warp and block that a value is made of.
+/// The columns of lane, warp and CTA that a value is made of.
 pub(super) type Key = [Vec<u64>; 3];
 
 /// What was computed of the number of a thread.
 pub(super) struct Numbers<'c> {
-    /// Branches to where the numbers are used: they are computed before it.
+    /// The terminator of the basic block in which numbers are computed: each is put before it.
     end: Op<'c>,
-    /// Lane, warp and block.
+    /// Lane, warp and CTA.
     thread: Option<(Value<'c>, Value<'c>, Value<'c>)>,
-    /// Whether lanes are not to be known as those in the prologue, nor what is computed of them.
+    /// Whether these are rematerialized behind a loop: the lane is read from its own special register, so that neither
+    /// LLVM nor ptxas merges it, or what is computed from it, with the values of the prologue.
     again: bool,
     /// Index bases by layout.
     bases: FastMap<usize, Rc<[Value<'c>]>>,
@@ -56,7 +57,7 @@ impl<'c> Lower<'_, 'c> {
         self.emit.set_block(again);
         self.emit.br(next, &[], None)?;
         self.emit.set_block(next);
-        let Some(end) = again.last() else { return unsupported("empty block") };
+        let Some(end) = again.last() else { return internal("empty block") };
         *self.threads()? = Numbers { again: true, ..Numbers::new(end) };
         Ok(())
     }

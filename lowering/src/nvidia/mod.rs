@@ -10,7 +10,7 @@ mod shared;
 mod tma;
 mod wgmma;
 
-use crate::emit::{Emit, Lowered, unsupported};
+use crate::emit::{Emit, Lowered, internal, unsupported};
 use crate::floats;
 use crate::lower::SHARED_MEMORY;
 use crate::target::{
@@ -48,7 +48,7 @@ impl Nvidia {
         let i32t = e.i32();
         match Attr::parse(e.context(), &format!("#llvm.constant_range<i32, 0, {end}>")) {
             Some(range) => e.value(&format!("nvvm.read.ptx.sreg.{name}"), &[], i32t, &[("range", range)]),
-            None => unsupported("cannot make the range of a register"),
+            None => internal("cannot make the range of a register"),
         }
     }
 }

@@ -213,7 +213,7 @@ pub(super) fn copy_async<'c>(e: &mut Emit<'c>, copy: &AsyncCopy<'c>) -> Lowered<
     Ok(())
 }
 
-/// The blocks of a cluster wait for each other (PTX ISA, "barrier.cluster").
+/// The CTAs of a cluster wait for each other (PTX ISA, "barrier.cluster").
 pub(super) fn cluster_barrier<'c>(e: &mut Emit<'c>) -> Lowered<()> {
     e.intrinsic_void("llvm.nvvm.barrier.cluster.arrive.aligned", &[])?;
     e.intrinsic_void("llvm.nvvm.barrier.cluster.wait.aligned", &[])

@@ -2,7 +2,7 @@
 //! "mbarrier", "tensormap.replace").
 
 use super::shared::address;
-use crate::emit::{Emit, Lowered, unsupported};
+use crate::emit::{Emit, Lowered, internal};
 use mlir_host::ir::Value;
 use ttopt_dialect::tt::enums::DescriptorReduceKind;
 use ttopt_dialect::ttng::enums::CacheEvictionPriority;
@@ -29,7 +29,7 @@ pub(super) struct TensorCopy<'a, 'c> {
     pub(super) mode: TensorCopyMode<'a, 'c>,
     /// How long L2 keeps the lines, an `i64` that [`cache_policy`](Bulk::cache_policy) made.
     pub(super) policy: Option<Value<'c>>,
-    /// The blocks of the cluster that get what is loaded, an `i16` with a bit for each; this one where absent.
+    /// The CTAs of the cluster that get what is loaded, an `i16` with a bit for each; this one where absent.
     pub(super) blocks: Option<Value<'c>>,
     /// The box in shared memory.
     pub(super) shared: Value<'c>,
@@ -75,7 +75,7 @@ pub(super) struct L2Policy {
 pub(super) struct Arrival<'c> {
     /// Address of the barrier.
     pub(super) at: Value<'c>,
-    /// Whether it may be in the memory of another block of the cluster.
+    /// Whether it may be in the memory of another CTA of the cluster.
     pub(super) remote: bool,
     /// An `i1`.
     pub(super) active: Value<'c>,
@@ -260,7 +260,7 @@ impl Bulk {
         );
         match e.inline_asm(&text, "=l", &[], &[i64t], false)?.first() {
             Some(made) => Ok(*made),
-            None => unsupported("createpolicy gives no value"),
+            None => internal("createpolicy gives no value"),
         }
     }
 

@@ -1,7 +1,7 @@
 //! `wgmma` (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions").
 
 use super::mma::format_name;
-use crate::emit::{Emit, Lowered, unsupported};
+use crate::emit::{Emit, Lowered, internal, unsupported};
 use crate::target::MatrixTypes;
 use linear_layout::plan::DotType;
 use mlir_host::ir::{FloatKind, Type, Value};
@@ -108,7 +108,7 @@ impl<'c> Registers<'c> {
         let mut values = Vec::with_capacity(self.places.len());
         for (register, element, ty) in &self.places {
             let Some(value) = registers.get(*register).copied() else {
-                return unsupported("too few registers");
+                return internal("too few registers");
             };
             values.push(match element {
                 None => value,

@@ -2,9 +2,12 @@
 //! and branches alike.
 
 use crate::ir_util::blocks_in_dominance_order;
+use mlir_host::flow::{self, Next};
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Block, Op, Region};
 use smallvec::SmallVec;
+use ttopt_dialect::tt::ops::{MapElementwiseOp, ReduceOp, ScanOp};
+use ttopt_dialect::ttg::ops::{MaskOp, WarpReturnOp};
 
 /// Operations of a function, and which can run right after which.
 ///
@@ -19,7 +22,7 @@ pub struct FlowGraph<'c> {
 /// Whether the regions of `op` are functions of its operands, in which nothing
 /// happens but arithmetic.
 fn is_opaque(op: Op<'_>) -> bool {
-    matches!(op.name(), "tt.reduce" | "tt.scan" | "tt.map_elementwise")
+    ReduceOp::cast(op).is_some() || ScanOp::cast(op).is_some() || MapElementwiseOp::cast(op).is_some()
 }
 
 fn collect<'c>(op: Op<'c>, ops: &mut Vec<Op<'c>>) {
@@ -68,54 +71,36 @@ impl<'c> FlowGraph<'c> {
     }
 
     fn follow(&self, op: Op<'c>) -> SmallVec<[u32; 2]> {
-        let mut next = Vec::new();
-        let block = |block: Option<Block<'c>>, next: &mut Vec<Op<'c>>| {
-            next.extend(block.and_then(|block| block.first()));
-        };
-        let region = |region: Region<'c>, next: &mut Vec<Op<'c>>| block(region.first_block(), next);
-        let after = |op: Op<'c>, next: &mut Vec<Op<'c>>| next.extend(op.next());
+        let mut next: Vec<Option<Op<'c>>> = Vec::new();
+        let into = |region: Region<'c>| region.first_block().and_then(|block| block.first());
         let is_terminator = op.block().and_then(Block::last) == Some(op);
-        match op.name() {
-            "scf.if" => {
-                op.regions().for_each(|each| region(each, &mut next));
-                if op.regions().any(Region::is_empty) {
-                    after(op, &mut next);
+        match flow::next(op) {
+            Some(places) => next.extend(places.into_iter().map(|place| match place {
+                Next::Region(region) => into(region),
+                Next::Block(block) => block.first(),
+                Next::After(op) => op.next(),
+            })),
+            // Of what is not known to be control flow nothing is assumed.
+            None if op.num_regions() > 0 && !is_opaque(op) => {
+                next.extend(op.regions().map(into));
+                next.push(op.next());
+            }
+            None if is_terminator => {
+                if let Some(parent) = op.parent().filter(|parent| self.numbers.contains_key(parent)) {
+                    next.extend(parent.regions().filter(|_| MaskOp::cast(parent).is_none()).map(into));
+                    next.push(parent.next());
                 }
             }
-            "scf.while" => region(op.region(0), &mut next),
-            "scf.condition" => {
-                if let Some(parent) = op.parent() {
-                    region(parent.region(1), &mut next);
-                    after(parent, &mut next);
-                }
-            }
-            _ if op.num_regions() > 0 && !is_opaque(op) => {
-                // Loops may run no iteration; of others nothing is assumed.
-                op.regions().for_each(|each| region(each, &mut next));
-                after(op, &mut next);
-            }
-            _ if op.successors().len() > 0 => op.successors().for_each(|to| block(Some(to), &mut next)),
-            _ if is_terminator => match op.parent() {
-                Some(parent) if parent.name() == "scf.while" => region(parent.region(0), &mut next),
-                Some(parent) if self.numbers.contains_key(&parent) => {
-                    if !matches!(parent.name(), "scf.if" | "ttg.warp_specialize" | "ttg.mask") {
-                        parent.regions().for_each(|each| region(each, &mut next));
-                    }
-                    after(parent, &mut next);
-                    // Partitions end where the operation around them does.
-                    if parent.name() == "ttg.warp_specialize.partitions" {
-                        next.clear();
-                        if let Some(around) = parent.parent() {
-                            after(around, &mut next);
-                        }
-                    }
-                }
-                _ => {}
-            },
-            _ => after(op, &mut next),
+            None => next.push(op.next()),
         }
+        // Partitions end where the operation around them does.
+        if WarpReturnOp::cast(op).is_some() {
+            let around = op.parent().and_then(|partitions| partitions.parent());
+            next.push(around.and_then(|around| around.next()));
+        }
+        let next = next.into_iter().flatten();
         let mut numbers: SmallVec<[u32; 2]> =
-            next.into_iter().filter_map(|op| self.numbers.get(&op).map(|n| *n as u32)).collect();
+            next.filter_map(|op| self.numbers.get(&op).map(|n| *n as u32)).collect();
         numbers.sort_unstable();
         numbers.dedup();
         numbers

@@ -1,4 +1,4 @@
-//! What is computed again behind a loop instead of being kept in registers throughout.
+//! What is rematerialized behind a loop instead of being kept in registers throughout it.
 
 use super::flow_graph::FlowGraph;
 use super::registers::fills_registers;

@@ -6,6 +6,8 @@ use linear_layout::Dim;
 use linear_layout::target::{TargetDesc, Vendor};
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, Op, Value};
+use smallvec::SmallVec;
+use std::ops::Range;
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::layout::to_linear_layout;
 
@@ -68,8 +70,8 @@ pub(super) fn fills_registers<'c>(graph: &FlowGraph<'c>, around: Op<'c>, target:
 /// The most registers of 32 bits that a thread needs before any operation. Tensors' pointers and indices are computed
 /// where they are needed, operands that lie in shared memory read as they are multiplied.
 fn needed_registers(graph: &FlowGraph<'_>) -> u64 {
-    let mut live = Live::new(graph);
-    for (value, words) in &mut live.weights {
+    let mut weights = weights(graph);
+    for (value, words) in &mut weights {
         *words = words.div_ceil(steps(*value));
     }
     let reads = graph.ops().iter().any(|op| op.name() == "tt.dot");
@@ -80,8 +82,8 @@ fn needed_registers(graph: &FlowGraph<'_>) -> u64 {
     graph
         .ops()
         .iter()
-        .zip(&live.before)
-        .map(|(op, values)| live.words(values) + others(*op))
+        .zip(live_registers(graph, &weights))
+        .map(|(op, words)| words + others(*op))
         .max()
         .unwrap_or(0)
 }
@@ -105,56 +107,137 @@ fn steps(value: Value<'_>) -> u64 {
 /// The registers of tensors during each operation: products that start from constants have their operands and results
 /// at once.
 fn held_registers(graph: &FlowGraph<'_>) -> Vec<u64> {
-    let live = Live::new(graph);
+    let weights = weights(graph);
     let made = |op: Op<'_>| {
-        let adds = op.operands().nth(2).is_some_and(|sum| live.weights.contains_key(&source(sum)));
+        let adds = op.operands().nth(2).is_some_and(|sum| weights.contains_key(&source(sum)));
         let results = op.results().filter(|_| is_product(op) && !adds);
-        results.filter_map(|result| live.weights.get(&result)).sum::<u64>()
+        results.filter_map(|result| weights.get(&result)).sum::<u64>()
     };
-    graph.ops().iter().zip(&live.before).map(|(op, values)| live.words(values) + made(*op)).collect()
+    graph.ops().iter().zip(live_registers(graph, &weights)).map(|(op, words)| words + made(*op)).collect()
 }
 
-/// Tensors that are needed later, and their registers.
-struct Live<'c> {
-    weights: FastMap<Value<'c>, u64>,
-    /// For each operation of the graph, what is needed by it or after it.
-    before: Vec<FastSet<Value<'c>>>,
+/// The registers of each tensor that an operation of the graph uses.
+fn weights<'c>(graph: &FlowGraph<'c>) -> FastMap<Value<'c>, u64> {
+    let dots: FastSet<Attr<'_>> = graph
+        .ops()
+        .iter()
+        .filter(|op| is_product(**op))
+        .filter_map(|op| op.result(0).ty().as_tensor()?.encoding())
+        .collect();
+    let sources = graph.ops().iter().flat_map(|op| op.operands().map(source));
+    sources.filter_map(|value| Some((value, registers(value, &dots).filter(|words| *words > 0)?))).collect()
 }
 
-impl<'c> Live<'c> {
-    fn new(graph: &FlowGraph<'c>) -> Self {
-        let products: FastSet<Attr<'_>> = graph
-            .ops()
-            .iter()
-            .filter(|op| is_product(**op))
-            .filter_map(|op| op.result(0).ty().as_tensor()?.encoding())
-            .collect();
-        let weights: FastMap<Value<'_>, u64> = graph
-            .ops()
-            .iter()
-            .flat_map(|op| op.operands().map(source))
-            .filter_map(|value| Some((value, registers(value, &products).filter(|words| *words > 0)?)))
-            .collect();
-        let predecessors = graph.predecessors();
-        let mut live: Vec<FastSet<Value<'_>>> = vec![FastSet::default(); graph.ops().len()];
-        let mut open: Vec<usize> = (0..graph.ops().len()).collect();
-        while let Some(i) = open.pop() {
-            let mut values: FastSet<Value<'_>> =
-                graph.successors(i).flat_map(|next| live[next].iter().copied()).collect();
-            made(graph, i).for_each(|value| {
-                values.remove(&value);
-            });
-            values.extend(graph.ops()[i].operands().map(source).filter(|value| weights.contains_key(value)));
-            if values.len() > live[i].len() {
-                live[i] = values;
-                open.extend(predecessors[i].iter().map(|before| *before as usize));
-            }
+/// The registers of the tensors that each operation, or one after it, needs.
+///
+/// Liveness, backwards: sets of tensors are kept where straight-line runs of operations begin only, as bits; within a
+/// run the sum is carried along.
+fn live_registers<'c>(graph: &FlowGraph<'c>, weights: &FastMap<Value<'c>, u64>) -> Vec<u64> {
+    let numbers: FastMap<Value<'c>, usize> =
+        weights.keys().enumerate().map(|(i, value)| (*value, i)).collect();
+    let words: Vec<u64> = weights.values().copied().collect();
+    let number = |value: Value<'c>| numbers.get(&value).copied();
+    let steps: Vec<Step> = (0..graph.ops().len())
+        .map(|i| Step {
+            made: made(graph, i).filter_map(number).collect(),
+            used: graph.ops()[i].operands().map(source).filter_map(number).collect(),
+        })
+        .collect();
+    let runs = runs(graph);
+    let run_of: FastMap<usize, usize> = runs.iter().enumerate().map(|(run, ops)| (ops.start, run)).collect();
+    let mut entry: Vec<Bits> = vec![Bits::new(words.len()); runs.len()];
+    let leaves = |run: usize, entry: &[Bits]| {
+        let mut live = Bits::new(words.len());
+        let next = graph.successors(runs[run].end - 1).filter_map(|next| run_of.get(&next));
+        next.for_each(|next| _ = live.add(&entry[*next]));
+        live
+    };
+    let predecessors = graph.predecessors();
+    let last_of: FastMap<usize, usize> =
+        runs.iter().enumerate().map(|(run, ops)| (ops.end - 1, run)).collect();
+    let mut open: Vec<usize> = (0..runs.len()).collect();
+    while let Some(run) = open.pop() {
+        let mut live = leaves(run, &entry);
+        for step in steps[runs[run].clone()].iter().rev() {
+            step.made.iter().for_each(|value| _ = live.remove(*value));
+            step.used.iter().for_each(|value| _ = live.insert(*value));
         }
-        Self { weights, before: live }
+        if entry[run].add(&live) {
+            let before = predecessors[runs[run].start].iter();
+            open.extend(before.filter_map(|before| last_of.get(&(*before as usize))));
+        }
     }
+    let mut sums = vec![0; graph.ops().len()];
+    for run in 0..runs.len() {
+        let mut live = leaves(run, &entry);
+        let mut sum: u64 = live.ones().map(|value| words[value]).sum();
+        for i in runs[run].clone().rev() {
+            let gone = steps[i].made.iter().filter(|value| live.remove(**value));
+            sum -= gone.map(|value| words[*value]).sum::<u64>();
+            let more = steps[i].used.iter().filter(|value| live.insert(**value));
+            sum += more.map(|value| words[*value]).sum::<u64>();
+            sums[i] = sum;
+        }
+    }
+    sums
+}
 
-    fn words(&self, values: &FastSet<Value<'c>>) -> u64 {
-        values.iter().filter_map(|value| self.weights.get(value)).sum()
+/// The tensors, by number, that an operation gives a new content and that it uses.
+struct Step {
+    made: SmallVec<[usize; 2]>,
+    used: SmallVec<[usize; 4]>,
+}
+
+/// Operations that follow one another, with no other way in or out between them.
+fn runs(graph: &FlowGraph<'_>) -> Vec<Range<usize>> {
+    let predecessors = graph.predecessors();
+    let goes_on = |i: usize| {
+        let mut next = graph.successors(i - 1);
+        predecessors[i].as_slice() == [(i - 1) as u32] && next.next() == Some(i) && next.next().is_none()
+    };
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for i in 0..graph.ops().len() {
+        match runs.last_mut() {
+            Some(run) if goes_on(i) => run.end = i + 1,
+            _ => runs.push(i..i + 1),
+        }
+    }
+    runs
+}
+
+/// A set of small numbers.
+#[derive(Clone)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn new(most: usize) -> Self {
+        Bits(vec![0; most.div_ceil(64)])
+    }
+    /// Whether it is new.
+    fn insert(&mut self, i: usize) -> bool {
+        let (word, bit) = (&mut self.0[i / 64], 1 << (i % 64));
+        let new = *word & bit == 0;
+        *word |= bit;
+        new
+    }
+    /// Whether it was there.
+    fn remove(&mut self, i: usize) -> bool {
+        let (word, bit) = (&mut self.0[i / 64], 1 << (i % 64));
+        let was = *word & bit != 0;
+        *word &= !bit;
+        was
+    }
+    /// Adds all of `other`; whether that changes anything.
+    fn add(&mut self, other: &Bits) -> bool {
+        let mut changed = false;
+        for (word, more) in self.0.iter_mut().zip(&other.0) {
+            changed |= more & !*word != 0;
+            *word |= more;
+        }
+        changed
+    }
+    fn ones(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.0.len() * 64).filter(|i| self.0[i / 64] >> (i % 64) & 1 != 0)
     }
 }
 

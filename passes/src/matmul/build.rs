@@ -1,4 +1,4 @@
-//! Operations that passes on matrix products make.
+//! Operations that passes on dots make.
 
 use super::plan::Element;
 use crate::machine::error;
@@ -40,7 +40,7 @@ pub fn cast<'c>(
         let rounding = (element.bits() < from.bits()).then(|| RoundingMode::NearestEven.attr(op.context()));
         let made =
             rewriter.op(FpToFpOp::DEF, op.loc()).one(value).results(&[to]).opt_attr("rounding", rounding);
-        return Ok(made.finish().ok_or(Reported)?.result(0));
+        return Ok(made.finish()?.result(0));
     }
     let name = match (from, element) {
         (Element::Float(_), Element::Float(_)) if from.bits() < element.bits() => "arith.extf",
@@ -70,7 +70,7 @@ pub fn generic<'c>(
     attrs: &[(&str, Attr<'c>)],
 ) -> Result<Value<'c>, Reported> {
     let made = rewriter.generic(name, op.loc(), operands, &[result], attrs);
-    Ok(made.ok_or(Reported)?.result(0))
+    Ok(made?.result(0))
 }
 
 /// A constant tensor with one value for all elements.

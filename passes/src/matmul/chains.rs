@@ -1,4 +1,4 @@
-//! Which matrix products depend on each other through elementwise operations.
+//! Which dots depend on each other through elementwise operations.
 
 use super::plan::Chain;
 use crate::rules::{Rule, rule};

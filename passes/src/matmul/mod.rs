@@ -1,6 +1,6 @@
-//! Matrix products: what is known about their operands ([`operands`]), which
-//! products depend on each other ([`chains`]), and how each is computed
-//! ([`plan`]); [`scaled`] makes plain products of scaled ones.
+//! Dots: what is known about their operands ([`operands`]), which dots depend
+//! on each other ([`chains`]), and how each is computed ([`plan`]); [`scaled`]
+//! makes plain dots of scaled ones.
 
 pub mod build;
 pub mod chains;

@@ -1,4 +1,4 @@
-//! What is known about the operands of matrix products.
+//! What is known about the operands of dots.
 
 use super::plan::{Element, Operand};
 use crate::rules::{Rule, rule};

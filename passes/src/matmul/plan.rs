@@ -1,10 +1,10 @@
-//! Which instruction computes a matrix product, and where its operands are.
+//! Which instruction computes a dot, and where its operands are.
 //!
 //! A [`MatmulPlan`] follows from a [`Problem`] and a target alone. The
 //! instruction is the first of the [table](MatrixInstruction) that the element
 //! types and the shape allow; the warps are
 //! placed by cost ([`split_warps`]): first so that none repeats what another
-//! one computes, then so that a product that continues another one finds its
+//! one computes, then so that a dot that continues another one finds its
 //! operand in its own registers, then so that the warps together read the
 //! least of the operands, as narrow as they are moved.
 
@@ -116,7 +116,7 @@ pub struct Chain {
     pub right: bool,
 }
 
-/// A matrix product.
+/// A dot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Shape of the result: batches, M, N.
@@ -135,7 +135,7 @@ pub struct Problem {
     pub chain: Chain,
     /// Warps of a block.
     pub warps: u64,
-    /// How the blocks of a cluster divide the result.
+    /// How the CTAs of a cluster divide the result.
     pub cga: CgaLayout,
 }
 

@@ -102,7 +102,7 @@ pub fn decompose<'c>(
     for (name, attr) in op.discardable_attrs() {
         built = built.discardable(name, attr);
     }
-    let made = built.finish().ok_or(Reported)?;
+    let made = built.finish()?;
     rewriter.replace(op, &[made.result(0)]);
     Ok(())
 }
@@ -153,7 +153,7 @@ impl<'c> Decompose<'_, 'c> {
                 let axis = Attr::int(self.op.context(), 32, axis as i64);
                 let built =
                     self.rewriter.op(Fp4ToFpOp::DEF, self.op.loc()).one(side.value).attr("axis", axis);
-                return Ok(built.results(&[result.ty()]).finish().ok_or(Reported)?.result(0));
+                return Ok(built.results(&[result.ty()]).finish()?.result(0));
             }
             ScaleDotElemType::E4M3 => FloatKind::F8E4M3FN,
             ScaleDotElemType::E5M2 => FloatKind::F8E5M2,
@@ -169,7 +169,7 @@ impl<'c> Decompose<'_, 'c> {
             // Bytes that stand for floats.
             let float = with_element(self.op, ty, Element::Float(kind).ty(self.op.context()))?;
             let built = self.rewriter.op(BitcastOp::DEF, self.op.loc()).one(value).results(&[float]);
-            value = built.finish().ok_or(Reported)?.result(0);
+            value = built.finish()?.result(0);
         }
         cast(self.rewriter, self.op, value, self.compute)
     }
@@ -203,13 +203,13 @@ impl<'c> Decompose<'_, 'c> {
         let axis = Attr::int(self.op.context(), 32, k as i64 + 1);
         let loc = self.op.loc();
         let scale = self.rewriter.op(ExpandDimsOp::DEF, loc).one(scale).attr("axis", axis);
-        let scale = scale.results(&[expanded.ty()]).finish().ok_or(Reported)?.result(0);
+        let scale = scale.results(&[expanded.ty()]).finish()?.result(0);
         let repeated = self.ty(&runs, product, in_runs)?.ty();
         let scale = self.rewriter.op(BroadcastOp::DEF, loc).one(scale).results(&[repeated]).finish();
-        let scale = scale.ok_or(Reported)?.result(0);
+        let scale = scale?.result(0);
         let flat = self.ty(&shape, product, layout)?.ty();
         let scale = self.rewriter.op(ReshapeOp::DEF, loc).one(scale).results(&[flat]).finish();
-        Ok(scale.ok_or(Reported)?.result(0))
+        Ok(scale?.result(0))
     }
 
     /// Scales come with K last; those of the right operand are turned around.
@@ -222,7 +222,7 @@ impl<'c> Decompose<'_, 'c> {
         order.swap(rank as usize - 2, rank as usize - 1);
         let order = Attr::i32_array(self.op.context(), &order);
         let built = self.rewriter.op(TransOp::DEF, self.op.loc()).one(scale).attr("order", order);
-        Ok(built.finish().ok_or(Reported)?.result(0))
+        Ok(built.finish()?.result(0))
     }
 
     /// Scales as floats. Bytes are exponents (e8m0): `2^(x - 127)`, and NaN where all bits are set.
@@ -255,6 +255,6 @@ impl<'c> Decompose<'_, 'c> {
         }
         let float = with_element(op, ty, BF16.ty(ctx))?;
         let float = self.rewriter.op(BitcastOp::DEF, op.loc()).one(bits).results(&[float]).finish();
-        cast(self.rewriter, op, float.ok_or(Reported)?.result(0), product)
+        cast(self.rewriter, op, float?.result(0), product)
     }
 }

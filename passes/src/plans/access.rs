@@ -250,7 +250,62 @@ pub fn async_copy<'c>(
 ) -> Result<SharedAccessPlan, String> {
     let (pointers, buffer) = (copy.src().ty(), copy.result().ty());
     let facts =
-        AccessFacts::of(copy.0, analysis).ok_or_else(|| format!("{pointers} is no tensor of pointers"))?;
+        AccessFacts::of(copy.op(), analysis).ok_or_else(|| format!("{pointers} is no tensor of pointers"))?;
     let buffer = MemDescType::cast(buffer).ok_or_else(|| format!("{buffer} is no buffer"))?;
     buffer_plans::async_copy(pointers, buffer, &facts.addresses(u64::MAX), target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::axis_info::Run;
+
+    /// Pointers to elements of `bytes` bytes, of which those whose coordinates begin all runs are multiples of `corner`.
+    fn pointers(runs: &[Run], corner: u64, bytes: i64) -> AxisInfo {
+        AxisInfo { runs: SmallVec::from_slice(runs), corner, unit: bytes, ..AxisInfo::unknown(runs.len()) }
+    }
+
+    /// Elements in the widest access to a tensor of `shape`, without a mask.
+    fn widest(shape: &[i64], runs: &[Run], corner: u64, bytes: i64) -> u64 {
+        let facts = AccessFacts::new(shape, bytes as u64, &pointers(runs, corner, bytes), None);
+        facts.addresses(u64::MAX).contiguous
+    }
+
+    #[test]
+    fn dense_rows_go_on_in_the_next_one() {
+        // 512 rows of 2 bytes each: all of it, aligned to 16 bytes.
+        assert_eq!(widest(&[512, 2], &[Run::new(2, 512, 16), Run::new(1, 2, 2)], 16, 1), 16);
+    }
+
+    #[test]
+    fn rows_apart_end_where_they_end() {
+        assert_eq!(widest(&[512, 2], &[Run::new(64, 512, 16), Run::new(1, 2, 2)], 16, 1), 2);
+    }
+
+    #[test]
+    fn alignment_limits_a_run() {
+        assert_eq!(widest(&[512], &[Run::new(2, 512, 2)], 2, 2), 1);
+        assert_eq!(widest(&[512], &[Run::new(2, 512, 8)], 8, 2), 4);
+    }
+
+    #[test]
+    fn rows_that_share_elements_begin_anywhere() {
+        // Both dimensions are runs of neighbours, and every element begins some row.
+        assert_eq!(widest(&[16, 64], &[Run::new(2, 16, 2), Run::new(2, 64, 2)], 16, 2), 1);
+    }
+
+    #[test]
+    fn the_pitch_of_rows_limits_their_alignment() {
+        for (pitch, elements) in [(65, 1), (66, 2), (68, 4), (72, 8), (128, 8)] {
+            let rows = Run::new(2 * pitch, 16, 2);
+            assert_eq!(widest(&[16, 64], &[rows, Run::new(2, 64, 2)], 16, 2), elements, "rows {pitch} apart");
+        }
+    }
+
+    #[test]
+    fn one_mask_value_holds_for_a_vector() {
+        let mask = AxisInfo { runs: SmallVec::from_slice(&[Run::new(0, 4, 1)]), ..AxisInfo::unknown(1) };
+        let facts = AccessFacts::new(&[512], 2, &pointers(&[Run::new(2, 512, 16)], 16, 2), Some(&mask));
+        assert_eq!(facts.vector(128), (4, Limit::Mask));
+    }
 }

@@ -38,7 +38,7 @@ pub fn dot(op: DotOp<'_>, target: &TargetDesc) -> Result<DotTilePlan, String> {
     DotTilePlan::new(&*layout(a)?, &*layout(b)?, &*layout(c)?, types, target).map_err(|err| err.to_string())
 }
 
-/// How a product of warp groups is computed.
+/// How a dot of warp groups is computed.
 ///
 /// # Errors
 /// When there is no plan.

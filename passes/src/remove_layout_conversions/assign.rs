@@ -2,19 +2,21 @@
 
 use super::plan::unconverted;
 use crate::buffer_plans::{self, stored};
-use crate::ir_util::{for_each_edge, layout_of, set_layout, set_result_layout, weight};
+use crate::ir_util::{for_each_edge, is_loop, layout_of, set_layout, set_result_layout, weight};
 use crate::machine::Layouts;
 use crate::rules::{Rule, anchor, backward, forward, reorders, rule};
 use mlir_host::asm::Reported;
+use mlir_host::flow::{is_region_branch, twins};
 use mlir_host::hash::FastMap;
-use mlir_host::ir::{Attr, Op, Value};
+use mlir_host::ir::{Attr, Block, Op, Value};
 use smallvec::SmallVec;
+use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::ttg::attrs::{SLICE, sliced_parent};
 
 /// Rounds in which layouts travel around nested loops.
 const ROUNDS: usize = 4;
 
-/// What becomes of the layouts of values that control flow carries.
+/// What becomes of the layouts of loop-carried values and others that control flow passes on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Carried {
     /// They are decided as those of all others.
@@ -146,28 +148,17 @@ impl<'c> Assignment<'c> {
                 this.classes.insert(b, class);
             }
         };
-        match op.name() {
-            "scf.for" => {
-                if let Some(body) = op.region(0).first_block() {
-                    op.results().zip(body.args().skip(1)).for_each(|(a, b)| join(self, a, b));
-                }
+        if is_region_branch(op) {
+            for result in op.results() {
+                twins(result).into_iter().skip(1).for_each(|twin| join(self, result, twin));
             }
-            "scf.while" => {
-                if let Some(after) = op.region(1).first_block() {
-                    op.results().zip(after.args()).for_each(|(a, b)| join(self, a, b));
-                }
+        }
+        // The signature stays.
+        let entry = FuncOp::cast(op).and_then(|function| function.body().first_block());
+        for arg in entry.into_iter().flat_map(Block::args) {
+            if let Some(layout) = layout_of(arg) {
+                self.set(arg, layout);
             }
-            // The signature stays.
-            "tt.func" => {
-                if let Some(entry) = op.region(0).first_block() {
-                    for arg in entry.args() {
-                        if let Some(layout) = layout_of(arg) {
-                            self.set(arg, layout);
-                        }
-                    }
-                }
-            }
-            _ => {}
         }
         self.pin(op, layouts);
         if anchor(op).is_some() {
@@ -179,7 +170,7 @@ impl<'c> Assignment<'c> {
         }
     }
 
-    /// Has values that control flow carries keep their layouts.
+    /// Has loop-carried values, and others that control flow passes on, keep their layouts.
     fn keep(&mut self, op: Op<'c>) {
         let results = op.results().filter(|_| rule(op) == Some(Rule::Control));
         for value in arguments(op).chain(results) {
@@ -191,7 +182,7 @@ impl<'c> Assignment<'c> {
 
     /// Notes what operands must be: pointers of accesses without results have
     /// the layout that coalescing chose, calls and returns keep signatures, and
-    /// blocks of a cluster store what was made for their parts of a buffer.
+    /// CTAs of a cluster store what was made for their parts of a buffer.
     fn pin(&mut self, op: Op<'c>, layouts: &Layouts<'c>) {
         if let Some((value, buffer)) = stored(op).filter(|_| layouts.machine.num_ctas > 1)
             && let Some(layout) = layout_of(value)
@@ -226,8 +217,7 @@ impl<'c> Assignment<'c> {
     fn forward(&mut self, op: Op<'c>, layouts: &Layouts<'c>, late: bool) {
         let Some(rule) = rule(op) else { return };
         if rule == Rule::Control {
-            let enters = matches!(op.name(), "scf.for" | "scf.while");
-            if enters && !late {
+            if is_loop(op) && !late {
                 return;
             }
             for_each_edge(op, &mut |operand, target| {

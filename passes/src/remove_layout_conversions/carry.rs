@@ -1,5 +1,5 @@
-//! Carrying values around loops, out of branches and into blocks once more, in
-//! another layout.
+//! Carries a value through a loop, a branch or a basic block in a second layout: one more iter_arg, result or block
+//! argument.
 
 use super::assign::Assignment;
 use super::materialize::Materialize;
@@ -7,19 +7,21 @@ use super::plan::Request;
 use crate::ir_util::{incoming, layout_of, remake, with_layout};
 use crate::machine::error;
 use mlir_host::asm::Reported;
+use mlir_host::flow::twins;
 use mlir_host::ir::{Attr, Block, Op, Type, Value};
 use smallvec::SmallVec;
 
 impl<'c> Materialize<'_, 'c> {
-    /// A value that control flow carries, in another layout.
+    /// A loop-carried value, or another that control flow passes on, in another layout.
     pub(super) fn carry(
         &mut self,
         request: Request<'c>,
+        user: Op<'c>,
         assignment: &mut Assignment<'c>,
     ) -> Result<Value<'c>, Reported> {
         let Request { value, layout, .. } = request;
-        let at = value.def_op().or_else(|| value.arg_block().and_then(Block::parent)).ok_or(Reported)?;
-        let fail = || error(at, format!("cannot carry a value in layout {layout}"));
+        let fail = || error(user, format!("cannot have a loop-carried value in layout {layout}"));
+        let at = carrier(value).ok_or_else(fail)?;
         let ty = value.ty().as_tensor().and_then(|ty| with_layout(ty, layout)).ok_or_else(fail)?;
         let from = incoming(value).ok_or_else(fail)?;
         let inputs = self.planner.inputs(request);
@@ -34,7 +36,7 @@ impl<'c> Materialize<'_, 'c> {
         }
         // Or for another that the same operation carries: then it was made anew.
         let value = self.current(value);
-        let at = value.def_op().or_else(|| value.arg_block().and_then(Block::parent)).ok_or(Reported)?;
+        let at = carrier(value).ok_or_else(fail)?;
         let from = incoming(value).ok_or_else(fail)?;
         let twins = twins(value);
         let added = self.add(at, &twins, &initial, ty, assignment)?;
@@ -42,8 +44,8 @@ impl<'c> Materialize<'_, 'c> {
             assignment.record(*new, layout);
             self.planner.note(*twin, layout, *new);
         }
-        let of_value = twins.iter().position(|twin| *twin == value).unwrap_or(0);
-        let made = added[of_value].1;
+        // The value itself is the first of its twins.
+        let made = added.first().ok_or_else(fail)?.1;
         // The rest may need the new value: it is its own placeholder until they are there.
         let rest = from.iter().zip(&inputs).filter(|((op, _), _)| *op != at);
         for ((op, i), _) in rest.clone() {
@@ -103,27 +105,9 @@ impl<'c> Materialize<'_, 'c> {
     }
 }
 
-/// The values that stand for the same thing as `value`, which control flow
-/// carries: the argument of a loop's body and the result of the loop.
-pub(super) fn twins(value: Value<'_>) -> SmallVec<[Value<'_>; 2]> {
-    let i = value.index();
-    let mut twins = SmallVec::from_slice(&[value]);
-    let at = value.def_op().or_else(|| value.arg_block().and_then(Block::parent));
-    let Some(at) = at else { return twins };
-    let is_result = value.def_op().is_some();
-    // Where the loop's own arguments are: after the induction variable in `scf.for`.
-    let (region, first) = match at.name() {
-        "scf.for" => (0, 1),
-        "scf.while" => (1, 0),
-        _ => return twins,
-    };
-    let body = at.region(region).first_block();
-    match (is_result, body) {
-        (true, Some(body)) => twins.push(body.arg(first + i)),
-        (false, body) if value.arg_block() == body => twins.push(at.result(i - first)),
-        _ => {}
-    }
-    twins
+/// The operation that passes `value` on: which defines it, or has the basic block of which it is an argument.
+fn carrier(value: Value<'_>) -> Option<Op<'_>> {
+    value.def_op().or_else(|| value.arg_block().and_then(Block::parent))
 }
 
 /// Appends `value` to those that `op` passes to where operand `number` goes.

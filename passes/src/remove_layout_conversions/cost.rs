@@ -1,4 +1,4 @@
-//! What moving and recomputing data costs, in cycles of one block.
+//! What moving and recomputing data costs, in cycles of one CTA.
 
 use crate::analysis::axis_info::{AxisInfo, AxisInfoAnalysis};
 use crate::buffer_plans;

@@ -1,13 +1,13 @@
-//! Values that control flow carries for nobody.
+//! Removes iter_args, and other values passed through control flow, that nothing needs.
 //!
-//! A loop that carries a value once more, in another layout, may leave the old one behind as an argument that only its
-//! own next value is computed from. It has uses in every iteration, so it is not among the operations without uses.
-//! Alive is what operations with effects use, and what that is computed from, back through control flow. What else
-//! control flow carries goes, with all that computes it.
+//! When a loop carries a value in a second layout, the first one may be left as an iter_arg from which only its own next
+//! value is computed. It has a use in every iteration, so that looking for values without uses does not find it. Live is
+//! what operations with effects use, and what that is computed from, backward through control flow; iter_args, block
+//! arguments and results that are not live are removed with all that computes them.
 
-use super::carry::twins;
 use crate::ir_util::{for_each_edge, incoming, remake};
 use mlir_host::asm::Reported;
+use mlir_host::flow::twins;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, Op, Region, Type, Value, Walk};
 use mlir_host::pass::PassResult;
@@ -21,8 +21,8 @@ pub(super) fn is_removable(op: Op<'_>) -> bool {
     op.num_results() > 0 && (op.is_pure() || load())
 }
 
-/// Removes what control flow carries for nobody from a module that has `ops`; whether there was such. Otherwise the
-/// module stays as it is.
+/// Removes iter_args, block arguments and results that are not live from a module that has `ops`; whether
+/// there was such. Otherwise the module stays as it is.
 ///
 /// To be called where no operation without regions is unused.
 ///
@@ -79,13 +79,10 @@ impl<'c> Liveness<'c> {
 
     /// The operands that `op` passes to results or arguments.
     fn passed(&mut self, op: Op<'c>) -> Range<usize> {
-        let from = match op.name() {
-            "scf.for" => 3,
-            "scf.while" | "cf.br" => 0,
-            "scf.condition" | "cf.cond_br" => 1,
-            "scf.yield" if op.parent().is_some_and(is_control) => 0,
-            _ => op.num_operands(),
-        };
+        let mut from = op.num_operands();
+        if is_control(op) || op.parent().is_some_and(is_control) || is_branch(op) {
+            for_each_edge(op, &mut |i, _| from = from.min(i));
+        }
         if !op.successors().all(|block| self.is_known(block)) {
             return 0..0;
         }
@@ -122,7 +119,7 @@ impl<'c> Liveness<'c> {
         !self.alive.contains(&value)
     }
 
-    /// Removes what is not alive, if control flow carries any of it; whether it does.
+    /// Removes what is not live, if control flow passes any of it on; whether it does.
     fn sweep(&self) -> Result<bool, Reported> {
         let mut blocks: Vec<Block<'c>> = Vec::new();
         for op in &self.passing {
@@ -130,9 +127,9 @@ impl<'c> Liveness<'c> {
         }
         blocks.extend(self.known.iter().filter(|(_, known)| **known).map(|(block, _)| *block));
         // An induction variable is not carried.
+        let is_dead = |arg: Value<'c>| self.is_dead(arg) && incoming(arg).is_some();
         let dead_args = |block: &Block<'c>| -> SmallVec<[usize; 4]> {
-            let first = usize::from(block.parent().is_some_and(|op| op.name() == "scf.for"));
-            (first..block.num_args()).filter(|i| self.is_dead(block.arg(*i))).collect()
+            (0..block.num_args()).filter(|i| is_dead(block.arg(*i))).collect()
         };
         let args: Vec<_> = blocks.iter().map(|block| (*block, dead_args(block))).collect();
         let shrunk = self.passing.iter().filter(|op| op.results().any(|result| self.is_dead(result)));
@@ -193,6 +190,11 @@ impl<'c> Liveness<'c> {
 /// Whether `op` is structured control flow whose results and arguments are known to be what is passed to them.
 fn is_control(op: Op<'_>) -> bool {
     matches!(op.name(), "scf.for" | "scf.while" | "scf.if")
+}
+
+/// Whether `op` branches between blocks, and its operands can be changed here.
+fn is_branch(op: Op<'_>) -> bool {
+    matches!(op.name(), "cf.br" | "cf.cond_br")
 }
 
 /// Takes the operands from `op` and all operations in it, which are to be erased.

@@ -1,11 +1,9 @@
-//! Computations whose values all uses want in one other layout.
+//! Rematerializes computations whose values all uses want in one other layout.
 //!
-//! The planner decides for each use by itself, so it cannot see that a value
-//! that several uses want in the same other layout need not be computed in its
-//! own at all: what the halves of a split number share, or both nibbles of a
-//! byte. Here such computations are gathered from their ends, and the best
-//! place to convert is searched on the way back: at the ends, at the values
-//! that they begin with, or between.
+//! The planner decides for each use by itself, so it cannot see that a value that several uses want in the same other
+//! layout need not be computed in its own layout at all: what the halves of a split number share, or both nibbles of a
+//! byte. Here such computations are gathered backward from the values that are used elsewhere. The cheapest place to
+//! convert is then found: at those values, at the values that the computation begins with, or in between.
 
 use super::assign::Assignment;
 use super::plan::{Planner, Request, can_be_copied, unconverted};

@@ -1,4 +1,4 @@
-//! Copies of values in other layouts than their own.
+//! Values in other layouts than their own, as the plans say: converted or rematerialized.
 
 use super::assign::Assignment;
 use super::plan::{How, Planner, Request, unconverted};
@@ -105,7 +105,7 @@ impl<'a, 'c> Materialize<'a, 'c> {
         self.conversions.into_iter().for_each(sink);
     }
 
-    /// What took the place of an operation that was made anew.
+    /// What took the place of an operation that was rebuilt.
     fn latest(&self, mut op: Op<'c>) -> Op<'c> {
         while let Some(made) = self.replaced.get(&op) {
             op = *made;
@@ -113,7 +113,7 @@ impl<'a, 'c> Materialize<'a, 'c> {
         op
     }
 
-    /// What took the place of a value whose operation was made anew.
+    /// What took the place of a value whose operation was rebuilt.
     pub(super) fn current(&self, mut value: Value<'c>) -> Value<'c> {
         while let Some(made) = value.def_op().and_then(|op| self.replaced.get(&op)) {
             value = made.result(value.index());
@@ -137,7 +137,7 @@ impl<'a, 'c> Materialize<'a, 'c> {
             return Ok(self.current(made));
         }
         let made = match (self.planner.plan(request).0, value.def_op()) {
-            (How::Carry, _) => return self.carry(request, assignment),
+            (How::Carry, _) => return self.carry(request, user, assignment),
             (How::Copy, Some(op)) => self.copy(op, request, assignment)?,
             (How::Impossible, _) => return Err(self.impossible(request, user)),
             _ => self.convert(value, layout, user)?,
@@ -189,7 +189,7 @@ impl<'a, 'c> Materialize<'a, 'c> {
             (None, None) => self.rewriter.set_before(user),
         }
         let made = self.rewriter.generic("ttg.convert_layout", value.loc(), &[value], &[ty], &[]);
-        let made = made.ok_or(Reported)?;
+        let made = made?;
         self.conversions.push(made);
         Ok(made.result(0))
     }

@@ -1,21 +1,22 @@
 //! How to get a value in another layout, and what that costs.
 //!
 //! A plan is made for a pair of a value and a layout. The value is converted,
-//! or what defines it is done again with operands in layouts that follow, for
-//! which there are plans in turn. Costs are cycles of one block times how often
-//! the place runs where the operation will stand: so a conversion moves out of
-//! a loop, or to the narrow side of a cast, when that costs less.
+//! or rematerialized: the operation that defines it is repeated with operands
+//! in layouts that follow, for which there are plans in turn. Costs are cycles
+//! of one CTA times how often the place runs where the operation will stand:
+//! so a conversion moves out of a loop, or to the narrow side of a cast, when
+//! that costs less.
 //!
-//! Values that are carried around loops or out of branches can be carried once
-//! more in the other layout. Plans then depend on themselves: a pair is taken
+//! Loop-carried values and results of branches can be carried in the other
+//! layout as well. Plans then depend on themselves: a pair is taken
 //! to cost nothing while its own plan is being made, and what was found by that
 //! is forgotten should the pair be converted after all.
 
-use super::carry::twins;
 use super::cost::{Costs, SYNCHRONIZATION, conversion};
 use crate::ir_util::{incoming, layout_of, weight_of};
 use crate::machine::Layouts;
 use crate::rules::{Rule, backward, is_conversion, rule, wanted_or_equal};
+use mlir_host::flow::twins;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Op, Value};
 use smallvec::SmallVec;

@@ -3,7 +3,7 @@
 //! Coalescing chose a layout for each store from the addresses alone. Where the
 //! stored value has another one, the store can write it as it is instead: it
 //! then takes other pointers and masks, which are mostly cheap to compute, and
-//! more accesses. A product in registers often fills whole sectors as it is.
+//! more accesses. The result of a dot often fills whole sectors as it is.
 
 use super::assign::Assignment;
 use super::plan::{Planner, Request, unconverted};

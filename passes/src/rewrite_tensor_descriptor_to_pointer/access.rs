@@ -1,7 +1,7 @@
 //! One access through a descriptor: pointers, masks, and the access itself.
 
 use super::{Parts, before, constant, with_attrs};
-use crate::machine::error;
+use crate::machine::{error, internal};
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, FloatKind, Op, TensorType, Type, Value};
 use ttopt_dialect::tt::enums::{DescriptorReduceKind, MemSemantic, MemSyncScope, RmwOp};
@@ -152,7 +152,9 @@ impl<'a, 'c> Access<'a, 'c> {
                 None => valid,
             });
         }
-        let (Some(offsets), Some(inside)) = (offsets, inside) else { return Err(Reported) };
+        let (Some(offsets), Some(inside)) = (offsets, inside) else {
+            return Err(internal(self.op, "a descriptor without dimensions"));
+        };
         let base = self.splat(self.parts.base, offsets.ty())?;
         Ok((self.before("tt.addptr", &[base, offsets], base.ty())?, inside))
     }
@@ -223,8 +225,7 @@ impl<'a, 'c> Access<'a, 'c> {
         let (pointers, inside) = self.pointers(firsts)?;
         let source = self.reshaped(source, self.tensor(&self.shape, self.element)?)?;
         let operands = [pointers, source, inside];
-        let store = mlir_host::rewrite::create("tt.store", self.op.loc(), &operands, &[], &[], &[]);
-        let Some(store) = store else { return Err(Reported) };
+        let store = mlir_host::rewrite::create("tt.store", self.op.loc(), &operands, &[], &[], &[])?;
         store.move_before(self.op);
         Ok(())
     }

@@ -17,7 +17,7 @@ use crate::machine;
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
-use mlir_host::ir::{Attr, Op, Severity};
+use mlir_host::ir::{Attr, Op};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use ttopt_dialect::ttg::module_attrs;
 
@@ -89,8 +89,7 @@ fn best_placement(needs: &[Needs], interference: &Interference) -> Placement {
 fn run(module: Op<'_>, options: &Options) -> PassResult {
     let target = machine::target(module)?;
     let functions = callees_first(module).map_err(|call| {
-        call.error("calls a function that is being called: recursion needs shared memory without bound");
-        Reported
+        call.error("calls a function that is being called: recursion needs shared memory without bound")
     })?;
     let mut callees = FastMap::default();
     let mut most = 0;
@@ -114,10 +113,7 @@ fn allocate(
     report: bool,
 ) -> Result<Needs, Reported> {
     let graph = FlowGraph::new(function);
-    let buffers = Buffers::new(&graph, callees, target).map_err(|(op, message)| {
-        op.error(message);
-        Reported
-    })?;
+    let buffers = Buffers::new(&graph, callees, target).map_err(|(op, message)| op.error(message))?;
     let needs: Vec<Needs> = buffers.all.iter().map(|buffer| buffer.needs).collect();
     let placement = best_placement(&needs, &Interference::new(&graph, &buffers));
     if placement.bytes > target.shared_bytes {
@@ -169,6 +165,5 @@ fn too_much(function: Op<'_>, buffers: &Buffers<'_>, placement: &Placement, targ
         "needs {} bytes of shared memory, {target} has {} in a block",
         placement.bytes, target.shared_bytes
     );
-    function.emit(Severity::Error, true, &message, &notes);
-    Reported
+    function.error_with_notes(message, &notes)
 }

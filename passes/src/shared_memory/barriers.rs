@@ -6,9 +6,9 @@
 //! overlapping bytes, one of them a write, need a barrier between them. It is
 //! put before the later one, which leaves nothing pending on that way.
 //!
-//! What runs beside the program, copies and products of matrices, is pending
+//! What runs beside the program, async copies and `wgmma`, is pending
 //! from the operation that waits for it: a barrier before the wait orders
-//! nothing. Barriers in memory (`mbarrier`) order what they announce by
+//! nothing. mbarriers order what they announce by
 //! themselves.
 
 use super::buffers::{Buffer, Buffers, Needs};
@@ -19,7 +19,6 @@ use crate::machine;
 use crate::plans;
 use linear_layout::plan::{Conversion, Scope};
 use linear_layout::target::TargetDesc;
-use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Severity};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
@@ -227,10 +226,8 @@ impl Analysis<'_, '_> {
 
 fn run(module: Op<'_>, options: &Options) -> PassResult {
     let target = machine::target(module)?;
-    let functions = callees_first(module).map_err(|call| {
-        call.error("calls a function that is being called");
-        Reported
-    })?;
+    let functions =
+        callees_first(module).map_err(|call| call.error("calls a function that is being called"))?;
     for function in functions {
         insert_barriers(function, &target, options.bool("report"))?;
     }
@@ -238,10 +235,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
 }
 
 fn insert_barriers(function: Op<'_>, target: &TargetDesc, report: bool) -> PassResult {
-    let fail = |(op, message): (Op<'_>, String)| {
-        op.error(message);
-        Reported
-    };
+    let fail = |(op, message): (Op<'_>, String)| op.error(message);
     let graph = FlowGraph::new(function);
     let buffers = Buffers::new(&graph, &callees(function), target).map_err(fail)?;
     if buffers.all.is_empty() {
@@ -268,8 +262,7 @@ fn insert_barriers(function: Op<'_>, target: &TargetDesc, report: bool) -> PassR
     for (op, hazard) in analysis.graph.ops().iter().zip(&analysis.barriers) {
         let Some(hazard) = hazard else { continue };
         let space = AddrSpace::LOCAL.attr(function.context());
-        let made = create("ttg.barrier", op.loc(), &[], &[], &[("addrSpace", space)], &[]);
-        let made = made.ok_or_else(|| fail((*op, "no barrier can be put before this".to_owned())))?;
+        let made = create("ttg.barrier", op.loc(), &[], &[], &[("addrSpace", space)], &[])?;
         made.move_before(*op);
         if report {
             let (start, end) = places[hazard.access.buffer];
@@ -330,7 +323,7 @@ fn step_of<'c>(op: Op<'c>, buffers: &Buffers<'c>, target: &TargetDesc) -> Result
     let mut step = Step { accesses: accesses(op, buffers), waits: waits(op), ..Step::default() };
     match op.name() {
         "ttg.barrier" => {
-            let spaces = BarrierOp(op).addr_space().unwrap_or(AddrSpace::NONE);
+            let spaces = BarrierOp::of(op).addr_space().unwrap_or(AddrSpace::NONE);
             step.synchronizes = spaces.contains(AddrSpace::LOCAL);
         }
         // Regions begin and end for all threads together.

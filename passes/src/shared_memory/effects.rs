@@ -49,7 +49,7 @@ pub struct Access {
 pub enum Waits {
     /// Copies to shared memory that this thread began (`cp.async`).
     Copies,
-    /// Products of matrices that this warp group began (`wgmma`).
+    /// Dots that this warp group began (`wgmma`).
     Dots,
     /// Copies from shared memory that this thread began (bulk copies).
     Stores,

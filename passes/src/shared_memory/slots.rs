@@ -4,7 +4,7 @@
 //! while others are read, and their numbers go round modulo their count. Here a
 //! number is brought into the form `root + offset` modulo the count; two with
 //! the same root and other offsets name different buffers, at any moment. The
-//! roots of values that a loop carries and counts on by a constant are the loop
+//! roots of iter_args that each iteration advances by a constant are the loop
 //! and that constant: such values keep their distance.
 //!
 //! As everywhere, counters are taken not to overflow.
@@ -105,7 +105,7 @@ fn in_range(value: Value<'_>, count: i64) -> bool {
     bounded(value) || carries(value).is_some_and(|(_, first, next)| bounded(first) && bounded(next))
 }
 
-/// The loop that carries `value`, and what it is in the first and in the next iteration.
+/// The loop of which `value` is an iter_arg, and what it is in the first and in the next iteration.
 fn carries<'c>(value: Value<'c>) -> Option<(Op<'c>, Value<'c>, Value<'c>)> {
     let block = value.arg_block()?;
     let op = block.parent().filter(|op| op.name() == "scf.for")?;

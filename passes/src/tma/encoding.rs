@@ -1,10 +1,10 @@
 //! `--triton-nvidia-optimize-descriptor-encoding`: the layout of the blocks of every descriptor in shared
 //! memory.
 //!
-//! It is the same for all descriptors that control flow and calls may exchange; matrix products take their
+//! It is the same for all descriptors that control flow and calls may exchange; dots take their
 //! operands in the same layouts ([`buffer_plans::tma_encoding`]).
-//! Rows that are only gathered, for matrix products, are swizzled as the rows of a larger block. In clusters blocks are
-//! divided as most of the tensors that are copied.
+//! Rows that are only gathered, for dots, are swizzled as the rows of a larger block. In clusters a block is divided
+//! among CTAs as most of the tensors that are copied.
 
 use super::webs::Webs;
 use super::{is_load, moves_rows};
@@ -72,14 +72,14 @@ struct Uses<'c> {
     of_web: HashMap<usize, Use>,
 }
 
-/// How blocks of a cluster divide a tensor among them.
+/// How CTAs of a cluster divide a tensor among them.
 type Division = Vec<Vec<u64>>;
 
 #[derive(Default)]
 struct Use {
     rows_one_by_one: bool,
     whole_blocks: bool,
-    /// Whether buffers of the program hold what is loaded: those of matrix products.
+    /// Whether buffers of the program hold what is loaded: those of dots.
     in_buffers: bool,
     /// The least rows that are moved one by one at once.
     least_rows: Option<u64>,

@@ -1,4 +1,4 @@
-//! Loads through tensor maps that wait together, and what needs no registers.
+//! Loads through tensor maps that can wait at one point, and what needs no registers.
 
 use super::is_load;
 use mlir_host::ir::{Block, Op, Value, Walk};

@@ -1,15 +1,15 @@
 //! `--triton-nvidia-tma-lowering`: descriptors as tensor maps, accesses through them as bulk copies.
 //!
-//! Loads of a `Group` have one barrier in shared memory, which counts their bytes. In a loop it is made
-//! before the loop: each iteration completes one phase, whose parity the loop carries. A buffer that a matrix
-//! product reads is the one that the copy fills; so is one that is stored through another descriptor.
+//! Loads of a `Group` share one mbarrier, which counts their bytes. In a loop it is made before the loop: each
+//! iteration completes one phase, whose parity is an iter_arg. What a dot reads from shared memory is the buffer that
+//! the copy fills; so is what is stored through another descriptor.
 
 use super::groups::{self, Group};
 use super::{element_type, is_load, moves_rows};
 use crate::buffer_plans;
 use crate::fence_insertion;
 use crate::ir_util::{convert_before, layout_of, remake, with_layout};
-use crate::machine::{self, Layouts, Machine, error};
+use crate::machine::{self, Layouts, Machine, error, internal};
 use crate::plans::TENSOR_MAP_BYTES;
 use linear_layout::Encoding;
 use linear_layout::encoding::{Blocked, SwizzledShared};
@@ -67,7 +67,7 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
 struct Lowering<'c> {
     target: TargetDesc,
     layouts: Layouts<'c>,
-    /// The parity that a loop carries for its barriers, by the body of the loop.
+    /// The iter_arg that is the phase parity of a loop's mbarriers, by the body of the loop.
     phases: HashMap<Op<'c>, Value<'c>>,
     /// What loads have put into shared memory, by their results.
     buffers: HashMap<Value<'c>, Value<'c>>,
@@ -81,7 +81,7 @@ fn before<'c>(
     results: &[Type<'c>],
     attrs: &[(&str, Attr<'c>)],
 ) -> Result<Op<'c>, Reported> {
-    let made = create(name, at.loc(), operands, results, attrs, &[]).ok_or(Reported)?;
+    let made = create(name, at.loc(), operands, results, attrs, &[])?;
     made.move_before(at);
     Ok(made)
 }
@@ -124,7 +124,7 @@ fn descriptor<'c>(op: Op<'c>, value: Value<'c>) -> Result<TensorDescType<'c>, Re
 }
 
 impl<'c> Lowering<'c> {
-    /// The type of the buffer that `block` is copied to or from, and the bytes of each block of a cluster.
+    /// The type of the buffer that `block` is copied to or from, and the bytes of each CTA of a cluster.
     fn buffer(
         &self,
         op: Op<'c>,
@@ -162,7 +162,8 @@ impl<'c> Lowering<'c> {
     /// The numbers of the rows that `op` moves, as threads need them.
     fn numbers(&self, op: Op<'c>, at: Op<'c>, buffer: MemDescType<'c>) -> Result<Value<'c>, Reported> {
         let ty = self.numbers_type(op, buffer)?;
-        let layout = ty.as_tensor().and_then(|ty| ty.encoding()).ok_or(Reported)?;
+        let layout = ty.as_tensor().and_then(|ty| ty.encoding());
+        let layout = layout.ok_or_else(|| internal(op, "numbers of rows without a layout"))?;
         convert_before(&mut IrRewriter::new(op.context()), at, op.operand(1), layout)
     }
 
@@ -234,17 +235,17 @@ impl<'c> Lowering<'c> {
         Ok(())
     }
 
-    /// What `buffer` holds, with the type of `wanted`. Blocks of a cluster read their own memory, and exchange
+    /// What `buffer` holds, with the type of `wanted`. CTAs of a cluster read their own memory, and exchange
     /// what they need otherwise.
     fn loaded(&self, at: Op<'c>, buffer: Value<'c>, wanted: Value<'c>) -> Result<Value<'c>, Reported> {
         let fail = |reason: String| error(at, reason);
-        let ty = MemDescType::cast(buffer.ty()).ok_or(Reported)?;
+        let ty = MemDescType::cast(buffer.ty()).ok_or_else(|| internal(at, "loads from no buffer"))?;
         let layout = layout_of(wanted).ok_or_else(|| error(at, "loads a tensor without a layout"))?;
         let cga = encoding(ty.encoding()).map_err(fail)?.cga_layout();
         if encoding(layout).map_err(fail)?.cga_layout() == cga {
             return Ok(before(at, "ttg.local_load", &[buffer], &[wanted.ty()], &[])?.result(0));
         }
-        let tensor = wanted.ty().as_tensor().ok_or(Reported)?;
+        let tensor = wanted.ty().as_tensor().ok_or_else(|| internal(at, "loads no tensor"))?;
         let own = Blocked { cga, ..self.layouts.machine.default_blocked(&tensor.shape()) };
         let own = self.layouts.blocked(own).map_err(fail)?;
         let own = with_layout(tensor, own).ok_or_else(|| error(at, "no tensor type has this layout"))?;
@@ -280,7 +281,7 @@ impl<'c> Lowering<'c> {
         Ok(barrier)
     }
 
-    /// The parity of the number of the iteration of a loop, which is made anew to carry it.
+    /// The phase parity of each iteration of a loop, which is rebuilt with it as one more iter_arg.
     fn phase(&mut self, op: Op<'c>) -> Result<(Op<'c>, Value<'c>), Reported> {
         if let Some(phase) = self.phases.get(&op) {
             return Ok((op, *phase));
@@ -317,17 +318,17 @@ impl<'c> Lowering<'c> {
         match op.name() {
             "tt.make_tensor_descriptor" => return self.make(op),
             "tt.descriptor_store" => {
-                let store = DescriptorStoreOp(op);
+                let store = DescriptorStoreOp::of(op);
                 let indices: Vec<Value<'c>> = store.indices().collect();
                 self.store(op, store.src(), &indices, "ttng.async_tma_copy_local_to_global")?;
             }
             "tt.descriptor_reduce" => {
-                let reduce = DescriptorReduceOp(op);
+                let reduce = DescriptorReduceOp::of(op);
                 let indices: Vec<Value<'c>> = reduce.indices().collect();
                 self.store(op, reduce.src(), &indices, "ttng.async_tma_reduce")?;
             }
             _ => {
-                let scatter = DescriptorScatterOp(op);
+                let scatter = DescriptorScatterOp::of(op);
                 let indices = [scatter.x_offsets(), scatter.y_offset()];
                 self.store(op, scatter.src(), &indices, "ttng.async_tma_scatter")?;
             }
@@ -360,11 +361,11 @@ impl<'c> Lowering<'c> {
     }
 
     fn make(&mut self, op: Op<'c>) -> PassResult {
-        let (make, desc) = (MakeTensorDescOp(op), descriptor(op, op.result(0))?);
+        let (make, desc) = (MakeTensorDescOp::of(op), descriptor(op, op.result(0))?);
         let map = buffer_plans::tma_map(desc, &self.target).map_err(|reason| error(op, reason))?;
         let ctx = op.context();
         let (element, bytes) = (desc.element(), map.elem_bytes() as i64);
-        let pointer = pointer_to(Type::int(ctx, 8)).ok_or(Reported)?;
+        let pointer = pointer_to(Type::int(ctx, 8)).ok_or_else(|| internal(op, "no pointers to bytes"))?;
         let memory = [("nbytes", number(op, TENSOR_MAP_BYTES)), ("alignment", number(op, TENSOR_MAP_BYTES))];
         let place = before(op, "ttg.global_scratch_alloc", &[], &[pointer], &memory)?.result(0);
         let mut operands = vec![place, make.base()];
@@ -408,10 +409,11 @@ fn rename<'c>(old: Value<'c>, new: Value<'c>) -> PassResult {
             continue;
         }
         let result = view.result(0);
-        let ty = MemDescType::cast(result.ty()).ok_or(Reported)?;
+        let not_a_view = || internal(view, "a view that is no buffer");
+        let ty = MemDescType::cast(result.ty()).ok_or_else(not_a_view)?;
         let ty =
             MemDescType::view(&ty.shape(), ty.element(), ty.encoding(), ty.space(), true, &ty.alloc_shape());
-        result.set_type(ty.ok_or(Reported)?.ty());
+        result.set_type(ty.ok_or_else(not_a_view)?.ty());
         views.extend(result.uses().map(|(user, _)| user));
     }
     Ok(())

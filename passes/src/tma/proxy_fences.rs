@@ -3,7 +3,7 @@
 //!
 //! Copies write through another proxy than threads read and write (PTX ISA, "Async proxy"): a barrier of the
 //! threads orders the two only if each thread has put a `fence.proxy.async` behind its accesses. A forward
-//! dataflow problem after allocation: which buffers were accessed since the last fence. Barriers in memory and
+//! dataflow problem after allocation: which buffers were accessed since the last fence. mbarriers and
 //! tensor maps that are being made bring their own fences.
 
 use crate::analysis::flow_graph::FlowGraph;
@@ -14,8 +14,8 @@ use crate::shared_memory::barriers::{callees, overlaps, places};
 use crate::shared_memory::buffers::Buffers;
 use crate::shared_memory::effects::{Access, Kind, accesses};
 use linear_layout::target::TargetDesc;
-use mlir_host::asm::Reported;
-use mlir_host::ir::{Op, Walk};
+use mlir_host::hash::FastMap;
+use mlir_host::ir::{Block, Op, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::create;
 use smallvec::SmallVec;
@@ -141,30 +141,29 @@ fn insert<'c>(function: Op<'c>, target: &TargetDesc) -> PassResult {
         after: vec![BTreeSet::new(); ops.len()],
     };
     analysis.solve();
-    let by_threads = |op| graph.number(op).is_some_and(|i| analysis.steps[i].iter().any(by_threads));
-    let mut fenced = ops.iter().zip(&analysis.fenced).filter(|(_, fenced)| **fenced);
-    fenced.try_for_each(|(op, _)| fence(*op, &by_threads))
-}
-
-/// Puts a fence and a barrier before `op`: the barrier that is there already, if no thread accesses shared
-/// memory after it.
-fn fence<'c>(op: Op<'c>, accesses: &dyn Fn(Op<'c>) -> bool) -> PassResult {
-    let mut barrier = None;
-    for before in op.block().into_iter().flat_map(|block| block.ops()) {
-        if before == op {
-            break;
+    // The last barrier of each basic block that no thread accesses shared memory after.
+    let mut barriers: FastMap<Block<'c>, Option<Op<'c>>> = FastMap::default();
+    for (i, &op) in ops.iter().enumerate() {
+        let Some(block) = op.block() else { continue };
+        let barrier = barriers.entry(block).or_default();
+        if analysis.fenced[i] {
+            fence(op, *barrier)?;
         }
-        if before.name() == "ttg.barrier" {
-            barrier = Some(before);
-        } else if accesses(before) || before.num_regions() > 0 || before.name() == "tt.call" {
-            barrier = None;
+        if op.name() == "ttg.barrier" {
+            *barrier = Some(op);
+        } else if analysis.steps[i].iter().any(by_threads) || op.num_regions() > 0 || op.name() == "tt.call" {
+            *barrier = None;
         }
     }
-    let ctx = op.context();
+    Ok(())
+}
+
+/// Puts a fence and a barrier before `op`: the `barrier` that is there already, if there is one.
+fn fence<'c>(op: Op<'c>, barrier: Option<Op<'c>>) -> PassResult {
     fence_insertion::fence(op)?.move_before(barrier.unwrap_or(op));
     if barrier.is_none() {
-        let space = [("addrSpace", AddrSpace::LOCAL.attr(ctx))];
-        create("ttg.barrier", op.loc(), &[], &[], &space, &[]).ok_or(Reported)?.move_before(op);
+        let space = [("addrSpace", AddrSpace::LOCAL.attr(op.context()))];
+        create("ttg.barrier", op.loc(), &[], &[], &space, &[])?.move_before(op);
     }
     Ok(())
 }

@@ -13,7 +13,7 @@
 //! * the only accesses are loads, stores, reductions that the memory system does, and of rows one by one those
 //!   that begin where copies can ([`buffer_plans::tma_rows_encoding`]), and that copies were measured to move
 //!   faster than threads ([`TmaRowsPlan::is_worth`]);
-//! * a descriptor that a loop makes is not carried to the next iteration, which makes it anew in the same
+//! * a descriptor that is made in a loop is no iter_arg, since the next iteration makes its own in the same
 //!   place, and none is returned by a function;
 //! * all descriptors among a kernel's arguments are tensor maps or none is: launchers know one form.
 
@@ -116,6 +116,7 @@ impl<'c> Webs<'c> {
                 this.visit(module, op);
             }
         }
+        this.compress();
         for web in &mut this.webs {
             // Measured on an H200 (docs/tma.md): each block makes the map for its own part.
             if several_blocks && web.made && !web.used_again && !web.needs_map {
@@ -149,11 +150,22 @@ impl<'c> Webs<'c> {
         self.numbers.get(&value).map(|number| self.root(*number))
     }
 
-    fn root(&self, mut number: usize) -> usize {
+    /// The root of a number, once all webs are made: [`compress`](Self::compress) has made it its parent.
+    fn root(&self, number: usize) -> usize {
+        self.parents[number]
+    }
+
+    /// The root of a number; halves the way there.
+    fn find(&mut self, mut number: usize) -> usize {
         while self.parents[number] != number {
+            self.parents[number] = self.parents[self.parents[number]];
             number = self.parents[number];
         }
         number
+    }
+
+    fn compress(&mut self) {
+        (0..self.parents.len()).for_each(|number| self.parents[number] = self.find(number));
     }
 
     fn register(&mut self, value: Value<'c>) {
@@ -167,7 +179,8 @@ impl<'c> Webs<'c> {
     }
 
     fn web(&mut self, value: Value<'c>) -> Option<&mut Web> {
-        let root = self.root(*self.numbers.get(&value)?);
+        let number = *self.numbers.get(&value)?;
+        let root = self.find(number);
         self.webs.get_mut(root)
     }
 
@@ -178,8 +191,8 @@ impl<'c> Webs<'c> {
     }
 
     fn unite(&mut self, a: Value<'c>, b: Value<'c>) {
-        let (Some(a), Some(b)) = (self.numbers.get(&a), self.numbers.get(&b)) else { return };
-        let (a, b) = (self.root(*a), self.root(*b));
+        let (Some(&a), Some(&b)) = (self.numbers.get(&a), self.numbers.get(&b)) else { return };
+        let (a, b) = (self.find(a), self.find(b));
         if a == b {
             return;
         }
@@ -217,14 +230,18 @@ impl<'c> Webs<'c> {
             }
             "tt.make_tensor_descriptor" => self.make(op),
             "tt.descriptor_load" => {
-                self.starts_at(op.operand(0), &DescriptorLoadOp(op).indices().collect::<Vec<_>>(), false);
+                self.starts_at(op.operand(0), &DescriptorLoadOp::of(op).indices().collect::<Vec<_>>(), false);
             }
             "tt.descriptor_store" => {
-                self.starts_at(op.operand(0), &DescriptorStoreOp(op).indices().collect::<Vec<_>>(), true);
+                self.starts_at(op.operand(0), &DescriptorStoreOp::of(op).indices().collect::<Vec<_>>(), true);
             }
             "tt.descriptor_reduce" => {
-                self.starts_at(op.operand(0), &DescriptorReduceOp(op).indices().collect::<Vec<_>>(), true);
-                let kind = DescriptorReduceOp(op).kind();
+                self.starts_at(
+                    op.operand(0),
+                    &DescriptorReduceOp::of(op).indices().collect::<Vec<_>>(),
+                    true,
+                );
+                let kind = DescriptorReduceOp::of(op).kind();
                 let element = TensorDescType::cast(op.operand(0).ty()).map(|desc| desc.element());
                 // Sums of 64 bits are unsigned, and comparisons take integers without sign to be signed.
                 let compares = matches!(kind, Some(DescriptorReduceKind::Min | DescriptorReduceKind::Max));
@@ -312,7 +329,7 @@ impl<'c> Webs<'c> {
     }
 
     fn make(&mut self, op: Op<'c>) {
-        let make = MakeTensorDescOp(op);
+        let make = MakeTensorDescOp::of(op);
         let result = op.result(0);
         let Some(desc) = TensorDescType::cast(result.ty()) else { return };
         if op.ancestor(is_loop).is_some()

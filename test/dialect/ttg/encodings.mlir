@@ -161,3 +161,18 @@ module attributes {x.y = #shared} {
 #smem = #ttg.shared_memory
 module attributes {x.y = #smem} {
 }
+
+// -----
+
+// What Triton's parser lets one leave out is printed.
+// CHECK: #mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>
+// CHECK-NEXT: #mma1 = #ttg.amd_mfma<{version = 0, warpsPerCTA = [4, 1], instrShape = [32, 32, 8], isTransposed = false}>
+// CHECK-NEXT: #mma2 = #ttg.amd_wmma<{version = 1, isTranspose = false, ctaLayout = {warp = {{\[\[}}1, 0], [2, 0]]}}>
+// CHECK-NEXT: #shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+// CHECK-NEXT: module attributes {a.a = #mma, a.b = #mma1, a.c = #mma2, a.d = #shared} {
+#mma = #ttg.nvidia_mma<{versionMajor = 2, warpsPerCTA = [4, 1], instrShape = [16, 8]}>
+#mma1 = #ttg.amd_mfma<{warpsPerCTA = [4, 1], instrShape = [32, 32, 8]}>
+#mma2 = #ttg.amd_wmma<{version = 1, ctaLayout = {warp = [[1, 0], [2, 0]]}}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, elementBitWidth = 16}>
+module attributes {a.a = #mma, a.b = #mma1, a.c = #mma2, a.d = #shared} {
+}

@@ -329,3 +329,11 @@ module attributes {x.y = #ttg.shared_linear<{offset = [[0, 1], [1, 0]]}>} {}
 // shared_linear: two places
 // expected-error @below {{3 bases that are not zero reach only 2 bits of the tensor: some element has two places}}
 module attributes {x.y = #ttg.shared_linear<{offset = [[0, 1], [0, 1], [1, 0]]}, alignment = 16>} {}
+
+// -----
+
+// nvmma_shared: Triton makes something of what was in memory
+// expected-error @below {{#ttg.nvmma_shared: parameter `elementBitWidth` is missing}}
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false}>
+module attributes {x.y = #shared} {
+}

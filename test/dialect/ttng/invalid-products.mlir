@@ -383,7 +383,7 @@ tt.func public @f(%a: !ttg.memdesc<1x128x64xf16, #n16, #smem, mutable>, %b: !ttg
 #mma3 = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
 tt.func public @f(%a: !ttg.memdesc<128x64xf16, #n16, #smem>, %b: !ttg.memdesc<32x64xf16, #n16, #smem, mutable>, %c: tensor<128x64xf32, #mma3>) {
-  // expected-error @below {{'ttng.warp_group_dot' op the left operand has 64 columns, but the right one 32 rows}}
+  // expected-error @below {{'ttng.warp_group_dot' op expects as many columns of the first operand as rows of the second, but got 64 and 32}}
   %d = ttng.warp_group_dot %a, %b, %c  : !ttg.memdesc<128x64xf16, #n16, #smem> * !ttg.memdesc<32x64xf16, #n16, #smem, mutable> -> tensor<128x64xf32, #mma3>
   tt.return
 }
@@ -425,7 +425,7 @@ tt.func public @f(%a: !ttg.memdesc<128x64xf16, #n16, #smem>, %b: !ttg.memdesc<64
 #mma3 = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
 tt.func public @f(%a: !ttg.memdesc<128x64xf16, #n16, #smem>, %b: !ttg.memdesc<64x64xf16, #n16, #smem>, %c: tensor<64x64xf32, #mma3>) {
-  // expected-error @below {{'ttng.warp_group_dot' op the product of the operands is 128x64, but the result is 64x64}}
+  // expected-error @below {{'ttng.warp_group_dot' op expects an accumulator of 128x64, but got 64x64}}
   %d = ttng.warp_group_dot %a, %b, %c  : !ttg.memdesc<128x64xf16, #n16, #smem> * !ttg.memdesc<64x64xf16, #n16, #smem> -> tensor<64x64xf32, #mma3>
   tt.return
 }

@@ -1,23 +1,18 @@
-"""Compiles the elementwise kernels of the corpus and checks the accesses they make.
+"""Compiles the corpus to PTX, checks the accesses that it makes, and has it assembled.
 
-Usage: compile_corpus.py TTC CORPUS STAGE TARGET...
-For stage ptx, also: the widest global loads and stores of kernels whose pointers
-are aligned move 128 bits.
+Usage: compile_corpus.py TTC PTXAS CORPUS FOLDER TARGET...
+The widest global loads and stores of kernels whose pointers are aligned move 128 bits.
 """
 
 import concurrent.futures
+import json
 import pathlib
 import re
 import subprocess
 import sys
 
-KERNELS = """
-assert_in_range axis_hints axpby_f64 branch_tensor cache_hints cast_fp8 cast_numeric
-copy_strided_2d dropout gather_rows gcd_scalar gelu_silu grid_stride_scale half_arith inline_ptx
-int_ops libdevice_math map_scalar_fn masked_fill math_unary narrow_copy_* outer_broadcast
-pointer_cast random_fill range_hints rope_fwd saxpy_bf16 scatter_rows stencil_static swiglu
-vector_add where_clamp
-""".split()
+# Dependent launches begin with sm_90.
+NEITHER = {("pdl_scale", "cuda:80")}
 # Their pointers are aligned, and a thread has 128 bits of consecutive elements.
 WIDE = """
 axpby_f64 gelu_silu narrow_copy_f16_w2 narrow_copy_f16_w4 narrow_copy_f16_w8 narrow_copy_f16_w16
@@ -36,30 +31,39 @@ def access_bits(ptx, opcode):
 
 
 def compile_one(job):
-    ttc, path, stage, target = job
-    run = subprocess.run([ttc, path, "--target", target, "--emit", stage], capture_output=True)
+    ttc, ptxas, path, folder, target = job
+    launch = json.loads(path.with_suffix(".json").read_text())
+    name = f"{path.stem} for {target}"
+    ptx = folder / f"{path.stem}.{target.replace(':', '_')}.ptx"
+    warps, ctas = str(launch["num_warps"]), str(launch.get("num_ctas", 1))
+    command = [ttc, path, "--target", target, "--num-warps", warps, "--num-ctas", ctas, "--emit", "ptx", "-o", ptx]
+    run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode:
-        return f"{path.stem} for {target}: exit code {run.returncode}: {run.stderr.decode()}"
-    if stage == "cubin":
-        return None if run.stdout[:4] == b"\x7fELF" else f"{path.stem} for {target}: no ELF file"
+        return f"{name}: exit code {run.returncode}: {run.stderr}"
+    arch = re.search(r"^\.target (\w+)", ptx.read_text(), re.MULTILINE)[1]
+    run = subprocess.run([ptxas, f"-arch={arch}", ptx, "-o", ptx.with_suffix(".cubin")], capture_output=True, text=True)
+    if run.returncode:
+        return f"{name}: ptxas: {run.stderr}"
     if path.stem in WIDE:
-        text = run.stdout.decode()
         for opcode in ["ld", "st"]:
-            widest = max(access_bits(text, opcode), default=0)
+            widest = max(access_bits(ptx.read_text(), opcode), default=0)
             if widest != 128:
-                return f"{path.stem} for {target}: the widest {opcode}.global moves {widest} bits"
+                return f"{name}: the widest {opcode}.global moves {widest} bits"
     return None
 
 
 def main():
-    ttc, corpus, stage, *targets = sys.argv[1:]
-    paths = sorted({path for name in KERNELS for path in pathlib.Path(corpus).glob(f"{name}.ttir")})
-    jobs = [(ttc, path, stage, target) for path in paths for target in targets]
+    ttc, ptxas, corpus, folder, *targets = sys.argv[1:]
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = sorted(pathlib.Path(corpus).glob("*.ttir"))
+    both = [(path, target) for path in paths for target in targets if (path.stem, target) not in NEITHER]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        jobs = [(ttc, ptxas, path, folder, target) for path, target in both]
         errors = [error for error in pool.map(compile_one, jobs) if error]
     for error in errors:
         print("error:", error)
-    print(f"{len(paths)} kernels, {len(jobs)} compiled, {len(errors)} errors")
+    print(f"{len(paths)} kernels, {len(jobs)} assembled, {len(errors)} errors")
     return bool(errors)
 
 

@@ -5,14 +5,14 @@ use clap::Parser;
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use ttopt_tools::compile::{Compiled, Options, Reported, Stage, Times, compile};
+use ttopt_tools::compile::{Compiled, Options, Reported, Stage, Times, check_input, compile};
 use ttopt_tools::explain;
 
 /// Compiles a Triton module for a GPU.
 #[derive(Parser)]
 #[command(name = "ttc", version, about, max_term_width = 100)]
 struct Args {
-    /// TTIR or TTGIR text; `-` for stdin
+    /// TTIR or TTGIR, text or bytecode; `-` for stdin
     input: PathBuf,
     /// What to compile for, as in ttg.target: cuda:80, cuda:90, … [default: the module's, or cuda:90]
     #[arg(long)]
@@ -23,7 +23,7 @@ struct Args {
     /// Stages of software pipelines
     #[arg(long, default_value_t = 3)]
     num_stages: u32,
-    /// Blocks of a cluster that work on one program
+    /// CTAs of a cluster that run one program
     #[arg(long, default_value_t = 1, value_parser = power_of_two)]
     num_ctas: u32,
     /// What to stop at
@@ -67,7 +67,7 @@ fn power_of_two(text: &str) -> Result<u32, String> {
     }
 }
 
-fn read(input: &PathBuf) -> Result<(String, String)> {
+fn read(input: &PathBuf) -> Result<(Vec<u8>, String)> {
     let (bytes, name) = if input.as_os_str() == "-" {
         let mut bytes = Vec::new();
         std::io::stdin().read_to_end(&mut bytes).context("cannot read stdin")?;
@@ -76,11 +76,8 @@ fn read(input: &PathBuf) -> Result<(String, String)> {
         let bytes = std::fs::read(input).with_context(|| format!("cannot read {}", input.display()))?;
         (bytes, input.display().to_string())
     };
-    match String::from_utf8(bytes) {
-        Ok(text) if text.contains('\0') => bail!("{name} is not MLIR text: it contains zero bytes"),
-        Ok(text) => Ok((text, name)),
-        Err(err) => bail!("{name} is not MLIR text: byte {} is not UTF-8", err.utf8_error().valid_up_to()),
-    }
+    check_input(&bytes, &name)?;
+    Ok((bytes, name))
 }
 
 fn write(output: &PathBuf, bytes: &[u8]) -> Result<()> {
@@ -106,7 +103,7 @@ fn print_times(times: &Times) {
 }
 
 fn run(args: &Args) -> Result<()> {
-    let (text, name) = read(&args.input)?;
+    let (input, name) = read(&args.input)?;
     let options = Options {
         target: args.target.clone(),
         num_warps: args.num_warps,
@@ -118,7 +115,7 @@ fn run(args: &Args) -> Result<()> {
         verify_each: args.verify_each,
         all_tensor_maps: args.all_tensor_maps,
     };
-    let Compiled { output, metadata, times } = compile(&text, &name, &options)?;
+    let Compiled { output, metadata, times } = compile(&input, &name, &options)?;
     write(&args.output, &output)?;
     if args.time {
         print_times(&times);

@@ -1,9 +1,10 @@
 //! `mlir-opt` with Triton's dialects and ttopt's passes.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 fn main() {
-    if let Some(file) = empty_input(std::env::args().skip(1)) {
+    if let Some(file) = empty_input(std::env::args_os().skip(1)) {
         eprintln!("ttopt: error: {file}: the file is empty");
         std::process::exit(1);
     }
@@ -24,12 +25,12 @@ fn is_blank(path: &Path) -> bool {
 
 /// The input, if nothing is in it: MLIR would take it for a module of nothing,
 /// where a build that wrote nothing is far more likely.
-fn empty_input(args: impl Iterator<Item = String>) -> Option<String> {
-    let mut before = String::new();
+fn empty_input(args: impl Iterator<Item = OsString>) -> Option<String> {
+    let mut before = OsString::new();
     for arg in args {
-        let is_output = matches!(before.as_str(), "-o" | "--o");
-        if !arg.starts_with('-') && !is_output && is_blank(Path::new(&arg)) {
-            return Some(arg);
+        let is_output = before == "-o" || before == "--o";
+        if !arg.as_encoded_bytes().starts_with(b"-") && !is_output && is_blank(Path::new(&arg)) {
+            return Some(arg.display().to_string());
         }
         before = arg;
     }

@@ -1,15 +1,15 @@
 //! Runs a GPU kernel on the CPU, checks it and counts what it costs: TTIR and TTGIR go through our compiler,
 //! LLVM IR of any origin runs as it is.
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use simt::cli::{CompileRequest, Compiled};
 use std::process::ExitCode;
-use ttopt_tools::compile::{Options, Stage, compile};
+use ttopt_tools::compile::{Options, Stage, check_input, compile};
 
 fn to_llvm(request: &CompileRequest) -> Result<Compiled> {
     let name = request.file.display().to_string();
     let bytes = std::fs::read(&request.file).with_context(|| format!("cannot read {name}"))?;
-    let Ok(text) = String::from_utf8(bytes) else { bail!("{name} is not MLIR text") };
+    check_input(&bytes, &name)?;
     let options = Options {
         target: request.target.clone(),
         num_warps: request.num_warps.unwrap_or(4),
@@ -21,7 +21,7 @@ fn to_llvm(request: &CompileRequest) -> Result<Compiled> {
         verify_each: cfg!(debug_assertions),
         all_tensor_maps: false,
     };
-    let compiled = compile(&text, &name, &options).with_context(|| format!("cannot compile {name}"))?;
+    let compiled = compile(&bytes, &name, &options).with_context(|| format!("cannot compile {name}"))?;
     let metadata = compiled.metadata;
     Ok(Compiled {
         llvm: compiled.output,

@@ -22,7 +22,8 @@ impl AmdMfma {
         if ![(32, 32), (16, 16), (64, 4), (4, 64)].contains(&(m, n)) {
             return Err(self.invalid(format!("there is no instruction of {m}×{n}")));
         }
-        if !(1..=4).contains(&self.version) || ![32, 64].contains(&self.element_bit_width) {
+        // Triton's parser takes a version that is left out for 0, and asks for it nowhere in a layout.
+        if self.version > 4 || ![32, 64].contains(&self.element_bit_width) {
             let (version, bits) = (self.version, self.element_bit_width);
             return Err(self.invalid(format!("version {version} with elements of {bits} bits")));
         }

@@ -214,7 +214,7 @@ impl LinearLayout {
         Ok(LinearLayout { ins, outs: self.outs.clone(), columns })
     }
 
-    /// The same map whose output dimensions are those of `order` that exist, then the others as they were.
+    /// Fails on the first of the dimensions `wanted` that is not among `dims`.
     pub(crate) fn check_known(&self, side: &'static str, dims: &Dims, wanted: &[Dim]) -> Result<()> {
         match wanted.iter().find(|&&w| !dims.iter().any(|d| d.dim == w)) {
             Some(&dim) => Err(Error::UnknownDim { side, dim, have: names(dims) }),

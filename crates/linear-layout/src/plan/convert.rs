@@ -28,9 +28,9 @@ use crate::{Dim, LinearLayout};
 pub enum Scope {
     /// Lanes of one warp.
     Warp,
-    /// Warps of one block.
+    /// Warps of one CTA.
     Block,
-    /// Blocks of one cluster.
+    /// CTAs of one cluster.
     Cluster,
 }
 
@@ -38,7 +38,7 @@ pub enum Scope {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Cost {
-    /// Cycles of one multiprocessor for one block, latencies included.
+    /// Cycles of one multiprocessor for one CTA, latencies included.
     pub cycles: f64,
     /// Shuffles of one warp.
     pub shuffles: u64,
@@ -80,7 +80,7 @@ impl Cost {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SharedPlan {
-    /// The memory layout, from `offset` (elements of one block's buffer, passes in the highest bits), and
+    /// The memory layout, from `offset` (elements of one CTA's buffer, passes in the highest bits), and
     /// `block` to the dimensions of the tensor.
     pub layout: LinearLayout,
     /// How the source writes.
@@ -91,12 +91,12 @@ pub struct SharedPlan {
     pub tiles: u64,
     /// Who must have written before anyone reads.
     pub scope: Scope,
-    /// Bytes of shared memory of one block.
+    /// Bytes of shared memory of one CTA.
     pub shared_bytes: u64,
 }
 
 impl SharedPlan {
-    /// Barriers: between stores and loads, before the next pass stores again, and at the end where no block may go
+    /// Barriers: between stores and loads, before the next pass stores again, and at the end where no CTA may go
     /// on while others read its memory.
     pub fn barriers(&self) -> u64 {
         barriers(self.scope, self.tiles)
@@ -119,9 +119,9 @@ pub enum Conversion {
     },
     /// Exchange between the lanes of each warp.
     WarpShuffle(ShufflePlan),
-    /// Through the shared memory of each block.
+    /// Through the shared memory of each CTA.
     SharedMemory(SharedPlan),
-    /// Through the shared memory of the blocks of a cluster.
+    /// Through the shared memory of the CTAs of a cluster.
     Cluster(SharedPlan),
 }
 
@@ -148,7 +148,7 @@ pub struct ConversionPlan {
     pub conversion: Conversion,
     /// Bits of one element.
     pub elem_bits: u32,
-    /// log2 of the warps of a block.
+    /// log2 of the warps of a CTA.
     pub warp_bits: u32,
     /// What it costs.
     pub cost: Cost,
@@ -172,7 +172,7 @@ impl ConversionPlan {
         Self::with_budget(source, destination, elem_bits, target, target.shared_bytes)
     }
 
-    /// The cheapest plan that uses at most `budget` bytes of shared memory in each block.
+    /// The cheapest plan that uses at most `budget` bytes of shared memory in each CTA.
     ///
     /// # Errors
     /// As [`new`](Self::new), and [`PlanError::SharedBudget`] when no number of passes fits.
@@ -223,7 +223,7 @@ impl ConversionPlan {
     }
 
     /// To all threads that hold an element of `layout`, what only the one of them has that has no bit of the
-    /// [`duplicates`](crate::plan::ThreadMasks) set; through shared memory, if need be of the first block.
+    /// [`duplicates`](crate::plan::ThreadMasks) set; through shared memory, if need be of the first CTA.
     ///
     /// # Errors
     /// As [`with_budget`](Self::with_budget).
@@ -273,7 +273,7 @@ impl ConversionPlan {
         Ok(shuffle.map(|s| pair.finish(Conversion::WarpShuffle(s))))
     }
 
-    /// Shared memory needed in each block, in bytes.
+    /// Shared memory needed in each CTA, in bytes.
     pub fn shared_bytes(&self) -> u64 {
         match &self.conversion {
             Conversion::SharedMemory(plan) | Conversion::Cluster(plan) => plan.shared_bytes,
@@ -281,7 +281,7 @@ impl ConversionPlan {
         }
     }
 
-    /// Shared memory needed in each block by conversions done together, in bytes: theirs side by side, each
+    /// Shared memory needed in each CTA by conversions done together, in bytes: theirs side by side, each
     /// aligned to the widest access.
     pub fn scratch_bytes(plans: &[ConversionPlan]) -> u64 {
         plans.iter().map(|plan| plan.shared_bytes().next_multiple_of(16)).sum()
@@ -483,7 +483,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// The transfer as seen by the memory of one block: everything in coordinates of the elements that a block
+/// The transfer as seen by the memory of one CTA: everything in coordinates of the elements that a CTA
 /// of the source holds, its independent columns.
 struct Local {
     a: Distributed,

@@ -61,6 +61,6 @@ pub use shuffle::{Exchange, SelectStage, ShuffleInstruction, ShufflePlan, Shuffl
 pub use space::{ThreadMasks, Threads};
 pub use tma::{TMA_UNIT_BYTES, TmaBox, TmaMap, TmaPlan};
 pub use tma_rows::{RowCopy, RowsFate, TmaRowsPlan};
-pub use vector::{AddressFacts, DimFacts, VectorAccess, VectorPlan};
+pub use vector::{AddressFacts, VectorAccess, VectorPlan};
 pub use warp_group::{WarpGroupDotPlan, WarpGroupOperand, WarpGroupProduct, WarpGroupRun, WarpGroupStep};
 pub use wavefront::Served;

@@ -104,7 +104,7 @@ impl LocalReduction {
 #[non_exhaustive]
 pub struct ReduceExchange {
     /// Who holds which partial result: `register` numbers the values of the first stage, and the axis has
-    /// one place per warp and block that holds a part of it.
+    /// one place per warp and CTA that holds a part of it.
     pub partial: LinearLayout,
     /// Where they are brought.
     pub gathered: LinearLayout,
@@ -141,7 +141,7 @@ pub struct ReducePlan {
     pub axis: Dim,
     /// Within each warp.
     pub local: LocalReduction,
-    /// Between warps and blocks, where the axis reaches across them.
+    /// Between warps and CTAs, where the axis reaches across them.
     pub exchange: Option<ReduceExchange>,
     /// For each register of the result, the value that it is.
     pub targets: Vec<u32>,
@@ -213,7 +213,7 @@ impl ReducePlan {
         self.cost.stores + self.cost.loads
     }
 
-    /// Shared memory needed in each block, in bytes.
+    /// Shared memory needed in each CTA, in bytes.
     pub fn shared_bytes(&self) -> u64 {
         self.exchange.as_ref().map_or(0, |x| ConversionPlan::scratch_bytes(&x.conversions))
     }

@@ -7,14 +7,14 @@ use crate::plan::{PlanError, PlanResult};
 use crate::target::TargetDesc;
 use crate::{Dim, LinearLayout};
 
-/// A thread of a cluster: lane, warp and block numbers.
+/// A thread of a cluster: numbers of lane, warp and CTA (the dimension `block` of layouts).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Threads {
     /// Lane in its warp.
     pub lane: u64,
-    /// Warp in its block.
+    /// Warp in its CTA.
     pub warp: u64,
-    /// Block in its cluster.
+    /// CTA in its cluster.
     pub block: u64,
 }
 
@@ -27,7 +27,7 @@ pub struct ThreadMasks {
     pub lane: u64,
     /// Bits of the warp number.
     pub warp: u64,
-    /// Bits of the block number.
+    /// Bits of the CTA number.
     pub block: u64,
 }
 

@@ -72,9 +72,9 @@ pub struct TmaRowsPlan {
     pub warp_bytes: Vec<u64>,
     /// Bits of the warp's number that must be zero: other warps hold the same rows.
     pub idle_warps: u64,
-    /// For each bit of the number of a block in its cluster, where its part begins.
+    /// For each bit of the number of a CTA in its cluster, where its part begins.
     pub parts: Vec<SmallVec<[u64; 5]>>,
-    /// Bytes that are copied to or from the memory of each block of a cluster.
+    /// Bytes that are copied to or from the memory of each CTA of a cluster.
     pub bytes: u64,
 }
 

@@ -35,52 +35,6 @@ impl AddressFacts {
         order.reverse();
         AddressFacts { order, contiguous, neighbours: contiguous, mask_constancy }
     }
-
-    /// The facts that an analysis of each dimension gives.
-    ///
-    /// For every dimension, fastest first: its size, how many elements are contiguous along it, the stride
-    /// in elements between neighbours along it, if known, and how many share a mask value. `divisibility`
-    /// is what the address of the first element of every contiguous run is a multiple of, in bytes. A run
-    /// goes on into the next dimension when it fills the whole of this one and the next one's stride is
-    /// the length so far.
-    pub fn from_dims(dims: &[DimFacts], divisibility: u64, elem_bits: u32) -> AddressFacts {
-        let (mut contiguous, mut mask, mut whole, mut mask_whole) = (1u64, 1u64, true, true);
-        for (i, d) in dims.iter().enumerate() {
-            let follows = i == 0 || d.stride == Some(contiguous);
-            let unit = d.size == 1;
-            if whole && (follows || unit) {
-                contiguous *= power_of_two_part(d.contiguous).min(d.size).max(1);
-            }
-            // A dimension of which every neighbour follows at the stride is contiguous by that alone.
-            whole &= unit || (follows && d.contiguous >= d.size);
-            if mask_whole {
-                mask *= power_of_two_part(d.mask_constancy).min(d.size).max(1);
-            }
-            mask_whole &= d.mask_constancy >= d.size;
-        }
-        let aligned = power_of_two_part(divisibility) * 8 / u64::from(elem_bits.max(1));
-        AddressFacts {
-            order: dims.iter().map(|d| d.dim).collect(),
-            contiguous: contiguous.min(power_of_two_part(aligned.max(1))),
-            neighbours: contiguous,
-            mask_constancy: mask,
-        }
-    }
-}
-
-/// What an analysis knows about the addresses along one dimension.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DimFacts {
-    /// The dimension.
-    pub dim: Dim,
-    /// Its size in elements.
-    pub size: u64,
-    /// Neighbours along it are [`stride`](Self::stride) apart in aligned runs of this many.
-    pub contiguous: u64,
-    /// Elements from one neighbour to the next, when it is known to be constant.
-    pub stride: Option<u64>,
-    /// Elements along it that share a mask value, in aligned runs.
-    pub mask_constancy: u64,
 }
 
 /// One access: the registers that it fills or writes, in the order of memory.

@@ -32,12 +32,20 @@ impl<'c> Attr<'c> {
         Self::new(unsafe { mlirIntegerAttrGet(Type::int(ctx, bits).raw(), value) })
     }
     /// Integer attribute of an integer or index type.
+    ///
+    /// # Panics
+    /// When the type is another one.
     pub fn int_of(ty: Type<'c>, value: i64) -> Self {
-        // SAFETY: the type is valid; MLIR takes integer and index types.
+        assert!(ty.is_index() || ty.int_bits().is_some(), "an integer of type {ty}");
+        // SAFETY: MLIR takes integer and index types.
         Self::new(unsafe { mlirIntegerAttrGet(ty.raw(), value) })
     }
     /// Float attribute of a float type, rounded to it.
+    ///
+    /// # Panics
+    /// When the type is another one.
     pub fn float_of(ty: Type<'c>, value: f64) -> Self {
+        assert!(ty.is_float(), "a float of type {ty}");
         // SAFETY: the type is a float type.
         Self::new(unsafe { mlirFloatAttrDoubleGet(ty.context().raw(), ty.raw(), value) })
     }
@@ -95,10 +103,15 @@ impl<'c> Attr<'c> {
         }
     }
     /// A dense elements attribute with one value for all elements.
+    ///
+    /// # Panics
+    /// When the type is no tensor of the value's type, a number.
     pub fn splat(ty: Type<'c>, value: Attr<'c>) -> Self {
-        // SAFETY: both handles are valid; MLIR checks shapedness by assertion only, so it is checked here.
-        assert!(ty.as_tensor().is_some(), "splat of a non-tensor type {ty}");
-        // SAFETY: as above.
+        // MLIR checks by assertion only.
+        let element = ty.as_tensor().map(TensorType::element);
+        let number = value.as_int().is_some() || value.as_float().is_some();
+        assert!(number && element == value.ty(), "splat of {value} as {ty}");
+        // SAFETY: checked.
         Self::new(unsafe { mlirDenseElementsAttrSplatGet(ty.raw(), value.raw()) })
     }
 
@@ -314,7 +327,9 @@ impl<'c> ElementsAttr<'c> {
     }
     /// The same splat for another tensor type of the same element type.
     pub fn splat_to(self, ty: Type<'c>) -> Option<Attr<'c>> {
-        self.splat_value().map(|value| Attr::splat(ty, value))
+        let value =
+            self.splat_value().filter(|value| value.ty() == ty.as_tensor().map(TensorType::element))?;
+        Some(Attr::splat(ty, value))
     }
     /// The bits of the elements, in order, as integers in a tensor of one
     /// dimension; those of `i1` as bytes. `None` for elements of unusual width.
@@ -354,10 +369,10 @@ impl<'c> ElementsAttr<'c> {
     /// The same elements with another shape of as many elements.
     pub fn reshape_to(self, ty: Type<'c>) -> Option<Attr<'c>> {
         let tensor = ty.as_tensor()?;
-        if tensor.num_elements() != self.len() {
+        if tensor.num_elements() != self.len() || Some(tensor.element()) != self.0.ty().map(Type::element) {
             return None;
         }
-        // SAFETY: the number of elements agrees.
+        // SAFETY: number and type of the elements agree.
         unsafe { Attr::from_raw(mlirDenseElementsAttrReshapeGet(self.0.raw(), ty.raw())) }
     }
 }

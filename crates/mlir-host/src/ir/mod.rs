@@ -140,9 +140,10 @@ impl<'c> Loc<'c> {
         made.unwrap_or(self)
     }
     /// Reports an error here.
-    pub fn error(self, message: &str) {
+    pub fn error(self, message: &str) -> crate::asm::Reported {
         // SAFETY: the location is valid.
         unsafe { ffi::mhEmit(self.raw(), 0, ffi::str_ref(message)) }
+        crate::asm::Reported::BY_MLIR
     }
     /// Reports a remark here.
     pub fn remark(self, message: &str) {
@@ -189,3 +190,9 @@ display!(Attr, mlirAttributePrint);
 display!(Op, mlirOperationPrint);
 display!(Value, mlirValuePrint);
 display!(Block, mlirBlockPrint);
+
+impl fmt::Debug for Region<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "region at {:?}", self.raw().ptr)
+    }
+}

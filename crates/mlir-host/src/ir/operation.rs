@@ -1,6 +1,7 @@
 //! Operations, values, blocks and regions.
 
 use super::{Attr, Context, Loc, Type, handle};
+use crate::asm::Reported;
 use crate::def::OpDef;
 use crate::ffi;
 use crate::traits::Upstream;
@@ -44,9 +45,17 @@ pub enum Walk {
     Stop,
 }
 
-/// Symbol tables that a verifier caches.
+/// Symbol tables that a verifier caches, while it runs.
 #[derive(Clone, Copy)]
-pub struct Symbols(pub(crate) *mut c_void);
+pub struct Symbols<'a>(*mut c_void, std::marker::PhantomData<&'a ()>);
+
+impl Symbols<'_> {
+    /// # Safety
+    /// The tables are valid for the lifetime.
+    pub(crate) unsafe fn from_raw(raw: *mut c_void) -> Self {
+        Self(raw, std::marker::PhantomData)
+    }
+}
 
 impl<'c> Op<'c> {
     /// The context.
@@ -198,10 +207,9 @@ impl<'c> Op<'c> {
         // SAFETY: the handle is valid.
         unsafe { mlirOperationRemoveAttributeByName(self.raw(), ffi::str_ref(name)) }
     }
-    /// Inherent attribute number `slot` of a hosted operation.
+    /// Inherent attribute number `slot` of a hosted operation; `None` where there is no such slot.
     pub fn slot(self, slot: usize) -> Option<Attr<'c>> {
-        debug_assert!(self.def().is_some_and(|def| slot < def.num_slots()));
-        // SAFETY: hosted operations keep their inherent attributes in slots.
+        // SAFETY: the handle is valid; the shim knows which operations have which slots.
         unsafe { Attr::from_raw(ffi::mhOpSlot(self.raw(), slot as isize)) }
     }
     /// Default of inherent attribute number `slot` of a hosted operation.
@@ -209,14 +217,14 @@ impl<'c> Op<'c> {
         // SAFETY: the handle is valid; unknown slots give null.
         unsafe { Attr::from_raw(ffi::mhOpDefault(self.raw(), slot as isize)) }
     }
-    /// Sets inherent attribute number `slot` of a hosted operation.
+    /// Sets inherent attribute number `slot` of a hosted operation; panics where there is no such slot.
     pub fn set_slot(self, slot: usize, attr: Option<Attr<'c>>) {
-        assert!(self.def().is_some_and(|def| slot < def.num_slots()), "slot {slot} of {}", self.name());
-        // SAFETY: checked.
-        unsafe {
+        // SAFETY: as above.
+        let set = unsafe {
             let raw = attr.map_or_else(|| mlirAttributeGetNull(), Attr::raw);
-            ffi::mhOpSetSlot(self.raw(), slot as isize, raw);
-        }
+            ffi::mhOpSetSlot(self.raw(), slot as isize, raw)
+        };
+        assert!(set != 0, "slot {slot} of {}", self.name());
     }
     /// The operation around this one.
     pub fn parent(self) -> Option<Op<'c>> {
@@ -273,15 +281,21 @@ impl<'c> Op<'c> {
         unsafe { ffi::mhIsSpeculatable(self.raw()) != 0 }
     }
     /// The operation that `symbol` names, seen from here.
-    pub fn lookup_symbol(self, symbol: Attr<'c>, tables: Option<Symbols>) -> Option<Op<'c>> {
+    pub fn lookup_symbol(self, symbol: Attr<'c>, tables: Option<Symbols<'_>>) -> Option<Op<'c>> {
         symbol.as_symbol()?;
         let tables = tables.map_or(std::ptr::null_mut(), |tables| tables.0);
         // SAFETY: the handles are valid, the attribute is a symbol reference.
         unsafe { Op::from_raw(ffi::mhLookupSymbol(self.raw(), symbol.raw(), tables)) }
     }
     /// Reports an error prefixed with the operation's name: `'tt.load' op …`.
-    pub fn error(self, message: impl AsRef<str>) {
+    pub fn error(self, message: impl AsRef<str>) -> Reported {
         self.emit(Severity::Error, true, message.as_ref(), &[]);
+        Reported::BY_MLIR
+    }
+    /// Reports an error at the operation, with notes.
+    pub fn error_with_notes(self, message: impl AsRef<str>, notes: &[(Loc<'c>, String)]) -> Reported {
+        self.emit(Severity::Error, true, message.as_ref(), notes);
+        Reported::BY_MLIR
     }
     /// Reports a remark at the operation.
     pub fn remark(self, message: impl AsRef<str>) {
@@ -309,14 +323,20 @@ impl<'c> Op<'c> {
         // SAFETY: the handle is valid.
         unsafe { mlirOperationVerify(self.raw()) }
     }
-    /// Erases the operation, which must have no uses left. All handles to it
-    /// and to what it contains become invalid.
+    /// Erases the operation. It is out of the IR at once, and its memory is kept until the pass or pattern ends,
+    /// so that other handles to it, and to what it contains, find an operation without operands in no block.
+    ///
+    /// # Panics
+    /// When its results still have uses.
     pub fn erase(self) {
-        // SAFETY: the caller gives the operation up.
-        unsafe {
-            mlirOperationRemoveFromParent(self.raw());
-            mlirOperationDestroy(self.raw());
-        }
+        self.assert_unused();
+        // SAFETY: the handle is valid, and nothing uses the results.
+        unsafe { ffi::mhOpBury(self.raw()) };
+        crate::grave::bury(self);
+    }
+    pub(crate) fn assert_unused(self) {
+        // SAFETY: the handle is valid.
+        assert!(unsafe { ffi::mhOpIsUsed(self.raw()) } == 0, "{} is erased, and used", self.name());
     }
     /// A copy of the operation with its regions, in no block.
     pub fn clone_detached(self) -> Op<'c> {
@@ -544,9 +564,9 @@ impl<'c> Block<'c> {
         unsafe { Value::from_raw(mlirBlockAddArgument(self.raw(), ty.raw(), loc.raw())) }
             .expect("an argument")
     }
-    /// Erases argument `i`, which must have no uses left.
+    /// Erases argument `i`; handles to it are invalid. Panics when it is used.
     pub fn erase_arg(self, i: usize) {
-        assert!(i < self.num_args(), "block argument {i} of {}", self.num_args());
+        assert!(self.arg(i).is_unused(), "block argument {i} is erased, and used");
         // SAFETY: in range.
         unsafe { mlirBlockEraseArgument(self.raw(), i as u32) }
     }
@@ -588,8 +608,9 @@ impl<'c> Block<'c> {
         // SAFETY: the handle is valid.
         unsafe { Region::from_raw(mlirBlockGetParentRegion(self.raw())) }
     }
-    /// Appends a detached operation.
+    /// Appends a detached operation; panics when it is in a block.
     pub fn append(self, op: Op<'c>) {
+        assert!(op.block().is_none(), "{} is in a block already", op.name());
         // SAFETY: the block takes ownership of the operation.
         unsafe { mlirBlockAppendOwnedOperation(self.raw(), op.raw()) }
     }
@@ -626,12 +647,13 @@ impl<'c> Region<'c> {
         // SAFETY: the handle is valid.
         unsafe { ffi::mhRegionNumber(self.raw()) as usize }
     }
-    /// Appends a detached block.
+    /// Appends a detached block; panics when it is in a region.
     pub fn append(self, block: Block<'c>) {
+        assert!(block.parent_region().is_none(), "the block is in a region already");
         // SAFETY: the region takes ownership of the block.
         unsafe { mlirRegionAppendOwnedBlock(self.raw(), block.raw()) }
     }
-    /// Moves all blocks of `other` here.
+    /// Moves all blocks of `other` here. What was here is destroyed, and handles to it are invalid.
     pub fn take_body(self, other: Region<'c>) {
         // SAFETY: the handles are valid.
         unsafe { mlirRegionTakeBody(self.raw(), other.raw()) }

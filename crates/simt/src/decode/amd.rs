@@ -10,6 +10,27 @@ use crate::gpu::Fp8;
 use crate::ir::{Inst, Order, Ty};
 use crate::num::{self, Round};
 
+fn unknown(name: &str) -> String {
+    format!("the intrinsic @llvm.amdgcn.{name}")
+}
+
+/// The function of one operand that an intrinsic is.
+fn function(base: &str) -> Option<FloatUn> {
+    Some(match base {
+        "exp2" => FloatUn::Exp2,
+        "log" => FloatUn::Log2,
+        "rcp" => FloatUn::Rcp,
+        "rsq" => FloatUn::Rsqrt,
+        "sqrt" => FloatUn::Sqrt,
+        "sin" => FloatUn::SinRev,
+        "cos" => FloatUn::CosRev,
+        "fract" => FloatUn::Fract,
+        "frexp.mant" => FloatUn::FrexpMant,
+        "tanh" => FloatUn::Tanh,
+        _ => return None,
+    })
+}
+
 impl Decoder<'_> {
     pub(super) fn amd_asm(&mut self, text: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
         let mut lines =
@@ -44,7 +65,7 @@ impl Decoder<'_> {
     }
 
     pub(super) fn amdgcn(&mut self, name: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
-        let unknown = || format!("the intrinsic @llvm.amdgcn.{name}");
+        let unknown = || unknown(name);
         let a = |i: usize| args.get(i).and_then(|v| v.first()).copied().ok_or_else(unknown);
         if name.starts_with("mfma.") {
             return self.mfma(name, inst, args);
@@ -76,7 +97,6 @@ impl Decoder<'_> {
             })
             .collect::<Vec<_>>()
             .join(".");
-        let ty = inst.ty.clone();
         // The types of a conversion are part of its name.
         let base = if name.starts_with("cvt.") { name.to_owned() } else { base };
         match base.as_str() {
@@ -106,6 +126,15 @@ impl Decoder<'_> {
                 let lanes = self.gpu.lanes;
                 Ok(vec![self.constant(u64::from(lanes))])
             }
+            _ => self.amd_lanes(name, &base, inst, args),
+        }
+    }
+
+    /// What lanes exchange.
+    fn amd_lanes(&mut self, name: &str, base: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let unknown = || unknown(name);
+        let a = |i: usize| args.get(i).and_then(|v| v.first()).copied().ok_or_else(unknown);
+        match base {
             "mbcnt.lo" | "mbcnt.hi" => {
                 let (mask, x, high) = (a(0)?, a(1)?, name == "mbcnt.hi");
                 Ok(vec![self.value(|d| Op::Mbcnt { d, high, mask, a: x })])
@@ -153,26 +182,39 @@ impl Decoder<'_> {
                 self.emit(Op::Permute { kind, d, d2: Some(d2), v, idx: c, c });
                 Ok(vec![Src::reg(d), Src::reg(d2)])
             }
-            "update.dpp" => {
-                let imm = |i: usize| args.get(i).and_then(|v| self.known(v[0])).ok_or_else(unknown);
-                let (ctrl, row_mask, bank_mask, bound) = (imm(2)?, imm(3)?, imm(4)?, imm(5)?);
-                let mut out = Vec::new();
-                for (old, v) in args[0].iter().zip(&args[1]) {
-                    let d = self.fresh();
-                    self.emit(Op::Dpp(Box::new(Dpp {
-                        d,
-                        old: *old,
-                        v: *v,
-                        ctrl: ctrl as u16,
-                        row_mask: row_mask as u8,
-                        bank_mask: bank_mask as u8,
-                        bound_ctrl: bound != 0,
-                    })));
-                    out.push(Src::reg(d));
-                }
-                Ok(out)
-            }
+            "update.dpp" => self.amd_dpp(name, args),
             "mov.dpp" => Err(unknown()),
+            _ => self.amd_math(name, base, inst, args),
+        }
+    }
+
+    /// `update.dpp`, of every register of a value.
+    fn amd_dpp(&mut self, name: &str, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let unknown = || unknown(name);
+        let imm = |i: usize| args.get(i).and_then(|v| self.known(v[0])).ok_or_else(unknown);
+        let (ctrl, row_mask, bank_mask, bound) = (imm(2)?, imm(3)?, imm(4)?, imm(5)?);
+        let mut out = Vec::new();
+        for (old, v) in args[0].iter().zip(&args[1]) {
+            let d = self.fresh();
+            self.emit(Op::Dpp(Box::new(Dpp {
+                d,
+                old: *old,
+                v: *v,
+                ctrl: ctrl as u16,
+                row_mask: row_mask as u8,
+                bank_mask: bank_mask as u8,
+                bound_ctrl: bound != 0,
+            })));
+            out.push(Src::reg(d));
+        }
+        Ok(out)
+    }
+
+    /// Arithmetic.
+    fn amd_math(&mut self, name: &str, base: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let unknown = || unknown(name);
+        let a = |i: usize| args.get(i).and_then(|v| v.first()).copied().ok_or_else(unknown);
+        match base {
             "perm" => {
                 let (x, y, c) = (a(0)?, a(1)?, a(2)?);
                 Ok(vec![self.value(|d| Op::IntTern { op: IntTern::AmdPerm, w: 32, d, a: x, b: y, c })])
@@ -180,7 +222,7 @@ impl Decoder<'_> {
             "ubfe" | "sbfe" => {
                 let op = if base == "ubfe" { IntTern::BfeU } else { IntTern::BfeS };
                 let (x, y, c) = (a(0)?, a(1)?, a(2)?);
-                Ok(vec![self.value(|d| Op::IntTern { op, w: ty.bits() as u8, d, a: x, b: y, c })])
+                Ok(vec![self.value(|d| Op::IntTern { op, w: inst.ty.bits() as u8, d, a: x, b: y, c })])
             }
             "alignbit" | "alignbyte" => {
                 let (x, y, mut c) = (a(0)?, a(1)?, a(2)?);
@@ -190,38 +232,19 @@ impl Decoder<'_> {
                 }
                 Ok(vec![self.value(|d| Op::IntTern { op: IntTern::Fshr, w: 32, d, a: x, b: y, c })])
             }
-            "exp2" | "log" | "rcp" | "rsq" | "sqrt" | "sin" | "cos" | "fract" | "frexp.mant" | "tanh" => {
-                let op = match base.as_str() {
-                    "exp2" => FloatUn::Exp2,
-                    "log" => FloatUn::Log2,
-                    "rcp" => FloatUn::Rcp,
-                    "rsq" => FloatUn::Rsqrt,
-                    "sqrt" => FloatUn::Sqrt,
-                    "sin" => FloatUn::SinRev,
-                    "cos" => FloatUn::CosRev,
-                    "tanh" => FloatUn::Tanh,
-                    "frexp.mant" => FloatUn::FrexpMant,
-                    _ => FloatUn::Fract,
-                };
-                let f = fmt(&ty)?;
+            _ if function(base).is_some() => {
+                let (op, f, x) = (function(base).ok_or_else(unknown)?, fmt(&inst.ty)?, a(0)?);
                 // The transcendental units flush subnormals of f32 only for exp2, log and sine.
-                let x = a(0)?;
-                Ok(vec![self.value(|d| Op::FloatUn {
-                    op,
-                    f,
-                    round: Round::Nearest,
-                    ftz: false,
-                    approx: true,
-                    d,
-                    a: x,
-                })])
+                let make =
+                    |d| Op::FloatUn { op, f, round: Round::Nearest, ftz: false, approx: true, d, a: x };
+                Ok(vec![self.value(make)])
             }
             "fdiv.fast" => {
                 let (x, y) = (a(0)?, a(1)?);
                 Ok(vec![self.float_op(FloatOp::Div, Fmt::F32, x, y)])
             }
             "fmed3" => {
-                if fmt(&ty)? != Fmt::F32 {
+                if fmt(&inst.ty)? != Fmt::F32 {
                     return Err(unknown());
                 }
                 let (x, y, c) = (a(0)?, a(1)?, a(2)?);
@@ -244,6 +267,15 @@ impl Decoder<'_> {
                 let (x, y) = (a(0)?, a(1)?);
                 Ok(vec![self.value(|d| Op::Cvt { cvt, d, a: x }), self.value(|d| Op::Cvt { cvt, d, a: y })])
             }
+            _ => self.amd_fp8_conversion(name, base, args),
+        }
+    }
+
+    /// Conversions of 8-bit floats.
+    fn amd_fp8_conversion(&mut self, name: &str, base: &str, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let unknown = || unknown(name);
+        let a = |i: usize| args.get(i).and_then(|v| v.first()).copied().ok_or_else(unknown);
+        match base {
             "cvt.pk.f32.fp8" | "cvt.pk.f32.bf8" | "cvt.f32.fp8" | "cvt.f32.bf8" => {
                 let from = self.amd_fp8(name.ends_with("bf8"))?;
                 let select = self.known(a(1)?).ok_or_else(unknown)? as u8;

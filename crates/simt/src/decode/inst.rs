@@ -2,7 +2,7 @@
 
 use super::{Decoder, Frame, Term, What};
 use crate::bytecode::*;
-use crate::ir::{Callee, Code, Inst, Ty};
+use crate::ir::{Callee, Code, Inst, Order, Ty};
 use crate::num::Round;
 
 /// The arithmetic format of a scalar type.
@@ -77,6 +77,16 @@ fn int_op(name: &str) -> Option<IntOp> {
     })
 }
 
+fn float_op(name: &str) -> FloatOp {
+    match name {
+        "fadd" => FloatOp::Add,
+        "fsub" => FloatOp::Sub,
+        "fmul" => FloatOp::Mul,
+        "fdiv" => FloatOp::Div,
+        _ => FloatOp::Rem,
+    }
+}
+
 impl<'m> Decoder<'m> {
     pub(crate) fn float_op(&mut self, op: FloatOp, f: Fmt, a: Src, b: Src) -> Src {
         self.value(|d| Op::Float { op, f, round: Round::Nearest, ftz: false, d, a, b })
@@ -105,182 +115,164 @@ impl<'m> Decoder<'m> {
         f: &mut Frame<'_>,
         block: u32,
         inst: &Inst,
-        mut args: Vec<Vec<Src>>,
+        args: Vec<Vec<Src>>,
     ) -> What<Option<Vec<Src>>> {
+        match &inst.code {
+            Code::Phi(_) => Ok(None),
+            Code::Gep { .. }
+            | Code::Alloca(_)
+            | Code::Load { .. }
+            | Code::Store { .. }
+            | Code::AtomicRmw(..)
+            | Code::CmpXchg(_)
+            | Code::Fence => self.memory_code(inst, &args),
+            Code::ExtractValue { .. }
+            | Code::InsertValue { .. }
+            | Code::ExtractElement
+            | Code::InsertElement
+            | Code::Shuffle(_) => self.aggregate(inst, args).map(Some),
+            Code::Call(callee) => self.call_code(callee, inst, args).map(Some),
+            Code::Br(_) | Code::CondBr(..) | Code::Switch(..) | Code::Ret | Code::Unreachable => {
+                self.flow(f, block, inst, &args).map(|()| None)
+            }
+            Code::Unsupported(name) => Err(format!("the instruction '{name}'")),
+            _ => self.arithmetic(inst, &args).map(Some),
+        }
+    }
+
+    /// Element by element: arithmetic, comparisons, casts, selects.
+    fn arithmetic(&mut self, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
         let ty = &inst.ty;
-        let element = ty.element().clone();
-        let each = |n: usize| 0..n;
-        Ok(match &inst.code {
-            Code::Phi(_) => None,
-            Code::Binary(name) if *ty == Ty::Int(128) => Some(self.wide(name, &args[0], &args[1])?),
-            Code::Binary(name) => {
-                let mut out = Vec::new();
-                for i in each(args[0].len()) {
-                    let (a, b) = (args[0][i], args[1][i]);
-                    out.push(match int_op(name) {
-                        Some(op) => self.int_op(op, width(&element)?, a, b),
-                        None => {
-                            let op = match *name {
-                                "fadd" => FloatOp::Add,
-                                "fsub" => FloatOp::Sub,
-                                "fmul" => FloatOp::Mul,
-                                "fdiv" => FloatOp::Div,
-                                _ => FloatOp::Rem,
-                            };
-                            self.float_op(op, fmt(&element)?, a, b)
-                        }
-                    });
-                }
-                Some(out)
-            }
+        let pairs = |i: usize| (args[0][i], args[1][i]);
+        let n = args[0].len();
+        match &inst.code {
+            Code::Binary(name) if *ty == Ty::Int(128) => self.wide(name, &args[0], &args[1]),
+            Code::Binary(name) => (0..n)
+                .map(|i| {
+                    let (a, b) = pairs(i);
+                    match int_op(name) {
+                        Some(op) => Ok(self.int_op(op, width(ty.element())?, a, b)),
+                        None => Ok(self.float_op(float_op(name), fmt(ty.element())?, a, b)),
+                    }
+                })
+                .collect(),
             Code::FNeg => {
-                let f = fmt(&element)?;
-                let op = FloatUn::Neg;
-                Some(
-                    args[0]
-                        .iter()
-                        .map(|a| {
-                            self.value(|d| Op::FloatUn {
-                                op,
-                                f,
-                                round: Round::Nearest,
-                                ftz: false,
-                                approx: false,
-                                d,
-                                a: *a,
-                            })
-                        })
-                        .collect(),
-                )
+                let (f, op, round) = (fmt(ty.element())?, FloatUn::Neg, Round::Nearest);
+                let make = |d, a| Op::FloatUn { op, f, round, ftz: false, approx: false, d, a };
+                Ok(args[0].iter().map(|a| self.value(|d| make(d, *a))).collect())
             }
-            Code::Cast(name) => Some(self.cast(name, &inst.arg_tys[0], ty, &args[0])?),
+            Code::Cast(name) => self.cast(name, &inst.arg_tys[0], ty, &args[0]),
             Code::ICmp(p) => {
                 let (op, w) = (int_cmp(p), width(inst.arg_tys[0].element())?);
-                Some(
-                    each(args[0].len())
-                        .map(|i| self.value(|d| Op::ICmp { op, w, d, a: args[0][i], b: args[1][i] }))
-                        .collect(),
-                )
+                let make = |d, (a, b)| Op::ICmp { op, w, d, a, b };
+                Ok((0..n).map(|i| self.value(|d| make(d, pairs(i)))).collect())
             }
             Code::FCmp(p) => {
                 let (op, f) = (float_cmp(p), fmt(inst.arg_tys[0].element())?);
-                let make = |d, i: usize| Op::FCmp { op, f, ftz: false, d, a: args[0][i], b: args[1][i] };
-                Some(each(args[0].len()).map(|i| self.value(|d| make(d, i))).collect())
+                let make = |d, (a, b)| Op::FCmp { op, f, ftz: false, d, a, b };
+                Ok((0..n).map(|i| self.value(|d| make(d, pairs(i)))).collect())
             }
             Code::Select => {
-                let many = args[0].len() == args[1].len();
-                let mut out = Vec::new();
-                for i in each(args[1].len()) {
-                    let c = args[0][if many { i } else { 0 }];
-                    let (a, b) = (args[1][i], args[2][i]);
-                    out.push(if a == b { a } else { self.value(|d| Op::Select { d, c, a, b }) });
-                }
-                Some(out)
+                let many = n == args[1].len();
+                let one = |s: &mut Self, i: usize| {
+                    let (c, a, b) = (args[0][if many { i } else { 0 }], args[1][i], args[2][i]);
+                    if a == b { a } else { s.value(|d| Op::Select { d, c, a, b }) }
+                };
+                Ok((0..args[1].len()).map(|i| one(self, i)).collect())
             }
-            Code::Freeze => Some(args[0].iter().map(|s| self.value(|d| Op::Freeze { d, s: *s })).collect()),
-            Code::Gep { offset, strides } => Some(self.gep(inst, *offset, strides, &args)?),
-            Code::Alloca(bytes) => {
-                let Ty::Ptr(space, _) = ty else { return Err("an alloca without a pointer".into()) };
-                Some(vec![self.alloca(*bytes, *space)])
-            }
+            Code::Freeze => Ok(args[0].iter().map(|s| self.value(|d| Op::Freeze { d, s: *s })).collect()),
+            other => Err(format!("the instruction {other:?}")),
+        }
+    }
+
+    /// Addresses, loads, stores and atomic operations.
+    fn memory_code(&mut self, inst: &Inst, args: &[Vec<Src>]) -> What<Option<Vec<Src>>> {
+        match &inst.code {
+            Code::Gep { offset, strides } => self.gep(inst, *offset, strides, args).map(Some),
+            Code::Alloca(bytes) => match inst.ty {
+                Ty::Ptr(space, _) => Ok(Some(vec![self.alloca(*bytes, space)])),
+                _ => Err("an alloca without a pointer".into()),
+            },
             Code::Load { align, order } => {
                 let at = self.access(&inst.arg_tys[0], args[0][0], *align, *order)?;
-                Some(self.load(ty, at)?)
+                self.load(&inst.ty, at).map(Some)
             }
             Code::Store { align, order } => {
                 let at = self.access(&inst.arg_tys[1], args[1][0], *align, *order)?;
-                self.store(&inst.arg_tys[0], &args[0], at)?;
-                None
+                self.store(&inst.arg_tys[0], &args[0], at).map(|()| None)
             }
-            Code::AtomicRmw(name, order) => {
-                let op = self.rmw(name, &inst.arg_tys[1])?;
-                let mut at = self.access(&inst.arg_tys[0], args[0][0], 0, *order)?;
-                if inst.arg_tys[1] == Ty::Int(128) {
-                    if op != AtomOp::Exch {
-                        return Err(format!("atomicrmw {name} of 128 bits"));
-                    }
-                    (at.bytes, at.align) = (8, 16);
-                    let d: Vec<Reg> = vec![self.fresh(), self.fresh()];
-                    let v = args[1].clone().into();
-                    self.emit(Op::Atom { op, d: d.clone().into(), v, cmp: Box::new([]), at });
-                    return Ok(Some(d.into_iter().map(Src::reg).collect()));
-                }
-                at.bytes = (inst.arg_tys[1]
-                    .bits()
-                    .max(inst.arg_tys[1].scalars().len() as u32 * inst.arg_tys[1].element().bits())
-                    / 8) as u8;
-                at.align = u32::from(at.bytes);
-                let v = if args[1].len() > 1 {
-                    vec![self.pack(&inst.arg_tys[1], &args[1])]
-                } else {
-                    args[1].clone()
-                };
-                let d = self.fresh();
-                self.emit(Op::Atom { op, d: vec![d].into(), v: v.into(), cmp: Box::new([]), at });
-                if args[1].len() > 1 {
-                    Some(self.unpack(&inst.arg_tys[1], Src::reg(d)))
-                } else {
-                    Some(vec![Src::reg(d)])
-                }
-            }
-            Code::CmpXchg(order) => {
-                let mut at = self.access(&inst.arg_tys[0], args[0][0], 0, *order)?;
-                let words = args[1].len();
-                let w = if inst.arg_tys[1] == Ty::Int(128) { 64 } else { width(&inst.arg_tys[1])? };
-                at.bytes = w / 8;
-                at.align = u32::from(at.bytes) * words as u32;
-                let d: Vec<Reg> = (0..words).map(|_| self.fresh()).collect();
-                let (v, cmp) = (args[2].clone().into(), args[1].clone().into());
-                self.emit(Op::Atom { op: AtomOp::Cas, d: d.clone().into(), v, cmp, at });
-                let mut out: Vec<Src> = d.into_iter().map(Src::reg).collect();
-                let mut same = self.constant(1);
-                for i in 0..words {
-                    let (a, b) = (out[i], args[1][i]);
-                    let equal = self.value(|d| Op::ICmp { op: Cmp::Eq, w, d, a, b });
-                    same = if i == 0 { equal } else { self.int_op(IntOp::And, 1, same, equal) };
-                }
-                out.push(same);
-                Some(out)
-            }
-            Code::Fence => {
+            Code::AtomicRmw(name, order) => self.atomic_rmw(name, *order, inst, args).map(Some),
+            Code::CmpXchg(order) => self.compare_exchange(*order, inst, args).map(Some),
+            _ => {
                 self.emit(Op::Fence);
-                None
+                Ok(None)
             }
-            Code::ExtractValue { first, count } => Some(args[0][*first..first + count].to_vec()),
+        }
+    }
+
+    fn atomic_rmw(&mut self, name: &str, order: Order, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let ty = &inst.arg_tys[1];
+        let op = self.rmw(name, ty)?;
+        let mut at = self.access(&inst.arg_tys[0], args[0][0], 0, order)?;
+        if *ty == Ty::Int(128) {
+            if op != AtomOp::Exch {
+                return Err(format!("atomicrmw {name} of 128 bits"));
+            }
+            (at.bytes, at.align) = (8, 16);
+            let d: Vec<Reg> = vec![self.fresh(), self.fresh()];
+            let v = args[1].clone().into();
+            self.emit(Op::Atom { op, d: d.clone().into(), v, cmp: Box::new([]), at });
+            return Ok(d.into_iter().map(Src::reg).collect());
+        }
+        at.bytes = (ty.bits().max(ty.scalars().len() as u32 * ty.element().bits()) / 8) as u8;
+        at.align = u32::from(at.bytes);
+        let packed = args[1].len() > 1;
+        let v = if packed { vec![self.pack(ty, &args[1])] } else { args[1].clone() };
+        let d = self.fresh();
+        self.emit(Op::Atom { op, d: vec![d].into(), v: v.into(), cmp: Box::new([]), at });
+        Ok(if packed { self.unpack(ty, Src::reg(d)) } else { vec![Src::reg(d)] })
+    }
+
+    /// Old value and whether it was the expected one.
+    fn compare_exchange(&mut self, order: Order, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let mut at = self.access(&inst.arg_tys[0], args[0][0], 0, order)?;
+        let words = args[1].len();
+        let w = if inst.arg_tys[1] == Ty::Int(128) { 64 } else { width(&inst.arg_tys[1])? };
+        at.bytes = w / 8;
+        at.align = u32::from(at.bytes) * words as u32;
+        let d: Vec<Reg> = (0..words).map(|_| self.fresh()).collect();
+        let (v, cmp) = (args[2].clone().into(), args[1].clone().into());
+        self.emit(Op::Atom { op: AtomOp::Cas, d: d.clone().into(), v, cmp, at });
+        let mut out: Vec<Src> = d.into_iter().map(Src::reg).collect();
+        let mut same = self.constant(1);
+        for i in 0..words {
+            let (a, b) = (out[i], args[1][i]);
+            let equal = self.value(|d| Op::ICmp { op: Cmp::Eq, w, d, a, b });
+            same = if i == 0 { equal } else { self.int_op(IntOp::And, 1, same, equal) };
+        }
+        out.push(same);
+        Ok(out)
+    }
+
+    /// Parts of structures, arrays and vectors: renamings, but for indices that are not constant.
+    fn aggregate(&mut self, inst: &Inst, mut args: Vec<Vec<Src>>) -> What<Vec<Src>> {
+        Ok(match &inst.code {
+            Code::ExtractValue { first, count } => args[0][*first..first + count].to_vec(),
             Code::InsertValue { first } => {
                 let new = args.swap_remove(1);
                 let mut out = args.swap_remove(0);
                 out[*first..first + new.len()].copy_from_slice(&new);
-                Some(out)
+                out
             }
             Code::ExtractElement => match self.known(args[1][0]) {
-                Some(i) if (i as usize) < args[0].len() => Some(vec![args[0][i as usize]]),
-                Some(_) => Some(vec![self.const_entry(0, true)]),
+                Some(i) if (i as usize) < args[0].len() => vec![args[0][i as usize]],
+                Some(_) => vec![self.const_entry(0, true)],
                 None => {
                     let (index, items) = (args[1][0], args[0].clone().into());
-                    Some(vec![self.value(|d| Op::Pick { d, index, items })])
+                    vec![self.value(|d| Op::Pick { d, index, items })]
                 }
             },
-            Code::InsertElement => {
-                let mut out = args[0].clone();
-                match self.known(args[2][0]) {
-                    Some(i) if (i as usize) < out.len() => out[i as usize] = args[1][0],
-                    Some(_) => {
-                        let undef = self.const_entry(0, true);
-                        out.fill(undef);
-                    }
-                    None => {
-                        let (b, w) = (args[2][0], width(&inst.arg_tys[2])?);
-                        for (i, s) in out.iter_mut().enumerate() {
-                            let a = self.constant(i as u64);
-                            let c = self.value(|d| Op::ICmp { op: Cmp::Eq, w, d, a, b });
-                            let old = *s;
-                            *s = self.value(|d| Op::Select { d, c, a: args[1][0], b: old });
-                        }
-                    }
-                }
-                Some(out)
-            }
+            Code::InsertElement => self.insert_element(inst, &args)?,
             Code::Shuffle(mask) => {
                 let n = args[0].len();
                 let undef = self.const_entry(0, true);
@@ -289,41 +281,63 @@ impl<'m> Decoder<'m> {
                     i if (i as usize) < n => args[0][i as usize],
                     i => args[1][i as usize - n],
                 };
-                Some(mask.iter().map(pick).collect())
+                mask.iter().map(pick).collect()
             }
-            Code::Call(Callee::Asm(text, constraints)) => {
-                Some(self.inline_asm(text, constraints, inst, &args)?)
+            other => return Err(format!("the instruction {other:?}")),
+        })
+    }
+
+    fn insert_element(&mut self, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let mut out = args[0].clone();
+        match self.known(args[2][0]) {
+            Some(i) if (i as usize) < out.len() => out[i as usize] = args[1][0],
+            Some(_) => {
+                let undef = self.const_entry(0, true);
+                out.fill(undef);
             }
-            Code::Call(Callee::Named(name)) => {
-                let module = self.module;
-                if let Some(callee) = module.functions.iter().find(|g| g.name == *name) {
-                    Some(self.call(callee, args, ty).map_err(|e| e.0)?)
-                } else {
-                    Some(self.intrinsic(name, inst, &args)?)
+            None => {
+                let (b, w) = (args[2][0], width(&inst.arg_tys[2])?);
+                for (i, s) in out.iter_mut().enumerate() {
+                    let a = self.constant(i as u64);
+                    let c = self.value(|d| Op::ICmp { op: Cmp::Eq, w, d, a, b });
+                    let old = *s;
+                    *s = self.value(|d| Op::Select { d, c, a: args[1][0], b: old });
                 }
             }
+        }
+        Ok(out)
+    }
+
+    fn call_code(&mut self, callee: &Callee, inst: &Inst, args: Vec<Vec<Src>>) -> What<Vec<Src>> {
+        let name = match callee {
+            Callee::Asm(text, constraints) => return self.inline_asm(text, constraints, inst, &args),
+            Callee::Named(name) => name,
+        };
+        let module = self.module;
+        match module.functions.iter().find(|g| g.name == *name) {
+            Some(callee) => self.call(callee, args, &inst.ty).map_err(|e| e.0),
+            None => self.intrinsic(name, inst, &args),
+        }
+    }
+
+    /// The end of a block.
+    fn flow(&mut self, f: &mut Frame<'_>, block: u32, inst: &Inst, args: &[Vec<Src>]) -> What<()> {
+        match &inst.code {
             Code::Br(t) => {
                 let to = self.edge(f, block, *t);
                 self.end(Term::Jump(to));
-                None
             }
             Code::CondBr(t, e) => {
-                let (yes, no) = if t == e {
-                    let one = self.edge(f, block, *t);
-                    (one, one)
-                } else {
-                    (self.edge(f, block, *t), self.edge(f, block, *e))
-                };
+                let yes = self.edge(f, block, *t);
+                let no = if t == e { yes } else { self.edge(f, block, *e) };
                 match self.known(args[0][0]) {
                     Some(c) => self.end(Term::Jump(if c & 1 != 0 { yes } else { no })),
                     None if yes == no => self.end(Term::Jump(yes)),
                     None => self.end(Term::Branch { c: args[0][0], yes, no }),
                 }
-                None
             }
             Code::Switch(default, cases) => {
-                let w = width(&inst.arg_tys[0])?;
-                let a = args[0][0];
+                let (w, a) = (width(&inst.arg_tys[0])?, args[0][0]);
                 for (value, target) in cases {
                     let b = self.constant(*value);
                     let c = self.value(|d| Op::ICmp { op: Cmp::Eq, w, d, a, b });
@@ -334,28 +348,22 @@ impl<'m> Decoder<'m> {
                 }
                 let to = self.edge(f, block, *default);
                 self.end(Term::Jump(to));
-                None
             }
-            Code::Ret => {
-                match f.ret.clone() {
-                    Some((to, regs)) => {
-                        if let Some(values) = args.first() {
-                            let copies = regs.iter().copied().zip(values.iter().copied()).collect();
-                            self.parallel_copy(copies);
-                        }
-                        self.end(Term::Jump(to));
+            Code::Ret => match f.ret.clone() {
+                Some((to, regs)) => {
+                    if let Some(values) = args.first() {
+                        self.parallel_copy(regs.into_iter().zip(values.iter().copied()).collect());
                     }
-                    None => self.end(Term::Exit),
+                    self.end(Term::Jump(to));
                 }
-                None
-            }
-            Code::Unreachable => {
+                None => self.end(Term::Exit),
+            },
+            _ => {
                 self.emit(Op::Trap);
                 self.end(Term::Exit);
-                None
             }
-            Code::Unsupported(name) => return Err(format!("the instruction '{name}'")),
-        })
+        }
+        Ok(())
     }
 
     /// 128-bit arithmetic on (low, high) words.

@@ -338,6 +338,7 @@ impl<'a, const W: usize> Cta<'a, W> {
     }
 
     /// One lane's store to shared memory.
+    #[inline]
     fn store_shared(&mut self, warp: &Warp<W>, v: &[Src], at: &Access, l: usize, address: u32) {
         let n = at.bytes;
         let place = |e: usize| address + e as u32 * u32::from(n);

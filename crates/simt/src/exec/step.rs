@@ -148,20 +148,64 @@ impl<const W: usize> Cta<'_, W> {
     #[inline(always)]
     fn execute(&mut self, warp: &mut Warp<W>, op: &Op) {
         match op {
-            Op::Mov { d, s } | Op::Freeze { d, s } => {
-                let v = *warp.src(self.consts, *s);
-                let undef = warp.undef(self.consts, *s);
-                let tag = if undef != 0 && warp.has_tags() { warp.tag_of(*s) } else { 0 };
-                if warp.has_tags() {
-                    warp.untag(*d);
-                }
-                let shape = warp.shape_of(*s);
-                warp.set(*d, &v, if matches!(op, Op::Freeze { .. }) && tag == 0 { 0 } else { undef });
-                if tag != 0 {
-                    warp.tag(*d, tag, shape);
-                }
-                warp.carry(*d, &[*s]);
+            Op::Jump { to } => {
+                warp.pc = *to;
+                return;
             }
+            Op::Branch { c, yes, no, join } => {
+                self.demand(warp, *c, warp.mask, "a branch condition");
+                let v = warp.src(self.consts, *c);
+                let mut taken = 0;
+                for (l, x) in v.iter().enumerate() {
+                    taken |= (x & 1) << l;
+                }
+                warp.branch(taken & warp.mask, *yes, *no, *join);
+                return;
+            }
+            Op::Exit => {
+                self.end_of_lanes(warp);
+                return;
+            }
+            Op::Nop(_) => {}
+            Op::Trap => {
+                self.report(warp, Kind::Assertion, warp.mask.trailing_zeros(), None, || {
+                    "the program trapped".to_owned()
+                });
+                warp.end_lanes();
+                return;
+            }
+            Op::Assert { message, file, line, func } => self.assert(warp, [*message, *file, *line, *func]),
+            Op::Print { format, args } => self.printf(warp, *format, *args),
+            Op::Ld { d, at } => self.load(warp, d, at),
+            Op::St { v, at } => self.store(warp, v, at),
+            Op::Atom { op, d, v, cmp, at } => self.atom(warp, *op, d, v, cmp, at),
+            Op::LdMatrix { d, addr, form, packed } => self.ldmatrix(warp, d, addr, *form, *packed),
+            Op::StMatrix { v, addr, form } => self.stmatrix(warp, v, addr, *form),
+            Op::Shfl { kind, d, p, v, b, c, mask } => self.shfl(warp, *kind, *d, *p, [*v, *b, *c, *mask]),
+            Op::Vote { kind, d, v, mask } => self.vote(warp, *kind, *d, *v, *mask),
+            Op::Match { all, d, p, v, mask } => self.matching(warp, *all, *d, *p, *v, *mask),
+            Op::MapShared { d, addr, rank } => self.map_shared(warp, *d, *addr, *rank),
+            Op::RankOf { d, addr } => self.rank_of(warp, *d, *addr),
+            Op::Elect { d, p, mask } => self.elect(warp, *d, *p, *mask),
+            Op::Permute { kind, d, d2, v, idx, c } => self.permute(warp, *kind, *d, *d2, [*v, *idx, *c]),
+            Op::Dpp(x) => self.dpp(warp, x),
+            Op::ReadLane { d, v, lane } => self.read_lane(warp, *d, *v, *lane),
+            Op::WriteLane { d, old, v, lane } => self.write_lane(warp, *d, *old, *v, *lane),
+            Op::Mma(m) => self.mma(warp, m),
+            Op::Wgmma(m) => self.wgmma(warp, m),
+            _ => {
+                if !self.compute(warp, op) && !self.transfer(warp, op) && !self.synchronize(warp, op) {
+                    return;
+                }
+            }
+        }
+        warp.pc += 1;
+    }
+
+    /// Executes arithmetic of every lane for itself. False: it is none.
+    #[inline(always)]
+    fn compute(&mut self, warp: &mut Warp<W>, op: &Op) -> bool {
+        match op {
             Op::Undef { d } => warp.set(*d, &[0; W], u64::MAX),
             Op::Int { op, w, d, a, b } => self.int(warp, *op, *w, *d, *a, *b),
             Op::IntUn { op, w, d, a } => {
@@ -230,6 +274,17 @@ impl<const W: usize> Cta<'_, W> {
                     alu::low(at, *bits)
                 });
             }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Executes what moves values and says where a lane is. False: it is nothing of that.
+    #[inline(always)]
+    fn transfer(&mut self, warp: &mut Warp<W>, op: &Op) -> bool {
+        match op {
+            Op::Mov { d, s } => self.copy(warp, *d, *s, false),
+            Op::Freeze { d, s } => self.copy(warp, *d, *s, true),
             // Halves in one register are one value of LLVM's, but two here: packing and unpacking are mostly no
             // instructions of the machine. So they do not use what is not there yet, and write nothing new.
             Op::Bits { d, a, shift, width } => {
@@ -256,88 +311,60 @@ impl<const W: usize> Cta<'_, W> {
                     warp.tag(*d, tag, shape);
                 }
             }
-            Op::Pick { d, index, items } => {
-                let mut out = [0; W];
-                let mut undef = warp.undef(self.consts, *index);
-                let idx = *warp.src(self.consts, *index);
-                for (l, o) in out.iter_mut().enumerate() {
-                    match items.get(idx[l] as usize) {
-                        Some(s) => {
-                            *o = warp.src(self.consts, *s)[l];
-                            undef |= warp.undef(self.consts, *s) & (1 << l);
-                        }
-                        None => undef |= 1 << l,
-                    }
-                }
-                warp.set(*d, &out, undef);
-            }
+            Op::Pick { d, index, items } => self.pick(warp, *d, *index, items),
             Op::Special { d, what } => {
                 let v = self.special(warp, *what);
                 warp.set(*d, &v, 0);
             }
-            Op::Mbcnt { d, high, mask, a } => {
-                let (m, x) = (*warp.src(self.consts, *mask), *warp.src(self.consts, *a));
-                let mut out = [0; W];
-                for (l, o) in out.iter_mut().enumerate() {
-                    let below = (1u64 << l) - 1;
-                    let part = if *high { below >> 32 } else { below & 0xffff_ffff };
-                    *o = alu::low(x[l] + u64::from((m[l] & part).count_ones()), 32);
+            Op::Mbcnt { d, high, mask, a } => self.mbcnt(warp, *d, *high, *mask, *a),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Copies a register, with what it waits for; `freeze`: undefined lanes count as defined.
+    #[inline(always)]
+    fn copy(&mut self, warp: &mut Warp<W>, d: Reg, s: Src, freeze: bool) {
+        let v = *warp.src(self.consts, s);
+        let undef = warp.undef(self.consts, s);
+        let tag = if undef != 0 && warp.has_tags() { warp.tag_of(s) } else { 0 };
+        if warp.has_tags() {
+            warp.untag(d);
+        }
+        let shape = warp.shape_of(s);
+        warp.set(d, &v, if freeze && tag == 0 { 0 } else { undef });
+        if tag != 0 {
+            warp.tag(d, tag, shape);
+        }
+        warp.carry(d, &[s]);
+    }
+
+    fn pick(&mut self, warp: &mut Warp<W>, d: Reg, index: Src, items: &[Src]) {
+        let mut out = [0; W];
+        let mut undef = warp.undef(self.consts, index);
+        let idx = *warp.src(self.consts, index);
+        for (l, o) in out.iter_mut().enumerate() {
+            match items.get(idx[l] as usize) {
+                Some(s) => {
+                    *o = warp.src(self.consts, *s)[l];
+                    undef |= warp.undef(self.consts, *s) & (1 << l);
                 }
-                let undef = warp.undef(self.consts, *mask) | warp.undef(self.consts, *a);
-                warp.set(*d, &out, undef);
-            }
-            Op::Jump { to } => {
-                warp.pc = *to;
-                return;
-            }
-            Op::Branch { c, yes, no, join } => {
-                self.demand(warp, *c, warp.mask, "a branch condition");
-                let v = warp.src(self.consts, *c);
-                let mut taken = 0;
-                for (l, x) in v.iter().enumerate() {
-                    taken |= (x & 1) << l;
-                }
-                warp.branch(taken & warp.mask, *yes, *no, *join);
-                return;
-            }
-            Op::Exit => {
-                self.end_of_lanes(warp);
-                return;
-            }
-            Op::Nop(_) => {}
-            Op::Trap => {
-                self.report(warp, Kind::Assertion, warp.mask.trailing_zeros(), None, || {
-                    "the program trapped".to_owned()
-                });
-                warp.end_lanes();
-                return;
-            }
-            Op::Assert { message, file, line, func } => self.assert(warp, [*message, *file, *line, *func]),
-            Op::Print { format, args } => self.printf(warp, *format, *args),
-            Op::Ld { d, at } => self.load(warp, d, at),
-            Op::St { v, at } => self.store(warp, v, at),
-            Op::Atom { op, d, v, cmp, at } => self.atom(warp, *op, d, v, cmp, at),
-            Op::LdMatrix { d, addr, form, packed } => self.ldmatrix(warp, d, addr, *form, *packed),
-            Op::StMatrix { v, addr, form } => self.stmatrix(warp, v, addr, *form),
-            Op::Shfl { kind, d, p, v, b, c, mask } => self.shfl(warp, *kind, *d, *p, [*v, *b, *c, *mask]),
-            Op::Vote { kind, d, v, mask } => self.vote(warp, *kind, *d, *v, *mask),
-            Op::Match { all, d, p, v, mask } => self.matching(warp, *all, *d, *p, *v, *mask),
-            Op::MapShared { d, addr, rank } => self.map_shared(warp, *d, *addr, *rank),
-            Op::RankOf { d, addr } => self.rank_of(warp, *d, *addr),
-            Op::Elect { d, p, mask } => self.elect(warp, *d, *p, *mask),
-            Op::Permute { kind, d, d2, v, idx, c } => self.permute(warp, *kind, *d, *d2, [*v, *idx, *c]),
-            Op::Dpp(x) => self.dpp(warp, x),
-            Op::ReadLane { d, v, lane } => self.read_lane(warp, *d, *v, *lane),
-            Op::WriteLane { d, old, v, lane } => self.write_lane(warp, *d, *old, *v, *lane),
-            Op::Mma(m) => self.mma(warp, m),
-            Op::Wgmma(m) => self.wgmma(warp, m),
-            _ => {
-                if !self.synchronize(warp, op) {
-                    return;
-                }
+                None => undef |= 1 << l,
             }
         }
-        warp.pc += 1;
+        warp.set(d, &out, undef);
+    }
+
+    fn mbcnt(&mut self, warp: &mut Warp<W>, d: Reg, high: bool, mask: Src, a: Src) {
+        let (m, x) = (*warp.src(self.consts, mask), *warp.src(self.consts, a));
+        let mut out = [0; W];
+        for (l, o) in out.iter_mut().enumerate() {
+            let below = (1u64 << l) - 1;
+            let part = if high { below >> 32 } else { below & 0xffff_ffff };
+            *o = alu::low(x[l] + u64::from((m[l] & part).count_ones()), 32);
+        }
+        let undef = warp.undef(self.consts, mask) | warp.undef(self.consts, a);
+        warp.set(d, &out, undef);
     }
 
     #[inline(always)]

@@ -8,9 +8,9 @@
 //!
 //! The lanes of a warp know the same as long as all of them synchronize together; a [`Thread`] clock of its own is kept
 //! for lanes that learned something alone. On NVIDIA nothing orders two lanes of a warp but what orders any two
-//! threads: barriers, barrier objects, release and acquire, and `bar.warp.sync`, which "guarantees memory ordering among
-//! participating threads". Shuffles, votes, `elect` and matrix instructions only wait for each other: their descriptions
-//! say nothing of memory.
+//! threads: barriers, barrier objects, release and acquire, and `bar.warp.sync`, which orders the memory accesses of the
+//! lanes that it names. Shuffles, votes, `elect` and matrix instructions only wait for each other: their descriptions
+//! say nothing of memory (PTX ISA, "bar.warp.sync", "shfl.sync").
 
 /// What is known of the accesses of all lanes.
 #[derive(Clone, Debug, PartialEq, Eq)]

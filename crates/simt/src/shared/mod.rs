@@ -114,8 +114,9 @@ pub struct Shared {
     /// Bytes of a program.
     size: u32,
     data: Vec<u8>,
-    writes: Vec<Epoch>,
-    /// An epoch, or an index into `sets` marked by `SET`.
+    /// Epochs as words, of which zeros cost nothing to begin with.
+    writes: Vec<u64>,
+    /// Epochs, or indices into `sets` marked by `SET`.
     reads: Vec<u64>,
     sets: Vec<Box<[Epoch]>>,
     interned: HashMap<(u64, Epoch), u64>,
@@ -136,7 +137,7 @@ impl Shared {
             base,
             size,
             data: vec![0; n],
-            writes: vec![Epoch::default(); shadow],
+            writes: vec![0; shadow],
             reads: vec![0; shadow],
             sets: Vec::new(),
             interned: HashMap::new(),
@@ -201,7 +202,7 @@ impl Shared {
     /// The copy that is going to write some of these bytes.
     fn pending(&self, i: usize, n: u32) -> Option<Epoch> {
         let at = self.pending[i..i + n as usize].iter().position(|p| *p != 0)?;
-        Some(self.writes[i + at])
+        Some(Epoch(self.writes[i + at]))
     }
 
     /// Notes a read and returns what is wrong with it.
@@ -218,7 +219,7 @@ impl Shared {
         let (mut last_write, mut last_read) = (Epoch(u64::MAX), u64::MAX);
         let mut new_read = 0;
         for k in i..i + n as usize {
-            let w = self.writes[k];
+            let w = Epoch(self.writes[k]);
             if w != last_write {
                 last_write = w;
                 if w.is_none() {
@@ -310,7 +311,7 @@ impl Shared {
         }
         let (mut last_write, mut last_read) = (Epoch(u64::MAX), u64::MAX);
         for k in i..i + n as usize {
-            let (w, r) = (self.writes[k], self.reads[k]);
+            let (w, r) = (Epoch(self.writes[k]), self.reads[k]);
             if w != last_write {
                 last_write = w;
                 if !w.is_none() && h.race.is_none() && !who.covers(w) && !who.agrees(w) {
@@ -323,7 +324,7 @@ impl Shared {
                     h.race = Some((e, false));
                 }
             }
-            self.writes[k] = who.now;
+            self.writes[k] = who.now.0;
             self.reads[k] = 0;
         }
         h
@@ -345,7 +346,7 @@ impl Shared {
             return Hazard::default();
         }
         let i = self.index(address);
-        let uninit = self.writes[i..i + n as usize].iter().any(|w| w.is_none());
+        let uninit = self.writes[i..i + n as usize].iter().any(|w| Epoch(*w).is_none());
         let who = Who { now: who.now.strong(), ..who };
         Hazard { uninit, ..self.note_write(address, n, who) }
     }
@@ -354,7 +355,7 @@ impl Shared {
     pub fn forget(&mut self, address: u32, n: u32) {
         if self.checks {
             let i = self.index(address);
-            self.writes[i..i + n as usize].fill(Epoch::default());
+            self.writes[i..i + n as usize].fill(0);
         }
     }
 
@@ -377,7 +378,7 @@ impl Shared {
             let i = self.index(address);
             for k in i..i + n as usize {
                 self.pending[k] = self.pending[k].saturating_sub(1);
-                self.writes[k] = now;
+                self.writes[k] = now.0;
                 self.reads[k] = 0;
             }
             self.pending_total = self.pending_total.saturating_sub(n);

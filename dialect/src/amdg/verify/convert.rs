@@ -157,7 +157,7 @@ impl<'c> Scales<'c> {
 
 /// Pairs of fp4 to plain floats.
 pub fn scaled_upcast_fp4(op: Op<'_>) -> VerifyResult {
-    let upcast = ScaledUpcastFp4Op(op);
+    let upcast = ScaledUpcastFp4Op::of(op);
     let (input, scale, output) = (tensor(upcast.input())?, tensor(upcast.scale())?, tensor(upcast.output())?);
     let axis = axis_of(upcast.axis(), output.shape().len())?;
     exponent_scale(op, scale)?;
@@ -171,7 +171,7 @@ pub fn scaled_upcast_fp4(op: Op<'_>) -> VerifyResult {
 
 /// fp8 to plain floats.
 pub fn scaled_upcast_fp8(op: Op<'_>) -> VerifyResult {
-    exponent_scale(op, tensor(ScaledUpcastFp8Op(op).scale())?)
+    exponent_scale(op, tensor(ScaledUpcastFp8Op::of(op).scale())?)
 }
 
 /// Compact scales, each for whole groups of `n` elements of the output.
@@ -197,7 +197,7 @@ fn downcast(scales: &Scales<'_>, n: u32, what: &str) -> VerifyResult {
 
 /// Plain floats to pairs of fp4.
 pub fn scaled_downcast_fp4(op: Op<'_>) -> VerifyResult {
-    let cast = ScaledDowncastFp4Op(op);
+    let cast = ScaledDowncastFp4Op::of(op);
     let (input, scale, output) = (tensor(cast.input())?, tensor(cast.scale())?, tensor(cast.output())?);
     let axis = axis_of(cast.axis(), output.shape().len())?;
     pairs(output, input, axis)?;
@@ -206,7 +206,7 @@ pub fn scaled_downcast_fp4(op: Op<'_>) -> VerifyResult {
 
 /// Plain floats to fp8.
 pub fn scaled_downcast_fp8(op: Op<'_>) -> VerifyResult {
-    let cast = ScaledDowncastFp8Op(op);
+    let cast = ScaledDowncastFp8Op::of(op);
     let (input, scale, output) = (tensor(cast.input())?, tensor(cast.scale())?, tensor(cast.output())?);
     let axis = axis_of(cast.axis(), output.shape().len())?;
     if input.shape() != output.shape() || input.encoding() != output.encoding() {

@@ -34,12 +34,12 @@ fn arch(op: Op<'_>) -> Option<&str> {
 
 /// Initialization for a count of arrivals.
 pub fn init_barrier(op: Op<'_>) -> VerifyResult {
-    positive(InitBarrierOp(op).count())
+    positive(InitBarrierOp::of(op).count())
 }
 
 /// Arrivals by a count.
 pub fn arrive_barrier(op: Op<'_>) -> VerifyResult {
-    positive(ArriveBarrierOp(op).count())
+    positive(ArriveBarrierOp::of(op).count())
 }
 
 //===----------------------------------------------------------------------===//
@@ -63,13 +63,13 @@ fn writes_through(ptr: Value<'_>) -> VerifyResult {
 
 /// Loads from a base plus offsets.
 pub fn buffer_load(op: Op<'_>) -> VerifyResult {
-    let load = BufferLoadOp(op);
+    let load = BufferLoadOp::of(op);
     points_to(load.ptr(), "the result", tensor(load.result())?.element())
 }
 
 /// Loads from a base plus offsets into shared memory.
 pub fn buffer_load_to_local(op: Op<'_>) -> VerifyResult {
-    let load = BufferLoadToLocalOp(op);
+    let load = BufferLoadToLocalOp::of(op);
     points_to(load.ptr(), "the buffer", memdesc(load.dest())?.element())?;
     if let Some(other) = load.other() {
         let wanted = pointee(load.ptr().ty()).and_then(|element| {
@@ -97,28 +97,28 @@ pub fn buffer_load_to_local(op: Op<'_>) -> VerifyResult {
 
 /// Stores to a base plus offsets.
 pub fn buffer_store(op: Op<'_>) -> VerifyResult {
-    let store = BufferStoreOp(op);
+    let store = BufferStoreOp::of(op);
     points_to(store.ptr(), "the value", tensor(store.value())?.element())?;
     writes_through(store.ptr())
 }
 
 /// Read, modify and write at a base plus offsets.
 pub fn buffer_atomic_rmw(op: Op<'_>) -> VerifyResult {
-    let atomic = BufferAtomicRmwOp(op);
+    let atomic = BufferAtomicRmwOp::of(op);
     points_to(atomic.ptr(), "the result", tensor(atomic.result())?.element())?;
     writes_through(atomic.ptr())
 }
 
 /// Compare and exchange at a base plus offsets.
 pub fn buffer_atomic_cas(op: Op<'_>) -> VerifyResult {
-    let atomic = BufferAtomicCasOp(op);
+    let atomic = BufferAtomicCasOp::of(op);
     points_to(atomic.ptr(), "the result", tensor(atomic.result())?.element())?;
     writes_through(atomic.ptr())
 }
 
 /// Copies from shared to global memory.
 pub fn async_copy_local_to_global(op: Op<'_>) -> VerifyResult {
-    let src = memdesc(AsyncCopyLocalToGlobalOp(op).src())?;
+    let src = memdesc(AsyncCopyLocalToGlobalOp::of(op).src())?;
     if src.is_in_shared_memory() {
         Ok(())
     } else {

@@ -60,7 +60,7 @@ fn stays(source: TensorType<'_>, result: TensorType<'_>, part: impl Fn(&[u64]) -
 
 /// A part of a tensor.
 pub fn extract_slice(op: Op<'_>) -> VerifyResult {
-    let slice = ExtractSliceOp(op);
+    let slice = ExtractSliceOp::of(op);
     let (source, result) = (tensor(slice.source())?, tensor(slice.result())?);
     let offsets = slice.static_offsets().unwrap_or_default();
     if source.element() != result.element() {
@@ -93,7 +93,7 @@ pub fn extract_slice(op: Op<'_>) -> VerifyResult {
 
 /// Tensors side by side.
 pub fn concat(op: Op<'_>) -> VerifyResult {
-    let concat = ConcatOp(op);
+    let concat = ConcatOp::of(op);
     let result = tensor(concat.result())?;
     let mut sources = concat.sources();
     let Some(first) = sources.next() else { return Err("there must be a source".into()) };
@@ -131,7 +131,7 @@ pub fn concat(op: Op<'_>) -> VerifyResult {
 
 /// What each thread holds, transposed: the first dimension to move becomes the second.
 pub fn in_thread_transpose(op: Op<'_>) -> VerifyResult {
-    let transpose = InThreadTransposeOp(op);
+    let transpose = InThreadTransposeOp::of(op);
     let (src, result) = (tensor(transpose.src())?, tensor(transpose.result())?);
     let shape = src.shape();
     if src.element() != result.element() || shape != result.shape() {
@@ -195,7 +195,7 @@ fn order(attr: mlir_host::ir::Attr<'_>, shape: &[i64]) -> Result<Vec<usize>, Str
 
 /// Pairs packed along M or N in shared memory become pairs packed along K.
 pub fn local_load_packed_transposed(op: Op<'_>) -> VerifyResult {
-    let load = LocalLoadPackedTransposedOp(op);
+    let load = LocalLoadPackedTransposedOp::of(op);
     let (src, result) = (memdesc(load.src())?, tensor(load.result())?);
     let Some(Ok(Encoding::DotOperand(operand))) = result.encoding().map(encoding) else {
         return Err(format!("the result must have a #ttg.dot_op layout, got '{}'", result.ty()));

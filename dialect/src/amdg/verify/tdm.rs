@@ -158,14 +158,14 @@ fn hint(op: Op<'_>, hint: i64, memory: &Encoding) -> VerifyResult {
 
 /// A block from global to shared memory.
 pub fn tdm_load(op: Op<'_>) -> VerifyResult {
-    let copy = AsyncTdmCopyGlobalToLocalOp(op);
+    let copy = AsyncTdmCopyGlobalToLocalOp::of(op);
     let memory = load(desc(copy.desc())?, memdesc(copy.result())?)?;
     copy.warp_used_hint().map_or(Ok(()), |warps| hint(op, warps, &memory))
 }
 
 /// Several blocks from global to shared memory.
 pub fn tdm_fused_load(op: Op<'_>) -> VerifyResult {
-    let copy = AsyncTdmFusedCopyGlobalToLocalOp(op);
+    let copy = AsyncTdmFusedCopyGlobalToLocalOp::of(op);
     let (members, dests) = (copy.descs().count(), copy.dests().count());
     if !(2..=4).contains(&members) {
         return Err(format!("2 to 4 copies can be fused, got {members}"));
@@ -220,7 +220,7 @@ fn innermost(desc: TensorDescType<'_>, memory: &Encoding) -> i64 {
 
 /// A block from shared to global memory.
 pub fn tdm_store(op: Op<'_>) -> VerifyResult {
-    let copy = AsyncTdmCopyLocalToGlobalOp(op);
+    let copy = AsyncTdmCopyLocalToGlobalOp::of(op);
     row_padding(desc(copy.desc())?, memdesc(copy.src())?)
 }
 
@@ -241,7 +241,7 @@ fn rows(desc: TensorDescType<'_>, indices: Value<'_>) -> VerifyResult {
 
 /// Rows from global to shared memory.
 pub fn tdm_gather(op: Op<'_>) -> VerifyResult {
-    let gather = AsyncTdmGatherOp(op);
+    let gather = AsyncTdmGatherOp::of(op);
     let (desc, buffer) = (desc(gather.desc())?, memdesc(gather.dst())?);
     rows(desc, gather.src_row_indices())?;
     let padded = whole(desc, buffer)?;
@@ -288,7 +288,7 @@ pub fn tdm_gather(op: Op<'_>) -> VerifyResult {
 
 /// Rows from shared to global memory.
 pub fn tdm_scatter(op: Op<'_>) -> VerifyResult {
-    let scatter = AsyncTdmScatterOp(op);
+    let scatter = AsyncTdmScatterOp::of(op);
     let desc = desc(scatter.desc())?;
     rows(desc, scatter.dst_row_indices())?;
     row_padding(desc, memdesc(scatter.src())?)
@@ -342,7 +342,7 @@ fn offsets_of<'c>(op: Op<'c>, desc: TensorDescType<'c>) -> Result<Type<'c>, Stri
 
 /// A prefetch returns offsets when it is asked to, one for each instruction.
 pub fn tdm_prefetch(op: Op<'_>) -> VerifyResult {
-    let prefetch = TdmPrefetchOp(op);
+    let prefetch = TdmPrefetchOp::of(op);
     match (prefetch.return_offsets().is_some(), prefetch.maybe_offsets()) {
         (false, None) => Ok(()),
         (false, Some(result)) => {
@@ -361,7 +361,7 @@ pub fn tdm_prefetch(op: Op<'_>) -> VerifyResult {
 
 /// At least one field changes, and those that have one value for each dimension have them.
 pub fn update_tensor_descriptor(op: Op<'_>) -> VerifyResult {
-    let update = UpdateTensorDescriptorOp(op);
+    let update = UpdateTensorDescriptorOp::of(op);
     let rank = desc(update.desc())?.shape().len();
     let (offsets, bounds) = (update.add_offsets().count(), update.set_bounds().count());
     for (what, n) in [("offsets", offsets), ("bounds", bounds)] {

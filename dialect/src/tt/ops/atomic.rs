@@ -1,12 +1,12 @@
 //! Atomic accesses to global memory.
 
 use crate::constraints::*;
+use crate::encoding::verify::TENSOR_LAYOUTS;
 use crate::tt::enums::{MemSemantic, MemSyncScope, RmwOp};
 use crate::tt::ops::global;
 use crate::tt::types::{bool_like, mask_like, pointee_like, pointer_like, same};
 use crate::tt::verify::{LOAD_STORE_ENCODING, LOAD_STORE_SHAPE, SAME_ENCODING, TENSOR_SIZE};
 use crate::tt::{canonicalize, verify};
-use crate::ttg::verify::TENSOR_LAYOUTS;
 use mlir_host::def::{EffectKind, EffectOn, Effects, TypeRule};
 use mlir_host::op;
 use mlir_host::traits::Trait;

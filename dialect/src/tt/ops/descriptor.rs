@@ -1,11 +1,11 @@
 //! Descriptors of tensors in global memory, and accesses through them.
 
 use crate::constraints::*;
+use crate::encoding::verify::TENSOR_LAYOUTS;
 use crate::tt::enums::{DescriptorReduceKind, PaddingOption};
 use crate::tt::ops::global;
 use crate::tt::verify;
 use crate::tt::verify::TENSOR_SIZE;
-use crate::ttg::verify::TENSOR_LAYOUTS;
 use mlir_host::attrs::AnyAttr;
 use mlir_host::def::{EffectKind, EffectOn, Effects, Speculation};
 use mlir_host::op;

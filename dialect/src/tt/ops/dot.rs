@@ -1,11 +1,11 @@
 //! Matrix products.
 
 use crate::constraints::*;
+use crate::encoding::verify::TENSOR_LAYOUTS;
 use crate::tt::enums::{InputPrecision, ScaleDotElemType};
 use crate::tt::types::same;
 use crate::tt::verify::TENSOR_SIZE;
 use crate::tt::{canonicalize, infer, verify};
-use crate::ttg::verify::TENSOR_LAYOUTS;
 use mlir_host::attrs::{BoolAttr, I32Attr};
 use mlir_host::def::{Effects, Speculation, TypeRule};
 use mlir_host::op;

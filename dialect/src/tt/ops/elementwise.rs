@@ -1,11 +1,11 @@
 //! Casts, arithmetic, and calls of outside code for each element.
 
 use crate::constraints::*;
+use crate::encoding::verify::TENSOR_LAYOUTS;
 use crate::tt::enums::{PropagateNan, RoundingMode};
 use crate::tt::types::same;
 use crate::tt::verify::{SAME_ENCODING, TENSOR_SIZE};
 use crate::tt::{canonicalize, fold, ops::global, verify};
-use crate::ttg::verify::TENSOR_LAYOUTS;
 use mlir_host::attrs::{BoolAttr, I32Attr, StrAttr};
 use mlir_host::def::{ANY_TYPE, Effect, EffectKind, EffectOn, Effects, Speculation, TypeRule};
 use mlir_host::ir::Op;
@@ -156,7 +156,7 @@ fn unless_pure(pure: bool, push: &mut dyn FnMut(Effect)) {
 }
 
 fn extern_is_pure(op: Op<'_>) -> bool {
-    ExternElementwiseOp(op).pure() == Some(true)
+    ExternElementwiseOp::of(op).pure() == Some(true)
 }
 
 op! {
@@ -175,7 +175,7 @@ op! {
 }
 
 fn asm_is_pure(op: Op<'_>) -> bool {
-    ElementwiseInlineAsmOp(op).pure() == Some(true)
+    ElementwiseInlineAsmOp::of(op).pure() == Some(true)
 }
 
 op! {

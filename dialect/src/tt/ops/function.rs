@@ -1,8 +1,8 @@
 //! Functions, calls and returns.
 
+use crate::encoding::verify::TENSOR_LAYOUTS;
 use crate::tt::verify;
 use crate::tt::verify::TENSOR_SIZE;
-use crate::ttg::verify::TENSOR_LAYOUTS;
 use mlir_host::attrs::{DictArrayAttr, FlatSymbolRefAttr, FunctionTypeAttr, StrAttr, SymbolNameAttr};
 use mlir_host::def::{ANY_TYPE, Blocks, Effects, Format, Speculation};
 use mlir_host::op;

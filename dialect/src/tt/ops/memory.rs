@@ -1,11 +1,11 @@
 //! Loads and stores through pointers, and what orders them between grids.
 
 use crate::constraints::*;
+use crate::encoding::verify::TENSOR_LAYOUTS;
 use crate::tt::ops::global;
 use crate::tt::types::{mask_like, pointee_like};
 use crate::tt::verify::{LOAD_STORE_ENCODING, LOAD_STORE_SHAPE, TENSOR_SIZE};
 use crate::tt::{canonicalize, verify};
-use crate::ttg::verify::TENSOR_LAYOUTS;
 use mlir_host::attrs::{AnyAttr, BoolAttr, UnitAttr};
 use mlir_host::def::{Effect, EffectKind, EffectOn, Effects, TypeRule};
 use mlir_host::ir::Op;
@@ -14,7 +14,7 @@ use mlir_host::op;
 /// A volatile load must neither be dropped nor repeated: it counts as a write too.
 fn load_effects(op: Op<'_>, push: &mut dyn FnMut(Effect)) {
     push(global(EffectKind::Read, EffectOn::Operand("ptr")));
-    if LoadOp(op).is_volatile() == Some(true) {
+    if LoadOp::of(op).is_volatile() == Some(true) {
         push(global(EffectKind::Write, EffectOn::Nothing));
     }
 }

@@ -1,10 +1,10 @@
 //! The place of a program in the grid, and what helps debugging it.
 
 use crate::constraints::*;
+use crate::encoding::verify::TENSOR_LAYOUTS;
 use crate::tt::enums::ProgramDim;
 use crate::tt::ops::global;
 use crate::tt::verify::TENSOR_SIZE;
-use crate::ttg::verify::TENSOR_LAYOUTS;
 use mlir_host::attrs::{BoolAttr, DenseI32Array, StrAttr};
 use mlir_host::def::{EffectKind, EffectOn, Effects, Speculation};
 use mlir_host::op;

@@ -1,9 +1,9 @@
 //! Reductions, scans and maps by a region over scalars.
 
 use crate::constraints::*;
+use crate::encoding::verify::TENSOR_LAYOUTS;
 use crate::tt::verify::{SAME_ENCODING, SAME_OPERANDS_ENCODING, TENSOR_SIZE};
 use crate::tt::{infer, verify};
-use crate::ttg::verify::TENSOR_LAYOUTS;
 use mlir_host::attrs::{BoolAttr, I32Attr};
 use mlir_host::def::{ANY_TYPE, Blocks, Effects, Speculation};
 use mlir_host::op;

@@ -1,10 +1,10 @@
 //! Operations that make, rearrange or pick the elements of tensors.
 
 use crate::constraints::*;
+use crate::encoding::verify::TENSOR_LAYOUTS;
 use crate::tt::types::{bool_like, same};
 use crate::tt::verify::{SAME_ENCODING, SAME_RESULTS, TENSOR_SIZE};
 use crate::tt::{canonicalize, fold, infer, verify};
-use crate::ttg::verify::TENSOR_LAYOUTS;
 use mlir_host::attrs::{DenseI32Array, I32Attr, UnitAttr};
 use mlir_host::def::{Effects, Speculation, TypeRule};
 use mlir_host::op;

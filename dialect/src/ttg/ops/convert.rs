@@ -53,7 +53,7 @@ static ASM_OPERAND: TypeConstraint = TypeConstraint::new(
 );
 
 fn asm_effects(op: Op<'_>, push: &mut dyn FnMut(Effect)) {
-    if InlineAsmOp(op).pure() != Some(true) {
+    if InlineAsmOp::of(op).pure() != Some(true) {
         for kind in [EffectKind::Write, EffectKind::Read] {
             push(Effect { kind, resource: "", on: EffectOn::Nothing });
         }
@@ -71,7 +71,7 @@ op! {
         with: {
             verify: Some(verify_ops::inline_asm),
             effects: Effects::Dynamic(asm_effects),
-            speculation: Speculation::Dynamic(|op| InlineAsmOp(op).pure() == Some(true)),
+            speculation: Speculation::Dynamic(|op| InlineAsmOp::of(op).pure() == Some(true)),
         },
     }
 }

@@ -16,7 +16,7 @@ use mlir_host::op;
 /// A buffer that nobody writes after it was made is a value like any other:
 /// making it can be repeated or left out.
 fn alloc_effects(op: Op<'_>, push: &mut dyn FnMut(Effect)) {
-    let alloc = LocalAllocOp(op);
+    let alloc = LocalAllocOp::of(op);
     if MemDescType::cast(alloc.result().ty()).is_some_and(|ty| !ty.mutable()) {
         return;
     }

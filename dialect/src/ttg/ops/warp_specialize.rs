@@ -151,7 +151,7 @@ fn parse_warp_specialize(parser: &mut OpParser<'_>) -> ParseResult<()> {
 }
 
 fn print_warp_specialize<'c>(op: Op<'c>, printer: &mut OpPrinter<'c>) {
-    let ws = WarpSpecializeOp(op);
+    let ws = WarpSpecializeOp::of(op);
     let captures: Vec<_> = ws.partitions().map(|op| op.explicit_captures().collect()).unwrap_or_default();
     printer.text("(");
     printer.operands(captures.iter().copied());

@@ -30,7 +30,7 @@ op! {
             verify: Some(verify::warp_group_dot),
             effects: Effects::Dynamic(|op, effect| {
                 for name in ["a", "b"] {
-                    let dot = WarpGroupDotOp(op);
+                    let dot = WarpGroupDotOp::of(op);
                     let value = if name == "a" { dot.a() } else { dot.b() };
                     if value.ty().is(&MEMDESC) {
                         effect(reads_shared(name));
@@ -89,7 +89,7 @@ op! {
             custom: &[syntax::TOKEN, syntax::BARRIERS_AND_PREDS],
             verify: Some(verify::tc_gen5_mma),
             effects: Effects::Dynamic(|op, effect| {
-                let mma = TcGen5MmaOp(op);
+                let mma = TcGen5MmaOp::of(op);
                 mma_effects(op, mma.a(), mma.use_d(), effect);
             }),
         },
@@ -114,7 +114,7 @@ op! {
             custom: &[syntax::TOKEN, syntax::BARRIERS_AND_PREDS],
             verify: Some(verify::tc_gen5_mma_scaled),
             effects: Effects::Dynamic(|op, effect| {
-                let mma = TcGen5MmaScaledOp(op);
+                let mma = TcGen5MmaScaledOp::of(op);
                 mma_effects(op, mma.a(), mma.use_d(), effect);
             }),
         },

@@ -65,7 +65,7 @@ op! {
             verify: Some(verify::tmem_alloc),
             // What cannot change is a value: it may be merged and dropped until it has an address.
             effects: Effects::Dynamic(|op, effect| {
-                let alloc = TmemAllocOp(op);
+                let alloc = TmemAllocOp::of(op);
                 let mutable = MemDescType::cast(alloc.result().ty()).is_some_and(MemDescType::mutable);
                 if !mutable && op.discardable_attr("tensor_memory_col_offset").is_none() {
                     return;

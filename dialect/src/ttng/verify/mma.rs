@@ -49,7 +49,7 @@ fn is_transposed(buffer: Value<'_>) -> bool {
 }
 
 /// `[M, K]`, `[K, N]` and `[M, N]` of a product.
-fn sizes(op: Op<'_>) -> Result<[[i64; 2]; 3], String> {
+fn matrices(op: Op<'_>) -> Result<[[i64; 2]; 3], String> {
     if let Some(dot) = WarpGroupDotOp::cast(op) {
         return Ok([
             unpacked(dot.a(), false, false)?,
@@ -64,7 +64,7 @@ fn sizes(op: Op<'_>) -> Result<[[i64; 2]; 3], String> {
             unpacked(mma.d(), false, false)?,
         ]);
     }
-    let mma = TcGen5MmaScaledOp(op);
+    let mma = TcGen5MmaScaledOp::of(op);
     let fp4 = |format: Option<ScaleDotElemType>| format == Some(ScaleDotElemType::E2M1);
     // Pairs are packed along the dimension that is contiguous: K, unless the operand is transposed.
     let (a, b) =
@@ -83,14 +83,8 @@ fn k_contiguous(buffer: Value<'_>) -> bool {
 }
 
 fn dot_shapes(op: Op<'_>) -> VerifyResult {
-    let [[m, k], [other_k, n], [rows, columns]] = sizes(op)?;
-    if k != other_k {
-        return Err(format!("the left operand has {k} columns, but the right one {other_k} rows"));
-    }
-    if [m, n] != [rows, columns] {
-        return Err(format!("the product of the operands is {m}x{n}, but the result is {rows}x{columns}"));
-    }
-    Ok(())
+    let [a, b, d] = matrices(op)?;
+    crate::dot::sizes([&a, &b, &d], [[1, 1]; 2]).map(|_| ())
 }
 
 //===----------------------------------------------------------------------===//
@@ -99,7 +93,7 @@ fn dot_shapes(op: Op<'_>) -> VerifyResult {
 
 /// A product of warp groups.
 pub fn warp_group_dot(op: Op<'_>) -> VerifyResult {
-    let dot = WarpGroupDotOp(op);
+    let dot = WarpGroupDotOp::of(op);
     let result = tensor(dot.d())?;
     let mma = match result.encoding().map(|attr| (attr, encoding(attr))) {
         Some((attr, Ok(Encoding::NvidiaMma(e)))) if e.version_major == 3 => attr,
@@ -207,7 +201,7 @@ fn mma_operands<'c>(op: Op<'c>) -> [Value<'c>; 3] {
     match TcGen5MmaOp::cast(op) {
         Some(mma) => [mma.a(), mma.b(), mma.d()],
         None => {
-            let mma = TcGen5MmaScaledOp(op);
+            let mma = TcGen5MmaScaledOp::of(op);
             [mma.a(), mma.b(), mma.d()]
         }
     }
@@ -331,7 +325,7 @@ fn deep_enough(what: &str, k: i64, least: i64) -> VerifyResult {
 /// A product with the accumulator in tensor memory.
 pub fn tc_gen5_mma(op: Op<'_>) -> VerifyResult {
     tcgen05(op)?;
-    let mma = TcGen5MmaOp(op);
+    let mma = TcGen5MmaOp::of(op);
     let barriers: Vec<Value<'_>> = mma.barriers().collect();
     completion(op, mma.is_async().is_some(), &barriers, mma.barrier_preds().count())?;
     let [a, b, d] = [memdesc(mma.a())?, memdesc(mma.b())?, memdesc(mma.d())?];
@@ -465,7 +459,7 @@ fn scale_order(what: &str, ty: MemDescType<'_>) -> VerifyResult {
 /// A product of block-scaled operands.
 pub fn tc_gen5_mma_scaled(op: Op<'_>) -> VerifyResult {
     tcgen05(op)?;
-    let mma = TcGen5MmaScaledOp(op);
+    let mma = TcGen5MmaScaledOp::of(op);
     let barriers: Vec<Value<'_>> = mma.barriers().collect();
     completion(op, mma.is_async().is_some(), &barriers, mma.barrier_preds().count())?;
     let [a, b, d] = [memdesc(mma.a())?, memdesc(mma.b())?, memdesc(mma.d())?];
@@ -489,7 +483,7 @@ pub fn tc_gen5_mma_scaled(op: Op<'_>) -> VerifyResult {
             "a product of e2m1 with scales of fp8 takes operands that are contiguous along K only".into()
         );
     }
-    let [[_, k], ..] = sizes(op)?;
+    let [[_, k], ..] = matrices(op)?;
     deep_enough("this scaled product", k, if both_fp4 && !transposed { 64 } else { 32 })?;
     scale_order("left", memdesc(mma.a_scale())?)?;
     scale_order("right", memdesc(mma.b_scale())?)
@@ -498,7 +492,7 @@ pub fn tc_gen5_mma_scaled(op: Op<'_>) -> VerifyResult {
 /// What a barrier tracks.
 pub fn tc_gen5_commit(op: Op<'_>) -> VerifyResult {
     tcgen05(op)?;
-    let commit = TcGen5CommitOp(op);
+    let commit = TcGen5CommitOp::of(op);
     let n = commit.descs().count();
     if n > 4 {
         return Err(format!("expected at most 4 descriptors, got {n}"));

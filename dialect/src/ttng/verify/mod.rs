@@ -159,7 +159,7 @@ pub(crate) fn positive(count: Option<i64>) -> VerifyResult {
 
 /// Initialization for a count of arrivals.
 pub fn init_barrier(op: Op<'_>) -> VerifyResult {
-    let init = InitBarrierOp(op);
+    let init = InitBarrierOp::of(op);
     positive(init.count())?;
     // What several CTAs share needs a barrier of the cluster before its first
     // use, for which there is no place among specialized warps.
@@ -193,13 +193,13 @@ fn from_cta(op: Op<'_>, barrier: Value<'_>, mask: Option<i64>) -> VerifyResult {
 
 /// Arrival with bytes to come.
 pub fn barrier_expect(op: Op<'_>) -> VerifyResult {
-    let expect = BarrierExpectOp(op);
+    let expect = BarrierExpectOp::of(op);
     from_cta(op, expect.alloc(), expect.from_cta())
 }
 
 /// Arrival, maybe at the barriers of several CTAs.
 pub fn arrive_barrier(op: Op<'_>) -> VerifyResult {
-    let arrive = ArriveBarrierOp(op);
+    let arrive = ArriveBarrierOp::of(op);
     positive(arrive.count())?;
     let ctas = i64::from(num_ctas(op));
     let multicast = arrive.multicast_cta().unwrap_or(0);
@@ -230,7 +230,7 @@ pub fn arrive_barrier(op: Op<'_>) -> VerifyResult {
 
 /// An asynchronous store to shared memory of the cluster.
 pub fn async_shared_store(op: Op<'_>) -> VerifyResult {
-    let store = AsyncSharedStoreOp(op);
+    let store = AsyncSharedStoreOp::of(op);
     multi_cta(op)?;
     let (src, dst) = (tensor(store.src())?, memdesc(store.dst())?);
     writable(dst)?;
@@ -293,7 +293,7 @@ fn clc_response(ty: MemDescType<'_>) -> VerifyResult {
 
 /// A request that is waited for.
 pub fn clc_try_cancel_sync(op: Op<'_>) -> VerifyResult {
-    let response = tensor(ClcTryCancelSyncOp(op).response())?;
+    let response = tensor(ClcTryCancelSyncOp::of(op).response())?;
     if response.shape().as_slice() != [2] || !response.element().is_int(64) {
         return Err(format!(
             "the response must have the shape [2] and elements of 'i64', got '{}'",
@@ -305,12 +305,12 @@ pub fn clc_try_cancel_sync(op: Op<'_>) -> VerifyResult {
 
 /// A request whose response arrives later.
 pub fn clc_try_cancel(op: Op<'_>) -> VerifyResult {
-    let request = ClcTryCancelOp(op);
+    let request = ClcTryCancelOp::of(op);
     clc_response(memdesc(request.result())?)?;
     cga_must_be("the barrier", memdesc(request.mbarrier())?, &one_per_cta(num_ctas(op)))
 }
 
 /// Loading a response.
 pub fn clc_load_result(op: Op<'_>) -> VerifyResult {
-    clc_response(memdesc(ClcLoadResultOp(op).src())?)
+    clc_response(memdesc(ClcLoadResultOp::of(op).src())?)
 }

@@ -108,7 +108,7 @@ fn packed_axis(operand: TensorType<'_>, result: TensorType<'_>) -> Option<usize>
 
 /// Verifies formats, shapes and layouts.
 pub fn packed_arith(op: Op<'_>) -> VerifyResult {
-    let arith = PackedArithOp(op);
+    let arith = PackedArithOp::of(op);
     let Some(kind) = arith.op_kind() else { return Ok(()) };
     let operands: Result<Vec<TensorType<'_>>, String> = arith.operands().map(tensor).collect();
     let (operands, result) = (operands?, tensor(arith.result())?);

@@ -192,7 +192,7 @@ fn operand(what: &str, tensor: TensorType<'_>, memory: MemDescType<'_>) -> Verif
 /// A load, maybe with a reduction of each row.
 pub fn tmem_load(op: Op<'_>) -> VerifyResult {
     tcgen05(op)?;
-    let load = TmemLoadOp(op);
+    let load = TmemLoadOp::of(op);
     let (src, result) = (memdesc(load.src())?, tensor(load.result())?);
     in_tensor_memory("source", src)?;
     if matrix(src.encoding()).is_none() {
@@ -245,7 +245,7 @@ fn whole_rows(result: TensorType<'_>, src: MemDescType<'_>) -> VerifyResult {
 /// A store.
 pub fn tmem_store(op: Op<'_>) -> VerifyResult {
     tcgen05(op)?;
-    let store = TmemStoreOp(op);
+    let store = TmemStoreOp::of(op);
     let (src, dst) = (tensor(store.src())?, memdesc(store.dst())?);
     in_tensor_memory("destination", dst)?;
     writable(dst)?;
@@ -255,7 +255,7 @@ pub fn tmem_store(op: Op<'_>) -> VerifyResult {
 /// An allocation.
 pub fn tmem_alloc(op: Op<'_>) -> VerifyResult {
     tcgen05(op)?;
-    let alloc = TmemAllocOp(op);
+    let alloc = TmemAllocOp::of(op);
     let result = memdesc(alloc.result())?;
     in_tensor_memory("result", result)?;
     if result.shape() != result.alloc_shape() {
@@ -275,7 +275,7 @@ pub fn tmem_alloc(op: Op<'_>) -> VerifyResult {
 /// A part of an allocation.
 pub fn tmem_subslice(op: Op<'_>) -> VerifyResult {
     tcgen05(op)?;
-    let slice = TmemSubSliceOp(op);
+    let slice = TmemSubSliceOp::of(op);
     let (src, result) = (memdesc(slice.src())?, memdesc(slice.result())?);
     in_tensor_memory("source", src)?;
     in_tensor_memory("result", result)?;
@@ -372,7 +372,7 @@ fn within_cta(src: MemDescType<'_>, axis: usize, offset: i64, size: i64) -> Veri
 /// A copy from shared memory.
 pub fn tmem_copy(op: Op<'_>) -> VerifyResult {
     tcgen05(op)?;
-    let copy = TmemCopyOp(op);
+    let copy = TmemCopyOp::of(op);
     let (src, dst): (MemDescType<'_>, MemDescType<'_>) = (memdesc(copy.src())?, memdesc(copy.dst())?);
     if !src.is_in_shared_memory() {
         return Err(format!("the source must be in shared memory, got '{}'", src.ty()));

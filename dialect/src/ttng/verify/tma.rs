@@ -204,7 +204,7 @@ fn store(desc: &Desc<'_>, src: MemDescType<'_>) -> VerifyResult {
 
 /// A block from global to shared memory.
 pub fn tma_load(op: Op<'_>) -> VerifyResult {
-    let copy = AsyncTmaCopyGlobalToLocalOp(op);
+    let copy = AsyncTmaCopyGlobalToLocalOp::of(op);
     cache_policy(copy.cache_policy())?;
     if copy.is_volatile() == Some(true) {
         return Err("copies through descriptors cannot be volatile".into());
@@ -220,7 +220,7 @@ pub fn tma_load(op: Op<'_>) -> VerifyResult {
 
 /// A block from shared to global memory.
 pub fn tma_store(op: Op<'_>) -> VerifyResult {
-    let copy = AsyncTmaCopyLocalToGlobalOp(op);
+    let copy = AsyncTmaCopyLocalToGlobalOp::of(op);
     cache_policy(copy.cache_policy())?;
     let (desc, src) = (desc(copy.desc())?, memdesc(copy.src())?);
     coordinates(&desc, copy.coord().count())?;
@@ -246,7 +246,7 @@ pub fn reduces_in_memory(kind: DescriptorReduceKind, element: Type<'_>) -> bool 
 
 /// A block combined with global memory.
 pub fn tma_reduce(op: Op<'_>) -> VerifyResult {
-    let reduce = AsyncTmaReduceOp(op);
+    let reduce = AsyncTmaReduceOp::of(op);
     let (desc, src) = (desc(reduce.desc())?, memdesc(reduce.src())?);
     coordinates(&desc, reduce.coord().count())?;
     same_block(&desc, src)?;
@@ -314,7 +314,7 @@ fn rows(desc: &Desc<'_>, buffer: MemDescType<'_>, indices: Value<'_>) -> VerifyR
 
 /// Rows from global to shared memory.
 pub fn tma_gather(op: Op<'_>) -> VerifyResult {
-    let gather = AsyncTmaGatherOp(op);
+    let gather = AsyncTmaGatherOp::of(op);
     cache_policy(gather.cache_policy())?;
     let (desc, result) = (desc(gather.desc())?, memdesc(gather.result())?);
     if load(op, &desc, gather.barrier(), result)?.fp4_padded {
@@ -326,7 +326,7 @@ pub fn tma_gather(op: Op<'_>) -> VerifyResult {
 
 /// Rows from shared to global memory.
 pub fn tma_scatter(op: Op<'_>) -> VerifyResult {
-    let scatter = AsyncTmaScatterOp(op);
+    let scatter = AsyncTmaScatterOp::of(op);
     cache_policy(scatter.cache_policy())?;
     let (desc, src) = (desc(scatter.desc())?, memdesc(scatter.src())?);
     store(&desc, src)?;
@@ -335,7 +335,7 @@ pub fn tma_scatter(op: Op<'_>) -> VerifyResult {
 
 /// Sizes of a descriptor that is made.
 pub fn tensormap_create(op: Op<'_>) -> VerifyResult {
-    let create = TensormapCreateOp(op);
+    let create = TensormapCreateOp::of(op);
     let rank = create.box_dim().count();
     if rank == 0 {
         return Err("a box must have at least one dimension".into());

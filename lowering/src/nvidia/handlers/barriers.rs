@@ -1,7 +1,7 @@
-//! Barriers in shared memory (PTX ISA, "mbarrier"), and of all threads of a cluster.
+//! mbarriers (PTX ISA, "mbarrier"), and barriers of all threads of a cluster.
 //!
-//! One lane of the first warp makes barriers and arrives at them; all threads wait. Blocks of a cluster that
-//! share a barrier have it in the memory of the first of them: each arrives there, and the first waits.
+//! One lane of the first warp makes mbarriers and arrives at them; all threads wait. CTAs of a cluster that
+//! share an mbarrier have it in the memory of the first of them: each arrives there, and the first waits.
 
 use crate::emit::{ICmp, Lowered, unsupported};
 use crate::lower::{Handler, Lower};
@@ -27,7 +27,7 @@ pub(super) fn copies(l: &Lower<'_, '_>) -> Lowered<Bulk> {
     need(l.target.desc().primitives.bulk_copy.then_some(Bulk), "bulk tensor copies", l.target)
 }
 
-/// Whether this is the one thread of the block that issues copies, further restricted to `condition`.
+/// Whether this is the one thread of the CTA that issues copies, further restricted to `condition`.
 pub(super) fn issues<'c>(l: &mut Lower<'_, 'c>, condition: Option<Value<'c>>) -> Lowered<Value<'c>> {
     let elected = copies(l)?.elect(&mut l.emit)?;
     let first = first_warp(l)?;
@@ -42,14 +42,14 @@ fn all_of<'c>(
     more.into_iter().flatten().try_fold(start, |all, one| l.emit.and(one, all))
 }
 
-/// Whether this is the first warp; `None` where there is only one.
+/// Whether this is the warp that issues; `None` where there is only one.
 fn first_warp<'c>(l: &mut Lower<'_, 'c>) -> Lowered<Option<Value<'c>>> {
     if l.num_threads() <= l.target.desc().lanes {
         return Ok(None);
     }
     let (_, warp, _) = l.thread()?;
-    let zero = l.emit.const_i32(0)?;
-    l.emit.icmp(ICmp::Eq, warp, zero).map(Some)
+    let issuing = l.emit.const_i32(l.issuing_warp.into())?;
+    l.emit.icmp(ICmp::Eq, warp, issuing).map(Some)
 }
 
 /// Emits `body` for the first warp only.
@@ -67,11 +67,11 @@ pub(super) fn in_first_warp<'c>(
     Ok(())
 }
 
-/// A barrier in shared memory.
+/// An mbarrier.
 pub(super) struct Barrier<'c> {
-    /// Its address in the memory of this block.
+    /// Its address in the memory of this CTA.
     pub at: Value<'c>,
-    /// Bits of the number of a block in its cluster: blocks that differ only in them share the barrier.
+    /// Bits of the number of a CTA in its cluster: CTAs that differ only in them share the mbarrier.
     shared_by: u64,
 }
 
@@ -154,7 +154,7 @@ fn arrival<'c>(
 
 fn expect<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (barrier, bytes) = (barrier(l, op.operand(0))?, count(op, "size")?);
-    let expect = BarrierExpectOp(op);
+    let expect = BarrierExpectOp::of(op);
     let condition = l.scalar(expect.pred())?;
     let arrival = arrival(l, &barrier, expect.from_cta(), 0, Some(condition))?;
     copies(l)?.expect(&mut l.emit, &arrival, bytes.into())
@@ -162,7 +162,7 @@ fn expect<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 
 fn arrive<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (barrier, count) = (barrier(l, op.operand(0))?, count(op, "count")?);
-    let arrive = ArriveBarrierOp(op);
+    let arrive = ArriveBarrierOp::of(op);
     let condition = arrive.pred().map(|pred| l.scalar(pred)).transpose()?;
     let to = arrive.multicast_cta().unwrap_or(0);
     let arrival = arrival(l, &barrier, arrive.from_cta(), to, condition)?;
@@ -170,7 +170,7 @@ fn arrive<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 fn wait<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let wait = WaitBarrierOp(op);
+    let wait = WaitBarrierOp::of(op);
     let (barrier, phase) = (barrier(l, op.operand(0))?, l.scalar(wait.phase())?);
     let condition = wait.pred().map(|pred| l.scalar(pred)).transpose()?;
     let active = match (l.is_representative(0, 0, barrier.shared_by)?, condition) {
@@ -186,12 +186,12 @@ fn arrive_after_copies<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     if barrier.shared_by != 0 {
         return unsupported("copies of several blocks that complete at one barrier are not supported yet");
     }
-    let counted = AsyncCopyMbarrierArriveOp(op).no_increment().is_some();
+    let counted = AsyncCopyMbarrierArriveOp::of(op).no_increment().is_some();
     copies(l)?.arrive_after_copies(&mut l.emit, barrier.at, counted)
 }
 
 fn cluster_barrier<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    if ClusterBarrierOp(op).relaxed() == Some(true) {
+    if ClusterBarrierOp::of(op).relaxed() == Some(true) {
         return copies(l)?.relaxed_cluster_barrier(&mut l.emit);
     }
     l.synchronize(Scope::Cluster)

@@ -2,7 +2,7 @@
 
 use super::barriers::{barrier, copies, count, in_first_warp, issues};
 use crate::buffers::Buffer;
-use crate::emit::{Failure, ICmp, Lowered, address_space, unsupported};
+use crate::emit::{Failure, ICmp, Lowered, address_space, internal, unsupported};
 use crate::lower::{Handler, Lower};
 use crate::nvidia::tma::{L2Policy, TensorCopy, TensorCopyMode, TensorMap};
 use linear_layout::plan::{ThreadBases, TmaPlan};
@@ -15,6 +15,7 @@ use ttopt_dialect::ttng::attrs::CachePolicy;
 use ttopt_dialect::ttng::ops::*;
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
 use ttopt_passes::buffer_plans;
+use ttopt_passes::kernel_decisions::FIRST_WARP_ONLY;
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("ttng.async_tma_copy_global_to_local", load),
@@ -108,7 +109,7 @@ fn plus<'c>(l: &mut Lower<'_, 'c>, value: Value<'c>, number: u64) -> Lowered<Val
     l.emit.add(value, number)
 }
 
-/// Where the part of this block of the cluster begins: `coordinate` is that of the whole along `dim`.
+/// Where the part of this CTA of the cluster begins: `coordinate` is that of the whole along `dim`.
 fn in_part<'c>(
     l: &mut Lower<'_, 'c>,
     coordinate: Value<'c>,
@@ -185,7 +186,7 @@ fn scalars<'c>(l: &Lower<'_, 'c>, values: impl Iterator<Item = Value<'c>>) -> Lo
 }
 
 fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let copy = AsyncTmaCopyGlobalToLocalOp(op);
+    let copy = AsyncTmaCopyGlobalToLocalOp::of(op);
     let buffer = l.buffer(copy.result())?;
     let plan = plan(l, copy.desc(), &buffer)?;
     l.remark(op, || plan.to_string());
@@ -281,7 +282,7 @@ fn each_row<'c>(
     let zero = l.emit.const_i32(0)?;
     for copy in &plan.copies {
         let rows = numbers.get(copy.register..copy.register + plan.rows as usize);
-        let Some(rows) = rows else { return unsupported("threads hold too few row numbers") };
+        let Some(rows) = rows else { return internal("threads hold too few row numbers") };
         let mut coordinates = vec![plus(l, column, copy.column)?];
         coordinates.extend(rows);
         let mut active = active;
@@ -310,7 +311,7 @@ fn each_row<'c>(
 }
 
 fn gather<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let gather = AsyncTmaGatherOp(op);
+    let gather = AsyncTmaGatherOp::of(op);
     let (buffer, at) = (l.buffer(gather.result())?, barrier(l, gather.barrier())?.at);
     let condition = l.scalar(gather.pred())?;
     let copies = copies(l)?;
@@ -318,14 +319,14 @@ fn gather<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 fn scatter<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let (buffer, copies) = (l.buffer(AsyncTmaScatterOp(op).src())?, copies(l)?);
+    let (buffer, copies) = (l.buffer(AsyncTmaScatterOp::of(op).src())?, copies(l)?);
     each_row(l, op, &buffer, None, |l, copy| copies.store(&mut l.emit, copy, None))?;
     copies.commit_stores(&mut l.emit)
 }
 
 fn store_wait<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let left = count(op, "pendings")?;
-    let read_only = TmaStoreWaitOp(op).read_only().is_some();
+    let read_only = TmaStoreWaitOp::of(op).read_only().is_some();
     copies(l)?.wait_for_stores(&mut l.emit, left, read_only)
 }
 
@@ -334,7 +335,7 @@ fn store_wait<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 //===----------------------------------------------------------------------===//
 
 fn create_map<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let create = TensormapCreateOp(op);
+    let create = TensormapCreateOp::of(op);
     let map = TensorMap {
         base: l.scalar(create.global_address())?,
         box_dims: scalars(l, create.box_dim())?,
@@ -371,7 +372,7 @@ fn acquire_map<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (copies, map) = (copies(l)?, l.scalar(op.operand(0))?);
     // The warp that issues copies of blocks; the others, which issue those of rows, wait for it.
     in_first_warp(l, |l| copies.acquire_map(&mut l.emit, map))?;
-    if l.copies_rows { l.barrier() } else { Ok(()) }
+    if op.attr(FIRST_WARP_ONLY).is_some() { Ok(()) } else { l.barrier() }
 }
 
 fn reinterpret<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {

@@ -1,6 +1,6 @@
-//! Matrix products of warp groups.
+//! Dots of warp groups (`wgmma`).
 
-use crate::emit::{Failure, Lowered, unsupported};
+use crate::emit::{Failure, Lowered, internal, unsupported};
 use crate::handlers::dot::{at, fragment};
 use crate::lower::{Handler, Lower, Values};
 use crate::nvidia::wgmma::{WarpGroupFragment, WarpGroupMultiply, Wgmma};
@@ -38,7 +38,7 @@ fn fence<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let Some(dot) = WarpGroupDotOp::cast(op) else { return unsupported("is no product of warp groups") };
+    let Some(dot) = WarpGroupDotOp::cast(op) else { return internal("is no product of warp groups") };
     let target = l.target;
     let groups = groups(l)?;
     let plan = plans::warp_group_dot(dot, target.desc()).map_err(Failure::Unsupported)?;
@@ -99,7 +99,7 @@ impl<'p, 'c> Tiles<'p, 'c> {
         plan: &'p MatrixDescriptorPlan,
         warps: &ThreadBases,
     ) -> Lowered<Self> {
-        let Some(ty) = MemDescType::cast(buffer.ty()) else { return unsupported("is no buffer") };
+        let Some(ty) = MemDescType::cast(buffer.ty()) else { return internal("is no buffer") };
         let values = l.get(buffer)?;
         let bytes = i64::from(ty.element().bits().unwrap_or(8) / 8);
         let (i32t, i64t) = (l.emit.i32(), l.emit.i64());

@@ -4,8 +4,9 @@
 use super::lattice::{AxisInfo, MAX_DIV, pow2};
 use super::transfer::{Order, wrap};
 use crate::ir_util::is_private;
+use mlir_host::flow::{for_each_edge, incoming, is_region_branch};
 use mlir_host::hash::{FastMap, FastSet};
-use mlir_host::ir::{Attr, Block, Op, Type, Value, Walk};
+use mlir_host::ir::{Attr, Op, Type, Value, Walk};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use ttopt_dialect::tt::types::pointee;
@@ -304,55 +305,45 @@ impl<'c> Solver<'c> {
 
     fn visit(&mut self, op: Op<'c>) {
         match op.name() {
-            "scf.for" => self.visit_for(op),
-            "scf.while" => {
-                if let Some(before) = op.region(0).first_block() {
-                    self.pass(op, 0, &before.args().collect::<Vec<_>>());
-                }
-            }
-            "scf.condition" => {
-                let Some(parent) = op.parent() else { return };
-                let after = parent.region(1).first_block().map(|block| block.args().collect::<Vec<_>>());
-                self.pass(op, 1, &after.unwrap_or_default());
-                self.pass(op, 1, &parent.results().collect::<Vec<_>>());
-            }
-            "scf.yield" => self.visit_yield(op),
-            "scf.if" => {}
-            "cf.br" => {
-                if let Some(target) = op.successors().next() {
-                    self.pass(op, 0, &target.args().collect::<Vec<_>>());
-                }
-            }
-            "cf.cond_br" => {
-                let sizes = op.attr("operandSegmentSizes").and_then(Attr::as_i32_array);
-                let taken = sizes.and_then(|sizes| usize::try_from(*sizes.get(1)?).ok()).unwrap_or(0);
-                for (target, start) in op.successors().zip([1, 1 + taken]) {
-                    self.pass(op, start, &target.args().collect::<Vec<_>>());
-                }
-            }
             "tt.call" => self.visit_call(op),
             "tt.return" => self.visit_return(op),
             "tt.func" | "func.func" | "builtin.module" => {}
             _ => {
-                self.forget_blocks(op);
-                self.visit_plain(op);
+                self.pass_on(op);
+                self.count(op);
+                if op.num_regions() > 0 {
+                    self.forget_blocks(op);
+                }
+                if op.num_regions() == 0 || !is_region_branch(op) {
+                    self.visit_plain(op);
+                }
             }
         }
     }
 
-    /// Operands from `start` on go to `targets`.
-    fn pass(&mut self, op: Op<'c>, start: usize, targets: &[Value<'c>]) {
-        for (i, target) in targets.iter().enumerate() {
-            if start + i >= op.num_operands() {
-                return;
+    /// Operands go where control flow takes them.
+    fn pass_on(&mut self, op: Op<'c>) {
+        for_each_edge(op, &mut |operand, target| {
+            if let Some(info) = self.infos.get(&op.operand(operand)).cloned() {
+                self.join_into(target, info);
             }
-            if let Some(info) = self.infos.get(&op.operand(start + i)).cloned() {
+        });
+    }
+
+    /// Operands go to `targets`.
+    fn pass(&mut self, op: Op<'c>, targets: &[Value<'c>]) {
+        for (operand, target) in op.operands().zip(targets) {
+            if let Some(info) = self.infos.get(&operand).cloned() {
                 self.join_into(*target, info);
             }
         }
     }
 
-    fn visit_for(&mut self, op: Op<'c>) {
+    /// The induction variable of an `scf.for`.
+    fn count(&mut self, op: Op<'c>) {
+        if op.name() != "scf.for" {
+            return;
+        }
         let Some(body) = op.region(0).first_block() else { return };
         if op.num_operands() < 3 || body.num_args() == 0 {
             return;
@@ -364,34 +355,12 @@ impl<'c> Solver<'c> {
             counter.nonneg = lower.nonneg;
             self.join_into(body.arg(0), counter);
         }
-        self.pass(op, 3, &body.args().skip(1).collect::<Vec<_>>());
-        self.pass(op, 3, &op.results().collect::<Vec<_>>());
-    }
-
-    fn visit_yield(&mut self, op: Op<'c>) {
-        let Some(parent) = op.parent() else { return };
-        match parent.name() {
-            "scf.for" => {
-                let body: Option<Block<'c>> = op.block();
-                let args = body.map(|block| block.args().skip(1).collect::<Vec<_>>());
-                self.pass(op, 0, &args.unwrap_or_default());
-                self.pass(op, 0, &parent.results().collect::<Vec<_>>());
-            }
-            "scf.while" => {
-                let before = parent.region(0).first_block().map(|block| block.args().collect::<Vec<_>>());
-                self.pass(op, 0, &before.unwrap_or_default());
-            }
-            "scf.if" | "scf.execute_region" | "scf.index_switch" => {
-                self.pass(op, 0, &parent.results().collect::<Vec<_>>());
-            }
-            _ => {}
-        }
     }
 
     fn visit_call(&mut self, op: Op<'c>) {
         let Some(callee) = self.callee(op) else { return self.forget_results(op) };
         match callee.region(0).first_block() {
-            Some(entry) => self.pass(op, 0, &entry.args().collect::<Vec<_>>()),
+            Some(entry) => self.pass(op, &entry.args().collect::<Vec<_>>()),
             None => return self.forget_results(op),
         }
         if let Some(infos) = self.returns.get(&callee).cloned() {
@@ -429,13 +398,14 @@ impl<'c> Solver<'c> {
         }
     }
 
-    /// Arguments of blocks that nothing is known to branch to.
+    /// Arguments of blocks that control flow does not carry.
     fn forget_blocks(&mut self, op: Op<'c>) {
-        if op.num_regions() == 0 || matches!(op.name(), "scf.execute_region" | "scf.index_switch") {
+        // Its induction variable is known.
+        if op.name() == "scf.for" {
             return;
         }
         for block in op.regions().filter_map(|region| region.first_block()) {
-            for arg in block.args().filter(|arg| is_tracked(arg.ty())) {
+            for arg in block.args().filter(|arg| is_tracked(arg.ty()) && incoming(*arg).is_none()) {
                 self.set(arg, unknown_of(arg.ty()));
             }
         }

@@ -184,7 +184,7 @@ fn is_generic(value: &Value) -> bool {
 /// The written-out encoding of a layout that came of `source`.
 pub(crate) fn linear_like(source: &Value, layout: LinearLayout) -> Value {
     if source.is_shared() {
-        Value::SharedLinear(SharedLinear { layout, alignment: super::infer_memdesc::alignment(source) })
+        Value::SharedLinear(SharedLinear { layout, alignment: alignment(source) })
     } else if is_generic(source) {
         Value::GenericLinear(Linear { layout })
     } else {
@@ -461,4 +461,16 @@ fn packed<'c>(result: Attr<'c>, shape: &[i64], axis: usize) -> Result<Attr<'c>, 
     let outs: Vec<Dim> = standard_out_dims(rank).collect();
     let made = LinearLayout::from_bases(&bases, &outs).map_err(|err| err.to_string())?;
     encoding_attr(result.context(), &linear_like(&encoding(result)?, made))
+}
+
+/// Bytes to which a buffer with this layout is aligned.
+pub fn alignment(value: &linear_layout::Encoding) -> u64 {
+    use linear_layout::Encoding;
+    match value {
+        Encoding::SharedLinear(e) => e.alignment,
+        // The swizzle pattern repeats every 8 rows of its width.
+        Encoding::NvmmaShared(e) => (8 * e.swizzling_byte_width).max(128),
+        Encoding::PartitionedShared(e) => alignment(&e.partition_layout),
+        _ => 16,
+    }
 }

@@ -17,6 +17,9 @@ const MAX_RANK: usize = 64;
 //===----------------------------------------------------------------------===//
 
 /// The encoding that `#ttg.mnemonic<[pads] {dict}>` says.
+///
+/// What may be left out is what Triton 3.9 gives a sensible value then. It also lets one leave out sizes and lists,
+/// which become zero, empty or whatever was in memory (`elementBitWidth` of `nvmma_shared`): these are errors here.
 pub(super) fn from_dict(mnemonic: &str, mut d: Dict<'_>, pads: &[(i64, i64)]) -> Result<Encoding, String> {
     let value = match mnemonic {
         "blocked" => {
@@ -42,7 +45,7 @@ pub(super) fn from_dict(mnemonic: &str, mut d: Dict<'_>, pads: &[(i64, i64)]) ->
             let warps_per_cta = d.numbers("warpsPerCTA")?;
             Encoding::NvidiaMma(NvidiaMma {
                 version_major: d.small("versionMajor")?,
-                version_minor: d.small("versionMinor")?,
+                version_minor: d.small_or("versionMinor", 0)?,
                 cga: d.cga(warps_per_cta.len())?,
                 instr_shape: d.numbers("instrShape")?,
                 warps_per_cta,
@@ -52,9 +55,9 @@ pub(super) fn from_dict(mnemonic: &str, mut d: Dict<'_>, pads: &[(i64, i64)]) ->
             let warps_per_cta = d.numbers("warpsPerCTA")?;
             let rank = warps_per_cta.len();
             Encoding::AmdMfma(AmdMfma {
-                version: d.small("version")?,
+                version: d.small_or("version", 0)?,
                 instr_shape: d.numbers("instrShape")?,
-                is_transposed: d.boolean("isTransposed")?,
+                is_transposed: d.boolean_or_false("isTransposed")?,
                 cga: d.cga(rank)?,
                 tiles_per_warp: d.numbers_or("tilesPerWarp", || vec![1; rank])?,
                 element_bit_width: d.small_or("elementBitWidth", 32)?,
@@ -127,7 +130,7 @@ fn wmma(d: &mut Dict<'_>) -> Result<Encoding, String> {
         tile_registers,
         tile_warps,
         rank,
-        is_transposed: d.boolean("isTranspose")?,
+        is_transposed: d.boolean_or_false("isTranspose")?,
         cga,
         instr_shape: d.numbers_or("instrShape", || vec![16; 3])?,
     }))

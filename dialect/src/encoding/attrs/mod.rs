@@ -146,7 +146,7 @@ fn print<'c>(mnemonic: &'static str, params: &[Attr<'c>], printer: &mut Printer<
 pub fn encoding(attr: Attr<'_>) -> Result<Encoding, String> {
     match attr.def() {
         Some(def) if def.dialect == "ttg" => codec::from_params(def.mnemonic, attr.params()),
-        _ => crate::ttng::attrs::encoding(attr).ok_or_else(|| format!("{attr} is not a layout encoding")),
+        _ => super::tensor_memory::encoding(attr).ok_or_else(|| format!("{attr} is not a layout encoding")),
     }
 }
 
@@ -155,7 +155,7 @@ pub fn encoding(attr: Attr<'_>) -> Result<Encoding, String> {
 /// # Errors
 /// When its verifier refuses it, or its dialect is not loaded.
 pub fn encoding_attr<'c>(ctx: Context<'c>, value: &Encoding) -> Result<Attr<'c>, String> {
-    if let Some(made) = crate::ttng::attrs::encoding_attr(ctx, value) {
+    if let Some(made) = super::tensor_memory::encoding_attr(ctx, value) {
         return made;
     }
     let mnemonic = value.mnemonic();
@@ -196,7 +196,7 @@ pub fn sliced_parent(attr: Attr<'_>, axis: usize) -> Option<Attr<'_>> {
 }
 
 /// The names under which Triton prints encodings at the top of a file.
-pub(super) fn alias(attr: Attr<'_>) -> Alias {
+pub(crate) fn alias(attr: Attr<'_>) -> Alias {
     let Some(def) = attr.def() else { return Alias::None };
     let name = match def.mnemonic {
         "blocked" => "blocked",

@@ -48,11 +48,6 @@ impl<'c> Dict<'c> {
         self.number(key).map(|value| value as usize)
     }
 
-    pub(super) fn boolean(&mut self, key: &str) -> Result<bool, String> {
-        let value = self.required(key)?;
-        value.as_bool().ok_or_else(|| format!("`{key}` must be true or false, got {value}"))
-    }
-
     pub(super) fn boolean_or_false(&mut self, key: &str) -> Result<bool, String> {
         match self.take(key) {
             Some(value) => {

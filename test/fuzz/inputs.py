@@ -1,0 +1,166 @@
+"""Mutated modules, as text and as bytecode, for ttopt and ttc: none may crash, hang, panic or fail in silence.
+
+    inputs.py --ttopt TTOPT --ttc TTC --corpus DIR [--count N] [--seed N] [--keep DIR]
+
+Each input is a kernel of the corpus, in TTIR or in TTGIR, with some of its lines, tokens or bytes changed. Half of the
+inputs go to ttopt (parser, verifier, canonicalize, cse), half to ttc, for each target by turns. What is wrong is
+printed and, with --keep, left in a folder. Exits with 1 when anything is.
+"""
+
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+TARGETS = [("cuda:90", "ptx"), ("cuda:80", "ptx"), ("hip:gfx942", "ttgir"), ("cuda:90", "llvm"), ("cuda:90", "ttgir")]
+TOKEN = re.compile(r"%?[\w.$#!]+|[^\w\s]")
+NUMBERS = ["0", "1", "-1", "2", "3", "7", "16", "31", "64", "127", "255", "4096", "65537", "2147483648", "99999999999999999999"]
+TYPES = ["i1", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "index", "f8E4M3FN", "!tt.ptr<f32>", "none",
+         "tensor<16xf32>", "tensor<*xf32>", "tensor<3x5xi32>", "tensor<f32>", "!ttg.async.token", "vector<4xf32>"]
+SECONDS = 60
+
+
+def mutate_lines(rng, lines):
+    i = rng.randrange(len(lines))
+    match rng.randrange(5):
+        case 0:
+            del lines[i]
+        case 1:
+            lines.insert(rng.randrange(len(lines)), lines[i])
+        case 2:
+            j = rng.randrange(len(lines))
+            lines[i], lines[j] = lines[j], lines[i]
+        case 3:
+            del lines[i:i + rng.randrange(1, 6)]
+        case _:
+            del lines[i + 1:]
+    return lines or [""]
+
+
+def mutate_tokens(rng, lines, pool):
+    i = rng.randrange(len(lines))
+    found = list(TOKEN.finditer(lines[i]))
+    if not found:
+        return lines
+    token = rng.choice(found)
+    match rng.randrange(6):
+        case 0:
+            new = rng.choice(NUMBERS)
+        case 1:
+            new = rng.choice(TYPES)
+        case 2 | 3:
+            new = rng.choice(pool)
+        case 4:
+            new = ""
+        case _:
+            new = token[0] + rng.choice([",", "<", ">", "[", "}", " x ", '"', "#", "-"])
+    lines[i] = lines[i][:token.start()] + new + lines[i][token.end():]
+    return lines
+
+
+def mutated_text(rng, text):
+    lines = text.split("\n")
+    pool = TOKEN.findall(text)
+    for _ in range(rng.choice([1, 1, 1, 2, 3, 6])):
+        lines = mutate_lines(rng, lines) if rng.random() < 0.25 else mutate_tokens(rng, lines, pool)
+    return "\n".join(lines).encode()
+
+
+def mutated_bytes(rng, data):
+    data = bytearray(data)
+    for _ in range(rng.choice([1, 1, 2, 4, 16])):
+        i = rng.randrange(len(data))
+        match rng.randrange(4):
+            case 0:
+                data[i] ^= 1 << rng.randrange(8)
+            case 1:
+                data[i] = rng.randrange(256)
+            case 2:
+                del data[i:i + rng.randrange(1, 5)]
+            case _:
+                data = data[:max(i, 5)] if rng.random() < 0.2 else data[:i] + bytes([rng.randrange(256)]) + data[i:]
+        if not data:
+            data = bytearray(b"ML")
+    return bytes(data)
+
+
+def verdict(command, data):
+    """What is wrong with how a program takes an input; None when nothing is."""
+    try:
+        run = subprocess.run(command, input=data, capture_output=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"takes longer than {SECONDS} s"
+    said = run.stderr.decode(errors="replace")
+    if run.returncode < 0 or run.returncode > 128:
+        return f"signal {run.returncode}: {said[-600:]}"
+    for word in ["panicked at", "internal error", "PLEASE submit a bug report", "LLVM ERROR", "Assertion"]:
+        if word in said:
+            return f"{word}: {said[-600:]}"
+    if run.returncode and "error" not in said:
+        return f"exit code {run.returncode}, and no error: {said[-300:]}"
+    return None
+
+
+def seeds(args, folder):
+    """Texts and bytecode of the corpus, in TTIR and TTGIR."""
+    out = []
+    for path in sorted(pathlib.Path(args.corpus).glob("*.ttir")):
+        text = path.read_text()
+        out.append((text, None))
+        bytecode = subprocess.run([args.ttopt, path, "--emit-bytecode"], capture_output=True).stdout
+        out.append((None, bytecode))
+    names = sorted(pathlib.Path(args.corpus).glob("*.ttir"))
+    for path in names[:: max(1, len(names) // 40)]:
+        for target in ["cuda:90", "cuda:80", "hip:gfx942"]:
+            run = subprocess.run([args.ttc, path, "--target", target, "--emit", "ttgir"], capture_output=True, text=True)
+            if run.returncode == 0:
+                out.append((run.stdout, None))
+    return out
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ttopt", default="ttopt")
+    parser.add_argument("--ttc", default="ttc")
+    parser.add_argument("--corpus", required=True)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=pathlib.Path)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        given = seeds(args, folder)
+
+        def one(number):
+            rng = random.Random(args.seed * 1_000_003 + number)
+            text, bytecode = rng.choice(given)
+            data = mutated_text(rng, text) if text is not None else mutated_bytes(rng, bytecode)
+            if number % 2:
+                target, stage = TARGETS[number // 2 % len(TARGETS)]
+                # What a module in TTGIR is for is its own matter.
+                layouts = text is not None and "ttg.num-warps" in text
+                command = [args.ttc, "-", "--emit", stage, "-o", os.devnull] + ([] if layouts else ["--target", target])
+            else:
+                command = [args.ttopt, "-", "--canonicalize", "--cse", "-o", os.devnull]
+            wrong = verdict(command, data)
+            return wrong and (number, [str(part) for part in command], data, wrong)
+
+        bad = 0
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for result in filter(None, pool.map(one, range(args.count))):
+                number, command, data, wrong = result
+                bad += 1
+                print(f"input {number}: {' '.join(command)}\n  {wrong}", flush=True)
+                if args.keep:
+                    args.keep.mkdir(parents=True, exist_ok=True)
+                    (args.keep / f"{args.seed}-{number}").write_bytes(data)
+    print(f"{args.count} inputs, {bad} wrong")
+    return bad > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
