@@ -1,19 +1,23 @@
 """A sample of the mutants of linear-layout's plans, each tested by the tests that concern its file.
 
-See mutants.sh. Prints the mutants that no test caught, and how many of those that compile were caught.
+See mutants.sh. Prints what became of each, and how many of those that compile were caught.
 """
 
 import collections
+import json
 import os
 import pathlib
 import random
 import re
+import shutil
+import signal
 import subprocess
 import sys
-import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PLANS = "crates/linear-layout/src/plan/"
+# The crate by itself, and what is built of it.
+TREE = pathlib.Path(os.environ.get("MUTANTS_DIR", ROOT / "target" / "mutants"))
+CRATE = "crates/linear-layout"
 # Built quickly, and they find most.
 QUICK = ["mutations", "fuzz"]
 # What these miss is tested by the tests of its file. Files that are not here are tested by all.
@@ -28,59 +32,75 @@ TESTS = {
     **dict.fromkeys(["display", "json"], ["plan_conversion", "ttlayout_plan"]),
 }
 ALL = sorted({test for tests in TESTS.values() for test in tests})
-# `|` joins bits that no other has, where `^` is the same. Deleted fields are not selected by name.
-LEFT_OUT = ["--exclude-re", r"replace \| with \^", "--exclude-re", "delete field"]
+# `|` joins bits that no other has, where `^` is the same.
+SAME = r"replace \| with \^"
+# Seconds, for a machine that is busy with other things.
+PATIENCE = 600
 
 
 def mutants():
-    """Every mutant by name."""
-    command = ["cargo", "mutants", "--list", "-p", "linear-layout", "-f", PLANS + "*.rs", *LEFT_OUT]
-    return subprocess.run(command, cwd=ROOT, check=True, text=True, capture_output=True).stdout.splitlines()
+    """Every mutant: its name, file and patch."""
+    command = ["cargo", "mutants", "--list", "--json", "-p", "linear-layout", "-f", CRATE + "/src/plan/*.rs"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, text=True, capture_output=True).stdout
+    return [mutant for mutant in json.loads(listed) if not re.search(SAME, mutant["name"])]
 
 
-def run(names, tests, out):
-    """Names of the mutants `names` by what became of them under `tests`."""
-    command = ["cargo", "mutants", "-p", "linear-layout", "-f", PLANS + "*.rs", "-o", out, "-j", "1"]
-    command += ["--baseline", "skip", "--timeout", "300", "--build-timeout", "1200", "--no-shuffle"]
-    command += [arg for name in names for arg in ("--re", "^" + re.escape(name) + "$")]
-    command += LEFT_OUT
-    # For cargo, not for the tests: what is not run need not be built.
-    command += [f"--cargo-arg=--test={test}" for test in tests] + ["--cargo-arg=--lib"] * (tests is not QUICK)
-    done = subprocess.run(command, cwd=ROOT, env=os.environ | {"CARGO_INCREMENTAL": "1"}, check=False, text=True,
-                          capture_output=True)
-    folder = pathlib.Path(out) / "mutants.out"
-    outcomes = {kind: [name for name in (folder / f"{kind}.txt").read_text().splitlines() if name in names]
-                for kind in ("caught", "missed", "timeout", "unviable")}
-    tested = sum(len(listed) for listed in outcomes.values())
-    if tested != len(names):
-        sys.exit(f"cargo mutants tested {tested} of {len(names)}, exit {done.returncode}: {done.stderr}{done.stdout[-2000:]}")
-    return outcomes
+def copy_crate():
+    """The crate in a workspace of its own; what was built there before stays."""
+    shutil.rmtree(TREE / CRATE, ignore_errors=True)
+    shutil.copytree(ROOT / CRATE, TREE / CRATE, ignore=shutil.ignore_patterns("target"))
+    manifest = (ROOT / "Cargo.toml").read_text()
+    manifest = re.sub(r"members = \[.*?\]", f'members = ["{CRATE}"]', manifest, count=1, flags=re.S)
+    (TREE / "Cargo.toml").write_text(manifest)
+    shutil.copy(ROOT / "Cargo.lock", TREE)
+
+
+def cargo(tests, *more):
+    """Whether `cargo test` of these tests succeeds; a test that never ends does not."""
+    which = ["--lib"] if tests is not QUICK else []
+    which += [arg for test in tests for arg in ("--test", test)]
+    command = ["cargo", "test", "--quiet", "-p", "linear-layout", *which, *more]
+    environment = os.environ | {"CARGO_TARGET_DIR": str(TREE / "target"), "CARGO_INCREMENTAL": "1"}
+    child = subprocess.Popen(command, cwd=TREE, env=environment, start_new_session=True,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        return child.wait(PATIENCE) == 0
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        return False
+
+
+def outcome(mutant):
+    """`caught`, `missed` or `does not compile`."""
+    file = TREE / mutant["file"]
+    before = file.read_text()
+    subprocess.run(["patch", "--quiet", str(file)], input=mutant["diff"], text=True, check=True)
+    try:
+        if not cargo(QUICK, "--no-run"):
+            return "does not compile"
+        rest = TESTS.get(file.stem, ALL)
+        return "missed" if cargo(QUICK) and cargo(rest) else "caught"
+    finally:
+        file.write_text(before)
 
 
 def main():
     count, seed = (int(arg) for arg in (sys.argv[1:] + ["40", "1"][len(sys.argv) - 1:])[:2])
     everything = mutants()
     sample = random.Random(seed).sample(everything, min(count, len(everything)))
+    copy_crate()
+    for tests in (QUICK, ALL):
+        if not cargo(tests):
+            sys.exit(f"mutants.py: the tests fail without a mutant: {' '.join(tests)}")
     found = collections.Counter()
-
-    def test(names, tests):
-        """Counts what is caught; gives back what is not."""
-        with tempfile.TemporaryDirectory() as out:
-            outcomes = run(names, tests, out)
-        found.update({kind: len(listed) for kind, listed in outcomes.items() if kind != "missed"})
-        return outcomes["missed"]
-
-    groups = collections.defaultdict(list)
-    for name in test(sample, QUICK):
-        groups[tuple(TESTS.get(pathlib.Path(name.split(":")[0]).stem, ALL))].append(name)
-    for tests, names in sorted(groups.items()):
-        for name in test(names, tests):
-            print("missed:", name, flush=True)
-            found["missed"] += 1
-    # A mutant that never ends is caught.
-    caught, viable = found["caught"] + found["timeout"], len(sample) - found["unviable"]
+    for mutant in sorted(sample, key=lambda mutant: mutant["name"]):
+        kind = outcome(mutant)
+        found[kind] += 1
+        print(f"{kind}: {mutant['name']}", flush=True)
+    caught, viable = found["caught"], found["caught"] + found["missed"]
     print(f"{caught} of {viable} viable mutants caught ({100 * caught / max(viable, 1):.1f} %); "
-          f"seed {seed}, {len(sample)} of {len(everything)} mutants, {found['unviable']} do not compile")
+          f"seed {seed}, {len(sample)} of {len(everything)} mutants, {found['does not compile']} do not compile")
 
 
 if __name__ == "__main__":
