@@ -19,13 +19,13 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.targ
 
 // -----
 
-// Few registers: they will fit anyway.
+// Where there are few, too: told of one CTA, ptxas would take what two need.
 #mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [8, 1], instrShape = [16, 128, 16]}>
 #shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
 #smem = #ttg.shared_memory
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32, ttg.shared = 65536 : i32} {
   // CHECK-LABEL: llvm.func @few(
-  // CHECK-SAME: nvvm.minctasm = 1 : i32
+  // CHECK-SAME: nvvm.minctasm = 2 : i32
   tt.func public @few(%p: tensor<128x128x!tt.ptr<f32>, #mma>) {
     %c = arith.constant dense<0.0> : tensor<128x128xf32, #mma>
     %a = ttg.local_alloc {allocation.offset = 0 : i32} : () -> !ttg.memdesc<128x128xf16, #shared, #smem, mutable>

@@ -565,7 +565,7 @@ fn erased_operations_stay_in_memory_and_used_ones_in_the_ir() {
         rewriter.set_before(ops[0]);
         ops[0].erase();
         // The place to insert at is gone.
-        rewriter.op(Groups::DEF, op.loc()).result_groups(&[&[], &[]]).finish();
+        assert!(rewriter.op(Groups::DEF, op.loc()).result_groups(&[&[], &[]]).finish().is_err());
         Ok(())
     });
     ERASE.register();

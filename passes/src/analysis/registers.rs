@@ -30,20 +30,22 @@ const ENOUGH_WARPS: u64 = 16;
 /// How many CTAs of `function`, each of `warps` warps and `shared` bytes of shared memory, a multiprocessor should hold
 /// at once; one where that need not limit the registers of a thread. One CTA alone has nothing to hide the latency of
 /// its loads and barriers behind: where dots are computed, there should be enough warps, if the tensors leave registers
-/// for it. Where they leave many, there will be anyway.
+/// for it. ptxas does not keep registers free on its own once it is told of any number.
 pub fn ctas_together(function: Op<'_>, warps: u64, shared: u64, target: &TargetDesc) -> u64 {
-    let ctas = ENOUGH_WARPS / warps.max(1);
-    let fits = ctas * (shared + RESERVED) <= target.shared_bytes + RESERVED;
-    if target.vendor != Vendor::Nvidia || ctas < 2 || !fits {
+    let most = ENOUGH_WARPS / warps.max(1);
+    if target.vendor != Vendor::Nvidia || most < 2 {
         return 1;
     }
     let graph = FlowGraph::new(function);
     if !graph.ops().iter().any(|op| is_product(*op)) {
         return 1;
     }
-    let limit = REGISTERS / (ctas * warps * u64::from(target.lanes));
     let needed = needed_registers(&graph);
-    if limit * 3 / 4 < needed && needed <= limit { ctas } else { 1 }
+    let fits = |ctas: &u64| {
+        let registers = REGISTERS / (ctas * warps * u64::from(target.lanes));
+        ctas * (shared + RESERVED) <= target.shared_bytes + RESERVED && needed <= registers
+    };
+    (2..=most).rev().find(fits).unwrap_or(1)
 }
 
 /// Whether the tensors of `function` leave a thread too few registers for the rest of what it holds.
@@ -168,10 +170,10 @@ fn live_registers<'c>(graph: &FlowGraph<'c>, weights: &FastMap<Value<'c>, u64>) 
         }
     }
     let mut sums = vec![0; graph.ops().len()];
-    for run in 0..runs.len() {
+    for (run, ops) in runs.iter().enumerate() {
         let mut live = leaves(run, &entry);
         let mut sum: u64 = live.ones().map(|value| words[value]).sum();
-        for i in runs[run].clone().rev() {
+        for i in ops.clone().rev() {
             let gone = steps[i].made.iter().filter(|value| live.remove(**value));
             sum -= gone.map(|value| words[*value]).sum::<u64>();
             let more = steps[i].used.iter().filter(|value| live.insert(**value));
