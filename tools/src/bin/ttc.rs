@@ -10,7 +10,7 @@ use ttopt_tools::explain;
 
 /// Compiles a Triton module for a GPU.
 #[derive(Parser)]
-#[command(name = "ttc", version, about, max_term_width = 100)]
+#[command(name = "ttc", version, max_term_width = 100)]
 struct Args {
     /// TTIR or TTGIR, text or bytecode; `-` for stdin
     input: PathBuf,
