@@ -62,6 +62,22 @@ fn an_exchange_loads_lines_next_to_each_other_at_once() {
 }
 
 #[test]
+fn many_totals_are_exchanged_in_two_rounds_where_that_is_cheaper() {
+    // Eight warps, and 1 to 16 registers beyond them: every thread combines all totals that one round brings.
+    let rounds = |columns: u64, target: &TargetDesc| {
+        let plan = scanned_on(&blocked([1, 1], [1, 32], [1, 8], [1, columns]), 1, false, target);
+        plan.exchanges.iter().map(|x| x.bits.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!([256, 512, 1024, 4096].map(|n| rounds(n, &cuda()).len()), [1, 1, 2, 2]);
+    assert_eq!(rounds(1024, &cuda()), [5..7, 7..10]);
+    let mut target = cuda();
+    (target.cost.block_barrier, target.cost.shared_latency) = (0.0, 0.0);
+    assert_eq!(rounds(256, &target), [5..7, 7..8]);
+    target.cost.block_barrier = 1e6;
+    assert_eq!(rounds(2048, &target).len(), 1, "64 totals at once");
+}
+
+#[test]
 fn totals_of_narrow_elements_are_bytes() {
     // 32 totals: two accesses of 16 bytes, not one of 32 places of four bits.
     let layout = blocked([1, 1], [1, 32], [1, 4], [1, 1024]);
