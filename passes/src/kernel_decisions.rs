@@ -6,7 +6,7 @@
 //!   many others fewer registers than they need to keep loads in flight.
 //! * `ttg.rematerialize` on operations before the last loop, and `ttg.rematerialized_behind` on that loop: they are
 //!   computed again behind it, so that their results take no registers throughout
-//!   ([`Recomputation`](crate::analysis::recomputation::Recomputation)).
+//!   ([`Recomputation`]).
 //! * `ttg.issuing_warp` on the module: the warp of each group of threads of which one lane issues bulk copies and makes
 //!   barriers in shared memory.
 //! * `ttg.first_warp_only` on operations that wait for a tensor map: only the issuing warp uses it, since no rows are

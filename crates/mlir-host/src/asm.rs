@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
 /// An error that was already reported: the only ways to get one are to emit a diagnostic
-/// ([`Op::error`](crate::ir::Op::error), [`Loc::error`](crate::ir::Loc::error), [`OpParser::error`]) and to be refused
+/// ([`Op::error`](crate::ir::Op::error), [`Loc::error`](crate::ir::Loc::error), [`Parser::error`]) and to be refused
 /// by MLIR, which emits one. So no failure is silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reported(());
