@@ -39,6 +39,12 @@ impl Format {
             (false, false) => 0x7f,
         }
     }
+    /// The number that the bits of a normal, positive one stand for.
+    pub fn value(self, bits: u32) -> f64 {
+        let exponent = (bits >> self.mantissa) as i32 - self.bias;
+        let mantissa = f64::from(bits & ((1 << self.mantissa) - 1)) / f64::from(1 << self.mantissa);
+        (1.0 + mantissa) * 2f64.powi(exponent)
+    }
     /// Bits of the largest finite value.
     pub fn max_finite(self) -> u32 {
         match (self.unsigned_zero, self.infinity) {
