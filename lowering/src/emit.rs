@@ -143,7 +143,9 @@ impl<'c> Emit<'c> {
     /// # Errors
     /// Outside of a function.
     pub fn new_block(&mut self, types: &[Type<'c>]) -> Lowered<Block<'c>> {
-        let Some(region) = self.block.parent_region() else { return internal("a block outside of a function") };
+        let Some(region) = self.block.parent_region() else {
+            return internal("a block outside of a function");
+        };
         let block = Block::new(&types.iter().map(|ty| (*ty, self.loc)).collect::<Vec<_>>());
         region.append(block);
         Ok(block)

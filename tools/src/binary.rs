@@ -50,7 +50,10 @@ pub fn link(object: &[u8]) -> Result<Vec<u8>> {
     let (input, output) = (dir.path().join("kernel.o"), dir.path().join("kernel.hsaco"));
     std::fs::write(&input, object).with_context(|| format!("cannot write {}", input.display()))?;
     let made = run(
-        Command::new(&lld).args(["-flavor", "gnu", "-shared", "--no-undefined", "-o"]).arg(&output).arg(&input),
+        Command::new(&lld)
+            .args(["-flavor", "gnu", "-shared", "--no-undefined", "-o"])
+            .arg(&output)
+            .arg(&input),
         &lld,
     )?;
     if !made.status.success() {

@@ -2,16 +2,16 @@
 
 use crate::bit_loads;
 use anyhow::{Context as _, Result, anyhow, bail};
+use inkwell::OptimizationLevel;
 use inkwell::llvm_sys::prelude::{LLVMMemoryBufferRef, LLVMModuleRef};
 use inkwell::llvm_sys::target_machine::{LLVMTargetMachineRef, LLVMTargetRef};
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
-use inkwell::OptimizationLevel;
 use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 use inkwell::types::AnyTypeEnum;
-use linear_layout::target::Vendor;
 use inkwell::values::{BasicValueEnum, InstructionOpcode, InstructionValue};
+use linear_layout::target::Vendor;
 use std::ffi::{CStr, CString, c_char};
 
 /// What makes code for a target, as in `ttg.target`.
@@ -109,12 +109,22 @@ pub fn optimize(
     if pairs && !with_library {
         run(&format!("function({PAIR_PASSES})"))?;
     }
-    match vendor {
-        // What no kernel here uses of the arguments that the runtime adds is found out and left out.
-        Vendor::Amd => run("amdgpu-attributor"),
-        Vendor::Nvidia if loops => run(LOOP_PASSES),
-        Vendor::Nvidia => Ok(()),
+    if loops && vendor == Vendor::Nvidia { run(LOOP_PASSES) } else { Ok(()) }
+}
+
+/// Runs the passes that see the whole module: on AMD GPUs, what kernels do not use of the arguments that the runtime adds
+/// is left out.
+///
+/// # Errors
+/// When LLVM refuses.
+pub fn finish(module: &Module<'_>, machine: &TargetMachine, vendor: Vendor) -> Result<()> {
+    if vendor == Vendor::Nvidia {
+        return Ok(());
     }
+    let options = PassBuilderOptions::create();
+    module
+        .run_passes("amdgpu-attributor", machine, options)
+        .map_err(|err| anyhow!("LLVM passes failed: {err}"))
 }
 
 /// Whether a module computes with scalars of 8 or 16 bits, the only ones that PTX packs.

@@ -50,7 +50,8 @@ pub fn lld() -> Option<PathBuf> {
 /// A bitcode file of AMD's device libraries, `ocml` or `ockl`: in `TTOPT_DEVICE_LIBS`, in ROCm, or Debian's.
 pub fn device_library(name: &str) -> Option<PathBuf> {
     let given = std::env::var_os("TTOPT_DEVICE_LIBS").map(PathBuf::from);
-    let places = ["/opt/rocm/amdgcn/bitcode", "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode", "/usr/lib/amdgcn/bitcode"];
+    let places =
+        ["/opt/rocm/amdgcn/bitcode", "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode", "/usr/lib/amdgcn/bitcode"];
     let places = match given {
         Some(given) => vec![given],
         None => places.into_iter().map(PathBuf::from).collect(),

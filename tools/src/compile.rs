@@ -331,11 +331,16 @@ fn compile_stages(input: &[u8], name: &str, options: &Options) -> Result<Compile
     }
 
     let start = Instant::now();
+    if device_library::link_host_calls(&llvm, &target)? {
+        codegen::optimize(&llvm, &machine, target.vendor, true, loops)?;
+    }
+    codegen::finish(&llvm, &machine, target.vendor)?;
     // AMD's linker takes object files, NVIDIA's assembler takes text.
     let object = target.vendor == Vendor::Amd && !options.emit.is_assembly();
     let kind = if object { codegen::Output::Object } else { codegen::Output::Assembly };
     let buffer = codegen::emit(&llvm, &machine, target.vendor, kind)?;
-    let code = buffer.as_slice().strip_suffix(b"\0").filter(|_| !object).unwrap_or(buffer.as_slice()).to_vec();
+    let code =
+        buffer.as_slice().strip_suffix(b"\0").filter(|_| !object).unwrap_or(buffer.as_slice()).to_vec();
     times.asm = start.elapsed();
     if options.emit.is_assembly() {
         return Ok(Compiled { output: code, metadata: Some(metadata), times });

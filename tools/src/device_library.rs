@@ -43,25 +43,34 @@ pub fn link(module: &Module<'_>, target: &TargetDesc) -> Result<bool> {
         }
         Vendor::Amd => {
             add_flag(module, "amdhsa_code_object_version", FlagBehavior::Error, CODE_OBJECT_VERSION);
-            let mut linked = false;
-            for library in ["ocml", "ockl"] {
-                let prefix = format!("__{library}_");
-                let Some(needed) = missing(module, &prefix) else { continue };
-                let path = companions::device_library(library).ok_or_else(|| {
-                    anyhow!(
-                        "'{needed}' is in {library}.bc, which was not found: install rocm-device-libs, or set \
-                         TTOPT_DEVICE_LIBS to the folder of the bitcode"
-                    )
-                })?;
-                link_file(module, &prefix, &needed, library, &path)?;
-                linked = true;
-            }
-            if linked {
-                set_controls(module, target)?;
-            }
-            Ok(linked)
+            link_amd(module, target, "ocml")
         }
     }
+}
+
+/// Links the functions that reach the host, for printing. They are calls until then.
+///
+/// # Errors
+/// As [`link`].
+pub fn link_host_calls(module: &Module<'_>, target: &TargetDesc) -> Result<bool> {
+    match target.vendor {
+        Vendor::Nvidia => Ok(false),
+        Vendor::Amd => link_amd(module, target, "ockl"),
+    }
+}
+
+fn link_amd(module: &Module<'_>, target: &TargetDesc, library: &str) -> Result<bool> {
+    let prefix = format!("__{library}_");
+    let Some(needed) = missing(module, &prefix) else { return Ok(false) };
+    let path = companions::device_library(library).ok_or_else(|| {
+        anyhow!(
+            "'{needed}' is in {library}.bc, which was not found: install rocm-device-libs, or set TTOPT_DEVICE_LIBS to \
+             the folder of the bitcode"
+        )
+    })?;
+    link_file(module, &prefix, &needed, library, &path)?;
+    set_controls(module, target)?;
+    Ok(true)
 }
 
 /// Version 5 (LLVM, "User Guide for AMDGPU Backend", "Code Object V5 Metadata"), times a hundred.
@@ -78,7 +87,8 @@ fn set_controls(module: &Module<'_>, target: &TargetDesc) -> Result<()> {
     let arch = target.name.strip_prefix("hip:gfx").unwrap_or_default();
     let (major, rest) = arch.split_at(arch.len().saturating_sub(2));
     let step = |text: &str| u64::from_str_radix(text, 16).ok();
-    let version = (|| Some(major.parse::<u64>().ok()? * 1000 + step(&rest[..1])? * 100 + step(&rest[1..])?))();
+    let version =
+        (|| Some(major.parse::<u64>().ok()? * 1000 + step(&rest[..1])? * 100 + step(&rest[1..])?))();
     let version = version.ok_or_else(|| anyhow!("the version of {} is not known", target.name))?;
     for global in module.get_globals().filter(|global| global.get_initializer().is_none()) {
         let name = global.get_name().to_string_lossy().into_owned();

@@ -25,6 +25,12 @@ pub(super) fn convert<'c>(
     if from == to {
         return Ok(values.to_vec());
     }
+    if to == F16 && native_name(from, native).is_none() {
+        let halves = values.iter().map(|value| floats::emit_to_f16(e, *value, from));
+        if let Some(halves) = halves.collect::<Lowered<Option<Vec<_>>>>()? {
+            return Ok(halves);
+        }
+    }
     if !is_plain(from) {
         let wide = widen(e, values, from, native)?;
         return convert(e, &wide, F32, to, towards_zero, native);

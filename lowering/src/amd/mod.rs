@@ -295,7 +295,9 @@ impl Target for Amd {
     }
     fn refuses_name(&self, name: &str, _: bool) -> Option<String> {
         let is_reserved = name == SHARED_MEMORY
-            || ["__ocml_", "__ockl_", "__oclc_", "__ttopt_", "llvm."].iter().any(|prefix| name.starts_with(prefix));
+            || ["__ocml_", "__ockl_", "__oclc_", "__ttopt_", "llvm."]
+                .iter()
+                .any(|prefix| name.starts_with(prefix));
         is_reserved.then(|| format!("'{name}' is a name of the target's or the compiler's own"))
     }
     fn descriptor_attrs(&self) -> Vec<(&'static str, String)> {
@@ -314,12 +316,13 @@ impl Target for Amd {
             ("amdgpu-no-heap-ptr", String::new()),
             ("amdgpu-no-multigrid-sync-arg", String::new()),
         ];
-        let list: Vec<String> = strings
-            .iter()
-            .map(|(key, value)| {
-                if value.is_empty() { format!("\"{key}\"") } else { format!("[\"{key}\", \"{value}\"]") }
-            })
-            .collect();
+        let list: Vec<String> =
+            strings
+                .iter()
+                .map(|(key, value)| {
+                    if value.is_empty() { format!("\"{key}\"") } else { format!("[\"{key}\", \"{value}\"]") }
+                })
+                .collect();
         vec![
             ("CConv", "#llvm.cconv<amdgpu_kernelcc>".to_owned()),
             ("passthrough", format!("[{}]", list.join(", "))),
@@ -348,4 +351,3 @@ fn guarded<'c>(
     e.set_block(done);
     Ok(done.args().collect())
 }
-

@@ -148,7 +148,8 @@ impl<'c> Matrix<'_, 'c> {
                 continue;
             };
             let Some(sum) = sums.get_mut(&execution.c[..]) else { continue };
-            let fragments = if self.swapped { [&y[..], &x[..], &sum[..]] } else { [&x[..], &y[..], &sum[..]] };
+            let fragments =
+                if self.swapped { [&y[..], &x[..], &sum[..]] } else { [&x[..], &y[..], &sum[..]] };
             *sum = l.target.multiply_matrices(&mut l.emit, self.instruction, &self.types, fragments)?;
         }
         let mut results = c.to_vec();

@@ -4,8 +4,8 @@
 use super::combine::{convert, map_words};
 use crate::emit::{Failure, ICmp, Lowered, internal, unsupported};
 use crate::lower::{Handler, Lower};
-use crate::target::BarrierMemory;
 use crate::shared::{self, Memory};
+use crate::target::BarrierMemory;
 use crate::words::{from_word, to_words};
 use linear_layout::plan::{ConversionPlan, Gather, GatherPlan, GatherShared, GatherShuffle};
 use mlir_host::ir::{Op, Value};

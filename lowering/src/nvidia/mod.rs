@@ -14,8 +14,8 @@ use crate::emit::{Emit, Lowered, internal, unsupported};
 use crate::floats;
 use crate::lower::SHARED_MEMORY;
 use crate::target::{
-    Access, AsyncCopies, AsyncCopy, AtomicAccess, BarrierMemory, Clusters, Declare, Handlers, Launch, LaunchLimits,
-    MatrixTypes, Target,
+    Access, AsyncCopies, AsyncCopy, AtomicAccess, BarrierMemory, Clusters, Declare, Handlers, Launch,
+    LaunchLimits, MatrixTypes, Target,
 };
 use linear_layout::plan::{DotType, MatrixInstruction, MemoryInstruction, ShuffleInstruction, WarpCombine};
 use linear_layout::target::{Fp8, TargetDesc};

@@ -138,7 +138,9 @@ fn run(args: &Args) -> Result<()> {
         }
     }
     let explains_ptx = args.explain && args.emit.is_assembly();
-    if let Some(metadata) = metadata.as_ref().filter(|metadata| explains_ptx && metadata.target.starts_with("cuda:")) {
+    if let Some(metadata) =
+        metadata.as_ref().filter(|metadata| explains_ptx && metadata.target.starts_with("cuda:"))
+    {
         eprint!("{}", explain::summary(metadata, &String::from_utf8_lossy(&output)));
     }
     Ok(())
