@@ -72,6 +72,11 @@ const LLVM_PASSES: &str = "early-cse<memssa>,simplifycfg,\
     instcombine<max-iterations=1;no-verify-fixpoint>,\
     loop-mssa(licm),gvn<no-memdep>,\
     instcombine<max-iterations=1;no-verify-fixpoint>";
+/// The same where LLVM schedules: a loop that tests at its end needs no copies of what it carries.
+const LLVM_PASSES_AMD: &str = "early-cse<memssa>,simplifycfg,\
+    instcombine<max-iterations=1;no-verify-fixpoint>,\
+    loop-mssa(loop-rotate,licm),gvn<no-memdep>,simplifycfg,\
+    instcombine<max-iterations=1;no-verify-fixpoint>";
 /// Pairs of numbers of 16 bits share registers and instructions.
 const PAIR_PASSES: &str = "slp-vectorizer,early-cse,simplifycfg,adce";
 /// With functions of a device library, which are to be inlined, specialized to
@@ -102,7 +107,8 @@ pub fn optimize(
     if with_library {
         run(LLVM_PASSES_WITH_LIBRARY)?;
     } else {
-        run(&format!("function({LLVM_PASSES})"))?;
+        let passes = if vendor == Vendor::Nvidia { LLVM_PASSES } else { LLVM_PASSES_AMD };
+        run(&format!("function({passes})"))?;
     }
     // Pairs of bits would no longer be seen to come from words.
     bit_loads::widen(module)?;
