@@ -132,7 +132,7 @@ pub struct CostModel {
     pub wavefront: f64,
     /// Issuing one shared-memory instruction, besides its wavefronts.
     pub issue: f64,
-    /// Issuing one access of a warp to global memory, besides the lines that it touches.
+    /// Issuing one access of a warp to global memory, its address included, besides the lines that it touches.
     pub request: f64,
     /// From a shuffle to the use of its result.
     pub shuffle_latency: f64,
@@ -282,8 +282,9 @@ const AMD_COST: CostModel = CostModel {
     fixed_shuffle: 1.0,
     wavefront: 1.0,
     issue: 1.0,
-    // The texture addresser takes 16 lanes a cycle (CDNA3 white paper; unmeasured here).
-    request: 4.0,
+    // The texture addresser takes 16 lanes a cycle (CDNA3 white paper), and two vector instructions make the 64-bit
+    // address. Unmeasured here.
+    request: 6.0,
     shuffle_latency: 50.0,
     shared_latency: 64.0,
     warp_barrier: 1.0,
@@ -531,7 +532,7 @@ fn amd(name: &'static str, arch: &str) -> TargetDesc {
             ds_swizzle: true,
             ..Primitives::default()
         },
-        cost: if rdna { CostModel { shuffle: 1.0, request: 2.0, ..AMD_COST } } else { AMD_COST },
+        cost: if rdna { CostModel { shuffle: 1.0, request: 4.0, ..AMD_COST } } else { AMD_COST },
     }
 }
 
