@@ -87,7 +87,10 @@ fn layout(random: &mut Random, case: Case) -> LinearLayout {
             2 => mma(case, down, across),
             3 => {
                 let (op, width) = (random.below(2), *random.pick(&[1, 2, 4]));
-                format!("#ttg.dot_op<{{opIdx = {op}, parent = {}, kWidth = {width}}}>", mma(case, down, across))
+                format!(
+                    "#ttg.dot_op<{{opIdx = {op}, parent = {}, kWidth = {width}}}>",
+                    mma(case, down, across)
+                )
             }
             _ => return general(random, case),
         };
@@ -132,8 +135,12 @@ fn general(random: &mut Random, case: Case) -> LinearLayout {
             }
         }
     }
-    let ins =
-        [(Dim::REGISTER, (n - lanes - warps) as u32), (Dim::LANE, case.lane_bits), (Dim::WARP, warps as u32), (Dim::BLOCK, 0)];
+    let ins = [
+        (Dim::REGISTER, (n - lanes - warps) as u32),
+        (Dim::LANE, case.lane_bits),
+        (Dim::WARP, warps as u32),
+        (Dim::BLOCK, 0),
+    ];
     LinearLayout::from_columns(&ins, &[(Dim::out(0), bits)], columns).unwrap()
 }
 

@@ -191,7 +191,8 @@ fn check(seed: u64, dir: Option<&Path>) -> Result<Option<String>, String> {
     let compiled = compile(&program(seed, Kind::Any), "program.mlir", &options(way, Stage::Asm));
     compiled.map_err(|err| format!("any program, {way:?}: {err}"))?;
     // What an H200 runs.
-    let given: Vec<Way> = WAYS[..1].iter().chain(&ways).filter(|way| way.0.starts_with("cuda:")).copied().collect();
+    let given: Vec<Way> =
+        WAYS[..1].iter().chain(&ways).filter(|way| way.0.starts_with("cuda:")).copied().collect();
     let written = dir.map(|dir| write(dir, seed, &given, &first));
     written.transpose().map_err(|err| format!("not written: {err}"))
 }

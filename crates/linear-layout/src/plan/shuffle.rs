@@ -604,18 +604,28 @@ mod tests {
         for mask in [1, 3, 16, 31] {
             assert_eq!(of("cuda:90", mask), ShflBfly);
         }
-        let of = |name: &str| [1, 3, 4, 7, 8, 15, 16, 20, 32, 48].map(|mask| of(name, mask));
+        let of = |name: &str| [1, 3, 4, 7, 8, 10, 15, 16, 20, 32, 48].map(|mask| of(name, mask));
         let cdna3 = [
-            QuadPerm, QuadPerm, DsSwizzle, RowMirror, DsSwizzle, RowMirror, DsSwizzle, DsSwizzle, DsBpermute,
+            QuadPerm,
+            QuadPerm,
+            RowMirrorQuad,
+            RowMirror,
+            RowRotate,
+            RowRotateQuad,
+            RowMirror,
+            DsSwizzle,
+            DsSwizzle,
+            DsBpermute,
             DsBpermute,
         ];
         assert_eq!(of("hip:gfx942"), cdna3);
         let cdna4 = [
             QuadPerm,
             QuadPerm,
-            DsSwizzle,
+            RowMirrorQuad,
             RowMirror,
-            DsSwizzle,
+            RowRotate,
+            RowRotateQuad,
             RowMirror,
             PermlaneSwap,
             DsSwizzle,
@@ -623,7 +633,8 @@ mod tests {
             DsBpermute,
         ];
         assert_eq!(of("hip:gfx950"), cdna4);
-        assert_eq!(of("hip:gfx1100")[2..7], [RowXmask, RowMirror, RowXmask, RowMirror, Permlanex16]);
+        let rdna3 = [RowXmask, RowMirror, RowXmask, RowXmask, RowMirror, Permlanex16];
+        assert_eq!(of("hip:gfx1100")[2..8], rdna3);
         for (name, by_number) in [("cuda:80", ShflIdx), ("hip:gfx1100", DsBpermute)] {
             let target = TargetDesc::parse(name).unwrap();
             assert_eq!(ShuffleInstruction::for_index(&target), by_number);
@@ -638,6 +649,9 @@ mod tests {
             ShflIdx,
             QuadPerm,
             RowMirror,
+            RowMirrorQuad,
+            RowRotate,
+            RowRotateQuad,
             RowXmask,
             Permlanex16,
             PermlaneSwap,
@@ -649,6 +663,9 @@ mod tests {
             "shfl.sync.idx.b32",
             "dpp quad_perm",
             "dpp row_mirror",
+            "dpp row_mirror, quad_perm",
+            "dpp row_ror",
+            "dpp row_ror, quad_perm",
             "dpp row_xmask",
             "v_permlanex16_b32",
             "v_permlane_swap_b32",
