@@ -55,6 +55,7 @@ pub mod reorder_broadcast;
 pub mod reorder_instructions;
 pub mod rewrite_tensor_descriptor_to_pointer;
 pub mod rules;
+pub mod schedule;
 pub mod shared_memory;
 mod test_passes;
 pub mod thread_group;
