@@ -85,6 +85,7 @@ pub static PASSES: &[&PassDef] = &[
     &optimize_dot_operands::TRITONGPU_OPTIMIZE_DOT_OPERANDS,
     &combine_tensor_select_and_if::TRITONGPU_COMBINE_TENSOR_SELECT_AND_IF,
     &cluster_buffers::TRITONGPU_CLUSTER_BUFFERS,
+    &schedule::pass::TRITONGPU_PIPELINE,
     &last_use::TRITONGPU_LAST_USE,
     &fence_insertion::FENCE_INSERTION,
     &shared_memory::allocate::ALLOCATE_SHARED_MEMORY,

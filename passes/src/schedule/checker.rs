@@ -88,8 +88,9 @@ fn check_sizes(graph: &LoopGraph, schedule: &LoopSchedule, budget: &Budget) -> R
         return Err("a ring has no slots".to_owned());
     }
     let bytes: u64 = graph.rings.iter().zip(&schedule.depths).map(|(size, n)| size * u64::from(*n)).sum();
-    if bytes > budget.shared {
-        return Err(format!("rings take {bytes} bytes, the budget has {}", budget.shared));
+    let left = budget.shared.saturating_sub(budget.taken);
+    if bytes > left {
+        return Err(format!("rings take {bytes} bytes, the budget has {left}"));
     }
     let mut held = HashMap::<usize, u64>::new();
     for edge in graph.edges.iter().filter(|edge| edge.distance == 0) {
@@ -230,8 +231,11 @@ impl Machine<'_> {
             if !self.ran.contains(&(from, of)) {
                 return Err(format!("operation {n} of iteration {i} needs {from} of iteration {of}"));
             }
-            if self.dots.contains(&(from, of)) && !(edge.accumulates && self.graph.nodes[n].kind == Kind::Dot) {
-                return Err(format!("operation {n} of iteration {i} uses dot {from} of {of}, which is under way"));
+            if self.dots.contains(&(from, of)) && !(edge.accumulates && self.graph.nodes[n].kind == Kind::Dot)
+            {
+                return Err(format!(
+                    "operation {n} of iteration {i} uses dot {from} of {of}, which is under way"
+                ));
             }
         }
         Ok(())
@@ -260,7 +264,9 @@ impl Machine<'_> {
         }
         for (reader, of) in old.holds.iter().flat_map(|of| readers.iter().map(move |reader| (*reader, *of))) {
             if !self.ran.contains(&(reader, of)) {
-                return Err(format!("operation {n} writes ring {ring} before {reader} of iteration {of} reads"));
+                return Err(format!(
+                    "operation {n} writes ring {ring} before {reader} of iteration {of} reads"
+                ));
             }
         }
         *self.slot(ring, i) = Slot { holds: Some(i), there: at_once, readers: HashSet::new() };

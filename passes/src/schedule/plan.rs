@@ -40,6 +40,8 @@ pub struct Node {
     pub kind: Kind,
     /// Whether it should run ahead as far as possible.
     pub early: bool,
+    /// Whether it should run ahead by one iteration at most, for the registers that it takes.
+    pub near: bool,
     /// Whether so much is computed in it that data for what follows it need not be there before it.
     pub heavy: bool,
     /// The ring that it writes.
@@ -58,6 +60,7 @@ impl Node {
         Self {
             kind,
             early: false,
+            near: false,
             heavy: false,
             writes: None,
             reads: SmallVec::new(),
@@ -96,8 +99,10 @@ pub struct LoopGraph {
 pub struct Budget {
     /// Stages at most.
     pub stages: u32,
-    /// Bytes of shared memory of a multiprocessor for rings.
+    /// Bytes of shared memory of a multiprocessor.
     pub shared: u64,
+    /// Of these, what each CTA takes besides rings.
+    pub taken: u64,
     /// CTAs that a multiprocessor has registers for.
     pub ctas: u64,
     /// Registers of a thread for values that wait for their use.
@@ -151,8 +156,9 @@ impl LoopSchedule {
         let mut best: Option<(u64, u64, Self)> = None;
         // As many CTAs as there are registers for, where rings leave them shared memory, else fewer.
         for ctas in (1..=budget.ctas.max(1)).rev() {
-            let bytes = budget.shared / ctas;
-            let found = (2..=budget.stages).rev().find_map(|stages| Self::fitting(graph, stages, bytes, budget));
+            let bytes = (budget.shared / ctas).saturating_sub(budget.taken);
+            let found =
+                (2..=budget.stages).rev().find_map(|stages| Self::fitting(graph, stages, bytes, budget));
             let Some(found) = found else { continue };
             let ahead = ctas * u64::from(found.stages - 1);
             if best.as_ref().is_none_or(|(most, ..)| ahead > *most) {
@@ -164,10 +170,17 @@ impl LoopSchedule {
 
     /// The first order of `stages` stages whose rings fit in `bytes`.
     fn fitting(graph: &LoopGraph, stages: u32, bytes: u64, budget: &Budget) -> Option<Self> {
-        let stage = assign(graph, stages)?;
-        if waiting_registers(graph, &stage) > budget.registers {
-            return None;
-        }
+        let mut early: Vec<bool> = graph.nodes.iter().map(|node| node.early).collect();
+        let stage = loop {
+            let stage = assign(graph, stages, &mut early)?;
+            if waiting_registers(graph, &stage) <= budget.registers {
+                break stage;
+            }
+            // What takes most registers waits where it is.
+            let waits = |n: &usize| early[*n] && graph.nodes[*n].kind == Kind::Guarded;
+            let most = (0..stage.len()).filter(waits).max_by_key(|n| graph.nodes[*n].words)?;
+            early[most] = false;
+        };
         let places = Order::new(graph, &stage, stages, None).places();
         places.into_iter().find_map(|place| {
             let kernel = Order::new(graph, &stage, stages, Some(place)).count()?;
@@ -219,13 +232,13 @@ impl LoopSchedule {
     }
 }
 
-/// The stage of each operation; `None` where none runs ahead.
-fn assign(graph: &LoopGraph, stages: u32) -> Option<Vec<u32>> {
+/// The stage of each operation, those of `early` as soon as they can; `None` where none runs ahead. What cannot is taken
+/// out of `early`.
+fn assign(graph: &LoopGraph, stages: u32, early: &mut [bool]) -> Option<Vec<u32>> {
     let last = stages - 1;
-    let mut early: Vec<bool> = graph.nodes.iter().map(|node| node.early).collect();
     let users = graph.users();
     loop {
-        let level = levels(graph, &early);
+        let level = levels(graph, early);
         let deepest = level.iter().flatten().copied().max()?;
         if deepest > last {
             // More loads that need each other than there are stages: the last ones stay where they are.
@@ -238,7 +251,7 @@ fn assign(graph: &LoopGraph, stages: u32) -> Option<Vec<u32>> {
         let mut stage = vec![last; graph.nodes.len()];
         for (n, level) in level.iter().enumerate() {
             if let Some(level) = level {
-                stage[n] = (level - 1) * apart;
+                stage[n] = if graph.nodes[n].near { last - 1 } else { (level - 1) * apart };
             }
         }
         // What an operation needs runs no later than itself.
@@ -338,13 +351,17 @@ impl<'a> Order<'a> {
             }
         }
         order.places.push(order.steps.len());
+        let rings = |n: usize| stage[n] + 1 < stages && graph.nodes[n].writes.is_some();
+        if !(0..stage.len()).any(rings) {
+            order.places.push(0);
+        }
         if let Some(place) = place {
             order.insert_early(place, &groups);
         }
         // Before what they read is written again.
-        let blocking = |n: &usize| graph.nodes[*n].kind == Kind::Dot && graph.nodes[*n].blocking && !waited[*n];
-        let dots: SmallVec<[_; 2]> =
-            (0..stage.len()).filter(blocking).map(|n| (n, 0)).collect();
+        let blocking =
+            |n: &usize| graph.nodes[*n].kind == Kind::Dot && graph.nodes[*n].blocking && !waited[*n];
+        let dots: SmallVec<[_; 2]> = (0..stage.len()).filter(blocking).map(|n| (n, 0)).collect();
         if !dots.is_empty() {
             order.steps.push(Step::AwaitDots { dots, pending: 0 });
         }
@@ -449,15 +466,15 @@ impl<'a> Order<'a> {
 
     /// Whether something waits for dot `n` because it uses the result.
     fn is_awaited_later(&self, n: usize) -> bool {
-        let used = |edge: &Edge| {
-            edge.from == n && !edge.accumulates && self.stage[edge.to] + 1 == self.stages
-        };
+        let used =
+            |edge: &Edge| edge.from == n && !edge.accumulates && self.stage[edge.to] + 1 == self.stages;
         self.graph.edges.iter().any(used)
     }
 
     /// Puts what runs ahead at `place`: what is copied after what it depends on, groups ended where they are complete.
     fn insert_early(&mut self, place: usize, groups: &[SmallVec<[usize; 2]>]) {
-        let mut ahead: Vec<usize> = (0..self.stage.len()).filter(|n| self.stage[*n] + 1 < self.stages).collect();
+        let mut ahead: Vec<usize> =
+            (0..self.stage.len()).filter(|n| self.stage[*n] + 1 < self.stages).collect();
         ahead.sort_by_key(|n| std::cmp::Reverse(self.stage[*n]));
         let is_copy = |n: &usize| self.graph.nodes[*n].kind == Kind::Copy;
         let others: Vec<Step> = ahead.iter().filter(|n| !is_copy(n)).map(|n| Step::Run(*n)).collect();
@@ -513,7 +530,11 @@ impl<'a> Order<'a> {
         let is_dot = |step: &Step| matches!(step, Step::Run(n) if self.graph.nodes[*n].kind == Kind::Dot);
         let at = self.steps.iter().position(|step| *step == Step::Run(dot)).unwrap_or(0);
         let count = |steps: &[Step]| steps.iter().filter(|step| is_dot(step)).count() as u32;
-        if earlier == 0 { count(&self.steps[at + 1..place]) } else { count(&self.steps[at + 1..]) + count(&self.steps[..place]) }
+        if earlier == 0 {
+            count(&self.steps[at + 1..place])
+        } else {
+            count(&self.steps[at + 1..]) + count(&self.steps[..place])
+        }
     }
 }
 
@@ -527,10 +548,16 @@ impl fmt::Display for Step {
             }
             Step::AwaitBulk(n) => write!(f, "await copy {n} at its barrier"),
             Step::AwaitDots { dots, pending } => {
-                let names: Vec<String> = dots
-                    .iter()
-                    .map(|(n, earlier)| if *earlier == 0 { format!("{n}") } else { format!("{n} of the iteration before") })
-                    .collect();
+                let names: Vec<String> =
+                    dots.iter()
+                        .map(|(n, earlier)| {
+                            if *earlier == 0 {
+                                format!("{n}")
+                            } else {
+                                format!("{n} of the iteration before")
+                            }
+                        })
+                        .collect();
                 write!(f, "await dots {}, {pending} pending", names.join(", "))
             }
         }

@@ -1,7 +1,7 @@
 use super::checker::check;
 use super::plan::{Budget, Edge, Kind, LoopGraph, LoopSchedule, Node, Step};
 
-const BUDGET: Budget = Budget { stages: 3, shared: 1 << 17, ctas: 1, registers: 64 };
+const BUDGET: Budget = Budget { stages: 3, shared: 1 << 17, taken: 0, ctas: 1, registers: 64 };
 
 fn edge(from: usize, to: usize, distance: u32) -> Edge {
     Edge { from, to, distance, accumulates: false }
@@ -35,13 +35,13 @@ fn matmul_of_warps() -> LoopGraph {
 /// The same with a dot that runs beside the program.
 fn matmul_of_warp_groups() -> LoopGraph {
     LoopGraph {
-        nodes: vec![copy(0), copy(1), Node { heavy: true, ..reading(Kind::Dot, &[0, 1]) }, Node::new(Kind::Pure)],
-        edges: vec![
-            Edge { accumulates: true, ..edge(2, 2, 1) },
-            edge(3, 0, 1),
-            edge(3, 1, 1),
-            edge(3, 3, 1),
+        nodes: vec![
+            copy(0),
+            copy(1),
+            Node { heavy: true, ..reading(Kind::Dot, &[0, 1]) },
+            Node::new(Kind::Pure),
         ],
+        edges: vec![Edge { accumulates: true, ..edge(2, 2, 1) }, edge(3, 0, 1), edge(3, 1, 1), edge(3, 3, 1)],
         rings: vec![1 << 13, 1 << 13],
     }
 }
@@ -149,6 +149,9 @@ fn registers_limit_what_waits_in_them() {
         rings: vec![],
     };
     assert_eq!(planned(&graph, &BUDGET).stages, 2);
+    let mut near = graph.clone();
+    near.nodes[0].near = true;
+    assert_eq!((planned(&near, &BUDGET).stages, planned(&near, &BUDGET).ahead(0)), (3, 1));
     assert_eq!(LoopSchedule::new(&graph, &Budget { registers: 39, ..BUDGET }), None);
 }
 
@@ -221,7 +224,10 @@ fn random_loop(random: &mut Random) -> LoopGraph {
     for n in 0..count {
         let mut node = match random.below(8) {
             0 => Node::new(Kind::Fixed),
-            1 | 2 => Node { early: !random.one_in(4), ..Node::new(Kind::Guarded) },
+            1 | 2 => {
+                let near = random.one_in(3);
+                Node { early: !random.one_in(4), near, ..Node::new(Kind::Guarded) }
+            }
             3 | 4 => {
                 graph.rings.push(1 << (8 + random.below(4)));
                 let kind = if random.one_in(3) { Kind::BulkCopy } else { Kind::Copy };
@@ -248,7 +254,8 @@ fn random_loop(random: &mut Random) -> LoopGraph {
         let has_value = |n: usize, graph: &LoopGraph| graph.nodes[n].writes.is_none();
         for from in (0..n).filter(|from| has_value(*from, &graph)).collect::<Vec<_>>() {
             if random.one_in(5) {
-                let accumulates = node.kind == Kind::Dot && graph.nodes[from].kind == Kind::Dot && random.one_in(2);
+                let accumulates =
+                    node.kind == Kind::Dot && graph.nodes[from].kind == Kind::Dot && random.one_in(2);
                 graph.edges.push(Edge { from, to: n, distance: 0, accumulates });
             }
         }
@@ -277,6 +284,7 @@ fn schedules_of_random_loops_are_right() {
         let budget = Budget {
             stages: 2 + random.below(4) as u32,
             shared: 1 << (10 + random.below(6)),
+            taken: random.below(2000),
             ctas: 1 + random.below(3),
             registers: random.below(40),
         };

@@ -1,0 +1,484 @@
+//! What a loop of TTGIR is to the scheduler.
+//!
+//! A loop has a schedule if nothing in it could tell in which order it reads memory: nothing writes global memory,
+//! waits for other threads, or has effects that are not known here. Its loads are then copied ahead to rings in shared
+//! memory where the target can do that beside the program, or to registers.
+
+use super::plan::{Budget, Edge, Kind, LoopGraph, LoopSchedule, Node, Step};
+use crate::analysis::axis_info::AxisInfoAnalysis;
+use crate::analysis::registers::{ctas_together, spare_registers, tensor_words};
+use crate::buffer_plans::{self, BufferLayout};
+use crate::ir_util::{fills_constant_buffer, is_loop, is_product};
+use crate::plans::{self, AccessFacts, scratch_bytes};
+use linear_layout::Encoding;
+use linear_layout::encoding::SwizzledShared;
+use linear_layout::target::TargetDesc;
+use mlir_host::hash::FastMap;
+use mlir_host::ir::{Attr, Block, Op, Value, Walk};
+use mlir_host::traits::Upstream;
+use smallvec::SmallVec;
+use ttopt_dialect::tt::ops::LoadOp;
+use ttopt_dialect::ttg::attrs::{encoding, encoding_attr, shared_memory};
+use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp, is_memdesc_view};
+use ttopt_dialect::ttg::types::MemDescType;
+use ttopt_dialect::ttng::ops::WarpGroupDotOp;
+
+/// Shared memory that the system takes for each CTA (CUDA programming guide, "Shared memory" of each capability).
+const RESERVED: u64 = 1 << 10;
+/// Registers in which a load may wait for its use; larger ones wait in shared memory where they can.
+const FEW_WORDS: u64 = 4;
+
+/// What a node of the graph is.
+#[derive(Clone, Copy, Debug)]
+pub enum Action<'c> {
+    /// An operation as it is.
+    Op(Op<'c>),
+    /// A load, as a copy to a ring.
+    Copy(Op<'c>, usize),
+    /// What a load gives, read from its ring.
+    Read(Op<'c>, usize),
+    /// A buffer that is filled in each iteration, as a slot of a ring.
+    Fill(Op<'c>, usize),
+}
+
+impl<'c> Action<'c> {
+    /// The operation of the source.
+    pub fn op(self) -> Op<'c> {
+        match self {
+            Action::Op(op) | Action::Copy(op, _) | Action::Read(op, _) | Action::Fill(op, _) => op,
+        }
+    }
+}
+
+/// A loop and what its schedule is made from.
+pub struct Source<'c> {
+    /// The `scf.for`.
+    pub op: Op<'c>,
+    /// The graph.
+    pub graph: LoopGraph,
+    /// What its nodes are.
+    pub actions: Vec<Action<'c>>,
+    /// The type of a slot of each ring.
+    pub slots: Vec<MemDescType<'c>>,
+    /// Buffers of the source that are slots of rings: what `ttg.local_alloc` gave, by the ring.
+    pub buffers: FastMap<Value<'c>, usize>,
+    /// The node that computes a value.
+    pub makers: FastMap<Value<'c>, usize>,
+}
+
+/// Why a loop is left as it is.
+pub type Refusal = &'static str;
+
+/// The body of a loop, and what ends it.
+pub fn body<'c>(op: Op<'c>) -> Option<(Block<'c>, Op<'c>)> {
+    let block = op.region(0).first_block()?;
+    Some((block, block.terminator()?))
+}
+
+/// Whether `op` reads and writes nothing that the order of loads could matter for.
+fn is_harmless(op: Op<'_>) -> bool {
+    let reads = LoadOp::cast(op).is_some_and(|load| load.is_volatile() != Some(true));
+    reads
+        || LocalLoadOp::cast(op).is_some()
+        || fills_constant_buffer(op)
+        || is_product(op)
+        || op.has_trait(Upstream::RecursiveMemoryEffects)
+        || op.is_memory_effect_free()
+}
+
+impl<'c> Source<'c> {
+    /// What `op`, an `scf.for`, is to the scheduler. With `all`, loads run ahead also where nothing is multiplied.
+    ///
+    /// # Errors
+    /// Why it is left as it is.
+    pub fn of(
+        op: Op<'c>,
+        all: bool,
+        axis: &AxisInfoAnalysis<'c>,
+        target: &TargetDesc,
+    ) -> Result<Self, Refusal> {
+        let (block, end) = body(op).ok_or("it has no body")?;
+        let mut reason = None;
+        op.walk(&mut |inner| {
+            if inner != op && is_loop(inner) {
+                reason = Some("it has a loop in it");
+            } else if inner != op && !is_harmless(inner) {
+                reason = Some("what is in it writes memory, or waits");
+            }
+            if reason.is_some() { Walk::Stop } else { Walk::Advance }
+        });
+        if let Some(reason) = reason {
+            return Err(reason);
+        }
+        let multiplies = block.ops().any(is_product);
+        if !multiplies && !all {
+            return Err("nothing is multiplied in it, and it does not ask for stages");
+        }
+        let passes_on =
+            |(i, value): (usize, Value<'c>)| value.arg_block() == Some(block) && value.index() != i + 1;
+        if end.operands().enumerate().any(passes_on) {
+            return Err("it passes on what it was given, as another value");
+        }
+        let mut source = Source {
+            op,
+            graph: LoopGraph::default(),
+            actions: Vec::new(),
+            slots: Vec::new(),
+            buffers: FastMap::default(),
+            makers: FastMap::default(),
+        };
+        Builder { source: &mut source, block, axis, target, waiting: FastMap::default() }.build(end);
+        Ok(source)
+    }
+
+    /// What a schedule of at most `stages` stages may take.
+    pub fn budget(&self, stages: u32, warps: u64, target: &TargetDesc) -> Budget {
+        let function = self.op.ancestor(|op| op.name() == "tt.func").unwrap_or(self.op);
+        Budget {
+            stages,
+            shared: target.shared_bytes + RESERVED,
+            taken: RESERVED + self.other_bytes(target),
+            ctas: ctas_together(function, warps, 0, target),
+            registers: spare_registers(function, target),
+        }
+    }
+
+    /// Shared memory that is in use while the loop runs, rings apart.
+    fn other_bytes(&self, target: &TargetDesc) -> u64 {
+        let bytes = |op: Op<'c>| {
+            let ty = LocalAllocOp::cast(op).and_then(|alloc| MemDescType::cast(alloc.result().ty()));
+            ty.and_then(|ty| BufferLayout::of(ty).ok()).map_or(0, |layout| layout.bytes())
+        };
+        let (mut own, mut scratch) = (0, 0);
+        let mut around: SmallVec<[Op<'c>; 4]> = SmallVec::new();
+        self.op.walk(&mut |inner| {
+            if !inner.results().any(|result| self.buffers.contains_key(&result)) {
+                own += bytes(inner);
+            }
+            scratch = scratch.max(scratch_bytes(inner, target).unwrap_or(0));
+            let outside = |op: &Op<'c>| op.ancestor(|op| op == self.op).is_none();
+            for alloc in inner.operands().filter_map(root).filter(outside) {
+                if !around.contains(&alloc) {
+                    around.push(alloc);
+                }
+            }
+            Walk::Advance
+        });
+        own + scratch + around.into_iter().map(bytes).sum::<u64>()
+    }
+}
+
+/// What allocates the buffer that `value` is seen of.
+fn root(value: Value<'_>) -> Option<Op<'_>> {
+    MemDescType::cast(value.ty())?;
+    let mut op = value.def_op()?;
+    while is_memdesc_view(op) {
+        op = op.operand(0).def_op()?;
+    }
+    Some(op)
+}
+
+/// A buffer of `shape` like `like`, that is written.
+fn slot_type<'c>(ty: MemDescType<'c>) -> Option<MemDescType<'c>> {
+    MemDescType::new(&ty.shape(), ty.element(), ty.encoding(), ty.space(), true)
+}
+
+struct Builder<'a, 'c> {
+    source: &'a mut Source<'c>,
+    block: Block<'c>,
+    axis: &'a AxisInfoAnalysis<'c>,
+    target: &'a TargetDesc,
+    /// Loads whose results are read from a ring, until something uses them.
+    waiting: FastMap<Value<'c>, (Op<'c>, usize)>,
+}
+
+impl<'c> Builder<'_, 'c> {
+    fn build(mut self, end: Op<'c>) {
+        for op in self.block.ops().filter(|op| *op != end) {
+            self.read_operands(op);
+            self.add(op);
+        }
+        self.read_operands(end);
+        self.edges(end);
+    }
+
+    fn push(&mut self, action: Action<'c>, node: Node) -> usize {
+        self.source.actions.push(action);
+        self.source.graph.nodes.push(node);
+        self.source.actions.len() - 1
+    }
+
+    /// Reads what `op` uses from rings, where that has not been done.
+    fn read_operands(&mut self, op: Op<'c>) {
+        let mut used: SmallVec<[(Op<'c>, usize); 2]> = SmallVec::new();
+        op.walk(&mut |nested| {
+            used.extend(nested.operands().filter_map(|value| self.waiting.get(&value).copied()));
+            Walk::Advance
+        });
+        if op.results().any(|result| self.source.buffers.contains_key(&result)) {
+            return;
+        }
+        for (load, ring) in used {
+            if self.waiting.remove(&load.result(0)).is_some() {
+                let words = tensor_words(load.result(0));
+                let node = Node { reads: [ring].into_iter().collect(), words, ..Node::new(Kind::Pure) };
+                let number = self.push(Action::Read(load, ring), node);
+                self.source.makers.insert(load.result(0), number);
+            }
+        }
+    }
+
+    fn add(&mut self, op: Op<'c>) {
+        if op.results().any(|result| self.source.buffers.contains_key(&result)) {
+            return;
+        }
+        if let Some(load) = LoadOp::cast(op) {
+            return self.load(op, load);
+        }
+        if let Some(alloc) = LocalAllocOp::cast(op)
+            && self.is_for_dots_beside(op)
+            && let Some(ty) = MemDescType::cast(alloc.result().ty()).and_then(slot_type)
+            && let Some(ring) = self.ring(ty)
+        {
+            self.source.buffers.insert(alloc.result(), ring);
+            let node = Node { writes: Some(ring), ..Node::new(Kind::Fill) };
+            self.push(Action::Fill(op, ring), node);
+            return;
+        }
+        let node = self.node(op);
+        let number = self.push(Action::Op(op), node);
+        self.source.makers.extend(op.results().map(|result| (result, number)));
+    }
+
+    /// A new ring with slots of a type.
+    fn ring(&mut self, ty: MemDescType<'c>) -> Option<usize> {
+        let bytes = BufferLayout::of(ty).ok()?.bytes();
+        self.source.slots.push(ty);
+        self.source.graph.rings.push(bytes);
+        Some(self.source.slots.len() - 1)
+    }
+
+    fn node(&self, op: Op<'c>) -> Node {
+        let mut node = Node::new(if op.is_pure() {
+            Kind::Pure
+        } else if is_division(op) {
+            Kind::Guarded
+        } else {
+            Kind::Fixed
+        });
+        op.walk(&mut |nested| {
+            for value in nested.operands() {
+                let ring = root(value).and_then(|op| self.source.buffers.get(&op.result(0)));
+                if let Some(ring) = ring.filter(|ring| !node.reads.contains(ring) && !is_memdesc_view(op)) {
+                    node.reads.push(*ring);
+                }
+            }
+            Walk::Advance
+        });
+        node.heavy = is_product(op);
+        node.words = op.results().map(tensor_words).sum();
+        if let Some(dot) = WarpGroupDotOp::cast(op)
+            && !plans::warp_group_dot(dot, self.target).is_ok_and(|plan| plan.promoted)
+        {
+            node.kind = Kind::Dot;
+            let in_registers = dot.a().ty().as_tensor().is_some() && self.is_rewritten(dot.a());
+            let elsewhere = [dot.a(), dot.b()].into_iter().filter_map(root).any(|root| {
+                root.block() == Some(self.block) && !self.source.buffers.contains_key(&root.result(0))
+            });
+            node.blocking = in_registers || elsewhere;
+        }
+        node
+    }
+
+    /// Whether the registers of `value`, which a dot reads beside the program, may be written in the next iteration
+    /// before that dot is done. They are not where they are outside of the loop, or computed from a dot, which is
+    /// waited for first and ends later.
+    fn is_rewritten(&self, value: Value<'c>) -> bool {
+        let mut open: SmallVec<[Value<'c>; 8]> = [value].into_iter().collect();
+        let mut seen: FastMap<Value<'c>, ()> = FastMap::default();
+        let mut inside = false;
+        while let Some(value) = open.pop() {
+            if seen.insert(value, ()).is_some() {
+                continue;
+            }
+            let Some(op) = value.def_op().filter(|op| op.block() == Some(self.block)) else {
+                inside |= value.arg_block() == Some(self.block);
+                continue;
+            };
+            inside = true;
+            if WarpGroupDotOp::cast(op).is_some() {
+                return false;
+            }
+            open.extend(op.operands());
+        }
+        inside
+    }
+
+    /// Whether all that reads a buffer is dots that run beside the program.
+    fn is_for_dots_beside(&self, op: Op<'c>) -> bool {
+        let mut open: SmallVec<[Value<'c>; 4]> = op.results().collect();
+        let mut any = false;
+        while let Some(value) = open.pop() {
+            for (user, _) in value.uses() {
+                if is_memdesc_view(user) {
+                    open.push(user.result(0));
+                } else if WarpGroupDotOp::cast(user).is_none() || user.block() != Some(self.block) {
+                    return false;
+                }
+                any = true;
+            }
+        }
+        any && fills_constant_buffer(op)
+    }
+
+    fn load(&mut self, op: Op<'c>, load: LoadOp<'c>) {
+        let result = load.result();
+        if let Some((ring, all)) = self.ring_of(op, load) {
+            let node = Node { early: true, writes: Some(ring), ..Node::new(Kind::Copy) };
+            self.push(Action::Copy(op, ring), node);
+            if !all {
+                self.waiting.insert(result, (op, ring));
+            }
+            return;
+        }
+        let words = tensor_words(result).max(1);
+        let node = Node { early: true, near: words > FEW_WORDS, words, ..Node::new(Kind::Guarded) };
+        let number = self.push(Action::Op(op), node);
+        self.source.makers.insert(result, number);
+    }
+
+    /// The ring that a load can be copied to, and whether nothing else uses what it gives.
+    fn ring_of(&mut self, op: Op<'c>, load: LoadOp<'c>) -> Option<(usize, bool)> {
+        let result = load.result();
+        result.ty().as_tensor()?;
+        let users: SmallVec<[Op<'c>; 4]> = result.uses().map(|(user, _)| user).collect();
+        let mut allocs: SmallVec<[(Value<'c>, MemDescType<'c>); 2]> = SmallVec::new();
+        for user in &users {
+            let alloc = LocalAllocOp::cast(*user).filter(|_| fills_constant_buffer(*user));
+            let Some(alloc) = alloc.filter(|_| user.block() == Some(self.block)) else { continue };
+            let Some(ty) = MemDescType::cast(alloc.result().ty()) else { continue };
+            if self.can_copy(op, ty) {
+                allocs.push((alloc.result(), ty));
+            }
+        }
+        if let Some((_, first)) = allocs.first().copied() {
+            let ring = self.ring(slot_type(first)?)?;
+            let same: SmallVec<[Value<'c>; 2]> =
+                allocs.iter().filter(|(_, ty)| *ty == first).map(|(value, _)| *value).collect();
+            self.source.buffers.extend(same.iter().map(|value| (*value, ring)));
+            return Some((ring, same.len() == users.len()));
+        }
+        // What other loads need is there sooner in registers.
+        if tensor_words(result) <= FEW_WORDS || self.is_address(result) {
+            return None;
+        }
+        let ty = self.staging(op, result)?;
+        Some((self.ring(ty)?, false))
+    }
+
+    /// Whether loads depend on a value.
+    fn is_address(&self, value: Value<'c>) -> bool {
+        let mut open: SmallVec<[Value<'c>; 8]> = [value].into_iter().collect();
+        let mut seen: FastMap<Value<'c>, ()> = FastMap::default();
+        while let Some(value) = open.pop() {
+            for (user, _) in value.uses() {
+                if LoadOp::cast(user).is_some() {
+                    return true;
+                }
+                let results =
+                    user.results().filter(|_| !is_product(user) && user.block() == Some(self.block));
+                open.extend(results.filter(|result| seen.insert(*result, ()).is_none()));
+            }
+        }
+        false
+    }
+
+    /// A buffer to which what `op` loads can be copied as it lies in memory.
+    fn staging(&self, op: Op<'c>, result: Value<'c>) -> Option<MemDescType<'c>> {
+        let tensor = result.ty().as_tensor()?;
+        let facts = AccessFacts::of(op, self.axis)?;
+        let layout = SwizzledShared {
+            vec: 1,
+            per_phase: 1,
+            max_phase: 1,
+            order: facts.order.to_vec(),
+            cga: encoding(tensor.encoding()?).ok()?.cga_layout(),
+        };
+        let layout = encoding_attr(op.context(), &Encoding::SwizzledShared(layout)).ok()?;
+        let space: Attr<'c> = shared_memory(op.context())?;
+        let ty = MemDescType::new(&tensor.shape(), tensor.element(), layout, space, true)?;
+        self.can_copy(op, ty).then_some(ty)
+    }
+
+    fn can_copy(&self, op: Op<'c>, ty: MemDescType<'c>) -> bool {
+        let plan = AccessFacts::of(op, self.axis).and_then(|facts| {
+            buffer_plans::async_copy(op.operand(0).ty(), ty, &facts.addresses(u64::MAX), self.target).ok()
+        });
+        self.target.primitives.cp_async && plan.is_some()
+    }
+
+    //===------------------------------------------------------------------===//
+    // Edges
+    //===------------------------------------------------------------------===//
+
+    fn edges(&mut self, end: Op<'c>) {
+        let yielded: Vec<Value<'c>> = end.operands().collect();
+        for n in 0..self.source.actions.len() {
+            let action = self.source.actions[n];
+            if matches!(action, Action::Read(..)) {
+                continue;
+            }
+            let op = action.op();
+            let mut found: SmallVec<[Edge; 8]> = SmallVec::new();
+            op.walk(&mut |nested| {
+                for (i, value) in nested.operands().enumerate() {
+                    let (value, distance) = match value.arg_block() {
+                        Some(block) if block == self.block && value.index() > 0 => {
+                            (yielded[value.index() - 1], 1)
+                        }
+                        _ => (value, 0),
+                    };
+                    let Some(&from) = self.source.makers.get(&value) else { continue };
+                    let is_dot = |n: usize| self.source.graph.nodes[n].kind == Kind::Dot;
+                    let accumulates = is_dot(from) && is_dot(n) && i == 2;
+                    found.push(Edge { from, to: n, distance, accumulates });
+                }
+                Walk::Advance
+            });
+            self.source.graph.edges.extend(found);
+        }
+    }
+}
+
+/// Whether `op` may trap because of its divisor only.
+pub fn is_division(op: Op<'_>) -> bool {
+    matches!(op.name(), "arith.divsi" | "arith.divui" | "arith.remsi" | "arith.remui")
+}
+
+impl Source<'_> {
+    /// The schedule as a table of operations by stages.
+    pub fn describe(&self, schedule: &LoopSchedule) -> String {
+        let mut text = format!("has a software pipeline of {} stages:", schedule.stages);
+        for step in &schedule.kernel {
+            text.push_str("\n  ");
+            match step {
+                Step::Run(n) => {
+                    let column = "| ".repeat(schedule.stage[*n] as usize);
+                    let rest = "  ".repeat((schedule.stages - schedule.stage[*n]) as usize);
+                    let what = match self.actions[*n] {
+                        Action::Op(op) => op.name().to_owned(),
+                        Action::Copy(_, ring) => format!("copy to ring {ring}"),
+                        Action::Read(_, ring) => format!("read of ring {ring}"),
+                        Action::Fill(_, ring) => format!("store to ring {ring}"),
+                    };
+                    text.push_str(&format!("{column}*{rest}{what}"));
+                }
+                other => text.push_str(&other.to_string()),
+            }
+        }
+        for (ring, depth) in schedule.depths.iter().enumerate() {
+            text.push_str(&format!("\n  ring {ring}: {depth} slots of {} bytes", self.graph.rings[ring]));
+        }
+        text
+    }
+}
