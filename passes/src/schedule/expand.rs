@@ -11,7 +11,7 @@ use crate::ir_util::{constant, loop_predicate, trip_count};
 use crate::machine::{error, internal};
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
-use mlir_host::ir::{Attr, Block, Op, Type, Value};
+use mlir_host::ir::{Attr, Block, Op, Type, Value, Walk};
 use mlir_host::pass::PassResult;
 use mlir_host::rewrite::{IrRewriter, create, new_region};
 use std::collections::hash_map::Entry;
@@ -48,7 +48,9 @@ struct Expansion<'a, 'c> {
     op: Op<'c>,
     block: Block<'c>,
     yielded: Vec<Value<'c>>,
-    rings: Vec<Value<'c>>,
+    /// The parts of each ring, and the barriers of its slots where bulk copies fill them.
+    rings: Vec<Vec<Value<'c>>>,
+    barriers: FastMap<usize, Value<'c>>,
     /// What has been computed.
     made: FastMap<(Value<'c>, When), Value<'c>>,
     /// Iterations that each value is carried.
@@ -58,11 +60,14 @@ struct Expansion<'a, 'c> {
     /// Counters of slots, by the depth of the ring and the distance from the loop's iteration.
     counters: Vec<(u32, u32)>,
     counter_args: Vec<Value<'c>>,
+    /// Depths of rings whose slots have barriers, and the phases of the iteration's.
+    phases: Vec<u32>,
+    phase_args: Vec<Value<'c>>,
     /// The induction variable, and whether the iteration exists, of each distance.
     indices: FastMap<u32, Value<'c>>,
     exists: FastMap<u32, Value<'c>>,
-    /// Slots, by the ring and the distance.
-    slots: FastMap<(usize, u32), Value<'c>>,
+    /// Buffers of slots, by what they are a buffer of, and the distance.
+    slots: FastMap<(Value<'c>, u32), Value<'c>>,
     /// The body of the new loop.
     kernel: Option<Block<'c>>,
     constants: FastMap<(Type<'c>, i64), Value<'c>>,
@@ -83,11 +88,14 @@ pub fn expand<'c>(source: &Source<'c>, schedule: &LoopSchedule) -> Made<Op<'c>> 
         block,
         yielded: end.operands().collect(),
         rings: Vec::new(),
+        barriers: FastMap::default(),
         made: FastMap::default(),
         lags: Vec::new(),
         args: FastMap::default(),
         counters: Vec::new(),
         counter_args: Vec::new(),
+        phases: Vec::new(),
+        phase_args: Vec::new(),
         indices: FastMap::default(),
         exists: FastMap::default(),
         slots: FastMap::default(),
@@ -140,13 +148,52 @@ impl<'c> Expansion<'_, 'c> {
 
     fn allocate(&mut self) -> PassResult {
         self.rewriter.set_before(self.op);
-        for (slot, depth) in self.source.slots.iter().zip(&self.schedule.depths) {
-            let mut shape = vec![i64::from(*depth)];
-            shape.extend(slot.shape());
-            let ty = MemDescType::new(&shape, slot.element(), slot.encoding(), slot.space(), true)
-                .ok_or_else(|| internal(self.op, format!("no ring has slots of {}", slot.ty())))?;
-            let ring = self.emit("ttg.local_alloc", &[], ty.ty())?;
-            self.rings.push(ring);
+        for (ring, parts) in self.source.slots.iter().enumerate() {
+            let depth = self.schedule.depths[ring];
+            let parts = parts.iter().map(|slot| self.buffers(*slot, depth)).collect::<Made<_>>()?;
+            self.rings.push(parts);
+        }
+        for action in &self.source.actions {
+            if let Action::Bulk(bulk, ring) = action {
+                self.make_barriers(self.source.bulks[*bulk].barrier, *ring)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Memory for `depth` buffers like `slot`.
+    fn buffers(&mut self, slot: MemDescType<'c>, depth: u32) -> Made<Value<'c>> {
+        let mut shape = vec![i64::from(depth)];
+        shape.extend(slot.shape());
+        let ty = MemDescType::new(&shape, slot.element(), slot.encoding(), slot.space(), true)
+            .ok_or_else(|| internal(self.op, format!("no ring has slots of {}", slot.ty())))?;
+        self.emit("ttg.local_alloc", &[], ty.ty())
+    }
+
+    /// Barriers for the slots of a ring, instead of `old`.
+    fn make_barriers(&mut self, old: Value<'c>, ring: usize) -> PassResult {
+        let ty =
+            MemDescType::cast(old.ty()).ok_or_else(|| internal(self.op, "a barrier that is no buffer"))?;
+        let depth = self.schedule.depths[ring];
+        let barriers = self.buffers(ty, depth)?;
+        self.barriers.insert(ring, barriers);
+        self.each_barrier(barriers, ty, depth, "ttng.init_barrier")
+    }
+
+    /// Puts an operation for each of the barriers of a ring.
+    fn each_barrier(
+        &mut self,
+        barriers: Value<'c>,
+        ty: MemDescType<'c>,
+        depth: u32,
+        name: &str,
+    ) -> PassResult {
+        for slot in 0..depth {
+            let number = self.number(self.i32(), slot.into())?;
+            let barrier = self.emit("ttg.memdesc_index", &[barriers, number], ty.ty())?;
+            let count = [("count", Attr::int(self.op.context(), 32, 1))];
+            let attrs = if name == "ttng.init_barrier" { &count[..] } else { &[] };
+            self.rewriter.generic(name, self.op.loc(), &[barrier], &[], attrs)?;
         }
         Ok(())
     }
@@ -179,10 +226,7 @@ impl<'c> Expansion<'_, 'c> {
         };
         for (n, action) in self.source.actions.iter().enumerate() {
             let stage = self.schedule.stage[n];
-            if matches!(action, Action::Read(..)) {
-                continue;
-            }
-            action.op().walk(&mut |nested| {
+            let mut visit = |nested: Op<'c>| {
                 for value in nested.operands() {
                     if let Some(arg) = self.arg_number(value) {
                         if !self.is_constant(arg) {
@@ -192,8 +236,11 @@ impl<'c> Expansion<'_, 'c> {
                         need(Carried::Value(value), stage - self.schedule.stage[*maker]);
                     }
                 }
-                mlir_host::ir::Walk::Advance
-            });
+                Walk::Advance
+            };
+            for op in action.ops(self.source) {
+                op.walk(&mut visit);
+            }
         }
         for arg in 0..self.yielded.len() {
             if !self.is_constant(arg) && !self.op.result(arg).is_unused() {
@@ -340,8 +387,8 @@ impl<'c> Expansion<'_, 'c> {
 
     /// A value that node `n` uses.
     fn operand(&mut self, value: Value<'c>, n: usize, when: When) -> Made<Value<'c>> {
-        if let Some(ring) = self.source.buffers.get(&value) {
-            return self.slot(*ring, self.schedule.stage[n], when);
+        if let Some((ring, part)) = self.source.buffers.get(&value).copied() {
+            return self.slot(self.rings[ring][part], ring, self.schedule.stage[n], when);
         }
         match when {
             When::Before(i) => self.before(value, i),
@@ -349,14 +396,14 @@ impl<'c> Expansion<'_, 'c> {
         }
     }
 
-    /// The slot of the iteration that operations of `stage` run for.
-    fn slot(&mut self, ring: usize, stage: u32, when: When) -> Made<Value<'c>> {
+    /// The buffer of `buffers`, a part of a ring or its barriers, for the iteration that operations of `stage` run for.
+    fn slot(&mut self, buffers: Value<'c>, ring: usize, stage: u32, when: When) -> Made<Value<'c>> {
         let depth = self.schedule.depths[ring];
         let distance = match when {
             When::Before(i) => i,
             When::Now => self.last() - stage,
         };
-        if let Some(known) = self.slots.get(&(ring, distance)) {
+        if let Some(known) = self.slots.get(&(buffers, distance)) {
             return Ok(*known);
         }
         let number = match when {
@@ -368,10 +415,18 @@ impl<'c> Expansion<'_, 'c> {
                 self.counter_args[counter]
             }
         };
-        let (ring_value, ty) = (self.rings[ring], self.source.slots[ring].ty());
-        let slot = self.emit("ttg.memdesc_index", &[ring_value, number], ty)?;
-        self.slots.insert((ring, distance), slot);
+        let all =
+            MemDescType::cast(buffers.ty()).ok_or_else(|| internal(self.op, "a ring that is no buffer"))?;
+        let ty = MemDescType::new(&all.shape()[1..], all.element(), all.encoding(), all.space(), true);
+        let ty = ty.ok_or_else(|| internal(self.op, "a ring without slots"))?;
+        let slot = self.emit("ttg.memdesc_index", &[buffers, number], ty.ty())?;
+        self.slots.insert((buffers, distance), slot);
         Ok(slot)
+    }
+
+    /// The only buffer of a slot.
+    fn only(&mut self, ring: usize, stage: u32, when: When) -> Made<Value<'c>> {
+        self.slot(self.rings[ring][0], ring, stage, when)
     }
 
     fn node(&mut self, n: usize, when: When) -> PassResult {
@@ -383,20 +438,25 @@ impl<'c> Expansion<'_, 'c> {
         match self.source.actions[n] {
             Action::Copy(op, ring) => {
                 let exists = self.exists(when, ahead)?;
-                let slot = self.slot(ring, stage, when)?;
+                let slot = self.only(ring, stage, when)?;
                 self.copy(op, n, when, slot, exists)
             }
             Action::Read(op, ring) => {
-                let slot = self.slot(ring, stage, when)?;
+                let slot = self.only(ring, stage, when)?;
                 let loaded = self.emit("ttg.local_load", &[slot], op.result(0).ty())?;
                 self.made.insert((op.result(0), when), loaded);
                 Ok(())
             }
             Action::Fill(op, ring) => {
-                let slot = self.slot(ring, stage, when)?;
+                let slot = self.only(ring, stage, when)?;
                 let src = self.operand(op.operand(0), n, when)?;
                 self.rewriter.generic("ttg.local_store", op.loc(), &[src, slot], &[], &[])?;
                 Ok(())
+            }
+            Action::Bulk(bulk, ring) => {
+                let exists = self.exists(when, ahead)?;
+                let barrier = self.slot(self.barriers[&ring], ring, stage, when)?;
+                self.bulk(bulk, n, when, barrier, exists)
             }
             Action::Op(op) => {
                 let guarded = self.source.graph.nodes[n].kind == Kind::Guarded;
@@ -415,7 +475,7 @@ impl<'c> Expansion<'_, 'c> {
         let mut used: Vec<Value<'c>> = Vec::new();
         op.walk(&mut |nested| {
             used.extend(nested.operands());
-            mlir_host::ir::Walk::Advance
+            Walk::Advance
         });
         for value in used {
             if let Entry::Vacant(entry) = map.entry(value) {
@@ -526,6 +586,38 @@ impl<'c> Expansion<'_, 'c> {
         Ok(())
     }
 
+    /// Bulk copies that arrive at `barrier`, if the iteration exists.
+    fn bulk(
+        &mut self,
+        bulk: usize,
+        n: usize,
+        when: When,
+        barrier: Value<'c>,
+        exists: Option<Value<'c>>,
+    ) -> PassResult {
+        let bulk = &self.source.bulks[bulk];
+        let i1 = Type::int(self.op.context(), 1);
+        let exists = match exists {
+            Some(exists) => exists,
+            None => self.number(i1, 1)?,
+        };
+        for op in [bulk.expect].into_iter().chain(bulk.copies.iter().copied()) {
+            // The last operand of each is its predicate.
+            let last = op.num_operands() - 1;
+            let mut operands = Vec::new();
+            for (i, value) in op.operands().enumerate() {
+                operands.push(match value {
+                    _ if i == last => exists,
+                    value if value == bulk.barrier => barrier,
+                    value => self.operand(value, n, when)?,
+                });
+            }
+            let made = self.rewriter.clone_op(op);
+            made.set_operands(&operands);
+        }
+        Ok(())
+    }
+
     //===------------------------------------------------------------------===//
     // The loop
     //===------------------------------------------------------------------===//
@@ -538,6 +630,13 @@ impl<'c> Expansion<'_, 'c> {
                 let counter = (depth, self.schedule.ahead(n) % depth);
                 if depth > 1 && !self.counters.contains(&counter) {
                     self.counters.push(counter);
+                }
+                // Phases change where the slots of the loop's own iteration go round.
+                if self.barriers.contains_key(ring) && !self.phases.contains(&depth) {
+                    self.phases.push(depth);
+                    if depth > 1 && !self.counters.contains(&(depth, 0)) {
+                        self.counters.push((depth, 0));
+                    }
                 }
             }
         }
@@ -565,6 +664,9 @@ impl<'c> Expansion<'_, 'c> {
         for (_, distance) in self.counters.clone() {
             values.push(self.number(self.i32(), distance.into())?);
         }
+        for _ in 0..self.phases.len() {
+            values.push(self.number(self.i32(), 0)?);
+        }
         Ok(values)
     }
 
@@ -590,7 +692,9 @@ impl<'c> Expansion<'_, 'c> {
             self.args.insert(what, args);
             next += lag as usize;
         }
-        self.counter_args = (next..kernel.num_args()).map(|i| kernel.arg(i)).collect();
+        let phases = next + self.counters.len();
+        self.counter_args = (next..phases).map(|i| kernel.arg(i)).collect();
+        self.phase_args = (phases..kernel.num_args()).map(|i| kernel.arg(i)).collect();
         self.rewriter.set_end(kernel);
         for place in 0..self.schedule.kernel.len() {
             self.step(place)?;
@@ -612,16 +716,34 @@ impl<'c> Expansion<'_, 'c> {
                 }
                 Ok(())
             }
-            Step::AwaitBulk(_) => Err(internal(self.op, "waits for a bulk copy")),
+            Step::AwaitBulk(copy) => self.await_bulk(*copy),
             Step::AwaitDots { dots, pending } => {
                 let mut what = Vec::new();
                 for (dot, earlier) in dots {
-                    let result = self.source.actions[*dot].op().result(0);
-                    what.push((result, *earlier));
+                    let Action::Op(op) = self.source.actions[*dot] else {
+                        return Err(internal(self.op, "waits for a dot that is none"));
+                    };
+                    what.push((op.result(0), *earlier));
                 }
                 self.await_dots(&what, *pending)
             }
         }
+    }
+
+    fn await_bulk(&mut self, copy: usize) -> PassResult {
+        let Action::Bulk(bulk, ring) = self.source.actions[copy] else {
+            return Err(internal(self.op, "waits for a bulk copy that is none"));
+        };
+        let depth = self.schedule.depths[ring];
+        let phase = self.phases.iter().position(|other| *other == depth).map(|i| self.phase_args[i]);
+        let phase = phase.ok_or_else(|| internal(self.op, "a barrier without a phase"))?;
+        let mut operands = vec![self.slot(self.barriers[&ring], ring, self.last(), When::Now)?, phase];
+        for part in self.rings[ring].clone() {
+            operands.push(self.slot(part, ring, self.last(), When::Now)?);
+        }
+        let made = self.rewriter.clone_op(self.source.bulks[bulk].wait);
+        made.set_operands(&operands);
+        Ok(())
     }
 
     fn await_copies(&mut self, pending: u32) -> PassResult {
@@ -696,23 +818,36 @@ impl<'c> Expansion<'_, 'c> {
             yields.push(newest.ok_or_else(|| internal(self.op, "an iteration lacks what it passes on"))?);
             yields.extend(self.args[&what].iter().take(lag as usize - 1));
         }
-        for ((depth, _), arg) in self.counters.clone().into_iter().zip(self.counter_args.clone()) {
-            yields.push(self.go_round(arg, depth)?);
+        let mut wraps: FastMap<u32, Value<'c>> = FastMap::default();
+        for ((depth, distance), arg) in self.counters.clone().into_iter().zip(self.counter_args.clone()) {
+            let (next, below) = self.go_round(arg, depth)?;
+            yields.push(next);
+            if distance == 0 {
+                wraps.insert(depth, below);
+            }
+        }
+        for (depth, phase) in self.phases.clone().into_iter().zip(self.phase_args.clone()) {
+            let one = self.number(self.i32(), 1)?;
+            let other = self.emit("arith.xori", &[phase, one], self.i32())?;
+            yields.push(match wraps.get(&depth) {
+                Some(below) => self.emit("arith.select", &[*below, phase, other], self.i32())?,
+                None => other,
+            });
         }
         let end = create("scf.yield", self.op.loc(), &yields, &[], &[], &[])?;
         kernel.append(end);
         Ok(())
     }
 
-    /// `counter + 1`, modulo `depth`.
-    fn go_round(&mut self, counter: Value<'c>, depth: u32) -> Made<Value<'c>> {
+    /// `counter + 1`, modulo `depth`, and whether that is not 0.
+    fn go_round(&mut self, counter: Value<'c>, depth: u32) -> Made<(Value<'c>, Value<'c>)> {
         let i32t = self.i32();
         let (one, zero) = (self.number(i32t, 1)?, self.number(i32t, 0)?);
         let count = self.number(i32t, depth.into())?;
         let next = self.emit("arith.addi", &[counter, one], i32t)?;
         const SLT: i64 = 2;
         let below = self.compare(SLT, next, count)?;
-        self.emit("arith.select", &[below, next, zero], i32t)
+        Ok((self.emit("arith.select", &[below, next, zero], i32t)?, below))
     }
 
     /// What comes behind the loop: nothing is under way any more, and results are those of the last iteration.
@@ -746,8 +881,16 @@ impl<'c> Expansion<'_, 'c> {
         if self.schedule.kernel.contains(&Step::Commit) {
             self.await_copies(0)?;
         }
-        for ring in self.rings.clone() {
-            self.rewriter.generic("ttg.local_dealloc", self.op.loc(), &[ring], &[], &[])?;
+        for ring in 0..self.rings.len() {
+            let Some(barriers) = self.barriers.get(&ring).copied() else { continue };
+            let Action::Bulk(bulk, _) = self.producer(ring)? else { continue };
+            let old = self.source.bulks[bulk].barrier;
+            let ty = MemDescType::cast(old.ty())
+                .ok_or_else(|| internal(self.op, "a barrier that is no buffer"))?;
+            self.each_barrier(barriers, ty, self.schedule.depths[ring], "ttng.inval_barrier")?;
+        }
+        for part in self.rings.clone().into_iter().flatten() {
+            self.rewriter.generic("ttg.local_dealloc", self.op.loc(), &[part], &[], &[])?;
         }
         for (arg, result) in results.into_iter().enumerate() {
             let old = self.op.result(arg);
@@ -759,7 +902,22 @@ impl<'c> Expansion<'_, 'c> {
             }
         }
         self.op.erase();
+        // What made the barriers of the source, and ended them.
+        for bulk in &self.source.bulks {
+            let users: Vec<Op<'c>> = bulk.barrier.uses().map(|(user, _)| user).collect();
+            users.into_iter().for_each(Op::erase);
+            if let Some(alloc) = bulk.barrier.def_op() {
+                alloc.erase();
+            }
+        }
         Ok(())
+    }
+
+    /// What fills a ring.
+    fn producer(&self, ring: usize) -> Made<Action<'c>> {
+        let fills = |node: &super::plan::Node| node.writes == Some(ring);
+        let node = self.source.graph.nodes.iter().position(fills);
+        node.map(|n| self.source.actions[n]).ok_or_else(|| internal(self.op, "a ring that nothing fills"))
     }
 }
 

@@ -8,7 +8,7 @@ use super::plan::{Budget, Edge, Kind, LoopGraph, LoopSchedule, Node, Step};
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::analysis::registers::{ctas_together, spare_registers, tensor_words};
 use crate::buffer_plans::{self, BufferLayout};
-use crate::ir_util::{fills_constant_buffer, is_loop, is_product};
+use crate::ir_util::{constant, fills_constant_buffer, is_loop, is_product};
 use crate::plans::{self, AccessFacts, scratch_bytes};
 use linear_layout::Encoding;
 use linear_layout::encoding::SwizzledShared;
@@ -21,7 +21,7 @@ use ttopt_dialect::tt::ops::LoadOp;
 use ttopt_dialect::ttg::attrs::{encoding, encoding_attr, shared_memory};
 use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp, is_memdesc_view};
 use ttopt_dialect::ttg::types::MemDescType;
-use ttopt_dialect::ttng::ops::WarpGroupDotOp;
+use ttopt_dialect::ttng::ops::{BarrierExpectOp, WaitBarrierOp, WarpGroupDotOp};
 
 /// Shared memory that the system takes for each CTA (CUDA programming guide, "Shared memory" of each capability).
 const RESERVED: u64 = 1 << 10;
@@ -39,13 +39,77 @@ pub enum Action<'c> {
     Read(Op<'c>, usize),
     /// A buffer that is filled in each iteration, as a slot of a ring.
     Fill(Op<'c>, usize),
+    /// Bulk copies that share a barrier, by their number in [`Source::bulks`].
+    Bulk(usize, usize),
+}
+
+/// Bulk copies that one barrier in memory announces.
+#[derive(Clone, Debug)]
+pub struct Bulk<'c> {
+    /// Says how many bytes will come.
+    pub expect: Op<'c>,
+    /// The copies.
+    pub copies: SmallVec<[Op<'c>; 2]>,
+    /// Waits for them.
+    pub wait: Op<'c>,
+    /// The barrier.
+    pub barrier: Value<'c>,
+    /// What computes the next phase.
+    phase: Op<'c>,
+}
+
+impl<'c> Bulk<'c> {
+    /// The buffers that are copied to.
+    fn buffers(&self) -> impl Iterator<Item = Value<'c>> {
+        self.wait.operands().skip(2)
+    }
+    /// The operations in the loop that are replaced.
+    fn ops(&self) -> impl Iterator<Item = Op<'c>> {
+        let buffers = self.buffers().filter_map(Value::def_op);
+        self.copies.iter().copied().chain([self.expect, self.wait, self.phase]).chain(buffers)
+    }
+    /// The groups of bulk copies in a loop, as the lowering of tensor maps makes them.
+    fn all(block: Block<'c>, end: Op<'c>) -> Vec<Self> {
+        block.ops().filter_map(|op| Self::of(op, block, end)).collect()
+    }
+    /// The group that begins with `expect`.
+    fn of(expect: Op<'c>, block: Block<'c>, end: Op<'c>) -> Option<Self> {
+        let barrier = BarrierExpectOp::cast(expect)?.alloc();
+        let is_outside = |value: Value<'c>| value.def_op().is_some_and(|op| op.block() != Some(block));
+        let users = || barrier.uses().map(|(user, _)| user).filter(|user| user.block() == Some(block));
+        let copies: SmallVec<[Op<'c>; 2]> =
+            block.ops().filter(|op| is_bulk_load(*op) && users().any(|user| user == *op)).collect();
+        let wait = users().find_map(WaitBarrierOp::cast)?;
+        // Nothing else uses the barrier, and its phase is that of a barrier used once an iteration.
+        let others = users().filter(|op| *op != expect && *op != wait.op() && !copies.contains(op)).count();
+        let phase = wait.phase();
+        let arg = phase.index().checked_sub(1).filter(|_| phase.arg_block() == Some(block))?;
+        let next = end.operand(arg).def_op().filter(|op| op.name() == "arith.xori")?;
+        let flips = next.operand(0) == phase && constant(next.operand(1)) == Some(1);
+        let starts = constant(block.parent()?.operand(3 + arg)) == Some(0);
+        let found = Bulk { expect, copies, wait: wait.op(), barrier, phase: next };
+        let fresh = |buffer: Value<'c>| {
+            let alloc = buffer.def_op().and_then(LocalAllocOp::cast);
+            alloc.is_some_and(|alloc| alloc.src().is_none() && alloc.op().block() == Some(block))
+        };
+        let all = found.buffers().count() == found.copies.len() && found.buffers().all(fresh);
+        let simple = wait.pred().is_none() && all && flips && starts && others == 0 && is_outside(barrier);
+        (simple && !found.copies.is_empty()).then_some(found)
+    }
+}
+
+/// Whether `op` is a bulk copy of a block to shared memory.
+fn is_bulk_load(op: Op<'_>) -> bool {
+    op.name() == "ttng.async_tma_copy_global_to_local"
 }
 
 impl<'c> Action<'c> {
-    /// The operation of the source.
-    pub fn op(self) -> Op<'c> {
+    /// The operations of the source whose operands it uses.
+    pub fn ops(self, source: &Source<'c>) -> SmallVec<[Op<'c>; 2]> {
         match self {
-            Action::Op(op) | Action::Copy(op, _) | Action::Read(op, _) | Action::Fill(op, _) => op,
+            Action::Op(op) | Action::Copy(op, _) | Action::Fill(op, _) => [op].into_iter().collect(),
+            Action::Read(..) => SmallVec::new(),
+            Action::Bulk(bulk, _) => source.bulks[bulk].copies.clone(),
         }
     }
 }
@@ -58,10 +122,12 @@ pub struct Source<'c> {
     pub graph: LoopGraph,
     /// What its nodes are.
     pub actions: Vec<Action<'c>>,
-    /// The type of a slot of each ring.
-    pub slots: Vec<MemDescType<'c>>,
-    /// Buffers of the source that are slots of rings: what `ttg.local_alloc` gave, by the ring.
-    pub buffers: FastMap<Value<'c>, usize>,
+    /// The types of the buffers that a slot of each ring consists of.
+    pub slots: Vec<SmallVec<[MemDescType<'c>; 2]>>,
+    /// Buffers of the source that are slots of rings: what `ttg.local_alloc` gave, as the ring and the part of a slot.
+    pub buffers: FastMap<Value<'c>, (usize, usize)>,
+    /// Groups of bulk copies.
+    pub bulks: Vec<Bulk<'c>>,
     /// The node that computes a value.
     pub makers: FastMap<Value<'c>, usize>,
 }
@@ -98,11 +164,13 @@ impl<'c> Source<'c> {
         target: &TargetDesc,
     ) -> Result<Self, Refusal> {
         let (block, end) = body(op).ok_or("it has no body")?;
+        let bulks = Bulk::all(block, end);
+        let absorbed: Vec<Op<'c>> = bulks.iter().flat_map(Bulk::ops).collect();
         let mut reason = None;
         op.walk(&mut |inner| {
             if inner != op && is_loop(inner) {
                 reason = Some("it has a loop in it");
-            } else if inner != op && !is_harmless(inner) {
+            } else if inner != op && !is_harmless(inner) && !absorbed.contains(&inner) {
                 reason = Some("what is in it writes memory, or waits");
             }
             if reason.is_some() { Walk::Stop } else { Walk::Advance }
@@ -125,9 +193,11 @@ impl<'c> Source<'c> {
             actions: Vec::new(),
             slots: Vec::new(),
             buffers: FastMap::default(),
+            bulks,
             makers: FastMap::default(),
         };
-        Builder { source: &mut source, block, axis, target, waiting: FastMap::default() }.build(end);
+        Builder { source: &mut source, block, axis, target, absorbed, waiting: FastMap::default() }
+            .build(end);
         Ok(source)
     }
 
@@ -188,12 +258,22 @@ struct Builder<'a, 'c> {
     block: Block<'c>,
     axis: &'a AxisInfoAnalysis<'c>,
     target: &'a TargetDesc,
+    /// Operations that are parts of groups of bulk copies.
+    absorbed: Vec<Op<'c>>,
     /// Loads whose results are read from a ring, until something uses them.
     waiting: FastMap<Value<'c>, (Op<'c>, usize)>,
 }
 
 impl<'c> Builder<'_, 'c> {
     fn build(mut self, end: Op<'c>) {
+        for bulk in 0..self.source.bulks.len() {
+            let buffers: SmallVec<[Value<'c>; 2]> = self.source.bulks[bulk].buffers().collect();
+            let types = buffers.iter().filter_map(|buffer| MemDescType::cast(buffer.ty())).collect();
+            if let Some(ring) = self.ring(types) {
+                let parts = buffers.into_iter().enumerate();
+                self.source.buffers.extend(parts.map(|(part, buffer)| (buffer, (ring, part))));
+            }
+        }
         for op in self.block.ops().filter(|op| *op != end) {
             self.read_operands(op);
             self.add(op);
@@ -229,6 +309,17 @@ impl<'c> Builder<'_, 'c> {
     }
 
     fn add(&mut self, op: Op<'c>) {
+        if let Some(bulk) = self.source.bulks.iter().position(|bulk| bulk.wait == op) {
+            let buffer = self.source.bulks[bulk].buffers().next();
+            if let Some((ring, _)) = buffer.and_then(|buffer| self.source.buffers.get(&buffer)).copied() {
+                let node = Node { early: true, writes: Some(ring), ..Node::new(Kind::BulkCopy) };
+                self.push(Action::Bulk(bulk, ring), node);
+            }
+            return;
+        }
+        if self.absorbed.contains(&op) {
+            return;
+        }
         if op.results().any(|result| self.source.buffers.contains_key(&result)) {
             return;
         }
@@ -238,9 +329,9 @@ impl<'c> Builder<'_, 'c> {
         if let Some(alloc) = LocalAllocOp::cast(op)
             && self.is_for_dots_beside(op)
             && let Some(ty) = MemDescType::cast(alloc.result().ty()).and_then(slot_type)
-            && let Some(ring) = self.ring(ty)
+            && let Some(ring) = self.ring([ty].into_iter().collect())
         {
-            self.source.buffers.insert(alloc.result(), ring);
+            self.source.buffers.insert(alloc.result(), (ring, 0));
             let node = Node { writes: Some(ring), ..Node::new(Kind::Fill) };
             self.push(Action::Fill(op, ring), node);
             return;
@@ -250,10 +341,14 @@ impl<'c> Builder<'_, 'c> {
         self.source.makers.extend(op.results().map(|result| (result, number)));
     }
 
-    /// A new ring with slots of a type.
-    fn ring(&mut self, ty: MemDescType<'c>) -> Option<usize> {
-        let bytes = BufferLayout::of(ty).ok()?.bytes();
-        self.source.slots.push(ty);
+    /// A new ring, whose slots are buffers of these types.
+    fn ring(&mut self, types: SmallVec<[MemDescType<'c>; 2]>) -> Option<usize> {
+        let mut bytes = 0;
+        for ty in &types {
+            let layout = BufferLayout::of(*ty).ok()?;
+            bytes += layout.bytes().next_multiple_of(layout.alignment.max(1));
+        }
+        self.source.slots.push(types);
         self.source.graph.rings.push(bytes);
         Some(self.source.slots.len() - 1)
     }
@@ -269,7 +364,8 @@ impl<'c> Builder<'_, 'c> {
         op.walk(&mut |nested| {
             for value in nested.operands() {
                 let ring = root(value).and_then(|op| self.source.buffers.get(&op.result(0)));
-                if let Some(ring) = ring.filter(|ring| !node.reads.contains(ring) && !is_memdesc_view(op)) {
+                let ring = ring.filter(|(ring, _)| !node.reads.contains(ring) && !is_memdesc_view(op));
+                if let Some((ring, _)) = ring {
                     node.reads.push(*ring);
                 }
             }
@@ -362,10 +458,10 @@ impl<'c> Builder<'_, 'c> {
             }
         }
         if let Some((_, first)) = allocs.first().copied() {
-            let ring = self.ring(slot_type(first)?)?;
+            let ring = self.ring([slot_type(first)?].into_iter().collect())?;
             let same: SmallVec<[Value<'c>; 2]> =
                 allocs.iter().filter(|(_, ty)| *ty == first).map(|(value, _)| *value).collect();
-            self.source.buffers.extend(same.iter().map(|value| (*value, ring)));
+            self.source.buffers.extend(same.iter().map(|value| (*value, (ring, 0))));
             return Some((ring, same.len() == users.len()));
         }
         // What other loads need is there sooner in registers.
@@ -373,7 +469,7 @@ impl<'c> Builder<'_, 'c> {
             return None;
         }
         let ty = self.staging(op, result)?;
-        Some((self.ring(ty)?, false))
+        Some((self.ring([ty].into_iter().collect())?, false))
     }
 
     /// Whether loads depend on a value.
@@ -424,29 +520,29 @@ impl<'c> Builder<'_, 'c> {
     fn edges(&mut self, end: Op<'c>) {
         let yielded: Vec<Value<'c>> = end.operands().collect();
         for n in 0..self.source.actions.len() {
-            let action = self.source.actions[n];
-            if matches!(action, Action::Read(..)) {
-                continue;
-            }
-            let op = action.op();
+            let ops = self.source.actions[n].ops(self.source);
             let mut found: SmallVec<[Edge; 8]> = SmallVec::new();
-            op.walk(&mut |nested| {
-                for (i, value) in nested.operands().enumerate() {
-                    let (value, distance) = match value.arg_block() {
-                        Some(block) if block == self.block && value.index() > 0 => {
-                            (yielded[value.index() - 1], 1)
-                        }
-                        _ => (value, 0),
-                    };
-                    let Some(&from) = self.source.makers.get(&value) else { continue };
-                    let is_dot = |n: usize| self.source.graph.nodes[n].kind == Kind::Dot;
-                    let accumulates = is_dot(from) && is_dot(n) && i == 2;
-                    found.push(Edge { from, to: n, distance, accumulates });
-                }
-                Walk::Advance
-            });
+            for op in ops {
+                op.walk(&mut |nested| {
+                    for (i, value) in nested.operands().enumerate() {
+                        found.extend(self.edge(n, i, value, &yielded));
+                    }
+                    Walk::Advance
+                });
+            }
             self.source.graph.edges.extend(found);
         }
+    }
+
+    /// That node `n` uses `value` as operand `i`.
+    fn edge(&self, n: usize, i: usize, value: Value<'c>, yielded: &[Value<'c>]) -> Option<Edge> {
+        let (value, distance) = match value.arg_block() {
+            Some(block) if block == self.block && value.index() > 0 => (yielded[value.index() - 1], 1),
+            _ => (value, 0),
+        };
+        let from = *self.source.makers.get(&value)?;
+        let is_dot = |n: usize| self.source.graph.nodes[n].kind == Kind::Dot;
+        Some(Edge { from, to: n, distance, accumulates: is_dot(from) && is_dot(n) && i == 2 })
     }
 }
 
@@ -470,6 +566,7 @@ impl Source<'_> {
                         Action::Copy(_, ring) => format!("copy to ring {ring}"),
                         Action::Read(_, ring) => format!("read of ring {ring}"),
                         Action::Fill(_, ring) => format!("store to ring {ring}"),
+                        Action::Bulk(_, ring) => format!("bulk copy to ring {ring}"),
                     };
                     text.push_str(&format!("{column}*{rest}{what}"));
                 }
