@@ -18,7 +18,6 @@ use std::collections::hash_map::Entry;
 use ttopt_dialect::tt::ops::LoadOp;
 use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, is_memdesc_view};
 use ttopt_dialect::ttg::types::MemDescType;
-use ttopt_dialect::ttng::ops::WarpGroupDotOp;
 
 type Made<T> = Result<T, Reported>;
 
@@ -219,9 +218,13 @@ impl<'c> Expansion<'_, 'c> {
 
     fn find_lags(&mut self) {
         let mut lags: Vec<(Carried<'c>, u32)> = Vec::new();
-        let mut need = |what: Carried<'c>, lag: u32| match lags.iter_mut().find(|entry| entry.0 == what) {
-            Some(entry) => entry.1 = entry.1.max(lag),
-            None if lag > 0 => lags.push((what, lag)),
+        let mut known: FastMap<Carried<'c>, usize> = FastMap::default();
+        let mut need = |what: Carried<'c>, lag: u32| match known.get(&what) {
+            Some(at) => lags[*at].1 = lags[*at].1.max(lag),
+            None if lag > 0 => {
+                known.insert(what, lags.len());
+                lags.push((what, lag));
+            }
             None => {}
         };
         for (n, action) in self.source.actions.iter().enumerate() {
@@ -941,9 +944,4 @@ fn keep_mutable(view: Op<'_>) -> PassResult {
     let ty = MemDescType::view(&ty.shape(), ty.element(), ty.encoding(), ty.space(), true, &ty.alloc_shape());
     result.set_type(ty.ok_or_else(not_a_view)?.ty());
     Ok(())
-}
-
-/// Whether a dot runs beside the program.
-pub fn is_beside(op: Op<'_>) -> bool {
-    WarpGroupDotOp::cast(op).is_some_and(|dot| dot.is_async() == Some(true))
 }

@@ -5,9 +5,15 @@ use super::plan::LoopSchedule;
 use super::source::Source;
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::ir_util::is_loop;
-use crate::machine::{self, Machine, error};
-use mlir_host::ir::{Attr, Op};
+use crate::machine::{self, Machine, error, internal};
+use crate::plans;
+use linear_layout::target::TargetDesc;
+use mlir_host::ir::{Attr, Op, Walk};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
+use mlir_host::rewrite::IrRewriter;
+use ttopt_dialect::tt::ops::LoadOp;
+use ttopt_dialect::tt::types::pointee;
+use ttopt_dialect::ttg::ops::AsyncCopyGlobalToLocalOp;
 
 /// The pass.
 pub static TRITONGPU_PIPELINE: PassDef = PassDef {
@@ -71,7 +77,8 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         let all = asked.is_some();
         match Source::of(op, all, &axis, &target) {
             Ok(source) => {
-                let budget = source.budget(stages as u32, machine.num_warps, &target);
+                let stages = source.asked_stages().unwrap_or(stages as u32);
+                let budget = source.budget(stages, machine.num_warps, &target);
                 match LoopSchedule::new(&source.graph, &budget) {
                     Some(schedule) => sources.push((source, schedule)),
                     None if explains => op.remark("has no software pipeline: nothing can run ahead"),
@@ -82,12 +89,49 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
             Err(_) => {}
         }
     }
+    if sources.is_empty() {
+        return Ok(());
+    }
     for (source, schedule) in sources {
         if explains {
             source.op.remark(source.describe(&schedule));
         }
         let made = expand(&source, &schedule)?;
         made.set_attr(NUM_STAGES, Attr::int(made.context(), 32, 1));
+    }
+    undo_copies(module, &target)
+}
+
+/// Makes loads and stores of copies that cannot run beside the program after all: in a loop less may be known of
+/// addresses that are carried from iteration to iteration.
+fn undo_copies(module: Op<'_>, target: &TargetDesc) -> PassResult {
+    let mut copies = Vec::new();
+    module.walk(&mut |op| {
+        copies.extend(AsyncCopyGlobalToLocalOp::cast(op));
+        Walk::Advance
+    });
+    let axis = AxisInfoAnalysis::new(module);
+    for copy in copies {
+        if plans::async_copy(copy, &axis, target).is_err() {
+            undo(copy)?;
+        }
+    }
+    Ok(())
+}
+
+fn undo(copy: AsyncCopyGlobalToLocalOp<'_>) -> PassResult {
+    let op = copy.op();
+    let no_tensor = || internal(op, "copies what is no tensor");
+    let pointers = copy.src().ty().as_tensor().ok_or_else(no_tensor)?;
+    let element = pointee(pointers.element()).ok_or_else(no_tensor)?;
+    let ty = pointers.with_element(element).ok_or_else(no_tensor)?.ty();
+    let mut rewriter = IrRewriter::new(op.context());
+    rewriter.set_before(op);
+    let load = rewriter.op(LoadOp::DEF, op.loc()).one(copy.src()).opt(copy.mask()).opt(copy.other());
+    let load = load.opt_attr("cachePolicy", op.attr("cachePolicy")).results(&[ty]).finish()?;
+    rewriter.generic("ttg.local_store", op.loc(), &[load.result(0), copy.result()], &[], &[])?;
+    if op.result(0).is_unused() {
+        op.erase();
     }
     Ok(())
 }

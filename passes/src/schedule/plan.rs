@@ -40,6 +40,8 @@ pub struct Node {
     pub kind: Kind,
     /// Whether it should run ahead as far as possible.
     pub early: bool,
+    /// By how many iterations the program asks that it runs ahead.
+    pub asked: Option<u32>,
     /// Whether it should run ahead by one iteration at most, for the registers that it takes.
     pub near: bool,
     /// Whether so much is computed in it that data for what follows it need not be there before it.
@@ -60,6 +62,7 @@ impl Node {
         Self {
             kind,
             early: false,
+            asked: None,
             near: false,
             heavy: false,
             writes: None,
@@ -236,9 +239,9 @@ impl LoopSchedule {
 /// out of `early`.
 fn assign(graph: &LoopGraph, stages: u32, early: &mut [bool]) -> Option<Vec<u32>> {
     let last = stages - 1;
-    let users = graph.users();
+    let (users, needs) = (graph.users(), graph.needs());
     loop {
-        let level = levels(graph, early);
+        let level = levels(graph, &needs, early);
         let deepest = level.iter().flatten().copied().max()?;
         if deepest > last {
             // More loads that need each other than there are stages: the last ones stay where they are.
@@ -251,13 +254,17 @@ fn assign(graph: &LoopGraph, stages: u32, early: &mut [bool]) -> Option<Vec<u32>
         let mut stage = vec![last; graph.nodes.len()];
         for (n, level) in level.iter().enumerate() {
             if let Some(level) = level {
-                stage[n] = if graph.nodes[n].near { last - 1 } else { (level - 1) * apart };
+                stage[n] = match &graph.nodes[n] {
+                    Node { asked: Some(ahead), .. } => last.saturating_sub(*ahead),
+                    Node { near: true, .. } => last - 1,
+                    _ => (level - 1) * apart,
+                };
             }
         }
         // What an operation needs runs no later than itself.
         let mut open: Vec<usize> = (0..stage.len()).filter(|n| stage[*n] < last).collect();
         while let Some(n) = open.pop() {
-            for edge in graph.edges.iter().filter(|edge| edge.to == n) {
+            for edge in &needs[n] {
                 if stage[edge.from] > stage[n] {
                     stage[edge.from] = stage[n];
                     open.push(edge.from);
@@ -289,26 +296,23 @@ fn assign(graph: &LoopGraph, stages: u32, early: &mut [bool]) -> Option<Vec<u32>
 }
 
 /// How many loads that run ahead each of them needs, itself included.
-fn levels(graph: &LoopGraph, early: &[bool]) -> Vec<Option<u32>> {
-    // The program's order is one of the dependences within an iteration.
+fn levels(graph: &LoopGraph, needs: &[SmallVec<[Edge; 4]>], early: &[bool]) -> Vec<Option<u32>> {
+    // The order of the program is one of the dependences within an iteration.
     let mut deep = vec![0; graph.nodes.len()];
-    for _ in 0..2 {
-        for n in 0..graph.nodes.len() {
-            let needs = graph.edges.iter().filter(|edge| edge.to == n && edge.distance == 0);
-            deep[n] = needs.map(|edge| deep[edge.from]).max().unwrap_or(0) + u32::from(early[n]);
-        }
+    for n in 0..graph.nodes.len() {
+        let within = needs[n].iter().filter(|edge| edge.distance == 0);
+        deep[n] = within.map(|edge| deep[edge.from]).max().unwrap_or(0) + u32::from(early[n]);
     }
     deep.into_iter().zip(early).map(|(deep, early)| early.then_some(deep)).collect()
 }
 
 /// Registers of a thread that hold values between stages.
 fn waiting_registers(graph: &LoopGraph, stage: &[u32]) -> u64 {
-    let held = |(n, node): (usize, &Node)| {
-        let uses = graph.edges.iter().filter(|edge| edge.from == n && edge.distance == 0);
-        let longest = uses.map(|edge| stage[edge.to] - stage[n]).max().unwrap_or(0);
-        node.words * u64::from(longest)
-    };
-    graph.nodes.iter().enumerate().map(held).sum()
+    let mut longest = vec![0; stage.len()];
+    for edge in graph.edges.iter().filter(|edge| edge.distance == 0) {
+        longest[edge.from] = longest[edge.from].max(stage[edge.to] - stage[edge.from]);
+    }
+    graph.nodes.iter().zip(longest).map(|(node, longest)| node.words * u64::from(longest)).sum()
 }
 
 impl LoopGraph {
@@ -318,6 +322,13 @@ impl LoopGraph {
         self.edges.iter().for_each(|edge| users[edge.from].push(edge.to));
         users
     }
+
+    /// What each operation uses.
+    fn needs(&self) -> Vec<SmallVec<[Edge; 4]>> {
+        let mut needs = vec![SmallVec::new(); self.nodes.len()];
+        self.edges.iter().for_each(|edge| needs[edge.to].push(*edge));
+        needs
+    }
 }
 
 /// An iteration being put in order.
@@ -325,6 +336,9 @@ struct Order<'a> {
     graph: &'a LoopGraph,
     stage: &'a [u32],
     stages: u32,
+    needs: Vec<SmallVec<[Edge; 4]>>,
+    /// Dots whose results something but another dot uses, with the iterations between.
+    used: Vec<(usize, u32)>,
     steps: Vec<Step>,
     /// Places after which the operations that run ahead may come.
     places: Vec<usize>,
@@ -333,7 +347,10 @@ struct Order<'a> {
 impl<'a> Order<'a> {
     /// The steps of an iteration, in which what runs ahead comes at `place`; not at all without one.
     fn new(graph: &'a LoopGraph, stage: &'a [u32], stages: u32, place: Option<usize>) -> Self {
-        let mut order = Self { graph, stage, stages, steps: Vec::new(), places: Vec::new() };
+        let is_used = |edge: &&Edge| graph.nodes[edge.from].kind == Kind::Dot && !edge.accumulates;
+        let used = graph.edges.iter().filter(is_used).map(|edge| (edge.from, edge.distance)).collect();
+        let needs = graph.needs();
+        let mut order = Self { graph, stage, stages, needs, used, steps: Vec::new(), places: Vec::new() };
         let groups = order.groups();
         let last: Vec<usize> = (0..stage.len()).filter(|n| stage[*n] + 1 == stages).collect();
         let mut waited = vec![false; graph.nodes.len()];
@@ -345,7 +362,7 @@ impl<'a> Order<'a> {
             if node.kind == Kind::Copy {
                 order.steps.push(Step::Commit);
             }
-            if node.kind == Kind::Dot && !node.blocking && !order.is_awaited_later(n) {
+            if node.kind == Kind::Dot && !node.blocking && !order.used.iter().any(|used| used.0 == n) {
                 order.steps.push(Step::AwaitDots { dots: [(n, 1)].into_iter().collect(), pending: 0 });
                 order.places.push(order.steps.len());
             }
@@ -432,7 +449,7 @@ impl<'a> Order<'a> {
     fn await_dots(&mut self, n: usize, waited: &mut [bool]) {
         let is_dot = |edge: &&Edge| self.graph.nodes[edge.from].kind == Kind::Dot && !edge.accumulates;
         let mut dots: SmallVec<[(usize, u32); 2]> = SmallVec::new();
-        for edge in self.graph.edges.iter().filter(|edge| edge.to == n).filter(is_dot) {
+        for edge in self.needs[n].iter().filter(is_dot) {
             let dot = (edge.from, edge.distance.min(1));
             let done = if dot.1 == 0 { waited[dot.0] } else { self.waits_before(dot) };
             if !done && !dots.contains(&dot) {
@@ -444,10 +461,8 @@ impl<'a> Order<'a> {
         }
         dots.iter().filter(|dot| dot.1 == 0).for_each(|dot| waited[dot.0] = true);
         // Dots end in order: the dots of the iteration before end first.
-        let earlier = self.graph.edges.iter().filter(|edge| {
-            self.graph.nodes[edge.from].kind == Kind::Dot && !edge.accumulates && edge.distance > 0
-        });
-        let earlier: SmallVec<[usize; 2]> = earlier.map(|edge| edge.from).collect();
+        let earlier: SmallVec<[usize; 2]> =
+            self.used.iter().filter(|(_, distance)| *distance > 0).map(|(dot, _)| *dot).collect();
         for dot in earlier {
             let known = dots.iter().any(|other| other.0 == dot) || self.waits_before((dot, 1)) || waited[dot];
             if !known {
@@ -462,13 +477,6 @@ impl<'a> Order<'a> {
     fn waits_before(&self, dot: (usize, u32)) -> bool {
         let waits = |step: &Step| matches!(step, Step::AwaitDots { dots, .. } if dots.contains(&dot));
         self.steps.iter().any(waits)
-    }
-
-    /// Whether something waits for dot `n` because it uses the result.
-    fn is_awaited_later(&self, n: usize) -> bool {
-        let used =
-            |edge: &Edge| edge.from == n && !edge.accumulates && self.stage[edge.to] + 1 == self.stages;
-        self.graph.edges.iter().any(used)
     }
 
     /// Puts what runs ahead at `place`: what is copied after what it depends on, groups ended where they are complete.

@@ -178,7 +178,8 @@ impl<'c> Source<'c> {
         if let Some(reason) = reason {
             return Err(reason);
         }
-        let multiplies = block.ops().any(is_product);
+        let product = |inner: Op<'c>| if is_product(inner) { Walk::Stop } else { Walk::Advance };
+        let multiplies = op.walk(&mut |inner| product(inner)) == Walk::Stop;
         if !multiplies && !all {
             return Err("nothing is multiplied in it, and it does not ask for stages");
         }
@@ -201,6 +202,11 @@ impl<'c> Source<'c> {
         Ok(source)
     }
 
+    /// The stages that the program asks for by what runs ahead how far.
+    pub fn asked_stages(&self) -> Option<u32> {
+        self.graph.nodes.iter().filter_map(|node| node.asked).max().map(|ahead| ahead + 1)
+    }
+
     /// What a schedule of at most `stages` stages may take.
     pub fn budget(&self, stages: u32, warps: u64, target: &TargetDesc) -> Budget {
         let function = self.op.ancestor(|op| op.name() == "tt.func").unwrap_or(self.op);
@@ -220,22 +226,40 @@ impl<'c> Source<'c> {
             ty.and_then(|ty| BufferLayout::of(ty).ok()).map_or(0, |layout| layout.bytes())
         };
         let (mut own, mut scratch) = (0, 0);
-        let mut around: SmallVec<[Op<'c>; 4]> = SmallVec::new();
         self.op.walk(&mut |inner| {
             if !inner.results().any(|result| self.buffers.contains_key(&result)) {
                 own += bytes(inner);
             }
             scratch = scratch.max(scratch_bytes(inner, target).unwrap_or(0));
-            let outside = |op: &Op<'c>| op.ancestor(|op| op == self.op).is_none();
-            for alloc in inner.operands().filter_map(root).filter(outside) {
-                if !around.contains(&alloc) {
-                    around.push(alloc);
-                }
-            }
             Walk::Advance
         });
-        own + scratch + around.into_iter().map(bytes).sum::<u64>()
+        // Buffers from before the loop that are not only used there.
+        let mut at = self.op;
+        while let Some(outer) = at.parent() {
+            for op in at.block().into_iter().flat_map(Block::ops).take_while(|op| *op != at) {
+                let ends = |user: Op<'c>| user.block() == at.block() && user.is_before_in_block(at);
+                if bytes(op) > 0 && seen_as(op.result(0)).into_iter().any(|user| !ends(user)) {
+                    own += bytes(op);
+                }
+            }
+            at = outer;
+        }
+        own + scratch
     }
+}
+
+/// What uses a buffer, or a view of it.
+fn seen_as(buffer: Value<'_>) -> Vec<Op<'_>> {
+    let (mut users, mut open) = (Vec::new(), vec![buffer]);
+    while let Some(value) = open.pop() {
+        for (user, _) in value.uses() {
+            if is_memdesc_view(user) {
+                open.push(user.result(0));
+            }
+            users.push(user);
+        }
+    }
+    users
 }
 
 /// What allocates the buffer that `value` is seen of.
@@ -430,7 +454,7 @@ impl<'c> Builder<'_, 'c> {
     fn load(&mut self, op: Op<'c>, load: LoadOp<'c>) {
         let result = load.result();
         if let Some((ring, all)) = self.ring_of(op, load) {
-            let node = Node { early: true, writes: Some(ring), ..Node::new(Kind::Copy) };
+            let node = Node { early: true, asked: asked(op), writes: Some(ring), ..Node::new(Kind::Copy) };
             self.push(Action::Copy(op, ring), node);
             if !all {
                 self.waiting.insert(result, (op, ring));
@@ -438,7 +462,8 @@ impl<'c> Builder<'_, 'c> {
             return;
         }
         let words = tensor_words(result).max(1);
-        let node = Node { early: true, near: words > FEW_WORDS, words, ..Node::new(Kind::Guarded) };
+        let near = words > FEW_WORDS;
+        let node = Node { early: true, asked: asked(op), near, words, ..Node::new(Kind::Guarded) };
         let number = self.push(Action::Op(op), node);
         self.source.makers.insert(result, number);
     }
@@ -544,6 +569,20 @@ impl<'c> Builder<'_, 'c> {
         let is_dot = |n: usize| self.source.graph.nodes[n].kind == Kind::Dot;
         Some(Edge { from, to: n, distance, accumulates: is_dot(from) && is_dot(n) && i == 2 })
     }
+}
+
+/// The attributes of Triton's scheduler: by how many iterations an operation runs ahead; the stage of an operation, and
+/// the last one that there is.
+const LATENCY: &str = "tt.latency";
+const STAGE: &str = "loop.stage";
+const LAST_STAGE: &str = "tt.scheduled_max_stage";
+
+/// By how many iterations the program asks that a load runs ahead.
+fn asked(op: Op<'_>) -> Option<u32> {
+    let number =
+        |op: Op<'_>, name: &str| op.attr(name).and_then(Attr::as_int).and_then(|n| u32::try_from(n).ok());
+    let scheduled = || number(op.parent()?, LAST_STAGE)?.checked_sub(number(op, STAGE)?);
+    number(op, LATENCY).or_else(scheduled)
 }
 
 /// Whether `op` may trap because of its divisor only.

@@ -131,6 +131,14 @@ fn loads_that_need_loads_share_the_distance() {
 }
 
 #[test]
+fn what_the_program_asks_for_is_done() {
+    let mut graph = matmul_of_warps();
+    (graph.nodes[0].asked, graph.nodes[1].asked) = (Some(3), Some(1));
+    let schedule = planned(&graph, &Budget { stages: 4, ..BUDGET });
+    assert_eq!((schedule.ahead(0), schedule.ahead(1)), (3, 1));
+}
+
+#[test]
 fn what_depends_on_effects_stays() {
     let mut graph = matmul_of_warps();
     graph.nodes.push(Node::new(Kind::Fixed));
@@ -226,7 +234,8 @@ fn random_loop(random: &mut Random) -> LoopGraph {
             0 => Node::new(Kind::Fixed),
             1 | 2 => {
                 let near = random.one_in(3);
-                Node { early: !random.one_in(4), near, ..Node::new(Kind::Guarded) }
+                let asked = random.one_in(6).then(|| random.below(4) as u32);
+                Node { early: !random.one_in(4), near, asked, ..Node::new(Kind::Guarded) }
             }
             3 | 4 => {
                 graph.rings.push(1 << (8 + random.below(4)));
