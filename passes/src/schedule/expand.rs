@@ -904,7 +904,14 @@ impl<'c> Expansion<'_, 'c> {
                 None => return Err(internal(self.op, "a result of the loop is lost")),
             }
         }
+        let mut always: Vec<Op<'c>> = Vec::new();
+        for op in self.source.bulks.iter().flat_map(|bulk| bulk.copies.iter().chain([&bulk.expect])) {
+            let predicate = op.operand(op.num_operands() - 1).def_op();
+            always.extend(predicate.filter(|op| !always.contains(op)));
+        }
         self.op.erase();
+        // Predicates of what was always done.
+        always.into_iter().filter(|op| op.result(0).is_unused() && op.is_pure()).for_each(Op::erase);
         // What made the barriers of the source, and ended them.
         for bulk in &self.source.bulks {
             let users: Vec<Op<'c>> = bulk.barrier.uses().map(|(user, _)| user).collect();
