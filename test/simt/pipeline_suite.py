@@ -407,8 +407,6 @@ def run(args, name, loop, target, stages, trips):
     outputs = []
     for number in (1, stages):
         source = folder / f"{number}.ttir"
-        folder.mkdir(parents=True, exist_ok=True)
-        source.write_text(loop.text(number))
         out = folder / f"out{number}-{trips}"
         if number > 1 or not (out / "done").exists():
             wrong = simulate(args, source, out, target, number, trips)
@@ -439,6 +437,11 @@ def main():
         for turn, target in enumerate(args.targets.split(",")):
             picked = TRIPS[(at + turn) % 2] if name in NAMED else (at // 2 % 5, 7)
             cases += [(name, loop, target, 2 + (at + i) % 4, trips) for i, trips in enumerate(picked)]
+    for name, loop, target, stages, _ in cases:
+        folder = args.work / f"{name}-{target.replace(':', '')}"
+        folder.mkdir(parents=True, exist_ok=True)
+        for number in (1, stages):
+            (folder / f"{number}.ttir").write_text(loop.text(number))
     wrong = 0
     for case, error in zip(cases, suite.run_all(args, run, cases)):
         if error:
