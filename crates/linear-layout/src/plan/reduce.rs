@@ -22,7 +22,7 @@ use crate::{Dim, LinearLayout};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReduceShuffle {
-    /// XORed with the lane number. One bit, unless the layout is swizzled.
+    /// XORed with the lane number. One bit, unless the layout is swizzled or another distance is cheaper.
     pub lane: u64,
     /// XORed with the number of the value. Zero, unless registers and lanes move along another dimension
     /// together.
@@ -265,13 +265,16 @@ fn cost_of(
     let warps = warps as f64;
     let mut stage = |r: &LocalReduction| {
         let values = r.registers.len() as u64 * words;
-        let (each, steps) = match r.whole_warp {
-            Some(_) => (2.0 * target.cost.shuffle, 1),
-            None => (r.shuffles.iter().map(|s| s.instruction.cycles(target)).sum(), r.shuffles.len()),
+        let sum = |of: fn(ShuffleInstruction, &TargetDesc) -> f64| {
+            r.shuffles.iter().map(|s| of(s.instruction, target)).sum::<f64>()
+        };
+        let (each, latency, steps) = match r.whole_warp {
+            Some(_) => (2.0 * target.cost.shuffle, target.cost.shuffle_latency, 1),
+            None => (sum(ShuffleInstruction::cycles), sum(ShuffleInstruction::latency), r.shuffles.len()),
         };
         cost.shuffles += values * steps as u64;
-        cost.cycles += steps as f64 * target.cost.shuffle_latency
-            + warps * (values as f64 * each + (r.combinations() * words) as f64 * target.cost.alu);
+        cost.cycles +=
+            latency + warps * (values as f64 * each + (r.combinations() * words) as f64 * target.cost.alu);
     };
     stage(local);
     if let Some(exchange) = exchange {
@@ -298,6 +301,37 @@ struct Split {
     others: u32,
     /// log2 of the partial results per element of the result.
     across: u32,
+}
+
+/// The cheapest exchanges that combine the same lanes: each lane that is reached by some of them is also reached by
+/// others of the same span, and some distances have cheaper instructions (DPP on AMD GPUs: 1, 2, 7 and 8 in place of 1,
+/// 2, 4 and 8). A basis of least cost is found greedily, since bases form a matroid.
+fn cheapest(shuffles: Vec<ReduceShuffle>, target: &TargetDesc) -> Vec<ReduceShuffle> {
+    let cost =
+        |shuffles: &[ReduceShuffle]| shuffles.iter().map(|s| s.instruction.cycles(target)).sum::<f64>();
+    // Lanes have at most six bits.
+    let sums = 1u64 << shuffles.len().min(6);
+    let chosen =
+        |sum: u64| shuffles.iter().enumerate().filter(move |(i, _)| sum >> i & 1 == 1).map(|(_, s)| s);
+    let combined = |sum: u64| {
+        let (lane, value) = chosen(sum).fold((0, 0), |(lane, value), s| (lane ^ s.lane, value ^ s.value));
+        (lane != 0).then(|| ReduceShuffle {
+            lane,
+            value,
+            instruction: ShuffleInstruction::for_xor(lane, target),
+        })
+    };
+    let mut all: Vec<(u64, ReduceShuffle)> =
+        (1..sums).filter_map(|sum| Some((sum, combined(sum)?))).collect();
+    all.sort_by(|(a, x), (b, y)| {
+        let (x, y) = (x.instruction.cycles(target), y.instruction.cycles(target));
+        x.total_cmp(&y).then(a.count_ones().cmp(&b.count_ones())).then(a.cmp(b))
+    });
+    let mut span = Echelon::new();
+    let mut basis: Vec<ReduceShuffle> =
+        all.into_iter().filter(|(sum, _)| span.insert(*sum)).map(|(_, shuffle)| shuffle).collect();
+    basis.sort_by_key(|shuffle| shuffle.lane);
+    if basis.len() == shuffles.len() && cost(&basis) < cost(&shuffles) { basis } else { shuffles }
 }
 
 impl Split {
@@ -338,6 +372,7 @@ impl Split {
                 shuffles.push(ReduceShuffle { lane, value, instruction });
             }
         }
+        let shuffles = cheapest(shuffles, target);
         // The axis modulo what is combined: the coordinates that no leading bit of it takes.
         let left: Vec<u32> = (others..bits).filter(|b| reached.pivots() >> b & 1 == 0).collect();
         let part = |c: &u64| {
