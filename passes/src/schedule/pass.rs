@@ -40,6 +40,8 @@ pub static TRITONGPU_PIPELINE: PassDef = PassDef {
 
 /// The attribute of loops that says how many stages they want.
 const NUM_STAGES: &str = "tt.num_stages";
+/// On functions, until kernel decisions are taken: CTAs of a multiprocessor that schedules were made for, an `i32`.
+pub const SCHEDULED_CTAS: &str = "ttg.scheduled_ctas";
 /// More stages than this are taken for a mistake.
 const MOST_STAGES: i64 = 64;
 
@@ -80,7 +82,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
                 let stages = source.asked_stages().unwrap_or(stages as u32);
                 let budget = source.budget(stages, machine.num_warps, &target);
                 match LoopSchedule::new(&source.graph, &budget) {
-                    Some(schedule) => sources.push((source, schedule)),
+                    Some(schedule) => sources.push((source, schedule, budget.ctas)),
                     None if explains => op.remark("has no software pipeline: nothing can run ahead"),
                     None => {}
                 }
@@ -92,7 +94,8 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     if sources.is_empty() {
         return Ok(());
     }
-    for (source, schedule) in sources {
+    for (source, schedule, ctas) in sources {
+        note_ctas(source.op, ctas);
         if explains {
             source.op.remark(source.describe(&schedule));
         }
@@ -100,6 +103,14 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         made.set_attr(NUM_STAGES, Attr::int(made.context(), 32, 1));
     }
     undo_copies(module, &target)
+}
+
+/// Notes on the function of a loop for how many CTAs it was scheduled: the fewest of all its loops.
+fn note_ctas(op: Op<'_>, ctas: u64) {
+    let Some(function) = op.ancestor(|op| op.name() == "tt.func") else { return };
+    let known = function.attr(SCHEDULED_CTAS).and_then(Attr::as_int).unwrap_or(i64::MAX);
+    let ctas = i64::try_from(ctas).map_or(known, |ctas| ctas.min(known));
+    function.set_attr(SCHEDULED_CTAS, Attr::int(op.context(), 32, ctas));
 }
 
 /// Makes loads and stores of copies that cannot run beside the program after all: in a loop less may be known of
