@@ -19,6 +19,7 @@ use crate::analysis::registers::ctas_together;
 use crate::ir_util::is_product;
 use crate::is_private;
 use crate::machine::{self, Machine};
+use crate::schedule::pass::SCHEDULED_CTAS;
 use mlir_host::ir::{Attr, Op, Type, Walk};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use ttopt_dialect::ttng::ops::{AsyncTmaGatherOp, AsyncTmaScatterOp, TensormapFenceproxyAcquireOp};
@@ -64,8 +65,10 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     let shared = module.attr("ttg.shared").and_then(Attr::as_int).map_or(0, |bytes| bytes.max(0) as u64);
     let functions = module.region(0).first_block().into_iter().flat_map(|block| block.ops());
     for function in functions.filter(|op| op.name() == "tt.func" && op.region(0).first_block().is_some()) {
+        let scheduled = scheduled(function);
         if !is_private(function) {
             let ctas = ctas_together(function, machine.num_warps, shared, &target);
+            let ctas = scheduled.map_or(ctas, |most| ctas.min(most));
             function.set_attr(MIN_CTAS, Attr::int_of(Type::int(ctx, 32), ctas as i64));
             if explains && ctas > 1 {
                 function.remark(format!(
@@ -85,6 +88,14 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         }
     }
     Ok(())
+}
+
+/// The CTAs of a multiprocessor that the schedules of loops were made for: they hide latencies themselves, and addresses
+/// of what they load ahead take registers that no tensor shows.
+fn scheduled(function: Op<'_>) -> Option<u64> {
+    let ctas = function.attr(SCHEDULED_CTAS).and_then(Attr::as_int).and_then(|ctas| u64::try_from(ctas).ok());
+    function.remove_attr(SCHEDULED_CTAS);
+    ctas.filter(|ctas| *ctas > 0)
 }
 
 /// Marks waits for tensor maps where no rows are copied one by one.

@@ -56,6 +56,7 @@ pub mod reorder_broadcast;
 pub mod reorder_instructions;
 pub mod rewrite_tensor_descriptor_to_pointer;
 pub mod rules;
+pub mod schedule;
 pub mod shared_memory;
 mod test_passes;
 pub mod thread_group;
@@ -86,6 +87,7 @@ pub static PASSES: &[&PassDef] = &[
     &combine_tensor_select_and_if::TRITONGPU_COMBINE_TENSOR_SELECT_AND_IF,
     &cluster_buffers::TRITONGPU_CLUSTER_BUFFERS,
     &buffer_accesses::TRITONAMDGPU_BUFFER_ACCESSES,
+    &schedule::pass::TRITONGPU_PIPELINE,
     &last_use::TRITONGPU_LAST_USE,
     &fence_insertion::FENCE_INSERTION,
     &shared_memory::allocate::ALLOCATE_SHARED_MEMORY,

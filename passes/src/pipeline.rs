@@ -76,17 +76,21 @@ pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {
     let explain = options.explain.then(|| "tritongpu-explain-layouts{table=true}".to_owned());
     let chosen = [convert, coalesce, split, accelerate];
     // Layouts are decided once more on what all others left.
-    let clean = [
-        "canonicalize",
-        "cse",
-        "tritongpu-remove-layout-conversions",
-        "tritongpu-reorder-instructions",
-        "tritongpu-cluster-buffers",
-        "tritongpu-last-use",
-    ]
-    .map(str::to_owned);
+    let clean =
+        ["canonicalize", "cse", "tritongpu-remove-layout-conversions", "tritongpu-reorder-instructions"]
+            .map(str::to_owned);
+    let schedule =
+        format!("tritongpu-pipeline{{num-stages={} explain={}}}", options.num_stages, options.explain);
+    let end = [schedule, "tritongpu-cluster-buffers".to_owned(), "tritongpu-last-use".to_owned()];
     let first = std::iter::once(rewrite).chain(first.map(str::to_owned));
-    first.chain(chosen).chain(last.map(str::to_owned)).chain(tma).chain(clean).chain(explain).collect()
+    first
+        .chain(chosen)
+        .chain(last.map(str::to_owned))
+        .chain(tma)
+        .chain(clean)
+        .chain(explain)
+        .chain(end)
+        .collect()
 }
 
 /// Whether the target's matrix instructions multiply f32 only rounded to TF32.

@@ -1,6 +1,6 @@
 """Compiles the corpus with our compiler, runs it on the simulator with all checks on, and checks the results.
 
-    run_corpus.py --ttsim TTSIM --data DIR --targets cuda:90,cuda:80 [--num-ctas N] [--modules DIR] [--jobs N] [NAME ...]
+    run_corpus.py --ttsim TTSIM --data DIR --targets cuda:90,cuda:80 [--num-ctas N] [--num-stages N] [--modules DIR] [--jobs N] [NAME ...]
 
 With --modules kernels are NAME.TARGET.ttgir in that folder, with _ for :, instead of the corpus' TTIR. A kernel that the compiler refuses is only counted, unless it is in REQUIRED or named; whatever compiles must run
 without a finding and give what reference.py expects. Needs numpy and ml_dtypes.
@@ -36,7 +36,7 @@ swiglu tile_argmin topk_rows vector_add welford_var where_clamp
 """.split()
 
 
-def run(ttsim, name, doc, target, folder, num_ctas, modules):
+def run(ttsim, name, doc, target, folder, num_ctas, num_stages, modules):
     """(state, explanation) of one kernel for one target."""
     for n in doc["outputs"]:
         (folder / f"{n}.out.bin").unlink(missing_ok=True)
@@ -46,6 +46,8 @@ def run(ttsim, name, doc, target, folder, num_ctas, modules):
         command.append(str(modules / f"{name}.{target.replace(':', '_')}.ttgir"))
     if num_ctas:
         command += ["--num-ctas", str(num_ctas)]
+    if num_stages:
+        command += ["--num-stages", str(num_stages)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=200)
     except subprocess.TimeoutExpired:
@@ -64,6 +66,7 @@ def main():
     parser.add_argument("--data", type=pathlib.Path, required=True)
     parser.add_argument("--targets", default="cuda:90,cuda:80")
     parser.add_argument("--num-ctas", type=int, help="blocks that work on a program, instead of the corpus' number")
+    parser.add_argument("--num-stages", type=int, help="stages of software pipelines, instead of the corpus' number")
     parser.add_argument("--modules", type=pathlib.Path, help="folder of TTGIR to run instead of the corpus")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("names", nargs="*")
@@ -84,7 +87,7 @@ def main():
             vendors = {other.split(":")[0] for other in doc["targets"]}
             if target in doc["targets"] or (target.split(":")[0] in vendors and len(doc["targets"]) > 1):
                 start = time.monotonic()
-                outcome = run(args.ttsim, name, doc, target, folder, args.num_ctas, args.modules)
+                outcome = run(args.ttsim, name, doc, target, folder, args.num_ctas, args.num_stages, args.modules)
                 results.append((name, target, *outcome, time.monotonic() - start))
         return results
 

@@ -60,7 +60,7 @@ fn options((target, num_warps, num_ctas): Way, emit: Stage) -> Options {
     Options {
         target: Some(target.to_owned()),
         num_warps,
-        num_stages: 1,
+        num_stages: 1 + (num_warps + num_ctas) % 5,
         num_ctas,
         emit,
         print_after: Vec::new(),

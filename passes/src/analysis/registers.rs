@@ -48,6 +48,22 @@ pub fn ctas_together(function: Op<'_>, warps: u64, shared: u64, target: &TargetD
     (2..=most).rev().find(fits).unwrap_or(1)
 }
 
+/// Registers of a thread that the tensors of `function` leave free wherever it is.
+pub fn spare_registers(function: Op<'_>, target: &TargetDesc) -> u64 {
+    let held = held_registers(&FlowGraph::new(function)).into_iter().max().unwrap_or(0);
+    limit(target).unwrap_or(OF_A_THREAD).saturating_sub(held)
+}
+
+/// Registers of 32 bits that `value` takes of a thread, if it is a tensor.
+pub fn tensor_words(value: Value<'_>) -> u64 {
+    let Some(ty) = value.ty().as_tensor() else { return 0 };
+    let bits = if pointee(ty.element()).is_some() { 64 } else { ty.element().bits().unwrap_or(32) };
+    let layout = ty.encoding().and_then(|layout| to_linear_layout(layout, &ty.shape()).ok());
+    let Some(layout) = layout else { return 0 };
+    let distinct = layout.in_bits(Dim::REGISTER) - layout.free_variable_mask(Dim::REGISTER).count_ones();
+    (u64::from(bits) << distinct).div_ceil(32)
+}
+
 /// Whether the tensors of `function` leave a thread too few registers for the rest of what it holds.
 pub fn is_short_of_registers(function: Op<'_>, target: &TargetDesc) -> bool {
     let exceeds = |limit| held_registers(&FlowGraph::new(function)).into_iter().any(|held| held > limit);

@@ -109,7 +109,12 @@ impl Program {
         self.scope.extend([(sum.clone(), ty.clone()), (read, ty.clone())]);
         let last = self.body(depth, std::slice::from_ref(&ty));
         self.line(&format!("{next} = tt.addptr {at}, {step} : {pointers}, {places}"));
-        self.line(&format!("scf.yield {}, {next} : {types}\n}}", last.join(", ")));
+        // The stages follow from the name of the loop, so that no other choice changes.
+        let stages = 1 + result.bytes().filter(u8::is_ascii_digit).map(u64::from).sum::<u64>() % 5;
+        self.line(&format!(
+            "scf.yield {}, {next} : {types}\n}} {{tt.num_stages = {stages} : i32}}",
+            last.join(", ")
+        ));
         self.scope.truncate(outside);
         self.scope.push((format!("{result}#0"), ty));
     }

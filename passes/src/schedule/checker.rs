@@ -1,0 +1,275 @@
+//! Executes schedules step by step, to find out whether they are right. Shares no code with the planner.
+//!
+//! A loop of `trips` iterations is run as the schedule says, prologue first, on a machine that does everything as late
+//! as it may: copies arrive when a wait says so, dots end when a wait says so, each kind in order. Slots of rings
+//! remember whose data they hold and which dots may still read them. Anything that could go wrong on hardware is an
+//! error in words:
+//!
+//! * a value, or data of a ring, is used before it is there, or another iteration's is;
+//! * a slot is written while something may still read it;
+//! * an operation with effects runs for an iteration that does not exist, twice, never or out of order;
+//! * a wait claims that something is there which need not be;
+//! * more is taken than the budget has.
+
+use super::plan::{Budget, Kind, LoopGraph, LoopSchedule, Step};
+use std::collections::{HashMap, HashSet, VecDeque};
+
+/// What a slot holds.
+#[derive(Clone, Default)]
+struct Slot {
+    /// The iteration whose data it has, or will have.
+    holds: Option<u64>,
+    /// Whether it has it.
+    there: bool,
+    /// Dots that may be reading it.
+    readers: HashSet<(usize, u64)>,
+}
+
+struct Machine<'a> {
+    graph: &'a LoopGraph,
+    schedule: &'a LoopSchedule,
+    trips: u64,
+    slots: Vec<Vec<Slot>>,
+    /// What has run, with the iteration it ran for.
+    ran: HashSet<(usize, u64)>,
+    /// Ended groups of copies that may be under way, and the group that is open.
+    groups: VecDeque<Vec<(usize, u64)>>,
+    open: Vec<(usize, u64)>,
+    /// Copies that a barrier announces, under way.
+    bulk: HashSet<(usize, u64)>,
+    /// Dots that may be under way, in order.
+    dots: VecDeque<(usize, u64)>,
+    /// The last operation of those that stay in order.
+    last_fixed: Option<(u64, usize)>,
+}
+
+/// Checks that `schedule` computes what `graph` does in `trips` iterations, within `budget`.
+///
+/// # Errors
+/// The first thing that could go wrong.
+pub fn check(graph: &LoopGraph, schedule: &LoopSchedule, budget: &Budget, trips: u64) -> Result<(), String> {
+    check_sizes(graph, schedule, budget)?;
+    let slots = schedule.depths.iter().map(|depth| vec![Slot::default(); *depth as usize]).collect();
+    let mut machine = Machine {
+        graph,
+        schedule,
+        trips,
+        slots,
+        ran: HashSet::new(),
+        groups: VecDeque::new(),
+        open: Vec::new(),
+        bulk: HashSet::new(),
+        dots: VecDeque::new(),
+        last_fixed: None,
+    };
+    let ahead = i64::from(schedule.stages) - 1;
+    for now in -ahead..trips as i64 {
+        machine.iteration(now).map_err(|what| format!("iteration {now} of {trips}: {what}"))?;
+    }
+    for node in 0..graph.nodes.len() {
+        for i in 0..trips {
+            if !machine.ran.contains(&(node, i)) {
+                return Err(format!("operation {node} never runs for iteration {i} of {trips}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_sizes(graph: &LoopGraph, schedule: &LoopSchedule, budget: &Budget) -> Result<(), String> {
+    let (nodes, rings) = (graph.nodes.len(), graph.rings.len());
+    if schedule.stage.len() != nodes || schedule.depths.len() != rings {
+        return Err("is the schedule of another loop".to_owned());
+    }
+    if schedule.stages > budget.stages || schedule.stage.iter().any(|stage| *stage >= schedule.stages) {
+        return Err(format!("{} stages, the budget has {}", schedule.stages, budget.stages));
+    }
+    if schedule.depths.contains(&0) {
+        return Err("a ring has no slots".to_owned());
+    }
+    let bytes: u64 = graph.rings.iter().zip(&schedule.depths).map(|(size, n)| size * u64::from(*n)).sum();
+    let left = budget.shared.saturating_sub(budget.taken);
+    if bytes > left {
+        return Err(format!("rings take {bytes} bytes, the budget has {left}"));
+    }
+    let mut held = HashMap::<usize, u64>::new();
+    for edge in graph.edges.iter().filter(|edge| edge.distance == 0) {
+        let between = u64::from(schedule.stage[edge.to].saturating_sub(schedule.stage[edge.from]));
+        let most = held.entry(edge.from).or_default();
+        *most = (*most).max(between * graph.nodes[edge.from].words);
+    }
+    let registers: u64 = held.values().sum();
+    if registers > budget.registers {
+        return Err(format!("{registers} registers hold values, the budget has {}", budget.registers));
+    }
+    Ok(())
+}
+
+impl Machine<'_> {
+    /// One iteration of the new loop; those below zero are the prologue.
+    fn iteration(&mut self, now: i64) -> Result<(), String> {
+        for step in &self.schedule.kernel {
+            match step {
+                Step::Run(node) => {
+                    let ahead = self.schedule.stages - 1 - self.schedule.stage[*node];
+                    if let Ok(i) = u64::try_from(now + i64::from(ahead)) {
+                        self.run(*node, i)?;
+                    }
+                }
+                Step::Commit => self.groups.push_back(std::mem::take(&mut self.open)),
+                _ if now < 0 => {}
+                Step::AwaitCopies { copies, pending } => {
+                    while self.groups.len() > *pending as usize {
+                        for (copy, i) in self.groups.pop_front().into_iter().flatten() {
+                            self.arrive(copy, i);
+                        }
+                    }
+                    let now = now as u64;
+                    copies.iter().try_for_each(|copy| self.claim(*copy, now))?;
+                }
+                Step::AwaitBulk(copy) => {
+                    // Its barrier has a phase for each iteration.
+                    let now = now as u64;
+                    if self.bulk.remove(&(*copy, now)) {
+                        self.arrive(*copy, now);
+                    }
+                    self.claim(*copy, now)?;
+                }
+                Step::AwaitDots { dots, pending } => {
+                    while self.dots.len() > *pending as usize {
+                        self.end_dot();
+                    }
+                    for (dot, earlier) in dots {
+                        let Some(i) = (now as u64).checked_sub(u64::from(*earlier)) else { continue };
+                        if self.dots.contains(&(*dot, i)) || !self.ran.contains(&(*dot, i)) {
+                            return Err(format!("a wait says that dot {dot} of iteration {i} is done"));
+                        }
+                    }
+                }
+            }
+        }
+        let blocking = |dot: &&(usize, u64)| self.graph.nodes[dot.0].blocking;
+        match self.dots.iter().find(blocking) {
+            Some((dot, i)) => Err(format!("dot {dot} of iteration {i} is under way at the end")),
+            None => Ok(()),
+        }
+    }
+
+    fn end_dot(&mut self) {
+        if let Some(dot) = self.dots.pop_front() {
+            self.slots.iter_mut().flatten().for_each(|slot| _ = slot.readers.remove(&dot));
+        }
+    }
+
+    fn slot(&mut self, ring: usize, i: u64) -> &mut Slot {
+        let ring = &mut self.slots[ring];
+        let number = i as usize % ring.len();
+        &mut ring[number]
+    }
+
+    fn arrive(&mut self, copy: usize, i: u64) {
+        if let Some(ring) = self.graph.nodes[copy].writes
+            && i < self.trips
+        {
+            let slot = self.slot(ring, i);
+            slot.there |= slot.holds == Some(i);
+        }
+    }
+
+    fn claim(&mut self, copy: usize, i: u64) -> Result<(), String> {
+        let Some(ring) = self.graph.nodes[copy].writes else { return Ok(()) };
+        let slot = self.slot(ring, i);
+        if slot.holds == Some(i) && slot.there {
+            return Ok(());
+        }
+        Err(format!("a wait says that copy {copy} of iteration {i} has arrived"))
+    }
+
+    /// Operation `n` for iteration `i`, under a predicate where there is no such iteration.
+    fn run(&mut self, n: usize, i: u64) -> Result<(), String> {
+        let node = &self.graph.nodes[n];
+        let exists = i < self.trips;
+        let has_effects = matches!(node.kind, Kind::Fixed | Kind::Fill | Kind::Dot);
+        if has_effects && !exists {
+            return Err(format!("operation {n} runs for iteration {i}, which does not exist"));
+        }
+        if !self.ran.insert((n, i)) {
+            return Err(format!("operation {n} runs twice for iteration {i}"));
+        }
+        if node.kind == Kind::Fixed {
+            if self.last_fixed.is_some_and(|last| last > (i, n)) {
+                return Err(format!("operation {n} of iteration {i} is out of order"));
+            }
+            self.last_fixed = Some((i, n));
+        }
+        self.check_operands(n, i)?;
+        if exists {
+            let reads = node.reads.clone();
+            reads.iter().try_for_each(|ring| self.read(*ring, n, i))?;
+            if let Some(ring) = node.writes {
+                self.write(ring, n, i)?;
+            }
+        }
+        match node.kind {
+            Kind::Copy => self.open.push((n, i)),
+            Kind::BulkCopy if exists => _ = self.bulk.insert((n, i)),
+            Kind::Dot => {
+                self.dots.push_back((n, i));
+                if self.dots.len() > 8 {
+                    return Err("more than 8 dots are under way".to_owned());
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn check_operands(&self, n: usize, i: u64) -> Result<(), String> {
+        for edge in self.graph.edges.iter().filter(|edge| edge.to == n) {
+            let Some(of) = i.checked_sub(u64::from(edge.distance)) else { continue };
+            let from = edge.from;
+            if !self.ran.contains(&(from, of)) {
+                return Err(format!("operation {n} of iteration {i} needs {from} of iteration {of}"));
+            }
+            if self.dots.contains(&(from, of)) && !(edge.accumulates && self.graph.nodes[n].kind == Kind::Dot)
+            {
+                return Err(format!(
+                    "operation {n} of iteration {i} uses dot {from} of {of}, which is under way"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, ring: usize, n: usize, i: u64) -> Result<(), String> {
+        let is_dot = self.graph.nodes[n].kind == Kind::Dot;
+        let slot = self.slot(ring, i);
+        if slot.holds != Some(i) || !slot.there {
+            return Err(format!("operation {n} reads iteration {i} of ring {ring}, which is not there"));
+        }
+        if is_dot {
+            slot.readers.insert((n, i));
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, ring: usize, n: usize, i: u64) -> Result<(), String> {
+        let at_once = self.graph.nodes[n].kind == Kind::Fill;
+        let readers: Vec<usize> = (0..self.graph.nodes.len())
+            .filter(|reader| self.graph.nodes[*reader].reads.contains(&ring))
+            .collect();
+        let old = self.slot(ring, i).clone();
+        if let Some((dot, of)) = old.readers.iter().next() {
+            return Err(format!("operation {n} writes ring {ring}, which dot {dot} of iteration {of} reads"));
+        }
+        for (reader, of) in old.holds.iter().flat_map(|of| readers.iter().map(move |reader| (*reader, *of))) {
+            if !self.ran.contains(&(reader, of)) {
+                return Err(format!(
+                    "operation {n} writes ring {ring} before {reader} of iteration {of} reads"
+                ));
+            }
+        }
+        *self.slot(ring, i) = Slot { holds: Some(i), there: at_once, readers: HashSet::new() };
+        Ok(())
+    }
+}

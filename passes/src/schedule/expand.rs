@@ -1,0 +1,954 @@
+//! Writes a schedule down: prologue, loop, and what is waited for behind it. Decides nothing.
+//!
+//! A value that is computed in one stage and used in a later one, or in the next iteration of the source, is carried
+//! by iter_args, one for each iteration of the new loop between the two. Slots of rings are numbered by counters that
+//! go round, one for each distance from the loop's own iteration.
+
+use super::plan::{Kind, LoopSchedule, Step};
+use super::source::{Action, Source, body, is_division};
+use crate::fence_insertion;
+use crate::ir_util::{constant, loop_predicate, trip_count};
+use crate::machine::{error, internal};
+use mlir_host::asm::Reported;
+use mlir_host::hash::FastMap;
+use mlir_host::ir::{Attr, Block, Op, Type, Value, Walk};
+use mlir_host::pass::PassResult;
+use mlir_host::rewrite::{IrRewriter, create, new_region};
+use std::collections::hash_map::Entry;
+use ttopt_dialect::tt::ops::LoadOp;
+use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, is_memdesc_view};
+use ttopt_dialect::ttg::types::MemDescType;
+
+type Made<T> = Result<T, Reported>;
+
+/// What a value of the source is in an iteration: of the prologue, or of the loop.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum When {
+    /// Iteration of the source, in the prologue.
+    Before(u32),
+    /// What this iteration of the loop computes.
+    Now,
+}
+
+/// Something that iter_args carry: what a value was in iterations of the loop before this one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Carried<'c> {
+    /// A result of an operation.
+    Value(Value<'c>),
+    /// An iter_arg of the source, by its number.
+    Arg(usize),
+}
+
+struct Expansion<'a, 'c> {
+    source: &'a Source<'c>,
+    schedule: &'a LoopSchedule,
+    rewriter: IrRewriter<'c>,
+    /// The loop of the source.
+    op: Op<'c>,
+    block: Block<'c>,
+    yielded: Vec<Value<'c>>,
+    /// The parts of each ring, and the barriers of its slots where bulk copies fill them.
+    rings: Vec<Vec<Value<'c>>>,
+    barriers: FastMap<usize, Value<'c>>,
+    /// What has been computed.
+    made: FastMap<(Value<'c>, When), Value<'c>>,
+    /// Iterations that each value is carried.
+    lags: Vec<(Carried<'c>, u32)>,
+    /// The iter_args of the new loop that carry something, the youngest first.
+    args: FastMap<Carried<'c>, Vec<Value<'c>>>,
+    /// Counters of slots, by the depth of the ring and the distance from the loop's iteration.
+    counters: Vec<(u32, u32)>,
+    counter_args: Vec<Value<'c>>,
+    /// Depths of rings whose slots have barriers, and the phases of the iteration's.
+    phases: Vec<u32>,
+    phase_args: Vec<Value<'c>>,
+    /// The induction variable, and whether the iteration exists, of each distance.
+    indices: FastMap<u32, Value<'c>>,
+    exists: FastMap<u32, Value<'c>>,
+    /// Buffers of slots, by what they are a buffer of, and the distance.
+    slots: FastMap<(Value<'c>, u32), Value<'c>>,
+    /// The body of the new loop.
+    kernel: Option<Block<'c>>,
+    constants: FastMap<(Type<'c>, i64), Value<'c>>,
+}
+
+/// Replaces the loop by one that follows its schedule; gives the new loop.
+///
+/// # Errors
+/// When an operation cannot be made; it is reported.
+pub fn expand<'c>(source: &Source<'c>, schedule: &LoopSchedule) -> Made<Op<'c>> {
+    let op = source.op;
+    let (block, end) = body(op).ok_or_else(|| internal(op, "a loop without a body has a schedule"))?;
+    let mut expansion = Expansion {
+        source,
+        schedule,
+        rewriter: IrRewriter::new(op.context()),
+        op,
+        block,
+        yielded: end.operands().collect(),
+        rings: Vec::new(),
+        barriers: FastMap::default(),
+        made: FastMap::default(),
+        lags: Vec::new(),
+        args: FastMap::default(),
+        counters: Vec::new(),
+        counter_args: Vec::new(),
+        phases: Vec::new(),
+        phase_args: Vec::new(),
+        indices: FastMap::default(),
+        exists: FastMap::default(),
+        slots: FastMap::default(),
+        kernel: None,
+        constants: FastMap::default(),
+    };
+    expansion.run()
+}
+
+impl<'c> Expansion<'_, 'c> {
+    fn run(&mut self) -> Made<Op<'c>> {
+        self.allocate()?;
+        self.find_lags();
+        self.prologue()?;
+        let made = self.make_loop()?;
+        self.finish(made)?;
+        Ok(made)
+    }
+
+    fn last(&self) -> u32 {
+        self.schedule.stages - 1
+    }
+
+    fn emit(&mut self, name: &str, args: &[Value<'c>], ty: Type<'c>) -> Made<Value<'c>> {
+        Ok(self.rewriter.generic(name, self.op.loc(), args, &[ty], &[])?.result(0))
+    }
+
+    fn compare(&mut self, predicate: i64, a: Value<'c>, b: Value<'c>) -> Made<Value<'c>> {
+        let ctx = self.op.context();
+        let attrs = [("predicate", Attr::int(ctx, 64, predicate))];
+        let made = self.rewriter.generic("arith.cmpi", self.op.loc(), &[a, b], &[Type::int(ctx, 1)], &attrs);
+        Ok(made?.result(0))
+    }
+
+    /// A constant, before the loop.
+    fn number(&mut self, ty: Type<'c>, value: i64) -> Made<Value<'c>> {
+        if let Some(known) = self.constants.get(&(ty, value)) {
+            return Ok(*known);
+        }
+        let attrs = [("value", Attr::int_of(ty, value))];
+        let made = create("arith.constant", self.op.loc(), &[], &[ty], &attrs, &[])?;
+        made.move_before(self.kernel.and_then(Block::parent).unwrap_or(self.op));
+        self.constants.insert((ty, value), made.result(0));
+        Ok(made.result(0))
+    }
+
+    fn i32(&self) -> Type<'c> {
+        Type::int(self.op.context(), 32)
+    }
+
+    fn allocate(&mut self) -> PassResult {
+        self.rewriter.set_before(self.op);
+        for (ring, parts) in self.source.slots.iter().enumerate() {
+            let depth = self.schedule.depths[ring];
+            let parts = parts.iter().map(|slot| self.buffers(*slot, depth)).collect::<Made<_>>()?;
+            self.rings.push(parts);
+        }
+        for action in &self.source.actions {
+            if let Action::Bulk(bulk, ring) = action {
+                self.make_barriers(self.source.bulks[*bulk].barrier, *ring)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Memory for `depth` buffers like `slot`.
+    fn buffers(&mut self, slot: MemDescType<'c>, depth: u32) -> Made<Value<'c>> {
+        let mut shape = vec![i64::from(depth)];
+        shape.extend(slot.shape());
+        let ty = MemDescType::new(&shape, slot.element(), slot.encoding(), slot.space(), true)
+            .ok_or_else(|| internal(self.op, format!("no ring has slots of {}", slot.ty())))?;
+        self.emit("ttg.local_alloc", &[], ty.ty())
+    }
+
+    /// Barriers for the slots of a ring, instead of `old`.
+    fn make_barriers(&mut self, old: Value<'c>, ring: usize) -> PassResult {
+        let ty =
+            MemDescType::cast(old.ty()).ok_or_else(|| internal(self.op, "a barrier that is no buffer"))?;
+        let depth = self.schedule.depths[ring];
+        let barriers = self.buffers(ty, depth)?;
+        self.barriers.insert(ring, barriers);
+        self.each_barrier(barriers, ty, depth, "ttng.init_barrier")
+    }
+
+    /// Puts an operation for each of the barriers of a ring.
+    fn each_barrier(
+        &mut self,
+        barriers: Value<'c>,
+        ty: MemDescType<'c>,
+        depth: u32,
+        name: &str,
+    ) -> PassResult {
+        for slot in 0..depth {
+            let number = self.number(self.i32(), slot.into())?;
+            let barrier = self.emit("ttg.memdesc_index", &[barriers, number], ty.ty())?;
+            let count = [("count", Attr::int(self.op.context(), 32, 1))];
+            let attrs = if name == "ttng.init_barrier" { &count[..] } else { &[] };
+            self.rewriter.generic(name, self.op.loc(), &[barrier], &[], attrs)?;
+        }
+        Ok(())
+    }
+
+    //===------------------------------------------------------------------===//
+    // Values from other iterations
+    //===------------------------------------------------------------------===//
+
+    /// The number of an iter_arg of the source.
+    fn arg_number(&self, value: Value<'c>) -> Option<usize> {
+        (value.arg_block() == Some(self.block)).then(|| value.index().checked_sub(1)).flatten()
+    }
+
+    /// The stage in which the next value of an iter_arg is computed.
+    fn stage_of_next(&self, arg: usize) -> u32 {
+        self.source.makers.get(&self.yielded[arg]).map_or(0, |node| self.schedule.stage[*node])
+    }
+
+    /// Whether an iter_arg is the same in all iterations.
+    fn is_constant(&self, arg: usize) -> bool {
+        self.arg_number(self.yielded[arg]) == Some(arg)
+    }
+
+    fn find_lags(&mut self) {
+        let mut lags: Vec<(Carried<'c>, u32)> = Vec::new();
+        let mut known: FastMap<Carried<'c>, usize> = FastMap::default();
+        let mut need = |what: Carried<'c>, lag: u32| match known.get(&what) {
+            Some(at) => lags[*at].1 = lags[*at].1.max(lag),
+            None if lag > 0 => {
+                known.insert(what, lags.len());
+                lags.push((what, lag));
+            }
+            None => {}
+        };
+        for (n, action) in self.source.actions.iter().enumerate() {
+            let stage = self.schedule.stage[n];
+            let mut visit = |nested: Op<'c>| {
+                for value in nested.operands() {
+                    if let Some(arg) = self.arg_number(value) {
+                        if !self.is_constant(arg) {
+                            need(Carried::Arg(arg), stage + 1 - self.stage_of_next(arg));
+                        }
+                    } else if let Some(maker) = self.source.makers.get(&value) {
+                        need(Carried::Value(value), stage - self.schedule.stage[*maker]);
+                    }
+                }
+                Walk::Advance
+            };
+            for op in action.ops(self.source) {
+                op.walk(&mut visit);
+            }
+        }
+        for arg in 0..self.yielded.len() {
+            if !self.is_constant(arg) && !self.op.result(arg).is_unused() {
+                need(Carried::Arg(arg), self.schedule.stages - self.stage_of_next(arg));
+            }
+        }
+        self.lags = lags;
+    }
+
+    /// A value of iteration `i` of the source, in the prologue.
+    fn before(&mut self, value: Value<'c>, i: u32) -> Made<Value<'c>> {
+        if let Some(arg) = self.arg_number(value) {
+            if i == 0 || self.is_constant(arg) {
+                return Ok(self.op.operand(3 + arg));
+            }
+            return self.before(self.yielded[arg], i - 1);
+        }
+        if value.arg_block() == Some(self.block) {
+            return self.index(When::Before(i), i);
+        }
+        if !self.source.makers.contains_key(&value) {
+            return Ok(value);
+        }
+        let made = self.made.get(&(value, When::Before(i))).copied();
+        made.ok_or_else(|| internal(self.op, format!("the prologue lacks {} of iteration {i}", value.ty())))
+    }
+
+    /// A value as an operation of `stage` uses it in the loop.
+    fn now(&mut self, value: Value<'c>, stage: u32) -> Made<Value<'c>> {
+        let (what, lag) = if let Some(arg) = self.arg_number(value) {
+            if self.is_constant(arg) {
+                return Ok(self.op.operand(3 + arg));
+            }
+            (Carried::Arg(arg), stage + 1 - self.stage_of_next(arg))
+        } else if value.arg_block() == Some(self.block) {
+            return self.index(When::Now, self.last() - stage);
+        } else if let Some(maker) = self.source.makers.get(&value) {
+            (Carried::Value(value), stage - self.schedule.stage[*maker])
+        } else {
+            return Ok(value);
+        };
+        let found = match lag {
+            0 => self.made.get(&(value, When::Now)).copied(),
+            _ => self.args.get(&what).and_then(|args| args.get(lag as usize - 1)).copied(),
+        };
+        found.ok_or_else(|| internal(self.op, format!("the loop lacks {}", value.ty())))
+    }
+
+    /// The induction variable `ahead` iterations later.
+    fn index(&mut self, when: When, ahead: u32) -> Made<Value<'c>> {
+        if let Some(known) = self.indices.get(&ahead) {
+            return Ok(*known);
+        }
+        let first = match (when, self.kernel) {
+            (When::Now, Some(kernel)) => kernel.arg(0),
+            _ => self.op.operand(0),
+        };
+        let index = if ahead == 0 { first } else { self.after(first, ahead)? };
+        self.indices.insert(ahead, index);
+        Ok(index)
+    }
+
+    /// `index` some steps later.
+    fn after(&mut self, index: Value<'c>, steps: u32) -> Made<Value<'c>> {
+        let (step, ty) = (self.op.operand(2), index.ty());
+        let known = constant(step).and_then(|step| step.checked_mul(steps.into()));
+        let distance = match known {
+            _ if steps == 1 => step,
+            Some(distance) => self.number(ty, distance)?,
+            None => {
+                let count = self.number(ty, steps.into())?;
+                self.emit("arith.muli", &[step, count], ty)?
+            }
+        };
+        self.emit("arith.addi", &[index, distance], ty)
+    }
+
+    /// Whether the source has an iteration `ahead` of the one that begins at `index`: counted so that nothing
+    /// overflows. `None` where it is known to.
+    fn exists(&mut self, when: When, ahead: u32) -> Made<Option<Value<'c>>> {
+        let i1 = Type::int(self.op.context(), 1);
+        if let (When::Before(i), Some(trips)) = (when, trip_count(self.op)) {
+            return match u64::from(i) < trips {
+                true => Ok(None),
+                false => self.number(i1, 0).map(Some),
+            };
+        }
+        if ahead == 0 && when == When::Now {
+            return Ok(None);
+        }
+        if let Some(known) = self.exists.get(&ahead) {
+            return Ok(Some(*known));
+        }
+        let (to, step) = (self.op.operand(1), self.op.operand(2));
+        let found = if ahead == 0 {
+            let from = self.op.operand(0);
+            self.compare(loop_predicate(self.op), from, to)?
+        } else {
+            // The distance to the end fits in an unsigned number wherever there is an iteration.
+            let before = self.exists(when, ahead - 1)?;
+            let index = self.index(when, ahead - 1)?;
+            let left = self.emit("arith.subi", &[to, index], index.ty())?;
+            const UGT: i64 = 8;
+            let more = self.compare(UGT, left, step)?;
+            match before {
+                Some(before) => self.emit("arith.andi", &[before, more], i1)?,
+                None => more,
+            }
+        };
+        self.exists.insert(ahead, found);
+        Ok(Some(found))
+    }
+
+    //===------------------------------------------------------------------===//
+    // Operations
+    //===------------------------------------------------------------------===//
+
+    fn prologue(&mut self) -> PassResult {
+        self.rewriter.set_before(self.op);
+        for round in 0..self.last() {
+            for place in 0..self.schedule.kernel.len() {
+                match &self.schedule.kernel[place] {
+                    Step::Run(node) => {
+                        // Stage s begins in round s.
+                        if let Some(i) = round.checked_sub(self.schedule.stage[*node]) {
+                            self.node(*node, When::Before(i))?;
+                        }
+                    }
+                    Step::Commit => _ = self.commit()?,
+                    _ => {}
+                }
+            }
+        }
+        self.indices.clear();
+        self.exists.clear();
+        self.slots.clear();
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Made<Op<'c>> {
+        let def = ttopt_dialect::ttg::ops::AsyncCommitGroupOp::DEF;
+        self.rewriter.op(def, self.op.loc()).many(&[]).finish()
+    }
+
+    /// A value that node `n` uses.
+    fn operand(&mut self, value: Value<'c>, n: usize, when: When) -> Made<Value<'c>> {
+        if let Some((ring, part)) = self.source.buffers.get(&value).copied() {
+            return self.slot(self.rings[ring][part], ring, self.schedule.stage[n], when);
+        }
+        match when {
+            When::Before(i) => self.before(value, i),
+            When::Now => self.now(value, self.schedule.stage[n]),
+        }
+    }
+
+    /// The buffer of `buffers`, a part of a ring or its barriers, for the iteration that operations of `stage` run for.
+    fn slot(&mut self, buffers: Value<'c>, ring: usize, stage: u32, when: When) -> Made<Value<'c>> {
+        let depth = self.schedule.depths[ring];
+        let distance = match when {
+            When::Before(i) => i,
+            When::Now => self.last() - stage,
+        };
+        if let Some(known) = self.slots.get(&(buffers, distance)) {
+            return Ok(*known);
+        }
+        let number = match when {
+            When::Before(_) => self.number(self.i32(), i64::from(distance % depth))?,
+            When::Now if depth == 1 => self.number(self.i32(), 0)?,
+            When::Now => {
+                let counter = self.counters.iter().position(|counter| *counter == (depth, distance % depth));
+                let counter = counter.ok_or_else(|| internal(self.op, "a ring without a counter"))?;
+                self.counter_args[counter]
+            }
+        };
+        let all =
+            MemDescType::cast(buffers.ty()).ok_or_else(|| internal(self.op, "a ring that is no buffer"))?;
+        let ty = MemDescType::new(&all.shape()[1..], all.element(), all.encoding(), all.space(), true);
+        let ty = ty.ok_or_else(|| internal(self.op, "a ring without slots"))?;
+        let slot = self.emit("ttg.memdesc_index", &[buffers, number], ty.ty())?;
+        self.slots.insert((buffers, distance), slot);
+        Ok(slot)
+    }
+
+    /// The only buffer of a slot.
+    fn only(&mut self, ring: usize, stage: u32, when: When) -> Made<Value<'c>> {
+        self.slot(self.rings[ring][0], ring, stage, when)
+    }
+
+    fn node(&mut self, n: usize, when: When) -> PassResult {
+        let stage = self.schedule.stage[n];
+        let ahead = match when {
+            When::Before(i) => i,
+            When::Now => self.last() - stage,
+        };
+        match self.source.actions[n] {
+            Action::Copy(op, ring) => {
+                let exists = self.exists(when, ahead)?;
+                let slot = self.only(ring, stage, when)?;
+                self.copy(op, n, when, slot, exists)
+            }
+            Action::Read(op, ring) => {
+                let slot = self.only(ring, stage, when)?;
+                let loaded = self.emit("ttg.local_load", &[slot], op.result(0).ty())?;
+                self.made.insert((op.result(0), when), loaded);
+                Ok(())
+            }
+            Action::Fill(op, ring) => {
+                let slot = self.only(ring, stage, when)?;
+                let src = self.operand(op.operand(0), n, when)?;
+                self.rewriter.generic("ttg.local_store", op.loc(), &[src, slot], &[], &[])?;
+                Ok(())
+            }
+            Action::Bulk(bulk, ring) => {
+                let exists = self.exists(when, ahead)?;
+                let barrier = self.slot(self.barriers[&ring], ring, stage, when)?;
+                self.bulk(bulk, n, when, barrier, exists)
+            }
+            Action::Op(op) => {
+                let guarded = self.source.graph.nodes[n].kind == Kind::Guarded;
+                let exists = if guarded { self.exists(when, ahead)? } else { None };
+                match (LoadOp::cast(op), exists) {
+                    (Some(load), Some(exists)) => self.load(op, load, n, when, exists),
+                    (_, exists) => self.clone(op, n, when, exists),
+                }
+            }
+        }
+    }
+
+    /// `op`, with what it uses in this iteration.
+    fn clone(&mut self, op: Op<'c>, n: usize, when: When, exists: Option<Value<'c>>) -> PassResult {
+        let mut map: FastMap<Value<'c>, Value<'c>> = FastMap::default();
+        let mut used: Vec<Value<'c>> = Vec::new();
+        op.walk(&mut |nested| {
+            used.extend(nested.operands());
+            Walk::Advance
+        });
+        for value in used {
+            if let Entry::Vacant(entry) = map.entry(value) {
+                entry.insert(self.operand(value, n, when)?);
+            }
+        }
+        if let Some(exists) = exists.filter(|_| is_division(op)) {
+            let divisor = map.get(&op.operand(1)).copied().unwrap_or(op.operand(1));
+            map.insert(op.operand(1), self.safe_divisor(divisor, exists)?);
+        }
+        let made = self.rewriter.clone_op(op);
+        made.walk_post(&mut |nested| {
+            for (i, operand) in nested.operands().enumerate() {
+                if let Some(new) = map.get(&operand) {
+                    nested.set_operand(i, *new);
+                }
+            }
+        });
+        if is_memdesc_view(made) {
+            keep_mutable(made)?;
+        }
+        if self.source.graph.nodes[n].kind == Kind::Dot {
+            made.set_attr("isAsync", Attr::bool(op.context(), true));
+        }
+        self.made.extend(op.results().zip(made.results()).map(|(old, new)| ((old, when), new)));
+        Ok(())
+    }
+
+    /// One, where there is no iteration that divides.
+    fn safe_divisor(&mut self, divisor: Value<'c>, exists: Value<'c>) -> Made<Value<'c>> {
+        let one = match divisor.ty().as_tensor() {
+            None => self.number(divisor.ty(), 1)?,
+            Some(tensor) => {
+                let one = self.number(tensor.element(), 1)?;
+                self.emit("tt.splat", &[one], divisor.ty())?
+            }
+        };
+        self.emit("arith.select", &[exists, divisor, one], divisor.ty())
+    }
+
+    /// What of a mask holds in an iteration that exists.
+    fn mask(
+        &mut self,
+        pointer: Value<'c>,
+        mask: Option<Value<'c>>,
+        exists: Option<Value<'c>>,
+    ) -> Made<Option<Value<'c>>> {
+        let Some(exists) = exists else { return Ok(mask) };
+        let mut all = exists;
+        if let Some(tensor) = pointer.ty().as_tensor() {
+            let ty = tensor.with_element(exists.ty()).ok_or_else(|| error(self.op, "no type for a mask"))?;
+            all = self.emit("tt.splat", &[exists], ty.ty())?;
+        }
+        match mask {
+            Some(mask) => self.emit("arith.andi", &[all, mask], all.ty()).map(Some),
+            None => Ok(Some(all)),
+        }
+    }
+
+    /// The operands of a load in this iteration.
+    fn accessed(
+        &mut self,
+        load: LoadOp<'c>,
+        n: usize,
+        when: When,
+        exists: Option<Value<'c>>,
+    ) -> Made<(Value<'c>, Option<Value<'c>>, Option<Value<'c>>)> {
+        let pointer = self.operand(load.ptr(), n, when)?;
+        let mask = load.mask().map(|mask| self.operand(mask, n, when)).transpose()?;
+        let other = load.other().map(|other| self.operand(other, n, when)).transpose()?;
+        let mask = self.mask(pointer, mask, exists)?;
+        Ok((pointer, mask, other))
+    }
+
+    fn load(&mut self, op: Op<'c>, load: LoadOp<'c>, n: usize, when: When, exists: Value<'c>) -> PassResult {
+        let (pointer, mask, other) = self.accessed(load, n, when, Some(exists))?;
+        let operands: Vec<Value<'c>> = [Some(pointer), mask, other].into_iter().flatten().collect();
+        let sizes = Attr::i32_array(op.context(), &[1, mask.is_some().into(), other.is_some().into()]);
+        let mut attrs = op.attrs();
+        attrs.retain(|attr| attr.0 != "operandSegmentSizes");
+        attrs.push(("operandSegmentSizes", sizes));
+        let made = self.rewriter.generic("tt.load", op.loc(), &operands, &[op.result(0).ty()], &attrs)?;
+        self.made.insert((op.result(0), when), made.result(0));
+        Ok(())
+    }
+
+    fn copy(
+        &mut self,
+        op: Op<'c>,
+        n: usize,
+        when: When,
+        slot: Value<'c>,
+        exists: Option<Value<'c>>,
+    ) -> PassResult {
+        let (pointer, mask, other) = self.accessed(LoadOp::of(op), n, when, exists)?;
+        let mut made = self
+            .rewriter
+            .op(AsyncCopyGlobalToLocalOp::DEF, op.loc())
+            .one(pointer)
+            .one(slot)
+            .opt(mask)
+            .opt(other.filter(|_| mask.is_some()))
+            .opt_attr("cachePolicy", op.attr("cachePolicy"));
+        for (name, attr) in op.discardable_attrs() {
+            made = made.discardable(name, attr);
+        }
+        made.finish()?;
+        Ok(())
+    }
+
+    /// Bulk copies that arrive at `barrier`, if the iteration exists.
+    fn bulk(
+        &mut self,
+        bulk: usize,
+        n: usize,
+        when: When,
+        barrier: Value<'c>,
+        exists: Option<Value<'c>>,
+    ) -> PassResult {
+        let bulk = &self.source.bulks[bulk];
+        let i1 = Type::int(self.op.context(), 1);
+        let exists = match exists {
+            Some(exists) => exists,
+            None => self.number(i1, 1)?,
+        };
+        for op in [bulk.expect].into_iter().chain(bulk.copies.iter().copied()) {
+            // The last operand of each is its predicate.
+            let last = op.num_operands() - 1;
+            let mut operands = Vec::new();
+            for (i, value) in op.operands().enumerate() {
+                operands.push(match value {
+                    _ if i == last => exists,
+                    value if value == bulk.barrier => barrier,
+                    value => self.operand(value, n, when)?,
+                });
+            }
+            let made = self.rewriter.clone_op(op);
+            made.set_operands(&operands);
+        }
+        Ok(())
+    }
+
+    //===------------------------------------------------------------------===//
+    // The loop
+    //===------------------------------------------------------------------===//
+
+    /// Counters for the slots that operations of the loop use.
+    fn find_counters(&mut self) {
+        for (n, node) in self.source.graph.nodes.iter().enumerate() {
+            for ring in node.writes.iter().chain(&node.reads) {
+                let depth = self.schedule.depths[*ring];
+                let counter = (depth, self.schedule.ahead(n) % depth);
+                if depth > 1 && !self.counters.contains(&counter) {
+                    self.counters.push(counter);
+                }
+                // Phases change where the slots of the loop's own iteration go round.
+                if self.barriers.contains_key(ring) && !self.phases.contains(&depth) {
+                    self.phases.push(depth);
+                    if depth > 1 && !self.counters.contains(&(depth, 0)) {
+                        self.counters.push((depth, 0));
+                    }
+                }
+            }
+        }
+    }
+
+    /// What the carried values are when the loop begins.
+    fn first_values(&mut self) -> Made<Vec<Value<'c>>> {
+        let mut values = Vec::new();
+        for (what, lag) in self.lags.clone() {
+            for back in 1..=lag {
+                values.push(match what {
+                    Carried::Value(value) => {
+                        let maker = self.source.makers[&value];
+                        let i = self.last() - self.schedule.stage[maker];
+                        self.before(value, i - back)?
+                    }
+                    Carried::Arg(arg) => {
+                        let i = self.schedule.stages - self.stage_of_next(arg);
+                        let value = self.block.arg(arg + 1);
+                        self.before(value, i - back)?
+                    }
+                });
+            }
+        }
+        for (_, distance) in self.counters.clone() {
+            values.push(self.number(self.i32(), distance.into())?);
+        }
+        for _ in 0..self.phases.len() {
+            values.push(self.number(self.i32(), 0)?);
+        }
+        Ok(values)
+    }
+
+    fn make_loop(&mut self) -> Made<Op<'c>> {
+        self.find_counters();
+        self.rewriter.set_before(self.op);
+        let first = self.first_values()?;
+        let types: Vec<Type<'c>> = first.iter().map(|value| value.ty()).collect();
+        let operands: Vec<Value<'c>> = self.op.operands().take(3).chain(first).collect();
+        let mut attrs = self.op.discardable_attrs();
+        attrs.extend(self.op.attr("unsignedCmp").map(|attr| ("unsignedCmp", attr)));
+        let loc = self.op.loc();
+        let made = create("scf.for", loc, &operands, &types, &attrs, &[new_region()])?;
+        made.move_before(self.op);
+        let arguments: Vec<_> =
+            [self.op.operand(0).ty()].into_iter().chain(types).map(|ty| (ty, loc)).collect();
+        let kernel = Block::new(&arguments);
+        made.region(0).append(kernel);
+        self.kernel = Some(kernel);
+        let mut next = 1;
+        for (what, lag) in self.lags.clone() {
+            let args = (0..lag as usize).map(|i| kernel.arg(next + i)).collect();
+            self.args.insert(what, args);
+            next += lag as usize;
+        }
+        let phases = next + self.counters.len();
+        self.counter_args = (next..phases).map(|i| kernel.arg(i)).collect();
+        self.phase_args = (phases..kernel.num_args()).map(|i| kernel.arg(i)).collect();
+        self.rewriter.set_end(kernel);
+        for place in 0..self.schedule.kernel.len() {
+            self.step(place)?;
+        }
+        self.end_loop(kernel)?;
+        Ok(made)
+    }
+
+    fn step(&mut self, place: usize) -> PassResult {
+        match &self.schedule.kernel[place] {
+            Step::Run(node) => self.node(*node, When::Now),
+            Step::Commit => self.commit().map(|_| ()),
+            Step::AwaitCopies { pending, .. } => {
+                self.await_copies(*pending)?;
+                if self.source.graph.nodes.iter().any(|node| node.kind == Kind::Dot) {
+                    // Dots read through another proxy than threads, of which each orders what it has copied.
+                    let fence = fence_insertion::fence(self.op)?;
+                    self.rewriter.insert(fence);
+                }
+                Ok(())
+            }
+            Step::AwaitBulk(copy) => self.await_bulk(*copy),
+            Step::AwaitDots { dots, pending } => {
+                let mut what = Vec::new();
+                for (dot, earlier) in dots {
+                    let Action::Op(op) = self.source.actions[*dot] else {
+                        return Err(internal(self.op, "waits for a dot that is none"));
+                    };
+                    what.push((op.result(0), *earlier));
+                }
+                self.await_dots(&what, *pending)
+            }
+        }
+    }
+
+    fn await_bulk(&mut self, copy: usize) -> PassResult {
+        let Action::Bulk(bulk, ring) = self.source.actions[copy] else {
+            return Err(internal(self.op, "waits for a bulk copy that is none"));
+        };
+        let depth = self.schedule.depths[ring];
+        let phase = self.phases.iter().position(|other| *other == depth).map(|i| self.phase_args[i]);
+        let phase = phase.ok_or_else(|| internal(self.op, "a barrier without a phase"))?;
+        let mut operands = vec![self.slot(self.barriers[&ring], ring, self.last(), When::Now)?, phase];
+        for part in self.rings[ring].clone() {
+            operands.push(self.slot(part, ring, self.last(), When::Now)?);
+        }
+        let made = self.rewriter.clone_op(self.source.bulks[bulk].wait);
+        made.set_operands(&operands);
+        Ok(())
+    }
+
+    fn await_copies(&mut self, pending: u32) -> PassResult {
+        let number = Attr::int(self.op.context(), 32, pending.into());
+        let def = ttopt_dialect::ttg::ops::AsyncWaitOp::DEF;
+        self.rewriter.op(def, self.op.loc()).many(&[]).attr("num", number).finish()?;
+        Ok(())
+    }
+
+    /// Waits for dots, through which their results pass; with them those of later dots that are still under way,
+    /// so that nothing uses the registers of either before the wait.
+    fn await_dots(&mut self, dots: &[(Value<'c>, u32)], pending: u32) -> PassResult {
+        let mut through: Vec<Value<'c>> = Vec::new();
+        let mut names: Vec<(Value<'c>, u32)> = Vec::new();
+        for (result, earlier) in dots {
+            if *earlier == 0 {
+                names.push((*result, 0));
+                continue;
+            }
+            match self.made.get(&(*result, When::Now)) {
+                // The dot of this iteration has the registers of the one before it, or its own.
+                Some(_) => names.push((*result, 0)),
+                None => names.push((*result, 1)),
+            }
+        }
+        let mut entries: Vec<(Value<'c>, Option<Carried<'c>>)> = Vec::new();
+        for (result, earlier) in names {
+            if earlier == 0 {
+                let made = self.made.get(&(result, When::Now)).copied();
+                let made = made.ok_or_else(|| internal(self.op, "waits for a dot that is not there"))?;
+                through.push(made);
+                entries.push((result, None));
+                continue;
+            }
+            for arg in 0..self.yielded.len() {
+                let what = Carried::Arg(arg);
+                if self.yielded[arg] == result
+                    && let Some(args) = self.args.get(&what)
+                {
+                    through.push(args[0]);
+                    entries.push((result, Some(what)));
+                }
+            }
+        }
+        if through.is_empty() {
+            return Ok(());
+        }
+        let waited = wait(&mut self.rewriter, self.op, &through, pending)?;
+        for ((result, what), new) in entries.into_iter().zip(waited.results()) {
+            match what {
+                None => _ = self.made.insert((result, When::Now), new),
+                Some(what) => {
+                    if let Some(args) = self.args.get_mut(&what) {
+                        args[0] = new;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes on what the next iteration needs.
+    fn end_loop(&mut self, kernel: Block<'c>) -> PassResult {
+        let mut yields = Vec::new();
+        for (what, lag) in self.lags.clone() {
+            let value = match what {
+                Carried::Value(value) => value,
+                Carried::Arg(arg) => self.yielded[arg],
+            };
+            let outside = !self.source.makers.contains_key(&value);
+            let newest = if outside { Some(value) } else { self.made.get(&(value, When::Now)).copied() };
+            yields.push(newest.ok_or_else(|| internal(self.op, "an iteration lacks what it passes on"))?);
+            yields.extend(self.args[&what].iter().take(lag as usize - 1));
+        }
+        let mut wraps: FastMap<u32, Value<'c>> = FastMap::default();
+        for ((depth, distance), arg) in self.counters.clone().into_iter().zip(self.counter_args.clone()) {
+            let (next, below) = self.go_round(arg, depth)?;
+            yields.push(next);
+            if distance == 0 {
+                wraps.insert(depth, below);
+            }
+        }
+        for (depth, phase) in self.phases.clone().into_iter().zip(self.phase_args.clone()) {
+            let one = self.number(self.i32(), 1)?;
+            let other = self.emit("arith.xori", &[phase, one], self.i32())?;
+            yields.push(match wraps.get(&depth) {
+                Some(below) => self.emit("arith.select", &[*below, phase, other], self.i32())?,
+                None => other,
+            });
+        }
+        let end = create("scf.yield", self.op.loc(), &yields, &[], &[], &[])?;
+        kernel.append(end);
+        Ok(())
+    }
+
+    /// `counter + 1`, modulo `depth`, and whether that is not 0.
+    fn go_round(&mut self, counter: Value<'c>, depth: u32) -> Made<(Value<'c>, Value<'c>)> {
+        let i32t = self.i32();
+        let (one, zero) = (self.number(i32t, 1)?, self.number(i32t, 0)?);
+        let count = self.number(i32t, depth.into())?;
+        let next = self.emit("arith.addi", &[counter, one], i32t)?;
+        const SLT: i64 = 2;
+        let below = self.compare(SLT, next, count)?;
+        Ok((self.emit("arith.select", &[below, next, zero], i32t)?, below))
+    }
+
+    /// What comes behind the loop: nothing is under way any more, and results are those of the last iteration.
+    fn finish(&mut self, made: Op<'c>) -> PassResult {
+        self.rewriter.set_before(self.op);
+        let mut first = 0;
+        let (mut results, mut dots) = (vec![None; self.yielded.len()], Vec::new());
+        for (what, lag) in &self.lags {
+            if let Carried::Arg(arg) = what {
+                let back = self.schedule.stages - self.stage_of_next(*arg);
+                if back <= *lag {
+                    let value = made.result(first + back as usize - 1);
+                    let is_dot = self
+                        .source
+                        .makers
+                        .get(&self.yielded[*arg])
+                        .is_some_and(|n| self.source.graph.nodes[*n].kind == Kind::Dot);
+                    if is_dot {
+                        dots.push(*arg);
+                    }
+                    results[*arg] = Some(value);
+                }
+            }
+            first += *lag as usize;
+        }
+        if !dots.is_empty() {
+            let through: Vec<Value<'c>> = dots.iter().filter_map(|arg| results[*arg]).collect();
+            let waited = wait(&mut self.rewriter, self.op, &through, 0)?;
+            dots.iter().zip(waited.results()).for_each(|(arg, value)| results[*arg] = Some(value));
+        }
+        if self.schedule.kernel.contains(&Step::Commit) {
+            self.await_copies(0)?;
+        }
+        for ring in 0..self.rings.len() {
+            let Some(barriers) = self.barriers.get(&ring).copied() else { continue };
+            let Action::Bulk(bulk, _) = self.producer(ring)? else { continue };
+            let old = self.source.bulks[bulk].barrier;
+            let ty = MemDescType::cast(old.ty())
+                .ok_or_else(|| internal(self.op, "a barrier that is no buffer"))?;
+            self.each_barrier(barriers, ty, self.schedule.depths[ring], "ttng.inval_barrier")?;
+        }
+        for part in self.rings.clone().into_iter().flatten() {
+            self.rewriter.generic("ttg.local_dealloc", self.op.loc(), &[part], &[], &[])?;
+        }
+        for (arg, result) in results.into_iter().enumerate() {
+            let old = self.op.result(arg);
+            let constant = self.is_constant(arg).then(|| self.op.operand(3 + arg));
+            match constant.or(result) {
+                Some(new) => old.replace_all_uses_with(new),
+                None if old.is_unused() => {}
+                None => return Err(internal(self.op, "a result of the loop is lost")),
+            }
+        }
+        let mut always: Vec<Op<'c>> = Vec::new();
+        for op in self.source.bulks.iter().flat_map(|bulk| bulk.copies.iter().chain([&bulk.expect])) {
+            let predicate = op.operand(op.num_operands() - 1).def_op();
+            always.extend(predicate.filter(|op| !always.contains(op)));
+        }
+        self.op.erase();
+        // Predicates of what was always done.
+        always.into_iter().filter(|op| op.result(0).is_unused() && op.is_pure()).for_each(Op::erase);
+        // What made the barriers of the source, and ended them.
+        for bulk in &self.source.bulks {
+            let users: Vec<Op<'c>> = bulk.barrier.uses().map(|(user, _)| user).collect();
+            users.into_iter().for_each(Op::erase);
+            if let Some(alloc) = bulk.barrier.def_op() {
+                alloc.erase();
+            }
+        }
+        Ok(())
+    }
+
+    /// What fills a ring.
+    fn producer(&self, ring: usize) -> Made<Action<'c>> {
+        let fills = |node: &super::plan::Node| node.writes == Some(ring);
+        let node = self.source.graph.nodes.iter().position(fills);
+        node.map(|n| self.source.actions[n]).ok_or_else(|| internal(self.op, "a ring that nothing fills"))
+    }
+}
+
+/// Waits until at most `pending` dots are under way; `through` are values that pass through.
+fn wait<'c>(rewriter: &mut IrRewriter<'c>, at: Op<'c>, through: &[Value<'c>], pending: u32) -> Made<Op<'c>> {
+    let number = Attr::int(at.context(), 32, pending.into());
+    let types: Vec<Type<'c>> = through.iter().map(|value| value.ty()).collect();
+    let attrs = [("pendings", number)];
+    rewriter.generic("ttng.warp_group_dot_wait", at.loc(), through, &types, &attrs)
+}
+
+/// Gives a view of a slot, which is written, a type that says so.
+fn keep_mutable(view: Op<'_>) -> PassResult {
+    let (result, from) = (view.result(0), view.operand(0));
+    let of = |value: Value<'_>| MemDescType::cast(value.ty()).map(|ty| ty.mutable());
+    if of(from) == of(result) {
+        return Ok(());
+    }
+    let not_a_view = || internal(view, "a view that is no buffer");
+    let ty = MemDescType::cast(result.ty()).ok_or_else(not_a_view)?;
+    let ty = MemDescType::view(&ty.shape(), ty.element(), ty.encoding(), ty.space(), true, &ty.alloc_shape());
+    result.set_type(ty.ok_or_else(not_a_view)?.ty());
+    Ok(())
+}

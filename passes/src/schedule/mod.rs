@@ -1,0 +1,10 @@
+//! Software pipelining: [`plan`] schedules loops as plain data, [`checker`] executes schedules to find mistakes.
+
+pub mod checker;
+pub mod expand;
+pub mod pass;
+pub mod plan;
+pub mod source;
+
+#[cfg(test)]
+mod tests;

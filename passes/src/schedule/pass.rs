@@ -1,0 +1,148 @@
+//! `--tritongpu-pipeline`: loops that load while they compute.
+
+use super::expand::expand;
+use super::plan::LoopSchedule;
+use super::source::Source;
+use crate::analysis::axis_info::AxisInfoAnalysis;
+use crate::ir_util::is_loop;
+use crate::machine::{self, Machine, error, internal};
+use crate::plans;
+use linear_layout::target::TargetDesc;
+use mlir_host::ir::{Attr, Op, Walk};
+use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
+use mlir_host::rewrite::IrRewriter;
+use ttopt_dialect::tt::ops::LoadOp;
+use ttopt_dialect::tt::types::pointee;
+use ttopt_dialect::ttg::ops::AsyncCopyGlobalToLocalOp;
+
+/// The pass.
+pub static TRITONGPU_PIPELINE: PassDef = PassDef {
+    anchor: "builtin.module",
+    dependencies: &["ttg", "ttng", "tt", "arith", "scf"],
+    options: &[
+        PassOption {
+            name: "num-stages",
+            description: "stages of loops that do not say how many they want (tt.num_stages)",
+            kind: OptionKind::Int(3),
+        },
+        PassOption {
+            name: "explain",
+            description: "report the schedule of each loop, or why it has none, as remarks",
+            kind: OptionKind::Bool(false),
+        },
+    ],
+    ..PassDef::new(
+        "tritongpu-pipeline",
+        "Run what loads data for later iterations of a loop beside what computes",
+        run,
+    )
+};
+
+/// The attribute of loops that says how many stages they want.
+const NUM_STAGES: &str = "tt.num_stages";
+/// On functions, until kernel decisions are taken: CTAs of a multiprocessor that schedules were made for, an `i32`.
+pub const SCHEDULED_CTAS: &str = "ttg.scheduled_ctas";
+/// More stages than this are taken for a mistake.
+const MOST_STAGES: i64 = 64;
+
+fn run(module: Op<'_>, options: &Options) -> PassResult {
+    let mut loops = Vec::new();
+    module.walk_post(&mut |op| {
+        if op.name() == "scf.for" {
+            loops.push(op);
+        }
+    });
+    if loops.is_empty() {
+        return Ok(());
+    }
+    let (target, machine) = (machine::target(module)?, Machine::of(module)?);
+    if !target.primitives.cp_async || machine.num_ctas > 1 {
+        return Ok(());
+    }
+    let axis = AxisInfoAnalysis::new(module);
+    let explains = options.bool("explain");
+    let mut sources = Vec::new();
+    for op in loops {
+        let asked = op
+            .attr(NUM_STAGES)
+            .map(|attr| attr.as_int().ok_or_else(|| error(op, "expects an integer as \"tt.num_stages\"")));
+        let asked = asked.transpose()?;
+        let stages = asked.unwrap_or_else(|| options.int("num-stages"));
+        if stages > MOST_STAGES {
+            return Err(error(op, format!("cannot have {stages} stages, the most is {MOST_STAGES}")));
+        }
+        let is_nested = op.ancestor(|outer| outer.name() == "ttg.warp_specialize").is_some();
+        if stages < 2 || is_nested || op.region(0).first_block().is_some_and(|block| block.ops().any(is_loop))
+        {
+            continue;
+        }
+        let all = asked.is_some();
+        match Source::of(op, all, &axis, &target) {
+            Ok(source) => {
+                let stages = source.asked_stages().unwrap_or(stages as u32);
+                let budget = source.budget(stages, machine.num_warps, &target);
+                match LoopSchedule::new(&source.graph, &budget) {
+                    Some(schedule) => sources.push((source, schedule, budget.ctas)),
+                    None if explains => op.remark("has no software pipeline: nothing can run ahead"),
+                    None => {}
+                }
+            }
+            Err(reason) if explains => op.remark(format!("has no software pipeline: {reason}")),
+            Err(_) => {}
+        }
+    }
+    if sources.is_empty() {
+        return Ok(());
+    }
+    for (source, schedule, ctas) in sources {
+        note_ctas(source.op, ctas);
+        if explains {
+            source.op.remark(source.describe(&schedule));
+        }
+        let made = expand(&source, &schedule)?;
+        made.set_attr(NUM_STAGES, Attr::int(made.context(), 32, 1));
+    }
+    undo_copies(module, &target)
+}
+
+/// Notes on the function of a loop for how many CTAs it was scheduled: the fewest of all its loops.
+fn note_ctas(op: Op<'_>, ctas: u64) {
+    let Some(function) = op.ancestor(|op| op.name() == "tt.func") else { return };
+    let known = function.attr(SCHEDULED_CTAS).and_then(Attr::as_int).unwrap_or(i64::MAX);
+    let ctas = i64::try_from(ctas).map_or(known, |ctas| ctas.min(known));
+    function.set_attr(SCHEDULED_CTAS, Attr::int(op.context(), 32, ctas));
+}
+
+/// Makes loads and stores of copies that cannot run beside the program after all: in a loop less may be known of
+/// addresses that are carried from iteration to iteration.
+fn undo_copies(module: Op<'_>, target: &TargetDesc) -> PassResult {
+    let mut copies = Vec::new();
+    module.walk(&mut |op| {
+        copies.extend(AsyncCopyGlobalToLocalOp::cast(op));
+        Walk::Advance
+    });
+    let axis = AxisInfoAnalysis::new(module);
+    for copy in copies {
+        if plans::async_copy(copy, &axis, target).is_err() {
+            undo(copy)?;
+        }
+    }
+    Ok(())
+}
+
+fn undo(copy: AsyncCopyGlobalToLocalOp<'_>) -> PassResult {
+    let op = copy.op();
+    let no_tensor = || internal(op, "copies what is no tensor");
+    let pointers = copy.src().ty().as_tensor().ok_or_else(no_tensor)?;
+    let element = pointee(pointers.element()).ok_or_else(no_tensor)?;
+    let ty = pointers.with_element(element).ok_or_else(no_tensor)?.ty();
+    let mut rewriter = IrRewriter::new(op.context());
+    rewriter.set_before(op);
+    let load = rewriter.op(LoadOp::DEF, op.loc()).one(copy.src()).opt(copy.mask()).opt(copy.other());
+    let load = load.opt_attr("cachePolicy", op.attr("cachePolicy")).results(&[ty]).finish()?;
+    rewriter.generic("ttg.local_store", op.loc(), &[load.result(0), copy.result()], &[], &[])?;
+    if op.result(0).is_unused() {
+        op.erase();
+    }
+    Ok(())
+}

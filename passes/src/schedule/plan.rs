@@ -1,0 +1,573 @@
+//! Schedules of loops: in which iteration of the new loop each operation runs, which buffers go round in rings, and
+//! what is waited for where. Plain data; no IR.
+//!
+//! A loop of `S` stages runs an operation of stage `s` for iteration `i` of the source in its own iteration
+//! `i - (S - 1 - s)`: the last stage runs when the source would, earlier stages run ahead. What runs ahead before the
+//! loop begins is the prologue. The loop has as many iterations as the source; what would run ahead of iterations that
+//! do not exist is predicated, so that there is no epilogue.
+//!
+//! Every ring has its *producer*, a copy beside the program or a store, and readers in the last stage. A slot may be
+//! written again once all that read it are *done*: at once for operations that read it themselves, at a wait for dots
+//! that run beside the program. The schedule puts waits, with exact counts of what may still be under way, and makes
+//! rings as deep as that order asks for.
+
+use smallvec::SmallVec;
+use std::fmt;
+
+/// What the scheduler has to know about an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Has no effect: runs for iterations that do not exist, too.
+    Pure,
+    /// Runs ahead only under a predicate: a load, or what may trap.
+    Guarded,
+    /// Stays in the last stage, in the order of the program.
+    Fixed,
+    /// Copies to a slot of a ring beside the program, counted in groups (`cp.async`), under a predicate.
+    Copy,
+    /// Copies to a slot of a ring beside the program, which a barrier in memory announces, under a predicate.
+    BulkCopy,
+    /// Threads write a slot of a ring.
+    Fill,
+    /// Multiplies matrices beside the program (`wgmma`).
+    Dot,
+}
+
+/// An operation of the loop.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// What it may do.
+    pub kind: Kind,
+    /// Whether it should run ahead as far as possible.
+    pub early: bool,
+    /// By how many iterations the program asks that it runs ahead.
+    pub asked: Option<u32>,
+    /// Whether it should run ahead by one iteration at most, for the registers that it takes.
+    pub near: bool,
+    /// Whether so much is computed in it that data for what follows it need not be there before it.
+    pub heavy: bool,
+    /// The ring that it writes.
+    pub writes: Option<usize>,
+    /// The rings that it reads.
+    pub reads: SmallVec<[usize; 2]>,
+    /// For a dot: whether what it reads besides rings is written again in the next iteration.
+    pub blocking: bool,
+    /// Registers of a thread that its results take.
+    pub words: u64,
+}
+
+impl Node {
+    /// An operation that nothing special is known of.
+    pub fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            early: false,
+            asked: None,
+            near: false,
+            heavy: false,
+            writes: None,
+            reads: SmallVec::new(),
+            blocking: false,
+            words: 0,
+        }
+    }
+}
+
+/// That an operation uses what another one computed, `distance` iterations before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// What computes.
+    pub from: usize,
+    /// What uses.
+    pub to: usize,
+    /// Iterations between them.
+    pub distance: u32,
+    /// Whether `to` is a dot that adds to the result of another while that may be under way.
+    pub accumulates: bool,
+}
+
+/// A loop, as the scheduler sees it. Nodes are in the order of the program.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LoopGraph {
+    /// Its operations.
+    pub nodes: Vec<Node>,
+    /// What they use.
+    pub edges: Vec<Edge>,
+    /// Bytes of a slot of each ring.
+    pub rings: Vec<u64>,
+}
+
+/// What a schedule may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Stages at most.
+    pub stages: u32,
+    /// Bytes of shared memory of a multiprocessor.
+    pub shared: u64,
+    /// Of these, what each CTA takes besides rings.
+    pub taken: u64,
+    /// CTAs that a multiprocessor has registers for.
+    pub ctas: u64,
+    /// Registers of a thread for values that wait for their use.
+    pub registers: u64,
+}
+
+/// A step of an iteration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// An operation.
+    Run(usize),
+    /// Ends a group of copies.
+    Commit,
+    /// The copies of a group have arrived, those of as many groups as `pending` need not have.
+    AwaitCopies {
+        /// The copies.
+        copies: SmallVec<[usize; 2]>,
+        /// Groups that may be under way.
+        pending: u32,
+    },
+    /// The copies that a barrier in memory announces have arrived.
+    AwaitBulk(usize),
+    /// Dots are done, as many as `pending` later ones need not be.
+    AwaitDots {
+        /// The dots, each of this iteration (0) or of the one before it (1).
+        dots: SmallVec<[(usize, u32); 2]>,
+        /// Dots that may be under way.
+        pending: u32,
+    },
+}
+
+/// The schedule of a loop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoopSchedule {
+    /// Stages.
+    pub stages: u32,
+    /// The stage of each operation.
+    pub stage: Vec<u32>,
+    /// What an iteration of the loop does, in order. In the prologue groups end at the same places.
+    pub kernel: Vec<Step>,
+    /// Slots of each ring.
+    pub depths: Vec<u32>,
+}
+
+/// Dots that may be under way at most (PTX ISA, "wgmma.wait_group").
+const MOST_PENDING: u32 = 7;
+
+impl LoopSchedule {
+    /// The schedule of `graph` that has most data under way within `budget`; `None` where nothing would run ahead.
+    pub fn new(graph: &LoopGraph, budget: &Budget) -> Option<Self> {
+        let mut best: Option<(u64, u64, Self)> = None;
+        // As many CTAs as there are registers for, where rings leave them shared memory, else fewer.
+        for ctas in (1..=budget.ctas.max(1)).rev() {
+            let bytes = (budget.shared / ctas).saturating_sub(budget.taken);
+            let found =
+                (2..=budget.stages).rev().find_map(|stages| Self::fitting(graph, stages, bytes, budget));
+            let Some(found) = found else { continue };
+            let ahead = ctas * u64::from(found.stages - 1);
+            if best.as_ref().is_none_or(|(most, ..)| ahead > *most) {
+                best = Some((ahead, ctas, found));
+            }
+        }
+        best.map(|(.., schedule)| schedule)
+    }
+
+    /// The first order of `stages` stages whose rings fit in `bytes`.
+    fn fitting(graph: &LoopGraph, stages: u32, bytes: u64, budget: &Budget) -> Option<Self> {
+        let mut early: Vec<bool> = graph.nodes.iter().map(|node| node.early).collect();
+        let stage = loop {
+            let stage = assign(graph, stages, &mut early)?;
+            if waiting_registers(graph, &stage) <= budget.registers {
+                break stage;
+            }
+            // What takes most registers waits where it is.
+            let waits = |n: &usize| early[*n] && graph.nodes[*n].kind == Kind::Guarded;
+            let most = (0..stage.len()).filter(waits).max_by_key(|n| graph.nodes[*n].words)?;
+            early[most] = false;
+        };
+        let places = Order::new(graph, &stage, stages, None).places();
+        places.into_iter().find_map(|place| {
+            let kernel = Order::new(graph, &stage, stages, Some(place)).count()?;
+            let mut schedule = Self { stages, stage: stage.clone(), kernel, depths: Vec::new() };
+            schedule.depths = schedule.needed_depths(graph);
+            (schedule.shared_bytes(graph) <= bytes).then_some(schedule)
+        })
+    }
+
+    /// Bytes of all rings.
+    pub fn shared_bytes(&self, graph: &LoopGraph) -> u64 {
+        graph.rings.iter().zip(&self.depths).map(|(bytes, depth)| bytes * u64::from(*depth)).sum()
+    }
+
+    /// How many iterations ahead an operation of `node` runs.
+    pub fn ahead(&self, node: usize) -> u32 {
+        self.stages - 1 - self.stage[node]
+    }
+
+    fn position(&self, node: usize) -> usize {
+        self.kernel.iter().position(|step| *step == Step::Run(node)).unwrap_or(self.kernel.len())
+    }
+
+    /// When dot `node` of an iteration is known to be done: iterations later, and the place there.
+    fn done(&self, node: usize) -> (u32, usize) {
+        let waits = self.kernel.iter().enumerate().filter_map(|(place, step)| match step {
+            Step::AwaitDots { dots, .. } => Some((dots.iter().find(|dot| dot.0 == node)?.1, place)),
+            _ => None,
+        });
+        waits.min().unwrap_or((1, self.kernel.len()))
+    }
+
+    /// Slots that each ring must have so that none is written before what read it is done.
+    fn needed_depths(&self, graph: &LoopGraph) -> Vec<u32> {
+        let mut depths = vec![1; graph.rings.len()];
+        for (writer, node) in graph.nodes.iter().enumerate() {
+            let Some(ring) = node.writes else { continue };
+            let (ahead, write) = (self.ahead(writer), self.position(writer));
+            for (reader, _) in graph.nodes.iter().enumerate().filter(|(_, node)| node.reads.contains(&ring)) {
+                let (later, place) = match graph.nodes[reader].kind {
+                    Kind::Dot => self.done(reader),
+                    _ => (0, self.position(reader)),
+                };
+                let depth = ahead + later + u32::from(place > write);
+                depths[ring] = depths[ring].max(depth);
+            }
+        }
+        depths
+    }
+}
+
+/// The stage of each operation, those of `early` as soon as they can; `None` where none runs ahead. What cannot is taken
+/// out of `early`.
+fn assign(graph: &LoopGraph, stages: u32, early: &mut [bool]) -> Option<Vec<u32>> {
+    let last = stages - 1;
+    let (users, needs) = (graph.users(), graph.needs());
+    loop {
+        let level = levels(graph, &needs, early);
+        let deepest = level.iter().flatten().copied().max()?;
+        if deepest > last {
+            // More loads that need each other than there are stages: the last ones stay where they are.
+            let keep = |n: usize| level[n].is_none_or(|level| level <= last);
+            early.iter_mut().enumerate().for_each(|(n, early)| *early &= keep(n));
+            continue;
+        }
+        // Levels share the distance evenly.
+        let apart = last / deepest;
+        let mut stage = vec![last; graph.nodes.len()];
+        for (n, level) in level.iter().enumerate() {
+            if let Some(level) = level {
+                stage[n] = match &graph.nodes[n] {
+                    Node { asked: Some(ahead), .. } => last.saturating_sub(*ahead),
+                    Node { near: true, .. } => last - 1,
+                    _ => (level - 1) * apart,
+                };
+            }
+        }
+        // What an operation needs runs no later than itself.
+        let mut open: Vec<usize> = (0..stage.len()).filter(|n| stage[*n] < last).collect();
+        while let Some(n) = open.pop() {
+            for edge in &needs[n] {
+                if stage[edge.from] > stage[n] {
+                    stage[edge.from] = stage[n];
+                    open.push(edge.from);
+                }
+            }
+        }
+        let movable = |n: usize| match graph.nodes[n].kind {
+            Kind::Pure | Kind::Guarded => graph.nodes[n].reads.is_empty(),
+            Kind::Copy | Kind::BulkCopy => early[n],
+            Kind::Fixed | Kind::Fill | Kind::Dot => false,
+        };
+        let stuck: Vec<usize> = (0..stage.len()).filter(|n| stage[*n] < last && !movable(*n)).collect();
+        if stuck.is_empty() {
+            return Some(stage);
+        }
+        // What needs them stays with them.
+        let (mut seen, mut open) = (vec![false; stage.len()], stuck);
+        while let Some(n) = open.pop() {
+            if !std::mem::replace(&mut seen[n], true) {
+                open.extend(&users[n]);
+            }
+        }
+        let before = early.iter().filter(|early| **early).count();
+        early.iter_mut().zip(&seen).for_each(|(early, stays)| *early &= !stays);
+        if early.iter().filter(|early| **early).count() == before {
+            return None;
+        }
+    }
+}
+
+/// How many loads that run ahead each of them needs, itself included.
+fn levels(graph: &LoopGraph, needs: &[SmallVec<[Edge; 4]>], early: &[bool]) -> Vec<Option<u32>> {
+    // The order of the program is one of the dependences within an iteration.
+    let mut deep = vec![0; graph.nodes.len()];
+    for n in 0..graph.nodes.len() {
+        let within = needs[n].iter().filter(|edge| edge.distance == 0);
+        deep[n] = within.map(|edge| deep[edge.from]).max().unwrap_or(0) + u32::from(early[n]);
+    }
+    deep.into_iter().zip(early).map(|(deep, early)| early.then_some(deep)).collect()
+}
+
+/// Registers of a thread that hold values between stages.
+fn waiting_registers(graph: &LoopGraph, stage: &[u32]) -> u64 {
+    let mut longest = vec![0; stage.len()];
+    for edge in graph.edges.iter().filter(|edge| edge.distance == 0) {
+        longest[edge.from] = longest[edge.from].max(stage[edge.to] - stage[edge.from]);
+    }
+    graph.nodes.iter().zip(longest).map(|(node, longest)| node.words * u64::from(longest)).sum()
+}
+
+impl LoopGraph {
+    /// What uses each operation's results, in whatever iteration.
+    fn users(&self) -> Vec<SmallVec<[usize; 4]>> {
+        let mut users = vec![SmallVec::new(); self.nodes.len()];
+        self.edges.iter().for_each(|edge| users[edge.from].push(edge.to));
+        users
+    }
+
+    /// What each operation uses.
+    fn needs(&self) -> Vec<SmallVec<[Edge; 4]>> {
+        let mut needs = vec![SmallVec::new(); self.nodes.len()];
+        self.edges.iter().for_each(|edge| needs[edge.to].push(*edge));
+        needs
+    }
+}
+
+/// An iteration being put in order.
+struct Order<'a> {
+    graph: &'a LoopGraph,
+    stage: &'a [u32],
+    stages: u32,
+    needs: Vec<SmallVec<[Edge; 4]>>,
+    /// Dots whose results something but another dot uses, with the iterations between.
+    used: Vec<(usize, u32)>,
+    steps: Vec<Step>,
+    /// Places after which the operations that run ahead may come.
+    places: Vec<usize>,
+}
+
+impl<'a> Order<'a> {
+    /// The steps of an iteration, in which what runs ahead comes at `place`; not at all without one.
+    fn new(graph: &'a LoopGraph, stage: &'a [u32], stages: u32, place: Option<usize>) -> Self {
+        let is_used = |edge: &&Edge| graph.nodes[edge.from].kind == Kind::Dot && !edge.accumulates;
+        let used = graph.edges.iter().filter(is_used).map(|edge| (edge.from, edge.distance)).collect();
+        let needs = graph.needs();
+        let mut order = Self { graph, stage, stages, needs, used, steps: Vec::new(), places: Vec::new() };
+        let groups = order.groups();
+        let last: Vec<usize> = (0..stage.len()).filter(|n| stage[*n] + 1 == stages).collect();
+        let mut waited = vec![false; graph.nodes.len()];
+        for n in last {
+            order.await_data(n, &groups, &mut waited);
+            order.await_dots(n, &mut waited);
+            order.steps.push(Step::Run(n));
+            let node = &graph.nodes[n];
+            if node.kind == Kind::Copy {
+                order.steps.push(Step::Commit);
+            }
+            if node.kind == Kind::Dot && !node.blocking && !order.used.iter().any(|used| used.0 == n) {
+                order.steps.push(Step::AwaitDots { dots: [(n, 1)].into_iter().collect(), pending: 0 });
+                order.places.push(order.steps.len());
+            }
+        }
+        order.places.push(order.steps.len());
+        let rings = |n: usize| stage[n] + 1 < stages && graph.nodes[n].writes.is_some();
+        if !(0..stage.len()).any(rings) {
+            order.places.push(0);
+        }
+        if let Some(place) = place {
+            order.insert_early(place, &groups);
+        }
+        // Before what they read is written again.
+        let blocking =
+            |n: &usize| graph.nodes[*n].kind == Kind::Dot && graph.nodes[*n].blocking && !waited[*n];
+        let dots: SmallVec<[_; 2]> = (0..stage.len()).filter(blocking).map(|n| (n, 0)).collect();
+        if !dots.is_empty() {
+            order.steps.push(Step::AwaitDots { dots, pending: 0 });
+        }
+        order
+    }
+
+    /// Places for what runs ahead, the first ones first.
+    fn places(&self) -> Vec<usize> {
+        let mut places = self.places.clone();
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+
+    /// The group of each copy: those whose data the same step of the last stage waits for.
+    fn groups(&self) -> Vec<SmallVec<[usize; 2]>> {
+        let nodes = &self.graph.nodes;
+        let mut copies: Vec<(usize, usize)> = Vec::new();
+        for (n, node) in nodes.iter().enumerate() {
+            let Some(ring) = node.writes.filter(|_| node.kind == Kind::Copy) else { continue };
+            let reader = nodes.iter().position(|other| other.reads.contains(&ring));
+            copies.push((reader.unwrap_or(nodes.len()), n));
+        }
+        copies.sort_unstable();
+        let mut groups: Vec<SmallVec<[usize; 2]>> = Vec::new();
+        let mut first = 0;
+        for (reader, copy) in copies {
+            let together = groups.last().is_some_and(|group| {
+                let between = nodes[first..reader].iter().any(|node| node.heavy);
+                let stage = self.stage[copy];
+                !between && self.stage[group[0]] == stage && stage + 1 < self.stages
+            });
+            match groups.last_mut().filter(|_| together) {
+                Some(group) => group.push(copy),
+                None => {
+                    groups.push([copy].into_iter().collect());
+                    first = reader;
+                }
+            }
+        }
+        groups
+    }
+
+    /// Waits for the data that `n` reads.
+    fn await_data(&mut self, n: usize, groups: &[SmallVec<[usize; 2]>], waited: &mut [bool]) {
+        for &ring in &self.graph.nodes[n].reads {
+            let writes = |node: &Node| node.writes == Some(ring);
+            let Some(copy) = self.graph.nodes.iter().position(writes).filter(|copy| !waited[*copy]) else {
+                continue;
+            };
+            match self.graph.nodes[copy].kind {
+                Kind::Copy => {
+                    let Some(group) = groups.iter().find(|group| group.contains(&copy)) else { continue };
+                    group.iter().for_each(|copy| waited[*copy] = true);
+                    self.steps.push(Step::AwaitCopies { copies: group.clone(), pending: 0 });
+                }
+                Kind::BulkCopy => {
+                    waited[copy] = true;
+                    self.steps.push(Step::AwaitBulk(copy));
+                }
+                _ => continue,
+            }
+            self.places.push(self.steps.len());
+        }
+    }
+
+    /// Waits for the dots whose results `n` uses.
+    fn await_dots(&mut self, n: usize, waited: &mut [bool]) {
+        let is_dot = |edge: &&Edge| self.graph.nodes[edge.from].kind == Kind::Dot && !edge.accumulates;
+        let mut dots: SmallVec<[(usize, u32); 2]> = SmallVec::new();
+        for edge in self.needs[n].iter().filter(is_dot) {
+            let dot = (edge.from, edge.distance.min(1));
+            let done = if dot.1 == 0 { waited[dot.0] } else { self.waits_before(dot) };
+            if !done && !dots.contains(&dot) {
+                dots.push(dot);
+            }
+        }
+        if dots.is_empty() {
+            return;
+        }
+        dots.iter().filter(|dot| dot.1 == 0).for_each(|dot| waited[dot.0] = true);
+        // Dots end in order: the dots of the iteration before end first.
+        let earlier: SmallVec<[usize; 2]> =
+            self.used.iter().filter(|(_, distance)| *distance > 0).map(|(dot, _)| *dot).collect();
+        for dot in earlier {
+            let known = dots.iter().any(|other| other.0 == dot) || self.waits_before((dot, 1)) || waited[dot];
+            if !known {
+                dots.push((dot, 1));
+            }
+        }
+        dots.sort_unstable_by_key(|dot| (std::cmp::Reverse(dot.1), dot.0));
+        self.steps.push(Step::AwaitDots { dots, pending: 0 });
+        self.places.push(self.steps.len());
+    }
+
+    fn waits_before(&self, dot: (usize, u32)) -> bool {
+        let waits = |step: &Step| matches!(step, Step::AwaitDots { dots, .. } if dots.contains(&dot));
+        self.steps.iter().any(waits)
+    }
+
+    /// Puts what runs ahead at `place`: what is copied after what it depends on, groups ended where they are complete.
+    fn insert_early(&mut self, place: usize, groups: &[SmallVec<[usize; 2]>]) {
+        let mut ahead: Vec<usize> =
+            (0..self.stage.len()).filter(|n| self.stage[*n] + 1 < self.stages).collect();
+        ahead.sort_by_key(|n| std::cmp::Reverse(self.stage[*n]));
+        let is_copy = |n: &usize| self.graph.nodes[*n].kind == Kind::Copy;
+        let others: Vec<Step> = ahead.iter().filter(|n| !is_copy(n)).map(|n| Step::Run(*n)).collect();
+        let mut steps = others;
+        for group in groups.iter().filter(|group| self.stage[group[0]] + 1 < self.stages) {
+            steps.extend(group.iter().map(|copy| Step::Run(*copy)));
+            steps.push(Step::Commit);
+        }
+        self.steps.splice(place..place, steps);
+    }
+
+    /// The steps with exact counts; `None` where more dots would be under way than can be.
+    fn count(mut self) -> Option<Vec<Step>> {
+        let groups = self.commits();
+        for place in 0..self.steps.len() {
+            let pending = match &self.steps[place] {
+                Step::AwaitCopies { copies, .. } => {
+                    let commit = groups.iter().find(|(_, group)| group.contains(&copies[0]))?.0;
+                    let ahead = self.stages - 1 - self.stage[copies[0]];
+                    let before = groups.iter().filter(|(at, _)| *at < place).count() as u32;
+                    let upto = groups.iter().filter(|(at, _)| *at <= commit).count() as u32;
+                    ahead * groups.len() as u32 + before - upto
+                }
+                Step::AwaitDots { dots, .. } => {
+                    dots.iter().map(|dot| self.dots_after(*dot, place)).min().unwrap_or(0)
+                }
+                _ => continue,
+            };
+            match &mut self.steps[place] {
+                Step::AwaitCopies { pending: count, .. } => *count = pending,
+                Step::AwaitDots { pending: count, .. } if pending <= MOST_PENDING => *count = pending,
+                _ => return None,
+            }
+        }
+        Some(self.steps)
+    }
+
+    /// Where groups end, and their copies.
+    fn commits(&self) -> Vec<(usize, SmallVec<[usize; 2]>)> {
+        let (mut all, mut open) = (Vec::new(), SmallVec::new());
+        for (place, step) in self.steps.iter().enumerate() {
+            match step {
+                Step::Run(n) if self.graph.nodes[*n].kind == Kind::Copy => open.push(*n),
+                Step::Commit => all.push((place, std::mem::take(&mut open))),
+                _ => {}
+            }
+        }
+        all
+    }
+
+    /// Dots that are issued after `dot`, before `place`.
+    fn dots_after(&self, (dot, earlier): (usize, u32), place: usize) -> u32 {
+        let is_dot = |step: &Step| matches!(step, Step::Run(n) if self.graph.nodes[*n].kind == Kind::Dot);
+        let at = self.steps.iter().position(|step| *step == Step::Run(dot)).unwrap_or(0);
+        let count = |steps: &[Step]| steps.iter().filter(|step| is_dot(step)).count() as u32;
+        if earlier == 0 {
+            count(&self.steps[at + 1..place])
+        } else {
+            count(&self.steps[at + 1..]) + count(&self.steps[..place])
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Run(n) => write!(f, "run {n}"),
+            Step::Commit => write!(f, "end group"),
+            Step::AwaitCopies { copies, pending } => {
+                write!(f, "await copies {copies:?}, {pending} groups pending")
+            }
+            Step::AwaitBulk(n) => write!(f, "await copy {n} at its barrier"),
+            Step::AwaitDots { dots, pending } => {
+                let names: Vec<String> =
+                    dots.iter()
+                        .map(|(n, earlier)| {
+                            if *earlier == 0 {
+                                format!("{n}")
+                            } else {
+                                format!("{n} of the iteration before")
+                            }
+                        })
+                        .collect();
+                write!(f, "await dots {}, {pending} pending", names.join(", "))
+            }
+        }
+    }
+}

@@ -1,0 +1,620 @@
+//! What a loop of TTGIR is to the scheduler.
+//!
+//! A loop has a schedule if nothing in it could tell in which order it reads memory: nothing writes global memory,
+//! waits for other threads, or has effects that are not known here. Its loads are then copied ahead to rings in shared
+//! memory where the target can do that beside the program, or to registers.
+
+use super::plan::{Budget, Edge, Kind, LoopGraph, LoopSchedule, Node, Step};
+use crate::analysis::axis_info::AxisInfoAnalysis;
+use crate::analysis::registers::{ctas_together, spare_registers, tensor_words};
+use crate::buffer_plans::{self, BufferLayout};
+use crate::ir_util::{constant, fills_constant_buffer, is_loop, is_product};
+use crate::plans::{self, AccessFacts, scratch_bytes};
+use linear_layout::Encoding;
+use linear_layout::encoding::SwizzledShared;
+use linear_layout::target::TargetDesc;
+use mlir_host::hash::FastMap;
+use mlir_host::ir::{Attr, Block, Op, Value, Walk};
+use mlir_host::traits::Upstream;
+use smallvec::SmallVec;
+use ttopt_dialect::tt::ops::LoadOp;
+use ttopt_dialect::ttg::attrs::{encoding, encoding_attr, shared_memory};
+use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp, is_memdesc_view};
+use ttopt_dialect::ttg::types::MemDescType;
+use ttopt_dialect::ttng::ops::{BarrierExpectOp, WaitBarrierOp, WarpGroupDotOp};
+
+/// Shared memory that the system takes for each CTA (CUDA programming guide, "Shared memory" of each capability).
+const RESERVED: u64 = 1 << 10;
+/// Registers in which a load may wait for its use; larger ones wait in shared memory where they can.
+const FEW_WORDS: u64 = 4;
+
+/// What a node of the graph is.
+#[derive(Clone, Copy, Debug)]
+pub enum Action<'c> {
+    /// An operation as it is.
+    Op(Op<'c>),
+    /// A load, as a copy to a ring.
+    Copy(Op<'c>, usize),
+    /// What a load gives, read from its ring.
+    Read(Op<'c>, usize),
+    /// A buffer that is filled in each iteration, as a slot of a ring.
+    Fill(Op<'c>, usize),
+    /// Bulk copies that share a barrier, by their number in [`Source::bulks`].
+    Bulk(usize, usize),
+}
+
+/// Bulk copies that one barrier in memory announces.
+#[derive(Clone, Debug)]
+pub struct Bulk<'c> {
+    /// Says how many bytes will come.
+    pub expect: Op<'c>,
+    /// The copies.
+    pub copies: SmallVec<[Op<'c>; 2]>,
+    /// Waits for them.
+    pub wait: Op<'c>,
+    /// The barrier.
+    pub barrier: Value<'c>,
+    /// What computes the next phase.
+    phase: Op<'c>,
+}
+
+impl<'c> Bulk<'c> {
+    /// The buffers that are copied to.
+    fn buffers(&self) -> impl Iterator<Item = Value<'c>> {
+        self.wait.operands().skip(2)
+    }
+    /// The operations in the loop that are replaced.
+    fn ops(&self) -> impl Iterator<Item = Op<'c>> {
+        let buffers = self.buffers().filter_map(Value::def_op);
+        self.copies.iter().copied().chain([self.expect, self.wait, self.phase]).chain(buffers)
+    }
+    /// The groups of bulk copies in a loop, as the lowering of tensor maps makes them.
+    fn all(block: Block<'c>, end: Op<'c>) -> Vec<Self> {
+        block.ops().filter_map(|op| Self::of(op, block, end)).collect()
+    }
+    /// The group that begins with `expect`.
+    fn of(expect: Op<'c>, block: Block<'c>, end: Op<'c>) -> Option<Self> {
+        let barrier = BarrierExpectOp::cast(expect)?.alloc();
+        let is_outside = |value: Value<'c>| value.def_op().is_some_and(|op| op.block() != Some(block));
+        let users = || barrier.uses().map(|(user, _)| user).filter(|user| user.block() == Some(block));
+        let copies: SmallVec<[Op<'c>; 2]> =
+            block.ops().filter(|op| is_bulk_load(*op) && users().any(|user| user == *op)).collect();
+        let wait = users().find_map(WaitBarrierOp::cast)?;
+        // Nothing else uses the barrier, and its phase is that of a barrier used once an iteration.
+        let others = users().filter(|op| *op != expect && *op != wait.op() && !copies.contains(op)).count();
+        let phase = wait.phase();
+        let arg = phase.index().checked_sub(1).filter(|_| phase.arg_block() == Some(block))?;
+        let next = end.operand(arg).def_op().filter(|op| op.name() == "arith.xori")?;
+        let flips = next.operand(0) == phase && constant(next.operand(1)) == Some(1);
+        let starts = constant(block.parent()?.operand(3 + arg)) == Some(0);
+        let found = Bulk { expect, copies, wait: wait.op(), barrier, phase: next };
+        let fresh = |buffer: Value<'c>| {
+            let alloc = buffer.def_op().and_then(LocalAllocOp::cast);
+            alloc.is_some_and(|alloc| alloc.src().is_none() && alloc.op().block() == Some(block))
+        };
+        let all = found.buffers().count() == found.copies.len() && found.buffers().all(fresh);
+        let simple = wait.pred().is_none() && all && flips && starts && others == 0 && is_outside(barrier);
+        (simple && !found.copies.is_empty()).then_some(found)
+    }
+}
+
+/// Whether `op` is a bulk copy of a block to shared memory.
+fn is_bulk_load(op: Op<'_>) -> bool {
+    op.name() == "ttng.async_tma_copy_global_to_local"
+}
+
+impl<'c> Action<'c> {
+    /// The operations of the source whose operands it uses.
+    pub fn ops(self, source: &Source<'c>) -> SmallVec<[Op<'c>; 2]> {
+        match self {
+            Action::Op(op) | Action::Copy(op, _) | Action::Fill(op, _) => [op].into_iter().collect(),
+            Action::Read(..) => SmallVec::new(),
+            Action::Bulk(bulk, _) => source.bulks[bulk].copies.clone(),
+        }
+    }
+}
+
+/// A loop and what its schedule is made from.
+pub struct Source<'c> {
+    /// The `scf.for`.
+    pub op: Op<'c>,
+    /// The graph.
+    pub graph: LoopGraph,
+    /// What its nodes are.
+    pub actions: Vec<Action<'c>>,
+    /// The types of the buffers that a slot of each ring consists of.
+    pub slots: Vec<SmallVec<[MemDescType<'c>; 2]>>,
+    /// Buffers of the source that are slots of rings: what `ttg.local_alloc` gave, as the ring and the part of a slot.
+    pub buffers: FastMap<Value<'c>, (usize, usize)>,
+    /// Groups of bulk copies.
+    pub bulks: Vec<Bulk<'c>>,
+    /// The node that computes a value.
+    pub makers: FastMap<Value<'c>, usize>,
+}
+
+/// Why a loop is left as it is.
+pub type Refusal = &'static str;
+
+/// The body of a loop, and what ends it.
+pub fn body<'c>(op: Op<'c>) -> Option<(Block<'c>, Op<'c>)> {
+    let block = op.region(0).first_block()?;
+    Some((block, block.terminator()?))
+}
+
+/// Whether `op` reads and writes nothing that the order of loads could matter for.
+fn is_harmless(op: Op<'_>) -> bool {
+    let reads = LoadOp::cast(op).is_some_and(|load| load.is_volatile() != Some(true));
+    reads
+        || LocalLoadOp::cast(op).is_some()
+        || fills_constant_buffer(op)
+        || is_product(op)
+        || op.has_trait(Upstream::RecursiveMemoryEffects)
+        || op.is_memory_effect_free()
+}
+
+impl<'c> Source<'c> {
+    /// What `op`, an `scf.for`, is to the scheduler. With `all`, loads run ahead also where nothing is multiplied.
+    ///
+    /// # Errors
+    /// Why it is left as it is.
+    pub fn of(
+        op: Op<'c>,
+        all: bool,
+        axis: &AxisInfoAnalysis<'c>,
+        target: &TargetDesc,
+    ) -> Result<Self, Refusal> {
+        let (block, end) = body(op).ok_or("it has no body")?;
+        let bulks = Bulk::all(block, end);
+        let absorbed: Vec<Op<'c>> = bulks.iter().flat_map(Bulk::ops).collect();
+        let mut reason = None;
+        op.walk(&mut |inner| {
+            if inner != op && is_loop(inner) {
+                reason = Some("it has a loop in it");
+            } else if inner != op && !is_harmless(inner) && !absorbed.contains(&inner) {
+                reason = Some("what is in it writes memory, or waits");
+            }
+            if reason.is_some() { Walk::Stop } else { Walk::Advance }
+        });
+        if let Some(reason) = reason {
+            return Err(reason);
+        }
+        let product = |inner: Op<'c>| if is_product(inner) { Walk::Stop } else { Walk::Advance };
+        let multiplies = op.walk(&mut |inner| product(inner)) == Walk::Stop;
+        if !multiplies && !all {
+            return Err("nothing is multiplied in it, and it does not ask for stages");
+        }
+        let passes_on =
+            |(i, value): (usize, Value<'c>)| value.arg_block() == Some(block) && value.index() != i + 1;
+        if end.operands().enumerate().any(passes_on) {
+            return Err("it passes on what it was given, as another value");
+        }
+        let mut source = Source {
+            op,
+            graph: LoopGraph::default(),
+            actions: Vec::new(),
+            slots: Vec::new(),
+            buffers: FastMap::default(),
+            bulks,
+            makers: FastMap::default(),
+        };
+        Builder { source: &mut source, block, axis, target, absorbed, waiting: FastMap::default() }
+            .build(end);
+        Ok(source)
+    }
+
+    /// The stages that the program asks for by what runs ahead how far.
+    pub fn asked_stages(&self) -> Option<u32> {
+        self.graph.nodes.iter().filter_map(|node| node.asked).max().map(|ahead| ahead + 1)
+    }
+
+    /// What a schedule of at most `stages` stages may take.
+    pub fn budget(&self, stages: u32, warps: u64, target: &TargetDesc) -> Budget {
+        let function = self.op.ancestor(|op| op.name() == "tt.func").unwrap_or(self.op);
+        Budget {
+            stages,
+            shared: target.shared_bytes + RESERVED,
+            taken: RESERVED + self.other_bytes(target),
+            ctas: ctas_together(function, warps, 0, target),
+            registers: spare_registers(function, target),
+        }
+    }
+
+    /// Shared memory that is in use while the loop runs, rings apart.
+    fn other_bytes(&self, target: &TargetDesc) -> u64 {
+        let bytes = |op: Op<'c>| {
+            let ty = LocalAllocOp::cast(op).and_then(|alloc| MemDescType::cast(alloc.result().ty()));
+            ty.and_then(|ty| BufferLayout::of(ty).ok()).map_or(0, |layout| layout.bytes())
+        };
+        let (mut own, mut scratch) = (0, 0);
+        self.op.walk(&mut |inner| {
+            if !inner.results().any(|result| self.buffers.contains_key(&result)) {
+                own += bytes(inner);
+            }
+            scratch = scratch.max(scratch_bytes(inner, target).unwrap_or(0));
+            Walk::Advance
+        });
+        // Buffers from before the loop that are not only used there.
+        let mut at = self.op;
+        while let Some(outer) = at.parent() {
+            for op in at.block().into_iter().flat_map(Block::ops).take_while(|op| *op != at) {
+                let ends = |user: Op<'c>| user.block() == at.block() && user.is_before_in_block(at);
+                if bytes(op) > 0 && seen_as(op.result(0)).into_iter().any(|user| !ends(user)) {
+                    own += bytes(op);
+                }
+            }
+            at = outer;
+        }
+        own + scratch
+    }
+}
+
+/// What uses a buffer, or a view of it.
+fn seen_as(buffer: Value<'_>) -> Vec<Op<'_>> {
+    let (mut users, mut open) = (Vec::new(), vec![buffer]);
+    while let Some(value) = open.pop() {
+        for (user, _) in value.uses() {
+            if is_memdesc_view(user) {
+                open.push(user.result(0));
+            }
+            users.push(user);
+        }
+    }
+    users
+}
+
+/// What allocates the buffer that `value` is seen of.
+fn root(value: Value<'_>) -> Option<Op<'_>> {
+    MemDescType::cast(value.ty())?;
+    let mut op = value.def_op()?;
+    while is_memdesc_view(op) {
+        op = op.operand(0).def_op()?;
+    }
+    Some(op)
+}
+
+/// A buffer of `shape` like `like`, that is written.
+fn slot_type<'c>(ty: MemDescType<'c>) -> Option<MemDescType<'c>> {
+    MemDescType::new(&ty.shape(), ty.element(), ty.encoding(), ty.space(), true)
+}
+
+struct Builder<'a, 'c> {
+    source: &'a mut Source<'c>,
+    block: Block<'c>,
+    axis: &'a AxisInfoAnalysis<'c>,
+    target: &'a TargetDesc,
+    /// Operations that are parts of groups of bulk copies.
+    absorbed: Vec<Op<'c>>,
+    /// Loads whose results are read from a ring, until something uses them.
+    waiting: FastMap<Value<'c>, (Op<'c>, usize)>,
+}
+
+impl<'c> Builder<'_, 'c> {
+    fn build(mut self, end: Op<'c>) {
+        for bulk in 0..self.source.bulks.len() {
+            let buffers: SmallVec<[Value<'c>; 2]> = self.source.bulks[bulk].buffers().collect();
+            let types = buffers.iter().filter_map(|buffer| MemDescType::cast(buffer.ty())).collect();
+            if let Some(ring) = self.ring(types) {
+                let parts = buffers.into_iter().enumerate();
+                self.source.buffers.extend(parts.map(|(part, buffer)| (buffer, (ring, part))));
+            }
+        }
+        for op in self.block.ops().filter(|op| *op != end) {
+            self.read_operands(op);
+            self.add(op);
+        }
+        self.read_operands(end);
+        self.edges(end);
+    }
+
+    fn push(&mut self, action: Action<'c>, node: Node) -> usize {
+        self.source.actions.push(action);
+        self.source.graph.nodes.push(node);
+        self.source.actions.len() - 1
+    }
+
+    /// Reads what `op` uses from rings, where that has not been done.
+    fn read_operands(&mut self, op: Op<'c>) {
+        let mut used: SmallVec<[(Op<'c>, usize); 2]> = SmallVec::new();
+        op.walk(&mut |nested| {
+            used.extend(nested.operands().filter_map(|value| self.waiting.get(&value).copied()));
+            Walk::Advance
+        });
+        if op.results().any(|result| self.source.buffers.contains_key(&result)) {
+            return;
+        }
+        for (load, ring) in used {
+            if self.waiting.remove(&load.result(0)).is_some() {
+                let words = tensor_words(load.result(0));
+                let node = Node { reads: [ring].into_iter().collect(), words, ..Node::new(Kind::Pure) };
+                let number = self.push(Action::Read(load, ring), node);
+                self.source.makers.insert(load.result(0), number);
+            }
+        }
+    }
+
+    fn add(&mut self, op: Op<'c>) {
+        if let Some(bulk) = self.source.bulks.iter().position(|bulk| bulk.wait == op) {
+            let buffer = self.source.bulks[bulk].buffers().next();
+            if let Some((ring, _)) = buffer.and_then(|buffer| self.source.buffers.get(&buffer)).copied() {
+                let node = Node { early: true, writes: Some(ring), ..Node::new(Kind::BulkCopy) };
+                self.push(Action::Bulk(bulk, ring), node);
+            }
+            return;
+        }
+        if self.absorbed.contains(&op) {
+            return;
+        }
+        if op.results().any(|result| self.source.buffers.contains_key(&result)) {
+            return;
+        }
+        if let Some(load) = LoadOp::cast(op) {
+            return self.load(op, load);
+        }
+        if let Some(alloc) = LocalAllocOp::cast(op)
+            && self.is_for_dots_beside(op)
+            && let Some(ty) = MemDescType::cast(alloc.result().ty()).and_then(slot_type)
+            && let Some(ring) = self.ring([ty].into_iter().collect())
+        {
+            self.source.buffers.insert(alloc.result(), (ring, 0));
+            let node = Node { writes: Some(ring), ..Node::new(Kind::Fill) };
+            self.push(Action::Fill(op, ring), node);
+            return;
+        }
+        let node = self.node(op);
+        let number = self.push(Action::Op(op), node);
+        self.source.makers.extend(op.results().map(|result| (result, number)));
+    }
+
+    /// A new ring, whose slots are buffers of these types.
+    fn ring(&mut self, types: SmallVec<[MemDescType<'c>; 2]>) -> Option<usize> {
+        let mut bytes = 0;
+        for ty in &types {
+            let layout = BufferLayout::of(*ty).ok()?;
+            bytes += layout.bytes().next_multiple_of(layout.alignment.max(1));
+        }
+        self.source.slots.push(types);
+        self.source.graph.rings.push(bytes);
+        Some(self.source.slots.len() - 1)
+    }
+
+    fn node(&self, op: Op<'c>) -> Node {
+        let mut node = Node::new(if op.is_pure() {
+            Kind::Pure
+        } else if is_division(op) {
+            Kind::Guarded
+        } else {
+            Kind::Fixed
+        });
+        op.walk(&mut |nested| {
+            for value in nested.operands() {
+                let ring = root(value).and_then(|op| self.source.buffers.get(&op.result(0)));
+                let ring = ring.filter(|(ring, _)| !node.reads.contains(ring) && !is_memdesc_view(op));
+                if let Some((ring, _)) = ring {
+                    node.reads.push(*ring);
+                }
+            }
+            Walk::Advance
+        });
+        node.heavy = is_product(op);
+        node.words = op.results().map(tensor_words).sum();
+        if let Some(dot) = WarpGroupDotOp::cast(op)
+            && !plans::warp_group_dot(dot, self.target).is_ok_and(|plan| plan.promoted)
+        {
+            node.kind = Kind::Dot;
+            let in_registers = dot.a().ty().as_tensor().is_some() && self.is_rewritten(dot.a());
+            let elsewhere = [dot.a(), dot.b()].into_iter().filter_map(root).any(|root| {
+                root.block() == Some(self.block) && !self.source.buffers.contains_key(&root.result(0))
+            });
+            node.blocking = in_registers || elsewhere;
+        }
+        node
+    }
+
+    /// Whether the registers of `value`, which a dot reads beside the program, may be written in the next iteration
+    /// before that dot is done. They are not where they are outside of the loop, or computed from a dot, which is
+    /// waited for first and ends later.
+    fn is_rewritten(&self, value: Value<'c>) -> bool {
+        let mut open: SmallVec<[Value<'c>; 8]> = [value].into_iter().collect();
+        let mut seen: FastMap<Value<'c>, ()> = FastMap::default();
+        let mut inside = false;
+        while let Some(value) = open.pop() {
+            if seen.insert(value, ()).is_some() {
+                continue;
+            }
+            let Some(op) = value.def_op().filter(|op| op.block() == Some(self.block)) else {
+                inside |= value.arg_block() == Some(self.block);
+                continue;
+            };
+            inside = true;
+            if WarpGroupDotOp::cast(op).is_some() {
+                return false;
+            }
+            open.extend(op.operands());
+        }
+        inside
+    }
+
+    /// Whether all that reads a buffer is dots that run beside the program.
+    fn is_for_dots_beside(&self, op: Op<'c>) -> bool {
+        let mut open: SmallVec<[Value<'c>; 4]> = op.results().collect();
+        let mut any = false;
+        while let Some(value) = open.pop() {
+            for (user, _) in value.uses() {
+                if is_memdesc_view(user) {
+                    open.push(user.result(0));
+                } else if WarpGroupDotOp::cast(user).is_none() || user.block() != Some(self.block) {
+                    return false;
+                }
+                any = true;
+            }
+        }
+        any && fills_constant_buffer(op)
+    }
+
+    fn load(&mut self, op: Op<'c>, load: LoadOp<'c>) {
+        let result = load.result();
+        if let Some((ring, all)) = self.ring_of(op, load) {
+            let node = Node { early: true, asked: asked(op), writes: Some(ring), ..Node::new(Kind::Copy) };
+            self.push(Action::Copy(op, ring), node);
+            if !all {
+                self.waiting.insert(result, (op, ring));
+            }
+            return;
+        }
+        let words = tensor_words(result).max(1);
+        let near = words > FEW_WORDS;
+        let node = Node { early: true, asked: asked(op), near, words, ..Node::new(Kind::Guarded) };
+        let number = self.push(Action::Op(op), node);
+        self.source.makers.insert(result, number);
+    }
+
+    /// The ring that a load can be copied to, and whether nothing else uses what it gives.
+    fn ring_of(&mut self, op: Op<'c>, load: LoadOp<'c>) -> Option<(usize, bool)> {
+        let result = load.result();
+        result.ty().as_tensor()?;
+        let users: SmallVec<[Op<'c>; 4]> = result.uses().map(|(user, _)| user).collect();
+        let mut allocs: SmallVec<[(Value<'c>, MemDescType<'c>); 2]> = SmallVec::new();
+        for user in &users {
+            let alloc = LocalAllocOp::cast(*user).filter(|_| fills_constant_buffer(*user));
+            let Some(alloc) = alloc.filter(|_| user.block() == Some(self.block)) else { continue };
+            let Some(ty) = MemDescType::cast(alloc.result().ty()) else { continue };
+            if self.can_copy(op, ty) {
+                allocs.push((alloc.result(), ty));
+            }
+        }
+        if let Some((_, first)) = allocs.first().copied() {
+            let ring = self.ring([slot_type(first)?].into_iter().collect())?;
+            let same: SmallVec<[Value<'c>; 2]> =
+                allocs.iter().filter(|(_, ty)| *ty == first).map(|(value, _)| *value).collect();
+            self.source.buffers.extend(same.iter().map(|value| (*value, (ring, 0))));
+            return Some((ring, same.len() == users.len()));
+        }
+        // What other loads need is there sooner in registers.
+        if tensor_words(result) <= FEW_WORDS || self.is_address(result) {
+            return None;
+        }
+        let ty = self.staging(op, result)?;
+        Some((self.ring([ty].into_iter().collect())?, false))
+    }
+
+    /// Whether loads depend on a value.
+    fn is_address(&self, value: Value<'c>) -> bool {
+        let mut open: SmallVec<[Value<'c>; 8]> = [value].into_iter().collect();
+        let mut seen: FastMap<Value<'c>, ()> = FastMap::default();
+        while let Some(value) = open.pop() {
+            for (user, _) in value.uses() {
+                if LoadOp::cast(user).is_some() {
+                    return true;
+                }
+                let results =
+                    user.results().filter(|_| !is_product(user) && user.block() == Some(self.block));
+                open.extend(results.filter(|result| seen.insert(*result, ()).is_none()));
+            }
+        }
+        false
+    }
+
+    /// A buffer to which what `op` loads can be copied as it lies in memory.
+    fn staging(&self, op: Op<'c>, result: Value<'c>) -> Option<MemDescType<'c>> {
+        let tensor = result.ty().as_tensor()?;
+        let facts = AccessFacts::of(op, self.axis)?;
+        let layout = SwizzledShared {
+            vec: 1,
+            per_phase: 1,
+            max_phase: 1,
+            order: facts.order.to_vec(),
+            cga: encoding(tensor.encoding()?).ok()?.cga_layout(),
+        };
+        let layout = encoding_attr(op.context(), &Encoding::SwizzledShared(layout)).ok()?;
+        let space: Attr<'c> = shared_memory(op.context())?;
+        let ty = MemDescType::new(&tensor.shape(), tensor.element(), layout, space, true)?;
+        self.can_copy(op, ty).then_some(ty)
+    }
+
+    fn can_copy(&self, op: Op<'c>, ty: MemDescType<'c>) -> bool {
+        let plan = AccessFacts::of(op, self.axis).and_then(|facts| {
+            buffer_plans::async_copy(op.operand(0).ty(), ty, &facts.addresses(u64::MAX), self.target).ok()
+        });
+        self.target.primitives.cp_async && plan.is_some()
+    }
+
+    //===------------------------------------------------------------------===//
+    // Edges
+    //===------------------------------------------------------------------===//
+
+    fn edges(&mut self, end: Op<'c>) {
+        let yielded: Vec<Value<'c>> = end.operands().collect();
+        for n in 0..self.source.actions.len() {
+            let ops = self.source.actions[n].ops(self.source);
+            let mut found: SmallVec<[Edge; 8]> = SmallVec::new();
+            for op in ops {
+                op.walk(&mut |nested| {
+                    for (i, value) in nested.operands().enumerate() {
+                        found.extend(self.edge(n, i, value, &yielded));
+                    }
+                    Walk::Advance
+                });
+            }
+            self.source.graph.edges.extend(found);
+        }
+    }
+
+    /// That node `n` uses `value` as operand `i`.
+    fn edge(&self, n: usize, i: usize, value: Value<'c>, yielded: &[Value<'c>]) -> Option<Edge> {
+        let (value, distance) = match value.arg_block() {
+            Some(block) if block == self.block && value.index() > 0 => (yielded[value.index() - 1], 1),
+            _ => (value, 0),
+        };
+        let from = *self.source.makers.get(&value)?;
+        let is_dot = |n: usize| self.source.graph.nodes[n].kind == Kind::Dot;
+        Some(Edge { from, to: n, distance, accumulates: is_dot(from) && is_dot(n) && i == 2 })
+    }
+}
+
+/// The attributes of Triton's scheduler: by how many iterations an operation runs ahead; the stage of an operation, and
+/// the last one that there is.
+const LATENCY: &str = "tt.latency";
+const STAGE: &str = "loop.stage";
+const LAST_STAGE: &str = "tt.scheduled_max_stage";
+
+/// By how many iterations the program asks that a load runs ahead.
+fn asked(op: Op<'_>) -> Option<u32> {
+    let number =
+        |op: Op<'_>, name: &str| op.attr(name).and_then(Attr::as_int).and_then(|n| u32::try_from(n).ok());
+    let scheduled = || number(op.parent()?, LAST_STAGE)?.checked_sub(number(op, STAGE)?);
+    number(op, LATENCY).or_else(scheduled)
+}
+
+/// Whether `op` may trap because of its divisor only.
+pub fn is_division(op: Op<'_>) -> bool {
+    matches!(op.name(), "arith.divsi" | "arith.divui" | "arith.remsi" | "arith.remui")
+}
+
+impl Source<'_> {
+    /// The schedule as a table of operations by stages.
+    pub fn describe(&self, schedule: &LoopSchedule) -> String {
+        let mut text = format!("has a software pipeline of {} stages:", schedule.stages);
+        for step in &schedule.kernel {
+            text.push_str("\n  ");
+            match step {
+                Step::Run(n) => {
+                    let column = "| ".repeat(schedule.stage[*n] as usize);
+                    let rest = "  ".repeat((schedule.stages - schedule.stage[*n]) as usize);
+                    let what = match self.actions[*n] {
+                        Action::Op(op) => op.name().to_owned(),
+                        Action::Copy(_, ring) => format!("copy to ring {ring}"),
+                        Action::Read(_, ring) => format!("read of ring {ring}"),
+                        Action::Fill(_, ring) => format!("store to ring {ring}"),
+                        Action::Bulk(_, ring) => format!("bulk copy to ring {ring}"),
+                    };
+                    text.push_str(&format!("{column}*{rest}{what}"));
+                }
+                other => text.push_str(&other.to_string()),
+            }
+        }
+        for (ring, depth) in schedule.depths.iter().enumerate() {
+            text.push_str(&format!("\n  ring {ring}: {depth} slots of {} bytes", self.graph.rings[ring]));
+        }
+        text
+    }
+}

@@ -1,0 +1,308 @@
+use super::checker::check;
+use super::plan::{Budget, Edge, Kind, LoopGraph, LoopSchedule, Node, Step};
+
+const BUDGET: Budget = Budget { stages: 3, shared: 1 << 17, taken: 0, ctas: 1, registers: 64 };
+
+fn edge(from: usize, to: usize, distance: u32) -> Edge {
+    Edge { from, to, distance, accumulates: false }
+}
+
+fn copy(ring: usize) -> Node {
+    Node { early: true, writes: Some(ring), ..Node::new(Kind::Copy) }
+}
+
+fn reading(kind: Kind, rings: &[usize]) -> Node {
+    Node { reads: rings.iter().copied().collect(), ..Node::new(kind) }
+}
+
+/// `a`, `b` copied to rings, read by threads, multiplied; the address goes on.
+fn matmul_of_warps() -> LoopGraph {
+    let heavy = Node { heavy: true, ..Node::new(Kind::Pure) };
+    LoopGraph {
+        nodes: vec![
+            copy(0),
+            copy(1),
+            reading(Kind::Pure, &[0]),
+            reading(Kind::Pure, &[1]),
+            heavy,
+            Node::new(Kind::Pure),
+        ],
+        edges: vec![edge(2, 4, 0), edge(3, 4, 0), edge(4, 4, 1), edge(5, 0, 1), edge(5, 1, 1), edge(5, 5, 1)],
+        rings: vec![1 << 13, 1 << 13],
+    }
+}
+
+/// The same with a dot that runs beside the program.
+fn matmul_of_warp_groups() -> LoopGraph {
+    LoopGraph {
+        nodes: vec![
+            copy(0),
+            copy(1),
+            Node { heavy: true, ..reading(Kind::Dot, &[0, 1]) },
+            Node::new(Kind::Pure),
+        ],
+        edges: vec![Edge { accumulates: true, ..edge(2, 2, 1) }, edge(3, 0, 1), edge(3, 1, 1), edge(3, 3, 1)],
+        rings: vec![1 << 13, 1 << 13],
+    }
+}
+
+/// Two dots, the second of what is computed from the first, its sums scaled in each iteration.
+fn attention() -> LoopGraph {
+    let dot = |ring| Node { heavy: true, ..reading(Kind::Dot, &[ring]) };
+    LoopGraph {
+        nodes: vec![copy(0), dot(0), Node::new(Kind::Pure), copy(1), Node::new(Kind::Pure), dot(1)],
+        edges: vec![edge(1, 2, 0), edge(2, 4, 0), edge(5, 4, 1), edge(4, 5, 0), edge(2, 5, 0)],
+        rings: vec![1 << 13, 1 << 13],
+    }
+}
+
+fn right(graph: &LoopGraph, schedule: &LoopSchedule, budget: &Budget) -> Result<(), String> {
+    (0..12).try_for_each(|trips| check(graph, schedule, budget, trips))
+}
+
+fn planned(graph: &LoopGraph, budget: &Budget) -> LoopSchedule {
+    let schedule = LoopSchedule::new(graph, budget).expect("a schedule");
+    right(graph, &schedule, budget).unwrap_or_else(|what| panic!("{what}\n{schedule:#?}"));
+    schedule
+}
+
+#[test]
+fn copies_run_ahead_by_all_stages_but_one() {
+    for stages in 2..=5 {
+        let schedule = planned(&matmul_of_warps(), &Budget { stages, ..BUDGET });
+        assert_eq!((schedule.stages, schedule.ahead(0), schedule.ahead(4)), (stages, stages - 1, 0));
+        // What is copied goes to the slot that was read in the iteration before.
+        assert_eq!(schedule.depths, [stages, stages]);
+        let waits = |step: &&Step| matches!(step, Step::AwaitCopies { .. });
+        let wait = schedule.kernel.iter().find(waits).unwrap();
+        assert_eq!(*wait, Step::AwaitCopies { copies: [0, 1].into_iter().collect(), pending: stages - 2 });
+    }
+}
+
+#[test]
+fn dots_beside_the_program_need_one_more_slot_or_a_wait_before_copies() {
+    let graph = matmul_of_warp_groups();
+    let schedule = planned(&graph, &BUDGET);
+    assert_eq!(schedule.depths, [4, 4]);
+    let late = planned(&graph, &Budget { shared: 6 << 13, ..BUDGET });
+    assert_eq!((late.stages, late.depths.as_slice()), (3, [3, 3].as_slice()));
+    let dots = [(2, 1)].into_iter().collect();
+    assert!(late.kernel.contains(&Step::AwaitDots { dots, pending: 1 }));
+}
+
+#[test]
+fn shared_memory_that_is_short_takes_stages() {
+    let schedule = planned(&matmul_of_warps(), &Budget { stages: 5, shared: 5 << 13, ..BUDGET });
+    assert_eq!((schedule.stages, schedule.depths.as_slice()), (3, [2, 2].as_slice()));
+    assert_eq!(LoopSchedule::new(&matmul_of_warps(), &Budget { shared: 1 << 13, ..BUDGET }), None);
+}
+
+#[test]
+fn more_ctas_count_as_more_under_way() {
+    // Two CTAs with two stages each have as much under way as one with three: then they also hide other latencies.
+    let graph = matmul_of_warps();
+    let both = planned(&graph, &Budget { ctas: 2, shared: 4 << 13, stages: 3, ..BUDGET });
+    assert_eq!(both.stages, 2);
+    let one = planned(&graph, &Budget { ctas: 2, shared: 6 << 13, stages: 4, ..BUDGET });
+    assert_eq!(one.stages, 2.max(one.stages));
+}
+
+#[test]
+fn dots_of_attention_are_awaited_where_they_are_used() {
+    let schedule = planned(&attention(), &BUDGET);
+    let dots = schedule.kernel.iter().filter(|step| matches!(step, Step::AwaitDots { .. }));
+    let dots: Vec<_> = dots.collect();
+    // The sums of the iteration before are done once the first dot of this one is.
+    assert_eq!(dots, [&Step::AwaitDots { dots: [(5, 1), (1, 0)].into_iter().collect(), pending: 0 }]);
+}
+
+#[test]
+fn loads_that_need_loads_share_the_distance() {
+    let load = |early| Node { early, words: 1, ..Node::new(Kind::Guarded) };
+    let graph = LoopGraph {
+        nodes: vec![load(true), copy(0), reading(Kind::Fixed, &[0])],
+        edges: vec![edge(0, 1, 0)],
+        rings: vec![1024],
+    };
+    let schedule = planned(&graph, &Budget { stages: 5, ..BUDGET });
+    assert_eq!(schedule.stage, [0, 2, 4]);
+    let schedule = planned(&graph, &Budget { stages: 2, ..BUDGET });
+    assert_eq!(schedule.stage, [0, 1, 1]);
+}
+
+#[test]
+fn what_the_program_asks_for_is_done() {
+    let mut graph = matmul_of_warps();
+    (graph.nodes[0].asked, graph.nodes[1].asked) = (Some(3), Some(1));
+    let schedule = planned(&graph, &Budget { stages: 4, ..BUDGET });
+    assert_eq!((schedule.ahead(0), schedule.ahead(1)), (3, 1));
+}
+
+#[test]
+fn what_depends_on_effects_stays() {
+    let mut graph = matmul_of_warps();
+    graph.nodes.push(Node::new(Kind::Fixed));
+    graph.edges.push(edge(6, 0, 1));
+    let schedule = planned(&graph, &BUDGET);
+    assert_eq!((schedule.ahead(0), schedule.ahead(1)), (0, 2));
+    graph.edges.push(edge(6, 5, 1));
+    assert_eq!(LoopSchedule::new(&graph, &BUDGET), None);
+}
+
+#[test]
+fn registers_limit_what_waits_in_them() {
+    let graph = LoopGraph {
+        nodes: vec![Node { early: true, words: 40, ..Node::new(Kind::Guarded) }, Node::new(Kind::Fixed)],
+        edges: vec![edge(0, 1, 0)],
+        rings: vec![],
+    };
+    assert_eq!(planned(&graph, &BUDGET).stages, 2);
+    let mut near = graph.clone();
+    near.nodes[0].near = true;
+    assert_eq!((planned(&near, &BUDGET).stages, planned(&near, &BUDGET).ahead(0)), (3, 1));
+    assert_eq!(LoopSchedule::new(&graph, &Budget { registers: 39, ..BUDGET }), None);
+}
+
+/// Whatever breaks a schedule in one place.
+fn mutants(schedule: &LoopSchedule) -> Vec<(String, LoopSchedule)> {
+    let mut all = Vec::new();
+    let mut add = |what: String, change: &dyn Fn(&mut LoopSchedule)| {
+        let mut mutant = schedule.clone();
+        change(&mut mutant);
+        all.push((what, mutant));
+    };
+    for ring in 0..schedule.depths.len() {
+        add(format!("ring {ring} has a slot less"), &|mutant| mutant.depths[ring] -= 1);
+    }
+    for (place, step) in schedule.kernel.iter().enumerate() {
+        add(format!("without {step}"), &|mutant| _ = mutant.kernel.remove(place));
+        match step {
+            Step::AwaitCopies { .. } | Step::AwaitDots { .. } => {
+                add(format!("one more than {step}"), &|mutant| match &mut mutant.kernel[place] {
+                    Step::AwaitCopies { pending, .. } | Step::AwaitDots { pending, .. } => *pending += 1,
+                    _ => {}
+                });
+            }
+            _ => {}
+        }
+    }
+    for node in 0..schedule.stage.len() {
+        add(format!("operation {node} in another stage"), &|mutant| {
+            mutant.stage[node] = if mutant.stage[node] == 0 { mutant.stages - 1 } else { 0 };
+        });
+    }
+    all
+}
+
+#[test]
+fn broken_schedules_are_refused() {
+    for (graph, budget) in [
+        (matmul_of_warps(), BUDGET),
+        (matmul_of_warp_groups(), BUDGET),
+        (matmul_of_warp_groups(), Budget { shared: 6 << 13, ..BUDGET }),
+        (attention(), BUDGET),
+    ] {
+        let schedule = planned(&graph, &budget);
+        for (what, mutant) in mutants(&schedule) {
+            // An address that is computed in another stage alone, or not in time, is caught as well.
+            assert!(right(&graph, &mutant, &budget).is_err(), "not refused: {what}\n{schedule:#?}");
+        }
+    }
+}
+
+/// A small generator of numbers (Marsaglia, "Xorshift RNGs").
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % n
+    }
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// A loop of any shape: loads that need loads, dots that need dots, effects in between.
+fn random_loop(random: &mut Random) -> LoopGraph {
+    let mut graph = LoopGraph::default();
+    let count = 3 + random.below(12) as usize;
+    for n in 0..count {
+        let mut node = match random.below(8) {
+            0 => Node::new(Kind::Fixed),
+            1 | 2 => {
+                let near = random.one_in(3);
+                let asked = random.one_in(6).then(|| random.below(4) as u32);
+                Node { early: !random.one_in(4), near, asked, ..Node::new(Kind::Guarded) }
+            }
+            3 | 4 => {
+                graph.rings.push(1 << (8 + random.below(4)));
+                let kind = if random.one_in(3) { Kind::BulkCopy } else { Kind::Copy };
+                Node { early: !random.one_in(5), ..Node::new(kind) }
+            }
+            5 if random.one_in(2) => {
+                graph.rings.push(1 << (8 + random.below(4)));
+                Node::new(Kind::Fill)
+            }
+            6 => Node { heavy: true, blocking: random.one_in(3), ..Node::new(Kind::Dot) },
+            _ => Node::new(Kind::Pure),
+        };
+        if matches!(node.kind, Kind::Copy | Kind::BulkCopy | Kind::Fill) {
+            node.writes = Some(graph.rings.len() - 1);
+        } else if matches!(node.kind, Kind::Pure | Kind::Dot | Kind::Fixed) {
+            for ring in 0..graph.rings.len() {
+                if random.one_in(3) {
+                    node.reads.push(ring);
+                }
+            }
+        }
+        node.words = random.below(8);
+        node.heavy |= random.one_in(6);
+        let has_value = |n: usize, graph: &LoopGraph| graph.nodes[n].writes.is_none();
+        for from in (0..n).filter(|from| has_value(*from, &graph)).collect::<Vec<_>>() {
+            if random.one_in(5) {
+                let accumulates =
+                    node.kind == Kind::Dot && graph.nodes[from].kind == Kind::Dot && random.one_in(2);
+                graph.edges.push(Edge { from, to: n, distance: 0, accumulates });
+            }
+        }
+        graph.nodes.push(node);
+        for to in 0..=n {
+            if has_value(n, &graph) && random.one_in(8) {
+                let both = [n, to].iter().all(|n| graph.nodes[*n].kind == Kind::Dot);
+                graph.edges.push(Edge { from: n, to, distance: 1, accumulates: both && random.one_in(2) });
+            }
+        }
+    }
+    // Everything that is copied is read.
+    let mut last = Node::new(Kind::Fixed);
+    let unread = |ring: &usize| graph.nodes.iter().all(|node| !node.reads.contains(ring));
+    last.reads = (0..graph.rings.len()).filter(unread).collect();
+    graph.nodes.push(last);
+    graph
+}
+
+#[test]
+fn schedules_of_random_loops_are_right() {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let (mut found, mut deepest) = (0, 0);
+    for number in 0..20_000 {
+        let graph = random_loop(&mut random);
+        let budget = Budget {
+            stages: 2 + random.below(4) as u32,
+            shared: 1 << (10 + random.below(6)),
+            taken: random.below(2000),
+            ctas: 1 + random.below(3),
+            registers: random.below(40),
+        };
+        let Some(schedule) = LoopSchedule::new(&graph, &budget) else { continue };
+        found += 1;
+        deepest = deepest.max(schedule.stages);
+        if let Err(what) = right(&graph, &schedule, &budget) {
+            panic!("loop {number}: {what}\n{graph:#?}\n{schedule:#?}");
+        }
+    }
+    assert!(found > 5_000 && deepest == 5, "{found} loops had a schedule, of up to {deepest} stages");
+}

@@ -1,0 +1,199 @@
+// RUN: %ttopt %s -split-input-file --tritongpu-pipeline=num-stages=3 | FileCheck %s
+// RUN: %ttopt %s -split-input-file --tritongpu-pipeline=num-stages=1 | FileCheck %s --check-prefix=ONE
+// RUN: %ttopt %s -split-input-file --tritongpu-pipeline="num-stages=3 explain=true" -o /dev/null 2>&1 | FileCheck %s --check-prefix=EXPLAIN
+
+// ONE-NOT: ttg.async
+// ONE-NOT: ttng.warp_group_dot_wait
+
+// Copies run two iterations ahead, to slots of rings; one barrier an iteration orders what is read and what is copied.
+#blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>
+#mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 2}>
+#shared = #ttg.swizzled_shared<{vec = 8, perPhase = 2, maxPhase = 4, order = [1, 0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32} {
+  // Loops without a schedule are named first.
+  // EXPLAIN-COUNT-4: has no software pipeline: what is in it writes memory, or waits
+  // EXPLAIN: has no software pipeline: nothing is multiplied in it, and it does not ask for stages
+  // EXPLAIN: remark: has a software pipeline of 3 stages:
+  // EXPLAIN: await copies [0, 1], 1 groups pending
+  // EXPLAIN: *      copy to ring 0
+  // EXPLAIN: | | *  tt.dot
+  // EXPLAIN: ring 0: 3 slots of 2048 bytes
+  // CHECK-LABEL: @copies
+  // CHECK: %[[RA:.*]] = ttg.local_alloc : () -> !ttg.memdesc<3x32x32xf16
+  // CHECK: %[[RB:.*]] = ttg.local_alloc : () -> !ttg.memdesc<3x32x32xf16
+  // The first iteration exists if the loop runs at all, the second if the distance is more than a step.
+  // CHECK: %[[FIRST:.*]] = arith.cmpi slt, %c0_i32, %{{.*}} : i32
+  // CHECK: tt.splat %[[FIRST]]
+  // CHECK: ttg.async_copy_global_to_local {{.*}} mask
+  // CHECK: ttg.async_copy_global_to_local {{.*}} mask
+  // CHECK: ttg.async_commit_group
+  // CHECK: arith.cmpi ugt
+  // CHECK: ttg.async_copy_global_to_local {{.*}} mask
+  // CHECK: ttg.async_copy_global_to_local {{.*}} mask
+  // CHECK: ttg.async_commit_group
+  // CHECK: scf.for {{.*}} iter_args({{.*}} = %c2_i32, {{.*}} = %c0_i32
+  // CHECK: ttg.async_wait {num = 1 : i32}
+  // CHECK: ttg.async_copy_global_to_local {{.*}} mask
+  // CHECK: ttg.async_copy_global_to_local {{.*}} mask
+  // CHECK: ttg.async_commit_group
+  // CHECK: ttg.local_load
+  // CHECK: ttg.local_load
+  // CHECK: tt.dot
+  // CHECK: scf.yield
+  // CHECK: ttg.async_wait {num = 0 : i32}
+  // CHECK-NEXT: ttg.local_dealloc %[[RA]]
+  // CHECK-NEXT: ttg.local_dealloc %[[RB]]
+  tt.func @copies(%pa: tensor<32x32x!tt.ptr<f16>, #blocked> {tt.divisibility = 16 : i32, tt.contiguity = dense<[1, 8]> : tensor<2xi32>}, %pb: tensor<32x32x!tt.ptr<f16>, #blocked> {tt.divisibility = 16 : i32, tt.contiguity = dense<[1, 8]> : tensor<2xi32>}, %n: i32) -> tensor<32x32xf32, #mma> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<32x32xf32, #mma>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%c = %zero) -> (tensor<32x32xf32, #mma>) : i32 {
+      %x = tt.load %pa : tensor<32x32x!tt.ptr<f16>, #blocked>
+      %xs = ttg.local_alloc %x : (tensor<32x32xf16, #blocked>) -> !ttg.memdesc<32x32xf16, #shared, #smem>
+      %y = tt.load %pb : tensor<32x32x!tt.ptr<f16>, #blocked>
+      %ys = ttg.local_alloc %y : (tensor<32x32xf16, #blocked>) -> !ttg.memdesc<32x32xf16, #shared, #smem>
+      %xa = ttg.local_load %xs : !ttg.memdesc<32x32xf16, #shared, #smem> -> tensor<32x32xf16, #a>
+      %yb = ttg.local_load %ys : !ttg.memdesc<32x32xf16, #shared, #smem> -> tensor<32x32xf16, #b>
+      %d = tt.dot %xa, %yb, %c : tensor<32x32xf16, #a> * tensor<32x32xf16, #b> -> tensor<32x32xf32, #mma>
+      scf.yield %d : tensor<32x32xf32, #mma>
+    }
+    tt.return %r : tensor<32x32xf32, #mma>
+  }
+
+  // A load does not move over a store, which may write what it reads (triton#8259), a barrier, an assertion or output.
+  // CHECK-LABEL: @effects
+  // CHECK-NOT: ttg.async
+  tt.func @effects(%p: tensor<32x32x!tt.ptr<f32>, #mma>, %n: i32, %ok: i1) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %x = tt.load %p : tensor<32x32x!tt.ptr<f32>, #mma>
+      tt.store %p, %x : tensor<32x32x!tt.ptr<f32>, #mma>
+    } {tt.num_stages = 3 : i32}
+    %0 = scf.for %i = %c0 to %n step %c1 iter_args(%s = %c0) -> (i32) : i32 {
+      %x = tt.load %p : tensor<32x32x!tt.ptr<f32>, #mma>
+      ttg.barrier local
+      scf.yield %i : i32
+    } {tt.num_stages = 3 : i32}
+    %1 = scf.for %i = %c0 to %n step %c1 iter_args(%s = %c0) -> (i32) : i32 {
+      %x = tt.load %p : tensor<32x32x!tt.ptr<f32>, #mma>
+      tt.assert %ok, "in range" : i1
+      scf.yield %i : i32
+    } {tt.num_stages = 3 : i32}
+    %2 = scf.for %i = %c0 to %n step %c1 iter_args(%s = %c0) -> (i32) : i32 {
+      %x = tt.load %p : tensor<32x32x!tt.ptr<f32>, #mma>
+      tt.print "x" {hex = false, isSigned = array<i32: 0>} : %x : tensor<32x32xf32, #mma>
+      scf.yield %i : i32
+    } {tt.num_stages = 3 : i32}
+    tt.return
+  }
+
+  // Loads wait in registers where copies cannot move elements one by one: one iteration ahead, where they are many.
+  // Outer loops stay as they are; so do loops that multiply nothing and ask for nothing.
+  // CHECK-LABEL: @registers
+  // CHECK: scf.for
+  // CHECK:   tt.load %{{.*}}, %{{.*}} : tensor<32x32x!tt.ptr<f16>, #mma>
+  // CHECK:   scf.for
+  // CHECK:     tt.load %{{.*}}, %{{.*}} : tensor<32x32x!tt.ptr<f16>, #mma>
+  // CHECK:     arith.addf
+  // CHECK: scf.for
+  // CHECK-NEXT: tt.load %{{[a-z0-9]*}} : tensor
+  tt.func @registers(%p: tensor<32x32x!tt.ptr<f16>, #mma>, %n: i32, %first: tensor<32x32xf16, #mma>) -> (tensor<32x32xf16, #mma>, tensor<32x32xf16, #mma>) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %0 = scf.for %i = %c0 to %n step %c1 iter_args(%s = %first) -> (tensor<32x32xf16, #mma>) : i32 {
+      %in = scf.for %j = %c0 to %n step %c1 iter_args(%t = %s) -> (tensor<32x32xf16, #mma>) : i32 {
+        %x = tt.load %p : tensor<32x32x!tt.ptr<f16>, #mma>
+        %y = arith.addf %t, %x : tensor<32x32xf16, #mma>
+        scf.yield %y : tensor<32x32xf16, #mma>
+      } {tt.num_stages = 4 : i32}
+      scf.yield %in : tensor<32x32xf16, #mma>
+    }
+    %1 = scf.for %j = %c0 to %n step %c1 iter_args(%t = %first) -> (tensor<32x32xf16, #mma>) : i32 {
+      %x = tt.load %p : tensor<32x32x!tt.ptr<f16>, #mma>
+      %y = arith.addf %t, %x : tensor<32x32xf16, #mma>
+      scf.yield %y : tensor<32x32xf16, #mma>
+    }
+    tt.return %0, %1 : tensor<32x32xf16, #mma>, tensor<32x32xf16, #mma>
+  }
+
+  // Triton's own attributes: how far a load runs ahead. What divides runs ahead with a divisor that is not zero.
+  // CHECK-LABEL: @asked
+  // CHECK-COUNT-4: tt.load %{{.*}}, %{{.*}} : !tt.ptr<f32>
+  // CHECK: scf.for
+  // CHECK: arith.select %{{.*}}, %{{.*}}, %{{.*}} : i32
+  // CHECK: arith.divsi
+  // CHECK: tt.load %{{.*}}, %{{.*}} : !tt.ptr<f32>
+  // CHECK: arith.addf
+  tt.func @asked(%p: !tt.ptr<f32>, %n: i32, %by: i32) -> f32 {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant 0.0 : f32
+    %0 = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (f32) : i32 {
+      %at = arith.divsi %i, %by : i32
+      %q = tt.addptr %p, %at : !tt.ptr<f32>, i32
+      %x = tt.load %q {tt.latency = 4 : i32} : !tt.ptr<f32>
+      %y = arith.addf %s, %x : f32
+      scf.yield %y : f32
+    } {tt.num_stages = 2 : i32}
+    tt.return %0 : f32
+  }
+}
+
+// -----
+
+// A dot that runs beside the program: the one before it must be done before its operands are copied over.
+#blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  // CHECK-LABEL: @warp_groups
+  // CHECK: ttg.local_alloc : () -> !ttg.memdesc<4x64x64xf16
+  // CHECK: scf.for
+  // CHECK: ttg.async_wait {num = 1 : i32}
+  // CHECK-NEXT: ttng.fence_async_shared
+  // CHECK: %[[DOT:.*]] = ttng.warp_group_dot {{.*}}isAsync = true
+  // CHECK-NEXT: %[[DONE:.*]] = ttng.warp_group_dot_wait %[[DOT]] {pendings = 1 : i32}
+  // CHECK: scf.yield %[[DONE]]
+  // CHECK: ttng.warp_group_dot_wait {{.*}} {pendings = 0 : i32}
+  tt.func @warp_groups(%pa: tensor<64x64x!tt.ptr<f16>, #blocked> {tt.divisibility = 16 : i32, tt.contiguity = dense<[1, 8]> : tensor<2xi32>}, %n: i32) -> tensor<64x64xf32, #mma> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #mma>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%c = %zero) -> (tensor<64x64xf32, #mma>) : i32 {
+      %x = tt.load %pa : tensor<64x64x!tt.ptr<f16>, #blocked>
+      %xs = ttg.local_alloc %x : (tensor<64x64xf16, #blocked>) -> !ttg.memdesc<64x64xf16, #shared, #smem>
+      %d = ttng.warp_group_dot %xs, %xs, %c : !ttg.memdesc<64x64xf16, #shared, #smem> * !ttg.memdesc<64x64xf16, #shared, #smem> -> tensor<64x64xf32, #mma>
+      scf.yield %d : tensor<64x64xf32, #mma>
+    }
+    tt.return %r : tensor<64x64xf32, #mma>
+  }
+
+  // What is computed for a dot goes to a ring of its own: the next iteration stores while the dot of this one reads.
+  // CHECK-LABEL: @computed
+  // CHECK: ttg.local_alloc : () -> !ttg.memdesc<4x64x64xf16
+  // CHECK: ttg.local_alloc : () -> !ttg.memdesc<2x64x64xf16
+  // CHECK: scf.for
+  // CHECK: %[[READ:.*]] = ttg.local_load
+  // CHECK: %[[TWICE:.*]] = arith.addf %[[READ]], %[[READ]]
+  // CHECK: ttg.local_store %[[TWICE]]
+  // CHECK: ttng.warp_group_dot {{.*}}isAsync = true
+  tt.func @computed(%pa: tensor<64x64x!tt.ptr<f16>, #blocked> {tt.divisibility = 16 : i32, tt.contiguity = dense<[1, 8]> : tensor<2xi32>}, %n: i32) -> tensor<64x64xf32, #mma> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #mma>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%c = %zero) -> (tensor<64x64xf32, #mma>) : i32 {
+      %x = tt.load %pa : tensor<64x64x!tt.ptr<f16>, #blocked>
+      %xs = ttg.local_alloc %x : (tensor<64x64xf16, #blocked>) -> !ttg.memdesc<64x64xf16, #shared, #smem>
+      %y = arith.addf %x, %x : tensor<64x64xf16, #blocked>
+      %ys = ttg.local_alloc %y : (tensor<64x64xf16, #blocked>) -> !ttg.memdesc<64x64xf16, #shared, #smem>
+      %d = ttng.warp_group_dot %xs, %ys, %c : !ttg.memdesc<64x64xf16, #shared, #smem> * !ttg.memdesc<64x64xf16, #shared, #smem> -> tensor<64x64xf32, #mma>
+      scf.yield %d : tensor<64x64xf32, #mma>
+    }
+    tt.return %r : tensor<64x64xf32, #mma>
+  }
+}

@@ -1,0 +1,457 @@
+"""Loops with software pipelines: generated TTIR, run on the simulator with all checks on, must give the same bytes as
+without a pipeline.
+
+    pipeline_suite.py --ttsim TTSIM --ttc TTC --work DIR [--targets cuda:80,cuda:90] [--count N] [--seed N] [NAME ...]
+
+Named loops are what users of software pipelines have reported, or what could go wrong with them; `random` are COUNT loops
+of any shape. Each runs for several trip counts, none included.
+"""
+import random
+import sys
+
+import suite
+from tma_suite import write_npy
+
+# Trip counts, by turns for the targets.
+TRIPS = ((0, 2, 7), (1, 3, 8))
+
+
+class Loop:
+    """A kernel that adds up f32[M, N] in a loop of `%n` iterations."""
+
+    def __init__(self, r=None, m=64, n=32, k=32):
+        self.r, self.m, self.n, self.k = r or random.Random(0), m, n, k
+        self.before, self.body, self.count = [], [], 0
+        # iter_args: name, type, first value, next value.
+        self.args = []
+        self.attrs = ""
+        self.bounds = ("%zero", "%n", "%one")
+        self.stores = []
+
+    def name(self):
+        self.count += 1
+        return f"%v{self.count}"
+
+    def pre(self, text):
+        v = self.name()
+        self.before.append(f"{v} = {text}")
+        return v
+
+    def add(self, text):
+        v = self.name()
+        self.body.append(f"{v} = {text}")
+        return v
+
+    def do(self, text):
+        self.body.append(text)
+
+    def arg(self, ty, first, make):
+        """An iter_arg; `make(value)` gives its next value, in the loop."""
+        v = self.name()
+        entry = [v, ty, first, None]
+        self.args.append(entry)
+        entry[3] = make(v)
+        return v
+
+    def offsets(self, rows, columns, pitch):
+        """row * pitch + column"""
+        t, e = f"tensor<{rows}x{columns}xi32>", self.pre
+        r = e(f"tt.make_range {{end = {rows} : i32, start = 0 : i32}} : tensor<{rows}xi32>")
+        c = e(f"tt.make_range {{end = {columns} : i32, start = 0 : i32}} : tensor<{columns}xi32>")
+        r = e(f"tt.expand_dims {r} {{axis = 1 : i32}} : tensor<{rows}xi32> -> tensor<{rows}x1xi32>")
+        c = e(f"tt.expand_dims {c} {{axis = 0 : i32}} : tensor<{columns}xi32> -> tensor<1x{columns}xi32>")
+        p = e(f"arith.constant dense<{pitch}> : tensor<{rows}x1xi32>")
+        r = e(f"arith.muli {r}, {p} : tensor<{rows}x1xi32>")
+        r = e(f"tt.broadcast {r} : tensor<{rows}x1xi32> -> {t}")
+        c = e(f"tt.broadcast {c} : tensor<1x{columns}xi32> -> {t}")
+        return e(f"arith.addi {r}, {c} : {t}"), t
+
+    def pointers(self, base, rows, columns, pitch, element):
+        at, t = self.offsets(rows, columns, pitch)
+        p = f"tensor<{rows}x{columns}x!tt.ptr<{element}>>"
+        s = self.pre(f"tt.splat {base} : !tt.ptr<{element}> -> {p}")
+        return self.pre(f"tt.addptr {s}, {at} : {p}, {t}"), p, t
+
+    def moved(self, pointers, p, t, offset):
+        """Pointers that are a scalar further, in the loop."""
+        s = self.add(f"tt.splat {offset} : i32 -> {t}")
+        return self.add(f"tt.addptr {pointers}, {s} : {p}, {t}")
+
+    def load(self, base, rows, columns, element="f16", how="counter", mask=False, other=False):
+        """A tile that moves with the iterations."""
+        p0, p, t = self.pointers(base, rows, columns, columns, element)
+        tile = f"tensor<{rows}x{columns}x{element}>"
+        if how == "carried":
+            step = self.pre(f"arith.constant dense<{rows * columns}> : {t}")
+            at = self.arg(p, p0, lambda v: self.add(f"tt.addptr {v}, {step} : {p}, {t}"))
+        else:
+            size = self.pre(f"arith.constant {rows * columns} : i32")
+            i = "%i"
+            if how == "divided":
+                three = self.pre("arith.constant 3 : i32")
+                i = self.add(f"arith.muli %i, {three} : i32")
+                i = self.add(f"arith.divsi {i}, %divisor : i32")
+                i = self.add(f"arith.remsi {i}, %limit : i32")
+            if how in ("indirect", "twice"):
+                for _ in range(2 if how == "twice" else 1):
+                    q = self.add(f"tt.addptr %index, {i} : !tt.ptr<i32>, i32")
+                    i = self.add(f"tt.load {q} : !tt.ptr<i32>")
+            offset = self.add(f"arith.muli {i}, {size} : i32")
+            at = self.moved(p0, p, t, offset)
+        extra = ""
+        if mask:
+            at0, _ = self.offsets(rows, columns, columns)
+            limit = self.add("arith.muli %i, %divisor : i32")
+            limit = self.add(f"arith.addi {limit}, %limit : i32")
+            limit = self.add(f"arith.muli {limit}, %eight : i32")
+            limit = self.add(f"tt.splat {limit} : i32 -> {t}")
+            m = self.add(f"arith.cmpi slt, {at0}, {limit} : {t}")
+            extra = f", {m}"
+            if other:
+                value = ("1" if element[0] == "i" else "1.0") if other == "one" else ("0" if element[0] == "i" else "0.0")
+                o = self.pre(f"arith.constant dense<{value}> : {tile}")
+                extra += f", {o}"
+        return self.add(f"tt.load {at}{extra} : {p}"), tile
+
+    def dot(self, a, b, c):
+        x, y, z = (f"tensor<{s}>" for s in (f"{self.m}x{self.k}xf16", f"{self.k}x{self.n}xf16", f"{self.m}x{self.n}xf32"))
+        return self.add(f"tt.dot {a}, {b}, {c} : {x} * {y} -> {z}")
+
+    def sums(self):
+        return f"tensor<{self.m}x{self.n}xf32>"
+
+    def operand(self, side, **kind):
+        rows, columns = (self.m, self.k) if side == 0 else (self.k, self.n)
+        return self.load("%a" if side == 0 else "%b", rows, columns, **kind)
+
+    def text(self, stages=None):
+        attrs = self.attrs if stages != 1 else ""
+        names = ", ".join(f"{v} = {first}" for v, _, first, _ in self.args)
+        types = ", ".join(ty for _, ty, _, _ in self.args)
+        yields = ", ".join(last for *_, last in self.args)
+        low, high, step = self.bounds
+        lines = [f"  {line}" for line in self.before]
+        lines.append(f"  %r:{len(self.args)} = scf.for %i = {low} to {high} step {step} iter_args({names}) -> ({types}) : i32 {{")
+        lines += [f"    {line}" for line in self.body]
+        lines.append(f"    scf.yield {yields} : {types}\n  }}{attrs}")
+        # What comes out of the loop: sums, and scalars.
+        number = 0
+        for i, (_, ty, _, _) in enumerate(self.args):
+            if ty == self.sums():
+                p, t = f"tensor<{self.m}x{self.n}x!tt.ptr<f32>>", f"tensor<{self.m}x{self.n}xi32>"
+                lines.append(f"  %o{i} = tt.addptr %out, %place{number} : !tt.ptr<f32>, i32")
+                lines.append(f"  %s{i} = tt.splat %o{i} : !tt.ptr<f32> -> {p}")
+                lines.append(f"  %q{i} = tt.addptr %s{i}, %outs : {p}, {t}")
+                lines.append(f"  tt.store %q{i}, %r#{i} : {p}")
+                number += 1
+            elif ty == "i32":
+                lines.append(f"  %o{i} = tt.addptr %scalars, %place{number} : !tt.ptr<i32>, i32")
+                lines.append(f"  tt.store %o{i}, %r#{i} : !tt.ptr<i32>")
+                number += 1
+        places = "\n".join(f"  %place{i} = arith.constant {i * self.m * self.n} : i32" for i in range(number))
+        lines += [f"  {line}" for line in self.stores]
+        d = " {tt.divisibility = 16 : i32}"
+        return (
+            f"module {{\ntt.func public @k(%a: !tt.ptr<f16>{d}, %b: !tt.ptr<f16>{d}, %index: !tt.ptr<i32>{d}, "
+            f"%out: !tt.ptr<f32>{d}, %scalars: !tt.ptr<i32>{d}, %n: i32, %divisor: i32, %limit: i32) {{\n"
+            "  %zero = arith.constant 0 : i32\n  %one = arith.constant 1 : i32\n  %eight = arith.constant 8 : i32\n"
+            f"{places}\n" + "\n".join(lines) + "\n  tt.return\n}\n}\n"
+        )
+
+    def accumulate(self, make):
+        """An iter_arg of sums; `make(value)` gives the next ones."""
+        if not hasattr(self, "zeros"):
+            self.zeros = self.pre(f"arith.constant dense<0.0> : {self.sums()}")
+            at, _ = self.offsets(self.m, self.n, self.n)
+            self.before[-1] = self.before[-1].replace(at, "%outs", 1)
+        return self.arg(self.sums(), self.zeros, make)
+
+
+def matmul(l, **kind):
+    l.accumulate(lambda c: l.dot(l.operand(0, **kind)[0], l.operand(1, **kind)[0], c))
+    return l
+
+
+def store_aliases(l):
+    """triton#8259: what an iteration stores, the next one loads."""
+    def step(c):
+        a, tile = l.operand(0, how="counter")
+        d = l.dot(a, l.operand(1)[0], c)
+        size = l.add("arith.constant 2048 : i32")
+        next_one = l.add("arith.addi %i, %one : i32")
+        offset = l.add(f"arith.muli {next_one}, {size} : i32")
+        p0, p, t = l.pointers("%a", l.m, l.k, l.k, "f16")
+        twice = l.add(f"arith.addf {a}, {a} : {tile}")
+        l.do(f"tt.store {l.moved(p0, p, t, offset)}, {twice} : {p}")
+        return d
+    l.accumulate(step)
+    return l
+
+
+def conditional_use(l):
+    """triton#8139: what is loaded is used in some iterations only."""
+    def step(c):
+        (a, tile), (b, _) = l.operand(0), l.operand(1)
+        odd = l.add("arith.andi %i, %one : i32")
+        odd = l.add(f"arith.cmpi eq, {odd}, %one : i32")
+        v = l.name()
+        l.do(f"{v} = scf.if {odd} -> ({l.sums()}) {{")
+        d = l.dot(a, b, c)
+        l.do(f"scf.yield {d} : {l.sums()}\n    }} else {{\n      scf.yield {c} : {l.sums()}\n    }}")
+        return v
+    l.accumulate(step)
+    return l
+
+
+def conditional_load(l):
+    """A load that may not happen."""
+    def step(c):
+        b, _ = l.operand(1)
+        odd = l.add("arith.andi %i, %one : i32")
+        odd = l.add(f"arith.cmpi eq, {odd}, %one : i32")
+        v = l.name()
+        p0, p, t = l.pointers("%a", l.m, l.k, l.k, "f16")
+        zero = l.pre(f"arith.constant dense<0.0> : tensor<{l.m}x{l.k}xf16>")
+        l.do(f"{v} = scf.if {odd} -> (tensor<{l.m}x{l.k}xf16>) {{")
+        a = l.add(f"tt.load {p0} : {p}")
+        l.do(f"scf.yield {a} : tensor<{l.m}x{l.k}xf16>\n    }} else {{\n      scf.yield {zero} : tensor<{l.m}x{l.k}xf16>\n    }}")
+        return l.dot(v, b, c)
+    l.accumulate(step)
+    return l
+
+
+def source_order(l):
+    """triton#6691: which line comes first must not matter."""
+    def step(c):
+        b, _ = l.operand(1, how="carried")
+        a, _ = l.operand(0, how="carried")
+        return l.dot(a, b, c)
+    l.accumulate(step)
+    return l
+
+
+def two_distances(l):
+    """What is loaded is used in the same iteration and in the next."""
+    first = l.pre(f"arith.constant dense<0.0> : tensor<{l.m}x{l.k}xf16>")
+    tile = {}
+    def keep(v):
+        tile["now"], _ = l.operand(0)
+        tile["before"] = v
+        return tile["now"]
+    l.arg(f"tensor<{l.m}x{l.k}xf16>", first, keep)
+    def step(c):
+        b, _ = l.operand(1)
+        return l.dot(tile["before"], b, l.dot(tile["now"], b, c))
+    l.accumulate(step)
+    return l
+
+
+def two_dots(l):
+    """The second dot is of what the first one gave (wgmma with its left operand in registers, triton#9433)."""
+    def step(c):
+        a, _ = l.operand(0)
+        b, _ = l.operand(1)
+        zero = l.zeros if hasattr(l, "zeros") else l.pre(f"arith.constant dense<0.0> : {l.sums()}")
+        s = l.dot(a, b, zero)
+        p = l.add(f"arith.truncf {s} : {l.sums()} to tensor<{l.m}x{l.n}xf16>")
+        half = l.add(f"arith.addf {c}, {c} : {l.sums()}")
+        return l.add(f"arith.addf {half}, {l.dot(p, b, c)} : {l.sums()}")
+    l.n = l.k
+    l.accumulate(step)
+    return l
+
+
+def scaled_sums(l):
+    """Sums that each iteration changes before it adds to them, as attention does."""
+    def step(c):
+        a, _ = l.operand(0)
+        b, _ = l.operand(1)
+        half = l.pre(f"arith.constant dense<0.5> : {l.sums()}")
+        return l.dot(a, b, l.add(f"arith.mulf {c}, {half} : {l.sums()}"))
+    l.accumulate(step)
+    return l
+
+
+def converted(l):
+    """Operands that are computed from what is loaded."""
+    def step(c):
+        a, _ = l.operand(0)
+        w, tile = l.load("%weights", l.k, l.n, element="i8")
+        b = l.add(f"arith.sitofp {w} : {tile} to tensor<{l.k}x{l.n}xf16>")
+        return l.dot(a, b, c)
+    l.before.append("%weights = tt.bitcast %b : !tt.ptr<f16> -> !tt.ptr<i8>")
+    l.accumulate(step)
+    return l
+
+
+def transposed(l):
+    """The right operand lies the other way round."""
+    def step(c):
+        a, _ = l.operand(0)
+        b, tile = l.load("%b", l.n, l.k)
+        b = l.add(f"tt.trans {b} {{order = array<i32: 1, 0>}} : {tile} -> tensor<{l.k}x{l.n}xf16>")
+        return l.dot(a, b, c)
+    l.accumulate(step)
+    return l
+
+
+def other_is_one(l):
+    return matmul(l, mask=True, other="one")
+
+
+def negative_bounds(l):
+    l.before += ["%low = arith.constant -5 : i32", "%two = arith.constant 2 : i32", "%to = arith.muli %n, %two : i32",
+                 "%high = arith.addi %low, %to : i32", "%five = arith.constant 5 : i32"]
+    l.bounds = ("%low", "%high", "%two")
+    def step(c):
+        (a, _), (b, _) = l.operand(0, how="carried"), l.operand(1, how="carried")
+        return l.dot(a, b, c)
+    l.accumulate(step)
+    return l
+
+
+def unused_results(l):
+    """Pointers that are used behind the loop."""
+    matmul(l, how="carried")
+    l.arg("i32", "%zero", lambda v: l.add(f"arith.addi {v}, %i : i32"))
+    return l
+
+
+def first_iteration(l):
+    """A flag that is set after the first iteration."""
+    flag = l.pre("arith.constant false")
+    set_ = l.pre("arith.constant true")
+    known = {}
+    def keep(v):
+        known["flag"] = v
+        return set_
+    l.arg("i1", flag, keep)
+    def step(c):
+        d = l.dot(l.operand(0)[0], l.operand(1)[0], c)
+        return l.add(f"arith.select {known['flag']}, {d}, {c} : {l.sums()}")
+    l.accumulate(step)
+    return l
+
+
+def asked(attrs):
+    def make(l):
+        matmul(l)
+        l.attrs = f" {{{attrs}}}"
+        return l
+    make.__doc__ = attrs
+    return make
+
+
+NAMED = {
+    "matmul": matmul, "store_aliases": store_aliases, "conditional_use": conditional_use,
+    "conditional_load": conditional_load, "source_order": source_order, "two_distances": two_distances,
+    "two_dots": two_dots, "scaled_sums": scaled_sums, "converted": converted, "transposed": transposed,
+    "other_is_one": other_is_one, "negative_bounds": negative_bounds, "unused_results": unused_results,
+    "first_iteration": first_iteration,
+    "indirect": lambda l: matmul(l, how="indirect"), "twice": lambda l: matmul(l, how="twice"),
+    "divided": lambda l: matmul(l, how="divided"), "masked": lambda l: matmul(l, mask=True),
+    "asked_two": asked("tt.num_stages = 2 : i32"), "asked_five": asked("tt.num_stages = 5 : i32"),
+}
+
+
+def any_loop(seed):
+    r = random.Random(seed)
+    l = Loop(r, r.choice((16, 32, 64, 64)), r.choice((16, 32)), r.choice((16, 32)))
+    def kind():
+        how = r.choice(("counter", "carried", "carried", "indirect", "twice", "divided"))
+        mask = r.random() < 0.4
+        return dict(how=how, mask=mask, other=mask and r.choice((False, "zero", "one")))
+    def step(c):
+        for _ in range(r.randint(1, 2)):
+            (a, tile), (b, _) = l.operand(0, **kind()), l.operand(1, **kind())
+            if r.random() < 0.3:
+                a = l.add(f"arith.addf {a}, {a} : {tile}")
+            if r.random() < 0.2:
+                half = l.pre(f"arith.constant dense<0.5> : {l.sums()}")
+                c = l.add(f"arith.mulf {c}, {half} : {l.sums()}")
+            if r.random() < 0.2:
+                odd = l.add("arith.andi %i, %one : i32")
+                odd = l.add(f"arith.cmpi eq, {odd}, %one : i32")
+                v = l.name()
+                l.do(f"{v} = scf.if {odd} -> ({l.sums()}) {{")
+                d = l.dot(a, b, c)
+                l.do(f"scf.yield {d} : {l.sums()}\n    }} else {{\n      scf.yield {c} : {l.sums()}\n    }}")
+                c = v
+            elif r.random() < 0.85:
+                c = l.dot(a, b, c)
+            if r.random() < 0.3:
+                x, tile = l.load("%out2", l.m, l.n, element="f32", **kind())
+                c = l.add(f"arith.addf {c}, {x} : {l.sums()}")
+        return c
+    l.before.append("%out2 = tt.bitcast %a : !tt.ptr<f16> -> !tt.ptr<f32>")
+    for _ in range(r.choice((1, 1, 2))):
+        l.accumulate(step)
+    if r.random() < 0.3:
+        l.arg("i32", "%zero", lambda v: l.add(f"arith.addi {v}, %i : i32"))
+    if r.random() < 0.5:
+        l.attrs = f" {{tt.num_stages = {r.randint(2, 5)} : i32}}"
+    return l
+
+
+def simulate(args, source, folder, target, stages, trips):
+    folder.mkdir(parents=True, exist_ok=True)
+    named = [f"a={args.work}/a.npy", f"b={args.work}/b.npy", f"index={args.work}/index.npy", "out=f32[16384]",
+             "scalars=i32[16384]"]
+    arguments = [*named, str(trips), "3", "5"]
+    return suite.simulate(args, source, target, arguments, folder, "--num-stages", stages)
+
+
+def run(args, name, loop, target, stages, trips):
+    """What is wrong with a loop of so many stages and iterations, or None."""
+    folder = args.work / f"{name}-{target.replace(':', '')}"
+    outputs = []
+    for number in (1, stages):
+        source = folder / f"{number}.ttir"
+        out = folder / f"out{number}-{trips}"
+        if number > 1 or not (out / "done").exists():
+            wrong = simulate(args, source, out, target, number, trips)
+            if wrong:
+                return wrong
+            (out / "done").touch()
+        outputs.append([(out / f"{what}.npy").read_bytes() for what in ("a", "out", "scalars")])
+    return None if outputs[0] == outputs[1] else "other bytes than without a pipeline"
+
+
+def main():
+    parser = suite.parser(__doc__)
+    parser.add_argument("--targets", default="cuda:80,cuda:90")
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    args.work.mkdir(parents=True, exist_ok=True)
+    # Room for as many tiles as there are iterations, and some behind.
+    write_npy(args.work / "a.npy", "f16", (65536,), 1)
+    write_npy(args.work / "b.npy", "f16", (65536,), 2)
+    write_npy(args.work / "index.npy", "i32", (64,), 3)
+    loops = {name: make(Loop()) for name, make in NAMED.items() if not args.names or name in args.names}
+    if not args.names or "random" in args.names:
+        loops.update({f"random{seed}": any_loop(seed) for seed in range(args.seed, args.seed + args.count)})
+    cases = []
+    for at, (name, loop) in enumerate(loops.items()):
+        for turn, target in enumerate(args.targets.split(",")):
+            picked = TRIPS[(at + turn) % 2] if name in NAMED else (at // 2 % 5, 7)
+            cases += [(name, loop, target, 2 + (at + i) % 4, trips) for i, trips in enumerate(picked)]
+    for name, loop, target, stages, _ in cases:
+        folder = args.work / f"{name}-{target.replace(':', '')}"
+        folder.mkdir(parents=True, exist_ok=True)
+        for number in (1, stages):
+            (folder / f"{number}.ttir").write_text(loop.text(number))
+    wrong = 0
+    for case, error in zip(cases, suite.run_all(args, run, cases)):
+        if error:
+            wrong += 1
+            name, _, target, stages, trips = case
+            print(f"WRONG {name} for {target}, {stages} stages, {trips} iterations: {error}")
+    names = len([name for name in loops if name in NAMED])
+    print(f"{names} named loops, {len(loops) - names} random ones, {len(cases)} runs, {wrong} wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
