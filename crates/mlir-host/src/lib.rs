@@ -13,7 +13,7 @@
 //! * [`asm`] and [`format`](mod@format) parse and print.
 //! * [`flow`] follows values and control through regions, branches and loops.
 //! * [`rewrite`] builds and rewrites operations.
-//! * [`pass`] hosts passes, [`driver`] runs MLIR's tools.
+//! * [`pass`] hosts passes, [`driver`] runs MLIR's tools, [`bytecode`] checks what they read.
 //!
 //! Callbacks run on MLIR's worker threads: definitions are immutable statics
 //! and functions without captured state. A panic in a callback becomes a
@@ -46,6 +46,7 @@
 
 pub mod asm;
 pub mod attrs;
+pub mod bytecode;
 pub mod def;
 pub mod dialect;
 pub mod driver;
