@@ -12,6 +12,7 @@
 //! * [`ir`] has the handles to operations, values, types and attributes.
 //! * [`asm`] and [`format`](mod@format) parse and print.
 //! * [`flow`] follows values and control through regions, branches and loops.
+//! * [`interface`] asks hosted operations what they are, [`upstream`] names MLIR's own.
 //! * [`rewrite`] builds and rewrites operations.
 //! * [`pass`] hosts passes, [`driver`] runs MLIR's tools, [`bytecode`] checks what they read.
 //!
@@ -55,6 +56,7 @@ pub mod flow;
 pub mod format;
 mod grave;
 pub mod hash;
+pub mod interface;
 pub mod ir;
 mod macros;
 pub mod memo;
@@ -63,6 +65,7 @@ pub mod pass;
 pub mod poison;
 pub mod rewrite;
 pub mod traits;
+pub mod upstream;
 mod verify;
 
 pub use dialect::{Alias, DialectDef};
