@@ -138,6 +138,18 @@ impl<'c> Emit<'c> {
         self.block = block;
         self.before = None;
     }
+    /// A new basic block of the function that is emitted to, with arguments of LLVM types.
+    ///
+    /// # Errors
+    /// Outside of a function.
+    pub fn new_block(&mut self, types: &[Type<'c>]) -> Lowered<Block<'c>> {
+        let Some(region) = self.block.parent_region() else {
+            return internal("a block outside of a function");
+        };
+        let block = Block::new(&types.iter().map(|ty| (*ty, self.loc)).collect::<Vec<_>>());
+        region.append(block);
+        Ok(block)
+    }
     /// Emits before an operation, or at the end of the block again; returns
     /// what was set.
     pub fn replace_before(&mut self, op: Option<Op<'c>>) -> Option<Op<'c>> {

@@ -39,6 +39,12 @@ impl Format {
             (false, false) => 0x7f,
         }
     }
+    /// The number that the bits of a normal, positive one stand for.
+    pub fn value(self, bits: u32) -> f64 {
+        let exponent = (bits >> self.mantissa) as i32 - self.bias;
+        let mantissa = f64::from(bits & ((1 << self.mantissa) - 1)) / f64::from(1 << self.mantissa);
+        (1.0 + mantissa) * 2f64.powi(exponent)
+    }
     /// Bits of the largest finite value.
     pub fn max_finite(self) -> u32 {
         match (self.unsigned_zero, self.infinity) {
@@ -155,6 +161,38 @@ pub fn emit_from_f32<'c>(
     let result = e.select(is_nan, nan, signed)?;
     let i8t = e.i8();
     e.value("llvm.trunc", &[result], i8t, &[])
+}
+
+/// Emits the exact conversion of an 8-bit format to `f16`, where its bits, moved up, are those of an `f16` but for a
+/// factor; `None` for formats of which that is not so.
+///
+/// # Errors
+/// When an operation cannot be made.
+pub fn emit_to_f16<'c>(e: &mut Emit<'c>, value: Value<'c>, from: FloatKind) -> Lowered<Option<Value<'c>>> {
+    let (i16t, f16t) = (e.i16(), e.float(FloatKind::F16));
+    let Some(format) = format(from).filter(|format| format.mantissa == 3 || format.infinity) else {
+        return Ok(None);
+    };
+    let wide = e.value("llvm.zext", &[value], i16t, &[])?;
+    if format.infinity {
+        // The upper half of an f16, infinities and NaNs among it.
+        let bits = e.shl(wide, 8)?;
+        return e.bitcast(bits, f16t).map(Some);
+    }
+    let field = e.mask(wide, 0x7f)?;
+    let aligned = e.shl(field, 10 - format.mantissa)?;
+    let sign = e.mask(wide, 0x80)?;
+    let sign = e.shl(sign, 8)?;
+    let bits = e.or_disjoint(aligned, sign)?;
+    let small = e.bitcast(bits, f16t)?;
+    // Exponents of f16 have a bias of 15. Subnormals become normal, exactly.
+    let scale = e.const_float(f16t, 2f64.powi(15 - format.bias))?;
+    let number = e.same("llvm.fmul", &[small, scale])?;
+    let (tested, nan) = if format.unsigned_zero { (wide, 0x80) } else { (field, format.nan()) };
+    let nan = e.const_int(16, nan.into())?;
+    let is_nan = e.icmp(ICmp::Eq, tested, nan)?;
+    let nan = e.const_float(f16t, f64::NAN)?;
+    e.select(is_nan, nan, number).map(Some)
 }
 
 /// Emits the exact conversion of an 8-bit format to `f32`.

@@ -1,9 +1,10 @@
-//! TTGIR to the `llvm` and `nvvm` dialects.
+//! TTGIR to the `llvm` dialect and, for NVIDIA GPUs, `nvvm`.
 //!
 //! [`lower::Lower`] walks a module once; [`handlers`] say what each operation
 //! becomes; a [`target::Target`] emits what differs between GPUs. Decisions
 //! are plans of `linear-layout`, made from layouts and a target description.
 
+pub mod amd;
 pub mod buffers;
 pub mod emit;
 pub mod exchange;
@@ -17,7 +18,7 @@ pub mod target;
 pub mod words;
 
 use emit::Failure;
-use linear_layout::target::TargetDesc;
+use linear_layout::target::{TargetDesc, Vendor};
 use mlir_host::ir::{Attr, Op};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use target::Target;
@@ -33,7 +34,8 @@ pub fn target(name: &str) -> Result<Box<dyn Target>, String> {
             let capability = capability.parse().map_err(|_| format!("'{name}' has no compute capability"))?;
             Ok(Box::new(nvidia::Nvidia::new(desc, capability)))
         }
-        _ => Err(format!("lowering to LLVM for '{name}' is not supported yet: only cuda targets are")),
+        Some(("hip", _)) => Ok(Box::new(amd::Amd::new(desc))),
+        _ => Err(format!("lowering to LLVM for '{name}' is not supported: only cuda and hip targets are")),
     }
 }
 
@@ -53,7 +55,7 @@ fn lower_to_llvm(module: Op<'_>, options: &Options) -> PassResult {
 /// `--convert-triton-gpu-to-llvm`
 pub static CONVERT_TO_LLVM: PassDef = PassDef {
     anchor: "builtin.module",
-    dependencies: &["llvm", "nvvm"],
+    dependencies: &["llvm", "nvvm", "rocdl"],
     options: &[PassOption {
         name: "explain",
         description: "Say as remarks which accesses memory operations became, and why",
@@ -71,11 +73,15 @@ pub static CONVERT_TO_LLVM: PassDef = PassDef {
 /// they chose as remarks.
 ///
 /// ```
-/// let passes = ttopt_lowering::ttgir_to_llvm(false);
+/// use linear_layout::target::Vendor;
+/// let passes = ttopt_lowering::ttgir_to_llvm(Vendor::Nvidia, false);
 /// assert!(passes[2].starts_with("allocate-shared-memory-nv"));
 /// ```
-pub fn ttgir_to_llvm(explain: bool) -> Vec<String> {
-    nvidia::passes(explain)
+pub fn ttgir_to_llvm(vendor: Vendor, explain: bool) -> Vec<String> {
+    match vendor {
+        Vendor::Nvidia => nvidia::passes(explain),
+        Vendor::Amd => amd::passes(explain),
+    }
 }
 
 /// All passes of this crate.

@@ -13,7 +13,7 @@ pub use functions::reachable;
 pub(crate) use module::SHARED_MEMORY;
 
 use crate::emit::{Emit, Failure, Lowered, address_space, internal, unsupported};
-use crate::target::{Declare, Target, need};
+use crate::target::{BarrierMemory, Declare, Target, need};
 use linear_layout::plan::Scope;
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::hash::FastMap;
@@ -80,8 +80,10 @@ pub struct Lower<'a, 'c> {
     explain: bool,
     /// The warp of a group of which one lane issues bulk copies.
     pub issuing_warp: u32,
-    /// The barrier emitted last, and its block.
-    last_barrier: Option<(Block<'c>, Op<'c>)>,
+    /// What barriers of [`synchronize`](Self::synchronize) order.
+    ordered: BarrierMemory,
+    /// The block of the barrier emitted last, the barrier, and what it orders.
+    last_barrier: Option<(Block<'c>, Op<'c>, BarrierMemory)>,
 }
 
 impl<'a, 'c> Lower<'a, 'c> {
@@ -146,6 +148,7 @@ impl<'a, 'c> Lower<'a, 'c> {
             inlined_exit: None,
             explain: false,
             issuing_warp: attr(ISSUING_WARP).unwrap_or(0),
+            ordered: BarrierMemory::Shared,
             last_barrier: None,
         })
     }
@@ -401,18 +404,21 @@ impl<'a, 'c> Lower<'a, 'c> {
 
     /// All threads of the group wait for each other. Two barriers with nothing
     /// between them are one.
-    pub fn barrier(&mut self) -> Lowered<()> {
-        let here = (self.emit.block(), self.emit.block().last());
-        if self.last_barrier.is_some() && self.last_barrier == here.1.map(|op| (here.0, op)) {
+    pub fn barrier(&mut self, memory: BarrierMemory) -> Lowered<()> {
+        let last = self.emit.block().last().map(|op| (self.emit.block(), op));
+        if let (Some((block, op, ordered)), Some(here)) = (self.last_barrier, last)
+            && (block, op) == here
+            && (ordered == memory || ordered == BarrierMemory::All)
+        {
             return Ok(());
         }
         if self.num_threads() > self.target.desc().lanes {
             let alone = self.group.warps == self.cta_warps;
-            self.target.barrier(&mut self.emit, &self.group, alone)?;
+            self.target.barrier(&mut self.emit, &self.group, alone, memory)?;
         } else {
-            self.target.warp_barrier(&mut self.emit)?;
+            self.target.warp_barrier(&mut self.emit, memory)?;
         }
-        self.last_barrier = self.emit.block().last().map(|op| (self.emit.block(), op));
+        self.last_barrier = self.emit.block().last().map(|op| (self.emit.block(), op, memory));
         Ok(())
     }
 
@@ -420,10 +426,18 @@ impl<'a, 'c> Lower<'a, 'c> {
     /// wrote to shared memory is then visible to all of them.
     pub fn synchronize(&mut self, scope: Scope) -> Lowered<()> {
         match scope {
-            Scope::Warp => self.target.warp_barrier(&mut self.emit),
-            Scope::Block => self.barrier(),
+            Scope::Warp => self.target.warp_barrier(&mut self.emit, self.ordered),
+            Scope::Block => self.barrier(self.ordered),
             Scope::Cluster => need(self.target.clusters(), "clusters", self.target)?.barrier(&mut self.emit),
         }
+    }
+
+    /// `f` with barriers that order `memory`.
+    pub fn ordering<T>(&mut self, memory: BarrierMemory, f: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.ordered, memory);
+        let result = f(self);
+        self.ordered = before;
+        result
     }
 
     /// The module.

@@ -263,11 +263,10 @@ pub fn load<'c>(
                 let width = if plan.storage_bits == 64 { 64 } else { bits.min(32) };
                 l.target.load_shared(&mut l.emit, ptr, (bits / width) as usize, width)?
             }
-            MemoryInstruction::Matrix { .. } | MemoryInstruction::MatrixBytes { .. } => {
+            MemoryInstruction::Matrix { .. }
+            | MemoryInstruction::MatrixBytes { .. }
+            | MemoryInstruction::TransposedRead { .. } => {
                 l.target.load_matrix(&mut l.emit, ptr, plan.instruction)?
-            }
-            MemoryInstruction::TransposedRead { .. } => {
-                return unsupported("the plan loads with an instruction that the target lacks");
             }
         };
         let elements = split_words(l, &words, plan.storage_bits, access.registers.len())?;

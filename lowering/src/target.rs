@@ -146,6 +146,15 @@ pub struct Launch {
     pub min_ctas: u32,
 }
 
+/// The memory that a barrier orders: what threads did to it before is visible to the others behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BarrierMemory {
+    /// Shared memory.
+    Shared,
+    /// All memory.
+    All,
+}
+
 /// Copies from global to shared memory beside the program, in groups that a thread waits for.
 pub trait AsyncCopies {
     /// Begins a copy.
@@ -188,6 +197,8 @@ pub trait Target {
     fn thread_id<'c>(&self, e: &mut Emit<'c>, threads: u32) -> Lowered<Value<'c>>;
     /// The thread's number in its warp, read by itself: nobody knows that it is a part of [`thread_id`](Self::thread_id).
     fn lane_id<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>>;
+    /// `value`, an `i32` that all lanes of a warp have alike, told so to LLVM where it asks.
+    fn uniform<'c>(&self, e: &mut Emit<'c>, value: Value<'c>) -> Lowered<Value<'c>>;
     /// The program's number along `axis`, an `i32`. Programs of several `blocks`
     /// are numbered as clusters.
     fn program_id<'c>(&self, e: &mut Emit<'c>, axis: usize, blocks: u32) -> Lowered<Value<'c>>;
@@ -327,9 +338,15 @@ pub trait Target {
         slot: Value<'c>,
     ) -> Lowered<()>;
     /// All threads of a group wait for each other; `alone` says that the CTA has no others.
-    fn barrier<'c>(&self, e: &mut Emit<'c>, group: &ThreadGroup, alone: bool) -> Lowered<()>;
+    fn barrier<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        group: &ThreadGroup,
+        alone: bool,
+        memory: BarrierMemory,
+    ) -> Lowered<()>;
     /// All threads of the warp wait for each other.
-    fn warp_barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()>;
+    fn warp_barrier<'c>(&self, e: &mut Emit<'c>, memory: BarrierMemory) -> Lowered<()>;
     /// Emits an atomic access to global memory; words of the elements' width
     /// come back if `access.result`. `None` when there is no such instruction.
     fn atomic<'c>(&self, e: &mut Emit<'c>, access: &AtomicAccess<'_, 'c>) -> Lowered<Option<Vec<Value<'c>>>>;

@@ -80,7 +80,9 @@ def main():
         results = []
         for target in targets:
             # What only Hopper can do is listed for it alone.
-            if target in doc["targets"] or (target.startswith("cuda:") and len(doc["targets"]) > 1):
+            # What AMD GPUs can do is listed for one of them.
+            vendors = {other.split(":")[0] for other in doc["targets"]}
+            if target in doc["targets"] or (target.split(":")[0] in vendors and len(doc["targets"]) > 1):
                 start = time.monotonic()
                 outcome = run(args.ttsim, name, doc, target, folder, args.num_ctas, args.modules)
                 results.append((name, target, *outcome, time.monotonic() - start))

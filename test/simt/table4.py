@@ -22,6 +22,10 @@ PAIRS = [
 FORMATS = {"f16": ["f16", "bf16"], "f8": ["f8E4M3FN", "f8E5M2", "f8E4M3FNUZ"], "f32": ["f32"], "f64": ["f64"]}
 SHAPES = list(itertools.product([16, 32, 64, 8], [8, 16, 64, 32], [16, 32, 64, 8, 4, 2]))
 MMA = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>"
+MFMA_VERSIONS = {"hip:gfx90a": 2, "hip:gfx942": 3}
+MFMA = (
+    "#ttg.amd_mfma<{version = %d, warpsPerCTA = [2, 2], instrShape = [16, 16, %d], isTransposed = true%s}>"
+)
 MMA64 = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [8, 8]}>"
 
 
@@ -49,12 +53,19 @@ def encode(values, ty):
 class Kernel:
     """The products of operands of two types."""
 
-    def __init__(self, a, b, layouts):
+    def __init__(self, a, b, layouts, target):
         self.a, self.b, self.layouts = a, b, layouts
         self.common = "f16" if b.startswith("f8") else b
         self.result = "f64" if b == "f64" else "f32"
-        parent = MMA64 if b == "f64" else MMA
-        k_width = max(1, 32 // min(width(a), width(b))) if b != "f64" else 1
+        if target in MFMA_VERSIONS:
+            # Four lanes along K, with so many elements each.
+            k_width = {"f16": 4, "bf16": 4, "f32": 1, "f64": 1}[self.common]
+            bits = ", elementBitWidth = 64" if b == "f64" else ""
+            parent = MFMA % (MFMA_VERSIONS[target], 4 * k_width, bits)
+        else:
+            parent = MMA64 if b == "f64" else MMA
+            k_width = max(1, 32 // min(width(a), width(b))) if b != "f64" else 1
+        self.lanes = 64 if target in MFMA_VERSIONS else 32
         self.parent = parent
         operand = f"#ttg.dot_op<{{opIdx = %d, parent = {parent}, kWidth = {k_width}}}>"
         self.encodings = {"a": operand % 0, "b": operand % 1, "c": parent}
@@ -119,7 +130,7 @@ class Kernel:
         body = "\n".join(self.lines)
         attributes = (
             f'attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "{target}", '
-            '"ttg.threads-per-warp" = 32 : i32} '
+            f'"ttg.threads-per-warp" = {self.lanes} : i32}} '
             if self.layouts
             else ""
         )
@@ -129,7 +140,7 @@ class Kernel:
 def run(args, pair, shapes, target):
     """Descriptions of the cases of a pair that fail."""
     a, b = pair
-    kernel = Kernel(a, b, args.layouts)
+    kernel = Kernel(a, b, args.layouts, target)
     for m, n, k in shapes:
         kernel.product(m, n, k)
     folder = args.work / f"{a}-{b}-{target.replace(':', '')}"

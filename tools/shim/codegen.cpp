@@ -95,10 +95,10 @@ LLVMTargetMachineRef ttShortPointerMachine(LLVMTargetRef target, const char *tri
                                  LLVMCodeModelDefault);
 }
 
-/// Assembly of a module, without the passes of these names; says in `met` how many of the names there were.
-/// Null when the target has no assembly.
-LLVMMemoryBufferRef ttEmitAssembly(LLVMTargetMachineRef raw, LLVMModuleRef module, const char *const *names,
-                                   size_t count, size_t *met) {
+/// Assembly of a module, or an object file, without the passes of these names; says in `met` how many of the names there
+/// were. Null when the target has none.
+LLVMMemoryBufferRef ttEmit(LLVMTargetMachineRef raw, LLVMModuleRef module, bool object, const char *const *names,
+                           size_t count, size_t *met) {
   auto &machine = *reinterpret_cast<llvm::TargetMachine *>(raw);
   for (llvm::Function &function : *llvm::unwrap(module))
     cutAddressChains(function);
@@ -106,7 +106,8 @@ LLVMMemoryBufferRef ttEmitAssembly(LLVMTargetMachineRef raw, LLVMModuleRef modul
   Filter filter(passes, names, count);
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream out(text);
-  if (machine.addPassesToEmitFile(filter, out, nullptr, llvm::CodeGenFileType::AssemblyFile))
+  auto type = object ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile;
+  if (machine.addPassesToEmitFile(filter, out, nullptr, type))
     return nullptr;
   *met = filter.met();
   passes.run(*llvm::unwrap(module));

@@ -2,14 +2,16 @@
 
 use crate::bit_loads;
 use anyhow::{Context as _, Result, anyhow, bail};
+use inkwell::OptimizationLevel;
 use inkwell::llvm_sys::prelude::{LLVMMemoryBufferRef, LLVMModuleRef};
 use inkwell::llvm_sys::target_machine::{LLVMTargetMachineRef, LLVMTargetRef};
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
-use inkwell::targets::{InitializationConfig, Target, TargetMachine, TargetTriple};
+use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 use inkwell::types::AnyTypeEnum;
 use inkwell::values::{BasicValueEnum, InstructionOpcode, InstructionValue};
+use linear_layout::target::Vendor;
 use std::ffi::{CStr, CString, c_char};
 
 /// What makes code for a target, as in `ttg.target`.
@@ -17,8 +19,10 @@ use std::ffi::{CStr, CString, c_char};
 /// # Errors
 /// When LLVM makes none for it.
 pub fn target_machine(name: &str) -> Result<TargetMachine> {
-    let Some(("cuda", capability)) = name.split_once(':') else {
-        bail!("code for '{name}' is not supported yet: only cuda targets are");
+    let capability = match name.split_once(':') {
+        Some(("cuda", capability)) => capability,
+        Some(("hip", cpu)) => return amd_machine(cpu),
+        _ => bail!("code for '{name}' is not supported: only cuda and hip targets are"),
     };
     let capability: u32 = capability.parse().with_context(|| format!("compute capability of '{name}'"))?;
     Target::initialize_nvptx(&InitializationConfig::default());
@@ -51,12 +55,27 @@ pub fn target_machine(name: &str) -> Result<TargetMachine> {
     Ok(unsafe { TargetMachine::new(machine) })
 }
 
+fn amd_machine(cpu: &str) -> Result<TargetMachine> {
+    Target::initialize_amd_gpu(&InitializationConfig::default());
+    let triple = TargetTriple::create("amdgcn-amd-amdhsa");
+    let target = Target::from_triple(&triple).map_err(|err| anyhow!("LLVM has no AMDGPU backend: {err}"))?;
+    let (level, relocations) = (OptimizationLevel::Aggressive, RelocMode::PIC);
+    target
+        .create_target_machine(&triple, cpu, "", level, relocations, CodeModel::Default)
+        .ok_or_else(|| anyhow!("LLVM cannot make code for {cpu}"))
+}
+
 /// The LLVM passes that pay for what they cost on lowered kernels: long
 /// straight-line code with much address arithmetic, few loops, no allocas.
 /// `bench/compile_time.sh` times them, `bench/ptxas.py` says what code they leave.
 const LLVM_PASSES: &str = "early-cse<memssa>,simplifycfg,\
     instcombine<max-iterations=1;no-verify-fixpoint>,\
     loop-mssa(licm),gvn<no-memdep>,\
+    instcombine<max-iterations=1;no-verify-fixpoint>";
+/// The same where LLVM schedules: a loop that tests at its end needs no copies of what it carries.
+const LLVM_PASSES_AMD: &str = "early-cse<memssa>,simplifycfg,\
+    instcombine<max-iterations=1;no-verify-fixpoint>,\
+    loop-mssa(loop-rotate,licm),gvn<no-memdep>,simplifycfg,\
     instcombine<max-iterations=1;no-verify-fixpoint>";
 /// Pairs of numbers of 16 bits share registers and instructions.
 const PAIR_PASSES: &str = "slp-vectorizer,early-cse,simplifycfg,adce";
@@ -72,7 +91,13 @@ const LOOP_PASSES: &str = "function(loop(loop-rotate,loop-reduce))";
 ///
 /// # Errors
 /// When LLVM refuses.
-pub fn optimize(module: &Module<'_>, machine: &TargetMachine, with_library: bool, loops: bool) -> Result<()> {
+pub fn optimize(
+    module: &Module<'_>,
+    machine: &TargetMachine,
+    vendor: Vendor,
+    with_library: bool,
+    loops: bool,
+) -> Result<()> {
     let pairs = has_narrow_arithmetic(module);
     let run = |passes: &str| {
         let options = PassBuilderOptions::create();
@@ -82,14 +107,30 @@ pub fn optimize(module: &Module<'_>, machine: &TargetMachine, with_library: bool
     if with_library {
         run(LLVM_PASSES_WITH_LIBRARY)?;
     } else {
-        run(&format!("function({LLVM_PASSES})"))?;
+        let passes = if vendor == Vendor::Nvidia { LLVM_PASSES } else { LLVM_PASSES_AMD };
+        run(&format!("function({passes})"))?;
     }
     // Pairs of bits would no longer be seen to come from words.
     bit_loads::widen(module)?;
     if pairs && !with_library {
         run(&format!("function({PAIR_PASSES})"))?;
     }
-    if loops { run(LOOP_PASSES) } else { Ok(()) }
+    if loops && vendor == Vendor::Nvidia { run(LOOP_PASSES) } else { Ok(()) }
+}
+
+/// Runs the passes that see the whole module: on AMD GPUs, what kernels do not use of the arguments that the runtime adds
+/// is left out.
+///
+/// # Errors
+/// When LLVM refuses.
+pub fn finish(module: &Module<'_>, machine: &TargetMachine, vendor: Vendor) -> Result<()> {
+    if vendor == Vendor::Nvidia {
+        return Ok(());
+    }
+    let options = PassBuilderOptions::create();
+    module
+        .run_passes("amdgpu-attributor", machine, options)
+        .map_err(|err| anyhow!("LLVM passes failed: {err}"))
 }
 
 /// Whether a module computes with scalars of 8 or 16 bits, the only ones that PTX packs.
@@ -176,30 +217,47 @@ unsafe extern "C" {
         cpu: *const c_char,
         features: *const c_char,
     ) -> LLVMTargetMachineRef;
-    fn ttEmitAssembly(
+    fn ttEmit(
         machine: LLVMTargetMachineRef,
         module: LLVMModuleRef,
+        object: bool,
         names: *const *const c_char,
         count: usize,
         met: *mut usize,
     ) -> LLVMMemoryBufferRef;
 }
 
-/// The assembly of a module.
+/// What code generation makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Text.
+    Assembly,
+    /// A relocatable object file.
+    Object,
+}
+
+/// The code of a module.
 ///
 /// # Errors
-/// When the target has none.
-pub fn emit(module: &Module<'_>, machine: &TargetMachine) -> Result<MemoryBuffer<'static>> {
+/// When the target has no such output.
+pub fn emit(
+    module: &Module<'_>,
+    machine: &TargetMachine,
+    vendor: Vendor,
+    output: Output,
+) -> Result<MemoryBuffer<'static>> {
     let long = is_too_long_to_reduce(module).then_some(STRENGTH_REDUCTION);
-    let names: Vec<_> = LEFT_OUT.into_iter().chain(long).map(CStr::as_ptr).collect();
+    // ptxas schedules on its own; for AMD's GPUs LLVM does it.
+    let left_out: &[&CStr] = if vendor == Vendor::Nvidia { &LEFT_OUT } else { &[] };
+    let names: Vec<_> = left_out.iter().copied().chain(long).map(CStr::as_ptr).collect();
     let mut met = 0;
     // SAFETY: machine, module and names live during the call; the buffer is ours.
     let buffer = unsafe {
         let (machine, module) = (machine.as_mut_ptr(), module.as_mut_ptr());
-        ttEmitAssembly(machine, module, names.as_ptr(), names.len(), &raw mut met)
+        ttEmit(machine, module, output == Output::Object, names.as_ptr(), names.len(), &raw mut met)
     };
     if buffer.is_null() {
-        bail!("LLVM cannot emit assembly for this target");
+        bail!("LLVM cannot emit code for this target");
     }
     tracing::debug!("{met} of {} passes of code generation left out", names.len());
     // SAFETY: it was just made and is nobody else's.

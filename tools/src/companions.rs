@@ -1,4 +1,4 @@
-//! Optional companions: `ptxas` and libdevice, looked for where they are
+//! Optional companions: `ptxas` and libdevice, LLVM's linker and AMD's device libraries, looked for where they are
 //! commonly installed.
 
 use std::path::PathBuf;
@@ -38,4 +38,23 @@ pub fn ptxas() -> Option<PathBuf> {
 /// libdevice: `TTOPT_LIBDEVICE` or a CUDA toolkit's.
 pub fn libdevice() -> Option<PathBuf> {
     find("TTOPT_LIBDEVICE", "nvvm/libdevice/libdevice.10.bc", None)
+}
+
+/// LLVM's linker, which makes code objects for AMD GPUs: `TTOPT_LLD`, Debian's, or the one in `PATH`.
+pub fn lld() -> Option<PathBuf> {
+    let given = find("TTOPT_LLD", "llvm/bin/ld.lld", Some("ld.lld-22"));
+    let of_llvm = || Some(PathBuf::from("/usr/lib/llvm-22/bin/ld.lld")).filter(|path| path.is_file());
+    given.or_else(of_llvm).or_else(|| find("TTOPT_LLD", "llvm/bin/ld.lld", Some("ld.lld")))
+}
+
+/// A bitcode file of AMD's device libraries, `ocml` or `ockl`: in `TTOPT_DEVICE_LIBS`, in ROCm, or Debian's.
+pub fn device_library(name: &str) -> Option<PathBuf> {
+    let given = std::env::var_os("TTOPT_DEVICE_LIBS").map(PathBuf::from);
+    let places =
+        ["/opt/rocm/amdgcn/bitcode", "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode", "/usr/lib/amdgcn/bitcode"];
+    let places = match given {
+        Some(given) => vec![given],
+        None => places.into_iter().map(PathBuf::from).collect(),
+    };
+    places.into_iter().map(|place| place.join(format!("{name}.bc"))).find(|path| path.is_file())
 }

@@ -1,16 +1,15 @@
 //! The one-shot compiler: TTIR or TTGIR, text or bytecode, to any later stage.
 
-use crate::{codegen, companions};
+use crate::{binary, codegen, device_library};
 use anyhow::{Context as _, Result, anyhow, bail};
 use inkwell::context::Context as LlvmContext;
 use inkwell::module::Module as LlvmModule;
-use linear_layout::target::TargetDesc;
+use linear_layout::target::{TargetDesc, Vendor};
 use melior::ir::Module;
 use melior::pass::PassManager;
 use mlir_host::bytecode::is_bytecode;
 use mlir_host::driver::Source;
 use mlir_host::ir::{Attr, Op, Type};
-use std::process::Command;
 use std::time::{Duration, Instant};
 use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
@@ -27,10 +26,34 @@ pub enum Stage {
     Llvm,
     /// Optimized LLVM IR.
     Llvmir,
-    /// PTX.
+    /// The target's assembly: PTX or AMDGCN.
+    Asm,
+    /// Assembly for NVIDIA GPUs.
     Ptx,
-    /// A binary for the GPU.
+    /// Assembly for AMD GPUs.
+    Amdgcn,
+    /// A binary for the target: a cubin or an hsaco.
+    Bin,
+    /// A binary for NVIDIA GPUs.
     Cubin,
+    /// A binary for AMD GPUs: a code object.
+    Hsaco,
+}
+
+impl Stage {
+    /// Whose GPUs have it; all have the others.
+    fn vendor(self) -> Option<Vendor> {
+        match self {
+            Stage::Ptx | Stage::Cubin => Some(Vendor::Nvidia),
+            Stage::Amdgcn | Stage::Hsaco => Some(Vendor::Amd),
+            _ => None,
+        }
+    }
+
+    /// Whether it is assembly.
+    pub fn is_assembly(self) -> bool {
+        matches!(self, Stage::Asm | Stage::Ptx | Stage::Amdgcn)
+    }
 }
 
 /// What to compile for.
@@ -66,16 +89,16 @@ pub struct Times {
     pub ttgir: Duration,
     /// TTGIR to optimized LLVM IR.
     pub llir: Duration,
-    /// LLVM IR to PTX.
-    pub ptx: Duration,
-    /// PTX to a binary.
-    pub cubin: Duration,
+    /// LLVM IR to assembly, or to an object file.
+    pub asm: Duration,
+    /// Assembly or an object file to a binary.
+    pub bin: Duration,
 }
 
 impl Times {
     /// All stages together.
     pub fn total(&self) -> Duration {
-        self.parse + self.ttgir + self.llir + self.ptx + self.cubin
+        self.parse + self.ttgir + self.llir + self.asm + self.bin
     }
 }
 
@@ -173,7 +196,7 @@ impl TensorMapArgument {
 
 /// What came out.
 pub struct Compiled {
-    /// Text, or a binary for [`Stage::Cubin`].
+    /// Text, or a binary.
     pub output: Vec<u8>,
     /// Of the kernel; absent before layouts are chosen.
     pub metadata: Option<Metadata>,
@@ -215,7 +238,11 @@ pub fn compile(input: &(impl AsRef<[u8]> + ?Sized), name: &str, options: &Option
 
 fn compile_stages(input: &[u8], name: &str, options: &Options) -> Result<Compiled> {
     // Unknown targets and names are refused before any work.
-    let wanted = options.target.as_deref().map(known_target).transpose()?.map(|target| target.name);
+    let wanted = options.target.as_deref().map(known_target).transpose()?;
+    if let Some(wanted) = &wanted {
+        check_stage(options.emit, wanted)?;
+    }
+    let wanted = wanted.map(|target| target.name);
     let pipeline = ttopt_passes::pipeline::Options {
         target: wanted.unwrap_or(DEFAULT_TARGET).to_owned(),
         num_warps: options.num_warps,
@@ -225,14 +252,20 @@ fn compile_stages(input: &[u8], name: &str, options: &Options) -> Result<Compile
         all_tensor_maps: options.all_tensor_maps,
     };
     let to_ttgir = ttopt_passes::pipeline::ttir_to_ttgir(&pipeline);
-    let to_llvm = ttopt_lowering::ttgir_to_llvm(options.explain);
-    let passes = || to_ttgir.iter().chain(&to_llvm).map(|pass| pass_name(pass));
+    let to_llvm = |vendor| ttopt_lowering::ttgir_to_llvm(vendor, options.explain);
+    let all = [to_llvm(Vendor::Nvidia), to_llvm(Vendor::Amd)].concat();
+    let passes = || to_ttgir.iter().chain(&all).map(|pass| pass_name(pass));
     if let Some(name) = options
         .print_after
         .iter()
         .find(|name| !PRINTED.contains(&name.as_str()) && passes().all(|pass| pass != *name))
     {
-        let known: Vec<&str> = PRINTED.into_iter().chain(passes()).collect();
+        let mut known: Vec<&str> = Vec::new();
+        PRINTED.into_iter().chain(passes()).for_each(|name| {
+            if !known.contains(&name) {
+                known.push(name);
+            }
+        });
         bail!("nothing to print after '{name}'; known are {}", known.join(", "));
     }
     let mut times = Times::default();
@@ -271,7 +304,9 @@ fn compile_stages(input: &[u8], name: &str, options: &Options) -> Result<Compile
     let start = Instant::now();
     // Functions are counted while they are there, memory when it has been allocated.
     let mut metadata = metadata(&module, options)?;
-    run_passes(&context, &mut module, &to_llvm, options)?;
+    let target = known_target(&metadata.target)?;
+    check_stage(options.emit, &target)?;
+    run_passes(&context, &mut module, &to_llvm(target.vendor), options)?;
     let loops = module_attr(&module, REDUCE_LOOP_ADDRESSES).and_then(Attr::as_bool).unwrap_or(false);
     metadata.shared = number(&module, "ttg.shared").unwrap_or(0);
     metadata.global_scratch = number(&module, "ttg.global_scratch_memory_size").unwrap_or(0);
@@ -283,11 +318,11 @@ fn compile_stages(input: &[u8], name: &str, options: &Options) -> Result<Compile
     }
     let llvm_context = LlvmContext::create();
     let llvm = translate(&module, &llvm_context)?;
-    let machine = codegen::target_machine(&metadata.target)?;
+    let machine = codegen::target_machine(target.name)?;
     llvm.set_triple(&machine.get_triple());
     llvm.set_data_layout(&machine.get_target_data().get_data_layout());
-    let with_library = link_device_library(&llvm)?;
-    codegen::optimize(&llvm, &machine, with_library, loops)?;
+    let with_library = device_library::link(&llvm, &target)?;
+    codegen::optimize(&llvm, &machine, target.vendor, with_library, loops)?;
     times.llir = start.elapsed();
     if wants(options, "llvmir") {
         eprintln!("// -----// IR Dump After llvmir //----- //\n{}", llvm.print_to_string());
@@ -298,17 +333,42 @@ fn compile_stages(input: &[u8], name: &str, options: &Options) -> Result<Compile
     }
 
     let start = Instant::now();
-    let buffer = codegen::emit(&llvm, &machine)?;
-    let ptx = buffer.as_slice().strip_suffix(b"\0").unwrap_or(buffer.as_slice()).to_vec();
-    times.ptx = start.elapsed();
-    if options.emit == Stage::Ptx {
-        return Ok(Compiled { output: ptx, metadata: Some(metadata), times });
+    if device_library::link_host_calls(&llvm, &target)? {
+        codegen::optimize(&llvm, &machine, target.vendor, true, loops)?;
+    }
+    codegen::finish(&llvm, &machine, target.vendor)?;
+    // AMD's linker takes object files, NVIDIA's assembler takes text.
+    let object = target.vendor == Vendor::Amd && !options.emit.is_assembly();
+    let kind = if object { codegen::Output::Object } else { codegen::Output::Assembly };
+    let buffer = codegen::emit(&llvm, &machine, target.vendor, kind)?;
+    let code =
+        buffer.as_slice().strip_suffix(b"\0").filter(|_| !object).unwrap_or(buffer.as_slice()).to_vec();
+    times.asm = start.elapsed();
+    if options.emit.is_assembly() {
+        return Ok(Compiled { output: code, metadata: Some(metadata), times });
     }
 
     let start = Instant::now();
-    let output = assemble(&ptx, &metadata.target)?;
-    times.cubin = start.elapsed();
+    let output = match target.vendor {
+        Vendor::Nvidia => binary::assemble(&code, target.name)?,
+        Vendor::Amd => binary::link(&code)?,
+    };
+    times.bin = start.elapsed();
     Ok(Compiled { output, metadata: Some(metadata), times })
+}
+
+/// Refuses what a target does not have.
+fn check_stage(stage: Stage, target: &TargetDesc) -> Result<()> {
+    match stage.vendor() {
+        Some(vendor) if vendor != target.vendor => {
+            let has = match target.vendor {
+                Vendor::Nvidia => "ptx and cubin",
+                Vendor::Amd => "amdgcn and hsaco",
+            };
+            bail!("{} has no {}: it has {has}", target.name, format!("{stage:?}").to_lowercase())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What a module is compiled for where nobody says so.
@@ -452,58 +512,4 @@ fn translate<'a>(module: &Module<'_>, context: &'a LlvmContext) -> Result<LlvmMo
         }
         Ok(LlvmModule::new(raw.cast()))
     }
-}
-
-/// Links libdevice when the module calls it; says whether it does.
-fn link_device_library(module: &LlvmModule<'_>) -> Result<bool> {
-    let declared = || {
-        module.get_functions().find(|function| {
-            function.count_basic_blocks() == 0 && function.get_name().to_bytes().starts_with(b"__nv_")
-        })
-    };
-    let Some(needed) = declared() else { return Ok(false) };
-    let symbol = needed.get_name().to_string_lossy();
-    let path = companions::libdevice().ok_or_else(|| {
-        anyhow!("'{symbol}' is in libdevice.10.bc, which was not found: set TTOPT_LIBDEVICE to its path, or CUDA_HOME")
-    })?;
-    // SAFETY: the module is valid.
-    unsafe { mlir_host::driver::link_needed(module.as_mut_ptr().cast(), &path.to_string_lossy()) }.map_err(
-        |err| anyhow!("'{symbol}' is in libdevice, which cannot be linked: {}: {err}", path.display()),
-    )?;
-    if let Some(missing) = declared() {
-        bail!("libdevice has no function '{}': {}", missing.get_name().to_string_lossy(), path.display());
-    }
-    Ok(true)
-}
-
-/// Runs `ptxas`.
-fn assemble(ptx: &[u8], target: &str) -> Result<Vec<u8>> {
-    let ptxas = companions::ptxas().ok_or_else(|| {
-        anyhow!("a cubin needs ptxas, which was not found: set TTOPT_PTXAS to its path, or CUDA_HOME")
-    })?;
-    let capability = target.strip_prefix("cuda:").unwrap_or(target);
-    let suffix = if capability.parse::<u32>().is_ok_and(|n| n >= 90) { "a" } else { "" };
-    let dir = tempfile::tempdir().context("temporary directory")?;
-    let (input, output) = (dir.path().join("kernel.ptx"), dir.path().join("kernel.cubin"));
-    std::fs::write(&input, ptx).with_context(|| format!("cannot write {}", input.display()))?;
-    let assemble = |more: &[&str]| {
-        Command::new(&ptxas)
-            .arg(format!("-arch=sm_{capability}{suffix}"))
-            .arg("-lineinfo")
-            .args(more)
-            .arg("-o")
-            .arg(&output)
-            .arg(&input)
-            .output()
-            .with_context(|| format!("cannot run {}", ptxas.display()))
-    };
-    // Without it ptxas 12.9 to 13.5 fall back to few registers and kilobytes of spills on some large kernels.
-    let mut run = assemble(&["--regAllocOptLevel=2"])?;
-    if !run.status.success() && String::from_utf8_lossy(&run.stderr).contains("Unknown option") {
-        run = assemble(&[])?;
-    }
-    if !run.status.success() {
-        bail!("ptxas refused the PTX:\n{}", String::from_utf8_lossy(&run.stderr).trim_end());
-    }
-    std::fs::read(&output).with_context(|| format!("cannot read {}", output.display()))
 }

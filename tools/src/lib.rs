@@ -1,10 +1,12 @@
 //! What the tools share: the one-shot compiler behind `ttc`, and the lists of
 //! dialects and passes that every tool registers.
 
+mod binary;
 mod bit_loads;
 mod codegen;
 pub mod companions;
 pub mod compile;
+mod device_library;
 pub mod explain;
 
 use mlir_host::pass::PassDef;

@@ -20,7 +20,7 @@ use ttopt_tools::compile::{Options, Stage, compile};
 type Way = (&'static str, u32, u32);
 
 /// All are compared with the first.
-const WAYS: [Way; 7] = [
+const WAYS: [Way; 11] = [
     ("cuda:90", 4, 1),
     ("cuda:80", 4, 1),
     ("cuda:90", 8, 1),
@@ -28,6 +28,10 @@ const WAYS: [Way; 7] = [
     ("cuda:90", 4, 2),
     ("cuda:90", 2, 1),
     ("cuda:80", 8, 1),
+    ("hip:gfx942", 4, 1),
+    ("hip:gfx90a", 2, 1),
+    ("hip:gfx1100", 4, 1),
+    ("hip:gfx950", 8, 1),
 ];
 
 fn bytes(element: &str) -> usize {
@@ -173,9 +177,9 @@ fn write_index(dir: &Path, cases: &[String]) -> std::io::Result<()> {
 fn check(seed: u64, dir: Option<&Path>) -> Result<Option<String>, String> {
     let text = program(seed, Kind::Exact);
     let first = buffers(&text, seed, WAYS[0]).map_err(|err| format!("{:?}: {err}", WAYS[0]))?;
-    // Two more ways, others for each seed.
+    // Three more ways, others for each seed.
     let others = WAYS.len() - 1;
-    let ways = [0, 1].map(|n| WAYS[1 + (seed as usize * 2 + n) % others]);
+    let ways = [0, 1, 2].map(|n| WAYS[1 + (seed as usize * 3 + n) % others]);
     for way in ways {
         let second = buffers(&text, seed, way).map_err(|err| format!("{way:?}: {err}"))?;
         if let Some(what) = difference(&first, &second) {
@@ -184,9 +188,12 @@ fn check(seed: u64, dir: Option<&Path>) -> Result<Option<String>, String> {
     }
     // What has no one result compiles as well.
     let way = WAYS[seed as usize % WAYS.len()];
-    let compiled = compile(&program(seed, Kind::Any), "program.mlir", &options(way, Stage::Ptx));
+    let compiled = compile(&program(seed, Kind::Any), "program.mlir", &options(way, Stage::Asm));
     compiled.map_err(|err| format!("any program, {way:?}: {err}"))?;
-    let written = dir.map(|dir| write(dir, seed, &[WAYS[0], ways[0], ways[1]], &first));
+    // What an H200 runs.
+    let given: Vec<Way> =
+        WAYS[..1].iter().chain(&ways).filter(|way| way.0.starts_with("cuda:")).copied().collect();
+    let written = dir.map(|dir| write(dir, seed, &given, &first));
     written.transpose().map_err(|err| format!("not written: {err}"))
 }
 

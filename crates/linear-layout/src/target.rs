@@ -132,6 +132,8 @@ pub struct CostModel {
     pub wavefront: f64,
     /// Issuing one shared-memory instruction, besides its wavefronts.
     pub issue: f64,
+    /// Issuing one access of a warp to global memory, its address included, besides the lines that it touches.
+    pub request: f64,
     /// From a shuffle to the use of its result.
     pub shuffle_latency: f64,
     /// From a shared-memory load to the use of its result; a store counts half.
@@ -155,6 +157,7 @@ impl Hash for CostModel {
             fixed_shuffle,
             wavefront,
             issue,
+            request,
             shuffle_latency,
             shared_latency,
             warp_barrier,
@@ -162,7 +165,7 @@ impl Hash for CostModel {
             cluster_barrier,
             remote_factor,
         } = self;
-        let throughputs = [alu, shuffle, fixed_shuffle, wavefront, issue];
+        let throughputs = [alu, shuffle, fixed_shuffle, wavefront, issue, request];
         let latencies = [shuffle_latency, shared_latency, warp_barrier, block_barrier, cluster_barrier];
         for cycles in throughputs.into_iter().chain(latencies).chain([remote_factor]) {
             state.write_u64(cycles.to_bits());
@@ -264,6 +267,7 @@ const NVIDIA_COST: CostModel = CostModel {
     fixed_shuffle: 1.0,
     wavefront: 1.0,
     issue: 0.5,
+    request: 1.0,
     shuffle_latency: 24.0,
     shared_latency: 30.0,
     warp_barrier: 4.0,
@@ -278,6 +282,9 @@ const AMD_COST: CostModel = CostModel {
     fixed_shuffle: 1.0,
     wavefront: 1.0,
     issue: 1.0,
+    // The texture addresser takes 16 lanes a cycle (CDNA3 white paper), and two vector instructions make the 64-bit
+    // address. Unmeasured here.
+    request: 6.0,
     shuffle_latency: 50.0,
     shared_latency: 64.0,
     warp_barrier: 1.0,
@@ -525,7 +532,7 @@ fn amd(name: &'static str, arch: &str) -> TargetDesc {
             ds_swizzle: true,
             ..Primitives::default()
         },
-        cost: if rdna { CostModel { shuffle: 1.0, ..AMD_COST } } else { AMD_COST },
+        cost: if rdna { CostModel { shuffle: 1.0, request: 4.0, ..AMD_COST } } else { AMD_COST },
     }
 }
 

@@ -41,6 +41,21 @@ fn an_axis_within_the_warp_needs_no_memory() {
     assert_eq!((plan.cost.shuffles, plan.shared_instructions()), (4 * 5, 0));
 }
 
+/// CDNA3 ISA, "Data Parallel Primitives": patterns for distances 1, 2, 7, 8 and 15; 16 goes through the crossbar of the LDS,
+/// 32 by the numbers of lanes. RDNA has all within sixteen, where the distances stay as they are.
+#[test]
+fn lanes_are_combined_at_distances_that_have_instructions() {
+    let lanes = |target: &str| {
+        let target = TargetDesc::parse(target).unwrap();
+        let layout = blocked([1, 1], [1, u64::from(target.lanes)], [4, 1], [4, u64::from(target.lanes)]);
+        let plan = reduced_on(&layout, 1, &[32], &target);
+        plan.local.shuffles.iter().map(|shuffle| shuffle.lane).collect::<Vec<_>>()
+    };
+    assert_eq!(lanes("hip:gfx942"), [1, 2, 7, 8, 16, 32]);
+    assert_eq!(lanes("hip:gfx1100"), [1, 2, 4, 8, 16]);
+    assert_eq!(lanes("cuda:90"), [1, 2, 4, 8, 16]);
+}
+
 #[test]
 fn every_warp_pays_for_its_shuffles() {
     let cycles =

@@ -432,6 +432,13 @@ pub enum Op {
         format: Src,
         args: Src,
     },
+    /// A part of a message to the host (AMD's device library, `__ockl_printf_*`), which is printed after the last one.
+    Message {
+        d: Reg,
+        part: MessagePart,
+        /// Whether it is the last one; absent at the begin.
+        last: Option<Src>,
+    },
     Assert {
         message: Src,
         file: Src,
@@ -451,6 +458,22 @@ pub enum Op {
         join: u32,
     },
     Exit,
+}
+
+/// A part of a message to the host.
+#[derive(Clone, Debug)]
+pub enum MessagePart {
+    /// A new one.
+    Begin,
+    /// The address of the format, a string that ends with zero.
+    Text(Src),
+    /// How many of these arguments, of 64 bits each, there are.
+    Args {
+        /// How many count.
+        count: Src,
+        /// All that were handed over.
+        args: Box<[Src]>,
+    },
 }
 
 /// No reconvergence point: the lanes meet only at the end.

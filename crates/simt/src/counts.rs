@@ -159,9 +159,13 @@ pub fn class(op: &Op) -> Class {
         | Op::FenceAsync => Class::Barrier,
         Op::Mma(_) | Op::Wgmma(_) | Op::WgmmaCommit | Op::WgmmaWait { .. } => Class::Matrix,
         Op::Jump { .. } | Op::Branch { .. } | Op::Exit => Class::Branch,
-        Op::Print { .. } | Op::Assert { .. } | Op::Trap | Op::Nop(_) | Op::Fence | Op::WgmmaFence => {
-            Class::Other
-        }
+        Op::Print { .. }
+        | Op::Message { .. }
+        | Op::Assert { .. }
+        | Op::Trap
+        | Op::Nop(_)
+        | Op::Fence
+        | Op::WgmmaFence => Class::Other,
     }
 }
 

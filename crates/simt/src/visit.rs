@@ -42,6 +42,18 @@ pub fn visit(op: &mut Op, def: &mut impl FnMut(&mut Reg), used: &mut impl FnMut(
         Op::Jump { .. } | Op::Exit | Op::Trap | Op::Nop(_) => {}
         Op::Branch { c, .. } => used(c),
         Op::Print { format, args } => io!(def, used; ; format, args),
+        Op::Message { d, part, last } => {
+            def(d);
+            match part {
+                MessagePart::Begin => {}
+                MessagePart::Text(text) => used(text),
+                MessagePart::Args { count, args } => {
+                    used(count);
+                    args.iter_mut().for_each(&mut *used);
+                }
+            }
+            last.iter_mut().for_each(used);
+        }
         Op::Assert { message, file, line, func } => io!(def, used; ; message, file, line, func),
         // Memory, and what the lanes of a warp do together.
         Op::Ld { d, at } => {

@@ -11,7 +11,7 @@ use super::memory::{acts, both, describe, plan, pointee_of};
 use crate::emit::{Failure, ICmp, Lowered, internal, unsupported};
 use crate::exchange;
 use crate::lower::{Handler, Lower};
-use crate::target::{AtomicAccess, AtomicElement, AtomicKind};
+use crate::target::{AtomicAccess, AtomicElement, AtomicKind, BarrierMemory};
 use crate::words::{from_words, to_word};
 use linear_layout::Dim;
 use linear_layout::plan::Scope;
@@ -90,7 +90,7 @@ fn releases(sem: MemSemantic) -> bool {
 /// All threads of the program wait for each other, those of other blocks of
 /// the cluster too.
 fn wait_for_program(l: &mut Lower<'_, '_>) -> Lowered<()> {
-    l.synchronize(if l.num_blocks() > 1 { Scope::Cluster } else { Scope::Block })
+    if l.num_blocks() > 1 { l.synchronize(Scope::Cluster) } else { l.barrier(BarrierMemory::All) }
 }
 
 fn element_of(ty: Type<'_>, bits: u32) -> AtomicElement {
@@ -176,7 +176,8 @@ fn share<'c>(
     match plan {
         Some(plan) => {
             let scratch = if plan.shared_bytes() > 0 { Some(l.scratch(op)?) } else { None };
-            exchange::convert(l, &plan, &words, scratch)
+            let memory = if wait { BarrierMemory::All } else { BarrierMemory::Shared };
+            l.ordering(memory, |l| exchange::convert(l, &plan, &words, scratch))
         }
         None => {
             if wait {

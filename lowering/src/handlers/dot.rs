@@ -22,13 +22,15 @@ fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let c = l.get(dot.c())?;
     let sums = match &plan.dot {
         Dot::Fma(steps) => multiply_add(l, steps, [&a, &b, &c])?,
-        Dot::Matrix { swapped: true, .. } => return unsupported("multiplies transposed matrices"),
-        Dot::Matrix { instruction, executions, zero_lanes, .. } => {
+        Dot::Matrix { instruction, swapped, executions, zero_lanes } => {
             let sum =
                 plans::dot_type(dot.d().ty().element(), l.target.desc()).map_err(Failure::Unsupported)?;
-            let formats = [dot.a(), dot.b()].map(|value| value.ty().element());
+            let mut formats = [dot.a(), dot.b()].map(|value| value.ty().element());
+            if *swapped {
+                formats.reverse();
+            }
             let types = MatrixTypes { kind: plan.kind, sum, formats };
-            let matrix = Matrix { instruction, types, zero_lanes: *zero_lanes };
+            let matrix = Matrix { instruction, types, swapped: *swapped, zero_lanes: *zero_lanes };
             matrix.multiply(l, executions, [&a, &b, &c])?
         }
     };
@@ -115,6 +117,8 @@ fn multiply_add<'c>(
 struct Matrix<'p, 'c> {
     instruction: &'p MatrixInstruction,
     types: MatrixTypes<'c>,
+    /// Whether it computes the transposed product, of which the right operand is the first.
+    swapped: bool,
     zero_lanes: u64,
 }
 
@@ -144,7 +148,8 @@ impl<'c> Matrix<'_, 'c> {
                 continue;
             };
             let Some(sum) = sums.get_mut(&execution.c[..]) else { continue };
-            let fragments = [&x[..], &y[..], &sum[..]];
+            let fragments =
+                if self.swapped { [&y[..], &x[..], &sum[..]] } else { [&x[..], &y[..], &sum[..]] };
             *sum = l.target.multiply_matrices(&mut l.emit, self.instruction, &self.types, fragments)?;
         }
         let mut results = c.to_vec();

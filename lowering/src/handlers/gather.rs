@@ -5,6 +5,7 @@ use super::combine::{convert, map_words};
 use crate::emit::{Failure, ICmp, Lowered, internal, unsupported};
 use crate::lower::{Handler, Lower};
 use crate::shared::{self, Memory};
+use crate::target::BarrierMemory;
 use crate::words::{from_word, to_words};
 use linear_layout::plan::{ConversionPlan, Gather, GatherPlan, GatherShared, GatherShuffle};
 use mlir_host::ir::{Op, Value};
@@ -34,7 +35,7 @@ fn gather<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         Gather::Shuffle(shuffle) => by_shuffles(l, op, &plan, shuffle, &values, &indices)?,
         Gather::Shared(shared) => {
             if read {
-                l.barrier()?;
+                l.barrier(BarrierMemory::Shared)?;
             }
             through_shared(l, op, shared, &values, &indices)?
         }
@@ -169,7 +170,7 @@ fn through_shared<'c>(
     let scratch = l.scratch(op)?;
     let words = to_words(l, values, element, bits)?;
     shared::store(l, &plan.store.access, Memory::at(scratch), &words, 0)?;
-    l.barrier()?;
+    l.barrier(BarrierMemory::Shared)?;
     let line = l.thread_number(&plan.address, scale)?;
     let byte = l.emit.int(8);
     let mut found = Found::new();
@@ -223,7 +224,7 @@ fn histogram<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
             if let Some(values) = values {
                 *values = convert(l, op, conversion, values, ty, 0)?;
                 if conversion.shared_bytes() > 0 {
-                    l.barrier()?;
+                    l.barrier(BarrierMemory::Shared)?;
                 }
             }
         }
@@ -233,7 +234,7 @@ fn histogram<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let n = l.num_values(result.ty())?;
     let zero = l.emit.const_i32(0)?;
     shared::store(l, &plan.clear.access, memory, &vec![zero; n], 0)?;
-    l.barrier()?;
+    l.barrier(BarrierMemory::Shared)?;
     let counts = l.is_representative(plan.duplicates.lane, plan.duplicates.warp, plan.duplicates.block)?;
     let i32t = l.emit.i32();
     for register in &plan.registers {
@@ -257,7 +258,7 @@ fn histogram<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         let ptr = l.emit.gep(scratch, bin, i32t)?;
         l.target.count_shared(&mut l.emit, ptr, mine)?;
     }
-    l.barrier()?;
+    l.barrier(BarrierMemory::Shared)?;
     let mut loaded = vec![None; n];
     shared::load(l, &plan.load.access, memory, &mut loaded, 0)?;
     let words = shared::spread(&plan.load.access, &loaded)?;

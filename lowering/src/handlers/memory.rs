@@ -2,11 +2,13 @@
 
 use crate::emit::{Failure, Lowered, internal, unsupported};
 use crate::lower::{Handler, Lower};
-use crate::target::{Access, CachePolicy};
+use crate::target::{Access, BarrierMemory, CachePolicy};
 use crate::words::{from_word, to_word};
 use linear_layout::plan::{ThreadMasks, VectorPlan};
 use mlir_host::ir::{Attr, Op, Type, Value};
 use ttopt_dialect::tt::types::pointee;
+use ttopt_dialect::ttg::enums::AddrSpace;
+use ttopt_dialect::ttg::ops::BarrierOp;
 use ttopt_passes::global_scratch;
 use ttopt_passes::last_use::LAST_USE;
 use ttopt_passes::plans;
@@ -15,7 +17,7 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("tt.load", load),
     ("tt.store", store),
     ("tt.assert", assert),
-    ("ttg.barrier", |l, _| l.barrier()),
+    ("ttg.barrier", barrier),
     ("ttg.global_scratch_alloc", global_scratch),
 ];
 
@@ -167,6 +169,14 @@ fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         l.target.store_global(&mut l.emit, &request, &words)?;
     }
     Ok(())
+}
+
+fn barrier<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let Some(spaces) = BarrierOp::cast(op).and_then(|barrier| barrier.addr_space()) else {
+        return internal("a barrier without address spaces");
+    };
+    let shared_only = spaces == AddrSpace::NONE || spaces == AddrSpace::LOCAL;
+    l.barrier(if shared_only { BarrierMemory::Shared } else { BarrierMemory::All })
 }
 
 fn assert<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {

@@ -3,6 +3,7 @@
 use super::combine::{Combine, Item};
 use crate::emit::{Failure, ICmp, Lowered, unsupported};
 use crate::lower::{Handler, Lower};
+use crate::target::BarrierMemory;
 use crate::words::{from_words, join_words, split_words, to_words};
 use linear_layout::plan::{
     ConversionPlan, Replace, ScanExchange, ScanLine, ScanPlan, ScanStep, ThreadBases, ThreadMasks,
@@ -44,7 +45,7 @@ fn scan<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     }
     for exchange in &plan.exchanges {
         if std::mem::replace(&mut read, true) {
-            l.barrier()?;
+            l.barrier(BarrierMemory::Shared)?;
         }
         let totals = Totals::bring(l, op, &combine, &plan, exchange, &items)?;
         for (line, totals) in exchange.lines.iter().zip(&totals.of_line) {
@@ -56,7 +57,7 @@ fn scan<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let Some(mut items) = all else { return unsupported("the plan lacks registers of the result") };
     if let Some(detour) = &plan.detour {
         if read && ConversionPlan::scratch_bytes(&detour.after) > 0 {
-            l.barrier()?;
+            l.barrier(BarrierMemory::Shared)?;
         }
         items = combine.convert(l, op, &detour.after, &items)?;
     }
@@ -187,7 +188,7 @@ impl<'c> Totals<'c> {
                 l.target.store_shared(&mut l.emit, ptr, &words, stores)?;
             }
         }
-        l.barrier()?;
+        l.barrier(BarrierMemory::Shared)?;
         let mut of_line = vec![vec![Item::new(); exchange.offsets.len()]; exchange.lines.len()];
         // Nobody asks for the total of the last block alone.
         let last = exchange.order().last().copied();

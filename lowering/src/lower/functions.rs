@@ -97,6 +97,7 @@ impl<'c> Lower<'_, 'c> {
                 min_ctas: ctas.unwrap_or(1).max(1),
             };
             for (key, text) in self.target.kernel_attrs(&launch) {
+                attrs.retain(|(name, _)| *name != key);
                 attrs.push((key, parse(&text)?));
             }
             attrs.push(("arg_attrs", self.argument_attrs(op, num_args, args.len())?));

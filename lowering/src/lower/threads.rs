@@ -84,8 +84,12 @@ impl<'c> Lower<'_, 'c> {
                 thread = e.same("llvm.sub", &[thread, first])?;
             }
             let lane = if again { this.target.lane_id(e)? } else { e.mask(thread, i64::from(lanes) - 1)? };
-            let warp =
-                if threads > lanes { e.lshr(thread, lanes.trailing_zeros())? } else { e.const_i32(0)? };
+            let warp = if threads > lanes {
+                let warp = e.lshr(thread, lanes.trailing_zeros())?;
+                this.target.uniform(e, warp)?
+            } else {
+                e.const_i32(0)?
+            };
             let block = match blocks {
                 1 => e.const_i32(0)?,
                 _ => need(this.target.clusters(), "clusters", this.target)?.cta_id(e)?,

@@ -14,8 +14,8 @@ use crate::emit::{Emit, Lowered, internal, unsupported};
 use crate::floats;
 use crate::lower::SHARED_MEMORY;
 use crate::target::{
-    Access, AsyncCopies, AsyncCopy, AtomicAccess, Clusters, Declare, Handlers, Launch, LaunchLimits,
-    MatrixTypes, Target,
+    Access, AsyncCopies, AsyncCopy, AtomicAccess, BarrierMemory, Clusters, Declare, Handlers, Launch,
+    LaunchLimits, MatrixTypes, Target,
 };
 use linear_layout::plan::{DotType, MatrixInstruction, MemoryInstruction, ShuffleInstruction, WarpCombine};
 use linear_layout::target::{Fp8, TargetDesc};
@@ -138,6 +138,9 @@ impl Target for Nvidia {
     }
     fn lane_id<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>> {
         self.sreg_below(e, "laneid", self.desc.lanes)
+    }
+    fn uniform<'c>(&self, _: &mut Emit<'c>, value: Value<'c>) -> Lowered<Value<'c>> {
+        Ok(value)
     }
     fn program_id<'c>(&self, e: &mut Emit<'c>, axis: usize, blocks: u32) -> Lowered<Value<'c>> {
         let unit = if blocks > 1 { "clusterid" } else { "ctaid" };
@@ -338,7 +341,14 @@ impl Target for Nvidia {
         e.call("vprintf", &[text, slot], &[i32t])?;
         Ok(())
     }
-    fn barrier<'c>(&self, e: &mut Emit<'c>, group: &ThreadGroup, alone: bool) -> Lowered<()> {
+    fn barrier<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        group: &ThreadGroup,
+        alone: bool,
+        _: BarrierMemory,
+    ) -> Lowered<()> {
+        // PTX ISA, "bar": it orders all memory.
         if alone {
             e.op("nvvm.barrier0", &[], &[], &[])?;
             return Ok(());
@@ -348,7 +358,7 @@ impl Target for Nvidia {
         e.inline_asm(&format!("bar.sync {number}, {threads};"), "~{memory}", &[], &[], true)?;
         Ok(())
     }
-    fn warp_barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
+    fn warp_barrier<'c>(&self, e: &mut Emit<'c>, _: BarrierMemory) -> Lowered<()> {
         let all = e.const_i32(-1)?;
         e.intrinsic_void("llvm.nvvm.bar.warp.sync", &[all])
     }

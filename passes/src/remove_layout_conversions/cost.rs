@@ -201,13 +201,14 @@ impl<'c> Costs<'c> {
             return *cycles;
         }
         let plan = plans::access_in(op, &layout, &facts, machine).ok();
-        let cycles = plan.map(|plan| Self::accesses(&layout, &plan, stores, layouts.machine.num_warps));
+        let (warps, request) = (layouts.machine.num_warps, machine.cost.request);
+        let cycles = plan.map(|plan| Self::accesses(&layout, &plan, stores, warps, request));
         self.accesses.borrow_mut().insert(key, cycles);
         cycles
     }
 
-    /// Of the accesses of a plan by all warps.
-    fn accesses(layout: &LinearLayout, plan: &VectorPlan, stores: bool, warps: u64) -> f64 {
+    /// Of the accesses of a plan by all warps, each of which takes `request` cycles to be issued.
+    fn accesses(layout: &LinearLayout, plan: &VectorPlan, stores: bool, warps: u64, request: f64) -> f64 {
         let copies = |dim| layout.free_variable_mask(dim).count_ones();
         // Only one of the warps that hold copies writes.
         let idle = if stores { copies(Dim::WARP) } else { 0 };
@@ -219,7 +220,7 @@ impl<'c> Costs<'c> {
         let (sectors, lines) = (plan.sectors as f64, plan.lines as f64);
         let full = plan.sectors * 32 <= bytes;
         let lines = if full { (sectors / 4.0).max(lines / 2.0).max(1.0) } else { sectors };
-        plan.accesses.len() as f64 * warps * (1.0 + lines)
+        plan.accesses.len() as f64 * warps * (request + lines)
     }
 
     fn analysis(&self) -> &AxisInfoAnalysis<'c> {

@@ -14,7 +14,7 @@ use ttopt_tools::explain;
 struct Args {
     /// TTIR or TTGIR, text or bytecode; `-` for stdin
     input: PathBuf,
-    /// What to compile for, as in ttg.target: cuda:80, cuda:90, … [default: the module's, or cuda:90]
+    /// What to compile for, as in ttg.target: cuda:90, hip:gfx942, … [default: the module's, or cuda:90]
     #[arg(long)]
     target: Option<String>,
     /// Warps of a program
@@ -27,7 +27,7 @@ struct Args {
     #[arg(long, default_value_t = 1, value_parser = power_of_two)]
     num_ctas: u32,
     /// What to stop at
-    #[arg(long, value_enum, default_value_t = Stage::Ptx)]
+    #[arg(long, value_enum, default_value_t = Stage::Asm)]
     emit: Stage,
     /// Where the result goes; `-` for stdout
     #[arg(short, long, default_value = "-")]
@@ -92,8 +92,8 @@ fn print_times(times: &Times) {
         ("parse", times.parse),
         ("ttgir", times.ttgir),
         ("llir", times.llir),
-        ("ptx", times.ptx),
-        ("cubin", times.cubin),
+        ("asm", times.asm),
+        ("bin", times.bin),
         ("total", times.total()),
     ];
     eprintln!("{:>8} {:>12}", "stage", "time (us)");
@@ -125,8 +125,8 @@ fn run(args: &Args) -> Result<()> {
             "parse_us": times.parse.as_micros() as u64,
             "ttgir_us": times.ttgir.as_micros() as u64,
             "llir_us": times.llir.as_micros() as u64,
-            "ptx_us": times.ptx.as_micros() as u64,
-            "cubin_us": times.cubin.as_micros() as u64,
+            "asm_us": times.asm.as_micros() as u64,
+            "bin_us": times.bin.as_micros() as u64,
             "total_us": times.total().as_micros() as u64,
         });
         write(path, format!("{json}\n").as_bytes())?;
@@ -137,7 +137,10 @@ fn run(args: &Args) -> Result<()> {
             None => bail!("metadata is known from --emit ttgir on, not for --emit ttir"),
         }
     }
-    if let (true, Stage::Ptx, Some(metadata)) = (args.explain, args.emit, &metadata) {
+    let explains_ptx = args.explain && args.emit.is_assembly();
+    if let Some(metadata) =
+        metadata.as_ref().filter(|metadata| explains_ptx && metadata.target.starts_with("cuda:"))
+    {
         eprint!("{}", explain::summary(metadata, &String::from_utf8_lossy(&output)));
     }
     Ok(())

@@ -22,6 +22,10 @@ pub(super) fn exchanges(instruction: ShuffleInstruction, mask: u64, target: &Tar
             ShflIdx => false,
             QuadPerm => p.dpp && mask <= 3,
             RowMirror => p.dpp && (mask == 7 || mask == 15),
+            // A quad permutation after it changes two bits more, or one.
+            RowMirrorQuad => p.dpp && [mask ^ 7, mask ^ 15].iter().any(|quad| (1..4).contains(quad)),
+            RowRotate => p.dpp && mask == 8,
+            RowRotateQuad => p.dpp && (1..4).contains(&(mask ^ 8)),
             RowXmask => p.dpp_row_xmask && mask <= 15,
             Permlanex16 => p.permlanex16 && mask == 16,
             PermlaneSwap => p.permlane_swap && (mask == 16 || mask == 32),
@@ -43,7 +47,9 @@ pub(super) fn cycles(instruction: ShuffleInstruction, target: &TargetDesc) -> f6
     use ShuffleInstruction::*;
     match instruction {
         ShflBfly | ShflIdx | DsSwizzle | DsBpermute => target.cost.shuffle,
-        QuadPerm | RowMirror | RowXmask | Permlanex16 | PermlaneSwap => target.cost.fixed_shuffle,
+        QuadPerm | RowMirror | RowRotate | RowXmask | Permlanex16 | PermlaneSwap => target.cost.fixed_shuffle,
+        // Two vector instructions.
+        RowMirrorQuad | RowRotateQuad => target.cost.fixed_shuffle + target.cost.fixed_shuffle,
     }
 }
 

@@ -22,7 +22,7 @@ use crate::{Dim, LinearLayout};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReduceShuffle {
-    /// XORed with the lane number. One bit, unless the layout is swizzled.
+    /// XORed with the lane number. One bit, unless the layout is swizzled or another distance is cheaper.
     pub lane: u64,
     /// XORed with the number of the value. Zero, unless registers and lanes move along another dimension
     /// together.
@@ -300,6 +300,37 @@ struct Split {
     across: u32,
 }
 
+/// The cheapest exchanges that combine the same lanes: each lane that is reached by some of them is also reached by
+/// others of the same span, and some distances have cheaper instructions (DPP on AMD GPUs: 1, 2, 7 and 8 in place of 1,
+/// 2, 4 and 8). A basis of least cost is found greedily, since bases form a matroid.
+fn cheapest(shuffles: Vec<ReduceShuffle>, target: &TargetDesc) -> Vec<ReduceShuffle> {
+    let cost =
+        |shuffles: &[ReduceShuffle]| shuffles.iter().map(|s| s.instruction.cycles(target)).sum::<f64>();
+    // Lanes have at most six bits.
+    let sums = 1u64 << shuffles.len().min(6);
+    let chosen =
+        |sum: u64| shuffles.iter().enumerate().filter(move |(i, _)| sum >> i & 1 == 1).map(|(_, s)| s);
+    let combined = |sum: u64| {
+        let (lane, value) = chosen(sum).fold((0, 0), |(lane, value), s| (lane ^ s.lane, value ^ s.value));
+        (lane != 0).then(|| ReduceShuffle {
+            lane,
+            value,
+            instruction: ShuffleInstruction::for_xor(lane, target),
+        })
+    };
+    let mut all: Vec<(u64, ReduceShuffle)> =
+        (1..sums).filter_map(|sum| Some((sum, combined(sum)?))).collect();
+    all.sort_by(|(a, x), (b, y)| {
+        let (x, y) = (x.instruction.cycles(target), y.instruction.cycles(target));
+        x.total_cmp(&y).then(a.count_ones().cmp(&b.count_ones())).then(a.cmp(b))
+    });
+    let mut span = Echelon::new();
+    let mut basis: Vec<ReduceShuffle> =
+        all.into_iter().filter(|(sum, _)| span.insert(*sum)).map(|(_, shuffle)| shuffle).collect();
+    basis.sort_by_key(|shuffle| shuffle.lane);
+    if basis.len() == shuffles.len() && cost(&basis) < cost(&shuffles) { basis } else { shuffles }
+}
+
 impl Split {
     fn new(layout: &LinearLayout, axis: Dim, target: &TargetDesc) -> PlanResult<Split> {
         if !layout.has_out_dim(axis) {
@@ -338,6 +369,7 @@ impl Split {
                 shuffles.push(ReduceShuffle { lane, value, instruction });
             }
         }
+        let shuffles = cheapest(shuffles, target);
         // The axis modulo what is combined: the coordinates that no leading bit of it takes.
         let left: Vec<u32> = (others..bits).filter(|b| reached.pivots() >> b & 1 == 0).collect();
         let part = |c: &u64| {

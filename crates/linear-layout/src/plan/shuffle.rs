@@ -64,6 +64,12 @@ pub enum ShuffleInstruction {
     QuadPerm,
     /// DPP `row_half_mirror` (XOR 7) or `row_mirror` (XOR 15).
     RowMirror,
+    /// DPP `row_half_mirror` or `row_mirror`, then `quad_perm`: XOR 4 to 6 and 12 to 14.
+    RowMirrorQuad,
+    /// DPP `row_ror:8`: eight lanes further in a row of sixteen is XOR 8.
+    RowRotate,
+    /// DPP `row_ror:8`, then `quad_perm`: XOR 9 to 11.
+    RowRotateQuad,
     /// DPP `row_xmask`, XOR below 16.
     RowXmask,
     /// `v_permlanex16`, XOR 16.
@@ -84,6 +90,9 @@ impl ShuffleInstruction {
             ShuffleInstruction::ShflIdx => "shfl.sync.idx.b32",
             ShuffleInstruction::QuadPerm => "dpp quad_perm",
             ShuffleInstruction::RowMirror => "dpp row_mirror",
+            ShuffleInstruction::RowMirrorQuad => "dpp row_mirror, quad_perm",
+            ShuffleInstruction::RowRotate => "dpp row_ror",
+            ShuffleInstruction::RowRotateQuad => "dpp row_ror, quad_perm",
             ShuffleInstruction::RowXmask => "dpp row_xmask",
             ShuffleInstruction::Permlanex16 => "v_permlanex16_b32",
             ShuffleInstruction::PermlaneSwap => "v_permlane_swap_b32",
@@ -97,7 +106,10 @@ impl ShuffleInstruction {
         use ShuffleInstruction::*;
         match self {
             ShflBfly | ShflIdx | DsSwizzle | DsBpermute => target.cost.shuffle,
-            QuadPerm | RowMirror | RowXmask | Permlanex16 | PermlaneSwap => target.cost.fixed_shuffle,
+            QuadPerm | RowMirror | RowRotate | RowXmask | Permlanex16 | PermlaneSwap => {
+                target.cost.fixed_shuffle
+            }
+            RowMirrorQuad | RowRotateQuad => 2.0 * target.cost.fixed_shuffle,
         }
     }
 
@@ -109,6 +121,9 @@ impl ShuffleInstruction {
             1..=3 if p.dpp => ShuffleInstruction::QuadPerm,
             7 | 15 if p.dpp => ShuffleInstruction::RowMirror,
             4..=15 if p.dpp_row_xmask => ShuffleInstruction::RowXmask,
+            8 if p.dpp => ShuffleInstruction::RowRotate,
+            9..=11 if p.dpp => ShuffleInstruction::RowRotateQuad,
+            4..=14 if p.dpp => ShuffleInstruction::RowMirrorQuad,
             16 if p.permlanex16 => ShuffleInstruction::Permlanex16,
             16 | 32 if p.permlane_swap => ShuffleInstruction::PermlaneSwap,
             1..=31 if p.ds_swizzle => ShuffleInstruction::DsSwizzle,
@@ -589,18 +604,28 @@ mod tests {
         for mask in [1, 3, 16, 31] {
             assert_eq!(of("cuda:90", mask), ShflBfly);
         }
-        let of = |name: &str| [1, 3, 4, 7, 8, 15, 16, 20, 32, 48].map(|mask| of(name, mask));
+        let of = |name: &str| [1, 3, 4, 7, 8, 10, 15, 16, 20, 32, 48].map(|mask| of(name, mask));
         let cdna3 = [
-            QuadPerm, QuadPerm, DsSwizzle, RowMirror, DsSwizzle, RowMirror, DsSwizzle, DsSwizzle, DsBpermute,
+            QuadPerm,
+            QuadPerm,
+            RowMirrorQuad,
+            RowMirror,
+            RowRotate,
+            RowRotateQuad,
+            RowMirror,
+            DsSwizzle,
+            DsSwizzle,
+            DsBpermute,
             DsBpermute,
         ];
         assert_eq!(of("hip:gfx942"), cdna3);
         let cdna4 = [
             QuadPerm,
             QuadPerm,
-            DsSwizzle,
+            RowMirrorQuad,
             RowMirror,
-            DsSwizzle,
+            RowRotate,
+            RowRotateQuad,
             RowMirror,
             PermlaneSwap,
             DsSwizzle,
@@ -608,7 +633,8 @@ mod tests {
             DsBpermute,
         ];
         assert_eq!(of("hip:gfx950"), cdna4);
-        assert_eq!(of("hip:gfx1100")[2..7], [RowXmask, RowMirror, RowXmask, RowMirror, Permlanex16]);
+        let rdna3 = [RowXmask, RowMirror, RowXmask, RowXmask, RowMirror, Permlanex16];
+        assert_eq!(of("hip:gfx1100")[2..8], rdna3);
         for (name, by_number) in [("cuda:80", ShflIdx), ("hip:gfx1100", DsBpermute)] {
             let target = TargetDesc::parse(name).unwrap();
             assert_eq!(ShuffleInstruction::for_index(&target), by_number);
@@ -623,6 +649,9 @@ mod tests {
             ShflIdx,
             QuadPerm,
             RowMirror,
+            RowMirrorQuad,
+            RowRotate,
+            RowRotateQuad,
             RowXmask,
             Permlanex16,
             PermlaneSwap,
@@ -634,6 +663,9 @@ mod tests {
             "shfl.sync.idx.b32",
             "dpp quad_perm",
             "dpp row_mirror",
+            "dpp row_mirror, quad_perm",
+            "dpp row_ror",
+            "dpp row_ror, quad_perm",
             "dpp row_xmask",
             "v_permlanex16_b32",
             "v_permlane_swap_b32",

@@ -125,6 +125,15 @@ impl<'c> Type<'c> {
         // SAFETY: the handle is valid.
         unsafe { mlirTypeIsARankedTensor(self.raw()) }.then_some(TensorType(self))
     }
+    /// The size and the element type of a vector of one dimension.
+    pub fn as_vector(self) -> Option<(usize, Type<'c>)> {
+        // SAFETY: the handle is valid, and that of a shaped type where its shape is asked for.
+        unsafe {
+            let is_row = mlirTypeIsAVector(self.raw()) && mlirShapedTypeGetRank(self.raw()) == 1;
+            let size = is_row.then(|| mlirShapedTypeGetDimSize(self.raw(), 0))?;
+            Some((usize::try_from(size).ok()?, Type::from_raw(mlirShapedTypeGetElementType(self.raw()))?))
+        }
+    }
     /// This type as a function type.
     pub fn as_function(self) -> Option<FunctionType<'c>> {
         // SAFETY: the handle is valid.

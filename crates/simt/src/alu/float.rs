@@ -152,6 +152,17 @@ pub fn fma(f: Fmt, round: Round, ftz: bool, relu: bool, a: u64, b: u64, c: u64) 
     if relu && to_f64(f, out) < 0.0 { 0 } else { out }
 }
 
+/// A number as a mantissa of at least one half and less than one, times a power of two; what has none as itself.
+fn frexp(x: f64) -> (f64, i32) {
+    if x == 0.0 || !x.is_finite() {
+        return (x, 0);
+    }
+    // Subnormals are made normal first.
+    let (x, below) = if x.abs() < f64::MIN_POSITIVE { (x * 2f64.powi(64), 64) } else { (x, 0) };
+    let exponent = (x.to_bits() >> 52 & 0x7ff) as i32 - 1022;
+    (f64::from_bits(x.to_bits() & !(0x7ff << 52) | 1022 << 52), exponent - below)
+}
+
 /// A one-operand float operation.
 pub fn float_un(op: FloatUn, f: Fmt, round: Round, ftz: bool, a: u64) -> u64 {
     let sign = 1u64 << (f.bits() - 1);
@@ -192,14 +203,8 @@ pub fn float_un(op: FloatUn, f: Fmt, round: Round, ftz: bool, a: u64) -> u64 {
         FloatUn::SinRev => (x * std::f64::consts::TAU).sin(),
         FloatUn::CosRev => (x * std::f64::consts::TAU).cos(),
         FloatUn::Canonical => x,
-        FloatUn::FrexpMant => {
-            if x == 0.0 || !x.is_finite() {
-                x
-            } else {
-                let e = x.abs().log2().floor() as i32 + 1;
-                x * 2f64.powi(-e)
-            }
-        }
+        FloatUn::FrexpMant => frexp(x).0,
+        FloatUn::FrexpExp => f64::from(frexp(x).1),
     };
     let out = from_f64(f, r, round);
     if ftz && f == Fmt::F32 { u64::from(num::flush(f32::from_bits(out as u32)).to_bits()) } else { out }

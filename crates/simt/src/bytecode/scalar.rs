@@ -170,6 +170,8 @@ pub enum FloatUn {
     Canonical,
     /// Exponent and mantissa of `frexp` (AMD).
     FrexpMant,
+    /// The exponent that goes with [`FrexpMant`](Self::FrexpMant), zero for what has none.
+    FrexpExp,
 }
 
 /// Comparison of integers.

@@ -87,6 +87,9 @@ pub enum Permute {
     PermLane16 { x: bool },
     /// `v_permlane32_swap` / `v_permlane16_swap`: swaps rows between the two operands.
     Swap(u8),
+    /// `ds_read_b64_tr_*` of units of so many bits, after its read: the 8 bytes of 16 lanes, one after the other, are rows
+    /// of 16 units, of which each lane receives a column (CDNA4 ISA).
+    Transpose(u8),
 }
 
 /// A data-parallel-primitive move.

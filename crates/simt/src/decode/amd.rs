@@ -182,10 +182,36 @@ impl Decoder<'_> {
                 self.emit(Op::Permute { kind, d, d2: Some(d2), v, idx: c, c });
                 Ok(vec![Src::reg(d), Src::reg(d2)])
             }
+            _ if base.starts_with("ds.read.tr") => self.transposed_read(name, inst, a(0)?),
             "update.dpp" => self.amd_dpp(name, args),
             "mov.dpp" => Err(unknown()),
             _ => self.amd_math(name, base, inst, args),
         }
+    }
+
+    /// `ds.read.tr16.b64` and `ds.read.tr8.b64`: a read of 8 bytes, and an exchange among 16 lanes.
+    fn transposed_read(&mut self, name: &str, inst: &Inst, address: Src) -> What<Vec<Src>> {
+        let unit = match name.split('.').nth(2) {
+            Some("tr16") => 16,
+            Some("tr8") => 8,
+            _ => return Err(unknown(name)),
+        };
+        let at = Access {
+            space: Space::Shared,
+            addr: address,
+            offset: 0,
+            bytes: 8,
+            align: 8,
+            pred: None,
+            gaps: 0,
+            order: Order::default(),
+            buffer: None,
+        };
+        let read = self.load(&Ty::Int(64), at)?;
+        let v = read[0];
+        let kind = Permute::Transpose(unit);
+        let word = self.value(|d| Op::Permute { kind, d, d2: None, v, idx: v, c: v });
+        Ok(self.unpack(&inst.ty, word))
     }
 
     /// `update.dpp`, of every register of a value.
@@ -231,6 +257,16 @@ impl Decoder<'_> {
                     c = self.int_op(IntOp::Shl, 32, c, three);
                 }
                 Ok(vec![self.value(|d| Op::IntTern { op: IntTern::Fshr, w: 32, d, a: x, b: y, c })])
+            }
+            "frexp.exp" => {
+                let (f, x) = (fmt(&inst.arg_tys[0])?, a(0)?);
+                let op = FloatUn::FrexpExp;
+                // Powers of f64 fit in an f32.
+                let round = Round::Nearest;
+                let power = self.value(|d| Op::FloatUn { op, f, round, ftz: false, approx: false, d, a: x });
+                let width = inst.ty.bits() as u8;
+                let cvt = Cvt::FloatToInt { from: f, width, signed: true, round: Round::Zero, top: false };
+                Ok(vec![self.value(|d| Op::Cvt { cvt, d, a: power })])
             }
             _ if function(base).is_some() => {
                 let (op, f, x) = (function(base).ok_or_else(unknown)?, fmt(&inst.ty)?, a(0)?);
@@ -299,6 +335,8 @@ impl Decoder<'_> {
                 let (lo, hi) =
                     (self.value(|d| Op::Cvt { cvt, d, a: x }), self.value(|d| Op::Cvt { cvt, d, a: y }));
                 let pair = self.join(&[lo, hi], 8);
+                // What is undefined all over does not make the half undefined that is written here.
+                let old = if self.is_undefined(old) { self.constant(0) } else { old };
                 let keep =
                     self.value(|d| Op::Bits { d, a: old, shift: if high { 0 } else { 16 }, width: 16 });
                 Ok(vec![if high { self.join(&[keep, pair], 16) } else { self.join(&[pair, keep], 16) }])

@@ -20,6 +20,22 @@ impl Decoder<'_> {
                 self.emit(Op::Print { format: args[0][0], args: args[1][0] });
                 return Ok(vec![self.constant(1)]);
             }
+            "__ockl_printf_begin" | "__ockl_fprintf_stderr_begin" => {
+                return Ok(vec![self.value(|d| Op::Message { d, part: MessagePart::Begin, last: None })]);
+            }
+            "__ockl_printf_append_string_n" => {
+                let (part, last) = (MessagePart::Text(args[1][0]), Some(args[3][0]));
+                return Ok(vec![self.value(|d| Op::Message { d, part, last })]);
+            }
+            "__ockl_printf_append_args" => {
+                let (count, last) = (args[1][0], args.last().map(|v| v[0]));
+                let args = args[2..args.len() - 1].iter().map(|v| v[0]).collect();
+                return Ok(vec![self.value(|d| Op::Message {
+                    d,
+                    part: MessagePart::Args { count, args },
+                    last,
+                })]);
+            }
             "__assertfail" => {
                 let (message, file, line, func) = (args[0][0], args[1][0], args[2][0], args[3][0]);
                 self.emit(Op::Assert { message, file, line, func });

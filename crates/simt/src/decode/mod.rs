@@ -232,6 +232,11 @@ impl<'m> Decoder<'m> {
         }
     }
 
+    /// Whether it is a constant that is undefined.
+    pub(crate) fn is_undefined(&self, s: Src) -> bool {
+        matches!(s.split(), Err(i) if i >= self.params && self.consts[i as usize].1)
+    }
+
     pub(crate) fn emit(&mut self, op: Op) {
         let loc = self.loc;
         self.blocks[self.current as usize].ops.push((op, loc));

@@ -149,6 +149,18 @@ impl<const W: usize> Cta<'_, W> {
                 }
                 undef |= ui;
             }
+            Permute::Transpose(bits) => {
+                let (bits, each) = (u32::from(bits), 64 / u64::from(bits));
+                for (l, out) in out.iter_mut().enumerate() {
+                    for row in 0..each {
+                        let unit = row * 16 + l as u64 % 16;
+                        let from = l / 16 * 16 + (unit / each) as usize;
+                        let value = v[from] >> ((unit % each) as u32 * bits) & ((1 << bits) - 1);
+                        *out |= value << (row as u32 * bits);
+                        undef |= (uv >> from & 1) << l;
+                    }
+                }
+            }
             Permute::Swap(rows) => {
                 // Odd rows of the first operand change places with even rows of the second.
                 let n = rows as usize;

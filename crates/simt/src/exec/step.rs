@@ -1,5 +1,6 @@
 //! One instruction of one warp.
 
+use super::warp::Message;
 use super::{Cta, State, Warp};
 use crate::alu;
 use crate::bytecode::*;
@@ -176,6 +177,7 @@ impl<const W: usize> Cta<'_, W> {
             }
             Op::Assert { message, file, line, func } => self.assert(warp, [*message, *file, *line, *func]),
             Op::Print { format, args } => self.printf(warp, *format, *args),
+            Op::Message { d, part, last } => self.message(warp, *d, part, *last),
             Op::Ld { d, at } => self.load(warp, d, at),
             Op::St { v, at } => self.store(warp, v, at),
             Op::Atom { op, d, v, cmp, at } => self.atom(warp, *op, d, v, cmp, at),
@@ -532,6 +534,38 @@ impl<const W: usize> Cta<'_, W> {
             };
             (self.shape.print)(&format_c(&text, &mut next));
         }
+    }
+
+    /// Collects a part of a message of each lane, and prints those that are complete.
+    fn message(&mut self, warp: &mut Warp<W>, d: Reg, part: &MessagePart, last: Option<Src>) {
+        warp.messages.resize(W, Message::default());
+        let is_last = last.map(|last| *warp.src(self.consts, last));
+        for l in (0..W).filter(|l| warp.mask >> l & 1 != 0) {
+            match part {
+                MessagePart::Begin => warp.messages[l] = Message::default(),
+                MessagePart::Text(text) => {
+                    let at = warp.src(self.consts, *text)[l];
+                    warp.messages[l].format = self.shape.global.string(at).unwrap_or_default();
+                }
+                MessagePart::Args { count, args } => {
+                    let count = warp.src(self.consts, *count)[l] as usize;
+                    for arg in args.iter().take(count) {
+                        let value = warp.src(self.consts, *arg)[l];
+                        warp.messages[l].args.push(value);
+                    }
+                }
+            }
+            if is_last.is_some_and(|last| last[l] & 1 != 0) {
+                let message = std::mem::take(&mut warp.messages[l]);
+                let mut args = message.args.into_iter();
+                let mut next = |bytes: u64| {
+                    let value = args.next().unwrap_or(0);
+                    if bytes < 8 { value & ((1 << (8 * bytes)) - 1) } else { value }
+                };
+                (self.shape.print)(&format_c(&message.format, &mut next));
+            }
+        }
+        warp.set(d, &[0; W], 0);
     }
 
     // ---- trace ----

@@ -111,8 +111,19 @@ pub(crate) struct Warp<const W: usize> {
     pub observed: Vec<(u64, Knows)>,
     /// What the lanes knew and did at their last fences: their relaxed writes release it.
     pub fences: Vec<Snapshot>,
+    /// The lanes' messages to the host that are not complete.
+    pub messages: Vec<Message>,
     /// The last read of uninitialized memory, for messages.
     pub uninit: Option<(u32, u64)>,
+}
+
+/// A message to the host.
+#[derive(Clone, Debug, Default)]
+pub struct Message {
+    /// In the notation of `printf`.
+    pub format: String,
+    /// What is printed.
+    pub args: Vec<u64>,
 }
 
 /// All lanes of a warp.
@@ -159,6 +170,7 @@ impl<const W: usize> Warp<W> {
             vote: None,
             observed: Vec::new(),
             fences: Vec::new(),
+            messages: Vec::new(),
             uninit: None,
         }
     }

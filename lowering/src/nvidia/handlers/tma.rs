@@ -5,6 +5,7 @@ use crate::buffers::Buffer;
 use crate::emit::{Failure, ICmp, Lowered, address_space, internal, unsupported};
 use crate::lower::{Handler, Lower};
 use crate::nvidia::tma::{L2Policy, TensorCopy, TensorCopyMode, TensorMap};
+use crate::target::BarrierMemory;
 use linear_layout::plan::{ThreadBases, TmaPlan};
 use mlir_host::ir::{Op, Value};
 use smallvec::SmallVec;
@@ -355,7 +356,7 @@ fn create_map<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         let (zero, i32t) = (l.emit.const_i32(0)?, l.emit.i32());
         let place = l.emit.gep(staging, lane, i32t)?;
         l.target.store_shared(&mut l.emit, place, &[zero], None)?;
-        l.target.warp_barrier(&mut l.emit)?;
+        l.target.warp_barrier(&mut l.emit, BarrierMemory::All)?;
         let (inside, after) = (l.new_block(&[])?, l.new_block(&[])?);
         let first = l.emit.icmp(ICmp::Eq, lane, zero)?;
         l.emit.cond_br(first, (inside, &[]), (after, &[]))?;
@@ -363,7 +364,7 @@ fn create_map<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         copies.fill_map(&mut l.emit, staging, &map)?;
         l.emit.br(after, &[], None)?;
         l.emit.set_block(after);
-        l.target.warp_barrier(&mut l.emit)?;
+        l.target.warp_barrier(&mut l.emit, BarrierMemory::All)?;
         copies.publish_map(&mut l.emit, to, staging)
     })
 }
@@ -372,7 +373,7 @@ fn acquire_map<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (copies, map) = (copies(l)?, l.scalar(op.operand(0))?);
     // The warp that issues copies of blocks; the others, which issue those of rows, wait for it.
     in_first_warp(l, |l| copies.acquire_map(&mut l.emit, map))?;
-    if op.attr(FIRST_WARP_ONLY).is_some() { Ok(()) } else { l.barrier() }
+    if op.attr(FIRST_WARP_ONLY).is_some() { Ok(()) } else { l.barrier(BarrierMemory::All) }
 }
 
 fn reinterpret<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {

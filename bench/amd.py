@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Registers, memory and instructions of AMDGCN assembly, ours beside another compiler's.
+
+    amd.py OURS [THEIRS] [--names NAME ...] [--markdown]
+
+OURS and THEIRS are folders of NAME.amdgcn, as `ttc --emit amdgcn` and Triton write them. Per kernel: vector and
+accumulator registers, spilled registers and bytes of private memory, bytes of LDS, and the instructions of the innermost
+loop with the most matrix instructions (of all innermost loops together where none has any): matrix, LDS reads and
+writes by width in bits, global reads and writes, waits, barriers, other vector instructions.
+"""
+import argparse
+import collections
+import math
+import pathlib
+import re
+
+WIDTHS = {"u8": 8, "i8": 8, "u16": 16, "i16": 16, "b8": 8, "b16": 16, "b32": 32, "b64": 64, "b96": 96, "b128": 128,
+          "dword": 32, "dwordx2": 64, "dwordx3": 96, "dwordx4": 128, "ubyte": 8, "sbyte": 8, "byte": 8, "ushort": 16,
+          "sshort": 16, "short": 16}
+
+
+def kind(op):
+    """Class of an instruction, by its mnemonic."""
+    if op.startswith(("v_mfma", "v_wmma", "v_smfma", "v_swmma")):
+        return "matrix"
+    if op.startswith(("ds_read", "ds_load")):
+        return "lds read"
+    if op.startswith(("ds_write", "ds_store")):
+        return "lds write"
+    if op.startswith("ds_"):
+        return "lds other"
+    if op.startswith(("global_load", "buffer_load", "flat_load")):
+        return "load"
+    if op.startswith(("global_store", "buffer_store", "flat_store")):
+        return "store"
+    if op.startswith(("global_atomic", "buffer_atomic", "flat_atomic")):
+        return "atomic"
+    if op.startswith("scratch_"):
+        return "scratch"
+    if op.startswith("s_wait"):
+        return "wait"
+    if op.startswith("s_barrier"):
+        return "barrier"
+    if op.startswith("v_accvgpr"):
+        return "acc move"
+    if op.startswith("v_"):
+        return "valu"
+    if op.startswith("s_"):
+        return "salu"
+    return None
+
+
+def parse(text):
+    """(metadata, list of (label or mnemonic, operands)) of one kernel's assembly."""
+    meta = {}
+    for key in ["vgpr_count", "agpr_count", "sgpr_count", "vgpr_spill_count", "sgpr_spill_count",
+                "private_segment_fixed_size", "group_segment_fixed_size"]:
+        found = re.search(rf"^\s*\.{key}:\s*(\d+)", text, re.M)
+        meta[key] = int(found.group(1)) if found else 0
+    code = []
+    for line in text.splitlines():
+        line = line.split(";")[0].split("//")[0].rstrip()
+        label = re.match(r"^(\.?[A-Za-z_$][\w$.]*):", line)
+        if label:
+            code.append((":" + label.group(1), ""))
+            continue
+        op = re.match(r"^\s+([a-z]\w+)\s*(.*)$", line)
+        if op:
+            code.append((op.group(1), op.group(2)))
+    return meta, code
+
+
+def innermost(code):
+    """The innermost loops, each a list of mnemonics."""
+    at = {name[1:]: i for i, (name, _) in enumerate(code) if name.startswith(":")}
+    loops = []
+    for i, (op, operands) in enumerate(code):
+        if op.startswith(("s_cbranch", "s_branch")) and at.get(operands.strip(), i + 1) <= i:
+            loops.append((at[operands.strip()], i))
+    inner = [a for a in loops if not any(b != a and a[0] <= b[0] and b[1] <= a[1] for b in loops)]
+    return [[op for op, _ in code[a:b + 1] if not op.startswith(":")] for a, b in inner]
+
+
+def describe(text):
+    meta, code = parse(text)
+    loops = innermost(code)
+    with_matrix = [loop for loop in loops if any(kind(op) == "matrix" for op in loop)]
+    chosen = [max(with_matrix, key=lambda loop: sum(kind(op) == "matrix" for op in loop))] if with_matrix else loops
+    ops = [op for loop in chosen for op in loop] if chosen else [op for op, _ in code if not op.startswith(":")]
+    counts = collections.Counter(kind(op) for op in ops)
+    widths = collections.Counter()
+    for op in ops:
+        if kind(op) in ("lds read", "lds write", "load", "store"):
+            parts = [WIDTHS[part] for part in op.split("_") if part in WIDTHS]
+            widths[kind(op), (parts or [0])[0] * (2 if "2" in op.split("_")[1] else 1)] += 1
+    return meta, counts, widths, bool(chosen)
+
+
+def spilled(meta):
+    return meta["vgpr_spill_count"] + meta["sgpr_spill_count"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("ours", type=pathlib.Path)
+    parser.add_argument("theirs", type=pathlib.Path, nargs="?")
+    parser.add_argument("--names", nargs="*")
+    parser.add_argument("--markdown", action="store_true")
+    args = parser.parse_args()
+    folders = [args.ours] + ([args.theirs] if args.theirs else [])
+    names = args.names or sorted(path.stem for path in args.ours.glob("*.amdgcn"))
+    columns = ["matrix", "lds read", "lds write", "load", "store", "wait", "barrier", "valu", "scratch"]
+    ratios = []
+    worse = collections.Counter()
+    if args.markdown:
+        print("| kernel | VGPR | AGPR | SGPR | spills | scratch B | " + " | ".join(columns) + " |")
+        print("| --- |" + " ---: |" * (5 + len(columns)))
+    for name in names:
+        rows = []
+        for folder in folders:
+            path = folder / f"{name}.amdgcn"
+            if not path.is_file() or not path.stat().st_size:
+                break
+            rows.append(describe(path.read_text()))
+        if len(rows) < len(folders):
+            continue
+        cell = lambda get: " / ".join(str(get(*row)) for row in rows)
+        cells = [cell(lambda m, c, w, l: m["vgpr_count"]), cell(lambda m, c, w, l: m["agpr_count"]),
+                 cell(lambda m, c, w, l: m["sgpr_count"]), cell(lambda m, c, w, l: spilled(m)),
+                 cell(lambda m, c, w, l: m["private_segment_fixed_size"])]
+        cells += [cell(lambda m, c, w, l: c[key]) for key in columns]
+        print(("| " + " | ".join([name] + cells) + " |") if args.markdown else f"{name:32} " + "  ".join(
+            f"{key}={text}" for key, text in zip(["vgpr", "agpr", "sgpr", "spills", "scratch"] + columns, cells)))
+        if len(rows) == 2:
+            (m, c, w, _), (n, d, v, _) = rows
+            ratios.append(m["vgpr_count"] / max(n["vgpr_count"], 1))
+            worse["spills"] += spilled(m) > spilled(n)
+            worse["loads per matrix instruction"] += c["matrix"] > 0 and d["matrix"] > 0 and (
+                c["load"] / c["matrix"] > d["load"] / d["matrix"])
+            worse["LDS reads per matrix instruction"] += c["matrix"] > 0 and d["matrix"] > 0 and (
+                c["lds read"] / c["matrix"] > d["lds read"] / d["matrix"])
+            worse["no matrix instructions where they have some"] += d["matrix"] > 0 and c["matrix"] == 0
+    if ratios:
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        print(f"\n{len(ratios)} kernels; VGPRs ours / theirs in the geometric mean: {mean:.3f}")
+        print("\n".join(f"worse in {what}: {count}" for what, count in worse.items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+//! Atomic accesses: LLVM's `atomicrmw`, `cmpxchg`, and loads and stores with an order, which its memory model of AMD GPUs
+//! turns into instructions, waits and invalidations (LLVM, "User Guide for AMDGPU Backend", "Memory Model").
+
+use super::{Amd, guarded, memory};
+use crate::emit::{Emit, Lowered, unsupported};
+use crate::target::{AtomicAccess, AtomicElement, AtomicKind, Target};
+use mlir_host::ir::{Attr, Value};
+use ttopt_dialect::tt::enums::{MemSemantic, RmwOp};
+
+/// LLVM's number of an order, for accesses that may have it.
+fn order(sem: MemSemantic) -> i64 {
+    match sem {
+        MemSemantic::Relaxed => 2,
+        MemSemantic::Acquire => 4,
+        MemSemantic::Release => 5,
+        MemSemantic::AcquireRelease => 6,
+    }
+}
+
+/// The order of a load that is asked for `sem`: a load cannot release, a store cannot acquire.
+fn one_sided(sem: MemSemantic, acquires: bool) -> i64 {
+    match (sem, acquires) {
+        (MemSemantic::Acquire | MemSemantic::AcquireRelease, true) => 4,
+        (MemSemantic::Release | MemSemantic::AcquireRelease, false) => 5,
+        _ => 2,
+    }
+}
+
+/// LLVM's number of an operation.
+fn operation(op: RmwOp) -> i64 {
+    match op {
+        RmwOp::Exchange => 0,
+        RmwOp::Add => 1,
+        RmwOp::And => 3,
+        RmwOp::Or => 5,
+        RmwOp::Xor => 6,
+        RmwOp::Max => 7,
+        RmwOp::Min => 8,
+        RmwOp::Umax => 9,
+        RmwOp::Umin => 10,
+        RmwOp::Fadd => 11,
+    }
+}
+
+/// The words of the old values where `access.result`, else none.
+pub(super) fn emit<'c>(
+    e: &mut Emit<'c>,
+    target: &Amd,
+    access: &AtomicAccess<'_, 'c>,
+) -> Lowered<Vec<Value<'c>>> {
+    let (ctx, bits) = (e.context(), access.element.bits());
+    let scope = Attr::string(ctx, target.sync_scope(access.scope));
+    let word = e.int(bits);
+    let alignment = |bits: usize| Attr::int(ctx, 64, (bits / 8).max(1) as i64);
+    let count = match access.kind {
+        AtomicKind::CompareExchange | AtomicKind::Load => 1,
+        AtomicKind::Store | AtomicKind::ReadModifyWrite(_) => access.operands.len(),
+    };
+    let mut otherwise = Vec::new();
+    if access.mask.is_some() && access.kind != AtomicKind::Store {
+        // What a thread that does not take part gets is never used, but defined.
+        let none = e.const_int(bits, 0)?;
+        otherwise = vec![none; count];
+    }
+    let old = guarded(e, access.mask, &otherwise, |e| match (access.kind, access.operands) {
+        (AtomicKind::Load, _) => {
+            let attrs = [
+                ("ordering", Attr::int(ctx, 64, one_sided(access.sem, true))),
+                ("syncscope", scope),
+                ("alignment", alignment(bits as usize)),
+            ];
+            Ok(vec![e.value("llvm.load", &[access.ptr], word, &attrs)?])
+        }
+        (AtomicKind::Store, &[value]) => {
+            let attrs = [
+                ("ordering", Attr::int(ctx, 64, one_sided(access.sem, false))),
+                ("syncscope", scope),
+                ("alignment", alignment(bits as usize)),
+            ];
+            e.op("llvm.store", &[value, access.ptr], &[], &attrs)?;
+            Ok(Vec::new())
+        }
+        (AtomicKind::CompareExchange, &[expected, new]) => {
+            let flag = e.i1();
+            let pair = e.struct_of(&[word, flag])?;
+            let attrs = [
+                ("success_ordering", Attr::int(ctx, 64, order(access.sem))),
+                ("failure_ordering", Attr::int(ctx, 64, one_sided(access.sem, true))),
+                ("syncscope", scope),
+                ("alignment", alignment(bits as usize)),
+            ];
+            let both = e.value("llvm.cmpxchg", &[access.ptr, expected, new], pair, &attrs)?;
+            Ok(vec![e.extract_value(both, 0, word)?])
+        }
+        (AtomicKind::ReadModifyWrite(op), words) => {
+            let total = words.len() * bits as usize;
+            let ty = match (op, access.element) {
+                (RmwOp::Fadd, AtomicElement::Float(kind)) => e.float(kind),
+                _ => word,
+            };
+            let ty = if words.len() > 1 { e.vector(words.len(), ty)? } else { ty };
+            let operand = memory::join(e, words, ty)?;
+            let mut attrs = vec![
+                ("bin_op", Attr::int(ctx, 64, operation(op))),
+                ("ordering", Attr::int(ctx, 64, order(access.sem))),
+                ("syncscope", scope),
+                ("alignment", alignment(total)),
+            ];
+            if op == RmwOp::Fadd {
+                attrs.extend(plain_memory(e));
+            }
+            let old = e.value("llvm.atomicrmw", &[access.ptr, operand], ty, &attrs)?;
+            memory::split(e, old, words.len(), bits)
+        }
+        _ => unsupported(format!("atomic access of {bits} bits")),
+    })?;
+    Ok(if access.result { old } else { Vec::new() })
+}
+
+/// That memory is the GPU's own, coarse-grained and ordinary, where sums of floats have instructions: what Triton's
+/// users allocate (LLVM, "User Guide for AMDGPU Backend", "Memory access metadata").
+fn plain_memory<'c>(e: &Emit<'c>) -> [(&'static str, Attr<'c>); 3] {
+    let unit = Attr::unit(e.context());
+    [
+        ("rocdl.no_fine_grained_memory", unit),
+        ("rocdl.no_remote_memory", unit),
+        ("rocdl.ignore_denormal_mode", unit),
+    ]
+}
+
+/// Adds one to a counter in the LDS.
+pub(super) fn count_shared<'c>(e: &mut Emit<'c>, ptr: Value<'c>, mask: Option<Value<'c>>) -> Lowered<()> {
+    let (ctx, one) = (e.context(), e.const_i32(1)?);
+    guarded(e, mask, &[], |e| {
+        let attrs = [
+            ("bin_op", Attr::int(ctx, 64, operation(RmwOp::Add))),
+            ("ordering", Attr::int(ctx, 64, order(MemSemantic::Relaxed))),
+            ("syncscope", Attr::string(ctx, "workgroup")),
+        ];
+        let ty = one.ty();
+        e.value("llvm.atomicrmw", &[ptr, one], ty, &attrs)?;
+        Ok(Vec::new())
+    })?;
+    Ok(())
+}

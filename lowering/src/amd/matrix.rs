@@ -1,0 +1,133 @@
+//! `v_mfma` (CDNA3 and CDNA4 ISA, "Matrix Arithmetic Instructions") and `v_wmma` (RDNA3 and RDNA4 ISA, "Wave Matrix
+//! Multiply Accumulate").
+
+use super::memory::join;
+use crate::emit::{Emit, Lowered, unsupported};
+use crate::target::MatrixTypes;
+use linear_layout::plan::{DotType, MatrixFamily, MatrixInstruction};
+use mlir_host::ir::{FloatKind, Type, Value};
+
+/// Elements of an operand or of sums as one value: floats of 16 bits and more as vectors of them, bytes as integers of
+/// 32 bits and vectors of those.
+pub(super) fn pack<'c>(e: &mut Emit<'c>, kind: DotType, elements: &[Value<'c>]) -> Lowered<Vec<Value<'c>>> {
+    let Some(first) = elements.first() else { return unsupported("a fragment of no elements") };
+    if kind.bits() == 8 {
+        let i32t = e.i32();
+        let words = elements.len() / 4;
+        let ty = if words > 1 { e.vector(words, i32t)? } else { i32t };
+        return Ok(vec![join(e, elements, ty)?]);
+    }
+    let ty = if elements.len() > 1 { e.vector(elements.len(), first.ty())? } else { first.ty() };
+    Ok(vec![join(e, elements, ty)?])
+}
+
+/// The elements of a fragment of sums.
+pub(super) fn unpack<'c>(e: &mut Emit<'c>, fragment: &[Value<'c>]) -> Lowered<Vec<Value<'c>>> {
+    let [value] = fragment else { return unsupported("a fragment in several parts") };
+    let Some((count, element)) = value.ty().as_vector() else { return Ok(vec![*value]) };
+    (0..count).map(|i| e.extract_element(*value, i, element)).collect()
+}
+
+/// How LLVM calls 8-bit floats, of either flavour.
+fn fp8_name(element: Type<'_>) -> Option<&'static str> {
+    match element.float_kind()? {
+        FloatKind::F8E4M3FN | FloatKind::F8E4M3FNUZ => Some("fp8"),
+        FloatKind::F8E5M2 | FloatKind::F8E5M2FNUZ => Some("bf8"),
+        _ => None,
+    }
+}
+
+/// One execution on fragments `[a, b, c]`.
+pub(super) fn multiply<'c>(
+    e: &mut Emit<'c>,
+    instruction: &MatrixInstruction,
+    types: &MatrixTypes<'c>,
+    fragments: [&[Value<'c>]; 3],
+) -> Lowered<Vec<Value<'c>>> {
+    let [&[a], &[b], &[c]] = fragments else { return unsupported("a fragment in several parts") };
+    let formats = types.formats.map(fp8_name);
+    let formats = match (types.kind, formats) {
+        (DotType::F8, [Some(left), Some(right)]) => Some([left, right]),
+        (DotType::F8, _) => return unsupported(format!("{} in these formats", instruction.name)),
+        _ => None,
+    };
+    let product = match instruction.family {
+        MatrixFamily::Mfma => mfma(e, instruction, types, formats, [a, b, c])?,
+        MatrixFamily::Wmma => wmma(e, instruction, types, formats, [a, b, c])?,
+        _ => return unsupported(format!("no instruction {}", instruction.name)),
+    };
+    Ok(vec![product])
+}
+
+fn mfma<'c>(
+    e: &mut Emit<'c>,
+    instruction: &MatrixInstruction,
+    types: &MatrixTypes<'c>,
+    formats: Option<[&str; 2]>,
+    [a, b, c]: [Value<'c>; 3],
+) -> Lowered<Value<'c>> {
+    let [m, n, k] = instruction.shape;
+    let long = a.ty().bits().unwrap_or(0) == 128 || a.ty().as_vector().is_some_and(|(count, _)| count == 8);
+    let (suffix, operand) = match (types.kind, formats) {
+        (_, Some([left, right])) => (format!(".{left}.{right}"), Some(e.i64())),
+        (DotType::F16, _) if long => (".f16".to_owned(), None),
+        (DotType::F16, _) => ("f16".to_owned(), None),
+        (DotType::Bf16, _) if long => (".bf16".to_owned(), None),
+        // The first instructions for bf16 take integers.
+        (DotType::Bf16, _) => ("bf16.1k".to_owned(), Some(e.vector(4, e.i16())?)),
+        (DotType::F32, _) if instruction.rounds => (".xf32".to_owned(), None),
+        (DotType::F32, _) => ("f32".to_owned(), None),
+        (DotType::F64, _) => ("f64".to_owned(), None),
+        // Four, eight or sixteen bytes.
+        (DotType::I8, _) => match a.ty().as_vector() {
+            None => ("i8".to_owned(), None),
+            Some((2, _)) => (".i8".to_owned(), Some(e.i64())),
+            Some(_) => (".i8".to_owned(), None),
+        },
+        (kind, _) => return unsupported(format!("v_mfma of {kind:?}")),
+    };
+    let sum = match types.sum {
+        DotType::F32 => "f32",
+        DotType::F64 => "f64",
+        DotType::I32 => "i32",
+        kind => return unsupported(format!("v_mfma with sums of {kind:?}")),
+    };
+    let (a, b) = match operand {
+        Some(ty) => (e.bitcast(a, ty)?, e.bitcast(b, ty)?),
+        None => (a, b),
+    };
+    // No broadcasts, nothing negated.
+    let zero = e.const_i32(0)?;
+    let name = format!("llvm.amdgcn.mfma.{sum}.{m}x{n}x{k}{suffix}");
+    e.intrinsic(&name, &[a, b, c, zero, zero, zero], c.ty())
+}
+
+fn wmma<'c>(
+    e: &mut Emit<'c>,
+    instruction: &MatrixInstruction,
+    types: &MatrixTypes<'c>,
+    formats: Option<[&str; 2]>,
+    [a, b, c]: [Value<'c>; 3],
+) -> Lowered<Value<'c>> {
+    let [m, n, k] = instruction.shape;
+    let shape = format!("{m}x{n}x{k}");
+    match (types.kind, formats) {
+        (_, Some([left, right])) => {
+            e.intrinsic(&format!("llvm.amdgcn.wmma.f32.{shape}.{left}.{right}"), &[a, b, c], c.ty())
+        }
+        (DotType::F16, _) => e.intrinsic(&format!("llvm.amdgcn.wmma.f32.{shape}.f16"), &[a, b, c], c.ty()),
+        (DotType::Bf16, _) => {
+            let count = a.ty().as_vector().map_or(1, |(count, _)| count);
+            let ty = e.vector(count, e.i16())?;
+            let (a, b) = (e.bitcast(a, ty)?, e.bitcast(b, ty)?);
+            e.intrinsic(&format!("llvm.amdgcn.wmma.f32.{shape}.bf16"), &[a, b, c], c.ty())
+        }
+        (DotType::I8, _) => {
+            // Both operands are signed; sums wrap.
+            let (signed, wrap) = (e.const_int(1, 1)?, e.const_int(1, 0)?);
+            let name = format!("llvm.amdgcn.wmma.i32.{shape}.iu8");
+            e.intrinsic(&name, &[signed, a, signed, b, c, wrap], c.ty())
+        }
+        (kind, _) => unsupported(format!("v_wmma of {kind:?}")),
+    }
+}

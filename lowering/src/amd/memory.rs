@@ -1,0 +1,170 @@
+//! Global memory and the LDS.
+
+use super::guarded;
+use crate::emit::{Emit, Lowered, unsupported};
+use crate::target::{Access, CachePolicy};
+use linear_layout::plan::MemoryInstruction;
+use mlir_host::ir::{Attr, Type, Value};
+use ttopt_dialect::tt::enums::{CacheModifier, EvictionPolicy};
+
+/// Memory that nobody writes while a kernel runs (LLVM, "User Guide for AMDGPU Backend", "Address Spaces").
+pub(super) const CONSTANT: u32 = 4;
+
+/// How elements of an access travel: as words of at most 32 bits side by side, or of the elements' width if that is larger.
+struct Words {
+    count: usize,
+    bits: u32,
+    elems: usize,
+}
+
+impl Words {
+    fn of(elems: usize, elem_bits: u32) -> Words {
+        let total = elems as u32 * elem_bits;
+        let bits = total.min(elem_bits.max(32));
+        let count = (total / bits) as usize;
+        Words { count, bits, elems: elems / count }
+    }
+
+    fn ty<'c>(&self, e: &Emit<'c>) -> Lowered<Type<'c>> {
+        let word = e.int(self.bits);
+        if self.count == 1 { Ok(word) } else { e.vector(self.count, word) }
+    }
+}
+
+/// `values`, integers of one width, side by side as a value of type `ty`.
+pub(super) fn join<'c>(e: &mut Emit<'c>, values: &[Value<'c>], ty: Type<'c>) -> Lowered<Value<'c>> {
+    let [first, rest @ ..] = values else { return unsupported("an access of no elements") };
+    if rest.is_empty() {
+        return e.bitcast(*first, ty);
+    }
+    let vector = e.vector(values.len(), first.ty())?;
+    let mut packed = e.undef(vector)?;
+    for (i, value) in values.iter().enumerate() {
+        packed = e.insert_element(packed, *value, i)?;
+    }
+    e.bitcast(packed, ty)
+}
+
+/// The `count` integers of `bits` bits that `value` is made of.
+pub(super) fn split<'c>(
+    e: &mut Emit<'c>,
+    value: Value<'c>,
+    count: usize,
+    bits: u32,
+) -> Lowered<Vec<Value<'c>>> {
+    let element = e.int(bits);
+    if count == 1 {
+        return Ok(vec![e.bitcast(value, element)?]);
+    }
+    let vector = e.vector(count, element)?;
+    let packed = e.bitcast(value, vector)?;
+    (0..count).map(|i| e.extract_element(packed, i, element)).collect()
+}
+
+/// Whether nobody is expected to come back to what is accessed: it is the first to leave the caches.
+fn streams(policy: CachePolicy) -> bool {
+    let Some(hints) = policy.hints else { return policy.last_use };
+    match hints.modifier {
+        CacheModifier::None => hints.eviction == EvictionPolicy::First,
+        modifier => modifier == CacheModifier::Cs,
+    }
+}
+
+fn attributes<'c>(e: &Emit<'c>, access: &Access<'_, 'c>) -> Vec<(&'static str, Attr<'c>)> {
+    let ctx = e.context();
+    let bytes = i64::from(access.elems as u32 * access.elem_bits / 8);
+    let mut attrs = vec![("alignment", Attr::int(ctx, 64, bytes))];
+    // `.cv` and `.wt` ask for memory itself, as volatile accesses do.
+    let modifier = access.policy.hints.map(|hints| hints.modifier);
+    if access.policy.volatile || matches!(modifier, Some(CacheModifier::Cv | CacheModifier::Wt)) {
+        attrs.push(("volatile_", Attr::unit(ctx)));
+    } else if streams(access.policy) {
+        attrs.push(("nontemporal", Attr::unit(ctx)));
+    }
+    attrs
+}
+
+/// `global_load`.
+pub(super) fn load<'c>(
+    e: &mut Emit<'c>,
+    access: &Access<'_, 'c>,
+    other: Option<&[Value<'c>]>,
+) -> Lowered<Vec<Value<'c>>> {
+    let words = Words::of(access.elems, access.elem_bits);
+    let ty = words.ty(e)?;
+    let attrs = attributes(e, access);
+    let otherwise = match (access.mask, other) {
+        (None, _) => Vec::new(),
+        (_, Some(other)) => vec![join(e, other, ty)?],
+        // Zero makes the result the same from run to run.
+        (_, None) => vec![e.value("llvm.mlir.zero", &[], ty, &[])?],
+    };
+    let loaded = guarded(e, access.mask, &otherwise, |e| {
+        Ok(vec![e.value("llvm.load", &[access.ptr], ty, &attrs)?])
+    })?;
+    split(e, loaded[0], words.count * words.elems, access.elem_bits)
+}
+
+/// `global_store`.
+pub(super) fn store<'c>(e: &mut Emit<'c>, access: &Access<'_, 'c>, values: &[Value<'c>]) -> Lowered<()> {
+    let ty = Words::of(access.elems, access.elem_bits).ty(e)?;
+    let (value, attrs) = (join(e, values, ty)?, attributes(e, access));
+    guarded(e, access.mask, &[], |e| {
+        e.op("llvm.store", &[value, access.ptr], &[], &attrs)?;
+        Ok(Vec::new())
+    })?;
+    Ok(())
+}
+
+fn shared_type<'c>(e: &Emit<'c>, count: usize, bits: u32) -> Lowered<(Type<'c>, Attr<'c>)> {
+    let word = e.int(bits);
+    let ty = if count == 1 { word } else { e.vector(count, word)? };
+    Ok((ty, Attr::int(e.context(), 64, (count as i64 * i64::from(bits) / 8).max(1))))
+}
+
+/// `ds_read`.
+pub(super) fn load_shared<'c>(
+    e: &mut Emit<'c>,
+    ptr: Value<'c>,
+    count: usize,
+    bits: u32,
+) -> Lowered<Vec<Value<'c>>> {
+    let (ty, alignment) = shared_type(e, count, bits)?;
+    let loaded = e.value("llvm.load", &[ptr], ty, &[("alignment", alignment)])?;
+    split(e, loaded, count, bits)
+}
+
+/// `ds_write`.
+pub(super) fn store_shared<'c>(
+    e: &mut Emit<'c>,
+    ptr: Value<'c>,
+    words: &[Value<'c>],
+    mask: Option<Value<'c>>,
+) -> Lowered<()> {
+    let Some(bits) = words.first().and_then(|word| word.ty().int_bits()) else { return Ok(()) };
+    let (ty, alignment) = shared_type(e, words.len(), bits)?;
+    let value = join(e, words, ty)?;
+    guarded(e, mask, &[], |e| {
+        e.op("llvm.store", &[value, ptr], &[], &[("alignment", alignment)])?;
+        Ok(Vec::new())
+    })?;
+    Ok(())
+}
+
+/// `ds_read_b64_tr_b16` and `_b8` (CDNA4 ISA): two words of 32 bits.
+pub(super) fn load_transposed<'c>(
+    e: &mut Emit<'c>,
+    ptr: Value<'c>,
+    instruction: MemoryInstruction,
+) -> Lowered<Vec<Value<'c>>> {
+    let MemoryInstruction::TransposedRead { unit_bits } = instruction else {
+        return unsupported("an instruction that moves no matrices");
+    };
+    let (name, ty) = match unit_bits {
+        16 => ("llvm.amdgcn.ds.read.tr16.b64", e.vector(4, e.i16())?),
+        8 => ("llvm.amdgcn.ds.read.tr8.b64", e.vector(2, e.i32())?),
+        _ => return unsupported(format!("a transposing read of {unit_bits} bits")),
+    };
+    let loaded = e.intrinsic(name, &[ptr], ty)?;
+    split(e, loaded, 2, 32)
+}

@@ -1,0 +1,66 @@
+// RUN: %ttopt %s --split-input-file --convert-triton-gpu-to-llvm --cse | FileCheck %s
+
+// v_mfma of each format that a target has, and v_wmma. Results are transposed: the right operand comes first.
+
+#mma = #ttg.amd_mfma<{version = 3, warpsPerCTA = [1, 1], instrShape = [32, 32, 8], isTransposed = true}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 4}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 4}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "hip:gfx942", "ttg.threads-per-warp" = 64 : i32} {
+// CHECK-LABEL: llvm.func internal @transposed(
+// CHECK-SAME:    %[[A:[^:]*]]: f16
+// CHECK:         %[[LEFT:.*]] = llvm.insertelement %{{.*}} : vector<4xf16>
+// CHECK:         llvm.call_intrinsic "llvm.amdgcn.mfma.f32.32x32x8f16"(%[[RIGHT:.*]], %[[FIRST:.*]], %{{.*}}) : (vector<4xf16>, vector<4xf16>, vector<16xf32>, i32, i32, i32) -> vector<16xf32>
+tt.func private @transposed(%x: tensor<32x8xf16, #a>, %y: tensor<8x32xf16, #b>, %z: tensor<32x32xf32, #mma>) -> tensor<32x32xf32, #mma> {
+  %d = tt.dot %x, %y, %z : tensor<32x8xf16, #a> * tensor<8x32xf16, #b> -> tensor<32x32xf32, #mma>
+  tt.return %d : tensor<32x32xf32, #mma>
+}
+// CHECK-LABEL: llvm.func internal @bf16(
+// CHECK:         "llvm.amdgcn.mfma.f32.32x32x8bf16.1k"({{.*}}) : (vector<4xi16>, vector<4xi16>, vector<16xf32>
+tt.func private @bf16(%x: tensor<32x8xbf16, #a>, %y: tensor<8x32xbf16, #b>, %z: tensor<32x32xf32, #mma>) -> tensor<32x32xf32, #mma> {
+  %d = tt.dot %x, %y, %z : tensor<32x8xbf16, #a> * tensor<8x32xbf16, #b> -> tensor<32x32xf32, #mma>
+  tt.return %d : tensor<32x32xf32, #mma>
+}
+}
+
+// -----
+
+#mma = #ttg.amd_mfma<{version = 3, warpsPerCTA = [1, 1], instrShape = [16, 16, 32], isTransposed = false}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 8}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 8}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "hip:gfx942", "ttg.threads-per-warp" = 64 : i32} {
+// Formats of operands may differ.
+// CHECK-LABEL: llvm.func internal @fp8(
+// CHECK:         "llvm.amdgcn.mfma.f32.16x16x32.fp8.bf8"({{.*}}) : (i64, i64, vector<4xf32>
+tt.func private @fp8(%x: tensor<16x32xf8E4M3FNUZ, #a>, %y: tensor<32x16xf8E5M2FNUZ, #b>, %z: tensor<16x16xf32, #mma>) -> tensor<16x16xf32, #mma> {
+  %d = tt.dot %x, %y, %z : tensor<16x32xf8E4M3FNUZ, #a> * tensor<32x16xf8E5M2FNUZ, #b> -> tensor<16x16xf32, #mma>
+  tt.return %d : tensor<16x16xf32, #mma>
+}
+}
+
+// -----
+
+#mma = #ttg.amd_mfma<{version = 4, warpsPerCTA = [1, 1], instrShape = [16, 16, 32], isTransposed = true}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 8}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 8}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "hip:gfx950", "ttg.threads-per-warp" = 64 : i32} {
+// CHECK-LABEL: llvm.func internal @long(
+// CHECK:         "llvm.amdgcn.mfma.f32.16x16x32.f16"({{.*}}) : (vector<8xf16>, vector<8xf16>, vector<4xf32>
+tt.func private @long(%x: tensor<16x32xf16, #a>, %y: tensor<32x16xf16, #b>, %z: tensor<16x16xf32, #mma>) -> tensor<16x16xf32, #mma> {
+  %d = tt.dot %x, %y, %z : tensor<16x32xf16, #a> * tensor<32x16xf16, #b> -> tensor<16x16xf32, #mma>
+  tt.return %d : tensor<16x16xf32, #mma>
+}
+}
+
+// -----
+
+#mma = #ttg.amd_wmma<{version = 1, isTranspose = true, ctaLayout = {warp = []}, instrShape = [16, 16, 16]}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 16}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 16}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "hip:gfx1100", "ttg.threads-per-warp" = 32 : i32} {
+// CHECK-LABEL: llvm.func internal @wmma(
+// CHECK:         "llvm.amdgcn.wmma.i32.16x16x16.iu8"({{.*}}) : (i1, vector<4xi32>, i1, vector<4xi32>, vector<8xi32>, i1) -> vector<8xi32>
+tt.func private @wmma(%x: tensor<16x16xi8, #a>, %y: tensor<16x16xi8, #b>, %z: tensor<16x16xi32, #mma>) -> tensor<16x16xi32, #mma> {
+  %d = tt.dot %x, %y, %z : tensor<16x16xi8, #a> * tensor<16x16xi8, #b> -> tensor<16x16xi32, #mma>
+  tt.return %d : tensor<16x16xi32, #mma>
+}
+}

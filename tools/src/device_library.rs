@@ -1,0 +1,109 @@
+//! The libraries of device functions that lowered modules call: libdevice on NVIDIA GPUs, ocml and ockl on AMD's.
+
+use crate::companions;
+use anyhow::{Result, anyhow, bail};
+use inkwell::module::{FlagBehavior, Linkage, Module};
+use linear_layout::target::{TargetDesc, Vendor};
+use std::path::Path;
+
+/// The first function with this prefix that a module calls and does not have.
+fn missing(module: &Module<'_>, prefix: &str) -> Option<String> {
+    let functions = module.get_functions().filter(|function| function.count_basic_blocks() == 0);
+    let mut names = functions.map(|function| function.get_name().to_string_lossy().into_owned());
+    names.find(|name| name.starts_with(prefix))
+}
+
+/// Links a library with what functions of these names are in it.
+fn link_file(module: &Module<'_>, prefix: &str, needed: &str, library: &str, path: &Path) -> Result<()> {
+    // SAFETY: the module is valid.
+    unsafe { mlir_host::driver::link_needed(module.as_mut_ptr().cast(), &path.to_string_lossy()) }.map_err(
+        |err| anyhow!("'{needed}' is in {library}, which cannot be linked: {}: {err}", path.display()),
+    )?;
+    match missing(module, prefix) {
+        Some(name) => bail!("{library} has no function '{name}': {}", path.display()),
+        None => Ok(()),
+    }
+}
+
+/// Links what a module calls of its target's libraries; says whether that is anything.
+///
+/// # Errors
+/// When a library is not there, cannot be read, or lacks a function.
+pub fn link(module: &Module<'_>, target: &TargetDesc) -> Result<bool> {
+    match target.vendor {
+        Vendor::Nvidia => {
+            let Some(needed) = missing(module, "__nv_") else { return Ok(false) };
+            let path = companions::libdevice().ok_or_else(|| {
+                anyhow!(
+                    "'{needed}' is in libdevice.10.bc, which was not found: set TTOPT_LIBDEVICE to its path, or CUDA_HOME"
+                )
+            })?;
+            link_file(module, "__nv_", &needed, "libdevice", &path)?;
+            Ok(true)
+        }
+        Vendor::Amd => {
+            add_flag(module, "amdhsa_code_object_version", FlagBehavior::Error, CODE_OBJECT_VERSION);
+            link_amd(module, target, "ocml")
+        }
+    }
+}
+
+/// Links the functions that reach the host, for printing. They are calls until then.
+///
+/// # Errors
+/// As [`link`].
+pub fn link_host_calls(module: &Module<'_>, target: &TargetDesc) -> Result<bool> {
+    match target.vendor {
+        Vendor::Nvidia => Ok(false),
+        Vendor::Amd => link_amd(module, target, "ockl"),
+    }
+}
+
+fn link_amd(module: &Module<'_>, target: &TargetDesc, library: &str) -> Result<bool> {
+    let prefix = format!("__{library}_");
+    let Some(needed) = missing(module, &prefix) else { return Ok(false) };
+    let path = companions::device_library(library).ok_or_else(|| {
+        anyhow!(
+            "'{needed}' is in {library}.bc, which was not found: install rocm-device-libs, or set TTOPT_DEVICE_LIBS to \
+             the folder of the bitcode"
+        )
+    })?;
+    link_file(module, &prefix, &needed, library, &path)?;
+    set_controls(module, target)?;
+    Ok(true)
+}
+
+/// Version 5 (LLVM, "User Guide for AMDGPU Backend", "Code Object V5 Metadata"), times a hundred.
+const CODE_OBJECT_VERSION: u64 = 500;
+
+fn add_flag(module: &Module<'_>, name: &str, behaviour: FlagBehavior, value: u64) {
+    let value = module.get_context().i32_type().const_int(value, false);
+    module.add_basic_value_flag(name, behaviour, value);
+}
+
+/// Defines the constants that the functions ask about the GPU and about what they may assume (ROCm device libraries,
+/// "OCLC"): all of a number's values count, square roots are exact.
+fn set_controls(module: &Module<'_>, target: &TargetDesc) -> Result<()> {
+    let arch = target.name.strip_prefix("hip:gfx").unwrap_or_default();
+    let (major, rest) = arch.split_at(arch.len().saturating_sub(2));
+    let step = |text: &str| u64::from_str_radix(text, 16).ok();
+    let version =
+        (|| Some(major.parse::<u64>().ok()? * 1000 + step(&rest[..1])? * 100 + step(&rest[1..])?))();
+    let version = version.ok_or_else(|| anyhow!("the version of {} is not known", target.name))?;
+    for global in module.get_globals().filter(|global| global.get_initializer().is_none()) {
+        let name = global.get_name().to_string_lossy().into_owned();
+        let Some(control) = name.strip_prefix("__oclc_") else { continue };
+        let value = match control {
+            "finite_only_opt" | "unsafe_math_opt" | "daz_opt" => 0,
+            "correctly_rounded_sqrt32" => 1,
+            "wavefrontsize64" => (target.lanes == 64).into(),
+            "ISA_version" => version,
+            "ABI_version" => CODE_OBJECT_VERSION,
+            _ => bail!("the device libraries ask for '{name}', which is not known"),
+        };
+        global.set_initializer(&global.get_value_type().into_int_type().const_int(value, false));
+        global.set_constant(true);
+        global.set_linkage(Linkage::Internal);
+    }
+    Ok(())
+}
