@@ -136,6 +136,8 @@ pub struct CostModel {
     pub request: f64,
     /// From a shuffle to the use of its result.
     pub shuffle_latency: f64,
+    /// The same of an exchange by XOR through a fixed pattern (DPP, permlane).
+    pub fixed_shuffle_latency: f64,
     /// From a shared-memory load to the use of its result; a store counts half.
     pub shared_latency: f64,
     /// A barrier of the lanes of a warp.
@@ -159,6 +161,7 @@ impl Hash for CostModel {
             issue,
             request,
             shuffle_latency,
+            fixed_shuffle_latency,
             shared_latency,
             warp_barrier,
             block_barrier,
@@ -166,8 +169,9 @@ impl Hash for CostModel {
             remote_factor,
         } = self;
         let throughputs = [alu, shuffle, fixed_shuffle, wavefront, issue, request];
-        let latencies = [shuffle_latency, shared_latency, warp_barrier, block_barrier, cluster_barrier];
-        for cycles in throughputs.into_iter().chain(latencies).chain([remote_factor]) {
+        let latencies = [shuffle_latency, fixed_shuffle_latency, shared_latency];
+        let barriers = [warp_barrier, block_barrier, cluster_barrier];
+        for cycles in throughputs.into_iter().chain(latencies).chain(barriers).chain([remote_factor]) {
             state.write_u64(cycles.to_bits());
         }
     }
@@ -269,6 +273,7 @@ const NVIDIA_COST: CostModel = CostModel {
     issue: 0.5,
     request: 1.0,
     shuffle_latency: 24.0,
+    fixed_shuffle_latency: 24.0,
     shared_latency: 30.0,
     warp_barrier: 4.0,
     block_barrier: 20.0,
@@ -286,6 +291,8 @@ const AMD_COST: CostModel = CostModel {
     // address. Unmeasured here.
     request: 6.0,
     shuffle_latency: 50.0,
+    // A vector instruction, and the wait states between it and what it reads (LLVM, GCNHazardRecognizer). Unmeasured.
+    fixed_shuffle_latency: 8.0,
     shared_latency: 64.0,
     warp_barrier: 1.0,
     block_barrier: 24.0,

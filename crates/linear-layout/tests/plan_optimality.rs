@@ -283,14 +283,17 @@ proptest! {
 }
 
 /// Exchanges in two steps, each with fuller payloads, through any layout in between whose registers are some of the
-/// elements' bits: latency and selects of the second step cost more than they save.
+/// elements' bits: latency and selects of the second step cost more than they save. Where some exchanges are much faster
+/// than others (DPP on AMD GPUs), a fast one and a slow one can be cheaper than the slow ones of a single step; plans do
+/// not look for that.
 #[test]
 fn no_two_exchanges_are_cheaper_than_the_plan() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut searched = 0;
-    for target in TargetDesc::all() {
+    let alike = |target: &TargetDesc| target.cost.fixed_shuffle_latency == target.cost.shuffle_latency;
+    for target in TargetDesc::all().filter(alike) {
         let lanes = target.lane_bits() as usize;
-        for _ in 0..24 {
+        for _ in 0..48 {
             let (registers, warps, bits) =
                 (1usize..5, 0u32..4, 2u32..6).new_tree(&mut runner).unwrap().current();
             let n = registers + lanes;

@@ -1,9 +1,9 @@
 //! Execution of conversion plans.
 
-use super::exchange::shuffle;
+use super::exchange::{self, shuffle};
 use super::memory::{Memory, MemoryReport, counted, execute};
 use super::{CheckError, count};
-use crate::plan::{Conversion, ConversionPlan, Cost, Scope, SharedPlan, Threads};
+use crate::plan::{Conversion, ConversionPlan, Cost, Exchange, Scope, SharedPlan, Threads};
 use crate::target::{Direction, TargetDesc};
 use crate::{Dim, LinearLayout};
 
@@ -146,7 +146,13 @@ pub fn check_conversion(
         Conversion::WarpShuffle(p) => {
             stored_bits(plan.elem_bits, p.storage_bits)?;
             report.cost = shuffle(p, &threads, &mut input, &mut output, target)?;
-            let latency = if report.cost.shuffles > 0 { target.cost.shuffle_latency } else { 0.0 };
+            let latencies = p.rounds.iter().filter_map(|round| match round.exchange {
+                Exchange::Local => None,
+                Exchange::Xor { instruction, .. } | Exchange::Index { instruction, .. } => {
+                    Some(exchange::latency(instruction, target))
+                }
+            });
+            let latency = latencies.fold(0.0, f64::max);
             report.cost.cycles = latency + warps as f64 * report.cost.cycles;
         }
         Conversion::SharedMemory(p) | Conversion::Cluster(p) => {

@@ -53,6 +53,17 @@ pub(super) fn cycles(instruction: ShuffleInstruction, target: &TargetDesc) -> f6
     }
 }
 
+/// Cycles until the result is there: vector instructions wait for one another, the crossbar takes longer.
+pub(super) fn latency(instruction: ShuffleInstruction, target: &TargetDesc) -> f64 {
+    use ShuffleInstruction::*;
+    let (crossbar, vector) = (target.cost.shuffle_latency, target.cost.fixed_shuffle_latency);
+    match instruction {
+        ShflBfly | ShflIdx | DsSwizzle | DsBpermute => crossbar,
+        QuadPerm | RowMirror | RowRotate | RowXmask | Permlanex16 | PermlaneSwap => vector,
+        RowMirrorQuad | RowRotateQuad => vector + vector,
+    }
+}
+
 /// Instructions of one thread that compute the lane that it reads, once for all rounds.
 const LANE_NUMBER: u64 = 4;
 

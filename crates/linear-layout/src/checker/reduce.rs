@@ -153,7 +153,7 @@ impl Run<'_> {
             };
             values = (0..threads).map(warp).collect();
             // As long as two shuffles.
-            self.exchanged(held, 2.0 * self.target.cost.shuffle);
+            self.exchanged(held, 2.0 * self.target.cost.shuffle, self.target.cost.shuffle_latency);
             self.combined(combined);
             return Ok(values);
         }
@@ -172,18 +172,19 @@ impl Run<'_> {
             };
             let missing = || CheckError::Malformed(format!("no value ^ {}", step.value));
             values = (0..threads).map(with).collect::<Option<Vec<_>>>().ok_or_else(missing)?;
-            self.exchanged(held, exchange::cycles(step.instruction, self.target));
+            let latency = exchange::latency(step.instruction, self.target);
+            self.exchanged(held, exchange::cycles(step.instruction, self.target), latency);
             combined += held;
         }
         self.combined(combined);
         Ok(values)
     }
 
-    /// One exchange of so many values, each in its words, at so many cycles a word.
-    fn exchanged(&mut self, values: u64, cycles: f64) {
+    /// One exchange of so many values, each in its words, at so many cycles a word, and until the last is there.
+    fn exchanged(&mut self, values: u64, cycles: f64, latency: f64) {
         let words = values * self.words;
         self.cost.shuffles += words;
-        self.cost.cycles += self.target.cost.shuffle_latency + (self.warps * words) as f64 * cycles;
+        self.cost.cycles += latency + (self.warps * words) as f64 * cycles;
     }
 
     fn combined(&mut self, combinations: u64) {

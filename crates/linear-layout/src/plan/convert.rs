@@ -401,7 +401,7 @@ impl<'a> Pair<'a> {
     }
 
     fn finish(&self, conversion: Conversion) -> ConversionPlan {
-        let (target, cost) = (self.target, &self.target.cost);
+        let target = self.target;
         let mut total = Cost::default();
         let mut mnemonics = None;
         match &conversion {
@@ -411,8 +411,7 @@ impl<'a> Pair<'a> {
                 total.selects = plan.selects();
                 total.permutes = plan.permutes();
                 total.address_ops = plan.address_ops();
-                let latency = if total.shuffles > 0 { cost.shuffle_latency } else { 0.0 };
-                total.cycles = latency + self.warps() * plan.cycles(target);
+                total.cycles = plan.latency(target) + self.warps() * plan.cycles(target);
             }
             Conversion::SharedMemory(plan) | Conversion::Cluster(plan) => {
                 let (store, load) = (&plan.store, &plan.load);

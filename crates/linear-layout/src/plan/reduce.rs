@@ -265,13 +265,16 @@ fn cost_of(
     let warps = warps as f64;
     let mut stage = |r: &LocalReduction| {
         let values = r.registers.len() as u64 * words;
-        let (each, steps) = match r.whole_warp {
-            Some(_) => (2.0 * target.cost.shuffle, 1),
-            None => (r.shuffles.iter().map(|s| s.instruction.cycles(target)).sum(), r.shuffles.len()),
+        let sum = |of: fn(ShuffleInstruction, &TargetDesc) -> f64| {
+            r.shuffles.iter().map(|s| of(s.instruction, target)).sum::<f64>()
+        };
+        let (each, latency, steps) = match r.whole_warp {
+            Some(_) => (2.0 * target.cost.shuffle, target.cost.shuffle_latency, 1),
+            None => (sum(ShuffleInstruction::cycles), sum(ShuffleInstruction::latency), r.shuffles.len()),
         };
         cost.shuffles += values * steps as u64;
-        cost.cycles += steps as f64 * target.cost.shuffle_latency
-            + warps * (values as f64 * each + (r.combinations() * words) as f64 * target.cost.alu);
+        cost.cycles +=
+            latency + warps * (values as f64 * each + (r.combinations() * words) as f64 * target.cost.alu);
     };
     stage(local);
     if let Some(exchange) = exchange {

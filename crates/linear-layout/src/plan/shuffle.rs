@@ -113,6 +113,18 @@ impl ShuffleInstruction {
         }
     }
 
+    /// Cycles until its result can be used.
+    pub fn latency(self, target: &TargetDesc) -> f64 {
+        use ShuffleInstruction::*;
+        match self {
+            ShflBfly | ShflIdx | DsSwizzle | DsBpermute => target.cost.shuffle_latency,
+            QuadPerm | RowMirror | RowRotate | RowXmask | Permlanex16 | PermlaneSwap => {
+                target.cost.fixed_shuffle_latency
+            }
+            RowMirrorQuad | RowRotateQuad => 2.0 * target.cost.fixed_shuffle_latency,
+        }
+    }
+
     /// The cheapest instruction that reads the lane with a number XORed with `mask`, not zero.
     pub fn for_xor(mask: u64, target: &TargetDesc) -> ShuffleInstruction {
         let p = &target.primitives;
@@ -253,6 +265,17 @@ impl ShufflePlan {
     pub fn address_ops(&self) -> u64 {
         let indexed = self.rounds.iter().filter(|r| matches!(r.exchange, Exchange::Index { .. })).count();
         indexed as u64 + if indexed > 0 { 4 } else { 0 }
+    }
+
+    /// Cycles until the slowest of the exchanges, which do not wait for each other, is done.
+    pub fn latency(&self, target: &TargetDesc) -> f64 {
+        let each = self.rounds.iter().map(|r| match &r.exchange {
+            Exchange::Local => 0.0,
+            Exchange::Xor { instruction, .. } | Exchange::Index { instruction, .. } => {
+                instruction.latency(target)
+            }
+        });
+        each.fold(0.0, f64::max)
     }
 
     /// Cycles of one warp, latencies left out.
