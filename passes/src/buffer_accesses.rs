@@ -151,7 +151,7 @@ fn range(value: Value<'_>, left: &mut u32) -> Option<Range> {
     let op = step(value, left)?;
     if let Some(made) = MakeRangeOp::cast(op) {
         let (start, end) = (made.start()?, made.end()?);
-        return Some((start.into(), i64::from(end) - 1));
+        return Some((start, end - 1));
     }
     let mut of = |i: usize| range(op.operand(i), left);
     let (low, high) = match op.name() {
