@@ -1,8 +1,9 @@
 """Compile time per stage of the kernels of the corpus, against Triton.
 
 TTOPT_BIN_DIR has our release binaries; TTOPT_TRITON_PYTHON names a python with triton
-3.9 to compare with (without it only our times are shown). Both compile for cuda:90 from
-the same TTIR with the warps of the launch; runs alternate, medians are compared.
+3.9 to compare with (without it only our times are shown). Both compile for TTOPT_BENCH_TARGET
+(cuda:90, or hip:gfx942 with one stage) from the same TTIR with the warps of the launch; runs alternate, medians
+are compared. Kernels that Triton does not compile for the target are left out.
 
 As a worker (`compile_time.py --triton`, run by that python) it times Triton's
 stages on kernels named on stdin, one a line.
@@ -20,22 +21,38 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "test" / "corpus"
 RUNS = 5
-STAGES = ["ttgir", "llir", "ptx", "total"]
+STAGES = ["ttgir", "llir", "asm", "total"]
+TARGET = os.environ.get("TTOPT_BENCH_TARGET", "cuda:90")
+WARM_UP = "vector_add"
 KERNELS = sorted(path.stem for path in CORPUS.glob("*.ttir"))
+
+
+def options_of(name):
+    """What a kernel is launched with."""
+    launch = json.loads((CORPUS / f"{name}.json").read_text())
+    given = {key: launch[key] for key in ["num_warps", "num_stages", "num_ctas"]}
+    return given if TARGET.startswith("cuda") else given | {"num_stages": 1}
 
 
 def triton_worker():
     """Answers each kernel name on stdin with a line of JSON: microseconds per stage."""
     from triton.backends.compiler import GPUTarget
-    from triton.backends.nvidia.compiler import CUDABackend
     from triton.compiler.compiler import Language
     from triton._C.libtriton import ir
 
-    backend = CUDABackend(GPUTarget("cuda", 90, 32))
+    vendor, arch = TARGET.split(":")
+    if vendor == "cuda":
+        from triton.backends.nvidia.compiler import CUDABackend
+
+        backend, assembly = CUDABackend(GPUTarget("cuda", int(arch), 32)), "ptx"
+    else:
+        from triton.backends.amd.compiler import HIPBackend
+
+        lanes = 32 if arch.startswith(("gfx11", "gfx12")) else 64
+        backend, assembly = HIPBackend(GPUTarget("hip", arch, lanes)), "amdgcn"
     for line in sys.stdin:
         name = line.strip()
-        launch = json.loads((CORPUS / f"{name}.json").read_text())
-        given = {key: launch[key] for key in ["num_warps", "num_stages", "num_ctas"]}
+        given = options_of(name)
         options = backend.parse_options(given)
         context = ir.context()
         ir.load_dialects(context)
@@ -47,21 +64,21 @@ def triton_worker():
         module = ir.parse_mlir_module(str(CORPUS / f"{name}.ttir"), context)
         module.context = context
         times = {"parse": time.perf_counter() - start}
-        for stage in ["ttgir", "llir", "ptx"]:
+        for stage in ["ttgir", "llir", assembly]:
             start = time.perf_counter()
             module = stages[stage](module, metadata)
-            times[stage] = time.perf_counter() - start
+            times["asm" if stage == assembly else stage] = time.perf_counter() - start
         times["total"] = sum(times.values())
         print(json.dumps({key: value * 1e6 for key, value in times.items()}), flush=True)
 
 
 def ours(ttc, name):
-    launch = json.loads((CORPUS / f"{name}.json").read_text())
+    launch = options_of(name)
     with tempfile.TemporaryDirectory() as folder:
         times = pathlib.Path(folder) / "times.json"
-        command = [ttc, CORPUS / f"{name}.ttir", "--target", "cuda:90", "--num-warps", str(launch["num_warps"])]
+        command = [ttc, CORPUS / f"{name}.ttir", "--target", TARGET, "--num-warps", str(launch["num_warps"])]
         command += ["--num-stages", str(launch["num_stages"]), "--num-ctas", str(launch["num_ctas"])]
-        command += ["--emit", "ptx", "-o", os.devnull, "--time-json", times]
+        command += ["--emit", "asm", "-o", os.devnull, "--time-json", times]
         result = subprocess.run(command, capture_output=True, text=True)
         if result.returncode:
             sys.exit(f"ttc {name}: {result.stderr}")
@@ -71,26 +88,33 @@ def ours(ttc, name):
 def main():
     ttc = pathlib.Path(os.environ.get("TTOPT_BIN_DIR", ROOT / "target" / "release")) / "ttc"
     python = os.environ.get("TTOPT_TRITON_PYTHON")
-    worker = None
-    if python:
-        command = [python, __file__, "--triton"]
-        worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    workers = []
 
     def theirs(name):
-        print(name, file=worker.stdin, flush=True)
-        line = worker.stdout.readline()
-        if not line:
-            sys.exit(f"triton failed on {name}")
-        return json.loads(line)
+        """Times of Triton; None where it fails, some of which ends its process."""
+        if not workers:
+            command = [python, __file__, "--triton"]
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+            workers.append(subprocess.Popen(command, text=True, **pipes))
+            if name != WARM_UP:
+                theirs(WARM_UP)  # what is done once in a process
+        print(name, file=workers[0].stdin, flush=True)
+        line = workers[0].stdout.readline()
+        if line:
+            return json.loads(line)
+        workers.pop().wait()
+        return None
 
-    if worker:
-        theirs(KERNELS[0])  # warms up what is done once in a process
+    worker = python
     width = max(map(len, KERNELS))
     what = "ttopt us, Triton / ttopt" if worker else "ttopt us"
     print(f"{'':{width}}" + "".join(f"{stage:>16}" for stage in STAGES) + f"   ({what})")
     ratios = {stage: [] for stage in STAGES}
     sums = {stage: [0, 0] for stage in STAGES}
     for name in KERNELS:
+        if worker and theirs(name) is None:
+            print(f"{name:{width}} not compiled by Triton", flush=True)
+            continue
         mine, other = [], []
         for _ in range(RUNS):
             mine.append(ours(ttc, name))
@@ -120,8 +144,9 @@ def main():
         for stage in STAGES:
             row += " " * 9 + f"{statistics.geometric_mean(ratios[stage]):6.1f}x"
         print(row)
-        worker.stdin.close()
-        worker.wait()
+        for process in workers:
+            process.stdin.close()
+            process.wait()
 
 
 if __name__ == "__main__":

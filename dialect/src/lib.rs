@@ -2,12 +2,13 @@
 //!
 //! One module per dialect; in each, `types` and `attrs` define the hosted
 //! types and attributes, `ops` the operations, and `verify`, `fold` and
-//! `canonicalize` hold the code that definitions refer to.
+//! `canonicalize` hold the code that definitions refer to. [`interfaces`] has what several of them have in common.
 
 pub mod amdg;
 pub mod constraints;
 pub mod dot;
 pub mod encoding;
+pub mod interfaces;
 pub mod tt;
 pub mod ttg;
 pub mod ttng;

@@ -22,6 +22,15 @@ pub struct CachePolicy {
     pub volatile: bool,
 }
 
+/// Where an access lies, counted from an address that all threads have alike.
+#[derive(Clone, Copy, Debug)]
+pub struct BufferAddress<'c> {
+    /// The address.
+    pub base: Value<'c>,
+    /// Bytes from there, an `i32` of at least zero.
+    pub offset: Value<'c>,
+}
+
 /// One access of a thread: some consecutive elements.
 pub struct Access<'a, 'c> {
     /// Address of the first element.
@@ -34,6 +43,8 @@ pub struct Access<'a, 'c> {
     pub elem_bits: u32,
     /// Caches.
     pub policy: CachePolicy,
+    /// Where it is from the start of a buffer, where a pass says that it is in one.
+    pub buffer: Option<BufferAddress<'c>>,
     /// The plan it belongs to.
     pub plan: &'a VectorPlan,
 }

@@ -5,8 +5,10 @@ use mlir_host::asm::Reported;
 pub use mlir_host::flow::{for_each_edge, incoming, is_loop};
 use mlir_host::ir::{Attr, Block, Op, Region, TensorType, Type, Value};
 use mlir_host::rewrite::{Rewriter, create, new_region};
+use mlir_host::upstream::ConstantOp;
 use smallvec::SmallVec;
 use std::collections::HashSet;
+use ttopt_dialect::interfaces::{Dot, MmaV5};
 use ttopt_dialect::ttg::ops::LocalAllocOp;
 use ttopt_dialect::ttg::types::MemDescType;
 
@@ -88,7 +90,7 @@ pub fn set_result_layout<'c>(op: Op<'c>, layout: Attr<'c>) -> Result<(), Reporte
     for result in op.results() {
         set_layout(result, layout);
     }
-    if op.name() == "arith.constant" {
+    if ConstantOp::cast(op).is_some() {
         retype_constant(op)?;
     }
     Ok(())
@@ -147,9 +149,7 @@ pub fn convert_operand<'c>(
 
 /// The one integer that all elements of a constant are.
 pub fn constant(value: Value<'_>) -> Option<i64> {
-    let op = value.def_op().filter(|op| op.name() == "arith.constant")?;
-    let attr = op.attr("value")?;
-    attr.as_elements().map_or(Some(attr), |elements| elements.splat_value())?.as_int()
+    ConstantOp::defining(value)?.int()
 }
 
 /// The predicate of `arith.cmpi`, as it is numbered, by which an `scf.for`
@@ -217,9 +217,9 @@ pub fn remake<'c>(op: Op<'c>, operands: &[Value<'c>], results: &[Type<'c>]) -> R
     Ok(made)
 }
 
-/// Whether `op` is a dot.
+/// Whether `op` is a dot whose result threads hold in registers.
 pub fn is_product(op: Op<'_>) -> bool {
-    matches!(op.name(), "tt.dot" | "ttng.warp_group_dot")
+    op.interface::<Dot>().is_some() && op.interface::<MmaV5>().is_none()
 }
 
 /// Whether `op` fills a new buffer in shared memory, which nothing writes afterwards.

@@ -22,6 +22,7 @@ use crate::machine::{self, Machine};
 use crate::schedule::pass::SCHEDULED_CTAS;
 use mlir_host::ir::{Attr, Op, Type, Walk};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
+use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::ttng::ops::{AsyncTmaGatherOp, AsyncTmaScatterOp, TensormapFenceproxyAcquireOp};
 
 /// CTAs of a kernel that a multiprocessor should hold at once, an `i32` of at least one.
@@ -64,7 +65,8 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     mark_maps(module);
     let shared = module.attr("ttg.shared").and_then(Attr::as_int).map_or(0, |bytes| bytes.max(0) as u64);
     let functions = module.region(0).first_block().into_iter().flat_map(|block| block.ops());
-    for function in functions.filter(|op| op.name() == "tt.func" && op.region(0).first_block().is_some()) {
+    for function in functions.filter(|op| FuncOp::cast(*op).is_some() && op.region(0).first_block().is_some())
+    {
         let scheduled = scheduled(function);
         if !is_private(function) {
             let ctas = ctas_together(function, machine.num_warps, shared, &target);

@@ -19,7 +19,7 @@ use linear_layout::target::TargetDesc;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Op, Value, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
-use ttopt_dialect::tt::ops::LoadOp;
+use ttopt_dialect::tt::ops::{FuncOp, GetProgramIdOp, LoadOp};
 
 /// The pass.
 pub static TRITONGPU_LAST_USE: PassDef = PassDef {
@@ -45,7 +45,7 @@ struct Visit<'c> {
 fn run(module: Op<'_>, _: &Options) -> PassResult {
     let mut functions = Vec::new();
     module.walk(&mut |op| {
-        if op.name() == "tt.func" && op.region(0).blocks().count() == 1 {
+        if FuncOp::cast(op).is_some() && op.region(0).blocks().count() == 1 {
             functions.push(op);
         }
         Walk::Advance
@@ -118,7 +118,7 @@ fn moves_on(visit: &Visit<'_>) -> bool {
 
 /// Whether the addresses of a load depend on the number of the program.
 fn is_own(visit: &Visit<'_>) -> bool {
-    depends_on(visit.load.ptr(), &|value| value.def_op().is_some_and(|op| op.name() == "tt.get_program_id"))
+    depends_on(visit.load.ptr(), &|value| GetProgramIdOp::defining(value).is_some())
 }
 
 /// Whether `value` is computed from a value like this, without regard to loops.

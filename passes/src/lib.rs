@@ -28,6 +28,7 @@
 
 pub mod accelerate_matmul;
 pub mod analysis;
+pub mod buffer_accesses;
 pub mod buffer_plans;
 pub mod cluster_buffers;
 pub mod coalesce;
@@ -85,6 +86,7 @@ pub static PASSES: &[&PassDef] = &[
     &optimize_dot_operands::TRITONGPU_OPTIMIZE_DOT_OPERANDS,
     &combine_tensor_select_and_if::TRITONGPU_COMBINE_TENSOR_SELECT_AND_IF,
     &cluster_buffers::TRITONGPU_CLUSTER_BUFFERS,
+    &buffer_accesses::TRITONAMDGPU_BUFFER_ACCESSES,
     &schedule::pass::TRITONGPU_PIPELINE,
     &last_use::TRITONGPU_LAST_USE,
     &fence_insertion::FENCE_INSERTION,

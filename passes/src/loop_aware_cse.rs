@@ -10,6 +10,7 @@
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Op, Type, Value};
 use mlir_host::pass::{Options, PassDef, PassResult};
+use mlir_host::upstream::ForOp;
 use smallvec::SmallVec;
 
 /// The pass.
@@ -30,7 +31,7 @@ fn run(root: Op<'_>, _: &Options) -> PassResult {
         }
         let mut merged = false;
         root.walk_post(&mut |op| {
-            if op.name() == "scf.for" {
+            if ForOp::cast(op).is_some() {
                 merged |= merge_carried(op);
             }
         });

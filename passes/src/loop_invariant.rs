@@ -15,6 +15,7 @@ use mlir_host::ir::{Attr, Op, Type, Value, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::{IrRewriter, Rewriter};
 use mlir_host::traits::Upstream;
+use mlir_host::upstream::ForOp;
 use ttopt_dialect::tt::ops::LoadOp;
 
 /// The pass.
@@ -40,7 +41,7 @@ fn run(root: Op<'_>, _: &Options) -> PassResult {
 }
 
 fn hoist<'c>(rewriter: &mut Rewriter<'c>, op: Op<'c>) -> PassResult {
-    let loads_may_move = op.name() == "scf.for" && only_reads(op) && trip_count(op) != Some(0);
+    let loads_may_move = ForOp::cast(op).is_some() && only_reads(op) && trip_count(op) != Some(0);
     // Whether the loop runs at all, once it has been computed.
     let mut runs: Option<Value<'c>> = None;
     for region in op.regions() {

@@ -13,6 +13,7 @@ use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Type, Value};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::{IrRewriter, Rewriter};
+use mlir_host::upstream::ForOp;
 
 /// The pass.
 pub static TRITON_LOOP_UNROLL: PassDef = PassDef {
@@ -28,7 +29,7 @@ const MAX_FACTOR: i64 = 1024;
 fn run(root: Op<'_>, _: &Options) -> PassResult {
     let mut marked = Vec::new();
     root.walk_post(&mut |op| {
-        if op.name() == "scf.for" && op.attr(FACTOR).is_some() {
+        if ForOp::cast(op).is_some() && op.attr(FACTOR).is_some() {
             marked.push(op);
         }
     });

@@ -15,14 +15,20 @@ use crate::thread_group::ThreadGroup;
 use linear_layout::plan::ConversionPlan;
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, LinearLayout};
+use mlir_host::def::OpDef;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, TensorType, Type};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::sync::Arc;
+use ttopt_dialect::tt::ops::{
+    AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, GatherOp, HistogramOp, ReduceOp, ScanOp,
+};
 use ttopt_dialect::tt::types::is_pointer;
 use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::module_attrs;
+use ttopt_dialect::ttg::ops::{ConvertLayoutOp, LocalAtomicScatterRmwOp};
+use ttopt_dialect::ttng::ops::TensormapCreateOp;
 
 /// The layout of a tensor type.
 ///
@@ -167,20 +173,23 @@ pub const TENSOR_MAP_BYTES: u64 = 128;
 /// # Errors
 /// When an operation has no plan.
 pub fn scratch_bytes(op: Op<'_>, target: &TargetDesc) -> Result<u64, String> {
-    match op.name() {
-        "ttg.convert_layout" => Ok(conversion(op.operand(0).ty(), op.result(0).ty(), target)?.shared_bytes()),
-        "tt.atomic_rmw"
-        | "tt.atomic_cas"
-        | "tt.atomic_load"
-        | "tt.atomic_poll"
-        | "ttg.local_atomic_scatter_rmw" => {
-            Ok(shared_result(op, target)?.map_or(0, |plan| plan.shared_bytes()))
-        }
-        "tt.reduce" => Ok(reduce(op, target)?.shared_bytes()),
-        "tt.scan" => Ok(scan(op, target)?.shared_bytes(&operand_bits(op)?)),
-        "tt.gather" => Ok(gather(op, target)?.shared_bytes()),
-        "ttng.tensormap_create" => Ok(TENSOR_MAP_BYTES),
-        "tt.histogram" => Ok(histogram(op, target)?.total_shared_bytes()),
-        _ => Ok(0),
-    }
+    type Bytes = fn(Op<'_>, &TargetDesc) -> Result<u64, String>;
+    let of_result: Bytes = |op, target| Ok(shared_result(op, target)?.map_or(0, |plan| plan.shared_bytes()));
+    let scratch: [(&'static OpDef, Bytes); 11] = [
+        (ConvertLayoutOp::DEF, |op, target| {
+            Ok(conversion(op.operand(0).ty(), op.result(0).ty(), target)?.shared_bytes())
+        }),
+        (AtomicRmwOp::DEF, of_result),
+        (AtomicCasOp::DEF, of_result),
+        (AtomicLoadOp::DEF, of_result),
+        (AtomicPollOp::DEF, of_result),
+        (LocalAtomicScatterRmwOp::DEF, of_result),
+        (ReduceOp::DEF, |op, target| Ok(reduce(op, target)?.shared_bytes())),
+        (ScanOp::DEF, |op, target| Ok(scan(op, target)?.shared_bytes(&operand_bits(op)?))),
+        (GatherOp::DEF, |op, target| Ok(gather(op, target)?.shared_bytes())),
+        (TensormapCreateOp::DEF, |_, _| Ok(TENSOR_MAP_BYTES)),
+        (HistogramOp::DEF, |op, target| Ok(histogram(op, target)?.total_shared_bytes())),
+    ];
+    let own = op.def().and_then(|def| scratch.iter().find(|(other, _)| std::ptr::eq(*other, def)));
+    own.map_or(Ok(0), |(_, bytes)| bytes(op, target))
 }

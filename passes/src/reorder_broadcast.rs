@@ -7,6 +7,7 @@
 use mlir_host::ir::{Attr, Op, TensorType, Type, Value};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::{Pattern, Rewriter, apply_greedily};
+use mlir_host::upstream::ConstantOp;
 use ttopt_dialect::tt::ops::{BroadcastOp, SplatOp};
 
 /// The pass.
@@ -48,7 +49,7 @@ fn is_elementwise(op: Op<'_>) -> bool {
 
 /// The value of all elements of a constant tensor.
 fn splat_constant(value: Value<'_>) -> Option<Attr<'_>> {
-    let op = value.def_op().filter(|op| op.name() == "arith.constant")?;
+    let op = ConstantOp::defining(value)?.op();
     op.attr("value")?.as_elements()?.splat_value()
 }
 

@@ -1,13 +1,18 @@
 //! How the layouts of an operation's operands and results depend on each
 //! other: one place that conversion to TritonGPU and the layout engine share.
 
+use crate::ir_util::is_product;
 use crate::machine::Layouts;
+use crate::tma::is_load;
 use linear_layout::encoding::{DotOperand, Linear};
 use linear_layout::{Dim, Encoding, LinearLayout};
 use mlir_host::ir::{Attr, Op, TensorType, Value};
+use mlir_host::upstream::ConstantOp;
+use ttopt_dialect::tt::ops::CallOp;
 use ttopt_dialect::ttg::attrs::{self, encoding};
 use ttopt_dialect::ttg::infer;
 use ttopt_dialect::ttg::layout::{equivalent, reorders_in_place, to_linear_layout};
+use ttopt_dialect::ttg::ops::ConvertLayoutOp;
 
 /// What an operation demands of layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +114,7 @@ pub fn rule(op: Op<'_>) -> Option<Rule> {
 
 /// Whether `op` moves data to another layout.
 pub fn is_conversion(op: Op<'_>) -> bool {
-    op.name() == "ttg.convert_layout"
+    ConvertLayoutOp::cast(op).is_some()
 }
 
 /// Whether a copy of `op` costs next to nothing next to moving data: it reads
@@ -123,7 +128,7 @@ pub fn is_cheap(op: Op<'_>) -> bool {
             "arith.divf" | "arith.remf" | "arith.divsi" | "arith.divui" | "arith.remsi" | "arith.remui" => {
                 // Integer division by constants is shifts and multiplications.
                 op.num_operands() == 2
-                    && op.operand(1).def_op().is_some_and(|divisor| divisor.name() == "arith.constant")
+                    && ConstantOp::defining(op.operand(1)).is_some()
                     && op.operand(0).ty().element().int_bits().is_some()
             }
             name => !name.starts_with("math."),
@@ -154,12 +159,12 @@ pub fn wanted_or_equal<'c>(rule: Rule, value: Value<'c>, wanted: Attr<'c>) -> At
 pub fn anchor(op: Op<'_>) -> Option<&'static str> {
     match rule(op) {
         // Copied through shared memory, from where any layout can read.
-        Some(Rule::Any) if matches!(op.name(), "tt.descriptor_load" | "tt.descriptor_gather") => None,
+        Some(Rule::Any) if is_load(op) => None,
         Some(Rule::Any) => Some("the operation gives its result in this layout"),
         Some(Rule::Memory) => Some("chosen for this access to memory"),
         Some(Rule::Dot | Rule::DotScaled) => Some("chosen for this matrix product"),
-        Some(Rule::Control) if op.name() == "tt.call" => Some("the callee's signature"),
-        None if op.name() == "ttng.warp_group_dot" => Some("chosen for this matrix product"),
+        Some(Rule::Control) if CallOp::cast(op).is_some() => Some("the callee's signature"),
+        None if is_product(op) => Some("chosen for this matrix product"),
         None if op.num_results() > 0 => Some("the operation gives its result in this layout"),
         _ => None,
     }

@@ -3,6 +3,7 @@
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Attr, Op};
 use ttopt_dialect::ttg::module_attrs;
+use ttopt_dialect::ttg::ops::WarpSpecializePartitionsOp;
 
 /// A range of warps of a CTA that hold tensors together and wait for each other at a barrier of their own: all of a
 /// kernel's, or those of one partition of `ttg.warp_specialize`. Threads are numbered from the first one of the group.
@@ -24,7 +25,7 @@ impl ThreadGroup {
     pub fn of(op: Op<'_>) -> Result<ThreadGroup, String> {
         let mut at = op;
         while let Some(parent) = at.parent() {
-            if parent.name() == "ttg.warp_specialize.partitions" {
+            if WarpSpecializePartitionsOp::cast(parent).is_some() {
                 return Self::of_partition(at, parent);
             }
             at = parent;

@@ -109,17 +109,21 @@ def verdict(command, data):
 def seeds(args, folder):
     """Texts and bytecode of the corpus, in TTIR and TTGIR."""
     out = []
-    for path in sorted(pathlib.Path(args.corpus).glob("*.ttir")):
-        text = path.read_text()
-        out.append((text, None))
-        bytecode = subprocess.run([args.ttopt, path, "--emit-bytecode"], capture_output=True).stdout
-        out.append((None, bytecode))
+
+    def add(text):
+        """A module as (text, bytecode, whether it is in TTGIR), one of the first two None."""
+        layouts = "ttg.num-warps" in text
+        written = subprocess.run([args.ttopt, "-", "--emit-bytecode"], input=text.encode(), capture_output=True, check=True)
+        out.extend([(text, None, layouts), (None, written.stdout, layouts)])
+
     names = sorted(pathlib.Path(args.corpus).glob("*.ttir"))
+    for path in names:
+        add(path.read_text())
     for path in names[:: max(1, len(names) // 40)]:
         for target in ["cuda:90", "cuda:80", "hip:gfx942"]:
             run = subprocess.run([args.ttc, path, "--target", target, "--emit", "ttgir"], capture_output=True, text=True)
             if run.returncode == 0:
-                out.append((run.stdout, None))
+                add(run.stdout)
     return out
 
 
@@ -137,12 +141,11 @@ def main():
 
         def one(number):
             rng = random.Random(args.seed * 1_000_003 + number)
-            text, bytecode = rng.choice(given)
+            text, bytecode, layouts = rng.choice(given)
             data = mutated_text(rng, text) if text is not None else mutated_bytes(rng, bytecode)
             if number % 2:
                 target, stage = TARGETS[number // 2 % len(TARGETS)]
                 # What a module in TTGIR is for is its own matter.
-                layouts = text is not None and "ttg.num-warps" in text
                 command = [args.ttc, "-", "--emit", stage, "-o", os.devnull] + ([] if layouts else ["--target", target])
             else:
                 command = [args.ttopt, "-", "--canonicalize", "--cse", "-o", os.devnull]

@@ -12,8 +12,20 @@ module attributes {ttg.target = "cuda:90"} {
 
 // -----
 
-// expected-error @below {{lowering to LLVM for 'hip:gfx942' is not supported yet: only cuda targets are}}
-module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "hip:gfx942", "ttg.threads-per-warp" = 64 : i32} {
+// expected-error @below {{module has 32 threads per warp, the target hip:gfx942 has 64}}
+module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "hip:gfx942", "ttg.threads-per-warp" = 32 : i32} {
+}
+
+// -----
+
+// expected-error @below {{32 warps of 64 threads: a block of hip:gfx942 has at most 1024 threads}}
+module attributes {"ttg.num-warps" = 32 : i32, ttg.target = "hip:gfx942", "ttg.threads-per-warp" = 64 : i32} {
+}
+
+// -----
+
+// expected-error @below {{programs of 2 blocks: a cluster of hip:gfx942 has at most 1}}
+module attributes {"ttg.num-ctas" = 2 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "hip:gfx942", "ttg.threads-per-warp" = 64 : i32} {
 }
 
 // -----

@@ -184,3 +184,24 @@ tt.func @hints(%p: !tt.ptr<i32>, %n: i32) {
   %1 = "tt.gather"(%2, %2) <{axis = 0 : i32}> {tt.contiguity = dense<[1, 16]> : tensor<2xi32>, tt.divisibility = dense<[1, 16]> : tensor<2xi32>} : (tensor<4x16xi32>, tensor<4x16xi32>) -> tensor<4x16xi32>
   tt.return
 }
+
+// -----
+
+// What partitions capture is what they get, and what the default region yields is the result.
+module attributes {"ttg.num-warps" = 4 : i32} {
+tt.func @partitions(%n: i32 {tt.divisibility = 16 : i32}, %m: i32) {
+  %c32 = arith.constant 32 : i32 // expected-remark {{constant = 32}}
+  // expected-remark@+1 {{divisibility = [32]}}
+  %r = ttg.warp_specialize(%n, %m)
+  default {
+    ttg.warp_yield %c32 : i32
+  }
+  partition0(%a: i32, %b: i32) num_warps(4) {
+    %c16 = arith.constant 16 : i32 // expected-remark {{constant = 16}}
+    %0 = arith.addi %a, %c16 : i32 // expected-remark {{divisibility = [16]}}
+    %1 = arith.addi %b, %c16 : i32 // expected-remark {{divisibility = [1]}}
+    ttg.warp_return
+  } : (i32, i32) -> i32
+  tt.return
+}
+}

@@ -7,7 +7,8 @@ use inkwell::module::Module as LlvmModule;
 use linear_layout::target::{TargetDesc, Vendor};
 use melior::ir::Module;
 use melior::pass::PassManager;
-use mlir_host::driver::{Source, is_bytecode};
+use mlir_host::bytecode::is_bytecode;
+use mlir_host::driver::Source;
 use mlir_host::ir::{Attr, Op, Type};
 use std::time::{Duration, Instant};
 use ttopt_dialect::tt::types::TensorDescType;
@@ -271,7 +272,8 @@ fn compile_stages(input: &[u8], name: &str, options: &Options) -> Result<Compile
     let start = Instant::now();
     let context = make_context();
     // SAFETY: the context outlives the source.
-    let source = unsafe { Source::new(context.to_raw(), input, name) };
+    let source =
+        unsafe { Source::new(context.to_raw(), input, name) }.map_err(|err| anyhow!("{name}: {err}"))?;
     let raw = source.parse().ok_or(Reported)?;
     // SAFETY: the module was just made and is owned here.
     let mut module = unsafe { Module::from_raw(raw) };

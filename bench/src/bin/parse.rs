@@ -11,7 +11,7 @@ use std::time::Instant;
 fn round(context: mlir_sys::MlirContext, text: &str) -> Option<(u128, usize, String)> {
     let start = Instant::now();
     // SAFETY: the context lives as long as the process.
-    let source = unsafe { Source::new(context, text, "input") };
+    let source = unsafe { Source::new(context, text, "input") }.ok()?;
     let module = source.parse()?;
     // SAFETY: the module was just made; it is destroyed below, after its last use.
     let op = unsafe { Op::from_raw(mlir_sys::mlirModuleGetOperation(module)) }?;

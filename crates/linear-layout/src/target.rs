@@ -48,6 +48,9 @@ pub struct Primitives {
     pub ds_b128: bool,
     /// `ds_read_b64_tr_b16` and `_b8` (CDNA4 ISA): loads transposed within 16 lanes.
     pub ds_read_tr: bool,
+    /// Buffer instructions: an address for all lanes, and for each an offset that is checked against a length (CDNA and
+    /// RDNA ISA).
+    pub buffers: bool,
     /// `quad_perm` and rotations within rows of 16 lanes as part of a vector instruction (DPP).
     pub dpp: bool,
     /// `row_xmask`: XOR with any mask below 16 by DPP (RDNA).
@@ -531,6 +534,7 @@ fn amd(name: &'static str, arch: &str) -> TargetDesc {
         fp8_conversions: fp8,
         primitives: Primitives {
             ds_b128: true,
+            buffers: true,
             ds_read_tr: cdna4,
             dpp: true,
             dpp_row_xmask: rdna,

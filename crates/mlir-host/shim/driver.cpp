@@ -16,6 +16,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -30,8 +31,11 @@
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
+#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ToolOutputFile.h"
 #include <deque>
 #include <mutex>
 
@@ -200,9 +204,47 @@ void mhRegisterUpstream(MlirDialectRegistry registry) {
 }
 void mhRegisterUpstreamPasses() { registerAllPasses(); }
 
-int mhOptMain(int argc, char **argv, MlirStringRef tool, MlirDialectRegistry registry) {
+} // extern "C"
+
+namespace {
+/// Says no to what MLIR must not read, after appending why to `message`. The input is split at the marker, if any.
+using CheckInput = int (*)(MlirStringRef input, MlirStringRef marker, MhSink *message);
+
+/// As `MlirOptMain` of the same arguments, with a look at the input before it is read.
+LogicalResult runOpt(int argc, char **argv, StringRef tool, DialectRegistry &registry, CheckInput check) {
+  llvm::InitLLVM init(argc, argv);
+  auto [input, output] = registerAndParseCLIOptions(argc, argv, tool, registry);
+  MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
+  if (config.shouldShowDialects() || config.shouldListPasses())
+    return MlirOptMain(argc, argv, input, output, registry);
+  if (input == "-" && llvm::sys::Process::FileDescriptorIsDisplayed(fileno(stdin)))
+    llvm::errs() << "(processing input from stdin now, hit ctrl-c/ctrl-d to interrupt)\n";
+  std::string message;
+  std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(input, &message);
+  if (!file) {
+    llvm::errs() << message << "\n";
+    return failure();
+  }
+  if (!check(str(file->getBuffer()), str(config.inputSplitMarker()), &message)) {
+    llvm::errs() << file->getBufferIdentifier() << ": error: " << message << "\n";
+    return failure();
+  }
+  std::unique_ptr<llvm::ToolOutputFile> out = openOutputFile(output, &message);
+  if (!out) {
+    llvm::errs() << message << "\n";
+    return failure();
+  }
+  if (failed(MlirOptMain(out->os(), std::move(file), registry, config)))
+    return failure();
+  out->keep();
+  return success();
+}
+} // namespace
+
+extern "C" {
+int mhOptMain(int argc, char **argv, MlirStringRef tool, MlirDialectRegistry registry, CheckInput check) {
   uint64_t before = llvm::errs().tell();
-  int code = asMainReturnCode(MlirOptMain(argc, argv, str(tool), *unwrap(registry)));
+  int code = asMainReturnCode(runOpt(argc, argv, str(tool), *unwrap(registry), check));
   // MLIR's reader of bytecode refuses some builtin attributes without a word.
   if (code && llvm::errs().tell() == before)
     llvm::errs() << argv[0] << ": error: failed, and MLIR does not say why: the input may be malformed bytecode\n";

@@ -330,11 +330,20 @@ struct RegionBranchModel : public RegionBranchOpInterface::ExternalModel<RegionB
       if (r < 0)
         out.push_back(RegionSuccessor(op, op->getResults()));
       else
-        out.push_back(RegionSuccessor(&op->getRegion(r)));
+        out.push_back(entry(op, op->getRegion(r), point.isParent()));
     }
   }
-  OperandRange getEntrySuccessorOperands(Operation *op, RegionSuccessor) const {
-    return OperandRange(op->operand_end(), op->operand_end());
+  OperandRange getEntrySuccessorOperands(Operation *op, RegionSuccessor successor) const {
+    bool passed = successor.getSuccessor() && passes(op);
+    return passed ? OperandRange(op->operand_begin(), op->operand_end()) : OperandRange(op->operand_end(), op->operand_end());
+  }
+
+private:
+  static bool passes(Operation *op) { return HostedOp::of(op)->interfaces & MH_PASSES_OPERANDS; }
+  static RegionSuccessor entry(Operation *op, Region &region, bool onEntry) {
+    if (onEntry && passes(op) && !region.empty())
+      return RegionSuccessor(&region, region.getArguments());
+    return RegionSuccessor(&region);
   }
 };
 

@@ -102,6 +102,7 @@ enum MhInterface : uint32_t {
   MH_REGION_BRANCH = 512,
   MH_RETURN_LIKE = 1024,
   MH_GENERIC_FORM = 2048, // no custom assembly form
+  MH_PASSES_OPERANDS = 4096, // to each region reached on entry
 };
 
 struct MhParamSpec {

@@ -7,6 +7,7 @@
 
 use crate::asm::{OpParser, OpPrinter, ParseResult, Parser, Printer};
 use crate::format::Compiled;
+use crate::interface::Implementation;
 use crate::ir::{Attr, Context, Op, Region, Symbols, Type, Value};
 use crate::once::Once;
 use crate::rewrite::Pattern;
@@ -352,6 +353,10 @@ pub struct OpDef {
     /// Region branch behaviour: pushes region numbers (-1 for the parent)
     /// reached from a region (-1: on entry).
     pub successor_regions: Option<SuccessorRegionsFn>,
+    /// Whether each region that is reached on entry gets all operands as its arguments.
+    pub passes_operands: bool,
+    /// Interfaces of one's own.
+    pub interfaces: &'static [Implementation],
     /// The compiled format; filled on registration.
     pub compiled: Once<Compiled>,
 }
@@ -380,6 +385,8 @@ impl OpDef {
             effects: Effects::Unknown,
             speculation: Speculation::Never,
             successor_regions: None,
+            passes_operands: false,
+            interfaces: &[],
             compiled: Once::new(),
         }
     }

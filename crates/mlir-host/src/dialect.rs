@@ -171,6 +171,7 @@ mod interface {
     pub const REGION_BRANCH: u32 = 512;
     pub const RETURN_LIKE: u32 = 1024;
     pub const GENERIC_FORM: u32 = 2048;
+    pub const PASSES_OPERANDS: u32 = 4096;
 }
 
 fn op_spec(def: &'static OpDef) -> ffi::OpSpec {
@@ -203,6 +204,9 @@ fn op_spec(def: &'static OpDef) -> ffi::OpSpec {
     }
     if def.successor_regions.is_some() {
         bits |= interface::REGION_BRANCH;
+    }
+    if def.passes_operands {
+        bits |= interface::PASSES_OPERANDS;
     }
     if matches!(def.format, Format::Generic) {
         bits |= interface::GENERIC_FORM;

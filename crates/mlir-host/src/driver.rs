@@ -1,10 +1,11 @@
 //! MLIR's stock drivers with hosted dialects and passes in them.
 
+use crate::bytecode::{self, Malformed};
 use crate::dialect::DialectDef;
 use crate::ffi;
 use crate::pass::PassDef;
 use mlir_sys::*;
-use std::ffi::{CString, c_char};
+use std::ffi::{CString, c_char, c_int};
 
 /// A dialect registry.
 pub struct Registry(MlirDialectRegistry);
@@ -101,9 +102,36 @@ pub fn opt_main(tool: &str, dialects: &[&'static DialectDef], passes: &[&'static
         let before = crate::poison::caught();
         let code =
             // SAFETY: the arguments outlive the call.
-            with_args(|argc, argv| unsafe { ffi::mhOptMain(argc, argv, ffi::str_ref(tool), registry.raw()) });
+            with_args(|argc, argv| unsafe {
+                ffi::mhOptMain(argc, argv, ffi::str_ref(tool), registry.raw(), check_input)
+            });
         if crate::poison::caught() == before { code } else { code.max(1) }
     })
+}
+
+/// Refuses malformed bytecode. Returns 0 after appending why.
+extern "C" fn check_input(input: MlirStringRef, marker: MlirStringRef, message: *mut ffi::Sink) -> c_int {
+    // SAFETY: the driver's buffer and one of its options, both alive while this runs.
+    let [input, marker] = [input, marker].map(|text| unsafe { ffi::bytes_of(text) });
+    let checked = std::panic::catch_unwind(|| check_parts(input, marker));
+    match checked.unwrap_or_else(|payload| Err(crate::poison::text(&*payload))) {
+        Ok(()) => 1,
+        Err(why) => {
+            // SAFETY: the driver's string.
+            unsafe { ffi::mhSinkString(message, ffi::str_ref(&why)) };
+            0
+        }
+    }
+}
+
+/// Bytecode is all of an input, or follows a marker that splits it.
+fn check_parts(input: &[u8], marker: &[u8]) -> Result<(), String> {
+    let follows = |at: usize| at == 0 || !marker.is_empty() && input[..at].ends_with(marker);
+    let words = input.windows(bytecode::MAGIC.len()).enumerate();
+    for (at, _) in words.filter(|(at, word)| *word == bytecode::MAGIC && follows(*at)) {
+        bytecode::check(&input[at..]).map_err(|err| err.to_string())?;
+    }
+    Ok(())
 }
 
 /// Runs `f` with a stack of a gigabyte, which takes memory only as it is used.
@@ -130,11 +158,6 @@ pub fn lsp_main(dialects: &[&'static DialectDef]) -> i32 {
     with_args(|argc, argv| unsafe { ffi::mhLspMain(argc, argv, registry.raw()) })
 }
 
-/// Whether this is MLIR bytecode (its magic number), not text.
-pub fn is_bytecode(bytes: &[u8]) -> bool {
-    bytes.starts_with(b"ML\xEFR")
-}
-
 /// A source, text or bytecode, whose diagnostics, those of passes included, are printed to
 /// stderr with the line they are about, until this value is dropped.
 pub struct Source {
@@ -145,13 +168,23 @@ pub struct Source {
 impl Source {
     /// Copies `input`, which is text or bytecode; `name` is the file name in diagnostics.
     ///
+    /// # Errors
+    /// Where bytecode is malformed, and how.
+    ///
     /// # Safety
     /// The context is valid and outlives this value.
-    pub unsafe fn new(context: MlirContext, input: &(impl AsRef<[u8]> + ?Sized), name: &str) -> Self {
+    pub unsafe fn new(
+        context: MlirContext,
+        input: &(impl AsRef<[u8]> + ?Sized),
+        name: &str,
+    ) -> Result<Self, Malformed> {
         let bytes = input.as_ref();
+        if bytecode::is_bytecode(bytes) {
+            bytecode::check(bytes)?;
+        }
         let input = MlirStringRef { data: bytes.as_ptr().cast(), length: bytes.len() };
         // SAFETY: by the caller.
-        Self { raw: unsafe { ffi::mhSourceNew(context, input, ffi::str_ref(name)) }, context }
+        Ok(Self { raw: unsafe { ffi::mhSourceNew(context, input, ffi::str_ref(name)) }, context })
     }
     /// Parses and verifies the module; `None` after errors, which were printed.
     /// The caller owns the module.

@@ -331,10 +331,14 @@ unsafe extern "C" {
         argv: *mut *mut c_char,
         tool: MlirStringRef,
         registry: MlirDialectRegistry,
+        check: CheckInput,
     ) -> c_int;
     pub(crate) fn mhPrintOpOnDiagnostic(ctx: MlirContext, enable: c_int);
     pub(crate) fn mhLspMain(argc: c_int, argv: *mut *mut c_char, registry: MlirDialectRegistry) -> c_int;
 }
+
+/// Whether a driver may read an input that is split at a marker, if not after appending why.
+pub(crate) type CheckInput = extern "C" fn(MlirStringRef, MlirStringRef, *mut Sink) -> c_int;
 
 pub(crate) fn str_ref(text: &str) -> MlirStringRef {
     MlirStringRef { data: text.as_ptr().cast(), length: text.len() }
@@ -343,10 +347,16 @@ pub(crate) fn str_ref(text: &str) -> MlirStringRef {
 /// # Safety
 /// `text` points to valid memory that outlives `'a`.
 pub(crate) unsafe fn str_of<'a>(text: MlirStringRef) -> &'a str {
+    // SAFETY: by the caller.
+    std::str::from_utf8(unsafe { bytes_of(text) }).unwrap_or("<not UTF-8>")
+}
+
+/// # Safety
+/// `text` points to valid memory that outlives `'a`.
+pub(crate) unsafe fn bytes_of<'a>(text: MlirStringRef) -> &'a [u8] {
     if text.length == 0 {
-        return "";
+        return &[];
     }
     // SAFETY: by the caller.
-    let bytes = unsafe { std::slice::from_raw_parts(text.data.cast::<u8>(), text.length) };
-    std::str::from_utf8(bytes).unwrap_or("<not UTF-8>")
+    unsafe { std::slice::from_raw_parts(text.data.cast::<u8>(), text.length) }
 }

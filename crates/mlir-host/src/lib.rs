@@ -12,8 +12,9 @@
 //! * [`ir`] has the handles to operations, values, types and attributes.
 //! * [`asm`] and [`format`](mod@format) parse and print.
 //! * [`flow`] follows values and control through regions, branches and loops.
+//! * [`interface`] asks hosted operations what they are, [`upstream`] names MLIR's own.
 //! * [`rewrite`] builds and rewrites operations.
-//! * [`pass`] hosts passes, [`driver`] runs MLIR's tools.
+//! * [`pass`] hosts passes, [`driver`] runs MLIR's tools, [`bytecode`] checks what they read.
 //!
 //! Callbacks run on MLIR's worker threads: definitions are immutable statics
 //! and functions without captured state. A panic in a callback becomes a
@@ -46,6 +47,7 @@
 
 pub mod asm;
 pub mod attrs;
+pub mod bytecode;
 pub mod def;
 pub mod dialect;
 pub mod driver;
@@ -54,6 +56,7 @@ pub mod flow;
 pub mod format;
 mod grave;
 pub mod hash;
+pub mod interface;
 pub mod ir;
 mod macros;
 pub mod memo;
@@ -62,6 +65,7 @@ pub mod pass;
 pub mod poison;
 pub mod rewrite;
 pub mod traits;
+pub mod upstream;
 mod verify;
 
 pub use dialect::{Alias, DialectDef};

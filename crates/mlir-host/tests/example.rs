@@ -176,6 +176,29 @@ op! {
 }
 
 op! {
+    /// Runs its regions, each with all operands.
+    pub struct Parts = "ex.parts" {
+        operands: [values[var]: ANY_TYPE],
+        regions: [parts[var]: Blocks::AtLeast(1)],
+        with: {
+            passes_operands: true,
+            successor_regions: Some(|op, from, push| match from {
+                -1 => (0..op.num_regions()).for_each(|region| push(region as isize)),
+                _ => push(-1),
+            }),
+        },
+    }
+}
+
+op! {
+    /// Ends a part.
+    pub struct End = "ex.end" {
+        traits: [Trait::TERMINATOR, Trait::RETURN_LIKE],
+        format: "attr-dict",
+    }
+}
+
+op! {
     /// Holds another operation, whose operand it spells.
     pub struct Outer = "ex.outer" {
         regions: [holder: Blocks::Exactly(1)],
@@ -242,6 +265,8 @@ static EX: DialectDef = DialectDef {
         Fragile::DEF,
         Loop::DEF,
         Yield::DEF,
+        Parts::DEF,
+        End::DEF,
         Func::DEF,
         Outer::DEF,
         Inner::DEF,
@@ -488,6 +513,58 @@ fn edges_of_loops_do_not_depend_on_trip_counts() {
         let entry = looped.region(0);
         assert_eq!(next(looped).unwrap().as_slice(), [Next::Region(entry), Next::After(looped)]);
     }
+}
+
+#[test]
+fn edges_of_what_passes_its_operands_to_its_regions() {
+    let session = parse(
+        "func.func @f(%x: i32, %y: i1) {\n\"ex.parts\"(%x, %y) ({\n^bb0(%a: i32, %b: i1):\nex.end\n}, {\n\
+         ^bb0(%c: i32, %d: i1):\nex.end\n}) : (i32, i1) -> ()\nreturn\n}",
+    );
+    assert_eq!(
+        edges(&session),
+        [
+            "ex.parts operand 0 -> argument 0",
+            "ex.parts operand 1 -> argument 1",
+            "ex.parts operand 0 -> argument 0",
+            "ex.parts operand 1 -> argument 1",
+        ]
+    );
+    let function = session.op().region(0).first_block().unwrap().first().unwrap();
+    let parts = function.region(0).first_block().unwrap().first().unwrap();
+    let [first, second] = [0, 1].map(|region| parts.region(region).first_block().unwrap().arg(1));
+    assert_eq!(incoming(second).unwrap().as_slice(), [(parts, 1)]);
+    assert_eq!(twins(second).as_slice(), [second, first]);
+    assert!(!mlir_host::upstream::can_pass_more(second), "it is not one of scf's");
+}
+
+#[test]
+fn operations_of_mlir_have_types() {
+    use mlir_host::upstream::{ConstantOp, ForOp, IfOp, Integer, is_structured};
+    let session = parse(
+        "func.func @f(%x: i32, %y: i32) -> i32 {\n%l = arith.constant 0 : index\n%u = arith.constant 7 : index\n\
+         %s = arith.constant 2 : index\n%r = scf.for %i = %l to %u step %s iter_args(%a = %x) -> i32 {\n\
+         %b = arith.subi %a, %y : i32\nscf.yield %b : i32\n}\n\
+         %v = arith.constant dense<3> : tensor<4xi32>\nreturn %r : i32\n}",
+    );
+    let function = session.op().region(0).first_block().unwrap().first().unwrap();
+    let ops: Vec<_> = function.region(0).first_block().unwrap().ops().collect();
+    let around = ops.iter().find_map(|op| ForOp::cast(*op)).unwrap();
+    assert!(is_structured(around.op()) && IfOp::cast(around.op()).is_none());
+    let ints = [around.lower(), around.upper(), around.step()];
+    assert_eq!(ints.map(|value| ConstantOp::defining(value)?.int()), [Some(0), Some(7), Some(2)]);
+    assert_eq!(ops.iter().filter_map(|op| ConstantOp::cast(*op)?.int()).collect::<Vec<_>>(), [0, 7, 2, 3]);
+    let body = around.body().unwrap();
+    let (index, carried) = (body.arg(0), body.arg(1));
+    assert_eq!((around.induction_variable(), ForOp::counting(index)), (Some(index), Some(around)));
+    assert_eq!((ForOp::counting(carried), ForOp::carrying(index)), (None, None));
+    let [x, y] = [0, 1].map(|i| function.region(0).first_block().unwrap().arg(i));
+    let next = body.first().unwrap().result(0);
+    assert_eq!(ForOp::carrying(carried), Some((around, x, next)));
+    assert_eq!(next.def_op().and_then(Integer::of), Some(Integer::Sub(carried, y)));
+    assert!(
+        [next, carried, around.op().result(0)].map(mlir_host::upstream::can_pass_more) == [false, true, true]
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Attributes of modules: for which machine and how many threads the IR is.
 
 use mlir_host::ir::{Attr, Op};
+use mlir_host::upstream::ModuleOp;
 
 /// Warps of a block: `i32`.
 pub const NUM_WARPS: &str = "ttg.num-warps";
@@ -29,11 +30,8 @@ pub const PROFILE_SCRATCH_ALIGNMENT: &str = "ttg.profile_scratch_memory_alignmen
 
 /// The closest module around `op`, which may be the module itself.
 pub fn module(op: Op<'_>) -> Option<Op<'_>> {
-    if op.name() == "builtin.module" {
-        Some(op)
-    } else {
-        op.ancestor(|outer| outer.name() == "builtin.module")
-    }
+    let is_module = |op: Op<'_>| ModuleOp::cast(op).is_some();
+    if is_module(op) { Some(op) } else { op.ancestor(is_module) }
 }
 
 fn get<'c>(op: Op<'c>, name: &str) -> Option<Attr<'c>> {

@@ -6,6 +6,7 @@ use crate::tt::ops::*;
 use crate::tt::types::{pointee, scalar_bits};
 use mlir_host::ir::{Attr, Op, TensorType, Value};
 use mlir_host::rewrite::{Pattern, RewriteFn, Rewriter};
+use mlir_host::upstream::AddIOp;
 
 const fn pattern(name: &'static str, root: &'static str, apply: RewriteFn) -> Pattern {
     Pattern { name, root, benefit: 1, apply }
@@ -81,7 +82,7 @@ fn simplify_int_to_ptr<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()
         rewriter.replace(op, &[new.result(0)]);
         return Some(());
     }
-    let sum = cast.src().def_op().filter(|sum| sum.name() == "arith.addi")?;
+    let sum = AddIOp::defining(cast.src())?.op();
     let (inner, offset) = [(0, 1), (1, 0)].into_iter().find_map(|(base, offset)| {
         Some((PtrToIntOp::defining(sum.operand(base))?, constant(sum.operand(offset))?))
     })?;

@@ -7,6 +7,7 @@ use crate::tt::ops::*;
 use mlir_host::def::Folded;
 use mlir_host::ir::{Attr, Loc, Op, Type, Value};
 use mlir_host::rewrite;
+use mlir_host::upstream::ConstantOp;
 
 /// What folders return.
 type Fold<'c> = Option<Vec<Folded<'c>>>;
@@ -21,8 +22,7 @@ pub fn materialize_constant<'c>(value: Attr<'c>, ty: Type<'c>, loc: Loc<'c>) -> 
 
 /// The value of a constant operation.
 pub fn constant<'c>(value: Value<'c>) -> Option<Attr<'c>> {
-    let op = value.def_op()?;
-    if op.name() == "arith.constant" { op.attr("value") } else { None }
+    ConstantOp::defining(value)?.value()
 }
 
 /// The one value of all elements of a constant.

@@ -9,6 +9,7 @@ use linear_layout::Encoding;
 use mlir_host::def::VerifyResult;
 use mlir_host::ir::{Attr, Op};
 use mlir_host::traits::Trait;
+use mlir_host::upstream::ModuleOp;
 
 /// As [`TENSOR_LAYOUTS`], for memory descriptors.
 pub const MEMDESC_LAYOUTS: Trait = Trait::Verify("memdesc layouts", memdesc_layouts);
@@ -44,7 +45,7 @@ pub(super) fn op_attr(op: Op<'_>, name: &str, attr: Attr<'_>) -> VerifyResult {
         _ => Err(format!("attribute '{name}' must be a 32-bit integer, got {attr}")),
     };
     // Functions may run on another number of warps than the module says.
-    let (on_module, on_function) = (op.name() == "builtin.module", op.name().ends_with("func"));
+    let (on_module, on_function) = (ModuleOp::cast(op).is_some(), op.name().ends_with("func"));
     match name {
         module_attrs::NUM_WARPS if !on_module && !on_function => {
             Err(format!("attribute '{name}' is only for modules and functions"))

@@ -1,9 +1,11 @@
 //! Canonicalization patterns.
 
 use super::ops::*;
+use crate::interfaces::Predicated;
 use crate::ttg::module_attrs;
 use mlir_host::ir::{Attr, Op, Value};
 use mlir_host::rewrite::{Pattern, Rewriter};
+use mlir_host::upstream::ConstantOp;
 
 const fn never(root: &'static str) -> Pattern {
     Pattern { name: "never-executed", root, benefit: 1, apply: drop_where_false }
@@ -38,14 +40,7 @@ pub(super) static TMEM_STORE: [Pattern; 1] = [never("ttng.tmem_store")];
 
 /// Whether a predicate is the constant `false`.
 pub(super) fn is_false(pred: Value<'_>) -> bool {
-    let value = pred.def_op().filter(|def| def.name() == "arith.constant").and_then(|def| def.attr("value"));
-    value.and_then(Attr::as_int) == Some(0)
-}
-
-fn predicate(op: Op<'_>) -> Option<Value<'_>> {
-    let def = op.def()?;
-    let (start, n) = def.operand_group(op, def.operand_index("pred")?);
-    op.operand_range(start, n).next()
+    ConstantOp::defining(pred).and_then(ConstantOp::value).and_then(Attr::as_int) == Some(0)
 }
 
 /// What is never executed goes, unless other operations are ordered by it: through a token, or as the
@@ -53,7 +48,7 @@ fn predicate(op: Op<'_>) -> Option<Value<'_>> {
 fn drop_where_false<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> bool {
     let orders =
         op.num_results() != 0 || WaitBarrierOp::cast(op).is_some_and(|wait| wait.deps().next().is_some());
-    if orders || !predicate(op).is_some_and(is_false) {
+    if orders || !Predicated::predicate(op).is_some_and(is_false) {
         return false;
     }
     rewriter.erase(op);

@@ -2,10 +2,12 @@
 
 use super::guarded;
 use crate::emit::{Emit, Lowered, unsupported};
-use crate::target::{Access, CachePolicy};
+use crate::target::{Access, BufferAddress, CachePolicy};
 use linear_layout::plan::MemoryInstruction;
+use linear_layout::target::{MatrixUnit, TargetDesc};
 use mlir_host::ir::{Attr, Type, Value};
 use ttopt_dialect::tt::enums::{CacheModifier, EvictionPolicy};
+use ttopt_passes::buffer_accesses::BUFFER_BYTES;
 
 /// Memory that nobody writes while a kernel runs (LLVM, "User Guide for AMDGPU Backend", "Address Spaces").
 pub(super) const CONSTANT: u32 = 4;
@@ -75,8 +77,7 @@ fn attributes<'c>(e: &Emit<'c>, access: &Access<'_, 'c>) -> Vec<(&'static str, A
     let bytes = i64::from(access.elems as u32 * access.elem_bits / 8);
     let mut attrs = vec![("alignment", Attr::int(ctx, 64, bytes))];
     // `.cv` and `.wt` ask for memory itself, as volatile accesses do.
-    let modifier = access.policy.hints.map(|hints| hints.modifier);
-    if access.policy.volatile || matches!(modifier, Some(CacheModifier::Cv | CacheModifier::Wt)) {
+    if is_volatile(access.policy) {
         attrs.push(("volatile_", Attr::unit(ctx)));
     } else if streams(access.policy) {
         attrs.push(("nontemporal", Attr::unit(ctx)));
@@ -84,12 +85,92 @@ fn attributes<'c>(e: &Emit<'c>, access: &Access<'_, 'c>) -> Vec<(&'static str, A
     attrs
 }
 
-/// `global_load`.
+/// The descriptor of a buffer (CDNA3 ISA, "Buffer Resource Descriptor"; RDNA3 ISA, likewise): raw, of all that a 32-bit
+/// offset without sign may reach, what is beyond it dropped.
+fn resource<'c>(e: &mut Emit<'c>, base: Value<'c>, target: &TargetDesc) -> Lowered<Value<'c>> {
+    // DATA_FORMAT 32, NUM_FORMAT float: of no meaning for raw buffers, but not zero.
+    const FORMAT: i64 = 7 << 12 | 4 << 15;
+    // From RDNA on a bit is reserved as one, and OOB_SELECT says that the offset alone is checked.
+    const RAW_CHECKED: i64 = 1 << 24 | 3 << 28;
+    let is_rdna = target.lanes == 32;
+    let flags = e.const_i32(if is_rdna { FORMAT | RAW_CHECKED } else { FORMAT })?;
+    let (stride, bytes) = (e.const_int(16, 0)?, e.const_int(64, BUFFER_BYTES)?);
+    let ty = e.ptr(BUFFER_RESOURCE)?;
+    e.intrinsic("llvm.amdgcn.make.buffer.rsrc", &[base, stride, bytes, flags], ty)
+}
+
+/// An offset that is beyond every buffer.
+const OUTSIDE: i64 = i32::MIN as i64;
+/// Descriptors of buffers (LLVM, "User Guide for AMDGPU Backend", "Address Spaces").
+const BUFFER_RESOURCE: u32 = 8;
+
+/// The descriptor and the offset of an access, the latter outside of the buffer where `mask` is false.
+fn in_buffer<'c>(
+    e: &mut Emit<'c>,
+    buffer: BufferAddress<'c>,
+    mask: Option<Value<'c>>,
+    target: &TargetDesc,
+) -> Lowered<[Value<'c>; 2]> {
+    let resource = resource(e, buffer.base, target)?;
+    let offset = match mask {
+        None => buffer.offset,
+        Some(mask) => {
+            let outside = e.const_i32(OUTSIDE)?;
+            e.select(mask, buffer.offset, outside)?
+        }
+    };
+    Ok([resource, offset])
+}
+
+/// Words of 32 bits, or of fewer where that is all there is: what buffer instructions move.
+fn buffer_type<'c>(e: &Emit<'c>, access: &Access<'_, 'c>) -> Lowered<Type<'c>> {
+    let bits = access.elems as u32 * access.elem_bits;
+    let word = e.int(bits.min(32));
+    if bits <= 32 { Ok(word) } else { e.vector((bits / 32) as usize, word) }
+}
+
+/// What buffer instructions are told of caches: that nobody comes back to what CDNA3's read and write (CDNA3 ISA, "NT").
+fn buffer_policy<'c>(e: &mut Emit<'c>, access: &Access<'_, 'c>, target: &TargetDesc) -> Lowered<Value<'c>> {
+    let has_hint = matches!(target.matrix_unit, MatrixUnit::Cdna3 | MatrixUnit::Cdna4);
+    e.const_i32(if has_hint && streams(access.policy) { 2 } else { 0 })
+}
+
+/// `buffer_load`: zero where `mask` is false.
+fn load_buffer<'c>(
+    e: &mut Emit<'c>,
+    access: &Access<'_, 'c>,
+    buffer: BufferAddress<'c>,
+    other: Option<&[Value<'c>]>,
+    target: &TargetDesc,
+) -> Lowered<Vec<Value<'c>>> {
+    let ty = buffer_type(e, access)?;
+    let [resource, offset] = in_buffer(e, buffer, access.mask, target)?;
+    let (zero, policy) = (e.const_i32(0)?, buffer_policy(e, access, target)?);
+    let operands = [resource, offset, zero, policy];
+    let mut loaded = e.intrinsic("llvm.amdgcn.raw.ptr.buffer.load", &operands, ty)?;
+    if let (Some(mask), Some(other)) = (access.mask, other) {
+        let other = join(e, other, ty)?;
+        loaded = e.select(mask, loaded, other)?;
+    }
+    split(e, loaded, access.elems, access.elem_bits)
+}
+
+/// Whether an access asks for memory itself, past the caches.
+fn is_volatile(policy: CachePolicy) -> bool {
+    let modifier = policy.hints.map(|hints| hints.modifier);
+    policy.volatile || matches!(modifier, Some(CacheModifier::Cv | CacheModifier::Wt))
+}
+
+/// `global_load`, or `buffer_load` in a buffer.
 pub(super) fn load<'c>(
     e: &mut Emit<'c>,
     access: &Access<'_, 'c>,
     other: Option<&[Value<'c>]>,
+    target: &TargetDesc,
 ) -> Lowered<Vec<Value<'c>>> {
+    if let Some(buffer) = access.buffer.filter(|_| !is_volatile(access.policy)) {
+        return load_buffer(e, access, buffer, other, target);
+    }
     let words = Words::of(access.elems, access.elem_bits);
     let ty = words.ty(e)?;
     let attrs = attributes(e, access);
@@ -105,8 +186,21 @@ pub(super) fn load<'c>(
     split(e, loaded[0], words.count * words.elems, access.elem_bits)
 }
 
-/// `global_store`.
-pub(super) fn store<'c>(e: &mut Emit<'c>, access: &Access<'_, 'c>, values: &[Value<'c>]) -> Lowered<()> {
+/// `global_store`, or `buffer_store` in a buffer.
+pub(super) fn store<'c>(
+    e: &mut Emit<'c>,
+    access: &Access<'_, 'c>,
+    values: &[Value<'c>],
+    target: &TargetDesc,
+) -> Lowered<()> {
+    if let Some(buffer) = access.buffer.filter(|_| !is_volatile(access.policy)) {
+        let ty = buffer_type(e, access)?;
+        let value = join(e, values, ty)?;
+        let [resource, offset] = in_buffer(e, buffer, access.mask, target)?;
+        let (zero, policy) = (e.const_i32(0)?, buffer_policy(e, access, target)?);
+        let operands = [value, resource, offset, zero, policy];
+        return e.intrinsic_void("llvm.amdgcn.raw.ptr.buffer.store", &operands);
+    }
     let ty = Words::of(access.elems, access.elem_bits).ty(e)?;
     let (value, attrs) = (join(e, values, ty)?, attributes(e, access));
     guarded(e, access.mask, &[], |e| {

@@ -41,6 +41,8 @@ pub fn passes(explain: bool) -> Vec<String> {
     let pass = |name: &str, option: &str| format!("{name}{{{option}={explain}}}");
     vec![
         "tritongpu-combine-tensor-select-and-if".to_owned(),
+        "tritonamdgpu-buffer-accesses".to_owned(),
+        "cse".to_owned(),
         pass("allocate-shared-memory-nv", "report"),
         pass("tritongpu-insert-barriers", "report"),
         "tritongpu-global-scratch-memory-allocation".to_owned(),
@@ -126,7 +128,7 @@ impl Target for Amd {
         access: &Access<'_, 'c>,
         other: Option<&[Value<'c>]>,
     ) -> Lowered<Vec<Value<'c>>> {
-        memory::load(e, access, other)
+        memory::load(e, access, other, &self.desc)
     }
     fn store_global<'c>(
         &self,
@@ -134,7 +136,7 @@ impl Target for Amd {
         access: &Access<'_, 'c>,
         values: &[Value<'c>],
     ) -> Lowered<()> {
-        memory::store(e, access, values)
+        memory::store(e, access, values, &self.desc)
     }
     fn load_shared<'c>(
         &self,

@@ -1,14 +1,15 @@
 //! Loads and stores of global memory, and other operations with effects.
 
 use crate::emit::{Failure, Lowered, internal, unsupported};
-use crate::lower::{Handler, Lower};
-use crate::target::{Access, BarrierMemory, CachePolicy};
+use crate::lower::{Handler, Lower, Values};
+use crate::target::{Access, BarrierMemory, BufferAddress, CachePolicy};
 use crate::words::{from_word, to_word};
 use linear_layout::plan::{ThreadMasks, VectorPlan};
 use mlir_host::ir::{Attr, Op, Type, Value};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::enums::AddrSpace;
 use ttopt_dialect::ttg::ops::BarrierOp;
+use ttopt_passes::buffer_accesses::{BUFFER, buffer_of};
 use ttopt_passes::global_scratch;
 use ttopt_passes::last_use::LAST_USE;
 use ttopt_passes::plans;
@@ -87,6 +88,33 @@ pub(super) fn pointee_of<'c>(ptr: Value<'c>) -> Lowered<Type<'c>> {
     }
 }
 
+/// What accesses of an operation are counted from, as a pass found out.
+struct Buffer<'c> {
+    base: Value<'c>,
+    /// In elements, by register.
+    offsets: Values<'c>,
+}
+
+impl<'c> Buffer<'c> {
+    fn of(l: &Lower<'_, 'c>, op: Op<'c>) -> Lowered<Option<Self>> {
+        match buffer_of(op) {
+            Some((base, offsets)) => Ok(Some(Buffer { base: l.scalar(base)?, offsets: l.get(offsets)? })),
+            None if op.attr(BUFFER).is_some() => internal("is marked to access a buffer that is not there"),
+            None => Ok(None),
+        }
+    }
+
+    /// Where the element of a register lies, of which each has `bits` bits in memory.
+    fn at(&self, l: &mut Lower<'_, 'c>, register: usize, bits: u32) -> Lowered<BufferAddress<'c>> {
+        let Some(offset) = self.offsets.get(register) else {
+            return internal("pointers and offsets have different layouts");
+        };
+        let shift = (bits / 8).trailing_zeros();
+        let offset = if shift == 0 { *offset } else { l.emit.shl(*offset, shift)? };
+        Ok(BufferAddress { base: self.base, offset })
+    }
+}
+
 fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let Some(load) = ttopt_dialect::tt::ops::LoadOp::cast(op) else { return internal("malformed load") };
     let (ptr, mask, other) = (load.ptr(), load.mask(), load.other());
@@ -98,6 +126,7 @@ fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let ptrs = l.get(ptr)?;
     let masks = mask.map(|mask| l.get(mask)).transpose()?;
     let others = other.map(|other| l.get(other)).transpose()?;
+    let buffer = Buffer::of(l, op)?;
     let n = plan.copies.len();
     let mut loaded: Vec<Option<Value<'c>>> = vec![None; n];
     for access in &plan.accesses {
@@ -118,6 +147,7 @@ fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
             elems: access.registers.len(),
             elem_bits: bits,
             policy,
+            buffer: buffer.as_ref().map(|buffer| buffer.at(l, first, bits)).transpose()?,
             plan: &plan,
         };
         let values = l.target.load_global(&mut l.emit, &request, fallback.as_deref())?;
@@ -150,6 +180,7 @@ fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let values = l.get(value)?;
     let masks = mask.map(|mask| l.get(mask)).transpose()?;
     let representative = acts(l, plan.duplicates)?;
+    let buffer = Buffer::of(l, op)?;
     for access in &plan.accesses {
         let first = access.registers[0] as usize;
         let mine = both(l, masks.as_ref().map(|masks| masks[first]), representative)?;
@@ -164,6 +195,7 @@ fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
             elems: access.registers.len(),
             elem_bits: bits,
             policy,
+            buffer: buffer.as_ref().map(|buffer| buffer.at(l, first, bits)).transpose()?,
             plan: &plan,
         };
         l.target.store_global(&mut l.emit, &request, &words)?;

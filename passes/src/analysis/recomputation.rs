@@ -6,6 +6,7 @@ use crate::ir_util::{blocks_in_dominance_order, is_loop, is_product};
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Op, Value, Walk};
+use mlir_host::upstream::ConstantOp;
 use ttopt_dialect::tt::types::pointee;
 
 /// A loop that needs the registers in which values would wait for their uses behind it.
@@ -75,7 +76,7 @@ impl<'c> Finder<'c> {
 
     fn compute(&mut self, op: Op<'c>) -> bool {
         let again = computes_indices(op) && op.operands().all(|operand| self.visit(operand));
-        if again && op.name() != "arith.constant" {
+        if again && ConstantOp::cast(op).is_none() {
             self.ops.push(op);
         }
         again

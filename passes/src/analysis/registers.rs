@@ -8,8 +8,10 @@ use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, Op, Value};
 use smallvec::SmallVec;
 use std::ops::Range;
+use ttopt_dialect::tt::ops::DotOp;
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::layout::to_linear_layout;
+use ttopt_dialect::ttg::ops::LocalLoadOp;
 
 /// Registers of a multiprocessor (CUDA programming guide, "Technical Specifications per Compute Capability").
 const REGISTERS: u64 = 64 << 10;
@@ -92,7 +94,7 @@ fn needed_registers(graph: &FlowGraph<'_>) -> u64 {
     for (value, words) in &mut weights {
         *words = words.div_ceil(steps(*value));
     }
-    let reads = graph.ops().iter().any(|op| op.name() == "tt.dot");
+    let reads = graph.ops().iter().any(|op| DotOp::cast(*op).is_some());
     let loops =
         |op: Op<'_>| std::iter::successors(op.parent(), |op| op.parent()).filter(|op| is_loop(*op)).count();
     let around = |op: Op<'_>| if reads { (loops(op) as u64).saturating_sub(1) } else { 0 };
@@ -109,9 +111,9 @@ fn needed_registers(graph: &FlowGraph<'_>) -> u64 {
 /// The steps in which products read `value` from shared memory.
 fn steps(value: Value<'_>) -> u64 {
     let is_operand = |(user, i): (Op<'_>, usize)| {
-        user.name() == "tt.dot" && i < 2 && user.block() == value.def_op().and_then(|op| op.block())
+        DotOp::cast(user).is_some() && i < 2 && user.block() == value.def_op().and_then(|op| op.block())
     };
-    let read = value.def_op().is_some_and(|op| op.name() == "ttg.local_load") && value.uses().all(is_operand);
+    let read = LocalLoadOp::defining(value).is_some() && value.uses().all(is_operand);
     let (Some(ty), Some((_, operand))) = (value.ty().as_tensor().filter(|_| read), value.uses().next())
     else {
         return 1;

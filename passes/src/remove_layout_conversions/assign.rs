@@ -9,8 +9,9 @@ use mlir_host::asm::Reported;
 use mlir_host::flow::{is_region_branch, twins};
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Op, Value};
+use mlir_host::upstream::{ConstantOp, is_structured};
 use smallvec::SmallVec;
-use ttopt_dialect::tt::ops::FuncOp;
+use ttopt_dialect::tt::ops::{CallOp, FuncOp, HistogramOp, ReturnOp};
 use ttopt_dialect::ttg::attrs::{SLICE, sliced_parent};
 
 /// Rounds in which layouts travel around nested loops.
@@ -160,6 +161,14 @@ impl<'c> Assignment<'c> {
                 self.set(arg, layout);
             }
         }
+        // What partitions capture keeps the layout that it is captured in.
+        if is_region_branch(op) && !is_structured(op) {
+            for arg in arguments(op) {
+                if let Some(layout) = layout_of(arg) {
+                    self.set(arg, layout);
+                }
+            }
+        }
         self.pin(op, layouts);
         if anchor(op).is_some() {
             for result in op.results() {
@@ -194,7 +203,7 @@ impl<'c> Assignment<'c> {
         if !may_pin(op, rule) {
             return;
         }
-        let own = matches!(op.name(), "tt.call" | "tt.return") || rule.is_none();
+        let own = CallOp::cast(op).is_some() || ReturnOp::cast(op).is_some() || rule.is_none();
         let store = rule == Some(Rule::Memory) && op.num_results() == 0;
         let dot = matches!(rule, Some(Rule::Dot | Rule::DotScaled));
         for (i, value) in tensors(op) {
@@ -366,7 +375,7 @@ impl<'c> Assignment<'c> {
                 let parent = result.and_then(|layout| sliced_parent(layout, axis));
                 parent.or_else(|| tensors(op).find_map(|(_, value)| self.get(value)))
             }
-            Some(Rule::Any) if op.name() == "tt.histogram" && i == 1 => self.get(op.operand(0)),
+            Some(Rule::Any) if HistogramOp::cast(op).is_some() && i == 1 => self.get(op.operand(0)),
             Some(Rule::ReshapeAny) => {
                 let (result, operand) = (result?, unconverted(op.operand(0)));
                 let keeps = self.get(operand).is_none_or(|have| reorders(op, have, result));
@@ -442,7 +451,7 @@ impl<'c> Assignment<'c> {
             for value in arguments(op).chain(op.results()) {
                 self.retype(value);
             }
-            if op.name() == "arith.constant"
+            if ConstantOp::cast(op).is_some()
                 && let Some(layout) = layout_of(op.result(0))
             {
                 set_result_layout(op, layout)?;

@@ -9,6 +9,7 @@ use crate::machine::error;
 use mlir_host::asm::Reported;
 use mlir_host::flow::twins;
 use mlir_host::ir::{Attr, Block, Op, Type, Value};
+use mlir_host::upstream::CondBranchOp;
 use smallvec::SmallVec;
 
 impl<'c> Materialize<'_, 'c> {
@@ -114,7 +115,7 @@ fn carrier(value: Value<'_>) -> Option<Op<'_>> {
 fn pass_on<'c>(op: Op<'c>, number: usize, value: Value<'c>) {
     let mut operands: Vec<Value<'c>> = op.operands().collect();
     let sizes = op.attr("operandSegmentSizes").and_then(Attr::as_i32_array);
-    let Some(mut sizes) = sizes.filter(|sizes| op.name() == "cf.cond_br" && sizes.len() == 3) else {
+    let Some(mut sizes) = sizes.filter(|sizes| CondBranchOp::cast(op).is_some() && sizes.len() == 3) else {
         operands.push(value);
         op.set_operands(&operands);
         return;

@@ -11,9 +11,10 @@ use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Op, Region, TensorType};
+use mlir_host::upstream::IfOp;
 use smallvec::SmallVec;
 use std::cell::{OnceCell, RefCell};
-use ttopt_dialect::tt::ops::LoadOp;
+use ttopt_dialect::tt::ops::{LoadOp, SplatOp};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::layout::{equivalent, to_linear_layout};
 
@@ -99,12 +100,28 @@ fn chance(op: Op<'_>) -> f64 {
     while let Some(op) = at {
         let entry = op.block().and_then(Block::parent_region).and_then(Region::first_block);
         let parent = op.parent();
-        if op.block() != entry || parent.is_some_and(|parent| parent.name() == "scf.if") {
+        if op.block() != entry || parent.and_then(IfOp::cast).is_some() {
             chance /= 2.0;
         }
         at = parent;
     }
     chance
+}
+
+/// Whether the registers of the results are those of the operands, in another order or several times.
+fn only_renames(op: Op<'_>) -> bool {
+    let moves = matches!(
+        rule(op),
+        Some(
+            Rule::Broadcast
+                | Rule::ExpandDims(_)
+                | Rule::Trans
+                | Rule::Reshape
+                | Rule::ReshapeAny
+                | Rule::Join
+        )
+    );
+    moves || SplatOp::cast(op).is_some()
 }
 
 /// Costs of operations.
@@ -157,12 +174,7 @@ impl<'c> Costs<'c> {
         let load = LoadOp::cast(op);
         let warps = layouts.machine.num_warps as f64;
         let alu = target(&layouts.machine).map_or(0.5, |target| target.cost.alu);
-        if op.num_operands() == 0
-            || matches!(
-                op.name(),
-                "tt.splat" | "tt.broadcast" | "tt.expand_dims" | "tt.trans" | "tt.reshape" | "tt.join"
-            )
-        {
+        if op.num_operands() == 0 || only_renames(op) {
             return Some(0.0);
         }
         if matches!(rule(op), Some(Rule::Unpack(_))) {

@@ -11,6 +11,7 @@ use mlir_host::flow::twins;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, Op, Region, Type, Value, Walk};
 use mlir_host::pass::PassResult;
+use mlir_host::upstream::{WhileOp, is_branch, is_structured};
 use smallvec::SmallVec;
 use std::ops::Range;
 use ttopt_dialect::tt::ops::LoadOp;
@@ -40,11 +41,10 @@ pub fn remove_dead_carried<'c>(module: Op<'c>, ops: &[Op<'c>]) -> Result<bool, R
 
 /// Whether `op` has results that control flow makes and nobody uses, or carries values that are no results.
 fn may_carry_dead(op: Op<'_>) -> bool {
-    match op.name() {
-        "scf.for" | "scf.if" => op.results().any(Value::is_unused),
-        "scf.while" => true,
-        _ => op.successors().any(|block| block.num_args() > 0),
-    }
+    // What a loop with a condition passes to its second region is no result.
+    WhileOp::cast(op).is_some()
+        || is_structured(op) && op.results().any(Value::is_unused)
+        || op.successors().any(|block| block.num_args() > 0)
 }
 
 #[derive(Default)]
@@ -65,7 +65,7 @@ impl<'c> Liveness<'c> {
     fn visit(&mut self, op: Op<'c>) {
         for op in op.regions().flat_map(Region::blocks).flat_map(Block::ops) {
             let passed = self.passed(op);
-            if !passed.is_empty() || is_control(op) {
+            if !passed.is_empty() || is_structured(op) {
                 self.passing.push(op);
             } else if is_removable(op) {
                 self.removable.push(op);
@@ -80,7 +80,7 @@ impl<'c> Liveness<'c> {
     /// The operands that `op` passes to results or arguments.
     fn passed(&mut self, op: Op<'c>) -> Range<usize> {
         let mut from = op.num_operands();
-        if is_control(op) || op.parent().is_some_and(is_control) || is_branch(op) {
+        if is_structured(op) || op.parent().is_some_and(is_structured) || is_branch(op) {
             for_each_edge(op, &mut |i, _| from = from.min(i));
         }
         if !op.successors().all(|block| self.is_known(block)) {
@@ -123,7 +123,7 @@ impl<'c> Liveness<'c> {
     fn sweep(&self) -> Result<bool, Reported> {
         let mut blocks: Vec<Block<'c>> = Vec::new();
         for op in &self.passing {
-            blocks.extend(op.regions().filter(|_| is_control(*op)).filter_map(Region::first_block));
+            blocks.extend(op.regions().filter(|_| is_structured(*op)).filter_map(Region::first_block));
         }
         blocks.extend(self.known.iter().filter(|(_, known)| **known).map(|(block, _)| *block));
         // An induction variable is not carried.
@@ -185,16 +185,6 @@ impl<'c> Liveness<'c> {
         op.erase();
         Ok(())
     }
-}
-
-/// Whether `op` is structured control flow whose results and arguments are known to be what is passed to them.
-fn is_control(op: Op<'_>) -> bool {
-    matches!(op.name(), "scf.for" | "scf.while" | "scf.if")
-}
-
-/// Whether `op` branches between blocks, and its operands can be changed here.
-fn is_branch(op: Op<'_>) -> bool {
-    matches!(op.name(), "cf.br" | "cf.cond_br")
 }
 
 /// Takes the operands from `op` and all operations in it, which are to be erased.

@@ -19,6 +19,7 @@ use crate::rules::{Rule, backward, is_conversion, rule, wanted_or_equal};
 use mlir_host::flow::twins;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Op, Value};
+use mlir_host::upstream::can_pass_more;
 use smallvec::SmallVec;
 
 /// How to get a value in a layout.
@@ -307,6 +308,9 @@ impl<'a, 'c> Planner<'a, 'c> {
     fn again(&self, request: Request<'c>) -> Option<(How, f64, Inputs<'c>)> {
         let Request { value, layout, moves } = request;
         if let Some(incoming) = incoming(value) {
+            if !can_pass_more(value) {
+                return None;
+            }
             // Where nobody else uses what is carried, it is not carried any more as it was.
             let moves = moves && has_one_use(&twins(value));
             let inputs = incoming

@@ -2,6 +2,7 @@
 
 use mlir_host::hash::FastSet;
 use mlir_host::ir::{Block, Op, Region};
+use mlir_host::upstream::IfOp;
 
 /// Moves `op`, which is pure, into the innermost branch that has all its uses.
 /// It never moves into a loop.
@@ -23,7 +24,7 @@ pub fn destination<'c>(op: Op<'c>) -> Option<Op<'c>> {
     // Into a branch that has them all, and on.
     loop {
         let first = users.first().copied()?;
-        let inside = users.iter().all(|user| *user == first) && first.name() == "scf.if";
+        let inside = users.iter().all(|user| *user == first) && IfOp::cast(first).is_some();
         if !inside {
             break;
         }

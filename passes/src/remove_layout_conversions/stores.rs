@@ -9,10 +9,11 @@ use super::assign::Assignment;
 use super::plan::{Planner, Request, unconverted};
 use crate::ir_util::{layout_of, weight};
 use mlir_host::ir::{Attr, Op, Value};
+use ttopt_dialect::tt::ops::StoreOp;
 
 /// Gives each store of `ops` the layout of its value where that leaves less to do.
 pub fn place<'c>(ops: &[Op<'c>], assignment: &mut Assignment<'c>, planner: &mut Planner<'_, 'c>) {
-    for &op in ops.iter().filter(|op| op.name() == "tt.store") {
+    for &op in ops.iter().filter(|op| StoreOp::cast(**op).is_some()) {
         let value = unconverted(op.operand(1));
         let Some(own) = layout_of(value) else { continue };
         let Some(chosen) = assignment.demand(op, 1, planner.layouts()).filter(|chosen| *chosen != own) else {

@@ -4,6 +4,7 @@ use super::{Parts, before, constant, with_attrs};
 use crate::machine::{error, internal};
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, FloatKind, Op, TensorType, Type, Value};
+use mlir_host::upstream::ConstantOp;
 use ttopt_dialect::tt::enums::{DescriptorReduceKind, MemSemantic, MemSyncScope, RmwOp};
 use ttopt_dialect::tt::ops::DescriptorReduceOp;
 use ttopt_dialect::tt::types::TensorDescType;
@@ -283,6 +284,6 @@ pub(crate) fn atomic_of(kind: DescriptorReduceKind, element: Type<'_>, signed: b
 
 /// A flag that is known.
 fn flag(value: Value<'_>) -> Option<bool> {
-    let constant = value.def_op().filter(|op| op.name() == "arith.constant")?;
+    let constant = ConstantOp::defining(value)?.op();
     constant.attr("value")?.as_bool()
 }

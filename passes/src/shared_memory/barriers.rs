@@ -17,6 +17,7 @@ use super::{OFFSET, callees_first};
 use crate::analysis::flow_graph::FlowGraph;
 use crate::machine;
 use crate::plans;
+use crate::rules::is_conversion;
 use linear_layout::plan::{Conversion, Scope};
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::FastMap;
@@ -26,7 +27,8 @@ use mlir_host::rewrite::create;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use ttopt_dialect::ttg::enums::AddrSpace;
-use ttopt_dialect::ttg::ops::BarrierOp;
+use ttopt_dialect::ttg::ops::{BarrierOp, WarpSpecializeOp};
+use ttopt_dialect::ttng::ops::ClusterBarrierOp;
 
 /// The pass.
 pub static INSERT_BARRIERS: PassDef = PassDef {
@@ -321,27 +323,23 @@ pub(crate) fn callees(function: Op<'_>) -> FastMap<String, Needs> {
 
 fn step_of<'c>(op: Op<'c>, buffers: &Buffers<'c>, target: &TargetDesc) -> Result<Step, (Op<'c>, String)> {
     let mut step = Step { accesses: accesses(op, buffers), waits: waits(op), ..Step::default() };
-    match op.name() {
-        "ttg.barrier" => {
-            let spaces = BarrierOp::of(op).addr_space().unwrap_or(AddrSpace::NONE);
-            step.synchronizes = spaces.contains(AddrSpace::LOCAL);
-        }
+    if let Some(barrier) = BarrierOp::cast(op) {
+        step.synchronizes = barrier.addr_space().unwrap_or(AddrSpace::NONE).contains(AddrSpace::LOCAL);
+    } else if WarpSpecializeOp::cast(op).is_some() || ClusterBarrierOp::cast(op).is_some() {
         // Regions begin and end for all threads together.
-        "ttg.warp_specialize" | "ttng.cluster_barrier" => step.synchronizes = true,
-        "ttg.convert_layout" if !step.accesses.is_empty() => {
-            let (from, to) = (op.operand(0).ty(), op.result(0).ty());
-            let plan = plans::conversion(from, to, target).map_err(|err| (op, err))?;
-            if let Conversion::SharedMemory(shared) | Conversion::Cluster(shared) = &plan.conversion
-                && shared.scope != Scope::Warp
-            {
-                step.synchronizes = true;
-                // After the last barrier of the conversion its memory is read.
-                if shared.scope == Scope::Block {
-                    step.then = step.accesses.first().map(|access| Access { kind: Kind::Read, ..*access });
-                }
+        step.synchronizes = true;
+    } else if is_conversion(op) && !step.accesses.is_empty() {
+        let (from, to) = (op.operand(0).ty(), op.result(0).ty());
+        let plan = plans::conversion(from, to, target).map_err(|err| (op, err))?;
+        if let Conversion::SharedMemory(shared) | Conversion::Cluster(shared) = &plan.conversion
+            && shared.scope != Scope::Warp
+        {
+            step.synchronizes = true;
+            // After the last barrier of the conversion its memory is read.
+            if shared.scope == Scope::Block {
+                step.then = step.accesses.first().map(|access| Access { kind: Kind::Read, ..*access });
             }
         }
-        _ => {}
     }
     Ok(step)
 }

@@ -12,6 +12,7 @@ use mlir_host::ir::{Op, Value};
 use smallvec::SmallVec;
 use ttopt_dialect::ttg::ops::{LocalAllocOp, is_memdesc_view};
 use ttopt_dialect::ttg::types::{ASYNC_TOKEN, MemDescType};
+use ttopt_dialect::ttng::ops::TensormapCreateOp;
 
 /// Bytes to which scratch memory is aligned: the widest access.
 const SCRATCH_ALIGNMENT: u64 = 16;
@@ -86,7 +87,7 @@ impl<'c> Buffers<'c> {
                 (callees.get(symbol).copied().unwrap_or_default(), true)
             } else {
                 let bytes = scratch_bytes(op, target).map_err(|err| (op, err))?;
-                let map = op.name() == "ttng.tensormap_create";
+                let map = TensormapCreateOp::cast(op).is_some();
                 (Needs { bytes, alignment: if map { TENSOR_MAP_BYTES } else { SCRATCH_ALIGNMENT } }, true)
             };
             if needs.bytes == 0 {
@@ -175,14 +176,6 @@ impl<'c> Buffers<'c> {
                     "arith.select" => open.push((user.result(0), place)),
                     // The result is the operand after the wait.
                     "ttng.warp_group_dot_wait" => open.push((user.result(operand), place)),
-                    "ttg.warp_yield" => {
-                        let result = user.parent().and_then(|parent| parent.results().nth(operand));
-                        open.extend(result.map(|result| (result, lasting)));
-                    }
-                    "ttg.warp_specialize.partitions" => {
-                        let blocks = user.regions().filter_map(|region| region.first_block());
-                        open.extend(blocks.filter_map(|block| Some((block.args().nth(operand)?, lasting))));
-                    }
                     // The numbers of a view of some of them would be others.
                     "ttg.memdesc_index" if place == buffer && value.ty() == allocated => {
                         let place = self.indexed(buffer, user.operand(1));

@@ -2,10 +2,15 @@
 
 use super::buffers::Buffers;
 use mlir_host::def::{EffectKind, EffectOn, Effects};
-use mlir_host::ir::{Attr, Op, Value};
+use mlir_host::ir::{Op, Value};
 use smallvec::SmallVec;
-use ttopt_dialect::ttg::ops::SHARED_MEMORY;
+use ttopt_dialect::interfaces::{MBarrier, MmaV5};
+use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, AsyncWaitOp, SHARED_MEMORY};
 use ttopt_dialect::ttg::types::MemDescType;
+use ttopt_dialect::ttng::ops::{
+    AsyncTmaCopyGlobalToLocalOp, AsyncTmaCopyLocalToGlobalOp, AsyncTmaGatherOp, AsyncTmaReduceOp,
+    AsyncTmaScatterOp, ClcTryCancelOp, TmaStoreWaitOp, TmemCopyOp, WarpGroupDotOp, WarpGroupDotWaitOp,
+};
 
 /// How an operation touches a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,13 +62,11 @@ pub enum Waits {
 
 /// What `op` waits for, and how many groups of that may still be under way afterwards.
 pub fn waits(op: Op<'_>) -> Option<(Waits, i64)> {
-    let left = |name: &str| op.attr(name).and_then(Attr::as_int).unwrap_or(0);
-    match op.name() {
-        "ttg.async_wait" => Some((Waits::Copies, left("num"))),
-        "ttng.warp_group_dot_wait" => Some((Waits::Dots, left("pendings"))),
-        "ttng.async_tma_store_wait" => Some((Waits::Stores, left("pendings"))),
-        _ => None,
-    }
+    // Without a number, which only IR that was not verified is, for all.
+    let copies = AsyncWaitOp::cast(op).map(|wait| (Waits::Copies, wait.num()));
+    let dots = || WarpGroupDotWaitOp::cast(op).map(|wait| (Waits::Dots, wait.pendings()));
+    let stores = || TmaStoreWaitOp::cast(op).map(|wait| (Waits::Stores, wait.pendings()));
+    copies.or_else(dots).or_else(stores).map(|(what, left)| (what, left.map_or(0, i64::from)))
 }
 
 /// Whether no copy from shared memory is under way after `op`.
@@ -73,30 +76,38 @@ pub fn waits_for_all_stores(op: Op<'_>) -> bool {
 
 /// Whether `op` begins a bulk copy from shared memory.
 pub fn is_store_by_tma(op: Op<'_>) -> bool {
-    matches!(
-        op.name(),
-        "ttng.async_tma_copy_local_to_global" | "ttng.async_tma_reduce" | "ttng.async_tma_scatter"
-    )
+    AsyncTmaCopyLocalToGlobalOp::cast(op).is_some()
+        || AsyncTmaReduceOp::cast(op).is_some()
+        || AsyncTmaScatterOp::cast(op).is_some()
+}
+
+/// Whether `op` begins a bulk copy to shared memory.
+pub fn fills_by_tma(op: Op<'_>) -> bool {
+    AsyncTmaCopyGlobalToLocalOp::cast(op).is_some() || AsyncTmaGatherOp::cast(op).is_some()
 }
 
 /// The kind of an effect of `op` on the operands of a group, where it is more
 /// than the reading or writing that the definition says.
 fn special(op: Op<'_>, group: &str, write: bool) -> Kind {
-    match (op.name(), group) {
-        ("ttng.init_barrier" | "ttng.inval_barrier", _) => Kind::Write,
-        (_, "barrier" | "barriers" | "mbarrier") => Kind::Synchronize,
-        ("ttng.barrier_expect" | "ttng.wait_barrier" | "ttng.arrive_barrier", _) => Kind::Synchronize,
-        ("ttg.async_copy_global_to_local", _) => Kind::BeginCopy,
-        ("ttng.async_tma_copy_global_to_local" | "ttng.async_tma_gather" | "ttng.clc_try_cancel", _) => {
-            Kind::Fill
-        }
-        ("ttng.warp_group_dot", _) if op.attr("isAsync").and_then(Attr::as_bool) == Some(true) => {
-            Kind::BeginDot
-        }
-        ("ttng.tc_gen5_mma" | "ttng.tc_gen5_mma_scaled" | "ttng.tmem_copy", _) => Kind::HandOver,
-        _ if is_store_by_tma(op) => Kind::BeginStore,
-        _ if write => Kind::Write,
-        _ => Kind::Read,
+    if let Some(barrier) = MBarrier::of(op, group) {
+        return if barrier.is_life { Kind::Write } else { Kind::Synchronize };
+    }
+    let fills = || fills_by_tma(op) || ClcTryCancelOp::cast(op).is_some();
+    let is_async_dot = || WarpGroupDotOp::cast(op).is_some_and(|dot| dot.is_async() == Some(true));
+    if AsyncCopyGlobalToLocalOp::cast(op).is_some() {
+        Kind::BeginCopy
+    } else if fills() {
+        Kind::Fill
+    } else if is_async_dot() {
+        Kind::BeginDot
+    } else if op.interface::<MmaV5>().is_some() || TmemCopyOp::cast(op).is_some() {
+        Kind::HandOver
+    } else if is_store_by_tma(op) {
+        Kind::BeginStore
+    } else if write {
+        Kind::Write
+    } else {
+        Kind::Read
     }
 }
 

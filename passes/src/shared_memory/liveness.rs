@@ -9,6 +9,7 @@ use super::buffers::Buffers;
 use super::effects;
 use crate::analysis::flow_graph::FlowGraph;
 use mlir_host::ir::Op;
+use ttopt_dialect::ttg::ops::WarpSpecializeOp;
 
 /// A set of buffers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -61,7 +62,7 @@ impl Interference {
                 set.iter().for_each(|buffer| _ = conflicts[buffer].unite(set));
             }
         }
-        for op in graph.ops().iter().filter(|op| op.name() == "ttg.warp_specialize") {
+        for op in graph.ops().iter().filter(|op| WarpSpecializeOp::cast(**op).is_some()) {
             at_once(graph, *op, &occupied, n, &mut conflicts);
         }
         Self(conflicts)

@@ -10,14 +10,15 @@
 //! As everywhere, counters are taken not to overflow.
 
 use crate::ir_util::constant;
-use mlir_host::ir::{Attr, Op, Value};
+use mlir_host::ir::Value;
+use mlir_host::upstream::{AddIOp, CmpIOp, ForOp, Integer, SelectOp};
 
 /// What a number is counted from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Root<'c> {
     Zero,
     /// Grows by so much in each iteration.
-    Loop(Op<'c>, i64),
+    Loop(ForOp<'c>, i64),
     Value(Value<'c>),
 }
 
@@ -54,75 +55,63 @@ fn form<'c>(value: Value<'c>, count: i64, stop: Option<Value<'c>>, depth: u32) -
         let form = of(value);
         Form { offset: form.offset + by, ..form }
     };
-    match op.name() {
-        "arith.addi" => match (constant(op.operand(0)), constant(op.operand(1))) {
-            (_, Some(by)) => shifted(by, op.operand(0)),
-            (Some(by), _) => shifted(by, op.operand(1)),
+    match Integer::of(op) {
+        Some(Integer::Add(a, b)) => match (constant(a), constant(b)) {
+            (_, Some(by)) => shifted(by, a),
+            (Some(by), _) => shifted(by, b),
             _ => itself,
         },
-        "arith.subi" => constant(op.operand(1)).map_or(itself, |by| shifted(-by, op.operand(0))),
-        "arith.remui" | "arith.remsi" if constant(op.operand(1)) == Some(count) => of(op.operand(0)),
-        "arith.andi" if count & (count - 1) == 0 && constant(op.operand(1)) == Some(count - 1) => {
-            of(op.operand(0))
-        }
-        "arith.index_cast" | "arith.extsi" | "arith.extui" | "arith.trunci" => of(op.operand(0)),
-        "arith.select" => match next_around(op, count) {
-            Some(next) if in_range(next.operand(0), count) => of(next.result(0)),
+        Some(Integer::Sub(a, b)) => constant(b).map_or(itself, |by| shifted(-by, a)),
+        Some(Integer::Rem(a, b, _)) if constant(b) == Some(count) => of(a),
+        Some(Integer::And(a, b)) if count & (count - 1) == 0 && constant(b) == Some(count - 1) => of(a),
+        Some(Integer::Resized(a)) => of(a),
+        Some(Integer::Select(select)) => match next_around(select, count) {
+            Some((next, before)) if in_range(before, count) => of(next),
             _ => itself,
         },
         _ => itself,
     }
 }
 
-/// The addition of one in `x + 1 < count ? x + 1 : 0`, however it is compared.
-fn next_around<'c>(select: Op<'c>, count: i64) -> Option<Op<'c>> {
-    let compare = select.operand(0).def_op().filter(|op| op.name() == "arith.cmpi")?;
+/// `x + 1` and `x` of `x + 1 < count ? x + 1 : 0`, however it is compared.
+fn next_around<'c>(select: SelectOp<'c>, count: i64) -> Option<(Value<'c>, Value<'c>)> {
+    let [condition, yes, no] = [0, 1, 2].map(|i| select.op().operand(i));
+    let compare = CmpIOp::defining(condition)?;
     // As arith numbers them: eq, ne, slt, sge, ult, uge.
-    let holds_below = match compare.attr("predicate").and_then(Attr::as_int)? {
-        1 | 2 | 6 => true,
-        0 | 5 | 9 => false,
+    let (next, zero) = match compare.predicate()? {
+        1 | 2 | 6 => (yes, no),
+        0 | 5 | 9 => (no, yes),
         _ => return None,
     };
-    let (below, above) = if holds_below { (1, 2) } else { (2, 1) };
-    let (next, zero) = (select.operand(below), select.operand(above));
-    let right = compare.operand(0) == next
-        && constant(compare.operand(1)) == Some(count)
+    let right = compare.op().operand(0) == next
+        && constant(compare.op().operand(1)) == Some(count)
         && constant(zero) == Some(0);
-    let next = next.def_op().filter(|op| right && op.name() == "arith.addi")?;
-    (constant(next.operand(1)) == Some(1)).then_some(next)
+    let sum = AddIOp::defining(next).filter(|_| right)?.op();
+    (constant(sum.operand(1)) == Some(1)).then_some((next, sum.operand(0)))
 }
 
 /// Whether a value is known to be one of `0..count`.
 fn in_range(value: Value<'_>, count: i64) -> bool {
     let bounded = |value: Value<'_>| {
         constant(value).is_some_and(|number| (0..count).contains(&number))
-            || value.def_op().is_some_and(|op| match op.name() {
-                "arith.remui" => constant(op.operand(1)) == Some(count),
-                "arith.select" => next_around(op, count).is_some(),
+            || value.def_op().and_then(Integer::of).is_some_and(|number| match number {
+                Integer::Rem(_, by, signed) => !signed && constant(by) == Some(count),
+                Integer::Select(select) => next_around(select, count).is_some(),
                 _ => false,
             })
     };
-    bounded(value) || carries(value).is_some_and(|(_, first, next)| bounded(first) && bounded(next))
-}
-
-/// The loop of which `value` is an iter_arg, and what it is in the first and in the next iteration.
-fn carries<'c>(value: Value<'c>) -> Option<(Op<'c>, Value<'c>, Value<'c>)> {
-    let block = value.arg_block()?;
-    let op = block.parent().filter(|op| op.name() == "scf.for")?;
-    let i = value.index().checked_sub(1)?;
-    Some((op, op.operand(3 + i), block.terminator()?.operands().nth(i)?))
+    bounded(value) || ForOp::carrying(value).is_some_and(|(_, first, next)| bounded(first) && bounded(next))
 }
 
 /// The form of a block argument of a loop.
 fn carried<'c>(value: Value<'c>, count: i64, depth: u32) -> Option<Form<'c>> {
-    if let Some((op, first, next)) = carries(value) {
+    if let Some((around, first, next)) = ForOp::carrying(value) {
         let (first, next) = (form(first, count, None, depth - 1), form(next, count, Some(value), depth - 1));
         let counts = first.root == Root::Zero && next.root == Root::Value(value);
         let step = next.offset.rem_euclid(count);
-        return counts.then_some(Form { root: Root::Loop(op, step), offset: first.offset });
+        return counts.then_some(Form { root: Root::Loop(around, step), offset: first.offset });
     }
-    // The induction variable.
-    let op = value.arg_block()?.parent().filter(|op| op.name() == "scf.for" && value.index() == 0)?;
-    let (first, step) = (constant(op.operand(0))?, constant(op.operand(2))?);
-    Some(Form { root: Root::Loop(op, step.rem_euclid(count)), offset: first })
+    let around = ForOp::counting(value)?;
+    let (first, step) = (constant(around.lower())?, constant(around.step())?);
+    Some(Form { root: Root::Loop(around, step.rem_euclid(count)), offset: first })
 }

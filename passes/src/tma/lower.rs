@@ -18,6 +18,7 @@ use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::{IrRewriter, create};
+use mlir_host::upstream::ForOp;
 use std::collections::HashMap;
 use ttopt_dialect::tt::attrs::CachePolicy;
 use ttopt_dialect::tt::enums::{CacheModifier, EvictionPolicy, PaddingOption};
@@ -174,7 +175,7 @@ impl<'c> Lowering<'c> {
     fn group(&mut self, group: &Group<'c>) -> PassResult {
         let (Some(first), Some(last)) = (group.loads.first(), group.loads.last()) else { return Ok(()) };
         let (first, last) = (*first, *last);
-        let around = last.parent().filter(|op| op.name() == "scf.for");
+        let around = last.parent().filter(|op| ForOp::cast(*op).is_some());
         let (barrier, phase) = match around {
             Some(body) => {
                 let (body, phase) = self.phase(body)?;

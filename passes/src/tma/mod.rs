@@ -14,15 +14,16 @@ pub mod proxy_fences;
 pub mod webs;
 
 use mlir_host::ir::{FloatKind, Op, Type};
+use ttopt_dialect::tt::ops::{DescriptorGatherOp, DescriptorLoadOp, DescriptorScatterOp};
 
 /// Whether `op` loads through a tensor descriptor: a block, or rows of it one by one.
 pub fn is_load(op: Op<'_>) -> bool {
-    matches!(op.name(), "tt.descriptor_load" | "tt.descriptor_gather")
+    DescriptorLoadOp::cast(op).is_some() || DescriptorGatherOp::cast(op).is_some()
 }
 
 /// Whether `op` moves rows of a block one by one.
 pub fn moves_rows(op: Op<'_>) -> bool {
-    matches!(op.name(), "tt.descriptor_gather" | "tt.descriptor_scatter")
+    DescriptorGatherOp::cast(op).is_some() || DescriptorScatterOp::cast(op).is_some()
 }
 
 /// The number of an element type in a tensor map (PTX ISA, "tensormap.replace", `.elemtype`).

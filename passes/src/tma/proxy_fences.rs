@@ -12,7 +12,7 @@ use crate::ir_util::is_private;
 use crate::machine;
 use crate::shared_memory::barriers::{callees, overlaps, places};
 use crate::shared_memory::buffers::Buffers;
-use crate::shared_memory::effects::{Access, Kind, accesses};
+use crate::shared_memory::effects::{Access, Kind, accesses, fills_by_tma};
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Block, Op, Walk};
@@ -20,7 +20,10 @@ use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::create;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
+use ttopt_dialect::interfaces::MBarrier;
+use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::ttg::enums::AddrSpace;
+use ttopt_dialect::ttng::ops::TensormapCreateOp;
 
 /// The pass.
 pub static PROXY_FENCE_INSERTION: PassDef = PassDef {
@@ -36,8 +39,7 @@ pub static PROXY_FENCE_INSERTION: PassDef = PassDef {
 fn run(module: Op<'_>, _: &Options) -> PassResult {
     let mut functions = Vec::new();
     module.walk(&mut |op| {
-        let fills = matches!(op.name(), "ttng.async_tma_copy_global_to_local" | "ttng.async_tma_gather");
-        let function = op.ancestor(|outer| outer.name() == "tt.func").filter(|_| fills);
+        let function = op.ancestor(|outer| FuncOp::cast(outer).is_some()).filter(|_| fills_by_tma(op));
         if let Some(function) = function.filter(|function| !functions.contains(function)) {
             functions.push(function);
         }
@@ -64,7 +66,7 @@ struct Analysis {
 
 /// Whether the operation ends with a fence.
 fn fences_itself(op: Op<'_>) -> bool {
-    matches!(op.name(), "ttng.init_barrier" | "ttng.inval_barrier" | "ttng.tensormap_create")
+    op.interface::<MBarrier>().is_some_and(|barrier| barrier.is_life) || TensormapCreateOp::cast(op).is_some()
 }
 
 fn by_threads(access: &Access) -> bool {

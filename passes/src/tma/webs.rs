@@ -25,8 +25,11 @@ use linear_layout::plan::{RowsFate, TMA_UNIT_BYTES, TmaRowsPlan};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
 use std::collections::HashMap;
+use ttopt_dialect::interfaces::Dot;
 use ttopt_dialect::tt::enums::{DescriptorReduceKind, PaddingOption};
-use ttopt_dialect::tt::ops::{DescriptorLoadOp, DescriptorReduceOp, DescriptorStoreOp, MakeTensorDescOp};
+use ttopt_dialect::tt::ops::{
+    DescriptorLoadOp, DescriptorReduceOp, DescriptorStoreOp, FuncOp, MakeTensorDescOp,
+};
 use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttng::verify::reduces_in_memory;
 
@@ -66,7 +69,7 @@ fn row_bytes(desc: TensorDescType<'_>) -> Option<(u64, u64)> {
 fn fate(op: Op<'_>) -> RowsFate {
     let Some(rows) = op.results().next() else { return RowsFate::Scattered };
     let mut users = rows.uses().peekable();
-    let is_factor = |(user, operand): (Op<'_>, usize)| user.name() == "tt.dot" && operand < 2;
+    let is_factor = |(user, _): (Op<'_>, usize)| Dot::multiplies(user, rows);
     if rows.uses().any(|(user, _)| user.name().starts_with("tt.descriptor_")) {
         RowsFate::Stored
     } else if users.peek().is_some() && users.all(is_factor) {
@@ -78,7 +81,8 @@ fn fate(op: Op<'_>) -> RowsFate {
 
 /// Whether `op` may run more often than the kernel.
 fn is_repeated(op: Op<'_>) -> bool {
-    op.ancestor(|outer| outer.name() == "tt.func").is_some_and(is_private) || op.ancestor(is_loop).is_some()
+    op.ancestor(|outer| FuncOp::cast(outer).is_some()).is_some_and(is_private)
+        || op.ancestor(is_loop).is_some()
 }
 
 fn is_descriptor(value: Value<'_>) -> bool {
@@ -112,7 +116,7 @@ impl<'c> Webs<'c> {
             }
         }
         for op in ops {
-            if op.operands().chain(op.results()).any(is_descriptor) || op.name() == "tt.func" {
+            if op.operands().chain(op.results()).any(is_descriptor) || FuncOp::cast(op).is_some() {
                 this.visit(module, op);
             }
         }
@@ -319,7 +323,7 @@ impl<'c> Webs<'c> {
         let symbol = op.attr("callee").and_then(Attr::as_symbol);
         let body = module.region(0).first_block();
         let callee = body.into_iter().flat_map(|block| block.ops()).find(|function| {
-            function.name() == "tt.func" && function.attr("sym_name").and_then(Attr::as_str) == symbol
+            FuncOp::cast(*function).is_some() && function.attr("sym_name").and_then(Attr::as_str) == symbol
         });
         let entry = callee.and_then(|function| function.region(0).first_block());
         for (operand, arg) in op.operands().zip(entry.into_iter().flat_map(|block| block.args())) {

@@ -62,7 +62,7 @@ impl Session {
     /// A program to TTGIR and what else is promised about it.
     fn check(&self, text: &str, options: &Options) -> Result<(), String> {
         // SAFETY: the context outlives the source.
-        let source = unsafe { Source::new(self.context, text, "program") };
+        let source = unsafe { Source::new(self.context, text, "program") }.map_err(|err| err.to_string())?;
         let module = source.parse().ok_or("the program is not valid")?;
         let result = self.check_module(module, options);
         // SAFETY: the module is owned here.
@@ -80,6 +80,7 @@ impl Session {
         self.run(module, &passes[decided..])?;
         // SAFETY: as above.
         let printed = unsafe { Source::new(self.context, &Self::text(module), "ttgir") };
+        let printed = printed.map_err(|err| err.to_string())?;
         let parsed = printed.parse().ok_or("the TTGIR does not parse")?;
         let result = self.changes_nothing(parsed);
         // SAFETY: the module is owned here.

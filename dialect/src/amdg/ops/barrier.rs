@@ -3,6 +3,7 @@
 use super::{reads_shared, writes_shared};
 use crate::amdg::verify::{self, BARRIER};
 use crate::constraints::*;
+use crate::interfaces::MBARRIER;
 use crate::ttg::types::MEMDESC_TYPE;
 use mlir_host::attrs::I32Attr;
 use mlir_host::def::Effects;
@@ -77,6 +78,6 @@ op! {
         operands: [barrier: MEMDESC_TYPE],
         traits: [BARRIER],
         format: "$barrier attr-dict `:` qualified(type($barrier))",
-        with: { effects: Effects::List(&[reads_shared("barrier"), writes_shared("barrier")]) },
+        with: { interfaces: &[MBARRIER], effects: Effects::List(&[reads_shared("barrier"), writes_shared("barrier")]) },
     }
 }

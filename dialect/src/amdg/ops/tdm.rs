@@ -3,6 +3,7 @@
 use super::{L2_CACHE, reads_shared, writes_shared};
 use crate::amdg::verify::{self, BARRIER};
 use crate::constraints::*;
+use crate::interfaces::MBARRIER;
 use crate::tt::enums::CacheModifier;
 use crate::tt::ops::global;
 use crate::tt::types::same;
@@ -25,6 +26,7 @@ op! {
         traits: [BARRIER, GLOBAL_TO_LOCAL_COPY],
         format: "$desc `into` $result (`,` `barrier` `=` $barrier^)? attr-dict `:` qualified(type($desc)) (`,` qualified(type($barrier))^)? `->` qualified(type($result))",
         with: {
+            interfaces: &[MBARRIER],
             verify: Some(verify::tdm_load),
             effects: Effects::List(&[READS_DESC, writes_shared("result"), writes_shared("barrier")]),
         },
@@ -40,6 +42,7 @@ op! {
         traits: [BARRIER],
         format: "$desc `from` $src (`,` `barrier` `=` $barrier^)? attr-dict `:` qualified(type($src)) (`,` qualified(type($barrier))^)? `->` qualified(type($desc))",
         with: {
+            interfaces: &[MBARRIER],
             verify: Some(verify::tdm_store),
             effects: Effects::List(&[WRITES_DESC, reads_shared("src"), writes_shared("barrier")]),
         },
@@ -72,6 +75,7 @@ op! {
         traits: [BARRIER, GLOBAL_TO_LOCAL_COPY],
         format: "$desc `[` $src_row_indices `]` `to` $dst (`,` `barrier` `=` $barrier^)? attr-dict `:` qualified(type($src_row_indices)) `,` qualified(type($dst)) (`,` qualified(type($barrier))^)? `->` qualified(type($desc))",
         with: {
+            interfaces: &[MBARRIER],
             verify: Some(verify::tdm_gather),
             effects: Effects::List(&[READS_DESC, writes_shared("dst"), writes_shared("barrier")]),
         },
@@ -86,6 +90,7 @@ op! {
         traits: [BARRIER],
         format: "$desc `[` $dst_row_indices `]` `from` $src (`,` `barrier` `=` $barrier^)? attr-dict `:` qualified(type($dst_row_indices)) `,` qualified(type($src)) (`,` qualified(type($barrier))^)? `->` qualified(type($desc))",
         with: {
+            interfaces: &[MBARRIER],
             verify: Some(verify::tdm_scatter),
             effects: Effects::List(&[WRITES_DESC, reads_shared("src"), writes_shared("barrier")]),
         },

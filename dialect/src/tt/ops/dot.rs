@@ -2,6 +2,7 @@
 
 use crate::constraints::*;
 use crate::encoding::verify::TENSOR_LAYOUTS;
+use crate::interfaces::DOT;
 use crate::tt::enums::{InputPrecision, ScaleDotElemType};
 use crate::tt::types::same;
 use crate::tt::verify::TENSOR_SIZE;
@@ -23,6 +24,7 @@ op! {
         types: [TypeRule::new("result's type matches accumulator's type", "d", "c", same)],
         format: "$a `,` $b `,` $c (`,` `inputPrecision` `=` $inputPrecision^)? attr-dict `:` type($a) `*` type($b) `->` type($d)",
         with: {
+            interfaces: &[DOT],
             verify: Some(verify::dot),
             infer: Some(infer::dot),
             effects: Effects::None,
@@ -51,6 +53,7 @@ op! {
         types: [TypeRule::new("result's type matches accumulator's type", "d", "c", same)],
         format: "$a (`scale` $a_scale^)? `,` $b (`scale` $b_scale^)? `,` $c `lhs` `=` $a_elem_type `rhs` `=` $b_elem_type attr-dict `:` type($a) (`,` type($a_scale)^)? `*` type($b) (`,` type($b_scale)^)? `->` type($d)",
         with: {
+            interfaces: &[DOT],
             verify: Some(verify::dot_scaled),
             effects: Effects::None,
             speculation: Speculation::Always,

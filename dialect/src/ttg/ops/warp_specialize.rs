@@ -68,6 +68,7 @@ op! {
             verify: Some(verify_ops::warp_specialize_partitions),
             canonicalize: &canonicalize::WARP_SPECIALIZE_PARTITIONS,
             speculation: Speculation::Recursive,
+            passes_operands: true,
             successor_regions: Some(|op, from, push| {
                 if from == -1 {
                     (0..op.num_regions()).for_each(|region| push(region as isize));

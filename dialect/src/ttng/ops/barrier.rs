@@ -2,6 +2,7 @@
 
 use super::{reads_shared, writes_shared};
 use crate::constraints::*;
+use crate::interfaces::{MBARRIER, MBARRIER_ALLOC, MBARRIER_LIFE, MBARRIER_LONG, PREDICATED};
 use crate::ttg::types::MEMDESC_TYPE;
 use crate::ttg::verify::{MEMDESC_LAYOUTS, TENSOR_LAYOUTS};
 use crate::ttng::canonicalize;
@@ -18,6 +19,7 @@ op! {
         traits: [BARRIER, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$alloc `,` $count attr-dict `:` qualified(type($alloc))",
         with: {
+            interfaces: &[MBARRIER_LIFE],
             verify: Some(verify::init_barrier),
             effects: Effects::List(&[writes_shared("alloc")]),
         },
@@ -30,7 +32,7 @@ op! {
         operands: [alloc: MEMDESC_TYPE],
         traits: [BARRIER, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$alloc attr-dict `:` qualified(type($alloc))",
-        with: { effects: Effects::List(&[writes_shared("alloc")]) },
+        with: { interfaces: &[MBARRIER_LIFE], effects: Effects::List(&[writes_shared("alloc")]) },
     }
 }
 
@@ -42,6 +44,7 @@ op! {
         traits: [BARRIER, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$alloc `,` $size attr-dict `,` $pred `:` qualified(type($alloc))",
         with: {
+            interfaces: &[MBARRIER_ALLOC, PREDICATED],
             canonicalize: &canonicalize::BARRIER_EXPECT,
             verify: Some(verify::barrier_expect),
             effects: Effects::List(&[writes_shared("alloc")]),
@@ -56,6 +59,7 @@ op! {
         traits: [BARRIER, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$alloc `,` $phase (`,` $pred^)? (`deps` $deps^)? attr-dict `:` qualified(type($alloc)) (`,` type($deps)^)?",
         with: {
+            interfaces: &[MBARRIER_ALLOC, PREDICATED],
             canonicalize: &canonicalize::WAIT_BARRIER,
             effects: Effects::List(&[reads_shared("alloc"), writes_shared("alloc")]),
         },
@@ -73,6 +77,7 @@ op! {
         traits: [BARRIER, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$alloc `,` $count (`,` $pred^)? attr-dict `:` qualified(type($alloc))",
         with: {
+            interfaces: &[MBARRIER_ALLOC, PREDICATED],
             canonicalize: &canonicalize::ARRIVE_BARRIER,
             verify: Some(verify::arrive_barrier),
             effects: Effects::List(&[reads_shared("alloc"), writes_shared("alloc")]),
@@ -87,7 +92,7 @@ op! {
         attrs: [no_increment("noIncrement")[opt]: UnitAttr],
         traits: [BARRIER, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$barrier attr-dict `:` qualified(type($barrier))",
-        with: { effects: Effects::List(&[writes_shared("barrier")]) },
+        with: { interfaces: &[MBARRIER], effects: Effects::List(&[writes_shared("barrier")]) },
     }
 }
 
@@ -98,6 +103,7 @@ op! {
         traits: [BARRIER, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$src `,` $dst `,` $mbarrier attr-dict `:` type($src) `->` qualified(type($dst)) `,` qualified(type($mbarrier))",
         with: {
+            interfaces: &[MBARRIER_LONG],
             verify: Some(verify::async_shared_store),
             effects: Effects::List(&[writes_shared("dst"), writes_shared("mbarrier")]),
         },

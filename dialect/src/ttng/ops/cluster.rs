@@ -2,6 +2,7 @@
 
 use super::{reads_shared, writes_shared};
 use crate::constraints::*;
+use crate::interfaces::MBARRIER_LONG;
 use crate::tt::enums::ProgramDim;
 use crate::ttg::types::MEMDESC_TYPE;
 use crate::ttg::verify::{MEMDESC_LAYOUTS, TENSOR_LAYOUTS};
@@ -93,6 +94,7 @@ op! {
         traits: [BARRIER, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$result `,` $mbarrier attr-dict `:` qualified(type($result)) `,` qualified(type($mbarrier))",
         with: {
+            interfaces: &[MBARRIER_LONG],
             verify: Some(verify::clc_try_cancel),
             effects: Effects::List(&[writes_shared("result"), writes_shared("mbarrier")]),
         },

@@ -2,6 +2,7 @@
 
 use super::{TENSOR_OR_MEMDESC, reads_shared, reads_tensor_memory, writes_shared, writes_tensor_memory};
 use crate::constraints::*;
+use crate::interfaces::{DOT, DOT_IN_PLACE, MBARRIER, MBARRIERS, MMA_V5, PREDICATED};
 use crate::tt::enums::{InputPrecision, ScaleDotElemType};
 use crate::tt::types::same;
 use crate::ttg::types::{MEMDESC, MEMDESC_TYPE, MemDescType, TOKEN_TYPE};
@@ -27,6 +28,7 @@ op! {
         types: [TypeRule::new("result's type matches accumulator's type", "d", "c", same)],
         format: "$a `,` $b `,` $c (`,` $useC^)? attr-dict `:` type($a) `*` qualified(type($b)) `->` type($d)",
         with: {
+            interfaces: &[DOT],
             verify: Some(verify::warp_group_dot),
             effects: Effects::Dynamic(|op, effect| {
                 for name in ["a", "b"] {
@@ -86,6 +88,7 @@ op! {
         traits: [BARRIER, verify::MMA, verify::DOT_SHAPES, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$a `,` $b `,` $d `` custom<Token>($acc_dep, type($token)) `,` $useD `,` $pred `` custom<BarriersAndPreds>($barriers, $barrier_preds) attr-dict `:` qualified(type($a)) `,` qualified(type($b)) `,` qualified(type($d)) (`,` qualified(type($barriers))^)?",
         with: {
+            interfaces: &[DOT_IN_PLACE, MMA_V5, PREDICATED, MBARRIERS],
             custom: &[syntax::TOKEN, syntax::BARRIERS_AND_PREDS],
             verify: Some(verify::tc_gen5_mma),
             effects: Effects::Dynamic(|op, effect| {
@@ -111,6 +114,7 @@ op! {
         traits: [BARRIER, verify::MMA, verify::DOT_SHAPES, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$a `,` $b `,` $d `` custom<Token>($acc_dep, type($token)) `,` $a_scale `,` $b_scale `,` $useD `,` $pred `lhs` `=` $a_type `rhs` `=` $b_type `` custom<BarriersAndPreds>($barriers, $barrier_preds) attr-dict `:` qualified(type($a)) `,` qualified(type($b)) `,` qualified(type($d)) `,` qualified(type($a_scale)) `,` qualified(type($b_scale)) (`,` qualified(type($barriers))^)?",
         with: {
+            interfaces: &[DOT_IN_PLACE, MMA_V5, PREDICATED, MBARRIERS],
             custom: &[syntax::TOKEN, syntax::BARRIERS_AND_PREDS],
             verify: Some(verify::tc_gen5_mma_scaled),
             effects: Effects::Dynamic(|op, effect| {
@@ -128,6 +132,7 @@ op! {
         traits: [BARRIER, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$barrier (`,` $pred^)? (`descs` $descs^)? attr-dict `:` qualified(type($barrier)) (`,` qualified(type($descs))^)?",
         with: {
+            interfaces: &[PREDICATED, MBARRIER],
             canonicalize: &canonicalize::COMMIT,
             verify: Some(verify::tc_gen5_commit),
             effects: Effects::List(&[writes_shared("barrier")]),

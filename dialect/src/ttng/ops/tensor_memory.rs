@@ -2,6 +2,7 @@
 
 use super::{TENSOR_MEMORY, reads_shared, reads_tensor_memory, writes_tensor_memory};
 use crate::constraints::*;
+use crate::interfaces::PREDICATED;
 use crate::ttg::ops::MEMDESC_VIEW;
 use crate::ttg::types::{MEMDESC_TYPE, MemDescType, TOKEN_TYPE};
 use crate::ttg::verify::{MEMDESC_LAYOUTS, TENSOR_LAYOUTS};
@@ -46,6 +47,7 @@ op! {
         traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$src `,` $dst `` custom<Token>($dep, type($token)) `,` $pred attr-dict `:` type($src) `->` qualified(type($dst))",
         with: {
+            interfaces: &[PREDICATED],
             canonicalize: &canonicalize::TMEM_STORE,
             custom: &[syntax::TOKEN],
             verify: Some(verify::tmem_store),

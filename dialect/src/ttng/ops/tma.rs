@@ -2,6 +2,7 @@
 
 use super::{reads_shared, writes_shared};
 use crate::constraints::*;
+use crate::interfaces::{MBARRIER, PREDICATED};
 use crate::tt::enums::DescriptorReduceKind;
 use crate::tt::ops::{GLOBAL_MEMORY, global};
 use crate::tt::types::TENSOR_DESC as TENSOR_DESC_TYPE;
@@ -45,6 +46,7 @@ op! {
         traits: [BARRIER, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$desc `[` $coord `]` (`offsets` `=` `[` $offsets^ `]`)? $result `,` $barrier `,` $pred attr-dict `:` qualified(type($desc)) `,` qualified(type($barrier)) `->` qualified(type($result))",
         with: {
+            interfaces: &[MBARRIER, PREDICATED],
             canonicalize: &canonicalize::TMA_LOAD,
             verify: Some(verify::tma_load),
             effects: Effects::List(&[READS_DESC, writes_shared("barrier"), writes_shared("result")]),
@@ -90,6 +92,7 @@ op! {
         traits: [BARRIER, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
         format: "$desc `[` $x_offsets `,` $y_offset `]` $result `,` $barrier `,` $pred attr-dict `:` type(operands)",
         with: {
+            interfaces: &[MBARRIER, PREDICATED],
             canonicalize: &canonicalize::TMA_GATHER,
             verify: Some(verify::tma_gather),
             effects: Effects::List(&[READS_DESC, writes_shared("barrier"), writes_shared("result")]),

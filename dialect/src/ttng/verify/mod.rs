@@ -11,10 +11,12 @@ pub use tensor_memory::*;
 pub use tma::*;
 
 use super::ops::*;
+use crate::tt::ops::FuncOp;
 use crate::tt::types::pointee;
 use crate::ttg::attrs::encoding;
 use crate::ttg::layout::to_linear_layout;
 use crate::ttg::module_attrs;
+use crate::ttg::ops::WarpSpecializeOp;
 use crate::ttg::types::MemDescType;
 use linear_layout::Encoding;
 use linear_layout::encoding::CgaLayout;
@@ -164,7 +166,7 @@ pub fn init_barrier(op: Op<'_>) -> VerifyResult {
     // What several CTAs share needs a barrier of the cluster before its first
     // use, for which there is no place among specialized warps.
     let shared = memdesc(init.alloc())?.shape().first() != Some(&i64::from(num_ctas(op)));
-    if shared && op.ancestor(|outer| outer.name() == "ttg.warp_specialize").is_some() {
+    if shared && op.ancestor(|outer| WarpSpecializeOp::cast(outer).is_some()).is_some() {
         return Err("a barrier that CTAs share cannot be initialized inside `ttg.warp_specialize`".into());
     }
     Ok(())
@@ -269,7 +271,7 @@ pub fn cluster_barrier(op: Op<'_>) -> VerifyResult {
     let Some(function) = function else { return Err("must be inside of a kernel".into()) };
     let private = function.attr("sym_visibility").and_then(Attr::as_str) == Some("private");
     let noinline = function.attr("noinline").and_then(Attr::as_bool) == Some(true);
-    if private && (function.name() != "tt.func" || noinline) {
+    if private && (FuncOp::cast(function).is_none() || noinline) {
         return Err("must be inside of a kernel or of a function that is inlined into one".into());
     }
     Ok(())

@@ -7,8 +7,10 @@ use crate::ir_util::is_private;
 use mlir_host::flow::{for_each_edge, incoming, is_region_branch};
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
+use mlir_host::upstream::{ConstantOp, ForOp};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
+use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::tt::types::pointee;
 
 /// How often the facts of a block argument may change before they are given
@@ -182,7 +184,7 @@ impl<'c> Solver<'c> {
                 Some(_) => {}
                 None => {
                     let owner = value.arg_block().and_then(|block| block.parent());
-                    if owner.is_some_and(|op| op.name() == "tt.func") {
+                    if owner.is_some_and(|op| FuncOp::cast(op).is_some()) {
                         self.assumed.entry(value).or_insert(Assumed { nonneg: true, div: 1 }).nonneg = true;
                     }
                 }
@@ -195,7 +197,8 @@ impl<'c> Solver<'c> {
         let at_entry = || {
             let block = op.block()?;
             let function = block.parent()?;
-            (function.name() == "tt.func" && function.region(0).first_block() == Some(block)).then_some(())
+            (FuncOp::cast(function).is_some() && function.region(0).first_block() == Some(block))
+                .then_some(())
         };
         if op.num_operands() == 0 || at_entry().is_none() {
             return;
@@ -212,10 +215,7 @@ impl<'c> Solver<'c> {
     }
 
     fn assume_comparison(&mut self, test: Op<'c>) {
-        let constant = |value: Value<'c>| {
-            let op = value.def_op().filter(|op| op.name() == "arith.constant")?;
-            op.attr("value")?.as_int()
-        };
+        let constant = |value: Value<'c>| ConstantOp::defining(value)?.value()?.as_int();
         let (value, bound) = (test.operand(0), constant(test.operand(1)));
         let (Some(predicate), Some(bound)) = (test.attr("predicate").and_then(Attr::as_int), bound) else {
             return;
@@ -254,7 +254,7 @@ impl<'c> Solver<'c> {
     /// The argument attributes of a function that concern `arg`.
     fn argument_hints(&self, arg: Value<'c>, info: &mut AxisInfo) {
         let Some(block) = arg.arg_block() else { return };
-        let Some(function) = block.parent().filter(|op| op.name() == "tt.func") else { return };
+        let Some(function) = block.parent().filter(|op| FuncOp::cast(*op).is_some()) else { return };
         if function.region(0).first_block() != Some(block) {
             return;
         }
@@ -341,19 +341,14 @@ impl<'c> Solver<'c> {
 
     /// The induction variable of an `scf.for`.
     fn count(&mut self, op: Op<'c>) {
-        if op.name() != "scf.for" {
-            return;
-        }
-        let Some(body) = op.region(0).first_block() else { return };
-        if op.num_operands() < 3 || body.num_args() == 0 {
-            return;
-        }
-        let bounds = [op.operand(0), op.operand(2)].map(|bound| self.infos.get(&bound).cloned());
+        let Some(around) = ForOp::cast(op) else { return };
+        let Some(variable) = around.induction_variable() else { return };
+        let bounds = [around.lower(), around.step()].map(|bound| self.infos.get(&bound).cloned());
         if let [Some(lower), Some(step)] = bounds {
             let mut counter = AxisInfo::multiple_of(lower.corner.min(step.corner));
             // Steps of scf.for are positive.
             counter.nonneg = lower.nonneg;
-            self.join_into(body.arg(0), counter);
+            self.join_into(variable, counter);
         }
     }
 
@@ -371,7 +366,7 @@ impl<'c> Solver<'c> {
     }
 
     fn visit_return(&mut self, op: Op<'c>) {
-        let Some(function) = op.ancestor(|outer| outer.name() == "tt.func") else { return };
+        let Some(function) = op.ancestor(|outer| FuncOp::cast(outer).is_some()) else { return };
         let mut infos = Vec::new();
         for operand in op.operands() {
             match self.infos.get(&operand) {
@@ -401,7 +396,7 @@ impl<'c> Solver<'c> {
     /// Arguments of blocks that control flow does not carry.
     fn forget_blocks(&mut self, op: Op<'c>) {
         // Its induction variable is known.
-        if op.name() == "scf.for" {
+        if ForOp::cast(op).is_some() {
             return;
         }
         for block in op.regions().filter_map(|region| region.first_block()) {

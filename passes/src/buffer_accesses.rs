@@ -1,0 +1,266 @@
+//! `--tritonamdgpu-buffer-accesses`: loads and stores that become buffer instructions, where the target has them.
+//!
+//! A buffer instruction adds an offset of 32 bits a lane to an address that the whole wave has in scalar registers, and
+//! checks the offset against a length: a lane that is to do nothing is given one beyond it, so that a mask needs no branch
+//! (CDNA3 ISA, "Vector Memory Buffer Instructions"). The offset counts as unsigned.
+//!
+//! The pass takes the pointers of a load or store apart: a scalar base, numbers that all threads have alike, which are
+//! added to it, and offsets that differ. Where these are known to lie between zero and two gibibytes together, the
+//! pointers are computed anew as `addptr(splat(base), offsets)` and the operation is marked `ttg.buffer`. Lowering reads
+//! the mark, finds base and offsets there, and decides nothing. As Triton's pass of this kind does, it takes it that sums
+//! of offsets do not wrap around.
+
+use crate::ir_util::constant;
+use crate::machine;
+use mlir_host::asm::Reported;
+use mlir_host::ir::{Attr, Op, Type, Value, Walk};
+use mlir_host::pass::{Options, PassDef, PassResult};
+use mlir_host::rewrite::create;
+use ttopt_dialect::tt::ops::{AddPtrOp, BroadcastOp, ExpandDimsOp, LoadOp, MakeRangeOp, SplatOp, StoreOp};
+use ttopt_dialect::tt::types::pointee;
+
+/// The pass.
+pub static TRITONAMDGPU_BUFFER_ACCESSES: PassDef = PassDef {
+    anchor: "builtin.module",
+    dependencies: &["arith", "tt"],
+    ..PassDef::new(
+        "tritonamdgpu-buffer-accesses",
+        "Mark loads and stores whose offsets are small enough for buffer instructions",
+        run,
+    )
+};
+
+/// The mark.
+pub const BUFFER: &str = "ttg.buffer";
+/// Bytes of a buffer: offsets of lanes that do nothing are beyond it.
+pub const BUFFER_BYTES: i64 = (1 << 31) - 2;
+/// Bytes of the widest access.
+const WIDEST: i64 = 16;
+
+fn run(module: Op<'_>, _: &Options) -> PassResult {
+    if !machine::target(module)?.primitives.buffers {
+        return Ok(());
+    }
+    let mut accesses = Vec::new();
+    module.walk(&mut |op| {
+        let plain =
+            LoadOp::cast(op).map_or(StoreOp::cast(op).is_some(), |load| load.is_volatile() != Some(true));
+        if plain && op.operand(0).ty().as_tensor().is_some() {
+            accesses.push(op);
+        }
+        Walk::Advance
+    });
+    accesses.into_iter().try_for_each(rewrite)
+}
+
+/// Numbers from the first to the last.
+type Range = (i64, i64);
+
+/// Pointers, or offsets, taken apart.
+struct Parts<'c> {
+    /// The scalar that pointers are counted from.
+    base: Option<Value<'c>>,
+    /// Scalars that are added for all threads.
+    uniform: Vec<Value<'c>>,
+    /// Tensors that are added, and what is known of their elements.
+    varying: Vec<(Tensor<'c>, Range)>,
+}
+
+/// A tensor that exists, or how it is made of one that does.
+enum Tensor<'c> {
+    Is(Value<'c>),
+    /// As the operation makes its result, but of this.
+    Like(Op<'c>, Box<Tensor<'c>>),
+}
+
+impl<'c> Tensor<'c> {
+    /// Makes it before `at`.
+    fn make(&self, at: Op<'c>) -> Result<Value<'c>, Reported> {
+        match self {
+            Tensor::Is(value) => Ok(*value),
+            Tensor::Like(op, of) => {
+                let of = of.make(at)?;
+                let shape = op.result(0).ty().as_tensor().and_then(|ty| ty.with_element(of.ty().element()));
+                let Some(shape) = shape else { return Err(at.error("cannot make the type of an offset")) };
+                let made = create(op.name(), at.loc(), &[of], &[shape.ty()], &op.attrs(), &[])?;
+                made.move_before(at);
+                Ok(made.result(0))
+            }
+        }
+    }
+}
+
+impl<'c> Parts<'c> {
+    /// As `op` makes its result of what these are parts of.
+    fn like(mut self, op: Op<'c>) -> Self {
+        let wrap = |(tensor, range)| (Tensor::Like(op, Box::new(tensor)), range);
+        self.varying = self.varying.into_iter().map(wrap).collect();
+        self
+    }
+
+    fn join(mut self, other: Parts<'c>) -> Self {
+        self.base = self.base.or(other.base);
+        self.uniform.extend(other.uniform);
+        self.varying.extend(other.varying);
+        self
+    }
+
+    /// Of a tensor of pointers.
+    fn of_pointers(value: Value<'c>, left: &mut u32) -> Option<Self> {
+        let op = step(value, left)?;
+        if let Some(add) = AddPtrOp::cast(op) {
+            return Some(Self::of_pointers(add.ptr(), left)?.join(Self::of_offsets(add.offset(), left)?));
+        }
+        if SplatOp::cast(op).is_some() {
+            let base = Some(op.operand(0)).filter(|base| is_scalar(*base, left));
+            return base.map(|base| Parts { base: Some(base), uniform: Vec::new(), varying: Vec::new() });
+        }
+        let moves = BroadcastOp::cast(op).is_some() || ExpandDimsOp::cast(op).is_some();
+        moves.then(|| Self::of_pointers(op.operand(0), left).map(|parts| parts.like(op)))?
+    }
+
+    /// Of a tensor of offsets; `None` where its numbers may be too small or too large.
+    fn of_offsets(value: Value<'c>, left: &mut u32) -> Option<Self> {
+        let op = step(value, left)?;
+        let leaf = |uniform, varying| Parts { base: None, uniform, varying };
+        if op.name() == "arith.addi" {
+            return Some(Self::of_offsets(op.operand(0), left)?.join(Self::of_offsets(op.operand(1), left)?));
+        }
+        if SplatOp::cast(op).is_some() {
+            return is_scalar(op.operand(0), left).then(|| leaf(vec![op.operand(0)], Vec::new()));
+        }
+        if BroadcastOp::cast(op).is_some() || ExpandDimsOp::cast(op).is_some() {
+            return Self::of_offsets(op.operand(0), left).map(|parts| parts.like(op));
+        }
+        let range = range(value, left).filter(|range| range.0 >= 0)?;
+        Some(leaf(Vec::new(), vec![(Tensor::Is(value), range)]))
+    }
+}
+
+/// How many operations an address is followed through.
+const STEPS: u32 = 256;
+
+/// The operation that computes `value`, while there are steps left.
+fn step<'c>(value: Value<'c>, left: &mut u32) -> Option<Op<'c>> {
+    *left = left.checked_sub(1)?;
+    value.def_op()
+}
+
+/// What the elements of integers are known to lie between.
+fn range(value: Value<'_>, left: &mut u32) -> Option<Range> {
+    let op = step(value, left)?;
+    if let Some(made) = MakeRangeOp::cast(op) {
+        let (start, end) = (made.start()?, made.end()?);
+        return Some((start, end - 1));
+    }
+    let mut of = |i: usize| range(op.operand(i), left);
+    let (low, high) = match op.name() {
+        "arith.constant" => {
+            let number = constant(value)?;
+            (number, number)
+        }
+        "tt.splat" | "tt.broadcast" | "tt.expand_dims" | "ttg.convert_layout" | "arith.extsi" => of(0)?,
+        "arith.extui" => of(0).filter(|range| range.0 >= 0)?,
+        "arith.addi" => {
+            let (a, b) = (of(0)?, of(1)?);
+            (a.0.checked_add(b.0)?, a.1.checked_add(b.1)?)
+        }
+        "arith.muli" => {
+            let (a, b) = (of(0).filter(|range| range.0 >= 0)?, of(1).filter(|range| range.0 >= 0)?);
+            (a.0.checked_mul(b.0)?, a.1.checked_mul(b.1)?)
+        }
+        "arith.andi" => {
+            let bounds = [of(0), of(1)].into_iter().flatten().filter(|range| range.0 >= 0);
+            (0, bounds.map(|range| range.1).min()?)
+        }
+        "arith.remsi" | "arith.remui" => {
+            let divisor = of(1).filter(|range| range.0 > 0)?;
+            // A remainder has the sign of what is divided.
+            of(0).filter(|range| range.0 >= 0 || op.name() == "arith.remui")?;
+            (0, divisor.1 - 1)
+        }
+        "arith.divsi" | "arith.divui" => {
+            let (a, b) = (of(0).filter(|range| range.0 >= 0)?, of(1).filter(|range| range.0 > 0)?);
+            (a.0 / b.1, a.1 / b.0)
+        }
+        "arith.shrui" | "arith.shrsi" => (0, of(0).filter(|range| range.0 >= 0)?.1),
+        "arith.minsi" => {
+            let (a, b) = (of(0)?, of(1)?);
+            (a.0.min(b.0), a.1.min(b.1))
+        }
+        "arith.maxsi" => {
+            let (a, b) = (of(0)?, of(1)?);
+            (a.0.max(b.0), a.1.max(b.1))
+        }
+        _ => return None,
+    };
+    // What does not fit in the type wraps around.
+    let bits = value.ty().element().int_bits()?;
+    let most = if bits >= 63 { i64::MAX } else { (1 << (bits - 1)) - 1 };
+    (low >= -most && high <= most).then_some((low, high))
+}
+
+/// Whether a scalar is in scalar registers: not what a thread read from memory, or several threads computed.
+fn is_scalar(value: Value<'_>, left: &mut u32) -> bool {
+    let Some(op) = step(value, left) else { return value.def_op().is_none() };
+    let name = op.name();
+    let grid = matches!(name, "tt.get_program_id" | "tt.get_num_programs");
+    let computed = name.starts_with("arith.") || AddPtrOp::cast(op).is_some();
+    grid || computed
+        && op.operands().all(|operand| operand.ty().as_tensor().is_none() && is_scalar(operand, left))
+}
+
+/// Makes an operation of one result before `at`.
+fn emit<'c>(at: Op<'c>, name: &str, operands: &[Value<'c>], result: Type<'c>) -> Result<Value<'c>, Reported> {
+    let made = create(name, at.loc(), operands, &[result], &[], &[])?;
+    made.move_before(at);
+    Ok(made.result(0))
+}
+
+fn rewrite(op: Op<'_>) -> PassResult {
+    let ptr = op.operand(0);
+    let bytes = pointee(ptr.ty().element()).and_then(|ty| ty.bits()).map(|bits| i64::from(bits.div_ceil(8)));
+    let (Some(bytes), Some(ty)) = (bytes, ptr.ty().as_tensor()) else { return Ok(()) };
+    let Some(Parts { base: Some(base), uniform, varying }) = Parts::of_pointers(ptr, &mut { STEPS }) else {
+        return Ok(());
+    };
+    let last = varying.iter().try_fold(0i64, |sum, (_, range)| sum.checked_add(range.1));
+    let end = last.and_then(|last| last.checked_mul(bytes));
+    if end.is_none_or(|end| end > BUFFER_BYTES - WIDEST) {
+        return Ok(());
+    }
+    let ctx = op.context();
+    let mut start = base;
+    for number in uniform {
+        start = emit(op, "tt.addptr", &[start, number], start.ty())?;
+    }
+    let i32t = Type::int(ctx, 32);
+    let Some(offset_type) = ty.with_element(i32t) else { return Ok(()) };
+    let mut offset: Option<Value<'_>> = None;
+    for (tensor, _) in &varying {
+        let mut own = tensor.make(op)?;
+        let bits = own.ty().element().int_bits().unwrap_or(32);
+        if bits != 32 {
+            let name = if bits > 32 { "arith.trunci" } else { "arith.extui" };
+            own = emit(op, name, &[own], offset_type.ty())?;
+        }
+        offset = Some(match offset {
+            None => own,
+            Some(sum) => emit(op, "arith.addi", &[sum, own], offset_type.ty())?,
+        });
+    }
+    let Some(offset) = offset else { return Ok(()) };
+    let bases = emit(op, "tt.splat", &[start], ty.ty())?;
+    let pointers = emit(op, "tt.addptr", &[bases, offset], ty.ty())?;
+    op.set_operand(0, pointers);
+    op.set_attr(BUFFER, Attr::unit(ctx));
+    Ok(())
+}
+
+/// The base and the offsets, in elements, of a marked operation.
+pub fn buffer_of<'c>(op: Op<'c>) -> Option<(Value<'c>, Value<'c>)> {
+    op.attr(BUFFER)?;
+    let add = AddPtrOp::cast(op.operand(0).def_op()?)?;
+    let splat = add.ptr().def_op().filter(|op| SplatOp::cast(*op).is_some())?;
+    Some((splat.operand(0), add.offset()))
+}
