@@ -354,6 +354,52 @@ NAMED = {
 }
 
 
+class Bounds:
+    """Induction variables of other types, unsigned ones, and such near the largest number, with steps behind it."""
+
+    # Type, keyword, first, last, step, stages, induction variable as an index.
+    LOOPS = [
+        ("i64", "", "%c0_64", "%n_64", "%c1_64", 4, "arith.trunci %i : i64 to i32"),
+        ("index", "", "%c0_x", "%n_x", "%c2_x", 4, "arith.index_cast %i : index to i32"),
+        ("i32", "unsigned ", "%most", "%beyond", "%five", 3, "arith.subi %i, %most : i32"),
+        ("i32", "", "%most", "%limit_most", "%three", 5, "arith.subi %i, %most : i32"),
+    ]
+
+    def text(self, stages):
+        lines = []
+        for number, (ty, keyword, low, high, step, count, at) in enumerate(self.LOOPS):
+            attrs = f" {{tt.num_stages = {count} : i32}}" if stages > 1 else ""
+            lines.append(f"""
+  %r{number} = scf.for {keyword}%i = {low} to {high} step {step} iter_args(%s = %zero) -> (i32) : {ty} {{
+    %j = {at}
+    %q = tt.addptr %index, %j : !tt.ptr<i32>, i32
+    %x = tt.load %q : !tt.ptr<i32>
+    %t = arith.muli %s, %three : i32
+    %y = arith.addi %t, %x : i32
+    scf.yield %y : i32
+  }}{attrs}
+  %place{number} = arith.constant {number} : i32
+  %o{number} = tt.addptr %scalars, %place{number} : !tt.ptr<i32>, i32
+  tt.store %o{number}, %r{number} : !tt.ptr<i32>""".replace(" : index {", " {"))
+        return """module {
+tt.func public @k(%a: !tt.ptr<f16>, %b: !tt.ptr<f16>, %index: !tt.ptr<i32>, %out: !tt.ptr<f32>, %scalars: !tt.ptr<i32>,
+                  %n: i32, %divisor: i32, %limit: i32) {
+  %zero = arith.constant 0 : i32
+  %three = arith.constant 3 : i32
+  %five = arith.constant 5 : i32
+  %c0_64 = arith.constant 0 : i64
+  %c1_64 = arith.constant 1 : i64
+  %n_64 = arith.extsi %n : i32 to i64
+  %c0_x = arith.constant 0 : index
+  %c2_x = arith.constant 2 : index
+  %n_x = arith.index_cast %n : i32 to index
+  %most = arith.constant 2147483640 : i32
+  %beyond = arith.addi %most, %n : i32
+  %largest = arith.constant 2147483644 : i32
+  %some = arith.minsi %n, %three : i32
+  %limit_most = arith.subi %largest, %some : i32""" + "".join(lines) + "\n  tt.return\n}\n}\n"
+
+
 def any_loop(seed):
     r = random.Random(seed)
     l = Loop(r, r.choice((16, 32, 64, 64)), r.choice((16, 32)), r.choice((16, 32)))
@@ -430,12 +476,15 @@ def main():
     write_npy(args.work / "b.npy", "f16", (65536,), 2)
     write_npy(args.work / "index.npy", "i32", (64,), 3)
     loops = {name: make(Loop()) for name, make in NAMED.items() if not args.names or name in args.names}
+    if not args.names or "bounds" in args.names:
+        loops["bounds"] = Bounds()
     if not args.names or "random" in args.names:
         loops.update({f"random{seed}": any_loop(seed) for seed in range(args.seed, args.seed + args.count)})
     cases = []
     for at, (name, loop) in enumerate(loops.items()):
         for turn, target in enumerate(args.targets.split(",")):
-            picked = TRIPS[(at + turn) % 2] if name in NAMED else (at // 2 % 5, 7)
+            is_named = name in NAMED or name == "bounds"
+            picked = TRIPS[(at + turn) % 2] if is_named else (at // 2 % 5, 7)
             cases += [(name, loop, target, 2 + (at + i) % 4, trips) for i, trips in enumerate(picked)]
     for name, loop, target, stages, _ in cases:
         folder = args.work / f"{name}-{target.replace(':', '')}"
@@ -448,7 +497,7 @@ def main():
             wrong += 1
             name, _, target, stages, trips = case
             print(f"WRONG {name} for {target}, {stages} stages, {trips} iterations: {error}")
-    names = len([name for name in loops if name in NAMED])
+    names = len([name for name in loops if not name.startswith("random")])
     print(f"{names} named loops, {len(loops) - names} random ones, {len(cases)} runs, {wrong} wrong")
     return 1 if wrong else 0
 
