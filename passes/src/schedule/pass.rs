@@ -77,7 +77,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
             continue;
         }
         let all = asked.is_some();
-        match Source::of(op, all, &axis, &target) {
+        match Source::of(op, all, &axis, machine.num_warps, &target) {
             Ok(source) => {
                 let stages = source.asked_stages().unwrap_or(stages as u32);
                 let budget = source.budget(stages, machine.num_warps, &target);

@@ -17,7 +17,7 @@ use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Op, Value, Walk};
 use mlir_host::traits::Upstream;
 use smallvec::SmallVec;
-use ttopt_dialect::tt::ops::LoadOp;
+use ttopt_dialect::tt::ops::{FuncOp, LoadOp};
 use ttopt_dialect::ttg::attrs::{encoding, encoding_attr, shared_memory};
 use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp, is_memdesc_view};
 use ttopt_dialect::ttg::types::MemDescType;
@@ -25,8 +25,13 @@ use ttopt_dialect::ttng::ops::{BarrierExpectOp, WaitBarrierOp, WarpGroupDotOp};
 
 /// Shared memory that the system takes for each CTA (CUDA programming guide, "Shared memory" of each capability).
 const RESERVED: u64 = 1 << 10;
-/// Registers in which a load may wait for its use; larger ones wait in shared memory where they can.
+/// Registers in which a load may wait for its use for many iterations; larger ones wait in shared memory where they can.
 const FEW_WORDS: u64 = 4;
+/// Registers in which a load may wait for one iteration, where CTAs hide each other's latency (docs/h200.md, "Operands that
+/// threads convert").
+const SOME_WORDS: u64 = 16;
+/// What such a load may take of the registers that tensors leave free: other loads want some, too.
+const SHARE_OF_SPARE: u64 = 4;
 
 /// What a node of the graph is.
 #[derive(Clone, Copy, Debug)]
@@ -161,6 +166,7 @@ impl<'c> Source<'c> {
         op: Op<'c>,
         all: bool,
         axis: &AxisInfoAnalysis<'c>,
+        warps: u64,
         target: &TargetDesc,
     ) -> Result<Self, Refusal> {
         let (block, end) = body(op).ok_or("it has no body")?;
@@ -197,8 +203,9 @@ impl<'c> Source<'c> {
             bulks,
             makers: FastMap::default(),
         };
-        Builder { source: &mut source, block, axis, target, absorbed, waiting: FastMap::default() }
-            .build(end);
+        let in_registers = most_in_registers(op, warps, target);
+        let waiting = FastMap::default();
+        Builder { source: &mut source, block, axis, target, absorbed, in_registers, waiting }.build(end);
         Ok(source)
     }
 
@@ -277,6 +284,17 @@ fn slot_type<'c>(ty: MemDescType<'c>) -> Option<MemDescType<'c>> {
     MemDescType::new(&ty.shape(), ty.element(), ty.encoding(), ty.space(), true)
 }
 
+/// Registers in which a load that threads compute with may wait for its use. Through shared memory it is written and read
+/// once more, which buys a distance of several iterations: a CTA that is alone on its multiprocessor needs it, several hide
+/// each other's latency, and one iteration is enough.
+fn most_in_registers(op: Op<'_>, warps: u64, target: &TargetDesc) -> u64 {
+    let function = op.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(op);
+    if ctas_together(function, warps, 0, target) < 2 {
+        return FEW_WORDS;
+    }
+    (spare_registers(function, target) / SHARE_OF_SPARE).clamp(FEW_WORDS, SOME_WORDS)
+}
+
 struct Builder<'a, 'c> {
     source: &'a mut Source<'c>,
     block: Block<'c>,
@@ -284,6 +302,8 @@ struct Builder<'a, 'c> {
     target: &'a TargetDesc,
     /// Operations that are parts of groups of bulk copies.
     absorbed: Vec<Op<'c>>,
+    /// Registers in which a load that threads compute with may wait.
+    in_registers: u64,
     /// Loads whose results are read from a ring, until something uses them.
     waiting: FastMap<Value<'c>, (Op<'c>, usize)>,
 }
@@ -490,7 +510,7 @@ impl<'c> Builder<'_, 'c> {
             return Some((ring, same.len() == users.len()));
         }
         // What other loads need is there sooner in registers.
-        if tensor_words(result) <= FEW_WORDS || self.is_address(result) {
+        if tensor_words(result) <= self.in_registers || self.is_address(result) {
             return None;
         }
         let ty = self.staging(op, result)?;
