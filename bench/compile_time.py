@@ -20,7 +20,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "test" / "corpus"
-RUNS = 5
+RUNS = int(os.environ.get("TTOPT_BENCH_RUNS", "5"))
 STAGES = ["ttgir", "llir", "asm", "total"]
 TARGET = os.environ.get("TTOPT_BENCH_TARGET", "cuda:90")
 WARM_UP = "vector_add"
