@@ -1,7 +1,7 @@
 //! Formats of floats: bits of constants, and conversions in integer arithmetic.
 
 use crate::emit::{Emit, ICmp, Lowered, unsupported};
-use mlir_host::ir::{FloatKind, Value};
+use mlir_host::ir::{Attr, FloatKind, Value};
 
 /// A binary floating-point format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,6 +161,39 @@ pub fn emit_from_f32<'c>(
     let result = e.select(is_nan, nan, signed)?;
     let i8t = e.i8();
     e.value("llvm.trunc", &[result], i8t, &[])
+}
+
+/// A function of floats of 16 bits: through `f32`, and rounded once at the end.
+///
+/// # Errors
+/// Those of `f`, which works on `f32`.
+pub fn through_single<'c>(
+    e: &mut Emit<'c>,
+    args: &[Value<'c>],
+    f: impl FnOnce(&mut Emit<'c>, &[Value<'c>]) -> Lowered<Value<'c>>,
+) -> Lowered<Value<'c>> {
+    let (ty, f32t) = (args[0].ty(), e.f32());
+    let wide =
+        args.iter().map(|arg| e.value("llvm.fpext", &[*arg], f32t, &[])).collect::<Lowered<Vec<_>>>()?;
+    let result = f(e, &wide)?;
+    e.value("llvm.fptrunc", &[result], ty, &[])
+}
+
+/// An `f64` as an `f32` rounded to odd, of which `truncated` is the `f32` towards zero: what is rounded from it to fewer bits
+/// is as if rounded once.
+///
+/// # Errors
+/// When an operation cannot be made.
+pub fn to_odd<'c>(e: &mut Emit<'c>, value: Value<'c>, truncated: Value<'c>) -> Lowered<Value<'c>> {
+    let (i32t, f64t, i1) = (e.i32(), value.ty(), e.i1());
+    let back = e.value("llvm.fpext", &[truncated], f64t, &[])?;
+    // one (ordered and unequal) is predicate 6.
+    let predicate = Attr::int(e.context(), 64, 6);
+    let inexact = e.value("llvm.fcmp", &[back, value], i1, &[("predicate", predicate)])?;
+    let sticky = e.value("llvm.zext", &[inexact], i32t, &[])?;
+    let bits = e.bitcast(truncated, i32t)?;
+    let odd = e.or(bits, sticky)?;
+    e.bitcast(odd, truncated.ty())
 }
 
 /// Emits the exact conversion of an 8-bit format to `f16`, where its bits, moved up, are those of an `f16` but for a

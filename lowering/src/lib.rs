@@ -29,13 +29,13 @@ use target::Target;
 /// When there is no such target, or it cannot be lowered to yet.
 pub fn target(name: &str) -> Result<Box<dyn Target>, String> {
     let desc = TargetDesc::parse(name).map_err(|err| err.to_string())?;
-    match desc.name.split_once(':') {
-        Some(("cuda", capability)) => {
-            let capability = capability.parse().map_err(|_| format!("'{name}' has no compute capability"))?;
+    match desc.vendor {
+        Vendor::Nvidia => {
+            let capability = desc.name.strip_prefix("cuda:").and_then(|text| text.parse().ok());
+            let capability = capability.ok_or_else(|| format!("'{name}' has no compute capability"))?;
             Ok(Box::new(nvidia::Nvidia::new(desc, capability)))
         }
-        Some(("hip", _)) => Ok(Box::new(amd::Amd::new(desc))),
-        _ => Err(format!("lowering to LLVM for '{name}' is not supported: only cuda and hip targets are")),
+        Vendor::Amd => Ok(Box::new(amd::Amd::new(desc))),
     }
 }
 

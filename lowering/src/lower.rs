@@ -17,7 +17,7 @@ use crate::target::{BarrierMemory, Declare, Target, need};
 use linear_layout::plan::Scope;
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::hash::FastMap;
-use mlir_host::ir::{Attr, Block, FloatKind, Op, Region, Type, Value};
+use mlir_host::ir::{Attr, Block, FloatKind, Op, Type, Value};
 use std::rc::Rc;
 use std::sync::Arc;
 use ttopt_dialect::tt::types::TENSOR_DESC;
@@ -37,7 +37,6 @@ pub type Handler = for<'a, 'c> fn(&mut Lower<'a, 'c>, Op<'c>) -> Lowered<()>;
 struct Function<'c> {
     /// Branches from the prologue to the body: per-thread indices go before it.
     prologue_end: Op<'c>,
-    region: Region<'c>,
     /// What depends on the number of a thread.
     threads: threads::Numbers<'c>,
     /// Operations lowered so far that are to be lowered again behind a loop.

@@ -3,43 +3,18 @@
 
 use super::{Amd, guarded, memory};
 use crate::emit::{Emit, Lowered, unsupported};
+use crate::handlers::{llvm_operation, llvm_order};
 use crate::target::{AtomicAccess, AtomicElement, AtomicKind, Target};
 use mlir_host::ir::{Attr, Value};
 use ttopt_dialect::tt::enums::{MemSemantic, RmwOp};
 
-/// LLVM's number of an order, for accesses that may have it.
-fn order(sem: MemSemantic) -> i64 {
-    match sem {
-        MemSemantic::Relaxed => 2,
-        MemSemantic::Acquire => 4,
-        MemSemantic::Release => 5,
-        MemSemantic::AcquireRelease => 6,
-    }
-}
-
 /// The order of a load that is asked for `sem`: a load cannot release, a store cannot acquire.
 fn one_sided(sem: MemSemantic, acquires: bool) -> i64 {
-    match (sem, acquires) {
-        (MemSemantic::Acquire | MemSemantic::AcquireRelease, true) => 4,
-        (MemSemantic::Release | MemSemantic::AcquireRelease, false) => 5,
-        _ => 2,
-    }
-}
-
-/// LLVM's number of an operation.
-fn operation(op: RmwOp) -> i64 {
-    match op {
-        RmwOp::Exchange => 0,
-        RmwOp::Add => 1,
-        RmwOp::And => 3,
-        RmwOp::Or => 5,
-        RmwOp::Xor => 6,
-        RmwOp::Max => 7,
-        RmwOp::Min => 8,
-        RmwOp::Umax => 9,
-        RmwOp::Umin => 10,
-        RmwOp::Fadd => 11,
-    }
+    llvm_order(match (sem, acquires) {
+        (MemSemantic::Acquire | MemSemantic::AcquireRelease, true) => MemSemantic::Acquire,
+        (MemSemantic::Release | MemSemantic::AcquireRelease, false) => MemSemantic::Release,
+        _ => MemSemantic::Relaxed,
+    })
 }
 
 /// The words of the old values where `access.result`, else none.
@@ -84,7 +59,7 @@ pub(super) fn emit<'c>(
             let flag = e.i1();
             let pair = e.struct_of(&[word, flag])?;
             let attrs = [
-                ("success_ordering", Attr::int(ctx, 64, order(access.sem))),
+                ("success_ordering", Attr::int(ctx, 64, llvm_order(access.sem))),
                 ("failure_ordering", Attr::int(ctx, 64, one_sided(access.sem, true))),
                 ("syncscope", scope),
                 ("alignment", alignment(bits as usize)),
@@ -101,8 +76,8 @@ pub(super) fn emit<'c>(
             let ty = if words.len() > 1 { e.vector(words.len(), ty)? } else { ty };
             let operand = memory::join(e, words, ty)?;
             let mut attrs = vec![
-                ("bin_op", Attr::int(ctx, 64, operation(op))),
-                ("ordering", Attr::int(ctx, 64, order(access.sem))),
+                ("bin_op", Attr::int(ctx, 64, llvm_operation(op))),
+                ("ordering", Attr::int(ctx, 64, llvm_order(access.sem))),
                 ("syncscope", scope),
                 ("alignment", alignment(total)),
             ];
@@ -133,8 +108,8 @@ pub(super) fn count_shared<'c>(e: &mut Emit<'c>, ptr: Value<'c>, mask: Option<Va
     let (ctx, one) = (e.context(), e.const_i32(1)?);
     guarded(e, mask, &[], |e| {
         let attrs = [
-            ("bin_op", Attr::int(ctx, 64, operation(RmwOp::Add))),
-            ("ordering", Attr::int(ctx, 64, order(MemSemantic::Relaxed))),
+            ("bin_op", Attr::int(ctx, 64, llvm_operation(RmwOp::Add))),
+            ("ordering", Attr::int(ctx, 64, llvm_order(MemSemantic::Relaxed))),
             ("syncscope", Attr::string(ctx, "workgroup")),
         ];
         let ty = one.ty();

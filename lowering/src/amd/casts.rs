@@ -93,7 +93,6 @@ fn upper_half<'c>(e: &mut Emit<'c>, value: Value<'c>, to: Type<'c>) -> Lowered<V
 
 // Comparisons of floats, as MLIR numbers them.
 const FCMP_OGT: i64 = 2;
-const FCMP_ONE: i64 = 6;
 const FCMP_UNO: i64 = 14;
 
 fn compare<'c>(e: &mut Emit<'c>, a: Value<'c>, b: Value<'c>, predicate: i64) -> Lowered<Value<'c>> {
@@ -118,17 +117,12 @@ fn single_towards_zero<'c>(e: &mut Emit<'c>, value: Value<'c>) -> Lowered<Value<
 /// `value` as an `f32` that rounds to a narrow format like `value` itself: `f64` is rounded to odd, so that rounding
 /// twice is rounding once.
 fn to_f32_for_rounding<'c>(e: &mut Emit<'c>, value: Value<'c>, from: FloatKind) -> Lowered<Value<'c>> {
-    let (f32t, f64t, i32t) = (e.f32(), e.float(FloatKind::F64), e.i32());
     if from != FloatKind::F64 {
+        let f32t = e.f32();
         return plain(e, value, f32t, false);
     }
     let truncated = single_towards_zero(e, value)?;
-    let back = e.value("llvm.fpext", &[truncated], f64t, &[])?;
-    let inexact = compare(e, back, value, FCMP_ONE)?;
-    let sticky = e.value("llvm.zext", &[inexact], i32t, &[])?;
-    let bits = e.bitcast(truncated, i32t)?;
-    let odd = e.or(bits, sticky)?;
-    e.bitcast(odd, f32t)
+    floats::to_odd(e, value, truncated)
 }
 
 /// The name in instructions of an 8-bit format of the target's flavour.

@@ -2,6 +2,7 @@
 //! (ocml) otherwise.
 
 use crate::emit::{Emit, Lowered, unsupported};
+use crate::floats;
 use crate::target::Declare;
 use mlir_host::ir::{FloatKind, Value};
 
@@ -31,15 +32,8 @@ pub(super) fn emit<'c>(
     match ty.float_kind() {
         Some(FloatKind::F32 | FloatKind::F64) => {}
         Some(FloatKind::F16 | FloatKind::BF16) => {
-            // Through f32, and rounded once at the end.
-            let f32t = e.f32();
-            let wide = args
-                .iter()
-                .map(|arg| e.value("llvm.fpext", &[*arg], f32t, &[]))
-                .collect::<Lowered<Vec<_>>>()?;
             let exact = if name == "divf" { "precise_divf" } else { name };
-            let result = emit(e, module, exact, &wide)?;
-            return e.value("llvm.fptrunc", &[result], ty, &[]);
+            return floats::through_single(e, args, |e, wide| emit(e, module, exact, wide));
         }
         _ => return unsupported(format!("{name} of {ty} is not supported")),
     }

@@ -12,6 +12,7 @@ mod memory;
 mod print;
 
 use crate::emit::{Emit, Lowered, internal, unsupported};
+use crate::handlers::llvm_order;
 use crate::lower::SHARED_MEMORY;
 use crate::target::{
     Access, AsyncCopies, AtomicAccess, BarrierMemory, Clusters, Declare, Handlers, Launch, LaunchLimits,
@@ -20,7 +21,7 @@ use crate::target::{
 use linear_layout::plan::{DotType, MatrixInstruction, MemoryInstruction, ShuffleInstruction, WarpCombine};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Attr, FloatKind, Value};
-use ttopt_dialect::tt::enums::MemSyncScope;
+use ttopt_dialect::tt::enums::{MemSemantic, MemSyncScope};
 use ttopt_passes::thread_group::ThreadGroup;
 
 /// A GPU of AMD's.
@@ -59,9 +60,10 @@ const AXES: [&str; 3] = ["x", "y", "z"];
 
 /// A fence of the threads of a workgroup. One that only orders the LDS does not wait for global memory (LLVM, "Memory
 /// Model Relaxation Annotations", `amdgpu-synchronize-as`).
-fn fence<'c>(e: &mut Emit<'c>, scope: &str, ordering: i64, memory: BarrierMemory) -> Lowered<()> {
+fn fence<'c>(e: &mut Emit<'c>, scope: &str, order: MemSemantic, memory: BarrierMemory) -> Lowered<()> {
     let ctx = e.context();
-    let mut attrs = vec![("ordering", Attr::int(ctx, 64, ordering)), ("syncscope", Attr::string(ctx, scope))];
+    let mut attrs =
+        vec![("ordering", Attr::int(ctx, 64, llvm_order(order))), ("syncscope", Attr::string(ctx, scope))];
     if memory == BarrierMemory::Shared {
         let local = "#llvm.mmra_tag<\"amdgpu-synchronize-as\":\"local\">";
         let Some(local) = Attr::parse(ctx, local) else { return internal("cannot make a tag") };
@@ -69,12 +71,6 @@ fn fence<'c>(e: &mut Emit<'c>, scope: &str, ordering: i64, memory: BarrierMemory
     }
     e.op("llvm.fence", &[], &[], &attrs)?;
     Ok(())
-}
-
-/// LLVM's orders of atomic operations, as MLIR's llvm dialect numbers them.
-mod ordering {
-    pub const ACQUIRE: i64 = 4;
-    pub const RELEASE: i64 = 5;
 }
 
 impl Target for Amd {
@@ -268,15 +264,15 @@ impl Target for Amd {
         if !alone {
             return unsupported(format!("the target {} has no barrier for a part of a CTA", self.desc.name));
         }
-        fence(e, "workgroup", ordering::RELEASE, memory)?;
+        fence(e, "workgroup", MemSemantic::Release, memory)?;
         e.intrinsic_void("llvm.amdgcn.s.barrier", &[])?;
-        fence(e, "workgroup", ordering::ACQUIRE, memory)
+        fence(e, "workgroup", MemSemantic::Acquire, memory)
     }
     fn warp_barrier<'c>(&self, e: &mut Emit<'c>, memory: BarrierMemory) -> Lowered<()> {
         // Lanes run in step, and the LDS serves a wave in order: only LLVM must not reorder.
-        fence(e, "wavefront", ordering::RELEASE, memory)?;
+        fence(e, "wavefront", MemSemantic::Release, memory)?;
         e.intrinsic_void("llvm.amdgcn.wave.barrier", &[])?;
-        fence(e, "wavefront", ordering::ACQUIRE, memory)
+        fence(e, "wavefront", MemSemantic::Acquire, memory)
     }
     fn atomic<'c>(&self, e: &mut Emit<'c>, access: &AtomicAccess<'_, 'c>) -> Lowered<Option<Vec<Value<'c>>>> {
         atomic::emit(e, self, access).map(Some)

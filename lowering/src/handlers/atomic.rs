@@ -188,18 +188,9 @@ fn share<'c>(
     }
 }
 
-/// A combination that the target has no instruction for: LLVM makes a loop of
-/// comparing exchanges.
-fn by_llvm<'c>(l: &mut Lower<'_, 'c>, access: &AtomicAccess<'_, 'c>) -> Lowered<Vec<Value<'c>>> {
-    let (AtomicKind::ReadModifyWrite(op), [word]) = (access.kind, access.operands) else {
-        return unsupported(format!("atomic access of {} bits", access.element.bits()));
-    };
-    let ty = match (op, access.element) {
-        (RmwOp::Fadd, AtomicElement::Float(kind)) => l.emit.float(kind),
-        _ => word.ty(),
-    };
-    // As MLIR's llvm dialect numbers them.
-    let number = match op {
+/// The number of an operation in MLIR's llvm dialect.
+pub(crate) fn llvm_operation(op: RmwOp) -> i64 {
+    match op {
         RmwOp::Exchange => 0,
         RmwOp::Add => 1,
         RmwOp::And => 3,
@@ -210,12 +201,28 @@ fn by_llvm<'c>(l: &mut Lower<'_, 'c>, access: &AtomicAccess<'_, 'c>) -> Lowered<
         RmwOp::Umax => 9,
         RmwOp::Umin => 10,
         RmwOp::Fadd => 11,
-    };
-    let ordering = match access.sem {
+    }
+}
+
+/// The number of an order in MLIR's llvm dialect.
+pub(crate) fn llvm_order(sem: MemSemantic) -> i64 {
+    match sem {
         MemSemantic::Relaxed => 2,
         MemSemantic::Acquire => 4,
         MemSemantic::Release => 5,
         MemSemantic::AcquireRelease => 6,
+    }
+}
+
+/// A combination that the target has no instruction for: LLVM makes a loop of
+/// comparing exchanges.
+fn by_llvm<'c>(l: &mut Lower<'_, 'c>, access: &AtomicAccess<'_, 'c>) -> Lowered<Vec<Value<'c>>> {
+    let (AtomicKind::ReadModifyWrite(op), [word]) = (access.kind, access.operands) else {
+        return unsupported(format!("atomic access of {} bits", access.element.bits()));
+    };
+    let ty = match (op, access.element) {
+        (RmwOp::Fadd, AtomicElement::Float(kind)) => l.emit.float(kind),
+        _ => word.ty(),
     };
     let (act, done) = (l.new_block(&[])?, l.new_block(&[word.ty()])?);
     match access.mask {
@@ -228,8 +235,8 @@ fn by_llvm<'c>(l: &mut Lower<'_, 'c>, access: &AtomicAccess<'_, 'c>) -> Lowered<
     l.emit.set_block(act);
     let ctx = l.emit.context();
     let attrs = [
-        ("bin_op", Attr::int(ctx, 64, number)),
-        ("ordering", Attr::int(ctx, 64, ordering)),
+        ("bin_op", Attr::int(ctx, 64, llvm_operation(op))),
+        ("ordering", Attr::int(ctx, 64, llvm_order(access.sem))),
         ("syncscope", Attr::string(ctx, l.target.sync_scope(access.scope))),
     ];
     let operand = l.emit.bitcast(*word, ty)?;

@@ -18,6 +18,7 @@ mod scan;
 mod shapes;
 
 pub(crate) use arith::truth;
+pub(crate) use atomic::{llvm_operation, llvm_order};
 
 use crate::lower::Handler;
 use crate::target::{Handlers, Target};

@@ -113,25 +113,24 @@ impl<'c> Lower<'_, 'c> {
         let loc = op.loc();
         let entry = Block::new(&args.iter().map(|ty| (*ty, loc)).collect::<Vec<_>>());
         region.append(entry);
+        self.emit.set_block(entry);
         self.emit.set_loc(loc);
         // Predeclare all blocks: branches may go forward.
-        let first = self.new_block_in(region, &[], loc)?;
+        let first = self.new_block(&[])?;
         self.blocks.insert(entry_src, first);
         let order = reachable(body);
         for block in order.iter().copied().skip(1) {
             let types: Vec<Type<'c>> = block.args().map(|arg| arg.ty()).collect();
             let flat = self.flatten(types)?;
-            let made = self.new_block_in(region, &flat, loc)?;
+            let made = self.new_block(&flat)?;
             self.blocks.insert(block, made);
             let args: Vec<Value<'c>> = made.args().collect();
             self.set_flat(block.args(), &args)?;
         }
-        self.emit.set_block(entry);
         self.emit.br(first, &[], None)?;
         let Some(prologue_end) = entry.last() else { return internal("empty prologue") };
         self.function = Some(Function {
             prologue_end,
-            region,
             threads: Numbers::new(prologue_end),
             rematerialized: Vec::new(),
             shared: if has_shared { entry.args().nth(num_args) } else { None },
@@ -195,17 +194,9 @@ impl<'c> Lower<'_, 'c> {
         Ok(Attr::array(ctx, &out))
     }
 
-    fn new_block_in(&mut self, region: Region<'c>, types: &[Type<'c>], loc: Loc<'c>) -> Lowered<Block<'c>> {
-        let block = Block::new(&types.iter().map(|ty| (*ty, loc)).collect::<Vec<_>>());
-        region.append(block);
-        Ok(block)
-    }
-
     /// A new block of the function with arguments of LLVM types.
     pub fn new_block(&mut self, types: &[Type<'c>]) -> Lowered<Block<'c>> {
-        let region = self.function()?.region;
-        let loc = self.emit.loc();
-        self.new_block_in(region, types, loc)
+        self.emit.new_block(types)
     }
 
     /// Where returns of the region being inlined go.

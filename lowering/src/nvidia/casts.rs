@@ -141,16 +141,8 @@ impl Nvidia {
         if from != FloatKind::F64 {
             return self.convert_native(e, value, f32t, false);
         }
-        let (i32t, f64t, i1) = (e.i32(), e.float(FloatKind::F64), e.i1());
         let truncated = e.intrinsic("llvm.nvvm.d2f.rz", &[value], f32t)?;
-        let back = e.value("llvm.fpext", &[truncated], f64t, &[])?;
-        // one (ordered and unequal) is predicate 6.
-        let predicate = mlir_host::ir::Attr::int(e.context(), 64, 6);
-        let inexact = e.value("llvm.fcmp", &[back, value], i1, &[("predicate", predicate)])?;
-        let sticky = e.value("llvm.zext", &[inexact], i32t, &[])?;
-        let bits = e.bitcast(truncated, i32t)?;
-        let odd = e.or(bits, sticky)?;
-        e.bitcast(odd, f32t)
+        floats::to_odd(e, value, truncated)
     }
 
     pub(super) fn widen_fp8<'c>(

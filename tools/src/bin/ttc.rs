@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use clap::Parser;
+use linear_layout::target::{TargetDesc, Vendor};
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -137,10 +138,10 @@ fn run(args: &Args) -> Result<()> {
             None => bail!("metadata is known from --emit ttgir on, not for --emit ttir"),
         }
     }
-    let explains_ptx = args.explain && args.emit.is_assembly();
-    if let Some(metadata) =
-        metadata.as_ref().filter(|metadata| explains_ptx && metadata.target.starts_with("cuda:"))
-    {
+    // The summary reads PTX.
+    let is_ptx = |target: &str| TargetDesc::parse(target).is_ok_and(|desc| desc.vendor == Vendor::Nvidia);
+    let explains = args.explain && args.emit.is_assembly();
+    if let Some(metadata) = metadata.as_ref().filter(|metadata| explains && is_ptx(&metadata.target)) {
         eprint!("{}", explain::summary(metadata, &String::from_utf8_lossy(&output)));
     }
     Ok(())

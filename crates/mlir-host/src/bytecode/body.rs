@@ -23,7 +23,8 @@ pub(super) fn check<'a>(tables: &'a Tables<'a>, part: Cursor<'a>) -> Result<()> 
     let mut body = Body {
         tables,
         frames: Vec::new(),
-        scopes: vec![Vec::new()],
+        scope: Vec::new(),
+        outer: Vec::new(),
         uses: Vec::new(),
         orders: BTreeMap::new(),
     };
@@ -72,8 +73,10 @@ struct Order<'a> {
 struct Body<'a> {
     tables: &'a Tables<'a>,
     frames: Vec<Frame<'a>>,
-    /// The values that operations can name, by scope, as places in `uses`.
-    scopes: Vec<Vec<usize>>,
+    /// The values that operations can name, as places in `uses`.
+    scope: Vec<usize>,
+    /// The scopes around that of an operation that is isolated from above.
+    outer: Vec<Vec<usize>>,
     /// How many operands name each value of the file.
     uses: Vec<u64>,
     /// By value.
@@ -81,10 +84,6 @@ struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    fn scope(&mut self) -> &mut Vec<usize> {
-        self.scopes.last_mut().expect("the outermost scope stays")
-    }
-
     /// One operation, block or region further; the frame goes back unless it is done.
     fn step(&mut self, mut frame: Frame<'a>) -> Result<()> {
         if frame.ops > 0 {
@@ -97,7 +96,7 @@ impl<'a> Body<'a> {
             self.frames.push(frame);
             return Ok(());
         }
-        self.scope().truncate(frame.first);
+        self.scope.truncate(frame.first);
         if frame.regions > 0 {
             frame.regions -= 1;
             self.region(&mut frame)?;
@@ -105,7 +104,7 @@ impl<'a> Body<'a> {
             return Ok(());
         }
         if frame.isolated {
-            self.scopes.pop();
+            self.scope = self.outer.pop().unwrap_or_default();
         }
         match self.frames.last_mut() {
             Some(parent) if !(frame.isolated && self.tables.version >= ISOLATED_SECTIONS) => {
@@ -117,14 +116,14 @@ impl<'a> Body<'a> {
     }
 
     fn region(&mut self, frame: &mut Frame<'a>) -> Result<()> {
-        (frame.first, frame.next) = (self.scope().len(), self.scope().len());
+        (frame.first, frame.next) = (self.scope.len(), self.scope.len());
         (frame.block, frame.ops, frame.values) = (0, 0, 0);
         frame.blocks = frame.cursor.count("blocks")?;
         if frame.blocks > 0 {
             frame.values = frame.cursor.count("values of a region")?;
             let known = self.uses.len();
             self.uses.resize(known + frame.values, 0);
-            self.scope().extend(known..known + frame.values);
+            self.scope.extend(known..known + frame.values);
         }
         Ok(())
     }
@@ -158,7 +157,7 @@ impl<'a> Body<'a> {
     fn define(&mut self, frame: &mut Frame<'a>, count: usize) -> Result<Vec<usize>> {
         let (from, to) = (frame.next, frame.next + count);
         frame.next = to;
-        match self.scope().get(from..to) {
+        match self.scope.get(from..to) {
             Some(values) => Ok(values.to_vec()),
             None => frame.cursor.wrong("a region defines more values than it has"),
         }
@@ -189,9 +188,8 @@ impl<'a> Body<'a> {
         }
         if mask & has::OPERANDS != 0 {
             for _ in 0..cursor.count("operands")? {
-                let scope = self.scopes.last().map_or(&[][..], Vec::as_slice);
-                let value = cursor.index(scope.len(), "value")?;
-                self.uses[scope[value]] += 1;
+                let value = cursor.index(self.scope.len(), "value")?;
+                self.uses[self.scope[value]] += 1;
             }
         }
         if mask & has::SUCCESSORS != 0 {
@@ -228,9 +226,9 @@ impl<'a> Body<'a> {
         let regions = inner.fits(count, 1, "regions")?;
         self.frames.push(frame);
         if isolated {
-            self.scopes.push(Vec::new());
+            self.outer.push(std::mem::take(&mut self.scope));
         }
-        let first = self.scope().len();
+        let first = self.scope.len();
         self.frames.push(Frame::new(inner, isolated, regions, first));
         Ok(())
     }
