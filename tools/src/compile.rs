@@ -326,7 +326,7 @@ pub fn compile_with(
     if let Some(wanted) = &wanted {
         check_stage(options.emit, wanted)?;
     }
-    let pipelines = Pipelines::new(options, wanted.as_ref())?;
+    let pipelines = Pipelines::new(options, wanted.as_ref(), control.diagnostics.is_none())?;
     let start = Instant::now();
     let context = make_context();
     // SAFETY: the context outlives the source.
@@ -338,6 +338,8 @@ pub fn compile_with(
     let raw = source.parse().ok_or(Reported)?;
     // SAFETY: the module was just made and is owned here.
     let module = unsafe { Module::from_raw(raw) };
+    context.get_or_load_dialect("ttg");
+    ttopt_dialect::legacy::upgrade(as_op(&module)).map_err(|_| Reported)?;
     let mut compilation = Compilation {
         context: &context,
         module,
@@ -364,8 +366,9 @@ struct Pipelines {
 }
 
 impl Pipelines {
-    /// Refuses names of passes to print after that no pass has.
-    fn new(options: &Options, wanted: Option<&TargetDesc>) -> Result<Self> {
+    /// Refuses names of passes to print after that no pass has. The table of layouts is printed to stderr, which only a
+    /// tool may do.
+    fn new(options: &Options, wanted: Option<&TargetDesc>, prints: bool) -> Result<Self> {
         let pipeline = ttopt_passes::pipeline::Options {
             target: wanted.map_or(DEFAULT_TARGET, |target| target.name).to_owned(),
             num_warps: options.num_warps,
@@ -374,7 +377,10 @@ impl Pipelines {
             explain: options.explain,
             all_tensor_maps: options.all_tensor_maps,
         };
-        let to_ttgir = ttopt_passes::pipeline::ttir_to_ttgir(&pipeline);
+        let mut to_ttgir = ttopt_passes::pipeline::ttir_to_ttgir(&pipeline);
+        if !prints {
+            to_ttgir.iter_mut().for_each(|pass| *pass = pass.replace("{table=true}", ""));
+        }
         let pipelines = Self { to_ttgir, explain: options.explain };
         let all = [pipelines.to_llvm(Vendor::Nvidia), pipelines.to_llvm(Vendor::Amd)].concat();
         let passes = || pipelines.to_ttgir.iter().chain(&all).map(|pass| pass_name(pass));
@@ -415,13 +421,13 @@ impl Compilation<'_, '_> {
         if self.finish_text(Stage::Ttir) {
             return Ok(());
         }
-        self.to_ttgir()?;
+        self.make_ttgir()?;
         if self.finish_text(Stage::Ttgir) {
             self.made.metadata = metadata(&self.module, self.options).ok();
             return Ok(());
         }
         let start = Instant::now();
-        let target = self.to_llvm()?;
+        let target = self.make_llvm()?;
         if self.finish_text(Stage::Llvm) {
             self.made.times.llir = start.elapsed();
             return Ok(());
@@ -463,7 +469,7 @@ impl Compilation<'_, '_> {
         self.made.output = bytes;
     }
 
-    fn to_ttgir(&mut self) -> Result<()> {
+    fn make_ttgir(&mut self) -> Result<()> {
         let start = Instant::now();
         self.set_limits();
         if module_attr(&self.module, "ttg.num-warps").is_some() {
@@ -493,7 +499,7 @@ impl Compilation<'_, '_> {
         }
     }
 
-    fn to_llvm(&mut self) -> Result<TargetDesc> {
+    fn make_llvm(&mut self) -> Result<TargetDesc> {
         // Functions are counted while they are there, memory when it has been allocated.
         let mut metadata = metadata(&self.module, self.options)?;
         let target = known_target(&metadata.target)?;
@@ -554,10 +560,10 @@ impl Compilation<'_, '_> {
             return Ok(());
         }
         self.check_cancelled()?;
-        self.to_binary(code, target)
+        self.make_binary(code, target)
     }
 
-    fn to_binary(&mut self, code: &[u8], target: &TargetDesc) -> Result<()> {
+    fn make_binary(&mut self, code: &[u8], target: &TargetDesc) -> Result<()> {
         let start = Instant::now();
         let Options { companions, ptxas_options, .. } = self.options;
         let (bytes, resources) = match target.vendor {
@@ -665,6 +671,7 @@ fn make_context() -> melior::Context {
     let mut registry = mlir_host::driver::Registry::new();
     registry.add_codegen();
     registry.add(&ttopt_dialect::DIALECTS);
+    registry.add(&[&ttopt_dialect::legacy::GPU]);
     let context = melior::Context::new();
     // SAFETY: both handles are valid; the context copies the registry.
     unsafe { mlir_sys::mlirContextAppendDialectRegistry(context.to_raw(), registry.raw()) };
