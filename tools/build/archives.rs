@@ -37,7 +37,7 @@ pub fn link(kind: &str) -> Result<(), Box<dyn Error>> {
         }
     }
     // Debug information of the archives is of a kind that valgrind does not read.
-    for argument in ["-lz", "-lzstd", "-Wl,--strip-debug"] {
+    for argument in ["-lz", "-lzstd", "-Wl,--strip-debug", "-Wl,--build-id"] {
         println!("cargo:rustc-link-arg-{kind}={argument}");
     }
     Ok(())
