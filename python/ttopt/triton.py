@@ -117,6 +117,14 @@ def _launcher_rounds():
         return False
 
 
+@functools.lru_cache(maxsize=None)
+def _prepare_llvm():
+    """What Triton's stage llir does for the stages behind it, which assemble AMD's code."""
+    from triton._C.libtriton import llvm
+
+    getattr(llvm, "init_targets", lambda: None)()
+
+
 class _Compilation:
     """The stages of one kernel. What the first of them makes serves the others."""
 
@@ -196,6 +204,8 @@ class _Compilation:
         facts = kernel.metadata
         if is_cuda and not facts["tensordesc_meta"] and not _launcher_rounds() and _passes_descriptors(text):
             raise Refused("descriptors became pointers, which this version's launcher passes otherwise")
+        if not is_cuda:
+            _prepare_llvm()
         made = {stage: kernel.asm[stage] for stage in ("ttgir", "llir", self.assembly)}
         made[self.assembly] = self._finish(made[self.assembly])
         self.facts, self.made = facts, made
