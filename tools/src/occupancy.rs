@@ -34,6 +34,8 @@ const LATENCY: f64 = 13.0;
 /// Instructions' time that writing a spilled register and reading it again takes: two accesses, each of which holds up
 /// what waits for it.
 const SPILL: f64 = 6.0;
+/// Most registers of a thread that may be spilled for more CTAs.
+const MOST_SPILLED: f64 = 40.0;
 /// Where there are enough warps, more of them must leave each thread so many times the registers that it needs: loads in
 /// flight take them.
 const LOADS_IN_FLIGHT: f64 = 1.35;
@@ -84,6 +86,12 @@ fn cost(needs: &[Need], warps: u64, ctas: u64) -> f64 {
     let granted = granted(all) as f64;
     let tight = needs.iter().any(|need| granted < LOADS_IN_FLIGHT * need.registers);
     if all > enough && tight {
+        return f64::INFINITY;
+    }
+    // More than a few registers of each thread do not stay in L1 when they are spilled.
+    let excess =
+        |granted: f64| needs.iter().map(|need| (need.registers - granted).max(0.0)).fold(0.0, f64::max);
+    if ctas > 1 && excess(granted) > MOST_SPILLED {
         return f64::INFINITY;
     }
     let spilled = |need: &Need| (need.registers - granted).max(0.0) * need.times;
