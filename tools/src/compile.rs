@@ -3,7 +3,7 @@
 use crate::binary::{self, Resources};
 use crate::companions::Companions;
 use crate::diagnostics::{Handler, Sink};
-use crate::{codegen, device_library, llvm_errors};
+use crate::{codegen, device_library, llvm_errors, occupancy};
 use anyhow::{Context as _, Result, anyhow, bail};
 use inkwell::context::Context as LlvmContext;
 use inkwell::module::Module as LlvmModule;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
 use ttopt_lowering::{FP_FUSION, MAX_REGISTERS};
-use ttopt_passes::kernel_decisions::REDUCE_LOOP_ADDRESSES;
+use ttopt_passes::kernel_decisions::{MOST_CTAS, REDUCE_LOOP_ADDRESSES};
 
 /// What to stop at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
@@ -551,16 +551,20 @@ impl Compilation<'_, '_> {
         }
         let kind = if object { codegen::Output::Object } else { codegen::Output::Assembly };
         let buffer = codegen::emit(&llvm, &machine, target.vendor, kind)?;
-        let code = if object { buffer.as_slice() } else { without_zero(buffer.as_slice()) };
+        let mut code = if object { buffer.as_slice() } else { without_zero(buffer.as_slice()) }.to_vec();
+        // A number of registers that the caller demands decides how many CTAs there are.
+        if target.vendor == Vendor::Nvidia && self.options.max_registers.is_none() {
+            occupancy::bound(&mut code, number(&self.module, MOST_CTAS).unwrap_or(1));
+        }
         if !object {
-            self.keep(Stage::Asm, code.to_vec());
+            self.keep(Stage::Asm, code.clone());
         }
         self.made.times.asm = start.elapsed();
         if self.options.emit.is_assembly() {
             return Ok(());
         }
         self.check_cancelled()?;
-        self.make_binary(code, target)
+        self.make_binary(&code, target)
     }
 
     fn make_binary(&mut self, code: &[u8], target: &TargetDesc) -> Result<()> {

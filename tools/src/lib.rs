@@ -10,6 +10,7 @@ mod device_library;
 pub mod diagnostics;
 pub mod explain;
 mod llvm_errors;
+pub mod occupancy;
 pub mod session;
 
 use mlir_host::pass::PassDef;
