@@ -6,16 +6,33 @@ use linear_layout::target::{TargetDesc, Vendor};
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use ttopt_tools::batch::{self, Job};
 use ttopt_tools::companions::Companions;
 use ttopt_tools::compile::{Compiled, Options, Reported, Stage, Times, check_input, compile};
 use ttopt_tools::explain;
+use ttopt_tools::store::Store;
 
 /// Compiles a Triton module for a GPU.
 #[derive(Parser)]
 #[command(name = "ttc", version, max_term_width = 100)]
 struct Args {
     /// TTIR or TTGIR, text or bytecode; `-` for stdin
-    input: PathBuf,
+    #[arg(required_unless_present = "batch")]
+    input: Option<PathBuf>,
+    /// Compile many: one job a line, {"input": "k.ttir", "output": "k.ptx", "num_warps": 8}, one answer a line; `-` for
+    /// stdin. What a job does not say is as in the other options
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["input", "output", "time", "time_json", "metadata",
+        "print_after", "explain"])]
+    batch: Option<PathBuf>,
+    /// Threads for --batch [default: one for each core]
+    #[arg(long, requires = "batch")]
+    jobs: Option<usize>,
+    /// Where --batch keeps what it made, for later runs and other processes
+    #[arg(long, value_name = "DIR", requires = "batch")]
+    cache: Option<PathBuf>,
+    /// Bytes that the cache may take
+    #[arg(long, value_name = "BYTES", requires = "cache", default_value_t = 4 << 30)]
+    cache_bytes: u64,
     /// What to compile for, as in ttg.target: cuda:90, hip:gfx942, … [default: the module's, or cuda:90]
     #[arg(long)]
     target: Option<String>,
@@ -104,9 +121,8 @@ fn print_times(times: &Times) {
     }
 }
 
-fn run(args: &Args) -> Result<()> {
-    let (input, name) = read(&args.input)?;
-    let options = Options {
+fn options(args: &Args) -> Options {
+    Options {
         target: args.target.clone(),
         num_warps: args.num_warps,
         num_stages: args.num_stages,
@@ -118,7 +134,41 @@ fn run(args: &Args) -> Result<()> {
         all_tensor_maps: args.all_tensor_maps,
         companions: Companions::find(),
         ..Options::default()
-    };
+    }
+}
+
+/// Says whether all jobs were done.
+fn run_batch(args: &Args, list: &PathBuf) -> Result<bool> {
+    let defaults = options(args);
+    let mut text = String::new();
+    if list.as_os_str() == "-" {
+        std::io::stdin().read_to_string(&mut text).context("cannot read stdin")?;
+    } else {
+        text = std::fs::read_to_string(list).with_context(|| format!("cannot read {}", list.display()))?;
+    }
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let jobs: Vec<_> = lines.map(|line| Job::parse(line, &defaults)).collect();
+    let store = args.cache.as_ref().map(|folder| Store::open(folder, args.cache_bytes)).transpose()?;
+    let threads = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let mut out = std::io::stdout().lock();
+    let (mut good, mut written) = (true, Ok(()));
+    batch::run(&jobs, threads, store.as_ref(), |answer| {
+        good &= answer["ok"] == true;
+        written = std::mem::replace(&mut written, Ok(())).and_then(|()| writeln!(out, "{answer}"));
+    });
+    written.and_then(|()| out.flush()).context("cannot write to stdout")?;
+    if let Some(store) = store.filter(|store| store.corrupt() > 0) {
+        eprintln!("ttc: note: {} entries of the cache were not whole, and were made anew", store.corrupt());
+    }
+    Ok(good)
+}
+
+fn run(args: &Args) -> Result<()> {
+    if let Some(list) = &args.batch {
+        return if run_batch(args, list)? { Ok(()) } else { Err(Reported.into()) };
+    }
+    let (input, name) = read(args.input.as_ref().context("no input")?)?;
+    let options = options(args);
     let Compiled { output, metadata, times, .. } = compile(&input, &name, &options)?;
     write(&args.output, &output)?;
     if args.time {
