@@ -3,6 +3,7 @@
 use crate::constraints::*;
 use crate::encoding::verify::TENSOR_LAYOUTS;
 use crate::tt::enums::{DescriptorReduceKind, PaddingOption};
+use crate::tt::legacy::CACHE_HINTS;
 use crate::tt::ops::global;
 use crate::tt::verify;
 use crate::tt::verify::TENSOR_SIZE;
@@ -36,8 +37,8 @@ op! {
         results: [result: TENSOR],
         attrs: [cache_policy("cachePolicy")[opt]: AnyAttr],
         traits: [TENSOR_SIZE, TENSOR_LAYOUTS],
-        format: "$desc `[` $indices `]` attr-dict `:` qualified(type($desc)) `->` type($result)",
-        with: { verify: Some(verify::descriptor_load), effects: READ },
+        format: "$desc `[` $indices `]` legacy<CacheHints> attr-dict `:` qualified(type($desc)) `->` type($result)",
+        with: { custom: &[CACHE_HINTS], verify: Some(verify::descriptor_load), effects: READ },
     }
 }
 
