@@ -43,8 +43,7 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     }
     let mut accesses = Vec::new();
     module.walk(&mut |op| {
-        let plain =
-            LoadOp::cast(op).map_or(StoreOp::cast(op).is_some(), |load| load.is_volatile() != Some(true));
+        let plain = LoadOp::cast(op).map_or(StoreOp::cast(op).is_some(), |load| !load.is_volatile());
         if plain && op.operand(0).ty().as_tensor().is_some() {
             accesses.push(op);
         }
@@ -150,7 +149,7 @@ fn step<'c>(value: Value<'c>, left: &mut u32) -> Option<Op<'c>> {
 fn range(value: Value<'_>, left: &mut u32) -> Option<Range> {
     let op = step(value, left)?;
     if let Some(made) = MakeRangeOp::cast(op) {
-        let (start, end) = (made.start()?, made.end()?);
+        let (start, end) = (made.start(), made.end());
         return Some((start, end - 1));
     }
     let mut of = |i: usize| range(op.operand(i), left);

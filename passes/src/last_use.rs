@@ -83,7 +83,7 @@ fn last_visits(function: Op<'_>) -> Vec<Op<'_>> {
         let (last, before) = visits.split_last()?;
         let comes_back = !before.is_empty() && before.iter().all(|visit| visit.outermost != last.outermost);
         let op = last.load.op();
-        let plain = op.attr("cachePolicy").is_none() && last.load.is_volatile() != Some(true);
+        let plain = op.attr("cachePolicy").is_none() && !last.load.is_volatile();
         let right = comes_back && plain && !elsewhere.contains(&base) && moves_on(last) && is_own(last);
         right.then_some(op)
     });

@@ -88,8 +88,8 @@ fn on_scalars<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
         });
     }
     let scalar = copy(op, rewriter, &operands, result.element());
-    let splat = rewriter.op(SplatOp::DEF, op.loc()).one(scalar).results(&[result]).finish().ok()?;
-    rewriter.replace(op, &[splat.result(0)]);
+    let splat = SplatOp::build(op.loc(), scalar).results(&[result]).insert(rewriter).ok()?;
+    rewriter.replace(op, &[splat.result()]);
     Some(())
 }
 
@@ -120,7 +120,7 @@ fn on_smaller_tensors<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()>
             broadcast.src()
         } else if let Some(splat) = SplatOp::defining(value) {
             let ty = like(value.ty().element())?;
-            rewriter.op(SplatOp::DEF, loc).one(splat.src()).results(&[ty]).finish().ok()?.result(0)
+            SplatOp::build(loc, splat.src()).results(&[ty]).insert(rewriter).ok()?.result()
         } else if let Some(constant) = splat_constant(value) {
             let ty = like(value.ty().element())?;
             let attrs = [("value", Attr::splat(ty, constant))];
@@ -130,8 +130,7 @@ fn on_smaller_tensors<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()>
         });
     }
     let computed = copy(op, rewriter, &operands, like(result.element())?);
-    let broadcast =
-        rewriter.op(BroadcastOp::DEF, op.loc()).one(computed).results(&[result.ty()]).finish().ok()?;
-    rewriter.replace(op, &[broadcast.result(0)]);
+    let broadcast = BroadcastOp::build(op.loc(), computed).results(&[result.ty()]).insert(rewriter).ok()?;
+    rewriter.replace(op, &[broadcast.result()]);
     Some(())
 }

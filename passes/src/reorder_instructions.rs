@@ -107,7 +107,7 @@ fn move_behind_products(load: Op<'_>) {
     let passes = |op: Op<'_>| {
         op.is_memory_effect_free() || matches!(op.name(), "tt.load" | "ttg.local_alloc" | "ttg.local_load")
     };
-    let keeps_order = |load: LoadOp<'_>| load.is_volatile() == Some(true);
+    let keeps_order = |load: LoadOp<'_>| load.is_volatile();
     let crossed = || between().take_while(|at| *at != product);
     if LoadOp::cast(load).is_some_and(|load| !keeps_order(load))
         && crossed().any(is_product)

@@ -23,7 +23,8 @@ use mlir_host::ir::{Attr, Block, FunctionType, Loc, Op, Region, Type, Value};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::{create, create_branch, new_region};
 use smallvec::SmallVec;
-use ttopt_dialect::tt::ops::MakeTensorDescOp;
+use ttopt_dialect::tt::enums::PaddingOption;
+use ttopt_dialect::tt::ops::{MakeTensorDescOp, ReshapeOp};
 use ttopt_dialect::tt::types::{TensorDescType, pointer_to};
 
 /// The pass.
@@ -400,8 +401,7 @@ impl<'c> Rewrite<'c> {
             let i1 = Type::int(op.context(), 1);
             constant(op, i1, Attr::bool(op.context(), value))
         };
-        let nan =
-            make.padding().is_some_and(|padding| padding == ttopt_dialect::tt::enums::PaddingOption::Nan);
+        let nan = make.padding() == PaddingOption::Nan;
         let parts = Parts {
             base: make.base(),
             shape: make.shape().collect(),
@@ -446,9 +446,9 @@ fn whole_block(op: Op<'_>) -> Result<(), Reported> {
     if wanted != block.ty() {
         let uses: Vec<(Op<'_>, usize)> = result.uses().collect();
         result.set_type(block.ty());
-        let reshape = create("tt.reshape", op.loc(), &[result], &[wanted], &[], &[])?;
-        reshape.move_after(op);
-        uses.into_iter().for_each(|(user, operand)| user.set_operand(operand, reshape.result(0)));
+        let reshape = ReshapeOp::build(op.loc(), result).results(&[wanted]).detached()?;
+        reshape.op().move_after(op);
+        uses.into_iter().for_each(|(user, operand)| user.set_operand(operand, reshape.result()));
     }
     Ok(())
 }

@@ -117,6 +117,21 @@ pub trait AttrKind {
     const CONSTRAINT: AttrConstraint;
     /// Reads an attribute that satisfies the constraint.
     fn decode<'c>(attr: Attr<'c>) -> Option<Self::Value<'c>>;
+    /// The attribute with this value; `None` where the value is that there is none.
+    fn encode<'c>(ctx: Context<'c>, value: Self::Value<'c>) -> Option<Attr<'c>>;
+}
+
+/// What a verified operation has in a slot.
+///
+/// # Panics
+/// When it is missing, which verification of the operation would have found.
+#[track_caller]
+pub fn required<T>(op: Op<'_>, slot: usize, value: Option<T>) -> T {
+    value.unwrap_or_else(|| {
+        let field =
+            op.def().and_then(|def| def.attrs.get(slot)).map_or("of an unknown slot", |field| field.name);
+        panic!("'{}' lacks the attribute '{field}', and was not verified", op.name())
+    })
 }
 
 /// Whether an inherent attribute must be there.
@@ -346,9 +361,9 @@ pub struct OpDef {
     pub fold: Option<FoldFn>,
     /// Canonicalization patterns.
     pub canonicalize: &'static [Pattern],
-    /// Memory effects.
+    /// Memory effects, unless a trait says them.
     pub effects: Effects,
-    /// Speculatability.
+    /// Speculatability, unless a trait says it.
     pub speculation: Speculation,
     /// Region branch behaviour: pushes region numbers (-1 for the parent)
     /// reached from a region (-1: on entry).
@@ -397,7 +412,7 @@ impl OpDef {
     }
 
     fn sized(&self, values: &[ValueDef], same: Trait) -> bool {
-        values.iter().filter(|value| value.arity != Arity::One).count() > 1 && !self.traits.contains(&same)
+        values.iter().filter(|value| value.arity != Arity::One).count() > 1 && !self.has_trait(&same)
     }
 
     /// Whether the sizes of operand groups are in `operandSegmentSizes`.
@@ -503,9 +518,27 @@ impl OpDef {
         self.results.iter().position(|value| value.name == name)
     }
 
-    /// Whether the trait is listed.
+    /// Whether the trait is listed, by itself or in a bundle.
     pub fn has_trait(&self, which: &Trait) -> bool {
-        self.traits.contains(which)
+        self.traits.iter().any(|each| each.includes(which))
+    }
+
+    /// Calls `each` on the traits, those of bundles one by one, in order, until it returns an error.
+    pub(crate) fn try_each_trait<E>(
+        &self,
+        mut each: impl FnMut(&'static Trait) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.traits.iter().try_for_each(|one| one.try_each(&mut each))
+    }
+
+    /// The memory effects, with what traits say of them.
+    pub fn memory_effects(&self) -> &Effects {
+        if self.has_trait(&Trait::Pure) { &Effects::None } else { &self.effects }
+    }
+
+    /// The speculatability, with what traits say of it.
+    pub fn speculatability(&self) -> &Speculation {
+        if self.has_trait(&Trait::Pure) { &Speculation::Always } else { &self.speculation }
     }
 }
 

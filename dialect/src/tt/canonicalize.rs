@@ -60,7 +60,7 @@ fn splat_like<'c>(
     result: Value<'c>,
 ) -> Option<Value<'c>> {
     rewriter.set_before(op);
-    Some(rewriter.op(SplatOp::DEF, op.loc()).one(x).results(&[result.ty()]).finish().ok()?.result(0))
+    Some(SplatOp::build(op.loc(), x).results(&[result.ty()]).insert(rewriter).ok()?.result())
 }
 
 /// Replaces an operation on the splat `src` by a splat.
@@ -78,8 +78,8 @@ fn simplify_int_to_ptr<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()
     let ty = cast.result().ty();
     rewriter.set_before(op);
     if let Some(inner) = PtrToIntOp::defining(cast.src()) {
-        let new = rewriter.op(BitcastOp::DEF, op.loc()).one(inner.src()).results(&[ty]).finish().ok()?;
-        rewriter.replace(op, &[new.result(0)]);
+        let new = BitcastOp::build(op.loc(), inner.src()).results(&[ty]).insert(rewriter).ok()?;
+        rewriter.replace(op, &[new.result()]);
         return Some(());
     }
     let sum = AddIOp::defining(cast.src())?.op();
@@ -98,13 +98,12 @@ fn simplify_int_to_ptr<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()
     let base = if inner.src().ty() == ty {
         inner.src()
     } else {
-        rewriter.op(BitcastOp::DEF, op.loc()).one(inner.src()).results(&[ty]).finish().ok()?.result(0)
+        BitcastOp::build(op.loc(), inner.src()).results(&[ty]).insert(rewriter).ok()?.result()
     };
     let offset =
         rewriter.generic("arith.constant", op.loc(), &[], &[offset_ty], &[("value", elements)]).ok()?;
-    let new =
-        rewriter.op(AddPtrOp::DEF, op.loc()).one(base).one(offset.result(0)).results(&[ty]).finish().ok()?;
-    rewriter.replace(op, &[new.result(0)]);
+    let new = AddPtrOp::build(op.loc(), base, offset.result(0)).results(&[ty]).insert(rewriter).ok()?;
+    rewriter.replace(op, &[new.result()]);
     Some(())
 }
 
@@ -165,7 +164,7 @@ fn simplify_expand_dims<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<(
     if narrow.encoding() != wide.encoding() {
         return None;
     }
-    let axis = expand.axis()?;
+    let axis = expand.axis();
     let at = usize::try_from(axis).ok().filter(|axis| *axis <= narrow.rank())?;
     let encoding = encoding::infer::expand_dims(narrow.encoding(), at).ok()?;
     if encoding != result.encoding() {
@@ -175,21 +174,11 @@ fn simplify_expand_dims<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<(
     shape.insert(at, 1);
     let ty = TensorType::new(&shape, narrow.element(), encoding)?.ty();
     rewriter.set_before(op);
-    let axis = Attr::int(op.context(), 32, axis);
-    let expanded = rewriter
-        .op(ExpandDimsOp::DEF, op.loc())
-        .one(broadcast.src())
-        .results(&[ty])
-        .attr("axis", axis)
-        .finish()
-        .ok()?;
-    let new = rewriter
-        .op(BroadcastOp::DEF, op.loc())
-        .one(expanded.result(0))
-        .results(&[result.ty()])
-        .finish()
-        .ok()?;
-    rewriter.replace(op, &[new.result(0)]);
+    let expanded =
+        ExpandDimsOp::build(op.loc(), broadcast.src(), axis).results(&[ty]).insert(rewriter).ok()?;
+    let new =
+        BroadcastOp::build(op.loc(), expanded.result()).results(&[result.ty()]).insert(rewriter).ok()?;
+    rewriter.replace(op, &[new.result()]);
     Some(())
 }
 
@@ -252,7 +241,7 @@ fn accumulate<'c>(rewriter: &mut Rewriter<'c>, dot: DotOp<'c>, sum: Op<'c>, adde
     let zero = constant(dot.c()).is_some_and(is_zero);
     // With a limit, partial sums leave the accumulator: the order of addition would change.
     let float = sum.name() == "arith.addf";
-    let limited = float && dot.max_num_imprecise_acc() != Some(0);
+    let limited = float && dot.max_num_imprecise_acc() != 0;
     if !zero || limited || addend == dot.d() || addend.ty() != dot.d().ty() || dot.d().uses().count() != 1 {
         return None;
     }

@@ -41,37 +41,33 @@ struct Request<'c> {
     scope: MemSyncScope,
 }
 
-fn missing<T>(value: Option<T>, what: &str) -> Lowered<T> {
-    value.ok_or_else(|| Failure::Internal(format!("atomic access without {what}")))
-}
-
 fn rmw<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let rmw = missing(AtomicRmwOp::cast(op), "operands")?;
+    let rmw = AtomicRmwOp::of(op);
     computes(op)?;
-    let kind = AtomicKind::ReadModifyWrite(missing(rmw.atomic_rmw_op(), "an operation")?);
-    let (sem, scope) = (missing(rmw.sem(), "an order")?, missing(rmw.scope(), "a scope")?);
+    let kind = AtomicKind::ReadModifyWrite(rmw.atomic_rmw_op());
+    let (sem, scope) = (rmw.sem(), rmw.scope());
     let request = Request { kind, ptr: rmw.ptr(), mask: rmw.mask(), operands: vec![rmw.val()], sem, scope };
     access(l, op, &request)
 }
 
 fn cas<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let cas = missing(AtomicCasOp::cast(op), "operands")?;
-    let (sem, scope) = (missing(cas.sem(), "an order")?, missing(cas.scope(), "a scope")?);
+    let cas = AtomicCasOp::of(op);
+    let (sem, scope) = (cas.sem(), cas.scope());
     let operands = vec![cas.cmp(), cas.val()];
     let kind = AtomicKind::CompareExchange;
     access(l, op, &Request { kind, ptr: cas.ptr(), mask: None, operands, sem, scope })
 }
 
 fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let load = missing(AtomicLoadOp::cast(op), "operands")?;
-    let (sem, scope) = (missing(load.sem(), "an order")?, missing(load.scope(), "a scope")?);
+    let load = AtomicLoadOp::of(op);
+    let (sem, scope) = (load.sem(), load.scope());
     let kind = AtomicKind::Load;
     access(l, op, &Request { kind, ptr: load.ptr(), mask: load.mask(), operands: Vec::new(), sem, scope })
 }
 
 fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let store = missing(AtomicStoreOp::cast(op), "operands")?;
-    let (sem, scope) = (missing(store.sem(), "an order")?, missing(store.scope(), "a scope")?);
+    let store = AtomicStoreOp::of(op);
+    let (sem, scope) = (store.sem(), store.scope());
     let operands = vec![store.value()];
     access(
         l,
@@ -249,9 +245,9 @@ fn by_llvm<'c>(l: &mut Lower<'_, 'c>, access: &AtomicAccess<'_, 'c>) -> Lowered<
 
 /// Combines with the elements of a buffer in shared memory that indices name.
 fn scatter<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let rmw = missing(LocalAtomicScatterRmwOp::cast(op), "operands")?;
+    let rmw = LocalAtomicScatterRmwOp::of(op);
     computes(op)?;
-    let kind = AtomicKind::ReadModifyWrite(missing(rmw.atomic_rmw_op(), "an operation")?);
+    let kind = AtomicKind::ReadModifyWrite(rmw.atomic_rmw_op());
     let ty = rmw.values().ty();
     let (element, registers) = (ty.element(), l.layout(ty)?);
     let bits = l.memory_bits(element)?;
@@ -297,8 +293,8 @@ fn scatter<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 
 /// Loads each element until it has the expected value or time is up.
 fn poll<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let poll = missing(AtomicPollOp::cast(op), "operands")?;
-    let (sem, scope) = (missing(poll.sem(), "an order")?, missing(poll.scope(), "a scope")?);
+    let poll = AtomicPollOp::of(op);
+    let (sem, scope) = (poll.sem(), poll.scope());
     let element = pointee_of(poll.ptr())?;
     let bits = l.memory_bits(element)?;
     let plan = plan(l, op)?;

@@ -102,9 +102,7 @@ fn inline_asm<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 /// Inline assembly that is given all registers of its operands at once, and the addresses of buffers.
 fn thread_asm<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let asm = InlineAsmOp::of(op);
-    let (Some(text), Some(constraints)) = (asm.asm_string(), asm.constraints()) else {
-        return unsupported("inline assembly without text");
-    };
+    let (text, constraints) = (asm.asm_string(), asm.constraints());
     let (i32t, mut args) = (l.emit.i32(), Vec::new());
     for value in asm.args() {
         if MemDescType::cast(value.ty()).is_some() {
@@ -120,7 +118,7 @@ fn thread_asm<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         let element = l.register_type(result.ty().element())?;
         registers.extend(std::iter::repeat_n(element, l.num_values(result.ty())?));
     }
-    let pure = asm.pure() == Some(true);
+    let pure = asm.pure();
     let mut made = l.emit.inline_asm(text, constraints, &args, &registers, !pure)?.into_iter();
     for result in op.results() {
         let n = l.num_values(result.ty())?;

@@ -91,7 +91,7 @@ fn index<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 fn subslice<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let mut buffer = l.buffer(op.operand(0))?;
     let ty = buffer_type(op.result(0))?;
-    let Some(offsets) = MemDescSubsliceOp::of(op).offsets() else { return unsupported("has no offsets") };
+    let offsets = MemDescSubsliceOp::of(op).offsets();
     let memory = BufferLayout::of(ty).map_err(Failure::Unsupported)?;
     let skip = offsets.len().saturating_sub(memory.layout.num_out_dims());
     let (outer, inner) = offsets.split_at(skip);

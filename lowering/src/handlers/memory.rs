@@ -204,9 +204,7 @@ fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 fn barrier<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let Some(spaces) = BarrierOp::cast(op).and_then(|barrier| barrier.addr_space()) else {
-        return internal("a barrier without address spaces");
-    };
+    let spaces = BarrierOp::of(op).addr_space();
     let shared_only = spaces == AddrSpace::NONE || spaces == AddrSpace::LOCAL;
     l.barrier(if shared_only { BarrierMemory::Shared } else { BarrierMemory::All })
 }

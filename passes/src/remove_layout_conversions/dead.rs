@@ -18,7 +18,7 @@ use ttopt_dialect::tt::ops::LoadOp;
 
 /// Whether `op` is gone with its results.
 pub(super) fn is_removable(op: Op<'_>) -> bool {
-    let load = || LoadOp::cast(op).is_some_and(|load| load.is_volatile() != Some(true));
+    let load = || LoadOp::cast(op).is_some_and(|load| !load.is_volatile());
     op.num_results() > 0 && (op.is_pure() || load())
 }
 

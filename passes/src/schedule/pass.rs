@@ -13,7 +13,7 @@ use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::IrRewriter;
 use ttopt_dialect::tt::ops::LoadOp;
 use ttopt_dialect::tt::types::pointee;
-use ttopt_dialect::ttg::ops::AsyncCopyGlobalToLocalOp;
+use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, LocalStoreOp};
 
 /// The pass.
 pub static TRITONGPU_PIPELINE: PassDef = PassDef {
@@ -138,9 +138,14 @@ fn undo(copy: AsyncCopyGlobalToLocalOp<'_>) -> PassResult {
     let ty = pointers.with_element(element).ok_or_else(no_tensor)?.ty();
     let mut rewriter = IrRewriter::new(op.context());
     rewriter.set_before(op);
-    let load = rewriter.op(LoadOp::DEF, op.loc()).one(copy.src()).opt(copy.mask()).opt(copy.other());
-    let load = load.opt_attr("cachePolicy", op.attr("cachePolicy")).results(&[ty]).finish()?;
-    rewriter.generic("ttg.local_store", op.loc(), &[load.result(0), copy.result()], &[], &[])?;
+    let load = LoadOp::build(op.loc(), copy.src())
+        .mask(copy.mask())
+        .other(copy.other())
+        .cache_policy(copy.cache_policy())
+        .is_volatile(copy.is_volatile())
+        .results(&[ty])
+        .insert(&mut rewriter)?;
+    LocalStoreOp::build(op.loc(), load.result(), copy.result()).insert(&mut rewriter)?;
     if op.result(0).is_unused() {
         op.erase();
     }

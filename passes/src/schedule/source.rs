@@ -148,7 +148,7 @@ pub fn body<'c>(op: Op<'c>) -> Option<(Block<'c>, Op<'c>)> {
 
 /// Whether `op` reads and writes nothing that the order of loads could matter for.
 fn is_harmless(op: Op<'_>) -> bool {
-    let reads = LoadOp::cast(op).is_some_and(|load| load.is_volatile() != Some(true));
+    let reads = LoadOp::cast(op).is_some_and(|load| !load.is_volatile());
     reads
         || LocalLoadOp::cast(op).is_some()
         || fills_constant_buffer(op)

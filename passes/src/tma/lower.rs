@@ -382,7 +382,7 @@ impl<'c> Lowering<'c> {
         let one = constant(op, 32, 1)?;
         let rank = map.box_shape.len();
         operands.extend(std::iter::repeat_n(one, rank));
-        let nan = make.padding() == Some(PaddingOption::Nan);
+        let nan = make.padding() == PaddingOption::Nan;
         let rank = rank as i32;
         let attrs = [
             ("elem_type", number(op, element_type(element).into())),

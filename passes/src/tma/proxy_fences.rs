@@ -17,12 +17,12 @@ use linear_layout::target::TargetDesc;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Block, Op, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
-use mlir_host::rewrite::create;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use ttopt_dialect::interfaces::MBarrier;
 use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::ttg::enums::AddrSpace;
+use ttopt_dialect::ttg::ops::BarrierOp;
 use ttopt_dialect::ttng::ops::TensormapCreateOp;
 
 /// The pass.
@@ -164,8 +164,7 @@ fn insert<'c>(function: Op<'c>, target: &TargetDesc) -> PassResult {
 fn fence<'c>(op: Op<'c>, barrier: Option<Op<'c>>) -> PassResult {
     fence_insertion::fence(op)?.move_before(barrier.unwrap_or(op));
     if barrier.is_none() {
-        let space = [("addrSpace", AddrSpace::LOCAL.attr(op.context()))];
-        create("ttg.barrier", op.loc(), &[], &[], &space, &[])?.move_before(op);
+        BarrierOp::build(op.loc(), AddrSpace::LOCAL).detached()?.op().move_before(op);
     }
     Ok(())
 }

@@ -248,15 +248,15 @@ impl<'c> Webs<'c> {
                 let kind = DescriptorReduceOp::of(op).kind();
                 let element = TensorDescType::cast(op.operand(0).ty()).map(|desc| desc.element());
                 // Sums of 64 bits are unsigned, and comparisons take integers without sign to be signed.
-                let compares = matches!(kind, Some(DescriptorReduceKind::Min | DescriptorReduceKind::Max));
-                if let (Some(kind), Some(element)) = (kind, element)
+                let compares = matches!(kind, DescriptorReduceKind::Min | DescriptorReduceKind::Max);
+                if let Some(element) = element
                     && atomic_of(kind, element, true).is_none()
                     && let Some(web) = self.web(op.operand(0))
                 {
                     web.needs_map = true;
                 }
                 let unsure = |element: Type<'c>| compares && element.is_signless() && element.is_int(64);
-                if let (Some(kind), Some(element)) = (kind, element)
+                if let Some(element) = element
                     && (!reduces_in_memory(kind, element) || unsure(element))
                 {
                     self.refuse(op.operand(0), format!("TMA has no '{}' of '{element}'", kind.keyword()));
@@ -345,7 +345,7 @@ impl<'c> Webs<'c> {
             web.made = true;
         }
         let element = desc.element();
-        if make.padding() == Some(PaddingOption::Nan) && !has_nan(element) {
+        if make.padding() == PaddingOption::Nan && !has_nan(element) {
             self.refuse(result, format!("elements of type {element} outside of the tensor cannot be NaN"));
         }
         let mut strides: Vec<Value<'c>> = make.strides().collect();

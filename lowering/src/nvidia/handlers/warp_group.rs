@@ -62,11 +62,7 @@ fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let mut product = Product { plan: &plan, types, groups, left, right, adds, from_zero };
     let c = l.get(dot.c())?;
     let sums = if plan.promoted { product.promoted(l, &c)? } else { product.at_once(l, &c)? };
-    let sums = if dot.is_async() == Some(true) || plan.promoted {
-        sums
-    } else {
-        groups.wait(&mut l.emit, 0, &sums)?
-    };
+    let sums = if dot.is_async() || plan.promoted { sums } else { groups.wait(&mut l.emit, 0, &sums)? };
     let result: Vec<Value<'c>> = plan.copies.iter().map(|r| at(&sums, *r)).collect::<Lowered<_>>()?;
     l.set(dot.d(), result);
     Ok(())
@@ -303,9 +299,8 @@ impl<'c> Product<'_, 'c> {
 
 /// Values pass through the wait, so that what uses them comes after it.
 fn wait<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let Some(wait) = WarpGroupDotWaitOp::cast(op) else { return unsupported("waits for no product") };
-    let pending = match wait.pendings().map(u64::try_from) {
-        Some(Ok(pending)) if pending <= 7 => pending,
+    let pending = match u64::try_from(WarpGroupDotWaitOp::of(op).pendings()) {
+        Ok(pending) if pending <= 7 => pending,
         _ => return unsupported("at most 7 products may be pending"),
     };
     let is_tensor = |value: &Value<'c>| value.ty().as_tensor().is_some();
