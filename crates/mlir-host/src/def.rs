@@ -361,9 +361,9 @@ pub struct OpDef {
     pub fold: Option<FoldFn>,
     /// Canonicalization patterns.
     pub canonicalize: &'static [Pattern],
-    /// Memory effects, unless a trait says them.
+    /// Memory effects.
     pub effects: Effects,
-    /// Speculatability, unless a trait says it.
+    /// Speculatability.
     pub speculation: Speculation,
     /// Region branch behaviour: pushes region numbers (-1 for the parent)
     /// reached from a region (-1: on entry).
@@ -404,6 +404,15 @@ impl OpDef {
             interfaces: &[],
             compiled: Once::new(),
         }
+    }
+
+    /// With what [`Trait::Pure`] says of effects and speculation, if it is among the traits.
+    pub const fn resolved(mut self) -> Self {
+        if any_is_pure(self.traits) {
+            self.effects = Effects::None;
+            self.speculation = Speculation::Always;
+        }
+        self
     }
 
     /// Name without the dialect.
@@ -530,16 +539,18 @@ impl OpDef {
     ) -> Result<(), E> {
         self.traits.iter().try_for_each(|one| one.try_each(&mut each))
     }
+}
 
-    /// The memory effects, with what traits say of them.
-    pub fn memory_effects(&self) -> &Effects {
-        if self.has_trait(&Trait::Pure) { &Effects::None } else { &self.effects }
+const fn any_is_pure(traits: &[Trait]) -> bool {
+    let mut i = 0;
+    while i < traits.len() {
+        match &traits[i] {
+            Trait::Pure => return true,
+            Trait::All(bundle) if any_is_pure(bundle) => return true,
+            _ => i += 1,
+        }
     }
-
-    /// The speculatability, with what traits say of it.
-    pub fn speculatability(&self) -> &Speculation {
-        if self.has_trait(&Trait::Pure) { &Speculation::Always } else { &self.speculation }
-    }
+    false
 }
 
 /// A hosted attribute or type: a name and a list of parameters.

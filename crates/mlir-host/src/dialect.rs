@@ -176,12 +176,12 @@ mod interface {
 
 fn op_spec(def: &'static OpDef) -> ffi::OpSpec {
     assert!(def.num_slots() <= 64, "{} has more than 64 inherent attributes", def.name);
-    let mut bits = match def.memory_effects() {
+    let mut bits = match def.effects {
         Effects::Unknown => 0,
         Effects::None => interface::NO_EFFECTS,
         Effects::List(_) | Effects::Dynamic(_) => interface::EFFECTS,
     };
-    bits |= match def.speculatability() {
+    bits |= match def.speculation {
         Speculation::Never => 0,
         Speculation::Always => interface::ALWAYS_SPECULATABLE,
         Speculation::Recursive | Speculation::Dynamic(_) => interface::SPECULATABLE,
@@ -486,7 +486,7 @@ extern "C" fn effects(def: *const c_void, op: MlirOperation, sink: *mut Sink) {
         }
     };
     let known = guard(op, false, || {
-        match def.memory_effects() {
+        match def.effects {
             Effects::List(list) => list.iter().for_each(|effect| push(*effect)),
             Effects::Dynamic(f) => f(op, &mut push),
             Effects::Unknown | Effects::None => {}
@@ -503,7 +503,7 @@ extern "C" fn effects(def: *const c_void, op: MlirOperation, sink: *mut Sink) {
 
 extern "C" fn speculatability(def: *const c_void, op: MlirOperation) -> c_int {
     let (def, op) = unsafe { (def_of::<OpDef>(def), op_of(op)) };
-    guard(op, 0, || match def.speculatability() {
+    guard(op, 0, || match def.speculation {
         Speculation::Never => 0,
         Speculation::Always => 1,
         Speculation::Recursive => 2,

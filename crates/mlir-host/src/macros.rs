@@ -62,7 +62,7 @@ macro_rules! op {
             #[repr(usize)] enum Regions { $($($gn,)*)? __End }
 
             #[allow(clippy::needless_update)]
-            static DEFINITION: $crate::def::OpDef = $crate::def::OpDef {
+            static DEFINITION: $crate::def::OpDef = $crate::def::OpDef::resolved($crate::def::OpDef {
                 summary: $crate::op!(@first $($doc),+),
                 $(operands: &[$($crate::def::ValueDef {
                     name: $crate::op!(@name $on $($ostr)?),
@@ -89,7 +89,7 @@ macro_rules! op {
                 $(format: $crate::def::Format::Assembly($format),)?
                 $($($field: $value,)*)?
                 ..$crate::def::OpDef::new($opname)
-            };
+            });
 
             impl<'c> $name<'c> {
                 /// The definition.

@@ -24,7 +24,7 @@ op! {
         attrs: [padding[default "1 : i32"]: PaddingOption],
         traits: [Trait::Pure, Trait::SameVariadicOperandSize, ON_TENSORS],
         format: "$base `,` `[` $shape `]` `,` `[` $strides `]` attr-dict `:` type($base) `,` type($result)",
-        with: { verify: Some(verify::make_tensor_descriptor), },
+        with: { verify: Some(verify::make_tensor_descriptor) },
     }
 }
 

@@ -46,6 +46,6 @@ op! {
             Trait::HasParent(&["tt.func"]), Trait::RETURN_LIKE, Trait::TERMINATOR, ON_TENSORS,
         ],
         format: "attr-dict ($srcs^ `:` type($srcs))?",
-        with: { verify: Some(verify::return_), },
+        with: { verify: Some(verify::return_) },
     }
 }

@@ -40,7 +40,7 @@ op! {
         attrs: [axis: I32Attr],
         traits: [Trait::Pure, ON_BUFFERS],
         format: "$src attr-dict `:` type($src) `->` type($result)",
-        with: { verify: Some(verify_ops::fp4_to_fp), },
+        with: { verify: Some(verify_ops::fp4_to_fp) },
     }
 }
 

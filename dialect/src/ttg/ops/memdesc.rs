@@ -45,7 +45,7 @@ fn parse_offsets<'c>(parser: &mut OpParser<'c>, _: &mut Parsed<'c>, _: &[Arg]) -
 }
 
 fn print_offsets<'c>(op: Op<'c>, printer: &mut OpPrinter<'c>, _: &[Arg]) {
-    let offsets = MemDescSubsliceOp::of(op).offsets();
+    let offsets = MemDescSubsliceOp::of(op).unverified().offsets().unwrap_or_default();
     printer.join(", ", offsets, |printer, offset| printer.text(&offset.to_string()));
 }
 

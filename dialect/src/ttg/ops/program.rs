@@ -81,7 +81,7 @@ fn parse_barrier(parser: &mut OpParser<'_>) -> ParseResult<()> {
 }
 
 fn print_barrier<'c>(op: Op<'c>, printer: &mut OpPrinter<'c>) {
-    let spaces = BarrierOp::of(op).addr_space();
+    let spaces = BarrierOp::of(op).unverified().addr_space().unwrap_or(AddrSpace::NONE);
     printer.text(" ");
     printer.text(&spaces.text());
     printer.attr_dict(op, 1, &[], false);

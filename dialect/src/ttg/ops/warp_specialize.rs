@@ -87,7 +87,7 @@ op! {
             ON_BUFFERS,
         ],
         format: "($values^)? attr-dict (`:` type($values)^)?",
-        with: { verify: Some(verify_ops::warp_yield), },
+        with: { verify: Some(verify_ops::warp_yield) },
     }
 }
 
@@ -160,7 +160,7 @@ fn print_warp_specialize<'c>(op: Op<'c>, printer: &mut OpPrinter<'c>) {
     printer.newline();
     printer.text("default ");
     printer.region(ws.default_region(), false, true);
-    let warps = ws.partition_num_warps();
+    let warps = ws.unverified().partition_num_warps().unwrap_or_default();
     for (i, region) in ws.partition_regions().into_iter().enumerate() {
         printer.newline();
         printer.text(&format!("partition{i}("));
