@@ -5,10 +5,13 @@
 //! repeat, and its result is repeated instead.
 
 use mlir_host::ir::{Attr, Op, TensorType, Type, Value};
+use mlir_host::is_one_of;
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::{Pattern, Rewriter, apply_greedily};
-use mlir_host::upstream::ConstantOp;
-use ttopt_dialect::tt::ops::{BroadcastOp, SplatOp};
+use mlir_host::upstream::{ConstantOp, Dialect};
+use ttopt_dialect::tt::ops::{
+    AddPtrOp, BitcastOp, BroadcastOp, ClampFOp, FpToFpOp, IntToPtrOp, PtrToIntOp, SplatOp,
+};
 
 /// The pass.
 pub static TRITON_REORDER_BROADCAST: PassDef = PassDef {
@@ -36,13 +39,11 @@ fn run(root: Op<'_>, _: &Options) -> PassResult {
 /// Whether the operation computes each element from those at the same place,
 /// and the same way on tensors of any shape and on scalars.
 fn is_elementwise(op: Op<'_>) -> bool {
-    let name = op.name();
-    let known = name.starts_with("arith.") && name != "arith.constant"
-        || name.starts_with("math.")
-        || matches!(
-            name,
-            "tt.addptr" | "tt.bitcast" | "tt.fp_to_fp" | "tt.int_to_ptr" | "tt.ptr_to_int" | "tt.clampf"
-        );
+    let known = match Dialect::of(op) {
+        Some(Dialect::Arith) => ConstantOp::cast(op).is_none(),
+        Some(Dialect::Math) => true,
+        _ => is_one_of!(op, AddPtrOp | BitcastOp | FpToFpOp | IntToPtrOp | PtrToIntOp | ClampFOp),
+    };
     // Hints speak of a tensor's elements.
     known && op.num_results() == 1 && op.num_operands() > 0 && op.discardable_attrs().is_empty()
 }

@@ -101,6 +101,14 @@ macro_rules! op {
                 pub fn cast(op: $crate::ir::Op<'c>) -> Option<Self> {
                     op.is(&DEFINITION).then_some(Self(op))
                 }
+                /// The operation of this kind, if it is one.
+                pub fn of_kind(kind: $crate::ir::OpKind<'c>) -> Option<Self> {
+                    Self::is(kind).then_some(Self(kind.op()))
+                }
+                /// Whether operations of this kind are.
+                pub fn is(kind: $crate::ir::OpKind<'_>) -> bool {
+                    kind.is(&DEFINITION)
+                }
                 /// This operation, which is one: for code that is only called for such, as verifiers and folds are.
                 ///
                 /// # Panics
@@ -334,6 +342,48 @@ macro_rules! op {
             self.0.regions().skip(Regions::$name as usize)
         }
     };
+}
+
+/// Tells operations apart by their types, in the order of the arms, as `match` does values.
+///
+/// An arm is the name of one type, with a name for the typed handle where that is wanted, or several with `|` between
+/// them, maybe a condition, and an expression with a comma behind it. The last arm is `_`. What is asked of MLIR is
+/// asked once.
+///
+/// ```
+/// # use mlir_host::{ir::Op, match_op, upstream::{AddIOp, ConstantOp, SubIOp}};
+/// fn describe(op: Op<'_>) -> &'static str {
+///     match_op!(op, {
+///         AddIOp | SubIOp => "arithmetic",
+///         ConstantOp(made) if made.int().is_some() => "a number",
+///         _ => "something else",
+///     })
+/// }
+/// ```
+#[macro_export]
+macro_rules! match_op {
+    ($op:expr, { $($arms:tt)+ }) => {{
+        let kind = $op.kind();
+        $crate::match_op!(@arms kind $($arms)+)
+    }};
+    (@arms $kind:ident _ => $body:expr $(,)?) => { $body };
+    (@arms $kind:ident $ty:ident ( $name:ident ) $(if $guard:expr)? => $body:expr, $($rest:tt)+) => {
+        if let Some($name) = $ty::of_kind($kind) $(&& $guard)? { $body }
+        else { $crate::match_op!(@arms $kind $($rest)+) }
+    };
+    (@arms $kind:ident $($ty:ident)|+ $(if $guard:expr)? => $body:expr, $($rest:tt)+) => {
+        if ($($ty::is($kind))||+) $(&& $guard)? { $body }
+        else { $crate::match_op!(@arms $kind $($rest)+) }
+    };
+}
+
+/// Whether an operation is of one of several types: `is_one_of!(op, AddIOp | SubIOp)`.
+#[macro_export]
+macro_rules! is_one_of {
+    ($op:expr, $($ty:ident)|+) => {{
+        let kind = $op.kind();
+        $($ty::is(kind))||+
+    }};
 }
 
 /// Defines an enum that is stored as a 32-bit integer attribute and written

@@ -726,3 +726,30 @@ fn slots_and_handles_of_other_operations_are_refused() {
     let wrong = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| ops[1].set_slot(0, None)));
     assert!(wrong.is_err());
 }
+
+/// Arms are tried in order, conditions may refuse, and what was seen in one context is known in the next.
+#[test]
+fn operations_are_told_apart_by_type() {
+    use mlir_host::upstream::{AddIOp, ConstantOp, SubIOp};
+    use mlir_host::{is_one_of, match_op};
+    let describe = |op: mlir_host::ir::Op<'_>| {
+        match_op!(op, {
+            ConstantOp(made) if made.int() == Some(2) => "two".to_owned(),
+            ConstantOp => "a number".to_owned(),
+            Add(add) if add.lhs() == add.rhs() => "twice".to_owned(),
+            AddIOp | Add => "a sum".to_owned(),
+            _ => op.name().to_owned(),
+        })
+    };
+    for _ in 0..2 {
+        let session = parse(
+            "%0 = arith.constant 2 : i32\n%1 = arith.constant 3 : i32\n%2 = ex.add %0, %0\n%3 = ex.add %0, %1
+             %4 = arith.addi %0, %1 : i32\n%5 = arith.subi %0, %1 : i32",
+        );
+        let ops: Vec<_> = session.op().region(0).first_block().unwrap().ops().collect();
+        let said: Vec<String> = ops.iter().map(|op| describe(*op)).collect();
+        assert_eq!(said[..6], ["two", "a number", "twice", "a sum", "a sum", "arith.subi"]);
+        assert!(is_one_of!(ops[5], AddIOp | SubIOp) && !is_one_of!(ops[3], AddIOp | SubIOp));
+        assert!(is_one_of!(ops[3], AddIOp | Add) && Add::cast(ops[4]).is_none());
+    }
+}

@@ -5,8 +5,9 @@ use crate::tt::fold::{constant, is_zero, splat_value};
 use crate::tt::ops::*;
 use crate::tt::types::{pointee, scalar_bits};
 use mlir_host::ir::{Attr, Op, TensorType, Value};
+use mlir_host::is_one_of;
 use mlir_host::rewrite::{Pattern, RewriteFn, Rewriter};
-use mlir_host::upstream::AddIOp;
+use mlir_host::upstream::{AddFOp, AddIOp};
 
 const fn pattern(name: &'static str, root: &'static str, apply: RewriteFn) -> Pattern {
     Pattern { name, root, benefit: 1, apply }
@@ -240,7 +241,7 @@ fn split_of_splat<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
 fn accumulate<'c>(rewriter: &mut Rewriter<'c>, dot: DotOp<'c>, sum: Op<'c>, addend: Value<'c>) -> Option<()> {
     let zero = constant(dot.c()).is_some_and(is_zero);
     // With a limit, partial sums leave the accumulator: the order of addition would change.
-    let float = sum.name() == "arith.addf";
+    let float = AddFOp::cast(sum).is_some();
     let limited = float && dot.max_num_imprecise_acc() != 0;
     if !zero || limited || addend == dot.d() || addend.ty() != dot.d().ty() || dot.d().uses().count() != 1 {
         return None;
@@ -265,7 +266,7 @@ fn accumulate_sum<'c>(sum: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
 fn add_to_accumulator<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
     let dot = DotOp::of(op);
     let (sum, index) = dot.d().uses().next()?;
-    if !matches!(sum.name(), "arith.addf" | "arith.addi") || sum.block() != op.block() {
+    if !is_one_of!(sum, AddFOp | AddIOp) || sum.block() != op.block() {
         return None;
     }
     accumulate(rewriter, dot, sum, sum.operand(1 - index))

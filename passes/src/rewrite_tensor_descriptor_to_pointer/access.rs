@@ -2,11 +2,16 @@
 
 use super::{Parts, before, constant, with_attrs};
 use crate::machine::{error, internal};
+use crate::tma::moves_rows;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, FloatKind, Op, TensorType, Type, Value};
+use mlir_host::match_op;
 use mlir_host::upstream::ConstantOp;
 use ttopt_dialect::tt::enums::{DescriptorReduceKind, MemSemantic, MemSyncScope, RmwOp};
-use ttopt_dialect::tt::ops::{AtomicRmwOp, DescriptorLoadOp, DescriptorReduceOp, LoadOp, StoreOp};
+use ttopt_dialect::tt::ops::{
+    AtomicRmwOp, DescriptorGatherOp, DescriptorLoadOp, DescriptorReduceOp, DescriptorScatterOp,
+    DescriptorStoreOp, LoadOp, StoreOp,
+};
 use ttopt_dialect::tt::types::TensorDescType;
 
 /// `arith.cmpi` numbers its predicates so.
@@ -33,7 +38,7 @@ pub(super) struct Access<'a, 'c> {
 impl<'a, 'c> Access<'a, 'c> {
     pub(super) fn new(op: Op<'c>, parts: &'a Parts<'c>, ty: TensorDescType<'c>) -> Result<Self, Reported> {
         let mut shape = ty.shape();
-        if matches!(op.name(), "tt.descriptor_gather" | "tt.descriptor_scatter") {
+        if moves_rows(op) {
             // One row of the descriptor for each offset.
             let rows = op.operand(1).ty().as_tensor().map(|rows| rows.dim(0));
             if let (Some(rows), Some(height)) = (rows, shape.first_mut()) {
@@ -230,14 +235,14 @@ impl<'a, 'c> Access<'a, 'c> {
         Ok(())
     }
 
-    fn reduce(&self, source: Value<'c>, firsts: &[Value<'c>]) -> Result<(), Reported> {
-        let kind = DescriptorReduceOp::of(self.op).kind();
+    fn reduce(&self, reduce: DescriptorReduceOp<'c>, firsts: &[Value<'c>]) -> Result<(), Reported> {
+        let kind = reduce.kind();
         let Some(op) = atomic_of(kind, self.element, self.signed) else {
             let what = format!("'{}' of '{}' cannot be done through pointers", kind.keyword(), self.element);
             return Err(error(self.op, what));
         };
         let (pointers, inside) = self.pointers(firsts)?;
-        let source = self.reshaped(source, self.tensor(&self.shape, self.element)?)?;
+        let source = self.reshaped(reduce.src(), self.tensor(&self.shape, self.element)?)?;
         let (sem, scope) = (MemSemantic::Relaxed, MemSyncScope::Gpu);
         let atomic = AtomicRmwOp::build(self.op.loc(), pointers, source, op, sem, scope).mask(inside);
         atomic.results(&[source.ty()]).detached()?.op().move_before(self.op);
@@ -247,13 +252,14 @@ impl<'a, 'c> Access<'a, 'c> {
     /// Puts the access through pointers before the one through the descriptor.
     pub(super) fn rewrite(&self) -> Result<(), Reported> {
         let operands: Vec<Value<'c>> = self.op.operands().collect();
-        match (self.op.name(), operands.as_slice()) {
-            ("tt.descriptor_load" | "tt.descriptor_gather", [_, firsts @ ..]) => self.load(firsts),
-            ("tt.descriptor_store", [_, source, firsts @ ..]) => self.store(*source, firsts),
-            ("tt.descriptor_reduce", [_, source, firsts @ ..]) => self.reduce(*source, firsts),
-            ("tt.descriptor_scatter", [_, firsts @ .., source]) => self.store(*source, firsts),
+        let operands = operands.as_slice();
+        match_op!(self.op, {
+            DescriptorLoadOp | DescriptorGatherOp => self.load(&operands[1..]),
+            DescriptorStoreOp(store) => self.store(store.src(), &operands[2..]),
+            DescriptorReduceOp(reduce) => self.reduce(reduce, &operands[2..]),
+            DescriptorScatterOp(scatter) => self.store(scatter.src(), &[scatter.x_offsets(), scatter.y_offset()]),
             _ => Err(error(self.op, "is no access through a tensor descriptor")),
-        }
+        })
     }
 }
 

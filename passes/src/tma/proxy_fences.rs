@@ -7,7 +7,7 @@
 //! tensor maps that are being made bring their own fences.
 
 use crate::analysis::flow_graph::FlowGraph;
-use crate::fence_insertion::{self, FENCE};
+use crate::fence_insertion::{self, is_fence};
 use crate::ir_util::is_private;
 use crate::machine;
 use crate::shared_memory::barriers::{callees, overlaps, places};
@@ -20,7 +20,7 @@ use mlir_host::pass::{Options, PassDef, PassResult};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use ttopt_dialect::interfaces::MBarrier;
-use ttopt_dialect::tt::ops::FuncOp;
+use ttopt_dialect::tt::ops::{CallOp, FuncOp};
 use ttopt_dialect::ttg::enums::AddrSpace;
 use ttopt_dialect::ttg::ops::BarrierOp;
 use ttopt_dialect::ttng::ops::TensormapCreateOp;
@@ -135,7 +135,7 @@ fn insert<'c>(function: Op<'c>, target: &TargetDesc) -> PassResult {
             .iter()
             .map(|op| if fences_itself(*op) { SmallVec::new() } else { accesses(*op, &buffers) })
             .collect(),
-        is_fence: ops.iter().map(|op| op.name() == FENCE).collect(),
+        is_fence: ops.iter().map(|op| is_fence(*op)).collect(),
         overlaps: overlaps(&places(&buffers).map_err(fail)?),
         predecessors: graph.predecessors(),
         entry: if is_called { (0..buffers.all.len()).collect() } else { BTreeSet::new() },
@@ -151,9 +151,12 @@ fn insert<'c>(function: Op<'c>, target: &TargetDesc) -> PassResult {
         if analysis.fenced[i] {
             fence(op, *barrier)?;
         }
-        if op.name() == "ttg.barrier" {
+        if BarrierOp::cast(op).is_some() {
             *barrier = Some(op);
-        } else if analysis.steps[i].iter().any(by_threads) || op.num_regions() > 0 || op.name() == "tt.call" {
+        } else if analysis.steps[i].iter().any(by_threads)
+            || op.num_regions() > 0
+            || CallOp::cast(op).is_some()
+        {
             *barrier = None;
         }
     }
