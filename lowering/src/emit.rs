@@ -456,6 +456,27 @@ impl<'c> Emit<'c> {
             annotation.into_iter().map(|attr| ("loop_annotation", attr)).collect();
         self.branch("llvm.br", args, &[dest], &attrs)
     }
+    /// Emits `f` where `mask` is true or absent, in a basic block of its own: what `f` gives there, `otherwise`
+    /// elsewhere. Emission goes on behind.
+    pub fn guarded(
+        &mut self,
+        mask: Option<Value<'c>>,
+        otherwise: &[Value<'c>],
+        f: impl FnOnce(&mut Self) -> Lowered<Vec<Value<'c>>>,
+    ) -> Lowered<Vec<Value<'c>>> {
+        let Some(mask) = mask else { return f(self) };
+        let types: Vec<_> = otherwise.iter().map(|value| value.ty()).collect();
+        let (act, done) = (self.new_block(&[])?, self.new_block(&types)?);
+        self.cond_br(mask, (act, &[]), (done, otherwise))?;
+        self.set_block(act);
+        let results = f(self)?;
+        if results.len() != otherwise.len() {
+            return internal("a guarded access gives other results than its absence");
+        }
+        self.br(done, &results, None)?;
+        self.set_block(done);
+        Ok(done.args().collect())
+    }
     /// Branches on a condition.
     pub fn cond_br(
         &mut self,

@@ -11,6 +11,7 @@ use mlir_host::bytecode::is_bytecode;
 use mlir_host::driver::Source;
 use mlir_host::ir::{Attr, Op, Type};
 use std::time::{Duration, Instant};
+use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
 use ttopt_passes::kernel_decisions::REDUCE_LOOP_ADDRESSES;
@@ -472,7 +473,7 @@ fn metadata(module: &Module<'_>, options: &Options) -> Result<Metadata> {
     let kernels: Vec<Op<'_>> = body
         .into_iter()
         .flat_map(|block| block.ops())
-        .filter(|op| op.name() == "tt.func")
+        .filter(|op| FuncOp::cast(*op).is_some())
         .filter(|op| !ttopt_passes::is_private(*op))
         .collect();
     let kernel = match kernels.as_slice() {

@@ -117,6 +117,14 @@ operations! {
     IndexCastOp = "arith.index_cast",
     /// An unsigned integer as an index, or the other way round.
     IndexCastUIOp = "arith.index_castui",
+    /// A quotient of signed integers, rounded up.
+    CeilDivSIOp = "arith.ceildivsi",
+    /// A quotient of unsigned integers, rounded up.
+    CeilDivUIOp = "arith.ceildivui",
+    /// A quotient of signed integers, rounded down.
+    FloorDivSIOp = "arith.floordivsi",
+    /// A signed integer as a float.
+    SIToFPOp = "arith.sitofp",
     /// A sum of floats.
     AddFOp = "arith.addf",
     /// One of two values.

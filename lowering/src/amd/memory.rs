@@ -1,6 +1,5 @@
 //! Global memory and the LDS.
 
-use super::guarded;
 use crate::emit::{Emit, Lowered, unsupported};
 use crate::target::{Access, BufferAddress, CachePolicy};
 use linear_layout::plan::MemoryInstruction;
@@ -90,10 +89,10 @@ fn attributes<'c>(e: &Emit<'c>, access: &Access<'_, 'c>) -> Vec<(&'static str, A
 fn resource<'c>(e: &mut Emit<'c>, base: Value<'c>, target: &TargetDesc) -> Lowered<Value<'c>> {
     // DATA_FORMAT 32, NUM_FORMAT float: of no meaning for raw buffers, but not zero.
     const FORMAT: i64 = 7 << 12 | 4 << 15;
-    // From RDNA on a bit is reserved as one, and OOB_SELECT says that the offset alone is checked.
+    // A bit is reserved as one, and OOB_SELECT says that the offset alone is checked.
     const RAW_CHECKED: i64 = 1 << 24 | 3 << 28;
-    let is_rdna = target.lanes == 32;
-    let flags = e.const_i32(if is_rdna { FORMAT | RAW_CHECKED } else { FORMAT })?;
+    let selects = target.primitives.buffer_checks_selected;
+    let flags = e.const_i32(if selects { FORMAT | RAW_CHECKED } else { FORMAT })?;
     let (stride, bytes) = (e.const_int(16, 0)?, e.const_int(64, BUFFER_BYTES)?);
     let ty = e.ptr(BUFFER_RESOURCE)?;
     e.intrinsic("llvm.amdgcn.make.buffer.rsrc", &[base, stride, bytes, flags], ty)
@@ -180,9 +179,8 @@ pub(super) fn load<'c>(
         // Zero makes the result the same from run to run.
         (_, None) => vec![e.value("llvm.mlir.zero", &[], ty, &[])?],
     };
-    let loaded = guarded(e, access.mask, &otherwise, |e| {
-        Ok(vec![e.value("llvm.load", &[access.ptr], ty, &attrs)?])
-    })?;
+    let loaded =
+        e.guarded(access.mask, &otherwise, |e| Ok(vec![e.value("llvm.load", &[access.ptr], ty, &attrs)?]))?;
     split(e, loaded[0], words.count * words.elems, access.elem_bits)
 }
 
@@ -203,7 +201,7 @@ pub(super) fn store<'c>(
     }
     let ty = Words::of(access.elems, access.elem_bits).ty(e)?;
     let (value, attrs) = (join(e, values, ty)?, attributes(e, access));
-    guarded(e, access.mask, &[], |e| {
+    e.guarded(access.mask, &[], |e| {
         e.op("llvm.store", &[value, access.ptr], &[], &attrs)?;
         Ok(Vec::new())
     })?;
@@ -238,7 +236,7 @@ pub(super) fn store_shared<'c>(
     let Some(bits) = words.first().and_then(|word| word.ty().int_bits()) else { return Ok(()) };
     let (ty, alignment) = shared_type(e, words.len(), bits)?;
     let value = join(e, words, ty)?;
-    guarded(e, mask, &[], |e| {
+    e.guarded(mask, &[], |e| {
         e.op("llvm.store", &[value, ptr], &[], &[("alignment", alignment)])?;
         Ok(Vec::new())
     })?;

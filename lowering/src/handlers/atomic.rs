@@ -220,27 +220,18 @@ fn by_llvm<'c>(l: &mut Lower<'_, 'c>, access: &AtomicAccess<'_, 'c>) -> Lowered<
         (RmwOp::Fadd, AtomicElement::Float(kind)) => l.emit.float(kind),
         _ => word.ty(),
     };
-    let (act, done) = (l.new_block(&[])?, l.new_block(&[word.ty()])?);
-    match access.mask {
-        Some(mask) => {
-            let none = l.emit.undef(word.ty())?;
-            l.emit.cond_br(mask, (act, &[]), (done, &[none]))?;
-        }
-        None => l.emit.br(act, &[], None)?,
-    }
-    l.emit.set_block(act);
     let ctx = l.emit.context();
     let attrs = [
         ("bin_op", Attr::int(ctx, 64, llvm_operation(op))),
         ("ordering", Attr::int(ctx, 64, llvm_order(access.sem))),
         ("syncscope", Attr::string(ctx, l.target.sync_scope(access.scope))),
     ];
-    let operand = l.emit.bitcast(*word, ty)?;
-    let old = l.emit.value("llvm.atomicrmw", &[access.ptr, operand], ty, &attrs)?;
-    let old = l.emit.bitcast(old, word.ty())?;
-    l.emit.br(done, &[old], None)?;
-    l.emit.set_block(done);
-    Ok(done.args().collect())
+    let none = l.emit.undef(word.ty())?;
+    l.emit.guarded(access.mask, &[none], |e| {
+        let operand = e.bitcast(*word, ty)?;
+        let old = e.value("llvm.atomicrmw", &[access.ptr, operand], ty, &attrs)?;
+        Ok(vec![e.bitcast(old, word.ty())?])
+    })
 }
 
 /// Combines with the elements of a buffer in shared memory that indices name.

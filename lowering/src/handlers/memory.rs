@@ -6,9 +6,11 @@ use crate::target::{Access, BarrierMemory, BufferAddress, CachePolicy};
 use crate::words::{from_word, to_word};
 use linear_layout::plan::{ThreadMasks, VectorPlan};
 use mlir_host::ir::{Attr, Op, Type, Value};
+use mlir_host::match_op;
+use ttopt_dialect::tt::ops::{AssertOp, LoadOp};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::enums::AddrSpace;
-use ttopt_dialect::ttg::ops::BarrierOp;
+use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, BarrierOp};
 use ttopt_passes::buffer_accesses::{BUFFER, buffer_of};
 use ttopt_passes::global_scratch;
 use ttopt_passes::last_use::LAST_USE;
@@ -48,7 +50,11 @@ pub(super) fn describe(plan: &VectorPlan) -> String {
 }
 
 fn policy(op: Op<'_>) -> Lowered<CachePolicy> {
-    let volatile = op.attr("isVolatile").and_then(Attr::as_bool).unwrap_or(false);
+    let volatile = match_op!(op, {
+        LoadOp(load) => load.is_volatile(),
+        AsyncCopyGlobalToLocalOp(copy) => copy.is_volatile(),
+        _ => false,
+    });
     let Some(given) = op.attr("cachePolicy") else {
         return Ok(CachePolicy { volatile, last_use: op.attr(LAST_USE).is_some(), hints: None });
     };
@@ -210,9 +216,7 @@ fn barrier<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 fn assert<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let Some(message) = op.attr("message").and_then(Attr::as_str) else {
-        return internal("assert without a message");
-    };
+    let message = AssertOp::of(op).message();
     let values = l.get(op.operand(0))?;
     let mut all: Option<Value<'c>> = None;
     for value in values.iter() {

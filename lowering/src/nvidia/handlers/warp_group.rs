@@ -6,10 +6,11 @@ use crate::lower::{Handler, Lower, Values};
 use crate::nvidia::wgmma::{WarpGroupFragment, WarpGroupMultiply, Wgmma};
 use crate::target::{MatrixTypes, need};
 use linear_layout::plan::{DotType, MatrixDescriptorPlan, ThreadBases, WarpGroupDotPlan, WarpGroupRun};
-use mlir_host::ir::{Attr, Op, Value};
+use mlir_host::ir::{Op, Value};
+use mlir_host::upstream::ConstantOp;
 use std::collections::HashMap;
 use ttopt_dialect::ttg::types::MemDescType;
-use ttopt_dialect::ttng::ops::{WarpGroupDotOp, WarpGroupDotWaitOp};
+use ttopt_dialect::ttng::ops::{FenceAsyncSharedOp, WarpGroupDotOp, WarpGroupDotWaitOp};
 use ttopt_passes::plans;
 
 pub(super) const HANDLERS: &[(&str, Handler)] =
@@ -31,7 +32,7 @@ fn fence<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
             desc.name.replace("cuda:", "sm_")
         ));
     }
-    let cluster = op.attr("bCluster").and_then(Attr::as_bool).unwrap_or(false);
+    let cluster = FenceAsyncSharedOp::of(op).cluster();
     let text = format!("fence.proxy.async.shared::{};", if cluster { "cluster" } else { "cta" });
     l.emit.inline_asm(&text, "", &[], &[], true)?;
     Ok(())
@@ -70,9 +71,7 @@ fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 
 /// Whether a tensor is the constant zero.
 fn is_zero(value: Value<'_>) -> bool {
-    let Some(attr) =
-        value.def_op().filter(|op| op.name() == "arith.constant").and_then(|op| op.attr("value"))
-    else {
+    let Some(attr) = ConstantOp::defining(value).and_then(ConstantOp::value) else {
         return false;
     };
     let splat = attr.as_elements().and_then(|all| all.splat_value()).unwrap_or(attr);
