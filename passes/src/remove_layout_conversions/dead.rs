@@ -16,6 +16,9 @@ use smallvec::SmallVec;
 use std::ops::Range;
 use ttopt_dialect::tt::ops::LoadOp;
 
+#[cfg(test)]
+mod tests;
+
 /// Whether `op` is gone with its results.
 pub(super) fn is_removable(op: Op<'_>) -> bool {
     let load = || LoadOp::cast(op).is_some_and(|load| !load.is_volatile());
