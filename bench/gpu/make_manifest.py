@@ -57,7 +57,7 @@ def assembled(args, image):
 def compile_case(args, name, spec, out):
     """PTX and metadata of one kernel; the error message where there is none."""
     meta = out / f"{name}.meta.json"
-    done = run([args.ttc, CORPUS / f"{name}.ttir", "--target", f"cuda:{args.capability}", "--emit", "ptx",
+    done = run([args.ttc, args.data / f"{name}.ttir", "--target", f"cuda:{args.capability}", "--emit", "ptx",
                 "--num-warps", spec["num_warps"], "--num-stages", spec["num_stages"],
                 "-o", out / f"{name}.ptx", "--metadata", meta])
     if done.returncode:
@@ -69,18 +69,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ttc", required=True)
     parser.add_argument("--out", required=True, type=pathlib.Path)
+    parser.add_argument("--data", type=pathlib.Path, default=CORPUS,
+                        help="folder of kernels with their .json and reference.py (the corpus)")
     parser.add_argument("--capability", type=int, default=90)
     parser.add_argument("--triton", help="python with triton 3.9, to make the baseline")
     parser.add_argument("--ptxas", help="assembles what is timed of both compilers, instead of the driver and Triton")
     parser.add_argument("--arch", default="sm_90a", help="what --ptxas assembles for")
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--num-stages", type=int, help="stages of software pipelines, of both compilers, instead of the corpus'")
+    parser.add_argument("--num-stages", type=int, help="stages of software pipelines, of both compilers, instead of what the kernels ask for")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    names = args.names or sorted(path.stem for path in CORPUS.glob("*.ttir"))
+    names = args.names or sorted(path.stem for path in args.data.glob("*.ttir"))
     checks, bench, refused = [], [], []
     for name in names:
-        spec = json.loads((CORPUS / f"{name}.json").read_text())
+        spec = json.loads((args.data / f"{name}.json").read_text())
         spec["num_stages"] = args.num_stages or spec["num_stages"]
         meta, error = compile_case(args, name, spec, args.out)
         if meta is None:
@@ -89,7 +91,7 @@ def main():
         data = args.out / name
         data.mkdir(exist_ok=True)
         for what in ("inputs", "expected"):
-            done = run([sys.executable, CORPUS / "reference.py", what, name, data])
+            done = run([sys.executable, args.data / "reference.py", what, name, data])
             if done.returncode:
                 sys.exit(f"reference.py {what} {name}: {done.stderr}")
         kernel = {"entry": meta["name"], "threads": meta["threads"], "outputs": spec["outputs"],
@@ -102,7 +104,7 @@ def main():
         if args.triton and "bench" in spec:
             image = args.out / f"{name}.triton.{'ptx' if args.ptxas else 'cubin'}"
             options = json.dumps({key: spec[key] for key in ("num_warps", "num_stages")})
-            done = run([args.triton, "-c", TRITON, CORPUS / f"{name}.ttir", args.capability, options, image])
+            done = run([args.triton, "-c", TRITON, args.data / f"{name}.ttir", args.capability, options, image])
             if done.returncode:
                 refused.append((name, f"not timed, since Triton does not compile it: {done.stderr.splitlines()[-1]}"))
                 continue

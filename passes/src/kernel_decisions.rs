@@ -4,6 +4,8 @@
 //! * `ttg.min_ctas_per_sm` on a kernel: how many of its CTAs a multiprocessor should hold at once. It is always there:
 //!   ptxas, left without a bound, falls back to few registers and kilobytes of spills on some large kernels, and gives
 //!   many others fewer registers than they need to keep loads in flight.
+//! * `ttg.most_ctas_per_sm` on the module: how many of the kernel's CTAs shared memory and threads leave room for. Where
+//!   the code is assembled, the bound is chosen anew up to this, from the registers that the code then needs.
 //! * `ttg.rematerialize` on operations before the last loop, and `ttg.rematerialized_behind` on that loop: they are
 //!   computed again behind it, so that their results take no registers throughout
 //!   ([`Recomputation`]).
@@ -15,11 +17,12 @@
 //!   register each. Dots need the registers.
 
 use crate::analysis::recomputation::Recomputation;
-use crate::analysis::registers::ctas_together;
+use crate::analysis::registers::{RESERVED, ctas_together};
 use crate::ir_util::is_product;
 use crate::is_private;
 use crate::machine::{self, Machine};
 use crate::schedule::pass::SCHEDULED_CTAS;
+use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Attr, Op, Type, Walk};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use ttopt_dialect::tt::ops::FuncOp;
@@ -27,6 +30,8 @@ use ttopt_dialect::ttng::ops::{AsyncTmaGatherOp, AsyncTmaScatterOp, TensormapFen
 
 /// CTAs of a kernel that a multiprocessor should hold at once, an `i32` of at least one.
 pub const MIN_CTAS: &str = "ttg.min_ctas_per_sm";
+/// CTAs of a kernel for which a multiprocessor has shared memory and threads, an `i32` of at least one.
+pub const MOST_CTAS: &str = "ttg.most_ctas_per_sm";
 /// Marks an operation that is computed again behind the loop with [`REMATERIALIZED_BEHIND`].
 pub const REMATERIALIZE: &str = "ttg.rematerialize";
 /// Marks the loop behind which operations with [`REMATERIALIZE`] are computed again.
@@ -64,6 +69,8 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     module.set_attr(ISSUING_WARP, Attr::int_of(Type::int(ctx, 32), 0));
     mark_maps(module);
     let shared = module.attr("ttg.shared").and_then(Attr::as_int).map_or(0, |bytes| bytes.max(0) as u64);
+    let most = most_ctas(machine.threads(), shared, &target);
+    module.set_attr(MOST_CTAS, Attr::int_of(Type::int(ctx, 32), most as i64));
     let functions = module.region(0).first_block().into_iter().flat_map(|block| block.ops());
     for function in functions.filter(|op| FuncOp::cast(*op).is_some() && op.region(0).first_block().is_some())
     {
@@ -90,6 +97,13 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         }
     }
     Ok(())
+}
+
+/// CTAs of `threads` threads and `shared` bytes of shared memory for which a multiprocessor has both.
+fn most_ctas(threads: u64, shared: u64, target: &TargetDesc) -> u64 {
+    let by_threads = u64::from(target.resident_threads) / threads.max(1);
+    let by_shared = (target.shared_bytes + RESERVED) / (shared + RESERVED);
+    by_threads.min(by_shared).clamp(1, u64::from(target.resident_ctas))
 }
 
 /// The CTAs of a multiprocessor that the schedules of loops were made for: they hide latencies themselves, and addresses

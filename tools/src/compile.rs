@@ -1,6 +1,6 @@
 //! The one-shot compiler: TTIR or TTGIR, text or bytecode, to any later stage.
 
-use crate::{binary, codegen, device_library};
+use crate::{binary, codegen, device_library, occupancy};
 use anyhow::{Context as _, Result, anyhow, bail};
 use inkwell::context::Context as LlvmContext;
 use inkwell::module::Module as LlvmModule;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
-use ttopt_passes::kernel_decisions::REDUCE_LOOP_ADDRESSES;
+use ttopt_passes::kernel_decisions::{MOST_CTAS, REDUCE_LOOP_ADDRESSES};
 
 /// What to stop at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
@@ -309,6 +309,7 @@ fn compile_stages(input: &[u8], name: &str, options: &Options) -> Result<Compile
     check_stage(options.emit, &target)?;
     run_passes(&context, &mut module, &to_llvm(target.vendor), options)?;
     let loops = module_attr(&module, REDUCE_LOOP_ADDRESSES).and_then(Attr::as_bool).unwrap_or(false);
+    let most_ctas = number(&module, MOST_CTAS).unwrap_or(1);
     metadata.shared = number(&module, "ttg.shared").unwrap_or(0);
     metadata.global_scratch = number(&module, "ttg.global_scratch_memory_size").unwrap_or(0);
     metadata.global_scratch_align = number(&module, "ttg.global_scratch_memory_alignment").unwrap_or(1);
@@ -342,8 +343,11 @@ fn compile_stages(input: &[u8], name: &str, options: &Options) -> Result<Compile
     let object = target.vendor == Vendor::Amd && !options.emit.is_assembly();
     let kind = if object { codegen::Output::Object } else { codegen::Output::Assembly };
     let buffer = codegen::emit(&llvm, &machine, target.vendor, kind)?;
-    let code =
+    let mut code =
         buffer.as_slice().strip_suffix(b"\0").filter(|_| !object).unwrap_or(buffer.as_slice()).to_vec();
+    if target.vendor == Vendor::Nvidia {
+        occupancy::bound(&mut code, most_ctas);
+    }
     times.asm = start.elapsed();
     if options.emit.is_assembly() {
         return Ok(Compiled { output: code, metadata: Some(metadata), times });

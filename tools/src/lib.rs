@@ -8,6 +8,7 @@ pub mod companions;
 pub mod compile;
 mod device_library;
 pub mod explain;
+pub mod occupancy;
 
 use mlir_host::pass::PassDef;
 

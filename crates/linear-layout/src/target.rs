@@ -248,6 +248,10 @@ pub struct TargetDesc {
     pub max_global_vector_bits: u32,
     /// Shared memory that one CTA can have, in bytes.
     pub shared_bytes: u64,
+    /// Threads that a multiprocessor (compute unit) holds at once.
+    pub resident_threads: u32,
+    /// CTAs that a multiprocessor (compute unit) holds at once.
+    pub resident_ctas: u32,
     /// Accesses to shared memory that are served in an order of their own.
     pub services: &'static [ServiceRule],
     /// What multiplies matrices.
@@ -473,6 +477,13 @@ fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
             "86" | "89" => 99 << 10,
             _ => 227 << 10,
         },
+        // The same table: "Maximum number of resident threads" and "… thread blocks per SM".
+        resident_threads: if matches!(arch, "86" | "89") { 1536 } else { 2048 },
+        resident_ctas: match arch {
+            "86" => 16,
+            "89" => 24,
+            _ => 32,
+        },
         services: &[],
         matrix_unit: match arch {
             "80" => MatrixUnit::Ampere,
@@ -520,6 +531,10 @@ fn amd(name: &'static str, arch: &str) -> TargetDesc {
         max_vector_bits: 128,
         max_global_vector_bits: 128,
         shared_bytes: if cdna4 { 160 << 10 } else { 64 << 10 },
+        // CDNA3 ISA: four SIMDs with eight waves each; RDNA3 ISA: two with sixteen. A workgroup of several waves has one of
+        // the compute unit's barriers, 16 in CDNA and 32 in RDNA.
+        resident_threads: if rdna { 1024 } else { 2048 },
+        resident_ctas: if rdna { 32 } else { 16 },
         services: match arch {
             "gfx90a" | "gfx942" => CDNA3_SERVICES,
             "gfx950" => CDNA4_SERVICES,

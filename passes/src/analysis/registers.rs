@@ -26,8 +26,9 @@ const OTHERS: u64 = 32;
 const OF_LOOP_AROUND: u64 = 24;
 /// Bits of a row of an operand that one instruction multiplies (PTX ISA, "mma.sync").
 const STEP_BITS: u64 = 256;
-/// Shared memory that the system takes for each block.
-const RESERVED: u64 = 1 << 10;
+/// Bytes of shared memory that the system takes for each CTA (CUDA programming guide, "Shared Memory" of each
+/// compute capability).
+pub(crate) const RESERVED: u64 = 1 << 10;
 /// Warps of a multiprocessor that hide each other's latency; more gain little.
 const ENOUGH_WARPS: u64 = 16;
 

@@ -1,0 +1,233 @@
+//! How many CTAs of a kernel a multiprocessor is asked to hold: `.minnctapersm` of its PTX.
+//!
+//! ptxas divides the registers of a multiprocessor by the bound. Told of one CTA it spends registers on loads in
+//! flight until few warps are left to hide latencies; told of too many it spills. So what a bound costs is estimated for
+//! each, and the cheapest taken: the instructions of the kernel with those that spills add, times what is lost where few
+//! warps hide latencies. How many registers the code needs is found in the PTX itself ([`pressure`]), where addresses,
+//! masks and fragments are what they will be.
+//!
+//! The three constants were fitted to 264 timings on an H200: 46 kernels, each assembled for 1 to 16 CTAs
+//! (`docs/objective.md`). Neighbouring values give the same choices.
+
+mod pressure;
+mod read;
+
+use pressure::Need;
+use read::Kernel;
+use tracing::debug;
+
+/// Registers of one of the four parts of a multiprocessor, for each lane of a warp (CUDA programming guide, "Technical
+/// Specifications per Compute Capability": 65,536 registers, four schedulers).
+const REGISTERS_OF_PART: u64 = (64 << 10) / 4 / 32;
+/// Parts of a multiprocessor, each with a scheduler.
+const PARTS: u64 = 4;
+/// Registers are allocated by so many a lane (the same table: 256 a warp).
+const GRANULE: u64 = 8;
+/// Most registers of a thread (the same table).
+const MOST_REGISTERS: u64 = 255;
+/// Fewest registers that ptxas is told to use: those of 64 warps.
+const FEWEST_REGISTERS: u64 = 32;
+/// Warps that hide each other's latencies in most kernels.
+const ENOUGH_WARPS: u64 = 16;
+/// With `w` warps, up to [`ENOUGH_WARPS`], a kernel takes `1 + LATENCY / w` times the time of its instructions.
+const LATENCY: f64 = 13.0;
+/// Instructions' time that writing a spilled register and reading it again takes: two accesses, each of which holds up
+/// what waits for it.
+const SPILL: f64 = 6.0;
+/// Most registers of a thread that may be spilled for more CTAs.
+const MOST_SPILLED: f64 = 40.0;
+/// Where there are enough warps, more of them must leave each thread so many times the registers that it needs: loads in
+/// flight take them.
+const LOADS_IN_FLIGHT: f64 = 1.35;
+/// Between bounds that cost the same, more CTAs: by this share for each warp.
+const PREFERENCE: f64 = 1e-4;
+
+/// What was found out about a kernel, and what it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Occupancy {
+    /// Registers of 32 bits that the kernel needs of each thread.
+    pub registers: u64,
+    /// CTAs that a multiprocessor should hold at once.
+    pub ctas: u64,
+}
+
+/// Gives each kernel of `ptx` that has a bound (`.minnctapersm`) the one that costs least, `most` at most; what was found
+/// for the last of them. Kernels that call functions, and text that is no PTX, stay as they are.
+pub fn bound(ptx: &mut Vec<u8>, most: u64) -> Option<Occupancy> {
+    let mut found = None;
+    let mut changes = Vec::new();
+    for kernel in read::kernels(ptx) {
+        let Some(needs) = pressure::needs(&kernel, FEWEST_REGISTERS) else { continue };
+        let registers = needs.iter().map(|need| need.registers).fold(0.0, f64::max).ceil() as u64;
+        let ctas = ctas(&needs, &kernel, most);
+        debug!(registers, ctas, threads = kernel.threads, "registers of a kernel");
+        changes.push((kernel.bound.clone(), ctas));
+        found = Some(Occupancy { registers, ctas });
+    }
+    // From the last, so that places of those before stay.
+    for (place, ctas) in changes.into_iter().rev() {
+        ptx.splice(place, ctas.to_string().into_bytes());
+    }
+    found
+}
+
+/// The number of CTAs, up to `most`, that costs least.
+fn ctas(needs: &[Need], kernel: &Kernel, most: u64) -> u64 {
+    let warps = kernel.threads.div_ceil(32).max(1);
+    let costs = (1..=most.max(1)).map(|ctas| (cost(needs, warps, ctas), ctas));
+    costs.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(1, |(_, ctas)| ctas)
+}
+
+/// What a bound of `ctas` CTAs of `warps` warps costs: times that of a kernel without spills or latencies.
+fn cost(needs: &[Need], warps: u64, ctas: u64) -> f64 {
+    // Two CTAs also where one has enough warps: one computes while the other waits at a barrier.
+    let enough = ENOUGH_WARPS.max(2 * warps.min(ENOUGH_WARPS));
+    let all = ctas * warps;
+    let granted = granted(all) as f64;
+    let tight = needs.iter().any(|need| granted < LOADS_IN_FLIGHT * need.registers);
+    if all > enough && tight {
+        return f64::INFINITY;
+    }
+    // More than a few registers of each thread do not stay in L1 when they are spilled.
+    let excess =
+        |granted: f64| needs.iter().map(|need| (need.registers - granted).max(0.0)).fold(0.0, f64::max);
+    if ctas > 1 && excess(granted) > MOST_SPILLED {
+        return f64::INFINITY;
+    }
+    let spilled = |need: &Need| (need.registers - granted).max(0.0) * need.times;
+    let instructions: f64 = needs.iter().map(|need| need.instructions).sum();
+    let spills = SPILL * needs.iter().map(spilled).sum::<f64>() / instructions.max(1.0);
+    let latency = LATENCY / all.min(enough) as f64;
+    (1.0 + spills) * (1.0 + latency) * (1.0 - PREFERENCE * all as f64)
+}
+
+/// Registers that ptxas can give a thread when a multiprocessor is to hold so many warps.
+fn granted(warps: u64) -> u64 {
+    (REGISTERS_OF_PART / warps.div_ceil(PARTS).max(1) / GRANULE * GRANULE).min(MOST_REGISTERS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_are_divided_among_the_parts_of_a_multiprocessor() {
+        // As ptxas 13.5 answers `.minnctapersm`: 5 CTAs of 64 threads, 3 and 5 of 128, 12 of 32.
+        assert_eq!([10, 12, 20, 12, 16, 64, 1].map(granted), [168, 168, 96, 168, 128, 32, 255]);
+    }
+
+    fn text(body: &str, threads: u64) -> Vec<u8> {
+        let head = ".version 8.4\n.target sm_90a\n.visible .entry k(\n\t.param .u64 k_param_0\n)\n";
+        format!("{head}.reqntid {threads}\n.minnctapersm 1\n{{\n{body}\n\tret;\n}}\n").into_bytes()
+    }
+
+    /// A kernel that loads `n` numbers, waits at a barrier, and stores their sums with the next.
+    fn holds(n: usize) -> String {
+        let mut body = format!(
+            "\t.reg .b32 \t%r<{}>;\n\t.reg .b64 \t%rd<9>;\n\tld.param.b64 %rd1, [k_param_0];\n\tmov.u32 %r{n}, %tid.x;\n\
+             \tmul.wide.u32 %rd2, %r{n}, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n",
+            2 * n + 2
+        );
+        for i in 0..n {
+            body += &format!("\tld.global.b32 %r{i}, [%rd3+{}];\n", 512 * i);
+        }
+        body += "\tbar.sync 0;\n";
+        for i in 0..n {
+            let (sum, next) = (n + 1 + i, (i + 1) % n);
+            body += &format!(
+                "\tadd.f32 %r{sum}, %r{i}, %r{next};\n\tst.global.b32 [%rd3+{}], %r{sum};\n",
+                512 * i
+            );
+        }
+        body
+    }
+
+    #[test]
+    fn what_is_held_over_a_barrier_decides() {
+        let mut ptx = text(&holds(64), 128);
+        let found = bound(&mut ptx, 16).unwrap();
+        // 64 numbers and an address of two registers, and a sum on its way.
+        assert!((66..=68).contains(&found.registers), "{found:?}");
+        // 16 warps have 128 registers each: 1.35 times as many as needed would be left to 20 warps.
+        assert_eq!(found.ctas, 5);
+        assert!(String::from_utf8(ptx).unwrap().contains("\n.minnctapersm 5\n"));
+        let mut ptx = text(&holds(64), 128);
+        assert_eq!(bound(&mut ptx, 3).unwrap().ctas, 3, "shared memory may leave room for fewer");
+    }
+
+    #[test]
+    fn a_few_spills_are_less_than_half_of_the_warps() {
+        // 133 registers; 16 warps have 128 each, 12 have 168.
+        let found = bound(&mut text(&holds(130), 128), 16).unwrap();
+        assert_eq!((found.registers / 4, found.ctas), (33, 4));
+        let found = bound(&mut text(&holds(150), 128), 16).unwrap();
+        assert_eq!(found.ctas, 3);
+    }
+
+    #[test]
+    fn what_can_be_done_one_by_one_needs_few() {
+        let mut body = String::from(
+            "\t.reg .b32 \t%r<300>;\n\t.reg .b64 \t%rd<9>;\n\tld.param.b64 %rd1, [k_param_0];\n\tmov.u32 %r0, %tid.x;\n\
+             \tmul.wide.u32 %rd2, %r0, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n",
+        );
+        // Breadth first, as a tensor operation after the other is lowered: shared memory is read and written, and no
+        // barrier says that one must wait for all of the other.
+        (0..64).for_each(|i| body += &format!("\tld.global.nc.b32 %r{}, [%rd3+{}];\n", i + 1, 4 * i));
+        (0..64).for_each(|i| body += &format!("\tmul.f32 %r{}, %r{}, %r{};\n", i + 101, i + 1, i + 1));
+        (0..64).for_each(|i| body += &format!("\tst.shared.b32 [global_smem+{}], %r{};\n", 4 * i, i + 101));
+        let found = bound(&mut text(&body, 128), 16).unwrap();
+        // Three for addresses, one for a number, and a fifth of what the order of the text has besides.
+        assert!(found.registers <= 16, "{found:?}");
+        assert_eq!(found.ctas, 16);
+    }
+
+    #[test]
+    fn loads_do_not_pass_stores_that_may_write_what_they_read() {
+        let mut body = String::from(
+            "\t.reg .b32 \t%r<300>;\n\t.reg .b64 \t%rd<9>;\n\tld.param.b64 %rd1, [k_param_0];\n\tmov.u32 %r0, %tid.x;\n\
+             \tmul.wide.u32 %rd2, %r0, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n",
+        );
+        (0..64).for_each(|i| body += &format!("\tld.global.b32 %r{}, [%rd3+{}];\n", i + 1, 4 * i));
+        (0..64).for_each(|i| body += &format!("\tst.global.b32 [%rd3+{}], %r{};\n", 4 * i, i + 1));
+        assert!(bound(&mut text(&body, 128), 16).unwrap().registers >= 64);
+    }
+
+    #[test]
+    fn what_loops_carry_lives_throughout() {
+        let mut body =
+            String::from("\t.reg .pred \t%p<3>;\n\t.reg .b32 \t%r<300>;\n\tmov.u32 %r0, %tid.x;\n");
+        (1..90).for_each(|i| body += &format!("\tadd.s32 %r{i}, %r0, {i};\n"));
+        body += "$L__BB0_1:\n";
+        (1..90).for_each(|i| body += &format!("\tadd.s32 %r{i}, %r{i}, %r{};\n", i % 89 + 1));
+        body += "\tsetp.lt.s32 %p1, %r1, 100;\n\t@%p1 bra $L__BB0_1;\n";
+        (1..90).for_each(|i| body += &format!("\tst.shared.b32 [global_smem+{}], %r{i};\n", 4 * i));
+        let found = bound(&mut text(&body, 128), 16).unwrap();
+        assert!((89..=91).contains(&found.registers), "{found:?}");
+    }
+
+    #[test]
+    fn what_is_equal_in_all_threads_takes_no_registers_of_theirs() {
+        let mut body = String::from("\t.reg .b32 \t%r<300>;\n\tld.param.b32 %r0, [k_param_0];\n");
+        (1..90).for_each(|i| body += &format!("\tadd.s32 %r{i}, %r0, {i};\n"));
+        body += "\tbar.sync 0;\n";
+        (1..90).for_each(|i| body += &format!("\tst.shared.b32 [global_smem+{}], %r{i};\n", 4 * i));
+        assert_eq!(bound(&mut text(&body, 128), 16).unwrap().registers, 0);
+    }
+
+    #[test]
+    fn what_is_not_understood_stays() {
+        for text in [
+            "",
+            ".entry",
+            ".visible .entry k(",
+            ".visible .entry k()\n.reqntid 128\n{\n\tret;\n}\n",
+            ".visible .entry k()\n.reqntid 128\n.minnctapersm 1\n{\n\t.reg .b32 %r<2>;\n\tcall.uni f, ();\n\tret;\n}\n",
+            ".visible .entry k()\n.reqntid 128\n.minnctapersm 1\n{\n\tmov.b32 %r7, 1;\n",
+            ".visible .entry k()\n.reqntid many\n.minnctapersm 1\n{\n\tret;\n}\n",
+        ] {
+            let mut ptx = text.as_bytes().to_vec();
+            let _ = bound(&mut ptx, 16);
+            assert_eq!(ptx, text.as_bytes());
+        }
+    }
+}
