@@ -94,6 +94,8 @@ pub struct Emit<'c> {
     disjoint: Attr<'c>,
     pointers: RefCell<FastMap<u32, Type<'c>>>,
     vectors: RefCell<FastMap<(usize, Type<'c>), Type<'c>>>,
+    /// Bits that each instruction moves that accessed global memory since [`Emit::take_global_accesses`].
+    global_accesses: Vec<u32>,
 }
 
 impl<'c> Emit<'c> {
@@ -115,11 +117,20 @@ impl<'c> Emit<'c> {
             disjoint: Attr::unit(ctx),
             pointers: RefCell::default(),
             vectors: RefCell::default(),
+            global_accesses: Vec::new(),
         }
     }
     /// The context.
     pub fn context(&self) -> Context<'c> {
         self.ctx
+    }
+    /// Notes that an instruction was emitted that moves so many bits between one thread and global memory.
+    pub fn note_global_access(&mut self, bits: u32) {
+        self.global_accesses.push(bits);
+    }
+    /// What instructions were noted since this was asked last.
+    pub fn take_global_accesses(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.global_accesses)
     }
     /// The location given to what is emitted.
     pub fn loc(&self) -> Loc<'c> {

@@ -89,6 +89,7 @@ pub(super) fn emit<'c>(
         }
         _ => unsupported(format!("atomic access of {bits} bits")),
     })?;
+    e.note_global_access(bits * count as u32);
     Ok(if access.result { old } else { Vec::new() })
 }
 

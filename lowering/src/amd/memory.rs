@@ -84,6 +84,14 @@ fn attributes<'c>(e: &Emit<'c>, access: &Access<'_, 'c>) -> Vec<(&'static str, A
     attrs
 }
 
+/// Bits of an integer or a vector of them.
+fn bits_of(ty: Type<'_>) -> u32 {
+    match ty.as_vector() {
+        Some((count, element)) => count as u32 * element.bits().unwrap_or(0),
+        None => ty.bits().unwrap_or(0),
+    }
+}
+
 /// The descriptor of a buffer (CDNA3 ISA, "Buffer Resource Descriptor"; RDNA3 ISA, likewise): raw, of all that a 32-bit
 /// offset without sign may reach, what is beyond it dropped.
 fn resource<'c>(e: &mut Emit<'c>, base: Value<'c>, target: &TargetDesc) -> Lowered<Value<'c>> {
@@ -147,6 +155,7 @@ fn load_buffer<'c>(
     let (zero, policy) = (e.const_i32(0)?, buffer_policy(e, access, target)?);
     let operands = [resource, offset, zero, policy];
     let mut loaded = e.intrinsic("llvm.amdgcn.raw.ptr.buffer.load", &operands, ty)?;
+    e.note_global_access(bits_of(ty));
     if let (Some(mask), Some(other)) = (access.mask, other) {
         let other = join(e, other, ty)?;
         loaded = e.select(mask, loaded, other)?;
@@ -181,6 +190,7 @@ pub(super) fn load<'c>(
     };
     let loaded =
         e.guarded(access.mask, &otherwise, |e| Ok(vec![e.value("llvm.load", &[access.ptr], ty, &attrs)?]))?;
+    e.note_global_access(bits_of(ty));
     split(e, loaded[0], words.count * words.elems, access.elem_bits)
 }
 
@@ -197,6 +207,7 @@ pub(super) fn store<'c>(
         let [resource, offset] = in_buffer(e, buffer, access.mask, target)?;
         let (zero, policy) = (e.const_i32(0)?, buffer_policy(e, access, target)?);
         let operands = [value, resource, offset, zero, policy];
+        e.note_global_access(bits_of(ty));
         return e.intrinsic_void("llvm.amdgcn.raw.ptr.buffer.store", &operands);
     }
     let ty = Words::of(access.elems, access.elem_bits).ty(e)?;
@@ -205,6 +216,7 @@ pub(super) fn store<'c>(
         e.op("llvm.store", &[value, access.ptr], &[], &attrs)?;
         Ok(Vec::new())
     })?;
+    e.note_global_access(bits_of(ty));
     Ok(())
 }
 

@@ -7,7 +7,7 @@
 
 use super::arith::computes;
 use super::local;
-use super::memory::{acts, both, describe, plan, pointee_of};
+use super::memory::{acts, as_costed, both, describe, plan, pointee_of};
 use crate::emit::{Failure, ICmp, Lowered, internal, unsupported};
 use crate::exchange;
 use crate::lower::{Handler, Lower};
@@ -136,6 +136,7 @@ fn access<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, request: &Request<'c>) -> Lower
             old[*register as usize] = Some(value);
         }
     }
+    as_costed(&l.emit.take_global_accesses(), &plan)?;
     let old = match wants {
         true => plan.copies.iter().map(|register| old.get(*register as usize).copied().flatten()).collect(),
         false => Some(Vec::new()),
@@ -227,6 +228,7 @@ fn by_llvm<'c>(l: &mut Lower<'_, 'c>, access: &AtomicAccess<'_, 'c>) -> Lowered<
         ("syncscope", Attr::string(ctx, l.target.sync_scope(access.scope))),
     ];
     let none = l.emit.undef(word.ty())?;
+    l.emit.note_global_access(access.element.bits());
     l.emit.guarded(access.mask, &[none], |e| {
         let operand = e.bitcast(*word, ty)?;
         let old = e.value("llvm.atomicrmw", &[access.ptr, operand], ty, &attrs)?;
@@ -267,6 +269,8 @@ fn scatter<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
             result: true,
         };
         let [value] = by_llvm(l, &access)?[..] else { return internal("an access without a result") };
+        // It was one of shared memory.
+        l.emit.take_global_accesses();
         done.insert(element_of_it, value);
         old.push(value);
     }
@@ -337,6 +341,7 @@ fn poll<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         l.emit.set_block(done);
         found[register] = done.args().next();
     }
+    as_costed(&l.emit.take_global_accesses(), &plan)?;
     let found: Option<Vec<Value<'c>>> =
         plan.copies.iter().map(|register| found.get(*register as usize).copied().flatten()).collect();
     let Some(found) = found else { return internal("the plan leaves registers without a value") };

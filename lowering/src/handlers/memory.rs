@@ -29,6 +29,20 @@ pub(super) fn plan<'c>(l: &Lower<'_, 'c>, op: Op<'c>) -> Lowered<VectorPlan> {
     plans::access(op, l.axis_info, l.target.desc()).map_err(Failure::Unsupported)
 }
 
+/// That the instructions of one thread, each of which moves so many `bits`, are those that the costs of the plan count.
+///
+/// # Errors
+/// Where they are others: coalescing and the layout engine decided by costs of accesses that are not there.
+pub(super) fn as_costed(bits: &[u32], plan: &VectorPlan) -> Lowered<()> {
+    if bits.len() == plan.accesses.len() && bits.iter().all(|bits| *bits == plan.access_bits()) {
+        return Ok(());
+    }
+    let (count, wanted) = (plan.accesses.len(), plan.access_bits());
+    internal(format!(
+        "was costed as {count} access(es) of {wanted} bits, but is lowered to accesses of {bits:?} bits"
+    ))
+}
+
 fn stored_by(duplicates: ThreadMasks) -> String {
     if duplicates.lane == u64::MAX { "one thread".to_owned() } else { duplicates.to_string() }
 }
@@ -161,6 +175,7 @@ fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
             loaded[*register as usize] = Some(from_word(l, value, element)?);
         }
     }
+    as_costed(&l.emit.take_global_accesses(), &plan)?;
     let all: Option<Vec<Value<'c>>> =
         plan.copies.iter().map(|register| loaded.get(*register as usize).copied().flatten()).collect();
     match all {
@@ -206,7 +221,7 @@ fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         };
         l.target.store_global(&mut l.emit, &request, &words)?;
     }
-    Ok(())
+    as_costed(&l.emit.take_global_accesses(), &plan)
 }
 
 fn barrier<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
@@ -247,4 +262,21 @@ fn global_scratch<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let pointer = l.global_scratch_at(offset)?;
     l.set(op.result(0), vec![pointer]);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_accesses_than_were_costed_are_a_bug() {
+        let mut plan = VectorPlan::scalar(32);
+        plan.vec_elems = 4;
+        plan.accesses = vec![plan.accesses[0].clone(); 2];
+        assert!(as_costed(&[128, 128], &plan).is_ok());
+        for other in [&[128][..], &[128; 3], &[128, 64], &[64; 4], &[]] {
+            let Err(Failure::Internal(said)) = as_costed(other, &plan) else { panic!("{other:?}") };
+            assert!(said.contains("was costed as 2 access(es) of 128 bits"), "{said}");
+        }
+    }
 }
