@@ -51,6 +51,8 @@ pub struct Primitives {
     /// Buffer instructions: an address for all lanes, and for each an offset that is checked against a length (CDNA and
     /// RDNA ISA).
     pub buffers: bool,
+    /// Descriptors of buffers say which check an offset must pass, OOB_SELECT (RDNA ISA).
+    pub buffer_checks_selected: bool,
     /// `quad_perm` and rotations within rows of 16 lanes as part of a vector instruction (DPP).
     pub dpp: bool,
     /// `row_xmask`: XOR with any mask below 16 by DPP (RDNA).
@@ -558,6 +560,7 @@ fn amd(name: &'static str, arch: &str) -> TargetDesc {
         primitives: Primitives {
             ds_b128: true,
             buffers: true,
+            buffer_checks_selected: rdna,
             ds_read_tr: cdna4,
             dpp: true,
             dpp_row_xmask: rdna,

@@ -193,7 +193,7 @@ pub fn most_elems(op: Op<'_>, target: &TargetDesc) -> u64 {
     if LoadOp::cast(op).is_some() || StoreOp::cast(op).is_some() {
         return u64::MAX;
     }
-    let Some(rmw) = AtomicRmwOp::cast(op).filter(|rmw| rmw.atomic_rmw_op() == Some(RmwOp::Fadd)) else {
+    let Some(rmw) = AtomicRmwOp::cast(op).filter(|rmw| rmw.atomic_rmw_op() == RmwOp::Fadd) else {
         return 1;
     };
     let vectors = target.primitives.atomic_vectors;

@@ -184,7 +184,7 @@ impl<'c> Costs<'c> {
             let wide = if word_bits(ty.ty()) == Ok(64) { 2.0 } else { 1.0 };
             return Some(self.computed(op, ty, to, &layout) * warps * alu * wide * OVERLAP);
         }
-        load.filter(|load| load.is_volatile() != Some(true))?;
+        load.filter(|load| !load.is_volatile())?;
         self.access(op, ty, to, layouts)
     }
 

@@ -17,13 +17,15 @@ use linear_layout::encoding::SwizzledShared;
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Op, Value, Walk};
+use mlir_host::is_one_of;
 use mlir_host::traits::Upstream;
+use mlir_host::upstream::{DivSIOp, DivUIOp, RemSIOp, RemUIOp, XOrIOp};
 use smallvec::SmallVec;
 use ttopt_dialect::tt::ops::{FuncOp, LoadOp, StoreOp};
 use ttopt_dialect::ttg::attrs::{encoding, encoding_attr, shared_memory};
 use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp, is_memdesc_view};
 use ttopt_dialect::ttg::types::MemDescType;
-use ttopt_dialect::ttng::ops::{BarrierExpectOp, WaitBarrierOp, WarpGroupDotOp};
+use ttopt_dialect::ttng::ops::{AsyncTmaCopyGlobalToLocalOp, BarrierExpectOp, WaitBarrierOp, WarpGroupDotOp};
 
 /// Shared memory that the system takes for each CTA (CUDA programming guide, "Shared memory" of each capability).
 const RESERVED: u64 = 1 << 10;
@@ -91,7 +93,7 @@ impl<'c> Bulk<'c> {
         let others = users().filter(|op| *op != expect && *op != wait.op() && !copies.contains(op)).count();
         let phase = wait.phase();
         let arg = phase.index().checked_sub(1).filter(|_| phase.arg_block() == Some(block))?;
-        let next = end.operand(arg).def_op().filter(|op| op.name() == "arith.xori")?;
+        let next = XOrIOp::defining(end.operand(arg))?.op();
         let flips = next.operand(0) == phase && constant(next.operand(1)) == Some(1);
         let starts = constant(block.parent()?.operand(3 + arg)) == Some(0);
         let found = Bulk { expect, copies, wait: wait.op(), barrier, phase: next };
@@ -107,7 +109,7 @@ impl<'c> Bulk<'c> {
 
 /// Whether `op` is a bulk copy of a block to shared memory.
 fn is_bulk_load(op: Op<'_>) -> bool {
-    op.name() == "ttng.async_tma_copy_global_to_local"
+    AsyncTmaCopyGlobalToLocalOp::cast(op).is_some()
 }
 
 impl<'c> Action<'c> {
@@ -150,7 +152,7 @@ pub fn body<'c>(op: Op<'c>) -> Option<(Block<'c>, Op<'c>)> {
 
 /// Whether `op` reads and writes nothing that the order of loads could matter for.
 fn is_harmless(op: Op<'_>) -> bool {
-    let reads = LoadOp::cast(op).is_some_and(|load| load.is_volatile() != Some(true));
+    let reads = LoadOp::cast(op).is_some_and(|load| !load.is_volatile());
     reads
         || StoreOp::cast(op).is_some()
         || LocalLoadOp::cast(op).is_some()
@@ -255,7 +257,7 @@ impl<'c> Source<'c> {
 
     /// What a schedule of at most `stages` stages may take.
     pub fn budget(&self, stages: u32, warps: u64, target: &TargetDesc) -> Budget {
-        let function = self.op.ancestor(|op| op.name() == "tt.func").unwrap_or(self.op);
+        let function = self.op.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(self.op);
         Budget {
             stages,
             shared: target.shared_bytes + RESERVED,
@@ -648,7 +650,7 @@ fn asked(op: Op<'_>) -> Option<u32> {
 
 /// Whether `op` may trap because of its divisor only.
 pub fn is_division(op: Op<'_>) -> bool {
-    matches!(op.name(), "arith.divsi" | "arith.divui" | "arith.remsi" | "arith.remui")
+    is_one_of!(op, DivSIOp | DivUIOp | RemSIOp | RemUIOp)
 }
 
 impl Source<'_> {
