@@ -94,6 +94,8 @@ pub struct Emit<'c> {
     disjoint: Attr<'c>,
     pointers: RefCell<FastMap<u32, Type<'c>>>,
     vectors: RefCell<FastMap<(usize, Type<'c>), Type<'c>>>,
+    /// Bits that each instruction moves that accessed global memory since [`Emit::take_global_accesses`].
+    global_accesses: Vec<u32>,
 }
 
 impl<'c> Emit<'c> {
@@ -115,6 +117,7 @@ impl<'c> Emit<'c> {
             disjoint: Attr::unit(ctx),
             pointers: RefCell::default(),
             vectors: RefCell::default(),
+            global_accesses: Vec::new(),
         }
     }
     /// Whether products and sums may be contracted; so they may by default.
@@ -126,6 +129,14 @@ impl<'c> Emit<'c> {
     /// The context.
     pub fn context(&self) -> Context<'c> {
         self.ctx
+    }
+    /// Notes that an instruction was emitted that moves so many bits between one thread and global memory.
+    pub fn note_global_access(&mut self, bits: u32) {
+        self.global_accesses.push(bits);
+    }
+    /// What instructions were noted since this was asked last.
+    pub fn take_global_accesses(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.global_accesses)
     }
     /// The location given to what is emitted.
     pub fn loc(&self) -> Loc<'c> {
@@ -461,6 +472,27 @@ impl<'c> Emit<'c> {
         let attrs: Vec<(&str, Attr<'c>)> =
             annotation.into_iter().map(|attr| ("loop_annotation", attr)).collect();
         self.branch("llvm.br", args, &[dest], &attrs)
+    }
+    /// Emits `f` where `mask` is true or absent, in a basic block of its own: what `f` gives there, `otherwise`
+    /// elsewhere. Emission goes on behind.
+    pub fn guarded(
+        &mut self,
+        mask: Option<Value<'c>>,
+        otherwise: &[Value<'c>],
+        f: impl FnOnce(&mut Self) -> Lowered<Vec<Value<'c>>>,
+    ) -> Lowered<Vec<Value<'c>>> {
+        let Some(mask) = mask else { return f(self) };
+        let types: Vec<_> = otherwise.iter().map(|value| value.ty()).collect();
+        let (act, done) = (self.new_block(&[])?, self.new_block(&types)?);
+        self.cond_br(mask, (act, &[]), (done, otherwise))?;
+        self.set_block(act);
+        let results = f(self)?;
+        if results.len() != otherwise.len() {
+            return internal("a guarded access gives other results than its absence");
+        }
+        self.br(done, &results, None)?;
+        self.set_block(done);
+        Ok(done.args().collect())
     }
     /// Branches on a condition.
     pub fn cond_br(

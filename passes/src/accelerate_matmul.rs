@@ -23,7 +23,6 @@ use mlir_host::asm::Reported;
 use mlir_host::ir::{FloatKind, Op, TensorType, Value};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::IrRewriter;
-use ttopt_dialect::tt::enums::InputPrecision;
 use ttopt_dialect::tt::ops::{DotOp, DotScaledOp};
 use ttopt_dialect::ttg::attrs::{encoding, shared_memory};
 use ttopt_dialect::ttg::ops::LocalAllocOp;
@@ -130,18 +129,23 @@ impl<'c> Accelerate<'_, 'c> {
         let c = convert_before(&mut self.rewriter, op, unconverted(dot.c()), layout)?;
         self.rewriter.set_before(op);
         let c = cast(&mut self.rewriter, op, c, plan.accumulator)?;
-        let def = if plan.is_warp_group() { WarpGroupDotOp::DEF } else { DotOp::DEF };
-        let mut built = self.rewriter.op(def, op.loc()).one(made[0]).one(made[1]).one(c);
-        if plan.is_warp_group() {
-            built = built.opt(None);
-        }
-        for name in ["inputPrecision", "maxNumImpreciseAcc"] {
-            built = built.opt_attr(name, op.attr(name));
-        }
-        for (name, attr) in op.discardable_attrs() {
-            built = built.discardable(name, attr);
-        }
-        let product = built.results(&[c.ty()]).finish()?.result(0);
+        let product = if plan.is_warp_group() {
+            WarpGroupDotOp::build(op.loc(), made[0], made[1], c)
+                .input_precision(dot.input_precision())
+                .max_num_imprecise_acc(dot.max_num_imprecise_acc())
+                .discardable_of(op)
+                .results(&[c.ty()])
+                .insert(&mut self.rewriter)?
+                .d()
+        } else {
+            DotOp::build(op.loc(), made[0], made[1], c)
+                .input_precision(dot.input_precision())
+                .max_num_imprecise_acc(dot.max_num_imprecise_acc())
+                .discardable_of(op)
+                .results(&[c.ty()])
+                .insert(&mut self.rewriter)?
+                .d()
+        };
         self.replace(op, product)
     }
 
@@ -190,9 +194,8 @@ impl<'c> Accelerate<'_, 'c> {
                     .and_then(|space| MemDescType::new(&ty.shape(), ty.element(), layout, space, false));
                 let buffer = buffer.ok_or_else(|| error(op, format!("no buffer holds {}", ty.ty())))?;
                 self.rewriter.set_before(op);
-                let made =
-                    self.rewriter.op(LocalAllocOp::DEF, op.loc()).opt(Some(value)).results(&[buffer.ty()]);
-                Ok(made.finish()?.result(0))
+                let made = LocalAllocOp::build(op.loc()).src(value).results(&[buffer.ty()]);
+                Ok(made.insert(&mut self.rewriter)?.result())
             }
         }
     }
@@ -212,13 +215,12 @@ impl<'c> Accelerate<'_, 'c> {
             operands.push(cast(&mut self.rewriter, op, value, common)?);
         }
         let ty = with_element(op, tensor(op, dot.d())?, common.ty(op.context()))?;
-        let built = self.rewriter.op(DotOp::DEF, op.loc());
-        let mut built = built.one(operands[0]).one(operands[1]).one(operands[2]).results(&[ty]);
-        for name in ["inputPrecision", "maxNumImpreciseAcc"] {
-            built = built.opt_attr(name, op.attr(name));
-        }
-        let product = built.finish()?.result(0);
-        self.replace(op, product)
+        let product = DotOp::build(op.loc(), operands[0], operands[1], operands[2])
+            .input_precision(dot.input_precision())
+            .max_num_imprecise_acc(dot.max_num_imprecise_acc())
+            .results(&[ty])
+            .insert(&mut self.rewriter)?;
+        self.replace(op, product.d())
     }
 }
 
@@ -249,8 +251,8 @@ fn problem<'c>(
         shape,
         operands: [describe(operands[0])?, describe(operands[1])?],
         result: Element::of(ty.element())?,
-        precision: dot.input_precision().unwrap_or(InputPrecision::Ieee),
-        max_imprecise: dot.max_num_imprecise_acc().unwrap_or(0),
+        precision: dot.input_precision(),
+        max_imprecise: dot.max_num_imprecise_acc(),
         chain,
         warps,
         cga: layout.cga_layout(),

@@ -14,10 +14,20 @@ use crate::ir_util::constant;
 use crate::machine;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
+use mlir_host::is_one_of;
+use mlir_host::match_op;
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::create;
-use ttopt_dialect::tt::ops::{AddPtrOp, BroadcastOp, ExpandDimsOp, LoadOp, MakeRangeOp, SplatOp, StoreOp};
+use mlir_host::upstream::{
+    AddIOp, AndIOp, ConstantOp, Dialect, DivSIOp, DivUIOp, ExtSIOp, ExtUIOp, MaxSIOp, MinSIOp, MulIOp,
+    RemSIOp, RemUIOp, ShRSIOp, ShRUIOp,
+};
+use ttopt_dialect::tt::ops::{
+    AddPtrOp, BroadcastOp, ExpandDimsOp, GetNumProgramsOp, GetProgramIdOp, LoadOp, MakeRangeOp, SplatOp,
+    StoreOp,
+};
 use ttopt_dialect::tt::types::pointee;
+use ttopt_dialect::ttg::ops::ConvertLayoutOp;
 
 /// The pass.
 pub static TRITONAMDGPU_BUFFER_ACCESSES: PassDef = PassDef {
@@ -43,8 +53,7 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     }
     let mut accesses = Vec::new();
     module.walk(&mut |op| {
-        let plain =
-            LoadOp::cast(op).map_or(StoreOp::cast(op).is_some(), |load| load.is_volatile() != Some(true));
+        let plain = LoadOp::cast(op).map_or(StoreOp::cast(op).is_some(), |load| !load.is_volatile());
         if plain && op.operand(0).ty().as_tensor().is_some() {
             accesses.push(op);
         }
@@ -123,7 +132,7 @@ impl<'c> Parts<'c> {
     fn of_offsets(value: Value<'c>, left: &mut u32) -> Option<Self> {
         let op = step(value, left)?;
         let leaf = |uniform, varying| Parts { base: None, uniform, varying };
-        if op.name() == "arith.addi" {
+        if AddIOp::cast(op).is_some() {
             return Some(Self::of_offsets(op.operand(0), left)?.join(Self::of_offsets(op.operand(1), left)?));
         }
         if SplatOp::cast(op).is_some() {
@@ -149,51 +158,48 @@ fn step<'c>(value: Value<'c>, left: &mut u32) -> Option<Op<'c>> {
 /// What the elements of integers are known to lie between.
 fn range(value: Value<'_>, left: &mut u32) -> Option<Range> {
     let op = step(value, left)?;
-    if let Some(made) = MakeRangeOp::cast(op) {
-        let (start, end) = (made.start()?, made.end()?);
-        return Some((start, end - 1));
-    }
     let mut of = |i: usize| range(op.operand(i), left);
-    let (low, high) = match op.name() {
-        "arith.constant" => {
+    let (low, high) = match_op!(op, {
+        MakeRangeOp(made) => (made.start(), made.end() - 1),
+        ConstantOp => {
             let number = constant(value)?;
             (number, number)
-        }
-        "tt.splat" | "tt.broadcast" | "tt.expand_dims" | "ttg.convert_layout" | "arith.extsi" => of(0)?,
-        "arith.extui" => of(0).filter(|range| range.0 >= 0)?,
-        "arith.addi" => {
+        },
+        SplatOp | BroadcastOp | ExpandDimsOp | ConvertLayoutOp | ExtSIOp => of(0)?,
+        ExtUIOp => of(0).filter(|range| range.0 >= 0)?,
+        AddIOp => {
             let (a, b) = (of(0)?, of(1)?);
             (a.0.checked_add(b.0)?, a.1.checked_add(b.1)?)
-        }
-        "arith.muli" => {
+        },
+        MulIOp => {
             let (a, b) = (of(0).filter(|range| range.0 >= 0)?, of(1).filter(|range| range.0 >= 0)?);
             (a.0.checked_mul(b.0)?, a.1.checked_mul(b.1)?)
-        }
-        "arith.andi" => {
+        },
+        AndIOp => {
             let bounds = [of(0), of(1)].into_iter().flatten().filter(|range| range.0 >= 0);
             (0, bounds.map(|range| range.1).min()?)
-        }
-        "arith.remsi" | "arith.remui" => {
+        },
+        RemSIOp | RemUIOp => {
             let divisor = of(1).filter(|range| range.0 > 0)?;
             // A remainder has the sign of what is divided.
-            of(0).filter(|range| range.0 >= 0 || op.name() == "arith.remui")?;
+            of(0).filter(|range| range.0 >= 0 || RemUIOp::cast(op).is_some())?;
             (0, divisor.1 - 1)
-        }
-        "arith.divsi" | "arith.divui" => {
+        },
+        DivSIOp | DivUIOp => {
             let (a, b) = (of(0).filter(|range| range.0 >= 0)?, of(1).filter(|range| range.0 > 0)?);
             (a.0 / b.1, a.1 / b.0)
-        }
-        "arith.shrui" | "arith.shrsi" => (0, of(0).filter(|range| range.0 >= 0)?.1),
-        "arith.minsi" => {
+        },
+        ShRUIOp | ShRSIOp => (0, of(0).filter(|range| range.0 >= 0)?.1),
+        MinSIOp => {
             let (a, b) = (of(0)?, of(1)?);
             (a.0.min(b.0), a.1.min(b.1))
-        }
-        "arith.maxsi" => {
+        },
+        MaxSIOp => {
             let (a, b) = (of(0)?, of(1)?);
             (a.0.max(b.0), a.1.max(b.1))
-        }
+        },
         _ => return None,
-    };
+    });
     // What does not fit in the type wraps around.
     let bits = value.ty().element().int_bits()?;
     let most = if bits >= 63 { i64::MAX } else { (1 << (bits - 1)) - 1 };
@@ -203,9 +209,8 @@ fn range(value: Value<'_>, left: &mut u32) -> Option<Range> {
 /// Whether a scalar is in scalar registers: not what a thread read from memory, or several threads computed.
 fn is_scalar(value: Value<'_>, left: &mut u32) -> bool {
     let Some(op) = step(value, left) else { return value.def_op().is_none() };
-    let name = op.name();
-    let grid = matches!(name, "tt.get_program_id" | "tt.get_num_programs");
-    let computed = name.starts_with("arith.") || AddPtrOp::cast(op).is_some();
+    let grid = is_one_of!(op, GetProgramIdOp | GetNumProgramsOp);
+    let computed = Dialect::of(op) == Some(Dialect::Arith) || AddPtrOp::cast(op).is_some();
     grid || computed
         && op.operands().all(|operand| operand.ty().as_tensor().is_none() && is_scalar(operand, left))
 }

@@ -7,11 +7,13 @@ use linear_layout::plan::{AddressFacts, SharedAccessPlan, TmaMap, TmaPlan, TmaRo
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, Encoding, LinearLayout};
 use mlir_host::ir::{Attr, Op, Type, Value};
+use mlir_host::match_op;
 use std::sync::Arc;
 use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttg::attrs::encoding;
 use ttopt_dialect::ttg::infer_memdesc;
 use ttopt_dialect::ttg::layout::to_linear_layout;
+use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalStoreOp};
 use ttopt_dialect::ttg::types::MemDescType;
 
 /// Bytes to which buffers are aligned that nothing else is known of: the widest access.
@@ -134,13 +136,13 @@ pub fn part_bits(buffer: MemDescType<'_>) -> Result<u64, String> {
 
 /// The tensor that `op` writes to a buffer in shared memory, operand 0, and that buffer's type.
 pub fn stored(op: Op<'_>) -> Option<(Value<'_>, MemDescType<'_>)> {
-    let buffer = match op.name() {
-        "ttg.local_alloc" if op.num_operands() == 1 => op.result(0),
-        "ttg.local_store" => op.operand(1),
+    let (tensor, buffer) = match_op!(op, {
+        LocalAllocOp(alloc) => (alloc.src()?, alloc.result()),
+        LocalStoreOp(store) => (store.src(), store.dst()),
         _ => return None,
-    };
+    });
     let buffer = MemDescType::cast(buffer.ty()).filter(|buffer| buffer.is_in_shared_memory())?;
-    Some((op.operand(0), buffer))
+    Some((tensor, buffer))
 }
 
 /// Whether the threads of each block hold those elements of `tensor` that a

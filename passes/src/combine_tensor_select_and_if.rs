@@ -9,6 +9,7 @@ use mlir_host::hash::FastMap;
 use mlir_host::ir::{Block, Op, Type, Value};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::{IrRewriter, create, new_region};
+use mlir_host::upstream::{IfOp, SelectOp};
 
 /// The pass.
 pub static TRITONGPU_COMBINE_TENSOR_SELECT_AND_IF: PassDef = PassDef {
@@ -27,11 +28,11 @@ fn run(root: Op<'_>, _: &Options) -> PassResult {
     let mut branches: Vec<(Op<'_>, Vec<Op<'_>>)> = Vec::new();
     for op in ops {
         let Some(block) = op.block() else { continue };
-        if op.name() == "arith.select" && op.result(0).ty().as_tensor().is_some() {
+        if SelectOp::cast(op).is_some() && op.result(0).ty().as_tensor().is_some() {
             if op.operand(0).ty().is_int(1) {
                 selections.entry((op.operand(0), block)).or_default().push(op);
             }
-        } else if op.name() == "scf.if" {
+        } else if IfOp::cast(op).is_some() {
             // Each selection goes to the first branch after it that it can go to.
             let Some(open) = selections.get_mut(&(op.operand(0), block)) else { continue };
             let (take, keep): (Vec<_>, Vec<_>) = open.drain(..).partition(|select| used_from(*select, op));

@@ -13,11 +13,14 @@ use crate::rules::{Rule, anchor, is_cheap, rule};
 use linear_layout::plan::{Conversion, ConversionPlan};
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, TensorType, Value};
+use mlir_host::match_op;
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
+use ttopt_dialect::tt::ops::{LoadOp, StoreOp};
 use ttopt_dialect::ttg::layout::equivalent;
+use ttopt_dialect::ttg::ops::{ConvertLayoutOp, LocalAllocOp, LocalLoadOp};
 
 /// The pass.
 pub static TRITONGPU_EXPLAIN_LAYOUTS: PassDef = PassDef {
@@ -104,14 +107,11 @@ impl<'c> Report<'c> {
 /// The value that `op` moves to another layout, and where it arrives: by
 /// `ttg.convert_layout`, or through memory that was allocated for it.
 fn conversion<'c>(op: Op<'c>) -> Option<(Value<'c>, Value<'c>)> {
-    match op.name() {
-        "ttg.convert_layout" => Some((op.operand(0), op.result(0))),
-        "ttg.local_load" => {
-            let memory = op.operand(0).def_op().filter(|memory| memory.name() == "ttg.local_alloc")?;
-            (memory.num_operands() == 1).then(|| (memory.operand(0), op.result(0)))
-        }
+    match_op!(op, {
+        ConvertLayoutOp(convert) => Some((convert.src(), convert.result())),
+        LocalLoadOp(load) => Some((LocalAllocOp::defining(load.src())?.src()?, load.result())),
         _ => None,
-    }
+    })
 }
 
 fn tensor_text(ty: TensorType<'_>) -> String {
@@ -202,7 +202,7 @@ fn why_it_stayed<'c>(op: Op<'c>, from: Value<'c>, to: Attr<'c>, planner: &mut Pl
     };
     if let Some((user, text)) = wanted {
         let _ = write!(why, "; wanted by {text}");
-        let direct = (user.name() == "tt.store").then(|| as_it_is(user, value, planner)).flatten();
+        let direct = StoreOp::cast(user).is_some().then(|| as_it_is(user, value, planner)).flatten();
         if let Some((direct, chosen)) = direct {
             let _ =
                 write!(why, ", which would take {direct:.0} cycles as the value is, and takes {chosen:.0}");
@@ -231,7 +231,7 @@ fn obstacle(value: Value<'_>) -> String {
         _ if is_product(op) => "has its result where the instructions of the product leave it",
         Some(Rule::Reduce(_)) => "has its result in the threads that have its operand",
         Some(Rule::Gather) => "has its result where its indices are, and moves data itself",
-        Some(Rule::Memory) if op.name() == "tt.load" => "is volatile, and must happen once",
+        Some(Rule::Memory) if LoadOp::cast(op).is_some() => "is volatile, and must happen once",
         Some(Rule::Memory) => "must happen once",
         Some(Rule::Control) => "has the layout that the signature says",
         Some(Rule::Scan) => "moves data between threads itself",

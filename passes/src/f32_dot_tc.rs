@@ -50,9 +50,9 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
             continue;
         }
         let scheme = match dot.input_precision() {
-            Some(InputPrecision::Tf32x3) if tf32 => Scheme { part: Part::Tf32, parts: 2 },
-            Some(InputPrecision::Bf16x3) => Scheme { part: Part::Bf16, parts: 2 },
-            Some(InputPrecision::Bf16x6) => Scheme { part: Part::Bf16, parts: 3 },
+            InputPrecision::Tf32x3 if tf32 => Scheme { part: Part::Tf32, parts: 2 },
+            InputPrecision::Bf16x3 => Scheme { part: Part::Bf16, parts: 2 },
+            InputPrecision::Bf16x6 => Scheme { part: Part::Bf16, parts: 3 },
             _ => continue,
         };
         split(&mut rewriter, dot, scheme)?;
@@ -100,12 +100,12 @@ fn split<'c>(rewriter: &mut Rewriter<'c>, dot: DotOp<'c>, scheme: Scheme) -> Pas
             let nan = generic(rewriter, op, "arith.cmpf", &[sum, sum], flags, &attrs)?;
             sum = generic(rewriter, op, "arith.select", &[nan, zero, sum], ty, &[])?;
         }
-        let mut built = rewriter.op(DotOp::DEF, op.loc()).one(left[a]).one(right[b]).one(sum);
-        if scheme.part == Part::Tf32 {
-            built = built.attr("inputPrecision", InputPrecision::Tf32.attr(ctx));
-        }
-        built = built.opt_attr("maxNumImpreciseAcc", op.attr("maxNumImpreciseAcc"));
-        sum = built.finish()?.result(0);
+        let precision = (scheme.part == Part::Tf32).then_some(InputPrecision::Tf32);
+        sum = DotOp::build(op.loc(), left[a], right[b], sum)
+            .input_precision(precision)
+            .max_num_imprecise_acc(dot.max_num_imprecise_acc())
+            .insert(rewriter)?
+            .d();
     }
     let total = generic(rewriter, op, "arith.addf", &[sum, dot.c()], ty, &[])?;
     rewriter.replace(op, &[total]);
@@ -156,14 +156,12 @@ fn to_tf32<'c>(rewriter: &mut Rewriter<'c>, op: Op<'c>, value: Value<'c>) -> Res
     let ty = tensor(op, value)?;
     let ints = with_element(op, ty, Element::Int(32).ty(ctx))?;
     let flags = with_element(op, ty, Element::Int(1).ty(ctx))?;
-    let bits = rewriter.op(BitcastOp::DEF, op.loc()).one(value).results(&[ints]).finish();
-    let bits = bits?.result(0);
+    let bits = BitcastOp::build(op.loc(), value).results(&[ints]).insert(rewriter)?.result();
     let half = splat(rewriter, op, ints, Attr::int(ctx, 32, 1 << 12))?;
     let mask = splat(rewriter, op, ints, Attr::int(ctx, 32, !0x1fff))?;
     let up = generic(rewriter, op, "arith.addi", &[bits, half], ints, &[])?;
     let cut = generic(rewriter, op, "arith.andi", &[up, mask], ints, &[])?;
-    let rounded = rewriter.op(BitcastOp::DEF, op.loc()).one(cut).results(&[ty.ty()]).finish();
-    let rounded = rounded?.result(0);
+    let rounded = BitcastOp::build(op.loc(), cut).results(&[ty.ty()]).insert(rewriter)?.result();
     let attrs = [("predicate", Attr::int(ctx, 64, 14))];
     let nan = generic(rewriter, op, "arith.cmpf", &[value, value], flags, &attrs)?;
     generic(rewriter, op, "arith.select", &[nan, value, rounded], ty.ty(), &[])

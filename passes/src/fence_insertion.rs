@@ -10,12 +10,20 @@
 
 use crate::ir_util::fills_constant_buffer;
 use mlir_host::asm::Reported;
-use mlir_host::ir::{Attr, Block, Op, Value, Walk};
+use mlir_host::ir::{Block, Op, Value, Walk};
+use mlir_host::match_op;
 use mlir_host::pass::{Options, PassDef, PassResult};
-use mlir_host::rewrite::create;
-use ttopt_dialect::ttg::ops::{LocalAllocOp, is_memdesc_view};
+use ttopt_dialect::tt::ops::CallOp;
+use ttopt_dialect::ttg::ops::AsyncWaitOp;
+use ttopt_dialect::ttg::ops::{
+    LocalAllocOp, LocalDeallocOp, LocalLoadOp, LocalScatterOp, LocalStoreOp, is_memdesc_view,
+};
 use ttopt_dialect::ttg::types::MemDescType;
-use ttopt_dialect::ttng::ops::WarpGroupDotOp;
+use ttopt_dialect::ttng::ops::WaitBarrierOp;
+use ttopt_dialect::ttng::ops::{
+    AsyncTmaCopyGlobalToLocalOp, AsyncTmaCopyLocalToGlobalOp, AsyncTmaGatherOp, AsyncTmaReduceOp,
+    AsyncTmaScatterOp, FenceAsyncSharedOp, WarpGroupDotOp, WarpGroupDotWaitOp,
+};
 
 /// The pass.
 pub static FENCE_INSERTION: PassDef = PassDef {
@@ -28,8 +36,10 @@ pub static FENCE_INSERTION: PassDef = PassDef {
     )
 };
 
-/// What orders threads' accesses to shared memory before those through the other proxy.
-pub(crate) const FENCE: &str = "ttng.fence_async_shared";
+/// Whether `op` is a fence between accesses by threads and by the async proxy.
+pub(crate) fn is_fence(op: Op<'_>) -> bool {
+    FenceAsyncSharedOp::cast(op).is_some()
+}
 
 fn run(module: Op<'_>, _: &Options) -> PassResult {
     let mut blocks = Vec::new();
@@ -46,10 +56,10 @@ fn insert(block: Block<'_>) -> PassResult {
     let mut fenced = false;
     let ops: Vec<Op<'_>> = block.ops().collect();
     for op in ops {
-        if op.name() == FENCE {
+        if is_fence(op) {
             fenced = true;
         } else if filled_for_elsewhere(op) {
-            if op.next().is_some_and(|next| next.name() != FENCE) {
+            if op.next().is_some_and(|next| !is_fence(next)) {
                 fence(op)?.move_after(op);
             }
             fenced = true;
@@ -68,8 +78,7 @@ fn insert(block: Block<'_>) -> PassResult {
 
 /// A fence with the location of `op`, to be put somewhere.
 pub(crate) fn fence(op: Op<'_>) -> Result<Op<'_>, Reported> {
-    let within = Attr::bool(op.context(), false);
-    create(FENCE, op.loc(), &[], &[], &[("bCluster", within)], &[])
+    Ok(FenceAsyncSharedOp::build(op.loc(), false).detached()?.op())
 }
 
 /// What is seen of a buffer through views.
@@ -105,11 +114,11 @@ fn filled_for_elsewhere(op: Op<'_>) -> bool {
 
 /// Whether threads may write shared memory in `op`, or find out that their copies are there.
 fn may_write(op: Op<'_>) -> bool {
-    match op.name() {
-        "ttg.local_alloc" => op.num_operands() > 0,
-        "ttg.local_store" | "ttg.local_scatter" | "ttg.async_wait" | "tt.call" => true,
+    match_op!(op, {
+        LocalAllocOp(alloc) => alloc.src().is_some(),
+        LocalStoreOp | LocalScatterOp | AsyncWaitOp | CallOp => true,
         _ => op.num_regions() > 0,
-    }
+    })
 }
 
 /// Whether a buffer may hold what threads have written.
@@ -126,23 +135,19 @@ fn written_by_threads(operand: Value<'_>) -> bool {
     let mut open = vec![root];
     while let Some(value) = open.pop() {
         for (op, _) in value.uses() {
-            match op.name() {
-                _ if is_memdesc_view(op) => open.push(op.result(0)),
-                "ttng.async_tma_copy_global_to_local"
-                | "ttng.async_tma_gather"
-                | "ttng.async_tma_copy_local_to_global"
-                | "ttng.async_tma_scatter"
-                | "ttng.async_tma_reduce"
-                | "ttng.wait_barrier"
-                | "ttng.warp_group_dot"
-                | "ttg.local_load"
-                | "ttg.local_dealloc" => {}
-                "ttng.warp_group_dot_wait" => {
+            if is_memdesc_view(op) {
+                open.push(op.result(0));
+                continue;
+            }
+            match_op!(op, {
+                AsyncTmaCopyGlobalToLocalOp | AsyncTmaGatherOp | AsyncTmaCopyLocalToGlobalOp | AsyncTmaScatterOp
+                | AsyncTmaReduceOp | WaitBarrierOp | WarpGroupDotOp | LocalLoadOp | LocalDeallocOp => {},
+                WarpGroupDotWaitOp => {
                     let results = op.operands().zip(op.results()).filter(|(operand, _)| *operand == value);
                     open.extend(results.map(|(_, result)| result));
-                }
+                },
                 _ => return true,
-            }
+            });
         }
     }
     false

@@ -69,11 +69,8 @@ fn allocate(function: Op<'_>, callees: &FastMap<String, Needs>) -> Result<Needs,
     let mut result = Ok(());
     function.walk(&mut |op| {
         let wanted = if let Some(alloc) = GlobalScratchAllocOp::cast(op) {
-            let positive = |value: Option<i64>| value.and_then(|value| u64::try_from(value).ok());
-            match (positive(alloc.nbytes()), positive(alloc.alignment())) {
-                (Some(bytes), Some(alignment)) if alignment.is_power_of_two() => {
-                    Some(Needs { bytes, alignment })
-                }
+            match (u64::try_from(alloc.nbytes()), u64::try_from(alloc.alignment())) {
+                (Ok(bytes), Ok(alignment)) if alignment.is_power_of_two() => Some(Needs { bytes, alignment }),
                 _ => {
                     let what = "needs a positive number of bytes and an alignment that is a power of two";
                     result = Err(error(op, what));

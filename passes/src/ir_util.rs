@@ -9,7 +9,7 @@ use mlir_host::upstream::ConstantOp;
 use smallvec::SmallVec;
 use std::collections::HashSet;
 use ttopt_dialect::interfaces::{Dot, MmaV5};
-use ttopt_dialect::ttg::ops::LocalAllocOp;
+use ttopt_dialect::ttg::ops::{ConvertLayoutOp, LocalAllocOp};
 use ttopt_dialect::ttg::types::MemDescType;
 
 /// Whether a function is called in its module only; others are kernels.
@@ -125,8 +125,7 @@ pub fn convert_before<'c>(
     let ty =
         with_layout(ty, layout).ok_or_else(|| error(op, format!("no tensor type with layout {layout}")))?;
     rewriter.set_before(op);
-    let made = rewriter.generic("ttg.convert_layout", op.loc(), &[value], &[ty], &[]);
-    Ok(made?.result(0))
+    Ok(ConvertLayoutOp::build(op.loc(), value).results(&[ty]).insert(rewriter)?.result())
 }
 
 /// Converts operand `number` of `op`, if it is a tensor, to a layout.

@@ -18,8 +18,12 @@ use crate::plans::{self, AccessFacts, layout};
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Op, Value, Walk};
+use mlir_host::match_op;
 use mlir_host::pass::{Options, PassDef, PassResult};
-use ttopt_dialect::tt::ops::{FuncOp, GetProgramIdOp, LoadOp};
+use ttopt_dialect::tt::ops::{
+    AddPtrOp, BroadcastOp, ExpandDimsOp, FuncOp, GetProgramIdOp, LoadOp, ReshapeOp, SplatOp, TransOp,
+};
+use ttopt_dialect::ttg::ops::ConvertLayoutOp;
 
 /// The pass.
 pub static TRITONGPU_LAST_USE: PassDef = PassDef {
@@ -83,7 +87,7 @@ fn last_visits(function: Op<'_>) -> Vec<Op<'_>> {
         let (last, before) = visits.split_last()?;
         let comes_back = !before.is_empty() && before.iter().all(|visit| visit.outermost != last.outermost);
         let op = last.load.op();
-        let plain = op.attr("cachePolicy").is_none() && last.load.is_volatile() != Some(true);
+        let plain = last.load.cache_policy().is_none() && !last.load.is_volatile();
         let right = comes_back && plain && !elsewhere.contains(&base) && moves_on(last) && is_own(last);
         right.then_some(op)
     });
@@ -93,16 +97,12 @@ fn last_visits(function: Op<'_>) -> Vec<Op<'_>> {
 /// The scalar that the addresses of a tensor of pointers are counted from.
 fn base_address(mut ptr: Value<'_>) -> Option<Value<'_>> {
     while let Some(op) = ptr.def_op() {
-        match op.name() {
-            "tt.splat" => return Some(op.operand(0)),
-            "tt.addptr" | "tt.broadcast" | "tt.expand_dims" | "tt.reshape" | "tt.trans"
-            | "ttg.convert_layout"
-                if ptr.ty().as_tensor().is_some() =>
-            {
-                ptr = op.operand(0);
-            }
+        match_op!(op, {
+            SplatOp(splat) => return Some(splat.src()),
+            AddPtrOp | BroadcastOp | ExpandDimsOp | ReshapeOp | TransOp | ConvertLayoutOp
+                if ptr.ty().as_tensor().is_some() => ptr = op.operand(0),
             _ => return None,
-        }
+        });
     }
     None
 }

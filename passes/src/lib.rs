@@ -59,6 +59,8 @@ pub mod rules;
 pub mod schedule;
 pub mod shared_memory;
 mod test_passes;
+#[cfg(test)]
+mod testing;
 pub mod thread_group;
 pub mod tma;
 pub mod triton_combine;

@@ -16,7 +16,7 @@ use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::{IrRewriter, Rewriter};
 use mlir_host::traits::Upstream;
 use mlir_host::upstream::ForOp;
-use ttopt_dialect::tt::ops::LoadOp;
+use ttopt_dialect::tt::ops::{LoadOp, SplatOp};
 
 /// The pass.
 pub static TRITON_LICM: PassDef = PassDef {
@@ -56,7 +56,7 @@ fn hoist<'c>(rewriter: &mut Rewriter<'c>, op: Op<'c>) -> PassResult {
                     inner.move_before(op);
                 } else if loads_may_move
                     && let Some(load) = LoadOp::cast(inner)
-                    && load.is_volatile() != Some(true)
+                    && !load.is_volatile()
                 {
                     if trip_count(op).is_some() {
                         inner.move_before(op);
@@ -73,8 +73,7 @@ fn hoist<'c>(rewriter: &mut Rewriter<'c>, op: Op<'c>) -> PassResult {
 /// Whether neither the loop nor anything in it writes memory or synchronizes.
 fn only_reads(op: Op<'_>) -> bool {
     op.walk(&mut |inner| {
-        let reads =
-            LoadOp::cast(inner).is_some_and(|load| load.is_volatile() != Some(true)) || tma::is_load(inner);
+        let reads = LoadOp::cast(inner).is_some_and(|load| !load.is_volatile()) || tma::is_load(inner);
         if reads || inner.has_trait(Upstream::RecursiveMemoryEffects) || inner.is_memory_effect_free() {
             Walk::Advance
         } else {
@@ -128,20 +127,20 @@ fn hoist_load<'c>(
     let mut mask = condition;
     if let Some(tensor) = pointer.ty().as_tensor() {
         let ty = tensor.with_element(condition.ty()).ok_or_else(|| error(old, "no type for a mask"))?;
-        let made = rewriter.generic("tt.splat", old.loc(), &[mask], &[ty.ty()], &[]);
-        mask = made?.result(0);
+        mask = SplatOp::build(old.loc(), mask).results(&[ty.ty()]).insert(rewriter)?.result();
     }
     if let Some(own) = load.mask() {
         let made = rewriter.generic("arith.andi", old.loc(), &[mask, own], &[mask.ty()], &[]);
         mask = made?.result(0);
     }
-    let other = load.other();
-    let operands: Vec<Value<'c>> = [pointer, mask].into_iter().chain(other).collect();
-    let sizes = Attr::i32_array(op.context(), &[1, 1, other.is_some().into()]);
-    let mut attrs = old.attrs();
-    attrs.retain(|attr| attr.0 != "operandSegmentSizes");
-    attrs.push(("operandSegmentSizes", sizes));
-    let made = rewriter.generic("tt.load", old.loc(), &operands, &[old.result(0).ty()], &attrs);
-    rewriter.replace(old, &[made?.result(0)]);
+    let made = LoadOp::build(old.loc(), pointer)
+        .mask(mask)
+        .other(load.other())
+        .cache_policy(load.cache_policy())
+        .is_volatile(load.is_volatile())
+        .discardable_of(old)
+        .results(&[load.result().ty()])
+        .insert(rewriter)?;
+    rewriter.replace(old, &[made.result()]);
     Ok(())
 }

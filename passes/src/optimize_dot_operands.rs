@@ -6,7 +6,7 @@
 //! to the buffer.
 
 use crate::matmul::operands::unconverted;
-use mlir_host::ir::{Attr, Op, Walk};
+use mlir_host::ir::{Op, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::{Pattern, Rewriter, apply_greedily};
 use ttopt_dialect::tt::ops::TransOp;
@@ -49,7 +49,7 @@ fn transpose_view<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
     let result = MemDescType::cast(alloc.result().ty()).filter(|ty| !ty.mutable())?;
     let trans = TransOp::defining(unconverted(alloc.src()?))?;
     let source = trans.src().ty().as_tensor()?;
-    let order = trans.order()?;
+    let order = trans.order();
     let mut inverse = vec![0i32; order.len()];
     for (i, dim) in order.iter().enumerate() {
         *inverse.get_mut(usize::try_from(*dim).ok()?)? = i as i32;
@@ -61,12 +61,10 @@ fn transpose_view<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
         return None;
     }
     rewriter.set_before(op);
-    let filled = rewriter.op(LocalAllocOp::DEF, op.loc()).opt(Some(trans.src()));
-    let filled =
-        filled.opt_attr("alignment", op.attr("alignment")).results(&[inner.ty()]).finish().ok()?.result(0);
-    let order = Attr::i32_array(op.context(), &order);
-    let view = rewriter.op(MemDescTransOp::DEF, op.loc()).one(filled).attr("order", order);
-    let view = view.results(&[result.ty()]).finish().ok()?.result(0);
-    rewriter.replace(op, &[view]);
+    let filled = LocalAllocOp::build(op.loc()).src(trans.src()).alignment(alloc.alignment());
+    let filled = filled.results(&[inner.ty()]).insert(rewriter).ok()?.result();
+    let view =
+        MemDescTransOp::build(op.loc(), filled, order).results(&[result.ty()]).insert(rewriter).ok()?;
+    rewriter.replace(op, &[view.result()]);
     Some(())
 }

@@ -13,7 +13,6 @@
 use crate::buffer_plans;
 use crate::ir_util::{fills_constant_buffer, layout_of, operations_in_dominance_order};
 use crate::machine::{Machine, error};
-use crate::matmul::build::generic;
 use crate::plans;
 use crate::rules::is_conversion;
 use linear_layout::Encoding;
@@ -26,6 +25,7 @@ use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::IrRewriter;
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::attrs::{encoding, encoding_attr};
+use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp};
 use ttopt_dialect::ttg::types::MemDescType;
 
 /// The pass.
@@ -62,8 +62,8 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
             }
             rewriter.set_before(op);
             let ty = op.result(0).ty();
-            let read = generic(&mut rewriter, op, "ttg.local_load", &[alloc.result(0)], ty, &[])?;
-            op.result(0).replace_all_uses_with(read);
+            let read = LocalLoadOp::build(op.loc(), alloc.result(0)).results(&[ty]).insert(&mut rewriter)?;
+            op.result(0).replace_all_uses_with(read.result());
             op.erase();
         }
     }
@@ -112,9 +112,9 @@ fn split<'c>(rewriter: &mut IrRewriter<'c>, op: Op<'c>, memory: SharedLinear) ->
         encoding_attr(op.context(), &Encoding::SharedLinear(memory)).map_err(|err| error(op, err))?;
     let memory = memdesc(op, &ty.shape(), ty.element(), layout)?;
     rewriter.set_before(op);
-    let memory = generic(rewriter, op, "ttg.local_alloc", &[op.operand(0)], memory, &[])?;
-    let read = generic(rewriter, op, "ttg.local_load", &[memory], ty.ty(), &[])?;
-    op.result(0).replace_all_uses_with(read);
+    let memory = LocalAllocOp::build(op.loc()).src(op.operand(0)).results(&[memory]).insert(rewriter)?;
+    let read = LocalLoadOp::build(op.loc(), memory.result()).results(&[ty.ty()]).insert(rewriter)?;
+    op.result(0).replace_all_uses_with(read.result());
     op.erase();
     Ok(())
 }

@@ -5,10 +5,13 @@
 //! repeat, and its result is repeated instead.
 
 use mlir_host::ir::{Attr, Op, TensorType, Type, Value};
+use mlir_host::is_one_of;
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::{Pattern, Rewriter, apply_greedily};
-use mlir_host::upstream::ConstantOp;
-use ttopt_dialect::tt::ops::{BroadcastOp, SplatOp};
+use mlir_host::upstream::{ConstantOp, Dialect};
+use ttopt_dialect::tt::ops::{
+    AddPtrOp, BitcastOp, BroadcastOp, ClampFOp, FpToFpOp, IntToPtrOp, PtrToIntOp, SplatOp,
+};
 
 /// The pass.
 pub static TRITON_REORDER_BROADCAST: PassDef = PassDef {
@@ -36,13 +39,11 @@ fn run(root: Op<'_>, _: &Options) -> PassResult {
 /// Whether the operation computes each element from those at the same place,
 /// and the same way on tensors of any shape and on scalars.
 fn is_elementwise(op: Op<'_>) -> bool {
-    let name = op.name();
-    let known = name.starts_with("arith.") && name != "arith.constant"
-        || name.starts_with("math.")
-        || matches!(
-            name,
-            "tt.addptr" | "tt.bitcast" | "tt.fp_to_fp" | "tt.int_to_ptr" | "tt.ptr_to_int" | "tt.clampf"
-        );
+    let known = match Dialect::of(op) {
+        Some(Dialect::Arith) => ConstantOp::cast(op).is_none(),
+        Some(Dialect::Math) => true,
+        _ => is_one_of!(op, AddPtrOp | BitcastOp | FpToFpOp | IntToPtrOp | PtrToIntOp | ClampFOp),
+    };
     // Hints speak of a tensor's elements.
     known && op.num_results() == 1 && op.num_operands() > 0 && op.discardable_attrs().is_empty()
 }
@@ -88,8 +89,8 @@ fn on_scalars<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
         });
     }
     let scalar = copy(op, rewriter, &operands, result.element());
-    let splat = rewriter.op(SplatOp::DEF, op.loc()).one(scalar).results(&[result]).finish().ok()?;
-    rewriter.replace(op, &[splat.result(0)]);
+    let splat = SplatOp::build(op.loc(), scalar).results(&[result]).insert(rewriter).ok()?;
+    rewriter.replace(op, &[splat.result()]);
     Some(())
 }
 
@@ -120,7 +121,7 @@ fn on_smaller_tensors<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()>
             broadcast.src()
         } else if let Some(splat) = SplatOp::defining(value) {
             let ty = like(value.ty().element())?;
-            rewriter.op(SplatOp::DEF, loc).one(splat.src()).results(&[ty]).finish().ok()?.result(0)
+            SplatOp::build(loc, splat.src()).results(&[ty]).insert(rewriter).ok()?.result()
         } else if let Some(constant) = splat_constant(value) {
             let ty = like(value.ty().element())?;
             let attrs = [("value", Attr::splat(ty, constant))];
@@ -130,8 +131,7 @@ fn on_smaller_tensors<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()>
         });
     }
     let computed = copy(op, rewriter, &operands, like(result.element())?);
-    let broadcast =
-        rewriter.op(BroadcastOp::DEF, op.loc()).one(computed).results(&[result.ty()]).finish().ok()?;
-    rewriter.replace(op, &[broadcast.result(0)]);
+    let broadcast = BroadcastOp::build(op.loc(), computed).results(&[result.ty()]).insert(rewriter).ok()?;
+    rewriter.replace(op, &[broadcast.result()]);
     Some(())
 }

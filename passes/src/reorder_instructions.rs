@@ -22,10 +22,13 @@ use crate::rules::is_conversion;
 use linear_layout::Dim;
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Block, Op, Value, Walk};
+use mlir_host::is_one_of;
+use mlir_host::match_op;
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::IrRewriter;
-use ttopt_dialect::tt::ops::LoadOp;
+use ttopt_dialect::tt::ops::{FuncOp, LoadOp, TransOp};
 use ttopt_dialect::ttg::layout::to_linear_layout;
+use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp};
 use ttopt_dialect::ttg::types::MemDescType;
 
 /// The pass.
@@ -48,14 +51,14 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
             op.move_before(user);
         }
     }
-    for op in ops.iter().filter(|op| op.name() == "tt.trans") {
+    for op in ops.iter().filter(|op| TransOp::cast(**op).is_some()) {
         move_after_operand(*op, |made, _| made);
     }
-    for op in ops.iter().filter(|op| op.name() == "ttg.local_alloc" && op.num_operands() == 1) {
+    for op in ops.iter().filter(|op| LocalAllocOp::cast(**op).is_some_and(|alloc| alloc.src().is_some())) {
         move_after_operand(*op, behind_loads);
     }
     if let Some(target) = Machine::of(module)?.target {
-        let functions: Vec<_> = ops.iter().filter(|op| op.name() == "tt.func").collect();
+        let functions: Vec<_> = ops.iter().filter(|op| FuncOp::cast(**op).is_some()).collect();
         functions.into_iter().for_each(|function| read_in_loops(*function, &target));
     }
     Ok(())
@@ -66,15 +69,15 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
 fn read_in_loops(function: Op<'_>, target: &TargetDesc) {
     let (mut reads, mut loads, mut bytes) = (Vec::new(), Vec::new(), 0);
     function.walk(&mut |op| {
-        match op.name() {
-            "ttg.local_load" if moves_down(op) => reads.push(op),
-            "ttg.local_alloc" => {
-                let buffer = MemDescType::cast(op.result(0).ty()).and_then(|ty| BufferLayout::of(ty).ok());
+        match_op!(op, {
+            LocalLoadOp if moves_down(op) => reads.push(op),
+            LocalAllocOp(alloc) => {
+                let buffer = MemDescType::cast(alloc.result().ty()).and_then(|ty| BufferLayout::of(ty).ok());
                 bytes += buffer.map_or(0, |buffer| buffer.bytes());
-            }
-            "tt.load" => loads.push(op),
-            _ => {}
-        }
+            },
+            LoadOp => loads.push(op),
+            _ => {},
+        });
         Walk::Advance
     });
     reads.retain(|read| !loops_around_uses(*read).is_empty());
@@ -104,10 +107,9 @@ fn move_behind_products(load: Op<'_>) {
     let Some(user) = first_user(load) else { return };
     let between = || std::iter::successors(load.next(), |at| at.next()).take_while(|at| *at != user);
     let Some(product) = between().filter(|op| is_product(*op)).last() else { return };
-    let passes = |op: Op<'_>| {
-        op.is_memory_effect_free() || matches!(op.name(), "tt.load" | "ttg.local_alloc" | "ttg.local_load")
-    };
-    let keeps_order = |load: LoadOp<'_>| load.is_volatile() == Some(true);
+    let passes =
+        |op: Op<'_>| op.is_memory_effect_free() || is_one_of!(op, LoadOp | LocalAllocOp | LocalLoadOp);
+    let keeps_order = |load: LoadOp<'_>| load.is_volatile();
     let crossed = || between().take_while(|at| *at != product);
     if LoadOp::cast(load).is_some_and(|load| !keeps_order(load))
         && crossed().any(is_product)
@@ -144,9 +146,9 @@ fn earlier<'c>(a: Op<'c>, b: Op<'c>) -> Op<'c> {
 
 /// Whether `op` needs fewer registers the later it comes, or no more.
 fn moves_down(op: Op<'_>) -> bool {
-    match op.name() {
-        "ttg.local_load" => op.operand(0).def_op().is_some_and(fills_constant_buffer),
-        _ => is_conversion(op) && registers(op.result(0)) >= registers(op.operand(0)),
+    match LocalLoadOp::cast(op) {
+        Some(load) => load.src().def_op().is_some_and(fills_constant_buffer),
+        None => is_conversion(op) && registers(op.result(0)) >= registers(op.operand(0)),
     }
 }
 
@@ -189,10 +191,10 @@ fn behind_loads<'c>(made: Op<'c>, op: Op<'c>) -> Op<'c> {
     let between = std::iter::successors(made.next(), |at| at.next()).take_while(|at| *at != op);
     let mut last = made;
     for at in between {
-        match at.name() {
-            "tt.load" | "ttg.local_alloc" => last = at,
-            _ if !at.is_pure() || is_conversion(at) || at.num_regions() > 0 => break,
-            _ => {}
+        if is_one_of!(at, LoadOp | LocalAllocOp) {
+            last = at;
+        } else if !at.is_pure() || is_conversion(at) || at.num_regions() > 0 {
+            break;
         }
     }
     last

@@ -20,10 +20,17 @@ use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, FunctionType, Loc, Op, Region, Type, Value};
+use mlir_host::is_one_of;
+use mlir_host::match_op;
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::{create, create_branch, new_region};
+use mlir_host::upstream::{Dialect, PoisonOp, SelectOp};
 use smallvec::SmallVec;
-use ttopt_dialect::tt::ops::MakeTensorDescOp;
+use ttopt_dialect::tt::enums::PaddingOption;
+use ttopt_dialect::tt::ops::{
+    CallOp, DescriptorGatherOp, DescriptorLoadOp, DescriptorReduceOp, DescriptorScatterOp, DescriptorStoreOp,
+    FuncOp, MakeTensorDescOp, ReshapeOp, ReturnOp,
+};
 use ttopt_dialect::tt::types::{TensorDescType, pointer_to};
 
 /// The pass.
@@ -235,28 +242,20 @@ impl<'c> Rewrite<'c> {
     }
 
     fn operation(&mut self, op: Op<'c>) -> Result<(), Reported> {
-        match op.name() {
-            "tt.func" => self.function(op)?,
-            "tt.descriptor_load" | "tt.descriptor_store" | "tt.descriptor_reduce"
-                if !self.is_rewritten(op.operand(0)) =>
-            {
-                return whole_block(op);
-            }
-            "tt.descriptor_gather" | "tt.descriptor_scatter" if !self.is_rewritten(op.operand(0)) => {
-                return Ok(());
-            }
-            "tt.make_tensor_descriptor" if !self.is_rewritten(op.result(0)) => return Ok(()),
-            "tt.make_tensor_descriptor" => return self.make(op),
-            "tt.descriptor_load"
-            | "tt.descriptor_store"
-            | "tt.descriptor_reduce"
-            | "tt.descriptor_gather"
-            | "tt.descriptor_scatter" => return self.access(op),
+        match_op!(op, {
+            FuncOp => self.function(op)?,
+            DescriptorLoadOp | DescriptorStoreOp | DescriptorReduceOp if !self.is_rewritten(op.operand(0)) =>
+                return whole_block(op),
+            DescriptorGatherOp | DescriptorScatterOp if !self.is_rewritten(op.operand(0)) => return Ok(()),
+            MakeTensorDescOp if !self.is_rewritten(op.result(0)) => return Ok(()),
+            MakeTensorDescOp(make) => return self.make(make),
+            DescriptorLoadOp | DescriptorStoreOp | DescriptorReduceOp | DescriptorGatherOp | DescriptorScatterOp =>
+                return self.access(op),
             // A stand-in.
-            "ub.poison" if op.num_results() == 1 && self.parts.contains_key(&op.result(0)) => return Ok(()),
-            "arith.select" if self.is_rewritten(op.result(0)) => return self.select(op),
-            _ => {}
-        }
+            PoisonOp if self.parts.contains_key(&op.result(0)) => return Ok(()),
+            SelectOp if self.is_rewritten(op.result(0)) => return self.select(op),
+            _ => {},
+        });
         let op = match op.operands().chain(op.results()).any(|value| self.is_rewritten(value)) {
             true => self.flatten(op)?,
             false => op,
@@ -321,9 +320,8 @@ impl<'c> Rewrite<'c> {
 
     /// Makes an operation that only passes descriptors on again, with their parts.
     fn flatten(&mut self, op: Op<'c>) -> Result<Op<'c>, Reported> {
-        let passes = op.name().starts_with("scf.")
-            || op.name().starts_with("cf.")
-            || matches!(op.name(), "tt.call" | "tt.return");
+        let flows = matches!(Dialect::of(op), Some(Dialect::Scf | Dialect::Cf));
+        let passes = flows || is_one_of!(op, CallOp | ReturnOp);
         if !passes {
             let name = op.name();
             return Err(error(op, format!("'{name}' of tensor descriptors cannot become one of pointers")));
@@ -394,14 +392,13 @@ impl<'c> Rewrite<'c> {
         Ok(())
     }
 
-    fn make(&mut self, op: Op<'c>) -> Result<(), Reported> {
-        let make = MakeTensorDescOp::cast(op).ok_or_else(|| internal(op, "makes no tensor descriptor"))?;
+    fn make(&mut self, make: MakeTensorDescOp<'c>) -> Result<(), Reported> {
+        let op = make.op();
         let flag = |value: bool| -> Result<Value<'c>, Reported> {
             let i1 = Type::int(op.context(), 1);
             constant(op, i1, Attr::bool(op.context(), value))
         };
-        let nan =
-            make.padding().is_some_and(|padding| padding == ttopt_dialect::tt::enums::PaddingOption::Nan);
+        let nan = make.padding() == PaddingOption::Nan;
         let parts = Parts {
             base: make.base(),
             shape: make.shape().collect(),
@@ -446,9 +443,9 @@ fn whole_block(op: Op<'_>) -> Result<(), Reported> {
     if wanted != block.ty() {
         let uses: Vec<(Op<'_>, usize)> = result.uses().collect();
         result.set_type(block.ty());
-        let reshape = create("tt.reshape", op.loc(), &[result], &[wanted], &[], &[])?;
-        reshape.move_after(op);
-        uses.into_iter().for_each(|(user, operand)| user.set_operand(operand, reshape.result(0)));
+        let reshape = ReshapeOp::build(op.loc(), result).results(&[wanted]).detached()?;
+        reshape.op().move_after(op);
+        uses.into_iter().for_each(|(user, operand)| user.set_operand(operand, reshape.result()));
     }
     Ok(())
 }

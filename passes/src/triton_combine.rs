@@ -75,7 +75,7 @@ fn combine_select<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
     let mask = load.mask()?;
     let splat = |value: Value<'c>| SplatOp::defining(value).map(|splat| splat.src());
     let same = mask == condition || splat(mask).is_some_and(|scalar| scalar == condition);
-    if !same || load.result().uses().nth(1).is_some() || load.is_volatile() == Some(true) {
+    if !same || load.result().uses().nth(1).is_some() || load.is_volatile() {
         return None;
     }
     // The value for masked elements must be there already when the load runs.

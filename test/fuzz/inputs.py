@@ -1,10 +1,11 @@
 """Mutated modules, as text and as bytecode, for ttopt and ttc: none may crash, hang, panic or fail in silence.
 
-    inputs.py --ttopt TTOPT --ttc TTC --corpus DIR [--count N] [--seed N] [--keep DIR]
+    inputs.py --ttopt TTOPT --ttc TTC --corpus DIR [--count N] [--first N] [--seed N] [--jobs N] [--keep DIR]
 
-Each input is a kernel of the corpus, in TTIR or in TTGIR, with some of its lines, tokens or bytes changed. Half of the
-inputs go to ttopt (parser, verifier, canonicalize, cse), half to ttc, for each target by turns. What is wrong is
-printed and, with --keep, left in a folder. Exits with 1 when anything is.
+Each input is a kernel of the corpus, in TTIR or in TTGIR, with some of its lines, tokens or bytes changed. It follows
+from its number and the seed alone. Half of the inputs go to ttopt (parser, verifier, canonicalize, cse), half to ttc,
+for each target by turns: most to layouts or the llvm dialect, some to assembly. What is wrong is printed and, with
+--keep, left in a folder. Exits with 1 when anything is.
 """
 
 import argparse
@@ -17,7 +18,9 @@ import subprocess
 import sys
 import tempfile
 
-TARGETS = [("cuda:90", "ptx"), ("cuda:80", "ptx"), ("hip:gfx942", "ttgir"), ("cuda:90", "llvm"), ("cuda:90", "ttgir")]
+GPUS = ["cuda:80", "cuda:90", "hip:gfx90a", "hip:gfx942", "hip:gfx950", "hip:gfx1100", "hip:gfx1201"]
+# Assembly takes most of the time, and little of what an input breaks is left by then.
+STAGES = ["llvm", "ttgir", "llvm", "asm", "ttgir", "llvm", "llvmir", "llvm"]
 TOKEN = re.compile(r"%?[\w.$#!]+|[^\w\s]")
 NUMBERS = ["0", "1", "-1", "2", "3", "7", "16", "31", "64", "127", "255", "4096", "65537", "2147483648", "99999999999999999999"]
 TYPES = ["i1", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "index", "f8E4M3FN", "!tt.ptr<f32>", "none",
@@ -120,7 +123,7 @@ def seeds(args, folder):
     for path in names:
         add(path.read_text())
     for path in names[:: max(1, len(names) // 40)]:
-        for target in ["cuda:90", "cuda:80", "hip:gfx942"]:
+        for target in GPUS:
             run = subprocess.run([args.ttc, path, "--target", target, "--emit", "ttgir"], capture_output=True, text=True)
             if run.returncode == 0:
                 add(run.stdout)
@@ -133,7 +136,9 @@ def main():
     parser.add_argument("--ttc", default="ttc")
     parser.add_argument("--corpus", required=True)
     parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first input")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep", type=pathlib.Path)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -144,7 +149,8 @@ def main():
             text, bytecode, layouts = rng.choice(given)
             data = mutated_text(rng, text) if text is not None else mutated_bytes(rng, bytecode)
             if number % 2:
-                target, stage = TARGETS[number // 2 % len(TARGETS)]
+                # The numbers of targets and stages have no common factor: every pair has its turn.
+                target, stage = GPUS[number // 2 % len(GPUS)], STAGES[number // 2 % len(STAGES)]
                 # What a module in TTGIR is for is its own matter.
                 command = [args.ttc, "-", "--emit", stage, "-o", os.devnull] + ([] if layouts else ["--target", target])
             else:
@@ -153,8 +159,8 @@ def main():
             return wrong and (number, [str(part) for part in command], data, wrong)
 
         bad = 0
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            for result in filter(None, pool.map(one, range(args.count))):
+        with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+            for result in filter(None, pool.map(one, range(args.first, args.first + args.count))):
                 number, command, data, wrong = result
                 bad += 1
                 print(f"input {number}: {' '.join(command)}\n  {wrong}", flush=True)

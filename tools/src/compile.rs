@@ -15,6 +15,7 @@ use mlir_host::driver::Source;
 use mlir_host::ir::{Attr, Op, Type};
 use std::sync::Once;
 use std::time::{Duration, Instant};
+use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
 use ttopt_lowering::{FP_FUSION, MAX_REGISTERS};
@@ -735,7 +736,7 @@ fn metadata(module: &Module<'_>, options: &Options) -> Result<Metadata> {
     let kernels: Vec<Op<'_>> = body
         .into_iter()
         .flat_map(|block| block.ops())
-        .filter(|op| op.name() == "tt.func")
+        .filter(|op| FuncOp::cast(*op).is_some())
         .filter(|op| !ttopt_passes::is_private(*op))
         .collect();
     let kernel = match kernels.as_slice() {

@@ -1,10 +1,10 @@
 //! Kinds of builtin attributes.
 
 use crate::def::{AttrConstraint, AttrKind, AttrSyntax};
-use crate::ir::{Attr, Type};
+use crate::ir::{Attr, Context, Type};
 
 macro_rules! kind {
-    ($(#[$doc:meta])* $name:ident, $value:ty, $summary:literal, $syntax:expr, $matches:expr, $decode:expr) => {
+    ($(#[$doc:meta])* $name:ident, $value:ty, $summary:literal, $syntax:expr, $matches:expr, $decode:expr, $encode:expr) => {
         $(#[$doc])*
         pub struct $name;
         impl AttrKind for $name {
@@ -14,6 +14,10 @@ macro_rules! kind {
             fn decode<'c>(attr: Attr<'c>) -> Option<$value> {
                 let decode: for<'a> fn(Attr<'a>) -> Option<_> = $decode;
                 decode(attr)
+            }
+            fn encode<'c>(ctx: Context<'c>, value: $value) -> Option<Attr<'c>> {
+                let encode: for<'a> fn(Context<'a>, $value) -> Attr<'a> = $encode;
+                Some(encode(ctx, value))
             }
         }
     };
@@ -26,36 +30,54 @@ fn is_int(attr: Attr<'_>, bits: u32) -> bool {
 kind!(
     /// A 32-bit signless integer.
     I32Attr, i64, "32-bit signless integer attribute",
-    AttrSyntax::Typed(|ctx| Type::int(ctx, 32)), |attr| is_int(attr, 32), |attr| attr.as_int()
+    AttrSyntax::Typed(|ctx| Type::int(ctx, 32)), |attr| is_int(attr, 32), |attr| attr.as_int(),
+    |ctx, value| Attr::int(ctx, 32, value)
 );
 kind!(
     /// A 64-bit signless integer.
     I64Attr, i64, "64-bit signless integer attribute",
-    AttrSyntax::Typed(|ctx| Type::int(ctx, 64)), |attr| is_int(attr, 64), |attr| attr.as_int()
+    AttrSyntax::Typed(|ctx| Type::int(ctx, 64)), |attr| is_int(attr, 64), |attr| attr.as_int(),
+    |ctx, value| Attr::int(ctx, 64, value)
 );
 kind!(
     /// A 1-bit signless integer that is not spelled `true` or `false` only.
     I1Attr, bool, "1-bit signless integer attribute",
-    AttrSyntax::Typed(|ctx| Type::int(ctx, 1)), |attr| is_int(attr, 1), |attr| attr.as_int().map(|value| value != 0)
+    AttrSyntax::Typed(|ctx| Type::int(ctx, 1)), |attr| is_int(attr, 1), |attr| attr.as_int().map(|value| value != 0),
+    |ctx, value| Attr::int(ctx, 1, value.into())
 );
 kind!(
     /// `true` or `false`.
     BoolAttr, bool, "bool attribute",
-    AttrSyntax::Typed(|ctx| Type::int(ctx, 1)), |attr| attr.as_bool().is_some(), |attr| attr.as_bool()
+    AttrSyntax::Typed(|ctx| Type::int(ctx, 1)), |attr| attr.as_bool().is_some(), |attr| attr.as_bool(),
+    |ctx, value| Attr::bool(ctx, value)
 );
-kind!(
-    /// Present or not.
-    UnitAttr, bool, "unit attribute", AttrSyntax::Unit, |attr| attr.is_unit(), |_| Some(true)
-);
+/// Present or not.
+pub struct UnitAttr;
+impl AttrKind for UnitAttr {
+    type Value<'c> = bool;
+    const CONSTRAINT: AttrConstraint = AttrConstraint {
+        summary: "unit attribute",
+        matches: |attr| attr.is_unit(),
+        syntax: AttrSyntax::Unit,
+    };
+    fn decode(_: Attr<'_>) -> Option<bool> {
+        Some(true)
+    }
+    fn encode(ctx: Context<'_>, value: bool) -> Option<Attr<'_>> {
+        value.then(|| Attr::unit(ctx))
+    }
+}
 kind!(
     /// `array<i32: …>`.
     DenseI32Array, Vec<i32>, "i32 dense array attribute",
-    AttrSyntax::I32Array, |attr| attr.as_i32_array().is_some(), |attr| attr.as_i32_array()
+    AttrSyntax::I32Array, |attr| attr.as_i32_array().is_some(), |attr| attr.as_i32_array(),
+    |ctx, value| Attr::i32_array(ctx, &value)
 );
 kind!(
     /// `array<i64: …>`.
     DenseI64Array, Vec<i64>, "i64 dense array attribute",
-    AttrSyntax::I64Array, |attr| attr.as_i64_array().is_some(), |attr| attr.as_i64_array()
+    AttrSyntax::I64Array, |attr| attr.as_i64_array().is_some(), |attr| attr.as_i64_array(),
+    |ctx, value| Attr::i64_array(ctx, &value)
 );
 
 /// A string.
@@ -73,6 +95,9 @@ impl AttrKind for StrAttr {
     fn decode<'c>(attr: Attr<'c>) -> Option<&'c str> {
         attr.as_str()
     }
+    fn encode<'c>(ctx: Context<'c>, value: &'c str) -> Option<Attr<'c>> {
+        Some(Attr::string(ctx, value))
+    }
 }
 
 /// The name of a symbol: a string written `@name`.
@@ -86,6 +111,9 @@ impl AttrKind for SymbolNameAttr {
     };
     fn decode<'c>(attr: Attr<'c>) -> Option<&'c str> {
         attr.as_str()
+    }
+    fn encode<'c>(ctx: Context<'c>, value: &'c str) -> Option<Attr<'c>> {
+        Some(Attr::string(ctx, value))
     }
 }
 
@@ -101,6 +129,9 @@ impl AttrKind for FlatSymbolRefAttr {
     fn decode<'c>(attr: Attr<'c>) -> Option<Attr<'c>> {
         Some(attr)
     }
+    fn encode<'c>(_: Context<'c>, value: Attr<'c>) -> Option<Attr<'c>> {
+        Some(value)
+    }
 }
 
 /// A type.
@@ -115,6 +146,9 @@ impl AttrKind for TypeAttr {
     fn decode<'c>(attr: Attr<'c>) -> Option<Type<'c>> {
         attr.as_type()
     }
+    fn encode<'c>(_: Context<'c>, value: Type<'c>) -> Option<Attr<'c>> {
+        Some(Attr::type_of(value))
+    }
 }
 
 /// A function type.
@@ -128,6 +162,9 @@ impl AttrKind for FunctionTypeAttr {
     };
     fn decode<'c>(attr: Attr<'c>) -> Option<Self::Value<'c>> {
         attr.as_type()?.as_function()
+    }
+    fn encode<'c>(_: Context<'c>, value: Self::Value<'c>) -> Option<Attr<'c>> {
+        Some(Attr::type_of(value.ty()))
     }
 }
 
@@ -145,6 +182,9 @@ impl AttrKind for DictArrayAttr {
     fn decode<'c>(attr: Attr<'c>) -> Option<Vec<Attr<'c>>> {
         attr.as_array()
     }
+    fn encode<'c>(ctx: Context<'c>, value: Vec<Attr<'c>>) -> Option<Attr<'c>> {
+        Some(Attr::array(ctx, &value))
+    }
 }
 
 /// Any attribute.
@@ -155,5 +195,8 @@ impl AttrKind for AnyAttr {
         AttrConstraint { summary: "any attribute", matches: |_| true, syntax: AttrSyntax::Any };
     fn decode<'c>(attr: Attr<'c>) -> Option<Attr<'c>> {
         Some(attr)
+    }
+    fn encode<'c>(_: Context<'c>, value: Attr<'c>) -> Option<Attr<'c>> {
+        Some(value)
     }
 }

@@ -117,6 +117,21 @@ pub trait AttrKind {
     const CONSTRAINT: AttrConstraint;
     /// Reads an attribute that satisfies the constraint.
     fn decode<'c>(attr: Attr<'c>) -> Option<Self::Value<'c>>;
+    /// The attribute with this value; `None` where the value is that there is none.
+    fn encode<'c>(ctx: Context<'c>, value: Self::Value<'c>) -> Option<Attr<'c>>;
+}
+
+/// What a verified operation has in a slot.
+///
+/// # Panics
+/// When it is missing, which verification of the operation would have found.
+#[track_caller]
+pub fn required<T>(op: Op<'_>, slot: usize, value: Option<T>) -> T {
+    value.unwrap_or_else(|| {
+        let field =
+            op.def().and_then(|def| def.attrs.get(slot)).map_or("of an unknown slot", |field| field.name);
+        panic!("'{}' lacks the attribute '{field}', and was not verified", op.name())
+    })
 }
 
 /// Whether an inherent attribute must be there.
@@ -391,13 +406,22 @@ impl OpDef {
         }
     }
 
+    /// With what [`Trait::Pure`] says of effects and speculation, if it is among the traits.
+    pub const fn resolved(mut self) -> Self {
+        if any_is_pure(self.traits) {
+            self.effects = Effects::None;
+            self.speculation = Speculation::Always;
+        }
+        self
+    }
+
     /// Name without the dialect.
     pub fn mnemonic(&self) -> &'static str {
         self.name.split_once('.').map_or(self.name, |(_, rest)| rest)
     }
 
     fn sized(&self, values: &[ValueDef], same: Trait) -> bool {
-        values.iter().filter(|value| value.arity != Arity::One).count() > 1 && !self.traits.contains(&same)
+        values.iter().filter(|value| value.arity != Arity::One).count() > 1 && !self.has_trait(&same)
     }
 
     /// Whether the sizes of operand groups are in `operandSegmentSizes`.
@@ -503,10 +527,30 @@ impl OpDef {
         self.results.iter().position(|value| value.name == name)
     }
 
-    /// Whether the trait is listed.
+    /// Whether the trait is listed, by itself or in a bundle.
     pub fn has_trait(&self, which: &Trait) -> bool {
-        self.traits.contains(which)
+        self.traits.iter().any(|each| each.includes(which))
     }
+
+    /// Calls `each` on the traits, those of bundles one by one, in order, until it returns an error.
+    pub(crate) fn try_each_trait<E>(
+        &self,
+        mut each: impl FnMut(&'static Trait) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.traits.iter().try_for_each(|one| one.try_each(&mut each))
+    }
+}
+
+const fn any_is_pure(traits: &[Trait]) -> bool {
+    let mut i = 0;
+    while i < traits.len() {
+        match &traits[i] {
+            Trait::Pure => return true,
+            Trait::All(bundle) if any_is_pure(bundle) => return true,
+            _ => i += 1,
+        }
+    }
+    false
 }
 
 /// A hosted attribute or type: a name and a list of parameters.

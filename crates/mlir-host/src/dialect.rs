@@ -212,15 +212,15 @@ fn op_spec(def: &'static OpDef) -> ffi::OpSpec {
         bits |= interface::GENERIC_FORM;
     }
     let attr_names: Vec<MlirStringRef> = def.slot_names().map(ffi::str_ref).collect();
-    let traits: Vec<u32> = def
-        .traits
-        .iter()
-        .filter_map(|which| match which {
+    let mut traits: Vec<u32> = Vec::new();
+    _ = def.try_each_trait(|which| {
+        traits.extend(match which {
             Trait::Upstream(upstream) => Some(*upstream as u32),
             Trait::Function => Some(Upstream::AutomaticAllocationScope as u32),
             _ => None,
-        })
-        .collect();
+        });
+        Ok::<(), ()>(())
+    });
     let result_names: Vec<MlirStringRef> = def.results.iter().map(|value| ffi::str_ref(value.name)).collect();
     ffi::OpSpec {
         def: (def as *const OpDef).cast(),
@@ -424,12 +424,16 @@ extern "C" fn verify_op(def: *const c_void, op: MlirOperation) -> c_int {
 extern "C" fn verify_regions(def: *const c_void, op: MlirOperation) -> c_int {
     let (def, op) = unsafe { (def_of::<OpDef>(def), op_of(op)) };
     guard(op, 0, || {
-        for which in def.traits {
-            if let Trait::Upstream(upstream) = which
-                && unsafe { ffi::mhVerifyRegionTrait(op.raw(), *upstream as u32) } == 0
+        let holds = def.try_each_trait(|which| match which {
+            Trait::Upstream(upstream)
+                if unsafe { ffi::mhVerifyRegionTrait(op.raw(), *upstream as u32) } == 0 =>
             {
-                return 0;
+                Err(())
             }
+            _ => Ok(()),
+        });
+        if holds.is_err() {
+            return 0;
         }
         finish(op, def.verify_regions.map_or(Ok(()), |verify| verify(op)))
     })

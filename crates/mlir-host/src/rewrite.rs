@@ -107,10 +107,6 @@ impl<'c> Rewriter<'c> {
         let _modification = Modification(self.raw, op.raw());
         change(op);
     }
-    /// Starts building an operation, which `finish` inserts.
-    pub fn op<'a>(&'a mut self, def: &'static OpDef, loc: Loc<'c>) -> Built<'a, 'c> {
-        Built { insert: Some(self), state: Build::new(def, loc) }
-    }
     /// Inserts an operation of any dialect.
     pub fn generic(
         &mut self,
@@ -185,12 +181,12 @@ fn create_with<'c>(
     }
 }
 
-/// The parts of a hosted operation, in the order of its definition.
+/// A hosted operation to be made. The builders that [`op!`](crate::op) makes name its groups and slots.
 pub struct Build<'c> {
     def: &'static OpDef,
     loc: Loc<'c>,
-    operands: SmallVec<[Value<'c>; 4]>,
-    sizes: SmallVec<[i32; 4]>,
+    /// With the number of its group.
+    operands: SmallVec<[(usize, Value<'c>); 4]>,
     results: Option<SmallVec<[Type<'c>; 2]>>,
     result_sizes: Option<SmallVec<[i32; 4]>>,
     attrs: SmallVec<[(&'static str, Attr<'c>); 4]>,
@@ -205,7 +201,6 @@ impl<'c> Build<'c> {
             def,
             loc,
             operands: SmallVec::new(),
-            sizes: SmallVec::new(),
             results: None,
             result_sizes: None,
             attrs: SmallVec::new(),
@@ -213,17 +208,62 @@ impl<'c> Build<'c> {
             regions: def.regions.len(),
         }
     }
+    /// The context.
+    pub fn context(&self) -> Context<'c> {
+        self.loc.context()
+    }
+    /// The values of operand group `group`.
+    pub fn operands(mut self, group: usize, values: &[Value<'c>]) -> Self {
+        self.operands.retain(|operand| operand.0 != group);
+        self.operands.extend(values.iter().map(|value| (group, *value)));
+        self
+    }
+    /// Inherent attribute number `slot`.
+    pub fn attr(mut self, slot: usize, attr: Option<Attr<'c>>) -> Self {
+        let name = self.def.attrs[slot].name;
+        self.attrs.retain(|attr| attr.0 != name);
+        self.attrs.extend(attr.map(|attr| (name, attr)));
+        self
+    }
+    /// The result types; inferred if no types are given.
+    pub fn results(mut self, types: &[Type<'c>]) -> Self {
+        self.results = Some(types.iter().copied().collect());
+        self
+    }
+    /// The result types by group, for operations that have several groups of any number.
+    pub fn result_groups(mut self, groups: &[&[Type<'c>]]) -> Self {
+        self.results = Some(groups.iter().copied().flatten().copied().collect());
+        self.result_sizes = Some(groups.iter().map(|group| group.len() as i32).collect());
+        self
+    }
+    /// A discardable attribute.
+    pub fn discardable(mut self, name: &str, attr: Attr<'c>) -> Self {
+        self.extra.push((name.to_owned(), attr));
+        self
+    }
+    /// All discardable attributes of another operation.
+    pub fn discardable_of(mut self, op: Op<'c>) -> Self {
+        self.extra.extend(op.discardable_attrs().into_iter().map(|(name, attr)| (name.to_owned(), attr)));
+        self
+    }
+    /// The number of regions, where it is not fixed.
+    pub fn num_regions(mut self, n: usize) -> Self {
+        self.regions = n;
+        self
+    }
 
     /// Makes the detached operation; its regions are empty.
     ///
     /// # Errors
     /// When result types could not be inferred or MLIR refused it; the error is reported.
     pub fn finish(mut self) -> Result<Op<'c>, Reported> {
-        debug_assert_eq!(self.sizes.len(), self.def.operands.len(), "operand groups of {}", self.def.name);
+        // Optional groups are set in any order.
+        self.operands.sort_by_key(|operand| operand.0);
+        let operands: SmallVec<[Value<'c>; 4]> = self.operands.iter().map(|operand| operand.1).collect();
         let ctx = self.loc.context();
         let results = match self.results.take() {
             Some(results) => results,
-            None => match self.infer() {
+            None => match self.infer(&operands) {
                 Ok(types) => types,
                 Err(message) => {
                     return Err(self.loc.error(&format!("'{}' op {message}", self.def.name)));
@@ -231,7 +271,9 @@ impl<'c> Build<'c> {
             },
         };
         if self.def.has_operand_segments() {
-            self.attrs.push(("operandSegmentSizes", Attr::i32_array(ctx, &self.sizes)));
+            let size = |group| self.operands.iter().filter(|operand| operand.0 == group).count() as i32;
+            let sizes: SmallVec<[i32; 8]> = (0..self.def.operands.len()).map(size).collect();
+            self.attrs.push(("operandSegmentSizes", Attr::i32_array(ctx, &sizes)));
         }
         if self.def.has_result_segments() {
             match self.result_sizes(results.len()) {
@@ -247,7 +289,7 @@ impl<'c> Build<'c> {
         let mut attrs: SmallVec<[(&str, Attr<'c>); 8]> = self.attrs.iter().copied().collect();
         attrs.extend(self.extra.iter().map(|(name, attr)| (name.as_str(), *attr)));
         let regions: SmallVec<[NewRegion; 2]> = (0..self.regions).map(|_| new_region()).collect();
-        create(self.def.name, self.loc, &self.operands, &results, &attrs, &regions)
+        create(self.def.name, self.loc, &operands, &results, &attrs, &regions)
     }
 
     /// The sizes of result groups: given, or one each.
@@ -259,106 +301,29 @@ impl<'c> Build<'c> {
         }
     }
 
-    fn infer(&self) -> Result<SmallVec<[Type<'c>; 2]>, String> {
+    fn infer(&self, operands: &[Value<'c>]) -> Result<SmallVec<[Type<'c>; 2]>, String> {
         let ctx = self.loc.context();
         if let Some(infer) = self.def.infer {
             let attr = |name: &str| {
                 let set = self.attrs.iter().find(|attr| attr.0 == name).map(|attr| attr.1);
                 set.or_else(|| crate::format::default_attr(self.def, ctx, name))
             };
-            let inputs = Inputs { ctx, operands: &self.operands, attr: &attr, regions: &[] };
+            let inputs = Inputs { ctx, operands, attr: &attr, regions: &[] };
             return Ok(infer(&inputs)?.into_iter().collect());
         }
         let mut types = SmallVec::new();
         for value in self.def.results {
             let ruled = self.def.types.iter().find(|rule| rule.to == value.name).and_then(|rule| {
                 let group = self.def.operand_index(rule.from)?;
-                if *self.sizes.get(group)? == 0 {
-                    return None;
-                }
-                let at: i32 = self.sizes[..group].iter().sum();
-                (rule.with)(self.operands.get(at as usize)?.ty())
+                (rule.with)(self.operands.iter().find(|operand| operand.0 == group)?.1.ty())
             });
             let same = self.def.has_trait(&crate::traits::Trait::SAME_TYPE);
             let ty = ruled
                 .or_else(|| value.constraint.buildable.map(|build| build(ctx)))
-                .or_else(|| if same { self.operands.first().map(|value| value.ty()) } else { None });
+                .or_else(|| if same { operands.first().map(|value| value.ty()) } else { None });
             types.push(ty.ok_or_else(|| format!("result '{}' needs a type", value.name))?);
         }
         Ok(types)
-    }
-}
-
-/// An operation being built, and where it goes.
-pub struct Built<'a, 'c> {
-    insert: Option<&'a mut Rewriter<'c>>,
-    state: Build<'c>,
-}
-
-impl<'c> Built<'_, 'c> {
-    /// A detached operation, inserted by the caller.
-    pub fn detached(def: &'static OpDef, loc: Loc<'c>) -> Built<'static, 'c> {
-        Built { insert: None, state: Build::new(def, loc) }
-    }
-    /// The next operand group: one value.
-    pub fn one(mut self, value: Value<'c>) -> Self {
-        self.state.operands.push(value);
-        self.state.sizes.push(1);
-        self
-    }
-    /// The next operand group: an optional value.
-    pub fn opt(mut self, value: Option<Value<'c>>) -> Self {
-        self.state.sizes.push(value.is_some().into());
-        self.state.operands.extend(value);
-        self
-    }
-    /// The next operand group: any number of values.
-    pub fn many(mut self, values: &[Value<'c>]) -> Self {
-        self.state.sizes.push(values.len() as i32);
-        self.state.operands.extend_from_slice(values);
-        self
-    }
-    /// The result types; inferred if no types are given.
-    pub fn results(mut self, types: &[Type<'c>]) -> Self {
-        self.state.results = Some(types.iter().copied().collect());
-        self
-    }
-    /// The result types by group, for operations that have several groups of any number.
-    pub fn result_groups(mut self, groups: &[&[Type<'c>]]) -> Self {
-        self.state.results = Some(groups.iter().copied().flatten().copied().collect());
-        self.state.result_sizes = Some(groups.iter().map(|group| group.len() as i32).collect());
-        self
-    }
-    /// An inherent attribute.
-    pub fn attr(mut self, name: &'static str, attr: Attr<'c>) -> Self {
-        self.state.attrs.push((name, attr));
-        self
-    }
-    /// An inherent attribute, where there is one.
-    pub fn opt_attr(mut self, name: &'static str, attr: Option<Attr<'c>>) -> Self {
-        self.state.attrs.extend(attr.map(|attr| (name, attr)));
-        self
-    }
-    /// A discardable attribute.
-    pub fn discardable(mut self, name: &str, attr: Attr<'c>) -> Self {
-        self.state.extra.push((name.to_owned(), attr));
-        self
-    }
-    /// The number of regions, where it is not fixed.
-    pub fn regions(mut self, n: usize) -> Self {
-        self.state.regions = n;
-        self
-    }
-    /// Makes the operation.
-    ///
-    /// # Errors
-    /// When the result types could not be inferred or MLIR refused it; the error is reported.
-    pub fn finish(self) -> Result<Op<'c>, Reported> {
-        let op = self.state.finish()?;
-        Ok(match self.insert {
-            Some(rewriter) => rewriter.insert(op),
-            None => op,
-        })
     }
 }
 

@@ -56,6 +56,10 @@ pub enum Trait {
     Verify(&'static str, fn(Op<'_>) -> VerifyResult),
     /// A mark that only Rust code asks for.
     Mark(&'static str),
+    /// No memory effects, and may run when it would not have. Stands for both fields of the definition.
+    Pure,
+    /// A bundle: all of these.
+    All(&'static [Trait]),
 }
 
 impl PartialEq for Trait {
@@ -64,6 +68,7 @@ impl PartialEq for Trait {
             (Trait::Upstream(a), Trait::Upstream(b)) => a == b,
             (Trait::Verify(a, _), Trait::Verify(b, _)) | (Trait::Mark(a), Trait::Mark(b)) => a == b,
             (Trait::HasParent(a), Trait::HasParent(b)) => a == b,
+            (Trait::All(a), Trait::All(b)) => a == b,
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
     }
@@ -90,6 +95,25 @@ impl Trait {
     pub const SAME_OPERAND_TYPES: Trait = Trait::Upstream(Upstream::SameTypeOperands);
     /// Operands have one shape.
     pub const SAME_OPERANDS_SHAPE: Trait = Trait::Upstream(Upstream::SameOperandsShape);
+
+    /// Whether this is `which`, or a bundle with it.
+    pub(crate) fn includes(&self, which: &Trait) -> bool {
+        match self {
+            Trait::All(bundle) => bundle.iter().any(|each| each.includes(which)),
+            _ => self == which,
+        }
+    }
+
+    /// Calls `each` on this, or on what is in the bundle, in order, until it returns an error.
+    pub(crate) fn try_each<E>(
+        &'static self,
+        each: &mut impl FnMut(&'static Trait) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self {
+            Trait::All(bundle) => bundle.iter().try_for_each(|one| one.try_each(each)),
+            _ => each(self),
+        }
+    }
 
     pub(crate) fn verify(&self, op: Op<'_>) -> Option<VerifyResult> {
         match self {

@@ -9,7 +9,27 @@
 //! }
 //! ```
 
-use crate::ir::{Attr, Block, Op, Region, Value};
+use crate::ir::{Attr, Block, Op, OpKind, Region, Value};
+use crate::match_op;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// The TypeID of an operation of MLIR's, null until one was seen: it is the same in all contexts.
+struct Known(AtomicPtr<c_void>);
+
+impl Known {
+    fn is(&self, kind: OpKind<'_>, name: &str) -> bool {
+        let known = self.0.load(Ordering::Relaxed);
+        if !known.is_null() {
+            return std::ptr::eq(known, kind.id());
+        }
+        let is = !kind.id().is_null() && kind.op().name() == name;
+        if is {
+            self.0.store(kind.id().cast_mut(), Ordering::Relaxed);
+        }
+        is
+    }
+}
 
 macro_rules! operations {
     ($( $(#[doc = $doc:literal])+ $name:ident = $opname:literal, )*) => { $(
@@ -23,7 +43,16 @@ macro_rules! operations {
 
             /// This operation, if it is one.
             pub fn cast(op: Op<'c>) -> Option<Self> {
-                (op.name() == $opname).then_some(Self(op))
+                Self::of_kind(op.kind())
+            }
+            /// The operation of this kind, if it is one.
+            pub fn of_kind(kind: OpKind<'c>) -> Option<Self> {
+                Self::is(kind).then_some(Self(kind.op()))
+            }
+            /// Whether operations of this kind are.
+            pub fn is(kind: OpKind<'_>) -> bool {
+                static KNOWN: Known = Known(AtomicPtr::new(std::ptr::null_mut()));
+                KNOWN.is(kind, $opname)
             }
             /// The operation that defines `value`, if it is one.
             pub fn defining(value: Value<'c>) -> Option<Self> {
@@ -46,6 +75,58 @@ operations! {
     CmpIOp = "arith.cmpi",
     /// A sum of integers.
     AddIOp = "arith.addi",
+    /// A difference of integers.
+    SubIOp = "arith.subi",
+    /// A product of integers.
+    MulIOp = "arith.muli",
+    /// A quotient of signed integers.
+    DivSIOp = "arith.divsi",
+    /// A quotient of unsigned integers.
+    DivUIOp = "arith.divui",
+    /// A remainder of signed integers.
+    RemSIOp = "arith.remsi",
+    /// A remainder of unsigned integers.
+    RemUIOp = "arith.remui",
+    /// A shift to the left.
+    ShLIOp = "arith.shli",
+    /// A shift to the right that keeps the sign.
+    ShRSIOp = "arith.shrsi",
+    /// A shift to the right that brings in zeros.
+    ShRUIOp = "arith.shrui",
+    /// A bitwise conjunction.
+    AndIOp = "arith.andi",
+    /// A bitwise disjunction.
+    OrIOp = "arith.ori",
+    /// A bitwise exclusive disjunction.
+    XOrIOp = "arith.xori",
+    /// The greater of two signed integers.
+    MaxSIOp = "arith.maxsi",
+    /// The lesser of two signed integers.
+    MinSIOp = "arith.minsi",
+    /// The greater of two unsigned integers.
+    MaxUIOp = "arith.maxui",
+    /// The lesser of two unsigned integers.
+    MinUIOp = "arith.minui",
+    /// A signed integer in a wider type.
+    ExtSIOp = "arith.extsi",
+    /// An unsigned integer in a wider type.
+    ExtUIOp = "arith.extui",
+    /// An integer in a narrower type.
+    TruncIOp = "arith.trunci",
+    /// A signed integer as an index, or the other way round.
+    IndexCastOp = "arith.index_cast",
+    /// An unsigned integer as an index, or the other way round.
+    IndexCastUIOp = "arith.index_castui",
+    /// A quotient of signed integers, rounded up.
+    CeilDivSIOp = "arith.ceildivsi",
+    /// A quotient of unsigned integers, rounded up.
+    CeilDivUIOp = "arith.ceildivui",
+    /// A quotient of signed integers, rounded down.
+    FloorDivSIOp = "arith.floordivsi",
+    /// A signed integer as a float.
+    SIToFPOp = "arith.sitofp",
+    /// A sum of floats.
+    AddFOp = "arith.addf",
     /// One of two values.
     SelectOp = "arith.select",
     /// A counted loop.
@@ -58,6 +139,39 @@ operations! {
     BranchOp = "cf.br",
     /// A branch to one of two blocks.
     CondBranchOp = "cf.cond_br",
+    /// What a region gives to the operation around it.
+    YieldOp = "scf.yield",
+    /// A function of MLIR's.
+    FuncFuncOp = "func.func",
+    /// A constant of the `llvm` dialect.
+    LlvmConstantOp = "llvm.mlir.constant",
+    /// An assumption that is always true.
+    AssumeOp = "llvm.intr.assume",
+    /// A value that does not matter.
+    PoisonOp = "ub.poison",
+}
+
+/// A dialect of MLIR's, of which all operations are alike to those who ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Dialect {
+    Arith,
+    Math,
+    Scf,
+    Cf,
+}
+
+impl Dialect {
+    /// The dialect of `op`, if it is one of these.
+    pub fn of(op: Op<'_>) -> Option<Self> {
+        match op.name().split_once('.')?.0 {
+            "arith" => Some(Dialect::Arith),
+            "math" => Some(Dialect::Math),
+            "scf" => Some(Dialect::Scf),
+            "cf" => Some(Dialect::Cf),
+            _ => None,
+        }
+    }
 }
 
 impl<'c> ConstantOp<'c> {
@@ -135,17 +249,16 @@ impl<'c> Integer<'c> {
     /// What `op` computes, if it is of these.
     pub fn of(op: Op<'c>) -> Option<Self> {
         let both = |make: fn(Value<'c>, Value<'c>) -> Self| make(op.operand(0), op.operand(1));
-        Some(match op.name() {
-            "arith.addi" => both(Self::Add),
-            "arith.subi" => both(Self::Sub),
-            "arith.remui" => both(|a, b| Self::Rem(a, b, false)),
-            "arith.remsi" => both(|a, b| Self::Rem(a, b, true)),
-            "arith.andi" => both(Self::And),
-            "arith.index_cast" | "arith.extsi" | "arith.extui" | "arith.trunci" => {
-                Self::Resized(op.operand(0))
-            }
-            _ => Self::Select(SelectOp::cast(op)?),
-        })
+        Some(match_op!(op, {
+            AddIOp => both(Self::Add),
+            SubIOp => both(Self::Sub),
+            RemUIOp => both(|a, b| Self::Rem(a, b, false)),
+            RemSIOp => both(|a, b| Self::Rem(a, b, true)),
+            AndIOp => both(Self::And),
+            IndexCastOp | ExtSIOp | ExtUIOp | TruncIOp => Self::Resized(op.operand(0)),
+            SelectOp(select) => Self::Select(select),
+            _ => return None,
+        }))
     }
 }
 

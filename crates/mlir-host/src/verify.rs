@@ -162,14 +162,12 @@ pub(crate) fn verify(def: &OpDef, op: Op<'_>) -> Result<(), Option<String>> {
     verify_values("result", def.results, op.num_results(), result_sizes.as_deref(), |i| op.result(i))?;
     verify_attrs(def, op)?;
     verify_region_shapes(def, op)?;
-    for which in def.traits {
-        which
-            .verify(op)
-            .unwrap_or(Err(String::new()))
-            .map_err(|message| if message.is_empty() { None } else { Some(message) })?;
-    }
+    def.try_each_trait(|which| {
+        let verdict = which.verify(op).unwrap_or(Err(String::new()));
+        verdict.map_err(|message| if message.is_empty() { None } else { Some(message) })
+    })?;
     if op.num_regions() > 0
-        && def.traits.contains(&Trait::SINGLE_BLOCK)
+        && def.has_trait(&Trait::SINGLE_BLOCK)
         && op.regions().any(|region| region.blocks().count() > 1)
     {
         return Err(Some("expects a region with 0 or 1 blocks".to_owned()));

@@ -339,9 +339,9 @@ fn generic_form_shows_all_properties() {
         parse("%0 = arith.constant 1 : i32\n%1 = ex.everything rtne, %0, mask %0 : i32 -> !ex.box<i32>");
     let generic = session.op().region(0).first_block().unwrap().ops().nth(1).unwrap();
     let everything = Everything::cast(generic).unwrap();
-    assert_eq!(everything.rounding(), Some(Rounding::Nearest));
-    assert_eq!(everything.axis(), Some(3));
-    assert_eq!(everything.volatile(), Some(false));
+    assert_eq!(everything.rounding(), Rounding::Nearest);
+    assert_eq!(everything.axis(), 3);
+    assert!(!everything.volatile());
     assert_eq!(everything.mask(), Some(everything.src()));
     assert_eq!(everything.rest().count(), 0);
     let again = parse(
@@ -459,11 +459,66 @@ fn builders_infer_types() {
     let mut rewriter = mlir_host::rewrite::IrRewriter::new(session.context());
     rewriter.set_after(constant);
     let value = constant.result(0);
-    let add = rewriter.op(Add::DEF, constant.loc()).one(value).one(value).finish().unwrap();
-    assert!(add.result(0).ty().is_int(32));
+    let add = Add::build(constant.loc(), value, value).insert(&mut rewriter).unwrap();
+    assert!(add.sum().ty().is_int(32));
     assert!(session.op().verify(), "{:?} {}", session.diagnostics, session.op());
-    assert!(rewriter.op(Everything::DEF, constant.loc()).one(value).opt(None).many(&[]).finish().is_err());
+    let built = Everything::build(constant.loc(), value, &[], Rounding::Nearest);
+    assert!(built.insert(&mut rewriter).is_err());
     assert!(session.diagnostics.iter().any(|text| text.contains("result 'out' needs a type")));
+}
+
+/// What is optional may be set in any order, twice, or to nothing.
+#[test]
+fn builders_put_groups_and_attributes_in_their_places() {
+    let session =
+        parse("%0 = arith.constant 1 : i32\n%1 = ex.everything rtne, %0 rest(%0) of i32 -> !ex.box<i32>");
+    let ops: Vec<_> = session.op().region(0).first_block().unwrap().ops().collect();
+    let (one, thing) = (ops[0].result(0), ops[1].result(0));
+    let mut rewriter = mlir_host::rewrite::IrRewriter::new(session.context());
+    rewriter.set_after(ops[1]);
+    let unit = mlir_host::ir::Attr::unit(session.context());
+    let made = Everything::build(ops[0].loc(), one, &[one, thing], Rounding::Nearest)
+        .order(vec![1, 0])
+        .axis(7)
+        .name("x")
+        .axis(8)
+        .flag(true)
+        .flag(false)
+        .volatile(true)
+        .mask(one)
+        .mask(thing)
+        .discardable("here", unit)
+        .results(&[thing.ty()])
+        .insert(&mut rewriter)
+        .unwrap();
+    assert!(session.op().verify(), "{:?} {}", session.diagnostics, session.op());
+    assert_eq!((made.src(), made.mask()), (one, Some(thing)));
+    assert_eq!(made.rest().collect::<Vec<_>>(), [one, thing]);
+    assert_eq!((made.axis(), made.volatile(), made.rounding()), (8, true, Rounding::Nearest));
+    assert_eq!((made.name(), made.order(), made.flag()), (Some("x"), Some(vec![1, 0]), None));
+    assert_eq!(made.op().discardable_attr("here"), Some(unit));
+    let copy = Everything::build(ops[0].loc(), one, &[], Rounding::Nearest).discardable_of(made.op());
+    let copy = copy.mask(None).results(&[thing.ty()]).insert(&mut rewriter).unwrap();
+    assert_eq!((copy.mask(), copy.rest().count(), copy.axis(), copy.volatile()), (None, 0, 3, false));
+    assert_eq!(copy.op().discardable_attr("here"), Some(unit));
+}
+
+/// In IR that was not verified a required attribute may be missing.
+#[test]
+fn required_attributes_that_are_missing() {
+    let session = parse("%0 = arith.constant 1 : i32\n%1 = ex.everything rtne, %0 -> !ex.box<i32>");
+    let ops: Vec<_> = session.op().region(0).first_block().unwrap().ops().collect();
+    let everything = Everything::of(ops[1]);
+    assert_eq!(everything.unverified().rounding(), Some(Rounding::Nearest));
+    everything.op().set_slot(0, None);
+    everything.op().set_slot(1, None);
+    assert_eq!(everything.unverified().rounding(), None);
+    assert_eq!((everything.unverified().axis(), everything.axis()), (Some(3), 3));
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| everything.rounding())).unwrap_err();
+    let said = panic.downcast_ref::<String>().unwrap();
+    assert_eq!(said, "'ex.everything' lacks the attribute 'rounding', and was not verified");
+    assert!(!session.op().verify());
+    assert!(session.says("requires attribute 'rounding'"), "{:?}", session.diagnostics);
 }
 
 /// Where control flow takes the operands of each operation below, in the order of the text.
@@ -620,10 +675,10 @@ fn result_groups_have_sizes() {
     let mut rewriter = mlir_host::rewrite::IrRewriter::new(session.context());
     rewriter.set_after(ops[1]);
     let loc = ops[1].loc();
-    let made = rewriter.op(Groups::DEF, loc).result_groups(&[&[number], &[thing, thing]]).finish().unwrap();
-    assert_eq!((Groups::of(made).some().len(), Groups::of(made).more().len()), (1, 2));
+    let made = Groups::build(loc).result_groups(&[&[number], &[thing, thing]]).insert(&mut rewriter).unwrap();
+    assert_eq!((made.some().len(), made.more().len()), (1, 2));
     assert!(session.op().verify(), "{:?}", session.diagnostics);
-    assert!(rewriter.op(Groups::DEF, loc).results(&[number, thing, thing]).finish().is_err());
+    assert!(Groups::build(loc).results(&[number, thing, thing]).insert(&mut rewriter).is_err());
     assert!(session.says("needs to know which groups its 3 results are of"), "{:?}", session.diagnostics);
     error(
         "%0:2 = \"ex.groups\"() <{resultSegmentSizes = array<i32: 2, 1>}> : () -> (i32, i32)",
@@ -642,7 +697,7 @@ fn erased_operations_stay_in_memory_and_used_ones_in_the_ir() {
         rewriter.set_before(ops[0]);
         ops[0].erase();
         // The place to insert at is gone.
-        assert!(rewriter.op(Groups::DEF, op.loc()).result_groups(&[&[], &[]]).finish().is_err());
+        assert!(Groups::build(op.loc()).result_groups(&[&[], &[]]).insert(&mut rewriter).is_err());
         Ok(())
     });
     ERASE.register();
@@ -670,4 +725,31 @@ fn slots_and_handles_of_other_operations_are_refused() {
     assert!(wrong.is_err());
     let wrong = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| ops[1].set_slot(0, None)));
     assert!(wrong.is_err());
+}
+
+/// Arms are tried in order, conditions may refuse, and what was seen in one context is known in the next.
+#[test]
+fn operations_are_told_apart_by_type() {
+    use mlir_host::upstream::{AddIOp, ConstantOp, SubIOp};
+    use mlir_host::{is_one_of, match_op};
+    let describe = |op: mlir_host::ir::Op<'_>| {
+        match_op!(op, {
+            ConstantOp(made) if made.int() == Some(2) => "two".to_owned(),
+            ConstantOp => "a number".to_owned(),
+            Add(add) if add.lhs() == add.rhs() => "twice".to_owned(),
+            AddIOp | Add => "a sum".to_owned(),
+            _ => op.name().to_owned(),
+        })
+    };
+    for _ in 0..2 {
+        let session = parse(
+            "%0 = arith.constant 2 : i32\n%1 = arith.constant 3 : i32\n%2 = ex.add %0, %0\n%3 = ex.add %0, %1
+             %4 = arith.addi %0, %1 : i32\n%5 = arith.subi %0, %1 : i32",
+        );
+        let ops: Vec<_> = session.op().region(0).first_block().unwrap().ops().collect();
+        let said: Vec<String> = ops.iter().map(|op| describe(*op)).collect();
+        assert_eq!(said[..6], ["two", "a number", "twice", "a sum", "a sum", "arith.subi"]);
+        assert!(is_one_of!(ops[5], AddIOp | SubIOp) && !is_one_of!(ops[3], AddIOp | SubIOp));
+        assert!(is_one_of!(ops[3], AddIOp | Add) && Add::cast(ops[4]).is_none());
+    }
 }

@@ -20,7 +20,7 @@ pub(super) fn extract_slice<'c>(op: Op<'c>, _: &[Option<Attr<'c>>]) -> Fold<'c> 
     // Parts are in row-major order.
     let (whole, part) = (slice.source().ty().as_tensor()?.shape(), ty.as_tensor()?.shape());
     let mut at = 0;
-    for ((whole, part), offset) in whole.iter().zip(&part).zip(slice.static_offsets()?) {
+    for ((whole, part), offset) in whole.iter().zip(&part).zip(slice.static_offsets()) {
         if *part < 1 || offset % part != 0 {
             return None;
         }

@@ -5,8 +5,9 @@ use crate::tt::fold::{constant, is_zero, splat_value};
 use crate::tt::ops::*;
 use crate::tt::types::{pointee, scalar_bits};
 use mlir_host::ir::{Attr, Op, TensorType, Value};
+use mlir_host::is_one_of;
 use mlir_host::rewrite::{Pattern, RewriteFn, Rewriter};
-use mlir_host::upstream::AddIOp;
+use mlir_host::upstream::{AddFOp, AddIOp};
 
 const fn pattern(name: &'static str, root: &'static str, apply: RewriteFn) -> Pattern {
     Pattern { name, root, benefit: 1, apply }
@@ -60,7 +61,7 @@ fn splat_like<'c>(
     result: Value<'c>,
 ) -> Option<Value<'c>> {
     rewriter.set_before(op);
-    Some(rewriter.op(SplatOp::DEF, op.loc()).one(x).results(&[result.ty()]).finish().ok()?.result(0))
+    Some(SplatOp::build(op.loc(), x).results(&[result.ty()]).insert(rewriter).ok()?.result())
 }
 
 /// Replaces an operation on the splat `src` by a splat.
@@ -78,8 +79,8 @@ fn simplify_int_to_ptr<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()
     let ty = cast.result().ty();
     rewriter.set_before(op);
     if let Some(inner) = PtrToIntOp::defining(cast.src()) {
-        let new = rewriter.op(BitcastOp::DEF, op.loc()).one(inner.src()).results(&[ty]).finish().ok()?;
-        rewriter.replace(op, &[new.result(0)]);
+        let new = BitcastOp::build(op.loc(), inner.src()).results(&[ty]).insert(rewriter).ok()?;
+        rewriter.replace(op, &[new.result()]);
         return Some(());
     }
     let sum = AddIOp::defining(cast.src())?.op();
@@ -98,13 +99,12 @@ fn simplify_int_to_ptr<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()
     let base = if inner.src().ty() == ty {
         inner.src()
     } else {
-        rewriter.op(BitcastOp::DEF, op.loc()).one(inner.src()).results(&[ty]).finish().ok()?.result(0)
+        BitcastOp::build(op.loc(), inner.src()).results(&[ty]).insert(rewriter).ok()?.result()
     };
     let offset =
         rewriter.generic("arith.constant", op.loc(), &[], &[offset_ty], &[("value", elements)]).ok()?;
-    let new =
-        rewriter.op(AddPtrOp::DEF, op.loc()).one(base).one(offset.result(0)).results(&[ty]).finish().ok()?;
-    rewriter.replace(op, &[new.result(0)]);
+    let new = AddPtrOp::build(op.loc(), base, offset.result(0)).results(&[ty]).insert(rewriter).ok()?;
+    rewriter.replace(op, &[new.result()]);
     Some(())
 }
 
@@ -165,7 +165,7 @@ fn simplify_expand_dims<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<(
     if narrow.encoding() != wide.encoding() {
         return None;
     }
-    let axis = expand.axis()?;
+    let axis = expand.axis();
     let at = usize::try_from(axis).ok().filter(|axis| *axis <= narrow.rank())?;
     let encoding = encoding::infer::expand_dims(narrow.encoding(), at).ok()?;
     if encoding != result.encoding() {
@@ -175,21 +175,11 @@ fn simplify_expand_dims<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<(
     shape.insert(at, 1);
     let ty = TensorType::new(&shape, narrow.element(), encoding)?.ty();
     rewriter.set_before(op);
-    let axis = Attr::int(op.context(), 32, axis);
-    let expanded = rewriter
-        .op(ExpandDimsOp::DEF, op.loc())
-        .one(broadcast.src())
-        .results(&[ty])
-        .attr("axis", axis)
-        .finish()
-        .ok()?;
-    let new = rewriter
-        .op(BroadcastOp::DEF, op.loc())
-        .one(expanded.result(0))
-        .results(&[result.ty()])
-        .finish()
-        .ok()?;
-    rewriter.replace(op, &[new.result(0)]);
+    let expanded =
+        ExpandDimsOp::build(op.loc(), broadcast.src(), axis).results(&[ty]).insert(rewriter).ok()?;
+    let new =
+        BroadcastOp::build(op.loc(), expanded.result()).results(&[result.ty()]).insert(rewriter).ok()?;
+    rewriter.replace(op, &[new.result()]);
     Some(())
 }
 
@@ -251,8 +241,8 @@ fn split_of_splat<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
 fn accumulate<'c>(rewriter: &mut Rewriter<'c>, dot: DotOp<'c>, sum: Op<'c>, addend: Value<'c>) -> Option<()> {
     let zero = constant(dot.c()).is_some_and(is_zero);
     // With a limit, partial sums leave the accumulator: the order of addition would change.
-    let float = sum.name() == "arith.addf";
-    let limited = float && dot.max_num_imprecise_acc() != Some(0);
+    let float = AddFOp::cast(sum).is_some();
+    let limited = float && dot.max_num_imprecise_acc() != 0;
     if !zero || limited || addend == dot.d() || addend.ty() != dot.d().ty() || dot.d().uses().count() != 1 {
         return None;
     }
@@ -276,7 +266,7 @@ fn accumulate_sum<'c>(sum: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
 fn add_to_accumulator<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> Option<()> {
     let dot = DotOp::of(op);
     let (sum, index) = dot.d().uses().next()?;
-    if !matches!(sum.name(), "arith.addf" | "arith.addi") || sum.block() != op.block() {
+    if !is_one_of!(sum, AddFOp | AddIOp) || sum.block() != op.block() {
         return None;
     }
     accumulate(rewriter, dot, sum, sum.operand(1 - index))

@@ -230,13 +230,13 @@ pub fn split<'c>(op: Op<'c>, constants: &[Option<Attr<'c>>]) -> Fold<'c> {
 /// Nothing changes; `trans(trans(x))`; constants.
 pub fn trans<'c>(op: Op<'c>, constants: &[Option<Attr<'c>>]) -> Fold<'c> {
     let trans = TransOp::of(op);
-    let order = trans.order()?;
+    let order = trans.order();
     let identity = order.iter().enumerate().all(|(i, dim)| *dim == i as i32);
     if identity && trans.src().ty() == trans.result().ty() {
         return value(trans.src());
     }
     if let Some(inner) = TransOp::defining(trans.src()) {
-        let inner_order = inner.order().filter(|inner| is_permutation(inner, order.len()))?;
+        let inner_order = Some(inner.order()).filter(|inner| is_permutation(inner, order.len()))?;
         let composed: Option<Vec<i32>> =
             order.iter().map(|dim| inner_order.get(usize::try_from(*dim).ok()?).copied()).collect();
         op.set_operand(0, inner.src());
@@ -249,7 +249,7 @@ pub fn trans<'c>(op: Op<'c>, constants: &[Option<Attr<'c>>]) -> Fold<'c> {
 /// A range of one number.
 pub fn make_range<'c>(op: Op<'c>, _constants: &[Option<Attr<'c>>]) -> Fold<'c> {
     let range = MakeRangeOp::of(op);
-    let (start, end) = (range.start()?, range.end()?);
+    let (start, end) = (range.start(), range.end());
     let ty = range.result().ty();
     if start.checked_add(1) != Some(end) {
         return None;

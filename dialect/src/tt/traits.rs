@@ -1,8 +1,9 @@
 //! Traits that several operations share, with their verifiers.
 
+use crate::encoding::verify::TENSOR_LAYOUTS;
 use mlir_host::def::VerifyResult;
 use mlir_host::ir::{Op, TensorType, Type, Value};
-use mlir_host::traits::Trait;
+use mlir_host::traits::{Trait, Upstream};
 
 /// Tensors have no more elements than this: they are held in registers.
 pub const MAX_TENSOR_ELEMENTS: i64 = 1 << 20;
@@ -19,6 +20,20 @@ pub const SAME_RESULTS: Trait = Trait::Verify("same results type", same_results)
 pub const LOAD_STORE_ENCODING: Trait = SAME_ENCODING;
 /// All operands and results of an access to memory have the same shape.
 pub const LOAD_STORE_SHAPE: Trait = Trait::Verify("same load and store shape", load_store_shape);
+
+/// What holds of all operations on tensors.
+pub const ON_TENSORS: Trait = Trait::All(&[TENSOR_SIZE, TENSOR_LAYOUTS]);
+/// Works on each element by itself, and gives elements of the same type.
+pub const ELEMENTWISE_ON_ONE_TYPE: Trait =
+    Trait::All(&[Trait::Pure, Trait::Upstream(Upstream::Elementwise), Trait::SAME_TYPE, ON_TENSORS]);
+/// Works on each element by itself, and gives elements of another type.
+pub const ELEMENTWISE_CAST: Trait = Trait::All(&[
+    Trait::Pure,
+    Trait::Upstream(Upstream::Elementwise),
+    Trait::SAME_SHAPE,
+    SAME_ENCODING,
+    ON_TENSORS,
+]);
 
 fn values<'c>(op: Op<'c>) -> impl Iterator<Item = Value<'c>> {
     op.operands().chain(op.results())

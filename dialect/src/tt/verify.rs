@@ -59,7 +59,7 @@ pub fn fp_to_fp(op: Op<'_>) -> VerifyResult {
 /// Elements come in whole packs.
 pub fn elementwise_inline_asm(op: Op<'_>) -> VerifyResult {
     let asm = ElementwiseInlineAsmOp::of(op);
-    let pack = asm.packed_element().unwrap_or(0);
+    let pack = asm.packed_element();
     if pack < 1 {
         return Err(format!("packed_element must be positive, but is {pack}"));
     }
@@ -127,16 +127,16 @@ pub fn store(op: Op<'_>) -> VerifyResult {
     cache_policy(StoreOp::of(op).cache_policy(), Access::Store)
 }
 
-fn semantics(given: Option<MemSemantic>, allowed: [MemSemantic; 2]) -> VerifyResult {
-    match given {
-        Some(given) if !allowed.contains(&given) => Err(format!(
-            "supports only {} and {} semantics, but got {}",
-            allowed[0].keyword(),
-            allowed[1].keyword(),
-            given.keyword()
-        )),
-        _ => Ok(()),
+fn semantics(given: MemSemantic, allowed: [MemSemantic; 2]) -> VerifyResult {
+    if allowed.contains(&given) {
+        return Ok(());
     }
+    Err(format!(
+        "supports only {} and {} semantics, but got {}",
+        allowed[0].keyword(),
+        allowed[1].keyword(),
+        given.keyword()
+    ))
 }
 
 /// Atomic accesses are to whole bytes.
@@ -293,18 +293,17 @@ pub fn cat(op: Op<'_>) -> VerifyResult {
 pub fn trans(op: Op<'_>) -> VerifyResult {
     let trans = TransOp::of(op);
     let rank = tensor(trans.src())?.rank();
-    match trans.order() {
-        Some(order) if !is_permutation(&order, rank) => {
-            Err(format!("order {order:?} must be a permutation of the {rank} dimension(s) of the source"))
-        }
-        _ => Ok(()),
+    let order = trans.order();
+    if is_permutation(&order, rank) {
+        return Ok(());
     }
+    Err(format!("order {order:?} must be a permutation of the {rank} dimension(s) of the source"))
 }
 
 /// The result is a vector of `i32` with as many elements as the range.
 pub fn make_range(op: Op<'_>) -> VerifyResult {
     let range = MakeRangeOp::of(op);
-    let (start, end) = (range.start().unwrap_or(0), range.end().unwrap_or(0));
+    let (start, end) = (range.start(), range.end());
     let result = tensor(range.result())?;
     if start >= end {
         return Err(format!("start, {start}, must be less than end, {end}"));
@@ -336,7 +335,7 @@ pub fn gather(op: Op<'_>) -> VerifyResult {
             indices.rank()
         ));
     }
-    let axis = gather.axis().unwrap_or(-1);
+    let axis = gather.axis();
     let axis = usize::try_from(axis)
         .ok()
         .filter(|axis| *axis < src.rank())
@@ -415,10 +414,9 @@ pub fn dot(op: Op<'_>) -> VerifyResult {
 pub fn dot_scaled(op: Op<'_>) -> VerifyResult {
     let dot = DotScaledOp::of(op);
     let (a, b, c) = (tensor(dot.a())?, tensor(dot.b())?, tensor(dot.c())?);
-    let packed =
-        |format: Option<ScaleDotElemType>| if format == Some(ScaleDotElemType::E2M1) { 2 } else { 1 };
+    let packed = |format: ScaleDotElemType| if format == ScaleDotElemType::E2M1 { 2 } else { 1 };
     let (a_pack, b_pack) = (packed(dot.a_elem_type()), packed(dot.b_elem_type()));
-    let along_k = |k_pack: Option<bool>, pack: i64| if k_pack == Some(false) { [pack, 1] } else { [1, pack] };
+    let along_k = |k_pack: bool, pack: i64| if k_pack { [1, pack] } else { [pack, 1] };
     let [m_pack, ka_pack] = along_k(dot.lhs_k_pack(), a_pack);
     let [n_pack, kb_pack] = along_k(dot.rhs_k_pack(), b_pack);
     let sizes = sizes([a, b, c].map(TensorType::sizes), [[m_pack, ka_pack], [kb_pack, n_pack]])?;
@@ -471,11 +469,11 @@ pub fn dot_scale_factor(dot: DotScaledOp<'_>) -> i64 {
         let ty = scale?.ty().as_tensor()?;
         ty.shape().last().copied()
     };
-    let k = |operand: Value<'_>, dim_from_end: usize, format, k_pack: Option<bool>| {
+    let k = |operand: Value<'_>, dim_from_end: usize, format, k_pack: bool| {
         let ty = operand.ty().as_tensor()?;
         let shape = ty.shape();
         let size = *shape.get(shape.len().checked_sub(dim_from_end)?)?;
-        let two = format == Some(ScaleDotElemType::E2M1) && k_pack != Some(false);
+        let two = format == ScaleDotElemType::E2M1 && k_pack;
         Some(if two { size * 2 } else { size })
     };
     let lhs = || k(dot.a(), 1, dot.a_elem_type(), dot.lhs_k_pack())?.checked_div(columns(dot.a_scale())?);
@@ -495,7 +493,7 @@ pub fn reduce(op: Op<'_>) -> VerifyResult {
 /// As [`reduce`]; the axis exists.
 pub fn scan(op: Op<'_>) -> VerifyResult {
     reduce(op)?;
-    let axis = ScanOp::of(op).axis().unwrap_or(-1);
+    let axis = ScanOp::of(op).axis();
     let rank = tensor(op.operand(0))?.rank();
     if axis < 0 || axis >= rank as i64 {
         return Err(format!("axis {axis} is out of range: the operand has {rank} dimension(s)"));
@@ -548,7 +546,7 @@ pub fn map_elementwise(op: Op<'_>) -> VerifyResult {
     if op.num_operands() == 0 || op.num_results() == 0 {
         return Err("expects at least one operand and one result".to_owned());
     }
-    let pack = MapElementwiseOp::of(op).pack().unwrap_or(0);
+    let pack = MapElementwiseOp::of(op).pack();
     if pack < 1 || pack.count_ones() != 1 {
         return Err(format!("pack must be a power of two, but is {pack}"));
     }
@@ -563,7 +561,7 @@ pub fn map_elementwise(op: Op<'_>) -> VerifyResult {
 /// result, and does not store.
 pub fn map_elementwise_region(op: Op<'_>) -> VerifyResult {
     let map = MapElementwiseOp::of(op);
-    let pack = map.pack().unwrap_or(1) as usize;
+    let pack = map.pack() as usize;
     fn packed<'c>(values: impl Iterator<Item = Value<'c>>, pack: usize) -> Vec<Type<'c>> {
         values.flat_map(|value| std::iter::repeat_n(value.ty().element(), pack)).collect()
     }
@@ -601,12 +599,13 @@ pub fn map_elementwise_region(op: Op<'_>) -> VerifyResult {
 /// The callee is a function of the module and has the call's types.
 pub fn call(op: Op<'_>, symbols: Symbols<'_>) -> VerifyResult {
     let call = CallOp::of(op);
-    let callee = call.callee().ok_or("requires attribute 'callee'")?;
+    let callee = call.callee();
     let name = callee.as_symbol().unwrap_or_default();
     let Some(function) = op.lookup_symbol(callee, Some(symbols)).and_then(FuncOp::cast) else {
         return Err(format!("'{name}' does not name a function"));
     };
-    let Some(ty) = function.function_type() else { return Ok(()) };
+    // The function itself is verified elsewhere.
+    let Some(ty) = function.unverified().function_type() else { return Ok(()) };
     let check = |what: &str, got: Vec<Type<'_>>, wanted: Vec<Type<'_>>| -> VerifyResult {
         if got.len() != wanted.len() {
             return Err(format!("has {} {what}(s), but function @{name} has {}", got.len(), wanted.len()));
@@ -625,8 +624,8 @@ pub fn call(op: Op<'_>, symbols: Symbols<'_>) -> VerifyResult {
 /// The operands are what the function returns.
 pub fn return_(op: Op<'_>) -> VerifyResult {
     let Some(function) = op.parent().and_then(FuncOp::cast) else { return Ok(()) };
-    let Some(ty) = function.function_type() else { return Ok(()) };
-    let name = function.sym_name().unwrap_or_default();
+    let Some(ty) = function.unverified().function_type() else { return Ok(()) };
+    let name = function.unverified().sym_name().unwrap_or_default();
     let wanted = ty.results();
     if wanted.len() != op.num_operands() {
         return Err(format!(

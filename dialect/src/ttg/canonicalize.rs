@@ -150,14 +150,14 @@ fn drop_unused_results<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> bool {
     }
     let types: Vec<Type<'c>> = kept.iter().map(|i| op.result(*i).ty()).collect();
     rewriter.set_before(op);
-    let mut built = rewriter.op(WarpSpecializeOp::DEF, op.loc()).results(&types);
-    for (slot, field) in WarpSpecializeOp::DEF.attrs.iter().enumerate() {
-        built = built.opt_attr(field.name, op.slot(slot));
-    }
-    for (name, attr) in op.discardable_attrs() {
-        built = built.discardable(name, attr);
-    }
-    let Ok(made) = built.finish() else { return false };
+    let built = WarpSpecializeOp::build(op.loc(), ws.partition_num_warps())
+        .warp_group_start_ids(ws.warp_group_start_ids())
+        .requested_registers(ws.requested_registers())
+        .actual_registers(ws.actual_registers())
+        .discardable_of(op)
+        .results(&types);
+    let Ok(made) = built.insert(rewriter) else { return false };
+    let made = made.op();
     for i in 0..op.num_regions() {
         made.region(i).take_body(op.region(i));
     }

@@ -87,4 +87,7 @@ impl AttrKind for AddrSpace {
     fn decode(attr: Attr<'_>) -> Option<AddrSpace> {
         attr.as_int().and_then(|value| u32::try_from(value).ok()).map(AddrSpace)
     }
+    fn encode(ctx: mlir_host::ir::Context<'_>, value: AddrSpace) -> Option<Attr<'_>> {
+        Some(value.attr(ctx))
+    }
 }

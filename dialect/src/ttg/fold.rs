@@ -34,7 +34,7 @@ pub(super) fn memdesc_subslice<'c>(op: Op<'c>, _: &[Option<Attr<'c>>]) -> Fold<'
         return Some(vec![Folded::Value(slice.src())]);
     }
     let inner = MemDescSubsliceOp::defining(slice.src())?;
-    let (a, b) = (inner.offsets()?, slice.offsets()?);
+    let (a, b) = (inner.offsets(), slice.offsets());
     let offsets: Option<Vec<i32>> = a.iter().zip(&b).map(|(a, b)| a.checked_add(*b)).collect();
     op.set_attr("offsets", Attr::i32_array(op.context(), &offsets?));
     op.set_operand(0, inner.src());
@@ -44,12 +44,12 @@ pub(super) fn memdesc_subslice<'c>(op: Op<'c>, _: &[Option<Attr<'c>>]) -> Fold<'
 /// No permutation, or a permutation of a permutation.
 pub(super) fn memdesc_trans<'c>(op: Op<'c>, _: &[Option<Attr<'c>>]) -> Fold<'c> {
     let trans = MemDescTransOp::of(op);
-    let order = trans.order()?;
+    let order = trans.order();
     if order.iter().enumerate().all(|(i, dim)| *dim == i as i32) && trans.src().ty() == trans.result().ty() {
         return Some(vec![Folded::Value(trans.src())]);
     }
     let inner = MemDescTransOp::defining(trans.src())?;
-    let first = inner.order()?;
+    let first = inner.order();
     let composed: Option<Vec<i32>> =
         order.iter().map(|dim| first.get(usize::try_from(*dim).ok()?).copied()).collect();
     op.set_attr("order", Attr::i32_array(op.context(), &composed?));

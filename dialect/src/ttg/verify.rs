@@ -13,6 +13,8 @@ use mlir_host::upstream::ModuleOp;
 
 /// As [`TENSOR_LAYOUTS`], for memory descriptors.
 pub const MEMDESC_LAYOUTS: Trait = Trait::Verify("memdesc layouts", memdesc_layouts);
+/// What holds of all operations on tensors and buffers.
+pub const ON_BUFFERS: Trait = Trait::All(&[TENSOR_LAYOUTS, MEMDESC_LAYOUTS]);
 
 fn memdesc_layouts(op: Op<'_>) -> VerifyResult {
     let mut ctas = None;

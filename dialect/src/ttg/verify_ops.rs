@@ -78,7 +78,7 @@ pub(super) fn fp4_to_fp(op: Op<'_>) -> VerifyResult {
     let unpack = Fp4ToFpOp::of(op);
     let (src, result) = (tensor(unpack.src())?, tensor(unpack.result())?);
     let (from, to) = (src.shape(), result.shape());
-    let axis = unpack.axis().unwrap_or(0);
+    let axis = unpack.axis();
     if from.len() != to.len() {
         return Err(format!("source has {} dimensions, but the result {}", from.len(), to.len()));
     }
@@ -110,7 +110,7 @@ pub(super) fn fp4_to_fp(op: Op<'_>) -> VerifyResult {
 
 pub(super) fn inline_asm(op: Op<'_>) -> VerifyResult {
     let asm = InlineAsmOp::of(op);
-    if asm.pure() == Some(true) && asm.args().any(|value| MemDescType::cast(value.ty()).is_some()) {
+    if asm.pure() && asm.args().any(|value| MemDescType::cast(value.ty()).is_some()) {
         return Err("assembly that is given memory descriptors cannot be pure".to_owned());
     }
     for ty in op.operands().chain(op.results()).filter_map(|value| value.ty().as_tensor()) {
@@ -169,19 +169,13 @@ pub(super) fn local_store(op: Op<'_>) -> VerifyResult {
 }
 
 /// What gather and scatter have in common: `values` are the elements that `indices` name.
-fn indexed<'c>(
-    buffer: MemDescType<'c>,
-    indices: Value<'c>,
-    values: Value<'c>,
-    axis: Option<i64>,
-) -> VerifyResult {
+fn indexed<'c>(buffer: MemDescType<'c>, indices: Value<'c>, values: Value<'c>, axis: i64) -> VerifyResult {
     let (indices, values) = (tensor(indices)?, tensor(values)?);
     in_shared_memory(buffer)?;
     let (shape, rank) = (indices.shape(), buffer.rank());
     if shape.len() != rank {
         return Err(format!("indices have {} dimensions, but the buffer has {rank}", shape.len()));
     }
-    let axis = axis.unwrap_or(0);
     let in_range = usize::try_from(axis).ok().filter(|axis| *axis < rank);
     let axis = in_range
         .ok_or_else(|| format!("axis {axis} is out of range for the {rank} dimensions of the buffer"))?;
@@ -279,7 +273,7 @@ pub(super) fn memdesc_subslice(op: Op<'_>) -> VerifyResult {
     let slice = MemDescSubsliceOp::of(op);
     let (src, result) = (memdesc(slice.src())?, memdesc(slice.result())?);
     same_buffer(src, result)?;
-    let (from, to, offsets) = (src.shape(), result.shape(), slice.offsets().unwrap_or_default());
+    let (from, to, offsets) = (src.shape(), result.shape(), slice.offsets());
     if offsets.len() != from.len() || to.len() != from.len() {
         return Err(format!(
             "offsets {offsets:?} and result shape {to:?} must have the rank {} of the source",
@@ -428,7 +422,7 @@ pub(super) fn memdesc_reinterpret(op: Op<'_>) -> VerifyResult {
 
 pub(super) fn warp_specialize(op: Op<'_>) -> VerifyResult {
     let ws = WarpSpecializeOp::of(op);
-    let warps = ws.partition_num_warps().unwrap_or_default();
+    let warps = ws.partition_num_warps();
     let Some(partitions) = ws.partitions() else {
         return Err("expected `ttg.warp_specialize.partitions` in its second region".to_owned());
     };

@@ -9,7 +9,8 @@ pub use crate::encoding::tensor_memory::{
 use crate::tt::enums::CacheModifier;
 use mlir_host::asm::{ParseResult, Parser, Printer, Punct};
 use mlir_host::def::{AttrConstraint, AttrDef, AttrKind, AttrSyntax, EnumCase, VerifyResult};
-use mlir_host::ir::{Attr, FloatKind};
+use mlir_host::dialect::hosted_attr;
+use mlir_host::ir::{Attr, Context, FloatKind};
 
 /// All attributes of this dialect.
 pub static ATTRS: &[&AttrDef] = &[
@@ -65,6 +66,9 @@ impl AttrKind for LoadReductionAttr {
     };
     fn decode(attr: Attr<'_>) -> Option<LoadReduction> {
         LoadReduction::from_value(attr.params().first()?.as_int()?)
+    }
+    fn encode(ctx: Context<'_>, value: LoadReduction) -> Option<Attr<'_>> {
+        hosted_attr(ctx, &LOAD_REDUCTION, &[value.attr(ctx)])
     }
 }
 

@@ -1,7 +1,7 @@
 //! Atomic accesses: LLVM's `atomicrmw`, `cmpxchg`, and loads and stores with an order, which its memory model of AMD GPUs
 //! turns into instructions, waits and invalidations (LLVM, "User Guide for AMDGPU Backend", "Memory Model").
 
-use super::{Amd, guarded, memory};
+use super::{Amd, memory};
 use crate::emit::{Emit, Lowered, unsupported};
 use crate::handlers::{llvm_operation, llvm_order};
 use crate::target::{AtomicAccess, AtomicElement, AtomicKind, Target};
@@ -37,7 +37,7 @@ pub(super) fn emit<'c>(
         let none = e.const_int(bits, 0)?;
         otherwise = vec![none; count];
     }
-    let old = guarded(e, access.mask, &otherwise, |e| match (access.kind, access.operands) {
+    let old = e.guarded(access.mask, &otherwise, |e| match (access.kind, access.operands) {
         (AtomicKind::Load, _) => {
             let attrs = [
                 ("ordering", Attr::int(ctx, 64, one_sided(access.sem, true))),
@@ -89,6 +89,7 @@ pub(super) fn emit<'c>(
         }
         _ => unsupported(format!("atomic access of {bits} bits")),
     })?;
+    e.note_global_access(bits * count as u32);
     Ok(if access.result { old } else { Vec::new() })
 }
 
@@ -106,7 +107,7 @@ fn plain_memory<'c>(e: &Emit<'c>) -> [(&'static str, Attr<'c>); 3] {
 /// Adds one to a counter in the LDS.
 pub(super) fn count_shared<'c>(e: &mut Emit<'c>, ptr: Value<'c>, mask: Option<Value<'c>>) -> Lowered<()> {
     let (ctx, one) = (e.context(), e.const_i32(1)?);
-    guarded(e, mask, &[], |e| {
+    e.guarded(mask, &[], |e| {
         let attrs = [
             ("bin_op", Attr::int(ctx, 64, llvm_operation(RmwOp::Add))),
             ("ordering", Attr::int(ctx, 64, llvm_order(MemSemantic::Relaxed))),

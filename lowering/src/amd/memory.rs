@@ -1,6 +1,5 @@
 //! Global memory and the LDS.
 
-use super::guarded;
 use crate::emit::{Emit, Lowered, unsupported};
 use crate::target::{Access, BufferAddress, CachePolicy};
 use linear_layout::plan::MemoryInstruction;
@@ -85,15 +84,23 @@ fn attributes<'c>(e: &Emit<'c>, access: &Access<'_, 'c>) -> Vec<(&'static str, A
     attrs
 }
 
+/// Bits of an integer or a vector of them.
+fn bits_of(ty: Type<'_>) -> u32 {
+    match ty.as_vector() {
+        Some((count, element)) => count as u32 * element.bits().unwrap_or(0),
+        None => ty.bits().unwrap_or(0),
+    }
+}
+
 /// The descriptor of a buffer (CDNA3 ISA, "Buffer Resource Descriptor"; RDNA3 ISA, likewise): raw, of all that a 32-bit
 /// offset without sign may reach, what is beyond it dropped.
 fn resource<'c>(e: &mut Emit<'c>, base: Value<'c>, target: &TargetDesc) -> Lowered<Value<'c>> {
     // DATA_FORMAT 32, NUM_FORMAT float: of no meaning for raw buffers, but not zero.
     const FORMAT: i64 = 7 << 12 | 4 << 15;
-    // From RDNA on a bit is reserved as one, and OOB_SELECT says that the offset alone is checked.
+    // A bit is reserved as one, and OOB_SELECT says that the offset alone is checked.
     const RAW_CHECKED: i64 = 1 << 24 | 3 << 28;
-    let is_rdna = target.lanes == 32;
-    let flags = e.const_i32(if is_rdna { FORMAT | RAW_CHECKED } else { FORMAT })?;
+    let selects = target.primitives.buffer_checks_selected;
+    let flags = e.const_i32(if selects { FORMAT | RAW_CHECKED } else { FORMAT })?;
     let (stride, bytes) = (e.const_int(16, 0)?, e.const_int(64, BUFFER_BYTES)?);
     let ty = e.ptr(BUFFER_RESOURCE)?;
     e.intrinsic("llvm.amdgcn.make.buffer.rsrc", &[base, stride, bytes, flags], ty)
@@ -148,6 +155,7 @@ fn load_buffer<'c>(
     let (zero, policy) = (e.const_i32(0)?, buffer_policy(e, access, target)?);
     let operands = [resource, offset, zero, policy];
     let mut loaded = e.intrinsic("llvm.amdgcn.raw.ptr.buffer.load", &operands, ty)?;
+    e.note_global_access(bits_of(ty));
     if let (Some(mask), Some(other)) = (access.mask, other) {
         let other = join(e, other, ty)?;
         loaded = e.select(mask, loaded, other)?;
@@ -180,9 +188,9 @@ pub(super) fn load<'c>(
         // Zero makes the result the same from run to run.
         (_, None) => vec![e.value("llvm.mlir.zero", &[], ty, &[])?],
     };
-    let loaded = guarded(e, access.mask, &otherwise, |e| {
-        Ok(vec![e.value("llvm.load", &[access.ptr], ty, &attrs)?])
-    })?;
+    let loaded =
+        e.guarded(access.mask, &otherwise, |e| Ok(vec![e.value("llvm.load", &[access.ptr], ty, &attrs)?]))?;
+    e.note_global_access(bits_of(ty));
     split(e, loaded[0], words.count * words.elems, access.elem_bits)
 }
 
@@ -199,14 +207,16 @@ pub(super) fn store<'c>(
         let [resource, offset] = in_buffer(e, buffer, access.mask, target)?;
         let (zero, policy) = (e.const_i32(0)?, buffer_policy(e, access, target)?);
         let operands = [value, resource, offset, zero, policy];
+        e.note_global_access(bits_of(ty));
         return e.intrinsic_void("llvm.amdgcn.raw.ptr.buffer.store", &operands);
     }
     let ty = Words::of(access.elems, access.elem_bits).ty(e)?;
     let (value, attrs) = (join(e, values, ty)?, attributes(e, access));
-    guarded(e, access.mask, &[], |e| {
+    e.guarded(access.mask, &[], |e| {
         e.op("llvm.store", &[value, access.ptr], &[], &attrs)?;
         Ok(Vec::new())
     })?;
+    e.note_global_access(bits_of(ty));
     Ok(())
 }
 
@@ -238,7 +248,7 @@ pub(super) fn store_shared<'c>(
     let Some(bits) = words.first().and_then(|word| word.ty().int_bits()) else { return Ok(()) };
     let (ty, alignment) = shared_type(e, words.len(), bits)?;
     let value = join(e, words, ty)?;
-    guarded(e, mask, &[], |e| {
+    e.guarded(mask, &[], |e| {
         e.op("llvm.store", &[value, ptr], &[], &[("alignment", alignment)])?;
         Ok(Vec::new())
     })?;

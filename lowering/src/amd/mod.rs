@@ -327,25 +327,3 @@ impl Target for Amd {
         ]
     }
 }
-
-/// A basic block in which `f` emits where `mask` is true or absent, and that goes on behind: `f`'s results there, or
-/// `otherwise`.
-fn guarded<'c>(
-    e: &mut Emit<'c>,
-    mask: Option<Value<'c>>,
-    otherwise: &[Value<'c>],
-    f: impl FnOnce(&mut Emit<'c>) -> Lowered<Vec<Value<'c>>>,
-) -> Lowered<Vec<Value<'c>>> {
-    let Some(mask) = mask else { return f(e) };
-    let types: Vec<_> = otherwise.iter().map(|value| value.ty()).collect();
-    let (act, done) = (e.new_block(&[])?, e.new_block(&types)?);
-    e.cond_br(mask, (act, &[]), (done, otherwise))?;
-    e.set_block(act);
-    let results = f(e)?;
-    if results.len() != otherwise.len() {
-        return internal("a guarded access gives other results than its absence");
-    }
-    e.br(done, &results, None)?;
-    e.set_block(done);
-    Ok(done.args().collect())
-}

@@ -4,6 +4,10 @@ use crate::emit::{ICmp, Lowered, internal, unsupported};
 use crate::lower::{Handler, Lower};
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, FloatKind, Op, Type, Value};
+use mlir_host::match_op;
+use mlir_host::upstream::{CeilDivSIOp, CeilDivUIOp, FloorDivSIOp, IndexCastUIOp, SIToFPOp};
+use ttopt_dialect::tt::enums::{PropagateNan, RoundingMode};
+use ttopt_dialect::tt::ops::{ClampFOp, ExternElementwiseOp, FpToFpOp, MapElementwiseOp};
 use ttopt_dialect::tt::types::{is_pointer, pointee};
 
 macro_rules! same {
@@ -196,7 +200,7 @@ fn convert<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, name: &str) -> Lowered<()> {
 }
 
 fn int_to_float<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let is_signed = op.name() == "arith.sitofp";
+    let is_signed = SIToFPOp::cast(op).is_some();
     let (from, to) = (op.operand(0).ty().element(), op.result(0).ty().element());
     match to.float_kind() {
         Some(to @ (FloatKind::F16 | FloatKind::BF16)) if from.is_int(8) => {
@@ -208,7 +212,7 @@ fn int_to_float<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 
 fn index_cast<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let ty = l.register_type(op.result(0).ty().element())?;
-    let widen = if op.name() == "arith.index_castui" { "llvm.zext" } else { "llvm.sext" };
+    let widen = if IndexCastUIOp::cast(op).is_some() { "llvm.zext" } else { "llvm.sext" };
     l.map(op, |l, args| {
         let (from, to) = (args[0].ty().int_bits().unwrap_or(64), ty.int_bits().unwrap_or(64));
         match from.cmp(&to) {
@@ -243,11 +247,12 @@ fn math<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, name: &str) -> Lowered<()> {
 /// one more or less where there is a remainder and the exact quotient's sign
 /// asks for it.
 fn rounded_division<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let (up, signed) = match op.name() {
-        "arith.ceildivsi" => (true, true),
-        "arith.ceildivui" => (true, false),
-        _ => (false, true),
-    };
+    let (up, signed) = match_op!(op, {
+        CeilDivSIOp => (true, true),
+        CeilDivUIOp => (true, false),
+        FloorDivSIOp => (false, true),
+        _ => return internal("is no division that rounds up or down"),
+    });
     let (divide, remain) = if signed { ("llvm.sdiv", "llvm.srem") } else { ("llvm.udiv", "llvm.urem") };
     l.map(op, |l, args| {
         let ty = args[0].ty();
@@ -318,7 +323,7 @@ fn mul_extended<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, extend: &str) -> Lowered<
 fn clamp<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     computes(op)?;
     // `all` (0xffff) propagates NaN from any operand.
-    let propagate = op.attr("propagateNan").and_then(Attr::as_int).unwrap_or(0) != 0;
+    let propagate = ClampFOp::of(op).propagate_nan() == PropagateNan::All;
     let (max, min) = if propagate {
         ("llvm.intr.maximum", "llvm.intr.minimum")
     } else {
@@ -372,9 +377,7 @@ fn narrow_floats<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 fn fp_to_fp<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    // Stored as an integer: 0 rounds towards zero, 1 to the nearest even.
-    let rounding = op.attr("rounding").and_then(Attr::as_int);
-    convert_floats(l, op, rounding == Some(0))
+    convert_floats(l, op, FpToFpOp::of(op).rounding() == Some(RoundingMode::TowardsZero))
 }
 
 /// The type that pointer arithmetic counts in.
@@ -394,8 +397,8 @@ fn addptr<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 fn extern_elementwise<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let Some(symbol) = op.attr("symbol").and_then(Attr::as_str) else { return unsupported("no symbol") };
-    let pure_function = op.attr("pure").and_then(Attr::as_bool).unwrap_or(false);
+    let function = ExternElementwiseOp::of(op);
+    let (symbol, pure_function) = (function.symbol(), function.pure());
     let result = l.register_type(op.result(0).ty().element())?;
     l.map(op, |l, args| {
         let types: Vec<Type<'c>> = args.iter().map(|arg| arg.ty()).collect();
@@ -408,8 +411,9 @@ fn extern_elementwise<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 
 /// The scalar region is lowered once for each group of `pack` registers.
 fn map_elementwise<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let pack =
-        op.attr("pack").and_then(Attr::as_int).and_then(|n| usize::try_from(n).ok()).unwrap_or(1).max(1);
+    let Some(pack) = usize::try_from(MapElementwiseOp::of(op).pack()).ok().filter(|pack| *pack > 0) else {
+        return internal("takes no elements at a time");
+    };
     let results: Vec<Value<'c>> = op.results().collect();
     let Some(first) = op.operands().next() else { return unsupported("no operands") };
     let n = l.num_values(first.ty())?;

@@ -7,7 +7,7 @@
 
 use super::arith::computes;
 use super::local;
-use super::memory::{acts, both, describe, plan, pointee_of};
+use super::memory::{acts, as_costed, both, describe, plan, pointee_of};
 use crate::emit::{Failure, ICmp, Lowered, internal, unsupported};
 use crate::exchange;
 use crate::lower::{Handler, Lower};
@@ -41,37 +41,33 @@ struct Request<'c> {
     scope: MemSyncScope,
 }
 
-fn missing<T>(value: Option<T>, what: &str) -> Lowered<T> {
-    value.ok_or_else(|| Failure::Internal(format!("atomic access without {what}")))
-}
-
 fn rmw<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let rmw = missing(AtomicRmwOp::cast(op), "operands")?;
+    let rmw = AtomicRmwOp::of(op);
     computes(op)?;
-    let kind = AtomicKind::ReadModifyWrite(missing(rmw.atomic_rmw_op(), "an operation")?);
-    let (sem, scope) = (missing(rmw.sem(), "an order")?, missing(rmw.scope(), "a scope")?);
+    let kind = AtomicKind::ReadModifyWrite(rmw.atomic_rmw_op());
+    let (sem, scope) = (rmw.sem(), rmw.scope());
     let request = Request { kind, ptr: rmw.ptr(), mask: rmw.mask(), operands: vec![rmw.val()], sem, scope };
     access(l, op, &request)
 }
 
 fn cas<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let cas = missing(AtomicCasOp::cast(op), "operands")?;
-    let (sem, scope) = (missing(cas.sem(), "an order")?, missing(cas.scope(), "a scope")?);
+    let cas = AtomicCasOp::of(op);
+    let (sem, scope) = (cas.sem(), cas.scope());
     let operands = vec![cas.cmp(), cas.val()];
     let kind = AtomicKind::CompareExchange;
     access(l, op, &Request { kind, ptr: cas.ptr(), mask: None, operands, sem, scope })
 }
 
 fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let load = missing(AtomicLoadOp::cast(op), "operands")?;
-    let (sem, scope) = (missing(load.sem(), "an order")?, missing(load.scope(), "a scope")?);
+    let load = AtomicLoadOp::of(op);
+    let (sem, scope) = (load.sem(), load.scope());
     let kind = AtomicKind::Load;
     access(l, op, &Request { kind, ptr: load.ptr(), mask: load.mask(), operands: Vec::new(), sem, scope })
 }
 
 fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let store = missing(AtomicStoreOp::cast(op), "operands")?;
-    let (sem, scope) = (missing(store.sem(), "an order")?, missing(store.scope(), "a scope")?);
+    let store = AtomicStoreOp::of(op);
+    let (sem, scope) = (store.sem(), store.scope());
     let operands = vec![store.value()];
     access(
         l,
@@ -140,6 +136,7 @@ fn access<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, request: &Request<'c>) -> Lower
             old[*register as usize] = Some(value);
         }
     }
+    as_costed(&l.emit.take_global_accesses(), &plan)?;
     let old = match wants {
         true => plan.copies.iter().map(|register| old.get(*register as usize).copied().flatten()).collect(),
         false => Some(Vec::new()),
@@ -224,34 +221,26 @@ fn by_llvm<'c>(l: &mut Lower<'_, 'c>, access: &AtomicAccess<'_, 'c>) -> Lowered<
         (RmwOp::Fadd, AtomicElement::Float(kind)) => l.emit.float(kind),
         _ => word.ty(),
     };
-    let (act, done) = (l.new_block(&[])?, l.new_block(&[word.ty()])?);
-    match access.mask {
-        Some(mask) => {
-            let none = l.emit.undef(word.ty())?;
-            l.emit.cond_br(mask, (act, &[]), (done, &[none]))?;
-        }
-        None => l.emit.br(act, &[], None)?,
-    }
-    l.emit.set_block(act);
     let ctx = l.emit.context();
     let attrs = [
         ("bin_op", Attr::int(ctx, 64, llvm_operation(op))),
         ("ordering", Attr::int(ctx, 64, llvm_order(access.sem))),
         ("syncscope", Attr::string(ctx, l.target.sync_scope(access.scope))),
     ];
-    let operand = l.emit.bitcast(*word, ty)?;
-    let old = l.emit.value("llvm.atomicrmw", &[access.ptr, operand], ty, &attrs)?;
-    let old = l.emit.bitcast(old, word.ty())?;
-    l.emit.br(done, &[old], None)?;
-    l.emit.set_block(done);
-    Ok(done.args().collect())
+    let none = l.emit.undef(word.ty())?;
+    l.emit.note_global_access(access.element.bits());
+    l.emit.guarded(access.mask, &[none], |e| {
+        let operand = e.bitcast(*word, ty)?;
+        let old = e.value("llvm.atomicrmw", &[access.ptr, operand], ty, &attrs)?;
+        Ok(vec![e.bitcast(old, word.ty())?])
+    })
 }
 
 /// Combines with the elements of a buffer in shared memory that indices name.
 fn scatter<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let rmw = missing(LocalAtomicScatterRmwOp::cast(op), "operands")?;
+    let rmw = LocalAtomicScatterRmwOp::of(op);
     computes(op)?;
-    let kind = AtomicKind::ReadModifyWrite(missing(rmw.atomic_rmw_op(), "an operation")?);
+    let kind = AtomicKind::ReadModifyWrite(rmw.atomic_rmw_op());
     let ty = rmw.values().ty();
     let (element, registers) = (ty.element(), l.layout(ty)?);
     let bits = l.memory_bits(element)?;
@@ -280,6 +269,8 @@ fn scatter<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
             result: true,
         };
         let [value] = by_llvm(l, &access)?[..] else { return internal("an access without a result") };
+        // It was one of shared memory.
+        l.emit.take_global_accesses();
         done.insert(element_of_it, value);
         old.push(value);
     }
@@ -297,8 +288,8 @@ fn scatter<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 
 /// Loads each element until it has the expected value or time is up.
 fn poll<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let poll = missing(AtomicPollOp::cast(op), "operands")?;
-    let (sem, scope) = (missing(poll.sem(), "an order")?, missing(poll.scope(), "a scope")?);
+    let poll = AtomicPollOp::of(op);
+    let (sem, scope) = (poll.sem(), poll.scope());
     let element = pointee_of(poll.ptr())?;
     let bits = l.memory_bits(element)?;
     let plan = plan(l, op)?;
@@ -350,6 +341,7 @@ fn poll<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         l.emit.set_block(done);
         found[register] = done.args().next();
     }
+    as_costed(&l.emit.take_global_accesses(), &plan)?;
     let found: Option<Vec<Value<'c>>> =
         plan.copies.iter().map(|register| found.get(*register as usize).copied().flatten()).collect();
     let Some(found) = found else { return internal("the plan leaves registers without a value") };

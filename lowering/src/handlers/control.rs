@@ -3,6 +3,8 @@
 use crate::emit::{ICmp, Lowered, internal, unsupported};
 use crate::lower::{Handler, Lower, reachable};
 use mlir_host::ir::{Attr, Block, Op, Region, Type, Value};
+use mlir_host::traits::Upstream;
+use ttopt_dialect::tt::ops::CallOp;
 use ttopt_passes::global_scratch;
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
@@ -39,7 +41,7 @@ fn ret<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 fn call<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let Some(callee) = op.attr("callee").and_then(Attr::as_symbol) else { return unsupported("no callee") };
+    let Some(callee) = CallOp::of(op).callee().as_symbol() else { return internal("no callee") };
     let mut args = l.get_flat(op.operands())?;
     if op.attr("allocation.offset").is_some() {
         args.push(l.scratch(op)?);
@@ -199,7 +201,7 @@ pub(super) fn inline_region<'c>(
     let order = reachable(region);
     let mut returned: Option<Vec<Type<'c>>> = None;
     for block in &order {
-        if let Some(op) = block.terminator().filter(|op| op.name().ends_with(".return")) {
+        if let Some(op) = block.terminator().filter(|op| op.has_trait(Upstream::ReturnLike)) {
             let types: Vec<Type<'c>> = op.operands().map(Value::ty).collect();
             returned = Some(l.flatten(types)?);
         }

@@ -4,15 +4,16 @@ use crate::emit::{Failure, Lowered, unsupported};
 use crate::lower::{Handler, Lower};
 use crate::registers::rename;
 use linear_layout::{Dim, f2};
-use mlir_host::ir::{Attr, FloatKind, Op, Type, Value};
+use mlir_host::ir::{FloatKind, Op, Type, Value};
 use std::collections::HashMap;
+use ttopt_dialect::ttg::ops::Fp4ToFpOp;
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[("ttg.fp4_to_fp", fp4_to_fp)];
 
 /// The pairs are neighbours along the axis, the first in the lower half of a byte.
 fn fp4_to_fp<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (src, out) = (l.layout(op.operand(0).ty())?, l.layout(op.result(0).ty())?);
-    let axis = op.attr("axis").and_then(Attr::as_int).and_then(|axis| usize::try_from(axis).ok());
+    let axis = usize::try_from(Fp4ToFpOp::of(op).axis()).ok();
     let Some(axis) = axis.filter(|axis| *axis < out.num_out_dims()) else {
         return unsupported("unpacks along a dimension that is not there");
     };

@@ -1,8 +1,10 @@
 //! Inline assembly, of elements and of threads.
 
+use crate::emit::internal;
 use crate::emit::{Failure, Lowered, unsupported};
 use crate::lower::{Handler, Lower};
-use mlir_host::ir::{Attr, Op, Type, Value};
+use mlir_host::ir::{Op, Type, Value};
+use ttopt_dialect::tt::ops::ElementwiseInlineAsmOp;
 use ttopt_dialect::ttg::ops::InlineAsmOp;
 use ttopt_dialect::ttg::types::MemDescType;
 
@@ -42,13 +44,11 @@ fn unpack<'c>(
 /// Inline assembly is given `packed_element` elements at a time: of each
 /// operand, so many to a 32-bit register as fit.
 fn inline_asm<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let text = |name: &str| op.attr(name).and_then(Attr::as_str);
-    let (Some(asm), Some(constraints)) = (text("asm_string"), text("constraints")) else {
-        return unsupported("inline assembly without text");
+    let inline = ElementwiseInlineAsmOp::of(op);
+    let (asm, constraints, pure_asm) = (inline.asm_string(), inline.constraints(), inline.pure());
+    let Ok(packed) = usize::try_from(inline.packed_element()) else {
+        return internal("inline assembly of a negative number of elements");
     };
-    let pure_asm = op.attr("pure").and_then(Attr::as_bool).unwrap_or(false);
-    let packed =
-        op.attr("packed_element").and_then(Attr::as_int).and_then(|n| usize::try_from(n).ok()).unwrap_or(1);
     let results: Vec<Value<'c>> = op.results().collect();
     let Some(first) = results.first() else { return unsupported("inline assembly without results") };
     let n = l.num_values(first.ty())?;
@@ -102,9 +102,7 @@ fn inline_asm<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 /// Inline assembly that is given all registers of its operands at once, and the addresses of buffers.
 fn thread_asm<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let asm = InlineAsmOp::of(op);
-    let (Some(text), Some(constraints)) = (asm.asm_string(), asm.constraints()) else {
-        return unsupported("inline assembly without text");
-    };
+    let (text, constraints) = (asm.asm_string(), asm.constraints());
     let (i32t, mut args) = (l.emit.i32(), Vec::new());
     for value in asm.args() {
         if MemDescType::cast(value.ty()).is_some() {
@@ -120,7 +118,7 @@ fn thread_asm<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         let element = l.register_type(result.ty().element())?;
         registers.extend(std::iter::repeat_n(element, l.num_values(result.ty())?));
     }
-    let pure = asm.pure() == Some(true);
+    let pure = asm.pure();
     let mut made = l.emit.inline_asm(text, constraints, &args, &registers, !pure)?.into_iter();
     for result in op.results() {
         let n = l.num_values(result.ty())?;

@@ -2,6 +2,7 @@
 //! that run beside the program.
 
 use crate::buffers::Buffer;
+use crate::emit::internal;
 use crate::emit::{Failure, Lowered, unsupported};
 use crate::lower::{Handler, Lower};
 use crate::shared;
@@ -10,6 +11,8 @@ use crate::words::{from_word, to_word};
 use linear_layout::plan::{SharedAccessPlan, ThreadBases};
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::ir::{Attr, Op, Type, Value};
+use mlir_host::match_op;
+use mlir_host::upstream::ConstantOp;
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::ops::*;
 use ttopt_dialect::ttg::types::MemDescType;
@@ -91,7 +94,7 @@ fn index<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 fn subslice<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let mut buffer = l.buffer(op.operand(0))?;
     let ty = buffer_type(op.result(0))?;
-    let Some(offsets) = MemDescSubsliceOp::of(op).offsets() else { return unsupported("has no offsets") };
+    let offsets = MemDescSubsliceOp::of(op).offsets();
     let memory = BufferLayout::of(ty).map_err(Failure::Unsupported)?;
     let skip = offsets.len().saturating_sub(memory.layout.num_out_dims());
     let (outer, inner) = offsets.split_at(skip);
@@ -200,10 +203,13 @@ pub(super) fn indexed<'c>(
 }
 
 pub(super) fn axis_of(op: Op<'_>) -> Lowered<usize> {
-    match op.attr("axis").and_then(Attr::as_int).and_then(|axis| usize::try_from(axis).ok()) {
-        Some(axis) => Ok(axis),
-        None => unsupported("has no axis"),
-    }
+    let axis = match_op!(op, {
+        LocalGatherOp(gather) => gather.axis(),
+        LocalScatterOp(scatter) => scatter.axis(),
+        LocalAtomicScatterRmwOp(rmw) => rmw.axis(),
+        _ => return internal("accesses no buffer by indices"),
+    });
+    usize::try_from(axis).map_err(|_| Failure::Internal(format!("the axis {axis} is negative")))
 }
 
 fn gather<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
@@ -328,7 +334,7 @@ fn not<'c>(l: &mut Lower<'_, 'c>, value: Value<'c>) -> Lowered<Value<'c>> {
 
 /// Whether all elements are zero.
 fn is_zero(value: Value<'_>) -> bool {
-    let constant = value.def_op().filter(|op| op.name() == "arith.constant").and_then(|op| op.attr("value"));
+    let constant = ConstantOp::defining(value).and_then(ConstantOp::value);
     let splat = constant.and_then(Attr::as_elements).and_then(|elements| elements.splat_value());
     match splat {
         Some(splat) => {
@@ -345,8 +351,9 @@ fn commit_group<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 fn async_wait<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let left = op.attr("num").and_then(Attr::as_int).and_then(|num| u32::try_from(num).ok());
-    let Some(left) = left else { return unsupported("waits for a negative number of groups") };
+    let Ok(left) = u32::try_from(AsyncWaitOp::of(op).num()) else {
+        return unsupported("waits for a negative number of groups");
+    };
     async_copies(l)?.wait(&mut l.emit, left)?;
     l.set(op.result(0), Vec::new());
     Ok(())

@@ -6,9 +6,11 @@ use crate::target::{Access, BarrierMemory, BufferAddress, CachePolicy};
 use crate::words::{from_word, to_word};
 use linear_layout::plan::{ThreadMasks, VectorPlan};
 use mlir_host::ir::{Attr, Op, Type, Value};
+use mlir_host::match_op;
+use ttopt_dialect::tt::ops::{AssertOp, LoadOp};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::enums::AddrSpace;
-use ttopt_dialect::ttg::ops::BarrierOp;
+use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, BarrierOp};
 use ttopt_passes::buffer_accesses::{BUFFER, buffer_of};
 use ttopt_passes::global_scratch;
 use ttopt_passes::last_use::LAST_USE;
@@ -25,6 +27,20 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
 /// The accesses of an operation on global memory.
 pub(super) fn plan<'c>(l: &Lower<'_, 'c>, op: Op<'c>) -> Lowered<VectorPlan> {
     plans::access(op, l.axis_info, l.target.desc()).map_err(Failure::Unsupported)
+}
+
+/// That the instructions of one thread, each of which moves so many `bits`, are those that the costs of the plan count.
+///
+/// # Errors
+/// Where they are others: coalescing and the layout engine decided by costs of accesses that are not there.
+pub(super) fn as_costed(bits: &[u32], plan: &VectorPlan) -> Lowered<()> {
+    if bits.len() == plan.accesses.len() && bits.iter().all(|bits| *bits == plan.access_bits()) {
+        return Ok(());
+    }
+    let (count, wanted) = (plan.accesses.len(), plan.access_bits());
+    internal(format!(
+        "was costed as {count} access(es) of {wanted} bits, but is lowered to accesses of {bits:?} bits"
+    ))
 }
 
 fn stored_by(duplicates: ThreadMasks) -> String {
@@ -48,7 +64,11 @@ pub(super) fn describe(plan: &VectorPlan) -> String {
 }
 
 fn policy(op: Op<'_>) -> Lowered<CachePolicy> {
-    let volatile = op.attr("isVolatile").and_then(Attr::as_bool).unwrap_or(false);
+    let volatile = match_op!(op, {
+        LoadOp(load) => load.is_volatile(),
+        AsyncCopyGlobalToLocalOp(copy) => copy.is_volatile(),
+        _ => false,
+    });
     let Some(given) = op.attr("cachePolicy") else {
         return Ok(CachePolicy { volatile, last_use: op.attr(LAST_USE).is_some(), hints: None });
     };
@@ -155,6 +175,7 @@ fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
             loaded[*register as usize] = Some(from_word(l, value, element)?);
         }
     }
+    as_costed(&l.emit.take_global_accesses(), &plan)?;
     let all: Option<Vec<Value<'c>>> =
         plan.copies.iter().map(|register| loaded.get(*register as usize).copied().flatten()).collect();
     match all {
@@ -200,21 +221,17 @@ fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         };
         l.target.store_global(&mut l.emit, &request, &words)?;
     }
-    Ok(())
+    as_costed(&l.emit.take_global_accesses(), &plan)
 }
 
 fn barrier<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let Some(spaces) = BarrierOp::cast(op).and_then(|barrier| barrier.addr_space()) else {
-        return internal("a barrier without address spaces");
-    };
+    let spaces = BarrierOp::of(op).addr_space();
     let shared_only = spaces == AddrSpace::NONE || spaces == AddrSpace::LOCAL;
     l.barrier(if shared_only { BarrierMemory::Shared } else { BarrierMemory::All })
 }
 
 fn assert<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let Some(message) = op.attr("message").and_then(Attr::as_str) else {
-        return internal("assert without a message");
-    };
+    let message = AssertOp::of(op).message();
     let values = l.get(op.operand(0))?;
     let mut all: Option<Value<'c>> = None;
     for value in values.iter() {
@@ -245,4 +262,21 @@ fn global_scratch<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let pointer = l.global_scratch_at(offset)?;
     l.set(op.result(0), vec![pointer]);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_accesses_than_were_costed_are_a_bug() {
+        let mut plan = VectorPlan::scalar(32);
+        plan.vec_elems = 4;
+        plan.accesses = vec![plan.accesses[0].clone(); 2];
+        assert!(as_costed(&[128, 128], &plan).is_ok());
+        for other in [&[128][..], &[128; 3], &[128, 64], &[64; 4], &[]] {
+            let Err(Failure::Internal(said)) = as_costed(other, &plan) else { panic!("{other:?}") };
+            assert!(said.contains("was costed as 2 access(es) of 128 bits"), "{said}");
+        }
+    }
 }

@@ -5,8 +5,9 @@ use crate::handlers::memory::acts;
 use crate::lower::{Handler, Lower};
 use linear_layout::Dim;
 use linear_layout::plan::ThreadMasks;
-use mlir_host::ir::{Attr, FloatKind, Op, Type, Value};
+use mlir_host::ir::{FloatKind, Op, Type, Value};
 use std::fmt::Write;
+use ttopt_dialect::tt::ops::PrintOp;
 use ttopt_dialect::tt::types::is_pointer;
 use ttopt_passes::plans;
 
@@ -60,9 +61,8 @@ fn digits(size: i64) -> usize {
 }
 
 fn print<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let prefix = op.attr("prefix").and_then(Attr::as_str).unwrap_or_default();
-    let hex = op.attr("hex").and_then(Attr::as_bool).unwrap_or(false);
-    let signed = op.attr("isSigned").and_then(Attr::as_i32_array).unwrap_or_default();
+    let print = PrintOp::of(op);
+    let (prefix, hex, signed) = (print.prefix(), print.hex(), print.is_signed());
     let (target, blocks) = (l.target, l.num_blocks());
     let mut program = Vec::new();
     for axis in 0..crate::target::GRID_DIMS {

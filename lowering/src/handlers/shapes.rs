@@ -1,10 +1,15 @@
 //! Operations that make, rename and regroup registers.
 
+use crate::emit::internal;
 use crate::emit::{Failure, Lowered, unsupported};
 use crate::lower::{Handler, Lower};
 use crate::registers::{Coords, rename};
 use linear_layout::{Dim, LinearLayout, f2};
-use mlir_host::ir::{Attr, Op, Value};
+use mlir_host::ir::{Op, Value};
+use mlir_host::match_op;
+use ttopt_dialect::tt::ops::{
+    ExpandDimsOp, GetNumProgramsOp, GetProgramIdOp, MakeRangeOp, ReshapeOp, TransOp,
+};
 use ttopt_dialect::ttg::layout::reorders_in_place;
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
@@ -29,7 +34,7 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
 
 fn make_range<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let layout = l.layout(op.result(0).ty())?;
-    let start = op.attr("start").and_then(Attr::as_int).unwrap_or(0);
+    let start = MakeRangeOp::of(op).start();
     let mut values = l.indices(&layout, 0)?;
     if start != 0 {
         let start = l.emit.const_i32(start)?;
@@ -82,8 +87,7 @@ fn shape<'c>(value: Value<'c>) -> Lowered<Vec<u64>> {
 }
 
 fn expand_dims<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let axis = op.attr("axis").and_then(Attr::as_int).and_then(|axis| usize::try_from(axis).ok());
-    let Some(axis) = axis else { return unsupported("no axis") };
+    let Ok(axis) = usize::try_from(ExpandDimsOp::of(op).axis()) else { return internal("a negative axis") };
     renamed(l, op, |coords| coords.iter().enumerate().filter(|(i, _)| *i != axis).map(|(_, c)| *c).collect())
 }
 
@@ -95,7 +99,7 @@ fn broadcast<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 fn trans<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let Some(order) = op.attr("order").and_then(Attr::as_i32_array) else { return unsupported("no order") };
+    let order = TransOp::of(op).order();
     // Dimension i of the result is dimension order[i] of the operand.
     renamed(l, op, |coords| {
         let mut out = Coords::from_elem(0, coords.len());
@@ -124,7 +128,7 @@ fn unflatten(mut position: u64, sizes: &[u64]) -> Coords {
 
 fn reshape<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (from, to) = (shape(op.operand(0))?, shape(op.result(0))?);
-    if op.attr("allow_reorder").is_some() {
+    if ReshapeOp::of(op).allow_reorder().is_some() {
         // Any order will do: registers stay where they are, if that keeps each element.
         let (src, result) = (l.layout(op.operand(0).ty())?, l.layout(op.result(0).ty())?);
         if reorders_in_place(&src, &result) {
@@ -208,10 +212,14 @@ fn cat<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 fn grid<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, size: bool) -> Lowered<()> {
-    let axis = op.attr("axis").and_then(Attr::as_int).and_then(|axis| usize::try_from(axis).ok());
-    let Some(axis) = axis.filter(|axis| *axis < crate::target::GRID_DIMS) else {
+    let axis = match_op!(op, {
+        GetProgramIdOp(id) => id.axis(),
+        GetNumProgramsOp(number) => number.axis(),
+        _ => return internal("asks nothing about the grid"),
+    }) as usize;
+    if axis >= crate::target::GRID_DIMS {
         return unsupported("bad axis");
-    };
+    }
     let (target, blocks) = (l.target, l.num_blocks());
     let value = if size {
         target.num_programs(&mut l.emit, axis, blocks)?

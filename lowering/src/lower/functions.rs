@@ -6,6 +6,7 @@ use crate::emit::{Failure, Lowered, address_space, internal, unsupported};
 use crate::target::Launch;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, Context, Loc, Op, Region, Type, Value};
+use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::tt::types::TENSOR_DESC;
 use ttopt_dialect::ttng::types::TENSOR_DESC_IM2COL;
 use ttopt_passes::global_scratch;
@@ -18,8 +19,9 @@ impl<'c> Lower<'_, 'c> {
     /// # Errors
     /// The first thing that is not supported, reported at its operation.
     pub fn run(mut self) -> Lowered<()> {
-        let functions: Vec<Op<'c>> = self.module_block.ops().filter(|op| op.name() == "tt.func").collect();
-        for op in self.module_block.ops().filter(|op| op.name() != "tt.func") {
+        let functions: Vec<Op<'c>> =
+            self.module_block.ops().filter(|op| FuncOp::cast(*op).is_some()).collect();
+        for op in self.module_block.ops().filter(|op| FuncOp::cast(*op).is_none()) {
             if !op.name().starts_with("llvm.") {
                 return Err(op.error("cannot be lowered at module level").into());
             }
@@ -39,12 +41,7 @@ impl<'c> Lower<'_, 'c> {
 
     fn try_function(&mut self, op: Op<'c>) -> Lowered<()> {
         let ctx = op.context();
-        let Some(name) = op.attr("sym_name").and_then(Attr::as_str) else {
-            return internal("function without a name");
-        };
-        let Some(ty) = op.attr("function_type").and_then(Attr::as_type).and_then(Type::as_function) else {
-            return internal("function without a type");
-        };
+        let (name, ty) = (FuncOp::of(op).sym_name(), FuncOp::of(op).function_type());
         let is_kernel = !is_private(op);
         if is_kernel && !ty.results().is_empty() {
             return unsupported("a kernel returns nothing");
@@ -171,7 +168,7 @@ impl<'c> Lower<'_, 'c> {
     /// `llvm.align` for pointers whose divisibility is known.
     fn argument_attrs(&mut self, op: Op<'c>, num_args: usize, total: usize) -> Lowered<Attr<'c>> {
         let ctx = op.context();
-        let given = op.attr("arg_attrs").and_then(Attr::as_array).unwrap_or_default();
+        let given = FuncOp::of(op).arg_attrs().unwrap_or_default();
         let mut out = Vec::new();
         for i in 0..total {
             let mut entries = vec![];

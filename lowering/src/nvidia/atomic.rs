@@ -159,6 +159,7 @@ pub(super) fn emit<'c>(
 
     let register = e.int(word_bits.max(16));
     let old = e.inline_asm(&text, &constraints.join(","), &inputs, &vec![register; count], true)?;
+    e.note_global_access(word_bits * if cas { 1 } else { operands.len().max(1) as u32 });
     if !access.result {
         return Ok(Some(Vec::new()));
     }

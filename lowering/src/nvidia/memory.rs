@@ -116,6 +116,7 @@ pub(super) fn load<'c>(
         let align = i64::from(access.elems as u32 * access.elem_bits / 8);
         let align = Attr::int(e.context(), 64, align);
         let loaded = e.value("llvm.load", &[access.ptr], ty, &[("alignment", align)])?;
+        e.note_global_access(words.bits * words.count as u32);
         let mut out = Vec::with_capacity(access.elems);
         for i in 0..words.count {
             let word = if words.count == 1 { loaded } else { e.extract_element(loaded, i, word)? };
@@ -167,6 +168,7 @@ pub(super) fn load<'c>(
     let text = format!("{{\n\t{}\n}}", lines.join("\n\t"));
     let results = vec![register; words.count];
     let loaded = e.inline_asm(&text, &constraints.join(","), &operands, &results, true)?;
+    e.note_global_access(words.bits * loaded.len() as u32);
     let mut out = Vec::with_capacity(access.elems);
     for word in loaded {
         out.extend(split(e, word, &words, access.elem_bits)?);
@@ -202,6 +204,7 @@ pub(super) fn store<'c>(e: &mut Emit<'c>, access: &Access<'_, 'c>, values: &[Val
             }
         };
         e.op("llvm.store", &[value, access.ptr], &[], &[("alignment", align)])?;
+        e.note_global_access(words.bits * narrow.len() as u32);
         return Ok(());
     }
     let (volatile, hint) = qualifiers(access.policy);
@@ -228,5 +231,6 @@ pub(super) fn store<'c>(e: &mut Emit<'c>, access: &Access<'_, 'c>, values: &[Val
         braces(&inputs.join(", "), words.count)
     );
     e.inline_asm(&text, &constraints.join(","), &operands, &[], true)?;
+    e.note_global_access(words.bits * inputs.len() as u32);
     Ok(())
 }

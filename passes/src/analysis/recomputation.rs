@@ -6,7 +6,11 @@ use crate::ir_util::{blocks_in_dominance_order, is_loop, is_product};
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Op, Value, Walk};
-use mlir_host::upstream::ConstantOp;
+use mlir_host::match_op;
+use mlir_host::upstream::{
+    AddIOp, AndIOp, CmpIOp, ConstantOp, ExtSIOp, ExtUIOp, MulIOp, OrIOp, ShLIOp, SubIOp, TruncIOp, XOrIOp,
+};
+use ttopt_dialect::tt::ops::{AddPtrOp, BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp};
 use ttopt_dialect::tt::types::pointee;
 
 /// A loop that needs the registers in which values would wait for their uses behind it.
@@ -89,25 +93,11 @@ fn computes_indices(op: Op<'_>) -> bool {
         let element = value.ty().as_tensor().map(|ty| ty.element());
         element.is_some_and(|ty| ty.int_bits().is_some() || pointee(ty).is_some())
     };
-    let is_cheap = matches!(
-        op.name(),
-        "tt.make_range"
-            | "tt.splat"
-            | "tt.expand_dims"
-            | "tt.broadcast"
-            | "tt.addptr"
-            | "arith.constant"
-            | "arith.addi"
-            | "arith.subi"
-            | "arith.muli"
-            | "arith.andi"
-            | "arith.ori"
-            | "arith.xori"
-            | "arith.shli"
-            | "arith.cmpi"
-            | "arith.extsi"
-            | "arith.extui"
-            | "arith.trunci"
-    );
+    let is_cheap = match_op!(op, {
+        MakeRangeOp | SplatOp | ExpandDimsOp | BroadcastOp | AddPtrOp => true,
+        ConstantOp | AddIOp | SubIOp | MulIOp | AndIOp | OrIOp | XOrIOp | ShLIOp | CmpIOp => true,
+        ExtSIOp | ExtUIOp | TruncIOp => true,
+        _ => false,
+    });
     is_cheap && op.results().all(is_index)
 }

@@ -6,9 +6,11 @@ use linear_layout::Dim;
 use linear_layout::target::{TargetDesc, Vendor};
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, Op, Value};
+use mlir_host::is_one_of;
+use mlir_host::upstream::ConstantOp;
 use smallvec::SmallVec;
 use std::ops::Range;
-use ttopt_dialect::tt::ops::DotOp;
+use ttopt_dialect::tt::ops::{BroadcastOp, DotOp, ExpandDimsOp, SplatOp};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::ops::LocalLoadOp;
@@ -279,7 +281,7 @@ fn made<'c>(graph: &FlowGraph<'c>, i: usize) -> impl Iterator<Item = Value<'c>> 
 /// The tensor of whose registers `value` is made.
 fn source(value: Value<'_>) -> Value<'_> {
     let mut value = value;
-    while let Some(op) = value.def_op().filter(|op| matches!(op.name(), "tt.broadcast" | "tt.expand_dims")) {
+    while let Some(op) = value.def_op().filter(|op| is_one_of!(op, BroadcastOp | ExpandDimsOp)) {
         value = op.operand(0);
     }
     value
@@ -289,14 +291,10 @@ fn source(value: Value<'_>) -> Value<'_> {
 fn registers(value: Value<'_>, products: &FastSet<Attr<'_>>) -> Option<u64> {
     let ty = value.ty().as_tensor()?;
     let (element, layout) = (ty.element(), ty.encoding()?);
-    let made = value.def_op().map(|op| op.name());
+    let is_constant = value.def_op().is_some_and(|op| is_one_of!(op, ConstantOp | SplatOp));
     let bits = element.bits()?;
     let is_index = element.int_bits().is_some_and(|bits| bits >= 32) && !products.contains(&layout);
-    if pointee(element).is_some()
-        || bits == 1
-        || is_index
-        || matches!(made, Some("arith.constant" | "tt.splat"))
-    {
+    if pointee(element).is_some() || bits == 1 || is_index || is_constant {
         return Some(0);
     }
     let layout = to_linear_layout(layout, &ty.shape()).ok()?;

@@ -37,10 +37,9 @@ pub fn cast<'c>(
     if let (Element::Float(_), Element::Float(_)) = (from, element)
         && (from.is_fp8() || element.is_fp8())
     {
-        let rounding = (element.bits() < from.bits()).then(|| RoundingMode::NearestEven.attr(op.context()));
-        let made =
-            rewriter.op(FpToFpOp::DEF, op.loc()).one(value).results(&[to]).opt_attr("rounding", rounding);
-        return Ok(made.finish()?.result(0));
+        let rounding = (element.bits() < from.bits()).then_some(RoundingMode::NearestEven);
+        let made = FpToFpOp::build(op.loc(), value).rounding(rounding).results(&[to]);
+        return Ok(made.insert(rewriter)?.result());
     }
     let name = match (from, element) {
         (Element::Float(_), Element::Float(_)) if from.bits() < element.bits() => "arith.extf",

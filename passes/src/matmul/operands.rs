@@ -41,7 +41,7 @@ fn fastest(value: Value<'_>) -> usize {
     for _ in 0..MOST {
         let Some(op) = value.def_op() else { break };
         if let Some(trans) = TransOp::cast(op) {
-            orders.push(trans.order().unwrap_or_default());
+            orders.push(trans.order());
         } else if !matches!(rule(op), Some(Rule::Same | Rule::Convert)) {
             break;
         }

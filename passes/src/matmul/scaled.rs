@@ -68,10 +68,9 @@ pub fn decompose<'c>(
         } else {
             (dot.b(), dot.b_scale(), dot.b_elem_type(), dot.rhs_k_pack())
         };
-        let format = format.ok_or_else(|| error(op, "an operand has no element format"))?;
-        Ok(Side { number, value: unconverted(value), scale, format, k_pack: k_pack != Some(false) })
+        Side { number, value: unconverted(value), scale, format, k_pack }
     };
-    let sides: [Side<'c>; 2] = [side(0)?, side(1)?];
+    let sides: [Side<'c>; 2] = [side(0), side(1)];
     let has = |format| sides.iter().any(|side| side.format == format);
     // bf16 holds all formats of 4 and 8 bits and their scales. Where it meets f16, only f32 holds both.
     let compute = match (has(ScaleDotElemType::Fp16), has(ScaleDotElemType::Bf16)) {
@@ -85,7 +84,7 @@ pub fn decompose<'c>(
     };
     rewriter.set_before(op);
     let factor = dot_scale_factor(dot);
-    let fast_math = dot.fast_math() == Some(true);
+    let fast_math = dot.fast_math();
     let mut this = Decompose { op, layouts, rewriter, compute, factor, fast_math };
     let mut operands = Vec::new();
     for side in sides {
@@ -98,12 +97,9 @@ pub fn decompose<'c>(
         });
     }
     rewriter.set_before(op);
-    let mut built = rewriter.op(DotOp::DEF, op.loc()).one(operands[0]).one(operands[1]).one(dot.c());
-    for (name, attr) in op.discardable_attrs() {
-        built = built.discardable(name, attr);
-    }
-    let made = built.finish()?;
-    rewriter.replace(op, &[made.result(0)]);
+    let made =
+        DotOp::build(op.loc(), operands[0], operands[1], dot.c()).discardable_of(op).insert(rewriter)?;
+    rewriter.replace(op, &[made.d()]);
     Ok(())
 }
 
@@ -150,10 +146,8 @@ impl<'c> Decompose<'_, 'c> {
                 let mut shape = ty.shape();
                 shape[axis] *= 2;
                 let result = self.ty(&shape, self.compute, made)?;
-                let axis = Attr::int(self.op.context(), 32, axis as i64);
-                let built =
-                    self.rewriter.op(Fp4ToFpOp::DEF, self.op.loc()).one(side.value).attr("axis", axis);
-                return Ok(built.results(&[result.ty()]).finish()?.result(0));
+                let built = Fp4ToFpOp::build(self.op.loc(), side.value, axis as i64).results(&[result.ty()]);
+                return Ok(built.insert(self.rewriter)?.result());
             }
             ScaleDotElemType::E4M3 => FloatKind::F8E4M3FN,
             ScaleDotElemType::E5M2 => FloatKind::F8E5M2,
@@ -168,8 +162,7 @@ impl<'c> Decompose<'_, 'c> {
         if ty.element().is_int(8) {
             // Bytes that stand for floats.
             let float = with_element(self.op, ty, Element::Float(kind).ty(self.op.context()))?;
-            let built = self.rewriter.op(BitcastOp::DEF, self.op.loc()).one(value).results(&[float]);
-            value = built.finish()?.result(0);
+            value = BitcastOp::build(self.op.loc(), value).results(&[float]).insert(self.rewriter)?.result();
         }
         cast(self.rewriter, self.op, value, self.compute)
     }
@@ -200,16 +193,13 @@ impl<'c> Decompose<'_, 'c> {
         self.rewriter.set_before(self.op);
         let scale = self.as_float(scale, product)?;
         let expanded = self.ty(&single, product, in_runs)?;
-        let axis = Attr::int(self.op.context(), 32, k as i64 + 1);
         let loc = self.op.loc();
-        let scale = self.rewriter.op(ExpandDimsOp::DEF, loc).one(scale).attr("axis", axis);
-        let scale = scale.results(&[expanded.ty()]).finish()?.result(0);
+        let scale = ExpandDimsOp::build(loc, scale, k as i64 + 1).results(&[expanded.ty()]);
+        let scale = scale.insert(self.rewriter)?.result();
         let repeated = self.ty(&runs, product, in_runs)?.ty();
-        let scale = self.rewriter.op(BroadcastOp::DEF, loc).one(scale).results(&[repeated]).finish();
-        let scale = scale?.result(0);
+        let scale = BroadcastOp::build(loc, scale).results(&[repeated]).insert(self.rewriter)?.result();
         let flat = self.ty(&shape, product, layout)?.ty();
-        let scale = self.rewriter.op(ReshapeOp::DEF, loc).one(scale).results(&[flat]).finish();
-        Ok(scale?.result(0))
+        Ok(ReshapeOp::build(loc, scale).results(&[flat]).insert(self.rewriter)?.result())
     }
 
     /// Scales come with K last; those of the right operand are turned around.
@@ -220,9 +210,7 @@ impl<'c> Decompose<'_, 'c> {
         let rank = self.tensor(scale)?.rank() as i32;
         let mut order: Vec<i32> = (0..rank).collect();
         order.swap(rank as usize - 2, rank as usize - 1);
-        let order = Attr::i32_array(self.op.context(), &order);
-        let built = self.rewriter.op(TransOp::DEF, self.op.loc()).one(scale).attr("order", order);
-        Ok(built.finish()?.result(0))
+        Ok(TransOp::build(self.op.loc(), scale, order).insert(self.rewriter)?.result())
     }
 
     /// Scales as floats. Bytes are exponents (e8m0): `2^(x - 127)`, and NaN where all bits are set.
@@ -254,7 +242,7 @@ impl<'c> Decompose<'_, 'c> {
             bits = select(self, bits, -1, 0x7fff)?;
         }
         let float = with_element(op, ty, BF16.ty(ctx))?;
-        let float = self.rewriter.op(BitcastOp::DEF, op.loc()).one(bits).results(&[float]).finish();
-        cast(self.rewriter, op, float?.result(0), product)
+        let float = BitcastOp::build(op.loc(), bits).results(&[float]).insert(self.rewriter)?;
+        cast(self.rewriter, op, float.result(), product)
     }
 }

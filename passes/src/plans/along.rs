@@ -6,12 +6,20 @@ use linear_layout::plan::{GatherPlan, HistogramPlan, ReducePlan, ScanPlan, WarpC
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::ir::{Attr, Op, Type, Value};
+use mlir_host::match_op;
+use mlir_host::upstream::{AddIOp, AndIOp, MaxSIOp, MaxUIOp, MinSIOp, MinUIOp, OrIOp, XOrIOp};
 use smallvec::SmallVec;
+use ttopt_dialect::tt::ops::{GatherOp, ReduceOp, ScanOp};
 
 /// The dimension that `op` works along.
 fn axis(op: Op<'_>) -> Result<Dim, String> {
-    let axis = op.attr("axis").and_then(Attr::as_int).and_then(|axis| usize::try_from(axis).ok());
-    axis.map(Dim::out).ok_or_else(|| "has no axis".to_owned())
+    let axis = match_op!(op, {
+        ReduceOp(reduce) => reduce.axis(),
+        ScanOp(scan) => scan.axis(),
+        GatherOp(gather) => gather.axis(),
+        _ => return Err(format!("{} is not along a dimension", op.name())),
+    });
+    usize::try_from(axis).map(Dim::out).map_err(|_| format!("the axis {axis} is negative"))
 }
 
 /// Widths of the operands' elements while they move.
@@ -37,17 +45,17 @@ fn warp_combine(op: Op<'_>) -> Option<WarpCombine> {
     if !both || !returned || bits > 32 {
         return None;
     }
-    match only.name() {
-        "arith.addi" => Some(WarpCombine::Add),
-        "arith.andi" => Some(WarpCombine::And),
-        "arith.ori" => Some(WarpCombine::Or),
-        "arith.xori" => Some(WarpCombine::Xor),
-        "arith.minsi" => Some(WarpCombine::SMin),
-        "arith.maxsi" => Some(WarpCombine::SMax),
-        "arith.minui" => Some(WarpCombine::UMin),
-        "arith.maxui" => Some(WarpCombine::UMax),
+    match_op!(only, {
+        AddIOp => Some(WarpCombine::Add),
+        AndIOp => Some(WarpCombine::And),
+        OrIOp => Some(WarpCombine::Or),
+        XOrIOp => Some(WarpCombine::Xor),
+        MinSIOp => Some(WarpCombine::SMin),
+        MaxSIOp => Some(WarpCombine::SMax),
+        MinUIOp => Some(WarpCombine::UMin),
+        MaxUIOp => Some(WarpCombine::UMax),
         _ => None,
-    }
+    })
 }
 
 /// How a `tt.reduce` is done.
@@ -72,8 +80,9 @@ pub fn scan(op: Op<'_>, target: &TargetDesc) -> Result<ScanPlan, String> {
 }
 
 fn scan_from(op: Op<'_>, source: &LinearLayout, target: &TargetDesc) -> Result<ScanPlan, String> {
-    let reverse = op.attr("reverse").and_then(Attr::as_bool).unwrap_or(false);
-    ScanPlan::new(source, axis(op)?, &operand_bits(op)?, reverse, target).map_err(|err| err.to_string())
+    let scan = ScanOp::cast(op).ok_or_else(|| format!("{} is no scan", op.name()))?;
+    ScanPlan::new(source, axis(op)?, &operand_bits(op)?, scan.reverse(), target)
+        .map_err(|err| err.to_string())
 }
 
 /// How a `tt.gather` is done.
@@ -92,10 +101,10 @@ pub fn gather(op: Op<'_>, target: &TargetDesc) -> Result<GatherPlan, String> {
 /// # Errors
 /// When there is no plan.
 pub fn cost_along(op: Op<'_>, source: &LinearLayout, target: &TargetDesc) -> Result<f64, String> {
-    match op.name() {
-        "tt.reduce" => Ok(reduce_from(op, source, target)?.cost.cycles),
-        "tt.scan" => Ok(scan_from(op, source, target)?.cost.cycles),
-        "tt.gather" => {
+    match_op!(op, {
+        ReduceOp => Ok(reduce_from(op, source, target)?.cost.cycles),
+        ScanOp => Ok(scan_from(op, source, target)?.cost.cycles),
+        GatherOp => {
             let indices = op.operand(1).ty();
             let alike = indices.as_tensor().map(|ty| ty.shape())
                 == op.operand(0).ty().as_tensor().map(|ty| ty.shape());
@@ -103,9 +112,9 @@ pub fn cost_along(op: Op<'_>, source: &LinearLayout, target: &TargetDesc) -> Res
             let indices = if alike { source } else { &*own };
             let plan = GatherPlan::new(source, indices, axis(op)?, word_bits(op.operand(0).ty())?, target);
             Ok(plan.map_err(|err| err.to_string())?.cost.cycles)
-        }
-        name => Err(format!("{name} is not along a dimension")),
-    }
+        },
+        _ => Err(format!("{} is not along a dimension", op.name())),
+    })
 }
 
 /// What [`cost_along`] depends on besides the layout.
@@ -113,7 +122,7 @@ pub type KindAlong<'c> = (usize, Vec<(&'c str, Attr<'c>)>, SmallVec<[Type<'c>; 2
 
 /// Operations of one kind cost the same in the same layout.
 pub fn kind_along(op: Op<'_>) -> KindAlong<'_> {
-    let combine = if op.name() == "tt.reduce" { warp_combine(op) } else { None };
+    let combine = if ReduceOp::cast(op).is_some() { warp_combine(op) } else { None };
     (op.name_id(), op.attrs(), op.operands().map(Value::ty).collect(), combine)
 }
 

@@ -33,7 +33,7 @@ pub fn dot(op: DotOp<'_>, target: &TargetDesc) -> Result<DotTilePlan, String> {
         a: dot_type(a.element(), target)?,
         b: dot_type(b.element(), target)?,
         c: dot_type(c.element(), target)?,
-        exact: op.input_precision() != Some(InputPrecision::Tf32),
+        exact: op.input_precision() != InputPrecision::Tf32,
     };
     DotTilePlan::new(&*layout(a)?, &*layout(b)?, &*layout(c)?, types, target).map_err(|err| err.to_string())
 }
@@ -55,14 +55,15 @@ pub fn warp_group_dot(op: WarpGroupDotOp<'_>, target: &TargetDesc) -> Result<War
         a: dot_type(element, target)?,
         b: dot_type(right.element(), target)?,
         c: dot_type(op.d().ty().element(), target)?,
-        exact: op.input_precision() != Some(InputPrecision::Tf32),
+        exact: op.input_precision() != InputPrecision::Tf32,
     };
     let depth = match right.shape()[..] {
         [k, _] => u64::try_from(k).map_err(|_| "the right operand has no static shape".to_owned())?,
         _ => return Err(format!("the right operand {} is no matrix", right.ty())),
     };
     let (b, c) = (BufferLayout::of(right)?.layout, layout(op.d().ty())?);
-    let max_imprecise = op.max_num_imprecise_acc().and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+    let max_imprecise =
+        u64::try_from(op.max_num_imprecise_acc()).map_err(|_| "maxNumImpreciseAcc is negative".to_owned())?;
     let product = WarpGroupProduct { a, b: &b, c: &c, depth, types, max_imprecise };
     WarpGroupDotPlan::new(&product, target).map_err(|err| err.to_string())
 }

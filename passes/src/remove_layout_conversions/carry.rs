@@ -12,6 +12,9 @@ use mlir_host::ir::{Attr, Block, Op, Type, Value};
 use mlir_host::upstream::CondBranchOp;
 use smallvec::SmallVec;
 
+#[cfg(test)]
+mod tests;
+
 impl<'c> Materialize<'_, 'c> {
     /// A loop-carried value, or another that control flow passes on, in another layout.
     pub(super) fn carry(

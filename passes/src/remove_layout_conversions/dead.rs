@@ -16,9 +16,12 @@ use smallvec::SmallVec;
 use std::ops::Range;
 use ttopt_dialect::tt::ops::LoadOp;
 
+#[cfg(test)]
+mod tests;
+
 /// Whether `op` is gone with its results.
 pub(super) fn is_removable(op: Op<'_>) -> bool {
-    let load = || LoadOp::cast(op).is_some_and(|load| load.is_volatile() != Some(true));
+    let load = || LoadOp::cast(op).is_some_and(|load| !load.is_volatile());
     op.num_results() > 0 && (op.is_pure() || load())
 }
 

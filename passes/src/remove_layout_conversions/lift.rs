@@ -14,6 +14,9 @@ use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Value};
 use ttopt_dialect::ttg::layout::equivalent;
 
+#[cfg(test)]
+mod tests;
+
 /// A computation that could give its result in another layout.
 struct Candidate<'c> {
     op: Op<'c>,

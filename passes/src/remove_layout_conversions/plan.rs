@@ -22,6 +22,9 @@ use mlir_host::ir::{Attr, Op, Value};
 use mlir_host::upstream::can_pass_more;
 use smallvec::SmallVec;
 
+#[cfg(test)]
+mod tests;
+
 /// How to get a value in a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {

@@ -2,11 +2,16 @@
 
 use super::{Parts, before, constant, with_attrs};
 use crate::machine::{error, internal};
+use crate::tma::moves_rows;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, FloatKind, Op, TensorType, Type, Value};
+use mlir_host::match_op;
 use mlir_host::upstream::ConstantOp;
 use ttopt_dialect::tt::enums::{DescriptorReduceKind, MemSemantic, MemSyncScope, RmwOp};
-use ttopt_dialect::tt::ops::DescriptorReduceOp;
+use ttopt_dialect::tt::ops::{
+    AtomicRmwOp, DescriptorGatherOp, DescriptorLoadOp, DescriptorReduceOp, DescriptorScatterOp,
+    DescriptorStoreOp, LoadOp, StoreOp,
+};
 use ttopt_dialect::tt::types::TensorDescType;
 
 /// `arith.cmpi` numbers its predicates so.
@@ -33,7 +38,7 @@ pub(super) struct Access<'a, 'c> {
 impl<'a, 'c> Access<'a, 'c> {
     pub(super) fn new(op: Op<'c>, parts: &'a Parts<'c>, ty: TensorDescType<'c>) -> Result<Self, Reported> {
         let mut shape = ty.shape();
-        if matches!(op.name(), "tt.descriptor_gather" | "tt.descriptor_scatter") {
+        if moves_rows(op) {
             // One row of the descriptor for each offset.
             let rows = op.operand(1).ty().as_tensor().map(|rows| rows.dim(0));
             if let (Some(rows), Some(height)) = (rows, shape.first_mut()) {
@@ -212,11 +217,11 @@ impl<'a, 'c> Access<'a, 'c> {
         let (pointers, inside) = self.pointers(firsts)?;
         let ty = self.tensor(&self.shape, self.element)?;
         let other = self.padding(ty)?;
-        let ctx = self.op.context();
-        let mut attrs = vec![("operandSegmentSizes", Attr::i32_array(ctx, &[1, 1, 1]))];
-        attrs.extend(self.op.attr("cachePolicy").map(|policy| ("cachePolicy", policy)));
-        let loaded = with_attrs(self.op, "tt.load", &[pointers, inside, other], ty, &attrs)?;
-        let loaded = self.rounded(loaded)?;
+        let policy = DescriptorLoadOp::cast(self.op).and_then(DescriptorLoadOp::cache_policy);
+        let loaded = LoadOp::build(self.op.loc(), pointers).mask(inside).other(other).cache_policy(policy);
+        let loaded = loaded.results(&[ty]).detached()?;
+        loaded.op().move_before(self.op);
+        let loaded = self.rounded(loaded.result())?;
         let result = self.op.result(0);
         result.replace_all_uses_with(self.reshaped(loaded, result.ty())?);
         Ok(())
@@ -225,41 +230,36 @@ impl<'a, 'c> Access<'a, 'c> {
     fn store(&self, source: Value<'c>, firsts: &[Value<'c>]) -> Result<(), Reported> {
         let (pointers, inside) = self.pointers(firsts)?;
         let source = self.reshaped(source, self.tensor(&self.shape, self.element)?)?;
-        let operands = [pointers, source, inside];
-        let store = mlir_host::rewrite::create("tt.store", self.op.loc(), &operands, &[], &[], &[])?;
-        store.move_before(self.op);
+        let store = StoreOp::build(self.op.loc(), pointers, source).mask(inside).detached()?;
+        store.op().move_before(self.op);
         Ok(())
     }
 
-    fn reduce(&self, source: Value<'c>, firsts: &[Value<'c>]) -> Result<(), Reported> {
-        let kind = DescriptorReduceOp::cast(self.op).and_then(|reduce| reduce.kind());
-        let Some(kind) = kind else { return Err(error(self.op, "reduction of no kind")) };
+    fn reduce(&self, reduce: DescriptorReduceOp<'c>, firsts: &[Value<'c>]) -> Result<(), Reported> {
+        let kind = reduce.kind();
         let Some(op) = atomic_of(kind, self.element, self.signed) else {
             let what = format!("'{}' of '{}' cannot be done through pointers", kind.keyword(), self.element);
             return Err(error(self.op, what));
         };
         let (pointers, inside) = self.pointers(firsts)?;
-        let source = self.reshaped(source, self.tensor(&self.shape, self.element)?)?;
-        let number = |n: i64| Attr::int_of(self.i32t(), n);
-        let attrs = [
-            ("atomic_rmw_op", number(op as i64)),
-            ("sem", number(MemSemantic::Relaxed as i64)),
-            ("scope", number(MemSyncScope::Gpu as i64)),
-        ];
-        with_attrs(self.op, "tt.atomic_rmw", &[pointers, source, inside], source.ty(), &attrs)?;
+        let source = self.reshaped(reduce.src(), self.tensor(&self.shape, self.element)?)?;
+        let (sem, scope) = (MemSemantic::Relaxed, MemSyncScope::Gpu);
+        let atomic = AtomicRmwOp::build(self.op.loc(), pointers, source, op, sem, scope).mask(inside);
+        atomic.results(&[source.ty()]).detached()?.op().move_before(self.op);
         Ok(())
     }
 
     /// Puts the access through pointers before the one through the descriptor.
     pub(super) fn rewrite(&self) -> Result<(), Reported> {
         let operands: Vec<Value<'c>> = self.op.operands().collect();
-        match (self.op.name(), operands.as_slice()) {
-            ("tt.descriptor_load" | "tt.descriptor_gather", [_, firsts @ ..]) => self.load(firsts),
-            ("tt.descriptor_store", [_, source, firsts @ ..]) => self.store(*source, firsts),
-            ("tt.descriptor_reduce", [_, source, firsts @ ..]) => self.reduce(*source, firsts),
-            ("tt.descriptor_scatter", [_, firsts @ .., source]) => self.store(*source, firsts),
+        let operands = operands.as_slice();
+        match_op!(self.op, {
+            DescriptorLoadOp | DescriptorGatherOp => self.load(&operands[1..]),
+            DescriptorStoreOp(store) => self.store(store.src(), &operands[2..]),
+            DescriptorReduceOp(reduce) => self.reduce(reduce, &operands[2..]),
+            DescriptorScatterOp(scatter) => self.store(scatter.src(), &[scatter.x_offsets(), scatter.y_offset()]),
             _ => Err(error(self.op, "is no access through a tensor descriptor")),
-        }
+        })
     }
 }
 

@@ -16,8 +16,11 @@ use mlir_host::pass::PassResult;
 use mlir_host::rewrite::{IrRewriter, create, new_region};
 use std::collections::hash_map::Entry;
 use ttopt_dialect::tt::ops::LoadOp;
-use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, is_memdesc_view};
+use ttopt_dialect::ttg::ops::{
+    AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp, LocalDeallocOp, LocalStoreOp, is_memdesc_view,
+};
 use ttopt_dialect::ttg::types::MemDescType;
+use ttopt_dialect::ttng::ops::WarpGroupDotWaitOp;
 
 type Made<T> = Result<T, Reported>;
 
@@ -384,8 +387,7 @@ impl<'c> Expansion<'_, 'c> {
     }
 
     fn commit(&mut self) -> Made<Op<'c>> {
-        let def = ttopt_dialect::ttg::ops::AsyncCommitGroupOp::DEF;
-        self.rewriter.op(def, self.op.loc()).many(&[]).finish()
+        Ok(AsyncCommitGroupOp::build(self.op.loc(), &[]).insert(&mut self.rewriter)?.op())
     }
 
     /// A value that node `n` uses.
@@ -453,7 +455,7 @@ impl<'c> Expansion<'_, 'c> {
             Action::Fill(op, ring) => {
                 let slot = self.only(ring, stage, when)?;
                 let src = self.operand(op.operand(0), n, when)?;
-                self.rewriter.generic("ttg.local_store", op.loc(), &[src, slot], &[], &[])?;
+                LocalStoreOp::build(op.loc(), src, slot).insert(&mut self.rewriter)?;
                 Ok(())
             }
             Action::Bulk(bulk, ring) => {
@@ -555,13 +557,15 @@ impl<'c> Expansion<'_, 'c> {
 
     fn load(&mut self, op: Op<'c>, load: LoadOp<'c>, n: usize, when: When, exists: Value<'c>) -> PassResult {
         let (pointer, mask, other) = self.accessed(load, n, when, Some(exists))?;
-        let operands: Vec<Value<'c>> = [Some(pointer), mask, other].into_iter().flatten().collect();
-        let sizes = Attr::i32_array(op.context(), &[1, mask.is_some().into(), other.is_some().into()]);
-        let mut attrs = op.attrs();
-        attrs.retain(|attr| attr.0 != "operandSegmentSizes");
-        attrs.push(("operandSegmentSizes", sizes));
-        let made = self.rewriter.generic("tt.load", op.loc(), &operands, &[op.result(0).ty()], &attrs)?;
-        self.made.insert((op.result(0), when), made.result(0));
+        let made = LoadOp::build(op.loc(), pointer)
+            .mask(mask)
+            .other(other)
+            .cache_policy(load.cache_policy())
+            .is_volatile(load.is_volatile())
+            .discardable_of(op)
+            .results(&[load.result().ty()])
+            .insert(&mut self.rewriter)?;
+        self.made.insert((load.result(), when), made.result());
         Ok(())
     }
 
@@ -573,19 +577,14 @@ impl<'c> Expansion<'_, 'c> {
         slot: Value<'c>,
         exists: Option<Value<'c>>,
     ) -> PassResult {
-        let (pointer, mask, other) = self.accessed(LoadOp::of(op), n, when, exists)?;
-        let mut made = self
-            .rewriter
-            .op(AsyncCopyGlobalToLocalOp::DEF, op.loc())
-            .one(pointer)
-            .one(slot)
-            .opt(mask)
-            .opt(other.filter(|_| mask.is_some()))
-            .opt_attr("cachePolicy", op.attr("cachePolicy"));
-        for (name, attr) in op.discardable_attrs() {
-            made = made.discardable(name, attr);
-        }
-        made.finish()?;
+        let load = LoadOp::of(op);
+        let (pointer, mask, other) = self.accessed(load, n, when, exists)?;
+        AsyncCopyGlobalToLocalOp::build(op.loc(), pointer, slot)
+            .mask(mask)
+            .other(other.filter(|_| mask.is_some()))
+            .cache_policy(load.cache_policy())
+            .discardable_of(op)
+            .insert(&mut self.rewriter)?;
         Ok(())
     }
 
@@ -750,9 +749,7 @@ impl<'c> Expansion<'_, 'c> {
     }
 
     fn await_copies(&mut self, pending: u32) -> PassResult {
-        let number = Attr::int(self.op.context(), 32, pending.into());
-        let def = ttopt_dialect::ttg::ops::AsyncWaitOp::DEF;
-        self.rewriter.op(def, self.op.loc()).many(&[]).attr("num", number).finish()?;
+        AsyncWaitOp::build(self.op.loc(), &[], pending.into()).insert(&mut self.rewriter)?;
         Ok(())
     }
 
@@ -893,7 +890,7 @@ impl<'c> Expansion<'_, 'c> {
             self.each_barrier(barriers, ty, self.schedule.depths[ring], "ttng.inval_barrier")?;
         }
         for part in self.rings.clone().into_iter().flatten() {
-            self.rewriter.generic("ttg.local_dealloc", self.op.loc(), &[part], &[], &[])?;
+            LocalDeallocOp::build(self.op.loc(), part).insert(&mut self.rewriter)?;
         }
         for (arg, result) in results.into_iter().enumerate() {
             let old = self.op.result(arg);
@@ -933,10 +930,9 @@ impl<'c> Expansion<'_, 'c> {
 
 /// Waits until at most `pending` dots are under way; `through` are values that pass through.
 fn wait<'c>(rewriter: &mut IrRewriter<'c>, at: Op<'c>, through: &[Value<'c>], pending: u32) -> Made<Op<'c>> {
-    let number = Attr::int(at.context(), 32, pending.into());
     let types: Vec<Type<'c>> = through.iter().map(|value| value.ty()).collect();
-    let attrs = [("pendings", number)];
-    rewriter.generic("ttng.warp_group_dot_wait", at.loc(), through, &types, &attrs)
+    let made = WarpGroupDotWaitOp::build(at.loc(), through, pending.into()).results(&types);
+    Ok(made.insert(rewriter)?.op())
 }
 
 /// Gives a view of a slot, which is written, a type that says so.

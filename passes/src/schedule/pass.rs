@@ -11,9 +11,10 @@ use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Attr, Op, Walk};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::IrRewriter;
-use ttopt_dialect::tt::ops::LoadOp;
+use mlir_host::upstream::ForOp;
+use ttopt_dialect::tt::ops::{FuncOp, LoadOp};
 use ttopt_dialect::tt::types::pointee;
-use ttopt_dialect::ttg::ops::AsyncCopyGlobalToLocalOp;
+use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, LocalStoreOp, WarpSpecializeOp};
 
 /// The pass.
 pub static TRITONGPU_PIPELINE: PassDef = PassDef {
@@ -48,7 +49,7 @@ const MOST_STAGES: i64 = 64;
 fn run(module: Op<'_>, options: &Options) -> PassResult {
     let mut loops = Vec::new();
     module.walk_post(&mut |op| {
-        if op.name() == "scf.for" {
+        if ForOp::cast(op).is_some() {
             loops.push(op);
         }
     });
@@ -71,7 +72,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         if stages > MOST_STAGES {
             return Err(error(op, format!("cannot have {stages} stages, the most is {MOST_STAGES}")));
         }
-        let is_nested = op.ancestor(|outer| outer.name() == "ttg.warp_specialize").is_some();
+        let is_nested = op.ancestor(|outer| WarpSpecializeOp::cast(outer).is_some()).is_some();
         if stages < 2 || is_nested || op.region(0).first_block().is_some_and(|block| block.ops().any(is_loop))
         {
             continue;
@@ -107,7 +108,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
 
 /// Notes on the function of a loop for how many CTAs it was scheduled: the fewest of all its loops.
 fn note_ctas(op: Op<'_>, ctas: u64) {
-    let Some(function) = op.ancestor(|op| op.name() == "tt.func") else { return };
+    let Some(function) = op.ancestor(|op| FuncOp::cast(op).is_some()) else { return };
     let known = function.attr(SCHEDULED_CTAS).and_then(Attr::as_int).unwrap_or(i64::MAX);
     let ctas = i64::try_from(ctas).map_or(known, |ctas| ctas.min(known));
     function.set_attr(SCHEDULED_CTAS, Attr::int(op.context(), 32, ctas));
@@ -138,9 +139,14 @@ fn undo(copy: AsyncCopyGlobalToLocalOp<'_>) -> PassResult {
     let ty = pointers.with_element(element).ok_or_else(no_tensor)?.ty();
     let mut rewriter = IrRewriter::new(op.context());
     rewriter.set_before(op);
-    let load = rewriter.op(LoadOp::DEF, op.loc()).one(copy.src()).opt(copy.mask()).opt(copy.other());
-    let load = load.opt_attr("cachePolicy", op.attr("cachePolicy")).results(&[ty]).finish()?;
-    rewriter.generic("ttg.local_store", op.loc(), &[load.result(0), copy.result()], &[], &[])?;
+    let load = LoadOp::build(op.loc(), copy.src())
+        .mask(copy.mask())
+        .other(copy.other())
+        .cache_policy(copy.cache_policy())
+        .is_volatile(copy.is_volatile())
+        .results(&[ty])
+        .insert(&mut rewriter)?;
+    LocalStoreOp::build(op.loc(), load.result(), copy.result()).insert(&mut rewriter)?;
     if op.result(0).is_unused() {
         op.erase();
     }

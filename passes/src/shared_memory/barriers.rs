@@ -23,7 +23,6 @@ use linear_layout::target::TargetDesc;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Severity};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
-use mlir_host::rewrite::create;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use ttopt_dialect::ttg::enums::AddrSpace;
@@ -263,8 +262,7 @@ fn insert_barriers(function: Op<'_>, target: &TargetDesc, report: bool) -> PassR
     analysis.solve();
     for (op, hazard) in analysis.graph.ops().iter().zip(&analysis.barriers) {
         let Some(hazard) = hazard else { continue };
-        let space = AddrSpace::LOCAL.attr(function.context());
-        let made = create("ttg.barrier", op.loc(), &[], &[], &[("addrSpace", space)], &[])?;
+        let made = BarrierOp::build(op.loc(), AddrSpace::LOCAL).detached()?.op();
         made.move_before(*op);
         if report {
             let (start, end) = places[hazard.access.buffer];
@@ -324,7 +322,7 @@ pub(crate) fn callees(function: Op<'_>) -> FastMap<String, Needs> {
 fn step_of<'c>(op: Op<'c>, buffers: &Buffers<'c>, target: &TargetDesc) -> Result<Step, (Op<'c>, String)> {
     let mut step = Step { accesses: accesses(op, buffers), waits: waits(op), ..Step::default() };
     if let Some(barrier) = BarrierOp::cast(op) {
-        step.synchronizes = barrier.addr_space().unwrap_or(AddrSpace::NONE).contains(AddrSpace::LOCAL);
+        step.synchronizes = barrier.addr_space().contains(AddrSpace::LOCAL);
     } else if WarpSpecializeOp::cast(op).is_some() || ClusterBarrierOp::cast(op).is_some() {
         // Regions begin and end for all threads together.
         step.synchronizes = true;

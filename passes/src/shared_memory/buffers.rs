@@ -9,10 +9,14 @@ use crate::plans::{TENSOR_MAP_BYTES, scratch_bytes};
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Op, Value};
+use mlir_host::match_op;
+use mlir_host::upstream::SelectOp;
 use smallvec::SmallVec;
-use ttopt_dialect::ttg::ops::{LocalAllocOp, is_memdesc_view};
+use ttopt_dialect::tt::ops::{CallOp, ReturnOp};
+use ttopt_dialect::ttg::ops::AsyncWaitOp;
+use ttopt_dialect::ttg::ops::{LocalAllocOp, MemDescIndexOp, is_memdesc_view};
 use ttopt_dialect::ttg::types::{ASYNC_TOKEN, MemDescType};
-use ttopt_dialect::ttng::ops::TensormapCreateOp;
+use ttopt_dialect::ttng::ops::{TensormapCreateOp, WarpGroupDotWaitOp};
 
 /// Bytes to which scratch memory is aligned: the widest access.
 const SCRATCH_ALIGNMENT: u64 = 16;
@@ -172,26 +176,29 @@ impl<'c> Buffers<'c> {
                         open.push((target, lasting));
                     }
                 });
-                match user.name() {
-                    "arith.select" => open.push((user.result(0), place)),
+                match_op!(user, {
+                    SelectOp => open.push((user.result(0), place)),
                     // The result is the operand after the wait.
-                    "ttng.warp_group_dot_wait" => open.push((user.result(operand), place)),
+                    WarpGroupDotWaitOp => open.push((user.result(operand), place)),
                     // The numbers of a view of some of them would be others.
-                    "ttg.memdesc_index" if place == buffer && value.ty() == allocated => {
-                        let place = self.indexed(buffer, user.operand(1));
-                        open.push((user.result(0), place));
-                    }
-                    "tt.call" | "tt.return" if is_buffer => {
+                    MemDescIndexOp(view) if place == buffer && value.ty() == allocated => {
+                        let place = self.indexed(buffer, view.index());
+                        open.push((view.result(), place));
+                    },
+                    CallOp | ReturnOp if is_buffer => {
                         return Err((user, "passes a buffer between functions, which cannot be".to_owned()));
-                    }
+                    },
                     // What waits is the last that needs what its tokens stand for.
-                    "ttg.async_wait" => {}
-                    _ if is_memdesc_view(user) => open.push((user.result(0), place)),
+                    AsyncWaitOp => {},
                     _ => {
-                        let tokens = user.results().filter(|result| result.ty().is(&ASYNC_TOKEN));
-                        open.extend(tokens.map(|token| (token, place)));
-                    }
-                }
+                        if is_memdesc_view(user) {
+                            open.push((user.result(0), place));
+                        } else {
+                            let tokens = user.results().filter(|result| result.ty().is(&ASYNC_TOKEN));
+                            open.extend(tokens.map(|token| (token, place)));
+                        }
+                    },
+                });
             }
         }
         Ok(())

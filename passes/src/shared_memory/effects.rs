@@ -62,11 +62,10 @@ pub enum Waits {
 
 /// What `op` waits for, and how many groups of that may still be under way afterwards.
 pub fn waits(op: Op<'_>) -> Option<(Waits, i64)> {
-    // Without a number, which only IR that was not verified is, for all.
     let copies = AsyncWaitOp::cast(op).map(|wait| (Waits::Copies, wait.num()));
     let dots = || WarpGroupDotWaitOp::cast(op).map(|wait| (Waits::Dots, wait.pendings()));
     let stores = || TmaStoreWaitOp::cast(op).map(|wait| (Waits::Stores, wait.pendings()));
-    copies.or_else(dots).or_else(stores).map(|(what, left)| (what, left.map_or(0, i64::from)))
+    copies.or_else(dots).or_else(stores)
 }
 
 /// Whether no copy from shared memory is under way after `op`.
@@ -93,7 +92,7 @@ fn special(op: Op<'_>, group: &str, write: bool) -> Kind {
         return if barrier.is_life { Kind::Write } else { Kind::Synchronize };
     }
     let fills = || fills_by_tma(op) || ClcTryCancelOp::cast(op).is_some();
-    let is_async_dot = || WarpGroupDotOp::cast(op).is_some_and(|dot| dot.is_async() == Some(true));
+    let is_async_dot = || WarpGroupDotOp::cast(op).is_some_and(|dot| dot.is_async());
     if AsyncCopyGlobalToLocalOp::cast(op).is_some() {
         Kind::BeginCopy
     } else if fills() {

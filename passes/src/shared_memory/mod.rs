@@ -16,7 +16,8 @@ pub mod effects;
 pub mod liveness;
 pub mod slots;
 
-use mlir_host::ir::{Attr, Op};
+use mlir_host::ir::Op;
+use ttopt_dialect::tt::ops::{CallOp, FuncOp};
 
 /// Where an operation's shared memory begins, in bytes.
 pub const OFFSET: &str = "allocation.offset";
@@ -52,10 +53,8 @@ pub(crate) fn callees_first<'c>(module: Op<'c>) -> Result<Vec<Op<'c>>, Op<'c>> {
         return Ok(Vec::new());
     };
     let functions: Vec<Op<'c>> =
-        body.ops().filter(|op| op.name() == "tt.func" && !op.region(0).is_empty()).collect();
-    let named = |symbol: &str| {
-        functions.iter().position(|op| op.attr("sym_name").and_then(Attr::as_str) == Some(symbol))
-    };
+        body.ops().filter(|op| FuncOp::cast(*op).is_some() && !op.region(0).is_empty()).collect();
+    let named = |symbol: &str| functions.iter().position(|op| FuncOp::of(*op).sym_name() == symbol);
     let calls = |function: Op<'c>| {
         let mut calls = Vec::new();
         function.walk(&mut |op| {
@@ -79,5 +78,5 @@ pub(crate) fn callees_first<'c>(module: Op<'c>) -> Result<Vec<Op<'c>>, Op<'c>> {
 
 /// The symbol that a call calls.
 pub(crate) fn callee(op: Op<'_>) -> Option<&str> {
-    if op.name() == "tt.call" { op.attr("callee").and_then(Attr::as_symbol) } else { None }
+    CallOp::cast(op)?.callee().as_symbol()
 }

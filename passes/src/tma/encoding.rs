@@ -11,13 +11,16 @@ use super::{is_load, moves_rows};
 use crate::buffer_plans;
 use crate::ir_util::{layout_of, weight};
 use crate::machine::{self, error};
+use crate::tma::is_access;
 use linear_layout::Encoding;
 use linear_layout::encoding::NvmmaShared;
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, FunctionType, Op, Type, Value, Walk};
+use mlir_host::match_op;
 use mlir_host::pass::{Options, PassDef, PassResult};
 use std::collections::HashMap;
+use ttopt_dialect::tt::ops::{DescriptorReduceOp, DescriptorScatterOp, DescriptorStoreOp};
 use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttg::attrs::{encoding, encoding_attr};
 use ttopt_dialect::ttg::module_attrs;
@@ -89,11 +92,12 @@ struct Use {
 
 /// The tensor that an access through a descriptor moves.
 fn moved<'c>(op: Op<'c>) -> Option<Value<'c>> {
-    match op.name() {
-        _ if is_load(op) => op.results().next(),
-        "tt.descriptor_scatter" => op.operands().nth(3),
-        _ => op.operands().nth(1),
-    }
+    match_op!(op, {
+        DescriptorStoreOp(store) => Some(store.src()),
+        DescriptorReduceOp(reduce) => Some(reduce.src()),
+        DescriptorScatterOp(scatter) => Some(scatter.src()),
+        _ => op.results().next(),
+    })
 }
 
 /// The layout of a buffer that holds what `op` loads.
@@ -113,8 +117,7 @@ impl<'c> Uses<'c> {
         let num_ctas = module_attrs::num_ctas(module).unwrap_or(1).into();
         let webs = Webs::new(module, Some(target), true, false);
         let mut this = Self { num_ctas, webs, of_web: HashMap::new() };
-        let accesses =
-            ops.iter().filter(|op| op.name().starts_with("tt.descriptor_") && op.num_operands() > 0);
+        let accesses = ops.iter().filter(|op| is_access(**op));
         for op in accesses {
             let Some(web) = this.webs.web_of(op.operand(0)) else { continue };
             let found = this.of_web.entry(web).or_default();

@@ -11,11 +11,13 @@ use crate::fence_insertion;
 use crate::ir_util::{convert_before, layout_of, remake, with_layout};
 use crate::machine::{self, Layouts, Machine, error, internal};
 use crate::plans::TENSOR_MAP_BYTES;
+use crate::tma::is_access;
 use linear_layout::Encoding;
 use linear_layout::encoding::{Blocked, SwizzledShared};
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
+use mlir_host::match_op;
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::{IrRewriter, create};
 use mlir_host::upstream::ForOp;
@@ -42,7 +44,7 @@ pub static TMA_LOWERING: PassDef = PassDef {
 fn run(module: Op<'_>, _: &Options) -> PassResult {
     let mut accesses = Vec::new();
     module.walk(&mut |op| {
-        if op.name() == "tt.make_tensor_descriptor" || op.name().starts_with("tt.descriptor_") {
+        if MakeTensorDescOp::cast(op).is_some() || is_access(op) {
             accesses.push(op);
         }
         Walk::Advance
@@ -316,24 +318,22 @@ impl<'c> Lowering<'c> {
     //===------------------------------------------------------------------===//
 
     fn access(&mut self, op: Op<'c>) -> PassResult {
-        match op.name() {
-            "tt.make_tensor_descriptor" => return self.make(op),
-            "tt.descriptor_store" => {
-                let store = DescriptorStoreOp::of(op);
+        match_op!(op, {
+            MakeTensorDescOp => return self.make(op),
+            DescriptorStoreOp(store) => {
                 let indices: Vec<Value<'c>> = store.indices().collect();
                 self.store(op, store.src(), &indices, "ttng.async_tma_copy_local_to_global")?;
-            }
-            "tt.descriptor_reduce" => {
-                let reduce = DescriptorReduceOp::of(op);
+            },
+            DescriptorReduceOp(reduce) => {
                 let indices: Vec<Value<'c>> = reduce.indices().collect();
                 self.store(op, reduce.src(), &indices, "ttng.async_tma_reduce")?;
-            }
+            },
             _ => {
                 let scatter = DescriptorScatterOp::of(op);
                 let indices = [scatter.x_offsets(), scatter.y_offset()];
                 self.store(op, scatter.src(), &indices, "ttng.async_tma_scatter")?;
-            }
-        }
+            },
+        });
         op.erase();
         Ok(())
     }
@@ -382,7 +382,7 @@ impl<'c> Lowering<'c> {
         let one = constant(op, 32, 1)?;
         let rank = map.box_shape.len();
         operands.extend(std::iter::repeat_n(one, rank));
-        let nan = make.padding() == Some(PaddingOption::Nan);
+        let nan = make.padding() == PaddingOption::Nan;
         let rank = rank as i32;
         let attrs = [
             ("elem_type", number(op, element_type(element).into())),

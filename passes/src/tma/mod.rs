@@ -14,11 +14,19 @@ pub mod proxy_fences;
 pub mod webs;
 
 use mlir_host::ir::{FloatKind, Op, Type};
-use ttopt_dialect::tt::ops::{DescriptorGatherOp, DescriptorLoadOp, DescriptorScatterOp};
+use mlir_host::is_one_of;
+use ttopt_dialect::tt::ops::{
+    DescriptorGatherOp, DescriptorLoadOp, DescriptorReduceOp, DescriptorScatterOp, DescriptorStoreOp,
+};
 
 /// Whether `op` loads through a tensor descriptor: a block, or rows of it one by one.
 pub fn is_load(op: Op<'_>) -> bool {
     DescriptorLoadOp::cast(op).is_some() || DescriptorGatherOp::cast(op).is_some()
+}
+
+/// Whether `op` accesses memory through a tensor descriptor.
+pub fn is_access(op: Op<'_>) -> bool {
+    is_load(op) || is_one_of!(op, DescriptorStoreOp | DescriptorReduceOp | DescriptorScatterOp)
 }
 
 /// Whether `op` moves rows of a block one by one.

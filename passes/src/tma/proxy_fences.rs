@@ -7,7 +7,7 @@
 //! tensor maps that are being made bring their own fences.
 
 use crate::analysis::flow_graph::FlowGraph;
-use crate::fence_insertion::{self, FENCE};
+use crate::fence_insertion::{self, is_fence};
 use crate::ir_util::is_private;
 use crate::machine;
 use crate::shared_memory::barriers::{callees, overlaps, places};
@@ -17,12 +17,12 @@ use linear_layout::target::TargetDesc;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Block, Op, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
-use mlir_host::rewrite::create;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use ttopt_dialect::interfaces::MBarrier;
-use ttopt_dialect::tt::ops::FuncOp;
+use ttopt_dialect::tt::ops::{CallOp, FuncOp};
 use ttopt_dialect::ttg::enums::AddrSpace;
+use ttopt_dialect::ttg::ops::BarrierOp;
 use ttopt_dialect::ttng::ops::TensormapCreateOp;
 
 /// The pass.
@@ -135,7 +135,7 @@ fn insert<'c>(function: Op<'c>, target: &TargetDesc) -> PassResult {
             .iter()
             .map(|op| if fences_itself(*op) { SmallVec::new() } else { accesses(*op, &buffers) })
             .collect(),
-        is_fence: ops.iter().map(|op| op.name() == FENCE).collect(),
+        is_fence: ops.iter().map(|op| is_fence(*op)).collect(),
         overlaps: overlaps(&places(&buffers).map_err(fail)?),
         predecessors: graph.predecessors(),
         entry: if is_called { (0..buffers.all.len()).collect() } else { BTreeSet::new() },
@@ -151,9 +151,12 @@ fn insert<'c>(function: Op<'c>, target: &TargetDesc) -> PassResult {
         if analysis.fenced[i] {
             fence(op, *barrier)?;
         }
-        if op.name() == "ttg.barrier" {
+        if BarrierOp::cast(op).is_some() {
             *barrier = Some(op);
-        } else if analysis.steps[i].iter().any(by_threads) || op.num_regions() > 0 || op.name() == "tt.call" {
+        } else if analysis.steps[i].iter().any(by_threads)
+            || op.num_regions() > 0
+            || CallOp::cast(op).is_some()
+        {
             *barrier = None;
         }
     }
@@ -164,8 +167,7 @@ fn insert<'c>(function: Op<'c>, target: &TargetDesc) -> PassResult {
 fn fence<'c>(op: Op<'c>, barrier: Option<Op<'c>>) -> PassResult {
     fence_insertion::fence(op)?.move_before(barrier.unwrap_or(op));
     if barrier.is_none() {
-        let space = [("addrSpace", AddrSpace::LOCAL.attr(op.context()))];
-        create("ttg.barrier", op.loc(), &[], &[], &space, &[])?.move_before(op);
+        BarrierOp::build(op.loc(), AddrSpace::LOCAL).detached()?.op().move_before(op);
     }
     Ok(())
 }

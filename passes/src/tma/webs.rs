@@ -21,16 +21,21 @@ use super::has_nan;
 use crate::buffer_plans;
 use crate::ir_util::{constant, for_each_edge, is_loop, is_private};
 use crate::rewrite_tensor_descriptor_to_pointer::atomic_of;
+use crate::tma::is_access;
 use linear_layout::plan::{RowsFate, TMA_UNIT_BYTES, TmaRowsPlan};
 use linear_layout::target::TargetDesc;
-use mlir_host::ir::{Attr, Op, Type, Value, Walk};
+use mlir_host::ir::{Op, Type, Value, Walk};
+use mlir_host::match_op;
+use mlir_host::upstream::{Dialect, SelectOp};
 use std::collections::HashMap;
 use ttopt_dialect::interfaces::Dot;
 use ttopt_dialect::tt::enums::{DescriptorReduceKind, PaddingOption};
 use ttopt_dialect::tt::ops::{
-    DescriptorLoadOp, DescriptorReduceOp, DescriptorStoreOp, FuncOp, MakeTensorDescOp,
+    CallOp, DescriptorGatherOp, DescriptorLoadOp, DescriptorReduceOp, DescriptorScatterOp, DescriptorStoreOp,
+    FuncOp, MakeTensorDescOp, ReturnOp,
 };
 use ttopt_dialect::tt::types::TensorDescType;
+use ttopt_dialect::ttng::ops::ReinterpretTensorDescOp;
 use ttopt_dialect::ttng::verify::reduces_in_memory;
 
 #[derive(Default)]
@@ -70,7 +75,7 @@ fn fate(op: Op<'_>) -> RowsFate {
     let Some(rows) = op.results().next() else { return RowsFate::Scattered };
     let mut users = rows.uses().peekable();
     let is_factor = |(user, _): (Op<'_>, usize)| Dot::multiplies(user, rows);
-    if rows.uses().any(|(user, _)| user.name().starts_with("tt.descriptor_")) {
+    if rows.uses().any(|(user, _)| is_access(user)) {
         RowsFate::Stored
     } else if users.peek().is_some() && users.all(is_factor) {
         RowsFate::Multiplied
@@ -217,52 +222,48 @@ impl<'c> Webs<'c> {
     fn visit(&mut self, module: Op<'c>, op: Op<'c>) {
         let descriptors: Vec<Value<'c>> =
             op.operands().chain(op.results()).filter(|value| is_descriptor(*value)).collect();
-        if op.name().starts_with("tt.descriptor_")
+        if is_access(op)
             && is_repeated(op)
             && let Some(web) = self.web(op.operand(0))
         {
             web.used_again = true;
         }
-        match op.name() {
-            "tt.func" => {
+        match_op!(op, {
+            FuncOp => {
                 let entry = op.region(0).first_block().filter(|_| !is_private(op));
                 for arg in entry.into_iter().flat_map(|block| block.args()) {
                     if let Some(web) = self.web(arg) {
                         web.is_argument = true;
                     }
                 }
-            }
-            "tt.make_tensor_descriptor" => self.make(op),
-            "tt.descriptor_load" => {
-                self.starts_at(op.operand(0), &DescriptorLoadOp::of(op).indices().collect::<Vec<_>>(), false);
-            }
-            "tt.descriptor_store" => {
-                self.starts_at(op.operand(0), &DescriptorStoreOp::of(op).indices().collect::<Vec<_>>(), true);
-            }
-            "tt.descriptor_reduce" => {
-                self.starts_at(
-                    op.operand(0),
-                    &DescriptorReduceOp::of(op).indices().collect::<Vec<_>>(),
-                    true,
-                );
-                let kind = DescriptorReduceOp::of(op).kind();
+            },
+            MakeTensorDescOp => self.make(op),
+            DescriptorLoadOp(load) => {
+                self.starts_at(load.desc(), &load.indices().collect::<Vec<_>>(), false);
+            },
+            DescriptorStoreOp(store) => {
+                self.starts_at(store.desc(), &store.indices().collect::<Vec<_>>(), true);
+            },
+            DescriptorReduceOp(reduce) => {
+                self.starts_at(reduce.desc(), &reduce.indices().collect::<Vec<_>>(), true);
+                let kind = reduce.kind();
                 let element = TensorDescType::cast(op.operand(0).ty()).map(|desc| desc.element());
                 // Sums of 64 bits are unsigned, and comparisons take integers without sign to be signed.
-                let compares = matches!(kind, Some(DescriptorReduceKind::Min | DescriptorReduceKind::Max));
-                if let (Some(kind), Some(element)) = (kind, element)
+                let compares = matches!(kind, DescriptorReduceKind::Min | DescriptorReduceKind::Max);
+                if let Some(element) = element
                     && atomic_of(kind, element, true).is_none()
                     && let Some(web) = self.web(op.operand(0))
                 {
                     web.needs_map = true;
                 }
                 let unsure = |element: Type<'c>| compares && element.is_signless() && element.is_int(64);
-                if let (Some(kind), Some(element)) = (kind, element)
+                if let Some(element) = element
                     && (!reduces_in_memory(kind, element) || unsure(element))
                 {
                     self.refuse(op.operand(0), format!("TMA has no '{}' of '{element}'", kind.keyword()));
                 }
-            }
-            "tt.descriptor_gather" | "tt.descriptor_scatter" => {
+            },
+            DescriptorGatherOp | DescriptorScatterOp => {
                 let (desc, column) = (op.operand(0), op.operand(2));
                 let ty = TensorDescType::cast(desc.ty());
                 let reason = ty.zip(self.target.as_ref()).and_then(|(ty, target)| {
@@ -273,32 +274,36 @@ impl<'c> Webs<'c> {
                 if let Some(reason) = reason {
                     self.refuse(desc, reason);
                 }
-                self.starts_at(desc, &[column], op.name() == "tt.descriptor_scatter");
-            }
+                self.starts_at(desc, &[column], DescriptorScatterOp::cast(op).is_some());
+            },
             // Its address is all that is known.
-            "ttng.reinterpret_tensor_descriptor" => {}
-            "arith.select" => {
+            ReinterpretTensorDescOp => {},
+            SelectOp => {
                 self.unite(op.result(0), op.operand(1));
                 self.unite(op.result(0), op.operand(2));
-            }
-            "tt.call" => self.call(module, op),
-            "tt.return" => {
+            },
+            CallOp(call) => self.call(module, call),
+            ReturnOp => {
                 descriptors.iter().for_each(|value| self.refuse(*value, "a function returns it"));
-            }
-            name if name.starts_with("scf.") || name.starts_with("cf.") => {
-                let mut edges = Vec::new();
-                for_each_edge(op, &mut |operand, target| edges.push((op.operand(operand), target)));
-                let loops = is_loop(op) || op.parent().is_some_and(is_loop) || name.starts_with("cf.");
-                for (from, to) in edges {
-                    self.unite(from, to);
-                    if let Some(web) = self.web(to) {
-                        web.carried |= loops;
-                    }
-                }
-            }
-            name => {
-                let reason = format!("'{name}' does not work on tensor maps");
-                descriptors.iter().for_each(|value| self.refuse(*value, reason.clone()));
+            },
+            _ => self.visit_other(op, &descriptors),
+        });
+    }
+
+    /// Control flow passes descriptors on; nothing else knows what to do with them.
+    fn visit_other(&mut self, op: Op<'c>, descriptors: &[Value<'c>]) {
+        let Some(dialect @ (Dialect::Scf | Dialect::Cf)) = Dialect::of(op) else {
+            let reason = format!("'{}' does not work on tensor maps", op.name());
+            descriptors.iter().for_each(|value| self.refuse(*value, reason.clone()));
+            return;
+        };
+        let mut edges = Vec::new();
+        for_each_edge(op, &mut |operand, target| edges.push((op.operand(operand), target)));
+        let loops = is_loop(op) || op.parent().is_some_and(is_loop) || dialect == Dialect::Cf;
+        for (from, to) in edges {
+            self.unite(from, to);
+            if let Some(web) = self.web(to) {
+                web.carried |= loops;
             }
         }
     }
@@ -319,11 +324,11 @@ impl<'c> Webs<'c> {
         }
     }
 
-    fn call(&mut self, module: Op<'c>, op: Op<'c>) {
-        let symbol = op.attr("callee").and_then(Attr::as_symbol);
+    fn call(&mut self, module: Op<'c>, call: CallOp<'c>) {
+        let (op, symbol) = (call.op(), call.callee().as_symbol());
         let body = module.region(0).first_block();
         let callee = body.into_iter().flat_map(|block| block.ops()).find(|function| {
-            FuncOp::cast(*function).is_some() && function.attr("sym_name").and_then(Attr::as_str) == symbol
+            FuncOp::cast(*function).is_some_and(|function| Some(function.sym_name()) == symbol)
         });
         let entry = callee.and_then(|function| function.region(0).first_block());
         for (operand, arg) in op.operands().zip(entry.into_iter().flat_map(|block| block.args())) {
@@ -345,7 +350,7 @@ impl<'c> Webs<'c> {
             web.made = true;
         }
         let element = desc.element();
-        if make.padding() == Some(PaddingOption::Nan) && !has_nan(element) {
+        if make.padding() == PaddingOption::Nan && !has_nan(element) {
             self.refuse(result, format!("elements of type {element} outside of the tensor cannot be NaN"));
         }
         let mut strides: Vec<Value<'c>> = make.strides().collect();

@@ -9,7 +9,7 @@ mod operation;
 mod types;
 
 pub use attribute::{Attr, ElementsAttr};
-pub use operation::{Block, Op, OpOperands, Region, Severity, Symbols, Uses, Value, Walk};
+pub use operation::{Block, Op, OpKind, OpOperands, Region, Severity, Symbols, Uses, Value, Walk};
 pub use types::{FloatKind, FunctionType, TensorType, Type};
 
 use crate::ffi;

@@ -57,6 +57,29 @@ impl Symbols<'_> {
     }
 }
 
+/// An operation with what tells it from operations of other types. [`match_op!`](crate::match_op) asks for it.
+#[derive(Clone, Copy)]
+pub struct OpKind<'c> {
+    op: Op<'c>,
+    def: Option<&'static OpDef>,
+    id: *const c_void,
+}
+
+impl<'c> OpKind<'c> {
+    /// The operation.
+    pub fn op(self) -> Op<'c> {
+        self.op
+    }
+    /// Whether it is hosted and defined by `def`.
+    pub fn is(self, def: &'static OpDef) -> bool {
+        self.def.is_some_and(|mine| std::ptr::eq(mine, def))
+    }
+    /// The TypeID; null where the operation is not registered.
+    pub(crate) fn id(self) -> *const c_void {
+        self.id
+    }
+}
+
 impl<'c> Op<'c> {
     /// The context.
     pub fn context(self) -> Context<'c> {
@@ -89,6 +112,11 @@ impl<'c> Op<'c> {
     pub fn def(self) -> Option<&'static OpDef> {
         // SAFETY: hosted operations are registered with a pointer to their definition.
         unsafe { ffi::mhOpDef(self.raw()).cast::<OpDef>().as_ref() }
+    }
+    /// What tells it from operations of other types, for those who compare with several.
+    pub fn kind(self) -> OpKind<'c> {
+        // SAFETY: the handle is valid; the TypeID of an operation that is not registered is null.
+        OpKind { op: self, id: unsafe { mlirOperationGetTypeID(self.raw()) }.ptr, def: self.def() }
     }
     /// Whether the operation is hosted and defined by `def`.
     pub fn is(self, def: &'static OpDef) -> bool {

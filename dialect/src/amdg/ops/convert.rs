@@ -3,7 +3,7 @@
 use crate::amdg::verify;
 use crate::tt::verify::SAME_ENCODING;
 use mlir_host::attrs::I32Attr;
-use mlir_host::def::{Effects, Speculation, TypeConstraint};
+use mlir_host::def::TypeConstraint;
 use mlir_host::ir::{FloatKind, Type};
 use mlir_host::op;
 use mlir_host::traits::{Trait, Upstream};
@@ -40,11 +40,10 @@ op! {
         operands: [input: I8_TENSOR, scale: SCALE_TENSOR],
         results: [output: HALF_TENSOR],
         attrs: [axis: I32Attr],
+        traits: [Trait::Pure],
         format: "$input `scale` $scale attr-dict `:` type($input) `,` type($scale) `->` type($output)",
         with: {
             verify: Some(verify::scaled_upcast_fp4),
-            effects: Effects::None,
-            speculation: Speculation::Always,
         },
     }
 }
@@ -54,12 +53,10 @@ op! {
     pub struct ScaledUpcastFp8Op = "amdg.scaled_upcast_fp8" {
         operands: [input: FP8_TENSOR, scale: SCALE_TENSOR],
         results: [output: HALF_TENSOR],
-        traits: [Trait::Upstream(Upstream::Elementwise), Trait::SAME_SHAPE, SAME_ENCODING],
+        traits: [Trait::Pure, Trait::Upstream(Upstream::Elementwise), Trait::SAME_SHAPE, SAME_ENCODING],
         format: "$input `scale` $scale attr-dict `:` type($input) `,` type($scale) `->` type($output)",
         with: {
             verify: Some(verify::scaled_upcast_fp8),
-            effects: Effects::None,
-            speculation: Speculation::Always,
         },
     }
 }
@@ -70,11 +67,10 @@ op! {
         operands: [input: PLAIN_TENSOR, scale: I8_TENSOR],
         results: [output: I8_TENSOR],
         attrs: [axis: I32Attr],
+        traits: [Trait::Pure],
         format: "$input `scale` $scale attr-dict `:` type($input) `,` type($scale) `->` type($output)",
         with: {
             verify: Some(verify::scaled_downcast_fp4),
-            effects: Effects::None,
-            speculation: Speculation::Always,
         },
     }
 }
@@ -85,11 +81,10 @@ op! {
         operands: [input: PLAIN_TENSOR, scale: I8_TENSOR],
         results: [output: FP8_TENSOR],
         attrs: [axis: I32Attr],
+        traits: [Trait::Pure],
         format: "$input `scale` $scale attr-dict `:` type($input) `,` type($scale) `->` type($output)",
         with: {
             verify: Some(verify::scaled_downcast_fp8),
-            effects: Effects::None,
-            speculation: Speculation::Always,
         },
     }
 }

@@ -6,8 +6,9 @@ use crate::constraints::*;
 use crate::ttg::ops::LOCAL_LOAD;
 use crate::ttg::types::{MEMDESC_TYPE, TOKEN_TYPE};
 use mlir_host::attrs::DenseI64Array;
-use mlir_host::def::{Effects, Speculation, TypeConstraint};
+use mlir_host::def::{Effects, TypeConstraint};
 use mlir_host::op;
+use mlir_host::traits::Trait;
 
 /// A tensor of anything.
 static ANY_TENSOR: TypeConstraint =
@@ -19,12 +20,11 @@ op! {
         operands: [source: ANY_TENSOR],
         results: [result: ANY_TENSOR],
         attrs: [static_offsets: DenseI64Array],
+        traits: [Trait::Pure],
         format: "$source $static_offsets attr-dict `:` type($source) `to` type($result)",
         with: {
             verify: Some(verify::extract_slice),
             fold: Some(fold::extract_slice),
-            effects: Effects::None,
-            speculation: Speculation::Always,
         },
     }
 }
@@ -34,12 +34,11 @@ op! {
     pub struct ConcatOp = "amdg.concat" {
         operands: [sources[var]: TENSOR],
         results: [result: ANY_TENSOR],
+        traits: [Trait::Pure],
         format: "$sources attr-dict `:` type($sources) `->` type($result)",
         with: {
             verify: Some(verify::concat),
             fold: Some(fold::concat),
-            effects: Effects::None,
-            speculation: Speculation::Always,
         },
     }
 }
@@ -49,11 +48,10 @@ op! {
     pub struct InThreadTransposeOp = "amdg.in_thread_transpose" {
         operands: [src: TENSOR],
         results: [result: TENSOR],
+        traits: [Trait::Pure],
         format: "$src attr-dict `:` type($src) `->` type($result)",
         with: {
             verify: Some(verify::in_thread_transpose),
-            effects: Effects::None,
-            speculation: Speculation::Always,
         },
     }
 }

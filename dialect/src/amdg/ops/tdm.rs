@@ -10,7 +10,7 @@ use crate::tt::types::same;
 use crate::ttg::ops::{GLOBAL_TO_LOCAL_COPY, MEM_WAIT};
 use crate::ttg::types::{MEMDESC_TYPE, TOKEN_TYPE};
 use mlir_host::attrs::{BoolAttr, DenseI32Array, I32Attr, UnitAttr};
-use mlir_host::def::{Effect, EffectKind, EffectOn, Effects, Speculation, TypeRule};
+use mlir_host::def::{Effect, EffectKind, EffectOn, Effects, TypeRule};
 use mlir_host::op;
 use mlir_host::traits::Trait;
 
@@ -142,12 +142,11 @@ op! {
         operands: [desc: TENSOR_DESC, add_offsets[var]: I32, set_bounds[var]: I32, pred[opt]: I32],
         results: [result: TENSOR_DESC],
         attrs: [clamp_bounds[opt]: UnitAttr],
+        traits: [Trait::Pure],
         types: [TypeRule::new("result type matches desc type", "desc", "result", same)],
         format: "$desc oilist(`add_offsets` `=` `[` $add_offsets `]` | `set_bounds` `=` `[` $set_bounds `]` | `pred` `=` $pred) attr-dict `:` qualified(type($desc))",
         with: {
             verify: Some(verify::update_tensor_descriptor),
-            effects: Effects::None,
-            speculation: Speculation::Always,
         },
     }
 }

@@ -17,8 +17,7 @@ fn exponent_scale(op: Op<'_>, scale: TensorType<'_>) -> VerifyResult {
     Ok(())
 }
 
-fn axis_of(axis: Option<i64>, rank: usize) -> Result<usize, String> {
-    let axis = axis.unwrap_or(0);
+fn axis_of(axis: i64, rank: usize) -> Result<usize, String> {
     usize::try_from(axis)
         .ok()
         .filter(|axis| *axis < rank)

@@ -62,7 +62,7 @@ fn stays(source: TensorType<'_>, result: TensorType<'_>, part: impl Fn(&[u64]) -
 pub fn extract_slice(op: Op<'_>) -> VerifyResult {
     let slice = ExtractSliceOp::of(op);
     let (source, result) = (tensor(slice.source())?, tensor(slice.result())?);
-    let offsets = slice.static_offsets().unwrap_or_default();
+    let offsets = slice.static_offsets();
     if source.element() != result.element() {
         return Err(format!(
             "the source has elements of '{}', but the result of '{}'",

@@ -170,7 +170,7 @@ pub fn tdm_fused_load(op: Op<'_>) -> VerifyResult {
     if !(2..=4).contains(&members) {
         return Err(format!("2 to 4 copies can be fused, got {members}"));
     }
-    let hints = copy.warp_used_hints().unwrap_or_default();
+    let hints = copy.warp_used_hints();
     if members != dests || members != hints.len() {
         return Err(format!(
             "each copy needs a descriptor, a buffer and a hint, got {members}, {dests} and {}",

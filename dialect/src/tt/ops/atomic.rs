@@ -1,11 +1,11 @@
 //! Atomic accesses to global memory.
 
 use crate::constraints::*;
-use crate::encoding::verify::TENSOR_LAYOUTS;
 use crate::tt::enums::{MemSemantic, MemSyncScope, RmwOp};
 use crate::tt::ops::global;
+use crate::tt::traits::ON_TENSORS;
 use crate::tt::types::{bool_like, mask_like, pointee_like, pointer_like, same};
-use crate::tt::verify::{LOAD_STORE_ENCODING, LOAD_STORE_SHAPE, SAME_ENCODING, TENSOR_SIZE};
+use crate::tt::verify::{LOAD_STORE_ENCODING, LOAD_STORE_SHAPE, SAME_ENCODING};
 use crate::tt::{canonicalize, verify};
 use mlir_host::def::{EffectKind, EffectOn, Effects, TypeRule};
 use mlir_host::op;
@@ -23,7 +23,7 @@ op! {
         operands: [ptr: PTR_LIKE, mask[opt]: BOOL_LIKE],
         results: [result: ANY],
         attrs: [sem: MemSemantic, scope: MemSyncScope],
-        traits: [LOAD_STORE_SHAPE, LOAD_STORE_ENCODING, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [LOAD_STORE_SHAPE, LOAD_STORE_ENCODING, ON_TENSORS],
         types: [
             TypeRule::new("result matches ptr type", "ptr", "result", pointee_like),
             TypeRule::new("mask type matches ptr type", "ptr", "mask", mask_like),
@@ -38,7 +38,7 @@ op! {
     pub struct AtomicStoreOp = "tt.atomic_store" {
         operands: [ptr: PTR_LIKE, value: ANY, mask[opt]: BOOL_LIKE],
         attrs: [sem: MemSemantic, scope: MemSyncScope],
-        traits: [LOAD_STORE_SHAPE, LOAD_STORE_ENCODING, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [LOAD_STORE_SHAPE, LOAD_STORE_ENCODING, ON_TENSORS],
         types: [
             TypeRule::new("value type matches ptr type", "ptr", "value", pointee_like),
             TypeRule::new("mask type matches ptr type", "ptr", "mask", mask_like),
@@ -59,7 +59,7 @@ op! {
         operands: [ptr: PTR_LIKE, expected: INT_LIKE, timeout[opt]: I64],
         results: [result: BOOL_LIKE],
         attrs: [sem: MemSemantic, scope: MemSyncScope],
-        traits: [SAME_ENCODING, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [SAME_ENCODING, ON_TENSORS],
         types: [
             TypeRule::new("ptr type matches expected type", "expected", "ptr", pointer_like),
             TypeRule::new("result type matches expected shape", "expected", "result", bool_like),
@@ -75,7 +75,7 @@ op! {
         operands: [ptr: PTR_LIKE, val: ANY, mask[opt]: BOOL_LIKE],
         results: [result: ANY],
         attrs: [atomic_rmw_op: RmwOp, sem: MemSemantic, scope: MemSyncScope],
-        traits: [Trait::SAME_SHAPE, SAME_ENCODING, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [Trait::SAME_SHAPE, SAME_ENCODING, ON_TENSORS],
         types: [
             TypeRule::new("ptr type matches value type", "val", "ptr", pointer_like),
             TypeRule::new("mask type matches value type", "val", "mask", bool_like),
@@ -92,7 +92,7 @@ op! {
         operands: [ptr: PTR_LIKE, cmp: ANY, val: ANY],
         results: [result: ANY],
         attrs: [sem: MemSemantic, scope: MemSyncScope],
-        traits: [Trait::SAME_SHAPE, SAME_ENCODING, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [Trait::SAME_SHAPE, SAME_ENCODING, ON_TENSORS],
         types: [
             TypeRule::new("ptr type matches cmp type", "cmp", "ptr", pointer_like),
             TypeRule::new("ptr type matches value type", "val", "ptr", pointer_like),

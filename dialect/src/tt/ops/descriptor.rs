@@ -1,14 +1,13 @@
 //! Descriptors of tensors in global memory, and accesses through them.
 
 use crate::constraints::*;
-use crate::encoding::verify::TENSOR_LAYOUTS;
 use crate::tt::enums::{DescriptorReduceKind, PaddingOption};
 use crate::tt::legacy::CACHE_HINTS;
 use crate::tt::ops::global;
+use crate::tt::traits::ON_TENSORS;
 use crate::tt::verify;
-use crate::tt::verify::TENSOR_SIZE;
 use mlir_host::attrs::AnyAttr;
-use mlir_host::def::{EffectKind, EffectOn, Effects, Speculation};
+use mlir_host::def::{EffectKind, EffectOn, Effects};
 use mlir_host::op;
 use mlir_host::traits::Trait;
 
@@ -24,9 +23,9 @@ op! {
         operands: [base: PTR, shape[var]: I32, strides[var]: I64],
         results: [result: TENSOR_DESC],
         attrs: [padding[default "1 : i32"]: PaddingOption],
-        traits: [Trait::SameVariadicOperandSize, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [Trait::Pure, Trait::SameVariadicOperandSize, ON_TENSORS],
         format: "$base `,` `[` $shape `]` `,` `[` $strides `]` attr-dict `:` type($base) `,` type($result)",
-        with: { verify: Some(verify::make_tensor_descriptor), effects: Effects::None, speculation: Speculation::Always },
+        with: { verify: Some(verify::make_tensor_descriptor) },
     }
 }
 
@@ -36,7 +35,7 @@ op! {
         operands: [desc: TENSOR_DESC, indices[var]: I32],
         results: [result: TENSOR],
         attrs: [cache_policy("cachePolicy")[opt]: AnyAttr],
-        traits: [TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [ON_TENSORS],
         format: "$desc `[` $indices `]` legacy<CacheHints> attr-dict `:` qualified(type($desc)) `->` type($result)",
         with: { custom: &[CACHE_HINTS], verify: Some(verify::descriptor_load), effects: READ },
     }
@@ -46,7 +45,7 @@ op! {
     /// Stores a block at the given indices.
     pub struct DescriptorStoreOp = "tt.descriptor_store" {
         operands: [desc: TENSOR_DESC, src: TENSOR, indices[var]: I32],
-        traits: [TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [ON_TENSORS],
         format: "$desc `[` $indices `]` `,` $src attr-dict `:` qualified(type($desc)) `,` type($src)",
         with: { verify: Some(verify::descriptor_store), effects: READ_AND_WRITE },
     }
@@ -57,7 +56,7 @@ op! {
     pub struct DescriptorReduceOp = "tt.descriptor_reduce" {
         operands: [desc: TENSOR_DESC, src: TENSOR, indices[var]: I32],
         attrs: [kind: DescriptorReduceKind],
-        traits: [TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [ON_TENSORS],
         format: "$kind `,` $desc `[` $indices `]` `,` $src attr-dict `:` qualified(type($desc)) `,` type($src)",
         with: { verify: Some(verify::descriptor_reduce), effects: READ_AND_WRITE },
     }
@@ -68,7 +67,7 @@ op! {
     pub struct DescriptorGatherOp = "tt.descriptor_gather" {
         operands: [desc: TENSOR_DESC, x_offsets: ROW_OFFSETS, y_offset: I32],
         results: [result: TENSOR],
-        traits: [TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [ON_TENSORS],
         format: "$desc `[` $x_offsets `,` $y_offset `]` attr-dict `:` functional-type(operands, results)",
         with: { verify: Some(verify::descriptor_gather), effects: READ },
     }
@@ -78,7 +77,7 @@ op! {
     /// Stores rows, each at its own index.
     pub struct DescriptorScatterOp = "tt.descriptor_scatter" {
         operands: [desc: TENSOR_DESC, x_offsets: ROW_OFFSETS, y_offset: I32, src: TENSOR],
-        traits: [TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [ON_TENSORS],
         format: "$desc `[` $x_offsets `,` $y_offset `]` `,` $src attr-dict `:` type(operands)",
         with: { verify: Some(verify::descriptor_scatter), effects: READ_AND_WRITE },
     }

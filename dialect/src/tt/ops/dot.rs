@@ -1,15 +1,15 @@
 //! Matrix products.
 
 use crate::constraints::*;
-use crate::encoding::verify::TENSOR_LAYOUTS;
 use crate::interfaces::DOT;
 use crate::tt::enums::{InputPrecision, ScaleDotElemType};
+use crate::tt::traits::ON_TENSORS;
 use crate::tt::types::same;
-use crate::tt::verify::TENSOR_SIZE;
 use crate::tt::{canonicalize, infer, verify};
 use mlir_host::attrs::{BoolAttr, I32Attr};
-use mlir_host::def::{Effects, Speculation, TypeRule};
+use mlir_host::def::TypeRule;
 use mlir_host::op;
+use mlir_host::traits::Trait;
 
 op! {
     /// `a * b + c`, for each matrix of a batch.
@@ -20,15 +20,13 @@ op! {
             input_precision("inputPrecision")[default "2 : i32"]: InputPrecision,
             max_num_imprecise_acc("maxNumImpreciseAcc")[default "0 : i32"]: I32Attr,
         ],
-        traits: [TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [Trait::Pure, ON_TENSORS],
         types: [TypeRule::new("result's type matches accumulator's type", "d", "c", same)],
         format: "$a `,` $b `,` $c (`,` `inputPrecision` `=` $inputPrecision^)? attr-dict `:` type($a) `*` type($b) `->` type($d)",
         with: {
             interfaces: &[DOT],
             verify: Some(verify::dot),
             infer: Some(infer::dot),
-            effects: Effects::None,
-            speculation: Speculation::Always,
             canonicalize: &canonicalize::DOT,
         },
     }
@@ -49,14 +47,12 @@ op! {
             lhs_k_pack[default "true"]: BoolAttr,
             rhs_k_pack[default "true"]: BoolAttr,
         ],
-        traits: [TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [Trait::Pure, ON_TENSORS],
         types: [TypeRule::new("result's type matches accumulator's type", "d", "c", same)],
         format: "$a (`scale` $a_scale^)? `,` $b (`scale` $b_scale^)? `,` $c `lhs` `=` $a_elem_type `rhs` `=` $b_elem_type attr-dict `:` type($a) (`,` type($a_scale)^)? `*` type($b) (`,` type($b_scale)^)? `->` type($d)",
         with: {
             interfaces: &[DOT],
             verify: Some(verify::dot_scaled),
-            effects: Effects::None,
-            speculation: Speculation::Always,
         },
     }
 }

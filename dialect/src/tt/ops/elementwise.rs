@@ -1,10 +1,11 @@
 //! Casts, arithmetic, and calls of outside code for each element.
 
 use crate::constraints::*;
-use crate::encoding::verify::TENSOR_LAYOUTS;
 use crate::tt::enums::{PropagateNan, RoundingMode};
+use crate::tt::traits::ON_TENSORS;
+use crate::tt::traits::{ELEMENTWISE_CAST, ELEMENTWISE_ON_ONE_TYPE};
 use crate::tt::types::same;
-use crate::tt::verify::{SAME_ENCODING, TENSOR_SIZE};
+use crate::tt::verify::SAME_ENCODING;
 use crate::tt::{canonicalize, fold, ops::global, verify};
 use mlir_host::attrs::{BoolAttr, I32Attr, StrAttr};
 use mlir_host::def::{ANY_TYPE, Effect, EffectKind, EffectOn, Effects, Speculation, TypeRule};
@@ -19,11 +20,9 @@ op! {
     pub struct IntToPtrOp = "tt.int_to_ptr" {
         operands: [src: I64_LIKE],
         results: [result: PTR_LIKE],
-        traits: [ELEMENTWISE, Trait::SAME_SHAPE, SAME_ENCODING, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [ELEMENTWISE_CAST],
         format: "$src attr-dict `:` type($src) `->` type($result)",
         with: {
-            effects: Effects::None,
-            speculation: Speculation::Always,
             fold: Some(fold::int_to_ptr),
             canonicalize: &canonicalize::INT_TO_PTR,
         },
@@ -35,9 +34,9 @@ op! {
     pub struct PtrToIntOp = "tt.ptr_to_int" {
         operands: [src: PTR_LIKE],
         results: [result: I64_LIKE],
-        traits: [ELEMENTWISE, Trait::SAME_SHAPE, SAME_ENCODING, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [ELEMENTWISE_CAST],
         format: "$src attr-dict `:` type($src) `->` type($result)",
-        with: { effects: Effects::None, speculation: Speculation::Always, fold: Some(fold::ptr_to_int) },
+        with: { fold: Some(fold::ptr_to_int) },
     }
 }
 
@@ -46,12 +45,10 @@ op! {
     pub struct BitcastOp = "tt.bitcast" {
         operands: [src: ANY],
         results: [result: ANY],
-        traits: [ELEMENTWISE, Trait::SAME_SHAPE, SAME_ENCODING, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [ELEMENTWISE_CAST],
         format: "$src attr-dict `:` type($src) `->` type($result)",
         with: {
             verify: Some(verify::bitcast),
-            effects: Effects::None,
-            speculation: Speculation::Always,
             fold: Some(fold::bitcast),
         },
     }
@@ -63,12 +60,10 @@ op! {
         operands: [src: FLOAT_LIKE],
         results: [result: FLOAT_LIKE],
         attrs: [rounding[opt]: RoundingMode],
-        traits: [ELEMENTWISE, Trait::SAME_SHAPE, SAME_ENCODING, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [ELEMENTWISE_CAST],
         format: "$src attr-dict (`,` `rounding` `=` $rounding^)? `:` type($src) `->` type($result)",
         with: {
             verify: Some(verify::fp_to_fp),
-            effects: Effects::None,
-            speculation: Speculation::Always,
             fold: Some(fold::fp_to_fp),
         },
     }
@@ -80,10 +75,9 @@ op! {
         operands: [x: FLOAT_LIKE, min: FLOAT_LIKE, max: FLOAT_LIKE],
         results: [result: FLOAT_LIKE],
         attrs: [propagate_nan("propagateNan"): PropagateNan],
-        traits: [ELEMENTWISE, Trait::SAME_TYPE, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [ELEMENTWISE_ON_ONE_TYPE],
         types: [TypeRule::new("result type matches operand type", "x", "result", same)],
         format: "$x `,` $min `,` $max `,` `propagateNan` `=` $propagateNan attr-dict `:` type($result)",
-        with: { effects: Effects::None, speculation: Speculation::Always },
     }
 }
 
@@ -92,10 +86,9 @@ op! {
     pub struct PreciseSqrtOp = "tt.precise_sqrt" {
         operands: [x: FLOAT_LIKE],
         results: [result: FLOAT_LIKE],
-        traits: [ELEMENTWISE, Trait::SAME_TYPE, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [ELEMENTWISE_ON_ONE_TYPE],
         types: [TypeRule::new("result type matches operand type", "x", "result", same)],
         format: "$x attr-dict `:` type($x)",
-        with: { effects: Effects::None, speculation: Speculation::Always },
     }
 }
 
@@ -104,10 +97,9 @@ op! {
     pub struct PreciseDivFOp = "tt.precise_divf" {
         operands: [x: FLOAT_LIKE, y: FLOAT_LIKE],
         results: [result: FLOAT_LIKE],
-        traits: [ELEMENTWISE, Trait::SAME_TYPE, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [ELEMENTWISE_ON_ONE_TYPE],
         types: [TypeRule::new("result type matches operand type", "x", "result", same)],
         format: "$x `,` $y attr-dict `:` type($x)",
-        with: { effects: Effects::None, speculation: Speculation::Always },
     }
 }
 
@@ -116,10 +108,9 @@ op! {
     pub struct ApproxDivFOp = "tt.approx_divf" {
         operands: [x: F32_LIKE, y: F32_LIKE],
         results: [result: F32_LIKE],
-        traits: [ELEMENTWISE, Trait::SAME_TYPE, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [ELEMENTWISE_ON_ONE_TYPE],
         types: [TypeRule::new("result type matches operand type", "x", "result", same)],
         format: "$x `,` $y attr-dict `:` type($x)",
-        with: { effects: Effects::None, speculation: Speculation::Always },
     }
 }
 
@@ -128,10 +119,10 @@ op! {
     pub struct MulhiUIOp = "tt.mulhiui" {
         operands: [x: INT_LIKE, y: INT_LIKE],
         results: [result: INT_LIKE],
-        traits: [ELEMENTWISE, Trait::SAME_TYPE, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [ELEMENTWISE_ON_ONE_TYPE],
         types: [TypeRule::new("result type matches operand type", "x", "result", same)],
         format: "$x `,` $y attr-dict `:` type($x)",
-        with: { effects: Effects::None, speculation: Speculation::Always, fold: Some(fold::mulhiui) },
+        with: { fold: Some(fold::mulhiui) },
     }
 }
 
@@ -140,10 +131,10 @@ op! {
     pub struct AddPtrOp = "tt.addptr" {
         operands: [ptr: PTR_LIKE, offset: INT_LIKE],
         results: [result: PTR_LIKE],
-        traits: [ELEMENTWISE, Trait::SAME_SHAPE, SAME_ENCODING, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [ELEMENTWISE_CAST],
         types: [TypeRule::new("result type matches ptr type", "result", "ptr", same)],
         format: "$ptr `,` $offset attr-dict `:` type($result) `,` type($offset)",
-        with: { effects: Effects::None, speculation: Speculation::Always, fold: Some(fold::addptr) },
+        with: { fold: Some(fold::addptr) },
     }
 }
 
@@ -156,7 +147,7 @@ fn unless_pure(pure: bool, push: &mut dyn FnMut(Effect)) {
 }
 
 fn extern_is_pure(op: Op<'_>) -> bool {
-    ExternElementwiseOp::of(op).pure() == Some(true)
+    ExternElementwiseOp::of(op).pure()
 }
 
 op! {
@@ -165,7 +156,7 @@ op! {
         operands: [srcs[var]: ANY],
         results: [result: ANY],
         attrs: [libname: StrAttr, libpath: StrAttr, symbol: StrAttr, pure: BoolAttr],
-        traits: [ELEMENTWISE, SAME_ENCODING, Trait::SameVariadicOperandSize, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [ELEMENTWISE, SAME_ENCODING, Trait::SameVariadicOperandSize, ON_TENSORS],
         format: "operands attr-dict `:` functional-type(operands, $result)",
         with: {
             effects: Effects::Dynamic(|op, push| unless_pure(extern_is_pure(op), push)),
@@ -175,7 +166,7 @@ op! {
 }
 
 fn asm_is_pure(op: Op<'_>) -> bool {
-    ElementwiseInlineAsmOp::of(op).pure() == Some(true)
+    ElementwiseInlineAsmOp::of(op).pure()
 }
 
 op! {
@@ -184,7 +175,7 @@ op! {
         operands: [args[var]: ANY_TYPE],
         results: [result[var]: ANY],
         attrs: [asm_string: StrAttr, constraints: StrAttr, pure: BoolAttr, packed_element: I32Attr],
-        traits: [ELEMENTWISE, SAME_ENCODING, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [ELEMENTWISE, SAME_ENCODING, ON_TENSORS],
         format: "$asm_string attr-dict ($args^ `:` type($args))? `->` type($result)",
         with: {
             verify: Some(verify::elementwise_inline_asm),

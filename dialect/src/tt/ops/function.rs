@@ -1,10 +1,9 @@
 //! Functions, calls and returns.
 
-use crate::encoding::verify::TENSOR_LAYOUTS;
+use crate::tt::traits::ON_TENSORS;
 use crate::tt::verify;
-use crate::tt::verify::TENSOR_SIZE;
 use mlir_host::attrs::{DictArrayAttr, FlatSymbolRefAttr, FunctionTypeAttr, StrAttr, SymbolNameAttr};
-use mlir_host::def::{ANY_TYPE, Blocks, Effects, Format, Speculation};
+use mlir_host::def::{ANY_TYPE, Blocks, Format};
 use mlir_host::op;
 use mlir_host::traits::{Trait, Upstream};
 
@@ -14,7 +13,7 @@ op! {
         operands: [operands[var]: ANY_TYPE],
         results: [results("")[var]: ANY_TYPE],
         attrs: [callee: FlatSymbolRefAttr, arg_attrs[opt]: DictArrayAttr, res_attrs[opt]: DictArrayAttr],
-        traits: [Trait::Call, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [Trait::Call, ON_TENSORS],
         format: "$callee `(` $operands `)` attr-dict `:` functional-type($operands, results)",
         with: { verify_symbols: Some(verify::call) },
     }
@@ -33,7 +32,7 @@ op! {
         regions: [body: Blocks::Any],
         traits: [
             Trait::Function, Trait::ISOLATED, Trait::Upstream(Upstream::AffineScope),
-            Trait::HasParent(&["builtin.module"]), TENSOR_SIZE, TENSOR_LAYOUTS,
+            Trait::HasParent(&["builtin.module"]), ON_TENSORS,
         ],
         with: { format: Format::Function },
     }
@@ -43,10 +42,10 @@ op! {
     /// Returns from a function.
     pub struct ReturnOp = "tt.return" {
         operands: [srcs[var]: ANY_TYPE],
-        traits: [
-            Trait::HasParent(&["tt.func"]), Trait::RETURN_LIKE, Trait::TERMINATOR, TENSOR_SIZE, TENSOR_LAYOUTS,
+        traits: [Trait::Pure,
+            Trait::HasParent(&["tt.func"]), Trait::RETURN_LIKE, Trait::TERMINATOR, ON_TENSORS,
         ],
         format: "attr-dict ($srcs^ `:` type($srcs))?",
-        with: { verify: Some(verify::return_), effects: Effects::None, speculation: Speculation::Always },
+        with: { verify: Some(verify::return_) },
     }
 }

@@ -1,12 +1,11 @@
 //! The place of a program in the grid, and what helps debugging it.
 
 use crate::constraints::*;
-use crate::encoding::verify::TENSOR_LAYOUTS;
 use crate::tt::enums::ProgramDim;
 use crate::tt::ops::global;
-use crate::tt::verify::TENSOR_SIZE;
+use crate::tt::traits::ON_TENSORS;
 use mlir_host::attrs::{BoolAttr, DenseI32Array, StrAttr};
-use mlir_host::def::{EffectKind, EffectOn, Effects, Speculation};
+use mlir_host::def::{EffectKind, EffectOn, Effects};
 use mlir_host::op;
 use mlir_host::traits::Trait;
 
@@ -15,9 +14,8 @@ op! {
     pub struct GetProgramIdOp = "tt.get_program_id" {
         results: [result: I32],
         attrs: [axis: ProgramDim],
-        traits: [TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [Trait::Pure, ON_TENSORS],
         format: "$axis attr-dict `:` type($result)",
-        with: { effects: Effects::None, speculation: Speculation::Always },
     }
 }
 
@@ -26,9 +24,8 @@ op! {
     pub struct GetNumProgramsOp = "tt.get_num_programs" {
         results: [result: I32],
         attrs: [axis: ProgramDim],
-        traits: [TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [Trait::Pure, ON_TENSORS],
         format: "$axis attr-dict `:` type($result)",
-        with: { effects: Effects::None, speculation: Speculation::Always },
     }
 }
 
@@ -37,7 +34,7 @@ op! {
     pub struct PrintOp = "tt.print" {
         operands: [args[var]: ANY],
         attrs: [prefix: StrAttr, hex: BoolAttr, is_signed("isSigned"): DenseI32Array],
-        traits: [Trait::SameVariadicOperandSize, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [Trait::SameVariadicOperandSize, ON_TENSORS],
         format: "$prefix attr-dict (`:` $args^ `:` type($args))?",
         with: { effects: Effects::List(&[global(EffectKind::Write, EffectOn::Nothing)]) },
     }
@@ -48,7 +45,7 @@ op! {
     pub struct AssertOp = "tt.assert" {
         operands: [condition: BOOL_LIKE],
         attrs: [message: StrAttr],
-        traits: [TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [ON_TENSORS],
         format: "$condition `,` $message attr-dict `:` type($condition)",
         with: { effects: Effects::List(&[global(EffectKind::Write, EffectOn::Nothing)]) },
     }

@@ -1,12 +1,12 @@
 //! Operations that make, rearrange or pick the elements of tensors.
 
 use crate::constraints::*;
-use crate::encoding::verify::TENSOR_LAYOUTS;
+use crate::tt::traits::ON_TENSORS;
 use crate::tt::types::{bool_like, same};
-use crate::tt::verify::{SAME_ENCODING, SAME_RESULTS, TENSOR_SIZE};
+use crate::tt::verify::{SAME_ENCODING, SAME_RESULTS};
 use crate::tt::{canonicalize, fold, infer, verify};
 use mlir_host::attrs::{DenseI32Array, I32Attr, UnitAttr};
-use mlir_host::def::{Effects, Speculation, TypeRule};
+use mlir_host::def::{Effects, TypeRule};
 use mlir_host::op;
 use mlir_host::traits::Trait;
 
@@ -15,12 +15,10 @@ op! {
     pub struct SplatOp = "tt.splat" {
         operands: [src: ANY],
         results: [result: TENSOR],
-        traits: [Trait::SAME_ELEMENT, SAME_ENCODING, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [Trait::Pure, Trait::SAME_ELEMENT, SAME_ENCODING, ON_TENSORS],
         format: "$src attr-dict `:` type($src) `->` type($result)",
         with: {
             verify: Some(verify::splat),
-            effects: Effects::None,
-            speculation: Speculation::Always,
             fold: Some(fold::splat),
         },
     }
@@ -31,13 +29,11 @@ op! {
     pub struct UnsplatOp = "tt.unsplat" {
         operands: [src: TENSOR],
         results: [result: ANY],
-        traits: [TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [Trait::Pure, ON_TENSORS],
         format: "$src attr-dict `:` type($src)",
         with: {
             verify: Some(verify::unsplat),
             infer: Some(infer::unsplat),
-            effects: Effects::None,
-            speculation: Speculation::Always,
             fold: Some(fold::unsplat),
         },
     }
@@ -49,12 +45,10 @@ op! {
         operands: [src: TENSOR],
         results: [result: TENSOR],
         attrs: [axis: I32Attr],
-        traits: [Trait::SAME_ELEMENT, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [Trait::Pure, Trait::SAME_ELEMENT, ON_TENSORS],
         format: "$src attr-dict `:` type($src) `->` type($result)",
         with: {
             infer: Some(infer::expand_dims),
-            effects: Effects::None,
-            speculation: Speculation::Always,
             fold: Some(fold::expand_dims),
             canonicalize: &canonicalize::EXPAND_DIMS,
         },
@@ -67,12 +61,10 @@ op! {
         operands: [src: TENSOR],
         results: [result: TENSOR],
         attrs: [allow_reorder[opt]: UnitAttr, efficient_layout[opt]: UnitAttr],
-        traits: [Trait::SAME_ELEMENT, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [Trait::Pure, Trait::SAME_ELEMENT, ON_TENSORS],
         format: "$src (`allow_reorder` $allow_reorder^)? (`efficient_layout` $efficient_layout^)? attr-dict `:` type($src) `->` type($result)",
         with: {
             verify: Some(verify::reshape),
-            effects: Effects::None,
-            speculation: Speculation::Always,
             fold: Some(fold::reshape),
             canonicalize: &canonicalize::RESHAPE,
         },
@@ -84,12 +76,10 @@ op! {
     pub struct BroadcastOp = "tt.broadcast" {
         operands: [src: TENSOR],
         results: [result: TENSOR],
-        traits: [Trait::SAME_ELEMENT, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [Trait::Pure, Trait::SAME_ELEMENT, ON_TENSORS],
         format: "$src attr-dict `:` type($src) `->` type($result)",
         with: {
             verify: Some(verify::broadcast),
-            effects: Effects::None,
-            speculation: Speculation::Always,
             fold: Some(fold::broadcast),
             canonicalize: &canonicalize::BROADCAST,
         },
@@ -102,7 +92,7 @@ op! {
     pub struct CatOp = "tt.cat" {
         operands: [lhs: TENSOR, rhs: TENSOR],
         results: [result: TENSOR],
-        traits: [Trait::SAME_OPERAND_TYPES, Trait::SAME_ELEMENT, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [Trait::SAME_OPERAND_TYPES, Trait::SAME_ELEMENT, ON_TENSORS],
         format: "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)",
         with: { verify: Some(verify::cat), effects: Effects::None },
     }
@@ -113,13 +103,11 @@ op! {
     pub struct JoinOp = "tt.join" {
         operands: [lhs: TENSOR, rhs: TENSOR],
         results: [result: TENSOR],
-        traits: [Trait::SAME_OPERAND_TYPES, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [Trait::Pure, Trait::SAME_OPERAND_TYPES, ON_TENSORS],
         format: "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)",
         with: {
             infer: Some(infer::join),
             compatible: Some(infer::compatible),
-            effects: Effects::None,
-            speculation: Speculation::Always,
             fold: Some(fold::join),
             canonicalize: &canonicalize::JOIN,
         },
@@ -131,14 +119,12 @@ op! {
     pub struct SplitOp = "tt.split" {
         operands: [src: TENSOR],
         results: [out_lhs("outLHS"): TENSOR, out_rhs("outRHS"): TENSOR],
-        traits: [SAME_RESULTS, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [Trait::Pure, SAME_RESULTS, ON_TENSORS],
         types: [TypeRule::new("outLHS and outRHS types match", "outLHS", "outRHS", same)],
         format: "$src attr-dict `:` type($src) `->` type($outLHS)",
         with: {
             infer: Some(infer::split),
             compatible: Some(infer::compatible),
-            effects: Effects::None,
-            speculation: Speculation::Always,
             fold: Some(fold::split),
             canonicalize: &canonicalize::SPLIT,
         },
@@ -151,14 +137,12 @@ op! {
         operands: [src: TENSOR],
         results: [result: TENSOR],
         attrs: [order: DenseI32Array],
-        traits: [Trait::SAME_ELEMENT, TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [Trait::Pure, Trait::SAME_ELEMENT, ON_TENSORS],
         format: "$src attr-dict `:` type($src) `->` type($result)",
         with: {
             verify: Some(verify::trans),
             infer: Some(infer::trans),
             compatible: Some(infer::compatible),
-            effects: Effects::None,
-            speculation: Speculation::Always,
             fold: Some(fold::trans),
             canonicalize: &canonicalize::TRANS,
         },
@@ -170,12 +154,10 @@ op! {
     pub struct MakeRangeOp = "tt.make_range" {
         results: [result: INT_TENSOR],
         attrs: [start: I32Attr, end: I32Attr],
-        traits: [TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [Trait::Pure, ON_TENSORS],
         format: "attr-dict `:` type($result)",
         with: {
             verify: Some(verify::make_range),
-            effects: Effects::None,
-            speculation: Speculation::Always,
             fold: Some(fold::make_range),
         },
     }
@@ -186,10 +168,9 @@ op! {
     pub struct HistogramOp = "tt.histogram" {
         operands: [src: INT_TENSOR, mask[opt]: BOOL_LIKE],
         results: [result: INT_TENSOR],
-        traits: [TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [Trait::Pure, ON_TENSORS],
         types: [TypeRule::new("mask type matches src type", "src", "mask", bool_like)],
         format: "$src (`,` $mask^)? attr-dict `:` type($src) `->` type($result)",
-        with: { effects: Effects::None, speculation: Speculation::Always },
     }
 }
 
@@ -199,13 +180,11 @@ op! {
         operands: [src: TENSOR, indices: INT_TENSOR],
         results: [result: TENSOR],
         attrs: [axis: I32Attr, efficient_layout[opt]: UnitAttr],
-        traits: [TENSOR_SIZE, TENSOR_LAYOUTS],
+        traits: [Trait::Pure, ON_TENSORS],
         format: "$src `[` $indices `]` attr-dict `:` functional-type(operands, results)",
         with: {
             verify: Some(verify::gather),
             infer: Some(infer::gather),
-            effects: Effects::None,
-            speculation: Speculation::Always,
         },
     }
 }

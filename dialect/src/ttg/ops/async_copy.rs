@@ -5,7 +5,7 @@ use crate::constraints::*;
 use crate::tt::ops::global;
 use crate::tt::types::{mask_like, pointee_like};
 use crate::ttg::types::{MEMDESC_TYPE, TOKEN_TYPE};
-use crate::ttg::verify::{MEMDESC_LAYOUTS, TENSOR_LAYOUTS};
+use crate::ttg::verify::ON_BUFFERS;
 use crate::ttg::verify_ops;
 use mlir_host::attrs::{AnyAttr, BoolAttr, I32Attr};
 use mlir_host::def::{EffectKind, EffectOn, Effects, TypeRule};
@@ -17,7 +17,7 @@ op! {
         operands: [async_token("asyncToken")[var]: TOKEN_TYPE],
         results: [ret_token("retToken"): TOKEN_TYPE],
         attrs: [num: I32Attr],
-        traits: [MEM_WAIT, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [MEM_WAIT, ON_BUFFERS],
         format: "($asyncToken^)? attr-dict",
     }
 }
@@ -27,7 +27,7 @@ op! {
     pub struct AsyncCommitGroupOp = "ttg.async_commit_group" {
         operands: [input_tokens("inputTokens")[var]: TOKEN_TYPE],
         results: [async_token("asyncToken"): TOKEN_TYPE],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         format: "(`tokens` $inputTokens^)? attr-dict",
     }
 }
@@ -42,7 +42,7 @@ op! {
             is_volatile("isVolatile")[default "false"]: BoolAttr,
             contiguity[default "1 : i32"]: I32Attr,
         ],
-        traits: [GLOBAL_TO_LOCAL_COPY, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [GLOBAL_TO_LOCAL_COPY, ON_BUFFERS],
         types: [
             TypeRule::new("infer mask type from src type", "src", "mask", mask_like),
             TypeRule::new("infer other type from src type", "src", "other", pointee_like),

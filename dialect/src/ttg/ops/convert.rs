@@ -2,7 +2,7 @@
 
 use crate::constraints::*;
 use crate::ttg::types::MEMDESC;
-use crate::ttg::verify::{MEMDESC_LAYOUTS, TENSOR_LAYOUTS};
+use crate::ttg::verify::ON_BUFFERS;
 use crate::ttg::{canonicalize, fold, verify_ops};
 use mlir_host::attrs::{BoolAttr, I32Attr, StrAttr, UnitAttr};
 use mlir_host::def::{Effect, EffectKind, EffectOn, Effects, Speculation, TypeConstraint};
@@ -16,14 +16,12 @@ op! {
         operands: [src: TENSOR],
         results: [result: TENSOR],
         attrs: [force_warp_shuffle[opt]: UnitAttr],
-        traits: [Trait::SAME_SHAPE, Trait::SAME_ELEMENT, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [Trait::Pure, Trait::SAME_SHAPE, Trait::SAME_ELEMENT, ON_BUFFERS],
         format: "$src attr-dict `:` type($src) `->` type($result)",
         with: {
             verify: Some(verify_ops::convert_layout),
             fold: Some(fold::convert_layout),
             canonicalize: &canonicalize::CONVERT_LAYOUT,
-            effects: Effects::None,
-            speculation: Speculation::Always,
         },
     }
 }
@@ -40,9 +38,9 @@ op! {
         operands: [src: I8_TENSOR],
         results: [result: FLOAT_TENSOR],
         attrs: [axis: I32Attr],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [Trait::Pure, ON_BUFFERS],
         format: "$src attr-dict `:` type($src) `->` type($result)",
-        with: { verify: Some(verify_ops::fp4_to_fp), effects: Effects::None, speculation: Speculation::Always },
+        with: { verify: Some(verify_ops::fp4_to_fp) },
     }
 }
 
@@ -53,7 +51,7 @@ static ASM_OPERAND: TypeConstraint = TypeConstraint::new(
 );
 
 fn asm_effects(op: Op<'_>, push: &mut dyn FnMut(Effect)) {
-    if InlineAsmOp::of(op).pure() != Some(true) {
+    if !InlineAsmOp::of(op).pure() {
         for kind in [EffectKind::Write, EffectKind::Read] {
             push(Effect { kind, resource: "", on: EffectOn::Nothing });
         }
@@ -66,12 +64,12 @@ op! {
         operands: [args[var]: ASM_OPERAND],
         results: [result[var]: ANY],
         attrs: [asm_string: StrAttr, constraints: StrAttr, pure: BoolAttr],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         format: "$asm_string attr-dict ($args^)? `:` functional-type($args, $result)",
         with: {
             verify: Some(verify_ops::inline_asm),
             effects: Effects::Dynamic(asm_effects),
-            speculation: Speculation::Dynamic(|op| InlineAsmOp::of(op).pure() == Some(true)),
+            speculation: Speculation::Dynamic(|op| InlineAsmOp::of(op).pure()),
         },
     }
 }

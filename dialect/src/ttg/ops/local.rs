@@ -6,7 +6,7 @@ use crate::tt::enums::RmwOp;
 use crate::tt::ops::global;
 use crate::tt::types::{bool_like, same};
 use crate::ttg::types::{MEMDESC_TYPE, MemDescType, TOKEN_TYPE};
-use crate::ttg::verify::{MEMDESC_LAYOUTS, TENSOR_LAYOUTS};
+use crate::ttg::verify::ON_BUFFERS;
 use crate::ttg::{canonicalize, fold, verify_ops};
 use mlir_host::attrs::{I32Attr, UnitAttr};
 use mlir_host::def::{Effect, EffectKind, EffectOn, Effects, TypeRule};
@@ -32,7 +32,7 @@ op! {
         operands: [src[opt]: TENSOR],
         results: [result: MEMDESC_TYPE],
         attrs: [alignment[opt]: I32Attr],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         format: "($src^)? attr-dict `:` functional-type(operands, results)",
         with: {
             verify: Some(verify_ops::local_alloc),
@@ -47,7 +47,7 @@ op! {
     /// Ends the life of a buffer.
     pub struct LocalDeallocOp = "ttg.local_dealloc" {
         operands: [src: MEMDESC_TYPE],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         format: "$src attr-dict `:` qualified(type($src))",
         with: { effects: Effects::List(&[shared(EffectKind::Free, EffectOn::Operand("src"))]) },
     }
@@ -58,7 +58,7 @@ op! {
     pub struct LocalLoadOp = "ttg.local_load" {
         operands: [src: MEMDESC_TYPE, token[opt]: TOKEN_TYPE],
         results: [result: TENSOR],
-        traits: [LOCAL_LOAD, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [LOCAL_LOAD, ON_BUFFERS],
         format: "$src (`token` $token^)? attr-dict `:` qualified(type($src)) `->` type($result)",
         with: {
             verify: Some(verify_ops::local_load),
@@ -71,7 +71,7 @@ op! {
     /// Stores a tensor to a buffer.
     pub struct LocalStoreOp = "ttg.local_store" {
         operands: [src: TENSOR, dst: MEMDESC_TYPE],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         format: "$src `,` $dst attr-dict `:` type($src) `->` qualified(type($dst))",
         with: {
             verify: Some(verify_ops::local_store),
@@ -87,7 +87,7 @@ op! {
         operands: [src: MEMDESC_TYPE, indices: INT_TENSOR, token[opt]: TOKEN_TYPE],
         results: [result: TENSOR],
         attrs: [axis: I32Attr],
-        traits: [LOCAL_LOAD, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [LOCAL_LOAD, ON_BUFFERS],
         format: "$src `[` $indices `]` (`token` $token^)? attr-dict `:` qualified(type($src)) `,` type($indices) `->` type($result)",
         with: {
             verify: Some(verify_ops::local_gather),
@@ -101,7 +101,7 @@ op! {
     pub struct LocalScatterOp = "ttg.local_scatter" {
         operands: [dst: MEMDESC_TYPE, values: TENSOR, indices: INT_TENSOR, token[opt]: TOKEN_TYPE],
         attrs: [axis: I32Attr],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         format: "$dst `[` $indices `]` `,` $values (`token` $token^)? attr-dict `:` qualified(type($dst)) `,` type($indices) `,` type($values)",
         with: {
             verify: Some(verify_ops::local_scatter),
@@ -117,7 +117,7 @@ op! {
         operands: [dst: MEMDESC_TYPE, values: TENSOR, indices: INT_TENSOR, mask[opt]: BOOL_TENSOR],
         results: [result: TENSOR],
         attrs: [atomic_rmw_op: RmwOp, axis: I32Attr],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         types: [
             TypeRule::new("result type matches values type", "values", "result", same),
             TypeRule::new("mask type matches values type", "values", "mask", bool_like),
@@ -141,7 +141,7 @@ op! {
             nbytes: I32Attr, alignment: I32Attr,
             third_party_allocation[opt]: UnitAttr, shared_cluster_state[opt]: UnitAttr,
         ],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         format: "attr-dict `:` qualified(type($result))",
         with: { effects: Effects::List(&[global(EffectKind::Allocate, EffectOn::Result("result"))]) },
     }

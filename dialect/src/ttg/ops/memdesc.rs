@@ -3,26 +3,25 @@
 use super::MEMDESC_VIEW;
 use crate::constraints::I32;
 use crate::ttg::types::MEMDESC_TYPE;
-use crate::ttg::verify::{MEMDESC_LAYOUTS, TENSOR_LAYOUTS};
+use crate::ttg::verify::ON_BUFFERS;
 use crate::ttg::{fold, infer_memdesc, verify_ops};
 use mlir_host::asm::{OpParser, OpPrinter, ParseResult, Punct};
 use mlir_host::attrs::DenseI32Array;
-use mlir_host::def::{CustomDirective, Effects, Speculation};
+use mlir_host::def::CustomDirective;
 use mlir_host::format::{Arg, Parsed};
 use mlir_host::ir::{Attr, Op};
 use mlir_host::op;
+use mlir_host::traits::Trait;
 
 op! {
     /// The buffer number `index` of a buffer of buffers.
     pub struct MemDescIndexOp = "ttg.memdesc_index" {
         operands: [src: MEMDESC_TYPE, index: I32],
         results: [result: MEMDESC_TYPE],
-        traits: [MEMDESC_VIEW, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [Trait::Pure, MEMDESC_VIEW, ON_BUFFERS],
         format: "$src `[` $index `]` attr-dict `:` qualified(type($src)) `->` qualified(type($result))",
         with: {
             verify: Some(verify_ops::memdesc_index),
-            effects: Effects::None,
-            speculation: Speculation::Always,
         },
     }
 }
@@ -46,7 +45,7 @@ fn parse_offsets<'c>(parser: &mut OpParser<'c>, _: &mut Parsed<'c>, _: &[Arg]) -
 }
 
 fn print_offsets<'c>(op: Op<'c>, printer: &mut OpPrinter<'c>, _: &[Arg]) {
-    let offsets = MemDescSubsliceOp::of(op).offsets().unwrap_or_default();
+    let offsets = MemDescSubsliceOp::of(op).unverified().offsets().unwrap_or_default();
     printer.join(", ", offsets, |printer, offset| printer.text(&offset.to_string()));
 }
 
@@ -56,14 +55,12 @@ op! {
         operands: [src: MEMDESC_TYPE],
         results: [result: MEMDESC_TYPE],
         attrs: [offsets: DenseI32Array],
-        traits: [MEMDESC_VIEW, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [Trait::Pure, MEMDESC_VIEW, ON_BUFFERS],
         format: "$src `[` custom<Offsets>($offsets) `]` attr-dict `:` qualified(type($src)) `->` qualified(type($result))",
         with: {
             custom: &[CustomDirective { name: "Offsets", parse: parse_offsets, print: print_offsets }],
             verify: Some(verify_ops::memdesc_subslice),
             fold: Some(fold::memdesc_subslice),
-            effects: Effects::None,
-            speculation: Speculation::Always,
         },
     }
 }
@@ -74,14 +71,12 @@ op! {
         operands: [src: MEMDESC_TYPE],
         results: [result: MEMDESC_TYPE],
         attrs: [order: DenseI32Array],
-        traits: [MEMDESC_VIEW, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [Trait::Pure, MEMDESC_VIEW, ON_BUFFERS],
         format: "$src attr-dict `:` qualified(type($src)) `->` qualified(type($result))",
         with: {
             infer: Some(infer_memdesc::trans),
             compatible: Some(infer_memdesc::compatible),
             fold: Some(fold::memdesc_trans),
-            effects: Effects::None,
-            speculation: Speculation::Always,
         },
     }
 }
@@ -91,12 +86,10 @@ op! {
     pub struct MemDescReshapeOp = "ttg.memdesc_reshape" {
         operands: [src: MEMDESC_TYPE],
         results: [result: MEMDESC_TYPE],
-        traits: [MEMDESC_VIEW, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [Trait::Pure, MEMDESC_VIEW, ON_BUFFERS],
         format: "$src attr-dict `:` qualified(type($src)) `->` qualified(type($result))",
         with: {
             verify: Some(verify_ops::memdesc_reshape),
-            effects: Effects::None,
-            speculation: Speculation::Always,
         },
     }
 }
@@ -106,13 +99,11 @@ op! {
     pub struct MemDescReinterpretOp = "ttg.memdesc_reinterpret" {
         operands: [src: MEMDESC_TYPE],
         results: [result: MEMDESC_TYPE],
-        traits: [MEMDESC_VIEW, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [Trait::Pure, MEMDESC_VIEW, ON_BUFFERS],
         format: "$src attr-dict `:` qualified(type($src)) `->` qualified(type($result))",
         with: {
             verify: Some(verify_ops::memdesc_reinterpret),
             fold: Some(fold::memdesc_reinterpret),
-            effects: Effects::None,
-            speculation: Speculation::Always,
         },
     }
 }

@@ -3,10 +3,10 @@
 use crate::constraints::{I1, I32};
 use crate::tt::types::same;
 use crate::ttg::enums::AddrSpace;
-use crate::ttg::verify::{MEMDESC_LAYOUTS, TENSOR_LAYOUTS};
+use crate::ttg::verify::ON_BUFFERS;
 use mlir_host::asm::{OpParser, OpPrinter, ParseResult, Punct};
 use mlir_host::attrs::{I32Attr, UnitAttr};
-use mlir_host::def::{ANY_TYPE, Blocks, Effects, Format, Speculation, TypeConstraint, TypeRule};
+use mlir_host::def::{ANY_TYPE, Blocks, Format, TypeConstraint, TypeRule};
 use mlir_host::ir::Op;
 use mlir_host::op;
 use mlir_host::traits::Trait;
@@ -20,13 +20,12 @@ op! {
         operands: [iv: INTEGER_OR_INDEX, ub: INTEGER_OR_INDEX, step: INTEGER_OR_INDEX],
         results: [result: I1],
         attrs: [max_stage("maxStage"): I32Attr, stage: I32Attr],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [Trait::Pure, ON_BUFFERS],
         types: [
             TypeRule::new("all of {iv, ub, step} have same type", "iv", "ub", same),
             TypeRule::new("all of {iv, ub, step} have same type", "iv", "step", same),
         ],
         format: "$iv `,` $ub `,` $step `maxStage` $maxStage `stage` $stage attr-dict `:` type($iv) `->` type($result)",
-        with: { effects: Effects::None, speculation: Speculation::Always },
     }
 }
 
@@ -36,7 +35,7 @@ op! {
         operands: [pred: I1],
         results: [result[var]: ANY_TYPE],
         regions: [region: Blocks::Exactly(1)],
-        traits: [Trait::SINGLE_BLOCK, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [Trait::SINGLE_BLOCK, ON_BUFFERS],
     }
 }
 
@@ -44,11 +43,10 @@ op! {
     /// Ends the region of `ttg.mask` with its results.
     pub struct MaskReturnOp = "ttg.mask.return" {
         operands: [result[var]: ANY_TYPE],
-        traits: [
-            Trait::HasParent(&["ttg.mask"]), Trait::TERMINATOR, Trait::RETURN_LIKE, TENSOR_LAYOUTS, MEMDESC_LAYOUTS,
+        traits: [Trait::Pure,
+            Trait::HasParent(&["ttg.mask"]), Trait::TERMINATOR, Trait::RETURN_LIKE, ON_BUFFERS,
         ],
         format: "$result attr-dict `:` type($result)",
-        with: { effects: Effects::None, speculation: Speculation::Always },
     }
 }
 
@@ -83,7 +81,7 @@ fn parse_barrier(parser: &mut OpParser<'_>) -> ParseResult<()> {
 }
 
 fn print_barrier<'c>(op: Op<'c>, printer: &mut OpPrinter<'c>) {
-    let spaces = BarrierOp::of(op).addr_space().unwrap_or(AddrSpace::NONE);
+    let spaces = BarrierOp::of(op).unverified().addr_space().unwrap_or(AddrSpace::NONE);
     printer.text(" ");
     printer.text(&spaces.text());
     printer.attr_dict(op, 1, &[], false);
@@ -94,7 +92,7 @@ op! {
     /// spaces are then visible to each other.
     pub struct BarrierOp = "ttg.barrier" {
         attrs: [addr_space("addrSpace"): AddrSpace],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         with: { format: Format::Custom { parse: parse_barrier, print: print_barrier } },
     }
 }
@@ -104,8 +102,7 @@ op! {
     pub struct WarpIdOp = "ttg.warp_id" {
         results: [result: I32],
         attrs: [omit_uniform_hint("omitUniformHint")[opt]: UnitAttr],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [Trait::Pure, ON_BUFFERS],
         format: "attr-dict",
-        with: { effects: Effects::None, speculation: Speculation::Always },
     }
 }

@@ -1,11 +1,11 @@
 //! Different code on different warps.
 
 use super::ASYNC_REGIONS;
-use crate::ttg::verify::{MEMDESC_LAYOUTS, TENSOR_LAYOUTS};
+use crate::ttg::verify::ON_BUFFERS;
 use crate::ttg::{canonicalize, verify_ops};
 use mlir_host::asm::{OpParser, OpPrinter, ParseResult, Punct, Unresolved};
 use mlir_host::attrs::DenseI32Array;
-use mlir_host::def::{ANY_TYPE, Blocks, Effects, Format, Speculation};
+use mlir_host::def::{ANY_TYPE, Blocks, Format, Speculation};
 use mlir_host::ir::{Attr, Op, Region};
 use mlir_host::op;
 use mlir_host::traits::Trait;
@@ -25,7 +25,7 @@ op! {
             default_region("defaultRegion"): Blocks::AtLeast(1),
             partition_op_holder("partitionOpHolder"): Blocks::Exactly(1),
         ],
-        traits: [Trait::RECURSIVE_EFFECTS, ASYNC_REGIONS, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [Trait::RECURSIVE_EFFECTS, ASYNC_REGIONS, ON_BUFFERS],
         with: {
             format: Format::Custom { parse: parse_warp_specialize, print: print_warp_specialize },
             verify: Some(verify_ops::warp_specialize),
@@ -62,7 +62,7 @@ op! {
         regions: [partition_regions("partitionRegions")[var]: Blocks::AtLeast(1)],
         traits: [
             Trait::ISOLATED, Trait::RECURSIVE_EFFECTS, Trait::TERMINATOR, Trait::HasParent(&["ttg.warp_specialize"]),
-            TENSOR_LAYOUTS, MEMDESC_LAYOUTS,
+            ON_BUFFERS,
         ],
         with: {
             verify: Some(verify_ops::warp_specialize_partitions),
@@ -82,24 +82,23 @@ op! {
     /// Ends the default region with the results of `ttg.warp_specialize`.
     pub struct WarpYieldOp = "ttg.warp_yield" {
         operands: [values[var]: ANY_TYPE],
-        traits: [
+        traits: [Trait::Pure,
             Trait::TERMINATOR, Trait::RETURN_LIKE, Trait::HasParent(&["ttg.warp_specialize"]),
-            TENSOR_LAYOUTS, MEMDESC_LAYOUTS,
+            ON_BUFFERS,
         ],
         format: "($values^)? attr-dict (`:` type($values)^)?",
-        with: { verify: Some(verify_ops::warp_yield), effects: Effects::None, speculation: Speculation::Always },
+        with: { verify: Some(verify_ops::warp_yield) },
     }
 }
 
 op! {
     /// Ends a partition region.
     pub struct WarpReturnOp = "ttg.warp_return" {
-        traits: [
+        traits: [Trait::Pure,
             Trait::TERMINATOR, Trait::RETURN_LIKE, Trait::HasParent(&["ttg.warp_specialize.partitions"]),
-            TENSOR_LAYOUTS, MEMDESC_LAYOUTS,
+            ON_BUFFERS,
         ],
         format: "attr-dict",
-        with: { effects: Effects::None, speculation: Speculation::Always },
     }
 }
 
@@ -161,7 +160,7 @@ fn print_warp_specialize<'c>(op: Op<'c>, printer: &mut OpPrinter<'c>) {
     printer.newline();
     printer.text("default ");
     printer.region(ws.default_region(), false, true);
-    let warps = ws.partition_num_warps().unwrap_or_default();
+    let warps = ws.unverified().partition_num_warps().unwrap_or_default();
     for (i, region) in ws.partition_regions().into_iter().enumerate() {
         printer.newline();
         printer.text(&format!("partition{i}("));

@@ -5,14 +5,15 @@ use crate::constraints::*;
 use crate::interfaces::MBARRIER_LONG;
 use crate::tt::enums::ProgramDim;
 use crate::ttg::types::MEMDESC_TYPE;
-use crate::ttg::verify::{MEMDESC_LAYOUTS, TENSOR_LAYOUTS};
+use crate::ttg::verify::ON_BUFFERS;
 use crate::ttng::enums::PackedArithOpKind;
 use crate::ttng::types::I128;
 use crate::ttng::verify::{self, BARRIER};
 use mlir_host::attrs::BoolAttr;
-use mlir_host::def::{Effects, Speculation, TypeConstraint};
+use mlir_host::def::{Effects, TypeConstraint};
 use mlir_host::ir::{FloatKind, Type};
 use mlir_host::op;
+use mlir_host::traits::Trait;
 
 fn is_float(ty: Type<'_>, kinds: &[FloatKind]) -> bool {
     ty.float_kind().is_some_and(|kind| kinds.contains(&kind))
@@ -39,12 +40,10 @@ op! {
         operands: [operands[var]: PACKED_OPERAND],
         results: [result: PACKED_RESULT],
         attrs: [op_kind: PackedArithOpKind],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [Trait::Pure, ON_BUFFERS],
         format: "$op_kind $operands attr-dict `:` functional-type($operands, $result)",
         with: {
             verify: Some(verify::packed_arith),
-            effects: Effects::None,
-            speculation: Speculation::Always,
         },
     }
 }
@@ -53,7 +52,7 @@ op! {
     /// Orders accesses to shared memory before those of asynchronous units.
     pub struct FenceAsyncSharedOp = "ttng.fence_async_shared" {
         attrs: [cluster("bCluster"): BoolAttr],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         format: "attr-dict",
     }
 }
@@ -61,7 +60,7 @@ op! {
 op! {
     /// Makes initialized barriers visible to the other CTAs of the cluster.
     pub struct FenceMBarrierInitReleaseClusterOp = "ttng.fence_mbarrier_init_release_cluster" {
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         format: "attr-dict",
         with: { verify: Some(verify::in_cluster) },
     }
@@ -71,7 +70,7 @@ op! {
     /// Synchronizes all warps of the cluster.
     pub struct ClusterBarrierOp = "ttng.cluster_barrier" {
         attrs: [relaxed[default "false"]: BoolAttr],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         format: "attr-dict",
         with: { verify: Some(verify::cluster_barrier) },
     }
@@ -81,7 +80,7 @@ op! {
     /// Asks for a pending cluster in place of its launch, and waits for the response.
     pub struct ClcTryCancelSyncOp = "ttng.clc_try_cancel_sync" {
         results: [response: TENSOR],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         format: "attr-dict `:` type($response)",
         with: { verify: Some(verify::clc_try_cancel_sync) },
     }
@@ -91,7 +90,7 @@ op! {
     /// Asks for a pending cluster in place of its launch; the response arrives in shared memory.
     pub struct ClcTryCancelOp = "ttng.clc_try_cancel" {
         operands: [result: MEMDESC_TYPE, mbarrier: MEMDESC_TYPE],
-        traits: [BARRIER, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [BARRIER, ON_BUFFERS],
         format: "$result `,` $mbarrier attr-dict `:` qualified(type($result)) `,` qualified(type($mbarrier))",
         with: {
             interfaces: &[MBARRIER_LONG],
@@ -106,7 +105,7 @@ op! {
     pub struct ClcLoadResultOp = "ttng.clc_load_result" {
         operands: [src: MEMDESC_TYPE],
         results: [clc_result("clcResult"): I128],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         format: "$src attr-dict `:` qualified(type($src)) `->` type($clcResult)",
         with: {
             verify: Some(verify::clc_load_result),
@@ -120,9 +119,8 @@ op! {
     pub struct ClcIsCanceledOp = "ttng.clc_is_canceled" {
         operands: [clc_result("clcResult"): I128],
         results: [is_canceled: I1],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [Trait::Pure, ON_BUFFERS],
         format: "$clcResult attr-dict `:` type($clcResult) `->` type($is_canceled)",
-        with: { effects: Effects::None, speculation: Speculation::Always },
     }
 }
 
@@ -132,8 +130,7 @@ op! {
         operands: [clc_result("clcResult"): I128],
         results: [result: I32],
         attrs: [dim: ProgramDim],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [Trait::Pure, ON_BUFFERS],
         format: "$clcResult `,` $dim attr-dict `:` type($clcResult) `->` type($result)",
-        with: { effects: Effects::None, speculation: Speculation::Always },
     }
 }

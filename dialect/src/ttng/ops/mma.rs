@@ -6,7 +6,7 @@ use crate::interfaces::{DOT, DOT_IN_PLACE, MBARRIER, MBARRIERS, MMA_V5, PREDICAT
 use crate::tt::enums::{InputPrecision, ScaleDotElemType};
 use crate::tt::types::same;
 use crate::ttg::types::{MEMDESC, MEMDESC_TYPE, MemDescType, TOKEN_TYPE};
-use crate::ttg::verify::{MEMDESC_LAYOUTS, TENSOR_LAYOUTS};
+use crate::ttg::verify::ON_BUFFERS;
 use crate::ttng::verify::{self, BARRIER};
 use crate::ttng::{canonicalize, syntax};
 use mlir_host::attrs::{BoolAttr, I32Attr, UnitAttr};
@@ -24,7 +24,7 @@ op! {
             max_num_imprecise_acc("maxNumImpreciseAcc")[default "0 : i32"]: I32Attr,
             is_async("isAsync")[default "false"]: BoolAttr,
         ],
-        traits: [verify::DOT_SHAPES, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [verify::DOT_SHAPES, ON_BUFFERS],
         types: [TypeRule::new("result's type matches accumulator's type", "d", "c", same)],
         format: "$a `,` $b `,` $c (`,` $useC^)? attr-dict `:` type($a) `*` qualified(type($b)) `->` type($d)",
         with: {
@@ -49,7 +49,7 @@ op! {
         operands: [inputs[var]: TENSOR_OR_MEMDESC],
         results: [outputs[var]: TENSOR_OR_MEMDESC],
         attrs: [pendings: I32Attr, warp_group_local("warpGroupLocal")[opt]: UnitAttr],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         format: "$inputs attr-dict `:` type($inputs)",
         with: {
             verify: Some(verify::warp_group_dot_wait),
@@ -85,7 +85,7 @@ op! {
         attrs: [
             is_async[opt]: UnitAttr, two_ctas[opt]: UnitAttr, multicast[opt]: UnitAttr, is_unsigned[opt]: UnitAttr,
         ],
-        traits: [BARRIER, verify::MMA, verify::DOT_SHAPES, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [BARRIER, verify::MMA, verify::DOT_SHAPES, ON_BUFFERS],
         format: "$a `,` $b `,` $d `` custom<Token>($acc_dep, type($token)) `,` $useD `,` $pred `` custom<BarriersAndPreds>($barriers, $barrier_preds) attr-dict `:` qualified(type($a)) `,` qualified(type($b)) `,` qualified(type($d)) (`,` qualified(type($barriers))^)?",
         with: {
             interfaces: &[DOT_IN_PLACE, MMA_V5, PREDICATED, MBARRIERS],
@@ -111,7 +111,7 @@ op! {
             a_type: ScaleDotElemType, b_type: ScaleDotElemType, two_ctas[opt]: UnitAttr, multicast[opt]: UnitAttr,
             is_async[opt]: UnitAttr,
         ],
-        traits: [BARRIER, verify::MMA, verify::DOT_SHAPES, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [BARRIER, verify::MMA, verify::DOT_SHAPES, ON_BUFFERS],
         format: "$a `,` $b `,` $d `` custom<Token>($acc_dep, type($token)) `,` $a_scale `,` $b_scale `,` $useD `,` $pred `lhs` `=` $a_type `rhs` `=` $b_type `` custom<BarriersAndPreds>($barriers, $barrier_preds) attr-dict `:` qualified(type($a)) `,` qualified(type($b)) `,` qualified(type($d)) `,` qualified(type($a_scale)) `,` qualified(type($b_scale)) (`,` qualified(type($barriers))^)?",
         with: {
             interfaces: &[DOT_IN_PLACE, MMA_V5, PREDICATED, MBARRIERS],
@@ -129,7 +129,7 @@ op! {
     /// Lets a barrier track the completion of all earlier asynchronous products and copies.
     pub struct TcGen5CommitOp = "ttng.tc_gen5_commit" {
         operands: [barrier: MEMDESC_TYPE, pred[opt]: I1, descs[var]: MEMDESC_TYPE],
-        traits: [BARRIER, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [BARRIER, ON_BUFFERS],
         format: "$barrier (`,` $pred^)? (`descs` $descs^)? attr-dict `:` qualified(type($barrier)) (`,` qualified(type($descs))^)?",
         with: {
             interfaces: &[PREDICATED, MBARRIER],

@@ -5,19 +5,20 @@ use crate::constraints::*;
 use crate::interfaces::PREDICATED;
 use crate::ttg::ops::MEMDESC_VIEW;
 use crate::ttg::types::{MEMDESC_TYPE, MemDescType, TOKEN_TYPE};
-use crate::ttg::verify::{MEMDESC_LAYOUTS, TENSOR_LAYOUTS};
+use crate::ttg::verify::ON_BUFFERS;
 use crate::ttng::attrs::LoadReductionAttr;
 use crate::ttng::enums::TmemWaitKind;
 use crate::ttng::{canonicalize, syntax, verify};
 use mlir_host::attrs::{BoolAttr, I32Attr};
-use mlir_host::def::{Effect, EffectKind, EffectOn, Effects, Speculation};
+use mlir_host::def::{Effect, EffectKind, EffectOn, Effects};
 use mlir_host::op;
+use mlir_host::traits::Trait;
 
 op! {
     /// Waits for the loads or stores of tensor memory that the thread issued.
     pub struct TmemWaitOp = "ttng.tmem_wait" {
         attrs: [kind: TmemWaitKind],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         format: "$kind attr-dict",
         with: { verify: Some(verify::tmem_wait) },
     }
@@ -29,7 +30,7 @@ op! {
         operands: [src: MEMDESC_TYPE, dep[opt]: TOKEN_TYPE],
         results: [result: TENSOR, token[opt]: TOKEN_TYPE, red[opt]: TENSOR],
         attrs: [red_op("redOp")[opt]: LoadReductionAttr, abs[opt]: BoolAttr, nan("NaN")[opt]: BoolAttr],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         format: "$src `` custom<Token>($dep, type($token)) attr-dict `:` qualified(type($src)) `->` type($result) (`,` type($red)^)?",
         with: {
             custom: &[syntax::TOKEN],
@@ -44,7 +45,7 @@ op! {
     pub struct TmemStoreOp = "ttng.tmem_store" {
         operands: [dst: MEMDESC_TYPE, dep[opt]: TOKEN_TYPE, src: TENSOR, pred: I1],
         results: [token[opt]: TOKEN_TYPE],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         format: "$src `,` $dst `` custom<Token>($dep, type($token)) `,` $pred attr-dict `:` type($src) `->` qualified(type($dst))",
         with: {
             interfaces: &[PREDICATED],
@@ -61,7 +62,7 @@ op! {
     pub struct TmemAllocOp = "ttng.tmem_alloc" {
         operands: [src[opt]: TENSOR],
         results: [result: MEMDESC_TYPE, token[opt]: TOKEN_TYPE],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         format: "($src^)? attr-dict `:` functional-type(operands, results)",
         with: {
             verify: Some(verify::tmem_alloc),
@@ -89,12 +90,10 @@ op! {
         operands: [src: MEMDESC_TYPE],
         results: [result: MEMDESC_TYPE],
         attrs: [offset: I32Attr, dim[default "1 : i32"]: I32Attr],
-        traits: [MEMDESC_VIEW, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [Trait::Pure, MEMDESC_VIEW, ON_BUFFERS],
         format: "$src attr-dict `:` qualified(type($src)) `->` qualified(type($result))",
         with: {
             verify: Some(verify::tmem_subslice),
-            effects: Effects::None,
-            speculation: Speculation::Always,
         },
     }
 }
@@ -103,7 +102,7 @@ op! {
     /// Copies from shared to tensor memory, asynchronously.
     pub struct TmemCopyOp = "ttng.tmem_copy" {
         operands: [src: MEMDESC_TYPE, dst: MEMDESC_TYPE],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         format: "$src `,` $dst attr-dict `:` qualified(type(operands))",
         with: {
             verify: Some(verify::tmem_copy),

@@ -8,16 +8,15 @@ use crate::tt::ops::{GLOBAL_MEMORY, global};
 use crate::tt::types::TENSOR_DESC as TENSOR_DESC_TYPE;
 use crate::ttg::ops::MEM_WAIT;
 use crate::ttg::types::MEMDESC_TYPE;
-use crate::ttg::verify::{MEMDESC_LAYOUTS, TENSOR_LAYOUTS};
+use crate::ttg::verify::ON_BUFFERS;
 use crate::ttng::canonicalize;
 use crate::ttng::types::{I16, TENSOR_DESC_IM2COL};
 use crate::ttng::verify::{self, BARRIER};
 use mlir_host::attrs::{AnyAttr, BoolAttr, I32Attr, UnitAttr};
-use mlir_host::def::{
-    AttrConstraint, AttrKind, Effect, EffectKind, EffectOn, Effects, Speculation, TypeConstraint,
-};
-use mlir_host::ir::{Attr, Type};
+use mlir_host::def::{AttrConstraint, AttrKind, Effect, EffectKind, EffectOn, Effects, TypeConstraint};
+use mlir_host::ir::{Attr, Context, Type};
 use mlir_host::op;
+use mlir_host::traits::Trait;
 
 /// A descriptor, tiled or im2col.
 static ANY_TENSOR_DESC: TypeConstraint = TypeConstraint::new("a tensor descriptor, tiled or im2col", |ty| {
@@ -43,7 +42,7 @@ op! {
             multicast[opt]: UnitAttr, cache_policy("cachePolicy")[opt]: AnyAttr,
             is_volatile("isVolatile")[default "false"]: BoolAttr,
         ],
-        traits: [BARRIER, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [BARRIER, ON_BUFFERS],
         format: "$desc `[` $coord `]` (`offsets` `=` `[` $offsets^ `]`)? $result `,` $barrier `,` $pred attr-dict `:` qualified(type($desc)) `,` qualified(type($barrier)) `->` qualified(type($result))",
         with: {
             interfaces: &[MBARRIER, PREDICATED],
@@ -59,7 +58,7 @@ op! {
     pub struct AsyncTmaCopyLocalToGlobalOp = "ttng.async_tma_copy_local_to_global" {
         operands: [desc: TENSOR_DESC, coord[var]: I32, src: MEMDESC_TYPE],
         attrs: [cache_policy("cachePolicy")[opt]: AnyAttr],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         format: "$desc `[` $coord `]` $src attr-dict `:` qualified(type($desc)) `,` qualified(type($src))",
         with: {
             verify: Some(verify::tma_store),
@@ -73,7 +72,7 @@ op! {
     pub struct AsyncTmaReduceOp = "ttng.async_tma_reduce" {
         operands: [desc: TENSOR_DESC, coord[var]: I32, src: MEMDESC_TYPE],
         attrs: [kind: DescriptorReduceKind],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         format: "$kind `,` $desc `[` $coord `]` $src attr-dict `:` qualified(type($desc)) `,` qualified(type($src))",
         with: {
             verify: Some(verify::tma_reduce),
@@ -89,7 +88,7 @@ op! {
             desc: TENSOR_DESC, x_offsets: ROWS, y_offset: I32, barrier: MEMDESC_TYPE, result: MEMDESC_TYPE, pred: I1,
         ],
         attrs: [multicast[opt]: UnitAttr, cache_policy("cachePolicy")[opt]: AnyAttr],
-        traits: [BARRIER, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [BARRIER, ON_BUFFERS],
         format: "$desc `[` $x_offsets `,` $y_offset `]` $result `,` $barrier `,` $pred attr-dict `:` type(operands)",
         with: {
             interfaces: &[MBARRIER, PREDICATED],
@@ -105,7 +104,7 @@ op! {
     pub struct AsyncTmaScatterOp = "ttng.async_tma_scatter" {
         operands: [desc: TENSOR_DESC, x_offsets: ROWS, y_offset: I32, src: MEMDESC_TYPE],
         attrs: [cache_policy("cachePolicy")[opt]: AnyAttr],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         format: "$desc `[` $x_offsets `,` $y_offset `]` $src attr-dict `:` type(operands)",
         with: {
             verify: Some(verify::tma_scatter),
@@ -118,7 +117,7 @@ op! {
     /// Waits until at most so many groups of stores are pending.
     pub struct TmaStoreWaitOp = "ttng.async_tma_store_wait" {
         attrs: [pendings: I32Attr, read_only[opt]: UnitAttr],
-        traits: [MEM_WAIT, TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [MEM_WAIT, ON_BUFFERS],
         format: "attr-dict",
     }
 }
@@ -128,9 +127,8 @@ op! {
     pub struct ReinterpretTensorDescOp = "ttng.reinterpret_tensor_descriptor" {
         operands: [raw_desc("rawDesc"): PTR],
         results: [result: TENSOR_DESC],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [Trait::Pure, ON_BUFFERS],
         format: "$rawDesc attr-dict `:` qualified(type($rawDesc)) `to` qualified(type($result))",
-        with: { effects: Effects::None, speculation: Speculation::Always },
     }
 }
 
@@ -155,6 +153,9 @@ impl<const MAX: i64> AttrKind for Bounded<MAX> {
     fn decode(attr: Attr<'_>) -> Option<i64> {
         attr.as_int()
     }
+    fn encode(ctx: Context<'_>, value: i64) -> Option<Attr<'_>> {
+        Some(Attr::int(ctx, 32, value))
+    }
 }
 
 op! {
@@ -168,7 +169,7 @@ op! {
             elem_type: Bounded::<15>, interleave_layout: Bounded::<2>, swizzle_mode: Bounded::<3>,
             fill_mode: Bounded::<1>,
         ],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         format: "$desc_ptr `,` $global_address `,` `[` $box_dim `]` `,` `[` $global_dim `]` `,` `[` $global_stride `]` `,` `[` $element_stride `]` attr-dict `:` functional-type(operands, results)",
         with: {
             verify: Some(verify::tensormap_create),
@@ -184,7 +185,7 @@ op! {
     /// Makes a descriptor that was written visible to copies.
     pub struct TensormapFenceproxyAcquireOp = "ttng.tensormap_fenceproxy_acquire" {
         operands: [desc_ptr: PTR],
-        traits: [TENSOR_LAYOUTS, MEMDESC_LAYOUTS],
+        traits: [ON_BUFFERS],
         format: "$desc_ptr attr-dict `:` qualified(type($desc_ptr))",
         with: {
             effects: Effects::List(&[Effect {

@@ -65,7 +65,7 @@ fn matrices(op: Op<'_>) -> Result<[[i64; 2]; 3], String> {
         ]);
     }
     let mma = TcGen5MmaScaledOp::of(op);
-    let fp4 = |format: Option<ScaleDotElemType>| format == Some(ScaleDotElemType::E2M1);
+    let fp4 = |format: ScaleDotElemType| format == ScaleDotElemType::E2M1;
     // Pairs are packed along the dimension that is contiguous: K, unless the operand is transposed.
     let (a, b) =
         (is_transposed(mma.a()), MemDescType::cast(mma.b().ty()).is_some() && !k_contiguous(mma.b()));
@@ -162,7 +162,7 @@ pub fn warp_group_dot(op: Op<'_>) -> VerifyResult {
         }
     }
     let fp8 = matches!(a_element.float_kind(), Some(FloatKind::F8E4M3FN | FloatKind::F8E5M2));
-    let imprecise = dot.max_num_imprecise_acc().unwrap_or(0);
+    let imprecise = dot.max_num_imprecise_acc();
     if fp8 && result.element().float_kind() == Some(FloatKind::F32) && imprecise < 32 {
         return Err(format!(
             "products of fp8 are summed with less than f32's precision over at least 32 elements, but \
@@ -384,9 +384,11 @@ pub fn tc_gen5_mma(op: Op<'_>) -> VerifyResult {
 }
 
 /// The format of an operand whose bytes do not say it.
-fn scaled_format(element: Type<'_>, format: Option<ScaleDotElemType>) -> Result<Type<'_>, String> {
+fn scaled_format(element: Type<'_>, format: ScaleDotElemType) -> Result<Type<'_>, String> {
     let ctx = element.context();
-    let Some(format) = format.filter(|_| !element.is_float()) else { return Ok(element) };
+    if element.is_float() {
+        return Ok(element);
+    }
     Ok(Type::float(
         ctx,
         match format {
@@ -401,13 +403,13 @@ fn scaled_format(element: Type<'_>, format: Option<ScaleDotElemType>) -> Result<
     ))
 }
 
-fn is_fp8(format: Option<ScaleDotElemType>) -> bool {
-    matches!(format, Some(ScaleDotElemType::E4M3 | ScaleDotElemType::E5M2))
+fn is_fp8(format: ScaleDotElemType) -> bool {
+    matches!(format, ScaleDotElemType::E4M3 | ScaleDotElemType::E5M2)
 }
 
 /// A left operand in tensor memory is stored as its format and the right one ask for.
 fn scaled_left(mma: TcGen5MmaScaledOp<'_>, element: Type<'_>, e: &TensorMemory) -> VerifyResult {
-    if mma.a_type() == Some(ScaleDotElemType::E2M1) {
+    if mma.a_type() == ScaleDotElemType::E2M1 {
         if !element.is_int(8) {
             return Err(format!("a left operand of e2m1 must be stored as 'i8', got '{element}'"));
         }
@@ -475,7 +477,7 @@ pub fn tc_gen5_mma_scaled(op: Op<'_>) -> VerifyResult {
     if let Some(e) = matrix(a.encoding()) {
         scaled_left(mma, a.element(), &e)?;
     }
-    let both_fp4 = [mma.a_type(), mma.b_type()] == [Some(ScaleDotElemType::E2M1); 2];
+    let both_fp4 = [mma.a_type(), mma.b_type()] == [ScaleDotElemType::E2M1; 2];
     let transposed = is_transposed(mma.a()) || !k_contiguous(mma.b());
     let fp8_scales = memdesc(mma.a_scale())?.element().is_float();
     if both_fp4 && fp8_scales && transposed {

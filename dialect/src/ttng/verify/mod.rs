@@ -152,11 +152,8 @@ fn words(what: &str, ty: MemDescType<'_>) -> VerifyResult {
     }
 }
 
-pub(crate) fn positive(count: Option<i64>) -> VerifyResult {
-    match count {
-        Some(count) if count < 1 => Err(format!("count must be at least 1, got {count}")),
-        _ => Ok(()),
-    }
+pub(crate) fn positive(count: i64) -> VerifyResult {
+    if count < 1 { Err(format!("count must be at least 1, got {count}")) } else { Ok(()) }
 }
 
 /// Initialization for a count of arrivals.

@@ -109,7 +109,7 @@ fn packed_axis(operand: TensorType<'_>, result: TensorType<'_>) -> Option<usize>
 /// Verifies formats, shapes and layouts.
 pub fn packed_arith(op: Op<'_>) -> VerifyResult {
     let arith = PackedArithOp::of(op);
-    let Some(kind) = arith.op_kind() else { return Ok(()) };
+    let kind = arith.op_kind();
     let operands: Result<Vec<TensorType<'_>>, String> = arith.operands().map(tensor).collect();
     let (operands, result) = (operands?, tensor(arith.result())?);
     let wanted = if kind == PackedArithOpKind::Fma { 3 } else { 2 };

@@ -300,7 +300,7 @@ pub fn tmem_subslice(op: Op<'_>) -> VerifyResult {
             to.len()
         ));
     }
-    let (offset, dim) = (slice.offset().unwrap_or(0), slice.dim().unwrap_or(1));
+    let (offset, dim) = (slice.offset(), slice.dim());
     let Some(axis) = usize::try_from(dim).ok().filter(|axis| *axis < from.len()) else {
         return Err(format!("dim = {dim} must be one of {} dimensions", from.len()));
     };

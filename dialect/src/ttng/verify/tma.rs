@@ -206,7 +206,7 @@ fn store(desc: &Desc<'_>, src: MemDescType<'_>) -> VerifyResult {
 pub fn tma_load(op: Op<'_>) -> VerifyResult {
     let copy = AsyncTmaCopyGlobalToLocalOp::of(op);
     cache_policy(copy.cache_policy())?;
-    if copy.is_volatile() == Some(true) {
+    if copy.is_volatile() {
         return Err("copies through descriptors cannot be volatile".into());
     }
     let (desc, result) = (desc(copy.desc())?, memdesc(copy.result())?);
@@ -251,12 +251,10 @@ pub fn tma_reduce(op: Op<'_>) -> VerifyResult {
     coordinates(&desc, reduce.coord().count())?;
     same_block(&desc, src)?;
     store(&desc, src)?;
-    match reduce.kind() {
-        Some(kind) if !reduces_in_memory(kind, desc.element) => {
-            Err(format!("there is no {} of elements of '{}'", kind.keyword(), desc.element))
-        }
-        _ => Ok(()),
+    if reduces_in_memory(reduce.kind(), desc.element) {
+        return Ok(());
     }
+    Err(format!("there is no {} of elements of '{}'", reduce.kind().keyword(), desc.element))
 }
 
 /// Rows between a descriptor and a buffer.

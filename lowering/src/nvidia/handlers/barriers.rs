@@ -191,7 +191,7 @@ fn arrive_after_copies<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 fn cluster_barrier<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    if ClusterBarrierOp::of(op).relaxed() == Some(true) {
+    if ClusterBarrierOp::of(op).relaxed() {
         return copies(l)?.relaxed_cluster_barrier(&mut l.emit);
     }
     l.synchronize(Scope::Cluster)

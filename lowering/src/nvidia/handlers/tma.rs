@@ -233,7 +233,7 @@ fn receivers<'c>(
 /// Copies from shared memory, reductions among them.
 fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (desc, src) = (op.operand(0), op.operand(op.num_operands() - 1));
-    let kind = AsyncTmaReduceOp::cast(op).and_then(|reduce| reduce.kind());
+    let kind = AsyncTmaReduceOp::cast(op).map(|reduce| reduce.kind());
     let buffer = l.buffer(src)?;
     let plan = plan(l, desc, &buffer)?;
     l.remark(op, || plan.to_string());

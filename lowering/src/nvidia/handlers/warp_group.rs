@@ -6,10 +6,11 @@ use crate::lower::{Handler, Lower, Values};
 use crate::nvidia::wgmma::{WarpGroupFragment, WarpGroupMultiply, Wgmma};
 use crate::target::{MatrixTypes, need};
 use linear_layout::plan::{DotType, MatrixDescriptorPlan, ThreadBases, WarpGroupDotPlan, WarpGroupRun};
-use mlir_host::ir::{Attr, Op, Value};
+use mlir_host::ir::{Op, Value};
+use mlir_host::upstream::ConstantOp;
 use std::collections::HashMap;
 use ttopt_dialect::ttg::types::MemDescType;
-use ttopt_dialect::ttng::ops::{WarpGroupDotOp, WarpGroupDotWaitOp};
+use ttopt_dialect::ttng::ops::{FenceAsyncSharedOp, WarpGroupDotOp, WarpGroupDotWaitOp};
 use ttopt_passes::plans;
 
 pub(super) const HANDLERS: &[(&str, Handler)] =
@@ -31,7 +32,7 @@ fn fence<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
             desc.name.replace("cuda:", "sm_")
         ));
     }
-    let cluster = op.attr("bCluster").and_then(Attr::as_bool).unwrap_or(false);
+    let cluster = FenceAsyncSharedOp::of(op).cluster();
     let text = format!("fence.proxy.async.shared::{};", if cluster { "cluster" } else { "cta" });
     l.emit.inline_asm(&text, "", &[], &[], true)?;
     Ok(())
@@ -62,11 +63,7 @@ fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let mut product = Product { plan: &plan, types, groups, left, right, adds, from_zero };
     let c = l.get(dot.c())?;
     let sums = if plan.promoted { product.promoted(l, &c)? } else { product.at_once(l, &c)? };
-    let sums = if dot.is_async() == Some(true) || plan.promoted {
-        sums
-    } else {
-        groups.wait(&mut l.emit, 0, &sums)?
-    };
+    let sums = if dot.is_async() || plan.promoted { sums } else { groups.wait(&mut l.emit, 0, &sums)? };
     let result: Vec<Value<'c>> = plan.copies.iter().map(|r| at(&sums, *r)).collect::<Lowered<_>>()?;
     l.set(dot.d(), result);
     Ok(())
@@ -74,9 +71,7 @@ fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 
 /// Whether a tensor is the constant zero.
 fn is_zero(value: Value<'_>) -> bool {
-    let Some(attr) =
-        value.def_op().filter(|op| op.name() == "arith.constant").and_then(|op| op.attr("value"))
-    else {
+    let Some(attr) = ConstantOp::defining(value).and_then(ConstantOp::value) else {
         return false;
     };
     let splat = attr.as_elements().and_then(|all| all.splat_value()).unwrap_or(attr);
@@ -303,9 +298,8 @@ impl<'c> Product<'_, 'c> {
 
 /// Values pass through the wait, so that what uses them comes after it.
 fn wait<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let Some(wait) = WarpGroupDotWaitOp::cast(op) else { return unsupported("waits for no product") };
-    let pending = match wait.pendings().map(u64::try_from) {
-        Some(Ok(pending)) if pending <= 7 => pending,
+    let pending = match u64::try_from(WarpGroupDotWaitOp::of(op).pendings()) {
+        Ok(pending) if pending <= 7 => pending,
         _ => return unsupported("at most 7 products may be pending"),
     };
     let is_tensor = |value: &Value<'c>| value.ty().as_tensor().is_some();

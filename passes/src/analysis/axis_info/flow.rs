@@ -7,11 +7,21 @@ use crate::ir_util::is_private;
 use mlir_host::flow::{for_each_edge, incoming, is_region_branch};
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
-use mlir_host::upstream::{ConstantOp, ForOp};
+use mlir_host::is_one_of;
+use mlir_host::match_op;
+use mlir_host::upstream::{
+    AddIOp, AndIOp, AssumeOp, CmpIOp, ConstantOp, DivSIOp, DivUIOp, ExtSIOp, ExtUIOp, ForOp, FuncFuncOp,
+    IndexCastOp, IndexCastUIOp, LlvmConstantOp, MaxSIOp, MaxUIOp, MinSIOp, MinUIOp, ModuleOp, MulIOp, OrIOp,
+    RemSIOp, RemUIOp, SelectOp, ShLIOp, ShRSIOp, ShRUIOp, SubIOp, TruncIOp, XOrIOp,
+};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
-use ttopt_dialect::tt::ops::FuncOp;
+use ttopt_dialect::tt::ops::{
+    AddPtrOp, BitcastOp, BroadcastOp, CallOp, CatOp, ExpandDimsOp, FuncOp, GetNumProgramsOp, GetProgramIdOp,
+    IntToPtrOp, JoinOp, MakeRangeOp, PtrToIntOp, ReshapeOp, ReturnOp, SplatOp, SplitOp, TransOp, UnsplatOp,
+};
 use ttopt_dialect::tt::types::pointee;
+use ttopt_dialect::ttg::ops::ConvertLayoutOp;
 
 /// How often the facts of a block argument may change before they are given
 /// up: divisors and lengths could else shrink one power of two at a time.
@@ -121,18 +131,18 @@ impl<'c> Solver<'c> {
         let mut functions = Vec::new();
         let mut divisors = Vec::new();
         root.walk(&mut |op| {
-            match op.name() {
-                "tt.func" | "func.func" => {
+            match_op!(op, {
+                FuncOp | FuncFuncOp => {
                     functions.push(op);
                     if let Some(name) = op.attr("sym_name").and_then(Attr::as_str) {
                         solver.functions.insert(name, op);
                     }
-                }
-                "tt.call" => calls.push(op),
-                "arith.divsi" | "arith.remsi" if op.num_operands() == 2 => divisors.push(op.operand(1)),
-                "llvm.intr.assume" => solver.assume(op),
-                _ => {}
-            }
+                },
+                CallOp(call) => calls.push(call),
+                DivSIOp | RemSIOp => divisors.push(op.operand(1)),
+                AssumeOp => solver.assume(op),
+                _ => {},
+            });
             solver.enqueue(op);
             Walk::Advance
         });
@@ -140,7 +150,7 @@ impl<'c> Solver<'c> {
         solver.infos.reserve(solver.queue.len());
         for call in calls {
             if let Some(callee) = solver.callee(call) {
-                solver.callers.entry(callee).or_default().push(call);
+                solver.callers.entry(callee).or_default().push(call.op());
             }
         }
         solver.sizes(divisors);
@@ -150,8 +160,8 @@ impl<'c> Solver<'c> {
         solver
     }
 
-    fn callee(&self, call: Op<'c>) -> Option<Op<'c>> {
-        self.functions.get(call.attr("callee")?.as_symbol()?).copied()
+    fn callee(&self, call: CallOp<'c>) -> Option<Op<'c>> {
+        self.functions.get(call.callee().as_symbol()?).copied()
     }
 
     fn enqueue(&mut self, op: Op<'c>) {
@@ -160,8 +170,11 @@ impl<'c> Solver<'c> {
         }
     }
 
-    /// Integer arguments that make up divisors are sizes: not negative.
+    /// Divisors are sizes, and so are integer arguments that they are computed from: not negative.
     fn sizes(&mut self, mut values: Vec<Value<'c>>) {
+        for divisor in values.iter().filter(|divisor| ConstantOp::defining(**divisor).is_none()) {
+            self.assumed.entry(*divisor).or_insert(Assumed { nonneg: true, div: 1 }).nonneg = true;
+        }
         let mut seen = FastSet::default();
         while let Some(value) = values.pop() {
             if !seen.insert(value) {
@@ -169,15 +182,7 @@ impl<'c> Solver<'c> {
             }
             match value.def_op() {
                 Some(op)
-                    if matches!(
-                        op.name(),
-                        "tt.splat"
-                            | "tt.broadcast"
-                            | "tt.expand_dims"
-                            | "arith.extsi"
-                            | "arith.muli"
-                            | "arith.addi"
-                    ) =>
+                    if is_one_of!(op, SplatOp | BroadcastOp | ExpandDimsOp | ExtSIOp | MulIOp | AddIOp) =>
                 {
                     values.extend(op.operands());
                 }
@@ -206,20 +211,18 @@ impl<'c> Solver<'c> {
         let mut conditions = vec![op.operand(0)];
         while let Some(condition) = conditions.pop() {
             let Some(test) = condition.def_op() else { continue };
-            match test.name() {
-                "arith.andi" => conditions.extend(test.operands()),
-                "arith.cmpi" => self.assume_comparison(test),
-                _ => {}
-            }
+            match_op!(test, {
+                AndIOp => conditions.extend(test.operands()),
+                CmpIOp(test) => self.assume_comparison(test),
+                _ => {},
+            });
         }
     }
 
-    fn assume_comparison(&mut self, test: Op<'c>) {
+    fn assume_comparison(&mut self, test: CmpIOp<'c>) {
         let constant = |value: Value<'c>| ConstantOp::defining(value)?.value()?.as_int();
-        let (value, bound) = (test.operand(0), constant(test.operand(1)));
-        let (Some(predicate), Some(bound)) = (test.attr("predicate").and_then(Attr::as_int), bound) else {
-            return;
-        };
+        let (value, bound) = (test.op().operand(0), constant(test.op().operand(1)));
+        let (Some(predicate), Some(bound)) = (test.predicate(), bound) else { return };
         let fact = self.assumed.get(&value).copied().unwrap_or(Assumed { nonneg: false, div: 1 });
         match predicate {
             // sgt, sge
@@ -227,7 +230,7 @@ impl<'c> Solver<'c> {
             5 if bound >= 0 => _ = self.assumed.insert(value, Assumed { nonneg: true, ..fact }),
             // eq
             0 if bound == 0 => {
-                let rem = value.def_op().filter(|op| matches!(op.name(), "arith.remsi" | "arith.remui"));
+                let rem = value.def_op().filter(|op| is_one_of!(op, RemSIOp | RemUIOp));
                 let Some((rem, by)) = rem.and_then(|rem| Some((rem, constant(rem.operand(1))?))) else {
                     return;
                 };
@@ -304,10 +307,10 @@ impl<'c> Solver<'c> {
     }
 
     fn visit(&mut self, op: Op<'c>) {
-        match op.name() {
-            "tt.call" => self.visit_call(op),
-            "tt.return" => self.visit_return(op),
-            "tt.func" | "func.func" | "builtin.module" => {}
+        match_op!(op, {
+            CallOp(call) => self.visit_call(call),
+            ReturnOp => self.visit_return(op),
+            FuncOp | FuncFuncOp | ModuleOp => {},
             _ => {
                 self.pass_on(op);
                 self.count(op);
@@ -317,8 +320,8 @@ impl<'c> Solver<'c> {
                 if op.num_regions() == 0 || !is_region_branch(op) {
                     self.visit_plain(op);
                 }
-            }
-        }
+            },
+        });
     }
 
     /// Operands go where control flow takes them.
@@ -352,8 +355,9 @@ impl<'c> Solver<'c> {
         }
     }
 
-    fn visit_call(&mut self, op: Op<'c>) {
-        let Some(callee) = self.callee(op) else { return self.forget_results(op) };
+    fn visit_call(&mut self, call: CallOp<'c>) {
+        let op = call.op();
+        let Some(callee) = self.callee(call) else { return self.forget_results(op) };
         match callee.region(0).first_block() {
             Some(entry) => self.pass(op, &entry.args().collect::<Vec<_>>()),
             None => return self.forget_results(op),
@@ -468,58 +472,55 @@ fn transfer<'c>(op: Op<'c>, result: Value<'c>, operands: &[AxisInfo]) -> Option<
     let bits = bits_of(ty);
     let a = operands.first();
     let b = operands.get(1);
-    Some(match op.name() {
-        "arith.constant" | "llvm.mlir.constant" => constant(op, ty)?,
-        "tt.make_range" => {
-            let start = op.attr("start")?.as_int()?;
-            AxisInfo::range(start, ty.as_tensor()?.dim(0))
-        }
-        "tt.get_program_id" | "tt.get_num_programs" => AxisInfo { nonneg: true, ..AxisInfo::unknown(0) },
-        "arith.addi" => a?.add(b?, bits),
-        "arith.subi" => a?.sub(b?, bits),
-        "arith.muli" => a?.mul(b?, bits),
-        "arith.divsi" => a?.div(b?, true, bits),
-        "arith.divui" => a?.div(b?, false, bits),
-        "arith.remsi" => a?.rem(b?, true, bits),
-        "arith.remui" => a?.rem(b?, false, bits),
-        "arith.shli" => a?.shl(b?, bits),
-        "arith.shrsi" => a?.shr(b?, true, bits),
-        "arith.shrui" => a?.shr(b?, false, bits),
-        "arith.andi" => a?.and(b?, bits),
-        "arith.ori" => a?.or(b?, false, bits),
-        "arith.xori" => a?.or(b?, true, bits),
-        "arith.maxsi" => a?.extremum(b?, true, true, bits),
-        "arith.minsi" => a?.extremum(b?, false, true, bits),
-        "arith.maxui" => a?.extremum(b?, true, false, bits),
-        "arith.minui" => a?.extremum(b?, false, false, bits),
-        "arith.select" => a?.select(b?, operands.get(2)?),
-        "arith.cmpi" => compare(op, a?, b?)?,
-        "arith.extsi" => a?.resize(bits_of(op.operand(0).ty()), bits, true),
-        "arith.extui" => a?.resize(bits_of(op.operand(0).ty()), bits, false),
-        "arith.trunci" => a?.resize(bits_of(op.operand(0).ty()), bits, false),
-        "arith.index_cast" => a?.resize(bits_of(op.operand(0).ty()), bits, true),
-        "arith.index_castui" => a?.resize(bits_of(op.operand(0).ty()), bits, false),
-        "tt.addptr" => {
+    Some(match_op!(op, {
+        ConstantOp | LlvmConstantOp => constant(op, ty)?,
+        MakeRangeOp(range) => AxisInfo::range(range.start(), ty.as_tensor()?.dim(0)),
+        GetProgramIdOp | GetNumProgramsOp => AxisInfo { nonneg: true, ..AxisInfo::unknown(0) },
+        AddIOp => a?.add(b?, bits),
+        SubIOp => a?.sub(b?, bits),
+        MulIOp => a?.mul(b?, bits),
+        DivSIOp => a?.div(b?, true, bits),
+        DivUIOp => a?.div(b?, false, bits),
+        RemSIOp => a?.rem(b?, true, bits),
+        RemUIOp => a?.rem(b?, false, bits),
+        ShLIOp => a?.shl(b?, bits),
+        ShRSIOp => a?.shr(b?, true, bits),
+        ShRUIOp => a?.shr(b?, false, bits),
+        AndIOp => a?.and(b?, bits),
+        OrIOp => a?.or(b?, false, bits),
+        XOrIOp => a?.or(b?, true, bits),
+        MaxSIOp => a?.extremum(b?, true, true, bits),
+        MinSIOp => a?.extremum(b?, false, true, bits),
+        MaxUIOp => a?.extremum(b?, true, false, bits),
+        MinUIOp => a?.extremum(b?, false, false, bits),
+        SelectOp => a?.select(b?, operands.get(2)?),
+        CmpIOp(test) => compare(test, a?, b?)?,
+        ExtSIOp => a?.resize(bits_of(op.operand(0).ty()), bits, true),
+        ExtUIOp => a?.resize(bits_of(op.operand(0).ty()), bits, false),
+        TruncIOp => a?.resize(bits_of(op.operand(0).ty()), bits, false),
+        IndexCastOp => a?.resize(bits_of(op.operand(0).ty()), bits, true),
+        IndexCastUIOp => a?.resize(bits_of(op.operand(0).ty()), bits, false),
+        AddPtrOp => {
             let offset = b?.scale(unit_of(ty));
             AxisInfo { constant: None, ..a?.add(&offset, 64) }
-        }
+        },
         // Addresses count bytes, whatever they point at.
-        "tt.bitcast" if unit_known(op.operand(0).ty(), ty) => a?.clone(),
-        "tt.int_to_ptr" | "tt.ptr_to_int" => AxisInfo { constant: None, ..a?.clone() },
-        "tt.splat" => a?.splat(&shape_of(ty)),
-        "tt.unsplat" => AxisInfo { corner: a?.all_divisible_by(), runs: SmallVec::new(), ..a?.clone() },
-        "tt.broadcast" => a?.broadcast(&shape_of(op.operand(0).ty()), &shape_of(ty)),
-        "tt.expand_dims" => a?.expand_dims(usize::try_from(op.attr("axis")?.as_int()?).ok()?),
-        "tt.trans" => a?.transpose(&op.attr("order")?.as_i32_array()?),
+        BitcastOp if unit_known(op.operand(0).ty(), ty) => a?.clone(),
+        IntToPtrOp | PtrToIntOp => AxisInfo { constant: None, ..a?.clone() },
+        SplatOp => a?.splat(&shape_of(ty)),
+        UnsplatOp => AxisInfo { corner: a?.all_divisible_by(), runs: SmallVec::new(), ..a?.clone() },
+        BroadcastOp => a?.broadcast(&shape_of(op.operand(0).ty()), &shape_of(ty)),
+        ExpandDimsOp(expand) => a?.expand_dims(usize::try_from(expand.axis()).ok()?),
+        TransOp(trans) => a?.transpose(&trans.order()),
         // The order of elements may be any.
-        "tt.reshape" if op.attr("allow_reorder").is_some() => any_order(a?, ty),
-        "tt.reshape" => a?.reshape(&shape_of(op.operand(0).ty()), &shape_of(ty)),
-        "tt.cat" => any_order(&a?.join(b?), ty),
-        "tt.join" => join_pair(a?, b?),
-        "tt.split" => split_pair(a?),
-        "ttg.convert_layout" => a?.clone(),
+        ReshapeOp(reshape) if reshape.allow_reorder().is_some() => any_order(a?, ty),
+        ReshapeOp => a?.reshape(&shape_of(op.operand(0).ty()), &shape_of(ty)),
+        CatOp => any_order(&a?.join(b?), ty),
+        JoinOp => join_pair(a?, b?),
+        SplitOp => split_pair(a?),
+        ConvertLayoutOp => a?.clone(),
         _ => return None,
-    })
+    }))
 }
 
 /// Whether a bitcast keeps addresses or integers of one width as they are.
@@ -538,9 +539,9 @@ fn constant(op: Op<'_>, ty: Type<'_>) -> Option<AxisInfo> {
     Some(AxisInfo::constant(wrap(value, bits_of(ty)), &shape_of(ty)))
 }
 
-fn compare(op: Op<'_>, a: &AxisInfo, b: &AxisInfo) -> Option<AxisInfo> {
+fn compare(test: CmpIOp<'_>, a: &AxisInfo, b: &AxisInfo) -> Option<AxisInfo> {
     // eq ne slt sle sgt sge ult ule ugt uge
-    let order = match op.attr("predicate")?.as_int()? {
+    let order = match test.predicate()? {
         0 | 1 => Order::Equal,
         2 | 5 | 6 | 9 => Order::Less,
         3 | 4 | 7 | 8 => Order::Greater,

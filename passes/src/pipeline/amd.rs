@@ -1,0 +1,33 @@
+//! AMD's passes from TTIR to TTGIR.
+
+use super::Entry;
+use super::Given::*;
+use super::When::*;
+
+/// All of them, in order.
+pub(super) const PASSES: &[Entry] = &[
+    Entry::new("triton-rewrite-tensor-descriptor-to-pointer"),
+    Entry::new("triton-combine"),
+    Entry::new("triton-reorder-broadcast"),
+    Entry::new("triton-loop-unroll"),
+    Entry::CONVERT,
+    Entry::with("tritongpu-coalesce", &[("explain", Explain)]),
+    Entry::with("tritongpu-F32DotTC", &[("emu-tf32", RoundsSingle)]),
+    Entry::with("tritongpu-accelerate-matmul", &[("explain", Explain)]),
+    Entry::new("tritongpu-remove-layout-conversions"),
+    Entry::new("tritongpu-optimize-thread-locality"),
+    Entry::new("tritongpu-optimize-dot-operands"),
+    Entry::new("triton-licm"),
+    Entry::new("tritongpu-combine-tensor-select-and-if"),
+    Entry::new("triton-loop-aware-cse"),
+    Entry::new("tritongpu-reduce-data-duplication"),
+    // Layouts are decided once more on what all others left.
+    Entry::new("canonicalize"),
+    Entry::new("cse"),
+    Entry::new("tritongpu-remove-layout-conversions"),
+    Entry::new("tritongpu-reorder-instructions"),
+    Entry::with("tritongpu-explain-layouts", &[("table", True)]).when(Explained),
+    Entry::with("tritongpu-pipeline", &[("num-stages", NumStages), ("explain", Explain)]),
+    Entry::new("tritongpu-cluster-buffers"),
+    Entry::new("tritongpu-last-use"),
+];
