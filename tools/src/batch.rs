@@ -120,14 +120,7 @@ struct Made {
 
 impl Made {
     fn new(compiled: Compiled) -> Self {
-        let resources = compiled.resources.map(|used| {
-            json!({
-                "registers": used.registers,
-                "spill_stores": used.spill_stores,
-                "spill_loads": used.spill_loads,
-                "stack": used.stack,
-            })
-        });
+        let resources = compiled.resources.map(|used| used.to_json());
         let metadata = compiled.metadata.map(|metadata| metadata.to_json());
         Self { facts: json!({"metadata": metadata, "resources": resources}), output: compiled.output }
     }

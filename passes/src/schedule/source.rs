@@ -246,7 +246,8 @@ impl<'c> Source<'c> {
         };
         let in_registers = most_in_registers(op, warps, target);
         let waiting = FastMap::default();
-        Builder { source: &mut source, block, axis, target, absorbed, written, in_registers, waiting }.build(end);
+        Builder { source: &mut source, block, axis, target, absorbed, written, in_registers, waiting }
+            .build(end);
         Ok(source)
     }
 

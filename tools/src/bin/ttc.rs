@@ -4,11 +4,12 @@ use anyhow::{Context as _, Result, bail};
 use clap::Parser;
 use linear_layout::target::{TargetDesc, Vendor};
 use std::io::{Read as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use ttopt_tools::batch::{self, Job};
+use ttopt_tools::binary::Resources;
 use ttopt_tools::companions::Companions;
-use ttopt_tools::compile::{Compiled, Options, Reported, Stage, Times, check_input, compile};
+use ttopt_tools::compile::{Artifacts, Compiled, Options, Reported, Stage, Times, check_input, compile};
 use ttopt_tools::explain;
 use ttopt_tools::store::Store;
 
@@ -73,6 +74,21 @@ struct Args {
     /// Make tensor maps of all descriptors that can have one, also where pointers were measured to be faster
     #[arg(long)]
     all_tensor_maps: bool,
+    /// The most registers that a thread may have
+    #[arg(long, value_name = "N")]
+    max_registers: Option<u32>,
+    /// Let no product and sum become one operation that rounds once
+    #[arg(long)]
+    no_fp_fusion: bool,
+    /// An option for ptxas; repeat for more
+    #[arg(long = "ptxas-option", value_name = "OPTION", allow_hyphen_values = true)]
+    ptxas_options: Vec<String>,
+    /// Print TTIR and TTGIR with locations and names of values: what is edited and compiled again keeps its lines
+    #[arg(long)]
+    locations: bool,
+    /// Write what each stage made to DIR/KERNEL.ttir, .ttgir, .llir, .ptx and so on, TTIR and TTGIR with locations
+    #[arg(long, value_name = "DIR", conflicts_with = "batch")]
+    dump: Option<PathBuf>,
     /// Log what happens; repeat for more
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
@@ -99,11 +115,30 @@ fn read(input: &PathBuf) -> Result<(Vec<u8>, String)> {
     Ok((bytes, name))
 }
 
-fn write(output: &PathBuf, bytes: &[u8]) -> Result<()> {
+fn write(output: &Path, bytes: &[u8]) -> Result<()> {
     if output.as_os_str() == "-" {
         return std::io::stdout().write_all(bytes).context("cannot write to stdout");
     }
     std::fs::write(output, bytes).with_context(|| format!("cannot write {}", output.display()))
+}
+
+/// Writes what the stages made, under the names that Triton gives them.
+fn dump(folder: &Path, kernel: &str, is_amd: bool, made: &Artifacts) -> Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let (asm, bin) = if is_amd { ("amdgcn", "hsaco") } else { ("ptx", "cubin") };
+    let stages = [
+        ("ttir", &made.ttir),
+        ("ttgir", &made.ttgir),
+        ("llir", &made.llvmir),
+        (asm, &made.asm),
+        (bin, &made.bin),
+    ];
+    for (extension, bytes) in stages {
+        if let Some(bytes) = bytes {
+            write(&folder.join(format!("{kernel}.{extension}")), bytes)?;
+        }
+    }
+    Ok(())
 }
 
 fn print_times(times: &Times) {
@@ -132,6 +167,11 @@ fn options(args: &Args) -> Options {
         explain: args.explain,
         verify_each: args.verify_each,
         all_tensor_maps: args.all_tensor_maps,
+        max_registers: args.max_registers,
+        fp_fusion: !args.no_fp_fusion,
+        ptxas_options: args.ptxas_options.clone(),
+        locations: args.locations || args.dump.is_some(),
+        keep: args.dump.is_some(),
         companions: Companions::find(),
         ..Options::default()
     }
@@ -169,7 +209,12 @@ fn run(args: &Args) -> Result<()> {
     }
     let (input, name) = read(args.input.as_ref().context("no input")?)?;
     let options = options(args);
-    let Compiled { output, metadata, times, .. } = compile(&input, &name, &options)?;
+    let Compiled { output, metadata, times, artifacts, resources } = compile(&input, &name, &options)?;
+    if let Some(folder) = &args.dump {
+        let kernel = metadata.as_ref().map_or("module", |metadata| metadata.name.as_str());
+        let is_amd = metadata.as_ref().is_some_and(|metadata| metadata.target.starts_with("hip:"));
+        dump(folder, kernel, is_amd, &artifacts)?;
+    }
     write(&args.output, &output)?;
     if args.time {
         print_times(&times);
@@ -187,13 +232,26 @@ fn run(args: &Args) -> Result<()> {
     }
     if let Some(path) = &args.metadata {
         match &metadata {
-            Some(metadata) => write(path, format!("{:#}\n", metadata.to_json()).as_bytes())?,
+            Some(metadata) => {
+                let mut json = metadata.to_json();
+                if let Some(used) = &resources {
+                    json["resources"] = used.to_json();
+                }
+                write(path, format!("{json:#}\n").as_bytes())?;
+            }
             None => bail!("metadata is known from --emit ttgir on, not for --emit ttir"),
         }
     }
     // The summary reads PTX.
     let is_ptx = |target: &str| TargetDesc::parse(target).is_ok_and(|desc| desc.vendor == Vendor::Nvidia);
     let explains = args.explain && args.emit.is_assembly();
+    if let Some(used) = resources.filter(|_| args.explain) {
+        let Resources { registers, spill_stores, spill_loads, stack, .. } = used;
+        eprintln!(
+            "ptxas: {registers} registers a thread, {stack} bytes of stack, {spill_stores} bytes of spill stores, \
+             {spill_loads} bytes of spill loads"
+        );
+    }
     if let Some(metadata) = metadata.as_ref().filter(|metadata| explains && is_ptx(&metadata.target)) {
         eprint!("{}", explain::summary(metadata, &String::from_utf8_lossy(&output)));
     }
