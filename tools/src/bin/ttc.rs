@@ -173,7 +173,6 @@ fn options(args: &Args) -> Options {
         locations: args.locations || args.dump.is_some(),
         keep: args.dump.is_some(),
         companions: Companions::find(),
-        ..Options::default()
     }
 }
 
