@@ -5,7 +5,9 @@ use mlir_host::hash::FastSet;
 use mlir_host::ir::Value;
 use mlir_host::upstream::SelectOp;
 use smallvec::SmallVec;
-use ttopt_dialect::tt::ops::{AddPtrOp, BitcastOp, BroadcastOp, ExpandDimsOp, FuncOp, ReshapeOp, SplatOp, TransOp};
+use ttopt_dialect::tt::ops::{
+    AddPtrOp, BitcastOp, BroadcastOp, ExpandDimsOp, FuncOp, ReshapeOp, SplatOp, TransOp,
+};
 use ttopt_dialect::ttg::ops::ConvertLayoutOp;
 
 /// The arguments of a kernel from which `pointer`, a pointer or a tensor of pointers, is computed by adding offsets;

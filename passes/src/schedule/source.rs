@@ -248,7 +248,8 @@ impl<'c> Source<'c> {
         // since what one iteration hands to the next must have arrived.
         let in_registers = if multiplies { most_in_registers(op, warps, target) } else { 0 };
         let waiting = FastMap::default();
-        Builder { source: &mut source, block, axis, target, absorbed, written, in_registers, waiting }.build(end);
+        Builder { source: &mut source, block, axis, target, absorbed, written, in_registers, waiting }
+            .build(end);
         Ok(source)
     }
 
