@@ -9,6 +9,7 @@ pub mod constraints;
 pub mod dot;
 pub mod encoding;
 pub mod interfaces;
+pub mod legacy;
 pub mod tt;
 pub mod ttg;
 pub mod ttng;

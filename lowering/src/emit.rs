@@ -120,6 +120,12 @@ impl<'c> Emit<'c> {
             global_accesses: Vec::new(),
         }
     }
+    /// Whether products and sums may be contracted; so they may by default.
+    #[must_use]
+    pub fn fusing(mut self, fuses: bool) -> Self {
+        self.contract = self.contract.filter(|_| fuses);
+        self
+    }
     /// The context.
     pub fn context(&self) -> Context<'c> {
         self.ctx

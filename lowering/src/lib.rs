@@ -17,6 +17,11 @@ pub mod shared;
 pub mod target;
 pub mod words;
 
+/// On a module: the most registers that a thread may have.
+pub const MAX_REGISTERS: &str = "ttg.maxnreg";
+/// On a module: `false` where a product and a sum must not become one operation that rounds once.
+pub const FP_FUSION: &str = "ttg.enable_fp_fusion";
+
 use emit::Failure;
 use linear_layout::target::{TargetDesc, Vendor};
 use mlir_host::ir::{Attr, Op};

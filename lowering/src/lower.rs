@@ -128,7 +128,8 @@ impl<'a, 'c> Lower<'a, 'c> {
             return unsupported("module has no body");
         };
         Ok(Self {
-            emit: Emit::new(module_block, module.loc()),
+            emit: Emit::new(module_block, module.loc())
+                .fusing(module.attr(crate::FP_FUSION).and_then(Attr::as_bool).unwrap_or(true)),
             target,
             axis_info,
             module,

@@ -155,6 +155,8 @@ pub struct Launch {
     pub cluster: u32,
     /// CTAs that a multiprocessor is to hold at once, at least one.
     pub min_ctas: u32,
+    /// The most registers that a thread may have, where the caller says so.
+    pub max_registers: Option<u32>,
 }
 
 /// The memory that a barrier orders: what threads did to it before is visible to the others behind.

@@ -174,16 +174,23 @@ impl<'c> Sets<'c> {
     }
 }
 
-/// What an access costs per element when each thread holds `held` neighbours:
-/// issuing instructions, and the lines of 128 bytes that they touch.
-fn cost_per_element(access: &Access<'_>, held: u64, lanes: u64) -> f64 {
+/// What an access costs per element when each thread holds `held` neighbours: issuing instructions, the lines of 128 bytes
+/// that loads touch, and the sectors of 32 bytes that stores do.
+fn cost_per_element(access: &Access<'_>, held: u64, lanes: u64, stored_sector: f64) -> f64 {
     let vector = access.vector.min(held);
     let sectors_of_lane = (vector * access.facts.bytes).div_ceil(32);
     // Lanes next to each other share sectors.
     let together = (lanes * held * access.facts.bytes).div_ceil(32);
-    let dense = access.facts.contiguous > 1;
-    let sectors = if dense { together.min(lanes * sectors_of_lane) } else { lanes * sectors_of_lane };
-    (1.0 + (sectors as f64 / 4.0).max(1.0)) / vector as f64
+    let together = match access.facts.stride {
+        _ if access.facts.contiguous > 1 => together,
+        Some(stride) => (lanes * held * stride).div_ceil(32),
+        None => u64::MAX,
+    };
+    let sectors = together.clamp(1, lanes * sectors_of_lane) as f64;
+    let lines = (sectors / 4.0).max(1.0);
+    let stores = access.op.num_results() == 0;
+    let moved = if stores { lines.max(stored_sector * sectors) } else { lines };
+    (1.0 + moved) / vector as f64
 }
 
 /// The vector that each group takes.
@@ -200,7 +207,8 @@ fn group_vector(members: &[&Access<'_>], machine: &Machine) -> u64 {
     let widest = members.iter().map(|access| access.vector).max().unwrap_or(1);
     let Some(first) = members.first() else { return 1 };
     let cost = |held: u64| -> f64 {
-        members.iter().map(|access| cost_per_element(access, held, machine.threads_per_warp)).sum()
+        let sector = machine.target.as_ref().map_or(0.0, |target| target.cost.stored_sector);
+        members.iter().map(|access| cost_per_element(access, held, machine.threads_per_warp, sector)).sum()
     };
     let candidates = std::iter::successors(Some(1), |held| Some(held * 2)).take_while(|held| *held <= widest);
     let mut best = (f64::INFINITY, 1);

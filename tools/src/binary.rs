@@ -1,6 +1,6 @@
 //! Binaries: cubins by `ptxas`, code objects (hsaco) by LLVM's linker.
 
-use crate::companions;
+use crate::companions::Companions;
 use anyhow::{Context as _, Result, anyhow, bail};
 use std::path::Path;
 use std::process::{Command, Output};
@@ -9,12 +9,48 @@ fn run(command: &mut Command, program: &Path) -> Result<Output> {
     command.output().with_context(|| format!("cannot run {}", program.display()))
 }
 
-/// Runs `ptxas` on PTX for a target as in `cuda:90`.
+/// What a binary needs of a multiprocessor, as its assembler says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Resources {
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Bytes that a thread stores to spill registers.
+    pub spill_stores: u32,
+    /// Bytes that a thread loads of what it spilled.
+    pub spill_loads: u32,
+    /// Bytes of a thread's stack.
+    pub stack: u32,
+}
+
+impl Resources {
+    /// From what `ptxas -v` prints: "Used 24 registers", "16 bytes stack frame, 8 bytes spill stores, 8 bytes spill
+    /// loads".
+    fn of_ptxas(log: &str) -> Option<Self> {
+        let before = |marker: &str| {
+            let at = log.find(marker)?;
+            log[..at].split_whitespace().next_back()?.parse().ok()
+        };
+        Some(Self {
+            registers: before(" registers")?,
+            spill_stores: before(" bytes spill stores").unwrap_or(0),
+            spill_loads: before(" bytes spill loads").unwrap_or(0),
+            stack: before(" bytes stack frame").unwrap_or(0),
+        })
+    }
+}
+
+/// Runs `ptxas` on PTX for a target as in `cuda:90`, with further options.
 ///
 /// # Errors
 /// When there is no `ptxas`, or it refuses.
-pub fn assemble(ptx: &[u8], target: &str) -> Result<Vec<u8>> {
-    let ptxas = companions::ptxas().ok_or_else(|| {
+pub fn assemble(
+    ptx: &[u8],
+    target: &str,
+    companions: &Companions,
+    options: &[String],
+) -> Result<(Vec<u8>, Option<Resources>)> {
+    let ptxas = companions.ptxas.as_ref().ok_or_else(|| {
         anyhow!("a cubin needs ptxas, which was not found: set TTOPT_PTXAS to its path, or CUDA_HOME")
     })?;
     let capability = target.strip_prefix("cuda:").unwrap_or(target);
@@ -23,9 +59,13 @@ pub fn assemble(ptx: &[u8], target: &str) -> Result<Vec<u8>> {
     let (input, output) = (dir.path().join("kernel.ptx"), dir.path().join("kernel.cubin"));
     std::fs::write(&input, ptx).with_context(|| format!("cannot write {}", input.display()))?;
     let assemble = |more: &[&str]| {
-        let mut command = Command::new(&ptxas);
-        command.arg(format!("-arch=sm_{capability}{suffix}")).arg("-lineinfo").args(more);
-        run(command.arg("-o").arg(&output).arg(&input), &ptxas)
+        let mut command = Command::new(ptxas);
+        command
+            .arg(format!("-arch=sm_{capability}{suffix}"))
+            .args(["-lineinfo", "-v"])
+            .args(more)
+            .args(options);
+        run(command.arg("-o").arg(&output).arg(&input), ptxas)
     };
     // Without it ptxas 12.9 to 13.5 fall back to few registers and kilobytes of spills on some large kernels.
     let mut made = assemble(&["--regAllocOptLevel=2"])?;
@@ -35,29 +75,46 @@ pub fn assemble(ptx: &[u8], target: &str) -> Result<Vec<u8>> {
     if !made.status.success() {
         bail!("ptxas refused the PTX:\n{}", String::from_utf8_lossy(&made.stderr).trim_end());
     }
-    std::fs::read(&output).with_context(|| format!("cannot read {}", output.display()))
+    let log = [&made.stdout[..], &made.stderr].concat();
+    let resources = Resources::of_ptxas(&String::from_utf8_lossy(&log));
+    let binary = std::fs::read(&output).with_context(|| format!("cannot read {}", output.display()))?;
+    Ok((binary, resources))
 }
 
 /// Links an object file to a code object that AMD's runtime loads (LLVM, "User Guide for AMDGPU Backend", "Code Object").
 ///
 /// # Errors
 /// When there is no linker, or it refuses.
-pub fn link(object: &[u8]) -> Result<Vec<u8>> {
-    let lld = companions::lld().ok_or_else(|| {
+pub fn link(object: &[u8], companions: &Companions) -> Result<Vec<u8>> {
+    let lld = companions.lld.as_ref().ok_or_else(|| {
         anyhow!("an hsaco needs LLVM's linker, which was not found: install lld-22, or set TTOPT_LLD to ld.lld's path")
     })?;
     let dir = tempfile::tempdir().context("temporary directory")?;
     let (input, output) = (dir.path().join("kernel.o"), dir.path().join("kernel.hsaco"));
     std::fs::write(&input, object).with_context(|| format!("cannot write {}", input.display()))?;
     let made = run(
-        Command::new(&lld)
+        Command::new(lld)
             .args(["-flavor", "gnu", "-shared", "--no-undefined", "-o"])
             .arg(&output)
             .arg(&input),
-        &lld,
+        lld,
     )?;
     if !made.status.success() {
         bail!("the linker refused the object file:\n{}", String::from_utf8_lossy(&made.stderr).trim_end());
     }
     std::fs::read(&output).with_context(|| format!("cannot read {}", output.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ptxas_says_is_read() {
+        let log = "ptxas info    : Function properties for k\n    16 bytes stack frame, 8 bytes spill stores, 12 bytes \
+                   spill loads\nptxas info    : Used 255 registers, used 1 barriers, 384 bytes cmem[0]\n";
+        let wanted = Resources { registers: 255, spill_stores: 8, spill_loads: 12, stack: 16 };
+        assert_eq!(Resources::of_ptxas(log), Some(wanted));
+        assert_eq!(Resources::of_ptxas(""), None);
+    }
 }

@@ -31,30 +31,60 @@ fn find(variable: &str, below: &str, program: Option<&str>) -> Option<PathBuf> {
 }
 
 /// The `ptxas` to use: `TTOPT_PTXAS`, a CUDA toolkit's, or the one in `PATH`.
-pub fn ptxas() -> Option<PathBuf> {
+fn ptxas() -> Option<PathBuf> {
     find("TTOPT_PTXAS", "bin/ptxas", Some("ptxas"))
 }
 
 /// libdevice: `TTOPT_LIBDEVICE` or a CUDA toolkit's.
-pub fn libdevice() -> Option<PathBuf> {
+fn libdevice() -> Option<PathBuf> {
     find("TTOPT_LIBDEVICE", "nvvm/libdevice/libdevice.10.bc", None)
 }
 
 /// LLVM's linker, which makes code objects for AMD GPUs: `TTOPT_LLD`, Debian's, or the one in `PATH`.
-pub fn lld() -> Option<PathBuf> {
+fn lld() -> Option<PathBuf> {
     let given = find("TTOPT_LLD", "llvm/bin/ld.lld", Some("ld.lld-22"));
     let of_llvm = || Some(PathBuf::from("/usr/lib/llvm-22/bin/ld.lld")).filter(|path| path.is_file());
     given.or_else(of_llvm).or_else(|| find("TTOPT_LLD", "llvm/bin/ld.lld", Some("ld.lld")))
 }
 
-/// A bitcode file of AMD's device libraries, `ocml` or `ockl`: in `TTOPT_DEVICE_LIBS`, in ROCm, or Debian's.
-pub fn device_library(name: &str) -> Option<PathBuf> {
+/// The folder of AMD's device libraries, `ocml` and `ockl`: `TTOPT_DEVICE_LIBS`, ROCm's, or Debian's.
+fn device_libraries() -> Option<PathBuf> {
     let given = std::env::var_os("TTOPT_DEVICE_LIBS").map(PathBuf::from);
     let places =
         ["/opt/rocm/amdgcn/bitcode", "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode", "/usr/lib/amdgcn/bitcode"];
-    let places = match given {
-        Some(given) => vec![given],
-        None => places.into_iter().map(PathBuf::from).collect(),
-    };
-    places.into_iter().map(|place| place.join(format!("{name}.bc"))).find(|path| path.is_file())
+    given.or_else(|| places.into_iter().map(PathBuf::from).find(|place| place.join("ocml.bc").is_file()))
+}
+
+/// Where the companions are. The default knows none, and then what needs one is an error that says so.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Companions {
+    /// NVIDIA's assembler.
+    pub ptxas: Option<PathBuf>,
+    /// NVIDIA's device functions, a bitcode file.
+    pub libdevice: Option<PathBuf>,
+    /// LLVM's linker.
+    pub lld: Option<PathBuf>,
+    /// The folder of AMD's device functions.
+    pub device_libraries: Option<PathBuf>,
+    /// Bitcode files of the caller's, which calls of unknown functions are looked up in, in this order.
+    pub more_libraries: Vec<PathBuf>,
+}
+
+impl Companions {
+    /// Those that variables of the environment name, or that are where they are commonly installed.
+    pub fn find() -> Self {
+        Self {
+            ptxas: ptxas(),
+            libdevice: libdevice(),
+            lld: lld(),
+            device_libraries: device_libraries(),
+            more_libraries: Vec::new(),
+        }
+    }
+
+    /// A bitcode file of AMD's device libraries, `ocml` or `ockl`.
+    pub fn device_library(&self, name: &str) -> Option<PathBuf> {
+        let folder = self.device_libraries.as_ref()?;
+        Some(folder.join(format!("{name}.bc"))).filter(|path| path.is_file())
+    }
 }

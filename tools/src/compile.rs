@@ -1,6 +1,9 @@
 //! The one-shot compiler: TTIR or TTGIR, text or bytecode, to any later stage.
 
-use crate::{binary, codegen, device_library, occupancy};
+use crate::binary::{self, Resources};
+use crate::companions::Companions;
+use crate::diagnostics::{Handler, Sink};
+use crate::{codegen, device_library, llvm_errors, occupancy};
 use anyhow::{Context as _, Result, anyhow, bail};
 use inkwell::context::Context as LlvmContext;
 use inkwell::module::Module as LlvmModule;
@@ -10,10 +13,12 @@ use melior::pass::PassManager;
 use mlir_host::bytecode::is_bytecode;
 use mlir_host::driver::Source;
 use mlir_host::ir::{Attr, Op, Type};
+use std::sync::Once;
 use std::time::{Duration, Instant};
 use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
+use ttopt_lowering::{FP_FUSION, MAX_REGISTERS};
 use ttopt_passes::kernel_decisions::{MOST_CTAS, REDUCE_LOOP_ADDRESSES};
 
 /// What to stop at.
@@ -79,6 +84,41 @@ pub struct Options {
     /// Whether all descriptors that can have a tensor map have one, also where pointers were measured to be
     /// faster.
     pub all_tensor_maps: bool,
+    /// Whether the artifacts of all stages on the way are kept.
+    pub keep: bool,
+    /// Whether TTIR, TTGIR and the `llvm` dialect are printed with locations and with the names of values.
+    pub locations: bool,
+    /// The most registers that a thread may have (`.maxnreg`); how many CTAs a multiprocessor should hold is left open
+    /// then.
+    pub max_registers: Option<u32>,
+    /// Whether a product and a sum may become one operation that rounds once.
+    pub fp_fusion: bool,
+    /// What `ptxas` is told beyond what it needs to know.
+    pub ptxas_options: Vec<String>,
+    /// Where assemblers, linkers and libraries are.
+    pub companions: Companions,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            target: None,
+            num_warps: 4,
+            num_stages: 3,
+            num_ctas: 1,
+            emit: Stage::Asm,
+            print_after: Vec::new(),
+            explain: false,
+            verify_each: cfg!(debug_assertions),
+            all_tensor_maps: false,
+            keep: false,
+            locations: false,
+            max_registers: None,
+            fp_fusion: true,
+            ptxas_options: Vec::new(),
+            companions: Companions::default(),
+        }
+    }
 }
 
 /// How long the stages took.
@@ -195,10 +235,32 @@ impl TensorMapArgument {
     }
 }
 
+/// What the stages made, as far as it was asked for: the last one, or all of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Artifacts {
+    /// The input, parsed, verified and printed.
+    pub ttir: Option<Vec<u8>>,
+    /// With layouts.
+    pub ttgir: Option<Vec<u8>>,
+    /// The `llvm` dialect; only where compilation stops there.
+    pub llvm: Option<Vec<u8>>,
+    /// Optimized LLVM IR, as text.
+    pub llvmir: Option<Vec<u8>>,
+    /// PTX or AMDGCN.
+    pub asm: Option<Vec<u8>>,
+    /// A cubin or an hsaco.
+    pub bin: Option<Vec<u8>>,
+}
+
 /// What came out.
+#[derive(Clone, Debug, Default)]
 pub struct Compiled {
-    /// Text, or a binary.
+    /// Text, or a binary: what the last stage made.
     pub output: Vec<u8>,
+    /// What the stages before it made, where [`Options::keep`] asks for that.
+    pub artifacts: Artifacts,
+    /// What a binary needs, where its assembler says so.
+    pub resources: Option<Resources>,
     /// Of the kernel; absent before layouts are chosen.
     pub metadata: Option<Metadata>,
     /// How long the stages took.
@@ -209,6 +271,20 @@ pub struct Compiled {
 #[derive(Debug, thiserror::Error)]
 #[error("compilation failed")]
 pub struct Reported;
+
+/// The caller did not want it any more.
+#[derive(Debug, thiserror::Error)]
+#[error("compilation was cancelled")]
+pub struct Cancelled;
+
+/// What a caller hears and says while it compiles.
+#[derive(Default)]
+pub struct Control<'a> {
+    /// Takes diagnostics; without it they are printed to stderr with the lines that they are about.
+    pub diagnostics: Option<&'a mut Sink<'a>>,
+    /// Asked between passes and stages.
+    pub is_cancelled: Option<&'a (dyn Fn() -> bool + 'a)>,
+}
 
 /// Refuses what is neither bytecode nor text, and what MLIR's lexer would take for white space.
 ///
@@ -231,135 +307,328 @@ pub fn check_input(bytes: &[u8], name: &str) -> Result<()> {
 /// [`Reported`] when MLIR has printed located diagnostics, otherwise the
 /// message says what is wrong.
 pub fn compile(input: &(impl AsRef<[u8]> + ?Sized), name: &str, options: &Options) -> Result<Compiled> {
-    let before = mlir_host::poison::caught();
-    let compiled = compile_stages(input.as_ref(), name, options)?;
-    // What panicked on the way may have left something out.
-    if mlir_host::poison::caught() == before { Ok(compiled) } else { Err(Reported.into()) }
+    compile_with(input, name, options, Control::default())
 }
 
-fn compile_stages(input: &[u8], name: &str, options: &Options) -> Result<Compiled> {
+/// [`compile`] for a caller that takes the diagnostics, or that may change its mind.
+///
+/// # Errors
+/// As [`compile`], and [`Cancelled`].
+pub fn compile_with(
+    input: &(impl AsRef<[u8]> + ?Sized),
+    name: &str,
+    options: &Options,
+    control: Control<'_>,
+) -> Result<Compiled> {
+    let input = input.as_ref();
+    check_input(input, name)?;
     // Unknown targets and names are refused before any work.
     let wanted = options.target.as_deref().map(known_target).transpose()?;
     if let Some(wanted) = &wanted {
         check_stage(options.emit, wanted)?;
     }
-    let wanted = wanted.map(|target| target.name);
-    let pipeline = ttopt_passes::pipeline::Options {
-        target: wanted.unwrap_or(DEFAULT_TARGET).to_owned(),
-        num_warps: options.num_warps,
-        num_stages: options.num_stages,
-        num_ctas: options.num_ctas,
-        explain: options.explain,
-        all_tensor_maps: options.all_tensor_maps,
-    };
-    let to_ttgir = ttopt_passes::pipeline::ttir_to_ttgir(&pipeline);
-    let to_llvm = |vendor| ttopt_lowering::ttgir_to_llvm(vendor, options.explain);
-    let all = [to_llvm(Vendor::Nvidia), to_llvm(Vendor::Amd)].concat();
-    let passes = || to_ttgir.iter().chain(&all).map(|pass| pass_name(pass));
-    if let Some(name) = options
-        .print_after
-        .iter()
-        .find(|name| !PRINTED.contains(&name.as_str()) && passes().all(|pass| pass != *name))
-    {
-        let mut known: Vec<&str> = Vec::new();
-        PRINTED.into_iter().chain(passes()).for_each(|name| {
-            if !known.contains(&name) {
-                known.push(name);
-            }
-        });
-        bail!("nothing to print after '{name}'; known are {}", known.join(", "));
-    }
-    let mut times = Times::default();
+    let pipelines = Pipelines::new(options, wanted.as_ref(), control.diagnostics.is_none())?;
     let start = Instant::now();
     let context = make_context();
     // SAFETY: the context outlives the source.
     let source =
         unsafe { Source::new(context.to_raw(), input, name) }.map_err(|err| anyhow!("{name}: {err}"))?;
+    // Attached last, asked first: the source's own handler prints.
+    let Control { diagnostics, is_cancelled } = control;
+    let _handler = diagnostics.map(|sink| Handler::attach(&context, sink));
     let raw = source.parse().ok_or(Reported)?;
     // SAFETY: the module was just made and is owned here.
-    let mut module = unsafe { Module::from_raw(raw) };
-    times.parse = start.elapsed();
-    print_after(options, "ttir", &module);
-    if options.emit == Stage::Ttir {
-        return Ok(Compiled { output: module_text(&module), metadata: None, times });
-    }
-
-    let start = Instant::now();
-    if module_attr(&module, "ttg.num-warps").is_some() {
-        let has = target_of(&module);
-        if let (Some(wanted), Some(has)) = (wanted, has)
-            && wanted != has
-        {
-            bail!("{name} has layouts for {has}, which --target {wanted} cannot change");
-        }
-    } else {
-        run_passes(&context, &mut module, &to_ttgir, options)?;
-    }
-    times.ttgir = start.elapsed();
-    print_after(options, "ttgir", &module);
-    if options.emit == Stage::Ttgir {
-        let metadata = metadata(&module, options).ok();
-        return Ok(Compiled { output: module_text(&module), metadata, times });
-    }
-
-    let start = Instant::now();
-    // Functions are counted while they are there, memory when it has been allocated.
-    let mut metadata = metadata(&module, options)?;
-    let target = known_target(&metadata.target)?;
-    check_stage(options.emit, &target)?;
-    run_passes(&context, &mut module, &to_llvm(target.vendor), options)?;
-    let loops = module_attr(&module, REDUCE_LOOP_ADDRESSES).and_then(Attr::as_bool).unwrap_or(false);
-    let most_ctas = number(&module, MOST_CTAS).unwrap_or(1);
-    metadata.shared = number(&module, "ttg.shared").unwrap_or(0);
-    metadata.global_scratch = number(&module, "ttg.global_scratch_memory_size").unwrap_or(0);
-    metadata.global_scratch_align = number(&module, "ttg.global_scratch_memory_alignment").unwrap_or(1);
-    print_after(options, "llvm", &module);
-    if options.emit == Stage::Llvm {
-        times.llir = start.elapsed();
-        return Ok(Compiled { output: module_text(&module), metadata: Some(metadata), times });
-    }
-    let llvm_context = LlvmContext::create();
-    let llvm = translate(&module, &llvm_context)?;
-    let machine = codegen::target_machine(target.name)?;
-    llvm.set_triple(&machine.get_triple());
-    llvm.set_data_layout(&machine.get_target_data().get_data_layout());
-    let with_library = device_library::link(&llvm, &target)?;
-    codegen::optimize(&llvm, &machine, target.vendor, with_library, loops)?;
-    times.llir = start.elapsed();
-    if wants(options, "llvmir") {
-        eprintln!("// -----// IR Dump After llvmir //----- //\n{}", llvm.print_to_string());
-    }
-    if options.emit == Stage::Llvmir {
-        let output = llvm.print_to_string().to_bytes().to_vec();
-        return Ok(Compiled { output, metadata: Some(metadata), times });
-    }
-
-    let start = Instant::now();
-    if device_library::link_host_calls(&llvm, &target)? {
-        codegen::optimize(&llvm, &machine, target.vendor, true, loops)?;
-    }
-    codegen::finish(&llvm, &machine, target.vendor)?;
-    // AMD's linker takes object files, NVIDIA's assembler takes text.
-    let object = target.vendor == Vendor::Amd && !options.emit.is_assembly();
-    let kind = if object { codegen::Output::Object } else { codegen::Output::Assembly };
-    let buffer = codegen::emit(&llvm, &machine, target.vendor, kind)?;
-    let mut code =
-        buffer.as_slice().strip_suffix(b"\0").filter(|_| !object).unwrap_or(buffer.as_slice()).to_vec();
-    if target.vendor == Vendor::Nvidia {
-        occupancy::bound(&mut code, most_ctas);
-    }
-    times.asm = start.elapsed();
-    if options.emit.is_assembly() {
-        return Ok(Compiled { output: code, metadata: Some(metadata), times });
-    }
-
-    let start = Instant::now();
-    let output = match target.vendor {
-        Vendor::Nvidia => binary::assemble(&code, target.name)?,
-        Vendor::Amd => binary::link(&code)?,
+    let module = unsafe { Module::from_raw(raw) };
+    context.get_or_load_dialect("ttg");
+    ttopt_dialect::legacy::upgrade(as_op(&module)).map_err(|_| Reported)?;
+    let mut compilation = Compilation {
+        context: &context,
+        module,
+        name,
+        options,
+        is_cancelled,
+        wanted: wanted.map(|target| target.name),
+        pipelines,
+        made: Compiled::default(),
     };
-    times.bin = start.elapsed();
-    Ok(Compiled { output, metadata: Some(metadata), times })
+    compilation.made.times.parse = start.elapsed();
+    compilation.run()?;
+    // What panicked on the way may have left something out.
+    if as_op(&compilation.module).context().is_poisoned() {
+        return Err(Reported.into());
+    }
+    Ok(compilation.made)
+}
+
+/// The passes of all stages, in the syntax of textual pipelines.
+struct Pipelines {
+    to_ttgir: Vec<String>,
+    explain: bool,
+}
+
+impl Pipelines {
+    /// Refuses names of passes to print after that no pass has. The table of layouts is printed to stderr, which only a
+    /// tool may do.
+    fn new(options: &Options, wanted: Option<&TargetDesc>, prints: bool) -> Result<Self> {
+        let pipeline = ttopt_passes::pipeline::Options {
+            target: wanted.map_or(DEFAULT_TARGET, |target| target.name).to_owned(),
+            num_warps: options.num_warps,
+            num_stages: options.num_stages,
+            num_ctas: options.num_ctas,
+            explain: options.explain,
+            all_tensor_maps: options.all_tensor_maps,
+        };
+        let mut to_ttgir = ttopt_passes::pipeline::ttir_to_ttgir(&pipeline);
+        if !prints {
+            to_ttgir.iter_mut().for_each(|pass| *pass = pass.replace("{table=true}", ""));
+        }
+        let pipelines = Self { to_ttgir, explain: options.explain };
+        let all = [pipelines.to_llvm(Vendor::Nvidia), pipelines.to_llvm(Vendor::Amd)].concat();
+        let passes = || pipelines.to_ttgir.iter().chain(&all).map(|pass| pass_name(pass));
+        let mut asked = options.print_after.iter().map(String::as_str);
+        if let Some(name) = asked.find(|name| !PRINTED.contains(name) && passes().all(|pass| pass != *name)) {
+            let mut known: Vec<&str> = Vec::new();
+            for name in PRINTED.into_iter().chain(passes()) {
+                if !known.contains(&name) {
+                    known.push(name);
+                }
+            }
+            bail!("nothing to print after '{name}'; known are {}", known.join(", "));
+        }
+        Ok(pipelines)
+    }
+
+    fn to_llvm(&self, vendor: Vendor) -> Vec<String> {
+        ttopt_lowering::ttgir_to_llvm(vendor, self.explain)
+    }
+}
+
+/// A module on its way through the stages.
+struct Compilation<'a, 'c> {
+    context: &'c melior::Context,
+    module: Module<'c>,
+    name: &'a str,
+    options: &'a Options,
+    is_cancelled: Option<&'a (dyn Fn() -> bool + 'a)>,
+    wanted: Option<&'static str>,
+    pipelines: Pipelines,
+    made: Compiled,
+}
+
+impl Compilation<'_, '_> {
+    /// Each stage takes what it needs from the one before.
+    fn run(&mut self) -> Result<()> {
+        self.print_after("ttir");
+        if self.finish_text(Stage::Ttir) {
+            return Ok(());
+        }
+        self.make_ttgir()?;
+        if self.finish_text(Stage::Ttgir) {
+            self.made.metadata = metadata(&self.module, self.options).ok();
+            return Ok(());
+        }
+        let start = Instant::now();
+        let target = self.make_llvm()?;
+        if self.finish_text(Stage::Llvm) {
+            self.made.times.llir = start.elapsed();
+            return Ok(());
+        }
+        let llvm_context = LlvmContext::create();
+        let errors = llvm_errors::Errors::collect(&llvm_context);
+        let made = self.with_llvm(&llvm_context, &target, start);
+        match errors.first() {
+            Some(error) => bail!("{error}"),
+            None => made,
+        }
+    }
+
+    /// Keeps the module as text where that is wanted; says whether it is the last thing wanted.
+    fn finish_text(&mut self, stage: Stage) -> bool {
+        let is_last = self.options.emit == stage;
+        let keeps = self.options.keep && stage != Stage::Llvm;
+        if is_last || keeps {
+            let text = module_text(&self.module, self.options.locations);
+            self.keep(stage, text);
+        }
+        is_last
+    }
+
+    /// Takes what a stage made.
+    fn keep(&mut self, stage: Stage, bytes: Vec<u8>) {
+        if self.options.keep {
+            let artifacts = &mut self.made.artifacts;
+            let place = match stage {
+                Stage::Ttir => &mut artifacts.ttir,
+                Stage::Ttgir => &mut artifacts.ttgir,
+                Stage::Llvm => &mut artifacts.llvm,
+                Stage::Llvmir => &mut artifacts.llvmir,
+                Stage::Asm | Stage::Ptx | Stage::Amdgcn => &mut artifacts.asm,
+                Stage::Bin | Stage::Cubin | Stage::Hsaco => &mut artifacts.bin,
+            };
+            *place = Some(bytes.clone());
+        }
+        self.made.output = bytes;
+    }
+
+    fn make_ttgir(&mut self) -> Result<()> {
+        let start = Instant::now();
+        self.set_limits();
+        if module_attr(&self.module, "ttg.num-warps").is_some() {
+            if let (Some(wanted), Some(has)) = (self.wanted, target_of(&self.module))
+                && wanted != has
+            {
+                bail!("{} has layouts for {has}, which --target {wanted} cannot change", self.name);
+            }
+        } else {
+            let passes = std::mem::take(&mut self.pipelines.to_ttgir);
+            self.run_passes(&passes)?;
+        }
+        self.made.times.ttgir = start.elapsed();
+        self.print_after("ttgir");
+        Ok(())
+    }
+
+    /// Writes down for lowering what the caller asks of the code.
+    fn set_limits(&self) {
+        let module = as_op(&self.module);
+        let context = module.context();
+        if let Some(registers) = self.options.max_registers {
+            module.set_attr(MAX_REGISTERS, Attr::int(context, 32, registers.into()));
+        }
+        if !self.options.fp_fusion {
+            module.set_attr(FP_FUSION, Attr::bool(context, false));
+        }
+    }
+
+    fn make_llvm(&mut self) -> Result<TargetDesc> {
+        // Functions are counted while they are there, memory when it has been allocated.
+        let mut metadata = metadata(&self.module, self.options)?;
+        let target = known_target(&metadata.target)?;
+        check_stage(self.options.emit, &target)?;
+        let passes = self.pipelines.to_llvm(target.vendor);
+        self.run_passes(&passes)?;
+        metadata.shared = number(&self.module, "ttg.shared").unwrap_or(0);
+        metadata.global_scratch = number(&self.module, "ttg.global_scratch_memory_size").unwrap_or(0);
+        metadata.global_scratch_align =
+            number(&self.module, "ttg.global_scratch_memory_alignment").unwrap_or(1);
+        self.made.metadata = Some(metadata);
+        self.print_after("llvm");
+        Ok(target)
+    }
+
+    fn with_llvm(&mut self, context: &LlvmContext, target: &TargetDesc, start: Instant) -> Result<()> {
+        let loops = module_attr(&self.module, REDUCE_LOOP_ADDRESSES).and_then(Attr::as_bool).unwrap_or(false);
+        let companions = &self.options.companions;
+        let llvm = translate(&self.module, context)?;
+        let machine = codegen::target_machine(target.name)?;
+        llvm.set_triple(&machine.get_triple());
+        llvm.set_data_layout(&machine.get_target_data().get_data_layout());
+        let with_library = device_library::link(&llvm, target, companions)?;
+        self.check_cancelled()?;
+        codegen::optimize(&llvm, &machine, target.vendor, with_library, loops)?;
+        self.made.times.llir = start.elapsed();
+        if self.wants("llvmir") {
+            eprintln!("// -----// IR Dump After llvmir //----- //\n{}", llvm.print_to_string());
+        }
+        if self.options.keep || self.options.emit == Stage::Llvmir {
+            self.keep(Stage::Llvmir, llvm.print_to_string().to_bytes().to_vec());
+        }
+        if self.options.emit == Stage::Llvmir {
+            return Ok(());
+        }
+        self.check_cancelled()?;
+        let start = Instant::now();
+        if device_library::link_host_calls(&llvm, target, companions)? {
+            codegen::optimize(&llvm, &machine, target.vendor, true, loops)?;
+        }
+        codegen::finish(&llvm, &machine, target.vendor)?;
+        // AMD's linker takes object files, NVIDIA's assembler takes text.
+        let object = target.vendor == Vendor::Amd && !self.options.emit.is_assembly();
+        if object && self.options.keep {
+            // Code generation changes the module.
+            let copy = llvm.clone();
+            let text = codegen::emit(&copy, &machine, target.vendor, codegen::Output::Assembly)?;
+            self.keep(Stage::Asm, without_zero(text.as_slice()).to_vec());
+        }
+        let kind = if object { codegen::Output::Object } else { codegen::Output::Assembly };
+        let buffer = codegen::emit(&llvm, &machine, target.vendor, kind)?;
+        let mut code = if object { buffer.as_slice() } else { without_zero(buffer.as_slice()) }.to_vec();
+        // A number of registers that the caller demands decides how many CTAs there are.
+        if target.vendor == Vendor::Nvidia && self.options.max_registers.is_none() {
+            occupancy::bound(&mut code, number(&self.module, MOST_CTAS).unwrap_or(1));
+        }
+        if !object {
+            self.keep(Stage::Asm, code.clone());
+        }
+        self.made.times.asm = start.elapsed();
+        if self.options.emit.is_assembly() {
+            return Ok(());
+        }
+        self.check_cancelled()?;
+        self.make_binary(&code, target)
+    }
+
+    fn make_binary(&mut self, code: &[u8], target: &TargetDesc) -> Result<()> {
+        let start = Instant::now();
+        let Options { companions, ptxas_options, .. } = self.options;
+        let (bytes, resources) = match target.vendor {
+            Vendor::Nvidia => binary::assemble(code, target.name, companions, ptxas_options)?,
+            Vendor::Amd => (binary::link(code, companions)?, None),
+        };
+        self.made.times.bin = start.elapsed();
+        self.made.resources = resources;
+        self.keep(Stage::Bin, bytes);
+        Ok(())
+    }
+
+    fn check_cancelled(&self) -> Result<()> {
+        match self.is_cancelled {
+            Some(is_cancelled) if is_cancelled() => Err(Cancelled.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn wants(&self, what: &str) -> bool {
+        self.options.print_after.iter().any(|name| name == what || name == "all")
+    }
+
+    fn print_after(&self, what: &str) {
+        if self.wants(what) {
+            let text = module_text(&self.module, self.options.locations);
+            eprintln!("// -----// IR Dump After {what} //----- //\n{}", String::from_utf8_lossy(&text));
+        }
+    }
+
+    /// Runs the passes of a stage, given in the syntax of textual pipelines, one after another,
+    /// and verifies what they make.
+    fn run_passes(&mut self, passes: &[String]) -> Result<()> {
+        let prints = !self.options.print_after.is_empty();
+        let each = prints || self.is_cancelled.is_some();
+        let groups: Vec<String> = if each { passes.to_vec() } else { vec![passes.join(",")] };
+        for group in groups {
+            self.check_cancelled()?;
+            tracing::debug!(passes = %group, "running");
+            let manager = PassManager::new(self.context);
+            melior::utility::parse_pass_pipeline(
+                manager.as_operation_pass_manager(),
+                &format!("builtin.module({group})"),
+            )
+            .with_context(|| format!("pass pipeline {group}"))?;
+            manager.enable_verifier(self.options.verify_each);
+            if manager.run(&mut self.module).is_err() {
+                return Err(Reported.into());
+            }
+            if prints {
+                self.print_after(pass_name(&group));
+            }
+        }
+        if self.options.verify_each || as_op(&self.module).verify() { Ok(()) } else { Err(Reported.into()) }
+    }
+}
+
+/// LLVM ends text with a zero.
+fn without_zero(text: &[u8]) -> &[u8] {
+    text.strip_suffix(b"\0").unwrap_or(text)
 }
 
 /// Refuses what a target does not have.
@@ -398,11 +667,16 @@ fn pass_name(pass: &str) -> &str {
 }
 
 fn make_context() -> melior::Context {
+    // MLIR's registry of passes is one for the process, and has no lock.
+    static PASSES: Once = Once::new();
+    PASSES.call_once(|| {
+        crate::passes().iter().for_each(|pass| pass.register());
+        mlir_host::driver::register_transform_passes();
+    });
     let mut registry = mlir_host::driver::Registry::new();
     registry.add_codegen();
     registry.add(&ttopt_dialect::DIALECTS);
-    crate::passes().iter().for_each(|pass| pass.register());
-    mlir_host::driver::register_transform_passes();
+    registry.add(&[&ttopt_dialect::legacy::GPU]);
     let context = melior::Context::new();
     // SAFETY: both handles are valid; the context copies the registry.
     unsafe { mlir_sys::mlirContextAppendDialectRegistry(context.to_raw(), registry.raw()) };
@@ -427,47 +701,32 @@ fn number(module: &Module<'_>, name: &str) -> Option<u64> {
     module_attr(module, name).and_then(Attr::as_int).and_then(|n| u64::try_from(n).ok())
 }
 
-fn module_text(module: &Module<'_>) -> Vec<u8> {
-    as_op(module).to_string().into_bytes()
-}
-
-fn wants(options: &Options, what: &str) -> bool {
-    options.print_after.iter().any(|name| name == what || name == "all")
-}
-
-fn print_after(options: &Options, what: &str, module: &Module<'_>) {
-    if wants(options, what) {
-        eprintln!("// -----// IR Dump After {what} //----- //\n{}", as_op(module));
+fn module_text(module: &Module<'_>, locations: bool) -> Vec<u8> {
+    if !locations {
+        return as_op(module).to_string().into_bytes();
     }
-}
-
-/// Runs the passes of a stage, given in the syntax of textual pipelines, one after another,
-/// and verifies what they make.
-fn run_passes(
-    context: &melior::Context,
-    module: &mut Module<'_>,
-    passes: &[String],
-    options: &Options,
-) -> Result<()> {
-    let each = !options.print_after.is_empty();
-    let groups: Vec<String> = if each { passes.to_vec() } else { vec![passes.join(",")] };
-    for group in groups {
-        tracing::debug!(passes = %group, "running");
-        let manager = PassManager::new(context);
-        melior::utility::parse_pass_pipeline(
-            manager.as_operation_pass_manager(),
-            &format!("builtin.module({group})"),
-        )
-        .with_context(|| format!("pass pipeline {group}"))?;
-        manager.enable_verifier(options.verify_each);
-        if manager.run(module).is_err() {
-            return Err(Reported.into());
-        }
-        if each {
-            print_after(options, pass_name(&group), module);
+    /// # Safety
+    /// `data` is a vector that nobody else uses.
+    unsafe extern "C" fn append(text: mlir_sys::MlirStringRef, data: *mut std::ffi::c_void) {
+        if text.length > 0 {
+            // SAFETY: by the caller; MLIR passes a valid range.
+            unsafe {
+                let bytes = std::slice::from_raw_parts(text.data.cast::<u8>(), text.length);
+                (*data.cast::<Vec<u8>>()).extend_from_slice(bytes);
+            }
         }
     }
-    if options.verify_each || as_op(module).verify() { Ok(()) } else { Err(Reported.into()) }
+    let mut out: Vec<u8> = Vec::new();
+    // SAFETY: the module is valid, the flags are freed once, the vector outlives the call.
+    unsafe {
+        let flags = mlir_sys::mlirOpPrintingFlagsCreate();
+        mlir_sys::mlirOpPrintingFlagsEnableDebugInfo(flags, true, false);
+        mlir_sys::mlirOpPrintingFlagsPrintNameLocAsPrefix(flags);
+        let op = module.as_operation().to_raw();
+        mlir_sys::mlirOperationPrintWithFlags(op, flags, Some(append), (&raw mut out).cast());
+        mlir_sys::mlirOpPrintingFlagsDestroy(flags);
+    }
+    out
 }
 
 fn metadata(module: &Module<'_>, options: &Options) -> Result<Metadata> {

@@ -1,6 +1,6 @@
 //! The libraries of device functions that lowered modules call: libdevice on NVIDIA GPUs, ocml and ockl on AMD's.
 
-use crate::companions;
+use crate::companions::Companions;
 use anyhow::{Result, anyhow, bail};
 use inkwell::module::{FlagBehavior, Linkage, Module};
 use linear_layout::target::{TargetDesc, Vendor};
@@ -25,25 +25,45 @@ fn link_file(module: &Module<'_>, prefix: &str, needed: &str, library: &str, pat
     }
 }
 
-/// Links what a module calls of its target's libraries; says whether that is anything.
+/// Links what a module calls of the caller's libraries and of its target's; says whether that is anything.
 ///
 /// # Errors
 /// When a library is not there, cannot be read, or lacks a function.
-pub fn link(module: &Module<'_>, target: &TargetDesc) -> Result<bool> {
+pub fn link(module: &Module<'_>, target: &TargetDesc, companions: &Companions) -> Result<bool> {
+    let more = link_more(module, companions)?;
+    Ok(link_vendor(module, target, companions)? || more)
+}
+
+/// Links what a module calls of the caller's own libraries.
+fn link_more(module: &Module<'_>, companions: &Companions) -> Result<bool> {
+    let mut linked = false;
+    for path in &companions.more_libraries {
+        if missing(module, "").is_none_or(|name| name.starts_with("llvm.")) {
+            break;
+        }
+        // SAFETY: the module is valid.
+        unsafe { mlir_host::driver::link_needed(module.as_mut_ptr().cast(), &path.to_string_lossy()) }
+            .map_err(|err| anyhow!("{} cannot be linked: {err}", path.display()))?;
+        linked = true;
+    }
+    Ok(linked)
+}
+
+fn link_vendor(module: &Module<'_>, target: &TargetDesc, companions: &Companions) -> Result<bool> {
     match target.vendor {
         Vendor::Nvidia => {
             let Some(needed) = missing(module, "__nv_") else { return Ok(false) };
-            let path = companions::libdevice().ok_or_else(|| {
+            let path = companions.libdevice.as_ref().ok_or_else(|| {
                 anyhow!(
                     "'{needed}' is in libdevice.10.bc, which was not found: set TTOPT_LIBDEVICE to its path, or CUDA_HOME"
                 )
             })?;
-            link_file(module, "__nv_", &needed, "libdevice", &path)?;
+            link_file(module, "__nv_", &needed, "libdevice", path)?;
             Ok(true)
         }
         Vendor::Amd => {
             add_flag(module, "amdhsa_code_object_version", FlagBehavior::Error, CODE_OBJECT_VERSION);
-            link_amd(module, target, "ocml")
+            link_amd(module, target, companions, "ocml")
         }
     }
 }
@@ -52,17 +72,22 @@ pub fn link(module: &Module<'_>, target: &TargetDesc) -> Result<bool> {
 ///
 /// # Errors
 /// As [`link`].
-pub fn link_host_calls(module: &Module<'_>, target: &TargetDesc) -> Result<bool> {
+pub fn link_host_calls(module: &Module<'_>, target: &TargetDesc, companions: &Companions) -> Result<bool> {
     match target.vendor {
         Vendor::Nvidia => Ok(false),
-        Vendor::Amd => link_amd(module, target, "ockl"),
+        Vendor::Amd => link_amd(module, target, companions, "ockl"),
     }
 }
 
-fn link_amd(module: &Module<'_>, target: &TargetDesc, library: &str) -> Result<bool> {
+fn link_amd(
+    module: &Module<'_>,
+    target: &TargetDesc,
+    companions: &Companions,
+    library: &str,
+) -> Result<bool> {
     let prefix = format!("__{library}_");
     let Some(needed) = missing(module, &prefix) else { return Ok(false) };
-    let path = companions::device_library(library).ok_or_else(|| {
+    let path = companions.device_library(library).ok_or_else(|| {
         anyhow!(
             "'{needed}' is in {library}.bc, which was not found: install rocm-device-libs, or set TTOPT_DEVICE_LIBS to \
              the folder of the bitcode"

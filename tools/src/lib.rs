@@ -1,14 +1,17 @@
 //! What the tools share: the one-shot compiler behind `ttc`, and the lists of
 //! dialects and passes that every tool registers.
 
-mod binary;
+pub mod binary;
 mod bit_loads;
 mod codegen;
 pub mod companions;
 pub mod compile;
 mod device_library;
+pub mod diagnostics;
 pub mod explain;
+mod llvm_errors;
 pub mod occupancy;
+pub mod session;
 
 use mlir_host::pass::PassDef;
 

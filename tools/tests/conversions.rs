@@ -300,10 +300,9 @@ fn check(
         num_stages: 1,
         num_ctas: case.blocks,
         emit: Stage::Llvmir,
-        print_after: Vec::new(),
-        explain: false,
         verify_each: true,
-        all_tensor_maps: false,
+        companions: ttopt_tools::companions::Companions::find(),
+        ..Options::default()
     };
     let fail = |what: &dyn std::fmt::Display| format!("{what}\n{text}");
     let compiled = compile(&text, "conversion.mlir", &options).map_err(|err| fail(&err))?;

@@ -63,10 +63,9 @@ fn options((target, num_warps, num_ctas): Way, emit: Stage) -> Options {
         num_stages: 1 + (num_warps + num_ctas) % 5,
         num_ctas,
         emit,
-        print_after: Vec::new(),
-        explain: false,
         verify_each: true,
-        all_tensor_maps: false,
+        companions: ttopt_tools::companions::Companions::find(),
+        ..Options::default()
     }
 }
 

@@ -20,10 +20,8 @@ fn main() {
             num_stages: 1,
             num_ctas: blocks.parse().expect("BLOCKS is a number"),
             emit: Stage::Ttgir,
-            print_after: Vec::new(),
-            explain: false,
             verify_each: false,
-            all_tensor_maps: false,
+            ..Options::default()
         };
         let once = || compile(&text, path, &options).expect("the module compiles").times.ttgir;
         let times: Vec<String> = (0..count).map(|_| once().as_micros().to_string()).collect();

@@ -199,6 +199,8 @@ mod error;
 pub mod f2;
 mod layout;
 pub mod plan;
+#[cfg(feature = "show")]
+pub mod show;
 pub mod target;
 
 pub use action::RegisterAction;

@@ -279,10 +279,18 @@ MhSource *mhSourceNew(MlirContext ctx, MlirStringRef text, MlirStringRef name) {
   return source;
 }
 MlirModule mhSourceParse(MhSource *source, MlirContext ctx) {
-  uint64_t before = llvm::errs().tell();
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(source->manager, ParserConfig(unwrap(ctx)));
-  // As above; diagnostics are printed by the source's own handler.
-  if (!module && llvm::errs().tell() == before)
+  bool said = false;
+  OwningOpRef<ModuleOp> module;
+  {
+    // Asked first; it leaves diagnostics to the others.
+    ScopedDiagnosticHandler listener(unwrap(ctx), [&](Diagnostic &) {
+      said = true;
+      return failure();
+    });
+    module = parseSourceFile<ModuleOp>(source->manager, ParserConfig(unwrap(ctx)));
+  }
+  // As above.
+  if (!module && !said)
     emitError(UnknownLoc::get(unwrap(ctx)))
         << source->manager.getMemoryBuffer(source->manager.getMainFileID())->getBufferIdentifier()
         << " is malformed, and MLIR does not say where";

@@ -5,7 +5,9 @@
 //! `functional-type(a, b)`, `qualified(x)`, `custom<Name>(…)`, `operands`,
 //! `results`, `attr-dict`, `prop-dict`, `successors`, `oilist(…|…)`, and optional
 //! groups `(… $anchor^ …)?` with an else part `:(…)`. Spaces are placed by the same
-//! rules as MLIR's generated printers place them.
+//! rules as MLIR's generated printers place them. `legacy<Name>`, which ODS has not,
+//! is a custom directive that is parsed where it is there, and never printed: an
+//! older spelling of something.
 
 use crate::asm::{OpParser, OpPrinter, ParseResult, Punct, SrcLoc, Unresolved};
 use crate::def::{Arity, AttrField, AttrSyntax, Inputs, OpDef, Presence, TypeConstraint, ValueDef};
@@ -43,6 +45,8 @@ enum Kind {
     Type(Arg, bool),
     FunctionalType(Arg, Arg),
     Custom(usize, Vec<Arg>),
+    /// What only the parser knows.
+    Legacy(usize),
     AttrDict(bool),
     PropDict,
     Successors,
@@ -223,7 +227,7 @@ impl<'a> Reader<'a> {
             }
             let (kind, referred) = self.directive()?;
             let space = match kind {
-                Kind::Clauses(_) => false,
+                Kind::Clauses(_) | Kind::Legacy(_) => false,
                 Kind::AttrDict(_) | Kind::PropDict => {
                     self.punctuation = false;
                     false
@@ -327,6 +331,13 @@ impl<'a> Reader<'a> {
                 let which = which.ok_or_else(|| format!("unknown custom directive {name}"))?;
                 let anchor = args.first().copied();
                 (Kind::Custom(which, args), anchor)
+            }
+            "legacy" => {
+                self.expect("<")?;
+                let name = self.word();
+                self.expect(">")?;
+                let which = self.def.custom.iter().position(|custom| custom.name == name);
+                (Kind::Legacy(which.ok_or_else(|| format!("unknown custom directive {name}"))?), None)
             }
             other => return Err(format!("unknown directive `{other}` at `{}`", self.rest)),
         })
@@ -533,6 +544,7 @@ fn parse_element<'c>(
             Ok(())
         }
         Kind::Custom(which, args) => (def.custom[*which].parse)(parser, parsed, args),
+        Kind::Legacy(which) => (def.custom[*which].parse)(parser, parsed, &[]),
         Kind::AttrDict(keyword) => parser.attr_dict(*keyword),
         Kind::PropDict => parser.prop_dict(),
         Kind::Successors => parser.successor(),
@@ -945,6 +957,7 @@ fn print_elements<'c>(
                 }
             }
             Kind::Custom(which, args) => (def.custom[*which].print)(op, printer, args),
+            Kind::Legacy(_) => {}
             Kind::AttrDict(keyword) => {
                 printer.attr_dict(op, format.written | elided_slots(def, op), &[], *keyword);
             }

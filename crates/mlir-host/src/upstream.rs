@@ -125,6 +125,10 @@ operations! {
     FloorDivSIOp = "arith.floordivsi",
     /// A signed integer as a float.
     SIToFPOp = "arith.sitofp",
+    /// A quotient of floats.
+    DivFOp = "arith.divf",
+    /// A remainder of floats.
+    RemFOp = "arith.remf",
     /// A sum of floats.
     AddFOp = "arith.addf",
     /// One of two values.
@@ -159,6 +163,7 @@ pub enum Dialect {
     Math,
     Scf,
     Cf,
+    Ub,
 }
 
 impl Dialect {
@@ -169,6 +174,7 @@ impl Dialect {
             "math" => Some(Dialect::Math),
             "scf" => Some(Dialect::Scf),
             "cf" => Some(Dialect::Cf),
+            "ub" => Some(Dialect::Ub),
             _ => None,
         }
     }

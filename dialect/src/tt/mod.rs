@@ -6,6 +6,7 @@ pub mod enums;
 mod float;
 pub mod fold;
 pub mod infer;
+mod legacy;
 pub mod ops;
 pub mod traits;
 pub mod types;

@@ -55,8 +55,18 @@ pub static TENSOR_DESC: TypeDef = TypeDef {
     summary: "descriptor of a tensor in global memory",
     parse: |parser| {
         parser.punct(Punct::Less)?;
-        let shape = parser.dims(true)?;
-        let element = parser.ty()?;
+        // Triton 3.4 to 3.8: a tensor type, with its encoding.
+        let first = parser.opt_ty()?;
+        if let Some(block) = first.and_then(Type::as_tensor) {
+            parser.punct(Punct::Greater)?;
+            let shape = Attr::i64_array(parser.context(), &block.shape());
+            return Ok([shape, Attr::type_of(block.element())].into_iter().chain(block.encoding()).collect());
+        }
+        // A block without dimensions has been read.
+        let (shape, element) = match first {
+            Some(element) => (Vec::new(), element),
+            None => (parser.dims(true)?, parser.ty()?),
+        };
         let mut params = vec![Attr::i64_array(parser.context(), &shape), Attr::type_of(element)];
         if parser.opt_punct(Punct::Comma) {
             params.push(parser.attr(None)?);

@@ -88,10 +88,12 @@ impl<'c> Lower<'_, 'c> {
         attrs.push(("visibility_", Attr::int(ctx, 64, 0)));
         if is_kernel {
             let ctas = op.attr(MIN_CTAS).and_then(Attr::as_int).and_then(|ctas| u32::try_from(ctas).ok());
+            let most = self.module.attr(crate::MAX_REGISTERS).and_then(Attr::as_int);
             let launch = Launch {
                 threads: self.cta_threads(),
                 cluster: self.num_blocks,
                 min_ctas: ctas.unwrap_or(1).max(1),
+                max_registers: most.and_then(|most| u32::try_from(most).ok()),
             };
             for (key, text) in self.target.kernel_attrs(&launch) {
                 attrs.retain(|(name, _)| *name != key);

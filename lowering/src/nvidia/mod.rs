@@ -403,13 +403,17 @@ impl Target for Nvidia {
         ]
     }
     fn kernel_attrs(&self, launch: &Launch) -> Vec<(&'static str, String)> {
-        let Launch { threads, cluster, min_ctas } = launch;
+        let Launch { threads, cluster, min_ctas, max_registers } = launch;
         let mut attrs =
             vec![("nvvm.kernel", "unit".to_owned()), ("nvvm.reqntid", format!("array<i32: {threads}>"))];
         if *cluster > 1 {
             attrs.push(("nvvm.cluster_dim", format!("array<i32: {cluster}>")));
         }
-        attrs.push(("nvvm.minctasm", format!("{min_ctas} : i32")));
+        // PTX ISA, ".minnctapersm": it is ignored, with a warning, beside ".maxnreg".
+        attrs.push(match max_registers {
+            Some(most) => ("nvvm.maxnreg", format!("{most} : i32")),
+            None => ("nvvm.minctasm", format!("{min_ctas} : i32")),
+        });
         attrs
     }
 }

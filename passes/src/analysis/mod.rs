@@ -2,5 +2,6 @@
 
 pub mod axis_info;
 pub mod flow_graph;
+pub mod pointer_roots;
 pub mod recomputation;
 pub mod registers;

@@ -49,6 +49,8 @@ pub struct AccessFacts {
     pub mask: u64,
     /// Bytes of one element.
     pub bytes: u64,
+    /// Bytes between neighbours along the first dimension of `order`; `None` where they are not known.
+    pub stride: Option<u64>,
 }
 
 /// The pointers of an access to global memory, and its mask; `None` for other operations.
@@ -85,7 +87,9 @@ impl AccessFacts {
         let order = order_of(shape, pointers);
         let (contiguous, aligned) = contiguous(shape, bytes, pointers, &order);
         let mask = mask.map_or(u64::MAX, |mask| run_of_equal(shape, mask, &order));
-        AccessFacts { order, contiguous, aligned, mask, bytes }
+        let run = order.first().and_then(|fast| pointers.runs.get(*fast)).filter(|run| run.len > 1);
+        let stride = run.map(|run| run.step.unsigned_abs());
+        AccessFacts { order, contiguous, aligned, mask, bytes, stride }
     }
 
     /// What is known about the access `op` to memory through a tensor of

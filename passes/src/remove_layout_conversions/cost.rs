@@ -202,16 +202,24 @@ impl<'c> Costs<'c> {
         }
         let plan = plans::access_in(op, &layout, &facts, machine).ok();
         let (warps, request) = (layouts.machine.num_warps, machine.cost.request);
-        let cycles = plan.map(|plan| Self::accesses(&layout, &plan, stores, warps, request));
+        let sector = stores.then_some(machine.cost.stored_sector);
+        let cycles = plan.map(|plan| Self::accesses(&layout, &plan, sector, warps, request));
         self.accesses.borrow_mut().insert(key, cycles);
         cycles
     }
 
-    /// Of the accesses of a plan by all warps, each of which takes `request` cycles to be issued.
-    fn accesses(layout: &LinearLayout, plan: &VectorPlan, stores: bool, warps: u64, request: f64) -> f64 {
+    /// Of the accesses of a plan by all warps, each of which takes `request` cycles to be issued, and `stored_sector` for
+    /// each sector where it is a store.
+    fn accesses(
+        layout: &LinearLayout,
+        plan: &VectorPlan,
+        stored_sector: Option<f64>,
+        warps: u64,
+        request: f64,
+    ) -> f64 {
         let copies = |dim| layout.free_variable_mask(dim).count_ones();
         // Only one of the warps that hold copies writes.
-        let idle = if stores { copies(Dim::WARP) } else { 0 };
+        let idle = if stored_sector.is_some() { copies(Dim::WARP) } else { 0 };
         let warps = (warps >> idle) as f64;
         // An instruction of a warp is served line by line. Sectors that are used in full count a quarter of a line each,
         // or half a line where they are in lines of their own; others a line.
@@ -220,7 +228,9 @@ impl<'c> Costs<'c> {
         let (sectors, lines) = (plan.sectors as f64, plan.lines as f64);
         let full = plan.sectors * 32 <= bytes;
         let lines = if full { (sectors / 4.0).max(lines / 2.0).max(1.0) } else { sectors };
-        plan.accesses.len() as f64 * warps * (request + lines)
+        // What is loaded stays in the L1, what is stored goes on.
+        let moved = stored_sector.map_or(lines, |cycles| lines.max(cycles * sectors));
+        plan.accesses.len() as f64 * warps * (request + moved)
     }
 
     fn analysis(&self) -> &AxisInfoAnalysis<'c> {

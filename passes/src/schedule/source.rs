@@ -1,11 +1,13 @@
 //! What a loop of TTGIR is to the scheduler.
 //!
-//! A loop has a schedule if nothing in it could tell in which order it reads memory: nothing writes global memory,
-//! waits for other threads, or has effects that are not known here. Its loads are then copied ahead to rings in shared
-//! memory where the target can do that beside the program, or to registers.
+//! A loop has a schedule if nothing in it could tell in which order it reads memory: nothing waits for other threads, or has
+//! effects that are not known here. Its loads are then copied ahead to rings in shared memory where the target can do that
+//! beside the program, or to registers. Stores keep their order, and loads through pointers of the same argument of the
+//! kernel keep theirs among them.
 
 use super::plan::{Budget, Edge, Kind, LoopGraph, LoopSchedule, Node, Step};
 use crate::analysis::axis_info::AxisInfoAnalysis;
+use crate::analysis::pointer_roots::pointer_roots;
 use crate::analysis::registers::{ctas_together, spare_registers, tensor_words};
 use crate::buffer_plans::{self, BufferLayout};
 use crate::ir_util::{constant, fills_constant_buffer, is_loop, is_product};
@@ -19,7 +21,7 @@ use mlir_host::is_one_of;
 use mlir_host::traits::Upstream;
 use mlir_host::upstream::{DivSIOp, DivUIOp, RemSIOp, RemUIOp, XOrIOp};
 use smallvec::SmallVec;
-use ttopt_dialect::tt::ops::{FuncOp, LoadOp};
+use ttopt_dialect::tt::ops::{FuncOp, LoadOp, StoreOp};
 use ttopt_dialect::ttg::attrs::{encoding, encoding_attr, shared_memory};
 use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp, is_memdesc_view};
 use ttopt_dialect::ttg::types::MemDescType;
@@ -152,11 +154,47 @@ pub fn body<'c>(op: Op<'c>) -> Option<(Block<'c>, Op<'c>)> {
 fn is_harmless(op: Op<'_>) -> bool {
     let reads = LoadOp::cast(op).is_some_and(|load| !load.is_volatile());
     reads
+        || StoreOp::cast(op).is_some()
         || LocalLoadOp::cast(op).is_some()
         || fills_constant_buffer(op)
         || is_product(op)
         || op.has_trait(Upstream::RecursiveMemoryEffects)
         || op.is_memory_effect_free()
+}
+
+/// What the stores of a loop write in global memory.
+enum Written<'c> {
+    /// What pointers of these arguments point to.
+    Of(Vec<Value<'c>>),
+    /// Pointers that are not computed from arguments write.
+    Unknown,
+}
+
+impl<'c> Written<'c> {
+    fn of(around: Op<'c>) -> Self {
+        let mut written = Written::Of(Vec::new());
+        around.walk(&mut |op| {
+            if StoreOp::cast(op).is_some() {
+                match (&mut written, pointer_roots(op.operand(0))) {
+                    (Written::Of(all), Some(roots)) => all.extend(roots),
+                    _ => written = Written::Unknown,
+                }
+            }
+            Walk::Advance
+        });
+        written
+    }
+
+    /// Whether an iteration may have written what `pointer` reads.
+    fn may_be(&self, pointer: Value<'c>) -> bool {
+        match self {
+            Written::Unknown => true,
+            Written::Of(all) if all.is_empty() => false,
+            Written::Of(all) => {
+                pointer_roots(pointer).is_none_or(|roots| roots.iter().any(|root| all.contains(root)))
+            }
+        }
+    }
 }
 
 impl<'c> Source<'c> {
@@ -186,6 +224,7 @@ impl<'c> Source<'c> {
         if let Some(reason) = reason {
             return Err(reason);
         }
+        let written = Written::of(op);
         let product = |inner: Op<'c>| if is_product(inner) { Walk::Stop } else { Walk::Advance };
         let multiplies = op.walk(&mut |inner| product(inner)) == Walk::Stop;
         if !multiplies && !all {
@@ -207,7 +246,8 @@ impl<'c> Source<'c> {
         };
         let in_registers = most_in_registers(op, warps, target);
         let waiting = FastMap::default();
-        Builder { source: &mut source, block, axis, target, absorbed, in_registers, waiting }.build(end);
+        Builder { source: &mut source, block, axis, target, absorbed, written, in_registers, waiting }
+            .build(end);
         Ok(source)
     }
 
@@ -312,6 +352,8 @@ struct Builder<'a, 'c> {
     target: &'a TargetDesc,
     /// Operations that are parts of groups of bulk copies.
     absorbed: Vec<Op<'c>>,
+    /// What the loop writes in global memory.
+    written: Written<'c>,
     /// Registers in which a load that threads compute with may wait.
     in_registers: u64,
     /// Loads whose results are read from a ring, until something uses them.
@@ -377,7 +419,7 @@ impl<'c> Builder<'_, 'c> {
         if op.results().any(|result| self.source.buffers.contains_key(&result)) {
             return;
         }
-        if let Some(load) = LoadOp::cast(op) {
+        if let Some(load) = LoadOp::cast(op).filter(|_| !self.written.may_be(op.operand(0))) {
             return self.load(op, load);
         }
         if let Some(alloc) = LocalAllocOp::cast(op)

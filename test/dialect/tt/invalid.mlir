@@ -2078,7 +2078,7 @@ tt.func @f(%d: !tt.ptr<()->()>) {
 // -----
 
 // expected-error @below {{tensor descriptors must not wrap tensor types, but got 'tensor<4x5xf32>': use !tt.tensordesc<shape x element-type[, layout]>}}
-tt.func @f(%d: !tt.tensordesc<tensor<4x5xf32>>) {
+tt.func @f(%d: !tt.tensordesc<2xtensor<4x5xf32>>) {
   tt.return
 }
 

@@ -2,7 +2,7 @@
  * file given, gives its tensors layouts, prints it and counts its addptrs. */
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/Pass.h"
-#include "ttopt.h"
+#include "ttopt_mlir.h"
 #include <stdio.h>
 #include <string.h>
 

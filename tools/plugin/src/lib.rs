@@ -5,7 +5,7 @@
 //! `mlir/Tools/Plugins/DialectPlugin.h` and `PassPlugin.h` describe. (Options
 //! come before plugins there: `mlir-opt` knows the passes of a plugin in
 //! `--pass-pipeline`, and has no flags for them.) Programs
-//! in C and C++ link it and include `ttopt.h`, in the folder `include` beside
+//! in C and C++ link it and include `ttopt_mlir.h`, in the folder `include` beside
 //! this package's sources.
 //!
 //! The library that loads it must use the same `libMLIR.so`: a second copy of
@@ -76,7 +76,7 @@ unsafe extern "C" fn register_dialects(registry: *mut c_void) {
 }
 
 /// Adds the dialects, and those of MLIR that kernels use, to a registry.
-/// Declared in `ttopt.h`.
+/// Declared in `ttopt_mlir.h`.
 ///
 /// # Safety
 /// The registry is valid.
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn ttoptRegisterDialects(registry: MlirDialectRegistry) {
     }
 }
 
-/// Registers the passes with MLIR, once. Declared in `ttopt.h`.
+/// Registers the passes with MLIR, once. Declared in `ttopt_mlir.h`.
 // SAFETY: the name is prefixed and nothing else defines it.
 #[unsafe(no_mangle)]
 pub extern "C" fn ttoptRegisterPasses() {

@@ -6,6 +6,7 @@ use linear_layout::target::{TargetDesc, Vendor};
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use ttopt_tools::companions::Companions;
 use ttopt_tools::compile::{Compiled, Options, Reported, Stage, Times, check_input, compile};
 use ttopt_tools::explain;
 
@@ -115,8 +116,10 @@ fn run(args: &Args) -> Result<()> {
         explain: args.explain,
         verify_each: args.verify_each,
         all_tensor_maps: args.all_tensor_maps,
+        companions: Companions::find(),
+        ..Options::default()
     };
-    let Compiled { output, metadata, times } = compile(&input, &name, &options)?;
+    let Compiled { output, metadata, times, .. } = compile(&input, &name, &options)?;
     write(&args.output, &output)?;
     if args.time {
         print_times(&times);

@@ -4,6 +4,7 @@
 use anyhow::{Context as _, Result};
 use simt::cli::{CompileRequest, Compiled};
 use std::process::ExitCode;
+use ttopt_tools::companions::Companions;
 use ttopt_tools::compile::{Options, Stage, check_input, compile};
 
 fn to_llvm(request: &CompileRequest) -> Result<Compiled> {
@@ -16,10 +17,8 @@ fn to_llvm(request: &CompileRequest) -> Result<Compiled> {
         num_stages: request.num_stages.unwrap_or(3),
         num_ctas: request.num_ctas.unwrap_or(1),
         emit: Stage::Llvmir,
-        print_after: Vec::new(),
-        explain: false,
-        verify_each: cfg!(debug_assertions),
-        all_tensor_maps: false,
+        companions: Companions::find(),
+        ..Options::default()
     };
     let compiled = compile(&bytes, &name, &options).with_context(|| format!("cannot compile {name}"))?;
     let metadata = compiled.metadata;

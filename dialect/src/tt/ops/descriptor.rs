@@ -2,6 +2,7 @@
 
 use crate::constraints::*;
 use crate::tt::enums::{DescriptorReduceKind, PaddingOption};
+use crate::tt::legacy::CACHE_HINTS;
 use crate::tt::ops::global;
 use crate::tt::traits::ON_TENSORS;
 use crate::tt::verify;
@@ -35,8 +36,8 @@ op! {
         results: [result: TENSOR],
         attrs: [cache_policy("cachePolicy")[opt]: AnyAttr],
         traits: [ON_TENSORS],
-        format: "$desc `[` $indices `]` attr-dict `:` qualified(type($desc)) `->` type($result)",
-        with: { verify: Some(verify::descriptor_load), effects: READ },
+        format: "$desc `[` $indices `]` legacy<CacheHints> attr-dict `:` qualified(type($desc)) `->` type($result)",
+        with: { custom: &[CACHE_HINTS], verify: Some(verify::descriptor_load), effects: READ },
     }
 }
 

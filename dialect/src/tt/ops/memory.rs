@@ -1,6 +1,7 @@
 //! Loads and stores through pointers, and what orders them between grids.
 
 use crate::constraints::*;
+use crate::tt::legacy::CACHE_HINTS;
 use crate::tt::ops::global;
 use crate::tt::traits::ON_TENSORS;
 use crate::tt::types::{mask_like, pointee_like};
@@ -34,8 +35,9 @@ op! {
             TypeRule::new("mask type matches ptr type", "ptr", "mask", mask_like),
             TypeRule::new("other matches ptr type", "ptr", "other", pointee_like),
         ],
-        format: "$ptr (`,` $mask^)? (`,` $other^)? attr-dict `:` type($ptr)",
+        format: "$ptr (`,` $mask^)? (`,` $other^)? legacy<CacheHints> attr-dict `:` type($ptr)",
         with: {
+            custom: &[CACHE_HINTS],
             verify: Some(verify::load),
             effects: Effects::Dynamic(load_effects),
             canonicalize: &canonicalize::LOAD,
@@ -53,8 +55,9 @@ op! {
             TypeRule::new("value type matches ptr type", "ptr", "value", pointee_like),
             TypeRule::new("mask type matches ptr type", "ptr", "mask", mask_like),
         ],
-        format: "$ptr `,` $value (`,` $mask^)? attr-dict `:` type($ptr)",
+        format: "$ptr `,` $value (`,` $mask^)? legacy<CacheHints> attr-dict `:` type($ptr)",
         with: {
+            custom: &[CACHE_HINTS],
             verify: Some(verify::store),
             effects: Effects::List(&[global(EffectKind::Write, EffectOn::Operand("ptr"))]),
             canonicalize: &canonicalize::STORE,

@@ -170,8 +170,11 @@ impl<'c> Solver<'c> {
         }
     }
 
-    /// Integer arguments that make up divisors are sizes: not negative.
+    /// Divisors are sizes, and so are integer arguments that they are computed from: not negative.
     fn sizes(&mut self, mut values: Vec<Value<'c>>) {
+        for divisor in values.iter().filter(|divisor| ConstantOp::defining(**divisor).is_none()) {
+            self.assumed.entry(*divisor).or_insert(Assumed { nonneg: true, div: 1 }).nonneg = true;
+        }
         let mut seen = FastSet::default();
         while let Some(value) = values.pop() {
             if !seen.insert(value) {

@@ -6,9 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::json;
-use crate::pair::Pair;
-use crate::request::{Request, Subject};
+use linear_layout::show::{self, Format, Request};
 
 /// Answers every line of the file at `path`. A bad line gets an `{"error": …}` of its own; only an
 /// unreadable file is an error of the whole.
@@ -24,7 +22,7 @@ pub fn run(path: &Path, out: &mut impl Write) -> Result<io::Result<()>, String> 
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let answer = answer(&line).unwrap_or_else(|message| json::error(&message));
+        let answer = answer(&line).unwrap_or_else(|message| show::error_json(&message));
         if let Err(error) = writeln!(out, "{answer}") {
             return Ok(Err(error));
         }
@@ -35,11 +33,7 @@ pub fn run(path: &Path, out: &mut impl Write) -> Result<io::Result<()>, String> 
 fn answer(line: &[u8]) -> Result<String, String> {
     let value: Value = serde_json::from_slice(line).map_err(|error| format!("not JSON: {error}"))?;
     let request = request(&value)?;
-    let subject = Subject::new(&request)?;
-    match Subject::destination(&request)? {
-        Some(destination) => Ok(json::plan(&Pair::new(subject, destination)?)),
-        None => Ok(json::layout(&subject.layout)),
-    }
+    show::text(&request, Format::Json)
 }
 
 fn request(value: &Value) -> Result<Request, String> {
@@ -74,7 +68,7 @@ mod tests {
     use super::*;
 
     fn ask(line: &str) -> String {
-        answer(line.as_bytes()).unwrap_or_else(|message| json::error(&message))
+        answer(line.as_bytes()).unwrap_or_else(|message| show::error_json(&message))
     }
 
     #[test]

@@ -7,15 +7,7 @@
 //! With `--to` it shows how a tensor gets from one layout to another: step by step, and which banks of
 //! shared memory that touches.
 
-mod banks;
 mod batch;
-mod json;
-mod pair;
-mod properties;
-mod request;
-mod style;
-mod svg;
-mod text;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -23,9 +15,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 
-use pair::Pair;
-use request::{Request, Subject};
-use style::Style;
+use linear_layout::show::{self, Request};
 
 /// Shows which register, lane, warp and block holds which element of a tensor, or which offset of a
 /// memory.
@@ -115,34 +105,23 @@ fn run(args: &Args, mut out: impl Write) -> Result<(), String> {
 fn show(args: &Args, out: &mut impl Write) -> Result<io::Result<()>, String> {
     let request = Request {
         layout: args.layout.clone().unwrap_or_default(),
-        shape: request::parse_shape(args.shape.as_deref().unwrap_or_default())?,
+        shape: show::parse_shape(args.shape.as_deref().unwrap_or_default())?,
         dtype: args.dtype.clone(),
         to: args.to.clone(),
         target: args.target.clone(),
         num_warps: None,
     };
-    let subject = Subject::new(&request)?;
     let color = match args.color {
         Color::Always => true,
         Color::Never => false,
         Color::Auto => io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
     };
-    let style = Style { color };
-    if let Some(destination) = Subject::destination(&request)? {
-        let pair = Pair::new(subject, destination)?;
-        return Ok(match args.format {
-            Format::Table => text::plan(out, &pair, style),
-            Format::Matrix => text::plan_matrix(out, &pair.map()?, style),
-            Format::Bases => text::write_bases(out, &pair.map()?),
-            Format::Json => writeln!(out, "{}", json::plan(&pair)),
-            Format::Svg => svg::plan(out, &pair)?,
-        });
-    }
-    Ok(match args.format {
-        Format::Table => text::table(out, &subject, style)?,
-        Format::Matrix => text::matrix(out, &subject, style),
-        Format::Bases => text::bases(out, &subject),
-        Format::Json => writeln!(out, "{}", json::layout(&subject.layout)),
-        Format::Svg => svg::layout(out, &subject)?,
-    })
+    let format = match args.format {
+        Format::Table => show::Format::Table,
+        Format::Matrix => show::Format::Matrix,
+        Format::Bases => show::Format::Bases,
+        Format::Json => show::Format::Json,
+        Format::Svg => show::Format::Svg,
+    };
+    show::write(out, &request, format, color)
 }

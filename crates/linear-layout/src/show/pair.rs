@@ -1,10 +1,10 @@
 //! Two layouts of one tensor and the way from the one to the other.
 
-use linear_layout::plan::{AccessPlan, Conversion, ConversionPlan, Count, SharedAccessPlan};
-use linear_layout::target::Direction;
-use linear_layout::{Dim, Encoding, LinearLayout};
+use crate::plan::{AccessPlan, Conversion, ConversionPlan, Count, SharedAccessPlan};
+use crate::target::Direction;
+use crate::{Dim, Encoding, LinearLayout};
 
-use crate::request::Subject;
+use super::request::Subject;
 
 /// How many accesses are spelled out before it is said how many more there are.
 const MAX_LINES: usize = 16;

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use crate::banks::{BankMap, Wavefront};
-use crate::pair::Pair;
-use crate::request::Subject;
-use crate::style::svg_fill;
-use crate::text::Grid;
+use super::banks::{BankMap, Wavefront};
+use super::pair::Pair;
+use super::request::Subject;
+use super::style::svg_fill;
+use super::text::Grid;
 
 /// Largest picture, in elements.
 const MAX_CELLS: usize = 1 << 14;

@@ -1,10 +1,10 @@
 //! The stable JSON formats.
 
-use linear_layout::LinearLayout;
-use linear_layout::target::Direction;
+use crate::LinearLayout;
+use crate::target::Direction;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::pair::{Pair, Side, Way};
+use super::pair::{Pair, Side, Way};
 
 /// `{"in_dims": {"register": [[0, 1], …], …}, "out_dims": [["dim0", 128], …]}`
 pub fn layout(layout: &LinearLayout) -> String {

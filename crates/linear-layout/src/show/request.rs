@@ -1,15 +1,22 @@
 //! What is asked: an attribute, a shape, an element type; and what these mean.
 
-use linear_layout::target::TargetDesc;
-use linear_layout::{Dim, Encoding, LinearLayout};
+use crate::target::TargetDesc;
+use crate::{Dim, Encoding, LinearLayout};
 
-/// A question as given on the command line or in a line of a batch.
+/// What to show: a layout, or the way to another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
+    /// The attribute as Triton prints it.
     pub layout: String,
+    /// Shape of the tensor.
     pub shape: Vec<u64>,
+    /// Element type, such as `f16`, `i8` or `ptr`.
     pub dtype: String,
+    /// The attribute to convert to, if that is what is asked for.
     pub to: Option<String>,
+    /// The GPU: `cuda:90`, `hip:gfx942`, …
     pub target: String,
+    /// Warps that the layout must have, where somebody knows.
     pub num_warps: Option<u64>,
 }
 
@@ -61,6 +68,9 @@ impl Subject {
 }
 
 /// `128x64` as a list of sizes.
+///
+/// # Errors
+/// What is no shape.
 pub fn parse_shape(text: &str) -> Result<Vec<u64>, String> {
     let size = |s: &str| s.trim().parse().map_err(|_| format!("`{text}` is not a shape such as 128x64"));
     text.split('x').map(size).collect()

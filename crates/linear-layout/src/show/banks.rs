@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use linear_layout::plan::Threads;
-use linear_layout::target::TargetDesc;
+use crate::plan::Threads;
+use crate::target::TargetDesc;
 
-use crate::pair::Side;
+use super::pair::Side;
 
 /// The first access of warp 0 of block 0.
 pub struct BankMap {
@@ -98,8 +98,8 @@ impl BankMap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pair::{Pair, Way};
-    use crate::request::{Request, Subject};
+    use crate::show::pair::{Pair, Way};
+    use crate::show::request::{Request, Subject};
 
     fn pair(from: &str, to: &str, dtype: &str, target: &str) -> Pair {
         let request = Request {

@@ -3,13 +3,13 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
-use linear_layout::{Dim, LinearLayout};
+use crate::{Dim, LinearLayout};
 
-use crate::banks::{BankMap, Touch};
-use crate::pair::Pair;
-use crate::properties;
-use crate::request::Subject;
-use crate::style::Style;
+use super::banks::{BankMap, Touch};
+use super::pair::Pair;
+use super::properties;
+use super::request::Subject;
+use super::style::Style;
 
 /// How many holders of one element a cell spells out.
 const MAX_HOLDERS: usize = 2;

@@ -1,9 +1,9 @@
 //! What is worth knowing about a layout at a glance.
 
-use linear_layout::plan::VectorPlan;
-use linear_layout::{Dim, LinearLayout};
+use crate::plan::VectorPlan;
+use crate::{Dim, LinearLayout};
 
-use crate::request::Subject;
+use super::request::Subject;
 
 /// Lines of `(name, value)`.
 pub fn of(subject: &Subject) -> Vec<(&'static str, String)> {

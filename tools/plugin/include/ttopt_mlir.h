@@ -9,8 +9,8 @@
  *
  * Link libttopt_plugin.so and the libMLIR.so it was built with, in one copy.
  */
-#ifndef TTOPT_H
-#define TTOPT_H
+#ifndef TTOPT_MLIR_H
+#define TTOPT_MLIR_H
 
 #include "mlir-c/IR.h"
 
@@ -30,4 +30,4 @@ void ttoptRegisterPasses(void);
 }
 #endif
 
-#endif /* TTOPT_H */
+#endif /* TTOPT_MLIR_H */

@@ -1,0 +1,214 @@
+//! `ttopt._ttopt`: what the Python package `ttopt` asks of the compiler. Python's side of it makes this pleasant.
+
+mod simulate;
+
+use linear_layout::show;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use std::path::PathBuf;
+use ttopt_tools::companions::Companions;
+use ttopt_tools::compile::{Compiled, Options, Stage};
+use ttopt_tools::diagnostics::{Diagnostic, Severity};
+use ttopt_tools::session::{Cancellation, Outcome, Session};
+
+/// Stops a compilation from another thread.
+#[pyclass(name = "Cancellation", frozen)]
+#[derive(Default)]
+struct PyCancellation(Cancellation);
+
+#[pymethods]
+impl PyCancellation {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+    /// Stops what uses it, between passes and stages.
+    fn cancel(&self) {
+        self.0.cancel();
+    }
+}
+
+fn stage(name: &str) -> PyResult<Stage> {
+    Ok(match name {
+        "ttir" => Stage::Ttir,
+        "ttgir" => Stage::Ttgir,
+        "llvmir" | "llir" => Stage::Llvmir,
+        "asm" => Stage::Asm,
+        "ptx" => Stage::Ptx,
+        "amdgcn" => Stage::Amdgcn,
+        "bin" => Stage::Bin,
+        "cubin" => Stage::Cubin,
+        "hsaco" => Stage::Hsaco,
+        _ => {
+            let known = "ttir, ttgir, llir, asm, ptx, amdgcn, bin, cubin, hsaco";
+            return Err(PyValueError::new_err(format!("no stage '{name}'; there are {known}")));
+        }
+    })
+}
+
+/// The options of a dictionary; an unknown one is an error.
+fn options(given: &Bound<'_, PyDict>) -> PyResult<Options> {
+    let mut options = Options { keep: true, ..Options::default() };
+    let Companions { ptxas, libdevice, lld, device_libraries, more_libraries } = &mut options.companions;
+    for (key, value) in given {
+        let key: String = key.extract()?;
+        if value.is_none() {
+            continue;
+        }
+        let path = || value.extract::<PathBuf>();
+        match key.as_str() {
+            "target" => options.target = Some(value.extract()?),
+            "num_warps" => options.num_warps = value.extract()?,
+            "num_stages" => options.num_stages = value.extract()?,
+            "num_ctas" => options.num_ctas = value.extract()?,
+            "emit" => options.emit = stage(&value.extract::<String>()?)?,
+            "explain" => options.explain = value.extract()?,
+            "verify_each" => options.verify_each = value.extract()?,
+            "all_tensor_maps" => options.all_tensor_maps = value.extract()?,
+            "locations" => options.locations = value.extract()?,
+            "max_registers" => options.max_registers = Some(value.extract()?),
+            "fp_fusion" => options.fp_fusion = value.extract()?,
+            "ptxas_options" => options.ptxas_options = value.extract()?,
+            "ptxas" => *ptxas = Some(path()?),
+            "libdevice" => *libdevice = Some(path()?),
+            "lld" => *lld = Some(path()?),
+            "device_libraries" => *device_libraries = Some(path()?),
+            "libraries" => *more_libraries = value.extract()?,
+            _ => return Err(PyValueError::new_err(format!("no option '{key}'"))),
+        }
+    }
+    for (name, number) in [("num_warps", options.num_warps), ("num_ctas", options.num_ctas)] {
+        if !number.is_power_of_two() || number > 64 {
+            let message = format!("{name} is {number}, which is not a power of two of at most 64");
+            return Err(PyValueError::new_err(message));
+        }
+    }
+    Ok(options)
+}
+
+fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Note => "note",
+        Severity::Remark => "remark",
+    }
+}
+
+fn diagnostic<'py>(py: Python<'py>, from: &Diagnostic) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("severity", severity(from.severity))?;
+    dict.set_item("message", &from.message)?;
+    dict.set_item("file", &from.range.file)?;
+    dict.set_item("line", from.range.line)?;
+    dict.set_item("column", from.range.column)?;
+    dict.set_item("end_line", from.range.end_line)?;
+    dict.set_item("end_column", from.range.end_column)?;
+    let notes: PyResult<Vec<_>> = from.notes.iter().map(|note| diagnostic(py, note)).collect();
+    dict.set_item("notes", PyList::new(py, notes?)?)?;
+    Ok(dict)
+}
+
+fn made<'py>(py: Python<'py>, compiled: &Compiled) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let artifacts = &compiled.artifacts;
+    for (name, text) in [
+        ("ttir", &artifacts.ttir),
+        ("ttgir", &artifacts.ttgir),
+        ("llir", &artifacts.llvmir),
+        ("asm", &artifacts.asm),
+    ] {
+        if let Some(text) = text {
+            dict.set_item(name, String::from_utf8_lossy(text))?;
+        }
+    }
+    if let Some(bin) = &artifacts.bin {
+        dict.set_item("bin", PyBytes::new(py, bin))?;
+    }
+    Ok(dict)
+}
+
+/// Compiles `source`, text or bytecode. Returns a dictionary: `artifacts` or `error`, `diagnostics`, `metadata` (JSON),
+/// `resources`, `seconds`. The interpreter's lock is released meanwhile.
+#[pyfunction]
+#[pyo3(signature = (source, name, given, cancellation=None))]
+fn compile<'py>(
+    py: Python<'py>,
+    source: &[u8],
+    name: &str,
+    given: &Bound<'py, PyDict>,
+    cancellation: Option<Bound<'py, PyCancellation>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let options = options(given)?;
+    let cancellation = cancellation.map(|given| given.get().0.clone()).unwrap_or_default();
+    let outcome: Outcome = py.detach(|| Session::new().compile(source, name, &options, &cancellation));
+    let dict = PyDict::new(py);
+    let all: PyResult<Vec<_>> = outcome.diagnostics.iter().map(|one| diagnostic(py, one)).collect();
+    dict.set_item("diagnostics", PyList::new(py, all?)?)?;
+    match &outcome.result {
+        Err(failure) => {
+            dict.set_item("error", outcome.message())?;
+            dict.set_item("kind", format!("{failure:?}").to_lowercase())?;
+        }
+        Ok(compiled) => {
+            dict.set_item("artifacts", made(py, compiled)?)?;
+            let metadata = compiled.metadata.as_ref().map(|metadata| metadata.to_json().to_string());
+            dict.set_item("metadata", metadata)?;
+            if let Some(used) = compiled.resources {
+                let resources = PyDict::new(py);
+                resources.set_item("registers", used.registers)?;
+                resources.set_item("spill_stores", used.spill_stores)?;
+                resources.set_item("spill_loads", used.spill_loads)?;
+                resources.set_item("stack", used.stack)?;
+                dict.set_item("resources", resources)?;
+            }
+            let times = &compiled.times;
+            let seconds = PyDict::new(py);
+            for (name, time) in [
+                ("parse", times.parse),
+                ("ttgir", times.ttgir),
+                ("llir", times.llir),
+                ("asm", times.asm),
+                ("bin", times.bin),
+            ] {
+                seconds.set_item(name, time.as_secs_f64())?;
+            }
+            dict.set_item("seconds", seconds)?;
+        }
+    }
+    Ok(dict)
+}
+
+/// A layout, or a conversion to another one, as `table`, `matrix`, `bases`, `json` or `svg`.
+#[pyfunction]
+#[pyo3(signature = (layout, shape, format, dtype="f32", target="cuda:90", to=None))]
+fn show_layout(
+    layout: String,
+    shape: Vec<u64>,
+    format: &str,
+    dtype: &str,
+    target: &str,
+    to: Option<String>,
+) -> PyResult<String> {
+    let format = match format {
+        "table" => show::Format::Table,
+        "matrix" => show::Format::Matrix,
+        "bases" => show::Format::Bases,
+        "json" => show::Format::Json,
+        "svg" => show::Format::Svg,
+        _ => return Err(PyValueError::new_err(format!("no format '{format}'"))),
+    };
+    let (dtype, target) = (dtype.to_owned(), target.to_owned());
+    let request = show::Request { layout, shape, dtype, to, target, num_warps: None };
+    show::text(&request, format).map_err(PyValueError::new_err)
+}
+
+#[pymodule]
+fn _ttopt(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<PyCancellation>()?;
+    module.add_function(wrap_pyfunction!(compile, module)?)?;
+    module.add_function(wrap_pyfunction!(show_layout, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate::simulate, module)?)
+}

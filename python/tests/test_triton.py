@@ -1,0 +1,218 @@
+"""Triton's compiler with our stages, without a GPU."""
+
+import logging
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import ttopt.triton
+
+triton = pytest.importorskip("triton")
+
+import kernels  # noqa: E402
+from triton.backends.compiler import GPUTarget  # noqa: E402
+
+TARGETS = {
+    "cuda:80": GPUTarget("cuda", 80, 32),
+    "cuda:90": GPUTarget("cuda", 90, 32),
+    "hip:gfx942": GPUTarget("hip", "gfx942", 64),
+}
+
+
+@pytest.fixture(autouse=True)
+def enabled(tmp_path, monkeypatch):
+    """ttopt is on, and nothing was compiled before."""
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("TTOPT", "0")
+    monkeypatch.setenv("TORCH_COMPILE_CACHE_KEY_TAG", "")
+    ttopt.triton.enable(strict=True)
+    yield
+    ttopt.triton.disable()
+
+
+def compile(case, target="cuda:90", **options):
+    return triton.compile(kernels.source(case), target=TARGETS[target], options=options)
+
+
+def case(name):
+    return next(case for case in kernels.CASES if case[0].__name__ == name)
+
+
+def ours(kernel):
+    return getattr(kernel.metadata, "compiled_by", None) == ttopt.triton.key()[0]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("case", kernels.CASES, ids=lambda case: case[0].__name__)
+def test_kernels_compile_to_binaries(case, target):
+    kernel = compile(case, target)
+    assert ours(kernel)
+    assembly, binary = ("amdgcn", "hsaco") if target.startswith("hip") else ("ptx", "cubin")
+    assert kernel.asm[binary][:4] == b"\x7fELF"
+    assert "ttg.num-warps" in kernel.asm["ttgir"] and "define " in kernel.asm["llir"]
+    name = kernel.metadata.name
+    assert name == case[0].__name__
+    assert re.search(rf"\.entry {name}\(|^{name}:", kernel.asm[assembly], re.MULTILINE)
+
+
+def test_metadata_is_what_launchers_read():
+    kernel = compile(case("matmul"))
+    facts = kernel.metadata
+    assert facts.shared > 0 and facts.num_warps == 4 and facts.num_ctas == 1 and facts.tmem_size == 0
+    assert (facts.global_scratch_size, facts.profile_scratch_size) == (0, 0)
+    assert facts.global_scratch_align == facts.profile_scratch_align == 1
+    assert facts.tensordesc_meta == []
+
+
+def test_descriptors_are_said_to_be_tensor_maps():
+    facts = compile(case("copy_tile")).metadata
+    assert len(facts.tensordesc_meta) == 2
+    one = facts.tensordesc_meta[0]
+    assert one["block_size"] == [32, 32] and one["elem_size"] == 4 and not one["fp4_padded"]
+    # Older GPUs have no tensor maps: Triton itself passes the parts.
+    assert compile(case("copy_tile"), "cuda:80").metadata.tensordesc_meta == []
+
+
+def test_options_reach_the_code():
+    assert ".maxnreg 64" in compile(case("matmul"), maxnreg=64).asm["ptx"]
+    assert ".maxnreg" not in compile(case("matmul")).asm["ptx"]
+    assert ".reqntid 256" in compile(case("add"), num_warps=8).asm["ptx"]
+    fused = "fma.rn.f32"
+    assert fused in compile(case("activation"), enable_fp_fusion=True).asm["ptx"]
+    sums = compile(case("column_sums"), num_ctas=2).asm["ptx"]
+    assert "cluster" in sums
+    few, many = (compile(case("matmul"), num_stages=stages).metadata.shared for stages in (1, 4))
+    assert few < many
+
+
+def test_a_product_and_a_sum_stay_two_where_fusion_is_off():
+    @triton.jit
+    def axpy(x, y, out):
+        triton.language.store(out, triton.language.load(x) * 3.5 + triton.language.load(y))
+
+    one = (axpy, {"x": "*fp32", "y": "*fp32", "out": "*fp32"}, {})
+    assert "fma.rn.f32" in compile(one, enable_fp_fusion=True).asm["ptx"]
+    assert "fma.rn.f32" not in compile(one, enable_fp_fusion=False).asm["ptx"]
+
+
+def test_lines_of_the_source_are_in_the_code():
+    ptx = compile(case("add")).asm["ptx"]
+    assert "kernels.py" in ptx and ".loc" in ptx
+
+
+def test_what_is_refused_is_left_to_triton_with_one_line(caplog):
+    ttopt.triton.disable()
+    ttopt.triton.enable(strict=False)
+    before = ttopt.triton.stats()["fallbacks"]
+    with caplog.at_level(logging.WARNING, logger="ttopt"):
+        kernel = compile(case("add"), instrumentation_mode="consan")
+    assert not ours(kernel) and kernel.asm["cubin"]
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines == ["add is left to Triton: the option instrumentation_mode='consan' is not supported"]
+    assert ttopt.triton.stats()["fallbacks"] == before + 1
+
+
+def test_strict_says_no():
+    with pytest.raises(ttopt.triton.Refused, match="add: the option instrumentation_mode"):
+        compile(case("add"), instrumentation_mode="consan")
+
+
+def test_without_the_hook_kernels_are_tritons():
+    ttopt.triton.disable()
+    assert not ours(compile(case("add")))
+    ttopt.triton.enable()
+    assert ours(compile(case("add")))
+
+
+def test_the_key_is_memoized_and_in_tritons():
+    from triton import knobs
+
+    assert knobs.runtime.add_stages_inspection_hook() is ttopt.triton.key()
+    ours_key = compile(case("add")).hash
+    ttopt.triton.disable()
+    assert compile(case("add")).hash != ours_key
+
+
+def test_another_hook_is_called_too():
+    from triton import knobs
+
+    ttopt.triton.disable()
+    seen = []
+
+    def other(*args):
+        seen.append(len(args))
+        return "other", "other"
+
+    knobs.runtime.add_stages_inspection_hook = other
+    ttopt.triton.enable(strict=True)
+    try:
+        assert ours(compile(case("add")))
+        assert 5 in seen
+        assert "other" in knobs.runtime.add_stages_inspection_hook()[0]
+    finally:
+        ttopt.triton.disable()
+        assert knobs.runtime.add_stages_inspection_hook is other
+        knobs.runtime.add_stages_inspection_hook = None
+
+
+def test_ir_of_a_file_compiles(tmp_path):
+    made = compile(case("softmax"))
+    for stage in ("ttir", "ttgir"):
+        path = tmp_path / f"softmax.{stage}"
+        path.write_text(made.asm[stage])
+        kernel = triton.compile(str(path), target=TARGETS["cuda:90"])
+        assert ours(kernel) and ".entry softmax(" in kernel.asm["ptx"]
+
+
+def test_a_stage_can_be_overridden(tmp_path):
+    made = compile(case("add"))
+    path = tmp_path / "add.ttgir"
+    path.write_text(made.asm["ttgir"].replace("arith.addf", "arith.mulf"))
+    kernel = compile(case("add"), ir_override=str(path))
+    assert ours(kernel) and re.search(r"mul(\.rn)?\.f32", kernel.asm["ptx"])
+    assert not re.search(r"add(\.rn)?\.f32", kernel.asm["ptx"])
+
+
+def test_threads_compile_together():
+    from triton.backends.compiler import Language
+
+    def stages(case):
+        backend = triton.compiler.compiler.make_backend(TARGETS["cuda:90"])
+        options = backend.parse_options({})
+        stages = {}
+        backend.add_stages(stages, options, Language.TRITON)
+        return stages["ttgir"], texts[case[0].__name__]
+
+    texts = {case[0].__name__: compile(case).asm["ttir"] for case in kernels.CASES}
+
+    def run(case):
+        stage, text = stages(case)
+        return stage(text, {})
+
+    alone = [run(case) for case in kernels.CASES]
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(run, kernels.CASES * 4))
+    assert together == alone * 4
+
+
+def test_the_environment_switches_it_on(tmp_path):
+    """As ttopt.pth does, for which the package must be installed."""
+    program = textwrap.dedent(
+        """
+        import ttopt._autoload
+        import triton, kernels
+        from triton.backends.compiler import GPUTarget
+        made = triton.compile(kernels.source(kernels.CASES[0]), target=GPUTarget("cuda", 90, 32))
+        print(made.metadata.compiled_by)
+        """
+    )
+    here = os.path.dirname(__file__)
+    paths = [here, *filter(None, sys.path)]
+    environment = {**os.environ, "TTOPT": "strict", "PYTHONPATH": os.pathsep.join(paths)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == ttopt.triton.key()[0], done.stderr

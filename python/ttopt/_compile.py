@@ -1,0 +1,115 @@
+"""TTIR and TTGIR to any later stage."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import _companions, _ttopt
+
+Cancellation = _ttopt.Cancellation
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """A message at a place. Lines and columns count from 1; 0 where nobody knows."""
+
+    severity: str
+    message: str
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    end_line: int = 0
+    end_column: int = 0
+    notes: tuple = ()
+
+    @classmethod
+    def _of(cls, raw):
+        return cls(**{**raw, "notes": tuple(cls._of(note) for note in raw["notes"])})
+
+    def __str__(self):
+        place = f"{self.file}:{self.line}:{self.column}: " if self.file else ""
+        return "\n".join([f"{place}{self.severity}: {self.message}", *map(str, self.notes)])
+
+
+class CompileError(RuntimeError):
+    """Compilation failed. ``diagnostics`` say why; ``kind`` is diagnosed, cancelled or internal."""
+
+    def __init__(self, message, kind, diagnostics):
+        super().__init__(message)
+        self.kind = kind
+        self.diagnostics = diagnostics
+
+    def __reduce__(self):
+        return CompileError, (str(self), self.kind, self.diagnostics)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What was compiled. ``asm`` has the stages: ttir, ttgir, llir, ptx or amdgcn, cubin or hsaco."""
+
+    asm: dict = field(repr=False)
+    metadata: dict
+    resources: dict
+    seconds: dict = field(repr=False)
+    diagnostics: tuple = field(repr=False)
+
+    @property
+    def name(self):
+        """The kernel's symbol."""
+        return self.metadata["name"]
+
+
+def compile(source, *, target=None, emit="asm", name=None, cancellation=None, **options):
+    """Compiles TTIR or TTGIR: text, bytecode, or a path.
+
+    ``target`` is ``cuda:80``, ``cuda:90``, ``hip:gfx942`` and so on; without one, what the module says, or ``cuda:90``.
+    ``emit`` is the last stage: ttir, ttgir, llir, asm (ptx, amdgcn) or bin (cubin, hsaco). Options: ``num_warps``,
+    ``num_stages``, ``num_ctas``, ``explain``, ``verify_each``, ``all_tensor_maps``, ``locations``, ``max_registers``,
+    ``fp_fusion``, ``ptxas_options``, ``libraries`` (bitcode files), and ``ptxas``, ``libdevice``, ``lld``,
+    ``device_libraries`` (paths). Other threads run meanwhile.
+    """
+    if isinstance(source, Path):
+        name = name or str(source)
+        source = source.read_bytes()
+    data = source.encode() if isinstance(source, str) else bytes(source)
+    given = {**_companions.all_of_them(), **options, "target": target, "emit": emit}
+    raw = _ttopt.compile(data, name or "<ttir>", given, cancellation)
+    diagnostics = tuple(Diagnostic._of(one) for one in raw["diagnostics"])
+    if "error" in raw:
+        raise CompileError(raw["error"], raw["kind"], diagnostics)
+    metadata = json.loads(raw["metadata"]) if raw["metadata"] else {}
+    is_amd = metadata.get("target", "").startswith("hip:")
+    vendor = {"asm": "amdgcn", "bin": "hsaco"} if is_amd else {"asm": "ptx", "bin": "cubin"}
+    asm = {vendor.get(stage, stage): made for stage, made in raw["artifacts"].items()}
+    return Kernel(asm, metadata, raw.get("resources") or {}, raw["seconds"], diagnostics)
+
+
+class Explanation(str):
+    """Text that a notebook shows as it is."""
+
+    def _repr_html_(self):
+        import html
+
+        return f"<pre>{html.escape(self)}</pre>"
+
+
+def explain(source, **options):
+    """What was chosen for a kernel and why: its size first, then remarks by source line."""
+    kernel = source if isinstance(source, Kernel) else compile(source, explain=True, **options)
+    facts = kernel.metadata
+    lines = []
+    if facts:
+        lines.append(
+            f"kernel {facts['name']} for {facts['target']}: {facts['num_warps']} warps = {facts['threads']} threads, "
+            f"{facts['shared']} bytes of shared memory"
+        )
+    if kernel.resources:
+        used = kernel.resources
+        lines.append(
+            f"{used['registers']} registers a thread, {used['spill_stores']} bytes of spill stores, "
+            f"{used['spill_loads']} bytes of spill loads"
+        )
+    remarks = [one for one in kernel.diagnostics if one.severity == "remark"]
+    for one in sorted(remarks, key=lambda one: (one.file, one.line)):
+        lines.append(str(one))
+    return Explanation("\n".join(lines))
