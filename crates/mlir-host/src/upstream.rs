@@ -147,6 +147,8 @@ operations! {
     YieldOp = "scf.yield",
     /// A function of MLIR's.
     FuncFuncOp = "func.func",
+    /// A function of the `llvm` dialect.
+    LlvmFuncOp = "llvm.func",
     /// A constant of the `llvm` dialect.
     LlvmConstantOp = "llvm.mlir.constant",
     /// An assumption that is always true.
