@@ -20,9 +20,11 @@ use crate::rules::{Rule, rule};
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, TensorType, Value};
+use mlir_host::is_one_of;
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::{IrRewriter, create};
 use smallvec::SmallVec;
+use ttopt_dialect::tt::ops::{GatherOp, ReduceOp, ScanOp};
 use ttopt_dialect::ttg::layout::{equivalent, to_linear_layout};
 
 /// The pass.
@@ -145,7 +147,7 @@ fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> (Vec<usize>, Vec<Vec<(
     let mut along: Vec<Vec<(Op<'c>, f64)>> = vec![Vec::new(); numbers.len()];
     let mut places = FastMap::default();
     for &op in ops {
-        if !matches!(op.name(), "tt.reduce" | "tt.scan" | "tt.gather") {
+        if !is_one_of!(op, ReduceOp | ScanOp | GatherOp) {
             continue;
         }
         let Some(ty) = op.operand(0).ty().as_tensor() else { continue };

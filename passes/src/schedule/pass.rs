@@ -86,6 +86,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
             Ok(source) => {
                 let stages = source.asked_stages().unwrap_or(stages as u32);
                 let budget = source.budget(stages, machine.num_warps, &target);
+                let budget = budget.map_err(|reason| error(op, reason))?;
                 match LoopSchedule::new(&source.graph, &budget) {
                     Some(schedule) => sources.push((source, schedule, budget.ctas)),
                     None if explains => op.remark("has no software pipeline: nothing can run ahead"),
