@@ -3,7 +3,7 @@
 //! ptxas divides the registers of a multiprocessor by the bound. Told of one CTA it spends registers on loads in
 //! flight until few warps are left to hide latencies; told of too many it spills. So what a bound costs is estimated for
 //! each, and the cheapest taken: the instructions of the kernel with those that spills add, times what is lost where few
-//! warps hide latencies. How many registers the code needs is found in the PTX itself ([`pressure`]), where addresses,
+//! warps hide latencies. How many registers the code needs is found in the PTX itself (`pressure`), where addresses,
 //! masks and fragments are what they will be.
 //!
 //! The constants were fitted to 600 timings on an H200: 84 kernels, each assembled for up to ten bounds
