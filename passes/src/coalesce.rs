@@ -19,7 +19,7 @@ use crate::plans::{self, AccessFacts, Limit};
 use crate::rules::{Rule, rule};
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
-use mlir_host::ir::{Attr, Op, Value};
+use mlir_host::ir::{Attr, Op, TensorType, Value};
 use mlir_host::is_one_of;
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::{IrRewriter, create};
@@ -89,6 +89,21 @@ fn access<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>, machine: &Machine) ->
     let most = machine.target.as_ref().map_or(1, |target| plans::most_elems(op, target));
     let (vector, limit) = if vector <= most { (vector, limit) } else { (most, Limit::Atomic) };
     Some(Access { op, shape, facts, vector, limit })
+}
+
+/// The layout in which one access, of which `facts` are known, takes the fewest instructions and lines.
+///
+/// # Errors
+/// When there is no such layout.
+pub(crate) fn layout_alone<'c>(
+    op: Op<'c>,
+    facts: AccessFacts,
+    layouts: &Layouts<'c>,
+) -> Result<Attr<'c>, String> {
+    let shape = op.operand(0).ty().as_tensor().map(TensorType::shape).ok_or("accesses no tensor")?;
+    let (vector, limit) = facts.vector(layouts.machine.vector_bits());
+    let access = Access { op, shape, facts, vector, limit };
+    layout_for(&access, group_vector(&[&access], &layouts.machine), &[], layouts)
 }
 
 /// Accesses that exchange values have the same number, if they also agree on

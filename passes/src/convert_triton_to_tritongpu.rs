@@ -61,6 +61,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         return Err(error(module, "option target is required, as in target=cuda:90"));
     }
     let known = TargetDesc::parse(&target).map_err(|err| error(module, err.to_string()))?;
+    ttopt_dialect::legacy::upgrade(module)?;
     let threads = number(module, options, "threads-per-warp")?;
     if threads != known.lanes {
         return Err(error(

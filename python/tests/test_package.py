@@ -67,6 +67,21 @@ def test_threads_make_the_same_bytes_and_run_at_once():
     assert together == alone * 32
 
 
+def test_compilations_leave_nothing_behind():
+    def pages():
+        return int(Path("/proc/self/statm").read_text().split()[1])
+
+    def compile(count):
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda _: ttopt.compile(ADD), range(count)))
+
+    compile(100)
+    before = pages()
+    compile(300)
+    # A context that stayed would take some 100 pages each time.
+    assert pages() - before < 300 * 20
+
+
 def test_the_interpreter_runs_while_a_kernel_compiles():
     ticks, done = 0, threading.Event()
 

@@ -122,6 +122,15 @@ def test_strict_says_no():
         compile(case("add"), instrumentation_mode="consan")
 
 
+def test_too_large_a_tile_is_what_autotuning_expects():
+    from triton.runtime.errors import OutOfResources
+
+    types = {"a": "*fp16", "b": "*fp16", "c": "*fp16"}
+    with pytest.raises(OutOfResources) as caught:
+        compile((kernels.matmul, types, {"BM": 256, "BN": 256, "BK": 256}), "cuda:80", num_warps=8)
+    assert caught.value.required > caught.value.limit
+
+
 def test_without_the_hook_kernels_are_tritons():
     ttopt.triton.disable()
     assert not ours(compile(case("add")))

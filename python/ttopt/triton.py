@@ -159,6 +159,7 @@ class _Compilation:
             _counts["fallbacks"] += 1
             _reasons[reason] = _reasons.get(reason, 0) + 1
         if mode == "strict":
+            _raise_out_of_resources(reason)
             raise Refused(f"ttopt does not compile {name}: {reason}") from error
         self.fallen_back = reason
         if not isinstance(source, str):
@@ -236,6 +237,15 @@ class _Compilation:
         metadata["profile_scratch_align"] = 1
         metadata["tensordesc_meta"] = facts["tensordesc_meta"]
         metadata["compiled_by"] = key()[0]
+
+
+def _raise_out_of_resources(reason):
+    """Too large a tile is what Triton's autotuner expects and skips."""
+    needs = re.search(r"needs (\d+) bytes of shared memory, \S+ has (\d+)", reason)
+    if needs:
+        from triton.runtime.errors import OutOfResources
+
+        raise OutOfResources(int(needs.group(1)), int(needs.group(2)), "shared memory")
 
 
 def _kernel_name(source):

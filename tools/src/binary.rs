@@ -24,6 +24,16 @@ pub struct Resources {
 }
 
 impl Resources {
+    /// As JSON.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "registers": self.registers,
+            "spill_stores": self.spill_stores,
+            "spill_loads": self.spill_loads,
+            "stack": self.stack,
+        })
+    }
+
     /// From what `ptxas -v` prints: "Used 24 registers", "16 bytes stack frame, 8 bytes spill stores, 8 bytes spill
     /// loads".
     fn of_ptxas(log: &str) -> Option<Self> {

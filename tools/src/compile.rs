@@ -31,6 +31,7 @@ pub enum Stage {
     /// The `llvm` dialect.
     Llvm,
     /// Optimized LLVM IR.
+    #[value(alias = "llir")]
     Llvmir,
     /// The target's assembly: PTX or AMDGCN.
     Asm,

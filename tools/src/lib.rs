@@ -1,6 +1,7 @@
 //! What the tools share: the one-shot compiler behind `ttc`, and the lists of
 //! dialects and passes that every tool registers.
 
+pub mod batch;
 pub mod binary;
 mod bit_loads;
 mod codegen;
@@ -12,6 +13,7 @@ pub mod explain;
 mod llvm_errors;
 pub mod occupancy;
 pub mod session;
+pub mod store;
 
 use mlir_host::pass::PassDef;
 

@@ -244,7 +244,9 @@ impl<'c> Source<'c> {
             bulks,
             makers: FastMap::default(),
         };
-        let in_registers = most_in_registers(op, warps, target);
+        // Where nothing is multiplied, one iteration hides no latency: loads wait for several, which registers cannot do,
+        // since what one iteration hands to the next must have arrived.
+        let in_registers = if multiplies { most_in_registers(op, warps, target) } else { 0 };
         let waiting = FastMap::default();
         Builder { source: &mut source, block, axis, target, absorbed, written, in_registers, waiting }
             .build(end);

@@ -3,6 +3,7 @@
 // RUN: %ttc %s --emit ttir | FileCheck %s
 // RUN: %ttc %s --emit ttir | %ttc - --emit ttir | FileCheck %s
 // RUN: %ttc %s --emit ptx --target cuda:90 | FileCheck %s --check-prefix=PTX
+// RUN: %ttopt %s --convert-triton-to-tritongpu='target=cuda:90 num-warps=4' | FileCheck %s --check-prefix=TTGIR
 // RUN: not %ttc %S/Inputs/older-versions-twice.mlir --emit ttir 2>&1 | FileCheck %s --check-prefix=TWICE
 
 // CHECK-LABEL: tt.func public @kernel(
@@ -25,6 +26,8 @@ tt.func public @kernel(%desc: !tt.tensordesc<tensor<8x32xf32>>, %m: i32, %n: i32
   // CHECK: ttg.barrier all
   // CHECK-NOT: gpu.barrier
   // PTX: bar.sync
+  // TTGIR: ttg.barrier all
+  // TTGIR-NOT: gpu.barrier
   gpu.barrier
   // CHECK: tt.store %{{.*}}, %{{[^,]*}} {cachePolicy = #tt.cache_policy<cache_modifier = wt, eviction_policy = evict_normal>} : tensor<128x!tt.ptr<f32>>
   // PTX: st.global.wt

@@ -4,18 +4,36 @@ use anyhow::{Context as _, Result, bail};
 use clap::Parser;
 use linear_layout::target::{TargetDesc, Vendor};
 use std::io::{Read as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use ttopt_tools::batch::{self, Job};
+use ttopt_tools::binary::Resources;
 use ttopt_tools::companions::Companions;
-use ttopt_tools::compile::{Compiled, Options, Reported, Stage, Times, check_input, compile};
+use ttopt_tools::compile::{Artifacts, Compiled, Options, Reported, Stage, Times, check_input, compile};
 use ttopt_tools::explain;
+use ttopt_tools::store::Store;
 
 /// Compiles a Triton module for a GPU.
 #[derive(Parser)]
 #[command(name = "ttc", version, max_term_width = 100)]
 struct Args {
     /// TTIR or TTGIR, text or bytecode; `-` for stdin
-    input: PathBuf,
+    #[arg(required_unless_present = "batch")]
+    input: Option<PathBuf>,
+    /// Compile many: one job a line, {"input": "k.ttir", "output": "k.ptx", "num_warps": 8}, one answer a line; `-` for
+    /// stdin. What a job does not say is as in the other options
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["input", "output", "time", "time_json", "metadata",
+        "print_after", "explain"])]
+    batch: Option<PathBuf>,
+    /// Threads for --batch [default: one for each core]
+    #[arg(long, requires = "batch")]
+    jobs: Option<usize>,
+    /// Where --batch keeps what it made, for later runs and other processes
+    #[arg(long, value_name = "DIR", requires = "batch")]
+    cache: Option<PathBuf>,
+    /// Bytes that the cache may take
+    #[arg(long, value_name = "BYTES", requires = "cache", default_value_t = 4 << 30)]
+    cache_bytes: u64,
     /// What to compile for, as in ttg.target: cuda:90, hip:gfx942, … [default: the module's, or cuda:90]
     #[arg(long)]
     target: Option<String>,
@@ -56,6 +74,21 @@ struct Args {
     /// Make tensor maps of all descriptors that can have one, also where pointers were measured to be faster
     #[arg(long)]
     all_tensor_maps: bool,
+    /// The most registers that a thread may have
+    #[arg(long, value_name = "N")]
+    max_registers: Option<u32>,
+    /// Let no product and sum become one operation that rounds once
+    #[arg(long)]
+    no_fp_fusion: bool,
+    /// An option for ptxas; repeat for more
+    #[arg(long = "ptxas-option", value_name = "OPTION", allow_hyphen_values = true)]
+    ptxas_options: Vec<String>,
+    /// Print TTIR and TTGIR with locations and names of values: what is edited and compiled again keeps its lines
+    #[arg(long)]
+    locations: bool,
+    /// Write what each stage made to DIR/KERNEL.ttir, .ttgir, .llir, .ptx and so on, TTIR and TTGIR with locations
+    #[arg(long, value_name = "DIR", conflicts_with = "batch")]
+    dump: Option<PathBuf>,
     /// Log what happens; repeat for more
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
@@ -82,11 +115,30 @@ fn read(input: &PathBuf) -> Result<(Vec<u8>, String)> {
     Ok((bytes, name))
 }
 
-fn write(output: &PathBuf, bytes: &[u8]) -> Result<()> {
+fn write(output: &Path, bytes: &[u8]) -> Result<()> {
     if output.as_os_str() == "-" {
         return std::io::stdout().write_all(bytes).context("cannot write to stdout");
     }
     std::fs::write(output, bytes).with_context(|| format!("cannot write {}", output.display()))
+}
+
+/// Writes what the stages made, under the names that Triton gives them.
+fn dump(folder: &Path, kernel: &str, is_amd: bool, made: &Artifacts) -> Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let (asm, bin) = if is_amd { ("amdgcn", "hsaco") } else { ("ptx", "cubin") };
+    let stages = [
+        ("ttir", &made.ttir),
+        ("ttgir", &made.ttgir),
+        ("llir", &made.llvmir),
+        (asm, &made.asm),
+        (bin, &made.bin),
+    ];
+    for (extension, bytes) in stages {
+        if let Some(bytes) = bytes {
+            write(&folder.join(format!("{kernel}.{extension}")), bytes)?;
+        }
+    }
+    Ok(())
 }
 
 fn print_times(times: &Times) {
@@ -104,9 +156,8 @@ fn print_times(times: &Times) {
     }
 }
 
-fn run(args: &Args) -> Result<()> {
-    let (input, name) = read(&args.input)?;
-    let options = Options {
+fn options(args: &Args) -> Options {
+    Options {
         target: args.target.clone(),
         num_warps: args.num_warps,
         num_stages: args.num_stages,
@@ -116,10 +167,53 @@ fn run(args: &Args) -> Result<()> {
         explain: args.explain,
         verify_each: args.verify_each,
         all_tensor_maps: args.all_tensor_maps,
+        max_registers: args.max_registers,
+        fp_fusion: !args.no_fp_fusion,
+        ptxas_options: args.ptxas_options.clone(),
+        locations: args.locations || args.dump.is_some(),
+        keep: args.dump.is_some(),
         companions: Companions::find(),
-        ..Options::default()
-    };
-    let Compiled { output, metadata, times, .. } = compile(&input, &name, &options)?;
+    }
+}
+
+/// Says whether all jobs were done.
+fn run_batch(args: &Args, list: &PathBuf) -> Result<bool> {
+    let defaults = options(args);
+    let mut text = String::new();
+    if list.as_os_str() == "-" {
+        std::io::stdin().read_to_string(&mut text).context("cannot read stdin")?;
+    } else {
+        text = std::fs::read_to_string(list).with_context(|| format!("cannot read {}", list.display()))?;
+    }
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let jobs: Vec<_> = lines.map(|line| Job::parse(line, &defaults)).collect();
+    let store = args.cache.as_ref().map(|folder| Store::open(folder, args.cache_bytes)).transpose()?;
+    let threads = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let mut out = std::io::stdout().lock();
+    let (mut good, mut written) = (true, Ok(()));
+    batch::run(&jobs, threads, store.as_ref(), |answer| {
+        good &= answer["ok"] == true;
+        written = std::mem::replace(&mut written, Ok(())).and_then(|()| writeln!(out, "{answer}"));
+    });
+    written.and_then(|()| out.flush()).context("cannot write to stdout")?;
+    if let Some(store) = store.filter(|store| store.corrupt() > 0) {
+        eprintln!("ttc: note: {} entries of the cache were not whole, and were made anew", store.corrupt());
+    }
+    Ok(good)
+}
+
+fn run(args: &Args) -> Result<()> {
+    if let Some(list) = &args.batch {
+        return if run_batch(args, list)? { Ok(()) } else { Err(Reported.into()) };
+    }
+    let (input, name) = read(args.input.as_ref().context("no input")?)?;
+    let options = options(args);
+    let Compiled { output, metadata, times, artifacts, resources } = compile(&input, &name, &options)?;
+    if let Some(folder) = &args.dump {
+        let kernel = metadata.as_ref().map_or("module", |metadata| metadata.name.as_str());
+        let is_amd = metadata.as_ref().is_some_and(|metadata| metadata.target.starts_with("hip:"));
+        dump(folder, kernel, is_amd, &artifacts)?;
+    }
     write(&args.output, &output)?;
     if args.time {
         print_times(&times);
@@ -137,13 +231,26 @@ fn run(args: &Args) -> Result<()> {
     }
     if let Some(path) = &args.metadata {
         match &metadata {
-            Some(metadata) => write(path, format!("{:#}\n", metadata.to_json()).as_bytes())?,
+            Some(metadata) => {
+                let mut json = metadata.to_json();
+                if let Some(used) = &resources {
+                    json["resources"] = used.to_json();
+                }
+                write(path, format!("{json:#}\n").as_bytes())?;
+            }
             None => bail!("metadata is known from --emit ttgir on, not for --emit ttir"),
         }
     }
     // The summary reads PTX.
     let is_ptx = |target: &str| TargetDesc::parse(target).is_ok_and(|desc| desc.vendor == Vendor::Nvidia);
     let explains = args.explain && args.emit.is_assembly();
+    if let Some(used) = resources.filter(|_| args.explain) {
+        let Resources { registers, spill_stores, spill_loads, stack, .. } = used;
+        eprintln!(
+            "ptxas: {registers} registers a thread, {stack} bytes of stack, {spill_stores} bytes of spill stores, \
+             {spill_loads} bytes of spill loads"
+        );
+    }
     if let Some(metadata) = metadata.as_ref().filter(|metadata| explains && is_ptx(&metadata.target)) {
         eprint!("{}", explain::summary(metadata, &String::from_utf8_lossy(&output)));
     }

@@ -80,7 +80,7 @@ pub fn write(
 /// What is asked for as text without colours, and without an end of line.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn text(request: &Request, format: Format) -> Result<String, String> {
     let mut out = Vec::new();
     write(&mut out, request, format, false)?.map_err(|error| error.to_string())?;
