@@ -57,19 +57,27 @@ def copy_crate():
 
 
 def cargo(tests, *more):
-    """Whether `cargo test` of these tests succeeds; a test that never ends does not."""
+    """Whether `cargo test` of these tests succeeds; a test that never ends does not.
+
+    A build that was killed leaves a folder in which nothing links any more: that ends the run, lest all that follows
+    be taken for mutants that do not compile."""
     which = ["--lib"] if tests is not QUICK else []
     which += [arg for test in tests for arg in ("--test", test)]
     command = ["cargo", "test", "--quiet", "-p", "linear-layout", *which, *more]
     environment = os.environ | {"CARGO_TARGET_DIR": str(TREE / "target"), "CARGO_INCREMENTAL": "1"}
-    child = subprocess.Popen(command, cwd=TREE, env=environment, start_new_session=True,
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    child = subprocess.Popen(command, cwd=TREE, env=environment, start_new_session=True, text=True,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
-        return child.wait(PATIENCE) == 0
+        said = child.communicate(timeout=PATIENCE)[1]
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
+        if "--no-run" in more:
+            sys.exit(f"mutants.py: building took longer than {PATIENCE} s; remove {TREE / 'target'} and begin again")
         return False
+    if "error: linking with" in said:
+        sys.exit(f"mutants.py: nothing links any more; remove {TREE / 'target'} and begin again")
+    return child.returncode == 0
 
 
 def outcome(mutant):

@@ -11,7 +11,7 @@
 //! of offsets do not wrap around.
 
 use crate::ir_util::constant;
-use crate::machine;
+use crate::machine::{self, internal};
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
 use mlir_host::is_one_of;
@@ -244,7 +244,8 @@ fn rewrite(op: Op<'_>) -> PassResult {
     let mut offset: Option<Value<'_>> = None;
     for (tensor, _) in &varying {
         let mut own = tensor.make(op)?;
-        let bits = own.ty().element().int_bits().unwrap_or(32);
+        let bits = own.ty().element().int_bits();
+        let bits = bits.ok_or_else(|| internal(op, "has an offset that is no integer"))?;
         if bits != 32 {
             let name = if bits > 32 { "arith.trunci" } else { "arith.extui" };
             own = emit(op, name, &[own], offset_type.ty())?;

@@ -100,7 +100,8 @@ impl BufferLayout {
         let inverse = self.layout.pseudo_invert();
         let at: Vec<(Dim, u64)> = coordinates.iter().enumerate().map(|(i, c)| (Dim::out(i), *c)).collect();
         let place = inverse.apply(&at).map_err(|err| err.to_string())?;
-        Ok(place.iter().find(|(dim, _)| *dim == Dim::OFFSET).map_or(0, |(_, offset)| *offset))
+        let offset = place.iter().find(|(dim, _)| *dim == Dim::OFFSET);
+        offset.map(|(_, offset)| *offset).ok_or_else(|| "the layout of the buffer has no offsets".to_owned())
     }
 }
 
@@ -234,12 +235,15 @@ pub fn tma_encoding(
     target: &TargetDesc,
 ) -> Result<NvmmaShared, String> {
     let bits = tma_element_bits(desc)?;
-    TmaPlan::encoding(&block_shape(desc), bits, cga, target).map_err(|err| err.to_string())
+    TmaPlan::encoding(&block_shape(desc)?, bits, cga, target).map_err(|err| err.to_string())
 }
 
 /// Elements of a row of a descriptor's blocks.
-fn columns(desc: TensorDescType<'_>) -> u64 {
-    block_shape(desc).last().copied().unwrap_or(0)
+fn columns(desc: TensorDescType<'_>) -> Result<u64, String> {
+    block_shape(desc)?
+        .last()
+        .copied()
+        .ok_or_else(|| format!("{} describes blocks without dimensions", desc.ty()))
 }
 
 /// As [`tma_encoding`], for a descriptor whose rows are only gathered and scattered.
@@ -252,7 +256,7 @@ pub fn tma_rows_encoding(
     target: &TargetDesc,
 ) -> Result<NvmmaShared, String> {
     let bits = tma_element_bits(desc)?;
-    TmaRowsPlan::encoding(columns(desc), bits, cga, target).map_err(|err| err.to_string())
+    TmaRowsPlan::encoding(columns(desc)?, bits, cga, target).map_err(|err| err.to_string())
 }
 
 /// Whether rows of the blocks of a descriptor can be copied one by one from and to buffers with this layout.
@@ -264,7 +268,7 @@ pub fn tma_rows_fit(
     layout: &NvmmaShared,
     target: &TargetDesc,
 ) -> Result<(), String> {
-    TmaRowsPlan::fits(layout, columns(desc), target).map_err(|err| err.to_string())
+    TmaRowsPlan::fits(layout, columns(desc)?, target).map_err(|err| err.to_string())
 }
 
 /// How a block of a descriptor is copied from or to a buffer with the layout `layout`.
@@ -273,7 +277,7 @@ pub fn tma_rows_fit(
 /// As [`tma_encoding`], and other layouts than those of bulk copies.
 pub fn tma(desc: TensorDescType<'_>, layout: Attr<'_>, target: &TargetDesc) -> Result<TmaPlan, String> {
     let layout = tma_layout(desc, layout)?;
-    TmaPlan::new(&layout, &block_shape(desc), target).map_err(|err| err.to_string())
+    TmaPlan::new(&layout, &block_shape(desc)?, target).map_err(|err| err.to_string())
 }
 
 /// The tensor map of a descriptor.
@@ -282,7 +286,7 @@ pub fn tma(desc: TensorDescType<'_>, layout: Attr<'_>, target: &TargetDesc) -> R
 /// When it has no layout, or one that bulk copies do not have.
 pub fn tma_map(desc: TensorDescType<'_>, target: &TargetDesc) -> Result<TmaMap, String> {
     let layout = desc.layout().ok_or_else(|| format!("the descriptor {} has no layout", desc.ty()))?;
-    TmaMap::new(&tma_layout(desc, layout)?, &block_shape(desc), target).map_err(|err| err.to_string())
+    TmaMap::new(&tma_layout(desc, layout)?, &block_shape(desc)?, target).map_err(|err| err.to_string())
 }
 
 /// How the rows of `buffer` are copied from or to rows of a tensor, whose numbers have the type `numbers`.
@@ -311,8 +315,9 @@ fn tma_layout(desc: TensorDescType<'_>, layout: Attr<'_>) -> Result<NvmmaShared,
     Ok(layout)
 }
 
-fn block_shape(desc: TensorDescType<'_>) -> Vec<u64> {
-    desc.shape().iter().map(|size| u64::try_from(*size).unwrap_or(0)).collect()
+fn block_shape(desc: TensorDescType<'_>) -> Result<Vec<u64>, String> {
+    let sizes = desc.shape().into_iter().map(u64::try_from).collect::<Result<_, _>>();
+    sizes.map_err(|_| format!("{} describes blocks of no static shape", desc.ty()))
 }
 
 /// Bits of an element: what takes less than a byte in registers has no size in memory.
@@ -329,7 +334,9 @@ fn within(tensor: Type<'_>, memory: &BufferLayout) -> Result<LinearLayout, Strin
     let mut registers = (*layout(tensor)?).clone();
     // A part of a buffer: its coordinates are the low bits of those of the whole.
     for dim in memory.layout.out_dims() {
-        let (size, whole) = (registers.out_size(dim).unwrap_or(1), memory.layout.out_size(dim).unwrap_or(1));
+        let (Some(size), Some(whole)) = (registers.out_size(dim), memory.layout.out_size(dim)) else {
+            return Err(format!("{tensor} lacks dimensions of the buffer"));
+        };
         if size < whole {
             registers = registers.resize_out(dim, whole).map_err(|err| err.to_string())?;
         }

@@ -19,10 +19,12 @@ use crate::plans::{self, AccessFacts, Limit};
 use crate::rules::{Rule, rule};
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
-use mlir_host::ir::{Attr, Op, Value};
+use mlir_host::ir::{Attr, Op, TensorType, Value};
+use mlir_host::is_one_of;
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::{IrRewriter, create};
 use smallvec::SmallVec;
+use ttopt_dialect::tt::ops::{GatherOp, ReduceOp, ScanOp};
 use ttopt_dialect::ttg::layout::{equivalent, to_linear_layout};
 
 /// The pass.
@@ -89,6 +91,21 @@ fn access<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>, machine: &Machine) ->
     Some(Access { op, shape, facts, vector, limit })
 }
 
+/// The layout in which one access, of which `facts` are known, takes the fewest instructions and lines.
+///
+/// # Errors
+/// When there is no such layout.
+pub(crate) fn layout_alone<'c>(
+    op: Op<'c>,
+    facts: AccessFacts,
+    layouts: &Layouts<'c>,
+) -> Result<Attr<'c>, String> {
+    let shape = op.operand(0).ty().as_tensor().map(TensorType::shape).ok_or("accesses no tensor")?;
+    let (vector, limit) = facts.vector(layouts.machine.vector_bits());
+    let access = Access { op, shape, facts, vector, limit };
+    layout_for(&access, group_vector(&[&access], &layouts.machine), &[], layouts)
+}
+
 /// Accesses that exchange values have the same number, if they also agree on
 /// shape and order; and for each number the operations along a dimension that
 /// take those values, one for all that cost the same, with the sum of their weights.
@@ -130,7 +147,7 @@ fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> (Vec<usize>, Vec<Vec<(
     let mut along: Vec<Vec<(Op<'c>, f64)>> = vec![Vec::new(); numbers.len()];
     let mut places = FastMap::default();
     for &op in ops {
-        if !matches!(op.name(), "tt.reduce" | "tt.scan" | "tt.gather") {
+        if !is_one_of!(op, ReduceOp | ScanOp | GatherOp) {
             continue;
         }
         let Some(ty) = op.operand(0).ty().as_tensor() else { continue };

@@ -16,6 +16,7 @@ use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, FunctionType, Op, TensorType, Type, Value};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::IrRewriter;
+use ttopt_dialect::tt::ops::HistogramOp;
 use ttopt_dialect::ttg::{infer, module_attrs};
 
 /// The pass.
@@ -202,7 +203,7 @@ impl<'c> Convert<'c> {
     /// Each operand may keep its layout, except that masks follow the values.
     fn any(&mut self, op: Op<'c>) -> Result<(), Reported> {
         self.default_results(op)?;
-        if op.name() == "tt.histogram"
+        if HistogramOp::cast(op).is_some()
             && op.num_operands() == 2
             && let Some(layout) = layout_of(op.operand(0))
         {

@@ -16,6 +16,8 @@ use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, TensorType, Type, Value};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::IrRewriter;
+use mlir_host::upstream::{ForOp, YieldOp};
+use ttopt_dialect::tt::ops::ReduceOp;
 use ttopt_dialect::ttg::infer;
 use ttopt_dialect::ttg::layout::to_linear_layout;
 
@@ -35,7 +37,8 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     let mut rewriter = IrRewriter::new(module.context());
     let mut changed = false;
     // What is erased on the way is no reduction that is still to come.
-    let reductions = operations_in_dominance_order(module).into_iter().filter(|op| op.name() == "tt.reduce");
+    let reductions =
+        operations_in_dominance_order(module).into_iter().filter(|op| ReduceOp::cast(*op).is_some());
     for op in reductions.collect::<Vec<_>>() {
         if let Some(sum) = Sum::of(op) {
             sum.keep_in_threads(&mut rewriter, &layouts)?;
@@ -74,10 +77,10 @@ fn neutral(op: &str, element: Type<'_>) -> Option<f64> {
 
 impl<'c> Sum<'c> {
     fn of(reduce: Op<'c>) -> Option<Sum<'c>> {
-        if reduce.name() != "tt.reduce" || reduce.num_results() != 1 {
+        let axis = usize::try_from(ReduceOp::cast(reduce)?.axis()).ok()?;
+        if reduce.num_results() != 1 {
             return None;
         }
-        let axis = usize::try_from(reduce.attr("axis")?.as_int()?).ok()?;
         // The region is one operation, and the loop adds by the same.
         let combine: Vec<Op<'c>> = reduce.region(0).first_block()?.ops().collect();
         let [combine, _] = combine.as_slice() else { return None };
@@ -92,9 +95,9 @@ impl<'c> Sum<'c> {
         let add = only_user(reduce.result(0)).filter(|add| add.name() == combine.name())?;
         let carried = add.operands().find(|operand| *operand != reduce.result(0))?;
         let (body, end) = (carried.arg_block()?, only_user(add.result(0))?);
-        let for_op = body.parent().filter(|op| op.name() == "scf.for")?;
+        let for_op = body.parent().filter(|op| ForOp::cast(*op).is_some())?;
         let number = carried.index().checked_sub(1)?;
-        let closes = end.name() == "scf.yield"
+        let closes = YieldOp::cast(end).is_some()
             && end.parent() == Some(for_op)
             && end.operands().position(|operand| operand == add.result(0)) == Some(number);
         if !closes || reduce.block() != Some(body) || only_user(carried) != Some(add) {

@@ -67,13 +67,14 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
 /// Reads operands again in each iteration where `function` is short of registers, if its buffers, which then
 /// stay throughout the loops, leave as much shared memory free as they take. Other loads wait, too.
 fn read_in_loops(function: Op<'_>, target: &TargetDesc) {
-    let (mut reads, mut loads, mut bytes) = (Vec::new(), Vec::new(), 0);
+    let (mut reads, mut loads, mut bytes) = (Vec::new(), Vec::new(), 0u64);
     function.walk(&mut |op| {
         match_op!(op, {
             LocalLoadOp if moves_down(op) => reads.push(op),
             LocalAllocOp(alloc) => {
                 let buffer = MemDescType::cast(alloc.result().ty()).and_then(|ty| BufferLayout::of(ty).ok());
-                bytes += buffer.map_or(0, |buffer| buffer.bytes());
+                // What is not known to be little is too much.
+                bytes = buffer.map_or(u64::MAX, |buffer| buffer.bytes()).saturating_add(bytes);
             },
             LoadOp => loads.push(op),
             _ => {},
@@ -81,7 +82,7 @@ fn read_in_loops(function: Op<'_>, target: &TargetDesc) {
         Walk::Advance
     });
     reads.retain(|read| !loops_around_uses(*read).is_empty());
-    if reads.is_empty() || 2 * bytes > target.shared_bytes || !is_short_of_registers(function, target) {
+    if reads.is_empty() || bytes > target.shared_bytes / 2 || !is_short_of_registers(function, target) {
         return;
     }
     let mut rewriter = IrRewriter::new(function.context());

@@ -7,12 +7,19 @@ use crate::tma::is_load;
 use linear_layout::encoding::{DotOperand, Linear};
 use linear_layout::{Dim, Encoding, LinearLayout};
 use mlir_host::ir::{Attr, Op, TensorType, Value};
-use mlir_host::upstream::ConstantOp;
-use ttopt_dialect::tt::ops::CallOp;
+use mlir_host::match_op;
+use mlir_host::upstream::{ConstantOp, Dialect, DivFOp, DivSIOp, DivUIOp, RemFOp, RemSIOp, RemUIOp};
+use ttopt_dialect::tt::ops::{
+    AddPtrOp, ApproxDivFOp, AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, AtomicStoreOp, BitcastOp,
+    BroadcastOp, CallOp, CatOp, ClampFOp, DotOp, DotScaledOp, ElementwiseInlineAsmOp, ExpandDimsOp,
+    ExternElementwiseOp, FpToFpOp, FuncOp, GatherOp, IntToPtrOp, JoinOp, LoadOp, MakeRangeOp,
+    MapElementwiseOp, MulhiUIOp, PreciseDivFOp, PreciseSqrtOp, PtrToIntOp, ReduceOp, ReshapeOp, ReturnOp,
+    ScanOp, SplatOp, SplitOp, StoreOp, TransOp,
+};
 use ttopt_dialect::ttg::attrs::{self, encoding};
 use ttopt_dialect::ttg::infer;
 use ttopt_dialect::ttg::layout::{equivalent, reorders_in_place, to_linear_layout};
-use ttopt_dialect::ttg::ops::ConvertLayoutOp;
+use ttopt_dialect::ttg::ops::{ConvertLayoutOp, Fp4ToFpOp, LocalAllocOp, LocalLoadOp, LocalStoreOp};
 
 /// What an operation demands of layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,55 +68,44 @@ pub enum Rule {
 
 /// The rule of `op`; `None` for operations that are not known to work on tensors.
 pub fn rule(op: Op<'_>) -> Option<Rule> {
-    let name = op.name();
-    let axis = || op.attr("axis").and_then(Attr::as_int).and_then(|axis| usize::try_from(axis).ok());
-    let (dialect, rest) = name.split_once('.')?;
-    Some(match dialect {
-        "arith" | "ub" if op.num_operands() == 0 => Rule::Source,
-        "arith" | "math" => Rule::Same,
-        "ub" => Rule::Source,
-        "scf" | "cf" => Rule::Control,
-        "ttg" if rest == "convert_layout" => Rule::Convert,
-        "ttg" if rest == "fp4_to_fp" => Rule::Unpack(axis()?),
+    let Some(def) = op.def() else { return upstream_rule(op) };
+    let axis = |axis: i64| usize::try_from(axis).ok();
+    Some(match_op!(op, {
+        ConvertLayoutOp => Rule::Convert,
+        LoadOp | StoreOp | AtomicRmwOp | AtomicCasOp | AtomicLoadOp | AtomicStoreOp => Rule::Memory,
+        AddPtrOp | BitcastOp | IntToPtrOp | PtrToIntOp | FpToFpOp | ClampFOp | PreciseSqrtOp | PreciseDivFOp
+        | ApproxDivFOp | MulhiUIOp | ExternElementwiseOp | ElementwiseInlineAsmOp | MapElementwiseOp
+        | AtomicPollOp => Rule::Same,
+        SplatOp | MakeRangeOp => Rule::Source,
+        BroadcastOp => Rule::Broadcast,
+        ExpandDimsOp(expand) => Rule::ExpandDims(axis(expand.axis())?),
+        ReduceOp(reduce) => Rule::Reduce(axis(reduce.axis())?),
+        TransOp => Rule::Trans,
+        ReshapeOp(reshape) if reshape.allow_reorder().is_some() => Rule::ReshapeAny,
+        ReshapeOp => Rule::Reshape,
+        JoinOp => Rule::Join,
+        SplitOp => Rule::Split,
+        CatOp => Rule::Cat,
+        GatherOp => Rule::Gather,
+        DotOp => Rule::Dot,
+        DotScaledOp => Rule::DotScaled,
+        ScanOp => Rule::Scan,
+        CallOp | ReturnOp | FuncOp => Rule::Control,
+        Fp4ToFpOp(unpack) => Rule::Unpack(axis(unpack.axis())?),
         // Any layout writes to memory and reads from it.
-        "ttg" if matches!(rest, "local_alloc" | "local_store" | "local_load") => Rule::Any,
-        "tt" => match rest {
-            "splat" | "make_range" => Rule::Source,
-            "broadcast" => Rule::Broadcast,
-            "expand_dims" => Rule::ExpandDims(axis()?),
-            "reduce" => Rule::Reduce(axis()?),
-            "trans" => Rule::Trans,
-            "reshape" if op.attr("allow_reorder").is_some() => Rule::ReshapeAny,
-            "reshape" => Rule::Reshape,
-            "join" => Rule::Join,
-            "split" => Rule::Split,
-            "cat" => Rule::Cat,
-            "gather" => Rule::Gather,
-            "dot" => Rule::Dot,
-            "dot_scaled" => Rule::DotScaled,
-            "load" | "store" | "atomic_rmw" | "atomic_cas" | "atomic_load" | "atomic_store" => Rule::Memory,
-            "atomic_poll" => Rule::Same,
-            "addptr"
-            | "bitcast"
-            | "int_to_ptr"
-            | "ptr_to_int"
-            | "fp_to_fp"
-            | "clampf"
-            | "precise_sqrt"
-            | "precise_divf"
-            | "approx_divf"
-            | "mulhiui"
-            | "extern_elementwise"
-            | "elementwise_inline_asm"
-            | "map_elementwise" => Rule::Same,
-            "scan" => Rule::Scan,
-            "histogram" | "unsplat" | "print" | "assert" | "make_tensor_descriptor" => Rule::Any,
-            _ if rest.starts_with("descriptor_") => Rule::Any,
-            "call" | "return" | "func" => Rule::Control,
-            _ => Rule::Any,
-        },
-        _ => return None,
-    })
+        LocalAllocOp | LocalStoreOp | LocalLoadOp => Rule::Any,
+        _ => return (def.dialect() == "tt").then_some(Rule::Any),
+    }))
+}
+
+/// The rule of an operation of MLIR's.
+fn upstream_rule(op: Op<'_>) -> Option<Rule> {
+    match Dialect::of(op)? {
+        Dialect::Ub => Some(Rule::Source),
+        Dialect::Arith if op.num_operands() == 0 => Some(Rule::Source),
+        Dialect::Arith | Dialect::Math => Some(Rule::Same),
+        Dialect::Scf | Dialect::Cf => Some(Rule::Control),
+    }
 }
 
 /// Whether `op` moves data to another layout.
@@ -122,17 +118,14 @@ pub fn is_conversion(op: Op<'_>) -> bool {
 pub fn is_cheap(op: Op<'_>) -> bool {
     match rule(op) {
         Some(Rule::Source | Rule::Broadcast | Rule::ExpandDims(_) | Rule::Trans | Rule::Reshape) => true,
-        Some(Rule::Same) => match op.name() {
-            "tt.elementwise_inline_asm" | "tt.extern_elementwise" | "tt.map_elementwise" => false,
-            "tt.precise_sqrt" | "tt.precise_divf" | "tt.approx_divf" | "tt.atomic_poll" => false,
-            "arith.divf" | "arith.remf" | "arith.divsi" | "arith.divui" | "arith.remsi" | "arith.remui" => {
-                // Integer division by constants is shifts and multiplications.
-                op.num_operands() == 2
-                    && ConstantOp::defining(op.operand(1)).is_some()
-                    && op.operand(0).ty().element().int_bits().is_some()
-            }
-            name => !name.starts_with("math."),
-        },
+        Some(Rule::Same) => match_op!(op, {
+            ElementwiseInlineAsmOp | ExternElementwiseOp | MapElementwiseOp => false,
+            PreciseSqrtOp | PreciseDivFOp | ApproxDivFOp | AtomicPollOp => false,
+            DivFOp | RemFOp => false,
+            // Integer division by constants is shifts and multiplications.
+            DivSIOp | DivUIOp | RemSIOp | RemUIOp => ConstantOp::defining(op.operand(1)).is_some(),
+            _ => Dialect::of(op) != Some(Dialect::Math),
+        }),
         _ => false,
     }
 }

@@ -415,6 +415,11 @@ impl OpDef {
         self
     }
 
+    /// The dialect.
+    pub fn dialect(&self) -> &'static str {
+        self.name.split_once('.').map_or("", |(dialect, _)| dialect)
+    }
+
     /// Name without the dialect.
     pub fn mnemonic(&self) -> &'static str {
         self.name.split_once('.').map_or(self.name, |(_, rest)| rest)

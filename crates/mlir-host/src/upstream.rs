@@ -125,6 +125,10 @@ operations! {
     FloorDivSIOp = "arith.floordivsi",
     /// A signed integer as a float.
     SIToFPOp = "arith.sitofp",
+    /// A quotient of floats.
+    DivFOp = "arith.divf",
+    /// A remainder of floats.
+    RemFOp = "arith.remf",
     /// A sum of floats.
     AddFOp = "arith.addf",
     /// One of two values.
@@ -143,6 +147,8 @@ operations! {
     YieldOp = "scf.yield",
     /// A function of MLIR's.
     FuncFuncOp = "func.func",
+    /// A function of the `llvm` dialect.
+    LlvmFuncOp = "llvm.func",
     /// A constant of the `llvm` dialect.
     LlvmConstantOp = "llvm.mlir.constant",
     /// An assumption that is always true.
@@ -159,6 +165,7 @@ pub enum Dialect {
     Math,
     Scf,
     Cf,
+    Ub,
 }
 
 impl Dialect {
@@ -169,6 +176,7 @@ impl Dialect {
             "math" => Some(Dialect::Math),
             "scf" => Some(Dialect::Scf),
             "cf" => Some(Dialect::Cf),
+            "ub" => Some(Dialect::Ub),
             _ => None,
         }
     }

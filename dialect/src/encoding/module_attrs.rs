@@ -110,6 +110,7 @@ pub fn num_warps(op: Op<'_>) -> Option<u32> {
             return u32::try_from(value).ok();
         }
         let parent = op.parent()?;
+        // By name: encodings know no operations.
         if parent.name() == "ttg.warp_specialize.partitions" {
             let region = op.block()?.parent_region()?.number();
             let warps = parent.parent()?.attr("partitionNumWarps")?.as_i32_array()?;

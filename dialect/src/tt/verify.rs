@@ -8,7 +8,7 @@ use crate::tt::ops::*;
 use crate::tt::types::{TensorDescType, is_pointer, scalar_bits};
 use crate::{encoding, ttng};
 use linear_layout::{Dim, LinearLayout, standard_out_dims};
-use mlir_host::def::VerifyResult;
+use mlir_host::def::{OpDef, VerifyResult};
 use mlir_host::ir::{Attr, Block, Op, Region, Symbols, TensorType, Type, Value, Walk};
 
 pub use crate::tt::traits::*;
@@ -517,28 +517,28 @@ fn arg_types<'c>(block: Block<'c>) -> Vec<Type<'c>> {
 }
 
 /// The region combines two elements of each operand to one.
-fn combines(op: Op<'_>, region: Region<'_>, terminator: &str) -> VerifyResult {
+fn combines(op: Op<'_>, region: Region<'_>, terminator: &'static OpDef) -> VerifyResult {
     let elements: Vec<Type<'_>> = op.operands().map(|value| value.ty().element()).collect();
     let block = region.first_block().ok_or("expects a region with one block")?;
     let both = [elements.as_slice(), elements.as_slice()].concat();
     expect_types("arguments of the combining region", &arg_types(block), &both)?;
     match block.terminator() {
-        Some(last) if last.name() == terminator => {
+        Some(last) if last.is(terminator) => {
             let returned: Vec<Type<'_>> = last.operands().map(Value::ty).collect();
             expect_types("results of the combining region", &returned, &elements)
         }
-        _ => Err(format!("expects the combining region to end with '{terminator}'")),
+        _ => Err(format!("expects the combining region to end with '{}'", terminator.name)),
     }
 }
 
 /// The region combines elements.
 pub fn reduce_region(op: Op<'_>) -> VerifyResult {
-    combines(op, ReduceOp::of(op).combine_op(), ReduceReturnOp::NAME)
+    combines(op, ReduceOp::of(op).combine_op(), ReduceReturnOp::DEF)
 }
 
 /// The region combines elements.
 pub fn scan_region(op: Op<'_>) -> VerifyResult {
-    combines(op, ScanOp::of(op).combine_op(), ScanReturnOp::NAME)
+    combines(op, ScanOp::of(op).combine_op(), ScanReturnOp::DEF)
 }
 
 /// At least one operand and result; packs of a power of two.

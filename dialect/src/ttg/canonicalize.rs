@@ -6,6 +6,7 @@ use super::ops::*;
 use crate::tt::ops::{CatOp, GatherOp, HistogramOp, MakeRangeOp, ReshapeOp, SplatOp};
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::ir::{Attr, Op, Type, Value};
+use mlir_host::is_one_of;
 use mlir_host::rewrite::{Pattern, Rewriter};
 use std::sync::Arc;
 
@@ -119,7 +120,7 @@ fn skip_conversion<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> bool {
     } else if let Some(histogram) = HistogramOp::cast(op) {
         // The mask has the layout of the source.
         histogram.mask().is_none()
-    } else if op.name().starts_with("ttg.local_") {
+    } else if is_one_of!(op, LocalAllocOp | LocalStoreOp) {
         // Blocks of a cluster store to their own memory.
         let blocks = |ty| layout(ty).map(|layout| layout.columns_of(Dim::BLOCK).to_vec());
         blocks(convert.src().ty()) == blocks(convert.result().ty())

@@ -5,11 +5,13 @@ use super::module_attrs;
 use super::types::MemDescType;
 pub use crate::encoding::verify::TENSOR_LAYOUTS;
 use crate::encoding::verify::each_value;
+use crate::tt::ops::FuncOp;
 use linear_layout::Encoding;
 use mlir_host::def::VerifyResult;
 use mlir_host::ir::{Attr, Op};
+use mlir_host::is_one_of;
 use mlir_host::traits::Trait;
-use mlir_host::upstream::ModuleOp;
+use mlir_host::upstream::{FuncFuncOp, LlvmFuncOp, ModuleOp};
 
 /// As [`TENSOR_LAYOUTS`], for memory descriptors.
 pub const MEMDESC_LAYOUTS: Trait = Trait::Verify("memdesc layouts", memdesc_layouts);
@@ -47,7 +49,8 @@ pub(super) fn op_attr(op: Op<'_>, name: &str, attr: Attr<'_>) -> VerifyResult {
         _ => Err(format!("attribute '{name}' must be a 32-bit integer, got {attr}")),
     };
     // Functions may run on another number of warps than the module says.
-    let (on_module, on_function) = (ModuleOp::cast(op).is_some(), op.name().ends_with("func"));
+    let (on_module, on_function) =
+        (ModuleOp::cast(op).is_some(), is_one_of!(op, FuncOp | FuncFuncOp | LlvmFuncOp));
     match name {
         module_attrs::NUM_WARPS if !on_module && !on_function => {
             Err(format!("attribute '{name}' is only for modules and functions"))

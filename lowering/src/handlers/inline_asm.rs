@@ -22,8 +22,8 @@ fn pack<'c>(l: &mut Lower<'_, 'c>, values: &[Value<'c>]) -> Lowered<Value<'c>> {
     for (i, value) in values.iter().enumerate() {
         packed = l.emit.insert_element(packed, *value, i)?;
     }
-    let bits = values.len() as u32 * first.ty().bits().unwrap_or(32);
-    let word = l.emit.int(bits);
+    let Some(bits) = first.ty().bits() else { return internal("packs what is no number") };
+    let word = l.emit.int(values.len() as u32 * bits);
     l.emit.bitcast(packed, word)
 }
 

@@ -106,7 +106,9 @@ fn subslice<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     }
     buffer.ty = ty;
     if buffer_plans::is_part(ty) {
-        let at: Vec<u64> = inner.iter().map(|offset| u64::try_from(*offset).unwrap_or(0)).collect();
+        let Ok(at) = inner.iter().map(|offset| u64::try_from(*offset)).collect::<Result<Vec<_>, _>>() else {
+            return internal("begins before its buffer");
+        };
         let offset = memory.offset_of(&at).map_err(Failure::Unsupported)?;
         let offset = l.emit.const_i32(offset as i64)?;
         buffer.offset = Some(match buffer.offset {

@@ -1,5 +1,6 @@
 //! Where the memory is that operations were given: shared memory, global scratch memory, the stack.
 
+use super::internal;
 use super::{Lower, module};
 use crate::emit::{Lowered, address_space, unsupported};
 use crate::target::GRID_DIMS;
@@ -107,7 +108,9 @@ impl<'c> Lower<'_, 'c> {
             number = e.add(first, block)?;
         }
         let e = &mut self.emit;
-        let size = module_attrs::global_scratch_size(self.module).unwrap_or(0);
+        let Some(size) = module_attrs::global_scratch_size(self.module) else {
+            return internal("global scratch memory was not allocated");
+        };
         let size = e.const_int(64, size.into())?;
         let (offset, byte) = (e.same("llvm.mul", &[number, size])?, e.int(8));
         e.gep(all, offset, byte)

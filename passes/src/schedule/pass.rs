@@ -4,17 +4,21 @@ use super::expand::expand;
 use super::plan::LoopSchedule;
 use super::source::Source;
 use crate::analysis::axis_info::AxisInfoAnalysis;
-use crate::ir_util::is_loop;
-use crate::machine::{self, Machine, error, internal};
-use crate::plans;
+use crate::buffer_plans;
+use crate::coalesce::layout_alone;
+use crate::ir_util::{convert_operand, is_loop, with_layout};
+use crate::machine::{self, Layouts, Machine, error, internal};
+use crate::plans::{self, AccessFacts};
+use crate::remove_layout_conversions::improve;
 use linear_layout::target::TargetDesc;
-use mlir_host::ir::{Attr, Op, Walk};
+use mlir_host::ir::{Attr, Op, Type, Walk};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::IrRewriter;
 use mlir_host::upstream::ForOp;
 use ttopt_dialect::tt::ops::{FuncOp, LoadOp};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, LocalStoreOp, WarpSpecializeOp};
+use ttopt_dialect::ttg::types::MemDescType;
 
 /// The pass.
 pub static TRITONGPU_PIPELINE: PassDef = PassDef {
@@ -82,6 +86,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
             Ok(source) => {
                 let stages = source.asked_stages().unwrap_or(stages as u32);
                 let budget = source.budget(stages, machine.num_warps, &target);
+                let budget = budget.map_err(|reason| error(op, reason))?;
                 match LoopSchedule::new(&source.graph, &budget) {
                     Some(schedule) => sources.push((source, schedule, budget.ctas)),
                     None if explains => op.remark("has no software pipeline: nothing can run ahead"),
@@ -103,7 +108,55 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         let made = expand(&source, &schedule)?;
         made.set_attr(NUM_STAGES, Attr::int(made.context(), 32, 1));
     }
-    undo_copies(module, &target)
+    undo_copies(module, &target)?;
+    coalesce_copies(module, machine, &target)
+}
+
+/// Has copies to shared memory take the layout of pointers that moves most at once. Loads had the layout that what is
+/// computed with them wants; the threads that copy need not be those that compute.
+fn coalesce_copies(module: Op<'_>, machine: Machine, target: &TargetDesc) -> PassResult {
+    let mut copies = Vec::new();
+    module.walk(&mut |op| {
+        copies.extend(AsyncCopyGlobalToLocalOp::cast(op));
+        Walk::Advance
+    });
+    let layouts = Layouts::new(module.context(), machine);
+    let axis = AxisInfoAnalysis::new(module);
+    let better: Vec<_> = copies
+        .into_iter()
+        .filter_map(|copy| Some((copy, better_layout(copy, &axis, &layouts, target)?)))
+        .collect();
+    if better.is_empty() {
+        return Ok(());
+    }
+    let mut rewriter = IrRewriter::new(module.context());
+    for (copy, layout) in better {
+        for i in (0..copy.op().num_operands()).filter(|i| copy.op().operand(*i).ty().as_tensor().is_some()) {
+            convert_operand(&mut rewriter, copy.op(), i, layout)?;
+        }
+    }
+    // Pointers are computed in the new layout, not converted.
+    improve(module, &layouts)
+}
+
+/// The layout of pointers in which a copy takes fewer instructions than in its own.
+fn better_layout<'c>(
+    copy: AsyncCopyGlobalToLocalOp<'c>,
+    axis: &AxisInfoAnalysis<'c>,
+    layouts: &Layouts<'c>,
+    target: &TargetDesc,
+) -> Option<Attr<'c>> {
+    let pointers = copy.src().ty().as_tensor()?;
+    let buffer = MemDescType::cast(copy.result().ty())?;
+    let facts = AccessFacts::of(copy.op(), axis)?;
+    let addresses = facts.addresses(u64::MAX);
+    let layout = layout_alone(copy.op(), facts, layouts).ok()?;
+    let count = |ty: Type<'c>| {
+        let plan = buffer_plans::async_copy(ty, buffer, &addresses, target).ok()?;
+        Some(plan.access.accesses.len())
+    };
+    let (own, other) = (count(pointers.ty())?, count(with_layout(pointers, layout)?)?);
+    (other < own).then_some(layout)
 }
 
 /// Notes on the function of a loop for how many CTAs it was scheduled: the fewest of all its loops.

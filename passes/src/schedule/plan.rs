@@ -507,7 +507,8 @@ impl<'a> Order<'a> {
                     ahead * groups.len() as u32 + before - upto
                 }
                 Step::AwaitDots { dots, .. } => {
-                    dots.iter().map(|dot| self.dots_after(*dot, place)).min().unwrap_or(0)
+                    let after = dots.iter().map(|dot| self.dots_after(*dot, place));
+                    after.collect::<Option<Vec<_>>>()?.into_iter().min()?
                 }
                 _ => continue,
             };
@@ -533,16 +534,16 @@ impl<'a> Order<'a> {
         all
     }
 
-    /// Dots that are issued after `dot`, before `place`.
-    fn dots_after(&self, (dot, earlier): (usize, u32), place: usize) -> u32 {
+    /// Dots that are issued after `dot`, before `place`; `None` where `dot` is not issued.
+    fn dots_after(&self, (dot, earlier): (usize, u32), place: usize) -> Option<u32> {
         let is_dot = |step: &Step| matches!(step, Step::Run(n) if self.graph.nodes[*n].kind == Kind::Dot);
-        let at = self.steps.iter().position(|step| *step == Step::Run(dot)).unwrap_or(0);
+        let at = self.steps.iter().position(|step| *step == Step::Run(dot))?;
         let count = |steps: &[Step]| steps.iter().filter(|step| is_dot(step)).count() as u32;
-        if earlier == 0 {
+        Some(if earlier == 0 {
             count(&self.steps[at + 1..place])
         } else {
             count(&self.steps[at + 1..]) + count(&self.steps[..place])
-        }
+        })
     }
 }
 

@@ -259,43 +259,51 @@ impl<'c> Source<'c> {
     }
 
     /// What a schedule of at most `stages` stages may take.
-    pub fn budget(&self, stages: u32, warps: u64, target: &TargetDesc) -> Budget {
+    ///
+    /// # Errors
+    /// Where it is not known how much shared memory an operation of the loop takes.
+    pub fn budget(&self, stages: u32, warps: u64, target: &TargetDesc) -> Result<Budget, String> {
         let function = self.op.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(self.op);
-        Budget {
+        Ok(Budget {
             stages,
             shared: target.shared_bytes + RESERVED,
-            taken: RESERVED + self.other_bytes(target),
+            taken: RESERVED + self.other_bytes(target)?,
             ctas: ctas_together(function, warps, 0, target),
             registers: spare_registers(function, target),
-        }
+        })
     }
 
     /// Shared memory that is in use while the loop runs, rings apart.
-    fn other_bytes(&self, target: &TargetDesc) -> u64 {
+    fn other_bytes(&self, target: &TargetDesc) -> Result<u64, String> {
         let bytes = |op: Op<'c>| {
             let ty = LocalAllocOp::cast(op).and_then(|alloc| MemDescType::cast(alloc.result().ty()));
-            ty.and_then(|ty| BufferLayout::of(ty).ok()).map_or(0, |layout| layout.bytes())
+            ty.map_or(Ok(0), |ty| BufferLayout::of(ty).map(|layout| layout.bytes()))
         };
         let (mut own, mut scratch) = (0, 0);
+        let mut inside = Vec::new();
         self.op.walk(&mut |inner| {
-            if !inner.results().any(|result| self.buffers.contains_key(&result)) {
-                own += bytes(inner);
-            }
-            scratch = scratch.max(scratch_bytes(inner, target).unwrap_or(0));
+            inside.push(inner);
             Walk::Advance
         });
+        for inner in inside {
+            if !inner.results().any(|result| self.buffers.contains_key(&result)) {
+                own += bytes(inner)?;
+            }
+            scratch = scratch_bytes(inner, target)?.max(scratch);
+        }
         // Buffers from before the loop that are not only used there.
         let mut at = self.op;
         while let Some(outer) = at.parent() {
             for op in at.block().into_iter().flat_map(Block::ops).take_while(|op| *op != at) {
                 let ends = |user: Op<'c>| user.block() == at.block() && user.is_before_in_block(at);
-                if bytes(op) > 0 && seen_as(op.result(0)).into_iter().any(|user| !ends(user)) {
-                    own += bytes(op);
+                let taken = bytes(op)?;
+                if taken > 0 && seen_as(op.result(0)).into_iter().any(|user| !ends(user)) {
+                    own += taken;
                 }
             }
             at = outer;
         }
-        own + scratch
+        Ok(own + scratch)
     }
 }
 

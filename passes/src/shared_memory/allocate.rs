@@ -13,7 +13,7 @@ use super::liveness::Interference;
 use super::{OFFSET, SIZE, callees_first};
 use crate::analysis::flow_graph::FlowGraph;
 use crate::ir_util::is_private;
-use crate::machine;
+use crate::machine::{self, internal};
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
@@ -42,8 +42,8 @@ struct Placement {
     bytes: u64,
 }
 
-/// Places buffers in the given order, each at the lowest offset that is free.
-fn place(order: &[usize], needs: &[Needs], interference: &Interference) -> Placement {
+/// Places buffers in the given order, each at the lowest offset that is free; `None` where the order lacks one.
+fn place(order: &[usize], needs: &[Needs], interference: &Interference) -> Option<Placement> {
     let mut offsets = vec![None; needs.len()];
     let mut bytes = 0;
     for &buffer in order {
@@ -66,24 +66,24 @@ fn place(order: &[usize], needs: &[Needs], interference: &Interference) -> Place
         bytes = bytes.max(offset + needs[buffer].bytes);
         offsets[buffer] = Some(offset);
     }
-    Placement { offsets: offsets.into_iter().map(|offset| offset.unwrap_or(0)).collect(), bytes }
+    Some(Placement { offsets: offsets.into_iter().collect::<Option<_>>()?, bytes })
 }
 
 /// The best placement of a few orders: by size, by alignment and size, and as the program has them.
-fn best_placement(needs: &[Needs], interference: &Interference) -> Placement {
+fn best_placement(needs: &[Needs], interference: &Interference) -> Option<Placement> {
     let program: Vec<usize> = (0..needs.len()).collect();
     let mut by_size = program.clone();
     by_size.sort_by_key(|i| std::cmp::Reverse(needs[*i].bytes));
     let mut by_alignment = by_size.clone();
     by_alignment.sort_by_key(|i| std::cmp::Reverse(needs[*i].alignment));
-    let mut best = place(&by_size, needs, interference);
+    let mut best = place(&by_size, needs, interference)?;
     for order in [by_alignment, program] {
-        let other = place(&order, needs, interference);
+        let other = place(&order, needs, interference)?;
         if other.bytes < best.bytes {
             best = other;
         }
     }
-    best
+    Some(best)
 }
 
 fn run(module: Op<'_>, options: &Options) -> PassResult {
@@ -116,6 +116,7 @@ fn allocate(
     let buffers = Buffers::new(&graph, callees, target).map_err(|(op, message)| op.error(message))?;
     let needs: Vec<Needs> = buffers.all.iter().map(|buffer| buffer.needs).collect();
     let placement = best_placement(&needs, &Interference::new(&graph, &buffers));
+    let placement = placement.ok_or_else(|| internal(function, "a buffer is left without a place"))?;
     if placement.bytes > target.shared_bytes {
         return Err(too_much(function, &buffers, &placement, target));
     }

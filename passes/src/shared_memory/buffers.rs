@@ -82,12 +82,14 @@ impl<'c> Buffers<'c> {
                 let ty = MemDescType::cast(alloc.result().ty());
                 let ty = ty.ok_or_else(|| (op, "does not allocate a buffer".to_owned()))?;
                 let layout = BufferLayout::of(ty).map_err(|err| (op, err))?;
-                let asked = alloc.alignment().and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(1);
-                if !asked.is_power_of_two() {
-                    return Err((op, format!("the alignment {asked} is no power of two")));
-                }
+                let asked = alloc.alignment().unwrap_or(1);
+                let asked = u64::try_from(asked)
+                    .ok()
+                    .filter(|asked| asked.is_power_of_two())
+                    .ok_or_else(|| (op, format!("the alignment {asked} is no power of two")))?;
                 (Needs { bytes: layout.bytes(), alignment: layout.alignment.max(asked) }, false)
             } else if let Some(symbol) = callee(op) {
+                // Functions without a body need none.
                 (callees.get(symbol).copied().unwrap_or_default(), true)
             } else {
                 let bytes = scratch_bytes(op, target).map_err(|err| (op, err))?;

@@ -311,7 +311,9 @@ impl<'c> Webs<'c> {
     /// A copy begins at a multiple of 16 bytes along the last dimension, and one to a tensor not before its
     /// start: constants may say otherwise.
     fn starts_at(&mut self, desc: Value<'c>, indices: &[Value<'c>], writes: bool) {
-        let bytes = TensorDescType::cast(desc.ty()).and_then(|desc| desc.element().bits()).unwrap_or(8) / 8;
+        // Others are refused where they are made.
+        let bits = TensorDescType::cast(desc.ty()).and_then(|desc| desc.element().bits());
+        let Some(bytes) = bits.map(|bits| bits / 8) else { return };
         if let Some(index) = indices.last().copied().and_then(constant)
             && index.wrapping_mul(bytes.into()) % TMA_UNIT_BYTES as i64 != 0
         {
@@ -359,7 +361,9 @@ impl<'c> Webs<'c> {
         {
             self.refuse(result, "its last stride is not the constant 1");
         }
-        let bytes = i64::from(element.bits().unwrap_or(8) / 8);
+        let Some(bytes) = element.bits().map(|bits| i64::from(bits / 8)) else {
+            return self.refuse(result, format!("elements of type {element} have no size"));
+        };
         for stride in strides.into_iter().filter_map(constant) {
             let all = stride.checked_mul(bytes).filter(|all| *all > 0);
             if all.is_none_or(|all| all % TMA_UNIT_BYTES as i64 != 0) {

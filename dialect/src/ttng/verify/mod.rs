@@ -22,7 +22,9 @@ use linear_layout::Encoding;
 use linear_layout::encoding::CgaLayout;
 use mlir_host::def::VerifyResult;
 use mlir_host::ir::{Attr, Op, TensorType, Type, Value};
+use mlir_host::is_one_of;
 use mlir_host::traits::Trait;
+use mlir_host::upstream::{FuncFuncOp, LlvmFuncOp};
 
 /// Every barrier is one, in shared memory.
 pub const BARRIER: Trait = Trait::Verify("barrier", barriers);
@@ -264,7 +266,7 @@ pub fn in_cluster(op: Op<'_>) -> VerifyResult {
 /// All warps of a kernel take part.
 pub fn cluster_barrier(op: Op<'_>) -> VerifyResult {
     multi_cta(op)?;
-    let function = op.ancestor(|outer| matches!(outer.name(), "tt.func" | "func.func" | "llvm.func"));
+    let function = op.ancestor(|outer| is_one_of!(outer, FuncOp | FuncFuncOp | LlvmFuncOp));
     let Some(function) = function else { return Err("must be inside of a kernel".into()) };
     let private = function.attr("sym_visibility").and_then(Attr::as_str) == Some("private");
     let noinline = function.attr("noinline").and_then(Attr::as_bool) == Some(true);

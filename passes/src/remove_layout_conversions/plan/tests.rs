@@ -80,7 +80,7 @@ fn a_loop_carries_what_its_iterations_can_have_at_once() {
     let splat = looped(&format!("%f = arith.sitofp %i : i32 to f32\n%next = tt.splat %f : f32 -> {V}"));
     assert_eq!(splat.0, How::Carry);
     // Here a conversion stays in the loop either way.
-    let loaded = looped(&format!("%next = tt.load %p {{isVolatile = true}} : tensor<512x!tt.ptr<f32>, #v>"));
+    let loaded = looped("%next = tt.load %p {isVolatile = true} : tensor<512x!tt.ptr<f32>, #v>");
     assert!(loaded.1 > splat.1, "{loaded:?} {splat:?}");
     // A value that only goes around needs its own plan: it is taken to cost nothing while it is made.
     assert_eq!(looped("%next = arith.mulf %y, %y : tensor<512xf32, #v>").0, How::Carry);
