@@ -229,3 +229,48 @@ tt.func @copied(%p: tensor<16x256x!tt.ptr<f32>>) -> tensor<16x256xf32> {
   %x = tt.load %p : tensor<16x256x!tt.ptr<f32>>
   tt.return %x : tensor<16x256xf32>
 }
+
+// -----
+
+// A quotient by a size is not negative, so that rows that wrap around at a multiple of 16 are contiguous by 16.
+// CHECK: [[EIGHT:#blocked[0-9]+]] = #ttg.blocked<{sizePerThread = [8], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+// CHECK-LABEL: @grouped
+// CHECK: tt.load {{.*}} : tensor<1024x!tt.ptr<f16>, [[EIGHT]]>
+tt.func @grouped(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %tiles: i32, %n: i32 {tt.divisibility = 16 : i32}) -> tensor<1024xf16> {
+  %c8 = arith.constant 8 : i32
+  %c1024 = arith.constant 1024 : i32
+  %pid = tt.get_program_id x : i32
+  %left = arith.subi %tiles, %pid : i32
+  %height = arith.minsi %left, %c8 : i32
+  %tile = arith.divsi %pid, %height : i32
+  %first = arith.muli %tile, %c1024 : i32
+  %r = tt.make_range {start = 0 : i32, end = 1024 : i32} : tensor<1024xi32>
+  %f = tt.splat %first : i32 -> tensor<1024xi32>
+  %at = arith.addi %f, %r : tensor<1024xi32>
+  %ns = tt.splat %n : i32 -> tensor<1024xi32>
+  %wrapped = arith.remsi %at, %ns : tensor<1024xi32>
+  %b = tt.splat %p : !tt.ptr<f16> -> tensor<1024x!tt.ptr<f16>>
+  %q = tt.addptr %b, %wrapped : tensor<1024x!tt.ptr<f16>>, tensor<1024xi32>
+  %x = tt.load %q : tensor<1024x!tt.ptr<f16>>
+  tt.return %x : tensor<1024xf16>
+}
+
+// -----
+
+// Elements that are stored 16 bytes apart: lanes that hold neighbours share sectors, threads that hold several do not.
+// CHECK: [[ONE:#blocked]] = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+// CHECK-LABEL: @strided_store
+// CHECK: tt.load {{.*}} : tensor<1024x!tt.ptr<i8>, [[ONE]]>
+// CHECK: tt.store {{.*}} : tensor<1024x!tt.ptr<i8>, [[ONE]]>
+tt.func @strided_store(%p: !tt.ptr<i8> {tt.divisibility = 16 : i32}, %o: !tt.ptr<i8> {tt.divisibility = 16 : i32}) {
+  %c16 = arith.constant dense<16> : tensor<1024xi32>
+  %r = tt.make_range {start = 0 : i32, end = 1024 : i32} : tensor<1024xi32>
+  %b = tt.splat %p : !tt.ptr<i8> -> tensor<1024x!tt.ptr<i8>>
+  %q = tt.addptr %b, %r : tensor<1024x!tt.ptr<i8>>, tensor<1024xi32>
+  %x = tt.load %q : tensor<1024x!tt.ptr<i8>>
+  %s = arith.muli %r, %c16 : tensor<1024xi32>
+  %d = tt.splat %o : !tt.ptr<i8> -> tensor<1024x!tt.ptr<i8>>
+  %e = tt.addptr %d, %s : tensor<1024x!tt.ptr<i8>>, tensor<1024xi32>
+  tt.store %e, %x : tensor<1024x!tt.ptr<i8>>
+  tt.return
+}

@@ -236,3 +236,46 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
+
+// -----
+
+// Threads copy what lies together, whatever they compute with. The pointers are computed so, not converted.
+#mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [1, 4], instrShape = [16, 8]}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 2}>
+#columns = #ttg.slice<{dim = 0, parent = #b}>
+#rows = #ttg.slice<{dim = 1, parent = #b}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32} {
+  // CHECK: #[[ROW:blocked[0-9]*]] = #ttg.blocked<{sizePerThread = [1, 4]
+  // CHECK-LABEL: @copies_rows
+  // CHECK: scf.for
+  // CHECK-NOT: ttg.convert_layout
+  // CHECK: ttg.local_load {{.*}} -> tensor<64x128xi32, #ttg.dot_op
+  // CHECK-NOT: ttg.convert_layout
+  // CHECK: ttg.async_copy_global_to_local {{.*}} : tensor<64x128x!tt.ptr<i32>, #[[ROW]]>
+  tt.func @copies_rows(%p: !tt.ptr<i32> {tt.divisibility = 16 : i32}, %x: tensor<16x64xf16, #a>, %n: i32) -> tensor<16x128xf32, #mma> {
+    %c0 = arith.constant 0 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.000000e+00> : tensor<16x128xf32, #mma>
+    %pitch = arith.constant dense<128> : tensor<64x1xi32, #b>
+    %k = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32, #rows>
+    %m = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32, #columns>
+    %me = tt.expand_dims %m {axis = 0 : i32} : tensor<128xi32, #columns> -> tensor<1x128xi32, #b>
+    %mb = tt.broadcast %me : tensor<1x128xi32, #b> -> tensor<64x128xi32, #b>
+    %ps = tt.splat %p : !tt.ptr<i32> -> tensor<64x128x!tt.ptr<i32>, #b>
+    %r = scf.for %i = %c0 to %n step %c64 iter_args(%c = %zero) -> (tensor<16x128xf32, #mma>) : i32 {
+      %is = tt.splat %i : i32 -> tensor<64xi32, #rows>
+      %at = arith.addi %is, %k : tensor<64xi32, #rows>
+      %ke = tt.expand_dims %at {axis = 1 : i32} : tensor<64xi32, #rows> -> tensor<64x1xi32, #b>
+      %kp = arith.muli %ke, %pitch : tensor<64x1xi32, #b>
+      %kb = tt.broadcast %kp : tensor<64x1xi32, #b> -> tensor<64x128xi32, #b>
+      %o = arith.addi %kb, %mb : tensor<64x128xi32, #b>
+      %q = tt.addptr %ps, %o : tensor<64x128x!tt.ptr<i32>, #b>, tensor<64x128xi32, #b>
+      %v = tt.load %q : tensor<64x128x!tt.ptr<i32>, #b>
+      %f = arith.sitofp %v : tensor<64x128xi32, #b> to tensor<64x128xf16, #b>
+      %d = tt.dot %x, %f, %c : tensor<16x64xf16, #a> * tensor<64x128xf16, #b> -> tensor<16x128xf32, #mma>
+      scf.yield %d : tensor<16x128xf32, #mma>
+    }
+    tt.return %r : tensor<16x128xf32, #mma>
+  }
+}

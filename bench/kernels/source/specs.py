@@ -1,0 +1,2 @@
+import kernels
+from common import SPECS

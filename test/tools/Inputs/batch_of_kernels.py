@@ -1,0 +1,13 @@
+"""Writes jobs for `ttc --batch`: each kernel of a folder for each target, with the warps and stages of its launch.
+
+    batch_of_kernels.py FOLDER TARGET... > JOBS
+"""
+import json
+import pathlib
+import sys
+
+for path in sorted(pathlib.Path(sys.argv[1]).glob("*.ttir")):
+    launch = json.loads(path.with_suffix(".json").read_text())
+    options = {"num_warps": launch["num_warps"], "num_stages": launch["num_stages"]}
+    for target in sys.argv[2:]:
+        print(json.dumps({"input": str(path), "target": target, **options}))
