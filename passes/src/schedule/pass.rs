@@ -115,14 +115,9 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
 /// Has copies to shared memory take the layout of pointers that moves most at once. Loads had the layout that what is
 /// computed with them wants; the threads that copy need not be those that compute.
 fn coalesce_copies(module: Op<'_>, machine: Machine, target: &TargetDesc) -> PassResult {
-    let mut copies = Vec::new();
-    module.walk(&mut |op| {
-        copies.extend(AsyncCopyGlobalToLocalOp::cast(op));
-        Walk::Advance
-    });
     let layouts = Layouts::new(module.context(), machine);
     let axis = AxisInfoAnalysis::new(module);
-    let better: Vec<_> = copies
+    let better: Vec<_> = copies(module)
         .into_iter()
         .filter_map(|copy| Some((copy, better_layout(copy, &axis, &layouts, target)?)))
         .collect();
@@ -167,16 +162,21 @@ fn note_ctas(op: Op<'_>, ctas: u64) {
     function.set_attr(SCHEDULED_CTAS, Attr::int(op.context(), 32, ctas));
 }
 
-/// Makes loads and stores of copies that cannot run beside the program after all: in a loop less may be known of
-/// addresses that are carried from iteration to iteration.
-fn undo_copies(module: Op<'_>, target: &TargetDesc) -> PassResult {
+/// The copies to shared memory that run beside the program.
+fn copies(module: Op<'_>) -> Vec<AsyncCopyGlobalToLocalOp<'_>> {
     let mut copies = Vec::new();
     module.walk(&mut |op| {
         copies.extend(AsyncCopyGlobalToLocalOp::cast(op));
         Walk::Advance
     });
+    copies
+}
+
+/// Makes loads and stores of copies that cannot run beside the program after all: in a loop less may be known of
+/// addresses that are carried from iteration to iteration.
+fn undo_copies(module: Op<'_>, target: &TargetDesc) -> PassResult {
     let axis = AxisInfoAnalysis::new(module);
-    for copy in copies {
+    for copy in copies(module) {
         if plans::async_copy(copy, &axis, target).is_err() {
             undo(copy)?;
         }

@@ -8,7 +8,7 @@
 use super::plan::{Budget, Edge, Kind, LoopGraph, LoopSchedule, Node, Step};
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::analysis::pointer_roots::pointer_roots;
-use crate::analysis::registers::{ctas_together, spare_registers, tensor_words};
+use crate::analysis::registers::{RESERVED, ctas_together, spare_registers, tensor_words};
 use crate::buffer_plans::{self, BufferLayout};
 use crate::ir_util::{constant, fills_constant_buffer, is_loop, is_product};
 use crate::plans::{self, AccessFacts, scratch_bytes};
@@ -27,8 +27,6 @@ use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp, is_memdesc_view};
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_dialect::ttng::ops::{AsyncTmaCopyGlobalToLocalOp, BarrierExpectOp, WaitBarrierOp, WarpGroupDotOp};
 
-/// Shared memory that the system takes for each CTA (CUDA programming guide, "Shared memory" of each capability).
-const RESERVED: u64 = 1 << 10;
 /// Registers in which a load may wait for its use for many iterations; larger ones wait in shared memory where they can.
 const FEW_WORDS: u64 = 4;
 /// Registers in which a load may wait for one iteration, where CTAs hide each other's latency (docs/h200.md, "Operands that

@@ -130,8 +130,7 @@ impl Flow {
         if words * kernel.blocks.len() > MOST_WORDS {
             return None;
         }
-        let (entering, leaving) = solve(&kernel.blocks, words, &number);
-        drop(entering);
+        let leaving = solve(&kernel.blocks, words, &number);
         let leaving = leaving.iter().map(|set| {
             let ones = (0..passed.len()).filter(|i| set[i / 64] >> (i % 64) & 1 != 0);
             ones.map(|i| passed[i]).collect()
@@ -140,8 +139,8 @@ impl Flow {
     }
 }
 
-/// Sets of registers, by `number`, that are alive before and behind each block.
-fn solve(blocks: &[Block], words: usize, number: &[u32]) -> (Vec<Vec<u64>>, Vec<Vec<u64>>) {
+/// Sets of registers, by `number`, that are alive behind each block.
+fn solve(blocks: &[Block], words: usize, number: &[u32]) -> Vec<Vec<u64>> {
     let mut before: Vec<Vec<u32>> = vec![Vec::new(); blocks.len()];
     for (b, block) in blocks.iter().enumerate() {
         block.next.iter().for_each(|next| before[*next as usize].push(b as u32));
@@ -176,7 +175,7 @@ fn solve(blocks: &[Block], words: usize, number: &[u32]) -> (Vec<Vec<u64>>, Vec<
             open.extend(&before[b]);
         }
     }
-    (entering, leaving)
+    leaving
 }
 
 /// The registers that are alive at a place, and what they weigh.
