@@ -71,9 +71,10 @@ fn last_visits(function: Op<'_>) -> Vec<Op<'_>> {
     // By base address: visits in order, and whether anything else loads from there.
     let mut visits: FastMap<Value<'_>, Vec<Visit<'_>>> = FastMap::default();
     let mut elsewhere = FastSet::default();
+    let mut bases = Bases::default();
     function.walk(&mut |op| {
         if let Some(load) = LoadOp::cast(op)
-            && let Some(base) = base_address(load.ptr())
+            && let Some(base) = bases.of(load.ptr())
         {
             let around = std::iter::successors(op.parent(), |op| op.parent());
             match around.filter(|op| is_loop(*op)).last() {
@@ -94,17 +95,30 @@ fn last_visits(function: Op<'_>) -> Vec<Op<'_>> {
     last.collect()
 }
 
-/// The scalar that the addresses of a tensor of pointers are counted from.
-fn base_address(mut ptr: Value<'_>) -> Option<Value<'_>> {
-    while let Some(op) = ptr.def_op() {
-        match_op!(op, {
-            SplatOp(splat) => return Some(splat.src()),
-            AddPtrOp | BroadcastOp | ExpandDimsOp | ReshapeOp | TransOp | ConvertLayoutOp
-                if ptr.ty().as_tensor().is_some() => ptr = op.operand(0),
-            _ => return None,
-        });
+/// The scalars that the addresses of tensors of pointers are counted from, each found once: pointers of straight-line
+/// code may each begin where the one before is.
+#[derive(Default)]
+struct Bases<'c>(FastMap<Value<'c>, Option<Value<'c>>>);
+
+impl<'c> Bases<'c> {
+    fn of(&mut self, ptr: Value<'c>) -> Option<Value<'c>> {
+        let (mut at, mut on_the_way) = (ptr, Vec::new());
+        let base = loop {
+            if let Some(known) = self.0.get(&at) {
+                break *known;
+            }
+            on_the_way.push(at);
+            let Some(op) = at.def_op() else { break None };
+            match_op!(op, {
+                SplatOp(splat) => break Some(splat.src()),
+                AddPtrOp | BroadcastOp | ExpandDimsOp | ReshapeOp | TransOp | ConvertLayoutOp
+                    if at.ty().as_tensor().is_some() => at = op.operand(0),
+                _ => break None,
+            });
+        };
+        self.0.extend(on_the_way.into_iter().map(|value| (value, base)));
+        base
     }
-    None
 }
 
 /// Whether each iteration of every loop around a load has other addresses.
