@@ -23,23 +23,73 @@ pub fn convert<'c>(
     values: &[Value<'c>],
     scratch: Option<Value<'c>>,
 ) -> Lowered<Vec<Value<'c>>> {
-    match (&plan.conversion, scratch) {
-        (Conversion::NoOp, _) => Ok(values.to_vec()),
-        (Conversion::RegisterPermute { sources }, _) => sources
+    match &plan.conversion {
+        Conversion::NoOp => Ok(values.to_vec()),
+        Conversion::RegisterPermute { sources } => sources
             .iter()
             .map(|source| values.get(*source as usize).copied())
             .collect::<Option<_>>()
             .ok_or_else(|| Failure::Unsupported("the plan reads registers that do not exist".to_owned())),
-        (Conversion::WarpShuffle(plan), _) => by_shuffles(l, plan, values),
-        (Conversion::SharedMemory(shared) | Conversion::Cluster(shared), Some(scratch)) => {
-            if shared.store.storage_bits != plan.elem_bits {
-                return unsupported(format!("elements of {} bits in shared memory", plan.elem_bits));
-            }
-            through_shared(l, shared, values, scratch)
+        Conversion::WarpShuffle(plan) => by_shuffles(l, plan, values),
+        Conversion::SharedMemory(shared) | Conversion::Cluster(shared) => {
+            through_shared(l, shared, values, memory_of(plan, shared, scratch)?)
         }
-        (Conversion::SharedMemory(_) | Conversion::Cluster(_), None) => {
-            unsupported("has no shared memory: run --allocate-shared-memory-nv first")
+    }
+}
+
+/// What one of several conversions done together converts, and its shared memory, if it needs some.
+pub struct Part<'p, 'c> {
+    /// The plan.
+    pub plan: &'p ConversionPlan,
+    /// A thread's values, integers of the plan's element width.
+    pub words: Vec<Value<'c>>,
+    /// As for [`convert`].
+    pub scratch: Option<Value<'c>>,
+}
+
+/// Converts several tensors, whose plans are `plans`: through shared memory all at once, where one barrier serves all.
+///
+/// # Errors
+/// When the target lacks an instruction of a plan.
+pub fn convert_together<'c>(
+    l: &mut Lower<'_, 'c>,
+    plans: &[ConversionPlan],
+    parts: &[Part<'_, 'c>],
+) -> Lowered<Vec<Vec<Value<'c>>>> {
+    let Some((scope, _)) = ConversionPlan::one_wait(plans) else {
+        return parts.iter().map(|part| convert(l, part.plan, &part.words, part.scratch)).collect();
+    };
+    for part in parts {
+        if let Conversion::SharedMemory(shared) = &part.plan.conversion {
+            let memory = memory_of(part.plan, shared, part.scratch)?;
+            shared::store(l, &shared.store, memory, &part.words, 0)?;
         }
+    }
+    l.synchronize(scope)?;
+    let load = |part: &Part<'_, 'c>| {
+        let Conversion::SharedMemory(shared) = &part.plan.conversion else {
+            return convert(l, part.plan, &part.words, part.scratch);
+        };
+        let memory = memory_of(part.plan, shared, part.scratch)?;
+        let mut loaded = vec![None; shared.load.copies.len()];
+        shared::load(l, &shared.load, memory, &mut loaded, 0)?;
+        shared::spread(&shared.load, &loaded)
+    };
+    parts.iter().map(load).collect()
+}
+
+/// The shared memory of a plan that goes through it.
+fn memory_of<'c>(
+    plan: &ConversionPlan,
+    shared: &SharedPlan,
+    scratch: Option<Value<'c>>,
+) -> Lowered<Memory<'static, 'c>> {
+    if shared.store.storage_bits != plan.elem_bits {
+        return unsupported(format!("elements of {} bits in shared memory", plan.elem_bits));
+    }
+    match scratch {
+        Some(scratch) => Ok(Memory::at(scratch)),
+        None => unsupported("has no shared memory: run --allocate-shared-memory-nv first"),
     }
 }
 
@@ -47,9 +97,8 @@ fn through_shared<'c>(
     l: &mut Lower<'_, 'c>,
     plan: &SharedPlan,
     values: &[Value<'c>],
-    scratch: Value<'c>,
+    memory: Memory<'_, 'c>,
 ) -> Lowered<Vec<Value<'c>>> {
-    let memory = Memory::at(scratch);
     let mut loaded = vec![None; plan.load.copies.len()];
     for pass in 0..plan.tiles {
         if pass > 0 {

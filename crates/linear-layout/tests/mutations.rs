@@ -582,6 +582,35 @@ fn reductions() {
     assert!(check_reduce(&plan, &d, &[32], &target("hip:gfx1100")).is_err(), "no such instruction");
 }
 
+/// Two operands that are scanned in another layout than they come in.
+#[test]
+fn scans_elsewhere() {
+    let cuda = target("cuda:90");
+    let d = layout(&blocked([1, 1], [1, 32], [4, 1], [1, 0]), &[4, 512]);
+    let plan = ScanPlan::with_combine(&d, Dim::out(1), &[32, 32], vec![1], false, 2.0, &cuda).unwrap();
+    let detour = plan.detour.as_ref().expect("lanes beside each other send every element through shuffles");
+    assert_eq!((detour.before.len(), detour.after.len(), plan.cost.shuffles), (2, 1, 2 * 6));
+    let (scope, conversions) =
+        ConversionPlan::one_wait(&detour.before).expect("both go through shared memory");
+    assert_eq!((scope, conversions), (Scope::Warp, 2));
+    fn detour_of(plan: &mut ScanPlan) -> &mut Detour {
+        plan.detour.as_mut().unwrap()
+    }
+    let mut mutations = within("cost", |plan: &mut ScanPlan| &mut plan.cost, costs());
+    mutations.extend([
+        mutation("no detour", |plan: &mut ScanPlan| plan.detour = None),
+        mutation("an operand stays", |plan: &mut ScanPlan| shorten(&mut detour_of(plan).before)),
+        mutation("a result stays", |plan: &mut ScanPlan| shorten(&mut detour_of(plan).after)),
+        mutation("a result that is not wanted", |plan: &mut ScanPlan| plan.wanted = vec![0, 1]),
+        mutation("a result that does not exist", |plan: &mut ScanPlan| plan.wanted = vec![2]),
+        mutation("back before", |plan: &mut ScanPlan| {
+            let detour = detour_of(plan);
+            detour.before[0] = detour.after[0].clone();
+        }),
+    ]);
+    all_are_caught(&plan, mutations, |plan| check_scan(plan, &d, &[32, 32], &cuda));
+}
+
 #[test]
 fn scans() {
     let cuda = target("cuda:90");
@@ -607,6 +636,9 @@ fn scans() {
             }),
             mutation("a copy", |plan: &mut ScanPlan| plan.copies[1] = 0),
             mutation("copies missing", |plan: &mut ScanPlan| shorten(&mut plan.copies)),
+            mutation("fewer combinations", |plan: &mut ScanPlan| plan.combinations -= 1),
+            mutation("more selects", |plan: &mut ScanPlan| plan.selects += 1),
+            mutation("results in another order", |plan: &mut ScanPlan| plan.wanted.push(0)),
         ]);
         if !plan.exchanges.is_empty() {
             let x = |plan: &mut ScanPlan, change: fn(&mut ScanExchange)| change(&mut plan.exchanges[0]);

@@ -26,11 +26,40 @@ fn scanned(layout: &LinearLayout, axis: usize, reverse: bool) -> ScanPlan {
 }
 
 fn scanned_on(layout: &LinearLayout, axis: usize, reverse: bool, target: &TargetDesc) -> ScanPlan {
-    let plan = ScanPlan::new(layout, Dim::out(axis), &[32], reverse, target).unwrap();
-    if let Err(error) = check_scan(&plan, layout, &[32], target) {
-        panic!("{error}\n{layout}\n{plan}");
+    let plan = ScanPlan::in_place(layout, Dim::out(axis), &[32], reverse, target).unwrap();
+    let cheapest = ScanPlan::new(layout, Dim::out(axis), &[32], reverse, target).unwrap();
+    for plan in [&plan, &cheapest] {
+        if let Err(error) = check_scan(plan, layout, &[32], target) {
+            panic!("{error}\n{layout}\n{plan}");
+        }
     }
+    assert!(cheapest.cycles() <= plan.cycles(), "{cheapest}\n{plan}");
     plan
+}
+
+#[test]
+fn runs_of_lanes_are_brought_into_registers() {
+    // 16 registers of a thread, 32 apart along the axis: five shuffles each where they are, five and one of the lane
+    // before once a thread has 16 in a row.
+    let rows = blocked([1, 1], [1, 32], [4, 1], [4, 512]);
+    let plan = ScanPlan::new(&rows, Dim::out(1), &[32], false, &cuda()).unwrap();
+    let between = &plan.detour.as_ref().expect("a detour").layout;
+    assert_eq!((scanned(&rows, 1, false).cost.shuffles >= 80, plan.cost.shuffles), (true, 6));
+    let bits =
+        |dim| (0..between.in_bits(dim)).map(|bit| between.basis_coords(dim, bit).unwrap().to_vec()).collect();
+    let registers: Vec<Vec<u64>> = bits(Dim::REGISTER);
+    assert_eq!(registers, [[0, 1], [0, 2], [0, 4], [0, 8]]);
+    assert_eq!(bits(Dim::WARP), [[1, 0], [2, 0]], "warps keep their rows");
+    // Columns of 64 rows in four warps.
+    let columns = blocked([1, 8], [16, 2], [4, 1], [64, 64]);
+    let plan = ScanPlan::new(&columns, Dim::out(0), &[32], false, &cuda()).unwrap();
+    assert!(
+        plan.detour.is_some() && plan.cost.shuffles < scanned(&columns, 0, false).cost.shuffles,
+        "{plan}"
+    );
+    // What already lies so stays.
+    let lines = blocked([1, 4], [1, 32], [4, 1], [4, 128]);
+    assert!(ScanPlan::new(&lines, Dim::out(1), &[32], false, &cuda()).unwrap().detour.is_none());
 }
 
 #[test]
@@ -81,7 +110,7 @@ fn many_totals_are_exchanged_in_two_rounds_where_that_is_cheaper() {
 fn totals_of_narrow_elements_are_bytes() {
     // 32 totals: two accesses of 16 bytes, not one of 32 places of four bits.
     let layout = blocked([1, 1], [1, 32], [1, 4], [1, 1024]);
-    let plan = ScanPlan::new(&layout, Dim::out(1), &[4], false, &cuda()).unwrap();
+    let plan = ScanPlan::in_place(&layout, Dim::out(1), &[4], false, &cuda()).unwrap();
     check_scan(&plan, &layout, &[4], &cuda()).unwrap();
     assert_eq!((plan.exchanges[0].load_elems, plan.cost.loads, plan.shared_bytes(&[4])), (16, 2, 32));
 }

@@ -65,20 +65,42 @@ impl<'c> Combine<'c> {
         Ok((0..n).map(|register| operands.iter().map(|values| values[register]).collect()).collect())
     }
 
-    /// The operands converted, each by its plan, their scratch memory side by side in that of `op`.
+    /// The elements' parts with these numbers, each as one plan of `plans` converts it, done together: by part, the
+    /// values of all registers. The plans have their scratch memory side by side in that of `op`.
     pub fn convert(
+        &self,
+        l: &mut Lower<'_, 'c>,
+        op: Op<'c>,
+        plans: &[ConversionPlan],
+        numbers: &[usize],
+        items: &[Item<'c>],
+    ) -> Lowered<Vec<Vec<Value<'c>>>> {
+        let mut parts = Vec::with_capacity(plans.len());
+        for ((plan, number), offset) in plans.iter().zip(numbers).zip(ConversionPlan::scratch_offsets(plans))
+        {
+            let scratch = if plan.shared_bytes() > 0 { Some(l.scratch_part(op, offset)?) } else { None };
+            let values: Vec<Value<'c>> = items.iter().filter_map(|item| item.get(*number).copied()).collect();
+            let words = to_words(l, &values, self.types[*number], plan.elem_bits)?;
+            parts.push(exchange::Part { plan, words, scratch });
+        }
+        let converted = exchange::convert_together(l, plans, &parts)?;
+        converted
+            .iter()
+            .zip(numbers)
+            .map(|(words, number)| from_words(l, words, self.types[*number]))
+            .collect()
+    }
+
+    /// All parts of the elements, converted.
+    pub fn convert_all(
         &self,
         l: &mut Lower<'_, 'c>,
         op: Op<'c>,
         plans: &[ConversionPlan],
         items: &[Item<'c>],
     ) -> Lowered<Vec<Item<'c>>> {
-        let mut columns = Vec::with_capacity(plans.len());
-        let offsets = ConversionPlan::scratch_offsets(plans);
-        for (number, ((plan, ty), offset)) in plans.iter().zip(&self.types).zip(offsets).enumerate() {
-            let values: Vec<Value<'c>> = items.iter().filter_map(|item| item.get(number).copied()).collect();
-            columns.push(convert(l, op, plan, &values, *ty, offset)?);
-        }
+        let numbers: Vec<usize> = (0..plans.len()).collect();
+        let columns = self.convert(l, op, plans, &numbers, items)?;
         let n = columns.iter().map(Vec::len).min().unwrap_or(0);
         Ok((0..n).map(|register| columns.iter().map(|values| values[register]).collect()).collect())
     }

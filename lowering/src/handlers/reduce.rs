@@ -17,7 +17,7 @@ fn reduce<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let items = combine.items(l, op)?;
     let mut items = local(l, &combine, &plan.local, &items)?;
     if let Some(exchange) = &plan.exchange {
-        items = combine.convert(l, op, &exchange.conversions, &items)?;
+        items = combine.convert_all(l, op, &exchange.conversions, &items)?;
         items = local(l, &combine, &exchange.combine, &items)?;
     }
     for (number, result) in op.results().enumerate() {

@@ -22,7 +22,7 @@ fn scan<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     // Whether the scratch memory was read since threads last waited for each other.
     let mut read = false;
     if let Some(detour) = &plan.detour {
-        items = combine.convert(l, op, &detour.before, &items)?;
+        items = combine.convert_all(l, op, &detour.before, &items)?;
         read = ConversionPlan::scratch_bytes(&detour.before) > 0;
     }
     for step in &plan.steps {
@@ -54,16 +54,23 @@ fn scan<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     }
     let all: Option<Vec<Item<'c>>> =
         plan.copies.iter().map(|register| items.get(*register as usize).cloned()).collect();
-    let Some(mut items) = all else { return unsupported("the plan lacks registers of the result") };
-    if let Some(detour) = &plan.detour {
-        if read && ConversionPlan::scratch_bytes(&detour.after) > 0 {
-            l.barrier(BarrierMemory::Shared)?;
-        }
-        items = combine.convert(l, op, &detour.after, &items)?;
-    }
-    for (number, result) in op.results().enumerate() {
+    let Some(items) = all else { return unsupported("the plan lacks registers of the result") };
+    // Of a result that nobody wants, it does not matter in which layout it is.
+    let results: Vec<Value<'c>> = op.results().collect();
+    for (number, result) in results.iter().enumerate() {
         let values: Vec<Value<'c>> = items.iter().filter_map(|item| item.get(number).copied()).collect();
-        l.set(result, values);
+        l.set(*result, values);
+    }
+    let Some(detour) = &plan.detour else { return Ok(()) };
+    if read && ConversionPlan::scratch_bytes(&detour.after) > 0 {
+        l.barrier(BarrierMemory::Shared)?;
+    }
+    let converted = combine.convert(l, op, &detour.after, &plan.wanted, &items)?;
+    for (number, values) in plan.wanted.iter().zip(converted) {
+        let Some(result) = results.get(*number) else {
+            return unsupported("the plan wants results that do not exist");
+        };
+        l.set(*result, values);
     }
     Ok(())
 }

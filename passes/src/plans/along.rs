@@ -5,7 +5,7 @@ use super::{layout, word_bits};
 use linear_layout::plan::{GatherPlan, HistogramPlan, ReducePlan, ScanPlan, WarpCombine};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, LinearLayout};
-use mlir_host::ir::{Attr, Op, Type, Value};
+use mlir_host::ir::{Attr, Block, Op, Type, Value};
 use mlir_host::match_op;
 use mlir_host::upstream::{AddIOp, AndIOp, MaxSIOp, MaxUIOp, MinSIOp, MinUIOp, OrIOp, XOrIOp};
 use smallvec::SmallVec;
@@ -81,8 +81,21 @@ pub fn scan(op: Op<'_>, target: &TargetDesc) -> Result<ScanPlan, String> {
 
 fn scan_from(op: Op<'_>, source: &LinearLayout, target: &TargetDesc) -> Result<ScanPlan, String> {
     let scan = ScanOp::cast(op).ok_or_else(|| format!("{} is no scan", op.name()))?;
-    ScanPlan::new(source, axis(op)?, &operand_bits(op)?, scan.reverse(), target)
+    let (bits, combine) = (operand_bits(op)?, combining(op) as f64 * target.cost.alu);
+    ScanPlan::with_combine(source, axis(op)?, &bits, wanted(op).collect(), scan.reverse(), combine, target)
         .map_err(|err| err.to_string())
+}
+
+/// Numbers of the results of `op` that anybody uses.
+fn wanted(op: Op<'_>) -> impl Iterator<Item = usize> {
+    (0..op.num_results()).filter(move |&result| !op.result(result).is_unused())
+}
+
+/// Instructions of the region of `op`, all of which are taken to be plain arithmetic: two for an element of 64 bits.
+fn combining(op: Op<'_>) -> u64 {
+    let ops = op.region(0).first_block().into_iter().flat_map(Block::ops);
+    let instructions = |op: Op<'_>| 1 + u64::from(word_bits(op.result(0).ty()).is_ok_and(|bits| bits > 32));
+    ops.filter(|op| op.num_results() > 0).map(instructions).sum()
 }
 
 /// How a `tt.gather` is done.
@@ -103,7 +116,7 @@ pub fn gather(op: Op<'_>, target: &TargetDesc) -> Result<GatherPlan, String> {
 pub fn cost_along(op: Op<'_>, source: &LinearLayout, target: &TargetDesc) -> Result<f64, String> {
     match_op!(op, {
         ReduceOp => Ok(reduce_from(op, source, target)?.cost.cycles),
-        ScanOp => Ok(scan_from(op, source, target)?.cost.cycles),
+        ScanOp => Ok(scan_from(op, source, target)?.cycles()),
         GatherOp => {
             let indices = op.operand(1).ty();
             let alike = indices.as_tensor().map(|ty| ty.shape())
@@ -118,12 +131,22 @@ pub fn cost_along(op: Op<'_>, source: &LinearLayout, target: &TargetDesc) -> Res
 }
 
 /// What [`cost_along`] depends on besides the layout.
-pub type KindAlong<'c> = (usize, Vec<(&'c str, Attr<'c>)>, SmallVec<[Type<'c>; 2]>, Option<WarpCombine>);
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct KindAlong<'c> {
+    name: usize,
+    attrs: Vec<(&'c str, Attr<'c>)>,
+    operands: SmallVec<[Type<'c>; 2]>,
+    warp_combine: Option<WarpCombine>,
+    /// Instructions that combine two elements, and the results that are used, where that counts.
+    combining: Option<(u64, SmallVec<[usize; 2]>)>,
+}
 
 /// Operations of one kind cost the same in the same layout.
 pub fn kind_along(op: Op<'_>) -> KindAlong<'_> {
-    let combine = if ReduceOp::cast(op).is_some() { warp_combine(op) } else { None };
-    (op.name_id(), op.attrs(), op.operands().map(Value::ty).collect(), combine)
+    let warp_combine = if ReduceOp::cast(op).is_some() { warp_combine(op) } else { None };
+    let combining = ScanOp::cast(op).map(|_| (combining(op), wanted(op).collect()));
+    let operands = op.operands().map(Value::ty).collect();
+    KindAlong { name: op.name_id(), attrs: op.attrs(), operands, warp_combine, combining }
 }
 
 /// How a `tt.histogram` is done.

@@ -163,6 +163,11 @@ pub fn scan(bytes: &[u8]) {
         for (reverse, widths) in [(false, &[elem_bits][..]), (true, &[elem_bits, 32])] {
             let plan = ScanPlan::new(&a, axis, widths, reverse, &target).expect("a scan");
             right(check_scan(&plan, &a, widths, &target), &plan);
+            let plan = ScanPlan::in_place(&a, axis, widths, reverse, &target).expect("a scan");
+            right(check_scan(&plan, &a, widths, &target), &plan);
+            let last = vec![widths.len() - 1];
+            let plan = ScanPlan::with_combine(&a, axis, widths, last, reverse, 4.0, &target).expect("a scan");
+            right(check_scan(&plan, &a, widths, &target), &plan);
         }
     }
 }

@@ -307,3 +307,34 @@ fn as_laid_out(
     }
     Ok(())
 }
+
+/// Executes conversions of elements of these widths that are done together, and returns their cost: where several go
+/// through shared memory in one pass and all wait for the same threads, they do so once.
+pub(super) fn check_together(
+    conversions: &[ConversionPlan],
+    elem_bits: &[u32],
+    from: &LinearLayout,
+    to: &LinearLayout,
+    target: &TargetDesc,
+) -> Result<Cost, CheckError> {
+    let mut cost = Cost::default();
+    count::same("conversions", conversions.len() as u64, elem_bits.len() as u64)?;
+    // Barriers of each that has any, and who waits there.
+    let mut waits = Vec::new();
+    for (conversion, &bits) in conversions.iter().zip(elem_bits) {
+        count::same("bits of an element", conversion.elem_bits.into(), bits.into())?;
+        let report = check_conversion(conversion, from, to, target)?;
+        count::add(&mut cost, &report.cost);
+        waits.extend(report.scope.map(|scope| (report.cost.barriers, scope)));
+    }
+    if let Some(&first) = waits.first()
+        && first.0 == 1
+        && first.1 != Scope::Cluster
+        && waits.iter().all(|wait| *wait == first)
+    {
+        let fewer = waits.len() as u64 - 1;
+        cost.barriers -= fewer;
+        cost.cycles -= fewer as f64 * (1.5 * target.cost.shared_latency + count::barrier(first.1, target));
+    }
+    Ok(cost)
+}

@@ -1,7 +1,8 @@
 //! Execution of gathers and histograms.
 
 use super::conversion::Holders;
-use super::{CheckError, check_conversion, check_shared_access, count, is_clear, number};
+use super::conversion::check_together;
+use super::{CheckError, check_shared_access, count, is_clear, number};
 use crate::plan::{Cost, Detour, Gather, GatherPlan, GatherShared, GatherShuffle, HistogramPlan, Threads};
 use crate::target::{Direction, TargetDesc};
 use crate::{Dim, LinearLayout};
@@ -21,27 +22,24 @@ pub(super) fn holders(layout: &LinearLayout, order: Vec<Dim>) -> Holders<'_> {
     Holders { layout, order }
 }
 
-/// The layout that the work is done in, once the conversions of every operand to it, and where `back` from it, are
-/// right; what they cost is added to `cost`.
+/// The layout that the work is done in, once the conversions of every operand to it, and of results of `back` bits
+/// from it, are right; what they cost is added to `cost`.
 pub(super) fn between<'a>(
     detour: Option<&'a Detour>,
     operands: &'a LinearLayout,
     elem_bits: &[u32],
-    back: bool,
+    back: &[u32],
     cost: &mut Cost,
     target: &TargetDesc,
 ) -> Result<&'a LinearLayout, CheckError> {
     let Some(detour) = detour else { return Ok(operands) };
-    let operand = elem_bits.len();
-    for (conversions, expected, from, to) in [
-        (&detour.before, operand, operands, &detour.layout),
-        (&detour.after, if back { operand } else { 0 }, &detour.layout, operands),
-    ] {
-        count::same("conversions", conversions.len() as u64, expected as u64)?;
-        for (conversion, &bits) in conversions.iter().zip(elem_bits) {
-            count::same("bits of an element", conversion.elem_bits.into(), bits.into())?;
-            count::add(cost, &check_conversion(conversion, from, to, target)?.cost);
-        }
+    let ways = [
+        (&detour.before, elem_bits, operands, &detour.layout),
+        (&detour.after, back, &detour.layout, operands),
+    ];
+    for (conversions, elem_bits, from, to) in ways {
+        let together = check_together(conversions, elem_bits, from, to, target)?;
+        count::add(cost, &together);
     }
     Ok(&detour.layout)
 }
@@ -68,7 +66,7 @@ pub fn check_gather(
     let order: Vec<Dim> = rest(source).into_iter().chain([plan.axis]).collect();
     let below: u32 = rest(source).iter().map(|&d| source.out_bits(d)).sum();
     let mut cost = Cost::default();
-    let source = between(plan.detour.as_ref(), source, &[elem_bits], false, &mut cost, target)?;
+    let source = between(plan.detour.as_ref(), source, &[elem_bits], &[], &mut cost, target)?;
     let (from, to) = (holders(source, order.clone()), holders(indices, order.clone()));
     let size = source.out_size(plan.axis).unwrap_or(1);
     count::same("registers with copies", plan.copies.len() as u64, to.registers())?;
@@ -209,7 +207,7 @@ pub fn check_histogram(
     }
     count::same("bytes of shared memory", 4 * plan.bins, plan.shared_bytes)?;
     let mut cost = Cost::default();
-    let source = between(plan.detour.as_ref(), source, &[elem_bits], false, &mut cost, target)?;
+    let source = between(plan.detour.as_ref(), source, &[elem_bits], &[], &mut cost, target)?;
     let all = holders(source, source.out_dims().collect());
     // Every block has bins of its own.
     let blocks = [source, result].map(|l| l.in_size(Dim::BLOCK).unwrap_or(1)).into_iter().max().unwrap_or(1);

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::{CheckError, check_conversion, count, exchange};
+use super::conversion::check_together;
+use super::{CheckError, count, exchange};
 use crate::plan::{Cost, LocalReduction, ReducePlan, WarpCombine};
 use crate::target::TargetDesc;
 use crate::{Dim, LinearLayout};
@@ -31,12 +32,8 @@ pub fn check_reduce(
     let value = |t: Thread, r: u64| vec![element(layout, r, t)];
     let mut values = run.combine(&plan.local, layout, threads, &value)?;
     if let Some(exchange) = &plan.exchange {
-        count::same("conversions", exchange.conversions.len() as u64, elem_bits.len() as u64)?;
-        for (conversion, &bits) in exchange.conversions.iter().zip(elem_bits) {
-            count::same("bits of an element", conversion.elem_bits.into(), bits.into())?;
-            let report = check_conversion(conversion, &exchange.partial, &exchange.gathered, target)?;
-            count::add(&mut run.cost, &report.cost);
-        }
+        let (from, to) = (&exchange.partial, &exchange.gathered);
+        count::add(&mut run.cost, &check_together(&exchange.conversions, elem_bits, from, to, target)?);
         let mut by_label: HashMap<u64, &Value> = HashMap::new();
         for (t, held) in (0..).zip(&values) {
             for (v, value) in (0..).zip(held) {

@@ -25,7 +25,11 @@ pub fn check_scan(
     target: &TargetDesc,
 ) -> Result<Cost, CheckError> {
     let mut cost = Cost::default();
-    let layout = between(plan.detour.as_ref(), layout, elem_bits, plan.detour.is_some(), &mut cost, target)?;
+    let back: Option<Vec<u32>> = plan.wanted.iter().map(|&result| elem_bits.get(result).copied()).collect();
+    let Some(back) = back.filter(|_| plan.wanted.is_sorted_by(|a, b| a < b)) else {
+        return Err(bad(format!("results {:?} of {} operands", plan.wanted, elem_bits.len())));
+    };
+    let layout = between(plan.detour.as_ref(), layout, elem_bits, &back, &mut cost, target)?;
     // The axis first, so that an element is `line · size + place`.
     let rest = layout.out_dims().filter(|&d| d != plan.axis);
     let order: Vec<Dim> = std::iter::once(plan.axis).chain(rest).collect();
@@ -33,7 +37,17 @@ pub fn check_scan(
     let size = layout.out_size(plan.axis).unwrap_or(1);
     let threads = threads(layout, target);
     let warps = layout.in_size(Dim::WARP).unwrap_or(1);
-    let mut run = Run { plan, threads, values: HashMap::new(), elem_bits, warps, target, cost };
+    let mut run = Run {
+        plan,
+        threads,
+        values: HashMap::new(),
+        elem_bits,
+        warps,
+        target,
+        cost,
+        combinations: 0,
+        selects: 0,
+    };
     for &t in &run.threads {
         for r in 0..all.registers() {
             let element = all.element(r, t)?;
@@ -60,6 +74,8 @@ pub fn check_scan(
         }
     }
     count::agree(&run.cost, &plan.cost)?;
+    count::same("combinations", run.combinations, plan.combinations)?;
+    count::same("selects", run.selects, plan.selects)?;
     Ok(run.cost)
 }
 
@@ -76,6 +92,10 @@ struct Run<'a> {
     warps: u64,
     target: &'a TargetDesc,
     cost: Cost,
+    /// Pairs that each thread combined.
+    combinations: u64,
+    /// Pairs that some threads only did.
+    selects: u64,
 }
 
 impl Run<'_> {
@@ -108,6 +128,11 @@ impl Run<'_> {
 
     fn step(&mut self, step: &ScanStep) -> Result<(), CheckError> {
         let before = self.values.clone();
+        let pairs = step.pairs.len() as u64;
+        self.combinations += pairs;
+        if self.threads.iter().any(|t| self.source(step, t.lane).is_none()) {
+            self.selects += pairs;
+        }
         for &t in &self.threads {
             let Some(lane) = self.source(step, t.lane) else { continue };
             let from = Threads { lane, ..t };
@@ -188,6 +213,11 @@ impl Run<'_> {
 
     fn load(&mut self, x: &ScanExchange, memory: &HashMap<(u64, u64), Value>) -> Result<(), CheckError> {
         let blocks = x.offsets.len() as u64;
+        for line in &x.lines {
+            // The totals one after the other, then every register with what comes before it, where anything does.
+            self.combinations += blocks - 1 + line.registers.len() as u64;
+            self.selects += line.registers.len() as u64;
+        }
         for t in self.threads.clone() {
             for line in &x.lines {
                 for &(r, part) in &line.registers {

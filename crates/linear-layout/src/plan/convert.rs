@@ -107,6 +107,18 @@ fn barriers(scope: Scope, tiles: u64) -> u64 {
     2 * tiles - u64::from(scope != Scope::Cluster)
 }
 
+/// Latencies and barriers of a way through shared memory.
+fn fixed_cycles(scope: Scope, tiles: u64, target: &TargetDesc) -> f64 {
+    let cost = &target.cost;
+    let barrier = match scope {
+        Scope::Warp => cost.warp_barrier,
+        Scope::Block => cost.block_barrier,
+        Scope::Cluster => cost.cluster_barrier,
+    };
+    let pass = 1.5 * cost.shared_latency;
+    tiles as f64 * pass + barriers(scope, tiles) as f64 * barrier
+}
+
 /// The way a conversion is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Conversion {
@@ -287,6 +299,37 @@ impl ConversionPlan {
         plans.iter().map(|plan| plan.shared_bytes().next_multiple_of(16)).sum()
     }
 
+    /// Who waits once for all of `plans`, conversions done together, and how many of them that serves: those that go
+    /// through shared memory in one pass, where there are at least two and all have the same scope within a CTA. All
+    /// store, then all wait, then all load. `None` where each waits for itself.
+    pub fn one_wait(plans: &[ConversionPlan]) -> Option<(Scope, u64)> {
+        let mut found: Option<(Scope, u64)> = None;
+        for plan in plans {
+            match (&plan.conversion, found) {
+                (Conversion::SharedMemory(shared), _) if shared.tiles > 1 => return None,
+                (Conversion::SharedMemory(shared), Some((scope, _))) if shared.scope != scope => return None,
+                (Conversion::SharedMemory(shared), _) => {
+                    found = Some((shared.scope, found.map_or(0, |found| found.1) + 1));
+                }
+                (Conversion::Cluster(_), _) => return None,
+                _ => {}
+            }
+        }
+        found.filter(|(_, conversions)| *conversions > 1)
+    }
+
+    /// What conversions done together cost.
+    pub(crate) fn cost_together(plans: &[ConversionPlan], target: &TargetDesc) -> Cost {
+        let mut cost = Cost::default();
+        plans.iter().for_each(|plan| cost.add(&plan.cost));
+        if let Some((scope, conversions)) = Self::one_wait(plans) {
+            let saved = conversions - 1;
+            cost.barriers -= saved;
+            cost.cycles -= saved as f64 * fixed_cycles(scope, 1, target);
+        }
+        cost
+    }
+
     /// Where in that memory each conversion has its own.
     pub fn scratch_offsets(plans: &[ConversionPlan]) -> Vec<u64> {
         (0..plans.len()).map(|i| Self::scratch_bytes(&plans[..i])).collect()
@@ -422,7 +465,7 @@ impl<'a> Pair<'a> {
                 total.wavefronts = store.wavefronts + load.wavefronts;
                 total.minimum_wavefronts = store.minimum + load.minimum;
                 total.barriers = plan.barriers();
-                total.cycles = self.fixed_cycles(plan.scope, plan.tiles)
+                total.cycles = fixed_cycles(plan.scope, plan.tiles, self.target)
                     + self.warps() * (store.cycles(target) + load.cycles(target));
                 let name = |access: &AccessPlan| access.instruction.name(access.direction, target);
                 mnemonics = Some((name(store), name(load)));
@@ -436,18 +479,6 @@ impl<'a> Pair<'a> {
             target: target.name,
             mnemonics,
         }
-    }
-
-    /// Latencies and barriers of a way through shared memory.
-    fn fixed_cycles(&self, scope: Scope, tiles: u64) -> f64 {
-        let cost = &self.target.cost;
-        let barrier = match scope {
-            Scope::Warp => cost.warp_barrier,
-            Scope::Block => cost.block_barrier,
-            Scope::Cluster => cost.cluster_barrier,
-        };
-        let pass = 1.5 * cost.shared_latency;
-        tiles as f64 * pass + barriers(scope, tiles) as f64 * barrier
     }
 
     /// The cheapest way through shared memory. `None` when elements are narrower than a byte and cannot be
@@ -586,7 +617,7 @@ impl Local {
             storage_bits,
             machine: pair.target,
         };
-        let fixed = pair.fixed_cycles(self.scope, 1 << tile_bits);
+        let fixed = fixed_cycles(self.scope, 1 << tile_bits, pair.target);
         let mut best: Option<(Vectors, Scope, OffsetMap, Choice, OffsetMap, Choice)> = None;
         let mut tried = 0;
         for (bound, store, load) in transfer.wishes() {
@@ -603,7 +634,7 @@ impl Local {
             });
             let (Some((store_map, store)), Some((load_map, load))) = (store, load) else { continue };
             let scope = self.scope_of(&store_map);
-            let cycles = pair.fixed_cycles(scope, 1 << tile_bits)
+            let cycles = fixed_cycles(scope, 1 << tile_bits, pair.target)
                 + pair.warps() * (store.cycles(pair.target) + load.cycles(pair.target));
             if cycles < *limit {
                 *limit = cycles;

@@ -15,30 +15,31 @@ pub struct Detour {
     pub layout: LinearLayout,
     /// To it, one conversion for each operand.
     pub before: Vec<ConversionPlan>,
-    /// Back from it, one for each operand; empty where results have a layout of their own.
+    /// Back from it, one for each result that is wanted; empty where results have a layout of their own.
     pub after: Vec<ConversionPlan>,
 }
 
 impl Detour {
-    /// To `layout`, and back if the results are to be in the layout of the operands.
+    /// To `layout`, and back for results of `back` bits each that are to be in the layout of the operands.
     pub(crate) fn new(
         operands: &LinearLayout,
         layout: LinearLayout,
         elem_bits: &[u32],
-        back: bool,
+        back: &[u32],
         target: &TargetDesc,
     ) -> PlanResult<Detour> {
-        let all = |from: &LinearLayout, to: &LinearLayout| -> PlanResult<Vec<ConversionPlan>> {
-            elem_bits.iter().map(|&bits| ConversionPlan::new(from, to, bits, target)).collect()
-        };
-        let before = all(operands, &layout)?;
-        let after = if back { all(&layout, operands)? } else { Vec::new() };
+        let all =
+            |from: &LinearLayout, to: &LinearLayout, elem_bits: &[u32]| -> PlanResult<Vec<ConversionPlan>> {
+                elem_bits.iter().map(|&bits| ConversionPlan::new(from, to, bits, target)).collect()
+            };
+        let before = all(operands, &layout, elem_bits)?;
+        let after = all(&layout, operands, back)?;
         Ok(Detour { layout, before, after })
     }
 
     /// What the conversions cost, added to the cost of the work.
-    pub(crate) fn add_to(&self, cost: &mut Cost) {
-        self.before.iter().chain(&self.after).for_each(|c| cost.add(&c.cost));
+    pub(crate) fn add_to(&self, cost: &mut Cost, target: &TargetDesc) {
+        [&self.before, &self.after].iter().for_each(|c| cost.add(&ConversionPlan::cost_together(c, target)));
     }
 
     /// Shared memory that the conversions need in each block when those of one direction are done together,

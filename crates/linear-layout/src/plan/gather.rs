@@ -175,7 +175,7 @@ impl GatherPlan {
         let order: Vec<Dim> = rest.iter().copied().chain([axis]).collect();
         let outs: Vec<(Dim, u32)> = order.iter().map(|&d| (d, source.out_bits(d))).collect();
         let detour = match with_what_is_asked(&s, &i, mask) {
-            Some(slots) => Some(Detour::new(source, slots.layout(&outs)?, &[elem_bits], false, target)?),
+            Some(slots) => Some(Detour::new(source, slots.layout(&outs)?, &[elem_bits], &[], target)?),
             None => None,
         };
         let source = detour.as_ref().map_or(source, |d| &d.layout);
@@ -223,7 +223,7 @@ impl GatherPlan {
         let fixed = 1.5 * target.cost.shared_latency + target.cost.block_barrier;
         let mut cost = Cost { cycles: fixed + warps * (store.cycles(target) + load), ..cost };
         if let Some(detour) = &detour {
-            detour.add_to(&mut cost);
+            detour.add_to(&mut cost, target);
         }
         let shared = GatherShared { memory, store, lookups, address, offsets, index, shared_bytes };
         let gather = Gather::Shared(Box::new(shared));
@@ -427,7 +427,7 @@ impl HistogramPlan {
             slots.fill(&(0..s.out_bits).map(|b| 1 << b).collect::<Vectors>(), false);
             let all = slots.layout(&source.out_dim_bits().collect::<Vec<_>>())?;
             let s = Distributed::new(&all, &order, target)?;
-            (s, Some(Detour::new(source, all, &[elem_bits], false, target)?))
+            (s, Some(Detour::new(source, all, &[elem_bits], &[], target)?))
         };
         let mut dims = result.out_dims();
         let (Some(dim), None) = (dims.next(), dims.next()) else {
@@ -459,7 +459,7 @@ impl HistogramPlan {
             ..Cost::default()
         };
         if let Some(detour) = &detour {
-            detour.add_to(&mut cost);
+            detour.add_to(&mut cost, target);
         }
         let shared_bytes = fitting(bins.checked_mul(4), target)?;
         Ok(HistogramPlan { bins, detour, registers, duplicates, clear, load, shared_bytes, cost })

@@ -279,7 +279,7 @@ fn cost_of(
     stage(local);
     if let Some(exchange) = exchange {
         stage(&exchange.combine);
-        exchange.conversions.iter().for_each(|c| cost.add(&c.cost));
+        cost.add(&ConversionPlan::cost_together(&exchange.conversions, target));
     }
     cost
 }

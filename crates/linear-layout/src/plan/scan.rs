@@ -14,7 +14,11 @@
 //! once ([`ScanExchange`]).
 //!
 //! Each axis bit must be one bit of a register, lane or warp number for that. Operands in other layouts,
-//! swizzled or divided among blocks along the axis, take a [`Detour`].
+//! swizzled or divided among blocks along the axis, take a [`Detour`]. So do operands that cost less that way: a
+//! thread that holds a run of elements along the axis combines one after the other, where lanes beside each
+//! other send every element through as many shuffles as there are bits. Candidates are two, each with as many of
+//! the lowest bits of the axis in registers as there are bits of registers and the next ones in lanes: within
+//! each warp, and with all bits of the axis in warps.
 
 use std::fmt;
 
@@ -99,12 +103,21 @@ pub struct ScanPlan {
     pub steps: Vec<ScanStep>,
     /// Between warps, in order.
     pub exchanges: Vec<ScanExchange>,
-    /// Conversions before and after the steps, which then speak of the layout between.
+    /// Conversions before and after the steps, which then speak of the layout between. Back go the results of
+    /// [`ScanPlan::wanted`] alone.
     pub detour: Option<Detour>,
+    /// Numbers of the results that anybody uses, ascending.
+    pub wanted: Vec<usize>,
     /// For each register, the register that holds the same element and takes part in the steps.
     pub copies: Vec<u32>,
-    /// What it costs, all operands together; combinations not counted.
+    /// What moving data costs, all operands together.
     pub cost: Cost,
+    /// Pairs that a thread combines.
+    pub combinations: u64,
+    /// Of those, pairs that are combined in some threads only: the others select what they had.
+    pub selects: u64,
+    /// Cycles of combinations and selects in all warps of a CTA.
+    pub combining: f64,
     /// Name of the target.
     pub target: &'static str,
 }
@@ -141,18 +154,21 @@ impl Places {
     }
 }
 
-impl ScanPlan {
-    /// The plan for operands of these widths that are all in `layout`.
-    ///
-    /// # Errors
-    /// No such axis, a layout that is not surjective, or more lanes than the target has.
-    pub fn new(
-        layout: &LinearLayout,
-        axis: Dim,
-        elem_bits: &[u32],
-        reverse: bool,
-        target: &TargetDesc,
-    ) -> PlanResult<ScanPlan> {
+/// What is scanned, and on what.
+struct Scan<'a> {
+    axis: Dim,
+    elem_bits: &'a [u32],
+    wanted: Vec<usize>,
+    reverse: bool,
+    /// Cycles of a warp for a pair.
+    combine: f64,
+    target: &'a TargetDesc,
+}
+
+impl Scan<'_> {
+    /// The plan for operands that stay in `layout`, but where that cannot be scanned.
+    fn in_place(&self, layout: &LinearLayout) -> PlanResult<ScanPlan> {
+        let axis = self.axis;
         if !layout.has_out_dim(axis) {
             let have = layout.out_dims().map(|d| d.to_string()).collect::<Vec<_>>().join(", ");
             return Err(crate::Error::UnknownDim { side: "output", dim: axis, have }.into());
@@ -162,40 +178,145 @@ impl ScanPlan {
             return Err(crate::Error::NotSurjective { rank, bits }.into());
         }
         let order: Vec<Dim> = layout.out_dims().collect();
-        let mut d = Distributed::new(layout, &order, target)?;
-        let local = |places: &Places| places.of_bit.iter().all(|p| p.0 != Dim::BLOCK);
-        let (places, detour) = match Places::new(layout, axis) {
-            Ok(places) if local(&places) => (places, None),
-            _ => {
-                let other = scannable(layout, axis, &d)?;
-                d = Distributed::new(&other, &order, target)?;
-                let places = Places::new(&other, axis)?;
-                (places, Some(Detour::new(layout, other, elem_bits, true, target)?))
-            }
-        };
-        let copies = d.representatives();
+        let d = Distributed::new(layout, &order, self.target)?;
+        match Places::new(layout, axis) {
+            Ok(places) if places.of_bit.iter().all(|p| p.0 != Dim::BLOCK) => Ok(self.plan(&d, &places, None)),
+            _ => self.through(layout, scannable(layout, axis, &d)?),
+        }
+    }
+
+    /// The plan for operands that are converted from `layout` to `other`.
+    fn through(&self, layout: &LinearLayout, other: LinearLayout) -> PlanResult<ScanPlan> {
+        let order: Vec<Dim> = layout.out_dims().collect();
+        let d = Distributed::new(&other, &order, self.target)?;
+        let places = Places::new(&other, self.axis)?;
+        let back: Vec<u32> = self.wanted.iter().map(|&result| self.elem_bits[result]).collect();
+        let detour = Detour::new(layout, other, self.elem_bits, &back, self.target)?;
+        Ok(self.plan(&d, &places, Some(detour)))
+    }
+
+    /// The plan for the layout that was taken apart, in which a detour, if any, ends.
+    fn plan(&self, d: &Distributed, places: &Places, detour: Option<Detour>) -> ScanPlan {
+        let Scan { axis, elem_bits, reverse, combine, target, .. } = *self;
         let mut plan = ScanPlan {
             axis,
             reverse,
             steps: Vec::new(),
             exchanges: Vec::new(),
             detour,
-            copies,
+            wanted: self.wanted.clone(),
+            copies: d.representatives(),
             cost: Cost::default(),
+            combinations: 0,
+            selects: 0,
+            combining: 0.0,
             target: target.name,
         };
         let in_warps = places.of_bit.iter().take_while(|p| p.0 != Dim::WARP).count();
-        let short = plan.short_prefix(&d, &places);
+        let short = plan.short_prefix(d, places);
         for bit in short..in_warps {
-            let step = plan.step(&d, &places, bit);
+            let step = plan.step(d, places, bit);
             plan.steps.push(step);
         }
-        plan.exchanges = exchanges(&d, &places, in_warps, reverse, elem_bits, target);
-        plan.cost = plan.count(elem_bits, 1 << d.warp.len(), target);
+        plan.exchanges = exchanges(d, places, in_warps, reverse, elem_bits, target);
+        let warps = 1 << d.warp.len();
+        plan.cost = plan.count(elem_bits, warps, target);
         if let Some(detour) = &plan.detour {
-            detour.add_to(&mut plan.cost);
+            detour.add_to(&mut plan.cost, target);
         }
-        Ok(plan)
+        let pairs = |steps: &mut dyn Iterator<Item = &ScanStep>| {
+            steps.map(|step| step.pairs.len() as u64).sum::<u64>()
+        };
+        let some = |step: &&ScanStep| step.condition != 0 || step.neighbour != 0;
+        // Totals of blocks one after the other, and every register with what comes before it.
+        let totals = |x: &ScanExchange| x.lines.len() as u64 * (x.offsets.len() as u64 - 1);
+        let changed = |x: &ScanExchange| x.lines.iter().map(|line| line.registers.len() as u64).sum::<u64>();
+        let exchanged: u64 = plan.exchanges.iter().map(changed).sum();
+        plan.combinations =
+            pairs(&mut plan.steps.iter()) + exchanged + plan.exchanges.iter().map(totals).sum::<u64>();
+        plan.selects = pairs(&mut plan.steps.iter().filter(some)) + exchanged;
+        let words: u64 = elem_bits.iter().map(|bits| u64::from(bits.div_ceil(32))).sum();
+        let select = target.cost.alu * words as f64;
+        plan.combining = warps as f64 * (plan.combinations as f64 * combine + plan.selects as f64 * select);
+        plan
+    }
+}
+
+impl ScanPlan {
+    /// The plan for operands of these widths that are all in `layout`, where one instruction combines each and all
+    /// results are wanted.
+    ///
+    /// # Errors
+    /// See [`ScanPlan::with_combine`].
+    pub fn new(
+        layout: &LinearLayout,
+        axis: Dim,
+        elem_bits: &[u32],
+        reverse: bool,
+        target: &TargetDesc,
+    ) -> PlanResult<ScanPlan> {
+        let combine = target.cost.alu * elem_bits.len() as f64;
+        let wanted = (0..elem_bits.len()).collect();
+        Self::with_combine(layout, axis, elem_bits, wanted, reverse, combine, target)
+    }
+
+    /// The cheapest plan for operands of these widths that are all in `layout`, of whose results those with the numbers
+    /// `wanted` are used, where a warp takes `combine` cycles to combine two elements.
+    ///
+    /// # Errors
+    /// No such axis, a layout that is not surjective, or more lanes than the target has.
+    ///
+    /// # Panics
+    /// Where there are not as many operands as `wanted` names.
+    pub fn with_combine(
+        layout: &LinearLayout,
+        axis: Dim,
+        elem_bits: &[u32],
+        wanted: Vec<usize>,
+        reverse: bool,
+        combine: f64,
+        target: &TargetDesc,
+    ) -> PlanResult<ScanPlan> {
+        let scan = Scan { axis, elem_bits, wanted, reverse, combine, target };
+        let mut best = scan.in_place(layout)?;
+        if best.cost.cycles == 0.0 || best.detour.is_some() {
+            return Ok(best);
+        }
+        let order: Vec<Dim> = layout.out_dims().collect();
+        let outs: Vec<(Dim, u32)> = layout.out_dim_bits().collect();
+        let d = Distributed::new(layout, &order, target)?;
+        for warps in [false, true] {
+            let Some(other) = along_registers(&d, layout.out_mask(axis), warps, &outs)? else { continue };
+            // What no plan converts is scanned where it is.
+            if let Ok(plan) = scan.through(layout, other)
+                && plan.cycles() < best.cycles()
+            {
+                best = plan;
+            }
+        }
+        Ok(best)
+    }
+
+    /// The plan for operands that are all in `layout` and stay in it, but where that cannot be scanned; one instruction
+    /// combines each, and all results are wanted.
+    ///
+    /// # Errors
+    /// See [`ScanPlan::with_combine`].
+    pub fn in_place(
+        layout: &LinearLayout,
+        axis: Dim,
+        elem_bits: &[u32],
+        reverse: bool,
+        target: &TargetDesc,
+    ) -> PlanResult<ScanPlan> {
+        let combine = target.cost.alu * elem_bits.len() as f64;
+        let wanted = (0..elem_bits.len()).collect();
+        Scan { axis, elem_bits, wanted, reverse, combine, target }.in_place(layout)
+    }
+
+    /// Cycles of a CTA, combinations included.
+    pub fn cycles(&self) -> f64 {
+        self.cost.cycles + self.combining
     }
 
     /// Steps for the lowest axis bits, as many as are returned, where they are of registers and then of
@@ -340,6 +461,65 @@ fn scannable(layout: &LinearLayout, axis: Dim, d: &Distributed) -> PlanResult<Li
     slots.fill(&along, true);
     slots.fill(&across, true);
     slots.layout(&layout.out_dim_bits().collect::<Vec<_>>())
+}
+
+/// A layout like the one taken apart as `d`, with as many of the lowest bits of the axis, whose columns are in `mask`, in
+/// registers as there are bits of registers, the next ones in lanes, and none in warps if `warps` take part; warps stay as
+/// they are otherwise. `None` where it is the same, or where registers and lanes are too few.
+fn along_registers(
+    d: &Distributed,
+    mask: u64,
+    warps: bool,
+    outs: &[(Dim, u32)],
+) -> PlanResult<Option<LinearLayout>> {
+    let own = [&d.reg, &d.lane, &d.warp];
+    let taking_part = if warps { 3 } else { 2 };
+    let columns = || own[..taking_part].iter().flat_map(|columns| columns.iter().copied());
+    let mut along: f2::Vectors = columns().filter(|c| c & mask != 0).collect();
+    along.sort_unstable();
+    let in_registers = along.len().min(d.reg.len());
+    if along.len() - in_registers > d.lane.len() {
+        return Ok(None);
+    }
+    let (registers, lanes) = along.split_at(in_registers);
+    // Bits of other dimensions stay where they are as far as there is place, those of copies come last.
+    let mut across: Vec<u64> = columns().filter(|c| c & mask == 0 && *c != 0).collect();
+    let mut made: Vec<f2::Vectors> = Vec::new();
+    for (columns, along) in own[..taking_part].iter().zip([registers, lanes, &[]]) {
+        let mut slots: Vec<Option<u64>> = vec![None; columns.len()];
+        let mut places = columns.len() - along.len();
+        for (slot, &column) in slots.iter_mut().zip(columns.iter()) {
+            if places > 0
+                && let Some(at) = across.iter().position(|c| *c == column)
+            {
+                *slot = Some(across.remove(at));
+                places -= 1;
+            }
+        }
+        let mut rest = along.iter().copied();
+        for slot in slots.iter_mut().filter(|slot| slot.is_none()) {
+            *slot = rest.next();
+        }
+        made.push(slots.into_iter().map(|slot| slot.unwrap_or(0)).collect());
+    }
+    // What found no place takes those that are free.
+    for column in across {
+        if let Some(slot) = made.iter_mut().flatten().find(|slot| **slot == 0) {
+            *slot = column;
+        }
+    }
+    if made.iter().zip(own).all(|(made, own)| made == own) {
+        return Ok(None);
+    }
+    let last = if warps { None } else { Some(&d.warp) };
+    let ins = [
+        (Dim::REGISTER, d.reg.len() as u32),
+        (Dim::LANE, d.lane.len() as u32),
+        (Dim::WARP, d.warp.len() as u32),
+        (Dim::BLOCK, d.block.len() as u32),
+    ];
+    let columns = made.iter().chain(last).flatten().chain(&d.block).copied();
+    Ok(Some(LinearLayout::from_columns(&ins, outs, columns)?))
 }
 
 /// The place of every bit of `axis`, for plans that look elements up by their coordinate.
