@@ -16,7 +16,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   // Loops without a schedule are named first.
   // EXPLAIN: has no software pipeline: nothing can run ahead
   // EXPLAIN-COUNT-3: has no software pipeline: what is in it writes memory, or waits
-  // EXPLAIN: has no software pipeline: nothing is multiplied in it, and it does not ask for stages
+  // EXPLAIN: has no software pipeline: nothing is multiplied in it, it is no recurrence, and it does not ask for stages
   // EXPLAIN: remark: has a software pipeline of 3 stages:
   // EXPLAIN: await copies [0, 1], 1 groups pending
   // EXPLAIN: *      copy to ring 0
@@ -277,5 +277,52 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
       scf.yield %d : tensor<16x128xf32, #mma>
     }
     tt.return %r : tensor<16x128xf32, #mma>
+  }
+}
+
+// -----
+
+// A recurrence: what is stored depends on what earlier iterations loaded. The next iteration's load comes first.
+#row = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [1], order = [0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  // EXPLAIN: has no software pipeline: nothing is multiplied in it, it is no recurrence, and it does not ask for stages
+  // EXPLAIN: remark: has a software pipeline of 2 stages:
+  // EXPLAIN: *    tt.load
+  // EXPLAIN: | *  tt.store
+  // CHECK-LABEL: @recurrence
+  // CHECK: %[[FIRST:.*]] = tt.load
+  // CHECK: scf.for {{.*}} iter_args(%[[STATE:[^ ]*]] = {{.*}}, %[[NOW:[^ ]*]] = %[[FIRST]]
+  // CHECK: %[[NEXT:.*]] = tt.load
+  // CHECK: arith.addf %[[STATE]], %[[NOW]]
+  // CHECK: tt.store
+  // CHECK: scf.yield {{.*}}, %[[NEXT]]
+  tt.func @recurrence(%x: tensor<128x!tt.ptr<f32>, #row>, %y: !tt.ptr<f32>, %a: !tt.ptr<f32>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<128xf32, #row>
+    %r = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32, #row>
+    %as = tt.splat %a : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>, #row>
+    %ys = tt.splat %y : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>, #row>
+    %sum = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (tensor<128xf32, #row>) : i32 {
+      %is = tt.splat %i : i32 -> tensor<128xi32, #row>
+      %at = arith.addi %r, %is : tensor<128xi32, #row>
+      %p = tt.addptr %as, %at : tensor<128x!tt.ptr<f32>, #row>, tensor<128xi32, #row>
+      %v = tt.load %p : tensor<128x!tt.ptr<f32>, #row>
+      %t = arith.addf %s, %v : tensor<128xf32, #row>
+      %q = tt.addptr %ys, %at : tensor<128x!tt.ptr<f32>, #row>, tensor<128xi32, #row>
+      tt.store %q, %t : tensor<128x!tt.ptr<f32>, #row>
+      scf.yield %t : tensor<128xf32, #row>
+    }
+    // Each iteration for itself.
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %is = tt.splat %i : i32 -> tensor<128xi32, #row>
+      %at = arith.addi %r, %is : tensor<128xi32, #row>
+      %p = tt.addptr %as, %at : tensor<128x!tt.ptr<f32>, #row>, tensor<128xi32, #row>
+      %v = tt.load %p : tensor<128x!tt.ptr<f32>, #row>
+      %q = tt.addptr %ys, %at : tensor<128x!tt.ptr<f32>, #row>, tensor<128xi32, #row>
+      tt.store %q, %v : tensor<128x!tt.ptr<f32>, #row>
+    }
+    tt.store %x, %sum : tensor<128x!tt.ptr<f32>, #row>
+    tt.return
   }
 }

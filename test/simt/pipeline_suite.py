@@ -333,6 +333,34 @@ def first_iteration(l):
     return l
 
 
+def recurrence(l, base="%a", element="f16", back=0, **kind):
+    """What is stored depends on what earlier iterations loaded; nothing is multiplied. From `%out` an iteration reads what
+    the one before, with `back`, wrote."""
+    l.m, l.n = 16, 32
+    def step(s):
+        if base == "%out":
+            p0, p, t = l.pointers(base, l.m, l.n, l.n, element)
+            size = l.pre(f"arith.constant {l.m * l.n} : i32")
+            at = l.add(f"arith.muli %i, {size} : i32")
+            x = l.add(f"tt.load {l.moved(p0, p, t, at)} : {p}")
+        else:
+            x, _ = l.load(base, l.m, l.n, element=element, **kind)
+            p0, p, t = l.pointers("%out", l.m, l.n, l.n, "f32")
+            size = l.pre(f"arith.constant {l.m * l.n} : i32")
+        if element == "f16":
+            x = l.add(f"arith.extf {x} : tensor<{l.m}x{l.n}xf16> to {l.sums()}")
+        half = l.pre(f"arith.constant dense<0.5> : {l.sums()}")
+        s = l.add(f"arith.mulf {s}, {half} : {l.sums()}")
+        s = l.add(f"arith.addf {s}, {x} : {l.sums()}")
+        further = l.pre(f"arith.constant {1 if back else 4} : i32")
+        at = l.add(f"arith.addi %i, {further} : i32")
+        at = l.add(f"arith.muli {at}, {size} : i32")
+        l.do(f"tt.store {l.moved(p0, p, t, at)}, {s} : {p}")
+        return s
+    l.accumulate(step)
+    return l
+
+
 def asked(attrs):
     def make(l):
         matmul(l)
@@ -348,6 +376,10 @@ NAMED = {
     "two_dots": two_dots, "scaled_sums": scaled_sums, "converted": converted, "transposed": transposed,
     "other_is_one": other_is_one, "negative_bounds": negative_bounds, "unused_results": unused_results,
     "first_iteration": first_iteration,
+    "recurrence": recurrence, "recurrence_masked": lambda l: recurrence(l, mask=True, other="one"),
+    "recurrence_indirect": lambda l: recurrence(l, how="indirect"),
+    "recurrence_carried": lambda l: recurrence(l, how="carried"),
+    "recurrence_in_place": lambda l: recurrence(l, base="%out", element="f32", back=1),
     "indirect": lambda l: matmul(l, how="indirect"), "twice": lambda l: matmul(l, how="twice"),
     "divided": lambda l: matmul(l, how="divided"), "masked": lambda l: matmul(l, mask=True),
     "asked_two": asked("tt.num_stages = 2 : i32"), "asked_five": asked("tt.num_stages = 5 : i32"),

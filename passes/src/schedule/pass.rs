@@ -84,7 +84,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         let all = asked.is_some();
         match Source::of(op, all, &axis, machine.num_warps, &target) {
             Ok(source) => {
-                let stages = source.asked_stages().unwrap_or(stages as u32);
+                let stages = source.stages(stages as u32);
                 let budget = source.budget(stages, machine.num_warps, &target);
                 let budget = budget.map_err(|reason| error(op, reason))?;
                 match LoopSchedule::new(&source.graph, &budget) {

@@ -15,7 +15,7 @@ use crate::plans::{self, AccessFacts, scratch_bytes};
 use linear_layout::Encoding;
 use linear_layout::encoding::SwizzledShared;
 use linear_layout::target::TargetDesc;
-use mlir_host::hash::FastMap;
+use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, Op, Value, Walk};
 use mlir_host::is_one_of;
 use mlir_host::traits::Upstream;
@@ -32,6 +32,10 @@ const FEW_WORDS: u64 = 4;
 /// Registers in which a load may wait for one iteration, where CTAs hide each other's latency (docs/h200.md, "Operands that
 /// threads convert").
 const SOME_WORDS: u64 = 16;
+/// Registers in which all loads of a recurrence together may wait: more would cost CTAs, which hide latency, too.
+const MOST_WORDS_AHEAD: u64 = 32;
+/// Accesses of a thread that a load of a recurrence may consist of: each is predicated, and its registers are handed on.
+const MOST_ACCESSES_AHEAD: usize = 8;
 /// What such a load may take of the registers that tensors leave free: other loads want some, too.
 const SHARE_OF_SPARE: u64 = 4;
 
@@ -137,6 +141,21 @@ pub struct Source<'c> {
     pub bulks: Vec<Bulk<'c>>,
     /// The node that computes a value.
     pub makers: FastMap<Value<'c>, usize>,
+    /// Why loads run ahead.
+    why: Why,
+}
+
+/// Why loads of a loop run ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    /// Matrices are multiplied in it.
+    Multiplies,
+    /// It asks for stages.
+    Asked,
+    /// It is a recurrence: what it stores depends on what was loaded in earlier iterations. There are as few programs as
+    /// sequences, which hide little of each other's latency, and each iteration waits for its own loads, since the assembler
+    /// moves none past the stores of the iteration before.
+    Recurs,
 }
 
 /// Why a loop is left as it is.
@@ -196,7 +215,7 @@ impl<'c> Written<'c> {
 }
 
 impl<'c> Source<'c> {
-    /// What `op`, an `scf.for`, is to the scheduler. With `all`, loads run ahead also where nothing is multiplied.
+    /// What `op`, an `scf.for`, is to the scheduler; with `all`, because it asks for stages.
     ///
     /// # Errors
     /// Why it is left as it is.
@@ -225,9 +244,16 @@ impl<'c> Source<'c> {
         let written = Written::of(op);
         let product = |inner: Op<'c>| if is_product(inner) { Walk::Stop } else { Walk::Advance };
         let multiplies = op.walk(&mut |inner| product(inner)) == Walk::Stop;
-        if !multiplies && !all {
-            return Err("nothing is multiplied in it, and it does not ask for stages");
-        }
+        let why = match (multiplies, all) {
+            (true, _) => Why::Multiplies,
+            (false, true) => Why::Asked,
+            (false, false) if bulks.is_empty() && recurs(block, end) => Why::Recurs,
+            (false, false) => {
+                return Err(
+                    "nothing is multiplied in it, it is no recurrence, and it does not ask for stages",
+                );
+            }
+        };
         let passes_on =
             |(i, value): (usize, Value<'c>)| value.arg_block() == Some(block) && value.index() != i + 1;
         if end.operands().enumerate().any(passes_on) {
@@ -241,19 +267,26 @@ impl<'c> Source<'c> {
             buffers: FastMap::default(),
             bulks,
             makers: FastMap::default(),
+            why,
         };
-        // Where nothing is multiplied, one iteration hides no latency: loads wait for several, which registers cannot do,
-        // since what one iteration hands to the next must have arrived.
-        let in_registers = if multiplies { most_in_registers(op, warps, target) } else { 0 };
+        // In registers loads wait one iteration, for what one iteration hands to the next must have arrived. Who asks for
+        // stages wants more than that.
+        let in_registers = match why {
+            Why::Multiplies => most_in_registers(op, warps, target),
+            Why::Asked => 0,
+            Why::Recurs => SOME_WORDS,
+        };
         let waiting = FastMap::default();
         Builder { source: &mut source, block, axis, target, absorbed, written, in_registers, waiting }
             .build(end);
         Ok(source)
     }
 
-    /// The stages that the program asks for by what runs ahead how far.
-    pub fn asked_stages(&self) -> Option<u32> {
-        self.graph.nodes.iter().filter_map(|node| node.asked).max().map(|ahead| ahead + 1)
+    /// The stages of a loop for which `stages` are wanted: those that the program asks for by what runs ahead how far, if
+    /// it does.
+    pub fn stages(&self, stages: u32) -> u32 {
+        let asked = self.graph.nodes.iter().filter_map(|node| node.asked).max().map(|ahead| ahead + 1);
+        asked.unwrap_or(if self.why == Why::Recurs { stages.min(2) } else { stages })
     }
 
     /// What a schedule of at most `stages` stages may take.
@@ -267,7 +300,10 @@ impl<'c> Source<'c> {
             shared: target.shared_bytes + RESERVED,
             taken: RESERVED + self.other_bytes(target)?,
             ctas: ctas_together(function, warps, 0, target),
-            registers: spare_registers(function, target),
+            registers: spare_registers(function, target).min(match self.why {
+                Why::Recurs => MOST_WORDS_AHEAD,
+                _ => u64::MAX,
+            }),
         })
     }
 
@@ -303,6 +339,35 @@ impl<'c> Source<'c> {
         }
         Ok(own + scratch)
     }
+}
+
+/// Whether what a loop stores depends on what earlier iterations loaded.
+fn recurs<'c>(block: Block<'c>, end: Op<'c>) -> bool {
+    // Of operations in regions of others, those that are in the block itself.
+    let in_block = |user: Op<'c>| {
+        std::iter::successors(Some(user), |op| op.parent()).find(|op| op.block() == Some(block))
+    };
+    let reached = |from: Vec<Value<'c>>| {
+        let (mut seen, mut open) = (FastSet::from_iter(from.iter().copied()), from);
+        while let Some(value) = open.pop() {
+            let users = value.uses().filter_map(|(user, _)| in_block(user)).filter(|user| *user != end);
+            open.extend(users.flat_map(|user| user.results()).filter(|result| seen.insert(*result)));
+        }
+        seen
+    };
+    let loads = block.ops().filter(|op| LoadOp::cast(*op).is_some()).map(|op| op.result(0)).collect();
+    let loaded = reached(loads);
+    let carried = end.operands().enumerate().filter(|(_, value)| loaded.contains(value));
+    let carried = reached(carried.filter_map(|(i, _)| block.args().nth(i + 1)).collect());
+    block.ops().any(|op| {
+        let mut stores = false;
+        op.walk(&mut |inner| {
+            stores |=
+                StoreOp::cast(inner).is_some() && inner.operands().any(|value| carried.contains(&value));
+            if stores { Walk::Stop } else { Walk::Advance }
+        });
+        stores
+    })
 }
 
 /// What uses a buffer, or a view of it.
@@ -534,15 +599,31 @@ impl<'c> Builder<'_, 'c> {
             return;
         }
         let words = tensor_words(result).max(1);
-        let near = words > FEW_WORDS;
-        let node = Node { early: true, asked: asked(op), near, words, ..Node::new(Kind::Guarded) };
+        let recurs = self.source.why == Why::Recurs;
+        let near = words > FEW_WORDS || recurs;
+        let early = !recurs || words <= self.in_registers && self.accesses(op) <= MOST_ACCESSES_AHEAD;
+        let node = Node { early, asked: asked(op), near, words, ..Node::new(Kind::Guarded) };
         let number = self.push(Action::Op(op), node);
         self.source.makers.insert(result, number);
+    }
+
+    /// Accesses of a thread that a load consists of.
+    fn accesses(&self, op: Op<'c>) -> usize {
+        if op.operand(0).ty().as_tensor().is_none() {
+            return 1;
+        }
+        let plan = AccessFacts::of(op, self.axis)
+            .zip(plans::layout(op.operand(0).ty()).ok())
+            .and_then(|(facts, layout)| plans::access_in(op, &layout, &facts, self.target).ok());
+        plan.map_or(usize::MAX, |plan| plan.accesses.len())
     }
 
     /// The ring that a load can be copied to, and whether nothing else uses what it gives.
     fn ring_of(&mut self, op: Op<'c>, load: LoadOp<'c>) -> Option<(usize, bool)> {
         let result = load.result();
+        if self.source.why == Why::Recurs {
+            return None;
+        }
         result.ty().as_tensor()?;
         let users: SmallVec<[Op<'c>; 4]> = result.uses().map(|(user, _)| user).collect();
         let mut allocs: SmallVec<[(Value<'c>, MemDescType<'c>); 2]> = SmallVec::new();
