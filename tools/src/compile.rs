@@ -569,11 +569,24 @@ impl Compilation<'_, '_> {
         self.make_binary(&code, target)
     }
 
+    /// The binary of assembly, once more with fewer CTAs where those that were estimated for it make its threads spill.
     fn make_binary(&mut self, code: &[u8], target: &TargetDesc) -> Result<()> {
         let start = Instant::now();
-        let Options { companions, ptxas_options, .. } = self.options;
+        let Options { companions, ptxas_options, max_registers, .. } = self.options;
+        let assemble = |code: &[u8]| binary::assemble(code, target.name, companions, ptxas_options);
         let (bytes, resources) = match target.vendor {
-            Vendor::Nvidia => binary::assemble(code, target.name, companions, ptxas_options)?,
+            Vendor::Nvidia => {
+                let mut made = assemble(code)?;
+                let stack = made.1.filter(|_| max_registers.is_none()).map_or(0, |resources| resources.stack);
+                if let Some(relaxed) = occupancy::with_fewer_spills(code, stack) {
+                    let other = assemble(&relaxed)?;
+                    if other.1.is_some_and(|resources| resources.stack < stack) {
+                        made = other;
+                        self.keep(Stage::Asm, relaxed);
+                    }
+                }
+                made
+            }
             Vendor::Amd => (binary::link(code, companions)?, None),
         };
         self.made.times.bin = start.elapsed();

@@ -72,6 +72,27 @@ pub fn bound(ptx: &mut Vec<u8>, most: u64) -> Option<Occupancy> {
     found
 }
 
+/// Bytes that a thread may spill: of the kernels that were timed, those that spilled more for the sake of more CTAs were
+/// faster with fewer in the geometric mean.
+const MOST_STACK: u32 = 64;
+
+/// What the PTX of one kernel says once its assembler found that a thread needs `stack` bytes to spill to: fewer CTAs, so
+/// that each thread gets at least as many registers more. `None` where that is not worth it, or there is one CTA already.
+pub fn with_fewer_spills(ptx: &[u8], stack: u32) -> Option<Vec<u8>> {
+    if stack <= MOST_STACK {
+        return None;
+    }
+    let kernels = read::kernels(ptx);
+    let [kernel] = &kernels[..] else { return None };
+    let bound: u64 = std::str::from_utf8(ptx.get(kernel.bound.clone())?).ok()?.trim().parse().ok()?;
+    let warps = kernel.threads.div_ceil(32).max(1);
+    let wanted = (granted(bound * warps) + u64::from(stack / 4)).min(MOST_REGISTERS);
+    let fewer = (1..bound).rev().find(|ctas| *ctas == 1 || granted(ctas * warps) >= wanted)?;
+    let mut text = ptx.to_vec();
+    text.splice(kernel.bound.clone(), fewer.to_string().into_bytes());
+    Some(text)
+}
+
 /// The number of CTAs, up to `most`, that costs least.
 fn ctas(needs: &[Need], kernel: &Kernel, most: u64) -> u64 {
     let warps = kernel.threads.div_ceil(32).max(1);
@@ -147,6 +168,20 @@ mod tests {
         assert!(String::from_utf8(ptx).unwrap().contains("\n.minnctapersm 5\n"));
         let mut ptx = text(&holds(64), 128);
         assert_eq!(bound(&mut ptx, 3).unwrap().ctas, 3, "shared memory may leave room for fewer");
+    }
+
+    #[test]
+    fn what_spills_gets_fewer_ctas() {
+        let with = |ctas: u64| {
+            let text = String::from_utf8(text("", 128)).unwrap();
+            text.replace(".minnctapersm 1", &format!(".minnctapersm {ctas}")).into_bytes()
+        };
+        // Four CTAs of four warps have 128 registers each; 136 bytes are 34 registers, which three leave.
+        assert_eq!(with_fewer_spills(&with(4), 136), Some(with(3)));
+        assert_eq!(with_fewer_spills(&with(4), 400), Some(with(2)));
+        assert_eq!(with_fewer_spills(&with(2), 400), Some(with(1)));
+        assert_eq!(with_fewer_spills(&with(4), 64), None);
+        assert_eq!(with_fewer_spills(&with(1), 400), None);
     }
 
     #[test]
