@@ -69,6 +69,32 @@ def test_metadata_is_what_launchers_read():
     assert facts.tensordesc_meta == []
 
 
+def interface(kernel):
+    """What a launcher must know to call a kernel: its parameters, its threads, and what is passed beside arguments."""
+    ptx = kernel.asm["ptx"]
+    entry = ptx[ptx.index(".entry") :].split("{", 1)[0]
+    # A pointer is 64 bits, wherever it points to; a tensor map is 128 bytes.
+    parameters = [(kind, size) for kind, size in re.findall(r"\.param(?: \.align \d+)? \.(\w+)[^\n]*?(\[\d+\])?[,\n]", entry)]
+    facts = kernel.metadata
+    beside = (facts.global_scratch_size, facts.profile_scratch_size, facts.num_warps, facts.num_ctas, facts.tensordesc_meta)
+    return parameters, re.findall(r"\.reqntid (\d+)", entry), beside
+
+
+# ptxas refuses what Triton 3.9 itself makes of `hints`.
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
+@pytest.mark.parametrize(
+    "case", [case for case in kernels.CASES if case[0].__name__ != "hints"], ids=lambda case: case[0].__name__
+)
+def test_a_kernel_is_called_as_tritons_own(case, target):
+    mine = compile(case, target)
+    ttopt.triton.disable()
+    theirs = compile(case, target)
+    assert ours(mine) and not ours(theirs)
+    assert interface(mine) == interface(theirs)
+    missing = set(theirs.metadata._fields) - set(mine.metadata._fields)
+    assert not missing, missing
+
+
 def test_descriptors_are_said_to_be_tensor_maps():
     facts = compile(case("copy_tile")).metadata
     assert len(facts.tensordesc_meta) == 2
