@@ -479,19 +479,53 @@ impl<'a> Order<'a> {
         self.steps.iter().any(waits)
     }
 
-    /// Puts what runs ahead at `place`: what is copied after what it depends on, groups ended where they are complete.
+    /// Puts what runs ahead at `place`: what is copied after what it depends on, groups ended where they are complete. Loads
+    /// to registers come sooner where what they replace has been used sooner: that takes no more registers.
     fn insert_early(&mut self, place: usize, groups: &[SmallVec<[usize; 2]>]) {
         let mut ahead: Vec<usize> =
             (0..self.stage.len()).filter(|n| self.stage[*n] + 1 < self.stages).collect();
         ahead.sort_by_key(|n| std::cmp::Reverse(self.stage[*n]));
+        let (sooner, soon) = self.sooner(&ahead, place);
         let is_copy = |n: &usize| self.graph.nodes[*n].kind == Kind::Copy;
-        let others: Vec<Step> = ahead.iter().filter(|n| !is_copy(n)).map(|n| Step::Run(*n)).collect();
-        let mut steps = others;
+        let others = ahead.iter().filter(|n| !is_copy(n) && !soon[**n]).map(|n| Step::Run(*n));
+        let mut steps: Vec<Step> = others.collect();
         for group in groups.iter().filter(|group| self.stage[group[0]] + 1 < self.stages) {
             steps.extend(group.iter().map(|copy| Step::Run(*copy)));
             steps.push(Step::Commit);
         }
         self.steps.splice(place..place, steps);
+        let soon = ahead.into_iter().filter(|n| soon[*n]).map(Step::Run);
+        self.steps.splice(sooner..sooner, soon);
+    }
+
+    /// The first place, `place` at the latest, where all values that loads to registers replace have been used, and what of
+    /// `ahead` comes there: those loads, and what they need of the same iteration.
+    fn sooner(&self, ahead: &[usize], place: usize) -> (usize, Vec<bool>) {
+        let nodes = &self.graph.nodes;
+        let mut soon = vec![false; nodes.len()];
+        let is_load = |n: &usize| nodes[*n].early && nodes[*n].kind == Kind::Guarded;
+        let loads: Vec<usize> = ahead.iter().copied().filter(is_load).collect();
+        let mut at = vec![0; nodes.len()];
+        for (step, run) in self.steps.iter().enumerate() {
+            if let Step::Run(n) = run {
+                at[*n] = step + 1;
+            }
+        }
+        let users = self.graph.edges.iter().filter(|edge| loads.contains(&edge.from));
+        let sooner = users.map(|edge| at[edge.to]).max().unwrap_or(place);
+        if sooner >= place {
+            return (place, soon);
+        }
+        let mut open = loads;
+        while let Some(n) = open.pop() {
+            if !std::mem::replace(&mut soon[n], true) {
+                let same = |edge: &&Edge| edge.distance == 0 && self.stage[edge.from] == self.stage[n];
+                open.extend(self.needs[n].iter().filter(same).map(|edge| edge.from));
+            }
+        }
+        // What needs a copy of this iteration, or anything of the last stage, stays behind it.
+        let stays = |n: usize| soon[n] && (self.stage[n] + 1 == self.stages || nodes[n].writes.is_some());
+        if (0..nodes.len()).any(stays) { (place, vec![false; nodes.len()]) } else { (sooner, soon) }
     }
 
     /// The steps with exact counts; `None` where more dots would be under way than can be.

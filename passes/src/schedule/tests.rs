@@ -131,6 +131,30 @@ fn loads_that_need_loads_share_the_distance() {
 }
 
 #[test]
+fn registers_are_loaded_again_once_they_are_used() {
+    // A load through registers, converted to the ring that a dot beside the program reads; the other operand is copied.
+    let load = Node { early: true, near: true, words: 16, ..Node::new(Kind::Guarded) };
+    let fill = Node { writes: Some(0), ..Node::new(Kind::Fill) };
+    let dot = Node { heavy: true, ..reading(Kind::Dot, &[0, 1]) };
+    let graph = LoopGraph {
+        nodes: vec![Node::new(Kind::Pure), load, copy(1), fill, dot],
+        edges: vec![
+            edge(0, 0, 1),
+            edge(0, 1, 0),
+            edge(0, 2, 0),
+            edge(1, 3, 0),
+            Edge { accumulates: true, ..edge(4, 4, 1) },
+        ],
+        rings: vec![1 << 13, 1 << 13],
+    };
+    // Four slots of copies do not fit: copies wait for the dot of the iteration before. The load and its address do not.
+    let schedule = planned(&graph, &Budget { shared: 5 << 13, ..BUDGET });
+    let at = |n| schedule.kernel.iter().position(|step| *step == Step::Run(n)).unwrap();
+    assert!(at(3) < at(1) && at(1) < at(4) && at(4) < at(2), "{schedule:#?}");
+    assert!(at(0) < at(2), "{schedule:#?}");
+}
+
+#[test]
 fn what_the_program_asks_for_is_done() {
     let mut graph = matmul_of_warps();
     (graph.nodes[0].asked, graph.nodes[1].asked) = (Some(3), Some(1));
