@@ -3,13 +3,6 @@
 #[path = "../tools/build/archives.rs"]
 mod archives;
 
-use std::error::Error;
-
-fn main() -> Result<(), Box<dyn Error>> {
-    println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed=../tools/build");
-    if archives::wanted() {
-        archives::link("cdylib")?;
-    }
-    Ok(())
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    archives::link_library()
 }

@@ -35,11 +35,7 @@ use target::Target;
 pub fn target(name: &str) -> Result<Box<dyn Target>, String> {
     let desc = TargetDesc::parse(name).map_err(|err| err.to_string())?;
     match desc.vendor {
-        Vendor::Nvidia => {
-            let capability = desc.name.strip_prefix("cuda:").and_then(|text| text.parse().ok());
-            let capability = capability.ok_or_else(|| format!("'{name}' has no compute capability"))?;
-            Ok(Box::new(nvidia::Nvidia::new(desc, capability)))
-        }
+        Vendor::Nvidia => Ok(Box::new(nvidia::Nvidia::new(desc))),
         Vendor::Amd => Ok(Box::new(amd::Amd::new(desc))),
     }
 }

@@ -14,9 +14,10 @@ use crate::remove_layout_conversions;
 use linear_layout::Dim;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, TensorType, Type, Value};
+use mlir_host::match_op;
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::IrRewriter;
-use mlir_host::upstream::{ForOp, YieldOp};
+use mlir_host::upstream::{AddFOp, AddIOp, ForOp, MaxNumFOp, MaximumFOp, MinNumFOp, MinimumFOp, YieldOp};
 use ttopt_dialect::tt::ops::ReduceOp;
 use ttopt_dialect::ttg::infer;
 use ttopt_dialect::ttg::layout::to_linear_layout;
@@ -62,17 +63,17 @@ struct Sum<'c> {
 }
 
 /// The element that changes nothing in `op`, by its bits as text of MLIR.
-fn neutral(op: &str, element: Type<'_>) -> Option<f64> {
+fn neutral(op: Op<'_>, element: Type<'_>) -> Option<f64> {
     let float = element.is_float();
-    match op {
-        "arith.addf" if float => Some(-0.0),
-        "arith.addi" if !float => Some(0.0),
-        "arith.maximumf" if float => Some(f64::NEG_INFINITY),
-        "arith.minimumf" if float => Some(f64::INFINITY),
+    match_op!(op, {
+        AddFOp if float => Some(-0.0),
+        AddIOp if !float => Some(0.0),
+        MaximumFOp if float => Some(f64::NEG_INFINITY),
+        MinimumFOp if float => Some(f64::INFINITY),
         // The other operand is the result.
-        "arith.maxnumf" | "arith.minnumf" if float => Some(f64::NAN),
+        MaxNumFOp | MinNumFOp if float => Some(f64::NAN),
         _ => None,
-    }
+    })
 }
 
 impl<'c> Sum<'c> {
@@ -87,12 +88,12 @@ impl<'c> Sum<'c> {
         if combine.num_operands() != 2 || combine.operand(0) == combine.operand(1) {
             return None;
         }
-        neutral(combine.name(), reduce.operand(0).ty().as_tensor()?.element())?;
+        neutral(*combine, reduce.operand(0).ty().as_tensor()?.element())?;
         let only_user = |value: Value<'c>| {
             let mut uses = value.uses();
             uses.next().filter(|_| uses.next().is_none()).map(|(user, _)| user)
         };
-        let add = only_user(reduce.result(0)).filter(|add| add.name() == combine.name())?;
+        let add = only_user(reduce.result(0)).filter(|add| add.name_id() == combine.name_id())?;
         let carried = add.operands().find(|operand| *operand != reduce.result(0))?;
         let (body, end) = (carried.arg_block()?, only_user(add.result(0))?);
         let for_op = body.parent().filter(|op| ForOp::cast(*op).is_some())?;
@@ -126,7 +127,7 @@ impl<'c> Sum<'c> {
         // The loop carries that, from neutral elements on.
         let Some(partial_ty) = partial.ty().as_tensor() else { return Ok(()) };
         let init = for_op.operand(3 + number);
-        let value = neutral(add.name(), ty.element())
+        let value = neutral(add, ty.element())
             .map(|value| {
                 if ty.element().is_float() {
                     Attr::float_of(ty.element(), value)
@@ -145,7 +146,8 @@ impl<'c> Sum<'c> {
         let before = result.ty();
         result.set_type(partial_ty.ty());
         rewriter.set_before(add);
-        let sum = make(rewriter, add, add.name(), &[carried, partial], partial_ty.ty(), &[])?;
+        let add_name = add.name();
+        let sum = make(rewriter, add, add_name, &[carried, partial], partial_ty.ty(), &[])?;
         add.result(0).replace_all_uses_with(sum);
         add.erase();
         // After the loop, what threads exchange, and the initial value.
@@ -153,8 +155,7 @@ impl<'c> Sum<'c> {
         rewriter.set_after(for_op);
         let whole = reduce_along(rewriter, reduce, result, axis, layouts)?;
         let whole = convert(rewriter, for_op, whole, before)?;
-        let name = sum.def_op().map_or("arith.addf", Op::name);
-        let total = make(rewriter, for_op, name, &[init, whole], before, &[])?;
+        let total = make(rewriter, for_op, add_name, &[init, whole], before, &[])?;
         users.into_iter().for_each(|(user, i)| user.set_operand(i, total));
         reduce.erase();
         Ok(())

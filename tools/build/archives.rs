@@ -15,6 +15,14 @@ pub fn wanted() -> bool {
     variable("PROFILE") == "release" && has_lld && variable("TTOPT_LINK_SHARED") != "1"
 }
 
+/// Links a library that is built, with archives where that can be done.
+#[allow(dead_code, reason = "not for the build script of ttc, which compiles the shim, too")]
+pub fn link_library() -> Result<(), Box<dyn Error>> {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=../tools/build");
+    if wanted() { link("cdylib") } else { Ok(()) }
+}
+
 /// `kind` says what to link so, as in `cargo:rustc-link-arg-KIND`: `bin=ttc`, `cdylib`.
 pub fn link(kind: &str) -> Result<(), Box<dyn Error>> {
     let libdir = output("llvm-config-22", "--libdir")?;

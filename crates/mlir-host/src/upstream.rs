@@ -131,6 +131,14 @@ operations! {
     RemFOp = "arith.remf",
     /// A sum of floats.
     AddFOp = "arith.addf",
+    /// The larger of floats; NaN where one is.
+    MaximumFOp = "arith.maximumf",
+    /// The smaller of floats; NaN where one is.
+    MinimumFOp = "arith.minimumf",
+    /// The larger of floats; the other where one is NaN.
+    MaxNumFOp = "arith.maxnumf",
+    /// The smaller of floats; the other where one is NaN.
+    MinNumFOp = "arith.minnumf",
     /// One of two values.
     SelectOp = "arith.select",
     /// A counted loop.

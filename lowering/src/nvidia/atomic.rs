@@ -8,9 +8,6 @@ use crate::target::{AtomicAccess, AtomicElement, AtomicKind};
 use mlir_host::ir::{FloatKind, Value};
 use ttopt_dialect::tt::enums::{MemSemantic, MemSyncScope, RmwOp};
 
-/// Sums of `bf16`.
-const BF16_SUMS: u32 = 90;
-
 pub(super) fn scope(scope: MemSyncScope) -> &'static str {
     match scope {
         MemSyncScope::Gpu => "gpu",
@@ -30,7 +27,7 @@ pub(super) fn sem(sem: MemSemantic) -> &'static str {
 
 /// The operation and the type of its operands, as in `add.noftz.f16`; `elems`
 /// elements a word. `None` when there is no such instruction.
-fn operation(capability: u32, kind: AtomicKind, element: AtomicElement, elems: usize) -> Option<String> {
+fn operation(bf16_sums: bool, kind: AtomicKind, element: AtomicElement, elems: usize) -> Option<String> {
     let op = match kind {
         AtomicKind::Load | AtomicKind::Store => return None,
         AtomicKind::CompareExchange => {
@@ -44,7 +41,7 @@ fn operation(capability: u32, kind: AtomicKind, element: AtomicElement, elems: u
             FloatKind::F32 => Some("add.f32".to_owned()),
             FloatKind::F64 => Some("add.f64".to_owned()),
             FloatKind::F16 => Some(format!("add.noftz.f16{pair}")),
-            FloatKind::BF16 if capability >= BF16_SUMS => Some(format!("add.noftz.bf16{pair}")),
+            FloatKind::BF16 if bf16_sums => Some(format!("add.noftz.bf16{pair}")),
             _ => None,
         };
     }
@@ -90,7 +87,7 @@ fn pair<'c>(e: &mut Emit<'c>, words: &[Value<'c>]) -> Lowered<Vec<Value<'c>>> {
 
 pub(super) fn emit<'c>(
     e: &mut Emit<'c>,
-    capability: u32,
+    bf16_sums: bool,
     access: &AtomicAccess<'_, 'c>,
 ) -> Lowered<Option<Vec<Value<'c>>>> {
     let bits = access.element.bits();
@@ -110,7 +107,7 @@ pub(super) fn emit<'c>(
         AtomicKind::Load => (format!("ld.{sem}.{scope}.global.b{bits}"), true),
         AtomicKind::Store => (format!("st.{sem}.{scope}.global.b{bits}"), false),
         kind => {
-            let Some(operation) = operation(capability, kind, access.element, elems) else { return Ok(None) };
+            let Some(operation) = operation(bf16_sums, kind, access.element, elems) else { return Ok(None) };
             let red = !access.result && !acquires && !cas && !operation.starts_with("exch");
             let operation = match operation.rsplit_once('.') {
                 Some((name, ty)) if !vector.is_empty() => format!("{name}{vector}.{ty}"),

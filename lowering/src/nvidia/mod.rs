@@ -24,20 +24,15 @@ use ttopt_dialect::tt::enums::MemSyncScope;
 use ttopt_passes::plans::TENSOR_MAP_BYTES;
 use ttopt_passes::thread_group::ThreadGroup;
 
-/// A compute capability.
+/// A GPU of NVIDIA's.
 pub struct Nvidia {
     desc: TargetDesc,
-    capability: u32,
 }
 
 impl Nvidia {
-    /// The target `cuda:<capability>`, which `desc` describes.
-    pub fn new(desc: TargetDesc, capability: u32) -> Self {
-        Self { desc, capability }
-    }
-    /// The compute capability: 90 for sm_90.
-    pub fn capability(&self) -> u32 {
-        self.capability
+    /// The target that `desc` describes.
+    pub fn new(desc: TargetDesc) -> Self {
+        Self { desc }
     }
     /// Whether there are conversion instructions for 8-bit floats.
     fn has_fp8_conversions(&self) -> bool {
@@ -128,7 +123,7 @@ impl Target for Nvidia {
     }
     fn launch_limits(&self) -> LaunchLimits {
         // CUDA C++ Programming Guide, "Compute capabilities"; clusters of 16 blocks are asked for at launch.
-        LaunchLimits { threads: 1024, blocks: if self.capability >= 90 { 16 } else { 1 } }
+        LaunchLimits { threads: 1024, blocks: if self.desc.primitives.clusters { 16 } else { 1 } }
     }
     fn triple(&self) -> &'static str {
         "nvptx64-nvidia-cuda"
@@ -363,7 +358,7 @@ impl Target for Nvidia {
         e.intrinsic_void("llvm.nvvm.bar.warp.sync", &[all])
     }
     fn atomic<'c>(&self, e: &mut Emit<'c>, access: &AtomicAccess<'_, 'c>) -> Lowered<Option<Vec<Value<'c>>>> {
-        atomic::emit(e, self.capability, access)
+        atomic::emit(e, self.desc.primitives.atomic_vectors, access)
     }
     fn nanoseconds<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>> {
         let i64t = e.i64();

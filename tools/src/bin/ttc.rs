@@ -211,7 +211,10 @@ fn run(args: &Args) -> Result<()> {
     let Compiled { output, metadata, times, artifacts, resources } = compile(&input, &name, &options)?;
     if let Some(folder) = &args.dump {
         let kernel = metadata.as_ref().map_or("module", |metadata| metadata.name.as_str());
-        let is_amd = metadata.as_ref().is_some_and(|metadata| metadata.target.starts_with("hip:"));
+        let is_amd = metadata
+            .as_ref()
+            .and_then(|metadata| TargetDesc::parse(&metadata.target).ok())
+            .is_some_and(|target| target.vendor == Vendor::Amd);
         dump(folder, kernel, is_amd, &artifacts)?;
     }
     write(&args.output, &output)?;
