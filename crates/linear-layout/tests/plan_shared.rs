@@ -292,3 +292,34 @@ proptest! {
         prop_assert!(checked.is_ok(), "{:?}\n{} \n{}\n{:?}", checked, d, m, plan);
     }
 }
+
+#[test]
+fn reads_transposed_within_sixteen_lanes_are_of_loads_of_the_target_that_has_them() {
+    let swizzled = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>";
+    for (bits, k, k_width, name) in
+        [(16, 32, 4, "ds_read_b64_tr_b16"), (8, 64, 8, "ds_read_b64_tr_b8"), (32, 4, 1, "")]
+    {
+        let mfma = format!(
+            "#ttg.amd_mfma<{{version = 4, warpsPerCTA = [2, 2], instrShape = [16, 16, {k}], isTransposed = false}}>"
+        );
+        // The right operand by columns, in memory by rows.
+        let operand = format!("#ttg.dot_op<{{opIdx = 1, parent = {mfma}, kWidth = {k_width}}}>");
+        for (direction, gpu) in [
+            (Direction::Load, "hip:gfx950"),
+            (Direction::Store, "hip:gfx950"),
+            (Direction::Load, "hip:gfx942"),
+        ] {
+            let (d, m) = (layout(&operand, &[64, 64]), layout(swizzled, &[64, 64]));
+            let plan = SharedAccessPlan::new(&d, &m, bits, direction, &target(gpu)).unwrap();
+            check_shared_access(&plan, &d, &m, &target(gpu)).unwrap();
+            let transposes = (direction, gpu) == (Direction::Load, "hip:gfx950") && !name.is_empty();
+            assert_eq!(transposes, plan.mnemonic.contains("_tr_"), "{bits} bits, {gpu}: {plan}");
+            assert!(!transposes || plan.mnemonic == name, "{plan}");
+        }
+        // The left operand lies in rows already.
+        let rows = format!("#ttg.dot_op<{{opIdx = 0, parent = {mfma}, kWidth = {k_width}}}>");
+        let (d, m) = (layout(&rows, &[64, 64]), layout(swizzled, &[64, 64]));
+        let plan = SharedAccessPlan::new(&d, &m, bits, Direction::Load, &target("hip:gfx950")).unwrap();
+        assert!(!plan.mnemonic.contains("_tr_"), "{plan}");
+    }
+}
