@@ -87,7 +87,8 @@ impl TtoptOptions {
         // SAFETY: by the caller.
         let (cancellation, target, ptxas_options) = unsafe {
             let path = |text: *const c_char| string(text).map(PathBuf::from);
-            let Companions { ptxas, libdevice, lld, device_libraries, more_libraries } = &mut companions;
+            let Companions { ptxas, nvdisasm: _, libdevice, lld, device_libraries, more_libraries } =
+                &mut companions;
             let given = [
                 (ptxas, self.ptxas),
                 (libdevice, self.libdevice),

@@ -40,8 +40,9 @@ fn stage(name: &str) -> PyResult<Stage> {
         "bin" => Stage::Bin,
         "cubin" => Stage::Cubin,
         "hsaco" => Stage::Hsaco,
+        "sass" => Stage::Sass,
         _ => {
-            let known = "ttir, ttgir, llir, asm, ptx, amdgcn, bin, cubin, hsaco";
+            let known = "ttir, ttgir, llir, asm, ptx, amdgcn, bin, cubin, hsaco, sass";
             return Err(PyValueError::new_err(format!("no stage '{name}'; there are {known}")));
         }
     })
@@ -50,7 +51,8 @@ fn stage(name: &str) -> PyResult<Stage> {
 /// The options of a dictionary; an unknown one is an error.
 fn options(given: &Bound<'_, PyDict>) -> PyResult<Options> {
     let mut options = Options { keep: true, ..Options::default() };
-    let Companions { ptxas, libdevice, lld, device_libraries, more_libraries } = &mut options.companions;
+    let Companions { ptxas, nvdisasm, libdevice, lld, device_libraries, more_libraries } =
+        &mut options.companions;
     for (key, value) in given {
         let key: String = key.extract()?;
         if value.is_none() {
@@ -71,6 +73,7 @@ fn options(given: &Bound<'_, PyDict>) -> PyResult<Options> {
             "fp_fusion" => options.fp_fusion = value.extract()?,
             "ptxas_options" => options.ptxas_options = value.extract()?,
             "ptxas" => *ptxas = Some(path()?),
+            "nvdisasm" => *nvdisasm = Some(path()?),
             "libdevice" => *libdevice = Some(path()?),
             "lld" => *lld = Some(path()?),
             "device_libraries" => *device_libraries = Some(path()?),
@@ -118,6 +121,7 @@ fn made<'py>(py: Python<'py>, compiled: &Compiled) -> PyResult<Bound<'py, PyDict
         ("ttgir", &artifacts.ttgir),
         ("llir", &artifacts.llvmir),
         ("asm", &artifacts.asm),
+        ("sass", &artifacts.sass),
     ] {
         if let Some(text) = text {
             dict.set_item(name, String::from_utf8_lossy(text))?;

@@ -23,6 +23,7 @@ def test_all_stages_are_kept():
     assert list(kernel.asm) == ["ttir", "ttgir", "llir", "ptx", "cubin"]
     assert kernel.name == "vector_add" and kernel.metadata["threads"] == 128
     assert kernel.resources["registers"] > 0 and kernel.resources["spill_stores"] == 0
+    assert "EXIT" in ttopt.compile(ADD, target="cuda:90", emit="sass").asm["sass"]
     assert set(ttopt.compile(ADD, target="hip:gfx942").asm) == {"ttir", "ttgir", "llir", "amdgcn"}
     # A stage's text is an input again.
     again = ttopt.compile(kernel.asm["ttgir"])

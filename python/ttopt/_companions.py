@@ -42,6 +42,14 @@ def ptxas():
 
 
 @functools.lru_cache(maxsize=None)
+def nvdisasm():
+    """NVIDIA's disassembler."""
+    triton = [root / "backends/nvidia/bin/nvdisasm" for root in _package("triton")]
+    found = _first(triton + [root / "bin/nvdisasm" for root in _toolkits()])
+    return _named("TTOPT_NVDISASM") or found or shutil.which("nvdisasm")
+
+
+@functools.lru_cache(maxsize=None)
 def libdevice():
     """NVIDIA's device functions."""
     triton = [root / "backends/nvidia/lib/libdevice.10.bc" for root in _package("triton")]
@@ -70,4 +78,5 @@ def device_libraries():
 
 def all_of_them():
     """As options of a compilation."""
-    return {"ptxas": ptxas(), "libdevice": libdevice(), "lld": lld(), "device_libraries": device_libraries()}
+    found = {"ptxas": ptxas(), "nvdisasm": nvdisasm(), "libdevice": libdevice(), "lld": lld()}
+    return {**found, "device_libraries": device_libraries()}

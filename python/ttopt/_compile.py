@@ -45,7 +45,7 @@ class CompileError(RuntimeError):
 
 @dataclass(frozen=True)
 class Kernel:
-    """What was compiled. ``asm`` has the stages: ttir, ttgir, llir, ptx or amdgcn, cubin or hsaco."""
+    """What was compiled. ``asm`` has the stages: ttir, ttgir, llir, ptx or amdgcn, cubin or hsaco, sass."""
 
     asm: dict = field(repr=False)
     metadata: dict
@@ -63,10 +63,10 @@ def compile(source, *, target=None, emit="asm", name=None, cancellation=None, **
     """Compiles TTIR or TTGIR: text, bytecode, or a path.
 
     ``target`` is ``cuda:80``, ``cuda:90``, ``hip:gfx942`` and so on; without one, what the module says, or ``cuda:90``.
-    ``emit`` is the last stage: ttir, ttgir, llir, asm (ptx, amdgcn) or bin (cubin, hsaco). Options: ``num_warps``,
+    ``emit`` is the last stage: ttir, ttgir, llir, asm (ptx, amdgcn), bin (cubin, hsaco) or sass. Options: ``num_warps``,
     ``num_stages``, ``num_ctas``, ``explain``, ``verify_each``, ``all_tensor_maps``, ``locations``, ``max_registers``,
-    ``fp_fusion``, ``ptxas_options``, ``libraries`` (bitcode files), and ``ptxas``, ``libdevice``, ``lld``,
-    ``device_libraries`` (paths). Other threads run meanwhile.
+    ``fp_fusion``, ``ptxas_options``, ``libraries`` (bitcode files), and ``ptxas``, ``nvdisasm``, ``libdevice``,
+    ``lld``, ``device_libraries`` (paths). Other threads run meanwhile.
     """
     if isinstance(source, Path):
         name = name or str(source)

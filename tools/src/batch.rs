@@ -5,6 +5,7 @@
 //! a line of JSON, in their order: `{"input": …, "ok": true, "cached": false, "metadata": {…}, "resources": {…}}`, with the
 //! result under `asm` where there is no `output`, or with `error`.
 
+use crate::companions::Companions;
 use crate::compile::{Compiled, Options, Stage};
 use crate::session::{Cancellation, Session};
 use crate::store::{Key, Store};
@@ -174,9 +175,10 @@ fn compiled(session: &Session, job: &Job, store: Option<&Store>) -> Result<Value
 /// its name, which is in the code's line information.
 fn key(input: &[u8], name: &str, options: &Options) -> Key {
     let compiler = std::env::current_exe().map(|path| facts_of(&path)).unwrap_or_default();
-    let companions = &options.companions;
-    let tools = [&companions.ptxas, &companions.libdevice, &companions.lld, &companions.device_libraries];
-    let tools = tools.into_iter().flatten().chain(&companions.more_libraries).map(|path| facts_of(path));
+    let Companions { ptxas, nvdisasm, libdevice, lld, device_libraries, more_libraries } =
+        &options.companions;
+    let tools = [ptxas, nvdisasm, libdevice, lld, device_libraries];
+    let tools = tools.into_iter().flatten().chain(more_libraries).map(|path| facts_of(path));
     let tools: Vec<String> = tools.collect();
     let options = format!("{options:?}");
     Key::new(&[compiler.as_bytes(), tools.join("\n").as_bytes(), options.as_bytes(), name.as_bytes(), input])

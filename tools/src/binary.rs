@@ -1,4 +1,4 @@
-//! Binaries: cubins by `ptxas`, code objects (hsaco) by LLVM's linker.
+//! Binaries: cubins by `ptxas`, their machine code as text by `nvdisasm`, code objects (hsaco) by LLVM's linker.
 
 use crate::companions::Companions;
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -89,6 +89,24 @@ pub fn assemble(
     let resources = Resources::of_ptxas(&String::from_utf8_lossy(&log));
     let binary = std::fs::read(&output).with_context(|| format!("cannot read {}", output.display()))?;
     Ok((binary, resources))
+}
+
+/// The machine code of a cubin as text, with the lines of the source that it comes from.
+///
+/// # Errors
+/// When there is no `nvdisasm`, or it refuses.
+pub fn disassemble(cubin: &[u8], companions: &Companions) -> Result<Vec<u8>> {
+    let nvdisasm = companions.nvdisasm.as_ref().ok_or_else(|| {
+        anyhow!("SASS needs nvdisasm, which was not found: set TTOPT_NVDISASM to its path, or CUDA_HOME")
+    })?;
+    let dir = tempfile::tempdir().context("temporary directory")?;
+    let input = dir.path().join("kernel.cubin");
+    std::fs::write(&input, cubin).with_context(|| format!("cannot write {}", input.display()))?;
+    let made = run(Command::new(nvdisasm).args(["--print-code", "--print-line-info"]).arg(&input), nvdisasm)?;
+    if !made.status.success() {
+        bail!("nvdisasm refused the cubin:\n{}", String::from_utf8_lossy(&made.stderr).trim_end());
+    }
+    Ok(made.stdout)
 }
 
 /// Links an object file to a code object that AMD's runtime loads (LLVM, "User Guide for AMDGPU Backend", "Code Object").

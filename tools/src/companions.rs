@@ -35,6 +35,11 @@ fn ptxas() -> Option<PathBuf> {
     find("TTOPT_PTXAS", "bin/ptxas", Some("ptxas"))
 }
 
+/// The `nvdisasm` to use: `TTOPT_NVDISASM`, a CUDA toolkit's, or the one in `PATH`.
+fn nvdisasm() -> Option<PathBuf> {
+    find("TTOPT_NVDISASM", "bin/nvdisasm", Some("nvdisasm"))
+}
+
 /// libdevice: `TTOPT_LIBDEVICE` or a CUDA toolkit's.
 fn libdevice() -> Option<PathBuf> {
     find("TTOPT_LIBDEVICE", "nvvm/libdevice/libdevice.10.bc", None)
@@ -60,6 +65,8 @@ fn device_libraries() -> Option<PathBuf> {
 pub struct Companions {
     /// NVIDIA's assembler.
     pub ptxas: Option<PathBuf>,
+    /// NVIDIA's disassembler.
+    pub nvdisasm: Option<PathBuf>,
     /// NVIDIA's device functions, a bitcode file.
     pub libdevice: Option<PathBuf>,
     /// LLVM's linker.
@@ -75,6 +82,7 @@ impl Companions {
     pub fn find() -> Self {
         Self {
             ptxas: ptxas(),
+            nvdisasm: nvdisasm(),
             libdevice: libdevice(),
             lld: lld(),
             device_libraries: device_libraries(),

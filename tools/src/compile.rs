@@ -45,13 +45,15 @@ pub enum Stage {
     Cubin,
     /// A binary for AMD GPUs: a code object.
     Hsaco,
+    /// The machine code of a cubin as text, with lines of the source.
+    Sass,
 }
 
 impl Stage {
     /// Whose GPUs have it; all have the others.
     fn vendor(self) -> Option<Vendor> {
         match self {
-            Stage::Ptx | Stage::Cubin => Some(Vendor::Nvidia),
+            Stage::Ptx | Stage::Cubin | Stage::Sass => Some(Vendor::Nvidia),
             Stage::Amdgcn | Stage::Hsaco => Some(Vendor::Amd),
             _ => None,
         }
@@ -251,6 +253,8 @@ pub struct Artifacts {
     pub asm: Option<Vec<u8>>,
     /// A cubin or an hsaco.
     pub bin: Option<Vec<u8>>,
+    /// The machine code of a cubin, as text; only where compilation stops there.
+    pub sass: Option<Vec<u8>>,
 }
 
 /// What came out.
@@ -465,6 +469,7 @@ impl Compilation<'_, '_> {
                 Stage::Llvmir => &mut artifacts.llvmir,
                 Stage::Asm | Stage::Ptx | Stage::Amdgcn => &mut artifacts.asm,
                 Stage::Bin | Stage::Cubin | Stage::Hsaco => &mut artifacts.bin,
+                Stage::Sass => &mut artifacts.sass,
             };
             *place = Some(bytes.clone());
         }
@@ -591,7 +596,14 @@ impl Compilation<'_, '_> {
         };
         self.made.times.bin = start.elapsed();
         self.made.resources = resources;
+        let sass = match self.options.emit {
+            Stage::Sass => Some(binary::disassemble(&bytes, companions)?),
+            _ => None,
+        };
         self.keep(Stage::Bin, bytes);
+        if let Some(sass) = sass {
+            self.keep(Stage::Sass, sass);
+        }
         Ok(())
     }
 

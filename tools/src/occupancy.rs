@@ -72,8 +72,8 @@ pub fn bound(ptx: &mut Vec<u8>, most: u64) -> Option<Occupancy> {
     found
 }
 
-/// Bytes that a thread may spill: of the kernels that were timed, those that spilled more for the sake of more CTAs were
-/// faster with fewer in the geometric mean.
+/// Bytes that a thread may spill for the sake of more CTAs. With a smaller limit the kernels that were timed lose more than
+/// they gain (`docs/objective.md`).
 const MOST_STACK: u32 = 64;
 
 /// What the PTX of one kernel says once its assembler found that a thread needs `stack` bytes to spill to: fewer CTAs, so

@@ -132,6 +132,7 @@ fn dump(folder: &Path, kernel: &str, is_amd: bool, made: &Artifacts) -> Result<(
         ("llir", &made.llvmir),
         (asm, &made.asm),
         (bin, &made.bin),
+        ("sass", &made.sass),
     ];
     for (extension, bytes) in stages {
         if let Some(bytes) = bytes {
