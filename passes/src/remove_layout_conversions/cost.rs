@@ -124,6 +124,11 @@ fn only_renames(op: Op<'_>) -> bool {
     moves || SplatOp::cast(op).is_some()
 }
 
+/// The warps that hold a tensor in `layout`: those of its thread group, which need not be all of the module's.
+fn warps(layout: &LinearLayout) -> f64 {
+    layout.in_size(Dim::WARP).unwrap_or(1) as f64
+}
+
 /// Costs of operations.
 pub struct Costs<'c> {
     module: Op<'c>,
@@ -172,7 +177,7 @@ impl<'c> Costs<'c> {
     ) -> Option<f64> {
         let layout = to_linear_layout(to, &ty.shape()).ok()?;
         let load = LoadOp::cast(op);
-        let warps = layouts.machine.num_warps as f64;
+        let warps = warps(&layout);
         let alu = target(&layouts.machine).map_or(0.5, |target| target.cost.alu);
         if op.num_operands() == 0 || only_renames(op) {
             return Some(0.0);
@@ -201,26 +206,20 @@ impl<'c> Costs<'c> {
             return *cycles;
         }
         let plan = plans::access_in(op, &layout, &facts, machine).ok();
-        let (warps, request) = (layouts.machine.num_warps, machine.cost.request);
+        let request = machine.cost.request;
         let sector = stores.then_some(machine.cost.stored_sector);
-        let cycles = plan.map(|plan| Self::accesses(&layout, &plan, sector, warps, request));
+        let cycles = plan.map(|plan| Self::accesses(&layout, &plan, sector, request));
         self.accesses.borrow_mut().insert(key, cycles);
         cycles
     }
 
     /// Of the accesses of a plan by all warps, each of which takes `request` cycles to be issued, and `stored_sector` for
     /// each sector where it is a store.
-    fn accesses(
-        layout: &LinearLayout,
-        plan: &VectorPlan,
-        stored_sector: Option<f64>,
-        warps: u64,
-        request: f64,
-    ) -> f64 {
+    fn accesses(layout: &LinearLayout, plan: &VectorPlan, stored_sector: Option<f64>, request: f64) -> f64 {
         let copies = |dim| layout.free_variable_mask(dim).count_ones();
         // Only one of the warps that hold copies writes.
         let idle = if stored_sector.is_some() { copies(Dim::WARP) } else { 0 };
-        let warps = (warps >> idle) as f64;
+        let warps = warps(layout) / f64::from(1u32 << idle);
         // An instruction of a warp is served line by line. Sectors that are used in full count a quarter of a line each,
         // or half a line where they are in lines of their own; others a line.
         let lanes = 1u64 << (layout.in_bits(Dim::LANE) - copies(Dim::LANE));
