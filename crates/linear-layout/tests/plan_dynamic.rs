@@ -57,6 +57,14 @@ fn runs_of_lanes_are_brought_into_registers() {
         plan.detour.is_some() && plan.cost.shuffles < scanned(&columns, 0, false).cost.shuffles,
         "{plan}"
     );
+    // Results that nobody uses are not brought back, and change nothing else: memory was given to the plan as it was.
+    let plan =
+        |wanted| ScanPlan::with_combine(&rows, Dim::out(1), &[32, 32], wanted, false, 1.5, &cuda()).unwrap();
+    let (all, one, none) = (plan(vec![0, 1]), plan(vec![1]), plan(vec![]));
+    let layouts = [&all, &one, &none].map(|plan| plan.detour.as_ref().map(|detour| &detour.layout));
+    assert!(layouts[0].is_some() && layouts.iter().all(|layout| *layout == layouts[0]));
+    assert_eq!([&all, &one, &none].map(|plan| plan.detour.as_ref().map_or(0, |d| d.after.len())), [2, 1, 0]);
+    assert!(one.shared_bytes(&[32, 32]) <= all.shared_bytes(&[32, 32]));
     // What already lies so stays.
     let lines = blocked([1, 4], [1, 32], [4, 1], [4, 128]);
     assert!(ScanPlan::new(&lines, Dim::out(1), &[32], false, &cuda()).unwrap().detour.is_none());

@@ -277,15 +277,16 @@ impl ScanPlan {
         combine: f64,
         target: &TargetDesc,
     ) -> PlanResult<ScanPlan> {
-        let scan = Scan { axis, elem_bits, wanted, reverse, combine, target };
+        // The layout is chosen as if all results were wanted: that one of them loses its last use must not take a plan
+        // to another layout, and to shared memory that was not given to it.
+        let all = (0..elem_bits.len()).collect();
+        let scan = Scan { axis, elem_bits, wanted: all, reverse, combine, target };
         let mut best = scan.in_place(layout)?;
-        if best.cost.cycles == 0.0 || best.detour.is_some() {
-            return Ok(best);
-        }
         let order: Vec<Dim> = layout.out_dims().collect();
         let outs: Vec<(Dim, u32)> = layout.out_dim_bits().collect();
         let d = Distributed::new(layout, &order, target)?;
-        for warps in [false, true] {
+        let elsewhere = best.cost.cycles > 0.0 && best.detour.is_none();
+        for warps in [false, true].into_iter().filter(|_| elsewhere) {
             let Some(other) = along_registers(&d, layout.out_mask(axis), warps, &outs)? else { continue };
             // What no plan converts is scanned where it is.
             if let Ok(plan) = scan.through(layout, other)
@@ -294,7 +295,12 @@ impl ScanPlan {
                 best = plan;
             }
         }
-        Ok(best)
+        match &best.detour {
+            Some(detour) if wanted.len() < elem_bits.len() => {
+                Scan { wanted, ..scan }.through(layout, detour.layout.clone())
+            }
+            _ => Ok(ScanPlan { wanted, ..best }),
+        }
     }
 
     /// The plan for operands that are all in `layout` and stay in it, but where that cannot be scanned; one instruction
