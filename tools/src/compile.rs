@@ -582,7 +582,9 @@ impl Compilation<'_, '_> {
         let (bytes, resources) = match target.vendor {
             Vendor::Nvidia => {
                 let mut made = assemble(code)?;
-                let stack = made.1.filter(|_| max_registers.is_none()).map_or(0, |resources| resources.stack);
+                // A stack may also hold what a kernel prints.
+                let spills = made.1.filter(|made| max_registers.is_none() && made.spill_stores > 0);
+                let stack = spills.map_or(0, |resources| resources.stack);
                 if let Some(relaxed) = occupancy::with_fewer_spills(code, stack) {
                     let other = assemble(&relaxed)?;
                     if other.1.is_some_and(|resources| resources.stack < stack) {
