@@ -505,13 +505,15 @@ impl<'a> Order<'a> {
         let mut soon = vec![false; nodes.len()];
         let is_load = |n: &usize| nodes[*n].early && nodes[*n].kind == Kind::Guarded;
         let loads: Vec<usize> = ahead.iter().copied().filter(is_load).collect();
+        let mut loaded = vec![false; nodes.len()];
+        loads.iter().for_each(|n| loaded[*n] = true);
         let mut at = vec![0; nodes.len()];
         for (step, run) in self.steps.iter().enumerate() {
             if let Step::Run(n) = run {
                 at[*n] = step + 1;
             }
         }
-        let users = self.graph.edges.iter().filter(|edge| loads.contains(&edge.from));
+        let users = self.graph.edges.iter().filter(|edge| loaded[edge.from]);
         let sooner = users.map(|edge| at[edge.to]).max().unwrap_or(place);
         if sooner >= place {
             return (place, soon);

@@ -358,7 +358,7 @@ fn recurs<'c>(block: Block<'c>, end: Op<'c>) -> bool {
     let loads = block.ops().filter(|op| LoadOp::cast(*op).is_some()).map(|op| op.result(0)).collect();
     let loaded = reached(loads);
     let carried = end.operands().enumerate().filter(|(_, value)| loaded.contains(value));
-    let carried = reached(carried.filter_map(|(i, _)| block.args().nth(i + 1)).collect());
+    let carried = reached(carried.map(|(i, _)| block.arg(i + 1)).collect());
     block.ops().any(|op| {
         let mut stores = false;
         op.walk(&mut |inner| {
