@@ -63,6 +63,11 @@ impl Slots {
         Slots { own: own.map(|columns| columns.iter().map(|&c| keep(c).then_some(c)).collect()), block }
     }
 
+    /// Columns of registers, lanes and warps, those that are chosen, and those of `block`.
+    pub fn of(own: [Vec<Option<u64>>; 3], block: Vectors) -> Slots {
+        Slots { own, block }
+    }
+
     fn kept(&self) -> Vectors {
         self.own.iter().flatten().flatten().copied().collect()
     }

@@ -165,7 +165,13 @@ struct Scan<'a> {
     target: &'a TargetDesc,
 }
 
-impl Scan<'_> {
+impl<'a> Scan<'a> {
+    /// All results are wanted, and one instruction combines each.
+    fn plain(axis: Dim, elem_bits: &'a [u32], reverse: bool, target: &'a TargetDesc) -> Scan<'a> {
+        let combine = target.cost.alu * elem_bits.len() as f64;
+        Scan { axis, elem_bits, wanted: (0..elem_bits.len()).collect(), reverse, combine, target }
+    }
+
     /// The plan for operands that stay in `layout`, but where that cannot be scanned.
     fn in_place(&self, layout: &LinearLayout) -> PlanResult<ScanPlan> {
         let axis = self.axis;
@@ -255,8 +261,7 @@ impl ScanPlan {
         reverse: bool,
         target: &TargetDesc,
     ) -> PlanResult<ScanPlan> {
-        let combine = target.cost.alu * elem_bits.len() as f64;
-        let wanted = (0..elem_bits.len()).collect();
+        let Scan { wanted, combine, .. } = Scan::plain(axis, elem_bits, reverse, target);
         Self::with_combine(layout, axis, elem_bits, wanted, reverse, combine, target)
     }
 
@@ -279,8 +284,7 @@ impl ScanPlan {
     ) -> PlanResult<ScanPlan> {
         // The layout is chosen as if all results were wanted: that one of them loses its last use must not take a plan
         // to another layout, and to shared memory that was not given to it.
-        let all = (0..elem_bits.len()).collect();
-        let scan = Scan { axis, elem_bits, wanted: all, reverse, combine, target };
+        let scan = Scan { combine, ..Scan::plain(axis, elem_bits, reverse, target) };
         let mut best = scan.in_place(layout)?;
         let order: Vec<Dim> = layout.out_dims().collect();
         let outs: Vec<(Dim, u32)> = layout.out_dim_bits().collect();
@@ -315,9 +319,7 @@ impl ScanPlan {
         reverse: bool,
         target: &TargetDesc,
     ) -> PlanResult<ScanPlan> {
-        let combine = target.cost.alu * elem_bits.len() as f64;
-        let wanted = (0..elem_bits.len()).collect();
-        Scan { axis, elem_bits, wanted, reverse, combine, target }.in_place(layout)
+        Scan::plain(axis, elem_bits, reverse, target).in_place(layout)
     }
 
     /// Cycles of a CTA, combinations included.
@@ -490,11 +492,11 @@ fn along_registers(
     let (registers, lanes) = along.split_at(in_registers);
     // Bits of other dimensions stay where they are as far as there is place, those of copies come last.
     let mut across: Vec<u64> = columns().filter(|c| c & mask == 0 && *c != 0).collect();
-    let mut made: Vec<f2::Vectors> = Vec::new();
-    for (columns, along) in own[..taking_part].iter().zip([registers, lanes, &[]]) {
-        let mut slots: Vec<Option<u64>> = vec![None; columns.len()];
+    let mut made = own.map(|columns| columns.iter().map(|&column| Some(column)).collect::<Vec<_>>());
+    for ((slots, columns), along) in made.iter_mut().zip(own).zip([registers, lanes, &[]]).take(taking_part) {
         let mut places = columns.len() - along.len();
         for (slot, &column) in slots.iter_mut().zip(columns.iter()) {
+            *slot = None;
             if places > 0
                 && let Some(at) = across.iter().position(|c| *c == column)
             {
@@ -502,30 +504,19 @@ fn along_registers(
                 places -= 1;
             }
         }
-        let mut rest = along.iter().copied();
-        for slot in slots.iter_mut().filter(|slot| slot.is_none()) {
-            *slot = rest.next();
-        }
-        made.push(slots.into_iter().map(|slot| slot.unwrap_or(0)).collect());
+        let free = slots.iter_mut().filter(|slot| slot.is_none());
+        free.zip(along).for_each(|(slot, &column)| *slot = Some(column));
     }
     // What found no place takes those that are free.
-    for column in across {
-        if let Some(slot) = made.iter_mut().flatten().find(|slot| **slot == 0) {
-            *slot = column;
-        }
-    }
-    if made.iter().zip(own).all(|(made, own)| made == own) {
+    let free = made.iter_mut().flatten().filter(|slot| slot.is_none());
+    free.zip(across).for_each(|(slot, column)| *slot = Some(column));
+    let same = |(made, own): (&Vec<Option<u64>>, &f2::Vectors)| {
+        made.iter().map(|slot| slot.unwrap_or(0)).eq(own.iter().copied())
+    };
+    if made.iter().zip(own).all(same) {
         return Ok(None);
     }
-    let last = if warps { None } else { Some(&d.warp) };
-    let ins = [
-        (Dim::REGISTER, d.reg.len() as u32),
-        (Dim::LANE, d.lane.len() as u32),
-        (Dim::WARP, d.warp.len() as u32),
-        (Dim::BLOCK, d.block.len() as u32),
-    ];
-    let columns = made.iter().chain(last).flatten().chain(&d.block).copied();
-    Ok(Some(LinearLayout::from_columns(&ins, outs, columns)?))
+    Slots::of(made, d.block.clone()).layout(outs).map(Some)
 }
 
 /// The place of every bit of `axis`, for plans that look elements up by their coordinate.
