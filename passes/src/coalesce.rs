@@ -17,6 +17,7 @@ use crate::ir_util::{
 use crate::machine::{Layouts, Machine, error};
 use crate::plans::{self, AccessFacts, Limit};
 use crate::rules::{Rule, rule};
+use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, TensorType, Value};
@@ -193,7 +194,7 @@ impl<'c> Sets<'c> {
 
 /// What an access costs per element when each thread holds `held` neighbours: issuing instructions, the lines of 128 bytes
 /// that loads touch, and the sectors of 32 bytes that stores do.
-fn cost_per_element(access: &Access<'_>, held: u64, lanes: u64, stored_sector: f64) -> f64 {
+fn cost_per_element(access: &Access<'_>, held: u64, lanes: u64, target: Option<&TargetDesc>) -> f64 {
     let vector = access.vector.min(held);
     let sectors_of_lane = (vector * access.facts.bytes).div_ceil(32);
     // Lanes next to each other share sectors.
@@ -203,11 +204,12 @@ fn cost_per_element(access: &Access<'_>, held: u64, lanes: u64, stored_sector: f
         Some(stride) => (lanes * held * stride).div_ceil(32),
         None => u64::MAX,
     };
-    let sectors = together.clamp(1, lanes * sectors_of_lane) as f64;
-    let lines = (sectors / 4.0).max(1.0);
-    let stores = access.op.num_results() == 0;
-    let moved = if stores { lines.max(stored_sector * sectors) } else { lines };
-    (1.0 + moved) / vector as f64
+    let sectors = together.clamp(1, lanes * sectors_of_lane);
+    let lines = (sectors as f64 / 4.0).max(1.0);
+    let stored = target.filter(|_| access.op.num_results() == 0).map_or(0.0, |target| {
+        target.cost.stored(lanes * vector * access.facts.bytes, sectors, sectors.div_ceil(4))
+    });
+    (1.0 + lines.max(stored)) / vector as f64
 }
 
 /// The vector that each group takes.
@@ -223,9 +225,9 @@ fn group_vectors(accesses: &[Access<'_>], groups: &[usize], machine: &Machine) -
 fn group_vector(members: &[&Access<'_>], machine: &Machine) -> u64 {
     let widest = members.iter().map(|access| access.vector).max().unwrap_or(1);
     let Some(first) = members.first() else { return 1 };
+    let (lanes, target) = (machine.threads_per_warp, machine.target.as_ref());
     let cost = |held: u64| -> f64 {
-        let sector = machine.target.as_ref().map_or(0.0, |target| target.cost.stored_sector);
-        members.iter().map(|access| cost_per_element(access, held, machine.threads_per_warp, sector)).sum()
+        members.iter().map(|access| cost_per_element(access, held, lanes, target)).sum()
     };
     let candidates = std::iter::successors(Some(1), |held| Some(held * 2)).take_while(|held| *held <= widest);
     let mut best = (f64::INFINITY, 1);

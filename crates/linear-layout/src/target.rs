@@ -139,8 +139,18 @@ pub struct CostModel {
     pub issue: f64,
     /// Issuing one access of a warp to global memory, its address included, besides the lines that it touches.
     pub request: f64,
-    /// One sector of 32 bytes that a store touches: stores are written through to the L2, sector by sector.
+    /// One sector of 32 bytes that a store writes in full: stores are written through to the L2, sector by sector.
     pub stored_sector: f64,
+    /// One sector of which a store writes a part.
+    pub stored_part: f64,
+    /// One line of 128 bytes that a store touches, besides its sectors.
+    pub stored_line: f64,
+    /// One special function: exponentials, logarithms, reciprocals.
+    pub special: f64,
+    /// Multiply-adds of 16-bit numbers in a cycle that the matrix unit does; those of wider numbers take as many times longer.
+    pub products: f64,
+    /// Bytes in a cycle that device memory gives each multiprocessor when all of them ask.
+    pub memory_bytes: f64,
     /// From a shuffle to the use of its result.
     pub shuffle_latency: f64,
     /// The same of an exchange by XOR through a fixed pattern (DPP, permlane).
@@ -157,6 +167,16 @@ pub struct CostModel {
     pub remote_factor: f64,
 }
 
+impl CostModel {
+    /// Cycles that the memory takes for one store of a warp that writes `bytes` bytes to `sectors` sectors of 32 bytes in
+    /// `lines` lines of 128.
+    #[must_use]
+    pub fn stored(&self, bytes: u64, sectors: u64, lines: u64) -> f64 {
+        let sector = if 32 * sectors <= bytes { self.stored_sector } else { self.stored_part };
+        sector * sectors as f64 + self.stored_line * lines as f64
+    }
+}
+
 impl Hash for CostModel {
     fn hash<H: Hasher>(&self, state: &mut H) {
         // Taken apart without `..`: a new field cannot be forgotten.
@@ -168,6 +188,11 @@ impl Hash for CostModel {
             issue,
             request,
             stored_sector,
+            stored_part,
+            stored_line,
+            special,
+            products,
+            memory_bytes,
             shuffle_latency,
             fixed_shuffle_latency,
             shared_latency,
@@ -176,10 +201,11 @@ impl Hash for CostModel {
             cluster_barrier,
             remote_factor,
         } = self;
-        let throughputs = [alu, shuffle, fixed_shuffle, wavefront, issue, request, stored_sector];
+        let throughputs = [alu, shuffle, fixed_shuffle, wavefront, issue, request, special, products];
+        let memory = [stored_sector, stored_part, stored_line, memory_bytes];
         let latencies = [shuffle_latency, fixed_shuffle_latency, shared_latency];
         let barriers = [warp_barrier, block_barrier, cluster_barrier];
-        for cycles in throughputs.into_iter().chain(latencies).chain(barriers).chain([remote_factor]) {
+        for cycles in throughputs.into_iter().chain(memory).chain(latencies).chain(barriers).chain([remote_factor]) {
             state.write_u64(cycles.to_bits());
         }
     }
@@ -284,9 +310,14 @@ const NVIDIA_COST: CostModel = CostModel {
     wavefront: 1.0,
     issue: 0.5,
     request: 1.0,
-    // The L2 of an H200 takes about 24 bytes a cycle from each of its 132 multiprocessors (5.5 TB/s at 1.75 GHz,
-    // NVIDIA's Hopper tuning guide and the clock under load).
-    stored_sector: 1.3,
+    // Fitted to an H200's `hbm.st*` of bench/gpu/micro, parts to `l2.st*` (docs/objective.md).
+    stored_sector: 1.7,
+    stored_part: 3.2,
+    stored_line: 1.2,
+    special: 2.0,
+    // 989 TFLOP/s of 132 multiprocessors at 1.83 GHz, and 4.8 TB/s (H200 datasheet).
+    products: 2048.0,
+    memory_bytes: 20.0,
     shuffle_latency: 24.0,
     fixed_shuffle_latency: 24.0,
     shared_latency: 30.0,
@@ -307,6 +338,12 @@ const AMD_COST: CostModel = CostModel {
     request: 6.0,
     // 64 bytes a cycle go from a compute unit to the L2 (CDNA3 white paper). Unmeasured.
     stored_sector: 0.5,
+    stored_part: 0.5,
+    stored_line: 0.0,
+    special: 4.0,
+    // 1307 TFLOP/s of 304 compute units at 2.1 GHz, and 5.3 TB/s (MI300X datasheet). Unmeasured.
+    products: 1024.0,
+    memory_bytes: 8.3,
     shuffle_latency: 50.0,
     // A vector instruction, and the wait states between it and what it reads (LLVM, GCNHazardRecognizer). Unmeasured.
     fixed_shuffle_latency: 8.0,
@@ -517,7 +554,14 @@ fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
             atomic_vectors: hopper,
             ..Primitives::default()
         },
-        cost: NVIDIA_COST,
+        // Rates of the datasheets of an A100, A10, L4 and B200, by multiprocessors and clock; unmeasured.
+        cost: match arch {
+            "80" => CostModel { products: 1024.0, memory_bytes: 13.0, ..NVIDIA_COST },
+            "86" => CostModel { products: 512.0, memory_bytes: 5.0, ..NVIDIA_COST },
+            "89" => CostModel { products: 512.0, memory_bytes: 2.5, ..NVIDIA_COST },
+            "90" => NVIDIA_COST,
+            _ => CostModel { products: 4096.0, memory_bytes: 29.0, ..NVIDIA_COST },
+        },
     }
 }
 

@@ -1,6 +1,7 @@
 //! Analyses: what is known about values, without changing the IR.
 
 pub mod axis_info;
+pub mod balance;
 pub mod flow_graph;
 pub mod pointer_roots;
 pub mod recomputation;

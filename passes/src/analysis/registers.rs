@@ -2,6 +2,7 @@
 
 use super::flow_graph::FlowGraph;
 use crate::ir_util::{is_loop, is_product};
+use crate::rules::{Rule, rule};
 use linear_layout::Dim;
 use linear_layout::target::{TargetDesc, Vendor};
 use mlir_host::hash::{FastMap, FastSet};
@@ -10,7 +11,7 @@ use mlir_host::is_one_of;
 use mlir_host::upstream::ConstantOp;
 use smallvec::SmallVec;
 use std::ops::Range;
-use ttopt_dialect::tt::ops::{BroadcastOp, DotOp, ExpandDimsOp, SplatOp};
+use ttopt_dialect::tt::ops::{BroadcastOp, DotOp, ExpandDimsOp, LoadOp, SplatOp, StoreOp};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::ops::LocalLoadOp;
@@ -94,8 +95,9 @@ pub(super) fn fills_registers<'c>(graph: &FlowGraph<'c>, around: Op<'c>, target:
 /// where they are needed, operands that lie in shared memory read as they are multiplied.
 fn needed_registers(graph: &FlowGraph<'_>) -> u64 {
     let mut weights = weights(graph);
+    let whole = Whole::of(graph);
     for (value, words) in &mut weights {
-        *words = words.div_ceil(steps(*value));
+        *words = if whole.passes(*value) { 0 } else { words.div_ceil(steps(*value)) };
     }
     let reads = graph.ops().iter().any(|op| DotOp::cast(*op).is_some());
     let loops =
@@ -109,6 +111,59 @@ fn needed_registers(graph: &FlowGraph<'_>) -> u64 {
         .map(|(op, words)| words + others(*op))
         .max()
         .unwrap_or(0)
+}
+
+/// Where a function needs all elements of tensors at once.
+struct Whole<'g, 'c> {
+    graph: &'g FlowGraph<'c>,
+    /// Operations before each one that take or give whole tensors: reductions, products, conversions, loops.
+    before: Vec<usize>,
+}
+
+impl<'g, 'c> Whole<'g, 'c> {
+    fn of(graph: &'g FlowGraph<'c>) -> Self {
+        let is_tensor = |value: Value<'c>| value.ty().as_tensor().is_some();
+        let gathers = |op: Op<'c>| {
+            !is_element_by_element(op)
+                && (op.num_regions() > 0 || op.operands().chain(op.results()).any(is_tensor))
+        };
+        let counted = graph.ops().iter().scan(0, |count, op| {
+            let before = *count;
+            *count += usize::from(gathers(*op));
+            Some(before)
+        });
+        Self { graph, before: counted.collect() }
+    }
+
+    /// Whether elements of `value` are used as they are computed, one after the other, so that not all of them are held at
+    /// once: it is computed and used element by element, with nothing between that wants whole tensors.
+    fn passes(&self, value: Value<'c>) -> bool {
+        let Some(op) = value.def_op().filter(|op| LoadOp::cast(*op).is_none() && is_element_by_element(*op)) else {
+            return false;
+        };
+        let Some(made) = self.graph.number(op) else { return false };
+        let (mut open, mut any) = (vec![value], false);
+        while let Some(value) = open.pop() {
+            for (user, _) in value.uses() {
+                let same = user.block() == op.block() && is_element_by_element(user);
+                let Some(used) = self.graph.number(user).filter(|_| same) else { return false };
+                if self.before[used] != self.before[made] {
+                    return false;
+                }
+                if is_one_of!(user, BroadcastOp | ExpandDimsOp) {
+                    open.extend(user.results());
+                }
+                any = true;
+            }
+        }
+        any
+    }
+}
+
+/// Whether `op` computes each element of its results from the same elements of its operands.
+fn is_element_by_element(op: Op<'_>) -> bool {
+    matches!(rule(op), Some(Rule::Same | Rule::Source | Rule::Broadcast | Rule::ExpandDims(_)))
+        || is_one_of!(op, LoadOp | StoreOp)
 }
 
 /// The steps in which products read `value` from shared memory.

@@ -7,7 +7,7 @@ use crate::machine::{Layouts, Machine};
 use crate::plans::{self, AccessFacts, word_bits};
 use crate::rules::{Rule, is_cheap, is_conversion, rule};
 use linear_layout::plan::{AddressFacts, VectorPlan};
-use linear_layout::target::{Direction, TargetDesc};
+use linear_layout::target::{CostModel, Direction, TargetDesc};
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Op, Region, TensorType};
@@ -206,19 +206,16 @@ impl<'c> Costs<'c> {
             return *cycles;
         }
         let plan = plans::access_in(op, &layout, &facts, machine).ok();
-        let request = machine.cost.request;
-        let sector = stores.then_some(machine.cost.stored_sector);
-        let cycles = plan.map(|plan| Self::accesses(&layout, &plan, sector, request));
+        let cycles = plan.map(|plan| Self::accesses(&layout, &plan, stores, &machine.cost));
         self.accesses.borrow_mut().insert(key, cycles);
         cycles
     }
 
-    /// Of the accesses of a plan by all warps, each of which takes `request` cycles to be issued, and `stored_sector` for
-    /// each sector where it is a store.
-    fn accesses(layout: &LinearLayout, plan: &VectorPlan, stored_sector: Option<f64>, request: f64) -> f64 {
+    /// Of the accesses of a plan by all warps.
+    fn accesses(layout: &LinearLayout, plan: &VectorPlan, stores: bool, cost: &CostModel) -> f64 {
         let copies = |dim| layout.free_variable_mask(dim).count_ones();
         // Only one of the warps that hold copies writes.
-        let idle = if stored_sector.is_some() { copies(Dim::WARP) } else { 0 };
+        let idle = if stores { copies(Dim::WARP) } else { 0 };
         let warps = warps(layout) / f64::from(1u32 << idle);
         // An instruction of a warp is served line by line. Sectors that are used in full count a quarter of a line each,
         // or half a line where they are in lines of their own; others a line.
@@ -226,10 +223,10 @@ impl<'c> Costs<'c> {
         let bytes = lanes * u64::from(plan.vec_elems) * u64::from(plan.elem_bits.div_ceil(8));
         let (sectors, lines) = (plan.sectors as f64, plan.lines as f64);
         let full = plan.sectors * 32 <= bytes;
-        let lines = if full { (sectors / 4.0).max(lines / 2.0).max(1.0) } else { sectors };
+        let served = if full { (sectors / 4.0).max(lines / 2.0).max(1.0) } else { sectors };
         // What is loaded stays in the L1, what is stored goes on.
-        let moved = stored_sector.map_or(lines, |cycles| lines.max(cycles * sectors));
-        plan.accesses.len() as f64 * warps * (request + moved)
+        let moved = if stores { served.max(cost.stored(bytes, plan.sectors, plan.lines)) } else { served };
+        plan.accesses.len() as f64 * warps * (cost.request + moved)
     }
 
     fn analysis(&self) -> &AxisInfoAnalysis<'c> {

@@ -7,6 +7,7 @@
 
 use super::plan::{Budget, Edge, Kind, LoopGraph, LoopSchedule, Node, Step};
 use crate::analysis::axis_info::AxisInfoAnalysis;
+use crate::analysis::balance::Balance;
 use crate::analysis::pointer_roots::pointer_roots;
 use crate::analysis::registers::{RESERVED, ctas_together, spare_registers, tensor_words};
 use crate::buffer_plans::{self, BufferLayout};
@@ -27,10 +28,9 @@ use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp, is_memdesc_view};
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_dialect::ttng::ops::{AsyncTmaCopyGlobalToLocalOp, BarrierExpectOp, WaitBarrierOp, WarpGroupDotOp};
 
-/// Registers in which a load may wait for its use for many iterations; larger ones wait in shared memory where they can.
+/// Registers in which a load may wait for its use in the next iteration without further ado.
 const FEW_WORDS: u64 = 4;
-/// Registers in which a load may wait for one iteration, where CTAs hide each other's latency (docs/h200.md, "Operands that
-/// threads convert").
+/// The same where CTAs hide each other's latency (docs/h200.md, "Operands that threads convert").
 const SOME_WORDS: u64 = 16;
 /// Registers in which all loads of a recurrence together may wait: more would cost CTAs, which hide latency, too.
 const MOST_WORDS_AHEAD: u64 = 32;
@@ -277,7 +277,8 @@ impl<'c> Source<'c> {
             Why::Recurs => SOME_WORDS,
         };
         let waiting = FastMap::default();
-        Builder { source: &mut source, block, axis, target, absorbed, written, in_registers, waiting }
+        let starved = why == Why::Multiplies && Balance::of(op, warps, target).is_bound_by_memory(target);
+        Builder { source: &mut source, block, axis, target, absorbed, written, in_registers, starved, waiting }
             .build(end);
         Ok(source)
     }
@@ -343,14 +344,10 @@ impl<'c> Source<'c> {
 
 /// Whether what a loop stores depends on what earlier iterations loaded.
 fn recurs<'c>(block: Block<'c>, end: Op<'c>) -> bool {
-    // Of operations in regions of others, those that are in the block itself.
-    let in_block = |user: Op<'c>| {
-        std::iter::successors(Some(user), |op| op.parent()).find(|op| op.block() == Some(block))
-    };
     let reached = |from: Vec<Value<'c>>| {
         let (mut seen, mut open) = (FastSet::from_iter(from.iter().copied()), from);
         while let Some(value) = open.pop() {
-            let users = value.uses().filter_map(|(user, _)| in_block(user)).filter(|user| *user != end);
+            let users = value.uses().filter_map(|(user, _)| in_block(user, block)).filter(|user| *user != end);
             open.extend(users.flat_map(|user| user.results()).filter(|result| seen.insert(*result)));
         }
         seen
@@ -368,6 +365,11 @@ fn recurs<'c>(block: Block<'c>, end: Op<'c>) -> bool {
         });
         stores
     })
+}
+
+/// The operation of `block` that is `op`, or has it in its regions.
+fn in_block<'c>(op: Op<'c>, block: Block<'c>) -> Option<Op<'c>> {
+    std::iter::successors(Some(op), |op| op.parent()).find(|op| op.block() == Some(block))
 }
 
 /// What uses a buffer, or a view of it.
@@ -421,6 +423,8 @@ struct Builder<'a, 'c> {
     written: Written<'c>,
     /// Registers in which a load that threads compute with may wait.
     in_registers: u64,
+    /// Whether an iteration waits for memory longer than it computes: one iteration ahead is not enough.
+    starved: bool,
     /// Loads whose results are read from a ring, until something uses them.
     waiting: FastMap<Value<'c>, (Op<'c>, usize)>,
 }
@@ -600,8 +604,10 @@ impl<'c> Builder<'_, 'c> {
         }
         let words = tensor_words(result).max(1);
         let recurs = self.source.why == Why::Recurs;
-        let near = words > FEW_WORDS || recurs;
         let early = !recurs || words <= self.in_registers && self.accesses(op) <= MOST_ACCESSES_AHEAD;
+        // Further than to the next iteration it would be handed on by moves, which wait until it has arrived. What is
+        // loaded from there must have come before, though.
+        let near = words > FEW_WORDS || recurs || !self.is_address(result);
         let node = Node { early, asked: asked(op), near, words, ..Node::new(Kind::Guarded) };
         let number = self.push(Action::Op(op), node);
         self.source.makers.insert(result, number);
@@ -643,11 +649,20 @@ impl<'c> Builder<'_, 'c> {
             return Some((ring, same.len() == users.len()));
         }
         // What other loads need is there sooner in registers.
-        if tensor_words(result) <= self.in_registers || self.is_address(result) {
+        let words = tensor_words(result);
+        let deep = self.starved && (words > FEW_WORDS || self.is_wanted_before_products(result));
+        if !deep && words <= self.in_registers || self.is_address(result) {
             return None;
         }
         let ty = self.staging(op, result)?;
         Some((self.ring([ty].into_iter().collect())?, false))
+    }
+
+    /// Whether an iteration uses `value` before it multiplies, so that it is waited for with the factors of products.
+    fn is_wanted_before_products(&self, value: Value<'c>) -> bool {
+        let Some(product) = self.block.ops().find(|op| is_product(*op)) else { return false };
+        let before = |op: Op<'c>| op.block() == Some(self.block) && op.is_before_in_block(product);
+        value.uses().any(|(user, _)| in_block(user, self.block).is_some_and(before))
     }
 
     /// Whether loads depend on a value.
