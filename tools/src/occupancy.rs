@@ -96,7 +96,8 @@ pub fn with_fewer_spills(ptx: &[u8], stack: u32) -> Option<Vec<u8>> {
 /// The number of CTAs, up to `most`, that costs least.
 fn ctas(needs: &[Need], kernel: &Kernel, most: u64) -> u64 {
     let warps = kernel.threads.div_ceil(32).max(1);
-    let costs = (1..=most.max(1)).map(|ctas| (cost(needs, warps, ctas), ctas));
+    let can_be = |ctas: &u64| *ctas == 1 || granted(ctas * warps) >= kernel.least;
+    let costs = (1..=most.max(1)).filter(can_be).map(|ctas| (cost(needs, warps, ctas), ctas));
     costs.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(1, |(_, ctas)| ctas)
 }
 
@@ -168,6 +169,20 @@ mod tests {
         assert!(String::from_utf8(ptx).unwrap().contains("\n.minnctapersm 5\n"));
         let mut ptx = text(&holds(64), 128);
         assert_eq!(bound(&mut ptx, 3).unwrap().ctas, 3, "shared memory may leave room for fewer");
+    }
+
+    /// ptxas 13.5 refuses a `wgmma` with eight accumulators in 32 registers: it wants 34.
+    #[test]
+    fn fragments_have_room() {
+        let registers: Vec<String> = (0..8).map(|i| format!("%r{i}")).collect();
+        let all = registers.join(", ");
+        let body = format!(
+            "\t.reg .b32 %r<8>;\n\t.reg .b64 %rd<2>;\n\t.reg .pred %p<1>;\n\twgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {{{all}}}, %rd0, %rd1, %p0, 1, 1, 0, 1;"
+        );
+        let mut ptx = text(&body, 512);
+        assert_eq!(bound(&mut ptx, 4).map(|found| found.ctas), Some(3));
+        let mut without = text(&body.replace("wgmma.mma_async", "wgmma.other"), 512);
+        assert_eq!(bound(&mut without, 4).map(|found| found.ctas), Some(4));
     }
 
     #[test]

@@ -205,7 +205,9 @@ impl Hash for CostModel {
         let memory = [stored_sector, stored_part, stored_line, memory_bytes];
         let latencies = [shuffle_latency, fixed_shuffle_latency, shared_latency];
         let barriers = [warp_barrier, block_barrier, cluster_barrier];
-        for cycles in throughputs.into_iter().chain(memory).chain(latencies).chain(barriers).chain([remote_factor]) {
+        for cycles in
+            throughputs.into_iter().chain(memory).chain(latencies).chain(barriers).chain([remote_factor])
+        {
             state.write_u64(cycles.to_bits());
         }
     }

@@ -570,6 +570,24 @@ fn reductions() {
         mutations.retain(|m| values > 1 || !m.0.contains("swapped") || m.0.contains("conversions"));
         all_are_caught(&plan, mutations, |plan| check_reduce(plan, &d, &[32, 64], &cuda));
     }
+    // Values that lanes share among them.
+    let d = layout(&blocked([1, 1], [1, 32], [4, 1], [1, 0]), &[32, 32]);
+    let plan = ReducePlan::new(&d, Dim::out(1), &[32], &cuda).unwrap();
+    assert_eq!((plan.local.halvings.len(), plan.local.shuffles.len()), (3, 2));
+    let mut mutations = within("cost", |plan: &mut ReducePlan| &mut plan.cost, costs());
+    mutations.extend([
+        mutation("a halving dropped", |plan: &mut ReducePlan| shorten(&mut plan.local.halvings)),
+        mutation("halvings swapped", |plan: &mut ReducePlan| plan.local.halvings.swap(0, 1)),
+        mutation("another lane", |plan: &mut ReducePlan| plan.local.halvings[0].lane = 8),
+        mutation("another bit", |plan: &mut ReducePlan| plan.local.halvings[0].bit = 3),
+        mutation("a bit that no lane has", |plan: &mut ReducePlan| plan.local.halvings[0].bit = 40),
+        mutation("another instruction", |plan: &mut ReducePlan| {
+            plan.local.halvings[0].instruction = ShuffleInstruction::DsSwizzle;
+        }),
+        mutation("an exchange dropped", |plan: &mut ReducePlan| shorten(&mut plan.local.shuffles)),
+        mutation("not brought together", |plan: &mut ReducePlan| plan.exchange = None),
+    ]);
+    all_are_caught(&plan, mutations, |plan| check_reduce(plan, &d, &[32], &cuda));
     // The lanes of four hold the same: adding them would count them twice.
     let d = layout(&blocked([1, 1], [1, 32], [4, 1], [1, 0]), &[4, 8]);
     let plan = ReducePlan::with_combine(&d, Dim::out(1), &[32], Some(WarpCombine::SMin), &cuda).unwrap();

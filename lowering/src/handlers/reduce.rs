@@ -1,10 +1,10 @@
 //! Reductions along one dimension.
 
 use super::combine::{Combine, Item};
-use crate::emit::{Failure, Lowered, unsupported};
+use crate::emit::{Failure, ICmp, Lowered, unsupported};
 use crate::lower::{Handler, Lower};
 use crate::registers::rename;
-use linear_layout::plan::{LocalReduction, WarpCombine};
+use linear_layout::plan::{LocalReduction, ReduceHalving, WarpCombine};
 use mlir_host::ir::{Op, Value};
 use ttopt_passes::plans;
 
@@ -58,6 +58,9 @@ fn local<'c>(
     if let Some(instruction) = plan.whole_warp {
         return left.iter().map(|item| whole_warp(l, item, instruction)).collect();
     }
+    for halving in &plan.halvings {
+        left = halve(l, combine, halving, &left)?;
+    }
     for shuffle in &plan.shuffles {
         let others = left
             .iter()
@@ -75,6 +78,33 @@ fn local<'c>(
         }
     }
     Ok(left)
+}
+
+/// Half of the values, combined with what another lane has of them, which gets the other half.
+fn halve<'c>(
+    l: &mut Lower<'_, 'c>,
+    combine: &Combine<'c>,
+    halving: &ReduceHalving,
+    items: &[Item<'c>],
+) -> Lowered<Vec<Item<'c>>> {
+    let (low, high) = items.split_at(items.len() / 2);
+    let lane = l.target.lane_id(&mut l.emit)?;
+    let (mask, zero) = (l.emit.const_i32(1 << halving.bit)?, l.emit.const_i32(0)?);
+    let i32t = l.emit.i32();
+    let bit = l.emit.value("llvm.and", &[lane, mask], i32t, &[])?;
+    let upper = l.emit.icmp(ICmp::Ne, bit, zero)?;
+    let select = |l: &mut Lower<'_, 'c>, yes: &Item<'c>, no: &Item<'c>| {
+        yes.iter().zip(no).map(|(yes, no)| l.emit.select(upper, *yes, *no)).collect::<Lowered<Item<'c>>>()
+    };
+    let mut kept = Vec::with_capacity(low.len());
+    for (low, high) in low.iter().zip(high) {
+        let (stays, goes) = (select(l, high, low)?, select(l, low, high)?);
+        let comes = combine.map_words(l, &goes, |l, word| {
+            l.target.shuffle_xor(&mut l.emit, word, halving.lane, halving.instruction)
+        })?;
+        kept.push((stays, comes));
+    }
+    kept.into_iter().map(|(stays, comes)| combine.apply(l, &stays, &comes)).collect()
 }
 
 /// One integer of each lane, extended to 32 bits so that the result's low bits are right.

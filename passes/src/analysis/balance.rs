@@ -48,7 +48,9 @@ impl Balance {
         }
         let Some(result) = op.results().next() else { return };
         if let Some([a, ..]) = Dot::operands(op).filter(|_| is_product(op)) {
-            let (Some((sums, _)), Some((_, bits))) = (elements(result.ty()), elements(a.ty())) else { return };
+            let (Some((sums, _)), Some((_, bits))) = (elements(result.ty()), elements(a.ty())) else {
+                return;
+            };
             let depth = shape(a.ty()).and_then(|shape| shape.last().copied()).unwrap_or(1);
             self.cycles += sums * depth as f64 / cost.products * (bits / 16.0);
         } else if LoadOp::cast(op).is_some() {

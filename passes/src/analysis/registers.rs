@@ -138,7 +138,8 @@ impl<'g, 'c> Whole<'g, 'c> {
     /// Whether elements of `value` are used as they are computed, one after the other, so that not all of them are held at
     /// once: it is computed and used element by element, with nothing between that wants whole tensors.
     fn passes(&self, value: Value<'c>) -> bool {
-        let Some(op) = value.def_op().filter(|op| LoadOp::cast(*op).is_none() && is_element_by_element(*op)) else {
+        let Some(op) = value.def_op().filter(|op| LoadOp::cast(*op).is_none() && is_element_by_element(*op))
+        else {
             return false;
         };
         let Some(made) = self.graph.number(op) else { return false };

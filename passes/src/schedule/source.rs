@@ -278,8 +278,18 @@ impl<'c> Source<'c> {
         };
         let waiting = FastMap::default();
         let starved = why == Why::Multiplies && Balance::of(op, warps, target).is_bound_by_memory(target);
-        Builder { source: &mut source, block, axis, target, absorbed, written, in_registers, starved, waiting }
-            .build(end);
+        Builder {
+            source: &mut source,
+            block,
+            axis,
+            target,
+            absorbed,
+            written,
+            in_registers,
+            starved,
+            waiting,
+        }
+        .build(end);
         Ok(source)
     }
 
@@ -347,7 +357,8 @@ fn recurs<'c>(block: Block<'c>, end: Op<'c>) -> bool {
     let reached = |from: Vec<Value<'c>>| {
         let (mut seen, mut open) = (FastSet::from_iter(from.iter().copied()), from);
         while let Some(value) = open.pop() {
-            let users = value.uses().filter_map(|(user, _)| in_block(user, block)).filter(|user| *user != end);
+            let users =
+                value.uses().filter_map(|(user, _)| in_block(user, block)).filter(|user| *user != end);
             open.extend(users.flat_map(|user| user.results()).filter(|result| seen.insert(*result)));
         }
         seen

@@ -53,9 +53,15 @@ pub struct Kernel {
     pub bound: Range<usize>,
     /// Registers of 16 bits that each register takes: none for predicates.
     pub halves: Vec<u8>,
+    /// Registers of a thread without which an assembler refuses an instruction of the kernel; 0 where there is none such.
+    pub least: u64,
     /// The first is where control begins.
     pub blocks: Vec<Block>,
 }
+
+/// Registers that ptxas wants besides the fragments of a `wgmma` (12.8 to 13.5: "C7602 Insufficient registers", for 60 kernels
+/// with fragments of 8 to 132 registers).
+const BESIDE_FRAGMENTS: u64 = 26;
 
 /// The kernels of `ptx` that have a number of threads and a bound and call nothing.
 pub fn kernels(ptx: &[u8]) -> Vec<Kernel> {
@@ -103,7 +109,7 @@ fn kernel(ptx: &[u8], at: usize, body: usize, end: usize) -> Option<Kernel> {
     let mut reader = Reader::default();
     reader.body(&ptx[body + 3..end])?;
     reader.link()?;
-    Some(Kernel { threads, bound, halves: reader.halves, blocks: reader.blocks })
+    Some(Kernel { threads, bound, halves: reader.halves, least: reader.least, blocks: reader.blocks })
 }
 
 /// The first register of a class, and how many it has.
@@ -113,6 +119,7 @@ type Class = (SmallVec<[u8; 4]>, u32, u32);
 struct Reader<'a> {
     classes: SmallVec<[Class; 8]>,
     halves: Vec<u8>,
+    least: u64,
     blocks: Vec<Block>,
     /// Labels and the blocks that they stand before.
     labels: Vec<(&'a [u8], u32)>,
@@ -198,6 +205,15 @@ impl<'a> Reader<'a> {
         let (name, operands) = (&text[..end], text[end..].trim_ascii_start());
         if name.starts_with(b"call") || name.starts_with(b"brx") {
             return None;
+        }
+        if name.starts_with(b"wgmma.mma_async") {
+            let in_braces = operands
+                .split(|byte| *byte == b'{')
+                .skip(1)
+                .filter_map(|rest| rest.split(|byte| *byte == b'}').next());
+            let fragments: usize =
+                in_braces.map(|rest| rest.iter().filter(|byte| **byte == b'%').count()).sum();
+            self.least = self.least.max(fragments as u64 + BESIDE_FRAGMENTS);
         }
         let mut instruction = self.instruction(name, operands);
         if let Some(predicate) = predicate {

@@ -129,7 +129,6 @@ impl Run<'_> {
         };
         let mut values: Vec<Vec<Value>> =
             (0..threads).map(|t| stage.registers.iter().map(|g| group(t, g)).collect()).collect();
-        let held = stage.registers.len() as u64;
         let mut combined: u64 = stage.registers.iter().map(|g| (g.len() as u64).saturating_sub(1)).sum();
         if let Some(instruction) = stage.whole_warp {
             // PTX ISA, "redux.sync": integers of 32 bits.
@@ -150,10 +149,35 @@ impl Run<'_> {
             };
             values = (0..threads).map(warp).collect();
             // As long as two shuffles.
-            self.exchanged(held, 2.0 * self.target.cost.shuffle, self.target.cost.shuffle_latency);
+            self.exchanged(
+                stage.registers.len() as u64,
+                2.0 * self.target.cost.shuffle,
+                self.target.cost.shuffle_latency,
+            );
             self.combined(combined);
             return Ok(values);
         }
+        for step in &stage.halvings {
+            let held = values.first().map_or(0, Vec::len);
+            let lanes = layout.in_bits(Dim::LANE);
+            let halves = step.lane >> lanes == 0 && step.bit < lanes && step.lane >> step.bit & 1 == 1;
+            if !halves || held < 2 || !exchange::exchanges(step.instruction, step.lane, self.target) {
+                let (name, lane, bit) = (step.instruction.name(), step.lane, step.bit);
+                let reason = format!("{name} does not share {held} values with lane ^ {lane}, by bit {bit}");
+                return Err(CheckError::Malformed(reason));
+            }
+            let kept = |t: Thread| {
+                let first = if t >> shift >> step.bit & 1 == 1 { held / 2 } else { 0 };
+                let other = &values[lane_of(t, step.lane) as usize];
+                (first..first + held / 2).map(|v| join(values[t as usize][v].clone(), &other[v])).collect()
+            };
+            values = (0..threads).map(kept).collect();
+            let sent = held as u64 / 2;
+            let latency = exchange::latency(step.instruction, self.target);
+            self.exchanged(sent, exchange::cycles(step.instruction, self.target), latency);
+            self.combined(3 * sent);
+        }
+        let held = stage.registers.len() as u64 >> stage.halvings.len();
         for step in &stage.shuffles {
             if step.lane >> layout.in_bits(Dim::LANE) != 0
                 || !exchange::exchanges(step.instruction, step.lane, self.target)

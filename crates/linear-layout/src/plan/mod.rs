@@ -53,7 +53,7 @@ pub use gather::{Gather, GatherPlan, GatherShared, GatherShuffle, HistogramPlan}
 pub use matrix_instruction::{
     Bits, DotAxis, Fragment, MatrixFamily, MatrixInstruction, OperandSource, Rate, Role,
 };
-pub use reduce::{LocalReduction, ReduceExchange, ReducePlan, ReduceShuffle, WarpCombine};
+pub use reduce::{LocalReduction, ReduceExchange, ReduceHalving, ReducePlan, ReduceShuffle, WarpCombine};
 pub use scan::{Replace, ScanPlan, ScanStep};
 pub use scan_exchange::{ScanExchange, ScanLine};
 pub use shared::SharedAccessPlan;

@@ -10,11 +10,11 @@
 use std::fmt;
 
 use crate::f2::{self, Echelon, Vectors, low_mask};
-use crate::plan::PlanResult;
 use crate::plan::convert::{ConversionPlan, Cost};
 use crate::plan::display::{Count, write_cost};
 use crate::plan::shuffle::ShuffleInstruction;
 use crate::plan::space::Distributed;
+use crate::plan::{PlanError, PlanResult};
 use crate::target::TargetDesc;
 use crate::{Dim, LinearLayout};
 
@@ -66,13 +66,28 @@ impl WarpCombine {
     }
 }
 
+/// Half of the values for each of two lanes: of `n` values of lane `l`, those in whose number the highest bit is bit `bit` of
+/// `l` stay, are combined with what lane `l ^ lane` has of them, and are numbered without that bit; the others are sent there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReduceHalving {
+    /// XORed with the lane number.
+    pub lane: u64,
+    /// The bit of the lane number that tells which half stays.
+    pub bit: u32,
+    /// What sends the other half.
+    pub instruction: ShuffleInstruction,
+}
+
 /// How values of one thread and then of lanes are combined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LocalReduction {
-    /// For each value that is left, the registers it is combined from, in the order of their numbers.
+    /// For each value, the registers it is combined from, in the order of their numbers.
     pub registers: Vec<Vec<u32>>,
-    /// Then these exchanges, each on all values.
+    /// Then these exchanges, each of which leaves every lane half of the values it has.
+    pub halvings: Vec<ReduceHalving>,
+    /// Then these exchanges, each on all values that are left.
     pub shuffles: Vec<ReduceShuffle>,
     /// Instead of all the exchanges, one instruction for each value, which combines the values of all
     /// lanes.
@@ -83,8 +98,18 @@ impl LocalReduction {
     /// Combinations of two values in one thread.
     pub fn combinations(&self) -> u64 {
         let within: usize = self.registers.iter().map(|r| r.len().saturating_sub(1)).sum();
-        let between = if self.whole_warp.is_some() { 0 } else { self.shuffles.len() };
-        (within + self.registers.len() * between) as u64
+        let between = if self.whole_warp.is_some() { 0 } else { self.shuffles.len() as u64 };
+        within as u64 + self.halved() + self.values() * between
+    }
+
+    /// Values that are left to every lane.
+    pub fn values(&self) -> u64 {
+        self.registers.len() as u64 >> self.halvings.len()
+    }
+
+    /// Values that each lane sends in all halvings together.
+    fn halved(&self) -> u64 {
+        self.registers.len() as u64 - self.values()
     }
 
     /// Lets one instruction combine all lanes if it can and that is cheaper. `copies`: lanes between which
@@ -99,7 +124,7 @@ impl LocalReduction {
     }
 }
 
-/// How partial results of different warps come together.
+/// How partial results of different warps come together, or results that lanes have shared among them reach all that want them.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ReduceExchange {
@@ -141,7 +166,7 @@ pub struct ReducePlan {
     pub axis: Dim,
     /// Within each warp.
     pub local: LocalReduction,
-    /// Between warps and CTAs, where the axis reaches across them.
+    /// Between warps and CTAs, where the axis reaches across them, and after halvings between lanes.
     pub exchange: Option<ReduceExchange>,
     /// For each register of the result, the value that it is.
     pub targets: Vec<u32>,
@@ -184,7 +209,7 @@ impl ReducePlan {
         let rest: Vec<Dim> = layout.out_dims().filter(|&d| d != axis).collect();
         let result = layout.sublayout(&ins, &rest)?;
         let (registers, shuffles) = (split.groups(), split.shuffles.clone());
-        let local = LocalReduction { registers, shuffles, whole_warp: None };
+        let local = LocalReduction { registers, shuffles, ..LocalReduction::default() };
         let local = local.with_whole_warp(combine, split.lanes_are_copies(), target);
         let targets = split.targets(&result);
         let mut plan = ReducePlan {
@@ -197,14 +222,36 @@ impl ReducePlan {
             target: target.name,
         };
         let warps = 1u64 << layout.in_bits(Dim::WARP);
+        let cost = |local: &LocalReduction, exchange: Option<&ReduceExchange>| {
+            cost_of(local, exchange, elem_bits, warps, target)
+        };
+        let exchange = |local: &LocalReduction, partial: &Distributed| {
+            let to = |lanes: bool| split.exchange(partial, layout, elem_bits, combine, target, lanes);
+            let in_registers = to(false)?;
+            if split.across == 0 {
+                return Ok::<_, PlanError>(in_registers);
+            }
+            let in_lanes = to(true)?;
+            let cycles = |x: &ReduceExchange| cost(local, Some(x)).cycles;
+            Ok(if cycles(&in_lanes) < cycles(&in_registers) { in_lanes } else { in_registers })
+        };
         if split.across > 0 {
-            let in_registers = split.exchange(layout, elem_bits, combine, target, false)?;
-            let in_lanes = split.exchange(layout, elem_bits, combine, target, true)?;
-            let cheaper = |x: &ReduceExchange| cost_of(&plan.local, Some(x), elem_bits, warps, target).cycles;
-            plan.exchange =
-                Some(if cheaper(&in_lanes) < cheaper(&in_registers) { in_lanes } else { in_registers });
+            plan.exchange = Some(exchange(&plan.local, &split.partial)?);
         }
-        plan.cost = cost_of(&plan.local, plan.exchange.as_ref(), elem_bits, warps, target);
+        plan.cost = cost(&plan.local, plan.exchange.as_ref());
+        if let Some((local, partial)) = split.halved(&plan.local, target) {
+            // That every lane reads what the others have takes an exchange of each value at least.
+            let gathers =
+                if split.across == 0 { target.cost.shuffle * plan.local.registers.len() as f64 } else { 0.0 };
+            let least = cost(&local, None).cycles + warps as f64 * gathers;
+            if least < plan.cost.cycles {
+                let exchange = exchange(&local, &partial)?;
+                let cost = cost(&local, Some(&exchange));
+                if cost.cycles < plan.cost.cycles {
+                    (plan.local, plan.exchange, plan.cost) = (local, Some(exchange), cost);
+                }
+            }
+        }
         Ok(plan)
     }
 
@@ -228,6 +275,9 @@ impl fmt::Display for ReducePlan {
             if let Some(combine) = r.whole_warp {
                 return writeln!(f, "  combine all lanes by redux.sync.{}", combine.name());
             }
+            r.halvings.iter().try_for_each(|s| {
+                writeln!(f, "  share values with lane ^ {} by {}", s.lane, s.instruction.name())
+            })?;
             r.shuffles.iter().try_for_each(|s| {
                 let name = s.instruction.name();
                 match s.value {
@@ -264,7 +314,16 @@ fn cost_of(
     let words: u64 = elem_bits.iter().map(|&b| words(b)).sum();
     let warps = warps as f64;
     let mut stage = |r: &LocalReduction| {
-        let values = r.registers.len() as u64 * words;
+        let values = r.values() * words;
+        let sent = (0u64..)
+            .zip(&r.halvings)
+            .map(|(i, s)| (r.registers.len() as u64 * words >> (i + 1), s.instruction));
+        for (sent, instruction) in sent {
+            cost.shuffles += sent;
+            // What stays and what is sent are selected.
+            let each = instruction.cycles(target) + 2.0 * target.cost.alu;
+            cost.cycles += instruction.latency(target) + warps * sent as f64 * each;
+        }
         let sum = |of: fn(ShuffleInstruction, &TargetDesc) -> f64| {
             r.shuffles.iter().map(|s| of(s.instruction, target)).sum::<f64>()
         };
@@ -408,6 +467,32 @@ impl Split {
         (0..1u64 << self.beside.len()).map(group).collect()
     }
 
+    /// `local` with as many exchanges as can be halvings, and the layout of the values that they leave; `None` where there
+    /// is one value or no exchange, or where registers and lanes move together.
+    fn halved(&self, local: &LocalReduction, target: &TargetDesc) -> Option<(LocalReduction, Distributed)> {
+        let moves = local.whole_warp.is_some() || local.shuffles.iter().any(|shuffle| shuffle.value != 0);
+        if moves || self.beside.is_empty() || local.shuffles.is_empty() {
+            return None;
+        }
+        // Most values are sent first, so the cheapest exchange comes first. Lanes that exchange something afterwards must
+        // have the same values: the bit that tells the halves apart is in none of the later distances.
+        let mut order = local.shuffles.clone();
+        order.sort_by(|a, b| {
+            let cycles = |s: &ReduceShuffle| s.instruction.cycles(target);
+            cycles(a).total_cmp(&cycles(b)).then(b.lane.cmp(&a.lane))
+        });
+        let (mut partial, mut halvings) = (self.partial.clone(), Vec::new());
+        for (i, shuffle) in order.iter().enumerate().take(self.beside.len()) {
+            let later = order[i + 1..].iter().fold(0, |all, other| all | other.lane);
+            let bit = (0..u64::BITS).find(|bit| (shuffle.lane & !later) >> bit & 1 == 1)?;
+            *partial.lane.get_mut(bit as usize)? ^= partial.reg.pop()?;
+            halvings.push(ReduceHalving { lane: shuffle.lane, bit, instruction: shuffle.instruction });
+        }
+        let shuffles = order.split_off(halvings.len());
+        let registers = local.registers.clone();
+        Some((LocalReduction { registers, halvings, shuffles, whole_warp: None }, partial))
+    }
+
     /// Whether lanes between which nothing is exchanged hold the same elements.
     fn lanes_are_copies(&self) -> bool {
         self.lines(&self.partial.lane).iter().all(|&c| c == 0)
@@ -422,18 +507,33 @@ impl Split {
             .collect()
     }
 
-    /// Partial results brought to where they are combined: the axis in registers, or as far as there are
-    /// lanes that hold copies of the result, in those.
+    /// Results that are where `partial` says brought to where they are combined: the axis in registers, or as far as there
+    /// are lanes that hold copies of the result, in those.
     fn exchange(
         &self,
+        partial: &Distributed,
         layout: &LinearLayout,
         elem_bits: &[u32],
         combine: Option<WarpCombine>,
         target: &TargetDesc,
         to_lanes: bool,
     ) -> PlanResult<ReduceExchange> {
+        let (mut from, p) = (partial.clone(), &self.partial);
+        let (values, mut lane) = (self.lines(&p.reg), self.lines(&p.lane));
+        let (mut warp, mut block) = (self.lines(&p.warp), self.lines(&p.block));
+        let mut places = self.across;
+        if places == 0 {
+            // Each warp has all that it wants: where several have the same, a place of the axis keeps them apart.
+            let mut span = Echelon::of(&values.iter().chain(&lane).copied().collect::<Vectors>());
+            let both = warp.iter_mut().zip(&mut from.warp).chain(block.iter_mut().zip(&mut from.block));
+            for (to, from) in both.filter(|(to, _)| !span.insert(**to)) {
+                *to |= 1 << (self.others + places);
+                *from |= 1 << (self.others + places);
+                places += 1;
+            }
+        }
         let mut outs = self.outs.clone();
-        outs.push((self.axis, self.across));
+        outs.push((self.axis, places));
         let (warp_bits, block_bits) = (layout.in_bits(Dim::WARP), layout.in_bits(Dim::BLOCK));
         let lane_bits = layout.in_bits(Dim::LANE);
         let build = |reg: &Vectors, lane: &Vectors, warp: &Vectors, block: &Vectors| {
@@ -446,10 +546,7 @@ impl Split {
             let columns = reg.iter().chain(lane).chain(warp).chain(block).copied();
             LinearLayout::from_columns(&ins, &outs, columns.collect::<Vec<_>>())
         };
-        let p = &self.partial;
-        let partial = build(&p.reg, &p.lane, &p.warp, &p.block)?;
-        let (values, mut lane) = (self.lines(&p.reg), self.lines(&p.lane));
-        let (warp, block) = (self.lines(&p.warp), self.lines(&p.block));
+        let partial = build(&from.reg, &from.lane, &from.warp, &from.block)?;
         let mut shuffles = Vec::new();
         let mut parts: Vectors = (0..self.across).map(|i| 1u64 << (self.others + i)).collect();
         if to_lanes {
@@ -469,7 +566,7 @@ impl Split {
         let registers = (0..1u32 << values.len()).map(group).collect();
         let conversion = |&bits: &u32| ConversionPlan::new(&partial, &gathered, bits, target);
         let conversions = elem_bits.iter().map(conversion).collect::<PlanResult<Vec<_>>>()?;
-        let local = LocalReduction { registers, shuffles, whole_warp: None };
+        let local = LocalReduction { registers, shuffles, ..LocalReduction::default() };
         let combine = local.with_whole_warp(combine, self.lanes_are_copies(), target);
         Ok(ReduceExchange { partial, gathered, conversions, combine })
     }
