@@ -83,7 +83,9 @@ enum {
   TTOPT_NO_FP_FUSION = 1 << 4,
   /* Looks for ptxas, libdevice, ld.lld and ROCm's libraries where TTOPT_PTXAS, TTOPT_LIBDEVICE, TTOPT_LLD,
    * TTOPT_DEVICE_LIBS and CUDA_HOME say, and where they are commonly installed. */
-  TTOPT_FIND_COMPANIONS = 1 << 5
+  TTOPT_FIND_COMPANIONS = 1 << 5,
+  /* Functions of singles keep denormal numbers, which they take for zero otherwise (NVIDIA). */
+  TTOPT_KEEP_DENORMALS = 1 << 6
 };
 
 typedef int32_t TtoptSeverity;

@@ -18,7 +18,8 @@ const ALL_TENSOR_MAPS: u32 = 1 << 2;
 const LOCATIONS: u32 = 1 << 3;
 const NO_FP_FUSION: u32 = 1 << 4;
 const FIND_COMPANIONS: u32 = 1 << 5;
-const ALL_FLAGS: u32 = (1 << 6) - 1;
+const KEEP_DENORMALS: u32 = 1 << 6;
+const ALL_FLAGS: u32 = (1 << 7) - 1;
 
 /// As in the header, field by field. All zeros are the defaults.
 #[repr(C)]
@@ -119,6 +120,7 @@ impl TtoptOptions {
             locations: has(LOCATIONS),
             max_registers: (self.max_registers > 0).then_some(self.max_registers),
             fp_fusion: !has(NO_FP_FUSION),
+            flush_denormals: !has(KEEP_DENORMALS),
             ptxas_options,
             companions,
             ..Options::default()

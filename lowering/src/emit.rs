@@ -90,6 +90,7 @@ pub struct Emit<'c> {
     i32: Type<'c>,
     i64: Type<'c>,
     f32: Type<'c>,
+    flushes: bool,
     contract: Option<Attr<'c>>,
     disjoint: Attr<'c>,
     pointers: RefCell<FastMap<u32, Type<'c>>>,
@@ -114,11 +115,22 @@ impl<'c> Emit<'c> {
             i64: Type::int(ctx, 64),
             f32: Type::float(ctx, FloatKind::F32),
             contract: Attr::parse(ctx, "#llvm.fastmath<contract>"),
+            flushes: false,
             disjoint: Attr::unit(ctx),
             pointers: RefCell::default(),
             vectors: RefCell::default(),
             global_accesses: Vec::new(),
         }
+    }
+    /// Whether functions of singles take denormal numbers for zero, and give it for them; they do not by default.
+    #[must_use]
+    pub fn flushing(mut self, flushes: bool) -> Self {
+        self.flushes = flushes;
+        self
+    }
+    /// As [`flushing`](Self::flushing) says.
+    pub fn flushes(&self) -> bool {
+        self.flushes
     }
     /// Whether products and sums may be contracted; so they may by default.
     #[must_use]

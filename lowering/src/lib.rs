@@ -21,6 +21,8 @@ pub mod words;
 pub const MAX_REGISTERS: &str = "ttg.maxnreg";
 /// On a module: `false` where a product and a sum must not become one operation that rounds once.
 pub const FP_FUSION: &str = "ttg.enable_fp_fusion";
+/// On a module for NVIDIA's GPUs: `false` where functions of singles keep denormal numbers, which they take for zero otherwise.
+pub const FLUSH_DENORMALS: &str = "ttg.flush_denormals";
 
 use emit::Failure;
 use linear_layout::target::{TargetDesc, Vendor};

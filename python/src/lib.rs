@@ -71,6 +71,7 @@ fn options(given: &Bound<'_, PyDict>) -> PyResult<Options> {
             "locations" => options.locations = value.extract()?,
             "max_registers" => options.max_registers = Some(value.extract()?),
             "fp_fusion" => options.fp_fusion = value.extract()?,
+            "flush_denormals" => options.flush_denormals = value.extract()?,
             "ptxas_options" => options.ptxas_options = value.extract()?,
             "ptxas" => *ptxas = Some(path()?),
             "nvdisasm" => *nvdisasm = Some(path()?),

@@ -198,6 +198,7 @@ class _Compilation:
             num_ctas=options.num_ctas,
             max_registers=getattr(options, "maxnreg", None),
             fp_fusion=options.enable_fp_fusion,
+            flush_denormals=getattr(options, "enable_reflect_ftz", True),
             all_tensor_maps=is_cuda and not _launcher_rounds(),
             libraries=list(libraries.values()),
             **{name: path for name, path in known.items() if path},

@@ -8,8 +8,8 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.targ
 // Rounding and signs.
 // CHECK-LABEL: llvm.func internal @rounding(
 // CHECK:      llvm.intr.fabs(%arg0) : (f32) -> f32
-// CHECK-NEXT: llvm.intr.ceil(%arg0) : (f32) -> f32
-// CHECK-NEXT: llvm.intr.floor(%arg0) : (f32) -> f32
+// CHECK-NEXT: llvm.call_intrinsic "llvm.nvvm.ceil.ftz.f"(%arg0)
+// CHECK-NEXT: llvm.call_intrinsic "llvm.nvvm.floor.ftz.f"(%arg0)
 // CHECK-NEXT: llvm.intr.trunc(%arg0) : (f32) -> f32
 // CHECK-NEXT: llvm.intr.round(%arg0) : (f32) -> f32
 // CHECK-NEXT: llvm.intr.roundeven(%arg0) : (f32) -> f32
@@ -54,7 +54,7 @@ tt.func private @extrema(%x: tensor<32xf32, #b>, %y: tensor<32xf32, #b>, %z: ten
 // CHECK:      %[[LOG2E:.*]] = llvm.mlir.constant(1.44269502 : f32)
 // CHECK-NEXT: %[[P:.*]] = llvm.fmul %arg0, %[[LOG2E]]
 // CHECK-NEXT: llvm.call_intrinsic "llvm.nvvm.ex2.approx"(%[[P]])
-// CHECK-NEXT: llvm.call_intrinsic "llvm.nvvm.rsqrt.approx.f"(%arg0)
+// CHECK-NEXT: llvm.call_intrinsic "llvm.nvvm.rsqrt.approx.ftz.f"(%arg0)
 // CHECK-NEXT: llvm.call_intrinsic "llvm.nvvm.div.approx.f"(%arg0, %arg1)
 // CHECK-NEXT: llvm.intr.sqrt(%arg0)
 // CHECK-NEXT: llvm.fdiv %arg0, %arg1

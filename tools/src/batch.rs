@@ -1,7 +1,8 @@
 //! Many compilations in one process, on all cores, with what was compiled before taken from a [`Store`].
 //!
 //! A job is a line of JSON: `{"input": "kernel.ttir", "output": "kernel.ptx"}`, and, where they are not the defaults of the
-//! command line, `target`, `num_warps`, `num_stages`, `num_ctas`, `emit`, `max_registers`, `fp_fusion`. For each job there is
+//! command line, `target`, `num_warps`, `num_stages`, `num_ctas`, `emit`, `max_registers`, `fp_fusion`,
+//! `flush_denormals`. For each job there is
 //! a line of JSON, in their order: `{"input": …, "ok": true, "cached": false, "metadata": {…}, "resources": {…}}`, with the
 //! result under `asm` where there is no `output`, or with `error`.
 
@@ -54,10 +55,16 @@ impl Job {
                 "num_stages" => options.num_stages = number()?,
                 "num_ctas" => options.num_ctas = power()?,
                 "max_registers" => options.max_registers = Some(number()?),
-                "fp_fusion" => {
-                    options.fp_fusion = value
+                "fp_fusion" | "flush_denormals" => {
+                    let wanted = value
                         .as_bool()
                         .ok_or_else(|| anyhow!("`{key}` must be true or false, not {value}"))?;
+                    let option = if key == "fp_fusion" {
+                        &mut options.fp_fusion
+                    } else {
+                        &mut options.flush_denormals
+                    };
+                    *option = wanted;
                 }
                 "emit" => {
                     options.emit = <Stage as clap::ValueEnum>::from_str(text()?, false)
@@ -230,9 +237,10 @@ mod tests {
             key(|_| {}),
             key(|o| o.num_warps = 8),
             key(|o| o.fp_fusion = false),
+            key(|o| o.flush_denormals = false),
             key(|o| o.emit = Stage::Bin),
         ];
-        assert!((0..4).all(|i| (0..i).all(|j| keys[i] != keys[j])));
+        assert!((0..5).all(|i| (0..i).all(|j| keys[i] != keys[j])));
         assert_eq!(keys[0], key(|_| {}));
     }
 }

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
-use ttopt_lowering::{FP_FUSION, MAX_REGISTERS};
+use ttopt_lowering::{FLUSH_DENORMALS, FP_FUSION, MAX_REGISTERS};
 use ttopt_passes::kernel_decisions::{MOST_CTAS, REDUCE_LOOP_ADDRESSES};
 
 /// What to stop at.
@@ -96,6 +96,9 @@ pub struct Options {
     pub max_registers: Option<u32>,
     /// Whether a product and a sum may become one operation that rounds once.
     pub fp_fusion: bool,
+    /// Whether libdevice's functions of singles, square roots and roundings to whole numbers take denormal numbers for zero, as
+    /// Triton's `enable_reflect_ftz` lets them by default; NVIDIA's GPUs only.
+    pub flush_denormals: bool,
     /// What `ptxas` is told beyond what it needs to know.
     pub ptxas_options: Vec<String>,
     /// Where assemblers, linkers and libraries are.
@@ -118,6 +121,7 @@ impl Default for Options {
             locations: false,
             max_registers: None,
             fp_fusion: true,
+            flush_denormals: true,
             ptxas_options: Vec::new(),
             companions: Companions::default(),
         }
@@ -504,6 +508,9 @@ impl Compilation<'_, '_> {
         if !self.options.fp_fusion {
             module.set_attr(FP_FUSION, Attr::bool(context, false));
         }
+        if !self.options.flush_denormals {
+            module.set_attr(FLUSH_DENORMALS, Attr::bool(context, false));
+        }
     }
 
     fn make_llvm(&mut self) -> Result<TargetDesc> {
@@ -529,6 +536,11 @@ impl Compilation<'_, '_> {
         let machine = codegen::target_machine(target.name)?;
         llvm.set_triple(&machine.get_triple());
         llvm.set_data_layout(&machine.get_target_data().get_data_layout());
+        if target.vendor == Vendor::Nvidia
+            && module_attr(&self.module, FLUSH_DENORMALS).and_then(Attr::as_bool).unwrap_or(true)
+        {
+            device_library::flush_denormals(&llvm);
+        }
         let with_library = device_library::link(&llvm, target, companions)?;
         self.check_cancelled()?;
         codegen::optimize(&llvm, &machine, target.vendor, with_library, loops)?;

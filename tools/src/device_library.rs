@@ -25,6 +25,12 @@ fn link_file(module: &Module<'_>, prefix: &str, needed: &str, library: &str, pat
     }
 }
 
+/// Lets libdevice's functions take denormal numbers for zero (NVVM, "Reflection Parameters").
+pub fn flush_denormals(module: &Module<'_>) {
+    let yes = module.get_context().i32_type().const_int(1, false);
+    module.add_basic_value_flag("nvvm-reflect-ftz", FlagBehavior::Override, yes);
+}
+
 /// Links what a module calls of the caller's libraries and of its target's; says whether that is anything.
 ///
 /// # Errors

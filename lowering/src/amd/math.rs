@@ -31,6 +31,7 @@ pub(super) fn emit<'c>(
     let ty = args[0].ty();
     match ty.float_kind() {
         Some(FloatKind::F32 | FloatKind::F64) => {}
+        Some(FloatKind::F16 | FloatKind::BF16) if matches!(name, "ceil" | "floor") => {}
         Some(FloatKind::F16 | FloatKind::BF16) => {
             let exact = if name == "divf" { "precise_divf" } else { name };
             return floats::through_single(e, args, |e, wide| emit(e, module, exact, wide));
@@ -44,6 +45,7 @@ pub(super) fn emit<'c>(
             e.same("llvm.fmul", &[args[0], reciprocal])
         }
         "divf" | "approx_divf" | "precise_divf" => e.same("llvm.fdiv", args),
+        "ceil" | "floor" => e.same(&format!("llvm.intr.{name}"), args),
         "sqrt" if single => e.intrinsic("llvm.amdgcn.sqrt", args, ty),
         "sqrt" | "precise_sqrt" => e.same("llvm.intr.sqrt", args),
         "rsqrt" if single => e.intrinsic("llvm.amdgcn.rsq", args, ty),

@@ -92,8 +92,8 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
             l.emit.value("llvm.intr.abs", args, args[0].ty(), &[("is_int_min_poison", poison)])
         })
     }),
-    ("math.ceil", same!("llvm.intr.ceil")),
-    ("math.floor", same!("llvm.intr.floor")),
+    ("math.ceil", math!("ceil")),
+    ("math.floor", math!("floor")),
     ("math.trunc", same!("llvm.intr.trunc")),
     ("math.round", same!("llvm.intr.round")),
     ("math.roundeven", same!("llvm.intr.roundeven")),

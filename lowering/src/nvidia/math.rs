@@ -31,6 +31,7 @@ pub(super) fn emit<'c>(
     let ty = args[0].ty();
     match ty.float_kind() {
         Some(FloatKind::F32 | FloatKind::F64) => {}
+        Some(FloatKind::F16 | FloatKind::BF16) if matches!(name, "ceil" | "floor") => {}
         Some(FloatKind::F16 | FloatKind::BF16) => {
             let exact = if name == "divf" { "precise_divf" } else { name };
             return floats::through_single(e, args, |e, wide| emit(e, module, exact, wide));
@@ -38,13 +39,18 @@ pub(super) fn emit<'c>(
         _ => return unsupported(format!("{name} of {ty} is not supported")),
     }
     let single = ty.float_kind() == Some(FloatKind::F32);
+    let flushed = if e.flushes() { ".ftz" } else { "" };
     match name {
+        "ceil" | "floor" if single && e.flushes() => {
+            e.intrinsic(&format!("llvm.nvvm.{name}.ftz.f"), args, ty)
+        }
+        "ceil" | "floor" => e.same(&format!("llvm.intr.{name}"), args),
         "divf" if single => e.intrinsic("llvm.nvvm.div.full", args, ty),
         "approx_divf" if single => e.intrinsic("llvm.nvvm.div.approx.f", args, ty),
         "divf" | "approx_divf" | "precise_divf" => e.same("llvm.fdiv", args),
-        "sqrt" if single => e.intrinsic("llvm.nvvm.sqrt.approx.f", args, ty),
+        "sqrt" if single => e.intrinsic(&format!("llvm.nvvm.sqrt.approx{flushed}.f"), args, ty),
         "sqrt" | "precise_sqrt" => e.same("llvm.intr.sqrt", args),
-        "rsqrt" if single => e.intrinsic("llvm.nvvm.rsqrt.approx.f", args, ty),
+        "rsqrt" if single => e.intrinsic(&format!("llvm.nvvm.rsqrt.approx{flushed}.f"), args, ty),
         // Powers below the least normal number become zero: to keep them takes twice the multiplications.
         "exp2" if single => e.intrinsic("llvm.nvvm.ex2.approx.ftz", args, ty),
         "exp" if single => {

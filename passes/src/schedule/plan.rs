@@ -179,9 +179,11 @@ impl LoopSchedule {
             if waiting_registers(graph, &stage) <= budget.registers {
                 break stage;
             }
-            // What takes most registers waits where it is.
+            // What takes most registers waits where it is. What is left then are indices and the like, which are few.
             let waits = |n: &usize| early[*n] && graph.nodes[*n].kind == Kind::Guarded;
-            let most = (0..stage.len()).filter(waits).max_by_key(|n| graph.nodes[*n].words)?;
+            let Some(most) = (0..stage.len()).filter(waits).max_by_key(|n| graph.nodes[*n].words) else {
+                break stage;
+            };
             early[most] = false;
         };
         let places = Order::new(graph, &stage, stages, None).places();

@@ -80,6 +80,9 @@ struct Args {
     /// Let no product and sum become one operation that rounds once
     #[arg(long)]
     no_fp_fusion: bool,
+    /// Let functions of singles keep denormal numbers, which they take for zero otherwise (NVIDIA)
+    #[arg(long)]
+    keep_denormals: bool,
     /// An option for ptxas; repeat for more
     #[arg(long = "ptxas-option", value_name = "OPTION", allow_hyphen_values = true)]
     ptxas_options: Vec<String>,
@@ -170,6 +173,7 @@ fn options(args: &Args) -> Options {
         all_tensor_maps: args.all_tensor_maps,
         max_registers: args.max_registers,
         fp_fusion: !args.no_fp_fusion,
+        flush_denormals: !args.keep_denormals,
         ptxas_options: args.ptxas_options.clone(),
         locations: args.locations || args.dump.is_some(),
         keep: args.dump.is_some(),

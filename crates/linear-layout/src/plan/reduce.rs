@@ -178,6 +178,10 @@ pub struct ReducePlan {
     pub target: &'static str,
 }
 
+/// Values are shared among lanes where that takes less than this part of the cycles: what is selected and brought together
+/// takes registers, too.
+const WORTH_SHARING: f64 = 0.9;
+
 impl ReducePlan {
     /// The plan for operands of these widths that are all in `layout`.
     ///
@@ -244,10 +248,11 @@ impl ReducePlan {
             let gathers =
                 if split.across == 0 { target.cost.shuffle * plan.local.registers.len() as f64 } else { 0.0 };
             let least = cost(&local, None).cycles + warps as f64 * gathers;
-            if least < plan.cost.cycles {
+            let wanted = plan.cost.cycles * WORTH_SHARING;
+            if least < wanted {
                 let exchange = exchange(&local, &partial)?;
                 let cost = cost(&local, Some(&exchange));
-                if cost.cycles < plan.cost.cycles {
+                if cost.cycles < wanted {
                     (plan.local, plan.exchange, plan.cost) = (local, Some(exchange), cost);
                 }
             }

@@ -59,7 +59,8 @@ pub fn convert(c: Cvt, v: u64) -> u64 {
                 };
             }
             let mut x = to_f64(from, v);
-            if ftz {
+            // PTX ISA, "cvt": singles are flushed, as source and as result.
+            if ftz && from == Fmt::F32 {
                 x = f64::from(num::flush(x as f32));
             }
             if relu && (x < 0.0) {
@@ -68,6 +69,10 @@ pub fn convert(c: Cvt, v: u64) -> u64 {
             match to {
                 Fmt::F16 => u64::from(num::round_to(x, num::F16, round, saturate)),
                 Fmt::BF16 => u64::from(num::round_to(x, num::BF16, round, saturate)),
+                Fmt::F32 if ftz => {
+                    let single = f32::from_bits(from_f64(to, x, round) as u32);
+                    u64::from(num::flush(single).to_bits())
+                }
                 _ => from_f64(to, x, round),
             }
         }
