@@ -89,8 +89,8 @@ __global__ void shared_memory(uint64_t *cycles, uint32_t *sink, uint32_t stride)
     uint32_t base = static_cast<uint32_t>(__cvta_generic_to_shared(memory));
     for (uint32_t i = threadIdx.x; i < 8192; i += blockDim.x) reinterpret_cast<uint32_t *>(memory)[i] = 0;
     __syncthreads();
-    uint32_t at = base + (threadIdx.x % 32 * stride) % 32768;
-    uint32_t a = at, b = at, c = at, d = at;
+    uint32_t at = base + threadIdx.x % 32 * stride % 4096;
+    uint32_t a = at, b = at, c = at, d = at, sum = 0;
     uint64_t start = clock64();
     for (int round = 0; round < ROUNDS; ++round) {
 #pragma unroll
@@ -103,20 +103,23 @@ __global__ void shared_memory(uint64_t *cycles, uint32_t *sink, uint32_t stride)
                     asm volatile("st.volatile.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(a), "r"(b), "r"(c), "r"(d)
                                  : "memory");
             } else {
-                if constexpr (BYTES == 4) asm volatile("ld.volatile.shared.b32 %0, [%1];" : "=r"(a) : "r"(at) : "memory");
+                // Eight places, so that no load repeats the one before.
+                const uint32_t here = CHAIN ? at : at + (round + u) % 8 * 4096;
+                if constexpr (BYTES == 4) asm volatile("ld.shared.b32 %0, [%1];" : "=r"(a) : "r"(here) : "memory");
                 if constexpr (BYTES == 8)
-                    asm volatile("ld.volatile.shared.v2.b32 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "r"(at) : "memory");
+                    asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "r"(here) : "memory");
                 if constexpr (BYTES == 16)
-                    asm volatile("ld.volatile.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
                                  : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
-                                 : "r"(at)
+                                 : "r"(here)
                                  : "memory");
+                sum += a ^ b ^ c ^ d;
                 if constexpr (CHAIN) at += a;
             }
         }
     }
     uint64_t stop = clock64();
-    sink[blockIdx.x * blockDim.x + threadIdx.x] = a + b + c + d + at;
+    sink[blockIdx.x * blockDim.x + threadIdx.x] = sum + at;
     if (threadIdx.x % 32 == 0) {
         cycles[2 * (threadIdx.x / 32)] = start;
         cycles[2 * (threadIdx.x / 32) + 1] = stop;
@@ -283,7 +286,7 @@ static void say(const char *what, const char *kind, double value, const char *un
         }), "cycles");
 
 template <int BYTES, bool STORE> static void shared_rates(const char *name) {
-    for (uint32_t conflicts : {1u, 2u, 4u, 8u}) {
+    for (uint32_t conflicts : {0u, 1u, 2u, 4u, 8u}) {
         uint32_t stride = BYTES * conflicts;
         double cost = per_instruction(32, [&](int threads) {
             shared_memory<BYTES, STORE, false><<<1, threads, 32768>>>(cycles, reinterpret_cast<uint32_t *>(sink), stride);

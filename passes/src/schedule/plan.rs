@@ -52,7 +52,7 @@ pub struct Node {
     pub reads: SmallVec<[usize; 2]>,
     /// For a dot: whether what it reads besides rings is written again in the next iteration.
     pub blocking: bool,
-    /// Registers of a thread that its results take.
+    /// Registers of a thread that its results take; indices, addresses and masks count nothing.
     pub words: u64,
 }
 
@@ -179,11 +179,9 @@ impl LoopSchedule {
             if waiting_registers(graph, &stage) <= budget.registers {
                 break stage;
             }
-            // What takes most registers waits where it is. What is left then are indices and the like, which are few.
+            // What takes most registers waits where it is.
             let waits = |n: &usize| early[*n] && graph.nodes[*n].kind == Kind::Guarded;
-            let Some(most) = (0..stage.len()).filter(waits).max_by_key(|n| graph.nodes[*n].words) else {
-                break stage;
-            };
+            let most = (0..stage.len()).filter(waits).max_by_key(|n| graph.nodes[*n].words)?;
             early[most] = false;
         };
         let places = Order::new(graph, &stage, stages, None).places();

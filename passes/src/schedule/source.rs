@@ -17,12 +17,13 @@ use linear_layout::Encoding;
 use linear_layout::encoding::SwizzledShared;
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::{FastMap, FastSet};
-use mlir_host::ir::{Attr, Block, Op, Value, Walk};
+use mlir_host::ir::{Attr, Block, Op, Type, Value, Walk};
 use mlir_host::is_one_of;
 use mlir_host::traits::Upstream;
 use mlir_host::upstream::{DivSIOp, DivUIOp, RemSIOp, RemUIOp, XOrIOp};
 use smallvec::SmallVec;
 use ttopt_dialect::tt::ops::{FuncOp, LoadOp, StoreOp};
+use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::attrs::{encoding, encoding_attr, shared_memory};
 use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp, is_memdesc_view};
 use ttopt_dialect::ttg::types::MemDescType;
@@ -548,7 +549,7 @@ impl<'c> Builder<'_, 'c> {
             Walk::Advance
         });
         node.heavy = is_product(op);
-        node.words = op.results().map(tensor_words).sum();
+        node.words = op.results().filter(|result| !is_index(result.ty())).map(tensor_words).sum();
         if let Some(dot) = WarpGroupDotOp::cast(op)
             && !plans::warp_group_dot(dot, self.target).is_ok_and(|plan| plan.promoted)
         {
@@ -762,6 +763,14 @@ fn asked(op: Op<'_>) -> Option<u32> {
         |op: Op<'_>, name: &str| op.attr(name).and_then(Attr::as_int).and_then(|n| u32::try_from(n).ok());
     let scheduled = || number(op.parent()?, LAST_STAGE)?.checked_sub(number(op, STAGE)?);
     number(op, LATENCY).or_else(scheduled)
+}
+
+/// Whether a tensor of this type has indices, addresses or masks, most of which are constants apart and stay in instructions.
+fn is_index(ty: Type<'_>) -> bool {
+    ty.as_tensor().is_some_and(|ty| {
+        let element = ty.element();
+        pointee(element).is_some() || element.int_bits().is_some_and(|bits| bits == 1 || bits >= 32)
+    })
 }
 
 /// Whether `op` may trap because of its divisor only.
