@@ -206,9 +206,9 @@ fn cost_per_element(access: &Access<'_>, held: u64, lanes: u64, target: Option<&
     };
     let sectors = together.clamp(1, lanes * sectors_of_lane);
     let lines = (sectors as f64 / 4.0).max(1.0);
-    let stored = target.filter(|_| access.op.num_results() == 0).map_or(0.0, |target| {
-        target.cost.stored(lanes * vector * access.facts.bytes, sectors, sectors.div_ceil(4))
-    });
+    let stored = target
+        .filter(|_| access.op.num_results() == 0)
+        .map_or(0.0, |target| target.cost.stored(lanes * vector * access.facts.bytes, sectors));
     (1.0 + lines.max(stored)) / vector as f64
 }
 

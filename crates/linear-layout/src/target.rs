@@ -143,8 +143,6 @@ pub struct CostModel {
     pub stored_sector: f64,
     /// One sector of which a store writes a part.
     pub stored_part: f64,
-    /// One line of 128 bytes that a store touches, besides its sectors.
-    pub stored_line: f64,
     /// One special function: exponentials, logarithms, reciprocals.
     pub special: f64,
     /// Multiply-adds of 16-bit numbers in a cycle that the matrix unit does; those of wider numbers take as many times longer.
@@ -168,12 +166,11 @@ pub struct CostModel {
 }
 
 impl CostModel {
-    /// Cycles that the memory takes for one store of a warp that writes `bytes` bytes to `sectors` sectors of 32 bytes in
-    /// `lines` lines of 128.
+    /// Cycles that the memory takes for one store of a warp that writes `bytes` bytes to `sectors` sectors of 32 bytes.
     #[must_use]
-    pub fn stored(&self, bytes: u64, sectors: u64, lines: u64) -> f64 {
+    pub fn stored(&self, bytes: u64, sectors: u64) -> f64 {
         let sector = if 32 * sectors <= bytes { self.stored_sector } else { self.stored_part };
-        sector * sectors as f64 + self.stored_line * lines as f64
+        sector * sectors as f64
     }
 }
 
@@ -189,7 +186,6 @@ impl Hash for CostModel {
             request,
             stored_sector,
             stored_part,
-            stored_line,
             special,
             products,
             memory_bytes,
@@ -202,7 +198,7 @@ impl Hash for CostModel {
             remote_factor,
         } = self;
         let throughputs = [alu, shuffle, fixed_shuffle, wavefront, issue, request, special, products];
-        let memory = [stored_sector, stored_part, stored_line, memory_bytes];
+        let memory = [stored_sector, stored_part, memory_bytes];
         let latencies = [shuffle_latency, fixed_shuffle_latency, shared_latency];
         let barriers = [warp_barrier, block_barrier, cluster_barrier];
         for cycles in
@@ -312,10 +308,9 @@ const NVIDIA_COST: CostModel = CostModel {
     wavefront: 1.0,
     issue: 0.5,
     request: 1.0,
-    // Fitted to an H200's `hbm.st*` of bench/gpu/micro, parts to `l2.st*` (docs/objective.md).
-    stored_sector: 1.7,
-    stored_part: 3.2,
-    stored_line: 1.2,
+    // An H200's `hbm.st*` and, for parts, `l2.st*` of bench/gpu/micro (docs/objective.md).
+    stored_sector: 2.1,
+    stored_part: 4.2,
     special: 2.0,
     // 989 TFLOP/s of 132 multiprocessors at 1.83 GHz, and 4.8 TB/s (H200 datasheet).
     products: 2048.0,
@@ -341,7 +336,6 @@ const AMD_COST: CostModel = CostModel {
     // 64 bytes a cycle go from a compute unit to the L2 (CDNA3 white paper). Unmeasured.
     stored_sector: 0.5,
     stored_part: 0.5,
-    stored_line: 0.0,
     special: 4.0,
     // 1307 TFLOP/s of 304 compute units at 2.1 GHz, and 5.3 TB/s (MI300X datasheet). Unmeasured.
     products: 1024.0,

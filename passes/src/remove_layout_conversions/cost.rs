@@ -225,7 +225,7 @@ impl<'c> Costs<'c> {
         let full = plan.sectors * 32 <= bytes;
         let served = if full { (sectors / 4.0).max(lines / 2.0).max(1.0) } else { sectors };
         // What is loaded stays in the L1, what is stored goes on.
-        let moved = if stores { served.max(cost.stored(bytes, plan.sectors, plan.lines)) } else { served };
+        let moved = if stores { served.max(cost.stored(bytes, plan.sectors)) } else { served };
         plan.accesses.len() as f64 * warps * (cost.request + moved)
     }
 
