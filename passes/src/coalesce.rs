@@ -8,7 +8,8 @@
 //! with the vector that costs all of them together least: narrow elements want
 //! long vectors, but wide ones then leave gaps between the lanes of each
 //! instruction. Where values are reduced, scanned or gathered along a
-//! dimension, warps are placed so that this costs least.
+//! dimension, or meet what was loaded for some of the dimensions and is repeated along the others, warps are placed so
+//! that this costs least.
 
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::ir_util::{
@@ -18,14 +19,15 @@ use crate::machine::{Layouts, Machine, error};
 use crate::plans::{self, AccessFacts, Limit};
 use crate::rules::{Rule, rule};
 use linear_layout::target::TargetDesc;
+use linear_layout::{Dim, LinearLayout};
 use mlir_host::asm::Reported;
-use mlir_host::hash::FastMap;
+use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Op, TensorType, Value};
 use mlir_host::is_one_of;
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::{IrRewriter, create};
 use smallvec::SmallVec;
-use ttopt_dialect::tt::ops::{GatherOp, ReduceOp, ScanOp};
+use ttopt_dialect::tt::ops::{BroadcastOp, GatherOp, LoadOp, ReduceOp, ScanOp};
 use ttopt_dialect::ttg::layout::{equivalent, to_linear_layout};
 
 /// The pass.
@@ -58,7 +60,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     let analysis = AxisInfoAnalysis::new(module);
     let accesses: Vec<Access<'_>> =
         ops.iter().filter_map(|op| access(*op, &analysis, &layouts.machine)).collect();
-    let (groups, along) = groups(&ops, &accesses);
+    let (groups, work) = groups(&ops, &accesses, &analysis, &layouts.machine);
     let vectors = group_vectors(&accesses, &groups, &layouts.machine);
     let mut rewriter = IrRewriter::new(module.context());
     let mut chosen = vec![None; vectors.len()];
@@ -68,7 +70,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         // Accesses of a group differ in nothing that the layout depends on.
         let layout = match chosen[*group] {
             Some(layout) => layout,
-            None => layout_for(access, vector, &along[*group], &layouts)
+            None => layout_for(access, vector, &work[*group], &layouts)
                 .map_err(|reason| error(access.op, reason))?,
         };
         chosen[*group] = Some(layout);
@@ -104,13 +106,17 @@ pub(crate) fn layout_alone<'c>(
     let shape = op.operand(0).ty().as_tensor().map(TensorType::shape).ok_or("accesses no tensor")?;
     let (vector, limit) = facts.vector(layouts.machine.vector_bits());
     let access = Access { op, shape, facts, vector, limit };
-    layout_for(&access, group_vector(&[&access], &layouts.machine), &[], layouts)
+    layout_for(&access, group_vector(&[&access], &layouts.machine), &Work::default(), layouts)
 }
 
 /// Accesses that exchange values have the same number, if they also agree on
-/// shape and order; and for each number the operations along a dimension that
-/// take those values, one for all that cost the same, with the sum of their weights.
-fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> (Vec<usize>, Vec<Vec<(Op<'c>, f64)>>) {
+/// shape and order; and for each number what else is done with those values.
+fn groups<'c>(
+    ops: &[Op<'c>],
+    accesses: &[Access<'c>],
+    analysis: &AxisInfoAnalysis<'c>,
+    machine: &Machine,
+) -> (Vec<usize>, Vec<Work<'c>>) {
     let mut sets = Sets::default();
     let flexible = |value: Value<'c>| {
         value.def_op().is_some_and(|op| rule(op) == Some(Rule::Source)) || value.ty().as_tensor().is_none()
@@ -145,7 +151,20 @@ fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> (Vec<usize>, Vec<Vec<(
             number
         })
         .collect();
-    let mut along: Vec<Vec<(Op<'c>, f64)>> = vec![Vec::new(); numbers.len()];
+    let mut work: Vec<Work<'c>> = vec![Work::default(); numbers.len()];
+    let mut seen = FastSet::default();
+    for &op in ops {
+        let Some(ty) = op.results().next().filter(|_| BroadcastOp::cast(op).is_some()).map(Value::ty) else { continue };
+        let (Some(ty), Some(from)) = (ty.as_tensor(), op.operand(0).ty().as_tensor()) else { continue };
+        let Some(numbers) = alike.get(&(sets.find(op.result(0)), ty.shape())) else { continue };
+        let dims: SmallVec<[usize; 2]> = (0..from.rank()).filter(|d| from.shape()[*d] != 1).collect();
+        for load in loads_of(op.operand(0)) {
+            let vector = AccessFacts::of(load, analysis).map_or(1, |facts| facts.vector(machine.vector_bits()).0);
+            for &number in numbers.iter().filter(|number| seen.insert((**number, load))) {
+                work[number].repeated.push(Repeated { dims: dims.clone(), vector, weight: weight(load) });
+            }
+        }
+    }
     let mut places = FastMap::default();
     for &op in ops {
         if !is_one_of!(op, ReduceOp | ScanOp | GatherOp) {
@@ -153,15 +172,69 @@ fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> (Vec<usize>, Vec<Vec<(
         }
         let Some(ty) = op.operand(0).ty().as_tensor() else { continue };
         for &number in alike.get(&(sets.find(op.operand(0)), ty.shape())).into_iter().flatten() {
-            let place = *places.entry((number, plans::kind_along(op))).or_insert(along[number].len());
-            match along[number].get_mut(place) {
+            let along = &mut work[number].along;
+            let place = *places.entry((number, plans::kind_along(op))).or_insert(along.len());
+            match along.get_mut(place) {
                 Some((_, weights)) => *weights += weight(op),
-                None => along[number].push((op, weight(op))),
+                None => along.push((op, weight(op))),
             }
         }
     }
-    (groups, along)
+    (groups, work)
 }
+
+/// What is done with the values of a group besides accesses.
+#[derive(Clone, Default)]
+struct Work<'c> {
+    /// Operations along a dimension, one for all that cost the same, with the sum of their weights.
+    along: Vec<(Op<'c>, f64)>,
+    /// Loads whose results are repeated.
+    repeated: Vec<Repeated>,
+}
+
+/// A load whose result is repeated along all other dimensions than `dims`.
+#[derive(Clone)]
+struct Repeated {
+    dims: SmallVec<[usize; 2]>,
+    /// Neighbours along the last of them that one access takes at most.
+    vector: u64,
+    weight: f64,
+}
+
+impl Repeated {
+    /// Cycles of the load if the values that it meets are in `layout`: what several registers meet alike is loaded once.
+    fn cost(&self, layout: &LinearLayout, machine: &Machine, target: &TargetDesc) -> f64 {
+        let steps = (0..layout.in_bits(Dim::REGISTER)).filter_map(|bit| layout.basis_coords(Dim::REGISTER, bit));
+        let (mut elements, mut together) = (1, 1);
+        for step in steps {
+            let moves = |d: &usize| step.get(*d).is_some_and(|step| *step != 0);
+            if self.dims.iter().any(moves) {
+                elements *= 2;
+                let last = self.dims.last().and_then(|d| step.get(*d)).copied();
+                together *= if last == Some(together) { 2 } else { 1 };
+            }
+        }
+        let accesses = elements / together.min(self.vector).max(1);
+        self.weight * (machine.num_warps * accesses) as f64 * (target.cost.request + 1.0)
+    }
+}
+
+/// The loads that `value`, a tensor of fewer elements, is computed from element by element.
+fn loads_of<'c>(value: Value<'c>) -> Vec<Op<'c>> {
+    let (mut open, mut seen, mut loads) = (vec![value], FastSet::default(), Vec::new());
+    while let Some(value) = open.pop().filter(|_| seen.len() < MOST_VALUES) {
+        let Some(op) = value.def_op().filter(|_| seen.insert(value)) else { continue };
+        if LoadOp::cast(op).is_some() {
+            loads.push(op);
+        } else if matches!(rule(op), Some(Rule::Same | Rule::ExpandDims(_) | Rule::Convert)) {
+            open.extend(op.operands().filter(|operand| operand.ty().as_tensor().is_some()));
+        }
+    }
+    loads
+}
+
+/// Values that are looked at for the loads of one broadcast, so that long chains with many broadcasts stay linear.
+const MOST_VALUES: usize = 64;
 
 type Shape = SmallVec<[i64; 4]>;
 
@@ -246,11 +319,11 @@ fn group_vector(members: &[&Access<'_>], machine: &Machine) -> u64 {
     vector.min(if row > 1 && row < vector { share * 2 } else { share })
 }
 
-/// The layout of an access, whose values the operations `along` a dimension take so often.
+/// The layout of an access, with whose values `work` is done.
 fn layout_for<'c>(
     access: &Access<'c>,
     vector: u64,
-    along: &[(Op<'c>, f64)],
+    work: &Work<'c>,
     layouts: &Layouts<'c>,
 ) -> Result<Attr<'c>, String> {
     let mut size = vec![1; access.shape.len()];
@@ -265,14 +338,18 @@ fn layout_for<'c>(
     }
     let order = &access.facts.order;
     let first = layouts.blocked(layouts.machine.blocked(&access.shape, &size, order))?;
-    let Some(target) = layouts.machine.target.as_ref().filter(|_| !along.is_empty()) else {
+    let idle = work.along.is_empty() && work.repeated.is_empty();
+    let Some(target) = layouts.machine.target.as_ref().filter(|_| !idle) else {
         return Ok(first);
     };
     // Lanes make accesses dense; warps are as good along any dimension, so they leave those that are worked
     // along where that costs less.
     let cost = |layout: Attr<'c>| -> Option<f64> {
         let layout = to_linear_layout(layout, &access.shape).ok()?;
-        along.iter().map(|(op, weights)| Some(weights * plans::cost_along(*op, &layout, target).ok()?)).sum()
+        let along = work.along.iter();
+        let along = along.map(|(op, weights)| Some(weights * plans::cost_along(*op, &layout, target).ok()?));
+        let repeated = work.repeated.iter().map(|load| load.cost(&layout, &layouts.machine, target));
+        Some(along.sum::<Option<f64>>()? + repeated.sum::<f64>())
     };
     let mut best = (cost(first).unwrap_or(f64::INFINITY), first);
     for turned in 1..order.len() {

@@ -89,7 +89,7 @@ __global__ void shared_memory(uint64_t *cycles, uint32_t *sink, uint32_t stride)
     uint32_t base = static_cast<uint32_t>(__cvta_generic_to_shared(memory));
     for (uint32_t i = threadIdx.x; i < 8192; i += blockDim.x) reinterpret_cast<uint32_t *>(memory)[i] = 0;
     __syncthreads();
-    uint32_t at = base + threadIdx.x % 32 * stride % 4096;
+    uint32_t at = base + threadIdx.x % 32 * stride % 2048;
     uint32_t a = at, b = at, c = at, d = at, sum = 0;
     uint64_t start = clock64();
     for (int round = 0; round < ROUNDS; ++round) {
@@ -103,8 +103,8 @@ __global__ void shared_memory(uint64_t *cycles, uint32_t *sink, uint32_t stride)
                     asm volatile("st.volatile.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(a), "r"(b), "r"(c), "r"(d)
                                  : "memory");
             } else {
-                // Eight places, so that no load repeats the one before.
-                const uint32_t here = CHAIN ? at : at + (round + u) % 8 * 4096;
+                // Sixteen places, so that no load repeats the one before.
+                const uint32_t here = CHAIN ? at : at + (round * 5 + u) % 16 * 2048;
                 if constexpr (BYTES == 4) asm volatile("ld.shared.b32 %0, [%1];" : "=r"(a) : "r"(here) : "memory");
                 if constexpr (BYTES == 8)
                     asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "r"(here) : "memory");
