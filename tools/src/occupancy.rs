@@ -74,7 +74,7 @@ pub fn bound(ptx: &mut Vec<u8>, most: u64) -> Option<Occupancy> {
 
 /// Bytes that a thread may spill for the sake of more CTAs. With a smaller limit the kernels that were timed lose more than
 /// they gain (`docs/objective.md`).
-const MOST_STACK: u32 = 64;
+const MOST_STACK: u32 = 96;
 
 /// What the PTX of one kernel says once its assembler found that a thread needs `stack` bytes to spill to: fewer CTAs, so
 /// that each thread gets at least as many registers more. `None` where that is not worth it, or there is one CTA already.

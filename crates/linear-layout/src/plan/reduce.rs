@@ -180,7 +180,7 @@ pub struct ReducePlan {
 
 /// Values are shared among lanes where that takes less than this part of the cycles: what is selected and brought together
 /// takes registers, too.
-const WORTH_SHARING: f64 = 0.9;
+const WORTH_SHARING: f64 = 0.96;
 
 impl ReducePlan {
     /// The plan for operands of these widths that are all in `layout`.
