@@ -154,12 +154,15 @@ fn groups<'c>(
     let mut work: Vec<Work<'c>> = vec![Work::default(); numbers.len()];
     let mut seen = FastSet::default();
     for &op in ops {
-        let Some(ty) = op.results().next().filter(|_| BroadcastOp::cast(op).is_some()).map(Value::ty) else { continue };
+        let Some(ty) = op.results().next().filter(|_| BroadcastOp::cast(op).is_some()).map(Value::ty) else {
+            continue;
+        };
         let (Some(ty), Some(from)) = (ty.as_tensor(), op.operand(0).ty().as_tensor()) else { continue };
         let Some(numbers) = alike.get(&(sets.find(op.result(0)), ty.shape())) else { continue };
         let dims: SmallVec<[usize; 2]> = (0..from.rank()).filter(|d| from.shape()[*d] != 1).collect();
         for load in loads_of(op.operand(0)) {
-            let vector = AccessFacts::of(load, analysis).map_or(1, |facts| facts.vector(machine.vector_bits()).0);
+            let vector =
+                AccessFacts::of(load, analysis).map_or(1, |facts| facts.vector(machine.vector_bits()).0);
             for &number in numbers.iter().filter(|number| seen.insert((**number, load))) {
                 work[number].repeated.push(Repeated { dims: dims.clone(), vector, weight: weight(load) });
             }
@@ -204,7 +207,8 @@ struct Repeated {
 impl Repeated {
     /// Cycles of the load if the values that it meets are in `layout`: what several registers meet alike is loaded once.
     fn cost(&self, layout: &LinearLayout, machine: &Machine, target: &TargetDesc) -> f64 {
-        let steps = (0..layout.in_bits(Dim::REGISTER)).filter_map(|bit| layout.basis_coords(Dim::REGISTER, bit));
+        let steps =
+            (0..layout.in_bits(Dim::REGISTER)).filter_map(|bit| layout.basis_coords(Dim::REGISTER, bit));
         let (mut elements, mut together) = (1, 1);
         for step in steps {
             let moves = |d: &usize| step.get(*d).is_some_and(|step| *step != 0);
