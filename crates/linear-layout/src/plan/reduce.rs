@@ -322,7 +322,7 @@ fn cost_of(
         let values = r.values() * words;
         let sent = (0u64..)
             .zip(&r.halvings)
-            .map(|(i, s)| (r.registers.len() as u64 * words >> (i + 1), s.instruction));
+            .map(|(i, s)| ((r.registers.len() as u64 * words) >> (i + 1), s.instruction));
         for (sent, instruction) in sent {
             cost.shuffles += sent;
             // What stays and what is sent are selected.
