@@ -287,6 +287,7 @@ impl<'c> Source<'c> {
             absorbed,
             written,
             in_registers,
+            addresses: addresses(op, block),
             starved,
             waiting,
         }
@@ -384,6 +385,24 @@ fn in_block<'c>(op: Op<'c>, block: Block<'c>) -> Option<Op<'c>> {
     std::iter::successors(Some(op), |op| op.parent()).find(|op| op.block() == Some(block))
 }
 
+/// What the loads of a loop depend on within an iteration, other than through products.
+fn addresses<'c>(around: Op<'c>, block: Block<'c>) -> FastSet<Value<'c>> {
+    let (mut seen, mut open) = (FastSet::default(), Vec::new());
+    around.walk(&mut |op| {
+        if LoadOp::cast(op).is_some() {
+            open.extend(op.operands());
+        }
+        Walk::Advance
+    });
+    while let Some(value) = open.pop() {
+        if seen.insert(value) {
+            let made = value.def_op().filter(|op| op.block() == Some(block) && !is_product(*op));
+            open.extend(made.into_iter().flat_map(|op| op.operands()));
+        }
+    }
+    seen
+}
+
 /// What uses a buffer, or a view of it.
 fn seen_as(buffer: Value<'_>) -> Vec<Op<'_>> {
     let (mut users, mut open) = (Vec::new(), vec![buffer]);
@@ -435,6 +454,8 @@ struct Builder<'a, 'c> {
     written: Written<'c>,
     /// Registers in which a load that threads compute with may wait.
     in_registers: u64,
+    /// What loads of an iteration depend on.
+    addresses: FastSet<Value<'c>>,
     /// Whether an iteration waits for memory longer than it computes: one iteration ahead is not enough.
     starved: bool,
     /// Loads whose results are read from a ring, until something uses them.
@@ -619,7 +640,7 @@ impl<'c> Builder<'_, 'c> {
         let early = !recurs || words <= self.in_registers && self.accesses(op) <= MOST_ACCESSES_AHEAD;
         // Further than to the next iteration it would be handed on by moves, which wait until it has arrived. What is
         // loaded from there must have come before, though.
-        let near = words > FEW_WORDS || recurs || !self.is_address(result);
+        let near = words > FEW_WORDS || recurs || !self.addresses.contains(&result);
         let node = Node { early, asked: asked(op), near, words, ..Node::new(Kind::Guarded) };
         let number = self.push(Action::Op(op), node);
         self.source.makers.insert(result, number);
@@ -663,7 +684,7 @@ impl<'c> Builder<'_, 'c> {
         // What other loads need is there sooner in registers.
         let words = tensor_words(result);
         let deep = self.starved && (words > FEW_WORDS || self.is_wanted_before_products(result));
-        if !deep && words <= self.in_registers || self.is_address(result) {
+        if !deep && words <= self.in_registers || self.addresses.contains(&result) {
             return None;
         }
         let ty = self.staging(op, result)?;
@@ -675,23 +696,6 @@ impl<'c> Builder<'_, 'c> {
         let Some(product) = self.block.ops().find(|op| is_product(*op)) else { return false };
         let before = |op: Op<'c>| op.block() == Some(self.block) && op.is_before_in_block(product);
         value.uses().any(|(user, _)| in_block(user, self.block).is_some_and(before))
-    }
-
-    /// Whether loads depend on a value.
-    fn is_address(&self, value: Value<'c>) -> bool {
-        let mut open: SmallVec<[Value<'c>; 8]> = [value].into_iter().collect();
-        let mut seen: FastMap<Value<'c>, ()> = FastMap::default();
-        while let Some(value) = open.pop() {
-            for (user, _) in value.uses() {
-                if LoadOp::cast(user).is_some() {
-                    return true;
-                }
-                let results =
-                    user.results().filter(|_| !is_product(user) && user.block() == Some(self.block));
-                open.extend(results.filter(|result| seen.insert(*result, ()).is_none()));
-            }
-        }
-        false
     }
 
     /// A buffer to which what `op` loads can be copied as it lies in memory.
