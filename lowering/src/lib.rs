@@ -24,6 +24,11 @@ pub const FP_FUSION: &str = "ttg.enable_fp_fusion";
 /// On a module for NVIDIA's GPUs: `false` where functions of singles keep denormal numbers, which they take for zero otherwise.
 pub const FLUSH_DENORMALS: &str = "ttg.flush_denormals";
 
+/// What [`FLUSH_DENORMALS`] says of `module`.
+pub fn flushes_denormals(module: Op<'_>) -> bool {
+    module.attr(FLUSH_DENORMALS).and_then(Attr::as_bool).unwrap_or(true)
+}
+
 use emit::Failure;
 use linear_layout::target::{TargetDesc, Vendor};
 use mlir_host::ir::{Attr, Op};

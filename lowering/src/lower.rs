@@ -130,7 +130,7 @@ impl<'a, 'c> Lower<'a, 'c> {
         Ok(Self {
             emit: Emit::new(module_block, module.loc())
                 .fusing(module.attr(crate::FP_FUSION).and_then(Attr::as_bool).unwrap_or(true))
-                .flushing(module.attr(crate::FLUSH_DENORMALS).and_then(Attr::as_bool).unwrap_or(true)),
+                .flushing(crate::flushes_denormals(module)),
             target,
             axis_info,
             module,

@@ -60,7 +60,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     let analysis = AxisInfoAnalysis::new(module);
     let accesses: Vec<Access<'_>> =
         ops.iter().filter_map(|op| access(*op, &analysis, &layouts.machine)).collect();
-    let (groups, work) = groups(&ops, &accesses, &analysis, &layouts.machine);
+    let (groups, work) = groups(&ops, &accesses);
     let vectors = group_vectors(&accesses, &groups, &layouts.machine);
     let mut rewriter = IrRewriter::new(module.context());
     let mut chosen = vec![None; vectors.len()];
@@ -111,12 +111,7 @@ pub(crate) fn layout_alone<'c>(
 
 /// Accesses that exchange values have the same number, if they also agree on
 /// shape and order; and for each number what else is done with those values.
-fn groups<'c>(
-    ops: &[Op<'c>],
-    accesses: &[Access<'c>],
-    analysis: &AxisInfoAnalysis<'c>,
-    machine: &Machine,
-) -> (Vec<usize>, Vec<Work<'c>>) {
+fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> (Vec<usize>, Vec<Work<'c>>) {
     let mut sets = Sets::default();
     let flexible = |value: Value<'c>| {
         value.def_op().is_some_and(|op| rule(op) == Some(Rule::Source)) || value.ty().as_tensor().is_none()
@@ -152,6 +147,7 @@ fn groups<'c>(
         })
         .collect();
     let mut work: Vec<Work<'c>> = vec![Work::default(); numbers.len()];
+    let vectors: FastMap<Op<'c>, u64> = accesses.iter().map(|access| (access.op, access.vector)).collect();
     let mut seen = FastSet::default();
     for &op in ops {
         let Some(ty) = op.results().next().filter(|_| BroadcastOp::cast(op).is_some()).map(Value::ty) else {
@@ -161,8 +157,7 @@ fn groups<'c>(
         let Some(numbers) = alike.get(&(sets.find(op.result(0)), ty.shape())) else { continue };
         let dims: SmallVec<[usize; 2]> = (0..from.rank()).filter(|d| from.shape()[*d] != 1).collect();
         for load in loads_of(op.operand(0)) {
-            let vector =
-                AccessFacts::of(load, analysis).map_or(1, |facts| facts.vector(machine.vector_bits()).0);
+            let vector = vectors.get(&load).copied().unwrap_or(1);
             for &number in numbers.iter().filter(|number| seen.insert((**number, load))) {
                 work[number].repeated.push(Repeated { dims: dims.clone(), vector, weight: weight(load) });
             }

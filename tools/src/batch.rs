@@ -43,6 +43,8 @@ impl Job {
                 let number = value.as_u64().and_then(|n| u32::try_from(n).ok());
                 number.ok_or_else(|| anyhow!("`{key}` must be a number, not {value}"))
             };
+            let flag =
+                || value.as_bool().ok_or_else(|| anyhow!("`{key}` must be true or false, not {value}"));
             let power = || match number()? {
                 n if n.is_power_of_two() && n <= 64 => Ok(n),
                 n => bail!("`{key}` is {n}, which is not a power of two of at most 64"),
@@ -55,17 +57,8 @@ impl Job {
                 "num_stages" => options.num_stages = number()?,
                 "num_ctas" => options.num_ctas = power()?,
                 "max_registers" => options.max_registers = Some(number()?),
-                "fp_fusion" | "flush_denormals" => {
-                    let wanted = value
-                        .as_bool()
-                        .ok_or_else(|| anyhow!("`{key}` must be true or false, not {value}"))?;
-                    let option = if key == "fp_fusion" {
-                        &mut options.fp_fusion
-                    } else {
-                        &mut options.flush_denormals
-                    };
-                    *option = wanted;
-                }
+                "fp_fusion" => options.fp_fusion = flag()?,
+                "flush_denormals" => options.flush_denormals = flag()?,
                 "emit" => {
                     options.emit = <Stage as clap::ValueEnum>::from_str(text()?, false)
                         .map_err(|_| anyhow!("no stage {value}"))?;

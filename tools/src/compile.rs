@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
-use ttopt_lowering::{FLUSH_DENORMALS, FP_FUSION, MAX_REGISTERS};
+use ttopt_lowering::{FLUSH_DENORMALS, FP_FUSION, MAX_REGISTERS, flushes_denormals};
 use ttopt_passes::kernel_decisions::{MOST_CTAS, REDUCE_LOOP_ADDRESSES};
 
 /// What to stop at.
@@ -536,9 +536,7 @@ impl Compilation<'_, '_> {
         let machine = codegen::target_machine(target.name)?;
         llvm.set_triple(&machine.get_triple());
         llvm.set_data_layout(&machine.get_target_data().get_data_layout());
-        if target.vendor == Vendor::Nvidia
-            && module_attr(&self.module, FLUSH_DENORMALS).and_then(Attr::as_bool).unwrap_or(true)
-        {
+        if target.vendor == Vendor::Nvidia && flushes_denormals(as_op(&self.module)) {
             device_library::flush_denormals(&llvm);
         }
         let with_library = device_library::link(&llvm, target, companions)?;

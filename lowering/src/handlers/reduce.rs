@@ -1,10 +1,10 @@
 //! Reductions along one dimension.
 
 use super::combine::{Combine, Item};
-use crate::emit::{Failure, ICmp, Lowered, unsupported};
+use crate::emit::{Failure, Lowered, unsupported};
 use crate::lower::{Handler, Lower};
 use crate::registers::rename;
-use linear_layout::plan::{LocalReduction, ReduceHalving, WarpCombine};
+use linear_layout::plan::{LocalReduction, ReduceHalving, ThreadMasks, WarpCombine};
 use mlir_host::ir::{Op, Value};
 use ttopt_passes::plans;
 
@@ -88,11 +88,7 @@ fn halve<'c>(
     items: &[Item<'c>],
 ) -> Lowered<Vec<Item<'c>>> {
     let (low, high) = items.split_at(items.len() / 2);
-    let lane = l.target.lane_id(&mut l.emit)?;
-    let (mask, zero) = (l.emit.const_i32(1 << halving.bit)?, l.emit.const_i32(0)?);
-    let i32t = l.emit.i32();
-    let bit = l.emit.value("llvm.and", &[lane, mask], i32t, &[])?;
-    let upper = l.emit.icmp(ICmp::Ne, bit, zero)?;
+    let upper = l.is_odd(ThreadMasks { lane: 1 << halving.bit, ..ThreadMasks::default() })?;
     let select = |l: &mut Lower<'_, 'c>, yes: &Item<'c>, no: &Item<'c>| {
         yes.iter().zip(no).map(|(yes, no)| l.emit.select(upper, *yes, *no)).collect::<Lowered<Item<'c>>>()
     };

@@ -287,6 +287,7 @@ impl<'c> Source<'c> {
             absorbed,
             written,
             in_registers,
+            product: block.ops().find(|op| is_product(*op)),
             addresses: addresses(op, block),
             starved,
             waiting,
@@ -454,6 +455,8 @@ struct Builder<'a, 'c> {
     written: Written<'c>,
     /// Registers in which a load that threads compute with may wait.
     in_registers: u64,
+    /// The first product of an iteration.
+    product: Option<Op<'c>>,
     /// What loads of an iteration depend on.
     addresses: FastSet<Value<'c>>,
     /// Whether an iteration waits for memory longer than it computes: one iteration ahead is not enough.
@@ -693,7 +696,7 @@ impl<'c> Builder<'_, 'c> {
 
     /// Whether an iteration uses `value` before it multiplies, so that it is waited for with the factors of products.
     fn is_wanted_before_products(&self, value: Value<'c>) -> bool {
-        let Some(product) = self.block.ops().find(|op| is_product(*op)) else { return false };
+        let Some(product) = self.product else { return false };
         let before = |op: Op<'c>| op.block() == Some(self.block) && op.is_before_in_block(product);
         value.uses().any(|(user, _)| in_block(user, self.block).is_some_and(before))
     }
