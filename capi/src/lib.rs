@@ -2,6 +2,19 @@
 //!
 //! Handles are boxes of Rust's, passed as pointers. No panic crosses the ABI: what a panic says is a diagnostic.
 
+// Whoever finds what cannot be says so by an error with a place (CONTRIBUTING): nothing here ends a compilation by a panic.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::todo,
+        clippy::unimplemented
+    )
+)]
+
 mod options;
 mod report;
 

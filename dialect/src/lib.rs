@@ -4,6 +4,19 @@
 //! types and attributes, `ops` the operations, and `verify`, `fold` and
 //! `canonicalize` hold the code that definitions refer to. [`interfaces`] has what several of them have in common.
 
+// Whoever finds what cannot be says so by an error with a place (CONTRIBUTING): nothing here ends a compilation by a panic.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::todo,
+        clippy::unimplemented
+    )
+)]
+
 pub mod amdg;
 pub mod constraints;
 pub mod dot;

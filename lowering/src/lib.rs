@@ -4,6 +4,19 @@
 //! becomes; a [`target::Target`] emits what differs between GPUs. Decisions
 //! are plans of `linear-layout`, made from layouts and a target description.
 
+// Whoever finds what cannot be says so by an error with a place (CONTRIBUTING): nothing here ends a compilation by a panic.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::todo,
+        clippy::unimplemented
+    )
+)]
+
 pub mod amd;
 pub mod buffers;
 pub mod emit;

@@ -35,12 +35,12 @@ pub static TRITONGPU_ACCELERATE_MATMUL: PassDef = PassDef {
     dependencies: &["ttg", "ttng", "arith"],
     options: &[PassOption {
         name: "explain",
-        description: "report for each product which instruction was chosen, as a remark",
+        description: "report for each dot which instruction was chosen, as a remark",
         kind: OptionKind::Bool(false),
     }],
     ..PassDef::new(
         "tritongpu-accelerate-matmul",
-        "Choose matrix instructions for matrix products, and the layouts that they need",
+        "Choose matrix instructions for dots, and the layouts that they need",
         run,
     )
 };
@@ -70,7 +70,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     let mut pass =
         Accelerate { layouts: &layouts, target: &target, rewriter, explain: options.bool("explain") };
     for dot in dots {
-        pass.product(dot, chains.of(dot.op()))?;
+        pass.dot(dot, chains.of(dot.op()))?;
     }
     Ok(())
 }
@@ -87,7 +87,7 @@ fn tensor<'c>(op: Op<'c>, value: Value<'c>) -> Result<TensorType<'c>, Reported> 
 }
 
 impl<'c> Accelerate<'_, 'c> {
-    fn product(&mut self, dot: DotOp<'c>, chain: Chain) -> PassResult {
+    fn dot(&mut self, dot: DotOp<'c>, chain: Chain) -> PassResult {
         let op = dot.op();
         let ty = tensor(op, dot.d())?;
         let Some(layout) = ty.encoding() else {
@@ -109,7 +109,7 @@ impl<'c> Accelerate<'_, 'c> {
             None => {
                 if self.explain {
                     op.remark(format!(
-                        "no matrix instruction of {} takes this product: multiplied within threads",
+                        "no matrix instruction of {} takes this dot: multiplied within threads",
                         self.target
                     ));
                 }
@@ -118,7 +118,7 @@ impl<'c> Accelerate<'_, 'c> {
         }
     }
 
-    /// The product as its plan says.
+    /// The dot as its plan says.
     fn rewrite(&mut self, dot: DotOp<'c>, operands: [Value<'c>; 2], plan: &MatmulPlan) -> PassResult {
         let op = dot.op();
         let layout = self.layouts.attr(&plan.result).map_err(|reason| error(op, reason))?;
@@ -129,7 +129,7 @@ impl<'c> Accelerate<'_, 'c> {
         let c = convert_before(&mut self.rewriter, op, unconverted(dot.c()), layout)?;
         self.rewriter.set_before(op);
         let c = cast(&mut self.rewriter, op, c, plan.accumulator)?;
-        let product = if plan.is_warp_group() {
+        let dot = if plan.is_warp_group() {
             WarpGroupDotOp::build(op.loc(), made[0], made[1], c)
                 .input_precision(dot.input_precision())
                 .max_num_imprecise_acc(dot.max_num_imprecise_acc())
@@ -146,20 +146,20 @@ impl<'c> Accelerate<'_, 'c> {
                 .insert(&mut self.rewriter)?
                 .d()
         };
-        self.replace(op, product)
+        self.replace(op, dot)
     }
 
-    /// `op` replaced by `product`, which may have another layout and other elements.
-    fn replace(&mut self, op: Op<'c>, product: Value<'c>) -> PassResult {
+    /// `op` replaced by `dot`, which may have another layout and other elements.
+    fn replace(&mut self, op: Op<'c>, dot: Value<'c>) -> PassResult {
         let old = tensor(op, op.result(0))?;
         self.rewriter.set_before(op);
         let element = Element::of(old.element()).ok_or_else(|| error(op, "elements are no numbers"))?;
-        let product = cast(&mut self.rewriter, op, product, element)?;
-        let product = match old.encoding() {
-            Some(layout) => convert_before(&mut self.rewriter, op, product, layout)?,
-            None => product,
+        let dot = cast(&mut self.rewriter, op, dot, element)?;
+        let dot = match old.encoding() {
+            Some(layout) => convert_before(&mut self.rewriter, op, dot, layout)?,
+            None => dot,
         };
-        self.rewriter.replace(op, &[product]);
+        self.rewriter.replace(op, &[dot]);
         Ok(())
     }
 
@@ -215,12 +215,12 @@ impl<'c> Accelerate<'_, 'c> {
             operands.push(cast(&mut self.rewriter, op, value, common)?);
         }
         let ty = with_element(op, tensor(op, dot.d())?, common.ty(op.context()))?;
-        let product = DotOp::build(op.loc(), operands[0], operands[1], operands[2])
+        let dot = DotOp::build(op.loc(), operands[0], operands[1], operands[2])
             .input_precision(dot.input_precision())
             .max_num_imprecise_acc(dot.max_num_imprecise_acc())
             .results(&[ty])
             .insert(&mut self.rewriter)?;
-        self.replace(op, product.d())
+        self.replace(op, dot.d())
     }
 }
 

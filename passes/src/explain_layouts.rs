@@ -5,7 +5,7 @@
 //! engine from removing it. It changes nothing, so it can stand anywhere in a
 //! pipeline, and explains IR made by others as well.
 
-use crate::ir_util::{is_product, layout_of, operations_in_dominance_order, weight, weight_of};
+use crate::ir_util::{is_dot, layout_of, operations_in_dominance_order, weight, weight_of};
 use crate::machine::{Layouts, Machine};
 use crate::plans::conversion_to;
 use crate::remove_layout_conversions::{Alternative, Planner, Request, unconverted};
@@ -227,8 +227,8 @@ fn obstacle(value: Value<'_>) -> String {
         return format!("{} has the layout that the signature says", source(value));
     };
     let reason = match rule(op) {
-        Some(Rule::Dot | Rule::DotScaled) => "has its result where the instructions of the product leave it",
-        _ if is_product(op) => "has its result where the instructions of the product leave it",
+        Some(Rule::Dot | Rule::DotScaled) => "has its result where the instructions of the dot leave it",
+        _ if is_dot(op) => "has its result where the instructions of the dot leave it",
         Some(Rule::Reduce(_)) => "has its result in the threads that have its operand",
         Some(Rule::Gather) => "has its result where its indices are, and moves data itself",
         Some(Rule::Memory) if LoadOp::cast(op).is_some() => "is volatile, and must happen once",

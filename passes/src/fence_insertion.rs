@@ -90,12 +90,12 @@ fn root(buffer: Value<'_>) -> Value<'_> {
     root
 }
 
-/// Whether `op` fills a buffer, which nothing else writes, for products that are all in other blocks.
+/// Whether `op` fills a buffer, which nothing else writes, for dots that are all in other blocks.
 fn filled_for_elsewhere(op: Op<'_>) -> bool {
     if !fills_constant_buffer(op) {
         return false;
     }
-    let mut products = 0;
+    let mut dots = 0;
     let mut open = vec![op.result(0)];
     while let Some(value) = open.pop() {
         for (user, _) in value.uses() {
@@ -105,11 +105,11 @@ fn filled_for_elsewhere(op: Op<'_>) -> bool {
                 if user.block() == op.block() {
                     return false;
                 }
-                products += 1;
+                dots += 1;
             }
         }
     }
-    products > 0
+    dots > 0
 }
 
 /// Whether threads may write shared memory in `op`, or find out that their copies are there.

@@ -217,7 +217,7 @@ pub fn remake<'c>(op: Op<'c>, operands: &[Value<'c>], results: &[Type<'c>]) -> R
 }
 
 /// Whether `op` is a dot whose result threads hold in registers.
-pub fn is_product(op: Op<'_>) -> bool {
+pub fn is_dot(op: Op<'_>) -> bool {
     op.interface::<Dot>().is_some() && op.interface::<MmaV5>().is_none()
 }
 

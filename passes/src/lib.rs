@@ -26,6 +26,19 @@
 //! * [`tma`] makes bulk copies of accesses through tensor descriptors.
 //! * [`pipeline`] lists the passes from TTIR to TTGIR in order.
 
+// Whoever finds what cannot be says so by an error with a place (CONTRIBUTING): nothing here ends a compilation by a panic.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::todo,
+        clippy::unimplemented
+    )
+)]
+
 pub mod accelerate_matmul;
 pub mod analysis;
 pub mod buffer_accesses;
@@ -65,7 +78,7 @@ pub mod thread_group;
 pub mod tma;
 pub mod triton_combine;
 
-pub use ir_util::{is_private, is_product};
+pub use ir_util::{is_dot, is_private};
 use mlir_host::pass::PassDef;
 
 /// All passes of this crate.

@@ -34,7 +34,7 @@ pub static TRITONGPU_REDUCE_DATA_DUPLICATION: PassDef = PassDef {
     dependencies: &["ttg"],
     ..PassDef::new(
         "tritongpu-reduce-data-duplication",
-        "Split conversions to operands of matrix products into writing to shared memory and reading from it, where the plan of the conversion goes that way",
+        "Split conversions to operands of dots into writing to shared memory and reading from it, where the plan of the conversion goes that way",
         run,
     )
 };

@@ -12,7 +12,7 @@
 //! 3. has stores write what they store in the layout that it has where that
 //!    costs less than converting it (`stores`);
 //! 4. rematerializes a computation whose values are all wanted in one other
-//!    layout in that layout, back to where converting costs least (`lift`);
+//!    layout in that layout, back to where converting costs least (`rematerialize`);
 //! 5. serves each use that still disagrees in the layout that it wants: by
 //!    converting the value, by rematerializing it, or by converting something
 //!    smaller that it is computed from, whichever costs least (`materialize`);
@@ -31,9 +31,9 @@ mod assign;
 mod carry;
 mod cost;
 mod dead;
-mod lift;
 mod materialize;
 mod plan;
+mod rematerialize;
 mod sink;
 mod stores;
 
@@ -181,12 +181,15 @@ fn decide<'c>(
     }
     let mut planner = Planner::new(module, layouts);
     stores::place(ops, &mut assignment, &mut planner);
-    let lifted = lift::lift(ops, &assignment, &mut planner);
-    if before.is_none() && lifted.is_empty() && materialize::is_settled(ops, &assignment, &mut planner) {
+    let rematerialized = rematerialize::rematerialize(ops, &assignment, &mut planner);
+    if before.is_none()
+        && rematerialized.is_empty()
+        && materialize::is_settled(ops, &assignment, &mut planner)
+    {
         return Ok(());
     }
     before.get_or_insert_with(|| module.clone_detached());
-    for (value, layout) in lifted {
+    for (value, layout) in rematerialized {
         assignment.reassign(value, layout);
     }
     planner.forget();

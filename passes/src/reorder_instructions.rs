@@ -16,7 +16,7 @@
 
 use crate::analysis::registers::is_short_of_registers;
 use crate::buffer_plans::BufferLayout;
-use crate::ir_util::{fills_constant_buffer, is_loop, is_product, layout_of, operations_in_dominance_order};
+use crate::ir_util::{fills_constant_buffer, is_dot, is_loop, layout_of, operations_in_dominance_order};
 use crate::machine::Machine;
 use crate::rules::is_conversion;
 use linear_layout::Dim;
@@ -99,28 +99,28 @@ fn read_in_loops(function: Op<'_>, target: &TargetDesc) {
             read.erase();
         }
     }
-    loads.into_iter().rev().for_each(move_behind_products);
+    loads.into_iter().rev().for_each(move_behind_dots);
 }
 
-/// Moves a load down to the last of several products before its first use, where nothing between writes memory
-/// that it could read: that product hides its latency.
-fn move_behind_products(load: Op<'_>) {
+/// Moves a load down to the last of several dots before its first use, where nothing between writes memory
+/// that it could read: that dot hides its latency.
+fn move_behind_dots(load: Op<'_>) {
     let Some(user) = first_user(load) else { return };
     let between = || std::iter::successors(load.next(), |at| at.next()).take_while(|at| *at != user);
-    let Some(product) = between().filter(|op| is_product(*op)).last() else { return };
+    let Some(dot) = between().filter(|op| is_dot(*op)).last() else { return };
     let passes =
         |op: Op<'_>| op.is_memory_effect_free() || is_one_of!(op, LoadOp | LocalAllocOp | LocalLoadOp);
     let keeps_order = |load: LoadOp<'_>| load.is_volatile();
-    let crossed = || between().take_while(|at| *at != product);
+    let crossed = || between().take_while(|at| *at != dot);
     if LoadOp::cast(load).is_some_and(|load| !keeps_order(load))
-        && crossed().any(is_product)
+        && crossed().any(is_dot)
         && crossed().all(passes)
     {
-        load.move_before(product);
+        load.move_before(dot);
     }
 }
 
-/// The loops behind `read`, in its block, in whose body the only uses of its result are operands of products
+/// The loops behind `read`, in its block, in whose body the only uses of its result are operands of dots
 /// that run in each iteration.
 fn loops_around_uses<'c>(read: Op<'c>) -> Vec<Op<'c>> {
     let mut loops: Vec<Op<'c>> = Vec::new();
@@ -130,7 +130,7 @@ fn loops_around_uses<'c>(read: Op<'c>) -> Vec<Op<'c>> {
             others.extend(read.block().and_then(|block| in_block(user, block)));
             continue;
         };
-        if !is_product(user) {
+        if !is_dot(user) {
             others.push(around);
         } else if !loops.contains(&around) {
             loops.push(around);

@@ -1,7 +1,7 @@
 //! How the layouts of an operation's operands and results depend on each
 //! other: one place that conversion to TritonGPU and the layout engine share.
 
-use crate::ir_util::is_product;
+use crate::ir_util::is_dot;
 use crate::machine::Layouts;
 use crate::tma::is_load;
 use linear_layout::encoding::{DotOperand, Linear};
@@ -155,9 +155,9 @@ pub fn anchor(op: Op<'_>) -> Option<&'static str> {
         Some(Rule::Any) if is_load(op) => None,
         Some(Rule::Any) => Some("the operation gives its result in this layout"),
         Some(Rule::Memory) => Some("chosen for this access to memory"),
-        Some(Rule::Dot | Rule::DotScaled) => Some("chosen for this matrix product"),
+        Some(Rule::Dot | Rule::DotScaled) => Some("chosen for this dot"),
         Some(Rule::Control) if CallOp::cast(op).is_some() => Some("the callee's signature"),
-        None if is_product(op) => Some("chosen for this matrix product"),
+        None if is_dot(op) => Some("chosen for this dot"),
         None if op.num_results() > 0 => Some("the operation gives its result in this layout"),
         _ => None,
     }

@@ -28,7 +28,7 @@ tt.func private @no_warp_groups(%c: tensor<64x32xf32, #mma>) {
 #mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 32, 16]}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
 tt.func private @too_many(%c: tensor<64x32xf32, #mma>) {
-  // expected-error @+1 {{at most 7 products may be pending}}
+  // expected-error @+1 {{at most 7 dots may be pending}}
   %d = ttng.warp_group_dot_wait %c {pendings = 8 : i32} : tensor<64x32xf32, #mma>
   tt.return
 }

@@ -19,7 +19,7 @@
 #fb = #ttg.dot_op<{opIdx = 1, parent = #blocked}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
 
-// Neighbours along K are one register; the second product adds to the sums of the first.
+// Neighbours along K are one register; the second dot adds to the sums of the first.
 // CHECK-LABEL: llvm.func internal @f16(
 // CHECK-SAME:    %[[A0:[^:]*]]: f16, %[[A1:[^:]*]]: f16,
 // CHECK-SAME:    %[[C0:arg24]]: f32

@@ -1,6 +1,6 @@
 // RUN: %ttopt %s -split-input-file --tritongpu-kernel-decisions --convert-triton-gpu-to-llvm | FileCheck %s
 
-// The sum of the products and their operands take all registers: the pointers used behind the loop are computed there,
+// The sum of the dots and their operands take all registers: the pointers used behind the loop are computed there,
 // of a lane that nobody knows to be the same.
 #mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>
 #a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>

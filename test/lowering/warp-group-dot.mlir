@@ -34,7 +34,7 @@ tt.func public @both_in_memory(%x: f32) {
   tt.return
 }
 
-// An asynchronous product is not waited for; its sums pass through the wait that the program has.
+// An asynchronous dot is not waited for; its sums pass through the wait that the program has.
 // CHECK-LABEL: llvm.func @left_in_registers(
 // CHECK:         llvm.call_intrinsic "llvm.nvvm.wgmma.fence.sync.aligned"()
 // CHECK:         llvm.inline_asm has_side_effects "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {$0, $1, $2, $3, $4, $5, $6, $7}, {$16, $17, $18, $19}, $20, $21, 1, 1, 1;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,r,r,r,r,l,b"

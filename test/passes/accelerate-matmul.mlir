@@ -58,7 +58,7 @@ tt.func @converted(%a: tensor<64x64xf16>, %w: tensor<64x128xi8>, %c: tensor<64x1
 
 // -----
 
-// A product that becomes the left operand of another: warps along its rows,
+// A dot that becomes the left operand of another: warps along its rows,
 // so that it stays where it is; wgmma takes it from registers.
 // SM80: #mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>
 // GFX942: #ttg.amd_mfma<{version = 3, warpsPerCTA = [4, 1], instrShape = [16, 16, 16], isTransposed = true}>

@@ -7,7 +7,7 @@
 #smem = #ttg.shared_memory
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
 
-// One fence is enough for products between which nothing is written.
+// One fence is enough for dots between which nothing is written.
 // CHECK-LABEL: @once(
 // CHECK:         ttg.local_alloc
 // CHECK-NEXT:    ttng.fence_async_shared {bCluster = false}
@@ -21,7 +21,7 @@ tt.func public @once(%x: tensor<64x64xf16, #blocked>, %c: tensor<64x64xf32, #mma
   tt.return
 }
 
-// What is filled once for products in a loop is fenced where it is filled.
+// What is filled once for dots in a loop is fenced where it is filled.
 // CHECK-LABEL: @before_loop(
 // CHECK:         ttg.local_alloc
 // CHECK-NEXT:    ttng.fence_async_shared
@@ -55,7 +55,7 @@ tt.func public @twice(%x: tensor<64x64xf16, #blocked>, %c: tensor<64x64xf32, #mm
   tt.return
 }
 
-// Bulk copies write through the proxy that the product reads through.
+// Bulk copies write through the proxy that the dot reads through.
 // CHECK-LABEL: @filled_by_bulk_copies(
 // CHECK-NOT:     fence_async_shared
 // CHECK:         tt.return

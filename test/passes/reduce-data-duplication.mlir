@@ -30,7 +30,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return %y : tensor<64x64xi1, #dot>
   }
 
-  // No operand of a matrix product.
+  // No operand of a dot.
   // CHECK-LABEL: @other
   // CHECK-NEXT: ttg.convert_layout
   tt.func @other(%x: tensor<64x64xf16, #a>) -> tensor<64x64xf16, #b> {

@@ -1,6 +1,6 @@
 // RUN: %ttopt %s --tritongpu-remove-layout-conversions | FileCheck %s
 
-// Operands of products are loaded as they are multiplied where that costs less than to convert them: what lanes read
+// Operands of dots are loaded as they are multiplied where that costs less than to convert them: what lanes read
 // together counts by the lines of memory that it lies in.
 
 #v4 = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>

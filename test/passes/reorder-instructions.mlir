@@ -89,7 +89,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
 #smem = #ttg.shared_memory
 module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:80"} {
   // Sum and operands take 288 registers: the left operand is read in each iteration, and the load waits for
-  // the first product.
+  // the first dot.
   // CHECK-LABEL: @short_of_registers
   // CHECK: %[[M:.*]] = ttg.local_alloc
   // CHECK-NEXT: scf.for

@@ -1,4 +1,4 @@
-// Scans keep blocked layouts, which is all that Triton's lowering takes: what comes from a matrix product or from a
+// Scans keep blocked layouts, which is all that Triton's lowering takes: what comes from a dot or from a
 // reduction is converted. Elsewhere they follow their operand.
 // RUN: %ttopt %s --convert-triton-to-tritongpu="target=cuda:80 num-warps=4" --tritongpu-accelerate-matmul --tritongpu-remove-layout-conversions | FileCheck %s
 

@@ -33,7 +33,7 @@ tt.func private @use(%d: !tt.tensordesc<16x128xf32, #f32>) {
 }
 
 // Two loads wait at one barrier for all their bytes. It is made before the loop, which carries the parity of its
-// phase; the product reads what the copies wrote.
+// phase; the dot reads what the copies wrote.
 // CHECK-LABEL: @product(
 // CHECK: %[[BAR:.*]] = ttg.local_alloc : () -> !ttg.memdesc<1xi64,
 // CHECK-NEXT: ttng.init_barrier %[[BAR]], 1

@@ -3,7 +3,7 @@
 // RUN: %ttopt %s --pass-pipeline='builtin.module(triton-rewrite-tensor-descriptor-to-pointer{target=cuda:90 all-tensor-maps=true})' -split-input-file | FileCheck %s --check-prefix=ALL
 // RUN: %ttopt %s --pass-pipeline='builtin.module(triton-rewrite-tensor-descriptor-to-pointer{target=cuda:100})' -split-input-file | FileCheck %s --check-prefix=ALL
 
-// Long rows for threads to compute with, and rows of 128 bytes for a product, are copied.
+// Long rows for threads to compute with, and rows of 128 bytes for a dot, are copied.
 // ALL-NOT: tt.load
 // CHECK-LABEL: @stays(
 // CHECK: tt.descriptor_gather {{.*}} -> tensor<8x256xf16>
@@ -30,7 +30,7 @@ tt.func public @pointers(%p: !tt.ptr<f16>, %n: i32, %s: i64, %x: tensor<64xi32>,
   %c1 = arith.constant 1 : i64
   // expected-remark @below {{becomes pointers: threads load rows faster than copies of 256 bytes do; those of 512 are faster}}
   %short = tt.make_tensor_descriptor %p, [%n, %n], [%s, %c1] : <f16>, <1x128xf16>
-  // expected-remark @below {{becomes pointers: threads load rows of 256 bytes for a product faster than copies do; rows of 128 bytes are copied}}
+  // expected-remark @below {{becomes pointers: threads load rows of 256 bytes for a dot faster than copies do; rows of 128 bytes are copied}}
   %long = tt.make_tensor_descriptor %p, [%n, %n], [%s, %c1] : <f16>, <1x128xf16>
   // expected-remark @below {{becomes pointers: threads load rows that are stored again faster than copies do}}
   %again = tt.make_tensor_descriptor %p, [%n, %n], [%s, %c1] : <f16>, <1x256xf16>

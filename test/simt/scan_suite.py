@@ -22,7 +22,7 @@ LAYOUTS = {
     "tiles above warps": (BLOCKED.format([1, 2], [8, 4], [2, 4], [1, 0], ""), (32, 64), 8, 1),
     "copies in warps": (BLOCKED.format([1, 4], [8, 4], [2, 2], [0, 1], ""), (8, 16), 4, 1),
     "one line": (BLOCKED.format([1, 1], [1, 32], [1, 4], [1, 0], ""), (1, 256), 4, 1),
-    "results of products": (mma((2, 2)), (32, 32), 4, 1),
+    "results of dots": (mma((2, 2)), (32, 32), 4, 1),
     "lanes above warps": (
         LINEAR.format([[0, 1], [8, 0]], [[0, 2], [1, 0], [0, 16], [2, 0], [16, 0]], [[0, 4], [4, 0], [0, 8]], []),
         (32, 32), 8, 1,

@@ -189,7 +189,7 @@ def main():
                     count += len(shapes)
     failed = [line for lines in suite.run_all(args, run, jobs) for line in lines]
     print("\n".join(failed[:20]))
-    print(f"{count - len(failed)} of {count} products right")
+    print(f"{count - len(failed)} of {count} dots right")
     return 1 if failed or not count else 0
 
 

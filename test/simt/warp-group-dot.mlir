@@ -58,7 +58,7 @@ tt.func private @right() -> tensor<128x32xf32, #b> {
   tt.return %f : tensor<128x32xf32, #b>
 }
 
-// Asserts that `got` is `times` products, and `more` besides.
+// Asserts that `got` is `times` dots, and `more` besides.
 tt.func private @check(%got: tensor<64x32xf32, #b>, %times: f32, %more: f32) {
   %a = tt.call @left() : () -> tensor<64x128xf32, #b>
   %b = tt.call @right() : () -> tensor<128x32xf32, #b>

@@ -1,4 +1,4 @@
-// Products of 8-bit floats that are too small for wgmma: LLVM has the instruction from PTX 8.4 on.
+// Dots of 8-bit floats that are too small for wgmma: LLVM has the instruction from PTX 8.4 on.
 // REQUIRES: nvptx
 // RUN: %ttc %s --target cuda:90 --num-warps 4 --emit ptx | FileCheck %s
 // RUN: %ttc %s --target cuda:89 --num-warps 4 --emit ptx | FileCheck %s

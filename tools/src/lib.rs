@@ -1,6 +1,19 @@
 //! What the tools share: the one-shot compiler behind `ttc`, and the lists of
 //! dialects and passes that every tool registers.
 
+// Whoever finds what cannot be says so by an error with a place (CONTRIBUTING): nothing here ends a compilation by a panic.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::todo,
+        clippy::unimplemented
+    )
+)]
+
 pub mod batch;
 pub mod binary;
 mod bit_loads;

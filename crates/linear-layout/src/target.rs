@@ -78,7 +78,7 @@ pub enum MatrixUnit {
     AmpereSmall,
     /// sm_89.
     Ada,
-    /// sm_90a, with products of warp groups.
+    /// sm_90a, with dots of warp groups.
     Hopper,
     /// sm_100: `mma.sync` only; those of tensor memory are not in the table.
     Blackwell,
@@ -146,7 +146,7 @@ pub struct CostModel {
     /// One special function: exponentials, logarithms, reciprocals.
     pub special: f64,
     /// Multiply-adds of 16-bit numbers in a cycle that the matrix unit does; those of wider numbers take as many times longer.
-    pub products: f64,
+    pub multiply_adds: f64,
     /// Bytes in a cycle that device memory gives each multiprocessor when all of them ask.
     pub memory_bytes: f64,
     /// From a shuffle to the use of its result.
@@ -187,7 +187,7 @@ impl Hash for CostModel {
             stored_sector,
             stored_part,
             special,
-            products,
+            multiply_adds,
             memory_bytes,
             shuffle_latency,
             fixed_shuffle_latency,
@@ -197,7 +197,7 @@ impl Hash for CostModel {
             cluster_barrier,
             remote_factor,
         } = self;
-        let throughputs = [alu, shuffle, fixed_shuffle, wavefront, issue, request, special, products];
+        let throughputs = [alu, shuffle, fixed_shuffle, wavefront, issue, request, special, multiply_adds];
         let memory = [stored_sector, stored_part, memory_bytes];
         let latencies = [shuffle_latency, fixed_shuffle_latency, shared_latency];
         let barriers = [warp_barrier, block_barrier, cluster_barrier];
@@ -284,7 +284,7 @@ pub struct TargetDesc {
     /// What multiplies matrices.
     pub matrix_unit: MatrixUnit,
     /// 8-bit floats that matrix instructions multiply, if any.
-    pub fp8_products: Option<Fp8>,
+    pub fp8_dots: Option<Fp8>,
     /// 8-bit floats that conversion instructions take, if any.
     pub fp8_conversions: Option<Fp8>,
     /// What else there is.
@@ -313,7 +313,7 @@ const NVIDIA_COST: CostModel = CostModel {
     stored_part: 4.2,
     special: 2.0,
     // 989 TFLOP/s of 132 multiprocessors at 1.83 GHz, and 4.8 TB/s (H200 datasheet).
-    products: 2048.0,
+    multiply_adds: 2048.0,
     memory_bytes: 20.0,
     shuffle_latency: 24.0,
     fixed_shuffle_latency: 24.0,
@@ -338,7 +338,7 @@ const AMD_COST: CostModel = CostModel {
     stored_part: 0.5,
     special: 4.0,
     // 1307 TFLOP/s of 304 compute units at 2.1 GHz, and 5.3 TB/s (MI300X datasheet). Unmeasured.
-    products: 1024.0,
+    multiply_adds: 1024.0,
     memory_bytes: 8.3,
     shuffle_latency: 50.0,
     // A vector instruction, and the wait states between it and what it reads (LLVM, GCNHazardRecognizer). Unmeasured.
@@ -534,7 +534,7 @@ fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
             _ => MatrixUnit::Blackwell,
         },
         // PTX ISA, `mma` and `cvt` with `.e4m3` and `.e5m2`: sm_89 on.
-        fp8_products: fp8,
+        fp8_dots: fp8,
         fp8_conversions: fp8,
         primitives: Primitives {
             ldmatrix: true,
@@ -552,11 +552,11 @@ fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
         },
         // Rates of the datasheets of an A100, A10, L4 and B200, by multiprocessors and clock; unmeasured.
         cost: match arch {
-            "80" => CostModel { products: 1024.0, memory_bytes: 13.0, ..NVIDIA_COST },
-            "86" => CostModel { products: 512.0, memory_bytes: 5.0, ..NVIDIA_COST },
-            "89" => CostModel { products: 512.0, memory_bytes: 2.5, ..NVIDIA_COST },
+            "80" => CostModel { multiply_adds: 1024.0, memory_bytes: 13.0, ..NVIDIA_COST },
+            "86" => CostModel { multiply_adds: 512.0, memory_bytes: 5.0, ..NVIDIA_COST },
+            "89" => CostModel { multiply_adds: 512.0, memory_bytes: 2.5, ..NVIDIA_COST },
             "90" => NVIDIA_COST,
-            _ => CostModel { products: 4096.0, memory_bytes: 29.0, ..NVIDIA_COST },
+            _ => CostModel { multiply_adds: 4096.0, memory_bytes: 29.0, ..NVIDIA_COST },
         },
     }
 }
@@ -595,7 +595,7 @@ fn amd(name: &'static str, arch: &str) -> TargetDesc {
             "gfx1100" => MatrixUnit::Rdna3,
             _ => MatrixUnit::Rdna4,
         },
-        fp8_products: fp8,
+        fp8_dots: fp8,
         fp8_conversions: fp8,
         primitives: Primitives {
             ds_b128: true,
@@ -690,8 +690,8 @@ mod tests {
             |t| t.services = CDNA3_SERVICES,
             |t| t.services = CDNA4_SERVICES,
             |t| t.matrix_unit = MatrixUnit::Ada,
-            |t| t.fp8_products = Some(Fp8::Fnuz),
-            |t| t.fp8_products = None,
+            |t| t.fp8_dots = Some(Fp8::Fnuz),
+            |t| t.fp8_dots = None,
             |t| t.fp8_conversions = None,
             |t| t.primitives.stmatrix = false,
             |t| t.primitives.wgmma = false,

@@ -966,7 +966,7 @@ fn products_of_warp_groups() {
     let (memory, registers) = (layout(text, &[128, 64]), layout(&operand, &[128, 64]));
     for a in [WarpGroupOperand::Shared(&memory), WarpGroupOperand::Registers(&registers)] {
         let types = DotTypes::new(DotType::F16, DotType::F16, &cuda);
-        let product = WarpGroupProduct { a, b: &b, c: &c, depth: 64, types, max_imprecise: 64 };
+        let product = WarpGroupDot { a, b: &b, c: &c, depth: 64, types, max_imprecise: 64 };
         let plan = WarpGroupDotPlan::new(&product, &cuda).unwrap();
         let mut mutations = vec![
             mutation("a run dropped", |plan: &mut WarpGroupDotPlan| shorten(&mut plan.runs)),

@@ -2,7 +2,7 @@
 
 use linear_layout::checker::check_warp_group_dot;
 use linear_layout::plan::{
-    DotType, DotTypes, MatrixSwizzle, WarpGroupDotPlan, WarpGroupOperand, WarpGroupProduct,
+    DotType, DotTypes, MatrixSwizzle, WarpGroupDot, WarpGroupDotPlan, WarpGroupOperand,
 };
 use linear_layout::target::TargetDesc;
 use linear_layout::{Encoding, LinearLayout};
@@ -68,7 +68,7 @@ impl Case {
         let b = shared(self.b.0, self.b.1, bits, [k, n]);
         let c = layout(&parent, [m, n]);
         let max_imprecise = self.max_imprecise;
-        let product = WarpGroupProduct { a, b: &b, c: &c, depth: k, types: self.types, max_imprecise };
+        let product = WarpGroupDot { a, b: &b, c: &c, depth: k, types: self.types, max_imprecise };
         let plan = WarpGroupDotPlan::new(&product, &target).map_err(|err| err.to_string())?;
         check_warp_group_dot(&plan, &product).unwrap_or_else(|err| panic!("{err}\n{plan}\n{plan:?}"));
         Ok(plan)
@@ -157,7 +157,7 @@ fn what_wgmma_does_not_take() {
     let blocked = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>";
     let (a, b, c) =
         (shared(128, false, 16, [64, 64]), shared(128, true, 16, [64, 64]), layout(blocked, [64, 64]));
-    let product = WarpGroupProduct {
+    let product = WarpGroupDot {
         a: WarpGroupOperand::Shared(&a),
         b: &b,
         c: &c,
@@ -165,7 +165,7 @@ fn what_wgmma_does_not_take() {
         types: types(F16, F16, F32, false),
         max_imprecise: 0,
     };
-    let short = WarpGroupProduct { c: &layout(&mma([4, 1], 64, 16), [64, 64]), depth: 8, ..product };
+    let short = WarpGroupDot { c: &layout(&mma([4, 1], 64, 16), [64, 64]), depth: 8, ..product };
     let error =
         WarpGroupDotPlan::new(&short, &TargetDesc::parse("cuda:90").unwrap()).unwrap_err().to_string();
     assert!(error.contains("8 summands are no multiple of the 16"), "{error}");

@@ -145,7 +145,7 @@ pub static TENSOR_MEMORY_ENCODING: AttrDef = AttrDef {
 };
 
 /// `#ttng.tensor_memory_scales_encoding<>`: how the scale factors of a
-/// block-scaled product lie in tensor memory.
+/// block-scaled dot lie in tensor memory.
 pub static TENSOR_MEMORY_SCALES_ENCODING: AttrDef = AttrDef {
     summary: "layout of scale factors in tensor memory",
     parse: |parser| {

@@ -48,7 +48,7 @@ fn convert_of<'c>(op: Op<'c>, rewriter: &mut Rewriter<'c>) -> bool {
     let ty = convert.result().ty();
     let Some(source) = convert.src().def_op() else { return false };
     let (from, to) = (encoding(convert.src().ty()), encoding(ty));
-    // An operand of one matrix product that is the result of another: passes
+    // An operand of one dot that is the result of another: passes
     // look for exactly this conversion.
     if from.is_some_and(|attr| attr.is(&NVIDIA_MMA)) && to.is_some_and(|attr| attr.is(&DOT_OPERAND)) {
         return false;

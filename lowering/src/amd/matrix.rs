@@ -51,12 +51,12 @@ pub(super) fn multiply<'c>(
         (DotType::F8, _) => return unsupported(format!("{} in these formats", instruction.name)),
         _ => None,
     };
-    let product = match instruction.family {
+    let dot = match instruction.family {
         MatrixFamily::Mfma => mfma(e, instruction, types, formats, [a, b, c])?,
         MatrixFamily::Wmma => wmma(e, instruction, types, formats, [a, b, c])?,
         _ => return unsupported(format!("no instruction {}", instruction.name)),
     };
-    Ok(vec![product])
+    Ok(vec![dot])
 }
 
 fn mfma<'c>(

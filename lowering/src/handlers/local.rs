@@ -1,9 +1,9 @@
 //! Buffers in shared memory: allocation, views, loads and stores, and copies
 //! that run beside the program.
 
+use super::memory::as_planned;
 use crate::buffers::Buffer;
-use crate::emit::internal;
-use crate::emit::{Failure, Lowered, unsupported};
+use crate::emit::{Failure, Lowered, internal, unsupported};
 use crate::lower::{Handler, Lower};
 use crate::shared;
 use crate::target::{AsyncCopies, AsyncCopy, need};
@@ -298,6 +298,8 @@ fn async_copy<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
             _ => copies.copy(&mut l.emit, &request)?,
         }
     }
+    let elements = plan.access.accesses.first().map_or(0, |access| access.registers.len() as u32);
+    as_planned(&l.emit.take_global_accesses(), plan.access.accesses.len(), elements * bits)?;
     // Tokens order operations that are emitted in order.
     l.set(op.result(0), Vec::new());
     Ok(())

@@ -34,10 +34,17 @@ pub(super) fn plan<'c>(l: &Lower<'_, 'c>, op: Op<'c>) -> Lowered<VectorPlan> {
 /// # Errors
 /// Where they are others: coalescing and the layout engine decided by costs of accesses that are not there.
 pub(super) fn as_costed(bits: &[u32], plan: &VectorPlan) -> Lowered<()> {
-    if bits.len() == plan.accesses.len() && bits.iter().all(|bits| *bits == plan.access_bits()) {
+    as_planned(bits, plan.accesses.len(), plan.access_bits())
+}
+
+/// That the instructions of one thread, each of which moves so many `bits`, are `count`, and move `wanted` bits each.
+///
+/// # Errors
+/// Where they are others.
+pub(super) fn as_planned(bits: &[u32], count: usize, wanted: u32) -> Lowered<()> {
+    if bits.len() == count && bits.iter().all(|bits| *bits == wanted) {
         return Ok(());
     }
-    let (count, wanted) = (plan.accesses.len(), plan.access_bits());
     internal(format!(
         "was costed as {count} access(es) of {wanted} bits, but is lowered to accesses of {bits:?} bits"
     ))

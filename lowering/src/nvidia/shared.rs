@@ -209,6 +209,7 @@ pub(super) fn copy_async<'c>(e: &mut Emit<'c>, copy: &AsyncCopy<'c>) -> Lowered<
         operands.push(active);
         constraints.push("b");
     }
+    e.note_global_access(8 * copy.bytes);
     e.inline_asm(&format!("{text};"), &constraints.join(","), &operands, &[], true)?;
     Ok(())
 }

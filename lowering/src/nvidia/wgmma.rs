@@ -69,7 +69,7 @@ impl<'c> Registers<'c> {
                 continue;
             }
             if ty.bits() != Some(16) {
-                return unsupported(format!("values of type {ty} are no results of asynchronous products"));
+                return unsupported(format!("values of type {ty} are no results of asynchronous dots"));
             }
             match half.filter(|other| other.ty() == ty) {
                 None => half = Some(*value),

@@ -1,7 +1,7 @@
 //! What an iteration of a loop asks of a multiprocessor: bytes of memory, and cycles of its units.
 
 use super::registers::tensor_words;
-use crate::ir_util::is_product;
+use crate::ir_util::is_dot;
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Op, Type, Value, Walk};
 use mlir_host::upstream::Dialect;
@@ -16,7 +16,7 @@ use ttopt_dialect::ttng::ops::AsyncTmaCopyGlobalToLocalOp;
 pub struct Balance {
     /// Bytes that a CTA loads.
     pub bytes: f64,
-    /// Cycles of a multiprocessor for products of matrices and for arithmetic of floating-point numbers.
+    /// Cycles of a multiprocessor for dots and for arithmetic of floating-point numbers.
     pub cycles: f64,
 }
 
@@ -47,12 +47,12 @@ impl Balance {
             self.bytes += buffers.map(bytes).sum::<f64>();
         }
         let Some(result) = op.results().next() else { return };
-        if let Some([a, ..]) = Dot::operands(op).filter(|_| is_product(op)) {
+        if let Some([a, ..]) = Dot::operands(op).filter(|_| is_dot(op)) {
             let (Some((sums, _)), Some((_, bits))) = (elements(result.ty()), elements(a.ty())) else {
                 return;
             };
             let depth = shape(a.ty()).and_then(|shape| shape.last().copied()).unwrap_or(1);
-            self.cycles += sums * depth as f64 / cost.products * (bits / 16.0);
+            self.cycles += sums * depth as f64 / cost.multiply_adds * (bits / 16.0);
         } else if LoadOp::cast(op).is_some() {
             self.bytes += bytes(result.ty());
         } else if result.ty().as_tensor().is_some_and(|ty| ty.element().is_float()) {

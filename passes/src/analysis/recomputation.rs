@@ -2,7 +2,7 @@
 
 use super::flow_graph::FlowGraph;
 use super::registers::fills_registers;
-use crate::ir_util::{blocks_in_dominance_order, is_loop, is_product};
+use crate::ir_util::{blocks_in_dominance_order, is_dot, is_loop};
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Op, Value, Walk};
@@ -23,13 +23,13 @@ pub struct Recomputation<'c> {
 }
 
 impl<'c> Recomputation<'c> {
-    /// For the last loop of `function`, which must be in its last block, if products in it take nearly all registers:
+    /// For the last loop of `function`, which must be in its last block, if dots in it take nearly all registers:
     /// addresses and indices that only operations behind it use. Behind other loops they would only wait again.
     pub fn of(function: Op<'c>, target: &TargetDesc) -> Option<Self> {
         let last = blocks_in_dominance_order(function.region(0)).pop()?;
         let behind = last.ops().filter(|op| is_loop(*op)).last()?;
-        let has_product = |op: Op<'_>| if is_product(op) { Walk::Stop } else { Walk::Advance };
-        if behind.walk(&mut |op| has_product(op)) != Walk::Stop
+        let has_dot = |op: Op<'_>| if is_dot(op) { Walk::Stop } else { Walk::Advance };
+        if behind.walk(&mut |op| has_dot(op)) != Walk::Stop
             || !fills_registers(&FlowGraph::new(function), behind, target)
         {
             return None;

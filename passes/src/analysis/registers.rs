@@ -1,7 +1,7 @@
 //! How many registers the tensors of a function take at once.
 
 use super::flow_graph::FlowGraph;
-use crate::ir_util::{is_loop, is_product};
+use crate::ir_util::{is_dot, is_loop};
 use crate::rules::{Rule, rule};
 use linear_layout::Dim;
 use linear_layout::target::{TargetDesc, Vendor};
@@ -43,7 +43,7 @@ pub fn ctas_together(function: Op<'_>, warps: u64, shared: u64, target: &TargetD
         return 1;
     }
     let graph = FlowGraph::new(function);
-    if !graph.ops().iter().any(|op| is_product(*op)) {
+    if !graph.ops().iter().any(|op| is_dot(*op)) {
         return 1;
     }
     let needed = needed_registers(&graph);
@@ -116,7 +116,7 @@ fn needed_registers(graph: &FlowGraph<'_>) -> u64 {
 /// Where a function needs all elements of tensors at once.
 struct Whole<'g, 'c> {
     graph: &'g FlowGraph<'c>,
-    /// Operations before each one that take or give whole tensors: reductions, products, conversions, loops.
+    /// Operations before each one that take or give whole tensors: reductions, dots, conversions, loops.
     before: Vec<usize>,
 }
 
@@ -167,7 +167,7 @@ fn is_element_by_element(op: Op<'_>) -> bool {
         || is_one_of!(op, LoadOp | StoreOp)
 }
 
-/// The steps in which products read `value` from shared memory.
+/// The steps in which dots read `value` from shared memory.
 fn steps(value: Value<'_>) -> u64 {
     let is_operand = |(user, i): (Op<'_>, usize)| {
         DotOp::cast(user).is_some() && i < 2 && user.block() == value.def_op().and_then(|op| op.block())
@@ -183,13 +183,13 @@ fn steps(value: Value<'_>) -> u64 {
     (length * u64::from(bits) / STEP_BITS).max(1)
 }
 
-/// The registers of tensors during each operation: products that start from constants have their operands and results
+/// The registers of tensors during each operation: dots that start from constants have their operands and results
 /// at once.
 fn held_registers(graph: &FlowGraph<'_>) -> Vec<u64> {
     let weights = weights(graph);
     let made = |op: Op<'_>| {
         let adds = op.operands().nth(2).is_some_and(|sum| weights.contains_key(&source(sum)));
-        let results = op.results().filter(|_| is_product(op) && !adds);
+        let results = op.results().filter(|_| is_dot(op) && !adds);
         results.filter_map(|result| weights.get(&result)).sum::<u64>()
     };
     graph.ops().iter().zip(live_registers(graph, &weights)).map(|(op, words)| words + made(*op)).collect()
@@ -200,7 +200,7 @@ fn weights<'c>(graph: &FlowGraph<'c>) -> FastMap<Value<'c>, u64> {
     let dots: FastSet<Attr<'_>> = graph
         .ops()
         .iter()
-        .filter(|op| is_product(**op))
+        .filter(|op| is_dot(**op))
         .filter_map(|op| op.result(0).ty().as_tensor()?.encoding())
         .collect();
     let sources = graph.ops().iter().flat_map(|op| op.operands().map(source));
@@ -344,12 +344,12 @@ fn source(value: Value<'_>) -> Value<'_> {
 }
 
 /// Registers of 32 bits that hold `value`.
-fn registers(value: Value<'_>, products: &FastSet<Attr<'_>>) -> Option<u64> {
+fn registers(value: Value<'_>, dots: &FastSet<Attr<'_>>) -> Option<u64> {
     let ty = value.ty().as_tensor()?;
     let (element, layout) = (ty.element(), ty.encoding()?);
     let is_constant = value.def_op().is_some_and(|op| is_one_of!(op, ConstantOp | SplatOp));
     let bits = element.bits()?;
-    let is_index = element.int_bits().is_some_and(|bits| bits >= 32) && !products.contains(&layout);
+    let is_index = element.int_bits().is_some_and(|bits| bits >= 32) && !dots.contains(&layout);
     if pointee(element).is_some() || bits == 1 || is_index || is_constant {
         return Some(0);
     }

@@ -6,7 +6,7 @@ use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Op, Value};
 use ttopt_dialect::tt::ops::DotOp;
 
-/// The chains of all products of a module.
+/// The chains of all dots of a module.
 pub struct Chains<'c> {
     of: FastMap<Op<'c>, Chain>,
 }
@@ -18,18 +18,18 @@ fn passes_on(op: Op<'_>) -> bool {
 
 impl<'c> Chains<'c> {
     /// The chains among `ops`, which are in dominance order. Values carried
-    /// around loops do not count: each iteration has its own products.
+    /// around loops do not count: each iteration has its own dots.
     pub fn new(ops: &[Op<'c>]) -> Self {
         let mut of: FastMap<Op<'c>, Chain> = FastMap::default();
-        let mut from_product: FastSet<Value<'c>> = FastSet::default();
+        let mut from_dot: FastSet<Value<'c>> = FastSet::default();
         for &op in ops {
             if let Some(dot) = DotOp::cast(op) {
                 let chain = of.entry(op).or_default();
-                chain.left |= from_product.contains(&dot.a());
-                chain.right |= from_product.contains(&dot.b());
-                from_product.insert(dot.d());
-            } else if passes_on(op) && op.operands().any(|value| from_product.contains(&value)) {
-                from_product.extend(op.results());
+                chain.left |= from_dot.contains(&dot.a());
+                chain.right |= from_dot.contains(&dot.b());
+                from_dot.insert(dot.d());
+            } else if passes_on(op) && op.operands().any(|value| from_dot.contains(&value)) {
+                from_dot.extend(op.results());
             }
         }
         let mut becomes: FastMap<Value<'c>, Chain> = FastMap::default();
@@ -57,7 +57,7 @@ impl<'c> Chains<'c> {
         Self { of }
     }
 
-    /// The chain of a product.
+    /// The chain of a dot.
     pub fn of(&self, dot: Op<'c>) -> Chain {
         self.of.get(&dot).copied().unwrap_or_default()
     }

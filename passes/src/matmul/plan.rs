@@ -47,7 +47,7 @@ impl Element {
     }
 
     /// What matrix instructions of the target see in it: 8-bit floats that they do not multiply are multiplied
-    /// as 16-bit floats, which hold them all. `None` where products have no such elements.
+    /// as 16-bit floats, which hold them all. `None` where dots have no such elements.
     pub fn dot_type(self, target: &TargetDesc) -> Option<DotType> {
         use FloatKind::{F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ};
         Some(match self {
@@ -55,8 +55,8 @@ impl Element {
             BF16 => DotType::Bf16,
             F32 => DotType::F32,
             F64 => DotType::F64,
-            Element::Float(F8E4M3FN | F8E5M2) if target.fp8_products == Some(Fp8::Ocp) => DotType::F8,
-            Element::Float(F8E4M3FNUZ | F8E5M2FNUZ) if target.fp8_products == Some(Fp8::Fnuz) => DotType::F8,
+            Element::Float(F8E4M3FN | F8E5M2) if target.fp8_dots == Some(Fp8::Ocp) => DotType::F8,
+            Element::Float(F8E4M3FNUZ | F8E5M2FNUZ) if target.fp8_dots == Some(Fp8::Fnuz) => DotType::F8,
             element if element.is_float() && element.bits() == 8 => DotType::F16,
             Element::Int(8) => DotType::I8,
             Element::Int(16) => DotType::I16,
@@ -81,7 +81,7 @@ impl Element {
         matches!(self, Element::Float(_))
     }
 
-    /// Whether it is one of the float formats of 8 bits that products have.
+    /// Whether it is one of the float formats of 8 bits that dots have.
     pub fn is_fp8(self) -> bool {
         use FloatKind::*;
         matches!(self, Element::Float(F8E4M3FN | F8E4M3FNUZ | F8E5M2 | F8E5M2FNUZ))
@@ -107,7 +107,7 @@ pub struct Operand {
     pub fastest: usize,
 }
 
-/// How a product depends on others through elementwise operations.
+/// How a dot depends on others through elementwise operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chain {
     /// A left operand: this one's, or the result becomes one.
@@ -131,7 +131,7 @@ pub struct Problem {
     pub precision: InputPrecision,
     /// Sums of at most so many products may have less than f32's precision.
     pub max_imprecise: i64,
-    /// Products that depend on each other.
+    /// Dots that depend on each other.
     pub chain: Chain,
     /// Warps of a block.
     pub warps: u64,
@@ -160,7 +160,7 @@ pub struct OperandPlan {
     pub place: Place,
 }
 
-/// How a product is computed by matrix instructions.
+/// How a dot is computed by matrix instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatmulPlan {
     /// The instruction: a row of the table.
@@ -174,7 +174,7 @@ pub struct MatmulPlan {
 }
 
 impl MatmulPlan {
-    /// The plan for a product; `None` where no matrix instruction of the
+    /// The plan for a dot; `None` where no matrix instruction of the
     /// target computes it, and multiplications within threads do.
     pub fn new(problem: &Problem, target: &TargetDesc) -> Option<MatmulPlan> {
         if problem.shape.len() < 2 || problem.warps == 0 {
@@ -252,7 +252,7 @@ impl Problem {
 /// an instruction computes `tile` at a time. Batches go to warps first.
 ///
 /// Of all ways, the one where warps repeat least of each other's work, then
-/// the one that keeps the operands of chained products in their warps, then
+/// the one that keeps the operands of chained dots in their warps, then
 /// the one where the warps together read the fewest bits of operands, of whose
 /// elements each counts `bits`.
 pub fn split_warps(warps: u64, shape: &[u64], tile: [u64; 2], chain: Chain, bits: [u64; 2]) -> Vec<u64> {
@@ -320,7 +320,7 @@ struct Multiplied {
     elements: [Element; 2],
 }
 
-/// A row of the table for a product, and what its sums are.
+/// A row of the table for a dot, and what its sums are.
 struct Candidate {
     row: &'static MatrixInstruction,
     accumulator: Element,

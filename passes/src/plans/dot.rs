@@ -1,11 +1,9 @@
-//! Plans of matrix products.
+//! Plans of dots.
 
 use super::layout;
 use crate::buffer_plans::BufferLayout;
 use crate::matmul::plan::Element;
-use linear_layout::plan::{
-    DotTilePlan, DotType, DotTypes, WarpGroupDotPlan, WarpGroupOperand, WarpGroupProduct,
-};
+use linear_layout::plan::{DotTilePlan, DotType, DotTypes, WarpGroupDot, WarpGroupDotPlan, WarpGroupOperand};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::Type;
 use ttopt_dialect::tt::enums::InputPrecision;
@@ -13,7 +11,7 @@ use ttopt_dialect::tt::ops::DotOp;
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_dialect::ttng::ops::WarpGroupDotOp;
 
-/// The type of an element of an operand or result of a product. 8-bit floats that the target does not
+/// The type of an element of an operand or result of a dot. 8-bit floats that the target does not
 /// multiply are multiplied as 16-bit floats, which hold them all.
 ///
 /// # Errors
@@ -23,7 +21,7 @@ pub fn dot_type(element: Type<'_>, target: &TargetDesc) -> Result<DotType, Strin
     known.ok_or_else(|| format!("elements of type {element} are not multiplied"))
 }
 
-/// How a product of tensors is computed.
+/// How a dot is computed.
 ///
 /// # Errors
 /// When there is no plan.
@@ -64,6 +62,6 @@ pub fn warp_group_dot(op: WarpGroupDotOp<'_>, target: &TargetDesc) -> Result<War
     let (b, c) = (BufferLayout::of(right)?.layout, layout(op.d().ty())?);
     let max_imprecise =
         u64::try_from(op.max_num_imprecise_acc()).map_err(|_| "maxNumImpreciseAcc is negative".to_owned())?;
-    let product = WarpGroupProduct { a, b: &b, c: &c, depth, types, max_imprecise };
-    WarpGroupDotPlan::new(&product, target).map_err(|err| err.to_string())
+    let dot = WarpGroupDot { a, b: &b, c: &c, depth, types, max_imprecise };
+    WarpGroupDotPlan::new(&dot, target).map_err(|err| err.to_string())
 }

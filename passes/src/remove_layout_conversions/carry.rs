@@ -29,7 +29,7 @@ impl<'c> Materialize<'_, 'c> {
         let ty = value.ty().as_tensor().and_then(|ty| with_layout(ty, layout)).ok_or_else(fail)?;
         let from = incoming(value).ok_or_else(fail)?;
         let inputs = self.planner.inputs(request);
-        // What the operation itself passes in comes first: it is made anew with that.
+        // What the operation itself passes in comes first: it is rebuilt with that.
         let mut initial: SmallVec<[Value<'c>; 1]> = SmallVec::new();
         if let Some(n) = from.iter().position(|(op, _)| *op == at) {
             initial.push(self.get(inputs[n].1, at, assignment)?);
@@ -38,7 +38,7 @@ impl<'c> Materialize<'_, 'c> {
                 return Ok(self.current(made));
             }
         }
-        // Or for another that the same operation carries: then it was made anew.
+        // Or for another that the same operation carries: then it was rebuilt.
         let value = self.current(value);
         let at = carrier(value).ok_or_else(fail)?;
         let from = incoming(value).ok_or_else(fail)?;

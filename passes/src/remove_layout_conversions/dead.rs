@@ -176,7 +176,7 @@ impl<'c> Liveness<'c> {
         op.set_attr("operandSegmentSizes", Attr::i32_array(op.context(), &sizes));
     }
 
-    /// Makes `op` anew without the results that are not alive.
+    /// Rebuilds `op` without the results that are not alive.
     fn shrink(&self, op: Op<'c>) -> PassResult {
         let kept: Vec<Value<'c>> = op.results().filter(|result| !self.is_dead(*result)).collect();
         let types: Vec<Type<'c>> = kept.iter().map(|result| result.ty()).collect();

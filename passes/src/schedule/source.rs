@@ -11,7 +11,7 @@ use crate::analysis::balance::Balance;
 use crate::analysis::pointer_roots::pointer_roots;
 use crate::analysis::registers::{RESERVED, ctas_together, spare_registers, tensor_words};
 use crate::buffer_plans::{self, BufferLayout};
-use crate::ir_util::{constant, fills_constant_buffer, is_loop, is_product};
+use crate::ir_util::{constant, fills_constant_buffer, is_dot, is_loop};
 use crate::plans::{self, AccessFacts, scratch_bytes};
 use linear_layout::Encoding;
 use linear_layout::encoding::SwizzledShared;
@@ -175,7 +175,7 @@ fn is_harmless(op: Op<'_>) -> bool {
         || StoreOp::cast(op).is_some()
         || LocalLoadOp::cast(op).is_some()
         || fills_constant_buffer(op)
-        || is_product(op)
+        || is_dot(op)
         || op.has_trait(Upstream::RecursiveMemoryEffects)
         || op.is_memory_effect_free()
 }
@@ -243,8 +243,8 @@ impl<'c> Source<'c> {
             return Err(reason);
         }
         let written = Written::of(op);
-        let product = |inner: Op<'c>| if is_product(inner) { Walk::Stop } else { Walk::Advance };
-        let multiplies = op.walk(&mut |inner| product(inner)) == Walk::Stop;
+        let dot = |inner: Op<'c>| if is_dot(inner) { Walk::Stop } else { Walk::Advance };
+        let multiplies = op.walk(&mut |inner| dot(inner)) == Walk::Stop;
         let why = match (multiplies, all) {
             (true, _) => Why::Multiplies,
             (false, true) => Why::Asked,
@@ -287,7 +287,7 @@ impl<'c> Source<'c> {
             absorbed,
             written,
             in_registers,
-            product: block.ops().find(|op| is_product(*op)),
+            dot: block.ops().find(|op| is_dot(*op)),
             addresses: addresses(op, block),
             starved,
             waiting,
@@ -386,7 +386,7 @@ fn in_block<'c>(op: Op<'c>, block: Block<'c>) -> Option<Op<'c>> {
     std::iter::successors(Some(op), |op| op.parent()).find(|op| op.block() == Some(block))
 }
 
-/// What the loads of a loop depend on within an iteration, other than through products.
+/// What the loads of a loop depend on within an iteration, other than through dots.
 fn addresses<'c>(around: Op<'c>, block: Block<'c>) -> FastSet<Value<'c>> {
     let (mut seen, mut open) = (FastSet::default(), Vec::new());
     around.walk(&mut |op| {
@@ -397,7 +397,7 @@ fn addresses<'c>(around: Op<'c>, block: Block<'c>) -> FastSet<Value<'c>> {
     });
     while let Some(value) = open.pop() {
         if seen.insert(value) {
-            let made = value.def_op().filter(|op| op.block() == Some(block) && !is_product(*op));
+            let made = value.def_op().filter(|op| op.block() == Some(block) && !is_dot(*op));
             open.extend(made.into_iter().flat_map(|op| op.operands()));
         }
     }
@@ -455,8 +455,8 @@ struct Builder<'a, 'c> {
     written: Written<'c>,
     /// Registers in which a load that threads compute with may wait.
     in_registers: u64,
-    /// The first product of an iteration.
-    product: Option<Op<'c>>,
+    /// The first dot of an iteration.
+    dot: Option<Op<'c>>,
     /// What loads of an iteration depend on.
     addresses: FastSet<Value<'c>>,
     /// Whether an iteration waits for memory longer than it computes: one iteration ahead is not enough.
@@ -572,7 +572,7 @@ impl<'c> Builder<'_, 'c> {
             }
             Walk::Advance
         });
-        node.heavy = is_product(op);
+        node.heavy = is_dot(op);
         node.words = op.results().filter(|result| !is_index(result.ty())).map(tensor_words).sum();
         if let Some(dot) = WarpGroupDotOp::cast(op)
             && !plans::warp_group_dot(dot, self.target).is_ok_and(|plan| plan.promoted)
@@ -686,7 +686,7 @@ impl<'c> Builder<'_, 'c> {
         }
         // What other loads need is there sooner in registers.
         let words = tensor_words(result);
-        let deep = self.starved && (words > FEW_WORDS || self.is_wanted_before_products(result));
+        let deep = self.starved && (words > FEW_WORDS || self.is_wanted_before_dots(result));
         if !deep && words <= self.in_registers || self.addresses.contains(&result) {
             return None;
         }
@@ -694,10 +694,10 @@ impl<'c> Builder<'_, 'c> {
         Some((self.ring([ty].into_iter().collect())?, false))
     }
 
-    /// Whether an iteration uses `value` before it multiplies, so that it is waited for with the factors of products.
-    fn is_wanted_before_products(&self, value: Value<'c>) -> bool {
-        let Some(product) = self.product else { return false };
-        let before = |op: Op<'c>| op.block() == Some(self.block) && op.is_before_in_block(product);
+    /// Whether an iteration uses `value` before it multiplies, so that it is waited for with the factors of dots.
+    fn is_wanted_before_dots(&self, value: Value<'c>) -> bool {
+        let Some(dot) = self.dot else { return false };
+        let before = |op: Op<'c>| op.block() == Some(self.block) && op.is_before_in_block(dot);
         value.uses().any(|(user, _)| in_block(user, self.block).is_some_and(before))
     }
 

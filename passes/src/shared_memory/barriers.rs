@@ -52,7 +52,7 @@ struct Pending {
     writes: BTreeSet<usize>,
     /// Uses as barriers.
     barriers: BTreeSet<usize>,
-    /// Under way beside the program: copies, products, stores.
+    /// Under way beside the program: copies, dots, stores.
     under_way: [BTreeSet<usize>; 3],
 }
 

@@ -85,7 +85,7 @@ tt.func public @load(%m: !ttg.memdesc<32x32xf32, #shared, #smem, mutable>, %t: t
   tt.return %1, %0 : tensor<32x32xf32, #blocked2>, tensor<32x32xf32, #blocked>
 }
 
-// From the result of one matrix product to an operand of the next: left for the passes that look for it.
+// From the result of one dot to an operand of the next: left for the passes that look for it.
 // CHECK-LABEL: tt.func public @mmadot(
 // CHECK-SAME: %[[ARG0:[a-z0-9_]+]]
 // CHECK-NEXT: %[[V1:[a-z0-9_]+]] = ttg.convert_layout %[[ARG0]] : tensor<32x32xf32, #blocked> -> tensor<32x32xf32, #mma>
@@ -97,7 +97,7 @@ tt.func public @mmadot(%t: tensor<32x32xf32, #blocked>) -> (tensor<32x32xf32, #d
   tt.return %1 : tensor<32x32xf32, #dot>
 }
 
-// The operand of a matrix product is converted from as far back as possible.
+// The operand of a dot is converted from as far back as possible.
 // CHECK-LABEL: tt.func public @dotdst(
 // CHECK-SAME: %[[ARG0:[a-z0-9_]+]]
 // CHECK-NEXT: %[[V1:[a-z0-9_]+]] = ttg.convert_layout %[[ARG0]] : tensor<32x32xf32, #blocked> -> tensor<32x32xf32, #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>>

@@ -89,7 +89,7 @@ tt.func public @loads(%d: !d, %t: !t, %p: i1, %b: !bar) -> (!t, !t, !t) {
   tt.return %0, %1, %2 : !t, !t, !t
 }
 
-// A product in tensor memory writes its accumulator, one of warp groups only reads.
+// A dot in tensor memory writes its accumulator, one of warp groups only reads.
 // CHECK-LABEL: tt.func public @products(
 // CHECK-SAME: %[[ARG0:[a-z0-9_]+]]{{[^%]*}}%[[ARG1:[a-z0-9_]+]]{{[^%]*}}%[[ARG2:[a-z0-9_]+]]{{[^%]*}}%[[ARG3:[a-z0-9_]+]]{{[^%]*}}%[[ARG4:[a-z0-9_]+]]
 // CHECK-NEXT: %[[V0:[a-z0-9_]+]] = ttng.tmem_load %[[ARG2]] : !ttg.memdesc<128x64xf32, #tmem, #ttng.tensor_memory, mutable> -> tensor<128x64xf32, #blocked1>

@@ -1,4 +1,4 @@
-// What the verifiers of matrix products refuse.
+// What the verifiers of dots refuse.
 //
 // RUN: %ttopt %s -split-input-file -verify-diagnostics
 
@@ -55,7 +55,7 @@ tt.func public @f(%a: !ttg.memdesc<128x64xf16, #ts2, #tmem, mutable>, %b_: !ttg.
 #tmem = #ttng.tensor_memory
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:100", "ttg.threads-per-warp" = 32 : i32} {
 tt.func public @f(%a: !ttg.memdesc<128x64xf16, #tp, #tmem, mutable>, %b_: !ttg.memdesc<64x64xf16, #n16, #smem>, %d: !ttg.memdesc<128x64xf32, #t, #tmem, mutable>, %p: i1) {
-  // expected-error @below {{'ttng.tc_gen5_mma' op only a scaled product takes a left operand of padded fp4}}
+  // expected-error @below {{'ttng.tc_gen5_mma' op only a scaled dot takes a left operand of padded fp4}}
   ttng.tc_gen5_mma %a, %b_, %d, %p, %p  : !ttg.memdesc<128x64xf16, #tp, #tmem, mutable>, !ttg.memdesc<64x64xf16, #n16, #smem>, !ttg.memdesc<128x64xf32, #t, #tmem, mutable>
   tt.return
 }
@@ -135,7 +135,7 @@ tt.func public @f(%a: !ttg.memdesc<128x64xf16, #n16, #smem>, %b_: !ttg.memdesc<6
 #tmem = #ttng.tensor_memory
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:100", "ttg.threads-per-warp" = 32 : i32} {
 tt.func public @f(%a: !ttg.memdesc<128x64xf16, #n16, #smem>, %b_: !ttg.memdesc<64x64xf16, #n16, #smem>, %d: !ttg.memdesc<128x64xi8, #sc, #tmem, mutable>, %p: i1) {
-  // expected-error @below {{'ttng.tc_gen5_mma' op products of 'f16' and 'f16' are not accumulated in 'i8'}}
+  // expected-error @below {{'ttng.tc_gen5_mma' op dots of 'f16' and 'f16' are not accumulated in 'i8'}}
   ttng.tc_gen5_mma %a, %b_, %d, %p, %p  : !ttg.memdesc<128x64xf16, #n16, #smem>, !ttg.memdesc<64x64xf16, #n16, #smem>, !ttg.memdesc<128x64xi8, #sc, #tmem, mutable>
   tt.return
 }
@@ -184,7 +184,7 @@ tt.func public @f(%a: !ttg.memdesc<128x128xi8, #n8, #smem, mutable>, %b_: !ttg.m
 #tmem = #ttng.tensor_memory
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:100", "ttg.threads-per-warp" = 32 : i32} {
 tt.func public @f(%a: !ttg.memdesc<128x64xf16, #n16, #smem>, %b_: !ttg.memdesc<64x64xf16, #n16, #smem>, %d: !ttg.memdesc<128x64xf32, #t, #tmem, mutable>, %b: !ttg.memdesc<1xi64, #b, #smem, mutable>, %p: i1) {
-  // expected-error @below {{'ttng.tc_gen5_mma' op only an asynchronous product (is_async) reports completion to barriers}}
+  // expected-error @below {{'ttng.tc_gen5_mma' op only an asynchronous dot (is_async) reports completion to barriers}}
   ttng.tc_gen5_mma %a, %b_, %d, %p, %p, %b[%p]  : !ttg.memdesc<128x64xf16, #n16, #smem>, !ttg.memdesc<64x64xf16, #n16, #smem>, !ttg.memdesc<128x64xf32, #t, #tmem, mutable>, !ttg.memdesc<1xi64, #b, #smem, mutable>
   tt.return
 }
@@ -216,7 +216,7 @@ tt.func public @f(%a: !ttg.memdesc<128x64xf16, #n16_2, #smem, mutable>, %b_: !tt
 #n16_2a = #ttg.nvmma_shared<{swizzlingByteWidth = 64, transposed = false, elementBitWidth = 16, CGALayout = [[0, 1]]}>
 module attributes {"ttg.num-ctas" = 2 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:100", "ttg.threads-per-warp" = 32 : i32} {
 tt.func public @f(%a: !ttg.memdesc<256x64xf16, #t_2, #tmem, mutable>, %b_: !ttg.memdesc<64x64xf16, #n16_2a, #smem, mutable>, %d: !ttg.memdesc<256x64xf32, #t_2, #tmem, mutable>, %p: i1) {
-  // expected-error @below {{'ttng.tc_gen5_mma' op the accumulator must have twoCTAs = true, as the product has}}
+  // expected-error @below {{'ttng.tc_gen5_mma' op the accumulator must have twoCTAs = true, as the dot has}}
   ttng.tc_gen5_mma %a, %b_, %d, %p, %p {two_ctas} : !ttg.memdesc<256x64xf16, #t_2, #tmem, mutable>, !ttg.memdesc<64x64xf16, #n16_2a, #smem, mutable>, !ttg.memdesc<256x64xf32, #t_2, #tmem, mutable>
   tt.return
 }
@@ -248,7 +248,7 @@ tt.func public @f(%a: !ttg.memdesc<256x64xf16, #t_2, #tmem, mutable>, %b_: !ttg.
 #tmem = #ttng.tensor_memory
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:100", "ttg.threads-per-warp" = 32 : i32} {
 tt.func public @f(%a: !ttg.memdesc<128x16xi8, #n8u, #smem, mutable>, %b_: !ttg.memdesc<16x64xi8, #n8u, #smem, mutable>, %d: !ttg.memdesc<128x64xi32, #t, #tmem, mutable>, %p: i1) {
-  // expected-error @below {{'ttng.tc_gen5_mma' op a product of 'i8' needs K of at least 32, got 16}}
+  // expected-error @below {{'ttng.tc_gen5_mma' op a dot of 'i8' needs K of at least 32, got 16}}
   ttng.tc_gen5_mma %a, %b_, %d, %p, %p  : !ttg.memdesc<128x16xi8, #n8u, #smem, mutable>, !ttg.memdesc<16x64xi8, #n8u, #smem, mutable>, !ttg.memdesc<128x64xi32, #t, #tmem, mutable>
   tt.return
 }
@@ -369,7 +369,7 @@ tt.func public @f(%a: tensor<128x64xf16, #db>, %b: !ttg.memdesc<64x64xf16, #n16,
 #mma3 = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
 tt.func public @f(%a: !ttg.memdesc<1x128x64xf16, #n16, #smem, mutable>, %b: !ttg.memdesc<64x64xf16, #n16, #smem>, %c: tensor<128x64xf32, #mma3>) {
-  // expected-error @below {{'ttng.warp_group_dot' op operands of a product must be matrices, got '!ttg.memdesc<1x128x64xf16, #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>, #ttg.shared_memory, mutable>'}}
+  // expected-error @below {{'ttng.warp_group_dot' op operands of a dot must be matrices, got '!ttg.memdesc<1x128x64xf16, #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>, #ttg.shared_memory, mutable>'}}
   %d = ttng.warp_group_dot %a, %b, %c  : !ttg.memdesc<1x128x64xf16, #n16, #smem, mutable> * !ttg.memdesc<64x64xf16, #n16, #smem> -> tensor<128x64xf32, #mma3>
   tt.return
 }

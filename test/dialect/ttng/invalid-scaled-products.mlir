@@ -1,4 +1,4 @@
-// What the verifier of block-scaled matrix products refuses.
+// What the verifier of block-scaled dots refuses.
 //
 // RUN: %ttopt %s -split-input-file -verify-diagnostics
 
@@ -12,7 +12,7 @@
 #n8s = #ttg.nvmma_shared<{swizzlingByteWidth = 64, transposed = false, elementBitWidth = 8}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:100", "ttg.threads-per-warp" = 32 : i32} {
 tt.func public @f(%a: !ttg.memdesc<128x128xf8E4M3FN, #n8, #smem, mutable>, %b_: !ttg.memdesc<128x64xf8E4M3FN, #n8s, #smem, mutable>, %d: !ttg.memdesc<128x64xf32, #t64, #tmem, mutable>, %sa: !ttg.memdesc<128x4xi8, #sc, #tmem, mutable>, %sb: !ttg.memdesc<64x4xi8, #sc, #tmem, mutable>, %p: i1) {
-  // expected-error @below {{'ttng.tc_gen5_mma_scaled' op scaled products have blocks of 128 rows, got blockM = 64}}
+  // expected-error @below {{'ttng.tc_gen5_mma_scaled' op scaled dots have blocks of 128 rows, got blockM = 64}}
   ttng.tc_gen5_mma_scaled %a, %b_, %d, %sa, %sb, %p, %p lhs = e4m3 rhs = e4m3  : !ttg.memdesc<128x128xf8E4M3FN, #n8, #smem, mutable>, !ttg.memdesc<128x64xf8E4M3FN, #n8s, #smem, mutable>, !ttg.memdesc<128x64xf32, #t64, #tmem, mutable>, !ttg.memdesc<128x4xi8, #sc, #tmem, mutable>, !ttg.memdesc<64x4xi8, #sc, #tmem, mutable>
   tt.return
 }
@@ -99,7 +99,7 @@ tt.func public @f(%a: !ttg.memdesc<128x64xf8E4M3FN, #t, #tmem, mutable>, %b_: !t
 #n8s = #ttg.nvmma_shared<{swizzlingByteWidth = 64, transposed = false, elementBitWidth = 8}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:100", "ttg.threads-per-warp" = 32 : i32} {
 tt.func public @f(%a: !ttg.memdesc<128x64xi8, #t, #tmem, mutable>, %b_: !ttg.memdesc<64x64xf8E4M3FN, #n8s, #smem, mutable>, %d: !ttg.memdesc<128x64xf32, #t, #tmem, mutable>, %sa: !ttg.memdesc<128x4xi8, #sc, #tmem, mutable>, %sb: !ttg.memdesc<64x4xi8, #sc, #tmem, mutable>, %p: i1) {
-  // expected-error @below {{'ttng.tc_gen5_mma_scaled' op no scaled product takes a left operand of 'i8' in tensor memory}}
+  // expected-error @below {{'ttng.tc_gen5_mma_scaled' op no scaled dot takes a left operand of 'i8' in tensor memory}}
   ttng.tc_gen5_mma_scaled %a, %b_, %d, %sa, %sb, %p, %p lhs = e4m3 rhs = e4m3  : !ttg.memdesc<128x64xi8, #t, #tmem, mutable>, !ttg.memdesc<64x64xf8E4M3FN, #n8s, #smem, mutable>, !ttg.memdesc<128x64xf32, #t, #tmem, mutable>, !ttg.memdesc<128x4xi8, #sc, #tmem, mutable>, !ttg.memdesc<64x4xi8, #sc, #tmem, mutable>
   tt.return
 }
@@ -131,7 +131,7 @@ tt.func public @f(%a: !ttg.memdesc<128x128xf8E4M3FN, #t128, #tmem, mutable>, %b:
 #tmem = #ttng.tensor_memory
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:100", "ttg.threads-per-warp" = 32 : i32} {
 tt.func public @f(%a: !ttg.memdesc<128x256xi8, #n8t, #smem, mutable>, %b: !ttg.memdesc<128x128xi8, #n8t, #smem, mutable>, %d: !ttg.memdesc<256x128xf32, #t128, #tmem, mutable>, %sa: !ttg.memdesc<256x16xf8E4M3FN, #sc, #tmem, mutable>, %sb: !ttg.memdesc<128x16xf8E4M3FN, #sc, #tmem, mutable>, %p: i1) {
-  // expected-error @below {{'ttng.tc_gen5_mma_scaled' op a product of e2m1 with scales of fp8 takes operands that are contiguous along K only}}
+  // expected-error @below {{'ttng.tc_gen5_mma_scaled' op a dot of e2m1 with scales of fp8 takes operands that are contiguous along K only}}
   ttng.tc_gen5_mma_scaled %a, %b, %d, %sa, %sb, %p, %p lhs = e2m1 rhs = e2m1 : !ttg.memdesc<128x256xi8, #n8t, #smem, mutable>, !ttg.memdesc<128x128xi8, #n8t, #smem, mutable>, !ttg.memdesc<256x128xf32, #t128, #tmem, mutable>, !ttg.memdesc<256x16xf8E4M3FN, #sc, #tmem, mutable>, !ttg.memdesc<128x16xf8E4M3FN, #sc, #tmem, mutable>
   tt.return
 }

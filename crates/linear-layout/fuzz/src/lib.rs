@@ -257,7 +257,7 @@ pub fn warp_group(bytes: &[u8]) {
     };
     let (a, c) = (input.disturbed(a), input.disturbed(c));
     let a = if in_registers { WarpGroupOperand::Registers(&a) } else { WarpGroupOperand::Shared(&a) };
-    let product = WarpGroupProduct { a, b: &b, c: &c, depth, types, max_imprecise: 32 << input.below(4) };
+    let product = WarpGroupDot { a, b: &b, c: &c, depth, types, max_imprecise: 32 << input.below(4) };
     if let Ok(plan) = WarpGroupDotPlan::new(&product, &target) {
         right(check_warp_group_dot(&plan, &product), &plan);
     }

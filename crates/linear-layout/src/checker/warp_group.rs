@@ -1,4 +1,4 @@
-//! Execution of products of warp groups on labels, operands in shared memory read by the rules of the PTX
+//! Execution of dots of warp groups on labels, operands in shared memory read by the rules of the PTX
 //! ISA.
 
 use std::collections::HashMap;
@@ -6,9 +6,7 @@ use std::collections::HashMap;
 use super::CheckError;
 use super::conversion::Holders;
 use super::descriptor::element_at;
-use crate::plan::{
-    DotType, MatrixDescriptorPlan, Threads, WarpGroupDotPlan, WarpGroupOperand, WarpGroupProduct,
-};
+use crate::plan::{DotType, MatrixDescriptorPlan, Threads, WarpGroupDot, WarpGroupDotPlan, WarpGroupOperand};
 use crate::{Dim, LinearLayout};
 
 /// Two coordinates of an element.
@@ -30,29 +28,26 @@ fn in_memory(
 
 /// Sums of 8-bit floats that are kept with less than the result's precision must not be longer than allowed; no others
 /// need be summed in parts.
-fn check_precision(plan: &WarpGroupDotPlan, product: &WarpGroupProduct<'_>) -> Result<(), CheckError> {
+fn check_precision(plan: &WarpGroupDotPlan, dot: &WarpGroupDot<'_>) -> Result<(), CheckError> {
     let [_, _, depth] = plan.shape;
-    let needed = plan.kind == DotType::F8 && product.max_imprecise < product.depth;
+    let needed = plan.kind == DotType::F8 && dot.max_imprecise < dot.depth;
     let longest = plan.runs.iter().map(|run| run.steps.len() as u64 * depth).max().unwrap_or(0);
     // One instruction cannot be divided.
-    let fits = !needed || longest <= product.max_imprecise.max(depth);
+    let fits = !needed || longest <= dot.max_imprecise.max(depth);
     // All summands in one run are in parts no more.
-    let parts = needed && depth < product.depth;
+    let parts = needed && depth < dot.depth;
     if fits && plan.promoted == parts {
         return Ok(());
     }
-    Err(CheckError::Malformed(format!("sums of {longest} of at most {}", product.max_imprecise)))
+    Err(CheckError::Malformed(format!("sums of {longest} of at most {}", dot.max_imprecise)))
 }
 
 /// Executes `plan`, warp by warp: in the end every element of the result must have got each of its summands
 /// once, and nothing else.
 ///
 /// # Errors
-/// Products of elements that do not belong together, or summands missing or repeated.
-pub fn check_warp_group_dot(
-    plan: &WarpGroupDotPlan,
-    product: &WarpGroupProduct<'_>,
-) -> Result<(), CheckError> {
+/// Dots of elements that do not belong together, or summands missing or repeated.
+pub fn check_warp_group_dot(plan: &WarpGroupDotPlan, dot: &WarpGroupDot<'_>) -> Result<(), CheckError> {
     let bad = CheckError::Malformed;
     let (first, second) = (Dim::out(0), Dim::out(1));
     let holders = |layout| Holders { layout, order: vec![first, second] };
@@ -60,11 +55,11 @@ pub fn check_warp_group_dot(
         let (label, rows) = (h.element(register.into(), t)?, h.layout.out_size(first).unwrap_or(1));
         Ok((label % rows, label / rows))
     };
-    let result = holders(product.c);
+    let result = holders(dot.c);
     let bits = plan.kind.bits();
     let [_, columns, depth] = plan.shape;
-    check_precision(plan, product)?;
-    for warp in 0..product.c.in_size(Dim::WARP).unwrap_or(1) {
+    check_precision(plan, dot)?;
+    for warp in 0..dot.c.in_size(Dim::WARP).unwrap_or(1) {
         let thread = |lane| Threads { lane, warp, block: 0 };
         let mut sums: HashMap<(u64, u32), Vec<u64>> = HashMap::new();
         for run in &plan.runs {
@@ -78,14 +73,14 @@ pub fn check_warp_group_dot(
                 }
                 let start = plan.b.start([run.tile[1], step.k]) ^ plan.starts[1].of(thread(0));
                 let right = |column: u64, k: u64| {
-                    in_memory(&plan.b, product.b, (second, first), bits, start, (column, k))
+                    in_memory(&plan.b, dot.b, (second, first), bits, start, (column, k))
                 };
                 // PTX ISA, wgmma register fragments: row l / 4, and 8 more for odd words.
                 let each = 32 / u64::from(bits);
                 let mut left = HashMap::new();
                 for row in 0..16 {
                     for k in 0..depth {
-                        let element = match (&plan.a, product.a) {
+                        let element = match (&plan.a, dot.a) {
                             (Some(a), WarpGroupOperand::Shared(memory)) => {
                                 let start = a.start([run.tile[0], step.k]) ^ plan.starts[0].of(thread(0));
                                 let at = (16 * (warp % 4) + row, k);
@@ -133,7 +128,7 @@ pub fn check_warp_group_dot(
             for (register, &from) in (0u32..).zip(&plan.copies) {
                 let mut sum = sums.get(&(lane, from)).cloned().unwrap_or_default();
                 sum.sort_unstable();
-                if !sum.iter().copied().eq(0..product.depth) {
+                if !sum.iter().copied().eq(0..dot.depth) {
                     return Err(bad(format!("register {register} of lane {lane} sums over {sum:?}")));
                 }
                 if coordinates(&result, register, thread(lane))? != coordinates(&result, from, thread(lane))?

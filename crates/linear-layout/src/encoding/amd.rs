@@ -115,7 +115,7 @@ impl AmdMfma {
         if operand.k_width == 0 {
             return Err(invalid("dot_op", "an operand of amd_mfma needs kWidth".into()));
         }
-        // The other operand of a 64×4 product has 16 lanes along K; this one holds as much in registers.
+        // The other operand of a 64×4 dot has 16 lanes along K; this one holds as much in registers.
         let lanes_along_k = MFMA_LANES / side;
         let more = if side == MFMA_LANES { MFMA_LANES / m.min(n) } else { 1 };
         let tile = LinearLayout::identity_1d(operand.k_width, Dim::REGISTER, Dim::out(k_dim))?
@@ -135,7 +135,7 @@ impl AmdWmma {
             _ if !(1..=3).contains(&self.version) => format!("version is {}; 1 to 3 are known", self.version),
             _ if self.rank < 2 => format!("a result has at least 2 dimensions, not {}", self.rank),
             [m, n, k] if m >= WMMA_SIDE && n >= WMMA_SIDE => {
-                // An instruction that is not square computes the transposed product with its sides swapped.
+                // An instruction that is not square computes the transposed dot with its sides swapped.
                 return Ok(if self.is_transposed { (n, m, k) } else { (m, n, k) });
             }
             _ => format!("instrShape {:?} is not [M, N, K]", self.instr_shape),

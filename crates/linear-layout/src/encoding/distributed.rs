@@ -119,7 +119,7 @@ impl DotOperand {
             Encoding::NvidiaMma(parent) => parent.operand(self, shape),
             Encoding::AmdMfma(parent) => parent.operand(self, shape),
             Encoding::AmdWmma(parent) => parent.operand(self, shape),
-            other => Err(invalid("dot_op", format!("`{}` is not the layout of a product", other.mnemonic()))),
+            other => Err(invalid("dot_op", format!("`{}` is not the layout of a dot", other.mnemonic()))),
         }
     }
 }

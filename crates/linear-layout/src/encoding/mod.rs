@@ -59,7 +59,7 @@ pub struct Slice {
     pub parent: Box<Encoding>,
 }
 
-/// `#ttg.dot_op`: an operand of a matrix product whose result has the layout `parent`.
+/// `#ttg.dot_op`: an operand of a dot whose result has the layout `parent`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DotOperand {
     /// 0 for the left operand (M×K), 1 for the right one (K×N).
@@ -213,7 +213,7 @@ pub struct TensorMemory {
     pub fp4_padded: bool,
 }
 
-/// `#ttng.tensor_memory_scales_encoding`: the scale factors of a block-scaled product in tensor memory.
+/// `#ttng.tensor_memory_scales_encoding`: the scale factors of a block-scaled dot in tensor memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TensorMemoryScales {
     /// Division among blocks of the cluster.

@@ -399,7 +399,7 @@ impl OffsetMap {
     }
 
     /// The registers, two at most, that choose among the matrices of one instruction, besides rows at the offsets `rows`:
-    /// the lowest, which an operand of a product has in common, and the one that leaves the fewest addresses to compute.
+    /// the lowest, which an operand of a dot has in common, and the one that leaves the fewest addresses to compute.
     fn further_matrices(&self, others: &[(u64, u64)], rows: &[u64]) -> SmallVec<[(u64, u64); 2]> {
         // Registers of one tile only, so that all matrices lie in one pass.
         let in_pass: SmallVec<[(u64, u64); 8]> =

@@ -1,7 +1,7 @@
-//! Matrix products: which registers go into which matrix instruction.
+//! Dots: which registers go into which matrix instruction.
 //!
 //! An instruction says for every bit of the register and lane numbers of its three fragments along which
-//! axis it moves, M, N or K, and which bit of that axis it is. A product `C += A B` of given layouts can be
+//! axis it moves, M, N or K, and which bit of that axis it is. A dot `C += A B` of given layouts can be
 //! done by an instruction when each axis bit can be given one vector of the tensors such that all
 //! fragments agree: then the layouts are divisible by the instruction's tile up to an order of the rows,
 //! columns and summands, which does not change the result. In particular
@@ -66,7 +66,7 @@ impl DotType {
         matches!(self, DotType::F8 | DotType::F16 | DotType::Bf16 | DotType::F32 | DotType::F64)
     }
 
-    /// The type in which a product of these operands is computed: the wider float; the float when the other
+    /// The type in which a dot of these operands is computed: the wider float; the float when the other
     /// is an integer, but at least 16 bits; the wider integer. 8-bit floats stay only where the target
     /// multiplies them.
     pub fn common(self, other: DotType, target: &TargetDesc) -> DotType {
@@ -79,11 +79,11 @@ impl DotType {
             (true, false) => wider(self, DotType::F16),
             (false, true) => wider(other, DotType::F16),
         };
-        if common == DotType::F8 && target.fp8_products.is_none() { DotType::F16 } else { common }
+        if common == DotType::F8 && target.fp8_dots.is_none() { DotType::F16 } else { common }
     }
 }
 
-/// The types of a product, and how precise it must be.
+/// The types of a dot, and how precise it must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DotTypes {
     /// Of the left operand.
@@ -129,15 +129,15 @@ pub struct DotInstruction {
     pub c: Vec<Option<u32>>,
 }
 
-/// How a product is computed.
+/// How a dot is computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dot {
     /// By matrix instructions of a warp.
     Matrix {
         /// The instruction.
         instruction: &'static MatrixInstruction,
-        /// Whether it computes the transposed product: its first operand is the right one of the product, and
-        /// its results are the product's with rows for columns.
+        /// Whether it computes the transposed dot: its first operand is the right one of the dot, and
+        /// its results are the dot's with rows for columns.
         swapped: bool,
         /// Its executions, in order: those that add to the same registers are far apart.
         executions: Vec<DotInstruction>,
@@ -148,7 +148,7 @@ pub enum Dot {
     Fma(Vec<[u32; 3]>),
 }
 
-/// How the product of two operands in given layouts is computed.
+/// How the dot of two operands in given layouts is computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DotTilePlan {
@@ -162,7 +162,7 @@ pub struct DotTilePlan {
 
 impl DotTilePlan {
     /// The plan for `a` of M×K, `b` of K×N and `c` of M×N elements, dimensions in that order, after a
-    /// first dimension of independent products if there are three.
+    /// first dimension of independent dots if there are three.
     ///
     /// # Errors
     /// Layouts that are not of two or three dimensions or whose shapes do not fit together, and layouts

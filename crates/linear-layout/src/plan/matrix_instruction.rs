@@ -2,17 +2,17 @@
 //! and lane numbers of its fragments means.
 //!
 //! Everything that chooses or emits a matrix instruction follows from a row of this table: the layouts that
-//! the passes give to a product, and the [plans](crate::plan::DotTilePlan) that say which registers go into
+//! the passes give to a dot, and the [plans](crate::plan::DotTilePlan) that say which registers go into
 //! which execution. [`check_matrix_instruction`](crate::checker::check_matrix_instruction) multiplies small
 //! matrices through the fragments of a row.
 
 use crate::plan::DotType;
 use crate::target::{MatrixUnit, TargetDesc};
 
-/// An axis of a matrix product.
+/// An axis of a dot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DotAxis {
-    /// Products that are independent of each other.
+    /// Dots that are independent of each other.
     Batch,
     /// Rows of the left operand and of the result.
     M,
@@ -23,7 +23,7 @@ pub enum DotAxis {
 }
 
 impl DotAxis {
-    /// The axis in the transposed product.
+    /// The axis in the transposed dot.
     fn transposed(self) -> DotAxis {
         match self {
             DotAxis::M => DotAxis::N,
@@ -184,7 +184,7 @@ impl MatrixInstruction {
     }
 
     /// Multiplications and additions of one execution.
-    pub fn products(&self) -> u64 {
+    pub fn multiply_adds(&self) -> u64 {
         self.shape.iter().map(|&size| u64::from(size)).product()
     }
 
@@ -192,16 +192,16 @@ impl MatrixInstruction {
     /// where the target does not have it or nobody has told its rate.
     pub fn cycles(&self, target: &TargetDesc) -> Option<f64> {
         let (_, rate) = self.units.iter().find(|(unit, _)| *unit == target.matrix_unit)?;
-        Some(self.products() as f64 / f64::from((*rate)?))
+        Some(self.multiply_adds() as f64 / f64::from((*rate)?))
     }
 
-    /// Whether an instruction computes the transposed product, too: operands exchanged, rows for columns.
+    /// Whether an instruction computes the transposed dot, too: operands exchanged, rows for columns.
     pub fn is_symmetric(&self) -> bool {
         self.shape[0] == self.shape[1] && self.sources == [OperandSource::Registers; 2]
     }
 
     /// Register and lane bits of the fragments of left operand, right operand and result; `swapped` those of the
-    /// transposed product, of which the right operand is the instruction's first.
+    /// transposed dot, of which the right operand is the instruction's first.
     pub(super) fn roles(&self, swapped: bool) -> [Roles; 3] {
         let roles = |fragment: &Fragment| Roles {
             registers: fragment.register_roles(),
@@ -279,7 +279,7 @@ const fn mma<const E: u32>(
     }
 }
 
-/// The product of 64-bit floats, with one row of 8 lanes instead of two.
+/// The dot of 64-bit floats, with one row of 8 lanes instead of two.
 const MMA_F64: MatrixInstruction = MatrixInstruction {
     shape: [8, 8, 4],
     rounds: false,
@@ -315,7 +315,7 @@ const MMA: &[MatrixInstruction] = &[
     MMA_F64,
 ];
 
-/// A product of a warp group, 16 rows in each warp: fragments of `mma.sync` side by side (PTX ISA, "Register
+/// A dot of a warp group, 16 rows in each warp: fragments of `mma.sync` side by side (PTX ISA, "Register
 /// Fragments for wgmma.mma_async"). The right operand is never in registers.
 const fn wgmma<const E: u32>(
     name: &'static str,
@@ -390,7 +390,7 @@ const fn mfma<const S: u32, const E: u32>(
     }
 }
 
-/// The product of 32-bit floats that are rounded to TF32, which CDNA4 has no more.
+/// The dot of 32-bit floats that are rounded to TF32, which CDNA4 has no more.
 const fn xf32(instruction: MatrixInstruction) -> MatrixInstruction {
     MatrixInstruction { rounds: true, ..instruction }
 }
@@ -520,7 +520,8 @@ mod tests {
                 for later in &rows[i + 1..] {
                     let same = (row.operand, row.sum) == (later.operand, later.sum);
                     assert!(!same || row.shape != later.shape, "{target}: {row:?} and {later:?}");
-                    let rate = |row: &MatrixInstruction| Some(row.products() as f64 / row.cycles(&target)?);
+                    let rate =
+                        |row: &MatrixInstruction| Some(row.multiply_adds() as f64 / row.cycles(&target)?);
                     if let (true, Some(own), Some(other)) = (same, rate(row), rate(later)) {
                         assert!(own >= other, "{target}: {} is faster than {}", later.name, row.name);
                     }
@@ -533,7 +534,7 @@ mod tests {
     fn fp8_is_multiplied_where_its_format_is_known() {
         for target in TargetDesc::all() {
             let has = MatrixInstruction::of(&target).any(|row| row.operand == F8);
-            assert_eq!(has, target.fp8_products.is_some(), "{target}");
+            assert_eq!(has, target.fp8_dots.is_some(), "{target}");
             let has = MatrixInstruction::of(&target).any(|row| row.family == MatrixFamily::Wgmma);
             assert_eq!(has, target.primitives.wgmma, "{target}");
         }
@@ -545,8 +546,9 @@ mod tests {
         let peak = |target: &str, operand, multiprocessors: f64, hertz: f64| {
             let target = TargetDesc::parse(target).unwrap();
             let rows = MatrixInstruction::of(&target).filter(|row| row.operand == operand);
-            let best =
-                rows.filter_map(|row| Some(row.products() as f64 / row.cycles(&target)?)).fold(0.0, f64::max);
+            let best = rows
+                .filter_map(|row| Some(row.multiply_adds() as f64 / row.cycles(&target)?))
+                .fold(0.0, f64::max);
             (2.0 * best * multiprocessors * hertz / 1e12).round()
         };
         assert_eq!(peak("cuda:80", F16, 108.0, 1.41e9), 312.0);

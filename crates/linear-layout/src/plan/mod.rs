@@ -62,5 +62,5 @@ pub use space::{ThreadMasks, Threads};
 pub use tma::{TMA_UNIT_BYTES, TmaBox, TmaMap, TmaPlan};
 pub use tma_rows::{RowCopy, RowsFate, TmaRowsPlan};
 pub use vector::{AddressFacts, VectorAccess, VectorPlan};
-pub use warp_group::{WarpGroupDotPlan, WarpGroupOperand, WarpGroupProduct, WarpGroupRun, WarpGroupStep};
+pub use warp_group::{WarpGroupDot, WarpGroupDotPlan, WarpGroupOperand, WarpGroupRun, WarpGroupStep};
 pub use wavefront::Served;

@@ -83,7 +83,7 @@ pub struct TmaRowsPlan {
 pub enum RowsFate {
     /// They are gathered for threads to compute with.
     InRegisters,
-    /// They are gathered as an operand of a matrix product.
+    /// They are gathered as an operand of a dot.
     Multiplied,
     /// They are gathered, and stored by another copy.
     Stored,
@@ -100,7 +100,7 @@ impl TmaRowsPlan {
     ///
     /// Measured on an H200 (docs/tma.md), where an instruction copies one row: the number of copies limits short
     /// ones. Scattering is slower in every case, gathering for registers faster from 512 bytes
-    /// a copy on, and for products where a row is one copy. With four rows an instruction copies are used.
+    /// a copy on, and for dots where a row is one copy. With four rows an instruction copies are used.
     ///
     /// # Errors
     /// Why they are not.
@@ -120,7 +120,7 @@ impl TmaRowsPlan {
                 "threads load rows faster than copies of {copy_bytes} bytes do; those of {WORTHWHILE_BYTES} are faster"
             )),
             RowsFate::Multiplied => Err(format!(
-                "threads load rows of {row_bytes} bytes for a product faster than copies do; rows of \
+                "threads load rows of {row_bytes} bytes for a dot faster than copies do; rows of \
                  {BOX_ALIGNMENT} bytes are copied"
             )),
             RowsFate::Stored => {

@@ -1,4 +1,4 @@
-//! Products of warp groups: the `wgmma` instructions that compute one, and what each works on.
+//! Dots of warp groups: the `wgmma` instructions that compute one, and what each works on.
 //!
 //! A group of four warps multiplies 64 rows by N columns, N a multiple of 8 up to 256, over 32 bytes of
 //! summands (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"), as the
@@ -31,9 +31,9 @@ pub enum WarpGroupOperand<'a> {
     Shared(&'a LinearLayout),
 }
 
-/// A product of warp groups.
+/// A dot of warp groups.
 #[derive(Clone, Copy, Debug)]
-pub struct WarpGroupProduct<'a> {
+pub struct WarpGroupDot<'a> {
     /// Left operand, M×K or, in shared memory, a buffer that holds it.
     pub a: WarpGroupOperand<'a>,
     /// Right operand, K×N or a buffer that holds it, in shared memory.
@@ -70,7 +70,7 @@ pub struct WarpGroupRun {
     pub steps: Vec<WarpGroupStep>,
 }
 
-/// How a product of warp groups is computed.
+/// How a dot of warp groups is computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WarpGroupDotPlan {
@@ -95,36 +95,36 @@ pub struct WarpGroupDotPlan {
 }
 
 impl WarpGroupDotPlan {
-    /// The plan for a product.
+    /// The plan for a dot.
     ///
     /// # Errors
     /// Targets without `wgmma`, types that it does not take, and layouts that it does not work on; the
     /// message says what does not fit.
-    pub fn new(product: &WarpGroupProduct<'_>, target: &TargetDesc) -> PlanResult<WarpGroupDotPlan> {
+    pub fn new(dot: &WarpGroupDot<'_>, target: &TargetDesc) -> PlanResult<WarpGroupDotPlan> {
         if !target.primitives.wgmma {
             return Err(PlanError::NotOnTarget { what: "wgmma", target: target.name });
         }
-        let instruction = instruction(&product.types, target)?;
+        let instruction = instruction(&dot.types, target)?;
         let kind = instruction.operand;
         let bits = kind.bits();
         let [rows_of_one, _, step] = instruction.shape.map(u64::from);
-        let mut result = Accumulators::new(product.c, instruction, target)?;
+        let mut result = Accumulators::new(dot.c, instruction, target)?;
         let n = result.columns();
         let (first, second) = (Dim::out(0), Dim::out(1));
-        let a = match product.a {
+        let a = match dot.a {
             WarpGroupOperand::Registers(_) => None,
             WarpGroupOperand::Shared(memory) => {
                 Some(MatrixDescriptorPlan::new(memory, (first, second), rows_of_one, bits, target)?)
             }
         };
-        let (b, n) = widest(product.b, (second, first), n, bits, target)?;
+        let (b, n) = widest(dot.b, (second, first), n, bits, target)?;
         let shape = [rows_of_one, n, step];
-        if product.depth == 0 || !product.depth.is_multiple_of(step) {
-            let depth = product.depth;
+        if dot.depth == 0 || !dot.depth.is_multiple_of(step) {
+            let depth = dot.depth;
             return Err(unsupported(format!("{depth} summands are no multiple of the {step} of a wgmma")));
         }
         let fragment = result.take_fragment(n)?;
-        let left = match product.a {
+        let left = match dot.a {
             WarpGroupOperand::Registers(layout) => Some(Left::new(layout, &result, target)?),
             WarpGroupOperand::Shared(_) => None,
         };
@@ -134,8 +134,8 @@ impl WarpGroupDotPlan {
         ];
         // Sums of so many instructions are precise enough.
         let chunk = match kind {
-            DotType::F8 if product.max_imprecise < product.depth => (product.max_imprecise / step).max(1),
-            _ => product.depth / step,
+            DotType::F8 if dot.max_imprecise < dot.depth => (dot.max_imprecise / step).max(1),
+            _ => dot.depth / step,
         };
         let mut runs = Vec::new();
         for (rows, row_registers) in result.tiles(DotAxis::M) {
@@ -143,7 +143,7 @@ impl WarpGroupDotPlan {
                 let base = row_registers | column_registers;
                 let c: Vec<u32> = fragment.iter().map(|register| register | base).collect();
                 let tile = [rows / rows_of_one, columns / n];
-                let tiles: Vec<u64> = (0..product.depth / step).collect();
+                let tiles: Vec<u64> = (0..dot.depth / step).collect();
                 for part in tiles.chunks(chunk as usize) {
                     let step_of = |&k: &u64| -> PlanResult<WarpGroupStep> {
                         let a = match &left {
@@ -157,7 +157,7 @@ impl WarpGroupDotPlan {
                 }
             }
         }
-        let promoted = chunk * step < product.depth;
+        let promoted = chunk * step < dot.depth;
         let copies = result.operand.all.representatives();
         Ok(WarpGroupDotPlan { instruction, kind, shape, a, b, starts, runs, promoted, copies })
     }
@@ -198,9 +198,7 @@ fn instruction(types: &DotTypes, target: &TargetDesc) -> PlanResult<&'static Mat
         return Err(unsupported(format!("no wgmma multiplies {a:?} by {b:?} and sums in {c:?}")));
     };
     if !row.multiplies(a, c, types.exact) {
-        return Err(unsupported(
-            "wgmma rounds 32-bit floats to TF32, which the product does not allow".into(),
-        ));
+        return Err(unsupported("wgmma rounds 32-bit floats to TF32, which the dot does not allow".into()));
     }
     Ok(row)
 }

@@ -42,7 +42,7 @@ encodings! {
     BLOCKED = "blocked";
     /// The parent with one dimension removed.
     SLICE = "slice";
-    /// An operand of a matrix product whose result has the parent as its layout.
+    /// An operand of a dot whose result has the parent as its layout.
     DOT_OPERAND = "dot_op";
     /// The result of NVIDIA's `mma` and `wgmma` instructions.
     NVIDIA_MMA = "nvidia_mma";

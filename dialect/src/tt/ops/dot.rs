@@ -1,4 +1,4 @@
-//! Matrix products.
+//! Dots.
 
 use crate::constraints::*;
 use crate::interfaces::DOT;

@@ -1,4 +1,4 @@
-//! Matrix products of whole warp groups and of the fifth-generation tensor core.
+//! Dots of whole warp groups and of the fifth-generation tensor core.
 
 use super::{TENSOR_OR_MEMDESC, reads_shared, reads_tensor_memory, writes_shared, writes_tensor_memory};
 use crate::constraints::*;
@@ -15,7 +15,7 @@ use mlir_host::ir::{Op, Value};
 use mlir_host::op;
 
 op! {
-    /// Product of warp groups: the right operand, and maybe the left one, in shared memory.
+    /// Dot of warp groups: the right operand, and maybe the left one, in shared memory.
     pub struct WarpGroupDotOp = "ttng.warp_group_dot" {
         operands: [a: TENSOR_OR_MEMDESC, b: MEMDESC_TYPE, c: NUMBER_TENSOR, use_c("useC")[opt]: I1],
         results: [d: NUMBER_TENSOR],
@@ -44,7 +44,7 @@ op! {
 }
 
 op! {
-    /// Waits until at most so many products are pending.
+    /// Waits until at most so many dots are pending.
     pub struct WarpGroupDotWaitOp = "ttng.warp_group_dot_wait" {
         operands: [inputs[var]: TENSOR_OR_MEMDESC],
         results: [outputs[var]: TENSOR_OR_MEMDESC],
@@ -58,7 +58,7 @@ op! {
     }
 }
 
-/// Effects of a product in tensor memory; it does not read an accumulator that is known to be unused.
+/// Effects of a dot in tensor memory; it does not read an accumulator that is known to be unused.
 fn mma_effects(op: Op<'_>, a: Value<'_>, use_d: Value<'_>, effect: &mut dyn FnMut(Effect)) {
     if !canonicalize::is_false(use_d) {
         effect(reads_tensor_memory("d"));
@@ -75,7 +75,7 @@ fn mma_effects(op: Op<'_>, a: Value<'_>, use_d: Value<'_>, effect: &mut dyn FnMu
 }
 
 op! {
-    /// Product with the accumulator in tensor memory.
+    /// Dot with the accumulator in tensor memory.
     pub struct TcGen5MmaOp = "ttng.tc_gen5_mma" {
         operands: [
             a: MEMDESC_TYPE, b: MEMDESC_TYPE, d: MEMDESC_TYPE, acc_dep[opt]: TOKEN_TYPE, use_d("useD"): I1, pred: I1,
@@ -100,7 +100,7 @@ op! {
 }
 
 op! {
-    /// Product of block-scaled operands with the accumulator in tensor memory.
+    /// Dot of block-scaled operands with the accumulator in tensor memory.
     pub struct TcGen5MmaScaledOp = "ttng.tc_gen5_mma_scaled" {
         operands: [
             a: MEMDESC_TYPE, b: MEMDESC_TYPE, d: MEMDESC_TYPE, acc_dep[opt]: TOKEN_TYPE, a_scale: MEMDESC_TYPE,
@@ -126,7 +126,7 @@ op! {
 }
 
 op! {
-    /// Lets a barrier track the completion of all earlier asynchronous products and copies.
+    /// Lets a barrier track the completion of all earlier asynchronous dots and copies.
     pub struct TcGen5CommitOp = "ttng.tc_gen5_commit" {
         operands: [barrier: MEMDESC_TYPE, pred[opt]: I1, descs[var]: MEMDESC_TYPE],
         traits: [BARRIER, ON_BUFFERS],

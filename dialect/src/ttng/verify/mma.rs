@@ -1,4 +1,4 @@
-//! Verifiers of matrix products.
+//! Verifiers of dots.
 
 use super::super::attrs::{matrix, scales};
 use super::super::enums::BlockRepOrder;
@@ -15,9 +15,9 @@ use mlir_host::def::VerifyResult;
 use mlir_host::ir::{Attr, FloatKind, Op, Type, Value};
 use mlir_host::traits::Trait;
 
-/// Operands and result of a product have shapes that fit.
+/// Operands and result of a dot have shapes that fit.
 pub const DOT_SHAPES: Trait = Trait::Verify("dot shapes", dot_shapes);
-/// Blocks in tensor memory are arranged as a product can use them.
+/// Blocks in tensor memory are arranged as a dot can use them.
 pub const MMA: Trait = Trait::Verify("mma", interleaving);
 
 /// Shape and encoding of a tensor or a memory descriptor.
@@ -34,7 +34,7 @@ fn shaped(value: Value<'_>) -> Result<(Vec<i64>, Option<Attr<'_>>, Type<'_>), St
 fn unpacked(value: Value<'_>, fp4: bool, along_rows: bool) -> Result<[i64; 2], String> {
     let (shape, ..) = shaped(value)?;
     let [rows, columns] = shape[..] else {
-        return Err(format!("operands of a product must be matrices, got '{}'", value.ty()));
+        return Err(format!("operands of a dot must be matrices, got '{}'", value.ty()));
     };
     Ok(match (fp4, along_rows) {
         (false, _) => [rows, columns],
@@ -48,7 +48,7 @@ fn is_transposed(buffer: Value<'_>) -> bool {
     attr.is_some_and(|attr| matches!(encoding(attr), Ok(Encoding::NvmmaShared(e)) if e.transposed))
 }
 
-/// `[M, K]`, `[K, N]` and `[M, N]` of a product.
+/// `[M, K]`, `[K, N]` and `[M, N]` of a dot.
 fn matrices(op: Op<'_>) -> Result<[[i64; 2]; 3], String> {
     if let Some(dot) = WarpGroupDotOp::cast(op) {
         return Ok([
@@ -91,7 +91,7 @@ fn dot_shapes(op: Op<'_>) -> VerifyResult {
 // Warp groups
 //===----------------------------------------------------------------------===//
 
-/// A product of warp groups.
+/// A dot of warp groups.
 pub fn warp_group_dot(op: Op<'_>) -> VerifyResult {
     let dot = WarpGroupDotOp::of(op);
     let result = tensor(dot.d())?;
@@ -172,7 +172,7 @@ pub fn warp_group_dot(op: Op<'_>) -> VerifyResult {
     Ok(())
 }
 
-/// Waiting for products.
+/// Waiting for dots.
 pub fn warp_group_dot_wait(op: Op<'_>) -> VerifyResult {
     if op.num_operands() == 0 { Err("must wait for at least one value".into()) } else { Ok(()) }
 }
@@ -251,13 +251,13 @@ fn formats(a: Type<'_>, b: Type<'_>, d: Type<'_>) -> VerifyResult {
     } else {
         d.float_kind().is_some_and(|kind| sums.contains(&kind) && more.contains(&kind))
     };
-    if fits { Ok(()) } else { Err(format!("products of '{a}' and '{b}' are not accumulated in '{d}'")) }
+    if fits { Ok(()) } else { Err(format!("dots of '{a}' and '{b}' are not accumulated in '{d}'")) }
 }
 
 /// What completion is reported to.
 fn completion(op: Op<'_>, is_async: bool, barriers: &[Value<'_>], preds: usize) -> VerifyResult {
     if !is_async && !barriers.is_empty() {
-        return Err("only an asynchronous product (is_async) reports completion to barriers".into());
+        return Err("only an asynchronous dot (is_async) reports completion to barriers".into());
     }
     if barriers.len() != preds {
         return Err(format!("{} barriers need as many predicates, got {preds}", barriers.len()));
@@ -322,7 +322,7 @@ fn deep_enough(what: &str, k: i64, least: i64) -> VerifyResult {
     if k < least { Err(format!("{what} needs K of at least {least}, got {k}")) } else { Ok(()) }
 }
 
-/// A product with the accumulator in tensor memory.
+/// A dot with the accumulator in tensor memory.
 pub fn tc_gen5_mma(op: Op<'_>) -> VerifyResult {
     tcgen05(op)?;
     let mma = TcGen5MmaOp::of(op);
@@ -350,7 +350,7 @@ pub fn tc_gen5_mma(op: Op<'_>) -> VerifyResult {
             return Err(format!("the left operand must have colStride = 1, got {}", e.col_stride));
         }
         if e.fp4_padded {
-            return Err("only a scaled product takes a left operand of padded fp4".into());
+            return Err("only a scaled dot takes a left operand of padded fp4".into());
         }
     }
     let stride = u64::from(32 / bits(d.element()).clamp(1, 32));
@@ -368,7 +368,7 @@ pub fn tc_gen5_mma(op: Op<'_>) -> VerifyResult {
         return Err(format!("an instruction computes at most 256 columns, got blocks of {}", result.block_n));
     }
     let k = a.shape().get(1).copied().unwrap_or(0);
-    deep_enough(&format!("a product of '{}'", a.element()), k, i64::from(256 / bits(a.element()).max(1)))?;
+    deep_enough(&format!("a dot of '{}'", a.element()), k, i64::from(256 / bits(a.element()).max(1)))?;
     let two_ctas = mma.two_ctas().is_some();
     division(a, b, d, two_ctas)?;
     let in_tensor_memory = match left {
@@ -377,7 +377,7 @@ pub fn tc_gen5_mma(op: Op<'_>) -> VerifyResult {
     };
     for (what, mine) in [Some(("accumulator", result.two_ctas)), in_tensor_memory].into_iter().flatten() {
         if mine != two_ctas {
-            return Err(format!("the {what} must have twoCTAs = {two_ctas}, as the product has"));
+            return Err(format!("the {what} must have twoCTAs = {two_ctas}, as the dot has"));
         }
     }
     Ok(())
@@ -423,7 +423,7 @@ fn scaled_left(mma: TcGen5MmaScaledOp<'_>, element: Type<'_>, e: &TensorMemory) 
     }
     let stored_fp8 = matches!(element.float_kind(), Some(FloatKind::F8E4M3FN | FloatKind::F8E5M2));
     if !stored_fp8 {
-        return Err(format!("no scaled product takes a left operand of '{element}' in tensor memory"));
+        return Err(format!("no scaled dot takes a left operand of '{element}' in tensor memory"));
     }
     if is_fp8(mma.a_type()) {
         Ok(())
@@ -458,7 +458,7 @@ fn scale_order(what: &str, ty: MemDescType<'_>) -> VerifyResult {
     }
 }
 
-/// A product of block-scaled operands.
+/// A dot of block-scaled operands.
 pub fn tc_gen5_mma_scaled(op: Op<'_>) -> VerifyResult {
     tcgen05(op)?;
     let mma = TcGen5MmaScaledOp::of(op);
@@ -472,7 +472,7 @@ pub fn tc_gen5_mma_scaled(op: Op<'_>) -> VerifyResult {
     )?;
     let result = accumulator(d)?;
     if result.block_m != 128 {
-        return Err(format!("scaled products have blocks of 128 rows, got blockM = {}", result.block_m));
+        return Err(format!("scaled dots have blocks of 128 rows, got blockM = {}", result.block_m));
     }
     if let Some(e) = matrix(a.encoding()) {
         scaled_left(mma, a.element(), &e)?;
@@ -481,12 +481,10 @@ pub fn tc_gen5_mma_scaled(op: Op<'_>) -> VerifyResult {
     let transposed = is_transposed(mma.a()) || !k_contiguous(mma.b());
     let fp8_scales = memdesc(mma.a_scale())?.element().is_float();
     if both_fp4 && fp8_scales && transposed {
-        return Err(
-            "a product of e2m1 with scales of fp8 takes operands that are contiguous along K only".into()
-        );
+        return Err("a dot of e2m1 with scales of fp8 takes operands that are contiguous along K only".into());
     }
     let [[_, k], ..] = matrices(op)?;
-    deep_enough("this scaled product", k, if both_fp4 && !transposed { 64 } else { 32 })?;
+    deep_enough("this scaled dot", k, if both_fp4 && !transposed { 64 } else { 32 })?;
     scale_order("left", memdesc(mma.a_scale())?)?;
     scale_order("right", memdesc(mma.b_scale())?)
 }

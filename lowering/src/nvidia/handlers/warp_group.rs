@@ -39,7 +39,7 @@ fn fence<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    let Some(dot) = WarpGroupDotOp::cast(op) else { return internal("is no product of warp groups") };
+    let Some(dot) = WarpGroupDotOp::cast(op) else { return internal("is no dot of warp groups") };
     let target = l.target;
     let groups = groups(l)?;
     let plan = plans::warp_group_dot(dot, target.desc()).map_err(Failure::Unsupported)?;
@@ -60,9 +60,9 @@ fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         None => None,
     };
     let from_zero = adds.is_none() && is_zero(dot.c());
-    let mut product = Product { plan: &plan, types, groups, left, right, adds, from_zero };
+    let mut emission = Emission { plan: &plan, types, groups, left, right, adds, from_zero };
     let c = l.get(dot.c())?;
-    let sums = if plan.promoted { product.promoted(l, &c)? } else { product.at_once(l, &c)? };
+    let sums = if plan.promoted { emission.promoted(l, &c)? } else { emission.at_once(l, &c)? };
     let sums = if dot.is_async() || plan.promoted { sums } else { groups.wait(&mut l.emit, 0, &sums)? };
     let result: Vec<Value<'c>> = plan.copies.iter().map(|r| at(&sums, *r)).collect::<Lowered<_>>()?;
     l.set(dot.d(), result);
@@ -146,7 +146,7 @@ enum Left<'p, 'c> {
     Registers { values: Values<'c>, fragments: HashMap<Vec<u32>, Vec<Value<'c>>> },
 }
 
-struct Product<'p, 'c> {
+struct Emission<'p, 'c> {
     plan: &'p WarpGroupDotPlan,
     types: MatrixTypes<'c>,
     groups: Wgmma,
@@ -158,7 +158,7 @@ struct Product<'p, 'c> {
     from_zero: bool,
 }
 
-impl<'c> Product<'_, 'c> {
+impl<'c> Emission<'_, 'c> {
     /// All sums in the accumulators.
     fn at_once(&mut self, l: &mut Lower<'_, 'c>, c: &[Value<'c>]) -> Lowered<Vec<Value<'c>>> {
         let mut sums = c.to_vec();
@@ -188,7 +188,7 @@ impl<'c> Product<'_, 'c> {
     fn promoted(&mut self, l: &mut Lower<'_, 'c>, c: &[Value<'c>]) -> Lowered<Vec<Value<'c>>> {
         let mut sums = c.to_vec();
         if let Some(adds) = self.adds {
-            let Some(first) = c.first() else { return unsupported("a product without result") };
+            let Some(first) = c.first() else { return unsupported("a dot without result") };
             let zero = l.emit.value("llvm.mlir.zero", &[], first.ty(), &[])?;
             for sum in &mut sums {
                 *sum = l.emit.select(adds, *sum, zero)?;
@@ -300,7 +300,7 @@ impl<'c> Product<'_, 'c> {
 fn wait<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let pending = match u64::try_from(WarpGroupDotWaitOp::of(op).pendings()) {
         Ok(pending) if pending <= 7 => pending,
-        _ => return unsupported("at most 7 products may be pending"),
+        _ => return unsupported("at most 7 dots may be pending"),
     };
     let is_tensor = |value: &Value<'c>| value.ty().as_tensor().is_some();
     let values = l.get_flat(op.operands().filter(is_tensor))?;

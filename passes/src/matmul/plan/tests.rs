@@ -54,7 +54,7 @@ fn warps_read_as_little_as_possible() {
 }
 
 #[test]
-fn chained_products_keep_operands_in_their_warps() {
+fn chained_dots_keep_operands_in_their_warps() {
     let left = Chain { left: true, right: false };
     let right = Chain { left: false, right: true };
     assert_eq!(split_warps(4, &[64, 64], [16, 8], left, [16, 16]), [4, 1]);

@@ -39,7 +39,7 @@ const LEAST: f64 = 1e-3;
 
 /// The values among what `ops`, in dominance order, compute for which another
 /// layout than the assigned one leaves less to convert, and those layouts.
-pub fn lift<'c>(
+pub fn rematerialize<'c>(
     ops: &[Op<'c>],
     assignment: &Assignment<'c>,
     planner: &mut Planner<'_, 'c>,

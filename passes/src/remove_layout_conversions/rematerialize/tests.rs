@@ -4,8 +4,8 @@ use crate::ir_util::operations_in_dominance_order;
 use crate::machine::Machine;
 use crate::testing::Session;
 
-/// The names of what is lifted in a function of this body, `%p` pointers in `#a`, `%q` and `%r` in `#b`, users first.
-fn lifted(body: &str) -> Vec<String> {
+/// The names of what is rematerialized in a function of this body, `%p` pointers in `#a`, `%q` and `%r` in `#b`, users first.
+fn rematerialized(body: &str) -> Vec<String> {
     let session = Session::new(&format!(
         "tt.func @f(%p: tensor<64x64x!tt.ptr<f32>, #a>, %q: tensor<64x64x!tt.ptr<f32>, #b>, %r: tensor<64x64x!tt.ptr<f32>, #b>) {{
            %x = tt.load %p {{isVolatile = true}} : tensor<64x64x!tt.ptr<f32>, #a>
@@ -30,9 +30,11 @@ fn lifted(body: &str) -> Vec<String> {
             .unwrap()
             .arg(1),
     );
-    let lifted = lift(&ops, &assignment, &mut planner);
-    assert!(lifted.iter().all(|(value, layout)| Some(*layout) == wanted && layout_of(*value) != wanted));
-    lifted.iter().map(|(value, _)| value.def_op().expect("an operation").name().to_owned()).collect()
+    let rematerialized = rematerialize(&ops, &assignment, &mut planner);
+    assert!(
+        rematerialized.iter().all(|(value, layout)| Some(*layout) == wanted && layout_of(*value) != wanted)
+    );
+    rematerialized.iter().map(|(value, _)| value.def_op().expect("an operation").name().to_owned()).collect()
 }
 
 const A: &str = "tensor<64x64xf32, #a>";
@@ -54,15 +56,15 @@ fn two_values() -> String {
 
 #[test]
 fn what_all_uses_want_elsewhere_is_computed_there() {
-    let lifted = lifted(&format!("{}\ntt.store %r, %1 : {PTR_B}", two_values()));
-    assert_eq!(lifted, ["arith.subf", "arith.extf", "arith.truncf"]);
+    let rematerialized = rematerialized(&format!("{}\ntt.store %r, %1 : {PTR_B}", two_values()));
+    assert_eq!(rematerialized, ["arith.subf", "arith.extf", "arith.truncf"]);
 }
 
 #[test]
 fn a_use_that_wants_the_value_where_it_is_keeps_it_there() {
     let body = format!("{}\ntt.store %r, %1 : {PTR_B}\ntt.store %p, %big : {PTR_A}", two_values());
-    let lifted = lifted(&body);
-    assert!(!lifted.contains(&"arith.extf".to_owned()), "{lifted:?}");
+    let rematerialized = rematerialized(&body);
+    assert!(!rematerialized.contains(&"arith.extf".to_owned()), "{rematerialized:?}");
 }
 
 #[test]
@@ -71,7 +73,7 @@ fn one_value_that_is_wanted_elsewhere_is_no_reason() {
     let body = format!(
         "%y = arith.mulf %x, %x : {A}\n%0 = ttg.convert_layout %y : {TO_B}\ntt.store %q, %0 : {PTR_B}"
     );
-    assert_eq!(lifted(&body), [""; 0]);
+    assert_eq!(rematerialized(&body), [""; 0]);
 }
 
 #[test]
@@ -87,9 +89,9 @@ fn conversions_of_fewer_bytes_are_found_in_between() {
          tt.store %q, %0 : {PTR_B}
          tt.store %r, %1 : {PTR_B}"
     );
-    let mut lifted = lifted(&body);
-    lifted.sort();
-    assert_eq!(lifted, ["arith.addf", "arith.extf", "arith.mulf"]);
+    let mut rematerialized = rematerialized(&body);
+    rematerialized.sort();
+    assert_eq!(rematerialized, ["arith.addf", "arith.extf", "arith.mulf"]);
 }
 
 #[test]
@@ -100,11 +102,11 @@ fn loads_and_what_has_other_results_stay() {
          tt.store %q, %0 : {PTR_B}
          tt.store %r, %1 : {PTR_B}"
     );
-    assert_eq!(lifted(&body), [""; 0]);
+    assert_eq!(rematerialized(&body), [""; 0]);
 }
 
 #[test]
-fn what_is_computed_for_several_parts_is_lifted_with_the_last_of_them() {
+fn what_is_computed_for_several_parts_is_rematerialized_with_the_last_of_them() {
     // Both sums share their terms; only one conversion is left where three would be.
     let body = format!(
         "%s = arith.mulf %x, %x : {A}
@@ -115,7 +117,7 @@ fn what_is_computed_for_several_parts_is_lifted_with_the_last_of_them() {
          tt.store %q, %0 : {PTR_B}
          tt.store %r, %1 : {PTR_B}"
     );
-    let mut lifted = lifted(&body);
-    lifted.sort();
-    assert_eq!(lifted, ["arith.addf", "arith.mulf", "arith.subf"]);
+    let mut rematerialized = rematerialized(&body);
+    rematerialized.sort();
+    assert_eq!(rematerialized, ["arith.addf", "arith.mulf", "arith.subf"]);
 }
