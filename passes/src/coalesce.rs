@@ -12,10 +12,9 @@
 //! that this costs least.
 
 use crate::analysis::axis_info::AxisInfoAnalysis;
-use crate::ir_util::{
-    convert_operand, for_each_edge, layout_of, operations_in_dominance_order, set_layout, weight,
-};
+use crate::ir_util::{convert_operand, for_each_edge, layout_of, operations_in_dominance_order, set_layout};
 use crate::machine::{Layouts, Machine, error};
+use crate::objective::weight;
 use crate::plans::{self, AccessFacts, Limit};
 use crate::rules::{Rule, rule};
 use linear_layout::target::TargetDesc;

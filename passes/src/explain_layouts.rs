@@ -5,8 +5,9 @@
 //! engine from removing it. It changes nothing, so it can stand anywhere in a
 //! pipeline, and explains IR made by others as well.
 
-use crate::ir_util::{is_dot, layout_of, operations_in_dominance_order, weight, weight_of};
+use crate::ir_util::{is_dot, layout_of, operations_in_dominance_order};
 use crate::machine::{Layouts, Machine};
+use crate::objective::{weight, weight_of};
 use crate::plans::conversion_to;
 use crate::remove_layout_conversions::{Alternative, Planner, Request, unconverted};
 use crate::rules::{Rule, anchor, is_cheap, rule};

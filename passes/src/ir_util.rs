@@ -173,33 +173,6 @@ pub fn trip_count(op: Op<'_>) -> Option<u64> {
     u64::try_from(((to - from).max(0) + step - 1) / step).ok()
 }
 
-/// How often a place within loops runs compared with one outside of them: 16
-/// times for each loop, whatever is known of its trip count.
-pub fn weight(op: Op<'_>) -> f64 {
-    let mut weight = 1.0;
-    let mut at = op.parent();
-    while let Some(outer) = at {
-        if is_loop(outer) {
-            weight *= LOOP_WEIGHT;
-        }
-        at = outer.parent();
-    }
-    weight
-}
-
-/// Assumed iterations of a loop.
-const LOOP_WEIGHT: f64 = 16.0;
-
-/// How often the place where a value is defined runs.
-pub fn weight_of(value: Value<'_>) -> f64 {
-    match (value.def_op(), value.arg_block().and_then(Block::parent)) {
-        (Some(op), _) => weight(op),
-        (None, Some(op)) if is_loop(op) => weight(op) * LOOP_WEIGHT,
-        (None, Some(op)) => weight(op),
-        (None, None) => 1.0,
-    }
-}
-
 /// Structured control flow like `op` in front of it, with other operands and results, which took its regions.
 ///
 /// # Errors

@@ -59,6 +59,7 @@ pub mod loop_invariant;
 pub mod loop_unroll;
 pub mod machine;
 pub mod matmul;
+pub mod objective;
 pub mod optimize_dot_operands;
 pub mod optimize_thread_locality;
 pub mod pipeline;

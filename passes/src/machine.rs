@@ -1,6 +1,6 @@
 //! The machine that layouts are made for, and the blocked layouts that fit it.
 
-use crate::remove_layout_conversions::Conversion;
+use crate::objective::Conversion;
 use crate::thread_group::ThreadGroup;
 use linear_layout::Encoding;
 use linear_layout::encoding::{Blocked, Slice};

@@ -29,7 +29,6 @@
 
 mod assign;
 mod carry;
-mod cost;
 mod dead;
 mod materialize;
 mod plan;
@@ -37,17 +36,18 @@ mod rematerialize;
 mod sink;
 mod stores;
 
-pub(crate) use cost::Conversion;
 pub(crate) use plan::{Alternative, Planner, Request, unconverted};
 
 use crate::ir_util::operations_in_dominance_order;
 use crate::machine::{Layouts, Machine, error};
+use crate::objective::{Objective, Total};
 use crate::rules::is_conversion;
 use assign::Carried;
 use mlir_host::asm::Reported;
-use mlir_host::ir::{Block, Op, Region, Walk};
+use mlir_host::ir::{Block, Op, Region};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use std::cmp::Ordering;
+use std::rc::Rc;
 
 /// The pass.
 pub static TRITONGPU_REMOVE_LAYOUT_CONVERSIONS: PassDef = PassDef {
@@ -64,7 +64,7 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     improve(module, &Layouts::new(module.context(), Machine::of(module)?))
 }
 
-/// Decides anew about all layouts of a module that has some.
+/// Decides again about all layouts of a module that has some.
 ///
 /// # Errors
 /// Where there is no layout for an operation; it is reported.
@@ -81,7 +81,7 @@ pub(crate) fn improve<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> PassResult {
     Ok(())
 }
 
-/// Decides anew once about a module that has `ops`; the operations that it then has, if that made a function cheaper.
+/// Decides again once about a module that has `ops`; the operations that it then has, if that made a function cheaper.
 fn round<'c>(module: Op<'c>, ops: &[Op<'c>], layouts: &Layouts<'c>) -> Result<Option<Vec<Op<'c>>>, Reported> {
     let done = attempt(module, ops, Carried::Decided, layouts)?;
     if !done.costlier || done.cheaper.is_some() {
@@ -92,7 +92,7 @@ fn round<'c>(module: Op<'c>, ops: &[Op<'c>], layouts: &Layouts<'c>) -> Result<Op
     attempt(module, &ops, Carried::Kept, layouts).map(|done| done.cheaper)
 }
 
-/// What came of deciding anew.
+/// What came of deciding again.
 struct Attempt<'c> {
     /// The operations that there are then, if a function became cheaper.
     cheaper: Option<Vec<Op<'c>>>,
@@ -100,7 +100,22 @@ struct Attempt<'c> {
     costlier: bool,
 }
 
-/// Decides anew. Functions for which that costs less than what was there change, others stay.
+/// A module as it was, and what its functions cost.
+struct Before<'c> {
+    module: Op<'c>,
+    totals: Vec<Total>,
+}
+
+/// The operations at the top of a module: its functions.
+fn functions<'c>(module: Op<'c>) -> impl Iterator<Item = Op<'c>> {
+    module.regions().flat_map(Region::blocks).flat_map(Block::ops)
+}
+
+fn totals<'c>(module: Op<'c>, objective: &Objective<'c>, layouts: &Layouts<'c>) -> Vec<Total> {
+    functions(module).map(|function| objective.of_function(function, layouts)).collect()
+}
+
+/// Decides again. Functions that cost less than before change, others stay.
 fn attempt<'c>(
     module: Op<'c>,
     ops: &[Op<'c>],
@@ -114,14 +129,15 @@ fn attempt<'c>(
     });
     let Some(before) = before else { return done.map(|_| Attempt { cheaper: None, costlier: false }) };
     let done = done.map(|next| {
-        let functions = |module: Op<'c>| module.regions().flat_map(Region::blocks).flat_map(Block::ops);
+        let now = totals(module, &Objective::new(module), layouts);
         let (mut cheaper, mut same, mut costlier) = (false, false, false);
-        for (function, before) in functions(module).zip(functions(before)) {
-            match compare(function, before, layouts) {
+        let both = functions(module).zip(functions(before.module));
+        for ((function, old), (now, was)) in both.zip(now.iter().zip(&before.totals)) {
+            match now.compare(was) {
                 Ordering::Less => cheaper = true,
                 order => {
                     (same, costlier) = (true, costlier | order.is_gt());
-                    function.regions().zip(before.regions()).for_each(|(now, before)| now.take_body(before));
+                    function.regions().zip(old.regions()).for_each(|(now, old)| now.take_body(old));
                 }
             }
         }
@@ -129,57 +145,28 @@ fn attempt<'c>(
         let cheaper = cheaper.then(|| next.unwrap_or_else(|| operations_in_dominance_order(module)));
         Attempt { cheaper, costlier }
     });
-    before.erase();
+    before.module.erase();
     done
 }
 
-/// How the cycles that moving data between threads takes in a function compare with those in `other`: moving it as no
-/// plan does is worse than any number. Of the cycles of `other` no more is added up than it takes to know.
-fn compare<'c>(function: Op<'c>, other: Op<'c>, layouts: &Layouts<'c>) -> Ordering {
-    // Below this the difference is an error of rounding.
-    const LEAST: f64 = 1.0 + 1e-9;
-    let (mut own, mut unplanned) = (0.0, 0usize);
-    function.walk(&mut |op| {
-        match cost::moving(op, layouts) {
-            Some(cycles) => own += cycles,
-            None => unplanned += 1,
-        }
-        Walk::Advance
-    });
-    let (mut sum, mut others) = (0.0, 0usize);
-    other.walk(&mut |op| {
-        match cost::moving(op, layouts) {
-            Some(cycles) => sum += cycles,
-            None => others += 1,
-        }
-        let known = others > unplanned || unplanned == 0 && sum > own * LEAST;
-        if known { Walk::Stop } else { Walk::Advance }
-    });
-    let cycles = if sum > own * LEAST {
-        Ordering::Less
-    } else if own > sum * LEAST {
-        Ordering::Greater
-    } else {
-        Ordering::Equal
-    };
-    unplanned.cmp(&others).then(cycles)
-}
-
-/// Decides anew, with a copy of the module in `before` where anything changes.
+/// Decides again, with the module as it was in `before` where anything changes.
 fn decide<'c>(
     module: Op<'c>,
     ops: &[Op<'c>],
     carried: Carried,
     layouts: &Layouts<'c>,
-    before: &mut Option<Op<'c>>,
+    before: &mut Option<Before<'c>>,
 ) -> PassResult {
+    let objective = Rc::new(Objective::new(module));
+    let as_it_was =
+        || Before { module: module.clone_detached(), totals: totals(module, &objective, layouts) };
     let mut assignment =
         assign::Assignment::new(ops, carried, layouts).map_err(|(op, reason)| error(op, reason))?;
     if assignment.changes(ops) {
-        before.get_or_insert_with(|| module.clone_detached());
+        before.get_or_insert_with(as_it_was);
         assignment.apply(ops)?;
     }
-    let mut planner = Planner::new(module, layouts);
+    let mut planner = Planner::with(objective.clone(), layouts);
     stores::place(ops, &mut assignment, &mut planner);
     let rematerialized = rematerialize::rematerialize(ops, &assignment, &mut planner);
     if before.is_none()
@@ -188,7 +175,7 @@ fn decide<'c>(
     {
         return Ok(());
     }
-    before.get_or_insert_with(|| module.clone_detached());
+    before.get_or_insert_with(as_it_was);
     for (value, layout) in rematerialized {
         assignment.reassign(value, layout);
     }

@@ -46,7 +46,7 @@ pub fn ctas_together(function: Op<'_>, warps: u64, shared: u64, target: &TargetD
     if !graph.ops().iter().any(|op| is_dot(*op)) {
         return 1;
     }
-    let needed = needed_registers(&graph);
+    let needed = needed_registers(&graph).into_iter().max().unwrap_or(0);
     let fits = |ctas: &u64| {
         let registers = REGISTERS / (ctas * warps * u64::from(target.lanes));
         ctas * (shared + RESERVED) <= target.shared_bytes + RESERVED && needed <= registers
@@ -91,9 +91,29 @@ pub(super) fn fills_registers<'c>(graph: &FlowGraph<'c>, around: Op<'c>, target:
     limit(target).is_some_and(|limit| held_registers(graph)[first..last].iter().any(|held| *held > limit))
 }
 
-/// The most registers of 32 bits that a thread needs before any operation. Tensors' pointers and indices are computed
+/// Registers beyond those of a thread that begin to be needed at operations of `function`, whose CTAs have `warps` warps:
+/// so many are spilled there.
+pub fn spilled_registers<'c>(function: Op<'c>, warps: u64, target: &TargetDesc) -> Vec<(Op<'c>, u64)> {
+    if target.vendor != Vendor::Nvidia {
+        return Vec::new();
+    }
+    let limit = OF_A_THREAD.min(REGISTERS / (warps * u64::from(target.lanes)).max(1));
+    let graph = FlowGraph::new(function);
+    let mut before = 0;
+    let mut spilled = Vec::new();
+    for (op, needed) in graph.ops().iter().zip(needed_registers(&graph)) {
+        let beyond = needed.saturating_sub(limit);
+        if beyond > before {
+            spilled.push((*op, beyond - before));
+        }
+        before = beyond;
+    }
+    spilled
+}
+
+/// The registers of 32 bits that a thread needs before each operation. Tensors' pointers and indices are computed
 /// where they are needed, operands that lie in shared memory read as they are multiplied.
-fn needed_registers(graph: &FlowGraph<'_>) -> u64 {
+fn needed_registers(graph: &FlowGraph<'_>) -> Vec<u64> {
     let mut weights = weights(graph);
     let whole = Whole::of(graph);
     for (value, words) in &mut weights {
@@ -104,13 +124,7 @@ fn needed_registers(graph: &FlowGraph<'_>) -> u64 {
         |op: Op<'_>| std::iter::successors(op.parent(), |op| op.parent()).filter(|op| is_loop(*op)).count();
     let around = |op: Op<'_>| if reads { (loops(op) as u64).saturating_sub(1) } else { 0 };
     let others = |op: Op<'_>| OTHERS + OF_LOOP_AROUND * around(op);
-    graph
-        .ops()
-        .iter()
-        .zip(live_registers(graph, &weights))
-        .map(|(op, words)| words + others(*op))
-        .max()
-        .unwrap_or(0)
+    graph.ops().iter().zip(live_registers(graph, &weights)).map(|(op, words)| words + others(*op)).collect()
 }
 
 /// Where a function needs all elements of tensors at once.

@@ -2,8 +2,9 @@
 
 use super::plan::unconverted;
 use crate::buffer_plans::{self, stored};
-use crate::ir_util::{for_each_edge, is_loop, layout_of, set_layout, set_result_layout, weight};
+use crate::ir_util::{for_each_edge, is_loop, layout_of, set_layout, set_result_layout};
 use crate::machine::Layouts;
+use crate::objective::weight;
 use crate::rules::{Rule, anchor, backward, forward, reorders, rule};
 use mlir_host::asm::Reported;
 use mlir_host::flow::{is_region_branch, twins};

@@ -3,8 +3,9 @@
 use super::assign::Assignment;
 use super::plan::{How, Planner, Request, unconverted};
 use super::sink::{destination, sink};
-use crate::ir_util::{layout_of, set_result_layout, weight_of, with_layout};
+use crate::ir_util::{layout_of, set_result_layout, with_layout};
 use crate::machine::{Layouts, error};
+use crate::objective::weight_of;
 use crate::plans::conversion_to;
 use crate::rules::{Rule, rule, wanted_or_equal};
 use mlir_host::asm::Reported;

@@ -12,15 +12,16 @@
 //! to cost nothing while its own plan is being made, and what was found by that
 //! is forgotten should the pair be converted after all.
 
-use super::cost::{Costs, SYNCHRONIZATION, conversion};
-use crate::ir_util::{incoming, layout_of, weight_of};
+use crate::ir_util::{incoming, layout_of};
 use crate::machine::Layouts;
+use crate::objective::{Objective, SYNCHRONIZATION, conversion, weight_of};
 use crate::rules::{Rule, backward, is_conversion, rule, wanted_or_equal};
 use mlir_host::flow::twins;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Op, Value};
 use mlir_host::upstream::can_pass_more;
 use smallvec::SmallVec;
+use std::rc::Rc;
 
 #[cfg(test)]
 mod tests;
@@ -113,7 +114,7 @@ enum Plan {
 /// Makes plans, each once.
 pub struct Planner<'a, 'c> {
     layouts: &'a Layouts<'c>,
-    costs: Costs<'c>,
+    costs: Rc<Objective<'c>>,
     plans: FastMap<Request<'c>, Plan>,
     /// Requests in the order in which their plans were finished.
     finished: Vec<Request<'c>>,
@@ -145,9 +146,14 @@ pub fn unconverted(mut value: Value<'_>) -> Value<'_> {
 impl<'a, 'c> Planner<'a, 'c> {
     /// No plans yet for the values of `module`.
     pub fn new(module: Op<'c>, layouts: &'a Layouts<'c>) -> Self {
+        Self::with(Rc::new(Objective::new(module)), layouts)
+    }
+
+    /// As [`Planner::new`], for the module of `objective`, whose analysis is shared.
+    pub fn with(objective: Rc<Objective<'c>>, layouts: &'a Layouts<'c>) -> Self {
         Self {
             layouts,
-            costs: Costs::new(module),
+            costs: objective,
             plans: FastMap::default(),
             finished: Vec::new(),
             made: FastMap::default(),

@@ -7,8 +7,9 @@
 
 use super::assign::Assignment;
 use super::plan::{Planner, Request, can_be_copied, unconverted};
-use crate::ir_util::{layout_of, weight};
+use crate::ir_util::layout_of;
 use crate::machine::Layouts;
+use crate::objective::weight;
 use crate::rules::{Rule, backward, is_conversion, rule, wanted_or_equal};
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Value};

@@ -7,7 +7,8 @@
 
 use super::assign::Assignment;
 use super::plan::{Planner, Request, unconverted};
-use crate::ir_util::{layout_of, weight};
+use crate::ir_util::layout_of;
+use crate::objective::weight;
 use mlir_host::ir::{Attr, Op, Value};
 use ttopt_dialect::tt::ops::StoreOp;
 

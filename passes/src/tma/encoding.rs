@@ -9,8 +9,9 @@
 use super::webs::Webs;
 use super::{is_load, moves_rows};
 use crate::buffer_plans;
-use crate::ir_util::{layout_of, weight};
+use crate::ir_util::layout_of;
 use crate::machine::{self, error};
+use crate::objective::weight;
 use crate::tma::is_access;
 use linear_layout::Encoding;
 use linear_layout::encoding::NvmmaShared;

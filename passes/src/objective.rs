@@ -1,8 +1,15 @@
-//! What moving and recomputing data costs, in cycles of one CTA.
+//! The objective: what a function costs in the layouts that it has, in cycles of one CTA.
+//!
+//! [`Objective::cycles`] is what one operation takes once, by its plan wherever there is one: conversions, accesses to
+//! global and to shared memory, reductions, scans and gathers, arithmetic for each element that a thread computes
+//! (replication counts, copies in registers do not). [`Objective::of_function`] weighs that by how often each place
+//! runs and adds what registers beyond those of a thread cost. The layout engine chooses layouts by the former and
+//! keeps a choice only where the latter falls. `docs/objective.md` has the terms and where their constants come from.
 
 use crate::analysis::axis_info::{AxisInfo, AxisInfoAnalysis};
+use crate::analysis::registers::spilled_registers;
 use crate::buffer_plans;
-use crate::ir_util::{layout_of, weight};
+use crate::ir_util::{is_loop, layout_of, trip_count};
 use crate::machine::{Layouts, Machine};
 use crate::plans::{self, AccessFacts, word_bits};
 use crate::rules::{Rule, is_cheap, is_conversion, rule};
@@ -10,25 +17,23 @@ use linear_layout::plan::{AddressFacts, VectorPlan};
 use linear_layout::target::{CostModel, Direction, TargetDesc};
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::hash::FastMap;
-use mlir_host::ir::{Attr, Block, Op, Region, TensorType};
-use mlir_host::upstream::IfOp;
+use mlir_host::ir::{Attr, Block, Op, Region, TensorType, Value, Walk};
+use mlir_host::upstream::{Dialect, ForOp, IfOp};
 use smallvec::SmallVec;
 use std::cell::{OnceCell, RefCell};
+use std::cmp::Ordering;
 use ttopt_dialect::tt::ops::{LoadOp, SplatOp};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::layout::{equivalent, to_linear_layout};
+use ttopt_dialect::ttg::ops::LocalLoadOp;
+use ttopt_dialect::ttg::types::MemDescType;
 
 /// Conversions move data of every warp and synchronize: they weigh more than
 /// the same cycles of arithmetic that other warps can fill.
-pub(super) const SYNCHRONIZATION: f64 = 8.0;
+pub const SYNCHRONIZATION: f64 = 8.0;
 
 /// What a barrier costs besides its own cycles: warps that could have gone on wait.
 const BARRIER: f64 = 56.0;
-
-/// Arithmetic runs mostly while other warps wait for memory, and casts that
-/// follow a conversion instead of standing before it let loads go to shared
-/// memory directly.
-const OVERLAP: f64 = 1.0 / 3.0;
 
 /// Cycles of any conversion where the module does not say what GPU it is for: more than what any other way to
 /// get a value takes, so that the fewest conversions are left.
@@ -39,26 +44,6 @@ const UNPACK: f64 = 4.0;
 
 /// The layout, shape, and bits of an element of an access, whether it stores, and its addresses.
 type Access<'c> = (Attr<'c>, SmallVec<[i64; 4]>, u32, bool, AddressFacts);
-
-/// Cycles that `op` takes to move data between threads, in all iterations of loops: conversions, and what is written
-/// to shared memory in the layout that it happens to have; of other operations none. `None` where it is to be moved
-/// as no plan does.
-pub fn moving<'c>(op: Op<'c>, layouts: &Layouts<'c>) -> Option<f64> {
-    let cycles = if is_conversion(op) {
-        match (op.operand(0).ty().as_tensor(), layout_of(op.result(0))) {
-            (Some(ty), Some(to)) => conversion(ty, to, layouts)? + SYNCHRONIZATION,
-            _ => return Some(0.0),
-        }
-    } else {
-        let (Some((value, buffer)), Some(target)) = (buffer_plans::stored(op), target(&layouts.machine))
-        else {
-            return Some(0.0);
-        };
-        let plan = buffer_plans::access(value.ty(), buffer, Direction::Store, target).ok()?;
-        plan.access.cycles(target)
-    };
-    Some(cycles * weight(op) * chance(op))
-}
 
 /// Cycles of converting a tensor of type `ty` to another layout; `None` where no plan does.
 pub fn conversion<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> Option<f64> {
@@ -91,6 +76,31 @@ fn known_conversion<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>)
             Err(_) => Conversion::Impossible,
         }
     })
+}
+
+/// Assumed iterations of a loop that does not say how many it has.
+const ITERATIONS: f64 = 16.0;
+
+/// Iterations of `op`, if it is a loop: as many as its bounds say where they are constants.
+fn iterations(op: Op<'_>) -> f64 {
+    let known = ForOp::cast(op).and_then(|_| trip_count(op));
+    known.map_or(ITERATIONS, |count| count.max(1) as f64)
+}
+
+/// How often a place within loops runs compared with one outside of them.
+pub fn weight(op: Op<'_>) -> f64 {
+    let around = std::iter::successors(op.parent(), |op| op.parent());
+    around.filter(|op| is_loop(*op)).map(iterations).product()
+}
+
+/// How often the place where a value is defined runs.
+pub fn weight_of(value: Value<'_>) -> f64 {
+    match (value.def_op(), value.arg_block().and_then(Block::parent)) {
+        (Some(op), _) => weight(op),
+        (None, Some(op)) if is_loop(op) => weight(op) * iterations(op),
+        (None, Some(op)) => weight(op),
+        (None, None) => 1.0,
+    }
 }
 
 /// How likely control is taken to reach `op` in the function: half for each branch.
@@ -129,8 +139,33 @@ fn warps(layout: &LinearLayout) -> f64 {
     layout.in_size(Dim::WARP).unwrap_or(1) as f64
 }
 
-/// Costs of operations.
-pub struct Costs<'c> {
+/// What a whole function costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Total {
+    /// Operations that no plan does.
+    pub unplanned: usize,
+    /// Cycles of all others, and of what is spilled.
+    pub cycles: f64,
+}
+
+impl Total {
+    /// How the two compare: what no plan does is worse than any number of cycles.
+    pub fn compare(&self, other: &Total) -> Ordering {
+        // Below this the difference is an error of rounding.
+        const LEAST: f64 = 1.0 + 1e-9;
+        let cycles = if other.cycles > self.cycles * LEAST {
+            Ordering::Less
+        } else if self.cycles > other.cycles * LEAST {
+            Ordering::Greater
+        } else {
+            Ordering::Equal
+        };
+        self.unplanned.cmp(&other.unplanned).then(cycles)
+    }
+}
+
+/// Costs of the operations of a module.
+pub struct Objective<'c> {
     module: Op<'c>,
     /// Made when the first access to memory is to be moved.
     analysis: OnceCell<AxisInfoAnalysis<'c>>,
@@ -144,7 +179,7 @@ fn target(machine: &Machine) -> Option<&TargetDesc> {
     machine.target.as_ref()
 }
 
-impl<'c> Costs<'c> {
+impl<'c> Objective<'c> {
     /// Costs of the operations of a module.
     pub fn new(module: Op<'c>) -> Self {
         Self {
@@ -152,6 +187,79 @@ impl<'c> Costs<'c> {
             analysis: OnceCell::new(),
             accesses: RefCell::default(),
             registers: RefCell::default(),
+        }
+    }
+
+    /// Of `function` in the layouts that it has.
+    pub fn of_function(&self, function: Op<'c>, layouts: &Layouts<'c>) -> Total {
+        let mut total = Total::default();
+        function.walk(&mut |op| {
+            match self.cycles(op, layouts) {
+                Some(cycles) if cycles == 0.0 => {}
+                Some(cycles) => total.cycles += cycles * weight(op) * chance(op),
+                None => total.unplanned += 1,
+            }
+            Walk::Advance
+        });
+        if let Some(target) = target(&layouts.machine) {
+            let each = Self::spill(layouts.machine.num_warps as f64, &target.cost);
+            let spilled = spilled_registers(function, layouts.machine.num_warps, target);
+            total.cycles += spilled.iter().map(|(op, count)| *count as f64 * each * weight(*op)).sum::<f64>();
+        }
+        total
+    }
+
+    /// Of writing a register of each thread of `warps` warps to its stack and reading it again: a line each.
+    fn spill(warps: f64, cost: &CostModel) -> f64 {
+        2.0 * warps * (cost.request + 1.0)
+    }
+
+    /// Of `op`, once, in the layouts that its operands and results have: zero for what moves and computes nothing;
+    /// `None` where it is to be done as no plan does.
+    pub fn cycles(&self, op: Op<'c>, layouts: &Layouts<'c>) -> Option<f64> {
+        if is_conversion(op) {
+            return match (op.operand(0).ty().as_tensor(), layout_of(op.result(0))) {
+                (Some(ty), Some(to)) => Some(conversion(ty, to, layouts)? + SYNCHRONIZATION),
+                _ => Some(0.0),
+            };
+        }
+        let Some(target) = target(&layouts.machine) else { return Some(0.0) };
+        if let Some((value, buffer)) = buffer_plans::stored(op) {
+            let plan = buffer_plans::access(value.ty(), buffer, Direction::Store, target).ok()?;
+            return Some(plan.access.cycles(target));
+        }
+        if let Some(load) = LocalLoadOp::cast(op) {
+            let Some(buffer) = MemDescType::cast(load.src().ty()) else { return Some(0.0) };
+            let plan = buffer_plans::access(load.result().ty(), buffer, Direction::Load, target).ok()?;
+            return Some(plan.access.cycles(target));
+        }
+        let tensor = |value: Value<'c>| value.ty().as_tensor().and_then(|ty| Some((ty, ty.encoding()?)));
+        match rule(op) {
+            Some(Rule::Reduce(_) | Rule::Scan | Rule::Gather) => {
+                let Some((ty, layout)) = tensor(op.operand(0)) else { return Some(0.0) };
+                let layout = to_linear_layout(layout, &ty.shape()).ok()?;
+                plans::cost_along(op, &layout, target).ok()
+            }
+            Some(Rule::Memory) => {
+                // What is accessed: the result, or what is stored.
+                let value = op.results().next().or_else(|| op.operands().nth(1));
+                let Some((ty, layout)) = value.and_then(tensor) else { return Some(0.0) };
+                Some(self.access(op, ty, layout, layouts).unwrap_or(0.0))
+            }
+            Some(Rule::Same | Rule::Unpack(_)) => {
+                let Some((ty, layout)) = op.results().next().and_then(tensor) else { return Some(0.0) };
+                if is_cheap(op) || matches!(rule(op), Some(Rule::Unpack(_))) {
+                    return Some(self.computing(op, ty, layout, layouts).unwrap_or(0.0));
+                }
+                let linear = to_linear_layout(layout, &ty.shape()).ok()?;
+                let each = if Dialect::of(op) == Some(Dialect::Math) {
+                    target.cost.special
+                } else {
+                    target.cost.alu
+                };
+                Some(self.computed(op, ty, layout, &linear) * warps(&linear) * each)
+            }
+            _ => Some(0.0),
         }
     }
 
@@ -183,11 +291,11 @@ impl<'c> Costs<'c> {
             return Some(0.0);
         }
         if matches!(rule(op), Some(Rule::Unpack(_))) {
-            return Some(self.computed(op, ty, to, &layout) * warps * alu * UNPACK * OVERLAP);
+            return Some(self.computed(op, ty, to, &layout) * warps * alu * UNPACK);
         }
         if is_cheap(op) {
             let wide = if word_bits(ty.ty()) == Ok(64) { 2.0 } else { 1.0 };
-            return Some(self.computed(op, ty, to, &layout) * warps * alu * wide * OVERLAP);
+            return Some(self.computed(op, ty, to, &layout) * warps * alu * wide);
         }
         load.filter(|load| !load.is_volatile())?;
         self.access(op, ty, to, layouts)
