@@ -288,6 +288,12 @@ fn one_of_a_kind_is_in_the_singular() {
     let text = ConversionPlan::new(&of(1, 2), &of(2, 1), 32, &target).unwrap().to_string();
     assert!(text.contains("exchange within each warp: 1 shuffle in 2 rounds"), "{text}");
     assert!(text.contains("for 1 warp on cuda:90; per warp 1 shuffle, "), "{text}");
+    assert!(text.contains("payloads of 1 element, 32 bits:"), "{text}");
+    // Two elements of 16 bits that travel in one word.
+    let pairs = |r: u64, l: u64| [(Dim::REGISTER, vec![[1], [r]]), (Dim::LANE, vec![[l]])];
+    let of_pairs = |r, l| LinearLayout::from_bases(&pairs(r, l), &[Dim::out(0)]).unwrap();
+    let text = ConversionPlan::new(&of_pairs(2, 4), &of_pairs(4, 2), 16, &target).unwrap().to_string();
+    assert!(text.contains("payloads of 2 elements, 32 bits:"), "{text}");
     let layout = |warp: u64, lane: u64| {
         let bases = [(Dim::LANE, vec![[lane]]), (Dim::WARP, vec![[warp]])];
         LinearLayout::from_bases(&bases, &[Dim::out(0)]).unwrap()

@@ -104,6 +104,7 @@ fn whole_tiles_use_the_instruction_once_each() {
     let plan = product(MMA, 2, [64, 64, 32], (F16, F16), "cuda:80").unwrap();
     let Dot::Matrix { instruction, zero_lanes, .. } = &plan.dot else { panic!("{plan}") };
     assert_eq!((instruction.name, *zero_lanes), ("mma.m16n8k16", 0));
+    assert!(!plan.to_string().contains("operands zero"), "{plan}");
     assert_eq!(plan.count(), 2 * 4 * 2, "per warp 32×32, by 16×8×16");
     let wide = product(MMA, 8, [64, 64, 32], (F16, F16), "cuda:80").unwrap();
     assert_eq!(wide.count(), plan.count(), "K in another order is the same work");
@@ -114,6 +115,7 @@ fn short_sums_are_filled_with_zeros() {
     let plan = product(MMA, 2, [16, 8, 4], (F16, F16), "cuda:80").unwrap();
     let Dot::Matrix { executions, zero_lanes, .. } = &plan.dot else { panic!("{plan}") };
     assert_eq!(*zero_lanes, 0b10, "four summands: two in a lane, two lanes, and two with copies");
+    assert!(plan.to_string().contains("  operands zero where lane & 0x2 != 0\n"), "{plan}");
     assert!(executions[0].a[7].is_none() && executions[0].b[3].is_none());
 }
 

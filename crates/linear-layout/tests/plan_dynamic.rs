@@ -87,6 +87,9 @@ fn a_scan_across_warps_goes_through_memory() {
     assert_eq!(exchange.bits, 7..10, "two bits of warps and one of registers above them");
     assert_eq!((exchange.lines.len(), exchange.load_elems, plan.cost.loads), (1, 4, 2));
     assert_eq!((plan.cost.barriers, plan.shared_bytes(&[32])), (1, 32));
+    assert_eq!(exchange.order(), [7, 6, 5, 4, 3, 2, 1, 0], "the last block comes first");
+    let forward = scanned(&blocked([1, 4], [1, 32], [1, 4], [1, 1024]), 1, false);
+    assert_eq!(forward.exchanges[0].order(), [0, 1, 2, 3, 4, 5, 6, 7]);
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn an_axis_within_the_warp_needs_no_memory() {
     let layout = blocked([1, 4], [1, 32], [4, 1], [8, 128]);
     let plan = reduced(&layout, 1, &[32]);
     assert!(plan.exchange.is_none());
-    assert_eq!((plan.cost.shuffles, plan.shared_instructions()), (2 * 5, 0));
+    assert_eq!((plan.cost.shuffles, plan.shared_instructions(), plan.shared_bytes()), (2 * 5, 0, 0));
 }
 
 /// 32 values of 32 lanes: each exchange leaves a lane half of what it had, 16, 8, 4, 2 and 1 are sent in place of 32 five times.
@@ -94,6 +94,7 @@ fn an_axis_across_warps_meets_in_memory_once() {
     assert_eq!(plan.cost.barriers, 1);
     // Four values and four warps: one 16-byte store each, at most four loads.
     assert!(plan.shared_instructions() <= 5, "{plan}");
+    assert_eq!(plan.shared_bytes(), 4 * 4 * 4, "four rows, four warps, four bytes");
     let argmax = reduced(&layout, 1, &[32, 32]);
     assert_eq!(argmax.local, plan.local);
     assert_eq!(argmax.exchange.unwrap().conversions.len(), 2);

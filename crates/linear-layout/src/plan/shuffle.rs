@@ -296,7 +296,8 @@ impl fmt::Display for ShufflePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let elems = self.payload_elems();
         let bits = elems as u32 * self.storage_bits;
-        writeln!(f, "  payloads of {elems} elements, {bits} bits:")?;
+        let plural = if elems == 1 { "" } else { "s" };
+        writeln!(f, "  payloads of {elems} element{plural}, {bits} bits:")?;
         for (p, registers) in self.sources.iter().enumerate() {
             let registers: Vec<String> = registers.iter().map(|r| format!("r{r}")).collect();
             writeln!(f, "    p{p} = [{}]", registers.join(" "))?;
@@ -662,6 +663,15 @@ mod tests {
             let target = TargetDesc::parse(name).unwrap();
             assert_eq!(ShuffleInstruction::for_index(&target), by_number);
         }
+    }
+
+    #[test]
+    fn values_change_places_where_the_parity_of_all_numbers_is_odd() {
+        let stage = SelectStage { xor: 1, condition: ThreadMasks { lane: 0b101, warp: 0b1, block: 0b10 } };
+        let applies = |lane, warp, block| stage.applies(Threads { lane, warp, block });
+        assert!(!applies(0, 0, 0) && applies(1, 0, 0) && applies(0, 1, 0) && applies(0, 0, 2));
+        assert!(!applies(5, 0, 0) && !applies(1, 1, 0) && !applies(1, 0, 2) && applies(1, 1, 2));
+        assert!(!applies(2, 2, 1), "numbers outside of the masks do not count");
     }
 
     #[test]
