@@ -205,3 +205,26 @@ tt.func @partitions(%n: i32 {tt.divisibility = 16 : i32}, %m: i32) {
   tt.return
 }
 }
+
+// -----
+
+// What is loaded from one address is equal, where the mask and what is given instead are, too. A volatile load may
+// find something new each time.
+tt.func @loads(%p: !tt.ptr<i32> {tt.divisibility = 16 : i32}, %n: i32 {tt.divisibility = 4 : i32}) {
+  %range = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32> // expected-remark {{contiguity = [128]}}
+  %c32 = arith.constant dense<32> : tensor<128xi32> // expected-remark {{constant = 32}}
+  %row = arith.divsi %range, %c32 : tensor<128xi32> // expected-remark {{constancy = [32]}}
+  %splat = tt.splat %p : !tt.ptr<i32> -> tensor<128x!tt.ptr<i32>> // expected-remark {{constancy = [128]}}
+  %at = tt.addptr %splat, %row : tensor<128x!tt.ptr<i32>>, tensor<128xi32> // expected-remark {{constancy = [32]}}
+  // expected-remark@+1 {{contiguity = [1], divisibility = [1], constancy = [32]}}
+  %0 = tt.load %at : tensor<128x!tt.ptr<i32>>
+  %ns = tt.splat %n : i32 -> tensor<128xi32> // expected-remark {{constancy = [128]}}
+  %mask = arith.cmpi slt, %range, %ns : tensor<128xi32> // expected-remark {{constancy = [4]}}
+  // expected-remark@+1 {{contiguity = [1], divisibility = [1], constancy = [4]}}
+  %1 = tt.load %at, %mask, %c32 : tensor<128x!tt.ptr<i32>>
+  // expected-remark@+1 {{contiguity = [1], divisibility = [1], constancy = [1]}}
+  %2 = tt.load %at, %mask, %range : tensor<128x!tt.ptr<i32>>
+  // expected-remark@+1 {{contiguity = [1], divisibility = [1], constancy = [1]}}
+  %3 = tt.load %at {isVolatile = true} : tensor<128x!tt.ptr<i32>>
+  tt.return
+}

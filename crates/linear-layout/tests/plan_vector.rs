@@ -99,8 +99,37 @@ fn the_order_of_memory_decides() {
     let row_major = VectorPlan::for_global(&layout, 32, 16, 16, &cuda()).unwrap();
     assert_eq!(row_major.vec_elems, 1);
     let order = vec![Dim::out(0), Dim::out(1)];
-    let facts = AddressFacts { order, contiguous: 16, neighbours: 16, mask_constancy: 16 };
+    let facts =
+        AddressFacts { order, contiguous: 16, neighbours: 16, mask_constancy: 16, repeats: Vec::new() };
     assert_eq!(VectorPlan::for_addresses(&layout, 32, &facts, &cuda()).unwrap().vec_elems, 4);
+}
+
+#[test]
+fn elements_of_one_address_are_loaded_once() {
+    // Eight neighbours in each thread, of which groups of four have one address: two accesses of one element.
+    let layout = consecutive(32, 8, 8);
+    let facts = AddressFacts { repeats: vec![4, 1], ..AddressFacts::row_major(&layout, 1, 256) };
+    let plan = VectorPlan::for_addresses(&layout, 32, &facts, &cuda()).unwrap();
+    let registers: Vec<&[u32]> = plan.accesses.iter().map(|access| &access.registers[..]).collect();
+    assert_eq!(registers, [&[0][..], &[4]]);
+    assert_eq!(plan.copies, [0, 0, 0, 0, 4, 4, 4, 4]);
+    check_vector(&plan, &layout, 32, &facts, &cuda()).unwrap();
+    // Which the facts must vouch for.
+    let fewer = AddressFacts { repeats: vec![2, 1], ..facts.clone() };
+    assert!(check_vector(&plan, &layout, 32, &fewer, &cuda()).is_err());
+    // Lanes that read one row read the same line.
+    let rows = AddressFacts { repeats: vec![8, 32], ..facts.clone() };
+    let plan = VectorPlan::for_addresses(&layout, 32, &rows, &cuda()).unwrap();
+    assert_eq!((plan.accesses.len(), plan.sectors, plan.lines), (1, 1, 1));
+    check_vector(&plan, &layout, 32, &rows, &cuda()).unwrap();
+    // Along the slower dimension, what is contiguous along the other one stays wide.
+    let slow = AddressFacts { repeats: vec![1, 32], ..AddressFacts::row_major(&layout, 8, 256) };
+    let plan = VectorPlan::for_addresses(&layout, 16, &slow, &cuda()).unwrap();
+    assert_eq!((plan.vec_elems, plan.accesses.len(), plan.lines), (8, 1, 1));
+    check_vector(&plan, &layout, 16, &slow, &cuda()).unwrap();
+    // No such group is as long as it says.
+    let odd = AddressFacts { repeats: vec![3, 1], ..facts };
+    assert!(check_vector(&plan, &layout, 16, &odd, &cuda()).is_err());
 }
 
 #[test]
@@ -146,6 +175,7 @@ proptest! {
         (contiguous, neighbours, mask) in (0u32..9, 0u32..9, 2u32..9),
         width in 2u32..7,
         swapped in any::<bool>(),
+        repeats in proptest::collection::vec(0u32..4, 0..3),
         target in any_target(),
     ) {
         let ins = [(Dim::REGISTER, 4), (Dim::LANE, 4), (Dim::WARP, 1)];
@@ -153,6 +183,7 @@ proptest! {
         let layout = LinearLayout::from_columns(&ins, &outs, columns.iter().copied()).unwrap();
         let mut facts = AddressFacts::row_major(&layout, 1 << contiguous, 1 << mask);
         facts.neighbours = 1 << neighbours;
+        facts.repeats = repeats.iter().map(|log| 1 << log).collect();
         if swapped {
             facts.order.reverse();
         }

@@ -11,11 +11,12 @@ use crate::buffer_plans;
 use linear_layout::plan::{AddressFacts, SharedAccessPlan, VectorPlan};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, LinearLayout};
-use mlir_host::ir::{FloatKind, Op, Value};
+use mlir_host::ir::{Attr, FloatKind, Op, Value};
+use mlir_host::upstream::ConstantOp;
 use smallvec::SmallVec;
 use ttopt_dialect::tt::enums::RmwOp;
 use ttopt_dialect::tt::ops::{
-    AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, AtomicStoreOp, LoadOp, StoreOp,
+    AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, AtomicStoreOp, LoadOp, SplatOp, StoreOp,
 };
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::ops::AsyncCopyGlobalToLocalOp;
@@ -51,6 +52,9 @@ pub struct AccessFacts {
     pub bytes: u64,
     /// Bytes between neighbours along the first dimension of `order`; `None` where they are not known.
     pub stride: Option<u64>,
+    /// For each dimension of `order`, elements in aligned groups of which a load gives the same; empty for stores and
+    /// atomic operations, and for loads that may not be left out.
+    pub repeats: SmallVec<[u64; 4]>,
 }
 
 /// The pointers of an access to global memory, and its mask; `None` for other operations.
@@ -89,7 +93,7 @@ impl AccessFacts {
         let mask = mask.map_or(u64::MAX, |mask| run_of_equal(shape, mask, &order));
         let run = order.first().and_then(|fast| pointers.runs.get(*fast)).filter(|run| run.len > 1);
         let stride = run.map(|run| run.step.unsigned_abs());
-        AccessFacts { order, contiguous, aligned, mask, bytes, stride }
+        AccessFacts { order, contiguous, aligned, mask, bytes, stride, repeats: SmallVec::new() }
     }
 
     /// What is known about the access `op` to memory through a tensor of
@@ -99,7 +103,12 @@ impl AccessFacts {
         let shape = pointers.ty().as_tensor()?.shape();
         let bits = word_bits(pointee(pointers.ty().element())?).ok()?;
         let mask = mask.map(|mask| analysis.info(mask));
-        Some(Self::new(&shape, u64::from(bits / 8), &analysis.info(pointers), mask.as_ref()))
+        let mut facts = Self::new(&shape, u64::from(bits / 8), &analysis.info(pointers), mask.as_ref());
+        if let Some(load) = LoadOp::cast(op).filter(|load| !load.is_volatile()) {
+            let alike = |d: usize| load.op().operands().map(|value| equal_along(value, d, analysis)).min();
+            facts.repeats = facts.order.iter().map(|d| alike(*d).unwrap_or(1)).collect();
+        }
+        Some(facts)
     }
 
     /// Elements of the widest access, and what limits it.
@@ -122,8 +131,19 @@ impl AccessFacts {
             contiguous: self.contiguous.min((self.aligned / self.bytes).max(1)).min(most),
             neighbours: self.contiguous,
             mask_constancy: self.mask.min(1 << 62),
+            repeats: if self.repeats.iter().all(|n| *n == 1) { Vec::new() } else { self.repeats.to_vec() },
         }
     }
+}
+
+/// Elements of `value` along dimension `d` that are equal, a power of two of them in aligned groups.
+fn equal_along<'c>(value: Value<'c>, d: usize, analysis: &AxisInfoAnalysis<'c>) -> u64 {
+    let constant = ConstantOp::defining(value).and_then(ConstantOp::value).and_then(Attr::as_elements);
+    let splat = constant.is_some_and(|elements| elements.splat_value().is_some());
+    if splat || SplatOp::defining(value).is_some() {
+        return 1 << 62;
+    }
+    analysis.get(value).filter(|info| d < info.rank()).map_or(1, |info| info.constancy(d))
 }
 
 /// Dimensions by how fast they run: the most contiguous first, then those

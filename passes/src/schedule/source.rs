@@ -15,6 +15,7 @@ use crate::ir_util::{constant, fills_constant_buffer, is_dot, is_loop};
 use crate::plans::{self, AccessFacts, scratch_bytes};
 use linear_layout::Encoding;
 use linear_layout::encoding::SwizzledShared;
+use linear_layout::plan::VectorPlan;
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, Op, Type, Value, Walk};
@@ -638,7 +639,7 @@ impl<'c> Builder<'_, 'c> {
             }
             return;
         }
-        let words = tensor_words(result).max(1);
+        let words = self.loaded_words(op, result).max(1);
         let recurs = self.source.why == Why::Recurs;
         let early = !recurs || words <= self.in_registers && self.accesses(op) <= MOST_ACCESSES_AHEAD;
         // Further than to the next iteration it would be handed on by moves, which wait until it has arrived. What is
@@ -654,10 +655,19 @@ impl<'c> Builder<'_, 'c> {
         if op.operand(0).ty().as_tensor().is_none() {
             return 1;
         }
-        let plan = AccessFacts::of(op, self.axis)
-            .zip(plans::layout(op.operand(0).ty()).ok())
-            .and_then(|(facts, layout)| plans::access_in(op, &layout, &facts, self.target).ok());
-        plan.map_or(usize::MAX, |plan| plan.accesses.len())
+        self.plan(op).map_or(usize::MAX, |plan| plan.accesses.len())
+    }
+
+    /// Registers of 32 bits that hold what `op` loads: elements of one address are loaded once.
+    fn loaded_words(&self, op: Op<'c>, result: Value<'c>) -> u64 {
+        let loaded =
+            |plan: VectorPlan| (plan.accesses.len() as u64 * u64::from(plan.access_bits())).div_ceil(32);
+        let words = tensor_words(result);
+        self.plan(op).map_or(words, |plan| words.min(loaded(plan)))
+    }
+
+    fn plan(&self, op: Op<'c>) -> Option<VectorPlan> {
+        plans::access(op, self.axis, self.target).ok()
     }
 
     /// The ring that a load can be copied to, and whether nothing else uses what it gives.
@@ -685,7 +695,7 @@ impl<'c> Builder<'_, 'c> {
             return Some((ring, same.len() == users.len()));
         }
         // What other loads need is there sooner in registers.
-        let words = tensor_words(result);
+        let words = self.loaded_words(op, result);
         let deep = self.starved && (words > FEW_WORDS || self.is_wanted_before_dots(result));
         if !deep && words <= self.in_registers || self.addresses.contains(&result) {
             return None;

@@ -15,7 +15,8 @@ struct Global<'a> {
 }
 
 impl Global<'_> {
-    /// The number of the element of a register, the first dimension of the order running fastest.
+    /// The number of the element of a register, the first dimension of the order running fastest; of the first of those
+    /// that have one address.
     fn index(&self, register: u64, t: Threads) -> Result<u64, CheckError> {
         let l = self.layout;
         let parts =
@@ -25,10 +26,15 @@ impl Global<'_> {
         });
         let point = l.unpack_out(l.apply_packed(input));
         let (mut index, mut shift) = (0, 0);
-        for &dim in &self.facts.order {
+        for (i, &dim) in self.facts.order.iter().enumerate() {
             let value = point.iter().find(|p| p.0 == dim).map(|p| p.1);
             let missing = || CheckError::Malformed(format!("no dimension `{dim}`"));
-            index |= value.ok_or_else(missing)? << shift;
+            let value = value.ok_or_else(missing)?;
+            let alike = self.facts.repeats.get(i).copied().unwrap_or(1).max(1);
+            if !alike.is_power_of_two() {
+                return Err(CheckError::Malformed(format!("groups of {alike} elements")));
+            }
+            index |= (value - value % alike) << shift;
             shift += l.out_bits(dim);
         }
         Ok(index)
@@ -64,7 +70,7 @@ impl Global<'_> {
 }
 
 /// Executes `plan` for a tensor in `layout`: every access must be an aligned run in memory that the facts vouch for,
-/// every element of a thread be moved once, every element of the tensor by one thread only, no wider access fit, and
+/// every element of a thread be moved once (of those with one address, one), every element of the tensor by one thread only, no wider access fit, and
 /// the sectors and lines be those that the first access of a warp touches.
 ///
 /// # Errors
@@ -115,7 +121,9 @@ pub fn check_vector(
         .flat_map(|&t| (0..registers).map(move |r| (r, t)))
         .map(|(r, t)| global.index(r, t))
         .collect::<Result<_, _>>()?;
-    if !stored.keys().eq(&held) || stored.values().any(|&times| times != 1) {
+    // What has one address may be loaded by several threads; stores know of no such groups.
+    let apart = facts.repeats.is_empty();
+    if apart && (!stored.keys().eq(&held) || stored.values().any(|&times| times != 1)) {
         return Err(CheckError::Malformed("elements are not stored by one thread each".into()));
     }
     widest(plan, &global, &threads, target)?;

@@ -88,6 +88,13 @@ impl Distributed {
         Ok(Distributed { reg, lane, warp, block, out_bits: layout.total_out_bits() })
     }
 
+    /// The same without some bits of the output: elements that differ in them only become one.
+    pub fn without(&self, bits: u64) -> Distributed {
+        let keep = |columns: &Vectors| columns.iter().map(|column| column & !bits).collect();
+        let (reg, lane) = (keep(&self.reg), keep(&self.lane));
+        Distributed { reg, lane, warp: keep(&self.warp), block: keep(&self.block), out_bits: self.out_bits }
+    }
+
     /// Bits of register numbers whose vector depends on those of lower bits: copies in the same thread.
     pub fn free_registers(&self) -> u64 {
         low_mask(self.reg.len() as u32) & !f2::independent_columns(&self.reg)

@@ -26,6 +26,10 @@ pub struct AddressFacts {
     pub neighbours: u64,
     /// Elements in `order` that share one mask value, in aligned runs.
     pub mask_constancy: u64,
+    /// For each dimension of `order`, the elements along it, a power of two of them in aligned groups, that have one
+    /// address, one mask value and one value in place of what is masked: a load reads them once. Empty where nothing is
+    /// known of that, and for stores, which may not leave any out.
+    pub repeats: Vec<u64>,
 }
 
 impl AddressFacts {
@@ -33,7 +37,18 @@ impl AddressFacts {
     pub fn row_major(layout: &LinearLayout, contiguous: u64, mask_constancy: u64) -> AddressFacts {
         let mut order: Vec<Dim> = layout.out_dims().collect();
         order.reverse();
-        AddressFacts { order, contiguous, neighbours: contiguous, mask_constancy }
+        AddressFacts { order, contiguous, neighbours: contiguous, mask_constancy, repeats: Vec::new() }
+    }
+
+    /// The bits of an element's number, counted in `order`, that its address does not depend on.
+    fn repeated_bits(&self, layout: &LinearLayout) -> u64 {
+        let (mut bits, mut shift) = (0, 0);
+        for (dim, repeats) in self.order.iter().zip(&self.repeats) {
+            let own = layout.out_bits(*dim);
+            bits |= low_mask(power_of_two_part(*repeats).trailing_zeros().min(own)) << shift;
+            shift += own;
+        }
+        bits
     }
 }
 
@@ -136,7 +151,8 @@ impl VectorPlan {
         if !(1..=64).contains(&elem_bits) {
             return Err(PlanError::ElementWidth { bits: elem_bits });
         }
-        let d = Distributed::new(layout, &facts.order, target)?;
+        let whole = Distributed::new(layout, &facts.order, target)?;
+        let d = whole.without(facts.repeated_bits(layout));
         let widest = u64::from(target.max_global_vector_bits / elem_bits);
         let limit = [facts.contiguous, facts.mask_constancy].into_iter().map(power_of_two_part).min();
         let limit = prev_power_of_two(limit.unwrap_or(1).min(widest).max(1)).trailing_zeros();
@@ -152,7 +168,7 @@ impl VectorPlan {
             vec_elems: 1 << bits,
             accesses,
             copies: d.representatives(),
-            duplicates: d.duplicates(),
+            duplicates: whole.duplicates(),
             sectors: touched(&d, 256, elem_bits, bits, run),
             lines: touched(&d, 1024, elem_bits, bits, run),
         })

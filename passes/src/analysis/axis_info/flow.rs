@@ -1,7 +1,7 @@
 //! The worklist: facts travel from operands to results, along control flow
 //! and from callers to callees.
 
-use super::lattice::{AxisInfo, MAX_DIV, pow2};
+use super::lattice::{AxisInfo, MAX_DIV, Run, pow2};
 use super::transfer::{Order, wrap};
 use crate::ir_util::is_private;
 use mlir_host::flow::{for_each_edge, incoming, is_region_branch};
@@ -18,7 +18,8 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use ttopt_dialect::tt::ops::{
     AddPtrOp, BitcastOp, BroadcastOp, CallOp, CatOp, ExpandDimsOp, FuncOp, GetNumProgramsOp, GetProgramIdOp,
-    IntToPtrOp, JoinOp, MakeRangeOp, PtrToIntOp, ReshapeOp, ReturnOp, SplatOp, SplitOp, TransOp, UnsplatOp,
+    IntToPtrOp, JoinOp, LoadOp, MakeRangeOp, PtrToIntOp, ReshapeOp, ReturnOp, SplatOp, SplitOp, TransOp,
+    UnsplatOp,
 };
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::ops::ConvertLayoutOp;
@@ -519,8 +520,20 @@ fn transfer<'c>(op: Op<'c>, result: Value<'c>, operands: &[AxisInfo]) -> Option<
         JoinOp => join_pair(a?, b?),
         SplitOp => split_pair(a?),
         ConvertLayoutOp => a?.clone(),
+        LoadOp(load) if !load.is_volatile() => equal_together(operands)?,
         _ => return None,
     }))
+}
+
+/// Elements of a result that follow from elements of operands that are equal are equal.
+fn equal_together(operands: &[AxisInfo]) -> Option<AxisInfo> {
+    let rank = operands.first()?.rank();
+    let mut out = AxisInfo::unknown(rank);
+    for (d, run) in out.runs.iter_mut().enumerate() {
+        let len = operands.iter().map(|info| if d < info.rank() { info.constancy(d) } else { 1 }).min();
+        *run = Run::new(0, len?, 1);
+    }
+    Some(out)
 }
 
 /// Whether a bitcast keeps addresses or integers of one width as they are.
