@@ -53,10 +53,12 @@ tt.func public @copy_f16_masked(%in: !tt.ptr<f16> {tt.divisibility = 16 : i32}, 
 }
 
 // 64-bit elements: two to an access, four elements in two accesses; hints go
-// into the opcode.
+// into the opcode, and to the L2 as an operand.
 // CHECK-LABEL: llvm.func @copy_i64_policy(
 // CHECK-COUNT-2: llvm.inline_asm has_side_effects "{\0A\09ld.global.cg.v2.b64 { $0, $1 }, [ $2 ];\0A}", "=l,=l,l"
-// CHECK-COUNT-2: llvm.inline_asm has_side_effects "st.global.L1::evict_first.v2.b64 [ $0 ], { $1, $2 };", "l,l,l"
+// CHECK:         llvm.inline_asm "createpolicy.fractional.L2::evict_first.b64 $0, 0f3F800000;", "=l" : () -> i64
+// CHECK:         llvm.inline_asm has_side_effects "st.global.L1::evict_first.L2::cache_hint.v2.b64 [ $0 ], { $1, $2 }, $3;", "l,l,l,l"
+// CHECK:         llvm.inline_asm has_side_effects "st.global.L1::evict_first.L2::cache_hint.v2.b64 [ $0 ], { $1, $2 }, $3;", "l,l,l,l"
 // CHECK-NEXT:    llvm.return
 tt.func public @copy_i64_policy(%in: !tt.ptr<i64> {tt.divisibility = 16 : i32}, %out: !tt.ptr<i64> {tt.divisibility = 16 : i32}) {
   %r = tt.make_range {end = 512 : i32, start = 0 : i32} : tensor<512xi32, #b4>

@@ -4,10 +4,11 @@
 //! others are inline PTX, since LLVM has no predicated access for PTX (PTX
 //! ISA, "Data Movement and Conversion Instructions: ld, st").
 
-use crate::emit::{Emit, Lowered};
+use crate::emit::{Emit, Lowered, internal};
 use crate::target::{Access, CachePolicy};
 use mlir_host::ir::{Attr, Type, Value};
 use ttopt_dialect::tt::enums::{CacheModifier, EvictionPolicy};
+use ttopt_dialect::ttng::enums::CacheEvictionPriority;
 
 /// The words of an access: how many, their bits, and elements in each.
 struct Words {
@@ -37,22 +38,66 @@ fn register_type<'c>(e: &Emit<'c>, bits: u32) -> Type<'c> {
     e.int(bits.max(16))
 }
 
+/// When the L2 lets go of the lines of an access (PTX ISA, "createpolicy").
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct L2Policy {
+    /// That of a fraction of the accesses.
+    pub(super) primary: CacheEvictionPriority,
+    /// That of the others.
+    pub(super) secondary: CacheEvictionPriority,
+    /// The fraction.
+    pub(super) fraction: f64,
+}
+
+impl L2Policy {
+    /// The policy of all lines that `eviction` asks for; `None` where that is the usual one.
+    pub(super) fn of_all(eviction: EvictionPolicy) -> Option<Self> {
+        let primary = match eviction {
+            EvictionPolicy::Normal => return None,
+            EvictionPolicy::First => CacheEvictionPriority::First,
+            EvictionPolicy::Last => CacheEvictionPriority::Last,
+        };
+        Some(L2Policy { primary, secondary: CacheEvictionPriority::Unchanged, fraction: 1.0 })
+    }
+
+    /// The operand that tells an access so.
+    pub(super) fn operand<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>> {
+        let i64t = e.i64();
+        let secondary = format!(".L2::{}", self.secondary.keyword());
+        // The default, which ptxas does not take by its name.
+        let secondary =
+            if self.secondary == CacheEvictionPriority::Unchanged { "" } else { secondary.as_str() };
+        let text = format!(
+            "createpolicy.fractional.L2::{}{secondary}.b64 $0, {};",
+            self.primary.keyword(),
+            format_args!("0f{:08X}", (self.fraction as f32).to_bits())
+        );
+        match e.inline_asm(&text, "=l", &[], &[i64t], false)?.first() {
+            Some(made) => Ok(*made),
+            None => internal("createpolicy gives no value"),
+        }
+    }
+}
+
 /// `.volatile`, cache operator or eviction priority, as it goes into the
-/// opcode before and after `.global`. A cache operator and an eviction
+/// opcode before and after `.global`, and the policy of the L2, which is an operand. A cache operator and an eviction
 /// priority exclude each other; the operator may change what is read
 /// (`.cv`), the priority never does, so the operator wins.
-fn qualifiers(policy: CachePolicy) -> (&'static str, String) {
+fn qualifiers(policy: CachePolicy) -> (&'static str, String, Option<L2Policy>) {
     if policy.volatile {
-        return (".volatile", String::new());
+        return (".volatile", String::new(), None);
     }
     let hints = policy.hints;
     let modifier = hints.map(|hints| hints.modifier).filter(|modifier| *modifier != CacheModifier::None);
     let eviction = hints.map(|hints| hints.eviction).filter(|eviction| *eviction != EvictionPolicy::Normal);
     match (modifier, eviction) {
-        (Some(modifier), _) => ("", format!(".{}", modifier.keyword())),
-        (None, Some(eviction)) => ("", format!(".L1::{}", eviction.keyword())),
-        (None, None) if policy.last_use => ("", ".L1::no_allocate".to_owned()),
-        (None, None) => ("", String::new()),
+        (Some(modifier), _) => ("", format!(".{}", modifier.keyword()), None),
+        (None, Some(eviction)) => {
+            let both = format!(".L1::{}.L2::cache_hint", eviction.keyword());
+            ("", both, L2Policy::of_all(eviction))
+        }
+        (None, None) if policy.last_use => ("", ".L1::no_allocate".to_owned(), None),
+        (None, None) => ("", String::new(), None),
     }
 }
 
@@ -125,7 +170,7 @@ pub(super) fn load<'c>(
         return Ok(out);
     }
     let register = register_type(e, words.bits);
-    let (volatile, hint) = qualifiers(access.policy);
+    let (volatile, hint, policy) = qualifiers(access.policy);
     let letter = constraint(words.bits);
     let bits = words.bits;
     let mov = bits.max(16);
@@ -159,8 +204,14 @@ pub(super) fn load<'c>(
         None => String::new(),
     };
     let outputs: Vec<String> = (0..words.count).map(|i| format!("${i}")).collect();
+    let policy = policy.map(|policy| policy.operand(e)).transpose()?;
+    let policy = policy.map_or(String::new(), |policy| {
+        operands.push(policy);
+        constraints.push("l".to_owned());
+        format!(", ${}", words.count + operands.len() - 1)
+    });
     lines.push(format!(
-        "{predicate}ld{volatile}.global{hint}{}.b{bits} {}, [ ${} ];",
+        "{predicate}ld{volatile}.global{hint}{}.b{bits} {}, [ ${} ]{policy};",
         vector_suffix(words.count),
         braces(&outputs.join(", "), words.count),
         words.count
@@ -207,7 +258,7 @@ pub(super) fn store<'c>(e: &mut Emit<'c>, access: &Access<'_, 'c>, values: &[Val
         e.note_global_access(words.bits * narrow.len() as u32);
         return Ok(());
     }
-    let (volatile, hint) = qualifiers(access.policy);
+    let (volatile, hint, policy) = qualifiers(access.policy);
     let mut operands = vec![access.ptr];
     let mut constraints = vec!["l".to_owned()];
     let mut inputs = Vec::new();
@@ -224,8 +275,14 @@ pub(super) fn store<'c>(e: &mut Emit<'c>, access: &Access<'_, 'c>, values: &[Val
         }
         None => String::new(),
     };
+    let policy = policy.map(|policy| policy.operand(e)).transpose()?;
+    let policy = policy.map_or(String::new(), |policy| {
+        operands.push(policy);
+        constraints.push("l".to_owned());
+        format!(", ${}", operands.len() - 1)
+    });
     let text = format!(
-        "{predicate}st{volatile}.global{hint}{}.b{} [ $0 ], {};",
+        "{predicate}st{volatile}.global{hint}{}.b{} [ $0 ], {}{policy};",
         vector_suffix(words.count),
         words.bits,
         braces(&inputs.join(", "), words.count)

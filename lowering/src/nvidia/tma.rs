@@ -2,10 +2,9 @@
 //! "mbarrier", "tensormap.replace").
 
 use super::shared::address;
-use crate::emit::{Emit, Lowered, internal};
+use crate::emit::{Emit, Lowered};
 use mlir_host::ir::Value;
 use ttopt_dialect::tt::enums::DescriptorReduceKind;
-use ttopt_dialect::ttng::enums::CacheEvictionPriority;
 
 /// What the coordinates of a bulk copy say (PTX ISA, "cp.async.bulk.tensor", `.load_mode`).
 #[derive(Clone, Copy, Debug)]
@@ -57,17 +56,6 @@ pub(super) struct TensorMap<'c> {
     pub(super) swizzle: u32,
     /// Whether elements outside of the tensor are NaN.
     pub(super) fill: u32,
-}
-
-/// When lines leave L2 (PTX ISA, "createpolicy").
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct L2Policy {
-    /// That of a fraction of the accesses.
-    pub(super) primary: CacheEvictionPriority,
-    /// That of the others.
-    pub(super) secondary: CacheEvictionPriority,
-    /// The fraction.
-    pub(super) fraction: f64,
 }
 
 /// Where a thread arrives, and whether it does.
@@ -244,24 +232,6 @@ impl Bulk {
         let constraints = if active.is_some() { "r,r,b,~{memory}" } else { "r,r,~{memory}" };
         e.inline_asm(&text, constraints, &operands, &[], true)?;
         Ok(())
-    }
-
-    /// How long L2 keeps what is copied.
-    pub(super) fn cache_policy<'c>(&self, e: &mut Emit<'c>, policy: &L2Policy) -> Lowered<Value<'c>> {
-        let i64t = e.i64();
-        let secondary = format!(".L2::{}", policy.secondary.keyword());
-        // The default, which ptxas does not take by its name.
-        let secondary =
-            if policy.secondary == CacheEvictionPriority::Unchanged { "" } else { secondary.as_str() };
-        let text = format!(
-            "createpolicy.fractional.L2::{}{secondary}.b64 $0, {};",
-            policy.primary.keyword(),
-            format_args!("0f{:08X}", (policy.fraction as f32).to_bits())
-        );
-        match e.inline_asm(&text, "=l", &[], &[i64t], false)?.first() {
-            Some(made) => Ok(*made),
-            None => internal("createpolicy gives no value"),
-        }
     }
 
     /// Begins a copy to shared memory, which `barrier` counts the bytes of.

@@ -4,13 +4,13 @@ use super::barriers::{barrier, copies, count, in_first_warp, issues};
 use crate::buffers::Buffer;
 use crate::emit::{Failure, ICmp, Lowered, address_space, internal, unsupported};
 use crate::lower::{Handler, Lower};
-use crate::nvidia::tma::{L2Policy, TensorCopy, TensorCopyMode, TensorMap};
+use crate::nvidia::memory::L2Policy;
+use crate::nvidia::tma::{TensorCopy, TensorCopyMode, TensorMap};
 use crate::target::BarrierMemory;
 use linear_layout::plan::{ThreadBases, TmaPlan};
 use mlir_host::ir::{Op, Value};
 use smallvec::SmallVec;
 use ttopt_dialect::tt;
-use ttopt_dialect::tt::enums::EvictionPolicy;
 use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttng::attrs::CachePolicy;
 use ttopt_dialect::ttng::ops::*;
@@ -75,22 +75,15 @@ struct Shared<'c> {
 
 /// How long L2 keeps what `op` copies, where that is not as usual.
 fn cache_policy<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<Option<Value<'c>>> {
-    use ttopt_dialect::ttng::enums::CacheEvictionPriority as Priority;
     let Some(attr) = op.attr("cachePolicy") else { return Ok(None) };
-    let of_all = |primary| Some(L2Policy { primary, secondary: Priority::Unchanged, fraction: 1.0 });
     let policy = match (tt::attrs::CachePolicy::decode(attr), CachePolicy::decode(attr)) {
-        (Some(policy), _) => match policy.eviction {
-            EvictionPolicy::Normal => None,
-            EvictionPolicy::First => of_all(Priority::First),
-            EvictionPolicy::Last => of_all(Priority::Last),
-        },
+        (Some(policy), _) => L2Policy::of_all(policy.eviction),
         (None, Some(policy)) => {
             policy.l2.map(|(primary, secondary, fraction)| L2Policy { primary, secondary, fraction })
         }
         (None, None) => return unsupported(format!("knows no cache policy {attr}")),
     };
-    let copies = copies(l)?;
-    policy.map(|policy| copies.cache_policy(&mut l.emit, &policy)).transpose()
+    policy.map(|policy| policy.operand(&mut l.emit)).transpose()
 }
 
 /// Byte `offset` of a buffer.
