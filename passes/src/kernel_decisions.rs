@@ -13,8 +13,8 @@
 //!   barriers in shared memory.
 //! * `ttg.first_warp_only` on operations that wait for a tensor map: only the issuing warp uses it, since no rows are
 //!   copied one by one by all warps. Where the mark is missing, all threads wait.
-//! * `ttg.reduce_loop_addresses` on the module: whether LLVM's loop passes run, which give the addresses of a loop a
-//!   register each. Dots need the registers.
+//! * `ttg.reduce_loop_addresses` on the module: whether LLVM's loop passes run, which unroll loops of few iterations and
+//!   give the addresses of a loop a register each. Dots need the registers.
 
 use crate::analysis::recomputation::Recomputation;
 use crate::analysis::registers::{RESERVED, ctas_together};

@@ -72,6 +72,13 @@ const LLVM_PASSES: &str = "early-cse<memssa>,simplifycfg,\
     instcombine<max-iterations=1;no-verify-fixpoint>,\
     loop-mssa(licm),gvn<no-memdep>,\
     instcombine<max-iterations=1;no-verify-fixpoint>";
+/// The same for loops that compute without matrix instructions. Few iterations of a known number become straight-line
+/// code, and what only the first one does (running statistics begin so) goes before the loop: a branch in the body
+/// keeps ptxas from having the loads of several iterations under way.
+const LLVM_PASSES_LOOPS: &str = "early-cse<memssa>,simplifycfg,\
+    instcombine<max-iterations=1;no-verify-fixpoint>,\
+    loop-mssa(loop-rotate,licm),loop-unroll<O3;partial;runtime>,simplifycfg,gvn<no-memdep>,\
+    instcombine<max-iterations=1;no-verify-fixpoint>";
 /// The same where LLVM schedules: a loop that tests at its end needs no copies of what it carries.
 const LLVM_PASSES_AMD: &str = "early-cse<memssa>,simplifycfg,\
     instcombine<max-iterations=1;no-verify-fixpoint>,\
@@ -107,7 +114,11 @@ pub fn optimize(
     if with_library {
         run(LLVM_PASSES_WITH_LIBRARY)?;
     } else {
-        let passes = if vendor == Vendor::Nvidia { LLVM_PASSES } else { LLVM_PASSES_AMD };
+        let passes = match vendor {
+            Vendor::Nvidia if loops => LLVM_PASSES_LOOPS,
+            Vendor::Nvidia => LLVM_PASSES,
+            _ => LLVM_PASSES_AMD,
+        };
         run(&format!("function({passes})"))?;
     }
     // Pairs of bits would no longer be seen to come from words.
