@@ -11,6 +11,7 @@ use ttopt_tools::companions::Companions;
 use ttopt_tools::compile::{Compiled, Options, Stage};
 use ttopt_tools::diagnostics::{Diagnostic, Severity};
 use ttopt_tools::session::{Cancellation, Outcome, Session};
+use ttopt_tools::{binary, occupancy};
 
 /// Stops a compilation from another thread.
 #[pyclass(name = "Cancellation", frozen)]
@@ -134,6 +135,20 @@ fn made<'py>(py: Python<'py>, compiled: &Compiled) -> PyResult<Bound<'py, PyDict
     Ok(dict)
 }
 
+/// What `ptx` should say instead once `cubin` was made of it, where its threads spill too much for the sake of more CTAs.
+#[pyfunction]
+fn with_fewer_spills(ptx: &str, cubin: &[u8]) -> Option<String> {
+    // Arrays of a kernel are on its stack, too: there nothing is known of spills.
+    let stack = binary::stack_bytes(cubin).filter(|_| !ptx.contains(".local"))?;
+    String::from_utf8(occupancy::with_fewer_spills(ptx.as_bytes(), stack)?).ok()
+}
+
+/// Bytes of stack that a thread of `cubin` has.
+#[pyfunction]
+fn stack_bytes(cubin: &[u8]) -> Option<u32> {
+    binary::stack_bytes(cubin)
+}
+
 /// Compiles `source`, text or bytecode. Returns a dictionary: `artifacts` or `error`, `diagnostics`, `metadata` (JSON),
 /// `resources`, `seconds`. The interpreter's lock is released meanwhile.
 #[pyfunction]
@@ -215,5 +230,7 @@ fn _ttopt(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyCancellation>()?;
     module.add_function(wrap_pyfunction!(compile, module)?)?;
     module.add_function(wrap_pyfunction!(show_layout, module)?)?;
+    module.add_function(wrap_pyfunction!(with_fewer_spills, module)?)?;
+    module.add_function(wrap_pyfunction!(stack_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)
 }

@@ -251,3 +251,46 @@ def test_the_environment_switches_it_on(tmp_path):
     environment = {**os.environ, "TTOPT": "strict", "PYTHONPATH": os.pathsep.join(paths)}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == ttopt.triton.key()[0], done.stderr
+
+
+def test_what_spills_for_more_ctas_is_assembled_again():
+    """Triton assembles our PTX; where the CTAs that were estimated make threads spill, it does so once more with fewer."""
+    from ttopt import _ttopt
+
+    # 160 sums that live through a loop do not fit in the 64 registers that 32 CTAs of a warp leave each thread.
+    sums = range(160)
+    lines = [f"ld.global.f32 %f{i}, [%rd1+{4 * i}];" for i in sums]
+    lines += ["$L1:", *(f"fma.rn.f32 %f{i}, %f{i}, %f{(i + 1) % 160}, %f{(i + 7) % 160};" for i in sums)]
+    lines += ["add.s32 %r1, %r1, 1;", "setp.lt.s32 %p1, %r1, 100;", "@%p1 bra $L1;"]
+    lines += [f"st.global.f32 [%rd1+{4 * i}], %f{i};" for i in sums]
+    body = "\n".join(lines)
+    ptx = textwrap.dedent("""\
+        .version 8.3
+        .target sm_90a
+        .address_size 64
+        .visible .entry spills(.param .u64 p)
+        .reqntid 32
+        .minnctapersm 32
+        {
+        .reg .pred %p<2>;
+        .reg .b32 %r<2>;
+        .reg .b32 %f<160>;
+        .reg .b64 %rd<2>;
+        ld.param.b64 %rd1, [p];
+        mov.b32 %r1, 0;
+        """) + body + "\nret;\n}\n"
+    from triton.backends.nvidia.compiler import CUDABackend
+
+    backend = CUDABackend(TARGETS["cuda:90"])
+    options = backend.parse_options({})
+    originals = {"cubin": lambda source, metadata: backend.make_cubin(source, metadata, options, 90)}
+    compilation = ttopt.triton._Compilation(backend, options, "ptx", originals)
+    spilled = originals["cubin"](ptx, {})
+    assert _ttopt.stack_bytes(spilled) > 96
+    assert _ttopt.with_fewer_spills(ptx.replace("ret;", "ret; // .local"), spilled) is None
+    # Only what we made is changed.
+    assert compilation.assemble(ptx, {}) == spilled
+    compilation.made = {"ptx": ptx}
+    assert _ttopt.stack_bytes(compilation.assemble(ptx, {})) == 0
+    assert _ttopt.stack_bytes(b"no cubin") is None
+    assert _ttopt.stack_bytes(spilled[:200]) is None

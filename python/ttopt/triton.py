@@ -74,6 +74,8 @@ def _replace_stages(backend, stages, options, language=None, capability=None):
     compilation = _Compilation(backend, options, assembly, dict(stages))
     for name in ("ttgir", "llir", assembly):
         stages[name] = functools.partial(compilation.run, name)
+    if "cubin" in stages:
+        stages["cubin"] = compilation.assemble
 
 
 # Options that change what a kernel computes, or are instrumentation, and that we do not have.
@@ -213,6 +215,18 @@ class _Compilation:
         self.facts, self.made = facts, made
         with _lock:
             _counts["compiled"] += 1
+
+    def assemble(self, source, metadata):
+        """Triton's assembler, once more with fewer CTAs where those that were estimated make threads spill."""
+        theirs = self.originals["cubin"]
+        cubin = theirs(source, metadata)
+        if source != self.made.get("ptx") or getattr(self.options, "maxnreg", None):
+            return cubin
+        relaxed = _ttopt.with_fewer_spills(source, cubin)
+        if relaxed is None:
+            return cubin
+        other = theirs(relaxed, metadata)
+        return other if (_ttopt.stack_bytes(other) or 0) < _ttopt.stack_bytes(cubin) else cubin
 
     def _capability(self):
         match = re.fullmatch(r"sm_?(\d+)a?", str(getattr(self.options, "arch", None) or ""))

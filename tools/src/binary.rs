@@ -91,6 +91,44 @@ pub fn assemble(
     Ok((binary, resources))
 }
 
+/// Bytes of stack of the thread of a cubin's kernel that has the most: what it spills, and its arrays. `None` where that is
+/// not said.
+///
+/// Cubins are ELF files; the section `.nv.info` lists attributes: a format, a kind, and for format 4 the length of what
+/// follows. Kind 0x11 is a function's symbol and the size of its frame.
+#[must_use]
+pub fn stack_bytes(cubin: &[u8]) -> Option<u32> {
+    const SIZED: u8 = 4;
+    const FRAME: u8 = 0x11;
+    let half = |at: usize| Some(u16::from_le_bytes(cubin.get(at..)?.first_chunk().copied()?));
+    let word = |at: usize| Some(u32::from_le_bytes(cubin.get(at..)?.first_chunk().copied()?));
+    let long = |at: usize| usize::try_from(u64::from_le_bytes(cubin.get(at..)?.first_chunk().copied()?)).ok();
+    if !cubin.starts_with(b"\x7fELF\x02\x01") {
+        return None;
+    }
+    // ELF-64: where section headers begin, their size and number, and which of them has the names.
+    let (headers, size) = (long(0x28)?, usize::from(half(0x3a)?));
+    let header = |n: u16| headers.checked_add(usize::from(n) * size);
+    let names = long(header(half(0x3e)?)?.checked_add(0x18)?)?;
+    let is_info = |at: usize| {
+        let name = word(at).and_then(|name| names.checked_add(name as usize));
+        name.and_then(|name| cubin.get(name..)).is_some_and(|name| name.starts_with(b".nv.info\0"))
+    };
+    let info = (0..half(0x3c)?).filter_map(header).find(|at| is_info(*at))?;
+    let mut rest = cubin.get(long(info + 0x18)?..)?.get(..long(info + 0x20)?)?;
+    let mut most = None;
+    while let [format, kind, low, high, ..] = *rest {
+        let length = if format == SIZED { usize::from(u16::from_le_bytes([low, high])) } else { 0 };
+        let value = rest.get(4..4 + length)?;
+        if kind == FRAME {
+            let frame = value.get(4..).and_then(<[u8]>::first_chunk).copied().map(u32::from_le_bytes);
+            most = most.max(frame);
+        }
+        rest = &rest[4 + length..];
+    }
+    most
+}
+
 /// The machine code of a cubin as text, with the lines of the source that it comes from.
 ///
 /// # Errors
