@@ -28,12 +28,12 @@ use ttopt_dialect::ttg::layout::{equivalent, to_linear_layout};
 use ttopt_dialect::ttg::ops::LocalLoadOp;
 use ttopt_dialect::ttg::types::MemDescType;
 
+#[cfg(test)]
+mod tests;
+
 /// Conversions move data of every warp and synchronize: they weigh more than
 /// the same cycles of arithmetic that other warps can fill.
 pub const SYNCHRONIZATION: f64 = 8.0;
-
-/// What a barrier costs besides its own cycles: warps that could have gone on wait.
-const BARRIER: f64 = 56.0;
 
 /// Cycles of any conversion where the module does not say what GPU it is for: more than what any other way to
 /// get a value takes, so that the fewest conversions are left.
@@ -72,7 +72,7 @@ fn known_conversion<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>)
         }
         let Some(target) = target(&layouts.machine) else { return Conversion::Cycles(UNKNOWN_TARGET) };
         match plans::conversion_to(ty, to, target) {
-            Ok(plan) => Conversion::Cycles(plan.cost.cycles + plan.cost.barriers.min(1) as f64 * BARRIER),
+            Ok(plan) => Conversion::Cycles(plan.cost.cycles),
             Err(_) => Conversion::Impossible,
         }
     })
@@ -195,7 +195,7 @@ impl<'c> Objective<'c> {
         let mut total = Total::default();
         function.walk(&mut |op| {
             match self.cycles(op, layouts) {
-                Some(cycles) if cycles == 0.0 => {}
+                Some(0.0) => {}
                 Some(cycles) => total.cycles += cycles * weight(op) * chance(op),
                 None => total.unplanned += 1,
             }

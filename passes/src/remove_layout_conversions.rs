@@ -22,7 +22,7 @@
 //! Loop-carried values and results of branches share one layout with what they
 //! are passed to. Conversions in the input are nothing but hints: the pass
 //! removes them all and chooses layouts again, and repeats this while the cost
-//! of moving data between threads falls. A function is rewritten only if that
+//! falls that [`objective`](crate::objective) counts. A function is rewritten only if that
 //! lowers its cost; if the cost rises, the pass retries once with the layouts of
 //! loop-carried values fixed. A function that does not become cheaper stays as
 //! it is, to the byte: so a second run of the pass does nothing.

@@ -1,0 +1,87 @@
+use super::*;
+use crate::testing::Session;
+
+/// What the only public function of a body costs; `%p` points to a tensor in `#v`, `%n` is not known.
+fn total(body: &str) -> Total {
+    let session = Session::new(&format!(
+        "tt.func private @use(tensor<512xf32, #w>)
+         tt.func @f(%p: tensor<512x!tt.ptr<f32>, #v>, %m: tensor<64x64xf32, #a>, %n: i32, %c: i1) {{
+           %c0 = arith.constant 0 : i32
+           %c1 = arith.constant 1 : i32
+           %c4 = arith.constant 4 : i32
+           {body}
+           tt.return
+         }}"
+    ));
+    let layouts = Layouts::new(session.context(), Machine::of(session.module()).expect("a machine"));
+    let function = session.all("tt.func")[1];
+    Objective::new(session.module()).of_function(function, &layouts)
+}
+
+fn cycles(body: &str) -> f64 {
+    let total = total(body);
+    assert_eq!(total.unplanned, 0);
+    total.cycles
+}
+
+const LOAD: &str = "%x = tt.load %p {isVolatile = true} : tensor<512x!tt.ptr<f32>, #v>";
+const CONVERT: &str = "%y = ttg.convert_layout %x : tensor<512xf32, #v> -> tensor<512xf32, #w>";
+
+#[test]
+fn every_kind_of_work_counts() {
+    let load = cycles(LOAD);
+    assert!(load > 0.0);
+    let convert = cycles(&format!("{LOAD}\n{CONVERT}"));
+    assert!(convert > load + SYNCHRONIZATION, "{convert} beside {load}");
+    let add = cycles(&format!("{LOAD}\n%y = arith.addf %x, %x : tensor<512xf32, #v>"));
+    let exp = cycles(&format!("{LOAD}\n%y = math.exp2 %x : tensor<512xf32, #v>"));
+    assert!(load < add && add < exp, "{load}, {add}, {exp}");
+    // Every thread of 128 has all 64 rows of a column where 4 of 16 columns a row are told apart by nothing else.
+    let rows = |to: &str| cycles(&format!("%y = math.exp2 %m : tensor<64x64xf32, {to}>"));
+    assert_eq!(rows("#a"), 64.0 * 64.0 / 32.0 * 2.0, "two cycles for a warp, no element twice");
+}
+
+#[test]
+fn replicated_arithmetic_counts_as_often_as_it_is_done() {
+    let exp = |ty: &str| cycles(&format!("%z = arith.constant dense<1.0> : {ty}\n%y = math.exp2 %z : {ty}"));
+    // 32 elements in each of four warps, or 128 elements, one in each thread.
+    assert_eq!(exp("tensor<32xf32, #v>"), exp("tensor<128xf32, #v>"));
+    assert_eq!(4.0 * exp("tensor<128xf32, #v>"), exp("tensor<512xf32, #v>"));
+}
+
+#[test]
+fn places_count_as_often_as_they_run() {
+    let once = cycles(LOAD);
+    let in_loop = |to: &str| cycles(&format!("scf.for %i = %c0 to {to} step %c1 : i32 {{\n{LOAD}\n}}"));
+    assert_eq!(in_loop("%c4"), 4.0 * once);
+    assert_eq!(in_loop("%n"), ITERATIONS * once);
+    assert_eq!(in_loop("%c0"), once, "what never runs has a place all the same");
+    assert_eq!(cycles(&format!("scf.if %c {{\n{LOAD}\n}}")), once / 2.0);
+}
+
+#[test]
+fn registers_that_there_are_not_cost_their_way_to_memory_and_back() {
+    // 64 × 64 elements of four warps take 32 registers of a thread; ten such tensors live at once do not fit.
+    let held = |count: usize| {
+        let matrix = "tensor<64x64xf32, #a>";
+        let makes = (0..count).map(|i| format!("%x{i} = tt.call @make() : () -> {matrix}\n"));
+        let uses = (0..count).map(|i| format!("tt.call @take(%x{i}) : ({matrix}) -> ()\n"));
+        let text: String = makes.chain(uses).collect();
+        let others = format!("tt.func private @make() -> {matrix}\ntt.func private @take({matrix})\n");
+        let session = Session::new(&format!("{others}tt.func @f() {{\n{text}\ntt.return\n}}"));
+        let layouts = Layouts::new(session.context(), Machine::of(session.module()).expect("a machine"));
+        Objective::new(session.module()).of_function(session.all("tt.func")[2], &layouts).cycles
+    };
+    assert_eq!(held(4), 0.0);
+    assert!(held(10) > 0.0);
+    assert!(held(12) > held(10), "each register counts");
+}
+
+#[test]
+fn what_no_plan_does_is_worse_than_any_number() {
+    let of = |unplanned, cycles| Total { unplanned, cycles };
+    assert_eq!(of(0, 1e9).compare(&of(1, 0.0)), Ordering::Less);
+    assert_eq!(of(1, 1.0).compare(&of(1, 2.0)), Ordering::Less);
+    assert_eq!(of(0, 2.0).compare(&of(0, 1.0)), Ordering::Greater);
+    assert_eq!(of(0, 1.0).compare(&of(0, 1.0 + 1e-12)), Ordering::Equal, "an error of rounding");
+}
