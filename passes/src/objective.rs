@@ -244,12 +244,12 @@ impl<'c> Objective<'c> {
                 // What is accessed: the result, or what is stored.
                 let value = op.results().next().or_else(|| op.operands().nth(1));
                 let Some((ty, layout)) = value.and_then(tensor) else { return Some(0.0) };
-                Some(self.access(op, ty, layout, layouts).unwrap_or(0.0))
+                self.access(op, ty, layout, layouts)
             }
             Some(Rule::Same | Rule::Unpack(_)) => {
                 let Some((ty, layout)) = op.results().next().and_then(tensor) else { return Some(0.0) };
                 if is_cheap(op) || matches!(rule(op), Some(Rule::Unpack(_))) {
-                    return Some(self.computing(op, ty, layout, layouts).unwrap_or(0.0));
+                    return self.computing(op, ty, layout, layouts);
                 }
                 let linear = to_linear_layout(layout, &ty.shape()).ok()?;
                 let each = if Dialect::of(op) == Some(Dialect::Math) {
