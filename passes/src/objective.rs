@@ -3,7 +3,7 @@
 //! [`Objective::cycles`] is what one operation takes once, by its plan wherever there is one: conversions, accesses to
 //! global and to shared memory, reductions, scans and gathers, arithmetic for each element that a thread computes
 //! (replication counts, copies in registers do not). [`Objective::of_function`] weighs that by how often each place
-//! runs and adds what registers beyond those of a thread cost. The layout engine chooses layouts by the former and
+//! runs; [`spills`] is what registers beyond those of a thread cost besides. The layout engine chooses layouts by the former and
 //! keeps a choice only where the latter falls. `docs/objective.md` has the terms and where their constants come from.
 
 use crate::analysis::axis_info::{AxisInfo, AxisInfoAnalysis};
@@ -144,8 +144,18 @@ fn warps(layout: &LinearLayout) -> f64 {
 pub struct Total {
     /// Operations that no plan does.
     pub unplanned: usize,
-    /// Cycles of all others, and of what is spilled.
+    /// Cycles of all others; those of [`spills`] come besides.
     pub cycles: f64,
+}
+
+/// Cycles of the registers that `function` needs beyond those of a thread: each is written to the stack of each thread
+/// where it begins not to fit, and read again, a line of each warp both times.
+pub fn spills<'c>(function: Op<'c>, layouts: &Layouts<'c>) -> f64 {
+    let Some(target) = target(&layouts.machine) else { return 0.0 };
+    let warps = layouts.machine.num_warps;
+    let each = 2.0 * warps as f64 * (target.cost.request + 1.0);
+    let spilled = spilled_registers(function, warps, target);
+    spilled.iter().map(|(op, count)| *count as f64 * each * weight(*op)).sum()
 }
 
 impl Total {
@@ -192,49 +202,54 @@ impl<'c> Objective<'c> {
 
     /// Of `function` in the layouts that it has.
     pub fn of_function(&self, function: Op<'c>, layouts: &Layouts<'c>) -> Total {
-        let mut total = Total::default();
-        function.walk(&mut |op| {
-            match self.cycles(op, layouts) {
-                Some(0.0) => {}
-                Some(cycles) => total.cycles += cycles * weight(op) * chance(op),
-                None => total.unplanned += 1,
-            }
-            Walk::Advance
-        });
-        if let Some(target) = target(&layouts.machine) {
-            let each = Self::spill(layouts.machine.num_warps as f64, &target.cost);
-            let spilled = spilled_registers(function, layouts.machine.num_warps, target);
-            total.cycles += spilled.iter().map(|(op, count)| *count as f64 * each * weight(*op)).sum::<f64>();
-        }
-        total
+        self.of_function_until(function, layouts, f64::INFINITY)
     }
 
-    /// Of writing a register of each thread of `warps` warps to its stack and reading it again: a line each.
-    fn spill(warps: f64, cost: &CostModel) -> f64 {
-        2.0 * warps * (cost.request + 1.0)
+    /// The same, but no more is added up than it takes to exceed `enough` cycles: conversions first.
+    pub fn of_function_until(&self, function: Op<'c>, layouts: &Layouts<'c>, enough: f64) -> Total {
+        let mut total = Total::default();
+        for conversions in [true, false] {
+            let walked = function.walk(&mut |op| {
+                if is_conversion(op) == conversions {
+                    match self.cycles(op, layouts) {
+                        Some(0.0) => {}
+                        Some(cycles) => total.cycles += cycles * weight(op) * chance(op),
+                        None => total.unplanned += 1,
+                    }
+                }
+                if total.cycles > enough { Walk::Stop } else { Walk::Advance }
+            });
+            if walked == Walk::Stop {
+                break;
+            }
+        }
+        total
     }
 
     /// Of `op`, once, in the layouts that its operands and results have: zero for what moves and computes nothing;
     /// `None` where it is to be done as no plan does.
     pub fn cycles(&self, op: Op<'c>, layouts: &Layouts<'c>) -> Option<f64> {
-        if is_conversion(op) {
+        let tensor = |value: Value<'c>| value.ty().as_tensor().and_then(|ty| Some((ty, ty.encoding()?)));
+        let rule = rule(op);
+        if rule == Some(Rule::Convert) {
             return match (op.operand(0).ty().as_tensor(), layout_of(op.result(0))) {
                 (Some(ty), Some(to)) => Some(conversion(ty, to, layouts)? + SYNCHRONIZATION),
                 _ => Some(0.0),
             };
         }
         let Some(target) = target(&layouts.machine) else { return Some(0.0) };
-        if let Some((value, buffer)) = buffer_plans::stored(op) {
-            let plan = buffer_plans::access(value.ty(), buffer, Direction::Store, target).ok()?;
-            return Some(plan.access.cycles(target));
-        }
-        if let Some(load) = LocalLoadOp::cast(op) {
-            let Some(buffer) = MemDescType::cast(load.src().ty()) else { return Some(0.0) };
-            let plan = buffer_plans::access(load.result().ty(), buffer, Direction::Load, target).ok()?;
-            return Some(plan.access.cycles(target));
-        }
-        let tensor = |value: Value<'c>| value.ty().as_tensor().and_then(|ty| Some((ty, ty.encoding()?)));
-        match rule(op) {
+        match rule {
+            Some(Rule::Any) => {
+                let plan = if let Some((value, buffer)) = buffer_plans::stored(op) {
+                    buffer_plans::access(value.ty(), buffer, Direction::Store, target)
+                } else {
+                    let load = LocalLoadOp::cast(op);
+                    let buffer = load.and_then(|load| MemDescType::cast(load.src().ty()));
+                    let Some(buffer) = buffer else { return Some(0.0) };
+                    buffer_plans::access(op.result(0).ty(), buffer, Direction::Load, target)
+                };
+                Some(plan.ok()?.access.cycles(target))
+            }
             Some(Rule::Reduce(_) | Rule::Scan | Rule::Gather) => {
                 let Some((ty, layout)) = tensor(op.operand(0)) else { return Some(0.0) };
                 let layout = to_linear_layout(layout, &ty.shape()).ok()?;
@@ -248,18 +263,23 @@ impl<'c> Objective<'c> {
             }
             Some(Rule::Same | Rule::Unpack(_)) => {
                 let Some((ty, layout)) = op.results().next().and_then(tensor) else { return Some(0.0) };
-                if is_cheap(op) || matches!(rule(op), Some(Rule::Unpack(_))) {
-                    return self.computing(op, ty, layout, layouts);
-                }
                 let linear = to_linear_layout(layout, &ty.shape()).ok()?;
-                let each = if Dialect::of(op) == Some(Dialect::Math) {
-                    target.cost.special
-                } else {
-                    target.cost.alu
+                let each = match Dialect::of(op) {
+                    Some(Dialect::Math) => target.cost.special,
+                    _ => self.instructions(op, ty) * target.cost.alu,
                 };
                 Some(self.computed(op, ty, layout, &linear) * warps(&linear) * each)
             }
             _ => Some(0.0),
+        }
+    }
+
+    /// Instructions of plain arithmetic for each element of type `ty` that `op` computes.
+    fn instructions(&self, op: Op<'c>, ty: TensorType<'c>) -> f64 {
+        match rule(op) {
+            Some(Rule::Unpack(_)) => UNPACK,
+            _ if word_bits(ty.ty()) == Ok(64) => 2.0,
+            _ => 1.0,
         }
     }
 
@@ -290,12 +310,8 @@ impl<'c> Objective<'c> {
         if op.num_operands() == 0 || only_renames(op) {
             return Some(0.0);
         }
-        if matches!(rule(op), Some(Rule::Unpack(_))) {
-            return Some(self.computed(op, ty, to, &layout) * warps * alu * UNPACK);
-        }
-        if is_cheap(op) {
-            let wide = if word_bits(ty.ty()) == Ok(64) { 2.0 } else { 1.0 };
-            return Some(self.computed(op, ty, to, &layout) * warps * alu * wide);
+        if is_cheap(op) || matches!(rule(op), Some(Rule::Unpack(_))) {
+            return Some(self.computed(op, ty, to, &layout) * warps * alu * self.instructions(op, ty));
         }
         load.filter(|load| !load.is_volatile())?;
         self.access(op, ty, to, layouts)

@@ -40,7 +40,7 @@ pub(crate) use plan::{Alternative, Planner, Request, unconverted};
 
 use crate::ir_util::operations_in_dominance_order;
 use crate::machine::{Layouts, Machine, error};
-use crate::objective::{Objective, Total};
+use crate::objective::{Objective, Total, spills};
 use crate::rules::is_conversion;
 use assign::Carried;
 use mlir_host::asm::Reported;
@@ -70,10 +70,11 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
 /// Where there is no layout for an operation; it is reported.
 pub(crate) fn improve<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> PassResult {
     let mut ops = remove_unused(module)?;
+    let mut known = Known::of(module);
     // Without conversions every use has the layout that it wants. Those that were removed free values for other
     // layouts.
     while ops.iter().any(|op| is_conversion(*op)) {
-        match round(module, &ops, layouts)? {
+        match round(module, &ops, layouts, &mut known)? {
             Some(next) => ops = next,
             None => break,
         }
@@ -82,14 +83,19 @@ pub(crate) fn improve<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> PassResult {
 }
 
 /// Decides again once about a module that has `ops`; the operations that it then has, if that made a function cheaper.
-fn round<'c>(module: Op<'c>, ops: &[Op<'c>], layouts: &Layouts<'c>) -> Result<Option<Vec<Op<'c>>>, Reported> {
-    let done = attempt(module, ops, Carried::Decided, layouts)?;
+fn round<'c>(
+    module: Op<'c>,
+    ops: &[Op<'c>],
+    layouts: &Layouts<'c>,
+    known: &mut Known<'c>,
+) -> Result<Option<Vec<Op<'c>>>, Reported> {
+    let done = attempt(module, ops, Carried::Decided, layouts, known)?;
     if !done.costlier || done.cheaper.is_some() {
         return Ok(done.cheaper);
     }
     // The layouts of what control flow carries follow from uses, not from costs: those it has may be better.
     let ops = operations_in_dominance_order(module);
-    attempt(module, &ops, Carried::Kept, layouts).map(|done| done.cheaper)
+    attempt(module, &ops, Carried::Kept, layouts, known).map(|done| done.cheaper)
 }
 
 /// What came of deciding again.
@@ -100,10 +106,17 @@ struct Attempt<'c> {
     costlier: bool,
 }
 
-/// A module as it was, and what its functions cost.
-struct Before<'c> {
-    module: Op<'c>,
-    totals: Vec<Total>,
+/// What is known of a module as it is, from one attempt to the next.
+struct Known<'c> {
+    objective: Rc<Objective<'c>>,
+    /// What its functions cost, once that was asked.
+    totals: Option<Vec<Total>>,
+}
+
+impl<'c> Known<'c> {
+    fn of(module: Op<'c>) -> Self {
+        Known { objective: Rc::new(Objective::new(module)), totals: None }
+    }
 }
 
 /// The operations at the top of a module: its functions.
@@ -111,8 +124,25 @@ fn functions<'c>(module: Op<'c>) -> impl Iterator<Item = Op<'c>> {
     module.regions().flat_map(Region::blocks).flat_map(Block::ops)
 }
 
-fn totals<'c>(module: Op<'c>, objective: &Objective<'c>, layouts: &Layouts<'c>) -> Vec<Total> {
-    functions(module).map(|function| objective.of_function(function, layouts)).collect()
+/// How `function` compares with what it was, a function of a copy of the module, and the total of the one that stays.
+/// What it was is added up only as far as it takes to know, where that is not known.
+fn judge<'c>(
+    function: Op<'c>,
+    objective: &Objective<'c>,
+    (old, copy, was): (Op<'c>, &Objective<'c>, Option<Total>),
+    layouts: &Layouts<'c>,
+) -> (Ordering, Total) {
+    let now = objective.of_function(function, layouts);
+    let spilled = spills(function, layouts);
+    let with = |total: &Total, spilled| Total { cycles: total.cycles + spilled, ..*total };
+    // Where no plan is missing, more than that is enough.
+    let enough = if now.unplanned == 0 { now.cycles + spilled } else { f64::INFINITY };
+    let was = was.unwrap_or_else(|| copy.of_function_until(old, layouts, enough));
+    let order = match with(&now, spilled).compare(&was) {
+        Ordering::Greater => with(&now, spilled).compare(&with(&was, spills(old, layouts))),
+        order => order,
+    };
+    (order, if order.is_lt() { now } else { was })
 }
 
 /// Decides again. Functions that cost less than before change, others stay.
@@ -121,19 +151,24 @@ fn attempt<'c>(
     ops: &[Op<'c>],
     carried: Carried,
     layouts: &Layouts<'c>,
+    known: &mut Known<'c>,
 ) -> Result<Attempt<'c>, Reported> {
     let mut before = None;
-    let done = decide(module, ops, carried, layouts, &mut before).and_then(|()| match before {
+    let done = decide(module, ops, carried, layouts, known, &mut before).and_then(|()| match before {
         Some(_) => remove_unused(module).map(Some),
         None => Ok(None),
     });
     let Some(before) = before else { return done.map(|_| Attempt { cheaper: None, costlier: false }) };
     let done = done.map(|next| {
-        let now = totals(module, &Objective::new(module), layouts);
+        let totals = known.totals.take();
+        *known = Known::of(module);
         let (mut cheaper, mut same, mut costlier) = (false, false, false);
-        let both = functions(module).zip(functions(before.module));
-        for ((function, old), (now, was)) in both.zip(now.iter().zip(&before.totals)) {
-            match now.compare(was) {
+        let (mut all, copy) = (Vec::new(), Objective::new(before));
+        for (n, (function, old)) in functions(module).zip(functions(before)).enumerate() {
+            let was = totals.as_ref().and_then(|totals| totals.get(n)).copied();
+            let (order, total) = judge(function, &known.objective, (old, &copy, was), layouts);
+            all.push(total);
+            match order {
                 Ordering::Less => cheaper = true,
                 order => {
                     (same, costlier) = (true, costlier | order.is_gt());
@@ -141,11 +176,16 @@ fn attempt<'c>(
                 }
             }
         }
+        if same {
+            // The analysis knows values that are gone.
+            *known = Known::of(module);
+        }
+        known.totals = Some(all);
         let next = if same { None } else { next };
         let cheaper = cheaper.then(|| next.unwrap_or_else(|| operations_in_dominance_order(module)));
         Attempt { cheaper, costlier }
     });
-    before.module.erase();
+    before.erase();
     done
 }
 
@@ -155,18 +195,16 @@ fn decide<'c>(
     ops: &[Op<'c>],
     carried: Carried,
     layouts: &Layouts<'c>,
-    before: &mut Option<Before<'c>>,
+    known: &Known<'c>,
+    before: &mut Option<Op<'c>>,
 ) -> PassResult {
-    let objective = Rc::new(Objective::new(module));
-    let as_it_was =
-        || Before { module: module.clone_detached(), totals: totals(module, &objective, layouts) };
     let mut assignment =
         assign::Assignment::new(ops, carried, layouts).map_err(|(op, reason)| error(op, reason))?;
     if assignment.changes(ops) {
-        before.get_or_insert_with(as_it_was);
+        before.get_or_insert_with(|| module.clone_detached());
         assignment.apply(ops)?;
     }
-    let mut planner = Planner::with(objective.clone(), layouts);
+    let mut planner = Planner::with(known.objective.clone(), layouts);
     stores::place(ops, &mut assignment, &mut planner);
     let rematerialized = rematerialize::rematerialize(ops, &assignment, &mut planner);
     if before.is_none()
@@ -175,7 +213,7 @@ fn decide<'c>(
     {
         return Ok(());
     }
-    before.get_or_insert_with(as_it_was);
+    before.get_or_insert_with(|| module.clone_detached());
     for (value, layout) in rematerialized {
         assignment.reassign(value, layout);
     }

@@ -70,7 +70,7 @@ fn registers_that_there_are_not_cost_their_way_to_memory_and_back() {
         let others = format!("tt.func private @make() -> {matrix}\ntt.func private @take({matrix})\n");
         let session = Session::new(&format!("{others}tt.func @f() {{\n{text}\ntt.return\n}}"));
         let layouts = Layouts::new(session.context(), Machine::of(session.module()).expect("a machine"));
-        Objective::new(session.module()).of_function(session.all("tt.func")[2], &layouts).cycles
+        spills(session.all("tt.func")[2], &layouts)
     };
     assert_eq!(held(4), 0.0);
     assert!(held(10) > 0.0);
