@@ -101,6 +101,20 @@ fn qualifiers(policy: CachePolicy) -> (&'static str, String, Option<L2Policy>) {
     }
 }
 
+/// What an access says behind its address or its values to have a policy of the L2, which becomes its last operand.
+fn policy_operand<'c>(
+    e: &mut Emit<'c>,
+    policy: Option<L2Policy>,
+    operands: &mut Vec<Value<'c>>,
+    constraints: &mut Vec<String>,
+) -> Lowered<String> {
+    let Some(policy) = policy else { return Ok(String::new()) };
+    operands.push(policy.operand(e)?);
+    constraints.push("l".to_owned());
+    // Operands are numbered as their constraints are, results before them.
+    Ok(format!(", ${}", constraints.len() - 1))
+}
+
 fn is_plain(access: &Access<'_, '_>) -> bool {
     let policy = access.policy;
     access.mask.is_none() && !policy.volatile && qualifiers(policy).1.is_empty()
@@ -204,12 +218,7 @@ pub(super) fn load<'c>(
         None => String::new(),
     };
     let outputs: Vec<String> = (0..words.count).map(|i| format!("${i}")).collect();
-    let policy = policy.map(|policy| policy.operand(e)).transpose()?;
-    let policy = policy.map_or(String::new(), |policy| {
-        operands.push(policy);
-        constraints.push("l".to_owned());
-        format!(", ${}", words.count + operands.len() - 1)
-    });
+    let policy = policy_operand(e, policy, &mut operands, &mut constraints)?;
     lines.push(format!(
         "{predicate}ld{volatile}.global{hint}{}.b{bits} {}, [ ${} ]{policy};",
         vector_suffix(words.count),
@@ -275,12 +284,7 @@ pub(super) fn store<'c>(e: &mut Emit<'c>, access: &Access<'_, 'c>, values: &[Val
         }
         None => String::new(),
     };
-    let policy = policy.map(|policy| policy.operand(e)).transpose()?;
-    let policy = policy.map_or(String::new(), |policy| {
-        operands.push(policy);
-        constraints.push("l".to_owned());
-        format!(", ${}", operands.len() - 1)
-    });
+    let policy = policy_operand(e, policy, &mut operands, &mut constraints)?;
     let text = format!(
         "{predicate}st{volatile}.global{hint}{}.b{} [ $0 ], {}{policy};",
         vector_suffix(words.count),
