@@ -2,25 +2,12 @@
 
     python bench/gpu/inductor.py [--only REGEX] [--json FILE] [--keep FOLDER]
 
-Needs a GPU, PyTorch with its Triton, and this project's wheel (`./dev wheel`) in one environment. Two processes compile
-the same functions at the same time, one of them with `TTOPT=strict`; they are timed one after the other, each kernel by
-its own time on the GPU (median of REPEATS runs, with the L2 overwritten in between). Results are compared with eager PyTorch.
-Prints for each kernel the time under Triton, that under ttopt, and their ratio; then the geometric mean.
+Needs a GPU, PyTorch with its Triton, and this project's wheel (`./dev wheel`) in one environment. How it is timed and
+compared (with eager PyTorch): `paired.py`. Prints for each kernel the time under Triton, that under ttopt, and their
+ratio; then the geometric mean.
 """
 
-import argparse
-import collections
-import fcntl
-import json
-import math
-import os
-import re
-import statistics
-import subprocess
-import sys
-import tempfile
-
-REPEATS = 12
+import paired
 
 
 def cases():
@@ -154,107 +141,22 @@ def cases():
     yield "bmm_small", lambda a, b: (a[:, :, None, :] * b[:, None, :, :]).sum(-1), (rand(2048, 32, 64), rand(2048, 32, 64))
 
 
-def leaves(value):
-    if isinstance(value, (tuple, list)):
-        return [leaf for one in value for leaf in leaves(one)]
-    return [value] if hasattr(value, "dtype") else []
-
-
-def times(function, args, flush):
-    """Microseconds of each kernel of Triton's that a call runs, in order, medians of the repetitions."""
-    import torch
-    from torch.profiler import ProfilerActivity, profile
-
-    with profile(activities=[ProfilerActivity.CUDA]) as trace:
-        for _ in range(REPEATS):
-            flush.zero_()
-            function(*args)
-        torch.cuda.synchronize()
-    found = collections.defaultdict(list)
-    for event in trace.events():
-        if event.name.startswith("triton_"):
-            found[event.name].append(event.device_time)
-    return {name: statistics.median(runs) for name, runs in found.items()}
-
-
-def child(only, lock, out):
+def compiled():
+    """The cases as `paired` takes them: compiled by torch.compile, with the eager function as reference."""
     import torch
 
-    flush = torch.empty(1 << 28, dtype=torch.uint8, device="cuda")
-    ready, results = [], {}
+    def case(function, args):
+        inner = torch.compile(function, dynamic=False)
+
+        def call(*args):
+            return inner(*args)
+
+        call.reference = function
+        return lambda: (call, args)
+
     for name, function, args in cases():
-        if not re.search(only, name):
-            continue
-        try:
-            torch._dynamo.reset()
-            compiled = torch.compile(function, dynamic=False)
-            got, wanted = leaves(compiled(*args)), leaves(function(*args))
-            error = 0.0
-            for one, other in zip(got, wanted):
-                one, other = one.double().nan_to_num(), other.double().nan_to_num()
-                error = max(error, ((one - other).abs() / (1 + other.abs())).max().item())
-            ready.append((name, compiled, args, error))
-            del got, wanted
-        except Exception as failure:  # noqa: BLE001: one function that fails must not end the others
-            results[name] = {"failure": f"{type(failure).__name__}: {str(failure)[:300]}"}
-    with open(lock) as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        for name, compiled, args, error in ready:
-            results[name] = {"error": error, "kernels": times(compiled, args, flush)}
-    with open(out, "w") as file:
-        json.dump(results, file)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", default="", help="functions whose names match this expression")
-    parser.add_argument("--json", help="write the times here")
-    parser.add_argument("--keep", help="leave what was compiled in this folder (TTIR, PTX and cubins of both)")
-    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.child:
-        return child(options.only, *options.child)
-    folder = options.keep or tempfile.mkdtemp(prefix="ttopt-inductor-")
-    os.makedirs(folder, exist_ok=True)
-    lock = os.path.join(folder, "lock")
-    open(lock, "w").close()
-    running = {}
-    for who, switch in (("triton", None), ("ttopt", "strict")):
-        out = os.path.join(os.path.abspath(folder), who + ".json")
-        environment = {name: value for name, value in os.environ.items() if name != "TTOPT"}
-        environment |= {"TORCHINDUCTOR_CACHE_DIR": os.path.join(os.path.abspath(folder), who), "TRITON_CACHE_DIR": os.path.join(os.path.abspath(folder), who, "triton")}
-        environment |= {"TTOPT": switch} if switch else {}
-        command = [sys.executable, __file__, "--only", options.only, "--child", lock, out]
-        running[who] = (subprocess.Popen(command, env=environment), out)
-    found = {}
-    for who, (process, out) in running.items():
-        if process.wait():
-            raise SystemExit(f"inductor.py: the process of {who} failed")
-        with open(out) as file:
-            found[who] = json.load(file)
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump(found, file, indent=1)
-    ratios = []
-    for name, theirs in found["triton"].items():
-        ours = found["ttopt"].get(name, {"failure": "not run"})
-        for who, result in (("triton", theirs), ("ttopt", ours)):
-            if "failure" in result:
-                print(f"{name}: {who}: {result['failure']}")
-        if "failure" in theirs or "failure" in ours:
-            continue
-        wrong = "" if ours["error"] <= max(2 * theirs["error"], 2e-2) else f"  WRONG: {ours['error']:.2e}, Triton {theirs['error']:.2e}"
-        if set(theirs["kernels"]) != set(ours["kernels"]) or wrong:
-            print(f"{name}: kernels differ{wrong}: {sorted(theirs['kernels'])} and {sorted(ours['kernels'])}")
-        for kernel, before in theirs["kernels"].items():
-            after = ours["kernels"].get(kernel)
-            if after:
-                ratios.append(before / after)
-                print(f"{name:22s} {kernel[:60]:60s} {before:9.1f} us {after:9.1f} us {before / after:6.3f}")
-    if ratios:
-        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        print(f"{len(ratios)} kernels, geometric mean {mean:.3f}, lowest {min(ratios):.3f}, {sum(r < 0.95 for r in ratios)} below 0.95")
+        yield name, case(function, args)
 
 
 if __name__ == "__main__":
-    main()
+    paired.main(__doc__.splitlines()[0], compiled)

@@ -112,12 +112,15 @@ pub(crate) fn layout_alone<'c>(
 /// shape and order; and for each number what else is done with those values.
 fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> (Vec<usize>, Vec<Work<'c>>) {
     let mut sets = Sets::default();
-    let flexible = |value: Value<'c>| {
-        value.def_op().is_some_and(|op| rule(op) == Some(Rule::Source)) || value.ty().as_tensor().is_none()
-    };
+    let indices = indices(ops);
+    let flexible = |value: Value<'c>| value.ty().as_tensor().is_none() || indices.contains(&value);
     for &op in ops {
-        if matches!(rule(op), Some(Rule::Same | Rule::Scan | Rule::Memory | Rule::Convert)) {
-            let mut tensors = op.operands().chain(op.results()).filter(|value| !flexible(*value));
+        let rule = rule(op);
+        if matches!(rule, Some(Rule::Same | Rule::Scan | Rule::Memory | Rule::Convert)) {
+            // Accesses through the same pointers go together, whatever else is made of their indices.
+            let pointers = op.operands().next().filter(|_| rule == Some(Rule::Memory));
+            let values = op.operands().chain(op.results()).filter(|value| !flexible(*value));
+            let mut tensors = pointers.into_iter().chain(values);
             if let Some(first) = tensors.next() {
                 tensors.for_each(|other| sets.union(first, other));
             }
@@ -178,6 +181,29 @@ fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> (Vec<usize>, Vec<Work<
         }
     }
     (groups, work)
+}
+
+/// Pointers, masks and other integers that are computed from positions alone: a copy of them in another layout costs little,
+/// so they tie no accesses together.
+fn indices<'c>(ops: &[Op<'c>]) -> FastSet<Value<'c>> {
+    let mut indices = FastSet::default();
+    let is_float = |value: Value<'_>| value.ty().element().float_kind().is_some();
+    for &op in ops {
+        let rule = rule(op);
+        let from_positions =
+            matches!(rule, Some(Rule::Same | Rule::Broadcast | Rule::ExpandDims(_) | Rule::Convert));
+        let mut operands = op.operands().filter(|value| value.ty().as_tensor().is_some());
+        let is_source = rule == Some(Rule::Source);
+        if is_source || from_positions && operands.all(|value| indices.contains(&value)) {
+            indices.extend(op.results().filter(|value| is_source || !is_float(*value)));
+        }
+        for_each_edge(op, &mut |operand, target| {
+            if indices.contains(&op.operand(operand)) && !is_float(target) {
+                indices.insert(target);
+            }
+        });
+    }
+    indices
 }
 
 /// What is done with the values of a group besides accesses.
@@ -271,7 +297,7 @@ fn cost_per_element(access: &Access<'_>, held: u64, lanes: u64, target: Option<&
     // Lanes next to each other share sectors.
     let together = (lanes * held * access.facts.bytes).div_ceil(32);
     let together = match access.facts.stride {
-        _ if access.facts.contiguous > 1 => together,
+        _ if access.facts.usual > 1 => together,
         Some(stride) => (lanes * held * stride).div_ceil(32),
         None => u64::MAX,
     };

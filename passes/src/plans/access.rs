@@ -46,6 +46,8 @@ pub struct AccessFacts {
     pub contiguous: u64,
     /// Bytes that their first address is a multiple of.
     pub aligned: u64,
+    /// Elements that most accesses find next to each other in that order, whether it can be relied on or not.
+    pub usual: u64,
     /// Elements that share one mask value in that order.
     pub mask: u64,
     /// Bytes of one element.
@@ -91,9 +93,11 @@ impl AccessFacts {
         let order = order_of(shape, pointers);
         let (contiguous, aligned) = contiguous(shape, bytes, pointers, &order);
         let mask = mask.map_or(u64::MAX, |mask| run_of_equal(shape, mask, &order));
-        let run = order.first().and_then(|fast| pointers.runs.get(*fast)).filter(|run| run.len > 1);
-        let stride = run.map(|run| run.step.unsigned_abs());
-        AccessFacts { order, contiguous, aligned, mask, bytes, stride, repeats: SmallVec::new() }
+        let fast = order.first().copied().filter(|fast| *fast < pointers.rank());
+        let stride = fast.and_then(|fast| pointers.runs[fast].usual).map(i64::unsigned_abs);
+        let whole = fast.filter(|fast| pointers.usually_contiguous(*fast)).map_or(1, |fast| shape[fast] as u64);
+        let usual = contiguous.max(whole);
+        AccessFacts { order, contiguous, aligned, usual, mask, bytes, stride, repeats: SmallVec::new() }
     }
 
     /// What is known about the access `op` to memory through a tensor of
@@ -129,7 +133,7 @@ impl AccessFacts {
         AddressFacts {
             order: self.order.iter().map(|d| Dim::out(*d)).collect(),
             contiguous: self.contiguous.min((self.aligned / self.bytes).max(1)).min(most),
-            neighbours: self.contiguous,
+            neighbours: self.usual,
             mask_constancy: self.mask.min(1 << 62),
             repeats: if self.repeats.iter().all(|n| *n == 1) { Vec::new() } else { self.repeats.to_vec() },
         }
@@ -147,11 +151,11 @@ fn equal_along<'c>(value: Value<'c>, d: usize, analysis: &AxisInfoAnalysis<'c>) 
 }
 
 /// Dimensions by how fast they run: the most contiguous first, then those
-/// with the smallest known stride, then later ones.
+/// with the smallest stride that is known or usual, then later ones.
 fn order_of(shape: &[i64], pointers: &AxisInfo) -> SmallVec<[usize; 4]> {
     let mut order: SmallVec<[usize; 4]> = (0..shape.len()).rev().collect();
-    let stride = |d: usize| match pointers.runs.get(d) {
-        Some(run) if run.len > 1 && run.step != 0 => run.step.unsigned_abs(),
+    let stride = |d: usize| match pointers.runs.get(d).and_then(|run| run.usual) {
+        Some(step) if step != 0 => step.unsigned_abs(),
         _ => u64::MAX,
     };
     let contiguity = |d: usize| if d < pointers.rank() { pointers.contiguity(d) } else { 1 };

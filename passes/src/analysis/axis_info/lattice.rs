@@ -25,12 +25,17 @@ pub struct Run {
     pub len: u64,
     /// What the first value of each group is a multiple of.
     pub div: u64,
+    /// Difference that most neighbours have, where it can be told, though not for which: `step` where `len` is more than
+    /// one. A remainder by an unknown size mostly runs on, and a quotient by it mostly stays. Says what accesses cost, and
+    /// never what is allowed.
+    pub usual: Option<i64>,
 }
 
 impl Run {
     /// A run in normal form.
     pub fn new(step: i64, len: u64, div: u64) -> Run {
-        Run { step: if len == 1 { 0 } else { step }, len, div: div.min(MAX_DIV) }
+        let usual = (len > 1).then_some(step);
+        Run { step: usual.unwrap_or(0), len, div: div.min(MAX_DIV), usual }
     }
 
     /// What values at positions that are multiples of `len` are multiples of.
@@ -132,8 +137,23 @@ impl AxisInfo {
             |a, b| if a.step == b.step { (a.step, a.len.min(b.len)) } else { (0, 1) },
             u64::min,
         );
+        out.usually(self, other, |a, b| (a == b).then_some(a));
         out.nonneg = self.nonneg && other.nonneg;
         out
+    }
+
+    /// What neighbours usually differ by, along dimensions where no run is known, if `f` says it for those of two operands.
+    pub(super) fn usually(&mut self, a: &AxisInfo, b: &AxisInfo, f: impl Fn(i64, i64) -> Option<i64>) {
+        for (run, (a, b)) in self.runs.iter_mut().zip(a.runs.iter().zip(&b.runs)) {
+            if run.len == 1 {
+                run.usual = a.usual.zip(b.usual).and_then(|(a, b)| f(a, b));
+            }
+        }
+    }
+
+    /// Whether most neighbours along dimension `d` follow one another in memory.
+    pub fn usually_contiguous(&self, d: usize) -> bool {
+        self.runs[d].usual == Some(self.unit)
     }
 
     /// Facts of an elementwise function of two values: `pick` gives step and

@@ -36,6 +36,12 @@ fn is_power_of_two(value: i64) -> bool {
     value > 0 && value & (value - 1) == 0
 }
 
+/// A guess at a size that is not known, for the order of dimensions only: sizes of one are constants, and of two sizes that
+/// are not, the one that is a multiple of sixteen is likely the larger.
+fn likely_size(info: &AxisInfo) -> i64 {
+    if info.all_divisible_by() >= 16 { 4096 } else { 64 }
+}
+
 /// The facts of a constant where both operands are constants.
 fn fold(a: &AxisInfo, b: &AxisInfo, bits: u32, f: impl Fn(i64, i64) -> Option<i64>) -> Option<AxisInfo> {
     let value = wrap(f(a.constant?, b.constant?)?, bits);
@@ -72,6 +78,7 @@ impl AxisInfo {
             return folded;
         }
         let mut out = self.zip(rhs, |a, b| (a.step.wrapping_add(b.step), a.len.min(b.len)), u64::min);
+        out.usually(self, rhs, i64::checked_add);
         out.nonneg = self.nonneg && rhs.nonneg;
         out
     }
@@ -81,7 +88,9 @@ impl AxisInfo {
         if let Some(folded) = fold(self, rhs, bits, |a, b| Some(a.wrapping_sub(b))) {
             return folded;
         }
-        self.zip(rhs, |a, b| (a.step.wrapping_sub(b.step), a.len.min(b.len)), u64::min)
+        let mut out = self.zip(rhs, |a, b| (a.step.wrapping_sub(b.step), a.len.min(b.len)), u64::min);
+        out.usually(self, rhs, i64::checked_sub);
+        out
     }
 
     /// Product.
@@ -98,6 +107,13 @@ impl AxisInfo {
             None => both_uniform(a, b),
         };
         let mut out = self.zip(rhs, step, |a, b| a.saturating_mul(b).min(MAX_DIV));
+        out.usually(self, rhs, |a, b| match by {
+            // One of them is the constant, which differs nowhere.
+            Some(value) => a.checked_add(b)?.checked_mul(value),
+            None if b == 0 => a.checked_mul(likely_size(rhs)),
+            None if a == 0 => b.checked_mul(likely_size(self)),
+            None => None,
+        });
         out.nonneg = self.nonneg && rhs.nonneg;
         if by == Some(0) {
             return uniform(if self.constant.is_some() { self } else { rhs }, 0);
@@ -112,6 +128,7 @@ impl AxisInfo {
         for run in &mut out.runs {
             run.step = run.step.wrapping_mul(by);
             run.div = run.div.saturating_mul(factor).min(MAX_DIV);
+            run.usual = run.usual.and_then(|step| step.checked_mul(by));
         }
         out.corner = out.corner.saturating_mul(factor).min(MAX_DIV);
         out.constant = out.constant.map(|value| value.wrapping_mul(by));
@@ -175,6 +192,11 @@ impl AxisInfo {
             Some(value) if a >= value as u64 => (a / value as u64).max(1),
             _ => 1,
         });
+        out.usually(self, rhs, |a, b| match rhs.constant {
+            Some(value) if b == 0 => a.checked_div(value),
+            // Sizes are larger than steps.
+            _ => (b == 0 && a.abs() <= 1).then_some(0),
+        });
         out.nonneg = nonneg;
         out
     }
@@ -202,6 +224,10 @@ impl AxisInfo {
             _ => (0, 1),
         };
         let mut out = self.zip(rhs, pick, u64::min);
+        out.usually(self, rhs, |a, b| match rhs.constant {
+            Some(value) if b == 0 => (a.abs() < value).then_some(a),
+            _ => (b == 0 && a.abs() <= 1).then_some(a),
+        });
         out.nonneg = nonneg;
         out
     }
@@ -267,6 +293,8 @@ impl AxisInfo {
             return folded;
         }
         let mut out = self.zip(rhs, both_uniform, u64::min);
+        // Bounds are not met by most elements.
+        out.usually(self, rhs, |a, b| (a == b || b == 0).then_some(a).or((a == 0).then_some(b)));
         // The larger of two signed numbers is not negative when one is not;
         // read as unsigned, negative numbers are the large ones.
         let either = max == signed;
@@ -290,6 +318,8 @@ impl AxisInfo {
             let uniform = |run: Run| if run.step == 0 { run.len } else { 1 };
             out = out.zip(self, |run, cond| (run.step, run.len.min(uniform(cond))), |div, _| div);
         }
+        // What takes the place of masked elements is uniform, and most are not masked.
+        out.usually(a, b, |a, b| (a == b || b == 0).then_some(a).or((a == 0).then_some(b)));
         out.nonneg = a.nonneg && b.nonneg;
         out
     }
