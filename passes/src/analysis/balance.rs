@@ -33,6 +33,18 @@ impl Balance {
         balance
     }
 
+    /// Cycles of a multiprocessor for the dots of an iteration of `around`.
+    pub fn of_dots(around: Op<'_>, target: &TargetDesc) -> f64 {
+        let mut balance = Balance::default();
+        around.walk(&mut |op| {
+            if is_dot(op) {
+                balance.add(op, 1.0, target);
+            }
+            Walk::Advance
+        });
+        balance.cycles
+    }
+
     /// Whether the memory needs longer than the multiprocessor's units.
     pub fn is_bound_by_memory(&self, target: &TargetDesc) -> bool {
         self.bytes > self.cycles * target.cost.memory_bytes

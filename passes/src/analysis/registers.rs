@@ -46,7 +46,7 @@ pub fn ctas_together(function: Op<'_>, warps: u64, shared: u64, target: &TargetD
     if !graph.ops().iter().any(|op| is_dot(*op)) {
         return 1;
     }
-    let needed = needed_registers(&graph).into_iter().max().unwrap_or(0);
+    let needed = needed_registers(&graph).into_iter().max().unwrap_or(0).min(OF_A_THREAD);
     let fits = |ctas: &u64| {
         let registers = REGISTERS / (ctas * warps * u64::from(target.lanes));
         ctas * (shared + RESERVED) <= target.shared_bytes + RESERVED && needed <= registers

@@ -5,6 +5,7 @@ pub mod expand;
 pub mod pass;
 pub mod plan;
 pub mod source;
+pub mod worth;
 
 #[cfg(test)]
 mod tests;

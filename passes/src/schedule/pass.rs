@@ -3,6 +3,7 @@
 use super::expand::expand;
 use super::plan::LoopSchedule;
 use super::source::Source;
+use super::worth::Worth;
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::buffer_plans;
 use crate::coalesce::layout_alone;
@@ -66,6 +67,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     }
     let axis = AxisInfoAnalysis::new(module);
     let explains = options.bool("explain");
+    let worth = Worth::new(module, machine.clone(), &target);
     let mut sources = Vec::new();
     for op in loops {
         let asked = op
@@ -88,6 +90,11 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
                 let budget = source.budget(stages, machine.num_warps, &target);
                 let budget = budget.map_err(|reason| error(op, reason))?;
                 match LoopSchedule::new(&source.graph, &budget) {
+                    Some(schedule) if !worth.pays(&source, &schedule, &budget) => {
+                        if explains {
+                            op.remark("has no software pipeline: without it more CTAs fit in shared memory");
+                        }
+                    }
                     Some(schedule) => sources.push((source, schedule, budget.ctas)),
                     None if explains => op.remark("has no software pipeline: nothing can run ahead"),
                     None => {}

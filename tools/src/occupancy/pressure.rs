@@ -29,8 +29,8 @@ const ITERATIONS: f64 = 10.0;
 /// Loops around a block that count.
 const MOST_LOOPS: i32 = 4;
 /// What an assembler keeps of the difference between the order of the text and one that is best for registers: it also
-/// orders for latency. Fitted to ptxas 13.5 on the 84 kernels of `docs/objective.md`.
-const KEPT: f64 = 0.6;
+/// orders for latency. Fitted with the constants of `occupancy`.
+const KEPT: f64 = 0.45;
 
 /// What each block of `kernel` needs; `None` where there are too many to tell in time. Blocks that need less than `least`
 /// registers as they are written are not ordered anew.

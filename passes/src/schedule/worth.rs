@@ -1,0 +1,67 @@
+//! Whether a pipeline is worth the shared memory that it takes.
+//!
+//! A pipeline hides the latency of loads behind earlier iterations of its own CTA. Other CTAs of the multiprocessor hide it
+//! too, and everything else besides: barriers, dependent instructions, prologues and epilogues. Where rings take shared
+//! memory that more CTAs would fit in, the two are weighed: an iteration takes what it computes and waits for, divided
+//! by how many CTAs run beside each other.
+
+use super::plan::{Budget, Kind, LoopSchedule};
+use super::source::Source;
+use crate::analysis::balance::Balance;
+use crate::ir_util::{is_dot, trip_count};
+use crate::machine::{Layouts, Machine};
+use crate::objective::Objective;
+use linear_layout::target::TargetDesc;
+use mlir_host::ir::{Op, Walk};
+
+/// Cycles from a load of data that is not in the L1 to its use, while other CTAs load, too. Unmeasured.
+const MEMORY_LATENCY: f64 = 1000.0;
+/// Parts of a multiprocessor, of which a warp uses one (CUDA programming guide, "Hardware Multithreading").
+const PARTS: f64 = 4.0;
+
+/// What the comparison needs to know.
+pub struct Worth<'c, 't> {
+    objective: Objective<'c>,
+    layouts: Layouts<'c>,
+    target: &'t TargetDesc,
+}
+
+impl<'c, 't> Worth<'c, 't> {
+    /// For the loops of `module`.
+    pub fn new(module: Op<'c>, machine: Machine, target: &'t TargetDesc) -> Self {
+        Self { objective: Objective::new(module), layouts: Layouts::new(module.context(), machine), target }
+    }
+
+    /// Whether `schedule` makes the loop faster than more CTAs would without it.
+    pub fn pays(&self, source: &Source<'c>, schedule: &LoopSchedule, budget: &Budget) -> bool {
+        let fit = |bytes: u64| (budget.shared / (budget.taken + bytes).max(1)).clamp(1, budget.ctas.max(1));
+        let graph = &source.graph;
+        // What dots read themselves is in shared memory in any case.
+        let read_by_dots = |ring: &usize| {
+            graph.nodes.iter().any(|node| node.kind == Kind::Dot && node.reads.contains(ring))
+        };
+        let operands = (0..graph.rings.len()).filter(read_by_dots).map(|ring| graph.rings[ring]).sum();
+        let (with, without) = (fit(schedule.shared_bytes(graph)), fit(operands));
+        // A loop that goes on for long may be one of few programs, which have their multiprocessors to themselves.
+        let Some(trips) = trip_count(source.op).filter(|_| with < without) else { return true };
+        let trips = trips.max(1) as f64;
+        let own = self.cycles_alone(source.op);
+        let hidden = own * f64::from(schedule.stages - 1);
+        let piped = MEMORY_LATENCY + trips * own + (trips - 1.0) * (MEMORY_LATENCY - hidden).max(0.0);
+        let plain = trips * (own + MEMORY_LATENCY);
+        piped / with as f64 <= plain / without as f64
+    }
+
+    /// Cycles of an iteration of `around` in a CTA that has a multiprocessor to itself, loads apart.
+    fn cycles_alone(&self, around: Op<'c>) -> f64 {
+        let warps = self.layouts.machine.num_warps;
+        let mut cycles = Balance::of_dots(around, self.target);
+        around.walk(&mut |op| {
+            if op != around && !is_dot(op) {
+                cycles += self.objective.cycles(op, &self.layouts).unwrap_or(0.0);
+            }
+            Walk::Advance
+        });
+        cycles * (PARTS / warps as f64).max(1.0)
+    }
+}
