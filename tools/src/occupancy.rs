@@ -28,18 +28,18 @@ const MOST_REGISTERS: u64 = 255;
 /// Fewest registers that ptxas is told to use: those of 64 warps.
 const FEWEST_REGISTERS: u64 = 32;
 /// Warps that hide each other's latencies in most kernels.
-const ENOUGH_WARPS: u64 = 24;
+const ENOUGH_WARPS: u64 = 32;
 /// With `w` warps, up to [`ENOUGH_WARPS`], a kernel takes `1 + LATENCY / w` times the time of its instructions.
-const LATENCY: f64 = 20.0;
+const LATENCY: f64 = 8.0;
 /// Instructions' time that writing a spilled register and reading it again takes: two accesses, each of which holds up
 /// what waits for it.
-const SPILL: f64 = 3.0;
+const SPILL: f64 = 5.0;
 /// Most registers of a thread that may be spilled for more CTAs: more do not stay in L1.
-const MOST_SPILLED: f64 = 32.0;
-/// So many times the registers that a kernel needs are used, by loads in flight.
-const IN_FLIGHT: f64 = 1.1;
+const MOST_SPILLED: f64 = 16.0;
+/// So many times the registers that a kernel takes at ease ([`Need::at_ease`]) are used, by loads in flight.
+const IN_FLIGHT: f64 = 1.2;
 /// What is lost where there are none for loads in flight, as a share of the time.
-const WITHOUT_FLIGHT: f64 = 0.2;
+const WITHOUT_FLIGHT: f64 = 0.4;
 /// Between bounds that cost the same, more CTAs: by this share for each warp.
 const PREFERENCE: f64 = 1e-4;
 
@@ -112,7 +112,8 @@ fn cost(needs: &[Need], warps: u64, ctas: u64) -> f64 {
     let instructions: f64 = needs.iter().map(|need| need.instructions).sum();
     let spilled = |need: &Need| (need.registers - granted).max(0.0) * need.times;
     let spills = SPILL * needs.iter().map(spilled).sum::<f64>() / instructions.max(1.0);
-    let waits = WITHOUT_FLIGHT * (IN_FLIGHT * most - granted).max(0.0) / most.max(1.0);
+    let at_ease = needs.iter().map(|need| need.at_ease).fold(0.0, f64::max);
+    let waits = WITHOUT_FLIGHT * (IN_FLIGHT * at_ease - granted).max(0.0) / at_ease.max(1.0);
     let latency = LATENCY / warps.min(ENOUGH_WARPS) as f64;
     (1.0 + spills + waits) * (1.0 + latency) * (1.0 - PREFERENCE * warps as f64)
 }
@@ -166,7 +167,7 @@ mod tests {
         assert!((66..=68).contains(&found.registers), "{found:?}");
         // 16 warps have 128 registers each: 1.35 times as many as needed would be left to 20 warps.
         assert_eq!(found.ctas, 6);
-        assert!(String::from_utf8(ptx).unwrap().contains("\n.minnctapersm 5\n"));
+        assert!(String::from_utf8(ptx).unwrap().contains("\n.minnctapersm 6\n"));
         let mut ptx = text(&holds(64), 128);
         assert_eq!(bound(&mut ptx, 3).unwrap().ctas, 3, "shared memory may leave room for fewer");
     }

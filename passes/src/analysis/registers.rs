@@ -38,6 +38,11 @@ const ENOUGH_WARPS: u64 = 16;
 /// its loads and barriers behind: where dots are computed, there should be enough warps, if the tensors leave registers
 /// for it. ptxas does not keep registers free on its own once it is told of any number.
 pub fn ctas_together(function: Op<'_>, warps: u64, shared: u64, target: &TargetDesc) -> u64 {
+    ctas_with(1.0, function, warps, shared, target)
+}
+
+/// The same where a thread needs `factor` times the registers that are known of.
+pub fn ctas_with(factor: f64, function: Op<'_>, warps: u64, shared: u64, target: &TargetDesc) -> u64 {
     let most = ENOUGH_WARPS / warps.max(1);
     if target.vendor != Vendor::Nvidia || most < 2 {
         return 1;
@@ -46,7 +51,8 @@ pub fn ctas_together(function: Op<'_>, warps: u64, shared: u64, target: &TargetD
     if !graph.ops().iter().any(|op| is_dot(*op)) {
         return 1;
     }
-    let needed = needed_registers(&graph).into_iter().max().unwrap_or(0).min(OF_A_THREAD);
+    let needed = needed_registers(&graph).into_iter().max().unwrap_or(0);
+    let needed = ((needed as f64 * factor) as u64).min(OF_A_THREAD);
     let fits = |ctas: &u64| {
         let registers = REGISTERS / (ctas * warps * u64::from(target.lanes));
         ctas * (shared + RESERVED) <= target.shared_bytes + RESERVED && needed <= registers

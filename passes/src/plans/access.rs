@@ -95,7 +95,8 @@ impl AccessFacts {
         let mask = mask.map_or(u64::MAX, |mask| run_of_equal(shape, mask, &order));
         let fast = order.first().copied().filter(|fast| *fast < pointers.rank());
         let stride = fast.and_then(|fast| pointers.runs[fast].usual).map(i64::unsigned_abs);
-        let whole = fast.filter(|fast| pointers.usually_contiguous(*fast)).map_or(1, |fast| shape[fast] as u64);
+        let whole =
+            fast.filter(|fast| pointers.usually_contiguous(*fast)).map_or(1, |fast| shape[fast] as u64);
         let usual = contiguous.max(whole);
         AccessFacts { order, contiguous, aligned, usual, mask, bytes, stride, repeats: SmallVec::new() }
     }

@@ -8,14 +8,18 @@
 use super::plan::{Budget, Kind, LoopSchedule};
 use super::source::Source;
 use crate::analysis::balance::Balance;
+use crate::analysis::registers::ctas_with;
 use crate::ir_util::{is_dot, trip_count};
 use crate::machine::{Layouts, Machine};
 use crate::objective::Objective;
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Op, Walk};
+use ttopt_dialect::tt::ops::FuncOp;
 
 /// Cycles from a load of data that is not in the L1 to its use, while other CTAs load, too. Unmeasured.
 const MEMORY_LATENCY: f64 = 1000.0;
+/// So many times the registers of tensors are taken, with addresses and masks: that more CTAs fit must be sure.
+const UNSEEN_REGISTERS: f64 = 1.25;
 /// Parts of a multiprocessor, of which a warp uses one (CUDA programming guide, "Hardware Multithreading").
 const PARTS: f64 = 4.0;
 
@@ -34,12 +38,14 @@ impl<'c, 't> Worth<'c, 't> {
 
     /// Whether `schedule` makes the loop faster than more CTAs would without it.
     pub fn pays(&self, source: &Source<'c>, schedule: &LoopSchedule, budget: &Budget) -> bool {
-        let fit = |bytes: u64| (budget.shared / (budget.taken + bytes).max(1)).clamp(1, budget.ctas.max(1));
+        let function = source.op.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(source.op);
+        let warps = self.layouts.machine.num_warps;
+        let ctas = ctas_with(UNSEEN_REGISTERS, function, warps, 0, self.target);
+        let fit = |bytes: u64| (budget.shared / (budget.taken + bytes).max(1)).clamp(1, ctas.max(1));
         let graph = &source.graph;
         // What dots read themselves is in shared memory in any case.
-        let read_by_dots = |ring: &usize| {
-            graph.nodes.iter().any(|node| node.kind == Kind::Dot && node.reads.contains(ring))
-        };
+        let read_by_dots =
+            |ring: &usize| graph.nodes.iter().any(|node| node.kind == Kind::Dot && node.reads.contains(ring));
         let operands = (0..graph.rings.len()).filter(read_by_dots).map(|ring| graph.rings[ring]).sum();
         let (with, without) = (fit(schedule.shared_bytes(graph)), fit(operands));
         // A loop that goes on for long may be one of few programs, which have their multiprocessors to themselves.

@@ -22,6 +22,8 @@ pub struct Need {
     pub times: f64,
     /// Registers of 32 bits that it needs of a thread.
     pub registers: f64,
+    /// Registers that it takes where there are enough, so that instructions need not wait for each other.
+    pub at_ease: f64,
 }
 
 /// Iterations of a loop whose trip count nobody knows.
@@ -30,7 +32,9 @@ const ITERATIONS: f64 = 10.0;
 const MOST_LOOPS: i32 = 4;
 /// What an assembler keeps of the difference between the order of the text and one that is best for registers: it also
 /// orders for latency. Fitted with the constants of `occupancy`.
-const KEPT: f64 = 0.45;
+const KEPT: f64 = 0.15;
+/// What it keeps of that difference where registers are to be had.
+const KEPT_AT_EASE: f64 = 0.3625;
 
 /// What each block of `kernel` needs; `None` where there are too many to tell in time. Blocks that need less than `least`
 /// registers as they are written are not ordered anew.
@@ -43,14 +47,20 @@ pub fn needs(kernel: &Kernel, least: u64) -> Option<Vec<Need>> {
     let needs = kernel.blocks.iter().enumerate().map(|(i, block)| {
         live.restart(&flow.leaving[i]);
         let written = in_order(block, &mut live);
-        let mut halves = written as f64;
+        let (mut halves, mut at_ease) = (written as f64, written as f64);
         if written > 2 * least {
             live.restart(&flow.leaving[i]);
             let best = ordered(block, &mut live, &mut scratch).min(written);
             halves = best as f64 + KEPT * (written - best) as f64;
+            at_ease = best as f64 + KEPT_AT_EASE * (written - best) as f64;
         }
         let times = ITERATIONS.powi(loops[i].min(MOST_LOOPS));
-        Need { instructions: times * block.instructions.len() as f64, times, registers: halves / 2.0 }
+        Need {
+            instructions: times * block.instructions.len() as f64,
+            times,
+            registers: halves / 2.0,
+            at_ease: at_ease / 2.0,
+        }
     });
     Some(needs.collect())
 }
