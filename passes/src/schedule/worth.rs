@@ -19,7 +19,7 @@ use ttopt_dialect::tt::ops::FuncOp;
 /// Cycles from a load of data that is not in the L1 to its use, while other CTAs load, too. Unmeasured.
 const MEMORY_LATENCY: f64 = 1000.0;
 /// So many times the registers of tensors are taken, with addresses and masks: that more CTAs fit must be sure.
-const UNSEEN_REGISTERS: f64 = 1.25;
+const UNSEEN_REGISTERS: f64 = 1.5;
 /// Parts of a multiprocessor, of which a warp uses one (CUDA programming guide, "Hardware Multithreading").
 const PARTS: f64 = 4.0;
 
