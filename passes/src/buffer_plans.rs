@@ -6,7 +6,7 @@ use linear_layout::f2::Echelon;
 use linear_layout::plan::{AddressFacts, SharedAccessPlan, TmaMap, TmaPlan, TmaRowsPlan};
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, Encoding, LinearLayout};
-use mlir_host::ir::{Attr, Op, Type, Value};
+use mlir_host::ir::{Attr, Op, TensorType, Type, Value};
 use mlir_host::match_op;
 use std::sync::Arc;
 use ttopt_dialect::tt::types::TensorDescType;
@@ -199,8 +199,23 @@ pub fn access(
         ));
     }
     let bits = word_bits(tensor)?;
-    SharedAccessPlan::with_padding(&registers, &memory.layout, &memory.padding, bits, direction, target)
+    let elements = (bits, fragment_words(tensor));
+    SharedAccessPlan::for_fragments(&registers, &memory.layout, &memory.padding, elements, direction, target)
         .map_err(|err| err.to_string())
+}
+
+/// Words of 32 bits of which one matrix instruction takes a fragment of `tensor` (PTX ISA, "Matrix Fragments for
+/// mma.m16n8k16": four of the left operand, two of the right one); one where it is no operand.
+fn fragment_words(tensor: Type<'_>) -> u32 {
+    let layout = tensor.as_tensor().and_then(TensorType::encoding).map(encoding);
+    match layout {
+        Some(Ok(Encoding::DotOperand(operand))) => match *operand.parent {
+            Encoding::NvidiaMma(_) if operand.op_idx == 0 => 4,
+            Encoding::NvidiaMma(_) => 2,
+            _ => 1,
+        },
+        _ => 1,
+    }
 }
 
 /// How elements that the pointers of type `pointers` name are copied to a

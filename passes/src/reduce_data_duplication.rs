@@ -20,9 +20,11 @@ use linear_layout::encoding::SharedLinear;
 use linear_layout::plan::{Conversion, Scope};
 use linear_layout::target::{Direction, TargetDesc};
 use mlir_host::asm::Reported;
-use mlir_host::ir::{Attr, Op, Type};
+use mlir_host::ir::{Attr, Op, Type, Value};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::IrRewriter;
+use mlir_host::upstream::ForOp;
+use ttopt_dialect::tt::ops::LoadOp;
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::attrs::{encoding, encoding_attr};
 use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp};
@@ -99,11 +101,20 @@ fn memory_of(op: Op<'_>, machine: &Machine) -> Option<SharedLinear> {
     }
     let plan = plans::conversion(op.operand(0).ty(), op.result(0).ty(), machine.target.as_ref()?).ok()?;
     match &plan.conversion {
-        Conversion::SharedMemory(plan) if plan.tiles == 1 && plan.scope == Scope::Block => {
+        Conversion::SharedMemory(plan)
+            if plan.tiles == 1 && (plan.scope == Scope::Block || is_loaded_in_loop(op.operand(0))) =>
+        {
             Some(SharedLinear { layout: plan.layout.clone(), alignment: ALIGNMENT })
         }
         _ => None,
     }
+}
+
+/// Whether a loop loads `value`: a pipeline then copies it to this memory itself, and threads need not convert it even
+/// where no other warp has what a warp needs.
+fn is_loaded_in_loop(value: Value<'_>) -> bool {
+    let load = value.def_op().filter(|op| LoadOp::cast(*op).is_some());
+    load.is_some_and(|load| load.parent().is_some_and(|parent| ForOp::cast(parent).is_some()))
 }
 
 fn split<'c>(rewriter: &mut IrRewriter<'c>, op: Op<'c>, memory: SharedLinear) -> Result<(), Reported> {

@@ -31,7 +31,7 @@ const STEP_BITS: u64 = 256;
 /// compute capability).
 pub(crate) const RESERVED: u64 = 1 << 10;
 /// Warps of a multiprocessor that hide each other's latency; more gain little.
-const ENOUGH_WARPS: u64 = 16;
+const ENOUGH_WARPS: u64 = 24;
 
 /// How many CTAs of `function`, each of `warps` warps and `shared` bytes of shared memory, a multiprocessor should hold
 /// at once; one where that need not limit the registers of a thread. One CTA alone has nothing to hide the latency of

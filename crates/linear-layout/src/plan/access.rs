@@ -193,6 +193,9 @@ pub(crate) struct OffsetMap {
     /// log2 of the elements that stay consecutive in memory; less than the offsets where padding is
     /// inserted.
     pub run_bits: u32,
+    /// Words of 32 bits that instructions take from consecutive registers: those of one such group should be what one
+    /// access gives, or they have to be moved.
+    pub fragment_words: u32,
 }
 
 /// An instruction that fits, before its register lists are made.
@@ -399,7 +402,8 @@ impl OffsetMap {
     }
 
     /// The registers, two at most, that choose among the matrices of one instruction, besides rows at the offsets `rows`:
-    /// the lowest, which an operand of a dot has in common, and the one that leaves the fewest addresses to compute.
+    /// the lowest, which fragments have in common, and the next, if a fragment has four words; else the one that leaves the
+    /// fewest addresses to compute.
     fn further_matrices(&self, others: &[(u64, u64)], rows: &[u64]) -> SmallVec<[(u64, u64); 2]> {
         // Registers of one tile only, so that all matrices lie in one pass.
         let in_pass: SmallVec<[(u64, u64); 8]> =
@@ -413,7 +417,9 @@ impl OffsetMap {
             let left = others.iter().filter(|other| **other != first && **other != **second);
             f2::rank(&left.map(|(_, column)| column & bits).collect::<Vectors>())
         };
-        std::iter::once(first).chain(rest.iter().min_by_key(computed).copied()).collect()
+        let second =
+            if self.fragment_words >= 4 { rest.first() } else { rest.iter().min_by_key(computed) };
+        std::iter::once(first).chain(second.copied()).collect()
     }
 
     /// Tile of `ldmatrix.m16n16.trans.b8` and `stmatrix.m16n8.trans.b8`: registers below a byte, then lane bits 2–4 and

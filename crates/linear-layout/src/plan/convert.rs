@@ -688,6 +688,7 @@ impl Local {
             remote: self.cluster && !store,
             inactive: if store { self.inactive } else { Default::default() },
             run_bits: self.bits,
+            fragment_words: 1,
         }
     }
 

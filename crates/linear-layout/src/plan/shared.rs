@@ -74,9 +74,27 @@ impl SharedAccessPlan {
         direction: Direction,
         target: &TargetDesc,
     ) -> PlanResult<SharedAccessPlan> {
+        Self::for_fragments(distributed, memory, padding, (elem_bits, 1), direction, target)
+    }
+
+    /// As [`with_padding`](Self::with_padding), for elements of `elements.0` bits in registers of which instructions take
+    /// groups of `elements.1` words of 32 bits: one access gives all of a group where it can.
+    ///
+    /// # Errors
+    /// As [`with_padding`](Self::with_padding).
+    pub fn for_fragments(
+        distributed: &LinearLayout,
+        memory: &LinearLayout,
+        padding: &[(u64, u64)],
+        elements: (u32, u32),
+        direction: Direction,
+        target: &TargetDesc,
+    ) -> PlanResult<SharedAccessPlan> {
+        let (elem_bits, fragment_words) = elements;
         let storage_bits = storage(elem_bits)?;
         let partition_bits = memory.in_bits(Dim::PARTITION);
         let mut map = offset_map(distributed, memory, direction, target)?;
+        map.fragment_words = fragment_words;
         if let Some(&(interval, _)) = padding.iter().find(|p| !p.0.is_power_of_two()) {
             let what = "a padding interval".to_owned();
             return Err(crate::Error::NotPowerOfTwo { what, value: interval }.into());
@@ -269,7 +287,7 @@ fn offset_map(
     if at_home {
         columns.block.iter_mut().for_each(|c| *c &= low_mask(offset_bits));
     }
-    Ok(OffsetMap { columns, offset_bits, tile_bits: 0, remote: !at_home, inactive, run_bits: offset_bits })
+    Ok(OffsetMap { columns, offset_bits, tile_bits: 0, remote: !at_home, inactive, run_bits: offset_bits, fragment_words: 1 })
 }
 
 /// Wavefronts when padding shifts addresses between banks, counted for the lanes of warp 0.
