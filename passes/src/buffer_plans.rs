@@ -1,6 +1,6 @@
 //! Plans of buffers in shared memory, made from their types.
 
-use crate::plans::{layout, word_bits};
+use crate::plans::{fragment_words, layout, word_bits};
 use linear_layout::encoding::NvmmaShared;
 use linear_layout::f2::Echelon;
 use linear_layout::plan::{AddressFacts, SharedAccessPlan, TmaMap, TmaPlan, TmaRowsPlan};
@@ -199,23 +199,10 @@ pub fn access(
         ));
     }
     let bits = word_bits(tensor)?;
-    let elements = (bits, fragment_words(tensor));
+    let words = tensor.as_tensor().and_then(TensorType::encoding).map_or(1, fragment_words);
+    let elements = (bits, words);
     SharedAccessPlan::for_fragments(&registers, &memory.layout, &memory.padding, elements, direction, target)
         .map_err(|err| err.to_string())
-}
-
-/// Words of 32 bits of which one matrix instruction takes a fragment of `tensor` (PTX ISA, "Matrix Fragments for
-/// mma.m16n8k16": four of the left operand, two of the right one); one where it is no operand.
-fn fragment_words(tensor: Type<'_>) -> u32 {
-    let layout = tensor.as_tensor().and_then(TensorType::encoding).map(encoding);
-    match layout {
-        Some(Ok(Encoding::DotOperand(operand))) => match *operand.parent {
-            Encoding::NvidiaMma(_) if operand.op_idx == 0 => 4,
-            Encoding::NvidiaMma(_) => 2,
-            _ => 1,
-        },
-        _ => 1,
-    }
 }
 
 /// How elements that the pointers of type `pointers` name are copied to a

@@ -14,7 +14,7 @@ pub use dot::{dot, dot_type, warp_group_dot};
 use crate::thread_group::ThreadGroup;
 use linear_layout::plan::ConversionPlan;
 use linear_layout::target::TargetDesc;
-use linear_layout::{Dim, LinearLayout};
+use linear_layout::{Dim, Encoding, LinearLayout};
 use mlir_host::def::OpDef;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, TensorType, Type};
@@ -25,6 +25,7 @@ use ttopt_dialect::tt::ops::{
     AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, GatherOp, HistogramOp, ReduceOp, ScanOp,
 };
 use ttopt_dialect::tt::types::is_pointer;
+use ttopt_dialect::ttg::attrs::encoding;
 use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::module_attrs;
 use ttopt_dialect::ttg::ops::{ConvertLayoutOp, LocalAtomicScatterRmwOp};
@@ -83,6 +84,19 @@ pub fn conversion(from: Type<'_>, to: Type<'_>, target: &TargetDesc) -> Result<A
     }
 }
 
+/// Words of 32 bits of which one matrix instruction takes a fragment of a tensor with this layout (PTX ISA, "Matrix
+/// Fragments for mma.m16n8k16": four of the left operand, two of the right one); one where it is no operand.
+pub(crate) fn fragment_words(layout: Attr<'_>) -> u32 {
+    match encoding(layout) {
+        Ok(Encoding::DotOperand(operand)) => match *operand.parent {
+            Encoding::NvidiaMma(_) if operand.op_idx == 0 => 4,
+            Encoding::NvidiaMma(_) => 2,
+            _ => 1,
+        },
+        _ => 1,
+    }
+}
+
 /// How values of type `from` get the layout `to`; planned once.
 ///
 /// # Errors
@@ -103,7 +117,7 @@ pub fn conversion_to(
         return Ok(found);
     }
     let destination = to_linear_layout(to, &shape)?;
-    let plan = ConversionPlan::new(&source, &destination, bits, target).map_err(|err| err.to_string())?;
+    let plan = ConversionPlan::for_fragments(&source, &destination, (bits, fragment_words(to)), target).map_err(|err| err.to_string())?;
     let plan = Arc::new(plan);
     if let Some(key) = key {
         CONVERSIONS.with_borrow_mut(|table| {

@@ -195,27 +195,23 @@ impl ConversionPlan {
         target: &TargetDesc,
         budget: u64,
     ) -> PlanResult<ConversionPlan> {
-        let pair = Pair::new(source, destination, elem_bits, target)?;
-        if pair.a.reg == pair.b.reg && pair.is_still() {
-            return Ok(pair.finish(Conversion::NoOp));
-        }
-        if let Some(sources) = pair.register_sources() {
-            return Ok(pair.finish(Conversion::RegisterPermute { sources }));
-        }
-        let shuffle = plan_shuffle(&pair.a, &pair.b, pair.storage_bits, target);
-        let shuffle = shuffle.map(|s| pair.finish(Conversion::WarpShuffle(s)));
-        let shuffle = match shuffle {
-            Some(renaming) if renaming.cost.shuffles == 0 => return Ok(renaming),
-            other => other,
-        };
-        let limit = shuffle.as_ref().map_or(f64::INFINITY, |s| s.cost.cycles);
-        match (pair.shared(budget, limit), shuffle) {
-            (Ok(Some(shared)), Some(s)) if shared.cost.cycles >= s.cost.cycles => Ok(s),
-            (Ok(Some(shared)), _) => Ok(shared),
-            (_, Some(shuffle)) => Ok(shuffle),
-            (Ok(None), None) => Err(PlanError::Internal { what: "no access fits whole bytes" }),
-            (Err(error), None) => Err(error),
-        }
+        Pair::new(source, destination, elem_bits, target)?.planned(budget)
+    }
+
+    /// The cheapest plan for elements of `elements.0` bits that instructions then take in groups of `elements.1` words of
+    /// 32 bits, from consecutive registers: what one load gives is one such group where it can.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn for_fragments(
+        source: &LinearLayout,
+        destination: &LinearLayout,
+        elements: (u32, u32),
+        target: &TargetDesc,
+    ) -> PlanResult<ConversionPlan> {
+        let mut pair = Pair::new(source, destination, elements.0, target)?;
+        pair.fragment_words = elements.1;
+        pair.planned(target.shared_bytes)
     }
 
     /// The plan through shared memory even where something cheaper exists.
@@ -370,6 +366,8 @@ struct Pair<'a> {
     elem_bits: u32,
     /// Bits of an element in payloads and memory: the next power of two.
     storage_bits: u32,
+    /// Words of 32 bits that instructions take from consecutive registers of the destination.
+    fragment_words: u32,
     target: &'a TargetDesc,
 }
 
@@ -386,6 +384,30 @@ impl<'a> Pair<'a> {
             return Err(crate::Error::NotSurjective { rank, bits }.into());
         }
         Ok(pair)
+    }
+
+    /// The cheapest plan that uses at most `budget` bytes of shared memory in each CTA.
+    fn planned(&self, budget: u64) -> PlanResult<ConversionPlan> {
+        if self.a.reg == self.b.reg && self.is_still() {
+            return Ok(self.finish(Conversion::NoOp));
+        }
+        if let Some(sources) = self.register_sources() {
+            return Ok(self.finish(Conversion::RegisterPermute { sources }));
+        }
+        let shuffle = plan_shuffle(&self.a, &self.b, self.storage_bits, self.target);
+        let shuffle = shuffle.map(|s| self.finish(Conversion::WarpShuffle(s)));
+        let shuffle = match shuffle {
+            Some(renaming) if renaming.cost.shuffles == 0 => return Ok(renaming),
+            other => other,
+        };
+        let limit = shuffle.as_ref().map_or(f64::INFINITY, |s| s.cost.cycles);
+        match (self.shared(budget, limit), shuffle) {
+            (Ok(Some(shared)), Some(s)) if shared.cost.cycles >= s.cost.cycles => Ok(s),
+            (Ok(Some(shared)), _) => Ok(shared),
+            (_, Some(shuffle)) => Ok(shuffle),
+            (Ok(None), None) => Err(PlanError::Internal { what: "no access fits whole bytes" }),
+            (Err(error), None) => Err(error),
+        }
     }
 
     /// A destination that may lack elements.
@@ -421,7 +443,7 @@ impl<'a> Pair<'a> {
             y.resize(len, 0);
         }
         let storage_bits = elem_bits.next_power_of_two().max(4);
-        Ok(Pair { a, b, source, elem_bits, storage_bits, target })
+        Ok(Pair { a, b, source, elem_bits, storage_bits, fragment_words: 1, target })
     }
 
     /// Whether register 0 of every thread is the same in both layouts.
@@ -525,6 +547,7 @@ struct Local {
     inactive: crate::plan::ThreadMasks,
     cluster: bool,
     scope: Scope,
+    fragment_words: u32,
 }
 
 impl Local {
@@ -586,7 +609,8 @@ impl Local {
             la.block.iter_mut().for_each(|c| *c &= low_mask(bits));
             lb.block.iter_mut().for_each(|c| *c &= low_mask(bits));
         }
-        Ok(Local { a: la, b: lb, elements: all, bits, block_bits, inactive, cluster, scope })
+        let fragment_words = pair.fragment_words;
+        Ok(Local { a: la, b: lb, elements: all, bits, block_bits, inactive, cluster, scope, fragment_words })
     }
 
     /// The best memory layout found below `limit` cycles, and those cycles.
@@ -688,7 +712,7 @@ impl Local {
             remote: self.cluster && !store,
             inactive: if store { self.inactive } else { Default::default() },
             run_bits: self.bits,
-            fragment_words: 1,
+            fragment_words: if store { 1 } else { self.fragment_words },
         }
     }
 
