@@ -214,13 +214,15 @@ pub(crate) struct Choice {
     pub wavefronts: u64,
     pub minimum: u64,
     pub packing_ops: u64,
+    /// Words that the assembler moves because an access gives them beside others than those of their fragment.
+    fragment_moves: u64,
 }
 
 impl Choice {
     pub fn cycles(&self, target: &TargetDesc) -> f64 {
         self.wavefronts as f64 * target.cost.wavefront
             + self.count as f64 * target.cost.issue
-            + self.packing_ops as f64 * target.cost.alu
+            + (self.packing_ops + self.fragment_moves) as f64 * target.cost.alu
     }
 }
 
@@ -280,12 +282,32 @@ impl OffsetMap {
             vec_bits,
             fixed: SmallVec::new(),
             packing_ops: self.packing(&within, &lowest, storage_bits),
+            fragment_moves: self.fragment_moves(&within, storage_bits),
             within,
             lane,
             count,
             wavefronts: count * wavefronts,
             minimum: count * phases,
         })
+    }
+
+    /// Words of one thread that are moved, since instructions take four consecutive registers and accesses whose positions
+    /// are the registers `within` give several that are not consecutive in these.
+    fn fragment_moves(&self, within: &[u64], storage_bits: u32) -> u64 {
+        if self.fragment_words < 4 {
+            return 0;
+        }
+        let mut span = Echelon::new();
+        let kept: Vectors = (0..self.columns.reg.len())
+            .filter(|&i| span.insert(self.columns.reg[i]))
+            .map(|i| 1 << i)
+            .collect();
+        let in_word = (32 / storage_bits).max(1).ilog2() as usize;
+        let given = within.len().saturating_sub(in_word).min(2);
+        let fragment = kept.iter().skip(in_word).take(given);
+        let words = 1u64 << (kept.len() - in_word.min(kept.len()));
+        let reached = Echelon::of(within);
+        if fragment.copied().all(|register| reached.contains(register)) { 0 } else { words }
     }
 
     /// Byte permutes of one thread: elements live in words of adjacent registers, copies left out, and accesses move
@@ -392,6 +414,7 @@ impl OffsetMap {
             instruction: MemoryInstruction::Matrix { count: 1 << extra.len(), transposed },
             vec_bits: within.len() as u32,
             packing_ops: self.packing(&within, &fixed, storage_bits),
+            fragment_moves: self.fragment_moves(&within, storage_bits),
             fixed,
             within,
             lane,
@@ -489,6 +512,7 @@ impl OffsetMap {
             instruction: MemoryInstruction::MatrixBytes { words: (words / count) as u32 },
             vec_bits: within.len() as u32,
             packing_ops: self.packing(&within, &fixed, storage_bits),
+            fragment_moves: self.fragment_moves(&within, storage_bits),
             fixed,
             within,
             lane,
@@ -540,6 +564,7 @@ impl OffsetMap {
             vec_bits: taken.len() as u32,
             fixed: SmallVec::new(),
             packing_ops: self.packing(&within, &[], storage_bits),
+            fragment_moves: 0,
             within,
             lane,
             count,
