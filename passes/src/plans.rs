@@ -117,7 +117,8 @@ pub fn conversion_to(
         return Ok(found);
     }
     let destination = to_linear_layout(to, &shape)?;
-    let plan = ConversionPlan::for_fragments(&source, &destination, (bits, fragment_words(to)), target).map_err(|err| err.to_string())?;
+    let plan = ConversionPlan::for_fragments(&source, &destination, (bits, fragment_words(to)), target)
+        .map_err(|err| err.to_string())?;
     let plan = Arc::new(plan);
     if let Some(key) = key {
         CONVERSIONS.with_borrow_mut(|table| {

@@ -291,10 +291,10 @@ impl OffsetMap {
         })
     }
 
-    /// Words of one thread that are moved, since instructions take four consecutive registers and accesses whose positions
-    /// are the registers `within` give several that are not consecutive in these.
+    /// Words of one thread that are moved, since instructions take some from consecutive registers and accesses whose
+    /// positions are the registers `within` give several that are not consecutive in these.
     fn fragment_moves(&self, within: &[u64], storage_bits: u32) -> u64 {
-        if self.fragment_words < 4 {
+        if self.fragment_words < 2 {
             return 0;
         }
         let mut span = Echelon::new();
@@ -303,7 +303,7 @@ impl OffsetMap {
             .map(|i| 1 << i)
             .collect();
         let in_word = (32 / storage_bits).max(1).ilog2() as usize;
-        let given = within.len().saturating_sub(in_word).min(2);
+        let given = within.len().saturating_sub(in_word).min(self.fragment_words.ilog2() as usize);
         let fragment = kept.iter().skip(in_word).take(given);
         let words = 1u64 << (kept.len() - in_word.min(kept.len()));
         let reached = Echelon::of(within);
@@ -440,8 +440,7 @@ impl OffsetMap {
             let left = others.iter().filter(|other| **other != first && **other != **second);
             f2::rank(&left.map(|(_, column)| column & bits).collect::<Vectors>())
         };
-        let second =
-            if self.fragment_words >= 4 { rest.first() } else { rest.iter().min_by_key(computed) };
+        let second = if self.fragment_words >= 4 { rest.first() } else { rest.iter().min_by_key(computed) };
         std::iter::once(first).chain(second.copied()).collect()
     }
 

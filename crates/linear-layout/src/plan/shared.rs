@@ -287,7 +287,15 @@ fn offset_map(
     if at_home {
         columns.block.iter_mut().for_each(|c| *c &= low_mask(offset_bits));
     }
-    Ok(OffsetMap { columns, offset_bits, tile_bits: 0, remote: !at_home, inactive, run_bits: offset_bits, fragment_words: 1 })
+    Ok(OffsetMap {
+        columns,
+        offset_bits,
+        tile_bits: 0,
+        remote: !at_home,
+        inactive,
+        run_bits: offset_bits,
+        fragment_words: 1,
+    })
 }
 
 /// Wavefronts when padding shifts addresses between banks, counted for the lanes of warp 0.
