@@ -228,18 +228,14 @@ def gems():
     def i(high, *shape, dtype="int64"):
         return lambda: integers(high, *shape, dtype=dtype)
 
-    seen = {}
-
     def case(name, *makers, **constants):
-        seen[name] = seen.get(name, 0) + 1
-
         def make():
             library = importlib.import_module("flag_gems")
             holders = (library, importlib.import_module("flag_gems.ops"), importlib.import_module("flag_gems.fused"))
             function = next(getattr(holder, name) for holder in holders if hasattr(holder, name))
             return forward(function, **constants), [make() if callable(make) else [one() if callable(one) else one for one in make] if isinstance(make, list) else make for make in makers]
 
-        return f"gems.{name}" + (f"_{seen[name]}" if seen[name] > 1 else ""), make
+        return f"gems.{name}", make
 
     x, wide, narrow, tall = r(16384, 4096), r(4096, 32000), r(262144, 128), r(65536, 32, 16)
     square = r(4096, 4096)
@@ -383,9 +379,11 @@ def gems():
 
 def cases():
     one_configuration()
+    seen = {}
     for library, generator in (("fla", fla), ("liger_kernel", liger), ("flag_gems", gems)):
-        if importlib.util.find_spec(library):
-            yield from generator()
+        for name, make in generator() if importlib.util.find_spec(library) else ():
+            seen[name] = seen.get(name, 0) + 1
+            yield name + (f"_{seen[name]}" if seen[name] > 1 else ""), make
 
 
 if __name__ == "__main__":

@@ -12,7 +12,9 @@
 //! that this costs least.
 
 use crate::analysis::axis_info::AxisInfoAnalysis;
-use crate::ir_util::{convert_operand, for_each_edge, layout_of, operations_in_dominance_order, set_layout};
+use crate::ir_util::{
+    convert_operand, for_each_edge, is_dot, layout_of, operations_in_dominance_order, set_layout,
+};
 use crate::machine::{Layouts, Machine, error};
 use crate::objective::weight;
 use crate::plans::{self, AccessFacts, Limit};
@@ -60,7 +62,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     let accesses: Vec<Access<'_>> =
         ops.iter().filter_map(|op| access(*op, &analysis, &layouts.machine)).collect();
     let (groups, work) = groups(&ops, &accesses);
-    let vectors = group_vectors(&accesses, &groups, &layouts.machine);
+    let vectors = group_vectors(&accesses, &groups, &work, &layouts.machine);
     let mut rewriter = IrRewriter::new(module.context());
     let mut chosen = vec![None; vectors.len()];
     let explains = options.bool("explain");
@@ -105,7 +107,8 @@ pub(crate) fn layout_alone<'c>(
     let shape = op.operand(0).ty().as_tensor().map(TensorType::shape).ok_or("accesses no tensor")?;
     let (vector, limit) = facts.vector(layouts.machine.vector_bits());
     let access = Access { op, shape, facts, vector, limit };
-    layout_for(&access, group_vector(&[&access], &layouts.machine), &Work::default(), layouts)
+    let work = Work::default();
+    layout_for(&access, group_vector(&[&access], &work, &layouts.machine), &work, layouts)
 }
 
 /// Accesses that exchange values have the same number, if they also agree on
@@ -165,6 +168,13 @@ fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> (Vec<usize>, Vec<Work<
             }
         }
     }
+    for value in ops.iter().filter(|op| is_dot(**op)).flat_map(|op| op.operands().take(2)) {
+        let Some(ty) = value.ty().as_tensor() else { continue };
+        let bytes = u64::from(ty.element().bits().unwrap_or(0).div_ceil(8));
+        for &number in alike.get(&(sets.find(value), ty.shape())).into_iter().flatten() {
+            work[number].operand = work[number].operand.max(bytes);
+        }
+    }
     let mut places = FastMap::default();
     for &op in ops {
         if !is_one_of!(op, ReduceOp | ScanOp | GatherOp) {
@@ -213,6 +223,8 @@ struct Work<'c> {
     along: Vec<(Op<'c>, f64)>,
     /// Loads whose results are repeated.
     repeated: Vec<Repeated>,
+    /// Bytes of an element that dots read, which may be wider than what is loaded; none without dots.
+    operand: u64,
 }
 
 /// A load whose result is repeated along all other dimensions than `dims`.
@@ -309,22 +321,40 @@ fn cost_per_element(access: &Access<'_>, held: u64, lanes: u64, target: Option<&
     (1.0 + lines.max(stored)) / vector as f64
 }
 
+/// Bytes of the widest access of a thread to shared memory.
+const WIDEST_SHARED: u64 = 16;
+
+/// What an element costs that is stored to shared memory, for a dot, as `bytes` bytes by threads that hold `held`
+/// neighbours each: where these are several accesses, the lanes of one are apart, and meet in the banks.
+fn stored_per_element(held: u64, bytes: u64, lanes: u64) -> f64 {
+    let vector = held.min(WIDEST_SHARED / bytes).max(1);
+    let rows = (lanes * vector * bytes).div_ceil(128);
+    (1 + rows * (held / vector)) as f64 / vector as f64
+}
+
 /// The vector that each group takes.
-fn group_vectors(accesses: &[Access<'_>], groups: &[usize], machine: &Machine) -> Vec<u64> {
+fn group_vectors(
+    accesses: &[Access<'_>],
+    groups: &[usize],
+    work: &[Work<'_>],
+    machine: &Machine,
+) -> Vec<u64> {
     let count = groups.iter().max().map_or(0, |last| last + 1);
     let mut members: Vec<Vec<&Access<'_>>> = vec![Vec::new(); count];
     for (access, &group) in accesses.iter().zip(groups) {
         members[group].push(access);
     }
-    members.iter().map(|members| group_vector(members, machine)).collect()
+    members.iter().zip(work).map(|(members, work)| group_vector(members, work, machine)).collect()
 }
 
-fn group_vector(members: &[&Access<'_>], machine: &Machine) -> u64 {
+fn group_vector(members: &[&Access<'_>], work: &Work<'_>, machine: &Machine) -> u64 {
     let widest = members.iter().map(|access| access.vector).max().unwrap_or(1);
     let Some(first) = members.first() else { return 1 };
     let (lanes, target) = (machine.threads_per_warp, machine.target.as_ref());
     let cost = |held: u64| -> f64 {
-        members.iter().map(|access| cost_per_element(access, held, lanes, target)).sum()
+        let accesses = members.iter().map(|access| cost_per_element(access, held, lanes, target));
+        let operand = (work.operand > first.facts.bytes).then_some(work.operand);
+        accesses.sum::<f64>() + operand.map_or(0.0, |bytes| stored_per_element(held, bytes, lanes))
     };
     let candidates = std::iter::successors(Some(1), |held| Some(held * 2)).take_while(|held| *held <= widest);
     let mut best = (f64::INFINITY, 1);
