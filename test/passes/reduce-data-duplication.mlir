@@ -58,3 +58,31 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return %t, %y : tensor<64x64xf16, #trans>, tensor<64x64xf16, #dot>
   }
 }
+
+// -----
+
+// Only one warp: what stays in it is converted without memory of its own, but for what a loop loads, which a pipeline
+// copies there itself.
+#a = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [8, 4], warpsPerCTA = [1, 1], order = [1, 0]}>
+#mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [1, 1], instrShape = [16, 8]}>
+#dot = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 2}>
+module attributes {"ttg.num-warps" = 1 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:80"} {
+  // CHECK-LABEL: @loaded
+  // CHECK: ttg.convert_layout
+  // CHECK: scf.for
+  // CHECK: %[[M:.*]] = ttg.local_alloc %{{.*}} : (tensor<64x32xf16
+  // CHECK: ttg.local_load %[[M]]
+  // CHECK-NOT: ttg.convert_layout
+  tt.func @loaded(%p: tensor<64x32x!tt.ptr<f16>, #a>, %first: tensor<64x32xf16, #a>, %n: i32) -> tensor<64x32xf16, #dot> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %y = ttg.convert_layout %first : tensor<64x32xf16, #a> -> tensor<64x32xf16, #dot>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%s = %y) -> (tensor<64x32xf16, #dot>) : i32 {
+      %x = tt.load %p : tensor<64x32x!tt.ptr<f16>, #a>
+      %z = ttg.convert_layout %x : tensor<64x32xf16, #a> -> tensor<64x32xf16, #dot>
+      %t = arith.addf %s, %z : tensor<64x32xf16, #dot>
+      scf.yield %t : tensor<64x32xf16, #dot>
+    }
+    tt.return %r : tensor<64x32xf16, #dot>
+  }
+}

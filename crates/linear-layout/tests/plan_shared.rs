@@ -198,6 +198,56 @@ fn async_copies_are_wide_in_both_memories() {
     assert!(SharedAccessPlan::async_copy(&d, &m, 16, &unaligned, &target("cuda:80")).is_err());
 }
 
+/// `mma.m16n8k16` takes a left operand from four consecutive words, a right one from two (PTX ISA, "Matrix Fragments for
+/// mma.m16n8k16"). Words that one instruction gives are consecutive, too: where they belong to several fragments, the
+/// assembler moves each of them.
+#[test]
+fn fragments_come_whole() {
+    let shape = [64, 64];
+    let t = target("cuda:80");
+    let columns = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [0, 1]}>";
+    // Rows and columns in an order in which addresses are cheapest computed for matrices of several fragments.
+    let mixed = LinearLayout::from_bases(
+        &[(
+            Dim::OFFSET,
+            vec![
+                [1, 0],
+                [2, 0],
+                [4, 0],
+                [8, 0],
+                [16, 0],
+                [32, 0],
+                [0, 8],
+                [0, 16],
+                [0, 32],
+                [8, 1],
+                [16, 2],
+                [32, 4],
+            ],
+        )],
+        &[Dim::out(0), Dim::out(1)],
+    )
+    .unwrap();
+    for (op, words) in [(0, 4), (1, 2)] {
+        let d = layout(&dot(op, 2), &shape);
+        for m in [layout(SWIZZLED, &shape), layout(columns, &shape), mixed.clone()] {
+            let plan =
+                SharedAccessPlan::for_fragments(&d, &m, &[], (16, words), Direction::Load, &t).unwrap();
+            check_shared_access(&plan, &d, &m, &t).unwrap();
+            for access in &plan.access.accesses {
+                let fragments = access.registers.chunks(2 * words as usize).map(|registers| {
+                    let first = registers[0] / (2 * words);
+                    assert!(
+                        registers.iter().all(|r| r / (2 * words) == first),
+                        "{registers:?} of operand {op}"
+                    );
+                });
+                assert!(fragments.count() > 0);
+            }
+        }
+    }
+}
+
 #[test]
 fn two_blocks_keep_to_their_own_memory() {
     let shape = [64, 64];

@@ -285,6 +285,30 @@ fn claims_survive_shape_operations() {
 }
 
 #[test]
+fn quotients_and_remainders_by_unknown_sizes_have_usual_steps() {
+    let offsets = AxisInfo::range(0, 128);
+    let size = AxisInfo::unknown(0).splat(&[128]);
+    let (row, column) = (offsets.div(&size, true, 32), offsets.rem(&size, true, 32));
+    assert_eq!((row.runs[0].len, row.runs[0].usual), (1, Some(0)), "mostly the same row");
+    assert_eq!((column.runs[0].len, column.runs[0].usual), (1, Some(1)), "mostly the next column");
+    let at = row.mul(&size, 32).add(&column, 32);
+    assert!(at.usually_contiguous(0), "{at}");
+    assert_eq!(at.contiguity(0), 1, "but it cannot be relied on");
+    // A clamp meets few, and a sum of two that run on goes in steps of two.
+    assert_eq!(at.extremum(&size, false, true, 32).runs[0].usual, Some(1));
+    assert_eq!(at.add(&offsets, 32).runs[0].usual, Some(2));
+    assert_eq!(offsets.rem(&AxisInfo::constant(3, &[128]), true, 32).runs[0].usual, Some(1));
+    assert_eq!(
+        offsets.mul(&AxisInfo::constant(8, &[128]), 32).rem(&AxisInfo::constant(6, &[128]), true, 32).runs[0]
+            .usual,
+        None
+    );
+    // Of two pitches, the multiple of sixteen is likely the larger one.
+    let pitch = |div| offsets.mul(&AxisInfo::multiple_of(div).splat(&[128]), 32).runs[0].usual;
+    assert!(pitch(16) > pitch(1) && pitch(1) > Some(1));
+}
+
+#[test]
 fn pointers_run_over_rows_when_strides_fit() {
     // base + 2 * row + column, elements of one byte.
     let base = AxisInfo::multiple_of(16).splat(&[512, 2]);
