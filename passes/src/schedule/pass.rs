@@ -90,14 +90,14 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
                 let budget = source.budget(stages, machine.num_warps, &target);
                 let budget = budget.map_err(|reason| error(op, reason))?;
                 match LoopSchedule::new(&source.graph, &budget) {
-                    Some(schedule) if !worth.pays(&source, &schedule, &budget) => {
-                        if explains {
-                            op.remark("has no software pipeline: without it more CTAs fit in shared memory");
-                        }
+                    Some(schedule) if worth.pays(&source, &schedule, &budget) => {
+                        sources.push((source, schedule, budget.ctas));
                     }
-                    Some(schedule) => sources.push((source, schedule, budget.ctas)),
+                    Some(_) if explains => {
+                        op.remark("has no software pipeline: without it more CTAs fit in shared memory");
+                    }
                     None if explains => op.remark("has no software pipeline: nothing can run ahead"),
-                    None => {}
+                    _ => {}
                 }
             }
             Err(reason) if explains => op.remark(format!("has no software pipeline: {reason}")),
