@@ -7,7 +7,8 @@
 //! exchange values share a layout, so that nothing between them is converted,
 //! with the vector that costs all of them together least: narrow elements want
 //! long vectors, but wide ones then leave gaps between the lanes of each
-//! instruction. Where values are reduced, scanned or gathered along a
+//! instruction, and what dots read is stored to shared memory at its own width. Indices and masks that are computed from
+//! positions tie no accesses together. Where values are reduced, scanned or gathered along a
 //! dimension, or meet what was loaded for some of the dimensions and is repeated along the others, warps are placed so
 //! that this costs least.
 
@@ -194,7 +195,7 @@ fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> (Vec<usize>, Vec<Work<
 }
 
 /// Pointers, masks and other integers that are computed from positions alone: a copy of them in another layout costs little,
-/// so they tie no accesses together.
+/// so they tie no accesses together. What a loop hands on counts by what it begins with.
 fn indices<'c>(ops: &[Op<'c>]) -> FastSet<Value<'c>> {
     let mut indices = FastSet::default();
     let is_float = |value: Value<'_>| value.ty().element().float_kind().is_some();

@@ -165,7 +165,7 @@ mod tests {
         let found = bound(&mut ptx, 16).unwrap();
         // 64 numbers and an address of two registers, and a sum on its way.
         assert!((66..=68).contains(&found.registers), "{found:?}");
-        // 16 warps have 128 registers each: 1.35 times as many as needed would be left to 20 warps.
+        // 24 warps have 80 registers each, 1.2 times as many as needed; 28 would have 72.
         assert_eq!(found.ctas, 6);
         assert!(String::from_utf8(ptx).unwrap().contains("\n.minnctapersm 6\n"));
         let mut ptx = text(&holds(64), 128);

@@ -90,7 +90,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
                 let budget = source.budget(stages, machine.num_warps, &target);
                 let budget = budget.map_err(|reason| error(op, reason))?;
                 match LoopSchedule::new(&source.graph, &budget) {
-                    Some(schedule) if worth.pays(&source, &schedule, &budget) => {
+                    Some(schedule) if all || worth.pays(&source, &schedule, &budget) => {
                         sources.push((source, schedule, budget.ctas));
                     }
                     Some(_) if explains => {

@@ -58,7 +58,7 @@ impl<'c, 't> Worth<'c, 't> {
         piped / with as f64 <= plain / without as f64
     }
 
-    /// Cycles of an iteration of `around` in a CTA that has a multiprocessor to itself, loads apart.
+    /// Cycles of an iteration of `around` in a CTA that has a multiprocessor to itself, but for the latency of loads.
     fn cycles_alone(&self, around: Op<'c>) -> f64 {
         let warps = self.layouts.machine.num_warps;
         let mut cycles = Balance::of_dots(around, self.target);

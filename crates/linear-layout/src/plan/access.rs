@@ -167,6 +167,8 @@ pub struct AccessPlan {
     pub address_ops: u64,
     /// Byte permutes between words of adjacent registers and words of accesses.
     pub packing_ops: u64,
+    /// Words that the assembler moves because an access gives them beside others than those of their fragment.
+    pub fragment_moves: u64,
 }
 
 impl AccessPlan {
@@ -175,7 +177,7 @@ impl AccessPlan {
         let remote = if self.block.is_some() { target.cost.remote_factor } else { 1.0 };
         self.wavefronts as f64 * target.cost.wavefront * remote
             + self.count as f64 * target.cost.issue
-            + (self.address_ops + self.packing_ops) as f64 * target.cost.alu
+            + (self.address_ops + self.packing_ops + self.fragment_moves) as f64 * target.cost.alu
     }
 }
 
@@ -658,6 +660,7 @@ impl OffsetMap {
             wavefronts: choice.wavefronts,
             minimum: choice.minimum,
             packing_ops: choice.packing_ops,
+            fragment_moves: choice.fragment_moves,
         }
     }
 
