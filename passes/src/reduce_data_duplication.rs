@@ -7,8 +7,8 @@
 //! passes that follow can then move the two apart. The memory has the layout
 //! that the plan of the conversion found.
 //!
-//! Other conversions of the same data read that memory, too, where this costs
-//! no more than writing and reading memory of their own.
+//! Further conversions of the same data, to operands or not, read that memory,
+//! too, where this costs no more than writing and reading memory of their own.
 
 use crate::buffer_plans;
 use crate::ir_util::{fills_constant_buffer, layout_of, operations_in_dominance_order};
@@ -49,26 +49,33 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     let mut rewriter = IrRewriter::new(module.context());
     let mut conversions = operations_in_dominance_order(module);
     conversions.retain(|op| is_conversion(*op));
+    let Some(target) = &machine.target else { return Ok(()) };
     let mut left = Vec::new();
     for op in conversions {
-        match memory_of(op, &machine) {
-            Some(memory) => split(&mut rewriter, op, memory)?,
-            None => left.push(op),
+        match (memory_of(op, &machine), shared_copy(op, target)) {
+            (Some(_), Some(alloc)) => read_from(&mut rewriter, op, alloc)?,
+            (Some(memory), None) => split(&mut rewriter, op, memory)?,
+            (None, _) => left.push(op),
         }
     }
-    let Some(target) = &machine.target else { return Ok(()) };
     for op in left {
         if let Some(alloc) = shared_copy(op, target) {
-            if !alloc.is_before_in_block(op) {
-                alloc.move_before(op);
-            }
-            rewriter.set_before(op);
-            let ty = op.result(0).ty();
-            let read = LocalLoadOp::build(op.loc(), alloc.result(0)).results(&[ty]).insert(&mut rewriter)?;
-            op.result(0).replace_all_uses_with(read.result());
-            op.erase();
+            read_from(&mut rewriter, op, alloc)?;
         }
     }
+    Ok(())
+}
+
+/// Reads the result of the conversion `op` from the memory that `alloc` makes.
+fn read_from<'c>(rewriter: &mut IrRewriter<'c>, op: Op<'c>, alloc: Op<'c>) -> PassResult {
+    if !alloc.is_before_in_block(op) {
+        alloc.move_before(op);
+    }
+    rewriter.set_before(op);
+    let ty = op.result(0).ty();
+    let read = LocalLoadOp::build(op.loc(), alloc.result(0)).results(&[ty]).insert(rewriter)?;
+    op.result(0).replace_all_uses_with(read.result());
+    op.erase();
     Ok(())
 }
 

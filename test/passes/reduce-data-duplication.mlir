@@ -86,3 +86,26 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return %r : tensor<64x32xf16, #dot>
   }
 }
+
+// -----
+
+// Two dots read one tensor, by warps that are placed otherwise: the second reads what was written for the first.
+#a = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [2, 1], order = [1, 0]}>
+#rows = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 1], instrShape = [16, 8]}>
+#columns = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [1, 2], instrShape = [16, 8]}>
+#first = #ttg.dot_op<{opIdx = 0, parent = #rows, kWidth = 2}>
+#second = #ttg.dot_op<{opIdx = 0, parent = #columns, kWidth = 2}>
+module attributes {"ttg.num-warps" = 2 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:80"} {
+  // CHECK-LABEL: @twice
+  // CHECK: %[[M:.*]] = ttg.local_alloc
+  // CHECK-NOT: ttg.local_alloc
+  // CHECK: ttg.local_load %[[M]]
+  // CHECK: ttg.local_load %[[M]]
+  // CHECK-NOT: ttg.local_alloc
+  // CHECK: tt.return
+  tt.func @twice(%x: tensor<64x128xf16, #a>) -> (tensor<64x128xf16, #first>, tensor<64x128xf16, #second>) {
+    %y = ttg.convert_layout %x : tensor<64x128xf16, #a> -> tensor<64x128xf16, #first>
+    %z = ttg.convert_layout %x : tensor<64x128xf16, #a> -> tensor<64x128xf16, #second>
+    tt.return %y, %z : tensor<64x128xf16, #first>, tensor<64x128xf16, #second>
+  }
+}
