@@ -353,7 +353,9 @@ impl<'c> Objective<'c> {
         plan.accesses.len() as f64 * warps * (cost.request + moved)
     }
 
-    fn analysis(&self) -> &AxisInfoAnalysis<'c> {
+    /// What is known of integers and pointers, found out where it was not. Whoever asks for costs while operations are
+    /// being moved asks for this before, for then control flow cannot be followed.
+    pub fn analysis(&self) -> &AxisInfoAnalysis<'c> {
         self.analysis.get_or_init(|| AxisInfoAnalysis::new(self.module))
     }
 

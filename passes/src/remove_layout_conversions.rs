@@ -218,6 +218,7 @@ fn decide<'c>(
         assignment.reassign(value, layout);
     }
     planner.forget();
+    known.objective.analysis();
     let mut pass = materialize::Materialize::new(module, planner);
     for &op in ops {
         pass.operands(op, &mut assignment)?;
