@@ -200,13 +200,18 @@ fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
+/// Programs that once failed, run besides where no others are asked for: 91093, whose control flow was followed while the
+/// layout engine moved it.
+const ONCE_FAILED: [u64; 1] = [91093];
+
 #[test]
 fn random_programs_give_the_same_numbers_everywhere() {
     let (first, count) = (number("TTOPT_SEED", 0), number("TTOPT_PROGRAMS", 40));
     let dir = std::env::var("TTOPT_PROGRAMS_DIR").ok();
     let dir = dir.as_deref().map(Path::new);
     let (mut failed, mut written) = (Vec::new(), Vec::new());
-    for seed in first..first + count {
+    let once_failed = ONCE_FAILED.iter().filter(|_| std::env::var_os("TTOPT_SEED").is_none());
+    for seed in (first..first + count).chain(once_failed.copied()) {
         match check(seed, dir) {
             Ok(case) => written.extend(case),
             Err(reason) => {
