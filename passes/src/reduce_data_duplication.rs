@@ -52,10 +52,13 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     let Some(target) = &machine.target else { return Ok(()) };
     let mut left = Vec::new();
     for op in conversions {
-        match (memory_of(op, &machine), shared_copy(op, target)) {
-            (Some(_), Some(alloc)) => read_from(&mut rewriter, op, alloc)?,
-            (Some(memory), None) => split(&mut rewriter, op, memory)?,
-            (None, _) => left.push(op),
+        let Some(memory) = memory_of(op, &machine) else {
+            left.push(op);
+            continue;
+        };
+        match shared_copy(op, target) {
+            Some(alloc) => read_from(&mut rewriter, op, alloc)?,
+            None => split(&mut rewriter, op, memory)?,
         }
     }
     for op in left {

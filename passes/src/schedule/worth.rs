@@ -38,6 +38,8 @@ impl<'c, 't> Worth<'c, 't> {
 
     /// Whether `schedule` makes the loop faster than more CTAs would without it.
     pub fn pays(&self, source: &Source<'c>, schedule: &LoopSchedule, budget: &Budget) -> bool {
+        // A loop that goes on for long may be one of few programs, which have their multiprocessors to themselves.
+        let Some(trips) = trip_count(source.op) else { return true };
         let function = source.op.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(source.op);
         let warps = self.layouts.machine.num_warps;
         let ctas = ctas_with(UNSEEN_REGISTERS, function, warps, 0, self.target);
@@ -48,8 +50,9 @@ impl<'c, 't> Worth<'c, 't> {
             |ring: &usize| graph.nodes.iter().any(|node| node.kind == Kind::Dot && node.reads.contains(ring));
         let operands = (0..graph.rings.len()).filter(read_by_dots).map(|ring| graph.rings[ring]).sum();
         let (with, without) = (fit(schedule.shared_bytes(graph)), fit(operands));
-        // A loop that goes on for long may be one of few programs, which have their multiprocessors to themselves.
-        let Some(trips) = trip_count(source.op).filter(|_| with < without) else { return true };
+        if with >= without {
+            return true;
+        }
         let trips = trips.max(1) as f64;
         let own = self.cycles_alone(source.op);
         let hidden = own * f64::from(schedule.stages - 1);

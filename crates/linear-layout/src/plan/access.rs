@@ -293,32 +293,32 @@ impl OffsetMap {
         })
     }
 
+    /// The bits of register numbers that tell different elements apart: copies left out, the lowest first.
+    fn kept_registers(&self) -> Vec<usize> {
+        let mut span = Echelon::new();
+        (0..self.columns.reg.len()).filter(|&i| span.insert(self.columns.reg[i])).collect()
+    }
+
     /// Words of one thread that are moved, since instructions take some from consecutive registers and accesses whose
     /// positions are the registers `within` give several that are not consecutive in these.
     fn fragment_moves(&self, within: &[u64], storage_bits: u32) -> u64 {
         if self.fragment_words < 2 {
             return 0;
         }
-        let mut span = Echelon::new();
-        let kept: Vectors = (0..self.columns.reg.len())
-            .filter(|&i| span.insert(self.columns.reg[i]))
-            .map(|i| 1 << i)
-            .collect();
+        let kept = self.kept_registers();
         let in_word = (32 / storage_bits).max(1).ilog2() as usize;
         let given = within.len().saturating_sub(in_word).min(self.fragment_words.ilog2() as usize);
-        let fragment = kept.iter().skip(in_word).take(given);
+        let mut fragment = kept.iter().skip(in_word).take(given).map(|i| 1 << i);
         let words = 1u64 << (kept.len() - in_word.min(kept.len()));
         let reached = Echelon::of(within);
-        if fragment.copied().all(|register| reached.contains(register)) { 0 } else { words }
+        if fragment.all(|register| reached.contains(register)) { 0 } else { words }
     }
 
     /// Byte permutes of one thread: elements live in words of adjacent registers, copies left out, and accesses move
     /// words whose positions are the registers `within`; a register that flips a bit of `fixed` goes with the one that
     /// undoes that.
     fn packing(&self, within: &[u64], fixed: &[(u32, u64)], storage_bits: u32) -> u64 {
-        let mut span = Echelon::new();
-        let kept: Vec<usize> =
-            (0..self.columns.reg.len()).filter(|&i| span.insert(self.columns.reg[i])).collect();
+        let kept = self.kept_registers();
         let (low, high) = kept.split_at(kept.len().min((32 / storage_bits).max(1).ilog2() as usize));
         let adjacent: Vectors = low.iter().map(|&i| 1 << i).collect();
         let word = &within[..within.len().min(adjacent.len())];
