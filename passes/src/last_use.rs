@@ -150,7 +150,7 @@ fn depends_on<'c>(value: Value<'c>, found: &dyn Fn(Value<'c>) -> bool) -> bool {
 
 /// Whether every access of a warp takes all bytes of the sectors that it touches,
 /// but for the first and the last of a run.
-fn takes_whole_sectors(op: Op<'_>, analysis: &AxisInfoAnalysis<'_>, target: &TargetDesc) -> bool {
+fn takes_whole_sectors<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>, target: &TargetDesc) -> bool {
     let Some(facts) = AccessFacts::of(op, analysis) else { return false };
     let Ok(layout) = layout(op.operand(0).ty()) else { return false };
     // Where a run begins does not matter, as long as accesses are as wide as if it began at a sector.

@@ -101,6 +101,7 @@ pub static PASSES: &[&PassDef] = &[
     &rewrite_tensor_descriptor_to_pointer::REWRITE_TENSOR_DESCRIPTOR_TO_POINTER,
     &optimize_dot_operands::TRITONGPU_OPTIMIZE_DOT_OPERANDS,
     &combine_tensor_select_and_if::TRITONGPU_COMBINE_TENSOR_SELECT_AND_IF,
+    &shared_memory::fit::TRITONGPU_FIT_SHARED_MEMORY,
     &cluster_buffers::TRITONGPU_CLUSTER_BUFFERS,
     &buffer_accesses::TRITONAMDGPU_BUFFER_ACCESSES,
     &schedule::pass::TRITONGPU_PIPELINE,

@@ -342,12 +342,12 @@ impl<'c> Objective<'c> {
         let idle = if stores { copies(Dim::WARP) } else { 0 };
         let warps = warps(layout) / f64::from(1u32 << idle);
         // An instruction of a warp is served line by line. Sectors that are used in full count a quarter of a line each,
-        // or half a line where they are in lines of their own; others a line.
+        // or what looking up their line takes where they are in lines of their own; others a line.
         let lanes = 1u64 << (layout.in_bits(Dim::LANE) - copies(Dim::LANE));
         let bytes = lanes * u64::from(plan.vec_elems) * u64::from(plan.elem_bits.div_ceil(8));
         let (sectors, lines) = (plan.sectors as f64, plan.lines as f64);
         let full = plan.sectors * 32 <= bytes;
-        let served = if full { (sectors / 4.0).max(lines / 2.0).max(1.0) } else { sectors };
+        let served = if full { (sectors / 4.0).max(lines * cost.line).max(1.0) } else { sectors };
         // What is loaded stays in the L1, what is stored goes on.
         let moved = if stores { served.max(cost.stored(bytes, plan.sectors)) } else { served };
         plan.accesses.len() as f64 * warps * (cost.request + moved)
@@ -357,6 +357,14 @@ impl<'c> Objective<'c> {
     /// being moved asks for this before, for then control flow cannot be followed.
     pub fn analysis(&self) -> &AxisInfoAnalysis<'c> {
         self.analysis.get_or_init(|| AxisInfoAnalysis::new(self.module))
+    }
+
+    /// Notes that `made`, a new value, has the numbers of `value`.
+    pub fn note(&self, made: Value<'c>, value: Value<'c>) {
+        // An analysis that is made later sees both.
+        if let Some(analysis) = self.analysis.get() {
+            analysis.note(made, value);
+        }
     }
 
     /// Registers of `layout`, which is `to`, for whose values `op` computes something. Those that hold copies are

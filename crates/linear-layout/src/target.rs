@@ -139,6 +139,8 @@ pub struct CostModel {
     pub issue: f64,
     /// Issuing one access of a warp to global memory, its address included, besides the lines that it touches.
     pub request: f64,
+    /// Looking up one line of 128 bytes in the L1, for an access that touches sectors of it in full.
+    pub line: f64,
     /// One sector of 32 bytes that a store writes in full: stores are written through to the L2, sector by sector.
     pub stored_sector: f64,
     /// One sector of which a store writes a part.
@@ -184,6 +186,7 @@ impl Hash for CostModel {
             wavefront,
             issue,
             request,
+            line,
             stored_sector,
             stored_part,
             special,
@@ -198,7 +201,7 @@ impl Hash for CostModel {
             remote_factor,
         } = self;
         let throughputs = [alu, shuffle, fixed_shuffle, wavefront, issue, request, special, multiply_adds];
-        let memory = [stored_sector, stored_part, memory_bytes];
+        let memory = [line, stored_sector, stored_part, memory_bytes];
         let latencies = [shuffle_latency, fixed_shuffle_latency, shared_latency];
         let barriers = [warp_barrier, block_barrier, cluster_barrier];
         for cycles in
@@ -308,6 +311,8 @@ const NVIDIA_COST: CostModel = CostModel {
     wavefront: 1.0,
     issue: 0.5,
     request: 1.0,
+    // An H200's `l1.ld8` and `l1.ld16` of bench/gpu/micro: two lines in a cycle where sectors are used in full.
+    line: 0.5,
     // An H200's `hbm.st*` and, for parts, `l2.st*` of bench/gpu/micro (docs/objective.md).
     stored_sector: 2.1,
     stored_part: 4.2,
@@ -333,6 +338,8 @@ const AMD_COST: CostModel = CostModel {
     // The texture addresser takes 16 lanes a cycle (CDNA3 white paper), and two vector instructions make the 64-bit
     // address. Unmeasured here.
     request: 6.0,
+    // The tag memory looks up one line after the other (ROCm Compute Profiler, "Vector L1 cache"). Unmeasured.
+    line: 1.0,
     // 64 bytes a cycle go from a compute unit to the L2 (CDNA3 white paper). Unmeasured.
     stored_sector: 0.5,
     stored_part: 0.5,

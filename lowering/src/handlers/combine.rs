@@ -40,22 +40,25 @@ impl<'c> Combine<'c> {
         Ok(result)
     }
 
-    /// All of `items`, which may not be empty, combined as a balanced tree.
-    pub fn tree(&self, l: &mut Lower<'_, 'c>, mut items: Vec<Item<'c>>) -> Lowered<Item<'c>> {
-        while items.len() > 1 {
-            let mut next = Vec::with_capacity(items.len().div_ceil(2));
-            for pair in items.chunks(2) {
-                next.push(match pair {
-                    [a, b] => self.apply(l, a, b)?,
-                    rest => rest.concat(),
-                });
+    /// All of `items`, which may not be empty, combined as a balanced tree. Each half is done before the next is begun,
+    /// so that few registers wait: one for each level of the tree.
+    pub fn tree(&self, l: &mut Lower<'_, 'c>, items: Vec<Item<'c>>) -> Lowered<Item<'c>> {
+        // Trees that are done, each with the number of its levels, which fall from the first to the last.
+        let mut done: Vec<(u32, Item<'c>)> = Vec::new();
+        for mut item in items {
+            let mut levels = 0;
+            while let Some((_, before)) = done.pop_if(|(others, _)| *others == levels) {
+                item = self.apply(l, &before, &item)?;
+                levels += 1;
             }
-            items = next;
+            done.push((levels, item));
         }
-        match items.pop() {
-            Some(item) => Ok(item),
-            None => unsupported("the plan combines no registers"),
+        let mut rest = done.into_iter().rev().map(|(_, item)| item);
+        let Some(mut all) = rest.next() else { return unsupported("the plan combines no registers") };
+        for before in rest {
+            all = self.apply(l, &before, &all)?;
         }
+        Ok(all)
     }
 
     /// The elements of each register of the operands of `op`.

@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing::Session;
+use mlir_host::rewrite::IrRewriter;
 
 /// What the only public function of a body costs; `%p` points to a tensor in `#v`, `%n` is not known.
 fn total(body: &str) -> Total {
@@ -83,4 +84,33 @@ fn what_no_plan_does_is_worse_than_any_number() {
     assert_eq!(of(1, 1.0).compare(&of(1, 2.0)), Ordering::Less);
     assert_eq!(of(0, 2.0).compare(&of(0, 1.0)), Ordering::Greater);
     assert_eq!(of(0, 1.0).compare(&of(0, 1.0 + 1e-12)), Ordering::Equal, "an error of rounding");
+}
+
+#[test]
+fn what_is_made_later_has_the_facts_of_what_it_copies() {
+    // A load of four neighbours with a mask that all of them share.
+    let session = Session::new(
+        "tt.func @f(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %n: i32 {tt.divisibility = 16 : i32}) {
+           %r = tt.make_range {end = 512 : i32, start = 0 : i32} : tensor<512xi32, #w>
+           %s = tt.splat %p : !tt.ptr<f32> -> tensor<512x!tt.ptr<f32>, #w>
+           %q = tt.addptr %s, %r : tensor<512x!tt.ptr<f32>, #w>, tensor<512xi32, #w>
+           %m = tt.splat %n : i32 -> tensor<512xi32, #w>
+           %k = arith.cmpi slt, %r, %m : tensor<512xi32, #w>
+           %x = tt.load %q, %k : tensor<512x!tt.ptr<f32>, #w>
+           tt.return
+         }",
+    );
+    let layouts = Layouts::new(session.context(), Machine::of(session.module()).expect("a machine"));
+    let objective = Objective::new(session.module());
+    objective.analysis();
+    let load = session.all("tt.load")[0];
+    let known = objective.cycles(load, &layouts);
+    let mask = session.all("arith.cmpi")[0];
+    let mut rewriter = IrRewriter::new(session.context());
+    rewriter.set_after(mask);
+    let copy = rewriter.clone_op(mask);
+    load.set_operand(1, copy.result(0));
+    assert!(objective.cycles(load, &layouts) > known, "nothing is known of the new mask");
+    objective.note(copy.result(0), mask.result(0));
+    assert_eq!(objective.cycles(load, &layouts), known);
 }

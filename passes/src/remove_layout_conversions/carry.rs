@@ -102,6 +102,7 @@ impl<'c> Materialize<'_, 'c> {
             if let Some(layout) = layout_of(new) {
                 assignment.record(new, layout);
             }
+            self.planner.renew(old, new);
             old.replace_all_uses_with(new);
         }
         self.replaced.insert(op, made);

@@ -180,8 +180,14 @@ impl<'a, 'c> Planner<'a, 'c> {
 
     /// Notes that `made` is `value` in `layout`.
     pub fn note(&mut self, value: Value<'c>, layout: Attr<'c>, made: Value<'c>) {
+        self.costs.note(made, value);
         self.made.insert((value, layout), made);
         self.cheapen_users(value, layout);
+    }
+
+    /// Notes that `made`, a result of an operation that took the place of another, is what `value` was.
+    pub fn renew(&self, value: Value<'c>, made: Value<'c>) {
+        self.costs.note(made, value);
     }
 
     /// Takes all that the plan for a request makes to be there for other plans: they share it.

@@ -105,6 +105,44 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     Ok(())
 }
 
+/// The buffers of a function, and where they are.
+pub(super) struct Placed<'c> {
+    /// What occupies shared memory.
+    pub buffers: Buffers<'c>,
+    /// What the function needs of it.
+    pub needs: Needs,
+    offsets: Vec<u64>,
+    interference: Interference,
+}
+
+impl Placed<'_> {
+    /// Buffers that are occupied at the same time, as numbers of buffers; first those with the most bytes.
+    pub fn crowds(&self) -> Vec<Vec<usize>> {
+        let mut crowds = self.interference.crowds();
+        let bytes =
+            |crowd: &Vec<usize>| crowd.iter().map(|buffer| self.buffers.all[*buffer].needs.bytes).sum();
+        crowds.sort_by_cached_key(|crowd| std::cmp::Reverse::<u64>(bytes(crowd)));
+        crowds
+    }
+}
+
+/// Finds places for all buffers of `function`. `callees` has what functions that are called need, by symbol.
+pub(super) fn place_buffers<'c>(
+    function: Op<'c>,
+    callees: &FastMap<String, Needs>,
+    target: &TargetDesc,
+) -> Result<Placed<'c>, Reported> {
+    let graph = FlowGraph::new(function);
+    let buffers = Buffers::new(&graph, callees, target).map_err(|(op, message)| op.error(message))?;
+    let needs: Vec<Needs> = buffers.all.iter().map(|buffer| buffer.needs).collect();
+    let interference = Interference::new(&graph, &buffers);
+    let placement = best_placement(&needs, &interference);
+    let Placement { offsets, bytes } =
+        placement.ok_or_else(|| internal(function, "a buffer is left without a place"))?;
+    let alignment = needs.iter().map(|needs| needs.alignment).max().unwrap_or(1);
+    Ok(Placed { buffers, needs: Needs { bytes, alignment }, offsets, interference })
+}
+
 /// Allocates the shared memory of one function.
 fn allocate(
     function: Op<'_>,
@@ -112,17 +150,14 @@ fn allocate(
     target: &TargetDesc,
     report: bool,
 ) -> Result<Needs, Reported> {
-    let graph = FlowGraph::new(function);
-    let buffers = Buffers::new(&graph, callees, target).map_err(|(op, message)| op.error(message))?;
-    let needs: Vec<Needs> = buffers.all.iter().map(|buffer| buffer.needs).collect();
-    let placement = best_placement(&needs, &Interference::new(&graph, &buffers));
-    let placement = placement.ok_or_else(|| internal(function, "a buffer is left without a place"))?;
-    if placement.bytes > target.shared_bytes {
-        return Err(too_much(function, &buffers, &placement, target));
+    let placed = place_buffers(function, callees, target)?;
+    let Placed { buffers, needs, offsets, .. } = &placed;
+    if needs.bytes > target.shared_bytes {
+        return Err(too_much(function, &placed, target));
     }
     let ctx = function.context();
     let number = |value: u64| Attr::int(ctx, 32, value as i64);
-    for (buffer, offset) in buffers.all.iter().zip(&placement.offsets) {
+    for (buffer, offset) in buffers.all.iter().zip(offsets) {
         buffer.op.set_attr(OFFSET, number(*offset));
         if buffer.is_scratch {
             buffer.op.set_attr(SIZE, number(buffer.needs.bytes));
@@ -135,22 +170,22 @@ fn allocate(
         }
     }
     if report {
-        let sum: u64 = needs.iter().map(|needs| needs.bytes).sum();
-        let (bytes, count, all) = (placement.bytes, needs.len(), target.shared_bytes);
+        let sum: u64 = buffers.all.iter().map(|buffer| buffer.needs.bytes).sum();
+        let (bytes, count, all) = (needs.bytes, buffers.all.len(), target.shared_bytes);
         function.remark(format!(
             "{bytes} bytes of shared memory for {count} buffers of {sum} bytes together; {target} has {all}"
         ));
     }
     let is_called = is_private(function);
-    if is_called && placement.bytes > 0 {
-        function.set_attr(SIZE, number(placement.bytes));
+    if is_called && needs.bytes > 0 {
+        function.set_attr(SIZE, number(needs.bytes));
     }
-    let alignment = needs.iter().map(|needs| needs.alignment).max().unwrap_or(1);
-    Ok(Needs { bytes: placement.bytes, alignment })
+    Ok(*needs)
 }
 
 /// Reports that shared memory is too small, with what needs most of it.
-fn too_much(function: Op<'_>, buffers: &Buffers<'_>, placement: &Placement, target: &TargetDesc) -> Reported {
+fn too_much(function: Op<'_>, placed: &Placed<'_>, target: &TargetDesc) -> Reported {
+    let Placed { buffers, needs, offsets, .. } = placed;
     let mut largest: Vec<usize> = (0..buffers.all.len()).collect();
     largest.sort_by_key(|i| std::cmp::Reverse(buffers.all[*i].needs.bytes));
     let notes: Vec<_> = largest
@@ -159,12 +194,12 @@ fn too_much(function: Op<'_>, buffers: &Buffers<'_>, placement: &Placement, targ
         .map(|i| {
             let buffer = &buffers.all[i];
             let (name, bytes) = (buffer.op.name(), buffer.needs.bytes);
-            (buffer.op.loc(), format!("{name} needs {bytes} bytes, at {}", placement.offsets[i]))
+            (buffer.op.loc(), format!("{name} needs {bytes} bytes, at {}", offsets[i]))
         })
         .collect();
     let message = format!(
         "needs {} bytes of shared memory, {target} has {} in a block",
-        placement.bytes, target.shared_bytes
+        needs.bytes, target.shared_bytes
     );
     function.error_with_notes(message, &notes)
 }

@@ -48,7 +48,12 @@ impl Set {
 }
 
 /// Which buffers exclude each other from the same bytes.
-pub struct Interference(Vec<Set>);
+pub struct Interference {
+    /// By buffer, those that it excludes.
+    excluded: Vec<Set>,
+    /// The different sets of buffers that are occupied at some operation.
+    crowds: Vec<Set>,
+}
 
 impl Interference {
     /// Of the buffers of the function of `graph`.
@@ -57,20 +62,24 @@ impl Interference {
         let n = buffers.all.len();
         let mut conflicts = vec![Set::new(n); n];
         let mut seen = std::collections::HashSet::new();
-        for set in &occupied {
-            if seen.insert(set) {
-                set.iter().for_each(|buffer| _ = conflicts[buffer].unite(set));
-            }
+        let crowds: Vec<Set> = occupied.iter().filter(|set| seen.insert(*set)).cloned().collect();
+        for set in &crowds {
+            set.iter().for_each(|buffer| _ = conflicts[buffer].unite(set));
         }
         for op in graph.ops().iter().filter(|op| WarpSpecializeOp::cast(**op).is_some()) {
             at_once(graph, *op, &occupied, n, &mut conflicts);
         }
-        Self(conflicts)
+        Self { excluded: conflicts, crowds }
+    }
+
+    /// The different sets of buffers that are occupied at some operation, as numbers of buffers.
+    pub fn crowds(&self) -> Vec<Vec<usize>> {
+        self.crowds.iter().map(|set| set.iter().collect()).collect()
     }
 
     /// Whether two buffers are occupied at the same time.
     pub fn excludes(&self, a: usize, b: usize) -> bool {
-        a != b && self.0[a].contains(b)
+        a != b && self.excluded[a].contains(b)
     }
 }
 

@@ -5,6 +5,7 @@
 //!   memory descriptors of a function may refer.
 //! * [`liveness`] says what is occupied at the same time.
 //! * [`allocate`] gives everything an offset.
+//! * [`fit`] keeps tensors in registers where it would not suffice.
 //! * [`slots`] tells buffers of one allocation apart.
 //! * [`effects`] says which buffers an operation reads and writes, and when.
 //! * [`barriers`] puts a barrier where two accesses could meet otherwise.
@@ -13,6 +14,7 @@ pub mod allocate;
 pub mod barriers;
 pub mod buffers;
 pub mod effects;
+pub mod fit;
 pub mod liveness;
 pub mod slots;
 

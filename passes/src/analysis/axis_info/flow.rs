@@ -15,6 +15,7 @@ use mlir_host::upstream::{
     RemSIOp, RemUIOp, SelectOp, ShLIOp, ShRSIOp, ShRUIOp, SubIOp, TruncIOp, XOrIOp,
 };
 use smallvec::SmallVec;
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use ttopt_dialect::tt::ops::{
     AddPtrOp, BitcastOp, BroadcastOp, CallOp, CatOp, ExpandDimsOp, FuncOp, GetNumProgramsOp, GetProgramIdOp,
@@ -31,6 +32,8 @@ const CHANGES: u8 = 8;
 /// The facts about every integer, pointer and tensor of them in a module.
 pub struct AxisInfoAnalysis<'c> {
     infos: FastMap<Value<'c>, AxisInfo>,
+    /// Values made since, each with one of the same numbers that was there.
+    made: RefCell<FastMap<Value<'c>, Value<'c>>>,
 }
 
 impl<'c> AxisInfoAnalysis<'c> {
@@ -41,13 +44,25 @@ impl<'c> AxisInfoAnalysis<'c> {
             solver.queued.remove(&op);
             solver.visit(op);
         }
-        Self { infos: solver.infos }
+        Self { infos: solver.infos, made: RefCell::default() }
     }
 
     /// What is known about `value`; `None` for values that no execution
     /// reaches and that are neither integers nor pointers.
     pub fn get(&self, value: Value<'c>) -> Option<&AxisInfo> {
-        self.infos.get(&value)
+        self.infos.get(&self.analysed(value))
+    }
+
+    /// Notes that `made`, which was not there when the analysis was made, has the numbers of `value`: a copy, or its
+    /// conversion to another layout.
+    pub fn note(&self, made: Value<'c>, value: Value<'c>) {
+        let value = self.analysed(value);
+        self.made.borrow_mut().insert(made, value);
+    }
+
+    /// The value of the same numbers that the analysis saw.
+    fn analysed(&self, value: Value<'c>) -> Value<'c> {
+        self.made.borrow().get(&value).copied().unwrap_or(value)
     }
 
     /// What is known about `value`, which may be nothing.
