@@ -71,7 +71,7 @@ def times(function, args, flush, cache):
     return result
 
 
-def child(cases, only, share, lock, out):
+def child(cases, only, skip, share, lock, out):
     with open(lock) as file:
         fcntl.flock(file, fcntl.LOCK_SH)
         import torch
@@ -82,6 +82,9 @@ def child(cases, only, share, lock, out):
                 continue
             at += 1
             if at % share[1] != share[0]:
+                continue
+            if name in skip:
+                results[name] = {"failure": "a fault on the GPU"}
                 continue
             try:
                 torch.manual_seed(0)
@@ -94,6 +97,10 @@ def child(cases, only, share, lock, out):
                     results[name]["wanted"] = [sample(leaf) for leaf in leaves(function.reference(*args))]
                 ready.append((name, make))
                 del function, args, value
+            except torch.AcceleratorError as failure:
+                # The GPU is lost to this process: the other functions run in a new one.
+                print(f"{name}: {os.environ.get('TTOPT') and 'ttopt' or 'triton'}: {str(failure)[:80]}", flush=True)
+                os.execv(sys.executable, [sys.executable, *sys.argv, "--skip", name])
             except Exception as failure:  # noqa: BLE001: one function that fails must not end the others
                 results[name] = {"failure": f"{type(failure).__name__}: {str(failure)[:300]}"}
             torch.cuda.empty_cache()
@@ -120,11 +127,12 @@ def main(description, cases, shares=1):
     parser.add_argument("--json", help="write the times here")
     parser.add_argument("--keep", help="leave what was compiled in this folder (TTIR, PTX and cubins of both)")
     parser.add_argument("--shares", type=int, default=shares, help="processes for each compiler (default %(default)s)")
+    parser.add_argument("--skip", action="append", default=[], help="a function that is not to be run")
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
         share, lock, out = options.child
-        return child(cases, options.only, tuple(map(int, share.split("/"))), lock, out)
+        return child(cases, options.only, options.skip, tuple(map(int, share.split("/"))), lock, out)
     folder = os.path.abspath(options.keep or tempfile.mkdtemp(prefix="ttopt-paired-"))
     os.makedirs(folder, exist_ok=True)
     lock = os.path.join(folder, "lock")
@@ -139,6 +147,7 @@ def main(description, cases, shares=1):
         for share in range(options.shares):
             out = os.path.join(folder, f"{who}{share}.pt")
             command = [sys.executable, sys.argv[0], "--only", options.only, "--child", f"{share}/{options.shares}", lock, out]
+            command += [word for name in options.skip for word in ("--skip", name)]
             running.append((who, subprocess.Popen(command, env=environment), out))
     import torch
 
