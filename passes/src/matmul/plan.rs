@@ -456,8 +456,25 @@ impl Multiplied {
                 element_bit_width: row.sum.bits(),
             }),
             accumulator,
-            operands: in_registers(self.elements, 1 << row.a.k_run()),
+            operands: in_registers(self.elements, self.k_width(problem, row)),
         })
+    }
+
+    /// Consecutive elements along K that a thread holds. Several instructions may multiply them, each with some of K's
+    /// elements in an order that both operands share. What memory holds along K comes in vectors, and goes through
+    /// the LDS as such where threads need whole vectors; what other dots gave has the order of their results.
+    fn k_width(&self, problem: &Problem, row: &MatrixInstruction) -> u64 {
+        let own = 1 << row.a.k_run();
+        let rank = problem.shape.len();
+        let along_k = [rank - 1, rank - 2];
+        let comes_in_vectors =
+            problem.operands.iter().zip(along_k).any(|(own, k)| own.loaded && own.fastest == k);
+        if problem.chain.left || problem.chain.right || !comes_in_vectors {
+            return own;
+        }
+        let wide = own.max(128 / u64::from(row.operand.bits()));
+        let lanes = u64::from(row.shape[2]) / own;
+        if problem.k.is_multiple_of(wide * lanes) { wide } else { own }
     }
 
     /// `v_wmma` (RDNA3 and RDNA4 ISA, "Wave Matrix Multiply Accumulate").

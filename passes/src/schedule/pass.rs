@@ -62,7 +62,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         return Ok(());
     }
     let (target, machine) = (machine::target(module)?, Machine::of(module)?);
-    if !target.primitives.cp_async || machine.num_ctas > 1 {
+    if machine.num_ctas > 1 {
         return Ok(());
     }
     let axis = AxisInfoAnalysis::new(module);

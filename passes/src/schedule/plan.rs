@@ -370,7 +370,7 @@ impl<'a> Order<'a> {
         order.places.push(order.steps.len());
         let rings = |n: usize| stage[n] + 1 < stages && graph.nodes[n].writes.is_some();
         if !(0..stage.len()).any(rings) {
-            order.places.push(0);
+            order.places.push(order.first_place());
         }
         if let Some(place) = place {
             order.insert_early(place, &groups);
@@ -383,6 +383,36 @@ impl<'a> Order<'a> {
             order.steps.push(Step::AwaitDots { dots, pending: 0 });
         }
         order
+    }
+
+    /// Where only loads to registers run ahead: the start of the iteration, or, where what they replace has been used
+    /// before the first dot, right behind that, so that they need no registers of their own from which to be moved.
+    fn first_place(&self) -> usize {
+        let used = self.used(&self.loads_ahead());
+        let is_heavy = |step: &Step| matches!(step, Step::Run(n) if self.graph.nodes[*n].heavy);
+        let heavy = self.steps.iter().position(is_heavy);
+        used.filter(|used| heavy.is_some_and(|heavy| *used <= heavy)).unwrap_or(0)
+    }
+
+    /// The loads to registers that run ahead.
+    fn loads_ahead(&self) -> Vec<usize> {
+        let nodes = &self.graph.nodes;
+        let is_ahead = |n: &usize| self.stage[*n] + 1 < self.stages;
+        let is_load = |n: &usize| nodes[*n].early && nodes[*n].kind == Kind::Guarded;
+        (0..nodes.len()).filter(is_ahead).filter(is_load).collect()
+    }
+
+    /// The first place where all values that `loads` give have been used; `None` where nothing uses them.
+    fn used(&self, loads: &[usize]) -> Option<usize> {
+        let mut loaded = vec![false; self.graph.nodes.len()];
+        loads.iter().for_each(|n| loaded[*n] = true);
+        let mut at = vec![0; self.graph.nodes.len()];
+        for (step, run) in self.steps.iter().enumerate() {
+            if let Step::Run(n) = run {
+                at[*n] = step + 1;
+            }
+        }
+        self.graph.edges.iter().filter(|edge| loaded[edge.from]).map(|edge| at[edge.to]).max()
     }
 
     /// Places for what runs ahead, the first ones first.
@@ -485,7 +515,7 @@ impl<'a> Order<'a> {
         let mut ahead: Vec<usize> =
             (0..self.stage.len()).filter(|n| self.stage[*n] + 1 < self.stages).collect();
         ahead.sort_by_key(|n| std::cmp::Reverse(self.stage[*n]));
-        let (sooner, soon) = self.sooner(&ahead, place);
+        let (sooner, soon) = self.sooner(place);
         let is_copy = |n: &usize| self.graph.nodes[*n].kind == Kind::Copy;
         let others = ahead.iter().filter(|n| !is_copy(n) && !soon[**n]).map(|n| Step::Run(*n));
         let mut steps: Vec<Step> = others.collect();
@@ -498,23 +528,13 @@ impl<'a> Order<'a> {
         self.steps.splice(sooner..sooner, soon);
     }
 
-    /// The first place, `place` at the latest, where all values that loads to registers replace have been used, and what of
-    /// `ahead` comes there: those loads, and what they need of the same iteration.
-    fn sooner(&self, ahead: &[usize], place: usize) -> (usize, Vec<bool>) {
+    /// The first place, `place` at the latest, where all values that loads to registers replace have been used, and what
+    /// comes there: those loads, and what they need of the same iteration.
+    fn sooner(&self, place: usize) -> (usize, Vec<bool>) {
         let nodes = &self.graph.nodes;
         let mut soon = vec![false; nodes.len()];
-        let is_load = |n: &usize| nodes[*n].early && nodes[*n].kind == Kind::Guarded;
-        let loads: Vec<usize> = ahead.iter().copied().filter(is_load).collect();
-        let mut loaded = vec![false; nodes.len()];
-        loads.iter().for_each(|n| loaded[*n] = true);
-        let mut at = vec![0; nodes.len()];
-        for (step, run) in self.steps.iter().enumerate() {
-            if let Step::Run(n) = run {
-                at[*n] = step + 1;
-            }
-        }
-        let users = self.graph.edges.iter().filter(|edge| loaded[edge.from]);
-        let sooner = users.map(|edge| at[edge.to]).max().unwrap_or(place);
+        let loads = self.loads_ahead();
+        let sooner = self.used(&loads).unwrap_or(place);
         if sooner >= place {
             return (place, soon);
         }
