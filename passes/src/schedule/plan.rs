@@ -385,12 +385,14 @@ impl<'a> Order<'a> {
         order
     }
 
-    /// Where only loads to registers run ahead: the start of the iteration, or, where what they replace has been used
-    /// before the first dot, right behind that, so that they need no registers of their own from which to be moved.
+    /// Where only loads to registers run ahead: right behind what uses the values that they replace, if no dot comes
+    /// before that. Their results need no registers of their own then, from which to be moved, which waits for them. The
+    /// start of the iteration otherwise; what dots use themselves is moved in any case.
     fn first_place(&self) -> usize {
-        let used = self.used(&self.loads_ahead());
-        let is_heavy = |step: &Step| matches!(step, Step::Run(n) if self.graph.nodes[*n].heavy);
+        let nodes = &self.graph.nodes;
+        let is_heavy = |step: &Step| matches!(step, Step::Run(n) if nodes[*n].heavy);
         let heavy = self.steps.iter().position(is_heavy);
+        let used = self.used(&self.loads_ahead(), |user| !nodes[user].heavy);
         used.filter(|used| heavy.is_some_and(|heavy| *used <= heavy)).unwrap_or(0)
     }
 
@@ -402,8 +404,8 @@ impl<'a> Order<'a> {
         (0..nodes.len()).filter(is_ahead).filter(is_load).collect()
     }
 
-    /// The first place where all values that `loads` give have been used; `None` where nothing uses them.
-    fn used(&self, loads: &[usize]) -> Option<usize> {
+    /// The first place where those `users` of all values that `loads` give have run; `None` where there are none.
+    fn used(&self, loads: &[usize], users: impl Fn(usize) -> bool) -> Option<usize> {
         let mut loaded = vec![false; self.graph.nodes.len()];
         loads.iter().for_each(|n| loaded[*n] = true);
         let mut at = vec![0; self.graph.nodes.len()];
@@ -412,7 +414,8 @@ impl<'a> Order<'a> {
                 at[*n] = step + 1;
             }
         }
-        self.graph.edges.iter().filter(|edge| loaded[edge.from]).map(|edge| at[edge.to]).max()
+        let uses = self.graph.edges.iter().filter(|edge| loaded[edge.from] && users(edge.to));
+        uses.map(|edge| at[edge.to]).max()
     }
 
     /// Places for what runs ahead, the first ones first.
@@ -534,7 +537,7 @@ impl<'a> Order<'a> {
         let nodes = &self.graph.nodes;
         let mut soon = vec![false; nodes.len()];
         let loads = self.loads_ahead();
-        let sooner = self.used(&loads).unwrap_or(place);
+        let sooner = self.used(&loads, |_| true).unwrap_or(place);
         if sooner >= place {
             return (place, soon);
         }

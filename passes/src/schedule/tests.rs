@@ -330,3 +330,32 @@ fn schedules_of_random_loops_are_right() {
     }
     assert!(found > 5_000 && deepest == 5, "{found} loops had a schedule, of up to {deepest} stages");
 }
+
+/// A load to registers, what writes it to shared memory, what reads that, a dot; the address goes on.
+fn matmul_through_registers() -> LoopGraph {
+    let load = Node { early: true, near: true, words: 16, ..Node::new(Kind::Guarded) };
+    let heavy = Node { heavy: true, ..Node::new(Kind::Pure) };
+    LoopGraph {
+        nodes: vec![load, Node::new(Kind::Fixed), Node::new(Kind::Fixed), heavy, Node::new(Kind::Pure)],
+        edges: vec![edge(0, 1, 0), edge(2, 3, 0), edge(3, 3, 1), edge(4, 0, 1), edge(4, 4, 1)],
+        rings: Vec::new(),
+    }
+}
+
+#[test]
+fn loads_to_registers_come_behind_what_uses_the_values_that_they_replace() {
+    let graph = matmul_through_registers();
+    let schedule = LoopSchedule::new(&graph, &BUDGET).expect("a schedule");
+    assert_eq!(right(&graph, &schedule, &BUDGET), Ok(()));
+    let at = |n| schedule.kernel.iter().position(|step| *step == Step::Run(n)).expect("a step");
+    assert_eq!(schedule.ahead(0), 1);
+    assert!(at(1) < at(0) && at(0) < at(2), "{:?}", schedule.kernel);
+    // Where a later operation than the dot uses the old value, the load comes at the start of the iteration.
+    let mut graph = matmul_through_registers();
+    graph.nodes.push(Node::new(Kind::Fixed));
+    graph.edges.push(edge(0, 5, 0));
+    let schedule = LoopSchedule::new(&graph, &BUDGET).expect("a schedule");
+    assert_eq!(right(&graph, &schedule, &BUDGET), Ok(()));
+    let at = |n| schedule.kernel.iter().position(|step| *step == Step::Run(n)).expect("a step");
+    assert!(at(0) < at(1), "{:?}", schedule.kernel);
+}
