@@ -358,6 +358,15 @@ pub trait Target {
         alone: bool,
         memory: BarrierMemory,
     ) -> Lowered<()>;
+    /// Whether loads give zero to lanes that their mask excludes, if nothing else is asked for.
+    fn gives_zero_where_masked(&self) -> bool {
+        false
+    }
+    /// Keeps accesses to global memory that follow behind writes to shared memory that came before; nothing to do where
+    /// LLVM does not schedule.
+    fn keep_order<'c>(&self, _: &mut Emit<'c>) -> Lowered<()> {
+        Ok(())
+    }
     /// All threads of the warp wait for each other.
     fn warp_barrier<'c>(&self, e: &mut Emit<'c>, memory: BarrierMemory) -> Lowered<()>;
     /// Emits an atomic access to global memory; words of the elements' width

@@ -8,10 +8,13 @@
 //! added to it, and offsets that differ. Where these are known to lie between zero and two gibibytes together, the
 //! pointers are computed anew as `addptr(splat(base), offsets)` and the operation is marked `ttg.buffer`. Lowering reads
 //! the mark, finds base and offsets there, and decides nothing. As Triton's pass of this kind does, it takes it that sums
-//! of offsets do not wrap around.
+//! of offsets do not wrap around. Where they are not known to be small, but the tensor is (see `small_tensors`), all that
+//! is added to its argument is the offset.
 
 use crate::ir_util::constant;
 use crate::machine::{self, internal};
+use crate::remove_layout_conversions::remove_unused;
+use crate::small_tensors::SmallTensors;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
 use mlir_host::is_one_of;
@@ -43,7 +46,7 @@ pub static TRITONAMDGPU_BUFFER_ACCESSES: PassDef = PassDef {
 /// The mark.
 pub const BUFFER: &str = "ttg.buffer";
 /// Bytes of a buffer: offsets of lanes that do nothing are beyond it.
-pub const BUFFER_BYTES: i64 = (1 << 31) - 2;
+pub const BUFFER_BYTES: i64 = (1 << 31) - 1;
 /// Bytes of the widest access.
 const WIDEST: i64 = 16;
 
@@ -59,7 +62,10 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
         }
         Walk::Advance
     });
-    accesses.into_iter().try_for_each(rewrite)
+    let mut small = SmallTensors::default();
+    accesses.into_iter().try_for_each(|op| rewrite(op, &mut small))?;
+    // Pointers that loops carried.
+    remove_unused(module).map(|_| ())
 }
 
 /// Numbers from the first to the last.
@@ -222,25 +228,40 @@ fn emit<'c>(at: Op<'c>, name: &str, operands: &[Value<'c>], result: Type<'c>) ->
     Ok(made.result(0))
 }
 
-fn rewrite(op: Op<'_>) -> PassResult {
+/// Marks `op` if the target's instructions can do it.
+fn rewrite<'c>(op: Op<'c>, small: &mut SmallTensors<'c>) -> PassResult {
+    let Some(ty) = op.operand(0).ty().as_tensor() else { return Ok(()) };
+    let found = match apart(op)? {
+        None => small.offset(op.operand(0))?,
+        found => found,
+    };
+    let Some((base, offset)) = found else { return Ok(()) };
+    let bases = emit(op, "tt.splat", &[base], ty.ty())?;
+    let pointers = emit(op, "tt.addptr", &[bases, offset], ty.ty())?;
+    op.set_operand(0, pointers);
+    op.set_attr(BUFFER, Attr::unit(op.context()));
+    Ok(())
+}
+
+/// A base and offsets that are known to be small.
+fn apart<'c>(op: Op<'c>) -> Result<Option<(Value<'c>, Value<'c>)>, Reported> {
     let ptr = op.operand(0);
     let bytes = pointee(ptr.ty().element()).and_then(|ty| ty.bits()).map(|bits| i64::from(bits.div_ceil(8)));
-    let (Some(bytes), Some(ty)) = (bytes, ptr.ty().as_tensor()) else { return Ok(()) };
+    let (Some(bytes), Some(ty)) = (bytes, ptr.ty().as_tensor()) else { return Ok(None) };
     let Some(Parts { base: Some(base), uniform, varying }) = Parts::of_pointers(ptr, &mut { STEPS }) else {
-        return Ok(());
+        return Ok(None);
     };
     let last = varying.iter().try_fold(0i64, |sum, (_, range)| sum.checked_add(range.1));
     let end = last.and_then(|last| last.checked_mul(bytes));
     if end.is_none_or(|end| end > BUFFER_BYTES - WIDEST) {
-        return Ok(());
+        return Ok(None);
     }
-    let ctx = op.context();
     let mut start = base;
     for number in uniform {
         start = emit(op, "tt.addptr", &[start, number], start.ty())?;
     }
-    let i32t = Type::int(ctx, 32);
-    let Some(offset_type) = ty.with_element(i32t) else { return Ok(()) };
+    let i32t = Type::int(op.context(), 32);
+    let Some(offset_type) = ty.with_element(i32t) else { return Ok(None) };
     let mut offset: Option<Value<'_>> = None;
     for (tensor, _) in &varying {
         let mut own = tensor.make(op)?;
@@ -255,12 +276,7 @@ fn rewrite(op: Op<'_>) -> PassResult {
             Some(sum) => emit(op, "arith.addi", &[sum, own], offset_type.ty())?,
         });
     }
-    let Some(offset) = offset else { return Ok(()) };
-    let bases = emit(op, "tt.splat", &[start], ty.ty())?;
-    let pointers = emit(op, "tt.addptr", &[bases, offset], ty.ty())?;
-    op.set_operand(0, pointers);
-    op.set_attr(BUFFER, Attr::unit(ctx));
-    Ok(())
+    Ok(offset.map(|offset| (start, offset)))
 }
 
 /// The base and the offsets, in elements, of a marked operation.

@@ -72,6 +72,7 @@ pub mod rewrite_tensor_descriptor_to_pointer;
 pub mod rules;
 pub mod schedule;
 pub mod shared_memory;
+pub mod small_tensors;
 mod test_passes;
 #[cfg(test)]
 mod testing;

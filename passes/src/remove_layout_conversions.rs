@@ -229,7 +229,7 @@ fn decide<'c>(
 
 /// Erases operations that only make values nobody uses, and control flow's values that nobody uses; those that stay,
 /// in dominance order.
-fn remove_unused(module: Op<'_>) -> Result<Vec<Op<'_>>, Reported> {
+pub(crate) fn remove_unused(module: Op<'_>) -> Result<Vec<Op<'_>>, Reported> {
     let mut ops = operations_in_dominance_order(module);
     // From the last, for what an unused operation uses may be unused then.
     ops.reverse();

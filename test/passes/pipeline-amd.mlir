@@ -16,8 +16,8 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   // CHECK:         %[[FIRST:.*]] = tt.load %arg0, %{{.*}} :
   // CHECK:         scf.for {{.*}} iter_args({{.*}}%[[DATA:[a-z0-9]+]] = %[[FIRST]]
   // CHECK:           %[[BUFFER:.*]] = ttg.local_alloc %[[DATA]]
-  // CHECK:           %[[NEXT:.*]] = tt.load %{{.*}}, %{{.*}} :
   // CHECK:           ttg.local_load %[[BUFFER]]
+  // CHECK:           %[[NEXT:.*]] = tt.load %{{.*}}, %{{.*}} :
   // CHECK:           tt.dot
   // CHECK:           scf.yield {{.*}}%[[NEXT]]
   // ONE-LABEL: @matmul

@@ -268,6 +268,15 @@ impl Target for Amd {
         e.intrinsic_void("llvm.amdgcn.s.barrier", &[])?;
         fence(e, "workgroup", MemSemantic::Acquire, memory)
     }
+    fn gives_zero_where_masked(&self) -> bool {
+        true
+    }
+    fn keep_order<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
+        // What may cross: arithmetic and reads of the LDS (LLVM, "User Guide for AMDGPU Backend", llvm.amdgcn.sched.barrier).
+        const MAY_CROSS: i64 = 0x1 | 0x100;
+        let mask = e.const_i32(MAY_CROSS)?;
+        e.intrinsic_void("llvm.amdgcn.sched.barrier", &[mask])
+    }
     fn warp_barrier<'c>(&self, e: &mut Emit<'c>, memory: BarrierMemory) -> Lowered<()> {
         // Lanes run in step, and the LDS serves a wave in order: only LLVM must not reorder.
         fence(e, "wavefront", MemSemantic::Release, memory)?;

@@ -5,8 +5,9 @@ use crate::lower::{Handler, Lower, Values};
 use crate::target::{Access, BarrierMemory, BufferAddress, CachePolicy};
 use crate::words::{from_word, to_word};
 use linear_layout::plan::{ThreadMasks, VectorPlan};
-use mlir_host::ir::{Attr, Op, Type, Value};
+use mlir_host::ir::{Attr, ElementsAttr, Op, Type, Value};
 use mlir_host::match_op;
+use mlir_host::upstream::ConstantOp;
 use ttopt_dialect::tt::ops::{AssertOp, LoadOp};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::enums::AddrSpace;
@@ -15,6 +16,7 @@ use ttopt_passes::buffer_accesses::{BUFFER, buffer_of};
 use ttopt_passes::global_scratch;
 use ttopt_passes::last_use::LAST_USE;
 use ttopt_passes::plans;
+use ttopt_passes::schedule::pass::PINNED;
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("tt.load", load),
@@ -142,6 +144,15 @@ impl<'c> Buffer<'c> {
     }
 }
 
+/// Whether all bits of all elements of a constant are zero.
+fn is_zero(value: Value<'_>) -> bool {
+    let attr = ConstantOp::defining(value).and_then(|constant| constant.op().attr("value"));
+    let number = attr.and_then(|attr| attr.as_elements().map_or(Some(attr), ElementsAttr::splat_value));
+    number.is_some_and(|number| {
+        number.as_int() == Some(0) || number.as_float().is_some_and(|number| number.to_bits() == 0)
+    })
+}
+
 fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let Some(load) = ttopt_dialect::tt::ops::LoadOp::cast(op) else { return internal("malformed load") };
     let (ptr, mask, other) = (load.ptr(), load.mask(), load.other());
@@ -152,8 +163,12 @@ fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let policy = policy(op)?;
     let ptrs = l.get(ptr)?;
     let masks = mask.map(|mask| l.get(mask)).transpose()?;
-    let others = other.map(|other| l.get(other)).transpose()?;
+    let given = l.target.gives_zero_where_masked();
+    let others = other.filter(|other| !(given && is_zero(*other))).map(|other| l.get(other)).transpose()?;
     let buffer = Buffer::of(l, op)?;
+    if op.attr(PINNED).is_some() {
+        l.target.keep_order(&mut l.emit)?;
+    }
     let n = plan.copies.len();
     let mut loaded: Vec<Option<Value<'c>>> = vec![None; n];
     for access in &plan.accesses {

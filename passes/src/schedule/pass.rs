@@ -2,7 +2,7 @@
 
 use super::expand::expand;
 use super::plan::LoopSchedule;
-use super::source::Source;
+use super::source::{Source, body};
 use super::worth::Worth;
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::buffer_plans;
@@ -48,6 +48,8 @@ pub static TRITONGPU_PIPELINE: PassDef = PassDef {
 const NUM_STAGES: &str = "tt.num_stages";
 /// On functions, until kernel decisions are taken: CTAs of a multiprocessor that schedules were made for, an `i32`.
 pub const SCHEDULED_CTAS: &str = "ttg.scheduled_ctas";
+/// On loads: that they are issued where they are, behind accesses to shared memory that come before them.
+pub const PINNED: &str = "ttg.pinned";
 /// More stages than this are taken for a mistake.
 const MOST_STAGES: i64 = 64;
 
@@ -113,10 +115,24 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
             source.op.remark(source.describe(&schedule));
         }
         let made = expand(&source, &schedule)?;
+        if !target.primitives.cp_async {
+            pin_loads(made);
+        }
         made.set_attr(NUM_STAGES, Attr::int(made.context(), 32, 1));
     }
     undo_copies(module, &target)?;
     coalesce_copies(module, machine, &target)
+}
+
+/// Marks the loads of a loop that run ahead, so that LLVM, which schedules for targets without copies beside the program,
+/// leaves them behind what writes the values that they replace to shared memory.
+fn pin_loads(around: Op<'_>) {
+    let Some((block, end)) = body(around) else { return };
+    for op in block.ops().filter(|op| LoadOp::cast(*op).is_some()) {
+        if op.result(0).uses().any(|(user, _)| user == end) {
+            op.set_attr(PINNED, Attr::unit(op.context()));
+        }
+    }
 }
 
 /// Has copies to shared memory take the layout of pointers that moves most at once. Loads had the layout that what is

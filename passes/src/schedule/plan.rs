@@ -385,15 +385,16 @@ impl<'a> Order<'a> {
         order
     }
 
-    /// Where only loads to registers run ahead: right behind what uses the values that they replace, if no dot comes
-    /// before that. Their results need no registers of their own then, from which to be moved, which waits for them. The
-    /// start of the iteration otherwise; what dots use themselves is moved in any case.
+    /// Where only loads to registers run ahead: right before the first dot, if what uses the values that they replace
+    /// comes before it. Their results need no registers of their own then, from which to be moved, which waits for them;
+    /// and the barrier between what is written to shared memory and what dots read of it keeps the assembler from moving
+    /// them to where they would. The start of the iteration otherwise; what dots use themselves is moved in any case.
     fn first_place(&self) -> usize {
         let nodes = &self.graph.nodes;
         let is_heavy = |step: &Step| matches!(step, Step::Run(n) if nodes[*n].heavy);
         let heavy = self.steps.iter().position(is_heavy);
         let used = self.used(&self.loads_ahead(), |user| !nodes[user].heavy);
-        used.filter(|used| heavy.is_some_and(|heavy| *used <= heavy)).unwrap_or(0)
+        heavy.filter(|heavy| used.is_some_and(|used| used <= *heavy)).unwrap_or(0)
     }
 
     /// The loads to registers that run ahead.
