@@ -362,9 +362,10 @@ pub trait Target {
     fn gives_zero_where_masked(&self) -> bool {
         false
     }
-    /// Keeps accesses to global memory that follow behind writes to shared memory that came before; nothing to do where
-    /// LLVM does not schedule.
-    fn keep_order<'c>(&self, _: &mut Emit<'c>) -> Lowered<()> {
+    /// Keeps what follows behind what came before: accesses to global memory behind writes to shared memory, or, the
+    /// other way round with `issued`, matrix instructions behind accesses to global memory. Nothing to do where LLVM does
+    /// not schedule.
+    fn keep_order<'c>(&self, _: &mut Emit<'c>, _issued: bool) -> Lowered<()> {
         Ok(())
     }
     /// All threads of the warp wait for each other.

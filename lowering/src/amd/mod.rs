@@ -271,10 +271,12 @@ impl Target for Amd {
     fn gives_zero_where_masked(&self) -> bool {
         true
     }
-    fn keep_order<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
-        // What may cross: arithmetic and reads of the LDS (LLVM, "User Guide for AMDGPU Backend", llvm.amdgcn.sched.barrier).
-        const MAY_CROSS: i64 = 0x1 | 0x100;
-        let mask = e.const_i32(MAY_CROSS)?;
+    fn keep_order<'c>(&self, e: &mut Emit<'c>, issued: bool) -> Lowered<()> {
+        // What may cross (LLVM, "User Guide for AMDGPU Backend", llvm.amdgcn.sched.barrier): arithmetic and reads of the
+        // LDS; or all but matrix instructions and accesses to global memory.
+        const TO_ISSUE: i64 = 0x1 | 0x100;
+        const ISSUED: i64 = 0x2 | 0x4 | 0x80 | 0x400;
+        let mask = e.const_i32(if issued { ISSUED } else { TO_ISSUE })?;
         e.intrinsic_void("llvm.amdgcn.sched.barrier", &[mask])
     }
     fn warp_barrier<'c>(&self, e: &mut Emit<'c>, memory: BarrierMemory) -> Lowered<()> {

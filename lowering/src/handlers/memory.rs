@@ -166,8 +166,9 @@ fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let given = l.target.gives_zero_where_masked();
     let others = other.filter(|other| !(given && is_zero(*other))).map(|other| l.get(other)).transpose()?;
     let buffer = Buffer::of(l, op)?;
-    if op.attr(PINNED).is_some() {
-        l.target.keep_order(&mut l.emit)?;
+    let pinned = op.attr(PINNED).is_some();
+    if pinned {
+        l.target.keep_order(&mut l.emit, false)?;
     }
     let n = plan.copies.len();
     let mut loaded: Vec<Option<Value<'c>>> = vec![None; n];
@@ -198,6 +199,9 @@ fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         }
     }
     as_costed(&l.emit.take_global_accesses(), &plan)?;
+    if pinned {
+        l.target.keep_order(&mut l.emit, true)?;
+    }
     let all: Option<Vec<Value<'c>>> =
         plan.copies.iter().map(|register| loaded.get(*register as usize).copied().flatten()).collect();
     match all {

@@ -370,7 +370,7 @@ impl<'a> Order<'a> {
         order.places.push(order.steps.len());
         let rings = |n: usize| stage[n] + 1 < stages && graph.nodes[n].writes.is_some();
         if !(0..stage.len()).any(rings) {
-            order.places.push(order.first_place());
+            order.places.push(0);
         }
         if let Some(place) = place {
             order.insert_early(place, &groups);
@@ -385,18 +385,6 @@ impl<'a> Order<'a> {
         order
     }
 
-    /// Where only loads to registers run ahead: right before the first dot, if what uses the values that they replace
-    /// comes before it. Their results need no registers of their own then, from which to be moved, which waits for them;
-    /// and the barrier between what is written to shared memory and what dots read of it keeps the assembler from moving
-    /// them to where they would. The start of the iteration otherwise; what dots use themselves is moved in any case.
-    fn first_place(&self) -> usize {
-        let nodes = &self.graph.nodes;
-        let is_heavy = |step: &Step| matches!(step, Step::Run(n) if nodes[*n].heavy);
-        let heavy = self.steps.iter().position(is_heavy);
-        let used = self.used(&self.loads_ahead(), |user| !nodes[user].heavy);
-        heavy.filter(|heavy| used.is_some_and(|used| used <= *heavy)).unwrap_or(0)
-    }
-
     /// The loads to registers that run ahead.
     fn loads_ahead(&self) -> Vec<usize> {
         let nodes = &self.graph.nodes;
@@ -405,8 +393,8 @@ impl<'a> Order<'a> {
         (0..nodes.len()).filter(is_ahead).filter(is_load).collect()
     }
 
-    /// The first place where those `users` of all values that `loads` give have run; `None` where there are none.
-    fn used(&self, loads: &[usize], users: impl Fn(usize) -> bool) -> Option<usize> {
+    /// The first place where all values that `loads` give have been used but by dots; `None` where nothing uses them.
+    fn used(&self, loads: &[usize]) -> Option<usize> {
         let mut loaded = vec![false; self.graph.nodes.len()];
         loads.iter().for_each(|n| loaded[*n] = true);
         let mut at = vec![0; self.graph.nodes.len()];
@@ -415,7 +403,8 @@ impl<'a> Order<'a> {
                 at[*n] = step + 1;
             }
         }
-        let uses = self.graph.edges.iter().filter(|edge| loaded[edge.from] && users(edge.to));
+        let is_heavy = |n: usize| self.graph.nodes[n].heavy;
+        let uses = self.graph.edges.iter().filter(|edge| loaded[edge.from] && !is_heavy(edge.to));
         uses.map(|edge| at[edge.to]).max()
     }
 
@@ -519,6 +508,9 @@ impl<'a> Order<'a> {
         let mut ahead: Vec<usize> =
             (0..self.stage.len()).filter(|n| self.stage[*n] + 1 < self.stages).collect();
         ahead.sort_by_key(|n| std::cmp::Reverse(self.stage[*n]));
+        if place == 0 {
+            return self.insert_loads(&ahead);
+        }
         let (sooner, soon) = self.sooner(place);
         let is_copy = |n: &usize| self.graph.nodes[*n].kind == Kind::Copy;
         let others = ahead.iter().filter(|n| !is_copy(n) && !soon[**n]).map(|n| Step::Run(*n));
@@ -532,13 +524,51 @@ impl<'a> Order<'a> {
         self.steps.splice(sooner..sooner, soon);
     }
 
+    /// Puts what runs ahead, `ahead`, where nothing of it writes a ring: at the start of the iteration, in loops with dots each
+    /// load before a dot, the first that comes after what uses the value that the load replaces. Its result needs no
+    /// registers of its own then, from which to be moved, which waits for it; and the barrier between what is written to
+    /// shared memory and what the dot reads of it keeps the assembler from moving the load to where it would.
+    fn insert_loads(&mut self, ahead: &[usize]) {
+        let is_dot = |step: &Step| matches!(step, Step::Run(n) if self.graph.nodes[*n].heavy);
+        let dots: Vec<usize> = (0..self.steps.len()).filter(|step| is_dot(&self.steps[*step])).collect();
+        let own = |n: usize| {
+            let used = self.used(&[n]).unwrap_or(0);
+            dots.iter().copied().find(|dot| *dot >= used).unwrap_or(if dots.is_empty() { 0 } else { used })
+        };
+        // What they need comes no later.
+        let mut at = vec![self.steps.len(); self.graph.nodes.len()];
+        let mut open: Vec<(usize, usize)> = self.loads_ahead().into_iter().map(|n| (n, own(n))).collect();
+        while let Some((n, place)) = open.pop() {
+            if place < at[n] {
+                at[n] = place;
+                let same = |edge: &&Edge| edge.distance == 0 && self.stage[edge.from] == self.stage[n];
+                open.extend(self.needs[n].iter().filter(same).map(|edge| (edge.from, place)));
+            }
+        }
+        let mut runs: Vec<(usize, usize)> = ahead.iter().map(|n| (at[*n], *n)).collect();
+        if dots.is_empty() {
+            runs.iter_mut().for_each(|(place, _)| *place = 0);
+        }
+        runs.sort_by_key(|(place, _)| *place);
+        let mut steps = Vec::with_capacity(self.steps.len() + runs.len());
+        let mut runs = runs.into_iter().peekable();
+        for (place, step) in std::mem::take(&mut self.steps).into_iter().enumerate() {
+            while let Some((_, n)) = runs.next_if(|(at, _)| *at <= place) {
+                steps.push(Step::Run(n));
+            }
+            steps.push(step);
+        }
+        steps.extend(runs.map(|(_, n)| Step::Run(n)));
+        self.steps = steps;
+    }
+
     /// The first place, `place` at the latest, where all values that loads to registers replace have been used, and what
     /// comes there: those loads, and what they need of the same iteration.
     fn sooner(&self, place: usize) -> (usize, Vec<bool>) {
         let nodes = &self.graph.nodes;
         let mut soon = vec![false; nodes.len()];
         let loads = self.loads_ahead();
-        let sooner = self.used(&loads, |_| true).unwrap_or(place);
+        let sooner = self.used(&loads).unwrap_or(place);
         if sooner >= place {
             return (place, soon);
         }
