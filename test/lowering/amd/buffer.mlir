@@ -11,7 +11,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // CHECK-SAME:    %[[P:[^:]*]]: !llvm.ptr<1>
 // CDNA-DAG:      %[[FLAGS:.*]] = llvm.mlir.constant(159744 : i32)
 // RDNA-DAG:      %[[FLAGS:.*]] = llvm.mlir.constant(822243328 : i32)
-// CHECK-DAG:     %[[BYTES:.*]] = llvm.mlir.constant(2147483646 : i64)
+// CHECK-DAG:     %[[BYTES:.*]] = llvm.mlir.constant(2147483647 : i64)
 // CHECK:         %[[RSRC:.*]] = llvm.call_intrinsic "llvm.amdgcn.make.buffer.rsrc"(%[[P]], %{{.*}}, %[[BYTES]], %[[FLAGS]])
 // CHECK:         %[[OUTSIDE:.*]] = llvm.mlir.constant(-2147483648 : i32)
 // CHECK:         %[[AT:.*]] = llvm.select %[[M:.*]], %{{.*}}, %[[OUTSIDE]]
