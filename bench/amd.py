@@ -6,7 +6,8 @@
 OURS and THEIRS are folders of NAME.amdgcn, as `ttc --emit amdgcn` and Triton write them. Per kernel: vector and
 accumulator registers, spilled registers and bytes of private memory, bytes of LDS, and the instructions of the innermost
 loop with the most matrix instructions (of all innermost loops together where none has any): matrix, LDS reads and
-writes by width in bits, global reads and writes, waits, barriers, other vector instructions.
+writes by width in bits, global reads and writes, waits, barriers, other vector instructions. The overlap of such a loop is
+the part of its matrix instructions that are issued after a global load and before the wait for it, on average.
 """
 import argparse
 import collections
@@ -72,13 +73,41 @@ def parse(text):
 
 def innermost(code):
     """The innermost loops, each a list of mnemonics."""
+    return [[op for op, _ in body] for body in bodies(code)]
+
+
+def bodies(code):
+    """The innermost loops, each a list of (mnemonic, operands)."""
     at = {name[1:]: i for i, (name, _) in enumerate(code) if name.startswith(":")}
     loops = []
     for i, (op, operands) in enumerate(code):
         if op.startswith(("s_cbranch", "s_branch")) and at.get(operands.strip(), i + 1) <= i:
             loops.append((at[operands.strip()], i))
     inner = [a for a in loops if not any(b != a and a[0] <= b[0] and b[1] <= a[1] for b in loops)]
-    return [[op for op, _ in code[a:b + 1] if not op.startswith(":")] for a, b in inner]
+    return [[(op, operands) for op, operands in code[a:b + 1] if not op.startswith(":")] for a, b in inner]
+
+
+def overlap(text):
+    """The part of a loop's matrix instructions between a global load and the wait for it, on average over its loads;
+    None where no loop loads and multiplies."""
+    best = []
+    for body in bodies(parse(text)[1]):
+        count = sum(kind(op) == "matrix" for op, _ in body)
+        if any(kind(op) == "load" for op, _ in body) and count > sum(kind(op) == "matrix" for op, _ in best):
+            best = body
+    parts = []
+    for at, (op, _) in enumerate(best):
+        if kind(op) != "load":
+            continue
+        later = matrix = 0
+        for op, operands in best[at + 1:] + best[:at]:
+            later += kind(op) in ("load", "store")
+            matrix += kind(op) == "matrix"
+            wait = re.search(r"vmcnt\((\d+)\)", operands) if op == "s_waitcnt" else None
+            if wait and int(wait.group(1)) <= later:
+                break
+        parts.append(matrix / sum(kind(op) == "matrix" for op, _ in best))
+    return sum(parts) / len(parts) if parts else None
 
 
 def describe(text):
@@ -110,7 +139,7 @@ def main():
     folders = [args.ours] + ([args.theirs] if args.theirs else [])
     names = args.names or sorted(path.stem for path in args.ours.glob("*.amdgcn"))
     columns = ["matrix", "lds read", "lds write", "load", "store", "wait", "barrier", "valu", "scratch"]
-    ratios = []
+    ratios, overlaps = [], []
     worse = collections.Counter()
     if args.markdown:
         print("| kernel | VGPR | AGPR | SGPR | spills | scratch B | " + " | ".join(columns) + " |")
@@ -133,6 +162,8 @@ def main():
             f"{key}={text}" for key, text in zip(["vgpr", "agpr", "sgpr", "spills", "scratch"] + columns, cells)))
         if len(rows) == 2:
             (m, c, w, _), (n, d, v, _) = rows
+            both = [overlap((folder / f"{name}.amdgcn").read_text()) for folder in folders]
+            overlaps += [both] if None not in both else []
             ratios.append(m["vgpr_count"] / max(n["vgpr_count"], 1))
             worse["spills"] += spilled(m) > spilled(n)
             worse["loads per matrix instruction"] += c["matrix"] > 0 and d["matrix"] > 0 and (
@@ -143,6 +174,9 @@ def main():
     if ratios:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         print(f"\n{len(ratios)} kernels; VGPRs ours / theirs in the geometric mean: {mean:.3f}")
+        if overlaps:
+            ours, theirs = (sum(part) / len(overlaps) for part in zip(*overlaps))
+            print(f"overlap of loads and matrix instructions in {len(overlaps)} loops, on average: {ours:.2f}, {theirs:.2f}")
         print("\n".join(f"worse in {what}: {count}" for what, count in worse.items()))
 
 

@@ -23,7 +23,7 @@
 // SM90: %[[C:.+]] = ttg.convert_layout %arg2 : tensor<64x64xf32, #blocked{{.*}}> -> tensor<64x64xf32, #mma>
 // SM90: %[[D:.+]] = ttng.warp_group_dot %[[LEFT]], %[[RIGHT]], %[[C]]
 // SM90: ttg.convert_layout %[[D]]
-// GFX942: tt.dot {{.*}} kWidth = 4
+// GFX942: tt.dot {{.*}} kWidth = 8
 // GFX1201: tt.dot {{.*}} kWidth = 8
 tt.func @half(%a: tensor<64x32xf16>, %b: tensor<32x64xf16>, %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
   %d = tt.dot %a, %b, %c : tensor<64x32xf16> * tensor<32x64xf16> -> tensor<64x64xf32>
@@ -95,7 +95,7 @@ tt.func @transposed(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>, %c: tensor<64x
 // CHECK-LABEL: @tf32
 // SM80: tt.dot {{.*}}, inputPrecision = tf32 : {{.*}} kWidth = 1
 // SM90: ttng.warp_group_dot {{.*}} {inputPrecision = 0 : i32}
-// GFX942: tt.dot {{.*}} kWidth = 2
+// GFX942: tt.dot {{.*}} kWidth = 4
 // GFX1201: tt.dot {{.*}} -> tensor<64x64xf32, #blocked
 tt.func @tf32(%a: tensor<64x32xf32>, %b: tensor<32x64xf32>, %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
   %d = tt.dot %a, %b, %c, inputPrecision = tf32 : tensor<64x32xf32> * tensor<32x64xf32> -> tensor<64x64xf32>
@@ -139,7 +139,7 @@ tt.func @fp8(%a: tensor<64x64xf8E4M3FN>, %b: tensor<64x64xf8E5M2>, %c: tensor<64
 // CHECK-LABEL: @integers
 // SM80: tt.dot {{.*}} : tensor<64x32xi8, {{.*}} kWidth = 4}>>
 // SM90: ttng.warp_group_dot {{.*}} : !ttg.memdesc<64x32xi8, #{{.*}}> * !ttg.memdesc<32x64xi8, #{{.*}}> -> tensor<64x64xi32
-// GFX942: tt.dot {{.*}} : tensor<64x32xi8, {{.*}} kWidth = 8}>>
+// GFX942: tt.dot {{.*}} : tensor<64x32xi8, {{.*}} kWidth = 16}>>
 tt.func @integers(%a: tensor<64x32xi8>, %b: tensor<32x64xi8>, %c: tensor<64x64xi32>) -> tensor<64x64xi32> {
   %d = tt.dot %a, %b, %c : tensor<64x32xi8> * tensor<32x64xi8> -> tensor<64x64xi32>
   tt.return %d : tensor<64x64xi32>

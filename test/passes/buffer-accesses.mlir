@@ -35,8 +35,8 @@ tt.func public @line(%p: !tt.ptr<f32>, %n: i32) -> tensor<1024xf32, #b> {
 
 // Rows of a known stride; their part is broadcast as it was.
 // CHECK-LABEL: tt.func public @tile(
-// CHECK:         %[[COLUMNS:.*]] = tt.broadcast %{{.*}} : tensor<1x64xi32
-// CHECK:         %[[ROWS:.*]] = tt.broadcast %{{.*}} : tensor<16x1xi32
+// CHECK-DAG:     %[[COLUMNS:.*]] = tt.broadcast %{{.*}} : tensor<1x64xi32
+// CHECK-DAG:     %[[ROWS:.*]] = tt.broadcast %{{.*}} : tensor<16x1xi32
 // CHECK:         arith.addi %[[ROWS]], %[[COLUMNS]]
 // CHECK:         tt.store {{.*}} {ttg.buffer}
 tt.func public @tile(%p: !tt.ptr<f16>, %x: tensor<16x64xf16, #b2>) {

@@ -1,6 +1,6 @@
 """Compiles the corpus with our compiler, runs it on the simulator with all checks on, and checks the results.
 
-    run_corpus.py --ttsim TTSIM --data DIR --targets cuda:90,cuda:80 [--num-ctas N] [--num-stages N] [--modules DIR] [--jobs N] [NAME ...]
+    run_corpus.py --ttsim TTSIM --data DIR --targets cuda:90,cuda:80 [--num-ctas N] [--num-stages N] [--small-tensors] [--modules DIR] [--jobs N] [NAME ...]
 
 With --modules kernels are NAME.TARGET.ttgir in that folder, with _ for :, instead of the corpus' TTIR. A kernel that the compiler refuses is only counted, unless it is in REQUIRED or named; whatever compiles must run
 without a finding and give what reference.py expects. Needs numpy and ml_dtypes.
@@ -9,6 +9,7 @@ import argparse
 import concurrent.futures
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -60,6 +61,17 @@ def run(ttsim, name, doc, target, folder, num_ctas, num_stages, modules):
     return ("good", "") if good else ("bad", "\n".join(lines))
 
 
+def mark_small(text):
+    """`text`, a module, with the mark of small tensors, as Triton's front end gives it to AMD GPUs, on each pointer
+    argument of its kernel."""
+
+    def mark(signature):
+        marked = re.sub(r"(!tt\.ptr<[^>]*>) \{", r"\1 {tt.pointer_range = 32 : i32, ", signature[0])
+        return re.sub(r"(!tt\.ptr<[^>]*>)(?! \{)(?=[,)])", r"\1 {tt.pointer_range = 32 : i32}", marked)
+
+    return re.sub(r"tt\.func public @[^\n]*", mark, text, count=1)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ttsim", default="ttsim")
@@ -68,10 +80,18 @@ def main():
     parser.add_argument("--num-ctas", type=int, help="blocks that work on a program, instead of the corpus' number")
     parser.add_argument("--num-stages", type=int, help="stages of software pipelines, instead of the corpus' number")
     parser.add_argument("--modules", type=pathlib.Path, help="folder of TTGIR to run instead of the corpus")
+    parser.add_argument("--small-tensors", action="store_true", help="say that all tensors have less than 2 GiB")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     targets = args.targets.split(",")
+    if args.small_tensors:
+        args.modules = args.data / "small"
+        args.modules.mkdir(parents=True, exist_ok=True)
+        for path in pathlib.Path(reference.HERE).glob("*.ttir"):
+            for target in targets:
+                module = args.modules / f"{path.stem}.{target.replace(':', '_')}.ttgir"
+                module.write_text(mark_small(path.read_text()))
 
     def kernel(name):
         doc = reference.load(name)
