@@ -3,6 +3,7 @@
 use crate::bit_loads;
 use anyhow::{Context as _, Result, anyhow, bail};
 use inkwell::OptimizationLevel;
+use inkwell::attributes::AttributeLoc;
 use inkwell::llvm_sys::prelude::{LLVMMemoryBufferRef, LLVMModuleRef};
 use inkwell::llvm_sys::target_machine::{LLVMTargetMachineRef, LLVMTargetRef};
 use inkwell::memory_buffer::MemoryBuffer;
@@ -273,4 +274,64 @@ pub fn emit(
     tracing::debug!("{met} of {} passes of code generation left out", names.len());
     // SAFETY: it was just made and is nobody else's.
     Ok(unsafe { MemoryBuffer::new(buffer) })
+}
+
+/// LLVM's scheduler that first looks for the order with the fewest registers that still lets as many waves run.
+const FEWEST_REGISTERS: &str = "iterative-maxocc";
+
+/// Registers that a kernel of AMDGCN spills: vector registers, to memory, and scalar ones, to lanes of vector registers.
+pub type Spills = (u64, u64);
+
+/// Has kernels of `module` scheduled for few registers.
+pub fn schedule_for_few_registers(module: &Module<'_>) {
+    let strategy = module.get_context().create_string_attribute("amdgpu-sched-strategy", FEWEST_REGISTERS);
+    for function in module.get_functions().filter(|function| function.count_basic_blocks() > 0) {
+        function.add_attribute(AttributeLoc::Function, strategy);
+    }
+}
+
+/// What the kernels in an object file, or in assembly, spill, by their metadata (LLVM, "User Guide for AMDGPU Backend",
+/// "Code Object V5 Metadata"), which is YAML in assembly and MessagePack in object files.
+pub fn spills(code: &[u8]) -> Spills {
+    (sum_of(code, b".vgpr_spill_count"), sum_of(code, b".sgpr_spill_count"))
+}
+
+/// The sum of the numbers that follow `key`.
+fn sum_of(code: &[u8], key: &[u8]) -> u64 {
+    let places = code.windows(key.len()).enumerate().filter(|(_, bytes)| *bytes == key);
+    places.filter_map(|(place, _)| number_after(&code[place + key.len()..])).sum()
+}
+
+/// The number at the start of `bytes`: decimal after a colon, or in MessagePack (its specification, "int format family").
+fn number_after(bytes: &[u8]) -> Option<u64> {
+    let big_endian = |count: usize| {
+        let bytes = bytes.get(1..=count)?;
+        Some(bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    };
+    match *bytes.first()? {
+        b':' => {
+            let digits =
+                bytes[1..].iter().skip_while(|byte| **byte == b' ').take_while(|byte| byte.is_ascii_digit());
+            Some(digits.fold(0, |number, digit| 10 * number + u64::from(digit - b'0')))
+        }
+        small @ 0..=0x7f => Some(u64::from(small)),
+        0xcc => big_endian(1),
+        0xcd => big_endian(2),
+        0xce => big_endian(4),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spills;
+
+    #[test]
+    fn spills_are_read_from_assembly_and_from_object_files() {
+        assert_eq!(spills(b"  .sgpr_spill_count: 12\n  .vgpr_spill_count:     345\n"), (345, 12));
+        // Fixed, of one byte and of two.
+        assert_eq!(spills(b"\xb1.sgpr_spill_count\x07\xb1.vgpr_spill_count\xcc\xff"), (255, 7));
+        assert_eq!(spills(b"\xb1.vgpr_spill_count\xcd\x01\x00"), (256, 0));
+        assert_eq!(spills(b"nothing of it"), (0, 0));
+    }
 }

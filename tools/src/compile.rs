@@ -560,15 +560,27 @@ impl Compilation<'_, '_> {
         codegen::finish(&llvm, &machine, target.vendor)?;
         // AMD's linker takes object files, NVIDIA's assembler takes text.
         let object = target.vendor == Vendor::Amd && !self.options.emit.is_assembly();
-        if object && self.options.keep {
-            // Code generation changes the module.
-            let copy = llvm.clone();
-            let text = codegen::emit(&copy, &machine, target.vendor, codegen::Output::Assembly)?;
-            self.keep(Stage::Asm, without_zero(text.as_slice()).to_vec());
-        }
         let kind = if object { codegen::Output::Object } else { codegen::Output::Assembly };
-        let buffer = codegen::emit(&llvm, &machine, target.vendor, kind)?;
-        let mut code = if object { buffer.as_slice() } else { without_zero(buffer.as_slice()) }.to_vec();
+        let emit = |llvm: &LlvmModule<'_>, kind: codegen::Output| -> Result<Vec<u8>> {
+            let buffer = codegen::emit(llvm, &machine, target.vendor, kind)?;
+            let bytes = buffer.as_slice();
+            Ok(if kind == codegen::Output::Object { bytes } else { without_zero(bytes) }.to_vec())
+        };
+        // Code generation changes the module.
+        let spare = (target.vendor == Vendor::Amd).then(|| llvm.clone());
+        let shown = (object && self.options.keep).then(|| llvm.clone());
+        let mut code = emit(&llvm, kind)?;
+        if let Some(spare) = spare.filter(|_| codegen::spills(&code) > (0, 0)) {
+            codegen::schedule_for_few_registers(&spare);
+            let other = emit(&spare, kind)?;
+            if codegen::spills(&other) < codegen::spills(&code) {
+                code = other;
+                shown.iter().for_each(codegen::schedule_for_few_registers);
+            }
+        }
+        if let Some(shown) = shown {
+            self.keep(Stage::Asm, emit(&shown, codegen::Output::Assembly)?);
+        }
         // A number of registers that the caller demands decides how many CTAs there are.
         if target.vendor == Vendor::Nvidia && self.options.max_registers.is_none() {
             occupancy::bound(&mut code, number(&self.module, MOST_CTAS).unwrap_or(1));
