@@ -393,8 +393,9 @@ impl<'a> Order<'a> {
         (0..nodes.len()).filter(is_ahead).filter(is_load).collect()
     }
 
-    /// The first place where all values that `loads` give have been used but by dots; `None` where nothing uses them.
-    fn used(&self, loads: &[usize]) -> Option<usize> {
+    /// The first place where all values that `loads` give have been used, by dots only if `by_dots`; `None` where nothing
+    /// uses them.
+    fn used(&self, loads: &[usize], by_dots: bool) -> Option<usize> {
         let mut loaded = vec![false; self.graph.nodes.len()];
         loads.iter().for_each(|n| loaded[*n] = true);
         let mut at = vec![0; self.graph.nodes.len()];
@@ -403,8 +404,8 @@ impl<'a> Order<'a> {
                 at[*n] = step + 1;
             }
         }
-        let is_heavy = |n: usize| self.graph.nodes[n].heavy;
-        let uses = self.graph.edges.iter().filter(|edge| loaded[edge.from] && !is_heavy(edge.to));
+        let counts = |n: usize| by_dots || !self.graph.nodes[n].heavy;
+        let uses = self.graph.edges.iter().filter(|edge| loaded[edge.from] && counts(edge.to));
         uses.map(|edge| at[edge.to]).max()
     }
 
@@ -532,7 +533,7 @@ impl<'a> Order<'a> {
         let is_dot = |step: &Step| matches!(step, Step::Run(n) if self.graph.nodes[*n].heavy);
         let dots: Vec<usize> = (0..self.steps.len()).filter(|step| is_dot(&self.steps[*step])).collect();
         let own = |n: usize| {
-            let used = self.used(&[n]).unwrap_or(0);
+            let used = self.used(&[n], false).unwrap_or(0);
             dots.iter().copied().find(|dot| *dot >= used).unwrap_or(if dots.is_empty() { 0 } else { used })
         };
         // What they need comes no later.
@@ -568,7 +569,7 @@ impl<'a> Order<'a> {
         let nodes = &self.graph.nodes;
         let mut soon = vec![false; nodes.len()];
         let loads = self.loads_ahead();
-        let sooner = self.used(&loads).unwrap_or(place);
+        let sooner = self.used(&loads, true).unwrap_or(place);
         if sooner >= place {
             return (place, soon);
         }
