@@ -11,7 +11,7 @@
 //! of offsets do not wrap around. Where they are not known to be small, but the tensor is (see `small_tensors`), all that
 //! is added to its argument is the offset.
 
-use crate::ir_util::constant;
+use crate::ir_util::{constant, emit};
 use crate::machine::{self, internal};
 use crate::remove_layout_conversions::remove_unused;
 use crate::small_tensors::SmallTensors;
@@ -219,13 +219,6 @@ fn is_scalar(value: Value<'_>, left: &mut u32) -> bool {
     let computed = Dialect::of(op) == Some(Dialect::Arith) || AddPtrOp::cast(op).is_some();
     grid || computed
         && op.operands().all(|operand| operand.ty().as_tensor().is_none() && is_scalar(operand, left))
-}
-
-/// Makes an operation of one result before `at`.
-fn emit<'c>(at: Op<'c>, name: &str, operands: &[Value<'c>], result: Type<'c>) -> Result<Value<'c>, Reported> {
-    let made = create(name, at.loc(), operands, &[result], &[], &[])?;
-    made.move_before(at);
-    Ok(made.result(0))
 }
 
 /// Marks `op` if the target's instructions can do it.

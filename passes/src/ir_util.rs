@@ -173,6 +173,26 @@ pub fn trip_count(op: Op<'_>) -> Option<u64> {
     u64::try_from(((to - from).max(0) + step - 1) / step).ok()
 }
 
+/// Makes an operation of one result, without attributes, before `at`.
+///
+/// # Errors
+/// When it cannot be made; it is reported.
+pub fn emit<'c>(
+    at: Op<'c>,
+    name: &str,
+    operands: &[Value<'c>],
+    result: Type<'c>,
+) -> Result<Value<'c>, Reported> {
+    let made = create(name, at.loc(), operands, &[result], &[], &[])?;
+    made.move_before(at);
+    Ok(made.result(0))
+}
+
+/// The operation of `block` that is `op`, or has it in its regions.
+pub fn in_block<'c>(op: Op<'c>, block: Block<'c>) -> Option<Op<'c>> {
+    std::iter::successors(Some(op), |op| op.parent()).find(|op| op.block() == Some(block))
+}
+
 /// Structured control flow like `op` in front of it, with other operands and results, which took its regions.
 ///
 /// # Errors

@@ -5,7 +5,7 @@
 //! that is added to the argument are enough. The same sum is carried through loops beside the pointers that they step
 //! through; lanes that access nothing may have any.
 
-use crate::ir_util::remake;
+use crate::ir_util::{emit, remake};
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Op, Type, Value};
@@ -151,16 +151,4 @@ fn zero<'c>(before: Op<'c>, ty: Type<'c>) -> Result<Value<'c>, Reported> {
     made.move_before(before);
     let scalar = made.result(0);
     if ty == scalar.ty() { Ok(scalar) } else { emit(before, "tt.splat", &[scalar], ty) }
-}
-
-/// Makes an operation of one result.
-fn emit<'c>(
-    before: Op<'c>,
-    name: &str,
-    operands: &[Value<'c>],
-    result: Type<'c>,
-) -> Result<Value<'c>, Reported> {
-    let made = create(name, before.loc(), operands, &[result], &[], &[])?;
-    made.move_before(before);
-    Ok(made.result(0))
 }

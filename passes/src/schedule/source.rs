@@ -11,7 +11,7 @@ use crate::analysis::balance::Balance;
 use crate::analysis::pointer_roots::pointer_roots;
 use crate::analysis::registers::{RESERVED, ctas_together, spare_registers, tensor_words};
 use crate::buffer_plans::{self, BufferLayout};
-use crate::ir_util::{constant, fills_constant_buffer, is_dot, is_loop};
+use crate::ir_util::{constant, fills_constant_buffer, in_block, is_dot, is_loop};
 use crate::plans::{self, AccessFacts, scratch_bytes};
 use linear_layout::Encoding;
 use linear_layout::encoding::SwizzledShared;
@@ -380,11 +380,6 @@ fn recurs<'c>(block: Block<'c>, end: Op<'c>) -> bool {
         });
         stores
     })
-}
-
-/// The operation of `block` that is `op`, or has it in its regions.
-fn in_block<'c>(op: Op<'c>, block: Block<'c>) -> Option<Op<'c>> {
-    std::iter::successors(Some(op), |op| op.parent()).find(|op| op.block() == Some(block))
 }
 
 /// What the loads of a loop depend on within an iteration, other than through dots.

@@ -9,7 +9,7 @@
 
 use super::allocate::{Placed, place_buffers};
 use super::callees_first;
-use crate::ir_util::fills_constant_buffer;
+use crate::ir_util::{fills_constant_buffer, in_block};
 use crate::machine;
 use crate::objective::weight;
 use linear_layout::target::TargetDesc;
@@ -105,15 +105,9 @@ impl<'c> Reads<'c> {
             loads.push(user);
         }
         let block = alloc.block()?;
-        let in_block = |mut op: Op<'c>| {
-            while op.block() != Some(block) {
-                op = op.parent()?;
-            }
-            Some(op)
-        };
         let mut first = None;
         for load in &loads {
-            let op = in_block(*load)?;
+            let op = in_block(*load, block)?;
             if first.is_none_or(|first| op.is_before_in_block(first)) {
                 first = Some(op);
             }
