@@ -31,7 +31,7 @@ pub mod target;
 pub mod words;
 
 /// On a module: the most registers that a thread may have.
-pub const MAX_REGISTERS: &str = "ttg.maxnreg";
+pub use ttopt_dialect::ttg::module_attrs::MAX_REGISTERS;
 /// On a module: `false` where a product and a sum must not become one operation that rounds once.
 pub const FP_FUSION: &str = "ttg.enable_fp_fusion";
 /// On a module for NVIDIA's GPUs: `false` where functions of singles keep denormal numbers, which they take for zero otherwise.
@@ -96,7 +96,7 @@ pub static CONVERT_TO_LLVM: PassDef = PassDef {
 /// ```
 /// use linear_layout::target::Vendor;
 /// let passes = ttopt_lowering::ttgir_to_llvm(Vendor::Nvidia, false);
-/// assert!(passes[2].starts_with("allocate-shared-memory-nv"));
+/// assert!(passes[3].starts_with("allocate-shared-memory-nv"));
 /// ```
 pub fn ttgir_to_llvm(vendor: Vendor, explain: bool) -> Vec<String> {
     match vendor {

@@ -8,6 +8,7 @@ mod functions;
 mod memory;
 mod module;
 mod threads;
+mod workers;
 
 pub use functions::reachable;
 pub(crate) use module::SHARED_MEMORY;
@@ -47,6 +48,8 @@ struct Function<'c> {
     global_scratch: Option<Value<'c>>,
     /// Whether `global_scratch` is that of all programs.
     is_scratch_of_all: bool,
+    /// The worker warps of a kernel that has some.
+    workers: Option<workers::Workers<'c>>,
     /// Places on the stack, by what they hold.
     stack: FastMap<Type<'c>, Value<'c>>,
 }

@@ -188,6 +188,13 @@ pub trait Clusters {
     fn barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()>;
 }
 
+/// Warps of a CTA that run different code.
+pub trait WarpGroups {
+    /// Changes the registers that each thread of the warp group may use to `registers`, which are `more` than before or
+    /// fewer. Every warp of the group does this. More are waited for until others have given them away.
+    fn set_registers<'c>(&self, e: &mut Emit<'c>, registers: u32, more: bool) -> Lowered<()>;
+}
+
 /// Handlers by the names of the operations that they lower.
 pub type Handlers = &'static [(&'static str, Handler)];
 
@@ -202,6 +209,10 @@ pub trait Target {
     fn async_copies(&self) -> Option<&dyn AsyncCopies>;
     /// Clusters of CTAs, if there are any.
     fn clusters(&self) -> Option<&dyn Clusters>;
+    /// Warps with barriers of their own, if they can have them.
+    fn warp_groups(&self) -> Option<&dyn WarpGroups> {
+        None
+    }
     /// The largest CTAs and clusters.
     fn launch_limits(&self) -> LaunchLimits;
     /// LLVM's target triple.

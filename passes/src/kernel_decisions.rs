@@ -22,10 +22,12 @@ use crate::ir_util::is_dot;
 use crate::is_private;
 use crate::machine::{self, Machine};
 use crate::schedule::pass::SCHEDULED_CTAS;
+use crate::warp_groups::specializations;
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Attr, Op, Type, Walk};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use ttopt_dialect::tt::ops::FuncOp;
+use ttopt_dialect::ttg::module_attrs;
 use ttopt_dialect::ttng::ops::{AsyncTmaGatherOp, AsyncTmaScatterOp, TensormapFenceproxyAcquireOp};
 
 /// CTAs of a kernel that a multiprocessor should hold at once, an `i32` of at least one.
@@ -69,14 +71,18 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     module.set_attr(ISSUING_WARP, Attr::int_of(Type::int(ctx, 32), 0));
     mark_maps(module);
     let shared = module.attr("ttg.shared").and_then(Attr::as_int).map_or(0, |bytes| bytes.max(0) as u64);
-    let most = most_ctas(machine.threads(), shared, &target);
+    let warps = module_attrs::total_num_warps(module).map_or(machine.num_warps, u64::from);
+    let most = most_ctas(warps * machine.threads_per_warp, shared, &target);
     module.set_attr(MOST_CTAS, Attr::int_of(Type::int(ctx, 32), most as i64));
     let functions = module.region(0).first_block().into_iter().flat_map(|block| block.ops());
     for function in functions.filter(|op| FuncOp::cast(*op).is_some() && op.region(0).first_block().is_some())
     {
         let scheduled = scheduled(function);
         if !is_private(function) {
-            let ctas = ctas_together(function, machine.num_warps, shared, &target);
+            // Warps of partitions hide each other's latency.
+            let specialized = !specializations(function).is_empty();
+            let ctas =
+                if specialized { 1 } else { ctas_together(function, machine.num_warps, shared, &target) };
             let ctas = scheduled.map_or(ctas, |most| ctas.min(most));
             function.set_attr(MIN_CTAS, Attr::int_of(Type::int(ctx, 32), ctas as i64));
             if explains && ctas > 1 {

@@ -13,7 +13,7 @@
 //!   [`combine_tensor_select_and_if`] simplify what the front end wrote.
 //! * [`rules`] says how layouts of operands and results depend on each other,
 //!   [`machine`] which blocked layouts fit the machine.
-//! * [`thread_group`] has the warps that run an operation together.
+//! * [`thread_group`] has the warps that run an operation together, [`warp_groups`] gives partitions theirs.
 //! * [`optimize_thread_locality`] keeps sums over loops in threads,
 //!   [`reduce_data_duplication`] and [`reorder_instructions`] say where data is
 //!   while it waits for its use.
@@ -79,6 +79,7 @@ mod testing;
 pub mod thread_group;
 pub mod tma;
 pub mod triton_combine;
+pub mod warp_groups;
 
 pub use ir_util::{is_dot, is_private};
 use mlir_host::pass::PassDef;
@@ -107,6 +108,7 @@ pub static PASSES: &[&PassDef] = &[
     &buffer_accesses::TRITONAMDGPU_BUFFER_ACCESSES,
     &schedule::pass::TRITONGPU_PIPELINE,
     &last_use::TRITONGPU_LAST_USE,
+    &warp_groups::ALLOCATE_WARP_GROUPS,
     &fence_insertion::FENCE_INSERTION,
     &shared_memory::allocate::ALLOCATE_SHARED_MEMORY,
     &shared_memory::barriers::INSERT_BARRIERS,

@@ -28,7 +28,7 @@ use ttopt_dialect::tt::types::is_pointer;
 use ttopt_dialect::ttg::attrs::encoding;
 use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::module_attrs;
-use ttopt_dialect::ttg::ops::{ConvertLayoutOp, LocalAtomicScatterRmwOp};
+use ttopt_dialect::ttg::ops::{ConvertLayoutOp, LocalAtomicScatterRmwOp, WarpSpecializeOp};
 use ttopt_dialect::ttng::ops::TensormapCreateOp;
 
 /// The layout of a tensor type.
@@ -190,7 +190,7 @@ pub const TENSOR_MAP_BYTES: u64 = 128;
 pub fn scratch_bytes(op: Op<'_>, target: &TargetDesc) -> Result<u64, String> {
     type Bytes = fn(Op<'_>, &TargetDesc) -> Result<u64, String>;
     let of_result: Bytes = |op, target| Ok(shared_result(op, target)?.map_or(0, |plan| plan.shared_bytes()));
-    let scratch: [(&'static OpDef, Bytes); 11] = [
+    let scratch: [(&'static OpDef, Bytes); 12] = [
         (ConvertLayoutOp::DEF, |op, target| {
             Ok(conversion(op.operand(0).ty(), op.result(0).ty(), target)?.shared_bytes())
         }),
@@ -204,6 +204,7 @@ pub fn scratch_bytes(op: Op<'_>, target: &TargetDesc) -> Result<u64, String> {
         (GatherOp::DEF, |op, target| Ok(gather(op, target)?.shared_bytes())),
         (TensormapCreateOp::DEF, |_, _| Ok(TENSOR_MAP_BYTES)),
         (HistogramOp::DEF, |op, target| Ok(histogram(op, target)?.total_shared_bytes())),
+        (WarpSpecializeOp::DEF, |op, _| crate::warp_groups::capture_bytes(op)),
     ];
     let own = op.def().and_then(|def| scratch.iter().find(|(other, _)| std::ptr::eq(*other, def)));
     own.map_or(Ok(0), |(_, bytes)| bytes(op, target))

@@ -3,11 +3,53 @@
 
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
 tt.func @warp_specialize() {
-  // expected-error @below {{'ttg.warp_specialize' op cannot be lowered to LLVM yet}}
+  // expected-error @below {{'ttg.warp_specialize' op has no warps for partitions: run --tritongpu-allocate-warp-groups first}}
   ttg.warp_specialize()
   default {
     ttg.warp_yield
+  }
+  partition0() num_warps(1) {
+    ttg.warp_return
   } : () -> ()
+  tt.return
+}
+}
+
+// -----
+
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.total-num-warps" = 5 : i32, ttg.target = "hip:gfx942", "ttg.threads-per-warp" = 64 : i32} {
+tt.func @warp_specialize() {
+  // expected-error @below {{'ttg.warp_specialize' op the target hip:gfx942 has no warp specialization}}
+  ttg.warp_specialize()
+  default {
+    ttg.warp_yield
+  }
+  partition0() num_warps(1) {
+    ttg.warp_return
+  } : () -> ()
+  tt.return
+}
+}
+
+// -----
+
+// A warp group is four warps from one whose number is a multiple of four.
+#mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 2 : i32, "ttg.total-num-warps" = 6 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+tt.func @dot_of_half_groups() {
+  %a = ttg.local_alloc {allocation.offset = 0 : i32} : () -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+  ttg.warp_specialize(%a) attributes {ttg.runs_once, warpGroupStartIds = array<i32: 2>}
+  default {
+    ttg.warp_yield
+  }
+  partition0(%b: !ttg.memdesc<64x64xf16, #shared, #smem, mutable>) num_warps(4) {
+    %c = arith.constant dense<0.0> : tensor<64x64xf32, #mma>
+    // expected-error @below {{'ttng.warp_group_dot' op runs on warps 2 to 5, which are no warp groups: those begin at multiples of 4}}
+    %d = ttng.warp_group_dot %b, %b, %c {inputPrecision = 0 : i32} : !ttg.memdesc<64x64xf16, #shared, #smem, mutable> * !ttg.memdesc<64x64xf16, #shared, #smem, mutable> -> tensor<64x64xf32, #mma>
+    ttg.warp_return
+  } : (!ttg.memdesc<64x64xf16, #shared, #smem, mutable>) -> ()
   tt.return
 }
 }

@@ -17,6 +17,7 @@ use std::sync::Once;
 use std::time::{Duration, Instant};
 use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::tt::types::TensorDescType;
+use ttopt_dialect::ttg::module_attrs::TOTAL_NUM_WARPS;
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
 use ttopt_lowering::{FLUSH_DENORMALS, FP_FUSION, MAX_REGISTERS, flushes_denormals};
 use ttopt_passes::kernel_decisions::{MOST_CTAS, REDUCE_LOOP_ADDRESSES};
@@ -70,7 +71,7 @@ impl Stage {
 pub struct Options {
     /// As in `ttg.target`: `cuda:80`; without one the module's, or `cuda:90`.
     pub target: Option<String>,
-    /// Warps of a program.
+    /// Warps of a program, those of partitions included.
     pub num_warps: u32,
     /// Stages of software pipelines.
     pub num_stages: u32,
@@ -157,7 +158,7 @@ pub struct Metadata {
     pub name: String,
     /// As in `ttg.target`.
     pub target: String,
-    /// Warps of a program.
+    /// Warps of a program, those of partitions included.
     pub num_warps: u32,
     /// Threads of a program.
     pub threads: u32,
@@ -520,6 +521,10 @@ impl Compilation<'_, '_> {
         check_stage(self.options.emit, &target)?;
         let passes = self.pipelines.to_llvm(target.vendor);
         self.run_passes(&passes)?;
+        // A launch has the warps of partitions, too.
+        if let Some(total) = number(&self.module, TOTAL_NUM_WARPS).and_then(|total| u32::try_from(total).ok()) {
+            (metadata.num_warps, metadata.threads) = (total, total * target.lanes);
+        }
         metadata.shared = number(&self.module, "ttg.shared").unwrap_or(0);
         metadata.global_scratch = number(&self.module, "ttg.global_scratch_memory_size").unwrap_or(0);
         metadata.global_scratch_align =

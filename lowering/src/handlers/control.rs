@@ -17,12 +17,15 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("scf.yield", |_, _| Ok(())),
     ("scf.condition", |_, _| Ok(())),
     ("tt.map_elementwise.return", inlined_return),
+    ("ttg.warp_yield", inlined_return),
+    ("ttg.warp_return", inlined_return),
     ("cf.br", br),
     ("cf.cond_br", cond_br),
     ("llvm.intr.assume", assume),
 ];
 
 fn ret<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    l.dismiss_workers()?;
     let values = l.get_flat(op.operands())?;
     let operands: Vec<Value<'c>> = match values.as_slice() {
         [] | [_] => values,

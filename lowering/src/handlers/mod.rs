@@ -16,6 +16,7 @@ mod print;
 mod reduce;
 mod scan;
 mod shapes;
+mod warp_specialize;
 
 pub(crate) use arith::truth;
 pub(crate) use atomic::{llvm_operation, llvm_order};
@@ -45,6 +46,7 @@ pub fn table(ctx: Context<'_>, target: &dyn Target) -> FastMap<usize, Handler> {
         reduce::HANDLERS,
         scan::HANDLERS,
         shapes::HANDLERS,
+        warp_specialize::HANDLERS,
     ];
     let lists = shared.iter().chain(target.handlers());
     lists.copied().flatten().map(|(name, handler)| (ctx.name_id(name), *handler)).collect()

@@ -11,6 +11,7 @@ use ttopt_dialect::tt::types::TENSOR_DESC;
 use ttopt_dialect::ttng::types::TENSOR_DESC_IM2COL;
 use ttopt_passes::global_scratch;
 use ttopt_passes::is_private;
+use ttopt_passes::warp_groups::DISPATCH;
 use ttopt_passes::kernel_decisions::{MIN_CTAS, REMATERIALIZE, REMATERIALIZED_BEHIND};
 
 impl<'c> Lower<'_, 'c> {
@@ -126,11 +127,19 @@ impl<'c> Lower<'_, 'c> {
             let args: Vec<Value<'c>> = made.args().collect();
             self.set_flat(block.args(), &args)?;
         }
-        self.emit.br(first, &[], None)?;
-        let Some(prologue_end) = entry.last() else { return internal("empty prologue") };
+        let (prologue_end, numbers_end, workers) = if is_kernel && self.cta_warps > self.group.warps {
+            let dispatch = op.attr(DISPATCH).and_then(Attr::as_int);
+            let (all, own, workers) = self.part_workers(first, dispatch)?;
+            (all, own, Some(workers))
+        } else {
+            self.emit.br(first, &[], None)?;
+            let Some(end) = entry.last() else { return internal("empty prologue") };
+            (end, end, None)
+        };
         self.function = Some(Function {
             prologue_end,
-            threads: Numbers::new(prologue_end),
+            threads: Numbers::new(numbers_end),
+            workers,
             rematerialized: Vec::new(),
             shared: if has_shared { entry.args().nth(num_args) } else { None },
             global_scratch: if is_kernel {
@@ -148,6 +157,8 @@ impl<'c> Lower<'_, 'c> {
             self.emit.set_block(made);
             self.lower_block(block)?;
         }
+        self.emit.set_loc(loc);
+        self.finish_workers()?;
         self.function = None;
         Ok(())
     }
@@ -238,7 +249,7 @@ impl<'c> Lower<'_, 'c> {
         Ok(())
     }
 
-    fn lower_op(&mut self, op: Op<'c>) -> Lowered<()> {
+    pub(super) fn lower_op(&mut self, op: Op<'c>) -> Lowered<()> {
         self.emit.set_loc(op.loc());
         let result = match self.handlers.get(&op.name_id()).copied() {
             Some(handler) => handler(self, op),

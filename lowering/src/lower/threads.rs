@@ -46,7 +46,7 @@ impl<'c> Numbers<'c> {
 }
 
 impl<'c> Lower<'_, 'c> {
-    fn threads(&mut self) -> Lowered<&mut Numbers<'c>> {
+    pub(super) fn threads(&mut self) -> Lowered<&mut Numbers<'c>> {
         Ok(&mut self.function()?.threads)
     }
 

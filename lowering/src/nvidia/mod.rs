@@ -15,7 +15,7 @@ use crate::floats;
 use crate::lower::SHARED_MEMORY;
 use crate::target::{
     Access, AsyncCopies, AsyncCopy, AtomicAccess, BarrierMemory, Clusters, Declare, Handlers, Launch,
-    LaunchLimits, MatrixTypes, Target,
+    LaunchLimits, MatrixTypes, Target, WarpGroups,
 };
 use linear_layout::plan::{DotType, MatrixInstruction, MemoryInstruction, ShuffleInstruction, WarpCombine};
 use linear_layout::target::{Fp8, TargetDesc};
@@ -86,6 +86,17 @@ impl Clusters for CtaClusters {
     }
 }
 
+impl WarpGroups for Nvidia {
+    fn set_registers<'c>(&self, e: &mut Emit<'c>, registers: u32, more: bool) -> Lowered<()> {
+        // PTX ISA, "setmaxnreg": sm_90a and later.
+        if !self.desc.primitives.wgmma {
+            return unsupported(format!("registers cannot move between warps of {}", self.desc.name));
+        }
+        let (what, registers) = (if more { "inc" } else { "dec" }, e.const_i32(registers.into())?);
+        e.intrinsic_void(&format!("llvm.nvvm.setmaxnreg.{what}.sync.aligned.u32"), &[registers])
+    }
+}
+
 fn special_register<'c>(e: &mut Emit<'c>, name: &str) -> Lowered<Value<'c>> {
     let i32t = e.i32();
     e.value(&format!("nvvm.read.ptx.sreg.{name}"), &[], i32t, &[])
@@ -98,6 +109,7 @@ pub fn passes(explain: bool) -> Vec<String> {
     vec![
         // Triton's fused loops select from the result of a dot that is still being added to.
         "tritongpu-combine-tensor-select-and-if".to_owned(),
+        "tritongpu-allocate-warp-groups".to_owned(),
         "triton-nvidia-gpu-fence-insertion".to_owned(),
         pass("allocate-shared-memory-nv", "report"),
         pass("tritongpu-insert-barriers", "report"),
@@ -120,6 +132,9 @@ impl Target for Nvidia {
     }
     fn clusters(&self) -> Option<&dyn Clusters> {
         (self.launch_limits().blocks > 1).then_some(&CtaClusters)
+    }
+    fn warp_groups(&self) -> Option<&dyn WarpGroups> {
+        Some(self)
     }
     fn launch_limits(&self) -> LaunchLimits {
         // CUDA C++ Programming Guide, "Compute capabilities"; clusters of 16 blocks are asked for at launch.
@@ -349,9 +364,9 @@ impl Target for Nvidia {
             return Ok(());
         }
         // PTX ISA, "bar": the barrier's number and how many threads arrive.
-        let (number, threads) = (group.barrier, group.threads(&self.desc));
-        e.inline_asm(&format!("bar.sync {number}, {threads};"), "~{memory}", &[], &[], true)?;
-        Ok(())
+        let number = e.const_i32(group.barrier.into())?;
+        let threads = e.const_i32(group.threads(&self.desc).into())?;
+        e.intrinsic_void("llvm.nvvm.barrier.cta.sync.aligned.count", &[number, threads])
     }
     fn warp_barrier<'c>(&self, e: &mut Emit<'c>, _: BarrierMemory) -> Lowered<()> {
         let all = e.const_i32(-1)?;

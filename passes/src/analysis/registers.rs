@@ -17,7 +17,7 @@ use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::ops::LocalLoadOp;
 
 /// Registers of a multiprocessor (CUDA programming guide, "Technical Specifications per Compute Capability").
-const REGISTERS: u64 = 64 << 10;
+pub(crate) const REGISTERS: u64 = 64 << 10;
 /// Registers of a thread (the same table).
 const OF_A_THREAD: u64 = 255;
 /// What addresses, masks and loop counters take besides.

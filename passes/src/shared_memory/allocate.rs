@@ -14,6 +14,7 @@ use super::{OFFSET, SIZE, callees_first};
 use crate::analysis::flow_graph::FlowGraph;
 use crate::ir_util::is_private;
 use crate::machine::{self, internal};
+use crate::warp_groups::{DISPATCH, DISPATCH_BYTES, needs_dispatch};
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
@@ -111,6 +112,8 @@ pub(super) struct Placed<'c> {
     pub buffers: Buffers<'c>,
     /// What the function needs of it.
     pub needs: Needs,
+    /// Where the word is that tells worker warps what to run, where they must be told: behind all buffers, in bytes.
+    dispatch: Option<u64>,
     offsets: Vec<u64>,
     interference: Interference,
 }
@@ -137,10 +140,12 @@ pub(super) fn place_buffers<'c>(
     let needs: Vec<Needs> = buffers.all.iter().map(|buffer| buffer.needs).collect();
     let interference = Interference::new(&graph, &buffers);
     let placement = best_placement(&needs, &interference);
-    let Placement { offsets, bytes } =
+    let Placement { offsets, mut bytes } =
         placement.ok_or_else(|| internal(function, "a buffer is left without a place"))?;
     let alignment = needs.iter().map(|needs| needs.alignment).max().unwrap_or(1);
-    Ok(Placed { buffers, needs: Needs { bytes, alignment }, offsets, interference })
+    let dispatch = needs_dispatch(function).then(|| bytes.next_multiple_of(DISPATCH_BYTES));
+    bytes = dispatch.map_or(bytes, |offset| offset + DISPATCH_BYTES);
+    Ok(Placed { buffers, needs: Needs { bytes, alignment }, dispatch, offsets, interference })
 }
 
 /// Allocates the shared memory of one function.
@@ -151,12 +156,15 @@ fn allocate(
     report: bool,
 ) -> Result<Needs, Reported> {
     let placed = place_buffers(function, callees, target)?;
-    let Placed { buffers, needs, offsets, .. } = &placed;
+    let Placed { buffers, needs, offsets, dispatch, .. } = &placed;
     if needs.bytes > target.shared_bytes {
         return Err(too_much(function, &placed, target));
     }
     let ctx = function.context();
     let number = |value: u64| Attr::int(ctx, 32, value as i64);
+    if let Some(offset) = dispatch {
+        function.set_attr(DISPATCH, number(*offset));
+    }
     for (buffer, offset) in buffers.all.iter().zip(offsets) {
         buffer.op.set_attr(OFFSET, number(*offset));
         if buffer.is_scratch {

@@ -27,7 +27,7 @@ use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use ttopt_dialect::ttg::enums::AddrSpace;
 use ttopt_dialect::ttg::ops::{BarrierOp, WarpSpecializeOp};
-use ttopt_dialect::ttng::ops::ClusterBarrierOp;
+use ttopt_dialect::ttng::ops::{ArriveBarrierOp, ClusterBarrierOp};
 
 /// The pass.
 pub static INSERT_BARRIERS: PassDef = PassDef {
@@ -120,6 +120,8 @@ struct Hazard {
 struct Step {
     accesses: SmallVec<[Access; 4]>,
     waits: Option<(Waits, i64)>,
+    /// One thread tells others, by an mbarrier, what all threads of its group did before: they must have done it.
+    releases: bool,
     /// Waits for all threads, after `accesses`; what it does afterwards is `then`.
     synchronizes: bool,
     then: Option<Access>,
@@ -160,6 +162,9 @@ impl Analysis<'_, '_> {
             pending.synchronize();
         } else {
             hazard = step.accesses.iter().find_map(|access| self.hazard(*access, &pending));
+            if step.releases && hazard.is_none() {
+                hazard = step.accesses.first().and_then(|access| released(*access, &pending));
+            }
         }
         step.accesses.iter().for_each(|access| pending.add(*access));
         if let Some(waits) = step.waits {
@@ -223,6 +228,13 @@ impl Analysis<'_, '_> {
     fn needs_more(&self) -> bool {
         (0..self.steps.len()).any(|i| self.step(i, self.before(i)).1.is_some())
     }
+}
+
+/// What an arrival at an mbarrier may give away too early: other threads of the group may still read or write it.
+fn released(arrival: Access, pending: &Pending) -> Option<Hazard> {
+    let written = pending.writes.iter().map(|before| (*before, true));
+    let read = pending.reads.iter().map(|before| (*before, false));
+    written.chain(read).next().map(|(before, written)| Hazard { access: arrival, before, written })
 }
 
 fn run(module: Op<'_>, options: &Options) -> PassResult {
@@ -323,6 +335,8 @@ fn step_of<'c>(op: Op<'c>, buffers: &Buffers<'c>, target: &TargetDesc) -> Result
     let mut step = Step { accesses: accesses(op, buffers), waits: waits(op), ..Step::default() };
     if let Some(barrier) = BarrierOp::cast(op) {
         step.synchronizes = barrier.addr_space().contains(AddrSpace::LOCAL);
+    } else if ArriveBarrierOp::cast(op).is_some() {
+        step.releases = true;
     } else if WarpSpecializeOp::cast(op).is_some() || ClusterBarrierOp::cast(op).is_some() {
         // Regions begin and end for all threads together.
         step.synchronizes = true;

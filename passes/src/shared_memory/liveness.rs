@@ -67,7 +67,7 @@ impl Interference {
             set.iter().for_each(|buffer| _ = conflicts[buffer].unite(set));
         }
         for op in graph.ops().iter().filter(|op| WarpSpecializeOp::cast(**op).is_some()) {
-            at_once(graph, *op, &occupied, n, &mut conflicts);
+            at_once(graph, *op, buffers.of_op(*op), &occupied, &mut conflicts);
         }
         Self { excluded: conflicts, crowds }
     }
@@ -140,8 +140,15 @@ fn occupied(graph: &FlowGraph<'_>, buffers: &Buffers<'_>) -> Vec<Set> {
 }
 
 /// Regions of `op` run at the same time: what one occupies at any time excludes
-/// what another does.
-fn at_once(graph: &FlowGraph<'_>, op: Op<'_>, occupied: &[Set], n: usize, conflicts: &mut [Set]) {
+/// what another does, and all exclude `captured`, in which `op` passes to its partitions what they capture.
+fn at_once(
+    graph: &FlowGraph<'_>,
+    op: Op<'_>,
+    captured: Option<usize>,
+    occupied: &[Set],
+    conflicts: &mut [Set],
+) {
+    let n = conflicts.len();
     let mut regions: Vec<Vec<Op<'_>>> = vec![op.region(0).blocks().flat_map(|block| block.ops()).collect()];
     if let Some(partitions) = op.region(1).first_block().and_then(|block| block.first()) {
         let inside = partitions.regions().map(|r| r.blocks().flat_map(|block| block.ops()).collect());
@@ -161,6 +168,11 @@ fn at_once(graph: &FlowGraph<'_>, op: Op<'_>, occupied: &[Set], n: usize, confli
             }
             set
         })
+        .chain(captured.map(|buffer| {
+            let mut set = Set::new(n);
+            set.insert(buffer);
+            set
+        }))
         .collect();
     for (i, mine) in sets.iter().enumerate() {
         for other in sets.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, set)| set) {

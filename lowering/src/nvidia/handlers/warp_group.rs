@@ -12,9 +12,13 @@ use std::collections::HashMap;
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_dialect::ttng::ops::{FenceAsyncSharedOp, WarpGroupDotOp, WarpGroupDotWaitOp};
 use ttopt_passes::plans;
+use ttopt_passes::thread_group::ThreadGroup;
 
 pub(super) const HANDLERS: &[(&str, Handler)] =
     &[("ttng.warp_group_dot", dot), ("ttng.warp_group_dot_wait", wait), ("ttng.fence_async_shared", fence)];
+
+/// Warps of a warp group, of which the first has a number that is a multiple of this (PTX ISA, "wgmma").
+const GROUP_WARPS: u32 = 4;
 
 /// Bits of an address that a descriptor has.
 const ADDRESS_BITS: i64 = (1 << 18) - 1;
@@ -42,6 +46,13 @@ fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let Some(dot) = WarpGroupDotOp::cast(op) else { return internal("is no dot of warp groups") };
     let target = l.target;
     let groups = groups(l)?;
+    let ThreadGroup { first_warp, warps, .. } = l.group();
+    if first_warp % GROUP_WARPS != 0 {
+        return unsupported(format!(
+            "runs on warps {first_warp} to {}, which are no warp groups: those begin at multiples of {GROUP_WARPS}",
+            first_warp + warps - 1
+        ));
+    }
     let plan = plans::warp_group_dot(dot, target.desc()).map_err(Failure::Unsupported)?;
     l.remark(op, || plan.to_string().trim_end().to_owned());
     let sum = plans::dot_type(dot.d().ty().element(), target.desc()).map_err(Failure::Unsupported)?;
