@@ -184,7 +184,8 @@ impl Registers {
 }
 
 fn run(module: Op<'_>, _: &Options) -> PassResult {
-    let functions: Vec<Op<'_>> = module.region(0).first_block().into_iter().flat_map(|block| block.ops()).collect();
+    let functions: Vec<Op<'_>> =
+        module.region(0).first_block().into_iter().flat_map(|block| block.ops()).collect();
     let mut total = module_attrs::total_num_warps(module).unwrap_or(0);
     let mut asks = Vec::new();
     for function in functions.into_iter().filter(|op| FuncOp::cast(*op).is_some()) {
@@ -241,7 +242,10 @@ fn check(op: Op<'_>, function: Op<'_>, module: Op<'_>) -> PassResult {
                 if call.is_some() { Walk::Stop } else { Walk::Advance }
             });
             if let Some(call) = call {
-                return Err(error(call, "functions that are not inlined are compiled for the warps of the kernel, not for those of a partition"));
+                return Err(error(
+                    call,
+                    "functions that are not inlined are compiled for the warps of the kernel, not for those of a partition",
+                ));
             }
         }
     }
@@ -275,7 +279,10 @@ fn number_warps(op: Op<'_>) -> Result<u32, Reported> {
         if starts[partition] < end {
             return Err(error(
                 op,
-                format!("partition {partition} begins at warp {}, which is not free: warps up to {end} have other work", starts[partition]),
+                format!(
+                    "partition {partition} begins at warp {}, which is not free: warps up to {end} have other work",
+                    starts[partition]
+                ),
             ));
         }
         end = starts[partition] + warps[partition];
@@ -301,10 +308,18 @@ fn give_registers(op: Op<'_>, begins: u32, total: u32) -> PassResult {
     let warps = specialize.partition_num_warps();
     let starts = specialize.warp_group_start_ids().unwrap_or_default();
     if requested.len() != warps.len() {
-        return Err(error(op, format!("`requestedRegisters` has {} entries for {} partitions", requested.len(), warps.len())));
+        return Err(error(
+            op,
+            format!("`requestedRegisters` has {} entries for {} partitions", requested.len(), warps.len()),
+        ));
     }
     if own % GROUP_WARPS != 0 {
-        return Err(error(op, format!("registers move between warp groups of {GROUP_WARPS} warps, but the kernel begins with {own}")));
+        return Err(error(
+            op,
+            format!(
+                "registers move between warp groups of {GROUP_WARPS} warps, but the kernel begins with {own}"
+            ),
+        ));
     }
     // By warp group: the most that one of its partitions asks for.
     let mut groups = vec![FEWEST_REGISTERS; (total / GROUP_WARPS) as usize];

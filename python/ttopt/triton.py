@@ -1,7 +1,8 @@
 """Compiles ``@triton.jit`` kernels with ttopt: Triton's stages ttgir, llir and ptx or amdgcn are ours, the rest Triton's.
 
 ``enable()``, or ``TTOPT=1`` in the environment of a process. A kernel that ttopt refuses is compiled by Triton's own
-stages, and one line of the logger ``ttopt`` says why; with ``TTOPT=strict`` it is an error. Gluon kernels are Triton's.
+stages, and one line of the logger ``ttopt`` says why; with ``TTOPT=strict`` it is an error. TTGIR of Gluon kernels is
+their author's, made by Triton's own stage; the stages behind it are ours.
 """
 
 import functools
@@ -69,10 +70,11 @@ def _hook(*args, **kwargs):
 
 def _replace_stages(backend, stages, options, language=None, capability=None):
     assembly = {"cuda": "ptx", "hip": "amdgcn"}.get(backend.target.backend)
-    if getattr(language, "name", "TRITON") != "TRITON" or assembly not in stages or "ttgir" not in stages:
+    ours = {"TRITON": ("ttgir", "llir", assembly), "GLUON": ("llir", assembly)}.get(getattr(language, "name", "TRITON"), ())
+    if not ours or any(name not in stages for name in ours):
         return
     compilation = _Compilation(backend, options, assembly, dict(stages))
-    for name in ("ttgir", "llir", assembly):
+    for name in ours:
         stages[name] = functools.partial(compilation.run, name)
     if "cubin" in stages:
         stages["cubin"] = compilation.assemble

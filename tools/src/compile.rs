@@ -522,7 +522,8 @@ impl Compilation<'_, '_> {
         let passes = self.pipelines.to_llvm(target.vendor);
         self.run_passes(&passes)?;
         // A launch has the warps of partitions, too.
-        if let Some(total) = number(&self.module, TOTAL_NUM_WARPS).and_then(|total| u32::try_from(total).ok()) {
+        if let Some(total) = number(&self.module, TOTAL_NUM_WARPS).and_then(|total| u32::try_from(total).ok())
+        {
             (metadata.num_warps, metadata.threads) = (total, total * target.lanes);
         }
         metadata.shared = number(&self.module, "ttg.shared").unwrap_or(0);

@@ -11,8 +11,8 @@ use ttopt_dialect::tt::types::TENSOR_DESC;
 use ttopt_dialect::ttng::types::TENSOR_DESC_IM2COL;
 use ttopt_passes::global_scratch;
 use ttopt_passes::is_private;
-use ttopt_passes::warp_groups::DISPATCH;
 use ttopt_passes::kernel_decisions::{MIN_CTAS, REMATERIALIZE, REMATERIALIZED_BEHIND};
+use ttopt_passes::warp_groups::DISPATCH;
 
 impl<'c> Lower<'_, 'c> {
     /// Lowers all functions; the originals are erased.

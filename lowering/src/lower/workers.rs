@@ -46,14 +46,18 @@ impl<'c> Lower<'_, 'c> {
         self.emit.cond_br(is_default, (prologue, &[]), (start, &[]))?;
         self.emit.set_block(prologue);
         self.emit.br(kernel, &[], None)?;
-        let (Some(all), Some(own)) = (entry.last(), prologue.last()) else { return internal("empty prologue") };
+        let (Some(all), Some(own)) = (entry.last(), prologue.last()) else {
+            return internal("empty prologue");
+        };
         Ok((all, own, Workers { start, thread, dispatch, works: Vec::new() }))
     }
 
     fn workers(&mut self) -> Lowered<&mut Workers<'c>> {
         let workers = self.function()?.workers.as_mut();
         workers.ok_or_else(|| {
-            Failure::Unsupported("has no warps for partitions: run --tritongpu-allocate-warp-groups first".to_owned())
+            Failure::Unsupported(
+                "has no warps for partitions: run --tritongpu-allocate-warp-groups first".to_owned(),
+            )
         })
     }
 
@@ -91,7 +95,9 @@ impl<'c> Lower<'_, 'c> {
 
     /// What the worker warps of a kernel do, after all of its works are known.
     pub(super) fn finish_workers(&mut self) -> Lowered<()> {
-        let Some(Workers { start, dispatch, works, .. }) = self.function()?.workers.take() else { return Ok(()) };
+        let Some(Workers { start, dispatch, works, .. }) = self.function()?.workers.take() else {
+            return Ok(());
+        };
         let next = match (dispatch, &works[..]) {
             (None, []) => {
                 self.emit.set_block(start);
