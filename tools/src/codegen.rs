@@ -1,6 +1,7 @@
 //! LLVM's part: which of its passes run before and during code generation.
 
 use crate::bit_loads;
+use crate::device_library::Linked;
 use anyhow::{Context as _, Result, anyhow, bail};
 use inkwell::OptimizationLevel;
 use inkwell::attributes::AttributeLoc;
@@ -87,13 +88,28 @@ const LLVM_PASSES_AMD: &str = "early-cse<memssa>,simplifycfg,\
     instcombine<max-iterations=1;no-verify-fixpoint>";
 /// Pairs of numbers of 16 bits share registers and instructions.
 const PAIR_PASSES: &str = "slp-vectorizer,early-cse,simplifycfg,adce";
-/// With functions of a device library, which are to be inlined, specialized to
-/// the target and simplified.
-const LLVM_PASSES_WITH_LIBRARY: &str = "default<O3>";
+/// Functions of a device library are to be inlined, specialized to the target and simplified.
+const LLVM_PASSES_LIBRARY: &str = "default<O3>";
+/// Inlines functions that were simplified before.
+const INLINE_PASSES: &str = "inliner-wrapper,globaldce";
 
 /// Of loops that test at their end, ptxas has the loads of several iterations under way. Strength reduction gives many
 /// addresses of a loop a register each.
 const LOOP_PASSES: &str = "function(loop(loop-rotate,loop-reduce))";
+
+fn run_passes(module: &Module<'_>, machine: &TargetMachine, passes: &str, pairs: bool) -> Result<()> {
+    let options = PassBuilderOptions::create();
+    options.set_loop_slp_vectorization(pairs);
+    module.run_passes(passes, machine, options).map_err(|err| anyhow!("LLVM passes failed: {err}"))
+}
+
+/// Simplifies functions of a device library.
+///
+/// # Errors
+/// When LLVM refuses.
+pub fn simplify(functions: &Module<'_>, machine: &TargetMachine) -> Result<()> {
+    run_passes(functions, machine, LLVM_PASSES_LIBRARY, false)
+}
 
 /// Runs LLVM's passes before code generation, those of `loops` where they are asked for.
 ///
@@ -103,18 +119,17 @@ pub fn optimize(
     module: &Module<'_>,
     machine: &TargetMachine,
     vendor: Vendor,
-    with_library: bool,
+    linked: Linked,
     loops: bool,
 ) -> Result<()> {
     let pairs = has_narrow_arithmetic(module);
-    let run = |passes: &str| {
-        let options = PassBuilderOptions::create();
-        options.set_loop_slp_vectorization(pairs);
-        module.run_passes(passes, machine, options).map_err(|err| anyhow!("LLVM passes failed: {err}"))
-    };
-    if with_library {
-        run(LLVM_PASSES_WITH_LIBRARY)?;
+    let run = |passes: &str| run_passes(module, machine, passes, pairs);
+    if linked == Linked::Raw {
+        run(LLVM_PASSES_LIBRARY)?;
     } else {
+        if linked == Linked::Simplified {
+            run(INLINE_PASSES)?;
+        }
         let passes = match vendor {
             Vendor::Nvidia if loops => LLVM_PASSES_LOOPS,
             Vendor::Nvidia => LLVM_PASSES,
@@ -124,7 +139,7 @@ pub fn optimize(
     }
     // Pairs of bits would no longer be seen to come from words.
     bit_loads::widen(module)?;
-    if pairs && !with_library {
+    if pairs && linked != Linked::Raw {
         run(&format!("function({PAIR_PASSES})"))?;
     }
     if loops && vendor == Vendor::Nvidia { run(LOOP_PASSES) } else { Ok(()) }

@@ -545,9 +545,9 @@ impl Compilation<'_, '_> {
         if target.vendor == Vendor::Nvidia && flushes_denormals(as_op(&self.module)) {
             device_library::flush_denormals(&llvm);
         }
-        let with_library = device_library::link(&llvm, target, companions)?;
+        let linked = device_library::link(&llvm, &machine, target, companions)?;
         self.check_cancelled()?;
-        codegen::optimize(&llvm, &machine, target.vendor, with_library, loops)?;
+        codegen::optimize(&llvm, &machine, target.vendor, linked, loops)?;
         self.made.times.llir = start.elapsed();
         if self.wants("llvmir") {
             eprintln!("// -----// IR Dump After llvmir //----- //\n{}", llvm.print_to_string());
@@ -561,7 +561,7 @@ impl Compilation<'_, '_> {
         self.check_cancelled()?;
         let start = Instant::now();
         if device_library::link_host_calls(&llvm, target, companions)? {
-            codegen::optimize(&llvm, &machine, target.vendor, true, loops)?;
+            codegen::optimize(&llvm, &machine, target.vendor, device_library::Linked::Raw, loops)?;
         }
         codegen::finish(&llvm, &machine, target.vendor)?;
         // AMD's linker takes object files, NVIDIA's assembler takes text.

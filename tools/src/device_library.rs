@@ -1,8 +1,13 @@
 //! The libraries of device functions that lowered modules call: libdevice on NVIDIA GPUs, ocml and ockl on AMD's.
+//!
+//! What a kernel calls is simplified in a module of its own, by all of LLVM's passes for the target, before the kernel gets
+//! it and inlines it: the kernel itself needs few of these passes, and has so much code that all of them take long.
 
+use crate::codegen;
 use crate::companions::Companions;
 use anyhow::{Result, anyhow, bail};
 use inkwell::module::{FlagBehavior, Linkage, Module};
+use inkwell::targets::TargetMachine;
 use linear_layout::target::{TargetDesc, Vendor};
 use std::path::Path;
 
@@ -25,19 +30,39 @@ fn link_file(module: &Module<'_>, prefix: &str, needed: &str, library: &str, pat
     }
 }
 
+/// The module flag by which libdevice's functions know whether denormal numbers are zero.
+const REFLECT_FTZ: &str = "nvvm-reflect-ftz";
+
 /// Lets libdevice's functions take denormal numbers for zero (NVVM, "Reflection Parameters").
 pub fn flush_denormals(module: &Module<'_>) {
     let yes = module.get_context().i32_type().const_int(1, false);
-    module.add_basic_value_flag("nvvm-reflect-ftz", FlagBehavior::Override, yes);
+    module.add_basic_value_flag(REFLECT_FTZ, FlagBehavior::Override, yes);
 }
 
-/// Links what a module calls of the caller's libraries and of its target's; says whether that is anything.
+/// Which functions of libraries a module got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Linked {
+    /// None.
+    Nothing,
+    /// Simplified ones of the target's library, to be inlined.
+    Simplified,
+    /// Any, as they were found.
+    Raw,
+}
+
+/// Links what a module calls of the caller's libraries and of its target's.
 ///
 /// # Errors
 /// When a library is not there, cannot be read, or lacks a function.
-pub fn link(module: &Module<'_>, target: &TargetDesc, companions: &Companions) -> Result<bool> {
+pub fn link(
+    module: &Module<'_>,
+    machine: &TargetMachine,
+    target: &TargetDesc,
+    companions: &Companions,
+) -> Result<Linked> {
     let more = link_more(module, companions)?;
-    Ok(link_vendor(module, target, companions)? || more)
+    let linked = link_vendor(module, machine, target, companions)?;
+    Ok(if more { Linked::Raw } else { linked })
 }
 
 /// Links what a module calls of the caller's own libraries.
@@ -55,23 +80,75 @@ fn link_more(module: &Module<'_>, companions: &Companions) -> Result<bool> {
     Ok(linked)
 }
 
-fn link_vendor(module: &Module<'_>, target: &TargetDesc, companions: &Companions) -> Result<bool> {
+fn link_vendor(
+    module: &Module<'_>,
+    machine: &TargetMachine,
+    target: &TargetDesc,
+    companions: &Companions,
+) -> Result<Linked> {
     match target.vendor {
         Vendor::Nvidia => {
-            let Some(needed) = missing(module, "__nv_") else { return Ok(false) };
+            let Some(needed) = missing(module, "__nv_") else { return Ok(Linked::Nothing) };
             let path = companions.libdevice.as_ref().ok_or_else(|| {
                 anyhow!(
                     "'{needed}' is in libdevice.10.bc, which was not found: set TTOPT_LIBDEVICE to its path, or CUDA_HOME"
                 )
             })?;
-            link_file(module, "__nv_", &needed, "libdevice", path)?;
-            Ok(true)
+            link_simplified(module, machine, "__nv_", |functions| {
+                if module.get_flag(REFLECT_FTZ).is_some() {
+                    flush_denormals(functions);
+                }
+                link_file(functions, "__nv_", &needed, "libdevice", path)
+            })?;
         }
         Vendor::Amd => {
             add_flag(module, "amdhsa_code_object_version", FlagBehavior::Error, CODE_OBJECT_VERSION);
-            link_amd(module, target, companions, "ocml")
+            if missing(module, "__ocml_").is_none() {
+                return Ok(Linked::Nothing);
+            }
+            link_simplified(module, machine, "__ocml_", |functions| {
+                link_amd(functions, target, companions, "ocml").map(drop)
+            })?;
         }
     }
+    Ok(Linked::Simplified)
+}
+
+/// Links the functions with this prefix that a module calls and does not have, after `link` has put them into a module of
+/// their own and LLVM has simplified them there.
+fn link_simplified(
+    module: &Module<'_>,
+    machine: &TargetMachine,
+    prefix: &str,
+    link: impl FnOnce(&Module<'_>) -> Result<()>,
+) -> Result<()> {
+    let context = module.get_context();
+    let functions = context.create_module("device functions");
+    functions.set_triple(&machine.get_triple());
+    functions.set_data_layout(&machine.get_target_data().get_data_layout());
+    let mut names = Vec::new();
+    for function in module.get_functions().filter(|function| function.count_basic_blocks() == 0) {
+        let name = function.get_name().to_string_lossy();
+        if name.starts_with(prefix) {
+            functions.add_function(&name, function.get_type(), None);
+            names.push(name.into_owned());
+        }
+    }
+    link(&functions)?;
+    let set_linkage = |module: &Module<'_>, linkage: Linkage| {
+        names
+            .iter()
+            .filter_map(|name| module.get_function(name))
+            .for_each(|function| function.set_linkage(linkage));
+    };
+    // Those that only this module calls would be dropped.
+    set_linkage(&functions, Linkage::External);
+    codegen::simplify(&functions, machine)?;
+    module
+        .link_in_module(functions)
+        .map_err(|err| anyhow!("functions of a library cannot be linked: {err}"))?;
+    set_linkage(module, Linkage::Internal);
+    Ok(())
 }
 
 /// Links the functions that reach the host, for printing. They are calls until then.

@@ -16,18 +16,46 @@ pub(super) enum WarpGroupFragment<'a, 'c> {
     Shared(Value<'c>, bool),
 }
 
-/// One instruction of a warp group: rows, columns, summands and operands.
+/// Instructions of a warp group that add to the same accumulators, one after the other.
 pub(super) struct WarpGroupMultiply<'a, 'c> {
-    /// Rows, columns and summands.
+    /// Rows, columns and summands of each.
     pub(super) shape: [u64; 3],
     /// What is multiplied.
     pub(super) types: &'a MatrixTypes<'c>,
+    /// The instructions, in order.
+    pub(super) steps: Vec<WarpGroupStep<'a, 'c>>,
+}
+
+/// The operands of one of them.
+pub(super) struct WarpGroupStep<'a, 'c> {
     /// The left operand.
     pub(super) a: WarpGroupFragment<'a, 'c>,
     /// The right operand.
     pub(super) b: WarpGroupFragment<'a, 'c>,
     /// Whether the accumulators are added to, an `i1`; otherwise they are set.
     pub(super) adds: Value<'c>,
+}
+
+/// Operands of inline assembly after the results and those that are tied to them: each value once.
+struct Operands<'c> {
+    values: Vec<Value<'c>>,
+    constraints: Vec<String>,
+    /// Numbers of values, as the text names them.
+    known: HashMap<Value<'c>, usize>,
+    /// Results, each of which has a number of its own.
+    results: usize,
+}
+
+impl<'c> Operands<'c> {
+    fn add(&mut self, value: Value<'c>, constraint: &str) -> String {
+        let next = self.results + self.values.len();
+        let number = *self.known.entry(value).or_insert(next);
+        if number == next {
+            self.values.push(value);
+            self.constraints.push(constraint.to_owned());
+        }
+        format!("${number}")
+    }
 }
 
 /// Instructions of warp groups, which run asynchronously.
@@ -147,13 +175,50 @@ impl Wgmma {
         e.intrinsic_void("llvm.nvvm.wgmma.fence.sync.aligned", &[])
     }
 
-    /// Starts one instruction on the fragment `c`; returns the fragment of the result.
+    /// Starts instructions on the fragment `c`; returns the fragment of the result. They are one statement of inline
+    /// assembly: LLVM's register coalescing looks at all operands of a statement for each register that it ties.
     pub(super) fn multiply<'c>(
         &self,
         e: &mut Emit<'c>,
         multiply: &WarpGroupMultiply<'_, 'c>,
         c: &[Value<'c>],
     ) -> Lowered<Vec<Value<'c>>> {
+        let i32t = e.i32();
+        // Pairs of 16-bit sums are registers of 32 bits.
+        let pair = c.first().map(|value| value.ty()).filter(|ty| letter(*ty).is_none());
+        let accumulators = match pair {
+            Some(_) => c.iter().map(|value| e.bitcast(*value, i32t)).collect::<Lowered<Vec<_>>>()?,
+            None => c.to_vec(),
+        };
+        let (mut constraints, inputs) = tied(&accumulators)?;
+        constraints.extend(inputs);
+        let mut operands = Operands {
+            values: accumulators.clone(),
+            constraints,
+            known: HashMap::new(),
+            results: accumulators.len(),
+        };
+        let mut lines = Vec::with_capacity(multiply.steps.len());
+        for step in &multiply.steps {
+            lines.push(Self::instruction(e, multiply, step, accumulators.len(), &mut operands)?);
+        }
+        let results: Vec<Type<'c>> = accumulators.iter().map(|value| value.ty()).collect();
+        let Operands { values, constraints, .. } = operands;
+        let sums = e.inline_asm(&lines.join("\n\t"), &constraints.join(","), &values, &results, true)?;
+        match pair {
+            Some(ty) => sums.iter().map(|value| e.bitcast(*value, ty)).collect(),
+            None => Ok(sums),
+        }
+    }
+
+    /// The text of one instruction on `count` registers of accumulators; its other operands are added to `operands`.
+    fn instruction<'c>(
+        e: &mut Emit<'c>,
+        multiply: &WarpGroupMultiply<'_, 'c>,
+        step: &WarpGroupStep<'_, 'c>,
+        count: usize,
+        operands: &mut Operands<'c>,
+    ) -> Lowered<String> {
         let types = multiply.types;
         let [left, right] = types.formats.map(|element| format_name(types.kind, element));
         let (Some(left), Some(right)) = (left, right) else {
@@ -164,41 +229,23 @@ impl Wgmma {
             DotType::I32 => "s32",
             _ => "f32",
         };
-        let i32t = e.i32();
-        // Pairs of 16-bit sums are registers of 32 bits.
-        let pair = c.first().map(|value| value.ty()).filter(|ty| letter(*ty).is_none());
-        let accumulators = match pair {
-            Some(_) => c.iter().map(|value| e.bitcast(*value, i32t)).collect::<Lowered<Vec<_>>>()?,
-            None => c.to_vec(),
-        };
-        let (mut constraints, inputs) = tied(&accumulators)?;
-        constraints.extend(inputs);
-        let mut operands = accumulators.clone();
-        let count = accumulators.len();
-        let a = match multiply.a {
+        let a = match step.a {
             WarpGroupFragment::Registers(registers) => {
-                let first = count + operands.len();
-                for register in registers {
-                    operands.push(e.bitcast(*register, i32t)?);
-                    constraints.push("r".to_owned());
-                }
-                list(first..first + registers.len())
+                let i32t = e.i32();
+                let names: Vec<String> = registers
+                    .iter()
+                    .map(|register| Ok(operands.add(e.bitcast(*register, i32t)?, "r")))
+                    .collect::<Lowered<_>>()?;
+                format!("{{{}}}", names.join(", "))
             }
-            WarpGroupFragment::Shared(descriptor, _) => {
-                operands.push(descriptor);
-                constraints.push("l".to_owned());
-                format!("${}", count + operands.len() - 1)
-            }
+            WarpGroupFragment::Shared(descriptor, _) => operands.add(descriptor, "l"),
         };
-        let WarpGroupFragment::Shared(descriptor, b_transposed) = multiply.b else {
+        let WarpGroupFragment::Shared(descriptor, b_transposed) = step.b else {
             return unsupported("the right operand of wgmma is in shared memory");
         };
-        operands.extend([descriptor, multiply.adds]);
-        constraints.extend(["l".to_owned(), "b".to_owned()]);
-        let last = count + operands.len();
-        let (b, adds) = (last - 2, last - 1);
+        let (b, adds) = (operands.add(descriptor, "l"), operands.add(step.adds, "b"));
         // Signs of the operands, and which of those in shared memory are transposed.
-        let flags = match (types.kind, multiply.a) {
+        let flags = match (types.kind, step.a) {
             (DotType::I8, _) => String::new(),
             (DotType::F16 | DotType::Bf16, WarpGroupFragment::Shared(_, a_transposed)) => {
                 format!(", 1, 1, {}, {}", u8::from(a_transposed), u8::from(b_transposed))
@@ -207,16 +254,10 @@ impl Wgmma {
             _ => ", 1, 1".to_owned(),
         };
         let [m, n, k] = multiply.shape;
-        let text = format!(
-            "wgmma.mma_async.sync.aligned.m{m}n{n}k{k}.{sum}.{left}.{right} {}, {a}, ${b}, ${adds}{flags};",
+        Ok(format!(
+            "wgmma.mma_async.sync.aligned.m{m}n{n}k{k}.{sum}.{left}.{right} {}, {a}, {b}, {adds}{flags};",
             list(0..count),
-        );
-        let results: Vec<Type<'c>> = accumulators.iter().map(|value| value.ty()).collect();
-        let sums = e.inline_asm(&text, &constraints.join(","), &operands, &results, true)?;
-        match pair {
-            Some(ty) => sums.iter().map(|value| e.bitcast(*value, ty)).collect(),
-            None => Ok(sums),
-        }
+        ))
     }
 
     /// Makes a group of the instructions started since the last one.

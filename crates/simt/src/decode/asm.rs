@@ -89,9 +89,15 @@ impl Decoder<'_> {
         let mut outputs: Vec<Reg> = Vec::new();
         let mut inputs = args.iter();
         let mut n = 0;
-        // A single matrix instruction reads its accumulators before it writes them: no copies needed.
-        let matrix = |s: &Statement| matches!(s, Statement::Inst { op, pred: None, .. } if op[0] == "mma" || (op[0] == "wgmma" && op.get(1).is_some_and(|o| o == "mma_async")));
-        let alone = statements.len() == 1 && matrix(&statements[0]);
+        // A matrix instruction reads its accumulators before it writes them: no copies needed for a single one, nor for
+        // several of a warp group. Copies of what a warp group still adds to would be findings.
+        let is = |s: &Statement, first: &str, second: Option<&str>| {
+            matches!(s, Statement::Inst { op, pred: None, .. }
+                if op[0] == first && second.is_none_or(|second| op.get(1).is_some_and(|o| o == second)))
+        };
+        let of_group = |s: &Statement| is(s, "wgmma", Some("mma_async"));
+        let alone =
+            matches!(&statements[..], [one] if is(one, "mma", None)) || statements.iter().all(of_group);
         for c in constraints.split(',') {
             let c = c.trim();
             if c.starts_with('~') || c.is_empty() {
@@ -145,6 +151,10 @@ impl Decoder<'_> {
             }
         }
         self.statements(&statements, &mut vars, &outputs)?;
+        // Of several instructions none may use some outputs.
+        for (d, s) in std::mem::take(&mut vars.tied).into_iter().filter(|_| statements.len() != 1) {
+            self.emit(Op::Mov { d, s });
+        }
         // Outputs that are vectors of narrow elements come in one register each.
         if scalars.len() == outputs.len() {
             return Ok(outputs.into_iter().map(Src::reg).collect());

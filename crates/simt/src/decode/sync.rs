@@ -120,7 +120,7 @@ impl Decoder<'_> {
             return l.unknown();
         }
         let d = self.dests(v, &l.args[0])?;
-        let c: Vec<Src> = d.iter().map(|r| v.tied.get(r).copied().unwrap_or(Src::reg(*r))).collect();
+        let c: Vec<Src> = d.iter().map(|r| v.tied.remove(r).unwrap_or(Src::reg(*r))).collect();
         let fa = self.list(v, &l.args[1], "b64")?;
         let fb = self.src(v, &l.args[2], "b64")?;
         let scale_d = self.src(v, &l.args[3], "pred")?;

@@ -3,7 +3,7 @@
 use crate::emit::{Failure, Lowered, internal, unsupported};
 use crate::handlers::dot::{at, fragment};
 use crate::lower::{Handler, Lower, Values};
-use crate::nvidia::wgmma::{WarpGroupFragment, WarpGroupMultiply, Wgmma};
+use crate::nvidia::wgmma::{WarpGroupFragment, WarpGroupMultiply, WarpGroupStep, Wgmma};
 use crate::target::{MatrixTypes, need};
 use linear_layout::plan::{DotType, MatrixDescriptorPlan, ThreadBases, WarpGroupDotPlan, WarpGroupRun};
 use mlir_host::ir::{Op, Value};
@@ -265,28 +265,34 @@ impl<'c> Emission<'_, 'c> {
         &mut self,
         l: &mut Lower<'_, 'c>,
         run: &WarpGroupRun,
-        mut sums: Vec<Value<'c>>,
+        sums: Vec<Value<'c>>,
         first: Value<'c>,
     ) -> Lowered<Vec<Value<'c>>> {
         let always = l.emit.const_int(1, 1)?;
         let [row, column] = run.tile;
-        for (i, step) in run.steps.iter().enumerate() {
-            let a = match &mut self.left {
-                Left::Shared(tiles) => {
-                    WarpGroupFragment::Shared(tiles.tile(l, [row, step.k])?, tiles.plan.transposed)
-                }
-                Left::Registers { fragments, .. } => match fragments.get(&step.a) {
+        let mut descriptors = Vec::with_capacity(run.steps.len());
+        for step in &run.steps {
+            let left = match &mut self.left {
+                Left::Shared(tiles) => Some((tiles.tile(l, [row, step.k])?, tiles.plan.transposed)),
+                Left::Registers { .. } => None,
+            };
+            descriptors.push((left, self.right.tile(l, [column, step.k])?));
+        }
+        let mut steps = Vec::with_capacity(run.steps.len());
+        for (i, (step, (left, right))) in run.steps.iter().zip(descriptors).enumerate() {
+            let a = match (left, &self.left) {
+                (Some((descriptor, transposed)), _) => WarpGroupFragment::Shared(descriptor, transposed),
+                (None, Left::Registers { fragments, .. }) => match fragments.get(&step.a) {
                     Some(fragment) => WarpGroupFragment::Registers(fragment),
                     None => return unsupported("a fragment of the left operand is missing"),
                 },
+                (None, Left::Shared(_)) => return internal("an operand in shared memory has no descriptor"),
             };
-            let b = self.right.tile(l, [column, step.k])?;
-            let b = WarpGroupFragment::Shared(b, self.right.plan.transposed);
-            let adds = if i == 0 { first } else { always };
-            let multiply = WarpGroupMultiply { shape: self.plan.shape, types: &self.types, a, b, adds };
-            sums = self.groups.multiply(&mut l.emit, &multiply, &sums)?;
+            let b = WarpGroupFragment::Shared(right, self.right.plan.transposed);
+            steps.push(WarpGroupStep { a, b, adds: if i == 0 { first } else { always } });
         }
-        Ok(sums)
+        let multiply = WarpGroupMultiply { shape: self.plan.shape, types: &self.types, steps };
+        self.groups.multiply(&mut l.emit, &multiply, &sums)
     }
 
     /// Puts the elements of the fragment of a run to their registers.
