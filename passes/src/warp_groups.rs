@@ -191,6 +191,7 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     for function in functions.into_iter().filter(|op| FuncOp::cast(*op).is_some()) {
         let found = specializations(function);
         for op in &found {
+            op.remove_attr(RUNS_ONCE);
             check(*op, function, module)?;
             total = total.max(number_warps(*op)?);
         }

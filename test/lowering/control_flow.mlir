@@ -29,6 +29,26 @@ tt.func private @for(%x: tensor<64xf32, #b>, %n: i32) -> tensor<64xf32, #b> {
   tt.return %r : tensor<64xf32, #b>
 }
 
+// Elements of 16 and 8 bits are carried in words.
+// CHECK-LABEL: llvm.func internal @for_narrow(
+// CHECK:         llvm.br ^[[HEAD:.*]](%{{.*}} : i32, vector<2xf16>, i8, i8)
+// CHECK:       ^[[HEAD]](%{{.*}}: i32, %[[W:.*]]: vector<2xf16>, %[[B0:.*]]: i8, %[[B1:.*]]: i8):
+// CHECK:         llvm.extractelement %[[W]]
+// CHECK-NEXT:    llvm.mlir.constant(1
+// CHECK-NEXT:    llvm.extractelement %[[W]]
+// CHECK:         llvm.fadd
+// CHECK:         llvm.insertelement
+// CHECK:         llvm.br ^[[HEAD]](%{{.*}} : i32, vector<2xf16>, i8, i8)
+tt.func private @for_narrow(%x: tensor<64xf16, #b>, %y: tensor<64xi8, #b>, %n: i32) -> tensor<64xf16, #b> {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r, %q = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x, %b = %y) -> (tensor<64xf16, #b>, tensor<64xi8, #b>) : i32 {
+    %s = arith.addf %a, %a : tensor<64xf16, #b>
+    scf.yield %s, %b : tensor<64xf16, #b>, tensor<64xi8, #b>
+  }
+  tt.return %r : tensor<64xf16, #b>
+}
+
 // Carried values change places at once; unsigned loops compare unsigned.
 // CHECK-LABEL: llvm.func internal @swap(
 // CHECK:       ^[[HEAD:.*]](%[[I:.*]]: i64, %[[A:.*]]: f32, %[[B:.*]]: f32):

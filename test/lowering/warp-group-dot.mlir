@@ -11,18 +11,18 @@
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
 
 // Two instructions of sixteen summands: the left operand contiguous along K, the right one along N, which is
-// the last flag. The second starts 32 bytes, and 16 rows of 32 bytes, later: 2 and 32 units of 16 bytes.
+// the last flag. The second starts 32 bytes, and 16 rows of 32 bytes, later: 2 and 32 units of 16 bytes. Both are one
+// statement.
 // CHECK-LABEL: llvm.func @both_in_memory(
 // CHECK:         %[[A:.*]] = llvm.or disjoint %{{.*}} : i64
 // CHECK:         %[[B:.*]] = llvm.or disjoint %{{.*}} : i64
 // CHECK:         %[[YES:.*]] = llvm.mlir.constant(true) : i1
 // CHECK:         llvm.call_intrinsic "llvm.nvvm.wgmma.fence.sync.aligned"()
-// CHECK:         llvm.inline_asm has_side_effects "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {$0, $1, $2, $3, $4, $5, $6, $7}, $16, $17, $18, 1, 1, 0, 1;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,l,l,b" {{.*}}, %[[A]], %[[B]], %{{.*}}
 // CHECK:         %[[TWO:.*]] = llvm.mlir.constant(2 : i64) : i64
 // CHECK:         %[[A1:.*]] = llvm.add %[[A]], %[[TWO]] : i64
 // CHECK:         %[[ROWS:.*]] = llvm.mlir.constant(32 : i64) : i64
 // CHECK:         %[[B1:.*]] = llvm.add %[[B]], %[[ROWS]] : i64
-// CHECK:         llvm.inline_asm has_side_effects "wgmma.mma_async{{.*}} %[[A1]], %[[B1]], %{{.*}}
+// CHECK:         llvm.inline_asm has_side_effects "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {$0, $1, $2, $3, $4, $5, $6, $7}, $16, $17, $18, 1, 1, 0, 1;\0A\09wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {$0, $1, $2, $3, $4, $5, $6, $7}, $19, $20, $21, 1, 1, 0, 1;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,l,l,b,l,l,b" {{.*}}, %[[A]], %[[B]], %[[YES]], %[[A1]], %[[B1]], %{{.*}} :
 // CHECK-NOT:     wgmma.mma_async
 // CHECK:         llvm.call_intrinsic "llvm.nvvm.wgmma.commit_group.sync.aligned"()
 // CHECK-NEXT:    llvm.inline_asm has_side_effects "wgmma.wait_group.sync.aligned 0;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7"
@@ -55,7 +55,7 @@ tt.func public @left_in_registers(%x: f32, %y: f16) {
 // Sums of 16 bits, two in a register; a flag says whether the accumulators count.
 // CHECK-LABEL: llvm.func @sums_of_f16(
 // CHECK-SAME:    %[[USE:.*]]: i1,
-// CHECK:         llvm.inline_asm has_side_effects "wgmma.mma_async.sync.aligned.m64n16k16.f16.f16.f16 {$0, $1, $2, $3}, $8, $9, $10, 1, 1, 0, 1;", "=r,=r,=r,=r,0,1,2,3,l,l,b" {{.*}}, %[[USE]] :
+// CHECK:         llvm.inline_asm has_side_effects "wgmma.mma_async.sync.aligned.m64n16k16.f16.f16.f16 {$0, $1, $2, $3}, $8, $9, $10, 1, 1, 0, 1;{{.*}}", "=r,=r,=r,=r,0,1,2,3,l,l,b,l,l,b" {{.*}}, %[[USE]], %{{[0-9]+}}, %{{[0-9]+}}, %[[YES:[0-9]+]] :
 // CHECK:         "wgmma.wait_group.sync.aligned 0;", "=r,=r,=r,=r,0,1,2,3"
 tt.func public @sums_of_f16(%use: i1, %x: f16) {
   %a = ttg.local_alloc : () -> !ttg.memdesc<64x32xf16, #rows, #smem, mutable>
@@ -68,7 +68,7 @@ tt.func public @sums_of_f16(%use: i1, %x: f16) {
 // Integers have no flags. Accumulators that are zero need not be made: they are not read.
 // CHECK-LABEL: llvm.func @integers(
 // CHECK:         %[[NO:.*]] = llvm.mlir.constant(false) : i1
-// CHECK:         llvm.inline_asm has_side_effects "wgmma.mma_async.sync.aligned.m64n16k32.s32.s8.s8 {$0, $1, $2, $3, $4, $5, $6, $7}, $16, $17, $18;", "=r,{{.*}}" {{.*}}, %[[NO]] :
+// CHECK:         llvm.inline_asm has_side_effects "wgmma.mma_async.sync.aligned.m64n16k32.s32.s8.s8 {$0, $1, $2, $3, $4, $5, $6, $7}, $16, $17, $18;{{.*}}", "=r,{{.*}}" {{.*}}, %[[NO]], %{{[0-9]+}}, %{{[0-9]+}}, %{{[0-9]+}} :
 tt.func public @integers() {
   %a = ttg.local_alloc : () -> !ttg.memdesc<64x64xi8, #bytes, #smem, mutable>
   %b = ttg.local_alloc : () -> !ttg.memdesc<64x16xi8, #bytes_t, #smem, mutable>

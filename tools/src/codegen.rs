@@ -4,11 +4,11 @@ use crate::bit_loads;
 use crate::device_library::Linked;
 use anyhow::{Context as _, Result, anyhow, bail};
 use inkwell::OptimizationLevel;
-use inkwell::attributes::AttributeLoc;
+use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::llvm_sys::prelude::{LLVMMemoryBufferRef, LLVMModuleRef};
 use inkwell::llvm_sys::target_machine::{LLVMTargetMachineRef, LLVMTargetRef};
 use inkwell::memory_buffer::MemoryBuffer;
-use inkwell::module::Module;
+use inkwell::module::{Linkage, Module};
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 use inkwell::types::AnyTypeEnum;
@@ -103,6 +103,20 @@ fn run_passes(module: &Module<'_>, machine: &TargetMachine, passes: &str, pairs:
     module.run_passes(passes, machine, options).map_err(|err| anyhow!("LLVM passes failed: {err}"))
 }
 
+/// Says that launchers pass every argument of a kernel: LLVM's passes look for proof of that again and again where it is
+/// not said, and straight-line strength reduction does less where it finds none.
+pub fn define_arguments(module: &Module<'_>) {
+    let defined = Attribute::get_named_enum_kind_id("noundef");
+    let defined = module.get_context().create_enum_attribute(defined, 0);
+    let kernels = module
+        .get_functions()
+        .filter(|function| function.get_linkage() == Linkage::External && function.count_basic_blocks() > 0);
+    for kernel in kernels {
+        (0..kernel.count_params())
+            .for_each(|number| kernel.add_attribute(AttributeLoc::Param(number), defined));
+    }
+}
+
 /// Simplifies functions of a device library.
 ///
 /// # Errors
@@ -179,6 +193,8 @@ fn is_narrow_arithmetic(instruction: InstructionValue<'_>) -> bool {
             | Op::FPTrunc
             | Op::ZExt
             | Op::SExt
+            | Op::Phi
+            | Op::Freeze
     ) {
         return false;
     }
@@ -203,6 +219,17 @@ const LEFT_OUT: [&CStr; 10] = [
     c"Partially inline calls to library functions",
     c"Early Tail Duplication",
     c"Machine Instruction Scheduler",
+];
+
+/// The same where LLVM schedules and allocates registers. Only lines are known to debuggers, no variables.
+const LEFT_OUT_AMD: [&CStr; 7] = [
+    c"Live DEBUG_VALUE analysis",
+    c"Canonicalize Freeze Instructions in Loops",
+    c"Merge contiguous icmps into a memcmp",
+    c"Expand memcmp() to load/stores",
+    c"Constant Hoisting",
+    c"Replace intrinsics with calls to vector library",
+    c"Partially inline calls to library functions",
 ];
 
 /// LLVM 22 compares each product, sum and address with all earlier ones of its kind, and looks at up to 32 instructions
@@ -275,7 +302,7 @@ pub fn emit(
 ) -> Result<MemoryBuffer<'static>> {
     let long = is_too_long_to_reduce(module).then_some(STRENGTH_REDUCTION);
     // ptxas schedules on its own; for AMD's GPUs LLVM does it.
-    let left_out: &[&CStr] = if vendor == Vendor::Nvidia { &LEFT_OUT } else { &[] };
+    let left_out: &[&CStr] = if vendor == Vendor::Nvidia { &LEFT_OUT } else { &LEFT_OUT_AMD };
     let names: Vec<_> = left_out.iter().copied().chain(long).map(CStr::as_ptr).collect();
     let mut met = 0;
     // SAFETY: machine, module and names live during the call; the buffer is ours.

@@ -545,6 +545,7 @@ impl Compilation<'_, '_> {
         if target.vendor == Vendor::Nvidia && flushes_denormals(as_op(&self.module)) {
             device_library::flush_denormals(&llvm);
         }
+        codegen::define_arguments(&llvm);
         let linked = device_library::link(&llvm, &machine, target, companions)?;
         self.check_cancelled()?;
         codegen::optimize(&llvm, &machine, target.vendor, linked, loops)?;

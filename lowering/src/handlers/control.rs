@@ -84,9 +84,77 @@ fn types_of<'c>(values: &[Value<'c>]) -> Vec<Type<'c>> {
     values.iter().map(|value| value.ty()).collect()
 }
 
+/// How a loop carries values: elements of 8 and 16 bits in vectors of 32 bits, as registers hold them. Carried one by one
+/// they would be packed and unpacked in every iteration.
+struct Carried<'c> {
+    /// Consecutive values and, where they are several, the vector that they become.
+    groups: Vec<(usize, Option<(Type<'c>, Type<'c>)>)>,
+}
+
+impl<'c> Carried<'c> {
+    /// Of values of these types.
+    fn new(l: &mut Lower<'_, 'c>, types: impl Iterator<Item = Type<'c>>) -> Lowered<Self> {
+        let mut groups = Vec::new();
+        for ty in types {
+            let count = l.num_values(ty)?;
+            let bits = match ty.as_tensor() {
+                Some(_) => l.register_type(ty.element())?.bits().unwrap_or(32),
+                None => 32,
+            };
+            let together = if matches!(bits, 8 | 16) { 32 / bits as usize } else { 1 };
+            if together == 1 || count % together != 0 {
+                groups.extend(std::iter::repeat_n((1, None), count));
+                continue;
+            }
+            let element = l.register_type(ty.element())?;
+            let vector = l.emit.vector(together, element)?;
+            groups.extend(std::iter::repeat_n((together, Some((vector, element))), count / together));
+        }
+        Ok(Self { groups })
+    }
+
+    fn pack(&self, l: &mut Lower<'_, 'c>, values: &[Value<'c>]) -> Lowered<Vec<Value<'c>>> {
+        let mut rest = values;
+        let mut packed = Vec::with_capacity(self.groups.len());
+        for (count, vector) in &self.groups {
+            let Some((mine, others)) = rest.split_at_checked(*count) else {
+                return internal("too few values are carried");
+            };
+            rest = others;
+            let Some((ty, _)) = vector else {
+                packed.extend(mine);
+                continue;
+            };
+            let mut joined = l.emit.undef(*ty)?;
+            for (i, value) in mine.iter().enumerate() {
+                joined = l.emit.insert_element(joined, *value, i)?;
+            }
+            packed.push(joined);
+        }
+        Ok(packed)
+    }
+
+    fn unpack(&self, l: &mut Lower<'_, 'c>, packed: &[Value<'c>]) -> Lowered<Vec<Value<'c>>> {
+        let mut values = Vec::new();
+        for ((count, vector), value) in self.groups.iter().zip(packed) {
+            match vector {
+                None => values.push(*value),
+                Some((_, element)) => {
+                    for i in 0..*count {
+                        values.push(l.emit.extract_element(*value, i, *element)?);
+                    }
+                }
+            }
+        }
+        Ok(values)
+    }
+}
+
 fn scf_for<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (lower, upper, step) = (l.scalar(op.operand(0))?, l.scalar(op.operand(1))?, l.scalar(op.operand(2))?);
+    let carried = Carried::new(l, op.results().map(Value::ty))?;
     let inits = l.get_flat(op.operands().skip(3))?;
+    let inits = carried.pack(l, &inits)?;
     let body = only_block(op.region(0))?;
     let unsigned = op.attr("unsignedCmp").is_some();
     let annotation = op.attr("llvm.loop_annotation");
@@ -99,21 +167,25 @@ fn scf_for<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     args.extend(&inits);
     l.emit.br(header, &args, None)?;
     l.emit.set_block(header);
-    let carried: Vec<Value<'c>> = header.args().collect();
+    let iv = header.arg(0);
+    let packed: Vec<Value<'c>> = header.args().skip(1).collect();
     let predicate = if unsigned { ICmp::Ult } else { ICmp::Slt };
-    let more = l.emit.icmp(predicate, carried[0], upper)?;
+    let more = l.emit.icmp(predicate, iv, upper)?;
     l.emit.cond_br(more, (inside, &[]), (exit, &[]))?;
     l.emit.set_block(inside);
-    let yielded = enter(l, body, &carried)?;
+    let mut args = vec![iv];
+    args.extend(carried.unpack(l, &packed)?);
+    let yielded = enter(l, body, &args)?;
     // The induction variable cannot pass `upper + step`, which scf.for
     // requires not to overflow.
     l.emit.set_loc(op.loc());
-    let next = l.emit.add(carried[0], step)?;
+    let next = l.emit.add(iv, step)?;
     let mut args = vec![next];
-    args.extend(yielded);
+    args.extend(carried.pack(l, &yielded)?);
     l.emit.br(header, &args, annotation)?;
     l.emit.set_block(exit);
-    l.set_flat(op.results(), &carried[1..])
+    let results = carried.unpack(l, &packed)?;
+    l.set_flat(op.results(), &results)
 }
 
 fn scf_if<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {

@@ -182,8 +182,7 @@ impl<'c> Lower<'_, 'c> {
         let given = FuncOp::of(op).arg_attrs().unwrap_or_default();
         let mut out = Vec::new();
         for i in 0..total {
-            // Launchers pass every argument; LLVM's passes look for proof of that again and again where it is not said.
-            let mut entries = vec![("llvm.noundef", Attr::unit(ctx))];
+            let mut entries = vec![];
             let divisibility =
                 given.get(i).and_then(|dict| dict.get("tt.divisibility")).and_then(Attr::as_int);
             let ty =

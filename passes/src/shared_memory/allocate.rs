@@ -162,8 +162,9 @@ fn allocate(
     }
     let ctx = function.context();
     let number = |value: u64| Attr::int(ctx, 32, value as i64);
-    if let Some(offset) = dispatch {
-        function.set_attr(DISPATCH, number(*offset));
+    match dispatch {
+        Some(offset) => function.set_attr(DISPATCH, number(*offset)),
+        None => _ = function.remove_attr(DISPATCH),
     }
     for (buffer, offset) in buffers.all.iter().zip(offsets) {
         buffer.op.set_attr(OFFSET, number(*offset));

@@ -163,7 +163,7 @@ impl Analysis<'_, '_> {
         } else {
             hazard = step.accesses.iter().find_map(|access| self.hazard(*access, &pending));
             if step.releases && hazard.is_none() {
-                hazard = step.accesses.first().and_then(|access| released(*access, &pending));
+                hazard = released(step.accesses.first(), &pending);
             }
         }
         step.accesses.iter().for_each(|access| pending.add(*access));
@@ -231,10 +231,14 @@ impl Analysis<'_, '_> {
 }
 
 /// What an arrival at an mbarrier may give away too early: other threads of the group may still read or write it.
-fn released(arrival: Access, pending: &Pending) -> Option<Hazard> {
+/// Where `arrival` goes is not known of a barrier that the caller passes.
+fn released(arrival: Option<&Access>, pending: &Pending) -> Option<Hazard> {
     let written = pending.writes.iter().map(|before| (*before, true));
-    let read = pending.reads.iter().map(|before| (*before, false));
-    written.chain(read).next().map(|(before, written)| Hazard { access: arrival, before, written })
+    let mut all = written.chain(pending.reads.iter().map(|before| (*before, false)));
+    all.next().map(|(before, written)| {
+        let access = arrival.copied().unwrap_or(Access { buffer: before, kind: Kind::Synchronize });
+        Hazard { access, before, written }
+    })
 }
 
 fn run(module: Op<'_>, options: &Options) -> PassResult {
