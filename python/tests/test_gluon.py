@@ -17,15 +17,7 @@ from triton.backends.compiler import GPUTarget  # noqa: E402
 by_name = pytest.mark.parametrize("case", gluon.CASES, ids=lambda case: case[0].__name__)
 
 
-@pytest.fixture(autouse=True)
-def enabled(tmp_path, monkeypatch):
-    """ttopt is on, and nothing was compiled before."""
-    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    monkeypatch.setenv("TTOPT", "0")
-    monkeypatch.setenv("TORCH_COMPILE_CACHE_KEY_TAG", "")
-    ttopt.triton.enable(strict=True)
-    yield
-    ttopt.triton.disable()
+pytestmark = pytest.mark.usefixtures("enabled")
 
 
 def compile(case):

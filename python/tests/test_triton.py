@@ -24,15 +24,7 @@ TARGETS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def enabled(tmp_path, monkeypatch):
-    """ttopt is on, and nothing was compiled before."""
-    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    monkeypatch.setenv("TTOPT", "0")
-    monkeypatch.setenv("TORCH_COMPILE_CACHE_KEY_TAG", "")
-    ttopt.triton.enable(strict=True)
-    yield
-    ttopt.triton.disable()
+pytestmark = pytest.mark.usefixtures("enabled")
 
 
 def compile(case, target="cuda:90", **options):
