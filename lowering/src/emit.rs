@@ -95,6 +95,10 @@ pub struct Emit<'c> {
     disjoint: Attr<'c>,
     pointers: RefCell<FastMap<u32, Type<'c>>>,
     vectors: RefCell<FastMap<(usize, Type<'c>), Type<'c>>>,
+    /// What [`Emit::displaced`] made its results of.
+    displaced: FastMap<Value<'c>, (Value<'c>, i64)>,
+    /// What [`Emit::extend`] made its results of by `llvm.sext`.
+    sign_extended: FastMap<Value<'c>, Value<'c>>,
     /// Bits that each instruction moves that accessed global memory since [`Emit::take_global_accesses`].
     global_accesses: Vec<u32>,
 }
@@ -119,6 +123,8 @@ impl<'c> Emit<'c> {
             disjoint: Attr::unit(ctx),
             pointers: RefCell::default(),
             vectors: RefCell::default(),
+            displaced: FastMap::default(),
+            sign_extended: FastMap::default(),
             global_accesses: Vec::new(),
         }
     }
@@ -331,6 +337,37 @@ impl<'c> Emit<'c> {
     pub fn or_disjoint(&mut self, a: Value<'c>, b: Value<'c>) -> Lowered<Value<'c>> {
         let disjoint = self.disjoint;
         self.value("llvm.or", &[a, b], a.ty(), &[("isDisjoint", disjoint)])
+    }
+    /// `base | offset`, where no bit is set in both and `offset` is not negative: a number `offset` above another.
+    pub fn displaced(&mut self, base: Value<'c>, offset: i64) -> Lowered<Value<'c>> {
+        let bits = base.ty().int_bits().unwrap_or(32);
+        let constant = self.const_int(bits, offset)?;
+        let value = self.or_disjoint(base, constant)?;
+        self.displaced.insert(value, (base, offset));
+        Ok(value)
+    }
+    /// `value` with more bits, by `name` (`llvm.sext` or `llvm.zext`). What is a constant above another number stays so,
+    /// which LLVM cannot find out: addresses of neighbouring rows would each be computed anew, and have an induction
+    /// variable each.
+    pub fn extend(&mut self, name: &str, value: Value<'c>, ty: Type<'c>) -> Lowered<Value<'c>> {
+        let extended = match self.displaced.get(&value).copied() {
+            Some((base, offset)) => {
+                let base = self.value(name, &[base], ty, &[])?;
+                self.displaced(base, offset)?
+            }
+            None => self.value(name, &[value], ty, &[])?,
+        };
+        if name == "llvm.sext" {
+            self.sign_extended.insert(extended, value);
+        }
+        Ok(extended)
+    }
+    /// Numbers that compare as `a` and `b` do, with fewer bits where both were extended from so few.
+    pub fn before_extension(&self, a: Value<'c>, b: Value<'c>) -> (Value<'c>, Value<'c>) {
+        match (self.sign_extended.get(&a), self.sign_extended.get(&b)) {
+            (Some(a), Some(b)) if a.ty() == b.ty() => (*a, *b),
+            _ => (a, b),
+        }
     }
     /// `a ^ b`
     pub fn xor(&mut self, a: Value<'c>, b: Value<'c>) -> Lowered<Value<'c>> {

@@ -8,7 +8,7 @@ mod along;
 mod dot;
 
 pub use access::{AccessFacts, Limit, access, access_in, async_copy, most_elems};
-pub use along::{cost_along, gather, histogram, kind_along, operand_bits, reduce, scan};
+pub use along::{LINE_BY_LINE, cost_along, gather, histogram, kind_along, operand_bits, reduce, scan};
 pub use dot::{dot, dot_type, warp_group_dot};
 
 use crate::thread_group::ThreadGroup;

@@ -13,20 +13,25 @@
 //! shared memory before it. In functions whose tensors take more registers than
 //! a thread has they are read again in each iteration instead, and loads from
 //! global memory move down to the last dot before their first use.
+//!
+//! Reductions where tensors take more registers than a thread has are marked to be done line by line
+//! (`ttg.line_by_line`): lanes that share the lines among them need elements of all lines at once.
 
-use crate::analysis::registers::is_short_of_registers;
+use crate::analysis::registers::{is_element_by_element, is_short_of_registers, short_of_registers};
 use crate::buffer_plans::BufferLayout;
 use crate::ir_util::{fills_constant_buffer, is_dot, is_loop, layout_of, operations_in_dominance_order};
 use crate::machine::Machine;
+use crate::plans::LINE_BY_LINE;
 use crate::rules::is_conversion;
 use linear_layout::Dim;
 use linear_layout::target::TargetDesc;
-use mlir_host::ir::{Block, Op, Value, Walk};
+use mlir_host::hash::FastSet;
+use mlir_host::ir::{Attr, Block, Op, Value, Walk};
 use mlir_host::is_one_of;
 use mlir_host::match_op;
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::IrRewriter;
-use ttopt_dialect::tt::ops::{FuncOp, LoadOp, TransOp};
+use ttopt_dialect::tt::ops::{FuncOp, LoadOp, ReduceOp, TransOp};
 use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp};
 use ttopt_dialect::ttg::types::MemDescType;
@@ -59,7 +64,10 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     }
     if let Some(target) = Machine::of(module)?.target {
         let functions: Vec<_> = ops.iter().filter(|op| FuncOp::cast(**op).is_some()).collect();
-        functions.into_iter().for_each(|function| read_in_loops(*function, &target));
+        for function in functions {
+            read_in_loops(*function, &target);
+            mark_reductions(*function, &target);
+        }
     }
     Ok(())
 }
@@ -100,6 +108,43 @@ fn read_in_loops(function: Op<'_>, target: &TargetDesc) {
         }
     }
     loads.into_iter().rev().for_each(move_behind_dots);
+}
+
+/// Marks the reductions of `function` that are done line by line.
+fn mark_reductions(function: Op<'_>, target: &TargetDesc) {
+    let stops_at_one = |op: Op<'_>| if finishes_lines(op) { Walk::Stop } else { Walk::Advance };
+    if function.walk(&mut |op| stops_at_one(op)) == Walk::Stop {
+        let short = short_of_registers(function, target).into_iter();
+        short
+            .filter(|op| finishes_lines(*op))
+            .for_each(|op| op.set_attr(LINE_BY_LINE, Attr::unit(op.context())));
+    }
+}
+
+/// Whether `op` is a reduction whose results are combined with what was computed element by element before it: once a
+/// line is reduced its elements are used, and no others wait for them.
+fn finishes_lines(op: Op<'_>) -> bool {
+    let source = ReduceOp::cast(op).and_then(|_| op.operand(0).ty().as_tensor());
+    let Some(source) = source else { return false };
+    let is_element = |value: Value<'_>| {
+        let made = value.def_op().filter(|made| made.block() == op.block() && is_element_by_element(*made));
+        made.is_some_and(|made| made.is_before_in_block(op))
+            && value.ty().as_tensor().is_some_and(|ty| ty.shape() == source.shape())
+    };
+    let (mut open, mut seen): (Vec<_>, FastSet<_>) = (op.results().collect(), FastSet::default());
+    while let Some(value) = open.pop() {
+        for (user, _) in value.uses() {
+            let same = user.block() == op.block() && is_element_by_element(user);
+            if !same || !seen.insert(user) {
+                continue;
+            }
+            if user.operands().any(is_element) {
+                return true;
+            }
+            open.extend(user.results());
+        }
+    }
+    false
 }
 
 /// Moves a load down to the last of several dots before its first use, where nothing between writes memory

@@ -58,6 +58,45 @@ tt.func public @starts_at_128(%out: !tt.ptr<i32>) {
   tt.return
 }
 
+// Extended to 64 bits a row stays a constant above the first one, so that LLVM sees the distances of addresses; comparing
+// extended numbers compares the numbers.
+// CHECK-LABEL: llvm.func @extended(
+// CHECK:         %[[BASE:.*]] = llvm.or disjoint %{{.*}}, %{{.*}} : i32
+// CHECK:         %[[R1:.*]] = llvm.or disjoint %[[BASE]], %{{.*}} : i32
+// CHECK:         %[[WIDE:.*]] = llvm.sext %[[BASE]] : i32 to i64
+// CHECK:         %[[ONE:.*]] = llvm.mlir.constant(1 : i64)
+// CHECK:         %[[WIDE1:.*]] = llvm.or disjoint %[[WIDE]], %[[ONE]] : i64
+// CHECK:         llvm.icmp "slt" %[[BASE]], %{{.*}} : i32
+// CHECK:         llvm.icmp "slt" %[[R1]], %{{.*}} : i32
+// CHECK:         llvm.getelementptr %{{.*}}[%[[WIDE1]]] : (!llvm.ptr<1>, i64)
+tt.func public @extended(%out: !tt.ptr<i64>, %n: i32) {
+  %r = tt.make_range {end = 256 : i32, start = 0 : i32} : tensor<256xi32, #line>
+  %wide = arith.extsi %r : tensor<256xi32, #line> to tensor<256xi64, #line>
+  %end = arith.extsi %n : i32 to i64
+  %ends = tt.splat %end : i64 -> tensor<256xi64, #line>
+  %mask = arith.cmpi slt, %wide, %ends : tensor<256xi64, #line>
+  %s = tt.splat %out : !tt.ptr<i64> -> tensor<256x!tt.ptr<i64>, #line>
+  %p = tt.addptr %s, %wide : tensor<256x!tt.ptr<i64>, #line>, tensor<256xi64, #line>
+  tt.store %p, %wide, %mask : tensor<256x!tt.ptr<i64>, #line>
+  tt.return
+}
+
+// Zeros in front of numbers that are negative are another order: those comparisons stay as they are.
+// CHECK-LABEL: llvm.func @extended_by_zeros(
+// CHECK:         llvm.zext
+// CHECK:         llvm.icmp "slt" %{{.*}}, %{{.*}} : i64
+tt.func public @extended_by_zeros(%out: !tt.ptr<i64>, %n: i32) {
+  %r = tt.make_range {end = 256 : i32, start = 0 : i32} : tensor<256xi32, #line>
+  %wide = arith.extui %r : tensor<256xi32, #line> to tensor<256xi64, #line>
+  %end = arith.extui %n : i32 to i64
+  %ends = tt.splat %end : i64 -> tensor<256xi64, #line>
+  %mask = arith.cmpi slt, %wide, %ends : tensor<256xi64, #line>
+  %s = tt.splat %out : !tt.ptr<i64> -> tensor<256x!tt.ptr<i64>, #line>
+  %p = tt.addptr %s, %wide : tensor<256x!tt.ptr<i64>, #line>, tensor<256xi64, #line>
+  tt.store %p, %wide, %mask : tensor<256x!tt.ptr<i64>, #line>
+  tt.return
+}
+
 // Rows come from lane bits 3-4 and warp bit 1, columns from the others; what
 // is broadcast is computed once: one multiplication for four elements.
 // CHECK-LABEL: llvm.func @rows_and_columns(

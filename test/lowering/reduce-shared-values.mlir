@@ -14,4 +14,16 @@ tt.func private @rows(%x: tensor<32x32xf32, #b>) -> tensor<32xf32, #ttg.slice<{d
   }) {allocation.offset = 0 : i32} : (tensor<32x32xf32, #b>) -> tensor<32xf32, #ttg.slice<{dim = 1, parent = #b}>>
   tt.return %0 : tensor<32xf32, #ttg.slice<{dim = 1, parent = #b}>>
 }
+
+// Line by line: each row goes through all five exchanges.
+// CHECK-LABEL: llvm.func internal @one_by_one(
+// CHECK-COUNT-160: shfl.sync.bfly
+tt.func private @one_by_one(%x: tensor<32x32xf32, #b>) -> tensor<32xf32, #ttg.slice<{dim = 1, parent = #b}>> {
+  %0 = "tt.reduce"(%x) <{axis = 1 : i32}> ({
+  ^bb0(%a: f32, %b: f32):
+    %sum = arith.addf %a, %b : f32
+    tt.reduce.return %sum : f32
+  }) {ttg.line_by_line} : (tensor<32x32xf32, #b>) -> tensor<32xf32, #ttg.slice<{dim = 1, parent = #b}>>
+  tt.return %0 : tensor<32xf32, #ttg.slice<{dim = 1, parent = #b}>>
+}
 }

@@ -146,3 +146,96 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return %r : tensor<128x32xf32, #mma>
   }
 }
+
+// -----
+
+#row = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [2, 16], warpsPerCTA = [2, 1], order = [1, 0]}>
+#line = #ttg.slice<{dim = 1, parent = #row}>
+module attributes {"ttg.num-warps" = 2 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
+  // The sum and two tiles of 128 registers each: rows are finished one after the other.
+  // CHECK-LABEL: @norm_short_of_registers
+  // CHECK: tt.reduce
+  // CHECK: }) {ttg.line_by_line} : (tensor<64x128xf32
+  tt.func @norm_short_of_registers(%p: tensor<64x128x!tt.ptr<f32>, #row>, %q: tensor<64x!tt.ptr<f32>, #line>, %n: i32) -> tensor<64x128xf32, #row> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x128xf32, #row>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<64x128xf32, #row>)  : i32 {
+      %x = tt.load %p : tensor<64x128x!tt.ptr<f32>, #row>
+      %y = arith.mulf %x, %x : tensor<64x128xf32, #row>
+      %m = "tt.reduce"(%y) <{axis = 1 : i32}> ({
+      ^bb0(%a: f32, %b: f32):
+        %s = arith.addf %a, %b : f32
+        tt.reduce.return %s : f32
+      }) : (tensor<64x128xf32, #row>) -> tensor<64xf32, #line>
+      %e = tt.expand_dims %m {axis = 1 : i32} : tensor<64xf32, #line> -> tensor<64x1xf32, #row>
+      %f = tt.broadcast %e : tensor<64x1xf32, #row> -> tensor<64x128xf32, #row>
+      %g = arith.mulf %y, %f : tensor<64x128xf32, #row>
+      tt.store %p, %g : tensor<64x128x!tt.ptr<f32>, #row>
+      %next = arith.addf %sum, %x : tensor<64x128xf32, #row>
+      scf.yield %next : tensor<64x128xf32, #row>
+    }
+    tt.return %r : tensor<64x128xf32, #row>
+  }
+}
+
+// -----
+
+#row = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [2, 16], warpsPerCTA = [2, 1], order = [1, 0]}>
+#line = #ttg.slice<{dim = 1, parent = #row}>
+module attributes {"ttg.num-warps" = 2 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
+  // With tiles of 32 registers lanes share the rows among them.
+  // CHECK-LABEL: @norm_with_registers
+  // CHECK: tt.reduce
+  // CHECK: }) : (tensor<16x128xf32
+  tt.func @norm_with_registers(%p: tensor<16x128x!tt.ptr<f32>, #row>, %q: tensor<16x!tt.ptr<f32>, #line>, %n: i32) -> tensor<16x128xf32, #row> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<16x128xf32, #row>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<16x128xf32, #row>)  : i32 {
+      %x = tt.load %p : tensor<16x128x!tt.ptr<f32>, #row>
+      %y = arith.mulf %x, %x : tensor<16x128xf32, #row>
+      %m = "tt.reduce"(%y) <{axis = 1 : i32}> ({
+      ^bb0(%a: f32, %b: f32):
+        %s = arith.addf %a, %b : f32
+        tt.reduce.return %s : f32
+      }) : (tensor<16x128xf32, #row>) -> tensor<16xf32, #line>
+      %e = tt.expand_dims %m {axis = 1 : i32} : tensor<16xf32, #line> -> tensor<16x1xf32, #row>
+      %f = tt.broadcast %e : tensor<16x1xf32, #row> -> tensor<16x128xf32, #row>
+      %g = arith.mulf %y, %f : tensor<16x128xf32, #row>
+      tt.store %p, %g : tensor<16x128x!tt.ptr<f32>, #row>
+      %next = arith.addf %sum, %x : tensor<16x128xf32, #row>
+      scf.yield %next : tensor<16x128xf32, #row>
+    }
+    tt.return %r : tensor<16x128xf32, #row>
+  }
+}
+
+// -----
+
+#row = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [2, 16], warpsPerCTA = [2, 1], order = [1, 0]}>
+#line = #ttg.slice<{dim = 1, parent = #row}>
+module attributes {"ttg.num-warps" = 2 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
+  // The sums go elsewhere: no element waits for them.
+  // CHECK-LABEL: @sums_short_of_registers
+  // CHECK: tt.reduce
+  // CHECK: }) : (tensor<64x128xf32
+  tt.func @sums_short_of_registers(%p: tensor<64x128x!tt.ptr<f32>, #row>, %q: tensor<64x!tt.ptr<f32>, #line>, %n: i32) -> tensor<64x128xf32, #row> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x128xf32, #row>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<64x128xf32, #row>)  : i32 {
+      %x = tt.load %p : tensor<64x128x!tt.ptr<f32>, #row>
+      %y = arith.mulf %x, %x : tensor<64x128xf32, #row>
+      %m = "tt.reduce"(%y) <{axis = 1 : i32}> ({
+      ^bb0(%a: f32, %b: f32):
+        %s = arith.addf %a, %b : f32
+        tt.reduce.return %s : f32
+      }) : (tensor<64x128xf32, #row>) -> tensor<64xf32, #line>
+      tt.store %q, %m : tensor<64x!tt.ptr<f32>, #line>
+      %next = arith.addf %sum, %x : tensor<64x128xf32, #row>
+      scf.yield %next : tensor<64x128xf32, #row>
+    }
+    tt.return %r : tensor<64x128xf32, #row>
+  }
+}

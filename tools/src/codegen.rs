@@ -86,6 +86,9 @@ const LLVM_PASSES_AMD: &str = "early-cse<memssa>,simplifycfg,\
     instcombine<max-iterations=1;no-verify-fixpoint>,\
     loop-mssa(loop-rotate,licm),gvn<no-memdep>,simplifycfg,\
     instcombine<max-iterations=1;no-verify-fixpoint>";
+/// Divisions of 64-bit numbers that are known to be small become divisions of 32-bit ones, which take a third of the
+/// instructions.
+const DIVISION_PASSES: &str = "instcombine<max-iterations=1;no-verify-fixpoint>,correlated-propagation,";
 /// Pairs of numbers of 16 bits share registers and instructions.
 const PAIR_PASSES: &str = "slp-vectorizer,early-cse,simplifycfg,adce";
 /// Functions of a device library are to be inlined, specialized to the target and simplified.
@@ -149,7 +152,8 @@ pub fn optimize(
             Vendor::Nvidia => LLVM_PASSES,
             _ => LLVM_PASSES_AMD,
         };
-        run(&format!("function({passes})"))?;
+        let before = if has_wide_divisions(module) { DIVISION_PASSES } else { "" };
+        run(&format!("function({before}{passes})"))?;
     }
     // Pairs of bits would no longer be seen to come from words.
     bit_loads::widen(module)?;
@@ -172,6 +176,17 @@ pub fn finish(module: &Module<'_>, machine: &TargetMachine, vendor: Vendor) -> R
     module
         .run_passes("amdgpu-attributor", machine, options)
         .map_err(|err| anyhow!("LLVM passes failed: {err}"))
+}
+
+/// Whether a module divides 64-bit numbers by others than constants.
+fn has_wide_divisions(module: &Module<'_>) -> bool {
+    use InstructionOpcode as Op;
+    let blocks = module.get_functions().flat_map(|function| function.get_basic_block_iter());
+    blocks.flat_map(|block| block.get_instructions()).any(|at| {
+        matches!(at.get_opcode(), Op::SDiv | Op::SRem | Op::UDiv | Op::URem)
+            && matches!(at.get_type(), AnyTypeEnum::IntType(ty) if ty.get_bit_width() == 64)
+            && at.get_operand(1).is_some_and(|by| by.value().is_some_and(|by| !is_constant(by)))
+    })
 }
 
 /// Whether a module computes with scalars of 8 or 16 bits, the only ones that PTX packs.

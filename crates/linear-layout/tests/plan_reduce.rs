@@ -62,6 +62,17 @@ fn many_values_are_shared_among_lanes() {
     assert_eq!(lanes[..4], [(8, 3), (7, 2), (2, 1), (1, 0)]);
 }
 
+/// No lane waits for values of several lines, nor brings what it combined for others to them.
+#[test]
+fn lines_can_be_reduced_one_by_one() {
+    let layout = blocked([1, 1], [1, 32], [4, 1], [64, 32]);
+    let shared = reduced(&layout, 1, &[32]);
+    let apart = ReducePlan::line_by_line(&layout, Dim::out(1), &[32], None, &cuda()).unwrap();
+    assert!(!shared.local.halvings.is_empty() && shared.exchange.is_some());
+    assert!(apart.local.halvings.is_empty() && apart.exchange.is_none());
+    assert_eq!((apart.local.values(), apart.cost.shuffles), (16, 16 * 5));
+}
+
 /// CDNA3 ISA, "Data Parallel Primitives": patterns for distances 1, 2, 7, 8 and 15; 16 goes through the crossbar of the LDS,
 /// 32 by the numbers of lanes. RDNA has all within sixteen, where the distances stay as they are.
 #[test]

@@ -71,8 +71,8 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("arith.cmpi", |l, op| compare(l, op, "llvm.icmp")),
     ("arith.cmpf", |l, op| compare(l, op, "llvm.fcmp")),
     ("arith.select", |l, op| l.map(op, |l, args| l.emit.select(args[0], args[1], args[2]))),
-    ("arith.extsi", cast!("llvm.sext")),
-    ("arith.extui", cast!("llvm.zext")),
+    ("arith.extsi", |l, op| extend(l, op, "llvm.sext")),
+    ("arith.extui", |l, op| extend(l, op, "llvm.zext")),
     ("arith.trunci", cast!("llvm.trunc")),
     ("arith.index_cast", index_cast),
     ("arith.index_castui", index_cast),
@@ -188,8 +188,9 @@ fn compare<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, name: &str) -> Lowered<()> {
     // The predicates of arith and llvm are numbered alike.
     let Some(predicate) = op.attr("predicate") else { return internal("comparison without a predicate") };
     l.map(op, |l, args| {
+        let (a, b) = l.emit.before_extension(args[0], args[1]);
         let i1 = l.emit.i1();
-        l.emit.value(name, args, i1, &[("predicate", predicate)])
+        l.emit.value(name, &[a, b], i1, &[("predicate", predicate)])
     })
 }
 
@@ -197,6 +198,11 @@ fn convert<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, name: &str) -> Lowered<()> {
     computes(op)?;
     let ty = l.register_type(op.result(0).ty().element())?;
     l.map(op, |l, args| if args[0].ty() == ty { Ok(args[0]) } else { l.emit.value(name, args, ty, &[]) })
+}
+
+fn extend<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, name: &str) -> Lowered<()> {
+    let ty = l.register_type(op.result(0).ty().element())?;
+    l.map(op, |l, args| if args[0].ty() == ty { Ok(args[0]) } else { l.emit.extend(name, args[0], ty) })
 }
 
 fn int_to_float<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
@@ -217,7 +223,7 @@ fn index_cast<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         let (from, to) = (args[0].ty().int_bits().unwrap_or(64), ty.int_bits().unwrap_or(64));
         match from.cmp(&to) {
             std::cmp::Ordering::Equal => Ok(args[0]),
-            std::cmp::Ordering::Less => l.emit.value(widen, args, ty, &[]),
+            std::cmp::Ordering::Less => l.emit.extend(widen, args[0], ty),
             std::cmp::Ordering::Greater => l.emit.value("llvm.trunc", args, ty, &[]),
         }
     })

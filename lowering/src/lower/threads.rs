@@ -225,13 +225,11 @@ impl<'c> Lower<'_, 'c> {
                 }
                 let value = if offset == 0 {
                     base
+                } else if offset & thread_bits == 0 {
+                    self.emit.displaced(base, offset as i64)?
                 } else {
-                    let offset_value = self.emit.const_i32(offset as i64)?;
-                    if offset & thread_bits == 0 {
-                        self.emit.or_disjoint(base, offset_value)?
-                    } else {
-                        self.emit.xor(base, offset_value)?
-                    }
+                    let offset = self.emit.const_i32(offset as i64)?;
+                    self.emit.xor(base, offset)?
                 };
                 made.insert(offset, value);
                 Ok(value)

@@ -78,8 +78,15 @@ pub fn tensor_words(value: Value<'_>) -> u64 {
 
 /// Whether the tensors of `function` leave a thread too few registers for the rest of what it holds.
 pub fn is_short_of_registers(function: Op<'_>, target: &TargetDesc) -> bool {
-    let exceeds = |limit| held_registers(&FlowGraph::new(function)).into_iter().any(|held| held > limit);
-    limit(target).is_some_and(exceeds)
+    !short_of_registers(function, target).is_empty()
+}
+
+/// The operations of `function` at which its tensors leave a thread too few registers for the rest of what it holds.
+pub fn short_of_registers<'c>(function: Op<'c>, target: &TargetDesc) -> Vec<Op<'c>> {
+    let Some(limit) = limit(target) else { return Vec::new() };
+    let graph = FlowGraph::new(function);
+    let held = held_registers(&graph);
+    graph.ops().iter().zip(held).filter(|(_, held)| *held > limit).map(|(op, _)| *op).collect()
 }
 
 /// Registers that tensors can take of a thread's; `None` where there are enough.
@@ -182,7 +189,7 @@ impl<'g, 'c> Whole<'g, 'c> {
 }
 
 /// Whether `op` computes each element of its results from the same elements of its operands.
-fn is_element_by_element(op: Op<'_>) -> bool {
+pub fn is_element_by_element(op: Op<'_>) -> bool {
     matches!(rule(op), Some(Rule::Same | Rule::Source | Rule::Broadcast | Rule::ExpandDims(_)))
         || is_one_of!(op, LoadOp | StoreOp)
 }

@@ -58,6 +58,9 @@ fn warp_combine(op: Op<'_>) -> Option<WarpCombine> {
     })
 }
 
+/// Marks a `tt.reduce` that is done line by line ([`ReducePlan::line_by_line`]).
+pub const LINE_BY_LINE: &str = "ttg.line_by_line";
+
 /// How a `tt.reduce` is done.
 ///
 /// # Errors
@@ -67,8 +70,9 @@ pub fn reduce(op: Op<'_>, target: &TargetDesc) -> Result<ReducePlan, String> {
 }
 
 fn reduce_from(op: Op<'_>, source: &LinearLayout, target: &TargetDesc) -> Result<ReducePlan, String> {
-    ReducePlan::with_combine(source, axis(op)?, &operand_bits(op)?, warp_combine(op), target)
-        .map_err(|err| err.to_string())
+    let plan =
+        if op.attr(LINE_BY_LINE).is_some() { ReducePlan::line_by_line } else { ReducePlan::with_combine };
+    plan(source, axis(op)?, &operand_bits(op)?, warp_combine(op), target).map_err(|err| err.to_string())
 }
 
 /// How a `tt.scan` is done.

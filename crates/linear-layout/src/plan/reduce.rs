@@ -207,6 +207,32 @@ impl ReducePlan {
         combine: Option<WarpCombine>,
         target: &TargetDesc,
     ) -> PlanResult<ReducePlan> {
+        Self::plan(layout, axis, elem_bits, combine, true, target)
+    }
+
+    /// As [`with_combine`](Self::with_combine), with no lane that combines values of several lines for others: each line
+    /// can be finished before the next one's elements are there, so that not all of them take registers.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn line_by_line(
+        layout: &LinearLayout,
+        axis: Dim,
+        elem_bits: &[u32],
+        combine: Option<WarpCombine>,
+        target: &TargetDesc,
+    ) -> PlanResult<ReducePlan> {
+        Self::plan(layout, axis, elem_bits, combine, false, target)
+    }
+
+    fn plan(
+        layout: &LinearLayout,
+        axis: Dim,
+        elem_bits: &[u32],
+        combine: Option<WarpCombine>,
+        shares: bool,
+        target: &TargetDesc,
+    ) -> PlanResult<ReducePlan> {
         let combine = combine.filter(|_| matches!(elem_bits, [..=32]));
         let split = Split::new(layout, axis, target)?;
         let ins: Vec<Dim> = layout.in_dims().collect();
@@ -243,7 +269,7 @@ impl ReducePlan {
             plan.exchange = Some(exchange(&plan.local, &split.partial)?);
         }
         plan.cost = cost(&plan.local, plan.exchange.as_ref());
-        if let Some((local, partial)) = split.halved(&plan.local, target) {
+        if let Some((local, partial)) = split.halved(&plan.local, target).filter(|_| shares) {
             // That every lane reads what the others have takes an exchange of each value at least.
             let gathers =
                 if split.across == 0 { target.cost.shuffle * plan.local.registers.len() as f64 } else { 0.0 };
