@@ -251,18 +251,39 @@ impl<'c> Objective<'c> {
                 Some(plan.ok()?.access.cycles(target))
             }
             Some(Rule::Reduce(_) | Rule::Scan | Rule::Gather) => {
-                let Some((ty, layout)) = tensor(op.operand(0)) else { return Some(0.0) };
-                let layout = to_linear_layout(layout, &ty.shape()).ok()?;
-                plans::cost_along(op, &layout, target).ok()
+                let Some((_, layout)) = tensor(op.operand(0)) else { return Some(0.0) };
+                self.cycles_in(op, layout, layouts)
             }
             Some(Rule::Memory) => {
                 // What is accessed: the result, or what is stored.
                 let value = op.results().next().or_else(|| op.operands().nth(1));
-                let Some((ty, layout)) = value.and_then(tensor) else { return Some(0.0) };
-                self.access(op, ty, layout, layouts)
+                let Some((_, layout)) = value.and_then(tensor) else { return Some(0.0) };
+                self.cycles_in(op, layout, layouts)
             }
             Some(Rule::Same | Rule::Unpack(_)) => {
-                let Some((ty, layout)) = op.results().next().and_then(tensor) else { return Some(0.0) };
+                let Some((_, layout)) = op.results().next().and_then(tensor) else { return Some(0.0) };
+                self.cycles_in(op, layout, layouts)
+            }
+            _ => Some(0.0),
+        }
+    }
+
+    /// Of `op`, once, as if the tensor that its cost follows from were in `layout`: what reductions, scans and gathers
+    /// take, what is loaded or stored, and the result of arithmetic.
+    pub fn cycles_in(&self, op: Op<'c>, layout: Attr<'c>, layouts: &Layouts<'c>) -> Option<f64> {
+        let Some(target) = target(&layouts.machine) else { return Some(0.0) };
+        match rule(op) {
+            Some(Rule::Reduce(_) | Rule::Scan | Rule::Gather) => {
+                let ty = op.operand(0).ty().as_tensor()?;
+                let layout = to_linear_layout(layout, &ty.shape()).ok()?;
+                plans::cost_along(op, &layout, target).ok()
+            }
+            Some(Rule::Memory) => {
+                let value = op.results().next().or_else(|| op.operands().nth(1))?;
+                self.access(op, value.ty().as_tensor()?, layout, layouts)
+            }
+            Some(Rule::Same | Rule::Unpack(_)) => {
+                let ty = op.results().next()?.ty().as_tensor()?;
                 let linear = to_linear_layout(layout, &ty.shape()).ok()?;
                 let each = match Dialect::of(op) {
                     Some(Dialect::Math) => target.cost.special,

@@ -11,20 +11,22 @@
 //!    loops first;
 //! 3. has stores write what they store in the layout that it has where that
 //!    costs less than converting it (`stores`);
-//! 4. rematerializes a computation whose values are all wanted in one other
+//! 4. moves regions, which compute with each other without conversions, to the
+//!    layout of a neighbour where that costs less (`regions`);
+//! 5. rematerializes a computation whose values are all wanted in one other
 //!    layout in that layout, back to where converting costs least (`rematerialize`);
-//! 5. serves each use that still disagrees in the layout that it wants: by
+//! 6. serves each use that still disagrees in the layout that it wants: by
 //!    converting the value, by rematerializing it, or by converting something
 //!    smaller that it is computed from, whichever costs least (`materialize`);
-//! 6. removes what has no uses left, and iter_args whose only use is their own
+//! 7. removes what has no uses left, and iter_args whose only use is their own
 //!    next value (`dead`).
 //!
 //! Loop-carried values and results of branches share one layout with what they
 //! are passed to. Conversions in the input are nothing but hints: the pass
 //! removes them all and chooses layouts again, and repeats this while the cost
 //! falls that [`objective`](crate::objective) counts. A function is rewritten only if that
-//! lowers its cost; if the cost rises, the pass retries once with the layouts of
-//! loop-carried values fixed. A function that does not become cheaper stays as
+//! lowers its cost; if it does not and regions moved, the pass retries without that, and if the cost rises, once with the
+//! layouts of loop-carried values fixed. A function that does not become cheaper stays as
 //! it is, to the byte: so a second run of the pass does nothing.
 
 mod assign;
@@ -32,6 +34,7 @@ mod carry;
 mod dead;
 mod materialize;
 mod plan;
+mod regions;
 mod rematerialize;
 mod sink;
 mod stores;
@@ -48,6 +51,9 @@ use mlir_host::ir::{Block, Op, Region};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use std::cmp::Ordering;
 use std::rc::Rc;
+
+/// Rounds in which regions move.
+const REGION_ROUNDS: usize = 4;
 
 /// The pass.
 pub static TRITONGPU_REMOVE_LAYOUT_CONVERSIONS: PassDef = PassDef {
@@ -89,13 +95,28 @@ fn round<'c>(
     layouts: &Layouts<'c>,
     known: &mut Known<'c>,
 ) -> Result<Option<Vec<Op<'c>>>, Reported> {
-    let done = attempt(module, ops, Carried::Decided, layouts, known)?;
+    let first = Way { carried: Carried::Decided, regions: true };
+    let mut done = attempt(module, ops, first, layouts, known)?;
+    if done.cheaper.is_none() && done.moved {
+        // What moves of regions save is estimated.
+        let ops = operations_in_dominance_order(module);
+        done = attempt(module, &ops, Way { regions: false, ..first }, layouts, known)?;
+    }
     if !done.costlier || done.cheaper.is_some() {
         return Ok(done.cheaper);
     }
     // The layouts of what control flow carries follow from uses, not from costs: those it has may be better.
     let ops = operations_in_dominance_order(module);
-    attempt(module, &ops, Carried::Kept, layouts, known).map(|done| done.cheaper)
+    let kept = Way { carried: Carried::Kept, regions: false };
+    attempt(module, &ops, kept, layouts, known).map(|done| done.cheaper)
+}
+
+/// How to decide.
+#[derive(Clone, Copy)]
+struct Way {
+    carried: Carried,
+    /// Whether regions move.
+    regions: bool,
 }
 
 /// What came of deciding again.
@@ -104,6 +125,8 @@ struct Attempt<'c> {
     cheaper: Option<Vec<Op<'c>>>,
     /// Whether a function would have become costlier.
     costlier: bool,
+    /// Whether regions moved.
+    moved: bool,
 }
 
 /// What is known of a module as it is, from one attempt to the next.
@@ -149,17 +172,19 @@ fn judge<'c>(
 fn attempt<'c>(
     module: Op<'c>,
     ops: &[Op<'c>],
-    carried: Carried,
+    way: Way,
     layouts: &Layouts<'c>,
     known: &mut Known<'c>,
 ) -> Result<Attempt<'c>, Reported> {
     let mut before = None;
-    let done = decide(module, ops, carried, layouts, known, &mut before).and_then(|()| match before {
-        Some(_) => remove_unused(module).map(Some),
-        None => Ok(None),
+    let done = decide(module, ops, way, layouts, known, &mut before).and_then(|moved| match before {
+        Some(_) => remove_unused(module).map(|next| (Some(next), moved)),
+        None => Ok((None, moved)),
     });
-    let Some(before) = before else { return done.map(|_| Attempt { cheaper: None, costlier: false }) };
-    let done = done.map(|next| {
+    let Some(before) = before else {
+        return done.map(|(_, moved)| Attempt { cheaper: None, costlier: false, moved });
+    };
+    let done = done.map(|(next, moved)| {
         let totals = known.totals.take();
         *known = Known::of(module);
         let (mut cheaper, mut same, mut costlier) = (false, false, false);
@@ -183,35 +208,47 @@ fn attempt<'c>(
         known.totals = Some(all);
         let next = if same { None } else { next };
         let cheaper = cheaper.then(|| next.unwrap_or_else(|| operations_in_dominance_order(module)));
-        Attempt { cheaper, costlier }
+        Attempt { cheaper, costlier, moved }
     });
     before.erase();
     done
 }
 
-/// Decides again, with the module as it was in `before` where anything changes.
+/// Decides again, with the module as it was in `before` where anything changes; whether regions moved.
 fn decide<'c>(
     module: Op<'c>,
     ops: &[Op<'c>],
-    carried: Carried,
+    way: Way,
     layouts: &Layouts<'c>,
     known: &Known<'c>,
     before: &mut Option<Op<'c>>,
-) -> PassResult {
+) -> Result<bool, Reported> {
     let mut assignment =
-        assign::Assignment::new(ops, carried, layouts).map_err(|(op, reason)| error(op, reason))?;
+        assign::Assignment::new(ops, way.carried, layouts).map_err(|(op, reason)| error(op, reason))?;
     if assignment.changes(ops) {
         before.get_or_insert_with(|| module.clone_detached());
         assignment.apply(ops)?;
     }
     let mut planner = Planner::with(known.objective.clone(), layouts);
+    let homes = if way.regions { regions::homes(ops, &assignment, layouts) } else { Vec::new() };
     stores::place(ops, &mut assignment, &mut planner);
+    let mut moved = false;
+    for _ in 0..if way.regions { REGION_ROUNDS } else { 0 } {
+        let moves = regions::moves(ops, &assignment, &homes, &mut planner);
+        if moves.is_empty() {
+            break;
+        }
+        moved = true;
+        before.get_or_insert_with(|| module.clone_detached());
+        moves.into_iter().for_each(|to| assignment.relocate(&to));
+        planner.forget();
+    }
     let rematerialized = rematerialize::rematerialize(ops, &assignment, &mut planner);
     if before.is_none()
         && rematerialized.is_empty()
         && materialize::is_settled(ops, &assignment, &mut planner)
     {
-        return Ok(());
+        return Ok(false);
     }
     before.get_or_insert_with(|| module.clone_detached());
     for (value, layout) in rematerialized {
@@ -224,7 +261,7 @@ fn decide<'c>(
         pass.operands(op, &mut assignment)?;
     }
     pass.finish();
-    Ok(())
+    Ok(moved)
 }
 
 /// Erases operations that only make values nobody uses, and control flow's values that nobody uses; those that stay,

@@ -1,6 +1,7 @@
 //! The layout of every value: forward from anchors, then backward from uses.
 
 use super::plan::unconverted;
+use super::regions::Move;
 use crate::buffer_plans::{self, stored};
 use crate::ir_util::{for_each_edge, is_loop, layout_of, set_layout, set_result_layout};
 use crate::machine::Layouts;
@@ -220,6 +221,14 @@ impl<'c> Assignment<'c> {
         for (i, _) in tensors(op) {
             self.pinned.insert((op, i), layout);
         }
+    }
+
+    /// Gives values, or a store, another layout than was assigned.
+    pub fn relocate(&mut self, to: &Move<'c>) {
+        if to.values.is_empty() {
+            self.repin(to.op, to.layout);
+        }
+        to.values.iter().for_each(|value| self.reassign(*value, to.layout));
     }
 
     /// Layouts of results from those of operands. Values that enter a loop

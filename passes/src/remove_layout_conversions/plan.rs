@@ -224,6 +224,11 @@ impl<'a, 'c> Planner<'a, 'c> {
         self.costs.computing(op, op.result(0).ty().as_tensor()?, layout, self.layouts)
     }
 
+    /// Cycles of `op` in a layout, where nothing needs it in another one; `None` where no plan does it.
+    pub fn working(&self, op: Op<'c>, layout: Attr<'c>) -> Option<f64> {
+        self.costs.cycles_in(op, layout, self.layouts)
+    }
+
     /// Cycles of a store of `value` by `op` in a layout; `None` where it cannot be told.
     pub fn storing(&self, op: Op<'c>, value: Value<'c>, layout: Attr<'c>) -> Option<f64> {
         self.costs.access(op, value.ty().as_tensor()?, layout, self.layouts)

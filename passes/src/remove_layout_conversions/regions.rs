@@ -1,0 +1,563 @@
+//! Moves whole regions of a function to the layout of a neighbour.
+//!
+//! A *region* is what computes with each other without any conversion: arithmetic, reductions, changes of shape, and the
+//! loads and stores at its ends. Where regions meet, something is converted. Forward propagation
+//! (`assign`) ends a region wherever two anchors meet, and plans for single uses (`plan`) see one value at a time: neither
+//! sees that all of a region, its loads and stores with it, costs less in the layout that a neighbour has. Here
+//! each region is tried in the layouts of its neighbours: what its operations take there, against what is converted at its
+//! border before and after.
+//!
+//! iter_args and results of branches move with what becomes them. What is computed from constants, ranges and scalars
+//! alone, such as pointers and masks, belongs to no region: each use has it in the layout that it wants, as plans say.
+//! Results of dots and whatever else cannot move are neighbours with layouts of their own.
+//!
+//! A round looks at each region a few times for each of at most [`NEIGHBOURS`] layouts, so it is linear in the number of
+//! uses.
+
+use super::assign::Assignment;
+use super::plan::{Planner, Request, unconverted};
+use crate::ir_util::{incoming, layout_of, with_layout};
+use crate::machine::Layouts;
+use crate::objective::{SYNCHRONIZATION, conversion, weight, weight_of};
+use crate::rules::{Rule, backward, forward, is_cheap, is_conversion, rule};
+use mlir_host::flow::twins;
+use mlir_host::hash::{FastMap, FastSet};
+use mlir_host::ir::{Attr, Op, Type, Value};
+use mlir_host::is_one_of;
+use mlir_host::upstream::{ForOp, IfOp};
+use smallvec::SmallVec;
+use std::cell::RefCell;
+use ttopt_dialect::tt::ops::{LoadOp, StoreOp};
+use ttopt_dialect::ttg::attrs::sliced_parent;
+use ttopt_dialect::ttg::layout::equivalent;
+
+#[cfg(test)]
+mod tests;
+
+/// Layouts in which a region is tried.
+const NEIGHBOURS: usize = 6;
+/// Cycles of accesses and arithmetic that a move adds count so many times: the estimate says what they take where all
+/// parts of a multiprocessor are busy, but what is replicated is also waited for, and takes registers (`docs/objective.md`).
+const MORE_WORK: f64 = 1.5;
+/// Savings below this, in cycles, are none.
+const LEAST: f64 = 1e-3;
+
+/// Something that gets another layout.
+pub struct Move<'c> {
+    /// A store, or what defines or passes on the values.
+    pub op: Op<'c>,
+    /// What has the layout.
+    pub values: Values<'c>,
+    /// The layout.
+    pub layout: Attr<'c>,
+}
+
+/// Values that share a layout.
+type Values<'c> = SmallVec<[Value<'c>; 2]>;
+
+/// How far a move goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Through the whole region.
+    All,
+    /// To the loads and stores that take less there than the conversions that they need where they are.
+    Cheaper,
+    /// To none of its loads and stores.
+    Computed,
+}
+
+/// A use of a value that has a layout, and the layout that it wants.
+#[derive(Clone, Copy)]
+struct Use<'c> {
+    user: Op<'c>,
+    number: usize,
+    wants: Attr<'c>,
+}
+
+/// Something that can move: an operation, or an iter_arg or result of a branch.
+struct Member<'c> {
+    op: Op<'c>,
+    rule: Rule,
+    values: Values<'c>,
+    /// What it is made of: users, numbers of operands, and the operands without conversions.
+    operands: SmallVec<[(Op<'c>, usize, Value<'c>); 2]>,
+    /// The layout of its values, or of what it stores.
+    layout: Attr<'c>,
+    /// An earlier member of its region, or itself.
+    parent: usize,
+}
+
+/// What a move of a region, or of a part of it, changes.
+struct Change<'c> {
+    /// Members, and their layouts then.
+    layouts: FastMap<usize, Attr<'c>>,
+    /// Cycles more.
+    cycles: f64,
+}
+
+/// The regions of a module.
+struct Regions<'a, 'p, 'c> {
+    planner: &'a mut Planner<'p, 'c>,
+    assignment: &'a Assignment<'c>,
+    members: Vec<Member<'c>>,
+    /// The members that values are of.
+    of: FastMap<Value<'c>, usize>,
+    /// The members that operands belong to.
+    users: FastMap<(Op<'c>, usize), usize>,
+    /// What is computed from constants, ranges and scalars alone.
+    free: FastSet<Op<'c>>,
+    /// Uses of each value that say what they want.
+    uses: FastMap<Value<'c>, Vec<Use<'c>>>,
+    /// What each operand wants, by number.
+    wants: FastMap<(Op<'c>, usize), Attr<'c>>,
+    /// How many uses want a value in a layout.
+    counts: FastMap<(Value<'c>, Attr<'c>), i32>,
+    /// What members take in layouts, as far as that was asked.
+    works: RefCell<FastMap<(usize, Attr<'c>), Option<f64>>>,
+}
+
+/// The tensors that `op` takes, without conversions, by number.
+fn tensors<'c>(op: Op<'c>) -> impl Iterator<Item = (usize, Value<'c>)> {
+    let values = op.operands().map(unconverted).enumerate();
+    values.filter(|(_, value)| layout_of(*value).is_some())
+}
+
+/// The rule of `op` if its layout, that of its result or of what it stores, may change with those of its operands.
+fn movable(op: Op<'_>) -> Option<Rule> {
+    let rule = rule(op)?;
+    let moves = match rule {
+        Rule::Memory => {
+            StoreOp::cast(op).is_some() || LoadOp::cast(op).is_some_and(|load| !load.is_volatile())
+        }
+        Rule::Same => op.is_pure() && op.num_regions() == 0,
+        Rule::Reduce(_)
+        | Rule::Broadcast
+        | Rule::ExpandDims(_)
+        | Rule::Trans
+        | Rule::Reshape
+        | Rule::Unpack(_) => true,
+        _ => false,
+    };
+    (moves && op.num_results() <= 1).then_some(rule)
+}
+
+/// The layout that operand `number` of `op` has when `op` has `layout`.
+fn wanted<'c>(
+    op: Op<'c>,
+    rule: Rule,
+    number: usize,
+    layout: Attr<'c>,
+    planner: &Planner<'_, 'c>,
+) -> Option<Attr<'c>> {
+    match rule {
+        Rule::Control => Some(layout),
+        Rule::Reduce(axis) => sliced_parent(layout, axis),
+        _ => backward(op, rule, number, layout, planner.layouts()).ok()?,
+    }
+}
+
+/// `wanted`, or `have` where `rule` cannot tell the two apart.
+fn or_equal<'c>(rule: Option<Rule>, shape: &[i64], have: Attr<'c>, wanted: Attr<'c>) -> Attr<'c> {
+    let by_matrix = matches!(rule, Some(Rule::Broadcast | Rule::Trans | Rule::Reshape));
+    if by_matrix && equivalent(have, wanted, shape) { have } else { wanted }
+}
+
+/// The layouts that loads and stores of `ops` have.
+pub fn homes<'c>(
+    ops: &[Op<'c>],
+    assignment: &Assignment<'c>,
+    layouts: &Layouts<'c>,
+) -> Vec<(Op<'c>, Attr<'c>)> {
+    let accesses = ops.iter().copied().filter(|op| is_access(*op));
+    accesses.filter_map(|op| Some((op, layout_now(op, assignment, layouts)?))).collect()
+}
+
+fn is_access(op: Op<'_>) -> bool {
+    is_one_of!(op, LoadOp | StoreOp)
+}
+
+/// The layout of the result of `op`, or of what it stores.
+fn layout_now<'c>(op: Op<'c>, assignment: &Assignment<'c>, layouts: &Layouts<'c>) -> Option<Attr<'c>> {
+    match op.results().next() {
+        Some(result) => layout_of(result),
+        None => assignment.demand(op, 1, layouts),
+    }
+}
+
+/// The moves of one round that make the module of `ops`, in dominance order, cheaper; they are to be made together.
+/// Regions are also tried in the layouts that their loads and stores have at `homes`.
+pub fn moves<'c>(
+    ops: &[Op<'c>],
+    assignment: &Assignment<'c>,
+    homes: &[(Op<'c>, Attr<'c>)],
+    planner: &mut Planner<'_, 'c>,
+) -> Vec<Move<'c>> {
+    let mut regions = Regions::of(ops, assignment, planner);
+    let mut borders = Vec::new();
+    for &op in ops.iter().filter(|op| !is_conversion(**op)) {
+        regions.connect(op, &mut borders);
+    }
+    for (op, layout) in homes {
+        let operand = || regions.users.get(&(*op, 0)).copied();
+        let member = op.results().next().map_or_else(operand, |result| regions.of.get(&result).copied());
+        borders.extend(member.map(|member| (member, *layout)));
+    }
+    borders.retain(|(member, layout)| regions.members[*member].layout != *layout);
+    if borders.is_empty() {
+        return Vec::new();
+    }
+    let mut seeds: Vec<SmallVec<[(usize, Attr<'c>); 4]>> = vec![SmallVec::new(); regions.members.len()];
+    for (member, layout) in borders {
+        seeds[regions.root(member)].push((member, layout));
+    }
+    let changes = seeds.iter().enumerate().filter_map(|(root, seeds)| Some((root, regions.best(seeds)?)));
+    let mut changes: Vec<(usize, Change<'c>)> = changes.collect();
+    // Errors of rounding must not decide.
+    changes.sort_by_key(|(root, change)| ((change.cycles / LEAST).round() as i64, *root));
+    // Of neighbours only one moves: what the other saves was counted with this one where it was.
+    let mut moved = FastSet::default();
+    let mut all = Vec::new();
+    for (_, change) in changes {
+        let touched = regions.touched(&change);
+        if touched.iter().all(|root| !moved.contains(root)) {
+            moved.extend(touched);
+            let mut members: Vec<_> = change.layouts.into_iter().collect();
+            members.sort_unstable_by_key(|(member, _)| *member);
+            all.extend(members.into_iter().map(|(member, layout)| {
+                let Member { op, values, .. } = &regions.members[member];
+                Move { op: *op, values: values.clone(), layout }
+            }));
+        }
+    }
+    all
+}
+
+impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
+    /// All that can move, each in a region of its own.
+    fn of(ops: &[Op<'c>], assignment: &'a Assignment<'c>, planner: &'a mut Planner<'p, 'c>) -> Self {
+        let mut regions = Regions {
+            planner,
+            assignment,
+            members: Vec::new(),
+            of: FastMap::default(),
+            users: FastMap::default(),
+            free: FastSet::default(),
+            uses: FastMap::default(),
+            wants: FastMap::default(),
+            counts: FastMap::default(),
+            works: RefCell::default(),
+        };
+        ops.iter().for_each(|op| regions.register(*op));
+        regions
+    }
+
+    /// Notes what `op` is.
+    fn register(&mut self, op: Op<'c>) {
+        if is_one_of!(op, ForOp | IfOp) {
+            op.results().for_each(|result| self.register_carried(op, result));
+            return;
+        }
+        let is_free = |value: Value<'c>| value.def_op().is_some_and(|op| self.free.contains(&op));
+        if is_cheap(op) && tensors(op).all(|(_, value)| is_free(value)) {
+            self.free.insert(op);
+            return;
+        }
+        let Some(rule) = movable(op) else { return };
+        let Some(layout) = layout_now(op, self.assignment, self.planner.layouts()) else { return };
+        let operands = tensors(op).map(|(number, value)| (op, number, value)).collect();
+        self.add(op, rule, op.results().collect(), operands, layout);
+    }
+
+    /// Notes `result` of a loop or a branch, and the iter_arg with it.
+    fn register_carried(&mut self, op: Op<'c>, result: Value<'c>) {
+        let (Some(layout), Some(from)) = (layout_of(result), incoming(result)) else { return };
+        let operands = from.into_iter().map(|(op, i)| (op, i, unconverted(op.operand(i)))).collect();
+        self.add(op, Rule::Control, twins(result), operands, layout);
+    }
+
+    fn add(
+        &mut self,
+        op: Op<'c>,
+        rule: Rule,
+        values: Values<'c>,
+        operands: SmallVec<[(Op<'c>, usize, Value<'c>); 2]>,
+        layout: Attr<'c>,
+    ) {
+        let parent = self.members.len();
+        self.of.extend(values.iter().map(|value| (*value, parent)));
+        self.users.extend(operands.iter().map(|(user, number, _)| ((*user, *number), parent)));
+        self.members.push(Member { op, rule, values, operands, layout, parent });
+    }
+
+    fn root(&mut self, mut i: usize) -> usize {
+        while self.members[i].parent != i {
+            self.members[i].parent = self.members[self.members[i].parent].parent;
+            i = self.members[i].parent;
+        }
+        i
+    }
+
+    /// Notes what `op` wants of its operands: those that are there so are of one region, others at the border of two.
+    /// What lies on one side is tried in the layout of the other.
+    fn connect(&mut self, op: Op<'c>, borders: &mut Vec<(usize, Attr<'c>)>) {
+        let rule = rule(op);
+        for (number, value) in tensors(op) {
+            let (Some(ty), Some(have)) = (value.ty().as_tensor(), layout_of(value)) else { continue };
+            let Some(wants) = self.assignment.demand(op, number, self.planner.layouts()) else { continue };
+            let wants = or_equal(rule, &ty.shape(), have, wants);
+            self.uses.entry(value).or_default().push(Use { user: op, number, wants });
+            self.wants.insert((op, number), wants);
+            *self.counts.entry((value, wants)).or_default() += 1;
+            let maker = self.of.get(&value).copied();
+            let user = self.users.get(&(op, number)).copied();
+            match (maker, user) {
+                (Some(maker), Some(user)) if wants == have => {
+                    let (a, b) = (self.root(maker), self.root(user));
+                    self.members[a.max(b)].parent = a.min(b);
+                }
+                _ if wants == have || self.is_free(value) => {}
+                _ => {
+                    borders.extend(maker.map(|maker| (maker, wants)));
+                    if let Some(user) = user
+                        && let Some(layout) = self.follows(user, have)
+                    {
+                        borders.push((user, layout));
+                    }
+                }
+            }
+        }
+    }
+
+    fn is_free(&self, value: Value<'c>) -> bool {
+        value.def_op().is_some_and(|op| self.free.contains(&op))
+    }
+
+    /// The layout of a member one of whose operands has `operand`.
+    fn follows(&self, member: usize, operand: Attr<'c>) -> Option<Attr<'c>> {
+        let Member { op, rule, .. } = self.members[member];
+        match rule {
+            Rule::Memory | Rule::Control => Some(operand),
+            _ => forward(op, rule, operand, self.planner.layouts()).ok(),
+        }
+    }
+
+    /// What a member takes in all iterations in a layout.
+    fn working(&self, member: usize, layout: Attr<'c>) -> Option<f64> {
+        let known = self.works.borrow().get(&(member, layout)).copied();
+        known.unwrap_or_else(|| {
+            let Member { op, rule, .. } = self.members[member];
+            let decides = match rule {
+                Rule::Reduce(axis) => sliced_parent(layout, axis),
+                _ => Some(layout),
+            };
+            let cycles = decides.and_then(|decides| Some(weight(op) * self.planner.working(op, decides)?));
+            self.works.borrow_mut().insert((member, layout), cycles);
+            cycles
+        })
+    }
+
+    /// The cheapest of the moves that begin with one member of a region in another layout, if one costs less
+    /// than none.
+    fn best(&mut self, seeds: &[(usize, Attr<'c>)]) -> Option<Change<'c>> {
+        let mut best: Option<Change<'c>> = None;
+        let mut begun: SmallVec<[(usize, Attr<'c>); 8]> = SmallVec::new();
+        // Seeds may lead to the same.
+        let mut tried: SmallVec<[(usize, usize, Attr<'c>); 8]> = SmallVec::new();
+        for seed in seeds {
+            if begun.len() == NEIGHBOURS {
+                break;
+            }
+            if begun.contains(seed) {
+                continue;
+            }
+            begun.push(*seed);
+            for reach in [Reach::All, Reach::Cheaper, Reach::Computed] {
+                let layouts = self.spread(*seed, reach);
+                let Some(first) = layouts.iter().min_by_key(|(member, _)| **member) else { continue };
+                let key = (layouts.len(), *first.0, *first.1);
+                if tried.contains(&key) {
+                    continue;
+                }
+                tried.push(key);
+                if let Some(cycles) = self.more(&layouts).filter(|cycles| *cycles < -LEAST)
+                    && best.as_ref().is_none_or(|best| cycles < best.cycles - LEAST)
+                {
+                    best = Some(Change { layouts, cycles });
+                }
+            }
+        }
+        best
+    }
+
+    /// Whether a member can have a layout.
+    fn can_have(&self, member: usize, layout: Attr<'c>) -> bool {
+        let Member { op, rule, ref operands, .. } = self.members[member];
+        let fits = |number| wanted(op, rule, number, layout, self.planner).is_some();
+        operands.iter().all(|(_, number, _)| fits(*number)) && self.working(member, layout).is_some()
+    }
+
+    /// Whether a move that reaches so far gives a member another layout.
+    fn reaches(&self, member: usize, layout: Attr<'c>, reach: Reach) -> bool {
+        match reach {
+            Reach::All => true,
+            Reach::Cheaper => !is_access(self.members[member].op) || self.is_cheaper(member, layout),
+            Reach::Computed => !is_access(self.members[member].op),
+        }
+    }
+
+    /// Whether a load or store takes less in a layout than where it is, what is loaded or stored being converted then.
+    fn is_cheaper(&self, member: usize, layout: Attr<'c>) -> bool {
+        let Member { op, layout: had, .. } = self.members[member];
+        let value = op.results().next().unwrap_or_else(|| op.operand(1));
+        let (from, to) = if StoreOp::cast(op).is_some() { (layout, had) } else { (had, layout) };
+        let ty = value.ty().as_tensor().and_then(|ty| with_layout(ty, from)).and_then(Type::as_tensor);
+        let Some(converted) = ty.and_then(|ty| conversion(ty, to, self.planner.layouts())) else {
+            return true;
+        };
+        let working = self.working(member, layout).zip(self.working(member, had));
+        working.is_some_and(|(there, here)| there < here + weight(op) * (converted + SYNCHRONIZATION))
+    }
+
+    /// The layouts of a region's members when one of them is wanted in another layout: the others follow, as far as they
+    /// can.
+    fn spread(&self, seed: (usize, Attr<'c>), reach: Reach) -> FastMap<usize, Attr<'c>> {
+        let (mut layouts, mut stays) = (FastMap::default(), FastSet::default());
+        let mut open = vec![seed];
+        while let Some((at, layout)) = open.pop() {
+            let Member { op, rule, layout: had, ref values, ref operands, .. } = self.members[at];
+            if layout == had || layouts.contains_key(&at) || stays.contains(&at) {
+                continue;
+            }
+            let moves = self.can_have(at, layout) && self.reaches(at, layout, reach);
+            if moves {
+                layouts.insert(at, layout);
+            } else if is_access(op) {
+                // What is loaded is converted for all uses.
+                stays.insert(at);
+            } else {
+                continue;
+            }
+            for (user, number, value) in operands.iter().filter(|_| moves) {
+                if let Some(maker) = self.of.get(value)
+                    && self.wants.get(&(*user, *number)).copied() == layout_of(*value)
+                    && let Some(wants) = wanted(op, rule, *number, layout, self.planner)
+                {
+                    open.push((*maker, wants));
+                }
+            }
+            for of in values.iter().filter_map(|value| self.uses.get(value)).flatten() {
+                if of.wants == had
+                    && let Some(user) = self.users.get(&(of.user, of.number))
+                    && let Some(follows) = self.follows(*user, layout)
+                {
+                    open.push((*user, follows));
+                }
+            }
+        }
+        layouts
+    }
+
+    /// The layout of a value when members have other `layouts`.
+    fn layout_then(&self, value: Value<'c>, layouts: &FastMap<usize, Attr<'c>>) -> Option<Attr<'c>> {
+        let moved = self.of.get(&value).and_then(|member| layouts.get(member).copied());
+        moved.or_else(|| layout_of(value))
+    }
+
+    /// What a use wants when members have other `layouts`.
+    fn wants_then(
+        &self,
+        of: &Use<'c>,
+        value: Value<'c>,
+        layouts: &FastMap<usize, Attr<'c>>,
+    ) -> Option<Attr<'c>> {
+        let user = self.users.get(&(of.user, of.number));
+        let wants = match user.and_then(|user| Some((*user, *layouts.get(user)?))) {
+            Some((user, layout)) => {
+                let Member { op, rule, .. } = self.members[user];
+                wanted(op, rule, of.number, layout, self.planner)?
+            }
+            None => of.wants,
+        };
+        Some(or_equal(
+            rule(of.user),
+            &value.ty().as_tensor()?.shape(),
+            self.layout_then(value, layouts)?,
+            wants,
+        ))
+    }
+
+    /// Cycles more when members have other `layouts`; `None` where something is impossible then.
+    fn more(&mut self, layouts: &FastMap<usize, Attr<'c>>) -> Option<f64> {
+        let mut cycles = 0.0;
+        let mut changed: FastMap<(Value<'c>, Attr<'c>), i32> = FastMap::default();
+        for (member, layout) in layouts {
+            let had = self.members[*member].layout;
+            let more = self.working(*member, *layout)? - self.working(*member, had)?;
+            cycles += if more > 0.0 { more * MORE_WORK } else { more };
+            for value in self.members[*member].values.clone() {
+                cycles += self.used(value, layouts)?;
+            }
+            for (user, number, value) in &self.members[*member].operands {
+                if self.of.get(value).is_some_and(|member| layouts.contains_key(member)) {
+                    continue;
+                }
+                let Some(wants) = self.wants.get(&(*user, *number)).copied() else { continue };
+                let of = Use { user: *user, number: *number, wants };
+                *changed.entry((*value, wants)).or_default() -= 1;
+                *changed.entry((*value, self.wants_then(&of, *value, layouts)?)).or_default() += 1;
+            }
+        }
+        for ((value, wants), more) in changed {
+            let before = self.counts.get(&(value, wants)).copied().unwrap_or(0);
+            match (before > 0, before + more > 0) {
+                (false, true) => cycles += self.had(value, wants)?,
+                (true, false) => cycles -= self.had(value, wants).unwrap_or(0.0),
+                _ => {}
+            }
+        }
+        Some(cycles)
+    }
+
+    /// Cycles of having a value, which stays where it is, in a layout.
+    fn had(&mut self, value: Value<'c>, layout: Attr<'c>) -> Option<f64> {
+        self.planner.plan(Request { value, layout, moves: true }).1
+    }
+
+    /// Cycles more for the uses of a value of a member that moves.
+    fn used(&mut self, value: Value<'c>, layouts: &FastMap<usize, Attr<'c>>) -> Option<f64> {
+        let ty = value.ty().as_tensor()?;
+        let then = self.layout_then(value, layouts)?;
+        let (mut before, mut after): (SmallVec<[Attr<'c>; 4]>, SmallVec<[Attr<'c>; 4]>) = Default::default();
+        for of in self.uses.get(&value).into_iter().flatten() {
+            let wants = self.wants_then(of, value, layouts)?;
+            if Some(of.wants) != ty.encoding() && !before.contains(&of.wants) {
+                before.push(of.wants);
+            }
+            if wants != then && !after.contains(&wants) {
+                after.push(wants);
+            }
+        }
+        let mut cycles = 0.0;
+        for wants in before {
+            cycles -= self.had(value, wants).unwrap_or(0.0);
+        }
+        let ty = with_layout(ty, then)?.as_tensor()?;
+        for wants in after {
+            cycles += weight_of(value) * (conversion(ty, wants, self.planner.layouts())? + SYNCHRONIZATION);
+        }
+        Some(cycles)
+    }
+
+    /// The regions that a change is about: those that move, and those that they border on.
+    fn touched(&mut self, change: &Change<'c>) -> Vec<usize> {
+        let mut members: Vec<usize> = Vec::new();
+        for member in change.layouts.keys() {
+            let Member { values, operands, .. } = &self.members[*member];
+            members.push(*member);
+            members.extend(operands.iter().filter_map(|(_, _, value)| self.of.get(value)));
+            let uses = values.iter().filter_map(|value| self.uses.get(value)).flatten();
+            members.extend(uses.filter_map(|of| self.users.get(&(of.user, of.number))));
+        }
+        members.into_iter().map(|member| self.root(member)).collect()
+    }
+}
