@@ -50,15 +50,21 @@ impl<'c> Lower<'_, 'c> {
         Ok(&mut self.function()?.threads)
     }
 
-    /// From here on numbers of the thread are others to LLVM and ptxas than those so far.
-    pub(super) fn number_threads_again(&mut self) -> Lowered<()> {
-        let (again, next) = (self.new_block(&[])?, self.new_block(&[])?);
-        self.emit.br(again, &[], None)?;
-        self.emit.set_block(again);
+    /// Goes on in a new block behind one for numbers of the thread, which ends where the result says.
+    pub(super) fn begin_numbers(&mut self) -> Lowered<Numbers<'c>> {
+        let (numbers, next) = (self.new_block(&[])?, self.new_block(&[])?);
+        self.emit.br(numbers, &[], None)?;
+        self.emit.set_block(numbers);
         self.emit.br(next, &[], None)?;
         self.emit.set_block(next);
-        let Some(end) = again.last() else { return internal("empty block") };
-        *self.threads()? = Numbers { again: true, ..Numbers::new(end) };
+        let Some(end) = numbers.last() else { return internal("empty block") };
+        Ok(Numbers::new(end))
+    }
+
+    /// From here on numbers of the thread are others to LLVM and ptxas than those so far.
+    pub(super) fn number_threads_again(&mut self) -> Lowered<()> {
+        let numbers = self.begin_numbers()?;
+        *self.threads()? = Numbers { again: true, ..numbers };
         Ok(())
     }
 

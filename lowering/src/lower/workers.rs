@@ -10,7 +10,6 @@
 //! Where an operation runs exactly once and is the only one ([`ttopt_passes::warp_groups::RUNS_ONCE`]), the workers need
 //! neither numbers nor the loop: they run their partitions and return.
 
-use super::threads::Numbers;
 use super::{Lower, Values};
 use crate::emit::{Failure, ICmp, Lowered, internal};
 use crate::target::BarrierMemory;
@@ -175,13 +174,8 @@ impl<'c> Lower<'_, 'c> {
 
     /// Lowers with `f` what the threads of `group` alone run.
     pub fn as_group<T>(&mut self, group: ThreadGroup, f: impl FnOnce(&mut Self) -> Lowered<T>) -> Lowered<T> {
-        let (numbers, body) = (self.new_block(&[])?, self.new_block(&[])?);
-        self.emit.br(numbers, &[], None)?;
-        self.emit.set_block(numbers);
-        self.emit.br(body, &[], None)?;
-        let Some(end) = numbers.last() else { return internal("empty block") };
-        self.emit.set_block(body);
-        let outer = std::mem::replace(self.threads()?, Numbers::new(end));
+        let numbers = self.begin_numbers()?;
+        let outer = std::mem::replace(self.threads()?, numbers);
         let (outer_group, issuing) = (self.group, self.issuing_warp);
         (self.group, self.issuing_warp) = (group, issuing.min(group.warps - 1));
         let result = f(self);
