@@ -112,12 +112,17 @@ fn read_in_loops(function: Op<'_>, target: &TargetDesc) {
 
 /// Marks the reductions of `function` that are done line by line.
 fn mark_reductions(function: Op<'_>, target: &TargetDesc) {
-    let stops_at_one = |op: Op<'_>| if finishes_lines(op) { Walk::Stop } else { Walk::Advance };
-    if function.walk(&mut |op| stops_at_one(op)) == Walk::Stop {
-        let short = short_of_registers(function, target).into_iter();
-        short
-            .filter(|op| finishes_lines(*op))
-            .for_each(|op| op.set_attr(LINE_BY_LINE, Attr::unit(op.context())));
+    let mut reductions = Vec::new();
+    function.walk(&mut |op| {
+        reductions.extend(finishes_lines(op).then_some(op));
+        Walk::Advance
+    });
+    if reductions.is_empty() {
+        return;
+    }
+    let short: FastSet<_> = short_of_registers(function, target).into_iter().collect();
+    for op in reductions.into_iter().filter(|op| short.contains(op)) {
+        op.set_attr(LINE_BY_LINE, Attr::unit(op.context()));
     }
 }
 

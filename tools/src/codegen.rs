@@ -178,11 +178,16 @@ pub fn finish(module: &Module<'_>, machine: &TargetMachine, vendor: Vendor) -> R
         .map_err(|err| anyhow!("LLVM passes failed: {err}"))
 }
 
+/// The instructions of all functions.
+fn instructions<'m>(module: &Module<'m>) -> impl Iterator<Item = InstructionValue<'m>> {
+    let blocks = module.get_functions().flat_map(|function| function.get_basic_block_iter());
+    blocks.flat_map(|block| block.get_instructions())
+}
+
 /// Whether a module divides 64-bit numbers by others than constants.
 fn has_wide_divisions(module: &Module<'_>) -> bool {
     use InstructionOpcode as Op;
-    let blocks = module.get_functions().flat_map(|function| function.get_basic_block_iter());
-    blocks.flat_map(|block| block.get_instructions()).any(|at| {
+    instructions(module).any(|at| {
         matches!(at.get_opcode(), Op::SDiv | Op::SRem | Op::UDiv | Op::URem)
             && matches!(at.get_type(), AnyTypeEnum::IntType(ty) if ty.get_bit_width() == 64)
             && at.get_operand(1).is_some_and(|by| by.value().is_some_and(|by| !is_constant(by)))
@@ -191,8 +196,7 @@ fn has_wide_divisions(module: &Module<'_>) -> bool {
 
 /// Whether a module computes with scalars of 8 or 16 bits, the only ones that PTX packs.
 fn has_narrow_arithmetic(module: &Module<'_>) -> bool {
-    let blocks = module.get_functions().flat_map(|function| function.get_basic_block_iter());
-    blocks.flat_map(|block| block.get_instructions()).any(is_narrow_arithmetic)
+    instructions(module).any(is_narrow_arithmetic)
 }
 
 fn is_narrow_arithmetic(instruction: InstructionValue<'_>) -> bool {
