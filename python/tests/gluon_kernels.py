@@ -6,6 +6,11 @@ from triton.experimental.gluon._runtime import GluonASTSource
 from triton.experimental.gluon.language.nvidia import ampere, hopper
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
 
+# Triton 3.6 has other names for some.
+copy_ahead = getattr(ampere.async_copy, "async_load", None) or ampere.async_copy.async_copy_global_to_shared
+load_tile = getattr(tma, "async_load", None) or tma.async_copy_global_to_shared
+barrier = getattr(gl, "barrier", None) or gl.thread_barrier
+
 
 @gluon.jit
 def scale(x, out, n, BLOCK: gl.constexpr, layout: gl.constexpr):
@@ -32,16 +37,16 @@ def staged(x, out, n, BLOCK: gl.constexpr, STAGES: gl.constexpr, layout: gl.cons
     ring = gl.allocate_shared_memory(x.dtype.element_ty, [STAGES, BLOCK], shared)
     at = gl.arange(0, BLOCK, layout=layout)
     for stage in gl.static_range(STAGES - 1):
-        ampere.async_copy.async_load(ring.index(stage), x + stage * BLOCK + at)
+        copy_ahead(ring.index(stage), x + stage * BLOCK + at)
         ampere.async_copy.commit_group()
     total = gl.full([BLOCK], 0.0, gl.float32, layout)
     for i in range(n):
         ahead = i + STAGES - 1
-        ampere.async_copy.async_load(ring.index(ahead % STAGES), x + ahead * BLOCK + at, mask=at < BLOCK * (n - ahead))
+        copy_ahead(ring.index(ahead % STAGES), x + ahead * BLOCK + at, mask=at < BLOCK * (n - ahead))
         ampere.async_copy.commit_group()
         ampere.async_copy.wait_group(STAGES - 1)
         total += ring.index(i % STAGES).load(layout)
-        gl.barrier()
+        barrier()
     gl.store(out + at, total)
 
 
@@ -53,15 +58,15 @@ def matmul(a, b, c, M, N, K, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexp
     b_desc = tma.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN], shared)
     a_tile = gl.allocate_shared_memory(gl.float16, [BM, BK], shared)
     b_tile = gl.allocate_shared_memory(gl.float16, [BK, BN], shared)
-    loaded = mbarrier.allocate_mbarrier()
+    loaded = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
     mbarrier.init(loaded, count=1)
     row, col = gl.program_id(0) * BM, gl.program_id(1) * BN
     acc = gl.full([BM, BN], 0.0, gl.float32, mma)
     phase = 0
     for k in range(0, K, BK):
-        mbarrier.expect(loaded, a_desc.nbytes_per_cta + b_desc.nbytes_per_cta)
-        tma.async_load(a_desc, [row, k], loaded, a_tile)
-        tma.async_load(b_desc, [k, col], loaded, b_tile)
+        mbarrier.expect(loaded, 2 * BK * (BM + BN))
+        load_tile(a_desc, [row, k], loaded, a_tile)
+        load_tile(b_desc, [k, col], loaded, b_tile)
         mbarrier.wait(loaded, phase)
         phase ^= 1
         acc = hopper.warpgroup_mma(a_tile, b_tile, acc)
@@ -73,14 +78,15 @@ def matmul(a, b, c, M, N, K, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexp
 
 
 @gluon.jit
-def produce(a_desc, b_desc, row, col, K, BK: gl.constexpr, STAGES: gl.constexpr, a_ring, b_ring, full, empty):
+def produce(a_desc, b_desc, row, col, K, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr, STAGES: gl.constexpr,
+            a_ring, b_ring, full, empty):
     i = 0
     for k in range(0, K, BK):
         slot, turns = i % STAGES, i // STAGES
         mbarrier.wait(empty.index(slot), (turns & 1) ^ 1)
-        mbarrier.expect(full.index(slot), a_desc.nbytes_per_cta + b_desc.nbytes_per_cta)
-        tma.async_load(a_desc, [row, k], full.index(slot), a_ring.index(slot))
-        tma.async_load(b_desc, [k, col], full.index(slot), b_ring.index(slot))
+        mbarrier.expect(full.index(slot), 2 * BK * (BM + BN))
+        load_tile(a_desc, [row, k], full.index(slot), a_ring.index(slot))
+        load_tile(b_desc, [k, col], full.index(slot), b_ring.index(slot))
         i += 1
 
 
@@ -117,7 +123,7 @@ def specialized(a, b, c, M, N, K, BM: gl.constexpr, BN: gl.constexpr, BK: gl.con
     row, col = gl.program_id(0) * BM, gl.program_id(1) * BN
     gl.warp_specialize([
         (consume, (c, row, col, N, K, BM, BN, BK, STAGES, a_ring, b_ring, full, empty, out, mma)),
-        (produce, (a_desc, b_desc, row, col, K, BK, STAGES, a_ring, b_ring, full, empty)),
+        (produce, (a_desc, b_desc, row, col, K, BM, BN, BK, STAGES, a_ring, b_ring, full, empty)),
     ], [1], [24])
     for stage in gl.static_range(STAGES):
         mbarrier.invalidate(full.index(stage))

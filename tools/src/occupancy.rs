@@ -6,7 +6,7 @@
 //! warps hide latencies. How many registers the code needs is found in the PTX itself (`pressure`), where addresses,
 //! masks and fragments are what they will be.
 //!
-//! The constants were fitted to 700 timings on an H200: 236 kernels of libraries, each assembled for up to three bounds
+//! The constants were fitted to 1,200 timings on an H200: 310 kernels of libraries, each assembled for up to four bounds
 //! (`docs/objective.md`).
 
 mod pressure;
@@ -28,14 +28,17 @@ const MOST_REGISTERS: u64 = 255;
 /// Fewest registers that ptxas is told to use: those of 64 warps.
 const FEWEST_REGISTERS: u64 = 32;
 /// Warps that hide each other's latencies in most kernels.
-const ENOUGH_WARPS: u64 = 32;
+const ENOUGH_WARPS: u64 = 40;
 /// With `w` warps, up to [`ENOUGH_WARPS`], a kernel takes `1 + LATENCY / w` times the time of its instructions.
-const LATENCY: f64 = 8.0;
+const LATENCY: f64 = 10.0;
+/// A kernel whose warps wait for each other takes `1 + MEETINGS / c` times that where a multiprocessor holds `c` CTAs: while
+/// warps of one are at a barrier, only those of others run.
+const MEETINGS: f64 = 2.0;
 /// Instructions' time that writing a spilled register and reading it again takes: two accesses, each of which holds up
 /// what waits for it.
-const SPILL: f64 = 5.0;
+const SPILL: f64 = 3.0;
 /// Most registers of a thread that may be spilled for more CTAs: more do not stay in L1.
-const MOST_SPILLED: f64 = 16.0;
+const MOST_SPILLED: f64 = 8.0;
 /// So many times the registers that a kernel takes at ease ([`Need::at_ease`]) are used, by loads in flight.
 const IN_FLIGHT: f64 = 1.2;
 /// What is lost where there are none for loads in flight, as a share of the time.
@@ -97,12 +100,14 @@ pub fn with_fewer_spills(ptx: &[u8], stack: u32) -> Option<Vec<u8>> {
 fn ctas(needs: &[Need], kernel: &Kernel, most: u64) -> u64 {
     let warps = kernel.threads.div_ceil(32).max(1);
     let can_be = |ctas: &u64| *ctas == 1 || granted(ctas * warps) >= kernel.least;
-    let costs = (1..=most.max(1)).filter(can_be).map(|ctas| (cost(needs, warps, ctas), ctas));
+    let costs =
+        (1..=most.max(1)).filter(can_be).map(|ctas| (cost(needs, kernel.synchronizes, warps, ctas), ctas));
     costs.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(1, |(_, ctas)| ctas)
 }
 
-/// What a bound of `ctas` CTAs of `warps` warps costs: times that of a kernel without spills or latencies.
-fn cost(needs: &[Need], warps: u64, ctas: u64) -> f64 {
+/// What a bound of `ctas` CTAs of `warps` warps, which wait for each other or not, costs: times that of a kernel without
+/// spills or latencies.
+fn cost(needs: &[Need], synchronizes: bool, warps: u64, ctas: u64) -> f64 {
     let warps = ctas * warps;
     let granted = granted(warps) as f64;
     let most = needs.iter().map(|need| need.registers).fold(0.0, f64::max);
@@ -115,7 +120,8 @@ fn cost(needs: &[Need], warps: u64, ctas: u64) -> f64 {
     let at_ease = needs.iter().map(|need| need.at_ease).fold(0.0, f64::max);
     let waits = WITHOUT_FLIGHT * (IN_FLIGHT * at_ease - granted).max(0.0) / at_ease.max(1.0);
     let latency = LATENCY / warps.min(ENOUGH_WARPS) as f64;
-    (1.0 + spills + waits) * (1.0 + latency) * (1.0 - PREFERENCE * warps as f64)
+    let meetings = if synchronizes { MEETINGS / ctas as f64 } else { 0.0 };
+    (1.0 + spills + waits) * (1.0 + latency) * (1.0 + meetings) * (1.0 - PREFERENCE * warps as f64)
 }
 
 /// Registers that ptxas can give a thread when a multiprocessor is to hold so many warps.
@@ -165,9 +171,12 @@ mod tests {
         let found = bound(&mut ptx, 16).unwrap();
         // 64 numbers and an address of two registers, and a sum on its way.
         assert!((66..=68).contains(&found.registers), "{found:?}");
-        // 24 warps have 80 registers each, 1.2 times as many as needed; 28 would have 72.
-        assert_eq!(found.ctas, 6);
-        assert!(String::from_utf8(ptx).unwrap().contains("\n.minnctapersm 6\n"));
+        // 28 warps have 72 registers each; 24 would have 80, 1.2 times as many as needed, but one CTA less runs while warps
+        // wait for each other.
+        assert_eq!(found.ctas, 7);
+        assert!(String::from_utf8(ptx).unwrap().contains("\n.minnctapersm 7\n"));
+        let mut ptx = text(&holds(64).replace("bar.sync 0", "bar.warp.sync 0xffffffff"), 128);
+        assert_eq!(bound(&mut ptx, 16).unwrap().ctas, 6, "warps do not wait for each other");
         let mut ptx = text(&holds(64), 128);
         assert_eq!(bound(&mut ptx, 3).unwrap().ctas, 3, "shared memory may leave room for fewer");
     }

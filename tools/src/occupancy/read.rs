@@ -55,6 +55,8 @@ pub struct Kernel {
     pub halves: Vec<u8>,
     /// Registers of a thread without which an assembler refuses an instruction of the kernel; 0 where there is none such.
     pub least: u64,
+    /// Whether its warps wait for each other at barriers.
+    pub synchronizes: bool,
     /// The first is where control begins.
     pub blocks: Vec<Block>,
 }
@@ -109,7 +111,8 @@ fn kernel(ptx: &[u8], at: usize, body: usize, end: usize) -> Option<Kernel> {
     let mut reader = Reader::default();
     reader.body(&ptx[body + 3..end])?;
     reader.link()?;
-    Some(Kernel { threads, bound, halves: reader.halves, least: reader.least, blocks: reader.blocks })
+    let Reader { halves, least, synchronizes, blocks, .. } = reader;
+    Some(Kernel { threads, bound, halves, least, synchronizes, blocks })
 }
 
 /// The first register of a class, and how many it has.
@@ -120,6 +123,7 @@ struct Reader<'a> {
     classes: SmallVec<[Class; 8]>,
     halves: Vec<u8>,
     least: u64,
+    synchronizes: bool,
     blocks: Vec<Block>,
     /// Labels and the blocks that they stand before.
     labels: Vec<(&'a [u8], u32)>,
@@ -215,6 +219,7 @@ impl<'a> Reader<'a> {
                 in_braces.map(|rest| rest.iter().filter(|byte| **byte == b'%').count()).sum();
             self.least = self.least.max(fragments as u64 + BESIDE_FRAGMENTS);
         }
+        self.synchronizes |= name.starts_with(b"bar.sync") || name.starts_with(b"barrier.sync");
         let mut instruction = self.instruction(name, operands);
         if let Some(predicate) = predicate {
             registers(predicate, |register| instruction.uses.extend(self.find(register)));
