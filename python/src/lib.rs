@@ -143,6 +143,21 @@ fn with_fewer_spills(ptx: &str, cubin: &[u8]) -> Option<String> {
     String::from_utf8(occupancy::with_fewer_spills(ptx.as_bytes(), stack)?).ok()
 }
 
+/// `ptx` with its instructions in other orders, to be tried one by one once `cubin` was made of it and its threads spill.
+#[pyfunction]
+fn in_other_orders(ptx: &str, cubin: &[u8]) -> Vec<String> {
+    let stack = binary::stack_bytes(cubin).filter(|_| !ptx.contains(".local")).unwrap_or(0);
+    occupancy::in_other_orders(ptx.as_bytes(), stack)
+        .filter_map(|text| String::from_utf8(text).ok())
+        .collect()
+}
+
+/// Whether `stack` bytes are so many fewer than `before` that instructions had better stay in the order that needs them.
+#[pyfunction]
+fn is_worth_another_order(stack: u32, before: u32) -> bool {
+    occupancy::is_worth_another_order(stack, before)
+}
+
 /// Bytes of stack that a thread of `cubin` has.
 #[pyfunction]
 fn stack_bytes(cubin: &[u8]) -> Option<u32> {
@@ -231,6 +246,8 @@ fn _ttopt(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(compile, module)?)?;
     module.add_function(wrap_pyfunction!(show_layout, module)?)?;
     module.add_function(wrap_pyfunction!(with_fewer_spills, module)?)?;
+    module.add_function(wrap_pyfunction!(in_other_orders, module)?)?;
+    module.add_function(wrap_pyfunction!(is_worth_another_order, module)?)?;
     module.add_function(wrap_pyfunction!(stack_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)
 }

@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from . import _companions, _ttopt
@@ -219,16 +220,25 @@ class _Compilation:
             _counts["compiled"] += 1
 
     def assemble(self, source, metadata):
-        """Triton's assembler, once more with fewer CTAs where those that were estimated make threads spill."""
+        """Triton's assembler, again where threads spill: with fewer CTAs, and with instructions in other orders."""
         theirs = self.originals["cubin"]
         cubin = theirs(source, metadata)
         if source != self.made.get("ptx") or getattr(self.options, "maxnreg", None):
             return cubin
         relaxed = _ttopt.with_fewer_spills(source, cubin)
-        if relaxed is None:
+        if relaxed is not None:
+            other = theirs(relaxed, metadata)
+            if (_ttopt.stack_bytes(other) or 0) < _ttopt.stack_bytes(cubin):
+                cubin, source = other, relaxed
+        orders = _ttopt.in_other_orders(source, cubin)
+        if not orders:
             return cubin
-        other = theirs(relaxed, metadata)
-        return other if (_ttopt.stack_bytes(other) or 0) < _ttopt.stack_bytes(cubin) else cubin
+        with ThreadPoolExecutor(len(orders)) as pool:
+            others = list(pool.map(lambda order: theirs(order, dict(metadata)), orders))
+        for other in others:
+            if _ttopt.is_worth_another_order(_ttopt.stack_bytes(other) or 0, _ttopt.stack_bytes(cubin)):
+                cubin = other
+        return cubin
 
     def _capability(self):
         match = re.fullmatch(r"sm_?(\d+)a?", str(getattr(self.options, "arch", None) or ""))

@@ -610,7 +610,7 @@ impl Compilation<'_, '_> {
         let assemble = |code: &[u8]| binary::assemble(code, target.name, companions, ptxas_options);
         let (bytes, resources) = match target.vendor {
             Vendor::Nvidia => {
-                let mut made = assemble(code)?;
+                let (mut made, mut best) = (assemble(code)?, code.to_vec());
                 // A stack may also hold what a kernel prints.
                 let spills = made.1.filter(|made| max_registers.is_none() && made.spill_stores > 0);
                 let stack = spills.map_or(0, |resources| resources.stack);
@@ -618,8 +618,27 @@ impl Compilation<'_, '_> {
                     let other = assemble(&relaxed)?;
                     if other.1.is_some_and(|resources| resources.stack < stack) {
                         made = other;
-                        self.keep(Stage::Asm, relaxed);
+                        best = relaxed;
                     }
+                }
+                let mut stack = if stack > 0 { made.1.map_or(0, |resources| resources.stack) } else { 0 };
+                let orders: Vec<Vec<u8>> = occupancy::in_other_orders(&best, stack).collect();
+                self.check_cancelled()?;
+                let others: Vec<_> = std::thread::scope(|scope| {
+                    let running: Vec<_> =
+                        orders.iter().map(|order| scope.spawn(|| assemble(order))).collect();
+                    running.into_iter().map(|thread| thread.join()).collect()
+                });
+                for (order, other) in orders.into_iter().zip(others) {
+                    let Ok(other) = other else { bail!("a thread that ran the assembler panicked") };
+                    let other = other?;
+                    let needs = other.1.map_or(u32::MAX, |resources| resources.stack);
+                    if occupancy::is_worth_another_order(needs, stack) {
+                        (made, best, stack) = (other, order, needs);
+                    }
+                }
+                if best != code {
+                    self.keep(Stage::Asm, best);
                 }
                 made
             }

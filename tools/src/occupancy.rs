@@ -11,6 +11,7 @@
 
 mod pressure;
 mod read;
+mod reorder;
 
 use pressure::Need;
 use read::Kernel;
@@ -94,6 +95,24 @@ pub fn with_fewer_spills(ptx: &[u8], stack: u32) -> Option<Vec<u8>> {
     let mut text = ptx.to_vec();
     text.splice(kernel.bound.clone(), fewer.to_string().into_bytes());
     Some(text)
+}
+
+/// Bytes of stack from which on instructions are tried in other orders: fewer cost little.
+const STACK_TO_REORDER: u32 = 64;
+
+/// The PTX of one kernel with its instructions in other orders, to be tried one by one once its assembler found that a
+/// thread needs `stack` bytes to spill to; none where that is little, or the kernel calls functions.
+pub fn in_other_orders(ptx: &[u8], stack: u32) -> impl Iterator<Item = Vec<u8>> {
+    let choices = [reorder::Choice::FewestAlive, reorder::Choice::LastInText];
+    choices
+        .into_iter()
+        .filter(move |_| stack > STACK_TO_REORDER)
+        .filter_map(|choice| reorder::reordered(ptx, choice))
+}
+
+/// Whether `stack` bytes are so many fewer than `before` that instructions had better stay in the order that needs them.
+pub fn is_worth_another_order(stack: u32, before: u32) -> bool {
+    f64::from(stack) < 0.85 * f64::from(before)
 }
 
 /// The number of CTAs, up to `most`, that costs least.

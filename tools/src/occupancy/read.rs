@@ -79,7 +79,7 @@ pub fn kernels(ptx: &[u8]) -> Vec<Kernel> {
 }
 
 /// How far it is to the brace that closes what is open where `text` begins.
-fn closing(text: &[u8]) -> usize {
+pub(super) fn closing(text: &[u8]) -> usize {
     let mut open = 1;
     for (at, byte) in text.iter().enumerate() {
         match byte {
@@ -93,7 +93,7 @@ fn closing(text: &[u8]) -> usize {
 }
 
 /// Where `what` stands in `text` at or after `from`.
-fn position(text: &[u8], from: usize, what: &[u8]) -> Option<usize> {
+pub(super) fn position(text: &[u8], from: usize, what: &[u8]) -> Option<usize> {
     text.get(from..)?.windows(what.len()).position(|window| window == what).map(|at| from + at)
 }
 
@@ -298,7 +298,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Bytes up to the end of a line, that included.
-fn line(text: &[u8]) -> usize {
+pub(super) fn line(text: &[u8]) -> usize {
     text.iter().position(|byte| *byte == b'\n').map_or(text.len(), |end| end + 1)
 }
 
@@ -307,7 +307,7 @@ fn is_label(text: &[u8]) -> bool {
 }
 
 /// Calls `found` with the name of each register in `text`, without its `%`.
-fn registers<'t>(text: &'t [u8], mut found: impl FnMut(&'t [u8])) {
+pub(super) fn registers<'t>(text: &'t [u8], mut found: impl FnMut(&'t [u8])) {
     let mut at = 0;
     while let Some(percent) = text[at..].iter().position(|byte| *byte == b'%') {
         let from = at + percent + 1;
