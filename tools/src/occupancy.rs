@@ -6,7 +6,7 @@
 //! warps hide latencies. How many registers the code needs is found in the PTX itself (`pressure`), where addresses,
 //! masks and fragments are what they will be.
 //!
-//! The constants were fitted to 1,200 timings on an H200: 310 kernels of libraries, each assembled for up to four bounds
+//! The constants were fitted to some 2,000 timings on an H200: kernels of libraries, each assembled for up to four bounds
 //! (`docs/objective.md`).
 
 mod pressure;
@@ -37,9 +37,9 @@ const LATENCY: f64 = 10.0;
 const MEETINGS: f64 = 2.0;
 /// Instructions' time that writing a spilled register and reading it again takes: two accesses, each of which holds up
 /// what waits for it.
-const SPILL: f64 = 3.0;
+const SPILL: f64 = 5.0;
 /// Most registers of a thread that may be spilled for more CTAs: more do not stay in L1.
-const MOST_SPILLED: f64 = 8.0;
+const MOST_SPILLED: f64 = 16.0;
 /// So many times the registers that a kernel takes at ease ([`Need::at_ease`]) are used, by loads in flight.
 const IN_FLIGHT: f64 = 1.2;
 /// What is lost where there are none for loads in flight, as a share of the time.
