@@ -13,6 +13,7 @@ use melior::pass::PassManager;
 use mlir_host::bytecode::is_bytecode;
 use mlir_host::driver::Source;
 use mlir_host::ir::{Attr, Op, Type};
+use std::borrow::Cow;
 use std::sync::Once;
 use std::time::{Duration, Instant};
 use ttopt_dialect::tt::ops::FuncOp;
@@ -610,7 +611,7 @@ impl Compilation<'_, '_> {
         let assemble = |code: &[u8]| binary::assemble(code, target.name, companions, ptxas_options);
         let (bytes, resources) = match target.vendor {
             Vendor::Nvidia => {
-                let (mut made, mut best) = (assemble(code)?, code.to_vec());
+                let (mut made, mut best) = (assemble(code)?, Cow::Borrowed(code));
                 // A stack may also hold what a kernel prints.
                 let spills = made.1.filter(|made| max_registers.is_none() && made.spill_stores > 0);
                 let stack = spills.map_or(0, |resources| resources.stack);
@@ -618,7 +619,7 @@ impl Compilation<'_, '_> {
                     let other = assemble(&relaxed)?;
                     if other.1.is_some_and(|resources| resources.stack < stack) {
                         made = other;
-                        best = relaxed;
+                        best = Cow::Owned(relaxed);
                     }
                 }
                 let mut stack = if stack > 0 { made.1.map_or(0, |resources| resources.stack) } else { 0 };
@@ -634,10 +635,10 @@ impl Compilation<'_, '_> {
                     let other = other?;
                     let needs = other.1.map_or(u32::MAX, |resources| resources.stack);
                     if occupancy::is_worth_another_order(needs, stack) {
-                        (made, best, stack) = (other, order, needs);
+                        (made, best, stack) = (other, Cow::Owned(order), needs);
                     }
                 }
-                if best != code {
+                if let Cow::Owned(best) = best {
                     self.keep(Stage::Asm, best);
                 }
                 made

@@ -99,6 +99,8 @@ pub fn with_fewer_spills(ptx: &[u8], stack: u32) -> Option<Vec<u8>> {
 
 /// Bytes of stack from which on instructions are tried in other orders: fewer cost little.
 const STACK_TO_REORDER: u32 = 64;
+/// Another order is kept if it needs less than this share of the stack.
+const LESS_STACK: f64 = 0.85;
 
 /// The PTX of one kernel with its instructions in other orders, to be tried one by one once its assembler found that a
 /// thread needs `stack` bytes to spill to; none where that is little, or the kernel calls functions.
@@ -112,7 +114,7 @@ pub fn in_other_orders(ptx: &[u8], stack: u32) -> impl Iterator<Item = Vec<u8>> 
 
 /// Whether `stack` bytes are so many fewer than `before` that instructions had better stay in the order that needs them.
 pub fn is_worth_another_order(stack: u32, before: u32) -> bool {
-    f64::from(stack) < 0.85 * f64::from(before)
+    f64::from(stack) < LESS_STACK * f64::from(before)
 }
 
 /// The number of CTAs, up to `most`, that costs least.
