@@ -200,6 +200,16 @@ impl<'c> Objective<'c> {
         }
     }
 
+    /// Costs of the operations of `copy`, a copy of the module as it was before it changed: `originals` has the value that
+    /// each value of the copy is a copy of. What is known of the one's numbers is known of the other's.
+    pub fn of_copy(&self, copy: Op<'c>, originals: FastMap<Value<'c>, Value<'c>>) -> Self {
+        let objective = Self::new(copy);
+        if let Some(analysis) = self.analysis.get() {
+            _ = objective.analysis.set(analysis.of_copy(originals));
+        }
+        objective
+    }
+
     /// Of `function` in the layouts that it has.
     pub fn of_function(&self, function: Op<'c>, layouts: &Layouts<'c>) -> Total {
         self.of_function_until(function, layouts, f64::INFINITY)

@@ -47,7 +47,8 @@ use crate::objective::{Objective, Total, spills};
 use crate::rules::is_conversion;
 use assign::Carried;
 use mlir_host::asm::Reported;
-use mlir_host::ir::{Block, Op, Region};
+use mlir_host::hash::FastMap;
+use mlir_host::ir::{Block, Op, Region, Value};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -142,6 +143,34 @@ impl<'c> Known<'c> {
     }
 }
 
+/// A module as it was.
+struct Before<'c> {
+    /// A copy, in no block.
+    module: Op<'c>,
+    /// The value that each value of the copy is a copy of.
+    originals: FastMap<Value<'c>, Value<'c>>,
+}
+
+impl<'c> Before<'c> {
+    fn of(module: Op<'c>) -> Self {
+        let copy = module.clone_detached();
+        let mut originals = FastMap::default();
+        for_each_twin(copy, module, &mut |copied, original| _ = originals.insert(copied, original));
+        Before { module: copy, originals }
+    }
+}
+
+/// Visits the values of `copy`, a copy of `original`, each with the one that it is a copy of.
+fn for_each_twin<'c>(copy: Op<'c>, original: Op<'c>, visit: &mut impl FnMut(Value<'c>, Value<'c>)) {
+    copy.results().zip(original.results()).for_each(|(copied, original)| visit(copied, original));
+    for (copied, original) in copy.regions().zip(original.regions()) {
+        for (copied, original) in copied.blocks().zip(original.blocks()) {
+            copied.args().zip(original.args()).for_each(|(copied, original)| visit(copied, original));
+            copied.ops().zip(original.ops()).for_each(|(copied, op)| for_each_twin(copied, op, visit));
+        }
+    }
+}
+
 /// The operations at the top of a module: its functions.
 fn functions<'c>(module: Op<'c>) -> impl Iterator<Item = Op<'c>> {
     module.regions().flat_map(Region::blocks).flat_map(Block::ops)
@@ -181,14 +210,15 @@ fn attempt<'c>(
         Some(_) => remove_unused(module).map(|next| (Some(next), moved)),
         None => Ok((None, moved)),
     });
-    let Some(before) = before else {
+    let Some(Before { module: before, originals }) = before else {
         return done.map(|(_, moved)| Attempt { cheaper: None, costlier: false, moved });
     };
     let done = done.map(|(next, moved)| {
         let totals = known.totals.take();
+        let copy = known.objective.of_copy(before, originals);
         *known = Known::of(module);
         let (mut cheaper, mut same, mut costlier) = (false, false, false);
-        let (mut all, copy) = (Vec::new(), Objective::new(before));
+        let mut all = Vec::new();
         for (n, (function, old)) in functions(module).zip(functions(before)).enumerate() {
             let was = totals.as_ref().and_then(|totals| totals.get(n)).copied();
             let (order, total) = judge(function, &known.objective, (old, &copy, was), layouts);
@@ -221,12 +251,12 @@ fn decide<'c>(
     way: Way,
     layouts: &Layouts<'c>,
     known: &Known<'c>,
-    before: &mut Option<Op<'c>>,
+    before: &mut Option<Before<'c>>,
 ) -> Result<bool, Reported> {
     let mut assignment =
         assign::Assignment::new(ops, way.carried, layouts).map_err(|(op, reason)| error(op, reason))?;
     if assignment.changes(ops) {
-        before.get_or_insert_with(|| module.clone_detached());
+        before.get_or_insert_with(|| Before::of(module));
         assignment.apply(ops)?;
     }
     let mut planner = Planner::with(known.objective.clone(), layouts);
@@ -239,7 +269,7 @@ fn decide<'c>(
             break;
         }
         moved = true;
-        before.get_or_insert_with(|| module.clone_detached());
+        before.get_or_insert_with(|| Before::of(module));
         moves.into_iter().for_each(|to| assignment.relocate(&to));
         planner.forget();
     }
@@ -250,7 +280,7 @@ fn decide<'c>(
     {
         return Ok(false);
     }
-    before.get_or_insert_with(|| module.clone_detached());
+    before.get_or_insert_with(|| Before::of(module));
     for (value, layout) in rematerialized {
         assignment.reassign(value, layout);
     }

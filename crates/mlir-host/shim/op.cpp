@@ -78,9 +78,8 @@ HostedOp::HostedOp(const MhOpSpec &spec, Dialect *dialect, TypeID id)
 }
 
 HostedOp *HostedOp::of(Operation *op) {
-  if (!op->getName().isRegistered() || !op->getDialect() || !op->getDialect()->getRegisteredInterface<HostedInfo>())
-    return nullptr;
-  return static_cast<HostedOp *>(static_cast<Impl *>(op->getName().getAsOpaquePointer()));
+  const HostedSelf *self = op->getName().getInterface<HostedSelf>();
+  return self ? self->op : nullptr;
 }
 
 intptr_t HostedOp::slotOf(StringRef name) const {
@@ -358,6 +357,8 @@ struct ReturnLikeModel
 
 void attachInterfaces(HostedOp &op) {
   mlir::detail::InterfaceMap &map = op.getInterfaceMap();
+  map.insertModels<HostedSelf>();
+  map.lookup<HostedSelf>()->op = &op;
   uint32_t bits = op.interfaces;
   // MLIR's writer asks for it wherever there is property storage.
   if (op.getOpPropertyByteSize())
@@ -437,6 +438,12 @@ MlirStringRef mhOpName(MlirOperation op, int *registered) {
 const void *mhOpDef(MlirOperation op) {
   HostedOp *hosted = HostedOp::of(unwrap(op));
   return hosted ? hosted->def : nullptr;
+}
+
+MhOpKind mhOpKind(MlirOperation op) {
+  OperationName name = unwrap(op)->getName();
+  const HostedSelf *self = name.getInterface<HostedSelf>();
+  return {self ? self->op->def : nullptr, name.isRegistered() ? name.getTypeID().getAsOpaquePointer() : nullptr};
 }
 
 /// Null where there is no such slot, also of operations that are not hosted.

@@ -76,6 +76,13 @@ struct MhCallbacks {
   int (*runPass)(const void *def, void *pass, MlirOperation op);
 };
 
+/// What tells an operation from those of other types: the definition where it is hosted, and its TypeID where it is
+/// registered.
+struct MhOpKind {
+  const void *def;
+  const void *typeId;
+};
+
 /// One operation to register. Arrays stay alive for the process.
 struct MhOpSpec {
   const void *def;
@@ -141,6 +148,18 @@ struct HostedInfo : public mlir::DialectInterface::Base<HostedInfo> {
   uint64_t instance;
   /// Whether a callback panicked in this context: nothing that it holds is to be trusted.
   mutable std::atomic<bool> poisoned{false};
+};
+
+class HostedOp;
+
+/// By which a hosted operation is known, and found, wherever an operation is at hand: an interface (and its model) of its
+/// own. Rust asks for each operation that it looks at, so this must be quicker than to ask the dialect.
+struct HostedSelf {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(HostedSelf)
+  using Interface = HostedSelf;
+  using Concept = HostedSelf;
+  static mlir::TypeID getInterfaceID() { return mlir::TypeID::get<HostedSelf>(); }
+  HostedOp *op = nullptr;
 };
 
 /// An operation whose behaviour lives in Rust. Its inherent attributes are the

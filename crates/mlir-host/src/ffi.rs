@@ -32,6 +32,13 @@ impl RawOperand {
 
 type Def = *const c_void;
 
+/// Mirrors `MhOpKind`: what tells an operation from those of other types.
+#[repr(C)]
+pub(crate) struct MhOpKind {
+    pub(crate) def: Def,
+    pub(crate) type_id: *const c_void,
+}
+
 #[repr(C)]
 pub(crate) struct Callbacks {
     pub parse_params: extern "C" fn(Def, *mut RawParser, *mut Sink) -> c_int,
@@ -179,6 +186,7 @@ unsafe extern "C" {
     pub(crate) fn mhVerifyRegionTrait(op: MlirOperation, which: u32) -> c_int;
     pub(crate) fn mhOpHasTrait(op: MlirOperation, which: u32) -> c_int;
     pub(crate) fn mhOpDef(op: MlirOperation) -> Def;
+    pub(crate) fn mhOpKind(op: MlirOperation) -> MhOpKind;
     pub(crate) fn mhOpSlot(op: MlirOperation, slot: isize) -> MlirAttribute;
     pub(crate) fn mhOpSetSlot(op: MlirOperation, slot: isize, attr: MlirAttribute) -> c_int;
     pub(crate) fn mhOpBury(op: MlirOperation);

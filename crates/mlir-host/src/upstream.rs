@@ -19,6 +19,9 @@ struct Known(AtomicPtr<c_void>);
 
 impl Known {
     fn is(&self, kind: OpKind<'_>, name: &str) -> bool {
+        if kind.is_hosted() {
+            return false;
+        }
         let known = self.0.load(Ordering::Relaxed);
         if !known.is_null() {
             return std::ptr::eq(known, kind.id());

@@ -1,16 +1,72 @@
 //! Blocked, slice and linear encodings, and dot operands of blocked ones.
 
-use super::fit::{Excess, check_order, combine, cut_to, identity_nd, repeat_to};
+use super::fit::{Excess, check_order, combine, cut_to, divide_among_blocks, identity_nd, repeat_to};
 use super::{Blocked, DotOperand, Encoding, Linear, Slice, invalid};
+use crate::f2::Vectors;
+use crate::layout::log2;
 use crate::{Dim, LinearLayout, Result, standard_out_dims};
+use smallvec::SmallVec;
+
+/// The bits of one coordinate of what a block holds, in a packed output word.
+struct Places {
+    /// The place of the lowest.
+    shift: u32,
+    /// How many are taken.
+    used: u32,
+    /// How many there are.
+    bits: u32,
+}
+
+impl Places {
+    /// The column of the lowest bit that is not taken, which then is.
+    fn next(&mut self) -> Option<u64> {
+        let place = self.used;
+        self.used += 1;
+        (place < self.bits).then(|| 1u64.checked_shl(self.shift + place).unwrap_or(0))
+    }
+}
 
 impl Blocked {
     pub(super) fn to_layout(&self, shape: &[u64]) -> Result<LinearLayout> {
         self.check()?;
-        let tile = identity_nd(Dim::REGISTER, &self.size_per_thread, &self.order)?
-            .product(&identity_nd(Dim::LANE, &self.threads_per_warp, &self.order)?)?
-            .product(&identity_nd(Dim::WARP, &self.warps_per_cta, &self.order)?)?;
-        combine("blocked", &tile, &self.cga, shape, Excess::Drop)
+        let bits = |size: u64, what: &str| log2(size, || format!("the size of `{what}`"));
+        let (blocks, part) = divide_among_blocks("blocked", &self.cga, shape)?;
+        // Each input bit is one bit of a coordinate, so the columns can be listed: registers, lanes and warps take the
+        // bits of each dimension from the lowest. Registers beyond a block's part do not exist, lanes and warps there hold
+        // copies, and registers repeat the tile until it covers the part.
+        let mut outs: SmallVec<[(Dim, u32); 4]> = SmallVec::new();
+        let mut places: SmallVec<[Places; 4]> = SmallVec::new();
+        let mut shift = 0;
+        for (d, (&size, &part)) in shape.iter().zip(&part).enumerate() {
+            outs.push((Dim::out(d), bits(size, Dim::out(d).name())?));
+            places.push(Places { shift, used: 0, bits: bits(part, Dim::out(d).name())? });
+            shift += outs[d].1;
+        }
+        let mut columns: [Vectors; 3] = Default::default();
+        let sizes = [&self.size_per_thread, &self.threads_per_warp, &self.warps_per_cta];
+        let dims = [Dim::REGISTER, Dim::LANE, Dim::WARP];
+        for ((columns, sizes), dim) in columns.iter_mut().zip(sizes).zip(dims) {
+            for &d in &self.order {
+                for _ in 0..bits(sizes[d], dim.name())? {
+                    match places[d].next() {
+                        Some(column) => columns.push(column),
+                        None if dim == Dim::REGISTER => {}
+                        None => columns.push(0),
+                    }
+                }
+            }
+        }
+        for &d in &self.order {
+            columns[0].extend(std::iter::from_fn(|| places[d].next()));
+        }
+        let of_block = |column: &u64| {
+            let fields = blocks.coords(*column).into_iter().zip(&places);
+            fields.map(|(field, at)| field.checked_shl(at.shift + at.bits).unwrap_or(0)).sum()
+        };
+        let lens = dims.iter().zip(&columns).map(|(dim, columns)| (*dim, columns.len() as u32));
+        let ins: SmallVec<[(Dim, u32); 4]> = lens.chain(blocks.in_dim_bits()).collect();
+        let all = columns.iter().flatten().copied().chain(blocks.columns().iter().map(of_block)).collect();
+        LinearLayout::from_parts(ins, outs, all)
     }
 
     fn check(&self) -> Result<()> {

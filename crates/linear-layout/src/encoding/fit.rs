@@ -130,6 +130,10 @@ pub(super) fn divide_among_blocks(
     if let Some(basis) = cga.iter().find(|b| b.len() != rank) {
         return Err(invalid(encoding, format!("CGALayout basis {basis:?} must have {rank} coordinates")));
     }
+    if cga.is_empty() {
+        let outs = standard_out_dims(rank).map(|dim| (dim, 0));
+        return Ok((LinearLayout::from_parts([(Dim::BLOCK, 0)], outs, Vectors::new())?, shape.to_vec()));
+    }
     let outs: Vec<Dim> = standard_out_dims(rank).collect();
     let blocks = LinearLayout::from_bases(&[(Dim::BLOCK, cga.clone())], &outs)?;
     let blocks = cut_to(&blocks, shape, Excess::Copy)?;

@@ -74,6 +74,10 @@ impl<'c> OpKind<'c> {
     pub fn is(self, def: &'static OpDef) -> bool {
         self.def.is_some_and(|mine| std::ptr::eq(mine, def))
     }
+    /// Whether it is hosted.
+    pub fn is_hosted(self) -> bool {
+        self.def.is_some()
+    }
     /// The TypeID; null where the operation is not registered.
     pub(crate) fn id(self) -> *const c_void {
         self.id
@@ -116,7 +120,9 @@ impl<'c> Op<'c> {
     /// What tells it from operations of other types, for those who compare with several.
     pub fn kind(self) -> OpKind<'c> {
         // SAFETY: the handle is valid; the TypeID of an operation that is not registered is null.
-        OpKind { op: self, id: unsafe { mlirOperationGetTypeID(self.raw()) }.ptr, def: self.def() }
+        let kind = unsafe { ffi::mhOpKind(self.raw()) };
+        // SAFETY: hosted operations are registered with a pointer to their definition.
+        OpKind { op: self, id: kind.type_id, def: unsafe { kind.def.cast::<OpDef>().as_ref() } }
     }
     /// Whether the operation is hosted and defined by `def`.
     pub fn is(self, def: &'static OpDef) -> bool {

@@ -17,6 +17,7 @@ use mlir_host::upstream::{
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::rc::Rc;
 use ttopt_dialect::tt::ops::{
     AddPtrOp, BitcastOp, BroadcastOp, CallOp, CatOp, ExpandDimsOp, FuncOp, GetNumProgramsOp, GetProgramIdOp,
     IntToPtrOp, JoinOp, LoadOp, MakeRangeOp, PtrToIntOp, ReshapeOp, ReturnOp, SplatOp, SplitOp, TransOp,
@@ -31,7 +32,7 @@ const CHANGES: u8 = 8;
 
 /// The facts about every integer, pointer and tensor of them in a module.
 pub struct AxisInfoAnalysis<'c> {
-    infos: FastMap<Value<'c>, AxisInfo>,
+    infos: Rc<FastMap<Value<'c>, AxisInfo>>,
     /// Values made since, each with one of the same numbers that was there.
     made: RefCell<FastMap<Value<'c>, Value<'c>>>,
 }
@@ -44,7 +45,13 @@ impl<'c> AxisInfoAnalysis<'c> {
             solver.queued.remove(&op);
             solver.visit(op);
         }
-        Self { infos: solver.infos, made: RefCell::default() }
+        Self { infos: Rc::new(solver.infos), made: RefCell::default() }
+    }
+
+    /// The facts about a copy of what was analysed, as it was then: `originals` has the value that each value of the copy is
+    /// a copy of.
+    pub fn of_copy(&self, originals: FastMap<Value<'c>, Value<'c>>) -> Self {
+        Self { infos: self.infos.clone(), made: RefCell::new(originals) }
     }
 
     /// What is known about `value`; `None` for values that no execution
