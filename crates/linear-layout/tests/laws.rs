@@ -345,3 +345,57 @@ proptest! {
         prop_assert_eq!(l.matrix_display().to_string().lines().count() as u32, 2 + l.total_out_bits());
     }
 }
+
+/// A size of 1, 2, 4 or 8.
+fn size() -> impl Strategy<Value = u64> {
+    (0u32..4).prop_map(|bits| 1 << bits)
+}
+
+proptest! {
+    /// A blocked layout is the product of its registers, lanes and warps, repeated along registers until it covers the
+    /// shape; where the shape is smaller, registers beyond it do not exist, and lanes and warps there hold copies.
+    #[test]
+    fn a_blocked_layout_is_the_product_of_its_parts(
+        parts in proptest::array::uniform3(proptest::array::uniform2(size())),
+        shape in proptest::array::uniform2((0u32..9).prop_map(|bits| 1u64 << bits)),
+        row_major in any::<bool>(),
+    ) {
+        let order = if row_major { [1, 0] } else { [0, 1] };
+        let [registers, lanes, warps] = parts;
+        let text = format!(
+            "#ttg.blocked<{{sizePerThread = {registers:?}, threadsPerWarp = {lanes:?}, warpsPerCTA = {warps:?}, \
+             order = {order:?}}}>"
+        );
+        let encoding: linear_layout::Encoding = text.parse().unwrap();
+        let mut product = LinearLayout::empty();
+        for (sizes, dim) in parts.iter().zip([Dim::REGISTER, Dim::LANE, Dim::WARP]) {
+            for d in order {
+                let part = LinearLayout::identity_1d(sizes[d], dim, Dim::out(d)).unwrap();
+                product = product.product(&part).unwrap();
+            }
+        }
+        let tile = |d: usize| registers[d] * lanes[d] * warps[d];
+        for d in order {
+            let more = LinearLayout::identity_1d((shape[d] / tile(d)).max(1), Dim::REGISTER, Dim::out(d)).unwrap();
+            product = product.product(&more).unwrap();
+        }
+        let product = product.transpose_outs(&[Dim::out(0), Dim::out(1)]).unwrap();
+        let fits = |word: u64| product.coords(word).iter().zip(shape).all(|(c, size)| *c < size);
+        let expected = [Dim::REGISTER, Dim::LANE, Dim::WARP].map(|dim| {
+            let columns = product.columns_of(dim).iter().map(|c| product.coords(*c).to_vec());
+            let kept = columns.zip(product.columns_of(dim)).filter_map(|(coords, word)| match fits(*word) {
+                true => Some(coords),
+                false => (dim != Dim::REGISTER).then(|| vec![0, 0]),
+            });
+            kept.collect::<Vec<_>>()
+        });
+        let layout = encoding.to_linear_layout(&shape).unwrap();
+        let found = [Dim::REGISTER, Dim::LANE, Dim::WARP].map(|dim| {
+            layout.columns_of(dim).iter().map(|c| layout.coords(*c).to_vec()).collect::<Vec<_>>()
+        });
+        prop_assert_eq!(found, expected);
+        prop_assert_eq!(layout.out_dim_bits().collect::<Vec<_>>(), [0, 1].map(|d| (Dim::out(d), shape[d].ilog2())));
+        prop_assert_eq!(layout.in_bits(Dim::BLOCK), 0);
+        prop_assert!(layout.has_in_dim(Dim::BLOCK));
+    }
+}
