@@ -5,7 +5,6 @@ if [ -z "${TTOPT_TRITON_PYTHON:-}" ]; then
   echo "lowered.sh: TTOPT_TRITON_PYTHON names no python with triton 3.9: nothing to lower"
   exit
 fi
-# matmul_desc_ws fails: its warps are specialized, which lowering refuses.
 folder="$(mktemp -d)"
 trap 'rm -rf "$folder"' EXIT
 "$TTOPT_TRITON_PYTHON" "$root/bench/accepted.py" --write "$folder" &&

@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TREE = pathlib.Path(os.environ.get("MUTANTS_DIR", ROOT / "target" / "mutants"))
 CRATE = "crates/linear-layout"
 # Built quickly, and they find most.
-QUICK = ["mutations", "fuzz"]
+QUICK = ["mutations", "fuzz", "plan_table", "plan_estimates"]
 # What these miss is tested by the tests of its file. Files that are not here are tested by all.
 MOVES = ["plan_conversion", "plan_shared", "plan_optimality", "plan_dynamic"]
 ALONG = ["plan_dynamic", "plan_reduce", "ttlayout_plan"]

@@ -14,7 +14,7 @@ pub use functions::reachable;
 pub(crate) use module::SHARED_MEMORY;
 
 use crate::emit::{Emit, Failure, Lowered, address_space, internal, unsupported};
-use crate::target::{BarrierMemory, Declare, Target, need};
+use crate::target::{BarrierMemory, Declare, Target};
 use linear_layout::plan::Scope;
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::hash::FastMap;
@@ -432,7 +432,7 @@ impl<'a, 'c> Lower<'a, 'c> {
         match scope {
             Scope::Warp => self.target.warp_barrier(&mut self.emit, self.ordered),
             Scope::Block => self.barrier(self.ordered),
-            Scope::Cluster => need(self.target.clusters(), "clusters", self.target)?.barrier(&mut self.emit),
+            Scope::Cluster => self.cluster_barrier(false),
         }
     }
 

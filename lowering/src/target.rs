@@ -184,8 +184,8 @@ pub trait Clusters {
     fn cta_id<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>>;
     /// The address of `ptr`, in this CTA's shared memory, in the memory of CTA `rank` of the cluster.
     fn remote_shared<'c>(&self, e: &mut Emit<'c>, ptr: Value<'c>, rank: Value<'c>) -> Lowered<Value<'c>>;
-    /// The CTAs of a cluster wait for each other.
-    fn barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()>;
+    /// All threads of the CTAs of a cluster wait for each other; a `relaxed` barrier orders no accesses to memory.
+    fn barrier<'c>(&self, e: &mut Emit<'c>, relaxed: bool) -> Lowered<()>;
 }
 
 /// Warps of a CTA that run different code.

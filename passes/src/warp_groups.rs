@@ -130,9 +130,11 @@ pub fn capture_bytes(op: Op<'_>) -> Result<u64, String> {
     captures.iter().flat_map(|op| op.explicit_captures()).map(|value| Ok(Capture::of(value)?.bytes())).sum()
 }
 
-/// Whether worker warps of `kernel` must be told what to run: it specializes warps in several places, or not exactly once.
+/// Whether worker warps of `kernel` must be told what to run: it specializes warps in several places, or not exactly
+/// once, or is one of a cluster, whose barriers worker warps take part in.
 pub fn needs_dispatch(kernel: Op<'_>) -> bool {
-    specializations(kernel).iter().any(|op| op.attr(RUNS_ONCE).is_none())
+    let in_cluster = module_attrs::num_ctas(kernel).unwrap_or(1) > 1;
+    specializations(kernel).iter().any(|op| in_cluster || op.attr(RUNS_ONCE).is_none())
 }
 
 /// Registers of the threads of one `ttg.warp_specialize`.
@@ -192,7 +194,7 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
         let found = specializations(function);
         for op in &found {
             op.remove_attr(RUNS_ONCE);
-            check(*op, function, module)?;
+            check(*op, function)?;
             total = total.max(number_warps(*op)?);
         }
         if let [only] = found[..]
@@ -222,12 +224,9 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     Ok(())
 }
 
-fn check(op: Op<'_>, function: Op<'_>, module: Op<'_>) -> PassResult {
+fn check(op: Op<'_>, function: Op<'_>) -> PassResult {
     if is_private(function) {
         return Err(error(op, "is in a function that is called: warps specialize in kernels only"));
-    }
-    if module_attrs::num_ctas(module).unwrap_or(1) > 1 {
-        return Err(error(op, "programs of several CTAs that specialize their warps are not supported yet"));
     }
     let specialize = WarpSpecializeOp::of(op);
     let (most, count) = (BARRIER_OF_ALL as usize - 1, specialize.partition_regions().len());

@@ -97,22 +97,6 @@ tt.func private @callee() {
 
 // -----
 
-module attributes {"ttg.num-ctas" = 2 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
-tt.func @cluster() {
-  // expected-error @below {{programs of several CTAs that specialize their warps are not supported yet}}
-  ttg.warp_specialize()
-  default {
-    ttg.warp_yield
-  }
-  partition0() num_warps(1) {
-    ttg.warp_return
-  } : () -> ()
-  tt.return
-}
-}
-
-// -----
-
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
 tt.func private @callee() {
   tt.return

@@ -55,7 +55,7 @@ fn warp_specialize<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let results = inline_region(l, specialize.default_region(), &[])?;
     l.emit.set_loc(op.loc());
     change_registers(l, registers.as_ref(), registers.as_ref().map(|given| given.own), false)?;
-    l.all_warps_meet()?;
+    l.end_work()?;
     l.set_flat(op.results(), &results)
 }
 

@@ -9,10 +9,13 @@
 //!
 //! Where an operation runs exactly once and is the only one ([`ttopt_passes::warp_groups::RUNS_ONCE`]), the workers need
 //! neither numbers nor the loop: they run their partitions and return.
+//!
+//! A barrier of a cluster counts all threads of all its CTAs (PTX ISA, "barrier.cluster"), so in a cluster such a barrier
+//! is a work, too: the default warps send the worker warps to it. While partitions run there can be none.
 
 use super::{Lower, Values};
 use crate::emit::{Failure, ICmp, Lowered, internal};
-use crate::target::BarrierMemory;
+use crate::target::{BarrierMemory, need};
 use mlir_host::ir::{Block, Op, Value};
 use ttopt_passes::thread_group::ThreadGroup;
 use ttopt_passes::warp_groups::BARRIER_OF_ALL;
@@ -27,6 +30,10 @@ pub(super) struct Workers<'c> {
     dispatch: Option<i64>,
     /// Where each work begins and ends: the first has number 1.
     works: Vec<(Block<'c>, Block<'c>)>,
+    /// The numbers of the works that are a barrier of the cluster: one that orders memory, and a relaxed one.
+    cluster_barriers: [Option<usize>; 2],
+    /// Whether they run partitions where code is being lowered.
+    at_work: bool,
 }
 
 impl<'c> Lower<'_, 'c> {
@@ -48,7 +55,10 @@ impl<'c> Lower<'_, 'c> {
         let (Some(all), Some(own)) = (entry.last(), prologue.last()) else {
             return internal("empty prologue");
         };
-        Ok((all, own, Workers { start, thread, dispatch, works: Vec::new() }))
+        Ok((all, own, {
+            let (works, cluster_barriers) = (Vec::new(), [None; 2]);
+            Workers { start, thread, dispatch, works, cluster_barriers, at_work: false }
+        }))
     }
 
     fn workers(&mut self) -> Lowered<&mut Workers<'c>> {
@@ -63,14 +73,62 @@ impl<'c> Lower<'_, 'c> {
     /// The default warps send the worker warps to work. Returns the empty blocks in which the work begins and ends.
     pub fn begin_work(&mut self, only: bool) -> Lowered<(Block<'c>, Block<'c>)> {
         let (work, done) = (self.new_block(&[])?, self.new_block(&[])?);
-        let works = &mut self.workers()?.works;
-        works.push((work, done));
-        let number = works.len();
-        if !only {
+        let workers = self.workers()?;
+        workers.works.push((work, done));
+        workers.at_work = true;
+        let (number, told) = (workers.works.len(), !only || workers.dispatch.is_some());
+        if told {
             self.tell_workers(number as i64)?;
         }
         self.all_warps_meet()?;
         Ok((work, done))
+    }
+
+    /// The default warps wait until the worker warps have done their work.
+    pub fn end_work(&mut self) -> Lowered<()> {
+        self.all_warps_meet()?;
+        self.workers()?.at_work = false;
+        Ok(())
+    }
+
+    /// All threads of the cluster wait for each other, worker warps included. What they wrote to shared memory is then
+    /// visible to all, unless the barrier is `relaxed`.
+    pub fn cluster_barrier(&mut self, relaxed: bool) -> Lowered<()> {
+        let barrier =
+            |l: &mut Self| need(l.target.clusters(), "clusters", l.target)?.barrier(&mut l.emit, relaxed);
+        if self.cta_warps == self.group.warps {
+            return barrier(self);
+        }
+        let Some(workers) = self.function()?.workers.as_ref().filter(|workers| !workers.at_work) else {
+            return Err(Failure::Unsupported(
+                "needs a barrier of the cluster, which all warps of its CTAs would have to reach, where partitions of \
+                 `ttg.warp_specialize` may be running: CTAs exchange data before or after it, or through mbarriers"
+                    .to_owned(),
+            ));
+        };
+        if workers.dispatch.is_none() {
+            // There is no work, so the worker warps have returned: threads that have are not waited for.
+            return barrier(self);
+        }
+        let number = match workers.cluster_barriers[usize::from(relaxed)] {
+            Some(number) => number,
+            None => {
+                let (work, done, here) = (self.new_block(&[])?, self.new_block(&[])?, self.emit.block());
+                self.emit.set_block(work);
+                barrier(self)?;
+                self.emit.br(done, &[], None)?;
+                self.emit.set_block(here);
+                let workers = self.workers()?;
+                workers.works.push((work, done));
+                let number = workers.works.len();
+                workers.cluster_barriers[usize::from(relaxed)] = Some(number);
+                number
+            }
+        };
+        self.tell_workers(number as i64)?;
+        self.all_warps_meet()?;
+        barrier(self)?;
+        self.all_warps_meet()
     }
 
     /// Writes down the number of the work that comes next; 0 for none.

@@ -81,8 +81,8 @@ impl Clusters for CtaClusters {
     fn remote_shared<'c>(&self, e: &mut Emit<'c>, ptr: Value<'c>, rank: Value<'c>) -> Lowered<Value<'c>> {
         shared::remote(e, ptr, rank)
     }
-    fn barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
-        shared::cluster_barrier(e)
+    fn barrier<'c>(&self, e: &mut Emit<'c>, relaxed: bool) -> Lowered<()> {
+        shared::cluster_barrier(e, relaxed)
     }
 }
 

@@ -214,8 +214,9 @@ pub(super) fn copy_async<'c>(e: &mut Emit<'c>, copy: &AsyncCopy<'c>) -> Lowered<
     Ok(())
 }
 
-/// The CTAs of a cluster wait for each other (PTX ISA, "barrier.cluster").
-pub(super) fn cluster_barrier<'c>(e: &mut Emit<'c>) -> Lowered<()> {
-    e.intrinsic_void("llvm.nvvm.barrier.cluster.arrive.aligned", &[])?;
+/// The CTAs of a cluster wait for each other (PTX ISA, "barrier.cluster"); a `relaxed` barrier orders no accesses to memory.
+pub(super) fn cluster_barrier<'c>(e: &mut Emit<'c>, relaxed: bool) -> Lowered<()> {
+    let order = if relaxed { ".relaxed" } else { "" };
+    e.intrinsic_void(&format!("llvm.nvvm.barrier.cluster.arrive{order}.aligned"), &[])?;
     e.intrinsic_void("llvm.nvvm.barrier.cluster.wait.aligned", &[])
 }

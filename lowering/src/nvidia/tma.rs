@@ -204,12 +204,6 @@ impl Bulk {
         e.intrinsic_void("llvm.nvvm.fence.mbarrier_init.release.cluster", &[])
     }
 
-    /// A barrier of the cluster that orders no accesses to memory.
-    pub(super) fn relaxed_cluster_barrier<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
-        e.intrinsic_void("llvm.nvvm.barrier.cluster.arrive.relaxed.aligned", &[])?;
-        e.intrinsic_void("llvm.nvvm.barrier.cluster.wait.aligned", &[])
-    }
-
     /// Waits until the phase of the parity `phase`, an `i32`, is complete; with `cluster` for what other CTAs
     /// did, too.
     pub(super) fn wait<'c>(

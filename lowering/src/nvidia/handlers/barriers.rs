@@ -7,7 +7,6 @@ use crate::emit::{ICmp, Lowered, unsupported};
 use crate::lower::{Handler, Lower};
 use crate::nvidia::tma::{Arrival, Bulk};
 use crate::target::need;
-use linear_layout::plan::Scope;
 use mlir_host::ir::{Attr, Op, Value};
 use ttopt_dialect::ttg::attrs::encoding;
 use ttopt_dialect::ttng::ops::*;
@@ -191,8 +190,5 @@ fn arrive_after_copies<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 }
 
 fn cluster_barrier<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
-    if ClusterBarrierOp::of(op).relaxed() {
-        return copies(l)?.relaxed_cluster_barrier(&mut l.emit);
-    }
-    l.synchronize(Scope::Cluster)
+    l.cluster_barrier(ClusterBarrierOp::of(op).relaxed())
 }
