@@ -10,7 +10,7 @@ use mlir_host::ir::{Attr, Op, TensorType, Type, Value};
 use mlir_host::match_op;
 use std::sync::Arc;
 use ttopt_dialect::tt::types::TensorDescType;
-use ttopt_dialect::ttg::attrs::encoding;
+use ttopt_dialect::ttg::attrs::{encoding, encoding_attr};
 use ttopt_dialect::ttg::infer_memdesc;
 use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalStoreOp};
@@ -273,12 +273,40 @@ pub fn tma_rows_fit(
     TmaRowsPlan::fits(layout, columns(desc)?, target).map_err(|err| err.to_string())
 }
 
-/// How a block of a descriptor is copied from or to a buffer with the layout `layout`.
+/// Whether tensors of `shape` hold blocks of `desc` as they are: leading dimensions of one element may be missing.
+pub fn holds_block(desc: TensorDescType<'_>, shape: &[i64]) -> bool {
+    let block = desc.shape();
+    let more = block.len().checked_sub(shape.len()).map(|missing| block.split_at(missing));
+    more.is_some_and(|(missing, rest)| rest == shape && missing.iter().all(|size| *size == 1))
+}
+
+/// The layout of buffers of `rank` dimensions that hold blocks of `desc`: that of the descriptor, without the leading
+/// dimensions of one element that buffers lack.
+///
+/// # Errors
+/// When the descriptor has no layout, or another than those of bulk copies.
+pub fn tma_buffer_layout<'c>(desc: TensorDescType<'c>, rank: usize) -> Result<Attr<'c>, String> {
+    let layout = desc.layout().ok_or_else(|| format!("the descriptor {} has no layout", desc.ty()))?;
+    let missing = desc.shape().len().saturating_sub(rank);
+    if missing == 0 {
+        return Ok(layout);
+    }
+    let mut layout = tma_layout(desc, layout)?;
+    layout.rank -= missing;
+    layout.cga.iter_mut().for_each(|basis| _ = basis.drain(..missing));
+    encoding_attr(desc.ty().context(), &Encoding::NvmmaShared(layout))
+}
+
+/// How a block of a descriptor is copied from or to a buffer with the layout `layout`, which may lack leading dimensions
+/// of one element ([`tma_buffer_layout`]).
 ///
 /// # Errors
 /// As [`tma_encoding`], and other layouts than those of bulk copies.
 pub fn tma(desc: TensorDescType<'_>, layout: Attr<'_>, target: &TargetDesc) -> Result<TmaPlan, String> {
-    let layout = tma_layout(desc, layout)?;
+    let mut layout = tma_layout(desc, layout)?;
+    let missing = desc.shape().len().saturating_sub(layout.rank);
+    layout.rank += missing;
+    layout.cga.iter_mut().for_each(|basis| _ = basis.splice(0..0, std::iter::repeat_n(0, missing)));
     TmaPlan::new(&layout, &block_shape(desc)?, target).map_err(|err| err.to_string())
 }
 

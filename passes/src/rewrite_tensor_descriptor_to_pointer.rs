@@ -12,6 +12,7 @@ mod access;
 
 pub(crate) use access::atomic_of;
 
+use crate::buffer_plans;
 use crate::ir_util::{blocks_in_dominance_order, is_private};
 use crate::machine::{error, internal};
 use crate::tma::webs::Webs;
@@ -19,7 +20,7 @@ use access::Access;
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
 use mlir_host::hash::{FastMap, FastSet};
-use mlir_host::ir::{Attr, Block, FunctionType, Loc, Op, Region, Type, Value};
+use mlir_host::ir::{Attr, Block, FunctionType, Loc, Op, Region, TensorType, Type, Value};
 use mlir_host::is_one_of;
 use mlir_host::match_op;
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
@@ -118,10 +119,10 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         "" => None,
         name => Some(TargetDesc::parse(name).map_err(|err| error(module, err.to_string()))?),
     };
-    let webs =
-        Webs::new(module, target.as_ref(), options.bool("all-tensor-maps"), options.int("num-ctas") > 1);
+    let several_blocks = options.int("num-ctas") > 1;
     let mut rewrite = Rewrite {
-        webs,
+        webs: Webs::new(module, target.as_ref(), options.bool("all-tensor-maps"), several_blocks),
+        several_blocks,
         explain: options.bool("explain"),
         kept: FastSet::default(),
         parts: FastMap::default(),
@@ -139,6 +140,8 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
 
 struct Rewrite<'c> {
     webs: Webs<'c>,
+    /// Whether several CTAs of a cluster run a program.
+    several_blocks: bool,
     explain: bool,
     /// Values made here that stand for descriptors with tensor maps.
     kept: FastSet<Value<'c>>,
@@ -245,7 +248,7 @@ impl<'c> Rewrite<'c> {
         match_op!(op, {
             FuncOp => self.function(op)?,
             DescriptorLoadOp | DescriptorStoreOp | DescriptorReduceOp if !self.is_rewritten(op.operand(0)) =>
-                return whole_block(op),
+                return self.whole_block(op),
             DescriptorGatherOp | DescriptorScatterOp if !self.is_rewritten(op.operand(0)) => return Ok(()),
             MakeTensorDescOp if !self.is_rewritten(op.result(0)) => return Ok(()),
             MakeTensorDescOp(make) => return self.make(make),
@@ -425,29 +428,32 @@ impl<'c> Rewrite<'c> {
         self.erase.push(op);
         Ok(())
     }
-}
 
-/// Lets an access move the block as the descriptor has it, which may have other dimensions than the tensor.
-fn whole_block(op: Op<'_>) -> Result<(), Reported> {
-    let Some(block) = TensorDescType::cast(op.operand(0).ty()).and_then(TensorDescType::block) else {
-        return Err(error(op, "moves no block"));
-    };
-    if op.num_results() == 0 {
-        let source = op.operand(1);
-        if source.ty() != block.ty() {
-            op.set_operand(1, before(op, "tt.reshape", &[source], block.ty())?);
+    /// Lets an access move the block as the descriptor has it, which may have other dimensions than the tensor. Leading
+    /// dimensions of one element may be missing, since a dot reads matrices; in clusters they may not, which divide blocks
+    /// along any dimension.
+    fn whole_block(&self, op: Op<'c>) -> Result<(), Reported> {
+        let desc = TensorDescType::cast(op.operand(0).ty());
+        let Some((desc, block)) = desc.and_then(|desc| Some((desc, desc.block()?))) else {
+            return Err(error(op, "moves no block"));
+        };
+        let moved = if op.num_results() == 0 { op.operand(1) } else { op.result(0) };
+        let holds = |ty: TensorType<'_>| ty.rank() > 1 && buffer_plans::holds_block(desc, &ty.shape());
+        let as_it_is = !self.several_blocks && moved.ty().as_tensor().is_some_and(holds);
+        if as_it_is || moved.ty() == block.ty() {
+            return Ok(());
         }
-        return Ok(());
-    }
-    let (result, wanted) = (op.result(0), op.result(0).ty());
-    if wanted != block.ty() {
-        let uses: Vec<(Op<'_>, usize)> = result.uses().collect();
-        result.set_type(block.ty());
-        let reshape = ReshapeOp::build(op.loc(), result).results(&[wanted]).detached()?;
+        if op.num_results() == 0 {
+            op.set_operand(1, before(op, "tt.reshape", &[moved], block.ty())?);
+            return Ok(());
+        }
+        let (wanted, uses): (_, Vec<(Op<'_>, usize)>) = (moved.ty(), moved.uses().collect());
+        moved.set_type(block.ty());
+        let reshape = ReshapeOp::build(op.loc(), moved).results(&[wanted]).detached()?;
         reshape.op().move_after(op);
         uses.into_iter().for_each(|(user, operand)| user.set_operand(operand, reshape.result()));
+        Ok(())
     }
-    Ok(())
 }
 
 /// The attribute that `ub.poison` needs.

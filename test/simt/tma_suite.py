@@ -105,6 +105,17 @@ def shift(k):
     return k.text()
 
 
+def fewer_dims(k):
+    """Tensors without the leading dimension of the blocks, which has one element: stored as they came, and added up."""
+    a, b = k.make("%a"), k.make("%b")
+    whole, k.tensor = k.tensor, f"tensor<{k.block.removeprefix('1x')}x{k.dtype}>"
+    v = k.load(a, ["%zero"] + ["%at"] * (k.rank - 1))
+    k.store(b, ["%zero"] * k.rank, v)
+    k.store(b, ["%one"] + ["%zero"] * (k.rank - 1), k.sum(v, v))
+    k.tensor = whole
+    return k.text()
+
+
 def loop(k):
     """Two loads of each iteration wait together."""
     a, b = k.make("%a"), k.make("%b")
@@ -275,7 +286,7 @@ def gather_scatter(k):
 
 
 ROWS = [gather, gather_loop, scatter, gather_scatter]
-KINDS = [copy, shift, loop, nested, made_in_loop, carried, chosen, called, add_up, nan, *ROWS]
+KINDS = [copy, shift, loop, nested, made_in_loop, carried, chosen, called, add_up, nan, *ROWS, fewer_dims]
 
 
 def cases(types):
@@ -287,6 +298,8 @@ def cases(types):
                 dtype = list(BYTES)[(number + 3 * i + 5 * j) % len(BYTES)]
                 if kind is add_up and dtype not in ("f16", "bf16", "f32", "i32", "i64") or kind is nan and "f" not in dtype:
                     dtype = "f16" if j else "f32"
+                if kind is fewer_dims and shape[0] != 1:
+                    shape = (1, *shape)
                 if kind in ROWS:
                     dtype = {"f64": "f32", "i64": "i32"}.get(dtype, dtype)
                     if len(shape) != 2 or shape[0] < 8 or shape[1] * BYTES[dtype] < 32:

@@ -1,7 +1,7 @@
 //! What plans are estimated to take, what they print, and what is chosen by that.
 
-use linear_layout::plan::{GatherPlan, RowsFate, ScanPlan, TmaRowsPlan};
-use linear_layout::target::TargetDesc;
+use linear_layout::plan::{GatherPlan, RowsFate, ScanPlan, ScanStep, ShuffleInstruction, TmaRowsPlan};
+use linear_layout::target::{Primitives, TargetDesc};
 use linear_layout::{Dim, Encoding, LinearLayout};
 
 fn h100() -> TargetDesc {
@@ -22,6 +22,34 @@ fn each_operand_of_a_scan_is_combined() {
         |operands: &[u32]| ScanPlan::new(&row(4), Dim::out(0), operands, false, &h100()).unwrap().combining;
     assert!(combining(&[32]) > 0.0);
     assert_eq!(combining(&[32, 32, 32]), 3.0 * combining(&[32]));
+}
+
+/// The bits of a lane number that a scan runs along count, whatever lies between them.
+#[test]
+fn neighbours_of_a_scan_are_one_apart() {
+    let part = |lane: u64| lane & 1 | lane >> 2 & 6;
+    let mut step = ScanStep::default();
+    step.neighbour = 0b11001;
+    for lane in 0..32 {
+        for (reverse, next) in [(false, part(lane) + 7), (true, part(lane) + 1)] {
+            let source = step.source(lane, reverse);
+            assert_eq!((part(source), source & 0b110), (next % 8, lane & 0b110), "lane {lane}");
+        }
+    }
+}
+
+#[test]
+fn what_a_target_lacks_is_not_used() {
+    let mut amd = TargetDesc::parse("hip:gfx942").unwrap();
+    let mut with = |primitives: Primitives, mask| {
+        amd.primitives = primitives;
+        ShuffleInstruction::for_xor(mask, &amd)
+    };
+    for mask in 1..64 {
+        assert_eq!(with(Primitives::default(), mask), ShuffleInstruction::DsBpermute, "{mask}");
+        let swizzle = if mask < 32 { ShuffleInstruction::DsSwizzle } else { ShuffleInstruction::DsBpermute };
+        assert_eq!(with(Primitives { ds_swizzle: true, ..Primitives::default() }, mask), swizzle, "{mask}");
+    }
 }
 
 #[test]

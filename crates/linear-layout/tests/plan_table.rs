@@ -20,8 +20,8 @@ use linear_layout::plan::{
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, Encoding, LinearLayout};
 
-/// Shape of all tensors in registers.
-const SHAPE: [u64; 2] = [64, 64];
+/// Shape of all tensors in registers. Sizes differ, lest one stand for the other.
+const SHAPE: [u64; 2] = [64, 128];
 
 /// Layouts of four warps: what tensors are loaded in, computed in, multiplied in. With the lanes of a warp.
 const REGISTERS: &[(&str, u64, &str)] = &[
@@ -74,6 +74,16 @@ const REGISTERS: &[(&str, u64, &str)] = &[
         "bytes_b",
         32,
         "#ttg.dot_op<{opIdx = 1, parent = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>, kWidth = 4}>",
+    ),
+    (
+        "mixed",
+        32,
+        "#ttg.linear<{register = [[0, 1], [0, 2], [0, 4], [1, 4], [32, 0], [0, 8]], lane = [[0, 16], [0, 32], [0, 64], [2, 1], [4, 0]], warp = [[8, 0], [16, 3]], block = []}>",
+    ),
+    (
+        "with_copies",
+        32,
+        "#ttg.linear<{register = [[0, 1], [0, 2], [0, 4], [1, 0], [0, 8], [32, 0], [2, 1], [0, 64]], lane = [[0, 16], [0, 0], [0, 32], [4, 0], [8, 0]], warp = [[0, 0], [16, 0]], block = []}>",
     ),
     (
         "wave_rows",

@@ -33,7 +33,7 @@ pub fn describe(value: Value<'_>) -> Option<Operand> {
 }
 
 /// The dimension along which neighbours of `value` are neighbours in memory, as
-/// far as the layouts of loads say so.
+/// far as loads and their layouts say so.
 fn fastest(value: Value<'_>) -> usize {
     let mut value = value;
     // How dimensions were permuted between here and there.
@@ -55,14 +55,16 @@ fn fastest(value: Value<'_>) -> usize {
         }
     }
     let Some(ty) = value.ty().as_tensor() else { return 0 };
-    let mut dim = fastest_in_layout(ty);
+    // Copies through a descriptor fill the buffer, whatever layout the tensor has: its rows are contiguous.
+    let last = ty.rank().saturating_sub(1);
+    let mut dim = if value.def_op().is_some_and(tma::is_load) { last } else { fastest_in_layout(ty) };
     for order in orders.iter().rev() {
         dim = order.iter().position(|from| usize::try_from(*from) == Ok(dim)).unwrap_or(dim);
     }
     dim
 }
 
-/// The dimension along which registers, or else lanes, hold neighbours.
+/// The dimension along which registers, or else lanes, hold neighbours: those are stored together.
 fn fastest_in_layout(ty: TensorType<'_>) -> usize {
     let last = ty.rank().saturating_sub(1);
     let layout = ty.encoding().map(|layout| to_linear_layout(layout, &ty.shape()));

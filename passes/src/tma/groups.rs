@@ -1,6 +1,7 @@
 //! Loads through tensor maps that can wait at one point, and what needs no registers.
 
 use super::is_load;
+use crate::buffer_plans;
 use mlir_host::ir::{Block, Op, Value, Walk};
 use std::collections::HashSet;
 use ttopt_dialect::tt::types::TensorDescType;
@@ -20,11 +21,11 @@ pub fn copies_of<'c>(load: Op<'c>) -> Vec<Op<'c>> {
     let (Some(desc), Some(block)) = (TensorDescType::cast(load.operand(0).ty()), block) else {
         return Vec::new();
     };
+    let Ok(layout) = buffer_plans::tma_buffer_layout(desc, block.len()) else { return Vec::new() };
     let is_copy = |op: &Op<'c>| {
         let ty = LocalAllocOp::cast(*op).and_then(|alloc| MemDescType::cast(alloc.result().ty()));
         ty.is_some_and(|ty| {
-            let layout = desc.layout().is_some_and(|layout| equivalent(layout, ty.encoding(), &block));
-            layout && !ty.mutable() && ty.shape()[..] == block[..]
+            !ty.mutable() && ty.shape()[..] == block[..] && equivalent(layout, ty.encoding(), &block)
         })
     };
     load.result(0).uses().map(|(op, _)| op).filter(is_copy).collect()

@@ -106,10 +106,11 @@ fn buffer_type<'c>(
     mutable: bool,
 ) -> Result<MemDescType<'c>, Reported> {
     let shape = block.ty().as_tensor().map_or_else(|| desc.shape(), |ty| ty.shape().to_vec());
-    let layout = desc.layout().ok_or_else(|| {
+    if desc.layout().is_none() {
         let pass = "--triton-nvidia-optimize-descriptor-encoding";
-        error(op, format!("the descriptor {} has no layout: run {pass} first", desc.ty()))
-    })?;
+        return Err(error(op, format!("the descriptor {} has no layout: run {pass} first", desc.ty())));
+    }
+    let layout = buffer_plans::tma_buffer_layout(desc, shape.len()).map_err(|reason| error(op, reason))?;
     shared_memory(op.context())
         .and_then(|space| MemDescType::new(&shape, desc.signless_element(), layout, space, mutable))
         .ok_or_else(|| error(op, format!("no buffer holds blocks of {}", desc.ty())))
@@ -263,7 +264,8 @@ impl<'c> Lowering<'c> {
         let buffer = self.buffers.get(&value).and_then(|buffer| MemDescType::cast(buffer.ty()));
         store.src() == value
             && buffer.is_some_and(|buffer| {
-                Some(buffer.encoding()) == desc.layout() && buffer.shape() == desc.shape()
+                let layout = buffer_plans::tma_buffer_layout(desc, buffer.rank());
+                layout == Ok(buffer.encoding()) && buffer_plans::holds_block(desc, &buffer.shape())
             })
     }
 

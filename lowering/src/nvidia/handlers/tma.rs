@@ -58,7 +58,7 @@ fn whole(buffer: &Buffer<'_>) -> Lowered<()> {
 fn plan<'c>(l: &Lower<'_, 'c>, desc: Value<'c>, buffer: &Buffer<'c>) -> Lowered<TmaPlan> {
     let desc = descriptor(desc)?;
     whole(buffer)?;
-    if desc.shape() != buffer.ty.shape() {
+    if !buffer_plans::holds_block(desc, &buffer.ty.shape()) {
         let (block, shape) = (desc.shape(), buffer.ty.shape());
         return unsupported(format!("blocks of {block:?} in a buffer of {shape:?} are not supported yet"));
     }
