@@ -28,14 +28,31 @@ tt.func public @stays(%a: !tt.tensordesc<64x64xf16>, %p: !tt.ptr<f16>, %n: i32, 
 
 // What moves is the block of the descriptor; the tensor has it in another shape.
 // CHECK-LABEL: @other_shape(
-// CHECK: %[[X:.*]] = tt.descriptor_load %{{.*}} -> tensor<1x8x32xi32>
-// CHECK: %[[Y:.*]] = tt.reshape %[[X]] : tensor<1x8x32xi32> -> tensor<8x32xi32>
-// CHECK: %[[Z:.*]] = tt.reshape %[[Y]] : tensor<8x32xi32> -> tensor<1x8x32xi32>
+// CHECK: %[[X:.*]] = tt.descriptor_load %{{.*}} -> tensor<8x1x32xi32>
+// CHECK: %[[Y:.*]] = tt.reshape %[[X]] : tensor<8x1x32xi32> -> tensor<8x32xi32>
+// CHECK: %[[Z:.*]] = tt.reshape %[[Y]] : tensor<8x32xi32> -> tensor<8x1x32xi32>
 // CHECK: tt.descriptor_store %{{.*}}, %[[Z]]
-tt.func public @other_shape(%a: !tt.tensordesc<1x8x32xi32>) {
+tt.func public @other_shape(%a: !tt.tensordesc<8x1x32xi32>) {
+  %c0 = arith.constant 0 : i32
+  %0 = tt.descriptor_load %a[%c0, %c0, %c0] : !tt.tensordesc<8x1x32xi32> -> tensor<8x32xi32>
+  tt.descriptor_store %a[%c0, %c0, %c0], %0 : !tt.tensordesc<8x1x32xi32>, tensor<8x32xi32>
+  tt.return
+}
+
+// Leading dimensions of one element may be missing, but not all, and not where the CTAs of a cluster divide the block.
+// CHECK-LABEL: @fewer_dimensions(
+// CHECK: %[[X:.*]] = tt.descriptor_load %{{.*}} -> tensor<8x32xi32>
+// CHECK: tt.descriptor_store %{{.*}}, %[[X]] : !tt.tensordesc<1x8x32xi32>, tensor<8x32xi32>
+// CHECK: tt.descriptor_load %{{.*}} -> tensor<1x32xi32>
+// CLUSTER-LABEL: @fewer_dimensions(
+// CLUSTER: tt.descriptor_load %{{.*}} -> tensor<1x8x32xi32>
+// CLUSTER: tt.descriptor_store %{{.*}} : !tt.tensordesc<1x8x32xi32>, tensor<1x8x32xi32>
+tt.func public @fewer_dimensions(%a: !tt.tensordesc<1x8x32xi32>, %b: !tt.tensordesc<1x32xi32>, %q: tensor<32x!tt.ptr<i32>>) {
   %c0 = arith.constant 0 : i32
   %0 = tt.descriptor_load %a[%c0, %c0, %c0] : !tt.tensordesc<1x8x32xi32> -> tensor<8x32xi32>
   tt.descriptor_store %a[%c0, %c0, %c0], %0 : !tt.tensordesc<1x8x32xi32>, tensor<8x32xi32>
+  %1 = tt.descriptor_load %b[%c0, %c0] : !tt.tensordesc<1x32xi32> -> tensor<32xi32>
+  tt.store %q, %1 : tensor<32x!tt.ptr<i32>>
   tt.return
 }
 
