@@ -55,15 +55,28 @@ tt.func private @halves(%h: tensor<64xbf16, #b>) -> tensor<64xf16, #b> {
 // CHECK:         llvm.return
 // SM90-LABEL: llvm.func internal @to_fp8(
 // SM90-SAME:    %[[X0:[^:]*]]: f32, %[[X1:[^:]*]]: f32)
-// SM90:         %[[PAIR:.*]] = llvm.call_intrinsic "llvm.nvvm.ff.to.e4m3x2.rn"(%[[X1]], %[[X0]]) : (f32, f32) -> i16
-// SM90:         %[[BYTES:.*]] = llvm.bitcast %[[PAIR]] : i16 to vector<2xi8>
+// SM90:         %[[MADE:.*]] = llvm.inline_asm "cvt.rn.satfinite.e4m3x2.f32 $1, $3, $2; cvt.u32.u16 $0, $1;", "=r,=h,f,f" %[[X0]], %[[X1]] :
+// SM90:         %[[WORD:.*]] = llvm.extractvalue %[[MADE]][0]
+// SM90:         %[[BYTES:.*]] = llvm.bitcast %[[WORD]] : i32 to vector<4xi8>
 // SM90:         %[[ZERO:.*]] = llvm.mlir.constant(0 : i32)
 // SM90:         llvm.extractelement %[[BYTES]][%[[ZERO]] : i32]
-// SM90-NOT:     llvm.call_intrinsic
+// SM90-NOT:     llvm.inline_asm
 // SM90:         llvm.return
 tt.func private @to_fp8(%f: tensor<64xf32, #b>) -> tensor<64xf8E4M3FN, #b> {
   %0 = tt.fp_to_fp %f, rounding = rtne : tensor<64xf32, #b> -> tensor<64xf8E4M3FN, #b>
   tt.return %0 : tensor<64xf8E4M3FN, #b>
+}
+
+// The halves that the conversions make have one use, the register that holds both: ptxas 12.8 forgets uses of a half that
+// stand before `mov.b32 r, {half, _}`, and LLVM packs bytes that way.
+// SM90-LABEL: llvm.func internal @four_to_fp8(
+// SM90-SAME:    %[[X0:[^:]*]]: f32, %[[X1:[^:]*]]: f32, %[[X2:[^:]*]]: f32, %[[X3:[^:]*]]: f32)
+// SM90:         llvm.inline_asm "cvt.rn.satfinite.e5m2x2.f32 $1, $4, $3; cvt.rn.satfinite.e5m2x2.f32 $2, $6, $5; mov.b32 $0, {$1, $2};", "=r,=h,=h,f,f,f,f" %[[X0]], %[[X1]], %[[X2]], %[[X3]] :
+// SM90-NOT:     llvm.inline_asm
+// SM90:         llvm.return
+tt.func private @four_to_fp8(%f: tensor<128xf32, #b>) -> tensor<128xf8E5M2, #b> {
+  %0 = tt.fp_to_fp %f, rounding = rtne : tensor<128xf32, #b> -> tensor<128xf8E5M2, #b>
+  tt.return %0 : tensor<128xf8E5M2, #b>
 }
 
 // CHECK-LABEL: llvm.func internal @from_fp8(

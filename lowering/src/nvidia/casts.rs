@@ -186,23 +186,33 @@ impl Nvidia {
         to: FloatKind,
         towards_zero: bool,
     ) -> Lowered<Vec<Value<'c>>> {
-        let intrinsic = match to {
-            FloatKind::F8E4M3FN => "llvm.nvvm.ff.to.e4m3x2.rn",
-            FloatKind::F8E5M2 => "llvm.nvvm.ff.to.e5m2x2.rn",
+        let format = match to {
+            FloatKind::F8E4M3FN => "e4m3x2",
+            FloatKind::F8E5M2 => "e5m2x2",
             _ => "",
         };
-        if !self.has_fp8_conversions() || intrinsic.is_empty() || towards_zero {
+        if !self.has_fp8_conversions() || format.is_empty() || towards_zero {
             return values.iter().map(|value| floats::emit_from_f32(e, *value, to, towards_zero)).collect();
         }
-        let (i8t, i16t) = (e.i8(), e.i16());
-        let bytes_ty = e.vector(2, i8t)?;
+        let (i8t, i16t, i32t) = (e.i8(), e.i16(), e.i32());
+        let bytes_ty = e.vector(4, i8t)?;
         let mut out = Vec::with_capacity(values.len());
-        for pair in values.chunks(2) {
-            // The first operand goes to the upper byte.
-            let upper = pair.get(1).copied().unwrap_or(pair[0]);
-            let packed = e.intrinsic(intrinsic, &[upper, pair[0]], i16t)?;
-            let bytes = e.bitcast(packed, bytes_ty)?;
-            for i in 0..pair.len() {
+        for four in values.chunks(4) {
+            // The halves that the conversions make are used by nothing but the register that they are packed in: ptxas 12.8
+            // makes a half and `mov.b32 r, {half, _}` one instruction, and forgets uses of the half that stand before. The
+            // first operand goes to the upper byte.
+            let of = |i: usize| four.get(i).copied().unwrap_or(four[0]);
+            let convert = format!("cvt.rn.satfinite.{format}.f32");
+            let whole = if four.len() > 2 {
+                let asm = format!("{convert} $1, $4, $3; {convert} $2, $6, $5; mov.b32 $0, {{$1, $2}};");
+                let operands = [of(0), of(1), of(2), of(3)];
+                e.inline_asm(&asm, "=r,=h,=h,f,f,f,f", &operands, &[i32t, i16t, i16t], false)?[0]
+            } else {
+                let asm = format!("{convert} $1, $3, $2; cvt.u32.u16 $0, $1;");
+                e.inline_asm(&asm, "=r,=h,f,f", &[of(0), of(1)], &[i32t, i16t], false)?[0]
+            };
+            let bytes = e.bitcast(whole, bytes_ty)?;
+            for i in 0..four.len() {
                 out.push(e.extract_element(bytes, i, i8t)?);
             }
         }
