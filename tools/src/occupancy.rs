@@ -267,6 +267,26 @@ mod tests {
         assert!(bound(&mut text(&body, 128), 16).unwrap().registers >= 64);
     }
 
+    /// ptxas divides by a branch to a subroutine, so that what stands before all divisions is alive across the first.
+    #[test]
+    fn what_is_divided_later_is_alive_across_a_division() {
+        let kernel = |divide: &str| {
+            let mut body = String::from(
+                "\t.reg .b32 \t%r<300>;\n\t.reg .b64 \t%rd<9>;\n\tld.param.b64 %rd1, [k_param_0];\n\tmov.u32 %r0, %tid.x;\n\
+                 \tmul.wide.u32 %rd2, %r0, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n",
+            );
+            (1..65).for_each(|i| body += &format!("\tld.global.nc.b32 %r{i}, [%rd3+{}];\n", 4 * i));
+            (1..65).for_each(|i| body += &format!("\t{divide} %r{}, %r{i}, %r0;\n", i + 100));
+            (1..65)
+                .for_each(|i| body += &format!("\tst.shared.b32 [global_smem+{}], %r{};\n", 4 * i, i + 100));
+            bound(&mut text(&body, 128), 16).unwrap()
+        };
+        let (rounded, full) = (kernel("div.rn.f32"), kernel("div.full.f32"));
+        // 64 numbers, the divisor, an address, and the subroutine's.
+        assert!((71..=74).contains(&rounded.registers), "{rounded:?}");
+        assert!(full.registers < rounded.registers - 20 && full.ctas > rounded.ctas, "{full:?}");
+    }
+
     #[test]
     fn what_loops_carry_lives_throughout() {
         let mut body =

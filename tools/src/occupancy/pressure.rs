@@ -55,6 +55,9 @@ pub fn needs(kernel: &Kernel, least: u64) -> Option<Vec<Need>> {
             at_ease = best as f64 + KEPT_AT_EASE * (written - best) as f64;
         }
         let times = ITERATIONS.powi(loops[i].min(MOST_LOOPS));
+        live.restart(&flow.leaving[i]);
+        let during_call = (live.sum + 2 * block.subroutine) as f64;
+        let (halves, at_ease) = (halves.max(during_call), at_ease.max(during_call));
         Need {
             instructions: times * block.instructions.len() as f64,
             times,
