@@ -193,13 +193,18 @@ fn conversions(table: &mut String) {
     for (target, layouts) in targets().flat_map(|t| families(&t).into_iter().map(move |f| (t.clone(), f))) {
         for (from, source) in &layouts {
             for (to, result) in layouts.iter().filter(|(to, _)| to != from) {
-                for bits in [8, 16, 32] {
+                for bits in [4, 8, 16, 32, 64] {
                     let about = format!("{} convert {bits} bits {from} to {to}", target.name);
                     let plan = ConversionPlan::new(source, result, bits, &target);
                     line(table, &about, plan, |plan| {
                         let instructions = plan.instructions().join(", ");
                         format!("{} [{instructions}] {}", plan.kind(), cost(&plan.cost))
                     });
+                }
+                for words in [2, 4] {
+                    let about = format!("{} convert 16 bits for {words} words {from} to {to}", target.name);
+                    let plan = ConversionPlan::for_fragments(source, result, (16, words), &target);
+                    line(table, &about, plan, |plan| format!("{} {}", plan.kind(), cost(&plan.cost)));
                 }
             }
         }
@@ -216,24 +221,40 @@ fn accesses(table: &mut String) {
                 {
                     let about = format!("{} {direction:?} {bits} bits {name} in {memory}", target.name);
                     let plan = SharedAccessPlan::new(&registers, &memory_layout, bits, direction, &target);
-                    line(table, &about, plan, |plan| {
-                        let a = &plan.access;
-                        format!(
-                            "{} x {}, {:.1} cycles, {} wavefronts, at least {}, {} address ops, {} packing, {} moves",
-                            a.count,
-                            plan.mnemonic,
-                            plan.cycles(&target),
-                            a.wavefronts,
-                            a.minimum,
-                            a.address_ops,
-                            a.packing_ops,
-                            a.fragment_moves
-                        )
-                    });
+                    line(table, &about, plan, |plan| access(plan, &target));
+                }
+                for (bits, words) in [(8, 2), (16, 2), (16, 4)] {
+                    let about =
+                        format!("{} load {bits} bits for {words} words {name} in {memory}", target.name);
+                    let load = Direction::Load;
+                    let plan = SharedAccessPlan::for_fragments(
+                        &registers,
+                        &memory_layout,
+                        &[],
+                        (bits, words),
+                        load,
+                        &target,
+                    );
+                    line(table, &about, plan, |plan| access(plan, &target));
                 }
             }
         }
     }
+}
+
+fn access(plan: &SharedAccessPlan, target: &TargetDesc) -> String {
+    let a = &plan.access;
+    format!(
+        "{} x {}, {:.1} cycles, {} wavefronts, at least {}, {} address ops, {} packing, {} moves",
+        a.count,
+        plan.mnemonic,
+        plan.cycles(target),
+        a.wavefronts,
+        a.minimum,
+        a.address_ops,
+        a.packing_ops,
+        a.fragment_moves
+    )
 }
 
 fn scan(plan: &ScanPlan) -> String {

@@ -306,3 +306,19 @@ impl fmt::Display for ScanExchange {
         write!(f, ": {} combined with {totals} of all warps through shared memory", Count(changed, "value"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::vector;
+
+    #[test]
+    fn one_access_moves_aligned_neighbours() {
+        let widest = |offsets: &[u64]| vector(offsets, 4, 32);
+        assert_eq!(widest(&[4, 5, 6, 7]), 4);
+        assert_eq!(widest(&[2, 3, 6, 7]), 2, "two pairs with a gap");
+        assert_eq!(widest(&[1, 2]), 1, "neighbours on an odd place");
+        assert_eq!(widest(&[0, 2]), 1, "a gap");
+        assert_eq!(widest(&[0, 1, 2]), 1, "three");
+        assert_eq!(vector(&[4, 5, 6, 7], 4, 2), 2, "as many threads as elements go together");
+    }
+}
