@@ -245,7 +245,7 @@ def test_the_environment_switches_it_on(tmp_path):
     assert done.stdout.strip() == ttopt.triton.key()[0], done.stderr
 
 
-def test_what_spills_for_more_ctas_is_assembled_again():
+def test_what_spills_for_more_ctas_is_assembled_again(caplog):
     """Triton assembles our PTX; where the CTAs that were estimated make threads spill, it does so once more with fewer."""
     from ttopt import _ttopt
 
@@ -284,5 +284,16 @@ def test_what_spills_for_more_ctas_is_assembled_again():
     assert compilation.assemble(ptx, {}) == spilled
     compilation.made = {"ptx": ptx}
     assert _ttopt.stack_bytes(compilation.assemble(ptx, {})) == 0
+
+    # An assembler that refuses the other text costs a warning, and the first cubin stays.
+    def refuses(source, metadata):
+        if source != ptx:
+            raise RuntimeError("ptxas failed")
+        return spilled
+
+    originals["cubin"] = refuses
+    with caplog.at_level("WARNING", logger="ttopt"):
+        assert compilation.assemble(ptx, {}) == spilled
+    assert "ptxas failed" in caplog.text
     assert _ttopt.stack_bytes(b"no cubin") is None
     assert _ttopt.stack_bytes(spilled[:200]) is None

@@ -220,22 +220,33 @@ class _Compilation:
             _counts["compiled"] += 1
 
     def assemble(self, source, metadata):
-        """Triton's assembler, again where threads spill: with fewer CTAs, and with instructions in other orders."""
+        """Triton's assembler, again where threads spill: with fewer CTAs, and with instructions in other orders.
+
+        What the assembler refuses of these is left, with a warning.
+        """
         theirs = self.originals["cubin"]
         cubin = theirs(source, metadata)
         if source != self.made.get("ptx") or getattr(self.options, "maxnreg", None):
             return cubin
+
+        def again(text):
+            try:
+                return theirs(text, dict(metadata))
+            except Exception as error:
+                log.warning("other text for a kernel that spills is left: %s", error)
+                return None
+
         relaxed = _ttopt.with_fewer_spills(source, cubin)
         if relaxed is not None:
-            other = theirs(relaxed, metadata)
-            if (_ttopt.stack_bytes(other) or 0) < _ttopt.stack_bytes(cubin):
+            other = again(relaxed)
+            if other is not None and (_ttopt.stack_bytes(other) or 0) < _ttopt.stack_bytes(cubin):
                 cubin, source = other, relaxed
         orders = _ttopt.in_other_orders(source, cubin)
         if not orders:
             return cubin
         with ThreadPoolExecutor(len(orders)) as pool:
-            others = list(pool.map(lambda order: theirs(order, dict(metadata)), orders))
-        for other in others:
+            others = list(pool.map(again, orders))
+        for other in filter(None, others):
             if _ttopt.is_worth_another_order(_ttopt.stack_bytes(other) or 0, _ttopt.stack_bytes(cubin)):
                 cubin = other
         return cubin

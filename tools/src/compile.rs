@@ -604,7 +604,8 @@ impl Compilation<'_, '_> {
         self.make_binary(&code, target)
     }
 
-    /// The binary of assembly, once more with fewer CTAs where those that were estimated for it make its threads spill.
+    /// The binary of assembly, once more with fewer CTAs where those that were estimated for it make its threads spill,
+    /// and with its instructions in other orders. What the assembler refuses of these is left, with a warning.
     fn make_binary(&mut self, code: &[u8], target: &TargetDesc) -> Result<()> {
         let start = Instant::now();
         let Options { companions, ptxas_options, max_registers, .. } = self.options;
@@ -616,8 +617,11 @@ impl Compilation<'_, '_> {
                 let spills = made.1.filter(|made| max_registers.is_none() && made.spill_stores > 0);
                 let stack = spills.map_or(0, |resources| resources.stack);
                 if let Some(relaxed) = occupancy::with_fewer_spills(code, stack) {
-                    let other = assemble(&relaxed)?;
-                    if other.1.is_some_and(|resources| resources.stack < stack) {
+                    let other = unless_refused(assemble(&relaxed));
+                    let spills_less = |(_, resources): &Assembled| {
+                        resources.is_some_and(|resources| resources.stack < stack)
+                    };
+                    if let Some(other) = other.filter(spills_less) {
                         made = other;
                         best = Cow::Owned(relaxed);
                     }
@@ -632,7 +636,7 @@ impl Compilation<'_, '_> {
                 });
                 for (order, other) in orders.into_iter().zip(others) {
                     let Ok(other) = other else { bail!("a thread that ran the assembler panicked") };
-                    let other = other?;
+                    let Some(other) = unless_refused(other) else { continue };
                     let needs = other.1.map_or(u32::MAX, |resources| resources.stack);
                     if occupancy::is_worth_another_order(needs, stack) {
                         (made, best, stack) = (other, Cow::Owned(order), needs);
@@ -701,6 +705,15 @@ impl Compilation<'_, '_> {
         }
         if self.options.verify_each || as_op(&self.module).verify() { Ok(()) } else { Err(Reported.into()) }
     }
+}
+
+/// A binary, and what its assembler says it needs.
+type Assembled = (Vec<u8>, Option<Resources>);
+
+/// What the assembler made of other text for a kernel that is assembled already: nothing where it refuses the text, which
+/// is then a mistake of ours that costs no more than a warning.
+fn unless_refused(made: Result<Assembled>) -> Option<Assembled> {
+    made.inspect_err(|error| tracing::warn!("other text for a kernel that spills is left: {error:#}")).ok()
 }
 
 /// LLVM ends text with a zero.
