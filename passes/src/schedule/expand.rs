@@ -276,10 +276,13 @@ impl<'c> Expansion<'_, 'c> {
 
     /// A value as an operation of `stage` uses it in the loop.
     fn now(&mut self, value: Value<'c>, stage: u32) -> Made<Value<'c>> {
+        // An iter_arg whose next value was computed in a later stage, for the iteration before, is that value.
+        let mut made = value;
         let (what, lag) = if let Some(arg) = self.arg_number(value) {
             if self.is_constant(arg) {
                 return Ok(self.op.operand(3 + arg));
             }
+            made = self.yielded[arg];
             (Carried::Arg(arg), stage + 1 - self.stage_of_next(arg))
         } else if value.arg_block() == Some(self.block) {
             return self.index(When::Now, self.last() - stage);
@@ -289,7 +292,7 @@ impl<'c> Expansion<'_, 'c> {
             return Ok(value);
         };
         let found = match lag {
-            0 => self.made.get(&(value, When::Now)).copied(),
+            0 => self.made.get(&(made, When::Now)).copied(),
             _ => self.args.get(&what).and_then(|args| args.get(lag as usize - 1)).copied(),
         };
         found.ok_or_else(|| internal(self.op, format!("the loop lacks {}", value.ty())))

@@ -2,6 +2,7 @@
 
 pub mod checker;
 pub mod expand;
+pub mod offsets;
 pub mod pass;
 pub mod plan;
 pub mod source;

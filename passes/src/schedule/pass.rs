@@ -1,6 +1,7 @@
 //! `--tritongpu-pipeline`: loops that load while they compute.
 
 use super::expand::expand;
+use super::offsets::carry_offsets;
 use super::plan::LoopSchedule;
 use super::source::{Source, body};
 use super::worth::Worth;
@@ -89,7 +90,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         match Source::of(op, all, &axis, machine.num_warps, &target) {
             Ok(source) => {
                 let stages = source.stages(stages as u32);
-                let budget = source.budget(stages, machine.num_warps, &target);
+                let budget = source.budget(stages, machine.num_warps, worth.keeps_busy(&source), &target);
                 let budget = budget.map_err(|reason| error(op, reason))?;
                 match LoopSchedule::new(&source.graph, &budget) {
                     Some(schedule) if all || worth.pays(&source, &schedule, &budget) => {
@@ -115,6 +116,9 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
             source.op.remark(source.describe(&schedule));
         }
         let made = expand(&source, &schedule)?;
+        if schedule.advances_late {
+            carry_offsets(made)?;
+        }
         if !target.primitives.cp_async {
             pin_loads(made);
         }

@@ -110,6 +110,11 @@ pub struct Budget {
     pub ctas: u64,
     /// Registers of a thread for values that wait for their use.
     pub registers: u64,
+    /// Threads of a CTA.
+    pub threads: u64,
+    /// Whether a CTA that has a multiprocessor to itself keeps its matrix units busy: its dots run beside the program and
+    /// take no less than what else an iteration does. Then more CTAs gain nothing, and more stages come first.
+    pub busy_alone: bool,
 }
 
 /// A step of an iteration.
@@ -148,7 +153,15 @@ pub struct LoopSchedule {
     pub kernel: Vec<Step>,
     /// Slots of each ring.
     pub depths: Vec<u32>,
+    /// Whether what advances pointers of copies runs in the iteration that uses the next values, before the copies.
+    pub advances_late: bool,
 }
+
+/// Copies that a thread issues in an iteration, above which they wait too long for each other's addresses. On an H100 a copy
+/// holds its address register for about 25 cycles; 16 of them took 400 of the 650 cycles of an iteration, 8 were not seen.
+const MANY_COPIES: u64 = 8;
+/// Bytes of a copy at most (PTX ISA, "cp.async").
+const COPY_BYTES: u64 = 16;
 
 /// Dots that may be under way at most (PTX ISA, "wgmma.wait_group").
 const MOST_PENDING: u32 = 7;
@@ -156,25 +169,26 @@ const MOST_PENDING: u32 = 7;
 impl LoopSchedule {
     /// The schedule of `graph` that has most data under way within `budget`; `None` where nothing would run ahead.
     pub fn new(graph: &LoopGraph, budget: &Budget) -> Option<Self> {
-        let mut best: Option<(u64, u64, Self)> = None;
+        let mut best: Option<(u64, Self)> = None;
         // As many CTAs as there are registers for, where rings leave them shared memory, else fewer.
         for ctas in (1..=budget.ctas.max(1)).rev() {
             let bytes = (budget.shared / ctas).saturating_sub(budget.taken);
-            let found =
-                (2..=budget.stages).rev().find_map(|stages| Self::fitting(graph, stages, bytes, budget));
+            let found = (2..=budget.stages)
+                .rev()
+                .find_map(|stages| Self::fitting(graph, stages, bytes, ctas, budget));
             let Some(found) = found else { continue };
-            let ahead = ctas * u64::from(found.stages - 1);
-            if best.as_ref().is_none_or(|(most, ..)| ahead > *most) {
-                best = Some((ahead, ctas, found));
+            let ahead = u64::from(found.stages - 1) * if budget.busy_alone { 1 } else { ctas };
+            if best.as_ref().is_none_or(|(most, _)| ahead > *most) {
+                best = Some((ahead, found));
             }
         }
-        best.map(|(.., schedule)| schedule)
+        best.map(|(_, schedule)| schedule)
     }
 
     /// The first order of `stages` stages whose rings fit in `bytes`.
-    fn fitting(graph: &LoopGraph, stages: u32, bytes: u64, budget: &Budget) -> Option<Self> {
+    fn fitting(graph: &LoopGraph, stages: u32, bytes: u64, ctas: u64, budget: &Budget) -> Option<Self> {
         let mut early: Vec<bool> = graph.nodes.iter().map(|node| node.early).collect();
-        let stage = loop {
+        let mut stage = loop {
             let stage = assign(graph, stages, &mut early)?;
             if waiting_registers(graph, &stage) <= budget.registers {
                 break stage;
@@ -184,10 +198,15 @@ impl LoopSchedule {
             let most = (0..stage.len()).filter(waits).max_by_key(|n| graph.nodes[*n].words)?;
             early[most] = false;
         };
+        let advances_late = ctas == 1 && graph.copied_bytes() > MANY_COPIES * COPY_BYTES * budget.threads;
+        if advances_late {
+            advance_late(graph, &mut stage);
+        }
         let places = Order::new(graph, &stage, stages, None).places();
         places.into_iter().find_map(|place| {
             let kernel = Order::new(graph, &stage, stages, Some(place)).count()?;
-            let mut schedule = Self { stages, stage: stage.clone(), kernel, depths: Vec::new() };
+            let mut schedule =
+                Self { stages, stage: stage.clone(), kernel, depths: Vec::new(), advances_late };
             schedule.depths = schedule.needed_depths(graph);
             (schedule.shared_bytes(graph) <= bytes).then_some(schedule)
         })
@@ -284,13 +303,33 @@ fn assign(graph: &LoopGraph, stages: u32, early: &mut [bool]) -> Option<Vec<u32>
         let (mut seen, mut open) = (vec![false; stage.len()], stuck);
         while let Some(n) = open.pop() {
             if !std::mem::replace(&mut seen[n], true) {
-                open.extend(&users[n]);
+                open.extend(users[n].iter().map(|edge| edge.to));
             }
         }
         let before = early.iter().filter(|early| **early).count();
         early.iter_mut().zip(&seen).for_each(|(early, stays)| *early &= !stays);
         if early.iter().filter(|early| **early).count() == before {
             return None;
+        }
+    }
+}
+
+/// Lets what advances pointers of copies run in the iteration that uses the next values, before the copies, rather than in
+/// the one before, behind them: a copy takes a while to read its address from its register, and what is written to that
+/// register next waits for it. Such an operation uses values of earlier iterations alone, and runs one stage later.
+fn advance_late(graph: &LoopGraph, stage: &mut [u32]) {
+    let (users, last) = (graph.users(), stage.iter().copied().max().unwrap_or(0));
+    let needs = graph.needs();
+    for n in 0..stage.len() {
+        let copies = |edge: &Edge| edge.to != n && graph.nodes[edge.to].kind == Kind::Copy;
+        let in_time = |edge: &Edge| edge.distance > 0 && stage[edge.to] + edge.distance > stage[n];
+        if graph.nodes[n].kind == Kind::Pure
+            && stage[n] < last
+            && needs[n].iter().all(|edge| edge.distance > 0)
+            && users[n].iter().all(in_time)
+            && users[n].iter().any(copies)
+        {
+            stage[n] += 1;
         }
     }
 }
@@ -316,10 +355,16 @@ fn waiting_registers(graph: &LoopGraph, stage: &[u32]) -> u64 {
 }
 
 impl LoopGraph {
-    /// What uses each operation's results, in whatever iteration.
-    fn users(&self) -> Vec<SmallVec<[usize; 4]>> {
+    /// Bytes that copies in groups write in an iteration.
+    fn copied_bytes(&self) -> u64 {
+        let copies = self.nodes.iter().filter(|node| node.kind == Kind::Copy);
+        copies.filter_map(|node| node.writes).map(|ring| self.rings[ring]).sum()
+    }
+
+    /// The uses of each operation's results.
+    fn users(&self) -> Vec<SmallVec<[Edge; 4]>> {
         let mut users = vec![SmallVec::new(); self.nodes.len()];
-        self.edges.iter().for_each(|edge| users[edge.from].push(edge.to));
+        self.edges.iter().for_each(|edge| users[edge.from].push(*edge));
         users
     }
 
@@ -337,6 +382,7 @@ struct Order<'a> {
     stage: &'a [u32],
     stages: u32,
     needs: Vec<SmallVec<[Edge; 4]>>,
+    users: Vec<SmallVec<[Edge; 4]>>,
     /// Dots whose results something but another dot uses, with the iterations between.
     used: Vec<(usize, u32)>,
     steps: Vec<Step>,
@@ -349,10 +395,11 @@ impl<'a> Order<'a> {
     fn new(graph: &'a LoopGraph, stage: &'a [u32], stages: u32, place: Option<usize>) -> Self {
         let is_used = |edge: &&Edge| graph.nodes[edge.from].kind == Kind::Dot && !edge.accumulates;
         let used = graph.edges.iter().filter(is_used).map(|edge| (edge.from, edge.distance)).collect();
-        let needs = graph.needs();
-        let mut order = Self { graph, stage, stages, needs, used, steps: Vec::new(), places: Vec::new() };
+        let (needs, users) = (graph.needs(), graph.users());
+        let mut order =
+            Self { graph, stage, stages, needs, users, used, steps: Vec::new(), places: Vec::new() };
         let groups = order.groups();
-        let last: Vec<usize> = (0..stage.len()).filter(|n| stage[*n] + 1 == stages).collect();
+        let last: Vec<usize> = (0..stage.len()).filter(|n| !order.is_ahead(*n)).collect();
         let mut waited = vec![false; graph.nodes.len()];
         for n in last {
             order.await_data(n, &groups, &mut waited);
@@ -383,6 +430,13 @@ impl<'a> Order<'a> {
             order.steps.push(Step::AwaitDots { dots, pending: 0 });
         }
         order
+    }
+
+    /// Whether an operation comes with those that run ahead: it does, or one that does uses what it computes in the same
+    /// iteration of the new loop.
+    fn is_ahead(&self, n: usize) -> bool {
+        let at_once = |edge: &Edge| edge.distance > 0 && self.stage[edge.to] + edge.distance == self.stage[n];
+        self.stage[n] + 1 < self.stages || self.users[n].iter().any(at_once)
     }
 
     /// The loads to registers that run ahead.
@@ -506,8 +560,7 @@ impl<'a> Order<'a> {
     /// Puts what runs ahead at `place`: what is copied after what it depends on, groups ended where they are complete. Loads
     /// to registers come sooner where what they replace has been used sooner: that takes no more registers.
     fn insert_early(&mut self, place: usize, groups: &[SmallVec<[usize; 2]>]) {
-        let mut ahead: Vec<usize> =
-            (0..self.stage.len()).filter(|n| self.stage[*n] + 1 < self.stages).collect();
+        let mut ahead: Vec<usize> = (0..self.stage.len()).filter(|n| self.is_ahead(*n)).collect();
         ahead.sort_by_key(|n| std::cmp::Reverse(self.stage[*n]));
         if place == 0 {
             return self.insert_loads(&ahead);
@@ -542,7 +595,7 @@ impl<'a> Order<'a> {
         while let Some((n, place)) = open.pop() {
             if place < at[n] {
                 at[n] = place;
-                let same = |edge: &&Edge| edge.distance == 0 && self.stage[edge.from] == self.stage[n];
+                let same = |edge: &&Edge| self.stage[edge.from] == self.stage[n] + edge.distance;
                 open.extend(self.needs[n].iter().filter(same).map(|edge| (edge.from, place)));
             }
         }
@@ -576,7 +629,7 @@ impl<'a> Order<'a> {
         let mut open = loads;
         while let Some(n) = open.pop() {
             if !std::mem::replace(&mut soon[n], true) {
-                let same = |edge: &&Edge| edge.distance == 0 && self.stage[edge.from] == self.stage[n];
+                let same = |edge: &&Edge| self.stage[edge.from] == self.stage[n] + edge.distance;
                 open.extend(self.needs[n].iter().filter(same).map(|edge| edge.from));
             }
         }

@@ -308,7 +308,13 @@ impl<'c> Source<'c> {
     ///
     /// # Errors
     /// Where it is not known how much shared memory an operation of the loop takes.
-    pub fn budget(&self, stages: u32, warps: u64, target: &TargetDesc) -> Result<Budget, String> {
+    pub fn budget(
+        &self,
+        stages: u32,
+        warps: u64,
+        busy_alone: bool,
+        target: &TargetDesc,
+    ) -> Result<Budget, String> {
         let function = self.op.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(self.op);
         Ok(Budget {
             stages,
@@ -319,6 +325,8 @@ impl<'c> Source<'c> {
                 Why::Recurs => MOST_WORDS_AHEAD,
                 _ => u64::MAX,
             }),
+            threads: warps * target.lanes as u64,
+            busy_alone,
         })
     }
 

@@ -1,7 +1,8 @@
 use super::checker::check;
 use super::plan::{Budget, Edge, Kind, LoopGraph, LoopSchedule, Node, Step};
 
-const BUDGET: Budget = Budget { stages: 3, shared: 1 << 17, taken: 0, ctas: 1, registers: 64 };
+const BUDGET: Budget =
+    Budget { stages: 3, shared: 1 << 17, taken: 0, ctas: 1, registers: 64, threads: 128, busy_alone: false };
 
 fn edge(from: usize, to: usize, distance: u32) -> Edge {
     Edge { from, to, distance, accumulates: false }
@@ -77,6 +78,41 @@ fn copies_run_ahead_by_all_stages_but_one() {
         let wait = schedule.kernel.iter().find(waits).unwrap();
         assert_eq!(*wait, Step::AwaitCopies { copies: [0, 1].into_iter().collect(), pending: stages - 2 });
     }
+}
+
+#[test]
+fn addresses_advance_before_many_copies_that_use_them() {
+    let many = Budget { threads: 64, ..BUDGET };
+    for (stages, graph) in (2..=5).flat_map(|n| [(n, matmul_of_warps()), (n, matmul_of_warp_groups())]) {
+        let advance = graph.nodes.len() - 1;
+        let schedule = planned(&graph, &Budget { stages, ..many });
+        assert_eq!(schedule.ahead(advance), schedule.ahead(0) - 1);
+        let at = |node| schedule.kernel.iter().position(|step| *step == Step::Run(node));
+        assert!(at(advance) < at(0), "{schedule:?}");
+        // Few copies do not wait for each other, nor do those of CTAs that share a multiprocessor.
+        for budget in [BUDGET, Budget { ctas: 2, ..many }] {
+            let schedule = planned(&graph, &Budget { stages, ..budget });
+            assert_eq!((schedule.advances_late, schedule.ahead(advance)), (false, schedule.ahead(0)));
+        }
+    }
+    // What needs an address of its own iteration keeps it there.
+    let mut graph = matmul_of_warps();
+    graph.edges.push(edge(5, 2, 0));
+    let schedule = planned(&graph, &many);
+    assert_eq!(schedule.ahead(5), schedule.ahead(0));
+}
+
+#[test]
+fn stages_come_before_ctas_where_one_cta_keeps_the_matrix_units_busy() {
+    let graph = matmul_of_warp_groups();
+    let budget = Budget { ctas: 2, shared: 12 << 13, stages: 4, ..BUDGET };
+    assert_eq!(planned(&graph, &budget).stages, 3);
+    let busy = planned(&graph, &Budget { busy_alone: true, ..budget });
+    assert_eq!((busy.stages, busy.depths.as_slice()), (4, [5, 5].as_slice()));
+    // Where more stages need no more than what two CTAs share, both have them.
+    let roomy = Budget { busy_alone: true, shared: 1 << 18, ..budget };
+    assert_eq!(planned(&graph, &roomy).stages, 4);
+    assert!(planned(&graph, &roomy).shared_bytes(&graph) <= 1 << 17);
 }
 
 #[test]
@@ -262,12 +298,12 @@ fn random_loop(random: &mut Random) -> LoopGraph {
                 Node { early: !random.one_in(4), near, asked, ..Node::new(Kind::Guarded) }
             }
             3 | 4 => {
-                graph.rings.push(1 << (8 + random.below(4)));
+                graph.rings.push(1 << (8 + random.below(5)));
                 let kind = if random.one_in(3) { Kind::BulkCopy } else { Kind::Copy };
                 Node { early: !random.one_in(5), ..Node::new(kind) }
             }
             5 if random.one_in(2) => {
-                graph.rings.push(1 << (8 + random.below(4)));
+                graph.rings.push(1 << (8 + random.below(5)));
                 Node::new(Kind::Fill)
             }
             6 => Node { heavy: true, blocking: random.one_in(3), ..Node::new(Kind::Dot) },
@@ -320,6 +356,8 @@ fn schedules_of_random_loops_are_right() {
             taken: random.below(2000),
             ctas: 1 + random.below(3),
             registers: random.below(40),
+            threads: 32 << random.below(3),
+            busy_alone: random.one_in(2),
         };
         let Some(schedule) = LoopSchedule::new(&graph, &budget) else { continue };
         found += 1;

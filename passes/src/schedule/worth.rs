@@ -61,16 +61,33 @@ impl<'c, 't> Worth<'c, 't> {
         piped / with as f64 <= plain / without as f64
     }
 
-    /// Cycles of an iteration of `around` in a CTA that has a multiprocessor to itself, but for the latency of loads.
-    fn cycles_alone(&self, around: Op<'c>) -> f64 {
-        let warps = self.layouts.machine.num_warps;
-        let mut cycles = Balance::of_dots(around, self.target);
+    /// Whether a CTA that has a multiprocessor to itself keeps its matrix units busy with the loop of `source`: all dots run
+    /// beside the program, nothing of an iteration waits for them, and they take as long as everything else.
+    pub fn keeps_busy(&self, source: &Source<'c>) -> bool {
+        let graph = &source.graph;
+        let is_dot_node = |n: usize| graph.nodes[n].kind == Kind::Dot;
+        let all_beside = graph.nodes.iter().all(|node| node.kind == Kind::Dot || !node.heavy);
+        let waits = graph.edges.iter().any(|edge| is_dot_node(edge.from) && !edge.accumulates);
+        let dots = Balance::of_dots(source.op, self.target);
+        all_beside && !waits && dots > 0.0 && dots >= self.other_cycles(source.op)
+    }
+
+    /// Cycles of a multiprocessor for an iteration of `around`, but for dots.
+    fn other_cycles(&self, around: Op<'c>) -> f64 {
+        let mut cycles = 0.0;
         around.walk(&mut |op| {
             if op != around && !is_dot(op) {
                 cycles += self.objective.cycles(op, &self.layouts).unwrap_or(0.0);
             }
             Walk::Advance
         });
+        cycles
+    }
+
+    /// Cycles of an iteration of `around` in a CTA that has a multiprocessor to itself, but for the latency of loads.
+    fn cycles_alone(&self, around: Op<'c>) -> f64 {
+        let warps = self.layouts.machine.num_warps;
+        let cycles = Balance::of_dots(around, self.target) + self.other_cycles(around);
         cycles * (PARTS / warps as f64).max(1.0)
     }
 }

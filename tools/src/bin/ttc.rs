@@ -269,7 +269,11 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let level = ["warn", "info", "debug", "trace"][usize::from(args.verbose.min(3))];
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| level.into());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().init();
+    // Colours are for people.
+    let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    let log =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours);
+    log.without_time().init();
     match mlir_host::driver::on_large_stack(|| run(&args)) {
         Ok(()) => ExitCode::SUCCESS,
         // Diagnostics were printed with their locations.
