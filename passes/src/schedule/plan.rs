@@ -198,7 +198,9 @@ impl LoopSchedule {
             let most = (0..stage.len()).filter(waits).max_by_key(|n| graph.nodes[*n].words)?;
             early[most] = false;
         };
-        let advances_late = ctas == 1 && graph.copied_bytes() > MANY_COPIES * COPY_BYTES * budget.threads;
+        let advances_late = budget.busy_alone
+            && ctas == 1
+            && graph.copied_bytes() > MANY_COPIES * COPY_BYTES * budget.threads;
         if advances_late {
             advance_late(graph, &mut stage);
         }

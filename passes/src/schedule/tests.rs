@@ -82,15 +82,18 @@ fn copies_run_ahead_by_all_stages_but_one() {
 
 #[test]
 fn addresses_advance_before_many_copies_that_use_them() {
-    let many = Budget { threads: 64, ..BUDGET };
+    let many = Budget { threads: 64, busy_alone: true, ..BUDGET };
     for (stages, graph) in (2..=5).flat_map(|n| [(n, matmul_of_warps()), (n, matmul_of_warp_groups())]) {
         let advance = graph.nodes.len() - 1;
         let schedule = planned(&graph, &Budget { stages, ..many });
         assert_eq!(schedule.ahead(advance), schedule.ahead(0) - 1);
         let at = |node| schedule.kernel.iter().position(|step| *step == Step::Run(node));
         assert!(at(advance) < at(0), "{schedule:?}");
-        // Few copies do not wait for each other, nor do those of CTAs that share a multiprocessor.
-        for budget in [BUDGET, Budget { ctas: 2, ..many }] {
+        // Few copies do not wait for each other; those of CTAs that share a multiprocessor, and those of loops that do more
+        // than multiply, keep no dot waiting.
+        let few = Budget { threads: 128, ..many };
+        for budget in [few, Budget { ctas: 2, shared: 1 << 18, ..many }, Budget { busy_alone: false, ..many }]
+        {
             let schedule = planned(&graph, &Budget { stages, ..budget });
             assert_eq!((schedule.advances_late, schedule.ahead(advance)), (false, schedule.ahead(0)));
         }
