@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use ttopt_tools::companions::Companions;
 use ttopt_tools::compile::{Compiled, Options, Stage};
 use ttopt_tools::diagnostics::{Diagnostic, Severity};
+use ttopt_tools::overrides::Override;
 use ttopt_tools::session::{Cancellation, Outcome, Session};
 use ttopt_tools::{binary, occupancy};
 
@@ -74,6 +75,12 @@ fn options(given: &Bound<'_, PyDict>) -> PyResult<Options> {
             "fp_fusion" => options.fp_fusion = value.extract()?,
             "flush_denormals" => options.flush_denormals = value.extract()?,
             "ptxas_options" => options.ptxas_options = value.extract()?,
+            "overrides" => {
+                for (stage, name, bytes) in value.extract::<Vec<(String, String, Vec<u8>)>>()? {
+                    let given = Override::new(&stage, name, bytes);
+                    options.overrides.push(given.map_err(|err| PyValueError::new_err(err.to_string()))?);
+                }
+            }
             "ptxas" => *ptxas = Some(path()?),
             "nvdisasm" => *nvdisasm = Some(path()?),
             "libdevice" => *libdevice = Some(path()?),

@@ -58,8 +58,29 @@ class Kernel:
         """The kernel's symbol."""
         return self.metadata["name"]
 
+    def dump(self, folder):
+        """Writes each stage to ``folder/NAME.STAGE``, as ``ttc --dump`` does; returns the paths by stage."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = {stage: folder / f"{self.metadata.get('name', 'module')}.{stage}" for stage in self.asm}
+        for stage, path in paths.items():
+            made = self.asm[stage]
+            path.write_bytes(made if isinstance(made, bytes) else made.encode())
+        return paths
 
-def compile(source, *, target=None, emit="asm", name=None, cancellation=None, **options):
+
+def _overrides(given):
+    """As the extension takes them: stages, names for diagnostics, contents."""
+    listed = []
+    for stage, source in given.items():
+        if isinstance(source, Path):
+            listed.append((stage, str(source), source.read_bytes()))
+        else:
+            listed.append((stage, f"<{stage}>", source.encode() if isinstance(source, str) else bytes(source)))
+    return listed
+
+
+def compile(source, *, target=None, emit="asm", name=None, cancellation=None, overrides=None, **options):
     """Compiles TTIR or TTGIR: text, bytecode, or a path.
 
     ``target`` is ``cuda:80``, ``cuda:90``, ``hip:gfx942`` and so on; without one, what the module says, or ``cuda:90``.
@@ -67,12 +88,17 @@ def compile(source, *, target=None, emit="asm", name=None, cancellation=None, **
     ``num_stages``, ``num_ctas``, ``explain``, ``verify_each``, ``all_tensor_maps``, ``locations``, ``max_registers``,
     ``fp_fusion``, ``flush_denormals``, ``ptxas_options``, ``libraries`` (bitcode files), and ``ptxas``, ``nvdisasm``, ``libdevice``,
     ``lld``, ``device_libraries`` (paths). Other threads run meanwhile.
+
+    ``overrides`` maps stages (ttir, ttgir, llir, ptx, amdgcn) to text or paths that take the place of what would be made; what
+    follows is made from them. They must be of the same kernel, target and launch, and one that is not used is an error.
     """
     if isinstance(source, Path):
         name = name or str(source)
         source = source.read_bytes()
     data = source.encode() if isinstance(source, str) else bytes(source)
     given = {**_companions.all_of_them(), **options, "target": target, "emit": emit}
+    if overrides:
+        given["overrides"] = _overrides(overrides)
     raw = _ttopt.compile(data, name or "<ttir>", given, cancellation)
     diagnostics = tuple(Diagnostic._of(one) for one in raw["diagnostics"])
     if "error" in raw:

@@ -11,6 +11,7 @@ use ttopt_tools::binary::Resources;
 use ttopt_tools::companions::Companions;
 use ttopt_tools::compile::{Artifacts, Compiled, Options, Reported, Stage, Times, check_input, compile};
 use ttopt_tools::explain;
+use ttopt_tools::overrides::Override;
 use ttopt_tools::store::Store;
 
 /// Compiles a Triton module for a GPU.
@@ -92,6 +93,10 @@ struct Args {
     /// Write what each stage made to DIR/KERNEL.ttir, .ttgir, .llir, .ptx and so on, TTIR and TTGIR with locations
     #[arg(long, value_name = "DIR", conflicts_with = "batch")]
     dump: Option<PathBuf>,
+    /// Take FILE, a stage from --dump that was edited, in the place of what would be made: its extension says which stage, and
+    /// what follows is made from it; repeat for more. Its kernel, target and options must be those of this run
+    #[arg(long = "override", value_name = "FILE", conflicts_with = "batch")]
+    overrides: Vec<PathBuf>,
     /// Log what happens; repeat for more
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
@@ -177,6 +182,7 @@ fn options(args: &Args) -> Options {
         ptxas_options: args.ptxas_options.clone(),
         locations: args.locations || args.dump.is_some(),
         keep: args.dump.is_some(),
+        overrides: Vec::new(),
         companions: Companions::find(),
     }
 }
@@ -212,7 +218,8 @@ fn run(args: &Args) -> Result<()> {
         return if run_batch(args, list)? { Ok(()) } else { Err(Reported.into()) };
     }
     let (input, name) = read(args.input.as_ref().context("no input")?)?;
-    let options = options(args);
+    let mut options = options(args);
+    options.overrides = args.overrides.iter().map(|path| Override::read(path)).collect::<Result<_>>()?;
     let Compiled { output, metadata, times, artifacts, resources } = compile(&input, &name, &options)?;
     if let Some(folder) = &args.dump {
         let kernel = metadata.as_ref().map_or("module", |metadata| metadata.name.as_str());
