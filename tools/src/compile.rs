@@ -904,10 +904,8 @@ fn make_context() -> melior::Context {
     context
 }
 
-#[expect(clippy::expect_used, reason = "every module is an operation")]
 fn as_op<'a>(module: &'a Module<'_>) -> Op<'a> {
-    // SAFETY: the module lives for the returned lifetime, its operation is not null.
-    unsafe { Op::from_raw(module.as_operation().to_raw()) }.expect("a module is an operation")
+    module.into()
 }
 
 fn module_attr<'a>(module: &'a Module<'_>, name: &str) -> Option<Attr<'a>> {
