@@ -52,8 +52,9 @@ fn stage(name: &str) -> PyResult<Stage> {
 
 /// The options of a dictionary; an unknown one is an error.
 fn options(given: &Bound<'_, PyDict>) -> PyResult<Options> {
-    let mut options = Options { keep: true, ..Options::default() };
-    let Companions { ptxas, nvdisasm, libdevice, lld, device_libraries, more_libraries } =
+    let mut options = Options::new(Stage::Asm);
+    options.keep = true;
+    let Companions { ptxas, nvdisasm, libdevice, lld, device_libraries, more_libraries, .. } =
         &mut options.companions;
     for (key, value) in given {
         let key: String = key.extract()?;

@@ -27,6 +27,7 @@ use ttopt_passes::kernel_decisions::{MOST_CTAS, REDUCE_LOOP_ADDRESSES};
 
 /// What to stop at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+#[non_exhaustive]
 pub enum Stage {
     /// The input, parsed and verified.
     Ttir,
@@ -71,6 +72,7 @@ impl Stage {
 
 /// What to compile for.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// As in `ttg.target`: `cuda:80`; without one the module's, or `cuda:90`.
     pub target: Option<String>,
@@ -135,8 +137,21 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// The default ones, but for the stage to stop at; fields are there to be set.
+    pub fn new(emit: Stage) -> Self {
+        Self { emit, ..Self::default() }
+    }
+
+    /// The same for a target.
+    pub fn for_target(target: impl Into<String>, emit: Stage) -> Self {
+        Self { target: Some(target.into()), ..Self::new(emit) }
+    }
+}
+
 /// How long the stages took.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct Times {
     /// Reading and verifying the input.
     pub parse: Duration,
@@ -159,6 +174,7 @@ impl Times {
 
 /// What a launcher needs to know.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Metadata {
     /// The kernel's symbol.
     pub name: String,
@@ -184,6 +200,7 @@ pub struct Metadata {
 
 /// An argument that is a tensor map (CUDA driver API, `cuTensorMapEncodeTiled`).
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct TensorMapArgument {
     /// Elements of a box by dimension, the contiguous one last.
     pub box_shape: Vec<u64>,
@@ -251,6 +268,7 @@ impl TensorMapArgument {
 
 /// What the stages made, as far as it was asked for: the last one, or all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Artifacts {
     /// The input, parsed, verified and printed.
     pub ttir: Option<Vec<u8>>,
@@ -270,6 +288,7 @@ pub struct Artifacts {
 
 /// What came out.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Compiled {
     /// Text, or a binary: what the last stage made.
     pub output: Vec<u8>,
@@ -410,14 +429,13 @@ impl Pipelines {
     /// Refuses names of passes to print after that no pass has. The table of layouts is printed to stderr, which only a
     /// tool may do.
     fn new(options: &Options, wanted: Option<&TargetDesc>, prints: bool) -> Result<Self> {
-        let pipeline = ttopt_passes::pipeline::Options {
-            target: wanted.map_or(DEFAULT_TARGET, |target| target.name).to_owned(),
-            num_warps: options.num_warps,
-            num_stages: options.num_stages,
-            num_ctas: options.num_ctas,
-            explain: options.explain,
-            all_tensor_maps: options.all_tensor_maps,
-        };
+        let target = wanted.map_or(DEFAULT_TARGET, |target| target.name);
+        let mut pipeline = ttopt_passes::pipeline::Options::for_target(target);
+        pipeline.num_warps = options.num_warps;
+        pipeline.num_stages = options.num_stages;
+        pipeline.num_ctas = options.num_ctas;
+        pipeline.explain = options.explain;
+        pipeline.all_tensor_maps = options.all_tensor_maps;
         let mut to_ttgir = ttopt_passes::pipeline::ttir_to_ttgir(&pipeline);
         if !prints {
             to_ttgir.iter_mut().for_each(|pass| *pass = pass.replace("{table=true}", ""));

@@ -9,6 +9,7 @@ use std::fmt::Write;
 
 /// What to compile for.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// The GPU, as in `cuda:90`.
     pub target: String,
@@ -22,6 +23,13 @@ pub struct Options {
     pub explain: bool,
     /// Whether descriptors have tensor maps also where pointers were measured to be faster.
     pub all_tensor_maps: bool,
+}
+
+impl Options {
+    /// The default ones for a target; fields are there to be set.
+    pub fn for_target(target: impl Into<String>) -> Self {
+        Self { target: target.into(), ..Self::default() }
+    }
 }
 
 impl Default for Options {
@@ -127,9 +135,11 @@ impl Entry {
 ///
 /// ```
 /// use ttopt_passes::pipeline::{Options, ttir_to_ttgir};
-/// let passes = ttir_to_ttgir(&Options { num_warps: 8, ..Options::default() });
+/// let mut options = Options::for_target("cuda:90");
+/// options.num_warps = 8;
+/// let passes = ttir_to_ttgir(&options);
 /// assert!(passes[4].starts_with("convert-triton-to-tritongpu{target=cuda:90 num-warps=8 "));
-/// let passes = ttir_to_ttgir(&Options { target: "hip:gfx942".to_owned(), ..Options::default() });
+/// let passes = ttir_to_ttgir(&Options::for_target("hip:gfx942"));
 /// assert!(passes[4].contains(" threads-per-warp=64 ") && !passes.iter().any(|pass| pass.contains("nvidia")));
 /// ```
 pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {

@@ -166,25 +166,23 @@ fn print_times(times: &Times) {
 }
 
 fn options(args: &Args) -> Options {
-    Options {
-        target: args.target.clone(),
-        num_warps: args.num_warps,
-        num_stages: args.num_stages,
-        num_ctas: args.num_ctas,
-        emit: args.emit,
-        print_after: args.print_after.clone(),
-        explain: args.explain,
-        verify_each: args.verify_each,
-        all_tensor_maps: args.all_tensor_maps,
-        max_registers: args.max_registers,
-        fp_fusion: !args.no_fp_fusion,
-        flush_denormals: !args.keep_denormals,
-        ptxas_options: args.ptxas_options.clone(),
-        locations: args.locations || args.dump.is_some(),
-        keep: args.dump.is_some(),
-        overrides: Vec::new(),
-        companions: Companions::find(),
-    }
+    let mut options = Options::new(args.emit);
+    options.target = args.target.clone();
+    options.num_warps = args.num_warps;
+    options.num_stages = args.num_stages;
+    options.num_ctas = args.num_ctas;
+    options.print_after = args.print_after.clone();
+    options.explain = args.explain;
+    options.verify_each = args.verify_each;
+    options.all_tensor_maps = args.all_tensor_maps;
+    options.max_registers = args.max_registers;
+    options.fp_fusion = !args.no_fp_fusion;
+    options.flush_denormals = !args.keep_denormals;
+    options.ptxas_options = args.ptxas_options.clone();
+    options.locations = args.locations || args.dump.is_some();
+    options.keep = args.dump.is_some();
+    options.companions = Companions::find();
+    options
 }
 
 /// Says whether all jobs were done.
@@ -220,7 +218,7 @@ fn run(args: &Args) -> Result<()> {
     let (input, name) = read(args.input.as_ref().context("no input")?)?;
     let mut options = options(args);
     options.overrides = args.overrides.iter().map(|path| Override::read(path)).collect::<Result<_>>()?;
-    let Compiled { output, metadata, times, artifacts, resources } = compile(&input, &name, &options)?;
+    let Compiled { output, metadata, times, artifacts, resources, .. } = compile(&input, &name, &options)?;
     if let Some(folder) = &args.dump {
         let kernel = metadata.as_ref().map_or("module", |metadata| metadata.name.as_str());
         let is_amd = metadata
