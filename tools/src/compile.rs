@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use inkwell::context::Context as LlvmContext;
 use inkwell::module::Module as LlvmModule;
 use inkwell::targets::TargetMachine;
+use linear_layout::show::timeline::{self, Timeline};
 use linear_layout::target::{TargetDesc, Vendor};
 use melior::ir::Module;
 use melior::pass::PassManager;
@@ -24,6 +25,7 @@ use ttopt_dialect::ttg::module_attrs::TOTAL_NUM_WARPS;
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
 use ttopt_lowering::{FLUSH_DENORMALS, FP_FUSION, MAX_REGISTERS, flushes_denormals};
 use ttopt_passes::kernel_decisions::{MOST_CTAS, REDUCE_LOOP_ADDRESSES};
+use ttopt_passes::schedule::pass::SCHEDULES;
 
 /// What to stop at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
@@ -88,6 +90,8 @@ pub struct Options {
     pub print_after: Vec<String>,
     /// Whether passes explain their choices as remarks.
     pub explain: bool,
+    /// Whether the schedules of loops are wanted.
+    pub schedules: bool,
     /// Whether the IR is verified after each pass, not only after each stage.
     pub verify_each: bool,
     /// Whether all descriptors that can have a tensor map have one, also where pointers were measured to be
@@ -123,6 +127,7 @@ impl Default for Options {
             emit: Stage::Asm,
             print_after: Vec::new(),
             explain: false,
+            schedules: false,
             verify_each: cfg!(debug_assertions),
             all_tensor_maps: false,
             keep: false,
@@ -298,6 +303,8 @@ pub struct Compiled {
     pub resources: Option<Resources>,
     /// Of the kernel; absent before layouts are chosen.
     pub metadata: Option<Metadata>,
+    /// The schedules of loops, where [`Options::schedules`] asks for them and passes chose them.
+    pub schedules: Option<Vec<Timeline>>,
     /// How long the stages took.
     pub times: Times,
 }
@@ -435,6 +442,7 @@ impl Pipelines {
         pipeline.num_stages = options.num_stages;
         pipeline.num_ctas = options.num_ctas;
         pipeline.explain = options.explain;
+        pipeline.record_schedules = options.schedules;
         pipeline.all_tensor_maps = options.all_tensor_maps;
         let mut to_ttgir = ttopt_passes::pipeline::ttir_to_ttgir(&pipeline);
         if !prints {
@@ -543,12 +551,29 @@ impl<'c> Compilation<'_, 'c> {
         } else if self.ttgir.is_none() {
             let passes = std::mem::take(&mut self.pipelines.to_ttgir);
             self.run_passes(&passes)?;
+            self.take_schedules()?;
         }
         if let Some(ttgir) = self.ttgir.take() {
             self.replace_ttgir(ttgir)?;
         }
         self.made.times.ttgir = start.elapsed();
         self.print_after("ttgir");
+        Ok(())
+    }
+
+    /// Takes what passes wrote down of loops out of the module.
+    fn take_schedules(&mut self) -> Result<()> {
+        if !self.options.schedules {
+            return Ok(());
+        }
+        let module = as_op(&self.module);
+        let texts = module.attr(SCHEDULES).and_then(Attr::as_array).unwrap_or_default();
+        let texts = texts.into_iter().filter_map(Attr::as_str);
+        let read =
+            texts.map(|text| timeline::from_json(text).map_err(|err| anyhow!("internal: schedules: {err}")));
+        let loops = read.collect::<Result<Vec<_>>>()?.concat();
+        module.remove_attr(SCHEDULES);
+        self.made.schedules = Some(loops);
         Ok(())
     }
 

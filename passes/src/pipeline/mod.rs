@@ -21,6 +21,8 @@ pub struct Options {
     pub num_ctas: u32,
     /// Whether passes report what they chose and why, as remarks.
     pub explain: bool,
+    /// Whether the schedules of loops are written to the module ([`SCHEDULES`](crate::schedule::pass::SCHEDULES)).
+    pub record_schedules: bool,
     /// Whether descriptors have tensor maps also where pointers were measured to be faster.
     pub all_tensor_maps: bool,
 }
@@ -40,6 +42,7 @@ impl Default for Options {
             num_stages: 3,
             num_ctas: 1,
             explain: false,
+            record_schedules: false,
             all_tensor_maps: false,
         }
     }
@@ -54,6 +57,7 @@ enum Given {
     NumCtas,
     NumStages,
     Explain,
+    RecordSchedules,
     AllTensorMaps,
     /// Whether the matrix instructions of the target multiply f32 only rounded to TF32.
     RoundsSingle,
@@ -119,6 +123,7 @@ impl Entry {
             Given::NumCtas => options.num_ctas.to_string(),
             Given::NumStages => options.num_stages.to_string(),
             Given::Explain => options.explain.to_string(),
+            Given::RecordSchedules => options.record_schedules.to_string(),
             Given::AllTensorMaps => options.all_tensor_maps.to_string(),
             Given::RoundsSingle => target.is_some_and(rounds_single).to_string(),
             Given::True => true.to_string(),

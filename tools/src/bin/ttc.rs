@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use clap::Parser;
+use linear_layout::show::timeline::{self, Timeline};
 use linear_layout::target::{TargetDesc, Vendor};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -68,6 +69,9 @@ struct Args {
     /// Say what was chosen and why, as remarks and a summary on stderr
     #[arg(long)]
     explain: bool,
+    /// Write the schedules of loops, or why they have none: a picture where FILE ends in .svg, else JSON
+    #[arg(long, value_name = "FILE", conflicts_with = "batch")]
+    schedules: Option<PathBuf>,
     /// Verify the IR after each pass, not only after each stage; builds with assertions do so by default
     #[arg(long, value_name = "BOOL", default_value_t = cfg!(debug_assertions), default_missing_value = "true",
         num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set)]
@@ -150,6 +154,16 @@ fn dump(folder: &Path, kernel: &str, is_amd: bool, made: &Artifacts) -> Result<(
     Ok(())
 }
 
+/// Writes the schedules of loops.
+fn write_schedules(path: &Path, schedules: Option<&[Timeline]>, name: &str) -> Result<()> {
+    let Some(loops) = schedules else {
+        bail!("no loops were scheduled: {name} has layouts already, or compilation stopped before")
+    };
+    let is_picture = path.extension().is_some_and(|extension| extension == "svg");
+    let text = if is_picture { timeline::svg(loops) } else { timeline::to_json(loops) + "\n" };
+    write(path, text.as_bytes())
+}
+
 fn print_times(times: &Times) {
     let rows = [
         ("parse", times.parse),
@@ -173,6 +187,7 @@ fn options(args: &Args) -> Options {
     options.num_ctas = args.num_ctas;
     options.print_after = args.print_after.clone();
     options.explain = args.explain;
+    options.schedules = args.schedules.is_some();
     options.verify_each = args.verify_each;
     options.all_tensor_maps = args.all_tensor_maps;
     options.max_registers = args.max_registers;
@@ -218,7 +233,8 @@ fn run(args: &Args) -> Result<()> {
     let (input, name) = read(args.input.as_ref().context("no input")?)?;
     let mut options = options(args);
     options.overrides = args.overrides.iter().map(|path| Override::read(path)).collect::<Result<_>>()?;
-    let Compiled { output, metadata, times, artifacts, resources, .. } = compile(&input, &name, &options)?;
+    let Compiled { output, metadata, times, artifacts, resources, schedules, .. } =
+        compile(&input, &name, &options)?;
     if let Some(folder) = &args.dump {
         let kernel = metadata.as_ref().map_or("module", |metadata| metadata.name.as_str());
         let is_amd = metadata
@@ -253,6 +269,9 @@ fn run(args: &Args) -> Result<()> {
             }
             None => bail!("metadata is known from --emit ttgir on, not for --emit ttir"),
         }
+    }
+    if let Some(path) = &args.schedules {
+        write_schedules(path, schedules.as_deref(), &name)?;
     }
     // The summary reads PTX.
     let is_ptx = |target: &str| TargetDesc::parse(target).is_ok_and(|desc| desc.vendor == Vendor::Nvidia);
