@@ -108,7 +108,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
                     None => said.none(op, "nothing can run ahead"),
                 }
             }
-            Err(reason) => said.none(op, &reason.to_string()),
+            Err(reason) => said.none(op, reason),
         }
     }
     for (source, schedule, ctas) in &sources {

@@ -344,7 +344,7 @@ mod tests {
         let row = |stage| (0..7).map(|column| part.iteration(column, stage)).collect::<Vec<_>>();
         assert_eq!(row(0), [Some(0), Some(1), Some(2), Some(3), Some(4), Some(5), Some(6)]);
         assert_eq!(row(2), [None, None, Some(0), Some(1), Some(2), Some(3), Some(4)]);
-        let drawn = svg(&[timeline.clone()]);
+        let drawn = svg(std::slice::from_ref(&timeline));
         assert!(
             drawn.contains("| | *  tt.dot&lt;&gt;   #5") && drawn.contains("ring 0: 2 × 4096 B"),
             "{drawn}"
