@@ -17,6 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     build
         .compiler(clang)
         .cpp(true)
+        .file("shim/assemble.cpp")
         .file("shim/codegen.cpp")
         .file("shim/random.cpp")
         .include(output("llvm-config-22", "--includedir")?);

@@ -88,7 +88,7 @@ impl TtoptOptions {
         // SAFETY: by the caller.
         let (cancellation, target, ptxas_options) = unsafe {
             let path = |text: *const c_char| string(text).map(PathBuf::from);
-            let Companions { ptxas, nvdisasm: _, libdevice, lld, device_libraries, more_libraries } =
+            let Companions { ptxas, nvdisasm: _, libdevice, lld, device_libraries, more_libraries, .. } =
                 &mut companions;
             let given = [
                 (ptxas, self.ptxas),
@@ -107,24 +107,21 @@ impl TtoptOptions {
                 list(self.ptxas_options, self.num_ptxas_options),
             )
         };
-        let options = Options {
-            target,
-            num_warps,
-            num_stages: or(self.num_stages, 3),
-            num_ctas,
-            emit,
-            explain: has(EXPLAIN),
-            verify_each: has(VERIFY_EACH),
-            all_tensor_maps: has(ALL_TENSOR_MAPS),
-            keep: true,
-            locations: has(LOCATIONS),
-            max_registers: (self.max_registers > 0).then_some(self.max_registers),
-            fp_fusion: !has(NO_FP_FUSION),
-            flush_denormals: !has(KEEP_DENORMALS),
-            ptxas_options,
-            companions,
-            ..Options::default()
-        };
+        let mut options = Options::new(emit);
+        options.target = target;
+        options.num_warps = num_warps;
+        options.num_stages = or(self.num_stages, 3);
+        options.num_ctas = num_ctas;
+        options.explain = has(EXPLAIN);
+        options.verify_each = has(VERIFY_EACH);
+        options.all_tensor_maps = has(ALL_TENSOR_MAPS);
+        options.keep = true;
+        options.locations = has(LOCATIONS);
+        options.max_registers = (self.max_registers > 0).then_some(self.max_registers);
+        options.fp_fusion = !has(NO_FP_FUSION);
+        options.flush_denormals = !has(KEEP_DENORMALS);
+        options.ptxas_options = ptxas_options;
+        options.companions = companions;
         Some((options, cancellation))
     }
 }

@@ -71,7 +71,7 @@ fn what_a_target_says_decides_which_plan_is_found() {
 fn tf32_is_emulated_where_nothing_multiplies_f32() {
     use ttopt_passes::pipeline::{Options, pipeline};
     for target in TargetDesc::all() {
-        let text = pipeline(&Options { target: target.name.to_owned(), ..Options::default() });
+        let text = pipeline(&Options::for_target(target.name));
         let expected = target.vendor == linear_layout::target::Vendor::Nvidia;
         assert!(text.contains(&format!("emu-tf32={expected}")), "{target}: {text}");
     }

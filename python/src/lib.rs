@@ -3,14 +3,16 @@
 mod simulate;
 
 use linear_layout::show;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::path::PathBuf;
 use ttopt_tools::companions::Companions;
 use ttopt_tools::compile::{Compiled, Options, Stage};
 use ttopt_tools::diagnostics::{Diagnostic, Severity};
+use ttopt_tools::overrides::Override;
 use ttopt_tools::session::{Cancellation, Outcome, Session};
+use ttopt_tools::store::{Key, Store};
 use ttopt_tools::{binary, occupancy};
 
 /// Stops a compilation from another thread.
@@ -51,8 +53,9 @@ fn stage(name: &str) -> PyResult<Stage> {
 
 /// The options of a dictionary; an unknown one is an error.
 fn options(given: &Bound<'_, PyDict>) -> PyResult<Options> {
-    let mut options = Options { keep: true, ..Options::default() };
-    let Companions { ptxas, nvdisasm, libdevice, lld, device_libraries, more_libraries } =
+    let mut options = Options::new(Stage::Asm);
+    options.keep = true;
+    let Companions { ptxas, nvdisasm, libdevice, lld, device_libraries, more_libraries, .. } =
         &mut options.companions;
     for (key, value) in given {
         let key: String = key.extract()?;
@@ -74,6 +77,12 @@ fn options(given: &Bound<'_, PyDict>) -> PyResult<Options> {
             "fp_fusion" => options.fp_fusion = value.extract()?,
             "flush_denormals" => options.flush_denormals = value.extract()?,
             "ptxas_options" => options.ptxas_options = value.extract()?,
+            "overrides" => {
+                for (stage, name, bytes) in value.extract::<Vec<(String, String, Vec<u8>)>>()? {
+                    let given = Override::new(&stage, name, bytes);
+                    options.overrides.push(given.map_err(|err| PyValueError::new_err(err.to_string()))?);
+                }
+            }
             "ptxas" => *ptxas = Some(path()?),
             "nvdisasm" => *nvdisasm = Some(path()?),
             "libdevice" => *libdevice = Some(path()?),
@@ -215,6 +224,28 @@ fn compile<'py>(
     Ok(dict)
 }
 
+/// A folder of results that processes share: what is not whole is found out, and it stays within a bound.
+#[pyclass(name = "Store", frozen)]
+struct PyStore(Store);
+
+#[pymethods]
+impl PyStore {
+    #[new]
+    fn new(folder: PathBuf, most_bytes: u64) -> PyResult<Self> {
+        Store::open(&folder, most_bytes).map(Self).map_err(|err| PyOSError::new_err(format!("{err:#}")))
+    }
+    /// An entry, if it is there and whole.
+    fn get<'py>(&self, py: Python<'py>, key: &[u8]) -> Option<Bound<'py, PyBytes>> {
+        let found = py.detach(|| self.0.get(&Key::new(&[key])));
+        found.map(|bytes| PyBytes::new(py, &bytes))
+    }
+    /// Puts an entry there.
+    fn put(&self, py: Python<'_>, key: &[u8], contents: &[u8]) -> PyResult<()> {
+        let written = py.detach(|| self.0.put(&Key::new(&[key]), contents));
+        written.map_err(|err| PyOSError::new_err(format!("{err:#}")))
+    }
+}
+
 /// A layout, or a conversion to another one, as `table`, `matrix`, `bases`, `json` or `svg`.
 #[pyfunction]
 #[pyo3(signature = (layout, shape, format, dtype="f32", target="cuda:90", to=None))]
@@ -243,6 +274,7 @@ fn show_layout(
 fn _ttopt(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<PyCancellation>()?;
+    module.add_class::<PyStore>()?;
     module.add_function(wrap_pyfunction!(compile, module)?)?;
     module.add_function(wrap_pyfunction!(show_layout, module)?)?;
     module.add_function(wrap_pyfunction!(with_fewer_spills, module)?)?;

@@ -30,6 +30,24 @@ def test_all_stages_are_kept():
     assert again.asm["ptx"].splitlines()[10:20] == kernel.asm["ptx"].splitlines()[10:20]
 
 
+def test_stages_are_dumped_edited_and_compiled_again(tmp_path):
+    kernel = ttopt.compile(ADD, target="cuda:90", emit="bin", locations=True)
+    paths = kernel.dump(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(f"vector_add.{stage}" for stage in kernel.asm)
+    assert ttopt.compile(ADD, emit="bin", overrides={"ptx": paths["ptx"]}).asm["cubin"] == kernel.asm["cubin"]
+    edits = {"ttir": ("arith.addf", "arith.mulf"), "ttgir": ("arith.addf", "arith.mulf"), "llir": ("fadd", "fmul"), "ptx": ("add.f32", "mul.f32")}
+    for stage, (before, after) in edits.items():
+        edited = kernel.asm[stage].replace(before, after)
+        made = ttopt.compile(ADD, target="cuda:90", overrides={stage: edited}).asm["ptx"]
+        assert "mul.f32" in made and "add.f32" not in made, stage
+    with pytest.raises(ttopt.CompileError, match="vector_add.ptx is for sm_90a"):
+        ttopt.compile(ADD, target="cuda:80", overrides={"ptx": paths["ptx"]})
+    with pytest.raises(ttopt.CompileError, match="<ptx> is not used"):
+        ttopt.compile(ADD, emit="ttgir", overrides={"ptx": kernel.asm["ptx"]})
+    with pytest.raises(ValueError, match="overrides no stage"):
+        ttopt.compile(ADD, overrides={"cubin": kernel.asm["cubin"]})
+
+
 def test_errors_have_places():
     with pytest.raises(ttopt.CompileError) as caught:
         ttopt.compile("tt.func @k() {\n  %0 = tt.nothing\n}", name="k.ttir")

@@ -1,5 +1,6 @@
 """TTIR and TTGIR to any later stage."""
 
+import functools
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,6 +8,21 @@ from pathlib import Path
 from . import _companions, _ttopt
 
 Cancellation = _ttopt.Cancellation
+
+
+@functools.lru_cache(maxsize=None)
+def build():
+    """What tells builds of the compiler apart: the linker's build id, or the file's size and time."""
+    path = Path(_ttopt.__file__)
+    with path.open("rb") as file:
+        head = file.read(1 << 16)
+    # A note of type 3, NT_GNU_BUILD_ID (LSB, "Note Sections"): sizes of name and contents, type, name, contents.
+    at = head.find(b"\x03\x00\x00\x00GNU\x00")
+    if at >= 8:
+        size = int.from_bytes(head[at - 4 : at], "little")
+        return head[at + 8 : at + 8 + size].hex()
+    facts = path.stat()
+    return f"{facts.st_size:x}-{facts.st_mtime_ns:x}"
 
 
 @dataclass(frozen=True)
@@ -58,8 +74,29 @@ class Kernel:
         """The kernel's symbol."""
         return self.metadata["name"]
 
+    def dump(self, folder):
+        """Writes each stage to ``folder/NAME.STAGE``, as ``ttc --dump`` does; returns the paths by stage."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = {stage: folder / f"{self.metadata.get('name', 'module')}.{stage}" for stage in self.asm}
+        for stage, path in paths.items():
+            made = self.asm[stage]
+            path.write_bytes(made if isinstance(made, bytes) else made.encode())
+        return paths
 
-def compile(source, *, target=None, emit="asm", name=None, cancellation=None, **options):
+
+def _overrides(given):
+    """As the extension takes them: stages, names for diagnostics, contents."""
+    listed = []
+    for stage, source in given.items():
+        if isinstance(source, Path):
+            listed.append((stage, str(source), source.read_bytes()))
+        else:
+            listed.append((stage, f"<{stage}>", source.encode() if isinstance(source, str) else bytes(source)))
+    return listed
+
+
+def compile(source, *, target=None, emit="asm", name=None, cancellation=None, overrides=None, **options):
     """Compiles TTIR or TTGIR: text, bytecode, or a path.
 
     ``target`` is ``cuda:80``, ``cuda:90``, ``hip:gfx942`` and so on; without one, what the module says, or ``cuda:90``.
@@ -67,12 +104,17 @@ def compile(source, *, target=None, emit="asm", name=None, cancellation=None, **
     ``num_stages``, ``num_ctas``, ``explain``, ``verify_each``, ``all_tensor_maps``, ``locations``, ``max_registers``,
     ``fp_fusion``, ``flush_denormals``, ``ptxas_options``, ``libraries`` (bitcode files), and ``ptxas``, ``nvdisasm``, ``libdevice``,
     ``lld``, ``device_libraries`` (paths). Other threads run meanwhile.
+
+    ``overrides`` maps stages (ttir, ttgir, llir, ptx, amdgcn) to text or paths that take the place of what would be made; what
+    follows is made from them. They must be of the same kernel, target and launch, and one that is not used is an error.
     """
     if isinstance(source, Path):
         name = name or str(source)
         source = source.read_bytes()
     data = source.encode() if isinstance(source, str) else bytes(source)
     given = {**_companions.all_of_them(), **options, "target": target, "emit": emit}
+    if overrides:
+        given["overrides"] = _overrides(overrides)
     raw = _ttopt.compile(data, name or "<ttir>", given, cancellation)
     diagnostics = tuple(Diagnostic._of(one) for one in raw["diagnostics"])
     if "error" in raw:

@@ -1,16 +1,20 @@
-"""Many compilations on all cores, or on a Ray cluster."""
+"""Many compilations on all cores, or on a Ray cluster, of which none is done twice where there is a store."""
 
 import itertools
 import os
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 
+from . import _store
 from ._compile import CompileError, compile
 
 
 @dataclass(frozen=True)
 class Job:
-    """A kernel with options and a target, and what came of it: its metadata and resources, or an error."""
+    """A kernel with options and a target, and what came of it: its metadata and resources, or an error.
+
+    ``cached`` says that it came from the store.
+    """
 
     kernel: str
     target: str
@@ -19,34 +23,59 @@ class Job:
     resources: dict = field(default_factory=dict)
     asm: dict = field(default_factory=dict, repr=False)
     error: str = ""
+    cached: bool = False
 
 
 def _run(job):
-    name, source, target, options, emit, keep = job
+    name, source, target, options, emit, keep, store, store_bytes = job
+    place = None
+    if store is not None:
+        place = _store.entry(store, store_bytes, _store.key(source, name, target, options, emit, keep))
+        known = _store.get(place)
+        if known is not None:
+            return Job(name, target, options, **known, cached=True)
     try:
         made = compile(source, name=name, target=target, emit=emit, **options)
     except CompileError as error:
         return Job(name, target, options, error=str(error))
     asm = {stage: made.asm[stage] for stage in keep if stage in made.asm}
-    return Job(name, target, options, made.metadata, made.resources, asm)
+    fields = {"metadata": made.metadata, "resources": made.resources, "asm": asm}
+    if place is not None:
+        _store.put(place, fields)
+    return Job(name, target, options, **fields)
 
 
-def sweep(kernels, options=({},), targets=("cuda:90",), *, emit="asm", keep=("ptx", "amdgcn"), workers=None, ray=None):
+def sweep(
+    kernels,
+    options=({},),
+    targets=("cuda:90",),
+    *,
+    emit="asm",
+    keep=("ptx", "amdgcn"),
+    workers=None,
+    ray=None,
+    store=None,
+    store_bytes=4 << 30,
+):
     """Compiles every kernel with every set of options for every target, in this order of nesting.
 
     ``kernels`` maps names to TTIR. With ``emit="bin"`` jobs have registers and spills, so that an autotuner can leave out
-    candidates before it measures. ``ray=True`` spreads the jobs over a Ray cluster, which takes the package ``ray``;
-    otherwise ``workers`` processes of this machine do them.
+    candidates before it measures. ``ray=True`` spreads the jobs over a Ray cluster, which takes the package ``ray``; a text
+    is the cluster's address. Otherwise ``workers`` processes of this machine do them.
+
+    ``store`` keeps what was made for later sweeps, of other processes and machines, too: a folder, which takes at most
+    ``store_bytes``; ``"redis"``, a server by Triton's variables ``TRITON_REDIS_…``, which takes the package ``redis``; or a class with the interface of Triton's
+    ``RemoteCacheBackend``, which workers can import. Errors are not kept.
     """
     jobs = [
-        (name, source, target, dict(choice), emit, tuple(keep))
+        (name, source, target, dict(choice), emit, tuple(keep), store, store_bytes)
         for (name, source), choice, target in itertools.product(dict(kernels).items(), options, targets)
     ]
     if ray:
         import ray as cluster
 
         if not cluster.is_initialized():
-            cluster.init(address="auto")
+            cluster.init(address=ray if isinstance(ray, str) else "auto")
         task = cluster.remote(_run)
         return cluster.get([task.remote(job) for job in jobs])
     workers = min(workers or os.cpu_count() or 1, max(len(jobs), 1))

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from . import _companions, _ttopt
-from ._compile import CompileError, compile
+from ._compile import CompileError, build, compile
 
 log = logging.getLogger("ttopt")
 
@@ -30,24 +30,9 @@ class Refused(RuntimeError):
 
 
 @functools.lru_cache(maxsize=None)
-def _build():
-    """What tells builds of the compiler apart: the linker's build id, or the file's size and time."""
-    path = Path(_ttopt.__file__)
-    with path.open("rb") as file:
-        head = file.read(1 << 16)
-    # A note of type 3, NT_GNU_BUILD_ID (LSB, "Note Sections"): sizes of name and contents, type, name, contents.
-    at = head.find(b"\x03\x00\x00\x00GNU\x00")
-    if at >= 8:
-        size = int.from_bytes(head[at - 4 : at], "little")
-        return head[at + 8 : at + 8 + size].hex()
-    facts = path.stat()
-    return f"{facts.st_size:x}-{facts.st_mtime_ns:x}"
-
-
-@functools.lru_cache(maxsize=None)
 def key():
     """What Triton's cache keys get, so that its caches tell our kernels from its own. A constant of the process."""
-    text = f"ttopt-{_ttopt.__version__}-{_build()}"
+    text = f"ttopt-{_ttopt.__version__}-{build()}"
     return text, text
 
 

@@ -6,13 +6,8 @@ use ttopt_tools::session::{Cancellation, Session};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("usage: embed KERNEL.ttir")?;
     let text = std::fs::read(&path)?;
-    let options = Options {
-        target: Some("cuda:90".to_owned()),
-        emit: Stage::Ptx,
-        keep: true,
-        explain: true,
-        ..Options::default()
-    };
+    let mut options = Options::for_target("cuda:90", Stage::Ptx);
+    (options.keep, options.explain) = (true, true);
     let outcome = Session::new().compile(&text, &path, &options, &Cancellation::default());
     for diagnostic in &outcome.diagnostics {
         eprintln!("{diagnostic}");

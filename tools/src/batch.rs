@@ -19,6 +19,7 @@ use std::time::UNIX_EPOCH;
 
 /// A kernel with options.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Job {
     /// Where it is.
     pub input: PathBuf,

@@ -5,6 +5,7 @@ use crate::device_library::Linked;
 use anyhow::{Context as _, Result, anyhow, bail};
 use inkwell::OptimizationLevel;
 use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::llvm_sys::core::LLVMDisposeMessage;
 use inkwell::llvm_sys::prelude::{LLVMMemoryBufferRef, LLVMModuleRef};
 use inkwell::llvm_sys::target_machine::{LLVMTargetMachineRef, LLVMTargetRef};
 use inkwell::memory_buffer::MemoryBuffer;
@@ -298,6 +299,14 @@ unsafe extern "C" {
         count: usize,
         met: *mut usize,
     ) -> LLVMMemoryBufferRef;
+    fn ttAssemble(
+        triple: *const c_char,
+        cpu: *const c_char,
+        text: *const c_char,
+        length: usize,
+        name: *const c_char,
+        error: *mut *mut c_char,
+    ) -> LLVMMemoryBufferRef;
 }
 
 /// What code generation makes.
@@ -335,6 +344,31 @@ pub fn emit(
     tracing::debug!("{met} of {} passes of code generation left out", names.len());
     // SAFETY: it was just made and is nobody else's.
     Ok(unsafe { MemoryBuffer::new(buffer) })
+}
+
+/// The object file of assembly that a caller wrote, by LLVM's assembler; `name` is its file in errors.
+///
+/// # Errors
+/// What is wrong with it, by line.
+pub fn assemble(text: &[u8], name: &str, machine: &TargetMachine) -> Result<Vec<u8>> {
+    let (triple, cpu, file) = (machine.get_triple(), machine.get_cpu(), CString::new(name)?);
+    let mut error = std::ptr::null_mut();
+    // SAFETY: the strings live during the call, the text has so many bytes; what comes back is ours.
+    let object = unsafe {
+        let (triple, cpu) = (triple.as_str().as_ptr(), cpu.as_ptr());
+        ttAssemble(triple, cpu, text.as_ptr().cast(), text.len(), file.as_ptr(), &raw mut error)
+    };
+    if object.is_null() {
+        // SAFETY: an error comes as a message of LLVM's, which is freed once.
+        let message = unsafe {
+            let message = CStr::from_ptr(error).to_string_lossy().into_owned();
+            LLVMDisposeMessage(error);
+            message
+        };
+        bail!("{name} cannot be assembled:\n{}", message.trim_end());
+    }
+    // SAFETY: it was just made and is nobody else's.
+    Ok(unsafe { MemoryBuffer::new(object) }.as_slice().to_vec())
 }
 
 /// LLVM's scheduler that first looks for the order with the fewest registers that still lets as many waves run.

@@ -62,6 +62,7 @@ fn device_libraries() -> Option<PathBuf> {
 
 /// Where the companions are. The default knows none, and then what needs one is an error that says so.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Companions {
     /// NVIDIA's assembler.
     pub ptxas: Option<PathBuf>,

@@ -3,10 +3,13 @@
 use crate::binary::{self, Resources};
 use crate::companions::Companions;
 use crate::diagnostics::{Handler, Sink};
+use crate::overrides::{self, Expected, Override};
 use crate::{codegen, device_library, llvm_errors, occupancy};
 use anyhow::{Context as _, Result, anyhow, bail};
 use inkwell::context::Context as LlvmContext;
 use inkwell::module::Module as LlvmModule;
+use inkwell::targets::TargetMachine;
+use linear_layout::show::timeline::{self, Timeline};
 use linear_layout::target::{TargetDesc, Vendor};
 use melior::ir::Module;
 use melior::pass::PassManager;
@@ -22,9 +25,11 @@ use ttopt_dialect::ttg::module_attrs::TOTAL_NUM_WARPS;
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
 use ttopt_lowering::{FLUSH_DENORMALS, FP_FUSION, MAX_REGISTERS, flushes_denormals};
 use ttopt_passes::kernel_decisions::{MOST_CTAS, REDUCE_LOOP_ADDRESSES};
+use ttopt_passes::schedule::pass::SCHEDULES;
 
 /// What to stop at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+#[non_exhaustive]
 pub enum Stage {
     /// The input, parsed and verified.
     Ttir,
@@ -69,6 +74,7 @@ impl Stage {
 
 /// What to compile for.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// As in `ttg.target`: `cuda:80`; without one the module's, or `cuda:90`.
     pub target: Option<String>,
@@ -84,6 +90,8 @@ pub struct Options {
     pub print_after: Vec<String>,
     /// Whether passes explain their choices as remarks.
     pub explain: bool,
+    /// Whether the schedules of loops are wanted.
+    pub schedules: bool,
     /// Whether the IR is verified after each pass, not only after each stage.
     pub verify_each: bool,
     /// Whether all descriptors that can have a tensor map have one, also where pointers were measured to be
@@ -103,6 +111,8 @@ pub struct Options {
     pub flush_denormals: bool,
     /// What `ptxas` is told beyond what it needs to know.
     pub ptxas_options: Vec<String>,
+    /// Stages that take the place of what would be made.
+    pub overrides: Vec<Override>,
     /// Where assemblers, linkers and libraries are.
     pub companions: Companions,
 }
@@ -117,6 +127,7 @@ impl Default for Options {
             emit: Stage::Asm,
             print_after: Vec::new(),
             explain: false,
+            schedules: false,
             verify_each: cfg!(debug_assertions),
             all_tensor_maps: false,
             keep: false,
@@ -125,13 +136,27 @@ impl Default for Options {
             fp_fusion: true,
             flush_denormals: true,
             ptxas_options: Vec::new(),
+            overrides: Vec::new(),
             companions: Companions::default(),
         }
     }
 }
 
+impl Options {
+    /// The default ones, but for the stage to stop at; fields are there to be set.
+    pub fn new(emit: Stage) -> Self {
+        Self { emit, ..Self::default() }
+    }
+
+    /// The same for a target.
+    pub fn for_target(target: impl Into<String>, emit: Stage) -> Self {
+        Self { target: Some(target.into()), ..Self::new(emit) }
+    }
+}
+
 /// How long the stages took.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct Times {
     /// Reading and verifying the input.
     pub parse: Duration,
@@ -153,7 +178,8 @@ impl Times {
 }
 
 /// What a launcher needs to know.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Metadata {
     /// The kernel's symbol.
     pub name: String,
@@ -179,6 +205,7 @@ pub struct Metadata {
 
 /// An argument that is a tensor map (CUDA driver API, `cuTensorMapEncodeTiled`).
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct TensorMapArgument {
     /// Elements of a box by dimension, the contiguous one last.
     pub box_shape: Vec<u64>,
@@ -246,6 +273,7 @@ impl TensorMapArgument {
 
 /// What the stages made, as far as it was asked for: the last one, or all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Artifacts {
     /// The input, parsed, verified and printed.
     pub ttir: Option<Vec<u8>>,
@@ -265,6 +293,7 @@ pub struct Artifacts {
 
 /// What came out.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Compiled {
     /// Text, or a binary: what the last stage made.
     pub output: Vec<u8>,
@@ -274,6 +303,8 @@ pub struct Compiled {
     pub resources: Option<Resources>,
     /// Of the kernel; absent before layouts are chosen.
     pub metadata: Option<Metadata>,
+    /// The schedules of loops, where [`Options::schedules`] asks for them and passes chose them.
+    pub schedules: Option<Vec<Timeline>>,
     /// How long the stages took.
     pub times: Times,
 }
@@ -338,20 +369,29 @@ pub fn compile_with(
     if let Some(wanted) = &wanted {
         check_stage(options.emit, wanted)?;
     }
+    overrides::check_use(&options.overrides, options.emit)?;
     let pipelines = Pipelines::new(options, wanted.as_ref(), control.diagnostics.is_none())?;
     let start = Instant::now();
     let context = make_context();
     // SAFETY: the context outlives the source.
-    let source =
-        unsafe { Source::new(context.to_raw(), input, name) }.map_err(|err| anyhow!("{name}: {err}"))?;
-    // Attached last, asked first: the source's own handler prints.
+    let source = |input: &[u8], name: &str| {
+        // SAFETY: the context outlives the source.
+        unsafe { Source::new(context.to_raw(), input, name) }.map_err(|err| anyhow!("{name}: {err}"))
+    };
+    let given = |stage: Stage| {
+        let given = overrides::of(&options.overrides, stage);
+        given.map(|given| {
+            check_input(&given.bytes, &given.name).and_then(|()| source(&given.bytes, &given.name))
+        })
+    };
+    let (ttir, ttgir) = (given(Stage::Ttir).transpose()?, given(Stage::Ttgir).transpose()?);
+    let source = source(input, name)?;
+    // Attached last, asked first: the sources' own handlers print.
     let Control { diagnostics, is_cancelled } = control;
     let _handler = diagnostics.map(|sink| Handler::attach(&context, sink));
-    let raw = source.parse().ok_or(Reported)?;
-    // SAFETY: the module was just made and is owned here.
-    let module = unsafe { Module::from_raw(raw) };
-    context.get_or_load_dialect("ttg");
-    ttopt_dialect::legacy::upgrade(as_op(&module)).map_err(|_| Reported)?;
+    let module = parse(&context, &source)?;
+    let parse = |source: &Source| parse(&context, source);
+    let (ttir, ttgir) = (ttir.as_ref().map(parse).transpose()?, ttgir.as_ref().map(parse).transpose()?);
     let mut compilation = Compilation {
         context: &context,
         module,
@@ -359,9 +399,14 @@ pub fn compile_with(
         options,
         is_cancelled,
         wanted: wanted.map(|target| target.name),
+        ttgir: None,
         pipelines,
         made: Compiled::default(),
     };
+    if let Some(ttir) = ttir {
+        compilation.replace_ttir(ttir)?;
+    }
+    compilation.ttgir = ttgir;
     compilation.made.times.parse = start.elapsed();
     compilation.run()?;
     // What panicked on the way may have left something out.
@@ -369,6 +414,16 @@ pub fn compile_with(
         return Err(Reported.into());
     }
     Ok(compilation.made)
+}
+
+/// Parses, verifies and upgrades a module.
+fn parse<'c>(context: &'c melior::Context, source: &Source) -> Result<Module<'c>> {
+    let raw = source.parse().ok_or(Reported)?;
+    // SAFETY: the module was just made and is owned here.
+    let module = unsafe { Module::from_raw(raw) };
+    context.get_or_load_dialect("ttg");
+    ttopt_dialect::legacy::upgrade(as_op(&module)).map_err(|_| Reported)?;
+    Ok(module)
 }
 
 /// The passes of all stages, in the syntax of textual pipelines.
@@ -381,14 +436,14 @@ impl Pipelines {
     /// Refuses names of passes to print after that no pass has. The table of layouts is printed to stderr, which only a
     /// tool may do.
     fn new(options: &Options, wanted: Option<&TargetDesc>, prints: bool) -> Result<Self> {
-        let pipeline = ttopt_passes::pipeline::Options {
-            target: wanted.map_or(DEFAULT_TARGET, |target| target.name).to_owned(),
-            num_warps: options.num_warps,
-            num_stages: options.num_stages,
-            num_ctas: options.num_ctas,
-            explain: options.explain,
-            all_tensor_maps: options.all_tensor_maps,
-        };
+        let target = wanted.map_or(DEFAULT_TARGET, |target| target.name);
+        let mut pipeline = ttopt_passes::pipeline::Options::for_target(target);
+        pipeline.num_warps = options.num_warps;
+        pipeline.num_stages = options.num_stages;
+        pipeline.num_ctas = options.num_ctas;
+        pipeline.explain = options.explain;
+        pipeline.record_schedules = options.schedules;
+        pipeline.all_tensor_maps = options.all_tensor_maps;
         let mut to_ttgir = ttopt_passes::pipeline::ttir_to_ttgir(&pipeline);
         if !prints {
             to_ttgir.iter_mut().for_each(|pass| *pass = pass.replace("{table=true}", ""));
@@ -422,11 +477,13 @@ struct Compilation<'a, 'c> {
     options: &'a Options,
     is_cancelled: Option<&'a (dyn Fn() -> bool + 'a)>,
     wanted: Option<&'static str>,
+    /// What takes the place of the TTGIR.
+    ttgir: Option<Module<'c>>,
     pipelines: Pipelines,
     made: Compiled,
 }
 
-impl Compilation<'_, '_> {
+impl<'c> Compilation<'_, 'c> {
     /// Each stage takes what it needs from the one before.
     fn run(&mut self) -> Result<()> {
         self.print_after("ttir");
@@ -485,18 +542,71 @@ impl Compilation<'_, '_> {
     fn make_ttgir(&mut self) -> Result<()> {
         let start = Instant::now();
         self.set_limits();
-        if module_attr(&self.module, "ttg.num-warps").is_some() {
+        if is_ttgir(&self.module) {
             if let (Some(wanted), Some(has)) = (self.wanted, target_of(&self.module))
                 && wanted != has
             {
                 bail!("{} has layouts for {has}, which --target {wanted} cannot change", self.name);
             }
-        } else {
+        } else if self.ttgir.is_none() {
             let passes = std::mem::take(&mut self.pipelines.to_ttgir);
             self.run_passes(&passes)?;
+            self.take_schedules()?;
+        }
+        if let Some(ttgir) = self.ttgir.take() {
+            self.replace_ttgir(ttgir)?;
         }
         self.made.times.ttgir = start.elapsed();
         self.print_after("ttgir");
+        Ok(())
+    }
+
+    /// Takes what passes wrote down of loops out of the module.
+    fn take_schedules(&mut self) -> Result<()> {
+        if !self.options.schedules {
+            return Ok(());
+        }
+        let module = as_op(&self.module);
+        let texts = module.attr(SCHEDULES).and_then(Attr::as_array).unwrap_or_default();
+        let texts = texts.into_iter().filter_map(Attr::as_str);
+        let read =
+            texts.map(|text| timeline::from_json(text).map_err(|err| anyhow!("internal: schedules: {err}")));
+        let loops = read.collect::<Result<Vec<_>>>()?.concat();
+        module.remove_attr(SCHEDULES);
+        self.made.schedules = Some(loops);
+        Ok(())
+    }
+
+    /// Takes TTIR in the place of the input.
+    fn replace_ttir(&mut self, given: Module<'c>) -> Result<()> {
+        let name = name_of_override(self.options, Stage::Ttir);
+        if is_ttgir(&self.module) {
+            bail!("{name} is not used: {} has layouts already", self.name);
+        }
+        if is_ttgir(&given) {
+            bail!("{name} is TTGIR: it has layouts");
+        }
+        check_kernel(&self.module, &given, name)?;
+        self.module = given;
+        Ok(())
+    }
+
+    /// Takes TTGIR in the place of what passes would make, for the same kernel and target.
+    fn replace_ttgir(&mut self, given: Module<'c>) -> Result<()> {
+        let name = name_of_override(self.options, Stage::Ttgir);
+        if !is_ttgir(&given) {
+            bail!("{name} is not TTGIR: it does not say how many warps there are (ttg.num-warps)");
+        }
+        check_kernel(&self.module, &given, name)?;
+        let wanted = target_of(&self.module).or(self.wanted).unwrap_or(DEFAULT_TARGET);
+        match target_of(&given) {
+            Some(found) if found != wanted => {
+                bail!("{name} is for {found}, and the kernel is compiled for {wanted}")
+            }
+            _ => {}
+        }
+        self.module = given;
+        self.set_limits();
         Ok(())
     }
 
@@ -539,17 +649,13 @@ impl Compilation<'_, '_> {
     fn with_llvm(&mut self, context: &LlvmContext, target: &TargetDesc, start: Instant) -> Result<()> {
         let loops = module_attr(&self.module, REDUCE_LOOP_ADDRESSES).and_then(Attr::as_bool).unwrap_or(false);
         let companions = &self.options.companions;
-        let llvm = translate(&self.module, context)?;
         let machine = codegen::target_machine(target.name)?;
-        llvm.set_triple(&machine.get_triple());
-        llvm.set_data_layout(&machine.get_target_data().get_data_layout());
-        if target.vendor == Vendor::Nvidia && flushes_denormals(as_op(&self.module)) {
-            device_library::flush_denormals(&llvm);
-        }
-        codegen::define_arguments(&llvm);
-        let linked = device_library::link(&llvm, &machine, target, companions)?;
-        self.check_cancelled()?;
-        codegen::optimize(&llvm, &machine, target.vendor, linked, loops)?;
+        let metadata = self.made.metadata.clone().unwrap_or_default();
+        let expected = Expected { kernel: &metadata.name, target, threads: metadata.threads };
+        let llvm = match overrides::of(&self.options.overrides, Stage::Llvmir) {
+            Some(given) => overrides::read_llvm(given, context, &machine, &expected)?,
+            None => self.make_llvm_ir(context, target, &machine, loops)?,
+        };
         self.made.times.llir = start.elapsed();
         if self.wants("llvmir") {
             eprintln!("// -----// IR Dump After llvmir //----- //\n{}", llvm.print_to_string());
@@ -562,6 +668,16 @@ impl Compilation<'_, '_> {
         }
         self.check_cancelled()?;
         let start = Instant::now();
+        if let Some(given) = overrides::of(&self.options.overrides, Stage::Asm) {
+            let code = overrides::read_assembly(given, &machine, &expected)?;
+            self.keep(Stage::Asm, code.clone());
+            self.made.times.asm = start.elapsed();
+            return if self.options.emit.is_assembly() {
+                Ok(())
+            } else {
+                self.make_binary_of(&code, &given.name, target, &machine)
+            };
+        }
         if device_library::link_host_calls(&llvm, target, companions)? {
             codegen::optimize(&llvm, &machine, target.vendor, device_library::Linked::Raw, loops)?;
         }
@@ -602,6 +718,46 @@ impl Compilation<'_, '_> {
         }
         self.check_cancelled()?;
         self.make_binary(&code, target)
+    }
+
+    /// Optimized LLVM IR of the `llvm` dialect.
+    fn make_llvm_ir<'l>(
+        &self,
+        context: &'l LlvmContext,
+        target: &TargetDesc,
+        machine: &TargetMachine,
+        loops: bool,
+    ) -> Result<LlvmModule<'l>> {
+        let companions = &self.options.companions;
+        let llvm = translate(&self.module, context)?;
+        llvm.set_triple(&machine.get_triple());
+        llvm.set_data_layout(&machine.get_target_data().get_data_layout());
+        if target.vendor == Vendor::Nvidia && flushes_denormals(as_op(&self.module)) {
+            device_library::flush_denormals(&llvm);
+        }
+        codegen::define_arguments(&llvm);
+        let linked = device_library::link(&llvm, machine, target, companions)?;
+        self.check_cancelled()?;
+        codegen::optimize(&llvm, machine, target.vendor, linked, loops)?;
+        Ok(llvm)
+    }
+
+    /// The binary of assembly that a caller wrote, as it is.
+    fn make_binary_of(
+        &mut self,
+        code: &[u8],
+        name: &str,
+        target: &TargetDesc,
+        machine: &TargetMachine,
+    ) -> Result<()> {
+        let start = Instant::now();
+        let Options { companions, ptxas_options, .. } = self.options;
+        let (bytes, resources) = match target.vendor {
+            Vendor::Nvidia => binary::assemble(code, target.name, companions, ptxas_options)
+                .with_context(|| format!("{name} cannot be assembled"))?,
+            Vendor::Amd => (binary::link(&codegen::assemble(code, name, machine)?, companions)?, None),
+        };
+        self.finish_binary(bytes, resources, start)
     }
 
     /// The binary of assembly, once more with fewer CTAs where those that were estimated for it make its threads spill,
@@ -649,6 +805,12 @@ impl Compilation<'_, '_> {
             }
             Vendor::Amd => (binary::link(code, companions)?, None),
         };
+        self.finish_binary(bytes, resources, start)
+    }
+
+    /// Keeps a binary, and its machine code as text where that is wanted.
+    fn finish_binary(&mut self, bytes: Vec<u8>, resources: Option<Resources>, start: Instant) -> Result<()> {
+        let companions = &self.options.companions;
         self.made.times.bin = start.elapsed();
         self.made.resources = resources;
         let sass = match self.options.emit {
@@ -745,6 +907,26 @@ fn known_target(name: &str) -> Result<TargetDesc> {
     TargetDesc::parse(name).map_err(|err| anyhow!("{err}"))
 }
 
+/// Whether layouts were chosen.
+fn is_ttgir(module: &Module<'_>) -> bool {
+    module_attr(module, "ttg.num-warps").is_some()
+}
+
+/// What the override of a stage is called, where there is one.
+fn name_of_override(options: &Options, stage: Stage) -> &str {
+    overrides::of(&options.overrides, stage).map_or("", |given| &given.name)
+}
+
+/// Refuses an override of another kernel.
+fn check_kernel(module: &Module<'_>, given: &Module<'_>, name: &str) -> Result<()> {
+    let wanted = kernel_name(kernel_of(module)?);
+    let found = kernel_name(kernel_of(given).with_context(|| format!("in {name}"))?);
+    if found != wanted {
+        bail!("{name} has no kernel '{wanted}', which is compiled here: it has '{found}'");
+    }
+    Ok(())
+}
+
 /// What a module in TTGIR is for: a name in one spelling, where it is known.
 fn target_of<'a>(module: &'a Module<'_>) -> Option<&'a str> {
     let name = module_attr(module, "ttg.target").and_then(Attr::as_str)?;
@@ -778,10 +960,8 @@ fn make_context() -> melior::Context {
     context
 }
 
-#[expect(clippy::expect_used, reason = "every module is an operation")]
 fn as_op<'a>(module: &'a Module<'_>) -> Op<'a> {
-    // SAFETY: the module lives for the returned lifetime, its operation is not null.
-    unsafe { Op::from_raw(module.as_operation().to_raw()) }.expect("a module is an operation")
+    module.into()
 }
 
 fn module_attr<'a>(module: &'a Module<'_>, name: &str) -> Option<Attr<'a>> {
@@ -820,22 +1000,30 @@ fn module_text(module: &Module<'_>, locations: bool) -> Vec<u8> {
     out
 }
 
-fn metadata(module: &Module<'_>, options: &Options) -> Result<Metadata> {
-    let number = |name: &str| number(module, name);
-    let op = as_op(module);
-    let body = op.region(0).first_block();
+/// The function that the host calls.
+fn kernel_of<'a>(module: &'a Module<'_>) -> Result<Op<'a>> {
+    let body = as_op(module).region(0).first_block();
     let kernels: Vec<Op<'_>> = body
         .into_iter()
         .flat_map(|block| block.ops())
         .filter(|op| FuncOp::cast(*op).is_some())
         .filter(|op| !ttopt_passes::is_private(*op))
         .collect();
-    let kernel = match kernels.as_slice() {
+    match kernels.as_slice() {
         [] => bail!("the module has no public tt.func to compile"),
-        [one] => one,
+        [one] => Ok(*one),
         many => bail!("the module has {} public functions; a kernel is the only one", many.len()),
-    };
-    let name = kernel.attr("sym_name").and_then(Attr::as_str).unwrap_or_default().to_owned();
+    }
+}
+
+fn kernel_name(kernel: Op<'_>) -> &str {
+    kernel.attr("sym_name").and_then(Attr::as_str).unwrap_or_default()
+}
+
+fn metadata(module: &Module<'_>, options: &Options) -> Result<Metadata> {
+    let number = |name: &str| number(module, name);
+    let kernel = kernel_of(module)?;
+    let name = kernel_name(kernel).to_owned();
     let num_warps = number("ttg.num-warps").unwrap_or(options.num_warps.into()) as u32;
     let lanes = number("ttg.threads-per-warp").unwrap_or(32) as u32;
     // Lowering refuses an unknown one where it stands.

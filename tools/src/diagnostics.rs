@@ -20,6 +20,7 @@ pub enum Severity {
 
 /// A place in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Range {
     /// As the input was called, or as its locations say. Empty where nobody knows.
     pub file: String,
@@ -35,6 +36,7 @@ pub struct Range {
 
 /// A message at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,

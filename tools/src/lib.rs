@@ -25,6 +25,7 @@ pub mod diagnostics;
 pub mod explain;
 mod llvm_errors;
 pub mod occupancy;
+pub mod overrides;
 pub mod session;
 pub mod store;
 

@@ -6,7 +6,8 @@
 //! use ttopt_tools::session::{Cancellation, Session};
 //! let kernel = "tt.func public @k(%p: !tt.ptr<i32>) {\n  %c = arith.constant 7 : i32\n  \
 //!               tt.store %p, %c : !tt.ptr<i32>\n  tt.return\n}";
-//! let options = Options { emit: Stage::Ptx, keep: true, ..Options::default() };
+//! let mut options = Options::new(Stage::Ptx);
+//! options.keep = true;
 //! let outcome = Session::new().compile(kernel.as_bytes(), "k.ttir", &options, &Cancellation::default());
 //! let compiled = outcome.result.expect("it compiles");
 //! assert!(compiled.output.windows(4).any(|word| word == b".reg"));
@@ -61,6 +62,7 @@ pub enum Failure {
 
 /// What came of a compilation.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Outcome {
     /// What was made.
     pub result: Result<Compiled, Failure>,

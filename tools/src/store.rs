@@ -217,4 +217,26 @@ mod tests {
             store.get(&key(0)).is_some() && store.get(&key(1)).is_none() && store.get(&key(29)).is_some()
         );
     }
+
+    #[test]
+    fn what_a_killed_process_left_half_written_is_nobodys_and_goes_in_time() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::open(folder.path(), 1 << 20).expect("opened");
+        let key = Key::new(&[b"k"]);
+        store.put(&key, b"what was there").expect("written");
+        let half = |name: &str, age: Duration| {
+            let path = folder.path().join("fresh").join(name);
+            fs::write(&path, &fs::read(store.path(&key)).expect("there")[..50]).expect("written");
+            let file = File::options().append(true).open(&path).expect("there");
+            file.set_modified(SystemTime::now() - age).expect("set");
+            path
+        };
+        let (old, new) = (half("1-0-a", ABANDONED * 2), half("2-0-b", Duration::ZERO));
+        // Neither is an entry, nor does it keep one from being written or read.
+        assert_eq!(store.get(&key).as_deref(), Some(&b"what was there"[..]));
+        store.put(&key, b"what is there").expect("written");
+        assert_eq!(store.get(&key).as_deref(), Some(&b"what is there"[..]));
+        store.bound();
+        assert!(!old.exists() && new.exists() && store.corrupt() == 0);
+    }
 }

@@ -263,7 +263,8 @@ fn record(
     (case, dtype): (Case, &str),
     plan: &ConversionPlan,
 ) -> Result<String, String> {
-    let options = Options { emit: Stage::Ptx, ..options.clone() };
+    let mut options = options.clone();
+    options.emit = Stage::Ptx;
     let compiled = compile(text, "conversion.mlir", &options).map_err(|err| err.to_string())?;
     std::fs::write(dir.join(format!("{name}.ptx")), &compiled.output).map_err(|err| err.to_string())?;
     let wavefronts = match &plan.conversion {
@@ -294,16 +295,10 @@ fn check(
     written: Option<(&Path, &str, &mut Vec<String>)>,
 ) -> Result<&'static str, String> {
     let text = kernel(case, target.name, dtype, &attribute(a), &attribute(b));
-    let options = Options {
-        target: Some(target.name.to_owned()),
-        num_warps: case.warps,
-        num_stages: 1,
-        num_ctas: case.blocks,
-        emit: Stage::Llvmir,
-        verify_each: true,
-        companions: ttopt_tools::companions::Companions::find(),
-        ..Options::default()
-    };
+    let mut options = Options::for_target(target.name, Stage::Llvmir);
+    (options.num_warps, options.num_stages, options.num_ctas) = (case.warps, 1, case.blocks);
+    options.verify_each = true;
+    options.companions = ttopt_tools::companions::Companions::find();
     let fail = |what: &dyn std::fmt::Display| format!("{what}\n{text}");
     let compiled = compile(&text, "conversion.mlir", &options).map_err(|err| fail(&err))?;
     let module = simt::read::parse("conversion", &compiled.output).map_err(|err| fail(&err))?;

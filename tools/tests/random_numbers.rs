@@ -57,16 +57,12 @@ fn element(i: usize, element: &str) -> Vec<u8> {
 }
 
 fn options((target, num_warps, num_ctas): Way, emit: Stage) -> Options {
-    Options {
-        target: Some(target.to_owned()),
-        num_warps,
-        num_stages: 1 + (num_warps + num_ctas) % 5,
-        num_ctas,
-        emit,
-        verify_each: true,
-        companions: ttopt_tools::companions::Companions::find(),
-        ..Options::default()
-    }
+    let mut options = Options::for_target(target, emit);
+    (options.num_warps, options.num_ctas) = (num_warps, num_ctas);
+    options.num_stages = 1 + (num_warps + num_ctas) % 5;
+    options.verify_each = true;
+    options.companions = ttopt_tools::companions::Companions::find();
+    options
 }
 
 /// What is read of an element type.

@@ -14,15 +14,11 @@ fn main() {
             panic!("not 'FILE WARPS BLOCKS': {line}")
         };
         let text = std::fs::read_to_string(path).expect("the file is readable");
-        let options = Options {
-            target: Some("cuda:90".to_owned()),
-            num_warps: warps.parse().expect("WARPS is a number"),
-            num_stages: 1,
-            num_ctas: blocks.parse().expect("BLOCKS is a number"),
-            emit: Stage::Ttgir,
-            verify_each: false,
-            ..Options::default()
-        };
+        let mut options = Options::for_target("cuda:90", Stage::Ttgir);
+        options.num_warps = warps.parse().expect("WARPS is a number");
+        options.num_stages = 1;
+        options.num_ctas = blocks.parse().expect("BLOCKS is a number");
+        options.verify_each = false;
         let once = || compile(&text, path, &options).expect("the module compiles").times.ttgir;
         let times: Vec<String> = (0..count).map(|_| once().as_micros().to_string()).collect();
         println!("[{}]", times.join(", "));

@@ -21,6 +21,7 @@ pub enum Vendor {
 /// The instructions that move data between lanes or between registers and shared memory, beyond plain
 /// loads, stores and indexed shuffles, which every target has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Primitives {
     /// `ldmatrix.m8n8.{x1,x2,x4}[.trans].b16` (PTX ISA, sm_75 on).
     pub ldmatrix: bool,
@@ -126,6 +127,7 @@ pub enum Fp8 {
 /// vector instruction of 64 lanes takes four cycles on one of four SIMDs, and the LDS moves one line per
 /// cycle (CDNA3 ISA, "Data Share Operations").
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct CostModel {
     /// One select, byte permute or logic instruction.
     pub alu: f64,
@@ -223,6 +225,7 @@ pub enum Direction {
 
 /// How shared memory serves one kind of access of a warp.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Service {
     /// Banks that take part. A power of two.
     pub banks: u32,
@@ -234,6 +237,7 @@ pub struct Service {
 /// An access that shared memory serves otherwise than in consecutive lanes that fill its
 /// [`banks`](TargetDesc::banks).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct ServiceRule {
     /// Bytes of each lane.
     pub bytes: u32,
@@ -261,6 +265,7 @@ pub struct ServiceRule {
 /// # Ok::<(), linear_layout::target::UnknownTarget>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Hash)]
+#[non_exhaustive]
 pub struct TargetDesc {
     /// The name that [`parse`](Self::parse) takes: `cuda:90`, `hip:gfx942`.
     pub name: &'static str,
@@ -299,6 +304,7 @@ pub struct TargetDesc {
 /// A target name that is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown target `{name}`; known are {}", TargetDesc::NAMES.join(", "))]
+#[non_exhaustive]
 pub struct UnknownTarget {
     /// The name given.
     pub name: String,
@@ -392,6 +398,13 @@ const CDNA4_SERVICES: &[ServiceRule] = &[
 ];
 
 impl TargetDesc {
+    /// The same GPU under another name, on which no plan depends.
+    #[must_use]
+    pub fn renamed(mut self, name: &'static str) -> TargetDesc {
+        self.name = name;
+        self
+    }
+
     /// The names that [`parse`](Self::parse) knows.
     pub const NAMES: [&'static str; 10] = [
         "cuda:80",

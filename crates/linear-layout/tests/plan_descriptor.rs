@@ -1,7 +1,7 @@
 //! Operands of `wgmma` in shared memory, read back by the address rules of the PTX ISA.
 
 use linear_layout::checker::check_matrix_descriptor;
-use linear_layout::plan::{MatrixDescriptorPlan, MatrixSwizzle, PlanError};
+use linear_layout::plan::{MatrixDescriptorPlan, MatrixSwizzle, PlanError, Unsupported};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, Encoding, LinearLayout};
 use proptest::prelude::*;
@@ -150,6 +150,11 @@ fn what_wgmma_does_not_take_is_said() {
     let error = MatrixDescriptorPlan::new(&memory, dims(), 64, 16, &blackwell).unwrap_err();
     assert_eq!(error.to_string(), "the target cuda:100 has no wgmma; descriptors of tcgen05 are not planned");
     assert_eq!(refused(&memory, dims(), 64, 4), "wgmma takes no elements of 4 bits");
+    let why = |rows, bits| match planned(&memory, dims(), rows, bits) {
+        Err(PlanError::Unsupported { why, .. }) => why,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((why(64, 4), why(24, 16)), (Unsupported::Types, Unsupported::Shape));
     assert_eq!(refused(&memory, dims(), 64, 64), "wgmma takes no elements of 64 bits");
     assert!(refused(&memory, dims(), 24, 16).contains("a wgmma tile of 24 rows"));
     assert_eq!(refused(&memory, dims(), 128, 16), "a block has 64×64 elements, a wgmma tile 128×16");

@@ -2,7 +2,7 @@
 
 use linear_layout::Encoding;
 use linear_layout::checker::{check_tma, check_tma_rows};
-use linear_layout::plan::{MatrixSwizzle, TmaPlan, TmaRowsPlan};
+use linear_layout::plan::{MatrixSwizzle, PlanError, TmaPlan, TmaRowsPlan, Unsupported};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, LinearLayout};
 
@@ -86,6 +86,7 @@ fn what_no_box_holds_is_refused() {
     let transposed = linear_layout::encoding::NvmmaShared { transposed: true, ..transposed };
     let refused = TmaPlan::new(&transposed, &[64, 64], &TargetDesc::parse("cuda:90").unwrap()).unwrap_err();
     assert_eq!(refused.to_string(), "TMA writes rows one after the other, not transposed");
+    assert!(matches!(refused, PlanError::Unsupported { why: Unsupported::Memory, .. }));
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn layout(encoding: &str, shape: &[u64]) -> LinearLayout {
 
 /// A description that says the same under a name that nobody knows.
 fn renamed(target: &TargetDesc) -> TargetDesc {
-    TargetDesc { name: "some:gpu", ..target.clone() }
+    target.clone().renamed("some:gpu")
 }
 
 /// What is printed of a plan, names apart.

@@ -47,9 +47,12 @@ extern "C" {
 struct MhPassOption {
   MlirStringRef name;
   MlirStringRef description;
-  int kind; // 0 bool, 1 integer, 2 string
+  int kind; // 0 bool, 1 integer, 2 string, 3 integers, 4 strings
   int64_t intDefault;
   MlirStringRef stringDefault;
+  const int64_t *intDefaults;
+  const MlirStringRef *stringDefaults;
+  intptr_t numDefaults;
 };
 struct MhPassSpec {
   const void *def;
@@ -91,9 +94,21 @@ public:
         ints.emplace_back(*this, str(option.name), llvm::cl::desc(str(option.description)),
                           llvm::cl::init(option.intDefault));
         break;
-      default:
+      case 2:
         strings.emplace_back(*this, str(option.name), llvm::cl::desc(str(option.description)),
                              llvm::cl::init(str(option.stringDefault).str()));
+        break;
+      case 3:
+        intLists.emplace_back(*this, str(option.name), llvm::cl::desc(str(option.description)),
+                              llvm::cl::list_init(ArrayRef(option.intDefaults, option.numDefaults)));
+        break;
+      default: {
+        SmallVector<std::string> defaults;
+        for (intptr_t j = 0; j < option.numDefaults; ++j)
+          defaults.push_back(str(option.stringDefaults[j]).str());
+        stringLists.emplace_back(*this, str(option.name), llvm::cl::desc(str(option.description)),
+                                 llvm::cl::list_init(ArrayRef(defaults)));
+      }
       }
     }
   }
@@ -127,6 +142,8 @@ public:
   std::deque<Option<bool>> bools;
   std::deque<Option<int64_t>> ints;
   std::deque<Option<std::string>> strings;
+  std::deque<ListOption<int64_t>> intLists;
+  std::deque<ListOption<std::string>> stringLists;
 };
 
 } // namespace
@@ -195,6 +212,15 @@ int mhPassBool(void *pass, intptr_t i) { return static_cast<HostedPass *>(pass)-
 int64_t mhPassInt(void *pass, intptr_t i) { return static_cast<HostedPass *>(pass)->ints[i]; }
 MlirStringRef mhPassString(void *pass, intptr_t i) {
   return str(StringRef(static_cast<HostedPass *>(pass)->strings[i].getValue()));
+}
+
+intptr_t mhPassIntsCount(void *pass, intptr_t i) { return static_cast<HostedPass *>(pass)->intLists[i].size(); }
+int64_t mhPassIntsAt(void *pass, intptr_t i, intptr_t at) { return static_cast<HostedPass *>(pass)->intLists[i][at]; }
+intptr_t mhPassStringsCount(void *pass, intptr_t i) {
+  return static_cast<HostedPass *>(pass)->stringLists[i].size();
+}
+MlirStringRef mhPassStringsAt(void *pass, intptr_t i, intptr_t at) {
+  return str(StringRef(static_cast<HostedPass *>(pass)->stringLists[i][at]));
 }
 
 void mhRegisterUpstream(MlirDialectRegistry registry) {

@@ -2,10 +2,13 @@
 #include "shim.h"
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "mlir/IR/SymbolTable.h"
+#include <array>
 #include <deque>
 #include <mutex>
 
@@ -353,6 +356,79 @@ struct ReturnLikeModel
   }
 };
 
+struct DestinationsModel
+    : public DestinationStyleOpInterface::ExternalModel<DestinationsModel, DestinationStyleOpInterface> {
+  MutableOperandRange getDpsInitsMutable(Operation *op) const {
+    intptr_t first = 0, count = 0;
+    callbacks->destinations(HostedOp::of(op)->def, wrap(op), &first, &count);
+    return MutableOperandRange(op, first, count);
+  }
+};
+
+/// MLIR asks this interface without an operation, since there is none yet: the function that it calls must know by itself
+/// whose types it infers. So there is one function for each number, and each definition has a number.
+constexpr unsigned MostInferring = 512;
+const void *inferringDefs[MostInferring];
+
+template <unsigned Number>
+struct InferModel : public InferTypeOpInterface::FallbackModel<InferModel<Number>> {
+  static LogicalResult inferReturnTypes(MLIRContext *ctx, std::optional<Location> loc, ValueRange operands,
+                                        DictionaryAttr attrs, OpaqueProperties properties, RegionRange regions,
+                                        SmallVectorImpl<Type> &types) {
+    SmallVector<Value> values(operands);
+    SmallVector<Region *> bodies(regions.begin(), regions.end());
+    MhTypeList inferred;
+    std::string message;
+    Location at = loc.value_or(UnknownLoc::get(ctx));
+    auto *slots = properties ? reinterpret_cast<const MlirAttribute *>(properties.as<Attribute *>()) : nullptr;
+    if (!callbacks->inferTypes(inferringDefs[Number], wrap(at), reinterpret_cast<const MlirValue *>(values.data()),
+                               values.size(), slots, wrap(Attribute(attrs)),
+                               reinterpret_cast<const MlirRegion *>(bodies.data()), bodies.size(), &inferred,
+                               &message))
+      return emitOptionalError(loc, message);
+    types.assign(inferred.begin(), inferred.end());
+    return success();
+  }
+  static LogicalResult refineReturnTypes(MLIRContext *ctx, std::optional<Location> loc, ValueRange operands,
+                                         DictionaryAttr attrs, OpaqueProperties properties, RegionRange regions,
+                                         SmallVectorImpl<Type> &types) {
+    SmallVector<Type> inferred;
+    if (failed(inferReturnTypes(ctx, loc, operands, attrs, properties, regions, inferred)))
+      return failure();
+    if (!isCompatibleReturnTypes(inferred, types))
+      return emitOptionalError(loc, "inferred type(s) ", TypeRange(inferred),
+                               " are incompatible with return type(s) of operation ", TypeRange(types));
+    types.assign(inferred.begin(), inferred.end());
+    return success();
+  }
+  static bool isCompatibleReturnTypes(TypeRange inferred, TypeRange given) {
+    return inferred.size() == given.size() && llvm::all_of(llvm::zip_equal(inferred, given), [](auto pair) {
+             auto [one, other] = pair;
+             return one == other ||
+                    callbacks->compatibleTypes(inferringDefs[Number], wrap(one), wrap(other));
+           });
+  }
+};
+
+using InsertModel = void (*)(mlir::detail::InterfaceMap &);
+template <unsigned... Numbers>
+constexpr std::array<InsertModel, sizeof...(Numbers)> inferModels(std::integer_sequence<unsigned, Numbers...>) {
+  return {[](mlir::detail::InterfaceMap &map) { map.insertModels<InferModel<Numbers>>(); }...};
+}
+
+void attachInference(mlir::detail::InterfaceMap &map, const void *def) {
+  static constexpr auto models = inferModels(std::make_integer_sequence<unsigned, MostInferring>());
+  static std::mutex mutex;
+  static unsigned count = 0;
+  std::lock_guard<std::mutex> lock(mutex);
+  unsigned number = std::find(inferringDefs, inferringDefs + count, def) - inferringDefs;
+  if (number == MostInferring)
+    llvm::report_fatal_error("more than 512 hosted operations of a process infer types by MLIR's interface");
+  if (number == count)
+    inferringDefs[count++] = def;
+  models[number](map);
+}
+
 } // namespace
 
 void attachInterfaces(HostedOp &op) {
@@ -387,6 +463,10 @@ void attachInterfaces(HostedOp &op) {
     map.insertModels<RegionBranchModel>();
   if (bits & MH_RETURN_LIKE)
     map.insertModels<ReturnLikeModel>();
+  if (bits & MH_INFER_TYPES)
+    attachInference(map, op.def);
+  if (bits & MH_DESTINATIONS)
+    map.insertModels<DestinationsModel>();
 }
 
 namespace {
@@ -401,6 +481,11 @@ struct HostedResource : public SideEffects::Resource {
 using namespace mh;
 
 extern "C" {
+
+int mhVerifyDestinations(MlirOperation op) {
+  return succeeded(mlir::detail::verifyDestinationStyleOpInterface(unwrap(op)));
+}
+void mhSinkType(MhSink *sink, MlirType type) { static_cast<MhTypeList *>(sink)->push_back(unwrap(type)); }
 
 /// Runs the verifier of upstream trait `trait`.
 int mhVerifyTrait(MlirOperation op, uint32_t trait) {

@@ -56,6 +56,14 @@ struct MhCallbacks {
   void (*successorRegions)(const void *def, MlirOperation op, intptr_t region, MhSink *successors);
   /// The first result of a result group, or -1 when the group is empty.
   intptr_t (*resultGroup)(const void *def, MlirOperation op, intptr_t group);
+  /// Infers result types from operands, inherent attributes (by slot where there are properties, else by name) and regions;
+  /// appends types, or the message.
+  int (*inferTypes)(const void *def, MlirLocation loc, const MlirValue *operands, intptr_t numOperands,
+                    const MlirAttribute *slots, MlirAttribute attrs, const MlirRegion *regions, intptr_t numRegions,
+                    MhSink *types, MhSink *message);
+  int (*compatibleTypes)(const void *def, MlirType inferred, MlirType given);
+  /// The operands that results are tied to: the first, and how many.
+  void (*destinations)(const void *def, MlirOperation op, intptr_t *first, intptr_t *count);
   int (*verifySymbolUses)(const void *def, MlirOperation op, void *symbolTables);
   /// Writes the default of inherent attribute `slot`, or a null attribute.
   MlirAttribute (*defaultAttr)(const void *def, MlirContext ctx, intptr_t slot);
@@ -110,6 +118,8 @@ enum MhInterface : uint32_t {
   MH_RETURN_LIKE = 1024,
   MH_GENERIC_FORM = 2048, // no custom assembly form
   MH_PASSES_OPERANDS = 4096, // to each region reached on entry
+  MH_INFER_TYPES = 8192,
+  MH_DESTINATIONS = 16384,
 };
 
 struct MhParamSpec {

@@ -274,6 +274,33 @@ pub struct Inputs<'a, 'c> {
     pub regions: &'a [Region<'c>],
 }
 
+impl<'c> Inputs<'_, 'c> {
+    /// The types of all results: what the definition infers, or what its rules, traits and constraints leave no choice about.
+    ///
+    /// # Errors
+    /// What cannot be inferred, or does not fit.
+    pub(crate) fn infer(&self, def: &OpDef) -> Result<Vec<Type<'c>>, String> {
+        if let Some(infer) = def.infer {
+            return infer(self);
+        }
+        let fixed = |group: &usize| def.operands[..*group].iter().all(|value| value.arity == Arity::One);
+        let by_rule = |result: &ValueDef| {
+            let rule = def.types.iter().find(|rule| rule.to == result.name)?;
+            let group = def.operand_index(rule.from).filter(fixed)?;
+            (rule.with)(self.operands.get(group)?.ty())
+        };
+        let same = def.has_trait(&Trait::SAME_TYPE);
+        let types = def.results.iter().map(|result| {
+            let one = (result.arity == Arity::One).then_some(result)?;
+            by_rule(one)
+                .or_else(|| one.constraint.buildable.map(|build| build(self.ctx)))
+                .or_else(|| self.operands.first().filter(|_| same).map(|value| value.ty()))
+        });
+        let types = def.results.iter().zip(types);
+        types.map(|(result, ty)| ty.ok_or_else(|| format!("result '{}' needs a type", result.name))).collect()
+    }
+}
+
 /// Infers the types of all results.
 pub type InferFn = for<'a, 'c> fn(&Inputs<'a, 'c>) -> Result<Vec<Type<'c>>, String>;
 
@@ -370,6 +397,8 @@ pub struct OpDef {
     pub successor_regions: Option<SuccessorRegionsFn>,
     /// Whether each region that is reached on entry gets all operands as its arguments.
     pub passes_operands: bool,
+    /// The group of operands that results are tied to, one by one, as MLIR's `DestinationStyleOpInterface` has it.
+    pub destinations: Option<&'static str>,
     /// Interfaces of one's own.
     pub interfaces: &'static [Implementation],
     /// The compiled format; filled on registration.
@@ -401,6 +430,7 @@ impl OpDef {
             speculation: Speculation::Never,
             successor_regions: None,
             passes_operands: false,
+            destinations: None,
             interfaces: &[],
             compiled: Once::new(),
         }

@@ -2,8 +2,8 @@
 
 use crate::asm::{OpParser, OpPrinter, Parser, Printer, Reported};
 use crate::def::{
-    AttrDef, EffectKind, EffectOn, Effects, Folded, Format, OpDef, ParamDef, Presence, Speculation, TypeDef,
-    VerifyResult,
+    AttrDef, EffectKind, EffectOn, Effects, Folded, Format, Inputs, OpDef, ParamDef, Presence, Speculation,
+    TypeDef, VerifyResult,
 };
 use crate::ffi::{self, Callbacks, RawOpParser, RawOpPrinter, RawParser, RawPrinter, RawState, Sink};
 use crate::grave::Erasing;
@@ -172,6 +172,8 @@ mod interface {
     pub const RETURN_LIKE: u32 = 1024;
     pub const GENERIC_FORM: u32 = 2048;
     pub const PASSES_OPERANDS: u32 = 4096;
+    pub const INFER_TYPES: u32 = 8192;
+    pub const DESTINATIONS: u32 = 16384;
 }
 
 fn op_spec(def: &'static OpDef) -> ffi::OpSpec {
@@ -191,6 +193,7 @@ fn op_spec(def: &'static OpDef) -> ffi::OpSpec {
         (Trait::Function, interface::SYMBOL | interface::FUNCTION),
         (Trait::Call, interface::CALL),
         (Trait::RETURN_LIKE, interface::RETURN_LIKE),
+        (Trait::InferTypes, interface::INFER_TYPES),
     ] {
         if def.has_trait(&which) {
             bits |= bit;
@@ -207,6 +210,10 @@ fn op_spec(def: &'static OpDef) -> ffi::OpSpec {
     }
     if def.passes_operands {
         bits |= interface::PASSES_OPERANDS;
+    }
+    if let Some(group) = def.destinations {
+        assert!(def.operand_index(group).is_some(), "{} has no operands '{group}'", def.name);
+        bits |= interface::DESTINATIONS;
     }
     if matches!(def.format, Format::Generic) {
         bits |= interface::GENERIC_FORM;
@@ -537,6 +544,62 @@ extern "C" fn result_group(def: *const c_void, op: MlirOperation, group: isize) 
     })
 }
 
+extern "C" fn infer_types(
+    def: *const c_void,
+    loc: MlirLocation,
+    operands: *const MlirValue,
+    num_operands: isize,
+    slots: *const MlirAttribute,
+    attrs: MlirAttribute,
+    regions: *const MlirRegion,
+    num_regions: isize,
+    types: *mut Sink,
+    message: *mut Sink,
+) -> c_int {
+    let (def, loc) = unsafe { (def_of::<OpDef>(def), Loc::from_raw(loc)) };
+    let Some(loc) = loc else { return 0 };
+    let operands: Vec<Value<'_>> =
+        (0..num_operands).filter_map(|i| unsafe { Value::from_raw(operands.offset(i).read()) }).collect();
+    let regions: Vec<Region<'_>> =
+        (0..num_regions).filter_map(|i| unsafe { Region::from_raw(regions.offset(i).read()) }).collect();
+    let slots: &[Option<Attr<'_>>] = match slots.is_null() {
+        true => &[],
+        false => unsafe { attrs_of(slots, def.num_slots() as isize) },
+    };
+    let attrs = unsafe { Attr::from_raw(attrs) };
+    let attr = |name: &str| {
+        let slot = def.slot(name).and_then(|slot| *slots.get(slot)?);
+        let named = || attrs.and_then(|attrs| attrs.get(name));
+        slot.or_else(named).or_else(|| crate::format::default_attr(def, loc.context(), name))
+    };
+    let inputs = Inputs { ctx: loc.context(), operands: &operands, attr: &attr, regions: &regions };
+    let inferred = catch(loc.context(), || inputs.infer(def), Err);
+    match inferred {
+        Ok(inferred) => inferred.iter().for_each(|ty| unsafe { ffi::mhSinkType(types, ty.raw()) }),
+        Err(text) => {
+            unsafe { ffi::mhSinkString(message, ffi::str_ref(&text)) };
+            return 0;
+        }
+    }
+    1
+}
+
+extern "C" fn compatible_types(def: *const c_void, inferred: MlirType, given: MlirType) -> c_int {
+    let def = unsafe { def_of::<OpDef>(def) };
+    let (Some(inferred), Some(given)) = (unsafe { (Type::from_raw(inferred), Type::from_raw(given)) }) else {
+        return 0;
+    };
+    let fits = || def.compatible.is_some_and(|compatible| compatible(inferred, given));
+    guard_at(inferred.context().unknown_loc(), false, fits).into()
+}
+
+extern "C" fn destinations(def: *const c_void, op: MlirOperation, first: *mut isize, count: *mut isize) {
+    let (def, op) = unsafe { (def_of::<OpDef>(def), op_of(op)) };
+    let group = def.destinations.and_then(|name| def.operand_index(name));
+    let (start, n) = guard(op, (0, 0), || group.map_or((0, 0), |group| def.operand_group(op, group)));
+    unsafe { (*first, *count) = (start as isize, n as isize) };
+}
+
 extern "C" fn verify_symbol_uses(def: *const c_void, op: MlirOperation, tables: *mut c_void) -> c_int {
     let (def, op) = unsafe { (def_of::<OpDef>(def), op_of(op)) };
     let symbols = unsafe { Symbols::from_raw(tables) };
@@ -702,6 +765,9 @@ static CALLBACKS: Callbacks = Callbacks {
     speculatability,
     successor_regions,
     result_group,
+    infer_types,
+    compatible_types,
+    destinations,
     verify_symbol_uses,
     default_attr,
     canonicalization_patterns,

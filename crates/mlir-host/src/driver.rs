@@ -32,6 +32,11 @@ impl Registry {
         // SAFETY: the registry is valid.
         dialects.iter().for_each(|dialect| unsafe { dialect.register(self.0) });
     }
+    /// Puts all of it into a context, also one that has other dialects.
+    pub fn append_to(&self, context: crate::ir::Context<'_>) {
+        // SAFETY: both are valid; the context copies the registry.
+        unsafe { mlirContextAppendDialectRegistry(context.raw(), self.0) }
+    }
     /// The C API handle.
     pub fn raw(&self) -> MlirDialectRegistry {
         self.0

@@ -53,6 +53,20 @@ pub(crate) struct Callbacks {
     pub speculatability: extern "C" fn(Def, MlirOperation) -> c_int,
     pub successor_regions: extern "C" fn(Def, MlirOperation, isize, *mut Sink),
     pub result_group: extern "C" fn(Def, MlirOperation, isize) -> isize,
+    pub infer_types: extern "C" fn(
+        Def,
+        MlirLocation,
+        *const MlirValue,
+        isize,
+        *const MlirAttribute,
+        MlirAttribute,
+        *const MlirRegion,
+        isize,
+        *mut Sink,
+        *mut Sink,
+    ) -> c_int,
+    pub compatible_types: extern "C" fn(Def, MlirType, MlirType) -> c_int,
+    pub destinations: extern "C" fn(Def, MlirOperation, *mut isize, *mut isize),
     pub verify_symbol_uses: extern "C" fn(Def, MlirOperation, *mut c_void) -> c_int,
     pub default_attr: extern "C" fn(Def, MlirContext, isize) -> MlirAttribute,
     pub canonicalization_patterns: extern "C" fn(Def, MlirContext, *mut Sink),
@@ -109,6 +123,9 @@ pub(crate) struct PassOptionSpec {
     pub kind: c_int,
     pub int_default: i64,
     pub string_default: MlirStringRef,
+    pub int_defaults: *const i64,
+    pub string_defaults: *const MlirStringRef,
+    pub num_defaults: isize,
 }
 
 #[repr(C)]
@@ -161,6 +178,8 @@ unsafe extern "C" {
         loc: MlirLocation,
     ) -> MlirType;
     pub(crate) fn mhSinkString(sink: *mut Sink, text: MlirStringRef);
+    pub(crate) fn mhSinkType(sink: *mut Sink, ty: MlirType);
+    pub(crate) fn mhVerifyDestinations(op: MlirOperation) -> c_int;
     pub(crate) fn mhSinkAttr(sink: *mut Sink, attr: MlirAttribute);
     pub(crate) fn mhSinkFoldAttr(sink: *mut Sink, attr: MlirAttribute);
     pub(crate) fn mhSinkFoldValue(sink: *mut Sink, value: MlirValue);
@@ -327,6 +346,10 @@ unsafe extern "C" {
     pub(crate) fn mhPassBool(pass: *mut c_void, i: isize) -> c_int;
     pub(crate) fn mhPassInt(pass: *mut c_void, i: isize) -> i64;
     pub(crate) fn mhPassString(pass: *mut c_void, i: isize) -> MlirStringRef;
+    pub(crate) fn mhPassIntsCount(pass: *mut c_void, i: isize) -> isize;
+    pub(crate) fn mhPassIntsAt(pass: *mut c_void, i: isize, at: isize) -> i64;
+    pub(crate) fn mhPassStringsCount(pass: *mut c_void, i: isize) -> isize;
+    pub(crate) fn mhPassStringsAt(pass: *mut c_void, i: isize, at: isize) -> MlirStringRef;
     pub(crate) fn mhRegisterUpstream(registry: MlirDialectRegistry);
     pub(crate) fn mhRegisterUpstreamPasses();
     pub(crate) fn mhRegisterCodegen(registry: MlirDialectRegistry);

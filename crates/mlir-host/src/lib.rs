@@ -14,6 +14,8 @@
 //! * [`flow`] follows values and control through regions, branches and loops.
 //! * [`interface`] asks hosted operations what they are, [`upstream`] names MLIR's own.
 //! * [`rewrite`] builds and rewrites operations.
+//! * With the feature `melior`, handles are made from melior's and turn into them (`From`), so that a program written with
+//!   melior uses hosted dialects; [`driver::Registry::append_to`] puts them into its context.
 //! * [`pass`] hosts passes, [`driver`] runs MLIR's tools, [`bytecode`] checks what they read.
 //!
 //! Callbacks run on MLIR's worker threads: definitions are immutable statics
@@ -59,6 +61,8 @@ pub mod hash;
 pub mod interface;
 pub mod ir;
 mod macros;
+#[cfg(feature = "melior")]
+mod melior;
 pub mod memo;
 pub mod once;
 pub mod pass;

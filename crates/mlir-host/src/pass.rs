@@ -12,6 +12,7 @@ pub type PassResult = Result<(), Reported>;
 
 /// The type and default of an option.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum OptionKind {
     /// `name=true`
     Bool(bool),
@@ -19,6 +20,10 @@ pub enum OptionKind {
     Int(i64),
     /// `name=text`
     Str(&'static str),
+    /// `name=1,2,3`
+    Ints(&'static [i64]),
+    /// `name=one,two`
+    Strs(&'static [&'static str]),
 }
 
 /// An option of a pass.
@@ -75,18 +80,31 @@ impl PassDef {
                 .options
                 .iter()
                 .map(|option| {
-                    let (kind, int_default, text) = match option.kind {
-                        OptionKind::Bool(value) => (0, value.into(), ""),
-                        OptionKind::Int(value) => (1, value, ""),
-                        OptionKind::Str(value) => (2, 0, value),
-                    };
-                    ffi::PassOptionSpec {
+                    let mut spec = ffi::PassOptionSpec {
                         name: ffi::str_ref(option.name),
                         description: ffi::str_ref(option.description),
-                        kind,
-                        int_default,
-                        string_default: ffi::str_ref(text),
+                        kind: 0,
+                        int_default: 0,
+                        string_default: ffi::str_ref(""),
+                        int_defaults: std::ptr::null(),
+                        string_defaults: std::ptr::null(),
+                        num_defaults: 0,
+                    };
+                    match option.kind {
+                        OptionKind::Bool(value) => spec.int_default = value.into(),
+                        OptionKind::Int(value) => (spec.kind, spec.int_default) = (1, value),
+                        OptionKind::Str(value) => (spec.kind, spec.string_default) = (2, ffi::str_ref(value)),
+                        OptionKind::Ints(values) => {
+                            (spec.kind, spec.int_defaults) = (3, values.as_ptr());
+                            spec.num_defaults = values.len() as isize;
+                        }
+                        OptionKind::Strs(values) => {
+                            let texts = values.iter().map(|text| ffi::str_ref(text)).collect();
+                            (spec.kind, spec.string_defaults) = (4, crate::dialect::leak(texts));
+                            spec.num_defaults = values.len() as isize;
+                        }
                     }
+                    spec
                 })
                 .collect();
             let dependencies: Vec<MlirStringRef> =
@@ -123,10 +141,13 @@ enum Values {
 /// The value of an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
+#[non_exhaustive]
 pub enum OptionValue {
     Bool(bool),
     Int(i64),
     Str(String),
+    Ints(Vec<i64>),
+    Strs(Vec<String>),
 }
 
 impl Options {
@@ -161,6 +182,10 @@ impl Options {
                 (None, OptionKind::Bool(value)) => OptionValue::Bool(value),
                 (None, OptionKind::Int(value)) => OptionValue::Int(value),
                 (None, OptionKind::Str(value)) => OptionValue::Str(value.to_owned()),
+                (None, OptionKind::Ints(values)) => OptionValue::Ints(values.to_vec()),
+                (None, OptionKind::Strs(values)) => {
+                    OptionValue::Strs(values.iter().map(|text| (*text).to_owned()).collect())
+                }
             },
             Values::Pass(raw) => {
                 // The shim numbers options of one kind in order.
@@ -175,6 +200,15 @@ impl Options {
                         OptionKind::Int(_) => OptionValue::Int(ffi::mhPassInt(*raw, index)),
                         OptionKind::Str(_) => {
                             OptionValue::Str(ffi::str_of(ffi::mhPassString(*raw, index)).to_owned())
+                        }
+                        OptionKind::Ints(_) => {
+                            let all = 0..ffi::mhPassIntsCount(*raw, index);
+                            OptionValue::Ints(all.map(|at| ffi::mhPassIntsAt(*raw, index, at)).collect())
+                        }
+                        OptionKind::Strs(_) => {
+                            let all = 0..ffi::mhPassStringsCount(*raw, index);
+                            let text = |at| ffi::str_of(ffi::mhPassStringsAt(*raw, index, at)).to_owned();
+                            OptionValue::Strs(all.map(text).collect())
                         }
                     }
                 }
@@ -201,6 +235,20 @@ impl Options {
         match self.get(name) {
             OptionValue::Str(value) => value,
             other => panic!("option {name} is {other:?}, not a string"),
+        }
+    }
+    /// A list of integers. Panics when `name` is not one.
+    pub fn ints(&self, name: &str) -> Vec<i64> {
+        match self.get(name) {
+            OptionValue::Ints(values) => values,
+            other => panic!("option {name} is {other:?}, not a list of integers"),
+        }
+    }
+    /// A list of strings. Panics when `name` is not one.
+    pub fn strings(&self, name: &str) -> Vec<String> {
+        match self.get(name) {
+            OptionValue::Strs(values) => values,
+            other => panic!("option {name} is {other:?}, not a list of strings"),
         }
     }
 }

@@ -58,6 +58,9 @@ pub enum Trait {
     Mark(&'static str),
     /// No memory effects, and may run when it would not have. Stands for both fields of the definition.
     Pure,
+    /// MLIR infers result types by its `InferTypeOpInterface`, which asks the definition: for builders that know nothing of
+    /// it, as those of the C API. At most 512 operations of a process.
+    InferTypes,
     /// A bundle: all of these.
     All(&'static [Trait]),
 }

@@ -174,6 +174,10 @@ pub(crate) fn verify(def: &OpDef, op: Op<'_>) -> Result<(), Option<String>> {
     }
     verify_types(def, op)?;
     verify_inferred(def, op)?;
+    // SAFETY: the operation is valid, and has the interface by its definition.
+    if def.destinations.is_some() && unsafe { crate::ffi::mhVerifyDestinations(op.raw()) } == 0 {
+        return Err(None);
+    }
     if let Some(verify) = def.verify {
         verify(op)?;
     }

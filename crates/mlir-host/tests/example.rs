@@ -7,7 +7,7 @@ use mlir_host::attrs::{BoolAttr, DenseI32Array, I32Attr, StrAttr, UnitAttr};
 use mlir_host::def::*;
 use mlir_host::flow::{Next, for_each_edge, incoming, is_loop, is_region_branch, next, twins};
 use mlir_host::ir::{Attr, Type, Walk};
-use mlir_host::pass::PassDef;
+use mlir_host::pass::{OptionKind, OptionValue, PassDef, PassOption};
 use mlir_host::rewrite::{Pattern, apply_greedily};
 use mlir_host::traits::{Trait, Upstream};
 use mlir_host::{Alias, DialectDef, enum_attr, op};
@@ -239,6 +239,43 @@ op! {
 }
 
 op! {
+    /// Has what MLIR infers types by.
+    pub struct Inferred = "ex.inferred" {
+        operands: [lhs: ANY_TYPE, rhs: I32],
+        results: [first: ANY_TYPE, second: I32],
+        attrs: [times[default "1 : i32"]: I32Attr],
+        traits: [Trait::InferTypes],
+        with: {
+            infer: Some(|inputs| match (inputs.attr)("times").and_then(Attr::as_int) {
+                Some(13) => Err("thirteen is not a number of times".to_owned()),
+                Some(14) => panic!("boom"),
+                Some(n) => Ok(vec![Type::int(inputs.ctx, 8 * n as u32), inputs.operands[1].ty()]),
+                None => Err("how often?".to_owned()),
+            }),
+        },
+    }
+}
+
+op! {
+    /// Leaves no choice about its type.
+    pub struct Ruled = "ex.ruled" {
+        operands: [lhs: ANY_TYPE, rhs: ANY_TYPE],
+        results: [result: ANY_TYPE],
+        traits: [Trait::SAME_TYPE, Trait::InferTypes],
+    }
+}
+
+op! {
+    /// Writes into tensors.
+    pub struct Fill = "ex.fill" {
+        operands: [value: ANY_TYPE, into[var]: ANY_TYPE],
+        results: [filled[var]: ANY_TYPE],
+        format: "$value `into` $into attr-dict `:` type($value) `,` type($into) `->` type($filled)",
+        with: { destinations: Some("into") },
+    }
+}
+
+op! {
     /// A function.
     pub struct Func = "ex.func" {
         attrs: [
@@ -270,6 +307,9 @@ static EX: DialectDef = DialectDef {
         Func::DEF,
         Outer::DEF,
         Inner::DEF,
+        Inferred::DEF,
+        Ruled::DEF,
+        Fill::DEF,
     ],
     attrs: &[&TILE_ATTR],
     types: &[&BOX_TYPE],
@@ -752,4 +792,92 @@ fn operations_are_told_apart_by_type() {
         assert!(is_one_of!(ops[5], AddIOp | SubIOp) && !is_one_of!(ops[3], AddIOp | SubIOp));
         assert!(is_one_of!(ops[3], AddIOp | Add) && Add::cast(ops[4]).is_none());
     }
+}
+
+/// What a builder of the C API's infers for an operation with these operands and this attribute.
+fn inferred_by_mlir(session: &Session, name: &str, times: Option<i64>) -> Result<Vec<String>, ()> {
+    use mlir_sys::*;
+    let block = session.op().region(0).first_block().expect("a body");
+    let one = block.first().expect("a constant").result(0);
+    let operands = [one.raw(), one.raw()];
+    let text = |text: &str| MlirStringRef { data: text.as_ptr().cast(), length: text.len() };
+    // SAFETY: handles are of the session's context, arrays outlive the calls.
+    unsafe {
+        let mut state = mlirOperationStateGet(text(name), one.def_op().expect("a constant").loc().raw());
+        mlirOperationStateAddOperands(&mut state, 2, operands.as_ptr());
+        if let Some(times) = times {
+            let times = Attr::int(session.context(), 32, times).raw();
+            let times =
+                mlirNamedAttributeGet(mlirIdentifierGet(session.context().raw(), text("times")), times);
+            mlirOperationStateAddAttributes(&mut state, 1, &times);
+        }
+        mlirOperationStateEnableResultTypeInference(&mut state);
+        let made = mlir_host::ir::Op::from_raw(mlirOperationCreate(&mut state)).ok_or(())?;
+        let types = made.results().map(|result| result.ty().to_string()).collect();
+        mlirOperationDestroy(made.raw());
+        Ok(types)
+    }
+}
+
+#[test]
+fn builders_of_mlir_infer_result_types() {
+    let session = parse("%0 = arith.constant 1 : i32");
+    assert!(session.context().load("ex"));
+    let inferred =
+        |name: &str, times| inferred_by_mlir(&session, name, times).map_err(|()| session.diagnostics.clone());
+    assert_eq!(inferred("ex.inferred", Some(2)).unwrap(), ["i16", "i32"]);
+    assert_eq!(inferred("ex.inferred", Some(3)).unwrap(), ["i24", "i32"]);
+    // The default, where nothing is given.
+    assert_eq!(inferred("ex.inferred", None).unwrap(), ["i8", "i32"]);
+    // Another definition has another function of MLIR's.
+    assert_eq!(inferred("ex.ruled", None).unwrap(), ["i32"]);
+    inferred("ex.inferred", Some(13)).unwrap_err();
+    assert!(session.says("thirteen is not a number of times"), "{:?}", session.diagnostics);
+    assert!(session.op().verify());
+    inferred("ex.inferred", Some(14)).unwrap_err();
+    assert!(session.says("boom"), "{:?}", session.diagnostics);
+    // Nothing of a context in which something panicked is right any more.
+    assert!(session.context().is_poisoned());
+}
+
+#[test]
+fn destinations_are_tied_to_results() {
+    let text = |result: &str| {
+        format!(
+            "func.func @f(%t: tensor<4xf32>, %x: f32) {{\n  \
+             %0 = ex.fill %x into %t : f32, tensor<4xf32> -> {result}\n  return\n}}"
+        )
+    };
+    let session = parse(&text("tensor<4xf32>"));
+    assert!(session.op().verify(), "{:?}", session.diagnostics);
+    error(
+        &text("tensor<5xf32>"),
+        "expected type of operand #1 ('tensor<4xf32>') to match type of corresponding result",
+    );
+}
+
+static LISTS: PassDef = PassDef {
+    options: &[
+        PassOption { name: "sizes", description: "", kind: OptionKind::Ints(&[4, 8]) },
+        PassOption { name: "names", description: "", kind: OptionKind::Strs(&["a"]) },
+        PassOption { name: "more", description: "", kind: OptionKind::Ints(&[]) },
+    ],
+    ..PassDef::new("ex-lists", "Says what its options are", |op, options| {
+        let (sizes, names, more) = (options.ints("sizes"), options.strings("names"), options.ints("more"));
+        op.remark(format!("{sizes:?} {names:?} {more:?}"));
+        Ok(())
+    })
+};
+
+#[test]
+fn options_are_lists() {
+    LISTS.register();
+    let session = parse("");
+    assert!(session.run("builtin.module(ex-lists)", true));
+    assert!(session.says("[4, 8] [\"a\"] []"), "{:?}", session.diagnostics);
+    assert!(session.run("builtin.module(ex-lists{sizes=1,-2,3 names=b,c more=7})", true));
+    assert!(session.says("[1, -2, 3] [\"b\", \"c\"] [7]"), "{:?}", session.diagnostics);
+    let given = mlir_host::pass::Options::given(&LISTS, &[("more", OptionValue::Ints(vec![5]))]);
+    assert_eq!((given.ints("sizes"), given.ints("more")), (vec![4, 8], vec![5]));
+    assert_eq!(given.strings("names"), ["a"]);
 }

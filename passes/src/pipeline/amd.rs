@@ -27,7 +27,10 @@ pub(super) const PASSES: &[Entry] = &[
     Entry::new("tritongpu-remove-layout-conversions"),
     Entry::new("tritongpu-reorder-instructions"),
     Entry::with("tritongpu-explain-layouts", &[("table", True)]).when(Explained),
-    Entry::with("tritongpu-pipeline", &[("num-stages", NumStages), ("explain", Explain)]),
+    Entry::with(
+        "tritongpu-pipeline",
+        &[("num-stages", NumStages), ("explain", Explain), ("record", RecordSchedules)],
+    ),
     Entry::new("tritongpu-fit-shared-memory"),
     Entry::new("tritongpu-cluster-buffers"),
     Entry::new("tritongpu-last-use"),

@@ -9,6 +9,7 @@ use std::fmt::Write;
 
 /// What to compile for.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// The GPU, as in `cuda:90`.
     pub target: String,
@@ -20,8 +21,17 @@ pub struct Options {
     pub num_ctas: u32,
     /// Whether passes report what they chose and why, as remarks.
     pub explain: bool,
+    /// Whether the schedules of loops are written to the module ([`SCHEDULES`](crate::schedule::pass::SCHEDULES)).
+    pub record_schedules: bool,
     /// Whether descriptors have tensor maps also where pointers were measured to be faster.
     pub all_tensor_maps: bool,
+}
+
+impl Options {
+    /// The default ones for a target; fields are there to be set.
+    pub fn for_target(target: impl Into<String>) -> Self {
+        Self { target: target.into(), ..Self::default() }
+    }
 }
 
 impl Default for Options {
@@ -32,6 +42,7 @@ impl Default for Options {
             num_stages: 3,
             num_ctas: 1,
             explain: false,
+            record_schedules: false,
             all_tensor_maps: false,
         }
     }
@@ -46,6 +57,7 @@ enum Given {
     NumCtas,
     NumStages,
     Explain,
+    RecordSchedules,
     AllTensorMaps,
     /// Whether the matrix instructions of the target multiply f32 only rounded to TF32.
     RoundsSingle,
@@ -111,6 +123,7 @@ impl Entry {
             Given::NumCtas => options.num_ctas.to_string(),
             Given::NumStages => options.num_stages.to_string(),
             Given::Explain => options.explain.to_string(),
+            Given::RecordSchedules => options.record_schedules.to_string(),
             Given::AllTensorMaps => options.all_tensor_maps.to_string(),
             Given::RoundsSingle => target.is_some_and(rounds_single).to_string(),
             Given::True => true.to_string(),
@@ -127,9 +140,11 @@ impl Entry {
 ///
 /// ```
 /// use ttopt_passes::pipeline::{Options, ttir_to_ttgir};
-/// let passes = ttir_to_ttgir(&Options { num_warps: 8, ..Options::default() });
+/// let mut options = Options::for_target("cuda:90");
+/// options.num_warps = 8;
+/// let passes = ttir_to_ttgir(&options);
 /// assert!(passes[4].starts_with("convert-triton-to-tritongpu{target=cuda:90 num-warps=8 "));
-/// let passes = ttir_to_ttgir(&Options { target: "hip:gfx942".to_owned(), ..Options::default() });
+/// let passes = ttir_to_ttgir(&Options::for_target("hip:gfx942"));
 /// assert!(passes[4].contains(" threads-per-warp=64 ") && !passes.iter().any(|pass| pass.contains("nvidia")));
 /// ```
 pub fn ttir_to_ttgir(options: &Options) -> Vec<String> {

@@ -12,6 +12,7 @@ use crate::ir_util::{convert_operand, is_loop, with_layout};
 use crate::machine::{self, Layouts, Machine, error, internal};
 use crate::plans::{self, AccessFacts};
 use crate::remove_layout_conversions::improve;
+use linear_layout::show::timeline::{self, Timeline};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Attr, Op, Type, Walk};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
@@ -37,6 +38,11 @@ pub static TRITONGPU_PIPELINE: PassDef = PassDef {
             description: "report the schedule of each loop, or why it has none, as remarks",
             kind: OptionKind::Bool(false),
         },
+        PassOption {
+            name: "record",
+            description: "write the schedule of each loop, or why it has none, to the module as JSON (ttg.schedules)",
+            kind: OptionKind::Bool(false),
+        },
     ],
     ..PassDef::new(
         "tritongpu-pipeline",
@@ -51,6 +57,8 @@ const NUM_STAGES: &str = "tt.num_stages";
 pub const SCHEDULED_CTAS: &str = "ttg.scheduled_ctas";
 /// On loads: that they are issued where they are, behind accesses to shared memory that come before them.
 pub const PINNED: &str = "ttg.pinned";
+/// On modules, where it is asked for: the schedules of loops, as strings with a [`Timeline`] in JSON each.
+pub const SCHEDULES: &str = "ttg.schedules";
 /// More stages than this are taken for a mistake.
 const MOST_STAGES: i64 = 64;
 
@@ -69,7 +77,8 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         return Ok(());
     }
     let axis = AxisInfoAnalysis::new(module);
-    let explains = options.bool("explain");
+    let mut said =
+        Said { explains: options.bool("explain"), records: options.bool("record"), loops: Vec::new() };
     let worth = Worth::new(module, machine.clone(), &target);
     let mut sources = Vec::new();
     for op in loops {
@@ -96,25 +105,22 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
                     Some(schedule) if all || worth.pays(&source, &schedule, &budget) => {
                         sources.push((source, schedule, budget.ctas));
                     }
-                    Some(_) if explains => {
-                        op.remark("has no software pipeline: without it more CTAs fit in shared memory");
-                    }
-                    None if explains => op.remark("has no software pipeline: nothing can run ahead"),
-                    _ => {}
+                    Some(_) => said.none(op, "without it more CTAs fit in shared memory"),
+                    None => said.none(op, "nothing can run ahead"),
                 }
             }
-            Err(reason) if explains => op.remark(format!("has no software pipeline: {reason}")),
-            Err(_) => {}
+            Err(reason) => said.none(op, reason),
         }
     }
+    for (source, schedule, ctas) in &sources {
+        note_ctas(source.op, *ctas);
+        said.schedule(source, schedule);
+    }
+    said.record(module);
     if sources.is_empty() {
         return Ok(());
     }
-    for (source, schedule, ctas) in sources {
-        note_ctas(source.op, ctas);
-        if explains {
-            source.op.remark(source.describe(&schedule));
-        }
+    for (source, schedule, _) in sources {
         let made = expand(&source, &schedule)?;
         if schedule.advances_late {
             carry_offsets(made)?;
@@ -126,6 +132,61 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     }
     undo_copies(module, &target)?;
     coalesce_copies(module, machine, &target)
+}
+
+/// What is said of loops to those who ask.
+struct Said {
+    explains: bool,
+    records: bool,
+    loops: Vec<Timeline>,
+}
+
+impl Said {
+    /// That a loop has no pipeline, and why.
+    fn none(&mut self, op: Op<'_>, reason: &str) {
+        if self.explains {
+            op.remark(format!("has no software pipeline: {reason}"));
+        }
+        if self.records {
+            self.loops.push(Timeline::without(function_of(op), place_of(op), reason.to_owned()));
+        }
+    }
+
+    /// The schedule of a loop.
+    fn schedule(&mut self, source: &Source<'_>, schedule: &LoopSchedule) {
+        if self.explains {
+            source.op.remark(source.describe(schedule));
+        }
+        if self.records {
+            let empty = Timeline::with(function_of(source.op), place_of(source.op), schedule.stages);
+            self.loops.push(source.timeline(schedule, empty));
+        }
+    }
+
+    /// Writes down what is to be recorded.
+    fn record(self, module: Op<'_>) {
+        if self.records {
+            let ctx = module.context();
+            let all: Vec<Attr<'_>> = self
+                .loops
+                .iter()
+                .map(|one| Attr::string(ctx, &timeline::to_json(std::slice::from_ref(one))))
+                .collect();
+            module.set_attr(SCHEDULES, Attr::array(ctx, &all));
+        }
+    }
+}
+
+/// The name of the function around an operation.
+fn function_of(op: Op<'_>) -> String {
+    let function = op.ancestor(|op| FuncOp::cast(op).is_some());
+    function.and_then(|function| function.attr("sym_name")?.as_str()).unwrap_or_default().to_owned()
+}
+
+/// Where an operation is in the source.
+fn place_of(op: Op<'_>) -> String {
+    let position = op.loc().position();
+    position.map_or_else(String::new, |(file, line, column)| format!("{file}:{line}:{column}"))
 }
 
 /// Marks the loads of a loop that run ahead, so that LLVM, which schedules for targets without copies beside the program,

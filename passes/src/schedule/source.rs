@@ -16,6 +16,7 @@ use crate::plans::{self, AccessFacts, scratch_bytes};
 use linear_layout::Encoding;
 use linear_layout::encoding::SwizzledShared;
 use linear_layout::plan::VectorPlan;
+use linear_layout::show::timeline::Timeline;
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, Op, Type, Value, Walk};
@@ -808,13 +809,7 @@ impl Source<'_> {
                 Step::Run(n) => {
                     let column = "| ".repeat(schedule.stage[*n] as usize);
                     let rest = "  ".repeat((schedule.stages - schedule.stage[*n]) as usize);
-                    let what = match self.actions[*n] {
-                        Action::Op(op) => op.name().to_owned(),
-                        Action::Copy(_, ring) => format!("copy to ring {ring}"),
-                        Action::Read(_, ring) => format!("read of ring {ring}"),
-                        Action::Fill(_, ring) => format!("store to ring {ring}"),
-                        Action::Bulk(_, ring) => format!("bulk copy to ring {ring}"),
-                    };
+                    let what = self.what(*n);
                     text.push_str(&format!("{column}*{rest}{what}"));
                 }
                 other => text.push_str(&other.to_string()),
@@ -824,5 +819,36 @@ impl Source<'_> {
             text.push_str(&format!("\n  ring {ring}: {depth} slots of {} bytes", self.graph.rings[ring]));
         }
         text
+    }
+
+    /// What a node is, for people.
+    fn what(&self, node: usize) -> String {
+        match self.actions[node] {
+            Action::Op(op) => op.name().to_owned(),
+            Action::Copy(_, ring) => format!("copy to ring {ring}"),
+            Action::Read(_, ring) => format!("read of ring {ring}"),
+            Action::Fill(_, ring) => format!("store to ring {ring}"),
+            Action::Bulk(_, ring) => format!("bulk copy to ring {ring}"),
+        }
+    }
+
+    /// The schedule as data, added to what is known of the loop.
+    pub fn timeline(&self, schedule: &LoopSchedule, mut timeline: Timeline) -> Timeline {
+        for step in &schedule.kernel {
+            match step {
+                Step::Run(n) => {
+                    let ops = self.actions[*n].ops(self);
+                    let line = ops.first().and_then(|op| op.loc().position()).map(|(_, line, _)| line);
+                    timeline.operation(self.what(*n), *n as u32, schedule.stage[*n], line);
+                }
+                other => timeline.wait(other.to_string()),
+            }
+        }
+        for (ring, slots) in schedule.depths.iter().enumerate() {
+            let writers = (0..self.graph.nodes.len()).filter(|n| self.graph.nodes[*n].writes == Some(ring));
+            let stage = writers.map(|n| schedule.stage[n]).min().unwrap_or(0);
+            timeline.ring(*slots, self.graph.rings[ring], stage);
+        }
+        timeline
     }
 }

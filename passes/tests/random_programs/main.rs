@@ -128,9 +128,8 @@ fn random_programs_reach_ttgir() {
             let num_ctas = if target == "cuda:90" && seed % 5 == 4 { 2 } else { 1 };
             let num_warps = 1 << (seed / 3 % 4);
             let num_stages = 1 + seed as u32 / 4 % 5;
-            let target_name = target.to_owned();
-            let options =
-                Options { target: target_name, num_warps, num_ctas, num_stages, ..Options::default() };
+            let mut options = Options::for_target(target);
+            (options.num_warps, options.num_ctas, options.num_stages) = (num_warps, num_ctas, num_stages);
             let kind = if seed % 4 == 3 { Kind::Exact } else { Kind::Any };
             if let Err(reason) = session.check(&program(seed, kind), &options) {
                 eprintln!("seed {seed}, {target}, {num_warps} warps, {num_ctas} blocks: {reason}");

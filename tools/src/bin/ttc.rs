@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use clap::Parser;
+use linear_layout::show::timeline::{self, Timeline};
 use linear_layout::target::{TargetDesc, Vendor};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use ttopt_tools::binary::Resources;
 use ttopt_tools::companions::Companions;
 use ttopt_tools::compile::{Artifacts, Compiled, Options, Reported, Stage, Times, check_input, compile};
 use ttopt_tools::explain;
+use ttopt_tools::overrides::Override;
 use ttopt_tools::store::Store;
 
 /// Compiles a Triton module for a GPU.
@@ -67,6 +69,9 @@ struct Args {
     /// Say what was chosen and why, as remarks and a summary on stderr
     #[arg(long)]
     explain: bool,
+    /// Write the schedules of loops, or why they have none: a picture where FILE ends in .svg, else JSON
+    #[arg(long, value_name = "FILE", conflicts_with = "batch")]
+    schedules: Option<PathBuf>,
     /// Verify the IR after each pass, not only after each stage; builds with assertions do so by default
     #[arg(long, value_name = "BOOL", default_value_t = cfg!(debug_assertions), default_missing_value = "true",
         num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set)]
@@ -92,6 +97,10 @@ struct Args {
     /// Write what each stage made to DIR/KERNEL.ttir, .ttgir, .llir, .ptx and so on, TTIR and TTGIR with locations
     #[arg(long, value_name = "DIR", conflicts_with = "batch")]
     dump: Option<PathBuf>,
+    /// Take FILE, a stage from --dump that was edited, in the place of what would be made: its extension says which stage, and
+    /// what follows is made from it; repeat for more. Its kernel, target and options must be those of this run
+    #[arg(long = "override", value_name = "FILE", conflicts_with = "batch")]
+    overrides: Vec<PathBuf>,
     /// Log what happens; repeat for more
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
@@ -145,6 +154,16 @@ fn dump(folder: &Path, kernel: &str, is_amd: bool, made: &Artifacts) -> Result<(
     Ok(())
 }
 
+/// Writes the schedules of loops.
+fn write_schedules(path: &Path, schedules: Option<&[Timeline]>, name: &str) -> Result<()> {
+    let Some(loops) = schedules else {
+        bail!("no loops were scheduled: {name} has layouts already, or compilation stopped before")
+    };
+    let is_picture = path.extension().is_some_and(|extension| extension == "svg");
+    let text = if is_picture { timeline::svg(loops) } else { timeline::to_json(loops) + "\n" };
+    write(path, text.as_bytes())
+}
+
 fn print_times(times: &Times) {
     let rows = [
         ("parse", times.parse),
@@ -161,24 +180,24 @@ fn print_times(times: &Times) {
 }
 
 fn options(args: &Args) -> Options {
-    Options {
-        target: args.target.clone(),
-        num_warps: args.num_warps,
-        num_stages: args.num_stages,
-        num_ctas: args.num_ctas,
-        emit: args.emit,
-        print_after: args.print_after.clone(),
-        explain: args.explain,
-        verify_each: args.verify_each,
-        all_tensor_maps: args.all_tensor_maps,
-        max_registers: args.max_registers,
-        fp_fusion: !args.no_fp_fusion,
-        flush_denormals: !args.keep_denormals,
-        ptxas_options: args.ptxas_options.clone(),
-        locations: args.locations || args.dump.is_some(),
-        keep: args.dump.is_some(),
-        companions: Companions::find(),
-    }
+    let mut options = Options::new(args.emit);
+    options.target = args.target.clone();
+    options.num_warps = args.num_warps;
+    options.num_stages = args.num_stages;
+    options.num_ctas = args.num_ctas;
+    options.print_after = args.print_after.clone();
+    options.explain = args.explain;
+    options.schedules = args.schedules.is_some();
+    options.verify_each = args.verify_each;
+    options.all_tensor_maps = args.all_tensor_maps;
+    options.max_registers = args.max_registers;
+    options.fp_fusion = !args.no_fp_fusion;
+    options.flush_denormals = !args.keep_denormals;
+    options.ptxas_options = args.ptxas_options.clone();
+    options.locations = args.locations || args.dump.is_some();
+    options.keep = args.dump.is_some();
+    options.companions = Companions::find();
+    options
 }
 
 /// Says whether all jobs were done.
@@ -212,8 +231,10 @@ fn run(args: &Args) -> Result<()> {
         return if run_batch(args, list)? { Ok(()) } else { Err(Reported.into()) };
     }
     let (input, name) = read(args.input.as_ref().context("no input")?)?;
-    let options = options(args);
-    let Compiled { output, metadata, times, artifacts, resources } = compile(&input, &name, &options)?;
+    let mut options = options(args);
+    options.overrides = args.overrides.iter().map(|path| Override::read(path)).collect::<Result<_>>()?;
+    let Compiled { output, metadata, times, artifacts, resources, schedules, .. } =
+        compile(&input, &name, &options)?;
     if let Some(folder) = &args.dump {
         let kernel = metadata.as_ref().map_or("module", |metadata| metadata.name.as_str());
         let is_amd = metadata
@@ -248,6 +269,9 @@ fn run(args: &Args) -> Result<()> {
             }
             None => bail!("metadata is known from --emit ttgir on, not for --emit ttir"),
         }
+    }
+    if let Some(path) = &args.schedules {
+        write_schedules(path, schedules.as_deref(), &name)?;
     }
     // The summary reads PTX.
     let is_ptx = |target: &str| TargetDesc::parse(target).is_ok_and(|desc| desc.vendor == Vendor::Nvidia);

@@ -11,15 +11,12 @@ fn to_llvm(request: &CompileRequest) -> Result<Compiled> {
     let name = request.file.display().to_string();
     let bytes = std::fs::read(&request.file).with_context(|| format!("cannot read {name}"))?;
     check_input(&bytes, &name)?;
-    let options = Options {
-        target: request.target.clone(),
-        num_warps: request.num_warps.unwrap_or(4),
-        num_stages: request.num_stages.unwrap_or(3),
-        num_ctas: request.num_ctas.unwrap_or(1),
-        emit: Stage::Llvmir,
-        companions: Companions::find(),
-        ..Options::default()
-    };
+    let mut options = Options::new(Stage::Llvmir);
+    options.target = request.target.clone();
+    options.num_warps = request.num_warps.unwrap_or(4);
+    options.num_stages = request.num_stages.unwrap_or(3);
+    options.num_ctas = request.num_ctas.unwrap_or(1);
+    options.companions = Companions::find();
     let compiled = compile(&bytes, &name, &options).with_context(|| format!("cannot compile {name}"))?;
     let metadata = compiled.metadata;
     Ok(Compiled {

@@ -21,7 +21,7 @@ use smallvec::SmallVec;
 
 use crate::f2::{self, Echelon, Vectors};
 use crate::plan::display::Count;
-use crate::plan::{PlanError, PlanResult};
+use crate::plan::{PlanError, PlanResult, Unsupported};
 use crate::target::TargetDesc;
 use crate::{Dim, LinearLayout};
 
@@ -145,11 +145,14 @@ impl MatrixDescriptorPlan {
             return Err(PlanError::NotOnTarget { what, target: target.name });
         }
         if ![8, 16, 32].contains(&elem_bits) {
-            return Err(PlanError::unsupported(format!("wgmma takes no elements of {elem_bits} bits")));
+            return Err(PlanError::unsupported(
+                Unsupported::Types,
+                format!("wgmma takes no elements of {elem_bits} bits"),
+            ));
         }
         if !rows.is_power_of_two() || !(8..=256).contains(&rows) {
             let reason = format!("a wgmma tile of {rows} rows; planned are powers of two from 8 to 256");
-            return Err(PlanError::unsupported(reason));
+            return Err(PlanError::unsupported(Unsupported::Shape, reason));
         }
         let tile = [rows, K_BYTES * 8 / u64::from(elem_bits)];
         let block = Block::new(memory, dims, elem_bits, target)?;
@@ -157,7 +160,7 @@ impl MatrixDescriptorPlan {
         if extents[0] < tile[0] || extents[1] < tile[1] {
             let ([m, k], [rows, depth]) = (extents, tile);
             let reason = format!("a block has {m}×{k} elements, a wgmma tile {rows}×{depth}");
-            return Err(PlanError::unsupported(reason));
+            return Err(PlanError::unsupported(Unsupported::Shape, reason));
         }
         let elem = u64::from(elem_bits / 8);
         let transposed = match (block.bits[0].first(), block.bits[1].first()) {
@@ -165,12 +168,12 @@ impl MatrixDescriptorPlan {
             (Some(&mn), _) if mn == elem => true,
             _ => {
                 let reason = format!("neither `{}` nor `{}` is contiguous in memory", dims.0, dims.1);
-                return Err(PlanError::unsupported(reason));
+                return Err(PlanError::unsupported(Unsupported::Memory, reason));
             }
         };
         if transposed && elem_bits != 16 {
             let reason = format!("wgmma takes elements of {elem_bits} bits contiguous along K only");
-            return Err(PlanError::unsupported(reason));
+            return Err(PlanError::unsupported(Unsupported::Types, reason));
         }
         let mut reasons = Vec::new();
         for swizzle in MatrixSwizzle::ALL {
@@ -179,7 +182,10 @@ impl MatrixDescriptorPlan {
                 Err(reason) => reasons.push(format!("{swizzle}: {reason}")),
             }
         }
-        Err(PlanError::unsupported(format!("no wgmma descriptor; {}", reasons.join("; "))))
+        Err(PlanError::unsupported(
+            Unsupported::Memory,
+            format!("no wgmma descriptor; {}", reasons.join("; ")),
+        ))
     }
 
     /// Number of tiles along M or N, and along K, in one block.
@@ -236,7 +242,7 @@ impl Block {
         for dim in memory.out_dims() {
             if !dims.contains(&dim) && memory.out_bits(dim) > 0 {
                 let reason = format!("`{dim}` is neither along M or N, nor along K");
-                return Err(PlanError::unsupported(reason));
+                return Err(PlanError::unsupported(Unsupported::Shape, reason));
             }
         }
         let needed =
@@ -255,7 +261,7 @@ impl Block {
         let bits = dims.map(along);
         if bits[0].len() + bits[1].len() != own.rank() as usize || dims[0] == dims[1] {
             let reason = format!("a block has no contiguous part of `{}` and `{}`", dims[0], dims[1]);
-            return Err(PlanError::unsupported(reason));
+            return Err(PlanError::unsupported(Unsupported::Memory, reason));
         }
         Ok(Block { dims, bits })
     }

@@ -24,7 +24,7 @@ use crate::f2::{self, Echelon, Vectors, low_mask};
 use crate::plan::matrix_instruction::{DotAxis, MatrixInstruction, Role, Roles};
 use crate::plan::scan::distinct_registers;
 use crate::plan::space::Distributed;
-use crate::plan::{PlanError, PlanResult};
+use crate::plan::{PlanError, PlanResult, Unsupported};
 use crate::target::TargetDesc;
 use crate::{Dim, LinearLayout};
 
@@ -190,7 +190,7 @@ impl DotTilePlan {
             let reason = format!(
                 "no instruction of {target} multiplies {kind:?} {exact}and sums in {sum:?} in these layouts"
             );
-            PlanError::unsupported(reason)
+            PlanError::unsupported(Unsupported::Types, reason)
         })?;
         Ok(DotTilePlan { kind: types.c, dot: Dot::Fma(fma), copies })
     }
@@ -321,7 +321,7 @@ impl Operands {
         if !fit {
             let shape = |sizes: &[u64]| sizes.iter().map(u64::to_string).collect::<Vec<_>>().join("×");
             let shapes = format!("{} times {} is not {}", shape(&sa), shape(&sb), shape(&sc));
-            return Err(PlanError::unsupported(shapes));
+            return Err(PlanError::unsupported(Unsupported::Shape, shapes));
         }
         let first = 3 - sa.len();
         Ok(Operands {

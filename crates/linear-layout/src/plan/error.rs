@@ -76,7 +76,9 @@ pub enum PlanError {
     /// The hardware, or the plans of this crate, do not do that.
     #[error("{what}")]
     Unsupported {
-        /// What, with its numbers.
+        /// What does not fit: by this, callers tell such errors apart.
+        why: Unsupported,
+        /// What, with its numbers, for people.
         what: String,
     },
     /// A fault of the planner: what should always hold does not.
@@ -87,9 +89,23 @@ pub enum PlanError {
     },
 }
 
+/// What of a request does not fit what instructions do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Unsupported {
+    /// Their types: the width of elements, or how exact results are.
+    Types,
+    /// Shapes: the number of dimensions, or sizes.
+    Shape,
+    /// Where elements lie in memory: order, swizzle, alignment.
+    Memory,
+    /// Which registers, lanes, warps or CTAs hold what.
+    Distribution,
+}
+
 impl PlanError {
-    pub(crate) fn unsupported(what: impl Into<String>) -> PlanError {
-        PlanError::Unsupported { what: what.into() }
+    pub(crate) fn unsupported(why: Unsupported, what: impl Into<String>) -> PlanError {
+        PlanError::Unsupported { why, what: what.into() }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::plan::shared::SharedAccessPlan;
 use crate::plan::shuffle::ShuffleInstruction;
 use crate::plan::space::Distributed;
 use crate::plan::wavefront::Served;
-use crate::plan::{PlanError, PlanResult, ThreadMasks};
+use crate::plan::{PlanError, PlanResult, ThreadMasks, Unsupported};
 use crate::target::{Direction, TargetDesc};
 use crate::{Dim, LinearLayout};
 
@@ -432,7 +432,7 @@ impl HistogramPlan {
         let mut dims = result.out_dims();
         let (Some(dim), None) = (dims.next(), dims.next()) else {
             let got = result.num_out_dims();
-            return Err(PlanError::unsupported(format!("counts of {got} dimensions")));
+            return Err(PlanError::unsupported(Unsupported::Shape, format!("counts of {got} dimensions")));
         };
         let bins = result.out_size(dim).unwrap_or(1);
         let memory = LinearLayout::identity_1d(bins, Dim::OFFSET, dim)?;

@@ -48,7 +48,7 @@ pub use descriptor::{MatrixDescriptorPlan, MatrixSwizzle};
 pub use detour::Detour;
 pub use display::Count;
 pub use dot::{Dot, DotInstruction, DotTilePlan, DotType, DotTypes};
-pub use error::{PlanError, PlanResult};
+pub use error::{PlanError, PlanResult, Unsupported};
 pub use gather::{Gather, GatherPlan, GatherShared, GatherShuffle, HistogramPlan};
 pub use matrix_instruction::{
     Bits, DotAxis, Fragment, MatrixFamily, MatrixInstruction, OperandSource, Rate, Role,

@@ -29,7 +29,7 @@ use crate::plan::display::{Count, write_cost};
 use crate::plan::scan_exchange::{ScanExchange, exchanges};
 use crate::plan::shuffle::ShuffleInstruction;
 use crate::plan::space::Distributed;
-use crate::plan::{PlanError, PlanResult};
+use crate::plan::{PlanError, PlanResult, Unsupported};
 use crate::target::TargetDesc;
 use crate::{Dim, LinearLayout};
 
@@ -138,7 +138,7 @@ impl Places {
                 let place = c.checked_shr(shift).unwrap_or(0).trailing_zeros() as usize;
                 if !c.is_power_of_two() || of_bit[place].is_some() {
                     let reason = format!("bit {bit} of `{dim}` is not the only one of its bit of `{axis}`");
-                    return Err(PlanError::unsupported(reason));
+                    return Err(PlanError::unsupported(Unsupported::Distribution, reason));
                 }
                 of_bit[place] = Some((dim, bit as u32));
             }

@@ -8,7 +8,7 @@ use crate::plan::access::{AccessPlan, MemoryAccess, OffsetMap};
 use crate::plan::display::Count;
 use crate::plan::space::Distributed;
 use crate::plan::vector::{AddressFacts, contiguous_bits};
-use crate::plan::{PlanError, PlanResult, ThreadMasks, Threads};
+use crate::plan::{PlanError, PlanResult, ThreadMasks, Threads, Unsupported};
 use crate::target::{Direction, TargetDesc, Vendor};
 use crate::{Dim, LinearLayout};
 
@@ -160,7 +160,10 @@ impl SharedAccessPlan {
         };
         let bits = widths.iter().copied().find(fits).ok_or_else(|| {
             let widest = storage_bits << widest;
-            PlanError::unsupported(format!("{widest} consecutive bits are too few to copy without registers"))
+            PlanError::unsupported(
+                Unsupported::Memory,
+                format!("{widest} consecutive bits are too few to copy without registers"),
+            )
         })?;
         map.run_bits = (bits / storage_bits).ilog2();
         let choice = map.vector(storage_bits, Direction::Store, target);

@@ -12,7 +12,7 @@ use std::fmt;
 use smallvec::SmallVec;
 
 use crate::encoding::NvmmaShared;
-use crate::plan::{MatrixSwizzle, PlanError, PlanResult};
+use crate::plan::{MatrixSwizzle, PlanError, PlanResult, Unsupported};
 use crate::target::TargetDesc;
 use crate::{Dim, Encoding, LinearLayout};
 
@@ -77,8 +77,8 @@ pub struct TmaPlan {
     pub alignment: u64,
 }
 
-pub(super) fn unsupported<T>(reason: impl Into<String>) -> PlanResult<T> {
-    Err(PlanError::unsupported(reason.into()))
+pub(super) fn unsupported<T>(why: Unsupported, reason: impl Into<String>) -> PlanResult<T> {
+    Err(PlanError::unsupported(why, reason))
 }
 
 impl TmaMap {
@@ -92,26 +92,29 @@ impl TmaMap {
         }
         let elem_bits = encoding.element_bit_width as u32;
         if !matches!(elem_bits, 8 | 16 | 32 | 64) {
-            return unsupported(format!("TMA copies no elements of {elem_bits} bits"));
+            return unsupported(Unsupported::Types, format!("TMA copies no elements of {elem_bits} bits"));
         }
         if shape.is_empty() || shape.len() > MAX_RANK {
-            return unsupported(format!(
-                "TMA copies blocks of 1 to {MAX_RANK} dimensions, not {}",
-                shape.len()
-            ));
+            return unsupported(
+                Unsupported::Shape,
+                format!("TMA copies blocks of 1 to {MAX_RANK} dimensions, not {}", shape.len()),
+            );
         }
         if encoding.fp4_padded {
-            return unsupported("TMA pads elements of four bits from sm_100 on, and no plan does so");
+            return unsupported(
+                Unsupported::Types,
+                "TMA pads elements of four bits from sm_100 on, and no plan does so",
+            );
         }
         if encoding.transposed {
-            return unsupported("TMA writes rows one after the other, not transposed");
+            return unsupported(Unsupported::Memory, "TMA writes rows one after the other, not transposed");
         }
         let swizzle = match encoding.swizzling_byte_width {
             0 => MatrixSwizzle::None,
             32 => MatrixSwizzle::Bytes32,
             64 => MatrixSwizzle::Bytes64,
             128 => MatrixSwizzle::Bytes128,
-            width => return unsupported(format!("TMA has no swizzle of {width} bytes")),
+            width => return unsupported(Unsupported::Memory, format!("TMA has no swizzle of {width} bytes")),
         };
         let elem_bytes = u64::from(elem_bits / 8);
         let widest = if swizzle == MatrixSwizzle::None { MAX_BOX } else { swizzle.row_bytes() / elem_bytes };
@@ -120,10 +123,13 @@ impl TmaMap {
         let row_bytes = row * elem_bytes;
         if !row_bytes.is_multiple_of(TMA_UNIT_BYTES) {
             let unit = TMA_UNIT_BYTES;
-            return unsupported(format!(
-                "TMA copies rows of multiples of {unit} bytes, a row of {row} elements of {elem_bits} bits has \
+            return unsupported(
+                Unsupported::Shape,
+                format!(
+                    "TMA copies rows of multiples of {unit} bytes, a row of {row} elements of {elem_bits} bits has \
                  {row_bytes}"
-            ));
+                ),
+            );
         }
         Ok(map)
     }
@@ -184,7 +190,7 @@ impl TmaPlan {
         };
         let part = encoding.part(shape)?;
         let Some((&row, outer)) = part.split_last() else {
-            return unsupported("a block without dimensions cannot be copied by TMA");
+            return unsupported(Unsupported::Shape, "a block without dimensions cannot be copied by TMA");
         };
         let row_bytes = row * u64::from(elem_bits) / 8;
         let rows: u64 = outer.iter().product();
@@ -237,18 +243,24 @@ impl TmaPlan {
             }
             let found = columns.get(bit as usize).map(|column| memory.coords(*column));
             if found.as_deref() != Some(&*wanted) {
-                return unsupported(format!(
-                    "TMA leaves element {wanted:?} of a box at offset {}, where the layout has {:?}",
-                    1u64 << bit,
-                    found.unwrap_or_default()
-                ));
+                return unsupported(
+                    Unsupported::Memory,
+                    format!(
+                        "TMA leaves element {wanted:?} of a box at offset {}, where the layout has {:?}",
+                        1u64 << bit,
+                        found.unwrap_or_default()
+                    ),
+                );
             }
         }
         match self.boxes.iter().find(|part| !part.offset_bytes.is_multiple_of(self.alignment)) {
-            Some(part) => unsupported(format!(
-                "a box would start at byte {}, which is no multiple of {}",
-                part.offset_bytes, self.alignment
-            )),
+            Some(part) => unsupported(
+                Unsupported::Memory,
+                format!(
+                    "a box would start at byte {}, which is no multiple of {}",
+                    part.offset_bytes, self.alignment
+                ),
+            ),
             None => Ok(()),
         }
     }
@@ -285,7 +297,10 @@ fn boxes(memory: &LinearLayout, box_shape: &[u64], elem_bytes: u64) -> PlanResul
         let offset = number * elements;
         let start = memory.coords(crate::f2::mul(memory.columns_of(Dim::OFFSET), offset));
         if start.iter().zip(box_shape).any(|(at, size)| at % size != 0) {
-            return unsupported(format!("the layout has {start:?} at offset {offset}, where a box starts"));
+            return unsupported(
+                Unsupported::Memory,
+                format!("the layout has {start:?} at offset {offset}, where a box starts"),
+            );
         }
         boxes.push(TmaBox { start: start.iter().copied().collect(), offset_bytes: offset * elem_bytes });
     }

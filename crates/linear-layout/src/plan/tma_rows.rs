@@ -15,7 +15,7 @@ use super::tma::{BOX_ALIGNMENT, MAX_BOX, parts, unsupported};
 use super::{TmaMap, TmaPlan};
 use crate::encoding::NvmmaShared;
 use crate::f2::Echelon;
-use crate::plan::{PlanError, PlanResult};
+use crate::plan::{PlanError, PlanResult, Unsupported};
 use crate::target::TargetDesc;
 use crate::{Dim, Encoding, LinearLayout};
 
@@ -169,7 +169,7 @@ impl TmaRowsPlan {
         target: &TargetDesc,
     ) -> PlanResult<TmaRowsPlan> {
         let &[height, width] = shape else {
-            return unsupported(format!("rows of a block of {} dimensions", shape.len()));
+            return unsupported(Unsupported::Shape, format!("rows of a block of {} dimensions", shape.len()));
         };
         let map = TmaMap::new(encoding, &[1, width], target)?;
         let rows = rows_of_instruction(target);
@@ -178,11 +178,17 @@ impl TmaRowsPlan {
         let place = Places { inverse: memory.pseudo_invert(), map: &map };
         let registers = numbers.columns_of(Dim::REGISTER);
         if numbers.columns_of(Dim::LANE).iter().any(|row| *row != 0) {
-            return unsupported("lanes of a warp hold the numbers of different rows");
+            return unsupported(
+                Unsupported::Distribution,
+                "lanes of a warp hold the numbers of different rows",
+            );
         }
         for bit in 0..rows.trailing_zeros() {
             if registers.get(bit as usize) != Some(&(1 << bit)) {
-                return unsupported(format!("a thread must hold the numbers of {rows} consecutive rows"));
+                return unsupported(
+                    Unsupported::Distribution,
+                    format!("a thread must hold the numbers of {rows} consecutive rows"),
+                );
             }
         }
         // Elements of a row lie along it as a box of one row does, and rows of an instruction follow each other.
@@ -190,19 +196,19 @@ impl TmaRowsPlan {
         for bit in 0..column.trailing_zeros() {
             let (wanted, found) = (map.elem_bytes() << bit, place.of(0, 1 << bit)?);
             if found != wanted {
-                return unsupported(format!(
-                    "column {} of a row lies at byte {found}, not {wanted}",
-                    1u64 << bit
-                ));
+                return unsupported(
+                    Unsupported::Memory,
+                    format!("column {} of a row lies at byte {found}, not {wanted}", 1u64 << bit),
+                );
             }
         }
         for bit in 0..rows.trailing_zeros() {
             let (wanted, found) = (map.box_bytes() << bit, place.of(1 << bit, 0)?);
             if found != wanted {
-                return unsupported(format!(
-                    "row {} of a copy lies at byte {found}, not {wanted}",
-                    1u64 << bit
-                ));
+                return unsupported(
+                    Unsupported::Memory,
+                    format!("row {} of a copy lies at byte {found}, not {wanted}", 1u64 << bit),
+                );
             }
         }
         let warps = numbers.columns_of(Dim::WARP);
@@ -225,21 +231,27 @@ impl TmaRowsPlan {
         let mut seen = Echelon::new();
         let wanted = registers.iter().chain(warps).filter(|row| **row != 0);
         if !wanted.clone().all(|row| seen.insert(*row)) {
-            return unsupported("rows are numbered twice");
+            return unsupported(Unsupported::Distribution, "rows are numbered twice");
         }
         let all = [warp_bytes.as_slice(), &[bits]].concat();
         let apart = all.iter().try_fold(0, |sum, bytes| (sum & bytes == 0).then_some(sum | bytes));
         if apart.is_none() || all.iter().any(|bytes| !bytes.is_multiple_of(BOX_ALIGNMENT)) {
-            return unsupported("rows of a warp do not begin at a place of their own");
+            return unsupported(Unsupported::Memory, "rows of a warp do not begin at a place of their own");
         }
         let parts = parts(&memory);
         let of_blocks = numbers.columns_of(Dim::BLOCK);
         if of_blocks.len() != parts.len() || of_blocks.iter().zip(&parts).any(|(row, part)| *row != part[0]) {
-            return unsupported("blocks of a cluster hold the numbers of other rows than the buffer");
+            return unsupported(
+                Unsupported::Distribution,
+                "blocks of a cluster hold the numbers of other rows than the buffer",
+            );
         }
         let own_rows = encoding.part(shape)?[0];
         if 1 << seen.rank() != own_rows {
-            return unsupported(format!("{} numbers for {own_rows} of {height} rows", 1u64 << seen.rank()));
+            return unsupported(
+                Unsupported::Distribution,
+                format!("{} numbers for {own_rows} of {height} rows", 1u64 << seen.rank()),
+            );
         }
         Ok(TmaRowsPlan {
             rows,
@@ -268,9 +280,10 @@ fn check_row(map: &TmaMap, rows: u64) -> PlanResult<()> {
     if bytes.is_multiple_of(BOX_ALIGNMENT) {
         return Ok(());
     }
-    unsupported(format!(
-        "copies to shared memory begin at multiples of {BOX_ALIGNMENT} bytes, not of {bytes}"
-    ))
+    unsupported(
+        Unsupported::Memory,
+        format!("copies to shared memory begin at multiples of {BOX_ALIGNMENT} bytes, not of {bytes}"),
+    )
 }
 
 /// Where elements lie in shared memory, in bytes, as copies count: without swizzle.

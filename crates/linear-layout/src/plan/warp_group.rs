@@ -17,7 +17,7 @@ use crate::plan::dot::{Bit, Operand};
 use crate::plan::matrix_instruction::{Fragment, MatrixFamily, Role};
 use crate::plan::{
     Count, DotAxis, DotType, DotTypes, MatrixDescriptorPlan, MatrixInstruction, PlanError, PlanResult,
-    ThreadBases,
+    ThreadBases, Unsupported,
 };
 use crate::target::TargetDesc;
 use crate::{Dim, LinearLayout};
@@ -121,7 +121,10 @@ impl WarpGroupDotPlan {
         let shape = [rows_of_one, n, step];
         if dot.depth == 0 || !dot.depth.is_multiple_of(step) {
             let depth = dot.depth;
-            return Err(unsupported(format!("{depth} summands are no multiple of the {step} of a wgmma")));
+            return Err(unsupported(
+                Unsupported::Shape,
+                format!("{depth} summands are no multiple of the {step} of a wgmma"),
+            ));
         }
         let fragment = result.take_fragment(n)?;
         let left = match dot.a {
@@ -185,8 +188,8 @@ impl fmt::Display for WarpGroupDotPlan {
     }
 }
 
-fn unsupported(reason: String) -> PlanError {
-    PlanError::unsupported(reason)
+fn unsupported(why: Unsupported, reason: impl Into<String>) -> PlanError {
+    PlanError::unsupported(why, reason)
 }
 
 /// The instruction for these types; both operands have one.
@@ -195,10 +198,16 @@ fn instruction(types: &DotTypes, target: &TargetDesc) -> PlanResult<&'static Mat
     let known = MatrixInstruction::of(target)
         .find(|row| row.family == MatrixFamily::Wgmma && a == b && row.multiplies(a, c, false));
     let Some(row) = known else {
-        return Err(unsupported(format!("no wgmma multiplies {a:?} by {b:?} and sums in {c:?}")));
+        return Err(unsupported(
+            Unsupported::Types,
+            format!("no wgmma multiplies {a:?} by {b:?} and sums in {c:?}"),
+        ));
     };
     if !row.multiplies(a, c, types.exact) {
-        return Err(unsupported("wgmma rounds 32-bit floats to TF32, which the dot does not allow".into()));
+        return Err(unsupported(
+            Unsupported::Types,
+            "wgmma rounds 32-bit floats to TF32, which the dot does not allow",
+        ));
     }
     Ok(row)
 }
@@ -225,7 +234,10 @@ fn widest(
 fn take(bits: &mut Vec<Bit>, axis: DotAxis, vector: u64, what: &str) -> PlanResult<u32> {
     match bits.iter().position(|bit| bit.axis == axis && bit.vector == vector) {
         Some(i) => Ok(bits.remove(i).register),
-        None => Err(unsupported(format!("{what} has no register bit for {vector} along {axis:?}"))),
+        None => Err(unsupported(
+            Unsupported::Distribution,
+            format!("{what} has no register bit for {vector} along {axis:?}"),
+        )),
     }
 }
 
@@ -245,9 +257,10 @@ fn check_threads(operand: &Operand, fragment: &Fragment, what: &str) -> PlanResu
         for (i, (axis, vector)) in vectors(&roles).enumerate() {
             let column = columns.get(i).copied().unwrap_or(0);
             if operand.along(column, axis) != Some(vector) {
-                return Err(unsupported(format!(
-                    "{kind} bit {i} of {what} does not move by {vector} along {axis:?}"
-                )));
+                return Err(unsupported(
+                    Unsupported::Distribution,
+                    format!("{kind} bit {i} of {what} does not move by {vector} along {axis:?}"),
+                ));
             }
         }
     }
@@ -274,12 +287,18 @@ impl Accumulators {
     ) -> PlanResult<Accumulators> {
         use DotAxis::{M, N};
         if layout.num_out_dims() != 2 {
-            return Err(unsupported(format!("a result of {} dimensions", layout.num_out_dims())));
+            return Err(unsupported(
+                Unsupported::Shape,
+                format!("a result of {} dimensions", layout.num_out_dims()),
+            ));
         }
         let operand = Operand::new(layout, &[M, N], target)?;
         check_threads(&operand, &instruction.c, "the result")?;
         let Some(bits) = operand.registers() else {
-            return Err(unsupported("a register bit of the result moves along rows and columns".into()));
+            return Err(unsupported(
+                Unsupported::Distribution,
+                "a register bit of the result moves along rows and columns",
+            ));
         };
         Ok(Accumulators { instruction, operand, bits })
     }
@@ -322,7 +341,7 @@ impl Accumulators {
             let at = if own { 0 } else { self.operand.part(column, axis) };
             if at & (size - 1) != 0 {
                 let reason = format!("warp bit {i} moves by {at} along {axis:?}, within a tile of {size}");
-                return Err(unsupported(reason));
+                return Err(unsupported(Unsupported::Distribution, reason));
             }
             bases.warp.push(start(at / size));
         }
@@ -346,11 +365,17 @@ impl Left {
         for (i, &column) in result.operand.all.warp.iter().enumerate() {
             let own = operand.all.warp.get(i).copied().unwrap_or(0);
             if operand.along(own, M) != Some(result.operand.part(column, M)) {
-                return Err(unsupported(format!("warp bit {i} of {what} does not move as the result does")));
+                return Err(unsupported(
+                    Unsupported::Distribution,
+                    format!("warp bit {i} of {what} does not move as the result does"),
+                ));
             }
         }
         let Some(mut bits) = operand.registers() else {
-            return Err(unsupported(format!("a register bit of {what} moves along rows and summands")));
+            return Err(unsupported(
+                Unsupported::Distribution,
+                format!("a register bit of {what} moves along rows and summands"),
+            ));
         };
         let roles = fragment.register_roles();
         let taken = vectors(&roles).map(|(axis, v)| take(&mut bits, axis, v, what));
@@ -372,7 +397,7 @@ impl Left {
                     None => {
                         let reason =
                             format!("the left operand has no register bit for {vector} along {axis:?}");
-                        return Err(unsupported(reason));
+                        return Err(unsupported(Unsupported::Distribution, reason));
                     }
                 };
             }

@@ -22,6 +22,7 @@ mod request;
 mod style;
 mod svg;
 mod text;
+pub mod timeline;
 
 pub use json::error as error_json;
 pub use request::{Request, parse_shape};

@@ -11,16 +11,16 @@ use super::text::Grid;
 /// Largest picture, in elements.
 const MAX_CELLS: usize = 1 << 14;
 const CELL_HEIGHT: usize = 22;
-const CHARACTER: usize = 7;
-const MARGIN: usize = 40;
+pub(super) const CHARACTER: usize = 7;
+pub(super) const MARGIN: usize = 40;
 /// Width of one bank.
 const BANK: usize = 28;
 /// Room for what is written left of the banks.
 const BANK_LABELS: usize = 70;
 /// Height of a line of text.
-const LINE: usize = 20;
+pub(super) const LINE: usize = 20;
 /// Between the parts of a picture.
-const GAP: usize = 24;
+pub(super) const GAP: usize = 24;
 
 /// One rectangle per element: the hue is the lane, the frame the warp, the label says the rest. Elements
 /// with copies have a dashed frame.
@@ -204,7 +204,7 @@ fn draw_wavefront(out: &mut impl Write, y: usize, wavefront: &Wavefront) -> io::
 }
 
 /// The start of a picture on white.
-fn open(out: &mut impl Write, width: usize, height: usize, title: &str) -> io::Result<()> {
+pub(super) fn open(out: &mut impl Write, width: usize, height: usize, title: &str) -> io::Result<()> {
     writeln!(
         out,
         r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="monospace" font-size="11" text-anchor="middle">"#
@@ -213,10 +213,10 @@ fn open(out: &mut impl Write, width: usize, height: usize, title: &str) -> io::R
     writeln!(out, r##"<rect width="{width}" height="{height}" fill="#fff"/>"##)
 }
 
-fn write_left(out: &mut impl Write, x: usize, y: usize, text: &str) -> io::Result<()> {
+pub(super) fn write_left(out: &mut impl Write, x: usize, y: usize, text: &str) -> io::Result<()> {
     writeln!(out, r#"<text x="{x}" y="{y}" text-anchor="start">{}</text>"#, escape(text))
 }
 
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

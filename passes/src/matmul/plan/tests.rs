@@ -209,7 +209,7 @@ fn instructions_multiply_what_plans_ask_for() {
 #[test]
 fn a_new_name_changes_no_plan() {
     for target in TargetDesc::all() {
-        let renamed = TargetDesc { name: "some:gpu", ..target.clone() };
+        let renamed = target.clone().renamed("some:gpu");
         for element in [F16, BF16, F32, F64, I8, E4M3, E5M2, Element::Float(F8E5M2FNUZ)] {
             let result = if element == I8 { I32 } else { F32 };
             for shape in [[16, 16, 16], [64, 64, 64], [128, 256, 64]] {
