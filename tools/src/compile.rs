@@ -341,9 +341,10 @@ pub fn compile_with(
     let pipelines = Pipelines::new(options, wanted.as_ref(), control.diagnostics.is_none())?;
     let start = Instant::now();
     let context = make_context();
+    let input = ttopt_dialect::legacy::with_numbers_as_masks(input);
     // SAFETY: the context outlives the source.
     let source =
-        unsafe { Source::new(context.to_raw(), input, name) }.map_err(|err| anyhow!("{name}: {err}"))?;
+        unsafe { Source::new(context.to_raw(), &input, name) }.map_err(|err| anyhow!("{name}: {err}"))?;
     // Attached last, asked first: the source's own handler prints.
     let Control { diagnostics, is_cancelled } = control;
     let _handler = diagnostics.map(|sink| Handler::attach(&context, sink));

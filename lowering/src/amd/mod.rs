@@ -5,6 +5,7 @@
 
 mod atomic;
 mod casts;
+mod hints;
 mod lanes;
 mod math;
 mod matrix;
@@ -41,6 +42,7 @@ impl Amd {
 pub fn passes(explain: bool) -> Vec<String> {
     let pass = |name: &str, option: &str| format!("{name}{{{option}={explain}}}");
     vec![
+        "tritonamdgpu-plain-operations".to_owned(),
         "tritongpu-combine-tensor-select-and-if".to_owned(),
         "tritonamdgpu-buffer-accesses".to_owned(),
         "cse".to_owned(),
@@ -78,7 +80,7 @@ impl Target for Amd {
         &self.desc
     }
     fn handlers(&self) -> &'static [Handlers] {
-        &[]
+        &[hints::HANDLERS]
     }
     fn async_copies(&self) -> Option<&dyn AsyncCopies> {
         None
