@@ -157,6 +157,8 @@ pub struct Launch {
     pub min_ctas: u32,
     /// The most registers that a thread may have, where the caller says so.
     pub max_registers: Option<u32>,
+    /// The waves that a SIMD is to hold, where the caller says so.
+    pub waves_per_eu: Option<u32>,
 }
 
 /// The memory that a barrier orders: what threads did to it before is visible to the others behind.

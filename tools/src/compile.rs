@@ -7,6 +7,7 @@ use crate::{codegen, device_library, llvm_errors, occupancy};
 use anyhow::{Context as _, Result, anyhow, bail};
 use inkwell::context::Context as LlvmContext;
 use inkwell::module::Module as LlvmModule;
+use inkwell::targets::TargetMachine;
 use linear_layout::target::{TargetDesc, Vendor};
 use melior::ir::Module;
 use melior::pass::PassManager;
@@ -20,7 +21,7 @@ use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttg::module_attrs::TOTAL_NUM_WARPS;
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
-use ttopt_lowering::{FLUSH_DENORMALS, FP_FUSION, MAX_REGISTERS, flushes_denormals};
+use ttopt_lowering::{FLUSH_DENORMALS, FP_FUSION, MAX_REGISTERS, WAVES_PER_EU, flushes_denormals};
 use ttopt_passes::kernel_decisions::{MOST_CTAS, REDUCE_LOOP_ADDRESSES};
 
 /// What to stop at.
@@ -96,6 +97,8 @@ pub struct Options {
     /// The most registers that a thread may have (`.maxnreg`); how many CTAs a multiprocessor should hold is left open
     /// then.
     pub max_registers: Option<u32>,
+    /// The waves that a SIMD of an AMD GPU is to hold, by which registers are given out; where it is open LLVM decides.
+    pub waves_per_eu: Option<u32>,
     /// Whether a product and a sum may become one operation that rounds once.
     pub fp_fusion: bool,
     /// Whether libdevice's functions of singles, square roots and roundings to whole numbers take denormal numbers for zero, as
@@ -122,6 +125,7 @@ impl Default for Options {
             keep: false,
             locations: false,
             max_registers: None,
+            waves_per_eu: None,
             fp_fusion: true,
             flush_denormals: true,
             ptxas_options: Vec::new(),
@@ -146,6 +150,15 @@ pub struct Times {
 }
 
 impl Times {
+    /// In microseconds.
+    pub fn to_json(&self) -> serde_json::Value {
+        let us = |time: Duration| time.as_micros() as u64;
+        serde_json::json!({
+            "parse_us": us(self.parse), "ttgir_us": us(self.ttgir), "llir_us": us(self.llir),
+            "asm_us": us(self.asm), "bin_us": us(self.bin), "total_us": us(self.total()),
+        })
+    }
+
     /// All stages together.
     pub fn total(&self) -> Duration {
         self.parse + self.ttgir + self.llir + self.asm + self.bin
@@ -447,7 +460,9 @@ impl Compilation<'_, '_> {
         }
         let llvm_context = LlvmContext::create();
         let errors = llvm_errors::Errors::collect(&llvm_context);
-        let made = self.with_llvm(&llvm_context, &target, start);
+        let made = codegen::with_machine(target.name, |machine| {
+            self.with_llvm(&llvm_context, &target, machine, start)
+        });
         match errors.first() {
             Some(error) => bail!("{error}"),
             None => made,
@@ -508,6 +523,9 @@ impl Compilation<'_, '_> {
         if let Some(registers) = self.options.max_registers {
             module.set_attr(MAX_REGISTERS, Attr::int(context, 32, registers.into()));
         }
+        if let Some(waves) = self.options.waves_per_eu {
+            module.set_attr(WAVES_PER_EU, Attr::int(context, 32, waves.into()));
+        }
         if !self.options.fp_fusion {
             module.set_attr(FP_FUSION, Attr::bool(context, false));
         }
@@ -521,6 +539,7 @@ impl Compilation<'_, '_> {
         let mut metadata = metadata(&self.module, self.options)?;
         let target = known_target(&metadata.target)?;
         check_stage(self.options.emit, &target)?;
+        self.check_waves(&target)?;
         let passes = self.pipelines.to_llvm(target.vendor);
         self.run_passes(&passes)?;
         // A launch has the warps of partitions, too.
@@ -537,20 +556,37 @@ impl Compilation<'_, '_> {
         Ok(target)
     }
 
-    fn with_llvm(&mut self, context: &LlvmContext, target: &TargetDesc, start: Instant) -> Result<()> {
+    /// Refuses numbers of waves that LLVM would pass over in silence.
+    fn check_waves(&self, target: &TargetDesc) -> Result<()> {
+        let Some(waves) = number(&self.module, WAVES_PER_EU) else { return Ok(()) };
+        match (target.vendor, target.simd_waves) {
+            (Vendor::Amd, most) if (1..=u64::from(most)).contains(&waves) => Ok(()),
+            (Vendor::Amd, most) => {
+                bail!("{waves} waves per EU are asked for, {} has at least 1 and at most {most}", target.name)
+            }
+            _ => bail!("waves per EU are for AMD GPUs, the target is {}", target.name),
+        }
+    }
+
+    fn with_llvm(
+        &mut self,
+        context: &LlvmContext,
+        target: &TargetDesc,
+        machine: &TargetMachine,
+        start: Instant,
+    ) -> Result<()> {
         let loops = module_attr(&self.module, REDUCE_LOOP_ADDRESSES).and_then(Attr::as_bool).unwrap_or(false);
         let companions = &self.options.companions;
         let llvm = translate(&self.module, context)?;
-        let machine = codegen::target_machine(target.name)?;
         llvm.set_triple(&machine.get_triple());
         llvm.set_data_layout(&machine.get_target_data().get_data_layout());
         if target.vendor == Vendor::Nvidia && flushes_denormals(as_op(&self.module)) {
             device_library::flush_denormals(&llvm);
         }
-        codegen::define_arguments(&llvm);
-        let linked = device_library::link(&llvm, &machine, target, companions)?;
+        codegen::define_arguments(&llvm, target.vendor);
+        let linked = device_library::link(&llvm, machine, target, companions)?;
         self.check_cancelled()?;
-        codegen::optimize(&llvm, &machine, target.vendor, linked, loops)?;
+        codegen::optimize(&llvm, machine, target.vendor, linked, loops)?;
         self.made.times.llir = start.elapsed();
         if self.wants("llvmir") {
             eprintln!("// -----// IR Dump After llvmir //----- //\n{}", llvm.print_to_string());
@@ -564,14 +600,14 @@ impl Compilation<'_, '_> {
         self.check_cancelled()?;
         let start = Instant::now();
         if device_library::link_host_calls(&llvm, target, companions)? {
-            codegen::optimize(&llvm, &machine, target.vendor, device_library::Linked::Raw, loops)?;
+            codegen::optimize(&llvm, machine, target.vendor, device_library::Linked::Raw, loops)?;
         }
-        codegen::finish(&llvm, &machine, target.vendor)?;
+        codegen::finish(&llvm, machine, target.vendor)?;
         // AMD's linker takes object files, NVIDIA's assembler takes text.
         let object = target.vendor == Vendor::Amd && !self.options.emit.is_assembly();
         let kind = if object { codegen::Output::Object } else { codegen::Output::Assembly };
         let emit = |llvm: &LlvmModule<'_>, kind: codegen::Output| -> Result<Vec<u8>> {
-            let buffer = codegen::emit(llvm, &machine, target.vendor, kind)?;
+            let buffer = codegen::emit(llvm, machine, target.vendor, kind)?;
             let bytes = buffer.as_slice();
             Ok(if kind == codegen::Output::Object { bytes } else { without_zero(bytes) }.to_vec())
         };

@@ -318,7 +318,7 @@ impl Target for Amd {
         let threads = launch.threads;
         // LLVM, "User Guide for AMDGPU Backend", "Function attributes".
         let cpu = self.desc.name.trim_start_matches("hip:");
-        let strings = [
+        let mut strings = vec![
             ("target-cpu", cpu.to_owned()),
             ("amdgpu-flat-work-group-size", format!("{threads},{threads}")),
             ("uniform-work-group-size", "true".to_owned()),
@@ -327,6 +327,8 @@ impl Target for Amd {
             ("amdgpu-no-heap-ptr", String::new()),
             ("amdgpu-no-multigrid-sync-arg", String::new()),
         ];
+        // At least and at most.
+        strings.extend(launch.waves_per_eu.map(|waves| ("amdgpu-waves-per-eu", format!("{waves},{waves}"))));
         let list: Vec<String> =
             strings
                 .iter()

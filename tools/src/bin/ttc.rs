@@ -77,6 +77,9 @@ struct Args {
     /// The most registers that a thread may have
     #[arg(long, value_name = "N")]
     max_registers: Option<u32>,
+    /// The waves that a SIMD is to hold (AMD)
+    #[arg(long, value_name = "N")]
+    waves_per_eu: Option<u32>,
     /// Let no product and sum become one operation that rounds once
     #[arg(long)]
     no_fp_fusion: bool,
@@ -172,6 +175,7 @@ fn options(args: &Args) -> Options {
         verify_each: args.verify_each,
         all_tensor_maps: args.all_tensor_maps,
         max_registers: args.max_registers,
+        waves_per_eu: args.waves_per_eu,
         fp_fusion: !args.no_fp_fusion,
         flush_denormals: !args.keep_denormals,
         ptxas_options: args.ptxas_options.clone(),
@@ -227,14 +231,7 @@ fn run(args: &Args) -> Result<()> {
         print_times(&times);
     }
     if let Some(path) = &args.time_json {
-        let json = serde_json::json!({
-            "parse_us": times.parse.as_micros() as u64,
-            "ttgir_us": times.ttgir.as_micros() as u64,
-            "llir_us": times.llir.as_micros() as u64,
-            "asm_us": times.asm.as_micros() as u64,
-            "bin_us": times.bin.as_micros() as u64,
-            "total_us": times.total().as_micros() as u64,
-        });
+        let json = times.to_json();
         write(path, format!("{json}\n").as_bytes())?;
     }
     if let Some(path) = &args.metadata {
