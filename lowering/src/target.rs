@@ -321,6 +321,17 @@ pub trait Target {
         types: &MatrixTypes<'c>,
         fragments: [&[Value<'c>]; 3],
     ) -> Lowered<Vec<Value<'c>>>;
+    /// The same with the scales of the first and of the second operand, bytes.
+    fn multiply_scaled<'c>(
+        &self,
+        _: &mut Emit<'c>,
+        instruction: &MatrixInstruction,
+        _: &MatrixTypes<'c>,
+        _: [&[Value<'c>]; 3],
+        _: [Value<'c>; 2],
+    ) -> Lowered<Vec<Value<'c>>> {
+        unsupported(format!("{} multiplies no scales", instruction.name))
+    }
     /// A function of the `math` dialect (`exp`, `sin`, …) or a division
     /// (`divf`, `precise_divf`, `approx_divf`, `precise_sqrt`) on scalars.
     fn math<'c>(

@@ -214,6 +214,16 @@ impl Target for Amd {
     ) -> Lowered<Vec<Value<'c>>> {
         matrix::multiply(e, instruction, types, fragments)
     }
+    fn multiply_scaled<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        instruction: &MatrixInstruction,
+        types: &MatrixTypes<'c>,
+        fragments: [&[Value<'c>]; 3],
+        scales: [Value<'c>; 2],
+    ) -> Lowered<Vec<Value<'c>>> {
+        matrix::multiply_scaled(e, instruction, types, fragments, scales)
+    }
     fn math<'c>(
         &self,
         e: &mut Emit<'c>,
