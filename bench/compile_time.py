@@ -2,8 +2,8 @@
 
 TTOPT_BIN_DIR has our release binaries; TTOPT_TRITON_PYTHON names a python with triton
 3.9 to compare with (without it only our times are shown). Both compile for TTOPT_BENCH_TARGET
-(cuda:90, or hip:gfx942 with one stage) from the same TTIR with the warps of the launch; runs alternate, medians
-are compared. Kernels that Triton does not compile for the target are left out.
+(cuda:90, or hip:gfx942 with one stage) from the same TTIR with the warps of the launch, each in one process, in which it
+compiled before; medians are compared. Kernels that Triton does not compile for the target are left out.
 
 As a worker (`compile_time.py --triton`, run by that python) it times Triton's
 stages on kernels named on stdin, one a line.
@@ -15,7 +15,6 @@ import pathlib
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -24,7 +23,7 @@ RUNS = int(os.environ.get("TTOPT_BENCH_RUNS", "5"))
 STAGES = ["ttgir", "llir", "asm", "total"]
 TARGET = os.environ.get("TTOPT_BENCH_TARGET", "cuda:90")
 WARM_UP = "vector_add"
-KERNELS = sorted(path.stem for path in CORPUS.glob("*.ttir"))
+KERNELS = sorted(path.stem for path in CORPUS.glob(os.environ.get("TTOPT_BENCH_KERNELS", "*") + ".ttir"))
 
 
 def options_of(name):
@@ -72,19 +71,23 @@ def triton_worker():
         print(json.dumps({key: value * 1e6 for key, value in times.items()}), flush=True)
 
 
-def ours(ttc, name):
-    launch = options_of(name)
-    with tempfile.TemporaryDirectory() as folder:
-        times = pathlib.Path(folder) / "times.json"
-        command = [ttc, CORPUS / f"{name}.ttir", "--target", TARGET, "--num-warps", str(launch["num_warps"])]
-        command += ["--num-stages", str(launch["num_stages"]), "--num-ctas", str(launch["num_ctas"])]
-        command += ["--emit", "asm", "-o", os.devnull, "--time-json", times]
-        result = subprocess.run(command, capture_output=True, text=True)
-        if result.returncode and TARGET.startswith("cuda"):
-            sys.exit(f"ttc {name}: {result.stderr}")
-        if result.returncode:
-            return None
-        return {key.removesuffix("_us"): value for key, value in json.loads(times.read_text()).items()}
+def ours(ttc, name, runs):
+    """Times of so many runs in one process that compiled before, as Triton's did; None where it fails."""
+    def job(name):
+        launch = options_of(name)
+        options = {key: launch[key] for key in ["num_warps", "num_stages", "num_ctas"]}
+        return {"input": str(CORPUS / f"{name}.ttir"), "target": TARGET, "emit": "asm", "output": os.devnull} | options
+
+    jobs = [job(WARM_UP)] + [job(name)] * runs
+    command = [ttc, "--batch", "-", "--jobs", "1"]
+    result = subprocess.run(command, input="\n".join(map(json.dumps, jobs)), capture_output=True, text=True)
+    answers = [json.loads(line) for line in result.stdout.splitlines()][1:]
+    errors = [answer["error"] for answer in answers if not answer["ok"]]
+    if (errors or len(answers) < runs) and TARGET.startswith("cuda"):
+        sys.exit(f"ttc {name}: {errors[:1] or result.stderr}")
+    if errors or len(answers) < runs:
+        return None
+    return [{key.removesuffix("_us"): us for key, us in answer["times"].items()} for answer in answers]
 
 
 def main():
@@ -117,14 +120,11 @@ def main():
         if worker and theirs(name) is None:
             print(f"{name:{width}} not compiled by Triton", flush=True)
             continue
-        if ours(ttc, name) is None:
+        mine = ours(ttc, name, RUNS)
+        if mine is None:
             print(f"{name:{width}} not compiled by ttopt", flush=True)
             continue
-        mine, other = [], []
-        for _ in range(RUNS):
-            mine.append(ours(ttc, name))
-            if worker:
-                other.append(theirs(name))
+        other = [theirs(name) for _ in range(RUNS)] if worker else []
         row = f"{name:{width}}"
         for stage in STAGES:
             us = statistics.median(times[stage] for times in mine)

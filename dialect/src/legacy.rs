@@ -2,11 +2,14 @@
 //!
 //! Triton 3.4 to 3.8 write `gpu.barrier`, of MLIR's dialect `gpu`, where 3.9 writes `ttg.barrier all`. That dialect has
 //! much that no kernel needs; [`GPU`] is a stand-in with this one operation, for contexts without MLIR's own.
+//!
+//! Triton 3.9 has a newer MLIR, too, which prints kinds of instructions by their names where MLIR 22 has numbers.
 
 use crate::ttg::enums::AddrSpace;
 use mlir_host::DialectDef;
 use mlir_host::ir::Op;
 use mlir_host::op;
+use std::borrow::Cow;
 
 op! {
     /// All threads of a CTA wait for each other, as in Triton 3.4 to 3.8.
@@ -37,4 +40,77 @@ pub fn upgrade(module: Op<'_>) -> mlir_host::asm::ParseResult<()> {
         old.erase();
     }
     Ok(())
+}
+
+/// Operations of MLIR's dialect `rocdl` that begin with a mask of instructions.
+const MASKED: [&str; 2] = ["rocdl.sched.barrier ", "rocdl.sched.group.barrier "];
+
+/// Names of kinds of instructions, and their bits (LLVM, "User Guide for AMDGPU Backend", `llvm.amdgcn.sched.barrier`).
+const KINDS: [(&str, u32); 12] = [
+    ("none", 0),
+    ("non_mem_non_sideeffect", 0x1),
+    ("valu", 0x2),
+    ("salu", 0x4),
+    ("mfma_wmma", 0x8),
+    ("all_vmem", 0x10),
+    ("vmem_read", 0x20),
+    ("vmem_write", 0x40),
+    ("all_ds", 0x80),
+    ("ds_read", 0x100),
+    ("ds_write", 0x200),
+    ("transcendental", 0x400),
+];
+
+/// Text in which masks of instructions are numbers, each in the place of the names that newer versions of MLIR print:
+/// nothing else moves. What is no text, or has no such names, stays as it is.
+pub fn with_numbers_as_masks(input: &[u8]) -> Cow<'_, [u8]> {
+    let Ok(text) = std::str::from_utf8(input) else { return Cow::Borrowed(input) };
+    let mut made = Vec::new();
+    let mut done = 0;
+    for name in MASKED {
+        for (at, _) in text.match_indices(name) {
+            let start = at + name.len();
+            let is_name = |c: char| c.is_ascii_lowercase() || c == '_' || c == '|';
+            let length = text[start..].find(|c| !is_name(c)).unwrap_or(text.len() - start);
+            let kinds = text[start..start + length].split('|');
+            let bits = kinds.map(|kind| KINDS.iter().find(|known| known.0 == kind).map(|known| known.1));
+            if let Some(mask) = bits.sum::<Option<u32>>().filter(|_| length > 0) {
+                made.push((start, format!("{mask:<length$}")));
+            }
+        }
+    }
+    if made.is_empty() {
+        return Cow::Borrowed(input);
+    }
+    made.sort();
+    let mut out = Vec::with_capacity(input.len());
+    for (start, number) in made {
+        out.extend_from_slice(&input[done..start]);
+        out.extend_from_slice(number.as_bytes());
+        done = start + number.len();
+    }
+    out.extend_from_slice(&input[done..]);
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_numbers_as_masks;
+
+    #[test]
+    fn names_of_masks_become_numbers_in_their_places() {
+        let same = |text: &str, wanted: &str| {
+            assert_eq!(String::from_utf8_lossy(&with_numbers_as_masks(text.as_bytes())), wanted);
+        };
+        same("rocdl.sched.barrier none loc(#a)\n", "rocdl.sched.barrier 0    loc(#a)\n");
+        same("rocdl.sched.group.barrier mfma_wmma, 1, 0", "rocdl.sched.group.barrier 8        , 1, 0");
+        same("rocdl.sched.barrier valu|salu", "rocdl.sched.barrier 6        ");
+        same(
+            "rocdl.sched.group.barrier salu, 3, 0\nrocdl.sched.barrier none",
+            "rocdl.sched.group.barrier 4   , 3, 0\nrocdl.sched.barrier 0   ",
+        );
+        // What is not known is for the parser to refuse.
+        same("rocdl.sched.barrier fish", "rocdl.sched.barrier fish");
+        same("rocdl.sched.barrier 2", "rocdl.sched.barrier 2");
+    }
 }

@@ -31,7 +31,7 @@ pub mod target;
 pub mod words;
 
 /// On a module: the most registers that a thread may have.
-pub use ttopt_dialect::ttg::module_attrs::MAX_REGISTERS;
+pub use ttopt_dialect::ttg::module_attrs::{MAX_REGISTERS, WAVES_PER_EU};
 /// On a module: `false` where a product and a sum must not become one operation that rounds once.
 pub const FP_FUSION: &str = "ttg.enable_fp_fusion";
 /// On a module for NVIDIA's GPUs: `false` where functions of singles keep denormal numbers, which they take for zero otherwise.

@@ -157,6 +157,8 @@ pub struct Launch {
     pub min_ctas: u32,
     /// The most registers that a thread may have, where the caller says so.
     pub max_registers: Option<u32>,
+    /// The waves that a SIMD is to hold, where the caller says so.
+    pub waves_per_eu: Option<u32>,
 }
 
 /// The memory that a barrier orders: what threads did to it before is visible to the others behind.
@@ -319,6 +321,17 @@ pub trait Target {
         types: &MatrixTypes<'c>,
         fragments: [&[Value<'c>]; 3],
     ) -> Lowered<Vec<Value<'c>>>;
+    /// The same with the scales of the first and of the second operand, bytes.
+    fn multiply_scaled<'c>(
+        &self,
+        _: &mut Emit<'c>,
+        instruction: &MatrixInstruction,
+        _: &MatrixTypes<'c>,
+        _: [&[Value<'c>]; 3],
+        _: [Value<'c>; 2],
+    ) -> Lowered<Vec<Value<'c>>> {
+        unsupported(format!("{} multiplies no scales", instruction.name))
+    }
     /// A function of the `math` dialect (`exp`, `sin`, …) or a division
     /// (`divf`, `precise_divf`, `approx_divf`, `precise_sqrt`) on scalars.
     fn math<'c>(

@@ -16,13 +16,15 @@ use crate::matmul::chains::Chains;
 use crate::matmul::operands::{describe, unconverted};
 use crate::matmul::plan::{Chain, Element, MatmulPlan, OperandPlan, Place, Problem};
 use crate::matmul::scaled::decompose;
-use linear_layout::Encoding;
-use linear_layout::encoding::DotOperand;
+use crate::plans::scale_layouts;
+use linear_layout::encoding::{DotOperand, Linear};
 use linear_layout::target::TargetDesc;
+use linear_layout::{Encoding, LinearLayout};
 use mlir_host::asm::Reported;
-use mlir_host::ir::{FloatKind, Op, TensorType, Value};
+use mlir_host::ir::{FloatKind, Op, TensorType, Type, Value};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::IrRewriter;
+use ttopt_dialect::tt::enums::InputPrecision;
 use ttopt_dialect::tt::ops::{DotOp, DotScaledOp};
 use ttopt_dialect::ttg::attrs::{encoding, shared_memory};
 use ttopt_dialect::ttg::ops::LocalAllocOp;
@@ -53,12 +55,16 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
             "needs the module attribute ttg.target with a known GPU, as in \"cuda:90\"",
         ));
     };
-    let mut rewriter = IrRewriter::new(module.context());
+    let rewriter = IrRewriter::new(module.context());
     let mut ops = operations_in_dominance_order(module);
     let scaled: Vec<_> = ops.iter().filter_map(|op| DotScaledOp::cast(*op)).collect();
+    let mut pass =
+        Accelerate { layouts: &layouts, target: &target, rewriter, explain: options.bool("explain") };
     if !scaled.is_empty() {
         for dot in scaled {
-            decompose(&mut rewriter, dot, &layouts)?;
+            if !pass.scaled(dot)? {
+                decompose(&mut pass.rewriter, dot, &layouts)?;
+            }
         }
         ops = operations_in_dominance_order(module);
     }
@@ -67,8 +73,6 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         return Ok(());
     }
     let chains = Chains::new(&ops);
-    let mut pass =
-        Accelerate { layouts: &layouts, target: &target, rewriter, explain: options.bool("explain") };
     for dot in dots {
         pass.dot(dot, chains.of(dot.op()))?;
     }
@@ -98,7 +102,8 @@ impl<'c> Accelerate<'_, 'c> {
             return Ok(());
         }
         let operands = [unconverted(dot.a()), unconverted(dot.b())];
-        let problem = problem(dot, ty, operands, chain, &layout, self.layouts.machine.num_warps);
+        let how = (dot.input_precision(), dot.max_num_imprecise_acc(), chain);
+        let problem = problem(how, ty, operands, &layout, self.layouts.machine.num_warps);
         match problem.as_ref().and_then(|problem| MatmulPlan::new(problem, self.target)) {
             Some(plan) => {
                 if self.explain {
@@ -116,6 +121,91 @@ impl<'c> Accelerate<'_, 'c> {
                 self.within_threads(dot)
             }
         }
+    }
+
+    /// Has an instruction with scales compute `dot`, if there is one for its formats; says whether.
+    fn scaled(&mut self, dot: DotScaledOp<'c>) -> Result<bool, Reported> {
+        let op = dot.op();
+        let ty = tensor(op, dot.d())?;
+        let Some(layout) = ty.encoding() else {
+            return Err(error(op, "has no layout: run convert-triton-to-tritongpu first"));
+        };
+        let layout = encoding(layout).map_err(|reason| error(op, reason))?;
+        if matches!(layout, Encoding::AmdMfma(_)) {
+            return Ok(true);
+        }
+        let operands = [unconverted(dot.a()), unconverted(dot.b())];
+        let narrow = operands.iter().all(|value| value.ty().element().float_kind().is_some());
+        if !narrow || ty.shape().len() != 2 {
+            return Ok(false);
+        }
+        let warps = self.layouts.machine.num_warps;
+        let how = (InputPrecision::Ieee, 0, Chain::default());
+        let problem = problem(how, ty, operands, &layout, warps);
+        let plan = problem.as_ref().and_then(|problem| MatmulPlan::new(problem, self.target));
+        let Some(plan) = plan.filter(|plan| plan.instruction.scaled.is_some()) else { return Ok(false) };
+        let mut types = Vec::new();
+        for (side, (value, operand)) in operands.iter().zip(&plan.operands).enumerate() {
+            let Place::Registers { k_width } = operand.place else { return Ok(false) };
+            if Element::of(value.ty().element()) != Some(operand.element) {
+                return Ok(false);
+            }
+            let parent = Box::new(plan.result.clone());
+            let layout = Encoding::DotOperand(DotOperand { op_idx: side as u32, parent, k_width });
+            types.push(self.with_layout(op, *value, &layout)?);
+        }
+        let result = self.with_layout(op, dot.d(), &plan.result)?;
+        let Ok(layouts) = scale_layouts(dot, [types[0], types[1], result], self.target) else {
+            return Ok(false);
+        };
+        if self.explain {
+            op.remark(format!("computed with scales by {}", describe_plan(&plan)));
+        }
+        self.rewrite_scaled(dot, operands, &plan, layouts)?;
+        Ok(true)
+    }
+
+    /// The type of a tensor in another layout.
+    fn with_layout(&self, op: Op<'c>, value: Value<'c>, layout: &Encoding) -> Result<Type<'c>, Reported> {
+        let layout = self.layouts.attr(layout).map_err(|reason| error(op, reason))?;
+        let ty = tensor(op, value)?.with_encoding(Some(layout));
+        ty.map(TensorType::ty).ok_or_else(|| error(op, format!("no tensor has the layout {layout}")))
+    }
+
+    fn rewrite_scaled(
+        &mut self,
+        dot: DotScaledOp<'c>,
+        operands: [Value<'c>; 2],
+        plan: &MatmulPlan,
+        scale_layouts: [LinearLayout; 2],
+    ) -> PassResult {
+        let op = dot.op();
+        let mut made = Vec::new();
+        for (side, (value, operand)) in operands.into_iter().zip(&plan.operands).enumerate() {
+            made.push(self.operand(op, side as u32, value, operand, &plan.result)?);
+        }
+        let mut scales = Vec::new();
+        for (scale, layout) in [dot.a_scale(), dot.b_scale()].into_iter().zip(scale_layouts) {
+            let layout = self.layouts.attr(&Encoding::Linear(Linear { layout }));
+            let layout = layout.map_err(|reason| error(op, reason))?;
+            let moved = scale.map(|scale| convert_before(&mut self.rewriter, op, unconverted(scale), layout));
+            scales.push(moved.transpose()?);
+        }
+        let layout = self.layouts.attr(&plan.result).map_err(|reason| error(op, reason))?;
+        let c = convert_before(&mut self.rewriter, op, unconverted(dot.c()), layout)?;
+        self.rewriter.set_before(op);
+        let c = cast(&mut self.rewriter, op, c, plan.accumulator)?;
+        let formats = (dot.a_elem_type(), dot.b_elem_type());
+        let built = DotScaledOp::build(op.loc(), made[0], made[1], c, formats.0, formats.1, dot.fast_math())
+            .a_scale(scales[0])
+            .b_scale(scales[1])
+            .lhs_k_pack(dot.lhs_k_pack())
+            .rhs_k_pack(dot.rhs_k_pack())
+            .discardable_of(op)
+            .results(&[c.ty()])
+            .insert(&mut self.rewriter)?
+            .d();
+        self.replace(op, built)
     }
 
     /// The dot as its plan says.
@@ -238,10 +328,9 @@ fn common_element(a: Element, b: Element) -> Element {
 }
 
 fn problem<'c>(
-    dot: DotOp<'c>,
+    (precision, max_imprecise, chain): (InputPrecision, i64, Chain),
     ty: TensorType<'c>,
     operands: [Value<'c>; 2],
-    chain: Chain,
     layout: &Encoding,
     warps: u64,
 ) -> Option<Problem> {
@@ -251,8 +340,8 @@ fn problem<'c>(
         shape,
         operands: [describe(operands[0])?, describe(operands[1])?],
         result: Element::of(ty.element())?,
-        precision: dot.input_precision(),
-        max_imprecise: dot.max_num_imprecise_acc(),
+        precision,
+        max_imprecise,
         chain,
         warps,
         cga: layout.cga_layout(),

@@ -63,6 +63,7 @@ pub mod objective;
 pub mod optimize_dot_operands;
 pub mod optimize_thread_locality;
 pub mod pipeline;
+pub mod plain_operations;
 pub mod plans;
 pub mod reduce_data_duplication;
 pub mod remove_layout_conversions;
@@ -105,6 +106,7 @@ pub static PASSES: &[&PassDef] = &[
     &combine_tensor_select_and_if::TRITONGPU_COMBINE_TENSOR_SELECT_AND_IF,
     &shared_memory::fit::TRITONGPU_FIT_SHARED_MEMORY,
     &cluster_buffers::TRITONGPU_CLUSTER_BUFFERS,
+    &plain_operations::TRITONAMDGPU_PLAIN_OPERATIONS,
     &buffer_accesses::TRITONAMDGPU_BUFFER_ACCESSES,
     &schedule::pass::TRITONGPU_PIPELINE,
     &last_use::TRITONGPU_LAST_USE,

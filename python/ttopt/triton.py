@@ -187,6 +187,7 @@ class _Compilation:
             num_stages=max(1, options.num_stages),
             num_ctas=options.num_ctas,
             max_registers=getattr(options, "maxnreg", None),
+            waves_per_eu=getattr(options, "waves_per_eu", None) or None,
             fp_fusion=options.enable_fp_fusion,
             flush_denormals=getattr(options, "enable_reflect_ftz", True),
             all_tensor_maps=is_cuda and not _launcher_rounds(),

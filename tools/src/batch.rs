@@ -1,10 +1,11 @@
 //! Many compilations in one process, on all cores, with what was compiled before taken from a [`Store`].
 //!
 //! A job is a line of JSON: `{"input": "kernel.ttir", "output": "kernel.ptx"}`, and, where they are not the defaults of the
-//! command line, `target`, `num_warps`, `num_stages`, `num_ctas`, `emit`, `max_registers`, `fp_fusion`,
+//! command line, `target`, `num_warps`, `num_stages`, `num_ctas`, `emit`, `max_registers`, `waves_per_eu`, `fp_fusion`,
 //! `flush_denormals`. For each job there is
-//! a line of JSON, in their order: `{"input": …, "ok": true, "cached": false, "metadata": {…}, "resources": {…}}`, with the
-//! result under `asm` where there is no `output`, or with `error`.
+//! a line of JSON, in their order: `{"input": …, "ok": true, "cached": false, "metadata": {…}, "resources": {…}, "times": {…}}`
+//! (what compiling took, also where it was done before), with the result under `asm` where there is no `output`, or with
+//! `error`.
 
 use crate::companions::Companions;
 use crate::compile::{Compiled, Options, Stage};
@@ -58,6 +59,7 @@ impl Job {
                 "num_stages" => options.num_stages = number()?,
                 "num_ctas" => options.num_ctas = power()?,
                 "max_registers" => options.max_registers = Some(number()?),
+                "waves_per_eu" => options.waves_per_eu = Some(number()?),
                 "fp_fusion" => options.fp_fusion = flag()?,
                 "flush_denormals" => options.flush_denormals = flag()?,
                 "emit" => {
@@ -124,7 +126,8 @@ impl Made {
     fn new(compiled: Compiled) -> Self {
         let resources = compiled.resources.map(|used| used.to_json());
         let metadata = compiled.metadata.map(|metadata| metadata.to_json());
-        Self { facts: json!({"metadata": metadata, "resources": resources}), output: compiled.output }
+        let facts = json!({"metadata": metadata, "resources": resources, "times": compiled.times.to_json()});
+        Self { facts, output: compiled.output }
     }
 
     fn to_bytes(&self) -> Vec<u8> {
@@ -161,6 +164,7 @@ fn compiled(session: &Session, job: &Job, store: Option<&Store>) -> Result<Value
         "cached": cached,
         "metadata": made.facts["metadata"],
         "resources": made.facts["resources"],
+        "times": made.facts["times"],
     });
     match &job.output {
         Some(path) => {

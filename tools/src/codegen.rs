@@ -15,13 +15,45 @@ use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, Targe
 use inkwell::types::AnyTypeEnum;
 use inkwell::values::{BasicValueEnum, InstructionOpcode, InstructionValue};
 use linear_layout::target::Vendor;
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char};
+use std::sync::{Mutex, PoisonError};
 
-/// What makes code for a target, as in `ttg.target`.
+/// A target machine, which one thread uses at a time.
+struct Spare(TargetMachine);
+
+// SAFETY: a target machine knows nothing of threads or of contexts, and whoever takes it out of `SPARE` is alone with it.
+unsafe impl Send for Spare {}
+
+/// Machines that nobody uses, by their targets. What LLVM finds out about the registers and instructions of a GPU is kept
+/// with a machine: on AMD's GPUs that takes longer than the code of a small kernel.
+static SPARE: Mutex<BTreeMap<String, Vec<Spare>>> = Mutex::new(BTreeMap::new());
+
+/// Spare machines of one target; further ones are let go.
+const MOST_SPARE: usize = 64;
+
+/// Does `work` with what makes code for a target, as in `ttg.target`: a machine that made code before, where there is one.
 ///
 /// # Errors
-/// When LLVM makes none for it.
-pub fn target_machine(name: &str) -> Result<TargetMachine> {
+/// When LLVM makes no code for it, or those of `work`.
+pub fn with_machine<R>(name: &str, work: impl FnOnce(&TargetMachine) -> Result<R>) -> Result<R> {
+    let all = || SPARE.lock().unwrap_or_else(PoisonError::into_inner);
+    let spare = all().get_mut(name).and_then(Vec::pop);
+    let machine = match spare {
+        Some(Spare(machine)) => machine,
+        None => target_machine(name)?,
+    };
+    // What a panic leaves is not used again.
+    let made = work(&machine);
+    let mut all = all();
+    let spare = all.entry(name.to_owned()).or_default();
+    if spare.len() < MOST_SPARE {
+        spare.push(Spare(machine));
+    }
+    made
+}
+
+fn target_machine(name: &str) -> Result<TargetMachine> {
     let capability = match name.split_once(':') {
         Some(("cuda", capability)) => capability,
         Some(("hip", cpu)) => return amd_machine(cpu),
@@ -109,15 +141,25 @@ fn run_passes(module: &Module<'_>, machine: &TargetMachine, passes: &str, pairs:
 
 /// Says that launchers pass every argument of a kernel: LLVM's passes look for proof of that again and again where it is
 /// not said, and straight-line strength reduction does less where it finds none.
-pub fn define_arguments(module: &Module<'_>) {
-    let defined = Attribute::get_named_enum_kind_id("noundef");
-    let defined = module.get_context().create_enum_attribute(defined, 0);
+///
+/// On AMD GPUs arguments are to be in scalar registers when a wave begins, where the hardware can (LLVM, "User Guide for
+/// AMDGPU Backend", "Preloaded Kernel Arguments"): nothing else changes, and LLVM knows which GPUs can.
+pub fn define_arguments(module: &Module<'_>, vendor: Vendor) {
+    let names: &[&str] = if vendor == Vendor::Amd { &["noundef", "inreg"] } else { &["noundef"] };
+    let attributes: Vec<_> = names
+        .iter()
+        .map(|name| Attribute::get_named_enum_kind_id(name))
+        .map(|kind| module.get_context().create_enum_attribute(kind, 0))
+        .collect();
     let kernels = module
         .get_functions()
         .filter(|function| function.get_linkage() == Linkage::External && function.count_basic_blocks() > 0);
     for kernel in kernels {
-        (0..kernel.count_params())
-            .for_each(|number| kernel.add_attribute(AttributeLoc::Param(number), defined));
+        for number in 0..kernel.count_params() {
+            for attribute in &attributes {
+                kernel.add_attribute(AttributeLoc::Param(number), *attribute);
+            }
+        }
     }
 }
 
@@ -241,8 +283,15 @@ const LEFT_OUT: [&CStr; 10] = [
     c"Machine Instruction Scheduler",
 ];
 
-/// The same where LLVM schedules and allocates registers. Only lines are known to debuggers, no variables.
-const LEFT_OUT_AMD: [&CStr; 7] = [
+/// The same where LLVM schedules and allocates registers. Only lines are known to debuggers, no variables. What straight-line
+/// strength reduction leaves is cleaned up by Early CSE; its GVN, with memory dependence analysis, takes a twentieth of code
+/// generation and makes longer lives of registers as often as it saves an instruction.
+const LEFT_OUT_AMD: [&CStr; 12] = [
+    c"Global Value Numbering",
+    c"Nary reassociation",
+    c"Flatten the CFG",
+    c"AMDGPU Uniform Intrinsic Combine",
+    c"PostRA Machine Sink",
     c"Live DEBUG_VALUE analysis",
     c"Canonicalize Freeze Instructions in Loops",
     c"Merge contiguous icmps into a memcmp",

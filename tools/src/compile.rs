@@ -23,7 +23,7 @@ use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttg::module_attrs::TOTAL_NUM_WARPS;
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
-use ttopt_lowering::{FLUSH_DENORMALS, FP_FUSION, MAX_REGISTERS, flushes_denormals};
+use ttopt_lowering::{FLUSH_DENORMALS, FP_FUSION, MAX_REGISTERS, WAVES_PER_EU, flushes_denormals};
 use ttopt_passes::kernel_decisions::{MOST_CTAS, REDUCE_LOOP_ADDRESSES};
 use ttopt_passes::schedule::pass::SCHEDULES;
 
@@ -104,6 +104,8 @@ pub struct Options {
     /// The most registers that a thread may have (`.maxnreg`); how many CTAs a multiprocessor should hold is left open
     /// then.
     pub max_registers: Option<u32>,
+    /// The waves that a SIMD of an AMD GPU is to hold, by which registers are given out; where it is open LLVM decides.
+    pub waves_per_eu: Option<u32>,
     /// Whether a product and a sum may become one operation that rounds once.
     pub fp_fusion: bool,
     /// Whether libdevice's functions of singles, square roots and roundings to whole numbers take denormal numbers for zero, as
@@ -133,6 +135,7 @@ impl Default for Options {
             keep: false,
             locations: false,
             max_registers: None,
+            waves_per_eu: None,
             fp_fusion: true,
             flush_denormals: true,
             ptxas_options: Vec::new(),
@@ -171,6 +174,15 @@ pub struct Times {
 }
 
 impl Times {
+    /// In microseconds.
+    pub fn to_json(&self) -> serde_json::Value {
+        let us = |time: Duration| time.as_micros() as u64;
+        serde_json::json!({
+            "parse_us": us(self.parse), "ttgir_us": us(self.ttgir), "llir_us": us(self.llir),
+            "asm_us": us(self.asm), "bin_us": us(self.bin), "total_us": us(self.total()),
+        })
+    }
+
     /// All stages together.
     pub fn total(&self) -> Duration {
         self.parse + self.ttgir + self.llir + self.asm + self.bin
@@ -373,10 +385,10 @@ pub fn compile_with(
     let pipelines = Pipelines::new(options, wanted.as_ref(), control.diagnostics.is_none())?;
     let start = Instant::now();
     let context = make_context();
-    // SAFETY: the context outlives the source.
     let source = |input: &[u8], name: &str| {
+        let input = ttopt_dialect::legacy::with_numbers_as_masks(input);
         // SAFETY: the context outlives the source.
-        unsafe { Source::new(context.to_raw(), input, name) }.map_err(|err| anyhow!("{name}: {err}"))
+        unsafe { Source::new(context.to_raw(), &input, name) }.map_err(|err| anyhow!("{name}: {err}"))
     };
     let given = |stage: Stage| {
         let given = overrides::of(&options.overrides, stage);
@@ -503,7 +515,9 @@ impl<'c> Compilation<'_, 'c> {
         }
         let llvm_context = LlvmContext::create();
         let errors = llvm_errors::Errors::collect(&llvm_context);
-        let made = self.with_llvm(&llvm_context, &target, start);
+        let made = codegen::with_machine(target.name, |machine| {
+            self.with_llvm(&llvm_context, &target, machine, start)
+        });
         match errors.first() {
             Some(error) => bail!("{error}"),
             None => made,
@@ -617,6 +631,9 @@ impl<'c> Compilation<'_, 'c> {
         if let Some(registers) = self.options.max_registers {
             module.set_attr(MAX_REGISTERS, Attr::int(context, 32, registers.into()));
         }
+        if let Some(waves) = self.options.waves_per_eu {
+            module.set_attr(WAVES_PER_EU, Attr::int(context, 32, waves.into()));
+        }
         if !self.options.fp_fusion {
             module.set_attr(FP_FUSION, Attr::bool(context, false));
         }
@@ -630,6 +647,7 @@ impl<'c> Compilation<'_, 'c> {
         let mut metadata = metadata(&self.module, self.options)?;
         let target = known_target(&metadata.target)?;
         check_stage(self.options.emit, &target)?;
+        self.check_waves(&target)?;
         let passes = self.pipelines.to_llvm(target.vendor);
         self.run_passes(&passes)?;
         // A launch has the warps of partitions, too.
@@ -646,15 +664,32 @@ impl<'c> Compilation<'_, 'c> {
         Ok(target)
     }
 
-    fn with_llvm(&mut self, context: &LlvmContext, target: &TargetDesc, start: Instant) -> Result<()> {
+    /// Refuses numbers of waves that LLVM would pass over in silence.
+    fn check_waves(&self, target: &TargetDesc) -> Result<()> {
+        let Some(waves) = number(&self.module, WAVES_PER_EU) else { return Ok(()) };
+        match (target.vendor, target.simd_waves) {
+            (Vendor::Amd, most) if (1..=u64::from(most)).contains(&waves) => Ok(()),
+            (Vendor::Amd, most) => {
+                bail!("{waves} waves per EU are asked for, {} has at least 1 and at most {most}", target.name)
+            }
+            _ => bail!("waves per EU are for AMD GPUs, the target is {}", target.name),
+        }
+    }
+
+    fn with_llvm(
+        &mut self,
+        context: &LlvmContext,
+        target: &TargetDesc,
+        machine: &TargetMachine,
+        start: Instant,
+    ) -> Result<()> {
         let loops = module_attr(&self.module, REDUCE_LOOP_ADDRESSES).and_then(Attr::as_bool).unwrap_or(false);
         let companions = &self.options.companions;
-        let machine = codegen::target_machine(target.name)?;
         let metadata = self.made.metadata.clone().unwrap_or_default();
         let expected = Expected { kernel: &metadata.name, target, threads: metadata.threads };
         let llvm = match overrides::of(&self.options.overrides, Stage::Llvmir) {
-            Some(given) => overrides::read_llvm(given, context, &machine, &expected)?,
-            None => self.make_llvm_ir(context, target, &machine, loops)?,
+            Some(given) => overrides::read_llvm(given, context, machine, &expected)?,
+            None => self.make_llvm_ir(context, target, machine, loops)?,
         };
         self.made.times.llir = start.elapsed();
         if self.wants("llvmir") {
@@ -669,24 +704,24 @@ impl<'c> Compilation<'_, 'c> {
         self.check_cancelled()?;
         let start = Instant::now();
         if let Some(given) = overrides::of(&self.options.overrides, Stage::Asm) {
-            let code = overrides::read_assembly(given, &machine, &expected)?;
+            let code = overrides::read_assembly(given, machine, &expected)?;
             self.keep(Stage::Asm, code.clone());
             self.made.times.asm = start.elapsed();
             return if self.options.emit.is_assembly() {
                 Ok(())
             } else {
-                self.make_binary_of(&code, &given.name, target, &machine)
+                self.make_binary_of(&code, &given.name, target, machine)
             };
         }
         if device_library::link_host_calls(&llvm, target, companions)? {
-            codegen::optimize(&llvm, &machine, target.vendor, device_library::Linked::Raw, loops)?;
+            codegen::optimize(&llvm, machine, target.vendor, device_library::Linked::Raw, loops)?;
         }
-        codegen::finish(&llvm, &machine, target.vendor)?;
+        codegen::finish(&llvm, machine, target.vendor)?;
         // AMD's linker takes object files, NVIDIA's assembler takes text.
         let object = target.vendor == Vendor::Amd && !self.options.emit.is_assembly();
         let kind = if object { codegen::Output::Object } else { codegen::Output::Assembly };
         let emit = |llvm: &LlvmModule<'_>, kind: codegen::Output| -> Result<Vec<u8>> {
-            let buffer = codegen::emit(llvm, &machine, target.vendor, kind)?;
+            let buffer = codegen::emit(llvm, machine, target.vendor, kind)?;
             let bytes = buffer.as_slice();
             Ok(if kind == codegen::Output::Object { bytes } else { without_zero(bytes) }.to_vec())
         };
@@ -735,7 +770,7 @@ impl<'c> Compilation<'_, 'c> {
         if target.vendor == Vendor::Nvidia && flushes_denormals(as_op(&self.module)) {
             device_library::flush_denormals(&llvm);
         }
-        codegen::define_arguments(&llvm);
+        codegen::define_arguments(&llvm, target.vendor);
         let linked = device_library::link(&llvm, machine, target, companions)?;
         self.check_cancelled()?;
         codegen::optimize(&llvm, machine, target.vendor, linked, loops)?;

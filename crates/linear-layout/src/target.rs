@@ -287,6 +287,8 @@ pub struct TargetDesc {
     pub resident_threads: u32,
     /// CTAs that a multiprocessor (compute unit) holds at once.
     pub resident_ctas: u32,
+    /// Warps (waves) that one of a multiprocessor's SIMDs holds at once.
+    pub simd_waves: u32,
     /// Accesses to shared memory that are served in an order of their own.
     pub services: &'static [ServiceRule],
     /// What multiplies matrices.
@@ -545,6 +547,8 @@ fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
             "89" => 24,
             _ => 32,
         },
+        // CUDA C Programming Guide, "Compute Capabilities": four schedulers.
+        simd_waves: if matches!(arch, "86" | "89") { 12 } else { 16 },
         services: &[],
         matrix_unit: match arch {
             "80" => MatrixUnit::Ampere,
@@ -603,6 +607,7 @@ fn amd(name: &'static str, arch: &str) -> TargetDesc {
         // the compute unit's barriers, 16 in CDNA and 32 in RDNA.
         resident_threads: if rdna { 1024 } else { 2048 },
         resident_ctas: if rdna { 32 } else { 16 },
+        simd_waves: if rdna { 16 } else { 8 },
         services: match arch {
             "gfx90a" | "gfx942" => CDNA3_SERVICES,
             "gfx950" => CDNA4_SERVICES,

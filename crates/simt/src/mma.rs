@@ -23,6 +23,10 @@
 //!
 //! With f64 accumulators the rows are G·r + lane / n.
 //!
+//! `v_mfma_*_f8f6f4` (CDNA4 ISA): a lane holds 32 elements of A and of B. Those of 4 bits are depths 32·(lane / m) + j; those
+//! of 8 bits are two runs of 16, depths 16·L·(j / 16) + 16·(lane / m) + j mod 16 with L = 64 / m. A scale is a power of two of 8
+//! bits, 2^(s − 127), NaN for 255: that of lane l is for row (column) l mod m and the 32 depths from 32·(l / m) on.
+//!
 //! `v_wmma` 16×16×16 (RDNA3 ISA: a lane holds a whole row of A or column of B, both halves of the wave the
 //! same; D rows 2·r + lane / 16. RDNA4 ISA: depth 8·(lane / 16) + j; D rows 8·(lane / 16) + r).
 //!
@@ -40,7 +44,7 @@ use crate::num;
 pub fn supported(m: &Mma) -> bool {
     let lanes = match m.layout {
         MmaLayout::Ptx | MmaLayout::WmmaGfx11 | MmaLayout::WmmaGfx12 => 32,
-        MmaLayout::Mfma { .. } => 64,
+        MmaLayout::Mfma { .. } | MmaLayout::MfmaNarrow => 64,
     };
     let (rows, cols, k) = m.shape;
     let words = |n: u32, e: Elem, word: u32| (n * e.bits()) as usize / (lanes * word) as usize;
@@ -71,8 +75,35 @@ pub fn supported(m: &Mma) -> bool {
                     && m.c.len() as u32 * 64 == rows * cols * blocks
                     && m.d.len() == m.c.len()
             }
+            MmaLayout::MfmaNarrow => {
+                let words = |e: Elem| (e.bits() as usize * NARROW_ELEMENTS) / 32;
+                matches!(m.shape, (16, 16, 128) | (32, 32, 64))
+                    && m.cd == Elem::F32
+                    && m.a.len() == words(m.ab.0)
+                    && m.b.len() == words(m.ab.1)
+                    && m.c.len() as u32 * 64 == rows * cols
+                    && m.d.len() == m.c.len()
+                    && matches!(m.scales.len(), 0 | 2)
+            }
             _ => m.cd != Elem::F16 && m.c.len() == 8 && m.d.len() == 8,
         }
+}
+
+/// Elements of A or B in a lane, of `v_mfma_*_f8f6f4`.
+const NARROW_ELEMENTS: usize = 32;
+
+/// Depths that one scale is for.
+const SCALED: usize = 32;
+
+/// The numbers of sign, two bits of exponent and one of mantissa, without sign (OCP Microscaling Formats, E2M1).
+const E2M1: [f64; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
+
+/// A scale (OCP Microscaling Formats, E8M0).
+fn scale(code: u64) -> f64 {
+    match code & 0xff {
+        0xff => f64::NAN,
+        exponent => 2f64.powi(exponent as i32 - 127),
+    }
 }
 
 /// The value of an element as f64; integers too.
@@ -88,6 +119,10 @@ pub fn value(e: Elem, code: u64) -> f64 {
         Elem::E5M2 => num::value_of(code as u32 & 0xff, num::E5M2),
         Elem::E4M3Fnuz => num::value_of(code as u32 & 0xff, num::E4M3_FNUZ),
         Elem::E5M2Fnuz => num::value_of(code as u32 & 0xff, num::E5M2_FNUZ),
+        Elem::E2M1 => {
+            let size = E2M1[code as usize & 7];
+            if code & 8 != 0 { -size } else { size }
+        }
         Elem::S8 => f64::from(code as i8),
         Elem::U8 => f64::from(code as u8),
         Elem::S4 => f64::from(((code as i8) << 4) >> 4),
@@ -131,6 +166,13 @@ fn operand_place(m: &Mma, b: bool, l: usize, r: usize, j: usize, e: usize) -> Pl
             let depth = per_lane * (l / size) + r * e + j;
             (depth / k, l % size, depth % k)
         }
+        MmaLayout::MfmaNarrow => {
+            let size = (if b { m.shape.1 } else { m.shape.0 }) as usize;
+            let (group, at) = (l / size, r * e + j);
+            let bits = if b { m.ab.1.bits() } else { m.ab.0.bits() };
+            let run = if bits == 8 { 16 } else { NARROW_ELEMENTS };
+            (0, l % size, run * (64 / size) * (at / run) + run * group + at % run)
+        }
         MmaLayout::WmmaGfx11 => (0, l % 16, r * e + j),
         MmaLayout::WmmaGfx12 => (0, l % 16, 8 * (l / 16) + r * e + j),
     }
@@ -144,7 +186,7 @@ fn result_place(m: &Mma, l: usize, i: usize) -> Place {
             let row = if m.shape.0 == 8 { l / 4 } else { l / 4 + 8 * (i / 2) };
             (0, row, 2 * (l % 4) + i % 2)
         }
-        MmaLayout::Mfma { .. } => {
+        MmaLayout::Mfma { .. } | MmaLayout::MfmaNarrow => {
             let groups = 64 / n;
             if m.cd == Elem::F64 {
                 return (0, groups * i + l / n, l % n);
@@ -160,7 +202,7 @@ fn result_place(m: &Mma, l: usize, i: usize) -> Place {
     }
 }
 
-/// Multiplies: `read(operand, register, lane)` gives the bits of a register of A (0), B (1) or C (2);
+/// Multiplies: `read(operand, register, lane)` gives the bits of a register of A (0), B (1), C (2) or of the scales (3);
 /// the result is written through `write(register, lane, bits)`.
 pub fn multiply(
     m: &Mma,
@@ -195,6 +237,17 @@ pub fn multiply(
             for j in 0..eb {
                 let (blk, i, d) = operand_place(m, true, l, r, j, eb);
                 b[(blk * k + d) * cols + i] = element(m.ab.1, word, j);
+            }
+        }
+    }
+    for (operand, byte) in m.scale_bytes.iter().enumerate().take(m.scales.len()) {
+        let size = if operand == 0 { rows } else { cols };
+        for l in 0..lanes {
+            let by = scale(read(3, operand, l) >> (8 * byte));
+            let (line, first) = (l % size, SCALED * (l / size));
+            for d in first..first + SCALED {
+                let at = if operand == 0 { &mut a[line * k + d] } else { &mut b[d * cols + line] };
+                *at *= by;
             }
         }
     }
@@ -277,6 +330,8 @@ mod tests {
             b: list(b),
             c: list(c),
             saturate: false,
+            scales: Box::new([]),
+            scale_bytes: [0; 2],
         }
     }
 
@@ -292,6 +347,8 @@ mod tests {
             (form(x(1), (16, 16, 16), Elem::F16, Elem::F32, 4, 4, 4), 64, 1),
             (form(x(1), (32, 32, 16), Elem::S8, Elem::S32, 1, 1, 16), 64, 8),
             (form(x(1), (16, 16, 4), Elem::F64, Elem::F64, 1, 1, 4), 64, 1),
+            (form(MmaLayout::MfmaNarrow, (16, 16, 128), Elem::E4M3, Elem::F32, 8, 8, 4), 64, 4),
+            (form(MmaLayout::MfmaNarrow, (32, 32, 64), Elem::E2M1, Elem::F32, 4, 4, 16), 64, 8),
             (form(x(16), (4, 4, 4), Elem::F16, Elem::F32, 4, 4, 4), 64, 1),
         ]
     }
@@ -318,6 +375,30 @@ mod tests {
             assert_eq!(places.len(), lanes * m.c.len());
             assert!(places.iter().all(|(_, r, c)| *r < rows && *c < cols));
         }
+    }
+
+    /// Scales are those of rows, columns and 32 depths each; 255 is no number.
+    #[test]
+    fn scales_are_for_blocks_along_the_depth() {
+        let mut m = form(MmaLayout::MfmaNarrow, (16, 16, 128), Elem::E2M1, Elem::F32, 4, 4, 4);
+        m.scales = vec![Src::reg(0); 2].into();
+        m.scale_bytes = [1, 0];
+        assert!(supported(&m));
+        // All elements are one; the scales of A are 2^(lane / 16) in row 0, one elsewhere, NaN for row 5; those of B a half.
+        let read = |operand: usize, register: usize, lane: usize| match (operand, register) {
+            (0 | 1, _) => 0x2222_2222,
+            (2, _) => 0,
+            (_, 0) if lane.is_multiple_of(16) => (127 + lane as u64 / 16) << 8,
+            (_, 0) if lane == 5 => 0xff00,
+            (_, 0) => 127 << 8,
+            _ => 126,
+        };
+        let mut d = vec![[0.0f32; 4]; 64];
+        multiply(&m, 64, read, |r, l, bits| d[l][r] = f32::from_bits(bits as u32));
+        // Row 0 of column 3 is in lane 3, row 5 in lane 19, row 1 in lane 3.
+        assert_eq!(d[3][0], 32.0 * (1.0 + 2.0 + 4.0 + 8.0) / 2.0);
+        assert_eq!(d[3][1], 64.0);
+        assert!(d[19][1].is_nan() && !d[19][2].is_nan());
     }
 
     #[test]

@@ -138,7 +138,11 @@ pub fn visit(op: &mut Op, def: &mut impl FnMut(&mut Reg), used: &mut impl FnMut(
             pred(p, used);
         }
         Op::Mma(m) => {
-            m.a.iter_mut().chain(m.b.iter_mut()).chain(m.c.iter_mut()).for_each(used);
+            m.a.iter_mut()
+                .chain(m.b.iter_mut())
+                .chain(m.c.iter_mut())
+                .chain(m.scales.iter_mut())
+                .for_each(used);
             m.d.iter_mut().for_each(def);
         }
         Op::Wgmma(m) => {

@@ -19,6 +19,8 @@ pub const SHARED: &str = "ttg.shared";
 pub const TENSOR_MEMORY_SIZE: &str = "ttg.tensor_memory_size";
 /// Registers that a thread may use: `i32`.
 pub const MAX_REGISTERS: &str = "ttg.maxnreg";
+/// Waves that a SIMD of an AMD GPU is to hold: `i32`.
+pub const WAVES_PER_EU: &str = "ttg.waves_per_eu";
 /// Bytes of global scratch memory of one program: `i32`.
 pub const GLOBAL_SCRATCH_SIZE: &str = "ttg.global_scratch_memory_size";
 /// Alignment of the global scratch memory: `i32`.
@@ -79,6 +81,8 @@ integers! {
     tensor_memory_size, set_tensor_memory_size: TENSOR_MEMORY_SIZE;
     /// Registers that a thread may use.
     max_registers, set_max_registers: MAX_REGISTERS;
+    /// Waves that a SIMD is to hold.
+    waves_per_eu, set_waves_per_eu: WAVES_PER_EU;
     /// Bytes of global scratch memory of one program.
     global_scratch_size, set_global_scratch_size: GLOBAL_SCRATCH_SIZE;
     /// Alignment of the global scratch memory.

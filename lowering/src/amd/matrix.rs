@@ -67,6 +67,9 @@ fn mfma<'c>(
     [a, b, c]: [Value<'c>; 3],
 ) -> Lowered<Value<'c>> {
     let [m, n, k] = instruction.shape;
+    if let Some(formats) = formats.filter(|_| instruction.scaled.is_some()) {
+        return mfma_narrow(e, instruction, formats, [a, b, c], None);
+    }
     let long = a.ty().bits().unwrap_or(0) == 128 || a.ty().as_vector().is_some_and(|(count, _)| count == 8);
     let (suffix, operand) = match (types.kind, formats) {
         (_, Some([left, right])) => (format!(".{left}.{right}"), Some(e.i64())),
@@ -100,6 +103,47 @@ fn mfma<'c>(
     let zero = e.const_i32(0)?;
     let name = format!("llvm.amdgcn.mfma.{sum}.{m}x{n}x{k}{suffix}");
     e.intrinsic(&name, &[a, b, c, zero, zero, zero], c.ty())
+}
+
+/// One execution on fragments `[a, b, c]` and the scales of `a` and `b`.
+pub(super) fn multiply_scaled<'c>(
+    e: &mut Emit<'c>,
+    instruction: &MatrixInstruction,
+    types: &MatrixTypes<'c>,
+    fragments: [&[Value<'c>]; 3],
+    scales: [Value<'c>; 2],
+) -> Lowered<Vec<Value<'c>>> {
+    let [&[a], &[b], &[c]] = fragments else { return unsupported("a fragment in several parts") };
+    let [Some(left), Some(right)] = types.formats.map(fp8_name) else {
+        return unsupported(format!("{} in these formats", instruction.name));
+    };
+    Ok(vec![mfma_narrow(e, instruction, [left, right], [a, b, c], Some(scales))?])
+}
+
+/// `v_mfma_*_f8f6f4`, without scales where the numbers of bytes and the scales are zero, as LLVM has it.
+fn mfma_narrow<'c>(
+    e: &mut Emit<'c>,
+    instruction: &MatrixInstruction,
+    formats: [&str; 2],
+    [a, b, c]: [Value<'c>; 3],
+    scales: Option<[Value<'c>; 2]>,
+) -> Lowered<Value<'c>> {
+    let [m, n, k] = instruction.shape;
+    let [left, right] = formats.map(|format| i64::from(format == "bf8"));
+    let (left, right, zero) = (e.const_i32(left)?, e.const_i32(right)?, e.const_i32(0)?);
+    let scales = match scales {
+        None => [zero; 4],
+        Some([first, second]) => {
+            let i32t = e.i32();
+            let first = e.value("llvm.zext", &[first], i32t, &[])?;
+            let second = e.value("llvm.zext", &[second], i32t, &[])?;
+            // The second byte: all would be zero otherwise where LLVM finds out that both scales are.
+            [e.const_i32(1)?, e.shl(first, 8)?, zero, second]
+        }
+    };
+    let [first_byte, first, second_byte, second] = scales;
+    let operands = [a, b, c, left, right, first_byte, first, second_byte, second];
+    e.intrinsic(&format!("llvm.amdgcn.mfma.scale.f32.{m}x{n}x{k}.f8f6f4"), &operands, c.ty())
 }
 
 fn wmma<'c>(

@@ -5,6 +5,7 @@
 
 mod atomic;
 mod casts;
+mod hints;
 mod lanes;
 mod math;
 mod matrix;
@@ -41,6 +42,7 @@ impl Amd {
 pub fn passes(explain: bool) -> Vec<String> {
     let pass = |name: &str, option: &str| format!("{name}{{{option}={explain}}}");
     vec![
+        "tritonamdgpu-plain-operations".to_owned(),
         "tritongpu-combine-tensor-select-and-if".to_owned(),
         "tritonamdgpu-buffer-accesses".to_owned(),
         "cse".to_owned(),
@@ -78,7 +80,7 @@ impl Target for Amd {
         &self.desc
     }
     fn handlers(&self) -> &'static [Handlers] {
-        &[]
+        &[hints::HANDLERS]
     }
     fn async_copies(&self) -> Option<&dyn AsyncCopies> {
         None
@@ -212,6 +214,16 @@ impl Target for Amd {
     ) -> Lowered<Vec<Value<'c>>> {
         matrix::multiply(e, instruction, types, fragments)
     }
+    fn multiply_scaled<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        instruction: &MatrixInstruction,
+        types: &MatrixTypes<'c>,
+        fragments: [&[Value<'c>]; 3],
+        scales: [Value<'c>; 2],
+    ) -> Lowered<Vec<Value<'c>>> {
+        matrix::multiply_scaled(e, instruction, types, fragments, scales)
+    }
     fn math<'c>(
         &self,
         e: &mut Emit<'c>,
@@ -316,7 +328,7 @@ impl Target for Amd {
         let threads = launch.threads;
         // LLVM, "User Guide for AMDGPU Backend", "Function attributes".
         let cpu = self.desc.name.trim_start_matches("hip:");
-        let strings = [
+        let mut strings = vec![
             ("target-cpu", cpu.to_owned()),
             ("amdgpu-flat-work-group-size", format!("{threads},{threads}")),
             ("uniform-work-group-size", "true".to_owned()),
@@ -325,6 +337,8 @@ impl Target for Amd {
             ("amdgpu-no-heap-ptr", String::new()),
             ("amdgpu-no-multigrid-sync-arg", String::new()),
         ];
+        // At least and at most.
+        strings.extend(launch.waves_per_eu.map(|waves| ("amdgpu-waves-per-eu", format!("{waves},{waves}"))));
         let list: Vec<String> =
             strings
                 .iter()

@@ -7,10 +7,45 @@ use crate::target::MatrixTypes;
 use linear_layout::plan::{Dot, DotInstruction, DotTilePlan, DotType, MatrixInstruction};
 use mlir_host::ir::{FloatKind, Op, Type, Value};
 use std::collections::{BTreeMap, HashMap};
-use ttopt_dialect::tt::ops::DotOp;
+use ttopt_dialect::tt::ops::{DotOp, DotScaledOp};
 use ttopt_passes::plans;
 
-pub(super) const HANDLERS: &[(&str, Handler)] = &[("tt.dot", dot)];
+pub(super) const HANDLERS: &[(&str, Handler)] = &[("tt.dot", dot), ("tt.dot_scaled", scaled_dot)];
+
+/// A scale of one (OCP Microscaling Formats, E8M0).
+const ONE: i64 = 127;
+
+fn scaled_dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let Some(dot) = DotScaledOp::cast(op) else { return internal("is no product") };
+    let plan = plans::scaled_dot(dot, l.target.desc()).map_err(Failure::Unsupported)?;
+    l.remark(op, || plan.dot.to_string().trim_end().to_owned());
+    let (a, b, c) = (l.get(dot.a())?, l.get(dot.b())?, l.get(dot.c())?);
+    let Dot::Matrix { instruction, swapped, executions, zero_lanes } = &plan.dot.dot else {
+        return internal("the plan of scales has no matrix instruction");
+    };
+    let one = l.emit.const_int(8, ONE)?;
+    let mut scales = vec![[one; 2]; executions.len()];
+    for (side, value) in [dot.a_scale(), dot.b_scale()].into_iter().enumerate() {
+        let (Some(value), Some(registers)) = (value, &plan.scales[side]) else { continue };
+        let values = l.get(value)?;
+        for (scales, register) in scales.iter_mut().zip(registers) {
+            scales[side] = at(&values, *register)?;
+        }
+    }
+    let sum = plans::dot_type(dot.d().ty().element(), l.target.desc()).map_err(Failure::Unsupported)?;
+    let mut formats = [dot.a(), dot.b()].map(|value| value.ty().element());
+    if *swapped {
+        formats.reverse();
+        scales.iter_mut().for_each(|both| both.reverse());
+    }
+    let types = MatrixTypes { kind: plan.dot.kind, sum, formats };
+    let matrix =
+        Matrix { instruction, types, swapped: *swapped, zero_lanes: *zero_lanes, scales: Some(&scales) };
+    let sums = matrix.multiply(l, executions, [&a, &b, &c])?;
+    let result = copies(&plan.dot, &sums)?;
+    l.set(dot.d(), result);
+    Ok(())
+}
 
 fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let Some(dot) = DotOp::cast(op) else { return internal("is no product") };
@@ -30,7 +65,8 @@ fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
                 formats.reverse();
             }
             let types = MatrixTypes { kind: plan.kind, sum, formats };
-            let matrix = Matrix { instruction, types, swapped: *swapped, zero_lanes: *zero_lanes };
+            let matrix =
+                Matrix { instruction, types, swapped: *swapped, zero_lanes: *zero_lanes, scales: None };
             matrix.multiply(l, executions, [&a, &b, &c])?
         }
     };
@@ -120,6 +156,8 @@ struct Matrix<'p, 'c> {
     /// Whether it computes the transposed product, of which the right operand is the first.
     swapped: bool,
     zero_lanes: u64,
+    /// For each execution, those of the instruction's first operand and of its second.
+    scales: Option<&'p [[Value<'c>; 2]]>,
 }
 
 impl<'c> Matrix<'_, 'c> {
@@ -134,7 +172,7 @@ impl<'c> Matrix<'_, 'c> {
         let mut left: HashMap<&[Option<u32>], Vec<Value<'c>>> = HashMap::new();
         let mut right: HashMap<&[Option<u32>], Vec<Value<'c>>> = HashMap::new();
         let mut sums: BTreeMap<&[Option<u32>], Vec<Value<'c>>> = BTreeMap::new();
-        for execution in executions {
+        for (number, execution) in executions.iter().enumerate() {
             for (made, registers, values) in [(&mut left, &execution.a, a), (&mut right, &execution.b, b)] {
                 if !made.contains_key(&registers[..]) {
                     let fragment = fragment(l, self.types.kind, registers, values)?;
@@ -150,7 +188,16 @@ impl<'c> Matrix<'_, 'c> {
             let Some(sum) = sums.get_mut(&execution.c[..]) else { continue };
             let fragments =
                 if self.swapped { [&y[..], &x[..], &sum[..]] } else { [&x[..], &y[..], &sum[..]] };
-            *sum = l.target.multiply_matrices(&mut l.emit, self.instruction, &self.types, fragments)?;
+            *sum = match self.scales.and_then(|scales| scales.get(number)) {
+                None => l.target.multiply_matrices(&mut l.emit, self.instruction, &self.types, fragments)?,
+                Some(scales) => l.target.multiply_scaled(
+                    &mut l.emit,
+                    self.instruction,
+                    &self.types,
+                    fragments,
+                    *scales,
+                )?,
+            };
         }
         let mut results = c.to_vec();
         for (registers, fragment) in sums {

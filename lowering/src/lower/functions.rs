@@ -89,12 +89,14 @@ impl<'c> Lower<'_, 'c> {
         attrs.push(("visibility_", Attr::int(ctx, 64, 0)));
         if is_kernel {
             let ctas = op.attr(MIN_CTAS).and_then(Attr::as_int).and_then(|ctas| u32::try_from(ctas).ok());
-            let most = self.module.attr(crate::MAX_REGISTERS).and_then(Attr::as_int);
+            let number =
+                |name| self.module.attr(name).and_then(Attr::as_int).and_then(|n| u32::try_from(n).ok());
             let launch = Launch {
                 threads: self.cta_threads(),
                 cluster: self.num_blocks,
                 min_ctas: ctas.unwrap_or(1).max(1),
-                max_registers: most.and_then(|most| u32::try_from(most).ok()),
+                max_registers: number(crate::MAX_REGISTERS),
+                waves_per_eu: number(crate::WAVES_PER_EU),
             };
             for (key, text) in self.target.kernel_attrs(&launch) {
                 attrs.retain(|(name, _)| *name != key);

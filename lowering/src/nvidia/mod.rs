@@ -413,7 +413,7 @@ impl Target for Nvidia {
         ]
     }
     fn kernel_attrs(&self, launch: &Launch) -> Vec<(&'static str, String)> {
-        let Launch { threads, cluster, min_ctas, max_registers } = launch;
+        let Launch { threads, cluster, min_ctas, max_registers, waves_per_eu: _ } = launch;
         let mut attrs =
             vec![("nvvm.kernel", "unit".to_owned()), ("nvvm.reqntid", format!("array<i32: {threads}>"))];
         if *cluster > 1 {

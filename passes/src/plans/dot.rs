@@ -3,11 +3,16 @@
 use super::layout;
 use crate::buffer_plans::BufferLayout;
 use crate::matmul::plan::Element;
-use linear_layout::plan::{DotTilePlan, DotType, DotTypes, WarpGroupDot, WarpGroupDotPlan, WarpGroupOperand};
+use linear_layout::LinearLayout;
+use linear_layout::plan::{
+    DotTilePlan, DotType, DotTypes, ScaledDot, ScaledDotPlan, WarpGroupDot, WarpGroupDotPlan,
+    WarpGroupOperand,
+};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::Type;
 use ttopt_dialect::tt::enums::InputPrecision;
-use ttopt_dialect::tt::ops::DotOp;
+use ttopt_dialect::tt::ops::{DotOp, DotScaledOp};
+use ttopt_dialect::tt::verify::dot_scale_factor;
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_dialect::ttng::ops::WarpGroupDotOp;
 
@@ -34,6 +39,57 @@ pub fn dot(op: DotOp<'_>, target: &TargetDesc) -> Result<DotTilePlan, String> {
         exact: op.input_precision() != InputPrecision::Tf32,
     };
     DotTilePlan::new(&*layout(a)?, &*layout(b)?, &*layout(c)?, types, target).map_err(|err| err.to_string())
+}
+
+/// Elements for each scale where all of them are one (OCP Microscaling Formats).
+const NO_SCALES: i64 = 32;
+
+/// What `use_it` makes of a dot with scales, from the layouts and types of its operands and result.
+fn with_scaled<'c, T>(
+    op: DotScaledOp<'c>,
+    operands: [Type<'c>; 3],
+    target: &TargetDesc,
+    use_it: impl FnOnce(&ScaledDot<'_>) -> Result<T, String>,
+) -> Result<T, String> {
+    let [a, b, c] = operands;
+    let types = DotTypes {
+        a: dot_type(a.element(), target)?,
+        b: dot_type(b.element(), target)?,
+        c: dot_type(c.element(), target)?,
+        exact: true,
+    };
+    let scales = || [op.a_scale(), op.b_scale()].into_iter().flatten();
+    if let Some(other) = scales().find(|scale| !scale.ty().element().is_int(8)) {
+        return Err(format!("scales of type {} are not multiplied", other.ty().element()));
+    }
+    let factor = if scales().next().is_none() { NO_SCALES } else { dot_scale_factor(op) };
+    let factor = u32::try_from(factor).map_err(|_| "no factor of scales".to_owned())?;
+    let (a, b, c) = (layout(a)?, layout(b)?, layout(c)?);
+    use_it(&ScaledDot { a: &a, b: &b, c: &c, types, factor })
+}
+
+/// How a dot with scales is computed.
+///
+/// # Errors
+/// When there is no plan.
+pub fn scaled_dot(op: DotScaledOp<'_>, target: &TargetDesc) -> Result<ScaledDotPlan, String> {
+    let of = |scale: Option<mlir_host::ir::Value<'_>>| scale.map(|scale| layout(scale.ty())).transpose();
+    let (left, right) = (of(op.a_scale())?, of(op.b_scale())?);
+    with_scaled(op, [op.a().ty(), op.b().ty(), op.d().ty()], target, |dot| {
+        dot.plan([left.as_deref(), right.as_deref()], target).map_err(|err| err.to_string())
+    })
+}
+
+/// Layouts for the scales of a dot whose operands and result get these types.
+///
+/// # Errors
+/// When no instruction computes it.
+pub fn scale_layouts<'c>(
+    op: DotScaledOp<'c>,
+    operands: [Type<'c>; 3],
+    target: &TargetDesc,
+) -> Result<[LinearLayout; 2], String> {
+    with_scaled(op, operands, target, |dot| dot.scale_layouts(target).map_err(|err| err.to_string()))
 }
 
 /// How a dot of warp groups is computed.

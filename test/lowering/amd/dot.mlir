@@ -53,6 +53,43 @@ tt.func private @long(%x: tensor<16x32xf16, #a>, %y: tensor<32x16xf16, #b>, %z: 
 
 // -----
 
+// Of 8-bit floats 32 in a lane, in two runs of 16, in a format for each side: the right operand, which comes first, is e5m2.
+#mma = #ttg.amd_mfma<{version = 4, warpsPerCTA = [1, 1], instrShape = [32, 32, 64], isTransposed = true}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 16}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 16}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "hip:gfx950", "ttg.threads-per-warp" = 64 : i32} {
+// CHECK-LABEL: llvm.func internal @narrow(
+// CHECK-DAG:     %[[E5M2:.*]] = llvm.mlir.constant(1 : i32)
+// CHECK-DAG:     %[[E4M3:.*]] = llvm.mlir.constant(0 : i32)
+// CHECK:         "llvm.amdgcn.mfma.scale.f32.32x32x64.f8f6f4"(%{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %[[E5M2]], %[[E4M3]], %[[E4M3]], %[[E4M3]], %[[E4M3]], %[[E4M3]]) : (vector<8xi32>, vector<8xi32>, vector<16xf32>, i32,
+tt.func private @narrow(%x: tensor<32x64xf8E4M3FN, #a>, %y: tensor<64x32xf8E5M2, #b>, %z: tensor<32x32xf32, #mma>) -> tensor<32x32xf32, #mma> {
+  %d = tt.dot %x, %y, %z : tensor<32x64xf8E4M3FN, #a> * tensor<64x32xf8E5M2, #b> -> tensor<32x32xf32, #mma>
+  tt.return %d : tensor<32x32xf32, #mma>
+}
+}
+
+// -----
+
+// With scales: that of the first operand, which is the right one, in the second byte.
+#mma = #ttg.amd_mfma<{version = 4, warpsPerCTA = [1, 1], instrShape = [32, 32, 64], isTransposed = true}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 16}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 16}>
+#s = #ttg.linear<{register = [], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, 1]], warp = [], block = []}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "hip:gfx950", "ttg.threads-per-warp" = 64 : i32} {
+// CHECK-LABEL: llvm.func internal @scaled(
+// CHECK-SAME:    %[[SA:[^:]*]]: i8, %[[SB:[^:]*]]: i8)
+// CHECK-DAG:     %[[RIGHT:.*]] = llvm.zext %[[SB]] : i8 to i32
+// CHECK-DAG:     %[[LEFT:.*]] = llvm.zext %[[SA]] : i8 to i32
+// CHECK:         %[[SHIFTED:.*]] = llvm.shl %[[RIGHT]], %{{.*}} : i32
+// CHECK:         "llvm.amdgcn.mfma.scale.f32.32x32x64.f8f6f4"({{.*}}, %{{[^,]*}}, %[[SHIFTED]], %{{[^,]*}}, %[[LEFT]]) : (vector<8xi32>, vector<8xi32>, vector<16xf32>, i32,
+tt.func private @scaled(%x: tensor<32x64xf8E4M3FN, #a>, %y: tensor<64x32xf8E5M2, #b>, %z: tensor<32x32xf32, #mma>, %sx: tensor<32x2xi8, #s>, %sy: tensor<32x2xi8, #s>) -> tensor<32x32xf32, #mma> {
+  %d = tt.dot_scaled %x scale %sx, %y scale %sy, %z lhs = e4m3 rhs = e5m2 {fastMath = false} : tensor<32x64xf8E4M3FN, #a>, tensor<32x2xi8, #s> * tensor<64x32xf8E5M2, #b>, tensor<32x2xi8, #s> -> tensor<32x32xf32, #mma>
+  tt.return %d : tensor<32x32xf32, #mma>
+}
+}
+
+// -----
+
 #mma = #ttg.amd_wmma<{version = 1, isTranspose = true, ctaLayout = {warp = []}, instrShape = [16, 16, 16]}>
 #a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 16}>
 #b = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 16}>

@@ -82,6 +82,9 @@ struct Args {
     /// The most registers that a thread may have
     #[arg(long, value_name = "N")]
     max_registers: Option<u32>,
+    /// The waves that a SIMD is to hold (AMD)
+    #[arg(long, value_name = "N")]
+    waves_per_eu: Option<u32>,
     /// Let no product and sum become one operation that rounds once
     #[arg(long)]
     no_fp_fusion: bool,
@@ -191,6 +194,7 @@ fn options(args: &Args) -> Options {
     options.verify_each = args.verify_each;
     options.all_tensor_maps = args.all_tensor_maps;
     options.max_registers = args.max_registers;
+    options.waves_per_eu = args.waves_per_eu;
     options.fp_fusion = !args.no_fp_fusion;
     options.flush_denormals = !args.keep_denormals;
     options.ptxas_options = args.ptxas_options.clone();
@@ -248,14 +252,7 @@ fn run(args: &Args) -> Result<()> {
         print_times(&times);
     }
     if let Some(path) = &args.time_json {
-        let json = serde_json::json!({
-            "parse_us": times.parse.as_micros() as u64,
-            "ttgir_us": times.ttgir.as_micros() as u64,
-            "llir_us": times.llir.as_micros() as u64,
-            "asm_us": times.asm.as_micros() as u64,
-            "bin_us": times.bin.as_micros() as u64,
-            "total_us": times.total().as_micros() as u64,
-        });
+        let json = times.to_json();
         write(path, format!("{json}\n").as_bytes())?;
     }
     if let Some(path) = &args.metadata {

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use super::CheckError;
 use super::conversion::Holders;
-use crate::plan::{Dot, DotAxis, DotTilePlan, DotType, Fragment, MatrixInstruction, OperandSource, Threads};
+use crate::plan::{
+    Dot, DotAxis, DotTilePlan, DotType, Fragment, MatrixInstruction, OperandSource, ScaledDotPlan, Threads,
+};
 use crate::target::TargetDesc;
 use crate::{Dim, LinearLayout};
 
@@ -40,6 +42,17 @@ fn fragments(instruction: &MatrixInstruction, elements: usize) -> Option<[Positi
             |l, i, n| (l / 16 * n + i, l % 16),
             |l, i, _| (4 * i + l / 16, l % 16),
         ],
+        // CDNA4 ISA: 32 elements of 8 bits in two runs of 16.
+        "v_mfma_16x16x128" => [
+            |l, i, _| (l % 16, narrow_depth(l / 16, i, 16)),
+            |l, i, _| (narrow_depth(l / 16, i, 16), l % 16),
+            |l, i, _| (l / 16 * 4 + i, l % 16),
+        ],
+        "v_mfma_32x32x64" => [
+            |l, i, _| (l % 32, narrow_depth(l / 32, i, 32)),
+            |l, i, _| (narrow_depth(l / 32, i, 32), l % 32),
+            |l, i, _| (8 * (i / 4) + l / 32 * 4 + i % 4, l % 32),
+        ],
         name if name.starts_with("v_mfma_16x16x") => [
             |l, i, n| (l % 16, l / 16 * n + i),
             |l, i, n| (l / 16 * n + i, l % 16),
@@ -63,6 +76,75 @@ fn fragments(instruction: &MatrixInstruction, elements: usize) -> Option<[Positi
         ],
         _ => return None,
     })
+}
+
+/// The summand that element `i` of the lanes of a group is, of groups of so many lanes.
+fn narrow_depth(group: u64, i: u64, lanes: u64) -> u64 {
+    16 * (64 / lanes) * (i / 16) + 16 * group + i % 16
+}
+
+/// Executes the scales of `plan`, which [`check_dot`] has found to multiply what belongs together: each element must get the
+/// scale of its own row or column and block of summands. The lane that has the scale of row (column) `r` and of the
+/// summands from `32 b` on is `b` times the rows (columns), plus `r` (CDNA4 ISA).
+///
+/// # Errors
+/// The first element that gets another scale.
+pub fn check_scaled_dot(
+    plan: &ScaledDotPlan,
+    operands: [&LinearLayout; 2],
+    scales: [Option<&LinearLayout>; 2],
+    target: &TargetDesc,
+) -> Result<(), CheckError> {
+    const BLOCK: u64 = 32;
+    let bad = CheckError::Malformed;
+    let Dot::Matrix { instruction, swapped, executions, .. } = &plan.dot.dot else {
+        return Err(bad("scales without a matrix instruction".into()));
+    };
+    let of = fragments(instruction, 0).ok_or_else(|| bad(format!("unknown {}", instruction.name)))?;
+    for side in 0..2 {
+        let (Some(layout), Some(registers)) = (scales[side], &plan.scales[side]) else {
+            if scales[side].is_some() || plan.scales[side].is_some() {
+                return Err(bad(format!("scales of operand {side} are not where the plan has them")));
+            }
+            continue;
+        };
+        if registers.len() != executions.len() {
+            return Err(bad(format!("{} scales for {} executions", registers.len(), executions.len())));
+        }
+        // The left operand has its summands along the second dimension.
+        let k_dim = 1 - side;
+        let order: Vec<Dim> = [1 - k_dim, k_dim].into_iter().map(Dim::out).collect();
+        let operand = Holders { layout: operands[side], order: order.clone() };
+        let scale = Holders { layout, order: vec![Dim::out(0), Dim::out(1)] };
+        let lines = operands[side].out_size(order[0]).unwrap_or(1);
+        let first = (side == 0) != *swapped;
+        let tile = u64::from(instruction.shape[usize::from(!first)]);
+        let size = |dim| operands[side].in_size(dim).unwrap_or(1);
+        for (block, warp) in pairs(size(Dim::BLOCK), size(Dim::WARP)) {
+            for (execution, register) in executions.iter().zip(registers) {
+                let held = if side == 0 { &execution.a } else { &execution.b };
+                for lane in 0..u64::from(target.lanes) {
+                    for (i, held) in (0..).zip(held) {
+                        let held = held.ok_or_else(|| bad("scales of a fragment with gaps".into()))?;
+                        let element = operand.element(held.into(), Threads { lane, warp, block })?;
+                        let (line, k) = (element % lines, element / lines);
+                        let (x, y) = if first { of[0](lane, i, 32) } else { of[1](lane, i, 32) };
+                        let (row, depth) = if first { (x, y) } else { (y, x) };
+                        let lane = depth / BLOCK * tile + row;
+                        let got = scale.element((*register).into(), Threads { lane, warp, block })?;
+                        let rows = layout.out_size(Dim::out(0)).unwrap_or(1);
+                        let got = (got % rows, got / rows);
+                        if got != (line, k / BLOCK) {
+                            return Err(bad(format!(
+                                "element {k} of line {line} of operand {side} gets the scale {got:?}"
+                            )));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The left operand of `mma.sync` and `wgmma`: four words in a lane, rows 8 apart first.

@@ -24,7 +24,7 @@ mod warp_group;
 
 pub use conversion::{Report, check_conversion};
 pub use descriptor::check_matrix_descriptor;
-pub use dot::{check_dot, check_matrix_instruction};
+pub use dot::{check_dot, check_matrix_instruction, check_scaled_dot};
 pub use gather::{check_gather, check_histogram};
 pub use memory::{Memory, MemoryReport, execute};
 pub use reduce::check_reduce;

@@ -180,7 +180,7 @@ impl DotTilePlan {
         let depth = 1 << operands.a.bits(DotAxis::K);
         for instruction in MatrixInstruction::of_warp(kind, types.c, types.exact, depth, target) {
             for swapped in [false, true].into_iter().take(1 + usize::from(instruction.is_symmetric())) {
-                if let Some(dot) = operands.matrix(instruction, swapped) {
+                if let Some((dot, _)) = operands.matrix(instruction, swapped) {
                     return Ok(DotTilePlan { kind, dot, copies });
                 }
             }
@@ -292,6 +292,209 @@ pub(super) struct Bit {
     pub vector: u64,
 }
 
+/// How the dot of two operands with scales is computed: each scale is for a row of the left operand or a column of the right
+/// one, and for a block along K.
+///
+/// K need not be in order within the blocks, and the blocks need not be, but a block of the instruction must be one of the
+/// tensors'.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ScaledDotPlan {
+    /// The dot.
+    pub dot: DotTilePlan,
+    /// For each execution the register with the scales of its left operand, and of its right one; `None` where all of them are
+    /// one.
+    pub scales: [Option<Vec<u32>>; 2],
+}
+
+/// A dot whose operands may have scales.
+#[derive(Clone, Copy, Debug)]
+pub struct ScaledDot<'a> {
+    /// M×K elements.
+    pub a: &'a LinearLayout,
+    /// K×N elements.
+    pub b: &'a LinearLayout,
+    /// M×N elements.
+    pub c: &'a LinearLayout,
+    /// Their types.
+    pub types: DotTypes,
+    /// Elements along K for each scale.
+    pub factor: u32,
+}
+
+impl ScaledDot<'_> {
+    /// The first instruction with scales that computes it, and where lanes, warps and blocks need scales.
+    fn choose(&self, target: &TargetDesc) -> PlanResult<(DotTilePlan, [ScaleColumns; 2])> {
+        let operands = Operands::new(self.a, self.b, self.c, target)?;
+        let kind = self.types.kind(target);
+        let copies = operands.c.all.representatives();
+        let depth = 1 << operands.a.bits(DotAxis::K);
+        let all = MatrixInstruction::of_warp(kind, self.types.c, true, depth, target);
+        for instruction in all.into_iter().filter(|row| row.scaled == Some(self.factor)) {
+            for swapped in [false, true].into_iter().take(1 + usize::from(instruction.is_symmetric())) {
+                let Some((dot, vectors)) = operands.matrix(instruction, swapped) else { continue };
+                let roles = instruction.roles(swapped);
+                let columns = [
+                    ScaleColumns::new(&operands.a, DotAxis::M, &roles[0], &vectors, self.factor),
+                    ScaleColumns::new(&operands.b, DotAxis::N, &roles[1], &vectors, self.factor),
+                ];
+                if let [Some(left), Some(right)] = columns {
+                    return Ok((DotTilePlan { kind, dot, copies }, [left, right]));
+                }
+            }
+        }
+        let factor = self.factor;
+        let reason = format!(
+            "no instruction of {target} multiplies {kind:?} with scales for {factor} elements in these layouts"
+        );
+        Err(PlanError::unsupported(Unsupported::Distribution, reason))
+    }
+
+    /// Layouts in which scales can be, rows (columns) times blocks along K: one of the left operand's and one of the right
+    /// operand's.
+    ///
+    /// # Errors
+    /// Where no instruction with scales computes the dot.
+    pub fn scale_layouts(&self, target: &TargetDesc) -> PlanResult<[LinearLayout; 2]> {
+        let (_, [left, right]) = self.choose(target)?;
+        Ok([left.layout()?, right.layout()?])
+    }
+
+    /// The plan for scales in these layouts.
+    ///
+    /// # Errors
+    /// Where no instruction with scales computes the dot, or lanes do not hold the scales that it needs.
+    pub fn plan(&self, scales: [Option<&LinearLayout>; 2], target: &TargetDesc) -> PlanResult<ScaledDotPlan> {
+        let (dot, columns) = self.choose(target)?;
+        let operands = Operands::new(self.a, self.b, self.c, target)?;
+        let Dot::Matrix { executions, .. } = &dot.dot else {
+            return Err(PlanError::unsupported(Unsupported::Types, "scales without a matrix instruction"));
+        };
+        let mut made = [None, None];
+        for (side, operand) in [&operands.a, &operands.b].into_iter().enumerate() {
+            let Some(layout) = scales[side] else { continue };
+            let firsts = executions.iter().map(|e| if side == 0 { e.a.first() } else { e.b.first() });
+            let registers = columns[side].registers(operand, firsts, layout, target)?;
+            let which = if side == 0 { "left" } else { "right" };
+            made[side] = Some(registers.ok_or_else(|| {
+                PlanError::unsupported(
+                    Unsupported::Distribution,
+                    format!("lanes do not hold the scales of the {which} operand"),
+                )
+            })?);
+        }
+        Ok(ScaledDotPlan { dot, scales: made })
+    }
+}
+
+/// Where scales must be: (row or column, block along K) by bits of the numbers of lanes, warps and blocks.
+struct ScaleColumns {
+    axis: DotAxis,
+    /// log2 of the elements along K for each scale.
+    factor: u32,
+    /// Bits of rows or columns, and of blocks along K.
+    bits: [u32; 2],
+    lane: Vec<[u64; 2]>,
+    warp: Vec<[u64; 2]>,
+    block: Vec<[u64; 2]>,
+}
+
+impl ScaleColumns {
+    /// `None` where a block of the instruction is none of the tensors'.
+    fn new(
+        operand: &Operand,
+        axis: DotAxis,
+        roles: &Roles,
+        vectors: &Vectorised,
+        factor: u32,
+    ) -> Option<ScaleColumns> {
+        let log = factor.ilog2();
+        let along_k = |bit: u32| vectors.get(&(DotAxis::K, bit)).copied().filter(|v| *v != 0);
+        if (0..log).any(|bit| along_k(bit).is_none_or(|v| v >> log != 0)) {
+            return None;
+        }
+        let mut lane = Vec::new();
+        let mut next = log;
+        for role in &roles.lanes {
+            lane.push(match role {
+                Some((DotAxis::K, _)) => {
+                    let v = along_k(next).filter(|v| v & low_mask(log) == 0)?;
+                    next += 1;
+                    [0, v >> log]
+                }
+                Some(role) => [vectors.get(role).copied().unwrap_or(0), 0],
+                None => return None,
+            });
+        }
+        let rows = |columns: &Vectors| columns.iter().map(|c| [operand.part(*c, axis), 0]).collect();
+        Some(ScaleColumns {
+            axis,
+            factor: log,
+            bits: [operand.bits(axis), operand.bits(DotAxis::K).checked_sub(log)?],
+            lane,
+            warp: rows(&operand.all.warp),
+            block: rows(&operand.all.block),
+        })
+    }
+
+    fn packed(&self, [line, block]: [u64; 2]) -> u64 {
+        line | block << self.bits[0]
+    }
+
+    /// With registers for all that lanes, warps and blocks leave.
+    fn layout(&self) -> PlanResult<LinearLayout> {
+        let mut span = Echelon::new();
+        for column in self.lane.iter().chain(&self.warp).chain(&self.block) {
+            span.insert(self.packed(*column));
+        }
+        let lines = (0..self.bits[0]).map(|bit| [1 << bit, 0]);
+        let units = lines.chain((0..self.bits[1]).map(|bit| [0, 1 << bit]));
+        let registers: Vec<[u64; 2]> = units.filter(|unit| span.insert(self.packed(*unit))).collect();
+        let bases = |columns: &[[u64; 2]]| columns.iter().map(|column| column.to_vec()).collect::<Vec<_>>();
+        let ins = [
+            (Dim::REGISTER, bases(&registers)),
+            (Dim::LANE, bases(&self.lane)),
+            (Dim::WARP, bases(&self.warp)),
+            (Dim::BLOCK, bases(&self.block)),
+        ];
+        Ok(LinearLayout::from_bases(&ins, &[Dim::out(0), Dim::out(1)])?)
+    }
+
+    /// For each execution, of which the first register of its fragment is given, the register of `layout` that has its
+    /// scales; `None` where there is none.
+    fn registers<'p>(
+        &self,
+        operand: &Operand,
+        firsts: impl Iterator<Item = Option<&'p Option<u32>>>,
+        layout: &LinearLayout,
+        target: &TargetDesc,
+    ) -> PlanResult<Option<Vec<u32>>> {
+        let scales = Distributed::new(layout, &[Dim::out(0), Dim::out(1)], target)?;
+        let same = |held: &Vectors, needed: &[[u64; 2]]| {
+            (0..held.len().max(needed.len())).all(|i| {
+                let needed = needed.get(i).map_or(0, |column| self.packed(*column));
+                held.get(i).copied().unwrap_or(0) == needed
+            })
+        };
+        let bits = [Dim::out(0), Dim::out(1)].map(|dim| layout.out_bits(dim));
+        let fits = same(&scales.lane, &self.lane)
+            && same(&scales.warp, &self.warp)
+            && same(&scales.block, &self.block);
+        if bits != self.bits || !fits {
+            return Ok(None);
+        }
+        let registers = Echelon::of(&scales.reg);
+        let register = |first: Option<&Option<u32>>| {
+            let column = f2::mul(&operand.all.reg, u64::from((*first?)?));
+            let (line, k) = (operand.part(column, self.axis), operand.part(column, DotAxis::K));
+            let aligned = k & low_mask(self.factor) == 0;
+            let needed = self.packed([line, k >> self.factor]);
+            Some(registers.express(needed).filter(|_| aligned)? as u32)
+        };
+        Ok(firsts.map(register).collect())
+    }
+}
+
 struct Operands {
     a: Operand,
     b: Operand,
@@ -350,7 +553,7 @@ impl Operands {
         self.hold_all(|d| &d.warp) && self.hold_all(|d| &d.block)
     }
 
-    fn matrix(&self, instruction: &'static MatrixInstruction, swapped: bool) -> Option<Dot> {
+    fn matrix(&self, instruction: &'static MatrixInstruction, swapped: bool) -> Option<(Dot, Vectorised)> {
         if !self.warps_fit() {
             return None;
         }
@@ -388,7 +591,7 @@ impl Operands {
             fragments.push(take(&roles.registers, held, &vectors)?);
         }
         let executions = repetitions(&registers, &fragments)?;
-        Some(Dot::Matrix { instruction, swapped, executions, zero_lanes })
+        Some((Dot::Matrix { instruction, swapped, executions, zero_lanes }, vectors))
     }
 
     /// Multiplications within threads, when every thread holds the rows and columns that it needs.

@@ -138,6 +138,10 @@ pub struct MatrixInstruction {
     pub sum: DotType,
     /// Whether operands lose bits on the way, as 32-bit floats that are rounded to TF32.
     pub rounds: bool,
+    /// Elements along K for each scale of a row of the left operand or a column of the right one, where the instruction
+    /// multiplies operands with scales, powers of two in 8 bits. The scale of the first of them along K is in the lanes of the
+    /// first row or column, those that follow in the lanes behind.
+    pub scaled: Option<u32>,
     /// Left operand.
     pub a: Fragment,
     /// Right operand.
@@ -271,6 +275,7 @@ const fn mma<const E: u32>(
         operand,
         sum,
         rounds: matches!(operand, F32),
+        scaled: None,
         a,
         b,
         c,
@@ -333,6 +338,7 @@ const fn wgmma<const E: u32>(
         operand,
         sum,
         rounds: matches!(operand, F32),
+        scaled: None,
         a: Fragment { warps, ..a },
         b: Fragment { registers: &[], lanes: &[], warps: &[] },
         c: Fragment { registers: &[Along(N, 0, 1), Along(M, 3, 4), Along(N, 3, 8)], warps, ..c },
@@ -382,11 +388,31 @@ const fn mfma<const S: u32, const E: u32>(
         operand,
         sum,
         rounds: false,
+        scaled: None,
         a: mfma_operand::<S, E>(true),
         b: mfma_operand::<S, E>(false),
         c: Fragment { registers, lanes, warps: &[] },
         sources: [OperandSource::Registers; 2],
         units,
+    }
+}
+
+/// Operands of `v_mfma_*_f8f6f4` with elements of 8 bits: 32 in a lane, in two runs of 16 along K (CDNA4 ISA).
+const fn narrow_operand<const S: u32>(left: bool) -> Fragment {
+    let lanes: &[Bits] = if left {
+        const { &[Along(M, 0, S), Along(K, 4, 10 - S)] }
+    } else {
+        const { &[Along(N, 0, S), Along(K, 4, 10 - S)] }
+    };
+    Fragment { registers: const { &[Along(K, 0, 4), Along(K, 10 - S, 11 - S)] }, lanes, warps: &[] }
+}
+
+const fn narrow<const S: u32>(name: &'static str) -> MatrixInstruction {
+    MatrixInstruction {
+        scaled: Some(32),
+        a: narrow_operand::<S>(true),
+        b: narrow_operand::<S>(false),
+        ..mfma::<S, 5>(name, F8, F32, &[(Cdna4, Some(4096))])
     }
 }
 
@@ -414,6 +440,8 @@ const MFMA: &[MatrixInstruction] = &[
     mfma::<5, 0>("v_mfma_32x32x2", F32, F32, SINGLE),
     mfma::<4, 0>("v_mfma_16x16x4", F32, F32, SINGLE),
     mfma::<4, 0>("v_mfma_16x16x4", F64, F64, &[(Cdna2, Some(128)), (Cdna3, Some(128)), (Cdna4, Some(64))]),
+    narrow::<5>("v_mfma_32x32x64"),
+    narrow::<4>("v_mfma_16x16x128"),
     mfma::<5, 3>("v_mfma_32x32x16", F8, F32, BYTES),
     mfma::<4, 3>("v_mfma_16x16x32", F8, F32, BYTES),
     mfma::<5, 4>("v_mfma_32x32x32", I8, I32, &[(Cdna4, Some(4096))]),
@@ -434,6 +462,7 @@ const fn wmma_rdna3(operand: DotType, sum: DotType) -> MatrixInstruction {
         operand,
         sum,
         rounds: false,
+        scaled: None,
         a: Fragment { registers: &[Along(K, 0, 4)], lanes: &[Along(M, 0, 4), Bits::Copies(1)], warps: &[] },
         b: Fragment { registers: &[Along(K, 0, 4)], lanes: &[Along(N, 0, 4), Bits::Copies(1)], warps: &[] },
         c: Fragment { registers: &[Along(M, 1, 4)], lanes: &[Along(N, 0, 4), Along(M, 0, 1)], warps: &[] },

@@ -47,7 +47,7 @@ pub use convert::{Conversion, ConversionPlan, Cost, Scope, SharedPlan};
 pub use descriptor::{MatrixDescriptorPlan, MatrixSwizzle};
 pub use detour::Detour;
 pub use display::Count;
-pub use dot::{Dot, DotInstruction, DotTilePlan, DotType, DotTypes};
+pub use dot::{Dot, DotInstruction, DotTilePlan, DotType, DotTypes, ScaledDot, ScaledDotPlan};
 pub use error::{PlanError, PlanResult, Unsupported};
 pub use gather::{Gather, GatherPlan, GatherShared, GatherShuffle, HistogramPlan};
 pub use matrix_instruction::{

@@ -15,6 +15,7 @@ pub enum Elem {
     E5M2,
     E4M3Fnuz,
     E5M2Fnuz,
+    E2M1,
     S8,
     U8,
     S4,
@@ -29,7 +30,7 @@ impl Elem {
             Elem::F64 => 64,
             Elem::F32 | Elem::Tf32 | Elem::S32 => 32,
             Elem::F16 | Elem::BF16 => 16,
-            Elem::S4 | Elem::U4 => 4,
+            Elem::S4 | Elem::U4 | Elem::E2M1 => 4,
             _ => 8,
         }
     }
@@ -56,6 +57,10 @@ pub struct Mma {
     pub c: Box<[Src]>,
     /// Clamp integer sums.
     pub saturate: bool,
+    /// Registers with scales of blocks of a and of b along the depth; none where all of them are one.
+    pub scales: Box<[Src]>,
+    /// Which byte of them.
+    pub scale_bytes: [u8; 2],
 }
 
 /// The family of fragment layouts.
@@ -68,6 +73,8 @@ pub enum MmaLayout {
         /// Independent matrices multiplied by one instruction.
         blocks: u32,
     },
+    /// `v_mfma_*_f8f6f4` (CDNA4 ISA, "Matrix Arithmetic Instructions"): 32 elements a lane, those of 8 bits in two runs of 16.
+    MfmaNarrow,
     /// `v_wmma_*` of RDNA3 (a and b replicated in both halves of the wave).
     WmmaGfx11,
     /// `v_wmma_*` of RDNA4.

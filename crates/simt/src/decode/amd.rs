@@ -67,6 +67,9 @@ impl Decoder<'_> {
     pub(super) fn amdgcn(&mut self, name: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
         let unknown = || unknown(name);
         let a = |i: usize| args.get(i).and_then(|v| v.first()).copied().ok_or_else(unknown);
+        if name.starts_with("mfma.scale.") {
+            return self.mfma_narrow(name, args);
+        }
         if name.starts_with("mfma.") {
             return self.mfma(name, inst, args);
         }
@@ -484,6 +487,38 @@ impl Decoder<'_> {
         .ok_or_else(unknown)
     }
 
+    /// `mfma.scale.f32.16x16x128.f8f6f4`: the operands' formats, and which byte of which register has their scales. Where
+    /// all four of those are zero, LLVM takes the instruction without scales.
+    fn mfma_narrow(&mut self, name: &str, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let unknown = || format!("the intrinsic @llvm.amdgcn.{name}");
+        let parts: Vec<&str> = name.split('.').collect();
+        let shape = match parts.get(3) {
+            Some(&"16x16x128") => (16, 16, 128),
+            Some(&"32x32x64") => (32, 32, 64),
+            _ => return Err(unknown()),
+        };
+        if parts.get(2) != Some(&"f32") || parts.get(4) != Some(&"f8f6f4") || args.len() != 9 {
+            return Err(unknown());
+        }
+        let number = |d: &Self, at: usize| d.known(args[at][0]);
+        let elem = |d: &Self, at: usize| match number(d, at)? {
+            0 => Some(Elem::E4M3),
+            1 => Some(Elem::E5M2),
+            4 => Some(Elem::E2M1),
+            _ => None,
+        };
+        let (Some(a), Some(b)) = (elem(self, 3), elem(self, 4)) else {
+            return Err(format!("the intrinsic @llvm.amdgcn.{name} in this format"));
+        };
+        let byte = |d: &Self, at: usize| number(d, at).filter(|byte| *byte < 4).map(|byte| byte as u8);
+        let (Some(first), Some(second)) = (byte(self, 5), byte(self, 7)) else { return Err(unknown()) };
+        let plain = (5..9).all(|at| number(self, at) == Some(0));
+        let scales = (!plain).then(|| ([args[6][0], args[8][0]], [first, second]));
+        let operands = [&args[0], &args[1], &args[2]];
+        let layout = MmaLayout::MfmaNarrow;
+        self.scaled_matrix(layout, shape, (a, b), (Elem::F32, false), operands, scales).ok_or_else(unknown)
+    }
+
     fn wmma(&mut self, name: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
         let unknown = || format!("the intrinsic @llvm.amdgcn.{name}");
         let parts: Vec<&str> = name.split('.').collect();
@@ -537,7 +572,20 @@ impl Decoder<'_> {
         ab: (Elem, Elem),
         cd: Elem,
         saturate: bool,
+        operands: [&Vec<Src>; 3],
+    ) -> Option<Vec<Src>> {
+        self.scaled_matrix(layout, shape, ab, (cd, saturate), operands, None)
+    }
+
+    /// The same with a register of scales for a and for b, and which of its bytes they are.
+    fn scaled_matrix(
+        &mut self,
+        layout: MmaLayout,
+        shape: (u32, u32, u32),
+        ab: (Elem, Elem),
+        (cd, saturate): (Elem, bool),
         [a, b, c]: [&Vec<Src>; 3],
+        scales: Option<([Src; 2], [u8; 2])>,
     ) -> Option<Vec<Src>> {
         let d: Vec<Reg> = c.iter().map(|_| self.fresh()).collect();
         let mma = Mma {
@@ -550,6 +598,8 @@ impl Decoder<'_> {
             b: b.clone().into(),
             c: c.clone().into(),
             saturate,
+            scales: scales.map_or(Vec::new(), |scales| scales.0.to_vec()).into(),
+            scale_bytes: scales.map_or([0; 2], |scales| scales.1),
         };
         if !crate::mma::supported(&mma) {
             return None;

@@ -57,6 +57,8 @@ impl Decoder<'_> {
             b: fb.into(),
             c: fc.into(),
             saturate: l.has("satfinite"),
+            scales: Box::new([]),
+            scale_bytes: [0; 2],
         };
         if !crate::mma::supported(&mma) {
             return l.unknown();

@@ -23,12 +23,12 @@ impl<const W: usize> Cta<'_, W> {
 
     pub(super) fn mma(&mut self, warp: &mut Warp<W>, m: &Mma) {
         self.whole_warp(warp, "a matrix instruction");
-        for s in m.a.iter().chain(m.b.iter()).chain(m.c.iter()) {
+        for s in m.a.iter().chain(m.b.iter()).chain(m.c.iter()).chain(m.scales.iter()) {
             self.demand(warp, *s, warp.mask, "a matrix operand");
         }
         let mut out = vec![[0u64; W]; m.d.len()];
         {
-            let lists = [&m.a, &m.b, &m.c];
+            let lists = [&m.a, &m.b, &m.c, &m.scales];
             let read = |op: usize, r: usize, l: usize| warp.src(self.consts, lists[op][r])[l];
             mma::multiply(m, W, read, |r, l, bits| out[r][l] = bits);
         }

@@ -1,0 +1,124 @@
+//! Dots with scales: plans for the layouts that passes choose, executed by the checkers, and broken.
+
+use linear_layout::checker::{check_dot, check_scaled_dot};
+use linear_layout::plan::{DotType, DotTypes, ScaledDot, ScaledDotPlan};
+use linear_layout::target::TargetDesc;
+use linear_layout::{Encoding, LinearLayout};
+
+fn layout(text: &str, shape: &[u64]) -> LinearLayout {
+    text.parse::<Encoding>().unwrap().to_linear_layout(shape).unwrap()
+}
+
+struct Case {
+    operands: [LinearLayout; 3],
+    target: TargetDesc,
+}
+
+impl Case {
+    fn new(tile: [u64; 3], warps: [u64; 2], transposed: bool, k_width: u64, shape: [u64; 3]) -> Case {
+        let parent = format!(
+            "#ttg.amd_mfma<{{version = 4, warpsPerCTA = {warps:?}, instrShape = {tile:?}, isTransposed = {transposed}}}>"
+        );
+        let operand = |i: u32| format!("#ttg.dot_op<{{opIdx = {i}, parent = {parent}, kWidth = {k_width}}}>");
+        let [m, n, k] = shape;
+        let operands = [layout(&operand(0), &[m, k]), layout(&operand(1), &[k, n]), layout(&parent, &[m, n])];
+        Case { operands, target: TargetDesc::parse("hip:gfx950").unwrap() }
+    }
+
+    fn dot(&self, factor: u32) -> ScaledDot<'_> {
+        let [a, b, c] = &self.operands;
+        let types = DotTypes::new(DotType::F8, DotType::F8, &self.target);
+        ScaledDot { a, b, c, types, factor }
+    }
+
+    fn check(&self, plan: &ScaledDotPlan, scales: [Option<&LinearLayout>; 2]) -> Result<(), String> {
+        let [a, b, c] = &self.operands;
+        check_dot(&plan.dot, a, b, c, &self.target).map_err(|err| err.to_string())?;
+        check_scaled_dot(plan, [a, b], scales, &self.target).map_err(|err| err.to_string())
+    }
+}
+
+#[test]
+fn scales_meet_their_elements() {
+    let mut cases = 0;
+    for (tile, k_width) in [([32, 32, 64], 16), ([16, 16, 128], 16), ([32, 32, 64], 8)] {
+        for warps in [[1, 1], [2, 2]] {
+            for transposed in [false, true] {
+                for shape in [[64, 64, 128], [64, 32, 256]] {
+                    let case = Case::new(tile, warps, transposed, k_width, shape);
+                    let dot = case.dot(32);
+                    let [left, right] = dot.scale_layouts(&case.target).unwrap();
+                    assert_eq!(
+                        (
+                            left.out_size(linear_layout::Dim::out(0)),
+                            right.out_size(linear_layout::Dim::out(1))
+                        ),
+                        (Some(shape[0]), Some(shape[2] / 32))
+                    );
+                    for scales in [[Some(&left), Some(&right)], [Some(&left), None], [None, Some(&right)]] {
+                        let plan = dot.plan(scales, &case.target).unwrap();
+                        case.check(&plan, scales).unwrap();
+                        cases += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(cases, 72);
+}
+
+/// Triton's layouts of the scales of a 64×64×64 dot on four warps.
+#[test]
+fn layouts_of_tritons_are_taken() {
+    let case = Case::new([32, 32, 64], [2, 2], true, 16, [64, 64, 64]);
+    let scale = |warps: &str| {
+        let text = format!(
+            "#ttg.linear<{{register = [], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, 1]], warp = {warps}, block = []}}>"
+        );
+        layout(&text, &[64, 2])
+    };
+    let (left, right) = (scale("[[0, 0], [32, 0]]"), scale("[[32, 0], [0, 0]]"));
+    let scales = [Some(&left), Some(&right)];
+    let plan = case.dot(32).plan(scales, &case.target).unwrap();
+    case.check(&plan, scales).unwrap();
+    // The other way around lanes lack what they need.
+    assert!(case.dot(32).plan([Some(&right), Some(&left)], &case.target).is_err());
+}
+
+#[test]
+fn what_no_instruction_does_is_refused() {
+    let case = Case::new([32, 32, 64], [1, 1], true, 16, [32, 32, 64]);
+    assert!(case.dot(16).scale_layouts(&case.target).is_err());
+    // 32 elements at a time: a block of the instruction's would have halves of two.
+    let case = Case::new([32, 32, 64], [1, 1], true, 32, [32, 32, 64]);
+    assert!(case.dot(32).scale_layouts(&case.target).is_err());
+    let mut case = Case::new([32, 32, 16], [1, 1], true, 16, [32, 32, 64]);
+    case.target = TargetDesc::parse("hip:gfx942").unwrap();
+    assert!(case.dot(32).scale_layouts(&case.target).is_err());
+}
+
+#[test]
+fn broken_plans_are_caught() {
+    let case = Case::new([16, 16, 128], [1, 1], true, 16, [32, 32, 256]);
+    let [left, right] = case.dot(32).scale_layouts(&case.target).unwrap();
+    let scales = [Some(&left), Some(&right)];
+    let plan = case.dot(32).plan(scales, &case.target).unwrap();
+    case.check(&plan, scales).unwrap();
+    for side in 0..2 {
+        let count = plan.scales[side].as_ref().unwrap().len();
+        for execution in 0..count {
+            let mut broken = plan.clone();
+            broken.scales[side].as_mut().unwrap()[execution] ^= 1;
+            assert!(case.check(&broken, scales).is_err(), "{side} {execution}");
+        }
+        let mut broken = plan.clone();
+        broken.scales[side] = None;
+        assert!(case.check(&broken, scales).is_err(), "{side} without");
+        let mut broken = plan.clone();
+        broken.scales[side].as_mut().unwrap().pop();
+        assert!(case.check(&broken, scales).is_err(), "{side} too few");
+    }
+    let mut broken = plan;
+    broken.scales.swap(0, 1);
+    assert!(case.check(&broken, scales).is_err() || broken.scales[0] == broken.scales[1]);
+}
