@@ -1,9 +1,12 @@
 //! Accesses to shared memory of given layouts, each executed by the checker.
 
+mod plan_layouts;
+
 use linear_layout::checker::{check_async_copy, check_shared_access};
 use linear_layout::plan::{AddressFacts, PlanError, SharedAccessPlan};
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, Encoding, LinearLayout};
+use plan_layouts::any_target;
 use proptest::prelude::*;
 
 fn layout(encoding: &str, shape: &[u64]) -> LinearLayout {
@@ -310,11 +313,10 @@ proptest! {
         seed in proptest::collection::vec(any::<u64>(), 40),
         bits in 1usize..10,
         width in 3u32..7,
-        i in 0..TargetDesc::NAMES.len(),
+        target in any_target(),
         load in any::<bool>(),
         partitions in 0usize..3,
     ) {
-        let target = target(TargetDesc::NAMES[i]);
         let shuffled = |n: usize, from: usize, mix: usize| {
             let mut c: Vec<u64> = (0..n).map(|i| if i < bits { 1 << i } else { 0 }).collect();
             for i in (1..n).rev() {
