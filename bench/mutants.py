@@ -36,6 +36,8 @@ TESTS = {
 ALL = sorted({test for tests in TESTS.values() for test in tests})
 # `|` joins bits that no other has, where `^` is the same.
 SAME = r"replace \| with \^"
+# Without lines of panics a mutant is built in a third of the time.
+BUILD = {"CARGO_TARGET_DIR": str(TREE / "target"), "CARGO_INCREMENTAL": "1", "CARGO_PROFILE_DEV_DEBUG": "false"}
 # Seconds to build, and to run tests that take 20 at most, on a machine that is busy with other things.
 PATIENCE = {"building": 600, "running": 180}
 
@@ -69,7 +71,7 @@ def cargo(tests, *more):
         return False
     command = ["cargo", "test", "--quiet", "-p", "linear-layout", *which, *more]
     patience = PATIENCE["building" if more else "running"]
-    environment = os.environ | {"CARGO_TARGET_DIR": str(TREE / "target"), "CARGO_INCREMENTAL": "1"}
+    environment = os.environ | BUILD
     child = subprocess.Popen(command, cwd=TREE, env=environment, start_new_session=True, text=True,
                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
