@@ -303,11 +303,9 @@ impl Side<'_> {
         let lane = &self.columns.lane;
         match want {
             Want::Vector(v) => {
+                // Lanes that do not store have columns of zero.
                 let together = self.served(want, storage_bits, machine).service.lanes;
-                let active: Vectors =
-                    (0..lane.len()).filter(|i| self.inactive_lanes >> i & 1 == 0).map(|i| 1 << i).collect();
-                let lanes = f2::intersection(&active, &together);
-                (v, lanes.iter().map(|&l| f2::mul(lane, l)).collect())
+                (v, together.iter().map(|&l| f2::mul(lane, l)).collect())
             }
             Want::Rows { unit } => (unit + 2, Vectors::from_slice(&lane[2..5])),
             Want::Columns { unit } => {

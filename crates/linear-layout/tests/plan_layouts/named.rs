@@ -77,6 +77,11 @@ pub const REGISTERS: &[(&str, u64, &str)] = &[
         "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [8, 8], warpsPerCTA = [4, 1], order = [1, 0]}>",
     ),
     (
+        "wave_with_copies",
+        64,
+        "#ttg.linear<{register = [[0, 1], [0, 2], [0, 4], [0, 8], [1, 0], [32, 0]], lane = [[0, 16], [0, 32], [0, 64], [0, 0], [2, 0], [4, 0]], warp = [[8, 0], [16, 0]], block = []}>",
+    ),
+    (
         "wave_thin",
         64,
         "#ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 64], warpsPerCTA = [4, 1], order = [1, 0]}>",
