@@ -18,8 +18,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The crate by itself, and what is built of it.
 TREE = pathlib.Path(os.environ.get("MUTANTS_DIR", ROOT / "target" / "mutants"))
 CRATE = "crates/linear-layout"
-# Built quickly, and they find most.
-QUICK = ["mutations", "fuzz", "plan_table", "plan_estimates"]
+# Tables of what is planned, costs and is said: they take less than a second, and find most.
+FIRST = ["plan_table", "plan_texts", "plan_estimates"]
+# Then plans of all kinds, checked.
+CHECKED = ["mutations", "fuzz"]
 # What these miss is tested by the tests of its file. Files that are not here are tested by all.
 MOVES = ["plan_conversion", "plan_shared", "plan_optimality", "plan_dynamic"]
 ALONG = ["plan_dynamic", "plan_reduce", "ttlayout_plan"]
@@ -34,8 +36,10 @@ TESTS = {
 ALL = sorted({test for tests in TESTS.values() for test in tests})
 # `|` joins bits that no other has, where `^` is the same.
 SAME = r"replace \| with \^"
-# Seconds, for a machine that is busy with other things.
-PATIENCE = 600
+# Without lines of panics a mutant is built in a third of the time.
+BUILD = {"CARGO_TARGET_DIR": str(TREE / "target"), "CARGO_INCREMENTAL": "1", "CARGO_PROFILE_DEV_DEBUG": "false"}
+# Seconds to build, and to run tests that take 20 at most, on a machine that is busy with other things.
+PATIENCE = {"building": 600, "running": 180}
 
 
 def mutants():
@@ -57,23 +61,26 @@ def copy_crate():
 
 
 def cargo(tests, *more):
-    """Whether `cargo test` of these tests succeeds; a test that never ends does not.
+    """Whether `cargo test` of these tests succeeds, the crate's own with the last of them; a test that never ends does not.
 
     A build that was killed leaves a folder in which nothing links any more: that ends the run, lest all that follows
     be taken for mutants that do not compile."""
-    which = ["--lib"] if tests is not QUICK else []
+    which = ["--lib"] if tests not in (FIRST, CHECKED) else []
     which += [arg for test in tests for arg in ("--test", test)]
+    if not more and not cargo(tests, "--no-run"):
+        return False
     command = ["cargo", "test", "--quiet", "-p", "linear-layout", *which, *more]
-    environment = os.environ | {"CARGO_TARGET_DIR": str(TREE / "target"), "CARGO_INCREMENTAL": "1"}
+    patience = PATIENCE["building" if more else "running"]
+    environment = os.environ | BUILD
     child = subprocess.Popen(command, cwd=TREE, env=environment, start_new_session=True, text=True,
                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
-        said = child.communicate(timeout=PATIENCE)[1]
+        said = child.communicate(timeout=patience)[1]
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
-        if "--no-run" in more:
-            sys.exit(f"mutants.py: building took longer than {PATIENCE} s; remove {TREE / 'target'} and begin again")
+        if more:
+            sys.exit(f"mutants.py: building took longer than {patience} s; remove {TREE / 'target'} and begin again")
         return False
     if "error: linking with" in said:
         sys.exit(f"mutants.py: nothing links any more; remove {TREE / 'target'} and begin again")
@@ -86,10 +93,10 @@ def outcome(mutant):
     before = file.read_text()
     subprocess.run(["patch", "--quiet", str(file)], input=mutant["diff"], text=True, check=True)
     try:
-        if not cargo(QUICK, "--no-run"):
+        if not cargo(FIRST, "--no-run"):
             return "does not compile"
         rest = TESTS.get(file.stem, ALL)
-        return "missed" if cargo(QUICK) and cargo(rest) else "caught"
+        return "missed" if all(cargo(tests) for tests in (FIRST, CHECKED, rest)) else "caught"
     finally:
         file.write_text(before)
 
@@ -99,7 +106,7 @@ def main():
     everything = mutants()
     sample = random.Random(seed).sample(everything, min(count, len(everything)))
     copy_crate()
-    for tests in (QUICK, ALL):
+    for tests in (FIRST, CHECKED, ALL):
         if not cargo(tests):
             sys.exit(f"mutants.py: the tests fail without a mutant: {' '.join(tests)}")
     found = collections.Counter()

@@ -104,6 +104,7 @@ fn accesses() -> Vec<Mutation<AccessPlan>> {
         mutation("a higher minimum", |a: &mut AccessPlan| a.minimum += 1),
         mutation("a lower minimum", |a: &mut AccessPlan| a.minimum -= 1),
         mutation("more permutes", |a: &mut AccessPlan| a.packing_ops += 1),
+        mutation("more words moved", |a: &mut AccessPlan| a.fragment_moves += 1),
         mutation("more addresses", |a: &mut AccessPlan| a.address_ops += 1),
         mutation("an access dropped", |a: &mut AccessPlan| shorten(&mut a.accesses)),
         mutation("an access twice", |a: &mut AccessPlan| a.accesses.push(a.accesses[0].clone())),

@@ -268,8 +268,32 @@ fn one_warp() -> impl Strategy<Value = (LinearLayout, LinearLayout)> {
         })
 }
 
+/// The same with sums of columns for columns of the second one: several lanes of it may read one lane.
+fn one_warp_of_sums() -> impl Strategy<Value = (LinearLayout, LinearLayout)> {
+    let sums = proptest::collection::vec(any::<(usize, usize)>(), 0..8);
+    (one_warp(), sums).prop_map(|((a, b), sums)| {
+        let mut columns = b.columns().to_vec();
+        for (i, j) in sums {
+            let (i, j) = (i % columns.len(), j % columns.len());
+            columns[i] ^= if i == j { 0 } else { columns[j] };
+        }
+        let (ins, outs): (Vec<_>, Vec<_>) = (b.in_dim_bits().collect(), b.out_dim_bits().collect());
+        (a, LinearLayout::from_columns(&ins, &outs, columns).unwrap())
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Elements of a word or two go alone, so that it does not matter where in a payload they are.
+    #[test]
+    fn no_exchange_of_words_needs_fewer_shuffles((a, b) in one_warp_of_sums(), width in 5u32..7) {
+        let target = TargetDesc::parse("cuda:90").unwrap();
+        let plan = ConversionPlan::through_shuffles(&a, &b, 1 << width, &target).unwrap();
+        let plan = plan.expect("nothing leaves the warp");
+        check_conversion(&plan, &a, &b, &target).unwrap();
+        prop_assert_eq!(plan.cost.shuffles, shuffles_needed(&a, &b, 1 << width), "{}\n{}\n{}", a, b, plan);
+    }
 
     /// Without copies in the source, the shuffles are as few as one thread's needs allow.
     #[test]

@@ -1,9 +1,12 @@
 //! Accesses to shared memory of given layouts, each executed by the checker.
 
+mod plan_layouts;
+
 use linear_layout::checker::{check_async_copy, check_shared_access};
 use linear_layout::plan::{AddressFacts, PlanError, SharedAccessPlan};
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, Encoding, LinearLayout};
+use plan_layouts::any_target;
 use proptest::prelude::*;
 
 fn layout(encoding: &str, shape: &[u64]) -> LinearLayout {
@@ -248,6 +251,35 @@ fn fragments_come_whole() {
     }
 }
 
+/// Registers may be numbered in any way: one that moves along more than its own place also flips a place within a word.
+#[test]
+fn matrices_move_between_registers_of_any_numbers() {
+    let columns = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [0, 1]}>";
+    let mut moved = 0;
+    for (operand, bits) in
+        [(dot(0, 2), 16), (dot(1, 2), 16), (dot(0, 4), 8), (dot(1, 4), 8), (MMA.to_owned(), 16)]
+    {
+        let plain = layout(&operand, &[64, 64]);
+        let registers = plain.in_bits(Dim::REGISTER) as usize;
+        let (ins, outs): (Vec<_>, Vec<_>) = (plain.in_dim_bits().collect(), plain.out_dim_bits().collect());
+        for (i, j) in (0..registers).flat_map(|i| (0..registers).map(move |j| (i, j))) {
+            let mut mixed = plain.columns().to_vec();
+            mixed[i] ^= if i == j { 0 } else { plain.columns()[j] };
+            let d = LinearLayout::from_columns(&ins, &outs, mixed).unwrap();
+            for (memory, direction, name) in [SWIZZLED, columns].into_iter().flat_map(|memory| {
+                [(Direction::Load, "cuda:80"), (Direction::Store, "cuda:90"), (Direction::Load, "cuda:100")]
+                    .map(|(direction, name)| (memory, direction, name))
+            }) {
+                let (m, t) = (layout(memory, &[64, 64]), target(name));
+                let plan = SharedAccessPlan::new(&d, &m, bits, direction, &t).unwrap();
+                check_shared_access(&plan, &d, &m, &t).unwrap_or_else(|e| panic!("{e}\n{d}\n{plan:?}"));
+                moved += usize::from(plan.mnemonic.contains("matrix"));
+            }
+        }
+    }
+    assert!(moved > 200, "{moved}");
+}
+
 #[test]
 fn two_blocks_keep_to_their_own_memory() {
     let shape = [64, 64];
@@ -310,11 +342,10 @@ proptest! {
         seed in proptest::collection::vec(any::<u64>(), 40),
         bits in 1usize..10,
         width in 3u32..7,
-        i in 0..TargetDesc::NAMES.len(),
+        target in any_target(),
         load in any::<bool>(),
         partitions in 0usize..3,
     ) {
-        let target = target(TargetDesc::NAMES[i]);
         let shuffled = |n: usize, from: usize, mix: usize| {
             let mut c: Vec<u64> = (0..n).map(|i| if i < bits { 1 << i } else { 0 }).collect();
             for i in (1..n).rev() {

@@ -10,8 +10,12 @@
 //!
 //! writes the table anew.
 
+#[path = "plan_layouts/named.rs"]
+mod named;
+#[path = "../fuzz/src/uneven.rs"]
+mod uneven;
+
 use std::fmt::Write;
-use std::path::Path;
 
 use linear_layout::plan::{
     ConversionPlan, Cost, Gather, GatherPlan, HistogramPlan, PlanResult, ReducePlan, ScanPlan,
@@ -19,131 +23,11 @@ use linear_layout::plan::{
 };
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, Encoding, LinearLayout};
+use named::{CLUSTER, MEMORY, REGISTERS, is_kept_as, layout};
+use uneven::uneven;
 
-/// Shape of all tensors in registers. Sizes differ, lest one stand for the other.
-const SHAPE: [u64; 2] = [64, 128];
-
-/// Layouts of four warps: what tensors are loaded in, computed in, multiplied in. With the lanes of a warp.
-const REGISTERS: &[(&str, u64, &str)] = &[
-    (
-        "rows",
-        32,
-        "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>",
-    ),
-    (
-        "columns",
-        32,
-        "#ttg.blocked<{sizePerThread = [8, 1], threadsPerWarp = [8, 4], warpsPerCTA = [1, 4], order = [0, 1]}>",
-    ),
-    (
-        "thin",
-        32,
-        "#ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [2, 2], order = [1, 0]}>",
-    ),
-    (
-        "row_per_lane",
-        32,
-        "#ttg.blocked<{sizePerThread = [1, 64], threadsPerWarp = [32, 1], warpsPerCTA = [2, 2], order = [1, 0]}>",
-    ),
-    (
-        "warp_rows",
-        32,
-        "#ttg.blocked<{sizePerThread = [1, 2], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>",
-    ),
-    (
-        "mma",
-        32,
-        "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>",
-    ),
-    (
-        "wgmma",
-        32,
-        "#ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>",
-    ),
-    (
-        "operand_a",
-        32,
-        "#ttg.dot_op<{opIdx = 0, parent = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>, kWidth = 2}>",
-    ),
-    (
-        "operand_b",
-        32,
-        "#ttg.dot_op<{opIdx = 1, parent = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>, kWidth = 2}>",
-    ),
-    (
-        "bytes_b",
-        32,
-        "#ttg.dot_op<{opIdx = 1, parent = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>, kWidth = 4}>",
-    ),
-    (
-        "mixed",
-        32,
-        "#ttg.linear<{register = [[0, 1], [0, 2], [0, 4], [1, 4], [32, 0], [0, 8]], lane = [[0, 16], [0, 32], [0, 64], [2, 1], [4, 0]], warp = [[8, 0], [16, 3]], block = []}>",
-    ),
-    (
-        "with_copies",
-        32,
-        "#ttg.linear<{register = [[0, 1], [0, 2], [0, 4], [1, 0], [0, 8], [32, 0], [2, 1], [0, 64]], lane = [[0, 16], [0, 0], [0, 32], [4, 0], [8, 0]], warp = [[0, 0], [16, 0]], block = []}>",
-    ),
-    (
-        "wave_rows",
-        64,
-        "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [8, 8], warpsPerCTA = [4, 1], order = [1, 0]}>",
-    ),
-    (
-        "wave_thin",
-        64,
-        "#ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 64], warpsPerCTA = [4, 1], order = [1, 0]}>",
-    ),
-    (
-        "mfma",
-        64,
-        "#ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], isTransposed = true}>",
-    ),
-    (
-        "mfma_a",
-        64,
-        "#ttg.dot_op<{opIdx = 0, parent = #ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], isTransposed = true}>, kWidth = 4}>",
-    ),
-    (
-        "mfma_b",
-        64,
-        "#ttg.dot_op<{opIdx = 1, parent = #ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], isTransposed = true}>, kWidth = 4}>",
-    ),
-];
-
-/// Layouts of shared memory.
-const MEMORY: &[(&str, &str)] = &[
-    ("plain", "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>"),
-    ("swizzled", "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>"),
-    ("bytes", "#ttg.swizzled_shared<{vec = 16, perPhase = 2, maxPhase = 4, order = [1, 0]}>"),
-    ("column_major", "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [0, 1]}>"),
-    ("wgmma_128", "#ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>"),
-];
-
-/// Layouts of a cluster of two CTAs of four warps each.
-const CLUSTER: &[(&str, &str)] = &[
-    (
-        "rows_by_rows",
-        "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0], CGALayout = [[1, 0]]}>",
-    ),
-    (
-        "rows_by_columns",
-        "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0], CGALayout = [[0, 1]]}>",
-    ),
-    (
-        "rows_in_both",
-        "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0], CGALayout = [[0, 0]]}>",
-    ),
-];
-
-/// Few instructions, most of them, and the other vendor's.
-const TARGETS: &[&str] = &["cuda:80", "cuda:100", "hip:gfx942"];
-
-fn layout(encoding: &str) -> LinearLayout {
-    let parsed = encoding.parse::<Encoding>().unwrap_or_else(|e| panic!("{encoding}: {e}"));
-    parsed.to_linear_layout(&SHAPE).unwrap_or_else(|e| panic!("{encoding}: {e}"))
-}
+/// Few instructions, most of them, and the other vendor's, few and most.
+const TARGETS: &[&str] = &["cuda:80", "cuda:100", "hip:gfx942", "hip:gfx950"];
 
 fn targets() -> impl Iterator<Item = TargetDesc> {
     TARGETS.iter().map(|name| TargetDesc::parse(name).unwrap())
@@ -266,6 +150,12 @@ fn scan(plan: &ScanPlan) -> String {
     )
 }
 
+fn in_place(plan: &ScanPlan) -> String {
+    let rounds = plan.exchanges.iter();
+    let rounds = rounds.map(|x| format!("{:?} by {} and {}", x.bits, x.store_elems, x.load_elems));
+    format!("rounds [{}], {}", rounds.collect::<Vec<_>>().join(", "), scan(plan))
+}
+
 fn gather(plan: &GatherPlan) -> String {
     let way = if matches!(plan.gather, Gather::Shuffle(_)) { "shuffles" } else { "memory" };
     let detour = if plan.detour.is_some() { ", detour" } else { "" };
@@ -314,6 +204,15 @@ fn one_dimension(table: &mut String) {
             line(table, &about("scan"), ScanPlan::new(&whole, axis, &[32], false, &target), scan);
             line(table, &about("gather in"), GatherPlan::new(&whole, &whole, axis, 32, &target), gather);
         }
+        // Several rounds of totals: registers beyond the warps.
+        for (beyond, warps) in [2, 8, 64].into_iter().flat_map(|n| [(n, 4), (n, 16)]) {
+            let size = 2 * warps * lanes * beyond;
+            let whole = one_dimension(2, warps, lanes, size);
+            for (reverse, bits) in [(false, &[32][..]), (true, &[8, 64])] {
+                let about = format!("{} scan {size} of {bits:?} bits by {warps} warps in place", target.name);
+                line(table, &about, ScanPlan::in_place(&whole, axis, bits, reverse, &target), in_place);
+            }
+        }
         for (size, bins) in [(32, 16), (1024, 2), (1024, 256), (256, 1024)] {
             let source = one_dimension(4, 4, lanes, size);
             let result = one_dimension(1, 4, lanes, bins);
@@ -323,29 +222,44 @@ fn one_dimension(table: &mut String) {
     }
 }
 
+/// What costs decide, on targets whose costs are all different: the ways of conversions and reductions, the instructions
+/// of accesses.
+fn with_other_costs(table: &mut String) {
+    for target in targets().filter(|target| ["cuda:100", "hip:gfx950"].contains(&target.name)).map(uneven) {
+        let layouts = in_registers(&target);
+        for (from, source) in &layouts {
+            for (to, result) in layouts.iter().filter(|(to, _)| to != from) {
+                for bits in [8, 16, 32] {
+                    let about =
+                        format!("{} with other costs converts {bits} bits {from} to {to}", target.name);
+                    let plan = ConversionPlan::new(source, result, bits, &target);
+                    line(table, &about, plan, |plan| {
+                        format!("{} [{}] {}", plan.kind(), plan.instructions().join(", "), cost(&plan.cost))
+                    });
+                }
+            }
+            for (memory, encoding) in MEMORY {
+                let about = format!("{} with other costs loads {from} in {memory}", target.name);
+                let load = Direction::Load;
+                let plan = SharedAccessPlan::new(source, &layout(encoding), 16, load, &target);
+                line(table, &about, plan, |plan| access(plan, &target));
+            }
+            for axis in 0..2 {
+                let about = format!("{} with other costs reduces {from} along {axis}", target.name);
+                let plan = ReducePlan::new(source, Dim::out(axis), &[32], &target);
+                line(table, &about, plan, |plan| cost(&plan.cost));
+                let about = format!("{} with other costs scans {from} along {axis}", target.name);
+                line(table, &about, ScanPlan::new(source, Dim::out(axis), &[32, 16], false, &target), scan);
+            }
+        }
+    }
+}
+
 #[test]
 fn plans_are_those_of_the_table() {
     let mut table = String::new();
-    for part in [conversions, accesses, along_an_axis, one_dimension] {
+    for part in [conversions, accesses, along_an_axis, one_dimension, with_other_costs] {
         part(&mut table);
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plan_table.txt");
-    if std::env::var_os("UPDATE_EXPECT").is_some() {
-        std::fs::write(&path, &table).unwrap();
-        return;
-    }
-    let kept = std::fs::read_to_string(&path).unwrap();
-    let differ: Vec<String> = kept
-        .lines()
-        .zip(table.lines())
-        .filter(|(k, t)| k != t)
-        .map(|(k, t)| format!("- {k}\n+ {t}"))
-        .collect();
-    assert!(
-        differ.is_empty() && kept.lines().count() == table.lines().count(),
-        "{} of {} plans differ; where that is wanted, UPDATE_EXPECT=1 writes the table anew\n{}",
-        differ.len(),
-        kept.lines().count(),
-        differ.iter().take(20).cloned().collect::<Vec<_>>().join("\n")
-    );
+    is_kept_as("plan_table.txt", &table);
 }

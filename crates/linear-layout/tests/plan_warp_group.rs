@@ -131,6 +131,33 @@ fn instructions_are_as_wide_as_registers_and_memory_allow() {
     assert_eq!(plan.b.swizzle, MatrixSwizzle::Bytes128);
 }
 
+/// Columns that memory does not have one after the other, as registers do, are those of several instructions.
+#[test]
+fn instructions_end_where_columns_of_memory_are_not_in_a_row() {
+    let target = TargetDesc::parse("cuda:90").unwrap();
+    let (a, c) = (shared(128, false, 16, [64, 64]), layout(&mma([4, 1], 256, 16), [64, 256]));
+    let whole = shared(128, true, 16, [64, 256]);
+    // Six bits of summands, then those of columns: three of an atom, one that says how far atoms are apart.
+    for (bit, with, n) in [(6, 7, 64), (4, 5, 16), (3, 7, 16), (2, 4, 0)] {
+        let mut columns = whole.columns().to_vec();
+        columns.swap(6 + bit, 6 + with);
+        let (ins, outs): (Vec<_>, Vec<_>) = (whole.in_dim_bits().collect(), whole.out_dim_bits().collect());
+        let b = LinearLayout::from_columns(&ins, &outs, columns).unwrap();
+        let types = DotTypes { a: F16, b: F16, c: F32, exact: false };
+        let a = WarpGroupOperand::Shared(&a);
+        let product = WarpGroupDot { a, b: &b, c: &c, depth: 64, types, max_imprecise: 0 };
+        let plan = match WarpGroupDotPlan::new(&product, &target) {
+            Ok(plan) => plan,
+            Err(error) => {
+                assert!(n == 0 && error.to_string().contains("bit 2 of `dim1` is at byte"), "{error}");
+                continue;
+            }
+        };
+        check_warp_group_dot(&plan, &product).unwrap();
+        assert_eq!((plan.shape, plan.runs.len() as u64), ([64, n, 16], 256 / n), "bits {bit} and {with}");
+    }
+}
+
 #[test]
 fn sums_of_fp8_are_promoted_in_time() {
     let promoted = Case { max_imprecise: 64, ..Case::new(F8, [64, 64, 256]) };

@@ -4,6 +4,8 @@ use linear_layout::plan::{DotType, DotTypes};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, LinearLayout};
 
+use super::uneven::uneven;
+
 /// Two layouts of one tensor, an element width and a target.
 #[derive(Debug)]
 pub struct Case {
@@ -53,10 +55,12 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Any known target.
+    /// Any known target, half of them with other costs.
     pub fn target(&mut self) -> TargetDesc {
-        let name = TargetDesc::NAMES[self.below(TargetDesc::NAMES.len() as u64) as usize];
-        TargetDesc::parse(name).expect("a known name")
+        let names = TargetDesc::NAMES;
+        let pick = self.below(2 * names.len() as u64) as usize;
+        let target = TargetDesc::parse(names[pick % names.len()]).expect("a known name");
+        if pick < names.len() { target } else { uneven(target) }
     }
 
     /// Two layouts of a tensor, and the rest.

@@ -5,6 +5,7 @@
 //! includes this file and feeds each function some thousand random strings from a fixed seed, on any toolchain.
 
 mod input;
+mod uneven;
 
 pub use input::{Case, Input};
 
@@ -53,10 +54,12 @@ pub fn encoding(bytes: &[u8]) {
 
 /// Conversions, the cheapest and each way by itself.
 pub fn conversion(bytes: &[u8]) {
-    let Case { a, b, elem_bits, budget, target } = Case::of(bytes);
+    let mut input = Input::new(bytes);
+    let Case { a, b, elem_bits, budget, target } = input.case();
     let plans = [
         ConversionPlan::with_budget(&a, &b, elem_bits, &target, budget),
         ConversionPlan::through_shared(&a, &b, elem_bits, &target, budget),
+        ConversionPlan::for_fragments(&a, &b, (elem_bits, 2 << input.below(2)), &target),
     ];
     for plan in plans {
         match plan {
@@ -99,21 +102,16 @@ pub fn copies(bytes: &[u8]) {
 pub fn shared_access(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let Case { a, b, elem_bits, target, .. } = input.case();
-    let (interval, pad) = (1 << input.below(8), input.below(64));
+    let (interval, pad, words) = (1 << input.below(8), input.below(64), 1 << input.below(3));
     let Ok(plan) = ConversionPlan::through_shared(&a, &b, elem_bits, &target, target.shared_bytes) else {
         return;
     };
     let Conversion::SharedMemory(shared) = &plan.conversion else { return };
     for (layout, direction) in [(&b, Direction::Load), (&a, Direction::Load), (&a, Direction::Store)] {
         for padding in [&[][..], &[(interval, pad)]] {
-            let access = SharedAccessPlan::with_padding(
-                layout,
-                &shared.layout,
-                padding,
-                elem_bits,
-                direction,
-                &target,
-            );
+            let (memory, elements) = (&shared.layout, (elem_bits, words));
+            let access =
+                SharedAccessPlan::for_fragments(layout, memory, padding, elements, direction, &target);
             let Ok(access) = access else { continue };
             if access.access.block.is_none() {
                 right(check_shared_access(&access, layout, &shared.layout, &target), &access);

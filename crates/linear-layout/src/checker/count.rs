@@ -64,13 +64,13 @@ pub(super) fn barrier(scope: Scope, target: &TargetDesc) -> f64 {
     }
 }
 
-/// Cycles of one warp for the numbers of an access that were counted, latencies left out.
+/// Cycles of one warp for the numbers of an access that were counted, and for the words that it moves, latencies left out.
 pub(super) fn access_cycles(access: &AccessPlan, counted: &Cost, target: &TargetDesc) -> f64 {
     let cost = &target.cost;
     let slower = if access.block.is_some() { cost.remote_factor } else { 1.0 };
     counted.wavefronts as f64 * cost.wavefront * slower
         + (counted.stores + counted.loads) as f64 * cost.issue
-        + (counted.permutes + counted.address_ops) as f64 * cost.alu
+        + (counted.permutes + counted.address_ops + access.fragment_moves) as f64 * cost.alu
 }
 
 /// Cycles of one warp for an access whose numbers have been checked, latencies left out.

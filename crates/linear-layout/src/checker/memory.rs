@@ -405,6 +405,7 @@ pub(super) fn counted(
     };
     count::same("byte permutes of an access", cost.permutes, plan.packing_ops)?;
     count::same("address computations of an access", cost.address_ops, plan.address_ops)?;
+    count::same("words moved to their fragments", moved_words(plan), plan.fragment_moves)?;
     cost.cycles = count::access_cycles(plan, &cost, target);
     Ok(cost)
 }
@@ -454,4 +455,27 @@ pub(super) fn permutes(plan: &AccessPlan) -> Result<u64, CheckError> {
         many => (many.len() as u64).saturating_sub(1),
     };
     Ok(met.iter().enumerate().map(of).sum())
+}
+
+/// Words of one thread that come in registers beside those of other fragments than their own: an access gives the words of
+/// its registers in consecutive registers, and instructions take fragments of consecutive words. An access that gives
+/// whole fragments, or a part of one without a gap, needs no moves; else each of its words is moved.
+pub(super) fn moved_words(plan: &AccessPlan) -> u64 {
+    let mut kept = plan.copies.clone();
+    kept.sort_unstable();
+    kept.dedup();
+    let each = ((32 / plan.storage_bits).max(1) as usize).min(kept.len().max(1));
+    let in_place = |registers: &[u32]| {
+        let words = (registers.len() / each).min(plan.fragment_words as usize).max(1);
+        let given: BTreeSet<usize> =
+            registers.iter().filter_map(|register| kept.binary_search(register).ok()).collect();
+        // Every element with its neighbours, those at its place in the other words that belong together.
+        given.iter().all(|place| {
+            let first = place - place / each % words * each;
+            (0..words).all(|word| given.contains(&(first + word * each)))
+        })
+    };
+    let moved = plan.accesses.iter().map(|access| access.registers.as_slice()).filter(|r| !in_place(r));
+    // Words that accesses share are still one word each.
+    moved.map(<[u32]>::len).sum::<usize>().div_ceil(each) as u64
 }

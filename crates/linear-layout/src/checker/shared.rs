@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::conversion::Holders;
-use super::memory::{Memory, MemoryReport, counted, execute, permutes};
+use super::memory::{Memory, MemoryReport, counted, execute, moved_words, permutes};
 use super::{CheckError, count};
 use crate::plan::{AccessPlan, SharedAccessPlan, Threads};
 use crate::target::{Direction, TargetDesc};
@@ -108,6 +108,7 @@ pub fn check_shared_access(
 /// With padding, banks shift from warp to warp; the plan counts those of the first.
 fn report_of_first_warp(access: &AccessPlan, report: &MemoryReport) -> Result<(), CheckError> {
     count::same("byte permutes of an access", permutes(access)?, access.packing_ops)?;
+    count::same("words moved to their fragments", moved_words(access), access.fragment_moves)?;
     let what = if access.direction == Direction::Load { "load" } else { "store" };
     if let Some((&(_, warp), &got)) = report.wavefronts.iter().next()
         && got != access.wavefronts

@@ -167,6 +167,8 @@ pub struct AccessPlan {
     pub address_ops: u64,
     /// Byte permutes between words of adjacent registers and words of accesses.
     pub packing_ops: u64,
+    /// Words of 32 bits that instructions take from consecutive registers of the thread.
+    pub fragment_words: u32,
     /// Words that the assembler moves because an access gives them beside others than those of their fragment.
     pub fragment_moves: u64,
 }
@@ -565,7 +567,7 @@ impl OffsetMap {
             vec_bits: taken.len() as u32,
             fixed: SmallVec::new(),
             packing_ops: self.packing(&within, &[], storage_bits),
-            fragment_moves: 0,
+            fragment_moves: self.fragment_moves(&within, storage_bits),
             within,
             lane,
             count,
@@ -660,6 +662,7 @@ impl OffsetMap {
             wavefronts: choice.wavefronts,
             minimum: choice.minimum,
             packing_ops: choice.packing_ops,
+            fragment_words: self.fragment_words,
             fragment_moves: choice.fragment_moves,
         }
     }

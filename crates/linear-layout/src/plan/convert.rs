@@ -613,6 +613,32 @@ impl Local {
         Ok(Local { a: la, b: lb, elements: all, bits, block_bits, inactive, cluster, scope, fragment_words })
     }
 
+    /// The columns of a side in the coordinates of the elements that a CTA has, without blocks.
+    fn elements_of(&self, d: &Distributed) -> Distributed {
+        let cut = |v: &Vectors| v.iter().map(|c| c & low_mask(self.bits)).collect::<Vectors>();
+        Distributed {
+            reg: cut(&d.reg),
+            lane: cut(&d.lane),
+            warp: cut(&d.warp),
+            block: cut(&d.block),
+            out_bits: self.bits,
+        }
+    }
+
+    /// How stores and loads are done best where `inverse` takes elements to offsets.
+    fn sides(
+        &self,
+        inverse: &[u64],
+        tile_bits: u32,
+        storage_bits: u32,
+        target: &TargetDesc,
+    ) -> [Option<(OffsetMap, Choice)>; 2] {
+        [(&self.a, Direction::Store), (&self.b, Direction::Load)].map(|(d, direction)| {
+            let map = self.offset_map(d, inverse, tile_bits, direction);
+            map.choose(storage_bits, direction, target).map(|choice| (map, choice))
+        })
+    }
+
     /// The best memory layout found below `limit` cycles, and those cycles.
     fn best(
         &self,
@@ -621,17 +647,7 @@ impl Local {
         tile_bits: u32,
         limit: &mut f64,
     ) -> Option<(SharedPlan, f64)> {
-        let element_part = |d: &Distributed| {
-            let cut = |v: &Vectors| v.iter().map(|c| c & low_mask(self.bits)).collect::<Vectors>();
-            Distributed {
-                reg: cut(&d.reg),
-                lane: cut(&d.lane),
-                warp: cut(&d.warp),
-                block: cut(&d.block),
-                out_bits: self.bits,
-            }
-        };
-        let (source, target_layout) = (element_part(&self.a), element_part(&self.b));
+        let (source, target_layout) = (self.elements_of(&self.a), self.elements_of(&self.b));
         let transfer = Transfer {
             source: &source,
             target_layout: &target_layout,
@@ -651,12 +667,8 @@ impl Local {
             let Some(layout) = transfer.layout(store, load) else { continue };
             let Some(inverse) = f2::inverse(&layout) else { continue };
             tried += 1;
-            let sides = [(&self.a, Direction::Store), (&self.b, Direction::Load)];
-            let [store, load] = sides.map(|(d, direction)| {
-                let map = self.offset_map(d, &inverse, tile_bits, direction);
-                map.choose(storage_bits, direction, pair.target).map(|choice| (map, choice))
-            });
-            let (Some((store_map, store)), Some((load_map, load))) = (store, load) else { continue };
+            let sides = self.sides(&inverse, tile_bits, storage_bits, pair.target);
+            let [Some((store_map, store)), Some((load_map, load))] = sides else { continue };
             let scope = self.scope_of(&store_map);
             let cycles = fixed_cycles(scope, 1 << tile_bits, pair.target)
                 + pair.warps() * (store.cycles(pair.target) + load.cycles(pair.target));
@@ -735,4 +747,154 @@ fn stays_in_warp(a: &Distributed, b: &Distributed) -> bool {
     let warp = Echelon::of(&a.reg.iter().chain(&a.lane).copied().collect::<Vectors>());
     let moved = a.warp.iter().zip(&b.warp).chain(a.block.iter().zip(&b.block)).map(|(x, y)| x ^ y);
     b.reg.iter().chain(&b.lane).copied().chain(moved).all(|c| warp.contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::Encoding;
+    use crate::plan::MemoryInstruction;
+    use crate::plan::swizzle::Want;
+
+    /// Layouts of 64×128 elements by the lanes of a warp.
+    const LAYOUTS: &[(u32, &str)] = &[
+        (
+            32,
+            "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>",
+        ),
+        (
+            32,
+            "#ttg.blocked<{sizePerThread = [8, 1], threadsPerWarp = [8, 4], warpsPerCTA = [1, 4], order = [0, 1]}>",
+        ),
+        (
+            32,
+            "#ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [2, 2], order = [1, 0]}>",
+        ),
+        (
+            32,
+            "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>",
+        ),
+        (
+            32,
+            "#ttg.dot_op<{opIdx = 1, parent = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>, kWidth = 2}>",
+        ),
+        (
+            32,
+            "#ttg.dot_op<{opIdx = 1, parent = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>, kWidth = 4}>",
+        ),
+        (
+            64,
+            "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [8, 8], warpsPerCTA = [4, 1], order = [1, 0]}>",
+        ),
+        (
+            64,
+            "#ttg.blocked<{sizePerThread = [8, 1], threadsPerWarp = [8, 8], warpsPerCTA = [1, 4], order = [0, 1]}>",
+        ),
+        (
+            64,
+            "#ttg.dot_op<{opIdx = 1, parent = #ttg.amd_mfma<{version = 4, warpsPerCTA = [2, 2], instrShape = [16, 16, 32], isTransposed = false}>, kWidth = 4}>",
+        ),
+        (
+            64,
+            "#ttg.dot_op<{opIdx = 1, parent = #ttg.amd_mfma<{version = 4, warpsPerCTA = [2, 2], instrShape = [16, 16, 64], isTransposed = false}>, kWidth = 8}>",
+        ),
+    ];
+
+    /// The instructions of a side that is as wished, and the permutes of a thread without which it cannot be: where
+    /// accesses are narrower than words, these are taken apart.
+    fn as_wished(want: Want, storage_bits: u32, registers: u64) -> (u64, u64) {
+        let matrices = |words: u64| (words.div_ceil(4), 0);
+        match want {
+            Want::Vector(v) => {
+                let in_word = u64::from(32 / storage_bits).clamp(1, registers);
+                let pieces = (in_word >> v).max(1);
+                (registers >> v, registers / in_word * (pieces - 1))
+            }
+            Want::Rows { .. } | Want::Columns { .. } | Want::Bytes { .. } => {
+                matrices(registers * u64::from(storage_bits) / 32)
+            }
+            Want::Lanes { .. } => (registers * u64::from(storage_bits) / 64, 0),
+        }
+    }
+
+    fn is(want: Want, instruction: MemoryInstruction, storage_bits: u32) -> bool {
+        match (want, instruction) {
+            (Want::Vector(v), MemoryInstruction::Vector { bits }) => bits == storage_bits << v,
+            (Want::Rows { .. }, MemoryInstruction::Matrix { transposed, .. }) => !transposed,
+            (Want::Columns { .. }, MemoryInstruction::Matrix { transposed, .. }) => transposed,
+            (Want::Bytes { .. }, MemoryInstruction::MatrixBytes { .. }) => true,
+            (Want::Lanes { .. }, MemoryInstruction::TransposedRead { .. }) => true,
+            _ => false,
+        }
+    }
+
+    /// The search for a memory layout ends where wishes say that nothing cheaper comes: they must say what their
+    /// instructions take without conflicts.
+    #[test]
+    fn wishes_cost_what_their_instructions_take_without_conflicts() {
+        let mut compared: BTreeMap<String, u32> = BTreeMap::new();
+        for mut target in TargetDesc::all() {
+            (target.cost.wavefront, target.cost.issue, target.cost.alu) = (1.25, 0.375, 0.15625);
+            let layouts = LAYOUTS.iter().filter(|(lanes, _)| *lanes == target.lanes).map(|(_, text)| {
+                text.parse::<Encoding>().expect(text).to_linear_layout(&[64, 128]).expect(text)
+            });
+            let layouts: Vec<LinearLayout> = layouts.collect();
+            for (a, b) in layouts.iter().flat_map(|a| layouts.iter().map(move |b| (a, b))) {
+                for bits in [8, 16, 32, 64] {
+                    compare(&Pair::new(a, b, bits, &target).expect("a pair"), &mut compared);
+                }
+            }
+        }
+        for want in ["Vector", "Rows", "Columns", "Bytes", "Lanes"] {
+            let count: u32 =
+                compared.iter().filter(|known| known.0.contains(want)).map(|known| known.1).sum();
+            assert!(count > 5, "{want}: {count} of {compared:?}");
+        }
+    }
+
+    fn compare(pair: &Pair<'_>, compared: &mut BTreeMap<String, u32>) {
+        let (target, storage_bits) = (pair.target, pair.storage_bits);
+        let local = Local::new(pair).expect("a transfer");
+        let (source, target_layout) = (local.elements_of(&local.a), local.elements_of(&local.b));
+        let transfer = Transfer {
+            source: &source,
+            target_layout: &target_layout,
+            inactive_lanes: local.inactive.lane,
+            bits: local.bits,
+            tile_bits: 0,
+            storage_bits,
+            machine: target,
+        };
+        for (bound, store, load) in transfer.wishes() {
+            let Some(inverse) = transfer.layout(store, load).and_then(|layout| f2::inverse(&layout)) else {
+                continue;
+            };
+            let [Some((_, stored)), Some((_, loaded))] = local.sides(&inverse, 0, storage_bits, target)
+            else {
+                continue;
+            };
+            if !is(store, stored.instruction, storage_bits) || !is(load, loaded.instruction, storage_bits) {
+                continue;
+            }
+            let sides = [(store, &stored, &source), (load, &loaded, &target_layout)];
+            let mut without = 0.0;
+            let mut clean = true;
+            for (want, choice, d) in sides {
+                let (count, permutes) = as_wished(want, storage_bits, 1 << f2::rank(&d.reg));
+                without += choice.minimum as f64 * target.cost.wavefront
+                    + count as f64 * target.cost.issue
+                    + permutes as f64 * target.cost.alu;
+                clean &= (choice.wavefronts, choice.count, choice.packing_ops)
+                    == (choice.minimum, count, permutes);
+            }
+            let both = stored.cycles(target) + loaded.cycles(target);
+            let about =
+                || format!("{store:?} and {load:?} of {storage_bits} bits on {target}: {bound}, {both}");
+            assert!((bound - without).abs() < 1e-9, "{} {without}", about());
+            assert!(bound <= both && (!clean || (both - bound).abs() < 1e-9), "{}", about());
+            *compared.entry(format!("{store:?} {load:?}")).or_default() += u32::from(clean);
+        }
+    }
 }

@@ -619,23 +619,23 @@ impl Operands {
     }
 }
 
-/// Gives a vector to every axis bit that is a register in both of its fragments: one that both have.
+/// Gives a vector to every axis bit that is a register in both of its fragments, in the order of the first one's registers:
+/// where the other one lacks any of them, there is no plan.
 fn choose_registers(roles: &[Roles; 3], registers: &[Vec<Bit>; 3], vectors: &mut Vectorised) {
-    let [a, b, c] = registers;
-    let pairs = [
-        (DotAxis::K, &roles[0].registers, a, b),
-        (DotAxis::M, &roles[0].registers, a, c),
-        (DotAxis::N, &roles[1].registers, b, c),
+    let [a, b, _] = registers;
+    let axes = [
+        (DotAxis::K, &roles[0].registers, a),
+        (DotAxis::M, &roles[0].registers, a),
+        (DotAxis::N, &roles[1].registers, b),
     ];
-    for (axis, roles, one, other) in pairs {
+    for (axis, roles, held) in axes {
         for &role in roles.iter().flatten().filter(|r| r.0 == axis) {
             if vectors.contains_key(&role) {
                 continue;
             }
             let used = |v: u64| vectors.iter().any(|(k, &x)| k.0 == axis && x == v);
-            let has = |bits: &[Bit], v: u64| bits.iter().any(|o| o.axis == axis && o.vector == v);
-            let both = |bit: &&Bit| bit.axis == axis && !used(bit.vector) && has(other, bit.vector);
-            let v = one.iter().find(both).map_or(0, |bit| bit.vector);
+            let free = |bit: &&Bit| bit.axis == axis && !used(bit.vector);
+            let v = held.iter().find(free).map_or(0, |bit| bit.vector);
             vectors.insert(role, v);
         }
     }

@@ -315,11 +315,12 @@ fn both(
     axis: Dim,
     target: &TargetDesc,
 ) -> PlanResult<(Distributed, Distributed, u64)> {
+    if !source.has_out_dim(axis) {
+        let have = source.out_dims().map(|d| d.to_string()).collect::<Vec<_>>().join(", ");
+        return Err(crate::Error::UnknownDim { side: "output", dim: axis, have }.into());
+    }
     let fits = |d: Dim| d == axis || source.out_size(d) == indices.out_size(d);
-    if !source.has_out_dim(axis)
-        || indices.num_out_dims() != source.num_out_dims()
-        || !source.out_dims().all(fits)
-    {
+    if indices.num_out_dims() != source.num_out_dims() || !source.out_dims().all(fits) {
         let shape = |l: &LinearLayout| {
             l.out_dims()
                 .map(|d| format!("{d}: {}", l.out_size(d).unwrap_or(1)))

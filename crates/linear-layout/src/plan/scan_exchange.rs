@@ -9,13 +9,13 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::f2::{Echelon, low_mask};
+use crate::plan::ThreadMasks;
 use crate::plan::access::ThreadBases;
 use crate::plan::convert::Cost;
 use crate::plan::display::Count;
 use crate::plan::scan::{Places, Replace};
 use crate::plan::space::Distributed;
 use crate::plan::wavefront::Served;
-use crate::plan::{ThreadMasks, Threads};
 use crate::target::{Direction, TargetDesc};
 use crate::{Dim, f2};
 
@@ -202,13 +202,6 @@ impl ScanExchange {
         (0..self.offsets.len() as u64).filter(|n| n & !mask == 0).collect()
     }
 
-    /// Whether the thread stores totals.
-    pub fn stores(&self, thread: Threads) -> bool {
-        self.lane.apply(thread.lane) == thread.lane
-            && self.warp.apply(thread.warp) == thread.warp
-            && self.duplicates.is_clear(thread)
-    }
-
     /// Combinations and selections of a thread.
     fn instructions(&self) -> u64 {
         let numbers = self.thread_numbers().len() as u64;
@@ -309,7 +302,73 @@ impl fmt::Display for ScanExchange {
 
 #[cfg(test)]
 mod tests {
-    use super::vector;
+    use super::*;
+    use crate::plan::scan::axis_places;
+    use crate::{Encoding, LinearLayout};
+
+    /// A line of `columns` elements, one after the other in the lanes of eight warps, and then in registers.
+    fn line(columns: u64) -> LinearLayout {
+        let text =
+            "#ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [8], order = [0]}>";
+        text.parse::<Encoding>().unwrap().to_linear_layout(&[columns]).unwrap()
+    }
+
+    /// All ways to divide the bits from `first` to `end` into ranges.
+    fn divisions(first: usize, end: usize) -> Vec<Vec<Range<usize>>> {
+        let ways = (0..1usize << (end - first - 1)).map(|cuts| {
+            let mut ranges: Vec<Range<usize>> = Vec::new();
+            let mut from = first;
+            for to in first + 1..=end {
+                if to == end || cuts >> (to - first - 1) & 1 == 1 {
+                    ranges.push(from..to);
+                    from = to;
+                }
+            }
+            ranges
+        });
+        ways.filter(|ranges| ranges.iter().all(|range| range.len() <= MOST_BITS)).collect()
+    }
+
+    #[test]
+    fn no_other_division_into_rounds_is_cheaper() {
+        let axis = Dim::out(0);
+        let mut lengths = std::collections::BTreeSet::new();
+        for (columns, step) in [256, 1024, 2048].into_iter().flat_map(|n| (0..24).map(move |i| (n, i))) {
+            let mut target = TargetDesc::parse("cuda:90").unwrap();
+            target.cost.block_barrier = 4.0 * f64::from(step) + 0.25;
+            target.cost.shared_latency = 2.0 * f64::from(step);
+            let layout = line(columns);
+            let d = Distributed::new(&layout, &[axis], &target).unwrap();
+            let places = Places { of_bit: axis_places(&layout, axis).unwrap(), shift: 0 };
+            let (first, end) = (5, places.of_bit.len());
+            let total = |rounds: &[ScanExchange]| -> f64 {
+                let of = |(i, x): (usize, &ScanExchange)| {
+                    x.cost(&[32], 8, i > 0, &target).cycles + (8 * x.instructions()) as f64 * target.cost.alu
+                };
+                rounds.iter().enumerate().map(of).sum()
+            };
+            let found = exchanges(&d, &places, first, false, &[32], &target);
+            lengths.insert(found.len());
+            for ranges in divisions(first, end) {
+                let made = |bits| ScanExchange::new(&d, &places, bits, false, 32, &target);
+                let other: Vec<ScanExchange> = ranges.iter().cloned().map(made).collect();
+                assert!(total(&found) <= total(&other) + 1e-6, "{columns}, {step}: {ranges:?} not {found:?}");
+            }
+        }
+        assert!(lengths.len() > 1, "{lengths:?}");
+    }
+
+    /// Of divisions that cost the same, the one with the fewest rounds: each has code of its own.
+    #[test]
+    fn rounds_that_save_nothing_are_not_made() {
+        let mut target = TargetDesc::parse("cuda:90").unwrap();
+        let c = &mut target.cost;
+        [c.alu, c.wavefront, c.issue, c.shared_latency, c.block_barrier] = [0.0; 5];
+        let layout = line(1024);
+        let d = Distributed::new(&layout, &[Dim::out(0)], &target).unwrap();
+        let places = Places { of_bit: axis_places(&layout, Dim::out(0)).unwrap(), shift: 0 };
+        assert_eq!(exchanges(&d, &places, 5, false, &[32], &target).len(), 1);
+    }
 
     #[test]
     fn one_access_moves_aligned_neighbours() {

@@ -18,6 +18,8 @@
 //! conflicts on the other side unavoidable; `S_Idx` then meets both spaces in as little as the dimensions
 //! allow, at the same time.
 
+use std::cmp::Ordering;
+
 use smallvec::{SmallVec, smallvec};
 
 use crate::f2::{self, Echelon, Vectors, low_mask};
@@ -148,10 +150,14 @@ impl<'a> Transfer<'a> {
         let lines = |line: u32| tiled_bits.saturating_sub(line.max(m)) as usize;
         let space: Vectors = (m..tiled_bits).map(|i| 1 << i).collect();
         let mut idx = avoid(&u, &w, &space, lines(store_line.max(load_line)));
-        if store_line != load_line {
+        let shorter = match store_line.cmp(&load_line) {
+            Ordering::Less => Some((store_line, &u)),
+            Ordering::Greater => Some((load_line, &w)),
+            Ordering::Equal => None,
+        };
+        if let Some((line, own)) = shorter {
             // Among the vectors that tell the banks of the longer line apart, the last ones are lines to the
             // other side: they are to avoid its space, too.
-            let (line, own) = if store_line < load_line { (store_line, &u) } else { (load_line, &w) };
             let used: Vectors = idx.iter().chain(own).copied().collect();
             let more = f2::complement_within(&used, &space).into_iter().take(lines(line) - idx.len());
             idx = more.chain(idx).collect();
@@ -297,11 +303,9 @@ impl Side<'_> {
         let lane = &self.columns.lane;
         match want {
             Want::Vector(v) => {
+                // Lanes that do not store have columns of zero.
                 let together = self.served(want, storage_bits, machine).service.lanes;
-                let active: Vectors =
-                    (0..lane.len()).filter(|i| self.inactive_lanes >> i & 1 == 0).map(|i| 1 << i).collect();
-                let lanes = f2::intersection(&active, &together);
-                (v, lanes.iter().map(|&l| f2::mul(lane, l)).collect())
+                (v, together.iter().map(|&l| f2::mul(lane, l)).collect())
             }
             Want::Rows { unit } => (unit + 2, Vectors::from_slice(&lane[2..5])),
             Want::Columns { unit } => {

@@ -61,12 +61,8 @@ impl Served {
     /// the lanes of one phase and to words instead of elements). Lanes with more than one word hit aligned
     /// groups of banks, of which the lowest one stands for all.
     pub(crate) fn conflict_degree(&self, rows: &[u64], storage_bits: u32) -> u64 {
-        let word_bits = 8 * self.bank_width;
-        let access_bits = (8 * self.bytes).max(word_bits);
-        // Within an access nothing distinguishes lanes.
-        let word = |c: u64| {
-            c * u64::from(storage_bits) / u64::from(access_bits) * u64::from(access_bits / word_bits)
-        };
+        // Accesses are aligned: lanes differ by whole ones.
+        let word = |c: u64| c * u64::from(storage_bits) / u64::from(8 * self.bank_width);
         let words: Vectors = rows.iter().map(|&c| word(c)).collect();
         let banks: Vectors = words.iter().map(|w| w & u64::from(self.service.banks - 1)).collect();
         1 << (f2::rank(&words) - f2::rank(&banks))

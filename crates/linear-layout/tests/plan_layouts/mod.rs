@@ -6,9 +6,16 @@ use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, LinearLayout, f2};
 use proptest::prelude::*;
 
-/// Any known target.
+#[path = "../../fuzz/src/uneven.rs"]
+mod uneven;
+pub use uneven::uneven;
+
+/// Any known target, half of them with other costs.
 pub fn any_target() -> impl Strategy<Value = TargetDesc> {
-    (0..TargetDesc::NAMES.len()).prop_map(|i| TargetDesc::parse(TargetDesc::NAMES[i]).unwrap())
+    (0..TargetDesc::NAMES.len(), any::<bool>()).prop_map(|(i, other)| {
+        let target = TargetDesc::parse(TargetDesc::NAMES[i]).unwrap();
+        if other { uneven(target) } else { target }
+    })
 }
 
 /// Two layouts of one tensor. `general`: any surjective matrices; otherwise distributed ones (Definition
