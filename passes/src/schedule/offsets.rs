@@ -35,10 +35,11 @@ pub fn carry_offsets(around: Op<'_>) -> PassResult {
         let mut users = arg.uses().map(|(user, _)| user);
         let alone = users.next() == Some(advance) && users.next().is_none();
         let Some(add) = AddPtrOp::cast(advance).filter(|add| alone && add.ptr() == arg) else { continue };
-        if around.result(number).is_unused() && copied.contains(&add.result()) {
-            if let Some(step) = step_of(around, add.offset())? {
-                carry_offset(around, number, add, step)?;
-            }
+        if around.result(number).is_unused()
+            && copied.contains(&add.result())
+            && let Some(step) = step_of(around, add.offset())?
+        {
+            carry_offset(around, number, add, step)?;
         }
     }
     Ok(())
