@@ -2,7 +2,7 @@
 
 mod simulate;
 
-use linear_layout::show;
+use linear_layout::show::{self, timeline};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -70,6 +70,7 @@ fn options(given: &Bound<'_, PyDict>) -> PyResult<Options> {
             "num_ctas" => options.num_ctas = value.extract()?,
             "emit" => options.emit = stage(&value.extract::<String>()?)?,
             "explain" => options.explain = value.extract()?,
+            "schedules" => options.schedules = value.extract()?,
             "verify_each" => options.verify_each = value.extract()?,
             "all_tensor_maps" => options.all_tensor_maps = value.extract()?,
             "locations" => options.locations = value.extract()?,
@@ -207,6 +208,9 @@ fn compile<'py>(
                 resources.set_item("spill_loads", used.spill_loads)?;
                 resources.set_item("stack", used.stack)?;
                 dict.set_item("resources", resources)?;
+            }
+            if let Some(loops) = &compiled.schedules {
+                dict.set_item("schedules", (timeline::to_json(loops), timeline::svg(loops)))?;
             }
             let times = &compiled.times;
             let seconds = PyDict::new(py);

@@ -121,6 +121,14 @@ def test_explanations_name_what_was_chosen():
     assert text._repr_html_().startswith("<pre>kernel")
 
 
+def test_schedules_are_data_and_a_picture():
+    schedules = ttopt.compile(CORPUS / "matmul_f16.ttir", target="cuda:90", schedules=True).schedules
+    [loop] = schedules
+    assert loop["function"] == "matmul" and loop["stages"] == 2 and len(loop["rings"]) == 2
+    assert schedules._repr_svg_().startswith("<svg") and "in matmul: 2 stages" in schedules.svg
+    assert ttopt.compile(ADD).schedules is None
+
+
 def test_nothing_is_printed(capfd):
     ttopt.explain(ADD)
     with pytest.raises(ttopt.CompileError):

@@ -59,6 +59,17 @@ class CompileError(RuntimeError):
         return CompileError, (str(self), self.kind, self.diagnostics)
 
 
+class Schedules(list):
+    """The software pipelines of loops, or why they have none, as ``ttc --schedules`` has them; a picture in a notebook."""
+
+    def __init__(self, json_text, svg):
+        super().__init__(json.loads(json_text))
+        self.svg = svg
+
+    def _repr_svg_(self):
+        return self.svg
+
+
 @dataclass(frozen=True)
 class Kernel:
     """What was compiled. ``asm`` has the stages: ttir, ttgir, llir, ptx or amdgcn, cubin or hsaco, sass."""
@@ -68,6 +79,7 @@ class Kernel:
     resources: dict
     seconds: dict = field(repr=False)
     diagnostics: tuple = field(repr=False)
+    schedules: "Schedules" = field(default=None, repr=False)
 
     @property
     def name(self):
@@ -101,7 +113,7 @@ def compile(source, *, target=None, emit="asm", name=None, cancellation=None, ov
 
     ``target`` is ``cuda:80``, ``cuda:90``, ``hip:gfx942`` and so on; without one, what the module says, or ``cuda:90``.
     ``emit`` is the last stage: ttir, ttgir, llir, asm (ptx, amdgcn), bin (cubin, hsaco) or sass. Options: ``num_warps``,
-    ``num_stages``, ``num_ctas``, ``explain``, ``verify_each``, ``all_tensor_maps``, ``locations``, ``max_registers``,
+    ``num_stages``, ``num_ctas``, ``explain``, ``schedules``, ``verify_each``, ``all_tensor_maps``, ``locations``, ``max_registers``,
     ``waves_per_eu``, ``fp_fusion``, ``flush_denormals``, ``ptxas_options``, ``libraries`` (bitcode files), and ``ptxas``, ``nvdisasm``, ``libdevice``,
     ``lld``, ``device_libraries`` (paths). Other threads run meanwhile.
 
@@ -123,7 +135,8 @@ def compile(source, *, target=None, emit="asm", name=None, cancellation=None, ov
     is_amd = metadata.get("target", "").startswith("hip:")
     vendor = {"asm": "amdgcn", "bin": "hsaco"} if is_amd else {"asm": "ptx", "bin": "cubin"}
     asm = {vendor.get(stage, stage): made for stage, made in raw["artifacts"].items()}
-    return Kernel(asm, metadata, raw.get("resources") or {}, raw["seconds"], diagnostics)
+    schedules = Schedules(*raw["schedules"]) if "schedules" in raw else None
+    return Kernel(asm, metadata, raw.get("resources") or {}, raw["seconds"], diagnostics, schedules)
 
 
 class Explanation(str):
