@@ -100,6 +100,9 @@ def test_options_reach_the_code():
     assert ".maxnreg 64" in compile(case("matmul"), maxnreg=64).asm["ptx"]
     assert ".maxnreg" not in compile(case("matmul")).asm["ptx"]
     assert ".reqntid 256" in compile(case("add"), num_warps=8).asm["ptx"]
+    waves = "amdgpu-waves-per-eu"
+    assert f'"{waves}"="2,2"' in compile(case("matmul"), "hip:gfx942", waves_per_eu=2).asm["llir"]
+    assert waves not in compile(case("matmul"), "hip:gfx942").asm["llir"]
     fused = "fma.rn.f32"
     assert fused in compile(case("activation"), enable_fp_fusion=True).asm["ptx"]
     sums = compile(case("column_sums"), num_ctas=2).asm["ptx"]
