@@ -255,6 +255,34 @@ fn indices_may_be_more_than_elements() {
 }
 
 #[test]
+fn indices_have_the_shape_of_the_source_but_along_the_axis() {
+    let source = blocked([1, 1], [4, 8], [4, 1], [16, 8]);
+    let refused = |indices: &LinearLayout| {
+        let error = GatherPlan::new(&source, indices, Dim::out(1), 32, &cuda()).unwrap_err();
+        assert!(matches!(&error, PlanError::Layout(linear_layout::Error::DimMismatch { .. })), "{error}");
+    };
+    // As many dimensions, one of another size; all sizes as they should be, and one dimension more.
+    refused(&blocked([1, 1], [4, 8], [4, 1], [32, 8]));
+    let deeper = "#ttg.blocked<{sizePerThread = [1, 1, 1], threadsPerWarp = [4, 8, 1], warpsPerCTA = [4, 1, 1], order = [2, 1, 0]}>";
+    refused(&deeper.parse::<Encoding>().unwrap().to_linear_layout(&[16, 8, 2]).unwrap());
+}
+
+#[test]
+fn memory_of_a_gather_has_the_rows_that_threads_store_in_a_row() {
+    let rows = blocked([1, 4], [2, 16], [4, 1], [16, 64]);
+    for axis in [0, 1] {
+        let plan = GatherPlan::through_shared(&rows, &rows, Dim::out(axis), 32, &cuda()).unwrap();
+        let Gather::Shared(shared) = &plan.gather else { panic!("{plan}") };
+        let coords = |bit| shared.memory.basis_coords(Dim::OFFSET, bit).unwrap();
+        for bit in 0..10 {
+            let along = |dim| shared.memory.basis_along(Dim::OFFSET, bit, Dim::out(dim)).unwrap();
+            let expected = if bit < 6 { (0, 1 << bit) } else { (1 << (bit - 6), 0) };
+            assert_eq!((along(0), along(1)), expected, "bit {bit} of axis {axis}: {:?}", coords(bit));
+        }
+    }
+}
+
+#[test]
 fn a_histogram_counts_copies_once() {
     let source = blocked([1, 4], [1, 32], [4, 1], [2, 128]);
     let bins = "#ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>";
