@@ -4,7 +4,7 @@
 //! command line, `target`, `num_warps`, `num_stages`, `num_ctas`, `emit`, `max_registers`, `waves_per_eu`, `fp_fusion`,
 //! `flush_denormals`. For each job there is
 //! a line of JSON, in their order: `{"input": …, "ok": true, "cached": false, "metadata": {…}, "resources": {…}, "times": {…}}`
-//! (what compiling took, also where it was done before), with the result under `asm` where there is no `output`, or with
+//! (what compiling took, `null` where it was done before), with the result under `asm` where there is no `output`, or with
 //! `error`.
 
 use crate::companions::Companions;
@@ -126,7 +126,7 @@ impl Made {
     fn new(compiled: Compiled) -> Self {
         let resources = compiled.resources.map(|used| used.to_json());
         let metadata = compiled.metadata.map(|metadata| metadata.to_json());
-        let facts = json!({"metadata": metadata, "resources": resources, "times": compiled.times.to_json()});
+        let facts = json!({"metadata": metadata, "resources": resources});
         Self { facts, output: compiled.output }
     }
 
@@ -147,16 +147,18 @@ fn compiled(session: &Session, job: &Job, store: Option<&Store>) -> Result<Value
     let key = store.map(|_| key(&input, &name, &job.options));
     let known = store.zip(key.as_ref()).and_then(|(store, key)| Made::from_bytes(&store.get(key)?));
     let cached = known.is_some();
-    let made = match known {
-        Some(made) => made,
+    let (made, times) = match known {
+        Some(made) => (made, None),
         None => {
             let outcome = session.compile(&input, &name, &job.options, &Cancellation::default());
             let message = outcome.message();
-            let made = Made::new(outcome.result.map_err(|_| anyhow!("{message}"))?);
+            let compiled = outcome.result.map_err(|_| anyhow!("{message}"))?;
+            let times = compiled.times.to_json();
+            let made = Made::new(compiled);
             if let Some((store, key)) = store.zip(key.as_ref()) {
                 store.put(key, &made.to_bytes())?;
             }
-            made
+            (made, Some(times))
         }
     };
     let mut answer = json!({
@@ -164,7 +166,7 @@ fn compiled(session: &Session, job: &Job, store: Option<&Store>) -> Result<Value
         "cached": cached,
         "metadata": made.facts["metadata"],
         "resources": made.facts["resources"],
-        "times": made.facts["times"],
+        "times": times,
     });
     match &job.output {
         Some(path) => {
