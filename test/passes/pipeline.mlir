@@ -1,5 +1,6 @@
 // RUN: %ttopt %s -split-input-file --tritongpu-pipeline=num-stages=3 | FileCheck %s
 // RUN: %ttopt %s -split-input-file --tritongpu-pipeline=num-stages=1 | FileCheck %s --check-prefix=ONE
+// RUN: %ttopt %s -split-input-file --tritongpu-pipeline=num-stages=3 --triton-nvidia-gpu-fence-insertion | FileCheck %s --check-prefix=FENCED
 // RUN: %ttopt %s -split-input-file --tritongpu-pipeline="num-stages=3 explain=true" -o /dev/null 2>&1 | FileCheck %s --check-prefix=EXPLAIN
 
 // ONE-NOT: ttg.async
@@ -179,11 +180,20 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   // CHECK-LABEL: @computed
   // CHECK: ttg.local_alloc : () -> !ttg.memdesc<3x64x64xf16
   // CHECK: ttg.local_alloc : () -> !ttg.memdesc<2x64x64xf16
+  // The fence that follows the store, before the barrier, orders the copies, too.
   // CHECK: scf.for
+  // CHECK: ttg.async_wait
+  // CHECK-NOT: ttng.fence_async_shared
   // CHECK: %[[READ:.*]] = ttg.local_load
   // CHECK: %[[TWICE:.*]] = arith.addf %[[READ]], %[[READ]]
   // CHECK: ttg.local_store %[[TWICE]]
+  // CHECK-NOT: ttng.fence_async_shared
   // CHECK: ttng.warp_group_dot {{.*}}isAsync = true
+  // FENCED-LABEL: @computed
+  // FENCED: scf.for
+  // FENCED: ttg.local_store
+  // FENCED-NEXT: ttng.fence_async_shared
+  // FENCED-NEXT: ttng.warp_group_dot
   tt.func @computed(%pa: tensor<64x64x!tt.ptr<f16>, #blocked> {tt.divisibility = 16 : i32, tt.contiguity = dense<[1, 8]> : tensor<2xi32>}, %n: i32) -> tensor<64x64xf32, #mma> {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32

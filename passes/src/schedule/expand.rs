@@ -712,10 +712,9 @@ impl<'c> Expansion<'_, 'c> {
         match &self.schedule.kernel[place] {
             Step::Run(node) => self.node(*node, When::Now),
             Step::Commit => self.commit().map(|_| ()),
-            Step::AwaitCopies { pending, .. } => {
+            Step::AwaitCopies { copies, pending } => {
                 self.await_copies(*pending)?;
-                if self.source.graph.nodes.iter().any(|node| node.kind == Kind::Dot) {
-                    // Dots read through another proxy than threads, of which each orders what it has copied.
+                if self.is_fenced_here(place, copies) {
                     let fence = fence_insertion::fence(self.op)?;
                     self.rewriter.insert(fence);
                 }
@@ -733,6 +732,28 @@ impl<'c> Expansion<'_, 'c> {
                 self.await_dots(&what, *pending)
             }
         }
+    }
+
+    /// Whether the wait for `copies` at `place` is followed by a fence: dots read through another proxy than threads, of
+    /// which each orders what it has copied, before the barrier that shows it to all. Where the first dot that reads what was
+    /// copied also reads what threads store after the wait, the fence between these stores and the barrier before the dot
+    /// orders the copies, too.
+    fn is_fenced_here(&self, place: usize, copies: &[usize]) -> bool {
+        let nodes = &self.source.graph.nodes;
+        let copied = |ring: &usize| copies.iter().any(|copy| nodes[*copy].writes == Some(*ring));
+        let mut stored: Vec<usize> = Vec::new();
+        for step in &self.schedule.kernel[place + 1..] {
+            let Step::Run(n) = step else { continue };
+            let node = &nodes[*n];
+            match node.kind {
+                Kind::Fill => stored.extend(node.writes),
+                Kind::Dot if node.reads.iter().any(copied) => {
+                    return !node.reads.iter().any(|ring| stored.contains(ring));
+                }
+                _ => {}
+            }
+        }
+        false
     }
 
     fn await_bulk(&mut self, copy: usize) -> PassResult {
