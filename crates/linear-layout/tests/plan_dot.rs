@@ -1,7 +1,7 @@
 //! Matrix products: Table 4 of the paper, case by case, executed by the checker.
 
 use linear_layout::checker::{check_dot, check_matrix_instruction};
-use linear_layout::plan::{Bits, Dot, DotTilePlan, DotType, DotTypes, Fragment, MatrixInstruction};
+use linear_layout::plan::{Bits, Dot, DotAxis, DotTilePlan, DotType, DotTypes, Fragment, MatrixInstruction};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Encoding, LinearLayout};
 
@@ -143,6 +143,21 @@ fn rows_of_the_table_multiply() {
         rows += 1;
     }
     assert!(rows > 40, "{rows}");
+}
+
+#[test]
+fn runs_along_k_are_what_the_lowest_registers_hold() {
+    let mut longest = 0;
+    for row in MatrixInstruction::all() {
+        for fragment in [row.a, row.b, row.c] {
+            let roles = fragment.register_roles();
+            let is_next = |(i, role): &(usize, &_)| **role == Some((DotAxis::K, *i as u32));
+            let run = roles.iter().enumerate().take_while(is_next).count() as u32;
+            assert_eq!(fragment.k_run(), run, "{row:?}");
+            longest = longest.max(run);
+        }
+    }
+    assert!(longest >= 3, "16 bytes of f16");
 }
 
 /// The checker finds fragments that are wrong in one bit.

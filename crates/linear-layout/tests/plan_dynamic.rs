@@ -65,9 +65,11 @@ fn runs_of_lanes_are_brought_into_registers() {
     assert!(layouts[0].is_some() && layouts.iter().all(|layout| *layout == layouts[0]));
     assert_eq!([&all, &one, &none].map(|plan| plan.detour.as_ref().map_or(0, |d| d.after.len())), [2, 1, 0]);
     assert!(one.shared_bytes(&[32, 32]) <= all.shared_bytes(&[32, 32]));
-    // What already lies so stays.
+    // What already lies so stays, and its plan, too, knows which results are wanted.
     let lines = blocked([1, 4], [1, 32], [4, 1], [4, 128]);
     assert!(ScanPlan::new(&lines, Dim::out(1), &[32], false, &cuda()).unwrap().detour.is_none());
+    let plan = ScanPlan::with_combine(&lines, Dim::out(1), &[32, 32], vec![1], false, 1.5, &cuda()).unwrap();
+    assert_eq!((plan.detour.is_none(), plan.wanted), (true, vec![1]));
 }
 
 #[test]

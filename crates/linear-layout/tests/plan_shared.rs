@@ -281,6 +281,30 @@ fn matrices_move_between_registers_of_any_numbers() {
 }
 
 #[test]
+fn each_of_four_blocks_keeps_to_its_own_memory() {
+    let shape = [128, 64];
+    let text = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0], CGALayout = [[1, 0], [2, 0]]}>";
+    let (m, t) = (layout(text, &shape), target("cuda:90"));
+    for blocks in [vec![[32, 0], [64, 0]], vec![[64, 0], [32, 0]]] {
+        let d = LinearLayout::from_bases(
+            &[
+                (Dim::REGISTER, vec![[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32]]),
+                (Dim::LANE, vec![[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]),
+                (Dim::BLOCK, blocks.clone()),
+            ],
+            &[Dim::out(0), Dim::out(1)],
+        )
+        .unwrap();
+        for direction in [Direction::Load, Direction::Store] {
+            let p = SharedAccessPlan::new(&d, &m, 16, direction, &t).unwrap();
+            // Where blocks are numbered otherwise each reads and writes another one's memory.
+            assert_eq!(p.access.block.is_none(), blocks[0] == [32, 0], "{p:?}");
+            check_shared_access(&p, &d, &m, &t).unwrap();
+        }
+    }
+}
+
+#[test]
 fn two_blocks_keep_to_their_own_memory() {
     let shape = [64, 64];
     let d = LinearLayout::from_bases(
