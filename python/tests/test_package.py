@@ -124,8 +124,8 @@ def test_explanations_name_what_was_chosen():
 def test_schedules_are_data_and_a_picture():
     schedules = ttopt.compile(CORPUS / "matmul_f16.ttir", target="cuda:90", schedules=True).schedules
     [loop] = schedules
-    assert loop["function"] == "matmul" and loop["stages"] == 2 and len(loop["rings"]) == 2
-    assert schedules._repr_svg_().startswith("<svg") and "in matmul: 2 stages" in schedules.svg
+    assert loop["function"] == "matmul" and loop["stages"] == 3 and len(loop["rings"]) == 2
+    assert schedules._repr_svg_().startswith("<svg") and "in matmul: 3 stages" in schedules.svg
     assert ttopt.compile(ADD).schedules is None
 
 
