@@ -1,14 +1,16 @@
 //! Small helpers on the IR that several passes need.
 
 use crate::machine::error;
+use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
 pub use mlir_host::flow::{for_each_edge, incoming, is_loop};
 use mlir_host::ir::{Attr, Block, Op, Region, TensorType, Type, Value};
 use mlir_host::rewrite::{Rewriter, create, new_region};
-use mlir_host::upstream::ConstantOp;
+use mlir_host::upstream::{ConstantOp, ForOp};
 use smallvec::SmallVec;
 use std::collections::HashSet;
 use ttopt_dialect::interfaces::{Dot, MmaV5};
+use ttopt_dialect::tt::ops::{GetNumProgramsOp, GetProgramIdOp};
 use ttopt_dialect::ttg::ops::{ConvertLayoutOp, LocalAllocOp};
 use ttopt_dialect::ttg::types::MemDescType;
 
@@ -171,6 +173,20 @@ pub fn trip_count(op: Op<'_>) -> Option<u64> {
         return None;
     }
     u64::try_from(((to - from).max(0) + step - 1) / step).ok()
+}
+
+/// How many programs a multiprocessor has, where `op` is a loop over tiles that goes from the number of the program in steps of
+/// the number of programs: as many are launched as run at once. `None` for other operations.
+pub fn programs_of_tiles(op: Op<'_>, target: &TargetDesc) -> Option<u64> {
+    ForOp::cast(op)?;
+    GetProgramIdOp::cast(op.operand(0).def_op()?)?;
+    let step = op.operand(2);
+    if step.def_op().is_some_and(|step| GetNumProgramsOp::cast(step).is_some()) {
+        return Some(1);
+    }
+    // A step of one is no step over the tiles of other programs.
+    let programs = constant(step).filter(|step| *step > 1)? as f64;
+    Some((programs / target.cost.multiprocessors).ceil() as u64)
 }
 
 /// Makes an operation of one result, without attributes, before `at`.

@@ -116,6 +116,7 @@ pub static PASSES: &[&PassDef] = &[
     &shared_memory::barriers::INSERT_BARRIERS,
     &tma::encoding::OPTIMIZE_DESCRIPTOR_ENCODING,
     &tma::lower::TMA_LOWERING,
+    &tma::store_waits::DELAY_STORE_WAITS,
     &tma::proxy_fences::PROXY_FENCE_INSERTION,
     &global_scratch::GLOBAL_SCRATCH_MEMORY_ALLOCATION,
     &kernel_decisions::TRITONGPU_KERNEL_DECISIONS,

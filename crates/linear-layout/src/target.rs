@@ -153,6 +153,10 @@ pub struct CostModel {
     pub multiply_adds: f64,
     /// Bytes in a cycle that device memory gives each multiprocessor when all of them ask.
     pub memory_bytes: f64,
+    /// Bytes of the L2 for each multiprocessor.
+    pub l2_bytes: f64,
+    /// Multiprocessors of the GPU.
+    pub multiprocessors: f64,
     /// From a shuffle to the use of its result.
     pub shuffle_latency: f64,
     /// The same of an exchange by XOR through a fixed pattern (DPP, permlane).
@@ -194,6 +198,8 @@ impl Hash for CostModel {
             special,
             multiply_adds,
             memory_bytes,
+            l2_bytes,
+            multiprocessors,
             shuffle_latency,
             fixed_shuffle_latency,
             shared_latency,
@@ -203,7 +209,7 @@ impl Hash for CostModel {
             remote_factor,
         } = self;
         let throughputs = [alu, shuffle, fixed_shuffle, wavefront, issue, request, special, multiply_adds];
-        let memory = [line, stored_sector, stored_part, memory_bytes];
+        let memory = [line, stored_sector, stored_part, memory_bytes, l2_bytes, multiprocessors];
         let latencies = [shuffle_latency, fixed_shuffle_latency, shared_latency];
         let barriers = [warp_barrier, block_barrier, cluster_barrier];
         for cycles in
@@ -328,6 +334,9 @@ const NVIDIA_COST: CostModel = CostModel {
     // 989 TFLOP/s of 132 multiprocessors at 1.83 GHz, and 4.8 TB/s (H200 datasheet).
     multiply_adds: 2048.0,
     memory_bytes: 20.0,
+    // 50 MB of 132 multiprocessors (the same datasheet).
+    l2_bytes: 50e6 / 132.0,
+    multiprocessors: 132.0,
     shuffle_latency: 24.0,
     fixed_shuffle_latency: 24.0,
     shared_latency: 30.0,
@@ -336,6 +345,11 @@ const NVIDIA_COST: CostModel = CostModel {
     cluster_barrier: 190.0,
     remote_factor: 2.0,
 };
+
+/// The costs of an NVIDIA GPU other than an H200: `l2` is the bytes of the whole L2.
+fn nvidia_cost(multiply_adds: f64, memory_bytes: f64, l2: f64, multiprocessors: f64) -> CostModel {
+    CostModel { multiply_adds, memory_bytes, l2_bytes: l2 / multiprocessors, multiprocessors, ..NVIDIA_COST }
+}
 
 const AMD_COST: CostModel = CostModel {
     alu: 1.0,
@@ -355,6 +369,9 @@ const AMD_COST: CostModel = CostModel {
     // 1307 TFLOP/s of 304 compute units at 2.1 GHz, and 5.3 TB/s (MI300X datasheet). Unmeasured.
     multiply_adds: 1024.0,
     memory_bytes: 8.3,
+    // 4 MB for each of eight dies (the same datasheet).
+    l2_bytes: 4e6 / 38.0,
+    multiprocessors: 304.0,
     shuffle_latency: 50.0,
     // A vector instruction, and the wait states between it and what it reads (LLVM, GCNHazardRecognizer). Unmeasured.
     fixed_shuffle_latency: 8.0,
@@ -576,11 +593,11 @@ fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
         },
         // Rates of the datasheets of an A100, A10, L4 and B200, by multiprocessors and clock; unmeasured.
         cost: match arch {
-            "80" => CostModel { multiply_adds: 1024.0, memory_bytes: 13.0, ..NVIDIA_COST },
-            "86" => CostModel { multiply_adds: 512.0, memory_bytes: 5.0, ..NVIDIA_COST },
-            "89" => CostModel { multiply_adds: 512.0, memory_bytes: 2.5, ..NVIDIA_COST },
+            "80" => nvidia_cost(1024.0, 13.0, 40e6, 108.0),
+            "86" => nvidia_cost(512.0, 5.0, 6e6, 72.0),
+            "89" => nvidia_cost(512.0, 2.5, 48e6, 58.0),
             "90" => NVIDIA_COST,
-            _ => CostModel { multiply_adds: 4096.0, memory_bytes: 29.0, ..NVIDIA_COST },
+            _ => nvidia_cost(4096.0, 29.0, 126e6, 148.0),
         },
     }
 }

@@ -1,7 +1,9 @@
 //! What an iteration of a loop asks of a multiprocessor: bytes of memory, and cycles of its units.
 
+use super::axis_info::AxisInfoAnalysis;
 use super::registers::tensor_words;
 use crate::ir_util::is_dot;
+use crate::plans::AccessFacts;
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Op, Type, Value, Walk};
 use mlir_host::upstream::Dialect;
@@ -22,11 +24,12 @@ pub struct Balance {
 
 impl Balance {
     /// Of the loop `around`, whose CTAs have `warps` warps.
-    pub fn of(around: Op<'_>, warps: u64, target: &TargetDesc) -> Self {
+    pub fn of<'c>(around: Op<'c>, warps: u64, axis: &AxisInfoAnalysis<'c>, target: &TargetDesc) -> Self {
         let mut balance = Balance::default();
         around.walk(&mut |op| {
             if op != around {
                 balance.add(op, warps as f64, target);
+                balance.bytes += loaded(op, axis);
             }
             Walk::Advance
         });
@@ -52,12 +55,6 @@ impl Balance {
 
     fn add(&mut self, op: Op<'_>, warps: f64, target: &TargetDesc) {
         let cost = &target.cost;
-        let bytes = |ty| elements(ty).map_or(0.0, |(count, bits)| count * bits / 8.0);
-        if AsyncTmaCopyGlobalToLocalOp::cast(op).is_some() {
-            // Its barrier is eight bytes more.
-            let buffers = op.operands().map(Value::ty).filter(|ty| MemDescType::cast(*ty).is_some());
-            self.bytes += buffers.map(bytes).sum::<f64>();
-        }
         let Some(result) = op.results().next() else { return };
         if let Some([a, ..]) = Dot::operands(op).filter(|_| is_dot(op)) {
             let (Some((sums, _)), Some((_, bits))) = (elements(result.ty()), elements(a.ty())) else {
@@ -65,8 +62,6 @@ impl Balance {
             };
             let depth = shape(a.ty()).and_then(|shape| shape.last().copied()).unwrap_or(1);
             self.cycles += sums * depth as f64 / cost.multiply_adds * (bits / 16.0);
-        } else if LoadOp::cast(op).is_some() {
-            self.bytes += bytes(result.ty());
         } else if result.ty().as_tensor().is_some_and(|ty| ty.element().is_float()) {
             let each = match Dialect::of(op) {
                 Some(Dialect::Math) => cost.special,
@@ -76,6 +71,19 @@ impl Balance {
             self.cycles += tensor_words(result) as f64 * warps * each;
         }
     }
+}
+
+/// Bytes that `op` reads of global memory, elements of one address once.
+fn loaded<'c>(op: Op<'c>, axis: &AxisInfoAnalysis<'c>) -> f64 {
+    let bytes = |ty| elements(ty).map_or(0.0, |(count, bits)| count * bits / 8.0);
+    if AsyncTmaCopyGlobalToLocalOp::cast(op).is_some() {
+        // Its barrier is eight bytes more.
+        let buffers = op.operands().map(Value::ty).filter(|ty| MemDescType::cast(*ty).is_some());
+        return buffers.map(bytes).sum();
+    }
+    let Some(load) = LoadOp::cast(op) else { return 0.0 };
+    let repeated = AccessFacts::of(op, axis).map_or(1, |facts| facts.repeated());
+    bytes(load.result().ty()) / repeated as f64
 }
 
 /// The shape of a tensor, in registers or in shared memory.

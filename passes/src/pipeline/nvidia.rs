@@ -44,6 +44,7 @@ pub(super) const PASSES: &[Entry] = &[
         &[("num-stages", NumStages), ("explain", Explain), ("record", RecordSchedules)],
     ),
     Entry::new("tritongpu-fit-shared-memory"),
+    Entry::new("triton-nvidia-delay-store-waits").when(TensorMaps),
     Entry::new("tritongpu-cluster-buffers"),
     Entry::new("tritongpu-last-use"),
 ];

@@ -116,6 +116,11 @@ impl AccessFacts {
         Some(facts)
     }
 
+    /// How many elements share each address that is read, on average; one where that is not known.
+    pub fn repeated(&self) -> u64 {
+        self.repeats.iter().map(|n| (*n).max(1)).product()
+    }
+
     /// Elements of the widest access, and what limits it.
     pub fn vector(&self, max_bits: u64) -> (u64, Limit) {
         let limits = [

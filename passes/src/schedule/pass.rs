@@ -99,7 +99,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         match Source::of(op, all, &axis, machine.num_warps, &target) {
             Ok(source) => {
                 let stages = source.stages(stages as u32);
-                let budget = source.budget(stages, machine.num_warps, worth.keeps_busy(&source), &target);
+                let budget = source.budget(stages, machine.num_warps, worth.demand(&source), &target);
                 let budget = budget.map_err(|reason| error(op, reason))?;
                 match LoopSchedule::new(&source.graph, &budget) {
                     Some(schedule) if all || worth.pays(&source, &schedule, &budget) => {

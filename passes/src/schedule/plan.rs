@@ -112,6 +112,10 @@ pub struct Budget {
     pub registers: u64,
     /// Threads of a CTA.
     pub threads: u64,
+    /// Bytes of copies that have to be under way on a multiprocessor for its loops not to wait for memory.
+    pub needed_ahead: u64,
+    /// Bytes of copies under way on a multiprocessor beyond which the L2 loses what several programs read.
+    pub most_ahead: u64,
     /// Whether a CTA that has a multiprocessor to itself keeps its matrix units busy: its dots run beside the program and
     /// take no less than what else an iteration does. Then more CTAs gain nothing, and more stages come first.
     pub busy_alone: bool,
@@ -157,6 +161,46 @@ pub struct LoopSchedule {
     pub advances_late: bool,
 }
 
+/// A schedule that fits, and how many CTAs fit with it.
+struct Candidate {
+    schedule: LoopSchedule,
+    ctas: u64,
+}
+
+impl Candidate {
+    /// All schedules within `budget`: most stages first, and of those what runs ahead at the first place first.
+    fn all(graph: &LoopGraph, budget: &Budget) -> Vec<Self> {
+        (2..=budget.stages).rev().flat_map(|stages| Self::of_stages(graph, stages, budget)).collect()
+    }
+
+    fn of_stages(graph: &LoopGraph, stages: u32, budget: &Budget) -> Vec<Self> {
+        let Some(mut stage) = LoopSchedule::stages_of(graph, stages, budget) else { return Vec::new() };
+        let fitting = |schedule: LoopSchedule| {
+            let taken = (budget.taken + schedule.shared_bytes(graph)).max(1);
+            let ctas = (budget.shared / taken).min(budget.ctas.max(1));
+            (ctas > 0).then_some(Self { schedule, ctas })
+        };
+        let all = LoopSchedule::orders(graph, stages, &stage, false).into_iter().filter_map(fitting);
+        let in_groups = graph.bytes_of(|kind| kind == Kind::Copy);
+        if !budget.busy_alone || in_groups <= MANY_COPIES * COPY_BYTES * budget.threads {
+            return all.collect();
+        }
+        // Where CTAs are alone, pointers of copies advance late.
+        let shared: Vec<Self> = all.filter(|candidate| candidate.ctas > 1).collect();
+        advance_late(graph, &mut stage);
+        let late = LoopSchedule::orders(graph, stages, &stage, true).into_iter().filter_map(fitting);
+        let alone = late.filter(|candidate| candidate.ctas == 1);
+        let mut all: Vec<Self> = alone.collect();
+        all.extend(shared);
+        all
+    }
+
+    /// Iterations that a multiprocessor has under way ahead of those that compute.
+    fn iterations_ahead(&self, budget: &Budget) -> u64 {
+        u64::from(self.schedule.stages - 1) * if budget.busy_alone { 1 } else { self.ctas }
+    }
+}
+
 /// Copies that a thread issues in an iteration, above which they wait too long for each other's addresses. On an H100 a copy
 /// holds its address register for about 25 cycles; 16 of them took 400 of the 650 cycles of an iteration, 8 were not seen.
 const MANY_COPIES: u64 = 8;
@@ -167,51 +211,72 @@ const COPY_BYTES: u64 = 16;
 const MOST_PENDING: u32 = 7;
 
 impl LoopSchedule {
-    /// The schedule of `graph` that has most data under way within `budget`; `None` where nothing would run ahead.
+    /// The schedule of `graph` that has most data under way within `budget`, but no more than the L2 bears where less is
+    /// enough; `None` where nothing would run ahead.
     pub fn new(graph: &LoopGraph, budget: &Budget) -> Option<Self> {
-        let mut best: Option<(u64, Self)> = None;
-        // As many CTAs as there are registers for, where rings leave them shared memory, else fewer.
-        for ctas in (1..=budget.ctas.max(1)).rev() {
-            let bytes = (budget.shared / ctas).saturating_sub(budget.taken);
-            let found = (2..=budget.stages)
-                .rev()
-                .find_map(|stages| Self::fitting(graph, stages, bytes, ctas, budget));
-            let Some(found) = found else { continue };
-            let ahead = u64::from(found.stages - 1) * if budget.busy_alone { 1 } else { ctas };
-            if best.as_ref().is_none_or(|(most, _)| ahead > *most) {
-                best = Some((ahead, found));
-            }
+        let all = Candidate::all(graph, budget);
+        let most = |candidate: &&Candidate| (candidate.iterations_ahead(budget), candidate.ctas);
+        // Of equals the first one.
+        let best = all.iter().rev().max_by_key(most)?;
+        let under_way = |candidate: &Candidate| candidate.ctas * candidate.schedule.bytes_ahead(graph);
+        // Copies are issued a while after their iteration has begun.
+        let late = |candidate: &Candidate| candidate.ctas * graph.copied_bytes() / 4;
+        let enough = |candidate: &&Candidate| {
+            let bytes = under_way(candidate);
+            // A CTA alone has nobody to fill its own waits.
+            let alone = candidate.ctas == 1 && best.ctas > 1;
+            !alone
+                && bytes <= budget.most_ahead
+                && bytes.saturating_sub(late(candidate)) >= budget.needed_ahead
+        };
+        if under_way(best) <= budget.most_ahead {
+            return Some(best.schedule.clone());
         }
-        best.map(|(_, schedule)| schedule)
+        // Of those that have enough under way but no more than the L2 bears, most CTAs, then most stages. Of two stages the
+        // one with the fewest slots, of more the one that copies first (measured: docs/schedules.md).
+        let key = |other: &&Candidate| {
+            let schedule = &other.schedule;
+            let bytes = if schedule.stages == 2 { schedule.shared_bytes(graph) } else { 0 };
+            (other.ctas, schedule.stages, std::cmp::Reverse(bytes))
+        };
+        let chosen = all.iter().rev().filter(enough).max_by_key(key).unwrap_or(best);
+        Some(chosen.schedule.clone())
     }
 
-    /// The first order of `stages` stages whose rings fit in `bytes`.
-    fn fitting(graph: &LoopGraph, stages: u32, bytes: u64, ctas: u64, budget: &Budget) -> Option<Self> {
+    /// Stages of the operations where there are `stages`; `None` where nothing would run ahead within `budget`.
+    fn stages_of(graph: &LoopGraph, stages: u32, budget: &Budget) -> Option<Vec<u32>> {
         let mut early: Vec<bool> = graph.nodes.iter().map(|node| node.early).collect();
-        let mut stage = loop {
+        loop {
             let stage = assign(graph, stages, &mut early)?;
             if waiting_registers(graph, &stage) <= budget.registers {
-                break stage;
+                return Some(stage);
             }
             // What takes most registers waits where it is.
             let waits = |n: &usize| early[*n] && graph.nodes[*n].kind == Kind::Guarded;
             let most = (0..stage.len()).filter(waits).max_by_key(|n| graph.nodes[*n].words)?;
             early[most] = false;
-        };
-        let advances_late = budget.busy_alone
-            && ctas == 1
-            && graph.copied_bytes() > MANY_COPIES * COPY_BYTES * budget.threads;
-        if advances_late {
-            advance_late(graph, &mut stage);
         }
-        let places = Order::new(graph, &stage, stages, None).places();
-        places.into_iter().find_map(|place| {
-            let kernel = Order::new(graph, &stage, stages, Some(place)).count()?;
+    }
+
+    /// The orders of `stages` stages, one for each place where what runs ahead may come.
+    fn orders(graph: &LoopGraph, stages: u32, stage: &[u32], advances_late: bool) -> Vec<Self> {
+        let places = Order::new(graph, stage, stages, None).places();
+        let order = |place: usize| {
+            let kernel = Order::new(graph, stage, stages, Some(place)).count()?;
             let mut schedule =
-                Self { stages, stage: stage.clone(), kernel, depths: Vec::new(), advances_late };
+                Self { stages, stage: stage.to_vec(), kernel, depths: Vec::new(), advances_late };
             schedule.depths = schedule.needed_depths(graph);
-            (schedule.shared_bytes(graph) <= bytes).then_some(schedule)
-        })
+            Some(schedule)
+        };
+        places.into_iter().filter_map(order).collect()
+    }
+
+    /// Bytes that a CTA's copies have under way.
+    fn bytes_ahead(&self, graph: &LoopGraph) -> u64 {
+        let copies = |n: &usize| matches!(graph.nodes[*n].kind, Kind::Copy | Kind::BulkCopy);
+        let bytes =
+            |n: usize| graph.nodes[n].writes.map_or(0, |ring| graph.rings[ring]) * u64::from(self.ahead(n));
+        (0..graph.nodes.len()).filter(copies).map(bytes).sum()
     }
 
     /// Bytes of all rings.
@@ -357,10 +422,15 @@ fn waiting_registers(graph: &LoopGraph, stage: &[u32]) -> u64 {
 }
 
 impl LoopGraph {
-    /// Bytes that copies in groups write in an iteration.
-    fn copied_bytes(&self) -> u64 {
-        let copies = self.nodes.iter().filter(|node| node.kind == Kind::Copy);
-        copies.filter_map(|node| node.writes).map(|ring| self.rings[ring]).sum()
+    /// Bytes that copies beside the program write in an iteration.
+    pub fn copied_bytes(&self) -> u64 {
+        self.bytes_of(|kind| matches!(kind, Kind::Copy | Kind::BulkCopy))
+    }
+
+    /// Bytes that nodes of a kind write in an iteration.
+    fn bytes_of(&self, counts: impl Fn(Kind) -> bool) -> u64 {
+        let writers = self.nodes.iter().filter(|node| counts(node.kind));
+        writers.filter_map(|node| node.writes).map(|ring| self.rings[ring]).sum()
     }
 
     /// The uses of each operation's results.

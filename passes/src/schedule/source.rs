@@ -11,7 +11,7 @@ use crate::analysis::balance::Balance;
 use crate::analysis::pointer_roots::pointer_roots;
 use crate::analysis::registers::{RESERVED, ctas_together, spare_registers, tensor_words};
 use crate::buffer_plans::{self, BufferLayout};
-use crate::ir_util::{constant, fills_constant_buffer, in_block, is_dot, is_loop};
+use crate::ir_util::{constant, fills_constant_buffer, in_block, is_dot, is_loop, programs_of_tiles};
 use crate::plans::{self, AccessFacts, scratch_bytes};
 use linear_layout::Encoding;
 use linear_layout::encoding::SwizzledShared;
@@ -39,6 +39,9 @@ const SOME_WORDS: u64 = 16;
 const MOST_WORDS_AHEAD: u64 = 32;
 /// Accesses of a thread that a load of a recurrence may consist of: each is predicated, and its registers are handed on.
 const MOST_ACCESSES_AHEAD: usize = 8;
+/// The share of the L2 that copies under way may take. On an H100 matmuls lose by more: `moe_matmul` runs 1.25 times as fast, with
+/// L2 hits of 49 % in place of 41 %, where 96 KiB are under way on a multiprocessor in place of 144 (docs/schedules.md).
+const SHARE_OF_L2: f64 = 0.28;
 /// What such a load may take of the registers that tensors leave free: other loads want some, too.
 const SHARE_OF_SPARE: u64 = 4;
 
@@ -146,6 +149,15 @@ pub struct Source<'c> {
     pub makers: FastMap<Value<'c>, usize>,
     /// Why loads run ahead.
     why: Why,
+}
+
+/// What a loop asks of a multiprocessor, for its [`Budget`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Demand {
+    /// See [`Budget::busy_alone`].
+    pub busy_alone: bool,
+    /// See [`Budget::needed_ahead`].
+    pub needed_ahead: u64,
 }
 
 /// Why loads of a loop run ahead.
@@ -280,7 +292,8 @@ impl<'c> Source<'c> {
             Why::Recurs => SOME_WORDS,
         };
         let waiting = FastMap::default();
-        let starved = why == Why::Multiplies && Balance::of(op, warps, target).is_bound_by_memory(target);
+        let starved =
+            why == Why::Multiplies && Balance::of(op, warps, axis, target).is_bound_by_memory(target);
         Builder {
             source: &mut source,
             block,
@@ -313,21 +326,25 @@ impl<'c> Source<'c> {
         &self,
         stages: u32,
         warps: u64,
-        busy_alone: bool,
+        demand: Demand,
         target: &TargetDesc,
     ) -> Result<Budget, String> {
         let function = self.op.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(self.op);
+        let outer = std::iter::successors(self.op.parent(), |op| op.parent());
+        let programs = outer.filter_map(|op| programs_of_tiles(op, target)).min().unwrap_or(u64::MAX);
         Ok(Budget {
             stages,
             shared: target.shared_bytes + RESERVED,
             taken: RESERVED + self.other_bytes(target)?,
-            ctas: ctas_together(function, warps, 0, target),
+            ctas: ctas_together(function, warps, 0, target).min(programs),
             registers: spare_registers(function, target).min(match self.why {
                 Why::Recurs => MOST_WORDS_AHEAD,
                 _ => u64::MAX,
             }),
             threads: warps * target.lanes as u64,
-            busy_alone,
+            needed_ahead: demand.needed_ahead,
+            most_ahead: (target.cost.l2_bytes * SHARE_OF_L2) as u64,
+            busy_alone: demand.busy_alone,
         })
     }
 
@@ -698,8 +715,12 @@ impl<'c> Builder<'_, 'c> {
             self.source.buffers.extend(same.iter().map(|value| (*value, (ring, 0))));
             return Some((ring, same.len() == users.len()));
         }
-        // What other loads need is there sooner in registers.
+        // What other loads need is there sooner in registers; and what many elements share is read once by a load, and would be
+        // copied for each of them.
         let words = self.loaded_words(op, result);
+        if AccessFacts::of(op, self.axis).is_some_and(|facts| facts.repeated() > 1) {
+            return None;
+        }
         let deep = self.starved && (words > FEW_WORDS || self.is_wanted_before_dots(result));
         if !deep && words <= self.in_registers || self.addresses.contains(&result) {
             return None;

@@ -1,8 +1,17 @@
 use super::checker::check;
 use super::plan::{Budget, Edge, Kind, LoopGraph, LoopSchedule, Node, Step};
 
-const BUDGET: Budget =
-    Budget { stages: 3, shared: 1 << 17, taken: 0, ctas: 1, registers: 64, threads: 128, busy_alone: false };
+const BUDGET: Budget = Budget {
+    stages: 3,
+    shared: 1 << 17,
+    taken: 0,
+    ctas: 1,
+    registers: 64,
+    threads: 128,
+    needed_ahead: 0,
+    most_ahead: u64::MAX,
+    busy_alone: false,
+};
 
 fn edge(from: usize, to: usize, distance: u32) -> Edge {
     Edge { from, to, distance, accumulates: false }
@@ -103,6 +112,27 @@ fn addresses_advance_before_many_copies_that_use_them() {
     graph.edges.push(edge(5, 2, 0));
     let schedule = planned(&graph, &many);
     assert_eq!(schedule.ahead(5), schedule.ahead(0));
+}
+
+#[test]
+fn no_more_is_under_way_than_the_l2_bears_where_less_is_enough() {
+    let graph = matmul_of_warp_groups();
+    let slot = 2u64 << 13;
+    let free = Budget { ctas: 4, shared: 16 * slot, stages: 4, ..BUDGET };
+    // Four CTAs of three iterations each ahead.
+    assert_eq!(planned(&graph, &free).stages, 4);
+    // Three iterations ahead of fewer CTAs would be enough, but more CTAs come first.
+    let enough = Budget { needed_ahead: 3 * slot, most_ahead: 11 * slot, ..free };
+    let schedule = planned(&graph, &enough);
+    assert_eq!((schedule.stages, schedule.depths.as_slice()), (3, [4, 4].as_slice()));
+    let double = planned(&graph, &Budget { most_ahead: 7 * slot, ..enough });
+    assert_eq!((double.stages, double.depths.as_slice()), (2, [2, 2].as_slice()));
+    // A CTA alone has nobody to fill its waits: two CTAs of four stages stay, where one of four is enough.
+    let pair = Budget { ctas: 2, shared: 8 * slot, needed_ahead: 2 * slot, most_ahead: 3 * slot, ..free };
+    assert_eq!(planned(&graph, &pair), planned(&graph, &Budget { most_ahead: u64::MAX, ..pair }));
+    // What needs more than that has most under way, as without a bound.
+    let starved = Budget { needed_ahead: 12 * slot, most_ahead: 11 * slot, ..free };
+    assert_eq!(planned(&graph, &starved), planned(&graph, &free));
 }
 
 #[test]
@@ -360,6 +390,8 @@ fn schedules_of_random_loops_are_right() {
             ctas: 1 + random.below(3),
             registers: random.below(40),
             threads: 32 << random.below(3),
+            needed_ahead: random.below(1 << 12),
+            most_ahead: random.below(1 << 15),
             busy_alone: random.one_in(2),
         };
         let Some(schedule) = LoopSchedule::new(&graph, &budget) else { continue };

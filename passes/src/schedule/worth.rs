@@ -6,7 +6,7 @@
 //! by how many CTAs run beside each other.
 
 use super::plan::{Budget, Kind, LoopSchedule};
-use super::source::Source;
+use super::source::{Demand, Source};
 use crate::analysis::balance::Balance;
 use crate::analysis::registers::ctas_with;
 use crate::ir_util::{is_dot, trip_count};
@@ -18,6 +18,9 @@ use ttopt_dialect::tt::ops::FuncOp;
 
 /// Cycles from a load of data that is not in the L1 to its use, while other CTAs load, too. Unmeasured.
 const MEMORY_LATENCY: f64 = 1000.0;
+/// Cycles for whose copies bytes have to be under way: on an H100, matmuls run as fast as they can from there on
+/// (docs/schedules.md).
+const ANSWER: f64 = 870.0;
 /// So many times the registers of tensors are taken, with addresses and masks: that more CTAs fit must be sure.
 const UNSEEN_REGISTERS: f64 = 1.5;
 /// Parts of a multiprocessor, of which a warp uses one (CUDA programming guide, "Hardware Multithreading").
@@ -61,15 +64,22 @@ impl<'c, 't> Worth<'c, 't> {
         piped / with as f64 <= plain / without as f64
     }
 
-    /// Whether a CTA that has a multiprocessor to itself keeps its matrix units busy with the loop of `source`: all dots run
-    /// beside the program, nothing of an iteration waits for them, and they take as long as everything else.
-    pub fn keeps_busy(&self, source: &Source<'c>) -> bool {
+    /// What the loop of `source` asks of a multiprocessor.
+    ///
+    /// A CTA that has a multiprocessor to itself keeps its matrix units busy if all dots run beside the program, nothing of an
+    /// iteration waits for them, and they take as long as everything else. Bytes that have to be under way are those that are
+    /// copied in the time that memory takes to answer (Little's law).
+    pub fn demand(&self, source: &Source<'c>) -> Demand {
         let graph = &source.graph;
         let is_dot_node = |n: usize| graph.nodes[n].kind == Kind::Dot;
         let all_beside = graph.nodes.iter().all(|node| node.kind == Kind::Dot || !node.heavy);
         let waits = graph.edges.iter().any(|edge| is_dot_node(edge.from) && !edge.accumulates);
-        let dots = Balance::of_dots(source.op, self.target);
-        all_beside && !waits && dots > 0.0 && dots >= self.other_cycles(source.op)
+        let (dots, others) = (Balance::of_dots(source.op, self.target), self.other_cycles(source.op));
+        let needed = graph.copied_bytes() as f64 * ANSWER / dots.max(others).max(1.0);
+        Demand {
+            busy_alone: all_beside && !waits && dots > 0.0 && dots >= others,
+            needed_ahead: needed as u64,
+        }
     }
 
     /// Cycles of a multiprocessor for an iteration of `around`, but for dots.

@@ -107,7 +107,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
 }
 
 /// The buffers of a function, and where they are.
-pub(super) struct Placed<'c> {
+pub(crate) struct Placed<'c> {
     /// What occupies shared memory.
     pub buffers: Buffers<'c>,
     /// What the function needs of it.
@@ -130,7 +130,7 @@ impl Placed<'_> {
 }
 
 /// Finds places for all buffers of `function`. `callees` has what functions that are called need, by symbol.
-pub(super) fn place_buffers<'c>(
+pub(crate) fn place_buffers<'c>(
     function: Op<'c>,
     callees: &FastMap<String, Needs>,
     target: &TargetDesc,

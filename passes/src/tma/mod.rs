@@ -5,12 +5,14 @@
 //! * `encoding` gives descriptors the layouts of their blocks in shared memory.
 //! * `groups` says which loads wait together, and which need no registers.
 //! * `lower` makes copies, barriers and tensor maps of accesses and descriptors.
+//! * `store_waits` leaves stores under way while a loop goes on.
 //! * `proxy_fences` orders ordinary accesses to shared memory before those of copies.
 
 pub mod encoding;
 mod groups;
 pub mod lower;
 pub mod proxy_fences;
+pub mod store_waits;
 pub mod webs;
 
 use mlir_host::ir::{FloatKind, Op, Type};
