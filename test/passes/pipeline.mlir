@@ -261,9 +261,9 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   // CHECK-LABEL: @copies_rows
   // CHECK: scf.for
   // CHECK-NOT: ttg.convert_layout
-  // CHECK: ttg.async_copy_global_to_local {{.*}} : tensor<64x128x!tt.ptr<i32>, #[[ROW]]>
-  // CHECK-NOT: ttg.convert_layout
   // CHECK: ttg.local_load {{.*}} -> tensor<64x128xi32, #ttg.dot_op
+  // CHECK-NOT: ttg.convert_layout
+  // CHECK: ttg.async_copy_global_to_local {{.*}} : tensor<64x128x!tt.ptr<i32>, #[[ROW]]>
   tt.func @copies_rows(%p: !tt.ptr<i32> {tt.divisibility = 16 : i32}, %x: tensor<16x64xf16, #a>, %n: i32) -> tensor<16x128xf32, #mma> {
     %c0 = arith.constant 0 : i32
     %c64 = arith.constant 64 : i32

@@ -39,9 +39,6 @@ const SOME_WORDS: u64 = 16;
 const MOST_WORDS_AHEAD: u64 = 32;
 /// Accesses of a thread that a load of a recurrence may consist of: each is predicated, and its registers are handed on.
 const MOST_ACCESSES_AHEAD: usize = 8;
-/// The share of the L2 that copies under way may take. On an H100 matmuls lose by more: `moe_matmul` runs 1.25 times as fast, with
-/// L2 hits of 49 % in place of 41 %, where 96 KiB are under way on a multiprocessor in place of 144 (docs/schedules.md).
-const SHARE_OF_L2: f64 = 0.28;
 /// What such a load may take of the registers that tensors leave free: other loads want some, too.
 const SHARE_OF_SPARE: u64 = 4;
 
@@ -158,6 +155,8 @@ pub struct Demand {
     pub busy_alone: bool,
     /// See [`Budget::needed_ahead`].
     pub needed_ahead: u64,
+    /// See [`Budget::most_ahead`].
+    pub most_ahead: u64,
 }
 
 /// Why loads of a loop run ahead.
@@ -343,7 +342,7 @@ impl<'c> Source<'c> {
             }),
             threads: warps * target.lanes as u64,
             needed_ahead: demand.needed_ahead,
-            most_ahead: (target.cost.l2_bytes * SHARE_OF_L2) as u64,
+            most_ahead: demand.most_ahead,
             busy_alone: demand.busy_alone,
         })
     }
