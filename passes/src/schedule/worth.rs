@@ -24,6 +24,8 @@ const ANSWER: f64 = 870.0;
 /// The share of the L2 that copies under way may take. On an H100 matmuls lose by more: `moe_matmul` runs 1.25 times as fast, with
 /// L2 hits of 49 % in place of 41 %, where 96 KiB are under way on a multiprocessor in place of 144 (docs/schedules.md).
 const SHARE_OF_L2: f64 = 0.28;
+/// Iterations from which on a loop is not mostly prologue and end.
+const MANY_TRIPS: u64 = 8;
 /// So many times the registers of tensors are taken, with addresses and masks: that more CTAs fit must be sure.
 const UNSEEN_REGISTERS: f64 = 1.5;
 /// Parts of a multiprocessor, of which a warp uses one (CUDA programming guide, "Hardware Multithreading").
@@ -81,8 +83,10 @@ impl<'c, 't> Worth<'c, 't> {
         let needed = graph.copied_bytes() as f64 * ANSWER / dots.max(others).max(1.0);
         let streams = all_beside && !waits && dots > 0.0;
         // Loops that wait for their own dots ask less of the L2, and may be those of few programs, as recurrences are; so may
-        // dots of few rows, which threads do themselves.
-        let most = if streams { (self.target.cost.l2_bytes * SHARE_OF_L2) as u64 } else { u64::MAX };
+        // dots of few rows, which threads do themselves. Short loops have all that they load under way at once.
+        let lasts = trip_count(source.op).is_none_or(|trips| trips >= MANY_TRIPS);
+        let bounded = streams && lasts;
+        let most = if bounded { (self.target.cost.l2_bytes * SHARE_OF_L2) as u64 } else { u64::MAX };
         Demand { busy_alone: streams && dots >= others, needed_ahead: needed as u64, most_ahead: most }
     }
 
