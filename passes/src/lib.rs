@@ -73,7 +73,8 @@ pub mod rewrite_tensor_descriptor_to_pointer;
 pub mod rules;
 pub mod schedule;
 pub mod shared_memory;
-pub mod small_tensors;
+pub mod sink_loads;
+mod small_tensors;
 mod test_passes;
 #[cfg(test)]
 mod testing;

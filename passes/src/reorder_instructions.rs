@@ -14,6 +14,8 @@
 //! a thread has they are read again in each iteration instead, and loads from
 //! global memory move down to the last dot before their first use.
 //!
+//! Loads move down across operations at which a function is short of registers (`sink_loads`).
+//!
 //! Reductions where tensors take more registers than a thread has are marked to be done line by line
 //! (`ttg.line_by_line`): lanes that share the lines among them need elements of all lines at once.
 
@@ -23,6 +25,7 @@ use crate::ir_util::{fills_constant_buffer, is_dot, is_loop, layout_of, operatio
 use crate::machine::Machine;
 use crate::plans::LINE_BY_LINE;
 use crate::rules::is_conversion;
+use crate::sink_loads::sink_loads;
 use linear_layout::Dim;
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::FastSet;
@@ -62,10 +65,12 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     for op in ops.iter().filter(|op| LocalAllocOp::cast(**op).is_some_and(|alloc| alloc.src().is_some())) {
         move_after_operand(*op, behind_loads);
     }
-    if let Some(target) = Machine::of(module)?.target {
+    let machine = Machine::of(module)?;
+    if let Some(target) = machine.target {
         let functions: Vec<_> = ops.iter().filter(|op| FuncOp::cast(**op).is_some()).collect();
         for function in functions {
             read_in_loops(*function, &target);
+            sink_loads(*function, machine.num_warps, &target);
             mark_reductions(*function, &target);
         }
     }

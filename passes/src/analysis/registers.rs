@@ -30,6 +30,8 @@ const STEP_BITS: u64 = 256;
 /// Bytes of shared memory that the system takes for each CTA (CUDA programming guide, "Shared Memory" of each
 /// compute capability).
 pub(crate) const RESERVED: u64 = 1 << 10;
+/// So many times the registers of tensors are taken with addresses and masks, where it must be sure that they suffice.
+pub(crate) const UNSEEN_REGISTERS: f64 = 1.5;
 /// Warps of a multiprocessor that hide each other's latency; more gain little.
 const ENOUGH_WARPS: u64 = 24;
 
@@ -107,6 +109,16 @@ pub(super) fn fills_registers<'c>(graph: &FlowGraph<'c>, around: Op<'c>, target:
 /// Registers beyond those of a thread that begin to be needed at operations of `function`, whose CTAs have `warps` warps:
 /// so many are spilled there.
 pub fn spilled_registers<'c>(function: Op<'c>, warps: u64, target: &TargetDesc) -> Vec<(Op<'c>, u64)> {
+    spilled_with(1.0, function, warps, target)
+}
+
+/// The same where a thread needs `factor` times the registers that are known of.
+pub fn spilled_with<'c>(
+    factor: f64,
+    function: Op<'c>,
+    warps: u64,
+    target: &TargetDesc,
+) -> Vec<(Op<'c>, u64)> {
     if target.vendor != Vendor::Nvidia {
         return Vec::new();
     }
@@ -115,7 +127,7 @@ pub fn spilled_registers<'c>(function: Op<'c>, warps: u64, target: &TargetDesc) 
     let mut before = 0;
     let mut spilled = Vec::new();
     for (op, needed) in graph.ops().iter().zip(needed_registers(&graph)) {
-        let beyond = needed.saturating_sub(limit);
+        let beyond = ((needed as f64 * factor) as u64).saturating_sub(limit);
         if beyond > before {
             spilled.push((*op, beyond - before));
         }

@@ -8,7 +8,7 @@
 use super::plan::{Budget, Kind, LoopSchedule};
 use super::source::{Demand, Source};
 use crate::analysis::balance::Balance;
-use crate::analysis::registers::ctas_with;
+use crate::analysis::registers::{UNSEEN_REGISTERS, ctas_with};
 use crate::ir_util::{is_dot, trip_count};
 use crate::machine::{Layouts, Machine};
 use crate::objective::Objective;
@@ -26,8 +26,6 @@ const ANSWER: f64 = 870.0;
 const SHARE_OF_L2: f64 = 0.28;
 /// Iterations from which on a loop is not mostly prologue and end.
 const MANY_TRIPS: u64 = 8;
-/// So many times the registers of tensors are taken, with addresses and masks: that more CTAs fit must be sure.
-const UNSEEN_REGISTERS: f64 = 1.5;
 /// Parts of a multiprocessor, of which a warp uses one (CUDA programming guide, "Hardware Multithreading").
 const PARTS: f64 = 4.0;
 
