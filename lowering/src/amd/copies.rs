@@ -71,6 +71,10 @@ fn async_copy<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         bits: word_bits(buffer.ty.element()).map_err(Failure::Unsupported)?,
         plan,
     };
+    if l.num_threads() <= l.target.desc().lanes {
+        // Barriers of a single wave wait for nothing: what it still reads must not be overwritten.
+        waits::shared(&mut l.emit)?;
+    }
     let addresses = shared::addresses(l, &copy.plan.access, buffer.memory_of(&copy.plan.padding)?)?;
     for (i, (load, to)) in copy.plan.access.accesses.iter().zip(addresses).enumerate() {
         copy.load(l, i, load, to)?;

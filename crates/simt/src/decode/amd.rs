@@ -219,7 +219,7 @@ impl Decoder<'_> {
         let [from, to, bytes, offset, ..] = args else { return Err(unknown()) };
         let known = |d: &Self, arg: &[Src]| d.known(*arg.first()?);
         let (Some(bytes), Some(0)) = (known(self, bytes), known(self, offset)) else { return Err(unknown()) };
-        self.to_lds(name, from[0], to[0], bytes, None)
+        self.write_lds(name, from[0], to[0], bytes, None)
     }
 
     /// `raw.ptr.buffer.load.lds`: lanes whose offset is outside of the buffer write zeros.
@@ -241,13 +241,13 @@ impl Decoder<'_> {
         let outside = self.value(|d| Op::ICmp { op: Cmp::UGt, w: 64, d, a: end, b: *count });
         let read = self.value(|d| Op::Select { d, c: outside, a: zero, b: size });
         let from = self.int_op(IntOp::Add, 64, *base, at);
-        self.to_lds(name, from, to[0], bytes, Some(read))
+        self.write_lds(name, from, to[0], bytes, Some(read))
     }
 
     /// A load of `bytes` bytes a lane that writes the lanes of a wave one after the other, at the address of the first
     /// (CDNA3 ISA, "Memory Buffer Load to LDS"). Each is waited for by its number, but those that are named
     /// asynchronous by marks.
-    fn to_lds(&mut self, name: &str, src: Src, to: Src, bytes: u64, read: Option<Src>) -> What<Vec<Src>> {
+    fn write_lds(&mut self, name: &str, src: Src, to: Src, bytes: u64, read: Option<Src>) -> What<Vec<Src>> {
         if !matches!(bytes, 4 | 12 | 16) {
             return Err(format!("the intrinsic @llvm.amdgcn.{name} of {bytes} bytes"));
         }
