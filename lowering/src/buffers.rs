@@ -28,6 +28,14 @@ impl<'c> Buffer<'c> {
     /// # Errors
     /// When the descriptor has no layout.
     pub fn memory<'p>(&self, plan: &'p SharedAccessPlan) -> Lowered<Memory<'p, 'c>> {
+        self.memory_of(&plan.padding)
+    }
+
+    /// The memory of a buffer with such padding.
+    ///
+    /// # Errors
+    /// As [`memory`](Self::memory).
+    pub fn memory_of<'p>(&self, padding: &'p [(u64, u64)]) -> Lowered<Memory<'p, 'c>> {
         let part = match self.offset {
             Some(offset) => {
                 let bits = buffer_plans::part_bits(self.ty).map_err(Failure::Unsupported)?;
@@ -35,7 +43,7 @@ impl<'c> Buffer<'c> {
             }
             None => None,
         };
-        Ok(Memory { base: self.base, part, padding: &plan.padding })
+        Ok(Memory { base: self.base, part, padding })
     }
 
     /// The values that stand for the descriptor.

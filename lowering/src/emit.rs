@@ -101,9 +101,18 @@ pub struct Emit<'c> {
     sign_extended: FastMap<Value<'c>, Value<'c>>,
     /// Bits that each instruction moves that accessed global memory since [`Emit::take_global_accesses`].
     global_accesses: Vec<u32>,
+    has_copies: bool,
 }
 
 impl<'c> Emit<'c> {
+    /// Whether the function copies to shared memory beside the program.
+    pub fn has_copies(&self) -> bool {
+        self.has_copies
+    }
+    /// See [`has_copies`](Self::has_copies).
+    pub fn set_has_copies(&mut self, copies: bool) {
+        self.has_copies = copies;
+    }
     /// Emits at the end of `block`.
     pub fn new(block: Block<'c>, loc: Loc<'c>) -> Self {
         let ctx = loc.context();
@@ -126,6 +135,7 @@ impl<'c> Emit<'c> {
             displaced: FastMap::default(),
             sign_extended: FastMap::default(),
             global_accesses: Vec::new(),
+            has_copies: false,
         }
     }
     /// Whether functions of singles take denormal numbers for zero, and give it for them; they do not by default.

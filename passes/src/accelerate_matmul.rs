@@ -16,6 +16,7 @@ use crate::matmul::chains::Chains;
 use crate::matmul::operands::{describe, unconverted};
 use crate::matmul::plan::{Chain, Element, MatmulPlan, OperandPlan, Place, Problem};
 use crate::matmul::scaled::decompose;
+use crate::plans::has_pairs;
 use crate::plans::scale_layouts;
 use linear_layout::encoding::{DotOperand, Linear};
 use linear_layout::target::TargetDesc;
@@ -136,18 +137,23 @@ impl<'c> Accelerate<'_, 'c> {
         }
         let operands = [unconverted(dot.a()), unconverted(dot.b())];
         let narrow = operands.iter().all(|value| value.ty().element().float_kind().is_some());
-        if !narrow || ty.shape().len() != 2 {
+        let pairs = has_pairs(dot);
+        if !(narrow || pairs) || ty.shape().len() != 2 {
             return Ok(false);
         }
         let warps = self.layouts.machine.num_warps;
         let how = (InputPrecision::Ieee, 0, Chain::default());
-        let problem = problem(how, ty, operands, &layout, warps);
+        let mut problem = problem(how, ty, operands, &layout, warps);
+        for operand in problem.iter_mut().flat_map(|problem| &mut problem.operands).filter(|_| pairs) {
+            operand.element = Element::F4Pair;
+        }
         let plan = problem.as_ref().and_then(|problem| MatmulPlan::new(problem, self.target));
         let Some(plan) = plan.filter(|plan| plan.instruction.scaled.is_some()) else { return Ok(false) };
         let mut types = Vec::new();
         for (side, (value, operand)) in operands.iter().zip(&plan.operands).enumerate() {
             let Place::Registers { k_width } = operand.place else { return Ok(false) };
-            if Element::of(value.ty().element()) != Some(operand.element) {
+            let own = if pairs { Some(Element::F4Pair) } else { Element::of(value.ty().element()) };
+            if own != Some(operand.element) {
                 return Ok(false);
             }
             let parent = Box::new(plan.result.clone());

@@ -1,4 +1,5 @@
-//! `--tritonamdgpu-buffer-accesses`: loads and stores that become buffer instructions, where the target has them.
+//! `--tritonamdgpu-buffer-accesses`: loads, stores and copies to shared memory that become buffer instructions, where the
+//! target has them.
 //!
 //! A buffer instruction adds an offset of 32 bits a lane to an address that the whole wave has in scalar registers, and
 //! checks the offset against a length: a lane that is to do nothing is given one beyond it, so that a mask needs no branch
@@ -30,7 +31,7 @@ use ttopt_dialect::tt::ops::{
     StoreOp,
 };
 use ttopt_dialect::tt::types::pointee;
-use ttopt_dialect::ttg::ops::ConvertLayoutOp;
+use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, ConvertLayoutOp};
 
 /// The pass.
 pub static TRITONAMDGPU_BUFFER_ACCESSES: PassDef = PassDef {
@@ -56,8 +57,14 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     }
     let mut accesses = Vec::new();
     module.walk(&mut |op| {
-        let plain = LoadOp::cast(op).map_or(StoreOp::cast(op).is_some(), |load| !load.is_volatile());
-        if plain && op.operand(0).ty().as_tensor().is_some() {
+        let plain = match_op!(op, {
+            LoadOp(load) => !load.is_volatile(),
+            StoreOp => true,
+            AsyncCopyGlobalToLocalOp(copy) => !copy.is_volatile(),
+            _ => false,
+        });
+        // What was marked already is in a buffer by the word of whoever wrote it.
+        if plain && op.attr(BUFFER).is_none() && op.operand(0).ty().as_tensor().is_some() {
             accesses.push(op);
         }
         Walk::Advance

@@ -3,7 +3,7 @@
 use crate::plans::{fragment_words, layout, word_bits};
 use linear_layout::encoding::NvmmaShared;
 use linear_layout::f2::Echelon;
-use linear_layout::plan::{AddressFacts, SharedAccessPlan, TmaMap, TmaPlan, TmaRowsPlan};
+use linear_layout::plan::{AddressFacts, LdsLoadPlan, SharedAccessPlan, TmaMap, TmaPlan, TmaRowsPlan};
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, Encoding, LinearLayout};
 use mlir_host::ir::{Attr, Op, TensorType, Type, Value};
@@ -224,6 +224,31 @@ pub fn async_copy(
     let bits = word_bits(buffer.element())?;
     SharedAccessPlan::async_copy(&registers, &memory.layout, bits, facts, target)
         .map_err(|err| err.to_string())
+}
+
+/// As [`async_copy`], where loads write the lanes of a warp one after the other.
+///
+/// # Errors
+/// When there is no plan.
+pub fn lds_load(
+    pointers: Type<'_>,
+    buffer: MemDescType<'_>,
+    facts: &AddressFacts,
+    target: &TargetDesc,
+) -> Result<LdsLoadPlan, String> {
+    let memory = BufferLayout::of(buffer)?;
+    let registers = within(pointers, &memory)?;
+    let bits = word_bits(buffer.element())?;
+    let plan = LdsLoadPlan::new(&registers, &memory.layout, &memory.padding, bits, facts, target)
+        .map_err(|err| err.to_string())?;
+    // A part of a buffer begins where a load can.
+    let lanes = 64 - u64::from(target.lanes - 1).leading_zeros();
+    let elements = plan.access.accesses.first().map_or(1, |load| load.registers.len());
+    let within_a_load = (1u64 << (lanes + elements.ilog2())) - 1;
+    if is_part(buffer) && part_bits(buffer)? & within_a_load != 0 {
+        return Err(format!("a load writes more of memory at once than {} has", buffer.ty()));
+    }
+    Ok(plan)
 }
 
 /// The layout that buffers for the blocks of a descriptor should have, divided among the CTAs of a cluster

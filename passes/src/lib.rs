@@ -41,6 +41,7 @@
 
 pub mod accelerate_matmul;
 pub mod analysis;
+pub mod async_wait_counts;
 pub mod buffer_accesses;
 pub mod buffer_plans;
 pub mod cluster_buffers;
@@ -109,6 +110,7 @@ pub static PASSES: &[&PassDef] = &[
     &cluster_buffers::TRITONGPU_CLUSTER_BUFFERS,
     &plain_operations::TRITONAMDGPU_PLAIN_OPERATIONS,
     &buffer_accesses::TRITONAMDGPU_BUFFER_ACCESSES,
+    &async_wait_counts::TRITONAMDGPU_UPDATE_ASYNC_WAIT_COUNT,
     &schedule::pass::TRITONGPU_PIPELINE,
     &last_use::TRITONGPU_LAST_USE,
     &warp_groups::ALLOCATE_WARP_GROUPS,

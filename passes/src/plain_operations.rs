@@ -3,7 +3,7 @@
 //!
 //! * Accesses to a base and offsets are accesses through `addptr(splat(base), offsets)`. Loads and stores are marked as
 //!   `--tritonamdgpu-buffer-accesses` marks them: whoever wrote `amdg.buffer_load` knows that the offsets fit. The stride of a
-//!   row, by which caches may be told apart, and what is known of contiguity are hints.
+//!   row, by which caches may be told apart, and what is known of contiguity are hints. Loads to shared memory are copies.
 //! * A transposition within threads is a conversion between its two layouts: which registers move is in them.
 //! * Formats of 4 and 8 bits that are widened and scaled are widened first; products with powers of two, rounded once.
 
@@ -12,15 +12,16 @@ use crate::ir_util::emit;
 use crate::machine::error;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, FloatKind, Op, Type, Value, Walk};
+use mlir_host::is_one_of;
 use mlir_host::match_op;
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::create;
 use ttopt_dialect::amdg::ops::{
-    BufferAtomicCasOp, BufferAtomicRmwOp, BufferLoadOp, BufferStoreOp, InThreadTransposeOp,
-    ScaledUpcastFp4Op, ScaledUpcastFp8Op,
+    BufferAtomicCasOp, BufferAtomicRmwOp, BufferLoadOp, BufferLoadToLocalOp, BufferStoreOp,
+    InThreadTransposeOp, ScaledUpcastFp4Op, ScaledUpcastFp8Op,
 };
 use ttopt_dialect::tt::ops::{AtomicCasOp, AtomicRmwOp, LoadOp, StoreOp};
-use ttopt_dialect::ttg::ops::Fp4ToFpOp;
+use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, ConvertLayoutOp, Fp4ToFpOp};
 
 /// The pass.
 pub static TRITONAMDGPU_PLAIN_OPERATIONS: PassDef = PassDef {
@@ -36,7 +37,7 @@ pub static TRITONAMDGPU_PLAIN_OPERATIONS: PassDef = PassDef {
 fn run(module: Op<'_>, _: &Options) -> PassResult {
     let mut found = Vec::new();
     module.walk(&mut |op| {
-        if op.name().starts_with("amdg.") {
+        if is_rewritten(op) {
             found.push(op);
         }
         Walk::Advance
@@ -44,21 +45,36 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     found.into_iter().try_for_each(rewrite)
 }
 
-/// Replaces an operation where there is one that does the same; lowering refuses the others.
+/// Whether there is something else that does the same; lowering has, or refuses, the others.
+fn is_rewritten(op: Op<'_>) -> bool {
+    is_one_of!(
+        op,
+        BufferLoadOp
+            | BufferLoadToLocalOp
+            | BufferStoreOp
+            | BufferAtomicRmwOp
+            | BufferAtomicCasOp
+            | InThreadTransposeOp
+            | ScaledUpcastFp4Op
+            | ScaledUpcastFp8Op
+    )
+}
+
 fn rewrite(op: Op<'_>) -> PassResult {
     let made = match_op!(op, {
-        BufferLoadOp(load) => Some(buffer_load(load)?),
-        BufferStoreOp(store) => Some(buffer_store(store)?),
-        BufferAtomicRmwOp(rmw) => Some(buffer_rmw(rmw)?),
-        BufferAtomicCasOp(cas) => Some(buffer_cas(cas)?),
-        InThreadTransposeOp => Some(create(
-            "ttg.convert_layout", op.loc(), &[op.operand(0)], &[op.result(0).ty()], &[], &[],
-        )?),
-        ScaledUpcastFp4Op(upcast) => Some(upcast_fp4(upcast)?),
-        ScaledUpcastFp8Op(upcast) => Some(upcast_fp8(upcast)?),
-        _ => None,
+        BufferLoadOp(load) => buffer_load(load)?,
+        BufferLoadToLocalOp(load) => buffer_load_to_local(load)?,
+        BufferStoreOp(store) => buffer_store(store)?,
+        BufferAtomicRmwOp(rmw) => buffer_rmw(rmw)?,
+        BufferAtomicCasOp(cas) => buffer_cas(cas)?,
+        InThreadTransposeOp(transpose) => ConvertLayoutOp::build(op.loc(), transpose.src())
+            .results(&[op.result(0).ty()])
+            .detached()?
+            .op(),
+        ScaledUpcastFp4Op(upcast) => upcast_fp4(upcast)?,
+        ScaledUpcastFp8Op(upcast) => upcast_fp8(upcast)?,
+        _ => return Ok(()),
     });
-    let Some(made) = made else { return Ok(()) };
     if made.block().is_none() {
         made.move_before(op);
     }
@@ -88,6 +104,17 @@ fn buffer_load(load: BufferLoadOp<'_>) -> Result<Op<'_>, Reported> {
         .mask(load.mask())
         .other(load.other())
         .cache_policy(load.cache_policy());
+    Ok(mark(made.results(&[op.result(0).ty()]).detached()?.op()))
+}
+
+fn buffer_load_to_local(load: BufferLoadToLocalOp<'_>) -> Result<Op<'_>, Reported> {
+    let op = load.op();
+    let made =
+        AsyncCopyGlobalToLocalOp::build(op.loc(), pointers(op, load.ptr(), load.offsets())?, load.dest())
+            .mask(load.mask())
+            .other(load.other())
+            .cache_policy(load.cache_policy())
+            .contiguity(load.contiguity());
     Ok(mark(made.results(&[op.result(0).ty()]).detached()?.op()))
 }
 

@@ -131,4 +131,60 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     }
     tt.return
   }
+
+  // The loop carries the buffers: what is written is read two iterations later.
+  // CHECK-LABEL: @carried_in_turn
+  tt.func @carried_in_turn(%v: tensor<32x64xf32, #a>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c2 = arith.constant 2 : i32
+    %c3 = arith.constant 3 : i32
+    %m = ttg.local_alloc : () -> !ttg.memdesc<3x32x64xf32, #shared, #smem, mutable>
+    %first = ttg.memdesc_index %m[%c0] : !ttg.memdesc<3x32x64xf32, #shared, #smem, mutable> -> !ttg.memdesc<32x64xf32, #shared, #smem, mutable>
+    %second = ttg.memdesc_index %m[%c1] : !ttg.memdesc<3x32x64xf32, #shared, #smem, mutable> -> !ttg.memdesc<32x64xf32, #shared, #smem, mutable>
+    // CHECK: scf.for
+    // CHECK-COUNT-1: ttg.barrier local
+    // CHECK: ttg.local_load
+    // CHECK-NOT: ttg.barrier
+    // CHECK: ttg.local_store
+    // CHECK-NOT: ttg.barrier
+    // CHECK: tt.return
+    %0:3 = scf.for %i = %c0 to %n step %c1 iter_args(%from = %first, %then = %second, %last = %c1) -> (!ttg.memdesc<32x64xf32, #shared, #smem, mutable>, !ttg.memdesc<32x64xf32, #shared, #smem, mutable>, i32) : i32 {
+      %1 = ttg.local_load %from : !ttg.memdesc<32x64xf32, #shared, #smem, mutable> -> tensor<32x64xf32, #a>
+      %plus = arith.addi %last, %c1 : i32
+      %less = arith.cmpi slt, %plus, %c3 : i32
+      %next = arith.select %less, %plus, %c0 : i32
+      %to = ttg.memdesc_index %m[%next] : !ttg.memdesc<3x32x64xf32, #shared, #smem, mutable> -> !ttg.memdesc<32x64xf32, #shared, #smem, mutable>
+      ttg.local_store %v, %to : tensor<32x64xf32, #a> -> !ttg.memdesc<32x64xf32, #shared, #smem, mutable>
+      scf.yield %then, %to, %next : !ttg.memdesc<32x64xf32, #shared, #smem, mutable>, !ttg.memdesc<32x64xf32, #shared, #smem, mutable>, i32
+    }
+    tt.return
+  }
+
+  // Buffer 2 is read first, and written meanwhile.
+  // CHECK-LABEL: @carried_otherwise
+  tt.func @carried_otherwise(%v: tensor<32x64xf32, #a>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c2 = arith.constant 2 : i32
+    %c3 = arith.constant 3 : i32
+    %m = ttg.local_alloc : () -> !ttg.memdesc<3x32x64xf32, #shared, #smem, mutable>
+    %first = ttg.memdesc_index %m[%c2] : !ttg.memdesc<3x32x64xf32, #shared, #smem, mutable> -> !ttg.memdesc<32x64xf32, #shared, #smem, mutable>
+    %second = ttg.memdesc_index %m[%c1] : !ttg.memdesc<3x32x64xf32, #shared, #smem, mutable> -> !ttg.memdesc<32x64xf32, #shared, #smem, mutable>
+    // CHECK: scf.for
+    // CHECK: ttg.local_load
+    // CHECK: ttg.barrier local
+    // CHECK: ttg.local_store
+    // CHECK: tt.return
+    %0:3 = scf.for %i = %c0 to %n step %c1 iter_args(%from = %first, %then = %second, %last = %c1) -> (!ttg.memdesc<32x64xf32, #shared, #smem, mutable>, !ttg.memdesc<32x64xf32, #shared, #smem, mutable>, i32) : i32 {
+      %1 = ttg.local_load %from : !ttg.memdesc<32x64xf32, #shared, #smem, mutable> -> tensor<32x64xf32, #a>
+      %plus = arith.addi %last, %c1 : i32
+      %less = arith.cmpi slt, %plus, %c3 : i32
+      %next = arith.select %less, %plus, %c0 : i32
+      %to = ttg.memdesc_index %m[%next] : !ttg.memdesc<3x32x64xf32, #shared, #smem, mutable> -> !ttg.memdesc<32x64xf32, #shared, #smem, mutable>
+      ttg.local_store %v, %to : tensor<32x64xf32, #a> -> !ttg.memdesc<32x64xf32, #shared, #smem, mutable>
+      scf.yield %then, %to, %next : !ttg.memdesc<32x64xf32, #shared, #smem, mutable>, !ttg.memdesc<32x64xf32, #shared, #smem, mutable>, i32
+    }
+    tt.return
+  }
 }

@@ -161,4 +161,21 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     ttng.arrive_barrier %b, 1 : !ttg.memdesc<1xi64, #bar, #smem, mutable>
     tt.return
   }
+
+  // Where one half of the warps runs a barrier behind the other, one is right behind each wait for copies, needed or not.
+  // CHECK-LABEL: @apart
+  tt.func @apart(%late: i1) {
+    // CHECK: ttg.async_wait
+    // CHECK-NEXT: ttg.barrier local
+    // CHECK-NEXT: rocdl.sched.barrier
+    // CHECK: amdg.async_wait
+    // CHECK-NEXT: ttg.barrier local
+    // CHECK-NEXT: tt.return
+    amdg.cond_barrier %late
+    %0 = ttg.async_wait {num = 1 : i32}
+    rocdl.sched.barrier 0
+    %1 = amdg.async_wait {num_inst = 1 : i32}
+    ttg.barrier local
+    tt.return
+  }
 }

@@ -3,6 +3,8 @@
 // Operations of the dialect amdg become those of tt and ttg that do the same.
 
 #b = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [64], warpsPerCTA = [4], order = [0]}>
+#s = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#smem = #ttg.shared_memory
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "hip:gfx942", "ttg.threads-per-warp" = 64 : i32} {
 
 // Accesses to a base and offsets are marked: their offsets are known to fit.
@@ -22,6 +24,17 @@ tt.func @accesses(%p: !tt.ptr<f32>, %q: !tt.ptr<i32>, %i: tensor<1024xi32, #b>, 
   %z = amdg.buffer_load %p[%i] : !tt.ptr<f32> -> tensor<1024xf32, #b>
   amdg.buffer_store %y, %p[%i], %m stride = %n : !tt.ptr<f32> -> tensor<1024xf32, #b>
   tt.return %z : tensor<1024xf32, #b>
+}
+
+// Loads to shared memory are copies.
+// CHECK-LABEL: @to_local(
+// CHECK:         %[[AT:.*]] = tt.addptr %{{.*}}, %{{.*}} : tensor<1024x!tt.ptr<f32>, #blocked>
+// CHECK:         ttg.async_copy_global_to_local %[[AT]], %{{[^ ]*}} mask %{{[^ ]*}} other %{{[^ ]*}} {contiguity = 4 : i32, ttg.buffer} : tensor<1024x!tt.ptr<f32>, #blocked> -> <1024xf32, #shared, #smem, mutable>
+// CHECK-NOT:     amdg.
+// CHECK:         tt.return
+tt.func @to_local(%p: !tt.ptr<f32>, %i: tensor<1024xi32, #b>, %m: tensor<1024xi1, #b>, %x: tensor<1024xf32, #b>, %to: !ttg.memdesc<1024xf32, #s, #smem, mutable>) -> !ttg.async.token {
+  %t = amdg.buffer_load_to_local %p[%i] mask = %m other = %x into %to {contiguity = 4 : i32} : !tt.ptr<f32>[tensor<1024xi32, #b>] tensor<1024xf32, #b> -> <1024xf32, #s, #smem, mutable>
+  tt.return %t : !ttg.async.token
 }
 
 // Atomic ones have pointers, and what they were asked for.

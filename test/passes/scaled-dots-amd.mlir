@@ -43,9 +43,31 @@ tt.func @short(%a: tensor<64x32xf8E4M3FN>, %sa: tensor<64x1xi8>, %b: tensor<32x6
   tt.return %d : tensor<64x64xf32>
 }
 
-// CHECK-LABEL: @four_bits(
+// CHECK-LABEL: @four_bits_and_eight(
 // CHECK-NOT:   tt.dot_scaled
 // CHECK:       tt.dot {{.*}} : tensor<64x64xbf16,
+tt.func @four_bits_and_eight(%a: tensor<64x64xf8E4M3FN>, %sa: tensor<64x2xi8>, %b: tensor<32x64xi8>, %sb: tensor<64x2xi8>, %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %d = tt.dot_scaled %a scale %sa, %b scale %sb, %c lhs = e4m3 rhs = e2m1 {fastMath = false} : tensor<64x64xf8E4M3FN>, tensor<64x2xi8> * tensor<32x64xi8>, tensor<64x2xi8> -> tensor<64x64xf32>
+  tt.return %d : tensor<64x64xf32>
+}
+
+// Pairs along N are no summands that follow each other.
+// CHECK-LABEL: @four_bits_along_n(
+// CHECK-NOT:   tt.dot_scaled
+// CHECK:       tt.dot {{.*}} : tensor<64x64xbf16,
+tt.func @four_bits_along_n(%a: tensor<64x32xi8>, %sa: tensor<64x2xi8>, %b: tensor<64x32xi8>, %sb: tensor<64x2xi8>, %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %d = tt.dot_scaled %a scale %sa, %b scale %sb, %c lhs = e2m1 rhs = e2m1 {fastMath = false, rhs_k_pack = false} : tensor<64x32xi8>, tensor<64x2xi8> * tensor<64x32xi8>, tensor<64x2xi8> -> tensor<64x64xf32>
+  tt.return %d : tensor<64x64xf32>
+}
+
+// -----
+
+// Of 4 bits two in a byte, a scale for 16 of those.
+// CHECK-DAG:   #[[MMA:.+]] = #ttg.amd_mfma<{version = 4, warpsPerCTA = [2, 2], instrShape = [32, 32, 64], isTransposed = true}>
+// CHECK-LABEL: @four_bits(
+// CHECK:       tt.dot_scaled %{{.*}} scale %{{.*}}, %{{.*}} scale %{{.*}}, %{{.*}} lhs = e2m1 rhs = e2m1 {fastMath = false} : tensor<64x32xi8, #ttg.dot_op<{opIdx = 0, parent = #[[MMA]], kWidth = 16}>>, tensor<64x2xi8, {{.*}}> * tensor<32x64xi8, #ttg.dot_op<{opIdx = 1, parent = #[[MMA]], kWidth = 16}>>, tensor<64x2xi8, {{.*}}> -> tensor<64x64xf32, #[[MMA]]>
+// CDNA3-LABEL: @four_bits(
+// CDNA3-NOT:   tt.dot_scaled
 tt.func @four_bits(%a: tensor<64x32xi8>, %sa: tensor<64x2xi8>, %b: tensor<32x64xi8>, %sb: tensor<64x2xi8>, %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
   %d = tt.dot_scaled %a scale %sa, %b scale %sb, %c lhs = e2m1 rhs = e2m1 {fastMath = false} : tensor<64x32xi8>, tensor<64x2xi8> * tensor<32x64xi8>, tensor<64x2xi8> -> tensor<64x64xf32>
   tt.return %d : tensor<64x64xf32>

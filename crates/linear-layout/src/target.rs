@@ -49,6 +49,11 @@ pub struct Primitives {
     pub ds_b128: bool,
     /// `ds_read_b64_tr_b16` and `_b8` (CDNA4 ISA): loads transposed within 16 lanes.
     pub ds_read_tr: bool,
+    /// Loads that write the LDS, past the registers: 32 bits a lane, the lanes of a wave one after the other (CDNA3 ISA,
+    /// "Memory Buffer Load to LDS").
+    pub lds_loads: bool,
+    /// … of 128 bits a lane (CDNA4 ISA).
+    pub lds_loads_b128: bool,
     /// Buffer instructions: an address for all lanes, and for each an offset that is checked against a length (CDNA and
     /// RDNA ISA).
     pub buffers: bool,
@@ -644,6 +649,8 @@ fn amd(name: &'static str, arch: &str) -> TargetDesc {
             buffers: true,
             buffer_checks_selected: rdna,
             ds_read_tr: cdna4,
+            lds_loads: !rdna,
+            lds_loads_b128: cdna4,
             dpp: true,
             dpp_row_xmask: rdna,
             permlanex16: rdna,

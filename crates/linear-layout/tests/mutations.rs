@@ -403,6 +403,37 @@ fn exchanges_between_lanes() {
     }
 }
 
+fn loads_to_the_lds() {
+    let wave_rows = blocked([1, 8], [8, 8], [4, 1], [1, 0]);
+    let swizzled = "#ttg.swizzled_shared<{vec = 8, perPhase = 2, maxPhase = 8, order = [1, 0]}>";
+    let (d, m) = (layout(&wave_rows, &[64, 64]), layout(swizzled, &[64, 64]));
+    let (facts, target, padding) = (AddressFacts::row_major(&d, 64, 64), target("hip:gfx950"), [(1024, 8)]);
+    let plan = LdsLoadPlan::new(&d, &m, &padding, 16, &facts, &target).unwrap();
+    fn sources(plan: &mut LdsLoadPlan) -> &mut LaneSources {
+        plan.sources.as_mut().unwrap()
+    }
+    let mut mutations = within("access", |plan: &mut LdsLoadPlan| &mut plan.access, accesses());
+    // No registers are packed or follow in fragments, nobody loads, and lanes have no address of their own.
+    let meaningless =
+        ["permutes", "words moved", "a pass", "another pass", "a copy", "copies missing", "direction"];
+    mutations.retain(|m| !meaningless.iter().any(|what| m.0.ends_with(what)) && !m.0.contains("of a lane"));
+    mutations.extend([
+        mutation("another instruction", |plan: &mut LdsLoadPlan| {
+            plan.mnemonic = "global_load_lds_dword".into()
+        }),
+        mutation("no exchange", |plan: &mut LdsLoadPlan| plan.sources = None),
+        mutation("the source of a lane", |plan: &mut LdsLoadPlan| sources(plan).thread.lane[3] ^= 1),
+        mutation("the source of a warp", |plan: &mut LdsLoadPlan| sources(plan).thread.warp[0] ^= 2),
+        mutation("the source of a load", |plan: &mut LdsLoadPlan| sources(plan).loads[1] ^= 4),
+        mutation("no source of a load", |plan: &mut LdsLoadPlan| shorten(&mut sources(plan).loads)),
+    ]);
+    let check = |plan: &LdsLoadPlan| check_lds_load(plan, &d, &m, &padding, &facts, &target);
+    all_are_caught(&plan, mutations, check);
+    let narrow = AddressFacts::row_major(&d, 4, 64);
+    assert!(check_lds_load(&plan, &d, &m, &padding, &narrow, &target).is_err(), "runs of four elements only");
+    assert!(check_lds_load(&plan, &d, &m, &[], &facts, &target).is_ok(), "offsets before padding");
+}
+
 #[test]
 fn given_shared_memory() {
     let swizzled = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>";
@@ -444,6 +475,7 @@ fn given_shared_memory() {
         plan.mnemonic = "cp.async.ca.shared.global 16".into()
     }));
     all_are_caught(&copy, mutations, |plan| check_async_copy(plan, &d, &m, &facts, &cuda));
+    loads_to_the_lds();
     let narrow = AddressFacts::row_major(&d, 4, 64);
     assert!(check_async_copy(&copy, &d, &m, &narrow, &cuda).is_err(), "runs of four elements only");
 }

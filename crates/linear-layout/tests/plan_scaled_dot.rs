@@ -1,7 +1,7 @@
 //! Dots with scales: plans for the layouts that passes choose, executed by the checkers, and broken.
 
 use linear_layout::checker::{check_dot, check_scaled_dot};
-use linear_layout::plan::{DotType, DotTypes, ScaledDot, ScaledDotPlan};
+use linear_layout::plan::{DotTilePlan, DotType, DotTypes, ScaledDot, ScaledDotPlan};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Encoding, LinearLayout};
 
@@ -12,6 +12,7 @@ fn layout(text: &str, shape: &[u64]) -> LinearLayout {
 struct Case {
     operands: [LinearLayout; 3],
     target: TargetDesc,
+    kind: DotType,
 }
 
 impl Case {
@@ -22,12 +23,17 @@ impl Case {
         let operand = |i: u32| format!("#ttg.dot_op<{{opIdx = {i}, parent = {parent}, kWidth = {k_width}}}>");
         let [m, n, k] = shape;
         let operands = [layout(&operand(0), &[m, k]), layout(&operand(1), &[k, n]), layout(&parent, &[m, n])];
-        Case { operands, target: TargetDesc::parse("hip:gfx950").unwrap() }
+        Case { operands, target: TargetDesc::parse("hip:gfx950").unwrap(), kind: DotType::F8 }
+    }
+
+    /// Of pairs of 4-bit floats.
+    fn of_pairs(self) -> Case {
+        Case { kind: DotType::F4Pair, ..self }
     }
 
     fn dot(&self, factor: u32) -> ScaledDot<'_> {
         let [a, b, c] = &self.operands;
-        let types = DotTypes::new(DotType::F8, DotType::F8, &self.target);
+        let types = DotTypes::new(self.kind, self.kind, &self.target);
         ScaledDot { a, b, c, types, factor }
     }
 
@@ -65,6 +71,37 @@ fn scales_meet_their_elements() {
         }
     }
     assert_eq!(cases, 72);
+}
+
+/// Pairs count as one along K: a scale is for 16 of them, and lanes hold as many.
+#[test]
+fn scales_meet_their_pairs() {
+    for (tile, warps, shape) in [
+        ([32, 32, 64], [1, 1], [32, 32, 32]),
+        ([32, 32, 64], [2, 2], [64, 128, 128]),
+        ([16, 16, 128], [1, 4], [32, 64, 64]),
+        ([16, 16, 128], [2, 1], [64, 16, 256]),
+    ] {
+        for transposed in [false, true] {
+            let case = Case::new(tile, warps, transposed, 16, shape).of_pairs();
+            let dot = case.dot(16);
+            let [left, right] = dot.scale_layouts(&case.target).unwrap();
+            for scales in [[Some(&left), Some(&right)], [Some(&left), None], [None, Some(&right)]] {
+                let plan = dot.plan(scales, &case.target).unwrap();
+                case.check(&plan, scales).unwrap();
+            }
+            // A scale for 32 pairs is for lanes of two.
+            assert!(case.dot(32).scale_layouts(&case.target).is_err());
+        }
+    }
+    // No other elements, no other hardware, and no multiplications within threads.
+    let case = Case::new([32, 32, 64], [1, 1], true, 16, [32, 32, 32]).of_pairs();
+    let [a, b, c] = &case.operands;
+    let types = DotTypes::new(DotType::F4Pair, DotType::F4Pair, &case.target);
+    let cdna3 = TargetDesc::parse("hip:gfx942").unwrap();
+    assert!(DotTilePlan::new(a, b, c, types, &cdna3).is_err());
+    let mixed = DotTypes::new(DotType::F8, DotType::F4Pair, &case.target);
+    assert!(ScaledDot { a, b, c, types: mixed, factor: 32 }.scale_layouts(&case.target).is_err());
 }
 
 /// Triton's layouts of the scales of a 64×64×64 dot on four warps.

@@ -13,7 +13,7 @@ use std::fmt::{Display, Write};
 
 use linear_layout::encoding::NvmmaShared;
 use linear_layout::plan::{
-    AddressFacts, ConversionPlan, DotTilePlan, DotType, DotTypes, GatherPlan, HistogramPlan,
+    AddressFacts, ConversionPlan, DotTilePlan, DotType, DotTypes, GatherPlan, HistogramPlan, LdsLoadPlan,
     MatrixDescriptorPlan, PlanResult, ReducePlan, RowsFate, ScanPlan, SharedAccessPlan, TmaPlan, TmaRowsPlan,
     VectorPlan, WarpCombine, WarpGroupDot, WarpGroupDotPlan, WarpGroupOperand,
 };
@@ -142,8 +142,14 @@ fn accesses(texts: &mut Texts) {
     {
         let rows = registers(if on.starts_with("hip") { "wave_rows" } else { "rows" });
         let facts = AddressFacts::row_major(&rows, contiguous, 64);
+        let about = format!("copies of runs of {contiguous} past registers on {on}");
+        if on.starts_with("hip") {
+            let copy = LdsLoadPlan::new(&rows, &memory("plain"), &[], 16, &facts, &target(on));
+            texts.add(&about, copy);
+            continue;
+        }
         let copy = SharedAccessPlan::async_copy(&rows, &memory("plain"), 16, &facts, &target(on));
-        texts.add(&format!("copies of runs of {contiguous} past registers on {on}"), copy);
+        texts.add(&about, copy);
     }
     for (name, bits, contiguous, masks) in [
         ("rows", 16, 64, 64),

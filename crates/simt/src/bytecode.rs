@@ -223,7 +223,11 @@ pub enum Op {
         src: Src,
         src_bytes: Option<Src>,
     },
-    CpCommit,
+    /// Makes a group of the copies so far: of the lanes that execute it, or of the `whole` warp, which counts for all its
+    /// lanes what some of them began.
+    CpCommit {
+        whole: bool,
+    },
     CpWait {
         keep: u32,
     },

@@ -131,7 +131,7 @@ pub fn class(op: &Op) -> Class {
         Op::StMatrix { .. } => Class::SharedStore,
         Op::Atom { .. } => Class::Atomic,
         Op::CpAsync { .. }
-        | Op::CpCommit
+        | Op::CpCommit { .. }
         | Op::CpWait { .. }
         | Op::CpMbarArrive { .. }
         | Op::MapReplace { .. }

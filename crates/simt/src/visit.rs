@@ -174,7 +174,7 @@ pub fn visit(op: &mut Op, def: &mut impl FnMut(&mut Reg), used: &mut impl FnMut(
             pred(p, used);
         }
         Op::BulkCommit { pred: p } | Op::BulkWait { pred: p, .. } => pred(p, used),
-        Op::CpCommit
+        Op::CpCommit { .. }
         | Op::CpWait { .. }
         | Op::FenceAsync
         | Op::Fence

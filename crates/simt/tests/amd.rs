@@ -162,3 +162,74 @@ fn integer_wmma_of_both_generations() {
     assert_eq!(wmma_integer("iu4", 1, 1, false), want(gfx12, 1));
     assert_eq!(wmma_integer("iu8", 4, i32::MAX, true), want(gfx11, i32::MAX));
 }
+
+/// Copies 64 words of %out by `copies` to the LDS, and stores what lanes then read of word %t to %out + 64 words; the findings.
+fn to_lds(copies: &str) -> (Vec<u32>, Vec<String>) {
+    let ir = format!(
+        "target triple = \"amdgcn-amd-amdhsa\"
+         @lds = external addrspace(3) global [0 x i8], align 16
+         define amdgpu_kernel void @k(ptr addrspace(1) %out) #0 {{
+           %t = call i32 @llvm.amdgcn.workitem.id.x()
+           %from = getelementptr i32, ptr addrspace(1) %out, i32 %t
+           %next = getelementptr i8, ptr addrspace(3) @lds, i32 256
+           {copies}
+           %at = getelementptr i32, ptr addrspace(3) @lds, i32 %t
+           %v = load i32, ptr addrspace(3) %at, align 4
+           %to = getelementptr i32, ptr addrspace(1) %from, i32 64
+           store i32 %v, ptr addrspace(1) %to
+           ret void
+         }}
+         declare i32 @llvm.amdgcn.workitem.id.x()
+         declare void @llvm.amdgcn.s.waitcnt(i32)
+         declare void @llvm.amdgcn.asyncmark()
+         declare void @llvm.amdgcn.wait.asyncmark(i16)
+         declare void @llvm.amdgcn.global.load.lds(ptr addrspace(1), ptr addrspace(3), i32, i32, i32)
+         declare void @llvm.amdgcn.global.load.async.lds(ptr addrspace(1), ptr addrspace(3), i32, i32, i32)
+         declare void @llvm.amdgcn.raw.ptr.buffer.load.lds(ptr addrspace(8), ptr addrspace(3), i32, i32, i32, i32, i32)
+         declare ptr addrspace(8) @llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1), i16, i64, i32)
+         attributes #0 = {{ \"target-cpu\"=\"gfx950\" \"amdgpu-flat-work-group-size\"=\"1,64\" }}"
+    );
+    let module = simt::read::parse("lds.ll", ir.as_bytes()).unwrap();
+    let program = simt::decode(&module, None).unwrap();
+    let data: Vec<u8> = (0..128u32).flat_map(|i| (i + 100).to_le_bytes()).collect();
+    let args = vec![Arg::Buffer { name: "out".into(), data }];
+    let o = simt::run(&program, &Launch { args, block: Some([64, 1, 1]), ..Launch::default() }).unwrap();
+    let words = o.buffers[0].chunks(4).map(|c| u32::from_le_bytes(c.try_into().unwrap()));
+    (words.skip(64).collect(), o.findings.iter().map(|f| format!("{f:?}")).collect())
+}
+
+/// Loads to the LDS write lane after lane, from wherever lanes point to, and land at the wait that leaves fewer under way.
+#[test]
+fn loads_to_the_lds_land_at_their_wait() {
+    let copy = |to: &str| {
+        format!(
+            "call void @llvm.amdgcn.global.load.lds(ptr addrspace(1) %from, ptr addrspace(3) {to}, i32 4, i32 0, i32 0)\n"
+        )
+    };
+    // vmcnt of 0 and of 1, nothing else waited for.
+    let wait = |left: u32| format!("call void @llvm.amdgcn.s.waitcnt(i32 {})\n", 3952 + left);
+    let wanted: Vec<u32> = (100..164).collect();
+    assert_eq!(to_lds(&(copy("@lds") + &wait(0))), (wanted.clone(), vec![]));
+    // The later of two loads may stay under way.
+    assert_eq!(to_lds(&(copy("@lds") + &copy("%next") + &wait(1))), (wanted.clone(), vec![]));
+    for early in [copy("@lds"), copy("%next") + &copy("@lds") + &wait(1), copy("@lds") + &wait(63)] {
+        let (_, findings) = to_lds(&early);
+        assert!(findings.iter().any(|f| f.contains("AsyncHazard")), "{findings:?}");
+    }
+    let marked = copy("@lds").replace("load.lds", "load.async.lds") + "call void @llvm.amdgcn.asyncmark()\n";
+    let done = "call void @llvm.amdgcn.wait.asyncmark(i16 0)\n";
+    assert_eq!(to_lds(&(marked.clone() + done)), (wanted, vec![]));
+    // They do not count as loads of their own.
+    assert!(!to_lds(&(copy("@lds").replace("load.lds", "load.async.lds") + &wait(0))).1.is_empty());
+}
+
+/// Lanes beyond a buffer write zeros.
+#[test]
+fn loads_beyond_a_buffer_write_zeros_to_the_lds() {
+    let copies = "%r = call ptr addrspace(8) @llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1) %out, i16 0, i64 160, i32 0)
+                  %o = mul i32 %t, 4
+                  call void @llvm.amdgcn.raw.ptr.buffer.load.lds(ptr addrspace(8) %r, ptr addrspace(3) @lds, i32 4, i32 %o, i32 0, i32 0, i32 0)
+                  call void @llvm.amdgcn.s.waitcnt(i32 3952)";
+    let wanted = (0..64).map(|i| if i < 40 { i + 100 } else { 0 }).collect();
+    assert_eq!(to_lds(copies), (wanted, vec![]));
+}

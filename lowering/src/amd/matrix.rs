@@ -37,6 +37,16 @@ fn fp8_name(element: Type<'_>) -> Option<&'static str> {
     }
 }
 
+/// What `v_mfma_*_f8f6f4` calls formats of operands (CDNA4 ISA, `CBSZ` and `BLGP`).
+fn narrow_format(kind: DotType, element: Type<'_>) -> Option<i64> {
+    match (kind, fp8_name(element)) {
+        (DotType::F4Pair, _) => Some(4),
+        (_, Some("fp8")) => Some(0),
+        (_, Some(_)) => Some(1),
+        _ => None,
+    }
+}
+
 /// One execution on fragments `[a, b, c]`.
 pub(super) fn multiply<'c>(
     e: &mut Emit<'c>,
@@ -67,8 +77,10 @@ fn mfma<'c>(
     [a, b, c]: [Value<'c>; 3],
 ) -> Lowered<Value<'c>> {
     let [m, n, k] = instruction.shape;
-    if let Some(formats) = formats.filter(|_| instruction.scaled.is_some()) {
-        return mfma_narrow(e, instruction, formats, [a, b, c], None);
+    if let (true, [Some(left), Some(right)]) =
+        (instruction.scaled.is_some(), types.formats.map(|format| narrow_format(types.kind, format)))
+    {
+        return mfma_narrow(e, instruction, [left, right], [a, b, c], None);
     }
     let long = a.ty().bits().unwrap_or(0) == 128 || a.ty().as_vector().is_some_and(|(count, _)| count == 8);
     let (suffix, operand) = match (types.kind, formats) {
@@ -114,7 +126,7 @@ pub(super) fn multiply_scaled<'c>(
     scales: [Value<'c>; 2],
 ) -> Lowered<Vec<Value<'c>>> {
     let [&[a], &[b], &[c]] = fragments else { return unsupported("a fragment in several parts") };
-    let [Some(left), Some(right)] = types.formats.map(fp8_name) else {
+    let [Some(left), Some(right)] = types.formats.map(|format| narrow_format(types.kind, format)) else {
         return unsupported(format!("{} in these formats", instruction.name));
     };
     Ok(vec![mfma_narrow(e, instruction, [left, right], [a, b, c], Some(scales))?])
@@ -124,12 +136,12 @@ pub(super) fn multiply_scaled<'c>(
 fn mfma_narrow<'c>(
     e: &mut Emit<'c>,
     instruction: &MatrixInstruction,
-    formats: [&str; 2],
+    [left, right]: [i64; 2],
     [a, b, c]: [Value<'c>; 3],
     scales: Option<[Value<'c>; 2]>,
 ) -> Lowered<Value<'c>> {
     let [m, n, k] = instruction.shape;
-    let [left, right] = formats.map(|format| i64::from(format == "bf8"));
+    let k = k * instruction.operand.numbers();
     let (left, right, zero) = (e.const_i32(left)?, e.const_i32(right)?, e.const_i32(0)?);
     let scales = match scales {
         None => [zero; 4],

@@ -94,7 +94,7 @@ fn bits_of(ty: Type<'_>) -> u32 {
 
 /// The descriptor of a buffer (CDNA3 ISA, "Buffer Resource Descriptor"; RDNA3 ISA, likewise): raw, of all that a 32-bit
 /// offset without sign may reach, what is beyond it dropped.
-fn resource<'c>(e: &mut Emit<'c>, base: Value<'c>, target: &TargetDesc) -> Lowered<Value<'c>> {
+pub(super) fn resource<'c>(e: &mut Emit<'c>, base: Value<'c>, target: &TargetDesc) -> Lowered<Value<'c>> {
     // DATA_FORMAT 32, NUM_FORMAT float: of no meaning for raw buffers, but not zero.
     const FORMAT: i64 = 7 << 12 | 4 << 15;
     // A bit is reserved as one, and OOB_SELECT says that the offset alone is checked.
@@ -107,7 +107,7 @@ fn resource<'c>(e: &mut Emit<'c>, base: Value<'c>, target: &TargetDesc) -> Lower
 }
 
 /// An offset that is beyond every buffer.
-const OUTSIDE: i64 = i32::MIN as i64;
+pub(super) const OUTSIDE: i64 = i32::MIN as i64;
 /// Descriptors of buffers (LLVM, "User Guide for AMDGPU Backend", "Address Spaces").
 const BUFFER_RESOURCE: u32 = 8;
 
@@ -137,9 +137,18 @@ fn buffer_type<'c>(e: &Emit<'c>, access: &Access<'_, 'c>) -> Lowered<Type<'c>> {
 }
 
 /// What buffer instructions are told of caches: that nobody comes back to what CDNA3's read and write (CDNA3 ISA, "NT").
-fn buffer_policy<'c>(e: &mut Emit<'c>, access: &Access<'_, 'c>, target: &TargetDesc) -> Lowered<Value<'c>> {
+pub(super) fn cache_hint(policy: CachePolicy, target: &TargetDesc) -> i64 {
     let has_hint = matches!(target.matrix_unit, MatrixUnit::Cdna3 | MatrixUnit::Cdna4);
-    e.const_i32(if has_hint && streams(access.policy) { 2 } else { 0 })
+    if has_hint && streams(policy) { 2 } else { 0 }
+}
+
+/// As [`cache_hint`], as an operand.
+pub(super) fn buffer_policy<'c>(
+    e: &mut Emit<'c>,
+    policy: CachePolicy,
+    target: &TargetDesc,
+) -> Lowered<Value<'c>> {
+    e.const_i32(cache_hint(policy, target))
 }
 
 /// `buffer_load`: zero where `mask` is false.
@@ -152,7 +161,7 @@ fn load_buffer<'c>(
 ) -> Lowered<Vec<Value<'c>>> {
     let ty = buffer_type(e, access)?;
     let [resource, offset] = in_buffer(e, buffer, access.mask, target)?;
-    let (zero, policy) = (e.const_i32(0)?, buffer_policy(e, access, target)?);
+    let (zero, policy) = (e.const_i32(0)?, buffer_policy(e, access.policy, target)?);
     let operands = [resource, offset, zero, policy];
     let mut loaded = e.intrinsic("llvm.amdgcn.raw.ptr.buffer.load", &operands, ty)?;
     e.note_global_access(bits_of(ty));
@@ -205,7 +214,7 @@ pub(super) fn store<'c>(
         let ty = buffer_type(e, access)?;
         let value = join(e, values, ty)?;
         let [resource, offset] = in_buffer(e, buffer, access.mask, target)?;
-        let (zero, policy) = (e.const_i32(0)?, buffer_policy(e, access, target)?);
+        let (zero, policy) = (e.const_i32(0)?, buffer_policy(e, access.policy, target)?);
         let operands = [value, resource, offset, zero, policy];
         e.note_global_access(bits_of(ty));
         return e.intrinsic_void("llvm.amdgcn.raw.ptr.buffer.store", &operands);
@@ -218,6 +227,11 @@ pub(super) fn store<'c>(
     })?;
     e.note_global_access(bits_of(ty));
     Ok(())
+}
+
+/// Alias scopes of an access to the LDS.
+fn apart_from_copies<'c>(e: &Emit<'c>) -> Lowered<Vec<(&'static str, Attr<'c>)>> {
+    if e.has_copies() { super::copies::scopes(e, false) } else { Ok(Vec::new()) }
 }
 
 fn shared_type<'c>(e: &Emit<'c>, count: usize, bits: u32) -> Lowered<(Type<'c>, Attr<'c>)> {
@@ -234,7 +248,9 @@ pub(super) fn load_shared<'c>(
     bits: u32,
 ) -> Lowered<Vec<Value<'c>>> {
     let (ty, alignment) = shared_type(e, count, bits)?;
-    let loaded = e.value("llvm.load", &[ptr], ty, &[("alignment", alignment)])?;
+    let mut attrs = vec![("alignment", alignment)];
+    attrs.extend(apart_from_copies(e)?);
+    let loaded = e.value("llvm.load", &[ptr], ty, &attrs)?;
     split(e, loaded, count, bits)
 }
 
@@ -248,8 +264,10 @@ pub(super) fn store_shared<'c>(
     let Some(bits) = words.first().and_then(|word| word.ty().int_bits()) else { return Ok(()) };
     let (ty, alignment) = shared_type(e, words.len(), bits)?;
     let value = join(e, words, ty)?;
+    let mut attrs = vec![("alignment", alignment)];
+    attrs.extend(apart_from_copies(e)?);
     e.guarded(mask, &[], |e| {
-        e.op("llvm.store", &[value, ptr], &[], &[("alignment", alignment)])?;
+        e.op("llvm.store", &[value, ptr], &[], &attrs)?;
         Ok(Vec::new())
     })?;
     Ok(())
@@ -265,10 +283,11 @@ pub(super) fn load_transposed<'c>(
         return unsupported("an instruction that moves no matrices");
     };
     let (name, ty) = match unit_bits {
-        16 => ("llvm.amdgcn.ds.read.tr16.b64", e.vector(4, e.i16())?),
-        8 => ("llvm.amdgcn.ds.read.tr8.b64", e.vector(2, e.i32())?),
+        16 => ("rocdl.ds.read.tr16.b64", e.vector(4, e.i16())?),
+        8 => ("rocdl.ds.read.tr8.b64", e.vector(2, e.i32())?),
         _ => return unsupported(format!("a transposing read of {unit_bits} bits")),
     };
-    let loaded = e.intrinsic(name, &[ptr], ty)?;
+    let attrs = apart_from_copies(e)?;
+    let loaded = e.value(name, &[ptr], ty, &attrs)?;
     split(e, loaded, 2, 32)
 }

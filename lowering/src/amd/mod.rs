@@ -5,12 +5,15 @@
 
 mod atomic;
 mod casts;
+mod copies;
 mod hints;
 mod lanes;
 mod math;
 mod matrix;
 mod memory;
 mod print;
+mod registers;
+mod waits;
 
 use crate::emit::{Emit, Lowered, internal, unsupported};
 use crate::handlers::llvm_order;
@@ -48,6 +51,7 @@ pub fn passes(explain: bool) -> Vec<String> {
         "cse".to_owned(),
         pass("allocate-shared-memory-nv", "report"),
         pass("tritongpu-insert-barriers", "report"),
+        "tritonamdgpu-update-async-wait-count".to_owned(),
         "tritongpu-global-scratch-memory-allocation".to_owned(),
         pass("tritongpu-kernel-decisions", "explain"),
         pass("convert-triton-gpu-to-llvm", "explain"),
@@ -80,7 +84,7 @@ impl Target for Amd {
         &self.desc
     }
     fn handlers(&self) -> &'static [Handlers] {
-        &[hints::HANDLERS]
+        &[hints::HANDLERS, copies::HANDLERS, registers::HANDLERS]
     }
     fn async_copies(&self) -> Option<&dyn AsyncCopies> {
         None
@@ -275,6 +279,13 @@ impl Target for Amd {
     ) -> Lowered<()> {
         if !alone {
             return unsupported(format!("the target {} has no barrier for a part of a CTA", self.desc.name));
+        }
+        if e.has_copies() && memory == BarrierMemory::Shared {
+            // A fence of the workgroup would wait for copies, too.
+            fence(e, "wavefront", MemSemantic::Release, memory)?;
+            waits::shared(e)?;
+            e.intrinsic_void("llvm.amdgcn.s.barrier", &[])?;
+            return fence(e, "wavefront", MemSemantic::Acquire, memory);
         }
         fence(e, "workgroup", MemSemantic::Release, memory)?;
         e.intrinsic_void("llvm.amdgcn.s.barrier", &[])?;

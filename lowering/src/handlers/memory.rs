@@ -72,7 +72,7 @@ pub(super) fn describe(plan: &VectorPlan) -> String {
     text
 }
 
-fn policy(op: Op<'_>) -> Lowered<CachePolicy> {
+pub(crate) fn policy(op: Op<'_>) -> Lowered<CachePolicy> {
     let volatile = match_op!(op, {
         LoadOp(load) => load.is_volatile(),
         AsyncCopyGlobalToLocalOp(copy) => copy.is_volatile(),
@@ -99,7 +99,7 @@ pub(super) fn acts<'c>(l: &mut Lower<'_, 'c>, duplicates: ThreadMasks) -> Lowere
 }
 
 /// The conjunction of two conditions that may be absent, which means true.
-pub(super) fn both<'c>(
+pub(crate) fn both<'c>(
     l: &mut Lower<'_, 'c>,
     a: Option<Value<'c>>,
     b: Option<Value<'c>>,
@@ -118,14 +118,14 @@ pub(super) fn pointee_of<'c>(ptr: Value<'c>) -> Lowered<Type<'c>> {
 }
 
 /// What accesses of an operation are counted from, as a pass found out.
-struct Buffer<'c> {
+pub(crate) struct Buffer<'c> {
     base: Value<'c>,
     /// In elements, by register.
     offsets: Values<'c>,
 }
 
 impl<'c> Buffer<'c> {
-    fn of(l: &Lower<'_, 'c>, op: Op<'c>) -> Lowered<Option<Self>> {
+    pub(crate) fn of(l: &Lower<'_, 'c>, op: Op<'c>) -> Lowered<Option<Self>> {
         match buffer_of(op) {
             Some((base, offsets)) => Ok(Some(Buffer { base: l.scalar(base)?, offsets: l.get(offsets)? })),
             None if op.attr(BUFFER).is_some() => internal("is marked to access a buffer that is not there"),
@@ -134,7 +134,7 @@ impl<'c> Buffer<'c> {
     }
 
     /// Where the element of a register lies, of which each has `bits` bits in memory.
-    fn at(&self, l: &mut Lower<'_, 'c>, register: usize, bits: u32) -> Lowered<BufferAddress<'c>> {
+    pub(crate) fn at(&self, l: &mut Lower<'_, 'c>, register: usize, bits: u32) -> Lowered<BufferAddress<'c>> {
         let Some(offset) = self.offsets.get(register) else {
             return internal("pointers and offsets have different layouts");
         };

@@ -11,7 +11,7 @@ mod gather;
 mod inline_asm;
 mod layouts;
 mod local;
-mod memory;
+pub(crate) mod memory;
 mod print;
 mod reduce;
 mod scan;

@@ -5,9 +5,10 @@ use super::{Function, Lower};
 use crate::emit::{Failure, Lowered, address_space, internal, unsupported};
 use crate::target::Launch;
 use mlir_host::hash::{FastMap, FastSet};
-use mlir_host::ir::{Attr, Block, Context, Loc, Op, Region, Type, Value};
+use mlir_host::ir::{Attr, Block, Context, Loc, Op, Region, Type, Value, Walk};
 use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::tt::types::TENSOR_DESC;
+use ttopt_dialect::ttg::ops::AsyncCopyGlobalToLocalOp;
 use ttopt_dialect::ttng::types::TENSOR_DESC_IM2COL;
 use ttopt_passes::global_scratch;
 use ttopt_passes::is_private;
@@ -117,6 +118,7 @@ impl<'c> Lower<'_, 'c> {
         region.append(entry);
         self.emit.set_block(entry);
         self.emit.set_loc(loc);
+        self.emit.set_has_copies(has_copies(op));
         // Predeclare all blocks: branches may go forward.
         let first = self.new_block(&[])?;
         self.blocks.insert(entry_src, first);
@@ -259,6 +261,12 @@ impl<'c> Lower<'_, 'c> {
         };
         result.map_err(|failure| failure.report(op).into())
     }
+}
+
+/// Whether a function copies to shared memory beside the program.
+fn has_copies(function: Op<'_>) -> bool {
+    let begins = |op: Op<'_>| AsyncCopyGlobalToLocalOp::cast(op).is_some();
+    function.walk(&mut |op| if begins(op) { Walk::Stop } else { Walk::Advance }) == Walk::Stop
 }
 
 fn parse_attr<'c>(ctx: Context<'c>, text: &str) -> Lowered<Attr<'c>> {

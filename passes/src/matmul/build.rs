@@ -30,7 +30,8 @@ pub fn cast<'c>(
 ) -> Result<Value<'c>, Reported> {
     let Some(ty) = value.ty().as_tensor() else { return Ok(value) };
     let Some(from) = Element::of(ty.element()) else { return Err(error(op, "elements are no numbers")) };
-    if from == element {
+    // What a pair of 4-bit floats is in are bytes.
+    if from == element || (from, element) == (Element::Int(8), Element::F4Pair) {
         return Ok(value);
     }
     let to = with_element(op, ty, element.ty(op.context()))?;

@@ -22,6 +22,8 @@ pub enum Element {
     Int(u32),
     /// A float.
     Float(FloatKind),
+    /// Two 4-bit floats in a byte, which follow each other along K.
+    F4Pair,
 }
 
 impl Element {
@@ -33,6 +35,7 @@ impl Element {
     /// As a type.
     pub fn ty(self, ctx: Context<'_>) -> Type<'_> {
         match self {
+            Element::F4Pair => Type::int(ctx, 8),
             Element::Int(bits) => Type::int(ctx, bits),
             Element::Float(kind) => Type::float(ctx, kind),
         }
@@ -41,6 +44,7 @@ impl Element {
     /// Bits of an element.
     pub fn bits(self) -> u32 {
         match self {
+            Element::F4Pair => 8,
             Element::Int(bits) => bits,
             Element::Float(kind) => kind.bits(),
         }
@@ -55,6 +59,7 @@ impl Element {
             BF16 => DotType::Bf16,
             F32 => DotType::F32,
             F64 => DotType::F64,
+            Element::F4Pair => DotType::F4Pair,
             Element::Float(F8E4M3FN | F8E5M2) if target.fp8_dots == Some(Fp8::Ocp) => DotType::F8,
             Element::Float(F8E4M3FNUZ | F8E5M2FNUZ) if target.fp8_dots == Some(Fp8::Fnuz) => DotType::F8,
             element if element.is_float() && element.bits() == 8 => DotType::F16,
@@ -443,7 +448,8 @@ impl Multiplied {
             (cost, std::cmp::Reverse(side))
         });
         let row = rows.into_iter().find(|row| Some(u64::from(row.shape[0])) == best)?;
-        let instr_shape = row.shape.map(u64::from);
+        let mut instr_shape = row.shape.map(u64::from);
+        instr_shape[2] *= u64::from(row.operand.numbers());
         Some(MatmulPlan {
             instruction: row,
             result: Encoding::AmdMfma(AmdMfma {

@@ -7,8 +7,9 @@
 
 use super::{layout, word_bits};
 use crate::analysis::axis_info::{AxisInfo, AxisInfoAnalysis};
+use crate::buffer_accesses::BUFFER;
 use crate::buffer_plans;
-use linear_layout::plan::{AddressFacts, SharedAccessPlan, VectorPlan};
+use linear_layout::plan::{AddressFacts, LdsLoadPlan, SharedAccessPlan, VectorPlan};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::ir::{Attr, FloatKind, Op, Value};
@@ -287,6 +288,43 @@ pub fn async_copy<'c>(
         AccessFacts::of(copy.op(), analysis).ok_or_else(|| format!("{pointers} is no tensor of pointers"))?;
     let buffer = MemDescType::cast(buffer).ok_or_else(|| format!("{buffer} is no buffer"))?;
     buffer_plans::async_copy(pointers, buffer, &facts.addresses(u64::MAX), target)
+}
+
+/// As [`async_copy`], on targets whose loads write the lanes of a warp one after the other.
+///
+/// # Errors
+/// When the target cannot copy so.
+pub fn lds_load<'c>(
+    copy: AsyncCopyGlobalToLocalOp<'c>,
+    analysis: &AxisInfoAnalysis<'c>,
+    target: &TargetDesc,
+) -> Result<LdsLoadPlan, String> {
+    let (pointers, buffer) = (copy.src().ty(), copy.result().ty());
+    let facts =
+        AccessFacts::of(copy.op(), analysis).ok_or_else(|| format!("{pointers} is no tensor of pointers"))?;
+    let buffer = MemDescType::cast(buffer).ok_or_else(|| format!("{buffer} is no buffer"))?;
+    buffer_plans::lds_load(pointers, buffer, &facts.addresses(u64::MAX), target)
+}
+
+/// Whether every warp executes the loads of `copy` whatever its mask says: nobody branches around them. A masked lane of a
+/// buffer is given an offset beyond it and writes zero.
+pub fn is_always_issued(copy: AsyncCopyGlobalToLocalOp<'_>, plan: &LdsLoadPlan) -> bool {
+    plan.access.inactive.is_empty() && (copy.mask().is_none() || masks_by_offsets(copy))
+}
+
+/// Whether masked lanes of `copy` are given offsets beyond a buffer: it is in one, and they write zero.
+pub fn masks_by_offsets(copy: AsyncCopyGlobalToLocalOp<'_>) -> bool {
+    copy.op().attr(BUFFER).is_some() && copy.other().is_none_or(is_zero)
+}
+
+/// Whether all elements of a constant are zero, all of their bits.
+fn is_zero(value: Value<'_>) -> bool {
+    let attr = ConstantOp::defining(value).and_then(ConstantOp::value);
+    let number =
+        attr.and_then(|attr| attr.as_elements().map_or(Some(attr), |elements| elements.splat_value()));
+    number.is_some_and(|number| {
+        number.as_int() == Some(0) || number.as_float().is_some_and(|number| number.to_bits() == 0)
+    })
 }
 
 #[cfg(test)]

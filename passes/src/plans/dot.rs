@@ -10,7 +10,7 @@ use linear_layout::plan::{
 };
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::Type;
-use ttopt_dialect::tt::enums::InputPrecision;
+use ttopt_dialect::tt::enums::{InputPrecision, ScaleDotElemType};
 use ttopt_dialect::tt::ops::{DotOp, DotScaledOp};
 use ttopt_dialect::tt::verify::dot_scale_factor;
 use ttopt_dialect::ttg::types::MemDescType;
@@ -41,6 +41,14 @@ pub fn dot(op: DotOp<'_>, target: &TargetDesc) -> Result<DotTilePlan, String> {
     DotTilePlan::new(&*layout(a)?, &*layout(b)?, &*layout(c)?, types, target).map_err(|err| err.to_string())
 }
 
+/// Whether both operands are 4-bit floats, two that follow each other along K in each byte.
+pub fn has_pairs(op: DotScaledOp<'_>) -> bool {
+    [op.a_elem_type(), op.b_elem_type()] == [ScaleDotElemType::E2M1; 2]
+        && op.lhs_k_pack()
+        && op.rhs_k_pack()
+        && [op.a(), op.b()].iter().all(|value| value.ty().element().is_int(8))
+}
+
 /// Elements for each scale where all of them are one (OCP Microscaling Formats).
 const NO_SCALES: i64 = 32;
 
@@ -52,17 +60,19 @@ fn with_scaled<'c, T>(
     use_it: impl FnOnce(&ScaledDot<'_>) -> Result<T, String>,
 ) -> Result<T, String> {
     let [a, b, c] = operands;
-    let types = DotTypes {
-        a: dot_type(a.element(), target)?,
-        b: dot_type(b.element(), target)?,
-        c: dot_type(c.element(), target)?,
-        exact: true,
-    };
+    let pairs = has_pairs(op);
+    let narrow = [op.a_elem_type(), op.b_elem_type()];
+    if !pairs && narrow.contains(&ScaleDotElemType::E2M1) {
+        return Err("4-bit floats are multiplied with each other only, and in pairs along K".to_owned());
+    }
+    let operand = |ty: Type<'c>| if pairs { Ok(DotType::F4Pair) } else { dot_type(ty.element(), target) };
+    let types = DotTypes { a: operand(a)?, b: operand(b)?, c: dot_type(c.element(), target)?, exact: true };
     let scales = || [op.a_scale(), op.b_scale()].into_iter().flatten();
     if let Some(other) = scales().find(|scale| !scale.ty().element().is_int(8)) {
         return Err(format!("scales of type {} are not multiplied", other.ty().element()));
     }
     let factor = if scales().next().is_none() { NO_SCALES } else { dot_scale_factor(op) };
+    let factor = if pairs { factor / 2 } else { factor };
     let factor = u32::try_from(factor).map_err(|_| "no factor of scales".to_owned())?;
     let (a, b, c) = (layout(a)?, layout(b)?, layout(c)?);
     use_it(&ScaledDot { a: &a, b: &b, c: &c, types, factor })

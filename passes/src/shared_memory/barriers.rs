@@ -10,6 +10,10 @@
 //! from the operation that waits for it: a barrier before the wait orders
 //! nothing. mbarriers order what they announce by
 //! themselves.
+//!
+//! In functions with `amdg.cond_barrier` one half of the warps runs a barrier behind the other: what one half announces
+//! before a barrier the other relies on behind the next one but one. Whoever wrote the function counted its barriers, and
+//! counted one right behind each wait for copies, which is put there.
 
 use super::buffers::{Buffer, Buffers, Needs};
 use super::effects::{Access, Kind, Waits, accesses, waits};
@@ -21,10 +25,11 @@ use crate::rules::is_conversion;
 use linear_layout::plan::{Conversion, Scope};
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::FastMap;
-use mlir_host::ir::{Attr, Op, Severity};
+use mlir_host::ir::{Attr, Op, Severity, Walk};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
+use ttopt_dialect::amdg::ops::CondBarrierOp;
 use ttopt_dialect::ttg::enums::AddrSpace;
 use ttopt_dialect::ttg::ops::{BarrierOp, WarpSpecializeOp};
 use ttopt_dialect::ttng::ops::{ArriveBarrierOp, ClusterBarrierOp};
@@ -253,6 +258,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
 
 fn insert_barriers(function: Op<'_>, target: &TargetDesc, report: bool) -> PassResult {
     let fail = |(op, message): (Op<'_>, String)| op.error(message);
+    barriers_behind_waits(function)?;
     let graph = FlowGraph::new(function);
     let buffers = Buffers::new(&graph, &callees(function), target).map_err(fail)?;
     if buffers.all.is_empty() {
@@ -299,6 +305,26 @@ fn insert_barriers(function: Op<'_>, target: &TargetDesc, report: bool) -> PassR
     Ok(())
 }
 
+/// Puts a barrier right behind each wait for copies where warps run a barrier apart.
+fn barriers_behind_waits(function: Op<'_>) -> PassResult {
+    let (mut apart, mut found) = (false, Vec::new());
+    function.walk(&mut |op| {
+        apart |= CondBarrierOp::cast(op).is_some();
+        if matches!(waits(op), Some((Waits::Copies, _))) {
+            found.push(op);
+        }
+        Walk::Advance
+    });
+    found.retain(|wait| {
+        let next = wait.next().and_then(BarrierOp::cast);
+        apart && next.is_none_or(|barrier| !barrier.addr_space().contains(AddrSpace::LOCAL))
+    });
+    for wait in found {
+        BarrierOp::build(wait.loc(), AddrSpace::LOCAL).detached()?.op().move_after(wait);
+    }
+    Ok(())
+}
+
 /// The first byte of each place's buffer, and the one after its last.
 ///
 /// # Errors
@@ -330,7 +356,7 @@ pub(crate) fn callees(function: Op<'_>) -> FastMap<String, Needs> {
         if let (Some(symbol), Some(bytes)) = (super::callee(op), bytes) {
             needs.insert(symbol.to_owned(), Needs { bytes, alignment: 1 });
         }
-        mlir_host::ir::Walk::Advance
+        Walk::Advance
     });
     needs
 }

@@ -1,7 +1,7 @@
 //! What occupies shared memory, and which values refer to it.
 
 use super::callee;
-use super::slots::differ;
+use super::slots::{differ, takes_turns};
 use crate::analysis::flow_graph::FlowGraph;
 use crate::buffer_plans::BufferLayout;
 use crate::ir_util::{constant, for_each_edge};
@@ -46,7 +46,8 @@ pub struct Buffer<'c> {
 pub struct Place<'c> {
     /// Its number in [`Buffers::all`].
     pub buffer: usize,
-    /// Which of several, as a number that the program computes; all of them where absent.
+    /// Which of several, as a number that the program computes, or as the buffer itself where loops carry it; all of them
+    /// where absent.
     pub index: Option<Value<'c>>,
 }
 
@@ -137,9 +138,7 @@ impl<'c> Buffers<'c> {
     pub fn are_apart(&self, a: usize, b: usize) -> bool {
         let (a, b) = (self.places[a], self.places[b]);
         let (Some(i), Some(j)) = (a.index, b.index) else { return false };
-        let allocated = self.all[a.buffer].op.results().next().map(Value::ty);
-        let count = allocated.and_then(MemDescType::cast).and_then(|ty| ty.shape().first().copied());
-        a.buffer == b.buffer && count.is_some_and(|count| differ(i, j, count))
+        a.buffer == b.buffer && self.count(a.buffer).is_some_and(|count| differ(i, j, count))
     }
 
     /// A place as seen from the next iteration of a loop, in which numbers are others.
@@ -148,6 +147,17 @@ impl<'c> Buffers<'c> {
             Place { buffer, index: Some(index) } if constant(index).is_none() => buffer,
             _ => place,
         }
+    }
+
+    /// Whether a loop carries the buffers of an allocation, in turn, as `value`.
+    fn takes_turns(&self, value: Value<'c>, buffer: usize) -> bool {
+        self.count(buffer).is_some_and(|count| takes_turns(value, count))
+    }
+
+    /// The buffers of which an allocation may be made.
+    fn count(&self, buffer: usize) -> Option<i64> {
+        let allocated = self.all[buffer].op.results().next().map(Value::ty);
+        allocated.and_then(MemDescType::cast).and_then(|ty| ty.shape().first().copied())
     }
 
     /// The place of the buffer that `index` names.
@@ -175,7 +185,8 @@ impl<'c> Buffers<'c> {
             for (user, operand) in value.uses() {
                 for_each_edge(user, &mut |number, target| {
                     if number == operand {
-                        open.push((target, lasting));
+                        let turns = is_buffer && self.takes_turns(target, buffer);
+                        open.push((target, if turns { self.indexed(buffer, target) } else { lasting }));
                     }
                 });
                 match_op!(user, {

@@ -4,6 +4,7 @@ use super::buffers::Buffers;
 use mlir_host::def::{EffectKind, EffectOn, Effects};
 use mlir_host::ir::{Op, Value};
 use smallvec::SmallVec;
+use ttopt_dialect::amdg;
 use ttopt_dialect::interfaces::{MBarrier, MmaV5};
 use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, AsyncWaitOp, SHARED_MEMORY};
 use ttopt_dialect::ttg::types::MemDescType;
@@ -52,7 +53,7 @@ pub struct Access {
 /// What an operation waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
-    /// Copies to shared memory that this thread began (`cp.async`).
+    /// Copies to shared memory that this thread, or its warp, began (`cp.async`, loads to the LDS).
     Copies,
     /// Dots that this warp group began (`wgmma`).
     Dots,
@@ -60,12 +61,13 @@ pub enum Waits {
     Stores,
 }
 
-/// What `op` waits for, and how many groups of that may still be under way afterwards.
+/// What `op` waits for, and how many groups of that, or instructions, may still be under way afterwards.
 pub fn waits(op: Op<'_>) -> Option<(Waits, i64)> {
     let copies = AsyncWaitOp::cast(op).map(|wait| (Waits::Copies, wait.num()));
+    let counted = || amdg::ops::AsyncWaitOp::cast(op).map(|wait| (Waits::Copies, wait.num_inst()));
     let dots = || WarpGroupDotWaitOp::cast(op).map(|wait| (Waits::Dots, wait.pendings()));
     let stores = || TmaStoreWaitOp::cast(op).map(|wait| (Waits::Stores, wait.pendings()));
-    copies.or_else(dots).or_else(stores)
+    copies.or_else(counted).or_else(dots).or_else(stores)
 }
 
 /// Whether no copy from shared memory is under way after `op`.

@@ -7,11 +7,16 @@
 //! roots of iter_args that each iteration advances by a constant are the loop
 //! and that constant: such values keep their distance.
 //!
+//! Loops may carry the buffers themselves from where they were filled to where they are read, some iterations later. A
+//! carried buffer has the number that what becomes it had an iteration before.
+//!
 //! As everywhere, counters are taken not to overflow.
 
 use crate::ir_util::constant;
 use mlir_host::ir::Value;
 use mlir_host::upstream::{AddIOp, CmpIOp, ForOp, Integer, SelectOp};
+use ttopt_dialect::ttg::ops::{LocalAllocOp, MemDescIndexOp};
+use ttopt_dialect::ttg::types::MemDescType;
 
 /// What a number is counted from.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,11 +36,16 @@ struct Form<'c> {
 /// Deeper expressions are not looked into.
 const DEPTH: u32 = 16;
 
-/// Whether `a` and `b`, numbers of one of `count` buffers, differ whenever both
+/// Whether `a` and `b`, numbers of one of `count` buffers or such buffers, differ whenever both
 /// have been computed in the same iteration of the loops around them.
 pub fn differ<'c>(a: Value<'c>, b: Value<'c>, count: i64) -> bool {
     let (a, b) = (form(a, count, None, DEPTH), form(b, count, None, DEPTH));
     count > 1 && a.root == b.root && (a.offset - b.offset).rem_euclid(count) != 0
+}
+
+/// Whether `buffer`, one of `count` that a loop carries, is a different one in each iteration, in turn.
+pub fn takes_turns(buffer: Value<'_>, count: i64) -> bool {
+    count > 1 && matches!(form(buffer, count, None, DEPTH).root, Root::Loop(..))
 }
 
 /// `value` modulo `count`; `stop` is taken as it is.
@@ -43,6 +53,9 @@ fn form<'c>(value: Value<'c>, count: i64, stop: Option<Value<'c>>, depth: u32) -
     let itself = Form { root: Root::Value(value), offset: 0 };
     if stop == Some(value) || depth == 0 {
         return itself;
+    }
+    if MemDescType::cast(value.ty()).is_some() {
+        return carried_buffer(value, count, depth).unwrap_or(itself);
     }
     let of = |value| form(value, count, stop, depth - 1);
     if let Some(number) = constant(value) {
@@ -101,6 +114,20 @@ fn in_range(value: Value<'_>, count: i64) -> bool {
             })
     };
     bounded(value) || ForOp::carrying(value).is_some_and(|(_, first, next)| bounded(first) && bounded(next))
+}
+
+/// The form of the number of a buffer of an allocation, which loops may have carried.
+fn carried_buffer<'c>(value: Value<'c>, count: i64, depth: u32) -> Option<Form<'c>> {
+    if let Some(view) = MemDescIndexOp::defining(value) {
+        let allocated = LocalAllocOp::defining(view.src()).is_some();
+        return allocated.then(|| form(view.index(), count, None, depth - 1));
+    }
+    let (around, first, next) = ForOp::carrying(value)?;
+    let (first, next) = (form(first, count, None, depth - 1), form(next, count, None, depth - 1));
+    let Root::Loop(of, step) = next.root else { return None };
+    let before = next.offset - step;
+    let fits = of == around && first.root == Root::Zero && (first.offset - before).rem_euclid(count) == 0;
+    fits.then_some(Form { root: next.root, offset: before })
 }
 
 /// The form of a block argument of a loop.

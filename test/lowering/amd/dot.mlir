@@ -70,6 +70,23 @@ tt.func private @narrow(%x: tensor<32x64xf8E4M3FN, #a>, %y: tensor<64x32xf8E5M2,
 
 // -----
 
+// Pairs of 4-bit floats: four words in a lane, format 4.
+#mma = #ttg.amd_mfma<{version = 4, warpsPerCTA = [1, 1], instrShape = [32, 32, 64], isTransposed = true}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 16}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 16}>
+#s = #ttg.linear<{register = [], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, 1]], warp = [], block = []}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "hip:gfx950", "ttg.threads-per-warp" = 64 : i32} {
+// CHECK-LABEL: llvm.func internal @pairs(
+// CHECK:         %[[FOUR:.*]] = llvm.mlir.constant(4 : i32)
+// CHECK:         "llvm.amdgcn.mfma.scale.f32.32x32x64.f8f6f4"({{[^,]*}}, {{[^,]*}}, {{[^,]*}}, %[[FOUR]], %[[FOUR]], {{.*}}) : (vector<4xi32>, vector<4xi32>, vector<16xf32>, i32,
+tt.func private @pairs(%x: tensor<32x32xi8, #a>, %y: tensor<32x32xi8, #b>, %z: tensor<32x32xf32, #mma>, %sx: tensor<32x2xi8, #s>, %sy: tensor<32x2xi8, #s>) -> tensor<32x32xf32, #mma> {
+  %d = tt.dot_scaled %x scale %sx, %y scale %sy, %z lhs = e2m1 rhs = e2m1 {fastMath = false} : tensor<32x32xi8, #a>, tensor<32x2xi8, #s> * tensor<32x32xi8, #b>, tensor<32x2xi8, #s> -> tensor<32x32xf32, #mma>
+  tt.return %d : tensor<32x32xf32, #mma>
+}
+}
+
+// -----
+
 // With scales: that of the first operand, which is the right one, in the second byte.
 #mma = #ttg.amd_mfma<{version = 4, warpsPerCTA = [1, 1], instrShape = [32, 32, 64], isTransposed = true}>
 #a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 16}>

@@ -16,7 +16,16 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // CHECK:         llvm.call_intrinsic "llvm.amdgcn.sched.barrier"(%[[SOME]]) : (i32) -> ()
 // CHECK:         %[[MATRIX:.*]] = llvm.mlir.constant(8 : i32)
 // CHECK:         llvm.call_intrinsic "llvm.amdgcn.sched.group.barrier"(%[[MATRIX]], %{{.*}}, %{{.*}}) : (i32, i32, i32) -> ()
-// FISH:  {{.*}}:25:22: error: expected attribute value
+// A barrier without fences, and one of half of the waves, which branch on a scalar.
+// CHECK:         llvm.call_intrinsic "llvm.amdgcn.s.barrier"
+// CHECK:         %[[ID:.*]] = llvm.call_intrinsic "llvm.amdgcn.workitem.id.x"
+// CHECK:         %[[FIRST:.*]] = llvm.call_intrinsic "llvm.amdgcn.readfirstlane"(%{{.*}}) : (i32) -> i32
+// CHECK:         %[[WAITS:.*]] = llvm.icmp "ne" %[[FIRST]], %{{.*}} : i32
+// CHECK:         llvm.cond_br %[[WAITS]], ^[[WAIT:.*]], ^[[ON:bb[0-9]*]]
+// CHECK:       ^[[WAIT]]:
+// CHECK-NEXT:    llvm.call_intrinsic "llvm.amdgcn.s.barrier"
+// CHECK-NEXT:    llvm.br ^[[ON]]
+// FISH:  {{.*}}:34:22: error: expected attribute value
 // SLEEP: 'rocdl.s.sleep' op cannot be lowered to LLVM yet
 tt.func public @hints() {
 
@@ -25,6 +34,11 @@ tt.func public @hints() {
   rocdl.sched.barrier none
   rocdl.sched.barrier valu|salu
   rocdl.sched.group.barrier mfma_wmma, 1, 0
+  rocdl.s.barrier
+  %id = rocdl.workitem.id.x : i32
+  %half = arith.constant 128 : i32
+  %late = arith.cmpi sge, %id, %half : i32
+  amdg.cond_barrier %late
   tt.return
 }
 }

@@ -122,6 +122,11 @@ pub fn shared_access(bytes: &[u8]) {
     if let Ok(copy) = SharedAccessPlan::async_copy(&a, &shared.layout, elem_bits, &facts, &target) {
         right(check_async_copy(&copy, &a, &shared.layout, &facts, &target), &copy);
     }
+    for padding in [&[][..], &[(interval, pad)]] {
+        if let Ok(load) = LdsLoadPlan::new(&a, &shared.layout, padding, elem_bits, &facts, &target) {
+            right(check_lds_load(&load, &a, &shared.layout, padding, &facts, &target), &load);
+        }
+    }
 }
 
 /// Accesses to global memory.

@@ -43,12 +43,12 @@ fn fragments(instruction: &MatrixInstruction, elements: usize) -> Option<[Positi
             |l, i, _| (4 * i + l / 16, l % 16),
         ],
         // CDNA4 ISA: 32 elements of 8 bits in two runs of 16.
-        "v_mfma_16x16x128" => [
+        "v_mfma_16x16x128" if instruction.operand == DotType::F8 => [
             |l, i, _| (l % 16, narrow_depth(l / 16, i, 16)),
             |l, i, _| (narrow_depth(l / 16, i, 16), l % 16),
             |l, i, _| (l / 16 * 4 + i, l % 16),
         ],
-        "v_mfma_32x32x64" => [
+        "v_mfma_32x32x64" if instruction.operand == DotType::F8 => [
             |l, i, _| (l % 32, narrow_depth(l / 32, i, 32)),
             |l, i, _| (narrow_depth(l / 32, i, 32), l % 32),
             |l, i, _| (8 * (i / 4) + l / 32 * 4 + i % 4, l % 32),
@@ -95,7 +95,8 @@ pub fn check_scaled_dot(
     scales: [Option<&LinearLayout>; 2],
     target: &TargetDesc,
 ) -> Result<(), CheckError> {
-    const BLOCK: u64 = 32;
+    // OCP Microscaling Formats: a scale for 32 numbers, which are 16 pairs. A lane holds as many.
+    let in_block = if plan.dot.kind == DotType::F4Pair { 16 } else { 32 };
     let bad = CheckError::Malformed;
     let Dot::Matrix { instruction, swapped, executions, .. } = &plan.dot.dot else {
         return Err(bad("scales without a matrix instruction".into()));
@@ -128,13 +129,13 @@ pub fn check_scaled_dot(
                         let held = held.ok_or_else(|| bad("scales of a fragment with gaps".into()))?;
                         let element = operand.element(held.into(), Threads { lane, warp, block })?;
                         let (line, k) = (element % lines, element / lines);
-                        let (x, y) = if first { of[0](lane, i, 32) } else { of[1](lane, i, 32) };
+                        let (x, y) = if first { of[0](lane, i, in_block) } else { of[1](lane, i, in_block) };
                         let (row, depth) = if first { (x, y) } else { (y, x) };
-                        let lane = depth / BLOCK * tile + row;
+                        let lane = depth / in_block * tile + row;
                         let got = scale.element((*register).into(), Threads { lane, warp, block })?;
                         let rows = layout.out_size(Dim::out(0)).unwrap_or(1);
                         let got = (got % rows, got / rows);
-                        if got != (line, k / BLOCK) {
+                        if got != (line, k / in_block) {
                             return Err(bad(format!(
                                 "element {k} of line {line} of operand {side} gets the scale {got:?}"
                             )));

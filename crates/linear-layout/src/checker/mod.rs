@@ -14,6 +14,7 @@ mod dot;
 
 mod exchange;
 mod gather;
+mod lds_load;
 mod memory;
 mod reduce;
 mod scan;
@@ -26,6 +27,7 @@ pub use conversion::{Report, check_conversion};
 pub use descriptor::check_matrix_descriptor;
 pub use dot::{check_dot, check_matrix_instruction, check_scaled_dot};
 pub use gather::{check_gather, check_histogram};
+pub use lds_load::check_lds_load;
 pub use memory::{Memory, MemoryReport, execute};
 pub use reduce::check_reduce;
 pub use scan::check_scan;

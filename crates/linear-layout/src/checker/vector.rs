@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::gather::threads;
 use super::{CheckError, check_shared_access, count, is_clear};
 use crate::plan::{AddressFacts, SharedAccessPlan, Threads, VectorPlan};
-use crate::target::{TargetDesc, Vendor};
+use crate::target::TargetDesc;
 use crate::{Dim, LinearLayout};
 
 /// A tensor in global memory.
-struct Global<'a> {
-    layout: &'a LinearLayout,
-    facts: &'a AddressFacts,
+pub(super) struct Global<'a> {
+    pub(super) layout: &'a LinearLayout,
+    pub(super) facts: &'a AddressFacts,
 }
 
 impl Global<'_> {
@@ -42,7 +42,7 @@ impl Global<'_> {
 
     /// The number of the first element of an access, whose registers must be consecutive from there on, in an aligned
     /// run that the facts vouch for.
-    fn run(&self, registers: &[u32], t: Threads) -> Result<u64, CheckError> {
+    pub(super) fn run(&self, registers: &[u32], t: Threads) -> Result<u64, CheckError> {
         let elems = registers.len() as u64;
         let first = self.index(registers.first().copied().unwrap_or(u32::MAX).into(), t)?;
         if elems == 0 || !first.is_multiple_of(elems) {
@@ -201,12 +201,10 @@ pub fn check_async_copy(
         }
     }
     let bytes = plan.access.instruction.bits_per_lane() / 8;
-    // PTX ISA, "cp.async": `.cg` copies 16 bytes. CDNA3 ISA: loads to LDS of a dword, CDNA4 of four.
-    let name = match (target.vendor, bytes) {
-        (Vendor::Nvidia, 16) => "cp.async.cg.shared.global 16".to_owned(),
-        (Vendor::Nvidia, 4 | 8) => format!("cp.async.ca.shared.global {bytes}"),
-        (Vendor::Amd, 4) => "buffer_load_dword … lds".to_owned(),
-        (Vendor::Amd, 16) if target.primitives.ds_read_tr => "buffer_load_dwordx4 … lds".to_owned(),
+    // PTX ISA, "cp.async": `.cg` copies 16 bytes.
+    let name = match (target.primitives.cp_async, bytes) {
+        (true, 16) => "cp.async.cg.shared.global 16".to_owned(),
+        (true, 4 | 8) => format!("cp.async.ca.shared.global {bytes}"),
         _ => return Err(CheckError::Malformed(format!("no copy of {bytes} bytes"))),
     };
     if name == plan.mnemonic {

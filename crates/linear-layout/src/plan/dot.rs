@@ -31,6 +31,9 @@ use crate::{Dim, LinearLayout};
 /// The type of an element of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DotType {
+    /// Two 4-bit floats (E2M1) that follow each other along K, the first in the low half of a byte. Dots count such
+    /// pairs along K.
+    F4Pair,
     /// Any 8-bit float.
     F8,
     /// 16-bit float.
@@ -55,11 +58,16 @@ impl DotType {
     /// Bits of an element.
     pub fn bits(self) -> u32 {
         match self {
-            DotType::F8 | DotType::I8 => 8,
+            DotType::F4Pair | DotType::F8 | DotType::I8 => 8,
             DotType::F16 | DotType::Bf16 | DotType::I16 => 16,
             DotType::F32 | DotType::I32 => 32,
             DotType::F64 | DotType::I64 => 64,
         }
+    }
+
+    /// Numbers that an element stands for.
+    pub fn numbers(self) -> u32 {
+        if self == DotType::F4Pair { 2 } else { 1 }
     }
 
     fn is_float(self) -> bool {
@@ -72,6 +80,8 @@ impl DotType {
     pub fn common(self, other: DotType, target: &TargetDesc) -> DotType {
         let wider = |a: DotType, b: DotType| if a.bits() >= b.bits() { a } else { b };
         let common = match (self.is_float(), other.is_float()) {
+            // Pairs are multiplied with pairs only, and without matrix instructions not at all.
+            _ if self == DotType::F4Pair || other == DotType::F4Pair => DotType::F4Pair,
             _ if [(DotType::F16, DotType::Bf16), (DotType::Bf16, DotType::F16)].contains(&(self, other)) => {
                 DotType::F32
             }
@@ -100,7 +110,7 @@ impl DotTypes {
     /// Types with the sums that tensor cores offer for them, as precise as these are.
     pub fn new(a: DotType, b: DotType, target: &TargetDesc) -> DotTypes {
         let c = match a.common(b, target) {
-            DotType::F8 | DotType::F16 | DotType::Bf16 | DotType::F32 => DotType::F32,
+            DotType::F4Pair | DotType::F8 | DotType::F16 | DotType::Bf16 | DotType::F32 => DotType::F32,
             DotType::F64 => DotType::F64,
             DotType::I8 | DotType::I16 | DotType::I32 => DotType::I32,
             DotType::I64 => DotType::I64,
@@ -185,7 +195,7 @@ impl DotTilePlan {
                 }
             }
         }
-        let fma = operands.fma().ok_or_else(|| {
+        let fma = operands.fma().filter(|_| kind != DotType::F4Pair).ok_or_else(|| {
             let (sum, exact) = (types.c, if types.exact { "exactly " } else { "" });
             let reason = format!(
                 "no instruction of {target} multiplies {kind:?} {exact}and sums in {sum:?} in these layouts"
@@ -318,7 +328,7 @@ pub struct ScaledDot<'a> {
     pub c: &'a LinearLayout,
     /// Their types.
     pub types: DotTypes,
-    /// Elements along K for each scale.
+    /// Elements along K for each scale: pairs count as one.
     pub factor: u32,
 }
 

@@ -127,7 +127,7 @@ pub struct MatrixInstruction {
     pub name: &'static str,
     /// Its family.
     pub family: MatrixFamily,
-    /// Rows, columns and summands, of the group of warps that computes it.
+    /// Rows, columns and summands, of the group of warps that computes it. Pairs count as one summand.
     pub shape: [u32; 3],
     /// The fewest columns: every power of two from there to those of `shape` is an instruction, with the
     /// fragments of `shape` as far as its columns go.
@@ -234,7 +234,7 @@ const TABLE: [&[MatrixInstruction]; 4] = [WGMMA, MMA, MFMA, WMMA];
 
 use Bits::Along;
 use DotAxis::{K, M, N};
-use DotType::{Bf16, F8, F16, F32, F64, I8, I32};
+use DotType::{Bf16, F4Pair, F8, F16, F32, F64, I8, I32};
 use MatrixUnit::{Ada, Ampere, AmpereSmall, Blackwell, Cdna2, Cdna3, Cdna4, Hopper, Rdna3, Rdna4};
 
 /// Fragments `[a, b, c]` of `mma.sync` with `2^E` elements in a register of 32 bits (PTX ISA, "Matrix Fragments
@@ -416,6 +416,11 @@ const fn narrow<const S: u32>(name: &'static str) -> MatrixInstruction {
     }
 }
 
+/// … with pairs of 4-bit floats: 16 pairs in a lane, one block of those that have a scale.
+const fn narrow_pairs<const S: u32>(name: &'static str) -> MatrixInstruction {
+    MatrixInstruction { scaled: Some(16), ..mfma::<S, 4>(name, F4Pair, F32, &[(Cdna4, Some(4096))]) }
+}
+
 /// The dot of 32-bit floats that are rounded to TF32, which CDNA4 has no more.
 const fn xf32(instruction: MatrixInstruction) -> MatrixInstruction {
     MatrixInstruction { rounds: true, ..instruction }
@@ -442,6 +447,8 @@ const MFMA: &[MatrixInstruction] = &[
     mfma::<4, 0>("v_mfma_16x16x4", F64, F64, &[(Cdna2, Some(128)), (Cdna3, Some(128)), (Cdna4, Some(64))]),
     narrow::<5>("v_mfma_32x32x64"),
     narrow::<4>("v_mfma_16x16x128"),
+    narrow_pairs::<5>("v_mfma_32x32x64"),
+    narrow_pairs::<4>("v_mfma_16x16x128"),
     mfma::<5, 3>("v_mfma_32x32x16", F8, F32, BYTES),
     mfma::<4, 3>("v_mfma_16x16x32", F8, F32, BYTES),
     mfma::<5, 4>("v_mfma_32x32x32", I8, I32, &[(Cdna4, Some(4096))]),

@@ -9,6 +9,7 @@
 //! | load and store global memory | [`VectorPlan`] | the widest run that registers hold (paper, Table 2) |
 //! | move a tensor to another layout | [`ConversionPlan`] | fewest cycles; fewest shuffles; no bank conflicts |
 //! | read and write given shared memory | [`SharedAccessPlan`] | the cheapest instruction that fits |
+//! | copy global to shared memory, lanes in order | [`LdsLoadPlan`] | the widest load that lanes can do |
 //! | reduce along a dimension | [`ReducePlan`] | no copy combined or stored (paper, Table 3) |
 //! | scan along a dimension | [`ScanPlan`] | one total per aligned run and step |
 //! | gather, count | [`GatherPlan`], [`HistogramPlan`] | shuffles while lines are short (paper, Figure 6) |
@@ -28,6 +29,7 @@ mod error;
 mod gather;
 #[cfg(feature = "serde")]
 mod json;
+mod lds_load;
 mod matrix_instruction;
 mod reduce;
 mod scan;
@@ -50,6 +52,7 @@ pub use display::Count;
 pub use dot::{Dot, DotInstruction, DotTilePlan, DotType, DotTypes, ScaledDot, ScaledDotPlan};
 pub use error::{PlanError, PlanResult, Unsupported};
 pub use gather::{Gather, GatherPlan, GatherShared, GatherShuffle, HistogramPlan};
+pub use lds_load::{LaneSources, LdsLoadPlan};
 pub use matrix_instruction::{
     Bits, DotAxis, Fragment, MatrixFamily, MatrixInstruction, OperandSource, Rate, Role,
 };

@@ -9,7 +9,7 @@ use crate::plan::display::Count;
 use crate::plan::space::Distributed;
 use crate::plan::vector::{AddressFacts, contiguous_bits};
 use crate::plan::{PlanError, PlanResult, ThreadMasks, Threads, Unsupported};
-use crate::target::{Direction, TargetDesc, Vendor};
+use crate::target::{Direction, TargetDesc};
 use crate::{Dim, LinearLayout};
 
 /// How a tensor in a distributed layout is read from, or written to, shared memory of a given layout.
@@ -116,9 +116,10 @@ impl SharedAccessPlan {
         Ok(SharedAccessPlan { access, mnemonic, padding, partition_bits })
     }
 
-    /// Copies from global memory straight into shared memory (`cp.async`; loads to LDS on AMD): `facts`
+    /// Copies from global memory straight into shared memory at addresses that each lane chooses (`cp.async`): `facts`
     /// are what is known of the global addresses. Each access is consecutive in both memories, its
-    /// registers being those that the elements would pass through.
+    /// registers being those that the elements would pass through. Loads that write a wave's lanes one after the other
+    /// are planned by [`LdsLoadPlan`](crate::plan::LdsLoadPlan).
     ///
     /// # Errors
     /// As [`new`](Self::new), and [`PlanError::Unsupported`] when no access is as wide as the narrowest
@@ -133,48 +134,16 @@ impl SharedAccessPlan {
         let storage_bits = storage(elem_bits)?;
         let mut map = offset_map(distributed, memory, Direction::Store, target)?;
         check_size(map.offset_bits, storage_bits, &[])?;
-        let global = Distributed::new(distributed, &facts.order, target)?;
-        let aligned = |n: u64| n.max(1).trailing_zeros();
-        let limit = (target.max_vector_bits / storage_bits).max(1).ilog2();
-        let limit = limit.min(aligned(facts.contiguous)).min(aligned(facts.mask_constancy));
         let partition_bits = memory.in_bits(Dim::PARTITION);
-        let limit = limit.min(map.offset_bits - partition_bits);
-        let widest = contiguous_bits(&global, limit).min(contiguous_bits(&map.columns, limit));
-        // The same registers at the same places in both.
-        let agree = |v: u32| {
-            let low = low_mask(v);
-            global.reg.iter().zip(&map.columns.reg).all(|(g, s)| g & low == s & low)
-        };
-        let widths: &[u32] = match target.vendor {
-            Vendor::Nvidia if target.primitives.cp_async => &[128, 64, 32],
-            Vendor::Amd if target.primitives.ds_read_tr => &[128, 32],
-            Vendor::Amd => &[32],
-            Vendor::Nvidia => &[],
-        };
-        let fits = |&bits: &u32| {
-            let v = (bits / storage_bits).max(1).ilog2();
-            bits >= storage_bits
-                && v <= widest
-                && agree(v)
-                && (target.vendor == Vendor::Nvidia || in_lane_order(&map, v))
-        };
-        let bits = widths.iter().copied().find(fits).ok_or_else(|| {
-            let widest = storage_bits << widest;
-            PlanError::unsupported(
-                Unsupported::Memory,
-                format!("{widest} consecutive bits are too few to copy without registers"),
-            )
-        })?;
+        let runs = Runs::new(&map, distributed, (storage_bits, partition_bits), facts, target)?;
+        let widths: &[u32] = if target.primitives.cp_async { &[128, 64, 32] } else { &[] };
+        let bits = widths.iter().copied().find(|bits| runs.fit(*bits, &map)).ok_or_else(|| runs.too_few())?;
         map.run_bits = (bits / storage_bits).ilog2();
         let choice = map.vector(storage_bits, Direction::Store, target);
         let choice = choice.ok_or(PlanError::PartialByte { elems: 1, bits: storage_bits })?;
         let access = map.realize(&choice, storage_bits, Direction::Store);
-        let mnemonic = match target.vendor {
-            Vendor::Nvidia => {
-                format!("cp.async.{}.shared.global {}", if bits == 128 { "cg" } else { "ca" }, bits / 8)
-            }
-            Vendor::Amd => format!("buffer_load_dword{} … lds", if bits == 128 { "x4" } else { "" }),
-        };
+        let mnemonic =
+            format!("cp.async.{}.shared.global {}", if bits == 128 { "cg" } else { "ca" }, bits / 8);
         Ok(SharedAccessPlan { access, mnemonic, padding: Vec::new(), partition_bits })
     }
 
@@ -199,7 +168,7 @@ impl fmt::Display for SharedAccessPlan {
 }
 
 /// Bits that an element takes in memory.
-fn storage(elem_bits: u32) -> PlanResult<u32> {
+pub(super) fn storage(elem_bits: u32) -> PlanResult<u32> {
     match elem_bits {
         1..=64 => Ok(elem_bits.next_power_of_two().max(4)),
         bits => Err(PlanError::ElementWidth { bits }),
@@ -207,7 +176,7 @@ fn storage(elem_bits: u32) -> PlanResult<u32> {
 }
 
 /// Whether the bit after the last element, padding counted, still has a 64-bit number.
-fn check_size(offset_bits: u32, storage_bits: u32, padding: &[(u64, u64)]) -> PlanResult<()> {
+pub(super) fn check_size(offset_bits: u32, storage_bits: u32, padding: &[(u64, u64)]) -> PlanResult<()> {
     let elems = 1u64.checked_shl(offset_bits);
     let pad =
         |sum: u64, &(interval, pad): &(u64, u64)| sum.checked_add((elems? / interval).checked_mul(pad)?);
@@ -218,17 +187,56 @@ fn check_size(offset_bits: u32, storage_bits: u32, padding: &[(u64, u64)]) -> Pl
     }
 }
 
-fn padded(padding: &[(u64, u64)], offset: u64) -> u64 {
+pub(super) fn padded(padding: &[(u64, u64)], offset: u64) -> u64 {
     padding.iter().fold(offset, |o, &(interval, pad)| o + offset / interval * pad)
 }
 
-/// Loads to LDS write the lanes of a wave one after the other.
-fn in_lane_order(map: &OffsetMap, v: u32) -> bool {
-    map.columns.lane.iter().enumerate().all(|(i, &c)| c == 1 << (v + i as u32))
+/// Runs of elements that are consecutive in global and in shared memory.
+pub(super) struct Runs {
+    global: Distributed,
+    storage_bits: u32,
+    /// log2 of the most elements that are consecutive in both, if in the same registers.
+    widest: u32,
+}
+
+impl Runs {
+    /// Of elements of `bits.0` bits in memory whose highest `bits.1` bits of an offset are the number of a partition.
+    pub(super) fn new(
+        map: &OffsetMap,
+        distributed: &LinearLayout,
+        (storage_bits, partition_bits): (u32, u32),
+        facts: &AddressFacts,
+        target: &TargetDesc,
+    ) -> PlanResult<Runs> {
+        let global = Distributed::new(distributed, &facts.order, target)?;
+        let aligned = |n: u64| n.max(1).trailing_zeros();
+        let limit = (target.max_vector_bits / storage_bits).max(1).ilog2();
+        let limit = limit.min(aligned(facts.contiguous)).min(aligned(facts.mask_constancy));
+        let limit = limit.min(map.offset_bits - partition_bits);
+        let widest = contiguous_bits(&global, limit).min(contiguous_bits(&map.columns, limit));
+        Ok(Runs { global, storage_bits, widest })
+    }
+
+    /// Whether registers have runs of `bits` bits at the same places of both memories.
+    pub(super) fn fit(&self, bits: u32, map: &OffsetMap) -> bool {
+        let elements = (bits / self.storage_bits).max(1).ilog2();
+        let low = low_mask(elements);
+        bits >= self.storage_bits
+            && elements <= self.widest
+            && self.global.reg.iter().zip(&map.columns.reg).all(|(g, s)| g & low == s & low)
+    }
+
+    pub(super) fn too_few(&self) -> PlanError {
+        let widest = self.storage_bits << self.widest;
+        PlanError::unsupported(
+            Unsupported::Memory,
+            format!("{widest} consecutive bits are too few to copy without registers"),
+        )
+    }
 }
 
 /// `L = M⁻¹ D`: every block finds its elements in its own memory if they are there.
-fn offset_map(
+pub(super) fn offset_map(
     distributed: &LinearLayout,
     memory: &LinearLayout,
     direction: Direction,

@@ -76,6 +76,12 @@ impl Decoder<'_> {
         if name.starts_with("wmma.") {
             return self.wmma(name, inst, args);
         }
+        if let "global.load.lds" | "global.load.async.lds" = name {
+            return self.load_to_lds(name, args);
+        }
+        if let "raw.ptr.buffer.load.lds" | "raw.ptr.buffer.load.async.lds" = name {
+            return self.buffer_to_lds(name, args);
+        }
         if let Some(rest) = name.strip_prefix("raw.ptr.buffer.") {
             return self.raw_buffer(rest, inst, args).map_err(|e| if e.is_empty() { unknown() } else { e });
         }
@@ -116,7 +122,6 @@ impl Decoder<'_> {
             | "sched.group.barrier"
             | "s.setprio"
             | "s.sleep"
-            | "s.waitcnt"
             | "s.setreg"
             | "s.sendmsg"
             | "iglp.opt"
@@ -124,6 +129,22 @@ impl Decoder<'_> {
             | "s.barrier.signal"
             | "s.prefetch.data" => self.nop("hint"),
             "s.barrier.wait" => self.amd_barrier(),
+            "s.waitcnt" => {
+                let counters = self.known(a(0)?).ok_or_else(unknown)?;
+                let vmcnt = counters & 0xf | (counters >> 14 & 3) << 4;
+                // CDNA3 ISA, S_WAITCNT: the counter has six bits, all of them set for no wait.
+                self.emit(if vmcnt < 63 { Op::CpWait { keep: vmcnt as u32 } } else { Op::Nop("wait") });
+                Ok(Vec::new())
+            }
+            "asyncmark" => {
+                self.emit(Op::CpCommit { whole: true });
+                Ok(Vec::new())
+            }
+            "wait.asyncmark" => {
+                let keep = self.known(a(0)?).ok_or_else(unknown)? as u32;
+                self.emit(Op::CpWait { keep });
+                Ok(Vec::new())
+            }
             "implicitarg.ptr" => Ok(vec![self.special(Special::ImplicitArgs)]),
             "wavefrontsize" => {
                 let lanes = self.gpu.lanes;
@@ -190,6 +211,68 @@ impl Decoder<'_> {
             "mov.dpp" => Err(unknown()),
             _ => self.amd_math(name, base, inst, args),
         }
+    }
+
+    /// `global.load.lds`: from each lane's pointer.
+    fn load_to_lds(&mut self, name: &str, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let unknown = || unknown(name);
+        let [from, to, bytes, offset, ..] = args else { return Err(unknown()) };
+        let known = |d: &Self, arg: &[Src]| d.known(*arg.first()?);
+        let (Some(bytes), Some(0)) = (known(self, bytes), known(self, offset)) else { return Err(unknown()) };
+        self.write_lds(name, from[0], to[0], bytes, None)
+    }
+
+    /// `raw.ptr.buffer.load.lds`: lanes whose offset is outside of the buffer write zeros.
+    fn buffer_to_lds(&mut self, name: &str, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let unknown = || unknown(name);
+        let [rsrc, to, bytes, voffset, soffset, offset, ..] = args else { return Err(unknown()) };
+        let known = |d: &Self, arg: &[Src]| d.known(*arg.first()?);
+        let (Some(bytes), Some(0), [base, count]) = (known(self, bytes), known(self, offset), &rsrc[..])
+        else {
+            return Err(unknown());
+        };
+        let mut at = voffset[0];
+        if known(self, soffset) != Some(0) {
+            at = self.int_op(IntOp::Add, 32, at, soffset[0]);
+        }
+        let at = self.value(|d| Op::Cvt { cvt: Cvt::Zext(32), d, a: at });
+        let (size, zero) = (self.constant(bytes), self.constant(0));
+        let end = self.int_op(IntOp::Add, 64, at, size);
+        let outside = self.value(|d| Op::ICmp { op: Cmp::UGt, w: 64, d, a: end, b: *count });
+        let read = self.value(|d| Op::Select { d, c: outside, a: zero, b: size });
+        let from = self.int_op(IntOp::Add, 64, *base, at);
+        self.write_lds(name, from, to[0], bytes, Some(read))
+    }
+
+    /// A load of `bytes` bytes a lane that writes the lanes of a wave one after the other, at the address of the first
+    /// (CDNA3 ISA, "Memory Buffer Load to LDS"). Each is waited for by its number, but those that are named
+    /// asynchronous by marks.
+    fn write_lds(&mut self, name: &str, src: Src, to: Src, bytes: u64, read: Option<Src>) -> What<Vec<Src>> {
+        if !matches!(bytes, 4 | 12 | 16) {
+            return Err(format!("the intrinsic @llvm.amdgcn.{name} of {bytes} bytes"));
+        }
+        let first = self.value(|d| Op::ReadLane { d, v: to, lane: None });
+        let (all, zero, size) = (self.constant(u64::MAX), self.constant(0), self.constant(bytes));
+        let low = self.value(|d| Op::Mbcnt { d, high: false, mask: all, a: zero });
+        let lane = self.value(|d| Op::Mbcnt { d, high: true, mask: all, a: low });
+        let own = self.int_op(IntOp::Mul, 32, lane, size);
+        let addr = self.int_op(IntOp::Add, 32, first, own);
+        let dst = Access {
+            space: Space::Shared,
+            addr,
+            offset: 0,
+            bytes: bytes as u8,
+            align: 4,
+            pred: None,
+            gaps: 0,
+            order: Order::default(),
+            buffer: None,
+        };
+        self.emit(Op::CpAsync { dst, src, src_bytes: read });
+        if !name.contains(".async.") {
+            self.emit(Op::CpCommit { whole: true });
+        }
+        Ok(Vec::new())
     }
 
     /// `ds.read.tr16.b64` and `ds.read.tr8.b64`: a read of 8 bytes, and an exchange among 16 lanes.

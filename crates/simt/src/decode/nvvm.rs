@@ -99,7 +99,7 @@ impl Decoder<'_> {
                 Ok(Vec::new())
             }
             "cp.async.commit.group" => {
-                self.emit(Op::CpCommit);
+                self.emit(Op::CpCommit { whole: false });
                 Ok(Vec::new())
             }
             "cp.async.wait.group" => {

@@ -390,7 +390,7 @@ impl Decoder<'_> {
             if pred.is_some() && !l.has("bulk") {
                 return l.unknown();
             }
-            self.emit(if l.has("bulk") { Op::BulkCommit { pred } } else { Op::CpCommit });
+            self.emit(if l.has("bulk") { Op::BulkCommit { pred } } else { Op::CpCommit { whole: false } });
             return Ok(());
         }
         if l.has("wait_group") || l.has("wait_all") {

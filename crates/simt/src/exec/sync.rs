@@ -1,7 +1,7 @@
 //! Barriers, barrier objects and asynchronous copies.
 //!
-//! Asynchronous operations take effect as late as the programming model allows: `cp.async` writes shared
-//! memory at the wait for its group, a bulk load when somebody waits for its barrier object, a bulk store
+//! Asynchronous operations take effect as late as the programming model allows: `cp.async`, and a load to the LDS, writes
+//! shared memory at the wait for its group, a bulk load when somebody waits for its barrier object, a bulk store
 //! reads shared memory and writes global memory at the wait for its group. Their bytes are marked in between.
 
 use super::warp::{BulkOut, CopyGroup, LaneCopy, State};
@@ -26,9 +26,9 @@ impl<const W: usize> Cta<'_, W> {
             Op::WgmmaFence => warp.fence_tick = Some(warp.tick),
             Op::FenceAsync => warp.order.fence_proxy(warp.mask, warp.live),
             Op::CpAsync { dst, src, src_bytes } => self.cp_async(warp, dst, *src, *src_bytes),
-            Op::CpCommit => {
+            Op::CpCommit { whole } => {
                 let mut group = std::mem::take(&mut warp.open_copies);
-                group.lanes = warp.mask;
+                group.lanes = if *whole { warp.live } else { warp.mask };
                 warp.copies.push(group);
             }
             Op::CpWait { keep } => self.cp_wait(warp, *keep),

@@ -1,0 +1,151 @@
+//! `--tritonamdgpu-update-async-wait-count`: waits for groups of copies become waits for instructions.
+//!
+//! A warp waits until at most so many of its loads are under way, which end in the order in which they were issued (CDNA3
+//! ISA, `S_WAITCNT`, `VMCNT`). `ttg.async_wait {num = n}` leaves the copies of the last `n` groups under way: this pass
+//! counts the loads that they are made of, and where control flow comes together takes the fewest, since whoever waits
+//! for more waits long enough. A copy that some warps may branch around counts as none. Loads and stores of other
+//! operations, which the hardware counts, too, only make a wait longer.
+//!
+//! A forward dataflow problem: at each operation, the fewest loads of the group that is open and of each closed group, the
+//! latest first. `amdg.async_wait` of somebody else's counts instructions that are not ours: it becomes a wait for all.
+
+use crate::analysis::axis_info::AxisInfoAnalysis;
+use crate::analysis::flow_graph::FlowGraph;
+use crate::machine::{self, error};
+use crate::plans;
+use linear_layout::target::TargetDesc;
+use mlir_host::asm::Reported;
+use mlir_host::ir::{Op, Walk};
+use mlir_host::match_op;
+use mlir_host::pass::{Options, PassDef, PassResult};
+use ttopt_dialect::amdg;
+use ttopt_dialect::tt::ops::{CallOp, FuncOp};
+use ttopt_dialect::ttg::ops::{AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp};
+
+/// The pass.
+pub static TRITONAMDGPU_UPDATE_ASYNC_WAIT_COUNT: PassDef = PassDef {
+    anchor: "builtin.module",
+    dependencies: &["amdg"],
+    ..PassDef::new(
+        "tritonamdgpu-update-async-wait-count",
+        "Make waits for groups of copies to shared memory wait for a number of instructions",
+        run,
+    )
+};
+
+/// The most loads that a warp may leave under way (CDNA3 ISA, `VMCNT` has six bits).
+const MOST: u32 = 63;
+
+fn run(module: Op<'_>, _: &Options) -> PassResult {
+    let target = machine::target(module)?;
+    let (mut functions, mut waits) = (Vec::new(), false);
+    module.walk(&mut |op| {
+        if FuncOp::cast(op).is_some() {
+            functions.push(op);
+        }
+        waits |= AsyncWaitOp::cast(op).is_some() || amdg::ops::AsyncWaitOp::cast(op).is_some();
+        Walk::Advance
+    });
+    if !waits {
+        return Ok(());
+    }
+    let axis = AxisInfoAnalysis::new(module);
+    functions.into_iter().try_for_each(|function| update(function, &axis, &target))
+}
+
+/// Loads of the group that is open, then of those before it, the latest first. Groups that are not there have none.
+type Groups = Vec<u32>;
+
+/// What an operation does to groups.
+enum Step {
+    Load(u32),
+    Commit,
+    /// Groups are not known behind it.
+    Forget,
+}
+
+fn step<'c>(op: Op<'c>, axis: &AxisInfoAnalysis<'c>, target: &TargetDesc) -> Result<Option<Step>, Reported> {
+    Ok(Some(match_op!(op, {
+        AsyncCopyGlobalToLocalOp(copy) => {
+            let plan = plans::lds_load(copy, axis, target).map_err(|why| error(op, &why))?;
+            let always = plans::is_always_issued(copy, &plan);
+            Step::Load(if always { plan.access.accesses.len() as u32 } else { 0 })
+        },
+        AsyncCommitGroupOp => Step::Commit,
+        CallOp => Step::Forget,
+        _ => return Ok(None),
+    })))
+}
+
+fn update<'c>(function: Op<'c>, axis: &AxisInfoAnalysis<'c>, target: &TargetDesc) -> PassResult {
+    let graph = FlowGraph::new(function);
+    let steps = graph.ops().iter().map(|op| step(*op, axis, target)).collect::<Result<Vec<_>, _>>()?;
+    let wanted = graph.ops().iter().filter_map(|op| AsyncWaitOp::cast(*op)).map(|wait| wait.num()).max();
+    let kept = 1 + wanted.map_or(0, |most| most.clamp(0, i64::from(MOST)) as usize);
+    let before = solve(&graph, &steps, kept);
+    for (op, groups) in graph.ops().iter().zip(before) {
+        if let Some(wait) = amdg::ops::AsyncWaitOp::cast(*op) {
+            replace(*op, wait.async_token().collect(), 0)?;
+        } else if let Some(wait) = AsyncWaitOp::cast(*op) {
+            let left =
+                usize::try_from(wait.num()).map_err(|_| op.error("waits for a negative number of groups"))?;
+            let loads = groups.iter().skip(1).take(left).sum::<u32>().min(MOST);
+            replace(*op, wait.async_token().collect(), loads.into())?;
+        }
+    }
+    Ok(())
+}
+
+/// The groups before each operation, `kept` of them at most.
+fn solve(graph: &FlowGraph<'_>, steps: &[Option<Step>], kept: usize) -> Vec<Groups> {
+    let mut before: Vec<Option<Groups>> = vec![None; steps.len()];
+    if let Some(first) = before.first_mut() {
+        *first = Some(Groups::new());
+    }
+    let mut open = vec![0];
+    while let Some(i) = open.pop() {
+        let Some(groups) = before.get(i).cloned().flatten() else { continue };
+        let after = follow(groups, steps[i].as_ref(), kept);
+        for next in graph.successors(i) {
+            let joined = match &before[next] {
+                None => after.clone(),
+                Some(other) => other.iter().zip(&after).map(|(a, b)| *a.min(b)).collect(),
+            };
+            if before[next].as_ref() != Some(&joined) {
+                before[next] = Some(joined);
+                open.push(next);
+            }
+        }
+    }
+    before.into_iter().map(Option::unwrap_or_default).collect()
+}
+
+fn follow(mut groups: Groups, step: Option<&Step>, kept: usize) -> Groups {
+    match step {
+        None => {}
+        Some(Step::Load(loads)) => match groups.first_mut() {
+            Some(open) => *open = (*open + loads).min(MOST),
+            None => groups.push((*loads).min(MOST)),
+        },
+        Some(Step::Commit) => {
+            if groups.is_empty() {
+                groups.push(0);
+            }
+            groups.insert(0, 0);
+            groups.truncate(kept);
+        }
+        Some(Step::Forget) => groups.clear(),
+    }
+    groups
+}
+
+fn replace<'c>(op: Op<'c>, tokens: Vec<mlir_host::ir::Value<'c>>, loads: i64) -> PassResult {
+    let made = amdg::ops::AsyncWaitOp::build(op.loc(), &tokens, loads)
+        .results(&[op.result(0).ty()])
+        .detached()?
+        .op();
+    made.move_before(op);
+    op.result(0).replace_all_uses_with(made.result(0));
+    op.erase();
+    Ok(())
+}
