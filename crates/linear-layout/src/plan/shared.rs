@@ -135,9 +135,8 @@ impl SharedAccessPlan {
         check_size(map.offset_bits, storage_bits, &[])?;
         let global = Distributed::new(distributed, &facts.order, target)?;
         let aligned = |n: u64| n.max(1).trailing_zeros();
-        let limit = (target.max_vector_bits / storage_bits).max(1).ilog2();
-        let limit = limit.min(aligned(facts.contiguous)).min(aligned(facts.mask_constancy));
         let partition_bits = memory.in_bits(Dim::PARTITION);
+        let limit = aligned(facts.contiguous).min(aligned(facts.mask_constancy));
         let limit = limit.min(map.offset_bits - partition_bits);
         let widest = contiguous_bits(&global, limit).min(contiguous_bits(&map.columns, limit));
         // The same registers at the same places in both.
