@@ -28,7 +28,7 @@ ALONG = ["plan_dynamic", "plan_reduce", "ttlayout_plan"]
 TESTS = {
     **dict.fromkeys(["access", "convert", "shuffle", "swizzle", "space", "shared", "wavefront"], MOVES),
     **dict.fromkeys(["detour", "gather", "reduce", "scan", "scan_exchange"], ALONG),
-    **dict.fromkeys(["dot", "matrix_instruction", "warp_group"], ["plan_dot", "plan_warp_group", "dot_operands"]),
+    **dict.fromkeys(["dot", "matrix_instruction", "warp_group"], ["plan_dot", "plan_scaled_dot", "plan_warp_group", "dot_operands"]),
     **dict.fromkeys(["tma", "tma_rows", "descriptor"], ["plan_tma", "plan_descriptor"]),
     "vector": ["plan_vector"],
     **dict.fromkeys(["display", "json"], ["plan_conversion", "ttlayout_plan"]),

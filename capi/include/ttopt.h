@@ -85,7 +85,9 @@ enum {
    * TTOPT_DEVICE_LIBS and CUDA_HOME say, and where they are commonly installed. */
   TTOPT_FIND_COMPANIONS = 1 << 5,
   /* Functions of singles keep denormal numbers, which they take for zero otherwise (NVIDIA). */
-  TTOPT_KEEP_DENORMALS = 1 << 6
+  TTOPT_KEEP_DENORMALS = 1 << 6,
+  /* The schedules of loops are kept: ttoptResultSchedules. */
+  TTOPT_SCHEDULES = 1 << 7
 };
 
 typedef int32_t TtoptSeverity;
@@ -104,6 +106,19 @@ typedef struct TtoptDiagnostic {
 
 /* Called on the thread that compiles, before ttoptCompile returns. What it is given lives until it returns. */
 typedef void (*TtoptDiagnosticCallback)(const TtoptDiagnostic *diagnostic, void *user_data);
+
+/* A stage that the caller made itself, say a dump that was edited: it takes the place of what would be made, and the
+ * stages behind it are made from it. Those before are made all the same; metadata are of the TTGIR. One of another kernel,
+ * target or number of threads is an error, and so is one of which nothing would be used. */
+typedef struct TtoptOverride {
+  size_t size;      /* sizeof(TtoptOverride), in all of an array */
+  const char *name; /* what diagnostics call it; null: <override> */
+  const char *bytes;
+  size_t length;
+  TtoptStage stage; /* TTOPT_STAGE_TTIR to TTOPT_STAGE_ASM */
+} TtoptOverride;
+
+#define TTOPT_OVERRIDE_INIT {sizeof(TtoptOverride), 0, 0, 0, 0}
 
 typedef struct TtoptOptions {
   size_t size;        /* sizeof(TtoptOptions) */
@@ -125,9 +140,11 @@ typedef struct TtoptOptions {
   TtoptDiagnosticCallback diagnostic; /* null: nobody is told */
   void *user_data;
   const TtoptCancellation *cancellation; /* null: nobody stops it */
+  const TtoptOverride *overrides;
+  size_t num_overrides;
 } TtoptOptions;
 
-#define TTOPT_OPTIONS_INIT {sizeof(TtoptOptions), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define TTOPT_OPTIONS_INIT {sizeof(TtoptOptions), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* TTOPT_ABI_VERSION of the library, and its release as text. */
 uint32_t ttoptAbiVersion(void);
@@ -154,6 +171,12 @@ const char *ttoptResultArtifact(const TtoptResult *result, TtoptStage stage, siz
 const char *ttoptResultMetadataJson(const TtoptResult *result);
 /* The kernel's symbol; null before layouts are chosen. */
 const char *ttoptResultKernelName(const TtoptResult *result);
+
+typedef int32_t TtoptScheduleFormat;
+enum { TTOPT_SCHEDULE_JSON = 0, TTOPT_SCHEDULE_SVG = 1 };
+/* The schedules of loops, or why they have none, for TTOPT_SCHEDULES; null without it, and where no loops were scheduled:
+ * the input had layouts already, or compilation stopped before. */
+const char *ttoptResultSchedules(const TtoptResult *result, TtoptScheduleFormat format);
 
 typedef int32_t TtoptNumber;
 enum {

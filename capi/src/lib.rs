@@ -18,8 +18,8 @@
 mod options;
 mod report;
 
-use linear_layout::show;
-pub use options::TtoptOptions;
+use linear_layout::show::{self, timeline};
+pub use options::{TtoptOptions, TtoptOverride};
 pub use report::{TtoptDiagnostic, TtoptDiagnosticCallback};
 use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -53,6 +53,8 @@ pub struct TtoptResult {
     metadata: Option<CString>,
     name: Option<CString>,
     numbers: [i64; 10],
+    /// As JSON and as a picture.
+    schedules: Option<[CString; 2]>,
 }
 
 impl TtoptResult {
@@ -84,7 +86,10 @@ impl TtoptResult {
         numbers[..6].copy_from_slice(&of_kernel);
         numbers[6..].copy_from_slice(&of_binary);
         let text = |text: String| CString::new(text).ok();
+        let schedules = compiled.schedules.as_deref();
         Self {
+            schedules: schedules
+                .and_then(|loops| Some([text(timeline::to_json(loops))?, text(timeline::svg(loops))?])),
             artifacts,
             metadata: kernel.and_then(|kernel| text(kernel.to_json().to_string())),
             name: kernel.and_then(|kernel| text(kernel.name.clone())),
@@ -263,6 +268,18 @@ pub unsafe extern "C" fn ttoptResultMetadataJson(result: *const TtoptResult) -> 
 pub unsafe extern "C" fn ttoptResultKernelName(result: *const TtoptResult) -> *const c_char {
     // SAFETY: by the caller.
     let text = unsafe { result.as_ref() }.and_then(|result| result.name.as_ref());
+    text.map_or(std::ptr::null(), |text| text.as_ptr())
+}
+
+/// `ttoptResultSchedules`
+///
+/// # Safety
+/// The result is valid or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ttoptResultSchedules(result: *const TtoptResult, format: i32) -> *const c_char {
+    // SAFETY: by the caller.
+    let schedules = unsafe { result.as_ref() }.and_then(|result| result.schedules.as_ref());
+    let text = schedules.and_then(|texts| texts.get(usize::try_from(format).ok()?));
     text.map_or(std::ptr::null(), |text| text.as_ptr())
 }
 

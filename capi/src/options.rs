@@ -6,6 +6,7 @@ use std::ffi::{c_char, c_void};
 use std::path::PathBuf;
 use ttopt_tools::companions::Companions;
 use ttopt_tools::compile::{Options, Stage};
+use ttopt_tools::overrides::Override;
 use ttopt_tools::session::Cancellation;
 
 /// `TTOPT_STAGE_…` in order.
@@ -19,7 +20,20 @@ const LOCATIONS: u32 = 1 << 3;
 const NO_FP_FUSION: u32 = 1 << 4;
 const FIND_COMPANIONS: u32 = 1 << 5;
 const KEEP_DENORMALS: u32 = 1 << 6;
-const ALL_FLAGS: u32 = (1 << 7) - 1;
+const SCHEDULES: u32 = 1 << 7;
+const ALL_FLAGS: u32 = (1 << 8) - 1;
+
+/// As in the header, field by field.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct TtoptOverride {
+    pub size: usize,
+    pub name: *const c_char,
+    pub bytes: *const c_char,
+    pub length: usize,
+    pub stage: i32,
+}
 
 /// As in the header, field by field. All zeros are the defaults.
 #[repr(C)]
@@ -45,6 +59,8 @@ pub struct TtoptOptions {
     pub diagnostic: Option<TtoptDiagnosticCallback>,
     pub user_data: *mut c_void,
     pub cancellation: *const TtoptCancellation,
+    pub overrides: *const TtoptOverride,
+    pub num_overrides: usize,
 }
 
 impl TtoptOptions {
@@ -116,6 +132,9 @@ impl TtoptOptions {
         options.verify_each = has(VERIFY_EACH);
         options.all_tensor_maps = has(ALL_TENSOR_MAPS);
         options.keep = true;
+        options.schedules = has(SCHEDULES);
+        // SAFETY: by the caller.
+        options.overrides = unsafe { overrides(self.overrides, self.num_overrides) }?;
         options.locations = has(LOCATIONS);
         options.max_registers = (self.max_registers > 0).then_some(self.max_registers);
         options.fp_fusion = !has(NO_FP_FUSION);
@@ -136,6 +155,35 @@ unsafe fn list(first: *const *const c_char, length: usize) -> Vec<String> {
     (0..length).filter_map(|i| unsafe { string(*first.add(i)) }).collect()
 }
 
+/// `None` where one is not whole, or is of no stage that can be overridden.
+///
+/// # Safety
+/// The array is null, or has `length` structures, each as long as its first field says, with valid pointers.
+unsafe fn overrides(first: *const TtoptOverride, length: usize) -> Option<Vec<Override>> {
+    if first.is_null() || length == 0 {
+        return Some(Vec::new());
+    }
+    // SAFETY: by the caller. Those of a newer header are longer than ours.
+    let stride = unsafe { (&raw const (*first).size).read() };
+    if stride < size_of::<TtoptOverride>() {
+        return None;
+    }
+    let one = |i: usize| {
+        // SAFETY: by the caller.
+        let given = unsafe { first.byte_add(i * stride).read() };
+        let (_, stage) = STAGES.iter().find(|(number, _)| *number == given.stage)?;
+        if given.size != stride || given.bytes.is_null() {
+            return None;
+        }
+        // SAFETY: by the caller.
+        let (name, bytes) = unsafe {
+            (string(given.name), std::slice::from_raw_parts(given.bytes.cast::<u8>(), given.length).to_vec())
+        };
+        Override::of_stage(*stage, name.unwrap_or_else(|| "<override>".to_owned()), bytes).ok()
+    };
+    (0..length).map(one).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,6 +197,34 @@ mod tests {
         // SAFETY: there are more bytes than the structure says.
         let (options, _) = unsafe { TtoptOptions::read(&raw const given).to_rust() }.expect("known numbers");
         assert_eq!((options.num_warps, options.num_stages), (8, 3));
+    }
+
+    #[test]
+    fn overrides_of_a_newer_header_are_longer() {
+        #[repr(C)]
+        struct Longer(TtoptOverride, usize);
+        let of = |stage: i32, bytes: &'static std::ffi::CStr| TtoptOverride {
+            size: size_of::<Longer>(),
+            name: std::ptr::null(),
+            bytes: bytes.as_ptr(),
+            length: bytes.count_bytes(),
+            stage,
+        };
+        let given = [Longer(of(2, c"module"), 1), Longer(of(4, c".version"), 2)];
+        // SAFETY: an array of two.
+        let read = unsafe { overrides((&raw const given).cast(), 2) }.expect("both are whole");
+        let read = read.iter().map(|one| (one.stage, one.name.as_str(), one.bytes.as_slice()));
+        let wanted = [(Stage::Ttgir, "<override>", &b"module"[..]), (Stage::Asm, "<override>", b".version")];
+        assert!(read.eq(wanted));
+        for wrong in [
+            TtoptOverride { stage: 5, ..given[0].0 },
+            TtoptOverride { stage: 0, ..given[0].0 },
+            TtoptOverride { size: size_of::<TtoptOverride>() - 1, ..given[0].0 },
+            TtoptOverride { bytes: std::ptr::null(), ..given[0].0 },
+        ] {
+            // SAFETY: an array of one.
+            assert!(unsafe { overrides(&raw const wrong, 1) }.is_none());
+        }
     }
 
     #[test]

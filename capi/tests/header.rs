@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::mem::offset_of;
 use std::process::Command;
-use ttopt::{TtoptDiagnostic, TtoptOptions};
+use ttopt::{TtoptDiagnostic, TtoptOptions, TtoptOverride};
 
 const HEADER: &str = include_str!("../include/ttopt.h");
 const SOURCE: &str = include_str!("../src/lib.rs");
@@ -35,12 +35,14 @@ fn structures_lie_in_c_as_in_rust() {
     }
     let mut wanted = fields!(TtoptOptions: size, target, num_warps, num_stages, num_ctas, stop_after, flags,
         max_registers, ptxas, libdevice, lld, device_libraries, libraries, num_libraries, ptxas_options,
-        num_ptxas_options, diagnostic, user_data, cancellation)
+        num_ptxas_options, diagnostic, user_data, cancellation, overrides, num_overrides)
     .to_vec();
     wanted.extend(
         fields!(TtoptDiagnostic: size, message, file, notes, num_notes, severity, line, column, end_line,
         end_column),
     );
+    wanted.extend(fields!(TtoptOverride: size, name, bytes, length, stage));
+    wanted.push(("sizeof(TtoptOverride)", size_of::<TtoptOverride>()));
     wanted.push(("sizeof(TtoptOptions)", size_of::<TtoptOptions>()));
     wanted.push(("sizeof(TtoptDiagnostic)", size_of::<TtoptDiagnostic>()));
     wanted.push(("TTOPT_ABI_VERSION", ttopt::ABI_VERSION as usize));

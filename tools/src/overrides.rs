@@ -16,7 +16,8 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Override {
-    /// What it is: [`Stage::Ttir`], [`Stage::Ttgir`], [`Stage::Llvmir`], [`Stage::Ptx`] or [`Stage::Amdgcn`].
+    /// What it is: [`Stage::Ttir`], [`Stage::Ttgir`], [`Stage::Llvmir`], [`Stage::Ptx`], [`Stage::Amdgcn`], or
+    /// [`Stage::Asm`] for whichever of the two the target has.
     pub stage: Stage,
     /// What it is called in diagnostics.
     pub name: String,
@@ -48,6 +49,18 @@ impl Override {
             )
         })?;
         Ok(Self { stage: *stage, name, bytes })
+    }
+
+    /// A stage as programs call it, `Asm` among them.
+    ///
+    /// # Errors
+    /// When it cannot be overridden.
+    pub fn of_stage(stage: Stage, name: impl Into<String>, bytes: Vec<u8>) -> Result<Self> {
+        let name = name.into();
+        if stage == Stage::Asm || EXTENSIONS.iter().any(|(_, known)| *known == stage) {
+            return Ok(Self { stage, name, bytes });
+        }
+        bail!("{name} overrides a stage that cannot be overridden: nothing is made from it")
     }
 
     /// A file, whose extension names the stage.
@@ -197,7 +210,11 @@ pub(crate) fn read_assembly(
     expected: &Expected<'_>,
 ) -> Result<Vec<u8>> {
     let name = &given.name;
-    let vendor = if given.stage == Stage::Ptx { Vendor::Nvidia } else { Vendor::Amd };
+    let vendor = match given.stage {
+        Stage::Ptx => Vendor::Nvidia,
+        Stage::Amdgcn => Vendor::Amd,
+        _ => expected.target.vendor,
+    };
     if vendor != expected.target.vendor {
         let kind = if vendor == Vendor::Nvidia { "PTX" } else { "AMDGCN" };
         bail!("{name} is {kind}, which {} does not have", expected.target.name);
@@ -289,6 +306,10 @@ mod tests {
             "k.llir and l.llvmir override the same stage"
         );
         assert!(Override::new("cubin", "k.cubin", Vec::new()).is_err());
+        assert!(Override::of_stage(Stage::Bin, "k", Vec::new()).is_err());
+        let asm = Override::of_stage(Stage::Asm, "k", Vec::new()).expect("a stage");
+        let both = [asm, Override::new("ptx", "k.ptx", Vec::new()).expect("a stage")];
+        assert!(check_use(&both, Stage::Bin).is_err_and(|err| err.to_string().contains("the same stage")));
     }
 
     #[test]

@@ -319,4 +319,40 @@ fn what_one_block_has_reaches_the_others() {
     let wanted = LinearLayout::from_columns(&bits, &outs, [0; 8]).unwrap();
     check_conversion(&plan, &source, &wanted, &target).unwrap();
     assert!(check_conversion(&plan, &source, &source, &target).is_err());
+    // Of four blocks the first two have different elements, and the others copies of these.
+    let ins = [(Dim::LANE, zeros(5)), (Dim::WARP, zeros(2)), (Dim::BLOCK, vec![[1], [0]])];
+    let layout = LinearLayout::from_bases(&ins, &[Dim::out(0)]).unwrap();
+    let plan = ConversionPlan::to_copies(&layout, 32, &target, target.shared_bytes).unwrap();
+    let outs = [(Dim::out(0), 1), (Dim::out(1), 1)];
+    let bits = [(Dim::LANE, 5), (Dim::WARP, 2), (Dim::BLOCK, 2)];
+    let with = |blocks: [u64; 2]| {
+        LinearLayout::from_columns(&bits, &outs, [0; 7].into_iter().chain(blocks)).unwrap()
+    };
+    check_conversion(&plan, &with([1, 2]), &with([1, 0]), &target).unwrap();
+}
+
+#[test]
+fn those_wait_together_that_go_through_memory_once_and_alike() {
+    let target = TargetDesc::parse("cuda:90").unwrap();
+    let from = threads([1, 2, 4, 8]);
+    let through = |to: [u64; 4], budget: u64| {
+        ConversionPlan::through_shared(&from, &threads(to), 8, &target, budget).unwrap()
+    };
+    let (warp, block) = (through([2, 1, 4, 8], 8), through([1, 4, 2, 8], 8));
+    let (passes, cluster) = (through([1, 4, 2, 8], 4), through([1, 2, 8, 4], 8));
+    let still = ConversionPlan::new(&from, &from, 8, &target).unwrap();
+    for (plans, together) in [
+        (vec![&block], None),
+        (vec![&still, &still], None),
+        (vec![&block, &block], Some((Scope::Block, 2))),
+        (vec![&warp, &still, &warp, &warp], Some((Scope::Warp, 3))),
+        (vec![&block, &warp], None),
+        (vec![&block, &passes], None),
+        (vec![&passes, &block, &block], None),
+        (vec![&block, &cluster, &block], None),
+        (vec![&cluster, &cluster], None),
+    ] {
+        let plans: Vec<ConversionPlan> = plans.into_iter().cloned().collect();
+        assert_eq!(ConversionPlan::one_wait(&plans), together, "{plans:?}");
+    }
 }

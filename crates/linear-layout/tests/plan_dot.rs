@@ -3,7 +3,7 @@
 use linear_layout::checker::{check_dot, check_matrix_instruction};
 use linear_layout::plan::{Bits, Dot, DotAxis, DotTilePlan, DotType, DotTypes, Fragment, MatrixInstruction};
 use linear_layout::target::TargetDesc;
-use linear_layout::{Encoding, LinearLayout};
+use linear_layout::{Dim, Encoding, LinearLayout};
 
 use DotType::*;
 
@@ -275,4 +275,96 @@ fn shapes_that_do_not_fit() {
     let types = DotTypes::new(F16, F16, &target);
     let error = DotTilePlan::new(&a, &b, &b, types, &target).unwrap_err().to_string();
     assert!(error.contains("32×16 times 32×64 is not 32×64"), "{error}");
+}
+
+/// A layout of columns, of registers first.
+fn of_columns(registers: usize, columns: &[u64], outs: [u32; 2]) -> Option<LinearLayout> {
+    let ins = [(Dim::REGISTER, registers as u32), (Dim::LANE, (columns.len() - registers) as u32)];
+    let outs = [(Dim::out(0), outs[0]), (Dim::out(1), outs[1])];
+    let layout = LinearLayout::from_columns(&ins, &outs, columns.iter().copied()).ok()?;
+    (layout.rank() == layout.total_out_bits()).then_some(layout)
+}
+
+/// Operands and results of an instruction, and what differs from them in one place: columns exchanged, one added to
+/// another, or a copy that holds something else.
+#[test]
+fn what_nearly_fits_an_instruction_is_multiplied_right() {
+    use DotAxis::{K, M, N};
+    let mut known = std::collections::BTreeSet::new();
+    let [mut fits, mut differs, mut refused] = [0, 0, 0];
+    for target in TargetDesc::all() {
+        for row in MatrixInstruction::of(&target) {
+            if !row.c.warps.is_empty() || row.multiply_adds() > 4096 || !known.insert(row.name) {
+                continue;
+            }
+            let size = |axis| row.shape[[M, N, K].iter().position(|a| *a == axis).unwrap()].ilog2();
+            let fragments = [(&row.a, [M, K]), (&row.b, [K, N]), (&row.c, [M, N])];
+            let columns = fragments.map(|(fragment, axes)| {
+                let column = |role: Option<(DotAxis, u32)>| match role {
+                    Some((axis, bit)) if axis == axes[0] => 1u64 << bit,
+                    Some((_, bit)) => 1 << (size(axes[0]) + bit),
+                    None => 0,
+                };
+                let registers = fragment.register_roles();
+                let all = registers.iter().copied().chain(fragment.lane_roles()).map(column);
+                (registers.len(), all.collect::<Vec<_>>(), axes.map(size))
+            });
+            let of = |(registers, columns, outs): &(usize, Vec<u64>, [u32; 2])| {
+                of_columns(*registers, columns, *outs)
+            };
+            let whole = columns.each_ref().map(|one| of(one).unwrap());
+            let types = DotTypes { a: row.operand, b: row.operand, c: row.sum, exact: false };
+            let multiplies = |[a, b, c]: [&LinearLayout; 3]| {
+                let Ok(plan) = DotTilePlan::new(a, b, c, types, &target) else { return false };
+                if let Err(error) = check_dot(&plan, a, b, c, &target) {
+                    panic!("{error}\n{target} {}\n{a}\n{b}\n{c}\n{plan:?}", row.name);
+                }
+                true
+            };
+            assert!(multiplies(whole.each_ref()), "{target} {}", row.name);
+            fits += 1;
+            for side in 0..3 {
+                let n = columns[side].1.len();
+                for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).filter(|(i, j)| i != j) {
+                    for exchanged in [true, false] {
+                        let mut one = columns[side].clone();
+                        if exchanged {
+                            one.1.swap(i, j);
+                        } else {
+                            one.1[i] ^= columns[side].1[j];
+                        }
+                        let Some(changed) = of(&one).filter(|_| !exchanged || i < j) else { continue };
+                        let mut operands = whole.each_ref();
+                        operands[side] = &changed;
+                        *(if multiplies(operands) { &mut differs } else { &mut refused }) += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(fits >= 10 && differs > 50 && refused > 1000, "{fits} {differs} {refused}");
+}
+
+/// Results of a batch that operands do not follow.
+#[test]
+fn warps_hold_the_same_dots_of_a_batch() {
+    let target = TargetDesc::parse("cuda:80").unwrap();
+    let types = DotTypes { a: F32, b: F32, c: F32, exact: true };
+    // Two dots of two summands each, in registers or in warps.
+    let of = |unit: [[u64; 3]; 2], in_warps: bool| {
+        let [batch, other] = unit;
+        let registers = if in_warps { vec![other] } else { vec![other, batch] };
+        let warps = if in_warps { vec![batch] } else { vec![[0; 3]] };
+        let bases = [(Dim::REGISTER, registers), (Dim::LANE, vec![[0; 3]; 5]), (Dim::WARP, warps)];
+        LinearLayout::from_bases(&bases, &[Dim::out(0), Dim::out(1), Dim::out(2)]).unwrap()
+    };
+    let batch = [1, 0, 0];
+    for places in 0..8u32 {
+        let in_warps = |i: u32| places >> i & 1 == 1;
+        let a = of([batch, [0, 0, 1]], in_warps(0));
+        let b = of([batch, [0, 1, 0]], in_warps(1));
+        let c = of([batch, [0, 0, 0]], in_warps(2));
+        let plan = DotTilePlan::new(&a, &b, &c, types, &target);
+        assert_eq!(plan.is_ok(), places == 0 || places == 7, "{places} {plan:?}");
+    }
 }

@@ -3,7 +3,7 @@
 mod plan_layouts;
 
 use linear_layout::checker::{check_gather, check_histogram, check_scan};
-use linear_layout::plan::{Gather, GatherPlan, HistogramPlan, PlanError, ScanPlan};
+use linear_layout::plan::{ConversionPlan, Gather, GatherPlan, HistogramPlan, PlanError, ScanPlan};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, Encoding, LinearLayout};
 use plan_layouts::*;
@@ -57,6 +57,9 @@ fn runs_of_lanes_are_brought_into_registers() {
         plan.detour.is_some() && plan.cost.shuffles < scanned(&columns, 0, false).cost.shuffles,
         "{plan}"
     );
+    let detour = plan.detour.as_ref().unwrap();
+    let sides = [&detour.before, &detour.after].map(|side| ConversionPlan::scratch_bytes(side));
+    assert_eq!(detour.shared_bytes(), sides[0].max(sides[1]));
     // Results that nobody uses are not brought back, and change nothing else: memory was given to the plan as it was.
     let plan =
         |wanted| ScanPlan::with_combine(&rows, Dim::out(1), &[32, 32], wanted, false, 1.5, &cuda()).unwrap();
@@ -69,7 +72,11 @@ fn runs_of_lanes_are_brought_into_registers() {
     let lines = blocked([1, 4], [1, 32], [4, 1], [4, 128]);
     assert!(ScanPlan::new(&lines, Dim::out(1), &[32], false, &cuda()).unwrap().detour.is_none());
     let plan = ScanPlan::with_combine(&lines, Dim::out(1), &[32, 32], vec![1], false, 1.5, &cuda()).unwrap();
-    assert_eq!((plan.detour.is_none(), plan.wanted), (true, vec![1]));
+    assert_eq!((plan.detour.is_none(), &plan.wanted), (true, &vec![1]));
+    let dear =
+        ScanPlan::with_combine(&lines, Dim::out(1), &[32, 32], vec![1], false, 101.5, &cuda()).unwrap();
+    let more = 4.0 * 100.0 * plan.combinations as f64;
+    assert_eq!((dear.combinations, dear.combining), (plan.combinations, plan.combining + more));
 }
 
 #[test]
@@ -82,11 +89,30 @@ fn a_scan_within_a_warp_sends_one_total_per_step() {
     assert_eq!(combined, 3 + 5 + 3, "each element twice, but for the totals");
 }
 
+/// Register by register where that combines less than a step for each bit.
+#[test]
+fn a_scan_combines_as_little_as_it_can() {
+    let pairs = |layout: LinearLayout| {
+        scanned(&layout, 1, false).steps.iter().map(|step| step.pairs.len()).sum::<usize>()
+    };
+    for registers in [2, 4, 8] {
+        let alone = blocked([1, registers], [32, 1], [4, 1], [128, registers]);
+        assert_eq!(pairs(alone), registers as usize - 1);
+    }
+    // Two registers and 16 lanes: each lane its total, four steps, and one for what is below a lane.
+    assert_eq!(pairs(blocked([1, 2], [2, 16], [4, 1], [8, 32])), 1 + 4 + 1);
+}
+
 #[test]
 fn a_scan_across_warps_goes_through_memory() {
     let plan = scanned(&blocked([1, 4], [1, 32], [1, 4], [1, 1024]), 1, true);
     let [exchange] = &plan.exchanges[..] else { panic!("{plan}") };
     assert_eq!(exchange.bits, 7..10, "two bits of warps and one of registers above them");
+    assert!(plan.to_string().contains("bits 7 to 9: "), "{plan}");
+    // Operands lie behind each other, aligned to the widest access.
+    let bytes = |bits: &[u32]| plan.shared_bytes(bits);
+    assert_eq!(plan.scratch_offsets(&[8, 64, 32]), [0, bytes(&[8]), bytes(&[8, 64])]);
+    assert_eq!([bytes(&[8]), bytes(&[64]), bytes(&[8, 64, 32])], [16, 64, 16 + 64 + 32]);
     assert_eq!((exchange.lines.len(), exchange.load_elems, plan.cost.loads), (1, 4, 2));
     assert_eq!((plan.cost.barriers, plan.shared_bytes(&[32])), (1, 32));
     assert_eq!(exchange.order(), [7, 6, 5, 4, 3, 2, 1, 0], "the last block comes first");
@@ -209,6 +235,8 @@ fn a_gather_over_blocks_brings_the_lines_first() {
     let plan = gathered(&source, &source, 1, 32);
     let detour = plan.detour.as_ref().unwrap();
     assert_eq!(detour.before[0].kind(), "cluster");
+    assert_eq!(detour.shared_bytes(), ConversionPlan::scratch_bytes(&detour.before));
+    assert!(detour.shared_bytes() > 1 && plan.shared_bytes() >= detour.shared_bytes());
     assert_eq!(detour.layout.columns_of(Dim::BLOCK), [0], "every block has indices for all lines");
     assert!(gathered(&source, &source, 0, 32).detour.is_none());
     // Indices divided the other way than the source.
@@ -238,15 +266,20 @@ fn what_shared_memory_does_not_hold_is_an_error() {
     let wide = blocked([1, 8], [1, 32], [1, 4], [64, 1024]);
     let error = GatherPlan::new(&wide, &wide, Dim::out(1), 32, &cuda()).unwrap_err();
     assert_eq!(error, PlanError::SharedBudget { needed: 256 << 10, budget: 227 << 10 });
-    assert!(GatherPlan::new(&wide, &wide, Dim::out(1), 16, &cuda()).is_ok());
+    assert_eq!(GatherPlan::new(&wide, &wide, Dim::out(1), 16, &cuda()).unwrap().shared_bytes(), 128 << 10);
     // By shuffles any number of lines is fine.
     let tall = blocked([1, 1], [4, 8], [4, 1], [1 << 14, 8]);
     let plan = GatherPlan::new(&tall, &tall, Dim::out(1), 32, &cuda()).unwrap();
     assert!(matches!(plan.gather, Gather::Shuffle(_)));
+    assert_eq!(plan.shared_bytes(), 0);
     let line = "#ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>";
     let bins = line.parse::<Encoding>().unwrap().to_linear_layout(&[1 << 16]).unwrap();
     let error = HistogramPlan::new(&wide, &bins, 32, &cuda()).unwrap_err();
     assert_eq!(error, PlanError::SharedBudget { needed: 256 << 10, budget: 227 << 10 });
+    let mut large = cuda();
+    large.shared_bytes = 256 << 10;
+    let plan = HistogramPlan::new(&wide, &bins, 32, &large).unwrap();
+    assert_eq!(plan.total_shared_bytes(), 256 << 10);
 }
 
 #[test]

@@ -221,12 +221,22 @@ fn integers_of_a_whole_warp_take_one_instruction() {
         plan
     };
     let rows = blocked([1, 4], [1, 32], [4, 1], [16, 128]);
-    let plan = combined(&rows, 1, WarpCombine::Add);
+    let plan_of_rows = combined(&rows, 1, WarpCombine::Add);
+    let plan = &plan_of_rows;
     assert_eq!((plan.local.whole_warp, plan.cost.shuffles), (Some(WarpCombine::Add), 4));
     // Four lanes of eight hold the same: adding them would count them twice.
     let half = blocked([1, 1], [1, 32], [4, 1], [4, 8]);
     assert_eq!(combined(&half, 1, WarpCombine::Add).local.whole_warp, None);
     assert_eq!(combined(&half, 1, WarpCombine::UMax).local.whole_warp, Some(WarpCombine::UMax));
+    // One exchange is cheaper than the instruction, which takes as long as two.
+    let pair = blocked([1, 1], [1, 32], [4, 1], [4, 2]);
+    let plan = combined(&pair, 1, WarpCombine::UMax);
+    assert_eq!((plan.local.whole_warp, plan.cost.shuffles), (None, 1));
+    let mut slow = cuda();
+    slow.cost.shuffle *= 3.0;
+    let slower = ReducePlan::with_combine(&rows, Dim::out(1), &[32], Some(WarpCombine::Add), &slow).unwrap();
+    let more = slower.cost.cycles - plan_of_rows.cost.cycles;
+    assert!((more - 4.0 * 4.0 * 2.0 * (slow.cost.shuffle - cuda().cost.shuffle)).abs() < 1e-9, "{more}");
     // Lanes that hold other rows must not be mixed.
     let two_rows = blocked([1, 1], [2, 16], [4, 1], [8, 16]);
     assert_eq!(combined(&two_rows, 1, WarpCombine::And).local.whole_warp, None);

@@ -37,9 +37,9 @@ impl Case {
         ScaledDot { a, b, c, types, factor }
     }
 
+    /// The scales; what is multiplied with what is the same with any of them.
     fn check(&self, plan: &ScaledDotPlan, scales: [Option<&LinearLayout>; 2]) -> Result<(), String> {
-        let [a, b, c] = &self.operands;
-        check_dot(&plan.dot, a, b, c, &self.target).map_err(|err| err.to_string())?;
+        let [a, b, _] = &self.operands;
         check_scaled_dot(plan, [a, b], scales, &self.target).map_err(|err| err.to_string())
     }
 }
@@ -50,7 +50,7 @@ fn scales_meet_their_elements() {
     for (tile, k_width) in [([32, 32, 64], 16), ([16, 16, 128], 16), ([32, 32, 64], 8)] {
         for warps in [[1, 1], [2, 2]] {
             for transposed in [false, true] {
-                for shape in [[64, 64, 128], [64, 32, 256]] {
+                for shape in [[64, 32, 128], [32, 64, 128]] {
                     let case = Case::new(tile, warps, transposed, k_width, shape);
                     let dot = case.dot(32);
                     let [left, right] = dot.scale_layouts(&case.target).unwrap();
@@ -61,8 +61,12 @@ fn scales_meet_their_elements() {
                         ),
                         (Some(shape[0]), Some(shape[2] / 32))
                     );
+                    let without = dot.plan([None; 2], &case.target).unwrap();
+                    let [a, b, c] = &case.operands;
+                    check_dot(&without.dot, a, b, c, &case.target).unwrap();
                     for scales in [[Some(&left), Some(&right)], [Some(&left), None], [None, Some(&right)]] {
                         let plan = dot.plan(scales, &case.target).unwrap();
+                        assert_eq!(plan.dot, without.dot);
                         case.check(&plan, scales).unwrap();
                         cases += 1;
                     }
@@ -119,7 +123,11 @@ fn layouts_of_tritons_are_taken() {
     let plan = case.dot(32).plan(scales, &case.target).unwrap();
     case.check(&plan, scales).unwrap();
     // The other way around lanes lack what they need.
-    assert!(case.dot(32).plan([Some(&right), Some(&left)], &case.target).is_err());
+    let error = |scales| case.dot(32).plan(scales, &case.target).unwrap_err().to_string();
+    for swapped in [[Some(&right), Some(&left)], [Some(&right), None]] {
+        assert!(error(swapped).contains("the left operand"));
+    }
+    assert!(error([Some(&left), Some(&left)]).contains("the right operand"));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Accesses to shared memory of given layouts, each executed by the checker.
 
 mod plan_layouts;
+#[path = "plan_layouts/tiles.rs"]
+mod tiles;
 
 use linear_layout::checker::{check_async_copy, check_shared_access};
 use linear_layout::plan::{AddressFacts, PlanError, SharedAccessPlan};
@@ -8,6 +10,7 @@ use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, Encoding, LinearLayout};
 use plan_layouts::any_target;
 use proptest::prelude::*;
+use tiles::{TILES, Tile};
 
 fn layout(encoding: &str, shape: &[u64]) -> LinearLayout {
     encoding.parse::<Encoding>().unwrap().to_linear_layout(shape).unwrap()
@@ -162,6 +165,14 @@ fn padding_moves_banks_and_bounds_vectors() {
             .unwrap();
     check_shared_access(&wide, &layout(BLOCKED, &shape), &m, &t).unwrap();
     assert_eq!(wide.access.instruction.bits_per_lane(), 64, "padding of 4 elements keeps 8 bytes aligned");
+    // Rows of a matrix are as long as what lies between paddings, or longer.
+    for (interval, mnemonic) in [(8, "ldmatrix.x4"), (4, "ld.shared.b32")] {
+        let d = layout(&dot(0, 2), &shape);
+        let padding = [(interval, 8)];
+        let plan = SharedAccessPlan::with_padding(&d, &m, &padding, 16, Direction::Load, &t).unwrap();
+        check_shared_access(&plan, &d, &m, &t).unwrap();
+        assert_eq!(plan.mnemonic, mnemonic);
+    }
     let bad = SharedAccessPlan::with_padding(&d, &m, &[(24, 1)], 32, Direction::Load, &t);
     assert!(matches!(bad, Err(PlanError::Layout(_))));
     for pad in [1 << 62, 1 << 58, u64::MAX] {
@@ -199,6 +210,36 @@ fn async_copies_are_wide_in_both_memories() {
     check_async_copy(&p, &d, &m, &narrow, &target("cuda:80")).unwrap();
     let unaligned = AddressFacts::row_major(&d, 1, 64);
     assert!(SharedAccessPlan::async_copy(&d, &m, 16, &unaligned, &target("cuda:80")).is_err());
+    let mut without = target("cuda:80");
+    without.primitives.cp_async = false;
+    assert!(SharedAccessPlan::async_copy(&d, &m, 16, &facts, &without).is_err());
+    // Not from one partition into the next.
+    let line = |registers: u32, lanes: u32| {
+        let (ins, n) = ([(Dim::REGISTER, registers), (Dim::LANE, lanes)], registers + lanes);
+        LinearLayout::from_columns(&ins, &[(Dim::out(0), n)], (0..n).map(|bit| 1 << bit)).unwrap()
+    };
+    let parts = |offsets: u32, parts: u32| {
+        let (ins, n) = ([(Dim::OFFSET, offsets), (Dim::PARTITION, parts)], offsets + parts);
+        LinearLayout::from_columns(&ins, &[(Dim::out(0), n)], (0..n).map(|bit| 1 << bit)).unwrap()
+    };
+    let copied = |d: &LinearLayout, m: &LinearLayout, name: &str| {
+        let (facts, target) = (AddressFacts::row_major(d, 64, 64), target(name));
+        let plan = SharedAccessPlan::async_copy(d, m, 16, &facts, &target);
+        plan.map(|plan| {
+            check_async_copy(&plan, d, m, &facts, &target).unwrap();
+            plan.mnemonic
+        })
+    };
+    let few = line(3, 0);
+    assert_eq!(copied(&few, &parts(3, 0), "cuda:80").unwrap(), "cp.async.cg.shared.global 16");
+    assert_eq!(copied(&few, &parts(2, 1), "cuda:80").unwrap(), "cp.async.ca.shared.global 8");
+    // AMD GPUs write lane after lane; only some write 16 bytes of each.
+    let wave = line(3, 6);
+    assert_eq!(copied(&wave, &parts(9, 0), "hip:gfx950").unwrap(), "buffer_load_dwordx4 … lds");
+    assert!(copied(&wave, &parts(9, 0), "hip:gfx942").is_err(), "lanes are 16 bytes apart");
+    for name in ["hip:gfx942", "hip:gfx950"] {
+        assert_eq!(copied(&line(1, 6), &parts(7, 0), name).unwrap(), "buffer_load_dword … lds");
+    }
 }
 
 /// `mma.m16n8k16` takes a left operand from four consecutive words, a right one from two (PTX ISA, "Matrix Fragments for
@@ -278,6 +319,26 @@ fn matrices_move_between_registers_of_any_numbers() {
         }
     }
     assert!(moved > 200, "{moved}");
+}
+
+/// Layouts in which one lane, register or warp is not where an instruction of matrices wants it.
+#[test]
+fn what_nearly_is_a_tile_of_matrices_is_accessed_right() {
+    for tile in TILES {
+        let target = target(tile.target);
+        let is_matrix =
+            |plan: &SharedAccessPlan| ["matrix", "_tr_"].iter().any(|part| plan.mnemonic.contains(part));
+        let [mut matrices, mut others] = [0, 0];
+        for d in tile.variations() {
+            let plan = tile.plan(&d, &target).unwrap();
+            let m = Tile::memory(d.total_out_bits());
+            if let Err(error) = check_shared_access(&plan, &d, &m, &target) {
+                panic!("{error}\n{d}\n{plan}");
+            }
+            *(if is_matrix(&plan) { &mut matrices } else { &mut others }) += 1;
+        }
+        assert!(matrices > 50 && others > 50, "{} {matrices} {others}", tile.target);
+    }
 }
 
 #[test]

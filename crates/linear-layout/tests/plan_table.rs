@@ -12,9 +12,12 @@
 
 #[path = "plan_layouts/named.rs"]
 mod named;
+#[path = "plan_layouts/tiles.rs"]
+mod tiles;
 #[path = "../fuzz/src/uneven.rs"]
 mod uneven;
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use linear_layout::plan::{
@@ -24,6 +27,7 @@ use linear_layout::plan::{
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, Encoding, LinearLayout};
 use named::{CLUSTER, MEMORY, REGISTERS, is_kept_as, layout};
+use tiles::TILES;
 use uneven::uneven;
 
 /// Few instructions, most of them, and the other vendor's, few and most.
@@ -255,10 +259,33 @@ fn with_other_costs(table: &mut String) {
     }
 }
 
+/// Of layouts that instructions of matrices fit or just do not: how many use which, and what all of them take together.
+fn near_tiles(table: &mut String) {
+    for (tile, other) in TILES.iter().flat_map(|tile| [(tile, false), (tile, true)]) {
+        let target = TargetDesc::parse(tile.target).unwrap();
+        let target = if other { uneven(target) } else { target };
+        let mut found: BTreeMap<String, (u64, f64, u64)> = BTreeMap::new();
+        for layout in tile.variations() {
+            let plan = tile.plan(&layout, &target).unwrap();
+            let (plans, cycles, addresses) = found.entry(plan.mnemonic.clone()).or_default();
+            *plans += 1;
+            *cycles += plan.cycles(&target);
+            *addresses += plan.access.address_ops;
+        }
+        for (mnemonic, (plans, cycles, addresses)) in found {
+            let (direction, bits) = (tile.direction, tile.elem_bits);
+            let costs = if other { " with other costs" } else { "" };
+            let about = format!("{} {direction:?} {bits} bits near a tile{costs}", tile.target);
+            writeln!(table, "{about}: {plans} by {mnemonic}, {cycles:.1} cycles, {addresses} address ops")
+                .unwrap();
+        }
+    }
+}
+
 #[test]
 fn plans_are_those_of_the_table() {
     let mut table = String::new();
-    for part in [conversions, accesses, along_an_axis, one_dimension, with_other_costs] {
+    for part in [conversions, accesses, along_an_axis, one_dimension, with_other_costs, near_tiles] {
         part(&mut table);
     }
     is_kept_as("plan_table.txt", &table);

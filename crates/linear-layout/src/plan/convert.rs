@@ -507,18 +507,14 @@ impl<'a> Pair<'a> {
     /// stored even alone; `limit` is what another way costs, above which nothing is worth trying.
     fn shared(&self, budget: u64, limit: f64) -> PlanResult<Option<ConversionPlan>> {
         let local = Local::new(self)?;
-        let mut widths = vec![self.storage_bits];
-        if self.storage_bits < 8 {
-            widths.push(8);
-        }
+        let mut widths = vec![self.storage_bits, self.storage_bits.max(8)];
+        widths.dedup();
         let mut best: Option<ConversionPlan> = None;
         for storage_bits in widths {
             let needed = |tiles: u32| ((u64::from(storage_bits) << (local.bits - tiles)) / 8).max(1);
+            // At worst one element at a time: a byte, unless it is wider.
             let Some(tile_bits) = (0..=local.bits).find(|&t| needed(t) <= budget) else {
-                if best.is_none() && storage_bits >= 8 {
-                    return Err(PlanError::SharedBudget { needed: needed(local.bits), budget });
-                }
-                continue;
+                return Err(PlanError::SharedBudget { needed: needed(local.bits), budget });
             };
             let mut limit = best.as_ref().map_or(limit, |b| b.cost.cycles.min(limit));
             let found = local.best(self, storage_bits, tile_bits, &mut limit);

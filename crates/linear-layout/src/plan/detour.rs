@@ -134,3 +134,38 @@ impl Slots {
         Ok(LinearLayout::from_columns(&ins, outs, own.chain(self.block.iter().copied()))?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A block takes over a column that nothing else holds: not one of which there is a second.
+    #[test]
+    fn blocks_take_what_nobody_else_has() {
+        let slots = |reg: &[u64]| {
+            Slots::of(
+                [reg.iter().map(|&c| Some(c)).collect(), vec![Some(4)], vec![]],
+                [0].into_iter().collect(),
+            )
+        };
+        let zeros = |n: usize| (0..n).map(|_| 0).collect::<Vectors>();
+        let d = Distributed {
+            reg: zeros(3),
+            lane: zeros(1),
+            warp: zeros(0),
+            block: [8].into_iter().collect(),
+            out_bits: 4,
+        };
+        for (reg, may, block, left) in [
+            (&[2, 1, 1][..], 7, 2, [None, Some(1), Some(1)]),
+            (&[2, 1, 3], 7, 4, [Some(2), Some(1), Some(3)]),
+            (&[0, 1, 2], 3, 2, [Some(0), Some(1), None]),
+            (&[0, 1, 2], 1, 1, [Some(0), None, Some(2)]),
+            (&[0, 1, 1], 3, 0, [Some(0), Some(1), Some(1)]),
+        ] {
+            let mut slots = slots(reg);
+            slots.share(&d, |c| c & may == c);
+            assert_eq!((slots.block[0], &slots.own[0][..]), (block, &left[..]), "{reg:?}");
+        }
+    }
+}

@@ -338,9 +338,10 @@ impl ScaledDot<'_> {
         let operands = Operands::new(self.a, self.b, self.c, target)?;
         let kind = self.types.kind(target);
         let copies = operands.c.all.representatives();
-        let depth = 1 << operands.a.bits(DotAxis::K);
-        let all = MatrixInstruction::of_warp(kind, self.types.c, true, depth, target);
-        for instruction in all.into_iter().filter(|row| row.scaled == Some(self.factor)) {
+        let fits = |row: &&MatrixInstruction| {
+            row.scaled == Some(self.factor) && row.multiplies(kind, self.types.c, true)
+        };
+        for instruction in MatrixInstruction::of(target).filter(fits) {
             for swapped in [false, true].into_iter().take(1 + usize::from(instruction.is_symmetric())) {
                 let Some((dot, vectors)) = operands.matrix(instruction, swapped) else { continue };
                 let roles = instruction.roles(swapped);
@@ -589,13 +590,13 @@ impl Operands {
         let mut registers = [self.a.registers()?, self.b.registers()?, self.c.registers()?];
         choose_registers(&roles, &registers, &mut vectors);
         // Lanes of both operands that hold copies along K.
-        let copies = |lanes: &[Role], i: usize| match lanes[i] {
-            Some(role @ (DotAxis::K, _)) => vectors.get(&role) == Some(&0),
+        let is_copy = |role: &Role| match role {
+            Some(role @ (DotAxis::K, _)) => vectors.get(role) == Some(&0),
             _ => false,
         };
-        let (la, lb) = (&roles[0].lanes, &roles[1].lanes);
-        let zero_lanes =
-            (0..la.len()).filter(|&i| copies(la, i) && copies(lb, i)).fold(0, |mask, i| mask | 1u64 << i);
+        // Both operands have the same lanes along K.
+        let lanes = roles[0].lanes.iter().enumerate();
+        let zero_lanes = lanes.filter(|(_, role)| is_copy(role)).fold(0, |mask, (i, _)| mask | 1u64 << i);
         let mut fragments = Vec::new();
         for (roles, held) in roles.iter().zip(&mut registers) {
             fragments.push(take(&roles.registers, held, &vectors)?);

@@ -12,7 +12,7 @@ use crate::plan::shared::SharedAccessPlan;
 use crate::plan::shuffle::ShuffleInstruction;
 use crate::plan::space::Distributed;
 use crate::plan::wavefront::Served;
-use crate::plan::{PlanError, PlanResult, ThreadMasks, Unsupported};
+use crate::plan::{PlanError, PlanResult, ThreadMasks, Unsupported, fewest};
 use crate::target::{Direction, TargetDesc};
 use crate::{Dim, LinearLayout};
 
@@ -183,15 +183,14 @@ impl GatherPlan {
         // Memory holds what one block holds; the order of dimensions that stores widest.
         let last_first: Vec<Dim> = std::iter::once(axis).chain(rest.iter().rev().copied()).collect();
         let axis_last: Vec<Dim> = rest.iter().rev().copied().chain([axis]).collect();
-        let mut best: Option<(LinearLayout, SharedAccessPlan)> = None;
-        for order in [last_first, axis_last] {
+        let stored = |order: Vec<Dim>| -> PlanResult<(LinearLayout, SharedAccessPlan)> {
             let memory = plain_memory(&s, &outs, &order)?;
             let store = SharedAccessPlan::new(source, &memory, elem_bits.max(8), Direction::Store, target)?;
-            if best.as_ref().is_none_or(|b| store.cycles(target) < b.1.cycles(target)) {
-                best = Some((memory, store));
-            }
-        }
-        let (memory, store) = best.ok_or(PlanError::Internal { what: "no order of memory" })?;
+            Ok((memory, store))
+        };
+        let ways = [stored(last_first)?, stored(axis_last)?];
+        let (memory, store) = fewest(ways, |(_, store)| store.cycles(target))
+            .ok_or(PlanError::Internal { what: "no order of memory" })?;
         let lookups = distinct_registers(&i);
         let line = Lines::new(&memory, axis, mask)?;
         let address = ThreadBases {

@@ -535,6 +535,28 @@ mod tests {
         }
     }
 
+    /// Lanes that hold copies along K for want of elements are then the same of both operands.
+    #[test]
+    fn both_operands_have_the_same_lanes_along_k() {
+        for row in MatrixInstruction::all().filter(|row| row.c.warps.is_empty()) {
+            let along_k = |fragment: &Fragment| -> Vec<Role> {
+                fragment.lane_roles().into_iter().map(|role| role.filter(|(axis, _)| *axis == K)).collect()
+            };
+            assert_eq!(along_k(&row.a), along_k(&row.b), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn square_tiles_of_registers_are_symmetric() {
+        let is_symmetric = |family, shape: [u32; 3]| {
+            let row = MatrixInstruction::all().find(|row| row.family == family && row.shape == shape);
+            row.map(|row| (row.is_symmetric(), row.multiply_adds()))
+        };
+        assert_eq!(is_symmetric(MatrixFamily::Mma, [16, 8, 16]), Some((false, 16 * 8 * 16)));
+        assert_eq!(is_symmetric(MatrixFamily::Mfma, [32, 32, 8]), Some((true, 32 * 32 * 8)));
+        assert!(MatrixInstruction::all().all(|row| row.family != MatrixFamily::Wgmma || !row.is_symmetric()));
+    }
+
     #[test]
     fn lanes_are_those_of_the_target() {
         for target in TargetDesc::all() {

@@ -67,3 +67,8 @@ pub use tma_rows::{RowCopy, RowsFate, TmaRowsPlan};
 pub use vector::{AddressFacts, VectorAccess, VectorPlan};
 pub use warp_group::{WarpGroupDot, WarpGroupDotPlan, WarpGroupOperand, WarpGroupRun, WarpGroupStep};
 pub use wavefront::Served;
+
+/// Of those that take the fewest cycles the first.
+pub(crate) fn fewest<T>(all: impl IntoIterator<Item = T>, cycles: impl Fn(&T) -> f64) -> Option<T> {
+    all.into_iter().min_by(|x, y| cycles(x).total_cmp(&cycles(y)))
+}

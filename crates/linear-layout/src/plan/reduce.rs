@@ -14,7 +14,7 @@ use crate::plan::convert::{ConversionPlan, Cost};
 use crate::plan::display::{Count, write_cost};
 use crate::plan::shuffle::ShuffleInstruction;
 use crate::plan::space::Distributed;
-use crate::plan::{PlanError, PlanResult};
+use crate::plan::{PlanError, PlanResult, fewest};
 use crate::target::TargetDesc;
 use crate::{Dim, LinearLayout};
 
@@ -262,8 +262,8 @@ impl ReducePlan {
                 return Ok::<_, PlanError>(in_registers);
             }
             let in_lanes = to(true)?;
-            let cycles = |x: &ReduceExchange| cost(local, Some(x)).cycles;
-            Ok(if cycles(&in_lanes) < cycles(&in_registers) { in_lanes } else { in_registers })
+            fewest([in_registers, in_lanes], |x| cost(local, Some(x)).cycles)
+                .ok_or(PlanError::Internal { what: "no exchange" })
         };
         if split.across > 0 {
             plan.exchange = Some(exchange(&plan.local, &split.partial)?);
@@ -397,8 +397,6 @@ struct Split {
 /// others of the same span, and some distances have cheaper instructions (DPP on AMD GPUs: 1, 2, 7 and 8 in place of 1,
 /// 2, 4 and 8). A basis of least cost is found greedily, since bases form a matroid.
 fn cheapest(shuffles: Vec<ReduceShuffle>, target: &TargetDesc) -> Vec<ReduceShuffle> {
-    let cost =
-        |shuffles: &[ReduceShuffle]| shuffles.iter().map(|s| s.instruction.cycles(target)).sum::<f64>();
     // Lanes have at most six bits.
     let sums = 1u64 << shuffles.len().min(6);
     let chosen =
@@ -421,7 +419,11 @@ fn cheapest(shuffles: Vec<ReduceShuffle>, target: &TargetDesc) -> Vec<ReduceShuf
     let mut basis: Vec<ReduceShuffle> =
         all.into_iter().filter(|(sum, _)| span.insert(*sum)).map(|(_, shuffle)| shuffle).collect();
     basis.sort_by_key(|shuffle| shuffle.lane);
-    if basis.len() == shuffles.len() && cost(&basis) < cost(&shuffles) { basis } else { shuffles }
+    if basis.len() < shuffles.len() {
+        return shuffles;
+    }
+    let cycles = |of: &Vec<ReduceShuffle>| of.iter().map(|s| s.instruction.cycles(target)).sum::<f64>();
+    fewest([shuffles, basis], cycles).unwrap_or_default()
 }
 
 impl Split {
@@ -600,5 +602,31 @@ impl Split {
         let local = LocalReduction { registers, shuffles, ..LocalReduction::default() };
         let combine = local.with_whole_warp(combine, self.lanes_are_copies(), target);
         Ok(ReduceExchange { partial, gathered, conversions, combine })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lanes at these distances, exchanged as `cheapest` has it.
+    fn distances(lanes: &[u64], target: &str) -> Vec<u64> {
+        let target = TargetDesc::parse(target).unwrap();
+        let shuffle = |&lane: &u64| ReduceShuffle {
+            lane,
+            value: 0,
+            instruction: ShuffleInstruction::for_xor(lane, &target),
+        };
+        cheapest(lanes.iter().map(shuffle).collect(), &target).iter().map(|s| s.lane).collect()
+    }
+
+    #[test]
+    fn distances_are_changed_where_that_is_cheaper_only() {
+        // All cost the same.
+        assert_eq!(distances(&[3, 1], "cuda:80"), [3, 1]);
+        assert_eq!(distances(&[16, 8, 4, 2, 1], "cuda:80"), [16, 8, 4, 2, 1]);
+        // Neighbours have an instruction of their own, and they differ by both of these.
+        assert_eq!(distances(&[17, 16], "hip:gfx942"), [1, 17]);
+        assert_eq!(distances(&[1, 2, 4, 8], "hip:gfx942"), [1, 2, 7, 8]);
     }
 }

@@ -29,7 +29,7 @@ use crate::plan::display::{Count, write_cost};
 use crate::plan::scan_exchange::{ScanExchange, exchanges};
 use crate::plan::shuffle::ShuffleInstruction;
 use crate::plan::space::Distributed;
-use crate::plan::{PlanError, PlanResult, Unsupported};
+use crate::plan::{PlanError, PlanResult, Unsupported, fewest};
 use crate::target::TargetDesc;
 use crate::{Dim, LinearLayout};
 
@@ -285,20 +285,18 @@ impl ScanPlan {
         // The layout is chosen as if all results were wanted: that one of them loses its last use must not take a plan
         // to another layout, and to shared memory that was not given to it.
         let scan = Scan { combine, ..Scan::plain(axis, elem_bits, reverse, target) };
-        let mut best = scan.in_place(layout)?;
+        let own = scan.in_place(layout)?;
         let order: Vec<Dim> = layout.out_dims().collect();
         let outs: Vec<(Dim, u32)> = layout.out_dim_bits().collect();
         let d = Distributed::new(layout, &order, target)?;
-        let elsewhere = best.cost.cycles > 0.0 && best.detour.is_none();
+        let elsewhere = own.cost.cycles > 0.0 && own.detour.is_none();
+        let mut ways = vec![own];
         for warps in [false, true].into_iter().filter(|_| elsewhere) {
             let Some(other) = along_registers(&d, layout.out_mask(axis), warps, &outs)? else { continue };
             // What no plan converts is scanned where it is.
-            if let Ok(plan) = scan.through(layout, other)
-                && plan.cycles() < best.cycles()
-            {
-                best = plan;
-            }
+            ways.extend(scan.through(layout, other));
         }
+        let best = fewest(ways, ScanPlan::cycles).ok_or(PlanError::Internal { what: "no scan" })?;
         match &best.detour {
             Some(detour) if wanted.len() < elem_bits.len() => {
                 Scan { wanted, ..scan }.through(layout, detour.layout.clone())

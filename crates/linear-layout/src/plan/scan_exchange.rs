@@ -252,7 +252,8 @@ fn vector(offsets: &[u64], widest: u64, threads: u64) -> u32 {
             && (offsets.len() as u64).is_multiple_of(n)
             && offsets.chunks(n as usize).all(|c| c[0].is_multiple_of(n) && c[c.len() - 1] - c[0] == n - 1)
     };
-    while n > 1 && !fits(n) {
+    // One always does.
+    while !fits(n) {
         n /= 2;
     }
     n as u32
@@ -275,7 +276,8 @@ pub(super) fn exchanges(
         let mut choice: Option<(f64, Vec<ScanExchange>)> = None;
         for to in from + 1..=end.min(from + MOST_BITS) {
             let exchange = ScanExchange::new(d, places, from..to, reverse, widest, target);
-            let mut cycles = exchange.cost(elem_bits, warps, from > first, target).cycles;
+            // The first exchange of all has a barrier less, whichever that is.
+            let mut cycles = exchange.cost(elem_bits, warps, true, target).cycles;
             cycles += (exchange.instructions() * warps * elem_bits.len() as u64) as f64 * target.cost.alu;
             let (rest, others) = &best[end - to];
             if choice.as_ref().is_none_or(|(known, _)| cycles + rest <= *known) {

@@ -210,8 +210,7 @@ impl Runs {
     ) -> PlanResult<Runs> {
         let global = Distributed::new(distributed, &facts.order, target)?;
         let aligned = |n: u64| n.max(1).trailing_zeros();
-        let limit = (target.max_vector_bits / storage_bits).max(1).ilog2();
-        let limit = limit.min(aligned(facts.contiguous)).min(aligned(facts.mask_constancy));
+        let limit = aligned(facts.contiguous).min(aligned(facts.mask_constancy));
         let limit = limit.min(map.offset_bits - partition_bits);
         let widest = contiguous_bits(&global, limit).min(contiguous_bits(&map.columns, limit));
         Ok(Runs { global, storage_bits, widest })
