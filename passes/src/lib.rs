@@ -17,7 +17,7 @@
 //! * [`optimize_thread_locality`] keeps sums over loops in threads,
 //!   [`reduce_data_duplication`] and [`reorder_instructions`] say where data is
 //!   while it waits for its use.
-//! * [`explain_layouts`] says why layouts are what they are.
+//! * [`explain_layouts`] says why layouts are what they are, [`choice`] what was chosen and what else would have cost.
 //! * [`plans`] has the plans of operations, for allocation and lowering alike;
 //!   [`buffer_plans`] those of buffers in shared memory.
 //! * [`shared_memory`] allocates shared memory and puts barriers, [`global_scratch`] allocates
@@ -43,6 +43,7 @@ pub mod accelerate_matmul;
 pub mod analysis;
 pub mod buffer_accesses;
 pub mod buffer_plans;
+pub mod choice;
 pub mod cluster_buffers;
 pub mod coalesce;
 pub mod combine_tensor_select_and_if;

@@ -170,19 +170,27 @@ impl LoopSchedule {
     /// The schedule of `graph` that has most data under way within `budget`; `None` where nothing would run ahead.
     pub fn new(graph: &LoopGraph, budget: &Budget) -> Option<Self> {
         let mut best: Option<(u64, Self)> = None;
-        // As many CTAs as there are registers for, where rings leave them shared memory, else fewer.
-        for ctas in (1..=budget.ctas.max(1)).rev() {
-            let bytes = (budget.shared / ctas).saturating_sub(budget.taken);
-            let found = (2..=budget.stages)
-                .rev()
-                .find_map(|stages| Self::fitting(graph, stages, bytes, ctas, budget));
-            let Some(found) = found else { continue };
+        for (ctas, found) in Self::candidates(graph, budget) {
             let ahead = u64::from(found.stages - 1) * if budget.busy_alone { 1 } else { ctas };
             if best.as_ref().is_none_or(|(most, _)| ahead > *most) {
                 best = Some((ahead, found));
             }
         }
         best.map(|(_, schedule)| schedule)
+    }
+
+    /// The schedules with most stages for each number of CTAs: as many as there are registers for, where rings leave them
+    /// shared memory, then fewer.
+    pub fn candidates<'a>(
+        graph: &'a LoopGraph,
+        budget: &'a Budget,
+    ) -> impl Iterator<Item = (u64, Self)> + use<'a> {
+        (1..=budget.ctas.max(1)).rev().filter_map(|ctas| {
+            let bytes = (budget.shared / ctas).saturating_sub(budget.taken);
+            let mut stages = (2..=budget.stages).rev();
+            let found = stages.find_map(|stages| Self::fitting(graph, stages, bytes, ctas, budget));
+            found.map(|found| (ctas, found))
+        })
     }
 
     /// The first order of `stages` stages whose rings fit in `bytes`.
