@@ -135,7 +135,7 @@ fn only_renames(op: Op<'_>) -> bool {
 }
 
 /// What cycles are for.
-const TERMS: [&str; 8] = [
+pub(crate) const TERMS: [&str; 8] = [
     "loads",
     "stores",
     "atomics",
@@ -147,7 +147,7 @@ const TERMS: [&str; 8] = [
 ];
 
 /// What the cycles of `op` are for, if it takes any.
-fn term(op: Op<'_>) -> Option<&'static str> {
+pub(crate) fn term(op: Op<'_>) -> Option<&'static str> {
     Some(match rule(op)? {
         Rule::Memory if LoadOp::cast(op).is_some() => "loads",
         Rule::Memory if op.num_results() == 0 => "stores",

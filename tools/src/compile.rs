@@ -25,6 +25,7 @@ use ttopt_dialect::ttg::module_attrs::TOTAL_NUM_WARPS;
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
 use ttopt_lowering::{FLUSH_DENORMALS, FP_FUSION, MAX_REGISTERS, WAVES_PER_EU, flushes_denormals};
 use ttopt_passes::choice::{Candidate, Choice, Unit};
+use ttopt_passes::estimate::{Estimate, Launch};
 use ttopt_passes::kernel_decisions::{MOST_CTAS, REDUCE_LOOP_ADDRESSES};
 use ttopt_passes::schedule::pass::SCHEDULES;
 
@@ -93,6 +94,8 @@ pub struct Options {
     pub explain: bool,
     /// Whether the schedules of loops are wanted.
     pub schedules: bool,
+    /// The launch for which it is wanted what a program asks of the GPU.
+    pub estimate: Option<Launch>,
     /// Whether the IR is verified after each pass, not only after each stage.
     pub verify_each: bool,
     /// Whether all descriptors that can have a tensor map have one, also where pointers were measured to be
@@ -131,6 +134,7 @@ impl Default for Options {
             print_after: Vec::new(),
             explain: false,
             schedules: false,
+            estimate: None,
             verify_each: cfg!(debug_assertions),
             all_tensor_maps: false,
             keep: false,
@@ -318,6 +322,8 @@ pub struct Compiled {
     pub metadata: Option<Metadata>,
     /// The schedules of loops, where [`Options::schedules`] asks for them and passes chose them.
     pub schedules: Option<Vec<Timeline>>,
+    /// What a program of the launch asks of the GPU, where [`Options::estimate`] asks for that and passes chose layouts.
+    pub estimate: Option<Estimate>,
     /// How long the stages took.
     pub times: Times,
 }
@@ -565,7 +571,17 @@ impl<'c> Compilation<'_, 'c> {
             }
         } else if self.ttgir.is_none() {
             let passes = std::mem::take(&mut self.pipelines.to_ttgir);
-            self.run_passes(&passes)?;
+            // Loops are counted while an iteration is one.
+            let pipeline = passes.iter().position(|pass| pass_name(pass) == "tritongpu-pipeline");
+            let (before, after) =
+                passes.split_at(pipeline.filter(|_| self.options.estimate.is_some()).unwrap_or(0));
+            if !before.is_empty() {
+                self.run_passes(before)?;
+            }
+            if let Some(launch) = &self.options.estimate {
+                self.made.estimate = Some(Estimate::of(as_op(&self.module), launch).map_err(|_| Reported)?);
+            }
+            self.run_passes(after)?;
             self.take_schedules()?;
         }
         if let Some(ttgir) = self.ttgir.take() {
