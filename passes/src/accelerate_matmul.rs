@@ -103,7 +103,7 @@ impl<'c> Accelerate<'_, 'c> {
             return Err(error(op, "has no layout: run convert-triton-to-tritongpu first"));
         };
         let layout = encoding(layout).map_err(|reason| error(op, reason))?;
-        if matches!(layout, Encoding::NvidiaMma(_) | Encoding::AmdMfma(_) | Encoding::AmdWmma(_)) {
+        if has_instruction(&layout) {
             return Ok(());
         }
         let operands = [unconverted(dot.a()), unconverted(dot.b())];
@@ -386,6 +386,28 @@ fn problem<'c>(
         warps,
         cga: layout.cga_layout(),
     })
+}
+
+/// Whether the pass will choose a matrix instruction for `op`, and with it other layouts than it has.
+pub(crate) fn is_to_be_accelerated<'c>(op: Op<'c>, layouts: &Layouts<'c>) -> bool {
+    let Some(target) = layouts.machine.target.as_ref() else { return false };
+    let result = op.results().next().and_then(|result| result.ty().as_tensor());
+    let Some((ty, Ok(layout))) = result.and_then(|ty| Some((ty, encoding(ty.encoding()?)))) else {
+        return false;
+    };
+    if has_instruction(&layout) {
+        return false;
+    }
+    let Some(dot) = DotOp::cast(op) else { return DotScaledOp::cast(op).is_some() };
+    let operands = [unconverted(dot.a()), unconverted(dot.b())];
+    let how = (dot.input_precision(), dot.max_num_imprecise_acc(), Chain::default());
+    let problem = problem(how, ty, operands, &layout, layouts.machine.num_warps);
+    problem.is_some_and(|problem| MatmulPlan::new(&problem, target).is_some())
+}
+
+/// Whether a layout is that of a matrix instruction's result.
+fn has_instruction(layout: &Encoding) -> bool {
+    matches!(layout, Encoding::NvidiaMma(_) | Encoding::AmdMfma(_) | Encoding::AmdWmma(_))
 }
 
 /// A plan in words.

@@ -54,6 +54,14 @@ pub fn conversion<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -
     }
 }
 
+/// The same with what waits for it, or nothing for a conversion that will not be done (`Layouts::set_provisional`).
+pub fn converting<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> Option<f64> {
+    if layouts.is_provisional(to) {
+        return Some(0.0);
+    }
+    Some(conversion(ty, to, layouts)? + SYNCHRONIZATION)
+}
+
 /// What is known of the conversion of a type to a layout.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Conversion {
@@ -283,7 +291,7 @@ impl<'c> Objective<'c> {
         let rule = rule(op);
         if rule == Some(Rule::Convert) {
             return match (op.operand(0).ty().as_tensor(), layout_of(op.result(0))) {
-                (Some(ty), Some(to)) => Some(conversion(ty, to, layouts)? + SYNCHRONIZATION),
+                (Some(ty), Some(to)) => converting(ty, to, layouts),
                 _ => Some(0.0),
             };
         }

@@ -21,6 +21,9 @@
 //! 7. removes what has no uses left, and iter_args whose only use is their own
 //!    next value (`dead`).
 //!
+//! Where matrix instructions are still to be chosen for dots, conversions to the layouts of their operands cost nothing,
+//! no region moves, and accesses stay as coalescing left them: all of it is decided again once dots have theirs.
+//!
 //! Loop-carried values and results of branches share one layout with what they
 //! are passed to. Conversions in the input are nothing but hints: the pass
 //! removes them all and chooses layouts again, and repeats this while the cost
@@ -42,15 +45,16 @@ mod stores;
 
 pub(crate) use plan::{Alternative, Planner, Request, unconverted};
 
+use crate::accelerate_matmul::is_to_be_accelerated;
 use crate::choice::{Candidate, Choice, Unit};
-use crate::ir_util::operations_in_dominance_order;
+use crate::ir_util::{is_dot, layout_of, operations_in_dominance_order};
 use crate::machine::{Layouts, Machine, error};
 use crate::objective::{Objective, Total, spills};
 use crate::rules::is_conversion;
 use assign::Carried;
 use mlir_host::asm::Reported;
-use mlir_host::hash::FastMap;
-use mlir_host::ir::{Block, Op, Region, Value};
+use mlir_host::hash::{FastMap, FastSet};
+use mlir_host::ir::{Attr, Block, Op, Region, Value};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use regions::Told;
 use said::Said;
@@ -92,6 +96,7 @@ pub(crate) fn improve<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> PassResult {
 /// The same, which says as remarks what was chosen where somebody `asks`.
 fn improve_and_tell<'c>(module: Op<'c>, layouts: &Layouts<'c>, asks: bool) -> PassResult {
     let mut ops = remove_unused(module)?;
+    layouts.set_provisional(provisional(&ops, layouts));
     let mut known = Known::of(module, Said::new(asks));
     // Without conversions every use has the layout that it wants. Those that were removed free values for other
     // layouts.
@@ -102,6 +107,17 @@ fn improve_and_tell<'c>(module: Op<'c>, layouts: &Layouts<'c>, asks: bool) -> Pa
         }
     }
     Ok(())
+}
+
+/// The layouts of operands of dots for which matrix instructions are still to be chosen: loads must not move to them.
+fn provisional<'c>(ops: &[Op<'c>], layouts: &Layouts<'c>) -> FastSet<Attr<'c>> {
+    let (mut provisional, mut settled) = (FastSet::default(), FastSet::default());
+    for op in ops.iter().filter(|op| is_dot(**op)) {
+        let operands = op.operands().take(2).filter_map(layout_of);
+        if is_to_be_accelerated(*op, layouts) { &mut provisional } else { &mut settled }.extend(operands);
+    }
+    provisional.retain(|layout| !settled.contains(layout));
+    provisional
 }
 
 /// Decides again once about a module that has `ops`; the operations that it then has, if that made a function cheaper.
@@ -299,8 +315,12 @@ fn decide<'c>(
         assignment.apply(ops)?;
     }
     let mut planner = Planner::with(known.objective.clone(), layouts);
+    // Until dots have their layouts, accesses stay where coalescing put them.
+    let way = Way { regions: way.regions && !layouts.awaits_instructions(), ..way };
     let homes = if way.regions { regions::homes(ops, &assignment, layouts) } else { Vec::new() };
-    stores::place(ops, &mut assignment, &mut planner, &known.said);
+    if !layouts.awaits_instructions() {
+        stores::place(ops, &mut assignment, &mut planner, &known.said);
+    }
     let mut moved = false;
     for _ in 0..if way.regions { REGION_ROUNDS } else { 0 } {
         let tell = |op, choice: &Choice| known.said.note(op, choice);

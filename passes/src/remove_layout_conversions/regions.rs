@@ -19,7 +19,7 @@ use super::plan::{Planner, Request, unconverted};
 use crate::choice::{Candidate, Choice, Unit, short};
 use crate::ir_util::{incoming, layout_of, with_layout};
 use crate::machine::Layouts;
-use crate::objective::{SYNCHRONIZATION, conversion, weight, weight_of};
+use crate::objective::{converting, weight, weight_of};
 use crate::rules::{Rule, backward, forward, is_cheap, is_conversion, rule};
 use mlir_host::flow::twins;
 use mlir_host::hash::{FastMap, FastSet};
@@ -490,11 +490,11 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
         let value = op.results().next().unwrap_or_else(|| op.operand(1));
         let (from, to) = if StoreOp::cast(op).is_some() { (layout, had) } else { (had, layout) };
         let ty = value.ty().as_tensor().and_then(|ty| with_layout(ty, from)).and_then(Type::as_tensor);
-        let Some(converted) = ty.and_then(|ty| conversion(ty, to, self.planner.layouts())) else {
+        let Some(converted) = ty.and_then(|ty| converting(ty, to, self.planner.layouts())) else {
             return true;
         };
         let working = self.working(member, layout).zip(self.working(member, had));
-        working.is_some_and(|(there, here)| there < here + weight(op) * (converted + SYNCHRONIZATION))
+        working.is_some_and(|(there, here)| there < here + weight(op) * converted)
     }
 
     /// The layouts of a region's members when one of them is wanted in another layout: the others follow, as far as they
@@ -631,7 +631,7 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
         }
         let ty = with_layout(ty, then)?.as_tensor()?;
         for wants in after {
-            cycles += weight_of(value) * (conversion(ty, wants, self.planner.layouts())? + SYNCHRONIZATION);
+            cycles += weight_of(value) * converting(ty, wants, self.planner.layouts())?;
         }
         Some(cycles)
     }
