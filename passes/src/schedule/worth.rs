@@ -109,10 +109,10 @@ impl<'c, 't> Worth<'c, 't> {
             );
             all.push(Candidate::new(name, Some(cycles)));
         }
-        let iterations = if known.is_some() { "" } else { ", whose iterations are unknown," };
-        let busy = if budget.busy_alone { ", whose dots keep the matrix units busy in one CTA," } else { "" };
+        let assumed = if known.is_some() { "" } else { ", as its bounds are unknown" };
+        let busy = if budget.busy_alone { ", whose dots keep the matrix units busy in one CTA" } else { "" };
         let subject =
-            format!("the schedule of this loop{iterations}{busy} by {trips} iterations of {own:.0} cycles");
+            format!("the schedule of this loop of {trips} iterations{assumed}, {own:.0} cycles each{busy}");
         Choice::among(subject, Unit::Cycles, all, chosen?)
     }
 
