@@ -9,17 +9,22 @@
 //! element type, and are multiplied within threads. Scaled dots become
 //! plain ones first.
 
+use crate::buffer_plans;
+use crate::choice::{Candidate, Choice, Unit};
 use crate::ir_util::{convert_before, operations_in_dominance_order};
 use crate::machine::{Layouts, Machine, error};
 use crate::matmul::build::{cast, with_element};
 use crate::matmul::chains::Chains;
+use crate::matmul::choices;
 use crate::matmul::operands::{describe, unconverted};
-use crate::matmul::plan::{Chain, Element, MatmulPlan, OperandPlan, Place, Problem};
+use crate::matmul::plan::{Chain, Element, MatmulPlan, OperandPlan, Place, Problem, shared_operand};
 use crate::matmul::scaled::decompose;
+use crate::objective::{SYNCHRONIZATION, conversion};
 use crate::plans::has_pairs;
 use crate::plans::scale_layouts;
 use linear_layout::encoding::{DotOperand, Linear};
-use linear_layout::target::TargetDesc;
+use linear_layout::plan::OperandSource;
+use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Encoding, LinearLayout};
 use mlir_host::asm::Reported;
 use mlir_host::ir::{FloatKind, Op, TensorType, Type, Value};
@@ -99,16 +104,23 @@ impl<'c> Accelerate<'_, 'c> {
             return Err(error(op, "has no layout: run convert-triton-to-tritongpu first"));
         };
         let layout = encoding(layout).map_err(|reason| error(op, reason))?;
-        if matches!(layout, Encoding::NvidiaMma(_) | Encoding::AmdMfma(_) | Encoding::AmdWmma(_)) {
+        if has_instruction(&layout) {
             return Ok(());
         }
         let operands = [unconverted(dot.a()), unconverted(dot.b())];
         let how = (dot.input_precision(), dot.max_num_imprecise_acc(), chain);
         let problem = problem(how, ty, operands, &layout, self.layouts.machine.num_warps);
-        match problem.as_ref().and_then(|problem| MatmulPlan::new(problem, self.target)) {
-            Some(plan) => {
+        match problem.as_ref().and_then(|problem| Some((problem, MatmulPlan::new(problem, self.target)?))) {
+            Some((problem, plan)) => {
                 if self.explain {
                     op.remark(format!("computed by {}", describe_plan(&plan)));
+                    let all: Vec<MatmulPlan> = MatmulPlan::all(problem, self.target).collect();
+                    let choices = [
+                        choices::instruction(problem, &all, self.target),
+                        choices::warps(problem, &plan, self.target),
+                        self.left_operand(operands[0], problem, &plan),
+                    ];
+                    choices.into_iter().flatten().for_each(|choice| op.remark(choice.to_string()));
                 }
                 self.rewrite(dot, operands, &plan)
             }
@@ -122,6 +134,34 @@ impl<'c> Accelerate<'_, 'c> {
                 self.within_threads(dot)
             }
         }
+    }
+
+    /// What it takes to have the left operand of an instruction that takes it from registers or from shared memory in either
+    /// place, if `value` is computed or loaded in its own layout.
+    fn left_operand(&self, value: Value<'c>, problem: &Problem, plan: &MatmulPlan) -> Option<Choice> {
+        let takes_both = plan.is_warp_group() && plan.instruction.sources[0] == OperandSource::Either;
+        let ty = value.ty().as_tensor().filter(|_| takes_both)?;
+        let layout = self.layouts.attr(&Encoding::DotOperand(DotOperand {
+            op_idx: 0,
+            parent: Box::new(plan.result.clone()),
+            k_width: 1 << plan.instruction.a.k_run(),
+        }));
+        let moved = conversion(ty, layout.ok()?, self.layouts).map(|cycles| cycles + SYNCHRONIZATION);
+        let registers = Candidate::new("registers, as its layout is converted", moved);
+        let stored = || {
+            let layout = Encoding::NvmmaShared(shared_operand(problem, 0, &plan.result));
+            let layout = self.layouts.attr(&layout).ok()?;
+            let space = shared_memory(value.ty().context())?;
+            let buffer = MemDescType::new(&ty.shape(), ty.element(), layout, space, false)?;
+            let plan = buffer_plans::access(ty.ty(), buffer, Direction::Store, self.target).ok()?;
+            Some(plan.access.cycles(self.target) + self.target.cost.block_barrier)
+        };
+        let shared = Candidate::new("shared memory, as it is stored there", stored());
+        let (chosen, other) = match &plan.operands[0].place {
+            Place::Shared(_) => (shared, registers),
+            Place::Registers { .. } => (registers, shared),
+        };
+        Some(Choice::new("place of the left operand", Unit::Cycles, chosen).instead(other))
     }
 
     /// Has an instruction with scales compute `dot`, if there is one for its formats; says whether.
@@ -352,6 +392,28 @@ fn problem<'c>(
         warps,
         cga: layout.cga_layout(),
     })
+}
+
+/// Whether the pass will choose a matrix instruction for `op`, and with it other layouts than it has.
+pub(crate) fn is_to_be_accelerated<'c>(op: Op<'c>, layouts: &Layouts<'c>) -> bool {
+    let Some(target) = layouts.machine.target.as_ref() else { return false };
+    let result = op.results().next().and_then(|result| result.ty().as_tensor());
+    let Some((ty, Ok(layout))) = result.and_then(|ty| Some((ty, encoding(ty.encoding()?)))) else {
+        return false;
+    };
+    if has_instruction(&layout) {
+        return false;
+    }
+    let Some(dot) = DotOp::cast(op) else { return DotScaledOp::cast(op).is_some() };
+    let operands = [unconverted(dot.a()), unconverted(dot.b())];
+    let how = (dot.input_precision(), dot.max_num_imprecise_acc(), Chain::default());
+    let problem = problem(how, ty, operands, &layout, layouts.machine.num_warps);
+    problem.is_some_and(|problem| MatmulPlan::new(&problem, target).is_some())
+}
+
+/// Whether a layout is that of a matrix instruction's result.
+fn has_instruction(layout: &Encoding) -> bool {
+    matches!(layout, Encoding::NvidiaMma(_) | Encoding::AmdMfma(_) | Encoding::AmdWmma(_))
 }
 
 /// A plan in words.

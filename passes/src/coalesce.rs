@@ -13,6 +13,7 @@
 //! that this costs least.
 
 use crate::analysis::axis_info::AxisInfoAnalysis;
+use crate::choice::{Candidate, Choice, Unit};
 use crate::ir_util::{
     convert_operand, for_each_edge, is_dot, layout_of, operations_in_dominance_order, set_layout,
 };
@@ -21,7 +22,7 @@ use crate::objective::weight;
 use crate::plans::{self, AccessFacts, Limit};
 use crate::rules::{Rule, rule};
 use linear_layout::target::TargetDesc;
-use linear_layout::{Dim, LinearLayout};
+use linear_layout::{Dim, Encoding, LinearLayout};
 use mlir_host::asm::Reported;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Op, TensorType, Value};
@@ -30,6 +31,7 @@ use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::{IrRewriter, create};
 use smallvec::SmallVec;
 use ttopt_dialect::tt::ops::{BroadcastOp, GatherOp, LoadOp, ReduceOp, ScanOp};
+use ttopt_dialect::ttg::attrs::encoding;
 use ttopt_dialect::ttg::layout::{equivalent, to_linear_layout};
 
 /// The pass.
@@ -63,7 +65,12 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     let accesses: Vec<Access<'_>> =
         ops.iter().filter_map(|op| access(*op, &analysis, &layouts.machine)).collect();
     let (groups, work) = groups(&ops, &accesses);
-    let vectors = group_vectors(&accesses, &groups, &work, &layouts.machine);
+    let members = members(&accesses, &groups);
+    let vectors: Vec<u64> = members
+        .iter()
+        .zip(&work)
+        .map(|(members, work)| group_vector(members, work, &layouts.machine))
+        .collect();
     let mut rewriter = IrRewriter::new(module.context());
     let mut chosen = vec![None; vectors.len()];
     let explains = options.bool("explain");
@@ -72,8 +79,17 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         // Accesses of a group differ in nothing that the layout depends on.
         let layout = match chosen[*group] {
             Some(layout) => layout,
-            None => layout_for(access, vector, &work[*group], &layouts)
-                .map_err(|reason| error(access.op, reason))?,
+            None => {
+                let (members, work) = (&members[*group], &work[*group]);
+                if explains {
+                    let choices = [
+                        vector_choice(members, work, vector, &layouts.machine),
+                        warps_choice(access, vector, work, &layouts),
+                    ];
+                    choices.into_iter().flatten().for_each(|choice| access.op.remark(choice.to_string()));
+                }
+                layout_for(access, vector, work, &layouts).map_err(|reason| error(access.op, reason))?
+            }
         };
         chosen[*group] = Some(layout);
         if explains {
@@ -302,9 +318,9 @@ impl<'c> Sets<'c> {
     }
 }
 
-/// What an access costs per element when each thread holds `held` neighbours: issuing instructions, the lines of 128 bytes
-/// that loads touch, and the sectors of 32 bytes that stores do.
-fn cost_per_element(access: &Access<'_>, held: u64, lanes: u64, target: Option<&TargetDesc>) -> f64 {
+/// What an access costs per element when each thread holds `held` neighbours: issuing instructions; and the lines of 128 bytes
+/// that loads touch, or the sectors of 32 bytes that stores do.
+fn cost_per_element(access: &Access<'_>, held: u64, lanes: u64, target: Option<&TargetDesc>) -> [f64; 2] {
     let vector = access.vector.min(held);
     let sectors_of_lane = (vector * access.facts.bytes).div_ceil(32);
     // Lanes next to each other share sectors.
@@ -319,7 +335,7 @@ fn cost_per_element(access: &Access<'_>, held: u64, lanes: u64, target: Option<&
     let stored = target
         .filter(|_| access.op.num_results() == 0)
         .map_or(0.0, |target| target.cost.stored(lanes * vector * access.facts.bytes, sectors));
-    (1.0 + lines.max(stored)) / vector as f64
+    [1.0, lines.max(stored)].map(|cost| cost / vector as f64)
 }
 
 /// Bytes of the widest access of a thread to shared memory.
@@ -333,45 +349,87 @@ fn stored_per_element(held: u64, bytes: u64, lanes: u64) -> f64 {
     (1 + rows * (held / vector)) as f64 / vector as f64
 }
 
-/// The vector that each group takes.
-fn group_vectors(
-    accesses: &[Access<'_>],
-    groups: &[usize],
-    work: &[Work<'_>],
-    machine: &Machine,
-) -> Vec<u64> {
+/// The accesses of each group.
+fn members<'a, 'c>(accesses: &'a [Access<'c>], groups: &[usize]) -> Vec<Vec<&'a Access<'c>>> {
     let count = groups.iter().max().map_or(0, |last| last + 1);
     let mut members: Vec<Vec<&Access<'_>>> = vec![Vec::new(); count];
     for (access, &group) in accesses.iter().zip(groups) {
         members[group].push(access);
     }
-    members.iter().zip(work).map(|(members, work)| group_vector(members, work, machine)).collect()
+    members
 }
 
-fn group_vector(members: &[&Access<'_>], work: &Work<'_>, machine: &Machine) -> u64 {
-    let widest = members.iter().map(|access| access.vector).max().unwrap_or(1);
-    let Some(first) = members.first() else { return 1 };
+/// What an element costs for the accesses of a group when each thread holds `held` neighbours.
+fn access_costs<'a>(
+    members: &'a [&Access<'_>],
+    held: u64,
+    machine: &'a Machine,
+) -> impl Iterator<Item = [f64; 2]> + use<'a> {
     let (lanes, target) = (machine.threads_per_warp, machine.target.as_ref());
-    let cost = |held: u64| -> f64 {
-        let accesses = members.iter().map(|access| cost_per_element(access, held, lanes, target));
-        let operand = (work.operand > first.facts.bytes).then_some(work.operand);
-        accesses.sum::<f64>() + operand.map_or(0.0, |bytes| stored_per_element(held, bytes, lanes))
-    };
-    let candidates = std::iter::successors(Some(1), |held| Some(held * 2)).take_while(|held| *held <= widest);
-    let mut best = (f64::INFINITY, 1);
-    for held in candidates {
-        let cost = cost(held);
-        if cost <= best.0 {
-            best = (cost, held);
-        }
-    }
-    let vector = best.1;
+    members.iter().map(move |access| cost_per_element(access, held, lanes, target))
+}
+
+/// What an element of a group costs then that dots read and that is stored to shared memory for them.
+fn operand_cost(members: &[&Access<'_>], work: &Work<'_>, held: u64, machine: &Machine) -> f64 {
+    let bytes = members.first().map_or(0, |first| first.facts.bytes);
+    let operand = (work.operand > bytes).then_some(work.operand);
+    operand.map_or(0.0, |bytes| stored_per_element(held, bytes, machine.threads_per_warp))
+}
+
+/// The vectors that a group can take, but for the size of its tensors.
+fn group_vectors(members: &[&Access<'_>]) -> impl Iterator<Item = u64> {
+    let widest = members.iter().map(|access| access.vector).max().unwrap_or(1);
+    std::iter::successors(Some(1), |held| Some(held * 2)).take_while(move |held| *held <= widest)
+}
+
+/// Neighbours of which there are enough for each thread.
+fn most_held(first: &Access<'_>, vector: u64, machine: &Machine) -> u64 {
     let elements = first.shape.iter().product::<i64>().max(1) as u64 / machine.num_ctas;
     let share = (elements / machine.threads()).max(1);
     let row = first.facts.order.first().map_or(1, |&d| first.shape[d] as u64);
     // Vectors of several narrow rows: rather half of the threads idle than
     // narrower accesses (paper, Table 2).
-    vector.min(if row > 1 && row < vector { share * 2 } else { share })
+    if row > 1 && row < vector { share * 2 } else { share }
+}
+
+/// The vector that a group takes.
+fn group_vector(members: &[&Access<'_>], work: &Work<'_>, machine: &Machine) -> u64 {
+    let Some(first) = members.first() else { return 1 };
+    let mut best = (f64::INFINITY, 1);
+    for held in group_vectors(members) {
+        let accesses = access_costs(members, held, machine).map(|[issued, touched]| issued + touched);
+        let cost = accesses.sum::<f64>() + operand_cost(members, work, held, machine);
+        if cost <= best.0 {
+            best = (cost, held);
+        }
+    }
+    best.1.min(most_held(first, best.1, machine))
+}
+
+/// What the accesses of a group, whose threads hold `vector` neighbours, would cost with other vectors.
+fn vector_choice(members: &[&Access<'_>], work: &Work<'_>, vector: u64, machine: &Machine) -> Option<Choice> {
+    let first = members.first()?;
+    let elements = first.shape.iter().product::<i64>().max(1) as u64 / machine.num_ctas;
+    // An element of a group is one of each lane.
+    let times = elements as f64 / machine.threads_per_warp as f64;
+    let fits: Vec<u64> =
+        group_vectors(members).filter(|held| *held <= vector.max(most_held(first, *held, machine))).collect();
+    let candidates = fits.iter().map(|held| {
+        let sum =
+            |term: usize| times * access_costs(members, *held, machine).map(|cost| cost[term]).sum::<f64>();
+        let terms = [
+            ("issue", sum(0)),
+            ("lines and sectors", sum(1)),
+            ("shared memory of dots", times * operand_cost(members, work, *held, machine)),
+        ];
+        let neighbours = if *held == 1 { "neighbour" } else { "neighbours" };
+        Candidate::of_terms(format!("{held} {neighbours} in each thread"), &terms)
+    });
+    let subject = match members.len() {
+        1 => "vector of this access".to_owned(),
+        count => format!("vector of {count} accesses that exchange values"),
+    };
+    Choice::among(subject, Unit::Cycles, candidates.collect(), fits.iter().position(|held| *held == vector)?)
 }
 
 /// The layout of an access, with whose values `work` is done.
@@ -381,6 +439,28 @@ fn layout_for<'c>(
     work: &Work<'c>,
     layouts: &Layouts<'c>,
 ) -> Result<Attr<'c>, String> {
+    // Lanes make accesses dense; warps are as good along any dimension, so they leave those that are worked
+    // along where that costs less.
+    let mut placements = placements(access, vector, work, layouts);
+    let first = placements.next().ok_or("accesses no tensor")??;
+    let mut best = (work_in(first, access, work, layouts).unwrap_or(f64::INFINITY), first);
+    for layout in placements {
+        let layout = layout?;
+        if let Some(cost) = work_in(layout, access, work, layouts).filter(|cost| *cost < best.0) {
+            best = (cost, layout);
+        }
+    }
+    Ok(best.1)
+}
+
+/// The layouts of an access that only differ in where warps are: the one that is made for the access alone, and where
+/// there is `work`, others.
+fn placements<'c>(
+    access: &Access<'c>,
+    vector: u64,
+    work: &Work<'c>,
+    layouts: &Layouts<'c>,
+) -> impl Iterator<Item = Result<Attr<'c>, String>> {
     let mut size = vec![1; access.shape.len()];
     let mut left = vector;
     for &d in &access.facts.order {
@@ -392,31 +472,72 @@ fn layout_for<'c>(
         }
     }
     let order = &access.facts.order;
-    let first = layouts.blocked(layouts.machine.blocked(&access.shape, &size, order))?;
     let idle = work.along.is_empty() && work.repeated.is_empty();
-    let Some(target) = layouts.machine.target.as_ref().filter(|_| !idle) else {
-        return Ok(first);
-    };
-    // Lanes make accesses dense; warps are as good along any dimension, so they leave those that are worked
-    // along where that costs less.
-    let cost = |layout: Attr<'c>| -> Option<f64> {
-        let layout = to_linear_layout(layout, &access.shape).ok()?;
-        let along = work.along.iter();
-        let along = along.map(|(op, weights)| Some(weights * plans::cost_along(*op, &layout, target).ok()?));
-        let repeated = work.repeated.iter().map(|load| load.cost(&layout, &layouts.machine, target));
-        Some(along.sum::<Option<f64>>()? + repeated.sum::<f64>())
-    };
-    let mut best = (cost(first).unwrap_or(f64::INFINITY), first);
-    for turned in 1..order.len() {
+    let turns = if idle || layouts.machine.target.is_none() { 1 } else { order.len().max(1) };
+    (0..turns).map(move |turned| {
         let mut warp_order = order.clone();
         warp_order.rotate_left(turned);
-        let layout = layouts.machine.blocked_with_warps(&access.shape, &size, order, &warp_order);
-        let layout = layouts.blocked(layout)?;
-        if let Some(cost) = cost(layout).filter(|cost| *cost < best.0) {
-            best = (cost, layout);
+        layouts.blocked(layouts.machine.blocked_with_warps(&access.shape, &size, order, &warp_order))
+    })
+}
+
+/// Cycles of `work` with values in `layout`; `None` where a part of it cannot be done there.
+fn work_in<'c>(layout: Attr<'c>, access: &Access<'c>, work: &Work<'c>, layouts: &Layouts<'c>) -> Option<f64> {
+    work_terms(layout, access, work, layouts).map(|[along, repeated]| along + repeated)
+}
+
+/// The same, what is done along a dimension and loads that are repeated apart.
+fn work_terms<'c>(
+    layout: Attr<'c>,
+    access: &Access<'c>,
+    work: &Work<'c>,
+    layouts: &Layouts<'c>,
+) -> Option<[f64; 2]> {
+    if work.along.is_empty() && work.repeated.is_empty() {
+        return Some([0.0; 2]);
+    }
+    let target = layouts.machine.target.as_ref()?;
+    let layout = to_linear_layout(layout, &access.shape).ok()?;
+    let along = work.along.iter();
+    let along = along.map(|(op, weights)| Some(weights * plans::cost_along(*op, &layout, target).ok()?));
+    let repeated = work.repeated.iter().map(|load| load.cost(&layout, &layouts.machine, target));
+    Some([along.sum::<Option<f64>>()?, repeated.sum::<f64>()])
+}
+
+/// What the work with the values of an access would cost with warps elsewhere.
+fn warps_choice<'c>(
+    access: &Access<'c>,
+    vector: u64,
+    work: &Work<'c>,
+    layouts: &Layouts<'c>,
+) -> Option<Choice> {
+    let chosen = layout_for(access, vector, work, layouts).ok()?;
+    let mut told: Vec<Attr<'c>> = Vec::new();
+    for layout in placements(access, vector, work, layouts).flatten() {
+        if !told.contains(&layout) {
+            told.push(layout);
         }
     }
-    Ok(best.1)
+    let candidates = told.iter().map(|layout| {
+        let name = format!("warps {}", warps_of(*layout));
+        match work_terms(*layout, access, work, layouts) {
+            Some([along, repeated]) => {
+                let terms = [("reductions, scans and gathers", along), ("repeated loads", repeated)];
+                Candidate::of_terms(name, &terms)
+            }
+            None => Candidate::new(name, None),
+        }
+    });
+    let chosen = told.iter().position(|layout| *layout == chosen)?;
+    Choice::among("warps for what is done with these values", Unit::Cycles, candidates.collect(), chosen)
+}
+
+/// How many warps a blocked layout has along each dimension.
+fn warps_of(layout: Attr<'_>) -> String {
+    match encoding(layout) {
+        Ok(Encoding::Blocked(blocked)) => format!("{:?}", blocked.warps_per_cta),
+        _ => layout.to_string(),
+    }
 }
 
 /// Runs the access in `layout`: operands are converted to it, results back.

@@ -2,14 +2,16 @@
 //!
 //! Says for each operation that fixes a layout what it fixes and why, and for
 //! each conversion how it is done, what that costs and what kept the layout
-//! engine from removing it. It changes nothing, so it can stand anywhere in a
+//! engine from removing it; then, for conversions, stores, regions, reductions, scans and gathers, what they would cost in
+//! other ways or layouts, and what each function costs. It changes nothing, so it can stand anywhere in a
 //! pipeline, and explains IR made by others as well.
 
-use crate::ir_util::{is_dot, layout_of, operations_in_dominance_order};
+use crate::choice::{Candidate, Choice, Unit, short};
+use crate::ir_util::{is_dot, layout_of, operations_in_dominance_order, with_layout};
 use crate::machine::{Layouts, Machine};
-use crate::objective::{weight, weight_of};
-use crate::plans::conversion_to;
-use crate::remove_layout_conversions::{Alternative, Planner, Request, unconverted};
+use crate::objective::{self, Objective, SYNCHRONIZATION, weight, weight_of};
+use crate::plans::{conversion_to, cost_along};
+use crate::remove_layout_conversions::{Alternative, Planner, Request, regions_that_stay, unconverted};
 use crate::rules::{Rule, anchor, is_cheap, rule};
 use linear_layout::plan::{Conversion, ConversionPlan};
 use mlir_host::asm::Reported;
@@ -19,8 +21,8 @@ use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
-use ttopt_dialect::tt::ops::{LoadOp, StoreOp};
-use ttopt_dialect::ttg::layout::equivalent;
+use ttopt_dialect::tt::ops::{FuncOp, LoadOp, StoreOp};
+use ttopt_dialect::ttg::layout::{equivalent, to_linear_layout};
 use ttopt_dialect::ttg::ops::{ConvertLayoutOp, LocalAllocOp, LocalLoadOp};
 
 /// The pass.
@@ -42,6 +44,14 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     let report = Report::of(module)?;
     for entry in &report.entries {
         entry.op.remark(entry.remark());
+    }
+    let layouts = Layouts::new(module.context(), Machine::of(module)?);
+    for (op, choice) in choices(module, &layouts) {
+        op.remark(choice.to_string());
+    }
+    let objective = Objective::new(module);
+    for op in operations_in_dominance_order(module).into_iter().filter(|op| FuncOp::cast(*op).is_some()) {
+        op.remark(cost_of(&objective.terms(op, &layouts)));
     }
     if options.bool("table") {
         eprint!("{report}");
@@ -155,6 +165,111 @@ fn explain_conversion<'c>(
     };
     let layout = ty.encoding()?.to_string();
     Some(Entry { op, tensor: tensor_text(ty), layout, way: Some(way), why })
+}
+
+/// What a function costs by the objective, in words.
+fn cost_of(terms: &[(&'static str, f64)]) -> String {
+    let all: f64 = terms.iter().map(|(_, cycles)| cycles).sum();
+    let mut terms: Vec<_> = terms.iter().filter(|(_, cycles)| *cycles >= 0.5).collect();
+    terms.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let terms: Vec<String> = terms.iter().map(|(name, cycles)| format!("{name} {cycles:.0}")).collect();
+    format!("takes {all:.0} cycles of a CTA by the objective, which counts no dots: {}", terms.join(", "))
+}
+
+/// What is done as it is done, and what else it would cost, in dominance order.
+fn choices<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> Vec<(Op<'c>, Choice)> {
+    let mut planner = Planner::new(module, layouts);
+    let mut all = Vec::new();
+    for op in operations_in_dominance_order(module) {
+        let ways = [
+            conversion(op).and_then(|(from, to)| conversion_choice(from, to, &mut planner)),
+            store_choice(op, &planner),
+            along_choice(op, layouts),
+        ];
+        all.extend(ways.into_iter().flatten().map(|choice| (op, choice)));
+    }
+    all.extend(regions_that_stay(module, layouts));
+    all
+}
+
+/// A conversion against another computation of its source.
+fn conversion_choice<'c>(from: Value<'c>, to: Value<'c>, planner: &mut Planner<'_, 'c>) -> Option<Choice> {
+    let (value, layout) = (unconverted(from), layout_of(to)?);
+    match planner.alternative(Request { value, layout, moves: true }) {
+        Alternative::None => None,
+        Alternative::Costs { again, convert, .. } => {
+            let chosen = Candidate::new("convert it", convert);
+            let subject = format!(
+                "how to have {} in {}",
+                value.def_op().map_or("an argument", |op| op.name()),
+                short(layout)
+            );
+            let other = Candidate::new("rematerialize it", again);
+            Some(Choice::new(subject, Unit::Cycles, chosen).instead(other))
+        }
+    }
+}
+
+/// A store behind a conversion against one of the value as it is.
+fn store_choice<'c>(op: Op<'c>, planner: &Planner<'_, 'c>) -> Option<Choice> {
+    let stored = StoreOp::cast(op).map(|_| op.operand(1))?;
+    let value = unconverted(stored);
+    let (ty, layout) = (value.ty().as_tensor()?, layout_of(stored)?);
+    let (direct, access) = as_it_is(op, value, planner).filter(|_| value != stored)?;
+    let converted = objective::conversion(ty, layout, planner.layouts())? + SYNCHRONIZATION;
+    let terms = [("access", access), ("conversion", weight_of(stored) * converted)];
+    let chosen = Candidate::of_terms(format!("as its addresses ask, {}", short(layout)), &terms);
+    let other = Candidate::new(
+        format!("as its value is, {}, without addresses", short(ty.encoding()?)),
+        Some(direct),
+    );
+    Some(Choice::new("the layout of this store", Unit::Cycles, chosen).instead(other))
+}
+
+/// A reduction, scan or gather in the layout that its operand has, against blocked layouts whose threads go along other
+/// dimensions first, to which the operand, and from which the result, is converted.
+fn along_choice<'c>(op: Op<'c>, layouts: &Layouts<'c>) -> Option<Choice> {
+    let axis = match rule(op)? {
+        Rule::Reduce(axis) => Some(axis),
+        Rule::Scan | Rule::Gather => None,
+        _ => return None,
+    };
+    let target = layouts.machine.target.as_ref()?;
+    let (source, result) = (op.operand(0).ty().as_tensor()?, op.result(0).ty().as_tensor());
+    let (shape, has) = (source.shape(), source.encoding()?);
+    let machine = layouts.machine.at(op).ok()?;
+    let in_layout = |layout: Attr<'c>| -> Option<Candidate> {
+        let own = cost_along(op, &*to_linear_layout(layout, &shape).ok()?, target).ok()?;
+        let there = objective::conversion(source, layout, layouts)?;
+        let results = match (axis, result) {
+            (Some(axis), Some(_)) => Some(layouts.slice(axis, layout).ok()?),
+            (None, Some(_)) => Some(layout),
+            (_, None) => None,
+        };
+        let back = match (results, result) {
+            (Some(from), Some(ty)) => {
+                objective::conversion(with_layout(ty, from)?.as_tensor()?, ty.encoding()?, layouts)?
+            }
+            _ => 0.0,
+        };
+        let moved = [there, back].into_iter().filter(|cycles| *cycles > 0.0);
+        let conversions: f64 = moved.map(|cycles| cycles + SYNCHRONIZATION).sum();
+        let times = weight(op);
+        let terms = [("itself", times * own), ("conversions", times * conversions)];
+        Some(Candidate::of_terms(format!("in {}", short(layout)), &terms))
+    };
+    let mut told = vec![has];
+    let mut candidates = vec![in_layout(has)?];
+    for turned in 0..shape.len() {
+        let mut order: Vec<usize> = (0..shape.len()).rev().collect();
+        order.rotate_left(turned);
+        let layout = layouts.blocked(machine.blocked(&shape, &vec![1; shape.len()], &order)).ok()?;
+        if told.iter().all(|other| !equivalent(*other, layout, &shape)) {
+            told.push(layout);
+            candidates.extend(in_layout(layout));
+        }
+    }
+    Choice::among(format!("the layout of {}", op.name()), Unit::Cycles, candidates, 0)
 }
 
 fn plan(ty: TensorType<'_>, to: Attr<'_>, layouts: &Layouts<'_>) -> Result<Arc<ConversionPlan>, String> {

@@ -17,7 +17,8 @@
 //! * [`optimize_thread_locality`] keeps sums over loops in threads,
 //!   [`reduce_data_duplication`] and [`reorder_instructions`] say where data is
 //!   while it waits for its use.
-//! * [`explain_layouts`] says why layouts are what they are.
+//! * [`estimate`] counts what a program of a launch asks of the GPU.
+//! * [`explain_layouts`] says why layouts are what they are, [`choice`] what was chosen and what else would have cost.
 //! * [`plans`] has the plans of operations, for allocation and lowering alike;
 //!   [`buffer_plans`] those of buffers in shared memory.
 //! * [`shared_memory`] allocates shared memory and puts barriers, [`global_scratch`] allocates
@@ -44,10 +45,12 @@ pub mod analysis;
 pub mod async_wait_counts;
 pub mod buffer_accesses;
 pub mod buffer_plans;
+pub mod choice;
 pub mod cluster_buffers;
 pub mod coalesce;
 pub mod combine_tensor_select_and_if;
 pub mod convert_triton_to_tritongpu;
+pub mod estimate;
 pub mod explain_layouts;
 pub mod f32_dot_tc;
 pub mod fence_insertion;

@@ -6,7 +6,7 @@ use linear_layout::Encoding;
 use linear_layout::encoding::{Blocked, Slice};
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
-use mlir_host::hash::FastMap;
+use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Context, Op, TensorType};
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -175,6 +175,8 @@ pub struct Layouts<'c> {
     pub machine: Machine,
     defaults: RefCell<FastMap<SmallVec<[i64; 4]>, Attr<'c>>>,
     slices: RefCell<FastMap<(usize, Attr<'c>), Attr<'c>>>,
+    /// Layouts that operands of dots have only until matrix instructions are chosen for these.
+    provisional: RefCell<FastSet<Attr<'c>>>,
     /// What is known of conversions from a type to a layout.
     pub(crate) conversions: RefCell<FastMap<(TensorType<'c>, Attr<'c>), Conversion>>,
 }
@@ -187,8 +189,25 @@ impl<'c> Layouts<'c> {
             machine,
             defaults: RefCell::default(),
             slices: RefCell::default(),
+            provisional: RefCell::default(),
             conversions: RefCell::default(),
         }
+    }
+
+    /// Notes the layouts that values have only until matrix instructions are chosen for the dots that take them: a conversion to
+    /// one of them costs nothing, for it will not be done.
+    pub(crate) fn set_provisional(&self, provisional: FastSet<Attr<'c>>) {
+        *self.provisional.borrow_mut() = provisional;
+    }
+
+    /// Whether matrix instructions are still to be chosen for any dots.
+    pub(crate) fn awaits_instructions(&self) -> bool {
+        !self.provisional.borrow().is_empty()
+    }
+
+    /// Whether nothing will be converted to `layout`.
+    pub(crate) fn is_provisional(&self, layout: Attr<'c>) -> bool {
+        self.provisional.borrow().contains(&layout)
     }
 
     /// The attribute of a blocked layout.

@@ -54,6 +54,14 @@ pub fn conversion<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -
     }
 }
 
+/// The same with what waits for it, or nothing for a conversion that will not be done (`Layouts::set_provisional`).
+pub fn converting<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> Option<f64> {
+    if layouts.is_provisional(to) {
+        return Some(0.0);
+    }
+    Some(conversion(ty, to, layouts)? + SYNCHRONIZATION)
+}
+
 /// What is known of the conversion of a type to a layout.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Conversion {
@@ -79,7 +87,7 @@ fn known_conversion<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>)
 }
 
 /// Assumed iterations of a loop that does not say how many it has.
-const ITERATIONS: f64 = 16.0;
+pub(crate) const ITERATIONS: f64 = 16.0;
 
 /// Iterations of `op`, if it is a loop: as many as its bounds say where they are constants.
 fn iterations(op: Op<'_>) -> f64 {
@@ -132,6 +140,33 @@ fn only_renames(op: Op<'_>) -> bool {
         )
     );
     moves || SplatOp::cast(op).is_some()
+}
+
+/// What cycles are for.
+pub(crate) const TERMS: [&str; 8] = [
+    "loads",
+    "stores",
+    "atomics",
+    "shared memory",
+    "conversions",
+    "reductions, scans, gathers",
+    "arithmetic",
+    "special functions",
+];
+
+/// What the cycles of `op` are for, if it takes any.
+pub(crate) fn term(op: Op<'_>) -> Option<&'static str> {
+    Some(match rule(op)? {
+        Rule::Memory if LoadOp::cast(op).is_some() => "loads",
+        Rule::Memory if op.num_results() == 0 => "stores",
+        Rule::Memory => "atomics",
+        Rule::Any => "shared memory",
+        Rule::Convert => "conversions",
+        Rule::Reduce(_) | Rule::Scan | Rule::Gather => "reductions, scans, gathers",
+        Rule::Same | Rule::Unpack(_) if Dialect::of(op) == Some(Dialect::Math) => "special functions",
+        Rule::Same | Rule::Unpack(_) => "arithmetic",
+        _ => return None,
+    })
 }
 
 /// The warps that hold a tensor in `layout`: those of its thread group, which need not be all of the module's.
@@ -236,6 +271,19 @@ impl<'c> Objective<'c> {
         total
     }
 
+    /// Of `function`, by what it is for; registers beyond those of a thread count, too. What no plan does is left out.
+    pub fn terms(&self, function: Op<'c>, layouts: &Layouts<'c>) -> Vec<(&'static str, f64)> {
+        let mut terms = TERMS.map(|name| (name, 0.0));
+        function.walk(&mut |op| {
+            if let (Some(cycles), Some(term)) = (self.cycles(op, layouts), term(op)) {
+                let at = TERMS.iter().position(|name| *name == term).unwrap_or(0);
+                terms[at].1 += cycles * weight(op) * chance(op);
+            }
+            Walk::Advance
+        });
+        terms.into_iter().chain([("spilled registers", spills(function, layouts))]).collect()
+    }
+
     /// Of `op`, once, in the layouts that its operands and results have: zero for what moves and computes nothing;
     /// `None` where it is to be done as no plan does.
     pub fn cycles(&self, op: Op<'c>, layouts: &Layouts<'c>) -> Option<f64> {
@@ -243,7 +291,7 @@ impl<'c> Objective<'c> {
         let rule = rule(op);
         if rule == Some(Rule::Convert) {
             return match (op.operand(0).ty().as_tensor(), layout_of(op.result(0))) {
-                (Some(ty), Some(to)) => Some(conversion(ty, to, layouts)? + SYNCHRONIZATION),
+                (Some(ty), Some(to)) => converting(ty, to, layouts),
                 _ => Some(0.0),
             };
         }

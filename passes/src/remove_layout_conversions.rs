@@ -21,6 +21,9 @@
 //! 7. removes what has no uses left, and iter_args whose only use is their own
 //!    next value (`dead`).
 //!
+//! Where matrix instructions are still to be chosen for dots, conversions to the layouts of their operands cost nothing,
+//! no region moves, and accesses stay as coalescing left them: all of it is decided again once dots have theirs.
+//!
 //! Loop-carried values and results of branches share one layout with what they
 //! are passed to. Conversions in the input are nothing but hints: the pass
 //! removes them all and chooses layouts again, and repeats this while the cost
@@ -36,20 +39,25 @@ mod materialize;
 mod plan;
 mod regions;
 mod rematerialize;
+mod said;
 mod sink;
 mod stores;
 
 pub(crate) use plan::{Alternative, Planner, Request, unconverted};
 
-use crate::ir_util::operations_in_dominance_order;
+use crate::accelerate_matmul::is_to_be_accelerated;
+use crate::choice::{Candidate, Choice, Unit};
+use crate::ir_util::{is_dot, layout_of, operations_in_dominance_order};
 use crate::machine::{Layouts, Machine, error};
 use crate::objective::{Objective, Total, spills};
 use crate::rules::is_conversion;
 use assign::Carried;
 use mlir_host::asm::Reported;
-use mlir_host::hash::FastMap;
-use mlir_host::ir::{Block, Op, Region, Value};
-use mlir_host::pass::{Options, PassDef, PassResult};
+use mlir_host::hash::{FastMap, FastSet};
+use mlir_host::ir::{Attr, Block, Op, Region, Value};
+use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
+use regions::Told;
+use said::Said;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
@@ -60,6 +68,11 @@ const REGION_ROUNDS: usize = 4;
 pub static TRITONGPU_REMOVE_LAYOUT_CONVERSIONS: PassDef = PassDef {
     anchor: "builtin.module",
     dependencies: &["ttg"],
+    options: &[PassOption {
+        name: "explain",
+        description: "report what regions moved, what is rematerialized, and what the alternatives would have cost, as remarks",
+        kind: OptionKind::Bool(false),
+    }],
     ..PassDef::new(
         "tritongpu-remove-layout-conversions",
         "Let values take the layouts that their uses want, and convert only where that is the cheapest way",
@@ -67,8 +80,9 @@ pub static TRITONGPU_REMOVE_LAYOUT_CONVERSIONS: PassDef = PassDef {
     )
 };
 
-fn run(module: Op<'_>, _: &Options) -> PassResult {
-    improve(module, &Layouts::new(module.context(), Machine::of(module)?))
+fn run(module: Op<'_>, options: &Options) -> PassResult {
+    let layouts = Layouts::new(module.context(), Machine::of(module)?);
+    improve_and_tell(module, &layouts, options.bool("explain"))
 }
 
 /// Decides again about all layouts of a module that has some.
@@ -76,8 +90,14 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
 /// # Errors
 /// Where there is no layout for an operation; it is reported.
 pub(crate) fn improve<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> PassResult {
+    improve_and_tell(module, layouts, false)
+}
+
+/// The same, which says as remarks what was chosen where somebody `asks`.
+fn improve_and_tell<'c>(module: Op<'c>, layouts: &Layouts<'c>, asks: bool) -> PassResult {
     let mut ops = remove_unused(module)?;
-    let mut known = Known::of(module);
+    layouts.set_provisional(provisional(&ops, layouts));
+    let mut known = Known::of(module, Said::new(asks));
     // Without conversions every use has the layout that it wants. Those that were removed free values for other
     // layouts.
     while ops.iter().any(|op| is_conversion(*op)) {
@@ -87,6 +107,17 @@ pub(crate) fn improve<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> PassResult {
         }
     }
     Ok(())
+}
+
+/// The layouts of operands of dots for which matrix instructions are still to be chosen: loads must not move to them.
+fn provisional<'c>(ops: &[Op<'c>], layouts: &Layouts<'c>) -> FastSet<Attr<'c>> {
+    let (mut provisional, mut settled) = (FastSet::default(), FastSet::default());
+    for op in ops.iter().filter(|op| is_dot(**op)) {
+        let operands = op.operands().take(2).filter_map(layout_of);
+        if is_to_be_accelerated(*op, layouts) { &mut provisional } else { &mut settled }.extend(operands);
+    }
+    provisional.retain(|layout| !settled.contains(layout));
+    provisional
 }
 
 /// Decides again once about a module that has `ops`; the operations that it then has, if that made a function cheaper.
@@ -135,11 +166,31 @@ struct Known<'c> {
     objective: Rc<Objective<'c>>,
     /// What its functions cost, once that was asked.
     totals: Option<Vec<Total>>,
+    /// What was chosen.
+    said: Rc<Said<'c>>,
 }
 
 impl<'c> Known<'c> {
-    fn of(module: Op<'c>) -> Self {
-        Known { objective: Rc::new(Objective::new(module)), totals: None }
+    fn of(module: Op<'c>, said: Said<'c>) -> Self {
+        Known { objective: Rc::new(Objective::new(module)), totals: None, said: Rc::new(said) }
+    }
+
+    /// Nothing of a module that changed.
+    fn anew(&mut self, module: Op<'c>) {
+        *self = Known { objective: Rc::new(Objective::new(module)), totals: None, said: self.said.clone() };
+    }
+}
+
+impl<'c> Known<'c> {
+    /// Tells what made `function` cheaper than it was, `old` of a copy of the module.
+    fn tell(&self, function: Op<'c>, (old, copy): (Op<'c>, &Objective<'c>), layouts: &Layouts<'c>) {
+        if self.said.asks() {
+            let now = Candidate::of_terms("as chosen", &self.objective.terms(function, layouts));
+            let was = Candidate::of_terms("as they were", &copy.terms(old, layouts));
+            let choice = Choice::new("the layouts of this function", Unit::Cycles, now).instead(was);
+            function.remark(choice.to_string());
+            self.said.tell(function);
+        }
     }
 }
 
@@ -216,7 +267,7 @@ fn attempt<'c>(
     let done = done.map(|(next, moved)| {
         let totals = known.totals.take();
         let copy = known.objective.of_copy(before, originals);
-        *known = Known::of(module);
+        known.anew(module);
         let (mut cheaper, mut same, mut costlier) = (false, false, false);
         let mut all = Vec::new();
         for (n, (function, old)) in functions(module).zip(functions(before)).enumerate() {
@@ -224,7 +275,10 @@ fn attempt<'c>(
             let (order, total) = judge(function, &known.objective, (old, &copy, was), layouts);
             all.push(total);
             match order {
-                Ordering::Less => cheaper = true,
+                Ordering::Less => {
+                    cheaper = true;
+                    known.tell(function, (old, &copy), layouts);
+                }
                 order => {
                     (same, costlier) = (true, costlier | order.is_gt());
                     function.regions().zip(old.regions()).for_each(|(now, old)| now.take_body(old));
@@ -233,7 +287,7 @@ fn attempt<'c>(
         }
         if same {
             // The analysis knows values that are gone.
-            *known = Known::of(module);
+            known.anew(module);
         }
         known.totals = Some(all);
         let next = if same { None } else { next };
@@ -253,6 +307,7 @@ fn decide<'c>(
     known: &Known<'c>,
     before: &mut Option<Before<'c>>,
 ) -> Result<bool, Reported> {
+    known.said.forget();
     let mut assignment =
         assign::Assignment::new(ops, way.carried, layouts).map_err(|(op, reason)| error(op, reason))?;
     if assignment.changes(ops) {
@@ -260,11 +315,17 @@ fn decide<'c>(
         assignment.apply(ops)?;
     }
     let mut planner = Planner::with(known.objective.clone(), layouts);
+    // Until dots have their layouts, accesses stay where coalescing put them.
+    let way = Way { regions: way.regions && !layouts.awaits_instructions(), ..way };
     let homes = if way.regions { regions::homes(ops, &assignment, layouts) } else { Vec::new() };
-    stores::place(ops, &mut assignment, &mut planner);
+    if !layouts.awaits_instructions() {
+        stores::place(ops, &mut assignment, &mut planner, &known.said);
+    }
     let mut moved = false;
     for _ in 0..if way.regions { REGION_ROUNDS } else { 0 } {
-        let moves = regions::moves(ops, &assignment, &homes, &mut planner);
+        let tell = |op, choice: &Choice| known.said.note(op, choice);
+        let told = known.said.asks().then_some(Told { tell: &tell, moves: true });
+        let moves = regions::moves(ops, &assignment, &homes, &mut planner, told);
         if moves.is_empty() {
             break;
         }
@@ -273,7 +334,7 @@ fn decide<'c>(
         moves.into_iter().for_each(|to| assignment.relocate(&to));
         planner.forget();
     }
-    let rematerialized = rematerialize::rematerialize(ops, &assignment, &mut planner);
+    let rematerialized = rematerialize::rematerialize(ops, &assignment, &mut planner, &known.said);
     if before.is_none()
         && rematerialized.is_empty()
         && materialize::is_settled(ops, &assignment, &mut planner)
@@ -286,12 +347,29 @@ fn decide<'c>(
     }
     planner.forget();
     known.objective.analysis();
-    let mut pass = materialize::Materialize::new(module, planner);
+    let mut pass = materialize::Materialize::new(module, planner, known.said.clone());
     for &op in ops {
         pass.operands(op, &mut assignment)?;
     }
     pass.finish();
     Ok(moved)
+}
+
+/// The regions of a module that has layouts which stay where they are, and what moving them would cost: the operation that
+/// each begins with, and the choice.
+pub(crate) fn regions_that_stay<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> Vec<(Op<'c>, Choice)> {
+    let ops = operations_in_dominance_order(module);
+    let Ok(assignment) = assign::Assignment::new(&ops, Carried::Decided, layouts) else { return Vec::new() };
+    if assignment.changes(&ops) {
+        // It was not this engine that chose the layouts.
+        return Vec::new();
+    }
+    let homes = regions::homes(&ops, &assignment, layouts);
+    let stay = std::cell::RefCell::new(Vec::new());
+    let tell = |op, choice: &Choice| stay.borrow_mut().push((op, choice.clone()));
+    let mut planner = Planner::new(module, layouts);
+    regions::moves(&ops, &assignment, &homes, &mut planner, Some(Told { tell: &tell, moves: false }));
+    stay.into_inner()
 }
 
 /// Erases operations that only make values nobody uses, and control flow's values that nobody uses; those that stay,

@@ -118,6 +118,9 @@ def test_explanations_name_what_was_chosen():
     text = ttopt.explain(ADD, target="cuda:90")
     assert text.startswith("kernel vector_add for cuda:90: 4 warps = 128 threads")
     assert "each thread accesses 4 elements of 32 bits at once" in text
+    # What else would have cost, of layouts and of what is chosen for the assembly.
+    assert "remark: choice of vector of " in text and " | 2 neighbours in each thread: " in text
+    assert "remark: choice of CTAs on a multiprocessor, of code that needs " in text
     assert text._repr_html_().startswith("<pre>kernel")
 
 

@@ -10,7 +10,10 @@
 #shared = #ttg.swizzled_shared<{vec = 4, perPhase = 1, maxPhase = 8, order = [1, 0]}>
 #smem = #ttg.shared_memory
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 2 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  // What was weighed is told, the choice first.
+  // CHECK: remark: choice of the schedule of this loop of 2 iterations, {{[0-9]+}} cycles each: no pipeline, 4 CTAs: {{[0-9]+}} cycles | 2 stages, 3 CTAs with 32768 bytes of rings each, {{[0-9]+}} bytes under way: {{[0-9]+}} | {{.*}}
   // CHECK: remark: has no software pipeline: without it more CTAs fit in shared memory
+  // CHECK: remark: choice of the schedule of this loop of 16 iterations, as its bounds are unknown, {{[0-9]+}} cycles each: 2 stages, 3 CTAs with 32768 bytes of rings each, {{[0-9]+}} bytes under way: {{[0-9]+}} cycles | {{.*}}no pipeline, 4 CTAs: {{[0-9]+}}
   // CHECK: remark: has a software pipeline of 2 stages
   // CHECK-LABEL: @two_iterations
   // CHECK: scf.for

@@ -24,6 +24,8 @@ use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttg::module_attrs::TOTAL_NUM_WARPS;
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
 use ttopt_lowering::{FLUSH_DENORMALS, FP_FUSION, MAX_REGISTERS, WAVES_PER_EU, flushes_denormals};
+use ttopt_passes::choice::{Candidate, Choice, Unit};
+use ttopt_passes::estimate::{Estimate, Launch};
 use ttopt_passes::kernel_decisions::{MOST_CTAS, REDUCE_LOOP_ADDRESSES};
 use ttopt_passes::schedule::pass::SCHEDULES;
 
@@ -92,6 +94,8 @@ pub struct Options {
     pub explain: bool,
     /// Whether the schedules of loops are wanted.
     pub schedules: bool,
+    /// The launch for which it is wanted what a program asks of the GPU.
+    pub estimate: Option<Launch>,
     /// Whether the IR is verified after each pass, not only after each stage.
     pub verify_each: bool,
     /// Whether all descriptors that can have a tensor map have one, also where pointers were measured to be
@@ -130,6 +134,7 @@ impl Default for Options {
             print_after: Vec::new(),
             explain: false,
             schedules: false,
+            estimate: None,
             verify_each: cfg!(debug_assertions),
             all_tensor_maps: false,
             keep: false,
@@ -317,6 +322,8 @@ pub struct Compiled {
     pub metadata: Option<Metadata>,
     /// The schedules of loops, where [`Options::schedules`] asks for them and passes chose them.
     pub schedules: Option<Vec<Timeline>>,
+    /// What a program of the launch asks of the GPU, where [`Options::estimate`] asks for that and passes chose layouts.
+    pub estimate: Option<Estimate>,
     /// How long the stages took.
     pub times: Times,
 }
@@ -564,7 +571,17 @@ impl<'c> Compilation<'_, 'c> {
             }
         } else if self.ttgir.is_none() {
             let passes = std::mem::take(&mut self.pipelines.to_ttgir);
-            self.run_passes(&passes)?;
+            // Loops are counted while an iteration is one.
+            let pipeline = passes.iter().position(|pass| pass_name(pass) == "tritongpu-pipeline");
+            let (before, after) =
+                passes.split_at(pipeline.filter(|_| self.options.estimate.is_some()).unwrap_or(0));
+            if !before.is_empty() {
+                self.run_passes(before)?;
+            }
+            if let Some(launch) = &self.options.estimate {
+                self.made.estimate = Some(Estimate::of(as_op(&self.module), launch).map_err(|_| Reported)?);
+            }
+            self.run_passes(after)?;
             self.take_schedules()?;
         }
         if let Some(ttgir) = self.ttgir.take() {
@@ -742,7 +759,11 @@ impl<'c> Compilation<'_, 'c> {
         }
         // A number of registers that the caller demands decides how many CTAs there are.
         if target.vendor == Vendor::Nvidia && self.options.max_registers.is_none() {
-            occupancy::bound(&mut code, number(&self.module, MOST_CTAS).unwrap_or(1));
+            let most = number(&self.module, MOST_CTAS).unwrap_or(1);
+            let mut tell = |choice: &Choice| self.remark(&metadata.name, choice);
+            let tell: Option<&mut dyn FnMut(&Choice)> =
+                if self.options.explain { Some(&mut tell) } else { None };
+            occupancy::bound_and_tell(&mut code, most, tell);
         }
         if !object {
             self.keep(Stage::Asm, code.clone());
@@ -753,6 +774,15 @@ impl<'c> Compilation<'_, 'c> {
         }
         self.check_cancelled()?;
         self.make_binary(&code, target)
+    }
+
+    /// Says at the kernel, which is lowered already, what was chosen.
+    fn remark(&self, kernel: &str, choice: &Choice) {
+        let body = as_op(&self.module).region(0).first_block();
+        let is_kernel = |op: &Op<'_>| op.attr("sym_name").and_then(Attr::as_str) == Some(kernel);
+        if let Some(op) = body.into_iter().flat_map(|block| block.ops()).find(is_kernel) {
+            op.remark(choice.to_string());
+        }
     }
 
     /// Optimized LLVM IR of the `llvm` dialect.
@@ -807,12 +837,20 @@ impl<'c> Compilation<'_, 'c> {
                 // A stack may also hold what a kernel prints.
                 let spills = made.1.filter(|made| max_registers.is_none() && made.spill_stores > 0);
                 let stack = spills.map_or(0, |resources| resources.stack);
+                let mut told = vec![stack_of("as it was bounded", stack)];
+                let mut chosen = 0;
                 if let Some(relaxed) = occupancy::with_fewer_spills(code, stack) {
                     let other = unless_refused(assemble(&relaxed));
+                    told.extend(
+                        other
+                            .as_ref()
+                            .map(|(_, made)| stack_of("with fewer CTAs", made.map_or(0, |made| made.stack))),
+                    );
                     let spills_less = |(_, resources): &Assembled| {
                         resources.is_some_and(|resources| resources.stack < stack)
                     };
                     if let Some(other) = other.filter(spills_less) {
+                        chosen = told.len() - 1;
                         made = other;
                         best = Cow::Owned(relaxed);
                     }
@@ -829,9 +867,17 @@ impl<'c> Compilation<'_, 'c> {
                     let Ok(other) = other else { bail!("a thread that ran the assembler panicked") };
                     let Some(other) = unless_refused(other) else { continue };
                     let needs = other.1.map_or(u32::MAX, |resources| resources.stack);
+                    told.push(stack_of("in another order", needs));
                     if occupancy::is_worth_another_order(needs, stack) {
                         (made, best, stack) = (other, Cow::Owned(order), needs);
+                        chosen = told.len() - 1;
                     }
+                }
+                if self.options.explain
+                    && let Some(choice) = Choice::among("the stack of a thread", Unit::Bytes, told, chosen)
+                {
+                    let kernel = self.made.metadata.as_ref().map_or("", |metadata| &metadata.name);
+                    self.remark(kernel, &choice);
                 }
                 if let Cow::Owned(best) = best {
                     self.keep(Stage::Asm, best);
@@ -902,6 +948,11 @@ impl<'c> Compilation<'_, 'c> {
         }
         if self.options.verify_each || as_op(&self.module).verify() { Ok(()) } else { Err(Reported.into()) }
     }
+}
+
+/// Text with so many bytes of stack, for those who ask.
+fn stack_of(name: &str, bytes: u32) -> Candidate {
+    Candidate::new(name, Some(bytes.into()))
 }
 
 /// A binary, and what its assembler says it needs.

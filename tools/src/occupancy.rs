@@ -16,6 +16,7 @@ mod reorder;
 use pressure::Need;
 use read::Kernel;
 use tracing::debug;
+use ttopt_passes::choice::{Candidate, Choice, Unit};
 
 /// Registers of one of the four parts of a multiprocessor, for each lane of a warp (CUDA programming guide, "Technical
 /// Specifications per Compute Capability": 65,536 registers, four schedulers).
@@ -59,12 +60,24 @@ pub struct Occupancy {
 /// Gives each kernel of `ptx` that has a bound (`.minnctapersm`) the one that costs least, `most` at most; what was found
 /// for the last of them. Kernels that call functions, and text that is no PTX, stay as they are.
 pub fn bound(ptx: &mut Vec<u8>, most: u64) -> Option<Occupancy> {
+    bound_and_tell(ptx, most, None)
+}
+
+/// The same, which tells what other bounds would have cost.
+pub fn bound_and_tell(
+    ptx: &mut Vec<u8>,
+    most: u64,
+    mut tell: Option<&mut dyn FnMut(&Choice)>,
+) -> Option<Occupancy> {
     let mut found = None;
     let mut changes = Vec::new();
     for kernel in read::kernels(ptx) {
         let Some(needs) = pressure::needs(&kernel, FEWEST_REGISTERS) else { continue };
         let registers = needs.iter().map(|need| need.registers).fold(0.0, f64::max).ceil() as u64;
         let ctas = ctas(&needs, &kernel, most);
+        if let Some(tell) = tell.as_mut() {
+            choice(&needs, &kernel, most, registers, ctas).iter().for_each(tell);
+        }
         debug!(registers, ctas, threads = kernel.threads, "registers of a kernel");
         changes.push((kernel.bound.clone(), ctas));
         found = Some(Occupancy { registers, ctas });
@@ -119,11 +132,34 @@ pub fn is_worth_another_order(stack: u32, before: u32) -> bool {
 
 /// The number of CTAs, up to `most`, that costs least.
 fn ctas(needs: &[Need], kernel: &Kernel, most: u64) -> u64 {
-    let warps = kernel.threads.div_ceil(32).max(1);
-    let can_be = |ctas: &u64| *ctas == 1 || granted(ctas * warps) >= kernel.least;
-    let costs =
-        (1..=most.max(1)).filter(can_be).map(|ctas| (cost(needs, kernel.synchronizes, warps, ctas), ctas));
-    costs.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(1, |(_, ctas)| ctas)
+    costs(needs, kernel, most).min_by(|a, b| a.0.total_cmp(&b.0)).map_or(1, |(_, ctas)| ctas)
+}
+
+/// What numbers of CTAs, up to `most`, cost.
+fn costs(needs: &[Need], kernel: &Kernel, most: u64) -> impl Iterator<Item = (f64, u64)> {
+    let warps = warps_of(kernel);
+    let can_be = move |ctas: &u64| *ctas == 1 || granted(ctas * warps) >= kernel.least;
+    (1..=most.max(1)).filter(can_be).map(move |ctas| (cost(needs, kernel.synchronizes, warps, ctas), ctas))
+}
+
+fn warps_of(kernel: &Kernel) -> u64 {
+    kernel.threads.div_ceil(32).max(1)
+}
+
+/// The choice of `ctas` CTAs, in words.
+fn choice(needs: &[Need], kernel: &Kernel, most: u64, registers: u64, ctas: u64) -> Option<Choice> {
+    let name = |ctas: u64| {
+        let granted = granted(ctas * warps_of(kernel));
+        format!("{ctas} CTA{} with {granted} registers a thread", if ctas == 1 { "" } else { "s" })
+    };
+    let all: Vec<(f64, u64)> = costs(needs, kernel, most).collect();
+    let chosen = all.iter().position(|(_, other)| *other == ctas)?;
+    let told = all.iter().map(|(cost, ctas)| {
+        // Spills that are never taken have no cost.
+        Candidate::new(name(*ctas), Some(*cost).filter(|cost| cost.is_finite()))
+    });
+    let subject = format!("CTAs on a multiprocessor, of code that needs {registers} registers");
+    Choice::among(subject, Unit::Times, told.collect(), chosen)
 }
 
 /// What a bound of `ctas` CTAs of `warps` warps, which wait for each other or not, costs: times that of a kernel without

@@ -36,6 +36,13 @@ impl Balance {
         balance
     }
 
+    /// Of one operation.
+    pub fn of_one(op: Op<'_>, warps: u64, target: &TargetDesc) -> Self {
+        let mut balance = Balance::default();
+        balance.add(op, warps as f64, target);
+        balance
+    }
+
     /// Cycles of a multiprocessor for the dots of an iteration of `around`.
     pub fn of_dots(around: Op<'_>, target: &TargetDesc) -> f64 {
         let mut balance = Balance::default();

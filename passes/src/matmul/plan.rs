@@ -182,10 +182,17 @@ impl MatmulPlan {
     /// The plan for a dot; `None` where no matrix instruction of the
     /// target computes it, and multiplications within threads do.
     pub fn new(problem: &Problem, target: &TargetDesc) -> Option<MatmulPlan> {
-        if problem.shape.len() < 2 || problem.warps == 0 {
-            return None;
-        }
-        problem.multiplied_as(target).into_iter().find_map(|multiplied| multiplied.plan(problem, target))
+        Self::all(problem, target).next()
+    }
+
+    /// The plans for a dot, one for each instruction that computes it, the best first.
+    pub fn all<'a>(
+        problem: &'a Problem,
+        target: &'a TargetDesc,
+    ) -> impl Iterator<Item = MatmulPlan> + use<'a> {
+        let is_dot = problem.shape.len() >= 2 && problem.warps > 0;
+        let multiplied = if is_dot { problem.multiplied_as(target) } else { Vec::new() };
+        multiplied.into_iter().flat_map(|multiplied| multiplied.plans(problem, target))
     }
 
     /// Whether it is an instruction of a warp group with operands in shared memory.
@@ -196,7 +203,7 @@ impl MatmulPlan {
 
 impl Problem {
     /// The part of the result that one block has.
-    fn block_shape(&self) -> Vec<u64> {
+    pub(super) fn block_shape(&self) -> Vec<u64> {
         let mut shape = self.shape.clone();
         for basis in &self.cga {
             for (size, step) in shape.iter_mut().zip(basis) {
@@ -215,7 +222,7 @@ impl Problem {
 
     /// What a warp pays to have an element of either operand, in bits that it reads: narrower elements than those that
     /// are multiplied are read as they are, and converted by each warp that reads them.
-    fn read_bits(&self) -> [u64; 2] {
+    pub(super) fn read_bits(&self) -> [u64; 2] {
         self.operands.map(|operand| {
             let bits = operand.element.bits();
             let converted = if operand.narrowest < bits { bits } else { 0 };
@@ -274,35 +281,43 @@ pub fn split_warps(warps: u64, shape: &[u64], tile: [u64; 2], chain: Chain, bits
     split
 }
 
-/// The cost of a split: repeated work, warps across a chained operand, bits read.
-type SplitCost = (u64, u64, u64);
+/// The cost of a split: repeated work, warps across a chained operand, bits read for each summand.
+pub(super) type SplitCost = (u64, u64, u64);
 
 fn best_split(
+    warps: u64,
+    shape: [u64; 2],
+    tile: [u64; 2],
+    chain: Chain,
+    bits: [u64; 2],
+) -> (SplitCost, (u64, u64)) {
+    // Of those that cost the same, the first.
+    let best = splits(warps, shape, tile, chain, bits).min_by_key(|(cost, _)| *cost);
+    best.unwrap_or(((u64::MAX, 0, 0), (1, 1)))
+}
+
+/// All ways to divide a matrix of results among warps along rows and columns, and their costs.
+pub(super) fn splits(
     warps: u64,
     [m, n]: [u64; 2],
     tile: [u64; 2],
     chain: Chain,
     bits: [u64; 2],
-) -> (SplitCost, (u64, u64)) {
-    let mut best: Option<(SplitCost, (u64, u64))> = None;
-    let mut rows = 1;
-    while rows <= warps {
-        let columns = warps / rows;
-        let repeated = (rows * tile[0]).div_ceil(m).max(1) * (columns * tile[1]).div_ceil(n).max(1);
-        let across = if chain.left {
-            columns
-        } else if chain.right {
-            rows
-        } else {
-            1
-        };
-        let cost = (repeated, across, columns * m * bits[0] + rows * n * bits[1]);
-        if best.is_none_or(|(least, _)| cost < least) {
-            best = Some((cost, (rows, columns)));
-        }
-        rows *= 2;
-    }
-    best.unwrap_or(((u64::MAX, 0, 0), (1, 1)))
+) -> impl Iterator<Item = (SplitCost, (u64, u64))> {
+    std::iter::successors(Some(1), |rows| Some(rows * 2)).take_while(move |rows| *rows <= warps).map(
+        move |rows| {
+            let columns = warps / rows;
+            let repeated = (rows * tile[0]).div_ceil(m).max(1) * (columns * tile[1]).div_ceil(n).max(1);
+            let across = if chain.left {
+                columns
+            } else if chain.right {
+                rows
+            } else {
+                1
+            };
+            ((repeated, across, columns * m * bits[0] + rows * n * bits[1]), (rows, columns))
+        },
+    )
 }
 
 /// Consecutive elements along K that fill 32 bits, counted in the narrowest
@@ -332,14 +347,18 @@ struct Candidate {
 }
 
 impl Multiplied {
-    /// The plan by the first instruction that there is.
-    fn plan(&self, problem: &Problem, target: &TargetDesc) -> Option<MatmulPlan> {
+    /// The plans by the instructions that there are, in order.
+    fn plans<'a>(
+        self,
+        problem: &'a Problem,
+        target: &'a TargetDesc,
+    ) -> impl Iterator<Item = MatmulPlan> + use<'a> {
         let candidates = self.candidates(problem, target);
-        candidates.iter().find_map(|candidate| match candidate.row.family {
-            MatrixFamily::Wgmma => self.wgmma(problem, candidate),
-            MatrixFamily::Mma => self.mma(problem, candidate),
+        candidates.into_iter().filter_map(move |candidate| match candidate.row.family {
+            MatrixFamily::Wgmma => self.wgmma(problem, &candidate),
+            MatrixFamily::Mma => self.mma(problem, &candidate),
             MatrixFamily::Mfma => self.mfma(problem, candidate.accumulator, target),
-            MatrixFamily::Wmma => self.wmma(problem, candidate, target),
+            MatrixFamily::Wmma => self.wmma(problem, &candidate, target),
         })
     }
 
@@ -523,7 +542,7 @@ impl Multiplied {
 
 /// The layout of an operand in shared memory. Elements of 16 bits may run
 /// along either dimension, as they come; all others run along K.
-fn shared_operand(problem: &Problem, side: usize, result: &Encoding) -> NvmmaShared {
+pub fn shared_operand(problem: &Problem, side: usize, result: &Encoding) -> NvmmaShared {
     let operand = &problem.operands[side];
     let k_dim = 1 - side;
     let fastest = if operand.element.bits() == 16 { operand.fastest.min(1) } else { k_dim };

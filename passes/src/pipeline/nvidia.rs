@@ -24,7 +24,7 @@ pub(super) const PASSES: &[Entry] = &[
     Entry::with("tritongpu-coalesce", &[("explain", Explain)]),
     Entry::with("tritongpu-F32DotTC", &[("emu-tf32", RoundsSingle)]),
     Entry::with("tritongpu-accelerate-matmul", &[("explain", Explain)]),
-    Entry::new("tritongpu-remove-layout-conversions"),
+    Entry::with("tritongpu-remove-layout-conversions", &[("explain", Explain)]),
     Entry::new("tritongpu-optimize-thread-locality"),
     Entry::new("tritongpu-optimize-dot-operands"),
     Entry::new("triton-licm"),
@@ -36,7 +36,7 @@ pub(super) const PASSES: &[Entry] = &[
     // Layouts are decided once more on what all others left.
     Entry::new("canonicalize"),
     Entry::new("cse"),
-    Entry::new("tritongpu-remove-layout-conversions"),
+    Entry::with("tritongpu-remove-layout-conversions", &[("explain", Explain)]),
     Entry::new("tritongpu-reorder-instructions"),
     Entry::with("tritongpu-explain-layouts", &[("table", True)]).when(Explained),
     Entry::with(

@@ -1,8 +1,10 @@
 //! Values in other layouts than their own, as the plans say: converted or rematerialized.
 
 use super::assign::Assignment;
-use super::plan::{How, Planner, Request, unconverted};
+use super::plan::{Alternative, How, Planner, Request, unconverted};
+use super::said::Said;
 use super::sink::{destination, sink};
+use crate::choice::{Candidate, Choice, Unit, short};
 use crate::ir_util::{layout_of, set_result_layout, with_layout};
 use crate::machine::{Layouts, error};
 use crate::objective::weight_of;
@@ -13,6 +15,7 @@ use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Value};
 use mlir_host::rewrite::IrRewriter;
 use smallvec::SmallVec;
+use std::rc::Rc;
 
 /// Gives uses their operands in the layouts that they need.
 pub struct Materialize<'a, 'c> {
@@ -22,6 +25,7 @@ pub struct Materialize<'a, 'c> {
     pub(super) replaced: FastMap<Op<'c>, Op<'c>>,
     /// Operations made, in the order of their making.
     conversions: Vec<Op<'c>>,
+    said: Rc<Said<'c>>,
 }
 
 /// What operand `i` of `op` is, without conversions, and the layout that it must be had in.
@@ -68,12 +72,13 @@ pub fn is_settled<'c>(ops: &[Op<'c>], assignment: &Assignment<'c>, planner: &mut
 
 impl<'a, 'c> Materialize<'a, 'c> {
     /// Nothing made yet in `module`.
-    pub fn new(module: Op<'c>, planner: Planner<'a, 'c>) -> Self {
+    pub fn new(module: Op<'c>, planner: Planner<'a, 'c>, said: Rc<Said<'c>>) -> Self {
         Self {
             planner,
             rewriter: IrRewriter::new(module.context()),
             replaced: FastMap::default(),
             conversions: Vec::new(),
+            said,
         }
     }
 
@@ -90,6 +95,9 @@ impl<'a, 'c> Materialize<'a, 'c> {
             // Conversions of the input are not used any more.
             let at = self.latest(op);
             let Some(request) = wanted(at, rule, i, assignment, self.planner.layouts()) else { continue };
+            if self.said.asks() {
+                self.tell(request, at);
+            }
             let made = self.get(request, at, assignment)?;
             // A loop may carry the operation's own results once more by now.
             let at = self.latest(op);
@@ -98,6 +106,31 @@ impl<'a, 'c> Materialize<'a, 'c> {
             }
         }
         Ok(())
+    }
+
+    /// Notes why a value is not converted for `user`.
+    fn tell(&mut self, request: Request<'c>, user: Op<'c>) {
+        let request = Request { value: self.current(request.value), ..request };
+        let Request { value, layout, .. } = request;
+        if layout_of(value).is_none_or(|have| have == layout) || self.planner.made(value, layout).is_some() {
+            return;
+        }
+        let how = match self.planner.plan(request).0 {
+            How::Copy => "rematerialize it",
+            How::Carry => "carry it a second time",
+            How::Have | How::Convert | How::Impossible => return,
+        };
+        let Alternative::Costs { again, convert, .. } = self.planner.alternative(request) else { return };
+        let choice = Choice::new(
+            format!(
+                "how to have {} in {}",
+                value.def_op().map_or("an argument", |op| op.name()),
+                short(layout)
+            ),
+            Unit::Cycles,
+            Candidate::new(how, again),
+        );
+        self.said.note_at(user, value.loc(), &choice.instead(Candidate::new("convert it", convert)));
     }
 
     /// Removes what was replaced, and places conversions where they are needed.

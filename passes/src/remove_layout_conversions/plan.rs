@@ -14,7 +14,7 @@
 
 use crate::ir_util::{incoming, layout_of};
 use crate::machine::Layouts;
-use crate::objective::{Objective, SYNCHRONIZATION, conversion, weight_of};
+use crate::objective::{Objective, converting, weight_of};
 use crate::rules::{Rule, backward, is_conversion, rule, wanted_or_equal};
 use mlir_host::flow::twins;
 use mlir_host::hash::{FastMap, FastSet};
@@ -312,8 +312,11 @@ impl<'a, 'c> Planner<'a, 'c> {
             return frame;
         }
         let times = weight_of(value);
-        let cycles = conversion(ty, layout, self.layouts);
-        frame.convert = cycles.map(|cycles| times * (cycles + SYNCHRONIZATION));
+        frame.convert = converting(ty, layout, self.layouts).map(|cycles| times * cycles);
+        if self.layouts.is_provisional(layout) {
+            (frame.how, frame.cost) = (How::Convert, frame.convert);
+            return frame;
+        }
         match self.again(request) {
             Some((how, cost, inputs)) => {
                 (frame.how, frame.cost, frame.inputs) = (how, Some(times * cost), inputs);

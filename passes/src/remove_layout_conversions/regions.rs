@@ -16,9 +16,10 @@
 
 use super::assign::Assignment;
 use super::plan::{Planner, Request, unconverted};
+use crate::choice::{Candidate, Choice, Unit, short};
 use crate::ir_util::{incoming, layout_of, with_layout};
 use crate::machine::Layouts;
-use crate::objective::{SYNCHRONIZATION, conversion, weight, weight_of};
+use crate::objective::{converting, weight, weight_of};
 use crate::rules::{Rule, backward, forward, is_cheap, is_conversion, rule};
 use mlir_host::flow::twins;
 use mlir_host::hash::{FastMap, FastSet};
@@ -54,6 +55,11 @@ pub struct Move<'c> {
 
 /// Values that share a layout.
 type Values<'c> = SmallVec<[Value<'c>; 2]>;
+
+/// How many operations, in words.
+pub fn operations(count: usize) -> String {
+    if count == 1 { "1 operation".to_owned() } else { format!("{count} operations") }
+}
 
 /// How far a move goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -95,6 +101,39 @@ struct Change<'c> {
     cycles: f64,
 }
 
+/// Who is told of regions.
+#[derive(Clone, Copy)]
+pub struct Told<'t, 'c> {
+    /// Takes the operation that a region begins with, and the choice.
+    pub tell: &'t dyn Fn(Op<'c>, &Choice),
+    /// Whether moves are made, and only they are told; else all regions stay, and are told.
+    pub moves: bool,
+}
+
+/// A move that was considered.
+struct Tried<'c> {
+    layout: Attr<'c>,
+    reach: Reach,
+    members: usize,
+    /// Cycles more, and those of them for what members do; `None` where it is impossible.
+    cycles: Option<(f64, f64)>,
+}
+
+impl Tried<'_> {
+    fn candidate(&self) -> Candidate {
+        let accesses = match self.reach {
+            Reach::All => "",
+            Reach::Cheaper => " with the accesses that gain",
+            Reach::Computed => " without its accesses",
+        };
+        let name = format!("move {}{accesses} to {}", operations(self.members), short(self.layout));
+        match self.cycles {
+            None => Candidate::new(name, None),
+            Some((all, work)) => Candidate::of_terms(name, &[("work", work), ("conversions", all - work)]),
+        }
+    }
+}
+
 /// The regions of a module.
 struct Regions<'a, 'p, 'c> {
     planner: &'a mut Planner<'p, 'c>,
@@ -114,6 +153,11 @@ struct Regions<'a, 'p, 'c> {
     counts: FastMap<(Value<'c>, Attr<'c>), i32>,
     /// What members take in layouts, as far as that was asked.
     works: RefCell<FastMap<(usize, Attr<'c>), Option<f64>>>,
+}
+
+/// Cycles of work more or less, as moves count them.
+fn weighed(more: f64) -> f64 {
+    if more > 0.0 { more * MORE_WORK } else { more }
 }
 
 /// The tensors that `op` takes, without conversions, by number.
@@ -191,6 +235,7 @@ pub fn moves<'c>(
     assignment: &Assignment<'c>,
     homes: &[(Op<'c>, Attr<'c>)],
     planner: &mut Planner<'_, 'c>,
+    told: Option<Told<'_, 'c>>,
 ) -> Vec<Move<'c>> {
     let mut regions = Regions::of(ops, assignment, planner);
     let mut borders = Vec::new();
@@ -210,17 +255,24 @@ pub fn moves<'c>(
     for (member, layout) in borders {
         seeds[regions.root(member)].push((member, layout));
     }
-    let changes = seeds.iter().enumerate().filter_map(|(root, seeds)| Some((root, regions.best(seeds)?)));
-    let mut changes: Vec<(usize, Change<'c>)> = changes.collect();
+    let mut changes: Vec<(usize, Change<'c>)> = Vec::new();
+    let mut considered: Vec<(usize, Vec<Tried<'c>>)> = Vec::new();
+    for (root, seeds) in seeds.iter().enumerate() {
+        let mut tried = told.map(|_| Vec::new());
+        changes.extend(regions.best(seeds, tried.as_mut()).map(|change| (root, change)));
+        considered.extend(tried.filter(|tried| !tried.is_empty()).map(|tried| (root, tried)));
+    }
     // Errors of rounding must not decide.
     changes.sort_by_key(|(root, change)| ((change.cycles / LEAST).round() as i64, *root));
     // Of neighbours only one moves: what the other saves was counted with this one where it was.
     let mut moved = FastSet::default();
     let mut all = Vec::new();
-    for (_, change) in changes {
+    let mut taken: FastMap<usize, f64> = FastMap::default();
+    for (root, change) in changes {
         let touched = regions.touched(&change);
         if touched.iter().all(|root| !moved.contains(root)) {
             moved.extend(touched);
+            taken.insert(root, change.cycles);
             let mut members: Vec<_> = change.layouts.into_iter().collect();
             members.sort_unstable_by_key(|(member, _)| *member);
             all.extend(members.into_iter().map(|(member, layout)| {
@@ -229,7 +281,24 @@ pub fn moves<'c>(
             }));
         }
     }
+    for (root, tried) in considered {
+        let (first, taken) = (&regions.members[root], taken.get(&root).copied());
+        if let Some(told) = told.filter(|told| !told.moves || taken.is_some()) {
+            let choice = choice(first.layout, &tried, taken.filter(|_| told.moves));
+            choice.iter().for_each(|choice| (told.tell)(first.op, choice));
+        }
+    }
     all
+}
+
+/// The choice for a region whose first operation is in layout `had`, of which `tried` was considered and the move that takes
+/// `taken` cycles more was made, if any.
+fn choice<'c>(had: Attr<'c>, tried: &[Tried<'c>], taken: Option<f64>) -> Option<Choice> {
+    let stay = Candidate::new(format!("stay in {}", short(had)), Some(0.0));
+    let is_taken = |tried: &Tried<'_>| taken.is_some() && tried.cycles.map(|(cycles, _)| cycles) == taken;
+    let chosen = tried.iter().position(is_taken).map_or(0, |n| n + 1);
+    let candidates = std::iter::once(stay).chain(tried.iter().map(Tried::candidate));
+    Choice::among("the layout of a region", Unit::More, candidates.collect(), chosen)
 }
 
 impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
@@ -357,8 +426,12 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
     }
 
     /// The cheapest of the moves that begin with one member of a region in another layout, if one costs less
-    /// than none.
-    fn best(&mut self, seeds: &[(usize, Attr<'c>)]) -> Option<Change<'c>> {
+    /// than none. Where they are wanted, those that were tried are added to `considered`.
+    fn best(
+        &mut self,
+        seeds: &[(usize, Attr<'c>)],
+        mut considered: Option<&mut Vec<Tried<'c>>>,
+    ) -> Option<Change<'c>> {
         let mut best: Option<Change<'c>> = None;
         let mut begun: SmallVec<[(usize, Attr<'c>); 8]> = SmallVec::new();
         // Seeds may lead to the same.
@@ -379,7 +452,13 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
                     continue;
                 }
                 tried.push(key);
-                if let Some(cycles) = self.more(&layouts).filter(|cycles| *cycles < -LEAST)
+                let more = self.more(&layouts);
+                if let Some(considered) = considered.as_deref_mut() {
+                    let work = self.more_work(&layouts);
+                    let cycles = more.zip(work);
+                    considered.push(Tried { layout: seed.1, reach, members: layouts.len(), cycles });
+                }
+                if let Some(cycles) = more.filter(|cycles| *cycles < -LEAST)
                     && best.as_ref().is_none_or(|best| cycles < best.cycles - LEAST)
                 {
                     best = Some(Change { layouts, cycles });
@@ -411,11 +490,11 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
         let value = op.results().next().unwrap_or_else(|| op.operand(1));
         let (from, to) = if StoreOp::cast(op).is_some() { (layout, had) } else { (had, layout) };
         let ty = value.ty().as_tensor().and_then(|ty| with_layout(ty, from)).and_then(Type::as_tensor);
-        let Some(converted) = ty.and_then(|ty| conversion(ty, to, self.planner.layouts())) else {
+        let Some(converted) = ty.and_then(|ty| converting(ty, to, self.planner.layouts())) else {
             return true;
         };
         let working = self.working(member, layout).zip(self.working(member, had));
-        working.is_some_and(|(there, here)| there < here + weight(op) * (converted + SYNCHRONIZATION))
+        working.is_some_and(|(there, here)| there < here + weight(op) * converted)
     }
 
     /// The layouts of a region's members when one of them is wanted in another layout: the others follow, as far as they
@@ -492,8 +571,7 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
         let mut changed: FastMap<(Value<'c>, Attr<'c>), i32> = FastMap::default();
         for (member, layout) in layouts {
             let had = self.members[*member].layout;
-            let more = self.working(*member, *layout)? - self.working(*member, had)?;
-            cycles += if more > 0.0 { more * MORE_WORK } else { more };
+            cycles += weighed(self.working(*member, *layout)? - self.working(*member, had)?);
             for value in self.members[*member].values.clone() {
                 cycles += self.used(value, layouts)?;
             }
@@ -516,6 +594,16 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
             }
         }
         Some(cycles)
+    }
+
+    /// The part of that for what members do themselves.
+    fn more_work(&self, layouts: &FastMap<usize, Attr<'c>>) -> Option<f64> {
+        let more = layouts.iter().map(|(member, layout)| {
+            Some(weighed(
+                self.working(*member, *layout)? - self.working(*member, self.members[*member].layout)?,
+            ))
+        });
+        more.sum()
     }
 
     /// Cycles of having a value, which stays where it is, in a layout.
@@ -543,7 +631,7 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
         }
         let ty = with_layout(ty, then)?.as_tensor()?;
         for wants in after {
-            cycles += weight_of(value) * (conversion(ty, wants, self.planner.layouts())? + SYNCHRONIZATION);
+            cycles += weight_of(value) * converting(ty, wants, self.planner.layouts())?;
         }
         Some(cycles)
     }

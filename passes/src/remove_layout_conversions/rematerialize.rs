@@ -7,6 +7,9 @@
 
 use super::assign::Assignment;
 use super::plan::{Planner, Request, can_be_copied, unconverted};
+use super::regions::operations;
+use super::said::Said;
+use crate::choice::{self, Choice, Unit, short};
 use crate::ir_util::layout_of;
 use crate::machine::Layouts;
 use crate::objective::weight;
@@ -44,6 +47,7 @@ pub fn rematerialize<'c>(
     ops: &[Op<'c>],
     assignment: &Assignment<'c>,
     planner: &mut Planner<'_, 'c>,
+    said: &Said<'c>,
 ) -> Vec<(Value<'c>, Attr<'c>)> {
     let layouts = planner.layouts();
     let mut candidates = Candidates::default();
@@ -57,10 +61,31 @@ pub fn rematerialize<'c>(
     let mut moved = Vec::new();
     let mut wanting = FastMap::default();
     for part in parts.iter().filter(|part| !part.is_empty()) {
-        let taken = candidates.best(part, assignment, planner, &mut wanting).unwrap_or(0);
+        let mut changes = said.asks().then(Vec::new);
+        let best = candidates.best(part, assignment, planner, &mut wanting, changes.as_mut());
+        let taken = best.unwrap_or(0);
+        if let Some(changes) = changes.filter(|_| taken > 0) {
+            let first = &candidates.list[part[0]];
+            said.note(first.op, &told(first.to, &changes, taken));
+        }
         moved.extend(part[..taken].iter().map(|i| &candidates.list[*i]).map(|c| (c.op.result(0), c.to)));
     }
     moved
+}
+
+/// The choice to compute `taken` operations in layout `to`; `changes` has the cycles more for each number of them.
+fn told(to: Attr<'_>, changes: &[f64], taken: usize) -> Choice {
+    let candidate = |n: usize, cycles: f64| match n {
+        0 => choice::Candidate::new("convert what the computation gives", Some(cycles)),
+        n => {
+            choice::Candidate::new(format!("rematerialize {} in {}", operations(n), short(to)), Some(cycles))
+        }
+    };
+    let chosen = candidate(taken, changes.get(taken - 1).copied().unwrap_or(0.0));
+    let others = std::iter::once(0.0).chain(changes.iter().copied()).enumerate().filter(|(n, _)| *n != taken);
+    others.fold(Choice::new("where a computation is converted", Unit::More, chosen), |choice, (n, cycles)| {
+        choice.instead(candidate(n, cycles))
+    })
 }
 
 /// Uses of a value, also behind conversions of the input.
@@ -157,13 +182,15 @@ impl<'c> Candidates<'c> {
     }
 
     /// How many candidates of a part, from its ends on, are best in the other layout; `None` where one of the layouts
-    /// that are compared cannot be had. `wanting` keeps for all parts how many uses want a value in a layout.
+    /// that are compared cannot be had. `wanting` keeps for all parts how many uses want a value in a layout; `changes`, where
+    /// they are wanted, are the cycles more for one candidate, two and so on.
     fn best(
         &self,
         part: &[usize],
         assignment: &Assignment<'c>,
         planner: &mut Planner<'_, 'c>,
         wanting: &mut FastMap<(Value<'c>, Attr<'c>), usize>,
+        mut changes: Option<&mut Vec<f64>>,
     ) -> Option<usize> {
         let layouts = planner.layouts();
         // What has to be had in another layout at this point, and what that costs.
@@ -213,6 +240,9 @@ impl<'c> Candidates<'c> {
                 let cost = planner.plan(Request { value: operand, layout: wanted, moves }).1?;
                 crossing.insert((operand, wanted), cost);
                 change += cost;
+            }
+            if let Some(changes) = changes.as_deref_mut() {
+                changes.push(change);
             }
             if change < best.0 {
                 best = (change, n + 1);

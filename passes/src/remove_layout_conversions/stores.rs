@@ -7,13 +7,20 @@
 
 use super::assign::Assignment;
 use super::plan::{Planner, Request, unconverted};
+use super::said::Said;
+use crate::choice::{Candidate, Choice, Unit, short};
 use crate::ir_util::layout_of;
 use crate::objective::weight;
 use mlir_host::ir::{Attr, Op, Value};
 use ttopt_dialect::tt::ops::StoreOp;
 
 /// Gives each store of `ops` the layout of its value where that leaves less to do.
-pub fn place<'c>(ops: &[Op<'c>], assignment: &mut Assignment<'c>, planner: &mut Planner<'_, 'c>) {
+pub fn place<'c>(
+    ops: &[Op<'c>],
+    assignment: &mut Assignment<'c>,
+    planner: &mut Planner<'_, 'c>,
+    said: &Said<'c>,
+) {
     for &op in ops.iter().filter(|op| StoreOp::cast(**op).is_some()) {
         let value = unconverted(op.operand(1));
         let Some(own) = layout_of(value) else { continue };
@@ -24,6 +31,9 @@ pub fn place<'c>(ops: &[Op<'c>], assignment: &mut Assignment<'c>, planner: &mut 
             continue;
         };
         let layout = if as_it_is < converted { own } else { chosen };
+        if said.asks() {
+            said.note(op, &choice(op, layout, [(own, as_it_is), (chosen, converted)], planner));
+        }
         if layout == own {
             assignment.repin(op, own);
         }
@@ -31,6 +41,25 @@ pub fn place<'c>(ops: &[Op<'c>], assignment: &mut Assignment<'c>, planner: &mut 
         operands(op).for_each(|value| planner.expect(Request { value, layout, moves: true }));
     }
     planner.forget();
+}
+
+/// The choice of `layout` for a store, which costs so much in each of two layouts.
+fn choice<'c>(
+    op: Op<'c>,
+    layout: Attr<'c>,
+    costs: [(Attr<'c>, f64); 2],
+    planner: &Planner<'_, 'c>,
+) -> Choice {
+    let [own, converted] = costs.map(|(to, all)| {
+        let access = planner.storing(op, op.operand(1), to).map_or(0.0, |cycles| weight(op) * cycles);
+        let name = match to == costs[0].0 {
+            true => format!("as its value is, {}", short(to)),
+            false => format!("as its addresses ask, {}", short(to)),
+        };
+        Candidate::of_terms(name, &[("access", access), ("operands", all - access)])
+    });
+    let (chosen, other) = if layout == costs[0].0 { (own, converted) } else { (converted, own) };
+    Choice::new("the layout of this store", Unit::Cycles, chosen).instead(other)
 }
 
 /// The tensors that a store takes.

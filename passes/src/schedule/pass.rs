@@ -101,8 +101,17 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
                 let stages = source.stages(stages as u32);
                 let budget = source.budget(stages, machine.num_warps, worth.demand(&source), &target);
                 let budget = budget.map_err(|reason| error(op, reason))?;
-                match LoopSchedule::new(&source.graph, &budget) {
-                    Some(schedule) if all || worth.pays(&source, &schedule, &budget) => {
+                let schedule = LoopSchedule::new(&source.graph, &budget);
+                let pays = |schedule: &LoopSchedule| all || worth.pays(&source, schedule, &budget);
+                let schedule = schedule.map(|schedule| (pays(&schedule), schedule));
+                if said.explains
+                    && let Some((pays, schedule)) = &schedule
+                {
+                    let choice = worth.choice(&source, Some(schedule).filter(|_| *pays), &budget);
+                    choice.into_iter().for_each(|choice| op.remark(choice.to_string()));
+                }
+                match schedule {
+                    Some((true, schedule)) => {
                         sources.push((source, schedule, budget.ctas));
                     }
                     Some(_) => said.none(op, "without it more CTAs fit in shared memory"),

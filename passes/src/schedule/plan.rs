@@ -218,7 +218,7 @@ impl LoopSchedule {
         let most = |candidate: &&Candidate| (candidate.iterations_ahead(budget), candidate.ctas);
         // Of equals the first one.
         let best = all.iter().rev().max_by_key(most)?;
-        let under_way = |candidate: &Candidate| candidate.ctas * candidate.schedule.bytes_ahead(graph);
+        let under_way = |candidate: &Candidate| candidate.schedule.bytes_under_way(graph, candidate.ctas);
         // Copies are issued a while after their iteration has begun.
         let late = |candidate: &Candidate| candidate.ctas * graph.copied_bytes() / 4;
         let enough = |candidate: &&Candidate| {
@@ -241,6 +241,16 @@ impl LoopSchedule {
         };
         let chosen = all.iter().rev().filter(enough).max_by_key(key).unwrap_or(best);
         Some(chosen.schedule.clone())
+    }
+
+    /// All schedules within `budget`, each with how many CTAs fit beside each other: most stages first.
+    pub fn candidates(graph: &LoopGraph, budget: &Budget) -> Vec<(u64, Self)> {
+        Candidate::all(graph, budget).into_iter().map(|one| (one.ctas, one.schedule)).collect()
+    }
+
+    /// Bytes of copies that a multiprocessor has under way with `ctas` CTAs of this schedule.
+    pub fn bytes_under_way(&self, graph: &LoopGraph, ctas: u64) -> u64 {
+        ctas * self.bytes_ahead(graph)
     }
 
     /// Stages of the operations where there are `stages`; `None` where nothing would run ahead within `budget`.

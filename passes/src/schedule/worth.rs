@@ -9,9 +9,10 @@ use super::plan::{Budget, Kind, LoopSchedule};
 use super::source::{Demand, Source};
 use crate::analysis::balance::Balance;
 use crate::analysis::registers::{UNSEEN_REGISTERS, ctas_with};
+use crate::choice::{Candidate, Choice, Unit};
 use crate::ir_util::{is_dot, trip_count};
 use crate::machine::{Layouts, Machine};
-use crate::objective::Objective;
+use crate::objective::{ITERATIONS, Objective};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Op, Walk};
 use ttopt_dialect::tt::ops::FuncOp;
@@ -28,6 +29,26 @@ const SHARE_OF_L2: f64 = 0.28;
 const MANY_TRIPS: u64 = 8;
 /// Parts of a multiprocessor, of which a warp uses one (CUDA programming guide, "Hardware Multithreading").
 const PARTS: f64 = 4.0;
+
+/// Cycles of `trips` iterations of `own` cycles each, of which loads run ahead by `stages` less one.
+fn piped(trips: u64, own: f64, stages: u32) -> f64 {
+    let trips = trips.max(1) as f64;
+    let hidden = own * f64::from(stages - 1);
+    MEMORY_LATENCY + trips * own + (trips - 1.0) * (MEMORY_LATENCY - hidden).max(0.0)
+}
+
+/// The same where each iteration waits for what it loads.
+fn plain(trips: u64, own: f64) -> f64 {
+    trips.max(1) as f64 * (own + MEMORY_LATENCY)
+}
+
+/// Bytes that dots read themselves: these are in shared memory in any case.
+fn operand_bytes(source: &Source<'_>) -> u64 {
+    let graph = &source.graph;
+    let read_by_dots =
+        |ring: &usize| graph.nodes.iter().any(|node| node.kind == Kind::Dot && node.reads.contains(ring));
+    (0..graph.rings.len()).filter(read_by_dots).map(|ring| graph.rings[ring]).sum()
+}
 
 /// What the comparison needs to know.
 pub struct Worth<'c, 't> {
@@ -46,25 +67,65 @@ impl<'c, 't> Worth<'c, 't> {
     pub fn pays(&self, source: &Source<'c>, schedule: &LoopSchedule, budget: &Budget) -> bool {
         // A loop that goes on for long may be one of few programs, which have their multiprocessors to themselves.
         let Some(trips) = trip_count(source.op) else { return true };
-        let function = source.op.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(source.op);
-        let warps = self.layouts.machine.num_warps;
-        let ctas = ctas_with(UNSEEN_REGISTERS, function, warps, 0, self.target);
-        let fit = |bytes: u64| (budget.shared / (budget.taken + bytes).max(1)).clamp(1, ctas.max(1));
-        let graph = &source.graph;
-        // What dots read themselves is in shared memory in any case.
-        let read_by_dots =
-            |ring: &usize| graph.nodes.iter().any(|node| node.kind == Kind::Dot && node.reads.contains(ring));
-        let operands = (0..graph.rings.len()).filter(read_by_dots).map(|ring| graph.rings[ring]).sum();
-        let (with, without) = (fit(schedule.shared_bytes(graph)), fit(operands));
+        let fit = self.fit(source, budget);
+        let (with, without) = (fit(schedule.shared_bytes(&source.graph)), fit(operand_bytes(source)));
         if with >= without {
             return true;
         }
-        let trips = trips.max(1) as f64;
         let own = self.cycles_alone(source.op);
-        let hidden = own * f64::from(schedule.stages - 1);
-        let piped = MEMORY_LATENCY + trips * own + (trips - 1.0) * (MEMORY_LATENCY - hidden).max(0.0);
-        let plain = trips * (own + MEMORY_LATENCY);
-        piped / with as f64 <= plain / without as f64
+        piped(trips, own, schedule.stages) / with as f64 <= plain(trips, own) / without as f64
+    }
+
+    /// How many CTAs fit in shared memory and registers when each takes so many bytes besides what else it takes.
+    fn fit(&self, source: &Source<'c>, budget: &Budget) -> impl Fn(u64) -> u64 + use<> {
+        let function = source.op.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(source.op);
+        let ctas = ctas_with(UNSEEN_REGISTERS, function, self.layouts.machine.num_warps, 0, self.target);
+        let Budget { shared, taken, .. } = *budget;
+        move |bytes: u64| (shared / (taken + bytes).max(1)).clamp(1, ctas.max(1))
+    }
+
+    /// What the loop of `source` would take with other schedules than `schedule`, or without any where that is none: cycles
+    /// of a multiprocessor for the loop of each CTA that it holds.
+    pub fn choice(
+        &self,
+        source: &Source<'c>,
+        schedule: Option<&LoopSchedule>,
+        budget: &Budget,
+    ) -> Option<Choice> {
+        let (known, graph) = (trip_count(source.op), &source.graph);
+        let (trips, own) = (known.unwrap_or(ITERATIONS as u64), self.cycles_alone(source.op));
+        let fit = self.fit(source, budget);
+        let ctas = |count: u64| if count == 1 { "1 CTA".to_owned() } else { format!("{count} CTAs") };
+        let without = fit(operand_bytes(source));
+        let cycles = plain(trips, own) / without as f64;
+        let mut all = vec![Candidate::new(format!("no pipeline, {}", ctas(without)), Some(cycles))];
+        let mut chosen = schedule.is_none().then_some(0);
+        let mut seen = Vec::new();
+        for (for_ctas, other) in LoopSchedule::candidates(graph, budget) {
+            let is_chosen = schedule == Some(&other) && chosen.is_none();
+            // Of those that differ only in the place where what runs ahead is issued, the first one besides the chosen.
+            if is_chosen {
+                chosen = Some(all.len());
+            } else if seen.contains(&(other.stages, for_ctas)) {
+                continue;
+            } else {
+                seen.push((other.stages, for_ctas));
+            }
+            let bytes = other.shared_bytes(graph);
+            let cycles = piped(trips, own, other.stages) / for_ctas as f64;
+            let under_way = other.bytes_under_way(graph, for_ctas);
+            let name = format!(
+                "{} stages, {} with {bytes} bytes of rings each, {under_way} bytes under way",
+                other.stages,
+                ctas(for_ctas)
+            );
+            all.push(Candidate::new(name, Some(cycles)));
+        }
+        let assumed = if known.is_some() { "" } else { ", as its bounds are unknown" };
+        let busy = if budget.busy_alone { ", whose dots keep the matrix units busy in one CTA" } else { "" };
+        let subject =
+            format!("the schedule of this loop of {trips} iterations{assumed}, {own:.0} cycles each{busy}");
+        Choice::among(subject, Unit::Cycles, all, chosen?)
     }
 
     /// What the loop of `source` asks of a multiprocessor.

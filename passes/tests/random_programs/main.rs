@@ -74,7 +74,7 @@ impl Session {
         // As the front end leaves programs.
         self.run(module, &["canonicalize", "cse"].map(str::to_owned))?;
         let passes = ttir_to_ttgir(options);
-        let decided = passes.iter().position(|pass| pass == ENGINE).ok_or("no layout engine")? + 1;
+        let decided = passes.iter().position(|pass| pass.starts_with(ENGINE)).ok_or("no layout engine")? + 1;
         self.run(module, &passes[..decided])?;
         self.changes_nothing(module)?;
         self.run(module, &passes[decided..])?;

@@ -1,12 +1,13 @@
 //! The one-shot compiler: `ttc kernel.ttir --target cuda:90 --emit ptx`.
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Parser;
 use linear_layout::show::timeline::{self, Timeline};
 use linear_layout::target::{TargetDesc, Vendor};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use ttopt_passes::estimate::{Estimate, Launch};
 use ttopt_tools::batch::{self, Job};
 use ttopt_tools::binary::Resources;
 use ttopt_tools::companions::Companions;
@@ -72,6 +73,12 @@ struct Args {
     /// Write the schedules of loops, or why they have none: a picture where FILE ends in .svg, else JSON
     #[arg(long, value_name = "FILE", conflicts_with = "batch")]
     schedules: Option<PathBuf>,
+    /// Write as JSON what a program of a launch asks of the GPU: cycles by what they are for, bytes, waits
+    #[arg(long, value_name = "FILE", conflicts_with = "batch")]
+    estimate: Option<PathBuf>,
+    /// The launch for --estimate, {"grid": [1, 1, 1], "args": [{"value": 7}, …]}; else loops count 16 iterations
+    #[arg(long, value_name = "JSON", requires = "estimate")]
+    launch: Option<String>,
     /// Verify the IR after each pass, not only after each stage; builds with assertions do so by default
     #[arg(long, value_name = "BOOL", default_value_t = cfg!(debug_assertions), default_missing_value = "true",
         num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set)]
@@ -204,6 +211,29 @@ fn options(args: &Args) -> Options {
     options
 }
 
+/// Reads a launch of JSON.
+fn launch(text: &str) -> Result<Launch> {
+    let json: serde_json::Value = serde_json::from_str(text).context("--launch is not JSON")?;
+    let mut launch = Launch::default();
+    if let Some(grid) = json.get("grid") {
+        let sizes: Vec<i64> =
+            grid.as_array().into_iter().flatten().filter_map(|size| size.as_i64()).collect();
+        launch.grid =
+            Some(sizes.try_into().map_err(|_| anyhow!("`grid` of --launch must be three numbers"))?);
+    }
+    let arguments = json.get("args").and_then(|args| args.as_array());
+    let value = |argument: &serde_json::Value| argument.get("value").and_then(serde_json::Value::as_i64);
+    launch.arguments = arguments.into_iter().flatten().map(value).collect();
+    Ok(launch)
+}
+
+fn to_json(estimate: &Estimate) -> serde_json::Value {
+    let Estimate { terms, dots, loaded, stored, waits } = estimate;
+    let terms: serde_json::Map<_, _> =
+        terms.iter().map(|(name, cycles)| ((*name).to_owned(), (*cycles).into())).collect();
+    serde_json::json!({ "cycles": terms, "dots": dots, "loaded": loaded, "stored": stored, "waits": waits })
+}
+
 /// Says whether all jobs were done.
 fn run_batch(args: &Args, list: &PathBuf) -> Result<bool> {
     let defaults = options(args);
@@ -237,7 +267,10 @@ fn run(args: &Args) -> Result<()> {
     let (input, name) = read(args.input.as_ref().context("no input")?)?;
     let mut options = options(args);
     options.overrides = args.overrides.iter().map(|path| Override::read(path)).collect::<Result<_>>()?;
-    let Compiled { output, metadata, times, artifacts, resources, schedules, .. } =
+    if args.estimate.is_some() {
+        options.estimate = Some(args.launch.as_deref().map_or(Ok(Launch::default()), launch)?);
+    }
+    let Compiled { output, metadata, times, artifacts, resources, schedules, estimate, .. } =
         compile(&input, &name, &options)?;
     if let Some(folder) = &args.dump {
         let kernel = metadata.as_ref().map_or("module", |metadata| metadata.name.as_str());
@@ -269,6 +302,12 @@ fn run(args: &Args) -> Result<()> {
     }
     if let Some(path) = &args.schedules {
         write_schedules(path, schedules.as_deref(), &name)?;
+    }
+    if let Some(path) = &args.estimate {
+        let Some(estimate) = estimate else {
+            bail!("{name} has layouts: there is an estimate from TTIR only")
+        };
+        write(path, format!("{:#}\n", to_json(&estimate)).as_bytes())?;
     }
     // The summary reads PTX.
     let is_ptx = |target: &str| TargetDesc::parse(target).is_ok_and(|desc| desc.vendor == Vendor::Nvidia);

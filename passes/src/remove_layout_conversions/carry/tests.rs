@@ -1,5 +1,6 @@
 use super::super::assign::Carried;
 use super::super::plan::Planner;
+use super::super::said::Said;
 use super::*;
 use crate::ir_util::operations_in_dominance_order;
 use crate::machine::{Layouts, Machine};
@@ -23,7 +24,7 @@ fn carried(functions: &str, find: impl Fn(&Session) -> Value<'_>) -> Session {
         let layout = ty.as_function().and_then(|ty| ty.inputs()[0].as_tensor()?.encoding()).expect("#w");
         let user = session.all("tt.call")[0];
         let request = Request { value: find(&session), layout, moves: false };
-        let mut pass = Materialize::new(module, Planner::new(module, &layouts));
+        let mut pass = Materialize::new(module, Planner::new(module, &layouts), Said::new(false).into());
         let made = pass.carry(request, user, &mut assignment).expect("to carry");
         assert_eq!(layout_of(made), Some(layout));
         user.set_operand(0, made);

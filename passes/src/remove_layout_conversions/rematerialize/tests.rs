@@ -30,7 +30,7 @@ fn rematerialized(body: &str) -> Vec<String> {
             .unwrap()
             .arg(1),
     );
-    let rematerialized = rematerialize(&ops, &assignment, &mut planner);
+    let rematerialized = rematerialize(&ops, &assignment, &mut planner, &Said::new(false));
     assert!(
         rematerialized.iter().all(|(value, layout)| Some(*layout) == wanted && layout_of(*value) != wanted)
     );
