@@ -116,8 +116,10 @@ impl LdsLoadPlan {
         let unit = (bits / storage_bits).max(1).ilog2();
         let lanes = Lanes::of(map, unit)?;
         let reach = 1u64 << (unit + lanes.bits);
+        // Addresses in the LDS are multiples of a word, however much a lane copies.
+        let word = u64::from(32 / storage_bits.min(32));
         if let Some((interval, pad)) =
-            padding.iter().find(|(interval, pad)| *interval < reach || !pad.is_multiple_of(1 << unit))
+            padding.iter().find(|(interval, pad)| *interval < reach || !pad.is_multiple_of(word))
         {
             let what = format!(
                 "a load writes {reach} elements one after the other, and memory has {pad} unused ones after every \

@@ -217,7 +217,9 @@ impl<const W: usize> Cta<'_, W> {
                 continue;
             }
             let a = warp.shared(targets[l]);
-            if !u64::from(a).is_multiple_of(n) || (reads >> l & 1 != 0 && !from[l].is_multiple_of(n)) {
+            let align = u64::from(dst.align);
+            if !u64::from(a).is_multiple_of(align) || (reads >> l & 1 != 0 && !from[l].is_multiple_of(align))
+            {
                 self.report(warp, Kind::Misaligned, l as u32, Some(targets[l]), || {
                     format!("cp.async of {n} bytes")
                 });
