@@ -63,7 +63,7 @@ impl Estimate {
                 let at = TERMS.iter().position(|name| *name == term).unwrap_or(0);
                 terms[at].1 += cycles * times;
             }
-            let moved = Balance::of_one(op, layouts.machine.num_warps, &target);
+            let moved = Balance::of_one(op, layouts.machine.num_warps, objective.analysis(), &target);
             if is_dot(op) {
                 estimate.dots += moved.cycles * times;
             }

@@ -37,9 +37,10 @@ impl Balance {
     }
 
     /// Of one operation.
-    pub fn of_one(op: Op<'_>, warps: u64, target: &TargetDesc) -> Self {
+    pub fn of_one<'c>(op: Op<'c>, warps: u64, axis: &AxisInfoAnalysis<'c>, target: &TargetDesc) -> Self {
         let mut balance = Balance::default();
         balance.add(op, warps as f64, target);
+        balance.bytes += loaded(op, axis);
         balance
     }
 
