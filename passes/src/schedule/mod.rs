@@ -6,6 +6,7 @@ pub mod offsets;
 pub mod pass;
 pub mod plan;
 pub mod source;
+pub mod staged;
 pub mod worth;
 
 #[cfg(test)]

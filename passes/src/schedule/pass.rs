@@ -4,6 +4,7 @@ use super::expand::expand;
 use super::offsets::carry_offsets;
 use super::plan::LoopSchedule;
 use super::source::{Source, body};
+use super::staged::turn_in_registers;
 use super::worth::Worth;
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::buffer_plans;
@@ -140,7 +141,8 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         made.set_attr(NUM_STAGES, Attr::int(made.context(), 32, 1));
     }
     undo_copies(module, &target)?;
-    coalesce_copies(module, machine, &target)
+    coalesce_copies(module, machine, &target)?;
+    turn_in_registers(module, &target)
 }
 
 /// What is said of loops to those who ask.
