@@ -15,7 +15,7 @@ use crate::ir_util::{constant, fills_constant_buffer, in_block, is_dot, is_loop,
 use crate::plans::{self, AccessFacts, scratch_bytes};
 use linear_layout::Encoding;
 use linear_layout::encoding::SwizzledShared;
-use linear_layout::plan::VectorPlan;
+use linear_layout::plan::{SharedAccessPlan, VectorPlan};
 use linear_layout::show::timeline::Timeline;
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::{FastMap, FastSet};
@@ -39,6 +39,8 @@ const SOME_WORDS: u64 = 16;
 const MOST_WORDS_AHEAD: u64 = 32;
 /// Accesses of a thread that a load of a recurrence may consist of: each is predicated, and its registers are handed on.
 const MOST_ACCESSES_AHEAD: usize = 8;
+/// What is turned in registers passes through shared memory so many times: it is copied, read and written.
+const PASSES_WHEN_TURNED: f64 = 3.0;
 /// What such a load may take of the registers that tensors leave free: other loads want some, too.
 const SHARE_OF_SPARE: u64 = 4;
 
@@ -704,6 +706,10 @@ impl<'c> Builder<'_, 'c> {
             let Some(alloc) = alloc.filter(|_| user.block() == Some(self.block)) else { continue };
             let Some(ty) = MemDescType::cast(alloc.result().ty()) else { continue };
             if self.can_copy(op, ty) {
+                if self.is_cheaper_turned(op, *user, ty) {
+                    let ty = self.staging(op, result)?;
+                    return Some((self.ring([ty].into_iter().collect())?, false));
+                }
                 allocs.push((alloc.result(), ty));
             }
         }
@@ -752,11 +758,26 @@ impl<'c> Builder<'_, 'c> {
         self.can_copy(op, ty).then_some(ty)
     }
 
+    /// Whether what `op` loads to the buffer `alloc`, which dots beside the program read, is copied element by element, across the
+    /// rows in which it lies in memory, so that a copy in rows, a read and a write (`staged`) are cheaper.
+    fn is_cheaper_turned(&self, op: Op<'c>, alloc: Op<'c>, ty: MemDescType<'c>) -> bool {
+        let cycles = |ty| Some(self.copy(op, ty)?.access.cycles(self.target));
+        let rows = || self.staging(op, op.result(0)).and_then(cycles);
+        let turned = || Some(PASSES_WHEN_TURNED * rows()? < cycles(ty)?);
+        self.is_for_dots_beside(alloc) && turned().unwrap_or(false)
+    }
+
     fn can_copy(&self, op: Op<'c>, ty: MemDescType<'c>) -> bool {
-        let plan = AccessFacts::of(op, self.axis).and_then(|facts| {
-            buffer_plans::async_copy(op.operand(0).ty(), ty, &facts.addresses(u64::MAX), self.target).ok()
-        });
-        self.target.primitives.cp_async && plan.is_some()
+        self.copy(op, ty).is_some()
+    }
+
+    /// How `op` can be copied to a buffer beside the program.
+    fn copy(&self, op: Op<'c>, ty: MemDescType<'c>) -> Option<SharedAccessPlan> {
+        let addresses = AccessFacts::of(op, self.axis)?.addresses(u64::MAX);
+        let pointers = op.operand(0).ty();
+        buffer_plans::async_copy(pointers, ty, &addresses, self.target)
+            .ok()
+            .filter(|_| self.target.primitives.cp_async)
     }
 
     //===------------------------------------------------------------------===//
