@@ -6,6 +6,7 @@ use crate::ffi;
 use crate::pass::PassDef;
 use mlir_sys::*;
 use std::ffi::{CString, c_char, c_int};
+use std::sync::{Mutex, PoisonError};
 
 /// A dialect registry.
 pub struct Registry(MlirDialectRegistry);
@@ -141,15 +142,26 @@ fn check_parts(input: &[u8], marker: &[u8]) -> Result<(), String> {
 
 /// Runs `f` with a stack of a gigabyte, which takes memory only as it is used.
 /// MLIR's parser recurses as its input nests, and ends the process where the
-/// stack ends: a few thousand open braces are enough for the usual one.
+/// stack ends: a few thousand open braces are enough for the usual one. Where
+/// address space is limited, less must do, at worst the stack that there is.
 ///
 /// # Panics
-/// When `f` does, or there is not even address space for the stack.
+/// When `f` does.
 pub fn on_large_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
+    let work = Mutex::new(Some(f));
+    let run = || {
+        let f = work.lock().unwrap_or_else(PoisonError::into_inner).take();
+        f.expect("the one thread that was started takes it, or this one")()
+    };
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("main".to_owned()).stack_size(1 << 30);
-        let thread = thread.spawn_scoped(scope, f).expect("address space for a stack");
-        thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+        let start = |stack| {
+            let thread = std::thread::Builder::new().name("main".to_owned()).stack_size(stack);
+            thread.spawn_scoped(scope, run).ok()
+        };
+        match [1 << 30, 1 << 27, 1 << 23].into_iter().find_map(start) {
+            Some(thread) => thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload)),
+            None => run(),
+        }
     })
 }
 
