@@ -9,6 +9,7 @@ use crate::analysis::balance::Balance;
 use crate::ir_util::{is_dot, is_loop, loop_predicate, trip_count};
 use crate::machine::{Layouts, Machine, error};
 use crate::objective::{ITERATIONS, Objective, TERMS, term};
+use crate::shared_memory::effects::is_store_by_tma;
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Op, Region, Type, Value, Walk};
@@ -85,7 +86,7 @@ fn stored_bytes(op: Op<'_>) -> f64 {
         let bits = if pointee(ty).is_some() { 64 } else { ty.bits().unwrap_or(0) };
         shape.iter().map(|size| *size as f64).product::<f64>() * f64::from(bits) / 8.0
     };
-    let is_bulk = op.name().starts_with("ttng.async_tma_") && op.num_results() == 0;
+    let is_bulk = is_store_by_tma(op);
     if term(op) == Some("stores") || LoadOp::cast(op).is_none() && term(op) == Some("atomics") {
         let value = op.operands().nth(1).and_then(|value| value.ty().as_tensor());
         return value.map_or(0.0, |ty| bytes(ty.element(), &ty.shape()));

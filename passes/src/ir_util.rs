@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use std::collections::HashSet;
 use ttopt_dialect::interfaces::{Dot, MmaV5};
 use ttopt_dialect::tt::ops::{GetNumProgramsOp, GetProgramIdOp};
-use ttopt_dialect::ttg::ops::{ConvertLayoutOp, LocalAllocOp};
+use ttopt_dialect::ttg::ops::{ConvertLayoutOp, LocalAllocOp, is_memdesc_view};
 use ttopt_dialect::ttg::types::MemDescType;
 
 /// Whether a function is called in its module only; others are kernels.
@@ -202,6 +202,16 @@ pub fn emit<'c>(
     let made = create(name, at.loc(), operands, &[result], &[], &[])?;
     made.move_before(at);
     Ok(made.result(0))
+}
+
+/// What allocates the buffer that `value` is, or is a view of; `None` where it is no buffer.
+pub fn allocation(value: Value<'_>) -> Option<Op<'_>> {
+    MemDescType::cast(value.ty())?;
+    let mut op = value.def_op()?;
+    while is_memdesc_view(op) {
+        op = op.operand(0).def_op()?;
+    }
+    Some(op)
 }
 
 /// The operation of `block` that is `op`, or has it in its regions.

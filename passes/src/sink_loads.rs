@@ -6,17 +6,17 @@
 //! their first use, which hides their latency, or to the use itself, if that leaves fewer registers to spill. A load
 //! that neither helps stays.
 
-use crate::analysis::pointer_roots::pointer_roots;
+use crate::analysis::pointer_roots::{may_meet, pointer_roots};
 use crate::analysis::registers::{
     UNSEEN_REGISTERS, short_of_registers, spilled_registers, spilled_with, tensor_words,
 };
 use crate::ir_util::{in_block, is_dot};
 use linear_layout::target::TargetDesc;
-use mlir_host::hash::FastSet;
-use mlir_host::ir::{Op, Walk};
+use mlir_host::hash::{FastMap, FastSet};
+use mlir_host::ir::{Op, Value, Walk};
 use mlir_host::is_one_of;
 use mlir_host::traits::Upstream;
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use ttopt_dialect::tt::ops::{LoadOp, StoreOp};
 use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp};
 
@@ -47,13 +47,12 @@ pub fn sink_loads(function: Op<'_>, warps: u64, target: &TargetDesc) {
         return;
     }
     // Those that wait longest first: the others may find registers enough then.
-    let behind =
-        |one: &Move<'_>, other: &Move<'_>| other.user != one.user && one.user.is_before_in_block(other.user);
-    moves.sort_by(|a, b| match (a.user.block() == b.user.block(), behind(a, b), behind(b, a)) {
-        (true, true, _) => Ordering::Greater,
-        (true, _, true) => Ordering::Less,
-        _ => Ordering::Equal,
+    let mut places = FastMap::default();
+    function.walk(&mut |op| {
+        places.insert(op, places.len());
+        Walk::Advance
     });
+    moves.sort_by_key(|one| Reverse(places.get(&one.user).copied()));
     let spills = || {
         spilled_with(UNSEEN_REGISTERS, function, warps, target).iter().map(|(_, words)| *words).sum::<u64>()
             as f64
@@ -122,13 +121,9 @@ fn has<'c>(op: Op<'c>, is: &dyn Fn(Op<'c>) -> bool) -> bool {
 }
 
 /// Whether `op` may write what is loaded through pointers of the arguments `roots`, or makes it visible.
-fn may_write<'c>(op: Op<'c>, roots: Option<&[mlir_host::ir::Value<'c>]>) -> bool {
+fn may_write<'c>(op: Op<'c>, roots: Option<&[Value<'c>]>) -> bool {
     if StoreOp::cast(op).is_some() {
-        let written = pointer_roots(op.operand(0));
-        return match (roots, written) {
-            (Some(roots), Some(written)) => written.iter().any(|root| roots.contains(root)),
-            _ => true,
-        };
+        return may_meet(roots, pointer_roots(op.operand(0)).as_deref());
     }
     let harmless = op.is_memory_effect_free()
         || op.has_trait(Upstream::RecursiveMemoryEffects)

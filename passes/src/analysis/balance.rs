@@ -28,8 +28,9 @@ impl Balance {
         let mut balance = Balance::default();
         around.walk(&mut |op| {
             if op != around {
-                balance.add(op, warps as f64, target);
-                balance.bytes += loaded(op, axis);
+                let one = Self::of_one(op, warps, axis, target);
+                balance.bytes += one.bytes;
+                balance.cycles += one.cycles;
             }
             Walk::Advance
         });
@@ -38,9 +39,8 @@ impl Balance {
 
     /// Of one operation.
     pub fn of_one<'c>(op: Op<'c>, warps: u64, axis: &AxisInfoAnalysis<'c>, target: &TargetDesc) -> Self {
-        let mut balance = Balance::default();
+        let mut balance = Balance { bytes: loaded(op, axis), cycles: 0.0 };
         balance.add(op, warps as f64, target);
-        balance.bytes += loaded(op, axis);
         balance
     }
 

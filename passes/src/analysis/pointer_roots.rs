@@ -53,3 +53,11 @@ pub fn pointer_roots(pointer: Value<'_>) -> Option<SmallVec<[Value<'_>; 1]>> {
     }
     Some(roots)
 }
+
+/// Whether pointers computed from the arguments `a` and `b` may point to the same data; they may where either are not known.
+pub fn may_meet<'c>(a: Option<&[Value<'c>]>, b: Option<&[Value<'c>]>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => a.iter().any(|root| b.contains(root)),
+        _ => true,
+    }
+}

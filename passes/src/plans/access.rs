@@ -12,7 +12,7 @@ use crate::buffer_plans;
 use linear_layout::plan::{AddressFacts, LdsLoadPlan, SharedAccessPlan, VectorPlan};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, LinearLayout};
-use mlir_host::ir::{Attr, FloatKind, Op, Value};
+use mlir_host::ir::{Attr, FloatKind, Op, Type, Value};
 use mlir_host::upstream::ConstantOp;
 use smallvec::SmallVec;
 use ttopt_dialect::tt::enums::RmwOp;
@@ -283,11 +283,21 @@ pub fn async_copy<'c>(
     analysis: &AxisInfoAnalysis<'c>,
     target: &TargetDesc,
 ) -> Result<SharedAccessPlan, String> {
-    let (pointers, buffer) = (copy.src().ty(), copy.result().ty());
-    let facts =
-        AccessFacts::of(copy.op(), analysis).ok_or_else(|| format!("{pointers} is no tensor of pointers"))?;
-    let buffer = MemDescType::cast(buffer).ok_or_else(|| format!("{buffer} is no buffer"))?;
-    buffer_plans::async_copy(pointers, buffer, &facts.addresses(u64::MAX), target)
+    async_copy_to(copy.op(), destination(copy)?, analysis, target)
+}
+
+/// As [`async_copy`], of what `op`, a load or a copy, reads through its pointers, to `buffer`.
+///
+/// # Errors
+/// The same.
+pub fn async_copy_to<'c>(
+    op: Op<'c>,
+    buffer: MemDescType<'c>,
+    analysis: &AxisInfoAnalysis<'c>,
+    target: &TargetDesc,
+) -> Result<SharedAccessPlan, String> {
+    let (pointers, addresses) = addresses_of(op, analysis)?;
+    buffer_plans::async_copy(pointers, buffer, &addresses, target)
 }
 
 /// As [`async_copy`], on targets whose loads write the lanes of a warp one after the other.
@@ -299,11 +309,22 @@ pub fn lds_load<'c>(
     analysis: &AxisInfoAnalysis<'c>,
     target: &TargetDesc,
 ) -> Result<LdsLoadPlan, String> {
-    let (pointers, buffer) = (copy.src().ty(), copy.result().ty());
+    let (pointers, addresses) = addresses_of(copy.op(), analysis)?;
+    buffer_plans::lds_load(pointers, destination(copy)?, &addresses, target)
+}
+
+/// The type of the pointers of `op`, its first operand, and what is known of them.
+fn addresses_of<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>) -> Result<(Type<'c>, AddressFacts), String> {
+    let pointers = op.operand(0).ty();
     let facts =
-        AccessFacts::of(copy.op(), analysis).ok_or_else(|| format!("{pointers} is no tensor of pointers"))?;
-    let buffer = MemDescType::cast(buffer).ok_or_else(|| format!("{buffer} is no buffer"))?;
-    buffer_plans::lds_load(pointers, buffer, &facts.addresses(u64::MAX), target)
+        AccessFacts::of(op, analysis).ok_or_else(|| format!("{pointers} is no tensor of pointers"))?;
+    Ok((pointers, facts.addresses(u64::MAX)))
+}
+
+/// The type of the buffer that `copy` writes.
+fn destination(copy: AsyncCopyGlobalToLocalOp<'_>) -> Result<MemDescType<'_>, String> {
+    let buffer = copy.result().ty();
+    MemDescType::cast(buffer).ok_or_else(|| format!("{buffer} is no buffer"))
 }
 
 /// Whether every warp executes the loads of `copy` whatever its mask says: nobody branches around them. A masked lane of a

@@ -10,8 +10,10 @@ use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::analysis::balance::Balance;
 use crate::analysis::pointer_roots::pointer_roots;
 use crate::analysis::registers::{RESERVED, ctas_together, spare_registers, tensor_words};
-use crate::buffer_plans::{self, BufferLayout};
-use crate::ir_util::{constant, fills_constant_buffer, in_block, is_dot, is_loop, programs_of_tiles};
+use crate::buffer_plans::BufferLayout;
+use crate::ir_util::{
+    allocation, constant, fills_constant_buffer, in_block, is_dot, is_loop, programs_of_tiles,
+};
 use crate::plans::{self, AccessFacts, scratch_bytes};
 use linear_layout::Encoding;
 use linear_layout::encoding::SwizzledShared;
@@ -441,16 +443,6 @@ fn seen_as(buffer: Value<'_>) -> Vec<Op<'_>> {
     users
 }
 
-/// What allocates the buffer that `value` is seen of.
-fn root(value: Value<'_>) -> Option<Op<'_>> {
-    MemDescType::cast(value.ty())?;
-    let mut op = value.def_op()?;
-    while is_memdesc_view(op) {
-        op = op.operand(0).def_op()?;
-    }
-    Some(op)
-}
-
 /// A buffer of `shape` like `like`, that is written.
 fn slot_type<'c>(ty: MemDescType<'c>) -> Option<MemDescType<'c>> {
     MemDescType::new(&ty.shape(), ty.element(), ty.encoding(), ty.space(), true)
@@ -587,7 +579,7 @@ impl<'c> Builder<'_, 'c> {
         });
         op.walk(&mut |nested| {
             for value in nested.operands() {
-                let ring = root(value).and_then(|op| self.source.buffers.get(&op.result(0)));
+                let ring = allocation(value).and_then(|op| self.source.buffers.get(&op.result(0)));
                 let ring = ring.filter(|(ring, _)| !node.reads.contains(ring) && !is_memdesc_view(op));
                 if let Some((ring, _)) = ring {
                     node.reads.push(*ring);
@@ -602,7 +594,7 @@ impl<'c> Builder<'_, 'c> {
         {
             node.kind = Kind::Dot;
             let in_registers = dot.a().ty().as_tensor().is_some() && self.is_rewritten(dot.a());
-            let elsewhere = [dot.a(), dot.b()].into_iter().filter_map(root).any(|root| {
+            let elsewhere = [dot.a(), dot.b()].into_iter().filter_map(allocation).any(|root| {
                 root.block() == Some(self.block) && !self.source.buffers.contains_key(&root.result(0))
             });
             node.blocking = in_registers || elsewhere;
@@ -773,11 +765,8 @@ impl<'c> Builder<'_, 'c> {
 
     /// How `op` can be copied to a buffer beside the program.
     fn copy(&self, op: Op<'c>, ty: MemDescType<'c>) -> Option<SharedAccessPlan> {
-        let addresses = AccessFacts::of(op, self.axis)?.addresses(u64::MAX);
-        let pointers = op.operand(0).ty();
-        buffer_plans::async_copy(pointers, ty, &addresses, self.target)
-            .ok()
-            .filter(|_| self.target.primitives.cp_async)
+        let plan = plans::async_copy_to(op, ty, self.axis, self.target).ok();
+        plan.filter(|_| self.target.primitives.cp_async)
     }
 
     //===------------------------------------------------------------------===//

@@ -7,12 +7,13 @@
 
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::buffer_plans;
+use crate::ir_util::with_layout;
 use crate::machine::internal;
-use crate::plans::AccessFacts;
+use crate::plans;
 use linear_layout::Encoding;
 use linear_layout::encoding::{Blocked, SwizzledShared};
 use linear_layout::target::{Direction, TargetDesc};
-use mlir_host::ir::{Attr, Op, Type, Value, Walk};
+use mlir_host::ir::{Attr, Op, Type, Walk};
 use mlir_host::pass::PassResult;
 use ttopt_dialect::ttg::attrs::{encoding, encoding_attr};
 use ttopt_dialect::ttg::ops::{
@@ -41,13 +42,10 @@ impl<'c> Staged<'c> {
     fn of(load: LocalLoadOp<'c>) -> Option<Self> {
         let ring = load.src().def_op().and_then(MemDescIndexOp::cast)?.op().operand(0).def_op()?;
         LocalAllocOp::cast(ring).filter(|alloc| alloc.src().is_none())?;
-        let mut found =
-            Self { ring, views: Vec::new(), copies: Vec::new(), load: load.op(), store: load.op() };
-        let mut uses = load.op().result(0).uses();
-        found.store = uses.next().map(|(user, _)| user).filter(|user| LocalStoreOp::cast(*user).is_some())?;
-        if uses.next().is_some() {
-            return None;
-        }
+        let mut uses = load.op().result(0).uses().map(|(user, _)| user);
+        let (Some(store), None) = (uses.next(), uses.next()) else { return None };
+        LocalStoreOp::cast(store)?;
+        let mut found = Self { ring, views: Vec::new(), copies: Vec::new(), load: load.op(), store };
         for (view, _) in ring.result(0).uses() {
             if LocalDeallocOp::cast(view).is_some() {
                 continue;
@@ -84,9 +82,7 @@ impl<'c> Staged<'c> {
         target: &TargetDesc,
     ) -> Option<usize> {
         let count = |copy: &AsyncCopyGlobalToLocalOp<'c>| {
-            let addresses = AccessFacts::of(copy.op(), axis)?.addresses(u64::MAX);
-            let plan = buffer_plans::async_copy(copy.src().ty(), slot, &addresses, target).ok()?;
-            Some(plan.access.accesses.len())
+            Some(plans::async_copy_to(copy.op(), slot, axis, target).ok()?.access.accesses.len())
         };
         self.copies.iter().map(count).sum()
     }
@@ -136,7 +132,7 @@ impl<'c> Staged<'c> {
                         cga: own.cga.clone(),
                     };
                     let layout = encoding_attr(self.load.context(), &Encoding::Blocked(layout)).ok()?;
-                    all.extend(crate::ir_util::with_layout(tensor, layout));
+                    all.extend(with_layout(tensor, layout));
                 }
             }
         }
@@ -162,8 +158,7 @@ impl<'c> Staged<'c> {
             let ty = MemDescType::cast(buffer.ty()).and_then(|ty| like(ty, layout));
             buffer.set_type(ty.ok_or_else(|| internal(self.ring, "a ring that is no buffer"))?.ty());
         }
-        let value: Value<'c> = self.load.result(0);
-        value.set_type(tensor);
+        self.load.result(0).set_type(tensor);
         Ok(())
     }
 }

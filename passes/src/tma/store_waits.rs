@@ -8,9 +8,9 @@
 //! Nothing in the loop may see whether a store is done: it has no atomic operations, calls or barriers of its own, and
 //! what it loads are other arguments of the kernel than what it stores.
 
-use crate::analysis::pointer_roots::pointer_roots;
+use crate::analysis::pointer_roots::{may_meet, pointer_roots};
 use crate::analysis::registers::RESERVED;
-use crate::ir_util::programs_of_tiles;
+use crate::ir_util::{allocation, programs_of_tiles};
 use crate::machine::{self, internal};
 use crate::shared_memory::allocate::place_buffers;
 use crate::shared_memory::callees_first;
@@ -28,7 +28,7 @@ use smallvec::SmallVec;
 use ttopt_dialect::tt::ops::{LoadOp, StoreOp};
 use ttopt_dialect::ttg::ops::{
     AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp, LocalAllocOp, LocalDeallocOp, LocalLoadOp,
-    LocalStoreOp, is_memdesc_view,
+    LocalStoreOp,
 };
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_dialect::ttng::ops::{
@@ -122,8 +122,10 @@ impl<'c> Delay<'c> {
         let allocs: Vec<Op<'c>> =
             stored.iter().map(|store| buffer_of(*store, body)).collect::<Option<_>>()?;
         let first = body.ops().find(|op| allocs.contains(op))?;
-        let written: Vec<Roots<'c>> =
-            stored.iter().map(|store| descriptor_roots(store.operand(0))).collect::<Option<_>>()?;
+        let mut written = Roots::new();
+        for store in &stored {
+            written.extend(descriptor_roots(store.operand(0))?);
+        }
         let mut blind = true;
         around.walk(&mut |op| {
             // Stores of inner loops and branches have their own waits, which would wait for this one, too.
@@ -155,10 +157,7 @@ impl<'c> Delay<'c> {
 /// The operation of `body` that allocates what `store` stores.
 fn buffer_of<'c>(store: Op<'c>, body: Block<'c>) -> Option<Op<'c>> {
     let buffer = store.operands().find(|value| MemDescType::cast(value.ty()).is_some())?;
-    let mut op = buffer.def_op()?;
-    while is_memdesc_view(op) {
-        op = op.operand(0).def_op()?;
-    }
+    let op = allocation(buffer)?;
     (LocalAllocOp::cast(op).is_some() && op.block() == Some(body)).then_some(op)
 }
 
@@ -173,7 +172,7 @@ fn descriptor_roots(desc: Value<'_>) -> Option<Roots<'_>> {
 }
 
 /// Whether `op` could not tell whether something is in global memory at `written` yet. What it has nested is asked by itself.
-fn is_blind<'c>(op: Op<'c>, written: &[Roots<'c>]) -> bool {
+fn is_blind<'c>(op: Op<'c>, written: &[Value<'c>]) -> bool {
     let reads = if LoadOp::cast(op).is_some() || AsyncCopyGlobalToLocalOp::cast(op).is_some() {
         pointer_roots(op.operand(0))
     } else if fills_by_tma(op) {
@@ -189,5 +188,5 @@ fn is_blind<'c>(op: Op<'c>, written: &[Roots<'c>]) -> bool {
             || is_one_of!(op, WarpGroupDotOp | WarpGroupDotWaitOp);
         return harmless;
     };
-    reads.is_some_and(|reads| !written.iter().flatten().any(|root| reads.contains(root)))
+    !may_meet(reads.as_deref(), Some(written))
 }
