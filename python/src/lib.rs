@@ -169,6 +169,12 @@ fn is_worth_another_order(stack: u32, before: u32) -> bool {
     occupancy::is_worth_another_order(stack, before)
 }
 
+/// Whether `stack` bytes are so many fewer than `before` that fewer CTAs, which need them, had better stay.
+#[pyfunction]
+fn is_worth_fewer_ctas(stack: u32, before: u32) -> bool {
+    occupancy::is_worth_fewer_ctas(stack, before)
+}
+
 /// Bytes of stack that a thread of `cubin` has.
 #[pyfunction]
 fn stack_bytes(cubin: &[u8]) -> Option<u32> {
@@ -283,6 +289,7 @@ fn _ttopt(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(compile, module)?)?;
     module.add_function(wrap_pyfunction!(show_layout, module)?)?;
     module.add_function(wrap_pyfunction!(with_fewer_spills, module)?)?;
+    module.add_function(wrap_pyfunction!(is_worth_fewer_ctas, module)?)?;
     module.add_function(wrap_pyfunction!(in_other_orders, module)?)?;
     module.add_function(wrap_pyfunction!(is_worth_another_order, module)?)?;
     module.add_function(wrap_pyfunction!(stack_bytes, module)?)?;

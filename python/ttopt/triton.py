@@ -225,7 +225,9 @@ class _Compilation:
         relaxed = _ttopt.with_fewer_spills(source, cubin)
         if relaxed is not None:
             other = again(relaxed)
-            if other is not None and (_ttopt.stack_bytes(other) or 0) < _ttopt.stack_bytes(cubin):
+            if other is not None and _ttopt.is_worth_fewer_ctas(
+                _ttopt.stack_bytes(other) or 0, _ttopt.stack_bytes(cubin)
+            ):
                 cubin, source = other, relaxed
         orders = _ttopt.in_other_orders(source, cubin)
         if not orders:

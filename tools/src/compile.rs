@@ -847,7 +847,7 @@ impl<'c> Compilation<'_, 'c> {
                             .map(|(_, made)| stack_of("with fewer CTAs", made.map_or(0, |made| made.stack))),
                     );
                     let spills_less = |(_, resources): &Assembled| {
-                        resources.is_some_and(|resources| resources.stack < stack)
+                        resources.is_some_and(|made| occupancy::is_worth_fewer_ctas(made.stack, stack))
                     };
                     if let Some(other) = other.filter(spills_less) {
                         chosen = told.len() - 1;

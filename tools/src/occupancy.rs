@@ -89,25 +89,38 @@ pub fn bound_and_tell(
     found
 }
 
-/// Bytes that a thread may spill for the sake of more CTAs. With a smaller limit the kernels that were timed lose more than
-/// they gain (`docs/objective.md`).
+/// Bytes that a thread may spill for the sake of more CTAs, however few there would be without.
 const MOST_STACK: u32 = 96;
+/// Bytes that a thread may spill where a few CTAs less make spills unnecessary. What is spilled leaves L1 as CTAs follow each
+/// other: kernels that wait for memory write that many bytes more.
+const LITTLE_STACK: u32 = 12;
+/// What spills of more than [`LITTLE_STACK`] cost, as a factor of the time: fewer warps may cost as much ([`LATENCY`]).
+const SPILLS: f64 = 1.15;
 
 /// What the PTX of one kernel says once its assembler found that a thread needs `stack` bytes to spill to: fewer CTAs, so
 /// that each thread gets at least as many registers more. `None` where that is not worth it, or there is one CTA already.
+/// The constants are of timings (`docs/objective.md`).
 pub fn with_fewer_spills(ptx: &[u8], stack: u32) -> Option<Vec<u8>> {
-    if stack <= MOST_STACK {
+    if stack <= LITTLE_STACK {
         return None;
     }
     let kernels = read::kernels(ptx);
     let [kernel] = &kernels[..] else { return None };
     let bound: u64 = std::str::from_utf8(ptx.get(kernel.bound.clone())?).ok()?.trim().parse().ok()?;
-    let warps = kernel.threads.div_ceil(32).max(1);
+    let warps = warps_of(kernel);
     let wanted = (granted(bound * warps) + u64::from(stack / 4)).min(MOST_REGISTERS);
     let fewer = (1..bound).rev().find(|ctas| *ctas == 1 || granted(ctas * warps) >= wanted)?;
+    if stack <= MOST_STACK && latency(fewer * warps) > SPILLS * latency(bound * warps) {
+        return None;
+    }
     let mut text = ptx.to_vec();
     text.splice(kernel.bound.clone(), fewer.to_string().into_bytes());
     Some(text)
+}
+
+/// Whether `stack` bytes are so many fewer than `before` that fewer CTAs, which need them, had better stay.
+pub fn is_worth_fewer_ctas(stack: u32, before: u32) -> bool {
+    2 * stack <= before
 }
 
 /// Bytes of stack from which on instructions are tried in other orders: fewer cost little.
@@ -176,9 +189,13 @@ fn cost(needs: &[Need], synchronizes: bool, warps: u64, ctas: u64) -> f64 {
     let spills = SPILL * needs.iter().map(spilled).sum::<f64>() / instructions.max(1.0);
     let at_ease = needs.iter().map(|need| need.at_ease).fold(0.0, f64::max);
     let waits = WITHOUT_FLIGHT * (IN_FLIGHT * at_ease - granted).max(0.0) / at_ease.max(1.0);
-    let latency = LATENCY / warps.min(ENOUGH_WARPS) as f64;
     let meetings = if synchronizes { MEETINGS / ctas as f64 } else { 0.0 };
-    (1.0 + spills + waits) * (1.0 + latency) * (1.0 + meetings) * (1.0 - PREFERENCE * warps as f64)
+    (1.0 + spills + waits) * latency(warps) * (1.0 + meetings) * (1.0 - PREFERENCE * warps as f64)
+}
+
+/// How many times as long a kernel takes with so many warps as with more than hide all latencies.
+fn latency(warps: u64) -> f64 {
+    1.0 + LATENCY / warps.min(ENOUGH_WARPS) as f64
 }
 
 /// Registers that ptxas can give a thread when a multiprocessor is to hold so many warps.
@@ -262,8 +279,19 @@ mod tests {
         assert_eq!(with_fewer_spills(&with(4), 136), Some(with(3)));
         assert_eq!(with_fewer_spills(&with(4), 400), Some(with(2)));
         assert_eq!(with_fewer_spills(&with(2), 400), Some(with(1)));
-        assert_eq!(with_fewer_spills(&with(4), 64), None);
         assert_eq!(with_fewer_spills(&with(1), 400), None);
+        // Up to 96 bytes only where nearly as many warps are left: 12 of 16, 20 of 24, but not 8 of 12.
+        assert_eq!(with_fewer_spills(&with(4), 64), Some(with(3)));
+        assert_eq!(with_fewer_spills(&with(6), 36), Some(with(5)));
+        assert_eq!(with_fewer_spills(&with(3), 96), None);
+        assert_eq!(with_fewer_spills(&with(3), 100), Some(with(2)));
+        assert_eq!(with_fewer_spills(&with(6), 12), None);
+    }
+
+    #[test]
+    fn fewer_ctas_stay_for_half_of_the_stack() {
+        assert!(is_worth_fewer_ctas(0, 16) && is_worth_fewer_ctas(50, 100));
+        assert!(!is_worth_fewer_ctas(51, 100) && !is_worth_fewer_ctas(16, 16));
     }
 
     #[test]
