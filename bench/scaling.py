@@ -7,7 +7,8 @@ The longer process may take at most 20 times as long as the shorter one. Exits w
 
 With --instructions it counts instructions by valgrind instead, which a busy machine does not
 change, for functions of 250 and of 5,000 operations (--lengths). What an empty function takes is
-subtracted; the limit is 5 % above the ratio of lengths.
+subtracted; the limit is 5 % above the ratio of lengths. With --together all kinds are functions of one module,
+which starts valgrind three times instead of twice for each kind; what a ratio above the limit is due to, a run without says.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import os
 import pathlib
 import re
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -129,13 +131,36 @@ def advancing(n):
     return lines, "%x"
 
 
-KINDS = [elementwise, memory, reductions, ranges, diamonds, parts, advancing]
+def waiting(n):
+    """Loads first, their uses last: more registers wait than there are, and loads move down."""
+    lines, x = [], "%x"
+    for i in range(n // 8):
+        lines += [
+            f"%o{i} = arith.constant {4096 * i} : i32",
+            f"%b{i} = tt.addptr %base, %o{i} : !tt.ptr<f32>, i32",
+            f"%s{i} = tt.splat %b{i} : !tt.ptr<f32> -> {PTR}",
+            f"%q{i} = tt.addptr %s{i}, %ri : {PTR}, tensor<64x64xi32>",
+            f"%l{i} = tt.load %q{i} : {PTR}",
+        ]
+    for i in range(n // 8):
+        lines += [
+            f'%r{i} = "tt.reduce"({x}) <{{axis = 0 : i32}}> ({{\n'
+            f"^bb0(%a: f32, %b: f32):\n%sum = arith.addf %a, %b : f32\ntt.reduce.return %sum : f32\n}}) : ({T}) -> {ROW}",
+            f"%e{i} = tt.expand_dims %r{i} {{axis = 0 : i32}} : {ROW} -> tensor<1x64xf32>",
+            f"%w{i} = tt.broadcast %e{i} : tensor<1x64xf32> -> {T}",
+            f"%v{i} = arith.addf %w{i}, %l{i} : {T}",
+        ]
+        x = f"%v{i}"
+    return lines, x
 
 
-def module(kind, n):
+KINDS = [elementwise, memory, reductions, ranges, diamonds, parts, advancing, waiting]
+
+
+def function(kind, n):
     lines, last = kind(n)
     body = "\n".join(lines)
-    return f"""tt.func public @f(%base: !tt.ptr<f32> {{tt.divisibility = 16 : i32}}) {{
+    return f"""tt.func public @{kind.__name__}(%base: !tt.ptr<f32> {{tt.divisibility = 16 : i32}}) {{
 %r = tt.make_range {{start = 0 : i32, end = 64 : i32}} : tensor<64xi32>
 %k = arith.constant dense<64> : tensor<64x1xi32>
 %c0 = arith.constant dense<0> : tensor<64x64xi32>
@@ -154,6 +179,10 @@ tt.store %p, {last} : {PTR}
 tt.return
 }}
 """
+
+
+def module(kinds, n):
+    return "".join(function(kind, n) for kind in kinds)
 
 
 def to_ttgir(ttc, path, emit="ttgir"):
@@ -190,23 +219,37 @@ def instructions_of(ttc, path, emit):
     return int(found[1].replace(",", ""))
 
 
-def measured(kind, n, measure):
+def without_symbols(ttc, folder):
+    """A copy of `ttc` that valgrind need not read lines and symbols of, which takes it longer than to run it."""
+    strip = shutil.which("llvm-strip") or shutil.which("strip")
+    if not strip:
+        return ttc
+    copy = pathlib.Path(folder, "ttc")
+    subprocess.run([strip, "-o", copy, ttc], check=True)
+    return copy
+
+
+def measured(kinds, n, measure):
     with tempfile.NamedTemporaryFile("w", suffix=".ttir") as file:
-        file.write(module(kind, n))
+        file.write(module(kinds, n))
         file.flush()
         return measure(file.name)
 
 
-def count_instructions(ttc, short, long, kinds, emit, limit):
+def count_instructions(ttc, short, long, kinds, together, emit, limit):
     failed = False
-    count = lambda kind, n: measured(kind, n, lambda path: instructions_of(ttc, path, emit))
-    empty = count(elementwise, 0)
-    limit = limit or 1.05 * long / short
-    print(f"{'':12} {short:>8} ops {long:>8} ops   ratio (limit {limit:.1f})")
-    for kind in kinds:
-        few, many = [count(kind, n) - empty for n in (short, long)]
-        failed |= many > limit * few
-        print(f"{kind.__name__:12} {few / 1e6:7.1f} Mio {many / 1e6:7.1f} Mio {many / few:7.1f}", flush=True)
+    groups = [kinds] if together else [[kind] for kind in kinds]
+    with tempfile.TemporaryDirectory() as folder:
+        ttc = without_symbols(ttc, folder)
+        count = lambda kinds, n: measured(kinds, n, lambda path: instructions_of(ttc, path, emit))
+        empty = count([elementwise], 0)
+        limit = limit or 1.05 * long / short
+        print(f"{'':12} {short:>8} ops {long:>8} ops   ratio (limit {limit:.1f})")
+        for group in groups:
+            few, many = [count(group, n) - empty for n in (short, long)]
+            failed |= many > limit * few
+            name = "together" if together else group[0].__name__
+            print(f"{name:12} {few / 1e6:7.1f} Mio {many / 1e6:7.1f} Mio {many / few:7.1f}", flush=True)
     sys.exit(failed)
 
 
@@ -216,17 +259,18 @@ def main():
     parser.add_argument("--lengths", type=int, nargs=2, default=(250, 5000), metavar="OPERATIONS")
     parser.add_argument("--ttc", default=pathlib.Path(os.environ.get("TTOPT_BIN_DIR", ROOT / "target" / "release")) / "ttc")
     parser.add_argument("--kinds", nargs="+", choices=[kind.__name__ for kind in KINDS], help="with --instructions")
+    parser.add_argument("--together", action="store_true", help="all kinds in one module, with --instructions")
     parser.add_argument("--emit", default="ttgir", help="how far to compile, with --instructions")
     parser.add_argument("--limit", type=float, help="of the ratio, with --instructions")
     args = parser.parse_args()
     if args.instructions:
         kinds = [kind for kind in KINDS if kind.__name__ in (args.kinds or [kind.__name__])]
-        count_instructions(args.ttc, *args.lengths, kinds, args.emit, args.limit)
+        count_instructions(args.ttc, *args.lengths, kinds, args.together, args.emit, args.limit)
     failed = False
     heads = [f"{what:>8} {SHORT:>5} {LONG:>10} ops   ratio" for what in (f"(limit {LIMIT:.0f})", "stage")]
     print(f"{'process':12}{heads[0]}   {heads[1]}")
     for kind in KINDS:
-        few, many = [measured(kind, n, lambda path: fastest(args.ttc, path)) for n in (SHORT, LONG)]
+        few, many = [measured([kind], n, lambda path: fastest(args.ttc, path)) for n in (SHORT, LONG)]
         failed |= many[0] > LIMIT * few[0]
         columns = [f"{short:11.1f} ms {long:11.1f} ms {long / short:7.1f}" for short, long in zip(few, many)]
         print(f"{kind.__name__:12}{'   '.join(columns)}", flush=True)
