@@ -53,7 +53,8 @@ impl<'c> Copies<'_, 'c> {
     /// registers costs less, or nothing else is possible.
     pub fn buffer(&self, load: LoadOp<'c>, alloc: LocalAllocOp<'c>) -> Option<MemDescType<'c>> {
         let own = MemDescType::cast(alloc.result().ty())?;
-        let readers = alloc.result().uses().map(|(user, _)| Some(LocalLoadOp::cast(user)?.op().result(0).ty()));
+        let readers =
+            alloc.result().uses().map(|(user, _)| Some(LocalLoadOp::cast(user)?.op().result(0).ty()));
         let readers = readers.collect::<Option<Vec<_>>>()?;
         let reads = |buffer: MemDescType<'c>| -> Option<f64> {
             let cycles = |ty: &Type<'c>| {
@@ -68,7 +69,10 @@ impl<'c> Copies<'_, 'c> {
             (loads + stores.access.accesses.len(), reads(own)? + stores.access.cycles(self.target));
         let widths = self.widths(load.op());
         widths.filter(|width| self.count(load, own, *width) <= instructions as u64).find_map(|width| {
-            let all = self.buffers(load, own, width).into_iter().filter_map(|buffer| Some((reads(buffer)?, buffer)));
+            let all = self
+                .buffers(load, own, width)
+                .into_iter()
+                .filter_map(|buffer| Some((reads(buffer)?, buffer)));
             let (cycles, best) = all.min_by(|a, b| a.0.total_cmp(&b.0))?;
             (cycles <= most && self.pointers(load.op(), best).is_some()).then_some(best)
         })
@@ -121,7 +125,8 @@ impl<'c> Copies<'_, 'c> {
                 let chosen = rows[start..start + wanted].iter();
                 let (after, before) = (&rows[start + wanted..], &rows[..start]);
                 for rest in [[before, after], [after, before]] {
-                    let order = row.iter().chain(chosen.clone()).chain(rest.into_iter().flatten()).chain(&beyond);
+                    let order =
+                        row.iter().chain(chosen.clone()).chain(rest.into_iter().flatten()).chain(&beyond);
                     let layout = memory(order.copied(), &shape)?;
                     for pad in PADS.map(|bytes| bytes * 8 / u64::from(bits)) {
                         let intervals = vec![(1u64 << reach, pad)];

@@ -771,6 +771,11 @@ impl<'c> Builder<'_, 'c> {
 
     /// The ring to which `load` is copied past the registers in place of the buffer that its only user fills.
     fn ring_past_registers(&mut self, load: LoadOp<'c>) -> Option<(usize, bool)> {
+        // What threads read that others wrote an iteration before is ordered by the barriers around stores to shared memory
+        // alone, which would be gone.
+        if self.block.ops().any(|op| LoadOp::cast(op).is_some() && self.written.may_be(op.operand(0))) {
+            return None;
+        }
         let copies = Copies { axis: self.axis, warps: self.warps, target: self.target };
         let mut users = load.result().uses().map(|(user, _)| user);
         let (Some(user), None) = (users.next(), users.next()) else { return None };
