@@ -40,13 +40,15 @@ tt.func @empty(%p: tensor<64x64x!tt.ptr<f16>, #b> {tt.contiguity = dense<[1, 64]
   tt.return
 }
 
-// Where warps may branch around a copy it counts as none, and where control flow meets the fewest count.
+// Where warps may branch around a copy, since masked elements are not zero, it counts as none, and where control flow meets the
+// fewest count.
 // CHECK-LABEL: @masked(
 // CHECK:         amdg.async_wait {num_inst = 0 : i32}
 // CHECK:         amdg.async_wait {num_inst = 0 : i32}
 tt.func @masked(%p: tensor<64x64x!tt.ptr<f16>, #b> {tt.contiguity = dense<[1, 64]> : tensor<2xi32>, tt.divisibility = dense<[16, 16]> : tensor<2xi32>}, %m: !ttg.memdesc<64x64xf16, #s, #smem, mutable>, %c: i1) {
   %mask = tt.splat %c : i1 -> tensor<64x64xi1, #b>
-  %t0 = ttg.async_copy_global_to_local %p, %m mask %mask : tensor<64x64x!tt.ptr<f16>, #b> -> <64x64xf16, #s, #smem, mutable>
+  %one = arith.constant dense<1.0> : tensor<64x64xf16, #b>
+  %t0 = ttg.async_copy_global_to_local %p, %m mask %mask other %one : tensor<64x64x!tt.ptr<f16>, #b> -> <64x64xf16, #s, #smem, mutable>
   %g0 = ttg.async_commit_group tokens %t0
   %w0 = ttg.async_wait {num = 1 : i32}
   scf.if %c {
@@ -54,6 +56,17 @@ tt.func @masked(%p: tensor<64x64x!tt.ptr<f16>, #b> {tt.contiguity = dense<[1, 64
   }
   %g1 = ttg.async_commit_group
   %w1 = ttg.async_wait {num = 1 : i32}
+  tt.return
+}
+
+// What is masked loads zeros from somewhere else: the load is always there.
+// CHECK-LABEL: @zeros(
+// CHECK:         amdg.async_wait {num_inst = 2 : i32}
+tt.func @zeros(%p: tensor<64x64x!tt.ptr<f16>, #b> {tt.contiguity = dense<[1, 64]> : tensor<2xi32>, tt.divisibility = dense<[16, 16]> : tensor<2xi32>}, %m: !ttg.memdesc<64x64xf16, #s, #smem, mutable>, %c: i1) {
+  %mask = tt.splat %c : i1 -> tensor<64x64xi1, #b>
+  %t0 = ttg.async_copy_global_to_local %p, %m mask %mask : tensor<64x64x!tt.ptr<f16>, #b> -> <64x64xf16, #s, #smem, mutable>
+  %g0 = ttg.async_commit_group tokens %t0
+  %w0 = ttg.async_wait {num = 1 : i32}
   tt.return
 }
 

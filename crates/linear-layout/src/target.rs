@@ -262,6 +262,13 @@ pub struct ServiceRule {
     pub lanes: &'static [u64],
 }
 
+impl ServiceRule {
+    /// A rule of plain loads or stores of `bytes` bytes a lane.
+    pub const fn plain(bytes: u32, direction: Direction, banks: u32, lanes: &'static [u64]) -> Self {
+        Self { bytes, direction, transposed: false, banks, lanes }
+    }
+}
+
 /// One GPU architecture, as far as moving data goes.
 ///
 /// ```

@@ -82,6 +82,34 @@ fn rows_in_another_order_are_copied_where_the_memory_has_them_so() {
     assert_eq!((p.mnemonic.as_str(), p.access.count, p.sources), ("global_load_lds_dwordx4", 4, None));
 }
 
+/// Pointers in the order of memory are copied without an exchange, by all warps; not where there is less memory than they copy.
+#[test]
+fn pointers_in_the_order_of_memory_are_copied_as_they_are() {
+    let (row, column) = (|n| [n, 0], |n| [0, n]);
+    let outs = [Dim::out(0), Dim::out(1)];
+    let columns = (0..6).map(|bit| column(1 << bit));
+    let offsets = columns.chain([8, 16, 32, 1, 2, 4, 64].map(row)).collect();
+    let m = LinearLayout::from_bases(&[(Dim::OFFSET, offsets)], &outs).unwrap();
+    for (name, width, warps, loads) in [
+        ("hip:gfx950", 128, 4, 4),
+        ("hip:gfx950", 128, 16, 1),
+        ("hip:gfx950", 32, 4, 16),
+        ("hip:gfx942", 32, 8, 8),
+    ] {
+        let target = TargetDesc::parse(name).unwrap();
+        let d = LdsLoadPlan::pointers(&m, 16, width, warps, &target).unwrap();
+        assert_eq!(d.in_size(Dim::WARP), Some(warps));
+        let unit = u64::from(width / 16);
+        let padding = [(unit * 64, 8)];
+        let p = plan(&d, &m, &padding, 16, unit, name).unwrap();
+        assert_eq!((p.access.count, p.access.accesses[0].registers.len() as u64), (loads, unit), "{name}");
+        assert!(p.sources.is_none() && p.access.inactive.is_empty());
+    }
+    let target = TargetDesc::parse("hip:gfx950").unwrap();
+    assert!(LdsLoadPlan::pointers(&m, 16, 128, 32, &target).is_none());
+    assert!(LdsLoadPlan::pointers(&m, 64, 32, 4, &target).is_none());
+}
+
 /// Swizzles mix bits of rows, which lanes, warps and registers have, into those of columns.
 #[test]
 fn lanes_exchange_pointers_where_memory_is_swizzled() {

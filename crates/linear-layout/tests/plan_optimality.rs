@@ -7,15 +7,35 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use linear_layout::checker::{check_conversion, check_shared_access};
 use linear_layout::plan::{Conversion, ConversionPlan, SharedAccessPlan};
-use linear_layout::target::{Direction, Primitives, TargetDesc};
+use linear_layout::target::{Direction, Primitives, ServiceRule, TargetDesc};
 use linear_layout::{Dim, LinearLayout, f2};
 use plan_layouts::pair;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
-/// A machine small enough to try every memory layout: four lanes, four banks.
-fn tiny(issue: f64) -> TargetDesc {
-    let mut target = TargetDesc::parse("cuda:80").unwrap();
+/// Machines small enough to try every memory layout: four lanes, four banks, and how these serve accesses of a width unless it
+/// is lanes in order. The rules of AMD's GPUs are like those of such machines: the widest loads of CDNA3 are served to lanes that
+/// do not follow each other, those of CDNA4 from twice as many banks, also to lanes that do not follow each other.
+const MACHINES: [(&str, &[ServiceRule]); 5] = [
+    ("cuda:80", &[]),
+    ("hip:gfx942", &[ServiceRule::plain(8, Direction::Load, 4, &[3])]),
+    (
+        "hip:gfx942",
+        &[ServiceRule::plain(8, Direction::Load, 4, &[2]), ServiceRule::plain(8, Direction::Store, 4, &[1])],
+    ),
+    ("hip:gfx950", &[ServiceRule::plain(8, Direction::Load, 8, &[3, 1])]),
+    (
+        "hip:gfx950",
+        &[
+            ServiceRule::plain(8, Direction::Load, 8, &[1, 2]),
+            ServiceRule::plain(4, Direction::Load, 8, &[1, 2]),
+        ],
+    ),
+];
+
+fn tiny((name, services): (&str, &'static [ServiceRule]), issue: f64) -> TargetDesc {
+    let mut target = TargetDesc::parse(name).unwrap();
+    target.services = services;
     (target.lanes, target.banks, target.max_vector_bits) = (4, 4, 64);
     target.primitives = Primitives::default();
     (target.cost.issue, target.cost.alu) = (issue, 0.0);
@@ -65,8 +85,9 @@ fn per_warp(plan: &ConversionPlan, target: &TargetDesc) -> f64 {
 
 /// A side of a transfer as one memory layout has it: the offsets, in elements, that each bit of register, lane and warp
 /// numbers moves by. Counts by enumeration, knowing only that a line of four banks of four bytes serves as many
-/// consecutive lanes as have room in it.
+/// consecutive lanes as have room in it, unless a rule says which lanes are served together, and by how many banks.
 struct Side {
+    rules: &'static [ServiceRule],
     registers: Vec<u64>,
     lanes: [u64; 2],
     warp: u64,
@@ -110,17 +131,28 @@ impl Side {
     fn wavefronts(&self, start: u64, bits: u64, elems: u64) -> u16 {
         let bytes = bits * elems / 8;
         let together = (16 / bytes.max(4)).min(4);
-        let mut sum = 0;
-        for phase in (0..4).step_by(together as usize) {
+        let of = |rule: &&ServiceRule| {
+            let width = u64::from(rule.bytes) == bytes;
+            width && self.store == matches!(rule.direction, Direction::Store)
+        };
+        let (count, basis) = match self.rules.iter().find(of) {
+            Some(rule) => (u64::from(rule.banks), rule.lanes.to_vec()),
+            None => (4, [1u64, 2].into_iter().filter(|lane| *lane < together).collect()),
+        };
+        let (first, mut sum) = (Side::span(&basis), 0);
+        let mut left: Vec<u64> = (0..4).collect();
+        while let Some(&lane) = left.first() {
+            let phase: Vec<u64> = first.iter().map(|other| lane ^ other).collect();
+            left.retain(|lane| !phase.contains(lane));
             // By bank, the words that are wanted of it: 16 elements of 8 bytes are 32 words.
-            let mut banks = [0u32; 4];
-            for lane in phase..phase + together {
+            let mut banks = [0u32; 8];
+            for lane in phase {
                 // Of lanes with the same elements one stores.
                 let copy = |bit: usize| self.store && self.lanes[bit] == 0 && lane >> bit & 1 == 1;
                 if !copy(0) && !copy(1) {
                     let offset = start ^ ((lane & 1) * self.lanes[0]) ^ ((lane >> 1) * self.lanes[1]);
                     let first = offset * bits / 8;
-                    (first / 4..=(first + bytes - 1) / 4).for_each(|w| banks[(w % 4) as usize] |= 1 << w);
+                    (first / 4..=(first + bytes - 1) / 4).for_each(|w| banks[(w % count) as usize] |= 1 << w);
                 }
             }
             sum += banks.iter().map(|words| words.count_ones() as u16).max().unwrap_or(0);
@@ -131,6 +163,7 @@ impl Side {
 
 /// The half cycles of one side under every memory layout, each counted once by the offsets that it comes to.
 struct Costs {
+    rules: &'static [ServiceRule],
     store: bool,
     bits: u64,
     issue: u16,
@@ -139,8 +172,8 @@ struct Costs {
 }
 
 impl Costs {
-    fn new(store: bool, bits: u64, issue: f64) -> Costs {
-        Costs { store, bits, issue: (2.0 * issue) as u16, known: vec![0; 1 << 20] }
+    fn new(rules: &'static [ServiceRule], store: bool, bits: u64, issue: f64) -> Costs {
+        Costs { rules, store, bits, issue: (2.0 * issue) as u16, known: vec![0; 1 << 20] }
     }
 
     /// `inverses` take elements to offsets.
@@ -151,8 +184,8 @@ impl Costs {
             let at = |i: usize| places[i].map_or(0, |bit| inverse[bit]);
             let key = (0..5).fold(0, |key, i| key << 4 | at(i)) as usize;
             if self.known[key] == 0 {
-                let (registers, store) = (vec![at(0), at(1)], self.store);
-                let side = Side { registers, lanes: [at(2), at(3)], warp: at(4), store };
+                let (registers, store, rules) = (vec![at(0), at(1)], self.store, self.rules);
+                let side = Side { rules, registers, lanes: [at(2), at(3)], warp: at(4), store };
                 self.known[key] = side.half_cycles(self.bits, self.issue);
             }
             self.known[key]
@@ -173,10 +206,14 @@ fn no_memory_layout_is_better_than_the_planned_one() {
         layouts.iter().filter(|c| c.iter().filter(|c| **c != 0).is_sorted()).collect();
     assert_eq!(sources.len(), 5);
     let mut checked = 0;
-    for (bits, issue) in [8, 16, 32, 64].into_iter().flat_map(|bits| [0.5, 100.0].map(|issue| (bits, issue)))
-    {
-        let target = tiny(issue);
-        let [mut stores, mut loads] = [true, false].map(|store| Costs::new(store, bits.into(), issue));
+    let of_machine = |machine| {
+        let of = move |bits| [0.5, 100.0].map(|issue| (machine, bits, issue));
+        [8, 16, 32, 64].into_iter().flat_map(of)
+    };
+    for (machine, bits, issue) in MACHINES.into_iter().flat_map(of_machine) {
+        let target = tiny(machine, issue);
+        let [mut stores, mut loads] =
+            [true, false].map(|store| Costs::new(machine.1, store, bits.into(), issue));
         let stores: Vec<Vec<u16>> = sources.iter().map(|c| stores.of(c, &inverses)).collect();
         for to in &layouts {
             let loads = loads.of(to, &inverses);
@@ -185,12 +222,16 @@ fn no_memory_layout_is_better_than_the_planned_one() {
                 let plan = ConversionPlan::through_shared(&a, &b, bits, &target, 1 << 20).unwrap();
                 check_conversion(&plan, &a, &b, &target).unwrap();
                 let least = stores.iter().zip(&loads).map(|(s, l)| s + l).min().unwrap();
-                assert_eq!(2.0 * per_warp(&plan, &target), f64::from(least), "{bits} bits\n{a}\n{b}\n{plan}");
+                assert_eq!(
+                    2.0 * per_warp(&plan, &target),
+                    f64::from(least),
+                    "{machine:?}, {bits} bits\n{a}\n{b}\n{plan}"
+                );
                 checked += 1;
             }
         }
     }
-    assert_eq!(checked, 5 * 120 * 8);
+    assert_eq!(checked, MACHINES.len() * 5 * 120 * 8);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use mlir_host::upstream::ConstantOp;
 use ttopt_dialect::amdg::ops::AsyncWaitOp;
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::ops::AsyncCopyGlobalToLocalOp;
-use ttopt_passes::plans::{self, masks_by_offsets, word_bits};
+use ttopt_passes::plans::{self, masks_by_offsets, masks_by_zeros, word_bits};
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("ttg.async_copy_global_to_local", async_copy),
@@ -29,6 +29,15 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("amdg.async_wait", wait),
 ];
 
+/// How lanes that are masked off write zero, so that every wave issues the loads whatever the mask says.
+#[derive(Clone, Copy)]
+enum Masking<'c> {
+    /// They are given offsets beyond the buffer.
+    Offsets,
+    /// They load zeros from here.
+    Zeros(Value<'c>),
+}
+
 /// A copy that is being lowered.
 struct Copy<'c> {
     plan: LdsLoadPlan,
@@ -38,8 +47,8 @@ struct Copy<'c> {
     others: Option<Values<'c>>,
     /// Whether `others` are one number.
     is_splat: bool,
-    /// Whether masked lanes are given offsets beyond the buffer.
-    by_offsets: bool,
+    /// How masked lanes write zero without a branch, if they do.
+    masking: Option<Masking<'c>>,
     buffer: Option<Buffer<'c>>,
     policy: CachePolicy,
     /// Whether this thread copies anything.
@@ -58,12 +67,17 @@ fn async_copy<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         return unsupported("copies from no pointers");
     };
     let inactive = plan.access.inactive;
+    let masking = match source.mask().filter(|_| masks_by_zeros(source)) {
+        None => None,
+        Some(_) if masks_by_offsets(source) => Some(Masking::Offsets),
+        Some(_) => Some(Masking::Zeros(zeros(l)?)),
+    };
     let copy = Copy {
         pointers: l.get(source.src())?,
         masks: source.mask().map(|mask| l.get(mask)).transpose()?,
         others: source.other().map(|other| l.get(other)).transpose()?,
         is_splat: source.other().is_none_or(|other| ConstantOp::defining(other).is_some_and(is_splat)),
-        by_offsets: masks_by_offsets(source),
+        masking,
         buffer: Buffer::of(l, op)?,
         policy: policy(op)?,
         mine: l.is_representative(inactive.lane, inactive.warp, inactive.block)?,
@@ -84,6 +98,14 @@ fn async_copy<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     Ok(())
 }
 
+/// The address of as many zeros as a lane loads at most.
+fn zeros<'c>(l: &mut Lower<'_, 'c>) -> Lowered<Value<'c>> {
+    let Some(words) = Attr::parse(l.emit.context(), "dense<0> : tensor<4xi32>") else {
+        return internal("cannot make zeros");
+    };
+    l.with_module(|e, module| module.table(e, words))
+}
+
 fn is_splat(constant: ConstantOp<'_>) -> bool {
     constant.value().is_some_and(|value| value.as_elements().is_none_or(|all| all.splat_value().is_some()))
 }
@@ -101,16 +123,22 @@ impl<'c> Copy<'c> {
             Some(buffer) => {
                 let at = buffer.at(l, first, self.bits)?;
                 let mut offset = at.offset;
-                if let (Some(mask), true) = (mask, self.by_offsets) {
+                if let (Some(mask), Some(Masking::Offsets)) = (mask, self.masking) {
                     let outside = l.emit.const_i32(OUTSIDE)?;
                     offset = l.emit.select(mask, offset, outside)?;
                 }
                 From::Buffer(at.base, exchange(&mut l.emit, offset, lane)?)
             }
-            None => From::Pointer(exchange_pointer(&mut l.emit, self.pointers[first], lane)?),
+            None => {
+                let mut pointer = self.pointers[first];
+                if let (Some(mask), Some(Masking::Zeros(zeros))) = (mask, self.masking) {
+                    pointer = l.emit.select(mask, pointer, zeros)?;
+                }
+                From::Pointer(exchange_pointer(&mut l.emit, pointer, lane)?)
+            }
         };
         let bytes = load.registers.len() as u32 * self.bits / 8;
-        let Some(mask) = mask.filter(|_| !self.by_offsets) else {
+        let Some(mask) = mask.filter(|_| self.masking.is_none()) else {
             return self.begin(l, from, to, bytes, self.mine);
         };
         let mask = exchange_condition(&mut l.emit, mask, lane)?;

@@ -327,19 +327,23 @@ fn destination(copy: AsyncCopyGlobalToLocalOp<'_>) -> Result<MemDescType<'_>, St
     MemDescType::cast(buffer).ok_or_else(|| format!("{buffer} is no buffer"))
 }
 
-/// Whether every warp executes the loads of `copy` whatever its mask says: nobody branches around them. A masked lane of a
-/// buffer is given an offset beyond it and writes zero.
+/// Whether every warp executes the loads of `copy` whatever its mask says: nobody branches around them.
 pub fn is_always_issued(copy: AsyncCopyGlobalToLocalOp<'_>, plan: &LdsLoadPlan) -> bool {
-    plan.access.inactive.is_empty() && (copy.mask().is_none() || masks_by_offsets(copy))
+    plan.access.inactive.is_empty() && (copy.mask().is_none() || masks_by_zeros(copy))
+}
+
+/// Whether masked lanes of `copy` load zeros: from beyond a buffer, or from where zeros are.
+pub fn masks_by_zeros(copy: AsyncCopyGlobalToLocalOp<'_>) -> bool {
+    copy.other().is_none_or(is_zero)
 }
 
 /// Whether masked lanes of `copy` are given offsets beyond a buffer: it is in one, and they write zero.
 pub fn masks_by_offsets(copy: AsyncCopyGlobalToLocalOp<'_>) -> bool {
-    copy.op().attr(BUFFER).is_some() && copy.other().is_none_or(is_zero)
+    copy.op().attr(BUFFER).is_some() && masks_by_zeros(copy)
 }
 
 /// Whether all elements of a constant are zero, all of their bits.
-fn is_zero(value: Value<'_>) -> bool {
+pub fn is_zero(value: Value<'_>) -> bool {
     let attr = ConstantOp::defining(value).and_then(ConstantOp::value);
     let number =
         attr.and_then(|attr| attr.as_elements().map_or(Some(attr), |elements| elements.splat_value()));

@@ -4,6 +4,7 @@ pub mod checker;
 pub mod expand;
 pub mod offsets;
 pub mod pass;
+pub mod past_registers;
 pub mod plan;
 pub mod source;
 pub mod staged;

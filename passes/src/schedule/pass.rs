@@ -2,6 +2,7 @@
 
 use super::expand::expand;
 use super::offsets::carry_offsets;
+use super::past_registers::Copies;
 use super::plan::LoopSchedule;
 use super::source::{Source, body};
 use super::staged::turn_in_registers;
@@ -140,7 +141,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         }
         made.set_attr(NUM_STAGES, Attr::int(made.context(), 32, 1));
     }
-    undo_copies(module, &target)?;
+    undo_copies(module, machine.num_warps, &target)?;
     coalesce_copies(module, machine, &target)?;
     turn_in_registers(module, &target)
 }
@@ -233,7 +234,7 @@ fn coalesce_copies(module: Op<'_>, machine: Machine, target: &TargetDesc) -> Pas
     improve(module, &layouts)
 }
 
-/// The layout of pointers in which a copy takes fewer instructions than in its own.
+/// The layout of pointers in which a copy takes fewer instructions than in its own, or in which alone it can be done.
 fn better_layout<'c>(
     copy: AsyncCopyGlobalToLocalOp<'c>,
     axis: &AxisInfoAnalysis<'c>,
@@ -242,6 +243,10 @@ fn better_layout<'c>(
 ) -> Option<Attr<'c>> {
     let pointers = copy.src().ty().as_tensor()?;
     let buffer = MemDescType::cast(copy.result().ty())?;
+    if !target.primitives.cp_async {
+        let copies = Copies { axis, warps: layouts.machine.num_warps, target };
+        return copies.pointers(copy.op(), buffer).filter(|layout| Some(*layout) != pointers.encoding());
+    }
     let facts = AccessFacts::of(copy.op(), axis)?;
     let addresses = facts.addresses(u64::MAX);
     let layout = layout_alone(copy.op(), facts, layouts).ok()?;
@@ -273,10 +278,16 @@ fn copies(module: Op<'_>) -> Vec<AsyncCopyGlobalToLocalOp<'_>> {
 
 /// Makes loads and stores of copies that cannot run beside the program after all: in a loop less may be known of
 /// addresses that are carried from iteration to iteration.
-fn undo_copies(module: Op<'_>, target: &TargetDesc) -> PassResult {
+fn undo_copies(module: Op<'_>, warps: u64, target: &TargetDesc) -> PassResult {
     let axis = AxisInfoAnalysis::new(module);
     for copy in copies(module) {
-        if plans::async_copy(copy, &axis, target).is_err() {
+        let possible = match MemDescType::cast(copy.result().ty()) {
+            Some(buffer) if !target.primitives.cp_async => {
+                Copies { axis: &axis, warps, target }.pointers(copy.op(), buffer).is_some()
+            }
+            _ => plans::async_copy(copy, &axis, target).is_ok(),
+        };
+        if !possible {
             undo(copy)?;
         }
     }

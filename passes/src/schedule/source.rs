@@ -5,6 +5,7 @@
 //! beside the program, or to registers. Stores keep their order, and loads through pointers of the same argument of the
 //! kernel keep theirs among them.
 
+use super::past_registers::Copies;
 use super::plan::{Budget, Edge, Kind, LoopGraph, LoopSchedule, Node, Step};
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::analysis::balance::Balance;
@@ -302,6 +303,7 @@ impl<'c> Source<'c> {
             block,
             axis,
             target,
+            warps,
             absorbed,
             written,
             in_registers,
@@ -464,6 +466,7 @@ struct Builder<'a, 'c> {
     block: Block<'c>,
     axis: &'a AxisInfoAnalysis<'c>,
     target: &'a TargetDesc,
+    warps: u64,
     /// Operations that are parts of groups of bulk copies.
     absorbed: Vec<Op<'c>>,
     /// What the loop writes in global memory.
@@ -691,6 +694,9 @@ impl<'c> Builder<'_, 'c> {
             return None;
         }
         result.ty().as_tensor()?;
+        if !self.target.primitives.cp_async {
+            return self.ring_past_registers(load);
+        }
         let users: SmallVec<[Op<'c>; 4]> = result.uses().map(|(user, _)| user).collect();
         let mut allocs: SmallVec<[(Value<'c>, MemDescType<'c>); 2]> = SmallVec::new();
         for user in &users {
@@ -761,6 +767,23 @@ impl<'c> Builder<'_, 'c> {
 
     fn can_copy(&self, op: Op<'c>, ty: MemDescType<'c>) -> bool {
         self.copy(op, ty).is_some()
+    }
+
+    /// The ring to which `load` is copied past the registers in place of the buffer that its only user fills.
+    fn ring_past_registers(&mut self, load: LoadOp<'c>) -> Option<(usize, bool)> {
+        // What threads read that others wrote an iteration before is ordered by the barriers around stores to shared memory
+        // alone, which would be gone.
+        if self.block.ops().any(|op| LoadOp::cast(op).is_some() && self.written.may_be(op.operand(0))) {
+            return None;
+        }
+        let copies = Copies { axis: self.axis, warps: self.warps, target: self.target };
+        let mut users = load.result().uses().map(|(user, _)| user);
+        let (Some(user), None) = (users.next(), users.next()) else { return None };
+        let alloc = LocalAllocOp::cast(user).filter(|_| user.block() == Some(self.block))?;
+        let slot = copies.buffer(load, alloc)?;
+        let ring = self.ring([slot].into_iter().collect())?;
+        self.source.buffers.insert(alloc.result(), (ring, 0));
+        Some((ring, true))
     }
 
     /// How `op` can be copied to a buffer beside the program.

@@ -105,6 +105,40 @@ impl LdsLoadPlan {
         Err(why.unwrap_or_else(|| runs.too_few()))
     }
 
+    /// The layout of pointers that loads of `bits` bits a lane copy to `memory` without any exchange between lanes, by
+    /// `warps` warps of one CTA: a lane's elements lie one after the other in memory, then those of a warp's lanes, of its warps,
+    /// and of further loads. `None` where memory is too small for all warps to copy something.
+    pub fn pointers(
+        memory: &LinearLayout,
+        elem_bits: u32,
+        bits: u32,
+        warps: u64,
+        target: &TargetDesc,
+    ) -> Option<LinearLayout> {
+        let is_of_many = |dim: Dim| dim != Dim::OFFSET && memory.in_bits(dim) > 0;
+        if memory.in_dims().any(is_of_many) || !warps.is_power_of_two() || elem_bits > bits {
+            return None;
+        }
+        let order: Vec<Dim> = (0..memory.num_out_dims()).map(Dim::out).collect();
+        let memory = memory.transpose_outs(&order).ok()?;
+        let unit = (bits / elem_bits).ilog2() as usize;
+        let mut rest = memory.columns_of(Dim::OFFSET);
+        let mut take = |count: usize| {
+            let (first, others) = rest.split_at_checked(count)?;
+            rest = others;
+            Some(first.to_vec())
+        };
+        let mut registers = take(unit)?;
+        let lane = take(target.lanes.ilog2() as usize)?;
+        let warp = take(warps.ilog2() as usize)?;
+        registers.extend_from_slice(rest);
+        let ins = [(Dim::REGISTER, &registers), (Dim::LANE, &lane), (Dim::WARP, &warp)];
+        let columns = ins.iter().flat_map(|(_, columns)| columns.iter().copied()).collect();
+        let ins = ins.iter().map(|(dim, columns)| (*dim, columns.len() as u32)).chain([(Dim::BLOCK, 0)]);
+        let outs = order.iter().map(|dim| (*dim, memory.out_bits(*dim)));
+        LinearLayout::from_parts(ins, outs, columns).ok()?.require_surjective().ok()
+    }
+
     /// By loads of `bits` bits a lane.
     fn of_width(
         map: &OffsetMap,

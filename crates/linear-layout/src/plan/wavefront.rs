@@ -88,13 +88,15 @@ impl Served {
 
     /// Wavefronts of lanes at any addresses, in bytes; `None` are idle.
     pub(crate) fn wavefronts(&self, byte: impl Fn(u64) -> Option<u64>) -> u64 {
-        let banks = u64::from(self.service.banks);
+        let banks = u64::from(self.service.banks.max(1));
         let phase = |lanes: Vec<u64>| {
             let mut words: Vec<u64> =
                 lanes.into_iter().filter_map(&byte).flat_map(|byte| self.words(byte)).collect();
             words.sort_unstable();
             words.dedup();
-            (0..banks).map(|b| words.iter().filter(|w| *w % banks == b).count() as u64).max().unwrap_or(0)
+            let mut wanted = vec![0; banks as usize];
+            words.iter().for_each(|word| wanted[(word % banks) as usize] += 1);
+            wanted.into_iter().max().unwrap_or(0)
         };
         self.lanes_by_phase().into_iter().map(phase).sum()
     }

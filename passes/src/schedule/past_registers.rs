@@ -1,0 +1,166 @@
+//! Loads of a loop as copies that write shared memory past the registers, where these write the lanes of a warp one after the
+//! other.
+//!
+//! Which thread copies what follows from the buffer then: pointers get the layout in which each lane points to what belongs
+//! where it writes. That takes no registers for data and no stores to shared memory. Memory cannot be swizzled, since what one copy
+//! writes lies as its lanes do: rows that are read at once are kept apart by which rows a copy writes, and by padding between
+//! copies. The buffer is the one of a few such that is read in the fewest cycles; it is chosen where it takes no more
+//! instructions than the load and the stores that it replaces, no more cycles of shared memory, and where every warp issues
+//! the copies, so that waits can count them.
+
+use crate::analysis::axis_info::AxisInfoAnalysis;
+use crate::buffer_plans::{self, BufferLayout};
+use crate::ir_util::with_layout;
+use crate::plans::{self, AccessFacts, word_bits};
+use linear_layout::encoding::{Linear, PaddedShared};
+use linear_layout::plan::LdsLoadPlan;
+use linear_layout::target::{Direction, TargetDesc};
+use linear_layout::{Dim, Encoding, LinearLayout};
+use mlir_host::ir::{Attr, Op, Type};
+use mlir_host::match_op;
+use ttopt_dialect::tt::ops::LoadOp;
+use ttopt_dialect::ttg::attrs::encoding_attr;
+use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, LocalAllocOp, LocalLoadOp};
+use ttopt_dialect::ttg::types::MemDescType;
+
+/// Bits of a lane in a copy: the widest first.
+const WIDTHS: [u32; 2] = [128, 32];
+/// Bytes of padding after what a warp's copy writes.
+const PADS: [u64; 4] = [16, 32, 64, 128];
+
+/// Where loads are to be copied.
+pub struct Copies<'a, 'c> {
+    /// What is known of addresses.
+    pub axis: &'a AxisInfoAnalysis<'c>,
+    /// Warps of the program.
+    pub warps: u64,
+    /// The GPU.
+    pub target: &'a TargetDesc,
+}
+
+impl<'c> Copies<'_, 'c> {
+    /// The layout of pointers in which `op`, a load or such a copy, is copied to `buffer`; `None` where it cannot be.
+    pub fn pointers(&self, op: Op<'c>, buffer: MemDescType<'c>) -> Option<Attr<'c>> {
+        let addresses = AccessFacts::of(op, self.axis)?.addresses(u64::MAX);
+        self.widths(op).find_map(|width| {
+            let (layout, pointers) = self.layout(op, buffer, width)?;
+            let plan = buffer_plans::lds_load(pointers, buffer, &addresses, self.target).ok()?;
+            (plan.sources.is_none() && plan.access.inactive.is_empty()).then_some(layout)
+        })
+    }
+
+    /// The buffer to which `load` is copied in place of `alloc`, which is filled with what it gives; `None` where a load to
+    /// registers costs less, or nothing else is possible.
+    pub fn buffer(&self, load: LoadOp<'c>, alloc: LocalAllocOp<'c>) -> Option<MemDescType<'c>> {
+        let own = MemDescType::cast(alloc.result().ty())?;
+        let readers =
+            alloc.result().uses().map(|(user, _)| Some(LocalLoadOp::cast(user)?.op().result(0).ty()));
+        let readers = readers.collect::<Option<Vec<_>>>()?;
+        let reads = |buffer: MemDescType<'c>| -> Option<f64> {
+            let cycles = |ty: &Type<'c>| {
+                let plan = buffer_plans::access(*ty, buffer, Direction::Load, self.target).ok()?;
+                Some(plan.access.cycles(self.target))
+            };
+            readers.iter().map(cycles).sum()
+        };
+        let loads = plans::access(load.op(), self.axis, self.target).ok()?.accesses.len();
+        let stores = buffer_plans::access(load.result().ty(), own, Direction::Store, self.target).ok()?;
+        let (instructions, most) =
+            (loads + stores.access.accesses.len(), reads(own)? + stores.access.cycles(self.target));
+        let widths = self.widths(load.op());
+        widths.filter(|width| self.count(load, own, *width) <= instructions as u64).find_map(|width| {
+            let all = self
+                .buffers(load, own, width)
+                .into_iter()
+                .filter_map(|buffer| Some((reads(buffer)?, buffer)));
+            let (cycles, best) = all.min_by(|a, b| a.0.total_cmp(&b.0))?;
+            (cycles <= most && self.pointers(load.op(), best).is_some()).then_some(best)
+        })
+    }
+
+    /// Bits of a lane in copies of the target.
+    fn widths(&self, op: Op<'c>) -> impl Iterator<Item = u32> + use<'c> {
+        let has = self.target.primitives;
+        let possible = has.lds_loads && gives_zero_where_masked(op);
+        WIDTHS.into_iter().filter(move |width| possible && (*width == 32 || has.lds_loads_b128))
+    }
+
+    /// Instructions of a thread that copy a buffer like `buffer`.
+    fn count(&self, load: LoadOp<'c>, buffer: MemDescType<'c>, width: u32) -> u64 {
+        let elements: i64 = buffer.shape().iter().product();
+        let bits = word_bits(load.result().ty()).map_or(u64::MAX, u64::from);
+        let threads = self.warps * self.target.lanes as u64;
+        (elements as u64).saturating_mul(bits) / (u64::from(width) * threads)
+    }
+
+    /// The layout of pointers that are copied to `buffer`, and their type.
+    fn layout(&self, op: Op<'c>, buffer: MemDescType<'c>, width: u32) -> Option<(Attr<'c>, Type<'c>)> {
+        let memory = BufferLayout::of(buffer).ok()?;
+        let bits = word_bits(buffer.element()).ok()?;
+        let layout = LdsLoadPlan::pointers(&memory.layout, bits, width, self.warps, self.target)?;
+        let layout = encoding_attr(op.context(), &Encoding::Linear(Linear { layout })).ok()?;
+        Some((layout, with_layout(op.operand(0).ty().as_tensor()?, layout)?))
+    }
+
+    /// Buffers like `own` that copies of `width` bits a lane can fill: rows of memory as long as a copy, then some of the rows, in
+    /// several ways.
+    fn buffers(&self, load: LoadOp<'c>, own: MemDescType<'c>, width: u32) -> Vec<MemDescType<'c>> {
+        let made = || {
+            let (facts, bits) = (AccessFacts::of(load.op(), self.axis)?, word_bits(own.element()).ok()?);
+            let shape: Vec<u64> = own.shape().iter().map(|size| *size as u64).collect();
+            let steps = |dim: &usize| {
+                let dim = *dim;
+                (0..shape[dim].ilog2()).map(move |bit| (dim, 1u64 << bit))
+            };
+            let (first, others) = facts.order.split_first()?;
+            let mut row: Vec<(usize, u64)> = steps(first).collect();
+            let rows: Vec<(usize, u64)> = others.iter().flat_map(steps).collect();
+            let unit = width.checked_div(bits)?.checked_ilog2()?;
+            let reach = (unit + self.target.lanes.ilog2()) as usize;
+            let beyond = row.split_off(row.len().min(reach));
+            let wanted = reach.checked_sub(row.len()).filter(|wanted| *wanted <= rows.len())?;
+            let mut all = Vec::new();
+            for start in 0..=rows.len() - wanted {
+                // What one copy has of rows, and the rest: in order, or from there on.
+                let chosen = rows[start..start + wanted].iter();
+                let (after, before) = (&rows[start + wanted..], &rows[..start]);
+                for rest in [[before, after], [after, before]] {
+                    let order =
+                        row.iter().chain(chosen.clone()).chain(rest.into_iter().flatten()).chain(&beyond);
+                    let layout = memory(order.copied(), &shape)?;
+                    for pad in PADS.map(|bytes| bytes * 8 / u64::from(bits)) {
+                        let intervals = vec![(1u64 << reach, pad)];
+                        let layout = PaddedShared { intervals, layout: layout.clone() };
+                        let attr = encoding_attr(load.op().context(), &Encoding::PaddedShared(layout)).ok();
+                        all.extend(attr.and_then(|attr| {
+                            MemDescType::new(&own.shape(), own.element(), attr, own.space(), true)
+                        }));
+                    }
+                }
+            }
+            Some(all)
+        };
+        made().unwrap_or_default()
+    }
+}
+
+/// The layout of memory in which offsets are steps along dimensions in this order.
+fn memory(order: impl Iterator<Item = (usize, u64)>, shape: &[u64]) -> Option<LinearLayout> {
+    let basis = |(dim, step): (usize, u64)| {
+        let mut basis = vec![0; shape.len()];
+        basis[dim] = step;
+        basis
+    };
+    let outs: Vec<(Dim, u64)> = shape.iter().enumerate().map(|(dim, size)| (Dim::out(dim), *size)).collect();
+    let bases = [(Dim::OFFSET, order.map(basis).collect()), (Dim::BLOCK, Vec::<Vec<u64>>::new())];
+    LinearLayout::from_bases_sized(&bases, &outs, true).ok()
+}
+
+/// Whether what `op` reads where it is masked off is zero.
+fn gives_zero_where_masked(op: Op<'_>) -> bool {
+    match_op!(op, {
+        LoadOp(load) => load.other().is_none_or(plans::is_zero),
+        AsyncCopyGlobalToLocalOp(copy) => plans::masks_by_zeros(copy),
+        _ => false,
+    })
+}
