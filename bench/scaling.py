@@ -131,7 +131,30 @@ def advancing(n):
     return lines, "%x"
 
 
-KINDS = [elementwise, memory, reductions, ranges, diamonds, parts, advancing]
+def waiting(n):
+    """Loads first, their uses last: more registers wait than there are, and loads move down."""
+    lines, x = [], "%x"
+    for i in range(n // 8):
+        lines += [
+            f"%o{i} = arith.constant {4096 * i} : i32",
+            f"%b{i} = tt.addptr %base, %o{i} : !tt.ptr<f32>, i32",
+            f"%s{i} = tt.splat %b{i} : !tt.ptr<f32> -> {PTR}",
+            f"%q{i} = tt.addptr %s{i}, %ri : {PTR}, tensor<64x64xi32>",
+            f"%l{i} = tt.load %q{i} : {PTR}",
+        ]
+    for i in range(n // 8):
+        lines += [
+            f'%r{i} = "tt.reduce"({x}) <{{axis = 0 : i32}}> ({{\n'
+            f"^bb0(%a: f32, %b: f32):\n%sum = arith.addf %a, %b : f32\ntt.reduce.return %sum : f32\n}}) : ({T}) -> {ROW}",
+            f"%e{i} = tt.expand_dims %r{i} {{axis = 0 : i32}} : {ROW} -> tensor<1x64xf32>",
+            f"%w{i} = tt.broadcast %e{i} : tensor<1x64xf32> -> {T}",
+            f"%v{i} = arith.addf %w{i}, %l{i} : {T}",
+        ]
+        x = f"%v{i}"
+    return lines, x
+
+
+KINDS = [elementwise, memory, reductions, ranges, diamonds, parts, advancing, waiting]
 
 
 def function(kind, n):

@@ -13,7 +13,12 @@ use crate::shared_memory::effects::is_store_by_tma;
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Op, Region, Type, Value, Walk};
-use mlir_host::upstream::{ForOp, IfOp};
+use mlir_host::upstream::{
+    AddIOp, AndIOp, CeilDivSIOp, CmpIOp, DivSIOp, DivUIOp, ExtSIOp, ExtUIOp, ForOp, IfOp, IndexCastOp,
+    MaxSIOp, MaxUIOp, MinSIOp, MinUIOp, MulIOp, OrIOp, RemSIOp, RemUIOp, SelectOp, ShLIOp, ShRSIOp, ShRUIOp,
+    SubIOp, TruncIOp, XOrIOp,
+};
+use mlir_host::{is_one_of, match_op};
 use std::cell::RefCell;
 use ttopt_dialect::tt::ops::{FuncOp, GetNumProgramsOp, GetProgramIdOp, LoadOp};
 use ttopt_dialect::tt::types::pointee;
@@ -170,39 +175,13 @@ impl<'c> Counts<'_, 'c> {
             return None;
         }
         let operand = |i: usize| self.number(op.operands().nth(i)?, deepest);
-        let both = || Some((operand(0)?, operand(1)?));
-        let (a, b) = match op.name() {
-            "arith.extsi" | "arith.extui" | "arith.trunci" | "arith.index_cast" => return operand(0),
-            "arith.select" => return operand(if operand(0)? & 1 == 1 { 1 } else { 2 }),
-            _ => both()?,
-        };
-        match op.name() {
-            "arith.addi" => a.checked_add(b),
-            "arith.subi" => a.checked_sub(b),
-            "arith.muli" => a.checked_mul(b),
-            "arith.divsi" | "arith.divui" => a.checked_div(b),
-            "arith.remsi" | "arith.remui" => a.checked_rem(b),
-            "arith.ceildivsi" => Some(a.checked_add(b)?.checked_sub(1)?.checked_div(b)?),
-            "arith.minsi" | "arith.minui" => Some(a.min(b)),
-            "arith.maxsi" | "arith.maxui" => Some(a.max(b)),
-            "arith.shli" => a.checked_shl(u32::try_from(b).ok()?),
-            "arith.shrsi" | "arith.shrui" => a.checked_shr(u32::try_from(b).ok()?),
-            "arith.andi" => Some(a & b),
-            "arith.ori" => Some(a | b),
-            "arith.xori" => Some(a ^ b),
-            "arith.cmpi" => {
-                let holds = match op.attr("predicate").and_then(Attr::as_int)? {
-                    0 => a == b,
-                    1 => a != b,
-                    2 | 6 => a < b,
-                    3 | 7 => a <= b,
-                    4 | 8 => a > b,
-                    _ => a >= b,
-                };
-                Some(holds.into())
-            }
-            _ => None,
+        if is_one_of!(op, ExtSIOp | ExtUIOp | TruncIOp | IndexCastOp) {
+            return operand(0);
         }
+        if SelectOp::cast(op).is_some() {
+            return operand(if operand(0)? & 1 == 1 { 1 } else { 2 });
+        }
+        computed(op, operand(0)?, operand(1)?)
     }
 
     /// An argument of the kernel, or the middle of what a loop counts through.
@@ -216,5 +195,38 @@ impl<'c> Counts<'_, 'c> {
         }
         let (from, to) = (self.number(op.operand(0), deepest)?, self.number(op.operand(1), deepest)?);
         Some(from + (to - from).max(0) / 2)
+    }
+}
+
+/// What `op`, arithmetic on integers, computes of `a` and `b`.
+fn computed(op: Op<'_>, a: i64, b: i64) -> Option<i64> {
+    match_op!(op, {
+        AddIOp => a.checked_add(b),
+        SubIOp => a.checked_sub(b),
+        MulIOp => a.checked_mul(b),
+        DivSIOp | DivUIOp => a.checked_div(b),
+        RemSIOp | RemUIOp => a.checked_rem(b),
+        CeilDivSIOp => a.checked_add(b)?.checked_sub(1)?.checked_div(b),
+        MinSIOp | MinUIOp => Some(a.min(b)),
+        MaxSIOp | MaxUIOp => Some(a.max(b)),
+        ShLIOp => a.checked_shl(u32::try_from(b).ok()?),
+        ShRSIOp | ShRUIOp => a.checked_shr(u32::try_from(b).ok()?),
+        AndIOp => Some(a & b),
+        OrIOp => Some(a | b),
+        XOrIOp => Some(a ^ b),
+        CmpIOp => Some(i64::from(holds(op.attr("predicate").and_then(Attr::as_int)?, a, b))),
+        _ => None,
+    })
+}
+
+/// Whether the predicate of `arith.cmpi` holds of `a` and `b`.
+fn holds(predicate: i64, a: i64, b: i64) -> bool {
+    match predicate {
+        0 => a == b,
+        1 => a != b,
+        2 | 6 => a < b,
+        3 | 7 => a <= b,
+        4 | 8 => a > b,
+        _ => a >= b,
     }
 }

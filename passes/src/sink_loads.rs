@@ -6,17 +6,18 @@
 //! their first use, which hides their latency, or to the use itself, if that leaves fewer registers to spill. A load
 //! that neither helps stays.
 
-use crate::analysis::pointer_roots::{may_meet, pointer_roots};
+use crate::analysis::pointer_roots::{Arguments, PointerRoots, may_meet};
 use crate::analysis::registers::{
-    UNSEEN_REGISTERS, short_of_registers, spilled_registers, spilled_with, tensor_words,
+    Spills, UNSEEN_REGISTERS, short_of_registers, spilled_registers, tensor_words,
 };
 use crate::ir_util::{in_block, is_dot};
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::{FastMap, FastSet};
-use mlir_host::ir::{Op, Value, Walk};
+use mlir_host::ir::{Block, Op, Value, Walk};
 use mlir_host::is_one_of;
 use mlir_host::traits::Upstream;
 use std::cmp::Reverse;
+use std::ops::Range;
 use ttopt_dialect::tt::ops::{LoadOp, StoreOp};
 use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp};
 
@@ -28,8 +29,8 @@ const FEW_WORDS: u64 = 8;
 const FOR_LATENCY: f64 = 1.1;
 
 /// Moves loads of `function`, whose CTAs have `warps` warps, down where that leaves fewer registers to spill.
-pub fn sink_loads(function: Op<'_>, warps: u64, target: &TargetDesc) {
-    let short: FastSet<Op<'_>> = short_of_registers(function, target).into_iter().collect();
+pub fn sink_loads<'c>(function: Op<'c>, warps: u64, target: &'c TargetDesc) {
+    let short: FastSet<Op<'c>> = short_of_registers(function, target).into_iter().collect();
     if short.is_empty() {
         return;
     }
@@ -38,9 +39,10 @@ pub fn sink_loads(function: Op<'_>, warps: u64, target: &TargetDesc) {
     if sure < SURELY_SPILLED {
         return;
     }
+    let mut between = Between::new(&short);
     let mut moves = Vec::new();
     function.walk(&mut |op| {
-        moves.extend(Move::of(op, &short));
+        moves.extend(Move::of(op, &mut between));
         Walk::Advance
     });
     if moves.is_empty() {
@@ -53,28 +55,18 @@ pub fn sink_loads(function: Op<'_>, warps: u64, target: &TargetDesc) {
         Walk::Advance
     });
     moves.sort_by_key(|one| Reverse(places.get(&one.user).copied()));
-    let spills = || {
-        spilled_with(UNSEEN_REGISTERS, function, warps, target).iter().map(|(_, words)| *words).sum::<u64>()
-            as f64
-    };
-    let mut before = spills();
+    let mut spills = Spills::new(UNSEEN_REGISTERS, function, warps, target);
     for one in moves {
+        let before = spills.total() as f64;
         if before == 0.0 {
             return;
         }
-        let next = one.load.next();
-        let at = |place: Op<'_>| {
-            one.load.move_before(place);
-            spills()
-        };
-        let at_use = at(one.user);
-        let at_dot = one.dot.map_or(f64::MAX, at);
-        if at_dot < before && at_dot <= at_use * FOR_LATENCY {
-            before = at_dot;
+        let at_use = spills.with(one.load, one.user) as f64;
+        let at_dot = one.dot.map_or(f64::MAX, |dot| spills.with(one.load, dot) as f64);
+        if let Some(dot) = one.dot.filter(|_| at_dot < before && at_dot <= at_use * FOR_LATENCY) {
+            spills.move_down(one.load, dot);
         } else if at_use < before {
-            before = at(one.user);
-        } else if let Some(next) = next {
-            one.load.move_before(next);
+            spills.move_down(one.load, one.user);
         }
     }
 }
@@ -89,8 +81,8 @@ struct Move<'c> {
 }
 
 impl<'c> Move<'c> {
-    /// How `op` can move down across one of the operations of `short`.
-    fn of(op: Op<'c>, short: &FastSet<Op<'c>>) -> Option<Self> {
+    /// How `op` can move down across one of the operations that are short of registers.
+    fn of(op: Op<'c>, between: &mut Between<'c, '_>) -> Option<Self> {
         let load = LoadOp::cast(op).filter(|load| !load.is_volatile())?;
         if tensor_words(load.result()) < FEW_WORDS {
             return None;
@@ -103,31 +95,105 @@ impl<'c> Move<'c> {
         if Some(user) == block.terminator() {
             return None;
         }
-        let between: Vec<Op<'c>> =
-            std::iter::successors(op.next(), |at| at.next()).take_while(|at| *at != user).collect();
-        let roots = pointer_roots(load.ptr());
-        let crosses = between.iter().any(|at| has(*at, &|inner| short.contains(&inner)));
-        if !crosses || !between.iter().all(|at| !has(*at, &|inner| may_write(inner, roots.as_deref()))) {
+        let way = between.way(block, op, user)?;
+        if !between.crosses_short(block, &way) || between.writes(block, &way, load.ptr()) {
             return None;
         }
-        let dot = between.iter().rev().copied().find(|at| is_dot(*at));
-        Some(Self { load: op, dot, user })
+        Some(Self { load: op, dot: between.last_dot(block, &way), user })
     }
 }
 
-/// Whether `op`, or an operation in its regions, is one that `is` holds for.
-fn has<'c>(op: Op<'c>, is: &dyn Fn(Op<'c>) -> bool) -> bool {
-    op.walk(&mut |inner| if is(inner) { Walk::Stop } else { Walk::Advance }) == Walk::Stop
+/// What is between the operations of blocks, each of which is looked through once.
+struct Between<'c, 's> {
+    /// The operations that are short of registers.
+    short: &'s FastSet<Op<'c>>,
+    blocks: FastMap<Block<'c>, Line<'c>>,
+    roots: PointerRoots<'c>,
 }
 
-/// Whether `op` may write what is loaded through pointers of the arguments `roots`, or makes it visible.
-fn may_write<'c>(op: Op<'c>, roots: Option<&[Value<'c>]>) -> bool {
-    if StoreOp::cast(op).is_some() {
-        return may_meet(roots, pointer_roots(op.operand(0)).as_deref());
+/// The operations of a block, by their places in it; what operations in their regions do counts as theirs.
+#[derive(Default)]
+struct Line<'c> {
+    places: FastMap<Op<'c>, usize>,
+    /// In order: those that are short of registers, dots, and writes: by the arguments that are written through.
+    short: Vec<usize>,
+    dots: Vec<(usize, Op<'c>)>,
+    writes: FastMap<Option<Arguments<'c>>, Vec<usize>>,
+}
+
+impl<'c, 's> Between<'c, 's> {
+    fn new(short: &'s FastSet<Op<'c>>) -> Self {
+        Self { short, blocks: FastMap::default(), roots: PointerRoots::default() }
     }
-    let harmless = op.is_memory_effect_free()
-        || op.has_trait(Upstream::RecursiveMemoryEffects)
-        || is_dot(op)
-        || is_one_of!(op, LoadOp | LocalAllocOp | LocalLoadOp);
-    !harmless
+
+    /// The places of `block` behind `op` and before `user`.
+    fn way(&mut self, block: Block<'c>, op: Op<'c>, user: Op<'c>) -> Option<Range<usize>> {
+        if !self.blocks.contains_key(&block) {
+            let line = self.line(block);
+            self.blocks.insert(block, line);
+        }
+        let places = &self.blocks.get(&block)?.places;
+        Some(places.get(&op)? + 1..*places.get(&user)?)
+    }
+
+    fn line(&mut self, block: Block<'c>) -> Line<'c> {
+        let mut line = Line::default();
+        for (place, op) in block.ops().enumerate() {
+            line.places.insert(op, place);
+            if is_dot(op) {
+                line.dots.push((place, op));
+            }
+            op.walk(&mut |inner| {
+                if self.short.contains(&inner) {
+                    line.short.push(place);
+                }
+                if let Some(roots) = self.written(inner) {
+                    line.writes.entry(roots).or_default().push(place);
+                }
+                Walk::Advance
+            });
+        }
+        line
+    }
+
+    /// The arguments through whose pointers `op` may write, `None` in place of them where it may write anything or make it
+    /// visible; `None` for what writes nothing.
+    fn written(&mut self, op: Op<'c>) -> Option<Option<Arguments<'c>>> {
+        if StoreOp::cast(op).is_some() {
+            return Some(self.roots.of(op.operand(0)));
+        }
+        let harmless = op.is_memory_effect_free()
+            || op.has_trait(Upstream::RecursiveMemoryEffects)
+            || is_dot(op)
+            || is_one_of!(op, LoadOp | LocalAllocOp | LocalLoadOp);
+        (!harmless).then_some(None)
+    }
+
+    /// Whether something on `way` is short of registers.
+    fn crosses_short(&self, block: Block<'c>, way: &Range<usize>) -> bool {
+        self.blocks.get(&block).is_some_and(|line| any_in(&line.short, way))
+    }
+
+    /// Whether something on `way` may write what is loaded through `pointer`, or make it visible.
+    fn writes(&mut self, block: Block<'c>, way: &Range<usize>, pointer: Value<'c>) -> bool {
+        let roots = self.roots.of(pointer);
+        self.blocks.get(&block).is_none_or(|line| {
+            let mut writes = line.writes.iter();
+            writes.any(|(written, places)| {
+                any_in(places, way) && may_meet(roots.as_deref(), written.as_deref())
+            })
+        })
+    }
+
+    fn last_dot(&self, block: Block<'c>, way: &Range<usize>) -> Option<Op<'c>> {
+        let dots = &self.blocks.get(&block)?.dots;
+        let behind = dots.partition_point(|(place, _)| *place < way.end);
+        let (place, dot) = dots[..behind].last()?;
+        (*place >= way.start).then_some(*dot)
+    }
+}
+
+/// Whether one of `places`, which are in order, is in `way`.
+fn any_in(places: &[usize], way: &Range<usize>) -> bool {
+    places.get(places.partition_point(|place| *place < way.start)).is_some_and(|place| *place < way.end)
 }

@@ -21,6 +21,7 @@ use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Value, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
+use mlir_host::upstream::ConstantOp;
 use ttopt_dialect::tt::ops::{CallOp, FuncOp};
 use ttopt_dialect::ttg::module_attrs;
 use ttopt_dialect::ttg::ops::{LocalAllocOp, WarpSpecializeOp};
@@ -95,7 +96,7 @@ impl Capture {
             ));
         }
         if let Some(op) = value.def_op() {
-            let is_constant = op.name() == "arith.constant";
+            let is_constant = ConstantOp::cast(op).is_some();
             let is_place = LocalAllocOp::cast(op).is_some() && op.num_operands() == 0;
             if is_constant || is_place {
                 return Ok(Capture::Again);

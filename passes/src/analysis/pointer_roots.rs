@@ -1,8 +1,9 @@
 //! The arguments of a kernel that pointers are computed from.
 
 use crate::ir_util::{incoming, is_private};
-use mlir_host::hash::FastSet;
-use mlir_host::ir::Value;
+use mlir_host::hash::{FastMap, FastSet};
+use mlir_host::ir::{Op, Value};
+use mlir_host::is_one_of;
 use mlir_host::upstream::SelectOp;
 use smallvec::SmallVec;
 use ttopt_dialect::tt::ops::{
@@ -10,12 +11,47 @@ use ttopt_dialect::tt::ops::{
 };
 use ttopt_dialect::ttg::ops::ConvertLayoutOp;
 
+/// Arguments of a kernel.
+pub type Arguments<'c> = SmallVec<[Value<'c>; 1]>;
+
+/// The pointer to which `op` adds offsets, or of which it makes a tensor or a tensor of another shape.
+fn base_of(op: Op<'_>) -> Option<Value<'_>> {
+    is_one_of!(
+        op,
+        AddPtrOp | BitcastOp | SplatOp | BroadcastOp | ExpandDimsOp | ReshapeOp | TransOp | ConvertLayoutOp
+    )
+    .then(|| op.operand(0))
+}
+
+/// Roots of many pointers, which may be computed from one another: no chain of them is followed twice.
+#[derive(Default)]
+pub struct PointerRoots<'c>(FastMap<Value<'c>, Option<Arguments<'c>>>);
+
+impl<'c> PointerRoots<'c> {
+    /// The same as [`pointer_roots`].
+    pub fn of(&mut self, pointer: Value<'c>) -> Option<Arguments<'c>> {
+        let (mut end, mut chain) = (pointer, Vec::new());
+        let roots = loop {
+            if let Some(known) = self.0.get(&end) {
+                break known.clone();
+            }
+            chain.push(end);
+            match end.def_op().and_then(base_of) {
+                Some(base) => end = base,
+                None => break pointer_roots(end),
+            }
+        };
+        self.0.extend(chain.into_iter().map(|value| (value, roots.clone())));
+        roots
+    }
+}
+
 /// The arguments of a kernel from which `pointer`, a pointer or a tensor of pointers, is computed by adding offsets;
 /// `None` where it comes from elsewhere: from memory, an integer, or a function that others call.
 ///
 /// Pointers of different arguments are taken to be to different data, or to data of which no iteration of a loop reads what
 /// an earlier one wrote: so is a loop in Triton.
-pub fn pointer_roots(pointer: Value<'_>) -> Option<SmallVec<[Value<'_>; 1]>> {
+pub fn pointer_roots(pointer: Value<'_>) -> Option<Arguments<'_>> {
     let (mut roots, mut seen) = (SmallVec::new(), FastSet::default());
     let mut open: SmallVec<[Value<'_>; 4]> = [pointer].into_iter().collect();
     while let Some(value) = open.pop() {
@@ -25,16 +61,8 @@ pub fn pointer_roots(pointer: Value<'_>) -> Option<SmallVec<[Value<'_>; 1]>> {
         if let Some(from) = incoming(value) {
             open.extend(from.iter().map(|(op, i)| op.operand(*i)));
         } else if let Some(op) = value.def_op() {
-            let steps = AddPtrOp::cast(op).is_some()
-                || BitcastOp::cast(op).is_some()
-                || SplatOp::cast(op).is_some()
-                || BroadcastOp::cast(op).is_some()
-                || ExpandDimsOp::cast(op).is_some()
-                || ReshapeOp::cast(op).is_some()
-                || TransOp::cast(op).is_some()
-                || ConvertLayoutOp::cast(op).is_some();
-            if steps {
-                open.push(op.operand(0));
+            if let Some(base) = base_of(op) {
+                open.push(base);
             } else if SelectOp::cast(op).is_some() {
                 open.extend([op.operand(1), op.operand(2)]);
             } else {

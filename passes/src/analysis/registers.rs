@@ -109,31 +109,154 @@ pub(super) fn fills_registers<'c>(graph: &FlowGraph<'c>, around: Op<'c>, target:
 /// Registers beyond those of a thread that begin to be needed at operations of `function`, whose CTAs have `warps` warps:
 /// so many are spilled there.
 pub fn spilled_registers<'c>(function: Op<'c>, warps: u64, target: &TargetDesc) -> Vec<(Op<'c>, u64)> {
-    spilled_with(1.0, function, warps, target)
-}
-
-/// The same where a thread needs `factor` times the registers that are known of.
-pub fn spilled_with<'c>(
-    factor: f64,
-    function: Op<'c>,
-    warps: u64,
-    target: &TargetDesc,
-) -> Vec<(Op<'c>, u64)> {
     if target.vendor != Vendor::Nvidia {
         return Vec::new();
     }
-    let limit = OF_A_THREAD.min(REGISTERS / (warps * u64::from(target.lanes)).max(1));
+    let limit = registers_of_warps(warps, target);
     let graph = FlowGraph::new(function);
     let mut before = 0;
     let mut spilled = Vec::new();
     for (op, needed) in graph.ops().iter().zip(needed_registers(&graph)) {
-        let beyond = ((needed as f64 * factor) as u64).saturating_sub(limit);
+        let beyond = needed.saturating_sub(limit);
         if beyond > before {
             spilled.push((*op, beyond - before));
         }
         before = beyond;
     }
     spilled
+}
+
+/// What a function spills, and would spill if loads stood further down.
+///
+/// A load that moves down within a straight line, and whose operands take no registers, leaves its own registers free at
+/// the operations that it passes, and changes nothing else: only these are looked at again. Other moves are counted anew.
+pub struct Spills<'c> {
+    count: Count<'c>,
+    limit: u64,
+    /// The operations in order, and of each its place.
+    order: Vec<Op<'c>>,
+    places: FastMap<Op<'c>, usize>,
+    /// By place: the registers needed, and the straight line that it is in.
+    needed: Vec<u64>,
+    runs: Vec<u32>,
+    /// Registers of the tensors that take any.
+    weights: FastMap<Value<'c>, u64>,
+    total: u64,
+}
+
+/// What is counted of a function.
+#[derive(Clone, Copy)]
+struct Count<'c> {
+    factor: f64,
+    function: Op<'c>,
+    warps: u64,
+    target: &'c TargetDesc,
+}
+
+impl<'c> Spills<'c> {
+    /// Of `function`, as [`spilled_registers`] counts them, where a thread needs `factor` times the registers that are known
+    /// of.
+    pub fn new(factor: f64, function: Op<'c>, warps: u64, target: &'c TargetDesc) -> Self {
+        Self::of(Count { factor, function, warps, target })
+    }
+
+    fn of(count: Count<'c>) -> Self {
+        let graph = FlowGraph::new(count.function);
+        let order = graph.ops().to_vec();
+        let mut run_of = vec![0; order.len()];
+        for (run, ops) in runs(&graph).into_iter().enumerate() {
+            run_of[ops].fill(run as u32);
+        }
+        let mut made = Self {
+            count,
+            limit: registers_of_warps(count.warps, count.target),
+            places: order.iter().enumerate().map(|(i, op)| (*op, i)).collect(),
+            needed: needed_registers(&graph),
+            weights: weights(&graph),
+            runs: run_of,
+            order,
+            total: 0,
+        };
+        if count.target.vendor == Vendor::Nvidia {
+            made.total = made.begun(0, made.needed.iter().copied());
+        }
+        made
+    }
+
+    /// Registers that are spilled.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The registers of which operations begin to need too many, if they need as many as `needed` says and the one
+    /// before them `before`.
+    fn begun(&self, before: u64, needed: impl Iterator<Item = u64>) -> u64 {
+        let beyond = |needed: u64| ((needed as f64 * self.count.factor) as u64).saturating_sub(self.limit);
+        let begun = needed.map(beyond).scan(beyond(before), |before, beyond| {
+            Some(beyond.saturating_sub(std::mem::replace(before, beyond)))
+        });
+        begun.sum()
+    }
+
+    /// The places from `load`'s to that of `place`, if the move there is one within a straight line by which only the
+    /// registers of the load itself change.
+    fn window(&self, load: Op<'c>, place: Op<'c>) -> Option<Range<usize>> {
+        let (from, to) = (*self.places.get(&load)?, *self.places.get(&place)?);
+        let straight = from < to && self.runs[from] == self.runs[to] && load.block() == place.block();
+        let light = load.operands().all(|value| !self.weights.contains_key(&source(value)));
+        (straight && light).then_some(from..to)
+    }
+
+    /// What the operations of `window` need once the first of them, a load, is the last.
+    fn after(&self, window: Range<usize>, load: Op<'c>) -> impl Iterator<Item = u64> {
+        let words = self.weights.get(&load.result(0)).copied().unwrap_or(0);
+        self.needed[window.start + 1..=window.end].iter().map(move |needed| needed.saturating_sub(words))
+    }
+
+    /// Registers that would be spilled if `load` stood before `place`, further down.
+    pub fn with(&self, load: Op<'c>, place: Op<'c>) -> u64 {
+        let Some(window) = self.window(load, place) else { return self.counted_with(load, place) };
+        let before = window.start.checked_sub(1).map_or(0, |i| self.needed[i]);
+        let last = self.needed[window.end];
+        let now = self.begun(before, self.needed[window.clone()].iter().copied().chain([last]));
+        let then = self.begun(before, self.after(window, load).chain([last]));
+        let total = self.total + then - now;
+        debug_assert_eq!(total, self.counted_with(load, place));
+        total
+    }
+
+    fn counted_with(&self, load: Op<'c>, place: Op<'c>) -> u64 {
+        let next = load.next();
+        load.move_before(place);
+        let total = Self::of(self.count).total;
+        if let Some(next) = next {
+            load.move_before(next);
+        }
+        total
+    }
+
+    /// Moves `load` before `place`, further down.
+    pub fn move_down(&mut self, load: Op<'c>, place: Op<'c>) {
+        let total = self.with(load, place);
+        let window = self.window(load, place);
+        load.move_before(place);
+        let Some(window) = window else {
+            *self = Self::of(self.count);
+            return;
+        };
+        let needed: Vec<u64> = self.after(window.clone(), load).collect();
+        self.needed[window.clone()].copy_from_slice(&needed);
+        self.order[window.clone()].rotate_left(1);
+        for i in window {
+            self.places.insert(self.order[i], i);
+        }
+        self.total = total;
+    }
+}
+
+/// The registers that each thread of `warps` warps can have.
+fn registers_of_warps(warps: u64, target: &TargetDesc) -> u64 {
+    OF_A_THREAD.min(REGISTERS / (warps * u64::from(target.lanes)).max(1))
 }
 
 /// The registers of 32 bits that a thread needs before each operation. Tensors' pointers and indices are computed
