@@ -368,3 +368,14 @@ fn warps_hold_the_same_dots_of_a_batch() {
         assert_eq!(plan.is_ok(), places == 0 || places == 7, "{places} {plan:?}");
     }
 }
+
+/// A byte may stand for two numbers of 4 bits; such operands are multiplied with their like, whatever the other is.
+#[test]
+fn pairs_are_two_numbers_and_stay_pairs() {
+    let numbers = [F4Pair, F8, I8, F16, Bf16, F32, F64].map(DotType::numbers);
+    assert_eq!(numbers, [2, 1, 1, 1, 1, 1, 1]);
+    let target = TargetDesc::parse("cuda:90").unwrap();
+    for other in [F4Pair, F8, I8, F16, F32] {
+        assert_eq!([F4Pair.common(other, &target), other.common(F4Pair, &target)], [F4Pair, F4Pair]);
+    }
+}

@@ -116,6 +116,8 @@ fn what_lanes_cannot_write_is_refused() {
     );
     assert_eq!(refused(&[], 64, "cuda:90"), "cuda:90 has no loads to shared memory past the registers");
     assert_eq!(refused(&[], 1, "hip:gfx950"), "16 consecutive bits are too few to copy without registers");
+    let bytes = why(plan(&d, &m, &[], 8, 2, "hip:gfx950"));
+    assert_eq!(bytes, "16 consecutive bits are too few to copy without registers");
     let padded = refused(&[(256, 8)], 64, "hip:gfx950");
     assert!(
         padded.starts_with("a load writes 512 elements one after the other, and memory has 8 unused"),
@@ -128,6 +130,21 @@ fn what_lanes_cannot_write_is_refused() {
     assert!(plan(&d, &columns, &[], 16, 64, "hip:gfx950").is_err());
 }
 
+/// Plans say what is executed, and where elements lie when padding is counted.
+#[test]
+fn plans_are_said_and_count_padding() {
+    let shape = [64, 64];
+    let (d, plain) = (layout(&blocked([1, 8], [8, 8], [4, 1]), &shape), layout(&swizzled(1, 1, 1), &shape));
+    let padded = plan(&d, &plain, &[(512, 16), (1024, 8)], 16, 64, "hip:gfx950").unwrap();
+    assert_eq!(padded.to_string(), "2 × global_load_lds_dwordx4 per warp\n");
+    assert_eq!([511, 512, 1024, 1600].map(|offset| padded.padded(offset)), [511, 528, 1064, 1656]);
+    let turned = plan(&d, &layout(&swizzled(8, 1, 8), &shape), &[], 16, 64, "hip:gfx950").unwrap();
+    assert_eq!(
+        turned.to_string(),
+        "2 × global_load_lds_dwordx4 per warp, lanes exchange their pointers before\n"
+    );
+}
+
 /// Lanes and warps that hold copies do not copy; those that do are the first of their warp.
 #[test]
 fn threads_with_copies_are_idle() {
@@ -135,6 +152,8 @@ fn threads_with_copies_are_idle() {
     let (d, m) = (layout(&blocked([1, 8], [32, 2], [4, 1]), &shape), layout(&swizzled(8, 1, 2), &shape));
     let p = plan(&d, &m, &[], 16, 16, "hip:gfx950").unwrap();
     assert_eq!((p.access.inactive.lane, p.access.inactive.warp), (32, 3));
+    // Idle lanes keep what they point to.
+    assert_eq!(p.sources.unwrap().thread.lane[5], 32);
     let columns = layout(&blocked([1, 8], [32, 2], [4, 1]).replace("[1, 0]", "[0, 1]"), &shape);
     let refused = why(plan(&columns, &m, &[], 16, 16, "hip:gfx950"));
     assert_eq!(refused, "lanes that copy nothing are not the last of their warp");

@@ -185,6 +185,28 @@ fn padding_moves_banks_and_bounds_vectors() {
     assert!(matches!(sum, Err(PlanError::TooLarge { .. })));
 }
 
+/// Padding may be larger than what it pads, as long as the end has a number; memory has offsets, and no threads.
+#[test]
+fn memory_is_addressed_by_numbers_of_64_bits() {
+    let (shape, t) = ([64, 64], target("cuda:90"));
+    let (d, m) = (
+        layout(BLOCKED, &shape),
+        layout(&SWIZZLED.replace("maxPhase = 8", "maxPhase = 1").replace("vec = 8", "vec = 1"), &shape),
+    );
+    let padded = |pad| SharedAccessPlan::with_padding(&d, &m, &[(4096, pad)], 16, Direction::Load, &t);
+    assert_eq!(padded(1 << 41).unwrap().padded(4095), 4095);
+    assert!(matches!(padded(1 << 60), Err(PlanError::TooLarge { bits: 16, .. })));
+    let threads = SharedAccessPlan::new(&d, &d, 16, Direction::Load, &t);
+    assert!(matches!(threads, Err(PlanError::ForeignDim { what: "shared memory", .. })), "{threads:?}");
+    // What has no bits is not there.
+    let bases = |dim: usize| (0..6).map(move |bit| [0, 1].map(|d| if d == dim { 1u64 << bit } else { 0 }));
+    let offsets = bases(1).chain(bases(0)).collect();
+    let outs = [Dim::out(0), Dim::out(1)];
+    let empty = LinearLayout::from_bases(&[(Dim::OFFSET, offsets), (Dim::LANE, vec![])], &outs).unwrap();
+    let plan = |m| SharedAccessPlan::new(&d, m, 16, Direction::Load, &t);
+    assert_eq!(plan(&empty).unwrap().access, plan(&m).unwrap().access);
+}
+
 #[test]
 fn accesses_fill_whole_bytes_or_say_so() {
     let column = "#ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [32, 1], warpsPerCTA = [1, 4], order = [0, 1]}>";
