@@ -30,6 +30,8 @@ TESTS = {
     **dict.fromkeys(["detour", "gather", "reduce", "scan", "scan_exchange"], ALONG),
     **dict.fromkeys(["dot", "matrix_instruction", "warp_group"], ["plan_dot", "plan_scaled_dot", "plan_warp_group", "dot_operands"]),
     **dict.fromkeys(["tma", "tma_rows", "descriptor"], ["plan_tma", "plan_descriptor"]),
+    "lds_load": ["plan_lds_load"],
+    "shared": [*MOVES, "plan_lds_load"],
     "vector": ["plan_vector"],
     **dict.fromkeys(["display", "json"], ["plan_conversion", "ttlayout_plan"]),
 }

@@ -31,21 +31,50 @@ const AMDGPU_KERNEL: u32 = 91;
 /// Parses LLVM IR, as text or bitcode. Text of a newer LLVM is normalized first (see [`crate::text`]). For
 /// NVIDIA, neighbouring accesses of a thread are merged as the code generator and `ptxas` would merge them, so
 /// that the counts are those of the accesses the hardware sees.
+///
+/// # Errors
+/// For what LLVM cannot parse or its verifier refuses. Bitcode that has debug information and that the verifier refuses is
+/// the exception: there LLVM ends the process.
 pub fn parse(name: &str, bytes: &[u8]) -> Result<Module, Error> {
-    let context = Context::create();
-    let load = |data: &[u8]| {
-        // LLVM ends its copy with the zero that its parser needs.
-        let buffer = MemoryBuffer::create_from_memory_range_copy(data, name);
-        context.create_module_from_ir(buffer)
-    };
-    let first = match std::str::from_utf8(bytes) {
-        Ok(source) if !bytes.starts_with(b"BC") => load(text::normalize(source).as_bytes()),
-        _ => load(bytes),
-    };
     let failed = |message: String| Error::Parse { file: name.to_owned(), message: message.trim().to_owned() };
-    let module = first.map_err(|e| failed(e.to_string()))?;
+    let context = Context::create();
+    let module = match std::str::from_utf8(bytes) {
+        Ok(source) if !bytes.starts_with(b"BC") => {
+            let source = text::normalize(source);
+            if source.contains(VERSION_FLAG) {
+                verified_without_lines(name, &source).map_err(failed)?;
+            }
+            load(&context, name, source.as_bytes())
+        }
+        _ => load(&context, name, bytes),
+    };
+    let module = module.map_err(failed)?;
     merge::accesses(&module).map_err(failed)?;
     from_llvm(&module)
+}
+
+/// The flag of a module that has debug information.
+const VERSION_FLAG: &str = "!\"Debug Info Version\"";
+/// As long as the flag, so that places in messages stay.
+const OTHER_FLAG: &str = "!\"Debug Info Removed\"";
+
+/// LLVM verifies modules with debug information while it parses them, and ends the process where they are wrong. So they are
+/// verified without first.
+fn verified_without_lines(name: &str, source: &str) -> Result<(), String> {
+    extern "C" fn say_nothing(_: LLVMDiagnosticInfoRef, _: *mut std::ffi::c_void) {}
+    let context = Context::create();
+    // That debug information of no version is removed is a warning.
+    // SAFETY: the context is alive, and the handler keeps nothing.
+    unsafe { LLVMContextSetDiagnosticHandler(context.raw(), Some(say_nothing), std::ptr::null_mut()) };
+    load(&context, name, source.replace(VERSION_FLAG, OTHER_FLAG).as_bytes()).map(drop)
+}
+
+fn load<'c>(context: &'c Context, name: &str, data: &[u8]) -> Result<inkwell::module::Module<'c>, String> {
+    // LLVM ends its copy with the zero that its parser needs.
+    let buffer = MemoryBuffer::create_from_memory_range_copy(data, name);
+    let module = context.create_module_from_ir(buffer).map_err(|e| e.to_string())?;
+    module.verify().map_err(|e| e.to_string())?;
+    Ok(module)
 }
 
 /// Reads a module that is already in memory, for instance the one a compiler is about to emit.

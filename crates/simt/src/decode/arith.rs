@@ -25,7 +25,7 @@ impl Decoder<'_> {
             _ => ty.as_str(),
         };
         let mut s = Vec::new();
-        for (i, o) in l.args[1..].iter().enumerate() {
+        for (i, o) in l.args.iter().skip(1).enumerate() {
             let t = if i == 0 { ty.as_str() } else { operand_ty };
             let t = match (name, i) {
                 ("selp", 2) => "pred",
@@ -278,7 +278,7 @@ impl Decoder<'_> {
         } else if results == 1 {
             return l.unknown();
         }
-        let d = l.args[..results].iter().map(|o| self.dest(v, o)).collect::<What<Vec<Reg>>>()?;
+        let d = l.args.iter().take(results).map(|o| self.dest(v, o)).collect::<What<Vec<Reg>>>()?;
         for (d, p) in d.into_iter().zip(p) {
             self.result(l, d, p);
         }
@@ -355,7 +355,7 @@ impl Decoder<'_> {
         let n = l.op.len();
         let (to, from) = (l.op[n - 2].as_str(), l.op[n - 1].as_str());
         let mut s = Vec::new();
-        for o in &l.args[1..] {
+        for o in l.args.iter().skip(1) {
             s.push(self.src(v, o, from)?);
         }
         let round = rounding(l);

@@ -407,20 +407,20 @@ impl Decoder<'_> {
                 Ok(())
             }
             "createpolicy" => {
-                let d = self.dest(v, &l.args[0])?;
+                let d = self.dest(v, l.arg(0)?)?;
                 let s = self.constant(0);
                 self.result(l, d, s);
                 Ok(())
             }
             "mapa" => {
-                let d = self.dest(v, &l.args[0])?;
+                let d = self.dest(v, l.arg(0)?)?;
                 let (addr, rank) = (self.src(v, l.arg(1)?, l.ty())?, self.src(v, l.arg(2)?, "b32")?);
                 let s = self.value(|d| Op::MapShared { d, addr, rank });
                 self.result(l, d, s);
                 Ok(())
             }
             "getctarank" => {
-                let d = self.dest(v, &l.args[0])?;
+                let d = self.dest(v, l.arg(0)?)?;
                 let addr = self.src(v, l.arg(1)?, l.ty())?;
                 let s = self.value(|d| Op::RankOf { d, addr });
                 self.result(l, d, s);
@@ -429,13 +429,13 @@ impl Decoder<'_> {
             "setp" => self.ptx_setp(l, v),
             "mov" if l.ty() == "b128" => {
                 let s = self.wide_src(v, l.arg(1)?)?;
-                for (d, s) in self.wide_dest(v, &l.args[0])?.into_iter().zip(s) {
+                for (d, s) in self.wide_dest(v, l.arg(0)?)?.into_iter().zip(s) {
                     self.result(l, d, s);
                 }
                 Ok(())
             }
             "mov" if matches!(l.args.first(), Some(Operand::List(_))) => {
-                let d = self.dests(v, &l.args[0])?;
+                let d = self.dests(v, l.arg(0)?)?;
                 let s = self.src(v, l.arg(1)?, l.ty())?;
                 let w = u32::from(bits_of(l.ty()).unwrap_or(32)) / d.len() as u32;
                 for (part, d) in self.split(s, w, d.len() as u32).into_iter().zip(d) {
@@ -447,7 +447,7 @@ impl Decoder<'_> {
                 if !matches!(l.args.first(), Some(Operand::Var(_) | Operand::Sink)) {
                     return l.unknown();
                 }
-                let d = self.dest(v, &l.args[0])?;
+                let d = self.dest(v, l.arg(0)?)?;
                 let s = self.ptx_value(l, v)?;
                 self.result(l, d, s);
                 Ok(())
@@ -463,7 +463,7 @@ impl Decoder<'_> {
 
     fn ptx_load(&mut self, l: &Line<'_>, v: &mut Vars) -> What<()> {
         let Some(bits) = bits_of(l.ty()) else { return l.unknown() };
-        let d = self.dests(v, &l.args[0])?;
+        let d = self.dests(v, l.arg(0)?)?;
         let n = self.vector_width(l);
         if d.len() != n {
             return l.unknown();
@@ -488,7 +488,7 @@ impl Decoder<'_> {
         if values.len() != n {
             return l.unknown();
         }
-        let at = self.ptx_access(v, l, &l.args[0], bits / 8, n)?;
+        let at = self.ptx_access(v, l, l.arg(0)?, bits / 8, n)?;
         if l.has("async") {
             let mbar = self.address(v, l.arg(2)?)?;
             self.emit(Op::StAsync { v: values.into(), at, mbar });
@@ -505,7 +505,7 @@ impl Decoder<'_> {
         }
         let Some(bits) = bits_of(&ty) else { return l.unknown() };
         let red = l.op[0] == "red";
-        let (d, rest) = if red { (None, l.args) } else { (Some(&l.args[0]), &l.args[1..]) };
+        let (d, rest) = if red { (None, l.args) } else { (Some(l.arg(0)?), &l.args[1..]) };
         if rest.len() < 2 || l.has("async") {
             return l.unknown();
         }
@@ -582,11 +582,11 @@ impl Decoder<'_> {
         if l.op[0] != "atom" || l.args.len() != words {
             return l.unknown();
         }
-        let d = self.wide_dest(v, &l.args[0])?;
-        let mut at = self.ptx_access(v, l, &l.args[1], 8, 2)?;
+        let d = self.wide_dest(v, l.arg(0)?)?;
+        let mut at = self.ptx_access(v, l, l.arg(1)?, 8, 2)?;
         at.order.strong = true;
-        let new = self.wide_src(v, &l.args[words - 1])?;
-        let cmp = if op == AtomOp::Cas { self.wide_src(v, &l.args[2])?.to_vec() } else { Vec::new() };
+        let new = self.wide_src(v, l.arg(words - 1)?)?;
+        let cmp = if op == AtomOp::Cas { self.wide_src(v, l.arg(2)?)?.to_vec() } else { Vec::new() };
         self.emit(Op::Atom { op, d: d.into(), v: new.into(), cmp: cmp.into(), at });
         Ok(())
     }

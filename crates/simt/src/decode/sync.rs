@@ -44,8 +44,8 @@ impl Decoder<'_> {
         if cd != c || l.pred.is_some() || !l.has("row") || !l.has("col") {
             return l.unknown();
         }
-        let d = self.dests(v, &l.args[0])?;
-        let list = |s: &mut Self, i: usize| s.list(v, &l.args[i], "b64");
+        let d = self.dests(v, l.arg(0)?)?;
+        let list = |s: &mut Self, i: usize| s.list(v, l.arg(i)?, "b64");
         let (fa, fb, fc) = (list(self, 1)?, list(self, 2)?, list(self, 3)?);
         let mma = Mma {
             layout: MmaLayout::Ptx,
@@ -79,19 +79,19 @@ impl Decoder<'_> {
             return l.unknown();
         }
         if !store {
-            let d = self.dests(v, &l.args[0])?;
+            let d = self.dests(v, l.arg(0)?)?;
             if d.len() != registers {
                 return l.unknown();
             }
-            let mut addr = self.ptx_access(v, l, &l.args[1], 16, 1)?;
+            let mut addr = self.ptx_access(v, l, l.arg(1)?, 16, 1)?;
             addr.align = 16;
             self.emit(Op::LdMatrix { d: d.into(), addr, form, packed });
         } else {
-            let values = self.list(v, &l.args[1], "b32")?;
+            let values = self.list(v, l.arg(1)?, "b32")?;
             if values.len() != registers {
                 return l.unknown();
             }
-            let mut addr = self.ptx_access(v, l, &l.args[0], 16, 1)?;
+            let mut addr = self.ptx_access(v, l, l.arg(0)?, 16, 1)?;
             addr.align = 16;
             self.emit(Op::StMatrix { v: values.into(), addr, form });
         }
@@ -121,11 +121,11 @@ impl Decoder<'_> {
         if l.args.len() < 4 || l.has("sp") {
             return l.unknown();
         }
-        let d = self.dests(v, &l.args[0])?;
+        let d = self.dests(v, l.arg(0)?)?;
         let c: Vec<Src> = d.iter().map(|r| v.tied.remove(r).unwrap_or(Src::reg(*r))).collect();
-        let fa = self.list(v, &l.args[1], "b64")?;
-        let fb = self.src(v, &l.args[2], "b64")?;
-        let scale_d = self.src(v, &l.args[3], "pred")?;
+        let fa = self.list(v, l.arg(1)?, "b64")?;
+        let fb = self.src(v, l.arg(2)?, "b64")?;
+        let scale_d = self.src(v, l.arg(3)?, "pred")?;
         let mut flags = Vec::new();
         for i in 4..l.args.len() {
             flags.push(self.immediate(v, l, i)? as i32);
@@ -190,10 +190,10 @@ impl Decoder<'_> {
                     n @ (5 | 6) if l.pred.is_none() => n - 5,
                     _ => return l.unknown(),
                 };
-                let d = self.dest(v, &l.args[0])?;
-                let p = if extra == 1 { Some(self.dest(v, &l.args[1])?) } else { None };
+                let d = self.dest(v, l.arg(0)?)?;
+                let p = if extra == 1 { Some(self.dest(v, l.arg(1)?)?) } else { None };
                 let s: Vec<Src> =
-                    l.args[1 + extra..].iter().map(|o| self.src(v, o, "b32")).collect::<What<_>>()?;
+                    l.args.iter().skip(1 + extra).map(|o| self.src(v, o, "b32")).collect::<What<_>>()?;
                 self.emit(Op::Shfl { kind, d, p, v: s[0], b: s[1], c: s[2], mask: s[3] });
                 Ok(())
             }
@@ -209,10 +209,10 @@ impl Decoder<'_> {
                     n @ (3 | 4) if l.pred.is_none() && (all || n == 3) => n - 3,
                     _ => return l.unknown(),
                 };
-                let d = self.dest(v, &l.args[0])?;
-                let p = if pair == 1 { Some(self.dest(v, &l.args[1])?) } else { None };
+                let d = self.dest(v, l.arg(0)?)?;
+                let p = if pair == 1 { Some(self.dest(v, l.arg(1)?)?) } else { None };
                 let (x, mask) =
-                    (self.src(v, &l.args[1 + pair], l.ty())?, self.src(v, &l.args[2 + pair], "b32")?);
+                    (self.src(v, l.arg(1 + pair)?, l.ty())?, self.src(v, l.arg(2 + pair)?, "b32")?);
                 self.emit(Op::Match { all, d, p, v: x, mask });
                 Ok(())
             }
@@ -239,8 +239,8 @@ impl Decoder<'_> {
                 if l.args.len() != 3 || l.pred.is_some() {
                     return l.unknown();
                 }
-                let d = self.dest(v, &l.args[0])?;
-                let (x, mask) = (self.src(v, &l.args[1], "b32")?, self.src(v, &l.args[2], "b32")?);
+                let d = self.dest(v, l.arg(0)?)?;
+                let (x, mask) = (self.src(v, l.arg(1)?, "b32")?, self.src(v, l.arg(2)?, "b32")?);
                 self.emit(Op::Vote { kind, d, v: x, mask });
                 Ok(())
             }
@@ -248,9 +248,9 @@ impl Decoder<'_> {
                 if l.args.len() != 3 {
                     return l.unknown();
                 }
-                let d = self.dest(v, &l.args[0])?;
-                let p = self.dest(v, &l.args[1])?;
-                let mask = self.src(v, &l.args[2], "b32")?;
+                let d = self.dest(v, l.arg(0)?)?;
+                let p = self.dest(v, l.arg(1)?)?;
+                let mask = self.src(v, l.arg(2)?, "b32")?;
                 self.emit(Op::Elect { d: Some(d), p, mask });
                 Ok(())
             }
@@ -296,7 +296,7 @@ impl Decoder<'_> {
             else {
                 return l.unknown();
             };
-            Some((kind, self.src(v, last, "pred")?, self.dest(v, &l.args[0])?))
+            Some((kind, self.src(v, last, "pred")?, self.dest(v, l.arg(0)?)?))
         } else {
             None
         };
@@ -314,7 +314,7 @@ impl Decoder<'_> {
                 self.emit(Op::MbarInit { addr, count, pred });
             }
             "inval" => {
-                let addr = self.address(v, &l.args[0])?;
+                let addr = self.address(v, l.arg(0)?)?;
                 self.emit(Op::MbarInval { addr, pred });
             }
             "expect_tx" => {
@@ -340,9 +340,9 @@ impl Decoder<'_> {
             }
             "arrive" | "arrive_drop" => {
                 let at = l.args.iter().position(|a| matches!(a, Operand::Mem(..))).unwrap_or(0);
-                let addr = self.address(v, &l.args[at])?;
+                let addr = self.address(v, l.arg(at)?)?;
                 let d = match l.args[0] {
-                    Operand::Var(_) if at == 1 => Some(self.dest(v, &l.args[0])?),
+                    Operand::Var(_) if at == 1 => Some(self.dest(v, l.arg(0)?)?),
                     _ => None,
                 };
                 let extra = match l.args.get(at + 1) {
@@ -408,7 +408,7 @@ impl Decoder<'_> {
             return l.unknown();
         }
         if l.has("mbarrier") && l.has("arrive") {
-            let addr = self.address(v, &l.args[0])?;
+            let addr = self.address(v, l.arg(0)?)?;
             self.emit(Op::CpMbarArrive { addr, noinc: l.has("noinc"), pred });
             return Ok(());
         }
@@ -437,7 +437,7 @@ impl Decoder<'_> {
         let within = l.op.iter().filter(|p| p.starts_with("shared")).count() == 2;
         match (l.has("bulk"), l.has("tensor"), to_shared) {
             (true, false, _) if within && reduce == TmaReduce::Store => {
-                let (dst, src) = (self.address(v, &l.args[0])?, self.address(v, &l.args[1])?);
+                let (dst, src) = (self.address(v, l.arg(0)?)?, self.address(v, l.arg(1)?)?);
                 let bytes = self.src(v, l.arg(2)?, "b32")?;
                 let mbar = self.address(v, l.arg(3)?)?;
                 self.emit(Op::BulkMove { dst, src, bytes, mbar, pred });
@@ -447,9 +447,9 @@ impl Decoder<'_> {
                 if !matches!(bytes, 4 | 8 | 16) {
                     return l.unknown();
                 }
-                let mut dst = self.ptx_access(v, l, &l.args[0], bytes as u8, 1)?;
+                let mut dst = self.ptx_access(v, l, l.arg(0)?, bytes as u8, 1)?;
                 dst.space = Space::Shared;
-                let src = self.address(v, &l.args[1])?;
+                let src = self.address(v, l.arg(1)?)?;
                 let hint = usize::from(l.has("L2::cache_hint"));
                 let src_bytes = match l.args.get(3) {
                     Some(o) if l.args.len() == 4 + hint => Some(self.src(v, o, "b32")?),
@@ -458,26 +458,26 @@ impl Decoder<'_> {
                 self.emit(Op::CpAsync { dst, src, src_bytes });
             }
             (true, true, true) => {
-                let dst = self.address(v, &l.args[0])?;
-                let (map, coords) = self.coords(v, &l.args[1])?;
+                let dst = self.address(v, l.arg(0)?)?;
+                let (map, coords) = self.coords(v, l.arg(1)?)?;
                 let mbar = self.address(v, l.arg(2)?)?;
                 let multicast = multicast(self, 3)?;
                 self.emit(Op::TmaLoad { dst, map, coords: coords.into(), mbar, rows, multicast, pred });
             }
             (true, true, false) => {
-                let (map, coords) = self.coords(v, &l.args[0])?;
-                let src = self.address(v, &l.args[1])?;
+                let (map, coords) = self.coords(v, l.arg(0)?)?;
+                let src = self.address(v, l.arg(1)?)?;
                 self.emit(Op::TmaStore { src, map, coords: coords.into(), rows, reduce, pred });
             }
             (true, false, true) => {
-                let (dst, src) = (self.address(v, &l.args[0])?, self.address(v, &l.args[1])?);
+                let (dst, src) = (self.address(v, l.arg(0)?)?, self.address(v, l.arg(1)?)?);
                 let bytes = self.src(v, l.arg(2)?, "b32")?;
                 let mbar = self.address(v, l.arg(3)?)?;
                 let multicast = multicast(self, 4)?;
                 self.emit(Op::BulkLoad { dst, src, bytes, mbar, multicast, pred });
             }
             (true, false, false) => {
-                let (dst, src) = (self.address(v, &l.args[0])?, self.address(v, &l.args[1])?);
+                let (dst, src) = (self.address(v, l.arg(0)?)?, self.address(v, l.arg(1)?)?);
                 let bytes = self.src(v, l.arg(2)?, "b32")?;
                 let elem = match (reduce, l.ty()) {
                     (TmaReduce::Store, _) => ElemType::U8,
@@ -501,15 +501,15 @@ impl Decoder<'_> {
     fn ptx_tensormap(&mut self, l: &Line<'_>, v: &mut Vars) -> What<()> {
         let pred = l.pred;
         if l.op[1] == "cp_fenceproxy" {
-            let (dst, src) = (self.address(v, &l.args[0])?, self.address(v, &l.args[1])?);
+            let (dst, src) = (self.address(v, l.arg(0)?)?, self.address(v, l.arg(1)?)?);
             self.emit(Op::MapCopy { dst, src, pred });
             return Ok(());
         }
         let Some(field) = l.op.get(3).filter(|_| !l.args.is_empty()) else { return l.unknown() };
-        let addr = self.address(v, &l.args[0])?;
+        let addr = self.address(v, l.arg(0)?)?;
         let (index, value) = match l.args.len() {
-            2 => (0, &l.args[1]),
-            3 => (self.immediate(v, l, 1)? as u8, &l.args[2]),
+            2 => (0, l.arg(1)?),
+            3 => (self.immediate(v, l, 1)? as u8, l.arg(2)?),
             _ => return l.unknown(),
         };
         let field = match field.as_str() {
