@@ -266,6 +266,8 @@ def main():
     if args.instructions:
         kinds = [kind for kind in KINDS if kind.__name__ in (args.kinds or [kind.__name__])]
         count_instructions(args.ttc, *args.lengths, kinds, args.together, args.emit, args.limit)
+    if args.kinds or args.together or args.limit or args.emit != parser.get_default("emit"):
+        parser.error("--kinds, --together, --emit and --limit need --instructions")
     failed = False
     heads = [f"{what:>8} {SHORT:>5} {LONG:>10} ops   ratio" for what in (f"(limit {LIMIT:.0f})", "stage")]
     print(f"{'process':12}{heads[0]}   {heads[1]}")
