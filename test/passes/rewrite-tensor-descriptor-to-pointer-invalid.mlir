@@ -1,9 +1,9 @@
 // RUN: %ttopt %s --triton-rewrite-tensor-descriptor-to-pointer -split-input-file -verify-diagnostics
 
-tt.func public @minimum(%d: !tt.tensordesc<32x64xf32>, %x: tensor<32x64xf32>) {
+tt.func public @minimum(%d: !tt.tensordesc<32x64xf8E5M2>, %x: tensor<32x64xf8E5M2>) {
   %c0 = arith.constant 0 : i32
-  // expected-error @below {{'min' of 'f32' cannot be done through pointers}}
-  tt.descriptor_reduce min, %d[%c0, %c0], %x : !tt.tensordesc<32x64xf32>, tensor<32x64xf32>
+  // expected-error @below {{'min' of 'f8E5M2' cannot be done through pointers}}
+  tt.descriptor_reduce min, %d[%c0, %c0], %x : !tt.tensordesc<32x64xf8E5M2>, tensor<32x64xf8E5M2>
   tt.return
 }
 

@@ -81,6 +81,23 @@ tt.func public @carried(%a: !tt.tensordesc<16xui32>, %b: !tt.tensordesc<16xui32>
   tt.return
 }
 
+// Minima of floats are those of integers: signed where the sign is clear, unsigned maxima where it is set. NaN is left out.
+// CHECK-LABEL: tt.func public @minimum
+// CHECK: %[[P:.*]] = tt.bitcast %{{.*}} : tensor<16x!tt.ptr<f16>> -> tensor<16x!tt.ptr<i16>>
+// CHECK: %[[X:.*]] = tt.bitcast %{{.*}} : tensor<16xf16> -> tensor<16xi16>
+// CHECK: %[[NUMBER:.*]] = arith.cmpf ord
+// CHECK: %[[INSIDE:.*]] = arith.andi %{{.*}}, %[[NUMBER]]
+// CHECK: %[[CLEAR:.*]] = arith.cmpi sge, %[[X]]
+// CHECK: %[[FIRST:.*]] = arith.andi %[[INSIDE]], %[[CLEAR]]
+// CHECK: tt.atomic_rmw min, relaxed, gpu, %[[P]], %[[X]], %[[FIRST]]
+// CHECK: %[[SET:.*]] = arith.cmpi slt, %[[X]]
+// CHECK: %[[SECOND:.*]] = arith.andi %[[INSIDE]], %[[SET]]
+// CHECK: tt.atomic_rmw umax, relaxed, gpu, %[[P]], %[[X]], %[[SECOND]]
+tt.func public @minimum(%d: !tt.tensordesc<16xf16>, %x: tensor<16xf16>, %i: i32) {
+  tt.descriptor_reduce min, %d[%i], %x : !tt.tensordesc<16xf16>, tensor<16xf16>
+  tt.return
+}
+
 // Rows, each at its own index.
 // CHECK-LABEL: tt.func public @rows
 // CHECK: %[[INDEX:.*]] = tt.expand_dims %{{.*}} {axis = 1 : i32} : tensor<16xi32> -> tensor<16x1xi32>

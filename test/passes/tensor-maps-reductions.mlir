@@ -1,7 +1,7 @@
 // RUN: %ttopt %s --triton-rewrite-tensor-descriptor-to-pointer='target=cuda:90 num-ctas=2' | FileCheck %s
 
 // Each CTA of a cluster would make the tensor map of a descriptor that is used once, so that pointers are faster; but
-// only bulk copies reduce floats to their minimum and maximum.
+// minima and maxima of floats through pointers are loops of comparing exchanges.
 module {
   // CHECK-LABEL: @maximum
   // CHECK: tt.descriptor_reduce max

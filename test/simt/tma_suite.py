@@ -21,12 +21,12 @@ SHAPES = [
 NPY = {"f16": "<f2", "bf16": "<i2", "f32": "<f4", "f64": "<f8", "i8": "|i1", "i16": "<i2", "i32": "<i4", "i64": "<i8"}
 
 
-def write_npy(path, dtype, shape, seed):
-    """Small whole numbers, which sums of all types hold."""
+def write_npy(path, dtype, shape, seed, first=0):
+    """Small whole numbers from `first` on, which sums of all types hold."""
     count, r = 1, random.Random(seed)
     for n in shape:
         count *= n
-    values = [r.randint(0, 15) for _ in range(count)]
+    values = [r.randint(first, 15) for _ in range(count)]
     if dtype == "bf16":
         data = b"".join(struct.pack("<f", v)[2:] for v in values)
     else:
@@ -211,6 +211,23 @@ def add_up(k):
     return k.text()
 
 
+def reduced(k, kind):
+    """Blocks that overlap, numbers of both signs in memory and in tensors."""
+    a, b = k.make("%a"), k.make("%b")
+    v = k.load(a, ["%at"] * k.rank)
+    for at in ("%zero", "%three"):
+        k.do(f"tt.descriptor_reduce {kind}, {b}[{k.index([at] * k.rank)}], {v} : {k.desc}, {k.tensor}")
+    return k.text()
+
+
+def least(k):
+    return reduced(k, "min")
+
+
+def greatest(k):
+    return reduced(k, "max")
+
+
 def nan(k):
     """Elements outside of the tensor are NaN."""
     a, b = k.make("%a", " {padding = 2 : i32}"), k.make("%b")
@@ -286,7 +303,8 @@ def gather_scatter(k):
 
 
 ROWS = [gather, gather_loop, scatter, gather_scatter]
-KINDS = [copy, shift, loop, nested, made_in_loop, carried, chosen, called, add_up, nan, *ROWS, fewer_dims]
+KINDS = [copy, shift, loop, nested, made_in_loop, carried, chosen, called, add_up, nan, *ROWS, fewer_dims, least, greatest]
+EXTREMA = [least, greatest]
 
 
 def cases(types):
@@ -298,6 +316,8 @@ def cases(types):
                 dtype = list(BYTES)[(number + 3 * i + 5 * j) % len(BYTES)]
                 if kind is add_up and dtype not in ("f16", "bf16", "f32", "i32", "i64") or kind is nan and "f" not in dtype:
                     dtype = "f16" if j else "f32"
+                if kind in EXTREMA:
+                    dtype = ("f16", "bf16", "f32", "f16", "f64", "bf16", "i32")[(number + i + j) % 7]
                 if kind is fewer_dims and shape[0] != 1:
                     shape = (1, *shape)
                 if kind in ROWS:
@@ -321,7 +341,7 @@ def run(args, name, kind, dtype, shape, size):
     source = folder / "k.ttir"
     source.write_text(kind(Kernel(dtype, shape)))
     for seed, what in ((1, "a"), (2, "b")):
-        write_npy(folder / f"{what}.npy", dtype, size, seed)
+        write_npy(folder / f"{what}.npy", dtype, size, seed, -15 if kind in EXTREMA else 0)
     maps, results = False, []
     at = 3 if len(shape) % 2 else -1
     arguments = [f"a={folder / 'a.npy'}", f"b={folder / 'b.npy'}", *size, at]

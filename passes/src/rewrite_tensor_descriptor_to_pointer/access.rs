@@ -12,11 +12,13 @@ use ttopt_dialect::tt::ops::{
     AtomicRmwOp, DescriptorGatherOp, DescriptorLoadOp, DescriptorReduceOp, DescriptorScatterOp,
     DescriptorStoreOp, LoadOp, StoreOp,
 };
-use ttopt_dialect::tt::types::TensorDescType;
+use ttopt_dialect::tt::types::{TensorDescType, pointer_to};
 
 /// `arith.cmpi` numbers its predicates so.
 const SLT: i64 = 2;
 const SGE: i64 = 5;
+/// … and `arith.cmpf` that neither is NaN.
+const ORD: i64 = 7;
 
 /// Indices along one dimension of the block.
 struct Along<'c> {
@@ -237,15 +239,47 @@ impl<'a, 'c> Access<'a, 'c> {
 
     fn reduce(&self, reduce: DescriptorReduceOp<'c>, firsts: &[Value<'c>]) -> Result<(), Reported> {
         let kind = reduce.kind();
-        let Some(op) = atomic_of(kind, self.element, self.signed) else {
+        let atomic = atomic_of(kind, self.element, self.signed);
+        let extremum = extremum_of(kind, self.element);
+        if atomic.is_none() && extremum.is_none() {
             let what = format!("'{}' of '{}' cannot be done through pointers", kind.keyword(), self.element);
             return Err(error(self.op, what));
-        };
+        }
         let (pointers, inside) = self.pointers(firsts)?;
         let source = self.reshaped(reduce.src(), self.tensor(&self.shape, self.element)?)?;
+        atomic.map_or(Ok(()), |op| self.atomic(op, pointers, source, inside))?;
+        extremum.map_or(Ok(()), |extremum| self.extremum(&extremum, pointers, source, inside))
+    }
+
+    fn atomic(&self, op: RmwOp, at: Value<'c>, source: Value<'c>, mask: Value<'c>) -> Result<(), Reported> {
         let (sem, scope) = (MemSemantic::Relaxed, MemSyncScope::Gpu);
-        let atomic = AtomicRmwOp::build(self.op.loc(), pointers, source, op, sem, scope).mask(inside);
+        let atomic = AtomicRmwOp::build(self.op.loc(), at, source, op, sem, scope).mask(mask);
         atomic.results(&[source.ty()]).detached()?.op().move_before(self.op);
+        Ok(())
+    }
+
+    /// The minimum or maximum of floats, by integers of the same bits. A NaN in the tensor leaves memory as it is.
+    fn extremum(
+        &self,
+        how: &Extremum,
+        at: Value<'c>,
+        source: Value<'c>,
+        inside: Value<'c>,
+    ) -> Result<(), Reported> {
+        let int = Type::int(self.op.context(), how.bits);
+        let (ints, flags) = (self.tensor(&self.shape, int)?, self.tensor(&self.shape, self.i1())?);
+        let pointer = pointer_to(int).ok_or_else(|| internal(self.op, "no pointer to integers"))?;
+        let at = self.before("tt.bitcast", &[at], self.tensor(&self.shape, pointer)?)?;
+        let bits = self.before("tt.bitcast", &[source], ints)?;
+        let zero = constant(self.op, ints, Attr::splat(ints, Attr::int_of(int, 0)))?;
+        let ordered = Attr::int(self.op.context(), 64, ORD);
+        let number = with_attrs(self.op, "arith.cmpf", &[source, source], flags, &[("predicate", ordered)])?;
+        let inside = self.before("arith.andi", &[inside, number], flags)?;
+        for (predicate, op) in [(SGE, how.without_sign), (SLT, how.with_sign)] {
+            let ours = self.compare(predicate, bits, zero)?;
+            let mask = self.before("arith.andi", &[inside, ours], flags)?;
+            self.atomic(op, at, bits, mask)?;
+        }
         Ok(())
     }
 
@@ -263,8 +297,26 @@ impl<'a, 'c> Access<'a, 'c> {
     }
 }
 
-/// The atomic operation that reduces elements in memory through pointers; `None` where there is none: minima and maxima
-/// of floats are reductions of bulk copies only.
+/// How minima or maxima of floats are found as integers: bits of floats are in order as signed integers while their sign is
+/// clear, and in the opposite order as unsigned ones where it is set.
+struct Extremum {
+    bits: u32,
+    without_sign: RmwOp,
+    with_sign: RmwOp,
+}
+
+fn extremum_of(kind: DescriptorReduceKind, element: Type<'_>) -> Option<Extremum> {
+    let bits = element.bits().filter(|bits| element.is_float() && matches!(bits, 16 | 32 | 64))?;
+    let (without_sign, with_sign) = match kind {
+        DescriptorReduceKind::Min => (RmwOp::Min, RmwOp::Umax),
+        DescriptorReduceKind::Max => (RmwOp::Max, RmwOp::Umin),
+        _ => return None,
+    };
+    Some(Extremum { bits, without_sign, with_sign })
+}
+
+/// The atomic operation that reduces elements in memory through pointers; `None` where there is none. Minima and maxima of
+/// floats take two, and are better left to bulk copies.
 pub(crate) fn atomic_of(kind: DescriptorReduceKind, element: Type<'_>, signed: bool) -> Option<RmwOp> {
     use DescriptorReduceKind as Kind;
     Some(match (kind, element.is_float()) {
