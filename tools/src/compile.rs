@@ -1114,9 +1114,14 @@ fn metadata(module: &Module<'_>, options: &Options) -> Result<Metadata> {
     let lanes = number("ttg.threads-per-warp").unwrap_or(32) as u32;
     // Lowering refuses an unknown one where it stands.
     let target = target_of(module).unwrap_or(options.target.as_deref().unwrap_or(DEFAULT_TARGET)).to_owned();
-    let args = kernel.region(0).first_block().into_iter().flat_map(|block| block.args());
+    let args = || kernel.region(0).first_block().into_iter().flat_map(|block| block.args());
+    if let Some(tensor) = args().find(|arg| arg.ty().as_tensor().is_some()) {
+        kernel
+            .error(format!("is a kernel, which cannot be given a tensor as {}: pass a pointer", tensor.ty()));
+        return Err(Reported.into());
+    }
     let tensor_maps =
-        args.filter_map(|arg| TensorMapArgument::of(arg.ty(), &target)).collect::<Result<_>>()?;
+        args().filter_map(|arg| TensorMapArgument::of(arg.ty(), &target)).collect::<Result<_>>()?;
     Ok(Metadata {
         name,
         target,

@@ -15,6 +15,9 @@ use ttopt_passes::is_private;
 use ttopt_passes::kernel_decisions::{MIN_CTAS, REMATERIALIZE, REMATERIALIZED_BEHIND};
 use ttopt_passes::warp_groups::DISPATCH;
 
+/// The most that LLVM takes.
+const MOST_ALIGNMENT: i64 = 1 << 32;
+
 impl<'c> Lower<'_, 'c> {
     /// Lowers all functions; the originals are erased.
     ///
@@ -201,7 +204,7 @@ impl<'c> Lower<'_, 'c> {
             if let (true, Some(align)) = (is_ptr, divisibility)
                 && u64::try_from(align).is_ok_and(u64::is_power_of_two)
             {
-                entries.push(("llvm.align", Attr::int(ctx, 64, align)));
+                entries.push(("llvm.align", Attr::int(ctx, 64, align.min(MOST_ALIGNMENT))));
             }
             out.push(Attr::dict(ctx, &entries));
         }
