@@ -1,9 +1,10 @@
-"""A sample of the mutants of linear-layout's plans, each tested by the tests that concern its file.
+"""The mutants of linear-layout's plans, each tested by the tests that concern its file.
 
-See mutants.sh. Prints what became of each, and how many of those that compile were caught.
+See mutants.sh. Prints those that no test caught, and how many were caught.
 """
 
 import collections
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The crate by itself, and what is built of it.
@@ -36,89 +38,151 @@ TESTS = {
     **dict.fromkeys(["display", "json"], ["plan_conversion", "ttlayout_plan"]),
 }
 ALL = sorted({test for tests in TESTS.values() for test in tests})
-# `|` joins bits that no other has, where `^` is the same.
-SAME = r"replace \| with \^"
-# Without lines of panics a mutant is built in a third of the time.
-BUILD = {"CARGO_TARGET_DIR": str(TREE / "target"), "CARGO_INCREMENTAL": "1", "CARGO_PROFILE_DEV_DEBUG": "false"}
-# Seconds to build, and to run tests that take 20 at most, on a machine that is busy with other things.
-PATIENCE = {"building": 600, "running": 180}
+EVERY = [*FIRST, *CHECKED, *ALL]
+# The module that says which mutant runs.
+CHOICE = """//! Which mutant runs.
+static CHOSEN: std::sync::LazyLock<usize> =
+    std::sync::LazyLock::new(|| std::env::var("MUTANT").ok().and_then(|number| number.parse().ok()).unwrap_or(0));
+
+pub(crate) fn is(number: usize) -> bool {
+    *CHOSEN == number
+}
+"""
+BUILD = {"CARGO_TARGET_DIR": str(TREE / "target"), "CARGO_PROFILE_DEV_DEBUG": "false", "RUSTFLAGS": "-Awarnings"}
+# A test with a mutant may take so many times what it takes without, and so many seconds more.
+TIMES, SECONDS = 10, 20
 
 
-def mutants():
-    """Every mutant: its name, file and patch."""
-    command = ["cargo", "mutants", "--list", "--json", "-p", "linear-layout", "-f", CRATE + "/src/plan/*.rs"]
-    listed = subprocess.run(command, cwd=ROOT, check=True, text=True, capture_output=True).stdout
-    return [mutant for mutant in json.loads(listed) if not re.search(SAME, mutant["name"])]
+def cargo(folder, *args, **more):
+    return subprocess.run(["cargo", *args], cwd=folder, text=True, capture_output=True, env=os.environ | more)
 
 
 def copy_crate():
     """The crate in a workspace of its own; what was built there before stays."""
     shutil.rmtree(TREE / CRATE, ignore_errors=True)
-    # New dates, so that nothing built of a mutant counts as up to date.
+    # New dates, so that nothing built of other mutants counts as up to date.
     shutil.copytree(ROOT / CRATE, TREE / CRATE, ignore=shutil.ignore_patterns("target"), copy_function=shutil.copyfile)
     manifest = (ROOT / "Cargo.toml").read_text()
     manifest = re.sub(r"members = \[.*?\]", f'members = ["{CRATE}"]', manifest, count=1, flags=re.S)
     (TREE / "Cargo.toml").write_text(manifest)
     shutil.copy(ROOT / "Cargo.lock", TREE)
+    (TREE / CRATE / "src" / "mutant.rs").write_text(CHOICE)
+    root = TREE / CRATE / "src" / "lib.rs"
+    # Inner attributes and comments stand first.
+    root.write_text(root.read_text() + "\nmod mutant;\n")
 
 
-def cargo(tests, *more):
-    """Whether `cargo test` of these tests succeeds, the crate's own with the last of them; a test that never ends does not.
+def write_mutants(left_out):
+    """Writes the files with all mutants but some, and lists the mutants."""
+    copy_crate()
+    (TREE / "left_out").write_text(" ".join(map(str, sorted(left_out))))
+    files = sorted((TREE / CRATE / "src" / "plan").rglob("*.rs"))
+    tool = [str(TREE / "tool" / "release" / "mutants"), str(TREE / "left_out")]
+    names = [str(file.relative_to(TREE)) for file in files if file.stem != "tests"]
+    listed = subprocess.run([*tool, *names], cwd=TREE, check=True, text=True, capture_output=True)
+    return json.loads(listed.stdout)
 
-    A build that was killed leaves a folder in which nothing links any more: that ends the run, lest all that follows
-    be taken for mutants that do not compile."""
-    which = ["--lib"] if tests not in (FIRST, CHECKED) else []
-    which += [arg for test in tests for arg in ("--test", test)]
-    if not more and not cargo(tests, "--no-run"):
-        return False
-    command = ["cargo", "test", "--quiet", "-p", "linear-layout", *which, *more]
-    patience = PATIENCE["building" if more else "running"]
-    environment = os.environ | BUILD
-    child = subprocess.Popen(command, cwd=TREE, env=environment, start_new_session=True, text=True,
-                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+def messages(built):
+    for line in built.stdout.splitlines():
+        if line.startswith("{"):
+            yield json.loads(line)
+
+
+def refused(built, mutants):
+    """The mutants in whose code errors of a build are."""
+    lines = collections.defaultdict(dict)
+    for mutant in mutants:
+        if mutant["lines"]:
+            first, last = mutant["lines"]
+            lines[mutant["file"]].update(dict.fromkeys(range(first, last + 1), mutant["number"]))
+    found = set()
+    for message in messages(built):
+        said = message.get("message") or {}
+        if message["reason"] != "compiler-message" or said["level"] != "error":
+            continue
+        spans = said["spans"] + [span for child in said["children"] for span in child["spans"]]
+        for span in spans:
+            of_file = lines.get(os.path.relpath(TREE / span["file_name"], TREE), {})
+            found.update(of_file[line] for line in range(span["line_start"], span["line_end"] + 1) if line in of_file)
+    return found
+
+
+def build():
+    """All mutants that compile, in one build, the numbers of the others, and the programs of the tests by name."""
+    tool = cargo(ROOT / "bench" / "mutants", "build", "--release", "--locked", CARGO_TARGET_DIR=str(TREE / "tool"))
+    if tool.returncode:
+        sys.exit(tool.stderr)
+    left_out = set()
+    tests = [arg for test in EVERY for arg in ("--test", test)]
+    while True:
+        mutants = write_mutants(left_out)
+        # Errors are in the library; tests follow once it compiles.
+        built = cargo(TREE, "check", "-p", "linear-layout", "--lib", "--message-format=json", **BUILD)
+        if built.returncode == 0:
+            break
+        more = refused(built, mutants)
+        if not more - left_out:
+            sys.exit(f"mutants.py: what does not compile is in no mutant:\n{built.stderr[-4000:]}")
+        left_out |= more
+        print(f"{len(left_out)} mutants do not compile", flush=True)
+    built = cargo(TREE, "test", "--no-run", "-p", "linear-layout", "--lib", *tests, "--message-format=json", **BUILD)
+    if built.returncode:
+        sys.exit(f"mutants.py: the tests do not build:\n{built.stderr[-4000:]}")
+    programs = {}
+    for message in messages(built):
+        if message["reason"] == "compiler-artifact" and message.get("executable") and message["profile"]["test"]:
+            programs["lib" if "lib" in message["target"]["kind"] else message["target"]["name"]] = message["executable"]
+    return mutants, left_out, programs
+
+
+def passes(program, number, seconds):
+    """Whether a test succeeds with a mutant in time."""
+    child = subprocess.Popen([program, "-q"], cwd=TREE / CRATE, start_new_session=True, env=os.environ | {"MUTANT": str(number)},
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        said = child.communicate(timeout=patience)[1]
+        return child.wait(timeout=seconds) == 0
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
-        if more:
-            sys.exit(f"mutants.py: building took longer than {patience} s; remove {TREE / 'target'} and begin again")
         return False
-    if "error: linking with" in said:
-        sys.exit(f"mutants.py: nothing links any more; remove {TREE / 'target'} and begin again")
-    return child.returncode == 0
 
 
-def outcome(mutant):
-    """`caught`, `missed` or `does not compile`."""
-    file = TREE / mutant["file"]
-    before = file.read_text()
-    subprocess.run(["patch", "--quiet", str(file)], input=mutant["diff"], text=True, check=True)
-    try:
-        if not cargo(FIRST, "--no-run"):
-            return "does not compile"
-        rest = TESTS.get(file.stem, ALL)
-        return "missed" if all(cargo(tests) for tests in (FIRST, CHECKED, rest)) else "caught"
-    finally:
-        file.write_text(before)
+def tests_of(file):
+    """All tests of a mutant's file, the quick ones first."""
+    return [*FIRST, *CHECKED, "lib", *TESTS.get(pathlib.Path(file).stem, ALL)]
+
+
+def catches(programs, patience, mutant):
+    """The test that catches a mutant."""
+    for test in tests_of(mutant["file"]):
+        if not passes(programs[test], mutant["number"], patience[test]):
+            return test
+    return None
 
 
 def main():
-    count, seed = (int(arg) for arg in (sys.argv[1:] + ["40", "1"][len(sys.argv) - 1:])[:2])
-    everything = mutants()
-    sample = random.Random(seed).sample(everything, min(count, len(everything)))
-    copy_crate()
-    for tests in (FIRST, CHECKED, ALL):
-        if not cargo(tests):
-            sys.exit(f"mutants.py: the tests fail without a mutant: {' '.join(tests)}")
+    arguments = (sys.argv[1:] + ["40", "1"][len(sys.argv) - 1:])[:2]
+    mutants, left_out, programs = build()
+    built = [mutant for mutant in mutants if mutant["number"] not in left_out]
+    count = len(built) if arguments[0] == "all" else int(arguments[0])
+    sample = random.Random(int(arguments[1])).sample(built, min(count, len(built)))
+    patience = {}
+    for test in dict.fromkeys(test for mutant in sample for test in tests_of(mutant["file"])):
+        start = time.monotonic()
+        if not passes(programs[test], 0, 3600):
+            sys.exit(f"mutants.py: {test} fails without a mutant")
+        patience[test] = TIMES * (time.monotonic() - start) + SECONDS
     found = collections.Counter()
-    for mutant in sorted(sample, key=lambda mutant: mutant["name"]):
-        kind = outcome(mutant)
-        found[kind] += 1
-        print(f"{kind}: {mutant['name']}", flush=True)
-    caught, viable = found["caught"], found["caught"] + found["missed"]
-    print(f"{caught} of {viable} viable mutants caught ({100 * caught / max(viable, 1):.1f} %); "
-          f"seed {seed}, {len(sample)} of {len(everything)} mutants, {found['does not compile']} do not compile")
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for mutant, test in zip(sample, pool.map(lambda mutant: catches(programs, patience, mutant), sample)):
+            found[test] += 1
+            if test is None:
+                print(f"missed: {mutant['file']}:{mutant['line']}: {mutant['name']}", flush=True)
+    caught = len(sample) - found[None]
+    first = sum(found[test] for test in FIRST)
+    print(f"{caught} of {len(sample)} mutants caught ({100 * caught / max(len(sample), 1):.1f} %), {first} by tables of plans; "
+          f"seed {arguments[1]}, of {len(built)} that compile, {len(left_out)} do not")
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ pub static GPU: DialectDef = DialectDef { ops: &[BarrierOp::DEF], ..DialectDef::
 pub fn upgrade(module: Op<'_>) -> mlir_host::asm::ParseResult<()> {
     let mut barriers = Vec::new();
     module.walk_post(&mut |op| {
+        // By name: where MLIR's own dialect is loaded, as in `mlir-opt`, it is that one's operation, not the one above.
         if op.name() == BarrierOp::DEF.name {
             barriers.push(op);
         }

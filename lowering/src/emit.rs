@@ -49,6 +49,17 @@ pub fn internal<T>(message: impl Into<String>) -> Lowered<T> {
     Err(Failure::Internal(message.into()))
 }
 
+/// The width of an integer.
+pub fn int_bits(value: Value<'_>) -> Lowered<u32> {
+    let ty = value.ty();
+    ty.int_bits().ok_or_else(|| Failure::Internal(format!("{ty} is no integer")))
+}
+
+/// The width of an integer or float.
+pub fn number_bits(ty: Type<'_>) -> Lowered<u32> {
+    ty.bits().ok_or_else(|| Failure::Internal(format!("{ty} is no number")))
+}
+
 /// Address spaces of the NVPTX and AMDGPU targets.
 pub mod address_space {
     /// Addresses of any memory.
@@ -350,7 +361,7 @@ impl<'c> Emit<'c> {
     }
     /// `base | offset`, where no bit is set in both and `offset` is not negative: a number `offset` above another.
     pub fn displaced(&mut self, base: Value<'c>, offset: i64) -> Lowered<Value<'c>> {
-        let bits = base.ty().int_bits().unwrap_or(32);
+        let bits = int_bits(base)?;
         let constant = self.const_int(bits, offset)?;
         let value = self.or_disjoint(base, constant)?;
         self.displaced.insert(value, (base, offset));
@@ -385,19 +396,19 @@ impl<'c> Emit<'c> {
     }
     /// `a << n`
     pub fn shl(&mut self, a: Value<'c>, n: u32) -> Lowered<Value<'c>> {
-        let bits = a.ty().int_bits().unwrap_or(32);
+        let bits = int_bits(a)?;
         let n = self.const_int(bits, n.into())?;
         self.same("llvm.shl", &[a, n])
     }
     /// Logical `a >> n`
     pub fn lshr(&mut self, a: Value<'c>, n: u32) -> Lowered<Value<'c>> {
-        let bits = a.ty().int_bits().unwrap_or(32);
+        let bits = int_bits(a)?;
         let n = self.const_int(bits, n.into())?;
         self.same("llvm.lshr", &[a, n])
     }
     /// `a & mask`
     pub fn mask(&mut self, a: Value<'c>, mask: i64) -> Lowered<Value<'c>> {
-        let bits = a.ty().int_bits().unwrap_or(32);
+        let bits = int_bits(a)?;
         let mask = self.const_int(bits, mask)?;
         self.and(a, mask)
     }

@@ -111,6 +111,12 @@ impl<'a, 'c> Lower<'a, 'c> {
         }
         let (num_blocks, most) = (attr("ttg.num-ctas").unwrap_or(1), target.launch_limits());
         let cta_warps = attr("ttg.total-num-warps").unwrap_or(group.warps);
+        if cta_warps < group.warps {
+            return unsupported(format!(
+                "\"ttg.total-num-warps\" is {cta_warps}, fewer than the {} of \"ttg.num-warps\"",
+                group.warps
+            ));
+        }
         if u64::from(cta_warps) * u64::from(lanes) > u64::from(most.threads) {
             return unsupported(format!(
                 "{cta_warps} warps of {lanes} threads: a block of {} has at most {} threads",
@@ -206,8 +212,11 @@ impl<'a, 'c> Lower<'a, 'c> {
                 small => self.emit.int(small.bits()),
             }
         } else if ttopt_dialect::tt::types::is_pointer(ty) {
-            let space = ty.params().get(1).and_then(|space| space.as_int()).unwrap_or(1);
-            self.emit.ptr(u32::try_from(space).unwrap_or(address_space::GLOBAL))?
+            let space = ty.params().get(1).and_then(|space| space.as_int());
+            let Some(space) = space.and_then(|space| u32::try_from(space).ok()) else {
+                return unsupported(format!("{ty} points into no address space"));
+            };
+            self.emit.ptr(space)?
         } else if ty.is(&TENSOR_DESC) || ty.is(&TENSOR_DESC_IM2COL) {
             self.emit.ptr(address_space::GENERIC)?
         } else {

@@ -18,6 +18,8 @@ use ttopt_dialect::ttg::types::MemDescType;
 
 /// Bytes to which buffers are aligned that nothing else is known of: the widest access.
 const MIN_ALIGNMENT: u64 = 16;
+/// No memory has 2 to this power of bytes.
+const IMMENSE: u32 = 40;
 
 /// How a buffer lies in the shared memory of a block.
 #[derive(Clone, Debug)]
@@ -54,13 +56,25 @@ impl BufferLayout {
         let alloc = buffer.alloc_shape();
         let rank = value.rank();
         let (outer, inner) = alloc.split_at(alloc.len().saturating_sub(rank));
-        Ok(Self {
+        let made = Self {
             layout: to_linear_layout(buffer.encoding(), inner)?,
             padding,
-            count: outer.iter().map(|size| *size as u64).product(),
+            count: outer.iter().fold(1, |count: u64, size| count.saturating_mul(size.unsigned_abs())),
             elem_bytes: u64::from(word_bits(buffer.element())? / 8),
             alignment: infer_memdesc::alignment(&value).max(MIN_ALIGNMENT),
-        })
+        };
+        if made.is_immense() {
+            return Err(format!("the allocation of {} is larger than any memory", buffer.ty()));
+        }
+        Ok(made)
+    }
+
+    /// Whether numbers of its bytes might not fit 64 bits.
+    fn is_immense(&self) -> bool {
+        let bits = self.layout.in_bits(Dim::OFFSET);
+        let padding =
+            self.padding.iter().map(|(interval, pad)| u128::from(pad / interval.max(&1)) + 1).sum::<u128>();
+        bits > IMMENSE || u128::from(self.count) * (1 + padding) << bits > 1 << IMMENSE
     }
 
     /// Elements of one buffer in the memory of one block, padding left out.

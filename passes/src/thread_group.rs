@@ -41,8 +41,10 @@ impl ThreadGroup {
         let number = inside.block().and_then(|block| block.parent_region()).map(|region| region.number());
         let specialize = partitions.parent();
         let list = |name: &str| specialize.and_then(|op| op.attr(name)).and_then(Attr::as_i32_array);
-        let warps: Vec<u32> =
-            list("partitionNumWarps").into_iter().flatten().filter_map(|n| u32::try_from(n).ok()).collect();
+        let warps = list("partitionNumWarps").unwrap_or_default().into_iter().map(u32::try_from);
+        let warps: Vec<u32> = warps
+            .collect::<Result<_, _>>()
+            .map_err(|_| "is beside a partition of a negative number of warps")?;
         let own = number.and_then(|number| Some((number, *warps.get(number)?)));
         let Some((number, own)) = own.filter(|(_, warps)| *warps > 0) else {
             return Err("is in a partition without a number of warps".to_owned());
@@ -52,7 +54,8 @@ impl ThreadGroup {
         let first_warp = match (given, specialize) {
             (Some(first), _) => first,
             (None, Some(specialize)) => {
-                ThreadGroup::of(specialize)?.warps + warps[..number].iter().sum::<u32>()
+                let own = ThreadGroup::of(specialize)?.warps;
+                warps[..number].iter().fold(own, |sum, warps| sum.saturating_add(*warps))
             }
             (None, None) => return Err("is in a partition of nothing".to_owned()),
         };
@@ -61,6 +64,7 @@ impl ThreadGroup {
 
     /// Its threads, on a target with warps of `target.lanes`.
     pub fn threads(&self, target: &TargetDesc) -> u32 {
-        self.warps * target.lanes
+        // Lowering refuses more than a CTA can have.
+        self.warps.saturating_mul(target.lanes)
     }
 }

@@ -57,6 +57,8 @@ const FEWEST_REGISTERS: u32 = 24;
 const MOST_REGISTERS: u32 = 248;
 /// Warps of a warp group.
 const GROUP_WARPS: u32 = 4;
+/// More than any CTA has.
+const MOST_WARPS: u32 = 1 << 10;
 
 /// Every `ttg.warp_specialize` under `root`.
 pub fn specializations(root: Op<'_>) -> Vec<Op<'_>> {
@@ -269,7 +271,7 @@ fn number_warps(op: Op<'_>) -> Result<u32, Reported> {
             let (mut starts, mut next) = (vec![0; warps.len()], own);
             for partition in &order {
                 starts[*partition] = next;
-                next += warps[*partition];
+                next = next.saturating_add(warps[*partition]);
             }
             starts
         }
@@ -286,7 +288,10 @@ fn number_warps(op: Op<'_>) -> Result<u32, Reported> {
                 ),
             ));
         }
-        end = starts[partition] + warps[partition];
+        end = starts[partition].saturating_add(warps[partition]);
+    }
+    if end > MOST_WARPS {
+        return Err(error(op, format!("needs {end} warps, of which a CTA has at most {MOST_WARPS}")));
     }
     let starts: Vec<i32> = starts.iter().map(|start| *start as i32).collect();
     op.set_attr("warpGroupStartIds", Attr::i32_array(op.context(), &starts));
@@ -329,7 +334,10 @@ fn give_registers(op: Op<'_>, begins: u32, total: u32) -> PassResult {
         (start / GROUP_WARPS) as usize..(start + warps[i] as u32).div_ceil(GROUP_WARPS) as usize
     };
     for (i, asked) in requested.iter().enumerate() {
-        let asked = u32::try_from(*asked).unwrap_or(0).clamp(FEWEST_REGISTERS, MOST_REGISTERS);
+        let Ok(asked) = u32::try_from(*asked) else {
+            return Err(error(op, format!("`requestedRegisters` has the number {asked}")));
+        };
+        let asked = asked.clamp(FEWEST_REGISTERS, MOST_REGISTERS);
         let asked = asked.next_multiple_of(REGISTER_STEP);
         groups[groups_of(i)].iter_mut().for_each(|group| *group = (*group).max(asked));
     }

@@ -1,11 +1,15 @@
 """Mutated modules, as text and as bytecode, for ttopt and ttc: none may crash, hang, panic or fail in silence.
 
-    inputs.py --ttopt TTOPT --ttc TTC --corpus DIR [--count N] [--first N] [--seed N] [--jobs N] [--keep DIR]
+    inputs.py --ttopt TTOPT --ttc TTC --corpus DIR [--tests DIR] [--count N] [--first N] [--seed N] [--jobs N] [--keep DIR]
 
 Each input is a kernel of the corpus, in TTIR or in TTGIR, with some of its lines, tokens or bytes changed. It follows
 from its number and the seed alone. Half of the inputs go to ttopt (parser, verifier, canonicalize, cse), half to ttc,
 for each target by turns: most to layouts or the llvm dialect, some to assembly. What is wrong is printed and, with
 --keep, left in a folder. Exits with 1 when anything is.
+
+With --tests, inputs are modules of lit tests below that folder instead, mutated so that most of them stay valid: a size,
+a type, a layout or an attribute changes wherever it stands. ttopt runs one of our passes on each, whichever level
+of IR that is for, and ttc compiles for a target, whichever the module is for.
 """
 
 import argparse
@@ -26,6 +30,37 @@ NUMBERS = ["0", "1", "-1", "2", "3", "7", "16", "31", "64", "127", "255", "4096"
 TYPES = ["i1", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "index", "f8E4M3FN", "!tt.ptr<f32>", "none",
          "tensor<16xf32>", "tensor<*xf32>", "tensor<3x5xi32>", "tensor<f32>", "!ttg.async.token", "vector<4xf32>"]
 SECONDS = 60
+# Passes of ours begin so, but for one.
+OURS = re.compile(r"^ +--((?:convert-triton|triton|allocate-shared)[\w-]*) ", re.M)
+# What may stand for what, everywhere in a module at once.
+ALIKE = [
+    [str(n) for n in (0, 1, 2, 3, 4, 5, 8, 16, 24, 32, 64, 100, 128, 256, 1024, 65536, 2147483648)],
+    ["i1", "i8", "i16", "i32", "i64", "i128", "f16", "bf16", "f32", "f64", "f128", "tf32", "f8E4M3FN", "f8E5M2", "f4E2M1FN",
+     "index", "!tt.ptr<f16>", "!tt.ptr<i1>", "!tt.ptr<!tt.ptr<f32>>"],
+    ["true", "false", "unit", "-1 : i32", "3 : i64", "0 : i32", '"x"', "[1, 2]", "dense<3> : tensor<1xi32>", "dense<[]> : tensor<0xi32>"],
+    [f'"{gpu}"' for gpu in ["cuda:70", "cuda:100", "hip:gfx906", "", *GPUS]],
+]
+IS_ALIKE = [re.compile(r"\d+"), re.compile(r"[if]\d+|bf16|f8E\w+|index"), re.compile(r"true|false|-?\d+ : [if]\d+"),
+            re.compile(r'"(?:cuda|hip):\w+"')]
+DIMS = re.compile(r"(?<=[<x])\d+(?=x)")
+LAYOUT = re.compile(r"^(#\w+) = (#.*)$", re.M)
+LAYOUTS = [
+    "#ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>",
+    "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [2, 2], order = [1, 0]}>",
+    "#ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 64], warpsPerCTA = [4, 1], order = [0, 1]}>",
+    "#ttg.blocked<{sizePerThread = [1, 2, 4], threadsPerWarp = [2, 4, 4], warpsPerCTA = [1, 2, 2], order = [2, 0, 1]}>",
+    "#ttg.slice<{dim = 0, parent = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>}>",
+    "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>",
+    "#ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>",
+    "#ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], isTransposed = true}>",
+    "#ttg.linear<{register = [[0, 1], [1, 0]], lane = [[0, 2], [0, 4], [2, 0], [4, 0], [8, 0]], warp = [[0, 8], [16, 0]], block = []}>",
+    "#ttg.swizzled_shared<{vec = 8, perPhase = 2, maxPhase = 4, order = [1, 0]}>",
+    "#ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>",
+    "#ttg.padded_shared<[64:+8] {order = [1, 0], shape = [64, 64]}>",
+    "#ttg.shared_linear<{offset = [[0, 1], [0, 2], [1, 0], [2, 0]]}, alignment = 16>",
+    "#ttng.tensor_memory_encoding<blockM = 128, blockN = 64, colStride = 1>",
+    "#ttg.shared_memory",
+]
 
 
 def mutate_lines(rng, lines):
@@ -72,6 +107,61 @@ def mutated_text(rng, text):
     for _ in range(rng.choice([1, 1, 1, 2, 3, 6])):
         lines = mutate_lines(rng, lines) if rng.random() < 0.25 else mutate_tokens(rng, lines, pool)
     return "\n".join(lines).encode()
+
+
+def swapped(rng, text):
+    """The text with one size, type, layout or attribute changed, mostly wherever it stands, or operands dropped."""
+    match rng.randrange(10):
+        case 0 | 1 | 2:
+            # A size of tensors; layouts stay.
+            found = sorted(set(DIMS.findall(text)))
+            if found:
+                old, new = rng.choice(found), rng.choice(ALIKE[0])
+                return re.sub(rf"(?<=[<x]){old}(?=x)", new, text)
+        case 3 | 4:
+            found = list(LAYOUT.finditer(text))
+            if found:
+                at = rng.choice(found)
+                new = rng.choice(LAYOUTS + [other[2] for other in found])
+                return text[:at.start(2)] + new + text[at.end(2):]
+        case 5:
+            # One number in one layout or in the module's attributes.
+            found = [*LAYOUT.finditer(text), *re.finditer(r"module attributes \{(.*)\} \{", text)]
+            if found:
+                at = rng.choice(found)
+                numbers = list(re.finditer(r"(?<![\w:])\d+(?!\w)", at[0]))
+                if numbers:
+                    number = rng.choice(numbers)
+                    start = at.start() + number.start()
+                    return text[:start] + rng.choice(ALIKE[0]) + text[start + len(number[0]):]
+        case 6 | 7:
+            kind = rng.randrange(1, len(ALIKE))
+            found = sorted({token[0] for token in re.finditer(rf"(?<![\w.%#]){IS_ALIKE[kind].pattern}(?!\w)", text)})
+            if found:
+                old, new = rng.choice(found), rng.choice(ALIKE[kind])
+                return re.sub(rf"(?<![\w.%#]){re.escape(old)}(?!\w)", lambda _: new, text)
+        case 8:
+            # Another attribute in the place of one.
+            found = list(re.finditer(r"(?<== )(?:-?\d+ : i\d+|true|false|dense<\w+> : tensor<[\w]+>)", text))
+            if found:
+                at = rng.choice(found)
+                return text[:at.start()] + rng.choice(ALIKE[2]) + text[at.end():]
+        case _:
+            # A constant.
+            found = list(re.finditer(r"(?<=arith.constant )(?:dense<)?-?\d+", text))
+            if found:
+                at = rng.choice(found)
+                number = rng.choice(["0", "1", "-1", "2", "3", "7", "64", "2147483647", "-2147483648"])
+                return text[:at.start()] + ("dense<" if at[0].startswith("d") else "") + number + text[at.end():]
+    return text
+
+
+def mutated_module(rng, text):
+    for _ in range(rng.choice([0, 1, 1, 1, 2, 3])):
+        text = swapped(rng, text)
+    if rng.random() < 0.15:
+        return mutated_text(rng, text)
+    return text.encode()
 
 
 def mutated_bytes(rng, data):
@@ -130,11 +220,42 @@ def seeds(args, folder):
     return out
 
 
+def modules(args):
+    """The valid modules of the lit tests below a folder, and which of them have layouts."""
+    out = []
+    for path in sorted(pathlib.Path(args.tests).rglob("*.mlir")):
+        for text in re.split(r"^// -----.*$", path.read_text(), flags=re.M):
+            text = "\n".join(line for line in text.split("\n") if not line.lstrip().startswith("//"))
+            if text.strip() and not subprocess.run([args.ttopt, "-", "-o", os.devnull], input=text.encode(), capture_output=True).returncode:
+                out.append((text, "ttg.num-warps" in text))
+    return out
+
+
+def passes(args):
+    """The names of our passes."""
+    return OURS.findall(subprocess.run([args.ttopt, "--help"], capture_output=True, text=True, check=True).stdout)
+
+
+def command_of_test(args, rng, ours, number, layouts):
+    """What a module of a test is given to: one of our passes, or the compiler."""
+    target = GPUS[number // 2 % len(GPUS)]
+    if number % 2:
+        stage = STAGES[number // 2 % len(STAGES)]
+        more = [f"--num-{what}={rng.choice(['0', '-1', '1', '3', '4', '16', '64', '4294967296'])}"
+                for what in ("warps", "ctas", "stages") if rng.random() < 0.2]
+        return [args.ttc, "-", "--emit", stage, "-o", os.devnull, *([] if layouts else ["--target", target, *more])]
+    name = rng.choice(ours)
+    if name == "convert-triton-to-tritongpu":
+        name += f"=target={target} num-warps={rng.choice([1, 4, 4, 4, 8, 3, 0, -1])} num-ctas={rng.choice([1, 1, 1, 2, 3])}"
+    return [args.ttopt, "-", f"--{name}", "-o", os.devnull]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ttopt", default="ttopt")
     parser.add_argument("--ttc", default="ttc")
     parser.add_argument("--corpus", required=True)
+    parser.add_argument("--tests", help="mutate the modules of the lit tests below this folder instead")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="the number of the first input")
     parser.add_argument("--seed", type=int, default=1)
@@ -142,10 +263,16 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        given = seeds(args, folder)
+        given, ours = (modules(args), passes(args)) if args.tests else (seeds(args, folder), [])
 
         def one(number):
             rng = random.Random(args.seed * 1_000_003 + number)
+            if args.tests:
+                text, layouts = rng.choice(given)
+                data = mutated_module(rng, text)
+                command = command_of_test(args, rng, ours, number, layouts)
+                wrong = verdict(command, data)
+                return wrong and (number, [str(part) for part in command], data, wrong)
             text, bytecode, layouts = rng.choice(given)
             data = mutated_text(rng, text) if text is not None else mutated_bytes(rng, bytecode)
             if number % 2:

@@ -189,3 +189,9 @@ module attributes {"ttg.num-warps" = 64 : i32, ttg.target = "cuda:90", "ttg.thre
 // expected-error @below {{programs of 2 blocks: a cluster of cuda:80 has at most 1}}
 module attributes {"ttg.num-ctas" = 2 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32} {
 }
+
+// -----
+
+// expected-error @below {{"ttg.total-num-warps" is 2, fewer than the 4 of "ttg.num-warps"}}
+module attributes {"ttg.num-warps" = 4 : i32, "ttg.total-num-warps" = 2 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+}

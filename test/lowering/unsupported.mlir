@@ -118,3 +118,13 @@ tt.func @tensor_memory() {
   tt.return
 }
 }
+
+// -----
+
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+tt.func private @packed(%x: i32) -> i32 {
+  // expected-error @below {{inline assembly of 2147483647 elements at a time, the most is 1024}}
+  %0 = tt.elementwise_inline_asm "mov.b32 $0, $1;" {constraints = "=r,r", packed_element = 2147483647 : i32, pure = true} %x : i32 -> i32
+  tt.return %0 : i32
+}
+}

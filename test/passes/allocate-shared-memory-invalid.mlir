@@ -58,3 +58,15 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
+
+// -----
+
+// Whose bytes are a multiple of 2^64.
+#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+tt.func @immense() {
+  // expected-error-re @below {{the allocation of !ttg.memdesc<4611686018427387904x16x16xf32, {{.*}} is larger than any memory}}
+  %0 = ttg.local_alloc : () -> !ttg.memdesc<4611686018427387904x16x16xf32, #shared, #ttg.shared_memory, mutable>
+  tt.return
+}
+}

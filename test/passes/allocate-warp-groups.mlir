@@ -173,3 +173,45 @@ tt.func @greedy() {
   tt.return
 }
 }
+
+// -----
+
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+tt.func @negative() {
+  // expected-error @below {{`requestedRegisters` has the number -1}}
+  ttg.warp_specialize() attributes {requestedRegisters = array<i32: -1>}
+  default {
+    ttg.warp_yield
+  }
+  partition0() num_warps(4) {
+    ttg.warp_return
+  } : () -> ()
+  tt.return
+}
+}
+
+// -----
+
+// Numbers of warps that add up to 2^32, and four.
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+tt.func @immense() {
+  // expected-error @below {{needs 4294967295 warps, of which a CTA has at most 1024}}
+  ttg.warp_specialize()
+  default {
+    ttg.warp_yield
+  }
+  partition0() num_warps(1073741824) {
+    ttg.warp_return
+  }
+  partition1() num_warps(1073741824) {
+    ttg.warp_return
+  }
+  partition2() num_warps(1073741824) {
+    ttg.warp_return
+  }
+  partition3() num_warps(1073741824) {
+    ttg.warp_return
+  } : () -> ()
+  tt.return
+}
+}

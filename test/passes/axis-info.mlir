@@ -228,3 +228,17 @@ tt.func @loads(%p: !tt.ptr<i32> {tt.divisibility = 16 : i32}, %n: i32 {tt.divisi
   %3 = tt.load %at {isVolatile = true} : tensor<128x!tt.ptr<i32>>
   tt.return
 }
+
+// -----
+
+// Hints that cannot be right say nothing, and a wrong one does not move the others to dimensions that they are not about.
+tt.func @odd_hints(%p: !tt.ptr<i32>) {
+  // expected-remark@+1 {{divisibility = [1]}}
+  %i = tt.load %p {tt.divisibility = dense<16> : tensor<9223372036854775807xi32>} : !tt.ptr<i32>
+  %2 = arith.constant dense<1> : tensor<16x16xi32> // expected-remark {{constant = 1}}
+  // expected-remark@+1 {{contiguity = [1, 16], divisibility = [1, 1]}}
+  %1 = "tt.gather"(%2, %2) <{axis = 0 : i32}> {tt.contiguity = dense<[-4, 16]> : tensor<2xi32>} : (tensor<16x16xi32>, tensor<16x16xi32>) -> tensor<16x16xi32>
+  // expected-remark@+1 {{contiguity = [1, 1], divisibility = [1, 1]}}
+  %3 = "tt.gather"(%2, %2) <{axis = 0 : i32}> {tt.contiguity = dense<[[1, 16]]> : tensor<1x2xi32>} : (tensor<16x16xi32>, tensor<16x16xi32>) -> tensor<16x16xi32>
+  tt.return
+}

@@ -84,8 +84,10 @@ private:
 } // namespace
 
 extern "C" {
-/// A target machine whose pointers to shared and local memory have 32 bits. LLVM takes this from its command line, as
-/// the machine is made, and only then.
+/// A target machine whose pointers to shared and local memory have 32 bits. LLVM 22 takes this from its command line, as
+/// the machine is made, and only then: neither attributes of functions and modules nor the options of a target say it. The
+/// name of the ABI, `shortptr`, that LLVM itself makes the data layout from is not read from those options (`llc
+/// --target-abi=shortptr` changes nothing).
 LLVMTargetMachineRef ttShortPointerMachine(LLVMTargetRef target, const char *triple, const char *cpu,
                                            const char *features) {
   static std::mutex lock;

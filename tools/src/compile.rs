@@ -1126,7 +1126,8 @@ fn metadata(module: &Module<'_>, options: &Options) -> Result<Metadata> {
         name,
         target,
         num_warps,
-        threads: num_warps * lanes,
+        // Lowering refuses more than a CTA can have.
+        threads: num_warps.saturating_mul(lanes),
         shared: number("ttg.shared").unwrap_or(0),
         global_scratch: number("ttg.global_scratch_memory_size").unwrap_or(0),
         profile_scratch: number("ttg.profile_scratch_memory_size").unwrap_or(0),

@@ -10,7 +10,7 @@ use crate::grave::Erasing;
 use crate::ir::{Attr, Context, Loc, Op, Region, Symbols, Type, Value};
 use crate::once::Once;
 use crate::pass;
-use crate::poison::{catch, caught_here, guard, guard_at};
+use crate::poison::{catch, caught_here, errors_here, guard, guard_at};
 use crate::rewrite::{Pattern, Rewriter};
 use crate::traits::{Trait, Upstream};
 use mlir_sys::*;
@@ -721,24 +721,27 @@ extern "C" fn match_and_rewrite(def: *const c_void, op: MlirOperation, rewriter:
     }
     let mut rewriter = unsafe { Rewriter::new(rewriter) };
     // The operation may be gone after a panic: the error goes to its location.
-    let loc = op.loc();
+    let (loc, before) = (op.loc(), errors_here());
     let _erasing = Erasing::new();
-    catch(
+    let applied = catch(
         loc.context(),
         || (pattern.apply)(op, &mut rewriter),
         |message| {
             loc.error(&format!("pattern {}: {message}", pattern.name));
             false
         },
-    )
-    .into()
+    );
+    if errors_here() != before {
+        loc.context().poison();
+    }
+    applied.into()
 }
 
 extern "C" fn run_pass(def: *const c_void, raw: *mut c_void, op: MlirOperation) -> c_int {
     let (def, op) = unsafe { (def_of::<pass::PassDef>(def), op_of(op)) };
     let loc = op.loc();
     let options = unsafe { pass::Options::new(def, raw) };
-    let before = caught_here();
+    let before = (caught_here(), errors_here());
     let _erasing = Erasing::new();
     let done = catch(
         loc.context(),
@@ -749,7 +752,7 @@ extern "C" fn run_pass(def: *const c_void, raw: *mut c_void, op: MlirOperation) 
         },
     );
     // Patterns, folds and verifiers run on this thread while the pass does.
-    (done.is_ok() && caught_here() == before).into()
+    (done.is_ok() && (caught_here(), errors_here()) == before).into()
 }
 
 static CALLBACKS: Callbacks = Callbacks {

@@ -9,6 +9,9 @@
 //! * a hosted pass in whose course it happened fails,
 //! * [`driver::opt_main`](crate::driver::opt_main) ends with an exit code that is not zero, and a program of one's
 //!   own asks [`Context::is_poisoned`].
+//!
+//! An error that a pattern reports poisons the context, too, whatever the pattern answers, and a hosted pass in whose course
+//! an error is reported fails: nobody passes over an error that was told.
 
 use crate::ffi;
 use crate::ir::{Context, Loc, Op};
@@ -22,6 +25,8 @@ static CAUGHT: AtomicUsize = AtomicUsize::new(0);
 thread_local! {
     /// Those on this thread.
     static CAUGHT_HERE: Cell<usize> = const { Cell::new(0) };
+    /// Errors reported on this thread.
+    static ERRORS_HERE: Cell<usize> = const { Cell::new(0) };
 }
 
 /// How many panics of callbacks were caught in this process so far.
@@ -34,6 +39,16 @@ pub(crate) fn caught_here() -> usize {
     CAUGHT_HERE.get()
 }
 
+/// How many errors were reported on this thread so far.
+pub(crate) fn errors_here() -> usize {
+    ERRORS_HERE.get()
+}
+
+/// An error was reported.
+pub(crate) fn note_error() {
+    ERRORS_HERE.set(ERRORS_HERE.get() + 1);
+}
+
 impl Context<'_> {
     /// Whether a callback panicked in this context, which was reported: nothing that it holds is to be trusted.
     pub fn is_poisoned(self) -> bool {
@@ -41,7 +56,7 @@ impl Context<'_> {
         caught() > 0 && unsafe { ffi::mhIsPoisoned(self.raw()) != 0 }
     }
 
-    fn poison(self) {
+    pub(crate) fn poison(self) {
         CAUGHT.fetch_add(1, Ordering::Relaxed);
         CAUGHT_HERE.set(CAUGHT_HERE.get() + 1);
         // SAFETY: the context is valid.

@@ -177,7 +177,10 @@ fn create_with<'c>(
         mlirOperationStateAddAttributes(&mut state, named.len() as isize, named.as_ptr());
         mlirOperationStateAddOwnedRegions(&mut state, regions.len() as isize, regions.as_ptr());
         mlirOperationStateAddSuccessors(&mut state, successors.len() as isize, successors.as_ptr().cast());
-        Op::from_raw(mlirOperationCreate(&mut state)).ok_or(Reported::BY_MLIR)
+        Op::from_raw(mlirOperationCreate(&mut state)).ok_or_else(|| {
+            crate::poison::note_error();
+            Reported::BY_MLIR
+        })
     }
 }
 

@@ -93,6 +93,24 @@ op! {
 }
 
 op! {
+    /// Has a pattern that reports an error and keeps silent about it.
+    pub struct Reporting = "bad.reporting" {
+        format: "attr-dict",
+        with: {
+            canonicalize: &[Pattern {
+                name: "reporting",
+                root: "bad.reporting",
+                benefit: 1,
+                apply: |op, _| {
+                    op.error("is wrong");
+                    false
+                },
+            }],
+        },
+    }
+}
+
+op! {
     /// Cannot be printed.
     pub struct Print = "bad.print" {
         attrs: [value[opt]: I32Attr],
@@ -172,6 +190,7 @@ static BAD: DialectDef = DialectDef {
         Fold::DEF,
         Constant::DEF,
         Patterned::DEF,
+        Reporting::DEF,
         Print::DEF,
         Parse::DEF,
         Verify::DEF,
@@ -282,6 +301,20 @@ fn passes() {
         "{:?}",
         session.diagnostics
     );
+}
+
+#[test]
+fn an_error_that_was_reported_fails_the_pass() {
+    let session = parse("bad.reporting");
+    session.run("builtin.module(canonicalize)", true);
+    assert!(session.says("is wrong") && session.context().is_poisoned(), "{:?}", session.diagnostics);
+    static FORGETS: PassDef = PassDef::new("test-forgets", "", |op, _| {
+        op.error("is wrong");
+        Ok(())
+    });
+    FORGETS.register();
+    let session = parse("module {}");
+    assert!(!session.run("builtin.module(test-forgets)", false), "the pass succeeds");
 }
 
 #[test]

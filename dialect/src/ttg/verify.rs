@@ -48,6 +48,10 @@ pub(super) fn op_attr(op: Op<'_>, name: &str, attr: Attr<'_>) -> VerifyResult {
         }
         _ => Err(format!("attribute '{name}' must be a 32-bit integer, got {attr}")),
     };
+    let number = |least: i64| match attr.as_int() {
+        Some(value) if (least..=i64::from(i32::MAX)).contains(&value) => Ok(()),
+        _ => Err(format!("attribute '{name}' must be an integer from {least} to {}, got {attr}", i32::MAX)),
+    };
     // Functions may run on another number of warps than the module says.
     let (on_module, on_function) =
         (ModuleOp::cast(op).is_some(), is_one_of!(op, FuncOp | FuncFuncOp | LlvmFuncOp));
@@ -59,6 +63,18 @@ pub(super) fn op_attr(op: Op<'_>, name: &str, attr: Attr<'_>) -> VerifyResult {
             Err(format!("attribute '{name}' is only for modules"))
         }
         module_attrs::NUM_WARPS | module_attrs::NUM_CTAS | module_attrs::THREADS_PER_WARP => positive(),
+        module_attrs::TOTAL_NUM_WARPS | module_attrs::MAX_REGISTERS if on_module => number(1),
+        module_attrs::SHARED
+        | module_attrs::WAVES_PER_EU
+        | module_attrs::TENSOR_MEMORY_SIZE
+        | module_attrs::GLOBAL_SCRATCH_SIZE
+        | module_attrs::GLOBAL_SCRATCH_ALIGNMENT
+        | module_attrs::PROFILE_SCRATCH_SIZE
+        | module_attrs::PROFILE_SCRATCH_ALIGNMENT
+            if on_module =>
+        {
+            number(0)
+        }
         module_attrs::TARGET if attr.as_str().is_none() => {
             Err(format!("attribute '{name}' must be a string, got {attr}"))
         }

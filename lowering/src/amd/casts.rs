@@ -1,6 +1,6 @@
 //! Conversions between formats of floats (CDNA3 ISA, `V_CVT_PK_FP8_F32` and its neighbours).
 
-use crate::emit::{Emit, Lowered, internal, unsupported};
+use crate::emit::{Emit, Lowered, internal, number_bits, unsupported};
 use crate::floats;
 use linear_layout::target::Fp8;
 use mlir_host::ir::{Attr, FloatKind, Type, Value};
@@ -46,7 +46,7 @@ pub(super) fn convert<'c>(
 
 /// Between `f16`, `bf16`, `f32` and `f64`.
 fn plain<'c>(e: &mut Emit<'c>, value: Value<'c>, to: Type<'c>, towards_zero: bool) -> Lowered<Value<'c>> {
-    let (from_bits, to_bits) = (value.ty().bits().unwrap_or(0), to.bits().unwrap_or(0));
+    let (from_bits, to_bits) = (number_bits(value.ty())?, number_bits(to)?);
     if value.ty() == to {
         return Ok(value);
     }

@@ -82,7 +82,7 @@ fn mfma<'c>(
     {
         return mfma_narrow(e, instruction, [left, right], [a, b, c], None);
     }
-    let long = a.ty().bits().unwrap_or(0) == 128 || a.ty().as_vector().is_some_and(|(count, _)| count == 8);
+    let long = a.ty().bits() == Some(128) || a.ty().as_vector().is_some_and(|(count, _)| count == 8);
     let (suffix, operand) = match (types.kind, formats) {
         (_, Some([left, right])) => (format!(".{left}.{right}"), Some(e.i64())),
         (DotType::F16, _) if long => (".f16".to_owned(), None),

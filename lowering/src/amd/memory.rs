@@ -1,6 +1,6 @@
 //! Global memory and the LDS.
 
-use crate::emit::{Emit, Lowered, unsupported};
+use crate::emit::{Emit, Lowered, number_bits, unsupported};
 use crate::target::{Access, BufferAddress, CachePolicy};
 use linear_layout::plan::MemoryInstruction;
 use linear_layout::target::{MatrixUnit, TargetDesc};
@@ -85,10 +85,10 @@ fn attributes<'c>(e: &Emit<'c>, access: &Access<'_, 'c>) -> Vec<(&'static str, A
 }
 
 /// Bits of an integer or a vector of them.
-fn bits_of(ty: Type<'_>) -> u32 {
+fn bits_of(ty: Type<'_>) -> Lowered<u32> {
     match ty.as_vector() {
-        Some((count, element)) => count as u32 * element.bits().unwrap_or(0),
-        None => ty.bits().unwrap_or(0),
+        Some((count, element)) => Ok(count as u32 * number_bits(element)?),
+        None => number_bits(ty),
     }
 }
 
@@ -164,7 +164,7 @@ fn load_buffer<'c>(
     let (zero, policy) = (e.const_i32(0)?, buffer_policy(e, access.policy, target)?);
     let operands = [resource, offset, zero, policy];
     let mut loaded = e.intrinsic("llvm.amdgcn.raw.ptr.buffer.load", &operands, ty)?;
-    e.note_global_access(bits_of(ty));
+    e.note_global_access(bits_of(ty)?);
     if let (Some(mask), Some(other)) = (access.mask, other) {
         let other = join(e, other, ty)?;
         loaded = e.select(mask, loaded, other)?;
@@ -199,7 +199,7 @@ pub(super) fn load<'c>(
     };
     let loaded =
         e.guarded(access.mask, &otherwise, |e| Ok(vec![e.value("llvm.load", &[access.ptr], ty, &attrs)?]))?;
-    e.note_global_access(bits_of(ty));
+    e.note_global_access(bits_of(ty)?);
     split(e, loaded[0], words.count * words.elems, access.elem_bits)
 }
 
@@ -216,7 +216,7 @@ pub(super) fn store<'c>(
         let [resource, offset] = in_buffer(e, buffer, access.mask, target)?;
         let (zero, policy) = (e.const_i32(0)?, buffer_policy(e, access.policy, target)?);
         let operands = [value, resource, offset, zero, policy];
-        e.note_global_access(bits_of(ty));
+        e.note_global_access(bits_of(ty)?);
         return e.intrinsic_void("llvm.amdgcn.raw.ptr.buffer.store", &operands);
     }
     let ty = Words::of(access.elems, access.elem_bits).ty(e)?;
@@ -225,7 +225,7 @@ pub(super) fn store<'c>(
         e.op("llvm.store", &[value, access.ptr], &[], &attrs)?;
         Ok(Vec::new())
     })?;
-    e.note_global_access(bits_of(ty));
+    e.note_global_access(bits_of(ty)?);
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Elementwise operations.
 
-use crate::emit::{ICmp, Lowered, internal, unsupported};
+use crate::emit::{ICmp, Lowered, int_bits, internal, number_bits, unsupported};
 use crate::lower::{Handler, Lower};
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, FloatKind, Op, Type, Value};
@@ -220,7 +220,7 @@ fn index_cast<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let ty = l.register_type(op.result(0).ty().element())?;
     let widen = if IndexCastUIOp::cast(op).is_some() { "llvm.zext" } else { "llvm.sext" };
     l.map(op, |l, args| {
-        let (from, to) = (args[0].ty().int_bits().unwrap_or(64), ty.int_bits().unwrap_or(64));
+        let (from, to) = (int_bits(args[0])?, number_bits(ty)?);
         match from.cmp(&to) {
             std::cmp::Ordering::Equal => Ok(args[0]),
             std::cmp::Ordering::Less => l.emit.extend(widen, args[0], ty),

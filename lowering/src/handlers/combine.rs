@@ -1,6 +1,6 @@
 //! The regions of reductions and scans, put where two elements are combined.
 
-use crate::emit::{Lowered, unsupported};
+use crate::emit::{Lowered, internal, unsupported};
 use crate::exchange;
 use crate::lower::{Handler, Lower};
 use crate::words::{from_word, from_words, to_word, to_words};
@@ -16,6 +16,15 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
 
 /// One element: a value for each operand of the operation.
 pub(super) type Item<'c> = Vec<Value<'c>>;
+
+/// The elements of all registers, whose parts are these columns.
+fn by_register<'c>(columns: &[&[Value<'c>]]) -> Lowered<Vec<Item<'c>>> {
+    let n = columns.first().map_or(0, |values| values.len());
+    if columns.iter().any(|values| values.len() != n) {
+        return internal("threads hold different numbers of elements of the operands");
+    }
+    Ok((0..n).map(|register| columns.iter().map(|values| values[register]).collect()).collect())
+}
 
 /// How elements are combined.
 pub(super) struct Combine<'c> {
@@ -64,8 +73,7 @@ impl<'c> Combine<'c> {
     /// The elements of each register of the operands of `op`.
     pub fn items(&self, l: &Lower<'_, 'c>, op: Op<'c>) -> Lowered<Vec<Item<'c>>> {
         let operands = op.operands().map(|value| l.get(value)).collect::<Lowered<Vec<_>>>()?;
-        let n = operands.iter().map(|values| values.len()).min().unwrap_or(0);
-        Ok((0..n).map(|register| operands.iter().map(|values| values[register]).collect()).collect())
+        by_register(&operands.iter().map(|values| &values[..]).collect::<Vec<_>>())
     }
 
     /// The elements' parts with these numbers, each as one plan of `plans` converts it, done together: by part, the
@@ -104,8 +112,7 @@ impl<'c> Combine<'c> {
     ) -> Lowered<Vec<Item<'c>>> {
         let numbers: Vec<usize> = (0..plans.len()).collect();
         let columns = self.convert(l, op, plans, &numbers, items)?;
-        let n = columns.iter().map(Vec::len).min().unwrap_or(0);
-        Ok((0..n).map(|register| columns.iter().map(|values| values[register]).collect()).collect())
+        by_register(&columns.iter().map(|values| &values[..]).collect::<Vec<_>>())
     }
 
     /// `item` with `f` done on every 32-bit word of it.

@@ -61,7 +61,10 @@ fn table<'c>(l: &mut Lower<'_, 'c>, result: Value<'c>, elements: ElementsAttr<'c
     };
     let shape = tensor.shape();
     let layout = l.layout(result.ty())?;
-    let (element, bits) = (tensor.element(), words.ty().map_or(32, |ty| ty.element().bits().unwrap_or(32)));
+    let element = tensor.element();
+    let Some(bits) = words.ty().and_then(|ty| ty.element().bits()) else {
+        return internal("a constant of no numbers");
+    };
     let base = l.with_module(|e, module| module.table(e, words))?;
     // The number of each register's element, dimensions in row-major order.
     let mut numbers: Option<Vec<Value<'c>>> = None;

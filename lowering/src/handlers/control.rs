@@ -98,7 +98,8 @@ impl<'c> Carried<'c> {
         for ty in types {
             let count = l.num_values(ty)?;
             let bits = match ty.as_tensor() {
-                Some(_) => l.register_type(ty.element())?.bits().unwrap_or(32),
+                // Pointers stay as they are.
+                Some(_) => l.register_type(ty.element())?.bits().unwrap_or(64),
                 None => 32,
             };
             let together = if matches!(bits, 8 | 16) { 32 / bits as usize } else { 1 };

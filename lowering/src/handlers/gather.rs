@@ -2,7 +2,7 @@
 //! known at run time only.
 
 use super::combine::{convert, map_words};
-use crate::emit::{Failure, ICmp, Lowered, internal, unsupported};
+use crate::emit::{Failure, ICmp, Lowered, int_bits, internal, unsupported};
 use crate::lower::{Handler, Lower};
 use crate::shared::{self, Memory};
 use crate::target::BarrierMemory;
@@ -200,7 +200,8 @@ fn is_bin<'c>(
     low: Value<'c>,
     bins: u64,
 ) -> Lowered<Option<Value<'c>>> {
-    let width = value.ty().int_bits().unwrap_or(32);
+    let width = int_bits(value)?;
+    // No number of 64 bits or more has values beyond all of them.
     if bins.checked_shr(width).unwrap_or(0) > 0 {
         return Ok(None);
     }

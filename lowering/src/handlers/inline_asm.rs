@@ -41,6 +41,9 @@ fn unpack<'c>(
     (0..n).map(|i| l.emit.extract_element(packed, i, element)).collect()
 }
 
+/// More than the operands of any instruction hold.
+const MOST_PACKED: usize = 1 << 10;
+
 /// Inline assembly is given `packed_element` elements at a time: of each
 /// operand, so many to a 32-bit register as fit.
 fn inline_asm<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
@@ -49,6 +52,11 @@ fn inline_asm<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let Ok(packed) = usize::try_from(inline.packed_element()) else {
         return internal("inline assembly of a negative number of elements");
     };
+    if packed > MOST_PACKED {
+        return unsupported(format!(
+            "inline assembly of {packed} elements at a time, the most is {MOST_PACKED}"
+        ));
+    }
     let results: Vec<Value<'c>> = op.results().collect();
     let Some(first) = results.first() else { return unsupported("inline assembly without results") };
     let n = l.num_values(first.ty())?;

@@ -214,6 +214,7 @@ impl<'c> Lower<'_, 'c> {
     pub fn indices(&mut self, layout: &Arc<LinearLayout>, dim: usize) -> Lowered<Vec<Value<'c>>> {
         let base = self.index_bases(layout)?[dim];
         let out = Dim::out(dim);
+        // A dimension that the layout lacks has no bits: the mask is empty.
         let shift = layout.out_shift(out).unwrap_or(0);
         let mask = layout.out_mask(out);
         let along = |word: u64| (word & mask) >> shift;
@@ -284,6 +285,7 @@ impl Part {
 
 /// The contribution of `input` to output dimension `dim`.
 fn along(layout: &LinearLayout, input: Dim, dim: Dim) -> Vec<u64> {
+    // The mask of a dimension that the layout lacks is empty.
     let (shift, mask) = (layout.out_shift(dim).unwrap_or(0), layout.out_mask(dim));
     layout.columns_of(input).iter().map(|column| (column & mask) >> shift).collect()
 }

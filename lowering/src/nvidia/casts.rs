@@ -1,7 +1,7 @@
 //! Conversions between number formats, of as many values an instruction as the hardware packs.
 
 use super::Nvidia;
-use crate::emit::{Emit, Lowered, unsupported};
+use crate::emit::{Emit, Lowered, number_bits, unsupported};
 use crate::floats;
 use mlir_host::ir::{FloatKind, Type, Value};
 
@@ -97,7 +97,7 @@ impl Nvidia {
         to: Type<'c>,
         towards_zero: bool,
     ) -> Lowered<Value<'c>> {
-        let (from_bits, to_bits) = (value.ty().bits().unwrap_or(0), to.bits().unwrap_or(0));
+        let (from_bits, to_bits) = (number_bits(value.ty())?, number_bits(to)?);
         if value.ty() == to {
             return Ok(value);
         }

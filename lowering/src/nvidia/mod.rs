@@ -341,6 +341,7 @@ impl Target for Nvidia {
         let byte = e.int(8);
         let mut offset = 0;
         for arg in args {
+            // Floats were made f64; pointers have as many bits.
             let bytes = i64::from(arg.ty().int_bits().unwrap_or(64) / 8);
             offset += -offset & (bytes - 1);
             let place = e.const_i32(offset)?;

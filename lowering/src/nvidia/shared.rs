@@ -2,7 +2,7 @@
 //! `ldmatrix`, `stmatrix`, `shfl.sync` (PTX ISA, "Data Movement and Conversion
 //! Instructions", "Warp-level matrix load instruction").
 
-use crate::emit::{Emit, Lowered, address_space, unsupported};
+use crate::emit::{Emit, Lowered, address_space, int_bits, unsupported};
 use crate::target::AsyncCopy;
 use linear_layout::plan::{MemoryInstruction, WarpCombine};
 use linear_layout::target::Direction;
@@ -44,7 +44,7 @@ pub(super) fn store<'c>(
 ) -> Lowered<()> {
     let Some(first) = words.first() else { return Ok(()) };
     let word = first.ty();
-    let bits = word.int_bits().unwrap_or(32);
+    let bits = int_bits(*first)?;
     let Some(mask) = mask else {
         let ty = vector_of(e, words.len(), word)?;
         let value = if words.len() == 1 {

@@ -1438,3 +1438,57 @@ module { tt.func @f() { %0 = arith.constant {"ttg.num-ctas" = 3 : i32} 0 : i32
 // module attribute ttg.target
 // expected-error @below {{'builtin.module' op attribute 'ttg.target' must be a string, got 3 : i32}}
 module attributes {ttg.target = 3 : i32} {}
+
+// -----
+
+// module attribute "ttg.maxnreg"
+// expected-error @below {{'builtin.module' op attribute 'ttg.maxnreg' must be an integer from 1 to 2147483647, got "x"}}
+module attributes {"ttg.maxnreg" = "x"} {}
+
+// -----
+
+// module attribute "ttg.maxnreg"
+// expected-error @below {{'builtin.module' op attribute 'ttg.maxnreg' must be an integer from 1 to 2147483647, got 0 : i32}}
+module attributes {"ttg.maxnreg" = 0 : i32} {}
+
+// -----
+
+// module attribute "ttg.total-num-warps"
+// expected-error @below {{'builtin.module' op attribute 'ttg.total-num-warps' must be an integer from 1 to 2147483647, got -5 : i32}}
+module attributes {"ttg.total-num-warps" = -5 : i32} {}
+
+// -----
+
+// module attribute "ttg.waves_per_eu"
+// expected-error @below {{'builtin.module' op attribute 'ttg.waves_per_eu' must be an integer from 0 to 2147483647, got -1 : i32}}
+module attributes {"ttg.waves_per_eu" = -1 : i32} {}
+
+// -----
+
+// module attribute "ttg.shared"
+// expected-error @below {{'builtin.module' op attribute 'ttg.shared' must be an integer from 0 to 2147483647, got -1 : i32}}
+module attributes {"ttg.shared" = -1 : i32} {}
+
+// -----
+
+// module attribute "ttg.shared"
+// expected-error @below {{'builtin.module' op attribute 'ttg.shared' must be an integer from 0 to 2147483647, got 4294967296 : i64}}
+module attributes {"ttg.shared" = 4294967296 : i64} {}
+
+// -----
+
+// module attribute "ttg.global_scratch_memory_size"
+// expected-error @below {{'builtin.module' op attribute 'ttg.global_scratch_memory_size' must be an integer from 0 to 2147483647, got "x"}}
+module attributes {"ttg.global_scratch_memory_size" = "x"} {}
+
+// -----
+
+// module attribute "ttg.tensor_memory_size"
+// expected-error @below {{'builtin.module' op attribute 'ttg.tensor_memory_size' must be an integer from 0 to 2147483647, got unit}}
+module attributes {"ttg.tensor_memory_size" = unit} {}
+
+// -----
+
+// module attribute "ttg.profile_scratch_memory_alignment"
+// expected-error @below {{'builtin.module' op attribute 'ttg.profile_scratch_memory_alignment' must be an integer from 0 to 2147483647, got -8 : i32}}
+module attributes {"ttg.profile_scratch_memory_alignment" = -8 : i32} {}

@@ -141,6 +141,7 @@ impl<'c> Loc<'c> {
     }
     /// Reports an error here.
     pub fn error(self, message: &str) -> crate::asm::Reported {
+        crate::poison::note_error();
         // SAFETY: the location is valid.
         unsafe { ffi::mhEmit(self.raw(), 0, ffi::str_ref(message)) }
         crate::asm::Reported::BY_MLIR

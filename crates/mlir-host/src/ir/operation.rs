@@ -339,6 +339,9 @@ impl<'c> Op<'c> {
     pub fn emit(self, severity: Severity, prefix: bool, message: &str, notes: &[(Loc<'c>, String)]) {
         let locs: Vec<MlirLocation> = notes.iter().map(|note| note.0.raw()).collect();
         let texts: Vec<MlirStringRef> = notes.iter().map(|note| ffi::str_ref(&note.1)).collect();
+        if matches!(severity, Severity::Error) {
+            crate::poison::note_error();
+        }
         // SAFETY: all handles and texts are valid during the call.
         unsafe {
             ffi::mhOpEmit(

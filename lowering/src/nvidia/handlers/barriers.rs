@@ -163,6 +163,7 @@ fn arrive<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (barrier, count) = (barrier(l, op.operand(0))?, count(op, "count")?);
     let arrive = ArriveBarrierOp::of(op);
     let condition = arrive.pred().map(|pred| l.scalar(pred)).transpose()?;
+    // Without one it arrives at its own.
     let to = arrive.multicast_cta().unwrap_or(0);
     let arrival = arrival(l, &barrier, arrive.from_cta(), to, condition)?;
     copies(l)?.arrive(&mut l.emit, &arrival, count)

@@ -107,14 +107,14 @@ impl<'p, 'c> Tiles<'p, 'c> {
     ) -> Lowered<Self> {
         let Some(ty) = MemDescType::cast(buffer.ty()) else { return internal("is no buffer") };
         let values = l.get(buffer)?;
-        let bytes = i64::from(ty.element().bits().unwrap_or(8) / 8);
+        let bytes = i64::from(l.memory_bits(ty.element())? / 8);
         let (i32t, i64t) = (l.emit.i32(), l.emit.i64());
         let mut address = l.emit.value("llvm.ptrtoint", &[at(&values, 0)?], i32t, &[])?;
         if let Some(part) = values.get(1) {
             // Where the part would start without swizzle.
             let size = l.emit.const_i32(bytes)?;
             let start = l.emit.same("llvm.mul", &[*part, size])?;
-            let row = i64::try_from(plan.swizzle.row_bytes()).unwrap_or(16);
+            let row = plan.swizzle.row_bytes() as i64;
             let high = l.emit.lshr(start, 3)?;
             let unit = l.emit.mask(high, row - 16)?;
             let start = l.emit.xor(start, unit)?;

@@ -105,19 +105,26 @@ fn is_tracked(ty: Type<'_>) -> bool {
     element.int_bits().is_some() || element.is_index() || pointee(element).is_some()
 }
 
-/// The integers of a hint: a number, or a dense list of them.
+/// More dimensions than tensors have.
+const MOST_HINTS: i64 = 32;
+
+/// The integers of a hint: a number, or a dense list of them, one for each dimension. None of a list that says something else.
 fn hint_values(attr: Attr<'_>) -> SmallVec<[u64; 4]> {
+    let positive = |value: i64| value.max(1) as u64;
     if let Some(value) = attr.as_int() {
-        return SmallVec::from_slice(&[value.max(1) as u64]);
+        return SmallVec::from_slice(&[positive(value)]);
     }
-    let Some(elements) = attr.as_elements() else { return SmallVec::new() };
+    let Some(elements) = attr.as_elements().filter(|elements| elements.len() <= MOST_HINTS) else {
+        return SmallVec::new();
+    };
     if let Some(value) = elements.splat_value().and_then(Attr::as_int) {
-        return SmallVec::from_elem(value.max(1) as u64, elements.len().max(0) as usize);
+        return SmallVec::from_elem(positive(value), elements.len().max(0) as usize);
     }
     // Lists of different numbers are rare: their text says what they are.
     let text = attr.to_string();
     let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(list, _)| list);
-    inside.split(',').filter_map(|item| item.trim().parse().ok()).collect()
+    let numbers = inside.split(',').map(|item| item.trim().parse().ok().map(positive));
+    numbers.collect::<Option<_>>().unwrap_or_default()
 }
 
 /// Facts that `llvm.intr.assume` gives about a value.
