@@ -74,7 +74,7 @@ impl BufferLayout {
         let bits = self.layout.in_bits(Dim::OFFSET);
         let padding =
             self.padding.iter().map(|(interval, pad)| u128::from(pad / interval.max(&1)) + 1).sum::<u128>();
-        bits > IMMENSE || u128::from(self.count) * (1 + padding) << bits > 1 << IMMENSE
+        bits > IMMENSE || u128::from(self.count).saturating_mul(1 + padding) > (1 << IMMENSE) >> bits
     }
 
     /// Elements of one buffer in the memory of one block, padding left out.

@@ -129,7 +129,10 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             let pattern = self.text(arm.pat.span()).to_owned();
             let mut alternatives = Vec::new();
             if rest.is_some_and(|rest| number < rest) {
-                alternatives.push(Alternative { text: "false".to_owned(), name: format!("delete the arm {pattern}") });
+                alternatives.push(Alternative {
+                    text: "false".to_owned(),
+                    name: format!("delete the arm {pattern}"),
+                });
             }
             let guard = arm.guard.as_ref().map(|(_, guard)| guard).filter(|guard| !binds(guard));
             if arm.guard.is_some() && guard.is_none() {
@@ -139,7 +142,8 @@ impl<'ast> Visit<'ast> for Finder<'_> {
                 let name = format!("replace the guard of {pattern} with true");
                 alternatives.push(Alternative { text: "true".to_owned(), name });
             }
-            let (end, guard) = (arm.pat.span().byte_range().end, guard.map(|guard| guard.span().byte_range()));
+            let (end, guard) =
+                (arm.pat.span().byte_range().end, guard.map(|guard| guard.span().byte_range()));
             let range = end..guard.as_ref().map_or(end, |guard| guard.end);
             if !alternatives.is_empty() {
                 let line = arm.pat.span().start().line;
@@ -253,7 +257,8 @@ impl Writer<'_> {
 fn main() {
     let mut args = std::env::args().skip(1);
     let left_out = std::fs::read_to_string(args.next().expect("a file of numbers")).expect("numbers");
-    let left_out: HashSet<usize> = left_out.split_whitespace().map(|n| n.parse().expect("a number")).collect();
+    let left_out: HashSet<usize> =
+        left_out.split_whitespace().map(|n| n.parse().expect("a number")).collect();
     let (mut number, mut listed) = (1, Vec::new());
     for file in args {
         let source = std::fs::read_to_string(&file).expect("a file");
@@ -268,8 +273,14 @@ fn main() {
             number += place.alternatives.len();
         }
         let (out, lines) = (String::new(), HashMap::new());
-        let mut writer =
-            Writer { source: &source, places: &finder.places, first: &first, left_out: &left_out, out, lines };
+        let mut writer = Writer {
+            source: &source,
+            places: &finder.places,
+            first: &first,
+            left_out: &left_out,
+            out,
+            lines,
+        };
         writer.write(0..source.len(), 0);
         for (place, first) in finder.places.iter().zip(&first) {
             for (n, alternative) in place.alternatives.iter().enumerate() {
