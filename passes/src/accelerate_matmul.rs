@@ -237,8 +237,9 @@ impl<'c> Accelerate<'_, 'c> {
                 && depth(dot).is_some_and(|size| size >= k)
         };
         let reaches = fits(16, 128) || fits(32, 64);
-        let has = MatrixInstruction::of(self.target)
-            .any(|row| row.scaled.map(i64::from) == Some(dot_scale_factor(dot)) && row.operand == DotType::F8);
+        let has = MatrixInstruction::of(self.target).any(|row| {
+            row.scaled.map(i64::from) == Some(dot_scale_factor(dot)) && row.operand == DotType::F8
+        });
         narrow && formats.contains(&E2M1) && !has_pairs(dot) && reaches && has
     }
 

@@ -466,8 +466,10 @@ attributes #0 = {{ "target-cpu"="gfx942" "amdgpu-flat-work-group-size"="128,128"
 #[test]
 fn a_barrier_on_amd_orders_what_its_fences_say() {
     let all = ["fence syncscope(\"workgroup\") release", "fence syncscope(\"workgroup\") acquire"];
-    let lds =
-        ["fence syncscope(\"workgroup\") release, !mmra !0", "fence syncscope(\"workgroup\") acquire, !mmra !0"];
+    let lds = [
+        "fence syncscope(\"workgroup\") release, !mmra !0",
+        "fence syncscope(\"workgroup\") acquire, !mmra !0",
+    ];
     let wave = ["fence syncscope(\"wavefront\") release", "fence syncscope(\"wavefront\") acquire"];
     assert!(exchange_on_amd(all, 64).is_empty(), "{:?}", exchange_on_amd(all, 64));
     for fences in [lds, wave, ["", ""]] {

@@ -221,10 +221,7 @@ fn fp4_to_fp8<'c>(e: &mut Emit<'c>, bytes: &[Value<'c>]) -> Lowered<Vec<[Value<'
             *half = e.bitcast(codes, four)?;
         }
         for byte in 0..bytes.len() {
-            out.push([
-                e.extract_element(halves[0], byte, i8t)?,
-                e.extract_element(halves[1], byte, i8t)?,
-            ]);
+            out.push([e.extract_element(halves[0], byte, i8t)?, e.extract_element(halves[1], byte, i8t)?]);
         }
     }
     Ok(out)

@@ -103,21 +103,30 @@ fn check_halves(graph: &LoopGraph, schedule: &LoopSchedule, trips: u64) -> Resul
     for (ring, slots) in schedule.depths.iter().enumerate() {
         let of_ring: Vec<_> = lead.iter().filter(|(other, ..)| *other == ring).collect();
         for (_, touch, i, at) in &of_ring {
-            let others = of_ring.iter().flat_map(|(_, other, of, time)| {
-                [0, 1].map(|half| (*other, *of, when(half, *time)))
-            });
+            let others = of_ring
+                .iter()
+                .flat_map(|(_, other, of, time)| [0, 1].map(|half| (*other, *of, when(half, *time))));
             for mine in [0, 1].map(|half| when(half, *at)) {
                 let place = |what: Touch, of: u64| {
-                    others.clone().filter(move |(other, j, _)| *other == what && *j == of).map(|(.., time)| time)
+                    others
+                        .clone()
+                        .filter(move |(other, j, _)| *other == what && *j == of)
+                        .map(|(.., time)| time)
                 };
                 let before = |what: Touch, of: u64| place(what, of).all(|time| time < mine);
                 match touch {
                     Touch::Read if !before(Touch::Arrived, *i) || place(Touch::Arrived, *i).count() == 0 => {
-                        return Err(format!("half reads ring {ring} of iteration {i} before the other half's copies"));
+                        return Err(format!(
+                            "half reads ring {ring} of iteration {i} before the other half's copies"
+                        ));
                     }
                     // What was in the slot.
-                    Touch::Begin if i.checked_sub(u64::from(*slots)).is_some_and(|of| !before(Touch::Read, of)) => {
-                        return Err(format!("half copies to ring {ring} what the other half may be reading, in iteration {i}"));
+                    Touch::Begin
+                        if i.checked_sub(u64::from(*slots)).is_some_and(|of| !before(Touch::Read, of)) =>
+                    {
+                        return Err(format!(
+                            "half copies to ring {ring} what the other half may be reading, in iteration {i}"
+                        ));
                     }
                     _ => {}
                 }
@@ -138,7 +147,9 @@ fn touches(
     let mut open: Vec<(usize, u64)> = Vec::new();
     let arrive = |groups: &mut VecDeque<Vec<(usize, u64)>>, pending: u32, at: i64, all: &mut Vec<_>| {
         while groups.len() > pending as usize {
-            all.extend(groups.pop_front().into_iter().flatten().map(|(ring, i)| (ring, Touch::Arrived, i, at)));
+            all.extend(
+                groups.pop_front().into_iter().flatten().map(|(ring, i)| (ring, Touch::Arrived, i, at)),
+            );
         }
     };
     let ahead = i64::from(schedule.stages) - 1;

@@ -9,19 +9,19 @@ use super::source::{Action, Source, body, is_division};
 use crate::fence_insertion;
 use crate::ir_util::{constant, loop_predicate, trip_count};
 use crate::machine::{error, internal};
+use crate::shared_memory::barriers::HALVES;
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Op, Type, Value, Walk};
 use mlir_host::pass::PassResult;
 use mlir_host::rewrite::{IrRewriter, create, new_region};
 use std::collections::hash_map::Entry;
-use ttopt_dialect::tt::ops::LoadOp;
-use crate::shared_memory::barriers::HALVES;
 use ttopt_dialect::amdg::ops::CondBarrierOp;
+use ttopt_dialect::tt::ops::LoadOp;
 use ttopt_dialect::ttg::enums::AddrSpace;
 use ttopt_dialect::ttg::ops::{
-    AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp, BarrierOp, LocalDeallocOp, LocalStoreOp, WarpIdOp,
-    is_memdesc_view,
+    AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp, BarrierOp, LocalDeallocOp, LocalStoreOp,
+    WarpIdOp, is_memdesc_view,
 };
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_dialect::ttng::ops::WarpGroupDotWaitOp;

@@ -270,7 +270,8 @@ impl LoopSchedule {
     /// wait for an iteration's copies is in the iteration before, a barrier earlier than the first read. `None` where an
     /// iteration does anything else.
     fn in_halves(&self, graph: &LoopGraph) -> Option<Self> {
-        let runs = |step: &Step, is: &dyn Fn(&Node) -> bool| matches!(step, Step::Run(n) if is(&graph.nodes[*n]));
+        let runs =
+            |step: &Step, is: &dyn Fn(&Node) -> bool| matches!(step, Step::Run(n) if is(&graph.nodes[*n]));
         let is_wait = |step: &Step| !matches!(step, Step::Run(_) | Step::Commit);
         let wait = self.kernel.iter().position(is_wait)?;
         let Step::AwaitCopies { copies, .. } = &self.kernel[wait] else { return None };
@@ -286,7 +287,8 @@ impl LoopSchedule {
             return None;
         }
         let pending = self.stages - 2;
-        let mut kernel: Vec<Step> = self.kernel[..wait].iter().chain(&self.kernel[wait + 1..dot]).cloned().collect();
+        let mut kernel: Vec<Step> =
+            self.kernel[..wait].iter().chain(&self.kernel[wait + 1..dot]).cloned().collect();
         kernel.extend([Step::AwaitNext { copies: copies.clone(), pending }, Step::Meet, Step::Prefer(true)]);
         kernel.extend_from_slice(&self.kernel[dot..]);
         kernel.extend([Step::Prefer(false), Step::Meet]);
@@ -323,8 +325,14 @@ impl LoopSchedule {
         let places = Order::new(graph, stage, stages, None).places();
         let order = |place: usize| {
             let kernel = Order::new(graph, stage, stages, Some(place)).count()?;
-            let mut schedule =
-                Self { stages, stage: stage.to_vec(), kernel, depths: Vec::new(), advances_late, halves: false };
+            let mut schedule = Self {
+                stages,
+                stage: stage.to_vec(),
+                kernel,
+                depths: Vec::new(),
+                advances_late,
+                halves: false,
+            };
             schedule.depths = schedule.needed_depths(graph);
             Some(schedule)
         };

@@ -314,8 +314,11 @@ fn halves_of_the_warps_take_turns() {
     assert!(schedule.halves);
     // As many slots as without: what is copied goes to the slot that both halves have read an iteration before.
     assert_eq!(schedule.depths, planned(&graph, &Budget { halves: false, ..halves }).depths);
-    let at = |wanted: &dyn Fn(&Step) -> bool| schedule.kernel.iter().position(|step| wanted(step)).expect("a step");
-    let meets: Vec<usize> = (0..schedule.kernel.len()).filter(|at| schedule.kernel[*at] == Step::Meet).collect();
+    let at = |wanted: &dyn Fn(&Step) -> bool| {
+        schedule.kernel.iter().position(|step| wanted(step)).expect("a step")
+    };
+    let meets: Vec<usize> =
+        (0..schedule.kernel.len()).filter(|at| schedule.kernel[*at] == Step::Meet).collect();
     let (dot, read) = (at(&|step| *step == Step::Run(4)), at(&|step| *step == Step::Run(3)));
     let next = at(&|step| matches!(step, Step::AwaitNext { pending: 2, .. }));
     assert!(read < next && next + 1 == meets[0] && meets[0] < dot && meets[1] == schedule.kernel.len() - 1);
