@@ -341,7 +341,7 @@ pub struct UnknownTarget {
 const UNSUPPORTED: [(&str, &str); 8] = [
     ("cuda:7", "the oldest has cp.async and mma of bf16, sm_80"),
     ("cuda:87", "sm_87 has no table of rates; code for cuda:80 and cuda:86 runs on it"),
-    ("cuda:10", "of sm_100's family only sm_100 has a table of rates"),
+    ("cuda:103", "of sm_100's family only sm_100 has a table of rates"),
     ("cuda:12", "sm_120 has no table of rates, and other matrix instructions than sm_100"),
     ("hip:gfx90", "of CDNA1 and before, nothing is known of the LDS and of matrix instructions"),
     ("hip:gfx10", "RDNA1 and RDNA2 have no matrix instructions, and nothing is known of their LDS"),
