@@ -362,6 +362,18 @@ pub trait Target {
         is_signed: bool,
         to: FloatKind,
     ) -> Lowered<Vec<Value<'c>>>;
+    /// The two 4-bit floats (e2m1) of each byte as `to`; `None` where the target has nothing better than arithmetic on each byte.
+    ///
+    /// # Errors
+    /// When an operation cannot be made.
+    fn unpack_fp4<'c>(
+        &self,
+        _: &mut Emit<'c>,
+        _bytes: &[Value<'c>],
+        _to: FloatKind,
+    ) -> Lowered<Option<Vec<[Value<'c>; 2]>>> {
+        Ok(None)
+    }
     /// Stops the program with a message when `failed` is true.
     fn assert<'c>(&self, e: &mut Emit<'c>, module: &mut dyn Declare<'c>, message: &str) -> Lowered<()>;
     /// Prints `args`, which are `i32`s, `i64`s, `f64`s and pointers, in the notation of `printf`;

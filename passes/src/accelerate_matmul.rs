@@ -18,20 +18,21 @@ use crate::matmul::chains::Chains;
 use crate::matmul::choices;
 use crate::matmul::operands::{describe, unconverted};
 use crate::matmul::plan::{Chain, Element, MatmulPlan, OperandPlan, Place, Problem, shared_operand};
-use crate::matmul::scaled::decompose;
+use crate::matmul::scaled::{decompose, widen};
 use crate::objective::{SYNCHRONIZATION, conversion};
 use crate::plans::has_pairs;
 use crate::plans::scale_layouts;
 use linear_layout::encoding::{DotOperand, Linear};
-use linear_layout::plan::OperandSource;
+use linear_layout::plan::{DotType, MatrixInstruction, OperandSource};
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Encoding, LinearLayout};
 use mlir_host::asm::Reported;
 use mlir_host::ir::{FloatKind, Op, TensorType, Type, Value};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::IrRewriter;
-use ttopt_dialect::tt::enums::InputPrecision;
+use ttopt_dialect::tt::enums::{InputPrecision, ScaleDotElemType};
 use ttopt_dialect::tt::ops::{DotOp, DotScaledOp};
+use ttopt_dialect::tt::verify::dot_scale_factor;
 use ttopt_dialect::ttg::attrs::{encoding, shared_memory};
 use ttopt_dialect::ttg::ops::LocalAllocOp;
 use ttopt_dialect::ttg::types::MemDescType;
@@ -68,8 +69,14 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         Accelerate { layouts: &layouts, target: &target, rewriter, explain: options.bool("explain") };
     if !scaled.is_empty() {
         for dot in scaled {
-            if !pass.scaled(dot)? {
-                decompose(&mut pass.rewriter, dot, &layouts)?;
+            if pass.scaled(dot)? {
+                continue;
+            }
+            let wider = pass.has_instruction_for_wider(dot).then(|| widen(&mut pass.rewriter, dot, &layouts));
+            let wider = wider.transpose()?;
+            match wider {
+                Some(wider) if pass.scaled(wider)? => {}
+                _ => decompose(&mut pass.rewriter, wider.unwrap_or(dot), &layouts)?,
             }
         }
         ops = operations_in_dominance_order(module);
@@ -90,6 +97,13 @@ struct Accelerate<'a, 'c> {
     target: &'a TargetDesc,
     rewriter: IrRewriter<'c>,
     explain: bool,
+}
+
+/// Elements along K of a dot with scales.
+fn depth(dot: DotScaledOp<'_>) -> Option<i64> {
+    let size = *dot.a().ty().as_tensor()?.shape().last()?;
+    let two = dot.a_elem_type() == ScaleDotElemType::E2M1 && dot.lhs_k_pack();
+    Some(if two { size * 2 } else { size })
 }
 
 fn tensor<'c>(op: Op<'c>, value: Value<'c>) -> Result<TensorType<'c>, Reported> {
@@ -209,6 +223,24 @@ impl<'c> Accelerate<'_, 'c> {
         }
         self.rewrite_scaled(dot, operands, &plan, layouts)?;
         Ok(true)
+    }
+
+    /// Whether an instruction with scales may compute `dot` once its operands of 4 bits have 8.
+    fn has_instruction_for_wider(&self, dot: DotScaledOp<'c>) -> bool {
+        use ScaleDotElemType::{E2M1, E4M3, E5M2};
+        let formats = [dot.a_elem_type(), dot.b_elem_type()];
+        let narrow = formats.iter().all(|format| matches!(format, E2M1 | E4M3 | E5M2));
+        let shape = dot.d().ty().as_tensor().map(|ty| ty.shape());
+        // M and N, and K, of the instructions.
+        let fits = |rows: i64, k: i64| {
+            shape.as_ref().is_some_and(|shape| shape.len() == 2 && shape.iter().all(|size| *size >= rows))
+                && depth(dot).is_some_and(|size| size >= k)
+        };
+        let reaches = fits(16, 128) || fits(32, 64);
+        let has = MatrixInstruction::of(self.target).any(|row| {
+            row.scaled.map(i64::from) == Some(dot_scale_factor(dot)) && row.operand == DotType::F8
+        });
+        narrow && formats.contains(&E2M1) && !has_pairs(dot) && reaches && has
     }
 
     /// The type of a tensor in another layout.

@@ -43,18 +43,22 @@ tt.func @short(%a: tensor<64x32xf8E4M3FN>, %sa: tensor<64x1xi8>, %b: tensor<32x6
   tt.return %d : tensor<64x64xf32>
 }
 
+// Those of 4 bits become such of 8 where the other side has 8.
 // CHECK-LABEL: @four_bits_and_eight(
-// CHECK-NOT:   tt.dot_scaled
-// CHECK:       tt.dot {{.*}} : tensor<64x64xbf16,
+// CHECK:       ttg.fp4_to_fp {{.*}} -> tensor<64x64xf8E4M3FN,
+// CHECK:       tt.dot_scaled {{.*}} lhs = e4m3 rhs = e4m3 {fastMath = false} : tensor<64x64xf8E4M3FN, {{.*}}, tensor<64x2xi8, {{.*}} * tensor<64x64xf8E4M3FN,
+// CDNA3-LABEL: @four_bits_and_eight(
+// CDNA3-NOT:   tt.dot_scaled
+// CDNA3:       tt.dot {{.*}} : tensor<64x64xbf16,
 tt.func @four_bits_and_eight(%a: tensor<64x64xf8E4M3FN>, %sa: tensor<64x2xi8>, %b: tensor<32x64xi8>, %sb: tensor<64x2xi8>, %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
   %d = tt.dot_scaled %a scale %sa, %b scale %sb, %c lhs = e4m3 rhs = e2m1 {fastMath = false} : tensor<64x64xf8E4M3FN>, tensor<64x2xi8> * tensor<32x64xi8>, tensor<64x2xi8> -> tensor<64x64xf32>
   tt.return %d : tensor<64x64xf32>
 }
 
-// Pairs along N are no summands that follow each other.
+// Pairs along N are no summands that follow each other: both sides become such of 8 bits.
 // CHECK-LABEL: @four_bits_along_n(
-// CHECK-NOT:   tt.dot_scaled
-// CHECK:       tt.dot {{.*}} : tensor<64x64xbf16,
+// CHECK-COUNT-2: ttg.fp4_to_fp {{.*}} -> tensor<64x64xf8E4M3FN,
+// CHECK:       tt.dot_scaled {{.*}} lhs = e4m3 rhs = e4m3 {fastMath = false}
 tt.func @four_bits_along_n(%a: tensor<64x32xi8>, %sa: tensor<64x2xi8>, %b: tensor<64x32xi8>, %sb: tensor<64x2xi8>, %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
   %d = tt.dot_scaled %a scale %sa, %b scale %sb, %c lhs = e2m1 rhs = e2m1 {fastMath = false, rhs_k_pack = false} : tensor<64x32xi8>, tensor<64x2xi8> * tensor<64x32xi8>, tensor<64x2xi8> -> tensor<64x64xf32>
   tt.return %d : tensor<64x64xf32>
@@ -72,3 +76,9 @@ tt.func @four_bits(%a: tensor<64x32xi8>, %sa: tensor<64x2xi8>, %b: tensor<32x64x
   %d = tt.dot_scaled %a scale %sa, %b scale %sb, %c lhs = e2m1 rhs = e2m1 {fastMath = false} : tensor<64x32xi8>, tensor<64x2xi8> * tensor<32x64xi8>, tensor<64x2xi8> -> tensor<64x64xf32>
   tt.return %d : tensor<64x64xf32>
 }
+
+// -----
+
+// Of 6 bits nothing says how they lie in bytes.
+// RUN: not %ttopt %S/Inputs/six-bits.mlir --convert-triton-to-tritongpu='target=hip:gfx950 num-warps=4 threads-per-warp=64' --tritongpu-accelerate-matmul 2>&1 | FileCheck %s --check-prefix=SIX
+// SIX: six-bits.mlir:2:{{[0-9]+}}: error: {{.*}}operands of format e2m3 are not supported

@@ -172,17 +172,37 @@ def matmul(l, **kind):
     return l
 
 
-def store_aliases(l):
-    """triton#8259: what an iteration stores, the next one loads."""
+def store_aliases(l, barrier=None, described=False):
+    """triton#8259: what an iteration stores, the next one loads; with a barrier between, another thread's rows."""
+    if described:
+        l.before += [f"%rows = arith.constant 4096 : i32", "%columns = arith.constant 32 : i32",
+                     "%pitch = arith.constant 32 : i64", "%each = arith.constant 1 : i64",
+                     f"%described = tt.make_tensor_descriptor %a, [%rows, %columns], [%pitch, %each] : !tt.ptr<f16>, "
+                     f"!tt.tensordesc<{l.m}x{l.k}xf16>"]
     def step(c):
-        a, tile = l.operand(0, how="counter")
+        if described:
+            tile = f"tensor<{l.m}x{l.k}xf16>"
+            height = l.pre(f"arith.constant {l.m} : i32")
+            row = l.add(f"arith.muli %i, {height} : i32")
+            a = l.add(f"tt.descriptor_load %described[{row}, %zero] : !tt.tensordesc<{l.m}x{l.k}xf16> -> {tile}")
+        else:
+            a, tile = l.operand(0, how="counter")
         d = l.dot(a, l.operand(1)[0], c)
         size = l.add("arith.constant 2048 : i32")
         next_one = l.add("arith.addi %i, %one : i32")
         offset = l.add(f"arith.muli {next_one}, {size} : i32")
         p0, p, t = l.pointers("%a", l.m, l.k, l.k, "f16")
+        if barrier:
+            # From the last element to the first.
+            last = l.pre(f"arith.constant dense<{l.m * l.k - 1}> : {t}")
+            at, _ = l.offsets(l.m, l.k, l.k)
+            at = l.pre(f"arith.subi {last}, {at} : {t}")
+            s = l.pre(f"tt.splat %a : !tt.ptr<f16> -> {p}")
+            p0 = l.pre(f"tt.addptr {s}, {at} : {p}, {t}")
         twice = l.add(f"arith.addf {a}, {a} : {tile}")
         l.do(f"tt.store {l.moved(p0, p, t, offset)}, {twice} : {p}")
+        if barrier:
+            l.do(barrier)
         return d
     l.accumulate(step)
     return l
@@ -371,7 +391,11 @@ def asked(attrs):
 
 
 NAMED = {
-    "matmul": matmul, "store_aliases": store_aliases, "conditional_use": conditional_use,
+    "matmul": matmul, "store_aliases": store_aliases,
+    "store_aliases_barrier": lambda l: store_aliases(l, barrier="ttg.barrier all"),
+    "store_aliases_old_barrier": lambda l: store_aliases(l, barrier="gpu.barrier"),
+    "store_aliases_described": lambda l: store_aliases(l, described=True),
+    "conditional_use": conditional_use,
     "conditional_load": conditional_load, "source_order": source_order, "two_distances": two_distances,
     "two_dots": two_dots, "scaled_sums": scaled_sums, "converted": converted, "transposed": transposed,
     "other_is_one": other_is_one, "negative_bounds": negative_bounds, "unused_results": unused_results,

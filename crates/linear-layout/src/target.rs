@@ -69,6 +69,11 @@ pub struct Primitives {
     pub permlane_swap: bool,
     /// `ds_swizzle_b32`: XOR within 32 lanes through the crossbar of the LDS, no address register.
     pub ds_swizzle: bool,
+    /// `v_cvt_scalef32_pk_{f16,bf16}_fp4` (CDNA4).
+    pub fp4_conversions: bool,
+    /// A barrier of a CTA orders all memory (PTX ISA, "bar.sync"), not what fences around it say (LLVM, "User Guide for AMDGPU
+    /// Backend", "Memory Model").
+    pub barriers_order_all: bool,
 }
 
 /// A generation of matrix units: the key by which rows of the
@@ -98,6 +103,8 @@ pub enum MatrixUnit {
     Rdna3,
     /// gfx12.
     Rdna4,
+    /// gfx1250: has matrix instructions, none of which is in the table, so threads multiply.
+    Cdna5,
 }
 
 impl MatrixUnit {
@@ -323,11 +330,29 @@ pub struct TargetDesc {
 
 /// A target name that is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown target `{name}`; known are {}", TargetDesc::NAMES.join(", "))]
+#[error("unknown target `{name}`{}; known are {}", why_unknown(name), TargetDesc::NAMES.join(", "))]
 #[non_exhaustive]
 pub struct UnknownTarget {
     /// The name given.
     pub name: String,
+}
+
+/// Why GPUs that exist are no targets, by how their names begin.
+const UNSUPPORTED: [(&str, &str); 8] = [
+    ("cuda:7", "the oldest has cp.async and mma of bf16, sm_80"),
+    ("cuda:87", "sm_87 has no table of rates; code for cuda:80 and cuda:86 runs on it"),
+    ("cuda:103", "of sm_100's family only sm_100 has a table of rates"),
+    ("cuda:12", "sm_120 has no table of rates, and other matrix instructions than sm_100"),
+    ("hip:gfx90", "of CDNA1 and before, nothing is known of the LDS and of matrix instructions"),
+    ("hip:gfx10", "RDNA1 and RDNA2 have no matrix instructions, and nothing is known of their LDS"),
+    ("hip:gfx11", "of RDNA3 only gfx1100 has a table of rates"),
+    ("hip:gfx12", "of gfx12 only gfx1201 and gfx1250 have a table of rates"),
+];
+
+/// What to say of a name that is no target's, behind it.
+fn why_unknown(name: &str) -> String {
+    let why = UNSUPPORTED.iter().find(|(start, _)| name.starts_with(start));
+    why.map_or_else(String::new, |(_, why)| format!(" ({why})"))
 }
 
 const NVIDIA_COST: CostModel = CostModel {
@@ -437,7 +462,7 @@ impl TargetDesc {
     }
 
     /// The names that [`parse`](Self::parse) knows.
-    pub const NAMES: [&'static str; 10] = [
+    pub const NAMES: [&'static str; 11] = [
         "cuda:80",
         "cuda:86",
         "cuda:89",
@@ -448,6 +473,7 @@ impl TargetDesc {
         "hip:gfx950",
         "hip:gfx1100",
         "hip:gfx1201",
+        "hip:gfx1250",
     ];
 
     /// The description of a target by name. A trailing feature letter (`cuda:90a`) is ignored.
@@ -601,6 +627,7 @@ fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
             tensor_memory: blackwell,
             clusters: hopper,
             atomic_vectors: hopper,
+            barriers_order_all: true,
             ..Primitives::default()
         },
         // Rates of the datasheets of an A100, A10, L4 and B200, by multiprocessors and clock; unmeasured.
@@ -616,27 +643,35 @@ fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
 
 fn amd(name: &'static str, arch: &str) -> TargetDesc {
     let cdna4 = arch == "gfx950";
+    // As LLVM 22 has it; there is no ISA manual. What is not known to be as on gfx12 is not used: matrix instructions, buffers,
+    // whose descriptors have other fields, and copies to the LDS. Rates are gfx12's.
+    let cdna5 = arch == "gfx1250";
     let rdna = matches!(arch, "gfx1100" | "gfx1201");
+    let wave32 = rdna || cdna5;
     // CDNA3 ISA; CDNA4 and RDNA4 ISA.
     let fp8 = match arch {
         "gfx942" => Some(Fp8::Fnuz),
-        "gfx950" | "gfx1201" => Some(Fp8::Ocp),
+        "gfx950" | "gfx1201" | "gfx1250" => Some(Fp8::Ocp),
         _ => None,
     };
     TargetDesc {
         name,
         vendor: Vendor::Amd,
-        lanes: if rdna { 32 } else { 64 },
+        lanes: if wave32 { 32 } else { 64 },
         banks: 32,
         bank_width: 4,
         max_vector_bits: 128,
         max_global_vector_bits: 128,
-        shared_bytes: if cdna4 { 160 << 10 } else { 64 << 10 },
+        shared_bytes: match arch {
+            "gfx950" => 160 << 10,
+            "gfx1250" => 320 << 10,
+            _ => 64 << 10,
+        },
         // CDNA3 ISA: four SIMDs with eight waves each; RDNA3 ISA: two with sixteen. A workgroup of several waves has one of
         // the compute unit's barriers, 16 in CDNA and 32 in RDNA.
-        resident_threads: if rdna { 1024 } else { 2048 },
-        resident_ctas: if rdna { 32 } else { 16 },
-        simd_waves: if rdna { 16 } else { 8 },
+        resident_threads: if wave32 { 1024 } else { 2048 },
+        resident_ctas: if wave32 { 32 } else { 16 },
+        simd_waves: if wave32 { 16 } else { 8 },
         services: match arch {
             "gfx90a" | "gfx942" => CDNA3_SERVICES,
             "gfx950" => CDNA4_SERVICES,
@@ -647,25 +682,27 @@ fn amd(name: &'static str, arch: &str) -> TargetDesc {
             "gfx942" => MatrixUnit::Cdna3,
             "gfx950" => MatrixUnit::Cdna4,
             "gfx1100" => MatrixUnit::Rdna3,
+            "gfx1250" => MatrixUnit::Cdna5,
             _ => MatrixUnit::Rdna4,
         },
-        fp8_dots: fp8,
+        fp8_dots: fp8.filter(|_| !cdna5),
         fp8_conversions: fp8,
         primitives: Primitives {
             ds_b128: true,
-            buffers: true,
+            buffers: !cdna5,
             buffer_checks_selected: rdna,
             ds_read_tr: cdna4,
-            lds_loads: !rdna,
+            lds_loads: !wave32,
             lds_loads_b128: cdna4,
+            fp4_conversions: cdna4,
             dpp: true,
-            dpp_row_xmask: rdna,
-            permlanex16: rdna,
+            dpp_row_xmask: wave32,
+            permlanex16: wave32,
             permlane_swap: cdna4,
             ds_swizzle: true,
             ..Primitives::default()
         },
-        cost: if rdna { CostModel { shuffle: 1.0, request: 4.0, ..AMD_COST } } else { AMD_COST },
+        cost: if wave32 { CostModel { shuffle: 1.0, request: 4.0, ..AMD_COST } } else { AMD_COST },
     }
 }
 

@@ -340,8 +340,10 @@ pub enum Op {
         pred: Option<Pred>,
     },
     FenceAsync,
-    /// A fence that acquires and releases.
-    Fence,
+    /// A fence that acquires and releases; of device memory, too, or of shared memory only.
+    Fence {
+        device: bool,
+    },
     /// `wgmma.fence`: orders accesses to registers with the matrix operations that follow.
     WgmmaFence,
     LdMatrix {

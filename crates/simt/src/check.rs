@@ -8,6 +8,8 @@ use std::fmt;
 pub enum Kind {
     /// Two threads touch the same shared bytes with no synchronization between, at least one writing.
     SharedRace,
+    /// A thread loads from device memory what another of its program stored, with nothing between that orders the two.
+    DeviceRace,
     /// An access outside every buffer, or outside shared memory or the stack.
     OutOfBounds,
     /// An address that is not a multiple of what the instruction demands.
@@ -34,6 +36,7 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Kind::SharedRace => "shared-race",
+            Kind::DeviceRace => "device-race",
             Kind::OutOfBounds => "out-of-bounds",
             Kind::Misaligned => "misaligned",
             Kind::Uninitialized => "uninitialized",

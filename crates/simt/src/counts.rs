@@ -164,7 +164,7 @@ pub fn class(op: &Op) -> Class {
         | Op::Assert { .. }
         | Op::Trap
         | Op::Nop(_)
-        | Op::Fence
+        | Op::Fence { .. }
         | Op::WgmmaFence => Class::Other,
     }
 }

@@ -78,6 +78,7 @@ pub static CPUS: &[Cpu] = &[
     amd("gfx1151", RDNA, 64, Fp8::None, &banks::PLAIN),
     amd("gfx1200", RDNA, 64, Fp8::Ocp, &banks::PLAIN),
     amd("gfx1201", RDNA, 64, Fp8::Ocp, &banks::PLAIN),
+    amd("gfx1250", &[32], 320, Fp8::Ocp, &banks::PLAIN),
 ];
 
 /// The names of a vendor's known GPUs, for messages.

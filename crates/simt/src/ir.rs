@@ -171,8 +171,11 @@ pub enum Code {
     AtomicRmw(&'static str, Order),
     /// A compare-and-swap (address, expected, new).
     CmpXchg(Order),
-    /// `fence`.
-    Fence,
+    /// `fence`; whether it orders device memory between the threads of a program.
+    Fence {
+        /// It does: of a workgroup or more, and not of the LDS alone.
+        device: bool,
+    },
     /// Scalars `first .. first + count` of operand 0.
     ExtractValue {
         /// First scalar.

@@ -50,6 +50,8 @@ pub enum Specials {
     AllOnesNan,
     /// No infinity, no negative zero: the code of −0 is NaN, and the bias is larger by one.
     Fnuz,
+    /// All codes are finite numbers.
+    None,
 }
 
 /// IEEE half.
@@ -66,6 +68,8 @@ pub const E4M3: Format = Format { exp: 4, man: 3, specials: Specials::AllOnesNan
 pub const E4M3_FNUZ: Format = Format { exp: 4, man: 3, specials: Specials::Fnuz };
 /// f8e5m2fnuz of gfx942.
 pub const E5M2_FNUZ: Format = Format { exp: 5, man: 2, specials: Specials::Fnuz };
+/// f4e2m1fn.
+pub const E2M1: Format = Format { exp: 2, man: 1, specials: Specials::None };
 /// tf32 as a 19-bit code.
 pub const TF32: Format = Format { exp: 8, man: 10, specials: Specials::Ieee };
 
@@ -85,6 +89,7 @@ pub fn round_to(v: f64, f: Format, r: Round, saturate: bool) -> u32 {
         Specials::Ieee => ((exp_max << f.man) - 1, exp_max << f.man, exp_max << f.man | 1 << (f.man - 1)),
         Specials::AllOnesNan => (all - 1, all, all),
         Specials::Fnuz => (all, nan_code, nan_code),
+        Specials::None => (all, all, all),
     };
     if v.is_nan() {
         return if fnuz { nan_code } else { sign | nan };

@@ -308,6 +308,21 @@ impl Reader {
         }
     }
 
+    /// Whether a fence orders device memory between the threads of a program: not one of a wave or a thread, nor one that
+    /// says to order the LDS only (LLVM, "User Guide for AMDGPU Backend", "Memory Model": `amdgpu-synchronize-as`).
+    unsafe fn orders_device(&self, v: LLVMValueRef) -> bool {
+        // SAFETY: `v` is a live fence; names are given with their lengths.
+        unsafe {
+            let context = LLVMGetModuleContext(self.module);
+            let scope = LLVMGetAtomicSyncScopeID(v);
+            let is = |name: &str| LLVMGetSyncScopeID(context, name.as_ptr().cast(), name.len()) == scope;
+            let narrow = ["wavefront", "wavefront-one-as", "singlethread", "singlethread-one-as"];
+            let kind = LLVMGetMDKindIDInContext(context, c"mmra".as_ptr(), 4);
+            let node = LLVMGetMetadata(v, kind);
+            !narrow.into_iter().any(is) && (node.is_null() || !is_of_lds(node))
+        }
+    }
+
     /// The metadata `reqd_work_group_size`.
     unsafe fn work_group_size(&self, f: LLVMValueRef) -> Option<Vec<u32>> {
         // SAFETY: walks the metadata of a live function; LLVM's copy of the list is disposed of.
@@ -441,7 +456,7 @@ impl Reader {
                     all();
                     Code::CmpXchg(order(LLVMGetCmpXchgSuccessOrdering(v), true))
                 }
-                LLVMFence => Code::Fence,
+                LLVMFence => Code::Fence { device: self.orders_device(v) },
                 LLVMICmp => {
                     all();
                     Code::ICmp(icmp_name(LLVMGetICmpPredicate(v)))
@@ -587,4 +602,20 @@ struct Names {
     ids: HashMap<LLVMValueRef, u32>,
     args: HashMap<LLVMValueRef, u32>,
     blocks: HashMap<LLVMBasicBlockRef, u32>,
+}
+
+/// Whether a node `!{!"amdgpu-synchronize-as", !"local"}`, of `!mmra`, is of the LDS alone.
+unsafe fn is_of_lds(node: LLVMValueRef) -> bool {
+    // SAFETY: a live node of metadata; the texts live as long as its context.
+    unsafe {
+        let mut parts = vec![std::ptr::null_mut(); LLVMGetMDNodeNumOperands(node) as usize];
+        LLVMGetMDNodeOperands(node, parts.as_mut_ptr());
+        let text = |v: &LLVMValueRef| {
+            let mut len = 0;
+            let p = if v.is_null() { std::ptr::null() } else { LLVMGetMDString(*v, &mut len) };
+            if p.is_null() { String::new() } else { text_of(p, len as usize) }
+        };
+        let texts: Vec<String> = parts.iter().map(text).collect();
+        texts == ["amdgpu-synchronize-as", "local"]
+    }
 }

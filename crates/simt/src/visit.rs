@@ -177,7 +177,7 @@ pub fn visit(op: &mut Op, def: &mut impl FnMut(&mut Reg), used: &mut impl FnMut(
         Op::CpCommit { .. }
         | Op::CpWait { .. }
         | Op::FenceAsync
-        | Op::Fence
+        | Op::Fence { .. }
         | Op::WgmmaFence
         | Op::WgmmaCommit
         | Op::ClusterArrive { .. }

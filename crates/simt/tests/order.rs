@@ -402,3 +402,81 @@ fn findings_of_one_line_are_one() {
         "{text}"
     );
 }
+
+/// Threads load from device memory what the neighbours, `distance` away, stored, with something between.
+fn exchange_in_device_memory(between: &str, distance: u32) -> Vec<Finding> {
+    let body = format!(
+        "store i32 %t, ptr addrspace(1) %o
+         {between}
+         %m = xor i32 %t, {distance}
+         %r = getelementptr i32, ptr addrspace(1) %out, i32 %m
+         %v = load i32, ptr addrspace(1) %r
+         %e = getelementptr i8, ptr addrspace(1) %o, i32 2048
+         store i32 %v, ptr addrspace(1) %e
+         ret void"
+    );
+    findings(64, &body)
+}
+
+#[test]
+fn what_another_thread_stored_to_device_memory_is_there_behind_a_barrier() {
+    let barrier = "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)";
+    // Of two warps the second one loads what the first has stored by then.
+    for (distance, count) in [(1, 64), (32, 32)] {
+        assert!(exchange_in_device_memory(barrier, distance).is_empty());
+        let bad = exchange_in_device_memory("", distance);
+        assert_eq!((bad.len(), bad[0].kind, bad[0].count), (1, Kind::DeviceRace, count), "{bad:?}");
+        assert!(bad[0].message.contains("device memory is read that lane"), "{}", bad[0].message);
+    }
+    // A barrier of the warp orders its lanes only.
+    assert!(exchange_in_device_memory("call void @llvm.nvvm.bar.warp.sync(i32 -1)", 1).is_empty());
+    assert!(!exchange_in_device_memory("call void @llvm.nvvm.bar.warp.sync(i32 -1)", 32).is_empty());
+    // A thread sees its own stores.
+    assert!(exchange_in_device_memory("", 0).is_empty());
+}
+
+/// The same on gfx942, between waves or within one, with what stands around the barrier.
+fn exchange_on_amd(fences: [&str; 2], distance: u32) -> Vec<Finding> {
+    let [release, acquire] = fences;
+    let ir = format!(
+        r#"
+target triple = "amdgcn-amd-amdhsa"
+define amdgpu_kernel void @k(ptr addrspace(1) %out) #0 {{
+  %t = call i32 @llvm.amdgcn.workitem.id.x()
+  %m = xor i32 %t, {distance}
+  %o = getelementptr i32, ptr addrspace(1) %out, i32 %t
+  %r = getelementptr i32, ptr addrspace(1) %out, i32 %m
+  store i32 %t, ptr addrspace(1) %o
+  {release}
+  call void @llvm.amdgcn.s.barrier()
+  {acquire}
+  %v = load i32, ptr addrspace(1) %r
+  %e = getelementptr i8, ptr addrspace(1) %o, i32 2048
+  store i32 %v, ptr addrspace(1) %e
+  ret void
+}}
+declare i32 @llvm.amdgcn.workitem.id.x()
+declare void @llvm.amdgcn.s.barrier()
+attributes #0 = {{ "target-cpu"="gfx942" "amdgpu-flat-work-group-size"="128,128" }}
+!0 = !{{!"amdgpu-synchronize-as", !"local"}}
+"#
+    );
+    launch(&ir, vec![zeros(4096)]).findings
+}
+
+#[test]
+fn a_barrier_on_amd_orders_what_its_fences_say() {
+    let all = ["fence syncscope(\"workgroup\") release", "fence syncscope(\"workgroup\") acquire"];
+    let lds = [
+        "fence syncscope(\"workgroup\") release, !mmra !0",
+        "fence syncscope(\"workgroup\") acquire, !mmra !0",
+    ];
+    let wave = ["fence syncscope(\"wavefront\") release", "fence syncscope(\"wavefront\") acquire"];
+    assert!(exchange_on_amd(all, 64).is_empty(), "{:?}", exchange_on_amd(all, 64));
+    for fences in [lds, wave, ["", ""]] {
+        let bad = exchange_on_amd(fences, 64);
+        assert_eq!((bad.len(), bad[0].kind), (1, Kind::DeviceRace), "{fences:?}: {bad:?}");
+        // The lanes of a wave execute in order.
+        assert!(exchange_on_amd(fences, 1).is_empty());
+    }
+}

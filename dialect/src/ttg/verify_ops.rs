@@ -91,7 +91,9 @@ pub(super) fn fp4_to_fp(op: Op<'_>) -> VerifyResult {
             return Err(format!("dimension {dim} of the result must have {wanted} elements, but has {to}"));
         }
     }
-    if !matches!(result.element().float_kind(), Some(FloatKind::F16 | FloatKind::BF16)) {
+    // Triton's are of 16 bits; e4m3, for instructions that multiply it with scales, is ours.
+    let kinds = [FloatKind::F16, FloatKind::BF16, FloatKind::F8E4M3FN];
+    if !result.element().float_kind().is_some_and(|kind| kinds.contains(&kind)) {
         return Err(format!("result must have elements of f16 or bf16, but has '{}'", result.element()));
     }
     match (src.encoding(), result.encoding()) {

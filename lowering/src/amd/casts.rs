@@ -144,21 +144,84 @@ fn widen<'c>(
     let Some(name) = native_name(from, native) else {
         return values.iter().map(|value| floats::emit_to_f32(e, *value, from)).collect();
     };
-    let (i8t, i32t, f32t) = (e.i8(), e.i32(), e.f32());
-    let (four, two) = (e.vector(4, i8t)?, e.vector(2, f32t)?);
+    let f32t = e.f32();
+    let two = e.vector(2, f32t)?;
     let mut out = Vec::with_capacity(values.len());
     for bytes in values.chunks(4) {
-        let mut word = e.undef(four)?;
-        for i in 0..4 {
-            word = e.insert_element(word, bytes.get(i).copied().unwrap_or(bytes[0]), i)?;
-        }
-        let word = e.bitcast(word, i32t)?;
+        let word = word_of(e, bytes)?;
         for (half, bytes) in bytes.chunks(2).enumerate() {
             let upper = e.const_int(1, half as i64)?;
             let pair = e.intrinsic(&format!("llvm.amdgcn.cvt.pk.f32.{name}"), &[word, upper], two)?;
             for i in 0..bytes.len() {
                 out.push(e.extract_element(pair, i, f32t)?);
             }
+        }
+    }
+    Ok(out)
+}
+
+/// Up to four bytes as a word.
+fn word_of<'c>(e: &mut Emit<'c>, bytes: &[Value<'c>]) -> Lowered<Value<'c>> {
+    let (i8t, i32t) = (e.i8(), e.i32());
+    let four = e.vector(4, i8t)?;
+    let mut word = e.undef(four)?;
+    for i in 0..4 {
+        word = e.insert_element(word, bytes.get(i).copied().unwrap_or(bytes[0]), i)?;
+    }
+    e.bitcast(word, i32t)
+}
+
+/// The two 4-bit floats of each byte: as 8-bit ones by tables, as 16-bit ones by instructions where there are `conversions`.
+pub(super) fn unpack_fp4<'c>(
+    e: &mut Emit<'c>,
+    bytes: &[Value<'c>],
+    to: FloatKind,
+    conversions: bool,
+) -> Lowered<Option<Vec<[Value<'c>; 2]>>> {
+    let name = match to {
+        FloatKind::F8E4M3FN => return fp4_to_fp8(e, bytes).map(Some),
+        FloatKind::F16 if conversions => "f16",
+        FloatKind::BF16 if conversions => "bf16",
+        _ => return Ok(None),
+    };
+    let (element, f32t) = (e.float(to), e.f32());
+    let (two, scale) = (e.vector(2, element)?, e.const_float(f32t, 1.0)?);
+    let mut out = Vec::with_capacity(bytes.len());
+    for bytes in bytes.chunks(4) {
+        let word = word_of(e, bytes)?;
+        for byte in 0..bytes.len() {
+            // CDNA4 ISA, V_CVT_SCALEF32_PK_F16_FP4: the numbers of one byte, times the scale.
+            let byte = e.const_i32(byte as i64)?;
+            let name = format!("llvm.amdgcn.cvt.scalef32.pk.{name}.fp4");
+            let pair = e.intrinsic(&name, &[word, scale, byte], two)?;
+            out.push([e.extract_element(pair, 0, element)?, e.extract_element(pair, 1, element)?]);
+        }
+    }
+    Ok(Some(out))
+}
+
+/// The codes in e4m3 of 0, 0.5, 1 and 1.5, and of 2, 3, 4 and 6: what e2m1 has, in order.
+const FP4_AS_FP8: [i64; 2] = [0x3c38_3000, 0x4c48_4440];
+
+/// The two 4-bit floats of each byte as e4m3, which has all of their values: four at a time looked up by `v_perm_b32`.
+fn fp4_to_fp8<'c>(e: &mut Emit<'c>, bytes: &[Value<'c>]) -> Lowered<Vec<[Value<'c>; 2]>> {
+    let (i8t, i32t) = (e.i8(), e.i32());
+    let four = e.vector(4, i8t)?;
+    let (small, large) = (e.const_i32(FP4_AS_FP8[0])?, e.const_i32(FP4_AS_FP8[1])?);
+    let mut out = Vec::with_capacity(bytes.len());
+    for bytes in bytes.chunks(4) {
+        let word = word_of(e, bytes)?;
+        let mut halves = [word, e.lshr(word, 4)?];
+        for half in &mut halves {
+            let numbers = e.mask(*half, 0x0707_0707)?;
+            let codes = e.intrinsic("llvm.amdgcn.perm", &[large, small, numbers], i32t)?;
+            let signs = e.mask(*half, 0x0808_0808)?;
+            let signs = e.shl(signs, 4)?;
+            let codes = e.or_disjoint(codes, signs)?;
+            *half = e.bitcast(codes, four)?;
+        }
+        for byte in 0..bytes.len() {
+            out.push([e.extract_element(halves[0], byte, i8t)?, e.extract_element(halves[1], byte, i8t)?]);
         }
     }
     Ok(out)

@@ -257,6 +257,14 @@ impl Target for Amd {
         let (name, ty) = (if is_signed { "llvm.sitofp" } else { "llvm.uitofp" }, e.float(to));
         values.iter().map(|value| e.value(name, &[*value], ty, &[])).collect()
     }
+    fn unpack_fp4<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        bytes: &[Value<'c>],
+        to: FloatKind,
+    ) -> Lowered<Option<Vec<[Value<'c>; 2]>>> {
+        casts::unpack_fp4(e, bytes, to, self.desc.primitives.fp4_conversions)
+    }
     fn assert<'c>(&self, e: &mut Emit<'c>, module: &mut dyn Declare<'c>, message: &str) -> Lowered<()> {
         print::assert(e, module, message)
     }

@@ -30,22 +30,38 @@ fn fp4_to_fp<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let columns = out.columns_of(Dim::REGISTER);
     let element = op.result(0).ty().element();
     let bytes = l.get(op.operand(0))?;
-    let mut made: HashMap<usize, [Value<'c>; 2]> = HashMap::new();
+    // Each byte that is used once, in the order of uses.
+    let (mut places, mut used) = (HashMap::new(), Vec::new());
+    for source in &sources {
+        let Some(byte) = bytes.get(*source) else { return unsupported("a byte is missing") };
+        places.entry(*source).or_insert_with(|| {
+            used.push(*byte);
+            used.len() - 1
+        });
+    }
+    let pairs = unpack_all(l, &used, element)?;
     let mut values = Vec::with_capacity(sources.len());
     for (register, source) in (0u64..).zip(sources) {
-        let pair = match made.get(&source) {
-            Some(pair) => *pair,
-            None => {
-                let Some(byte) = bytes.get(source) else { return unsupported("a byte is missing") };
-                let pair = unpack(l, *byte, element)?;
-                made.insert(source, pair);
-                pair
-            }
-        };
+        let pair = places.get(&source).and_then(|place| pairs.get(*place));
+        let Some(pair) = pair else { return unsupported("a byte is missing") };
         values.push(pair[usize::from(f2::mul(columns, register) & first_bit != 0)]);
     }
     l.set(op.result(0), values);
     Ok(())
+}
+
+fn unpack_all<'c>(
+    l: &mut Lower<'_, 'c>,
+    bytes: &[Value<'c>],
+    element: Type<'c>,
+) -> Lowered<Vec<[Value<'c>; 2]>> {
+    let target = l.target;
+    if let Some(kind) = element.float_kind()
+        && let Some(pairs) = target.unpack_fp4(&mut l.emit, bytes, kind)?
+    {
+        return Ok(pairs);
+    }
+    bytes.iter().map(|byte| unpack(l, *byte, element)).collect()
 }
 
 /// The two numbers of a byte. A number of sign, two exponent bits of bias 1 and one bit of mantissa is put

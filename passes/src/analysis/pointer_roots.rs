@@ -1,4 +1,4 @@
-//! The arguments of a kernel that pointers are computed from.
+//! The arguments of a kernel that pointers and tensor maps are computed from.
 
 use crate::ir_util::{incoming, is_private};
 use mlir_host::hash::{FastMap, FastSet};
@@ -10,6 +10,7 @@ use ttopt_dialect::tt::ops::{
     AddPtrOp, BitcastOp, BroadcastOp, ExpandDimsOp, FuncOp, ReshapeOp, SplatOp, TransOp,
 };
 use ttopt_dialect::ttg::ops::ConvertLayoutOp;
+use ttopt_dialect::ttng::ops::{ReinterpretTensorDescOp, TensormapCreateOp};
 
 /// Arguments of a kernel.
 pub type Arguments<'c> = SmallVec<[Value<'c>; 1]>;
@@ -80,6 +81,19 @@ pub fn pointer_roots(pointer: Value<'_>) -> Option<Arguments<'_>> {
         }
     }
     Some(roots)
+}
+
+/// The arguments that a tensor map points to: itself, or what the tensor is made of that it is made for; `None` where that is not
+/// known.
+pub fn descriptor_roots(descriptor: Value<'_>) -> Option<Arguments<'_>> {
+    let Some(made) = descriptor.def_op().and_then(ReinterpretTensorDescOp::cast) else {
+        return pointer_roots(descriptor);
+    };
+    let map = made.op().operand(0);
+    let mut addresses = map.uses().filter_map(|(user, _)| TensormapCreateOp::cast(user));
+    let only = addresses.next()?;
+    let is_only = addresses.next().is_none() && only.desc_ptr() == map;
+    pointer_roots(only.global_address()).filter(|_| is_only)
 }
 
 /// Whether pointers computed from the arguments `a` and `b` may point to the same data; they may where either are not known.

@@ -23,6 +23,7 @@ use ttopt_dialect::ttg::ops::Fp4ToFpOp;
 
 const BF16: Element = Element::Float(FloatKind::BF16);
 const F16: Element = Element::Float(FloatKind::F16);
+const F8: Element = Element::Float(FloatKind::F8E4M3FN);
 const F32: Element = Element::Float(FloatKind::F32);
 
 /// One operand of a scaled product.
@@ -62,15 +63,7 @@ pub fn decompose<'c>(
     layouts: &Layouts<'c>,
 ) -> Result<(), Reported> {
     let op = dot.op();
-    let side = |number: usize| {
-        let (value, scale, format, k_pack) = if number == 0 {
-            (dot.a(), dot.a_scale(), dot.a_elem_type(), dot.lhs_k_pack())
-        } else {
-            (dot.b(), dot.b_scale(), dot.b_elem_type(), dot.rhs_k_pack())
-        };
-        Side { number, value: unconverted(value), scale, format, k_pack }
-    };
-    let sides: [Side<'c>; 2] = [side(0), side(1)];
+    let sides = sides(dot);
     let has = |format| sides.iter().any(|side| side.format == format);
     // bf16 holds all formats of 4 and 8 bits and their scales. Where it meets f16, only f32 holds both.
     let compute = match (has(ScaleDotElemType::Fp16), has(ScaleDotElemType::Bf16)) {
@@ -78,23 +71,11 @@ pub fn decompose<'c>(
         (true, false) => F16,
         _ => BF16,
     };
-    let result = dot.d().ty().as_tensor().and_then(TensorType::encoding);
-    let Some(result) = result else {
-        return Err(error(op, "has no layout: run convert-triton-to-tritongpu first"));
-    };
-    rewriter.set_before(op);
-    let factor = dot_scale_factor(dot);
-    let fast_math = dot.fast_math();
-    let mut this = Decompose { op, layouts, rewriter, compute, factor, fast_math };
+    let mut this = Decompose::new(dot, layouts, rewriter, compute);
     let mut operands = Vec::new();
     for side in sides {
         let value = this.operand(&side)?;
-        let wanted =
-            backward(op, Rule::Dot, side.number, result, layouts).map_err(|reason| error(op, reason))?;
-        operands.push(match wanted {
-            Some(layout) => convert_before(this.rewriter, op, value, layout)?,
-            None => value,
-        });
+        operands.push(this.placed(value, &side, dot.d())?);
     }
     rewriter.set_before(op);
     let made =
@@ -103,7 +84,91 @@ pub fn decompose<'c>(
     Ok(())
 }
 
-impl<'c> Decompose<'_, 'c> {
+/// Has `dot` multiply operands of 4 bits as such of 8 (e4m3), which have all of their values, in order along K.
+///
+/// # Errors
+/// When a layout does not fit; reported at the product.
+pub fn widen<'c>(
+    rewriter: &mut Rewriter<'c>,
+    dot: DotScaledOp<'c>,
+    layouts: &Layouts<'c>,
+) -> Result<DotScaledOp<'c>, Reported> {
+    let op = dot.op();
+    let mut this = Decompose::new(dot, layouts, rewriter, F8);
+    let (mut operands, mut formats) = (Vec::new(), Vec::new());
+    for side in sides(dot) {
+        let (value, format) = match side.format {
+            ScaleDotElemType::E2M1 => (this.unpacked(&side)?, ScaleDotElemType::E4M3),
+            ScaleDotElemType::E5M2 => (this.floats(side.value, FloatKind::F8E5M2)?, side.format),
+            _ => (this.floats(side.value, FloatKind::F8E4M3FN)?, side.format),
+        };
+        operands.push(this.placed(value, &side, dot.d())?);
+        formats.push(format);
+    }
+    rewriter.set_before(op);
+    let (a, b, fast_math) = (operands[0], operands[1], dot.fast_math());
+    let made = DotScaledOp::build(op.loc(), a, b, dot.c(), formats[0], formats[1], fast_math)
+        .a_scale(dot.a_scale())
+        .b_scale(dot.b_scale())
+        .lhs_k_pack(true)
+        .rhs_k_pack(true)
+        .discardable_of(op)
+        .results(&[dot.d().ty()])
+        .insert(rewriter)?;
+    rewriter.replace(op, &[made.d()]);
+    Ok(made)
+}
+
+/// The operands of `dot`.
+fn sides<'c>(dot: DotScaledOp<'c>) -> [Side<'c>; 2] {
+    let side = |number: usize| {
+        let (value, scale, format, k_pack) = if number == 0 {
+            (dot.a(), dot.a_scale(), dot.a_elem_type(), dot.lhs_k_pack())
+        } else {
+            (dot.b(), dot.b_scale(), dot.b_elem_type(), dot.rhs_k_pack())
+        };
+        Side { number, value: unconverted(value), scale, format, k_pack }
+    };
+    [side(0), side(1)]
+}
+
+impl<'a, 'c> Decompose<'a, 'c> {
+    fn new(
+        dot: DotScaledOp<'c>,
+        layouts: &'a Layouts<'c>,
+        rewriter: &'a mut Rewriter<'c>,
+        compute: Element,
+    ) -> Self {
+        rewriter.set_before(dot.op());
+        let (factor, fast_math) = (dot_scale_factor(dot), dot.fast_math());
+        Decompose { op: dot.op(), layouts, rewriter, compute, factor, fast_math }
+    }
+
+    /// `value` in the layout that an operand of the product has.
+    fn placed(
+        &mut self,
+        value: Value<'c>,
+        side: &Side<'c>,
+        result: Value<'c>,
+    ) -> Result<Value<'c>, Reported> {
+        let (op, result) = (self.op, self.layout(result)?);
+        let wanted = backward(op, Rule::Dot, side.number, result, self.layouts);
+        match wanted.map_err(|reason| error(op, reason))? {
+            Some(layout) => convert_before(self.rewriter, op, value, layout),
+            None => Ok(value),
+        }
+    }
+
+    /// `value`, which may be bytes that stand for floats, as those.
+    fn floats(&mut self, value: Value<'c>, kind: FloatKind) -> Result<Value<'c>, Reported> {
+        let ty = self.tensor(value)?;
+        if !ty.element().is_int(8) {
+            return Ok(value);
+        }
+        let float = with_element(self.op, ty, Element::Float(kind).ty(self.op.context()))?;
+        Ok(BitcastOp::build(self.op.loc(), value).results(&[float]).insert(self.rewriter)?.result())
+    }
+
     fn tensor(&self, value: Value<'c>) -> Result<TensorType<'c>, Reported> {
         value.ty().as_tensor().ok_or_else(|| error(self.op, "operands must be tensors"))
     }
@@ -158,12 +223,7 @@ impl<'c> Decompose<'_, 'c> {
                 return Err(error(self.op, format!("operands of format {format} are not supported")));
             }
         };
-        let mut value = side.value;
-        if ty.element().is_int(8) {
-            // Bytes that stand for floats.
-            let float = with_element(self.op, ty, Element::Float(kind).ty(self.op.context()))?;
-            value = BitcastOp::build(self.op.loc(), value).results(&[float]).insert(self.rewriter)?.result();
-        }
+        let value = self.floats(side.value, kind)?;
         cast(self.rewriter, self.op, value, self.compute)
     }
 

@@ -64,6 +64,13 @@ pub fn check(graph: &LoopGraph, schedule: &LoopSchedule, budget: &Budget, trips:
     };
     let ahead = i64::from(schedule.stages) - 1;
     for now in -ahead..trips as i64 {
+        if now == 0 && schedule.halves {
+            let next = schedule.kernel.iter().find_map(|step| match step {
+                Step::AwaitNext { pending, .. } => Some(*pending),
+                _ => None,
+            });
+            machine.await_groups(next.ok_or("halves wait for nothing")?);
+        }
         machine.iteration(now).map_err(|what| format!("iteration {now} of {trips}: {what}"))?;
     }
     for node in 0..graph.nodes.len() {
@@ -73,7 +80,119 @@ pub fn check(graph: &LoopGraph, schedule: &LoopSchedule, budget: &Budget, trips:
             }
         }
     }
+    if schedule.halves { check_halves(graph, schedule, trips) } else { Ok(()) }
+}
+
+/// What a half of the warps does to a slot of a ring between two barriers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Touch {
+    /// Reads what was copied for the iteration.
+    Read,
+    /// Begins to copy for the iteration.
+    Begin,
+    /// Knows that its own copies for the iteration have arrived.
+    Arrived,
+}
+
+/// Checks that two halves of the warps, of which the second is one barrier behind, keep out of each other's way. Between two
+/// barriers nothing orders what the halves do, nor what two warps of one half do.
+fn check_halves(graph: &LoopGraph, schedule: &LoopSchedule, trips: u64) -> Result<(), String> {
+    let lead = touches(graph, schedule, trips)?;
+    // When each half does it: both halves do the same, and all of the prologue comes before a barrier of both.
+    let when = |half: i64, at: i64| if at < 0 { at } else { at + half };
+    for (ring, slots) in schedule.depths.iter().enumerate() {
+        let of_ring: Vec<_> = lead.iter().filter(|(other, ..)| *other == ring).collect();
+        for (_, touch, i, at) in &of_ring {
+            let others = of_ring
+                .iter()
+                .flat_map(|(_, other, of, time)| [0, 1].map(|half| (*other, *of, when(half, *time))));
+            for mine in [0, 1].map(|half| when(half, *at)) {
+                let place = |what: Touch, of: u64| {
+                    others
+                        .clone()
+                        .filter(move |(other, j, _)| *other == what && *j == of)
+                        .map(|(.., time)| time)
+                };
+                let before = |what: Touch, of: u64| place(what, of).all(|time| time < mine);
+                match touch {
+                    Touch::Read if !before(Touch::Arrived, *i) || place(Touch::Arrived, *i).count() == 0 => {
+                        return Err(format!(
+                            "half reads ring {ring} of iteration {i} before the other half's copies"
+                        ));
+                    }
+                    // What was in the slot.
+                    Touch::Begin
+                        if i.checked_sub(u64::from(*slots)).is_some_and(|of| !before(Touch::Read, of)) =>
+                    {
+                        return Err(format!(
+                            "half copies to ring {ring} what the other half may be reading, in iteration {i}"
+                        ));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
     Ok(())
+}
+
+/// What the first half does to rings: the ring, what, for which iteration, and behind how many barriers of the loop; less than
+/// none before it.
+fn touches(
+    graph: &LoopGraph,
+    schedule: &LoopSchedule,
+    trips: u64,
+) -> Result<Vec<(usize, Touch, u64, i64)>, String> {
+    let (mut all, mut groups, mut barriers, mut preferred) = (Vec::new(), VecDeque::new(), 0i64, false);
+    let mut open: Vec<(usize, u64)> = Vec::new();
+    let arrive = |groups: &mut VecDeque<Vec<(usize, u64)>>, pending: u32, at: i64, all: &mut Vec<_>| {
+        while groups.len() > pending as usize {
+            all.extend(
+                groups.pop_front().into_iter().flatten().map(|(ring, i)| (ring, Touch::Arrived, i, at)),
+            );
+        }
+    };
+    let ahead = i64::from(schedule.stages) - 1;
+    for now in -ahead..trips as i64 {
+        for step in &schedule.kernel {
+            let at = if now < 0 { -2 } else { barriers };
+            match step {
+                Step::Run(n) => {
+                    let node = &graph.nodes[*n];
+                    let Ok(i) = u64::try_from(now + ahead - i64::from(schedule.stage[*n])) else { continue };
+                    if i >= trips {
+                        continue;
+                    }
+                    all.extend(node.reads.iter().map(|ring| (*ring, Touch::Read, i, at)));
+                    if let Some(ring) = node.writes {
+                        all.push((ring, Touch::Begin, i, at));
+                        open.push((ring, i));
+                    }
+                }
+                Step::Commit => groups.push_back(std::mem::take(&mut open)),
+                Step::AwaitNext { pending, .. } if now >= 0 => arrive(&mut groups, *pending, at, &mut all),
+                Step::Meet if now >= 0 => barriers += 1,
+                Step::Prefer(this) if now >= 0 => {
+                    if preferred == *this {
+                        return Err("a warp is preferred twice, or never".to_owned());
+                    }
+                    preferred = *this;
+                }
+                _ => {}
+            }
+        }
+        if preferred {
+            return Err("a warp is preferred beyond its dots".to_owned());
+        }
+        if now == -1 {
+            let next = schedule.kernel.iter().find_map(|step| match step {
+                Step::AwaitNext { pending, .. } => Some(*pending),
+                _ => None,
+            });
+            arrive(&mut groups, next.ok_or("halves wait for nothing")?, -1, &mut all);
+        }
+    }
+    Ok(all)
 }
 
 fn check_sizes(graph: &LoopGraph, schedule: &LoopSchedule, budget: &Budget) -> Result<(), String> {
@@ -118,12 +237,11 @@ impl Machine<'_> {
                 }
                 Step::Commit => self.groups.push_back(std::mem::take(&mut self.open)),
                 _ if now < 0 => {}
+                // Where halves run apart, they are checked by themselves.
+                Step::AwaitNext { pending, .. } => self.await_groups(*pending),
+                Step::Meet | Step::Prefer(_) => {}
                 Step::AwaitCopies { copies, pending } => {
-                    while self.groups.len() > *pending as usize {
-                        for (copy, i) in self.groups.pop_front().into_iter().flatten() {
-                            self.arrive(copy, i);
-                        }
-                    }
+                    self.await_groups(*pending);
                     let now = now as u64;
                     copies.iter().try_for_each(|copy| self.claim(*copy, now))?;
                 }
@@ -152,6 +270,14 @@ impl Machine<'_> {
         match self.dots.iter().find(blocking) {
             Some((dot, i)) => Err(format!("dot {dot} of iteration {i} is under way at the end")),
             None => Ok(()),
+        }
+    }
+
+    fn await_groups(&mut self, pending: u32) {
+        while self.groups.len() > pending as usize {
+            for (copy, i) in self.groups.pop_front().into_iter().flatten() {
+                self.arrive(copy, i);
+            }
         }
     }
 

@@ -9,15 +9,19 @@ use super::source::{Action, Source, body, is_division};
 use crate::fence_insertion;
 use crate::ir_util::{constant, loop_predicate, trip_count};
 use crate::machine::{error, internal};
+use crate::shared_memory::barriers::HALVES;
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Op, Type, Value, Walk};
 use mlir_host::pass::PassResult;
 use mlir_host::rewrite::{IrRewriter, create, new_region};
 use std::collections::hash_map::Entry;
+use ttopt_dialect::amdg::ops::CondBarrierOp;
 use ttopt_dialect::tt::ops::LoadOp;
+use ttopt_dialect::ttg::enums::AddrSpace;
 use ttopt_dialect::ttg::ops::{
-    AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp, LocalDeallocOp, LocalStoreOp, is_memdesc_view,
+    AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp, BarrierOp, LocalDeallocOp, LocalStoreOp,
+    WarpIdOp, is_memdesc_view,
 };
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_dialect::ttng::ops::WarpGroupDotWaitOp;
@@ -112,7 +116,11 @@ impl<'c> Expansion<'_, 'c> {
         self.allocate()?;
         self.find_lags();
         self.prologue()?;
+        let second = if self.schedule.halves { Some(self.begin_halves()?) } else { None };
         let made = self.make_loop()?;
+        if let Some(second) = second {
+            self.end_halves(made, second)?;
+        }
         self.finish(made)?;
         Ok(made)
     }
@@ -720,6 +728,9 @@ impl<'c> Expansion<'_, 'c> {
                 }
                 Ok(())
             }
+            Step::AwaitNext { pending, .. } => self.await_copies(*pending),
+            Step::Meet => self.meet(),
+            Step::Prefer(this) => self.prefer(*this),
             Step::AwaitBulk(copy) => self.await_bulk(*copy),
             Step::AwaitDots { dots, pending } => {
                 let mut what = Vec::new();
@@ -769,6 +780,48 @@ impl<'c> Expansion<'_, 'c> {
         }
         let made = self.rewriter.clone_op(self.source.bulks[bulk].wait);
         made.set_operands(&operands);
+        Ok(())
+    }
+
+    /// A barrier that LLVM moves nothing across.
+    fn meet(&mut self) -> PassResult {
+        BarrierOp::build(self.op.loc(), AddrSpace::LOCAL).insert(&mut self.rewriter)?;
+        let nothing = [("mask", Attr::int(self.op.context(), 32, 0))];
+        self.rewriter.generic("rocdl.sched.barrier", self.op.loc(), &[], &[], &nothing)?;
+        Ok(())
+    }
+
+    fn prefer(&mut self, this: bool) -> PassResult {
+        let priority = [("priority", Attr::int(self.op.context(), 16, this.into()))];
+        self.rewriter.generic("rocdl.s.setprio", self.op.loc(), &[], &[], &priority)?;
+        Ok(())
+    }
+
+    /// Before the loop: what its first iteration reads is there, and the second half of the warps waits for the first one to
+    /// come to its first barrier. Gives what says whether a warp is of the second half.
+    fn begin_halves(&mut self) -> Made<Value<'c>> {
+        self.rewriter.set_before(self.op);
+        let next = self.schedule.kernel.iter().find_map(|step| match step {
+            Step::AwaitNext { pending, .. } => Some(*pending),
+            _ => None,
+        });
+        self.await_copies(next.ok_or_else(|| internal(self.op, "halves that wait for nothing"))?)?;
+        BarrierOp::build(self.op.loc(), AddrSpace::LOCAL).insert(&mut self.rewriter)?;
+        let warp = WarpIdOp::build(self.op.loc()).results(&[self.i32()]).insert(&mut self.rewriter)?.result();
+        let half = self.number(self.i32(), (self.source.warps / 2) as i64)?;
+        const SGE: i64 = 5;
+        let second = self.compare(SGE, warp, half)?;
+        CondBarrierOp::build(self.op.loc(), second).insert(&mut self.rewriter)?;
+        Ok(second)
+    }
+
+    /// Behind the loop the first half waits for the second one.
+    fn end_halves(&mut self, made: Op<'c>, second: Value<'c>) -> PassResult {
+        made.set_attr(HALVES, Attr::unit(made.context()));
+        self.rewriter.set_before(self.op);
+        let yes = self.number(Type::int(self.op.context(), 1), 1)?;
+        let first = self.emit("arith.xori", &[second, yes], second.ty())?;
+        CondBarrierOp::build(self.op.loc(), first).insert(&mut self.rewriter)?;
         Ok(())
     }
 

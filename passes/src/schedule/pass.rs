@@ -28,7 +28,7 @@ use ttopt_dialect::ttg::types::MemDescType;
 /// The pass.
 pub static TRITONGPU_PIPELINE: PassDef = PassDef {
     anchor: "builtin.module",
-    dependencies: &["ttg", "ttng", "tt", "arith", "scf"],
+    dependencies: &["ttg", "ttng", "tt", "amdg", "rocdl", "arith", "scf"],
     options: &[
         PassOption {
             name: "num-stages",

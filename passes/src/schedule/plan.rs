@@ -119,6 +119,8 @@ pub struct Budget {
     /// Whether a CTA that has a multiprocessor to itself keeps its matrix units busy: its dots run beside the program and
     /// take no less than what else an iteration does. Then more CTAs gain nothing, and more stages come first.
     pub busy_alone: bool,
+    /// Whether halves of the warps of a CTA that has a multiprocessor to itself may take turns at memory and matrix units.
+    pub halves: bool,
 }
 
 /// A step of an iteration.
@@ -137,6 +139,17 @@ pub enum Step {
     },
     /// The copies that a barrier in memory announces have arrived.
     AwaitBulk(usize),
+    /// The copies of a group have arrived for the next iteration, where halves of the warps run apart.
+    AwaitNext {
+        /// The copies.
+        copies: SmallVec<[usize; 2]>,
+        /// Groups that may be under way.
+        pending: u32,
+    },
+    /// A barrier, where one half of the warps is done with what the other half begins.
+    Meet,
+    /// Whether the hardware is to prefer the warp to others (`s_setprio`).
+    Prefer(bool),
     /// Dots are done, as many as `pending` later ones need not be.
     AwaitDots {
         /// The dots, each of this iteration (0) or of the one before it (1).
@@ -159,9 +172,12 @@ pub struct LoopSchedule {
     pub depths: Vec<u32>,
     /// Whether what advances pointers of copies runs in the iteration that uses the next values, before the copies.
     pub advances_late: bool,
+    /// Whether one half of the warps runs one barrier behind the other.
+    pub halves: bool,
 }
 
 /// A schedule that fits, and how many CTAs fit with it.
+#[derive(Clone)]
 struct Candidate {
     schedule: LoopSchedule,
     ctas: u64,
@@ -214,6 +230,12 @@ impl LoopSchedule {
     /// The schedule of `graph` that has most data under way within `budget`, but no more than the L2 bears where less is
     /// enough; `None` where nothing would run ahead.
     pub fn new(graph: &LoopGraph, budget: &Budget) -> Option<Self> {
+        let Candidate { schedule, ctas } = Self::chosen(graph, budget)?;
+        let halves = if budget.halves && ctas == 1 { schedule.in_halves(graph) } else { None };
+        Some(halves.unwrap_or(schedule))
+    }
+
+    fn chosen(graph: &LoopGraph, budget: &Budget) -> Option<Candidate> {
         let all = Candidate::all(graph, budget);
         let most = |candidate: &&Candidate| (candidate.iterations_ahead(budget), candidate.ctas);
         // Of equals the first one.
@@ -230,7 +252,7 @@ impl LoopSchedule {
                 && bytes.saturating_sub(late(candidate)) >= budget.needed_ahead
         };
         if under_way(best) <= budget.most_ahead {
-            return Some(best.schedule.clone());
+            return Some(best.clone());
         }
         // Of those that have enough under way but no more than the L2 bears, most CTAs, then most stages. Of two stages the
         // one with the fewest slots, of more the one that copies first (measured: docs/schedules.md).
@@ -239,8 +261,38 @@ impl LoopSchedule {
             let bytes = if schedule.stages == 2 { schedule.shared_bytes(graph) } else { 0 };
             (other.ctas, schedule.stages, std::cmp::Reverse(bytes))
         };
-        let chosen = all.iter().rev().filter(enough).max_by_key(key).unwrap_or(best);
-        Some(chosen.schedule.clone())
+        Some(all.iter().rev().filter(enough).max_by_key(key).unwrap_or(best).clone())
+    }
+
+    /// The same for two halves of the warps, of which each SIMD has one warp each: while one half multiplies, the other reads
+    /// operands from shared memory and begins copies. An iteration is a part for memory and a part for matrix units, each
+    /// ended by a barrier, and one half runs one barrier behind the other. What one half copies, the other one reads: the
+    /// wait for an iteration's copies is in the iteration before, a barrier earlier than the first read. `None` where an
+    /// iteration does anything else.
+    fn in_halves(&self, graph: &LoopGraph) -> Option<Self> {
+        let runs =
+            |step: &Step, is: &dyn Fn(&Node) -> bool| matches!(step, Step::Run(n) if is(&graph.nodes[*n]));
+        let is_wait = |step: &Step| !matches!(step, Step::Run(_) | Step::Commit);
+        let wait = self.kernel.iter().position(is_wait)?;
+        let Step::AwaitCopies { copies, .. } = &self.kernel[wait] else { return None };
+        let dot = self.kernel.iter().position(|step| runs(step, &|node| node.heavy))?;
+        let touches = |step: &Step| runs(step, &|node| !node.reads.is_empty() || node.writes.is_some());
+        let others = matches!(self.kernel[wait + 1..].iter().find(|step| is_wait(step)), Some(_))
+            || self.kernel.iter().filter(|step| **step == Step::Commit).count() != 1
+            || graph.nodes.iter().any(|node| node.writes.is_some() && node.kind != Kind::Copy)
+            || self.kernel[..wait].iter().any(touches)
+            || self.kernel[dot..].iter().any(touches);
+        // With two stages the wait would be for what has just been begun.
+        if others || dot < wait || self.stages < 3 {
+            return None;
+        }
+        let pending = self.stages - 2;
+        let mut kernel: Vec<Step> =
+            self.kernel[..wait].iter().chain(&self.kernel[wait + 1..dot]).cloned().collect();
+        kernel.extend([Step::AwaitNext { copies: copies.clone(), pending }, Step::Meet, Step::Prefer(true)]);
+        kernel.extend_from_slice(&self.kernel[dot..]);
+        kernel.extend([Step::Prefer(false), Step::Meet]);
+        Some(Self { kernel, halves: true, ..self.clone() })
     }
 
     /// All schedules within `budget`, each with how many CTAs fit beside each other: most stages first.
@@ -273,8 +325,14 @@ impl LoopSchedule {
         let places = Order::new(graph, stage, stages, None).places();
         let order = |place: usize| {
             let kernel = Order::new(graph, stage, stages, Some(place)).count()?;
-            let mut schedule =
-                Self { stages, stage: stage.to_vec(), kernel, depths: Vec::new(), advances_late };
+            let mut schedule = Self {
+                stages,
+                stage: stage.to_vec(),
+                kernel,
+                depths: Vec::new(),
+                advances_late,
+                halves: false,
+            };
             schedule.depths = schedule.needed_depths(graph);
             Some(schedule)
         };
@@ -781,6 +839,12 @@ impl fmt::Display for Step {
             Step::AwaitCopies { copies, pending } => {
                 write!(f, "await copies {copies:?}, {pending} groups pending")
             }
+            Step::AwaitNext { copies, pending } => {
+                write!(f, "await copies {copies:?} of the next iteration, {pending} groups pending")
+            }
+            Step::Meet => write!(f, "halves of the warps meet"),
+            Step::Prefer(true) => write!(f, "prefer this warp"),
+            Step::Prefer(false) => write!(f, "prefer no warp"),
             Step::AwaitBulk(n) => write!(f, "await copy {n} at its barrier"),
             Step::AwaitDots { dots, pending } => {
                 let names: Vec<String> =

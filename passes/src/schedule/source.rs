@@ -3,13 +3,13 @@
 //! A loop has a schedule if nothing in it could tell in which order it reads memory: nothing waits for other threads, or has
 //! effects that are not known here. Its loads are then copied ahead to rings in shared memory where the target can do that
 //! beside the program, or to registers. Stores keep their order, and loads through pointers of the same argument of the
-//! kernel keep theirs among them.
+//! kernel keep theirs among them; bulk copies have no place there, so a loop that may store what they read is left alone.
 
 use super::past_registers::Copies;
 use super::plan::{Budget, Edge, Kind, LoopGraph, LoopSchedule, Node, Step};
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::analysis::balance::Balance;
-use crate::analysis::pointer_roots::pointer_roots;
+use crate::analysis::pointer_roots::{Arguments, descriptor_roots, pointer_roots};
 use crate::analysis::registers::{RESERVED, ctas_together, spare_registers, tensor_words};
 use crate::buffer_plans::BufferLayout;
 use crate::ir_util::{
@@ -151,6 +151,8 @@ pub struct Source<'c> {
     pub makers: FastMap<Value<'c>, usize>,
     /// Why loads run ahead.
     why: Why,
+    /// Warps of the program.
+    pub warps: u64,
 }
 
 /// What a loop asks of a multiprocessor, for its [`Budget`].
@@ -162,6 +164,8 @@ pub struct Demand {
     pub needed_ahead: u64,
     /// See [`Budget::most_ahead`].
     pub most_ahead: u64,
+    /// See [`Budget::halves`].
+    pub halves: bool,
 }
 
 /// Why loads of a loop run ahead.
@@ -223,12 +227,19 @@ impl<'c> Written<'c> {
 
     /// Whether an iteration may have written what `pointer` reads.
     fn may_be(&self, pointer: Value<'c>) -> bool {
+        self.meets(|| pointer_roots(pointer))
+    }
+
+    /// Whether an iteration may have written what bulk copies read.
+    fn may_be_copied(&self, bulk: &Bulk<'c>) -> bool {
+        bulk.copies.iter().any(|copy| self.meets(|| descriptor_roots(copy.operand(0))))
+    }
+
+    fn meets(&self, read: impl FnOnce() -> Option<Arguments<'c>>) -> bool {
         match self {
             Written::Unknown => true,
             Written::Of(all) if all.is_empty() => false,
-            Written::Of(all) => {
-                pointer_roots(pointer).is_none_or(|roots| roots.iter().any(|root| all.contains(root)))
-            }
+            Written::Of(all) => read().is_none_or(|roots| roots.iter().any(|root| all.contains(root))),
         }
     }
 }
@@ -261,6 +272,9 @@ impl<'c> Source<'c> {
             return Err(reason);
         }
         let written = Written::of(op);
+        if bulks.iter().any(|bulk| written.may_be_copied(bulk)) {
+            return Err("a bulk copy may read what it stores");
+        }
         let dot = |inner: Op<'c>| if is_dot(inner) { Walk::Stop } else { Walk::Advance };
         let multiplies = op.walk(&mut |inner| dot(inner)) == Walk::Stop;
         let why = match (multiplies, all) {
@@ -287,6 +301,7 @@ impl<'c> Source<'c> {
             bulks,
             makers: FastMap::default(),
             why,
+            warps,
         };
         // In registers loads wait one iteration, for what one iteration hands to the next must have arrived. Who asks for
         // stages wants more than that.
@@ -350,6 +365,18 @@ impl<'c> Source<'c> {
             needed_ahead: demand.needed_ahead,
             most_ahead: demand.most_ahead,
             busy_alone: demand.busy_alone,
+            halves: demand.halves,
+        })
+    }
+
+    /// Whether an iteration only loads, computes without other threads, and multiplies what copies have left in rings: threads
+    /// wait for each other for nothing else.
+    pub fn is_plain(&self, target: &TargetDesc) -> bool {
+        let Some((block, end)) = body(self.op) else { return false };
+        block.ops().filter(|op| *op != end).all(|op| {
+            let known = LoadOp::cast(op).is_some() || LocalLoadOp::cast(op).is_some() || op.is_pure();
+            let is_slot = op.results().any(|result| self.buffers.contains_key(&result));
+            op.num_regions() == 0 && (known || is_slot) && scratch_bytes(op, target) == Ok(0)
         })
     }
 
@@ -771,11 +798,6 @@ impl<'c> Builder<'_, 'c> {
 
     /// The ring to which `load` is copied past the registers in place of the buffer that its only user fills.
     fn ring_past_registers(&mut self, load: LoadOp<'c>) -> Option<(usize, bool)> {
-        // What threads read that others wrote an iteration before is ordered by the barriers around stores to shared memory
-        // alone, which would be gone.
-        if self.block.ops().any(|op| LoadOp::cast(op).is_some() && self.written.may_be(op.operand(0))) {
-            return None;
-        }
         let copies = Copies { axis: self.axis, warps: self.warps, target: self.target };
         let mut users = load.result().uses().map(|(user, _)| user);
         let (Some(user), None) = (users.next(), users.next()) else { return None };

@@ -11,6 +11,7 @@ const BUDGET: Budget = Budget {
     needed_ahead: 0,
     most_ahead: u64::MAX,
     busy_alone: false,
+    halves: false,
 };
 
 fn edge(from: usize, to: usize, distance: u32) -> Edge {
@@ -270,9 +271,11 @@ fn mutants(schedule: &LoopSchedule) -> Vec<(String, LoopSchedule)> {
     for (place, step) in schedule.kernel.iter().enumerate() {
         add(format!("without {step}"), &|mutant| _ = mutant.kernel.remove(place));
         match step {
-            Step::AwaitCopies { .. } | Step::AwaitDots { .. } => {
+            Step::AwaitCopies { .. } | Step::AwaitNext { .. } | Step::AwaitDots { .. } => {
                 add(format!("one more than {step}"), &|mutant| match &mut mutant.kernel[place] {
-                    Step::AwaitCopies { pending, .. } | Step::AwaitDots { pending, .. } => *pending += 1,
+                    Step::AwaitCopies { pending, .. }
+                    | Step::AwaitNext { pending, .. }
+                    | Step::AwaitDots { pending, .. } => *pending += 1,
                     _ => {}
                 });
             }
@@ -291,6 +294,7 @@ fn mutants(schedule: &LoopSchedule) -> Vec<(String, LoopSchedule)> {
 fn broken_schedules_are_refused() {
     for (graph, budget) in [
         (matmul_of_warps(), BUDGET),
+        (matmul_of_warps(), Budget { halves: true, ..BUDGET }),
         (matmul_of_warp_groups(), BUDGET),
         (matmul_of_warp_groups(), Budget { shared: 6 << 13, ..BUDGET }),
         (attention(), BUDGET),
@@ -300,6 +304,37 @@ fn broken_schedules_are_refused() {
             // An address that is computed in another stage alone, or not in time, is caught as well.
             assert!(right(&graph, &mutant, &budget).is_err(), "not refused: {what}\n{schedule:#?}");
         }
+    }
+}
+
+#[test]
+fn halves_of_the_warps_take_turns() {
+    let (graph, halves) = (matmul_of_warps(), Budget { halves: true, stages: 4, ..BUDGET });
+    let schedule = planned(&graph, &halves);
+    assert!(schedule.halves);
+    // As many slots as without: what is copied goes to the slot that both halves have read an iteration before.
+    assert_eq!(schedule.depths, planned(&graph, &Budget { halves: false, ..halves }).depths);
+    let at = |wanted: &dyn Fn(&Step) -> bool| {
+        schedule.kernel.iter().position(|step| wanted(step)).expect("a step")
+    };
+    let meets: Vec<usize> =
+        (0..schedule.kernel.len()).filter(|at| schedule.kernel[*at] == Step::Meet).collect();
+    let (dot, read) = (at(&|step| *step == Step::Run(4)), at(&|step| *step == Step::Run(3)));
+    let next = at(&|step| matches!(step, Step::AwaitNext { pending: 2, .. }));
+    assert!(read < next && next + 1 == meets[0] && meets[0] < dot && meets[1] == schedule.kernel.len() - 1);
+    // Two stages have nothing under way for it; a store is ordered by barriers that nobody counts; two CTAs take turns by
+    // themselves.
+    let mut stores = graph.clone();
+    stores.nodes.push(reading(Kind::Fill, &[]));
+    stores.nodes[6].writes = Some(2);
+    stores.rings.push(1 << 10);
+    stores.edges.push(edge(4, 6, 0));
+    for (graph, budget) in [
+        (&graph, Budget { stages: 2, ..halves }),
+        (&stores, halves),
+        (&graph, Budget { ctas: 2, shared: 1 << 20, ..halves }),
+    ] {
+        assert!(!planned(graph, &budget).halves);
     }
 }
 
@@ -393,6 +428,7 @@ fn schedules_of_random_loops_are_right() {
             needed_ahead: random.below(1 << 12),
             most_ahead: random.below(1 << 15),
             busy_alone: random.one_in(2),
+            halves: random.one_in(2),
         };
         let Some(schedule) = LoopSchedule::new(&graph, &budget) else { continue };
         found += 1;

@@ -146,7 +146,19 @@ impl<'c, 't> Worth<'c, 't> {
         let lasts = trip_count(source.op).is_none_or(|trips| trips >= MANY_TRIPS);
         let bounded = streams && lasts;
         let most = if bounded { (self.target.cost.l2_bytes * SHARE_OF_L2) as u64 } else { u64::MAX };
-        Demand { busy_alone: streams && dots >= others, needed_ahead: needed as u64, most_ahead: most }
+        // Two warps on each SIMD, which multiply at least as long as they do anything else.
+        let simds =
+            u64::from(self.target.resident_threads / (self.target.lanes * self.target.simd_waves).max(1));
+        let halves = self.target.primitives.lds_loads
+            && source.warps == 2 * simds
+            && dots >= others
+            && source.is_plain(self.target);
+        Demand {
+            busy_alone: streams && dots >= others,
+            needed_ahead: needed as u64,
+            most_ahead: most,
+            halves,
+        }
     }
 
     /// Cycles of a multiprocessor for an iteration of `around`, but for dots.

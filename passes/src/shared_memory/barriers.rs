@@ -11,19 +11,26 @@
 //! nothing. mbarriers order what they announce by
 //! themselves.
 //!
+//! Loads of global memory that other threads may have stored ([`readback`](super::readback)) are ordered by the same
+//! barriers where the target's order all memory, else by ones that do.
+//!
 //! In functions with `amdg.cond_barrier` one half of the warps runs a barrier behind the other: what one half announces
 //! before a barrier the other relies on behind the next one but one. Whoever wrote the function counted its barriers, and
 //! counted one right behind each wait for copies, which is put there.
 
 use super::buffers::{Buffer, Buffers, Needs};
 use super::effects::{Access, Kind, Waits, accesses, waits};
+use super::readback::GlobalAccess;
 use super::{OFFSET, callees_first};
 use crate::analysis::flow_graph::FlowGraph;
+use crate::analysis::pointer_roots::PointerRoots;
+use crate::ir_util::is_loop;
 use crate::machine;
 use crate::plans;
 use crate::rules::is_conversion;
 use linear_layout::plan::{Conversion, Scope};
 use linear_layout::target::TargetDesc;
+use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Severity, Walk};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
@@ -50,6 +57,9 @@ pub static INSERT_BARRIERS: PassDef = PassDef {
     )
 };
 
+/// On loops of which one half of the warps runs one barrier behind the other.
+pub const HALVES: &str = "ttg.halves";
+
 /// The buffers with accesses that other threads have not waited for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Pending {
@@ -59,6 +69,8 @@ struct Pending {
     barriers: BTreeSet<usize>,
     /// Under way beside the program: copies, dots, stores.
     under_way: [BTreeSet<usize>; 3],
+    /// Operations that stored to global memory.
+    stored: BTreeSet<usize>,
 }
 
 impl Pending {
@@ -66,6 +78,7 @@ impl Pending {
         self.reads.extend(&other.reads);
         self.writes.extend(&other.writes);
         self.barriers.extend(&other.barriers);
+        self.stored.extend(&other.stored);
         for (mine, other) in self.under_way.iter_mut().zip(&other.under_way) {
             mine.extend(other);
         }
@@ -78,13 +91,19 @@ impl Pending {
             writes: all(&self.writes),
             barriers: all(&self.barriers),
             under_way: [0, 1, 2].map(|i| all(&self.under_way[i])),
+            stored: self.stored.clone(),
         }
     }
-    /// All threads wait for each other.
-    fn synchronize(&mut self) {
-        self.reads.clear();
-        self.writes.clear();
-        self.barriers.clear();
+    /// All threads wait for each other: for what they did to this memory.
+    fn synchronize(&mut self, memory: Ordered) {
+        if memory.shared {
+            self.reads.clear();
+            self.writes.clear();
+            self.barriers.clear();
+        }
+        if memory.global {
+            self.stored.clear();
+        }
     }
     fn add(&mut self, access: Access) {
         match access.kind {
@@ -109,9 +128,41 @@ impl Pending {
     }
 }
 
+/// The memory that a barrier orders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Ordered {
+    shared: bool,
+    global: bool,
+}
+
+impl Ordered {
+    const ALL: Self = Self { shared: true, global: true };
+    /// By barriers of shared memory.
+    fn by_shared(target: &TargetDesc) -> Self {
+        Self { shared: true, global: target.primitives.barriers_order_all }
+    }
+}
+
+/// A barrier before an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Put {
+    /// Whether it is one for all memory, not for shared memory.
+    global: bool,
+    why: Hazard,
+}
+
 /// Why there must be a barrier before an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Hazard {
+enum Hazard {
+    /// It meets another access of shared memory.
+    Shared(Meeting),
+    /// It loads what the operation of this number stored to global memory.
+    Readback(usize),
+}
+
+/// Two accesses of shared memory that must not meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Meeting {
     /// What the operation does.
     access: Access,
     /// The buffer that was accessed before.
@@ -128,7 +179,7 @@ struct Step {
     /// One thread tells others, by an mbarrier, what all threads of its group did before: they must have done it.
     releases: bool,
     /// Waits for all threads, after `accesses`; what it does afterwards is `then`.
-    synchronizes: bool,
+    synchronizes: Ordered,
     then: Option<Access>,
 }
 
@@ -140,48 +191,74 @@ struct Analysis<'a, 'c> {
     /// For each place, what it was as seen from the next iteration of a loop.
     lasting: Vec<usize>,
     predecessors: Vec<SmallVec<[u32; 2]>>,
-    /// Why there is a barrier before an operation.
-    barriers: Vec<Option<Hazard>>,
+    /// What each operation does to global memory.
+    global: Vec<Option<GlobalAccess<'c>>>,
+    /// What barriers of shared memory order.
+    by_shared: Ordered,
+    /// The barriers before operations.
+    barriers: Vec<Option<Put>>,
     after: Vec<Pending>,
 }
 
-impl Analysis<'_, '_> {
-    fn hazard(&self, access: Access, pending: &Pending) -> Option<Hazard> {
+impl<'c> Analysis<'_, 'c> {
+    fn hazard(&self, access: Access, pending: &Pending) -> Option<Meeting> {
         let found = |buffers: &BTreeSet<usize>| {
             self.overlaps[access.buffer].iter().copied().find(|other| buffers.contains(other))
         };
         if let Some(before) = found(&pending.writes) {
-            return Some(Hazard { access, before, written: true });
+            return Some(Meeting { access, before, written: true });
         }
         let is_barrier = access.kind == Kind::Synchronize;
         let read = if access.kind.needs_reads_done() { found(&pending.reads) } else { None };
         let used = if is_barrier { None } else { found(&pending.barriers) };
-        read.or(used).map(|before| Hazard { access, before, written: false })
+        read.or(used).map(|before| Meeting { access, before, written: false })
     }
 
-    /// The pending accesses after operation `i`, and why it needs a barrier before it.
-    fn step(&self, i: usize, mut pending: Pending) -> (Pending, Option<Hazard>) {
+    /// Why operation `i` needs a barrier before it, other than the one that is there.
+    fn owed(&self, i: usize, pending: &Pending) -> Option<Put> {
         let step = &self.steps[i];
-        let mut hazard = None;
-        if self.barriers[i].is_some() {
-            pending.synchronize();
-        } else {
-            hazard = step.accesses.iter().find_map(|access| self.hazard(*access, &pending));
-            if step.releases && hazard.is_none() {
-                hazard = released(step.accesses.first(), &pending);
-            }
+        let mut shared = step.accesses.iter().find_map(|access| self.hazard(*access, pending));
+        if step.releases && shared.is_none() {
+            shared = released(step.accesses.first(), pending);
         }
+        let load = self.global[i].as_ref().filter(|access| access.reads && !access.waits_before);
+        let stored = load.and_then(|load| pending.stored.iter().find(|store| self.is_read(**store, load)));
+        match (shared, stored) {
+            (None, None) => None,
+            (None, Some(store)) => Some(Put { global: true, why: Hazard::Readback(*store) }),
+            (Some(why), store) => Some(Put { global: store.is_some(), why: Hazard::Shared(why) }),
+        }
+    }
+
+    fn is_read(&self, store: usize, load: &GlobalAccess<'c>) -> bool {
+        self.global[store].as_ref().is_some_and(|store| store.may_be_read_by(load))
+    }
+
+    /// The pending accesses after operation `i`, and the barrier that must be before it.
+    fn step(&self, i: usize, mut pending: Pending) -> (Pending, Option<Put>) {
+        let step = &self.steps[i];
+        if let Some(put) = self.barriers[i] {
+            pending.synchronize(if put.global { Ordered::ALL } else { self.by_shared });
+        }
+        // A barrier is there for all of shared memory; it may have to order global memory, too.
+        let owed = self.owed(i, &pending).filter(|put| put.global || self.barriers[i].is_none());
         step.accesses.iter().for_each(|access| pending.add(*access));
+        let waits = |waits: bool| if waits { Ordered::ALL } else { Ordered::default() };
+        if let Some(access) = &self.global[i] {
+            pending.synchronize(Ordered { shared: false, ..waits(access.waits_before) });
+            if access.writes {
+                pending.stored.insert(i);
+            }
+            pending.synchronize(Ordered { shared: false, ..waits(access.waits_after) });
+        }
         if let Some(waits) = step.waits {
             pending.wait(waits);
         }
-        if step.synchronizes {
-            pending.synchronize();
-        }
+        pending.synchronize(step.synchronizes);
         if let Some(then) = step.then {
             pending.add(then);
         }
-        (pending, hazard)
+        (pending, owed)
     }
 
     fn before(&self, i: usize) -> Pending {
@@ -203,9 +280,9 @@ impl Analysis<'_, '_> {
     fn sweep(&mut self, insert: bool) -> bool {
         let mut changed = false;
         for i in 0..self.steps.len() {
-            let (mut pending, hazard) = self.step(i, self.before(i));
-            if insert && hazard.is_some() {
-                self.barriers[i] = hazard;
+            let (mut pending, owed) = self.step(i, self.before(i));
+            if insert && owed.is_some() {
+                self.barriers[i] = owed;
                 pending = self.step(i, self.before(i)).0;
                 changed = true;
             }
@@ -237,12 +314,12 @@ impl Analysis<'_, '_> {
 
 /// What an arrival at an mbarrier may give away too early: other threads of the group may still read or write it.
 /// Where `arrival` goes is not known of a barrier that the caller passes.
-fn released(arrival: Option<&Access>, pending: &Pending) -> Option<Hazard> {
+fn released(arrival: Option<&Access>, pending: &Pending) -> Option<Meeting> {
     let written = pending.writes.iter().map(|before| (*before, true));
     let mut all = written.chain(pending.reads.iter().map(|before| (*before, false)));
     all.next().map(|(before, written)| {
         let access = arrival.copied().unwrap_or(Access { buffer: before, kind: Kind::Synchronize });
-        Hazard { access, before, written }
+        Meeting { access, before, written }
     })
 }
 
@@ -256,12 +333,17 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     Ok(())
 }
 
-fn insert_barriers(function: Op<'_>, target: &TargetDesc, report: bool) -> PassResult {
+fn insert_barriers<'c>(function: Op<'c>, target: &TargetDesc, report: bool) -> PassResult {
     let fail = |(op, message): (Op<'_>, String)| op.error(message);
-    barriers_behind_waits(function)?;
+    let apart = barriers_behind_waits(function)?;
     let graph = FlowGraph::new(function);
     let buffers = Buffers::new(&graph, &callees(function), target).map_err(fail)?;
-    if buffers.all.is_empty() {
+    // Whoever counted the barriers of loops in which halves run apart put those for global memory, too.
+    let mut roots = PointerRoots::default();
+    let in_loop = |op: Op<'c>| op.ancestor(is_loop).is_some();
+    let access = |op: &Op<'c>| if apart && in_loop(*op) { None } else { GlobalAccess::of(*op, &mut roots) };
+    let global: Vec<Option<GlobalAccess<'_>>> = graph.ops().iter().map(access).collect();
+    if buffers.all.is_empty() && !global.iter().flatten().any(|access| access.writes) {
         return Ok(());
     }
     let places = places(&buffers).map_err(fail)?;
@@ -277,36 +359,69 @@ fn insert_barriers(function: Op<'_>, target: &TargetDesc, report: bool) -> PassR
         overlaps,
         lasting,
         predecessors: graph.predecessors(),
+        global,
+        by_shared: Ordered::by_shared(target),
         barriers: vec![None; steps.len()],
         after: vec![Pending::default(); steps.len()],
         steps,
     };
     analysis.solve();
-    for (op, hazard) in analysis.graph.ops().iter().zip(&analysis.barriers) {
-        let Some(hazard) = hazard else { continue };
-        let made = BarrierOp::build(op.loc(), AddrSpace::LOCAL).detached()?.op();
+    let ops = analysis.graph.ops();
+    // Nobody has counted more barriers than there are: the halves of such loops run together.
+    let needing = ops.iter().zip(&analysis.barriers).filter(|(_, put)| put.is_some());
+    let together: Vec<Op<'c>> =
+        needing.filter_map(|(op, _)| op.ancestor(|outer| outer.attr(HALVES).is_some())).collect();
+    if !together.is_empty() {
+        together.into_iter().for_each(run_together);
+        return insert_barriers(function, target, report);
+    }
+    for (op, put) in ops.iter().zip(&analysis.barriers) {
+        let Some(put) = put else { continue };
+        let spaces = if put.global { AddrSpace::ALL } else { AddrSpace::LOCAL };
+        let made = BarrierOp::build(op.loc(), spaces).detached()?.op();
         made.move_before(*op);
         if report {
-            let (start, end) = places[hazard.access.buffer];
-            let does = if hazard.access.kind.needs_reads_done() { "writes" } else { "reads" };
-            let did = if hazard.written { "written" } else { "read" };
-            let text = format!("barrier: {} {does} bytes {start} to {end}", op.name());
-            let (start, end) = places[hazard.before];
-            let note =
-                format!("of which other threads may not have {did} all of {start} to {end}, this memory");
-            made.emit(
-                Severity::Remark,
-                false,
-                &text,
-                &[(buffers.all[buffers.places[hazard.before].buffer].op.loc(), note)],
-            );
+            put.why.report(made, *op, ops, &buffers, &places);
         }
     }
     Ok(())
 }
 
-/// Puts a barrier right behind each wait for copies where warps run a barrier apart.
-fn barriers_behind_waits(function: Op<'_>) -> PassResult {
+impl Hazard {
+    /// Says as a remark why the barrier `made` is before `op`.
+    fn report(self, made: Op<'_>, op: Op<'_>, ops: &[Op<'_>], buffers: &Buffers<'_>, places: &[(u64, u64)]) {
+        let (text, at, note) = match self {
+            Hazard::Shared(Meeting { access, before, written }) => {
+                let (start, end) = places[access.buffer];
+                let does = if access.kind.needs_reads_done() { "writes" } else { "reads" };
+                let did = if written { "written" } else { "read" };
+                let text = format!("barrier: {} {does} bytes {start} to {end}", op.name());
+                let (start, end) = places[before];
+                let note =
+                    format!("of which other threads may not have {did} all of {start} to {end}, this memory");
+                (text, buffers.all[buffers.places[before].buffer].op, note)
+            }
+            Hazard::Readback(store) => {
+                let text = format!("barrier: {} reads global memory", op.name());
+                (text, ops[store], "that other threads may have written here".to_owned())
+            }
+        };
+        made.emit(Severity::Remark, false, &text, &[(at.loc(), note)]);
+    }
+}
+
+/// Has the halves of the warps run a loop together: without the barriers of one half around it.
+fn run_together(around: Op<'_>) {
+    around.remove_attr(HALVES);
+    let is_of_half = |op: &Op<'_>| CondBarrierOp::cast(*op).is_some();
+    let siblings = || around.block().into_iter().flat_map(|block| block.ops());
+    let before = siblings().take_while(|op| *op != around).filter(is_of_half).last();
+    let behind = siblings().skip_while(|op| *op != around).find(is_of_half);
+    before.into_iter().chain(behind).for_each(Op::erase);
+}
+
+/// Puts a barrier right behind each wait for copies where warps run a barrier apart; says whether they do.
+fn barriers_behind_waits(function: Op<'_>) -> Result<bool, Reported> {
     let (mut apart, mut found) = (false, Vec::new());
     function.walk(&mut |op| {
         apart |= CondBarrierOp::cast(op).is_some();
@@ -322,7 +437,7 @@ fn barriers_behind_waits(function: Op<'_>) -> PassResult {
     for wait in found {
         BarrierOp::build(wait.loc(), AddrSpace::LOCAL).detached()?.op().move_after(wait);
     }
-    Ok(())
+    Ok(apart)
 }
 
 /// The first byte of each place's buffer, and the one after its last.
@@ -364,19 +479,22 @@ pub(crate) fn callees(function: Op<'_>) -> FastMap<String, Needs> {
 fn step_of<'c>(op: Op<'c>, buffers: &Buffers<'c>, target: &TargetDesc) -> Result<Step, (Op<'c>, String)> {
     let mut step = Step { accesses: accesses(op, buffers), waits: waits(op), ..Step::default() };
     if let Some(barrier) = BarrierOp::cast(op) {
-        step.synchronizes = barrier.addr_space().contains(AddrSpace::LOCAL);
+        let (spaces, by_shared) = (barrier.addr_space(), Ordered::by_shared(target));
+        // Its lowering orders all memory where it is to order more than shared memory.
+        let global = by_shared.global || spaces != AddrSpace::LOCAL && spaces != AddrSpace::NONE;
+        step.synchronizes = Ordered { shared: spaces.contains(AddrSpace::LOCAL), global };
     } else if ArriveBarrierOp::cast(op).is_some() {
         step.releases = true;
     } else if WarpSpecializeOp::cast(op).is_some() || ClusterBarrierOp::cast(op).is_some() {
         // Regions begin and end for all threads together.
-        step.synchronizes = true;
+        step.synchronizes = Ordered::ALL;
     } else if is_conversion(op) && !step.accesses.is_empty() {
         let (from, to) = (op.operand(0).ty(), op.result(0).ty());
         let plan = plans::conversion(from, to, target).map_err(|err| (op, err))?;
         if let Conversion::SharedMemory(shared) | Conversion::Cluster(shared) = &plan.conversion
             && shared.scope != Scope::Warp
         {
-            step.synchronizes = true;
+            step.synchronizes = Ordered::by_shared(target);
             // After the last barrier of the conversion its memory is read.
             if shared.scope == Scope::Block {
                 step.then = step.accesses.first().map(|access| Access { kind: Kind::Read, ..*access });

@@ -8,6 +8,7 @@
 //! * [`fit`] keeps tensors in registers where it would not suffice.
 //! * [`slots`] tells buffers of one allocation apart.
 //! * [`effects`] says which buffers an operation reads and writes, and when.
+//! * [`readback`] says which loads of global memory other threads may have stored.
 //! * [`barriers`] puts a barrier where two accesses could meet otherwise.
 
 pub mod allocate;
@@ -16,6 +17,7 @@ pub mod buffers;
 pub mod effects;
 pub mod fit;
 pub mod liveness;
+pub mod readback;
 pub mod slots;
 
 use mlir_host::ir::Op;

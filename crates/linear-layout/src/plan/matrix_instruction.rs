@@ -560,7 +560,8 @@ mod tests {
     #[test]
     fn lanes_are_those_of_the_target() {
         for target in TargetDesc::all() {
-            assert!(MatrixInstruction::of(&target).count() > 0, "{target}");
+            let none = target.matrix_unit == MatrixUnit::Cdna5;
+            assert_eq!(MatrixInstruction::of(&target).count() == 0, none, "{target}");
             for row in MatrixInstruction::of(&target) {
                 assert_eq!(row.c.lane_roles().len() as u32, target.lane_bits(), "{target} {row:?}");
                 let nvidia = matches!(row.family, MatrixFamily::Mma | MatrixFamily::Wgmma);

@@ -101,7 +101,17 @@ impl Decoder<'_> {
             .take_while(|p| {
                 !matches!(
                     *p,
-                    "i32" | "i64" | "f32" | "f64" | "f16" | "bf16" | "i16" | "v2i32" | "v2f16" | "v2bf16"
+                    "i1" | "i8"
+                        | "i16"
+                        | "i32"
+                        | "i64"
+                        | "f16"
+                        | "bf16"
+                        | "f32"
+                        | "f64"
+                        | "v2i32"
+                        | "v2f16"
+                        | "v2bf16"
                 )
             })
             .collect::<Vec<_>>()
@@ -411,6 +421,20 @@ impl Decoder<'_> {
                 } else {
                     Ok(vec![one(select * 8)])
                 }
+            }
+            "cvt.scalef32.pk.f16.fp4" | "cvt.scalef32.pk.bf16.fp4" => {
+                // CDNA4 ISA, V_CVT_SCALEF32_PK_F16_FP4: a byte of the source, times the power of two of the scale.
+                let to = if base.contains(".bf16.") { Fmt::BF16 } else { Fmt::F16 };
+                let (byte, scale) = (self.known(a(2)?).ok_or_else(unknown)? as u8, self.known(a(1)?));
+                if scale != Some(u64::from(1f32.to_bits())) {
+                    return Err("a scale other than one".to_owned());
+                }
+                let x = a(0)?;
+                let mut one = |shift: u8| {
+                    let code = self.value(|d| Op::Bits { d, a: x, shift, width: 4 });
+                    self.value(|d| Op::Cvt { cvt: Cvt::FromCode { from: num::E2M1, to }, d, a: code })
+                };
+                Ok(vec![one(byte * 8), one(byte * 8 + 4)])
             }
             "cvt.pk.fp8.f32" | "cvt.pk.bf8.f32" => {
                 let to = self.amd_fp8(name.contains("bf8"))?;

@@ -390,7 +390,7 @@ impl Decoder<'_> {
             "cp" | "mbarrier" | "tensormap" | "fence" | "bar" | "barrier" | "shfl" | "vote" | "elect"
             | "redux" | "wgmma" | "match" | "activemask" => self.ptx_sync(l, v, outputs),
             "membar" if !l.has("proxy") => {
-                self.emit(Op::Fence);
+                self.emit(Op::Fence { device: true });
                 Ok(())
             }
             "membar" | "griddepcontrol" | "setmaxnreg" | "nanosleep" | "prefetch" | "prefetchu"

@@ -125,7 +125,7 @@ impl<'m> Decoder<'m> {
             | Code::Store { .. }
             | Code::AtomicRmw(..)
             | Code::CmpXchg(_)
-            | Code::Fence => self.memory_code(inst, &args),
+            | Code::Fence { .. } => self.memory_code(inst, &args),
             Code::ExtractValue { .. }
             | Code::InsertValue { .. }
             | Code::ExtractElement
@@ -203,10 +203,11 @@ impl<'m> Decoder<'m> {
             }
             Code::AtomicRmw(name, order) => self.atomic_rmw(name, *order, inst, args).map(Some),
             Code::CmpXchg(order) => self.compare_exchange(*order, inst, args).map(Some),
-            _ => {
-                self.emit(Op::Fence);
+            Code::Fence { device } => {
+                self.emit(Op::Fence { device: *device });
                 Ok(None)
             }
+            _ => Err("no access to memory".to_owned()),
         }
     }
 

@@ -138,7 +138,7 @@ impl Decoder<'_> {
                 Ok(Vec::new())
             }
             _ if name.starts_with("fence.sc") || name.starts_with("fence.acq_rel") => {
-                self.emit(Op::Fence);
+                self.emit(Op::Fence { device: true });
                 Ok(Vec::new())
             }
             _ if name.starts_with("fence.") => self.nop("fence"),
@@ -158,7 +158,7 @@ impl Decoder<'_> {
             }
             "setmaxnreg.inc.sync.aligned.u32" | "setmaxnreg.dec.sync.aligned.u32" => self.nop("setmaxnreg"),
             "membar.cta" | "membar.gl" | "membar.sys" => {
-                self.emit(Op::Fence);
+                self.emit(Op::Fence { device: true });
                 Ok(Vec::new())
             }
             "nanosleep" => self.nop("nanosleep"),

@@ -172,7 +172,7 @@ impl Decoder<'_> {
             "fence" => {
                 self.emit(match l.op.get(1).map(String::as_str) {
                     Some("proxy") if l.has("async") => Op::FenceAsync,
-                    Some("sc" | "acq_rel" | "acquire" | "release") => Op::Fence,
+                    Some("sc" | "acq_rel" | "acquire" | "release") => Op::Fence { device: true },
                     _ => Op::Nop("fence"),
                 });
                 Ok(())

@@ -23,7 +23,7 @@ pub(super) struct Meeting {
 
 impl Meeting {
     pub fn new(warps: u32) -> Meeting {
-        let none = Knows::new(warps);
+        let none = Knows::new(warps, false);
         Meeting {
             phase: 0,
             arrived: vec![false; warps as usize],
@@ -107,7 +107,7 @@ impl<const W: usize> Cta<'_, W> {
         }
         m.phase += 1;
         m.arrived.fill(false);
-        let none = Knows::new(m.arrived.len() as u32);
+        let none = Knows::new(m.arrived.len() as u32, false);
         m.released = std::mem::replace(&mut m.arriving, none);
     }
 

@@ -185,6 +185,16 @@ impl<'a, const W: usize> Cta<'a, W> {
         }
     }
 
+    /// Reports a load of device memory that another thread has stored and that nothing orders behind the store.
+    pub(super) fn check_order(&mut self, warp: &Warp<W>, l: usize, address: u64, bytes: u64, who: Who<'_>) {
+        let Some(other) = self.stored.race(address, bytes, who) else { return };
+        let (by, place) = self.accessor(other);
+        let here = (warp.pc, warp.slot, l as u32);
+        self.report_pair(Kind::DeviceRace, here, Some(other), Some(address), || {
+            format!("device memory is read that {by} wrote{place} with nothing between that orders it")
+        });
+    }
+
     /// Counts an access by where its first lane points.
     fn count(
         &mut self,
@@ -258,6 +268,9 @@ impl<'a, const W: usize> Cta<'a, W> {
                         }
                     }
                 }
+                Place::Global(..) => {
+                    self.check_order(warp, l, addresses[l], bytes, self.accessing(warp, l, at));
+                }
                 Place::Local(o) => {
                     for (e, u) in undef.iter_mut().enumerate().take(d.len()).filter(|(e, _)| !gap(*e)) {
                         let first = o + e * n as usize;
@@ -304,7 +317,10 @@ impl<'a, const W: usize> Cta<'a, W> {
         let mut global = 0u64;
         for (l, p) in places.iter().enumerate() {
             match *p {
-                Place::Global(..) => global |= 1 << l,
+                Place::Global(..) => {
+                    global |= 1 << l;
+                    self.stored.note_write(addresses[l], bytes, self.accessing(warp, l, at));
+                }
                 Place::Shared(a) => self.store_shared(warp, v, at, l, a),
                 _ => {}
             }
@@ -382,6 +398,13 @@ impl<'a, const W: usize> Cta<'a, W> {
         if self.shape.program.acquires {
             self.observe(warp, (&places, &addresses), at);
             self.release_at(warp, (&places, &addresses), at, true);
+        }
+        for (l, place) in places.iter().enumerate() {
+            if matches!(place, Place::Global(..)) {
+                let who = Who { now: warp.who(l).now.strong(), ..warp.who(l) };
+                self.check_order(warp, l, addresses[l], bytes, who);
+                self.stored.note_write(addresses[l], bytes, who);
+            }
         }
         let n = at.bytes;
         if let (AtomOp::Exch | AtomOp::Cas, [low, high]) = (op, v) {

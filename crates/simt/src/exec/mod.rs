@@ -25,7 +25,7 @@ use crate::bytecode::*;
 use crate::check::{Finding, Findings, Kind, Site};
 use crate::counts::Counts;
 use crate::mem::Global;
-use crate::shared::{Epoch, Knows, Shared};
+use crate::shared::{Epoch, Knows, Shared, Stored};
 
 pub(crate) use warp::{State, Warp};
 
@@ -133,6 +133,7 @@ pub(crate) struct Cta<'a, const W: usize> {
     per_rank: u32,
     warps: Vec<Option<Box<Warp<W>>>>,
     shared: Shared,
+    stored: Stored,
     /// Sixteen for each program.
     barriers: Vec<Barrier>,
     meeting: cluster::Meeting,
@@ -176,6 +177,7 @@ impl<'a, const W: usize> Cta<'a, W> {
             per_rank: n,
             warps: warps.collect(),
             shared: Shared::new(p.shared_base, shape.shared_bytes, ranks, shape.checks, p.exact),
+            stored: Stored::new(shape.checks),
             barriers: vec![Barrier::default(); BARRIERS * ranks as usize],
             meeting: cluster::Meeting::new(n * ranks),
             mbars: BTreeMap::new(),

@@ -65,7 +65,10 @@ impl<const W: usize> Cta<'_, W> {
         }
     }
 
-    pub(super) fn fence(&mut self, warp: &mut Warp<W>) {
+    pub(super) fn fence(&mut self, warp: &mut Warp<W>, device: bool) {
+        if device {
+            warp.order.fence_device();
+        }
         if !self.shape.program.acquires {
             return;
         }

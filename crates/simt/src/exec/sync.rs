@@ -22,7 +22,7 @@ impl<const W: usize> Cta<'_, W> {
             }
             Op::ClusterArrive { relaxed } => self.meeting_arrive(warp, *relaxed),
             Op::ClusterWait => return self.meeting_wait(warp),
-            Op::Fence => self.fence(warp),
+            Op::Fence { device } => self.fence(warp, *device),
             Op::WgmmaFence => warp.fence_tick = Some(warp.tick),
             Op::FenceAsync => warp.order.fence_proxy(warp.mask, warp.live),
             Op::CpAsync { dst, src, src_bytes } => self.cp_async(warp, dst, *src, *src_bytes),
@@ -147,7 +147,7 @@ impl<const W: usize> Cta<'_, W> {
         let b = &mut self.barriers[id];
         b.needed = needed;
         b.arrived += 1;
-        let told = warp.order.publish(warp.live);
+        let told = warp.order.publish_at_barrier(warp.live);
         match &mut b.knows {
             Some(k) => k.join(&told),
             none => *none = Some(told),
@@ -234,7 +234,10 @@ impl<const W: usize> Cta<'_, W> {
             let take = size[l].min(n);
             if take > 0 {
                 match self.shape.global.locate(from[l], take) {
-                    Ok((b, o)) => (0..take).for_each(|i| data[i as usize] = b.read(o + i, 1) as u8),
+                    Ok((b, o)) => {
+                        (0..take).for_each(|i| data[i as usize] = b.read(o + i, 1) as u8);
+                        self.check_order(warp, l, from[l], take, warp.who(l));
+                    }
                     Err(f) => {
                         let text = format!("cp.async reads {take} bytes outside: {f:?}");
                         self.report(warp, Kind::OutOfBounds, l as u32, Some(from[l]), || text);
@@ -338,7 +341,7 @@ impl<const W: usize> Cta<'_, W> {
                 });
                 continue;
             }
-            let none = Knows::new(self.warps.len() as u32);
+            let none = Knows::new(self.warps.len() as u32, false);
             let h = self.shared.note_write(warp.shared(a), 8, warp.who(l));
             if h.any() {
                 self.hazard(warp, l as u32, a, h, true);
@@ -421,7 +424,7 @@ impl<const W: usize> Cta<'_, W> {
         if m.pending == 0 && m.tx == 0 {
             m.phase += 1;
             m.pending = m.count;
-            m.released = std::mem::replace(&mut m.arriving, Knows::new(all));
+            m.released = std::mem::replace(&mut m.arriving, Knows::new(all, false));
         }
     }
 

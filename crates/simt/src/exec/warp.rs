@@ -155,7 +155,7 @@ impl<const W: usize> Warp<W> {
             stack: Vec::new(),
             live,
             state: State::Ready,
-            order: Lanes::new(slot, warps * ranks, live, W),
+            order: Lanes::new((slot, warps * ranks), live, W, p.gpu.vendor == Vendor::Amd),
             lockstep: p.gpu.vendor == Vendor::Amd,
             open_copies: CopyGroup::default(),
             copies: Vec::new(),

@@ -99,18 +99,29 @@ pub struct Knows {
     pub seen: Clock,
     /// Writes followed by `fence.proxy.async`.
     pub proxy: Clock,
+    /// Accesses of device memory that happened before, where barriers order those of shared memory only (on AMD).
+    pub device: Option<Clock>,
 }
 
 impl Knows {
-    /// Nothing.
-    pub fn new(warps: u32) -> Knows {
-        Knows { seen: Clock::new(warps), proxy: Clock::new(warps) }
+    /// Nothing; `apart` where device memory needs fences of its own.
+    pub fn new(warps: u32, apart: bool) -> Knows {
+        let device = apart.then(|| Clock::new(warps));
+        Knows { seen: Clock::new(warps), proxy: Clock::new(warps), device }
+    }
+
+    /// Accesses of device memory that happened before.
+    pub fn device(&self) -> &Clock {
+        self.device.as_ref().unwrap_or(&self.seen)
     }
 
     /// Takes over what another thread knows.
     pub fn join(&mut self, other: &Knows) {
         self.seen.join(&other.seen);
         self.proxy.join(&other.proxy);
+        if let (Some(mine), Some(other)) = (&mut self.device, &other.device) {
+            mine.join(other);
+        }
     }
 
     fn fence(&mut self) {
@@ -140,6 +151,9 @@ impl Snapshot {
         let width = self.fenced.len();
         k.seen.learn(self.warp, 1 << lane, width, |_| self.time);
         k.proxy.learn(self.warp, 1 << lane, width, |l| self.fenced[l]);
+        if let Some(device) = &mut k.device {
+            device.learn(self.warp, 1 << lane, width, |_| self.time);
+        }
         k
     }
 }
@@ -157,13 +171,15 @@ pub struct Lanes {
     own: Vec<Option<Box<Knows>>>,
     /// The time of each lane's last `fence.proxy.async`.
     fenced: Box<[u32]>,
+    /// The time of the warp's last fence of device memory.
+    device: u32,
 }
 
 impl Lanes {
-    /// Those of warp number `warp` of `warps` in a cluster, of the lanes `exist` of `width`.
-    pub fn new(warp: u32, warps: u32, exist: u64, width: usize) -> Lanes {
+    /// Those of warp number `warp` of `warps` in a cluster, of the lanes `exist` of `width`; see [`Knows::new`] for `apart`.
+    pub fn new((warp, warps): (u32, u32), exist: u64, width: usize, apart: bool) -> Lanes {
         let fenced = vec![0; width].into();
-        Lanes { warp, now: 1, exist, common: Knows::new(warps), own: Vec::new(), fenced }
+        Lanes { warp, now: 1, exist, common: Knows::new(warps, apart), own: Vec::new(), fenced, device: 0 }
     }
 
     /// The warp's time.
@@ -187,6 +203,16 @@ impl Lanes {
 
     /// What some lanes together tell others: all they know and all they did. The warp's time goes on.
     pub fn publish(&mut self, lanes: u64) -> Knows {
+        self.publish_until(lanes, self.now)
+    }
+
+    /// What all lanes tell at a barrier: of device memory, where that is apart, what they did before the last fence.
+    pub fn publish_at_barrier(&mut self, lanes: u64) -> Knows {
+        self.publish_until(lanes, self.device)
+    }
+
+    /// The same; `device` is when accesses of device memory end that are told of.
+    fn publish_until(&mut self, lanes: u64, device: u32) -> Knows {
         let mut k = self.common.clone();
         for (_, own) in self.own.iter().enumerate().filter(|(l, _)| lanes >> l & 1 != 0) {
             if let Some(own) = own {
@@ -205,8 +231,20 @@ impl Lanes {
             k.seen.learn(self.warp, all, width, |_| self.now);
             k.proxy.learn(self.warp, all, width, |l| if exist >> l & 1 != 0 { self.fenced[l] } else { last });
         }
+        if let Some(clock) = &mut k.device {
+            let width = self.fenced.len();
+            clock.learn(self.warp, all, width, |_| device);
+        }
         self.now += 1;
         k
+    }
+
+    /// A fence of device memory: what the warp did so far is told at the next barrier.
+    pub fn fence_device(&mut self) {
+        if self.common.device.is_some() {
+            self.device = self.now;
+            self.now += 1;
+        }
     }
 
     /// What some lanes know and did so far, each for itself. The warp's time goes on.
@@ -293,14 +331,14 @@ mod tests {
 
     #[test]
     fn a_lane_publishes_what_it_knows_and_did() {
-        let mut w = Lanes::new(0, 2, 0b11, 2);
+        let mut w = Lanes::new((0, 2), 0b11, 2, false);
         let k = w.publish(0b01);
         assert!(k.seen.knows(0, 0, 1) && !k.seen.knows(0, 1, 1));
         w.sync(0b11, 0b11);
         let k = w.publish(0b01);
         assert!(k.seen.knows(0, 1, 2) && !k.seen.knows(0, 1, 4));
         // The other warp's lane 1 learns it alone, and the others by a synchronization.
-        let mut v = Lanes::new(1, 2, 0b11, 2);
+        let mut v = Lanes::new((1, 2), 0b11, 2, false);
         v.acquire(0b10, 0b11, &k);
         assert!(v.of(1).seen.knows(0, 0, 4) && !v.of(0).seen.knows(0, 0, 4));
         v.sync(0b11, 0b11);
@@ -309,7 +347,7 @@ mod tests {
 
     #[test]
     fn lanes_that_do_not_exist_hold_nobody_back() {
-        let mut w = Lanes::new(0, 1, 0b01, 2);
+        let mut w = Lanes::new((0, 1), 0b01, 2, false);
         let k = w.publish(0b01);
         assert!(k.seen.knows(0, 64, 1), "{k:?}");
     }

@@ -16,11 +16,13 @@
 
 mod clock;
 mod epoch;
+mod stored;
 
 use std::collections::HashMap;
 
 pub use clock::{Clock, Knows, Lanes, Snapshot};
 pub use epoch::{Epoch, MAX_WARPS, SEVERAL};
+pub use stored::Stored;
 
 /// Marks an index into the table of reader sets.
 const SET: u64 = 1 << 63;
@@ -85,6 +87,12 @@ impl Who<'_> {
                 // What all lanes issue together comes before whatever one of them does later.
                 || (lane == SEVERAL && e.is_asynchronous())))
             || self.knows.seen.knows(warp, lane, e.time())
+    }
+
+    /// Whether a remembered access of device memory happened before.
+    fn covers_device(&self, e: Epoch) -> bool {
+        let mine = e.warp() == self.now.warp() && (self.whole || e.lane() == self.now.lane());
+        mine || self.agrees(e) || self.knows.device().knows(e.warp(), e.lane(), e.time())
     }
 
     /// Whether the asynchronous proxy sees a write.
@@ -435,11 +443,11 @@ mod tests {
     #[test]
     fn unordered_accesses_of_two_warps_race() {
         let mut s = memory();
-        let (a, mut b) = (Knows::new(2), Knows::new(2));
+        let (a, mut b) = (Knows::new(2, false), Knows::new(2, false));
         assert!(!s.note_write(0, 4, who(0, 3, &a)).any());
         let (other, wrote) = s.note_read(2, 4, who(1, 0, &b)).race.unwrap();
         assert_eq!((other.warp(), other.lane(), other.pc(), wrote), (0, 3, Some(3), true));
-        b.join(&Lanes::new(0, 2, 15, 4).publish(15));
+        b.join(&Lanes::new((0, 2), 15, 4, false).publish(15));
         let h = s.note_read(0, 4, who(1, 0, &b));
         assert_eq!(h, Hazard::default());
         let (other, wrote) = s.note_write(0, 1, who(0, 3, &a)).race.unwrap();
@@ -449,7 +457,7 @@ mod tests {
     #[test]
     fn lanes_of_a_warp_race_until_they_synchronize() {
         let mut s = memory();
-        let mut w = Lanes::new(0, 1, 0b11, 2);
+        let mut w = Lanes::new((0, 1), 0b11, 2, false);
         let at = |w: &Lanes, lane| Epoch::new(0, lane, w.now(), 0);
         let lane = |w: &Lanes, l| s.note_write(0, 4, Who { now: at(w, l), ..who(0, l, w.of(l)) });
         let mut lane = lane;
@@ -464,9 +472,9 @@ mod tests {
 
     #[test]
     fn readers_of_a_warp_are_one_unless_asked_for() {
-        let k = Knows::new(1);
+        let k = Knows::new(1, false);
         // Lane 1 read too, so lane 0 must not write; where lanes 0 and 1 synchronized, it may.
-        let mut partial = Lanes::new(0, 1, 0b111, 3);
+        let mut partial = Lanes::new((0, 1), 0b111, 3, false);
         partial.sync(0b011, 0b111);
         for (exact, known) in [(false, false), (true, true)] {
             let mut s = Shared::new(0, 64, 1, true, exact);
@@ -481,7 +489,7 @@ mod tests {
     #[test]
     fn every_reader_of_a_byte_counts() {
         let mut s = memory();
-        let mut warps: Vec<Lanes> = (0..3).map(|w| Lanes::new(w, 3, 1, 1)).collect();
+        let mut warps: Vec<Lanes> = (0..3).map(|w| Lanes::new((w, 3), 1, 1, false)).collect();
         for w in 0..3 {
             s.note_read(0, 4, who(w, 0, warps[w as usize].of(0)));
         }
@@ -493,7 +501,7 @@ mod tests {
     #[test]
     fn strong_accesses_do_not_race() {
         let mut s = memory();
-        let k = Knows::new(2);
+        let k = Knows::new(2, false);
         let strong = |w| Who { now: Epoch::new(w, 0, 1, 0).strong(), ..who(w, 0, &k) };
         assert!(!s.note_atomic(0, 4, who(0, 0, &k)).any());
         assert!(!s.note_atomic(0, 4, who(1, 0, &k)).any());
@@ -504,7 +512,7 @@ mod tests {
     #[test]
     fn copies_in_flight_are_out_of_bounds_to_everyone() {
         let mut s = memory();
-        let k = Knows::new(1);
+        let k = Knows::new(1, false);
         let a = who(0, 0, &k);
         s.begin_write(16, 16, a);
         assert_eq!(s.note_read(30, 4, a).pending, Some(a.now));
@@ -519,7 +527,7 @@ mod tests {
     #[test]
     fn the_other_proxy_needs_a_fence() {
         let mut s = memory();
-        let mut w = Lanes::new(0, 1, 0b11, 2);
+        let mut w = Lanes::new((0, 1), 0b11, 2, false);
         s.note_write(0, 16, who(0, 0, w.of(0)));
         let reads = |s: &mut Shared, w: &Lanes| {
             let now = Epoch::new(0, SEVERAL, w.now(), 0).asynchronous();

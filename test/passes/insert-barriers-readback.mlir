@@ -1,0 +1,158 @@
+// RUN: %ttopt %s -split-input-file --allocate-shared-memory-nv --tritongpu-insert-barriers | FileCheck %s
+// RUN: %ttopt %s -split-input-file --allocate-shared-memory-nv '--tritongpu-insert-barriers=report=true' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REPORT
+
+// Global memory that a program stores and loads again: what other threads may have stored is loaded behind a barrier.
+
+#a = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#b = #ttg.blocked<{sizePerThread = [4, 1], threadsPerWarp = [8, 4], warpsPerCTA = [1, 4], order = [0, 1]}>
+#more = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  // CHECK-LABEL: @other_threads
+  // REPORT: barrier: tt.load reads global memory
+  // REPORT: that other threads may have written here
+  tt.func @other_threads(%p: !tt.ptr<f32>, %v: tensor<32x64xf32, #a>) {
+    // CHECK: tt.store
+    // CHECK: ttg.barrier all
+    // CHECK-NEXT: tt.load
+    %0 = tt.splat %p : !tt.ptr<f32> -> tensor<32x64x!tt.ptr<f32>, #a>
+    %1 = tt.splat %p : !tt.ptr<f32> -> tensor<32x64x!tt.ptr<f32>, #b>
+    tt.store %0, %v : tensor<32x64x!tt.ptr<f32>, #a>
+    %2 = tt.load %1 : tensor<32x64x!tt.ptr<f32>, #b>
+    tt.return
+  }
+
+  // A thread has the same positions of both.
+  // CHECK-LABEL: @same_threads
+  // CHECK-NOT: ttg.barrier
+  tt.func @same_threads(%p: !tt.ptr<f32>, %v: tensor<32x64xf32, #a>) {
+    %0 = tt.splat %p : !tt.ptr<f32> -> tensor<32x64x!tt.ptr<f32>, #a>
+    tt.store %0, %v : tensor<32x64x!tt.ptr<f32>, #a>
+    %2 = tt.load %0 : tensor<32x64x!tt.ptr<f32>, #a>
+    tt.return
+  }
+
+  // Pointers of other arguments point to other data.
+  // CHECK-LABEL: @other_argument
+  // CHECK-NOT: ttg.barrier
+  tt.func @other_argument(%p: !tt.ptr<f32>, %q: !tt.ptr<f32>, %v: tensor<32x64xf32, #a>) {
+    %0 = tt.splat %p : !tt.ptr<f32> -> tensor<32x64x!tt.ptr<f32>, #a>
+    %1 = tt.splat %q : !tt.ptr<f32> -> tensor<32x64x!tt.ptr<f32>, #b>
+    tt.store %0, %v : tensor<32x64x!tt.ptr<f32>, #a>
+    %2 = tt.load %1 : tensor<32x64x!tt.ptr<f32>, #b>
+    tt.return
+  }
+
+  // All threads load a scalar, one stores it.
+  // CHECK-LABEL: @scalar
+  tt.func @scalar(%p: !tt.ptr<f32>, %v: f32) {
+    // CHECK: tt.store
+    // CHECK-NEXT: ttg.barrier all
+    // CHECK-NEXT: tt.load
+    tt.store %p, %v : !tt.ptr<f32>
+    %0 = tt.load %p : !tt.ptr<f32>
+    tt.return
+  }
+
+  // The same where several threads have an element.
+  // CHECK-LABEL: @replicated
+  tt.func @replicated(%p: !tt.ptr<f32>, %v: tensor<32x64xf32, #more>) {
+    // CHECK: tt.store
+    // CHECK-NEXT: ttg.barrier all
+    // CHECK-NEXT: tt.load
+    %0 = tt.splat %p : !tt.ptr<f32> -> tensor<32x64x!tt.ptr<f32>, #more>
+    tt.store %0, %v : tensor<32x64x!tt.ptr<f32>, #more>
+    %2 = tt.load %0 : tensor<32x64x!tt.ptr<f32>, #more>
+    tt.return
+  }
+
+  // The barrier of the program is enough, and so are those of an atomic operation that acquires.
+  // CHECK-LABEL: @own_barriers
+  tt.func @own_barriers(%p: !tt.ptr<f32>, %flag: !tt.ptr<i32>, %v: tensor<32x64xf32, #a>) {
+    // CHECK: tt.store
+    // CHECK-NEXT: ttg.barrier all
+    // CHECK-NEXT: tt.load
+    // CHECK-NEXT: tt.store
+    // CHECK-NEXT: tt.atomic_rmw
+    // CHECK-NEXT: tt.load
+    %0 = tt.splat %p : !tt.ptr<f32> -> tensor<32x64x!tt.ptr<f32>, #a>
+    %1 = tt.splat %p : !tt.ptr<f32> -> tensor<32x64x!tt.ptr<f32>, #b>
+    %one = arith.constant 1 : i32
+    tt.store %0, %v : tensor<32x64x!tt.ptr<f32>, #a>
+    ttg.barrier all
+    %2 = tt.load %1 : tensor<32x64x!tt.ptr<f32>, #b>
+    tt.store %0, %v : tensor<32x64x!tt.ptr<f32>, #a>
+    %3 = tt.atomic_rmw add, acq_rel, gpu, %flag, %one : (!tt.ptr<i32>, i32) -> i32
+    %4 = tt.load %1 : tensor<32x64x!tt.ptr<f32>, #b>
+    tt.return
+  }
+
+  // In the next iteration.
+  // CHECK-LABEL: @loop
+  tt.func @loop(%p: !tt.ptr<f32>, %n: i32, %v: tensor<32x64xf32, #a>) {
+    // CHECK: scf.for
+    // CHECK: ttg.barrier all
+    // CHECK-NEXT: tt.load
+    // CHECK-NOT: ttg.barrier
+    // CHECK: tt.store
+    %0 = tt.splat %p : !tt.ptr<f32> -> tensor<32x64x!tt.ptr<f32>, #a>
+    %1 = tt.splat %p : !tt.ptr<f32> -> tensor<32x64x!tt.ptr<f32>, #b>
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    scf.for %i = %zero to %n step %one : i32 {
+      %2 = tt.load %1 : tensor<32x64x!tt.ptr<f32>, #b>
+      tt.store %0, %v : tensor<32x64x!tt.ptr<f32>, #a>
+    }
+    tt.return
+  }
+}
+
+// -----
+
+// Barriers for shared memory order all memory on NVIDIA's GPUs.
+
+#a = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#b = #ttg.blocked<{sizePerThread = [4, 1], threadsPerWarp = [8, 4], warpsPerCTA = [1, 4], order = [0, 1]}>
+#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  // CHECK-LABEL: @by_shared_memory
+  tt.func @by_shared_memory(%p: !tt.ptr<f32>, %v: tensor<32x64xf32, #a>) {
+    // CHECK: tt.store
+    // CHECK: ttg.barrier local
+    // CHECK-NEXT: ttg.local_load
+    // CHECK-NEXT: tt.load
+    %0 = tt.splat %p : !tt.ptr<f32> -> tensor<32x64x!tt.ptr<f32>, #a>
+    %1 = tt.splat %p : !tt.ptr<f32> -> tensor<32x64x!tt.ptr<f32>, #b>
+    tt.store %0, %v : tensor<32x64x!tt.ptr<f32>, #a>
+    %m = ttg.local_alloc %v : (tensor<32x64xf32, #a>) -> !ttg.memdesc<32x64xf32, #shared, #smem>
+    %2 = ttg.local_load %m : !ttg.memdesc<32x64xf32, #shared, #smem> -> tensor<32x64xf32, #b>
+    %3 = tt.load %1 : tensor<32x64x!tt.ptr<f32>, #b>
+    tt.return
+  }
+}
+
+// -----
+
+// On AMD's they order the LDS only; where both are needed at one place, one barrier is for both.
+
+#a = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#b = #ttg.blocked<{sizePerThread = [4, 1], threadsPerWarp = [8, 8], warpsPerCTA = [1, 4], order = [0, 1]}>
+#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "hip:gfx950", "ttg.threads-per-warp" = 64 : i32} {
+  // CHECK-LABEL: @by_shared_memory
+  tt.func @by_shared_memory(%p: !tt.ptr<f32>, %v: tensor<32x64xf32, #a>) {
+    // CHECK: tt.store
+    // CHECK: ttg.barrier local
+    // CHECK-NEXT: ttg.local_load
+    // CHECK-NEXT: ttg.barrier all
+    // CHECK-NEXT: tt.load
+    %0 = tt.splat %p : !tt.ptr<f32> -> tensor<32x64x!tt.ptr<f32>, #a>
+    %1 = tt.splat %p : !tt.ptr<f32> -> tensor<32x64x!tt.ptr<f32>, #b>
+    tt.store %0, %v : tensor<32x64x!tt.ptr<f32>, #a>
+    %m = ttg.local_alloc %v : (tensor<32x64xf32, #a>) -> !ttg.memdesc<32x64xf32, #shared, #smem>
+    %2 = ttg.local_load %m : !ttg.memdesc<32x64xf32, #shared, #smem> -> tensor<32x64xf32, #b>
+    %3 = tt.load %1 : tensor<32x64x!tt.ptr<f32>, #b>
+    tt.return
+  }
+}
