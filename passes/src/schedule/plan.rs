@@ -470,6 +470,9 @@ struct Order<'a> {
     steps: Vec<Step>,
     /// Places after which the operations that run ahead may come.
     places: Vec<usize>,
+    /// The place behind the first dot of an iteration, where no other dot is under way: it begins at once, and what runs ahead is
+    /// issued beside it.
+    behind_dot: Option<usize>,
 }
 
 impl<'a> Order<'a> {
@@ -478,9 +481,22 @@ impl<'a> Order<'a> {
         let is_used = |edge: &&Edge| graph.nodes[edge.from].kind == Kind::Dot && !edge.accumulates;
         let used = graph.edges.iter().filter(is_used).map(|edge| (edge.from, edge.distance)).collect();
         let (needs, users) = (graph.needs(), graph.users());
-        let mut order =
-            Self { graph, stage, stages, needs, users, used, steps: Vec::new(), places: Vec::new() };
+        let mut order = Self {
+            graph,
+            stage,
+            stages,
+            needs,
+            users,
+            used,
+            steps: Vec::new(),
+            places: Vec::new(),
+            behind_dot: None,
+        };
         let groups = order.groups();
+        let is_dot = |n: &usize| graph.nodes[*n].kind == Kind::Dot;
+        // Whether no dot of an iteration is under way when the next one begins.
+        let in_time = |dot: usize| !graph.nodes[dot].blocking && order.used.contains(&(dot, 0));
+        let alone = (0..stage.len()).filter(is_dot).all(in_time);
         let last: Vec<usize> = (0..stage.len()).filter(|n| !order.is_ahead(*n)).collect();
         let mut waited = vec![false; graph.nodes.len()];
         for n in last {
@@ -490,6 +506,9 @@ impl<'a> Order<'a> {
             let node = &graph.nodes[n];
             if node.kind == Kind::Copy {
                 order.steps.push(Step::Commit);
+            }
+            if is_dot(&n) && alone {
+                order.behind_dot.get_or_insert(order.steps.len());
             }
             if node.kind == Kind::Dot && !node.blocking && !order.used.iter().any(|used| used.0 == n) {
                 order.steps.push(Step::AwaitDots { dots: [(n, 1)].into_iter().collect(), pending: 0 });
@@ -545,12 +564,12 @@ impl<'a> Order<'a> {
         uses.map(|edge| at[edge.to]).max()
     }
 
-    /// Places for what runs ahead, the first ones first.
+    /// Places for what runs ahead, the best ones first: beside a dot, else as soon as may be.
     fn places(&self) -> Vec<usize> {
         let mut places = self.places.clone();
         places.sort_unstable();
         places.dedup();
-        places
+        self.behind_dot.into_iter().chain(places).collect()
     }
 
     /// The group of each copy: those whose data the same step of the last stage waits for.
