@@ -411,15 +411,50 @@ fn reductions_cost<'c>(first: &Access<'c>, held: u64, work: &Work<'c>, layouts: 
     REDUCTIONS_BESIDE * reductions.map(cost).sum::<f64>()
 }
 
-/// Cycles of the accesses of a group whose threads hold `held` neighbours: to issue them, of lines and sectors, and to store what
-/// dots read to shared memory.
-fn group_cost(members: &[&Access<'_>], work: &Work<'_>, held: u64, machine: &Machine) -> [f64; 3] {
-    let Some(first) = members.first() else { return [0.0; 3] };
+/// Cycles of the accesses of a group whose threads hold `held` neighbours: to issue them, of lines and sectors, to store what
+/// dots read to shared memory, and for offsets.
+fn group_cost(members: &[&Access<'_>], work: &Work<'_>, held: u64, machine: &Machine) -> [f64; 4] {
+    let Some(first) = members.first() else { return [0.0; 4] };
     let elements = first.shape.iter().product::<i64>().max(1) as u64 / machine.num_ctas;
     // An element of a group is one of each lane.
     let times = elements as f64 / machine.threads_per_warp as f64;
     let sum = |term: usize| times * access_costs(members, held, machine).map(|cost| cost[term]).sum::<f64>();
-    [sum(0), sum(1), times * operand_cost(members, work, held, machine)]
+    let offsets: f64 = members.iter().map(|access| offsets_cost(access, held, machine)).sum();
+    [sum(0), sum(1), times * operand_cost(members, work, held, machine), offsets]
+}
+
+/// Cycles of a warp for an offset along a dimension that a loop keeps: it takes two registers, which are written to the stack and
+/// read again where registers are short.
+const OFFSET: f64 = 8.0;
+
+/// What the offsets of an access in a loop cost that has one address for each element: threads keep one for each place along each
+/// dimension, so that few places along each dimension take fewer registers than many along one.
+fn offsets_cost(access: &Access<'_>, held: u64, machine: &Machine) -> f64 {
+    if access.vector > 1 || access.shape.len() < 2 || weight(access.op) <= 1.0 {
+        return 0.0;
+    }
+    let size = sizes(access, held);
+    let blocked = machine.blocked_with_warps(&access.shape, &size, &access.facts.order, &access.facts.order);
+    let of = |d: usize| {
+        let covered = blocked.threads_per_warp[d] * blocked.warps_per_cta[d];
+        (access.shape[d].max(1) as u64).div_ceil(covered.max(1))
+    };
+    OFFSET * machine.num_warps as f64 * (0..access.shape.len()).map(of).sum::<u64>() as f64
+}
+
+/// Elements of each dimension that a thread holds next to each other.
+fn sizes(access: &Access<'_>, vector: u64) -> Vec<u64> {
+    let mut size = vec![1; access.shape.len()];
+    let mut left = vector;
+    for &d in &access.facts.order {
+        size[d] = left.min(access.shape[d].max(1) as u64);
+        left /= size[d];
+        // Rows that are not filled do not continue in the next one.
+        if size[d] < access.shape[d] as u64 {
+            break;
+        }
+    }
+    size
 }
 
 /// The vector that a group takes: the one with which its accesses cost least, or a wider one by which reductions gain more.
@@ -453,11 +488,12 @@ fn vector_choice<'c>(
         .filter(|held| *held >= least && *held <= vector.max(most_held(first, *held, machine)))
         .collect();
     let candidates = fits.iter().map(|held| {
-        let [issue, lines, operands] = group_cost(members, work, *held, machine);
+        let [issue, lines, operands, offsets] = group_cost(members, work, *held, machine);
         let terms = [
             ("issue", issue),
             ("lines and sectors", lines),
             ("shared memory of dots", operands),
+            ("offsets", offsets),
             ("reductions beside", reductions_cost(first, *held, work, layouts)),
         ];
         let neighbours = if *held == 1 { "neighbour" } else { "neighbours" };
@@ -499,16 +535,7 @@ fn placements<'c>(
     work: &Work<'c>,
     layouts: &Layouts<'c>,
 ) -> impl Iterator<Item = Result<Attr<'c>, String>> {
-    let mut size = vec![1; access.shape.len()];
-    let mut left = vector;
-    for &d in &access.facts.order {
-        size[d] = left.min(access.shape[d].max(1) as u64);
-        left /= size[d];
-        // Rows that are not filled do not continue in the next one.
-        if size[d] < access.shape[d] as u64 {
-            break;
-        }
-    }
+    let size = sizes(access, vector);
     let order = &access.facts.order;
     let idle = work.along.is_empty() && work.repeated.is_empty();
     let turns = if idle || layouts.machine.target.is_none() { 1 } else { order.len().max(1) };

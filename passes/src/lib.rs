@@ -77,6 +77,7 @@ pub mod rewrite_tensor_descriptor_to_pointer;
 pub mod rules;
 pub mod schedule;
 pub mod shared_memory;
+mod same_sides;
 pub mod sink_loads;
 mod small_tensors;
 mod test_passes;
