@@ -2,6 +2,7 @@
 
 pub mod checker;
 pub mod expand;
+pub mod nest;
 pub mod offsets;
 pub mod pass;
 pub mod past_registers;

@@ -1,9 +1,10 @@
 //! `--tritongpu-pipeline`: loops that load while they compute.
 
 use super::expand::expand;
+use super::nest::{self, FLATTEN, Nest};
 use super::offsets::carry_offsets;
 use super::past_registers::Copies;
-use super::plan::LoopSchedule;
+use super::plan::{Budget, LoopSchedule};
 use super::source::{Source, body};
 use super::staged::turn_in_registers;
 use super::worth::Worth;
@@ -101,20 +102,27 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         match Source::of(op, all, &axis, machine.num_warps, &target) {
             Ok(source) => {
                 let stages = source.stages(stages as u32);
-                let budget = source.budget(stages, machine.num_warps, worth.demand(&source), &target);
-                let budget = budget.map_err(|reason| error(op, reason))?;
-                let schedule = LoopSchedule::new(&source.graph, &budget);
-                let pays = |schedule: &LoopSchedule| all || worth.pays(&source, schedule, &budget);
+                let demand = worth.demand(&source);
+                let budget = |within| source.budget(within, stages, machine.num_warps, demand, &target);
+                let alone = budget(op).map_err(|reason| error(op, reason))?;
+                let nested = nest::around(op).map(|(outer, _)| budget(outer)).transpose();
+                let nested = nested.map_err(|reason| error(op, reason))?;
+                let schedule = LoopSchedule::new(&source.graph, &alone);
+                let pays = |schedule: &LoopSchedule| all || worth.pays(&source, schedule, &alone);
                 let schedule = schedule.map(|schedule| (pays(&schedule), schedule));
                 if said.explains
                     && let Some((pays, schedule)) = &schedule
                 {
-                    let choice = worth.choice(&source, Some(schedule).filter(|_| *pays), &budget);
+                    let choice = worth.choice(&source, Some(schedule).filter(|_| *pays), &alone);
                     choice.into_iter().for_each(|choice| op.remark(choice.to_string()));
                 }
                 match schedule {
                     Some((true, schedule)) => {
-                        sources.push((source, schedule, budget.ctas));
+                        let one = Planned { source, schedule, nest: None, ctas: alone.ctas };
+                        sources.push(match nested {
+                            Some(nested) => overlapped(one, (&alone, &nested), &worth, &said),
+                            None => one,
+                        });
                     }
                     Some(_) => said.none(op, "without it more CTAs fit in shared memory"),
                     None => said.none(op, "nothing can run ahead"),
@@ -123,7 +131,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
             Err(reason) => said.none(op, reason),
         }
     }
-    for (source, schedule, ctas) in &sources {
+    for Planned { source, schedule, ctas, .. } in &sources {
         note_ctas(source.op, *ctas);
         said.schedule(source, schedule);
     }
@@ -131,8 +139,8 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     if sources.is_empty() {
         return Ok(());
     }
-    for (source, schedule, _) in sources {
-        let made = expand(&source, &schedule)?;
+    for Planned { source, schedule, nest, .. } in sources {
+        let made = expand(&source, &schedule, nest.as_ref())?;
         if schedule.advances_late {
             carry_offsets(made)?;
         }
@@ -144,6 +152,51 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     undo_copies(module, machine.num_warps, &target)?;
     coalesce_copies(module, machine, &target)?;
     turn_in_registers(module, &target)
+}
+
+/// A loop and its schedule.
+struct Planned<'c> {
+    source: Source<'c>,
+    schedule: LoopSchedule,
+    /// The loop around, where the prologue comes behind the loop of the tile before.
+    nest: Option<Nest<'c>>,
+    ctas: u64,
+}
+
+/// The schedule of a loop in a loop over tiles with the prologue of the next tile behind the loop of this one, where that is
+/// possible and pays or was asked for; else as it is. `budgets` are those of the loop, and where its rings outlive it.
+fn overlapped<'c>(
+    one: Planned<'c>,
+    budgets: (&Budget, &Budget),
+    worth: &Worth<'c, '_>,
+    said: &Said,
+) -> Planned<'c> {
+    let (op, graph) = (one.source.op, &one.source.graph);
+    let found = LoopSchedule::new(graph, budgets.1).ok_or("its rings do not fit beside what is behind it");
+    let found = found.and_then(|schedule| Ok((Nest::of(&one.source, &schedule)?, schedule)));
+    let found = found.and_then(|(nest, schedule)| {
+        let asked = nest.outer.attr(FLATTEN).is_some();
+        let schedule = schedule.with_prologue_ahead(graph);
+        let gain = worth.of_prologue_ahead(&one.source, &nest, (&one.schedule, &schedule), budgets);
+        let pays = asked || gain.pays();
+        if said.explains {
+            let does = if pays { "loads" } else { "does not load" };
+            op.remark(format!("{does} for the next tile before this one ends: {gain}"));
+        }
+        if pays { Ok((nest, schedule)) } else { Err("") }
+    });
+    match found {
+        Ok((nest, schedule)) => {
+            let ctas = one.ctas.min(budgets.1.ctas);
+            Planned { schedule, nest: Some(nest), ctas, ..one }
+        }
+        Err(reason) => {
+            if said.explains && !reason.is_empty() {
+                op.remark(format!("does not load for the next tile before this one ends: {reason}"));
+            }
+            one
+        }
+    }
 }
 
 /// What is said of loops to those who ask.

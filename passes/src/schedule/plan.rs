@@ -146,6 +146,25 @@ pub enum Step {
     },
 }
 
+/// Where the prologue of a loop comes that a loop around it runs once for each tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prologue {
+    /// Right before the loop.
+    Before,
+    /// Behind the loop of the tile before, where everything of that is done, and before whatever else the loop around does
+    /// with it; that of the first tile comes before the loop around. Rings outlive the loop.
+    TileBefore(Slots),
+}
+
+/// In which slots the next run of a loop begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slots {
+    /// In the first ones again: all are free.
+    Restart,
+    /// In those that come next: barriers in memory know how often they have been used.
+    Continue,
+}
+
 /// The schedule of a loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoopSchedule {
@@ -159,6 +178,8 @@ pub struct LoopSchedule {
     pub depths: Vec<u32>,
     /// Whether what advances pointers of copies runs in the iteration that uses the next values, before the copies.
     pub advances_late: bool,
+    /// Where the prologue comes.
+    pub prologue: Prologue,
 }
 
 /// A schedule that fits, and how many CTAs fit with it.
@@ -243,6 +264,19 @@ impl LoopSchedule {
         Some(chosen.schedule.clone())
     }
 
+    /// The same with the prologue of each tile behind the loop of the tile before.
+    #[must_use]
+    pub fn with_prologue_ahead(self, graph: &LoopGraph) -> Self {
+        let announced = graph.nodes.iter().any(|node| node.kind == Kind::BulkCopy);
+        let slots = if announced { Slots::Continue } else { Slots::Restart };
+        Self { prologue: Prologue::TileBefore(slots), ..self }
+    }
+
+    /// Whether the prologue of a tile comes behind the loop of the tile before.
+    pub fn is_prologue_ahead(&self) -> bool {
+        self.prologue != Prologue::Before
+    }
+
     /// All schedules within `budget`, each with how many CTAs fit beside each other: most stages first.
     pub fn candidates(graph: &LoopGraph, budget: &Budget) -> Vec<(u64, Self)> {
         Candidate::all(graph, budget).into_iter().map(|one| (one.ctas, one.schedule)).collect()
@@ -273,8 +307,8 @@ impl LoopSchedule {
         let places = Order::new(graph, stage, stages, None).places();
         let order = |place: usize| {
             let kernel = Order::new(graph, stage, stages, Some(place)).count()?;
-            let mut schedule =
-                Self { stages, stage: stage.to_vec(), kernel, depths: Vec::new(), advances_late };
+            let (stage, depths, prologue) = (stage.to_vec(), Vec::new(), Prologue::Before);
+            let mut schedule = Self { stages, stage, kernel, depths, advances_late, prologue };
             schedule.depths = schedule.needed_depths(graph);
             Some(schedule)
         };

@@ -9,13 +9,15 @@ use super::past_registers::Copies;
 use super::plan::{Budget, Edge, Kind, LoopGraph, LoopSchedule, Node, Step};
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::analysis::balance::Balance;
-use crate::analysis::pointer_roots::pointer_roots;
+use crate::analysis::pointer_roots::{Arguments, may_meet, pointer_roots};
 use crate::analysis::registers::{RESERVED, ctas_together, spare_registers, tensor_words};
 use crate::buffer_plans::BufferLayout;
 use crate::ir_util::{
     allocation, constant, fills_constant_buffer, in_block, is_dot, is_loop, programs_of_tiles,
 };
 use crate::plans::{self, AccessFacts, scratch_bytes};
+use crate::shared_memory::effects::is_store_by_tma;
+use crate::tma::store_waits::descriptor_roots;
 use linear_layout::Encoding;
 use linear_layout::encoding::SwizzledShared;
 use linear_layout::plan::{SharedAccessPlan, VectorPlan};
@@ -187,7 +189,7 @@ pub fn body<'c>(op: Op<'c>) -> Option<(Block<'c>, Op<'c>)> {
 }
 
 /// Whether `op` reads and writes nothing that the order of loads could matter for.
-fn is_harmless(op: Op<'_>) -> bool {
+pub fn is_harmless(op: Op<'_>) -> bool {
     let reads = LoadOp::cast(op).is_some_and(|load| !load.is_volatile());
     reads
         || StoreOp::cast(op).is_some()
@@ -199,7 +201,7 @@ fn is_harmless(op: Op<'_>) -> bool {
 }
 
 /// What the stores of a loop write in global memory.
-enum Written<'c> {
+pub enum Written<'c> {
     /// What pointers of these arguments point to.
     Of(Vec<Value<'c>>),
     /// Pointers that are not computed from arguments write.
@@ -207,14 +209,20 @@ enum Written<'c> {
 }
 
 impl<'c> Written<'c> {
-    fn of(around: Op<'c>) -> Self {
+    /// What `around` stores.
+    pub fn of(around: Op<'c>) -> Self {
         let mut written = Written::Of(Vec::new());
         around.walk(&mut |op| {
-            if StoreOp::cast(op).is_some() {
-                match (&mut written, pointer_roots(op.operand(0))) {
-                    (Written::Of(all), Some(roots)) => all.extend(roots),
-                    _ => written = Written::Unknown,
-                }
+            let roots = if StoreOp::cast(op).is_some() {
+                pointer_roots(op.operand(0))
+            } else if is_store_by_tma(op) {
+                descriptor_roots(op.operand(0))
+            } else {
+                return Walk::Advance;
+            };
+            match (&mut written, roots) {
+                (Written::Of(all), Some(roots)) => all.extend(roots),
+                _ => written = Written::Unknown,
             }
             Walk::Advance
         });
@@ -222,13 +230,18 @@ impl<'c> Written<'c> {
     }
 
     /// Whether an iteration may have written what `pointer` reads.
-    fn may_be(&self, pointer: Value<'c>) -> bool {
+    pub fn may_be(&self, pointer: Value<'c>) -> bool {
+        match self {
+            Written::Of(all) if all.is_empty() => false,
+            _ => self.may_be_of(pointer_roots(pointer)),
+        }
+    }
+
+    /// The same of what is computed from these arguments of the kernel.
+    pub fn may_be_of(&self, roots: Option<Arguments<'c>>) -> bool {
         match self {
             Written::Unknown => true,
-            Written::Of(all) if all.is_empty() => false,
-            Written::Of(all) => {
-                pointer_roots(pointer).is_none_or(|roots| roots.iter().any(|root| all.contains(root)))
-            }
+            Written::Of(all) => !all.is_empty() && may_meet(roots.as_deref(), Some(all)),
         }
     }
 }
@@ -323,12 +336,18 @@ impl<'c> Source<'c> {
         asked.unwrap_or(if self.why == Why::Recurs { stages.min(2) } else { stages })
     }
 
-    /// What a schedule of at most `stages` stages may take.
+    /// What an iteration gives to the next one.
+    pub fn yielded(&self) -> Vec<Value<'c>> {
+        body(self.op).map_or_else(Vec::new, |(_, end)| end.operands().collect())
+    }
+
+    /// What a schedule of at most `stages` stages may take whose rings outlive `within`: the loop itself, or one around it.
     ///
     /// # Errors
     /// Where it is not known how much shared memory an operation of the loop takes.
     pub fn budget(
         &self,
+        within: Op<'c>,
         stages: u32,
         warps: u64,
         demand: Demand,
@@ -340,7 +359,7 @@ impl<'c> Source<'c> {
         Ok(Budget {
             stages,
             shared: target.shared_bytes + RESERVED,
-            taken: RESERVED + self.other_bytes(target)?,
+            taken: RESERVED + self.other_bytes(within, target)?,
             ctas: ctas_together(function, warps, 0, target).min(programs),
             registers: spare_registers(function, target).min(match self.why {
                 Why::Recurs => MOST_WORDS_AHEAD,
@@ -353,15 +372,15 @@ impl<'c> Source<'c> {
         })
     }
 
-    /// Shared memory that is in use while the loop runs, rings apart.
-    fn other_bytes(&self, target: &TargetDesc) -> Result<u64, String> {
+    /// Shared memory that is in use while `within` runs, rings apart.
+    fn other_bytes(&self, within: Op<'c>, target: &TargetDesc) -> Result<u64, String> {
         let bytes = |op: Op<'c>| {
             let ty = LocalAllocOp::cast(op).and_then(|alloc| MemDescType::cast(alloc.result().ty()));
             ty.map_or(Ok(0), |ty| BufferLayout::of(ty).map(|layout| layout.bytes()))
         };
         let (mut own, mut scratch) = (0, 0);
         let mut inside = Vec::new();
-        self.op.walk(&mut |inner| {
+        within.walk(&mut |inner| {
             inside.push(inner);
             Walk::Advance
         });
@@ -371,8 +390,8 @@ impl<'c> Source<'c> {
             }
             scratch = scratch_bytes(inner, target)?.max(scratch);
         }
-        // Buffers from before the loop that are not only used there.
-        let mut at = self.op;
+        // Buffers from before it that are not only used there.
+        let mut at = within;
         while let Some(outer) = at.parent() {
             for op in at.block().into_iter().flat_map(Block::ops).take_while(|op| *op != at) {
                 let ends = |user: Op<'c>| user.block() == at.block() && user.is_before_in_block(at);

@@ -67,7 +67,11 @@ fn attention() -> LoopGraph {
 }
 
 fn right(graph: &LoopGraph, schedule: &LoopSchedule, budget: &Budget) -> Result<(), String> {
-    (0..12).try_for_each(|trips| check(graph, schedule, budget, trips))
+    (0..12).try_for_each(|trips| check(graph, schedule, budget, &[trips]))?;
+    // The same in a loop over tiles, where the prologue of each comes before its loop, and behind the loop of the one before.
+    const TILES: [u64; 9] = [2, 0, 1, 3, 0, 0, 7, 12, 1];
+    check(graph, schedule, budget, &TILES)?;
+    check(graph, &schedule.clone().with_prologue_ahead(graph), budget, &TILES)
 }
 
 fn planned(graph: &LoopGraph, budget: &Budget) -> LoopSchedule {

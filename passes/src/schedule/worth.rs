@@ -5,6 +5,7 @@
 //! memory that more CTAs would fit in, the two are weighed: an iteration takes what it computes and waits for, divided
 //! by how many CTAs run beside each other.
 
+use super::nest::Nest;
 use super::plan::{Budget, Kind, LoopSchedule};
 use super::source::{Demand, Source};
 use crate::analysis::balance::Balance;
@@ -15,6 +16,7 @@ use crate::machine::{Layouts, Machine};
 use crate::objective::{ITERATIONS, Objective};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Op, Walk};
+use std::fmt;
 use ttopt_dialect::tt::ops::FuncOp;
 
 /// Cycles from a load of data that is not in the L1 to its use, while other CTAs load, too. Unmeasured.
@@ -50,6 +52,27 @@ fn operand_bytes(source: &Source<'_>) -> u64 {
     (0..graph.rings.len()).filter(read_by_dots).map(|ring| graph.rings[ring]).sum()
 }
 
+/// What a tile takes with its prologue before its loop, and behind the loop of the tile before: cycles of a multiprocessor for
+/// each CTA that it holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PrologueAhead {
+    behind: f64,
+    before: f64,
+}
+
+impl PrologueAhead {
+    /// Whether tiles take less with their prologues ahead.
+    pub fn pays(&self) -> bool {
+        self.before < self.behind
+    }
+}
+
+impl fmt::Display for PrologueAhead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a tile takes {:.0} cycles with that, {:.0} without", self.before, self.behind)
+    }
+}
+
 /// What the comparison needs to know.
 pub struct Worth<'c, 't> {
     objective: Objective<'c>,
@@ -74,6 +97,43 @@ impl<'c, 't> Worth<'c, 't> {
         }
         let own = self.cycles_alone(source.op);
         piped(trips, own, schedule.stages) / with as f64 <= plain(trips, own) / without as f64
+    }
+
+    /// What tiles take where `schedules` are those with the prologue before the loop and behind the loop of the tile before.
+    ///
+    /// What comes behind the loop then hides the latency of the first loads, in which all that it could do besides is wait. In
+    /// turn shared memory for both must be there, and what the prologue needs of the loop around is computed twice.
+    pub fn of_prologue_ahead(
+        &self,
+        source: &Source<'c>,
+        nest: &Nest<'c>,
+        schedules: (&LoopSchedule, &LoopSchedule),
+        budgets: (&Budget, &Budget),
+    ) -> PrologueAhead {
+        let trips = trip_count(source.op).unwrap_or(ITERATIONS as u64);
+        let own = self.cycles_alone(source.op);
+        let tail: f64 = nest.behind(source.op).map(|op| self.cycles_with_nested(op)).sum();
+        let again: f64 = nest.again().map(|op| self.cycles_with_nested(op)).sum();
+        let ctas = |schedule: &LoopSchedule, budget: &Budget| {
+            let taken = (budget.taken + schedule.shared_bytes(&source.graph)).max(1);
+            (budget.shared / taken).clamp(1, budget.ctas.max(1)) as f64
+        };
+        let tile = |schedule: &LoopSchedule| piped(trips, own, schedule.stages) + tail;
+        let hidden = MEMORY_LATENCY.min(tail);
+        PrologueAhead {
+            behind: tile(schedules.0) / ctas(schedules.0, budgets.0),
+            before: (tile(schedules.1) + again - hidden) / ctas(schedules.1, budgets.1),
+        }
+    }
+
+    /// Cycles of `op` and what is in it in a CTA that has a multiprocessor to itself.
+    fn cycles_with_nested(&self, op: Op<'c>) -> f64 {
+        let mut cycles = 0.0;
+        op.walk(&mut |inner| {
+            cycles += self.objective.cycles(inner, &self.layouts).unwrap_or(0.0);
+            Walk::Advance
+        });
+        cycles * (PARTS / self.layouts.machine.num_warps as f64).max(1.0)
     }
 
     /// How many CTAs fit in shared memory and registers when each takes so many bytes besides what else it takes.
