@@ -149,7 +149,9 @@ impl Machine<'_> {
         }
         self.groups.clear();
         match self.bulk.iter().next() {
-            Some((copy, (tile, i))) => Err(format!("nobody waits for copy {copy} of iteration {i} of tile {tile}")),
+            Some((copy, (tile, i))) => {
+                Err(format!("nobody waits for copy {copy} of iteration {i} of tile {tile}"))
+            }
             None => Ok(()),
         }
     }
@@ -340,7 +342,9 @@ impl Machine<'_> {
             .collect();
         let old = self.slot(ring, i).clone();
         if let Some((dot, of)) = old.readers.iter().next() {
-            return Err(format!("operation {n} writes ring {ring}, which dot {dot} of iteration {of:?} reads"));
+            return Err(format!(
+                "operation {n} writes ring {ring}, which dot {dot} of iteration {of:?} reads"
+            ));
         }
         for (reader, of) in old.holds.iter().flat_map(|of| readers.iter().map(move |reader| (*reader, *of))) {
             if !self.ran.contains(&(reader, of)) {

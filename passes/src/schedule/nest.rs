@@ -71,7 +71,8 @@ impl<'c> Nest<'c> {
             return Err("nothing uses what it multiplies");
         }
         let written = Written::of(outer);
-        let mut nest = Closure { block, inner: source.op, written, seen: FastSet::default(), args: Vec::new() };
+        let mut nest =
+            Closure { block, inner: source.op, written, seen: FastSet::default(), args: Vec::new() };
         for value in prologue_values(source, schedule) {
             nest.need(value)?;
         }

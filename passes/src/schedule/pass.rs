@@ -3,15 +3,16 @@
 use super::expand::expand;
 use super::nest::{self, FLATTEN, Nest};
 use super::offsets::carry_offsets;
+use super::one_loop::Pair;
 use super::past_registers::Copies;
 use super::plan::{Budget, LoopSchedule};
-use super::source::{Source, body};
+use super::source::{Source, body, check_attributes};
 use super::staged::turn_in_registers;
 use super::worth::Worth;
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::buffer_plans;
 use crate::coalesce::layout_alone;
-use crate::ir_util::{convert_operand, is_loop, with_layout};
+use crate::ir_util::{convert_operand, is_dot, is_loop, with_layout};
 use crate::machine::{self, Layouts, Machine, error, internal};
 use crate::plans::{self, AccessFacts};
 use crate::remove_layout_conversions::improve;
@@ -65,20 +66,69 @@ pub const SCHEDULES: &str = "ttg.schedules";
 /// More stages than this are taken for a mistake.
 const MOST_STAGES: i64 = 64;
 
-fn run(module: Op<'_>, options: &Options) -> PassResult {
+/// All loops, inner ones first.
+fn loops_of(module: Op<'_>) -> Vec<Op<'_>> {
     let mut loops = Vec::new();
     module.walk_post(&mut |op| {
         if ForOp::cast(op).is_some() {
             loops.push(op);
         }
     });
-    if loops.is_empty() {
+    loops
+}
+
+fn has_loop(op: Op<'_>) -> bool {
+    op.region(0).first_block().is_some_and(|block| block.ops().any(is_loop))
+}
+
+/// Makes one loop of nests in which the outer loop only goes on with what the inner one computes, where that pays or was asked
+/// for.
+fn join_loops(module: Op<'_>, machine: &Machine, target: &TargetDesc, options: &Options) -> PassResult {
+    let multiplies =
+        |op: Op<'_>| op.walk(&mut |op| if is_dot(op) { Walk::Stop } else { Walk::Advance }) == Walk::Stop;
+    let specialized = |op: Op<'_>| op.ancestor(|outer| WarpSpecializeOp::cast(outer).is_some()).is_some();
+    let inner =
+        loops_of(module).into_iter().filter(|op| !has_loop(*op) && multiplies(*op) && !specialized(*op));
+    for mut op in inner.collect::<Vec<_>>() {
+        let stages = op.attr(NUM_STAGES).and_then(Attr::as_int).unwrap_or_else(|| options.int("num-stages"));
+        while stages > 1
+            && let Some((outer, _)) = nest::around(op)
+        {
+            let asked = outer.attr(FLATTEN).is_some();
+            let pair = match Pair::of(op) {
+                Ok(pair) => pair,
+                Err(reason) => {
+                    if options.bool("explain") && asked {
+                        op.remark(format!("stays a loop of its own in the loop around it: {reason}"));
+                    }
+                    break;
+                }
+            };
+            let gain = Worth::new(module, machine.clone(), target).of_one_loop(&pair, stages as u32);
+            let pays = asked || gain.pays();
+            if options.bool("explain") {
+                let becomes = if pays { "becomes one loop with" } else { "stays a loop of its own in" };
+                op.remark(format!("{becomes} the loop around it: {gain}"));
+            }
+            if !pays {
+                break;
+            }
+            op = pair.join()?;
+        }
+    }
+    Ok(())
+}
+
+fn run(module: Op<'_>, options: &Options) -> PassResult {
+    if loops_of(module).is_empty() {
         return Ok(());
     }
     let (target, machine) = (machine::target(module)?, Machine::of(module)?);
     if machine.num_ctas > 1 {
         return Ok(());
     }
+    join_loops(module, &machine, &target, options)?;
+    let loops = loops_of(module);
     let axis = AxisInfoAnalysis::new(module);
     let mut said =
         Said { explains: options.bool("explain"), records: options.bool("record"), loops: Vec::new() };
@@ -94,10 +144,10 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
             return Err(error(op, format!("cannot have {stages} stages, the most is {MOST_STAGES}")));
         }
         let is_nested = op.ancestor(|outer| WarpSpecializeOp::cast(outer).is_some()).is_some();
-        if stages < 2 || is_nested || op.region(0).first_block().is_some_and(|block| block.ops().any(is_loop))
-        {
+        if stages < 2 || is_nested || has_loop(op) {
             continue;
         }
+        check_attributes(op)?;
         let all = asked.is_some();
         match Source::of(op, all, &axis, machine.num_warps, &target) {
             Ok(source) => {
@@ -221,6 +271,9 @@ impl Said {
     fn schedule(&mut self, source: &Source<'_>, schedule: &LoopSchedule) {
         if self.explains {
             source.op.remark(source.describe(schedule));
+            for what in source.not_kept(schedule) {
+                source.op.remark(format!("its schedule is not what its attributes ask for: {what}"));
+            }
         }
         if self.records {
             let empty = Timeline::with(function_of(source.op), place_of(source.op), schedule.stages);

@@ -42,6 +42,8 @@ pub struct Node {
     pub early: bool,
     /// By how many iterations the program asks that it runs ahead.
     pub asked: Option<u32>,
+    /// Where in an iteration the program asks for it: what has a smaller number comes first.
+    pub cluster: Option<u32>,
     /// Whether it should run ahead by one iteration at most, for the registers that it takes.
     pub near: bool,
     /// Whether so much is computed in it that data for what follows it need not be there before it.
@@ -63,6 +65,7 @@ impl Node {
             kind,
             early: false,
             asked: None,
+            cluster: None,
             near: false,
             heavy: false,
             writes: None,
@@ -189,9 +192,16 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// All schedules within `budget`: most stages first, and of those what runs ahead at the first place first.
+    /// All schedules within `budget`: most stages first, and of those what runs ahead at the first place first. Where some keep
+    /// the order that the program asks for, those.
     fn all(graph: &LoopGraph, budget: &Budget) -> Vec<Self> {
-        (2..=budget.stages).rev().flat_map(|stages| Self::of_stages(graph, stages, budget)).collect()
+        let stages = (2..=budget.stages).rev();
+        let mut all: Vec<Self> = stages.flat_map(|stages| Self::of_stages(graph, stages, budget)).collect();
+        let keeps = |candidate: &Self| candidate.schedule.misplaced(graph).is_none();
+        if all.iter().any(keeps) {
+            all.retain(keeps);
+        }
+        all
     }
 
     fn of_stages(graph: &LoopGraph, stages: u32, budget: &Budget) -> Vec<Self> {
@@ -326,6 +336,20 @@ impl LoopSchedule {
     /// Bytes of all rings.
     pub fn shared_bytes(&self, graph: &LoopGraph) -> u64 {
         graph.rings.iter().zip(&self.depths).map(|(bytes, depth)| bytes * u64::from(*depth)).sum()
+    }
+
+    /// The first operation that comes behind another one which the program wants behind it, and that one.
+    pub fn misplaced(&self, graph: &LoopGraph) -> Option<(usize, usize)> {
+        let mut last: Option<(u32, usize)> = None;
+        for step in &self.kernel {
+            let Step::Run(n) = step else { continue };
+            let Some(cluster) = graph.nodes[*n].cluster else { continue };
+            match last {
+                Some((before, other)) if before > cluster => return Some((*n, other)),
+                _ => last = Some((cluster, *n)),
+            }
+        }
+        None
     }
 
     /// How many iterations ahead an operation of `node` runs.

@@ -15,6 +15,7 @@ use crate::buffer_plans::BufferLayout;
 use crate::ir_util::{
     allocation, constant, fills_constant_buffer, in_block, is_dot, is_loop, programs_of_tiles,
 };
+use crate::machine::error;
 use crate::plans::{self, AccessFacts, scratch_bytes};
 use crate::shared_memory::effects::is_store_by_tma;
 use crate::tma::store_waits::descriptor_roots;
@@ -26,6 +27,7 @@ use linear_layout::target::TargetDesc;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, Op, Type, Value, Walk};
 use mlir_host::is_one_of;
+use mlir_host::pass::PassResult;
 use mlir_host::traits::Upstream;
 use mlir_host::upstream::{DivSIOp, DivUIOp, RemSIOp, RemUIOp, XOrIOp};
 use smallvec::SmallVec;
@@ -520,7 +522,11 @@ impl<'c> Builder<'_, 'c> {
         self.edges(end);
     }
 
-    fn push(&mut self, action: Action<'c>, node: Node) -> usize {
+    fn push(&mut self, action: Action<'c>, mut node: Node) -> usize {
+        // Addresses and the like come with what needs them.
+        if node.kind != Kind::Pure || node.heavy {
+            node.cluster = action.ops(self.source).first().and_then(|op| number(*op, CLUSTER));
+        }
         self.source.actions.push(action);
         self.source.graph.nodes.push(node);
         self.source.actions.len() - 1
@@ -849,13 +855,49 @@ impl<'c> Builder<'_, 'c> {
 const LATENCY: &str = "tt.latency";
 const STAGE: &str = "loop.stage";
 const LAST_STAGE: &str = "tt.scheduled_max_stage";
+/// Where in an iteration an operation comes.
+const CLUSTER: &str = "loop.cluster";
+
+/// An attribute that is a number and not negative.
+fn number(op: Op<'_>, name: &str) -> Option<u32> {
+    op.attr(name).and_then(Attr::as_int).and_then(|n| u32::try_from(n).ok())
+}
+
+/// Refuses attributes of Triton's scheduler that mean nothing.
+///
+/// # Errors
+/// Which one; it is reported.
+pub fn check_attributes(around: Op<'_>) -> PassResult {
+    let last = around.attr(LAST_STAGE);
+    let mut wrong = None;
+    let mut check = |op: Op<'_>, names: &[&str]| {
+        for name in names {
+            if op.attr(name).is_some() && number(op, name).is_none() {
+                wrong = Some(error(op, format!("expects an integer that is not negative as \"{name}\"")));
+            }
+        }
+        let (stage, last) = (number(op, STAGE), last.and_then(Attr::as_int));
+        if let (Some(stage), Some(last)) = (stage, last.filter(|_| op != around))
+            && i64::from(stage) > last
+        {
+            wrong = Some(error(op, format!("has stage {stage} of a loop whose last stage is {last}")));
+        }
+    };
+    check(around, &[LAST_STAGE]);
+    for op in body(around).into_iter().flat_map(|(block, _)| block.ops()) {
+        check(op, &[LATENCY, STAGE, CLUSTER]);
+    }
+    wrong.map_or(Ok(()), Err)
+}
+
+/// The stage from the last that the program asks for, of an operation that has one.
+fn asked_stage(op: Op<'_>) -> Option<u32> {
+    number(op.parent()?, LAST_STAGE)?.checked_sub(number(op, STAGE)?)
+}
 
 /// By how many iterations the program asks that a load runs ahead.
 fn asked(op: Op<'_>) -> Option<u32> {
-    let number =
-        |op: Op<'_>, name: &str| op.attr(name).and_then(Attr::as_int).and_then(|n| u32::try_from(n).ok());
-    let scheduled = || number(op.parent()?, LAST_STAGE)?.checked_sub(number(op, STAGE)?);
-    number(op, LATENCY).or_else(scheduled)
+    number(op, LATENCY).or_else(|| asked_stage(op))
 }
 
 /// Whether a tensor of this type has indices, addresses or masks, most of which are constants apart and stay in instructions.
@@ -891,6 +933,29 @@ impl Source<'_> {
             text.push_str(&format!("\n  ring {ring}: {depth} slots of {} bytes", self.graph.rings[ring]));
         }
         text
+    }
+
+    /// What of stages and clusters that the program asks for `schedule` does not keep.
+    pub fn not_kept(&self, schedule: &LoopSchedule) -> Vec<String> {
+        let mut all = Vec::new();
+        for (n, node) in self.graph.nodes.iter().enumerate() {
+            let Some(op) = self.actions[n].ops(self).first().copied() else { continue };
+            let asked = asked_stage(op).filter(|_| node.kind != Kind::Pure || node.heavy);
+            if let Some(asked) = asked.filter(|asked| *asked != schedule.ahead(n)) {
+                let ahead = schedule.ahead(n);
+                all.push(format!(
+                    "operation {n}, {}, runs {ahead} iterations ahead, not {asked}",
+                    self.what(n)
+                ));
+            }
+        }
+        if let Some((n, other)) = schedule.misplaced(&self.graph) {
+            let (first, second) = (self.what(n), self.what(other));
+            all.push(format!(
+                "operation {n}, {first}, comes behind operation {other}, {second}, not before it"
+            ));
+        }
+        all
     }
 
     /// What a node is, for people.

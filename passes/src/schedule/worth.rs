@@ -6,6 +6,7 @@
 //! by how many CTAs run beside each other.
 
 use super::nest::Nest;
+use super::one_loop::Pair;
 use super::plan::{Budget, Kind, LoopSchedule};
 use super::source::{Demand, Source};
 use crate::analysis::balance::Balance;
@@ -29,6 +30,8 @@ const ANSWER: f64 = 870.0;
 const SHARE_OF_L2: f64 = 0.28;
 /// Iterations from which on a loop is not mostly prologue and end.
 const MANY_TRIPS: u64 = 8;
+/// A share of cycles that is clearly less. Unmeasured.
+const CLEARLY: f64 = 0.95;
 /// Parts of a multiprocessor, of which a warp uses one (CUDA programming guide, "Hardware Multithreading").
 const PARTS: f64 = 4.0;
 
@@ -64,6 +67,30 @@ impl PrologueAhead {
     /// Whether tiles take less with their prologues ahead.
     pub fn pays(&self) -> bool {
         self.before < self.behind
+    }
+}
+
+/// What an iteration of an outer loop takes: cycles of a CTA.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OneLoop {
+    two: f64,
+    one: f64,
+}
+
+impl OneLoop {
+    /// Whether one loop takes less: clearly, since branches and what else iterations carry are not counted.
+    pub fn pays(&self) -> bool {
+        self.one < CLEARLY * self.two
+    }
+}
+
+impl fmt::Display for OneLoop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "an iteration of the outer one takes {:.0} cycles as one loop, {:.0} as two",
+            self.one, self.two
+        )
     }
 }
 
@@ -124,6 +151,16 @@ impl<'c, 't> Worth<'c, 't> {
             behind: tile(schedules.0) / ctas(schedules.0, budgets.0),
             before: (tile(schedules.1) + again - hidden) / ctas(schedules.1, budgets.1),
         }
+    }
+
+    /// What an iteration of the outer loop of `pair` takes with a loop of its own in it, and as a part of one loop.
+    pub fn of_one_loop(&self, pair: &Pair<'c>, stages: u32) -> OneLoop {
+        let trips = trip_count(pair.inner).unwrap_or(ITERATIONS as u64);
+        let own = self.cycles_alone(pair.inner);
+        let two = piped(trips, own, stages.max(2));
+        let again: f64 = pair.again().map(|op| self.cycles_with_nested(op)).sum();
+        let hidden = own * f64::from(stages.max(2) - 1);
+        OneLoop { two: two + again, one: two + again - MEMORY_LATENCY.min(hidden) }
     }
 
     /// Cycles of `op` and what is in it in a CTA that has a multiprocessor to itself.

@@ -281,7 +281,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
 
     /// The slot of iteration `i` of the next tile in rings of `depth` slots, where they go on.
     pub(super) fn slot_of_next(&mut self, depth: u32, i: u32) -> Made<Option<Value<'c>>> {
-        if self.slot_results.is_empty() {
+        if self.slot_results.is_empty() || depth == 1 {
             return Ok(None);
         }
         let place = |distance: u32| self.counters.iter().position(|counter| *counter == (depth, distance));
