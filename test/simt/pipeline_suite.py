@@ -193,8 +193,10 @@ class Nest(Loop):
               "loaded": "%base_p = tt.addptr %index, %tile : !tt.ptr<i32>, i32\n%base_l = tt.load %base_p : !tt.ptr<i32>\n"
                         "%base = arith.andi %base_l, %seven : i32"}
 
-    def __init__(self, r=None, m=64, n=32, k=32, trips="same", place="number", flatten=True, stores_to="%out", sums=False):
+    def __init__(self, r=None, m=64, n=32, k=32, trips="same", place="number", flatten=True, stores_to="%out", sums=False, goes_on=False):
         super().__init__(r, m, n, k)
+        # Whether tiles go on with the sums of the tile before, which are stored behind the last one.
+        self.goes_on = goes_on
         self.trips, self.place, self.flatten, self.stores_to, self.adds_up = trips, place, flatten, stores_to, sums
 
     def text(self, stages=None):
@@ -211,7 +213,7 @@ class Nest(Loop):
                 inner += [f"%far{i} = arith.muli %base, %wide : i32", f"%fars{i} = tt.splat %far{i} : i32 -> {t}",
                           f"%first{i} = tt.addptr {first}, %fars{i} : {ty}, {t}"]
                 first = f"%first{i}"
-            firsts.append(first)
+            firsts.append(f"%go{i}" if self.goes_on and ty == self.sums() else first)
         names = ", ".join(f"{arg[0]} = {first}" for arg, first in zip(self.args, firsts))
         types = ", ".join(ty for _, ty, _, _ in self.args)
         yields = ", ".join(last for *_, last in self.args)
@@ -221,13 +223,15 @@ class Nest(Loop):
         sums = []
         for i, (_, ty, _, _) in enumerate(self.args):
             if ty == self.sums():
-                inner += self.store_sums(i, len(sums))
+                inner += [] if self.goes_on else self.store_sums(i, len(sums))
                 sums.append(i)
-            elif ty == "i32":
+            elif ty == "i32" and not self.goes_on:
                 inner += [f"%o{i} = tt.addptr %scalars, %tile : !tt.ptr<i32>, i32", f"tt.store %o{i}, %r#{i} : !tt.ptr<i32>"]
         if self.place == "carried_late":
             inner.append("%base_next = arith.addi %base, %two : i32")
         carried = [("%base", "i32", "%one", "%base_next")] if self.place.startswith("carried") else []
+        if self.goes_on:
+            carried = [(f"%go{i}", self.sums(), self.args[i][2], f"%r#{i}") for i in sums] + carried
         if self.adds_up:
             inner.append(f"%total_next = arith.addf %total, %r#{sums[0]} : {self.sums()}")
             carried.append(("%total", self.sums(), self.zeros, "%total_next"))
@@ -243,6 +247,8 @@ class Nest(Loop):
         lines.append(f"{foot}  }}{flatten}")
         if self.adds_up:
             lines += self.store("%out", f"%all#{len(carried) - 1}", 7)
+        if self.goes_on:
+            lines += [line for at in range(len(sums)) for line in self.store("%out", f"%all#{at}", at)]
         d = " {tt.divisibility = 16 : i32}"
         numbers = {"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "seven": 7, "eight": 8, "wide": 1024, "size": self.m * self.n}
         return (
@@ -511,6 +517,13 @@ NAMED |= {
     "nest_indirect": nest(kind=dict(how="indirect")), "nest_twice": nest(kind=dict(how="twice"), trips="of_tile"),
     "nest_of_two_dots": nest(two_dots), "nest_of_scaled_sums": nest(scaled_sums, trips="of_tile"),
     "nest_of_converted": nest(converted), "nest_of_transposed": nest(transposed), "nest_of_two_distances": nest(two_distances),
+    "one_loop": nest(goes_on=True), "one_loop_carried": nest(goes_on=True, kind=dict(how="carried")),
+    "one_loop_known": nest(goes_on=True, trips="known", flatten=False), "one_loop_late": nest(goes_on=True, place="carried_late"),
+    "one_loop_before": nest(goes_on=True, place="carried", kind=dict(how="carried", mask=True)),
+    "one_loop_of_tile": nest(goes_on=True, trips="of_tile"), "one_loop_loaded": nest(goes_on=True, place="loaded"),
+    "one_loop_bulk": nest(goes_on=True, kind=dict(how="descriptor")), "one_loop_divided": nest(goes_on=True, place="divided"),
+    "one_loop_indirect": nest(goes_on=True, kind=dict(how="twice")), "one_loop_of_two_dots": nest(two_dots, goes_on=True),
+    "one_loop_of_scaled_sums": nest(scaled_sums, goes_on=True), "one_loop_of_two_distances": nest(two_distances, goes_on=True),
     "nest_of_conditional": nest(conditional_use), "nest_of_recurrence": nest(recurrence, trips="of_tile"),
 }
 
@@ -566,7 +579,7 @@ def any_loop(seed, nested=False):
     shape = r.choice((16, 32, 64, 64)), r.choice((16, 32)), r.choice((16, 32))
     if nested:
         l = Nest(r, *shape, trips=r.choice(list(Nest.TRIPS)), place=r.choice(list(Nest.PLACES)), flatten=r.random() < 0.7,
-                 sums=r.random() < 0.3)
+                 **r.choice((dict(sums=True), dict(), dict(), dict(goes_on=True))))
     else:
         l = Loop(r, *shape)
     def kind():
