@@ -121,7 +121,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 2 : i32, ttg.targ
         scf.yield %d : tensor<64x64xf32, #mma>
       }
       tt.store %out, %r : tensor<64x64x!tt.ptr<f32>, #mma>
-    }
+    } {tt.flatten}
     tt.return
   }
 }

@@ -155,7 +155,10 @@ impl<'c> Join<'_, 'c> {
         let Pair { outer, inner, .. } = *self.pair;
         let (block, _) = body(outer).ok_or_else(|| internal(outer, "a loop without a body"))?;
         let (inside, end) = body(inner).ok_or_else(|| internal(inner, "a loop without a body"))?;
+        let place = self.place_of_bounds();
+        self.rewriter.set_before(place);
         let (zero, total, one) = self.bounds()?;
+        self.rewriter.set_before(outer);
         let mut env = Env::default();
         env.insert(block.arg(0), outer.operand(0));
         env.extend((0..outer.num_results()).map(|arg| (block.arg(arg + 1), outer.operand(arg + 3))));
@@ -196,6 +199,20 @@ impl<'c> Join<'_, 'c> {
         }
         outer.erase();
         Ok(made)
+    }
+
+    /// The outermost loop before which both loops' bounds are known: a loop around may be joined, too.
+    fn place_of_bounds(&self) -> Op<'c> {
+        let Pair { outer, inner, .. } = *self.pair;
+        let known = |block| {
+            let mut bounds = outer.operands().take(3).chain(inner.operands().take(3));
+            bounds.all(|value| is_outside(value, block))
+        };
+        let around = |op: &Op<'c>| {
+            let block = op.block().filter(|block| known(*block))?;
+            block.parent().filter(|around| ForOp::cast(*around).is_some())
+        };
+        std::iter::successors(Some(outer), around).last().unwrap_or(outer)
     }
 
     /// The new loop's bounds and step.

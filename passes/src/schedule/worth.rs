@@ -61,12 +61,14 @@ fn operand_bytes(source: &Source<'_>) -> u64 {
 pub struct PrologueAhead {
     behind: f64,
     before: f64,
+    /// Whether CTAs share a multiprocessor: then they hide each other's latency, and registers are what there is too little of.
+    shared: bool,
 }
 
 impl PrologueAhead {
     /// Whether tiles take less with their prologues ahead.
     pub fn pays(&self) -> bool {
-        self.before < self.behind
+        !self.shared && self.before < self.behind
     }
 }
 
@@ -96,7 +98,8 @@ impl fmt::Display for OneLoop {
 
 impl fmt::Display for PrologueAhead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a tile takes {:.0} cycles with that, {:.0} without", self.before, self.behind)
+        write!(f, "a tile takes {:.0} cycles with that, {:.0} without", self.before, self.behind)?;
+        if self.shared { write!(f, ", of several CTAs, which hide each other's latency") } else { Ok(()) }
     }
 }
 
@@ -148,6 +151,7 @@ impl<'c, 't> Worth<'c, 't> {
         let tile = |schedule: &LoopSchedule| piped(trips, own, schedule.stages) + tail;
         let hidden = MEMORY_LATENCY.min(tail);
         PrologueAhead {
+            shared: ctas(schedules.0, budgets.0) > 1.0,
             behind: tile(schedules.0) / ctas(schedules.0, budgets.0),
             before: (tile(schedules.1) + again - hidden) / ctas(schedules.1, budgets.1),
         }
