@@ -42,6 +42,8 @@ pub struct Node {
     pub early: bool,
     /// By how many iterations the program asks that it runs ahead.
     pub asked: Option<u32>,
+    /// Where in an iteration the program asks for it: what has a smaller number comes first.
+    pub cluster: Option<u32>,
     /// Whether it should run ahead by one iteration at most, for the registers that it takes.
     pub near: bool,
     /// Whether so much is computed in it that data for what follows it need not be there before it.
@@ -63,6 +65,7 @@ impl Node {
             kind,
             early: false,
             asked: None,
+            cluster: None,
             near: false,
             heavy: false,
             writes: None,
@@ -146,6 +149,25 @@ pub enum Step {
     },
 }
 
+/// Where the prologue of a loop comes that a loop around it runs once for each tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prologue {
+    /// Right before the loop.
+    Before,
+    /// Behind the loop of the tile before, where everything of that is done, and before whatever else the loop around does
+    /// with it; that of the first tile comes before the loop around. Rings outlive the loop.
+    TileBefore(Slots),
+}
+
+/// In which slots the next run of a loop begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slots {
+    /// In the first ones again: all are free.
+    Restart,
+    /// In those that come next: barriers in memory know how often they have been used.
+    Continue,
+}
+
 /// The schedule of a loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoopSchedule {
@@ -159,6 +181,8 @@ pub struct LoopSchedule {
     pub depths: Vec<u32>,
     /// Whether what advances pointers of copies runs in the iteration that uses the next values, before the copies.
     pub advances_late: bool,
+    /// Where the prologue comes.
+    pub prologue: Prologue,
 }
 
 /// A schedule that fits, and how many CTAs fit with it.
@@ -168,9 +192,16 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// All schedules within `budget`: most stages first, and of those what runs ahead at the first place first.
+    /// All schedules within `budget`: most stages first, and of those what runs ahead at the first place first. Where some keep
+    /// the order that the program asks for, those.
     fn all(graph: &LoopGraph, budget: &Budget) -> Vec<Self> {
-        (2..=budget.stages).rev().flat_map(|stages| Self::of_stages(graph, stages, budget)).collect()
+        let stages = (2..=budget.stages).rev();
+        let mut all: Vec<Self> = stages.flat_map(|stages| Self::of_stages(graph, stages, budget)).collect();
+        let keeps = |candidate: &Self| candidate.schedule.misplaced(graph).is_none();
+        if all.iter().any(keeps) {
+            all.retain(keeps);
+        }
+        all
     }
 
     fn of_stages(graph: &LoopGraph, stages: u32, budget: &Budget) -> Vec<Self> {
@@ -243,6 +274,19 @@ impl LoopSchedule {
         Some(chosen.schedule.clone())
     }
 
+    /// The same with the prologue of each tile behind the loop of the tile before.
+    #[must_use]
+    pub fn with_prologue_ahead(self, graph: &LoopGraph) -> Self {
+        let announced = graph.nodes.iter().any(|node| node.kind == Kind::BulkCopy);
+        let slots = if announced { Slots::Continue } else { Slots::Restart };
+        Self { prologue: Prologue::TileBefore(slots), ..self }
+    }
+
+    /// Whether the prologue of a tile comes behind the loop of the tile before.
+    pub fn is_prologue_ahead(&self) -> bool {
+        self.prologue != Prologue::Before
+    }
+
     /// All schedules within `budget`, each with how many CTAs fit beside each other: most stages first.
     pub fn candidates(graph: &LoopGraph, budget: &Budget) -> Vec<(u64, Self)> {
         Candidate::all(graph, budget).into_iter().map(|one| (one.ctas, one.schedule)).collect()
@@ -273,8 +317,8 @@ impl LoopSchedule {
         let places = Order::new(graph, stage, stages, None).places();
         let order = |place: usize| {
             let kernel = Order::new(graph, stage, stages, Some(place)).count()?;
-            let mut schedule =
-                Self { stages, stage: stage.to_vec(), kernel, depths: Vec::new(), advances_late };
+            let (stage, depths, prologue) = (stage.to_vec(), Vec::new(), Prologue::Before);
+            let mut schedule = Self { stages, stage, kernel, depths, advances_late, prologue };
             schedule.depths = schedule.needed_depths(graph);
             Some(schedule)
         };
@@ -292,6 +336,20 @@ impl LoopSchedule {
     /// Bytes of all rings.
     pub fn shared_bytes(&self, graph: &LoopGraph) -> u64 {
         graph.rings.iter().zip(&self.depths).map(|(bytes, depth)| bytes * u64::from(*depth)).sum()
+    }
+
+    /// The first operation that comes behind another one which the program wants behind it, and that one.
+    pub fn misplaced(&self, graph: &LoopGraph) -> Option<(usize, usize)> {
+        let mut last: Option<(u32, usize)> = None;
+        for step in &self.kernel {
+            let Step::Run(n) = step else { continue };
+            let Some(cluster) = graph.nodes[*n].cluster else { continue };
+            match last {
+                Some((before, other)) if before > cluster => return Some((*n, other)),
+                _ => last = Some((cluster, *n)),
+            }
+        }
+        None
     }
 
     /// How many iterations ahead an operation of `node` runs.

@@ -1,5 +1,5 @@
 use super::checker::check;
-use super::plan::{Budget, Edge, Kind, LoopGraph, LoopSchedule, Node, Step};
+use super::plan::{Budget, Edge, Kind, LoopGraph, LoopSchedule, Node, Prologue, Slots, Step};
 
 const BUDGET: Budget = Budget {
     stages: 3,
@@ -67,7 +67,11 @@ fn attention() -> LoopGraph {
 }
 
 fn right(graph: &LoopGraph, schedule: &LoopSchedule, budget: &Budget) -> Result<(), String> {
-    (0..12).try_for_each(|trips| check(graph, schedule, budget, trips))
+    (0..12).try_for_each(|trips| check(graph, schedule, budget, &[trips]))?;
+    // The same in a loop over tiles, where the prologue of each comes before its loop, and behind the loop of the one before.
+    const TILES: [u64; 9] = [2, 0, 1, 3, 0, 0, 7, 12, 1];
+    check(graph, schedule, budget, &TILES)?;
+    check(graph, &schedule.clone().with_prologue_ahead(graph), budget, &TILES)
 }
 
 fn planned(graph: &LoopGraph, budget: &Budget) -> LoopSchedule {
@@ -232,6 +236,26 @@ fn what_the_program_asks_for_is_done() {
 }
 
 #[test]
+fn operations_come_in_the_order_that_the_program_asks_for() {
+    for (graph, dot) in [(matmul_of_warps(), 4), (matmul_of_warp_groups(), 2)] {
+        let at = |schedule: &LoopSchedule, n| schedule.kernel.iter().position(|step| *step == Step::Run(n));
+        for (copies, multiplies) in [(0, 1), (1, 0)] {
+            let mut graph = graph.clone();
+            graph.nodes[0].cluster = Some(copies);
+            graph.nodes[1].cluster = Some(copies);
+            graph.nodes[dot].cluster = Some(multiplies);
+            let schedule = planned(&graph, &BUDGET);
+            assert_eq!(at(&schedule, 0) < at(&schedule, dot), copies < multiplies, "{schedule:#?}");
+            assert_eq!(schedule.misplaced(&graph), None);
+        }
+    }
+    // What cannot be is told.
+    let mut graph = matmul_of_warp_groups();
+    (graph.nodes[0].cluster, graph.nodes[1].cluster, graph.nodes[2].cluster) = (Some(0), Some(2), Some(1));
+    assert_eq!(planned(&graph, &BUDGET).misplaced(&graph), Some((2, 1)));
+}
+
+#[test]
 fn what_depends_on_effects_stays() {
     let mut graph = matmul_of_warps();
     graph.nodes.push(Node::new(Kind::Fixed));
@@ -303,6 +327,33 @@ fn broken_schedules_are_refused() {
     }
 }
 
+/// A loop whose operands bulk copies bring, the second one read by threads.
+fn matmul_of_bulk_copies() -> LoopGraph {
+    let mut graph = matmul_of_warp_groups();
+    graph.nodes[0].kind = Kind::BulkCopy;
+    graph.nodes[1].kind = Kind::BulkCopy;
+    graph
+}
+
+#[test]
+fn prologues_of_the_next_tile_find_slots_as_the_tile_before_left_them() {
+    let tiles: [u64; 7] = [3, 0, 5, 1, 0, 2, 4];
+    for stages in 2..=5 {
+        let budget = Budget { stages, ..BUDGET };
+        let restarts =
+            planned(&matmul_of_warp_groups(), &budget).with_prologue_ahead(&matmul_of_warp_groups());
+        assert_eq!(restarts.prologue, Prologue::TileBefore(Slots::Restart));
+        let graph = matmul_of_bulk_copies();
+        let goes_on = planned(&graph, &budget).with_prologue_ahead(&graph);
+        assert_eq!(goes_on.prologue, Prologue::TileBefore(Slots::Continue));
+        assert_eq!(check(&graph, &goes_on, &budget, &tiles), Ok(()));
+        // A barrier has announced data of the tile before already.
+        let again = LoopSchedule { prologue: Prologue::TileBefore(Slots::Restart), ..goes_on };
+        let error = check(&graph, &again, &budget, &tiles).expect_err("phases begin again");
+        assert!(error.contains("phase 0 of a barrier that has announced"), "{error}");
+    }
+}
+
 /// A small generator of numbers (Marsaglia, "Xorshift RNGs").
 struct Random(u64);
 
@@ -328,7 +379,8 @@ fn random_loop(random: &mut Random) -> LoopGraph {
             1 | 2 => {
                 let near = random.one_in(3);
                 let asked = random.one_in(6).then(|| random.below(4) as u32);
-                Node { early: !random.one_in(4), near, asked, ..Node::new(Kind::Guarded) }
+                let cluster = random.one_in(4).then(|| random.below(3) as u32);
+                Node { early: !random.one_in(4), near, asked, cluster, ..Node::new(Kind::Guarded) }
             }
             3 | 4 => {
                 graph.rings.push(1 << (8 + random.below(5)));

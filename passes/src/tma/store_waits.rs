@@ -8,7 +8,7 @@
 //! Nothing in the loop may see whether a store is done: it has no atomic operations, calls or barriers of its own, and
 //! what it loads are other arguments of the kernel than what it stores.
 
-use crate::analysis::pointer_roots::{may_meet, pointer_roots};
+use crate::analysis::pointer_roots::{Arguments, may_meet, pointer_roots};
 use crate::analysis::registers::RESERVED;
 use crate::ir_util::{allocation, programs_of_tiles};
 use crate::machine::{self, internal};
@@ -47,7 +47,7 @@ pub static DELAY_STORE_WAITS: PassDef = PassDef {
     )
 };
 
-type Roots<'c> = SmallVec<[Value<'c>; 1]>;
+type Roots<'c> = Arguments<'c>;
 
 fn run(module: Op<'_>, _: &Options) -> PassResult {
     let mut loops = Vec::new();
@@ -162,7 +162,7 @@ fn buffer_of<'c>(store: Op<'c>, body: Block<'c>) -> Option<Op<'c>> {
 }
 
 /// The arguments of the kernel that a tensor descriptor describes.
-fn descriptor_roots(desc: Value<'_>) -> Option<Roots<'_>> {
+pub fn descriptor_roots(desc: Value<'_>) -> Option<Roots<'_>> {
     let Some(op) = desc.def_op() else {
         return Some([desc].into_iter().collect());
     };
