@@ -67,7 +67,8 @@ impl<'c> Sides<'c> {
         if branch.num_regions() != 2 || branch.region(1).is_empty() {
             return None;
         }
-        let ops = |side: usize| branch.region(side).blocks().next().map(|block| block.ops().collect::<Vec<_>>());
+        let ops =
+            |side: usize| branch.region(side).blocks().next().map(|block| block.ops().collect::<Vec<_>>());
         let (own, others) = (ops(0)?, ops(1)?);
         let accesses = own.iter().any(|op| rule(*op) == Some(Rule::Memory));
         if !accesses || own.len() != others.len() {
