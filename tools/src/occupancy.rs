@@ -336,6 +336,32 @@ mod tests {
     }
 
     #[test]
+    fn many_loads_that_could_be_under_way_at_once_get_registers() {
+        let sums = |n: usize, between: &str| {
+            let mut body = format!(
+                "\t.reg .b32 \t%r<{}>;\n\t.reg .b64 \t%rd<9>;\n\tld.param.b64 %rd1, [k_param_0];\n\tmov.u32 %r0, %tid.x;\n\
+                 \tmul.wide.u32 %rd2, %r0, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n\tmov.b32 %r1, 0;\n",
+                n + 3
+            );
+            for i in 0..n {
+                let r = i + 2;
+                body += &format!(
+                    "\tld.global.b32 %r{r}, [%rd3+{}];\n\tadd.f32 %r1, %r1, %r{r};\n{between}",
+                    512 * i
+                );
+            }
+            body + "\tst.global.b32 [%rd3], %r1;\n"
+        };
+        let ctas = |n, between| bound(&mut text(&sums(n, between), 128), 16).unwrap().ctas;
+        // A few are under way at once with 32 registers, and more CTAs hide latencies.
+        assert_eq!(ctas(64, ""), 16);
+        // A thousand are not: a kernel of few programs would wait forty times.
+        assert!(ctas(1024, "") <= 5, "{}", ctas(1024, ""));
+        // Where each waits for the one before, registers gain nothing.
+        assert_eq!(ctas(1024, "\tbar.sync 0;\n"), 16);
+    }
+
+    #[test]
     fn loads_do_not_pass_stores_that_may_write_what_they_read() {
         let mut body = String::from(
             "\t.reg .b32 \t%r<300>;\n\t.reg .b64 \t%rd<9>;\n\tld.param.b64 %rd1, [k_param_0];\n\tmov.u32 %r0, %tid.x;\n\

@@ -255,6 +255,33 @@ fn operations_come_in_the_order_that_the_program_asks_for() {
     assert_eq!(planned(&graph, &BUDGET).misplaced(&graph), Some((2, 1)));
 }
 
+/// A dot whose result is scaled and added in the same iteration: no dot is under way when the next one begins.
+fn scaled_sums() -> LoopGraph {
+    let scale = Node { heavy: true, ..Node::new(Kind::Pure) };
+    LoopGraph {
+        nodes: vec![copy(0), copy(1), Node { heavy: true, ..reading(Kind::Dot, &[0, 1]) }, scale],
+        edges: vec![edge(2, 3, 0), edge(3, 3, 1)],
+        rings: vec![1 << 13, 1 << 13],
+    }
+}
+
+#[test]
+fn copies_are_issued_beside_a_dot_that_begins_at_once() {
+    let at = |schedule: &LoopSchedule, wanted: &dyn Fn(&Step) -> bool| {
+        schedule.kernel.iter().position(wanted).expect("a step")
+    };
+    let run = |node: usize| move |step: &Step| *step == Step::Run(node);
+    let done = |step: &Step| matches!(step, Step::AwaitDots { .. });
+    for stages in 2..=4 {
+        let schedule = planned(&scaled_sums(), &Budget { stages, ..BUDGET });
+        let (dot, copy, done) = (at(&schedule, &run(2)), at(&schedule, &run(0)), at(&schedule, &done));
+        assert!(dot < copy && copy < done, "{schedule:#?}");
+        // One that adds to the result of the dot before, which may be under way, would keep copies waiting.
+        let schedule = planned(&matmul_of_warp_groups(), &Budget { stages, ..BUDGET });
+        assert!(at(&schedule, &run(0)) < at(&schedule, &run(2)), "{schedule:#?}");
+    }
+}
+
 #[test]
 fn what_depends_on_effects_stays() {
     let mut graph = matmul_of_warps();

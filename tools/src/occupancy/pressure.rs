@@ -79,7 +79,7 @@ pub fn needs(kernel: &Kernel, least: u64) -> Option<Vec<Need>> {
 }
 
 /// What `kernel` loads from global memory.
-fn loads<'a>(kernel: &'a Kernel) -> impl Iterator<Item = &'a Register> {
+fn loads(kernel: &Kernel) -> impl Iterator<Item = &Register> {
     let instructions = kernel.blocks.iter().flat_map(|block| &block.instructions);
     instructions.filter(|at| at.order == Order::Load).flat_map(|at| &at.makes)
 }
