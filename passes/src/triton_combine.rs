@@ -4,7 +4,7 @@
 //! * an offset of an offset is one offset, where their sum cannot overflow;
 //! * `select(m, load(p, m, _), x)` is `load(p, m, x)`: what stands for masked
 //!   elements comes from the load itself;
-//! * sides of an `scf.if` that do the same are one ([`crate::same_sides`]).
+//! * sides of an `scf.if` that do the same are one (`same_sides`).
 
 use crate::ir_util::constant;
 use mlir_host::ir::{Attr, Op, Value};
