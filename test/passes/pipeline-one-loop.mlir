@@ -7,7 +7,7 @@
 #left = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 1}>
 #right = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 1}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 2 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
-  // CHECK: remark: becomes one loop with the loop around it: an iteration of the outer one takes {{[0-9]+}} cycles as one loop, {{[0-9]+}} as two{{$|, of}}
+  // CHECK: remark: becomes one loop with the loop around it: an iteration of the outer one takes {{[0-9]+}} cycles as one loop, {{[0-9]+}} as two
   // CHECK: remark: stays a loop of its own in the loop around it: how often it runs depends on the loop around it
   // CHECK-LABEL: @rows
   // CHECK: %[[ROWS:.*]] = arith.select

@@ -10,7 +10,6 @@ use super::source::{Source, body, check_attributes};
 use super::staged::turn_in_registers;
 use super::worth::Worth;
 use crate::analysis::axis_info::AxisInfoAnalysis;
-use crate::analysis::registers::ctas_together;
 use crate::buffer_plans;
 use crate::coalesce::layout_alone;
 use crate::ir_util::{convert_operand, is_dot, is_loop, with_layout};
@@ -106,13 +105,12 @@ fn join_loops(module: Op<'_>, machine: &Machine, target: &TargetDesc, options: &
                 }
             };
             // Several CTAs hide each other's latency, and the branch of each iteration costs them instructions.
-            let function = op.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(op);
-            let alone = ctas_together(function, machine.num_warps, 0, target) < 2;
+            let alone = nest::is_alone(op, machine.num_warps, target);
             let gain = Worth::new(module, machine.clone(), target).of_one_loop(&pair, stages as u32);
             let pays = asked || alone && gain.pays();
             if options.bool("explain") {
                 let becomes = if pays { "becomes one loop with" } else { "stays a loop of its own in" };
-                let shared = if alone { "" } else { ", of several CTAs, which hide each other's latency" };
+                let shared = if alone { "" } else { ", where other CTAs may hide latency" };
                 op.remark(format!("{becomes} the loop around it: {gain}{shared}"));
             }
             if !pays {

@@ -5,12 +5,12 @@
 //! memory that more CTAs would fit in, the two are weighed: an iteration takes what it computes and waits for, divided
 //! by how many CTAs run beside each other.
 
-use super::nest::Nest;
+use super::nest::{Nest, is_alone};
 use super::one_loop::Pair;
 use super::plan::{Budget, Kind, LoopSchedule};
 use super::source::{Demand, Source};
 use crate::analysis::balance::Balance;
-use crate::analysis::registers::{UNSEEN_REGISTERS, ctas_with};
+use crate::analysis::registers::{UNSEEN_REGISTERS, ctas_with, knows_ctas};
 use crate::choice::{Candidate, Choice, Unit};
 use crate::ir_util::{is_dot, trip_count};
 use crate::machine::{Layouts, Machine};
@@ -99,7 +99,7 @@ impl fmt::Display for OneLoop {
 impl fmt::Display for PrologueAhead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "a tile takes {:.0} cycles with that, {:.0} without", self.before, self.behind)?;
-        if self.shared { write!(f, ", of several CTAs, which hide each other's latency") } else { Ok(()) }
+        if self.shared { write!(f, ", where other CTAs may hide latency") } else { Ok(()) }
     }
 }
 
@@ -150,8 +150,11 @@ impl<'c, 't> Worth<'c, 't> {
         };
         let tile = |schedule: &LoopSchedule| piped(trips, own, schedule.stages) + tail;
         let hidden = MEMORY_LATENCY.min(tail);
+        let warps = self.layouts.machine.num_warps;
+        let known = knows_ctas(self.target) || is_alone(source.op, warps, self.target);
         PrologueAhead {
-            shared: ctas(schedules.0, budgets.0) > 1.0,
+            // Where little is known of registers, shared memory does not tell.
+            shared: ctas(schedules.0, budgets.0) > 1.0 || !known,
             behind: tile(schedules.0) / ctas(schedules.0, budgets.0),
             before: (tile(schedules.1) + again - hidden) / ctas(schedules.1, budgets.1),
         }
