@@ -66,11 +66,8 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         ops.iter().filter_map(|op| access(*op, &analysis, &layouts.machine)).collect();
     let (groups, work) = groups(&ops, &accesses);
     let members = members(&accesses, &groups);
-    let vectors: Vec<u64> = members
-        .iter()
-        .zip(&work)
-        .map(|(members, work)| group_vector(members, work, &layouts.machine))
-        .collect();
+    let vectors: Vec<u64> =
+        members.iter().zip(&work).map(|(members, work)| group_vector(members, work, &layouts)).collect();
     let mut rewriter = IrRewriter::new(module.context());
     let mut chosen = vec![None; vectors.len()];
     let explains = options.bool("explain");
@@ -83,7 +80,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
                 let (members, work) = (&members[*group], &work[*group]);
                 if explains {
                     let choices = [
-                        vector_choice(members, work, vector, &layouts.machine),
+                        vector_choice(members, work, vector, &layouts),
                         warps_choice(access, vector, work, &layouts),
                     ];
                     choices.into_iter().flatten().for_each(|choice| access.op.remark(choice.to_string()));
@@ -125,7 +122,7 @@ pub(crate) fn layout_alone<'c>(
     let (vector, limit) = facts.vector(layouts.machine.vector_bits());
     let access = Access { op, shape, facts, vector, limit };
     let work = Work::default();
-    layout_for(&access, group_vector(&[&access], &work, &layouts.machine), &work, layouts)
+    layout_for(&access, group_vector(&[&access], &work, layouts), &work, layouts)
 }
 
 /// Accesses that exchange values have the same number, if they also agree on
@@ -392,35 +389,112 @@ fn most_held(first: &Access<'_>, vector: u64, machine: &Machine) -> u64 {
     if row > 1 && row < vector { share * 2 } else { share }
 }
 
-/// The vector that a group takes.
-fn group_vector(members: &[&Access<'_>], work: &Work<'_>, machine: &Machine) -> u64 {
-    let Some(first) = members.first() else { return 1 };
-    let mut best = (f64::INFINITY, 1);
-    for held in group_vectors(members) {
-        let accesses = access_costs(members, held, machine).map(|[issued, touched]| issued + touched);
-        let cost = accesses.sum::<f64>() + operand_cost(members, work, held, machine);
-        if cost <= best.0 {
-            best = (cost, held);
-        }
-    }
-    best.1.min(most_held(first, best.1, machine))
+/// The share of the cycles of reductions that counts beside those of accesses: kernels that reduce what they load mostly wait for
+/// memory, and do the rest meanwhile. On an H100 kernels gain by wider vectors where reductions save ten times what accesses
+/// lose, and lose where they save 1.4 times that (docs/objective.md).
+const REDUCTIONS_BESIDE: f64 = 0.25;
+
+/// Cycles of the reductions of the values of a group whose threads hold `held` neighbours, as far as they count. Scans and
+/// gathers take layouts of their own.
+fn reductions_cost<'c>(first: &Access<'c>, held: u64, work: &Work<'c>, layouts: &Layouts<'c>) -> f64 {
+    let mut reductions = work.along.iter().filter(|(op, _)| ReduceOp::cast(*op).is_some()).peekable();
+    let Some(target) = layouts.machine.target.as_ref().filter(|_| reductions.peek().is_some()) else {
+        return 0.0;
+    };
+    let layout = layout_for(first, held, work, layouts).ok();
+    let Some(layout) = layout.and_then(|layout| to_linear_layout(layout, &first.shape).ok()) else {
+        return f64::INFINITY;
+    };
+    let cost = |(op, weights): &(Op<'c>, f64)| {
+        plans::cost_along(*op, &layout, target).map_or(f64::INFINITY, |cost| cost * weights)
+    };
+    REDUCTIONS_BESIDE * reductions.map(cost).sum::<f64>()
 }
 
-/// What the accesses of a group, whose threads hold `vector` neighbours, would cost with other vectors.
-fn vector_choice(members: &[&Access<'_>], work: &Work<'_>, vector: u64, machine: &Machine) -> Option<Choice> {
-    let first = members.first()?;
+/// Cycles of the accesses of a group whose threads hold `held` neighbours: to issue them, of lines and sectors, to store what
+/// dots read to shared memory, and for offsets.
+fn group_cost(members: &[&Access<'_>], work: &Work<'_>, held: u64, machine: &Machine) -> [f64; 4] {
+    let Some(first) = members.first() else { return [0.0; 4] };
     let elements = first.shape.iter().product::<i64>().max(1) as u64 / machine.num_ctas;
     // An element of a group is one of each lane.
     let times = elements as f64 / machine.threads_per_warp as f64;
-    let fits: Vec<u64> =
-        group_vectors(members).filter(|held| *held <= vector.max(most_held(first, *held, machine))).collect();
+    let sum = |term: usize| times * access_costs(members, held, machine).map(|cost| cost[term]).sum::<f64>();
+    let offsets: f64 = members.iter().map(|access| offsets_cost(access, held, machine)).sum();
+    [sum(0), sum(1), times * operand_cost(members, work, held, machine), offsets]
+}
+
+/// Cycles of a warp for an offset along a dimension that a loop keeps: it takes two registers, which are written to the stack and
+/// read again where registers are short.
+const OFFSET: f64 = 8.0;
+
+/// What the offsets of an access in a loop cost that has one address for each element: threads keep one for each place along each
+/// dimension, so that few places along each dimension take fewer registers than many along one.
+fn offsets_cost(access: &Access<'_>, held: u64, machine: &Machine) -> f64 {
+    if access.vector > 1 || access.shape.len() < 2 || weight(access.op) <= 1.0 {
+        return 0.0;
+    }
+    let size = sizes(access, held);
+    let blocked = machine.blocked_with_warps(&access.shape, &size, &access.facts.order, &access.facts.order);
+    let of = |d: usize| {
+        let covered = blocked.threads_per_warp[d] * blocked.warps_per_cta[d];
+        (access.shape[d].max(1) as u64).div_ceil(covered.max(1))
+    };
+    OFFSET * machine.num_warps as f64 * (0..access.shape.len()).map(of).sum::<u64>() as f64
+}
+
+/// Elements of each dimension that a thread holds next to each other.
+fn sizes(access: &Access<'_>, vector: u64) -> Vec<u64> {
+    let mut size = vec![1; access.shape.len()];
+    let mut left = vector;
+    for &d in &access.facts.order {
+        size[d] = left.min(access.shape[d].max(1) as u64);
+        left /= size[d];
+        // Rows that are not filled do not continue in the next one.
+        if size[d] < access.shape[d] as u64 {
+            break;
+        }
+    }
+    size
+}
+
+/// The vector that a group takes: the one with which its accesses cost least, or a wider one by which reductions gain more.
+fn group_vector<'c>(members: &[&Access<'c>], work: &Work<'c>, layouts: &Layouts<'c>) -> u64 {
+    let (Some(first), machine) = (members.first(), &layouts.machine) else { return 1 };
+    let accesses = |held: u64| group_cost(members, work, held, machine).iter().sum::<f64>();
+    // Of equals the widest.
+    let least = |a: &(f64, u64), b: &(f64, u64)| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1));
+    let best = group_vectors(members).map(|held| (accesses(held), held)).min_by(least);
+    let best = best.map_or(1, |(_, held)| held);
+    let narrowest = best.min(most_held(first, best, machine));
+    let wider =
+        group_vectors(members).filter(|held| *held > best && *held <= most_held(first, *held, machine));
+    let all = std::iter::once(narrowest).chain(wider);
+    let all = all.map(|held| (accesses(held) + reductions_cost(first, held, work, layouts), held));
+    all.min_by(least).map_or(narrowest, |(_, held)| held)
+}
+
+/// What the accesses of a group, whose threads hold `vector` neighbours, would cost with other vectors.
+fn vector_choice<'c>(
+    members: &[&Access<'c>],
+    work: &Work<'c>,
+    vector: u64,
+    layouts: &Layouts<'c>,
+) -> Option<Choice> {
+    let (first, machine) = (members.first()?, &layouts.machine);
+    let reduces = work.along.iter().any(|(op, _)| ReduceOp::cast(*op).is_some());
+    // What is reduced makes vectors no narrower.
+    let least = if reduces { vector } else { 1 };
+    let fits: Vec<u64> = group_vectors(members)
+        .filter(|held| *held >= least && *held <= vector.max(most_held(first, *held, machine)))
+        .collect();
     let candidates = fits.iter().map(|held| {
-        let sum =
-            |term: usize| times * access_costs(members, *held, machine).map(|cost| cost[term]).sum::<f64>();
+        let [issue, lines, operands, offsets] = group_cost(members, work, *held, machine);
         let terms = [
-            ("issue", sum(0)),
-            ("lines and sectors", sum(1)),
-            ("shared memory of dots", times * operand_cost(members, work, *held, machine)),
+            ("issue", issue),
+            ("lines and sectors", lines),
+            ("shared memory of dots", operands),
+            ("offsets", offsets),
+            ("reductions beside", reductions_cost(first, *held, work, layouts)),
         ];
         let neighbours = if *held == 1 { "neighbour" } else { "neighbours" };
         Candidate::of_terms(format!("{held} {neighbours} in each thread"), &terms)
@@ -461,16 +535,7 @@ fn placements<'c>(
     work: &Work<'c>,
     layouts: &Layouts<'c>,
 ) -> impl Iterator<Item = Result<Attr<'c>, String>> {
-    let mut size = vec![1; access.shape.len()];
-    let mut left = vector;
-    for &d in &access.facts.order {
-        size[d] = left.min(access.shape[d].max(1) as u64);
-        left /= size[d];
-        // Rows that are not filled do not continue in the next one.
-        if size[d] < access.shape[d] as u64 {
-            break;
-        }
-    }
+    let size = sizes(access, vector);
     let order = &access.facts.order;
     let idle = work.along.is_empty() && work.repeated.is_empty();
     let turns = if idle || layouts.machine.target.is_none() { 1 } else { order.len().max(1) };

@@ -75,6 +75,7 @@ pub mod reorder_broadcast;
 pub mod reorder_instructions;
 pub mod rewrite_tensor_descriptor_to_pointer;
 pub mod rules;
+mod same_sides;
 pub mod schedule;
 pub mod shared_memory;
 pub mod sink_loads;

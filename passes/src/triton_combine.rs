@@ -3,7 +3,8 @@
 //! * `dot(a, b, 0) + c` is `dot(a, b, c)`;
 //! * an offset of an offset is one offset, where their sum cannot overflow;
 //! * `select(m, load(p, m, _), x)` is `load(p, m, x)`: what stands for masked
-//!   elements comes from the load itself.
+//!   elements comes from the load itself;
+//! * sides of an `scf.if` that do the same are one (`same_sides`).
 
 use crate::ir_util::constant;
 use mlir_host::ir::{Attr, Op, Value};
@@ -17,7 +18,7 @@ pub static TRITON_COMBINE: PassDef = PassDef {
     dependencies: &["arith", "tt"],
     ..PassDef::new(
         "triton-combine",
-        "Combine sums with products, offsets of pointers, and selections with masked loads",
+        "Combine sums with products, offsets of pointers, selections with masked loads, and equal sides of branches",
         run,
     )
 };
@@ -37,6 +38,7 @@ static SELECT: Pattern = Pattern {
 };
 
 fn run(root: Op<'_>, _: &Options) -> PassResult {
+    crate::same_sides::combine_all(root);
     // Patterns that went on forever would still leave valid IR.
     apply_greedily(root, &[&DOT_ADD_FLOAT, &DOT_ADD_INT, &ADD_PTR, &SELECT]);
     Ok(())

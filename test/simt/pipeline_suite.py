@@ -4,7 +4,7 @@ without a pipeline.
     pipeline_suite.py --ttsim TTSIM --ttc TTC --work DIR [--targets cuda:80,cuda:90] [--count N] [--seed N] [NAME ...]
 
 Named loops are what users of software pipelines have reported, or what could go wrong with them; `random` are COUNT loops
-of any shape. Each runs for several trip counts, none included.
+of any shape, `nests` COUNT loops over tiles with such loops in them. Each runs for several trip counts, none included.
 """
 import random
 import sys
@@ -79,8 +79,10 @@ class Loop:
 
     def load(self, base, rows, columns, element="f16", how="counter", mask=False, other=False):
         """A tile that moves with the iterations."""
-        p0, p, t = self.pointers(base, rows, columns, columns, element)
         tile = f"tensor<{rows}x{columns}x{element}>"
+        if how == "descriptor":
+            return self.described(base, rows, columns, element), tile
+        p0, p, t = self.pointers(base, rows, columns, columns, element)
         if how == "carried":
             step = self.pre(f"arith.constant dense<{rows * columns}> : {t}")
             at = self.arg(p, p0, lambda v: self.add(f"tt.addptr {v}, {step} : {p}, {t}"))
@@ -112,6 +114,15 @@ class Loop:
                 o = self.pre(f"arith.constant dense<{value}> : {tile}")
                 extra += f", {o}"
         return self.add(f"tt.load {at}{extra} : {p}"), tile
+
+    def described(self, base, rows, columns, element):
+        """The same through a tensor descriptor."""
+        sizes = [self.pre(f"arith.constant {n} : i32") for n in (65536 // columns, columns)]
+        pitch, last = (self.pre(f"arith.constant {n} : i64") for n in (columns, 1))
+        ty = f"<{rows}x{columns}x{element}>"
+        d = self.pre(f"tt.make_tensor_descriptor {base}, [{sizes[0]}, {sizes[1]}], [{pitch}, {last}] : <{element}>, {ty}")
+        row = self.add(f"arith.muli %i, {self.pre(f'arith.constant {rows} : i32')} : i32")
+        return self.add(f"tt.descriptor_load {d}[{row}, %zero] : !tt.tensordesc{ty} -> tensor{ty}")
 
     def dot(self, a, b, c):
         x, y, z = (f"tensor<{s}>" for s in (f"{self.m}x{self.k}xf16", f"{self.k}x{self.n}xf16", f"{self.m}x{self.n}xf32"))
@@ -165,6 +176,111 @@ class Loop:
             at, _ = self.offsets(self.m, self.n, self.n)
             self.before[-1] = self.before[-1].replace(at, "%outs", 1)
         return self.arg(self.sums(), self.zeros, make)
+
+
+class Nest(Loop):
+    """A loop over tiles, with a loop as above in each, and stores of what that gives behind it."""
+
+    # Iterations of the loop in a tile: the same for all, or by the tile.
+    TRIPS = {"same": "%inner = arith.addi %n, %zero : i32", "known": "%inner = arith.constant 3 : i32",
+             "of_tile": "%inner_t = arith.addi %n, %tile : i32\n%inner = arith.remsi %inner_t, %three : i32",
+             "loaded": "%inner_p = tt.addptr %index, %tile : !tt.ptr<i32>, i32\n%inner_l = tt.load %inner_p : !tt.ptr<i32>\n"
+                       "%inner = arith.andi %inner_l, %three : i32"}
+    # Where a tile begins: its number, an iter_arg, or from memory.
+    PLACES = {"number": "%base = arith.muli %tile, %two : i32", "carried": "", "carried_late": "",
+              "divided": "%base_m = arith.muli %tile, %eight : i32\n%base_d = arith.divsi %base_m, %divisor : i32\n"
+                         "%base = arith.remsi %base_d, %limit : i32",
+              "loaded": "%base_p = tt.addptr %index, %tile : !tt.ptr<i32>, i32\n%base_l = tt.load %base_p : !tt.ptr<i32>\n"
+                        "%base = arith.andi %base_l, %seven : i32"}
+
+    def __init__(self, r=None, m=64, n=32, k=32, trips="same", place="number", flatten=True, stores_to="%out", sums=False, goes_on=False):
+        super().__init__(r, m, n, k)
+        # Whether tiles go on with the sums of the tile before, which are stored behind the last one.
+        self.goes_on = goes_on
+        self.trips, self.place, self.flatten, self.stores_to, self.adds_up = trips, place, flatten, stores_to, sums
+
+    def text(self, stages=None):
+        flatten = " {tt.flatten}" if self.flatten and stages != 1 else ""
+        attrs = self.attrs if stages != 1 else ""
+        inner, counts = [], {"f": 0, "i": 0}
+        inner += self.TRIPS[self.trips].split("\n") + self.PLACES[self.place].split("\n")
+        if self.place == "carried":
+            inner.append("%base_next = arith.addi %base, %two : i32")
+        firsts = []
+        for i, (_, ty, first, _) in enumerate(self.args):
+            if "!tt.ptr" in ty:
+                t = ty.replace("!tt.ptr<f16>", "i32").replace("!tt.ptr<f32>", "i32").replace("!tt.ptr<i8>", "i32")
+                inner += [f"%far{i} = arith.muli %base, %wide : i32", f"%fars{i} = tt.splat %far{i} : i32 -> {t}",
+                          f"%first{i} = tt.addptr {first}, %fars{i} : {ty}, {t}"]
+                first = f"%first{i}"
+            firsts.append(f"%go{i}" if self.goes_on and ty == self.sums() else first)
+        names = ", ".join(f"{arg[0]} = {first}" for arg, first in zip(self.args, firsts))
+        types = ", ".join(ty for _, ty, _, _ in self.args)
+        yields = ", ".join(last for *_, last in self.args)
+        inner.append(f"%r:{len(self.args)} = scf.for %k = %zero to %inner step %one iter_args({names}) -> ({types}) : i32 {{")
+        inner += ["  %i = arith.addi %k, %base : i32"] + [f"  {line}" for line in self.body]
+        inner.append(f"  scf.yield {yields} : {types}\n    }}{attrs}")
+        sums = []
+        for i, (_, ty, _, _) in enumerate(self.args):
+            if ty == self.sums():
+                inner += [] if self.goes_on else self.store_sums(i, len(sums))
+                sums.append(i)
+            elif ty == "i32" and not self.goes_on:
+                inner += [f"%o{i} = tt.addptr %scalars, %tile : !tt.ptr<i32>, i32", f"tt.store %o{i}, %r#{i} : !tt.ptr<i32>"]
+        if self.place == "carried_late":
+            inner.append("%base_next = arith.addi %base, %two : i32")
+        carried = [("%base", "i32", "%one", "%base_next")] if self.place.startswith("carried") else []
+        if self.goes_on:
+            carried = [(f"%go{i}", self.sums(), self.args[i][2], f"%r#{i}") for i in sums] + carried
+        if self.adds_up:
+            inner.append(f"%total_next = arith.addf %total, %r#{sums[0]} : {self.sums()}")
+            carried.append(("%total", self.sums(), self.zeros, "%total_next"))
+        head = foot = ""
+        if carried:
+            types = ", ".join(ty for _, ty, _, _ in carried)
+            head = f" iter_args({', '.join(f'{v} = {first}' for v, _, first, _ in carried)}) -> ({types})"
+            foot = f"    scf.yield {', '.join(last for *_, last in carried)} : {types}\n"
+        lines = [f"  {line}" for line in self.before]
+        result = f"%all:{len(carried)} = " if carried else ""
+        lines.append(f"  {result}scf.for %tile = %zero to %tiles step %one{head} : i32 {{")
+        lines += [f"    {line}" for line in inner if line]
+        lines.append(f"{foot}  }}{flatten}")
+        if self.adds_up:
+            lines += self.store("%out", f"%all#{len(carried) - 1}", 7)
+        if self.goes_on:
+            lines += [line for at in range(len(sums)) for line in self.store("%out", f"%all#{at}", at)]
+        d = " {tt.divisibility = 16 : i32}"
+        numbers = {"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "seven": 7, "eight": 8, "wide": 1024, "size": self.m * self.n}
+        return (
+            f"module {{\ntt.func public @k(%a: !tt.ptr<f16>{d}, %b: !tt.ptr<f16>{d}, %index: !tt.ptr<i32>{d}, "
+            f"%out: !tt.ptr<f32>{d}, %scalars: !tt.ptr<i32>{d}, %n: i32, %divisor: i32, %limit: i32) {{\n"
+            + "".join(f"  %{name} = arith.constant {n} : i32\n" for name, n in numbers.items())
+            + "  %tiles = arith.remsi %n, %four : i32\n" + "\n".join(lines) + "\n  tt.return\n}\n}\n"
+        )
+
+    def store(self, base, value, number):
+        p, t = f"tensor<{self.m}x{self.n}x!tt.ptr<f32>>", f"tensor<{self.m}x{self.n}xi32>"
+        n = f"_{number}"
+        return [f"%place{n} = arith.constant {number * self.m * self.n} : i32",
+                f"%o{n} = tt.addptr {base}, %place{n} : !tt.ptr<f32>, i32", f"%s{n} = tt.splat %o{n} : !tt.ptr<f32> -> {p}",
+                f"%q{n} = tt.addptr %s{n}, %outs : {p}, {t}", f"tt.store %q{n}, {value} : {p}"]
+
+    def store_sums(self, i, number):
+        """Stores a result of the loop, by the tile; or to where the next tile loads from."""
+        p, t = f"tensor<{self.m}x{self.n}x!tt.ptr<f32>>", f"tensor<{self.m}x{self.n}xi32>"
+        lines, element = [f"%place{i} = arith.muli %tile, %size : i32"], "f32"
+        value = f"%r#{i}"
+        if self.stores_to == "%a":
+            p, element = p.replace("f32", "f16"), "f16"
+            lines = [f"%onward{i} = arith.addi %tile, %one : i32", f"%place{i} = arith.muli %onward{i}, %size : i32",
+                     f"%half{i} = arith.truncf {value} : {self.sums()} to tensor<{self.m}x{self.n}xf16>"]
+            value = f"%half{i}"
+        more = [f"%further{i} = arith.constant {number * 3 * self.m * self.n} : i32",
+                f"%at{i} = arith.addi %place{i}, %further{i} : i32"]
+        return lines + more + [
+            f"%o{i} = tt.addptr {self.stores_to}, %at{i} : !tt.ptr<{element}>, i32",
+            f"%s{i} = tt.splat %o{i} : !tt.ptr<{element}> -> {p}", f"%q{i} = tt.addptr %s{i}, %outs : {p}, {t}",
+            f"tt.store %q{i}, {value} : {p}"]
 
 
 def matmul(l, **kind):
@@ -410,6 +526,32 @@ NAMED = {
 }
 
 
+def nest(loop=matmul, kind={}, **how):
+    """A loop in a loop over tiles."""
+    return lambda _: loop(Nest(**how), **kind)
+
+
+NAMED |= {
+    "nest": nest(), "nest_carried": nest(kind=dict(how="carried")), "nest_masked": nest(kind=dict(mask=True, other="one")),
+    "nest_bulk": nest(kind=dict(how="descriptor")), "nest_bulk_of_tile": nest(kind=dict(how="descriptor"), trips="of_tile"),
+    "nest_known": nest(trips="known", flatten=False), "nest_of_tile": nest(trips="of_tile", place="carried"),
+    "nest_loaded": nest(trips="loaded", place="loaded"), "nest_late": nest(place="carried_late", trips="of_tile"),
+    "nest_divided": nest(place="divided", kind=dict(how="divided")), "nest_sums": nest(sums=True),
+    "nest_in_place": nest(stores_to="%a"), "nest_in_place_bulk": nest(stores_to="%a", kind=dict(how="descriptor")),
+    "nest_indirect": nest(kind=dict(how="indirect")), "nest_twice": nest(kind=dict(how="twice"), trips="of_tile"),
+    "nest_of_two_dots": nest(two_dots), "nest_of_scaled_sums": nest(scaled_sums, trips="of_tile"),
+    "nest_of_converted": nest(converted), "nest_of_transposed": nest(transposed), "nest_of_two_distances": nest(two_distances),
+    "one_loop": nest(goes_on=True), "one_loop_carried": nest(goes_on=True, kind=dict(how="carried")),
+    "one_loop_known": nest(goes_on=True, trips="known", flatten=False), "one_loop_late": nest(goes_on=True, place="carried_late"),
+    "one_loop_before": nest(goes_on=True, place="carried", kind=dict(how="carried", mask=True)),
+    "one_loop_of_tile": nest(goes_on=True, trips="of_tile"), "one_loop_loaded": nest(goes_on=True, place="loaded"),
+    "one_loop_bulk": nest(goes_on=True, kind=dict(how="descriptor")), "one_loop_divided": nest(goes_on=True, place="divided"),
+    "one_loop_indirect": nest(goes_on=True, kind=dict(how="twice")), "one_loop_of_two_dots": nest(two_dots, goes_on=True),
+    "one_loop_of_scaled_sums": nest(scaled_sums, goes_on=True), "one_loop_of_two_distances": nest(two_distances, goes_on=True),
+    "nest_of_conditional": nest(conditional_use), "nest_of_recurrence": nest(recurrence, trips="of_tile"),
+}
+
+
 class Bounds:
     """Induction variables of other types, unsigned ones, and such near the largest number, with steps behind it."""
 
@@ -456,11 +598,16 @@ tt.func public @k(%a: !tt.ptr<f16>, %b: !tt.ptr<f16>, %index: !tt.ptr<i32>, %out
   %limit_most = arith.subi %largest, %some : i32""" + "".join(lines) + "\n  tt.return\n}\n}\n"
 
 
-def any_loop(seed):
+def any_loop(seed, nested=False):
     r = random.Random(seed)
-    l = Loop(r, r.choice((16, 32, 64, 64)), r.choice((16, 32)), r.choice((16, 32)))
+    shape = r.choice((16, 32, 64, 64)), r.choice((16, 32)), r.choice((16, 32))
+    if nested:
+        l = Nest(r, *shape, trips=r.choice(list(Nest.TRIPS)), place=r.choice(list(Nest.PLACES)), flatten=r.random() < 0.7,
+                 **r.choice((dict(sums=True), dict(), dict(), dict(goes_on=True))))
+    else:
+        l = Loop(r, *shape)
     def kind():
-        how = r.choice(("counter", "carried", "carried", "indirect", "twice", "divided"))
+        how = r.choice(("counter", "carried", "carried", "indirect", "twice", "divided", *["descriptor"] * nested))
         mask = r.random() < 0.4
         return dict(how=how, mask=mask, other=mask and r.choice((False, "zero", "one")))
     def step(c):
@@ -536,6 +683,8 @@ def main():
         loops["bounds"] = Bounds()
     if not args.names or "random" in args.names:
         loops.update({f"random{seed}": any_loop(seed) for seed in range(args.seed, args.seed + args.count)})
+    if not args.names or "nests" in args.names:
+        loops.update({f"random_nest{seed}": any_loop(seed, True) for seed in range(args.seed, args.seed + args.count)})
     cases = []
     for at, (name, loop) in enumerate(loops.items()):
         for turn, target in enumerate(args.targets.split(",")):

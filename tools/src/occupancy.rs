@@ -45,6 +45,10 @@ const MOST_SPILLED: f64 = 16.0;
 const IN_FLIGHT: f64 = 1.2;
 /// What is lost where there are none for loads in flight, as a share of the time.
 const WITHOUT_FLIGHT: f64 = 0.4;
+/// Rounds in which a kernel may load what it could load at once, before they count: other warps fill as many.
+const ROUNDS: f64 = 6.0;
+/// Registers that the loads of a kernel have at least.
+const LEAST_IN_FLIGHT: f64 = 8.0;
 /// Between bounds that cost the same, more CTAs: by this share for each warp.
 const PREFERENCE: f64 = 1e-4;
 
@@ -110,7 +114,7 @@ pub fn with_fewer_spills(ptx: &[u8], stack: u32) -> Option<Vec<u8>> {
     let warps = warps_of(kernel);
     let wanted = (granted(bound * warps) + u64::from(stack / 4)).min(MOST_REGISTERS);
     let fewer = (1..bound).rev().find(|ctas| *ctas == 1 || granted(ctas * warps) >= wanted)?;
-    if stack <= MOST_STACK && latency(fewer * warps) > SPILLS * latency(bound * warps) {
+    if stack <= MOST_STACK && latency((fewer * warps) as f64) > SPILLS * latency((bound * warps) as f64) {
         return None;
     }
     let mut text = ptx.to_vec();
@@ -190,12 +194,23 @@ fn cost(needs: &[Need], synchronizes: bool, warps: u64, ctas: u64) -> f64 {
     let at_ease = needs.iter().map(|need| need.at_ease).fold(0.0, f64::max);
     let waits = WITHOUT_FLIGHT * (IN_FLIGHT * at_ease - granted).max(0.0) / at_ease.max(1.0);
     let meetings = if synchronizes { MEETINGS / ctas as f64 } else { 0.0 };
-    (1.0 + spills + waits) * latency(warps) * (1.0 + meetings) * (1.0 - PREFERENCE * warps as f64)
+    let all = |need: &Need| rounds(need, granted) * need.instructions;
+    let rounds = needs.iter().map(all).sum::<f64>() / instructions.max(1.0);
+    (1.0 + spills + waits)
+        * latency(warps as f64 / rounds)
+        * (1.0 + meetings)
+        * (1.0 - PREFERENCE * warps as f64)
 }
 
 /// How many times as long a kernel takes with so many warps as with more than hide all latencies.
-fn latency(warps: u64) -> f64 {
-    1.0 + LATENCY / warps.min(ENOUGH_WARPS) as f64
+fn latency(warps: f64) -> f64 {
+    1.0 + LATENCY / warps.min(ENOUGH_WARPS as f64)
+}
+
+/// How often the code of `need` waits for what it loads, where it could load all at once but for its registers.
+fn rounds(need: &Need, granted: f64) -> f64 {
+    let free = (granted - need.besides).max(LEAST_IN_FLIGHT);
+    (need.flight / free / ROUNDS).max(1.0)
 }
 
 /// Registers that ptxas can give a thread when a multiprocessor is to hold so many warps.
@@ -318,6 +333,32 @@ mod tests {
         // Three for addresses, one for a number, and of the 62 that the order of the text has besides the share that stays.
         assert!(found.registers <= 42, "{found:?}");
         assert!(found.ctas >= 8, "{found:?}");
+    }
+
+    #[test]
+    fn many_loads_that_could_be_under_way_at_once_get_registers() {
+        let sums = |n: usize, between: &str| {
+            let mut body = format!(
+                "\t.reg .b32 \t%r<{}>;\n\t.reg .b64 \t%rd<9>;\n\tld.param.b64 %rd1, [k_param_0];\n\tmov.u32 %r0, %tid.x;\n\
+                 \tmul.wide.u32 %rd2, %r0, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n\tmov.b32 %r1, 0;\n",
+                n + 3
+            );
+            for i in 0..n {
+                let r = i + 2;
+                body += &format!(
+                    "\tld.global.b32 %r{r}, [%rd3+{}];\n\tadd.f32 %r1, %r1, %r{r};\n{between}",
+                    512 * i
+                );
+            }
+            body + "\tst.global.b32 [%rd3], %r1;\n"
+        };
+        let ctas = |n, between| bound(&mut text(&sums(n, between), 128), 16).unwrap().ctas;
+        // A few are under way at once with 32 registers, and more CTAs hide latencies.
+        assert_eq!(ctas(64, ""), 16);
+        // A thousand are not: a kernel of few programs would wait forty times.
+        assert!(ctas(1024, "") <= 5, "{}", ctas(1024, ""));
+        // Where each waits for the one before, registers gain nothing.
+        assert_eq!(ctas(1024, "\tbar.sync 0;\n"), 16);
     }
 
     #[test]

@@ -43,10 +43,15 @@ pub fn ctas_together(function: Op<'_>, warps: u64, shared: u64, target: &TargetD
     ctas_with(1.0, function, warps, shared, target)
 }
 
+/// Whether it is known how many CTAs registers leave a multiprocessor: not of the vector registers that waves of AMD's GPUs share.
+pub fn knows_ctas(target: &TargetDesc) -> bool {
+    target.vendor == Vendor::Nvidia
+}
+
 /// The same where a thread needs `factor` times the registers that are known of.
 pub fn ctas_with(factor: f64, function: Op<'_>, warps: u64, shared: u64, target: &TargetDesc) -> u64 {
     let most = ENOUGH_WARPS / warps.max(1);
-    if target.vendor != Vendor::Nvidia || most < 2 {
+    if !knows_ctas(target) || most < 2 {
         return 1;
     }
     let graph = FlowGraph::new(function);

@@ -10,44 +10,60 @@
 //! * an operation with effects runs for an iteration that does not exist, twice, never or out of order;
 //! * a wait claims that something is there which need not be;
 //! * more is taken than the budget has.
+//!
+//! A loop that another loop runs once for each tile is run so, too: an iteration is one of a tile. Where prologues come
+//! behind the loop of the tile before, that of the next tile is run there, after everything of this tile is done; slots and
+//! barriers are those that the tile before left.
 
-use super::plan::{Budget, Kind, LoopGraph, LoopSchedule, Step};
+use super::plan::{Budget, Kind, LoopGraph, LoopSchedule, Prologue, Slots, Step};
 use std::collections::{HashMap, HashSet, VecDeque};
+
+/// An iteration: the tile, and its number there.
+type Iteration = (usize, u64);
 
 /// What a slot holds.
 #[derive(Clone, Default)]
 struct Slot {
     /// The iteration whose data it has, or will have.
-    holds: Option<u64>,
+    holds: Option<Iteration>,
     /// Whether it has it.
     there: bool,
     /// Dots that may be reading it.
-    readers: HashSet<(usize, u64)>,
+    readers: HashSet<(usize, Iteration)>,
+    /// How often its barrier has announced data.
+    announced: u64,
 }
 
 struct Machine<'a> {
     graph: &'a LoopGraph,
     schedule: &'a LoopSchedule,
-    trips: u64,
+    /// How many iterations each tile has.
+    trips: &'a [u64],
     slots: Vec<Vec<Slot>>,
     /// What has run, with the iteration it ran for.
-    ran: HashSet<(usize, u64)>,
+    ran: HashSet<(usize, Iteration)>,
     /// Ended groups of copies that may be under way, and the group that is open.
-    groups: VecDeque<Vec<(usize, u64)>>,
-    open: Vec<(usize, u64)>,
+    groups: VecDeque<Vec<(usize, Iteration)>>,
+    open: Vec<(usize, Iteration)>,
     /// Copies that a barrier announces, under way.
-    bulk: HashSet<(usize, u64)>,
+    bulk: HashSet<(usize, Iteration)>,
     /// Dots that may be under way, in order.
-    dots: VecDeque<(usize, u64)>,
+    dots: VecDeque<(usize, Iteration)>,
     /// The last operation of those that stay in order.
-    last_fixed: Option<(u64, usize)>,
+    last_fixed: Option<(Iteration, usize)>,
 }
 
-/// Checks that `schedule` computes what `graph` does in `trips` iterations, within `budget`.
+/// Checks that `schedule` computes what `graph` does, within `budget`, for tiles of so many iterations each, one after the
+/// other.
 ///
 /// # Errors
 /// The first thing that could go wrong.
-pub fn check(graph: &LoopGraph, schedule: &LoopSchedule, budget: &Budget, trips: u64) -> Result<(), String> {
+pub fn check(
+    graph: &LoopGraph,
+    schedule: &LoopSchedule,
+    budget: &Budget,
+    trips: &[u64],
+) -> Result<(), String> {
     check_sizes(graph, schedule, budget)?;
     let slots = schedule.depths.iter().map(|depth| vec![Slot::default(); *depth as usize]).collect();
     let mut machine = Machine {
@@ -62,25 +78,21 @@ pub fn check(graph: &LoopGraph, schedule: &LoopSchedule, budget: &Budget, trips:
         dots: VecDeque::new(),
         last_fixed: None,
     };
-    let ahead = i64::from(schedule.stages) - 1;
-    for now in -ahead..trips as i64 {
-        if now == 0 && schedule.halves {
-            let next = schedule.kernel.iter().find_map(|step| match step {
-                Step::AwaitNext { pending, .. } => Some(*pending),
-                _ => None,
-            });
-            machine.await_groups(next.ok_or("halves wait for nothing")?);
-        }
-        machine.iteration(now).map_err(|what| format!("iteration {now} of {trips}: {what}"))?;
-    }
+    machine.tiles()?;
     for node in 0..graph.nodes.len() {
-        for i in 0..trips {
-            if !machine.ran.contains(&(node, i)) {
-                return Err(format!("operation {node} never runs for iteration {i} of {trips}"));
+        for (tile, trips) in trips.iter().enumerate() {
+            if let Some(i) = (0..*trips).find(|i| !machine.ran.contains(&(node, (tile, *i)))) {
+                return Err(format!("operation {node} never runs for iteration {i} of tile {tile}"));
             }
         }
     }
-    if schedule.halves { check_halves(graph, schedule, trips) } else { Ok(()) }
+    if !schedule.halves {
+        return Ok(());
+    }
+    if schedule.prologue != Prologue::Before {
+        return Err("halves of the warps run apart, and tiles overlap".to_owned());
+    }
+    trips.iter().try_for_each(|trips| check_halves(graph, schedule, *trips))
 }
 
 /// What a half of the warps does to a slot of a ring between two barriers.
@@ -225,14 +237,74 @@ fn check_sizes(graph: &LoopGraph, schedule: &LoopSchedule, budget: &Budget) -> R
 }
 
 impl Machine<'_> {
+    /// All tiles, one after the other.
+    fn tiles(&mut self) -> Result<(), String> {
+        let is_ahead = self.schedule.prologue != Prologue::Before;
+        if is_ahead && !self.trips.is_empty() {
+            self.prologue(0)?;
+        }
+        for tile in 0..self.trips.len() {
+            if !is_ahead {
+                // Rings and their barriers are new ones.
+                self.slots.iter_mut().flatten().for_each(|slot| *slot = Slot::default());
+                self.prologue(tile)?;
+            }
+            if self.schedule.halves {
+                self.begin_halves()?;
+            }
+            for now in 0..self.trips[tile] as i64 {
+                self.iteration(tile, now)?;
+            }
+            self.end()?;
+            if is_ahead && tile + 1 < self.trips.len() {
+                self.prologue(tile + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Before halves of the warps run apart, what the first iteration reads has arrived.
+    fn begin_halves(&mut self) -> Result<(), String> {
+        let next = self.schedule.kernel.iter().find_map(|step| match step {
+            Step::AwaitNext { pending, .. } => Some(*pending),
+            _ => None,
+        });
+        self.await_groups(next.ok_or("halves wait for nothing")?);
+        Ok(())
+    }
+
+    /// What comes behind the loop of a tile: what it has under way ends.
+    fn end(&mut self) -> Result<(), String> {
+        while !self.dots.is_empty() {
+            self.end_dot();
+        }
+        self.groups.clear();
+        match self.bulk.iter().next() {
+            Some((copy, (tile, i))) => {
+                Err(format!("nobody waits for copy {copy} of iteration {i} of tile {tile}"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn prologue(&mut self, tile: usize) -> Result<(), String> {
+        let ahead = i64::from(self.schedule.stages) - 1;
+        (-ahead..0).try_for_each(|now| self.iteration(tile, now))
+    }
+
+    fn iteration(&mut self, tile: usize, now: i64) -> Result<(), String> {
+        let trips = self.trips[tile];
+        self.steps(tile, now).map_err(|what| format!("iteration {now} of {trips} of tile {tile}: {what}"))
+    }
+
     /// One iteration of the new loop; those below zero are the prologue.
-    fn iteration(&mut self, now: i64) -> Result<(), String> {
+    fn steps(&mut self, tile: usize, now: i64) -> Result<(), String> {
         for step in &self.schedule.kernel {
             match step {
                 Step::Run(node) => {
                     let ahead = self.schedule.stages - 1 - self.schedule.stage[*node];
                     if let Ok(i) = u64::try_from(now + i64::from(ahead)) {
-                        self.run(*node, i)?;
+                        self.run(*node, (tile, i))?;
                     }
                 }
                 Step::Commit => self.groups.push_back(std::mem::take(&mut self.open)),
@@ -242,33 +314,27 @@ impl Machine<'_> {
                 Step::Meet | Step::Prefer(_) => {}
                 Step::AwaitCopies { copies, pending } => {
                     self.await_groups(*pending);
-                    let now = now as u64;
+                    let now = (tile, now as u64);
                     copies.iter().try_for_each(|copy| self.claim(*copy, now))?;
                 }
-                Step::AwaitBulk(copy) => {
-                    // Its barrier has a phase for each iteration.
-                    let now = now as u64;
-                    if self.bulk.remove(&(*copy, now)) {
-                        self.arrive(*copy, now);
-                    }
-                    self.claim(*copy, now)?;
-                }
+                Step::AwaitBulk(copy) => self.await_bulk(*copy, (tile, now as u64))?,
                 Step::AwaitDots { dots, pending } => {
                     while self.dots.len() > *pending as usize {
                         self.end_dot();
                     }
                     for (dot, earlier) in dots {
                         let Some(i) = (now as u64).checked_sub(u64::from(*earlier)) else { continue };
+                        let i = (tile, i);
                         if self.dots.contains(&(*dot, i)) || !self.ran.contains(&(*dot, i)) {
-                            return Err(format!("a wait says that dot {dot} of iteration {i} is done"));
+                            return Err(format!("a wait says that dot {dot} of iteration {i:?} is done"));
                         }
                     }
                 }
             }
         }
-        let blocking = |dot: &&(usize, u64)| self.graph.nodes[dot.0].blocking;
+        let blocking = |dot: &&(usize, Iteration)| self.graph.nodes[dot.0].blocking;
         match self.dots.iter().find(blocking) {
-            Some((dot, i)) => Err(format!("dot {dot} of iteration {i} is under way at the end")),
+            Some((dot, i)) => Err(format!("dot {dot} of iteration {i:?} is under way at the end")),
             None => Ok(()),
         }
     }
@@ -287,44 +353,71 @@ impl Machine<'_> {
         }
     }
 
-    fn slot(&mut self, ring: usize, i: u64) -> &mut Slot {
+    /// How many iterations the slots have gone round before iteration `i`.
+    fn turns(&self, (tile, i): Iteration) -> u64 {
+        let goes_on = self.schedule.prologue == Prologue::TileBefore(Slots::Continue);
+        let before = if goes_on { &self.trips[..tile] } else { &[] };
+        before.iter().sum::<u64>() + i
+    }
+
+    fn exists(&self, (tile, i): Iteration) -> bool {
+        i < self.trips[tile]
+    }
+
+    fn slot(&mut self, ring: usize, i: Iteration) -> &mut Slot {
+        let turns = self.turns(i) as usize;
         let ring = &mut self.slots[ring];
-        let number = i as usize % ring.len();
+        let number = turns % ring.len();
         &mut ring[number]
     }
 
-    fn arrive(&mut self, copy: usize, i: u64) {
+    /// Waits at the barrier of a slot, which has a phase for each time that the slots go round.
+    fn await_bulk(&mut self, copy: usize, i: Iteration) -> Result<(), String> {
+        let Some(ring) = self.graph.nodes[copy].writes else { return Ok(()) };
+        let phase = self.turns(i) / self.slots[ring].len() as u64;
+        if self.bulk.remove(&(copy, i)) {
+            self.arrive(copy, i);
+            self.slot(ring, i).announced += 1;
+        }
+        let announced = self.slot(ring, i).announced;
+        if announced != phase + 1 {
+            return Err(format!("waits for phase {phase} of a barrier that has announced {announced} times"));
+        }
+        self.claim(copy, i)
+    }
+
+    fn arrive(&mut self, copy: usize, i: Iteration) {
         if let Some(ring) = self.graph.nodes[copy].writes
-            && i < self.trips
+            && self.exists(i)
         {
             let slot = self.slot(ring, i);
             slot.there |= slot.holds == Some(i);
         }
     }
 
-    fn claim(&mut self, copy: usize, i: u64) -> Result<(), String> {
+    fn claim(&mut self, copy: usize, i: Iteration) -> Result<(), String> {
         let Some(ring) = self.graph.nodes[copy].writes else { return Ok(()) };
         let slot = self.slot(ring, i);
         if slot.holds == Some(i) && slot.there {
             return Ok(());
         }
-        Err(format!("a wait says that copy {copy} of iteration {i} has arrived"))
+        Err(format!("a wait says that copy {copy} of iteration {i:?} has arrived"))
     }
 
     /// Operation `n` for iteration `i`, under a predicate where there is no such iteration.
-    fn run(&mut self, n: usize, i: u64) -> Result<(), String> {
+    fn run(&mut self, n: usize, i: Iteration) -> Result<(), String> {
         let node = &self.graph.nodes[n];
-        let exists = i < self.trips;
+        let exists = self.exists(i);
         let has_effects = matches!(node.kind, Kind::Fixed | Kind::Fill | Kind::Dot);
         if has_effects && !exists {
-            return Err(format!("operation {n} runs for iteration {i}, which does not exist"));
+            return Err(format!("operation {n} runs for iteration {i:?}, which does not exist"));
         }
         if !self.ran.insert((n, i)) {
-            return Err(format!("operation {n} runs twice for iteration {i}"));
+            return Err(format!("operation {n} runs twice for iteration {i:?}"));
         }
         if node.kind == Kind::Fixed {
             if self.last_fixed.is_some_and(|last| last > (i, n)) {
-                return Err(format!("operation {n} of iteration {i} is out of order"));
+                return Err(format!("operation {n} of iteration {i:?} is out of order"));
             }
             self.last_fixed = Some((i, n));
         }
@@ -350,28 +443,29 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn check_operands(&self, n: usize, i: u64) -> Result<(), String> {
+    fn check_operands(&self, n: usize, (tile, i): Iteration) -> Result<(), String> {
         for edge in self.graph.edges.iter().filter(|edge| edge.to == n) {
             let Some(of) = i.checked_sub(u64::from(edge.distance)) else { continue };
+            let of = (tile, of);
             let from = edge.from;
             if !self.ran.contains(&(from, of)) {
-                return Err(format!("operation {n} of iteration {i} needs {from} of iteration {of}"));
+                return Err(format!("operation {n} of iteration {i} needs {from} of iteration {of:?}"));
             }
             if self.dots.contains(&(from, of)) && !(edge.accumulates && self.graph.nodes[n].kind == Kind::Dot)
             {
                 return Err(format!(
-                    "operation {n} of iteration {i} uses dot {from} of {of}, which is under way"
+                    "operation {n} of iteration {i} uses dot {from} of {of:?}, which is under way"
                 ));
             }
         }
         Ok(())
     }
 
-    fn read(&mut self, ring: usize, n: usize, i: u64) -> Result<(), String> {
+    fn read(&mut self, ring: usize, n: usize, i: Iteration) -> Result<(), String> {
         let is_dot = self.graph.nodes[n].kind == Kind::Dot;
         let slot = self.slot(ring, i);
         if slot.holds != Some(i) || !slot.there {
-            return Err(format!("operation {n} reads iteration {i} of ring {ring}, which is not there"));
+            return Err(format!("operation {n} reads iteration {i:?} of ring {ring}, which is not there"));
         }
         if is_dot {
             slot.readers.insert((n, i));
@@ -379,23 +473,26 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn write(&mut self, ring: usize, n: usize, i: u64) -> Result<(), String> {
+    fn write(&mut self, ring: usize, n: usize, i: Iteration) -> Result<(), String> {
         let at_once = self.graph.nodes[n].kind == Kind::Fill;
         let readers: Vec<usize> = (0..self.graph.nodes.len())
             .filter(|reader| self.graph.nodes[*reader].reads.contains(&ring))
             .collect();
         let old = self.slot(ring, i).clone();
         if let Some((dot, of)) = old.readers.iter().next() {
-            return Err(format!("operation {n} writes ring {ring}, which dot {dot} of iteration {of} reads"));
+            return Err(format!(
+                "operation {n} writes ring {ring}, which dot {dot} of iteration {of:?} reads"
+            ));
         }
         for (reader, of) in old.holds.iter().flat_map(|of| readers.iter().map(move |reader| (*reader, *of))) {
             if !self.ran.contains(&(reader, of)) {
                 return Err(format!(
-                    "operation {n} writes ring {ring} before {reader} of iteration {of} reads"
+                    "operation {n} writes ring {ring} before {reader} of iteration {of:?} reads"
                 ));
             }
         }
-        *self.slot(ring, i) = Slot { holds: Some(i), there: at_once, readers: HashSet::new() };
+        let slot = self.slot(ring, i);
+        *slot = Slot { holds: Some(i), there: at_once, readers: HashSet::new(), announced: slot.announced };
         Ok(())
     }
 }

@@ -4,6 +4,7 @@
 //! by iter_args, one for each iteration of the new loop between the two. Slots of rings are numbered by counters that
 //! go round, one for each distance from the loop's own iteration.
 
+use super::nest::Nest;
 use super::plan::{Kind, LoopSchedule, Step};
 use super::source::{Action, Source, body, is_division};
 use crate::fence_insertion;
@@ -26,7 +27,18 @@ use ttopt_dialect::ttg::ops::{
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_dialect::ttng::ops::WarpGroupDotWaitOp;
 
+mod nest;
+
 type Made<T> = Result<T, Reported>;
+
+/// What of a prologue is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// All of it.
+    All,
+    /// What is computed again right before the loop, where loads and copies have been issued before.
+    Rest,
+}
 
 /// What a value of the source is in an iteration: of the prologue, or of the loop.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -77,13 +89,20 @@ struct Expansion<'a, 'c> {
     /// The body of the new loop.
     kernel: Option<Block<'c>>,
     constants: FastMap<(Type<'c>, i64), Value<'c>>,
+    /// The loop around, where the prologue comes behind the loop of the tile before.
+    around: Option<nest::Around<'a, 'c>>,
+    /// What values of the loop around are in the tile whose prologue is written, and whether there is that tile.
+    env: FastMap<Value<'c>, Value<'c>>,
+    tile_exists: Option<Value<'c>>,
+    /// Counters and phases as the loop left them, for the prologue of the next tile.
+    slot_results: Vec<Value<'c>>,
 }
 
 /// Replaces the loop by one that follows its schedule; gives the new loop.
 ///
 /// # Errors
 /// When an operation cannot be made; it is reported.
-pub fn expand<'c>(source: &Source<'c>, schedule: &LoopSchedule) -> Made<Op<'c>> {
+pub fn expand<'c>(source: &Source<'c>, schedule: &LoopSchedule, nest: Option<&Nest<'c>>) -> Made<Op<'c>> {
     let op = source.op;
     let (block, end) = body(op).ok_or_else(|| internal(op, "a loop without a body has a schedule"))?;
     let mut expansion = Expansion {
@@ -107,7 +126,14 @@ pub fn expand<'c>(source: &Source<'c>, schedule: &LoopSchedule) -> Made<Op<'c>> 
         slots: FastMap::default(),
         kernel: None,
         constants: FastMap::default(),
+        around: None,
+        env: FastMap::default(),
+        tile_exists: None,
+        slot_results: Vec::new(),
     };
+    if let Some(nest) = nest.filter(|_| schedule.is_prologue_ahead()) {
+        expansion.enter(nest);
+    }
     expansion.run()
 }
 
@@ -115,7 +141,13 @@ impl<'c> Expansion<'_, 'c> {
     fn run(&mut self) -> Made<Op<'c>> {
         self.allocate()?;
         self.find_lags();
-        self.prologue()?;
+        self.find_counters();
+        if self.around.is_some() {
+            self.prologue_of_nest()?;
+        } else {
+            self.rewriter.set_before(self.op);
+            self.prologue(Part::All)?;
+        }
         let second = if self.schedule.halves { Some(self.begin_halves()?) } else { None };
         let made = self.make_loop()?;
         if let Some(second) = second {
@@ -147,7 +179,8 @@ impl<'c> Expansion<'_, 'c> {
         }
         let attrs = [("value", Attr::int_of(ty, value))];
         let made = create("arith.constant", self.op.loc(), &[], &[ty], &attrs, &[])?;
-        made.move_before(self.kernel.and_then(Block::parent).unwrap_or(self.op));
+        let inside = self.kernel.and_then(Block::parent).filter(|_| self.around.is_none());
+        made.move_before(inside.unwrap_or(self.anchor()));
         self.constants.insert((ty, value), made.result(0));
         Ok(made.result(0))
     }
@@ -157,7 +190,8 @@ impl<'c> Expansion<'_, 'c> {
     }
 
     fn allocate(&mut self) -> PassResult {
-        self.rewriter.set_before(self.op);
+        let anchor = self.anchor();
+        self.rewriter.set_before(anchor);
         for (ring, parts) in self.source.slots.iter().enumerate() {
             let depth = self.schedule.depths[ring];
             let parts = parts.iter().map(|slot| self.buffers(*slot, depth)).collect::<Made<_>>()?;
@@ -268,7 +302,7 @@ impl<'c> Expansion<'_, 'c> {
     fn before(&mut self, value: Value<'c>, i: u32) -> Made<Value<'c>> {
         if let Some(arg) = self.arg_number(value) {
             if i == 0 || self.is_constant(arg) {
-                return Ok(self.op.operand(3 + arg));
+                return Ok(self.outside(self.op.operand(3 + arg)));
             }
             return self.before(self.yielded[arg], i - 1);
         }
@@ -276,7 +310,7 @@ impl<'c> Expansion<'_, 'c> {
             return self.index(When::Before(i), i);
         }
         if !self.source.makers.contains_key(&value) {
-            return Ok(value);
+            return Ok(self.outside(value));
         }
         let made = self.made.get(&(value, When::Before(i))).copied();
         made.ok_or_else(|| internal(self.op, format!("the prologue lacks {} of iteration {i}", value.ty())))
@@ -313,7 +347,7 @@ impl<'c> Expansion<'_, 'c> {
         }
         let first = match (when, self.kernel) {
             (When::Now, Some(kernel)) => kernel.arg(0),
-            _ => self.op.operand(0),
+            _ => self.outside(self.op.operand(0)),
         };
         let index = if ahead == 0 { first } else { self.after(first, ahead)? };
         self.indices.insert(ahead, index);
@@ -322,7 +356,7 @@ impl<'c> Expansion<'_, 'c> {
 
     /// `index` some steps later.
     fn after(&mut self, index: Value<'c>, steps: u32) -> Made<Value<'c>> {
-        let (step, ty) = (self.op.operand(2), index.ty());
+        let (step, ty) = (self.outside(self.op.operand(2)), index.ty());
         let known = constant(step).and_then(|step| step.checked_mul(steps.into()));
         let distance = match known {
             _ if steps == 1 => step,
@@ -341,7 +375,7 @@ impl<'c> Expansion<'_, 'c> {
         let i1 = Type::int(self.op.context(), 1);
         if let (When::Before(i), Some(trips)) = (when, trip_count(self.op)) {
             return match u64::from(i) < trips {
-                true => Ok(None),
+                true => Ok(self.tile_exists),
                 false => self.number(i1, 0).map(Some),
             };
         }
@@ -351,10 +385,14 @@ impl<'c> Expansion<'_, 'c> {
         if let Some(known) = self.exists.get(&ahead) {
             return Ok(Some(*known));
         }
-        let (to, step) = (self.op.operand(1), self.op.operand(2));
+        let (to, step) = (self.outside(self.op.operand(1)), self.outside(self.op.operand(2)));
         let found = if ahead == 0 {
-            let from = self.op.operand(0);
-            self.compare(loop_predicate(self.op), from, to)?
+            let from = self.outside(self.op.operand(0));
+            let found = self.compare(loop_predicate(self.op), from, to)?;
+            match self.tile_exists {
+                Some(tile) => self.emit("arith.andi", &[tile, found], i1)?,
+                None => found,
+            }
         } else {
             // The distance to the end fits in an unsigned number wherever there is an iteration.
             let before = self.exists(when, ahead - 1)?;
@@ -375,26 +413,32 @@ impl<'c> Expansion<'_, 'c> {
     // Operations
     //===------------------------------------------------------------------===//
 
-    fn prologue(&mut self) -> PassResult {
-        self.rewriter.set_before(self.op);
+    fn prologue(&mut self, part: Part) -> PassResult {
+        self.forget_iteration();
         for round in 0..self.last() {
             for place in 0..self.schedule.kernel.len() {
                 match &self.schedule.kernel[place] {
                     Step::Run(node) => {
                         // Stage s begins in round s.
-                        if let Some(i) = round.checked_sub(self.schedule.stage[*node]) {
+                        let i = round.checked_sub(self.schedule.stage[*node]);
+                        if let Some(i) = i.filter(|_| part == Part::All || self.is_rest(*node)) {
                             self.node(*node, When::Before(i))?;
                         }
                     }
-                    Step::Commit => _ = self.commit()?,
+                    Step::Commit if part == Part::All => _ = self.commit()?,
                     _ => {}
                 }
             }
         }
+        self.forget_iteration();
+        Ok(())
+    }
+
+    /// Forgets what belongs to the iterations that were written last.
+    fn forget_iteration(&mut self) {
         self.indices.clear();
         self.exists.clear();
         self.slots.clear();
-        Ok(())
     }
 
     fn commit(&mut self) -> Made<Op<'c>> {
@@ -423,7 +467,10 @@ impl<'c> Expansion<'_, 'c> {
             return Ok(*known);
         }
         let number = match when {
-            When::Before(_) => self.number(self.i32(), i64::from(distance % depth))?,
+            When::Before(_) => match self.slot_of_next(depth, distance)? {
+                Some(slot) => slot,
+                None => self.number(self.i32(), i64::from(distance % depth))?,
+            },
             When::Now if depth == 1 => self.number(self.i32(), 0)?,
             When::Now => {
                 let counter = self.counters.iter().position(|counter| *counter == (depth, distance % depth));
@@ -637,6 +684,12 @@ impl<'c> Expansion<'_, 'c> {
 
     /// Counters for the slots that operations of the loop use.
     fn find_counters(&mut self) {
+        if self.continues() {
+            let mut depths = self.schedule.depths.clone();
+            depths.sort_unstable();
+            depths.dedup();
+            self.counters.extend(depths.into_iter().filter(|depth| *depth > 1).map(|depth| (depth, 0)));
+        }
         for (n, node) in self.source.graph.nodes.iter().enumerate() {
             for ring in node.writes.iter().chain(&node.reads) {
                 let depth = self.schedule.depths[*ring];
@@ -657,34 +710,31 @@ impl<'c> Expansion<'_, 'c> {
 
     /// What the carried values are when the loop begins.
     fn first_values(&mut self) -> Made<Vec<Value<'c>>> {
-        let mut values = Vec::new();
-        for (what, lag) in self.lags.clone() {
-            for back in 1..=lag {
-                values.push(match what {
-                    Carried::Value(value) => {
-                        let maker = self.source.makers[&value];
-                        let i = self.last() - self.schedule.stage[maker];
-                        self.before(value, i - back)?
-                    }
-                    Carried::Arg(arg) => {
-                        let i = self.schedule.stages - self.stage_of_next(arg);
-                        let value = self.block.arg(arg + 1);
-                        self.before(value, i - back)?
-                    }
-                });
-            }
+        let (mut values, mut loaded) = (Vec::new(), 0);
+        for (value, i) in self.first_places() {
+            values.push(if self.is_loaded(value, i) {
+                loaded += 1;
+                let before = self.loaded_before(loaded - 1);
+                before.ok_or_else(|| internal(self.op, "the loop around lacks what was loaded"))?
+            } else {
+                self.before(value, i)?
+            });
         }
-        for (_, distance) in self.counters.clone() {
-            values.push(self.number(self.i32(), distance.into())?);
-        }
-        for _ in 0..self.phases.len() {
-            values.push(self.number(self.i32(), 0)?);
+        match self.slots_of_tile() {
+            Some(slots) => values.extend(slots),
+            None => values.extend(self.first_counters()?),
         }
         Ok(values)
     }
 
+    /// What counters and phases are where the first slots are used first.
+    fn first_counters(&mut self) -> Made<Vec<Value<'c>>> {
+        let counters: Vec<i64> = self.counters.iter().map(|(_, distance)| (*distance).into()).collect();
+        let phases = std::iter::repeat_n(0, self.phases.len());
+        counters.into_iter().chain(phases).map(|first| self.number(self.i32(), first)).collect()
+    }
+
     fn make_loop(&mut self) -> Made<Op<'c>> {
-        self.find_counters();
         self.rewriter.set_before(self.op);
         let first = self.first_values()?;
         let types: Vec<Type<'c>> = first.iter().map(|value| value.ty()).collect();
@@ -958,6 +1008,8 @@ impl<'c> Expansion<'_, 'c> {
         if self.schedule.kernel.contains(&Step::Commit) {
             self.await_copies(0)?;
         }
+        self.next_tile(made)?;
+        self.leave_nest()?;
         for ring in 0..self.rings.len() {
             let Some(barriers) = self.barriers.get(&ring).copied() else { continue };
             let Action::Bulk(bulk, _) = self.producer(ring)? else { continue };
@@ -994,6 +1046,7 @@ impl<'c> Expansion<'_, 'c> {
                 alloc.erase();
             }
         }
+        self.erase_unused();
         Ok(())
     }
 

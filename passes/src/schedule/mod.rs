@@ -2,7 +2,9 @@
 
 pub mod checker;
 pub mod expand;
+pub mod nest;
 pub mod offsets;
+pub mod one_loop;
 pub mod pass;
 pub mod past_registers;
 pub mod plan;

@@ -1,16 +1,18 @@
 //! `--tritongpu-pipeline`: loops that load while they compute.
 
 use super::expand::expand;
+use super::nest::{self, FLATTEN, Nest};
 use super::offsets::carry_offsets;
+use super::one_loop::Pair;
 use super::past_registers::Copies;
-use super::plan::LoopSchedule;
-use super::source::{Source, body};
+use super::plan::{Budget, LoopSchedule};
+use super::source::{Source, body, check_attributes};
 use super::staged::turn_in_registers;
 use super::worth::Worth;
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::buffer_plans;
 use crate::coalesce::layout_alone;
-use crate::ir_util::{convert_operand, is_loop, with_layout};
+use crate::ir_util::{convert_operand, is_dot, is_loop, with_layout};
 use crate::machine::{self, Layouts, Machine, error, internal};
 use crate::plans::{self, AccessFacts};
 use crate::remove_layout_conversions::improve;
@@ -64,20 +66,72 @@ pub const SCHEDULES: &str = "ttg.schedules";
 /// More stages than this are taken for a mistake.
 const MOST_STAGES: i64 = 64;
 
-fn run(module: Op<'_>, options: &Options) -> PassResult {
+/// All loops, inner ones first.
+fn loops_of(module: Op<'_>) -> Vec<Op<'_>> {
     let mut loops = Vec::new();
     module.walk_post(&mut |op| {
         if ForOp::cast(op).is_some() {
             loops.push(op);
         }
     });
-    if loops.is_empty() {
+    loops
+}
+
+fn has_loop(op: Op<'_>) -> bool {
+    op.region(0).first_block().is_some_and(|block| block.ops().any(is_loop))
+}
+
+/// Makes one loop of nests in which the outer loop only goes on with what the inner one computes, where that pays or was asked
+/// for.
+fn join_loops(module: Op<'_>, machine: &Machine, target: &TargetDesc, options: &Options) -> PassResult {
+    let multiplies =
+        |op: Op<'_>| op.walk(&mut |op| if is_dot(op) { Walk::Stop } else { Walk::Advance }) == Walk::Stop;
+    let specialized = |op: Op<'_>| op.ancestor(|outer| WarpSpecializeOp::cast(outer).is_some()).is_some();
+    let inner =
+        loops_of(module).into_iter().filter(|op| !has_loop(*op) && multiplies(*op) && !specialized(*op));
+    for mut op in inner.collect::<Vec<_>>() {
+        let stages = op.attr(NUM_STAGES).and_then(Attr::as_int).unwrap_or_else(|| options.int("num-stages"));
+        while stages > 1
+            && let Some((outer, _)) = nest::around(op)
+        {
+            let asked = outer.attr(FLATTEN).is_some();
+            let pair = match Pair::of(op) {
+                Ok(pair) => pair,
+                Err(reason) => {
+                    if options.bool("explain") && asked {
+                        op.remark(format!("stays a loop of its own in the loop around it: {reason}"));
+                    }
+                    break;
+                }
+            };
+            // Several CTAs hide each other's latency, and the branch of each iteration costs them instructions.
+            let alone = nest::is_alone(op, machine.num_warps, target);
+            let gain = Worth::new(module, machine.clone(), target).of_one_loop(&pair, stages as u32);
+            let pays = asked || alone && gain.pays();
+            if options.bool("explain") {
+                let becomes = if pays { "becomes one loop with" } else { "stays a loop of its own in" };
+                let shared = if alone { "" } else { ", where other CTAs may hide latency" };
+                op.remark(format!("{becomes} the loop around it: {gain}{shared}"));
+            }
+            if !pays {
+                break;
+            }
+            op = pair.join()?;
+        }
+    }
+    Ok(())
+}
+
+fn run(module: Op<'_>, options: &Options) -> PassResult {
+    if loops_of(module).is_empty() {
         return Ok(());
     }
     let (target, machine) = (machine::target(module)?, Machine::of(module)?);
     if machine.num_ctas > 1 {
         return Ok(());
     }
+    join_loops(module, &machine, &target, options)?;
+    let loops = loops_of(module);
     let axis = AxisInfoAnalysis::new(module);
     let mut said =
         Said { explains: options.bool("explain"), records: options.bool("record"), loops: Vec::new() };
@@ -93,28 +147,35 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
             return Err(error(op, format!("cannot have {stages} stages, the most is {MOST_STAGES}")));
         }
         let is_nested = op.ancestor(|outer| WarpSpecializeOp::cast(outer).is_some()).is_some();
-        if stages < 2 || is_nested || op.region(0).first_block().is_some_and(|block| block.ops().any(is_loop))
-        {
+        if stages < 2 || is_nested || has_loop(op) {
             continue;
         }
+        check_attributes(op)?;
         let all = asked.is_some();
         match Source::of(op, all, &axis, machine.num_warps, &target) {
             Ok(source) => {
                 let stages = source.stages(stages as u32);
-                let budget = source.budget(stages, machine.num_warps, worth.demand(&source), &target);
-                let budget = budget.map_err(|reason| error(op, reason))?;
-                let schedule = LoopSchedule::new(&source.graph, &budget);
-                let pays = |schedule: &LoopSchedule| all || worth.pays(&source, schedule, &budget);
+                let demand = worth.demand(&source);
+                let budget = |within| source.budget(within, stages, machine.num_warps, demand, &target);
+                let alone = budget(op).map_err(|reason| error(op, reason))?;
+                let nested = nest::around(op).map(|(outer, _)| budget(outer)).transpose();
+                let nested = nested.map_err(|reason| error(op, reason))?;
+                let schedule = LoopSchedule::new(&source.graph, &alone);
+                let pays = |schedule: &LoopSchedule| all || worth.pays(&source, schedule, &alone);
                 let schedule = schedule.map(|schedule| (pays(&schedule), schedule));
                 if said.explains
                     && let Some((pays, schedule)) = &schedule
                 {
-                    let choice = worth.choice(&source, Some(schedule).filter(|_| *pays), &budget);
+                    let choice = worth.choice(&source, Some(schedule).filter(|_| *pays), &alone);
                     choice.into_iter().for_each(|choice| op.remark(choice.to_string()));
                 }
                 match schedule {
                     Some((true, schedule)) => {
-                        sources.push((source, schedule, budget.ctas));
+                        let one = Planned { source, schedule, nest: None, ctas: alone.ctas };
+                        sources.push(match nested {
+                            Some(nested) => overlapped(one, (&alone, &nested), &worth, &said),
+                            None => one,
+                        });
                     }
                     Some(_) => said.none(op, "without it more CTAs fit in shared memory"),
                     None => said.none(op, "nothing can run ahead"),
@@ -123,7 +184,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
             Err(reason) => said.none(op, reason),
         }
     }
-    for (source, schedule, ctas) in &sources {
+    for Planned { source, schedule, ctas, .. } in &sources {
         note_ctas(source.op, *ctas);
         said.schedule(source, schedule);
     }
@@ -131,8 +192,8 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     if sources.is_empty() {
         return Ok(());
     }
-    for (source, schedule, _) in sources {
-        let made = expand(&source, &schedule)?;
+    for Planned { source, schedule, nest, .. } in sources {
+        let made = expand(&source, &schedule, nest.as_ref())?;
         if schedule.advances_late {
             carry_offsets(made)?;
         }
@@ -144,6 +205,54 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     undo_copies(module, machine.num_warps, &target)?;
     coalesce_copies(module, machine, &target)?;
     turn_in_registers(module, &target)
+}
+
+/// A loop and its schedule.
+struct Planned<'c> {
+    source: Source<'c>,
+    schedule: LoopSchedule,
+    /// The loop around, where the prologue comes behind the loop of the tile before.
+    nest: Option<Nest<'c>>,
+    ctas: u64,
+}
+
+/// The schedule of a loop in a loop over tiles with the prologue of the next tile behind the loop of this one, where that is
+/// possible and pays or was asked for; else as it is. `budgets` are those of the loop, and where its rings outlive it.
+fn overlapped<'c>(
+    one: Planned<'c>,
+    budgets: (&Budget, &Budget),
+    worth: &Worth<'c, '_>,
+    said: &Said,
+) -> Planned<'c> {
+    let (op, graph) = (one.source.op, &one.source.graph);
+    let apart = one.schedule.halves;
+    let budget = Budget { halves: false, ..*budgets.1 };
+    let found = LoopSchedule::new(graph, &budget).ok_or("its rings do not fit beside what is behind it");
+    let found = found.and_then(|found| if apart { Err("halves of its warps run apart") } else { Ok(found) });
+    let found = found.and_then(|schedule| Ok((Nest::of(&one.source, &schedule)?, schedule)));
+    let found = found.and_then(|(nest, schedule)| {
+        let asked = nest.outer.attr(FLATTEN).is_some();
+        let schedule = schedule.with_prologue_ahead(graph);
+        let gain = worth.of_prologue_ahead(&one.source, &nest, (&one.schedule, &schedule), budgets);
+        let pays = asked || gain.pays();
+        if said.explains {
+            let does = if pays { "loads" } else { "does not load" };
+            op.remark(format!("{does} for the next tile before this one ends: {gain}"));
+        }
+        if pays { Ok((nest, schedule)) } else { Err("") }
+    });
+    match found {
+        Ok((nest, schedule)) => {
+            let ctas = one.ctas.min(budgets.1.ctas);
+            Planned { schedule, nest: Some(nest), ctas, ..one }
+        }
+        Err(reason) => {
+            if said.explains && !reason.is_empty() {
+                op.remark(format!("does not load for the next tile before this one ends: {reason}"));
+            }
+            one
+        }
+    }
 }
 
 /// What is said of loops to those who ask.
@@ -168,6 +277,9 @@ impl Said {
     fn schedule(&mut self, source: &Source<'_>, schedule: &LoopSchedule) {
         if self.explains {
             source.op.remark(source.describe(schedule));
+            for what in source.not_kept(schedule) {
+                source.op.remark(format!("its schedule is not what its attributes ask for: {what}"));
+            }
         }
         if self.records {
             let empty = Timeline::with(function_of(source.op), place_of(source.op), schedule.stages);

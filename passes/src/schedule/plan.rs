@@ -42,6 +42,8 @@ pub struct Node {
     pub early: bool,
     /// By how many iterations the program asks that it runs ahead.
     pub asked: Option<u32>,
+    /// Where in an iteration the program asks for it: what has a smaller number comes first.
+    pub cluster: Option<u32>,
     /// Whether it should run ahead by one iteration at most, for the registers that it takes.
     pub near: bool,
     /// Whether so much is computed in it that data for what follows it need not be there before it.
@@ -63,6 +65,7 @@ impl Node {
             kind,
             early: false,
             asked: None,
+            cluster: None,
             near: false,
             heavy: false,
             writes: None,
@@ -159,6 +162,25 @@ pub enum Step {
     },
 }
 
+/// Where the prologue of a loop comes that a loop around it runs once for each tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prologue {
+    /// Right before the loop.
+    Before,
+    /// Behind the loop of the tile before, where everything of that is done, and before whatever else the loop around does
+    /// with it; that of the first tile comes before the loop around. Rings outlive the loop.
+    TileBefore(Slots),
+}
+
+/// In which slots the next run of a loop begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slots {
+    /// In the first ones again: all are free.
+    Restart,
+    /// In those that come next: barriers in memory know how often they have been used.
+    Continue,
+}
+
 /// The schedule of a loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoopSchedule {
@@ -174,6 +196,8 @@ pub struct LoopSchedule {
     pub advances_late: bool,
     /// Whether one half of the warps runs one barrier behind the other.
     pub halves: bool,
+    /// Where the prologue comes.
+    pub prologue: Prologue,
 }
 
 /// A schedule that fits, and how many CTAs fit with it.
@@ -184,9 +208,16 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// All schedules within `budget`: most stages first, and of those what runs ahead at the first place first.
+    /// All schedules within `budget`: most stages first, and of those what runs ahead at the first place first. Where some keep
+    /// the order that the program asks for, those.
     fn all(graph: &LoopGraph, budget: &Budget) -> Vec<Self> {
-        (2..=budget.stages).rev().flat_map(|stages| Self::of_stages(graph, stages, budget)).collect()
+        let stages = (2..=budget.stages).rev();
+        let mut all: Vec<Self> = stages.flat_map(|stages| Self::of_stages(graph, stages, budget)).collect();
+        let keeps = |candidate: &Self| candidate.schedule.misplaced(graph).is_none();
+        if all.iter().any(keeps) {
+            all.retain(keeps);
+        }
+        all
     }
 
     fn of_stages(graph: &LoopGraph, stages: u32, budget: &Budget) -> Vec<Self> {
@@ -295,6 +326,19 @@ impl LoopSchedule {
         Some(Self { kernel, halves: true, ..self.clone() })
     }
 
+    /// The same with the prologue of each tile behind the loop of the tile before.
+    #[must_use]
+    pub fn with_prologue_ahead(self, graph: &LoopGraph) -> Self {
+        let announced = graph.nodes.iter().any(|node| node.kind == Kind::BulkCopy);
+        let slots = if announced { Slots::Continue } else { Slots::Restart };
+        Self { prologue: Prologue::TileBefore(slots), ..self }
+    }
+
+    /// Whether the prologue of a tile comes behind the loop of the tile before.
+    pub fn is_prologue_ahead(&self) -> bool {
+        self.prologue != Prologue::Before
+    }
+
     /// All schedules within `budget`, each with how many CTAs fit beside each other: most stages first.
     pub fn candidates(graph: &LoopGraph, budget: &Budget) -> Vec<(u64, Self)> {
         Candidate::all(graph, budget).into_iter().map(|one| (one.ctas, one.schedule)).collect()
@@ -325,14 +369,8 @@ impl LoopSchedule {
         let places = Order::new(graph, stage, stages, None).places();
         let order = |place: usize| {
             let kernel = Order::new(graph, stage, stages, Some(place)).count()?;
-            let mut schedule = Self {
-                stages,
-                stage: stage.to_vec(),
-                kernel,
-                depths: Vec::new(),
-                advances_late,
-                halves: false,
-            };
+            let (stage, depths, prologue) = (stage.to_vec(), Vec::new(), Prologue::Before);
+            let mut schedule = Self { stages, stage, kernel, depths, advances_late, halves: false, prologue };
             schedule.depths = schedule.needed_depths(graph);
             Some(schedule)
         };
@@ -350,6 +388,20 @@ impl LoopSchedule {
     /// Bytes of all rings.
     pub fn shared_bytes(&self, graph: &LoopGraph) -> u64 {
         graph.rings.iter().zip(&self.depths).map(|(bytes, depth)| bytes * u64::from(*depth)).sum()
+    }
+
+    /// The first operation that comes behind another one which the program wants behind it, and that one.
+    pub fn misplaced(&self, graph: &LoopGraph) -> Option<(usize, usize)> {
+        let mut last: Option<(u32, usize)> = None;
+        for step in &self.kernel {
+            let Step::Run(n) = step else { continue };
+            let Some(cluster) = graph.nodes[*n].cluster else { continue };
+            match last {
+                Some((before, other)) if before > cluster => return Some((*n, other)),
+                _ => last = Some((cluster, *n)),
+            }
+        }
+        None
     }
 
     /// How many iterations ahead an operation of `node` runs.
@@ -528,6 +580,9 @@ struct Order<'a> {
     steps: Vec<Step>,
     /// Places after which the operations that run ahead may come.
     places: Vec<usize>,
+    /// The place behind the first dot of an iteration, where no other dot is under way: it begins at once, and what runs ahead is
+    /// issued beside it.
+    behind_dot: Option<usize>,
 }
 
 impl<'a> Order<'a> {
@@ -536,9 +591,22 @@ impl<'a> Order<'a> {
         let is_used = |edge: &&Edge| graph.nodes[edge.from].kind == Kind::Dot && !edge.accumulates;
         let used = graph.edges.iter().filter(is_used).map(|edge| (edge.from, edge.distance)).collect();
         let (needs, users) = (graph.needs(), graph.users());
-        let mut order =
-            Self { graph, stage, stages, needs, users, used, steps: Vec::new(), places: Vec::new() };
+        let mut order = Self {
+            graph,
+            stage,
+            stages,
+            needs,
+            users,
+            used,
+            steps: Vec::new(),
+            places: Vec::new(),
+            behind_dot: None,
+        };
         let groups = order.groups();
+        let is_dot = |n: &usize| graph.nodes[*n].kind == Kind::Dot;
+        // Whether no dot of an iteration is under way when the next one begins.
+        let in_time = |dot: usize| !graph.nodes[dot].blocking && order.used.contains(&(dot, 0));
+        let alone = (0..stage.len()).filter(is_dot).all(in_time);
         let last: Vec<usize> = (0..stage.len()).filter(|n| !order.is_ahead(*n)).collect();
         let mut waited = vec![false; graph.nodes.len()];
         for n in last {
@@ -548,6 +616,9 @@ impl<'a> Order<'a> {
             let node = &graph.nodes[n];
             if node.kind == Kind::Copy {
                 order.steps.push(Step::Commit);
+            }
+            if is_dot(&n) && alone {
+                order.behind_dot.get_or_insert(order.steps.len());
             }
             if node.kind == Kind::Dot && !node.blocking && !order.used.iter().any(|used| used.0 == n) {
                 order.steps.push(Step::AwaitDots { dots: [(n, 1)].into_iter().collect(), pending: 0 });
@@ -603,12 +674,12 @@ impl<'a> Order<'a> {
         uses.map(|edge| at[edge.to]).max()
     }
 
-    /// Places for what runs ahead, the first ones first.
+    /// Places for what runs ahead, the best ones first: beside a dot, else as soon as may be.
     fn places(&self) -> Vec<usize> {
         let mut places = self.places.clone();
         places.sort_unstable();
         places.dedup();
-        places
+        self.behind_dot.into_iter().chain(places).collect()
     }
 
     /// The group of each copy: those whose data the same step of the last stage waits for.

@@ -9,13 +9,15 @@ use super::past_registers::Copies;
 use super::plan::{Budget, Edge, Kind, LoopGraph, LoopSchedule, Node, Step};
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::analysis::balance::Balance;
-use crate::analysis::pointer_roots::{Arguments, descriptor_roots, pointer_roots};
+use crate::analysis::pointer_roots::{Arguments, descriptor_roots, may_meet, pointer_roots};
 use crate::analysis::registers::{RESERVED, ctas_together, spare_registers, tensor_words};
 use crate::buffer_plans::BufferLayout;
 use crate::ir_util::{
     allocation, constant, fills_constant_buffer, in_block, is_dot, is_loop, programs_of_tiles,
 };
+use crate::machine::error;
 use crate::plans::{self, AccessFacts, scratch_bytes};
+use crate::shared_memory::effects::is_store_by_tma;
 use linear_layout::Encoding;
 use linear_layout::encoding::SwizzledShared;
 use linear_layout::plan::{SharedAccessPlan, VectorPlan};
@@ -24,6 +26,7 @@ use linear_layout::target::TargetDesc;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, Op, Type, Value, Walk};
 use mlir_host::is_one_of;
+use mlir_host::pass::PassResult;
 use mlir_host::traits::Upstream;
 use mlir_host::upstream::{DivSIOp, DivUIOp, RemSIOp, RemUIOp, XOrIOp};
 use smallvec::SmallVec;
@@ -191,7 +194,7 @@ pub fn body<'c>(op: Op<'c>) -> Option<(Block<'c>, Op<'c>)> {
 }
 
 /// Whether `op` reads and writes nothing that the order of loads could matter for.
-fn is_harmless(op: Op<'_>) -> bool {
+pub fn is_harmless(op: Op<'_>) -> bool {
     let reads = LoadOp::cast(op).is_some_and(|load| !load.is_volatile());
     reads
         || StoreOp::cast(op).is_some()
@@ -203,7 +206,7 @@ fn is_harmless(op: Op<'_>) -> bool {
 }
 
 /// What the stores of a loop write in global memory.
-enum Written<'c> {
+pub enum Written<'c> {
     /// What pointers of these arguments point to.
     Of(Vec<Value<'c>>),
     /// Pointers that are not computed from arguments write.
@@ -211,14 +214,20 @@ enum Written<'c> {
 }
 
 impl<'c> Written<'c> {
-    fn of(around: Op<'c>) -> Self {
+    /// What `around` stores.
+    pub fn of(around: Op<'c>) -> Self {
         let mut written = Written::Of(Vec::new());
         around.walk(&mut |op| {
-            if StoreOp::cast(op).is_some() {
-                match (&mut written, pointer_roots(op.operand(0))) {
-                    (Written::Of(all), Some(roots)) => all.extend(roots),
-                    _ => written = Written::Unknown,
-                }
+            let roots = if StoreOp::cast(op).is_some() {
+                pointer_roots(op.operand(0))
+            } else if is_store_by_tma(op) {
+                descriptor_roots(op.operand(0))
+            } else {
+                return Walk::Advance;
+            };
+            match (&mut written, roots) {
+                (Written::Of(all), Some(roots)) => all.extend(roots),
+                _ => written = Written::Unknown,
             }
             Walk::Advance
         });
@@ -226,20 +235,24 @@ impl<'c> Written<'c> {
     }
 
     /// Whether an iteration may have written what `pointer` reads.
-    fn may_be(&self, pointer: Value<'c>) -> bool {
-        self.meets(|| pointer_roots(pointer))
+    pub fn may_be(&self, pointer: Value<'c>) -> bool {
+        match self {
+            Written::Of(all) if all.is_empty() => false,
+            _ => self.may_be_of(pointer_roots(pointer)),
+        }
     }
 
     /// Whether an iteration may have written what bulk copies read.
     fn may_be_copied(&self, bulk: &Bulk<'c>) -> bool {
-        bulk.copies.iter().any(|copy| self.meets(|| descriptor_roots(copy.operand(0))))
+        let nothing = matches!(self, Written::Of(all) if all.is_empty());
+        !nothing && bulk.copies.iter().any(|copy| self.may_be_of(descriptor_roots(copy.operand(0))))
     }
 
-    fn meets(&self, read: impl FnOnce() -> Option<Arguments<'c>>) -> bool {
+    /// The same of what is computed from these arguments of the kernel.
+    pub fn may_be_of(&self, roots: Option<Arguments<'c>>) -> bool {
         match self {
             Written::Unknown => true,
-            Written::Of(all) if all.is_empty() => false,
-            Written::Of(all) => read().is_none_or(|roots| roots.iter().any(|root| all.contains(root))),
+            Written::Of(all) => !all.is_empty() && may_meet(roots.as_deref(), Some(all)),
         }
     }
 }
@@ -338,12 +351,18 @@ impl<'c> Source<'c> {
         asked.unwrap_or(if self.why == Why::Recurs { stages.min(2) } else { stages })
     }
 
-    /// What a schedule of at most `stages` stages may take.
+    /// What an iteration gives to the next one.
+    pub fn yielded(&self) -> Vec<Value<'c>> {
+        body(self.op).map_or_else(Vec::new, |(_, end)| end.operands().collect())
+    }
+
+    /// What a schedule of at most `stages` stages may take whose rings outlive `within`: the loop itself, or one around it.
     ///
     /// # Errors
     /// Where it is not known how much shared memory an operation of the loop takes.
     pub fn budget(
         &self,
+        within: Op<'c>,
         stages: u32,
         warps: u64,
         demand: Demand,
@@ -355,7 +374,7 @@ impl<'c> Source<'c> {
         Ok(Budget {
             stages,
             shared: target.shared_bytes + RESERVED,
-            taken: RESERVED + self.other_bytes(target)?,
+            taken: RESERVED + self.other_bytes(within, target)?,
             ctas: ctas_together(function, warps, 0, target).min(programs),
             registers: spare_registers(function, target).min(match self.why {
                 Why::Recurs => MOST_WORDS_AHEAD,
@@ -380,15 +399,15 @@ impl<'c> Source<'c> {
         })
     }
 
-    /// Shared memory that is in use while the loop runs, rings apart.
-    fn other_bytes(&self, target: &TargetDesc) -> Result<u64, String> {
+    /// Shared memory that is in use while `within` runs, rings apart.
+    fn other_bytes(&self, within: Op<'c>, target: &TargetDesc) -> Result<u64, String> {
         let bytes = |op: Op<'c>| {
             let ty = LocalAllocOp::cast(op).and_then(|alloc| MemDescType::cast(alloc.result().ty()));
             ty.map_or(Ok(0), |ty| BufferLayout::of(ty).map(|layout| layout.bytes()))
         };
         let (mut own, mut scratch) = (0, 0);
         let mut inside = Vec::new();
-        self.op.walk(&mut |inner| {
+        within.walk(&mut |inner| {
             inside.push(inner);
             Walk::Advance
         });
@@ -398,8 +417,8 @@ impl<'c> Source<'c> {
             }
             scratch = scratch_bytes(inner, target)?.max(scratch);
         }
-        // Buffers from before the loop that are not only used there.
-        let mut at = self.op;
+        // Buffers from before it that are not only used there.
+        let mut at = within;
         while let Some(outer) = at.parent() {
             for op in at.block().into_iter().flat_map(Block::ops).take_while(|op| *op != at) {
                 let ends = |user: Op<'c>| user.block() == at.block() && user.is_before_in_block(at);
@@ -528,7 +547,11 @@ impl<'c> Builder<'_, 'c> {
         self.edges(end);
     }
 
-    fn push(&mut self, action: Action<'c>, node: Node) -> usize {
+    fn push(&mut self, action: Action<'c>, mut node: Node) -> usize {
+        // Addresses and the like come with what needs them.
+        if node.kind != Kind::Pure || node.heavy {
+            node.cluster = action.ops(self.source).first().and_then(|op| number(*op, CLUSTER));
+        }
         self.source.actions.push(action);
         self.source.graph.nodes.push(node);
         self.source.actions.len() - 1
@@ -852,13 +875,49 @@ impl<'c> Builder<'_, 'c> {
 const LATENCY: &str = "tt.latency";
 const STAGE: &str = "loop.stage";
 const LAST_STAGE: &str = "tt.scheduled_max_stage";
+/// Where in an iteration an operation comes.
+const CLUSTER: &str = "loop.cluster";
+
+/// An attribute that is a number and not negative.
+fn number(op: Op<'_>, name: &str) -> Option<u32> {
+    op.attr(name).and_then(Attr::as_int).and_then(|n| u32::try_from(n).ok())
+}
+
+/// Refuses attributes of Triton's scheduler that mean nothing.
+///
+/// # Errors
+/// Which one; it is reported.
+pub fn check_attributes(around: Op<'_>) -> PassResult {
+    let last = around.attr(LAST_STAGE);
+    let mut wrong = None;
+    let mut check = |op: Op<'_>, names: &[&str]| {
+        for name in names {
+            if op.attr(name).is_some() && number(op, name).is_none() {
+                wrong = Some(error(op, format!("expects an integer that is not negative as \"{name}\"")));
+            }
+        }
+        let (stage, last) = (number(op, STAGE), last.and_then(Attr::as_int));
+        if let (Some(stage), Some(last)) = (stage, last.filter(|_| op != around))
+            && i64::from(stage) > last
+        {
+            wrong = Some(error(op, format!("has stage {stage} of a loop whose last stage is {last}")));
+        }
+    };
+    check(around, &[LAST_STAGE]);
+    for op in body(around).into_iter().flat_map(|(block, _)| block.ops()) {
+        check(op, &[LATENCY, STAGE, CLUSTER]);
+    }
+    wrong.map_or(Ok(()), Err)
+}
+
+/// The stage from the last that the program asks for, of an operation that has one.
+fn asked_stage(op: Op<'_>) -> Option<u32> {
+    number(op.parent()?, LAST_STAGE)?.checked_sub(number(op, STAGE)?)
+}
 
 /// By how many iterations the program asks that a load runs ahead.
 fn asked(op: Op<'_>) -> Option<u32> {
-    let number =
-        |op: Op<'_>, name: &str| op.attr(name).and_then(Attr::as_int).and_then(|n| u32::try_from(n).ok());
-    let scheduled = || number(op.parent()?, LAST_STAGE)?.checked_sub(number(op, STAGE)?);
-    number(op, LATENCY).or_else(scheduled)
+    number(op, LATENCY).or_else(|| asked_stage(op))
 }
 
 /// Whether a tensor of this type has indices, addresses or masks, most of which are constants apart and stay in instructions.
@@ -894,6 +953,29 @@ impl Source<'_> {
             text.push_str(&format!("\n  ring {ring}: {depth} slots of {} bytes", self.graph.rings[ring]));
         }
         text
+    }
+
+    /// What of stages and clusters that the program asks for `schedule` does not keep.
+    pub fn not_kept(&self, schedule: &LoopSchedule) -> Vec<String> {
+        let mut all = Vec::new();
+        for (n, node) in self.graph.nodes.iter().enumerate() {
+            let Some(op) = self.actions[n].ops(self).first().copied() else { continue };
+            let asked = asked_stage(op).filter(|_| node.kind != Kind::Pure || node.heavy);
+            if let Some(asked) = asked.filter(|asked| *asked != schedule.ahead(n)) {
+                let ahead = schedule.ahead(n);
+                all.push(format!(
+                    "operation {n}, {}, runs {ahead} iterations ahead, not {asked}",
+                    self.what(n)
+                ));
+            }
+        }
+        if let Some((n, other)) = schedule.misplaced(&self.graph) {
+            let (first, second) = (self.what(n), self.what(other));
+            all.push(format!(
+                "operation {n}, {first}, comes behind operation {other}, {second}, not before it"
+            ));
+        }
+        all
     }
 
     /// What a node is, for people.

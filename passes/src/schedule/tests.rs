@@ -1,5 +1,5 @@
 use super::checker::check;
-use super::plan::{Budget, Edge, Kind, LoopGraph, LoopSchedule, Node, Step};
+use super::plan::{Budget, Edge, Kind, LoopGraph, LoopSchedule, Node, Prologue, Slots, Step};
 
 const BUDGET: Budget = Budget {
     stages: 3,
@@ -68,7 +68,11 @@ fn attention() -> LoopGraph {
 }
 
 fn right(graph: &LoopGraph, schedule: &LoopSchedule, budget: &Budget) -> Result<(), String> {
-    (0..12).try_for_each(|trips| check(graph, schedule, budget, trips))
+    (0..12).try_for_each(|trips| check(graph, schedule, budget, &[trips]))?;
+    // The same in a loop over tiles, where the prologue of each comes before its loop, and behind the loop of the one before.
+    const TILES: [u64; 9] = [2, 0, 1, 3, 0, 0, 7, 12, 1];
+    check(graph, schedule, budget, &TILES)?;
+    check(graph, &schedule.clone().with_prologue_ahead(graph), budget, &TILES)
 }
 
 fn planned(graph: &LoopGraph, budget: &Budget) -> LoopSchedule {
@@ -233,6 +237,53 @@ fn what_the_program_asks_for_is_done() {
 }
 
 #[test]
+fn operations_come_in_the_order_that_the_program_asks_for() {
+    for (graph, dot) in [(matmul_of_warps(), 4), (matmul_of_warp_groups(), 2)] {
+        let at = |schedule: &LoopSchedule, n| schedule.kernel.iter().position(|step| *step == Step::Run(n));
+        for (copies, multiplies) in [(0, 1), (1, 0)] {
+            let mut graph = graph.clone();
+            graph.nodes[0].cluster = Some(copies);
+            graph.nodes[1].cluster = Some(copies);
+            graph.nodes[dot].cluster = Some(multiplies);
+            let schedule = planned(&graph, &BUDGET);
+            assert_eq!(at(&schedule, 0) < at(&schedule, dot), copies < multiplies, "{schedule:#?}");
+            assert_eq!(schedule.misplaced(&graph), None);
+        }
+    }
+    // What cannot be is told.
+    let mut graph = matmul_of_warp_groups();
+    (graph.nodes[0].cluster, graph.nodes[1].cluster, graph.nodes[2].cluster) = (Some(0), Some(2), Some(1));
+    assert_eq!(planned(&graph, &BUDGET).misplaced(&graph), Some((2, 1)));
+}
+
+/// A dot whose result is scaled and added in the same iteration: no dot is under way when the next one begins.
+fn scaled_sums() -> LoopGraph {
+    let scale = Node { heavy: true, ..Node::new(Kind::Pure) };
+    LoopGraph {
+        nodes: vec![copy(0), copy(1), Node { heavy: true, ..reading(Kind::Dot, &[0, 1]) }, scale],
+        edges: vec![edge(2, 3, 0), edge(3, 3, 1)],
+        rings: vec![1 << 13, 1 << 13],
+    }
+}
+
+#[test]
+fn copies_are_issued_beside_a_dot_that_begins_at_once() {
+    let at = |schedule: &LoopSchedule, wanted: &dyn Fn(&Step) -> bool| {
+        schedule.kernel.iter().position(wanted).expect("a step")
+    };
+    let run = |node: usize| move |step: &Step| *step == Step::Run(node);
+    let done = |step: &Step| matches!(step, Step::AwaitDots { .. });
+    for stages in 2..=4 {
+        let schedule = planned(&scaled_sums(), &Budget { stages, ..BUDGET });
+        let (dot, copy, done) = (at(&schedule, &run(2)), at(&schedule, &run(0)), at(&schedule, &done));
+        assert!(dot < copy && copy < done, "{schedule:#?}");
+        // One that adds to the result of the dot before, which may be under way, would keep copies waiting.
+        let schedule = planned(&matmul_of_warp_groups(), &Budget { stages, ..BUDGET });
+        assert!(at(&schedule, &run(0)) < at(&schedule, &run(2)), "{schedule:#?}");
+    }
+}
+
+#[test]
 fn what_depends_on_effects_stays() {
     let mut graph = matmul_of_warps();
     graph.nodes.push(Node::new(Kind::Fixed));
@@ -338,6 +389,33 @@ fn halves_of_the_warps_take_turns() {
     }
 }
 
+/// A loop whose operands bulk copies bring, the second one read by threads.
+fn matmul_of_bulk_copies() -> LoopGraph {
+    let mut graph = matmul_of_warp_groups();
+    graph.nodes[0].kind = Kind::BulkCopy;
+    graph.nodes[1].kind = Kind::BulkCopy;
+    graph
+}
+
+#[test]
+fn prologues_of_the_next_tile_find_slots_as_the_tile_before_left_them() {
+    let tiles: [u64; 7] = [3, 0, 5, 1, 0, 2, 4];
+    for stages in 2..=5 {
+        let budget = Budget { stages, ..BUDGET };
+        let restarts =
+            planned(&matmul_of_warp_groups(), &budget).with_prologue_ahead(&matmul_of_warp_groups());
+        assert_eq!(restarts.prologue, Prologue::TileBefore(Slots::Restart));
+        let graph = matmul_of_bulk_copies();
+        let goes_on = planned(&graph, &budget).with_prologue_ahead(&graph);
+        assert_eq!(goes_on.prologue, Prologue::TileBefore(Slots::Continue));
+        assert_eq!(check(&graph, &goes_on, &budget, &tiles), Ok(()));
+        // A barrier has announced data of the tile before already.
+        let again = LoopSchedule { prologue: Prologue::TileBefore(Slots::Restart), ..goes_on };
+        let error = check(&graph, &again, &budget, &tiles).expect_err("phases begin again");
+        assert!(error.contains("phase 0 of a barrier that has announced"), "{error}");
+    }
+}
+
 /// A small generator of numbers (Marsaglia, "Xorshift RNGs").
 struct Random(u64);
 
@@ -363,7 +441,8 @@ fn random_loop(random: &mut Random) -> LoopGraph {
             1 | 2 => {
                 let near = random.one_in(3);
                 let asked = random.one_in(6).then(|| random.below(4) as u32);
-                Node { early: !random.one_in(4), near, asked, ..Node::new(Kind::Guarded) }
+                let cluster = random.one_in(4).then(|| random.below(3) as u32);
+                Node { early: !random.one_in(4), near, asked, cluster, ..Node::new(Kind::Guarded) }
             }
             3 | 4 => {
                 graph.rings.push(1 << (8 + random.below(5)));

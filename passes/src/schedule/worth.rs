@@ -5,16 +5,19 @@
 //! memory that more CTAs would fit in, the two are weighed: an iteration takes what it computes and waits for, divided
 //! by how many CTAs run beside each other.
 
+use super::nest::{Nest, is_alone};
+use super::one_loop::Pair;
 use super::plan::{Budget, Kind, LoopSchedule};
 use super::source::{Demand, Source};
 use crate::analysis::balance::Balance;
-use crate::analysis::registers::{UNSEEN_REGISTERS, ctas_with};
+use crate::analysis::registers::{UNSEEN_REGISTERS, ctas_with, knows_ctas};
 use crate::choice::{Candidate, Choice, Unit};
 use crate::ir_util::{is_dot, trip_count};
 use crate::machine::{Layouts, Machine};
 use crate::objective::{ITERATIONS, Objective};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Op, Walk};
+use std::fmt;
 use ttopt_dialect::tt::ops::FuncOp;
 
 /// Cycles from a load of data that is not in the L1 to its use, while other CTAs load, too. Unmeasured.
@@ -27,6 +30,8 @@ const ANSWER: f64 = 870.0;
 const SHARE_OF_L2: f64 = 0.28;
 /// Iterations from which on a loop is not mostly prologue and end.
 const MANY_TRIPS: u64 = 8;
+/// A share of cycles that is clearly less. Unmeasured.
+const CLEARLY: f64 = 0.95;
 /// Parts of a multiprocessor, of which a warp uses one (CUDA programming guide, "Hardware Multithreading").
 const PARTS: f64 = 4.0;
 
@@ -48,6 +53,54 @@ fn operand_bytes(source: &Source<'_>) -> u64 {
     let read_by_dots =
         |ring: &usize| graph.nodes.iter().any(|node| node.kind == Kind::Dot && node.reads.contains(ring));
     (0..graph.rings.len()).filter(read_by_dots).map(|ring| graph.rings[ring]).sum()
+}
+
+/// What a tile takes with its prologue before its loop, and behind the loop of the tile before: cycles of a multiprocessor for
+/// each CTA that it holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PrologueAhead {
+    behind: f64,
+    before: f64,
+    /// Whether CTAs share a multiprocessor: then they hide each other's latency, and registers are what there is too little of.
+    shared: bool,
+}
+
+impl PrologueAhead {
+    /// Whether tiles take less with their prologues ahead.
+    pub fn pays(&self) -> bool {
+        !self.shared && self.before < self.behind
+    }
+}
+
+/// What an iteration of an outer loop takes: cycles of a CTA.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OneLoop {
+    two: f64,
+    one: f64,
+}
+
+impl OneLoop {
+    /// Whether one loop takes less: clearly, since branches and what else iterations carry are not counted.
+    pub fn pays(&self) -> bool {
+        self.one < CLEARLY * self.two
+    }
+}
+
+impl fmt::Display for OneLoop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "an iteration of the outer one takes {:.0} cycles as one loop, {:.0} as two",
+            self.one, self.two
+        )
+    }
+}
+
+impl fmt::Display for PrologueAhead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a tile takes {:.0} cycles with that, {:.0} without", self.before, self.behind)?;
+        if self.shared { write!(f, ", where other CTAs may hide latency") } else { Ok(()) }
+    }
 }
 
 /// What the comparison needs to know.
@@ -74,6 +127,57 @@ impl<'c, 't> Worth<'c, 't> {
         }
         let own = self.cycles_alone(source.op);
         piped(trips, own, schedule.stages) / with as f64 <= plain(trips, own) / without as f64
+    }
+
+    /// What tiles take where `schedules` are those with the prologue before the loop and behind the loop of the tile before.
+    ///
+    /// What comes behind the loop then hides the latency of the first loads, in which all that it could do besides is wait. In
+    /// turn shared memory for both must be there, and what the prologue needs of the loop around is computed twice.
+    pub fn of_prologue_ahead(
+        &self,
+        source: &Source<'c>,
+        nest: &Nest<'c>,
+        schedules: (&LoopSchedule, &LoopSchedule),
+        budgets: (&Budget, &Budget),
+    ) -> PrologueAhead {
+        let trips = trip_count(source.op).unwrap_or(ITERATIONS as u64);
+        let own = self.cycles_alone(source.op);
+        let tail: f64 = nest.behind(source.op).map(|op| self.cycles_with_nested(op)).sum();
+        let again: f64 = nest.again().map(|op| self.cycles_with_nested(op)).sum();
+        let ctas = |schedule: &LoopSchedule, budget: &Budget| {
+            let taken = (budget.taken + schedule.shared_bytes(&source.graph)).max(1);
+            (budget.shared / taken).clamp(1, budget.ctas.max(1)) as f64
+        };
+        let tile = |schedule: &LoopSchedule| piped(trips, own, schedule.stages) + tail;
+        let hidden = MEMORY_LATENCY.min(tail);
+        let warps = self.layouts.machine.num_warps;
+        let known = knows_ctas(self.target) || is_alone(source.op, warps, self.target);
+        PrologueAhead {
+            // Where little is known of registers, shared memory does not tell.
+            shared: ctas(schedules.0, budgets.0) > 1.0 || !known,
+            behind: tile(schedules.0) / ctas(schedules.0, budgets.0),
+            before: (tile(schedules.1) + again - hidden) / ctas(schedules.1, budgets.1),
+        }
+    }
+
+    /// What an iteration of the outer loop of `pair` takes with a loop of its own in it, and as a part of one loop.
+    pub fn of_one_loop(&self, pair: &Pair<'c>, stages: u32) -> OneLoop {
+        let trips = trip_count(pair.inner).unwrap_or(ITERATIONS as u64);
+        let own = self.cycles_alone(pair.inner);
+        let two = piped(trips, own, stages.max(2));
+        let again: f64 = pair.again().map(|op| self.cycles_with_nested(op)).sum();
+        let hidden = own * f64::from(stages.max(2) - 1);
+        OneLoop { two: two + again, one: two + again - MEMORY_LATENCY.min(hidden) }
+    }
+
+    /// Cycles of `op` and what is in it in a CTA that has a multiprocessor to itself.
+    fn cycles_with_nested(&self, op: Op<'c>) -> f64 {
+        let mut cycles = 0.0;
+        op.walk(&mut |inner| {
+            cycles += self.objective.cycles(inner, &self.layouts).unwrap_or(0.0);
+            Walk::Advance
+        });
+        cycles * (PARTS / self.layouts.machine.num_warps as f64).max(1.0)
     }
 
     /// How many CTAs fit in shared memory and registers when each takes so many bytes besides what else it takes.

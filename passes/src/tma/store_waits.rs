@@ -8,7 +8,7 @@
 //! Nothing in the loop may see whether a store is done: it has no atomic operations, calls or barriers of its own, and
 //! what it loads are other arguments of the kernel than what it stores.
 
-use crate::analysis::pointer_roots::{may_meet, pointer_roots};
+use crate::analysis::pointer_roots::{Arguments, descriptor_roots, may_meet, pointer_roots};
 use crate::analysis::registers::RESERVED;
 use crate::ir_util::{allocation, programs_of_tiles};
 use crate::machine::{self, internal};
@@ -32,8 +32,8 @@ use ttopt_dialect::ttg::ops::{
 };
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_dialect::ttng::ops::{
-    BarrierExpectOp, FenceAsyncSharedOp, InitBarrierOp, InvalBarrierOp, ReinterpretTensorDescOp,
-    TensormapCreateOp, TmaStoreWaitOp, WaitBarrierOp, WarpGroupDotOp, WarpGroupDotWaitOp,
+    BarrierExpectOp, FenceAsyncSharedOp, InitBarrierOp, InvalBarrierOp, TmaStoreWaitOp, WaitBarrierOp,
+    WarpGroupDotOp, WarpGroupDotWaitOp,
 };
 
 /// The pass.
@@ -47,7 +47,7 @@ pub static DELAY_STORE_WAITS: PassDef = PassDef {
     )
 };
 
-type Roots<'c> = SmallVec<[Value<'c>; 1]>;
+type Roots<'c> = Arguments<'c>;
 
 fn run(module: Op<'_>, _: &Options) -> PassResult {
     let mut loops = Vec::new();
@@ -159,16 +159,6 @@ fn buffer_of<'c>(store: Op<'c>, body: Block<'c>) -> Option<Op<'c>> {
     let buffer = store.operands().find(|value| MemDescType::cast(value.ty()).is_some())?;
     let op = allocation(buffer)?;
     (LocalAllocOp::cast(op).is_some() && op.block() == Some(body)).then_some(op)
-}
-
-/// The arguments of the kernel that a tensor descriptor describes.
-fn descriptor_roots(desc: Value<'_>) -> Option<Roots<'_>> {
-    let Some(op) = desc.def_op() else {
-        return Some([desc].into_iter().collect());
-    };
-    let place = ReinterpretTensorDescOp::cast(op)?.op().operand(0);
-    let make = place.uses().find_map(|(user, _)| TensormapCreateOp::cast(user))?;
-    pointer_roots(make.op().operand(1))
 }
 
 /// Whether `op` could not tell whether something is in global memory at `written` yet. What it has nested is asked by itself.

@@ -24,6 +24,10 @@ pub struct Need {
     pub registers: f64,
     /// Registers that it takes where there are enough, so that instructions need not wait for each other.
     pub at_ease: f64,
+    /// Registers of what it loads from global memory and could have under way at once.
+    pub flight: f64,
+    /// Registers that it needs besides what it loads, or [`Need::registers`] where that is less.
+    pub besides: f64,
 }
 
 /// Iterations of a loop whose trip count nobody knows.
@@ -43,6 +47,10 @@ pub fn needs(kernel: &Kernel, least: u64) -> Option<Vec<Need>> {
     let flow = Flow::of(kernel, &weights)?;
     let mut live = Live { weights: &weights, since: vec![0; weights.len()], start: 0, sum: 0 };
     let mut scratch = Scratch { made: vec![None; weights.len()], read: vec![Vec::new(); weights.len()] };
+    let mut levels = vec![0; weights.len()];
+    let mut unloaded = weights.clone();
+    loads(kernel).for_each(|register| unloaded[*register as usize] = 0);
+    let mut others = Live { weights: &unloaded, since: vec![0; weights.len()], start: 0, sum: 0 };
     let loops = loops(&kernel.blocks);
     let needs = kernel.blocks.iter().enumerate().map(|(i, block)| {
         live.restart(&flow.leaving[i]);
@@ -63,9 +71,46 @@ pub fn needs(kernel: &Kernel, least: u64) -> Option<Vec<Need>> {
             times,
             registers: halves / 2.0,
             at_ease: at_ease / 2.0,
+            flight: flight(block, &weights, &mut levels) as f64 / 2.0,
+            besides: besides(block, &flow.leaving[i], &mut others).min(halves) / 2.0,
         }
     });
     Some(needs.collect())
+}
+
+/// What `kernel` loads from global memory.
+fn loads(kernel: &Kernel) -> impl Iterator<Item = &Register> {
+    let instructions = kernel.blocks.iter().flat_map(|block| &block.instructions);
+    instructions.filter(|at| at.order == Order::Load).flat_map(|at| &at.makes)
+}
+
+/// Half registers that `block` needs as it is written, where loads, by `live`, weigh nothing.
+fn besides(block: &Block, leaving: &[Register], live: &mut Live<'_>) -> f64 {
+    live.restart(leaving);
+    in_order(block, live) as f64
+}
+
+/// Half registers of the loads from global memory in `block` that wait for nothing but each other's issue: no other load, no
+/// store and no barrier. The most of any such set. `levels` has zeros, for each register.
+fn flight(block: &Block, weights: &[u8], levels: &mut [u32]) -> u64 {
+    let (mut most, mut sums) = (0, Vec::new());
+    for at in &block.instructions {
+        if matches!(at.order, Order::Barrier | Order::Store) {
+            most = sums.drain(..).fold(most, u64::max);
+        }
+        let is_load = at.order == Order::Load;
+        let level = at.uses.iter().map(|used| levels[*used as usize]).max().unwrap_or(0);
+        if is_load {
+            sums.resize(sums.len().max(level as usize + 1), 0);
+            sums[level as usize] +=
+                at.makes.iter().map(|made| u64::from(weights[*made as usize])).sum::<u64>();
+        }
+        at.makes.iter().for_each(|made| levels[*made as usize] = level + u32::from(is_load));
+    }
+    for made in block.instructions.iter().flat_map(|at| &at.makes) {
+        levels[*made as usize] = 0;
+    }
+    sums.into_iter().fold(most, u64::max)
 }
 
 /// Loops around each block: branches back, to a block that stands before, make one.
