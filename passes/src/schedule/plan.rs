@@ -308,7 +308,7 @@ impl LoopSchedule {
         let Step::AwaitCopies { copies, .. } = &self.kernel[wait] else { return None };
         let dot = self.kernel.iter().position(|step| runs(step, &|node| node.heavy))?;
         let touches = |step: &Step| runs(step, &|node| !node.reads.is_empty() || node.writes.is_some());
-        let others = matches!(self.kernel[wait + 1..].iter().find(|step| is_wait(step)), Some(_))
+        let others = self.kernel[wait + 1..].iter().any(is_wait)
             || self.kernel.iter().filter(|step| **step == Step::Commit).count() != 1
             || graph.nodes.iter().any(|node| node.writes.is_some() && node.kind != Kind::Copy)
             || self.kernel[..wait].iter().any(touches)

@@ -365,9 +365,7 @@ fn halves_of_the_warps_take_turns() {
     assert!(schedule.halves);
     // As many slots as without: what is copied goes to the slot that both halves have read an iteration before.
     assert_eq!(schedule.depths, planned(&graph, &Budget { halves: false, ..halves }).depths);
-    let at = |wanted: &dyn Fn(&Step) -> bool| {
-        schedule.kernel.iter().position(|step| wanted(step)).expect("a step")
-    };
+    let at = |wanted: &dyn Fn(&Step) -> bool| schedule.kernel.iter().position(wanted).expect("a step");
     let meets: Vec<usize> =
         (0..schedule.kernel.len()).filter(|at| schedule.kernel[*at] == Step::Meet).collect();
     let (dot, read) = (at(&|step| *step == Step::Run(4)), at(&|step| *step == Step::Run(3)));
