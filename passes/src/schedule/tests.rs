@@ -72,7 +72,13 @@ fn right(graph: &LoopGraph, schedule: &LoopSchedule, budget: &Budget) -> Result<
     // The same in a loop over tiles, where the prologue of each comes before its loop, and behind the loop of the one before.
     const TILES: [u64; 9] = [2, 0, 1, 3, 0, 0, 7, 12, 1];
     check(graph, schedule, budget, &TILES)?;
-    check(graph, &schedule.clone().with_prologue_ahead(graph), budget, &TILES)
+    let ahead = check(graph, &schedule.clone().with_prologue_ahead(graph), budget, &TILES);
+    // Halves that run apart have no tile before.
+    if schedule.halves {
+        ahead.err().map(|_| ()).ok_or("halves in overlapping tiles".to_owned())
+    } else {
+        ahead
+    }
 }
 
 fn planned(graph: &LoopGraph, budget: &Budget) -> LoopSchedule {
