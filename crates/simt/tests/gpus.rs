@@ -126,7 +126,7 @@ fn gpus_that_are_not_known_are_errors() {
     let old = "amdgcn-amd-amdhsa";
     let nameless = error(old, "", None);
     assert!(nameless.starts_with("@k does not say which GPU it is for"), "{nameless}");
-    assert!(nameless.ends_with("known are gfx90a, gfx942, gfx950, gfx1100, gfx1101, gfx1102, gfx1103, gfx1150, gfx1151, gfx1200, gfx1201"), "{nameless}");
+    assert!(nameless.ends_with("known are gfx90a, gfx942, gfx950, gfx1100, gfx1101, gfx1102, gfx1103, gfx1150, gfx1151, gfx1200, gfx1201, gfx1250"), "{nameless}");
     let strange = error(old, r#""target-cpu"="gfx803""#, None);
     assert!(strange.starts_with("the simulator does not know the GPU 'gfx803'; it knows sm_80"), "{strange}");
     assert_eq!(
