@@ -241,6 +241,17 @@ struct Work<'c> {
     operand: u64,
 }
 
+impl<'c> Work<'c> {
+    /// The reductions of those values, with how often each runs.
+    fn reductions(&self) -> impl Iterator<Item = &(Op<'c>, f64)> {
+        self.along.iter().filter(|(op, _)| ReduceOp::cast(*op).is_some())
+    }
+
+    fn reduces(&self) -> bool {
+        self.reductions().next().is_some()
+    }
+}
+
 /// A load whose result is repeated along all other dimensions than `dims`.
 #[derive(Clone)]
 struct Repeated {
@@ -397,18 +408,11 @@ const REDUCTIONS_BESIDE: f64 = 0.25;
 /// Cycles of the reductions of the values of a group whose threads hold `held` neighbours, as far as they count. Scans and
 /// gathers take layouts of their own.
 fn reductions_cost<'c>(first: &Access<'c>, held: u64, work: &Work<'c>, layouts: &Layouts<'c>) -> f64 {
-    let mut reductions = work.along.iter().filter(|(op, _)| ReduceOp::cast(*op).is_some()).peekable();
-    let Some(target) = layouts.machine.target.as_ref().filter(|_| reductions.peek().is_some()) else {
-        return 0.0;
-    };
+    let Some(target) = layouts.machine.target.as_ref().filter(|_| work.reduces()) else { return 0.0 };
     let layout = layout_for(first, held, work, layouts).ok();
-    let Some(layout) = layout.and_then(|layout| to_linear_layout(layout, &first.shape).ok()) else {
-        return f64::INFINITY;
-    };
-    let cost = |(op, weights): &(Op<'c>, f64)| {
-        plans::cost_along(*op, &layout, target).map_or(f64::INFINITY, |cost| cost * weights)
-    };
-    REDUCTIONS_BESIDE * reductions.map(cost).sum::<f64>()
+    let layout = layout.and_then(|layout| to_linear_layout(layout, &first.shape).ok());
+    let cycles = layout.and_then(|layout| along_cost(work.reductions(), &layout, target));
+    cycles.map_or(f64::INFINITY, |cycles| REDUCTIONS_BESIDE * cycles)
 }
 
 /// Cycles of the accesses of a group whose threads hold `held` neighbours: to issue them, of lines and sectors, to store what
@@ -434,7 +438,7 @@ fn offsets_cost(access: &Access<'_>, held: u64, machine: &Machine) -> f64 {
         return 0.0;
     }
     let size = sizes(access, held);
-    let blocked = machine.blocked_with_warps(&access.shape, &size, &access.facts.order, &access.facts.order);
+    let blocked = machine.blocked(&access.shape, &size, &access.facts.order);
     let of = |d: usize| {
         let covered = blocked.threads_per_warp[d] * blocked.warps_per_cta[d];
         (access.shape[d].max(1) as u64).div_ceil(covered.max(1))
@@ -481,9 +485,8 @@ fn vector_choice<'c>(
     layouts: &Layouts<'c>,
 ) -> Option<Choice> {
     let (first, machine) = (members.first()?, &layouts.machine);
-    let reduces = work.along.iter().any(|(op, _)| ReduceOp::cast(*op).is_some());
     // What is reduced makes vectors no narrower.
-    let least = if reduces { vector } else { 1 };
+    let least = if work.reduces() { vector } else { 1 };
     let fits: Vec<u64> = group_vectors(members)
         .filter(|held| *held >= least && *held <= vector.max(most_held(first, *held, machine)))
         .collect();
@@ -563,10 +566,21 @@ fn work_terms<'c>(
     }
     let target = layouts.machine.target.as_ref()?;
     let layout = to_linear_layout(layout, &access.shape).ok()?;
-    let along = work.along.iter();
-    let along = along.map(|(op, weights)| Some(weights * plans::cost_along(*op, &layout, target).ok()?));
+    let along = along_cost(work.along.iter(), &layout, target)?;
     let repeated = work.repeated.iter().map(|load| load.cost(&layout, &layouts.machine, target));
-    Some([along.sum::<Option<f64>>()?, repeated.sum::<f64>()])
+    Some([along, repeated.sum::<f64>()])
+}
+
+/// Cycles of operations along a dimension with values in `layout`, as often as they run; `None` where one of them cannot be done
+/// there.
+fn along_cost<'a, 'c: 'a>(
+    mut along: impl Iterator<Item = &'a (Op<'c>, f64)>,
+    layout: &LinearLayout,
+    target: &TargetDesc,
+) -> Option<f64> {
+    along.try_fold(0.0, |sum, (op, weights)| {
+        Some(sum + weights * plans::cost_along(*op, layout, target).ok()?)
+    })
 }
 
 /// What the work with the values of an access would cost with warps elsewhere.

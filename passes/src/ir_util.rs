@@ -1,11 +1,12 @@
 //! Small helpers on the IR that several passes need.
 
-use crate::machine::error;
+use crate::machine::{error, internal};
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
 pub use mlir_host::flow::{for_each_edge, incoming, is_loop};
-use mlir_host::ir::{Attr, Block, Op, Region, TensorType, Type, Value};
-use mlir_host::rewrite::{Rewriter, create, new_region};
+use mlir_host::hash::FastMap;
+use mlir_host::ir::{Attr, Block, Loc, Op, Region, TensorType, Type, Value, Walk};
+use mlir_host::rewrite::{IrRewriter, Rewriter, create, new_region};
 use mlir_host::upstream::{ConstantOp, ForOp};
 use smallvec::SmallVec;
 use std::collections::HashSet;
@@ -157,13 +158,13 @@ pub fn constant(value: Value<'_>) -> Option<i64> {
 /// compares its induction variable with its upper bound.
 pub fn loop_predicate(op: Op<'_>) -> i64 {
     // slt is 2, ult is 6.
-    if op.attr("unsignedCmp").is_some() { 6 } else { 2 }
+    if op.attr("unsignedCmp").is_some() { cmpi::ULT } else { cmpi::SLT }
 }
 
 /// How often an `scf.for` runs, where bounds and step are constants.
 pub fn trip_count(op: Op<'_>) -> Option<u64> {
     let bits = op.operand(0).ty().int_bits().unwrap_or(64);
-    let unsigned = loop_predicate(op) == 6;
+    let unsigned = loop_predicate(op) == cmpi::ULT;
     let bound = |i: usize| {
         let value = i128::from(constant(op.operand(i))?);
         Some(if unsigned { value & ((1i128 << bits) - 1) } else { value })
@@ -202,6 +203,80 @@ pub fn emit<'c>(
     let made = create(name, at.loc(), operands, &[result], &[], &[])?;
     made.move_before(at);
     Ok(made.result(0))
+}
+
+/// Compares two integers by a predicate of `arith.cmpi` ([`cmpi`]).
+///
+/// # Errors
+/// When the operation cannot be made; it is reported.
+pub fn compare<'c>(
+    rewriter: &mut IrRewriter<'c>,
+    loc: Loc<'c>,
+    predicate: i64,
+    a: Value<'c>,
+    b: Value<'c>,
+) -> Result<Value<'c>, Reported> {
+    let ctx = rewriter.context();
+    let attrs = [("predicate", Attr::int(ctx, 64, predicate))];
+    Ok(rewriter.generic("arith.cmpi", loc, &[a, b], &[Type::int(ctx, 1)], &attrs)?.result(0))
+}
+
+/// Predicates of `arith.cmpi`.
+pub mod cmpi {
+    /// Less, of signed numbers.
+    pub const SLT: i64 = 2;
+    /// Not less, of signed numbers.
+    pub const SGE: i64 = 5;
+    /// Less, of unsigned numbers.
+    pub const ULT: i64 = 6;
+    /// Greater, of unsigned numbers.
+    pub const UGT: i64 = 8;
+}
+
+/// The operands of `op` and of what is in it, each as often as it is one.
+pub fn operands_within(op: Op<'_>) -> Vec<Value<'_>> {
+    let mut all = Vec::new();
+    op.walk(&mut |nested| {
+        all.extend(nested.operands());
+        Walk::Advance
+    });
+    all
+}
+
+/// Replaces operands of `op`, and of what is in it.
+pub fn substitute<'c>(op: Op<'c>, map: &FastMap<Value<'c>, Value<'c>>) {
+    op.walk_post(&mut |nested| {
+        for (i, operand) in nested.operands().enumerate() {
+            if let Some(new) = map.get(&operand) {
+                nested.set_operand(i, *new);
+            }
+        }
+    });
+}
+
+/// `value`, computed again where the rewriter is, with what it needs of operations that are `again`; `known` has what values are
+/// there already, and gets those that are made.
+///
+/// # Errors
+/// When an operation cannot be made; it is reported.
+pub fn compute_again<'c>(
+    rewriter: &mut IrRewriter<'c>,
+    value: Value<'c>,
+    known: &mut FastMap<Value<'c>, Value<'c>>,
+    again: &impl Fn(Op<'c>) -> bool,
+) -> Result<Value<'c>, Reported> {
+    if let Some(known) = known.get(&value) {
+        return Ok(*known);
+    }
+    let Some(op) = value.def_op().filter(|op| again(*op)) else { return Ok(value) };
+    for value in operands_within(op) {
+        let new = compute_again(rewriter, value, known, again)?;
+        known.insert(value, new);
+    }
+    let made = rewriter.clone_op(op);
+    substitute(made, known);
+    known.extend(op.results().zip(made.results()));
+    known.get(&value).copied().ok_or_else(|| internal(op, "lost a result"))
 }
 
 /// What allocates the buffer that `value` is, or is a view of; `None` where it is no buffer.

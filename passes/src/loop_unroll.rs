@@ -6,7 +6,7 @@
 //! positive, that the loop runs at all, or that their difference is
 //! representable as a signed number.
 
-use crate::ir_util::{constant, loop_predicate, trip_count};
+use crate::ir_util::{constant, loop_predicate, substitute, trip_count};
 use crate::machine::error;
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
@@ -170,13 +170,7 @@ fn repeat<'c>(rewriter: &mut Rewriter<'c>, op: Op<'c>, main: Op<'c>, factor: i64
         map.insert(block.arg(0), index);
         for inner in block.ops().filter(|inner| *inner != last) {
             let made = rewriter.clone_op(inner);
-            made.walk_post(&mut |nested| {
-                for (i, operand) in nested.operands().enumerate() {
-                    if let Some(new) = map.get(&operand) {
-                        nested.set_operand(i, *new);
-                    }
-                }
-            });
+            substitute(made, &map);
             map.extend(inner.results().zip(made.results()));
         }
         carried = last.operands().map(|value| map.get(&value).copied().unwrap_or(value)).collect();

@@ -1,6 +1,7 @@
 //! One access through a descriptor: pointers, masks, and the access itself.
 
 use super::{Parts, before, constant, with_attrs};
+use crate::ir_util::cmpi;
 use crate::machine::{error, internal};
 use crate::tma::moves_rows;
 use mlir_host::asm::Reported;
@@ -14,10 +15,7 @@ use ttopt_dialect::tt::ops::{
 };
 use ttopt_dialect::tt::types::{TensorDescType, pointer_to};
 
-/// `arith.cmpi` numbers its predicates so.
-const SLT: i64 = 2;
-const SGE: i64 = 5;
-/// … and `arith.cmpf` that neither is NaN.
+/// That neither is NaN, in the numbers of predicates of `arith.cmpf`.
 const ORD: i64 = 7;
 
 /// Indices along one dimension of the block.
@@ -129,7 +127,7 @@ impl<'a, 'c> Access<'a, 'c> {
         let element = index.ty().element();
         let zero = constant(self.op, element, Attr::int_of(element, 0))?;
         let (zero, size) = (self.splat(zero, index.ty())?, self.splat(size, index.ty())?);
-        let (above, below) = (self.compare(SGE, index, zero)?, self.compare(SLT, index, size)?);
+        let (above, below) = (self.compare(cmpi::SGE, index, zero)?, self.compare(cmpi::SLT, index, size)?);
         let inside = self.before("arith.andi", &[above, below], above.ty())?;
         Ok(Along { index, inside })
     }
@@ -275,7 +273,7 @@ impl<'a, 'c> Access<'a, 'c> {
         let ordered = Attr::int(self.op.context(), 64, ORD);
         let number = with_attrs(self.op, "arith.cmpf", &[source, source], flags, &[("predicate", ordered)])?;
         let inside = self.before("arith.andi", &[inside, number], flags)?;
-        for (predicate, op) in [(SGE, how.without_sign), (SLT, how.with_sign)] {
+        for (predicate, op) in [(cmpi::SGE, how.without_sign), (cmpi::SLT, how.with_sign)] {
             let ours = self.compare(predicate, bits, zero)?;
             let mask = self.before("arith.andi", &[inside, ours], flags)?;
             self.atomic(op, at, bits, mask)?;

@@ -197,11 +197,7 @@ fn touches(
             return Err("a warp is preferred beyond its dots".to_owned());
         }
         if now == -1 {
-            let next = schedule.kernel.iter().find_map(|step| match step {
-                Step::AwaitNext { pending, .. } => Some(*pending),
-                _ => None,
-            });
-            arrive(&mut groups, next.ok_or("halves wait for nothing")?, -1, &mut all);
+            arrive(&mut groups, schedule.pending_next().ok_or("halves wait for nothing")?, -1, &mut all);
         }
     }
     Ok(all)
@@ -265,11 +261,7 @@ impl Machine<'_> {
 
     /// Before halves of the warps run apart, what the first iteration reads has arrived.
     fn begin_halves(&mut self) -> Result<(), String> {
-        let next = self.schedule.kernel.iter().find_map(|step| match step {
-            Step::AwaitNext { pending, .. } => Some(*pending),
-            _ => None,
-        });
-        self.await_groups(next.ok_or("halves wait for nothing")?);
+        self.await_groups(self.schedule.pending_next().ok_or("halves wait for nothing")?);
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use super::nest::Nest;
 use super::plan::{Kind, LoopSchedule, Step};
 use super::source::{Action, Source, body, is_division};
 use crate::fence_insertion;
-use crate::ir_util::{constant, loop_predicate, trip_count};
+use crate::ir_util::{cmpi, compare, constant, loop_predicate, operands_within, substitute, trip_count};
 use crate::machine::{error, internal};
 use crate::shared_memory::barriers::HALVES;
 use mlir_host::asm::Reported;
@@ -30,6 +30,9 @@ use ttopt_dialect::ttng::ops::WarpGroupDotWaitOp;
 mod nest;
 
 type Made<T> = Result<T, Reported>;
+
+/// Where something is loaded, its mask, and what stands for masked elements.
+type Accessed<'c> = (Value<'c>, Option<Value<'c>>, Option<Value<'c>>);
 
 /// What of a prologue is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -166,10 +169,7 @@ impl<'c> Expansion<'_, 'c> {
     }
 
     fn compare(&mut self, predicate: i64, a: Value<'c>, b: Value<'c>) -> Made<Value<'c>> {
-        let ctx = self.op.context();
-        let attrs = [("predicate", Attr::int(ctx, 64, predicate))];
-        let made = self.rewriter.generic("arith.cmpi", self.op.loc(), &[a, b], &[Type::int(ctx, 1)], &attrs);
-        Ok(made?.result(0))
+        compare(&mut self.rewriter, self.op.loc(), predicate, a, b)
     }
 
     /// A constant, before the loop.
@@ -398,8 +398,7 @@ impl<'c> Expansion<'_, 'c> {
             let before = self.exists(when, ahead - 1)?;
             let index = self.index(when, ahead - 1)?;
             let left = self.emit("arith.subi", &[to, index], index.ty())?;
-            const UGT: i64 = 8;
-            let more = self.compare(UGT, left, step)?;
+            let more = self.compare(cmpi::UGT, left, step)?;
             match before {
                 Some(before) => self.emit("arith.andi", &[before, more], i1)?,
                 None => more,
@@ -525,7 +524,7 @@ impl<'c> Expansion<'_, 'c> {
                 let guarded = self.source.graph.nodes[n].kind == Kind::Guarded;
                 let exists = if guarded { self.exists(when, ahead)? } else { None };
                 match (LoadOp::cast(op), exists) {
-                    (Some(load), Some(exists)) => self.load(op, load, n, when, exists),
+                    (Some(load), Some(exists)) => self.load(load, n, when, exists),
                     (_, exists) => self.clone(op, n, when, exists),
                 }
             }
@@ -535,12 +534,7 @@ impl<'c> Expansion<'_, 'c> {
     /// `op`, with what it uses in this iteration.
     fn clone(&mut self, op: Op<'c>, n: usize, when: When, exists: Option<Value<'c>>) -> PassResult {
         let mut map: FastMap<Value<'c>, Value<'c>> = FastMap::default();
-        let mut used: Vec<Value<'c>> = Vec::new();
-        op.walk(&mut |nested| {
-            used.extend(nested.operands());
-            Walk::Advance
-        });
-        for value in used {
+        for value in operands_within(op) {
             if let Entry::Vacant(entry) = map.entry(value) {
                 entry.insert(self.operand(value, n, when)?);
             }
@@ -550,13 +544,7 @@ impl<'c> Expansion<'_, 'c> {
             map.insert(op.operand(1), self.safe_divisor(divisor, exists)?);
         }
         let made = self.rewriter.clone_op(op);
-        made.walk_post(&mut |nested| {
-            for (i, operand) in nested.operands().enumerate() {
-                if let Some(new) = map.get(&operand) {
-                    nested.set_operand(i, *new);
-                }
-            }
-        });
+        substitute(made, &map);
         if is_memdesc_view(made) {
             keep_mutable(made)?;
         }
@@ -605,7 +593,7 @@ impl<'c> Expansion<'_, 'c> {
         n: usize,
         when: When,
         exists: Option<Value<'c>>,
-    ) -> Made<(Value<'c>, Option<Value<'c>>, Option<Value<'c>>)> {
+    ) -> Made<Accessed<'c>> {
         let pointer = self.operand(load.ptr(), n, when)?;
         let mask = load.mask().map(|mask| self.operand(mask, n, when)).transpose()?;
         let other = load.other().map(|other| self.operand(other, n, when)).transpose()?;
@@ -613,8 +601,16 @@ impl<'c> Expansion<'_, 'c> {
         Ok((pointer, mask, other))
     }
 
-    fn load(&mut self, op: Op<'c>, load: LoadOp<'c>, n: usize, when: When, exists: Value<'c>) -> PassResult {
-        let (pointer, mask, other) = self.accessed(load, n, when, Some(exists))?;
+    fn load(&mut self, load: LoadOp<'c>, n: usize, when: When, exists: Value<'c>) -> PassResult {
+        let accessed = self.accessed(load, n, when, Some(exists))?;
+        let made = self.load_from(load, accessed)?;
+        self.made.insert((load.result(), when), made);
+        Ok(())
+    }
+
+    /// What `load` loads, from another place, with another mask and values in place of masked ones.
+    fn load_from(&mut self, load: LoadOp<'c>, (pointer, mask, other): Accessed<'c>) -> Made<Value<'c>> {
+        let op = load.op();
         let made = LoadOp::build(op.loc(), pointer)
             .mask(mask)
             .other(other)
@@ -623,8 +619,7 @@ impl<'c> Expansion<'_, 'c> {
             .discardable_of(op)
             .results(&[load.result().ty()])
             .insert(&mut self.rewriter)?;
-        self.made.insert((load.result(), when), made.result());
-        Ok(())
+        Ok(made.result())
     }
 
     fn copy(
@@ -851,16 +846,12 @@ impl<'c> Expansion<'_, 'c> {
     /// come to its first barrier. Gives what says whether a warp is of the second half.
     fn begin_halves(&mut self) -> Made<Value<'c>> {
         self.rewriter.set_before(self.op);
-        let next = self.schedule.kernel.iter().find_map(|step| match step {
-            Step::AwaitNext { pending, .. } => Some(*pending),
-            _ => None,
-        });
+        let next = self.schedule.pending_next();
         self.await_copies(next.ok_or_else(|| internal(self.op, "halves that wait for nothing"))?)?;
         BarrierOp::build(self.op.loc(), AddrSpace::LOCAL).insert(&mut self.rewriter)?;
         let warp = WarpIdOp::build(self.op.loc()).results(&[self.i32()]).insert(&mut self.rewriter)?.result();
         let half = self.number(self.i32(), (self.source.warps / 2) as i64)?;
-        const SGE: i64 = 5;
-        let second = self.compare(SGE, warp, half)?;
+        let second = self.compare(cmpi::SGE, warp, half)?;
         CondBarrierOp::build(self.op.loc(), second).insert(&mut self.rewriter)?;
         Ok(second)
     }
@@ -972,8 +963,7 @@ impl<'c> Expansion<'_, 'c> {
         let (one, zero) = (self.number(i32t, 1)?, self.number(i32t, 0)?);
         let count = self.number(i32t, depth.into())?;
         let next = self.emit("arith.addi", &[counter, one], i32t)?;
-        const SLT: i64 = 2;
-        let below = self.compare(SLT, next, count)?;
+        let below = self.compare(cmpi::SLT, next, count)?;
         Ok((self.emit("arith.select", &[below, next, zero], i32t)?, below))
     }
 

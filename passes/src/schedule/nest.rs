@@ -9,7 +9,7 @@ use super::plan::{Kind, LoopSchedule};
 use super::source::{Action, Refusal, Source, Written, body, is_division, is_harmless};
 use crate::analysis::pointer_roots::descriptor_roots;
 use crate::analysis::registers::{ctas_together, knows_ctas};
-use crate::ir_util::{is_loop, programs_of_tiles};
+use crate::ir_util::{is_loop, operands_within, programs_of_tiles};
 use crate::shared_memory::effects::is_store_by_tma;
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::FastSet;
@@ -122,15 +122,12 @@ fn prologue_values<'c>(source: &Source<'c>, schedule: &LoopSchedule) -> Vec<Valu
             continue;
         }
         for op in action.ops(source) {
-            op.walk(&mut |nested| {
-                for value in nested.operands().filter(|value| !is_barrier(*value)) {
-                    match value.index().checked_sub(1).filter(|_| value.arg_block() == inner) {
-                        Some(arg) => values.push(source.op.operand(3 + arg)),
-                        None => values.push(value),
-                    }
+            for value in operands_within(op).into_iter().filter(|value| !is_barrier(*value)) {
+                match value.index().checked_sub(1).filter(|_| value.arg_block() == inner) {
+                    Some(arg) => values.push(source.op.operand(3 + arg)),
+                    None => values.push(value),
                 }
-                Walk::Advance
-            });
+            }
         }
     }
     values
@@ -162,10 +159,7 @@ impl<'c> Closure<'c> {
             if !is_load && !op.is_pure() && !is_division(op) {
                 return Err("where the next tile is depends on what is around it");
             }
-            op.walk(&mut |nested| {
-                open.extend(nested.operands());
-                Walk::Advance
-            });
+            open.extend(operands_within(op));
         }
         Ok(())
     }
@@ -184,10 +178,7 @@ impl<'c> Closure<'c> {
             if !op.is_pure() || op == self.inner {
                 return Err("where the next tile is depends on what this tile computes");
             }
-            op.walk(&mut |nested| {
-                open.extend(nested.operands());
-                Walk::Advance
-            });
+            open.extend(operands_within(op));
         }
         Ok(())
     }

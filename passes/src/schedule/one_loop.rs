@@ -6,7 +6,7 @@
 //! inner loop does is done in the same order, and as often.
 
 use super::source::{Refusal, body};
-use crate::ir_util::{is_loop, loop_predicate, trip_count};
+use crate::ir_util::{cmpi, compare, compute_again, is_loop, loop_predicate, substitute, trip_count};
 use crate::machine::internal;
 use mlir_host::asm::Reported;
 use mlir_host::hash::{FastMap, FastSet};
@@ -139,11 +139,7 @@ impl<'c> Join<'_, 'c> {
     }
 
     fn compare(&mut self, predicate: i64, a: Value<'c>, b: Value<'c>) -> Made<Value<'c>> {
-        let ctx = self.pair.outer.context();
-        let attrs = [("predicate", Attr::int(ctx, 64, predicate))];
-        let made =
-            self.rewriter.generic("arith.cmpi", self.pair.outer.loc(), &[a, b], &[Type::int(ctx, 1)], &attrs);
-        Ok(made?.result(0))
+        compare(&mut self.rewriter, self.pair.outer.loc(), predicate, a, b)
     }
 
     fn number(&mut self, ty: Type<'c>, value: i64) -> Made<Value<'c>> {
@@ -258,24 +254,8 @@ impl<'c> Join<'_, 'c> {
 
     /// A value of the body of the outer loop, computed where the rewriter is.
     fn of_iteration(&mut self, value: Value<'c>, env: &mut Env<'c>) -> Made<Value<'c>> {
-        if let Some(known) = env.get(&value) {
-            return Ok(*known);
-        }
         let block = self.pair.inner.block();
-        let Some(op) = value.def_op().filter(|op| op.block() == block) else { return Ok(value) };
-        let mut used = Vec::new();
-        op.walk(&mut |nested| {
-            used.extend(nested.operands());
-            Walk::Advance
-        });
-        for value in used {
-            let new = self.of_iteration(value, env)?;
-            env.insert(value, new);
-        }
-        let made = self.rewriter.clone_op(op);
-        substitute(made, env);
-        env.extend(op.results().zip(made.results()));
-        env.get(&value).copied().ok_or_else(|| internal(op, "lost a result"))
+        compute_again(&mut self.rewriter, value, env, &|op: Op<'c>| op.block() == block)
     }
 
     /// What an iteration gives to the next one: the inner loop's next iteration, or the first one of the outer loop's next.
@@ -290,8 +270,7 @@ impl<'c> Join<'_, 'c> {
         let (block, outer_end) = body(outer).ok_or_else(|| internal(outer, "a loop without a body"))?;
         let (index, step) = (args[0], inner.operand(2));
         let left = self.emit("arith.subi", &[inner.operand(1), index], index.ty())?;
-        const UGT: i64 = 8;
-        let more = self.compare(UGT, left, step)?;
+        let more = self.compare(cmpi::UGT, left, step)?;
         let types: Vec<Type<'c>> = args[..restarts].iter().map(|arg| arg.ty()).collect();
         let both = [new_region(), new_region()];
         let chosen = create("scf.if", inner.loc(), &[more], &types, &[], &both)?;
@@ -325,15 +304,4 @@ impl<'c> Join<'_, 'c> {
         self.rewriter.set_end(parent);
         Ok(all)
     }
-}
-
-/// Replaces operands of what is in `op`, and its own.
-fn substitute<'c>(op: Op<'c>, map: &Env<'c>) {
-    op.walk_post(&mut |nested| {
-        for (i, operand) in nested.operands().enumerate() {
-            if let Some(new) = map.get(&operand) {
-                nested.set_operand(i, *new);
-            }
-        }
-    });
 }

@@ -126,6 +126,13 @@ pub struct Budget {
     pub halves: bool,
 }
 
+impl Budget {
+    /// How many CTAs fit whose rings take so many bytes each.
+    pub fn ctas_with(&self, rings: u64) -> u64 {
+        (self.shared / (self.taken + rings).max(1)).min(self.ctas.max(1))
+    }
+}
+
 /// A step of an iteration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -223,8 +230,7 @@ impl Candidate {
     fn of_stages(graph: &LoopGraph, stages: u32, budget: &Budget) -> Vec<Self> {
         let Some(mut stage) = LoopSchedule::stages_of(graph, stages, budget) else { return Vec::new() };
         let fitting = |schedule: LoopSchedule| {
-            let taken = (budget.taken + schedule.shared_bytes(graph)).max(1);
-            let ctas = (budget.shared / taken).min(budget.ctas.max(1));
+            let ctas = budget.ctas_with(schedule.shared_bytes(graph));
             (ctas > 0).then_some(Self { schedule, ctas })
         };
         let all = LoopSchedule::orders(graph, stages, &stage, false).into_iter().filter_map(fitting);
@@ -332,6 +338,14 @@ impl LoopSchedule {
         let announced = graph.nodes.iter().any(|node| node.kind == Kind::BulkCopy);
         let slots = if announced { Slots::Continue } else { Slots::Restart };
         Self { prologue: Prologue::TileBefore(slots), ..self }
+    }
+
+    /// Groups that may be under way where the next iteration's copies are awaited; `None` where they are not.
+    pub fn pending_next(&self) -> Option<u32> {
+        self.kernel.iter().find_map(|step| match step {
+            Step::AwaitNext { pending, .. } => Some(*pending),
+            _ => None,
+        })
     }
 
     /// Whether the prologue of a tile comes behind the loop of the tile before.

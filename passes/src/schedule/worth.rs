@@ -145,8 +145,7 @@ impl<'c, 't> Worth<'c, 't> {
         let tail: f64 = nest.behind(source.op).map(|op| self.cycles_with_nested(op)).sum();
         let again: f64 = nest.again().map(|op| self.cycles_with_nested(op)).sum();
         let ctas = |schedule: &LoopSchedule, budget: &Budget| {
-            let taken = (budget.taken + schedule.shared_bytes(&source.graph)).max(1);
-            (budget.shared / taken).clamp(1, budget.ctas.max(1)) as f64
+            budget.ctas_with(schedule.shared_bytes(&source.graph)).max(1) as f64
         };
         let tile = |schedule: &LoopSchedule| piped(trips, own, schedule.stages) + tail;
         let hidden = MEMORY_LATENCY.min(tail);
@@ -184,8 +183,8 @@ impl<'c, 't> Worth<'c, 't> {
     fn fit(&self, source: &Source<'c>, budget: &Budget) -> impl Fn(u64) -> u64 + use<> {
         let function = source.op.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(source.op);
         let ctas = ctas_with(UNSEEN_REGISTERS, function, self.layouts.machine.num_warps, 0, self.target);
-        let Budget { shared, taken, .. } = *budget;
-        move |bytes: u64| (shared / (taken + bytes).max(1)).clamp(1, ctas.max(1))
+        let budget = Budget { ctas, ..*budget };
+        move |bytes: u64| budget.ctas_with(bytes).max(1)
     }
 
     /// What the loop of `source` would take with other schedules than `schedule`, or without any where that is none: cycles

@@ -66,13 +66,16 @@ pub fn needs(kernel: &Kernel, least: u64) -> Option<Vec<Need>> {
         live.restart(&flow.leaving[i]);
         let during_call = (live.sum + 2 * block.subroutine) as f64;
         let (halves, at_ease) = (halves.max(during_call), at_ease.max(during_call));
+        let flight = flight(block, &weights, &mut levels);
+        // Only loads under way ask what there is besides.
+        let besides = if flight > 0 { besides(block, &flow.leaving[i], &mut others) } else { halves };
         Need {
             instructions: times * block.instructions.len() as f64,
             times,
             registers: halves / 2.0,
             at_ease: at_ease / 2.0,
-            flight: flight(block, &weights, &mut levels) as f64 / 2.0,
-            besides: besides(block, &flow.leaving[i], &mut others).min(halves) / 2.0,
+            flight: flight as f64 / 2.0,
+            besides: besides.min(halves) / 2.0,
         }
     });
     Some(needs.collect())

@@ -5,13 +5,13 @@
 //! and counters again. Values that were loaded are iter_args of the loop around.
 
 use super::{Carried, Expansion, Made, Part};
-use crate::ir_util::{loop_predicate, remake};
+use crate::ir_util::{cmpi, compute_again, loop_predicate, remake, substitute};
 use crate::machine::internal;
 use crate::schedule::nest::Nest;
 use crate::schedule::plan::{Kind, Prologue, Slots, Step};
 use crate::schedule::source::{Action, is_division};
 use mlir_host::hash::FastMap;
-use mlir_host::ir::{Op, Type, Value, Walk};
+use mlir_host::ir::{Op, Type, Value};
 use mlir_host::pass::PassResult;
 use ttopt_dialect::tt::ops::LoadOp;
 use ttopt_dialect::ttg::ops::AsyncWaitOp;
@@ -92,13 +92,16 @@ impl<'a, 'c> Expansion<'a, 'c> {
         let end = block.terminator().ok_or_else(|| internal(outer, "a loop without an end"))?;
         let (index, to, step) = (block.arg(0), outer.operand(1), outer.operand(2));
         let left = self.emit("arith.subi", &[to, index], index.ty())?;
-        const UGT: i64 = 8;
-        let exists = self.compare(UGT, left, step)?;
+        let exists = self.compare(cmpi::UGT, left, step)?;
         let next = self.emit("arith.addi", &[index, step], index.ty())?;
+        // What the next values need, where it comes behind the loop.
+        let inner = self.op;
+        let behind = |op: Op<'c>| op.block() == inner.block() && !op.is_before_in_block(inner);
         let mut known = FastMap::default();
         let mut values = vec![(index, next)];
         for arg in args {
-            values.push((block.arg(arg + 1), self.in_this_tile(end.operand(arg), &mut known)?));
+            let value = compute_again(&mut self.rewriter, end.operand(arg), &mut known, &behind)?;
+            values.push((block.arg(arg + 1), value));
         }
         self.env.extend(values);
         let slots = self.lags.iter().map(|(_, lag)| *lag as usize).sum();
@@ -111,34 +114,6 @@ impl<'a, 'c> Expansion<'a, 'c> {
         end.set_operands(&yields);
         self.leave_tile();
         Ok(())
-    }
-
-    /// `value` of the loop around, whose operation may come behind the loop.
-    fn in_this_tile(
-        &mut self,
-        value: Value<'c>,
-        known: &mut FastMap<Value<'c>, Value<'c>>,
-    ) -> Made<Value<'c>> {
-        if let Some(known) = known.get(&value) {
-            return Ok(*known);
-        }
-        let block = self.op.block();
-        let behind = value.def_op().filter(|op| op.block() == block && !op.is_before_in_block(self.op));
-        let Some(op) = behind else { return Ok(value) };
-        let mut used = Vec::new();
-        op.walk(&mut |nested| {
-            used.extend(nested.operands());
-            Walk::Advance
-        });
-        let mut map = FastMap::default();
-        for value in used {
-            let new = self.in_this_tile(value, known)?;
-            map.insert(value, new);
-        }
-        let made = self.rewriter.clone_op(op);
-        substitute(made, &map);
-        known.extend(op.results().zip(made.results()));
-        known.get(&value).copied().ok_or_else(|| internal(op, "lost a result"))
     }
 
     /// The prologue of the tile that `env` has values of, if it `exists`; gives what it loaded.
@@ -160,35 +135,27 @@ impl<'a, 'c> Expansion<'a, 'c> {
 
     /// An operation of the body of the loop around, for the tile that `env` has values of.
     fn of_tile(&mut self, op: Op<'c>, exists: Value<'c>) -> PassResult {
-        let made = if let Some(load) = LoadOp::cast(op) {
+        if let Some(load) = LoadOp::cast(op) {
             let (pointer, mask, other) = (
                 self.outside(load.ptr()),
                 load.mask().map(|mask| self.outside(mask)),
                 load.other().map(|other| self.outside(other)),
             );
             let mask = self.mask(pointer, mask, Some(exists))?;
-            LoadOp::build(op.loc(), pointer)
-                .mask(mask)
-                .other(other)
-                .cache_policy(load.cache_policy())
-                .is_volatile(load.is_volatile())
-                .discardable_of(op)
-                .results(&[load.result().ty()])
-                .insert(&mut self.rewriter)?
-                .op()
-        } else {
-            let mut divisor = None;
-            if is_division(op) {
-                let by = self.outside(op.operand(1));
-                divisor = Some(self.safe_divisor(by, exists)?);
-            }
-            let made = self.rewriter.clone_op(op);
-            substitute(made, &self.env);
-            if let Some(divisor) = divisor {
-                made.set_operand(1, divisor);
-            }
-            made
-        };
+            let made = self.load_from(load, (pointer, mask, other))?;
+            self.env.insert(load.result(), made);
+            return Ok(());
+        }
+        let mut divisor = None;
+        if is_division(op) {
+            let by = self.outside(op.operand(1));
+            divisor = Some(self.safe_divisor(by, exists)?);
+        }
+        let made = self.rewriter.clone_op(op);
+        substitute(made, &self.env);
+        if let Some(divisor) = divisor {
+            made.set_operand(1, divisor);
+        }
         self.env.extend(op.results().zip(made.results()));
         Ok(())
     }
@@ -317,15 +284,4 @@ impl<'a, 'c> Expansion<'a, 'c> {
     pub(super) fn anchor(&self) -> Op<'c> {
         self.around.as_ref().map_or(self.op, |around| around.outer)
     }
-}
-
-/// Replaces operands of `op`, and of what is in it.
-fn substitute<'c>(op: Op<'c>, map: &FastMap<Value<'c>, Value<'c>>) {
-    op.walk_post(&mut |nested| {
-        for (i, operand) in nested.operands().enumerate() {
-            if let Some(new) = map.get(&operand) {
-                nested.set_operand(i, *new);
-            }
-        }
-    });
 }
