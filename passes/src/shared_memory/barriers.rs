@@ -20,7 +20,7 @@
 
 use super::buffers::{Buffer, Buffers, Needs};
 use super::effects::{Access, Kind, Waits, accesses, waits};
-use super::readback::GlobalAccess;
+use super::readback::{GlobalAccess, allow_divergence};
 use super::{OFFSET, callees_first};
 use crate::analysis::flow_graph::FlowGraph;
 use crate::analysis::pointer_roots::PointerRoots;
@@ -342,7 +342,8 @@ fn insert_barriers<'c>(function: Op<'c>, target: &TargetDesc, report: bool) -> P
     let mut roots = PointerRoots::default();
     let in_loop = |op: Op<'c>| op.ancestor(is_loop).is_some();
     let access = |op: &Op<'c>| if apart && in_loop(*op) { None } else { GlobalAccess::of(*op, &mut roots) };
-    let global: Vec<Option<GlobalAccess<'_>>> = graph.ops().iter().map(access).collect();
+    let mut global: Vec<Option<GlobalAccess<'_>>> = graph.ops().iter().map(access).collect();
+    allow_divergence(graph.ops(), &mut global);
     if buffers.all.is_empty() && !global.iter().flatten().any(|access| access.writes) {
         return Ok(());
     }
