@@ -121,8 +121,25 @@ def recurrences():
     yield learned(M + "parallel.triton_limit_headdim.fwbw", "mlstm_parallel__limit_headdim", *same, autocast_kernel_dtype=torch.bfloat16)
     state = f32(256, 8, K, 2 * K), f32(256, 8, K), f32(256, 8, 1)
     token = r(256, 8, K), r(256, 8, K), r(256, 8, 2 * K), f32(256, 8, 1), f32(256, 8, 1, of=gate)
-    step = lambda f, c, n, m, *args: f(c, n, m, *args)
-    yield case(M + "recurrent.triton_step", "mlstm_recurrent_step__triton_fw", *state, *token, call=step)
+    name, make = case(M + "recurrent.triton_step", "mlstm_recurrent_step__triton_fw", *state, *token)
+
+    def step(c, n, m, q, k, v, i, f):
+        """In double precision; the kernel rounds to 16 bits on the way."""
+        c, n, m, q, k, v, i, f = (tensor.double() for tensor in (c, n, m, q, k, v, i, f))
+        decay = torch.nn.functional.logsigmoid(f)
+        most = torch.maximum(decay + m, i)
+        forget, add = (decay + m - most).exp(), (i - most).exp()
+        cell = forget[..., None] * c + add[..., None] * (k[..., :, None] * v[..., None, :])
+        norm, q = forget * n + add * k, q * K**-0.5
+        below = torch.maximum((q * norm).sum(-1, keepdim=True).abs(), (-most).exp()) + 1e-6
+        return (q[..., None] * cell).sum(-2) / below, (cell, norm, most)
+
+    def made():
+        function, args = make()
+        function.reference = step
+        return function, args
+
+    yield name, made
 
 
 def losses():

@@ -107,8 +107,9 @@ impl<'c> Lower<'_, 'c> {
                 attrs.push((key, parse(&text)?));
             }
             attrs.push(("arg_attrs", self.argument_attrs(op, num_args, args.len())?));
-        } else {
-            // `noinline` callees stay calls, which is what their author asked for.
+        } else if op.attr("noinline").and_then(Attr::as_bool) == Some(true) {
+            // Their author asked for calls. Others are still functions where they return in several places, which a loop
+            // of structured control flow cannot; LLVM inlines them.
             attrs.push(("passthrough", Attr::array(ctx, &[Attr::string(ctx, "noinline")])));
         }
         let region = mlir_host::rewrite::new_region();
