@@ -10,6 +10,7 @@
 
 use crate::ir_util::fills_constant_buffer;
 use mlir_host::asm::Reported;
+use mlir_host::flow::is_region_branch;
 use mlir_host::ir::{Block, Op, Value, Walk};
 use mlir_host::match_op;
 use mlir_host::pass::{Options, PassDef, PassResult};
@@ -117,7 +118,8 @@ fn may_write(op: Op<'_>) -> bool {
     match_op!(op, {
         LocalAllocOp(alloc) => alloc.src().is_some(),
         LocalStoreOp | LocalScatterOp | AsyncWaitOp | CallOp => true,
-        _ => op.num_regions() > 0,
+        // Regions of reductions and scans compute with scalars.
+        _ => is_region_branch(op),
     })
 }
 

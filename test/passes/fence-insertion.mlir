@@ -55,6 +55,25 @@ tt.func public @twice(%x: tensor<64x64xf16, #blocked>, %c: tensor<64x64xf32, #mm
   tt.return
 }
 
+// A reduction between them writes nothing that they read.
+// CHECK-LABEL: @reduced_between(
+// CHECK:         ttng.fence_async_shared
+// CHECK-NEXT:    ttng.warp_group_dot
+// CHECK:         tt.reduce
+// CHECK-NOT:     ttng.fence_async_shared
+// CHECK:         tt.return
+tt.func public @reduced_between(%x: tensor<64x64xf16, #blocked>, %c: tensor<64x64xf32, #mma>) {
+  %a = ttg.local_alloc %x : (tensor<64x64xf16, #blocked>) -> !ttg.memdesc<64x64xf16, #shared, #smem>
+  %d = ttng.warp_group_dot %a, %a, %c : !ttg.memdesc<64x64xf16, #shared, #smem> * !ttg.memdesc<64x64xf16, #shared, #smem> -> tensor<64x64xf32, #mma>
+  %m = "tt.reduce"(%d) <{axis = 1 : i32}> ({
+  ^bb0(%p: f32, %q: f32):
+    %most = arith.maxnumf %p, %q : f32
+    tt.reduce.return %most : f32
+  }) : (tensor<64x64xf32, #mma>) -> tensor<64xf32, #ttg.slice<{dim = 1, parent = #mma}>>
+  %e = ttng.warp_group_dot %a, %a, %d : !ttg.memdesc<64x64xf16, #shared, #smem> * !ttg.memdesc<64x64xf16, #shared, #smem> -> tensor<64x64xf32, #mma>
+  tt.return
+}
+
 // Bulk copies write through the proxy that the dot reads through.
 // CHECK-LABEL: @filled_by_bulk_copies(
 // CHECK-NOT:     fence_async_shared

@@ -284,11 +284,7 @@ impl LoopSchedule {
             let bytes = under_way(candidate);
             // A CTA alone has nobody to fill its own waits.
             let alone = candidate.ctas == 1 && best.ctas > 1;
-            // Where there are few programs a CTA has its multiprocessor to itself whatever fits beside it, and waits for
-            // memory with a single iteration ahead.
-            let two_ahead = candidate.schedule.stages > 2 || budget.stages == 2;
             !alone
-                && two_ahead
                 && bytes <= budget.most_ahead
                 && bytes.saturating_sub(late(candidate)) >= budget.needed_ahead
         };
@@ -302,7 +298,18 @@ impl LoopSchedule {
             let bytes = if schedule.stages == 2 { schedule.shared_bytes(graph) } else { 0 };
             (other.ctas, schedule.stages, std::cmp::Reverse(bytes))
         };
-        Some(all.iter().rev().filter(enough).max_by_key(key).unwrap_or(best).clone())
+        let bounded = all.iter().rev().filter(enough).max_by_key(key).unwrap_or(best);
+        if bounded.schedule.stages > 2 {
+            return Some(bounded.clone());
+        }
+        // Where there are few programs a CTA has its multiprocessor to itself whatever fits beside it, and waits for memory
+        // with a single iteration ahead. Of those with two, most CTAs; then most stages that the L2 bears, else the fewest.
+        let two_ahead = all.iter().rev().filter(|candidate| candidate.schedule.stages > 2);
+        let key = |other: &&Candidate| {
+            let (borne, stages) = (under_way(other) <= budget.most_ahead, i64::from(other.schedule.stages));
+            (other.ctas, borne, if borne { stages } else { -stages })
+        };
+        Some(two_ahead.max_by_key(key).unwrap_or(bounded).clone())
     }
 
     /// The same for two halves of the warps, of which each SIMD has one warp each: while one half multiplies, the other reads
@@ -716,7 +723,9 @@ impl<'a> Order<'a> {
             let together = groups.last().is_some_and(|group| {
                 let between = nodes[first..reader].iter().any(|node| node.heavy);
                 let stage = self.stage[copy];
-                !between && self.stage[group[0]] == stage && stage + 1 < self.stages
+                // One that runs two iterations ahead can be awaited a dot sooner than it is read.
+                let together = !between || self.stages - stage > 2;
+                together && self.stage[group[0]] == stage && stage + 1 < self.stages
             });
             match groups.last_mut().filter(|_| together) {
                 Some(group) => group.push(copy),

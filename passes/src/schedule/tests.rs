@@ -126,6 +126,16 @@ fn addresses_advance_before_many_copies_that_use_them() {
 }
 
 #[test]
+fn copies_two_iterations_ahead_are_awaited_together() {
+    let waits = |stages| {
+        let schedule = planned(&attention(), &Budget { stages, ..BUDGET });
+        schedule.kernel.iter().filter(|step| matches!(step, Step::AwaitCopies { .. })).count()
+    };
+    // With one iteration ahead what the second dot reads may arrive while the first one runs.
+    assert_eq!([2, 3, 4].map(waits), [2, 1, 1]);
+}
+
+#[test]
 fn no_more_is_under_way_than_the_l2_bears_where_less_is_enough() {
     let graph = matmul_of_warp_groups();
     let slot = 2u64 << 13;
@@ -136,8 +146,14 @@ fn no_more_is_under_way_than_the_l2_bears_where_less_is_enough() {
     let enough = Budget { needed_ahead: 3 * slot, most_ahead: 11 * slot, ..free };
     let schedule = planned(&graph, &enough);
     assert_eq!((schedule.stages, schedule.depths.as_slice()), (3, [4, 4].as_slice()));
-    let double = planned(&graph, &Budget { most_ahead: 7 * slot, ..enough });
-    assert_eq!((double.stages, double.depths.as_slice()), (2, [2, 2].as_slice()));
+    // One iteration ahead of each CTA would be enough where all CTAs are there; where there are few programs it is not.
+    let few = planned(&graph, &Budget { most_ahead: 7 * slot, ..enough });
+    assert_eq!((few.stages, few.depths.as_slice()), (3, [4, 4].as_slice()));
+    let asked = planned(&graph, &Budget { most_ahead: 7 * slot, stages: 2, ..enough });
+    assert_eq!(asked.stages, 2);
+    // Where fewer CTAs have two iterations ahead, these do.
+    let tight = Budget { shared: 8 * slot, needed_ahead: 2 * slot, most_ahead: 4 * slot, ..free };
+    assert!(planned(&graph, &tight).stages > 2);
     // A CTA alone has nobody to fill its waits: two CTAs of four stages stay, where one of four is enough.
     let pair = Budget { ctas: 2, shared: 8 * slot, needed_ahead: 2 * slot, most_ahead: 3 * slot, ..free };
     assert_eq!(planned(&graph, &pair), planned(&graph, &Budget { most_ahead: u64::MAX, ..pair }));
