@@ -152,7 +152,8 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         }
         check_attributes(op)?;
         let all = asked.is_some();
-        match Source::of(op, all, &axis, machine.num_warps, &target) {
+        let source_of = |stores_ahead| Source::of(op, (all, stores_ahead), &axis, machine.num_warps, &target);
+        match source_of(false) {
             Ok(source) => {
                 let stages = source.stages(stages as u32);
                 let demand = worth.demand(&source);
@@ -172,6 +173,24 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
                 match schedule {
                     Some((true, schedule)) => {
                         let one = Planned { source, schedule, nest: None, ctas: alone.ctas };
+                        let turns = || {
+                            let source = source_of(true).ok()?;
+                            let demand = worth.demand(&source);
+                            let budget =
+                                source.budget(op, stages, machine.num_warps, demand, &target).ok()?;
+                            let schedule = LoopSchedule::in_turns(&source.graph, &budget)?;
+                            let ctas = budget.ctas;
+                            demand.halves.then_some(Planned { source, schedule, nest: None, ctas })
+                        };
+                        // Of two CTAs one multiplies while the other one waits for its barriers.
+                        let is_shared = worth.leaves_room(&one.source, &one.schedule, &alone);
+                        if !one.schedule.halves
+                            && !is_shared
+                            && let Some(turns) = turns()
+                        {
+                            sources.push(turns);
+                            continue;
+                        }
                         sources.push(match nested {
                             Some(nested) => overlapped(one, (&alone, &nested), &worth, &said),
                             None => one,
