@@ -368,11 +368,9 @@ fn broken_schedules_are_refused() {
 }
 
 fn assert_all_refused(graph: &LoopGraph, schedule: &LoopSchedule, budget: &Budget) {
-    {
-        for (what, mutant) in mutants(schedule) {
-            // An address that is computed in another stage alone, or not in time, is caught as well.
-            assert!(right(graph, &mutant, budget).is_err(), "not refused: {what}\n{schedule:#?}");
-        }
+    for (what, mutant) in mutants(schedule) {
+        // An address that is computed in another stage alone, or not in time, is caught as well.
+        assert!(right(graph, &mutant, budget).is_err(), "not refused: {what}\n{schedule:#?}");
     }
 }
 
