@@ -6,7 +6,8 @@
 OURS and THEIRS are folders of NAME.amdgcn, as `ttc --emit amdgcn` and Triton write them. Per kernel: vector and
 accumulator registers, spilled registers and bytes of private memory, bytes of LDS, and the instructions of the innermost
 loop with the most matrix instructions (of all innermost loops together where none has any): matrix, LDS reads and
-writes by width in bits, global reads and writes, waits, barriers, other vector instructions. The overlap of such a loop is
+writes by width in bits, global reads and writes, waits, barriers, other vector instructions. Instructions multiply tiles of
+several sizes, so loads and LDS reads are also compared by what is multiplied: the summands of all products of the loop. The overlap of such a loop is
 the part of its matrix instructions that are issued after a global load and before the wait for it, on average.
 """
 import argparse
@@ -51,6 +52,12 @@ def kind(op):
     return None
 
 
+def summands(op):
+    """How many products an instruction adds up."""
+    shape = re.search(r"_(\d+)x(\d+)x(\d+)(?:_(\d+)b)?", op)
+    return math.prod(int(part) for part in shape.groups() if part) if kind(op) == "matrix" and shape else 0
+
+
 def parse(text):
     """(metadata, list of (label or mnemonic, operands)) of one kernel's assembly."""
     meta = {}
@@ -76,15 +83,61 @@ def innermost(code):
     return [[op for op, _ in body] for body in bodies(code)]
 
 
+def blocks_of(code):
+    """Basic blocks, each the range of its code and the numbers of the blocks that may follow it."""
+    ends = ("s_branch", "s_cbranch", "s_endpgm", "s_setpc")
+    starts = [i for i, (op, _) in enumerate(code)
+              if i == 0 or op.startswith(":") or code[i - 1][0].startswith(ends)]
+    number = {start: i for i, start in enumerate(starts)}
+    at = {name[1:]: number[i] for i, (name, _) in enumerate(code) if name.startswith(":")}
+    blocks = []
+    for i, (start, end) in enumerate(zip(starts, starts[1:] + [len(code)])):
+        op, operands = code[end - 1]
+        follow = [at[operands.strip()]] if op.startswith(ends[:2]) and operands.strip() in at else []
+        if not op.startswith(("s_branch", "s_endpgm", "s_setpc")) and i + 1 < len(starts):
+            follow.append(i + 1)
+        blocks.append((range(start, end), follow))
+    return blocks
+
+
 def bodies(code):
-    """The innermost loops, each a list of (mnemonic, operands)."""
-    at = {name[1:]: i for i, (name, _) in enumerate(code) if name.startswith(":")}
-    loops = []
-    for i, (op, operands) in enumerate(code):
-        if op.startswith(("s_cbranch", "s_branch")) and at.get(operands.strip(), i + 1) <= i:
-            loops.append((at[operands.strip()], i))
-    inner = [a for a in loops if not any(b != a and a[0] <= b[0] and b[1] <= a[1] for b in loops)]
-    return [[(op, operands) for op, operands in code[a:b + 1] if not op.startswith(":")] for a, b in inner]
+    """The innermost loops, each a list of (mnemonic, operands): natural ones, with whatever blocks of theirs lie elsewhere."""
+    blocks = blocks_of(code)
+    before = [[] for _ in blocks]
+    for i, (_, follow) in enumerate(blocks):
+        for to in follow:
+            before[to].append(i)
+    # Which blocks are on every way to a block.
+    everything = (1 << len(blocks)) - 1
+    dominators = [1] + [everything] * (len(blocks) - 1)
+    changed = True
+    while changed:
+        changed = False
+        for i in range(1, len(blocks)):
+            on_all = everything
+            for other in before[i]:
+                on_all &= dominators[other]
+            changed |= dominators[i] != on_all | 1 << i
+            dominators[i] = on_all | 1 << i
+    reached, todo = set(), [0]
+    while todo:
+        block = todo.pop()
+        if block not in reached:
+            reached.add(block)
+            todo += blocks[block][1]
+    loops = {}
+    for i in sorted(reached):
+        for head in blocks[i][1]:
+            if dominators[i] >> head & 1:
+                inside, todo = loops.setdefault(head, {head}), [i]
+                while todo:
+                    block = todo.pop()
+                    if block not in inside:
+                        inside.add(block)
+                        todo += before[block]
+    inner = [inside for head, inside in loops.items() if not any(h != head and h in inside for h in loops)]
+    return [[code[at] for block in sorted(inside) for at in blocks[block][0] if not code[at][0].startswith(":")]
+            for inside in inner]
 
 
 def overlap(text):
@@ -122,6 +175,7 @@ def describe(text):
         if kind(op) in ("lds read", "lds write", "load", "store"):
             parts = [WIDTHS[part] for part in op.split("_") if part in WIDTHS]
             widths[kind(op), (parts or [0])[0] * (2 if "2" in op.split("_")[1] else 1)] += 1
+    counts["summands"] = sum(map(summands, ops))
     return meta, counts, widths, bool(chosen)
 
 
@@ -162,14 +216,18 @@ def main():
             f"{key}={text}" for key, text in zip(["vgpr", "agpr", "sgpr", "spills", "scratch"] + columns, cells)))
         if len(rows) == 2:
             (m, c, w, _), (n, d, v, _) = rows
-            both = [overlap((folder / f"{name}.amdgcn").read_text()) for folder in folders]
-            overlaps += [both] if None not in both else []
+            parts = [overlap((folder / f"{name}.amdgcn").read_text()) for folder in folders]
+            overlaps += [parts] if None not in parts else []
             ratios.append(m["vgpr_count"] / max(n["vgpr_count"], 1))
             worse["spills"] += spilled(m) > spilled(n)
             worse["loads per matrix instruction"] += c["matrix"] > 0 and d["matrix"] > 0 and (
                 c["load"] / c["matrix"] > d["load"] / d["matrix"])
             worse["LDS reads per matrix instruction"] += c["matrix"] > 0 and d["matrix"] > 0 and (
                 c["lds read"] / c["matrix"] > d["lds read"] / d["matrix"])
+            both = min(c["summands"], d["summands"]) > 0
+            worse["summands"] += both and c["summands"] > d["summands"]
+            worse["loads per summand"] += both and c["load"] / c["summands"] > d["load"] / d["summands"]
+            worse["LDS reads per summand"] += both and c["lds read"] / c["summands"] > d["lds read"] / d["summands"]
             worse["no matrix instructions where they have some"] += d["matrix"] > 0 and c["matrix"] == 0
     if ratios:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))

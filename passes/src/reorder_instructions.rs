@@ -221,7 +221,7 @@ fn registers(value: Value<'_>) -> Option<u64> {
 }
 
 /// The first operation of the block of `op` that uses its result, or has a use inside.
-fn first_user<'c>(op: Op<'c>) -> Option<Op<'c>> {
+pub fn first_user<'c>(op: Op<'c>) -> Option<Op<'c>> {
     let block = op.block()?;
     let users = op.result(0).uses().filter_map(|(user, _)| in_block(user, block));
     users.reduce(earlier)

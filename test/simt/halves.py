@@ -1,6 +1,8 @@
-"""Prints TTGIR without the barriers behind `rocdl.s.setprio 0`."""
+"""Prints TTGIR without the Nth barrier of the loop in which halves of the warps take turns: halves.py FILE N."""
 import sys
 
 lines = open(sys.argv[1]).read().split("\n")
-print("\n".join(line for before, line in zip([""] + lines, lines)
-                if not ("rocdl.s.setprio 0" in before and "ttg.barrier" in line)))
+start = next(i for i, line in enumerate(lines) if "amdg.cond_barrier" in line)
+barriers = [i for i, line in enumerate(lines) if i > start and "ttg.barrier" in line]
+del lines[barriers[int(sys.argv[2])]]
+print("\n".join(lines))

@@ -1,7 +1,8 @@
 """Loops with software pipelines: generated TTIR, run on the simulator with all checks on, must give the same bytes as
 without a pipeline.
 
-    pipeline_suite.py --ttsim TTSIM --ttc TTC --work DIR [--targets cuda:80,cuda:90] [--count N] [--seed N] [NAME ...]
+    pipeline_suite.py --ttsim TTSIM --ttc TTC --work DIR [--targets cuda:80,cuda:90] [--count N] [--seed N]
+                      [--tile M,N,K] [--warps N] [NAME ...]
 
 Named loops are what users of software pipelines have reported, or what could go wrong with them; `random` are COUNT loops
 of any shape, `nests` COUNT loops over tiles with such loops in them. Each runs for several trip counts, none included.
@@ -644,10 +645,10 @@ def any_loop(seed, nested=False):
 
 def simulate(args, source, folder, target, stages, trips):
     folder.mkdir(parents=True, exist_ok=True)
-    named = [f"a={args.work}/a.npy", f"b={args.work}/b.npy", f"index={args.work}/index.npy", "out=f32[16384]",
-             "scalars=i32[16384]"]
+    named = [f"a={args.work}/a.npy", f"b={args.work}/b.npy", f"index={args.work}/index.npy",
+             f"out=f32[{max(16384, args.tile[0] * args.tile[1])}]", "scalars=i32[16384]"]
     arguments = [*named, str(trips), "3", "5"]
-    return suite.simulate(args, source, target, arguments, folder, "--num-stages", stages)
+    return suite.simulate(args, source, target, arguments, folder, "--num-stages", stages, "--num-warps", args.warps)
 
 
 def run(args, name, loop, target, stages, trips):
@@ -671,14 +672,18 @@ def main():
     parser.add_argument("--targets", default="cuda:80,cuda:90")
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--tile", default="64,32,32", help="rows, columns and summands of named loops")
+    parser.add_argument("--warps", type=int, default=4)
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
+    args.tile = [int(size) for size in args.tile.split(",")]
     # Room for as many tiles as there are iterations, and some behind.
-    write_npy(args.work / "a.npy", "f16", (65536,), 1)
-    write_npy(args.work / "b.npy", "f16", (65536,), 2)
+    elements = max(65536, 9 * max(args.tile[:2]) * args.tile[2])
+    write_npy(args.work / "a.npy", "f16", (elements,), 1)
+    write_npy(args.work / "b.npy", "f16", (elements,), 2)
     write_npy(args.work / "index.npy", "i32", (64,), 3)
-    loops = {name: make(Loop()) for name, make in NAMED.items() if not args.names or name in args.names}
+    loops = {name: make(Loop(None, *args.tile)) for name, make in NAMED.items() if not args.names or name in args.names}
     if not args.names or "bounds" in args.names:
         loops["bounds"] = Bounds()
     if not args.names or "random" in args.names:

@@ -321,13 +321,16 @@ const LEFT_OUT_AMD: [&CStr; 12] = [
 const STRENGTH_REDUCTION: &CStr = c"Straight line strength reduction";
 /// With so many integer instructions the pass takes about a tenth of a second.
 const MOST_REDUCED: usize = 256;
+/// The same for AMD's GPUs, where it gains next to nothing in long functions (docs/amd.md).
+const MOST_REDUCED_AMD: usize = 96;
 
 /// Whether a function computes so many numbers that straight-line strength reduction would take too long.
-fn is_too_long_to_reduce(module: &Module<'_>) -> bool {
+fn is_too_long_to_reduce(module: &Module<'_>, vendor: Vendor) -> bool {
+    let most = if vendor == Vendor::Nvidia { MOST_REDUCED } else { MOST_REDUCED_AMD };
     module.get_functions().any(|function| {
         let blocks = function.get_basic_block_iter();
         let reducible = blocks.flat_map(|block| block.get_instructions()).filter(|at| is_reducible(*at));
-        reducible.take(MOST_REDUCED + 1).count() > MOST_REDUCED
+        reducible.take(most + 1).count() > most
     })
 }
 
@@ -392,7 +395,7 @@ pub fn emit(
     vendor: Vendor,
     output: Output,
 ) -> Result<MemoryBuffer<'static>> {
-    let long = is_too_long_to_reduce(module).then_some(STRENGTH_REDUCTION);
+    let long = is_too_long_to_reduce(module, vendor).then_some(STRENGTH_REDUCTION);
     // ptxas schedules on its own; for AMD's GPUs LLVM does it.
     let left_out: &[&CStr] = if vendor == Vendor::Nvidia { &LEFT_OUT } else { &LEFT_OUT_AMD };
     let names: Vec<_> = left_out.iter().copied().chain(long).map(CStr::as_ptr).collect();

@@ -18,6 +18,8 @@ use ttopt_dialect::ttg::ops::LocalLoadOp;
 
 /// Registers of a multiprocessor (CUDA programming guide, "Technical Specifications per Compute Capability").
 pub(crate) const REGISTERS: u64 = 64 << 10;
+/// Vector registers that a SIMD of CDNA has for each lane of its waves, accumulators among them (CDNA3 ISA, "VGPRs").
+const OF_A_SIMD: u64 = 512;
 /// Registers of a thread (the same table).
 const OF_A_THREAD: u64 = 255;
 /// What addresses, masks and loop counters take besides.
@@ -65,6 +67,13 @@ pub fn ctas_with(factor: f64, function: Op<'_>, warps: u64, shared: u64, target:
         ctas * (shared + RESERVED) <= target.shared_bytes + RESERVED && needed <= registers
     };
     (2..=most).rev().find(fits).unwrap_or(1)
+}
+
+/// Whether it is sure that the waves of `ctas` CTAs of `function` have registers beside each other, on a compute unit of CDNA.
+pub fn surely_fit(function: Op<'_>, ctas: u64, warps: u64, target: &TargetDesc) -> bool {
+    let simds = u64::from(target.resident_threads / (target.lanes * target.simd_waves).max(1)).max(1);
+    let needed = needed_registers(&FlowGraph::new(function)).into_iter().max().unwrap_or(0);
+    UNSEEN_REGISTERS * needed as f64 * (ctas * warps).div_ceil(simds) as f64 <= OF_A_SIMD as f64
 }
 
 /// Registers of a thread that the tensors of `function` leave free wherever it is.

@@ -7,7 +7,9 @@
 //!
 //! * a value, or data of a ring, is used before it is there, or another iteration's is;
 //! * a slot is written while something may still read it;
-//! * an operation with effects runs for an iteration that does not exist, twice, never or out of order;
+//! * an operation with effects runs for an iteration that does not exist, twice, never or out of order; but threads may store
+//!   to a slot for such an iteration, which takes from the slot what it had;
+//! * of an operation in two halves one is missing, or the second comes before the first;
 //! * a wait claims that something is there which need not be;
 //! * more is taken than the budget has.
 //!
@@ -51,6 +53,8 @@ struct Machine<'a> {
     dots: VecDeque<(usize, Iteration)>,
     /// The last operation of those that stay in order.
     last_fixed: Option<(Iteration, usize)>,
+    /// An operation of which the first half has run, and not yet the second one.
+    half: Option<(usize, Iteration)>,
 }
 
 /// Checks that `schedule` computes what `graph` does, within `budget`, for tiles of so many iterations each, one after the
@@ -77,6 +81,7 @@ pub fn check(
         bulk: HashSet::new(),
         dots: VecDeque::new(),
         last_fixed: None,
+        half: None,
     };
     machine.tiles()?;
     for node in 0..graph.nodes.len() {
@@ -157,6 +162,7 @@ fn touches(
 ) -> Result<Vec<(usize, Touch, u64, i64)>, String> {
     let (mut all, mut groups, mut barriers, mut preferred) = (Vec::new(), VecDeque::new(), 0i64, false);
     let mut open: Vec<(usize, u64)> = Vec::new();
+    let copies = graph.nodes.iter().any(|node| matches!(node.kind, Kind::Copy | Kind::BulkCopy));
     let arrive = |groups: &mut VecDeque<Vec<(usize, u64)>>, pending: u32, at: i64, all: &mut Vec<_>| {
         while groups.len() > pending as usize {
             all.extend(
@@ -172,13 +178,19 @@ fn touches(
                 Step::Run(n) => {
                     let node = &graph.nodes[*n];
                     let Ok(i) = u64::try_from(now + ahead - i64::from(schedule.stage[*n])) else { continue };
-                    if i >= trips {
-                        continue;
+                    if i < trips {
+                        all.extend(node.reads.iter().map(|ring| (*ring, Touch::Read, i, at)));
                     }
-                    all.extend(node.reads.iter().map(|ring| (*ring, Touch::Read, i, at)));
-                    if let Some(ring) = node.writes {
-                        all.push((ring, Touch::Begin, i, at));
-                        open.push((ring, i));
+                    match node.writes {
+                        // What threads store is there behind the next barrier, as what else they have done.
+                        Some(ring) if node.kind == Kind::Fill => {
+                            all.extend([(ring, Touch::Begin, i, at), (ring, Touch::Arrived, i, at)]);
+                        }
+                        Some(ring) if i < trips => {
+                            all.push((ring, Touch::Begin, i, at));
+                            open.push((ring, i));
+                        }
+                        _ => {}
                     }
                 }
                 Step::Commit => groups.push_back(std::mem::take(&mut open)),
@@ -196,7 +208,7 @@ fn touches(
         if preferred {
             return Err("a warp is preferred beyond its dots".to_owned());
         }
-        if now == -1 {
+        if now == -1 && copies {
             arrive(&mut groups, schedule.pending_next().ok_or("halves wait for nothing")?, -1, &mut all);
         }
     }
@@ -261,7 +273,10 @@ impl Machine<'_> {
 
     /// Before halves of the warps run apart, what the first iteration reads has arrived.
     fn begin_halves(&mut self) -> Result<(), String> {
-        self.await_groups(self.schedule.pending_next().ok_or("halves wait for nothing")?);
+        let copies = self.graph.nodes.iter().any(|node| matches!(node.kind, Kind::Copy | Kind::BulkCopy));
+        if copies {
+            self.await_groups(self.schedule.pending_next().ok_or("halves wait for nothing")?);
+        }
         Ok(())
     }
 
@@ -299,6 +314,12 @@ impl Machine<'_> {
                         self.run(*node, (tile, i))?;
                     }
                 }
+                Step::RunHalf(node, second) => {
+                    let ahead = self.schedule.stages - 1 - self.schedule.stage[*node];
+                    if let Ok(i) = u64::try_from(now + i64::from(ahead)) {
+                        self.run_half(*node, (tile, i), *second)?;
+                    }
+                }
                 Step::Commit => self.groups.push_back(std::mem::take(&mut self.open)),
                 _ if now < 0 => {}
                 // Where halves run apart, they are checked by themselves.
@@ -323,6 +344,9 @@ impl Machine<'_> {
                     }
                 }
             }
+        }
+        if let Some((n, i)) = self.half {
+            return Err(format!("only the first half of operation {n} runs for iteration {i:?}"));
         }
         let blocking = |dot: &&(usize, Iteration)| self.graph.nodes[dot.0].blocking;
         match self.dots.iter().find(blocking) {
@@ -396,11 +420,28 @@ impl Machine<'_> {
         Err(format!("a wait says that copy {copy} of iteration {i:?} has arrived"))
     }
 
+    /// Half of operation `n` for iteration `i`, which has run when the second half has. Both read what it reads.
+    fn run_half(&mut self, n: usize, i: Iteration, second: bool) -> Result<(), String> {
+        let node = &self.graph.nodes[n];
+        if !node.divisible || node.kind != Kind::Pure || node.writes.is_some() || !node.reads.is_empty() {
+            return Err(format!("operation {n} has no halves"));
+        }
+        if self.half != second.then_some((n, i)) {
+            return Err(format!("the halves of operation {n} of iteration {i:?} are out of order"));
+        }
+        if second {
+            self.half = None;
+            return self.run(n, i);
+        }
+        self.half = Some((n, i));
+        self.check_operands(n, i)
+    }
+
     /// Operation `n` for iteration `i`, under a predicate where there is no such iteration.
     fn run(&mut self, n: usize, i: Iteration) -> Result<(), String> {
         let node = &self.graph.nodes[n];
         let exists = self.exists(i);
-        let has_effects = matches!(node.kind, Kind::Fixed | Kind::Fill | Kind::Dot);
+        let has_effects = matches!(node.kind, Kind::Fixed | Kind::Dot);
         if has_effects && !exists {
             return Err(format!("operation {n} runs for iteration {i:?}, which does not exist"));
         }
@@ -417,9 +458,10 @@ impl Machine<'_> {
         if exists {
             let reads = node.reads.clone();
             reads.iter().try_for_each(|ring| self.read(*ring, n, i))?;
-            if let Some(ring) = node.writes {
-                self.write(ring, n, i)?;
-            }
+        }
+        // Nobody predicates what threads store.
+        if let Some(ring) = node.writes.filter(|_| exists || node.kind == Kind::Fill) {
+            self.write(ring, n, i)?;
         }
         match node.kind {
             Kind::Copy => self.open.push((n, i)),
@@ -477,7 +519,7 @@ impl Machine<'_> {
             ));
         }
         for (reader, of) in old.holds.iter().flat_map(|of| readers.iter().map(move |reader| (*reader, *of))) {
-            if !self.ran.contains(&(reader, of)) {
+            if self.exists(of) && !self.ran.contains(&(reader, of)) {
                 return Err(format!(
                     "operation {n} writes ring {ring} before {reader} of iteration {of:?} reads"
                 ));

@@ -6,7 +6,7 @@
 
 use super::nest::Nest;
 use super::plan::{Kind, LoopSchedule, Step};
-use super::source::{Action, Source, body, is_division};
+use super::source::{Action, Source, body, halves_along_k, is_division};
 use crate::fence_insertion;
 use crate::ir_util::{cmpi, compare, constant, loop_predicate, operands_within, substitute, trip_count};
 use crate::machine::{error, internal};
@@ -17,8 +17,8 @@ use mlir_host::ir::{Attr, Block, Op, Type, Value, Walk};
 use mlir_host::pass::PassResult;
 use mlir_host::rewrite::{IrRewriter, create, new_region};
 use std::collections::hash_map::Entry;
-use ttopt_dialect::amdg::ops::CondBarrierOp;
-use ttopt_dialect::tt::ops::LoadOp;
+use ttopt_dialect::amdg::ops::{CondBarrierOp, ExtractSliceOp};
+use ttopt_dialect::tt::ops::{DotOp, LoadOp};
 use ttopt_dialect::ttg::enums::AddrSpace;
 use ttopt_dialect::ttg::ops::{
     AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp, BarrierOp, LocalDeallocOp, LocalStoreOp,
@@ -92,6 +92,8 @@ struct Expansion<'a, 'c> {
     /// The body of the new loop.
     kernel: Option<Block<'c>>,
     constants: FastMap<(Type<'c>, i64), Value<'c>>,
+    /// What the first half of a dot gives, until the second one uses it.
+    half: Option<Value<'c>>,
     /// The loop around, where the prologue comes behind the loop of the tile before.
     around: Option<nest::Around<'a, 'c>>,
     /// What values of the loop around are in the tile whose prologue is written, and whether there is that tile.
@@ -129,6 +131,7 @@ pub fn expand<'c>(source: &Source<'c>, schedule: &LoopSchedule, nest: Option<&Ne
         slots: FastMap::default(),
         kernel: None,
         constants: FastMap::default(),
+        half: None,
         around: None,
         env: FastMap::default(),
         tile_exists: None,
@@ -764,6 +767,7 @@ impl<'c> Expansion<'_, 'c> {
     fn step(&mut self, place: usize) -> PassResult {
         match &self.schedule.kernel[place] {
             Step::Run(node) => self.node(*node, When::Now),
+            Step::RunHalf(node, second) => self.half(*node, *second),
             Step::Commit => self.commit().map(|_| ()),
             Step::AwaitCopies { copies, pending } => {
                 self.await_copies(*pending)?;
@@ -788,6 +792,36 @@ impl<'c> Expansion<'_, 'c> {
                 self.await_dots(&what, *pending)
             }
         }
+    }
+
+    /// Half of a dot along K. The second half adds to what the first one gives, and its result is the dot's.
+    fn half(&mut self, n: usize, second: bool) -> PassResult {
+        let not_halved = || internal(self.op, "half of what is no dot");
+        let Action::Op(op) = self.source.actions[n] else { return Err(not_halved()) };
+        let types = DotOp::cast(op).and_then(halves_along_k).ok_or_else(not_halved)?;
+        let mut operands = Vec::new();
+        for (i, ty) in types.into_iter().enumerate() {
+            let whole = self.operand(op.operand(i), n, When::Now)?;
+            let mut offsets = vec![0; ty.as_tensor().map_or(0, |ty| ty.rank())];
+            if second && let Some(ty) = ty.as_tensor() {
+                let along = ty.rank() - 1 - i;
+                offsets[along] = ty.dim(along);
+            }
+            let slice = ExtractSliceOp::build(op.loc(), whole, offsets).results(&[ty]);
+            operands.push(slice.insert(&mut self.rewriter)?.result());
+        }
+        operands.push(match self.half.take().filter(|_| second) {
+            Some(first) => first,
+            None => self.operand(op.operand(2), n, When::Now)?,
+        });
+        let made = self.rewriter.clone_op(op);
+        made.set_operands(&operands);
+        if second {
+            self.made.insert((op.result(0), When::Now), made.result(0));
+        } else {
+            self.half = Some(made.result(0));
+        }
+        Ok(())
     }
 
     /// Whether the wait for `copies` at `place` is followed by a fence: dots read through another proxy than threads, of
@@ -846,8 +880,9 @@ impl<'c> Expansion<'_, 'c> {
     /// come to its first barrier. Gives what says whether a warp is of the second half.
     fn begin_halves(&mut self) -> Made<Value<'c>> {
         self.rewriter.set_before(self.op);
-        let next = self.schedule.pending_next();
-        self.await_copies(next.ok_or_else(|| internal(self.op, "halves that wait for nothing"))?)?;
+        if let Some(next) = self.schedule.pending_next() {
+            self.await_copies(next)?;
+        }
         BarrierOp::build(self.op.loc(), AddrSpace::LOCAL).insert(&mut self.rewriter)?;
         let warp = WarpIdOp::build(self.op.loc()).results(&[self.i32()]).insert(&mut self.rewriter)?.result();
         let half = self.number(self.i32(), (self.source.warps / 2) as i64)?;

@@ -16,6 +16,8 @@ use crate::ir_util::{convert_operand, is_dot, is_loop, with_layout};
 use crate::machine::{self, Layouts, Machine, error, internal};
 use crate::plans::{self, AccessFacts};
 use crate::remove_layout_conversions::improve;
+use crate::reorder_instructions::first_user;
+use crate::rules::is_conversion;
 use linear_layout::show::timeline::{self, Timeline};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Attr, Op, Type, Walk};
@@ -24,7 +26,7 @@ use mlir_host::rewrite::IrRewriter;
 use mlir_host::upstream::ForOp;
 use ttopt_dialect::tt::ops::{FuncOp, LoadOp};
 use ttopt_dialect::tt::types::pointee;
-use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, LocalStoreOp, WarpSpecializeOp};
+use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, LocalDeallocOp, LocalStoreOp, WarpSpecializeOp};
 use ttopt_dialect::ttg::types::MemDescType;
 
 /// The pass.
@@ -152,7 +154,8 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         }
         check_attributes(op)?;
         let all = asked.is_some();
-        match Source::of(op, all, &axis, machine.num_warps, &target) {
+        let source_of = |stores_ahead| Source::of(op, (all, stores_ahead), &axis, machine.num_warps, &target);
+        match source_of(false) {
             Ok(source) => {
                 let stages = source.stages(stages as u32);
                 let demand = worth.demand(&source);
@@ -172,6 +175,24 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
                 match schedule {
                     Some((true, schedule)) => {
                         let one = Planned { source, schedule, nest: None, ctas: alone.ctas };
+                        let turns = || {
+                            let source = source_of(true).ok()?;
+                            let demand = worth.demand(&source);
+                            let budget =
+                                source.budget(op, stages, machine.num_warps, demand, &target).ok()?;
+                            let schedule = LoopSchedule::in_turns(&source.graph, &budget)?;
+                            let ctas = budget.ctas;
+                            demand.halves.then_some(Planned { source, schedule, nest: None, ctas })
+                        };
+                        // Of two CTAs one multiplies while the other one waits for its barriers.
+                        let is_shared = worth.leaves_room(&one.source, &one.schedule, &alone);
+                        if !one.schedule.halves
+                            && !is_shared
+                            && let Some(turns) = turns()
+                        {
+                            sources.push(turns);
+                            continue;
+                        }
                         sources.push(match nested {
                             Some(nested) => overlapped(one, (&alone, &nested), &worth, &said),
                             None => one,
@@ -343,7 +364,34 @@ fn coalesce_copies(module: Op<'_>, machine: Machine, target: &TargetDesc) -> Pas
         }
     }
     // Pointers are computed in the new layout, not converted.
-    improve(module, &layouts)
+    improve(module, &layouts)?;
+    convert_behind_rings(module);
+    Ok(())
+}
+
+/// Moves conversions of what loops give, which the layout engine puts right behind the loops, to where they are used, if the rings
+/// end between: else there would have to be shared memory for both.
+fn convert_behind_rings(module: Op<'_>) {
+    let mut blocks = Vec::new();
+    module.walk(&mut |op| {
+        if LocalDeallocOp::cast(op).is_some() {
+            blocks.extend(op.block().filter(|block| !blocks.contains(block)));
+        }
+        Walk::Advance
+    });
+    for block in blocks {
+        let mut end: Option<Op<'_>> = None;
+        for op in block.ops().collect::<Vec<_>>().into_iter().rev() {
+            if LocalDeallocOp::cast(op).is_some() {
+                end = Some(op);
+            } else if is_conversion(op)
+                && let Some(user) = first_user(op)
+                && end.is_some_and(|end| end.is_before_in_block(user))
+            {
+                op.move_before(user);
+            }
+        }
+    }
 }
 
 /// The layout of pointers in which a copy takes fewer instructions than in its own, or in which alone it can be done.

@@ -27,7 +27,7 @@ pub enum Kind {
     Copy,
     /// Copies to a slot of a ring beside the program, which a barrier in memory announces, under a predicate.
     BulkCopy,
-    /// Threads write a slot of a ring.
+    /// Threads write a slot of a ring. What runs ahead does so for iterations that do not exist, too: nobody reads it.
     Fill,
     /// Multiplies matrices beside the program (`wgmma`).
     Dot,
@@ -44,7 +44,8 @@ pub struct Node {
     pub asked: Option<u32>,
     /// Where in an iteration the program asks for it: what has a smaller number comes first.
     pub cluster: Option<u32>,
-    /// Whether it should run ahead by one iteration at most, for the registers that it takes.
+    /// Whether it should run ahead by one iteration at most, for the registers that it takes: of what stores it for a later
+    /// iteration, if that runs ahead.
     pub near: bool,
     /// Whether so much is computed in it that data for what follows it need not be there before it.
     pub heavy: bool,
@@ -54,6 +55,8 @@ pub struct Node {
     pub reads: SmallVec<[usize; 2]>,
     /// For a dot: whether what it reads besides rings is written again in the next iteration.
     pub blocking: bool,
+    /// For a dot: whether threads can sum over half of K, and then over the other half.
+    pub divisible: bool,
     /// Registers of a thread that its results take; indices, addresses and masks count nothing.
     pub words: u64,
 }
@@ -71,6 +74,7 @@ impl Node {
             writes: None,
             reads: SmallVec::new(),
             blocking: false,
+            divisible: false,
             words: 0,
         }
     }
@@ -138,6 +142,8 @@ impl Budget {
 pub enum Step {
     /// An operation.
     Run(usize),
+    /// The first half of an operation (false), or the second one.
+    RunHalf(usize, bool),
     /// Ends a group of copies.
     Commit,
     /// The copies of a group have arrived, those of as many groups as `pending` need not have.
@@ -343,6 +349,61 @@ impl LoopSchedule {
         Some(Self { kernel, halves: true, ..self.clone() })
     }
 
+    /// A schedule for two halves of the warps where threads store operands to shared memory, from registers to which they were
+    /// loaded an iteration before. What is stored is for the next iteration. With two slots it goes to the one that nobody
+    /// reads, in the part for memory. With one slot both halves must have read it, and both must have stored to it before one
+    /// reads it again: there a dot has two parts, and so has memory, which is read in one and written in the other, while the
+    /// other half of the warps multiplies. `None` where an iteration does anything else, or that does not fit.
+    pub fn in_turns(graph: &LoopGraph, budget: &Budget) -> Option<Self> {
+        const STAGES: u32 = 3;
+        if budget.stages < STAGES {
+            return None;
+        }
+        let stage = Self::stages_of(graph, STAGES, budget)?;
+        let nodes = &graph.nodes;
+        let stored = |n: usize| nodes[n].kind == Kind::Fill && stage[n] + 2 == STAGES;
+        let asks = |node: &Node| node.asked.is_some() || node.cluster.is_some();
+        let touches = |n: &usize| !nodes[*n].reads.is_empty() || nodes[*n].writes.is_some();
+        if graph.rings.is_empty()
+            || (0..nodes.len()).any(|n| nodes[n].writes.is_some() && !stored(n))
+            || nodes.iter().any(asks)
+        {
+            return None;
+        }
+        let order = Order::new(graph, &stage, STAGES, None);
+        let run = |step: &Step| if let Step::Run(n) = step { Some(*n) } else { None };
+        let last = order.steps.iter().map(run).collect::<Option<Vec<usize>>>()?;
+        let dot = last.iter().position(|n| nodes[*n].heavy)?;
+        let (read, rest) = (&last[..dot], &last[dot + 1..]);
+        if rest.iter().any(|n| nodes[*n].heavy || touches(n)) || touches(&last[dot]) {
+            return None;
+        }
+        let mut ahead: Vec<usize> = (0..nodes.len()).filter(|n| order.is_ahead(*n)).collect();
+        ahead.sort_by_key(|n| std::cmp::Reverse(stage[*n]));
+        let dot = last[dot];
+        let runs = |all: &[usize]| all.iter().map(|n| Step::Run(*n)).collect::<Vec<_>>();
+        let multiplied = |dot: Step, rest: &[usize]| {
+            let mut steps = vec![Step::Meet, Step::Prefer(true), dot];
+            steps.extend(runs(rest));
+            steps.extend([Step::Prefer(false), Step::Meet]);
+            steps
+        };
+        let fitting = |kernel: Vec<Step>, slots: u32| {
+            let (stage, depths) = (stage.clone(), vec![slots; graph.rings.len()]);
+            let (advances_late, halves, prologue) = (false, true, Prologue::Before);
+            let schedule = Self { stages: STAGES, stage, kernel, depths, advances_late, halves, prologue };
+            (budget.ctas_with(schedule.shared_bytes(graph)) > 0).then_some(schedule)
+        };
+        let two = [runs(read), runs(&ahead), multiplied(Step::Run(dot), rest)].concat();
+        let one = || {
+            let (first, second) = (Step::RunHalf(dot, false), Step::RunHalf(dot, true));
+            let kernel =
+                [runs(read), multiplied(first, &[]), runs(&ahead), multiplied(second, rest)].concat();
+            nodes[dot].divisible.then_some(kernel).and_then(|kernel| fitting(kernel, 1))
+        };
+        fitting(two, 2).or_else(one)
+    }
+
     /// The same with the prologue of each tile behind the loop of the tile before.
     #[must_use]
     pub fn with_prologue_ahead(self, graph: &LoopGraph) -> Self {
@@ -483,11 +544,17 @@ fn assign(graph: &LoopGraph, stages: u32, early: &mut [bool]) -> Option<Vec<u32>
         // Levels share the distance evenly.
         let apart = last / deepest;
         let mut stage = vec![last; graph.nodes.len()];
-        for (n, level) in level.iter().enumerate() {
-            if let Some(level) = level {
+        // The stage of the first that stores what depends on it.
+        let mut stored = vec![last; graph.nodes.len()];
+        for n in (0..graph.nodes.len()).rev() {
+            let is_store = |n: usize| early[n] && graph.nodes[n].kind == Kind::Fill;
+            let within = users[n].iter().filter(|edge| edge.distance == 0).map(|edge| edge.to);
+            let first = within.map(|to| if is_store(to) { stage[to] } else { stored[to] }).min();
+            stored[n] = first.unwrap_or(last);
+            if let Some(level) = level[n] {
                 stage[n] = match &graph.nodes[n] {
                     Node { asked: Some(ahead), .. } => last.saturating_sub(*ahead),
-                    Node { near: true, .. } => last - 1,
+                    Node { near: true, .. } => stored[n].saturating_sub(1),
                     _ => (level - 1) * apart,
                 };
             }
@@ -504,8 +571,8 @@ fn assign(graph: &LoopGraph, stages: u32, early: &mut [bool]) -> Option<Vec<u32>
         }
         let movable = |n: usize| match graph.nodes[n].kind {
             Kind::Pure | Kind::Guarded => graph.nodes[n].reads.is_empty(),
-            Kind::Copy | Kind::BulkCopy => early[n],
-            Kind::Fixed | Kind::Fill | Kind::Dot => false,
+            Kind::Copy | Kind::BulkCopy | Kind::Fill => early[n],
+            Kind::Fixed | Kind::Dot => false,
         };
         let stuck: Vec<usize> = (0..stage.len()).filter(|n| stage[*n] < last && !movable(*n)).collect();
         if stuck.is_empty() {
@@ -933,6 +1000,9 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Step::Run(n) => write!(f, "run {n}"),
+            Step::RunHalf(n, second) => {
+                write!(f, "run the {} half of {n}", if *second { "second" } else { "first" })
+            }
             Step::Commit => write!(f, "end group"),
             Step::AwaitCopies { copies, pending } => {
                 write!(f, "await copies {copies:?}, {pending} groups pending")

@@ -18,21 +18,22 @@ use crate::ir_util::{
 use crate::machine::error;
 use crate::plans::{self, AccessFacts, scratch_bytes};
 use crate::shared_memory::effects::is_store_by_tma;
-use linear_layout::Encoding;
 use linear_layout::encoding::SwizzledShared;
 use linear_layout::plan::{SharedAccessPlan, VectorPlan};
 use linear_layout::show::timeline::Timeline;
 use linear_layout::target::TargetDesc;
+use linear_layout::{Dim, Encoding, LinearLayout};
 use mlir_host::hash::{FastMap, FastSet};
-use mlir_host::ir::{Attr, Block, Op, Type, Value, Walk};
+use mlir_host::ir::{Attr, Block, Op, TensorType, Type, Value, Walk};
 use mlir_host::is_one_of;
 use mlir_host::pass::PassResult;
 use mlir_host::traits::Upstream;
 use mlir_host::upstream::{DivSIOp, DivUIOp, RemSIOp, RemUIOp, XOrIOp};
 use smallvec::SmallVec;
-use ttopt_dialect::tt::ops::{FuncOp, LoadOp, StoreOp};
+use ttopt_dialect::tt::ops::{DotOp, FuncOp, LoadOp, StoreOp};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::attrs::{encoding, encoding_attr, shared_memory};
+use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp, is_memdesc_view};
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_dialect::ttng::ops::{AsyncTmaCopyGlobalToLocalOp, BarrierExpectOp, WaitBarrierOp, WarpGroupDotOp};
@@ -258,13 +259,14 @@ impl<'c> Written<'c> {
 }
 
 impl<'c> Source<'c> {
-    /// What `op`, an `scf.for`, is to the scheduler; with `all`, because it asks for stages.
+    /// What `op`, an `scf.for`, is to the scheduler; with `all`, because it asks for stages. With `stores_ahead` what threads
+    /// store to shared memory for dots may be stored for later iterations.
     ///
     /// # Errors
     /// Why it is left as it is.
     pub fn of(
         op: Op<'c>,
-        all: bool,
+        (all, stores_ahead): (bool, bool),
         axis: &AxisInfoAnalysis<'c>,
         warps: u64,
         target: &TargetDesc,
@@ -338,6 +340,7 @@ impl<'c> Source<'c> {
             dot: block.ops().find(|op| is_dot(*op)),
             addresses: addresses(op, block),
             starved,
+            stores_ahead,
             waiting,
         }
         .build(end);
@@ -525,6 +528,8 @@ struct Builder<'a, 'c> {
     addresses: FastSet<Value<'c>>,
     /// Whether an iteration waits for memory longer than it computes: one iteration ahead is not enough.
     starved: bool,
+    /// Whether what threads store for dots may be for later iterations.
+    stores_ahead: bool,
     /// Loads whose results are read from a ring, until something uses them.
     waiting: FastMap<Value<'c>, (Op<'c>, usize)>,
 }
@@ -595,13 +600,14 @@ impl<'c> Builder<'_, 'c> {
         if let Some(load) = LoadOp::cast(op).filter(|_| !self.written.may_be(op.operand(0))) {
             return self.load(op, load);
         }
+        let ahead = self.stores_ahead && self.is_read_in_loop(op);
         if let Some(alloc) = LocalAllocOp::cast(op)
-            && self.is_for_dots_beside(op)
+            && (ahead || self.is_for_dots_beside(op))
             && let Some(ty) = MemDescType::cast(alloc.result().ty()).and_then(slot_type)
             && let Some(ring) = self.ring([ty].into_iter().collect())
         {
             self.source.buffers.insert(alloc.result(), (ring, 0));
-            let node = Node { writes: Some(ring), ..Node::new(Kind::Fill) };
+            let node = Node { early: ahead, near: ahead, writes: Some(ring), ..Node::new(Kind::Fill) };
             self.push(Action::Fill(op, ring), node);
             return;
         }
@@ -641,6 +647,7 @@ impl<'c> Builder<'_, 'c> {
             Walk::Advance
         });
         node.heavy = is_dot(op);
+        node.divisible = DotOp::cast(op).is_some_and(|dot| halves_along_k(dot).is_some());
         node.words = op.results().filter(|result| !is_index(result.ty())).map(tensor_words).sum();
         if let Some(dot) = WarpGroupDotOp::cast(op)
             && !plans::warp_group_dot(dot, self.target).is_ok_and(|plan| plan.promoted)
@@ -694,6 +701,12 @@ impl<'c> Builder<'_, 'c> {
             }
         }
         any && fills_constant_buffer(op)
+    }
+
+    /// Whether a buffer that is filled once is only read by threads, in the same iteration.
+    fn is_read_in_loop(&self, op: Op<'c>) -> bool {
+        let reads = |user: Op<'c>| LocalLoadOp::cast(user).is_some() && user.block() == Some(self.block);
+        fills_constant_buffer(op) && op.result(0).uses().all(|(user, _)| reads(user))
     }
 
     fn load(&mut self, op: Op<'c>, load: LoadOp<'c>) {
@@ -870,6 +883,34 @@ impl<'c> Builder<'_, 'c> {
     }
 }
 
+/// The types of the halves of the operands of `dot` along K, where each thread holds as much of both halves: `None` where it does
+/// not.
+pub fn halves_along_k<'c>(dot: DotOp<'c>) -> Option<[Type<'c>; 2]> {
+    let half = |value: Value<'c>, from_last: usize| {
+        let whole = value.ty().as_tensor()?;
+        let along = whole.rank().checked_sub(from_last)?;
+        let mut shape = whole.shape();
+        shape[along] = Some(shape[along] / 2).filter(|size| size * 2 == shape[along] && *size > 0)?;
+        let layout = |shape: &[i64]| to_linear_layout(whole.encoding()?, shape).ok();
+        let (of_whole, of_half) = (layout(&whole.shape())?, layout(&shape)?);
+        let moves = |layout: &LinearLayout, dim| -> Vec<Vec<u64>> {
+            layout.columns_of(dim).iter().map(|column| layout.coords(*column).to_vec()).collect()
+        };
+        // Beyond the registers of a half there is one bit, which goes to the other half.
+        let mut other = moves(&of_whole, Dim::REGISTER);
+        for basis in moves(&of_half, Dim::REGISTER) {
+            other.remove(other.iter().position(|found| *found == basis)?);
+        }
+        let step = |basis: &[u64]| {
+            (0..whole.rank()).all(|i| basis[i] == if i == along { shape[i] as u64 } else { 0 })
+        };
+        let same = [Dim::LANE, Dim::WARP].iter().all(|dim| moves(&of_whole, *dim) == moves(&of_half, *dim));
+        let fits = same && other.len() == 1 && step(&other[0]);
+        TensorType::new(&shape, whole.element(), whole.encoding()).filter(|_| fits).map(TensorType::ty)
+    };
+    Some([half(dot.a(), 1)?, half(dot.b(), 2)?])
+}
+
 /// The attributes of Triton's scheduler: by how many iterations an operation runs ahead; the stage of an operation, and
 /// the last one that there is.
 const LATENCY: &str = "tt.latency";
@@ -946,6 +987,12 @@ impl Source<'_> {
                     let what = self.what(*n);
                     text.push_str(&format!("{column}*{rest}{what}"));
                 }
+                Step::RunHalf(n, second) => {
+                    let column = "| ".repeat(schedule.stage[*n] as usize);
+                    let rest = "  ".repeat((schedule.stages - schedule.stage[*n]) as usize);
+                    let half = if *second { "second" } else { "first" };
+                    text.push_str(&format!("{column}*{rest}{}, {half} half", self.what(*n)));
+                }
                 other => text.push_str(&other.to_string()),
             }
         }
@@ -997,6 +1044,10 @@ impl Source<'_> {
                     let ops = self.actions[*n].ops(self);
                     let line = ops.first().and_then(|op| op.loc().position()).map(|(_, line, _)| line);
                     timeline.operation(self.what(*n), *n as u32, schedule.stage[*n], line);
+                }
+                // The second half is drawn as what it is part of.
+                Step::RunHalf(n, true) => {
+                    timeline.operation(self.what(*n), *n as u32, schedule.stage[*n], None);
                 }
                 other => timeline.wait(other.to_string()),
             }

@@ -373,10 +373,87 @@ fn broken_schedules_are_refused() {
         (attention(), BUDGET),
     ] {
         let schedule = planned(&graph, &budget);
-        for (what, mutant) in mutants(&schedule) {
-            // An address that is computed in another stage alone, or not in time, is caught as well.
-            assert!(right(&graph, &mutant, &budget).is_err(), "not refused: {what}\n{schedule:#?}");
-        }
+        assert_all_refused(&graph, &schedule, &budget);
+    }
+    let graph = matmul_of_stores();
+    for shared in [4 << 13, 3 << 13] {
+        let budget = Budget { shared, ..BUDGET };
+        let schedule = LoopSchedule::in_turns(&graph, &budget).expect("a schedule");
+        assert_all_refused(&graph, &schedule, &budget);
+    }
+}
+
+fn assert_all_refused(graph: &LoopGraph, schedule: &LoopSchedule, budget: &Budget) {
+    for (what, mutant) in mutants(schedule) {
+        // An address that is computed in another stage alone, or not in time, is caught as well.
+        assert!(right(graph, &mutant, budget).is_err(), "not refused: {what}\n{schedule:#?}");
+    }
+}
+
+/// The operands loaded to registers, stored to shared memory by threads and read from there; the address goes on.
+fn matmul_of_stores() -> LoopGraph {
+    let load = || Node { early: true, near: true, words: 16, ..Node::new(Kind::Guarded) };
+    let store = |ring| Node { early: true, near: true, writes: Some(ring), ..Node::new(Kind::Fill) };
+    let heavy = Node { heavy: true, divisible: true, ..Node::new(Kind::Pure) };
+    let nodes = vec![
+        load(),
+        load(),
+        store(0),
+        store(1),
+        reading(Kind::Fixed, &[0]),
+        reading(Kind::Fixed, &[1]),
+        heavy,
+        Node::new(Kind::Pure),
+    ];
+    let within = [(0, 2), (1, 3), (4, 6), (5, 6)].map(|(from, to)| edge(from, to, 0));
+    let carried = [(6, 6), (7, 0), (7, 1), (7, 7)].map(|(from, to)| edge(from, to, 1));
+    LoopGraph { nodes, edges: [within, carried].concat(), rings: vec![1 << 13, 1 << 13] }
+}
+
+#[test]
+fn halves_of_the_warps_store_and_multiply_in_turns() {
+    let graph = matmul_of_stores();
+    let turns = |graph: &LoopGraph, budget: &Budget| {
+        let schedule = LoopSchedule::in_turns(graph, budget)?;
+        right(graph, &schedule, budget).unwrap_or_else(|what| panic!("{what}\n{schedule:#?}"));
+        Some(schedule)
+    };
+    let meets = |schedule: &LoopSchedule| schedule.kernel.iter().filter(|step| **step == Step::Meet).count();
+    let at = |schedule: &LoopSchedule, step: Step| schedule.kernel.iter().position(|other| *other == step);
+    // With two slots an iteration is a part for memory and one for dots.
+    let two = turns(&graph, &Budget { shared: 4 << 13, ..BUDGET }).expect("a schedule");
+    assert_eq!((two.stages, two.depths.as_slice(), meets(&two)), (3, [2, 2].as_slice(), 2));
+    assert_eq!([0, 2, 4].map(|n| two.ahead(n)), [2, 1, 0]);
+    // What is loaded goes to the registers that have just been stored.
+    assert!(
+        at(&two, Step::Run(5)) < at(&two, Step::Run(2)) && at(&two, Step::Run(3)) < at(&two, Step::Run(0))
+    );
+    assert!(at(&two, Step::Run(1)) < at(&two, Step::Run(6)), "{two:#?}");
+    // With one slot the dot has halves, before and behind what stores to it.
+    let one = turns(&graph, &Budget { shared: (4 << 13) - 1, ..BUDGET }).expect("a schedule");
+    assert_eq!((one.stages, one.depths.as_slice(), meets(&one)), (3, [1, 1].as_slice(), 4));
+    let halves = [false, true].map(|second| at(&one, Step::RunHalf(6, second)));
+    assert!(at(&one, Step::Run(5)) < halves[0] && halves[0] < at(&one, Step::Run(2)), "{one:#?}");
+    assert!(at(&one, Step::Run(1)) < halves[1], "{one:#?}");
+    // Nothing else may be in such a loop: no whole dot in two parts, no second dot, no copies, nothing behind dots that reads.
+    let mut whole = graph.clone();
+    whole.nodes[6].divisible = false;
+    let mut second = graph.clone();
+    second.nodes.push(Node { heavy: true, ..Node::new(Kind::Pure) });
+    let mut copies = graph.clone();
+    copies.nodes[2] = copy(0);
+    let mut late = graph.clone();
+    late.nodes.push(reading(Kind::Fixed, &[0]));
+    let little = Budget { shared: 3 << 13, ..BUDGET };
+    for (graph, budget) in [
+        (&whole, &little),
+        (&second, &BUDGET),
+        (&copies, &BUDGET),
+        (&late, &BUDGET),
+        (&graph, &Budget { shared: 1 << 13, ..BUDGET }),
+        (&graph, &Budget { stages: 2, ..BUDGET }),
+    ] {
+        assert_eq!(turns(graph, budget), None);
     }
 }
 
@@ -471,7 +548,8 @@ fn random_loop(random: &mut Random) -> LoopGraph {
             }
             5 if random.one_in(2) => {
                 graph.rings.push(1 << (8 + random.below(5)));
-                Node::new(Kind::Fill)
+                let ahead = random.one_in(2);
+                Node { early: ahead, near: ahead && random.one_in(2), ..Node::new(Kind::Fill) }
             }
             6 => Node { heavy: true, blocking: random.one_in(3), ..Node::new(Kind::Dot) },
             _ => Node::new(Kind::Pure),

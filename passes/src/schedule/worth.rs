@@ -10,7 +10,7 @@ use super::one_loop::Pair;
 use super::plan::{Budget, Kind, LoopSchedule};
 use super::source::{Demand, Source};
 use crate::analysis::balance::Balance;
-use crate::analysis::registers::{UNSEEN_REGISTERS, ctas_with, knows_ctas};
+use crate::analysis::registers::{RESERVED, UNSEEN_REGISTERS, ctas_with, knows_ctas, surely_fit};
 use crate::choice::{Candidate, Choice, Unit};
 use crate::ir_util::{is_dot, trip_count};
 use crate::machine::{Layouts, Machine};
@@ -262,6 +262,15 @@ impl<'c, 't> Worth<'c, 't> {
             most_ahead: most,
             halves,
         }
+    }
+
+    /// Whether `schedule` is known to leave a compute unit of AMD's room for two CTAs.
+    pub fn leaves_room(&self, source: &Source<'c>, schedule: &LoopSchedule, budget: &Budget) -> bool {
+        let function = source.op.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(source.op);
+        let shared = budget.taken.saturating_sub(RESERVED) + schedule.shared_bytes(&source.graph);
+        !is_alone(source.op, source.warps, self.target)
+            && 2 * shared <= self.target.shared_bytes
+            && surely_fit(function, 2, source.warps, self.target)
     }
 
     /// Cycles of a multiprocessor for an iteration of `around`, but for dots.
