@@ -77,6 +77,7 @@ def constant(name):
         "NULL_BLOCK_ID": 0,
         "PAD_SLOT_ID": -1,
         "RCP_LN2": 1.4426950408889634,
+        "Version": importlib.import_module("packaging.version").Version,
         "cdiv": triton.cdiv,
         "e4m3_dtype": torch.float8_e4m3fn,
         "fp8_dtype": torch.float8_e4m3fn,

@@ -50,7 +50,7 @@ use crate::choice::{Candidate, Choice, Unit};
 use crate::ir_util::{is_dot, layout_of, operations_in_dominance_order};
 use crate::machine::{Layouts, Machine, error};
 use crate::objective::{Objective, Total, spills};
-use crate::rules::is_conversion;
+use crate::rules::{Rule, is_conversion, rule};
 use assign::Carried;
 use mlir_host::asm::Reported;
 use mlir_host::hash::{FastMap, FastSet};
@@ -140,7 +140,15 @@ fn round<'c>(
     // The layouts of loop-carried values follow from uses, not from costs: those that they have may be better.
     let ops = operations_in_dominance_order(module);
     let kept = Way { carried: Carried::Kept, regions: false };
-    attempt(module, &ops, kept, layouts, known).map(|done| done.cheaper)
+    let done = attempt(module, &ops, kept, layouts, known)?;
+    if done.cheaper.is_some() || !done.costlier {
+        return Ok(done.cheaper);
+    }
+    // What is reduced from a tile may have one element for many threads, and all of them would compute what follows.
+    let ops = operations_in_dominance_order(module);
+    let kept = Way { carried: Carried::AndReductionsKept, ..kept };
+    let reduces = ops.iter().any(|op| matches!(rule(*op), Some(Rule::Reduce(_))));
+    if reduces { attempt(module, &ops, kept, layouts, known).map(|done| done.cheaper) } else { Ok(None) }
 }
 
 /// How to decide.

@@ -228,3 +228,94 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
+
+// -----
+
+// A look-back: each thread loads for itself what other programs store, so one thread may leave the loops an iteration earlier
+// than another. No barrier is there, nor where such a value decides about a branch; behind them threads meet again.
+
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  // CHECK-LABEL: @look_back
+  tt.func @look_back(%flags: !tt.ptr<i32>, %out: !tt.ptr<i32>, %sum: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %me = tt.get_program_id x : i32
+    %own = tt.addptr %flags, %me : !tt.ptr<i32>, i32
+    // CHECK: tt.store
+    tt.store %own, %sum : !tt.ptr<i32>
+    %first = arith.subi %me, %c1 : i32
+    // CHECK: scf.while
+    // CHECK-NOT: ttg.barrier
+    // CHECK: scf.if
+    // CHECK-NOT: ttg.barrier
+    // CHECK: ttg.barrier all
+    // CHECK-NEXT: tt.load
+    // CHECK-NOT: ttg.barrier
+    // CHECK: tt.return
+    %prefix:2 = scf.while (%total = %c0, %at = %first) : (i32, i32) -> (i32, i32) {
+      %more = arith.cmpi sge, %at, %c0 : i32
+      scf.condition(%more) %total, %at : i32, i32
+    } do {
+    ^bb0(%total: i32, %at: i32):
+      %flag = tt.addptr %flags, %at : !tt.ptr<i32>, i32
+      %once = tt.load %flag {isVolatile = true} : !tt.ptr<i32>
+      %value = scf.while (%v = %once) : (i32) -> i32 {
+        %empty = arith.cmpi eq, %v, %c0 : i32
+        scf.condition(%empty) %v : i32
+      } do {
+      ^bb0(%v: i32):
+        %again = tt.load %flag {isVolatile = true} : !tt.ptr<i32>
+        scf.yield %again : i32
+      }
+      %next = arith.addi %total, %value : i32
+      %odd = arith.andi %value, %c1 : i32
+      %go = arith.cmpi eq, %odd, %c1 : i32
+      %before = arith.subi %at, %c1 : i32
+      %to = arith.select %go, %before, %c0 : i32
+      scf.yield %next, %to : i32, i32
+    }
+    %some = arith.cmpi sgt, %prefix#0, %c0 : i32
+    scf.if %some {
+      %unordered = tt.load %own : !tt.ptr<i32>
+      tt.store %out, %unordered : !tt.ptr<i32>
+    }
+    %again = tt.load %own : !tt.ptr<i32>
+    tt.store %out, %again : !tt.ptr<i32>
+    tt.return
+  }
+
+  // The number of iterations is the same for all threads where nobody stores what it is loaded from.
+  // CHECK-LABEL: @counted
+  tt.func @counted(%p: !tt.ptr<f32>, %count: !tt.ptr<i32>, %v: f32) {
+    // CHECK: scf.for
+    // CHECK: tt.store
+    // CHECK-NEXT: ttg.barrier all
+    // CHECK-NEXT: tt.load
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %n = tt.load %count : !tt.ptr<i32>
+    %sum = scf.for %i = %c0 to %n step %c1 iter_args(%s = %v) -> f32 : i32 {
+      tt.store %p, %s : !tt.ptr<f32>
+      %1 = tt.load %p : !tt.ptr<f32>
+      scf.yield %1 : f32
+    }
+    tt.return
+  }
+
+  // Jumps between blocks.
+  // CHECK-LABEL: @jumps
+  tt.func @jumps(%p: !tt.ptr<i32>, %v: i32) {
+    // CHECK: tt.store
+    // CHECK-NOT: ttg.barrier
+    // CHECK: tt.return
+    %c0 = arith.constant 0 : i32
+    tt.store %p, %v : !tt.ptr<i32>
+    cf.br ^wait
+  ^wait:
+    %1 = tt.load %p {isVolatile = true} : !tt.ptr<i32>
+    %2 = arith.cmpi eq, %1, %c0 : i32
+    cf.cond_br %2, ^wait, ^done
+  ^done:
+    tt.return
+  }
+}

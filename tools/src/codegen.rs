@@ -112,7 +112,7 @@ const LLVM_PASSES: &str = "early-cse<memssa>,simplifycfg,\
 /// keeps ptxas from having the loads of several iterations under way.
 const LLVM_PASSES_LOOPS: &str = "early-cse<memssa>,simplifycfg,\
     instcombine<max-iterations=1;no-verify-fixpoint>,\
-    loop-mssa(loop-rotate,licm),loop-unroll<O3;partial;runtime>,simplifycfg,gvn<no-memdep>,\
+    loop-mssa(loop-rotate,licm),loop-unroll<O3;partial;no-runtime>,simplifycfg,gvn<no-memdep>,\
     instcombine<max-iterations=1;no-verify-fixpoint>";
 /// The same where LLVM schedules: a loop that tests at its end needs no copies of what it carries.
 const LLVM_PASSES_AMD: &str = "early-cse<memssa>,simplifycfg,\
@@ -128,6 +128,9 @@ const PAIR_PASSES: &str = "slp-vectorizer,early-cse,simplifycfg,adce";
 const LLVM_PASSES_LIBRARY: &str = "default<O3>";
 /// Inlines functions that were simplified before.
 const INLINE_PASSES: &str = "inliner-wrapper,globaldce";
+/// Before it, for functions of the program.
+const CALLEE_PASSES: &str =
+    "function(early-cse<memssa>,simplifycfg,instcombine<max-iterations=1;no-verify-fixpoint>)";
 
 /// Of loops that test at their end, ptxas has the loads of several iterations under way. Strength reduction gives many
 /// addresses of a loop a register each.
@@ -189,6 +192,8 @@ pub fn optimize(
     } else {
         if linked == Linked::Simplified {
             run(INLINE_PASSES)?;
+        } else if has_inlinable(module) {
+            run(&format!("{CALLEE_PASSES},{INLINE_PASSES}"))?;
         }
         let passes = match vendor {
             Vendor::Nvidia if loops => LLVM_PASSES_LOOPS,
@@ -225,6 +230,16 @@ pub fn finish(module: &Module<'_>, machine: &TargetMachine, vendor: Vendor) -> R
 fn instructions<'m>(module: &Module<'m>) -> impl Iterator<Item = InstructionValue<'m>> {
     let blocks = module.get_functions().flat_map(|function| function.get_basic_block_iter());
     blocks.flat_map(|block| block.get_instructions())
+}
+
+/// Whether a module has functions of its own that nobody said are to be called.
+fn has_inlinable(module: &Module<'_>) -> bool {
+    let noinline = Attribute::get_named_enum_kind_id("noinline");
+    module.get_functions().any(|function| {
+        function.get_linkage() == Linkage::Internal
+            && function.count_basic_blocks() > 0
+            && function.get_enum_attribute(AttributeLoc::Function, noinline).is_none()
+    })
 }
 
 /// Whether a module divides 64-bit numbers by others than constants.

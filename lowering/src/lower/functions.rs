@@ -171,8 +171,11 @@ impl<'c> Lower<'_, 'c> {
             ("visibility_", Attr::int(ctx, 64, 0)),
         ];
         if !signature.is_kernel {
-            // `noinline` callees stay calls, which is what their author asked for.
-            attrs.push(("passthrough", Attr::array(ctx, &[Attr::string(ctx, "noinline")])));
+            if op.attr("noinline").and_then(Attr::as_bool) == Some(true) {
+                // Their author asked for calls. Others are still functions where they return in several places, which a loop
+                // of structured control flow cannot; LLVM inlines them.
+                attrs.push(("passthrough", Attr::array(ctx, &[Attr::string(ctx, "noinline")])));
+            }
             return Ok(attrs);
         }
         let number = |attr: Option<Attr<'c>>| attr.and_then(Attr::as_int).and_then(|n| u32::try_from(n).ok());

@@ -26,6 +26,8 @@ pub enum Carried {
     Decided,
     /// They stay as they are.
     Kept,
+    /// They stay as they are, and so do results of reductions.
+    AndReductionsKept,
 }
 
 /// The layout of every tensor.
@@ -72,8 +74,8 @@ impl<'c> Assignment<'c> {
         // What an operation takes is registered before it.
         for &op in ops {
             this.register(op, layouts);
-            if carried == Carried::Kept {
-                this.keep(op);
+            if carried != Carried::Decided {
+                this.keep(op, carried == Carried::AndReductionsKept);
             }
             this.forward(op, layouts, false);
         }
@@ -181,9 +183,14 @@ impl<'c> Assignment<'c> {
         }
     }
 
-    /// Has loop-carried values, and others that control flow passes on, keep their layouts.
-    fn keep(&mut self, op: Op<'c>) {
-        let results = op.results().filter(|_| rule(op) == Some(Rule::Control));
+    /// Has loop-carried values, and others that control flow passes on, keep their layouts, and those of `reductions`.
+    fn keep(&mut self, op: Op<'c>, reductions: bool) {
+        let keeps = match rule(op) {
+            Some(Rule::Control) => true,
+            Some(Rule::Reduce(_)) => reductions,
+            _ => false,
+        };
+        let results = op.results().filter(|_| keeps);
         for value in arguments(op).chain(results) {
             if let Some(layout) = layout_of(value) {
                 self.set(value, layout);

@@ -284,7 +284,11 @@ impl LoopSchedule {
             let bytes = under_way(candidate);
             // A CTA alone has nobody to fill its own waits.
             let alone = candidate.ctas == 1 && best.ctas > 1;
+            // Where there are few programs a CTA has its multiprocessor to itself whatever fits beside it, and waits for
+            // memory with a single iteration ahead.
+            let two_ahead = candidate.schedule.stages > 2 || budget.stages == 2;
             !alone
+                && two_ahead
                 && bytes <= budget.most_ahead
                 && bytes.saturating_sub(late(candidate)) >= budget.needed_ahead
         };

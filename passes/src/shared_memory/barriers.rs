@@ -21,7 +21,7 @@
 use super::buffers::{Buffer, Buffers, Needs};
 use super::calls::Callees;
 use super::effects::{Access, Kind, Waits, accesses, waits};
-use super::readback::GlobalAccess;
+use super::readback::{GlobalAccess, allow_divergence};
 use super::{OFFSET, callees_first};
 use crate::analysis::flow_graph::FlowGraph;
 use crate::analysis::pointer_roots::PointerRoots;
@@ -252,7 +252,7 @@ impl<'c> Analysis<'_, 'c> {
 
     /// The access to global memory that operation `i` may meet.
     fn meets_global(&self, i: usize, pending: &Pending) -> Option<(usize, Before)> {
-        let access = self.global_access(i).filter(|access| !access.waits_before)?;
+        let access = self.global_access(i).filter(|access| access.asks && !access.waits_before)?;
         let find = |made: &BTreeMap<usize, usize>, meets: &dyn Fn(&GlobalAccess<'c>) -> bool| {
             made.iter().filter(|(kind, _)| meets(&self.kinds[**kind])).map(|(_, op)| *op).min()
         };
@@ -382,6 +382,8 @@ fn insert_barriers<'c>(function: Op<'c>, called: &Callees, target: &TargetDesc, 
     let in_loop = |op: Op<'c>| op.ancestor(is_loop).is_some();
     let mut access = |op: Op<'c>| GlobalAccess::of(op, &mut roots).or_else(|| called.global_access(op));
     let access = |op: &Op<'c>| if apart && in_loop(*op) { None } else { access(*op) };
+    let mut global: Vec<Option<GlobalAccess<'_>>> = graph.ops().iter().map(access).collect();
+    allow_divergence(graph.ops(), &mut global);
     let (mut numbers, mut kinds) = (FastMap::default(), Vec::new());
     let mut number = |access: GlobalAccess<'c>| {
         *numbers.entry(access).or_insert_with_key(|access: &GlobalAccess<'c>| {
@@ -389,8 +391,7 @@ fn insert_barriers<'c>(function: Op<'c>, called: &Callees, target: &TargetDesc, 
             kinds.len() - 1
         })
     };
-    let global: Vec<Option<usize>> =
-        graph.ops().iter().map(access).map(|access| access.map(&mut number)).collect();
+    let global: Vec<Option<usize>> = global.into_iter().map(|access| access.map(&mut number)).collect();
     if buffers.all.is_empty() && !kinds.iter().any(|access| access.writes) {
         return Ok(());
     }

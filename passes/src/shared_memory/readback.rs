@@ -7,16 +7,24 @@
 //! shape and layout: a thread has the same positions of both, and its own accesses are in order. Of replicas all load, and one
 //! stores, so a load and a store are only by the same threads where there is no replication; two stores always are. What is accessed at one
 //! position and again at another of the same layout is not looked for; that takes a barrier in the program. Of two atomics only one that returns what it finds needs one.
-//! Of a call is known whether its callee loads and stores ([`calls`](super::calls)), not where. Bulk copies through tensor
+//! Of a call is known whether its callee loads and stores (`calls`), not where. Bulk copies through tensor
 //! descriptors are not looked at.
+//!
+//! All threads must come to a barrier equally often. Each of them loads a scalar for itself, so where other programs store it
+//! meanwhile, as a look-back for the sums of the programs before waits for, one thread leaves a loop an iteration earlier than
+//! another. Within control flow that such a value decides no access gets a barrier ([`allow_divergence`]): what other programs
+//! store, the program has to order itself.
 
 use crate::analysis::pointer_roots::{Arguments, PointerRoots, may_meet};
 use linear_layout::Dim;
-use mlir_host::ir::{Op, Type};
+use mlir_host::flow::{for_each_edge, is_region_branch, next};
+use mlir_host::hash::FastSet;
+use mlir_host::ir::{Op, Type, Value};
 use mlir_host::{is_one_of, match_op};
 use ttopt_dialect::tt::enums::MemSemantic;
 use ttopt_dialect::tt::ops::{
-    AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, AtomicStoreOp, LoadOp, StoreOp,
+    AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, AtomicStoreOp, CallOp, ElementwiseInlineAsmOp,
+    LoadOp, StoreOp,
 };
 use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::ops::AsyncCopyGlobalToLocalOp;
@@ -34,6 +42,8 @@ pub struct GlobalAccess<'c> {
     pub waits_after: bool,
     /// The arguments that its pointers are computed from.
     roots: Option<Arguments<'c>>,
+    /// Whether a barrier may stand before it: all threads come to it equally often.
+    pub asks: bool,
     /// Whether it is one of atomic operations.
     atomic: bool,
     /// The type of its pointers, where it is one.
@@ -62,6 +72,7 @@ impl<'c> GlobalAccess<'c> {
         Some(Self {
             reads,
             writes,
+            asks: true,
             atomic,
             waits_before: matches!(sem, MemSemantic::Release | MemSemantic::AcquireRelease),
             waits_after: matches!(sem, MemSemantic::Acquire | MemSemantic::AcquireRelease),
@@ -76,6 +87,7 @@ impl<'c> GlobalAccess<'c> {
         Self {
             reads,
             writes,
+            asks: true,
             atomic: false,
             waits_before: false,
             waits_after: false,
@@ -105,6 +117,71 @@ impl<'c> GlobalAccess<'c> {
         let same_threads = owned && self.pointers.is_some() && self.pointers == later.pointers;
         !same_threads && may_meet(self.roots.as_deref(), later.roots.as_deref())
     }
+}
+
+/// Has no barrier before `accesses`, those of `ops`, to which threads of a program may not come equally often.
+pub fn allow_divergence(ops: &[Op<'_>], accesses: &mut [Option<GlobalAccess<'_>>]) {
+    let stores = || accesses.iter().flatten().filter(|access| access.writes);
+    let anything = stores().any(|store| store.roots.is_none());
+    let stored: FastSet<Value<'_>> =
+        stores().flat_map(|store| store.roots.iter().flatten().copied()).collect();
+    let may_change = |(op, access): (&Op<'_>, &Option<GlobalAccess<'_>>)| match access {
+        // What a callee returns it may have loaded.
+        Some(load) if load.reads && (!load.writes || CallOp::cast(*op).is_some()) => {
+            let stored_here =
+                load.roots.as_ref().is_none_or(|roots| roots.iter().any(|root| stored.contains(root)));
+            LoadOp::cast(*op).is_some_and(|load| load.is_volatile())
+                || (anything || !stored.is_empty()) && (anything || stored_here)
+        }
+        _ => ElementwiseInlineAsmOp::cast(*op).is_some_and(|asm| !asm.pure()),
+    };
+    let sources = ops.iter().zip(accesses.iter()).filter(|pair| may_change(*pair));
+    let decided = decided_by(sources.flat_map(|(op, _)| op.results()).collect());
+    if decided.is_empty() {
+        return;
+    }
+    for (op, access) in ops.iter().zip(accesses) {
+        if let Some(access) = access
+            && op.ancestor(|outer| decided.contains(&outer)).is_some()
+        {
+            access.asks = false;
+        }
+    }
+}
+
+/// The operations whose control flow values computed from `open` decide: branches, loops, and whatever has blocks that jump.
+fn decided_by(mut open: Vec<Value<'_>>) -> FastSet<Op<'_>> {
+    let (mut seen, mut decided) = (FastSet::default(), FastSet::default());
+    while let Some(value) = open.pop() {
+        if !seen.insert(value) {
+            continue;
+        }
+        for (user, operand) in value.uses() {
+            let mut carried = false;
+            for_each_edge(user, &mut |i, target| {
+                if i == operand {
+                    carried = true;
+                    open.push(target);
+                }
+            });
+            if carried {
+                continue;
+            }
+            open.extend(user.results());
+            // A bound of a loop, or a condition: of a branch, of a loop, of a jump between blocks.
+            let chooses = || next(user).is_some_and(|places| places.len() > 1);
+            let outer = if is_region_branch(user) { Some(user) } else { user.parent().filter(|_| chooses()) };
+            if let Some(outer) = outer
+                && decided.insert(outer)
+            {
+                open.extend(outer.results());
+                open.extend(
+                    outer.regions().flat_map(|region| region.blocks()).flat_map(|block| block.args()),
+                );
+            }
+        }
+    }
+    decided
 }
 
 /// Whether no two threads have an element of a tensor of this type.
