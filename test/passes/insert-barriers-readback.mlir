@@ -302,6 +302,27 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 
+  // No barrier before stores there either; behind the branch threads meet again.
+  // CHECK-LABEL: @overwrites_in_branch
+  tt.func @overwrites_in_branch(%p: !tt.ptr<i32>, %out: !tt.ptr<i32>, %v: i32) {
+    // CHECK: scf.if
+    // CHECK-NOT: ttg.barrier
+    // CHECK: }
+    // CHECK-NEXT: ttg.barrier all
+    // CHECK-NEXT: tt.store
+    %c0 = arith.constant 0 : i32
+    %once = tt.load %p {isVolatile = true} : !tt.ptr<i32>
+    %some = arith.cmpi sgt, %once, %c0 : i32
+    scf.if %some {
+      %old = tt.load %out : !tt.ptr<i32>
+      %new = arith.addi %old, %v : i32
+      tt.store %out, %new : !tt.ptr<i32>
+      %newer = tt.load %out : !tt.ptr<i32>
+    }
+    tt.store %out, %v : !tt.ptr<i32>
+    tt.return
+  }
+
   // Jumps between blocks.
   // CHECK-LABEL: @jumps
   tt.func @jumps(%p: !tt.ptr<i32>, %v: i32) {
