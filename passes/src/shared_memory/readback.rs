@@ -131,7 +131,8 @@ pub fn allow_divergence(ops: &[Op<'_>], accesses: &mut [Option<GlobalAccess<'_>>
             let stored_here =
                 load.roots.as_ref().is_none_or(|roots| roots.iter().any(|root| stored.contains(root)));
             LoadOp::cast(*op).is_some_and(|load| load.is_volatile())
-                || (anything || !stored.is_empty()) && (anything || stored_here)
+                || anything
+                || !stored.is_empty() && stored_here
         }
         _ => ElementwiseInlineAsmOp::cast(*op).is_some_and(|asm| !asm.pure()),
     };
