@@ -28,12 +28,12 @@ pub static TRITONGPU_F32_DOT_TC: PassDef = PassDef {
     dependencies: &["arith"],
     options: &[PassOption {
         name: "emu-tf32",
-        description: "whether the target multiplies TF32: products tf32x3 are split (otherwise they stay)",
+        description: "whether the target multiplies TF32: dots with tf32x3 are split (others stay)",
         kind: OptionKind::Bool(false),
     }],
     ..PassDef::new(
         "tritongpu-F32DotTC",
-        "Split products of f32 with inputPrecision tf32x3, bf16x3 or bf16x6 into products for tensor cores",
+        "Split dots of f32 with inputPrecision tf32x3, bf16x3 or bf16x6 into dots for tensor cores",
         run,
     )
 };

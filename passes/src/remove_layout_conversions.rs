@@ -137,7 +137,7 @@ fn round<'c>(
     if !done.costlier || done.cheaper.is_some() {
         return Ok(done.cheaper);
     }
-    // The layouts of what control flow carries follow from uses, not from costs: those it has may be better.
+    // The layouts of loop-carried values follow from uses, not from costs: those that they have may be better.
     let ops = operations_in_dominance_order(module);
     let kept = Way { carried: Carried::Kept, regions: false };
     let done = attempt(module, &ops, kept, layouts, known)?;

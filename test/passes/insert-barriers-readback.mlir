@@ -8,7 +8,7 @@
 #more = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
   // CHECK-LABEL: @other_threads
-  // REPORT: barrier: tt.load reads global memory
+  // REPORT: barrier: tt.load accesses global memory
   // REPORT: that other threads may have written here
   tt.func @other_threads(%p: !tt.ptr<f32>, %v: tensor<32x64xf32, #a>) {
     // CHECK: tt.store
@@ -71,6 +71,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     // CHECK: tt.store
     // CHECK-NEXT: ttg.barrier all
     // CHECK-NEXT: tt.load
+    // CHECK-NEXT: ttg.barrier all
     // CHECK-NEXT: tt.store
     // CHECK-NEXT: tt.atomic_rmw
     // CHECK-NEXT: tt.load
@@ -86,14 +87,85 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 
+  // What other threads may still load is stored behind a barrier.
+  // CHECK-LABEL: @overwritten
+  // REPORT: barrier: tt.store writes global memory
+  // REPORT: that other threads may not have read yet here
+  tt.func @overwritten(%p: !tt.ptr<f32>, %v: tensor<32x64xf32, #a>) {
+    // CHECK: tt.load
+    // CHECK-NEXT: ttg.barrier all
+    // CHECK-NEXT: tt.store
+    %0 = tt.splat %p : !tt.ptr<f32> -> tensor<32x64x!tt.ptr<f32>, #a>
+    %1 = tt.splat %p : !tt.ptr<f32> -> tensor<32x64x!tt.ptr<f32>, #b>
+    %2 = tt.load %1 : tensor<32x64x!tt.ptr<f32>, #b>
+    tt.store %0, %v : tensor<32x64x!tt.ptr<f32>, #a>
+    tt.return
+  }
+
+  // All threads load a scalar, and one stores it.
+  // CHECK-LABEL: @scalar_overwritten
+  tt.func @scalar_overwritten(%p: !tt.ptr<f32>, %v: f32) {
+    // CHECK: tt.load
+    // CHECK-NEXT: ttg.barrier all
+    // CHECK-NEXT: tt.store
+    // CHECK-NEXT: tt.store
+    // CHECK-NEXT: tt.return
+    %0 = tt.load %p : !tt.ptr<f32>
+    tt.store %p, %v : !tt.ptr<f32>
+    // By the same thread.
+    tt.store %p, %v : !tt.ptr<f32>
+    tt.return
+  }
+
+  // A thread stores what it loaded itself.
+  // CHECK-LABEL: @in_place
+  // CHECK-NOT: ttg.barrier
+  tt.func @in_place(%p: !tt.ptr<f32>) {
+    %0 = tt.splat %p : !tt.ptr<f32> -> tensor<32x64x!tt.ptr<f32>, #a>
+    %1 = tt.load %0 : tensor<32x64x!tt.ptr<f32>, #a>
+    tt.store %0, %1 : tensor<32x64x!tt.ptr<f32>, #a>
+    tt.return
+  }
+
+  // The last of two stores is by other threads, or by the same ones where replicas store once.
+  // CHECK-LABEL: @stored_twice
+  tt.func @stored_twice(%p: !tt.ptr<f32>, %v: tensor<32x64xf32, #a>, %w: tensor<32x64xf32, #more>) {
+    // CHECK: tt.store
+    // CHECK-NEXT: ttg.barrier all
+    // CHECK-NEXT: tt.store
+    // CHECK-NEXT: tt.store
+    // CHECK-NEXT: tt.return
+    %0 = tt.splat %p : !tt.ptr<f32> -> tensor<32x64x!tt.ptr<f32>, #a>
+    %1 = tt.splat %p : !tt.ptr<f32> -> tensor<32x64x!tt.ptr<f32>, #more>
+    tt.store %0, %v : tensor<32x64x!tt.ptr<f32>, #a>
+    tt.store %1, %w : tensor<32x64x!tt.ptr<f32>, #more>
+    tt.store %1, %w : tensor<32x64x!tt.ptr<f32>, #more>
+    tt.return
+  }
+
+  // Atomics whose results nobody compares come in any order.
+  // CHECK-LABEL: @atomics
+  tt.func @atomics(%p: !tt.ptr<i32>, %v: tensor<32x64xi32, #a>, %x: tensor<32x64xi32, #a>) {
+    // CHECK: tt.atomic_store
+    // CHECK-NEXT: tt.atomic_store
+    // CHECK-NEXT: ttg.barrier all
+    // CHECK-NEXT: tt.store
+    %0 = tt.splat %p : !tt.ptr<i32> -> tensor<32x64x!tt.ptr<i32>, #a>
+    %one = arith.constant 1 : i32
+    tt.atomic_store relaxed, gpu, %0, %v : tensor<32x64x!tt.ptr<i32>, #a>
+    tt.atomic_store relaxed, gpu, %p, %one : !tt.ptr<i32>
+    tt.store %0, %x : tensor<32x64x!tt.ptr<i32>, #a>
+    tt.return
+  }
+
   // In the next iteration.
   // CHECK-LABEL: @loop
   tt.func @loop(%p: !tt.ptr<f32>, %n: i32, %v: tensor<32x64xf32, #a>) {
     // CHECK: scf.for
     // CHECK: ttg.barrier all
     // CHECK-NEXT: tt.load
-    // CHECK-NOT: ttg.barrier
-    // CHECK: tt.store
+    // CHECK-NEXT: ttg.barrier all
+    // CHECK-NEXT: tt.store
     %0 = tt.splat %p : !tt.ptr<f32> -> tensor<32x64x!tt.ptr<f32>, #a>
     %1 = tt.splat %p : !tt.ptr<f32> -> tensor<32x64x!tt.ptr<f32>, #b>
     %zero = arith.constant 0 : i32
@@ -227,6 +299,27 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
       %1 = tt.load %p : !tt.ptr<f32>
       scf.yield %1 : f32
     }
+    tt.return
+  }
+
+  // No barrier before stores there either; behind the branch threads meet again.
+  // CHECK-LABEL: @overwrites_in_branch
+  tt.func @overwrites_in_branch(%p: !tt.ptr<i32>, %out: !tt.ptr<i32>, %v: i32) {
+    // CHECK: scf.if
+    // CHECK-NOT: ttg.barrier
+    // CHECK: }
+    // CHECK-NEXT: ttg.barrier all
+    // CHECK-NEXT: tt.store
+    %c0 = arith.constant 0 : i32
+    %once = tt.load %p {isVolatile = true} : !tt.ptr<i32>
+    %some = arith.cmpi sgt, %once, %c0 : i32
+    scf.if %some {
+      %old = tt.load %out : !tt.ptr<i32>
+      %new = arith.addi %old, %v : i32
+      tt.store %out, %new : !tt.ptr<i32>
+      %newer = tt.load %out : !tt.ptr<i32>
+    }
+    tt.store %out, %v : !tt.ptr<i32>
     tt.return
   }
 

@@ -1,12 +1,15 @@
 """Compiles the corpus with our compiler, runs it on the simulator with all checks on, and checks the results.
 
-    run_corpus.py --ttsim TTSIM --data DIR --targets cuda:90,cuda:80 [--num-ctas N] [--num-stages N] [--small-tensors] [--modules DIR] [--jobs N] [NAME ...]
+    run_corpus.py --ttsim TTSIM --data DIR --targets cuda:90,cuda:80 [--num-ctas N] [--num-stages N] [--small-tensors]
+                  [--modules DIR] [--stages DIR] [--jobs N] [NAME ...]
 
-With --modules kernels are NAME.TARGET.ttgir in that folder, with _ for :, instead of the corpus' TTIR. A kernel that the compiler refuses is only counted, unless it is in REQUIRED or named; whatever compiles must run
+With --modules kernels are NAME.TARGET.ttgir in that folder, with _ for :, instead of the corpus' TTIR;
+with --stages they are TARGET/NAME.llir, the LLVM IR that stages.py left there. A kernel that the compiler refuses is only counted, unless it is in REQUIRED or named; whatever compiles must run
 without a finding and give what reference.py expects. Needs numpy and ml_dtypes.
 """
 import argparse
 import concurrent.futures
+import json
 import os
 import pathlib
 import re
@@ -37,7 +40,7 @@ swiglu tile_argmin topk_rows vector_add welford_var where_clamp
 """.split()
 
 
-def run(ttsim, name, doc, target, folder, num_ctas, num_stages, modules):
+def run(ttsim, name, doc, target, folder, num_ctas, num_stages, modules, stages):
     """(state, explanation) of one kernel for one target."""
     for n in doc["outputs"]:
         (folder / f"{n}.out.bin").unlink(missing_ok=True)
@@ -45,6 +48,10 @@ def run(ttsim, name, doc, target, folder, num_ctas, num_stages, modules):
     command = [ttsim, "--case", case, "--data", str(folder), "--target", target, "--quiet", "--jobs", "1"]
     if modules:
         command.append(str(modules / f"{name}.{target.replace(':', '_')}.ttgir"))
+    if stages:
+        module = stages / target.replace(":", "_") / f"{name}.llir"
+        shared = json.loads(module.with_suffix(".json").read_text())["shared"]
+        command += ["--llvm", str(module), "--shared", str(shared)]
     if num_ctas:
         command += ["--num-ctas", str(num_ctas)]
     if num_stages:
@@ -80,6 +87,7 @@ def main():
     parser.add_argument("--num-ctas", type=int, help="blocks that work on a program, instead of the corpus' number")
     parser.add_argument("--num-stages", type=int, help="stages of software pipelines, instead of the corpus' number")
     parser.add_argument("--modules", type=pathlib.Path, help="folder of TTGIR to run instead of the corpus")
+    parser.add_argument("--stages", type=pathlib.Path, help="folder of LLVM IR to run instead of the corpus")
     parser.add_argument("--small-tensors", action="store_true", help="say that all tensors have less than 2 GiB")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("names", nargs="*")
@@ -107,7 +115,7 @@ def main():
             vendors = {other.split(":")[0] for other in doc["targets"]}
             if target in doc["targets"] or (target.split(":")[0] in vendors and len(doc["targets"]) > 1):
                 start = time.monotonic()
-                outcome = run(args.ttsim, name, doc, target, folder, args.num_ctas, args.num_stages, args.modules)
+                outcome = run(args.ttsim, name, doc, target, folder, args.num_ctas, args.num_stages, args.modules, args.stages)
                 results.append((name, target, *outcome, time.monotonic() - start))
         return results
 

@@ -355,6 +355,9 @@ pub fn check_input(bytes: &[u8], name: &str) -> Result<()> {
     if is_bytecode(bytes) {
         return Ok(());
     }
+    if bytes.trim_ascii().is_empty() {
+        bail!("{name}: the file is empty");
+    }
     match std::str::from_utf8(bytes) {
         Ok(text) if text.contains('\0') => bail!("{name} is not MLIR text: it contains zero bytes"),
         Ok(_) => Ok(()),

@@ -191,6 +191,19 @@
 //! Operations that can fail return an [`Error`] that says why with the numbers in it. Sizes are powers of
 //! two, and one side of a layout has at most 64 bits.
 
+// What is not supported is an error with a place or with numbers: nothing here ends a program by a panic, but for products by `*`.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::todo,
+        clippy::unimplemented
+    )
+)]
+
 mod action;
 pub mod checker;
 mod dim;

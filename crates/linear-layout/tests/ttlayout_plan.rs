@@ -41,7 +41,7 @@ fn refused(args: &[&str]) -> String {
     assert_eq!(output.status.code(), Some(1), "{args:?}");
     assert!(output.stdout.is_empty());
     let message = String::from_utf8(output.stderr).expect("text");
-    message.trim_end().strip_prefix("ttlayout: ").expect("a sentence of ttlayout").to_owned()
+    message.trim_end().strip_prefix("ttlayout: error: ").expect("a sentence of ttlayout").to_owned()
 }
 
 #[test]

@@ -47,6 +47,9 @@
 //! region behind [`ir::Region::take_body`]. And between two verifications IR may be invalid, but not so that MLIR,
 //! which only asserts, misreads it: types changed in place agree when the pass ends.
 
+// What is left are indices and handles that MLIR or the author of a definition vouches for, each with what should have been there.
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::unreachable, clippy::todo, clippy::unimplemented))]
+
 pub mod asm;
 pub mod attrs;
 pub mod bytecode;

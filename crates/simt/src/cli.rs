@@ -170,7 +170,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>, compile: Option<&Compiler<
         Ok(o) => o,
         Err(e) => {
             // Help and version are no errors.
-            let code = if e.use_stderr() { 1 } else { 0 };
+            // 1 is what findings give.
+            let code = if e.use_stderr() { 2 } else { 0 };
             let _ = e.print();
             return ExitCode::from(code);
         }

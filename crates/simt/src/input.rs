@@ -27,6 +27,25 @@ pub enum Dtype {
 }
 
 impl Dtype {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Dtype::F64 => "f64",
+            Dtype::F32 => "f32",
+            Dtype::F16 => "f16",
+            Dtype::BF16 => "bf16",
+            Dtype::F8E4M3 => "f8e4m3",
+            Dtype::F8E5M2 => "f8e5m2",
+            Dtype::I64 => "i64",
+            Dtype::I32 => "i32",
+            Dtype::U32 => "u32",
+            Dtype::I16 => "i16",
+            Dtype::I8 => "i8",
+            Dtype::U8 => "u8",
+            Dtype::I1 => "i1",
+        }
+    }
+
     /// By its name.
     pub fn parse(s: &str) -> Result<Dtype, Error> {
         Ok(match s {
@@ -112,7 +131,7 @@ impl Dtype {
 
     /// The bits of a scalar argument written as a number.
     pub fn scalar(self, v: &Value) -> Result<u64, Error> {
-        let bad = || Error::Data(format!("the value {v} for a scalar of type {self:?}"));
+        let bad = || Error::Data(format!("the value {v} for a scalar of type {}", self.name()));
         let float = || v.as_f64().or_else(|| v.as_str().and_then(|s| s.parse().ok())).ok_or_else(bad);
         Ok(match self {
             Dtype::F64 => float()?.to_bits(),

@@ -179,8 +179,19 @@ pub fn run_with(p: &Program, launch: &Launch, control: &Control<'_>) -> Result<O
     }
 }
 
-fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>) -> Result<Outcome, Error> {
-    let start = Instant::now();
+/// How much runs.
+struct Extent {
+    /// Programs of the grid.
+    programs: u64,
+    /// Threads of a program along x, y and z, and all of them.
+    block: [u32; 3],
+    threads: u32,
+    /// Programs of a cluster along x, y and z, and all of them.
+    cluster: [u32; 3],
+    size: u64,
+}
+
+fn extent<const W: usize>(p: &Program, launch: &Launch) -> Result<Extent, Error> {
     let product = |sizes: [u32; 3]| sizes.iter().try_fold(1u64, |n, s| n.checked_mul(u64::from(*s)));
     let Some(programs) = product(launch.grid).filter(|n| (1..=u64::from(u32::MAX)).contains(n)) else {
         return Err(Error::Launch(format!(
@@ -203,6 +214,12 @@ fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>
     if warps > MAX_WARPS {
         return Err(Error::Launch(format!("a cluster of {warps} warps; the simulator takes {MAX_WARPS}")));
     }
+    Ok(Extent { programs, block, threads, cluster, size })
+}
+
+fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>) -> Result<Outcome, Error> {
+    let start = Instant::now();
+    let Extent { programs, block, threads, cluster, size } = extent::<W>(p, launch)?;
     let shared = shared_bytes(p, launch)?;
     let mut global = Global::new(&p.rodata);
     let mut consts = p.consts.clone();

@@ -40,6 +40,19 @@
 //! ([`alu`]); matrix instructions sum in f64 and round once ([`mma`]). Asynchronous operations happen as late
 //! as the programming model allows, so a missing wait is never hidden by luck.
 
+// What is not supported is an error with a place or with numbers: nothing here ends a program by a panic.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::todo,
+        clippy::unimplemented
+    )
+)]
+
 pub mod alu;
 pub mod banks;
 pub mod bytecode;

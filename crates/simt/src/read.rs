@@ -18,7 +18,7 @@ use inkwell::llvm_sys::target::{
 use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMOpcode, LLVMTypeKind, LLVMValueKind};
 use inkwell::memory_buffer::MemoryBuffer;
 
-use names::{fcmp_name, icmp_name, printed, rmw_name};
+use names::{fcmp_name, icmp_name, printed, rmw_name, simple};
 
 use crate::ir::*;
 use crate::{Error, gpu, merge, text};
@@ -106,6 +106,21 @@ unsafe fn name_of(v: LLVMValueRef) -> String {
     let mut len = 0;
     // SAFETY: `v` is a live value.
     unsafe { text_of(LLVMGetValueName2(v, &mut len), len) }
+}
+
+/// What a call calls.
+unsafe fn callee(v: LLVMValueRef) -> Callee {
+    // SAFETY: `v` is a live value; LLVM returns text of the lengths that it says.
+    unsafe {
+        if LLVMIsAInlineAsm(v).is_null() {
+            return Callee::Named(name_of(v));
+        }
+        let (mut a, mut c) = (0, 0);
+        let asm = text_of(LLVMGetInlineAsmAsmString(v, &mut a), a);
+        let constraints = text_of(LLVMGetInlineAsmConstraintString(v, &mut c), c);
+        let text = |text: String| text.trim_end_matches('\0').to_owned();
+        Callee::Asm(text(asm), text(constraints))
+    }
 }
 
 #[allow(unused_unsafe)]
@@ -397,11 +412,9 @@ impl Reader {
                 }
                 LLVMSwitch => {
                     sources.push(LLVMGetOperand(v, 0));
-                    let mut cases = Vec::new();
-                    for i in 1..LLVMGetNumSuccessors(v) {
-                        let value = LLVMGetSwitchCaseValue(v, i);
-                        cases.push((LLVMConstIntGetZExtValue(value), names.blocks[&LLVMGetSuccessor(v, i)]));
-                    }
+                    let value = |i| LLVMConstIntGetZExtValue(LLVMGetSwitchCaseValue(v, i));
+                    let case = |i| (value(i), names.blocks[&LLVMGetSuccessor(v, i)]);
+                    let cases = (1..LLVMGetNumSuccessors(v)).map(case).collect();
                     Code::Switch(names.blocks[&LLVMGetSwitchDefaultDest(v)], cases)
                 }
                 LLVMUnreachable => Code::Unreachable,
@@ -413,16 +426,7 @@ impl Reader {
                 LLVMCall => {
                     let k = LLVMGetNumArgOperands(v);
                     sources.extend((0..k).map(|i| LLVMGetOperand(v, i)));
-                    let callee = LLVMGetCalledValue(v);
-                    if LLVMIsAInlineAsm(callee).is_null() {
-                        Code::Call(Callee::Named(name_of(callee)))
-                    } else {
-                        let (mut a, mut c) = (0, 0);
-                        let asm = text_of(LLVMGetInlineAsmAsmString(callee, &mut a), a);
-                        let asm = asm.trim_end_matches('\0').to_owned();
-                        let constraints = text_of(LLVMGetInlineAsmConstraintString(callee, &mut c), c);
-                        Code::Call(Callee::Asm(asm, constraints.trim_end_matches('\0').to_owned()))
-                    }
+                    Code::Call(callee(LLVMGetCalledValue(v)))
                 }
                 LLVMGetElementPtr => {
                     let mut offset = 0;
@@ -437,10 +441,8 @@ impl Reader {
                     if LLVMIsAConstantInt(count).is_null() {
                         return Err("alloca of unknown size".into());
                     }
-                    Code::Alloca(
-                        LLVMABISizeOfType(self.layout, LLVMGetAllocatedType(v))
-                            * LLVMConstIntGetZExtValue(count),
-                    )
+                    let each = LLVMABISizeOfType(self.layout, LLVMGetAllocatedType(v));
+                    Code::Alloca(each * LLVMConstIntGetZExtValue(count))
                 }
                 LLVMLoad | LLVMStore => {
                     all();
@@ -467,25 +469,9 @@ impl Reader {
                 }
                 LLVMExtractValue | LLVMInsertValue => {
                     all();
-                    let k = LLVMGetNumIndices(v);
-                    let path = std::slice::from_raw_parts(LLVMGetIndices(v), k as usize);
-                    let mut ty = self.ty(LLVMTypeOf(LLVMGetOperand(v, 0)));
-                    let mut first = 0;
-                    for i in path.iter().map(|i| *i as usize) {
-                        ty = match ty {
-                            Ty::Struct(f) => {
-                                first += f[..i].iter().map(|t| t.scalars().len()).sum::<usize>();
-                                f[i].clone()
-                            }
-                            Ty::Array(t, _) => {
-                                first += i * t.scalars().len();
-                                *t
-                            }
-                            other => return Err(format!("index into {other:?}")),
-                        };
-                    }
+                    let (first, count) = self.part(v)?;
                     if op == LLVMExtractValue {
-                        Code::ExtractValue { first, count: ty.scalars().len() }
+                        Code::ExtractValue { first, count }
                     } else {
                         Code::InsertValue { first }
                     }
@@ -497,47 +483,7 @@ impl Reader {
                 }
                 _ => {
                     all();
-                    match op {
-                        LLVMFNeg => Code::FNeg,
-                        LLVMSelect => Code::Select,
-                        LLVMFreeze => Code::Freeze,
-                        LLVMExtractElement => Code::ExtractElement,
-                        LLVMInsertElement => Code::InsertElement,
-                        LLVMAdd => Code::Binary("add"),
-                        LLVMFAdd => Code::Binary("fadd"),
-                        LLVMSub => Code::Binary("sub"),
-                        LLVMFSub => Code::Binary("fsub"),
-                        LLVMMul => Code::Binary("mul"),
-                        LLVMFMul => Code::Binary("fmul"),
-                        LLVMUDiv => Code::Binary("udiv"),
-                        LLVMSDiv => Code::Binary("sdiv"),
-                        LLVMFDiv => Code::Binary("fdiv"),
-                        LLVMURem => Code::Binary("urem"),
-                        LLVMSRem => Code::Binary("srem"),
-                        LLVMFRem => Code::Binary("frem"),
-                        LLVMShl => Code::Binary("shl"),
-                        LLVMLShr => Code::Binary("lshr"),
-                        LLVMAShr => Code::Binary("ashr"),
-                        LLVMAnd => Code::Binary("and"),
-                        LLVMOr => Code::Binary("or"),
-                        LLVMXor => Code::Binary("xor"),
-                        LLVMTrunc => Code::Cast("trunc"),
-                        LLVMZExt => Code::Cast("zext"),
-                        LLVMSExt => Code::Cast("sext"),
-                        LLVMFPToUI => Code::Cast("fptoui"),
-                        LLVMFPToSI => Code::Cast("fptosi"),
-                        LLVMUIToFP => Code::Cast("uitofp"),
-                        LLVMSIToFP => Code::Cast("sitofp"),
-                        LLVMFPTrunc => Code::Cast("fptrunc"),
-                        LLVMFPExt => Code::Cast("fpext"),
-                        LLVMPtrToInt => Code::Cast("ptrtoint"),
-                        LLVMIntToPtr => Code::Cast("inttoptr"),
-                        LLVMBitCast => Code::Cast("bitcast"),
-                        LLVMAddrSpaceCast => Code::Cast("addrspacecast"),
-                        other => {
-                            Code::Unsupported(format!("{other:?}").trim_start_matches("LLVM").to_lowercase())
-                        }
-                    }
+                    simple(op)
                 }
             };
             let mut args = Vec::with_capacity(sources.len());
@@ -548,6 +494,30 @@ impl Reader {
             }
             let loc = self.location(v);
             Ok(Inst { id: names.ids[&v], code, ty: self.ty(LLVMTypeOf(v)), args, arg_tys, loc })
+        }
+    }
+
+    /// The scalars of an aggregate that `extractvalue` or `insertvalue` names: the first, and how many.
+    unsafe fn part(&self, v: LLVMValueRef) -> Result<(usize, usize), String> {
+        // SAFETY: `v` is one of these instructions, and LLVM's verifier knows that its path is one of its aggregate.
+        unsafe {
+            let path = std::slice::from_raw_parts(LLVMGetIndices(v), LLVMGetNumIndices(v) as usize);
+            let mut ty = self.ty(LLVMTypeOf(LLVMGetOperand(v, 0)));
+            let mut first = 0;
+            for i in path.iter().map(|i| *i as usize) {
+                ty = match ty {
+                    Ty::Struct(f) => {
+                        first += f[..i].iter().map(|t| t.scalars().len()).sum::<usize>();
+                        f[i].clone()
+                    }
+                    Ty::Array(t, _) => {
+                        first += i * t.scalars().len();
+                        *t
+                    }
+                    other => return Err(format!("index into {other:?}")),
+                };
+            }
+            Ok((first, ty.scalars().len()))
         }
     }
 

@@ -363,7 +363,7 @@ fn dot_operand(attr: Attr<'_>) -> Option<(i64, Attr<'_>, i64)> {
         .then(|| (index.as_int().unwrap_or(-1), *parent, k_width.as_int().unwrap_or(0)))
 }
 
-/// The operands' encodings are those of operands of a product with the accumulator's encoding.
+/// The operands' encodings are those of operands of a dot with the accumulator's encoding.
 fn dot_encodings(a: TensorType<'_>, b: TensorType<'_>, c: TensorType<'_>) -> VerifyResult {
     let (Some(a_encoding), Some(b_encoding)) = (a.encoding(), b.encoding()) else {
         return both_or_neither(a, b);
@@ -394,7 +394,7 @@ fn dot_encodings(a: TensorType<'_>, b: TensorType<'_>, c: TensorType<'_>) -> Ver
     Ok(())
 }
 
-/// Shapes, element widths and encodings of a product.
+/// Shapes, element widths and encodings of a dot.
 pub fn dot(op: Op<'_>) -> VerifyResult {
     let dot = DotOp::of(op);
     let (a, b, c) = (tensor(dot.a())?, tensor(dot.b())?, tensor(dot.c())?);
@@ -410,7 +410,7 @@ pub fn dot(op: Op<'_>) -> VerifyResult {
     dot_encodings(a, b, c)
 }
 
-/// Shapes and scale factors of a scaled product.
+/// Shapes and scale factors of a scaled dot.
 pub fn dot_scaled(op: Op<'_>) -> VerifyResult {
     let dot = DotScaledOp::of(op);
     let (a, b, c) = (tensor(dot.a())?, tensor(dot.b())?, tensor(dot.c())?);

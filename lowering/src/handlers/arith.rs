@@ -159,7 +159,7 @@ pub(super) fn computes_in(ty: Type<'_>) -> Lowered<()> {
     }
 }
 
-/// Whether a format has 8 bits, of which the highest is the sign: not so the exponents of scaled products.
+/// Whether a format has 8 bits, of which the highest is the sign: not so the exponents of scaled dots.
 fn has_sign_of_8_bits(kind: FloatKind) -> bool {
     kind.bits() == 8 && kind != FloatKind::F8E8M0FNU
 }

@@ -5,7 +5,7 @@ use crate::lower::{Handler, Lower, reachable};
 use mlir_host::ir::{Attr, Block, Op, Region, Type, Value};
 use mlir_host::traits::Upstream;
 use ttopt_dialect::tt::ops::CallOp;
-use ttopt_passes::global_scratch;
+use ttopt_passes::{global_scratch, shared_memory};
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("tt.return", ret),
@@ -46,7 +46,7 @@ fn ret<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 fn call<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let Some(callee) = CallOp::of(op).callee().as_symbol() else { return internal("no callee") };
     let mut args = l.get_flat(op.operands())?;
-    if op.attr("allocation.offset").is_some() {
+    if op.attr(shared_memory::OFFSET).is_some() {
         args.push(l.scratch(op)?);
     }
     if let Some(offset) = op.attr(global_scratch::OFFSET).and_then(Attr::as_int) {

@@ -13,10 +13,24 @@ use ttopt_dialect::ttng::types::TENSOR_DESC_IM2COL;
 use ttopt_passes::global_scratch;
 use ttopt_passes::is_private;
 use ttopt_passes::kernel_decisions::{MIN_CTAS, REMATERIALIZE, REMATERIALIZED_BEHIND};
+use ttopt_passes::shared_memory;
 use ttopt_passes::warp_groups::DISPATCH;
 
 /// The most that LLVM takes.
 const MOST_ALIGNMENT: i64 = 1 << 32;
+
+/// What a function takes and returns in LLVM.
+struct Signature<'c> {
+    ty: Type<'c>,
+    /// The types of all arguments; the first `num_args` are those of the function, value by value.
+    args: Vec<Type<'c>>,
+    num_args: usize,
+    is_kernel: bool,
+    /// Whether the caller says where the function's shared memory is.
+    has_shared: bool,
+    /// Whether the caller says where its global scratch memory is.
+    has_scratch: bool,
+}
 
 impl<'c> Lower<'_, 'c> {
     /// Lowers all functions; the originals are erased.
@@ -45,7 +59,6 @@ impl<'c> Lower<'_, 'c> {
     }
 
     fn try_function(&mut self, op: Op<'c>) -> Lowered<()> {
-        let ctx = op.context();
         let (name, ty) = (FuncOp::of(op).sym_name(), FuncOp::of(op).function_type());
         let is_kernel = !is_private(op);
         if is_kernel && !ty.results().is_empty() {
@@ -58,60 +71,9 @@ impl<'c> Lower<'_, 'c> {
         if let Some(reason) = self.target.refuses_name(name, is_kernel) {
             return unsupported(reason);
         }
-        let mut args = self.flatten(ty.inputs())?;
-        let num_args = args.len();
-        if is_kernel {
-            // The kernel ABI: global scratch and profile scratch come last.
-            let global = self.emit.ptr(address_space::GLOBAL)?;
-            args.extend([global, global]);
-        }
-        let has_shared = !is_kernel && op.attr("allocation.size").is_some();
-        if has_shared {
-            // The caller says where: see `ttopt_passes::shared_memory::allocate`.
-            args.push(self.emit.ptr(address_space::SHARED)?);
-        }
-        let has_scratch = !is_kernel && op.attr(global_scratch::SIZE).is_some();
-        if has_scratch {
-            args.push(self.emit.ptr(address_space::GLOBAL)?);
-        }
-        let results = self.flatten(ty.results())?;
-        let result = match results.as_slice() {
-            [] => "void".to_owned(),
-            [one] => one.to_string(),
-            many => self.emit.struct_of(many)?.to_string(),
-        };
-        let inputs: Vec<String> = args.iter().map(|ty| ty.to_string()).collect();
-        let llvm_ty = self.emit.parse_type(&format!("!llvm.func<{result} ({})>", inputs.join(", ")))?;
-        let mut attrs =
-            vec![("sym_name", Attr::string(ctx, name)), ("function_type", Attr::type_of(llvm_ty))];
-        let parse = |text: &str| parse_attr(ctx, text);
-        attrs.push(("CConv", parse("#llvm.cconv<ccc>")?));
-        attrs.push((
-            "linkage",
-            parse(if is_kernel { "#llvm.linkage<external>" } else { "#llvm.linkage<internal>" })?,
-        ));
-        attrs.push(("visibility_", Attr::int(ctx, 64, 0)));
-        if is_kernel {
-            let ctas = op.attr(MIN_CTAS).and_then(Attr::as_int).and_then(|ctas| u32::try_from(ctas).ok());
-            let number =
-                |name| self.module.attr(name).and_then(Attr::as_int).and_then(|n| u32::try_from(n).ok());
-            let launch = Launch {
-                threads: self.cta_threads(),
-                cluster: self.num_blocks,
-                min_ctas: ctas.unwrap_or(1).max(1),
-                max_registers: number(crate::MAX_REGISTERS),
-                waves_per_eu: number(crate::WAVES_PER_EU),
-            };
-            for (key, text) in self.target.kernel_attrs(&launch) {
-                attrs.retain(|(name, _)| *name != key);
-                attrs.push((key, parse(&text)?));
-            }
-            attrs.push(("arg_attrs", self.argument_attrs(op, num_args, args.len())?));
-        } else if op.attr("noinline").and_then(Attr::as_bool) == Some(true) {
-            // Their author asked for calls. Others are still functions where they return in several places, which a loop
-            // of structured control flow cannot; LLVM inlines them.
-            attrs.push(("passthrough", Attr::array(ctx, &[Attr::string(ctx, "noinline")])));
-        }
+        let signature = self.signature(op, is_kernel)?;
+        let attrs = self.function_attrs(op, name, &signature)?;
+        let Signature { args, num_args, has_shared, has_scratch, .. } = signature;
         let region = mlir_host::rewrite::new_region();
         let scope = debug_scope(op, name);
         let llvm_func = mlir_host::rewrite::create("llvm.func", scope, &[], &[], &attrs, &[region])?;
@@ -123,18 +85,8 @@ impl<'c> Lower<'_, 'c> {
         self.emit.set_block(entry);
         self.emit.set_loc(loc);
         self.emit.set_has_copies(has_copies(op));
-        // Predeclare all blocks: branches may go forward.
         let first = self.new_block(&[])?;
-        self.blocks.insert(entry_src, first);
-        let order = reachable(body);
-        for block in order.iter().copied().skip(1) {
-            let types: Vec<Type<'c>> = block.args().map(|arg| arg.ty()).collect();
-            let flat = self.flatten(types)?;
-            let made = self.new_block(&flat)?;
-            self.blocks.insert(block, made);
-            let args: Vec<Value<'c>> = made.args().collect();
-            self.set_flat(block.args(), &args)?;
-        }
+        let order = self.declare_blocks(body, entry_src, first)?;
         let (prologue_end, numbers_end, workers) = if is_kernel && self.cta_warps > self.group.warps {
             let dispatch = op.attr(DISPATCH).and_then(Attr::as_int);
             let (all, own, workers) = self.part_workers(first, dispatch)?;
@@ -169,6 +121,98 @@ impl<'c> Lower<'_, 'c> {
         self.finish_workers()?;
         self.function = None;
         Ok(())
+    }
+
+    /// What a function takes and returns in LLVM.
+    fn signature(&mut self, op: Op<'c>, is_kernel: bool) -> Lowered<Signature<'c>> {
+        let ty = FuncOp::of(op).function_type();
+        let mut args = self.flatten(ty.inputs())?;
+        let num_args = args.len();
+        if is_kernel {
+            // The kernel ABI: global scratch and profile scratch come last.
+            let global = self.emit.ptr(address_space::GLOBAL)?;
+            args.extend([global, global]);
+        }
+        let has_shared = !is_kernel && op.attr(shared_memory::SIZE).is_some();
+        if has_shared {
+            // The caller says where: see `ttopt_passes::shared_memory::allocate`.
+            args.push(self.emit.ptr(address_space::SHARED)?);
+        }
+        let has_scratch = !is_kernel && op.attr(global_scratch::SIZE).is_some();
+        if has_scratch {
+            args.push(self.emit.ptr(address_space::GLOBAL)?);
+        }
+        let results = self.flatten(ty.results())?;
+        let result = match results.as_slice() {
+            [] => "void".to_owned(),
+            [one] => one.to_string(),
+            many => self.emit.struct_of(many)?.to_string(),
+        };
+        let inputs: Vec<String> = args.iter().map(|ty| ty.to_string()).collect();
+        let ty = self.emit.parse_type(&format!("!llvm.func<{result} ({})>", inputs.join(", ")))?;
+        Ok(Signature { ty, args, num_args, is_kernel, has_shared, has_scratch })
+    }
+
+    /// The attributes of the `llvm.func` that `op` becomes.
+    fn function_attrs(
+        &mut self,
+        op: Op<'c>,
+        name: &str,
+        signature: &Signature<'c>,
+    ) -> Lowered<Vec<(&'static str, Attr<'c>)>> {
+        let ctx = op.context();
+        let parse = |text: &str| parse_attr(ctx, text);
+        let linkage = if signature.is_kernel { "#llvm.linkage<external>" } else { "#llvm.linkage<internal>" };
+        let mut attrs = vec![
+            ("sym_name", Attr::string(ctx, name)),
+            ("function_type", Attr::type_of(signature.ty)),
+            ("CConv", parse("#llvm.cconv<ccc>")?),
+            ("linkage", parse(linkage)?),
+            ("visibility_", Attr::int(ctx, 64, 0)),
+        ];
+        if !signature.is_kernel {
+            if op.attr("noinline").and_then(Attr::as_bool) == Some(true) {
+                // Their author asked for calls. Others are still functions where they return in several places, which a loop
+                // of structured control flow cannot; LLVM inlines them.
+                attrs.push(("passthrough", Attr::array(ctx, &[Attr::string(ctx, "noinline")])));
+            }
+            return Ok(attrs);
+        }
+        let number = |attr: Option<Attr<'c>>| attr.and_then(Attr::as_int).and_then(|n| u32::try_from(n).ok());
+        let launch = Launch {
+            threads: self.cta_threads(),
+            cluster: self.num_blocks,
+            min_ctas: number(op.attr(MIN_CTAS)).unwrap_or(1).max(1),
+            max_registers: number(self.module.attr(crate::MAX_REGISTERS)),
+            waves_per_eu: number(self.module.attr(crate::WAVES_PER_EU)),
+        };
+        for (key, text) in self.target.kernel_attrs(&launch) {
+            attrs.retain(|(name, _)| *name != key);
+            attrs.push((key, parse(&text)?));
+        }
+        attrs.push(("arg_attrs", self.argument_attrs(op, signature.num_args, signature.args.len())?));
+        Ok(attrs)
+    }
+
+    /// Makes blocks for all that can be reached, since branches may go forward; `first` for the entry. In the order in which
+    /// they are lowered.
+    fn declare_blocks(
+        &mut self,
+        body: Region<'c>,
+        entry: Block<'c>,
+        first: Block<'c>,
+    ) -> Lowered<Vec<Block<'c>>> {
+        self.blocks.insert(entry, first);
+        let order = reachable(body);
+        for block in order.iter().copied().skip(1) {
+            let types: Vec<Type<'c>> = block.args().map(|arg| arg.ty()).collect();
+            let flat = self.flatten(types)?;
+            let made = self.new_block(&flat)?;
+            self.blocks.insert(block, made);
+            let args: Vec<Value<'c>> = made.args().collect();
+            self.set_flat(block.args(), &args)?;
+        }
+        Ok(order)
     }
 
     /// Declares a function that another module defines, such as a device library.

@@ -6,6 +6,7 @@ use crate::emit::{Lowered, address_space, unsupported};
 use crate::target::GRID_DIMS;
 use mlir_host::ir::{Attr, Op, Type, Value};
 use ttopt_dialect::ttg::module_attrs;
+use ttopt_passes::shared_memory;
 
 impl<'c> Lower<'_, 'c> {
     /// The shared memory that an operation was given for as long as it runs,
@@ -14,7 +15,7 @@ impl<'c> Lower<'_, 'c> {
     /// # Errors
     /// When shared memory has not been allocated.
     pub fn scratch(&mut self, op: Op<'c>) -> Lowered<Value<'c>> {
-        let Some(offset) = op.attr("allocation.offset").and_then(Attr::as_int) else {
+        let Some(offset) = op.attr(shared_memory::OFFSET).and_then(Attr::as_int) else {
             return unsupported("has no shared memory: run --allocate-shared-memory-nv first");
         };
         self.shared_at(offset)

@@ -26,7 +26,7 @@ const F16: Element = Element::Float(FloatKind::F16);
 const F8: Element = Element::Float(FloatKind::F8E4M3FN);
 const F32: Element = Element::Float(FloatKind::F32);
 
-/// One operand of a scaled product.
+/// One operand of a scaled dot.
 struct Side<'c> {
     number: usize,
     value: Value<'c>,
@@ -53,10 +53,10 @@ struct Decompose<'a, 'c> {
     fast_math: bool,
 }
 
-/// Replaces a scaled product by a plain one.
+/// Replaces a scaled dot by a plain one.
 ///
 /// # Errors
-/// When a format is not supported, or a layout does not fit; reported at the product.
+/// When a format is not supported, or a layout does not fit; reported at the dot.
 pub fn decompose<'c>(
     rewriter: &mut Rewriter<'c>,
     dot: DotScaledOp<'c>,
@@ -87,7 +87,7 @@ pub fn decompose<'c>(
 /// Has `dot` multiply operands of 4 bits as such of 8 (e4m3), which have all of their values, in order along K.
 ///
 /// # Errors
-/// When a layout does not fit; reported at the product.
+/// When a layout does not fit; reported at the dot.
 pub fn widen<'c>(
     rewriter: &mut Rewriter<'c>,
     dot: DotScaledOp<'c>,
@@ -144,7 +144,7 @@ impl<'a, 'c> Decompose<'a, 'c> {
         Decompose { op: dot.op(), layouts, rewriter, compute, factor, fast_math }
     }
 
-    /// `value` in the layout that an operand of the product has.
+    /// `value` in the layout that an operand of the dot has.
     fn placed(
         &mut self,
         value: Value<'c>,

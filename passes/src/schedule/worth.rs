@@ -169,7 +169,8 @@ impl<'c, 't> Worth<'c, 't> {
         OneLoop { two: two + again, one: two + again - MEMORY_LATENCY.min(hidden) }
     }
 
-    /// Cycles of `op` and what is in it in a CTA that has a multiprocessor to itself.
+    /// Cycles of `op` and what is in it in a CTA that has a multiprocessor to itself. What has no plan counts nothing, here and
+    /// below: whatever is decided, it ends in an error when it is lowered.
     fn cycles_with_nested(&self, op: Op<'c>) -> f64 {
         let mut cycles = 0.0;
         op.walk(&mut |inner| {

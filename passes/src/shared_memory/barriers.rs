@@ -11,14 +11,15 @@
 //! nothing. mbarriers order what they announce by
 //! themselves.
 //!
-//! Loads of global memory that other threads may have stored ([`readback`](super::readback)) are ordered by the same
-//! barriers where the target's order all memory, else by ones that do.
+//! Accesses to global memory that other threads may have stored, or are still to load ([`readback`](super::readback)), are
+//! ordered by the same barriers where the target's order all memory, else by ones that do.
 //!
 //! In functions with `amdg.cond_barrier` one half of the warps runs a barrier behind the other: what one half announces
 //! before a barrier the other relies on behind the next one but one. Whoever wrote the function counted its barriers, and
 //! counted one right behind each wait for copies, which is put there.
 
 use super::buffers::{Buffer, Buffers, Needs};
+use super::calls::Callees;
 use super::effects::{Access, Kind, Waits, accesses, waits};
 use super::readback::{GlobalAccess, allow_divergence};
 use super::{OFFSET, callees_first};
@@ -35,7 +36,7 @@ use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Severity, Walk};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use smallvec::SmallVec;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use ttopt_dialect::amdg::ops::CondBarrierOp;
 use ttopt_dialect::ttg::enums::AddrSpace;
 use ttopt_dialect::ttg::ops::{BarrierOp, WarpSpecializeOp};
@@ -69,8 +70,10 @@ struct Pending {
     barriers: BTreeSet<usize>,
     /// Under way beside the program: copies, dots, stores.
     under_way: [BTreeSet<usize>; 3],
-    /// Operations that stored to global memory.
-    stored: BTreeSet<usize>,
+    /// Kinds of accesses that stored to global memory, each with an operation that did.
+    stored: BTreeMap<usize, usize>,
+    /// And of those that loaded.
+    loaded: BTreeMap<usize, usize>,
 }
 
 impl Pending {
@@ -78,7 +81,11 @@ impl Pending {
         self.reads.extend(&other.reads);
         self.writes.extend(&other.writes);
         self.barriers.extend(&other.barriers);
-        self.stored.extend(&other.stored);
+        let first = |mine: &mut BTreeMap<usize, usize>, other: &BTreeMap<usize, usize>| {
+            other.iter().for_each(|(kind, op)| access(mine, *kind, *op));
+        };
+        first(&mut self.stored, &other.stored);
+        first(&mut self.loaded, &other.loaded);
         for (mine, other) in self.under_way.iter_mut().zip(&other.under_way) {
             mine.extend(other);
         }
@@ -92,6 +99,7 @@ impl Pending {
             barriers: all(&self.barriers),
             under_way: [0, 1, 2].map(|i| all(&self.under_way[i])),
             stored: self.stored.clone(),
+            loaded: self.loaded.clone(),
         }
     }
     /// All threads wait for each other: for what they did to this memory.
@@ -103,6 +111,7 @@ impl Pending {
         }
         if memory.global {
             self.stored.clear();
+            self.loaded.clear();
         }
     }
     fn add(&mut self, access: Access) {
@@ -126,6 +135,11 @@ impl Pending {
             done.clear();
         }
     }
+}
+
+/// Notes that operation `op` made an access of `kind`; of several operations the first is kept.
+fn access(made: &mut BTreeMap<usize, usize>, kind: usize, op: usize) {
+    made.entry(kind).and_modify(|first| *first = op.min(*first)).or_insert(op);
 }
 
 /// The memory that a barrier orders.
@@ -156,8 +170,15 @@ struct Put {
 enum Hazard {
     /// It meets another access of shared memory.
     Shared(Meeting),
-    /// It loads what the operation of this number stored to global memory.
-    Readback(usize),
+    /// It accesses global memory where the operation of this number may have stored, or loaded.
+    Global(usize, Before),
+}
+
+/// What was done to global memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Before {
+    Stored,
+    Loaded,
 }
 
 /// Two accesses of shared memory that must not meet.
@@ -191,8 +212,9 @@ struct Analysis<'a, 'c> {
     /// For each place, what it was as seen from the next iteration of a loop.
     lasting: Vec<usize>,
     predecessors: Vec<SmallVec<[u32; 2]>>,
-    /// What each operation does to global memory.
-    global: Vec<Option<GlobalAccess<'c>>>,
+    /// What each operation does to global memory, as a number of `kinds`.
+    global: Vec<Option<usize>>,
+    kinds: Vec<GlobalAccess<'c>>,
     /// What barriers of shared memory order.
     by_shared: Ordered,
     /// The barriers before operations.
@@ -221,17 +243,29 @@ impl<'c> Analysis<'_, 'c> {
         if step.releases && shared.is_none() {
             shared = released(step.accesses.first(), pending);
         }
-        let load = self.global[i].as_ref().filter(|access| access.reads && !access.waits_before);
-        let stored = load.and_then(|load| pending.stored.iter().find(|store| self.is_read(**store, load)));
-        match (shared, stored) {
+        match (shared, self.meets_global(i, pending)) {
             (None, None) => None,
-            (None, Some(store)) => Some(Put { global: true, why: Hazard::Readback(*store) }),
-            (Some(why), store) => Some(Put { global: store.is_some(), why: Hazard::Shared(why) }),
+            (None, Some((op, before))) => Some(Put { global: true, why: Hazard::Global(op, before) }),
+            (Some(why), global) => Some(Put { global: global.is_some(), why: Hazard::Shared(why) }),
         }
     }
 
-    fn is_read(&self, store: usize, load: &GlobalAccess<'c>) -> bool {
-        self.global[store].as_ref().is_some_and(|store| store.may_be_read_by(load))
+    /// The access to global memory that operation `i` may meet.
+    fn meets_global(&self, i: usize, pending: &Pending) -> Option<(usize, Before)> {
+        let access = self.global_access(i).filter(|access| access.asks && !access.waits_before)?;
+        let find = |made: &BTreeMap<usize, usize>, meets: &dyn Fn(&GlobalAccess<'c>) -> bool| {
+            made.iter().filter(|(kind, _)| meets(&self.kinds[**kind])).map(|(_, op)| *op).min()
+        };
+        let stored = find(&pending.stored, &|before| {
+            access.reads && before.may_be_read_by(access) || access.writes && before.may_be_stored_by(access)
+        });
+        let loaded =
+            || find(&pending.loaded, &|before| access.writes && before.may_be_overwritten_by(access));
+        stored.map(|op| (op, Before::Stored)).or_else(|| loaded().map(|op| (op, Before::Loaded)))
+    }
+
+    fn global_access(&self, i: usize) -> Option<&GlobalAccess<'c>> {
+        self.global[i].map(|kind| &self.kinds[kind])
     }
 
     /// The pending accesses after operation `i`, and the barrier that must be before it.
@@ -244,12 +278,16 @@ impl<'c> Analysis<'_, 'c> {
         let owed = self.owed(i, &pending).filter(|put| put.global || self.barriers[i].is_none());
         step.accesses.iter().for_each(|access| pending.add(*access));
         let waits = |waits: bool| if waits { Ordered::ALL } else { Ordered::default() };
-        if let Some(access) = &self.global[i] {
-            pending.synchronize(Ordered { shared: false, ..waits(access.waits_before) });
-            if access.writes {
-                pending.stored.insert(i);
+        if let Some(kind) = self.global[i] {
+            let done = &self.kinds[kind];
+            pending.synchronize(Ordered { shared: false, ..waits(done.waits_before) });
+            if done.writes {
+                access(&mut pending.stored, kind, i);
             }
-            pending.synchronize(Ordered { shared: false, ..waits(access.waits_after) });
+            if done.reads {
+                access(&mut pending.loaded, kind, i);
+            }
+            pending.synchronize(Ordered { shared: false, ..waits(done.waits_after) });
         }
         if let Some(waits) = step.waits {
             pending.wait(waits);
@@ -325,15 +363,16 @@ fn released(arrival: Option<&Access>, pending: &Pending) -> Option<Meeting> {
 
 fn run(module: Op<'_>, options: &Options) -> PassResult {
     let target = machine::target(module)?;
+    let called = Callees::of(module, &target)?;
     let functions =
         callees_first(module).map_err(|call| call.error("calls a function that is being called"))?;
     for function in functions {
-        insert_barriers(function, &target, options.bool("report"))?;
+        insert_barriers(function, &called, &target, options.bool("report"))?;
     }
     Ok(())
 }
 
-fn insert_barriers<'c>(function: Op<'c>, target: &TargetDesc, report: bool) -> PassResult {
+fn insert_barriers<'c>(function: Op<'c>, called: &Callees, target: &TargetDesc, report: bool) -> PassResult {
     let fail = |(op, message): (Op<'_>, String)| op.error(message);
     let apart = barriers_behind_waits(function)?;
     let graph = FlowGraph::new(function);
@@ -341,10 +380,19 @@ fn insert_barriers<'c>(function: Op<'c>, target: &TargetDesc, report: bool) -> P
     // Whoever counted the barriers of loops in which halves run apart put those for global memory, too.
     let mut roots = PointerRoots::default();
     let in_loop = |op: Op<'c>| op.ancestor(is_loop).is_some();
-    let access = |op: &Op<'c>| if apart && in_loop(*op) { None } else { GlobalAccess::of(*op, &mut roots) };
+    let mut access = |op: Op<'c>| GlobalAccess::of(op, &mut roots).or_else(|| called.global_access(op));
+    let access = |op: &Op<'c>| if apart && in_loop(*op) { None } else { access(*op) };
     let mut global: Vec<Option<GlobalAccess<'_>>> = graph.ops().iter().map(access).collect();
     allow_divergence(graph.ops(), &mut global);
-    if buffers.all.is_empty() && !global.iter().flatten().any(|access| access.writes) {
+    let (mut numbers, mut kinds) = (FastMap::default(), Vec::new());
+    let mut number = |access: GlobalAccess<'c>| {
+        *numbers.entry(access).or_insert_with_key(|access: &GlobalAccess<'c>| {
+            kinds.push(access.clone());
+            kinds.len() - 1
+        })
+    };
+    let global: Vec<Option<usize>> = global.into_iter().map(|access| access.map(&mut number)).collect();
+    if buffers.all.is_empty() && !kinds.iter().any(|access| access.writes) {
         return Ok(());
     }
     let places = places(&buffers).map_err(fail)?;
@@ -361,6 +409,7 @@ fn insert_barriers<'c>(function: Op<'c>, target: &TargetDesc, report: bool) -> P
         lasting,
         predecessors: graph.predecessors(),
         global,
+        kinds,
         by_shared: Ordered::by_shared(target),
         barriers: vec![None; steps.len()],
         after: vec![Pending::default(); steps.len()],
@@ -374,7 +423,7 @@ fn insert_barriers<'c>(function: Op<'c>, target: &TargetDesc, report: bool) -> P
         needing.filter_map(|(op, _)| op.ancestor(|outer| outer.attr(HALVES).is_some())).collect();
     if !together.is_empty() {
         together.into_iter().for_each(run_together);
-        return insert_barriers(function, target, report);
+        return insert_barriers(function, called, target, report);
     }
     for (op, put) in ops.iter().zip(&analysis.barriers) {
         let Some(put) = put else { continue };
@@ -402,9 +451,12 @@ impl Hazard {
                     format!("of which other threads may not have {did} all of {start} to {end}, this memory");
                 (text, buffers.all[buffers.places[before].buffer].op, note)
             }
-            Hazard::Readback(store) => {
-                let text = format!("barrier: {} reads global memory", op.name());
-                (text, ops[store], "that other threads may have written here".to_owned())
+            Hazard::Global(earlier, before) => {
+                let (does, did) = match before {
+                    Before::Stored => ("accesses", "that other threads may have written here"),
+                    Before::Loaded => ("writes", "that other threads may not have read yet here"),
+                };
+                (format!("barrier: {} {does} global memory", op.name()), ops[earlier], did.to_owned())
             }
         };
         made.emit(Severity::Remark, false, &text, &[(at.loc(), note)]);

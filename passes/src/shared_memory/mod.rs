@@ -8,12 +8,14 @@
 //! * [`fit`] keeps tensors in registers where it would not suffice.
 //! * [`slots`] tells buffers of one allocation apart.
 //! * [`effects`] says which buffers an operation reads and writes, and when.
-//! * [`readback`] says which loads of global memory other threads may have stored.
+//! * `calls` says what functions that are called do to memory.
+//! * [`readback`] says which accesses to global memory may meet those of other threads.
 //! * [`barriers`] puts a barrier where two accesses could meet otherwise.
 
 pub mod allocate;
 pub mod barriers;
 pub mod buffers;
+pub(crate) mod calls;
 pub mod effects;
 pub mod fit;
 pub mod liveness;

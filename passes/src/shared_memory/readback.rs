@@ -1,15 +1,18 @@
-//! Global memory that a program stores and loads again.
+//! Global memory that a program loads and stores at the same places.
 //!
 //! Triton orders nothing between the threads of a program there but by `tl.debug_barrier` and by atomics, and says so
 //! (triton-lang/triton#10924, #11872): which thread has an element is the compiler's business, so a program that reads back what it
-//! stored cannot know whether another thread did. Here it need not: a load that may read what a store before it wrote, and
-//! whose threads are not those of the store, has a barrier before it. They are the same where both have pointers of one shape and
-//! layout, without replication: a thread has the same positions of both, and its own accesses are in order. What is stored at one
-//! position and loaded at another of the same layout is not looked for; that takes a barrier in the program.
+//! stored, or overwrites what it loaded, cannot know whether another thread did. Here it need not: of two accesses that may be
+//! to the same data, one a store, by other threads, the second has a barrier before it. The threads are the same where both have pointers of one
+//! shape and layout: a thread has the same positions of both, and its own accesses are in order. Of replicas all load, and one
+//! stores, so a load and a store are only by the same threads where there is no replication; two stores always are. What is accessed at one
+//! position and again at another of the same layout is not looked for; that takes a barrier in the program. Of two atomics only one that returns what it finds needs one.
+//! Of a call is known whether its callee loads and stores (`calls`), not where. Bulk copies through tensor
+//! descriptors are not looked at.
 //!
 //! All threads must come to a barrier equally often. Each of them loads a scalar for itself, so where other programs store it
 //! meanwhile, as a look-back for the sums of the programs before waits for, one thread leaves a loop an iteration earlier than
-//! another. Within control flow that such a value decides no load gets a barrier ([`allow_divergence`]): what other programs
+//! another. Within control flow that such a value decides no access gets a barrier ([`allow_divergence`]): what other programs
 //! store, the program has to order itself.
 
 use crate::analysis::pointer_roots::{Arguments, PointerRoots, may_meet};
@@ -17,17 +20,17 @@ use linear_layout::Dim;
 use mlir_host::flow::{for_each_edge, is_region_branch, next};
 use mlir_host::hash::FastSet;
 use mlir_host::ir::{Op, Type, Value};
-use mlir_host::match_op;
+use mlir_host::{is_one_of, match_op};
 use ttopt_dialect::tt::enums::MemSemantic;
 use ttopt_dialect::tt::ops::{
-    AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, AtomicStoreOp, ElementwiseInlineAsmOp, LoadOp,
-    StoreOp,
+    AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, AtomicStoreOp, CallOp, ElementwiseInlineAsmOp,
+    LoadOp, StoreOp,
 };
 use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::ops::AsyncCopyGlobalToLocalOp;
 
 /// An access to global memory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GlobalAccess<'c> {
     /// Whether it loads.
     pub reads: bool,
@@ -39,8 +42,12 @@ pub struct GlobalAccess<'c> {
     pub waits_after: bool,
     /// The arguments that its pointers are computed from.
     roots: Option<Arguments<'c>>,
-    /// The type of its pointers.
-    pointers: Type<'c>,
+    /// Whether a barrier may stand before it: all threads come to it equally often.
+    pub asks: bool,
+    /// Whether it is one of atomic operations.
+    atomic: bool,
+    /// The type of its pointers, where it is one.
+    pointers: Option<Type<'c>>,
     /// Whether each element has one thread.
     owned: bool,
 }
@@ -61,36 +68,71 @@ impl<'c> GlobalAccess<'c> {
         });
         let pointer = op.operand(0);
         let pointers = pointer.ty();
+        let atomic = !is_one_of!(op, LoadOp | AsyncCopyGlobalToLocalOp | StoreOp);
         Some(Self {
             reads,
             writes,
+            asks: true,
+            atomic,
             waits_before: matches!(sem, MemSemantic::Release | MemSemantic::AcquireRelease),
             waits_after: matches!(sem, MemSemantic::Acquire | MemSemantic::AcquireRelease),
             roots: roots.of(pointer),
-            pointers,
+            pointers: Some(pointers),
             owned: is_owned(pointers),
         })
     }
 
-    /// Whether another thread than the one that stores with `self` may load that with `load`.
-    pub fn may_be_read_by(&self, load: &Self) -> bool {
-        let same_threads = self.pointers == load.pointers && self.owned;
-        !same_threads && may_meet(self.roots.as_deref(), load.roots.as_deref())
+    /// By any thread, anywhere: what a callee does.
+    pub fn anywhere(reads: bool, writes: bool) -> Self {
+        Self {
+            reads,
+            writes,
+            asks: true,
+            atomic: false,
+            waits_before: false,
+            waits_after: false,
+            roots: None,
+            pointers: None,
+            owned: false,
+        }
+    }
+
+    /// Whether `later`, which loads where `self` stores, may load what another thread stored.
+    pub fn may_be_read_by(&self, later: &Self) -> bool {
+        self.may_meet(later, self.owned)
+    }
+
+    /// Whether `later`, which stores where `self` loads, may store what another thread is still to load.
+    pub fn may_be_overwritten_by(&self, later: &Self) -> bool {
+        !(self.atomic && later.atomic) && self.may_meet(later, self.owned)
+    }
+
+    /// Whether `later`, which stores where `self` stores, may store what another thread stores.
+    pub fn may_be_stored_by(&self, later: &Self) -> bool {
+        !(self.atomic && later.atomic) && self.may_meet(later, true)
+    }
+
+    /// Whether both may be to the same data, by other threads, where pointers of one type are `owned` by the same ones.
+    fn may_meet(&self, later: &Self, owned: bool) -> bool {
+        let same_threads = owned && self.pointers.is_some() && self.pointers == later.pointers;
+        !same_threads && may_meet(self.roots.as_deref(), later.roots.as_deref())
     }
 }
 
-/// Takes the loads from `accesses`, those of `ops`, to which threads of a program may not come equally often.
+/// Has no barrier before `accesses`, those of `ops`, to which threads of a program may not come equally often.
 pub fn allow_divergence(ops: &[Op<'_>], accesses: &mut [Option<GlobalAccess<'_>>]) {
     let stores = || accesses.iter().flatten().filter(|access| access.writes);
     let anything = stores().any(|store| store.roots.is_none());
     let stored: FastSet<Value<'_>> =
         stores().flat_map(|store| store.roots.iter().flatten().copied()).collect();
     let may_change = |(op, access): (&Op<'_>, &Option<GlobalAccess<'_>>)| match access {
-        Some(load) if load.reads && !load.writes => {
+        // What a callee returns it may have loaded.
+        Some(load) if load.reads && (!load.writes || CallOp::cast(*op).is_some()) => {
             let stored_here =
                 load.roots.as_ref().is_none_or(|roots| roots.iter().any(|root| stored.contains(root)));
             LoadOp::cast(*op).is_some_and(|load| load.is_volatile())
-                || (anything || !stored.is_empty()) && (anything || stored_here)
+                || anything
+                || !stored.is_empty() && stored_here
         }
         _ => ElementwiseInlineAsmOp::cast(*op).is_some_and(|asm| !asm.pure()),
     };
@@ -100,11 +142,10 @@ pub fn allow_divergence(ops: &[Op<'_>], accesses: &mut [Option<GlobalAccess<'_>>
         return;
     }
     for (op, access) in ops.iter().zip(accesses) {
-        if let Some(load) = access
-            && load.reads
+        if let Some(access) = access
             && op.ancestor(|outer| decided.contains(&outer)).is_some()
         {
-            load.reads = false;
+            access.asks = false;
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::ir_util::is_private;
 use crate::machine;
 use crate::shared_memory::barriers::{callees, overlaps, places};
 use crate::shared_memory::buffers::Buffers;
+use crate::shared_memory::calls::Callees;
 use crate::shared_memory::effects::{Access, Kind, accesses, fills_by_tma};
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::FastMap;
@@ -49,6 +50,7 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
         return Ok(());
     }
     let target = machine::target(module)?;
+    Callees::of(module, &target)?;
     functions.into_iter().try_for_each(|function| insert(function, &target))
 }
 

@@ -147,7 +147,7 @@ impl<'a> Input<'a> {
         text.into_iter().collect()
     }
 
-    /// An encoding of results of products on the target, or on another one.
+    /// An encoding of results of dots on the target, or on another one.
     pub fn dot_parent(&mut self, target: &TargetDesc) -> String {
         let (x, y) = (1 << self.below(2), 1 << self.below(2));
         let [rows, columns] = [1 << self.below(3), 1 << self.below(3)];

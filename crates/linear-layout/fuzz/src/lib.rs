@@ -203,7 +203,7 @@ pub fn histogram(bytes: &[u8]) {
     }
 }
 
-/// Products of operands in layouts made for them, or nearly.
+/// Dots of operands in layouts made for them, or nearly.
 pub fn dot(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let target = input.target();
@@ -226,7 +226,7 @@ pub fn dot(bytes: &[u8]) {
     }
 }
 
-/// Products of warp groups of operands in layouts made for them, or nearly.
+/// Dots of warp groups of operands in layouts made for them, or nearly.
 pub fn warp_group(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let target = TargetDesc::parse("cuda:90").expect("a target");

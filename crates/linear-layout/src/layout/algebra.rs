@@ -276,6 +276,7 @@ impl Mul for &LinearLayout {
     fn mul(self, outer: &LinearLayout) -> LinearLayout {
         match self.product(outer) {
             Ok(layout) => layout,
+            #[expect(clippy::panic, reason = "operators have no errors; `product` has")]
             Err(error) => panic!("{error}"),
         }
     }

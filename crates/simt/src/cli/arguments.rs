@@ -141,6 +141,11 @@ pub(super) fn arguments(texts: &[String], params: &[Ty]) -> Result<(Vec<Arg>, Ve
                 Some((ty, n)) => (Dtype::parse(ty)?, n),
                 None => (scalar_type(params.get(i), value), value),
             };
+            if matches!(params.get(i), Some(Ty::Ptr(..))) && number.parse::<i64>().is_err() {
+                bail!(
+                    "the argument '{text}' is for a pointer: give a file.npy, zeros such as f32[64,64], or null"
+                );
+            }
             let number: serde_json::Value = serde_json::from_str(number).unwrap_or_else(|_| json!(number));
             args.push(Arg::Scalar(dtype.scalar(&number).with_context(failed)?));
         }

@@ -9,6 +9,37 @@ use crate::ptx::Operand;
 /// The carry flag among the variables of a piece of assembly; no register of its own can have this name.
 const CARRY: &str = "cc flag";
 
+/// Instructions of two integers.
+fn int_op(name: &str, signed: bool) -> Option<IntOp> {
+    Some(match (name, signed) {
+        ("div", true) => IntOp::SDiv,
+        ("div", false) => IntOp::UDiv,
+        ("rem", true) => IntOp::SRem,
+        ("rem", false) => IntOp::URem,
+        ("min", true) => IntOp::SMin,
+        ("min", false) => IntOp::UMin,
+        ("max", true) => IntOp::SMax,
+        ("max", false) => IntOp::UMax,
+        ("and", _) => IntOp::And,
+        ("or", _) => IntOp::Or,
+        ("xor", _) => IntOp::Xor,
+        _ => return None,
+    })
+}
+
+/// Instructions of one integer.
+fn int_un(name: &str) -> Option<IntUn> {
+    Some(match name {
+        "not" => IntUn::Not,
+        "neg" => IntUn::Neg,
+        "abs" => IntUn::Abs,
+        "popc" => IntUn::Popc,
+        "clz" => IntUn::Clz,
+        "brev" => IntUn::BitReverse,
+        _ => return None,
+    })
+}
+
 impl Decoder<'_> {
     /// The value of an instruction with one result.
     pub(super) fn ptx_value(&mut self, l: &Line<'_>, v: &mut Vars) -> What<Src> {
@@ -52,7 +83,9 @@ impl Decoder<'_> {
                 _ => l.unknown(),
             };
         }
-        let tern = |d: &mut Self, op, c| Ok(d.value(|r| Op::IntTern { op, w, d: r, a: s[0], b: s[1], c }));
+        let tern_of =
+            |d: &mut Self, op, [a, b, c]: [Src; 3]| Ok(d.value(|r| Op::IntTern { op, w, d: r, a, b, c }));
+        let tern = |d: &mut Self, op, c| tern_of(d, op, [s[0], s[1], c]);
         let bin = |d: &mut Self, op| Ok(d.int_op(op, w, s[0], s[1]));
         let un = |d: &mut Self, op| Ok(d.value(|r| Op::IntUn { op, w, d: r, a: s[0] }));
         let third = s.get(2).copied();
@@ -90,41 +123,16 @@ impl Decoder<'_> {
             }
             ("sad", 3) => tern(self, if signed { IntTern::SadS } else { IntTern::SadU }, s[2]),
             ("bfind", 1) => Ok(self.find_bit(w, signed, l.has("shiftamt"), s[0])),
-            ("div", 2) => bin(self, if signed { IntOp::SDiv } else { IntOp::UDiv }),
-            ("rem", 2) => bin(self, if signed { IntOp::SRem } else { IntOp::URem }),
-            ("min", 2) => bin(self, if signed { IntOp::SMin } else { IntOp::UMin }),
-            ("max", 2) => bin(self, if signed { IntOp::SMax } else { IntOp::UMax }),
-            ("and", 2) => bin(self, IntOp::And),
-            ("or", 2) => bin(self, IntOp::Or),
-            ("xor", 2) => bin(self, IntOp::Xor),
             ("shl", 2) => self.clamped_shift(IntOp::Shl, w, s[0], s[1]),
             ("shr", 2) => self.clamped_shift(if signed { IntOp::AShr } else { IntOp::LShr }, w, s[0], s[1]),
-            ("not", 1) => un(self, IntUn::Not),
-            ("neg", 1) => un(self, IntUn::Neg),
-            ("abs", 1) => un(self, IntUn::Abs),
-            ("popc", 1) => un(self, IntUn::Popc),
-            ("clz", 1) => un(self, IntUn::Clz),
-            ("brev", 1) => un(self, IntUn::BitReverse),
             ("prmt", 3) if l.op.len() == 2 => tern(self, IntTern::Prmt, s[2]),
             ("lop3", _) => {
                 let table = s.get(3).and_then(|s| self.known(*s)).ok_or("a lop3 with an unknown table")?;
                 tern(self, IntTern::Lop3(table as u8), s[2])
             }
             ("bfi", 4) => {
-                // The field of b from position c on, d bits long, replaced by the low bits of a.
-                let one = self.constant(1);
-                let above = self.int_op(IntOp::Shl, w, one, s[3]);
-                let ones = self.int_op(IntOp::Sub, w, above, one);
-                let field = self.int_op(IntOp::Shl, w, ones, s[2]);
-                let value = self.int_op(IntOp::Shl, w, s[0], s[2]);
-                Ok(self.value(|r| Op::IntTern {
-                    op: IntTern::BitSelect,
-                    w,
-                    d: r,
-                    a: value,
-                    b: s[1],
-                    c: field,
-                }))
+                let (value, field) = self.bit_field(w, &s);
+                tern_of(self, IntTern::BitSelect, [value, s[1], field])
             }
             ("mul24", 2) if l.has("lo") => bin(self, IntOp::Mul),
             ("bfe", 3) => tern(self, if signed { IntTern::BfeS } else { IntTern::BfeU }, s[2]),
@@ -135,8 +143,19 @@ impl Decoder<'_> {
             }
             ("dp4a", 3) => tern(self, if signed { IntTern::Dp4aS } else { IntTern::Dp4aU }, s[2]),
             ("selp", 3) => Ok(self.value(|d| Op::Select { d, c: s[2], a: s[0], b: s[1] })),
+            (_, 2) => int_op(name, signed).map_or_else(|| l.unknown(), |op| bin(self, op)),
+            (_, 1) => int_un(name).map_or_else(|| l.unknown(), |op| un(self, op)),
             _ => l.unknown(),
         }
+    }
+
+    /// `bfi`: the low bits of the first operand where the field is that begins at the third and has the length of the
+    /// fourth, and the field itself as ones.
+    fn bit_field(&mut self, w: u8, s: &[Src]) -> (Src, Src) {
+        let one = self.constant(1);
+        let above = self.int_op(IntOp::Shl, w, one, s[3]);
+        let ones = self.int_op(IntOp::Sub, w, above, one);
+        (self.int_op(IntOp::Shl, w, s[0], s[2]), self.int_op(IntOp::Shl, w, ones, s[2]))
     }
 
     /// The sum or difference of two values with the carry flag: `addc`, `subc` and `madc` use it, `.cc` sets it. It is a

@@ -6,6 +6,84 @@ use crate::bytecode::*;
 use crate::ir::{Inst, Order, Ty};
 use crate::num::Round;
 
+/// Intrinsics of two integers.
+fn int_op(base: &str) -> Option<IntOp> {
+    Some(match base {
+        "smax" => IntOp::SMax,
+        "smin" => IntOp::SMin,
+        "umax" => IntOp::UMax,
+        "umin" => IntOp::UMin,
+        "usub" => IntOp::USubSat,
+        "uadd" => IntOp::UAddSat,
+        "sadd" => IntOp::SAddSat,
+        "ssub" => IntOp::SSubSat,
+        _ => return None,
+    })
+}
+
+/// What `.with.overflow` gives: the value that wraps, and whether it does.
+fn with_overflow(base: &str) -> Option<(IntOp, IntOp)> {
+    Some(match base {
+        "usub" => (IntOp::Sub, IntOp::USubOvf),
+        "uadd" => (IntOp::Add, IntOp::UAddOvf),
+        "umul" => (IntOp::Mul, IntOp::UMulOvf),
+        "ssub" => (IntOp::Sub, IntOp::SSubOvf),
+        "sadd" => (IntOp::Add, IntOp::SAddOvf),
+        "smul" => (IntOp::Mul, IntOp::SMulOvf),
+        _ => return None,
+    })
+}
+
+/// Intrinsics of one integer.
+fn int_un(base: &str) -> Option<IntUn> {
+    Some(match base {
+        "abs" => IntUn::Abs,
+        "ctpop" => IntUn::Popc,
+        "ctlz" => IntUn::Clz,
+        "cttz" => IntUn::Ctz,
+        "bitreverse" => IntUn::BitReverse,
+        "bswap" => IntUn::ByteSwap,
+        _ => return None,
+    })
+}
+
+/// Intrinsics of two floats.
+fn float_op(base: &str) -> Option<FloatOp> {
+    Some(match base {
+        "maxnum" | "maximumnum" => FloatOp::Max,
+        "minnum" | "minimumnum" => FloatOp::Min,
+        "maximum" => FloatOp::Maximum,
+        "minimum" => FloatOp::Minimum,
+        "copysign" => FloatOp::CopySign,
+        "pow" => FloatOp::Pow,
+        "ldexp" => FloatOp::LdExp,
+        _ => return None,
+    })
+}
+
+/// Intrinsics of one float.
+fn float_un(base: &str) -> Option<FloatUn> {
+    Some(match base {
+        "fabs" => FloatUn::Abs,
+        "sqrt" => FloatUn::Sqrt,
+        "exp2" => FloatUn::Exp2,
+        "exp" => FloatUn::Exp,
+        "log2" => FloatUn::Log2,
+        "log10" => FloatUn::Log10,
+        "log" => FloatUn::Log,
+        "sin" => FloatUn::Sin,
+        "cos" => FloatUn::Cos,
+        "tanh" => FloatUn::Tanh,
+        "floor" => FloatUn::Floor,
+        "ceil" => FloatUn::Ceil,
+        "trunc" => FloatUn::Trunc,
+        "rint" | "nearbyint" | "roundeven" => FloatUn::Rint,
+        "round" => FloatUn::Round,
+        "canonicalize" => FloatUn::Canonical,
+        _ => return None,
+    })
+}
+
 impl Decoder<'_> {
     pub(super) fn intrinsic(&mut self, name: &str, inst: &Inst, args: &[Vec<Src>]) -> What<Vec<Src>> {
         if let Some(rest) = name.strip_prefix("llvm.nvvm.") {
@@ -121,41 +199,10 @@ impl Decoder<'_> {
                 Ok(Vec::new())
             }
             "expect" | "annotation" | "ssa" | "launder" | "strip" => Ok(args[0].clone()),
-            "smax" => Ok(bin(self, IntOp::SMax)),
-            "smin" => Ok(bin(self, IntOp::SMin)),
-            "umax" => Ok(bin(self, IntOp::UMax)),
-            "umin" => Ok(bin(self, IntOp::UMin)),
-            "abs" => Ok(un(self, IntUn::Abs)),
-            "ctpop" => Ok(un(self, IntUn::Popc)),
-            "ctlz" => Ok(un(self, IntUn::Clz)),
-            "cttz" => Ok(un(self, IntUn::Ctz)),
-            "bitreverse" => Ok(un(self, IntUn::BitReverse)),
-            "bswap" => Ok(un(self, IntUn::ByteSwap)),
-            "usub" | "uadd" | "sadd" | "ssub" | "smul" | "umul" => {
-                let overflow = name.contains(".with.overflow");
-                let op = match (base, overflow) {
-                    ("usub", false) => IntOp::USubSat,
-                    ("uadd", false) => IntOp::UAddSat,
-                    ("sadd", false) => IntOp::SAddSat,
-                    ("ssub", false) => IntOp::SSubSat,
-                    ("usub", true) => IntOp::USubOvf,
-                    ("uadd", true) => IntOp::UAddOvf,
-                    ("sadd", true) => IntOp::SAddOvf,
-                    ("ssub", true) => IntOp::SSubOvf,
-                    ("smul", true) => IntOp::SMulOvf,
-                    ("umul", true) => IntOp::UMulOvf,
-                    _ => return Err(String::new()),
-                };
-                if !overflow {
-                    return Ok(bin(self, op));
-                }
-                let plain = match &base[1..] {
-                    "add" => IntOp::Add,
-                    "sub" => IntOp::Sub,
-                    _ => IntOp::Mul,
-                };
+            _ if name.contains(".with.overflow") => {
+                let Some((plain, overflows)) = with_overflow(base) else { return Err(String::new()) };
                 let mut out: Vec<Src> = bin(self, plain);
-                out.extend::<Vec<Src>>(bin(self, op));
+                out.extend::<Vec<Src>>(bin(self, overflows));
                 Ok(out)
             }
             "fshl" | "fshr" => {
@@ -178,29 +225,6 @@ impl Decoder<'_> {
                 };
                 Ok((0..n).map(|i| self.value(|r| make(r, i))).collect())
             }
-            "maxnum" | "maximumnum" => fbin(self, FloatOp::Max),
-            "minnum" | "minimumnum" => fbin(self, FloatOp::Min),
-            "maximum" => fbin(self, FloatOp::Maximum),
-            "minimum" => fbin(self, FloatOp::Minimum),
-            "copysign" => fbin(self, FloatOp::CopySign),
-            "pow" => fbin(self, FloatOp::Pow),
-            "ldexp" => fbin(self, FloatOp::LdExp),
-            "fabs" => fun(self, FloatUn::Abs),
-            "sqrt" => fun(self, FloatUn::Sqrt),
-            "exp2" => fun(self, FloatUn::Exp2),
-            "exp" => fun(self, FloatUn::Exp),
-            "log2" => fun(self, FloatUn::Log2),
-            "log10" => fun(self, FloatUn::Log10),
-            "log" => fun(self, FloatUn::Log),
-            "sin" => fun(self, FloatUn::Sin),
-            "cos" => fun(self, FloatUn::Cos),
-            "tanh" => fun(self, FloatUn::Tanh),
-            "floor" => fun(self, FloatUn::Floor),
-            "ceil" => fun(self, FloatUn::Ceil),
-            "trunc" => fun(self, FloatUn::Trunc),
-            "rint" | "nearbyint" | "roundeven" => fun(self, FloatUn::Rint),
-            "round" => fun(self, FloatUn::Round),
-            "canonicalize" => fun(self, FloatUn::Canonical),
             "is" => {
                 let f = fmt(&element)?;
                 let mask = self.known(args[1][0]).unwrap_or(0) as u16;
@@ -219,7 +243,13 @@ impl Decoder<'_> {
             "vector" => self.vector(name, inst, args),
             "masked" => self.masked(name, inst, args),
             "memcpy" | "memmove" | "memset" => self.block(base, inst, args),
-            _ => Err(String::new()),
+            _ => match (int_op(base), int_un(base), float_op(base), float_un(base)) {
+                (Some(op), ..) => Ok(bin(self, op)),
+                (_, Some(op), ..) => Ok(un(self, op)),
+                (_, _, Some(op), _) => fbin(self, op),
+                (.., Some(op)) => fun(self, op),
+                _ => Err(String::new()),
+            },
         }
     }
 

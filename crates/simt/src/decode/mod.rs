@@ -90,6 +90,7 @@ pub fn kernel<'m>(module: &'m Module, name: Option<&str>) -> Result<&'m ir::Func
         None => match kernels[..] {
             [one] => Ok(one),
             [] if module.functions.len() == 1 => Ok(&module.functions[0]),
+            [] if module.functions.is_empty() => Err(Error::Launch("the module has no functions".to_owned())),
             [] => {
                 Err(Error::Launch(format!("the module has no kernel; name one of its functions: {}", list())))
             }

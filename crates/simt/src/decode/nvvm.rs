@@ -17,6 +17,66 @@ fn axis(c: &str) -> u8 {
     }
 }
 
+/// What `redux.sync` and `vote` compute.
+fn vote(name: &str) -> Option<Vote> {
+    Some(match name.trim_end_matches(".sync") {
+        "redux.sync.add" => Vote::Add,
+        "redux.sync.min" => Vote::SMin,
+        "redux.sync.max" => Vote::SMax,
+        "redux.sync.umin" => Vote::UMin,
+        "redux.sync.umax" => Vote::UMax,
+        "redux.sync.and" => Vote::And,
+        "redux.sync.or" => Vote::Or,
+        "redux.sync.xor" => Vote::Xor,
+        "vote.all" => Vote::All,
+        "vote.any" => Vote::Any,
+        "vote.uni" => Vote::Uni,
+        "vote.ballot" => Vote::Ballot,
+        _ => return None,
+    })
+}
+
+/// Functions of one float, by the first part of the intrinsic's name.
+fn float_un(part: &str) -> Option<FloatUn> {
+    Some(match part {
+        "ex2" => FloatUn::Exp2,
+        "lg2" => FloatUn::Log2,
+        "rcp" => FloatUn::Rcp,
+        "rsqrt" => FloatUn::Rsqrt,
+        "sqrt" => FloatUn::Sqrt,
+        "sin" => FloatUn::Sin,
+        "cos" => FloatUn::Cos,
+        "tanh" => FloatUn::Tanh,
+        "floor" => FloatUn::Floor,
+        "ceil" => FloatUn::Ceil,
+        "trunc" => FloatUn::Trunc,
+        "round" => FloatUn::Rint,
+        "fabs" => FloatUn::Abs,
+        "neg" => FloatUn::Neg,
+        _ => return None,
+    })
+}
+
+/// Functions of two floats; `nan` says that one that is no number gives none.
+fn float_op(part: &str, nan: bool) -> Option<FloatOp> {
+    Some(match part {
+        "add" => FloatOp::Add,
+        "mul" => FloatOp::Mul,
+        "div" => FloatOp::Div,
+        "fmin" if nan => FloatOp::Minimum,
+        "fmax" if nan => FloatOp::Maximum,
+        "fmin" => FloatOp::Min,
+        "fmax" => FloatOp::Max,
+        _ => return None,
+    })
+}
+
+/// The rounding that an intrinsic's name says.
+fn rounding(parts: &[&str]) -> Round {
+    let modes = [("rz", Round::Zero), ("rm", Round::Down), ("rp", Round::Up)];
+    modes.into_iter().find(|(part, _)| parts.contains(part)).map_or(Round::Nearest, |(_, round)| round)
+}
+
 impl Decoder<'_> {
     pub(super) fn special(&mut self, what: Special) -> Src {
         self.value(|d| Op::Special { d, what })
@@ -31,30 +91,8 @@ impl Decoder<'_> {
         if let Some(kind) = name.strip_prefix("shfl.sync.") {
             return self.shfl_intrinsic(kind, args).ok_or_else(unknown);
         }
-        if let Some(kind) = name.strip_prefix("redux.sync.") {
-            let kind = match kind {
-                "add" => Vote::Add,
-                "min" => Vote::SMin,
-                "max" => Vote::SMax,
-                "umin" => Vote::UMin,
-                "umax" => Vote::UMax,
-                "and" => Vote::And,
-                "or" => Vote::Or,
-                "xor" => Vote::Xor,
-                _ => return Err(unknown()),
-            };
-            let (v, mask) = (a(0)?, a(1)?);
-            return Ok(vec![self.value(|d| Op::Vote { kind, d, v, mask })]);
-        }
-        if let Some(kind) = name.strip_prefix("vote.") {
-            let kind = match kind.trim_end_matches(".sync") {
-                "all" => Vote::All,
-                "any" => Vote::Any,
-                "uni" => Vote::Uni,
-                "ballot" => Vote::Ballot,
-                _ => return Err(unknown()),
-            };
-            let (mask, v) = (a(0)?, a(1)?);
+        if let Some(kind) = vote(name) {
+            let (v, mask) = if name.starts_with("vote.") { (a(1)?, a(0)?) } else { (a(0)?, a(1)?) };
             return Ok(vec![self.value(|d| Op::Vote { kind, d, v, mask })]);
         }
         if let Some(v) = self.nvvm_as_ptx(name, inst, args) {
@@ -66,6 +104,10 @@ impl Decoder<'_> {
         if name.starts_with("ldmatrix.sync.aligned.") || name.starts_with("stmatrix.sync.aligned.") {
             return self.matrix_intrinsic(name, inst, args);
         }
+        if let Some(op) = self.nvvm_order(name, a)? {
+            self.emit(op);
+            return Ok(Vec::new());
+        }
         match name {
             "elect.sync" => {
                 let (d, p, mask) = (self.fresh(), self.fresh(), a(0)?);
@@ -73,75 +115,6 @@ impl Decoder<'_> {
                 Ok(vec![Src::reg(d), Src::reg(p)])
             }
             "activemask" => Ok(vec![self.special(Special::ActiveMask)]),
-            "bar.warp.sync" => {
-                let mask = a(0)?;
-                self.emit(Op::WarpSync { mask });
-                Ok(Vec::new())
-            }
-            "barrier0" | "syncthreads" => {
-                let id = self.constant(0);
-                self.emit(Op::Bar { id, threads: None, wait: true, reduce: None, pred: None });
-                Ok(Vec::new())
-            }
-            "barrier.cta.sync.aligned.all" | "barrier.cta.sync.all" | "barrier.n" | "barrier.sync" => {
-                let id = a(0)?;
-                self.emit(Op::Bar { id, threads: None, wait: true, reduce: None, pred: None });
-                Ok(Vec::new())
-            }
-            "barrier.cta.sync.aligned.count" | "barrier.cta.sync.count" | "barrier" | "barrier.sync.cnt" => {
-                let (id, threads) = (a(0)?, Some(a(1)?));
-                self.emit(Op::Bar { id, threads, wait: true, reduce: None, pred: None });
-                Ok(Vec::new())
-            }
-            "barrier.cta.arrive.aligned.count" | "barrier.cta.arrive.count" => {
-                let (id, threads) = (a(0)?, Some(a(1)?));
-                self.emit(Op::Bar { id, threads, wait: false, reduce: None, pred: None });
-                Ok(Vec::new())
-            }
-            "cp.async.commit.group" => {
-                self.emit(Op::CpCommit { whole: false });
-                Ok(Vec::new())
-            }
-            "cp.async.wait.group" => {
-                let keep = self.known(a(0)?).ok_or("a cp.async.wait.group of a variable number")? as u32;
-                self.emit(Op::CpWait { keep });
-                Ok(Vec::new())
-            }
-            "cp.async.wait.all" => {
-                self.emit(Op::CpWait { keep: 0 });
-                Ok(Vec::new())
-            }
-            "cp.async.bulk.commit.group" => {
-                self.emit(Op::BulkCommit { pred: None });
-                Ok(Vec::new())
-            }
-            "cp.async.bulk.wait.group" | "cp.async.bulk.wait.group.read" => {
-                let keep = self.known(a(0)?).ok_or("a bulk wait of a variable number")? as u32;
-                self.emit(Op::BulkWait { keep, pred: None });
-                Ok(Vec::new())
-            }
-            "wgmma.commit_group.sync.aligned" => {
-                self.emit(Op::WgmmaCommit);
-                Ok(Vec::new())
-            }
-            "wgmma.wait_group.sync.aligned" => {
-                let keep = self.known(a(0)?).ok_or("a wgmma.wait_group of a variable number")? as u32;
-                self.emit(Op::WgmmaWait { keep, regs: Box::new([]) });
-                Ok(Vec::new())
-            }
-            "wgmma.fence.sync.aligned" => {
-                self.emit(Op::WgmmaFence);
-                Ok(Vec::new())
-            }
-            _ if name.starts_with("fence.proxy.async") => {
-                self.emit(Op::FenceAsync);
-                Ok(Vec::new())
-            }
-            _ if name.starts_with("fence.sc") || name.starts_with("fence.acq_rel") => {
-                self.emit(Op::Fence { device: true });
-                Ok(Vec::new())
-            }
-            _ if name.starts_with("fence.") => self.nop("fence"),
             "is_explicit_cluster" => {
                 let (size, one) = (self.special(Special::ClusterSize), self.constant(1));
                 Ok(vec![self.value(|d| Op::ICmp { op: Cmp::UGt, w: 32, d, a: size, b: one })])
@@ -157,23 +130,55 @@ impl Decoder<'_> {
                 Ok(vec![self.value(|d| Op::ICmp { op: Cmp::UGe, w: 64, d, a: p, b: base })])
             }
             "setmaxnreg.inc.sync.aligned.u32" | "setmaxnreg.dec.sync.aligned.u32" => self.nop("setmaxnreg"),
-            "membar.cta" | "membar.gl" | "membar.sys" => {
-                self.emit(Op::Fence { device: true });
-                Ok(Vec::new())
-            }
             "nanosleep" => self.nop("nanosleep"),
             "griddepcontrol.wait" | "griddepcontrol.launch.dependents" => self.nop("griddepcontrol"),
             "prmt" => {
                 let (x, y, c) = (a(0)?, a(1)?, a(2)?);
                 Ok(vec![self.value(|d| Op::IntTern { op: IntTern::Prmt, w: 32, d, a: x, b: y, c })])
             }
-            "exit" => {
-                self.emit(Op::Exit);
-                Ok(Vec::new())
-            }
+            _ if name.starts_with("fence.") => self.nop("fence"),
             _ if name.starts_with("move.") || name.starts_with("internal.addrspace.wrap") => Ok(vec![a(0)?]),
             _ => self.nvvm_math(name, inst, args).ok_or_else(unknown),
         }
+    }
+
+    /// What orders threads and memory, and gives nothing: barriers, fences, ends and waits of groups of copies and dots.
+    fn nvvm_order(&mut self, name: &str, a: impl Fn(usize) -> What<Src>) -> What<Option<Op>> {
+        let bar = |id, threads, wait| Op::Bar { id, threads, wait, reduce: None, pred: None };
+        let keep = |what: &str| -> What<u32> {
+            let known = self.known(a(0)?);
+            known.map(|n| n as u32).ok_or_else(|| format!("a {what} of a variable number"))
+        };
+        Ok(Some(match name {
+            "bar.warp.sync" => Op::WarpSync { mask: a(0)? },
+            "barrier0" | "syncthreads" => bar(self.constant(0), None, true),
+            "barrier.cta.sync.aligned.all" | "barrier.cta.sync.all" | "barrier.n" | "barrier.sync" => {
+                bar(a(0)?, None, true)
+            }
+            "barrier.cta.sync.aligned.count" | "barrier.cta.sync.count" | "barrier" | "barrier.sync.cnt" => {
+                bar(a(0)?, Some(a(1)?), true)
+            }
+            "barrier.cta.arrive.aligned.count" | "barrier.cta.arrive.count" => bar(a(0)?, Some(a(1)?), false),
+            "cp.async.commit.group" => Op::CpCommit { whole: false },
+            "cp.async.wait.group" => Op::CpWait { keep: keep("cp.async.wait.group")? },
+            "cp.async.wait.all" => Op::CpWait { keep: 0 },
+            "cp.async.bulk.commit.group" => Op::BulkCommit { pred: None },
+            "cp.async.bulk.wait.group" | "cp.async.bulk.wait.group.read" => {
+                Op::BulkWait { keep: keep("bulk wait")?, pred: None }
+            }
+            "wgmma.commit_group.sync.aligned" => Op::WgmmaCommit,
+            "wgmma.wait_group.sync.aligned" => {
+                Op::WgmmaWait { keep: keep("wgmma.wait_group")?, regs: Box::new([]) }
+            }
+            "wgmma.fence.sync.aligned" => Op::WgmmaFence,
+            "membar.cta" | "membar.gl" | "membar.sys" => Op::Fence { device: true },
+            "exit" => Op::Exit,
+            _ if name.starts_with("fence.proxy.async") => Op::FenceAsync,
+            _ if name.starts_with("fence.sc") || name.starts_with("fence.acq_rel") => {
+                Op::Fence { device: true }
+            }
+            _ => return Ok(None),
+        }))
     }
 
     pub(super) fn nop(&mut self, what: &'static str) -> What<Vec<Src>> {
@@ -304,34 +309,9 @@ impl Decoder<'_> {
         };
         let ftz = has("ftz");
         let approx = has("approx");
-        let round = if has("rz") {
-            Round::Zero
-        } else if has("rm") {
-            Round::Down
-        } else if has("rp") {
-            Round::Up
-        } else {
-            Round::Nearest
-        };
-        let unary = match parts[0] {
-            "ex2" => Some(FloatUn::Exp2),
-            "lg2" => Some(FloatUn::Log2),
-            "rcp" => Some(FloatUn::Rcp),
-            "rsqrt" => Some(FloatUn::Rsqrt),
-            "sqrt" => Some(FloatUn::Sqrt),
-            "sin" => Some(FloatUn::Sin),
-            "cos" => Some(FloatUn::Cos),
-            "tanh" => Some(FloatUn::Tanh),
-            "floor" => Some(FloatUn::Floor),
-            "ceil" => Some(FloatUn::Ceil),
-            "trunc" => Some(FloatUn::Trunc),
-            "round" => Some(FloatUn::Rint),
-            "fabs" => Some(FloatUn::Abs),
-            "neg" => Some(FloatUn::Neg),
-            _ => None,
-        };
+        let round = rounding(&parts);
         let n = args.first().map_or(0, Vec::len);
-        if let Some(op) = unary {
+        if let Some(op) = float_un(parts[0]) {
             return Some(
                 args[0]
                     .iter()
@@ -339,17 +319,7 @@ impl Decoder<'_> {
                     .collect(),
             );
         }
-        let binary = match parts[0] {
-            "add" => Some(FloatOp::Add),
-            "mul" => Some(FloatOp::Mul),
-            "div" => Some(FloatOp::Div),
-            "fmin" if has("nan") => Some(FloatOp::Minimum),
-            "fmax" if has("nan") => Some(FloatOp::Maximum),
-            "fmin" => Some(FloatOp::Min),
-            "fmax" => Some(FloatOp::Max),
-            _ => None,
-        };
-        if let Some(op) = binary {
+        if let Some(op) = float_op(parts[0], has("nan")) {
             return Some(
                 (0..n)
                     .map(|i| match (args[0][i], args[1][i]) {
@@ -360,6 +330,7 @@ impl Decoder<'_> {
             );
         }
         let cvt = |d: &mut Self, cvt: Cvt| Some(vec![d.value(|r| Op::Cvt { cvt, d: r, a: args[0][0] })]);
+        let float_to = |from, to, relu| Cvt::Float { from, to, round, saturate: false, relu, ftz };
         let flushed = |d: &mut Self, a: Src| {
             let (op, round) = (FloatUn::Canonical, Round::Nearest);
             d.value(|r| Op::FloatUn { op, f, round, ftz: true, approx: false, d: r, a })
@@ -401,38 +372,11 @@ impl Decoder<'_> {
                 let width = inst.arg_tys[0].bits() as u8;
                 cvt(self, Cvt::IntToFloat { width, signed: !parts[0].starts_with('u'), to: f, round })
             }
-            "f2h" => cvt(
-                self,
-                Cvt::Float { from: Fmt::F32, to: Fmt::F16, round, saturate: false, relu: false, ftz },
-            ),
-            "h2f" => cvt(
-                self,
-                Cvt::Float { from: Fmt::F16, to: Fmt::F32, round, saturate: false, relu: false, ftz },
-            ),
-            "d2f" => cvt(
-                self,
-                Cvt::Float { from: Fmt::F64, to: Fmt::F32, round, saturate: false, relu: false, ftz },
-            ),
-            "f2bf16" => cvt(
-                self,
-                Cvt::Float { from: Fmt::F32, to: Fmt::BF16, round, saturate: false, relu: has("relu"), ftz },
-            ),
-            "ff2f16x2" | "ff2bf16x2" => {
-                let to = if parts[0] == "ff2f16x2" { Fmt::F16 } else { Fmt::BF16 };
-                let c = Cvt::Float {
-                    from: Fmt::F32,
-                    to,
-                    round,
-                    saturate: has("satfinite"),
-                    relu: has("relu"),
-                    ftz: false,
-                };
-                let high = self.value(|d| Op::Cvt { cvt: c, d, a: args[0][0] });
-                let low = self.value(|d| Op::Cvt { cvt: c, d, a: args[1][0] });
-                Some(vec![low, high])
-            }
+            "f2h" => cvt(self, float_to(Fmt::F32, Fmt::F16, false)),
+            "h2f" => cvt(self, float_to(Fmt::F16, Fmt::F32, false)),
+            "d2f" => cvt(self, float_to(Fmt::F64, Fmt::F32, false)),
+            "f2bf16" => cvt(self, float_to(Fmt::F32, Fmt::BF16, has("relu"))),
             "bitcast" => Some(args[0].clone()),
-            "fabs_f" => None,
             "lohi" => Some(vec![self.join(&[args[0][0], args[1][0]], 32)]),
             "saturate" => {
                 let a = if ftz { flushed(self, args[0][0]) } else { args[0][0] };

@@ -109,45 +109,52 @@ fn ptx(name: &str, n: &Names, inst: &Inst, known: impl Fn(usize) -> Option<u64>)
             format!("tensormap.replace.tile.{field}.global.b1024.b64 [{}], {};", a(0), n.args(1..n.arguments))
         }
         ["mbarrier", ..] => mbarrier(&parts[1..], n)?,
-        ["mma", shape, "row", "col", ..] => {
-            let satfinite = if has("satfinite") { ".satfinite" } else { "" };
-            let types: Vec<&str> = parts[4..].iter().copied().filter(|p| *p != "satfinite").collect();
-            let (d, ta, tb, c) = match types[..] {
-                [d @ ("f16" | "f32"), c @ ("f16" | "f32")] => (d, "f16", "f16", c),
-                [t] => (sum_type(t)?, t, t, sum_type(t)?),
-                [x, y] => (sum_type(x)?, x, y, sum_type(x)?),
-                [d, x, y, c] => (d, x, y, c),
-                _ => return None,
-            };
-            // C has as many registers as D; those of A and B are as many as m is to n.
-            let c_first = n.arguments.checked_sub(n.results)?;
-            let (m, rest) = shape.strip_prefix('m')?.split_once('n')?;
-            let (m, cols): (usize, usize) = (m.parse().ok()?, rest.split_once('k')?.0.parse().ok()?);
-            let a_count = c_first * m / (m + cols);
-            let list = |r: std::ops::Range<usize>| format!("{{{}}}", n.args(r));
-            format!(
-                "mma.sync.aligned.{shape}.row.col{satfinite}.{d}.{ta}.{tb}.{c} {{{}}}, {}, {}, {};",
-                n.result_list(),
-                list(0..a_count),
-                list(a_count..c_first),
-                list(c_first..n.arguments)
-            )
-        }
+        ["mma", shape, "row", "col", ..] => mma(shape, &parts[4..], n)?,
         ["atomic", op, "gen", _, _scope, ..] => {
-            let ty = match (&inst.ty, op) {
-                (Ty::F32, _) => "f32",
-                (Ty::F64, _) => "f64",
-                (Ty::Int(32), "max" | "min") => "s32",
-                (Ty::Int(64), "max" | "min") => "s64",
-                (Ty::Int(32), "add" | "inc" | "dec") => "u32",
-                (Ty::Int(64), "add") => "u64",
-                (Ty::Int(16), "cas") => "b16",
-                (Ty::Int(32), _) => "b32",
-                (Ty::Int(64), _) => "b64",
-                _ => return None,
-            };
-            format!("atom.{op}.{ty} $0, [{}], {};", a(0), n.args(1..n.arguments))
+            format!("atom.{op}.{} $0, [{}], {};", atomic_type(op, &inst.ty)?, a(0), n.args(1..n.arguments))
         }
+        _ => return None,
+    })
+}
+
+/// `mma.sync`, from its shape and what its name says behind that.
+fn mma(shape: &str, rest: &[&str], n: &Names) -> Option<String> {
+    let satfinite = if rest.contains(&"satfinite") { ".satfinite" } else { "" };
+    let types: Vec<&str> = rest.iter().copied().filter(|p| *p != "satfinite").collect();
+    let (d, ta, tb, c) = match types[..] {
+        [d @ ("f16" | "f32"), c @ ("f16" | "f32")] => (d, "f16", "f16", c),
+        [t] => (sum_type(t)?, t, t, sum_type(t)?),
+        [x, y] => (sum_type(x)?, x, y, sum_type(x)?),
+        [d, x, y, c] => (d, x, y, c),
+        _ => return None,
+    };
+    // C has as many registers as D; those of A and B are as many as m is to n.
+    let c_first = n.arguments.checked_sub(n.results)?;
+    let (m, rest) = shape.strip_prefix('m')?.split_once('n')?;
+    let (m, cols): (usize, usize) = (m.parse().ok()?, rest.split_once('k')?.0.parse().ok()?);
+    let a_count = (c_first * m).checked_div(m + cols)?;
+    let list = |r: std::ops::Range<usize>| format!("{{{}}}", n.args(r));
+    Some(format!(
+        "mma.sync.aligned.{shape}.row.col{satfinite}.{d}.{ta}.{tb}.{c} {{{}}}, {}, {}, {};",
+        n.result_list(),
+        list(0..a_count),
+        list(a_count..c_first),
+        list(c_first..n.arguments)
+    ))
+}
+
+/// The type that PTX writes for an atomic operation on a value.
+fn atomic_type(op: &str, ty: &Ty) -> Option<&'static str> {
+    Some(match (ty, op) {
+        (Ty::F32, _) => "f32",
+        (Ty::F64, _) => "f64",
+        (Ty::Int(32), "max" | "min") => "s32",
+        (Ty::Int(64), "max" | "min") => "s64",
+        (Ty::Int(32), "add" | "inc" | "dec") => "u32",
+        (Ty::Int(64), "add") => "u64",
+        (Ty::Int(16), "cas") => "b16",
+        (Ty::Int(32), _) => "b32",
+        (Ty::Int(64), _) => "b64",
         _ => return None,
     })
 }

@@ -35,6 +35,34 @@ fn shape(l: &Line<'_>) -> Option<(u32, u32, u32)> {
     Some((m.parse().ok()?, n.parse().ok()?, k.parse().ok()?))
 }
 
+/// How a bulk copy combines what it brings with what is there.
+fn tma_reduce(part: &str) -> Option<TmaReduce> {
+    Some(match part {
+        "add" => TmaReduce::Add,
+        "min" => TmaReduce::Min,
+        "max" => TmaReduce::Max,
+        "and" => TmaReduce::And,
+        "or" => TmaReduce::Or,
+        "xor" => TmaReduce::Xor,
+        _ => return None,
+    })
+}
+
+/// The elements that a bulk copy without a tensor map combines.
+fn reduced_type(ty: &str) -> Option<ElemType> {
+    Some(match ty {
+        "f16" => ElemType::F16,
+        "bf16" => ElemType::BF16,
+        "f32" => ElemType::F32,
+        "f64" => ElemType::F64,
+        "u32" | "b32" => ElemType::U32,
+        "s32" => ElemType::S32,
+        "u64" | "b64" => ElemType::U64,
+        "s64" => ElemType::S64,
+        _ => return None,
+    })
+}
+
 impl Decoder<'_> {
     pub(super) fn ptx_mma(&mut self, l: &Line<'_>, v: &mut Vars) -> What<()> {
         let types: Vec<Elem> = l.op.iter().filter_map(|p| elem(p)).collect();
@@ -379,6 +407,20 @@ impl Decoder<'_> {
         Ok((map, coords))
     }
 
+    /// The end of a group of copies, and waits for them.
+    fn copy_group(&mut self, l: &Line<'_>, v: &mut Vars) -> What<Option<Op>> {
+        let (pred, bulk) = (l.pred, l.has("bulk"));
+        let op = if l.has("commit_group") {
+            if bulk { Op::BulkCommit { pred } } else { Op::CpCommit { whole: false } }
+        } else if l.has("wait_group") || l.has("wait_all") {
+            let keep = if l.has("wait_all") { 0 } else { self.immediate(v, l, 0)? };
+            if bulk { Op::BulkWait { keep, pred } } else { Op::CpWait { keep } }
+        } else {
+            return Ok(None);
+        };
+        if pred.is_some() && !bulk { l.unknown() } else { Ok(Some(op)) }
+    }
+
     fn ptx_copy(&mut self, l: &Line<'_>, v: &mut Vars) -> What<()> {
         let pred = l.pred;
         let to_shared = {
@@ -386,19 +428,8 @@ impl Decoder<'_> {
             let g = l.op.iter().position(|p| p == "global");
             matches!((s, g), (Some(s), Some(g)) if s < g)
         };
-        if l.has("commit_group") {
-            if pred.is_some() && !l.has("bulk") {
-                return l.unknown();
-            }
-            self.emit(if l.has("bulk") { Op::BulkCommit { pred } } else { Op::CpCommit { whole: false } });
-            return Ok(());
-        }
-        if l.has("wait_group") || l.has("wait_all") {
-            let keep = if l.has("wait_all") { 0 } else { self.immediate(v, l, 0)? };
-            if pred.is_some() && !l.has("bulk") {
-                return l.unknown();
-            }
-            self.emit(if l.has("bulk") { Op::BulkWait { keep, pred } } else { Op::CpWait { keep } });
+        if let Some(op) = self.copy_group(l, v)? {
+            self.emit(op);
             return Ok(());
         }
         if l.has("prefetch") {
@@ -421,17 +452,8 @@ impl Decoder<'_> {
             true => d.src(v, l.arg(i)?, "b16").map(Some),
             false => Ok(None),
         };
-        let reduce = l.op.iter().find_map(|p| match p.as_str() {
-            "add" => Some(TmaReduce::Add),
-            "min" => Some(TmaReduce::Min),
-            "max" => Some(TmaReduce::Max),
-            "and" => Some(TmaReduce::And),
-            "or" => Some(TmaReduce::Or),
-            "xor" => Some(TmaReduce::Xor),
-            _ => None,
-        });
         let reduce = match l.op[1] == "reduce" {
-            true => reduce.map_or_else(|| l.unknown(), Ok)?,
+            true => l.op.iter().find_map(|p| tma_reduce(p)).map_or_else(|| l.unknown(), Ok)?,
             false => TmaReduce::Store,
         };
         let within = l.op.iter().filter(|p| p.starts_with("shared")).count() == 2;
@@ -479,17 +501,9 @@ impl Decoder<'_> {
             (true, false, false) => {
                 let (dst, src) = (self.address(v, l.arg(0)?)?, self.address(v, l.arg(1)?)?);
                 let bytes = self.src(v, l.arg(2)?, "b32")?;
-                let elem = match (reduce, l.ty()) {
-                    (TmaReduce::Store, _) => ElemType::U8,
-                    (_, "f16") => ElemType::F16,
-                    (_, "bf16") => ElemType::BF16,
-                    (_, "f32") => ElemType::F32,
-                    (_, "f64") => ElemType::F64,
-                    (_, "u32" | "b32") => ElemType::U32,
-                    (_, "s32") => ElemType::S32,
-                    (_, "u64" | "b64") => ElemType::U64,
-                    (_, "s64") => ElemType::S64,
-                    _ => return l.unknown(),
+                let elem = match reduce {
+                    TmaReduce::Store => ElemType::U8,
+                    _ => reduced_type(l.ty()).map_or_else(|| l.unknown(), Ok)?,
                 };
                 self.emit(Op::BulkStore { dst, src, bytes, reduce, elem, pred });
             }

@@ -76,14 +76,14 @@ fn main() -> ExitCode {
         Err(error) => {
             // Help and version are answers, not errors. Nothing is left to do if printing fails.
             let _ = error.print();
-            return if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+            return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
         }
     };
     let out = io::stdout().lock();
     match run(&args, io::BufWriter::new(out)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            eprintln!("ttlayout: {message}");
+            eprintln!("ttlayout: error: {message}");
             ExitCode::FAILURE
         }
     }
