@@ -87,7 +87,9 @@ enum {
   /* Functions of singles keep denormal numbers, which they take for zero otherwise (NVIDIA). */
   TTOPT_KEEP_DENORMALS = 1 << 6,
   /* The schedules of loops are kept: ttoptResultSchedules. */
-  TTOPT_SCHEDULES = 1 << 7
+  TTOPT_SCHEDULES = 1 << 7,
+  /* The code has no lines of the source. */
+  TTOPT_NO_LINE_INFO = 1 << 8
 };
 
 typedef int32_t TtoptSeverity;

@@ -79,6 +79,7 @@ fn options(given: &Bound<'_, PyDict>) -> PyResult<Options> {
             }
             "all_tensor_maps" => options.all_tensor_maps = value.extract()?,
             "locations" => options.locations = value.extract()?,
+            "line_info" => options.line_info = value.extract()?,
             "max_registers" => options.max_registers = Some(value.extract()?),
             "waves_per_eu" => options.waves_per_eu = Some(value.extract()?),
             "fp_fusion" => options.fp_fusion = value.extract()?,

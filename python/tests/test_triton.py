@@ -130,6 +130,20 @@ def test_lines_of_the_source_are_in_the_code():
     assert "kernels.py" in ptx and ".loc" in ptx
 
 
+def test_what_was_inlined_keeps_its_file():
+    kernel = compile(case("softmax"))
+    files = re.findall(r'\.file\s+\d+ "([^"]*)"', kernel.asm["ptx"])
+    assert sorted(os.path.basename(path) for path in files) == ["kernels.py", "standard.py"]
+    assert "inlinedAt: " in kernel.asm["llir"]
+
+
+def test_an_assertion_says_where_it_is():
+    llir = compile(case("checked"), debug=True).asm["llir"]
+    line = kernels.checked.starting_line_number + [at for at, line in enumerate(kernels.checked.raw_src) if "device_assert" in line][0]
+    assert 'kernels.py\\00"' in llir and 'c"checked\\00"' in llir
+    assert re.search(rf"@__assertfail\(ptr .*, ptr .*, i32 {line}, ptr ", llir)
+
+
 def test_what_is_refused_is_left_to_triton_with_one_line(caplog):
     ttopt.triton.disable()
     ttopt.triton.enable(strict=False)

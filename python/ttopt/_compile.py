@@ -130,7 +130,7 @@ def compile(
 
     ``target`` is ``cuda:80``, ``cuda:90``, ``hip:gfx942`` and so on; without one, what the module says, or ``cuda:90``.
     ``emit`` is the last stage: ttir, ttgir, llir, asm (ptx, amdgcn), bin (cubin, hsaco) or sass. Options: ``num_warps``,
-    ``num_stages``, ``num_ctas``, ``explain``, ``schedules``, ``verify_each``, ``all_tensor_maps``, ``locations``, ``max_registers``,
+    ``num_stages``, ``num_ctas``, ``explain``, ``schedules``, ``verify_each``, ``all_tensor_maps``, ``locations``, ``line_info``, ``max_registers``,
     ``waves_per_eu``, ``fp_fusion``, ``flush_denormals``, ``ptxas_options``, ``libraries`` (bitcode files), and ``ptxas``, ``nvdisasm``, ``libdevice``,
     ``lld``, ``device_libraries`` (paths). Other threads run meanwhile.
 

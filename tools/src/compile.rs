@@ -24,7 +24,7 @@ use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttg::module_attrs::TOTAL_NUM_WARPS;
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
-use ttopt_lowering::{FLUSH_DENORMALS, FP_FUSION, MAX_REGISTERS, WAVES_PER_EU, flushes_denormals};
+use ttopt_lowering::{FLUSH_DENORMALS, FP_FUSION, LINE_INFO, MAX_REGISTERS, WAVES_PER_EU, flushes_denormals};
 use ttopt_passes::choice::{Candidate, Choice, Unit};
 use ttopt_passes::estimate::{Estimate, Launch};
 use ttopt_passes::kernel_decisions::{MOST_CTAS, REDUCE_LOOP_ADDRESSES};
@@ -109,6 +109,8 @@ pub struct Options {
     pub dump: Option<PathBuf>,
     /// Whether TTIR, TTGIR and the `llvm` dialect are printed with locations and with the names of values.
     pub locations: bool,
+    /// Whether the code has lines of the source, for debuggers and profilers.
+    pub line_info: bool,
     /// The most registers that a thread may have (`.maxnreg`); how many CTAs a multiprocessor should hold is left open
     /// then.
     pub max_registers: Option<u32>,
@@ -144,6 +146,7 @@ impl Default for Options {
             keep: false,
             dump: None,
             locations: false,
+            line_info: true,
             max_registers: None,
             waves_per_eu: None,
             fp_fusion: true,
@@ -765,6 +768,9 @@ impl<'c> Compilation<'_, 'c> {
         }
         if !self.options.fp_fusion {
             module.set_attr(FP_FUSION, Attr::bool(context, false));
+        }
+        if !self.options.line_info {
+            module.set_attr(LINE_INFO, Attr::bool(context, false));
         }
         if !self.options.flush_denormals {
             module.set_attr(FLUSH_DENORMALS, Attr::bool(context, false));

@@ -104,6 +104,9 @@ struct Args {
     /// Print TTIR and TTGIR with locations and names of values: what is edited and compiled again keeps its lines
     #[arg(long)]
     locations: bool,
+    /// Give the code no lines of the source
+    #[arg(long)]
+    no_line_info: bool,
     /// Write what each stage made to DIR/KERNEL.ttir, .ttgir, .llir, .ptx and so on, TTIR and TTGIR with locations
     #[arg(long, value_name = "DIR", conflicts_with = "batch")]
     dump: Option<PathBuf>,
@@ -186,6 +189,7 @@ fn options(args: &Args) -> Options {
     options.flush_denormals = !args.keep_denormals;
     options.ptxas_options = args.ptxas_options.clone();
     options.locations = args.locations || args.dump.is_some();
+    options.line_info = !args.no_line_info;
     options.dump = args.dump.clone();
     options.companions = Companions::find();
     options
