@@ -87,7 +87,9 @@ enum {
   /* Functions of singles keep denormal numbers, which they take for zero otherwise (NVIDIA). */
   TTOPT_KEEP_DENORMALS = 1 << 6,
   /* The schedules of loops are kept: ttoptResultSchedules. */
-  TTOPT_SCHEDULES = 1 << 7
+  TTOPT_SCHEDULES = 1 << 7,
+  /* The code has no lines of the source. */
+  TTOPT_NO_LINE_INFO = 1 << 8
 };
 
 typedef int32_t TtoptSeverity;
@@ -150,7 +152,8 @@ typedef struct TtoptOptions {
 uint32_t ttoptAbiVersion(void);
 const char *ttoptVersion(void);
 
-/* A session compiles from any thread. Null when there is no memory. */
+/* A session compiles from any thread. Keep one for all that you compile: later compilations use again what earlier ones set
+ * up. Null when there is no memory. */
 TtoptSession *ttoptSessionCreate(void);
 /* No compilation may be under way. */
 void ttoptSessionDestroy(TtoptSession *session);
@@ -186,11 +189,15 @@ enum {
   TTOPT_GLOBAL_SCRATCH_BYTES = 3,
   TTOPT_GLOBAL_SCRATCH_ALIGNMENT = 4,
   TTOPT_CLUSTER_CTAS = 5,
-  /* From ptxas, where there is a cubin. */
+  /* From ptxas or LLVM, where there is a binary. */
   TTOPT_REGISTERS = 6,
   TTOPT_SPILL_STORE_BYTES = 7,
   TTOPT_SPILL_LOAD_BYTES = 8,
-  TTOPT_STACK_BYTES = 9
+  TTOPT_STACK_BYTES = 9,
+  /* CTAs that fit on a multiprocessor (compute unit), warps of these, and warps that it can hold. */
+  TTOPT_RESIDENT_CTAS = 10,
+  TTOPT_RESIDENT_WARPS = 11,
+  TTOPT_MOST_RESIDENT_WARPS = 12
 };
 /* A number of the kernel's; -1 where it is not known. */
 int64_t ttoptResultNumber(const TtoptResult *result, TtoptNumber which);

@@ -52,7 +52,7 @@ pub struct TtoptResult {
     artifacts: [Option<Vec<u8>>; 5],
     metadata: Option<CString>,
     name: Option<CString>,
-    numbers: [i64; 10],
+    numbers: [i64; 13],
     /// As JSON and as a picture.
     schedules: Option<[CString; 2]>,
 }
@@ -79,10 +79,13 @@ impl TtoptResult {
                 kernel.cluster.into(),
             ]
         });
-        let of_binary = compiled.resources.map_or([-1; 4], |used| {
-            [used.registers, used.spill_stores, used.spill_loads, used.stack].map(i64::from)
+        let of_binary = compiled.resources.map_or([-1; 7], |used| {
+            let needs = [used.registers, used.spill_stores, used.spill_loads, used.stack];
+            let [a, b, c, d] = needs.map(i64::from);
+            let [e, f, g] = [used.ctas, used.warps, used.most_warps].map(i64::from);
+            [a, b, c, d, e, f, g]
         });
-        let mut numbers = [-1; 10];
+        let mut numbers = [-1; 13];
         numbers[..6].copy_from_slice(&of_kernel);
         numbers[6..].copy_from_slice(&of_binary);
         let text = |text: String| CString::new(text).ok();

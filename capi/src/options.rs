@@ -21,7 +21,8 @@ const NO_FP_FUSION: u32 = 1 << 4;
 const FIND_COMPANIONS: u32 = 1 << 5;
 const KEEP_DENORMALS: u32 = 1 << 6;
 const SCHEDULES: u32 = 1 << 7;
-const ALL_FLAGS: u32 = (1 << 8) - 1;
+const NO_LINE_INFO: u32 = 1 << 8;
+const ALL_FLAGS: u32 = (1 << 9) - 1;
 
 /// As in the header, field by field.
 #[repr(C)]
@@ -136,6 +137,7 @@ impl TtoptOptions {
         // SAFETY: by the caller.
         options.overrides = unsafe { overrides(self.overrides, self.num_overrides) }?;
         options.locations = has(LOCATIONS);
+        options.line_info = !has(NO_LINE_INFO);
         options.max_registers = (self.max_registers > 0).then_some(self.max_registers);
         options.fp_fusion = !has(NO_FP_FUSION);
         options.flush_denormals = !has(KEEP_DENORMALS);

@@ -1,5 +1,6 @@
 //! Emits operations of the `llvm` and `nvvm` dialects at the end of a block.
 
+use crate::lines::Lines;
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Context, FloatKind, Loc, Op, Type, Value};
@@ -95,6 +96,7 @@ pub struct Emit<'c> {
     /// Where operations go instead of the block's end, if set.
     before: Option<Op<'c>>,
     loc: Loc<'c>,
+    lines: Lines<'c>,
     i1: Type<'c>,
     i8: Type<'c>,
     i16: Type<'c>,
@@ -132,6 +134,7 @@ impl<'c> Emit<'c> {
             block,
             before: None,
             loc,
+            lines: Lines::default(),
             i1: Type::int(ctx, 1),
             i8: Type::int(ctx, 8),
             i16: Type::int(ctx, 16),
@@ -183,7 +186,11 @@ impl<'c> Emit<'c> {
     }
     /// Sets the location given to what is emitted.
     pub fn set_loc(&mut self, loc: Loc<'c>) {
-        self.loc = loc;
+        self.loc = self.lines.of(loc);
+    }
+    /// Sets the function whose lines locations are.
+    pub fn set_lines(&mut self, lines: Lines<'c>) {
+        self.lines = lines;
     }
     /// The block that is emitted to.
     pub fn block(&self) -> Block<'c> {

@@ -23,6 +23,7 @@ pub mod emit;
 pub mod exchange;
 pub mod floats;
 pub mod handlers;
+pub mod lines;
 pub mod lower;
 pub mod nvidia;
 pub mod registers;
@@ -34,6 +35,8 @@ pub mod words;
 pub use ttopt_dialect::ttg::module_attrs::{MAX_REGISTERS, WAVES_PER_EU};
 /// On a module: `false` where a product and a sum must not become one operation that rounds once.
 pub const FP_FUSION: &str = "ttg.enable_fp_fusion";
+/// On a module: `false` where the code is to have no lines of the source.
+pub const LINE_INFO: &str = "ttg.line_info";
 /// On a module for NVIDIA's GPUs: `false` where functions of singles keep denormal numbers, which they take for zero otherwise.
 pub const FLUSH_DENORMALS: &str = "ttg.flush_denormals";
 

@@ -200,6 +200,18 @@ pub trait WarpGroups {
 /// Handlers by the names of the operations that they lower.
 pub type Handlers = &'static [(&'static str, Handler)];
 
+/// An assertion that does not hold.
+pub struct Assertion<'a> {
+    /// What its author says.
+    pub message: &'a str,
+    /// The file that it is in; `unknown` where nobody knows.
+    pub file: &'a str,
+    /// Its line, or 0.
+    pub line: u32,
+    /// The function that it is lowered into.
+    pub function: &'a str,
+}
+
 /// A hardware target: emits what plans decided. What only some targets have is a capability of its own, which
 /// operations that need it ask for by [`need`].
 pub trait Target {
@@ -374,8 +386,13 @@ pub trait Target {
     ) -> Lowered<Option<Vec<[Value<'c>; 2]>>> {
         Ok(None)
     }
-    /// Stops the program with a message when `failed` is true.
-    fn assert<'c>(&self, e: &mut Emit<'c>, module: &mut dyn Declare<'c>, message: &str) -> Lowered<()>;
+    /// Stops the program with a message.
+    fn assert<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        module: &mut dyn Declare<'c>,
+        failed: &Assertion<'_>,
+    ) -> Lowered<()>;
     /// Prints `args`, which are `i32`s, `i64`s, `f64`s and pointers, in the notation of `printf`;
     /// `slot` is a place on the stack for all of them.
     fn print<'c>(

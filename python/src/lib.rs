@@ -7,8 +7,9 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use ttopt_tools::companions::Companions;
-use ttopt_tools::compile::{Compiled, Options, Stage};
+use ttopt_tools::compile::{Compiled, Options, Stage, launch_of_json};
 use ttopt_tools::diagnostics::{Diagnostic, Severity};
 use ttopt_tools::overrides::Override;
 use ttopt_tools::session::{Cancellation, Outcome, Session};
@@ -72,8 +73,13 @@ fn options(given: &Bound<'_, PyDict>) -> PyResult<Options> {
             "explain" => options.explain = value.extract()?,
             "schedules" => options.schedules = value.extract()?,
             "verify_each" => options.verify_each = value.extract()?,
+            "estimate" => {
+                let launch = launch_of_json(&value.extract::<String>()?);
+                options.estimate = Some(launch.map_err(|err| PyValueError::new_err(format!("{err:#}")))?);
+            }
             "all_tensor_maps" => options.all_tensor_maps = value.extract()?,
             "locations" => options.locations = value.extract()?,
+            "line_info" => options.line_info = value.extract()?,
             "max_registers" => options.max_registers = Some(value.extract()?),
             "waves_per_eu" => options.waves_per_eu = Some(value.extract()?),
             "fp_fusion" => options.fp_fusion = value.extract()?,
@@ -181,6 +187,12 @@ fn stack_bytes(cubin: &[u8]) -> Option<u32> {
     binary::stack_bytes(cubin)
 }
 
+/// One for all threads of the process.
+fn session() -> &'static Session {
+    static SESSION: LazyLock<Session> = LazyLock::new(Session::new);
+    &SESSION
+}
+
 /// Compiles `source`, text or bytecode. Returns a dictionary: `artifacts` or `error`, `diagnostics`, `metadata` (JSON),
 /// `resources`, `seconds`. The interpreter's lock is released meanwhile.
 #[pyfunction]
@@ -194,7 +206,7 @@ fn compile<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let options = options(given)?;
     let cancellation = cancellation.map(|given| given.get().0.clone()).unwrap_or_default();
-    let outcome: Outcome = py.detach(|| Session::new().compile(source, name, &options, &cancellation));
+    let outcome: Outcome = py.detach(|| session().compile(source, name, &options, &cancellation));
     let dict = PyDict::new(py);
     let all: PyResult<Vec<_>> = outcome.diagnostics.iter().map(|one| diagnostic(py, one)).collect();
     dict.set_item("diagnostics", PyList::new(py, all?)?)?;
@@ -213,10 +225,17 @@ fn compile<'py>(
                 resources.set_item("spill_stores", used.spill_stores)?;
                 resources.set_item("spill_loads", used.spill_loads)?;
                 resources.set_item("stack", used.stack)?;
+                resources.set_item("ctas", used.ctas)?;
+                resources.set_item("warps", used.warps)?;
+                resources.set_item("most_warps", used.most_warps)?;
+                resources.set_item("occupancy", used.occupancy())?;
                 dict.set_item("resources", resources)?;
             }
             if let Some(loops) = &compiled.schedules {
                 dict.set_item("schedules", (timeline::to_json(loops), timeline::svg(loops)))?;
+            }
+            if let Some(estimate) = compiled.estimate_json() {
+                dict.set_item("estimate", estimate.to_string())?;
             }
             let times = &compiled.times;
             let seconds = PyDict::new(py);

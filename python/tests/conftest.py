@@ -1,6 +1,15 @@
 """What tests of the hook share."""
 
+import os
+
 import pytest
+
+
+def pytest_sessionfinish(session):
+    """With TTOPT_REQUIRE_ALL, as ./dev test sets it, a test that is skipped is a failure: it proves nothing."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("TTOPT_REQUIRE_ALL") and reporter and reporter.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Sweeps over Triton's language with kernels of our own: finds refusals and wrong numbers of kernels compiled by ttopt.
 
-    python language_sweep.py --compile [--target 90]    compiles every case through the hook; no GPU
+    python language_sweep.py --compile [--target 90]    compiles every case through the hook; no GPU; gfx942 is a target, too
     python language_sweep.py --run --out sweep.json     runs every case with Triton alone and with ttopt; a GPU and torch
     python language_sweep.py --simulate --sample 300    compares the simulator with Triton's interpreter; no GPU
     python language_sweep.py --list
@@ -325,7 +325,8 @@ def main():
     parser.add_argument("--only", help="cases whose family/name matches this expression")
     parser.add_argument("--sample", type=int, help="at most so many cases, drawn with --seed")
     parser.add_argument("--seed", type=int, default=2026)
-    parser.add_argument("--target", type=int, default=90, choices=(80, 90), help="capability for --compile")
+    targets = ("80", "90", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+    parser.add_argument("--target", default="90", choices=targets, help="capability or AMD GPU for --compile")
     parser.add_argument("--jobs", type=int, help="processes: 14 for --run, else 1")
     parser.add_argument("--timeout", type=float, default=60, help="seconds for a case")
     parser.add_argument("--seconds", type=float, help="end the sweep after so long")

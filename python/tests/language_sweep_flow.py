@@ -436,7 +436,7 @@ def add_assembly(cases):
                 "y": given(types[1], 256, "normal" if kind(types[1]) == "float" else how),
                 "out": out(result, 256),
             }
-            cases.add("assembly", f"{name}{'' if pure else '-impure'}", kernel(body, list(args)), args)
+            cases.add("assembly", f"{name}{'' if pure else '-impure'}", kernel(body, list(args)), args, needs=("cuda",))
     call = asm.format(
         text="{ min.s32 $0, $2, $3; max.s32 $1, $2, $3; }",
         constraints="=&r,=r,r,r",
@@ -449,7 +449,7 @@ def add_assembly(cases):
         body = [f"i = tl.arange(0, {size})", "a = tl.load(x + i)", "b = tl.load(y + i)", f"p, q = {call}"]
         body += ["tl.store(out + i, p)", "tl.store(more + i, q)"]
         args = {"x": given("int32", size), "y": given("int32", size), "out": out("int32", size), "more": out("int32", size)}
-        cases.add("assembly", f"two-results-{size}", kernel(body, list(args)), args)
+        cases.add("assembly", f"two-results-{size}", kernel(body, list(args)), args, needs=("cuda",))
 
 
 # Functions of libdevice: range of the operands and units in the last place.

@@ -1,6 +1,6 @@
 """The processes of the language sweep: each takes cases by number from its input, and answers with one line of JSON.
 
-Modes: compile:90 (a capability; no GPU), run:0 and run:strict (a GPU and torch), simulate and interpret (numpy alone).
+Modes: compile:90 (a capability, or gfx942 and so on; no GPU), run:0 and run:strict (a GPU and torch), simulate and interpret (numpy alone).
 """
 
 import gc
@@ -31,6 +31,13 @@ def features_missing(needs, capability):
         base, _, rest = need.partition(".")
         if need == "cuda90":
             return capability >= 90
+        if need == "cuda":
+            return capability > 0
+        if base == "libdevice" and not capability:
+            # An AMD GPU: Triton maps a part of these functions to ocml's, and refuses the others.
+            from triton.language.extra.hip import libdevice
+
+            return hasattr(libdevice, rest)
         if need == "block pointers":
             return "boundary_check" in parameters(tl.load)
         if need == "TensorDescriptor":
@@ -157,8 +164,11 @@ class Compiles(Worker):
         from triton.backends.compiler import GPUTarget
 
         self.triton, self.hook = triton, self.use_ours()
-        self.capability = int(mode.split(":")[1])
-        self.target = GPUTarget("cuda", self.capability, 32)
+        self.arch = mode.split(":")[1]
+        self.capability = int(self.arch) if self.arch.isdigit() else 0
+        is_cdna = self.arch in ("gfx90a", "gfx942", "gfx950")
+        amd = GPUTarget("hip", self.arch, 64 if is_cdna else 32)
+        self.target = GPUTarget("cuda", self.capability, 32) if self.capability else amd
 
     def compile(self, case):
         fn = self.sources.kernel(case)
@@ -182,7 +192,7 @@ class Compiles(Worker):
         self.hook.disable()
         try:
             kernel = self.compile(case)
-            path = self.folder / f"refused-{self.capability}-{number}.ttir"
+            path = self.folder / f"refused-{self.arch}-{number}.ttir"
             path.write_text(kernel.asm["ttir"])
             return {**outcome, "status": "refused", "file": str(path)}
         except Exception as error:

@@ -1,7 +1,9 @@
 """Sweeps: what they return, what their stores keep, and on what they run."""
 
-import sys
-import types
+import shutil
+import socket
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,30 @@ def test_a_folder_keeps_what_was_made(tmp_path, workers):
     assert not ttopt.sweep({"add": ADD + "\n"}, store=tmp_path, workers=1)[0].cached
 
 
+def test_jobs_say_what_to_expect(tmp_path):
+    matmul = (Path(__file__).parents[2] / "test/corpus/matmul_f16.ttir").read_text()
+    sweep = lambda emit="asm", targets=["cuda:90"], **more: ttopt.sweep(
+        {"matmul": matmul}, [{"num_warps": 8}], targets, emit=emit, workers=1, store=tmp_path, **more
+    )
+    jobs = sweep("bin", ["cuda:90", "hip:gfx942"])
+    for job in jobs:
+        used, asked = job.resources, job.estimate
+        assert used["registers"] > 0 and used["warps"] == used["ctas"] * job.metadata["num_warps"]
+        assert used["occupancy"] == used["warps"] / used["most_warps"] > 0
+        assert asked["dots"] > 0 and asked["loaded"] > 0 and asked["stored"] > 0 and sum(asked["cycles"].values()) > 0
+    again = sweep("bin", ["cuda:90", "hip:gfx942"])
+    assert [job.estimate for job in again] == [job.estimate for job in jobs] and all(job.cached for job in again)
+    # K is argument 5, of which an iteration takes 64.
+    launches = [{"matmul": {"grid": (8, 8), "args": {3: 1024, 4: 2048, 5: K}}} for K in (64, 6400)]
+    short, long = (sweep(launches=launch)[0] for launch in launches)
+    assert not short.cached and not long.cached and long.estimate["dots"] == 100 * short.estimate["dots"]
+    # TTGIR has been scheduled.
+    ttgir = ttopt.compile(ADD, emit="ttgir").asm["ttgir"]
+    assert ttopt.compile(ttgir, estimate={}).estimate is None
+    with pytest.raises(ValueError, match="not gird"):
+        ttopt.compile(ADD, estimate={"gird": (1,)})
+
+
 def test_binaries_come_back(tmp_path):
     sweep = lambda: ttopt.sweep({"add": ADD}, emit="bin", keep=("ptx", "cubin"), workers=1, store=tmp_path)
     [first], [second] = sweep(), sweep()
@@ -85,33 +111,48 @@ def test_remote_caches_of_triton_are_stores(tmp_path, monkeypatch):
     check(ttopt.sweep(KERNELS, CHOICES, workers=1, store=FolderBackend), cached=False)
 
 
-def test_redis_is_a_store(monkeypatch):
-    """Before a server that is a dictionary."""
-    from ttopt import _store
+@pytest.fixture
+def redis_server(tmp_path, monkeypatch):
+    """A server on this machine; where it listens is in Triton's variables."""
+    redis = pytest.importorskip("redis")
+    # Debian's redis-tools has the server by this name, which does what it is called as, and starts none by itself.
+    program = shutil.which("redis-server") or shutil.which("redis-check-rdb")
+    if program is None:
+        pytest.skip("there is no redis-server")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(tmp_path)]
+    with subprocess.Popen(command, executable=program, stdout=subprocess.DEVNULL) as server:
+        try:
+            client = redis.Redis(host="127.0.0.1", port=port)
+            for attempt in range(100):
+                try:
+                    client.ping()
+                    break
+                except redis.ConnectionError:
+                    assert server.poll() is None and attempt < 99
+                    time.sleep(0.1)
+            monkeypatch.setenv("TRITON_REDIS_HOST", "127.0.0.1")
+            monkeypatch.setenv("TRITON_REDIS_PORT", str(port))
+            yield client
+        finally:
+            server.terminate()
 
-    kept = {}
 
-    class Redis:
-        def __init__(self, host, port):
-            assert (host, port) == ("somewhere", 6379)
-
-        def mget(self, keys):
-            return [kept.get(key) for key in keys]
-
-        def set(self, key, data):
-            kept[key] = data
-
-    monkeypatch.setitem(sys.modules, "redis", types.SimpleNamespace(Redis=Redis))
-    monkeypatch.setenv("TRITON_REDIS_HOST", "somewhere")
-    _store._server.cache_clear()
+def test_redis_is_a_store(redis_server):
     check(ttopt.sweep(KERNELS, CHOICES, workers=1, store="redis"), cached=False)
-    assert len(kept) == 2 and all(key.startswith("triton:") for key in kept)
-    check(ttopt.sweep(KERNELS, CHOICES, workers=1, store="redis"), cached=True)
-    _store._server.cache_clear()
+    keys = redis_server.keys()
+    assert len(keys) == 2 and all(key.startswith(b"triton:") for key in keys)
+    # Other processes find it there.
+    check(ttopt.sweep(KERNELS, CHOICES, workers=2, store="redis"), cached=True)
+    for key in keys:
+        redis_server.set(key, redis_server.get(key)[:-1])
+    check(ttopt.sweep(KERNELS, CHOICES, workers=1, store="redis"), cached=False)
 
 
 def test_a_sweep_runs_on_a_ray_cluster(tmp_path):
-    """Starts a cluster on this machine where ``ray`` is installed, which ./dev setup does not: it is large."""
+    """Which it starts on this machine."""
     ray = pytest.importorskip("ray")
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:

@@ -77,7 +77,11 @@ def interface(kernel):
 @pytest.mark.parametrize(
     "case", [case for case in kernels.CASES if case[0].__name__ != "hints"], ids=lambda case: case[0].__name__
 )
-def test_a_kernel_is_called_as_tritons_own(case, target):
+def test_a_kernel_is_called_as_tritons_own(case, target, monkeypatch):
+    from triton.backends.nvidia.compiler import CUDABackend
+
+    # Nobody asks for the binaries, which take most of the time.
+    monkeypatch.setattr(CUDABackend, "make_cubin", lambda *_: b"")
     mine = compile(case, target)
     ttopt.triton.disable()
     theirs = compile(case, target)
@@ -124,6 +128,20 @@ def test_a_product_and_a_sum_stay_two_where_fusion_is_off():
 def test_lines_of_the_source_are_in_the_code():
     ptx = compile(case("add")).asm["ptx"]
     assert "kernels.py" in ptx and ".loc" in ptx
+
+
+def test_what_was_inlined_keeps_its_file():
+    kernel = compile(case("softmax"))
+    files = re.findall(r'\.file\s+\d+ "([^"]*)"', kernel.asm["ptx"])
+    assert sorted(os.path.basename(path) for path in files) == ["kernels.py", "standard.py"]
+    assert "inlinedAt: " in kernel.asm["llir"]
+
+
+def test_an_assertion_says_where_it_is():
+    llir = compile(case("checked"), debug=True).asm["llir"]
+    line = kernels.checked.starting_line_number + [at for at, line in enumerate(kernels.checked.raw_src) if "device_assert" in line][0]
+    assert 'kernels.py\\00"' in llir and 'c"checked\\00"' in llir
+    assert re.search(rf"@__assertfail\(ptr .*, ptr .*, i32 {line}, ptr ", llir)
 
 
 def test_what_is_refused_is_left_to_triton_with_one_line(caplog):

@@ -80,6 +80,7 @@ class Kernel:
     seconds: dict = field(repr=False)
     diagnostics: tuple = field(repr=False)
     schedules: "Schedules" = field(default=None, repr=False)
+    estimate: dict = field(default=None, repr=False)
 
     @property
     def name(self):
@@ -108,14 +109,33 @@ def _overrides(given):
     return listed
 
 
-def compile(source, *, target=None, emit="asm", name=None, cancellation=None, overrides=None, **options):
+def _launch(given):
+    """A launch as JSON: sizes of the grid, and integer arguments by their numbers."""
+    unknown = set(given) - {"grid", "args"}
+    if unknown:
+        raise ValueError(f"a launch has grid and args, not {', '.join(sorted(unknown))}")
+    launch = {}
+    if given.get("grid") is not None:
+        sizes = [int(size) for size in given["grid"]]
+        launch["grid"] = sizes + [1] * (3 - len(sizes))
+    values = {int(at): int(value) for at, value in dict(given.get("args") or {}).items()}
+    launch["args"] = [{"value": values[at]} if at in values else {} for at in range(max(values, default=-1) + 1)]
+    return json.dumps(launch)
+
+
+def compile(
+    source, *, target=None, emit="asm", name=None, cancellation=None, overrides=None, estimate=None, **options
+):
     """Compiles TTIR or TTGIR: text, bytecode, or a path.
 
     ``target`` is ``cuda:80``, ``cuda:90``, ``hip:gfx942`` and so on; without one, what the module says, or ``cuda:90``.
     ``emit`` is the last stage: ttir, ttgir, llir, asm (ptx, amdgcn), bin (cubin, hsaco) or sass. Options: ``num_warps``,
-    ``num_stages``, ``num_ctas``, ``explain``, ``schedules``, ``verify_each``, ``all_tensor_maps``, ``locations``, ``max_registers``,
+    ``num_stages``, ``num_ctas``, ``explain``, ``schedules``, ``verify_each``, ``all_tensor_maps``, ``locations``, ``line_info``, ``max_registers``,
     ``waves_per_eu``, ``fp_fusion``, ``flush_denormals``, ``ptxas_options``, ``libraries`` (bitcode files), and ``ptxas``, ``nvdisasm``, ``libdevice``,
     ``lld``, ``device_libraries`` (paths). Other threads run meanwhile.
+
+    ``estimate`` is a launch, ``{"grid": (gx, gy, gz), "args": {number: value}}`` as far as it is known, or ``{}``: then the
+    kernel has what the objective counts for a program of it, as ``ttc --estimate``.
 
     ``overrides`` maps stages (ttir, ttgir, llir, ptx, amdgcn) to text or paths that take the place of what would be made; what
     follows is made from them. They must be of the same kernel, target and launch, and one that is not used is an error.
@@ -127,6 +147,8 @@ def compile(source, *, target=None, emit="asm", name=None, cancellation=None, ov
     given = {**_companions.all_of_them(), **options, "target": target, "emit": emit}
     if overrides:
         given["overrides"] = _overrides(overrides)
+    if estimate is not None:
+        given["estimate"] = _launch(estimate)
     raw = _ttopt.compile(data, name or "<ttir>", given, cancellation)
     diagnostics = tuple(Diagnostic._of(one) for one in raw["diagnostics"])
     if "error" in raw:
@@ -136,7 +158,8 @@ def compile(source, *, target=None, emit="asm", name=None, cancellation=None, ov
     vendor = {"asm": "amdgcn", "bin": "hsaco"} if is_amd else {"asm": "ptx", "bin": "cubin"}
     asm = {vendor.get(stage, stage): made for stage, made in raw["artifacts"].items()}
     schedules = Schedules(*raw["schedules"]) if "schedules" in raw else None
-    return Kernel(asm, metadata, raw.get("resources") or {}, raw["seconds"], diagnostics, schedules)
+    estimated = json.loads(raw["estimate"]) if "estimate" in raw else None
+    return Kernel(asm, metadata, raw.get("resources") or {}, raw["seconds"], diagnostics, schedules, estimated)
 
 
 class Explanation(str):

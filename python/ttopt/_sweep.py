@@ -11,7 +11,7 @@ from ._compile import CompileError, compile
 
 @dataclass(frozen=True)
 class Job:
-    """A kernel with options and a target, and what came of it: its metadata and resources, or an error.
+    """A kernel with options and a target, and what came of it: its metadata, resources and estimate, or an error.
 
     ``cached`` says that it came from the store.
     """
@@ -22,24 +22,25 @@ class Job:
     metadata: dict = field(default_factory=dict)
     resources: dict = field(default_factory=dict)
     asm: dict = field(default_factory=dict, repr=False)
+    estimate: dict = field(default=None, repr=False)
     error: str = ""
     cached: bool = False
 
 
 def _run(job):
-    name, source, target, options, emit, keep, store, store_bytes = job
+    name, source, target, options, launch, emit, keep, store, store_bytes = job
     place = None
     if store is not None:
-        place = _store.entry(store, store_bytes, _store.key(source, name, target, options, emit, keep))
+        place = _store.entry(store, store_bytes, _store.key(source, name, target, {**options, "estimate": launch}, emit, keep))
         known = _store.get(place)
         if known is not None:
             return Job(name, target, options, **known, cached=True)
     try:
-        made = compile(source, name=name, target=target, emit=emit, **options)
+        made = compile(source, name=name, target=target, emit=emit, estimate=launch, **options)
     except CompileError as error:
         return Job(name, target, options, error=str(error))
     asm = {stage: made.asm[stage] for stage in keep if stage in made.asm}
-    fields = {"metadata": made.metadata, "resources": made.resources, "asm": asm}
+    fields = {"metadata": made.metadata, "resources": made.resources, "estimate": made.estimate, "asm": asm}
     if place is not None:
         _store.put(place, fields)
     return Job(name, target, options, **fields)
@@ -52,6 +53,7 @@ def sweep(
     *,
     emit="asm",
     keep=("ptx", "amdgcn"),
+    launches=None,
     workers=None,
     ray=None,
     store=None,
@@ -59,8 +61,10 @@ def sweep(
 ):
     """Compiles every kernel with every set of options for every target, in this order of nesting.
 
-    ``kernels`` maps names to TTIR. With ``emit="bin"`` jobs have registers and spills, so that an autotuner can leave out
-    candidates before it measures. ``ray=True`` spreads the jobs over a Ray cluster, which takes the package ``ray``; a text
+    ``kernels`` maps names to TTIR. With ``emit="bin"`` jobs have registers, spills and occupancy,
+    and always what the objective counts for a program (``estimate``; of TTIR only), so that an autotuner can leave out
+    candidates before it measures. ``launches`` maps names of kernels to launches, as ``compile(estimate=…)`` takes them;
+    without one, loops count as many iterations as the objective assumes. ``ray=True`` spreads the jobs over a Ray cluster, which takes the package ``ray``; a text
     is the cluster's address. Otherwise ``workers`` processes of this machine do them.
 
     ``store`` keeps what was made for later sweeps, of other processes and machines, too: a folder, which takes at most
@@ -68,7 +72,7 @@ def sweep(
     ``RemoteCacheBackend``, which workers can import. Errors are not kept.
     """
     jobs = [
-        (name, source, target, dict(choice), emit, tuple(keep), store, store_bytes)
+        (name, source, target, dict(choice), (launches or {}).get(name, {}), emit, tuple(keep), store, store_bytes)
         for (name, source), choice, target in itertools.product(dict(kernels).items(), options, targets)
     ]
     if ray:

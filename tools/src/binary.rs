@@ -9,46 +9,7 @@ fn run(command: &mut Command, program: &Path) -> Result<Output> {
     command.output().with_context(|| format!("cannot run {}", program.display()))
 }
 
-/// What a binary needs of a multiprocessor, as its assembler says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Resources {
-    /// Registers of a thread.
-    pub registers: u32,
-    /// Bytes that a thread stores to spill registers.
-    pub spill_stores: u32,
-    /// Bytes that a thread loads of what it spilled.
-    pub spill_loads: u32,
-    /// Bytes of a thread's stack.
-    pub stack: u32,
-}
-
-impl Resources {
-    /// As JSON.
-    pub fn to_json(&self) -> serde_json::Value {
-        serde_json::json!({
-            "registers": self.registers,
-            "spill_stores": self.spill_stores,
-            "spill_loads": self.spill_loads,
-            "stack": self.stack,
-        })
-    }
-
-    /// From what `ptxas -v` prints: "Used 24 registers", "16 bytes stack frame, 8 bytes spill stores, 8 bytes spill
-    /// loads".
-    fn of_ptxas(log: &str) -> Option<Self> {
-        let before = |marker: &str| {
-            let at = log.find(marker)?;
-            log[..at].split_whitespace().next_back()?.parse().ok()
-        };
-        Some(Self {
-            registers: before(" registers")?,
-            spill_stores: before(" bytes spill stores").unwrap_or(0),
-            spill_loads: before(" bytes spill loads").unwrap_or(0),
-            stack: before(" bytes stack frame").unwrap_or(0),
-        })
-    }
-}
+pub use crate::resources::Resources;
 
 /// Runs `ptxas` on PTX for a target as in `cuda:90`, with further options.
 ///
@@ -179,8 +140,8 @@ mod tests {
     fn what_ptxas_says_is_read() {
         let log = "ptxas info    : Function properties for k\n    16 bytes stack frame, 8 bytes spill stores, 12 bytes \
                    spill loads\nptxas info    : Used 255 registers, used 1 barriers, 384 bytes cmem[0]\n";
-        let wanted = Resources { registers: 255, spill_stores: 8, spill_loads: 12, stack: 16 };
-        assert_eq!(Resources::of_ptxas(log), Some(wanted));
+        let made = Resources::of_ptxas(log).expect("all is there");
+        assert_eq!((made.registers, made.spill_stores, made.spill_loads, made.stack), (255, 8, 12, 16));
         assert_eq!(Resources::of_ptxas(""), None);
     }
 }

@@ -464,6 +464,12 @@ fn sum_of(code: &[u8], key: &[u8]) -> u64 {
     places.filter_map(|(place, _)| number_after(&code[place + key.len()..])).sum()
 }
 
+/// The number that follows `key` first.
+pub(crate) fn number_of(code: &[u8], key: &[u8]) -> Option<u64> {
+    let place = code.windows(key.len()).position(|bytes| bytes == key)?;
+    number_after(&code[place + key.len()..])
+}
+
 /// The number at the start of `bytes`: decimal after a colon, or in MessagePack (its specification, "int format family").
 fn number_after(bytes: &[u8]) -> Option<u64> {
     let big_endian = |count: usize| {

@@ -2,6 +2,7 @@
 
 use crate::binary::{self, Resources};
 use crate::companions::Companions;
+use crate::contexts::Contexts;
 use crate::diagnostics::{Handler, Sink};
 use crate::overrides::{self, Expected, Override};
 use crate::{codegen, device_library, llvm_errors, occupancy};
@@ -17,13 +18,13 @@ use mlir_host::bytecode::is_bytecode;
 use mlir_host::driver::Source;
 use mlir_host::ir::{Attr, Op, Type};
 use std::borrow::Cow;
-use std::sync::Once;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttg::module_attrs::TOTAL_NUM_WARPS;
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
-use ttopt_lowering::{FLUSH_DENORMALS, FP_FUSION, MAX_REGISTERS, WAVES_PER_EU, flushes_denormals};
+use ttopt_lowering::{FLUSH_DENORMALS, FP_FUSION, LINE_INFO, MAX_REGISTERS, WAVES_PER_EU, flushes_denormals};
 use ttopt_passes::choice::{Candidate, Choice, Unit};
 use ttopt_passes::estimate::{Estimate, Launch};
 use ttopt_passes::kernel_decisions::{MOST_CTAS, REDUCE_LOOP_ADDRESSES};
@@ -103,8 +104,13 @@ pub struct Options {
     pub all_tensor_maps: bool,
     /// Whether the artifacts of all stages on the way are kept.
     pub keep: bool,
+    /// Where each stage is written as soon as it is made, also when a later one fails: `KERNEL.ttir`, `.ttgir`, `.llir`, and so
+    /// on.
+    pub dump: Option<PathBuf>,
     /// Whether TTIR, TTGIR and the `llvm` dialect are printed with locations and with the names of values.
     pub locations: bool,
+    /// Whether the code has lines of the source, for debuggers and profilers.
+    pub line_info: bool,
     /// The most registers that a thread may have (`.maxnreg`); how many CTAs a multiprocessor should hold is left open
     /// then.
     pub max_registers: Option<u32>,
@@ -138,7 +144,9 @@ impl Default for Options {
             verify_each: cfg!(debug_assertions),
             all_tensor_maps: false,
             keep: false,
+            dump: None,
             locations: false,
+            line_info: true,
             max_registers: None,
             waves_per_eu: None,
             fp_fusion: true,
@@ -333,6 +341,37 @@ pub struct Compiled {
 #[error("compilation failed")]
 pub struct Reported;
 
+impl Compiled {
+    /// The estimate as JSON: cycles by what they are for, bytes, waits.
+    pub fn estimate_json(&self) -> Option<serde_json::Value> {
+        let Estimate { terms, dots, loaded, stored, waits } = self.estimate.as_ref()?;
+        let terms: serde_json::Map<_, _> =
+            terms.iter().map(|(name, cycles)| ((*name).to_owned(), (*cycles).into())).collect();
+        Some(serde_json::json!({
+            "cycles": terms, "dots": dots, "loaded": loaded, "stored": stored, "waits": waits
+        }))
+    }
+}
+
+/// A launch for [`Options::estimate`]: `{"grid": [1, 1, 1], "args": [{"value": 7}, …]}`, as far as it is known.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn launch_of_json(text: &str) -> Result<Launch> {
+    let json: serde_json::Value = serde_json::from_str(text).context("the launch is not JSON")?;
+    let mut launch = Launch::default();
+    if let Some(grid) = json.get("grid") {
+        let sizes: Vec<i64> =
+            grid.as_array().into_iter().flatten().filter_map(serde_json::Value::as_i64).collect();
+        launch.grid =
+            Some(sizes.try_into().map_err(|_| anyhow!("`grid` of the launch must be three numbers"))?);
+    }
+    let arguments = json.get("args").and_then(|args| args.as_array());
+    let value = |argument: &serde_json::Value| argument.get("value").and_then(serde_json::Value::as_i64);
+    launch.arguments = arguments.into_iter().flatten().map(value).collect();
+    Ok(launch)
+}
+
 /// The caller did not want it any more.
 #[derive(Debug, thiserror::Error)]
 #[error("compilation was cancelled")]
@@ -384,7 +423,17 @@ pub fn compile_with(
     options: &Options,
     control: Control<'_>,
 ) -> Result<Compiled> {
-    let input = input.as_ref();
+    compile_among(&Contexts::default(), input.as_ref(), name, options, control)
+}
+
+/// [`compile_with`] in one of the contexts, or in a new one.
+pub(crate) fn compile_among(
+    contexts: &Contexts,
+    input: &[u8],
+    name: &str,
+    options: &Options,
+    control: Control<'_>,
+) -> Result<Compiled> {
     check_input(input, name)?;
     // Unknown targets and names are refused before any work.
     let wanted = options.target.as_deref().map(known_target).transpose()?;
@@ -394,7 +443,30 @@ pub fn compile_with(
     overrides::check_use(&options.overrides, options.emit)?;
     let pipelines = Pipelines::new(options, wanted.as_ref(), control.diagnostics.is_none())?;
     let start = Instant::now();
-    let context = make_context();
+    let given = options.overrides.iter().map(|given| given.bytes.as_slice());
+    let inputs: Vec<&[u8]> = std::iter::once(input).chain(given).collect();
+    contexts.with(&inputs, |context| {
+        let wanted = wanted.map(|target| target.name);
+        compile_in(context, input, name, options, control, Prepared { wanted, pipelines, start })
+    })
+}
+
+/// What was found out before there is a context.
+struct Prepared {
+    wanted: Option<&'static str>,
+    pipelines: Pipelines,
+    start: Instant,
+}
+
+fn compile_in(
+    context: &melior::Context,
+    input: &[u8],
+    name: &str,
+    options: &Options,
+    control: Control<'_>,
+    prepared: Prepared,
+) -> Result<Compiled> {
+    let Prepared { wanted, pipelines, start } = prepared;
     let source = |input: &[u8], name: &str| {
         let input = ttopt_dialect::legacy::with_numbers_as_masks(input);
         // SAFETY: the context outlives the source.
@@ -410,17 +482,17 @@ pub fn compile_with(
     let source = source(input, name)?;
     // Attached last, asked first: the sources' own handlers print.
     let Control { diagnostics, is_cancelled } = control;
-    let _handler = diagnostics.map(|sink| Handler::attach(&context, sink));
-    let module = parse(&context, &source)?;
-    let parse = |source: &Source| parse(&context, source);
+    let _handler = diagnostics.map(|sink| Handler::attach(context, sink));
+    let module = parse(context, &source)?;
+    let parse = |source: &Source| parse(context, source);
     let (ttir, ttgir) = (ttir.as_ref().map(parse).transpose()?, ttgir.as_ref().map(parse).transpose()?);
     let mut compilation = Compilation {
-        context: &context,
+        context,
         module,
         name,
         options,
         is_cancelled,
-        wanted: wanted.map(|target| target.name),
+        wanted,
         ttgir: None,
         pipelines,
         made: Compiled::default(),
@@ -509,17 +581,17 @@ impl<'c> Compilation<'_, 'c> {
     /// Each stage takes what it needs from the one before.
     fn run(&mut self) -> Result<()> {
         self.print_after("ttir");
-        if self.finish_text(Stage::Ttir) {
+        if self.finish_text(Stage::Ttir)? {
             return Ok(());
         }
         self.make_ttgir()?;
-        if self.finish_text(Stage::Ttgir) {
+        if self.finish_text(Stage::Ttgir)? {
             self.made.metadata = metadata(&self.module, self.options).ok();
             return Ok(());
         }
         let start = Instant::now();
         let target = self.make_llvm()?;
-        if self.finish_text(Stage::Llvm) {
+        if self.finish_text(Stage::Llvm)? {
             self.made.times.llir = start.elapsed();
             return Ok(());
         }
@@ -535,18 +607,24 @@ impl<'c> Compilation<'_, 'c> {
     }
 
     /// Keeps the module as text where that is wanted; says whether it is the last thing wanted.
-    fn finish_text(&mut self, stage: Stage) -> bool {
+    fn finish_text(&mut self, stage: Stage) -> Result<bool> {
         let is_last = self.options.emit == stage;
-        let keeps = self.options.keep && stage != Stage::Llvm;
+        let keeps = self.keeps() && stage != Stage::Llvm;
         if is_last || keeps {
             let text = module_text(&self.module, self.options.locations);
-            self.keep(stage, text);
+            self.keep(stage, text)?;
         }
-        is_last
+        Ok(is_last)
+    }
+
+    /// Whether stages before the last one are wanted.
+    fn keeps(&self) -> bool {
+        self.options.keep || self.options.dump.is_some()
     }
 
     /// Takes what a stage made.
-    fn keep(&mut self, stage: Stage, bytes: Vec<u8>) {
+    fn keep(&mut self, stage: Stage, bytes: Vec<u8>) -> Result<()> {
+        self.dump(stage, &bytes)?;
         if self.options.keep {
             let artifacts = &mut self.made.artifacts;
             let place = match stage {
@@ -561,6 +639,43 @@ impl<'c> Compilation<'_, 'c> {
             *place = Some(bytes.clone());
         }
         self.made.output = bytes;
+        Ok(())
+    }
+
+    /// Writes what a stage made where stages are to be written.
+    fn dump(&self, stage: Stage, bytes: &[u8]) -> Result<()> {
+        let Some(folder) = &self.options.dump else { return Ok(()) };
+        let target = self.made.metadata.as_ref().map(|metadata| metadata.target.as_str());
+        let is_amd = target
+            .and_then(|name| TargetDesc::parse(name).ok())
+            .is_some_and(|target| target.vendor == Vendor::Amd);
+        let extension = match stage {
+            Stage::Ttir => "ttir",
+            Stage::Ttgir => "ttgir",
+            // It is between the stages of Triton.
+            Stage::Llvm => return Ok(()),
+            Stage::Llvmir => "llir",
+            Stage::Asm | Stage::Ptx | Stage::Amdgcn => {
+                if is_amd {
+                    "amdgcn"
+                } else {
+                    "ptx"
+                }
+            }
+            Stage::Bin | Stage::Cubin | Stage::Hsaco => {
+                if is_amd {
+                    "hsaco"
+                } else {
+                    "cubin"
+                }
+            }
+            Stage::Sass => "sass",
+        };
+        let known = self.made.metadata.as_ref().map(|metadata| metadata.name.as_str());
+        let name = known.or_else(|| kernel_of(&self.module).ok().map(kernel_name)).unwrap_or("module");
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let path = folder.join(format!("{name}.{extension}"));
+        std::fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))
     }
 
     fn make_ttgir(&mut self) -> Result<()> {
@@ -657,6 +772,9 @@ impl<'c> Compilation<'_, 'c> {
         if !self.options.fp_fusion {
             module.set_attr(FP_FUSION, Attr::bool(context, false));
         }
+        if !self.options.line_info {
+            module.set_attr(LINE_INFO, Attr::bool(context, false));
+        }
         if !self.options.flush_denormals {
             module.set_attr(FLUSH_DENORMALS, Attr::bool(context, false));
         }
@@ -715,8 +833,8 @@ impl<'c> Compilation<'_, 'c> {
         if self.wants("llvmir") {
             eprintln!("// -----// IR Dump After llvmir //----- //\n{}", llvm.print_to_string());
         }
-        if self.options.keep || self.options.emit == Stage::Llvmir {
-            self.keep(Stage::Llvmir, llvm.print_to_string().to_bytes().to_vec());
+        if self.keeps() || self.options.emit == Stage::Llvmir {
+            self.keep(Stage::Llvmir, llvm.print_to_string().to_bytes().to_vec())?;
         }
         if self.options.emit == Stage::Llvmir {
             return Ok(());
@@ -725,7 +843,7 @@ impl<'c> Compilation<'_, 'c> {
         let start = Instant::now();
         if let Some(given) = overrides::of(&self.options.overrides, Stage::Asm) {
             let code = overrides::read_assembly(given, machine, &expected)?;
-            self.keep(Stage::Asm, code.clone());
+            self.keep(Stage::Asm, code.clone())?;
             self.made.times.asm = start.elapsed();
             return if self.options.emit.is_assembly() {
                 Ok(())
@@ -747,7 +865,7 @@ impl<'c> Compilation<'_, 'c> {
         };
         // Code generation changes the module.
         let spare = (target.vendor == Vendor::Amd).then(|| llvm.clone());
-        let shown = (object && self.options.keep).then(|| llvm.clone());
+        let shown = (object && self.keeps()).then(|| llvm.clone());
         let mut code = emit(&llvm, kind)?;
         if let Some(spare) = spare.filter(|_| codegen::spills(&code) > (0, 0)) {
             codegen::schedule_for_few_registers(&spare);
@@ -758,7 +876,7 @@ impl<'c> Compilation<'_, 'c> {
             }
         }
         if let Some(shown) = shown {
-            self.keep(Stage::Asm, emit(&shown, codegen::Output::Assembly)?);
+            self.keep(Stage::Asm, emit(&shown, codegen::Output::Assembly)?)?;
         }
         // A number of registers that the caller demands decides how many CTAs there are.
         if target.vendor == Vendor::Nvidia && self.options.max_registers.is_none() {
@@ -769,7 +887,7 @@ impl<'c> Compilation<'_, 'c> {
             occupancy::bound_and_tell(&mut code, most, tell);
         }
         if !object {
-            self.keep(Stage::Asm, code.clone());
+            self.keep(Stage::Asm, code.clone())?;
         }
         self.made.times.asm = start.elapsed();
         if self.options.emit.is_assembly() {
@@ -823,9 +941,12 @@ impl<'c> Compilation<'_, 'c> {
         let (bytes, resources) = match target.vendor {
             Vendor::Nvidia => binary::assemble(code, target.name, companions, ptxas_options)
                 .with_context(|| format!("{name} cannot be assembled"))?,
-            Vendor::Amd => (binary::link(&codegen::assemble(code, name, machine)?, companions)?, None),
+            Vendor::Amd => {
+                let object = codegen::assemble(code, name, machine)?;
+                (binary::link(&object, companions)?, Resources::of_amd(&object))
+            }
         };
-        self.finish_binary(bytes, resources, start)
+        self.finish_binary(bytes, resources, target, start)
     }
 
     /// The binary of assembly, once more with fewer CTAs where those that were estimated for it make its threads spill,
@@ -883,27 +1004,35 @@ impl<'c> Compilation<'_, 'c> {
                     self.remark(kernel, &choice);
                 }
                 if let Cow::Owned(best) = best {
-                    self.keep(Stage::Asm, best);
+                    self.keep(Stage::Asm, best)?;
                 }
                 made
             }
-            Vendor::Amd => (binary::link(code, companions)?, None),
+            Vendor::Amd => (binary::link(code, companions)?, Resources::of_amd(code)),
         };
-        self.finish_binary(bytes, resources, start)
+        self.finish_binary(bytes, resources, target, start)
     }
 
     /// Keeps a binary, and its machine code as text where that is wanted.
-    fn finish_binary(&mut self, bytes: Vec<u8>, resources: Option<Resources>, start: Instant) -> Result<()> {
+    fn finish_binary(
+        &mut self,
+        bytes: Vec<u8>,
+        resources: Option<Resources>,
+        target: &TargetDesc,
+        start: Instant,
+    ) -> Result<()> {
         let companions = &self.options.companions;
         self.made.times.bin = start.elapsed();
-        self.made.resources = resources;
+        let launch = self.made.metadata.as_ref().map(|metadata| (metadata.num_warps, metadata.shared));
+        self.made.resources =
+            resources.zip(launch).map(|(needs, (warps, shared))| needs.on(target, warps, shared));
         let sass = match self.options.emit {
             Stage::Sass => Some(binary::disassemble(&bytes, companions)?),
             _ => None,
         };
-        self.keep(Stage::Bin, bytes);
+        self.keep(Stage::Bin, bytes)?;
         if let Some(sass) = sass {
-            self.keep(Stage::Sass, sass);
+            self.keep(Stage::Sass, sass)?;
         }
         Ok(())
     }
@@ -1025,28 +1154,6 @@ fn target_of<'a>(module: &'a Module<'_>) -> Option<&'a str> {
 /// The name of a pass in the syntax of textual pipelines.
 fn pass_name(pass: &str) -> &str {
     pass.split(['{', '(']).next().unwrap_or(pass)
-}
-
-fn make_context() -> melior::Context {
-    // MLIR's registry of passes is one for the process, and has no lock.
-    static PASSES: Once = Once::new();
-    PASSES.call_once(|| {
-        crate::passes().iter().for_each(|pass| pass.register());
-        mlir_host::driver::register_transform_passes();
-    });
-    let mut registry = mlir_host::driver::Registry::new();
-    registry.add_codegen();
-    registry.add(&ttopt_dialect::DIALECTS);
-    registry.add(&[&ttopt_dialect::legacy::GPU]);
-    let context = melior::Context::new();
-    // SAFETY: both handles are valid; the context copies the registry.
-    unsafe { mlir_sys::mlirContextAppendDialectRegistry(context.to_raw(), registry.raw()) };
-    // A pass manager on one module of one kernel gains nothing from threads.
-    context.enable_multi_threading(false);
-    // Errors name a line of the source; the module as it is by then would bury it.
-    // SAFETY: the context is valid.
-    unsafe { mlir_host::driver::print_op_on_diagnostic(context.to_raw(), false) };
-    context
 }
 
 fn as_op<'a>(module: &'a Module<'_>) -> Op<'a> {

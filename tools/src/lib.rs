@@ -20,12 +20,14 @@ mod bit_loads;
 mod codegen;
 pub mod companions;
 pub mod compile;
+mod contexts;
 mod device_library;
 pub mod diagnostics;
 pub mod explain;
 mod llvm_errors;
 pub mod occupancy;
 pub mod overrides;
+mod resources;
 pub mod session;
 pub mod store;
 

@@ -19,8 +19,8 @@ use crate::emit::{Emit, Lowered, internal, unsupported};
 use crate::handlers::llvm_order;
 use crate::lower::SHARED_MEMORY;
 use crate::target::{
-    Access, AsyncCopies, AtomicAccess, BarrierMemory, Clusters, Declare, Handlers, Launch, LaunchLimits,
-    MatrixTypes, Target,
+    Access, Assertion, AsyncCopies, AtomicAccess, BarrierMemory, Clusters, Declare, Handlers, Launch,
+    LaunchLimits, MatrixTypes, Target,
 };
 use linear_layout::plan::{DotType, MatrixInstruction, MemoryInstruction, ShuffleInstruction, WarpCombine};
 use linear_layout::target::TargetDesc;
@@ -265,8 +265,13 @@ impl Target for Amd {
     ) -> Lowered<Option<Vec<[Value<'c>; 2]>>> {
         casts::unpack_fp4(e, bytes, to, self.desc.primitives.fp4_conversions)
     }
-    fn assert<'c>(&self, e: &mut Emit<'c>, module: &mut dyn Declare<'c>, message: &str) -> Lowered<()> {
-        print::assert(e, module, message)
+    fn assert<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        module: &mut dyn Declare<'c>,
+        failed: &Assertion<'_>,
+    ) -> Lowered<()> {
+        print::assert(e, module, failed)
     }
     fn print<'c>(
         &self,

@@ -2,7 +2,7 @@
 //! the host.
 
 use crate::emit::{Emit, Lowered};
-use crate::target::Declare;
+use crate::target::{Assertion, Declare};
 use mlir_host::ir::Value;
 
 /// Arguments of one call of `__ockl_printf_append_args`.
@@ -69,8 +69,13 @@ pub(super) fn print<'c>(
 }
 
 /// Prints a message and stops the program.
-pub(super) fn assert<'c>(e: &mut Emit<'c>, module: &mut dyn Declare<'c>, message: &str) -> Lowered<()> {
-    let text = format!("Assertion `{}' failed.\n", message.replace('%', "%%"));
+pub(super) fn assert<'c>(
+    e: &mut Emit<'c>,
+    module: &mut dyn Declare<'c>,
+    failed: &Assertion<'_>,
+) -> Lowered<()> {
+    let Assertion { message, file, line, function } = failed;
+    let text = format!("{file}:{line}: {function}: Assertion `{message}' failed.\n").replace('%', "%%");
     send(e, module, PRINT_ERROR, &text, &[])?;
     e.op("llvm.intr.trap", &[], &[], &[])?;
     Ok(())

@@ -2,13 +2,13 @@
 
 use crate::emit::{Failure, Lowered, internal, unsupported};
 use crate::lower::{Handler, Lower, Values};
-use crate::target::{Access, BarrierMemory, BufferAddress, CachePolicy};
+use crate::target::{Access, Assertion, BarrierMemory, BufferAddress, CachePolicy};
 use crate::words::{from_word, to_word};
 use linear_layout::plan::{ThreadMasks, VectorPlan};
 use mlir_host::ir::{Attr, ElementsAttr, Op, Type, Value};
 use mlir_host::match_op;
 use mlir_host::upstream::ConstantOp;
-use ttopt_dialect::tt::ops::{AssertOp, LoadOp};
+use ttopt_dialect::tt::ops::{AssertOp, FuncOp, LoadOp};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::enums::AddrSpace;
 use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, BarrierOp};
@@ -273,7 +273,15 @@ fn assert<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     l.emit.cond_br(holds, (go_on, &[]), (fail, &[]))?;
     l.emit.set_block(fail);
     let target = l.target;
-    l.with_module(|e, module| target.assert(e, module, message))?;
+    let place = op.loc().position();
+    let (file, line) = place.as_ref().map_or(("unknown", 0), |(file, line, _)| (file.as_str(), *line));
+    let mut parent = op.parent();
+    while let Some(above) = parent.filter(|above| FuncOp::cast(*above).is_none()) {
+        parent = above.parent();
+    }
+    let function = parent.and_then(|function| function.attr("sym_name")).and_then(Attr::as_str);
+    let failed = Assertion { message, file, line, function: function.unwrap_or("unknown") };
+    l.with_module(|e, module| target.assert(e, module, &failed))?;
     l.emit.br(go_on, &[], None)?;
     l.emit.set_block(go_on);
     Ok(())

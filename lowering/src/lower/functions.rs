@@ -3,9 +3,10 @@
 use super::threads::Numbers;
 use super::{Function, Lower};
 use crate::emit::{Failure, Lowered, address_space, internal, unsupported};
+use crate::lines::Lines;
 use crate::target::Launch;
 use mlir_host::hash::{FastMap, FastSet};
-use mlir_host::ir::{Attr, Block, Context, Loc, Op, Region, Type, Value, Walk};
+use mlir_host::ir::{Attr, Block, Context, Op, Region, Type, Value, Walk};
 use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::tt::types::TENSOR_DESC;
 use ttopt_dialect::ttg::ops::AsyncCopyGlobalToLocalOp;
@@ -75,7 +76,10 @@ impl<'c> Lower<'_, 'c> {
         let attrs = self.function_attrs(op, name, &signature)?;
         let Signature { args, num_args, has_shared, has_scratch, .. } = signature;
         let region = mlir_host::rewrite::new_region();
-        let scope = debug_scope(op, name);
+        let wants_lines = self.module.attr(crate::LINE_INFO).and_then(Attr::as_bool).unwrap_or(true);
+        let (lines, scope) =
+            if wants_lines { Lines::of_function(op, name) } else { (Lines::default(), op.loc()) };
+        self.emit.set_lines(lines);
         let llvm_func = mlir_host::rewrite::create("llvm.func", scope, &[], &[], &attrs, &[region])?;
         llvm_func.move_before(op);
         let region = llvm_func.region(0);
@@ -345,27 +349,4 @@ pub fn reachable<'c>(region: Region<'c>) -> Vec<Block<'c>> {
     }
     postorder.reverse();
     postorder
-}
-
-/// The location of a function with the scope that debuggers and profilers know
-/// its lines by; just its location when that says nothing.
-fn debug_scope<'c>(op: Op<'c>, name: &str) -> Loc<'c> {
-    let loc = op.loc();
-    let Some((path, line, _)) = loc.position() else { return loc };
-    let ctx = op.context();
-    let quoted = |text: &str| Attr::string(ctx, text).to_string();
-    let (folder, file) = path.rsplit_once('/').unwrap_or(("", &path));
-    let file = format!("#llvm.di_file<{} in {}>", quoted(file), quoted(folder));
-    let unit = format!(
-        "#llvm.di_compile_unit<id = distinct[0]<>, sourceLanguage = DW_LANG_C, file = {file}, \
-         producer = \"ttopt\", isOptimized = true, emissionKind = DebugDirectivesOnly>"
-    );
-    let name = quoted(name);
-    let text = format!(
-        "#llvm.di_subprogram<id = distinct[1]<>, compileUnit = {unit}, scope = {file}, name = {name}, \
-         linkageName = {name}, file = {file}, line = {line}, scopeLine = {line}, \
-         subprogramFlags = \"Definition|Optimized\", \
-         type = #llvm.di_subroutine_type<callingConvention = DW_CC_normal>>"
-    );
-    Attr::parse(ctx, &text).map_or(loc, |scope| loc.fused(scope))
 }

@@ -14,8 +14,8 @@ use crate::emit::{Emit, Lowered, internal, unsupported};
 use crate::floats;
 use crate::lower::SHARED_MEMORY;
 use crate::target::{
-    Access, AsyncCopies, AsyncCopy, AtomicAccess, BarrierMemory, Clusters, Declare, Handlers, Launch,
-    LaunchLimits, MatrixTypes, Target, WarpGroups,
+    Access, Assertion, AsyncCopies, AsyncCopy, AtomicAccess, BarrierMemory, Clusters, Declare, Handlers,
+    Launch, LaunchLimits, MatrixTypes, Target, WarpGroups,
 };
 use linear_layout::plan::{DotType, MatrixInstruction, MemoryInstruction, ShuffleInstruction, WarpCombine};
 use linear_layout::target::{Fp8, TargetDesc};
@@ -315,14 +315,20 @@ impl Target for Nvidia {
     ) -> Lowered<Vec<Value<'c>>> {
         casts::bytes(e, values, is_signed, to)
     }
-    fn assert<'c>(&self, e: &mut Emit<'c>, module: &mut dyn Declare<'c>, message: &str) -> Lowered<()> {
+    fn assert<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        module: &mut dyn Declare<'c>,
+        failed: &Assertion<'_>,
+    ) -> Lowered<()> {
         let (generic, i32t, i64t) = (e.ptr(0)?, e.i32(), e.i64());
         module.function("__assertfail", &[generic, generic, i32t, generic, i64t], None, false)?;
-        let text = module.string(e, message)?;
-        let unknown = module.string(e, "unknown")?;
-        let line = e.const_i32(0)?;
+        let text = module.string(e, failed.message)?;
+        let file = module.string(e, failed.file)?;
+        let function = module.string(e, failed.function)?;
+        let line = e.const_i32(i64::from(failed.line))?;
         let char_size = e.const_int(64, 1)?;
-        e.call("__assertfail", &[text, unknown, line, unknown, char_size], &[])?;
+        e.call("__assertfail", &[text, file, line, function, char_size], &[])?;
         Ok(())
     }
     fn print<'c>(

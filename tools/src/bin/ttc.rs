@@ -1,17 +1,17 @@
 //! The one-shot compiler: `ttc kernel.ttir --target cuda:90 --emit ptx`.
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::Parser;
 use linear_layout::show::timeline::{self, Timeline};
 use linear_layout::target::{TargetDesc, Vendor};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use ttopt_passes::estimate::{Estimate, Launch};
+use ttopt_passes::estimate::Launch;
 use ttopt_tools::batch::{self, Job};
 use ttopt_tools::binary::Resources;
 use ttopt_tools::companions::Companions;
-use ttopt_tools::compile::{Artifacts, Compiled, Options, Reported, Stage, Times, check_input, compile};
+use ttopt_tools::compile::{Compiled, Options, Reported, Stage, Times, check_input, compile, launch_of_json};
 use ttopt_tools::explain;
 use ttopt_tools::overrides::Override;
 use ttopt_tools::store::Store;
@@ -104,6 +104,9 @@ struct Args {
     /// Print TTIR and TTGIR with locations and names of values: what is edited and compiled again keeps its lines
     #[arg(long)]
     locations: bool,
+    /// Give the code no lines of the source
+    #[arg(long)]
+    no_line_info: bool,
     /// Write what each stage made to DIR/KERNEL.ttir, .ttgir, .llir, .ptx and so on, TTIR and TTGIR with locations
     #[arg(long, value_name = "DIR", conflicts_with = "batch")]
     dump: Option<PathBuf>,
@@ -142,26 +145,6 @@ fn write(output: &Path, bytes: &[u8]) -> Result<()> {
         return std::io::stdout().write_all(bytes).context("cannot write to stdout");
     }
     std::fs::write(output, bytes).with_context(|| format!("cannot write {}", output.display()))
-}
-
-/// Writes what the stages made, under the names that Triton gives them.
-fn dump(folder: &Path, kernel: &str, is_amd: bool, made: &Artifacts) -> Result<()> {
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let (asm, bin) = if is_amd { ("amdgcn", "hsaco") } else { ("ptx", "cubin") };
-    let stages = [
-        ("ttir", &made.ttir),
-        ("ttgir", &made.ttgir),
-        ("llir", &made.llvmir),
-        (asm, &made.asm),
-        (bin, &made.bin),
-        ("sass", &made.sass),
-    ];
-    for (extension, bytes) in stages {
-        if let Some(bytes) = bytes {
-            write(&folder.join(format!("{kernel}.{extension}")), bytes)?;
-        }
-    }
-    Ok(())
 }
 
 /// Writes the schedules of loops.
@@ -206,32 +189,10 @@ fn options(args: &Args) -> Options {
     options.flush_denormals = !args.keep_denormals;
     options.ptxas_options = args.ptxas_options.clone();
     options.locations = args.locations || args.dump.is_some();
-    options.keep = args.dump.is_some();
+    options.line_info = !args.no_line_info;
+    options.dump = args.dump.clone();
     options.companions = Companions::find();
     options
-}
-
-/// Reads a launch of JSON.
-fn launch(text: &str) -> Result<Launch> {
-    let json: serde_json::Value = serde_json::from_str(text).context("--launch is not JSON")?;
-    let mut launch = Launch::default();
-    if let Some(grid) = json.get("grid") {
-        let sizes: Vec<i64> =
-            grid.as_array().into_iter().flatten().filter_map(|size| size.as_i64()).collect();
-        launch.grid =
-            Some(sizes.try_into().map_err(|_| anyhow!("`grid` of --launch must be three numbers"))?);
-    }
-    let arguments = json.get("args").and_then(|args| args.as_array());
-    let value = |argument: &serde_json::Value| argument.get("value").and_then(serde_json::Value::as_i64);
-    launch.arguments = arguments.into_iter().flatten().map(value).collect();
-    Ok(launch)
-}
-
-fn to_json(estimate: &Estimate) -> serde_json::Value {
-    let Estimate { terms, dots, loaded, stored, waits } = estimate;
-    let terms: serde_json::Map<_, _> =
-        terms.iter().map(|(name, cycles)| ((*name).to_owned(), (*cycles).into())).collect();
-    serde_json::json!({ "cycles": terms, "dots": dots, "loaded": loaded, "stored": stored, "waits": waits })
 }
 
 /// Says whether all jobs were done.
@@ -268,18 +229,11 @@ fn run(args: &Args) -> Result<()> {
     let mut options = options(args);
     options.overrides = args.overrides.iter().map(|path| Override::read(path)).collect::<Result<_>>()?;
     if args.estimate.is_some() {
-        options.estimate = Some(args.launch.as_deref().map_or(Ok(Launch::default()), launch)?);
+        options.estimate = Some(args.launch.as_deref().map_or(Ok(Launch::default()), launch_of_json)?);
     }
-    let Compiled { output, metadata, times, artifacts, resources, schedules, estimate, .. } =
-        compile(&input, &name, &options)?;
-    if let Some(folder) = &args.dump {
-        let kernel = metadata.as_ref().map_or("module", |metadata| metadata.name.as_str());
-        let is_amd = metadata
-            .as_ref()
-            .and_then(|metadata| TargetDesc::parse(&metadata.target).ok())
-            .is_some_and(|target| target.vendor == Vendor::Amd);
-        dump(folder, kernel, is_amd, &artifacts)?;
-    }
+    let compiled = compile(&input, &name, &options)?;
+    let estimate = compiled.estimate_json();
+    let Compiled { output, metadata, times, resources, schedules, .. } = compiled;
     write(&args.output, &output)?;
     if args.time {
         print_times(&times);
@@ -307,16 +261,18 @@ fn run(args: &Args) -> Result<()> {
         let Some(estimate) = estimate else {
             bail!("{name} has layouts: there is an estimate from TTIR only")
         };
-        write(path, format!("{:#}\n", to_json(&estimate)).as_bytes())?;
+        write(path, format!("{estimate:#}\n").as_bytes())?;
     }
     // The summary reads PTX.
     let is_ptx = |target: &str| TargetDesc::parse(target).is_ok_and(|desc| desc.vendor == Vendor::Nvidia);
     let explains = args.explain && args.emit.is_assembly();
     if let Some(used) = resources.filter(|_| args.explain) {
-        let Resources { registers, spill_stores, spill_loads, stack, .. } = used;
+        let Resources { registers, spill_stores, spill_loads, stack, ctas, warps, most_warps, .. } = used;
+        let is_nvidia = metadata.as_ref().is_some_and(|metadata| is_ptx(&metadata.target));
+        let who = if is_nvidia { "ptxas" } else { "LLVM" };
         eprintln!(
-            "ptxas: {registers} registers a thread, {stack} bytes of stack, {spill_stores} bytes of spill stores, \
-             {spill_loads} bytes of spill loads"
+            "{who}: {registers} registers a thread, {stack} bytes of stack, {spill_stores} bytes of spill stores, \
+             {spill_loads} bytes of spill loads; CTAs that fit on a multiprocessor: {ctas}, {warps} of {most_warps} warps"
         );
     }
     if let Some(metadata) = metadata.as_ref().filter(|metadata| explains && is_ptx(&metadata.target)) {

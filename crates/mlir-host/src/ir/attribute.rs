@@ -64,6 +64,17 @@ impl<'c> Attr<'c> {
         // SAFETY: the context is valid.
         Self::new(unsafe { mlirStringAttrGet(ctx.raw(), ffi::str_ref(value)) })
     }
+    /// `#llvm.di_lexical_block_file`: lines of a file in a scope whose own file is another. `path` is split at its last slash.
+    pub fn di_block_in_file(scope: Attr<'c>, path: &str) -> Self {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let ctx = scope.context();
+        // SAFETY: the context is valid, and so are the attributes, which are of it.
+        unsafe {
+            let text = |text: &str| mlirStringAttrGet(ctx.raw(), ffi::str_ref(text));
+            let file = mlirLLVMDIFileAttrGet(ctx.raw(), text(name), text(folder));
+            Self::new(mlirLLVMDILexicalBlockFileAttrGet(ctx.raw(), scope.raw(), file, 0))
+        }
+    }
     /// `@name`.
     pub fn symbol(ctx: Context<'c>, name: &str) -> Self {
         // SAFETY: the context is valid.

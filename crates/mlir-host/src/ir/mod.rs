@@ -96,6 +96,27 @@ handle!(
     Loc, MlirLocation, *const c_void
 );
 
+/// What a location is made of.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum LocKind<'c> {
+    /// A place in a file.
+    File(&'c str),
+    /// A place that has a name.
+    Name(Loc<'c>),
+    /// A place in a function that was inlined at another place.
+    CallSite {
+        /// In the function that was inlined.
+        callee: Loc<'c>,
+        /// Where that was.
+        caller: Loc<'c>,
+    },
+    /// Several places.
+    Fused(Vec<Loc<'c>>),
+    /// Unknown, or of another kind.
+    Other,
+}
+
 impl<'c> Loc<'c> {
     /// The context.
     pub fn context(self) -> Context<'c> {
@@ -129,6 +150,39 @@ impl<'c> Loc<'c> {
             }
             None
         }
+    }
+    /// What it is made of.
+    pub fn kind(self) -> LocKind<'c> {
+        let known = |raw: MlirLocation| {
+            // SAFETY: a part of a valid location.
+            unsafe { Loc::from_raw(raw) }.unwrap_or(self.context().unknown_loc())
+        };
+        // SAFETY: the location is valid, and each part is asked only of its kind.
+        unsafe {
+            let raw = self.raw();
+            if mlirLocationIsAFileLineColRange(raw) {
+                LocKind::File(ffi::str_of(mlirIdentifierStr(mlirLocationFileLineColRangeGetFilename(raw))))
+            } else if mlirLocationIsAName(raw) {
+                LocKind::Name(known(mlirLocationNameGetChildLoc(raw)))
+            } else if mlirLocationIsACallSite(raw) {
+                LocKind::CallSite {
+                    callee: known(mlirLocationCallSiteGetCallee(raw)),
+                    caller: known(mlirLocationCallSiteGetCaller(raw)),
+                }
+            } else if mlirLocationIsAFused(raw) {
+                let count = mlirLocationFusedGetNumLocations(raw) as usize;
+                let mut parts = vec![MlirLocation { ptr: std::ptr::null() }; count];
+                mlirLocationFusedGetLocations(raw, parts.as_mut_ptr());
+                LocKind::Fused(parts.into_iter().map(known).collect())
+            } else {
+                LocKind::Other
+            }
+        }
+    }
+    /// A place in a function that was inlined where `caller` says.
+    pub fn inlined_at(self, caller: Loc<'c>) -> Loc<'c> {
+        // SAFETY: both are valid and of one context.
+        unsafe { Loc::from_raw(mlirLocationCallSiteGet(self.raw(), caller.raw())) }.unwrap_or(self)
     }
     /// This location together with `metadata`, as `loc(fused<metadata>[…])`.
     pub fn fused(self, metadata: Attr<'c>) -> Loc<'c> {
