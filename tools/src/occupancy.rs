@@ -255,6 +255,20 @@ mod tests {
     }
 
     #[test]
+    fn line_tables_change_nothing() {
+        let mut plain = text(&holds(48), 512);
+        let marked: String = holds(48)
+            .lines()
+            .enumerate()
+            .map(|(n, line)| format!("$L__tmp{n}:\n\t.loc\t1 {n} 3\n{line}\n"))
+            .collect();
+        let mut marked = text(&marked, 512);
+        let found = bound(&mut plain, 4);
+        assert!(found.is_some_and(|found| found.ctas > 1));
+        assert_eq!(bound(&mut marked, 4), found);
+    }
+
+    #[test]
     fn what_is_held_over_a_barrier_decides() {
         let mut ptx = text(&holds(64), 128);
         let found = bound(&mut ptx, 16).unwrap();

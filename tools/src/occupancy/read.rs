@@ -35,6 +35,9 @@ pub struct Instruction {
     pub varies: bool,
 }
 
+/// How LLVM's labels begin that only line tables and the like mention.
+const DEBUG_LABEL: &[u8] = b"$L__tmp";
+
 /// Instructions that control enters at the first and leaves at the last.
 #[derive(Clone, Debug, Default)]
 pub struct Block {
@@ -153,8 +156,11 @@ impl<'a> Reader<'a> {
                     let statement = &rest[..length];
                     // A colon ends a label, or is part of an operation's name.
                     if rest[length] == b':' && is_label(statement) {
-                        self.begin_block();
-                        self.labels.push((statement, self.blocks.len() as u32 - 1));
+                        // Nothing jumps to where only debuggers see a place.
+                        if !statement.starts_with(DEBUG_LABEL) {
+                            self.begin_block();
+                            self.labels.push((statement, self.blocks.len() as u32 - 1));
+                        }
                         at += length + 1;
                     } else {
                         let length = rest.iter().position(|byte| *byte == b';')?;
