@@ -275,11 +275,8 @@ fn assert<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let target = l.target;
     let place = op.loc().position();
     let (file, line) = place.as_ref().map_or(("unknown", 0), |(file, line, _)| (file.as_str(), *line));
-    let mut parent = op.parent();
-    while let Some(above) = parent.filter(|above| FuncOp::cast(*above).is_none()) {
-        parent = above.parent();
-    }
-    let function = parent.and_then(|function| function.attr("sym_name")).and_then(Attr::as_str);
+    let function = op.ancestor(|outer| FuncOp::cast(outer).is_some());
+    let function = function.and_then(|function| function.attr("sym_name")).and_then(Attr::as_str);
     let failed = Assertion { message, file, line, function: function.unwrap_or("unknown") };
     l.with_module(|e, module| target.assert(e, module, &failed))?;
     l.emit.br(go_on, &[], None)?;

@@ -153,6 +153,11 @@ fn check_halves(graph: &LoopGraph, schedule: &LoopSchedule, trips: u64) -> Resul
     Ok(())
 }
 
+/// Whether a loop copies to shared memory without threads waiting for it.
+fn has_copies(graph: &LoopGraph) -> bool {
+    graph.nodes.iter().any(|node| matches!(node.kind, Kind::Copy | Kind::BulkCopy))
+}
+
 /// What the first half does to rings: the ring, what, for which iteration, and behind how many barriers of the loop; less than
 /// none before it.
 fn touches(
@@ -162,7 +167,7 @@ fn touches(
 ) -> Result<Vec<(usize, Touch, u64, i64)>, String> {
     let (mut all, mut groups, mut barriers, mut preferred) = (Vec::new(), VecDeque::new(), 0i64, false);
     let mut open: Vec<(usize, u64)> = Vec::new();
-    let copies = graph.nodes.iter().any(|node| matches!(node.kind, Kind::Copy | Kind::BulkCopy));
+    let copies = has_copies(graph);
     let arrive = |groups: &mut VecDeque<Vec<(usize, u64)>>, pending: u32, at: i64, all: &mut Vec<_>| {
         while groups.len() > pending as usize {
             all.extend(
@@ -273,8 +278,7 @@ impl Machine<'_> {
 
     /// Before halves of the warps run apart, what the first iteration reads has arrived.
     fn begin_halves(&mut self) -> Result<(), String> {
-        let copies = self.graph.nodes.iter().any(|node| matches!(node.kind, Kind::Copy | Kind::BulkCopy));
-        if copies {
+        if has_copies(self.graph) {
             self.await_groups(self.schedule.pending_next().ok_or("halves wait for nothing")?);
         }
         Ok(())
