@@ -1,7 +1,7 @@
 //! LLVM's part: which of its passes run before and during code generation.
 
-use crate::bit_loads;
 use crate::device_library::Linked;
+use crate::{bit_loads, pointer_steps};
 use anyhow::{Context as _, Result, anyhow, bail};
 use inkwell::OptimizationLevel;
 use inkwell::attributes::{Attribute, AttributeLoc};
@@ -208,7 +208,11 @@ pub fn optimize(
     if pairs && linked != Linked::Raw {
         run(&format!("function({PAIR_PASSES})"))?;
     }
-    if loops && vendor == Vendor::Nvidia { run(LOOP_PASSES) } else { Ok(()) }
+    match vendor {
+        Vendor::Nvidia if loops => run(LOOP_PASSES),
+        Vendor::Nvidia => pointer_steps::share(module, &machine.get_target_data()),
+        _ => Ok(()),
+    }
 }
 
 /// Runs the passes that see the whole module: on AMD GPUs, what kernels do not use of the arguments that the runtime adds

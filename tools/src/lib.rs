@@ -27,6 +27,7 @@ pub mod explain;
 mod llvm_errors;
 pub mod occupancy;
 pub mod overrides;
+mod pointer_steps;
 mod resources;
 pub mod session;
 pub mod store;
