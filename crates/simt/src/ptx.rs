@@ -17,6 +17,8 @@ pub enum Operand {
     List(Vec<Operand>),
     /// `[base + offset, more…]`.
     Mem(Box<Operand>, i64, Vec<Operand>),
+    /// `!p`: a predicate, negated.
+    Not(Box<Operand>),
     /// `_`: no operand.
     Sink,
 }
@@ -210,6 +212,9 @@ impl Parser {
             self.expect("]")?;
             return Ok(Operand::Mem(Box::new(base), offset, more));
         }
+        if self.eat("!") {
+            return Ok(Operand::Not(Box::new(self.operand()?)));
+        }
         let negative = self.eat("-");
         self.eat("+");
         let t = self.next();
@@ -293,6 +298,14 @@ mod tests {
             args[1],
             Operand::Mem(Box::new(var("$2")), 0, vec![Operand::List(vec![var("$3"), var("$4")])])
         );
+    }
+
+    #[test]
+    fn negated_predicate() {
+        let s = parse("cp.async.cg.shared.global [ $0 ], [ $1 ], 16, !$2;").unwrap();
+        let Statement::Inst { args, .. } = &s[0] else { panic!() };
+        assert_eq!(args[3], Operand::Not(Box::new(var("$2"))));
+        assert!(parse("selp.b32 $0, $1, $2, !;").is_err());
     }
 
     #[test]

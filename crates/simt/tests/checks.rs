@@ -196,6 +196,30 @@ fn copies_are_there_after_the_wait_and_not_before() {
 }
 
 #[test]
+fn copies_that_ignore_what_they_would_read_write_zeros() {
+    let plain = "asm sideeffect \"cp.async.cg.shared.global [ $0 + 0 ], [ $1 + 0 ], 0x10;\", \"r,l\"(ptr addrspace(3) %ps, ptr addrspace(1) %px)";
+    let masked = |predicate: &str, operand: &str| {
+        let with = format!(
+            "asm sideeffect \"cp.async.cg.shared.global [ $0 + 0 ], [ $1 + 0 ], 0x10, {predicate};\", \"r,l,{operand}\"(ptr addrspace(3) %ps, ptr addrspace(1) %px, {})",
+            if operand == "b" { "i1 %odd" } else { "i32 %some" },
+        );
+        let call = format!("call void {with}");
+        let before =
+            "%bit = and i32 %t, 1\n  %odd = icmp eq i32 %bit, 1\n  %some = select i1 %odd, i32 0, i32 16\n  ";
+        copies(&mutated(COPIES, &format!("call void {plain}"), &format!("{before}{call}")))
+    };
+    let every = |odd: bool| {
+        let x = |i: u32| if (i / 4 % 2 == 1) == odd { i } else { 0 };
+        (128..256).chain(0..128).map(x).collect::<Vec<u32>>()
+    };
+    for (predicate, operand, odd) in [("$2", "b", false), ("!$2", "b", true), ("$2", "r", false)] {
+        let got = masked(predicate, operand);
+        assert_eq!(kinds(&got), [], "{predicate}");
+        assert_eq!(to_words(&got.buffers[1]), every(odd), "{predicate}");
+    }
+}
+
+#[test]
 fn wgmma_multiplies_and_its_rules_are_checked() {
     let (good, want) = product(WGMMA, 64);
     assert_eq!(kinds(&good), [], "{:?}", good.findings);

@@ -198,11 +198,11 @@ pub(super) fn copy_async<'c>(e: &mut Emit<'c>, copy: &AsyncCopy<'c>) -> Lowered<
     let mut constraints = vec!["r", "l"];
     let mut text = format!("cp.async.{cache}.shared.global [ $0 ], [ $1 ], {}", copy.bytes);
     if let Some(mask) = copy.mask {
-        // Bytes beyond those read are zero.
-        let (all, none) = (e.const_i32(copy.bytes.into())?, e.const_i32(0)?);
-        operands.push(e.select(mask, all, none)?);
-        constraints.push("r");
-        text += ", $2";
+        // What is not read is zero. The number of bytes to read would say so as well, but LLVM chooses between numbers once
+        // for each part of a mask.
+        operands.push(mask);
+        constraints.push("b");
+        text += ", !$2";
     }
     if let Some(active) = copy.active {
         text = format!("@${} {text}", operands.len());

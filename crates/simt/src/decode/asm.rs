@@ -1,6 +1,6 @@
 //! Inline assembly: binds operands to constraints and lowers the PTX statements to bytecode.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{Decoder, Term, What};
 use crate::bytecode::*;
@@ -16,6 +16,8 @@ pub(super) struct Vars {
     pub wide: HashMap<String, [Src; 2]>,
     /// Initial values of outputs that one instruction reads and writes, where no copy was made.
     pub tied: HashMap<Reg, Src>,
+    /// Those that are predicates.
+    pub predicates: HashSet<String>,
 }
 
 /// One instruction being lowered.
@@ -85,7 +87,12 @@ impl Decoder<'_> {
         }
         let statements = ptx::parse(text)?;
         let scalars = inst.ty.scalars();
-        let mut vars = Vars { map: HashMap::new(), wide: HashMap::new(), tied: HashMap::new() };
+        let mut vars = Vars {
+            map: HashMap::new(),
+            wide: HashMap::new(),
+            tied: HashMap::new(),
+            predicates: HashSet::new(),
+        };
         let mut outputs: Vec<Reg> = Vec::new();
         let mut inputs = args.iter();
         let mut n = 0;
@@ -116,6 +123,9 @@ impl Decoder<'_> {
                 outputs.push(r);
                 vars.map.insert(name, Src::reg(r));
                 continue;
+            }
+            if c == "b" {
+                vars.predicates.insert(name.clone());
             }
             let Some(v) = inputs.next() else {
                 return Err("inline assembly with fewer operands than constraints".into());
@@ -195,7 +205,10 @@ impl Decoder<'_> {
                         vars.wide.insert(name.clone(), words);
                     }
                 }
-                Statement::Reg(_, names) => {
+                Statement::Reg(ty, names) => {
+                    if ty == "pred" {
+                        vars.predicates.extend(names.iter().cloned());
+                    }
                     for name in names {
                         let r = self.fresh();
                         vars.map.insert(name.clone(), Src::reg(r));

@@ -421,6 +421,19 @@ impl Decoder<'_> {
         if pred.is_some() && !bulk { l.unknown() } else { Ok(Some(op)) }
     }
 
+    /// Bytes that `cp.async` reads of `all`: a number, or all of them unless a predicate says to ignore what is there.
+    fn bytes_read(&mut self, v: &Vars, o: &Operand, all: u32) -> What<Src> {
+        let (ignored, negated) = match o {
+            Operand::Not(o) => (&**o, true),
+            Operand::Var(name) if v.predicates.contains(name) => (o, false),
+            _ => return self.src(v, o, "b32"),
+        };
+        let c = self.src(v, ignored, "pred")?;
+        let (all, none) = (self.constant(all.into()), self.constant(0));
+        let (a, b) = if negated { (all, none) } else { (none, all) };
+        Ok(self.value(|d| Op::Select { d, c, a, b }))
+    }
+
     fn ptx_copy(&mut self, l: &Line<'_>, v: &mut Vars) -> What<()> {
         let pred = l.pred;
         let to_shared = {
@@ -473,10 +486,8 @@ impl Decoder<'_> {
                 dst.space = Space::Shared;
                 let src = self.address(v, l.arg(1)?)?;
                 let hint = usize::from(l.has("L2::cache_hint"));
-                let src_bytes = match l.args.get(3) {
-                    Some(o) if l.args.len() == 4 + hint => Some(self.src(v, o, "b32")?),
-                    _ => None,
-                };
+                let read = l.args.get(3).filter(|_| l.args.len() == 4 + hint);
+                let src_bytes = read.map(|read| self.bytes_read(v, read, bytes)).transpose()?;
                 self.emit(Op::CpAsync { dst, src, src_bytes });
             }
             (true, true, true) => {
