@@ -30,7 +30,7 @@ use mlir_host::is_one_of;
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::{IrRewriter, create};
 use smallvec::SmallVec;
-use ttopt_dialect::tt::ops::{BroadcastOp, GatherOp, LoadOp, ReduceOp, ScanOp};
+use ttopt_dialect::tt::ops::{BroadcastOp, ExpandDimsOp, GatherOp, LoadOp, ReduceOp, ScanOp};
 use ttopt_dialect::ttg::attrs::encoding;
 use ttopt_dialect::ttg::layout::{equivalent, to_linear_layout};
 
@@ -169,11 +169,15 @@ fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> (Vec<usize>, Vec<Work<
     let vectors: FastMap<Op<'c>, u64> = accesses.iter().map(|access| (access.op, access.vector)).collect();
     let mut seen = FastSet::default();
     for &op in ops {
-        let Some(ty) = op.results().next().filter(|_| BroadcastOp::cast(op).is_some()).map(Value::ty) else {
+        // A tensor of fewer dimensions need not be repeated to be met: the dimension that it lacks may have one place.
+        let Some(ty) =
+            op.results().next().filter(|_| is_one_of!(op, BroadcastOp | ExpandDimsOp)).map(Value::ty)
+        else {
             continue;
         };
         let (Some(ty), Some(from)) = (ty.as_tensor(), op.operand(0).ty().as_tensor()) else { continue };
         let Some(numbers) = alike.get(&(sets.find(op.result(0)), ty.shape())) else { continue };
+        let from = ExpandDimsOp::cast(op).map_or(from, |_| ty);
         let dims: SmallVec<[usize; 2]> = (0..from.rank()).filter(|d| from.shape()[*d] != 1).collect();
         for load in loads_of(op.operand(0)) {
             let vector = vectors.get(&load).copied().unwrap_or(1);
@@ -384,9 +388,12 @@ fn operand_cost(members: &[&Access<'_>], work: &Work<'_>, held: u64, machine: &M
     operand.map_or(0.0, |bytes| stored_per_element(held, bytes, machine.threads_per_warp))
 }
 
-/// The vectors that a group can take, but for the size of its tensors.
-fn group_vectors(members: &[&Access<'_>]) -> impl Iterator<Item = u64> {
+/// The vectors that a group can take, but for the size of its tensors. Where its own accesses are of single elements (a table
+/// is looked up), loads that it meets may be of several.
+fn group_vectors(members: &[&Access<'_>], work: &Work<'_>) -> impl Iterator<Item = u64> + use<> {
     let widest = members.iter().map(|access| access.vector).max().unwrap_or(1);
+    let met = work.repeated.iter().map(|load| load.vector).max().filter(|_| widest == 1);
+    let widest = met.unwrap_or(widest);
     std::iter::successors(Some(1), |held| Some(held * 2)).take_while(move |held| *held <= widest)
 }
 
@@ -413,6 +420,17 @@ fn reductions_cost<'c>(first: &Access<'c>, held: u64, work: &Work<'c>, layouts: 
     let layout = layout.and_then(|layout| to_linear_layout(layout, &first.shape).ok());
     let cycles = layout.and_then(|layout| along_cost(work.reductions(), &layout, target));
     cycles.map_or(f64::INFINITY, |cycles| REDUCTIONS_BESIDE * cycles)
+}
+
+/// Cycles of the loads that a group meets, whose threads hold `held` neighbours, where nothing else says how many these should
+/// be: its own accesses are of single elements.
+fn met_cost<'c>(members: &[&Access<'c>], work: &Work<'c>, held: u64, layouts: &Layouts<'c>) -> f64 {
+    let Some(first) = members.first().filter(|_| members.iter().all(|access| access.vector == 1)) else {
+        return 0.0;
+    };
+    let layout = layout_for(first, held, work, layouts).ok();
+    let terms = layout.and_then(|layout| work_terms(layout, first, work, layouts));
+    terms.map_or(f64::INFINITY, |[_, repeated]| repeated)
 }
 
 /// Cycles of the accesses of a group whose threads hold `held` neighbours: to issue them, of lines and sectors, to store what
@@ -464,14 +482,16 @@ fn sizes(access: &Access<'_>, vector: u64) -> Vec<u64> {
 /// The vector that a group takes: the one with which its accesses cost least, or a wider one by which reductions gain more.
 fn group_vector<'c>(members: &[&Access<'c>], work: &Work<'c>, layouts: &Layouts<'c>) -> u64 {
     let (Some(first), machine) = (members.first(), &layouts.machine) else { return 1 };
-    let accesses = |held: u64| group_cost(members, work, held, machine).iter().sum::<f64>();
+    let accesses = |held: u64| {
+        group_cost(members, work, held, machine).iter().sum::<f64>() + met_cost(members, work, held, layouts)
+    };
     // Of equals the widest.
     let least = |a: &(f64, u64), b: &(f64, u64)| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1));
-    let best = group_vectors(members).map(|held| (accesses(held), held)).min_by(least);
+    let best = group_vectors(members, work).map(|held| (accesses(held), held)).min_by(least);
     let best = best.map_or(1, |(_, held)| held);
     let narrowest = best.min(most_held(first, best, machine));
     let wider =
-        group_vectors(members).filter(|held| *held > best && *held <= most_held(first, *held, machine));
+        group_vectors(members, work).filter(|held| *held > best && *held <= most_held(first, *held, machine));
     let all = std::iter::once(narrowest).chain(wider);
     let all = all.map(|held| (accesses(held) + reductions_cost(first, held, work, layouts), held));
     all.min_by(least).map_or(narrowest, |(_, held)| held)
@@ -487,7 +507,7 @@ fn vector_choice<'c>(
     let (first, machine) = (members.first()?, &layouts.machine);
     // What is reduced makes vectors no narrower.
     let least = if work.reduces() { vector } else { 1 };
-    let fits: Vec<u64> = group_vectors(members)
+    let fits: Vec<u64> = group_vectors(members, work)
         .filter(|held| *held >= least && *held <= vector.max(most_held(first, *held, machine)))
         .collect();
     let candidates = fits.iter().map(|held| {
@@ -497,6 +517,7 @@ fn vector_choice<'c>(
             ("lines and sectors", lines),
             ("shared memory of dots", operands),
             ("offsets", offsets),
+            ("loads that are met", met_cost(members, work, *held, layouts)),
             ("reductions beside", reductions_cost(first, *held, work, layouts)),
         ];
         let neighbours = if *held == 1 { "neighbour" } else { "neighbours" };
