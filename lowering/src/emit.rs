@@ -105,6 +105,7 @@ pub struct Emit<'c> {
     f32: Type<'c>,
     flushes: bool,
     contract: Option<Attr<'c>>,
+    contract_narrow: Option<Attr<'c>>,
     disjoint: Attr<'c>,
     pointers: RefCell<FastMap<u32, Type<'c>>>,
     vectors: RefCell<FastMap<(usize, Type<'c>), Type<'c>>>,
@@ -142,6 +143,7 @@ impl<'c> Emit<'c> {
             i64: Type::int(ctx, 64),
             f32: Type::float(ctx, FloatKind::F32),
             contract: Attr::parse(ctx, "#llvm.fastmath<contract>"),
+            contract_narrow: Attr::parse(ctx, "#llvm.fastmath<contract, arcp>"),
             flushes: false,
             disjoint: Attr::unit(ctx),
             pointers: RefCell::default(),
@@ -166,6 +168,7 @@ impl<'c> Emit<'c> {
     #[must_use]
     pub fn fusing(mut self, fuses: bool) -> Self {
         self.contract = self.contract.filter(|_| fuses);
+        self.contract_narrow = self.contract_narrow.filter(|_| fuses);
         self
     }
     /// The context.
@@ -321,9 +324,15 @@ impl<'c> Emit<'c> {
         self.value(name, operands, operands[0].ty(), &[])
     }
     /// Emits a floating-point operation that may be contracted into an FMA.
+    ///
+    /// LLVM's InstCombine computes in 16 bits what is computed in 32 bits of numbers of 16 bits and rounded to those again, and keeps
+    /// the flag that lets a product and a sum become one, although what was rounded between them may not. So operations
+    /// that are of 16 bits here are also given `arcp`, which says nothing about sums and products, and whoever runs InstCombine
+    /// takes `contract` from those without it.
     pub fn contracted(&mut self, name: &str, operands: &[Value<'c>]) -> Lowered<Value<'c>> {
         let ty = operands[0].ty();
-        match self.contract {
+        let flags = if ty.element().bits() == Some(16) { self.contract_narrow } else { self.contract };
+        match flags {
             Some(flags) => self.value(name, operands, ty, &[("fastmathFlags", flags)]),
             None => self.value(name, operands, ty, &[]),
         }

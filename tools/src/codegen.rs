@@ -5,6 +5,7 @@ use crate::{bit_loads, pointer_steps};
 use anyhow::{Context as _, Result, anyhow, bail};
 use inkwell::OptimizationLevel;
 use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::builder::Builder;
 use inkwell::llvm_sys::core::LLVMDisposeMessage;
 use inkwell::llvm_sys::prelude::{LLVMMemoryBufferRef, LLVMModuleRef};
 use inkwell::llvm_sys::target_machine::{LLVMTargetMachineRef, LLVMTargetRef};
@@ -12,8 +13,10 @@ use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::{Linkage, Module};
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
-use inkwell::types::AnyTypeEnum;
-use inkwell::values::{BasicValueEnum, InstructionOpcode, InstructionValue};
+use inkwell::types::{AnyTypeEnum, BasicTypeEnum};
+use inkwell::values::{
+    BasicValue, BasicValueEnum, FastMathFlags, FloatMathValue, InstructionOpcode, InstructionValue,
+};
 use linear_layout::target::Vendor;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char};
@@ -203,6 +206,7 @@ pub fn optimize(
         let before = if has_wide_divisions(module) { DIVISION_PASSES } else { "" };
         run(&format!("function({before}{passes})"))?;
     }
+    keep_roundings(module)?;
     // Pairs of bits would no longer be seen to come from words.
     bit_loads::widen(module)?;
     if pairs && linked != Linked::Raw {
@@ -231,6 +235,65 @@ pub fn finish(module: &Module<'_>, machine: &TargetMachine, vendor: Vendor) -> R
 }
 
 /// The instructions of all functions.
+/// Lets no sum take in a product that was rounded to 16 bits: InstCombine made both of operations on 32 bits and of the rounding, and
+/// kept their `contract`. What was of 16 bits from the start also has `arcp` (`Emit::contracted`).
+fn keep_roundings(module: &Module<'_>) -> Result<()> {
+    let builder = module.get_context().create_builder();
+    for instruction in instructions(module).filter(|it| was_narrowed(*it)).collect::<Vec<_>>() {
+        // Flags can be added to an instruction, not taken.
+        builder.position_before(&instruction);
+        let operand = |number: u32| instruction.get_operand(number).and_then(|operand| operand.value());
+        let operands = operand(0).zip(operand(1)).context("an operation without operands")?;
+        let opcode = instruction.get_opcode();
+        let kept = match operands {
+            (BasicValueEnum::FloatValue(a), BasicValueEnum::FloatValue(b)) => {
+                float_operation(&builder, opcode, a, b)?.as_instruction_value()
+            }
+            (BasicValueEnum::VectorValue(a), BasicValueEnum::VectorValue(b)) => {
+                float_operation(&builder, opcode, a, b)?.as_instruction_value()
+            }
+            _ => continue,
+        };
+        instruction.replace_all_uses_with(&kept.context("an operation on constants")?);
+        instruction.erase_from_basic_block();
+    }
+    Ok(())
+}
+
+/// Whether `instruction` adds or multiplies numbers of 16 bits that may be contracted, and were wider.
+fn was_narrowed(instruction: InstructionValue<'_>) -> bool {
+    use InstructionOpcode as Op;
+    if !matches!(instruction.get_opcode(), Op::FAdd | Op::FSub | Op::FMul) {
+        return false;
+    }
+    let element = match instruction.get_type() {
+        AnyTypeEnum::FloatType(ty) => Some(ty),
+        AnyTypeEnum::VectorType(ty) => {
+            Some(ty.get_element_type()).filter(|ty| ty.is_float_type()).map(BasicTypeEnum::into_float_type)
+        }
+        _ => None,
+    };
+    let is_narrow = element.is_some_and(|ty| ty.get_bit_width() == 16);
+    let flags = instruction.get_fast_math_flags().unwrap_or(FastMathFlags::empty());
+    is_narrow
+        && flags.contains(FastMathFlags::AllowContract)
+        && !flags.contains(FastMathFlags::AllowReciprocal)
+}
+
+/// The operation that `opcode` says.
+fn float_operation<'c, T: FloatMathValue<'c>>(
+    builder: &Builder<'c>,
+    opcode: InstructionOpcode,
+    a: T,
+    b: T,
+) -> Result<T> {
+    Ok(match opcode {
+        InstructionOpcode::FAdd => builder.build_float_add(a, b, "")?,
+        InstructionOpcode::FSub => builder.build_float_sub(a, b, "")?,
+        _ => builder.build_float_mul(a, b, "")?,
+    })
+}
+
 fn instructions<'m>(module: &Module<'m>) -> impl Iterator<Item = InstructionValue<'m>> {
     let blocks = module.get_functions().flat_map(|function| function.get_basic_block_iter());
     blocks.flat_map(|block| block.get_instructions())

@@ -30,7 +30,7 @@ use mlir_host::pass::PassResult;
 use mlir_host::traits::Upstream;
 use mlir_host::upstream::{DivSIOp, DivUIOp, RemSIOp, RemUIOp, XOrIOp};
 use smallvec::SmallVec;
-use ttopt_dialect::tt::ops::{DotOp, FuncOp, LoadOp, StoreOp};
+use ttopt_dialect::tt::ops::{AtomicRmwOp, AtomicStoreOp, DotOp, FuncOp, LoadOp, StoreOp};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::attrs::{encoding, encoding_attr, shared_memory};
 use ttopt_dialect::ttg::layout::to_linear_layout;
@@ -198,12 +198,20 @@ pub fn body<'c>(op: Op<'c>) -> Option<(Block<'c>, Op<'c>)> {
 pub fn is_harmless(op: Op<'_>) -> bool {
     let reads = LoadOp::cast(op).is_some_and(|load| !load.is_volatile());
     reads
-        || StoreOp::cast(op).is_some()
+        || is_store(op)
         || LocalLoadOp::cast(op).is_some()
         || fills_constant_buffer(op)
         || is_dot(op)
         || op.has_trait(Upstream::RecursiveMemoryEffects)
         || op.is_memory_effect_free()
+}
+
+/// Whether `op` stores to global memory through pointers, and orders no load behind it: nobody can know what an atomic operation
+/// met of which no result is used, so that it acquires nothing, and a release holds back no later load.
+fn is_store(op: Op<'_>) -> bool {
+    StoreOp::cast(op).is_some()
+        || AtomicStoreOp::cast(op).is_some()
+        || AtomicRmwOp::cast(op).is_some_and(|atomic| atomic.result().is_unused())
 }
 
 /// What the stores of a loop write in global memory.
@@ -219,7 +227,7 @@ impl<'c> Written<'c> {
     pub fn of(around: Op<'c>) -> Self {
         let mut written = Written::Of(Vec::new());
         around.walk(&mut |op| {
-            let roots = if StoreOp::cast(op).is_some() {
+            let roots = if is_store(op) {
                 pointer_roots(op.operand(0))
             } else if is_store_by_tma(op) {
                 descriptor_roots(op.operand(0))
