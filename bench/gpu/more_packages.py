@@ -70,12 +70,12 @@ def bounds(count, size):
 
 
 def gradients(module, name, *makers, label=None, pick=None, **constants):
-    """The backward pass of what is no autograd function's own name: of what `pick` makes of the function and its arguments."""
+    """A function and its backward pass, where what has one is no autograd function; `pick` calls it, where it is not just called."""
 
     def make():
         function = getattr(importlib.import_module(module), name)
-        picked = (lambda *args: pick(function, *args, **constants)) if pick else function
-        return trained(picked), [maker() if callable(maker) else maker for maker in makers]
+        picked = (lambda *args: pick(function, *args)) if pick else function
+        return trained(picked, **constants), [maker() if callable(maker) else maker for maker in makers]
 
     return f"{module.split('.')[0]}.{label or name}", make
 
@@ -122,7 +122,6 @@ def mamba():
     token = r(128, heads, size)
     state = r(128, heads, size, states), token, token, decays(heads, size, states), r(128, groups, states), r(128, groups, states)
     yield case(M + "selective_state_update", "selective_state_update", *state, f32(heads, size), token, f32(heads, size), dt_softplus=True)
-    tied = lambda shape, maker: lambda: maker().view(shape[:-1] + (1,)).expand(shape)
     per_head = lambda maker, last: lambda: maker().unsqueeze(-1).expand(-1, -1, last)
     slow = lambda: decays(heads)()[:, None, None].expand(heads, size, states)
     state = state[0], token, per_head(r(128, heads), size), slow, r(128, groups, states), r(128, groups, states)
