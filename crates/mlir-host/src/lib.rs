@@ -53,6 +53,7 @@
 pub mod asm;
 pub mod attrs;
 pub mod bytecode;
+pub mod conversion;
 pub mod def;
 pub mod dialect;
 pub mod driver;

@@ -364,8 +364,9 @@ impl<'c> Op<'c> {
     /// so that other handles to it, and to what it contains, find an operation without operands in no block.
     ///
     /// # Panics
-    /// When its results still have uses.
+    /// When its results still have uses, and in a dialect conversion.
     pub fn erase(self) {
+        crate::grave::Converting::forbid("an operation is erased");
         self.assert_unused();
         // SAFETY: the handle is valid, and nothing uses the results.
         unsafe { ffi::mhOpBury(self.raw()) };
@@ -601,8 +602,9 @@ impl<'c> Block<'c> {
         unsafe { Value::from_raw(mlirBlockAddArgument(self.raw(), ty.raw(), loc.raw())) }
             .expect("an argument")
     }
-    /// Erases argument `i`; handles to it are invalid. Panics when it is used.
+    /// Erases argument `i`; handles to it are invalid. Panics when it is used, and in a dialect conversion.
     pub fn erase_arg(self, i: usize) {
+        crate::grave::Converting::forbid("a block argument is erased");
         assert!(self.arg(i).is_unused(), "block argument {i} is erased, and used");
         // SAFETY: in range.
         unsafe { mlirBlockEraseArgument(self.raw(), i as u32) }
@@ -690,8 +692,10 @@ impl<'c> Region<'c> {
         // SAFETY: the region takes ownership of the block.
         unsafe { mlirRegionAppendOwnedBlock(self.raw(), block.raw()) }
     }
-    /// Moves all blocks of `other` here. What was here is destroyed, and handles to it are invalid.
+    /// Moves all blocks of `other` here. What was here is destroyed, and handles to it are invalid. Panics in a dialect
+    /// conversion.
     pub fn take_body(self, other: Region<'c>) {
+        crate::grave::Converting::forbid("a region is replaced");
         // SAFETY: the handles are valid.
         unsafe { mlirRegionTakeBody(self.raw(), other.raw()) }
     }
