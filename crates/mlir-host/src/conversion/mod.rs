@@ -11,7 +11,6 @@
 //! use mlir_host::conversion::*;
 //! use mlir_host::ir::{Op, Type};
 //! use mlir_host::pass::PassResult;
-//! use mlir_host::rewrite::create;
 //!
 //! /// Integers of any width become i64.
 //! static WIDE: TypeConverter = TypeConverter {
@@ -26,23 +25,21 @@
 //!     types: Some(&WIDE),
 //!     ..ConversionPattern::new("widen-add", "arith.addi", |op, operands, rewriter| {
 //!         let (lhs, rhs) = (operands.one(0), operands.one(1));
-//!         let sum = create("arith.addi", op.loc(), &[lhs, rhs], &[lhs.ty()], &[], &[])?;
-//!         let sum = rewriter.insert(sum).result(0);
-//!         rewriter.replace(op, &[sum]);
+//!         let sum = rewriter.generic("arith.addi", op.loc(), &[lhs, rhs], &[lhs.ty()], &[])?;
+//!         rewriter.replace(op, &[sum.result(0)]);
 //!         Ok(true)
 //!     })
 //! };
 //! static FUNCTION: ConversionPattern = ConversionPattern::function("func.func", &WIDE);
 //! static RETURN: ConversionPattern = ConversionPattern::types_of("func.return", &WIDE);
 //!
-//! static RULES: &[Rule<'static>] = &[
+//! static TARGET: &[Rule<'static>] = &[
 //!     Rule::op("func.func", Legality::Dynamic(|op| Some(WIDE.is_legal_function(op)))),
-//!     Rule::op("func.return", Legality::Dynamic(|op| Some(WIDE.is_legal(op)))),
-//!     Rule::dialect("arith", Legality::Dynamic(|op| Some(WIDE.is_legal(op)))),
+//!     Rule::others(Legality::Dynamic(|op| Some(WIDE.is_legal(op)))),
 //! ];
 //!
 //! fn run(root: Op<'_>) -> PassResult {
-//!     apply_full_conversion(root, RULES, &[&ADD, &FUNCTION, &RETURN])
+//!     apply_full_conversion(root, TARGET, &[&ADD, &FUNCTION, &RETURN])
 //! }
 //! ```
 //!
