@@ -384,13 +384,43 @@ fn panics_and_errors_of_patterns() {
         work("typeless", |_, _, rewriter| Ok(rewriter.types().name.is_empty()));
     poisoned(&TYPELESS, "the pattern has a type converter");
 
-    static FILLED: ConversionPattern = work("filled", |op, operands, rewriter| {
-        let made = create("src.work", op.loc(), operands.flat(), &[], &[], &[new_region()])?;
-        made.region(0).append(Block::new(&[]));
-        rewriter.insert(made);
+    static FILLED: ConversionPattern = work("filled", |op, _, rewriter| {
+        rewriter.insert(op.parent().expect("a function").clone_detached());
         Ok(true)
     });
-    poisoned(&FILLED, "regions of src.work are filled before it is inserted");
+    poisoned(&FILLED, "regions of func.func are filled before it is inserted");
+
+    static APPENDS: ConversionPattern = work("appends", |op, operands, _| {
+        let made = create("src.work", op.loc(), operands.flat(), &[], &[], &[])?;
+        op.block().expect("a block").append(made);
+        Ok(true)
+    });
+    poisoned(&APPENDS, "an operation is appended in a dialect conversion by another way than its rewriter");
+}
+
+#[test]
+fn what_is_nested_moves_out() {
+    static OUT: ConversionPattern = work("out", |op, _, rewriter| {
+        for inner in op.region(0).first_block().expect("a block").ops() {
+            if inner.name() == "arith.constant" {
+                rewriter.move_before(inner, op);
+            }
+        }
+        rewriter.erase(op);
+        Ok(true)
+    });
+    let text = "\"src.work\"() ({\n%c = arith.constant 7 : i32\nsrc.return\n}) : () -> ()";
+    let session = parse(text);
+    assert!(apply_partial_conversion(session.op(), WORK, &[&OUT]).is_ok(), "{:?}", session.diagnostics);
+    let text = session.op().to_string();
+    assert!(text.contains("arith.constant 7 : i32") && !text.contains("src."), "{text}");
+    static IN: ConversionPattern = work("in", |op, _, rewriter| {
+        let inner = op.region(0).first_block().and_then(Block::first).expect("an operation");
+        rewriter.move_before(op, inner);
+        Ok(true)
+    });
+    let text = "\n\"src.work\"() ({\nsrc.return\n}) : () -> ()";
+    fails(text, WORK, &[&IN], 2, "src.work is moved into itself");
 }
 
 #[test]

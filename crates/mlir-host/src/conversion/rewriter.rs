@@ -5,7 +5,7 @@ use crate::def::OpDef;
 use crate::ffi;
 use crate::ir::{Block, Loc, Op, Region, Type, Value};
 use crate::rewrite::{Mode, Rewriter};
-use mlir_sys::{MlirLocation, MlirRewriterBase, MlirType, MlirValue};
+use mlir_sys::{MlirLocation, MlirRewriterBase, MlirType, MlirValue, mlirRewriterBaseMoveOpBefore};
 use std::ffi::c_void;
 
 /// The operands of an operation as they were converted: each is one value or, where the types are such, several or none.
@@ -165,6 +165,15 @@ impl<'c> ConversionRewriter<'c> {
         let within = unsafe { ffi::mhRegionIsAncestor(from.raw(), to.raw()) } != 0;
         assert!(!within, "a region is moved into itself");
         unsafe { ffi::mhConversionMoveRegion(self.raw(), from.raw(), to.raw()) }
+    }
+    /// Moves an operation before another one. Panics when one of them is in no block, the other one in the first, or the
+    /// first was erased.
+    pub fn move_before(&mut self, op: Op<'c>, other: Op<'c>) {
+        assert!(op.block().is_some() && other.block().is_some(), "operations in blocks");
+        let within = std::iter::successors(Some(other), |op| op.parent()).any(|around| around == op);
+        assert!(!within, "{} is moved into itself", op.name());
+        self.assert_alive(op);
+        unsafe { mlirRewriterBaseMoveOpBefore(self.raw(), op.raw(), other.raw()) }
     }
     /// Makes a block at the end of a region, and inserts at its end from now on.
     pub fn create_block(&mut self, region: Region<'c>, args: &[(Type<'c>, Loc<'c>)]) -> Block<'c> {

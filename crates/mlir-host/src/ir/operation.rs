@@ -381,8 +381,9 @@ impl<'c> Op<'c> {
         // SAFETY: the handle is valid; a clone is never null.
         unsafe { Op::from_raw(mlirOperationClone(self.raw())) }.expect("a clone")
     }
-    /// Moves the operation, which may be detached, before `other`, which is in a block.
+    /// Moves the operation, which may be detached, before `other`, which is in a block. Panics in a dialect conversion.
     pub fn move_before(self, other: Op<'c>) {
+        crate::grave::Converting::forbid("an operation is moved");
         let block = other.block().expect("an operation in a block");
         // SAFETY: the handles are valid; a detached operation is given to the block.
         unsafe {
@@ -392,8 +393,9 @@ impl<'c> Op<'c> {
             }
         }
     }
-    /// Moves the operation, which may be detached, after `other`, which is in a block.
+    /// Moves the operation, which may be detached, after `other`, which is in a block. Panics in a dialect conversion.
     pub fn move_after(self, other: Op<'c>) {
+        crate::grave::Converting::forbid("an operation is moved");
         let block = other.block().expect("an operation in a block");
         // SAFETY: as above.
         unsafe {
@@ -647,8 +649,9 @@ impl<'c> Block<'c> {
         // SAFETY: the handle is valid.
         unsafe { Region::from_raw(mlirBlockGetParentRegion(self.raw())) }
     }
-    /// Appends a detached operation; panics when it is in a block.
+    /// Appends a detached operation; panics when it is in a block, and in a dialect conversion.
     pub fn append(self, op: Op<'c>) {
+        crate::grave::Converting::forbid("an operation is appended");
         assert!(op.block().is_none(), "{} is in a block already", op.name());
         // SAFETY: the block takes ownership of the operation.
         unsafe { mlirBlockAppendOwnedOperation(self.raw(), op.raw()) }
@@ -686,8 +689,9 @@ impl<'c> Region<'c> {
         // SAFETY: the handle is valid.
         unsafe { ffi::mhRegionNumber(self.raw()) as usize }
     }
-    /// Appends a detached block; panics when it is in a region.
+    /// Appends a detached block; panics when it is in a region, and in a dialect conversion.
     pub fn append(self, block: Block<'c>) {
+        crate::grave::Converting::forbid("a block is appended");
         assert!(block.parent_region().is_none(), "the block is in a region already");
         // SAFETY: the region takes ownership of the block.
         unsafe { mlirRegionAppendOwnedBlock(self.raw(), block.raw()) }
