@@ -20,6 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The crate by itself, and what is built of it.
 TREE = pathlib.Path(os.environ.get("MUTANTS_DIR", ROOT / "target" / "mutants"))
 CRATE = "crates/linear-layout"
+# Some of its tests run the program.
+PROGRAM = "tools/ttlayout"
 # Tables of what is planned, costs and is said: they take less than a second, and find most.
 FIRST = ["plan_table", "plan_texts", "plan_estimates"]
 # Then plans of all kinds, checked.
@@ -58,12 +60,13 @@ def cargo(folder, *args, **more):
 
 
 def copy_crate():
-    """The crate in a workspace of its own; what was built there before stays."""
-    shutil.rmtree(TREE / CRATE, ignore_errors=True)
-    # New dates, so that nothing built of other mutants counts as up to date.
-    shutil.copytree(ROOT / CRATE, TREE / CRATE, ignore=shutil.ignore_patterns("target"), copy_function=shutil.copyfile)
+    """The crate, and the program, in a workspace of their own; what was built there before stays."""
+    for crate in [CRATE, PROGRAM]:
+        shutil.rmtree(TREE / crate, ignore_errors=True)
+        # New dates, so that nothing built of other mutants counts as up to date.
+        shutil.copytree(ROOT / crate, TREE / crate, ignore=shutil.ignore_patterns("target"), copy_function=shutil.copyfile)
     manifest = (ROOT / "Cargo.toml").read_text()
-    manifest = re.sub(r"members = \[.*?\]", f'members = ["{CRATE}"]', manifest, count=1, flags=re.S)
+    manifest = re.sub(r"members = \[.*?\]", f'members = ["{CRATE}", "{PROGRAM}"]', manifest, count=1, flags=re.S)
     (TREE / "Cargo.toml").write_text(manifest)
     shutil.copy(ROOT / "Cargo.lock", TREE)
     (TREE / CRATE / "src" / "mutant.rs").write_text(CHOICE)
@@ -118,7 +121,7 @@ def build():
     while True:
         mutants = write_mutants(left_out)
         # Errors are in the library; tests follow once it compiles.
-        built = cargo(TREE, "check", "-p", "linear-layout", "--lib", "--message-format=json", **BUILD)
+        built = cargo(TREE, "check", "-p", "linear-layout", "--lib", "--all-features", "--message-format=json", **BUILD)
         if built.returncode == 0:
             break
         more = refused(built, mutants)
@@ -126,7 +129,8 @@ def build():
             sys.exit(f"mutants.py: what does not compile is in no mutant:\n{built.stderr[-4000:]}")
         left_out |= more
         print(f"{len(left_out)} mutants do not compile", flush=True)
-    built = cargo(TREE, "test", "--no-run", "-p", "linear-layout", "--lib", *tests, "--message-format=json", **BUILD)
+    crates = ["-p", "linear-layout", "-p", "ttlayout"]
+    built = cargo(TREE, "test", "--no-run", *crates, "--lib", *tests, "--message-format=json", **BUILD)
     if built.returncode:
         sys.exit(f"mutants.py: the tests do not build:\n{built.stderr[-4000:]}")
     programs = {}

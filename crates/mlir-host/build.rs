@@ -40,8 +40,8 @@ fn ask(program: &Path, flag: &str) -> Result<String, String> {
 }
 
 fn compile_shim(bindir: &str, includedir: &str) {
-    let sources =
-        ["dialect", "op", "bytecode", "flow", "asm", "driver"].map(|name| format!("shim/{name}.cpp"));
+    let sources = ["dialect", "op", "bytecode", "flow", "asm", "driver", "conversion"]
+        .map(|name| format!("shim/{name}.cpp"));
     println!("cargo::rerun-if-changed=shim");
     let mut build = cc::Build::new();
     // MLIR identifies traits by type names as the compiler spells them: the shim

@@ -186,7 +186,8 @@
 //! * [`encoding`]: every layout attribute of Triton 3.9, its text and its layout.
 //! * [`target`]: what there is to know about a GPU; [`plan`]: what it shall do, as plain values with a
 //!   cost, which a compiler only has to write down.
-//! * The program `ttlayout` shows all of this for one layout, one conversion, or thousands.
+//! * `show`, with the feature of that name: layouts and plans as text, JSON and pictures. The program `ttlayout`, a crate of
+//!   its own, shows one layout, one conversion, or thousands.
 //!
 //! Operations that can fail return an [`Error`] that says why with the numbers in it. Sizes are powers of
 //! two, and one side of a layout has at most 64 bits.

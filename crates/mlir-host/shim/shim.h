@@ -82,6 +82,17 @@ struct MhCallbacks {
   // Patterns and passes.
   int (*matchAndRewrite)(const void *def, MlirOperation op, MlirRewriterBase rewriter);
   int (*runPass)(const void *def, void *pass, MlirOperation op);
+  // Dialect conversion. An answer beyond those that are listed means that an error was reported.
+  /// 0: illegal, 1: legal, 2: unknown.
+  int (*isLegal)(const void *def, MlirOperation op);
+  /// 0: there is no conversion, 1: to the types appended, 2: unknown. An error is reported at `loc`.
+  int (*convertType)(const void *def, MlirType type, MlirLocation loc, MhSink *types);
+  /// Makes values of `types` of `inputs`, for what is converted, or what is not. 0: cannot be made, 1: as appended.
+  int (*materialize)(const void *def, int target, MlirRewriterBase rewriter, const MlirType *types, intptr_t numTypes,
+                     const MlirValue *inputs, intptr_t numInputs, MlirLocation loc, MlirType original, MhSink *values);
+  /// Operand i became operands[ends[i - 1]..ends[i]]. 0: does not match, 1: converted.
+  int (*convertOp)(const void *def, MlirOperation op, const MlirValue *operands, const intptr_t *ends, intptr_t numOperands,
+                   MlirRewriterBase rewriter, const void *types);
 };
 
 /// What tells an operation from those of other types: the definition where it is hosted, and its TypeID where it is

@@ -1,6 +1,7 @@
 //! Dialects: lists of definitions, and the callbacks MLIR reaches them by.
 
 use crate::asm::{OpParser, OpPrinter, Parser, Printer, Reported};
+use crate::conversion;
 use crate::def::{
     AttrDef, EffectKind, EffectOn, Effects, Folded, Format, Inputs, OpDef, ParamDef, Presence, Speculation,
     TypeDef, VerifyResult,
@@ -292,14 +293,14 @@ pub fn hosted_type_checked<'c>(def: &'static TypeDef, params: &[Attr<'c>], loc: 
 
 /// # Safety
 /// `def` is the static that was registered.
-unsafe fn def_of<T>(def: *const c_void) -> &'static T {
+pub(crate) unsafe fn def_of<T>(def: *const c_void) -> &'static T {
     // SAFETY: by the caller.
     unsafe { &*def.cast::<T>() }
 }
 
 /// # Safety
 /// The operation is valid for `'c`.
-unsafe fn op_of<'c>(op: MlirOperation) -> Op<'c> {
+pub(crate) unsafe fn op_of<'c>(op: MlirOperation) -> Op<'c> {
     // SAFETY: by the caller; MLIR never passes null here.
     unsafe { Op::from_raw(op) }.expect("MLIR passes an operation")
 }
@@ -783,6 +784,10 @@ static CALLBACKS: Callbacks = Callbacks {
     legal_to_inline_call,
     match_and_rewrite,
     run_pass,
+    is_legal: conversion::is_legal,
+    convert_type: conversion::convert_type,
+    materialize: conversion::materialize,
+    convert_op: conversion::convert_op,
 };
 
 pub(crate) fn install_callbacks() {

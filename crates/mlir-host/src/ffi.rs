@@ -80,6 +80,29 @@ pub(crate) struct Callbacks {
     pub legal_to_inline_call: extern "C" fn(Def, MlirOperation, MlirOperation) -> c_int,
     pub match_and_rewrite: extern "C" fn(Def, MlirOperation, MlirRewriterBase) -> c_int,
     pub run_pass: extern "C" fn(Def, *mut c_void, MlirOperation) -> c_int,
+    pub is_legal: extern "C" fn(Def, MlirOperation) -> c_int,
+    pub convert_type: extern "C" fn(Def, MlirType, MlirLocation, *mut Sink) -> c_int,
+    pub materialize: extern "C" fn(
+        Def,
+        c_int,
+        MlirRewriterBase,
+        *const MlirType,
+        isize,
+        *const MlirValue,
+        isize,
+        MlirLocation,
+        MlirType,
+        *mut Sink,
+    ) -> c_int,
+    pub convert_op: extern "C" fn(
+        Def,
+        MlirOperation,
+        *const MlirValue,
+        *const isize,
+        isize,
+        MlirRewriterBase,
+        *const c_void,
+    ) -> c_int,
 }
 
 #[repr(C)]
@@ -140,6 +163,35 @@ pub(crate) struct PassSpec {
     pub num_options: isize,
 }
 
+/// Mirrors `MhRule`.
+#[repr(C)]
+pub(crate) struct RuleSpec {
+    pub def: Def,
+    pub name: MlirStringRef,
+    pub of: c_int,
+    pub legality: c_int,
+}
+
+/// Mirrors `MhConversionPattern`.
+#[repr(C)]
+pub(crate) struct ConversionPatternSpec {
+    pub def: Def,
+    pub root: MlirStringRef,
+    pub benefit: u32,
+    pub recursive: c_int,
+    pub types: Def,
+}
+
+/// Mirrors `MhSignatureStep`.
+#[repr(C)]
+pub(crate) struct SignatureStep {
+    pub kind: c_int,
+    pub input: isize,
+    pub types: *const MlirType,
+    pub values: *const MlirValue,
+    pub n: isize,
+}
+
 /// Receives where an operand goes: the operation, the operand's number, the value.
 pub(crate) type PushEdge = extern "C" fn(*mut c_void, MlirOperation, isize, MlirValue);
 /// Receives where control goes: what kind of place, and its handle.
@@ -198,6 +250,56 @@ unsafe extern "C" {
         root: MlirStringRef,
         benefit: u32,
     );
+    pub(crate) fn mhSinkValue(sink: *mut Sink, value: MlirValue);
+    pub(crate) fn mhConvert(
+        op: MlirOperation,
+        full: c_int,
+        rules: *const RuleSpec,
+        num_rules: isize,
+        patterns: *const ConversionPatternSpec,
+        num_patterns: isize,
+    ) -> c_int;
+    pub(crate) fn mhConversionIsErased(op: MlirOperation) -> c_int;
+    pub(crate) fn mhConversionUnmark(op: MlirOperation);
+    pub(crate) fn mhConversionReplace(
+        rewriter: MlirRewriterBase,
+        op: MlirOperation,
+        values: *const MlirValue,
+        ends: *const isize,
+    );
+    pub(crate) fn mhConversionErase(rewriter: MlirRewriterBase, op: MlirOperation);
+    pub(crate) fn mhConversionBlock(
+        rewriter: MlirRewriterBase,
+        block: MlirBlock,
+        types: *const c_void,
+        steps: *const SignatureStep,
+        n: isize,
+    ) -> MlirBlock;
+    pub(crate) fn mhConversionRegion(
+        rewriter: MlirRewriterBase,
+        region: MlirRegion,
+        types: *const c_void,
+        steps: *const SignatureStep,
+        n: isize,
+    ) -> c_int;
+    pub(crate) fn mhConversionMoveRegion(rewriter: MlirRewriterBase, from: MlirRegion, to: MlirRegion);
+    pub(crate) fn mhConversionCreateBlock(
+        rewriter: MlirRewriterBase,
+        region: MlirRegion,
+        types: *const MlirType,
+        locs: *const MlirLocation,
+        n: isize,
+    ) -> MlirBlock;
+    pub(crate) fn mhConversionSplit(rewriter: MlirRewriterBase, op: MlirOperation) -> MlirBlock;
+    pub(crate) fn mhConversionInlineBlock(
+        rewriter: MlirRewriterBase,
+        block: MlirBlock,
+        before: MlirOperation,
+        values: *const MlirValue,
+        n: isize,
+    );
+    pub(crate) fn mhRegionIsAncestor(region: MlirRegion, of: MlirRegion) -> c_int;
+    pub(crate) fn mhBlockHolds(block: MlirBlock, op: MlirOperation) -> c_int;
     pub(crate) fn mhPatternSetNew(ctx: MlirContext) -> *mut Sink;
     pub(crate) fn mhApplyPatternsGreedily(op: MlirOperation, patterns: *mut Sink) -> c_int;
 

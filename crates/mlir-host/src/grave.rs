@@ -9,8 +9,11 @@ use crate::ffi;
 use crate::ir::Op;
 use mlir_sys::MlirOperation;
 use std::cell::{Cell, RefCell};
+use std::ffi::c_void;
 
 thread_local! {
+    /// What is converted; null outside of conversions.
+    static CONVERTING: Cell<*mut c_void> = const { Cell::new(std::ptr::null_mut()) };
     static DEPTH: Cell<usize> = const { Cell::new(0) };
     static BURIED: RefCell<Vec<MlirOperation>> = const { RefCell::new(Vec::new()) };
 }
@@ -36,6 +39,42 @@ impl Drop for Erasing {
             // SAFETY: `bury` got it, nothing refers to it, and the handles are gone.
             unsafe { ffi::mhOpFree(op) }
         }
+    }
+}
+
+/// A dialect conversion is under way on this thread. MLIR keeps handles to what it may have to take back, and takes back only
+/// what it knows of: nothing may be destroyed by another way than the rewriter that patterns are given.
+pub(crate) struct Converting(());
+
+impl Converting {
+    pub(crate) fn new(root: Op<'_>) -> Self {
+        assert!(CONVERTING.get().is_null(), "a conversion within a conversion");
+        CONVERTING.set(root.raw().ptr);
+        Self(())
+    }
+    /// Panics where `op` is what is converted, or around it: whoever asked for the conversion has a handle to it.
+    #[track_caller]
+    pub(crate) fn assert_inside(op: Op<'_>) {
+        let raw = MlirOperation { ptr: CONVERTING.get() };
+        // SAFETY: it is alive while the conversion is under way, since this refuses to erase it.
+        let root = unsafe { Op::from_raw(raw) };
+        let mut around = std::iter::successors(root, |op| op.parent());
+        let is = around.any(|each| each == op);
+        assert!(!is, "{}, which is to be converted, or what is around it, is replaced or erased", op.name());
+    }
+    /// Panics while a conversion is under way.
+    #[track_caller]
+    pub(crate) fn forbid(what: &str) {
+        assert!(
+            CONVERTING.get().is_null(),
+            "{what} in a dialect conversion by another way than its rewriter"
+        );
+    }
+}
+
+impl Drop for Converting {
+    fn drop(&mut self) {
+        CONVERTING.set(std::ptr::null_mut());
     }
 }
 

@@ -13,7 +13,7 @@
 //! * [`asm`] and [`format`](mod@format) parse and print.
 //! * [`flow`] follows values and control through regions, branches and loops.
 //! * [`interface`] asks hosted operations what they are, [`upstream`] names MLIR's own.
-//! * [`rewrite`] builds and rewrites operations.
+//! * [`rewrite`] builds and rewrites operations, [`conversion`] converts them to other dialects, with their types.
 //! * With the feature `melior`, handles are made from melior's and turn into them (`From`), so that a program written with
 //!   melior uses hosted dialects; [`driver::Registry::append_to`] puts them into its context.
 //! * [`pass`] hosts passes, [`driver`] runs MLIR's tools, [`bytecode`] checks what they read.
@@ -38,14 +38,16 @@
 //! | Callback: handle, parser, printer, rewriter, symbol tables | [`dialect`], [`asm`] | Valid while the callback runs. Callbacks are `for<'c> fn`, so that nothing with `'c` in its type outlives them; parsed operands, positions and region arguments have it. |
 //! | Inherent attribute by slot | [`ir`] | The shim compares the slot with the operation's own number of them, and knows hosted operations from others. |
 //! | Freeing an erased operation | `grave` | [`Op::erase`](ir::Op::erase) panics where results are used, and takes the operation out of the IR only; it is freed when the outermost callback returns, outside of callbacks never. |
+//! | Changes in a dialect conversion | [`conversion`], [`rewrite`] | MLIR keeps handles to what it may take back, and only asserts that it is used rightly. Operations that were replaced are marked, in the IR, where MLIR takes the mark back with the rest: neither they nor what they hold is replaced again. What would destroy, move or add something by another way than the conversion's rewriter panics until the conversion ends, and so does whatever would erase the operation that is converted. Counts of arguments, values and results are asserted. |
+//! | Rules, type converters, patterns | [`conversion`] | Rules outlive the call that they are given to, the rest are statics; the C++ objects made of them are gone when it returns. |
 //! | Owner of a C++ object | [`driver`], [`asm`], [`rewrite`] | Freed once, on drop; [`rewrite::NewRegion`] also gives it to one operation at most. |
 //! | `Send`, `Sync` | [`dialect`] | Definitions are immutable statics; what the shim keeps of them never moves nor changes. |
 //! | Pointer of [`once`](once::Once) | [`once`] | Null or leaked. |
 //!
 //! Two rules are left to those who write passes. A handle is not used after MLIR itself destroyed what it names: what
-//! [`rewrite::apply_greedily`] removes, a block argument behind [`ir::Block::erase_arg`], the former blocks of a
-//! region behind [`ir::Region::take_body`]. And between two verifications IR may be invalid, but not so that MLIR,
-//! which only asserts, misreads it: types changed in place agree when the pass ends.
+//! [`rewrite::apply_greedily`] removes, what a conversion replaced once it succeeded, a block argument behind
+//! [`ir::Block::erase_arg`], the former blocks of a region behind [`ir::Region::take_body`]. And between two verifications IR
+//! may be invalid, but not so that MLIR, which only asserts, misreads it: types changed in place agree when the pass ends.
 
 // What is left are indices and handles that MLIR or the author of a definition vouches for, each with what should have been there.
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::unreachable, clippy::todo, clippy::unimplemented))]
@@ -53,6 +55,7 @@
 pub mod asm;
 pub mod attrs;
 pub mod bytecode;
+pub mod conversion;
 pub mod def;
 pub mod dialect;
 pub mod driver;

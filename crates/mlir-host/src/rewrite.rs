@@ -3,6 +3,7 @@
 use crate::asm::Reported;
 use crate::def::{Inputs, OpDef};
 use crate::ffi::{self, Sink};
+use crate::grave::Converting;
 use crate::ir::{Attr, Block, Context, Loc, Op, Type, Value};
 use mlir_sys::*;
 use smallvec::SmallVec;
@@ -28,7 +29,24 @@ pub struct Pattern {
 /// Creates operations at a point and tells MLIR about every change.
 pub struct Rewriter<'c> {
     raw: MlirRewriterBase,
+    mode: Mode<'c>,
     context: PhantomData<&'c ()>,
+}
+
+/// What a rewriter is for.
+#[derive(Clone, Copy)]
+pub(crate) enum Mode<'c> {
+    /// Greedy patterns, passes.
+    Plain,
+    /// Dialect conversion: MLIR remembers each change, to take it back.
+    Conversion {
+        /// What is to be converted.
+        root: Op<'c>,
+        /// Whether it was changed, replaced or erased.
+        touched: bool,
+    },
+    /// Materializations: operations are made, and nothing else.
+    Materialization,
 }
 
 // SAFETY of this impl's blocks: `raw` is valid while the callback that was
@@ -37,7 +55,51 @@ impl<'c> Rewriter<'c> {
     /// # Safety
     /// `raw` is valid while this value lives.
     pub(crate) unsafe fn new(raw: MlirRewriterBase) -> Self {
-        Self { raw, context: PhantomData }
+        // SAFETY: by the caller.
+        unsafe { Self::with_mode(raw, Mode::Plain) }
+    }
+    /// # Safety
+    /// `raw` is valid while this value lives, and a rewriter of conversions in that mode.
+    pub(crate) unsafe fn with_mode(raw: MlirRewriterBase, mode: Mode<'c>) -> Self {
+        Self { raw, mode, context: PhantomData }
+    }
+    pub(crate) fn raw(&self) -> MlirRewriterBase {
+        self.raw
+    }
+    pub(crate) fn mode(&self) -> Mode<'c> {
+        self.mode
+    }
+    /// That this may change `op`.
+    pub(crate) fn assert_may_change(&mut self, op: Op<'c>) {
+        match &mut self.mode {
+            Mode::Plain => Converting::forbid("an operation is changed"),
+            Mode::Materialization => panic!("a materialization changes {}", op.name()),
+            Mode::Conversion { root, touched } => {
+                let erased = unsafe { ffi::mhConversionIsErased(op.raw()) } != 0;
+                assert!(!erased, "{} was replaced or erased already", op.name());
+                *touched |= *root == op;
+            }
+        }
+    }
+    /// That this may take `op` away.
+    pub(crate) fn assert_may_erase(&mut self, op: Op<'c>) {
+        if let Mode::Conversion { .. } = self.mode {
+            Converting::assert_inside(op);
+        }
+        self.assert_may_change(op);
+    }
+    /// That this may put `op` somewhere; a conversion would not look at what is in it.
+    fn assert_may_insert(&self, op: Op<'c>) {
+        match self.mode {
+            Mode::Plain => Converting::forbid("an operation is inserted"),
+            Mode::Materialization => {}
+            Mode::Conversion { .. } => {
+                let filled = op.regions().any(|region| !region.is_empty());
+                assert!(!filled, "regions of {} are filled before it is inserted", op.name());
+                unsafe { ffi::mhConversionUnmark(op.raw()) }
+            }
+        }
+        self.assert_place();
     }
     /// The context.
     pub fn context(&self) -> Context<'c> {
@@ -59,10 +121,10 @@ impl<'c> Rewriter<'c> {
     pub fn set_end(&mut self, block: Block<'c>) {
         unsafe { mlirRewriterBaseSetInsertionPointToEnd(self.raw, block.raw()) }
     }
-    /// Inserts a detached operation; panics when it is in a block.
+    /// Inserts a detached operation; panics when it is in a block. In a dialect conversion its regions are filled afterwards.
     pub fn insert(&mut self, op: Op<'c>) -> Op<'c> {
         assert!(op.block().is_none(), "{} is in a block already", op.name());
-        self.assert_place();
+        self.assert_may_insert(op);
         unsafe { mlirRewriterBaseInsert(self.raw, op.raw()) };
         op
     }
@@ -72,23 +134,43 @@ impl<'c> Rewriter<'c> {
     }
     /// A copy of `op`, inserted.
     pub fn clone_op(&mut self, op: Op<'c>) -> Op<'c> {
+        if matches!(self.mode, Mode::Plain) {
+            Converting::forbid("an operation is copied");
+        }
         self.assert_place();
-        unsafe { Op::from_raw(mlirRewriterBaseClone(self.raw, op.raw())) }.expect("a clone")
+        let copy = unsafe { Op::from_raw(mlirRewriterBaseClone(self.raw, op.raw())) }.expect("a clone");
+        if !matches!(self.mode, Mode::Plain) {
+            unsafe { ffi::mhConversionUnmark(copy.raw()) }
+        }
+        copy
     }
-    /// Replaces all results and erases `op`.
+    /// Replaces all results and erases `op`. In a dialect conversion the values may be of other types.
     pub fn replace(&mut self, op: Op<'c>, values: &[Value<'c>]) {
         assert_eq!(op.num_results(), values.len(), "values to replace {}", op.name());
+        self.assert_may_erase(op);
+        if let Mode::Conversion { .. } = self.mode {
+            let ends: SmallVec<[isize; 4]> = (1..=values.len() as isize).collect();
+            // SAFETY: one value for each result.
+            unsafe { ffi::mhConversionReplace(self.raw, op.raw(), values.as_ptr().cast(), ends.as_ptr()) };
+            return;
+        }
         // SAFETY: as many values as results, `Value` has the layout of `MlirValue`.
         unsafe {
             ffi::mhRewriterReplaceUses(self.raw, op.raw(), values.as_ptr().cast(), values.len() as isize);
         }
         self.erase(op);
     }
-    /// Erases an operation, as [`Op::erase`] does.
+    /// Erases an operation, as [`Op::erase`] does; in a dialect conversion when that succeeds.
     ///
     /// # Panics
-    /// When its results still have uses.
+    /// When its results still have uses, which in a dialect conversion may go later.
     pub fn erase(&mut self, op: Op<'c>) {
+        self.assert_may_erase(op);
+        if let Mode::Conversion { .. } = self.mode {
+            // SAFETY: it was not erased before.
+            unsafe { ffi::mhConversionErase(self.raw, op.raw()) };
+            return;
+        }
         op.assert_unused();
         // SAFETY: nothing uses the results.
         unsafe { ffi::mhRewriterBury(self.raw, op.raw()) };
@@ -103,6 +185,7 @@ impl<'c> Rewriter<'c> {
                 unsafe { mlirRewriterBaseFinalizeOpModification(self.0, self.1) }
             }
         }
+        self.assert_may_change(op);
         unsafe { mlirRewriterBaseStartOpModification(self.raw, op.raw()) };
         let _modification = Modification(self.raw, op.raw());
         change(op);
@@ -151,7 +234,7 @@ pub fn create_branch<'c>(
     create_with(name, loc, operands, &[], attrs, &[], successors)
 }
 
-fn create_with<'c>(
+pub(crate) fn create_with<'c>(
     name: &str,
     loc: Loc<'c>,
     operands: &[Value<'c>],
@@ -380,6 +463,7 @@ pub(crate) unsafe fn add_pattern(sink: *mut Sink, ctx: MlirContext, pattern: &'s
 /// Applies patterns below `op` until nothing changes; `false` when they do
 /// not converge.
 pub fn apply_greedily(op: Op<'_>, patterns: &[&'static Pattern]) -> bool {
+    Converting::forbid("patterns are applied");
     // SAFETY: the set is freed by the callee.
     unsafe {
         let ctx = op.context().raw();

@@ -364,8 +364,9 @@ impl<'c> Op<'c> {
     /// so that other handles to it, and to what it contains, find an operation without operands in no block.
     ///
     /// # Panics
-    /// When its results still have uses.
+    /// When its results still have uses, and in a dialect conversion.
     pub fn erase(self) {
+        crate::grave::Converting::forbid("an operation is erased");
         self.assert_unused();
         // SAFETY: the handle is valid, and nothing uses the results.
         unsafe { ffi::mhOpBury(self.raw()) };
@@ -380,8 +381,9 @@ impl<'c> Op<'c> {
         // SAFETY: the handle is valid; a clone is never null.
         unsafe { Op::from_raw(mlirOperationClone(self.raw())) }.expect("a clone")
     }
-    /// Moves the operation, which may be detached, before `other`, which is in a block.
+    /// Moves the operation, which may be detached, before `other`, which is in a block. Panics in a dialect conversion.
     pub fn move_before(self, other: Op<'c>) {
+        crate::grave::Converting::forbid("an operation is moved");
         let block = other.block().expect("an operation in a block");
         // SAFETY: the handles are valid; a detached operation is given to the block.
         unsafe {
@@ -391,8 +393,9 @@ impl<'c> Op<'c> {
             }
         }
     }
-    /// Moves the operation, which may be detached, after `other`, which is in a block.
+    /// Moves the operation, which may be detached, after `other`, which is in a block. Panics in a dialect conversion.
     pub fn move_after(self, other: Op<'c>) {
+        crate::grave::Converting::forbid("an operation is moved");
         let block = other.block().expect("an operation in a block");
         // SAFETY: as above.
         unsafe {
@@ -601,8 +604,9 @@ impl<'c> Block<'c> {
         unsafe { Value::from_raw(mlirBlockAddArgument(self.raw(), ty.raw(), loc.raw())) }
             .expect("an argument")
     }
-    /// Erases argument `i`; handles to it are invalid. Panics when it is used.
+    /// Erases argument `i`; handles to it are invalid. Panics when it is used, and in a dialect conversion.
     pub fn erase_arg(self, i: usize) {
+        crate::grave::Converting::forbid("a block argument is erased");
         assert!(self.arg(i).is_unused(), "block argument {i} is erased, and used");
         // SAFETY: in range.
         unsafe { mlirBlockEraseArgument(self.raw(), i as u32) }
@@ -645,8 +649,9 @@ impl<'c> Block<'c> {
         // SAFETY: the handle is valid.
         unsafe { Region::from_raw(mlirBlockGetParentRegion(self.raw())) }
     }
-    /// Appends a detached operation; panics when it is in a block.
+    /// Appends a detached operation; panics when it is in a block, and in a dialect conversion.
     pub fn append(self, op: Op<'c>) {
+        crate::grave::Converting::forbid("an operation is appended");
         assert!(op.block().is_none(), "{} is in a block already", op.name());
         // SAFETY: the block takes ownership of the operation.
         unsafe { mlirBlockAppendOwnedOperation(self.raw(), op.raw()) }
@@ -684,14 +689,17 @@ impl<'c> Region<'c> {
         // SAFETY: the handle is valid.
         unsafe { ffi::mhRegionNumber(self.raw()) as usize }
     }
-    /// Appends a detached block; panics when it is in a region.
+    /// Appends a detached block; panics when it is in a region, and in a dialect conversion.
     pub fn append(self, block: Block<'c>) {
+        crate::grave::Converting::forbid("a block is appended");
         assert!(block.parent_region().is_none(), "the block is in a region already");
         // SAFETY: the region takes ownership of the block.
         unsafe { mlirRegionAppendOwnedBlock(self.raw(), block.raw()) }
     }
-    /// Moves all blocks of `other` here. What was here is destroyed, and handles to it are invalid.
+    /// Moves all blocks of `other` here. What was here is destroyed, and handles to it are invalid. Panics in a dialect
+    /// conversion.
     pub fn take_body(self, other: Region<'c>) {
+        crate::grave::Converting::forbid("a region is replaced");
         // SAFETY: the handles are valid.
         unsafe { mlirRegionTakeBody(self.raw(), other.raw()) }
     }

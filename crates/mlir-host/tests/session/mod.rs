@@ -3,7 +3,7 @@
 
 use mlir_host::DialectDef;
 use mlir_host::driver::{Registry, register_transform_passes};
-use mlir_host::ir::{Context, Op};
+use mlir_host::ir::{Context, Loc, Op};
 use mlir_sys::*;
 
 /// A parsed module and the diagnostics so far.
@@ -11,8 +11,32 @@ pub struct Session {
     context: MlirContext,
     pub module: MlirModule,
     // Boxed: the handler holds its address.
-    #[allow(clippy::box_collection)]
-    pub diagnostics: Box<Vec<String>>,
+    pub diagnostics: Box<Told>,
+}
+
+/// What was said, and where.
+#[derive(Default)]
+pub struct Told {
+    texts: Vec<String>,
+    lines: Vec<u32>,
+}
+
+impl Told {
+    /// The line of each; 0 where it is unknown.
+    pub fn lines(&self) -> &[u32] {
+        &self.lines
+    }
+}
+impl std::ops::Deref for Told {
+    type Target = Vec<String>;
+    fn deref(&self) -> &Vec<String> {
+        &self.texts
+    }
+}
+impl std::fmt::Debug for Told {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.texts.iter().zip(&self.lines)).finish()
+    }
 }
 
 unsafe extern "C" fn append(text: MlirStringRef, out: *mut std::ffi::c_void) {
@@ -23,7 +47,10 @@ unsafe extern "C" fn append(text: MlirStringRef, out: *mut std::ffi::c_void) {
 unsafe extern "C" fn collect(diagnostic: MlirDiagnostic, data: *mut std::ffi::c_void) -> MlirLogicalResult {
     let mut text = String::new();
     unsafe { mlirDiagnosticPrint(diagnostic, Some(append), (&raw mut text).cast()) };
-    unsafe { (*data.cast::<Vec<String>>()).push(text) };
+    let position = unsafe { Loc::from_raw(mlirDiagnosticGetLocation(diagnostic)) }.and_then(Loc::position);
+    let told = unsafe { &mut *data.cast::<Told>() };
+    told.texts.push(text);
+    told.lines.push(position.map_or(0, |position| position.1));
     MlirLogicalResult { value: 1 }
 }
 
@@ -34,7 +61,7 @@ impl Session {
             registry.add_upstream();
             registry.add(dialects);
             let context = mlirContextCreateWithRegistry(registry.raw(), false);
-            let mut diagnostics = Box::new(Vec::new());
+            let mut diagnostics = Box::new(Told::default());
             mlirContextAttachDiagnosticHandler(context, Some(collect), (&raw mut *diagnostics).cast(), None);
             // MLIR's lexer looks one byte past the end.
             let terminated = std::ffi::CString::new(text).unwrap();

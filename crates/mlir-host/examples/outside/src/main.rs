@@ -1,4 +1,4 @@
-//! `poly-opt`: `mlir-opt` with a dialect of polynomials, and a pass that evaluates them.
+//! `poly-opt`: `mlir-opt` with a dialect of polynomials, a pass that evaluates them, and one that converts them.
 //!
 //! ```mlir
 //! %p = poly.constant [1, 2, 3] : !poly.poly<4>     // 1 + 2x + 3x², of degree less than 4
@@ -6,12 +6,14 @@
 //! %y = poly.eval %q at %x : !poly.poly<4>          // an i32
 //! ```
 
+mod convert;
+
 use mlir_host::asm::{Punct, Reported};
 use mlir_host::attrs::DenseI32Array;
 use mlir_host::def::*;
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
-use mlir_host::rewrite::{IrRewriter, create};
+use mlir_host::rewrite::{IrRewriter, Rewriter};
 use mlir_host::traits::Trait;
 use mlir_host::{DialectDef, op};
 
@@ -129,41 +131,53 @@ fn coefficients(value: Value<'_>) -> Option<Vec<i32>> {
 
 /// `name` of two numbers, where `op` is.
 fn arith<'c>(
-    at: &mut IrRewriter<'c>,
+    at: &mut Rewriter<'c>,
     op: Op<'c>,
     name: &str,
     numbers: [Value<'c>; 2],
 ) -> Result<Value<'c>, Reported> {
-    Ok(at.insert(create(name, op.loc(), &numbers, &[numbers[0].ty()], &[], &[])?).result(0))
+    Ok(at.generic(name, op.loc(), &numbers, &[numbers[0].ty()], &[])?.result(0))
+}
+
+/// An i32.
+fn number<'c>(at: &mut Rewriter<'c>, op: Op<'c>, n: i32) -> Result<Value<'c>, Reported> {
+    let (ty, value) = (Type::int(op.context(), 32), Attr::int(op.context(), 32, n.into()));
+    Ok(at.generic("arith.constant", op.loc(), &[], &[ty], &[("value", value)])?.result(0))
+}
+
+/// The value at a point, by Horner's scheme.
+fn horner<'c>(
+    at: &mut Rewriter<'c>,
+    op: Op<'c>,
+    coefficients: &[Value<'c>],
+    point: Value<'c>,
+) -> Result<Value<'c>, Reported> {
+    let Some((last, rest)) = coefficients.split_last() else {
+        return Err(op.error("evaluates a polynomial without coefficients"));
+    };
+    rest.iter().rev().try_fold(*last, |sum, next| {
+        let product = arith(at, op, "arith.muli", [sum, point])?;
+        arith(at, op, "arith.addi", [product, *next])
+    })
 }
 
 fn lower(eval: Eval<'_>) -> PassResult {
-    let (op, point) = (eval.op(), eval.point());
+    let op = eval.op();
     let Some(coefficients) = coefficients(eval.poly()) else {
         return Err(op.error("evaluates a polynomial that is not known"));
     };
     let mut at = IrRewriter::new(op.context());
     at.set_before(op);
-    let mut sum: Option<Value<'_>> = None;
-    for n in coefficients.iter().rev() {
-        let value = [("value", Attr::int(op.context(), 32, (*n).into()))];
-        let next = create("arith.constant", op.loc(), &[], &[point.ty()], &value, &[])?;
-        let next = at.insert(next).result(0);
-        sum = Some(match sum {
-            Some(sum) => {
-                let product = arith(&mut at, op, "arith.muli", [sum, point])?;
-                arith(&mut at, op, "arith.addi", [product, next])?
-            }
-            None => next,
-        });
-    }
-    match sum {
-        Some(sum) => at.replace(op, &[sum]),
-        None => return Err(op.error("evaluates a polynomial without coefficients")),
-    }
+    let numbers: Result<Vec<_>, _> = coefficients.into_iter().map(|n| number(&mut at, op, n)).collect();
+    let value = horner(&mut at, op, &numbers?, eval.point())?;
+    at.replace(op, &[value]);
     Ok(())
 }
 
 fn main() {
-    std::process::exit(mlir_host::driver::opt_main("poly-opt\n", &[&DIALECT], &[&EVALUATE]));
+    std::process::exit(mlir_host::driver::opt_main(
+        "poly-opt\n",
+        &[&DIALECT],
+        &[&EVALUATE, &convert::TO_ARITH],
+    ));
 }

@@ -1,5 +1,4 @@
 //! The `ttlayout` program, as its users run it.
-#![cfg(feature = "cli")]
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
