@@ -117,14 +117,14 @@ tt.func @ieee(%a: tensor<64x32xf32>, %b: tensor<32x64xf32>, %c: tensor<64x64xf32
 // -----
 
 // Bytes: native where there is an instruction, else as f16, converted after
-// they were moved. Precise sums are not for sm_90's warp groups.
+// they were moved. Precise sums are not for sm_90's warp groups, and its other instructions have no bytes.
 // CHECK-LABEL: @fp8
 // SM80: ttg.convert_layout %arg0 : tensor<64x64xf8E4M3FN, {{.*}}> -> tensor<64x64xf8E4M3FN, #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 4}>>
 // SM80: tt.fp_to_fp {{.*}} : tensor<64x64xf8E4M3FN, #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 4}>> -> tensor<64x64xf16
 // SM80: tt.dot {{.*}} : tensor<64x64xf16, {{.*}}> * tensor<64x64xf16
 // SM89: tt.dot {{.*}} : tensor<64x64xf8E4M3FN, {{.*}} kWidth = 4}>> * tensor<64x64xf8E5M2
 // SM90: ttng.warp_group_dot {{.*}}maxNumImpreciseAcc = 1073741824 : i32} : !ttg.memdesc<64x64xf8E4M3FN
-// SM90: tt.dot {{.*}} : tensor<64x64xf8E4M3FN
+// SM90: tt.dot {{.*}} : tensor<64x64xf16, {{.*}}> * tensor<64x64xf16
 // GFX942: tt.fp_to_fp
 // GFX942: tt.dot {{.*}} : tensor<64x64xf16
 // GFX1201: tt.dot {{.*}} : tensor<64x64xf8E4M3FN, {{.*}} kWidth = 8}>>

@@ -37,6 +37,9 @@ pub struct Primitives {
     pub bulk_rows: bool,
     /// `wgmma.mma_async` with operands in shared memory (PTX ISA, sm_90a only).
     pub wgmma: bool,
+    /// `mma` multiplies 8-bit floats itself (`QMMA` of sm_89). For sm_90 and sm_100 ptxas 13.5 makes 16-bit floats of them, and
+    /// adds what these give to the sums apart.
+    pub mma_fp8: bool,
     /// Tensor memory and `tcgen05.mma`, which reads it (PTX ISA, sm_100a on).
     pub tensor_memory: bool,
     /// `redux.sync` of 32-bit integers (PTX ISA, sm_80 on).
@@ -624,6 +627,7 @@ fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
             bulk_copy: hopper,
             bulk_rows: blackwell,
             wgmma: arch == "90",
+            mma_fp8: arch == "89",
             tensor_memory: blackwell,
             clusters: hopper,
             atomic_vectors: hopper,
@@ -787,6 +791,7 @@ mod tests {
             |t| t.fp8_dots = None,
             |t| t.fp8_conversions = None,
             |t| t.primitives.stmatrix = false,
+            |t| t.primitives.mma_fp8 = true,
             |t| t.primitives.wgmma = false,
             |t| t.primitives.ds_swizzle = true,
             |t| t.cost.alu *= 2.0,

@@ -356,7 +356,7 @@ impl Multiplied {
         let candidates = self.candidates(problem, target);
         candidates.into_iter().filter_map(move |candidate| match candidate.row.family {
             MatrixFamily::Wgmma => self.wgmma(problem, &candidate),
-            MatrixFamily::Mma => self.mma(problem, &candidate),
+            MatrixFamily::Mma => self.mma(problem, &candidate, target),
             MatrixFamily::Mfma => self.mfma(problem, candidate.accumulator, target),
             MatrixFamily::Wmma => self.wmma(problem, &candidate, target),
         })
@@ -379,9 +379,14 @@ impl Multiplied {
     }
 
     /// `mma.sync` (PTX ISA, "Matrix multiply-accumulate operation using mma instruction").
-    fn mma(&self, problem: &Problem, &Candidate { row, accumulator }: &Candidate) -> Option<MatmulPlan> {
+    fn mma(
+        &self,
+        problem: &Problem,
+        &Candidate { row, accumulator }: &Candidate,
+        target: &TargetDesc,
+    ) -> Option<MatmulPlan> {
         // 8-bit floats are summed in f32 only: for a narrower result f16 is multiplied, which has sums of f16.
-        if self.kind == DotType::F8 && problem.result != F32 {
+        if self.kind == DotType::F8 && (problem.result != F32 || !target.primitives.mma_fp8) {
             return None;
         }
         let rank = problem.shape.len();

@@ -6,7 +6,7 @@
 
 use super::nest::Nest;
 use super::plan::{Kind, LoopSchedule, Step};
-use super::source::{Action, Source, body, halves_along_k, is_division};
+use super::source::{Action, Source, body, divides_within, halves_along_k, is_division};
 use crate::fence_insertion;
 use crate::ir_util::{cmpi, compare, constant, loop_predicate, operands_within, substitute, trip_count};
 use crate::machine::{error, internal};
@@ -546,8 +546,32 @@ impl<'c> Expansion<'_, 'c> {
             let divisor = map.get(&op.operand(1)).copied().unwrap_or(op.operand(1));
             map.insert(op.operand(1), self.safe_divisor(divisor, exists)?);
         }
+        let exists = exists.filter(|_| divides_within(op));
+        let divisions = |of: Op<'c>| {
+            let mut found = Vec::new();
+            of.walk(&mut |inner| {
+                found.extend(is_division(inner).then_some(inner));
+                Walk::Advance
+            });
+            found
+        };
+        let mut ones = Vec::new();
+        if exists.is_some() {
+            for inner in divisions(op) {
+                ones.push(self.one(inner.operand(1).ty())?);
+            }
+        }
         let made = self.rewriter.clone_op(op);
         substitute(made, &map);
+        if let Some(exists) = exists {
+            for (inner, one) in divisions(made).into_iter().zip(ones) {
+                self.rewriter.set_before(inner);
+                let divisor = inner.operand(1);
+                let divisor = self.emit("arith.select", &[exists, divisor, one], divisor.ty())?;
+                inner.set_operand(1, divisor);
+            }
+            self.rewriter.set_after(made);
+        }
         if is_memdesc_view(made) {
             keep_mutable(made)?;
         }
@@ -560,14 +584,18 @@ impl<'c> Expansion<'_, 'c> {
 
     /// One, where there is no iteration that divides.
     fn safe_divisor(&mut self, divisor: Value<'c>, exists: Value<'c>) -> Made<Value<'c>> {
-        let one = match divisor.ty().as_tensor() {
-            None => self.number(divisor.ty(), 1)?,
+        let one = self.one(divisor.ty())?;
+        self.emit("arith.select", &[exists, divisor, one], divisor.ty())
+    }
+
+    fn one(&mut self, ty: Type<'c>) -> Made<Value<'c>> {
+        match ty.as_tensor() {
+            None => self.number(ty, 1),
             Some(tensor) => {
                 let one = self.number(tensor.element(), 1)?;
-                self.emit("tt.splat", &[one], divisor.ty())?
+                self.emit("tt.splat", &[one], ty)
             }
-        };
-        self.emit("arith.select", &[exists, divisor, one], divisor.ty())
+        }
     }
 
     /// What of a mask holds in an iteration that exists.

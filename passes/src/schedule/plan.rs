@@ -224,8 +224,17 @@ impl Candidate {
     /// All schedules within `budget`: most stages first, and of those what runs ahead at the first place first. Where some keep
     /// the order that the program asks for, those.
     fn all(graph: &LoopGraph, budget: &Budget) -> Vec<Self> {
-        let stages = (2..=budget.stages).rev();
-        let mut all: Vec<Self> = stages.flat_map(|stages| Self::of_stages(graph, stages, budget)).collect();
+        let of_stages =
+            |graph| (2..=budget.stages).rev().flat_map(move |stages| Self::of_stages(graph, stages, budget));
+        let mut all: Vec<Self> = of_stages(graph).collect();
+        // What threads store for a dot that runs beside them takes two slots, and what is copied for it one more. Where all that
+        // leaves room for one CTA, two that wait for their dots fill each other's waits.
+        let stores = graph.nodes.iter().any(|node| node.kind == Kind::Fill);
+        if stores && !budget.busy_alone && all.iter().all(|candidate| candidate.ctas == 1) {
+            let mut waits = graph.clone();
+            waits.nodes.iter_mut().for_each(|node| node.blocking |= node.kind == Kind::Dot);
+            all.extend(of_stages(&waits).filter(|candidate| candidate.ctas > 1));
+        }
         let keeps = |candidate: &Self| candidate.schedule.misplaced(graph).is_none();
         if all.iter().any(keeps) {
             all.retain(keeps);

@@ -209,8 +209,12 @@ pub fn is_harmless(op: Op<'_>) -> bool {
 /// Whether `op` stores to global memory through pointers, and orders no load behind it: nobody can know what an atomic operation
 /// met of which no result is used, so that it acquires nothing, and a release holds back no later load.
 fn is_store(op: Op<'_>) -> bool {
-    StoreOp::cast(op).is_some()
-        || AtomicStoreOp::cast(op).is_some()
+    StoreOp::cast(op).is_some() || is_atomic_store(op)
+}
+
+/// The same with an atomic operation.
+pub fn is_atomic_store(op: Op<'_>) -> bool {
+    AtomicStoreOp::cast(op).is_some()
         || AtomicRmwOp::cast(op).is_some_and(|atomic| atomic.result().is_unused())
 }
 
@@ -639,7 +643,7 @@ impl<'c> Builder<'_, 'c> {
     fn node(&self, op: Op<'c>) -> Node {
         let mut node = Node::new(if op.is_pure() {
             Kind::Pure
-        } else if is_division(op) {
+        } else if is_division(op) || divides_within(op) {
             Kind::Guarded
         } else {
             Kind::Fixed
@@ -980,6 +984,18 @@ fn is_index(ty: Type<'_>) -> bool {
 /// Whether `op` may trap because of its divisor only.
 pub fn is_division(op: Op<'_>) -> bool {
     is_one_of!(op, DivSIOp | DivUIOp | RemSIOp | RemUIOp)
+}
+
+/// Whether `op` has regions in which nothing but divisors may trap, and nothing is read or written: where the next tile is, computed
+/// where a tile ends.
+pub fn divides_within(op: Op<'_>) -> bool {
+    let mut divides = false;
+    let fine = op.walk(&mut |inner| {
+        divides |= is_division(inner);
+        let known = inner.num_regions() > 0 || is_division(inner) || inner.is_pure();
+        if known { Walk::Advance } else { Walk::Stop }
+    });
+    op.num_regions() > 0 && op.is_memory_effect_free() && divides && fine != Walk::Stop
 }
 
 impl Source<'_> {
