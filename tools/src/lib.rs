@@ -26,6 +26,7 @@ pub mod diagnostics;
 pub mod explain;
 mod llvm_errors;
 pub mod occupancy;
+pub mod memory;
 pub mod overrides;
 mod resources;
 pub mod session;
