@@ -19,7 +19,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         .cpp(true)
         .file("shim/assemble.cpp")
         .file("shim/codegen.cpp")
+        .file("shim/masks.cpp")
         .file("shim/random.cpp")
+        .file("shim/sinking.cpp")
         .include(output("llvm-config-22", "--includedir")?);
     // LLVM itself has neither RTTI nor exceptions.
     for flag in ["-std=c++17", "-fno-rtti", "-fno-exceptions", "-Wno-unused-parameter"] {

@@ -1,13 +1,16 @@
 // LLVM's code generation without passes that gain nothing.
 
+#include "masks.h"
+#include "sinking.h"
 #include "llvm-c/TargetMachine.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/Pass.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -62,14 +65,30 @@ void cutAddressChains(llvm::Function &function) {
   }
 }
 
-/// Adds to a pass manager what is not to be left out.
+/// LLVM's passes that move instructions to the blocks of their uses, by their names.
+constexpr llvm::StringLiteral Sinking = "Code sinking", MachineSinking = "Machine code sinking";
+
+/// Adds to a pass manager what is not to be left out, and around LLVM's sinking what keeps it from making more registers live.
 class Filter : public llvm::legacy::PassManagerBase {
 public:
-  Filter(llvm::legacy::PassManager &passes, const char *const *names, size_t count) : passes(passes) {
+  Filter(llvm::legacy::PassManager &passes, const char *const *names, size_t count, llvm::TargetMachine &machine)
+      : passes(passes), allocates(machine.getTargetTriple().isAMDGCN()),
+        // A mask of 32 lanes takes no more registers than a bound.
+        wide_masks(allocates && machine.getMCSubtargetInfo()->checkFeatures("+wavefrontsize64")) {
     for (size_t i = 0; i < count; ++i)
       names_out.insert(names[i]);
   }
   void add(llvm::Pass *pass) override {
+    // ptxas allocates registers, and moves instructions itself.
+    if (allocates && pass->getPassName() == Sinking) {
+      if (wide_masks)
+        passes.add(tt::createMaskBounds());
+      passes.add(tt::createHold());
+    }
+    if (allocates && pass->getPassName() == MachineSinking) {
+      passes.add(pass);
+      return passes.add(tt::createLetGo());
+    }
     if (!names_out.contains(pass->getPassName()))
       return passes.add(pass);
     names_met.insert(pass->getPassName());
@@ -79,6 +98,7 @@ public:
 
 private:
   llvm::legacy::PassManager &passes;
+  bool allocates, wide_masks;
   llvm::StringSet<> names_out, names_met;
 };
 } // namespace
@@ -105,7 +125,7 @@ LLVMMemoryBufferRef ttEmit(LLVMTargetMachineRef raw, LLVMModuleRef module, bool 
   for (llvm::Function &function : *llvm::unwrap(module))
     cutAddressChains(function);
   llvm::legacy::PassManager passes;
-  Filter filter(passes, names, count);
+  Filter filter(passes, names, count, machine);
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream out(text);
   auto type = object ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile;

@@ -282,6 +282,7 @@ fn run(args: &Args) -> Result<()> {
 }
 
 fn main() -> ExitCode {
+    ttopt_tools::memory::keep_freed();
     let args = Args::parse();
     let level = ["warn", "info", "debug", "trace"][usize::from(args.verbose.min(3))];
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| level.into());

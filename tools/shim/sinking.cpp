@@ -1,0 +1,210 @@
+// Keeps LLVM from moving instructions to the block of their uses where that only makes more registers live.
+//
+// Two of LLVM's passes move an instruction as far down as its uses allow (`Sinking` of IR, `MachineSinking`), which saves
+// work on ways that do not need it. Where every way needs it nothing is saved, and its operands stay in registers in its
+// place. Neither pass counts registers there.
+
+#include "sinking.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/PostOrderIterator.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/PostDominators.h"
+#include "llvm/Analysis/UniformityAnalysis.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/CodeGen/MachineFunctionPass.h"
+#include "llvm/CodeGen/TargetOpcodes.h"
+#include "llvm/IR/CFG.h"
+#include "llvm/IR/DataLayout.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/Pass.h"
+
+namespace {
+/// Whether LLVM may move an instruction to another block.
+bool isMovable(const llvm::Instruction &at) {
+  auto *call = llvm::dyn_cast<llvm::CallBase>(&at);
+  return !(call && call->isConvergent()) && !llvm::isa<llvm::PHINode>(at) && !llvm::isa<llvm::AllocaInst>(at) &&
+         !at.isTerminator() && !at.isEHPad() && !at.mayReadOrWriteMemory() && !at.mayHaveSideEffects();
+}
+
+/// Moves instructions up and gives them a use in their own block, which keeps LLVM from moving them to the block of their uses, where that
+/// only makes more registers live: that block runs whenever theirs does, and the operands that live on take more
+/// registers than the result. LLVM's pass looks at no registers. Functions of a device library branch (`erf`, `sin`); behind each
+/// call of one it would leave what the result is computed from, for as long as all the others take.
+class Hold : public llvm::FunctionPass {
+public:
+  static char ID;
+  Hold() : FunctionPass(ID) {}
+  llvm::StringRef getPassName() const override { return "Hold what takes fewer registers than its operands"; }
+  void getAnalysisUsage(llvm::AnalysisUsage &usage) const override {
+    usage.setPreservesCFG();
+    usage.addRequired<llvm::UniformityInfoWrapperPass>();
+  }
+
+  bool runOnFunction(llvm::Function &function) override {
+    if (function.size() == 1)
+      return false;
+    uniform = &getAnalysis<llvm::UniformityInfoWrapperPass>().getUniformityInfo();
+    layout = &function.getDataLayout();
+    dominators.recalculate(function);
+    after.recalculate(function);
+    uses_first.assign(llvm::po_begin(&function), llvm::po_end(&function));
+    bool changed = raise();
+    findTargets();
+    llvm::SmallVector<llvm::Instruction *> held;
+    for (llvm::BasicBlock *block : uses_first) {
+      for (llvm::Instruction &at : llvm::reverse(*block)) {
+        if (!targets.contains(&at))
+          continue;
+        // What it is for may stay by now.
+        llvm::BasicBlock *target = targetOf(at);
+        unsigned own = words(at);
+        bool hold = target != block && after.dominates(target, block) && own && livingOn(at, *block, true) > own;
+        if (hold)
+          held.push_back(&at);
+        if (hold || target == block)
+          targets.erase(&at);
+      }
+    }
+    targets.clear();
+    for (llvm::Instruction *at : held) {
+      auto *use = llvm::Intrinsic::getOrInsertDeclaration(function.getParent(), llvm::Intrinsic::fake_use);
+      llvm::CallInst::Create(use, {at}, "", at->getParent()->getTerminator()->getIterator());
+    }
+    return changed || !held.empty();
+  }
+
+private:
+  /// Instructions that are looked at together.
+  static constexpr unsigned MostTogether = 16;
+
+  /// The block to which LLVM would move an instruction: the last one that dominates all uses, wherever those go.
+  llvm::BasicBlock *targetOf(llvm::Instruction &at) const {
+    llvm::BasicBlock *target = nullptr;
+    for (llvm::Use &use : at.uses()) {
+      auto *user = llvm::cast<llvm::Instruction>(use.getUser());
+      llvm::BasicBlock *in = user->getParent();
+      if (auto *phi = llvm::dyn_cast<llvm::PHINode>(user))
+        in = phi->getIncomingBlock(use);
+      else if (auto moved = targets.find(user); moved != targets.end())
+        in = moved->second;
+      target = target ? dominators.findNearestCommonDominator(target, in) : in;
+    }
+    return target;
+  }
+
+  /// Finds what LLVM would move.
+  void findTargets() {
+    for (llvm::BasicBlock *block : uses_first) {
+      for (llvm::Instruction &at : llvm::reverse(*block)) {
+        if (at.use_empty() || !isMovable(at))
+          continue;
+        if (llvm::BasicBlock *target = targetOf(at); target != block)
+          targets[&at] = target;
+      }
+    }
+  }
+
+  /// Vector registers of a number, an address or a vector: what all lanes have alike and conditions are in scalar ones.
+  unsigned words(llvm::Value &value) const {
+    llvm::Type *type = value.getType();
+    if (!type->isSized() || type->isAggregateType() || type->isIntOrIntVectorTy(1) || uniform->isUniform(&value))
+      return 0;
+    return (layout->getTypeSizeInBits(type).getFixedValue() + 31) / 32;
+  }
+
+  /// Moves instructions back up to the last of their operands: InstCombine moves them, too, to a block that returns.
+  bool raise() {
+    llvm::LoopInfo loops(dominators);
+    bool changed = false;
+    for (llvm::BasicBlock *block : llvm::reverse(uses_first)) {
+      for (llvm::Instruction &at : llvm::make_early_inc_range(*block)) {
+        llvm::BasicBlock *last = nullptr;
+        for (llvm::Value *operand : at.operand_values())
+          if (auto *made = llvm::dyn_cast<llvm::Instruction>(operand))
+            if (!last || dominators.dominates(last, made->getParent()))
+              last = made->getParent();
+        if (!last || last == block || !isMovable(at) || !llvm::isSafeToSpeculativelyExecute(&at) ||
+            !after.dominates(block, last) || loops.getLoopFor(last) != loops.getLoopFor(block))
+          continue;
+        unsigned own = words(at);
+        if (own && livingOn(at, *last, false) > own) {
+          at.moveBefore(last->getTerminator()->getIterator());
+          changed = true;
+        }
+      }
+    }
+    return changed;
+  }
+
+  /// Registers that live on behind a block if an instruction is behind it: of operands that would else end in it, or, where
+  /// `along` says that what is computed there for the instruction alone goes with it, of that one's operands.
+  unsigned livingOn(llvm::Instruction &root, llvm::BasicBlock &block, bool along) const {
+    llvm::SmallPtrSet<llvm::Value *, MostTogether> together{&root}, seen;
+    llvm::SmallVector<llvm::Instruction *> todo{&root};
+    unsigned all = 0;
+    while (!todo.empty()) {
+      llvm::Instruction *at = todo.pop_back_val();
+      for (llvm::Value *operand : at->operand_values()) {
+        if (llvm::isa<llvm::Constant>(operand) || together.contains(operand) || !seen.insert(operand).second)
+          continue;
+        auto within = [&](llvm::User *user) { return together.contains(user); };
+        auto ends = [&](llvm::User *user) { return within(user) || endsBy(*llvm::cast<llvm::Instruction>(user), block); };
+        auto *made = llvm::dyn_cast<llvm::Instruction>(operand);
+        if (along && made && made->getParent() == &block && isMovable(*made) && together.size() < MostTogether &&
+            llvm::all_of(made->users(), within)) {
+          together.insert(made);
+          todo.push_back(made);
+        } else if (llvm::all_of(operand->users(), ends)) {
+          all += words(*operand);
+        }
+      }
+    }
+    return all;
+  }
+
+  /// Whether a user needs nothing behind a block: it is in no later one and is not moved.
+  bool endsBy(llvm::Instruction &user, llvm::BasicBlock &block) const {
+    return !dominators.properlyDominates(&block, user.getParent()) && !targets.contains(&user);
+  }
+
+  const llvm::UniformityInfo *uniform = nullptr;
+  const llvm::DataLayout *layout = nullptr;
+  llvm::DominatorTree dominators;
+  llvm::PostDominatorTree after;
+  llvm::SmallVector<llvm::BasicBlock *> uses_first;
+  llvm::DenseMap<llvm::Instruction *, llvm::BasicBlock *> targets;
+};
+char Hold::ID;
+
+/// Removes what `Hold` added, of which instructions were made.
+class LetGo : public llvm::MachineFunctionPass {
+public:
+  static char ID;
+  LetGo() : MachineFunctionPass(ID) {}
+  llvm::StringRef getPassName() const override { return "Let go of what was held"; }
+  void getAnalysisUsage(llvm::AnalysisUsage &usage) const override {
+    usage.setPreservesAll();
+    MachineFunctionPass::getAnalysisUsage(usage);
+  }
+  bool runOnMachineFunction(llvm::MachineFunction &function) override {
+    bool changed = false;
+    for (llvm::MachineBasicBlock &block : function) {
+      for (llvm::MachineInstr &at : llvm::make_early_inc_range(block)) {
+        if (at.getOpcode() != llvm::TargetOpcode::FAKE_USE)
+          continue;
+        at.eraseFromParent();
+        changed = true;
+      }
+    }
+    return changed;
+  }
+};
+char LetGo::ID;
+} // namespace
+
+llvm::Pass *tt::createHold() { return new Hold(); }
+llvm::Pass *tt::createLetGo() { return new LetGo(); }

@@ -1,0 +1,14 @@
+// What keeps LLVM's sinking from making more registers live.
+
+#pragma once
+
+namespace llvm {
+class Pass;
+}
+
+namespace tt {
+/// The pass that gives instructions a use in their own block, before the first of LLVM's passes that sink.
+llvm::Pass *createHold();
+/// The pass that removes those uses, behind the last one.
+llvm::Pass *createLetGo();
+} // namespace tt
