@@ -122,6 +122,8 @@ pub struct AsyncCopy<'c> {
     pub bytes: u32,
     /// Where it is false zeros are written; copied always, where absent.
     pub mask: Option<Value<'c>>,
+    /// Whether the mask is to be a predicate of the instruction, rather than a number of bytes.
+    pub predicates: bool,
     /// Where it is false nothing happens.
     pub active: Option<Value<'c>>,
 }

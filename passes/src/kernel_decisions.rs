@@ -17,7 +17,7 @@
 //!   give the addresses of a loop a register each. Dots need the registers.
 
 use crate::analysis::recomputation::Recomputation;
-use crate::analysis::registers::{RESERVED, ctas_together};
+use crate::analysis::registers::{RESERVED, ctas_together, is_short_of_registers};
 use crate::ir_util::is_dot;
 use crate::is_private;
 use crate::machine::{self, Machine};
@@ -28,6 +28,7 @@ use mlir_host::ir::{Attr, Op, Type, Walk};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::ttg::module_attrs;
+use ttopt_dialect::ttg::ops::AsyncCopyGlobalToLocalOp;
 use ttopt_dialect::ttng::ops::{AsyncTmaGatherOp, AsyncTmaScatterOp, TensormapFenceproxyAcquireOp};
 
 /// CTAs of a kernel that a multiprocessor should hold at once, an `i32` of at least one.
@@ -42,6 +43,9 @@ pub const REMATERIALIZED_BEHIND: &str = "ttg.rematerialized_behind";
 pub const ISSUING_WARP: &str = "ttg.issuing_warp";
 /// Marks an operation that waits for a tensor map which only the issuing warp uses.
 pub const FIRST_WARP_ONLY: &str = "ttg.first_warp_only";
+/// Marks a copy whose masks are to be predicates, where each access has its own. Predicates are computed again for each copy, from
+/// what takes more registers than the numbers of bytes that could say the same.
+pub const MASKS_ARE_PREDICATES: &str = "ttg.masks_are_predicates";
 /// Whether the addresses of loops are to be reduced in strength, a `bool`.
 pub const REDUCE_LOOP_ADDRESSES: &str = "ttg.reduce_loop_addresses";
 
@@ -91,6 +95,9 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
                 ));
             }
         }
+        if !is_short_of_registers(function, &target) {
+            mark_masks(function);
+        }
         if let Some(again) = Recomputation::of(function, &target) {
             again.behind.set_attr(REMATERIALIZED_BEHIND, Attr::unit(ctx));
             again.ops.iter().for_each(|op| op.set_attr(REMATERIALIZE, Attr::unit(ctx)));
@@ -118,6 +125,16 @@ fn scheduled(function: Op<'_>) -> Option<u64> {
     let ctas = function.attr(SCHEDULED_CTAS).and_then(Attr::as_int).and_then(|ctas| u64::try_from(ctas).ok());
     function.remove_attr(SCHEDULED_CTAS);
     ctas.filter(|ctas| *ctas > 0)
+}
+
+/// Marks the copies of `function` with masks.
+fn mark_masks(function: Op<'_>) {
+    let mut copies = Vec::new();
+    function.walk(&mut |op| {
+        copies.extend(AsyncCopyGlobalToLocalOp::cast(op).filter(|copy| copy.mask().is_some()).map(|_| op));
+        Walk::Advance
+    });
+    copies.into_iter().for_each(|op| op.set_attr(MASKS_ARE_PREDICATES, Attr::unit(op.context())));
 }
 
 /// Marks waits for tensor maps where no rows are copied one by one.

@@ -63,8 +63,9 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     %q = tt.splat %p : !tt.ptr<f16> -> tensor<4x256x!tt.ptr<f16>, #a>
     %s = tt.addptr %q, %b : tensor<4x256x!tt.ptr<f16>, #a>, tensor<4x256xi32, #a>
     %k = tt.splat %c : i1 -> tensor<4x256xi1, #a>
-    // What a mask leaves out is written as zeros: the copy ignores its source.
-    // CHECK: llvm.inline_asm has_side_effects {{.*}}"{{.*}}cp.async.cg.shared.global [ $0 ], [ $1 ], 16, !$2;", "r,l,b,b"
+    // What a mask leaves out is written as zeros: no bytes are read.
+    // CHECK: %[[SIZE:.*]] = llvm.select
+    // CHECK: llvm.inline_asm has_side_effects {{.*}}"{{.*}}cp.async.cg.shared.global [ $0 ], [ $1 ], 16, $2;", "r,l,r,b"
     // CHECK: nvvm.cp.async.commit.group
     // CHECK: nvvm.cp.async.wait.group 1
     %t = ttg.async_copy_global_to_local %s, %n mask %k : tensor<4x256x!tt.ptr<f16>, #a> -> <4x256xf16, #plain, #smem, mutable>

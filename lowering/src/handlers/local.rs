@@ -17,6 +17,7 @@ use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::ops::*;
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_passes::buffer_plans::{self, BufferLayout};
+use ttopt_passes::kernel_decisions::MASKS_ARE_PREDICATES;
 use ttopt_passes::plans::{self, layout, word_bits};
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
@@ -282,11 +283,18 @@ fn async_copy<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let mine = l.is_representative(inactive.lane, inactive.warp, inactive.block)?;
     let memory = buffer.memory(&plan)?;
     let addresses = shared::addresses(l, &plan.access, memory)?;
+    let mut firsts = plan.access.accesses.iter().map(|access| access.registers[0] as usize);
+    // What all copies have they have as a number: one is enough for all.
+    let predicates = op.attr(MASKS_ARE_PREDICATES).is_some()
+        && masks.as_ref().zip(firsts.next()).is_some_and(|(masks, first)| {
+            let mask = masks[first];
+            !firsts.all(|other| computes_same(mask, masks[other], MASK_PARTS))
+        });
     for (access, to) in plan.access.accesses.iter().zip(addresses) {
         let first = access.registers[0] as usize;
         let bytes = access.registers.len() as u32 * bits / 8;
         let mask = masks.as_ref().map(|masks| masks[first]);
-        let request = AsyncCopy { from: ptrs[first], to, bytes, mask, active: mine };
+        let request = AsyncCopy { from: ptrs[first], to, bytes, mask, predicates, active: mine };
         match (&others, mask) {
             (Some(others), Some(mask)) => {
                 let active = and(l, Some(mask), mine)?;
@@ -303,6 +311,25 @@ fn async_copy<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     // Tokens order operations that are emitted in order.
     l.set(op.result(0), Vec::new());
     Ok(())
+}
+
+/// Operations in a row that parts of a mask are put together by, of which masks are compared.
+const MASK_PARTS: u32 = 4;
+
+/// Whether two values are computed from the same ones in the same way, by `depth` operations in a row at most.
+fn computes_same(one: Value<'_>, other: Value<'_>, depth: u32) -> bool {
+    if one == other {
+        return true;
+    }
+    let (Some(a), Some(b)) = (one.def_op(), other.def_op()) else { return false };
+    depth > 0
+        && a.is_pure()
+        && a.name() == b.name()
+        && a.attrs() == b.attrs()
+        && a.num_operands() == b.num_operands()
+        && a.num_operands() > 0
+        && a.num_results() == 1
+        && a.operands().zip(b.operands()).all(|(a, b)| computes_same(a, b, depth - 1))
 }
 
 /// Stores what masked elements are instead.

@@ -197,12 +197,22 @@ pub(super) fn copy_async<'c>(e: &mut Emit<'c>, copy: &AsyncCopy<'c>) -> Lowered<
     let mut operands = vec![address(e, copy.to)?, copy.from];
     let mut constraints = vec!["r", "l"];
     let mut text = format!("cp.async.{cache}.shared.global [ $0 ], [ $1 ], {}", copy.bytes);
-    if let Some(mask) = copy.mask {
-        // What is not read is zero. The number of bytes to read would say so as well, but LLVM chooses between numbers once
-        // for each part of a mask.
-        operands.push(mask);
-        constraints.push("b");
-        text += ", !$2";
+    // What is not read is zero. A number of bytes says so for all copies with one mask; for each mask of its own LLVM would
+    // choose between numbers once for each part of it. Of a predicate that is the same in all threads ptxas makes another one
+    // for each copy, and each waits until the copy before has read its own.
+    match copy.mask {
+        Some(mask) if copy.predicates => {
+            operands.push(mask);
+            constraints.push("b");
+            text += ", !$2";
+        }
+        Some(mask) => {
+            let (all, none) = (e.const_i32(copy.bytes.into())?, e.const_i32(0)?);
+            operands.push(e.select(mask, all, none)?);
+            constraints.push("r");
+            text += ", $2";
+        }
+        None => {}
     }
     if let Some(active) = copy.active {
         text = format!("@${} {text}", operands.len());
