@@ -1,9 +1,13 @@
-// Dots of 8-bit floats that are too small for wgmma: LLVM has the instruction from PTX 8.4 on.
+// Dots of 8-bit floats that are too small for wgmma: sm_89 has an instruction, which LLVM has from PTX 8.4 on. For sm_90 ptxas would
+// make 16-bit floats of them, and add what these give to the sums apart.
 // REQUIRES: nvptx
-// RUN: %ttc %s --target cuda:90 --num-warps 4 --emit ptx | FileCheck %s
 // RUN: %ttc %s --target cuda:89 --num-warps 4 --emit ptx | FileCheck %s
+// RUN: %ttc %s --target cuda:90 --num-warps 4 --emit ptx | FileCheck %s --check-prefix=HALVES
 
 // CHECK: mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32
+// HALVES-DAG: cvt.rn.f16x2.e4m3x2
+// HALVES-DAG: cvt.rn.f16x2.e5m2x2
+// HALVES: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
 tt.func public @k(%x: !tt.ptr<f8E4M3FN>, %y: !tt.ptr<f8E5M2>, %o: !tt.ptr<f32>) {
   %i = tt.make_range {start = 0 : i32, end = 16 : i32} : tensor<16xi32>
   %j = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32>
