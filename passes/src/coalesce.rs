@@ -425,9 +425,8 @@ fn reductions_cost<'c>(first: &Access<'c>, held: u64, work: &Work<'c>, layouts: 
 /// Cycles of the loads that a group meets, whose threads hold `held` neighbours, where nothing else says how many these should
 /// be: its own accesses are of single elements.
 fn met_cost<'c>(members: &[&Access<'c>], work: &Work<'c>, held: u64, layouts: &Layouts<'c>) -> f64 {
-    let Some(first) = members.first().filter(|_| members.iter().all(|access| access.vector == 1)) else {
-        return 0.0;
-    };
+    let single = !work.repeated.is_empty() && members.iter().all(|access| access.vector == 1);
+    let Some(first) = members.first().filter(|_| single) else { return 0.0 };
     let layout = layout_for(first, held, work, layouts).ok();
     let terms = layout.and_then(|layout| work_terms(layout, first, work, layouts));
     terms.map_or(f64::INFINITY, |[_, repeated]| repeated)

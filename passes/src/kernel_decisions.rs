@@ -95,9 +95,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
                 ));
             }
         }
-        if !is_short_of_registers(function, &target) {
-            mark_masks(function);
-        }
+        mark_masks(function, &target);
         if let Some(again) = Recomputation::of(function, &target) {
             again.behind.set_attr(REMATERIALIZED_BEHIND, Attr::unit(ctx));
             again.ops.iter().for_each(|op| op.set_attr(REMATERIALIZE, Attr::unit(ctx)));
@@ -127,14 +125,16 @@ fn scheduled(function: Op<'_>) -> Option<u64> {
     ctas.filter(|ctas| *ctas > 0)
 }
 
-/// Marks the copies of `function` with masks.
-fn mark_masks(function: Op<'_>) {
+/// Marks the copies of `function` with masks, if it has registers for predicates.
+fn mark_masks(function: Op<'_>, target: &TargetDesc) {
     let mut copies = Vec::new();
     function.walk(&mut |op| {
         copies.extend(AsyncCopyGlobalToLocalOp::cast(op).filter(|copy| copy.mask().is_some()).map(|_| op));
         Walk::Advance
     });
-    copies.into_iter().for_each(|op| op.set_attr(MASKS_ARE_PREDICATES, Attr::unit(op.context())));
+    if !copies.is_empty() && !is_short_of_registers(function, target) {
+        copies.into_iter().for_each(|op| op.set_attr(MASKS_ARE_PREDICATES, Attr::unit(op.context())));
+    }
 }
 
 /// Marks waits for tensor maps where no rows are copied one by one.

@@ -6,7 +6,7 @@
 
 use super::nest::Nest;
 use super::plan::{Kind, LoopSchedule, Step};
-use super::source::{Action, Source, body, divides_within, halves_along_k, is_division};
+use super::source::{Action, Source, body, divisions, halves_along_k};
 use crate::fence_insertion;
 use crate::ir_util::{cmpi, compare, constant, loop_predicate, operands_within, substitute, trip_count};
 use crate::machine::{error, internal};
@@ -542,33 +542,21 @@ impl<'c> Expansion<'_, 'c> {
                 entry.insert(self.operand(value, n, when)?);
             }
         }
-        if let Some(exists) = exists.filter(|_| is_division(op)) {
-            let divisor = map.get(&op.operand(1)).copied().unwrap_or(op.operand(1));
-            map.insert(op.operand(1), self.safe_divisor(divisor, exists)?);
-        }
-        let exists = exists.filter(|_| divides_within(op));
-        let divisions = |of: Op<'c>| {
-            let mut found = Vec::new();
-            of.walk(&mut |inner| {
-                found.extend(is_division(inner).then_some(inner));
-                Walk::Advance
-            });
-            found
-        };
+        // Constants go before what is made of them.
         let mut ones = Vec::new();
         if exists.is_some() {
-            for inner in divisions(op) {
-                ones.push(self.one(inner.operand(1).ty())?);
+            for division in divisions(op) {
+                ones.push(self.one(division.operand(1).ty())?);
             }
         }
         let made = self.rewriter.clone_op(op);
         substitute(made, &map);
         if let Some(exists) = exists {
-            for (inner, one) in divisions(made).into_iter().zip(ones) {
-                self.rewriter.set_before(inner);
-                let divisor = inner.operand(1);
+            for (division, one) in divisions(made).into_iter().zip(ones) {
+                self.rewriter.set_before(division);
+                let divisor = division.operand(1);
                 let divisor = self.emit("arith.select", &[exists, divisor, one], divisor.ty())?;
-                inner.set_operand(1, divisor);
+                division.set_operand(1, divisor);
             }
             self.rewriter.set_after(made);
         }
@@ -588,6 +576,7 @@ impl<'c> Expansion<'_, 'c> {
         self.emit("arith.select", &[exists, divisor, one], divisor.ty())
     }
 
+    /// The number one, of `ty` or in each element.
     fn one(&mut self, ty: Type<'c>) -> Made<Value<'c>> {
         match ty.as_tensor() {
             None => self.number(ty, 1),

@@ -986,16 +986,24 @@ pub fn is_division(op: Op<'_>) -> bool {
     is_one_of!(op, DivSIOp | DivUIOp | RemSIOp | RemUIOp)
 }
 
+/// The divisions in `op`, itself included.
+pub fn divisions(op: Op<'_>) -> Vec<Op<'_>> {
+    let mut found = Vec::new();
+    op.walk(&mut |inner| {
+        found.extend(is_division(inner).then_some(inner));
+        Walk::Advance
+    });
+    found
+}
+
 /// Whether `op` has regions in which nothing but divisors may trap, and nothing is read or written: where the next tile is, computed
 /// where a tile ends.
-pub fn divides_within(op: Op<'_>) -> bool {
-    let mut divides = false;
-    let fine = op.walk(&mut |inner| {
-        divides |= is_division(inner);
-        let known = inner.num_regions() > 0 || is_division(inner) || inner.is_pure();
-        if known { Walk::Advance } else { Walk::Stop }
-    });
-    op.num_regions() > 0 && op.is_memory_effect_free() && divides && fine != Walk::Stop
+fn divides_within(op: Op<'_>) -> bool {
+    let known = |inner: Op<'_>| inner.num_regions() > 0 || is_division(inner) || inner.is_pure();
+    op.num_regions() > 0
+        && op.is_memory_effect_free()
+        && op.walk(&mut |inner| if known(inner) { Walk::Advance } else { Walk::Stop }) != Walk::Stop
+        && !divisions(op).is_empty()
 }
 
 impl Source<'_> {
