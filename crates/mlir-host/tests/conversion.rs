@@ -425,18 +425,21 @@ fn what_is_nested_moves_out() {
 
 #[test]
 fn the_next_pattern_is_tried() {
+    fn double<'c>(
+        op: Op<'c>,
+        operands: &Operands<'_, 'c>,
+        rewriter: &mut ConversionRewriter<'c>,
+    ) -> Result<(), Reported> {
+        let one = operands.one(0);
+        let sum = rewriter.generic("arith.addi", op.loc(), &[one; 2], &[one.ty()], &[])?;
+        rewriter.replace(op, &[sum.result(0)]);
+        Ok(())
+    }
     // What it did is taken back, the mark of what was replaced among it.
     static FIRST: ConversionPattern = ConversionPattern {
         benefit: 2,
         ..work("first", |op, operands, rewriter| {
-            let sum = rewriter.generic(
-                "arith.addi",
-                op.loc(),
-                &[operands.one(0); 2],
-                &[operands.one(0).ty()],
-                &[],
-            )?;
-            rewriter.replace(op, &[sum.result(0)]);
+            double(op, operands, rewriter)?;
             Ok(false)
         })
     };
@@ -454,14 +457,7 @@ fn the_next_pattern_is_tried() {
     static THIRD: ConversionPattern = ConversionPattern {
         benefit: 2,
         ..work("third", |op, operands, rewriter| {
-            let sum = rewriter.generic(
-                "arith.addi",
-                op.loc(),
-                &[operands.one(0); 2],
-                &[operands.one(0).ty()],
-                &[],
-            )?;
-            rewriter.replace(op, &[sum.result(0)]);
+            double(op, operands, rewriter)?;
             Ok(true)
         })
     };
