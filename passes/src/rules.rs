@@ -250,8 +250,8 @@ pub fn backward<'c>(
         _ => Ok(None),
     }?;
     // Several layouts of the result may come from one of the operand, of which
-    // inference gives one.
-    let shape_rule = matches!(rule, Rule::Trans | Rule::Reshape | Rule::Join | Rule::Split | Rule::Unpack(_));
+    // inference gives one. A join can have any of them.
+    let shape_rule = matches!(rule, Rule::Trans | Rule::Reshape | Rule::Split | Rule::Unpack(_));
     if let Some(operand) = operand.filter(|_| shape_rule)
         && !forward(op, rule, operand, layouts).is_ok_and(|made| equivalent(made, result, &shape_of_result()))
     {

@@ -4,6 +4,8 @@
 
 #b = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [1], order = [0]}>
 #p = #ttg.blocked<{sizePerThread = [1, 2], threadsPerWarp = [32, 1], warpsPerCTA = [1, 1], order = [1, 0]}>
+#two = #ttg.linear<{register = [[32]], lane = [[1], [2], [4], [8], [16]], warp = [], block = []}>
+#far = #ttg.linear<{register = [[32, 0], [0, 1]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = [], block = []}>
 #sl = #ttg.slice<{dim = 1, parent = #p}>
 #shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
 #flat = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
@@ -19,6 +21,20 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.targ
 tt.func private @join(%x: tensor<32xf32, #sl>, %y: tensor<32xf32, #sl>) -> tensor<32x2xf32, #p> {
   %0 = tt.join %x, %y : tensor<32xf32, #sl> -> tensor<32x2xf32, #p>
   tt.return %0 : tensor<32x2xf32, #p>
+}
+
+// The pair in the second register: the halves follow each other.
+// CHECK-LABEL: llvm.func internal @join_far(
+// CHECK-SAME:    %[[X0:[^:]*]]: f32, %[[X1:[^:]*]]: f32, %[[Y0:[^:]*]]: f32, %[[Y1:[^:]*]]: f32)
+// CHECK:         %[[S:.*]] = llvm.mlir.undef
+// CHECK-NEXT:    %[[T:.*]] = llvm.insertvalue %[[X0]], %[[S]][0]
+// CHECK-NEXT:    %[[U:.*]] = llvm.insertvalue %[[X1]], %[[T]][1]
+// CHECK-NEXT:    %[[V:.*]] = llvm.insertvalue %[[Y0]], %[[U]][2]
+// CHECK-NEXT:    %[[W:.*]] = llvm.insertvalue %[[Y1]], %[[V]][3]
+// CHECK-NEXT:    llvm.return %[[W]]
+tt.func private @join_far(%x: tensor<64xf32, #two>, %y: tensor<64xf32, #two>) -> tensor<64x2xf32, #far> {
+  %0 = tt.join %x, %y : tensor<64xf32, #two> -> tensor<64x2xf32, #far>
+  tt.return %0 : tensor<64x2xf32, #far>
 }
 
 // CHECK-LABEL: llvm.func internal @split(

@@ -98,6 +98,22 @@ pub fn join<'c>(inputs: &Inputs<'_, 'c>) -> Inferred<'c> {
     Ok(vec![make(&shape, lhs.element(), encoding)?])
 }
 
+/// Whether two types of what is joined are of the same halves. The pair may be in any two registers, of which `join` gives
+/// neighbours: one result has one layout of the operands, but not the other way round.
+pub fn joined_alike(inferred: Type<'_>, given: Type<'_>) -> bool {
+    let (Some(one), Some(other)) = (inferred.as_tensor(), given.as_tensor()) else { return false };
+    let shape = other.shape();
+    let alike = || {
+        let (Ok(a), Ok(b)) =
+            (encoding::split(one.encoding(), &shape), encoding::split(other.encoding(), &shape))
+        else {
+            return false;
+        };
+        same_layout(&shape[..shape.len() - 1], a, b)
+    };
+    compatible(inferred, given) || (one.element() == other.element() && one.shape() == shape && alike())
+}
+
 /// The operand's type without its last dimension, twice.
 pub fn split<'c>(inputs: &Inputs<'_, 'c>) -> Inferred<'c> {
     let src = tensor(inputs, 0)?;

@@ -15,6 +15,7 @@ use mlir_host::upstream::{ConstantOp, is_structured};
 use smallvec::SmallVec;
 use ttopt_dialect::tt::ops::{CallOp, FuncOp, HistogramOp, ReturnOp};
 use ttopt_dialect::ttg::attrs::{SLICE, sliced_parent};
+use ttopt_dialect::ttg::layout::equivalent;
 
 /// Rounds in which layouts travel around nested loops.
 const ROUNDS: usize = 4;
@@ -402,10 +403,11 @@ impl<'c> Assignment<'c> {
             Some(Rule::Cat) => tensors(op).find_map(|(_, value)| self.get(value)),
             Some(Rule::Join) => {
                 let result = result?;
-                let from = backward(op, Rule::Join, i, result, layouts).ok().flatten();
-                // Where none follows, one operand had the layout that the result's was inferred from.
-                let gives = |layout: &Attr<'c>| forward(op, Rule::Join, *layout, layouts) == Ok(result);
-                from.or_else(|| tensors(op).filter_map(|(_, value)| self.get(value)).find(gives))
+                let half = backward(op, Rule::Join, i, result, layouts).ok().flatten()?;
+                // Both operands have one layout, which may be spelled as that of one of them is.
+                let shape = op.operand(i).ty().as_tensor()?.shape();
+                let spelled = |layout: &Attr<'c>| equivalent(*layout, half, &shape);
+                tensors(op).filter_map(|(_, value)| self.get(value)).find(spelled).or(Some(half))
             }
             Some(rule) => backward(op, rule, i, result?, layouts).ok().flatten(),
             None => None,

@@ -22,6 +22,7 @@ use mlir_host::ir::{Attr, Op, Value};
 use mlir_host::upstream::can_pass_more;
 use smallvec::SmallVec;
 use std::rc::Rc;
+use ttopt_dialect::tt::ops::ElementwiseInlineAsmOp;
 
 #[cfg(test)]
 mod tests;
@@ -219,8 +220,12 @@ impl<'a, 'c> Planner<'a, 'c> {
         }
     }
 
-    /// Cycles of computing `op`, which has one result, in a layout; `None` where it cannot be.
-    pub fn computing(&self, op: Op<'c>, layout: Attr<'c>) -> Option<f64> {
+    /// Cycles of computing `op` in a layout instead of its own; `None` where it stays.
+    pub fn moving(&self, op: Op<'c>, layout: Attr<'c>) -> Option<f64> {
+        // Assembly is computed once either way, as is what only names registers anew.
+        if ElementwiseInlineAsmOp::cast(op).is_some() || rule(op) == Some(Rule::Split) {
+            return self.working(op, layout);
+        }
         self.costs.computing(op, op.result(0).ty().as_tensor()?, layout, self.layouts)
     }
 

@@ -68,7 +68,8 @@ pub fn rematerialize<'c>(
             let first = &candidates.list[part[0]];
             said.note(first.op, &told(first.to, &changes, taken));
         }
-        moved.extend(part[..taken].iter().map(|i| &candidates.list[*i]).map(|c| (c.op.result(0), c.to)));
+        let taken = part[..taken].iter().map(|i| &candidates.list[*i]);
+        moved.extend(taken.flat_map(|candidate| tensors(candidate.op).map(|result| (result, candidate.to))));
     }
     moved
 }
@@ -86,6 +87,11 @@ fn told(to: Attr<'_>, changes: &[f64], taken: usize) -> Choice {
     others.fold(Choice::new("where a computation is converted", Unit::More, chosen), |choice, (n, cycles)| {
         choice.instead(candidate(n, cycles))
     })
+}
+
+/// The results of `op` that have a layout: all the same one.
+fn tensors<'c>(op: Op<'c>) -> impl Iterator<Item = Value<'c>> {
+    op.results().filter(|result| layout_of(*result).is_some())
 }
 
 /// Uses of a value, also behind conversions of the input.
@@ -121,23 +127,23 @@ impl<'c> Candidates<'c> {
         i
     }
 
-    /// Notes `op` if all uses of its result want it in one other layout, which it can have.
+    /// Notes `op` if all uses of its results want them in one other layout, which they can have.
     fn consider(&mut self, op: Op<'c>, assignment: &Assignment<'c>, layouts: &Layouts<'c>) {
-        let Some(rule) = rule(op).filter(|rule| can_be_copied(*rule)) else { return };
-        if matches!(rule, Rule::Source | Rule::Memory) || op.num_results() != 1 || op.num_regions() > 0 {
+        let moves = |rule: &Rule| can_be_copied(*rule) || *rule == Rule::Split;
+        let Some(rule) = rule(op).filter(moves) else { return };
+        if matches!(rule, Rule::Source | Rule::Memory) || op.num_regions() > 0 {
             return;
         }
-        let value = op.result(0);
-        let Some(to) = self.common_demand(value, assignment, layouts) else { return };
-        let tensors = op.operands().enumerate().filter(|(_, operand)| layout_of(*operand).is_some());
-        if !tensors
+        let Some(to) = self.common_demand(op, assignment, layouts) else { return };
+        let operands = op.operands().enumerate().filter(|(_, operand)| layout_of(*operand).is_some());
+        if !operands
             .map(|(i, _)| backward(op, rule, i, to, layouts))
             .all(|layout| matches!(layout, Ok(Some(_))))
         {
             return;
         }
         let (mut users, next) = (Vec::new(), self.list.len());
-        uses(value, &mut users);
+        tensors(op).for_each(|value| uses(value, &mut users));
         let ends = users.iter().any(|(user, _)| !self.of.contains_key(user));
         self.list.push(Candidate { op, to, ends, parent: next });
         self.of.insert(op, next);
@@ -150,32 +156,37 @@ impl<'c> Candidates<'c> {
         }
     }
 
-    /// The layout that all uses want, if it is not the one that the value has.
+    /// The layout that all uses of results want, if it is not the one that they have.
     fn common_demand(
         &self,
-        value: Value<'c>,
+        op: Op<'c>,
         assignment: &Assignment<'c>,
         layouts: &Layouts<'c>,
     ) -> Option<Attr<'c>> {
-        let ty = value.ty().as_tensor()?;
-        let mut users = Vec::new();
-        uses(value, &mut users);
+        let ty = tensors(op).next()?.ty().as_tensor()?;
         let mut common: Option<Attr<'c>> = None;
-        for (user, i) in users {
-            let rule = rule(user);
-            let wanted = match (self.of.get(&user), rule) {
-                (Some(&user), Some(rule)) => {
-                    backward(self.list[user].op, rule, i, self.list[user].to, layouts).ok()??
-                }
-                _ => assignment.demand(user, i, layouts)?,
-            };
-            let wanted = rule.map_or(wanted, |rule| wanted_or_equal(rule, value, wanted));
-            if wanted == ty.encoding()? {
+        for value in tensors(op) {
+            if layout_of(value) != ty.encoding() || value.ty().as_tensor()?.shape() != ty.shape() {
                 return None;
             }
-            let first = *common.get_or_insert(wanted);
-            if !equivalent(first, wanted, &ty.shape()) {
-                return None;
+            let mut users = Vec::new();
+            uses(value, &mut users);
+            for (user, i) in users {
+                let rule = rule(user);
+                let wanted = match (self.of.get(&user), rule) {
+                    (Some(&user), Some(rule)) => {
+                        backward(self.list[user].op, rule, i, self.list[user].to, layouts).ok()??
+                    }
+                    _ => assignment.demand(user, i, layouts)?,
+                };
+                let wanted = rule.map_or(wanted, |rule| wanted_or_equal(rule, value, wanted));
+                if wanted == ty.encoding()? {
+                    return None;
+                }
+                let first = *common.get_or_insert(wanted);
+                if !equivalent(first, wanted, &ty.shape()) {
+                    return None;
+                }
             }
         }
         common.filter(|to| !ty.encoding().is_some_and(|have| equivalent(have, *to, &ty.shape())))
@@ -196,20 +207,24 @@ impl<'c> Candidates<'c> {
         // What has to be had in another layout at this point, and what that costs.
         let mut crossing: FastMap<(Value<'c>, Attr<'c>), f64> = FastMap::default();
         for candidate in part.iter().map(|i| &self.list[*i]).filter(|candidate| candidate.ends) {
-            let value = candidate.op.result(0);
-            crossing.insert(
-                (value, candidate.to),
-                planner.plan(Request { value, layout: candidate.to, moves: true }).1?,
-            );
+            let used_elsewhere = |value: &Value<'c>| {
+                let mut users = Vec::new();
+                uses(*value, &mut users);
+                users.iter().any(|(user, _)| !self.of.contains_key(user))
+            };
+            for value in tensors(candidate.op).filter(used_elsewhere) {
+                let request = Request { value, layout: candidate.to, moves: true };
+                crossing.insert((value, candidate.to), planner.plan(request).1?);
+            }
         }
         // How many more uses want what has to be converted when nothing changes.
         let mut converted: FastMap<(Value<'c>, Attr<'c>), usize> = FastMap::default();
         let (mut change, mut best) = (0.0, (-LEAST, 0));
         for (n, candidate) in part.iter().map(|i| &self.list[*i]).enumerate() {
             let (op, to) = (candidate.op, candidate.to);
-            let (value, rule) = (op.result(0), rule(op)?);
-            change -= crossing.remove(&(value, to)).unwrap_or(0.0);
-            let own = planner.computing(op, to)? - planner.computing(op, layout_of(value)?)?;
+            let (had, rule) = (tensors(op).find_map(layout_of)?, rule(op)?);
+            change -= tensors(op).filter_map(|value| crossing.remove(&(value, to))).sum::<f64>();
+            let own = planner.moving(op, to)? - planner.moving(op, had)?;
             change += weight(op) * own;
             for (i, operand) in op.operands().enumerate().filter(|(_, operand)| layout_of(*operand).is_some())
             {

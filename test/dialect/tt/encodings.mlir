@@ -12,6 +12,7 @@
 #t = #ttg.blocked<{sizePerThread = [4, 1], threadsPerWarp = [4, 8], warpsPerCTA = [1, 4], order = [0, 1]}>
 #j = #ttg.blocked<{sizePerThread = [1, 4, 2], threadsPerWarp = [8, 4, 1], warpsPerCTA = [4, 1, 1], order = [2, 1, 0]}>
 #l = #ttg.linear<{register = [[0, 1], [0, 2]], lane = [[0, 4], [0, 8], [1, 0], [2, 0], [4, 0]], warp = [[8, 0], [16, 0]], block = []}>
+#split = #ttg.linear<{register = [[0, 1, 0], [0, 2, 0], [0, 0, 1]], lane = [[0, 4, 0], [0, 8, 0], [1, 0, 0], [2, 0, 0], [4, 0, 0]], warp = [[8, 0, 0], [16, 0, 0]], block = []}>
 #mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>
 #a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>
 #c = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 2}>
@@ -36,6 +37,9 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
     %4 = tt.reshape %x allow_reorder : tensor<32x16xf32, #b> -> tensor<16x32xf32, #t>
     // CHECK: tt.join %{{.*}}, %{{.*}} : tensor<32x16xf32, [[B]]> -> tensor<32x16x2xf32, [[J]]>
     %5 = tt.join %x, %x : tensor<32x16xf32, #b> -> tensor<32x16x2xf32, #j>
+    // The pair may be in any register.
+    // CHECK: tt.join %{{.*}}, %{{.*}} : tensor<32x16xf32, [[L]]> -> tensor<32x16x2xf32, #{{.*}}>
+    %far = tt.join %1, %1 : tensor<32x16xf32, #l> -> tensor<32x16x2xf32, #split>
     // CHECK: %outLHS, %outRHS = tt.split %{{.*}} : tensor<32x16x2xf32, [[J]]> -> tensor<32x16xf32, [[L]]>
     %6, %7 = tt.split %y : tensor<32x16x2xf32, #j> -> tensor<32x16xf32, #l>
     // CHECK: (tensor<32x16xf32, [[B]]>) -> tensor<32xf32, #ttg.slice<{dim = 1, parent = [[B]]}>>

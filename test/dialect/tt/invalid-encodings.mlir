@@ -205,6 +205,32 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.thr
 
 // -----
 
+// join, the pair in a lane
+#l = #ttg.linear<{register = [[0, 1], [0, 2]], lane = [[0, 4], [0, 8], [1, 0], [2, 0], [4, 0]], warp = [[8, 0], [16, 0]], block = []}>
+#p = #ttg.linear<{register = [[0, 1, 0], [0, 2, 0], [4, 0, 0]], lane = [[0, 4, 0], [0, 8, 0], [1, 0, 0], [2, 0, 0], [0, 0, 1]], warp = [[8, 0, 0], [16, 0, 0]], block = []}>
+module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.threads-per-warp" = 32 : i32} {
+  tt.func @f(%a: tensor<32x16xf32, #l>) {
+    // expected-error @below {{'tt.join' op inferred type(s) 'tensor<32x16x2xf32, #ttg.linear}}
+    %0 = tt.join %a, %a : tensor<32x16xf32, #l> -> tensor<32x16x2xf32, #p>
+    tt.return
+  }
+}
+
+// -----
+
+// join, other halves
+#l = #ttg.linear<{register = [[0, 1], [0, 2]], lane = [[0, 4], [0, 8], [1, 0], [2, 0], [4, 0]], warp = [[8, 0], [16, 0]], block = []}>
+#p = #ttg.linear<{register = [[0, 2, 0], [0, 1, 0], [0, 0, 1]], lane = [[0, 4, 0], [0, 8, 0], [1, 0, 0], [2, 0, 0], [4, 0, 0]], warp = [[8, 0, 0], [16, 0, 0]], block = []}>
+module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.threads-per-warp" = 32 : i32} {
+  tt.func @f(%a: tensor<32x16xf32, #l>) {
+    // expected-error @below {{'tt.join' op inferred type(s) 'tensor<32x16x2xf32, #ttg.linear}}
+    %0 = tt.join %a, %a : tensor<32x16xf32, #l> -> tensor<32x16x2xf32, #p>
+    tt.return
+  }
+}
+
+// -----
+
 // join none
 #b = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>
 module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.threads-per-warp" = 32 : i32} {

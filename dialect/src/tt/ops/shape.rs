@@ -107,7 +107,7 @@ op! {
         format: "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)",
         with: {
             infer: Some(infer::join),
-            compatible: Some(infer::compatible),
+            compatible: Some(infer::joined_alike),
             fold: Some(fold::join),
             canonicalize: &canonicalize::JOIN,
         },
