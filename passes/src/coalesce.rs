@@ -56,6 +56,8 @@ struct Access<'c> {
     facts: AccessFacts,
     vector: u64,
     limit: Limit,
+    /// Coordinates from which on the mask is false, where there are any.
+    masked_from: Option<SmallVec<[u64; 4]>>,
 }
 
 fn run(module: Op<'_>, options: &Options) -> PassResult {
@@ -106,7 +108,8 @@ fn access<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>, machine: &Machine) ->
     let (vector, limit) = facts.vector(machine.vector_bits());
     let most = machine.target.as_ref().map_or(1, |target| plans::most_elems(op, target));
     let (vector, limit) = if vector <= most { (vector, limit) } else { (most, Limit::Atomic) };
-    Some(Access { op, shape, facts, vector, limit })
+    let masked_from = plans::masked_coordinates(op, analysis);
+    Some(Access { op, shape, facts, vector, limit, masked_from })
 }
 
 /// The layout in which one access, of which `facts` are known, takes the fewest instructions and lines.
@@ -120,7 +123,7 @@ pub(crate) fn layout_alone<'c>(
 ) -> Result<Attr<'c>, String> {
     let shape = op.operand(0).ty().as_tensor().map(TensorType::shape).ok_or("accesses no tensor")?;
     let (vector, limit) = facts.vector(layouts.machine.vector_bits());
-    let access = Access { op, shape, facts, vector, limit };
+    let access = Access { op, shape, facts, vector, limit, masked_from: None };
     let work = Work::default();
     layout_for(&access, group_vector(&[&access], &work, layouts), &work, layouts)
 }
@@ -152,7 +155,7 @@ fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> (Vec<usize>, Vec<Work<
     let mut numbers = FastMap::default();
     // Values of a set that have one shape, whatever the order of the accesses.
     let mut alike: FastMap<(usize, Shape), Vec<usize>> = FastMap::default();
-    let groups = accesses
+    let groups: Vec<usize> = accesses
         .iter()
         .map(|access| {
             let key = (sets.find(access.op.operand(0)), access.shape.clone());
@@ -184,6 +187,14 @@ fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> (Vec<usize>, Vec<Work<
             for &number in numbers.iter().filter(|number| seen.insert((**number, load))) {
                 work[number].repeated.push(Repeated { dims: dims.clone(), vector, weight: weight(load) });
             }
+        }
+    }
+    for (access, number) in accesses.iter().zip(&groups) {
+        let Some(from) = &access.masked_from else { continue };
+        let masked = &mut work[*number].masked;
+        match masked.iter_mut().find(|known| known.0 == *from) {
+            Some(known) => known.1 += weight(access.op),
+            None => masked.push((from.clone(), weight(access.op))),
         }
     }
     for value in ops.iter().filter(|op| is_dot(**op)).flat_map(|op| op.operands().take(2)) {
@@ -243,12 +254,19 @@ struct Work<'c> {
     repeated: Vec<Repeated>,
     /// Bytes of an element that dots read, which may be wider than what is loaded; none without dots.
     operand: u64,
+    /// Accesses of which the mask is false from some coordinates on, one for all with the same, with the sum of their weights.
+    masked: Vec<(SmallVec<[u64; 4]>, f64)>,
 }
 
 impl<'c> Work<'c> {
     /// The reductions of those values, with how often each runs.
     fn reductions(&self) -> impl Iterator<Item = &(Op<'c>, f64)> {
         self.along.iter().filter(|(op, _)| ReduceOp::cast(*op).is_some())
+    }
+
+    /// Whether warps are as good along one dimension as along another.
+    fn is_nothing(&self) -> bool {
+        self.along.is_empty() && self.repeated.is_empty() && self.masked.is_empty()
     }
 
     fn reduces(&self) -> bool {
@@ -429,7 +447,7 @@ fn met_cost<'c>(members: &[&Access<'c>], work: &Work<'c>, held: u64, layouts: &L
     let Some(first) = members.first().filter(|_| single) else { return 0.0 };
     let layout = layout_for(first, held, work, layouts).ok();
     let terms = layout.and_then(|layout| work_terms(layout, first, work, layouts));
-    terms.map_or(f64::INFINITY, |[_, repeated]| repeated)
+    terms.map_or(f64::INFINITY, |[_, repeated, _]| repeated)
 }
 
 /// Cycles of the accesses of a group whose threads hold `held` neighbours: to issue them, of lines and sectors, to store what
@@ -560,7 +578,7 @@ fn placements<'c>(
 ) -> impl Iterator<Item = Result<Attr<'c>, String>> {
     let size = sizes(access, vector);
     let order = &access.facts.order;
-    let idle = work.along.is_empty() && work.repeated.is_empty();
+    let idle = work.is_nothing();
     let turns = if idle || layouts.machine.target.is_none() { 1 } else { order.len().max(1) };
     (0..turns).map(move |turned| {
         let mut warp_order = order.clone();
@@ -571,24 +589,37 @@ fn placements<'c>(
 
 /// Cycles of `work` with values in `layout`; `None` where a part of it cannot be done there.
 fn work_in<'c>(layout: Attr<'c>, access: &Access<'c>, work: &Work<'c>, layouts: &Layouts<'c>) -> Option<f64> {
-    work_terms(layout, access, work, layouts).map(|[along, repeated]| along + repeated)
+    work_terms(layout, access, work, layouts).map(|terms| terms.iter().sum())
 }
 
-/// The same, what is done along a dimension and loads that are repeated apart.
+/// The same, what is done along a dimension, loads that are repeated, and accesses with masked coordinates apart.
 fn work_terms<'c>(
     layout: Attr<'c>,
     access: &Access<'c>,
     work: &Work<'c>,
     layouts: &Layouts<'c>,
-) -> Option<[f64; 2]> {
-    if work.along.is_empty() && work.repeated.is_empty() {
-        return Some([0.0; 2]);
+) -> Option<[f64; 3]> {
+    if work.is_nothing() {
+        return Some([0.0; 3]);
     }
     let target = layouts.machine.target.as_ref()?;
     let layout = to_linear_layout(layout, &access.shape).ok()?;
     let along = along_cost(work.along.iter(), &layout, target)?;
     let repeated = work.repeated.iter().map(|load| load.cost(&layout, &layouts.machine, target));
-    Some([along, repeated.sum::<f64>()])
+    let masked = work.masked.iter().map(|(from, weight)| weight * masked_cost(from, &layout, target));
+    Some([along, repeated.sum::<f64>(), masked.sum::<f64>()])
+}
+
+/// Cycles of an access whose mask is false from the coordinates `from` on, if the warp that accesses most sets the pace: what is
+/// masked in all lanes of a warp is not accessed.
+fn masked_cost(from: &[u64], layout: &LinearLayout, target: &TargetDesc) -> f64 {
+    let steps = (0..layout.in_bits(Dim::REGISTER)).filter_map(|bit| layout.basis_coords(Dim::REGISTER, bit));
+    let reaches = |step: &[u64]| {
+        step.iter().any(|step| *step != 0) && step.iter().zip(from).all(|(step, from)| step < from)
+    };
+    let registers = steps.filter(|step| reaches(step)).count();
+    let warps = layout.in_size(Dim::WARP).unwrap_or(1);
+    (warps << registers) as f64 * target.cost.request
 }
 
 /// Cycles of operations along a dimension with values in `layout`, as often as they run; `None` where one of them cannot be done
@@ -620,8 +651,12 @@ fn warps_choice<'c>(
     let candidates = told.iter().map(|layout| {
         let name = format!("warps {}", warps_of(*layout));
         match work_terms(*layout, access, work, layouts) {
-            Some([along, repeated]) => {
-                let terms = [("reductions, scans and gathers", along), ("repeated loads", repeated)];
+            Some([along, repeated, masked]) => {
+                let terms = [
+                    ("reductions, scans and gathers", along),
+                    ("repeated loads", repeated),
+                    ("accesses that are not masked", masked),
+                ];
                 Candidate::of_terms(name, &terms)
             }
             None => Candidate::new(name, None),

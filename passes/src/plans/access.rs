@@ -13,14 +13,16 @@ use linear_layout::plan::{AddressFacts, LdsLoadPlan, SharedAccessPlan, VectorPla
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::ir::{Attr, FloatKind, Op, Type, Value};
-use mlir_host::upstream::ConstantOp;
+use mlir_host::match_op;
+use mlir_host::upstream::{AndIOp, CmpIOp, ConstantOp};
 use smallvec::SmallVec;
 use ttopt_dialect::tt::enums::RmwOp;
 use ttopt_dialect::tt::ops::{
-    AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, AtomicStoreOp, LoadOp, SplatOp, StoreOp,
+    AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, AtomicStoreOp, BroadcastOp, ExpandDimsOp, LoadOp,
+    SplatOp, StoreOp,
 };
 use ttopt_dialect::tt::types::pointee;
-use ttopt_dialect::ttg::ops::AsyncCopyGlobalToLocalOp;
+use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, ConvertLayoutOp};
 use ttopt_dialect::ttg::types::MemDescType;
 
 /// What limits the vector of an access.
@@ -145,6 +147,61 @@ impl AccessFacts {
             repeats: if self.repeats.iter().all(|n| *n == 1) { Vec::new() } else { self.repeats.to_vec() },
         }
     }
+}
+
+/// Conditions joined by "and" that are looked into, one inside the other.
+const MASK_DEPTH: usize = 8;
+
+/// For each dimension of what `op` accesses, coordinates from which on its mask is false; [`u64::MAX`] where it may be true for
+/// all. `None` where nothing is known to be masked.
+pub fn masked_coordinates<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>) -> Option<SmallVec<[u64; 4]>> {
+    let mask = pointers_and_mask(op)?.1?;
+    Some(masked_from(mask, MASK_DEPTH, analysis)).filter(|from| from.iter().any(|from| *from != u64::MAX))
+}
+
+/// For each dimension of `mask`, coordinates from which on it is false whatever it is computed from: where something that is not
+/// negative and rises along a dimension is compared with a constant that it reaches within the tensor, as with a size of one.
+fn masked_from<'c>(mask: Value<'c>, depth: usize, analysis: &AxisInfoAnalysis<'c>) -> SmallVec<[u64; 4]> {
+    let shape = |value: Value<'c>| value.ty().as_tensor().map(|ty| ty.shape()).unwrap_or_default();
+    let sizes = shape(mask);
+    let unknown = || SmallVec::from_elem(u64::MAX, sizes.len());
+    let (Some(op), Some(depth)) = (mask.def_op(), depth.checked_sub(1)) else { return unknown() };
+    let of = |operand: usize| masked_from(op.operand(operand), depth, analysis);
+    match_op!(op, {
+        AndIOp => of(0).into_iter().zip(of(1)).map(|(one, other)| one.min(other)).collect(),
+        ConvertLayoutOp => of(0),
+        BroadcastOp => {
+            let (from, of) = (shape(op.operand(0)), of(0));
+            let repeats = |d: usize| from.get(d) == Some(&1) && sizes[d] != 1;
+            (0..sizes.len()).map(|d| if repeats(d) { u64::MAX } else { of[d] }).collect()
+        },
+        ExpandDimsOp(expand) => {
+            let mut of = of(0);
+            of.insert((expand.axis().max(0) as usize).min(of.len()), u64::MAX);
+            of
+        },
+        CmpIOp(test) => {
+            let bound = analysis.get(op.operand(1)).and_then(|info| info.constant);
+            let bound = match (test.predicate(), bound) {
+                // slt, ult
+                (Some(2 | 6), Some(bound)) => bound,
+                // sle, ule
+                (Some(3 | 7), Some(bound)) => bound.saturating_add(1),
+                _ => return unknown(),
+            };
+            let Some(info) = analysis.get(op.operand(0)).filter(|info| info.nonneg && info.rank() == sizes.len()) else {
+                return unknown();
+            };
+            let reached = |d: usize| {
+                let run = info.runs[d];
+                let rises = run.step > 0 && run.len >= sizes[d].max(1) as u64;
+                let from = bound.max(0).unsigned_abs().div_ceil(run.step.unsigned_abs().max(1));
+                if rises && from < sizes[d] as u64 { from } else { u64::MAX }
+            };
+            (0..sizes.len()).map(reached).collect()
+        },
+        _ => unknown(),
+    })
 }
 
 /// Elements of `value` along dimension `d` that are equal, a power of two of them in aligned groups.
