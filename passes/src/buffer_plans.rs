@@ -1,9 +1,11 @@
 //! Plans of buffers in shared memory, made from their types.
 
-use crate::plans::{fragment_words, layout, word_bits};
+use crate::plans::{fragment, layout, word_bits};
 use linear_layout::encoding::NvmmaShared;
 use linear_layout::f2::Echelon;
-use linear_layout::plan::{AddressFacts, LdsLoadPlan, SharedAccessPlan, TmaMap, TmaPlan, TmaRowsPlan};
+use linear_layout::plan::{
+    AddressFacts, FragmentWords, LdsLoadPlan, SharedAccessPlan, TmaMap, TmaPlan, TmaRowsPlan,
+};
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, Encoding, LinearLayout};
 use mlir_host::ir::{Attr, Op, TensorType, Type, Value};
@@ -213,8 +215,9 @@ pub fn access(
         ));
     }
     let bits = word_bits(tensor)?;
-    let words = tensor.as_tensor().and_then(TensorType::encoding).map_or(1, fragment_words);
-    let elements = (bits, words);
+    let tensor = tensor.as_tensor();
+    let of = |ty: TensorType<'_>| Some(fragment(ty.encoding()?, &ty.shape(), bits));
+    let elements = (bits, tensor.and_then(of).unwrap_or(FragmentWords::ONE));
     SharedAccessPlan::for_fragments(&registers, &memory.layout, &memory.padding, elements, direction, target)
         .map_err(|err| err.to_string())
 }

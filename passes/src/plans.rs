@@ -15,7 +15,7 @@ pub use along::{LINE_BY_LINE, cost_along, gather, histogram, kind_along, operand
 pub use dot::{dot, dot_type, has_pairs, scale_layouts, scaled_dot, warp_group_dot};
 
 use crate::thread_group::ThreadGroup;
-use linear_layout::plan::ConversionPlan;
+use linear_layout::plan::{ConversionPlan, FragmentWords};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, Encoding, LinearLayout};
 use mlir_host::def::OpDef;
@@ -87,16 +87,25 @@ pub fn conversion(from: Type<'_>, to: Type<'_>, target: &TargetDesc) -> Result<A
     }
 }
 
-/// Words of 32 bits of which one matrix instruction takes a fragment of a tensor with this layout (PTX ISA, "Matrix
-/// Fragments for mma.m16n8k16": four of the left operand, two of the right one); one where it is no operand.
-pub(crate) fn fragment_words(layout: Attr<'_>) -> u32 {
-    match encoding(layout) {
-        Ok(Encoding::DotOperand(operand)) => match *operand.parent {
-            Encoding::NvidiaMma(_) if operand.op_idx == 0 => 4,
-            Encoding::NvidiaMma(_) => 2,
-            _ => 1,
-        },
-        _ => 1,
+/// The words that a matrix instruction takes together of a tensor of `shape` with elements of `bits` bits in this layout (PTX ISA,
+/// "Matrix Fragments for mma.m16n8k16"): of the left operand two rows, each at two places along K, of the right one the latter.
+/// Where threads hold more than a word along K, more words lie between the rows.
+pub(crate) fn fragment(layout: Attr<'_>, shape: &[i64], bits: u32) -> FragmentWords {
+    let Ok(Encoding::DotOperand(operand)) = encoding(layout) else { return FragmentWords::ONE };
+    if !matches!(*operand.parent, Encoding::NvidiaMma(_)) {
+        return FragmentWords::ONE;
+    }
+    if operand.op_idx != 0 {
+        return FragmentWords::pairs(0);
+    }
+    let Ok(linear) = to_linear_layout(layout, shape) else { return FragmentWords::ONE };
+    let row = Dim::out(shape.len().saturating_sub(2));
+    let columns = linear.columns_of(Dim::REGISTER).iter().filter(|column| **column != 0);
+    let mut words = columns.skip((32 / bits.max(1)).max(1).ilog2() as usize);
+    let row = words.position(|column| column & linear.out_mask(row) != 0);
+    match row {
+        Some(row @ 1..) => FragmentWords::fours(row as u8, 0),
+        _ => FragmentWords::fours(0, 1),
     }
 }
 
@@ -120,8 +129,9 @@ pub fn conversion_to(
         return Ok(found);
     }
     let destination = to_linear_layout(to, &shape)?;
-    let plan = ConversionPlan::for_fragments(&source, &destination, (bits, fragment_words(to)), target)
-        .map_err(|err| err.to_string())?;
+    let plan =
+        ConversionPlan::for_fragments(&source, &destination, (bits, fragment(to, &shape, bits)), target)
+            .map_err(|err| err.to_string())?;
     let plan = Arc::new(plan);
     if let Some(key) = key {
         CONVERSIONS.with_borrow_mut(|table| {

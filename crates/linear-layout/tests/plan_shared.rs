@@ -4,8 +4,10 @@ mod plan_layouts;
 #[path = "plan_layouts/tiles.rs"]
 mod tiles;
 
-use linear_layout::checker::{check_async_copy, check_shared_access};
-use linear_layout::plan::{AddressFacts, PlanError, SharedAccessPlan};
+use linear_layout::checker::{check_async_copy, check_conversion, check_shared_access};
+use linear_layout::plan::{
+    AddressFacts, Conversion, ConversionPlan, FragmentWords, PlanError, SharedAccessPlan,
+};
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, Encoding, LinearLayout};
 use plan_layouts::any_target;
@@ -291,11 +293,12 @@ fn fragments_come_whole() {
         &[Dim::out(0), Dim::out(1)],
     )
     .unwrap();
-    for (op, words) in [(0, 4), (1, 2)] {
+    let left = (4, FragmentWords::fours(0, 1));
+    for (op, (words, fragment)) in [(0, left), (1, (2, FragmentWords::pairs(0)))] {
         let d = layout(&dot(op, 2), &shape);
         for m in [layout(SWIZZLED, &shape), layout(columns, &shape), mixed.clone()] {
             let plan =
-                SharedAccessPlan::for_fragments(&d, &m, &[], (16, words), Direction::Load, &t).unwrap();
+                SharedAccessPlan::for_fragments(&d, &m, &[], (16, fragment), Direction::Load, &t).unwrap();
             check_shared_access(&plan, &d, &m, &t).unwrap();
             for access in &plan.access.accesses {
                 let fragments = access.registers.chunks(2 * words as usize).map(|registers| {
@@ -308,6 +311,31 @@ fn fragments_come_whole() {
                 assert!(fragments.count() > 0);
             }
         }
+    }
+}
+
+/// A thread that holds two words along K takes them to two instructions: each wants both rows at one of them, in this order.
+#[test]
+fn fragments_come_in_their_order() {
+    let t = target("cuda:90");
+    let (from, to) = (layout(BLOCKED, &[64, 64]), layout(&dot(0, 4), &[64, 64]));
+    for (fragment, order) in
+        [(FragmentWords::fours(1, 0), [0, 2, 1, 3]), (FragmentWords::fours(0, 1), [0, 1, 2, 3])]
+    {
+        let plan = ConversionPlan::for_fragments(&from, &to, (16, fragment), &t).unwrap();
+        check_conversion(&plan, &from, &to, &t).unwrap();
+        let Conversion::SharedMemory(shared) = &plan.conversion else { panic!("{:?}", plan.conversion) };
+        assert_eq!(shared.load.fragment_moves, 0);
+        for access in &shared.load.accesses {
+            let words = access.registers.chunks(2).map(|word| word[0] / 2 % 4);
+            assert_eq!(words.collect::<Vec<_>>(), order, "{:?}", access.registers);
+        }
+        // The same access, of which the other order is asked, moves its words.
+        let mut wrong = plan.clone();
+        let Conversion::SharedMemory(shared) = &mut wrong.conversion else { unreachable!() };
+        let natural = order[1] == 1;
+        shared.load.fragment = if natural { FragmentWords::fours(1, 0) } else { FragmentWords::fours(0, 1) };
+        assert!(check_conversion(&wrong, &from, &to, &t).is_err());
     }
 }
 

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use linear_layout::plan::{
-    ConversionPlan, Cost, Gather, GatherPlan, HistogramPlan, PlanResult, ReducePlan, ScanPlan,
+    ConversionPlan, Cost, FragmentWords, Gather, GatherPlan, HistogramPlan, PlanResult, ReducePlan, ScanPlan,
     SharedAccessPlan,
 };
 use linear_layout::target::{Direction, TargetDesc};
@@ -89,14 +89,23 @@ fn conversions(table: &mut String) {
                         format!("{} [{instructions}] {}", plan.kind(), cost(&plan.cost))
                     });
                 }
-                for words in [2, 4] {
+                for (words, fragment) in fragments() {
                     let about = format!("{} convert 16 bits for {words} words {from} to {to}", target.name);
-                    let plan = ConversionPlan::for_fragments(source, result, (16, words), &target);
+                    let plan = ConversionPlan::for_fragments(source, result, (16, fragment), &target);
                     line(table, &about, plan, |plan| format!("{} {}", plan.kind(), cost(&plan.cost)));
                 }
             }
         }
     }
+}
+
+/// What matrix instructions take from consecutive registers.
+fn fragments() -> [(&'static str, FragmentWords); 3] {
+    [
+        ("2", FragmentWords::pairs(0)),
+        ("4", FragmentWords::fours(0, 1)),
+        ("4 turned", FragmentWords::fours(1, 0)),
+    ]
 }
 
 fn accesses(table: &mut String) {
@@ -111,7 +120,10 @@ fn accesses(table: &mut String) {
                     let plan = SharedAccessPlan::new(&registers, &memory_layout, bits, direction, &target);
                     line(table, &about, plan, |plan| access(plan, &target));
                 }
-                for (bits, words) in [(8, 2), (16, 2), (16, 4)] {
+                let fragments = fragments().map(|(words, fragment)| (16, words, fragment));
+                for (bits, words, fragment) in
+                    std::iter::once((8, "2", FragmentWords::pairs(0))).chain(fragments)
+                {
                     let about =
                         format!("{} load {bits} bits for {words} words {name} in {memory}", target.name);
                     let load = Direction::Load;
@@ -119,7 +131,7 @@ fn accesses(table: &mut String) {
                         &registers,
                         &memory_layout,
                         &[],
-                        (bits, words),
+                        (bits, fragment),
                         load,
                         &target,
                     );

@@ -13,9 +13,9 @@ use std::fmt::{Display, Write};
 
 use linear_layout::encoding::NvmmaShared;
 use linear_layout::plan::{
-    AddressFacts, ConversionPlan, DotTilePlan, DotType, DotTypes, GatherPlan, HistogramPlan, LdsLoadPlan,
-    MatrixDescriptorPlan, PlanResult, ReducePlan, RowsFate, ScanPlan, SharedAccessPlan, TmaPlan, TmaRowsPlan,
-    VectorPlan, WarpCombine, WarpGroupDot, WarpGroupDotPlan, WarpGroupOperand,
+    AddressFacts, ConversionPlan, DotTilePlan, DotType, DotTypes, FragmentWords, GatherPlan, HistogramPlan,
+    LdsLoadPlan, MatrixDescriptorPlan, PlanResult, ReducePlan, RowsFate, ScanPlan, SharedAccessPlan, TmaPlan,
+    TmaRowsPlan, VectorPlan, WarpCombine, WarpGroupDot, WarpGroupDotPlan, WarpGroupOperand,
 };
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, Encoding, LinearLayout};
@@ -106,7 +106,12 @@ fn conversions(texts: &mut Texts) {
     texts.add("across a cluster", within(&by_rows, &by_columns, 16, 1 << 17));
     texts.add("across a cluster in passes", within(&by_rows, &by_columns, 16, 1 << 11));
     texts.add("to copies", ConversionPlan::to_copies(&cluster("rows_in_both"), 32, &cuda(), 1 << 17));
-    let fragments = ConversionPlan::for_fragments(&rows, &registers("operand_a"), (16, 4), &cuda());
+    let fragments = ConversionPlan::for_fragments(
+        &rows,
+        &registers("operand_a"),
+        (16, FragmentWords::fours(0, 1)),
+        &cuda(),
+    );
     texts.add("for fragments of four words", fragments);
     // Why there is none.
     texts.add("no memory", within(&rows, &columns, 32, 1));

@@ -52,6 +52,16 @@ pub fn encoding(bytes: &[u8]) {
     }
 }
 
+/// Words that instructions take together.
+fn fragment(input: &mut Input<'_>) -> FragmentWords {
+    let [kind, low, high] = [3, 4, 4].map(|n| input.below(n) as u8);
+    match kind {
+        0 => FragmentWords::ONE,
+        1 => FragmentWords::pairs(low),
+        _ => FragmentWords::fours(low, if high == low { low + 1 } else { high }),
+    }
+}
+
 /// Conversions, the cheapest and each way by itself.
 pub fn conversion(bytes: &[u8]) {
     let mut input = Input::new(bytes);
@@ -59,7 +69,7 @@ pub fn conversion(bytes: &[u8]) {
     let plans = [
         ConversionPlan::with_budget(&a, &b, elem_bits, &target, budget),
         ConversionPlan::through_shared(&a, &b, elem_bits, &target, budget),
-        ConversionPlan::for_fragments(&a, &b, (elem_bits, 2 << input.below(2)), &target),
+        ConversionPlan::for_fragments(&a, &b, (elem_bits, fragment(&mut input)), &target),
     ];
     for plan in plans {
         match plan {
@@ -102,7 +112,7 @@ pub fn copies(bytes: &[u8]) {
 pub fn shared_access(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let Case { a, b, elem_bits, target, .. } = input.case();
-    let (interval, pad, words) = (1 << input.below(8), input.below(64), 1 << input.below(3));
+    let (interval, pad, words) = (1 << input.below(8), input.below(64), fragment(&mut input));
     let Ok(plan) = ConversionPlan::through_shared(&a, &b, elem_bits, &target, target.shared_bytes) else {
         return;
     };

@@ -457,22 +457,34 @@ pub(super) fn permutes(plan: &AccessPlan) -> Result<u64, CheckError> {
     Ok(met.iter().enumerate().map(of).sum())
 }
 
-/// Words of one thread that come in registers beside those of other fragments than their own: an access gives the words of
-/// its registers in consecutive registers, and instructions take fragments of consecutive words. An access that gives
+/// Words of one thread that come in registers beside those of other fragments than their own, or in another order: an access
+/// gives the words of its registers in consecutive registers, and instructions take fragments so. An access that gives
 /// whole fragments, or a part of one without a gap, needs no moves; else each of its words is moved.
 pub(super) fn moved_words(plan: &AccessPlan) -> u64 {
     let mut kept = plan.copies.clone();
     kept.sort_unstable();
     kept.dedup();
     let each = ((32 / plan.storage_bits).max(1) as usize).min(kept.len().max(1));
+    // What the bits of a word's place in its fragment add to its number.
+    let bits: Vec<usize> =
+        plan.fragment.bits().map(|bit| 1 << bit).filter(|bit| bit * each < kept.len()).collect();
     let in_place = |registers: &[u32]| {
-        let words = (registers.len() / each).min(plan.fragment_words as usize).max(1);
-        let given: BTreeSet<usize> =
-            registers.iter().filter_map(|register| kept.binary_search(register).ok()).collect();
-        // Every element with its neighbours, those at its place in the other words that belong together.
-        given.iter().all(|place| {
-            let first = place - place / each % words * each;
-            (0..words).all(|word| given.contains(&(first + word * each)))
+        let given = registers.len() / each;
+        let bits = &bits[..bits.len().min(given.max(1).ilog2() as usize)];
+        let place = |at: usize| kept.binary_search(&registers[at]).ok();
+        (0..given).all(|word| {
+            let at = word % (1 << bits.len());
+            let number: usize = bits.iter().enumerate().map(|(i, bit)| (at >> i & 1) * bit).sum();
+            // The same element of the first word of the fragment.
+            (0..each).all(|element| {
+                match (place(word * each + element), place((word - at) * each + element)) {
+                    (Some(own), Some(first)) => {
+                        let all: usize = bits.iter().sum();
+                        first / each & all == 0 && own == first + number * each
+                    }
+                    _ => false,
+                }
+            })
         })
     };
     let moved = plan.accesses.iter().map(|access| access.registers.as_slice()).filter(|r| !in_place(r));

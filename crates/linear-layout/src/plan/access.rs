@@ -167,8 +167,8 @@ pub struct AccessPlan {
     pub address_ops: u64,
     /// Byte permutes between words of adjacent registers and words of accesses.
     pub packing_ops: u64,
-    /// Words of 32 bits that instructions take from consecutive registers of the thread.
-    pub fragment_words: u32,
+    /// The words that instructions take from consecutive registers of the thread.
+    pub fragment: FragmentWords,
     /// Words that the assembler moves because an access gives them beside others than those of their fragment.
     pub fragment_moves: u64,
 }
@@ -180,6 +180,32 @@ impl AccessPlan {
         self.wavefronts as f64 * target.cost.wavefront * remote
             + self.count as f64 * target.cost.issue
             + (self.address_ops + self.packing_ops + self.fragment_moves) as f64 * target.cost.alu
+    }
+}
+
+/// The words of 32 bits that a matrix instruction takes from consecutive registers, as those of one operand's fragment are (PTX
+/// ISA, "Matrix Fragments for mma.m16n8k16"): each of one or two bits of a word's place in the fragment is a bit of its number
+/// among the words of a thread, copies left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FragmentWords([Option<u8>; 2]);
+
+impl FragmentWords {
+    /// Each word by itself.
+    pub const ONE: FragmentWords = FragmentWords([None; 2]);
+
+    /// Pairs of words whose numbers differ in bit `bit`.
+    pub fn pairs(bit: u8) -> FragmentWords {
+        FragmentWords([Some(bit), None])
+    }
+
+    /// Four words: bits 0 and 1 of the place are bits `low` and `high` of the number.
+    pub fn fours(low: u8, high: u8) -> FragmentWords {
+        FragmentWords([Some(low), Some(high)])
+    }
+
+    /// The bits of a word's number, that of bit 0 of its place first.
+    pub fn bits(self) -> impl Iterator<Item = usize> {
+        self.0.into_iter().flatten().map(usize::from)
     }
 }
 
@@ -197,9 +223,9 @@ pub(crate) struct OffsetMap {
     /// log2 of the elements that stay consecutive in memory; less than the offsets where padding is
     /// inserted.
     pub run_bits: u32,
-    /// Words of 32 bits that instructions take from consecutive registers: those of one such group should be what one
-    /// access gives, or they have to be moved.
-    pub fragment_words: u32,
+    /// The words that instructions take from consecutive registers: what one access gives should be those of one such
+    /// group in their order, or they have to be moved.
+    pub fragment: FragmentWords,
 }
 
 /// An instruction that fits, before its register lists are made.
@@ -296,19 +322,24 @@ impl OffsetMap {
         (0..self.columns.reg.len()).filter(|&i| span.insert(self.columns.reg[i])).collect()
     }
 
+    /// The registers, as bits of their number, that tell the words of a fragment apart, in the order of the words.
+    fn fragment_registers(&self, storage_bits: u32) -> SmallVec<[u64; 2]> {
+        let kept = self.kept_registers();
+        let words = kept.get((32 / storage_bits).max(1).ilog2() as usize..).unwrap_or_default();
+        self.fragment.bits().filter_map(|bit| words.get(bit)).map(|&i| 1 << i).collect()
+    }
+
     /// Words of one thread that are moved, since instructions take some from consecutive registers and accesses whose
     /// positions are the registers `within` give several that are not consecutive in these.
     fn fragment_moves(&self, within: &[u64], storage_bits: u32) -> u64 {
-        if self.fragment_words < 2 {
+        let in_word = (32 / storage_bits).max(1).ilog2() as usize;
+        let given = within.get(in_word..).unwrap_or_default();
+        let fragment = self.fragment_registers(storage_bits);
+        if fragment.iter().zip(given).all(|(wanted, given)| wanted == given) {
             return 0;
         }
-        let kept = self.kept_registers();
-        let in_word = (32 / storage_bits).max(1).ilog2() as usize;
-        let given = within.len().saturating_sub(in_word).min(self.fragment_words.ilog2() as usize);
-        let mut fragment = kept.iter().skip(in_word).take(given).map(|i| 1 << i);
-        let words = 1u64 << (kept.len() - in_word.min(kept.len()));
-        let reached = Echelon::of(within);
-        if fragment.all(|register| reached.contains(register)) { 0 } else { words }
+        let kept = self.kept_registers().len();
+        1 << (kept - in_word.min(kept))
     }
 
     /// Byte permutes of one thread: elements live in words of adjacent registers, copies left out, and accesses move
@@ -400,7 +431,7 @@ impl OffsetMap {
         }
         row_offsets.extend(rows.iter().map(|&l| self.columns.lane[l] & self.offset_mask()));
         let degree = served.conflict_degree(&row_offsets, storage_bits);
-        let extra = self.further_matrices(&others, &row_offsets);
+        let extra = self.further_matrices(&others, &row_offsets, storage_bits);
         let words = 1u64 << others.len();
         let count = words >> extra.len();
         let mut lane = row_offsets;
@@ -424,12 +455,25 @@ impl OffsetMap {
     }
 
     /// The registers, two at most, that choose among the matrices of one instruction, besides rows at the offsets `rows`:
-    /// the lowest, which fragments have in common, and the next, if a fragment has four words; else the one that leaves the
-    /// fewest addresses to compute.
-    fn further_matrices(&self, others: &[(u64, u64)], rows: &[u64]) -> SmallVec<[(u64, u64); 2]> {
+    /// those that tell words of a fragment apart, then the one that leaves the fewest addresses to compute.
+    fn further_matrices(
+        &self,
+        others: &[(u64, u64)],
+        rows: &[u64],
+        storage_bits: u32,
+    ) -> SmallVec<[(u64, u64); 2]> {
         // Registers of one tile only, so that all matrices lie in one pass.
-        let in_pass: SmallVec<[(u64, u64); 8]> =
+        let mut in_pass: SmallVec<[(u64, u64); 8]> =
             others.iter().filter(|(_, c)| c >> self.offset_bits == 0).copied().collect();
+        // Words of a fragment in their order, as far as the first is there.
+        let fragment = self.fragment_registers(storage_bits);
+        let mut taken = 0;
+        for register in fragment {
+            let Some(at) = in_pass.iter().position(|other| other.0 == register) else { break };
+            let found = in_pass.remove(at);
+            in_pass.insert(taken, found);
+            taken += 1;
+        }
         let Some((&first, rest)) = in_pass.split_first() else { return SmallVec::new() };
         let threads = self.columns.warp.iter().chain(&self.columns.block).chain(rows);
         let threads = threads.fold(first.1, |bits, column| bits | column);
@@ -439,7 +483,7 @@ impl OffsetMap {
             let left = others.iter().filter(|other| **other != first && **other != **second);
             f2::rank(&left.map(|(_, column)| column & bits).collect::<Vectors>())
         };
-        let second = if self.fragment_words >= 4 { rest.first() } else { rest.iter().min_by_key(computed) };
+        let second = if taken > 1 { rest.first() } else { rest.iter().min_by_key(computed) };
         std::iter::once(first).chain(second.copied()).collect()
     }
 
@@ -657,7 +701,7 @@ impl OffsetMap {
             wavefronts: choice.wavefronts,
             minimum: choice.minimum,
             packing_ops: choice.packing_ops,
-            fragment_words: self.fragment_words,
+            fragment: self.fragment,
             fragment_moves: choice.fragment_moves,
         }
     }

@@ -15,7 +15,7 @@
 //! and barriers of each dependent step once.
 
 use crate::f2::{self, Echelon, Vectors, low_mask};
-use crate::plan::access::{AccessPlan, Choice, OffsetMap};
+use crate::plan::access::{AccessPlan, Choice, FragmentWords, OffsetMap};
 use crate::plan::shuffle::{ShufflePlan, plan_shuffle};
 use crate::plan::space::Distributed;
 use crate::plan::swizzle::Transfer;
@@ -198,19 +198,19 @@ impl ConversionPlan {
         Pair::new(source, destination, elem_bits, target)?.planned(budget)
     }
 
-    /// The cheapest plan for elements of `elements.0` bits that instructions then take in groups of `elements.1` words of
-    /// 32 bits, from consecutive registers: what one load gives is one such group where it can.
+    /// The cheapest plan for elements of `elements.0` bits of which instructions then take the words of the fragment
+    /// `elements.1` from consecutive registers: one load gives them where it can.
     ///
     /// # Errors
     /// As [`new`](Self::new).
     pub fn for_fragments(
         source: &LinearLayout,
         destination: &LinearLayout,
-        elements: (u32, u32),
+        elements: (u32, FragmentWords),
         target: &TargetDesc,
     ) -> PlanResult<ConversionPlan> {
         let mut pair = Pair::new(source, destination, elements.0, target)?;
-        pair.fragment_words = elements.1;
+        pair.fragment = elements.1;
         pair.planned(target.shared_bytes)
     }
 
@@ -367,7 +367,7 @@ struct Pair<'a> {
     /// Bits of an element in payloads and memory: the next power of two.
     storage_bits: u32,
     /// Words of 32 bits that instructions take from consecutive registers of the destination.
-    fragment_words: u32,
+    fragment: FragmentWords,
     target: &'a TargetDesc,
 }
 
@@ -443,7 +443,7 @@ impl<'a> Pair<'a> {
             y.resize(len, 0);
         }
         let storage_bits = elem_bits.next_power_of_two().max(4);
-        Ok(Pair { a, b, source, elem_bits, storage_bits, fragment_words: 1, target })
+        Ok(Pair { a, b, source, elem_bits, storage_bits, fragment: FragmentWords::ONE, target })
     }
 
     /// Whether register 0 of every thread is the same in both layouts.
@@ -543,7 +543,7 @@ struct Local {
     inactive: crate::plan::ThreadMasks,
     cluster: bool,
     scope: Scope,
-    fragment_words: u32,
+    fragment: FragmentWords,
 }
 
 impl Local {
@@ -605,8 +605,8 @@ impl Local {
             la.block.iter_mut().for_each(|c| *c &= low_mask(bits));
             lb.block.iter_mut().for_each(|c| *c &= low_mask(bits));
         }
-        let fragment_words = pair.fragment_words;
-        Ok(Local { a: la, b: lb, elements: all, bits, block_bits, inactive, cluster, scope, fragment_words })
+        let fragment = pair.fragment;
+        Ok(Local { a: la, b: lb, elements: all, bits, block_bits, inactive, cluster, scope, fragment })
     }
 
     /// The columns of a side in the coordinates of the elements that a CTA has, without blocks.
@@ -720,7 +720,7 @@ impl Local {
             remote: self.cluster && !store,
             inactive: if store { self.inactive } else { Default::default() },
             run_bits: self.bits,
-            fragment_words: if store { 1 } else { self.fragment_words },
+            fragment: if store { FragmentWords::ONE } else { self.fragment },
         }
     }
 

@@ -44,7 +44,7 @@ mod vector;
 mod warp_group;
 mod wavefront;
 
-pub use access::{AccessPlan, MemoryAccess, MemoryInstruction, ThreadBases};
+pub use access::{AccessPlan, FragmentWords, MemoryAccess, MemoryInstruction, ThreadBases};
 pub use convert::{Conversion, ConversionPlan, Cost, Scope, SharedPlan};
 pub use descriptor::{MatrixDescriptorPlan, MatrixSwizzle};
 pub use detour::Detour;

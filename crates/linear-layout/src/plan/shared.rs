@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::f2::{Echelon, Vectors, low_mask};
-use crate::plan::access::{AccessPlan, MemoryAccess, OffsetMap};
+use crate::plan::access::{AccessPlan, FragmentWords, MemoryAccess, OffsetMap};
 use crate::plan::display::Count;
 use crate::plan::space::Distributed;
 use crate::plan::vector::{AddressFacts, contiguous_bits};
@@ -74,11 +74,11 @@ impl SharedAccessPlan {
         direction: Direction,
         target: &TargetDesc,
     ) -> PlanResult<SharedAccessPlan> {
-        Self::for_fragments(distributed, memory, padding, (elem_bits, 1), direction, target)
+        Self::for_fragments(distributed, memory, padding, (elem_bits, FragmentWords::ONE), direction, target)
     }
 
     /// As [`with_padding`](Self::with_padding), for elements of `elements.0` bits in registers of which instructions take
-    /// groups of `elements.1` words of 32 bits: one access gives all of a group where it can.
+    /// the words of the fragment `elements.1` together: one access gives them all where it can.
     ///
     /// # Errors
     /// As [`with_padding`](Self::with_padding).
@@ -86,15 +86,15 @@ impl SharedAccessPlan {
         distributed: &LinearLayout,
         memory: &LinearLayout,
         padding: &[(u64, u64)],
-        elements: (u32, u32),
+        elements: (u32, FragmentWords),
         direction: Direction,
         target: &TargetDesc,
     ) -> PlanResult<SharedAccessPlan> {
-        let (elem_bits, fragment_words) = elements;
+        let (elem_bits, fragment) = elements;
         let storage_bits = storage(elem_bits)?;
         let partition_bits = memory.in_bits(Dim::PARTITION);
         let mut map = offset_map(distributed, memory, direction, target)?;
-        map.fragment_words = fragment_words;
+        map.fragment = fragment;
         if let Some(&(interval, _)) = padding.iter().find(|p| !p.0.is_power_of_two()) {
             let what = "a padding interval".to_owned();
             return Err(crate::Error::NotPowerOfTwo { what, value: interval }.into());
@@ -304,7 +304,7 @@ pub(super) fn offset_map(
         remote: !at_home,
         inactive,
         run_bits: offset_bits,
-        fragment_words: 1,
+        fragment: FragmentWords::ONE,
     })
 }
 
