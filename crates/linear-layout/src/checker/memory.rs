@@ -480,7 +480,7 @@ pub(super) fn moved_words(plan: &AccessPlan) -> u64 {
                 match (place(word * each + element), place((word - at) * each + element)) {
                     (Some(own), Some(first)) => {
                         let all: usize = bits.iter().sum();
-                        first / each & all == 0 && own == first + number * each
+                        (first / each) & all == 0 && own == first + number * each
                     }
                     _ => false,
                 }
