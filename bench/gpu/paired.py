@@ -53,7 +53,9 @@ def times(function, args, flush, cache):
     import torch
     from torch.profiler import ProfilerActivity, profile
 
-    kernels = {os.path.basename(path)[: -len(".cubin")] for path in glob.glob(os.path.join(cache, "*", "*.cubin"))}
+    # A kernel may have another name for each specialization than the function has.
+    kernels = {json.load(open(path)).get("name") for path in glob.glob(os.path.join(cache, "*", "*.json"))}
+    kernels |= {os.path.basename(path)[: -len(".cubin")] for path in glob.glob(os.path.join(cache, "*", "*.cubin"))}
     with profile(activities=[ProfilerActivity.CUDA]) as trace:
         for _ in range(REPEATS):
             flush.zero_()
@@ -69,6 +71,12 @@ def times(function, args, flush, cache):
         per_call = max(1, len(runs) // REPEATS)
         result[name] = statistics.median(sum(runs[at : at + per_call]) for at in range(0, len(runs) - per_call + 1, per_call))
     return result
+
+
+def lost(name, failure):
+    """After a fault of function `name` the GPU is lost to this process: the other functions run in a new one."""
+    print(f"{name}: {os.environ.get('TTOPT') and 'ttopt' or 'triton'}: {str(failure)[:80]}", flush=True)
+    os.execv(sys.executable, [sys.executable, *sys.argv, "--skip", name])
 
 
 def child(cases, only, skip, share, lock, out):
@@ -98,9 +106,7 @@ def child(cases, only, skip, share, lock, out):
                 ready.append((name, make))
                 del function, args, value
             except torch.AcceleratorError as failure:
-                # The GPU is lost to this process: the other functions run in a new one.
-                print(f"{name}: {os.environ.get('TTOPT') and 'ttopt' or 'triton'}: {str(failure)[:80]}", flush=True)
-                os.execv(sys.executable, [sys.executable, *sys.argv, "--skip", name])
+                lost(name, failure)
             except Exception as failure:  # noqa: BLE001: one function that fails must not end the others
                 results[name] = {"failure": f"{type(failure).__name__}: {str(failure)[:300]}"}
             torch.cuda.empty_cache()
@@ -113,8 +119,11 @@ def child(cases, only, skip, share, lock, out):
                 function, args = make()
                 torch.manual_seed(1)
                 function(*args)
+                torch.cuda.synchronize()
                 results[name]["kernels"] = times(function, args, flush, os.environ["TRITON_CACHE_DIR"])
                 del function, args
+            except torch.AcceleratorError as failure:
+                lost(name, failure)
             except Exception as failure:  # noqa: BLE001
                 results[name] = {"failure": f"{type(failure).__name__}: {str(failure)[:300]}"}
             torch.cuda.empty_cache()

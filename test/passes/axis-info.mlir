@@ -54,6 +54,23 @@ tt.func @wrapped_offsets(%m: i32 {tt.divisibility = 16 : i32}) {
 
 // -----
 
+// What is divided by a size that is not known is a position along it, wherever it comes from.
+tt.func @positions(%m: i32 {tt.divisibility = 16 : i32}, %tile: i32) {
+  %range = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32> // expected-remark {{contiguity = [64]}}
+  %c64 = arith.constant 64 : i32 // expected-remark {{constant = 64}}
+  %start = arith.muli %tile, %c64 : i32 // expected-remark {{divisibility = [64], constancy = [1]}}
+  %starts = tt.splat %start : i32 -> tensor<64xi32> // expected-remark {{divisibility = [64], constancy = [64]}}
+  %offsets = arith.addi %starts, %range : tensor<64xi32> // expected-remark {{contiguity = [64], divisibility = [64], constancy = [1], not negative}}
+  %sizes = tt.splat %m : i32 -> tensor<64xi32> // expected-remark {{divisibility = [16], constancy = [64]}}
+  // expected-remark@+1 {{contiguity = [16], divisibility = [16], constancy = [1], not negative}}
+  %0 = arith.remsi %offsets, %sizes : tensor<64xi32>
+  // expected-remark@+1 {{contiguity = [1], divisibility = [1], constancy = [16], not negative}}
+  %1 = arith.divsi %offsets, %sizes : tensor<64xi32>
+  tt.return
+}
+
+// -----
+
 tt.func @pointers(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %stride: i32 {tt.divisibility = 8 : i32}) {
   %r = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32> // expected-remark {{contiguity = [32]}}
   %rows = tt.expand_dims %r {axis = 1 : i32} : tensor<32xi32> -> tensor<32x1xi32> // expected-remark {{contiguity = [32, 1]}}

@@ -169,7 +169,10 @@ impl<'c> Solver<'c> {
                     }
                 },
                 CallOp(call) => calls.push(call),
-                DivSIOp | RemSIOp => divisors.push(op.operand(1)),
+                DivSIOp | RemSIOp => {
+                    divisors.push(op.operand(1));
+                    solver.position(op);
+                },
                 AssumeOp => solver.assume(op),
                 _ => {},
             });
@@ -224,6 +227,18 @@ impl<'c> Solver<'c> {
                     }
                 }
             }
+        }
+    }
+
+    /// What is divided by a size that is not known is a position along it, which starts at zero: not negative.
+    fn position(&mut self, division: Op<'c>) {
+        let mut divisor = division.operand(1);
+        while let Some(op) = divisor.def_op().filter(|op| is_one_of!(*op, SplatOp | ExtSIOp | BroadcastOp)) {
+            divisor = op.operand(0);
+        }
+        if ConstantOp::defining(divisor).is_none() {
+            let dividend = self.assumed.entry(division.operand(0));
+            dividend.or_insert(Assumed { nonneg: true, div: 1 }).nonneg = true;
         }
     }
 
