@@ -202,4 +202,34 @@ tt.func private @assert(%x: tensor<64xi1, #b>) {
   tt.assert %x, "out of range" : tensor<64xi1, #b>
   tt.return
 }
+
+// Elements of 16 bits are passed on two to a register, by branches and by loops of unknown length.
+// CHECK-LABEL: llvm.func internal @halves(
+// CHECK:         llvm.cond_br %{{.*}}, ^[[THEN:.*]], ^[[ELSE:.*]]
+// CHECK:       ^[[THEN]]:
+// CHECK:         llvm.br ^[[JOIN:.*]](%{{.*}} : vector<2xf16>)
+// CHECK:       ^[[ELSE]]:
+// CHECK:         llvm.br ^[[JOIN]](%{{.*}} : vector<2xf16>)
+// CHECK:       ^[[JOIN]](%[[ONE:.*]]: vector<2xf16>):
+// CHECK:         llvm.extractelement %[[ONE]]
+// CHECK:         llvm.br ^[[HEAD:.*]](%{{.*}} : vector<2xf16>)
+// CHECK:       ^[[HEAD]](%[[TWO:.*]]: vector<2xf16>):
+// CHECK:         llvm.extractelement %[[TWO]]
+// CHECK:         llvm.br ^[[HEAD]](%{{.*}} : vector<2xf16>)
+tt.func private @halves(%x: tensor<64xf16, #b>, %y: tensor<64xf16, #b>, %c: i1) -> tensor<64xf16, #b> {
+  %r = scf.if %c -> (tensor<64xf16, #b>) {
+    %s = arith.addf %x, %y : tensor<64xf16, #b>
+    scf.yield %s : tensor<64xf16, #b>
+  } else {
+    scf.yield %x : tensor<64xf16, #b>
+  }
+  %w = scf.while (%a = %r) : (tensor<64xf16, #b>) -> tensor<64xf16, #b> {
+    scf.condition(%c) %a : tensor<64xf16, #b>
+  } do {
+  ^bb0(%b: tensor<64xf16, #b>):
+    %t = arith.mulf %b, %y : tensor<64xf16, #b>
+    scf.yield %t : tensor<64xf16, #b>
+  }
+  tt.return %w : tensor<64xf16, #b>
+}
 }

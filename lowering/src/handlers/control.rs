@@ -84,8 +84,8 @@ fn types_of<'c>(values: &[Value<'c>]) -> Vec<Type<'c>> {
     values.iter().map(|value| value.ty()).collect()
 }
 
-/// How a loop carries values: elements of 8 and 16 bits in vectors of 32 bits, as registers hold them. Carried one by one
-/// they would be packed and unpacked in every iteration.
+/// How loops carry values and branches pass them on: elements of 8 and 16 bits in vectors of 32 bits, as registers hold them.
+/// One by one each would take a register, and be packed and unpacked in every iteration.
 struct Carried<'c> {
     /// Consecutive values and, where they are several, the vector that they become.
     groups: Vec<(usize, Option<(Type<'c>, Type<'c>)>)>,
@@ -112,6 +112,16 @@ impl<'c> Carried<'c> {
             groups.extend(std::iter::repeat_n((together, Some((vector, element))), count / together));
         }
         Ok(Self { groups })
+    }
+
+    /// The types that values of types `flat` are carried in.
+    fn types(&self, flat: &[Type<'c>]) -> Vec<Type<'c>> {
+        let mut rest = flat.iter();
+        let of = |(count, vector): &(usize, Option<(Type<'c>, Type<'c>)>)| {
+            let first = rest.nth(*count - 1).copied();
+            vector.map(|(vector, _)| vector).or(first)
+        };
+        self.groups.iter().filter_map(of).collect()
     }
 
     fn pack(&self, l: &mut Lower<'_, 'c>, values: &[Value<'c>]) -> Lowered<Vec<Value<'c>>> {
@@ -191,33 +201,39 @@ fn scf_for<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 
 fn scf_if<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let condition = l.scalar(op.operand(0))?;
+    let passed = Carried::new(l, op.results().map(Value::ty))?;
     let types: Vec<Type<'c>> = op.results().map(Value::ty).collect();
     let flat = l.flatten(types)?;
     let then = l.new_block(&[])?;
     let or_else = l.new_block(&[])?;
-    let join = l.new_block(&flat)?;
+    let join = l.new_block(&passed.types(&flat))?;
     l.emit.cond_br(condition, (then, &[]), (or_else, &[]))?;
     for (block, region) in [(then, op.region(0)), (or_else, op.region(1))] {
         l.emit.set_block(block);
         let yielded = if region.is_empty() { Vec::new() } else { enter(l, only_block(region)?, &[])? };
         l.emit.set_loc(op.loc());
+        let yielded = passed.pack(l, &yielded)?;
         l.emit.br(join, &yielded, None)?;
     }
     l.emit.set_block(join);
-    let values: Vec<Value<'c>> = join.args().collect();
+    let packed: Vec<Value<'c>> = join.args().collect();
+    let values = passed.unpack(l, &packed)?;
     l.set_flat(op.results(), &values)
 }
 
 fn scf_while<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let carried = Carried::new(l, op.operands().map(Value::ty))?;
     let inits = l.get_flat(op.operands())?;
+    let inits = carried.pack(l, &inits)?;
     let annotation = op.attr("llvm.loop_annotation");
     let (before, after) = (only_block(op.region(0))?, only_block(op.region(1))?);
     let header = l.new_block(&types_of(&inits))?;
     l.emit.br(header, &inits, None)?;
     l.emit.set_block(header);
-    let carried: Vec<Value<'c>> = header.args().collect();
+    let packed: Vec<Value<'c>> = header.args().collect();
+    let args = carried.unpack(l, &packed)?;
     // scf.condition: the condition, then what is passed on.
-    let passed = enter(l, before, &carried)?;
+    let passed = enter(l, before, &args)?;
     let [condition, passed @ ..] = passed.as_slice() else { return internal("while without a condition") };
     l.emit.set_loc(op.loc());
     let inside = l.new_block(&[])?;
@@ -226,6 +242,7 @@ fn scf_while<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     l.emit.set_block(inside);
     let yielded = enter(l, after, passed)?;
     l.emit.set_loc(op.loc());
+    let yielded = carried.pack(l, &yielded)?;
     l.emit.br(header, &yielded, annotation)?;
     l.emit.set_block(exit);
     l.set_flat(op.results(), passed)
