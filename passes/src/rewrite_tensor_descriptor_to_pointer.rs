@@ -79,6 +79,8 @@ struct Parts<'c> {
     nan: Value<'c>,
     /// `i1`: `f32` is rounded to `tf32`.
     round: Value<'c>,
+    /// Whether a launcher passes them, and so promises an aligned base, aligned rows and contiguous elements.
+    passed: bool,
 }
 
 impl<'c> Parts<'c> {
@@ -99,6 +101,7 @@ impl<'c> Parts<'c> {
             strides: SmallVec::from_slice(&values[rank + 1..=2 * rank]),
             nan: values[2 * rank + 1],
             round: values[2 * rank + 2],
+            passed: false,
         })
     }
 }
@@ -223,6 +226,8 @@ impl<'c> Rewrite<'c> {
             return Ok(());
         }
         let gone: Vec<bool> = old.iter().map(|arg| self.is_rewritten(*arg)).collect();
+        let kernel = block.parent().filter(|op| is_one_of!(*op, FuncOp) && !is_private(*op));
+        let passed = kernel.is_some_and(|kernel| kernel.region(0).first_block() == Some(block));
         for arg in &old {
             match self.part_types(*arg) {
                 Some(types) => {
@@ -232,7 +237,7 @@ impl<'c> Rewrite<'c> {
                     let parts = Parts::of_values(&new, rank).ok_or_else(|| {
                         arg.loc().error("internal error: the parts of a tensor descriptor are not all there")
                     })?;
-                    self.parts.insert(*arg, parts);
+                    self.parts.insert(*arg, Parts { passed, ..parts });
                 }
                 None => self.keep(*arg, block.add_arg(arg.ty(), arg.loc())),
             }
@@ -440,6 +445,7 @@ impl<'c> Rewrite<'c> {
             strides: make.strides().collect(),
             nan: flag(nan)?,
             round: flag(false)?,
+            passed: false,
         };
         if let Some(reason) = self.webs.reason(op.result(0)).filter(|_| self.explain) {
             op.remark(format!("becomes pointers: {reason}"));

@@ -1,17 +1,17 @@
 //! One access through a descriptor: pointers, masks, and the access itself.
 
 use super::{ALIGNMENT, Parts, before, constant, with_attrs};
-use crate::ir_util::{cmpi, is_private};
+use crate::ir_util::cmpi;
 use crate::machine::{error, internal};
 use crate::tma::moves_rows;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, FloatKind, Op, TensorType, Type, Value};
+use mlir_host::match_op;
 use mlir_host::upstream::ConstantOp;
-use mlir_host::{is_one_of, match_op};
 use ttopt_dialect::tt::enums::{DescriptorReduceKind, MemSemantic, MemSyncScope, RmwOp};
 use ttopt_dialect::tt::ops::{
     AtomicRmwOp, DescriptorGatherOp, DescriptorLoadOp, DescriptorReduceOp, DescriptorScatterOp,
-    DescriptorStoreOp, FuncOp, LoadOp, StoreOp,
+    DescriptorStoreOp, LoadOp, StoreOp,
 };
 use ttopt_dialect::tt::types::{TensorDescType, pointer_to};
 
@@ -117,19 +117,12 @@ impl<'a, 'c> Access<'a, 'c> {
         Ok(value)
     }
 
-    /// Whether a launcher passes the descriptor, and so promises an aligned base, aligned rows and contiguous elements.
-    fn is_passed(&self) -> bool {
-        let Some(block) = self.parts.base.arg_block() else { return false };
-        let kernel = block.parent().filter(|op| is_one_of!(*op, FuncOp) && !is_private(*op));
-        kernel.is_some_and(|kernel| kernel.region(0).first_block() == Some(block))
-    }
-
     /// The elements of a row that share [`ALIGNMENT`] bytes, where they may all be loaded when the first of them is inside of the
     /// tensor. What is loaded lies within 16 aligned bytes with an element of the tensor, so it exists. Nobody says of which numbers
     /// the sizes are multiples: without this, elements would have a mask each, and be loaded one by one.
     fn chunk(&self) -> Option<i64> {
         let chunk = 8 * ALIGNMENT / i64::from(self.element.bits()?);
-        (self.is_passed() && chunk > 1 && self.shape.len() > 1).then_some(chunk)
+        (self.parts.passed && chunk > 1 && self.shape.len() > 1).then_some(chunk)
     }
 
     /// The indices along `dim`, which begin at `first`, or are `rows`; inside of the tensor with the first index of their chunk, where
@@ -190,7 +183,7 @@ impl<'a, 'c> Access<'a, 'c> {
             let along = self.along(dim, *first, chunk.filter(|_| dim + 1 == firsts.len()))?;
             below = along.below;
             let index = self.widened(along.index)?;
-            let offset = if dim + 1 == firsts.len() && self.is_passed() {
+            let offset = if dim + 1 == firsts.len() && self.parts.passed {
                 index
             } else {
                 let stride = self.splat(self.parts.strides[dim], index.ty())?;
