@@ -15,11 +15,12 @@ use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 use inkwell::types::{AnyTypeEnum, BasicTypeEnum};
 use inkwell::values::{
-    BasicValue, BasicValueEnum, FastMathFlags, FloatMathValue, InstructionOpcode, InstructionValue,
+    BasicValue, BasicValueEnum, FastMathFlags, FloatMathValue, FunctionValue, InstructionOpcode,
+    InstructionValue,
 };
 use linear_layout::target::Vendor;
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::{CStr, CString, c_char};
 use std::sync::{Mutex, PoisonError};
 
@@ -418,6 +419,62 @@ const LEFT_OUT_ALONE_AMD: [&CStr; 4] = [
     c"Register Usage Information Collector Pass",
 ];
 
+/// Optimizations of what is in some modules only, by [`Found`].
+const LEFT_OUT_WITHOUT_ATOMICS_AMD: [&CStr; 1] = [c"AMDGPU atomic optimizations"];
+const LEFT_OUT_WITHOUT_ARRAYS_AMD: [&CStr; 2] = [c"AMDGPU Promote Alloca", c"Merge disjoint stack slots"];
+const LEFT_OUT_WITHOUT_LOOPS_AMD: [&CStr; 5] = [
+    c"Loop Invariant Code Motion",
+    c"Loop Strength Reduction",
+    c"Early Machine Loop Invariant Code Motion",
+    c"Machine Loop Invariant Code Motion",
+    c"Optimize machine instruction PHIs",
+];
+
+/// What is in the functions of a module, as far as passes of code generation are for it alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Found {
+    /// Functions with a body.
+    functions: usize,
+    /// Operations on memory that are atomic.
+    atomics: bool,
+    /// Arrays on the stack.
+    arrays: bool,
+    /// Branches to a block before, or to their own: each loop has one.
+    loops: bool,
+}
+
+impl Found {
+    fn of(module: &Module<'_>) -> Self {
+        use InstructionOpcode as Op;
+        let mut found = Self::default();
+        let defined = module.get_functions().filter(|function| function.count_basic_blocks() > 0);
+        for function in defined {
+            found.functions += 1;
+            let mut before = HashSet::new();
+            for block in function.get_basic_block_iter() {
+                before.insert(block);
+                for at in block.get_instructions() {
+                    match at.get_opcode() {
+                        Op::AtomicRMW | Op::AtomicCmpXchg => found.atomics = true,
+                        Op::Alloca => found.arrays = true,
+                        Op::Br | Op::Switch => {
+                            let operands = (0..at.get_num_operands()).filter_map(|i| at.get_operand(i));
+                            found.loops |=
+                                operands.filter_map(|operand| operand.block()).any(|to| before.contains(&to));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        let is_atomic = |function: FunctionValue<'_>| {
+            function.count_basic_blocks() == 0 && function.get_name().to_string_lossy().contains("atomic")
+        };
+        found.atomics |= module.get_functions().any(is_atomic);
+        found
+    }
+}
+
 /// What only GPUs from gfx10, gfx11, gfx12 and gfx1250 on need, on others.
 const LEFT_OUT_GFX9: [&CStr; 5] = [
     c"SI Insert Hard Clauses",
@@ -445,16 +502,26 @@ fn left_out(
 ) -> impl Iterator<Item = &'static CStr> {
     let long = is_too_long_to_reduce(module, vendor).then_some(STRENGTH_REDUCTION);
     // ptxas schedules on its own; for AMD's GPUs LLVM does it.
-    let mut lists: SmallVec<[&'static [&'static CStr]; 4]> = SmallVec::new();
+    let mut lists: SmallVec<[&'static [&'static CStr]; 8]> = SmallVec::new();
     match vendor {
         Vendor::Nvidia => lists.push(&LEFT_OUT),
         Vendor::Amd => {
             lists.push(&LEFT_OUT_AMD);
             if contents == Contents::Lowered {
                 lists.push(&LEFT_OUT_LOWERED_AMD);
-                let mut defined = module.get_functions().filter(|function| function.count_basic_blocks() > 0);
-                if defined.next().is_some() && defined.next().is_none() {
+                let found = Found::of(module);
+                if found.functions == 1 {
                     lists.push(&LEFT_OUT_ALONE_AMD);
+                }
+                if !found.atomics {
+                    lists.push(&LEFT_OUT_WITHOUT_ATOMICS_AMD);
+                }
+                if !found.arrays {
+                    lists.push(&LEFT_OUT_WITHOUT_ARRAYS_AMD);
+                }
+                // Atomic operations may become loops.
+                if !found.loops && !found.atomics {
+                    lists.push(&LEFT_OUT_WITHOUT_LOOPS_AMD);
                 }
             }
             if machine.get_cpu().to_bytes().starts_with(b"gfx9") {
