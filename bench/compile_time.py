@@ -3,7 +3,8 @@
 TTOPT_BIN_DIR has our release binaries; TTOPT_TRITON_PYTHON names a python with triton
 3.9 to compare with (without it only our times are shown). Both compile for TTOPT_BENCH_TARGET
 (cuda:90, or hip:gfx942 with one stage) from the same TTIR with the warps of the launch, each in one process, in which it
-compiled before; medians are compared. Kernels that Triton does not compile for the target are left out.
+compiled before; medians are compared. Kernels that Triton does not compile for the target are left out. With
+TTOPT_BENCH_CPU=1 there is a column of the time on a processor, which counts on a machine that others use.
 
 As a worker (`compile_time.py --triton`, run by that python) it times Triton's
 stages on kernels named on stdin, one a line.
@@ -12,6 +13,7 @@ stages on kernels named on stdin, one a line.
 import json
 import os
 import pathlib
+import resource
 import statistics
 import subprocess
 import sys
@@ -20,9 +22,12 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "test" / "corpus"
 RUNS = int(os.environ.get("TTOPT_BENCH_RUNS", "5"))
-STAGES = ["ttgir", "llir", "asm", "total"]
+CPU = os.environ.get("TTOPT_BENCH_CPU") == "1"
+STAGES = ["ttgir", "llir", "asm", "total"] + ["cpu"] * CPU
 TARGET = os.environ.get("TTOPT_BENCH_TARGET", "cuda:90")
 WARM_UP = "vector_add"
+# Compilations between two readings of the time on a processor.
+CPU_RUNS = 10
 KERNELS = sorted(path.stem for path in CORPUS.glob(os.environ.get("TTOPT_BENCH_KERNELS", "*") + ".ttir"))
 
 
@@ -59,7 +64,7 @@ def triton_worker():
         stages = {}
         backend.add_stages(stages, options, Language.TRITON)
         metadata = {"target": backend.target, **options.__dict__}
-        start = time.perf_counter()
+        start, busy = time.perf_counter(), time.process_time()
         module = ir.parse_mlir_module(str(CORPUS / f"{name}.ttir"), context)
         module.context = context
         times = {"parse": time.perf_counter() - start}
@@ -68,6 +73,7 @@ def triton_worker():
             module = stages[stage](module, metadata)
             times["asm" if stage == assembly else stage] = time.perf_counter() - start
         times["total"] = sum(times.values())
+        times["cpu"] = time.process_time() - busy
         print(json.dumps({key: value * 1e6 for key, value in times.items()}), flush=True)
 
 
@@ -78,16 +84,27 @@ def ours(ttc, name, runs):
         options = {key: launch[key] for key in ["num_warps", "num_stages", "num_ctas"]}
         return {"input": str(CORPUS / f"{name}.ttir"), "target": TARGET, "emit": "asm", "output": os.devnull} | options
 
-    jobs = [job(WARM_UP)] + [job(name)] * runs
-    command = [ttc, "--batch", "-", "--jobs", "1"]
-    result = subprocess.run(command, input="\n".join(map(json.dumps, jobs)), capture_output=True, text=True)
+    def run(runs):
+        """What it says, and the microseconds on a processor."""
+        jobs = [job(WARM_UP)] + [job(name)] * runs
+        command = [ttc, "--batch", "-", "--jobs", "1"]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        result = subprocess.run(command, input="\n".join(map(json.dumps, jobs)), capture_output=True, text=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return result, (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e6
+
+    result, _ = run(runs)
     answers = [json.loads(line) for line in result.stdout.splitlines()][1:]
     errors = [answer["error"] for answer in answers if not answer["ok"]]
     if (errors or len(answers) < runs) and TARGET.startswith("cuda"):
         sys.exit(f"ttc {name}: {errors[:1] or result.stderr}")
     if errors or len(answers) < runs:
         return None
-    return [{key.removesuffix("_us"): us for key, us in answer["times"].items()} for answer in answers]
+    times = [{key.removesuffix("_us"): us for key, us in answer["times"].items()} for answer in answers]
+    # What starting and the first two kernels take is on both sides of the difference.
+    for one in times if CPU else []:
+        one["cpu"] = (run(1 + CPU_RUNS)[1] - run(1)[1]) / CPU_RUNS
+    return times
 
 
 def main():

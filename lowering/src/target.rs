@@ -214,6 +214,19 @@ pub struct Assertion<'a> {
     pub function: &'a str,
 }
 
+/// What a target's inline assembly may have as operands, by the letters of LLVM's constraints.
+#[derive(Debug)]
+pub struct AsmRegisters {
+    /// Registers with a number for each lane.
+    pub of_lanes: &'static [&'static str],
+    /// Registers with one number for all lanes of a warp.
+    pub one_for_all: &'static [&'static str],
+    /// Numbers in the text, besides those that all targets have.
+    pub numbers: &'static [&'static str],
+    /// The registers, for errors.
+    pub about: &'static str,
+}
+
 /// A hardware target: emits what plans decided. What only some targets have is a capability of its own, which
 /// operations that need it ask for by [`need`].
 pub trait Target {
@@ -233,6 +246,8 @@ pub trait Target {
     fn launch_limits(&self) -> LaunchLimits;
     /// LLVM's target triple.
     fn triple(&self) -> &'static str;
+    /// The registers that inline assembly may ask for.
+    fn asm_registers(&self) -> &'static AsmRegisters;
     /// The operation that reads the thread's number in its CTA, an `i32`.
     fn thread_id<'c>(&self, e: &mut Emit<'c>, threads: u32) -> Lowered<Value<'c>>;
     /// The thread's number in its warp, read by itself: nobody knows that it is a part of [`thread_id`](Self::thread_id).

@@ -79,6 +79,8 @@ struct Parts<'c> {
     nan: Value<'c>,
     /// `i1`: `f32` is rounded to `tf32`.
     round: Value<'c>,
+    /// Whether a launcher passes them, and so promises an aligned base, aligned rows and contiguous elements.
+    passed: bool,
 }
 
 impl<'c> Parts<'c> {
@@ -99,6 +101,7 @@ impl<'c> Parts<'c> {
             strides: SmallVec::from_slice(&values[rank + 1..=2 * rank]),
             nan: values[2 * rank + 1],
             round: values[2 * rank + 2],
+            passed: false,
         })
     }
 }
@@ -112,6 +115,28 @@ fn part_types<'c>(desc: TensorDescType<'c>) -> Option<Vec<Type<'c>>> {
     types.extend(std::iter::repeat_n(i64t, 2 * rank));
     types.extend([i1, i1]);
     Some(types)
+}
+
+/// Bytes that the base of a descriptor, and all of its strides but the last one, which is one element, are multiples of:
+/// what tensor maps ask for (CUDA driver API, `cuTensorMapEncodeTiled`), launchers check on every GPU.
+const ALIGNMENT: i64 = 16;
+
+/// What is known of the parts of a descriptor that a launcher passes, as attributes of arguments: `attrs` of its base besides.
+fn promises<'c>(desc: TensorDescType<'c>, attrs: Attr<'c>) -> Vec<Attr<'c>> {
+    let ctx = desc.ty().context();
+    let multiple = |of: i64| ("tt.divisibility", Attr::int(ctx, 32, of));
+    let mut base = attrs.as_dict().unwrap_or_default();
+    if base.iter().all(|(name, _)| *name != "tt.divisibility") {
+        base.push(multiple(ALIGNMENT));
+    }
+    let (rank, bits) = (desc.shape().len(), desc.signless_element().bits().unwrap_or(8));
+    let stride = Attr::dict(ctx, &[multiple((8 * ALIGNMENT / i64::from(bits)).max(1))]);
+    let mut all = vec![Attr::dict(ctx, &base)];
+    all.extend((1..2 * rank + 3).map(|part| {
+        // Behind the base and the sizes; those of the last dimension and the flags have none.
+        if (rank + 1..2 * rank).contains(&part) { stride } else { Attr::dict(ctx, &[]) }
+    }));
+    all
 }
 
 fn run(module: Op<'_>, options: &Options) -> PassResult {
@@ -201,6 +226,8 @@ impl<'c> Rewrite<'c> {
             return Ok(());
         }
         let gone: Vec<bool> = old.iter().map(|arg| self.is_rewritten(*arg)).collect();
+        let kernel = block.parent().filter(|op| is_one_of!(*op, FuncOp) && !is_private(*op));
+        let passed = kernel.is_some_and(|kernel| kernel.region(0).first_block() == Some(block));
         for arg in &old {
             match self.part_types(*arg) {
                 Some(types) => {
@@ -210,7 +237,7 @@ impl<'c> Rewrite<'c> {
                     let parts = Parts::of_values(&new, rank).ok_or_else(|| {
                         arg.loc().error("internal error: the parts of a tensor descriptor are not all there")
                     })?;
-                    self.parts.insert(*arg, parts);
+                    self.parts.insert(*arg, Parts { passed, ..parts });
                 }
                 None => self.keep(*arg, block.add_arg(arg.ty(), arg.loc())),
             }
@@ -288,13 +315,23 @@ impl<'c> Rewrite<'c> {
         };
         let ctx = op.context();
         for (name, types) in [("arg_attrs", &inputs), ("res_attrs", &results)] {
-            let Some(given) = op.attr(name).and_then(Attr::as_array) else { continue };
+            let known = is_kernel && name == "arg_attrs" && types.iter().any(|(_, parts)| parts.is_some());
+            let given = match op.attr(name).and_then(Attr::as_array) {
+                Some(given) => given,
+                None if known => vec![Attr::dict(ctx, &[]); types.len()],
+                None => continue,
+            };
             let mut all = Vec::new();
-            for ((_, parts), attrs) in types.iter().zip(given) {
+            for ((ty, parts), attrs) in types.iter().zip(given) {
                 let n = parts.as_ref().map_or(1, Vec::len);
-                all.push(attrs);
-                // What is said of a descriptor is said of its base.
-                all.extend(std::iter::repeat_n(Attr::dict(ctx, &[]), n - 1));
+                match TensorDescType::cast(*ty).filter(|_| known && n > 1) {
+                    Some(desc) => all.extend(promises(desc, attrs)),
+                    None => {
+                        all.push(attrs);
+                        // What is said of a descriptor is said of its base.
+                        all.extend(std::iter::repeat_n(Attr::dict(ctx, &[]), n - 1));
+                    }
+                }
             }
             op.set_attr(name, Attr::array(ctx, &all));
         }
@@ -408,6 +445,7 @@ impl<'c> Rewrite<'c> {
             strides: make.strides().collect(),
             nan: flag(nan)?,
             round: flag(false)?,
+            passed: false,
         };
         if let Some(reason) = self.webs.reason(op.result(0)).filter(|_| self.explain) {
             op.remark(format!("becomes pointers: {reason}"));

@@ -128,3 +128,76 @@ tt.func private @packed(%x: i32) -> i32 {
   tt.return %0 : i32
 }
 }
+
+// -----
+
+// Registers that a GPU does not have, of PTX's assembly on one of AMD's.
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "hip:gfx942", "ttg.threads-per-warp" = 64 : i32} {
+tt.func private @asm(%x: f32) -> f32 {
+  // expected-error @below {{'f' in the constraint '=f' of inline assembly is no register of hip:gfx942: it has 'v' for vector registers, 's' for scalar ones and 'a' for accumulators; other letters are for PTX}}
+  %0 = tt.elementwise_inline_asm "tanh.approx.f32 $0, $1;" {constraints = "=f,f", packed_element = 1 : i32, pure = true} %x : f32 -> f32
+  tt.return %0 : f32
+}
+}
+
+// -----
+
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "hip:gfx942", "ttg.threads-per-warp" = 64 : i32} {
+tt.func private @asm(%x: i32) -> i32 {
+  // expected-error @below {{'h' in the constraint 'h' of inline assembly is no register of hip:gfx942}}
+  %0 = tt.elementwise_inline_asm "mov.b32 $0, {$1, 0};" {constraints = "=&v,h", packed_element = 1 : i32, pure = true} %x : i32 -> i32
+  tt.return %0 : i32
+}
+}
+
+// -----
+
+#b = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [64], warpsPerCTA = [4], order = [0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "hip:gfx942", "ttg.threads-per-warp" = 64 : i32} {
+tt.func private @asm(%x: tensor<256xi32, #b>) -> tensor<256xi32, #b> {
+  // expected-error @below {{'r' in the constraint 'r' of inline assembly is a register that all lanes share on hip:gfx942, the operand is a tensor}}
+  %0 = tt.elementwise_inline_asm "mov.b32 $0, $1;" {constraints = "=v,r", packed_element = 1 : i32, pure = true} %x : tensor<256xi32, #b> -> tensor<256xi32, #b>
+  tt.return %0 : tensor<256xi32, #b>
+}
+}
+
+// -----
+
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+tt.func private @asm(%x: i32) -> i32 {
+  // expected-error @below {{'v' in the constraint '=v' of inline assembly is no register of cuda:90}}
+  %0 = tt.elementwise_inline_asm "v_mov_b32 $0, $1" {constraints = "=v,v", packed_element = 1 : i32, pure = true} %x : i32 -> i32
+  tt.return %0 : i32
+}
+}
+
+// -----
+
+// LLVM would end the process: a place in memory for a number, other numbers of operands, an output that there is not.
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "hip:gfx942", "ttg.threads-per-warp" = 64 : i32} {
+tt.func private @asm(%x: i32) -> i32 {
+  // expected-error @below {{'m' in the constraint 'm' of inline assembly is no register of hip:gfx942}}
+  %0 = tt.elementwise_inline_asm "v_mov_b32 $0, $1" {constraints = "=v,m", packed_element = 1 : i32, pure = true} %x : i32 -> i32
+  tt.return %0 : i32
+}
+}
+
+// -----
+
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "hip:gfx942", "ttg.threads-per-warp" = 64 : i32} {
+tt.func private @asm(%x: i32) -> i32 {
+  // expected-error @below {{inline assembly has 1 results and 1 operands in registers, its constraints 'v,v,~{vcc}' are for 0 and 2}}
+  %0 = tt.elementwise_inline_asm "v_mov_b32 $0, $1" {constraints = "v,v,~{vcc}", packed_element = 1 : i32, pure = true} %x : i32 -> i32
+  tt.return %0 : i32
+}
+}
+
+// -----
+
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+tt.func private @asm(%x: i32) -> i32 {
+  // expected-error @below {{'1' in the constraint '1' of inline assembly is no register of cuda:90}}
+  %0 = tt.elementwise_inline_asm "mov.b32 $0, $1;" {constraints = "=r,1", packed_element = 1 : i32, pure = true} %x : i32 -> i32
+  tt.return %0 : i32
+}
+}

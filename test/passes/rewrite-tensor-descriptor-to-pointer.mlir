@@ -1,8 +1,9 @@
 // RUN: %ttopt %s --triton-rewrite-tensor-descriptor-to-pointer --cse | FileCheck %s
 
-// A descriptor among the arguments becomes base, shape, strides, and the two flags.
+// A descriptor among the arguments becomes base, shape, strides, and the two flags. Launchers pass an aligned base and aligned
+// rows, as a tensor map needs them; rows are contiguous, whatever their last stride says.
 // CHECK-LABEL: tt.func public @argument(
-// CHECK-SAME: %[[BASE:.*]]: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %[[D0:[a-z0-9]+]]: i64, %[[D1:[a-z0-9]+]]: i64, %[[S0:[a-z0-9]+]]: i64, %[[S1:[a-z0-9]+]]: i64, %[[NAN:[a-z0-9]+]]: i1, %[[ROUND:[a-z0-9]+]]: i1, %[[I:.*]]: i32)
+// CHECK-SAME: %[[BASE:.*]]: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %[[D0:[a-z0-9]+]]: i64, %[[D1:[a-z0-9]+]]: i64, %[[S0:[a-z0-9]+]]: i64 {tt.divisibility = 4 : i32}, %[[S1:[a-z0-9]+]]: i64, %[[NAN:[a-z0-9]+]]: i1, %[[ROUND:[a-z0-9]+]]: i1, %[[I:.*]]: i32)
 // CHECK-DAG: %[[COLUMNS:.*]] = tt.make_range {end = 64 : i32, start = 0 : i32}
 // CHECK-DAG: %[[FIRST:.*]] = tt.splat %[[I]] : i32 -> tensor<64xi32>
 // CHECK: %[[SUM:.*]] = arith.addi %[[FIRST]], %[[COLUMNS]]
@@ -10,19 +11,31 @@
 // CHECK: %[[WIDE:.*]] = arith.extsi %[[ROW]]
 // CHECK: %[[BOUND:.*]] = tt.splat %[[D1]]
 // CHECK: arith.cmpi sge, %[[WIDE]]
-// CHECK: arith.cmpi slt, %[[WIDE]], %[[BOUND]]
-// CHECK: %[[STRIDE:.*]] = tt.splat %[[S1]]
-// CHECK: arith.muli %[[WIDE]], %[[STRIDE]]
+// CHECK: %[[BELOW:.*]] = arith.cmpi slt, %[[WIDE]], %[[BOUND]]
+// What shares 16 bytes with an element of the tensor is loaded with it.
+// CHECK: %[[FOUR:.*]] = arith.constant -4 : i64
+// CHECK: %[[ROUNDING:.*]] = tt.splat %[[FOUR]]
+// CHECK: %[[START:.*]] = arith.andi %[[WIDE]], %[[ROUNDING]]
+// CHECK: arith.cmpi slt, %[[START]], %[[BOUND]]
+// CHECK-NOT: arith.muli
+// CHECK-NOT: tt.splat %[[S1]]
+// CHECK: tt.broadcast %[[WIDE]]
+// CHECK-NOT: arith.muli
+// CHECK: %[[INSIDE:.*]] = tt.broadcast %[[BELOW]]
 // CHECK: %[[OTHER:.*]] = arith.select %[[NAN]]
-// CHECK: %[[LOADED:.*]] = tt.load %{{.*}}, %{{.*}}, %[[OTHER]]
+// CHECK: %[[CHUNKS:.*]] = tt.load %{{.*}}, %{{.*}}, %[[OTHER]]
+// CHECK: %[[LOADED:.*]] = arith.select %[[INSIDE]], %[[CHUNKS]], %[[OTHER]]
 // Rounding to tf32 keeps infinities and NaN.
 // CHECK: %[[BITS:.*]] = tt.bitcast %[[LOADED]]
 // CHECK: %[[KEPT:.*]] = arith.select %{{.*}}, %[[BITS]], %{{.*}}
 // CHECK: %[[FLOAT:.*]] = tt.bitcast %[[KEPT]]
 // CHECK: %[[RESULT:.*]] = arith.select %[[ROUND]], %[[FLOAT]], %[[LOADED]]
+// Only what is inside is stored.
+// CHECK: arith.andi %{{.*}}, %[[BELOW]] :
+// CHECK-NOT: arith.constant -4
 // CHECK: tt.store %{{.*}}, %[[RESULT]], %{{.*}}
 // CHECK-NOT: tensordesc
-tt.func public @argument(%d: !tt.tensordesc<32x64xf32> {tt.divisibility = 16 : i32}, %i: i32) {
+tt.func public @argument(%d: !tt.tensordesc<32x64xf32>, %i: i32) {
   %c0 = arith.constant 0 : i32
   %0 = tt.descriptor_load %d[%c0, %i] : !tt.tensordesc<32x64xf32> -> tensor<32x64xf32>
   tt.descriptor_store %d[%c0, %i], %0 : !tt.tensordesc<32x64xf32>, tensor<32x64xf32>
@@ -35,6 +48,9 @@ tt.func public @argument(%d: !tt.tensordesc<32x64xf32> {tt.divisibility = 16 : i
 // CHECK: arith.cmpi slt, %{{.*}} : tensor<8x1xi32>
 // CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<8x32xf32>
 // CHECK: tt.load %{{.*}}, %{{.*}}, %[[ZERO]]
+// Nobody promises an alignment.
+// CHECK-NOT: arith.select
+// CHECK: tt.store
 tt.func public @made(%p: !tt.ptr<f32>, %n: i32, %s: i64) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i64
@@ -47,7 +63,8 @@ tt.func public @made(%p: !tt.ptr<f32>, %n: i32, %s: i64) {
 // The block has a dimension more than the tensor.
 // CHECK-LABEL: tt.func public @fewer_dims
 // CHECK: %[[V:.*]] = tt.load %{{.*}} : tensor<1x8x32x!tt.ptr<i32>>
-// CHECK: tt.reshape %[[V]] : tensor<1x8x32xi32> -> tensor<8x32xi32>
+// CHECK: %[[IN:.*]] = arith.select %{{.*}}, %[[V]], %{{.*}} : tensor<1x8x32xi1>, tensor<1x8x32xi32>
+// CHECK: tt.reshape %[[IN]] : tensor<1x8x32xi32> -> tensor<8x32xi32>
 tt.func public @fewer_dims(%d: !tt.tensordesc<1x8x32xi32>, %q: tensor<8x32x!tt.ptr<i32>>) {
   %c0 = arith.constant 0 : i32
   %0 = tt.descriptor_load %d[%c0, %c0, %c0] : !tt.tensordesc<1x8x32xi32> -> tensor<8x32xi32>

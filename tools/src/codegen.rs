@@ -15,10 +15,12 @@ use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 use inkwell::types::{AnyTypeEnum, BasicTypeEnum};
 use inkwell::values::{
-    BasicValue, BasicValueEnum, FastMathFlags, FloatMathValue, InstructionOpcode, InstructionValue,
+    BasicValue, BasicValueEnum, FastMathFlags, FloatMathValue, FunctionValue, InstructionOpcode,
+    InstructionValue,
 };
 use linear_layout::target::Vendor;
-use std::collections::BTreeMap;
+use smallvec::SmallVec;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::{CStr, CString, c_char};
 use std::sync::{Mutex, PoisonError};
 
@@ -383,6 +385,153 @@ const LEFT_OUT_AMD: [&CStr; 12] = [
     c"Partially inline calls to library functions",
 ];
 
+/// The same in what lowering makes, for what it never makes: calls of `printf`, constructors, images, functions with any number of
+/// arguments, OpenCL's blocks, named barriers, `invoke`, `callbr`, pointers of address space 7, statepoints, and attributes that ask for
+/// instrumentation. They look at each function all the same, and some ask for analyses.
+const LEFT_OUT_LOWERED_AMD: [&CStr; 20] = [
+    c"AMDGPU Printf lowering",
+    c"Lower ctors and dtors for AMDGPU",
+    c"AMDGPU Image Intrinsic Optimizer",
+    c"Expand variadic functions",
+    c"Externalize enqueued block runtime handles",
+    c"AMDGPU lowering of execution synchronization",
+    c"AMDGPU Software lowering of LDS",
+    c"Lower buffer fat pointer operations to buffer resources",
+    c"Instrument function entry/exit with calls to e.g. mcount() (post inlining)",
+    c"Lower invoke and unwind, for unwindless code generators",
+    c"ObjC ARC contraction",
+    c"Prepare callbr",
+    c"Safe Stack instrumentation pass",
+    c"GCN NSA Reassign",
+    c"Remove Redundant DEBUG_VALUE analysis",
+    c"Fixup Statepoint Caller Saved",
+    c"Insert fentry calls",
+    c"Insert XRay ops",
+    c"Remove Loads Into Fake Uses",
+    c"Stack Frame Layout Analysis",
+];
+
+/// The same where there is one function: nobody calls it.
+const LEFT_OUT_ALONE_AMD: [&CStr; 4] = [
+    c"AMDGPU Inline All Functions",
+    c"Inliner for always_inline functions",
+    c"Register Usage Information Propagation",
+    c"Register Usage Information Collector Pass",
+];
+
+/// Optimizations of what is in some modules only, by [`Found`].
+const LEFT_OUT_WITHOUT_ATOMICS_AMD: [&CStr; 1] = [c"AMDGPU atomic optimizations"];
+const LEFT_OUT_WITHOUT_ARRAYS_AMD: [&CStr; 2] = [c"AMDGPU Promote Alloca", c"Merge disjoint stack slots"];
+const LEFT_OUT_WITHOUT_LOOPS_AMD: [&CStr; 5] = [
+    c"Loop Invariant Code Motion",
+    c"Loop Strength Reduction",
+    c"Early Machine Loop Invariant Code Motion",
+    c"Machine Loop Invariant Code Motion",
+    c"Optimize machine instruction PHIs",
+];
+
+/// What is in the functions of a module, as far as passes of code generation are for it alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Found {
+    /// Functions with a body.
+    functions: usize,
+    /// Operations on memory that are atomic.
+    atomics: bool,
+    /// Arrays on the stack.
+    arrays: bool,
+    /// Branches to a block before, or to their own: each loop has one.
+    loops: bool,
+}
+
+impl Found {
+    fn of(module: &Module<'_>) -> Self {
+        use InstructionOpcode as Op;
+        let mut found = Self::default();
+        let defined = module.get_functions().filter(|function| function.count_basic_blocks() > 0);
+        for function in defined {
+            found.functions += 1;
+            let mut before = HashSet::new();
+            for block in function.get_basic_block_iter() {
+                before.insert(block);
+                for at in block.get_instructions() {
+                    match at.get_opcode() {
+                        Op::AtomicRMW | Op::AtomicCmpXchg => found.atomics = true,
+                        Op::Alloca => found.arrays = true,
+                        Op::Br | Op::Switch => {
+                            let operands = (0..at.get_num_operands()).filter_map(|i| at.get_operand(i));
+                            found.loops |=
+                                operands.filter_map(|operand| operand.block()).any(|to| before.contains(&to));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        let is_atomic = |function: FunctionValue<'_>| {
+            function.count_basic_blocks() == 0 && function.get_name().to_string_lossy().contains("atomic")
+        };
+        found.atomics |= module.get_functions().any(is_atomic);
+        found
+    }
+}
+
+/// What only GPUs from gfx10, gfx11, gfx12 and gfx1250 on need, on others.
+const LEFT_OUT_GFX9: [&CStr; 5] = [
+    c"SI Insert Hard Clauses",
+    c"GCN Create VOPD Instructions",
+    c"AMDGPU Insert Delay ALU",
+    c"AMDGPU Insert waits for SGPR read hazards",
+    c"AMDGPU Lower VGPR Encoding",
+];
+
+/// What a module may have in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// What lowering makes, and simplified functions of the device library.
+    Lowered,
+    /// What somebody else wrote.
+    Anything,
+}
+
+/// The passes of code generation that are left out of a module.
+fn left_out(
+    module: &Module<'_>,
+    machine: &TargetMachine,
+    vendor: Vendor,
+    contents: Contents,
+) -> impl Iterator<Item = &'static CStr> {
+    let long = is_too_long_to_reduce(module, vendor).then_some(STRENGTH_REDUCTION);
+    // ptxas schedules on its own; for AMD's GPUs LLVM does it.
+    let mut lists: SmallVec<[&'static [&'static CStr]; 8]> = SmallVec::new();
+    match vendor {
+        Vendor::Nvidia => lists.push(&LEFT_OUT),
+        Vendor::Amd => {
+            lists.push(&LEFT_OUT_AMD);
+            if contents == Contents::Lowered {
+                lists.push(&LEFT_OUT_LOWERED_AMD);
+                let found = Found::of(module);
+                if found.functions == 1 {
+                    lists.push(&LEFT_OUT_ALONE_AMD);
+                }
+                if !found.atomics {
+                    lists.push(&LEFT_OUT_WITHOUT_ATOMICS_AMD);
+                }
+                if !found.arrays {
+                    lists.push(&LEFT_OUT_WITHOUT_ARRAYS_AMD);
+                }
+                // Atomic operations may become loops.
+                if !found.loops && !found.atomics {
+                    lists.push(&LEFT_OUT_WITHOUT_LOOPS_AMD);
+                }
+            }
+            if machine.get_cpu().to_bytes().starts_with(b"gfx9") {
+                lists.push(&LEFT_OUT_GFX9);
+            }
+        }
+    }
+    lists.into_iter().flatten().copied().chain(long)
+}
+
 /// LLVM 22 compares each product, sum and address with all earlier ones of its kind, and looks at up to 32 instructions
 /// for each pair: 4,000 of them in a function took 10 seconds.
 const STRENGTH_REDUCTION: &CStr = c"Straight line strength reduction";
@@ -460,12 +609,10 @@ pub fn emit(
     module: &Module<'_>,
     machine: &TargetMachine,
     vendor: Vendor,
+    contents: Contents,
     output: Output,
 ) -> Result<MemoryBuffer<'static>> {
-    let long = is_too_long_to_reduce(module, vendor).then_some(STRENGTH_REDUCTION);
-    // ptxas schedules on its own; for AMD's GPUs LLVM does it.
-    let left_out: &[&CStr] = if vendor == Vendor::Nvidia { &LEFT_OUT } else { &LEFT_OUT_AMD };
-    let names: Vec<_> = left_out.iter().copied().chain(long).map(CStr::as_ptr).collect();
+    let names: Vec<_> = left_out(module, machine, vendor, contents).map(CStr::as_ptr).collect();
     let mut met = 0;
     // SAFETY: machine, module and names live during the call; the buffer is ours.
     let buffer = unsafe {
@@ -522,14 +669,23 @@ pub fn schedule_for_few_registers(module: &Module<'_>) {
 /// What the kernels in an object file, or in assembly, spill, by their metadata (LLVM, "User Guide for AMDGPU Backend",
 /// "Code Object V5 Metadata"), which is YAML in assembly and MessagePack in object files.
 pub fn spills(code: &[u8]) -> Spills {
-    (sum_of(code, b".vgpr_spill_count"), sum_of(code, b".sgpr_spill_count"))
+    let mut spills = (0, 0);
+    for (place, rest) in
+        (0..code.len()).filter(|place| code[*place] == b'.').map(|place| (place, &code[place..]))
+    {
+        let sum = match (rest.starts_with(VGPR_SPILLS), rest.starts_with(SGPR_SPILLS)) {
+            (true, _) => &mut spills.0,
+            (_, true) => &mut spills.1,
+            _ => continue,
+        };
+        *sum += number_after(&code[place + VGPR_SPILLS.len()..]).unwrap_or(0);
+    }
+    spills
 }
 
-/// The sum of the numbers that follow `key`.
-fn sum_of(code: &[u8], key: &[u8]) -> u64 {
-    let places = code.windows(key.len()).enumerate().filter(|(_, bytes)| *bytes == key);
-    places.filter_map(|(place, _)| number_after(&code[place + key.len()..])).sum()
-}
+/// Of the same length.
+const VGPR_SPILLS: &[u8] = b".vgpr_spill_count";
+const SGPR_SPILLS: &[u8] = b".sgpr_spill_count";
 
 /// The number that follows `key` first.
 pub(crate) fn number_of(code: &[u8], key: &[u8]) -> Option<u64> {

@@ -13,9 +13,8 @@ use inkwell::targets::TargetMachine;
 use linear_layout::show::timeline::{self, Timeline};
 use linear_layout::target::{TargetDesc, Vendor};
 use melior::ir::Module;
-use melior::pass::PassManager;
 use mlir_host::bytecode::is_bytecode;
-use mlir_host::driver::Source;
+use mlir_host::driver::{Pipelines, Source};
 use mlir_host::ir::{Attr, Op, Type};
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -441,20 +440,21 @@ pub(crate) fn compile_among(
         check_stage(options.emit, wanted)?;
     }
     overrides::check_use(&options.overrides, options.emit)?;
-    let pipelines = Pipelines::new(options, wanted.as_ref(), control.diagnostics.is_none())?;
+    let passes = Passes::new(options, wanted.as_ref(), control.diagnostics.is_none())?;
     let start = Instant::now();
     let given = options.overrides.iter().map(|given| given.bytes.as_slice());
     let inputs: Vec<&[u8]> = std::iter::once(input).chain(given).collect();
-    contexts.with(&inputs, |context| {
+    contexts.with(&inputs, |context, pipelines| {
         let wanted = wanted.map(|target| target.name);
-        compile_in(context, input, name, options, control, Prepared { wanted, pipelines, start })
+        compile_in(context, input, name, options, control, Prepared { wanted, passes, pipelines, start })
     })
 }
 
-/// What was found out before there is a context.
-struct Prepared {
+/// What was found out before there is a module.
+struct Prepared<'a> {
     wanted: Option<&'static str>,
-    pipelines: Pipelines,
+    passes: Passes,
+    pipelines: &'a Pipelines,
     start: Instant,
 }
 
@@ -464,9 +464,9 @@ fn compile_in(
     name: &str,
     options: &Options,
     control: Control<'_>,
-    prepared: Prepared,
+    prepared: Prepared<'_>,
 ) -> Result<Compiled> {
-    let Prepared { wanted, pipelines, start } = prepared;
+    let Prepared { wanted, passes, pipelines, start } = prepared;
     let source = |input: &[u8], name: &str| {
         let input = ttopt_dialect::legacy::with_numbers_as_masks(input);
         // SAFETY: the context outlives the source.
@@ -487,13 +487,13 @@ fn compile_in(
     let parse = |source: &Source| parse(context, source);
     let (ttir, ttgir) = (ttir.as_ref().map(parse).transpose()?, ttgir.as_ref().map(parse).transpose()?);
     let mut compilation = Compilation {
-        context,
         module,
         name,
         options,
         is_cancelled,
         wanted,
         ttgir: None,
+        passes,
         pipelines,
         made: Compiled::default(),
     };
@@ -521,12 +521,12 @@ fn parse<'c>(context: &'c melior::Context, source: &Source) -> Result<Module<'c>
 }
 
 /// The passes of all stages, in the syntax of textual pipelines.
-struct Pipelines {
+struct Passes {
     to_ttgir: Vec<String>,
     explain: bool,
 }
 
-impl Pipelines {
+impl Passes {
     /// Refuses names of passes to print after that no pass has. The table of layouts is printed to stderr, which only a
     /// tool may do.
     fn new(options: &Options, wanted: Option<&TargetDesc>, prints: bool) -> Result<Self> {
@@ -542,9 +542,9 @@ impl Pipelines {
         if !prints {
             to_ttgir.iter_mut().for_each(|pass| *pass = pass.replace("{table=true}", ""));
         }
-        let pipelines = Self { to_ttgir, explain: options.explain };
-        let all = [pipelines.to_llvm(Vendor::Nvidia), pipelines.to_llvm(Vendor::Amd)].concat();
-        let passes = || pipelines.to_ttgir.iter().chain(&all).map(|pass| pass_name(pass));
+        let made = Self { to_ttgir, explain: options.explain };
+        let all = [made.to_llvm(Vendor::Nvidia), made.to_llvm(Vendor::Amd)].concat();
+        let passes = || made.to_ttgir.iter().chain(&all).map(|pass| pass_name(pass));
         let mut asked = options.print_after.iter().map(String::as_str);
         if let Some(name) = asked.find(|name| !PRINTED.contains(name) && passes().all(|pass| pass != *name)) {
             let mut known: Vec<&str> = Vec::new();
@@ -555,7 +555,7 @@ impl Pipelines {
             }
             bail!("nothing to print after '{name}'; known are {}", known.join(", "));
         }
-        Ok(pipelines)
+        Ok(made)
     }
 
     fn to_llvm(&self, vendor: Vendor) -> Vec<String> {
@@ -565,7 +565,6 @@ impl Pipelines {
 
 /// A module on its way through the stages.
 struct Compilation<'a, 'c> {
-    context: &'c melior::Context,
     module: Module<'c>,
     name: &'a str,
     options: &'a Options,
@@ -573,7 +572,8 @@ struct Compilation<'a, 'c> {
     wanted: Option<&'static str>,
     /// What takes the place of the TTGIR.
     ttgir: Option<Module<'c>>,
-    pipelines: Pipelines,
+    passes: Passes,
+    pipelines: &'a Pipelines,
     made: Compiled,
 }
 
@@ -688,7 +688,7 @@ impl<'c> Compilation<'_, 'c> {
                 bail!("{} has layouts for {has}, which --target {wanted} cannot change", self.name);
             }
         } else if self.ttgir.is_none() {
-            let passes = std::mem::take(&mut self.pipelines.to_ttgir);
+            let passes = std::mem::take(&mut self.passes.to_ttgir);
             // Loops are counted while an iteration is one.
             let pipeline = passes.iter().position(|pass| pass_name(pass) == "tritongpu-pipeline");
             let (before, after) =
@@ -786,7 +786,7 @@ impl<'c> Compilation<'_, 'c> {
         let target = known_target(&metadata.target)?;
         check_stage(self.options.emit, &target)?;
         self.check_waves(&target)?;
-        let passes = self.pipelines.to_llvm(target.vendor);
+        let passes = self.passes.to_llvm(target.vendor);
         self.run_passes(&passes)?;
         // A launch has the warps of partitions, too.
         if let Some(total) = number(&self.module, TOTAL_NUM_WARPS).and_then(|total| u32::try_from(total).ok())
@@ -821,14 +821,9 @@ impl<'c> Compilation<'_, 'c> {
         machine: &TargetMachine,
         start: Instant,
     ) -> Result<()> {
-        let loops = module_attr(&self.module, REDUCE_LOOP_ADDRESSES).and_then(Attr::as_bool).unwrap_or(false);
-        let companions = &self.options.companions;
         let metadata = self.made.metadata.clone().unwrap_or_default();
         let expected = Expected { kernel: &metadata.name, target, threads: metadata.threads };
-        let llvm = match overrides::of(&self.options.overrides, Stage::Llvmir) {
-            Some(given) => overrides::read_llvm(given, context, machine, &expected)?,
-            None => self.make_llvm_ir(context, target, machine, loops)?,
-        };
+        let llvm = self.optimized_llvm(context, machine, &expected)?;
         self.made.times.llir = start.elapsed();
         if self.wants("llvmir") {
             eprintln!("// -----// IR Dump After llvmir //----- //\n{}", llvm.print_to_string());
@@ -851,25 +846,25 @@ impl<'c> Compilation<'_, 'c> {
                 self.make_binary_of(&code, &given.name, target, machine)
             };
         }
-        if device_library::link_host_calls(&llvm, target, companions)? {
-            codegen::optimize(&llvm, machine, target.vendor, device_library::Linked::Raw, loops)?;
-        }
-        codegen::finish(&llvm, machine, target.vendor)?;
+        let contents = self.finish_llvm(&llvm, target, machine)?;
         // AMD's linker takes object files, NVIDIA's assembler takes text.
         let object = target.vendor == Vendor::Amd && !self.options.emit.is_assembly();
         let kind = if object { codegen::Output::Object } else { codegen::Output::Assembly };
         let emit = |llvm: &LlvmModule<'_>, kind: codegen::Output| -> Result<Vec<u8>> {
-            let buffer = codegen::emit(llvm, machine, target.vendor, kind)?;
+            let buffer = codegen::emit(llvm, machine, target.vendor, contents, kind)?;
             let bytes = buffer.as_slice();
             Ok(if kind == codegen::Output::Object { bytes } else { without_zero(bytes) }.to_vec())
         };
         // Code generation changes the module.
-        let spare = (target.vendor == Vendor::Amd).then(|| llvm.clone());
         let shown = (object && self.keeps()).then(|| llvm.clone());
         let mut code = emit(&llvm, kind)?;
-        if let Some(spare) = spare.filter(|_| codegen::spills(&code) > (0, 0)) {
-            codegen::schedule_for_few_registers(&spare);
-            let other = emit(&spare, kind)?;
+        if target.vendor == Vendor::Amd && codegen::spills(&code) > (0, 0) {
+            let again = self.optimized_llvm(context, machine, &expected)?;
+            self.finish_llvm(&again, target, machine)?;
+            // A copy has its uses in another order, which instruction selection sees.
+            let again = again.clone();
+            codegen::schedule_for_few_registers(&again);
+            let other = emit(&again, kind)?;
             if codegen::spills(&other) < codegen::spills(&code) {
                 code = other;
                 shown.iter().for_each(codegen::schedule_for_few_registers);
@@ -906,15 +901,22 @@ impl<'c> Compilation<'_, 'c> {
         }
     }
 
-    /// Optimized LLVM IR of the `llvm` dialect.
-    fn make_llvm_ir<'l>(
+    /// Whether LLVM's passes for loops run before code generation.
+    fn reduces_loops(&self) -> bool {
+        module_attr(&self.module, REDUCE_LOOP_ADDRESSES).and_then(Attr::as_bool).unwrap_or(false)
+    }
+
+    /// Optimized LLVM IR: of the `llvm` dialect, or what takes its place.
+    fn optimized_llvm<'l>(
         &self,
         context: &'l LlvmContext,
-        target: &TargetDesc,
         machine: &TargetMachine,
-        loops: bool,
+        expected: &Expected<'_>,
     ) -> Result<LlvmModule<'l>> {
-        let companions = &self.options.companions;
+        if let Some(given) = overrides::of(&self.options.overrides, Stage::Llvmir) {
+            return overrides::read_llvm(given, context, machine, expected);
+        }
+        let (target, companions) = (expected.target, &self.options.companions);
         let llvm = translate(&self.module, context)?;
         llvm.set_triple(&machine.get_triple());
         llvm.set_data_layout(&machine.get_target_data().get_data_layout());
@@ -924,8 +926,27 @@ impl<'c> Compilation<'_, 'c> {
         codegen::define_arguments(&llvm, target.vendor);
         let linked = device_library::link(&llvm, machine, target, companions)?;
         self.check_cancelled()?;
-        codegen::optimize(&llvm, machine, target.vendor, linked, loops)?;
+        codegen::optimize(&llvm, machine, target.vendor, linked, self.reduces_loops())?;
         Ok(llvm)
+    }
+
+    /// Runs what comes before code generation and is not shown as LLVM IR. Says what the module may have in it.
+    fn finish_llvm(
+        &self,
+        llvm: &LlvmModule<'_>,
+        target: &TargetDesc,
+        machine: &TargetMachine,
+    ) -> Result<codegen::Contents> {
+        let Options { companions, overrides, .. } = self.options;
+        let calls_host = device_library::link_host_calls(llvm, target, companions)?;
+        if calls_host {
+            let raw = device_library::Linked::Raw;
+            codegen::optimize(llvm, machine, target.vendor, raw, self.reduces_loops())?;
+        }
+        codegen::finish(llvm, machine, target.vendor)?;
+        let is_given = overrides::of(overrides, Stage::Llvmir).is_some();
+        let is_lowered = !calls_host && !is_given && companions.more_libraries.is_empty();
+        Ok(if is_lowered { codegen::Contents::Lowered } else { codegen::Contents::Anything })
     }
 
     /// The binary of assembly that a caller wrote, as it is.
@@ -1064,14 +1085,9 @@ impl<'c> Compilation<'_, 'c> {
         for group in groups {
             self.check_cancelled()?;
             tracing::debug!(passes = %group, "running");
-            let manager = PassManager::new(self.context);
-            melior::utility::parse_pass_pipeline(
-                manager.as_operation_pass_manager(),
-                &format!("builtin.module({group})"),
-            )
-            .with_context(|| format!("pass pipeline {group}"))?;
-            manager.enable_verifier(self.options.verify_each);
-            if manager.run(&mut self.module).is_err() {
+            let (pipeline, module) = (format!("builtin.module({group})"), as_op(&self.module));
+            let ran = self.pipelines.run(&pipeline, module, self.options.verify_each);
+            if !ran.map_err(|error| anyhow!("pass pipeline {group}: {error}"))? {
                 return Err(Reported.into());
             }
             if prints {

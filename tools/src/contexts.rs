@@ -1,16 +1,19 @@
 //! MLIR contexts that serve one compilation after another. Loading dialects takes a third of the time of a small kernel.
 
+use mlir_host::driver::Pipelines;
 use std::sync::{Mutex, Once, TryLockError};
 
 /// A context, which one thread uses at a time, and what it has been through.
 struct Warm {
+    // They go before their context.
+    pipelines: Pipelines,
     context: melior::Context,
     compilations: usize,
     bytes: usize,
 }
 
-// SAFETY: the context has no threads of its own, keeps nothing by thread, and whoever takes it out of `Contexts` is alone
-// with it.
+// SAFETY: the context has no threads of its own, keeps nothing by thread, and whoever takes it and its pipelines out of
+// `Contexts` is alone with them.
 unsafe impl Send for Warm {}
 
 /// What a context serves for at most: attributes, types and locations stay until it goes.
@@ -32,16 +35,21 @@ impl std::fmt::Debug for Contexts {
 }
 
 impl Contexts {
-    /// Does `work`, on `inputs` and nothing else, in a context that nobody else uses meanwhile. What a failure or a panic
-    /// leaves is not used again.
+    /// Does `work`, on `inputs` and nothing else, in a context that nobody else uses meanwhile, by pipelines that may have run in
+    /// it before. What a failure or a panic leaves is not used again.
     pub(crate) fn with<T, E>(
         &self,
         inputs: &[&[u8]],
-        work: impl FnOnce(&melior::Context) -> Result<T, E>,
+        work: impl FnOnce(&melior::Context, &Pipelines) -> Result<T, E>,
     ) -> Result<T, E> {
-        let fresh = || Warm { context: make(), compilations: 0, bytes: 0 };
+        let fresh = || {
+            let context = make();
+            // SAFETY: both are moved together, and the pipelines are dropped first.
+            let pipelines = unsafe { Pipelines::new(context.to_raw()) };
+            Warm { pipelines, context, compilations: 0, bytes: 0 }
+        };
         let mut warm = self.all(Vec::pop).flatten().unwrap_or_else(fresh);
-        let made = work(&warm.context)?;
+        let made = work(&warm.context, &warm.pipelines)?;
         warm.compilations += 1;
         warm.bytes += inputs.iter().map(|input| input.len()).sum::<usize>();
         let is_used_up = warm.compilations >= MOST_COMPILATIONS || warm.bytes >= MOST_BYTES;
@@ -105,7 +113,7 @@ mod tests {
     fn served(contexts: &Contexts, input: &[u8], fails: bool, count: usize) -> Vec<usize> {
         let serve = |_| {
             let mut raw = 0;
-            let made = contexts.with(&[input], |context| {
+            let made = contexts.with(&[input], |context, _| {
                 raw = context.to_raw().ptr as usize;
                 if fails { Err(()) } else { Ok(()) }
             });
@@ -139,7 +147,7 @@ mod tests {
         assert_eq!(spare(&contexts), 0);
         served(&contexts, b"", false, 1);
         let panics = std::panic::AssertUnwindSafe(|| {
-            let _: Result<(), ()> = contexts.with(&[], |_| panic!("for this test"));
+            let _: Result<(), ()> = contexts.with(&[], |_, _| panic!("for this test"));
         });
         assert!(std::panic::catch_unwind(panics).is_err());
         assert_eq!(spare(&contexts), 0);
@@ -156,6 +164,28 @@ mod tests {
             let contexts = Contexts::default();
             served(&contexts, input, false, 1);
             assert_eq!(spare(&contexts), kept, "{}", String::from_utf8_lossy(input));
+        }
+    }
+
+    #[test]
+    fn pipelines_run_again_in_their_context_and_only_there() {
+        let (contexts, others) = (Contexts::default(), Contexts::default());
+        let run = |pipelines: &Pipelines, module: &melior::ir::Module<'_>, pipeline: &str| {
+            let op = mlir_host::ir::Op::from(module);
+            pipelines.run(pipeline, op, true)
+        };
+        for _ in 0..2 {
+            let ran: Result<(), String> = contexts.with(&[], |context, pipelines| {
+                let module = melior::ir::Module::parse(context, "module {}").ok_or("not parsed")?;
+                assert_eq!(run(pipelines, &module, "builtin.module(canonicalize,cse)"), Ok(true));
+                let error = run(pipelines, &module, "builtin.module(no-such-pass)").expect_err("no pass");
+                assert!(error.contains("no-such-pass"), "{error}");
+                others.with(&[], |_, elsewhere| {
+                    run(elsewhere, &module, "builtin.module(cse)").expect_err("of another context");
+                    Ok(())
+                })
+            });
+            assert_eq!(ran, Ok(()));
         }
     }
 

@@ -3,9 +3,12 @@
 use crate::bytecode::{self, Malformed};
 use crate::dialect::DialectDef;
 use crate::ffi;
+use crate::ir::Op;
 use crate::pass::PassDef;
 use mlir_sys::*;
-use std::ffi::{CString, c_char, c_int};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::{Mutex, PoisonError};
 
 /// A dialect registry.
@@ -54,6 +57,78 @@ impl Drop for Registry {
     fn drop(&mut self) {
         // SAFETY: made by `new`.
         unsafe { mlirDialectRegistryDestroy(self.0) }
+    }
+}
+
+/// Pass managers of a context by their pipelines. Each is made once: what passes set up before they first run (patterns, by
+/// the names of operations) is theirs as long as the context has the same dialects.
+pub struct Pipelines {
+    context: MlirContext,
+    made: RefCell<HashMap<String, MlirPassManager>>,
+}
+
+impl Pipelines {
+    /// None so far.
+    ///
+    /// # Safety
+    /// The context lives longer than what is returned.
+    pub unsafe fn new(context: MlirContext) -> Self {
+        Self { context, made: RefCell::default() }
+    }
+
+    /// Runs a pipeline, in MLIR's syntax, on an operation of the context, and verifies after each pass where it is to `verify`. Says
+    /// whether it went well.
+    ///
+    /// # Errors
+    /// What is wrong with the pipeline.
+    pub fn run(&self, pipeline: &str, op: Op<'_>, verify: bool) -> Result<bool, String> {
+        if op.context().raw().ptr != self.context.ptr {
+            return Err("the operation is of another context".to_owned());
+        }
+        let known = self.made.borrow().get(pipeline).copied();
+        let manager = match known {
+            Some(manager) => manager,
+            None => self.make(pipeline)?,
+        };
+        // SAFETY: the manager is of this context, which is alive, and so is the operation.
+        unsafe {
+            mlirPassManagerEnableVerifier(manager, verify);
+            Ok(mlirPassManagerRunOnOp(manager, op.raw()).value != 0)
+        }
+    }
+
+    fn make(&self, pipeline: &str) -> Result<MlirPassManager, String> {
+        unsafe extern "C" fn collect(text: MlirStringRef, into: *mut c_void) {
+            // SAFETY: `into` is the string below, the text has so many bytes.
+            let (into, text) = unsafe {
+                (&mut *into.cast::<String>(), std::slice::from_raw_parts(text.data.cast::<u8>(), text.length))
+            };
+            into.push_str(&String::from_utf8_lossy(text));
+        }
+        let mut error = String::new();
+        // SAFETY: the context is alive; the text and `error` live during the call.
+        let (manager, parsed) = unsafe {
+            let manager = mlirPassManagerCreate(self.context);
+            let passes = mlirPassManagerGetAsOpPassManager(manager);
+            let into = (&raw mut error).cast::<c_void>();
+            (manager, mlirParsePassPipeline(passes, ffi::str_ref(pipeline), Some(collect), into))
+        };
+        if parsed.value == 0 {
+            // SAFETY: it was just made.
+            unsafe { mlirPassManagerDestroy(manager) };
+            return Err(error);
+        }
+        self.made.borrow_mut().insert(pipeline.to_owned(), manager);
+        Ok(manager)
+    }
+}
+
+impl Drop for Pipelines {
+    fn drop(&mut self) {
+        for manager in self.made.get_mut().values() {
+            // SAFETY: made by `make`; the context is alive, by the caller of `new`.
+            unsafe { mlirPassManagerDestroy(*manager) }
+        }
     }
 }
 

@@ -19,8 +19,8 @@ use crate::emit::{Emit, Lowered, internal, unsupported};
 use crate::handlers::llvm_order;
 use crate::lower::SHARED_MEMORY;
 use crate::target::{
-    Access, Assertion, AsyncCopies, AtomicAccess, BarrierMemory, Clusters, Declare, Handlers, Launch,
-    LaunchLimits, MatrixTypes, Target,
+    Access, AsmRegisters, Assertion, AsyncCopies, AtomicAccess, BarrierMemory, Clusters, Declare, Handlers,
+    Launch, LaunchLimits, MatrixTypes, Target,
 };
 use linear_layout::plan::{DotType, MatrixInstruction, MemoryInstruction, ShuffleInstruction, WarpCombine};
 use linear_layout::target::TargetDesc;
@@ -98,6 +98,15 @@ impl Target for Amd {
     }
     fn triple(&self) -> &'static str {
         "amdgcn-amd-amdhsa"
+    }
+    fn asm_registers(&self) -> &'static AsmRegisters {
+        // LLVM's language reference, "Supported Constraint Code List", AMDGPU.
+        &AsmRegisters {
+            of_lanes: &["v", "a", "VA"],
+            one_for_all: &["s", "r"],
+            numbers: &["A", "B", "C", "DA", "DB"],
+            about: "it has 'v' for vector registers, 's' for scalar ones and 'a' for accumulators; other letters are for PTX",
+        }
     }
     fn thread_id<'c>(&self, e: &mut Emit<'c>, threads: u32) -> Lowered<Value<'c>> {
         let i32t = e.i32();

@@ -3,6 +3,7 @@
 use crate::emit::internal;
 use crate::emit::{Failure, Lowered, unsupported};
 use crate::lower::{Handler, Lower};
+use crate::target::Target;
 use mlir_host::ir::{Op, Type, Value};
 use ttopt_dialect::tt::ops::ElementwiseInlineAsmOp;
 use ttopt_dialect::ttg::ops::InlineAsmOp;
@@ -39,6 +40,89 @@ fn unpack<'c>(
     let vector = l.emit.vector(n, element)?;
     let packed = l.emit.bitcast(word, vector)?;
     (0..n).map(|i| l.emit.extract_element(packed, i, element)).collect()
+}
+
+/// Letters of constraints for numbers that are written into the text, and for any operand (LLVM's language reference, "Supported
+/// Constraint Code List"). Those for places in memory are missing: operands are numbers.
+const NUMBERS: [&str; 13] = ["i", "n", "s", "E", "F", "I", "J", "K", "L", "M", "N", "O", "P"];
+const ANYTHING: &str = "X";
+
+/// The codes of one constraint, which say where an operand may be: letters, two letters behind a `^`, a register in braces, the
+/// number of an output.
+fn codes(mut rest: &str) -> Vec<&str> {
+    let mut codes = Vec::new();
+    while let Some(first) = rest.chars().next() {
+        let length = match first {
+            '{' => rest.find('}').map_or(rest.len(), |end| end + 1),
+            '^' => rest.char_indices().nth(3).map_or(rest.len(), |(end, _)| end),
+            '0'..='9' => rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()),
+            _ => first.len_utf8(),
+        };
+        let (code, others) = rest.split_at(length);
+        // Alternatives.
+        if code != "|" {
+            codes.push(code.trim_start_matches('^'));
+        }
+        rest = others;
+    }
+    codes
+}
+
+/// Refuses constraints that LLVM would stop at without saying where, or would crash at: registers that a target does not have,
+/// and other numbers of results and operands than `results` and `operands`. `per_thread` says that operands are numbers of
+/// each thread's own.
+fn check_constraints(
+    constraints: &str,
+    results: usize,
+    operands: usize,
+    per_thread: bool,
+    target: &dyn Target,
+) -> Lowered<()> {
+    let name = target.desc().name;
+    let known = target.asm_registers();
+    let (mut outputs, mut inputs) = (0, 0);
+    for constraint in constraints.split(',').filter(|constraint| !constraint.is_empty()) {
+        if constraint.starts_with('~') {
+            continue;
+        }
+        let is_output = constraint.starts_with('=');
+        *(if is_output { &mut outputs } else { &mut inputs }) += 1;
+        let codes = codes(constraint.trim_start_matches(['=', '&', '%']));
+        if codes.is_empty() {
+            return unsupported(format!("the constraint '{constraint}' of inline assembly says nothing"));
+        }
+        for code in codes {
+            let is_scalar = known.one_for_all.contains(&code);
+            if is_scalar && per_thread && !is_output {
+                return unsupported(format!(
+                    "'{code}' in the constraint '{constraint}' of inline assembly is a register that all lanes share on {name}, \
+                     the operand is a tensor: {}",
+                    known.about
+                ));
+            }
+            let is_number = !is_output && (NUMBERS.contains(&code) || known.numbers.contains(&code));
+            let is_output_again = !is_output && code.parse().is_ok_and(|number: usize| number < results);
+            let is_known = is_scalar
+                || is_number
+                || is_output_again
+                || code == ANYTHING
+                || code.starts_with('{')
+                || known.of_lanes.contains(&code);
+            if !is_known {
+                return unsupported(format!(
+                    "'{code}' in the constraint '{constraint}' of inline assembly is no register of {name}: {}",
+                    known.about
+                ));
+            }
+        }
+    }
+    if (outputs, inputs) != (results, operands) {
+        return unsupported(format!(
+            "inline assembly has {results} results and {operands} operands in registers, its constraints '{constraints}' \
+             are for {outputs} and {inputs}"
+        ));
+    }
+    Ok(())
 }
 
 /// More than the operands of any instruction hold.
@@ -88,6 +172,8 @@ fn inline_asm<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
                 shapes.push((each, *element));
             }
         }
+        let per_thread = op.operands().any(|operand| operand.ty().as_tensor().is_some());
+        check_constraints(constraints, words.len(), args.len(), per_thread, l.target)?;
         let made = l.emit.inline_asm(asm, constraints, &args, &words, !pure_asm)?;
         let mut made = made.into_iter().zip(shapes);
         for (result, element) in out.iter_mut().zip(&elements) {
@@ -127,6 +213,7 @@ fn thread_asm<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         registers.extend(std::iter::repeat_n(element, l.num_values(result.ty())?));
     }
     let pure = asm.pure();
+    check_constraints(constraints, registers.len(), args.len(), false, l.target)?;
     let mut made = l.emit.inline_asm(text, constraints, &args, &registers, !pure)?.into_iter();
     for result in op.results() {
         let n = l.num_values(result.ty())?;

@@ -14,8 +14,8 @@ use crate::emit::{Emit, Lowered, internal, unsupported};
 use crate::floats;
 use crate::lower::SHARED_MEMORY;
 use crate::target::{
-    Access, Assertion, AsyncCopies, AsyncCopy, AtomicAccess, BarrierMemory, Clusters, Declare, Handlers,
-    Launch, LaunchLimits, MatrixTypes, Target, WarpGroups,
+    Access, AsmRegisters, Assertion, AsyncCopies, AsyncCopy, AtomicAccess, BarrierMemory, Clusters, Declare,
+    Handlers, Launch, LaunchLimits, MatrixTypes, Target, WarpGroups,
 };
 use linear_layout::plan::{DotType, MatrixInstruction, MemoryInstruction, ShuffleInstruction, WarpCombine};
 use linear_layout::target::{Fp8, TargetDesc};
@@ -142,6 +142,15 @@ impl Target for Nvidia {
     }
     fn triple(&self) -> &'static str {
         "nvptx64-nvidia-cuda"
+    }
+    fn asm_registers(&self) -> &'static AsmRegisters {
+        // LLVM's language reference, "Supported Constraint Code List", NVPTX.
+        &AsmRegisters {
+            of_lanes: &["b", "c", "h", "r", "l", "q", "f", "d"],
+            one_for_all: &[],
+            numbers: &[],
+            about: "PTX has 'h', 'r', 'l' and 'q' for integers of 16 to 128 bits, 'f' and 'd' for floats, 'b' for predicates",
+        }
     }
     fn thread_id<'c>(&self, e: &mut Emit<'c>, threads: u32) -> Lowered<Value<'c>> {
         self.sreg_below(e, "tid.x", threads)

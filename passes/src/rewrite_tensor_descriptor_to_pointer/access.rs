@@ -1,6 +1,6 @@
 //! One access through a descriptor: pointers, masks, and the access itself.
 
-use super::{Parts, before, constant, with_attrs};
+use super::{ALIGNMENT, Parts, before, constant, with_attrs};
 use crate::ir_util::cmpi;
 use crate::machine::{error, internal};
 use crate::tma::moves_rows;
@@ -22,8 +22,19 @@ const ORD: i64 = 7;
 struct Along<'c> {
     /// `i32` or `i64`, the block's size in one dimension and one in the others.
     index: Value<'c>,
-    /// `i1`, of the same shape.
+    /// `i1`, of the same shape: inside of the tensor, or in one chunk with what is.
     inside: Value<'c>,
+    /// Where that is more: whether the index is below the tensor's size.
+    below: Option<Value<'c>>,
+}
+
+/// The elements that an access moves.
+struct Elements<'c> {
+    pointers: Value<'c>,
+    /// Those that may be accessed.
+    mask: Value<'c>,
+    /// Those of them that are inside of the tensor, where others are not.
+    inside: Option<Value<'c>>,
 }
 
 pub(super) struct Access<'a, 'c> {
@@ -106,8 +117,17 @@ impl<'a, 'c> Access<'a, 'c> {
         Ok(value)
     }
 
-    /// The indices along `dim`, which begin at `first`, or are `rows`.
-    fn along(&self, dim: usize, first: Value<'c>) -> Result<Along<'c>, Reported> {
+    /// The elements of a row that share [`ALIGNMENT`] bytes, where they may all be loaded when the first of them is inside of the
+    /// tensor. What is loaded lies within 16 aligned bytes with an element of the tensor, so it exists. Nobody says of which numbers
+    /// the sizes are multiples: without this, elements would have a mask each, and be loaded one by one.
+    fn chunk(&self) -> Option<i64> {
+        let chunk = 8 * ALIGNMENT / i64::from(self.element.bits()?);
+        (self.parts.passed && chunk > 1 && self.shape.len() > 1).then_some(chunk)
+    }
+
+    /// The indices along `dim`, which begin at `first`, or are `rows`; inside of the tensor with the first index of their chunk, where
+    /// there are such.
+    fn along(&self, dim: usize, first: Value<'c>, chunk: Option<i64>) -> Result<Along<'c>, Reported> {
         let vector = match first.ty().as_tensor() {
             Some(_) => first,
             None => {
@@ -128,8 +148,17 @@ impl<'a, 'c> Access<'a, 'c> {
         let zero = constant(self.op, element, Attr::int_of(element, 0))?;
         let (zero, size) = (self.splat(zero, index.ty())?, self.splat(size, index.ty())?);
         let (above, below) = (self.compare(cmpi::SGE, index, zero)?, self.compare(cmpi::SLT, index, size)?);
-        let inside = self.before("arith.andi", &[above, below], above.ty())?;
-        Ok(Along { index, inside })
+        let of_chunk = match chunk {
+            Some(chunk) => {
+                let rounding = constant(self.op, element, Attr::int_of(element, -chunk))?;
+                let rounding = self.splat(rounding, index.ty())?;
+                let start = self.before("arith.andi", &[index, rounding], index.ty())?;
+                Some(self.compare(cmpi::SLT, start, size)?)
+            }
+            None => None,
+        };
+        let inside = self.before("arith.andi", &[above, of_chunk.unwrap_or(below)], above.ty())?;
+        Ok(Along { index, inside, below: of_chunk.map(|_| below) })
     }
 
     fn broadcast(&self, value: Value<'c>) -> Result<Value<'c>, Reported> {
@@ -139,15 +168,27 @@ impl<'a, 'c> Access<'a, 'c> {
 
     /// Pointers to the elements of the block, and which of them are inside of the tensor.
     fn pointers(&self, firsts: &[Value<'c>]) -> Result<(Value<'c>, Value<'c>), Reported> {
+        let Elements { pointers, mask, .. } = self.elements(firsts, None)?;
+        Ok((pointers, mask))
+    }
+
+    /// The elements of the block, and which of them are in chunks that are inside of the tensor.
+    fn elements(&self, firsts: &[Value<'c>], chunk: Option<i64>) -> Result<Elements<'c>, Reported> {
         if firsts.len() != self.shape.len() {
             return Err(error(self.op, "has another number of indices than its tensor descriptor"));
         }
         let (mut offsets, mut inside): (Option<Value<'c>>, Option<Value<'c>>) = (None, None);
+        let mut below = None;
         for (dim, first) in firsts.iter().enumerate() {
-            let along = self.along(dim, *first)?;
+            let along = self.along(dim, *first, chunk.filter(|_| dim + 1 == firsts.len()))?;
+            below = along.below;
             let index = self.widened(along.index)?;
-            let stride = self.splat(self.parts.strides[dim], index.ty())?;
-            let offset = self.before("arith.muli", &[index, stride], index.ty())?;
+            let offset = if dim + 1 == firsts.len() && self.parts.passed {
+                index
+            } else {
+                let stride = self.splat(self.parts.strides[dim], index.ty())?;
+                self.before("arith.muli", &[index, stride], index.ty())?
+            };
             let (offset, valid) = (self.broadcast(offset)?, self.broadcast(along.inside)?);
             offsets = Some(match offsets {
                 Some(sum) => self.before("arith.addi", &[sum, offset], sum.ty())?,
@@ -158,11 +199,13 @@ impl<'a, 'c> Access<'a, 'c> {
                 None => valid,
             });
         }
-        let (Some(offsets), Some(inside)) = (offsets, inside) else {
+        let (Some(offsets), Some(mask)) = (offsets, inside) else {
             return Err(internal(self.op, "a descriptor without dimensions"));
         };
         let base = self.splat(self.parts.base, offsets.ty())?;
-        Ok((self.before("tt.addptr", &[base, offsets], base.ty())?, inside))
+        let pointers = self.before("tt.addptr", &[base, offsets], base.ty())?;
+        let inside = below.map(|below| self.broadcast(below)).transpose()?;
+        Ok(Elements { pointers, mask, inside })
     }
 
     /// The same elements in row-major order, in another shape.
@@ -214,14 +257,18 @@ impl<'a, 'c> Access<'a, 'c> {
     }
 
     fn load(&self, firsts: &[Value<'c>]) -> Result<(), Reported> {
-        let (pointers, inside) = self.pointers(firsts)?;
+        let Elements { pointers, mask, inside } = self.elements(firsts, self.chunk())?;
         let ty = self.tensor(&self.shape, self.element)?;
         let other = self.padding(ty)?;
         let policy = DescriptorLoadOp::cast(self.op).and_then(DescriptorLoadOp::cache_policy);
-        let loaded = LoadOp::build(self.op.loc(), pointers).mask(inside).other(other).cache_policy(policy);
+        let loaded = LoadOp::build(self.op.loc(), pointers).mask(mask).other(other).cache_policy(policy);
         let loaded = loaded.results(&[ty]).detached()?;
         loaded.op().move_before(self.op);
-        let loaded = self.rounded(loaded.result())?;
+        let loaded = match inside {
+            Some(inside) => self.before("arith.select", &[inside, loaded.result(), other], ty)?,
+            None => loaded.result(),
+        };
+        let loaded = self.rounded(loaded)?;
         let result = self.op.result(0);
         result.replace_all_uses_with(self.reshaped(loaded, result.ty())?);
         Ok(())
