@@ -1,5 +1,5 @@
-//! Compiles the C++ shim, and links the release build of `ttc` with the archives of MLIR and LLVM instead of their
-//! shared libraries, whose hundreds of thousands of relocations take longer than it takes to compile a small kernel.
+//! Compiles the C++ shim, and links the release builds of `ttc` and `ttsim` with the archives of MLIR and LLVM instead of
+//! their shared libraries, whose hundreds of thousands of relocations take longer than it takes to compile a small kernel.
 //! All other binaries, and all debug builds, use the shared libraries: they load plugins, or are linked often.
 
 #[path = "build/archives.rs"]
@@ -18,6 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     if archives::wanted() {
         archives::link("bin=ttc")?;
+        archives::link("bin=ttsim")?;
     }
     Ok(())
 }
