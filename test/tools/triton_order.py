@@ -18,8 +18,11 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 TARGETS = ["cuda:80", "cuda:90", "hip:gfx942"]
+# Modules that a process takes.
+TOGETHER = 26
 
 
 def ttir(target):
@@ -79,17 +82,26 @@ def text(passes):
     return f"builtin.module({','.join(passes)})"
 
 
-def measured(ttopt, path, passes):
-    """Cycles of all functions by the objective and the number of conversions; the error where there is one."""
-    done = subprocess.run([ttopt, path, f"--pass-pipeline={text(passes + ['tritongpu-explain-layouts{table=true}'])}", "-o", "/dev/null"],
-                          capture_output=True, text=True)
-    if done.returncode:
-        return None, next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[-300:])
-    cycles = re.findall(r"remark: takes (\d+) cycles of a CTA by the objective", done.stderr)
+def measured(ttopt, paths, passes):
+    """Of each module cycles of all functions by the objective and the number of conversions; the error where there is one. One
+    process takes all modules, which is started more slowly than it takes one; where it does not tell as much of each of them as it
+    should, each has a process of its own."""
+    with tempfile.NamedTemporaryFile("w", suffix=".mlir") as file:
+        file.write("\n// -----\n".join(path.read_text() for path in paths))
+        file.flush()
+        done = subprocess.run([ttopt, file.name, "--split-input-file", "-o", "/dev/null",
+                               f"--pass-pipeline={text(passes + ['tritongpu-explain-layouts{table=true}'])}"],
+                              capture_output=True, text=True)
+    # The line that counts conversions is behind all remarks on a module.
+    *modules, _ = re.split(r"(?m)(?<=^conversions: )(?=\d+,)", done.stderr + "\n")
     count = re.findall(r"^conversions: (\d+),", done.stderr, re.M)
-    if not cycles or len(count) != 1:
-        return None, "nothing was explained"
-    return (sum(map(int, cycles)), int(count[0])), None
+    cycles = [re.findall(r"remark: takes (\d+) cycles of a CTA by the objective", module) for module in modules]
+    if done.returncode == 0 and len(count) == len(paths) and all(cycles):
+        return [((sum(map(int, own)), int(conversions)), None) for own, conversions in zip(cycles, count)]
+    if len(paths) > 1:
+        return [measured(ttopt, [path], passes)[0] for path in paths]
+    error = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[-300:])
+    return [(None, error if done.returncode else "nothing was explained")]
 
 
 def jobs(args):
@@ -119,16 +131,21 @@ def write(args):
 
 
 def compare(args):
-    def run(job):
-        path, target, warps, ctas, _ = job
-        own, error = measured(args.ttopt, path, ours(target, warps, ctas))
-        if error:
-            return path.stem, target, None, None, None
-        other, error = measured(args.ttopt, path, triton(target, warps, ctas, 1))
-        return path.stem, target, own, other, error
+    groups = {}
+    for path, target, warps, ctas, _ in jobs(args):
+        groups.setdefault((target, warps, ctas), []).append(path)
+    parts = [(key, paths[first:first + TOGETHER]) for key, paths in groups.items() for first in range(0, len(paths), TOGETHER)]
+
+    def run(part):
+        (target, warps, ctas), paths = part
+        own = measured(args.ttopt, paths, ours(target, warps, ctas))
+        theirs = measured(args.ttopt, paths, triton(target, warps, ctas, 1))
+        # What our order refuses is only counted.
+        return [(path.stem, target, one, None if refused else other, None if refused else error)
+                for path, (one, refused), (other, error) in zip(paths, own, theirs)]
 
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        rows = list(pool.map(run, jobs(args)))
+        rows = [row for part in pool.map(run, parts) for row in part]
     bad = refused = 0
     totals = {}
     for name, target, own, other, error in rows:

@@ -7,14 +7,6 @@
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
@@ -25,6 +17,14 @@
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/CAPI/Pass.h"
+#include "mlir-c/Dialect/Arith.h"
+#include "mlir-c/Dialect/ControlFlow.h"
+#include "mlir-c/Dialect/LLVM.h"
+#include "mlir-c/Dialect/Math.h"
+#include "mlir-c/Dialect/NVVM.h"
+#include "mlir-c/Dialect/ROCDL.h"
+#include "mlir-c/Dialect/SCF.h"
+#include "mlir-c/Dialect/UB.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm-c/Core.h"
 #include "llvm/ADT/StringSet.h"
@@ -283,8 +283,12 @@ int mhLspMain(int argc, char **argv, MlirDialectRegistry registry) {
 /// quicker to set up than all of them.
 void mhRegisterCodegen(MlirDialectRegistry raw) {
   DialectRegistry &registry = *unwrap(raw);
-  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, LLVM::LLVMDialect, math::MathDialect, NVVM::NVVMDialect,
-                  ROCDL::ROCDLDialect, scf::SCFDialect, ub::UBDialect>();
+  // By handles: the headers that declare the dialects take longer to compile than all else here.
+  for (MlirDialectHandle dialect :
+       {mlirGetDialectHandle__arith__(), mlirGetDialectHandle__cf__(), mlirGetDialectHandle__llvm__(),
+        mlirGetDialectHandle__math__(), mlirGetDialectHandle__nvvm__(), mlirGetDialectHandle__rocdl__(),
+        mlirGetDialectHandle__scf__(), mlirGetDialectHandle__ub__()})
+    mlirDialectHandleInsertDialect(dialect, raw);
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
   registerNVVMDialectTranslation(registry);

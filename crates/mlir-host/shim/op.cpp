@@ -370,43 +370,58 @@ struct DestinationsModel
 constexpr unsigned MostInferring = 512;
 const void *inferringDefs[MostInferring];
 
+LogicalResult inferReturnTypes(const void *def, MLIRContext *ctx, std::optional<Location> loc, ValueRange operands,
+                               DictionaryAttr attrs, OpaqueProperties properties, RegionRange regions,
+                               SmallVectorImpl<Type> &types) {
+  SmallVector<Value> values(operands);
+  SmallVector<Region *> bodies(regions.begin(), regions.end());
+  MhTypeList inferred;
+  std::string message;
+  Location at = loc.value_or(UnknownLoc::get(ctx));
+  auto *slots = properties ? reinterpret_cast<const MlirAttribute *>(properties.as<Attribute *>()) : nullptr;
+  if (!callbacks->inferTypes(def, wrap(at), reinterpret_cast<const MlirValue *>(values.data()), values.size(), slots,
+                             wrap(Attribute(attrs)), reinterpret_cast<const MlirRegion *>(bodies.data()),
+                             bodies.size(), &inferred, &message))
+    return emitOptionalError(loc, message);
+  types.assign(inferred.begin(), inferred.end());
+  return success();
+}
+
+bool areCompatible(const void *def, TypeRange inferred, TypeRange given) {
+  return inferred.size() == given.size() && llvm::all_of(llvm::zip_equal(inferred, given), [def](auto pair) {
+           auto [one, other] = pair;
+           return one == other || callbacks->compatibleTypes(def, wrap(one), wrap(other));
+         });
+}
+
+LogicalResult refineReturnTypes(const void *def, MLIRContext *ctx, std::optional<Location> loc, ValueRange operands,
+                                DictionaryAttr attrs, OpaqueProperties properties, RegionRange regions,
+                                SmallVectorImpl<Type> &types) {
+  SmallVector<Type> inferred;
+  if (failed(inferReturnTypes(def, ctx, loc, operands, attrs, properties, regions, inferred)))
+    return failure();
+  if (!areCompatible(def, inferred, types))
+    return emitOptionalError(loc, "inferred type(s) ", TypeRange(inferred),
+                             " are incompatible with return type(s) of operation ", TypeRange(types));
+  types.assign(inferred.begin(), inferred.end());
+  return success();
+}
+
+/// Nothing but calls: there are as many of these as numbers.
 template <unsigned Number>
 struct InferModel : public InferTypeOpInterface::FallbackModel<InferModel<Number>> {
   static LogicalResult inferReturnTypes(MLIRContext *ctx, std::optional<Location> loc, ValueRange operands,
                                         DictionaryAttr attrs, OpaqueProperties properties, RegionRange regions,
                                         SmallVectorImpl<Type> &types) {
-    SmallVector<Value> values(operands);
-    SmallVector<Region *> bodies(regions.begin(), regions.end());
-    MhTypeList inferred;
-    std::string message;
-    Location at = loc.value_or(UnknownLoc::get(ctx));
-    auto *slots = properties ? reinterpret_cast<const MlirAttribute *>(properties.as<Attribute *>()) : nullptr;
-    if (!callbacks->inferTypes(inferringDefs[Number], wrap(at), reinterpret_cast<const MlirValue *>(values.data()),
-                               values.size(), slots, wrap(Attribute(attrs)),
-                               reinterpret_cast<const MlirRegion *>(bodies.data()), bodies.size(), &inferred,
-                               &message))
-      return emitOptionalError(loc, message);
-    types.assign(inferred.begin(), inferred.end());
-    return success();
+    return mh::inferReturnTypes(inferringDefs[Number], ctx, loc, operands, attrs, properties, regions, types);
   }
   static LogicalResult refineReturnTypes(MLIRContext *ctx, std::optional<Location> loc, ValueRange operands,
                                          DictionaryAttr attrs, OpaqueProperties properties, RegionRange regions,
                                          SmallVectorImpl<Type> &types) {
-    SmallVector<Type> inferred;
-    if (failed(inferReturnTypes(ctx, loc, operands, attrs, properties, regions, inferred)))
-      return failure();
-    if (!isCompatibleReturnTypes(inferred, types))
-      return emitOptionalError(loc, "inferred type(s) ", TypeRange(inferred),
-                               " are incompatible with return type(s) of operation ", TypeRange(types));
-    types.assign(inferred.begin(), inferred.end());
-    return success();
+    return mh::refineReturnTypes(inferringDefs[Number], ctx, loc, operands, attrs, properties, regions, types);
   }
   static bool isCompatibleReturnTypes(TypeRange inferred, TypeRange given) {
-    return inferred.size() == given.size() && llvm::all_of(llvm::zip_equal(inferred, given), [](auto pair) {
-             auto [one, other] = pair;
-             return one == other ||
-                    callbacks->compatibleTypes(inferringDefs[Number], wrap(one), wrap(other));
-           });
+    return areCompatible(inferringDefs[Number], inferred, given);
   }
 };
 

@@ -202,6 +202,68 @@ fn result_place(m: &Mma, l: usize, i: usize) -> Place {
     }
 }
 
+/// Where the elements of an instruction's fragments lie in the matrices that `multiply` makes of them: A by rows, B by depth,
+/// results by rows, one block after the other. It takes longer to say than to multiply.
+#[derive(Clone, Debug)]
+pub struct Places {
+    a: Fragment,
+    b: Fragment,
+    /// By lane, then by element.
+    results: Box<[u32]>,
+}
+
+/// Places of the elements of A or B by lane, register and element, of which each register has so many.
+#[derive(Clone, Debug)]
+struct Fragment {
+    places: Box<[u32]>,
+    per_word: usize,
+}
+
+impl Places {
+    fn new(m: &Mma, lanes: usize) -> Places {
+        let (rows, cols) = (m.shape.0 as usize, m.shape.1 as usize);
+        let elements = (0..lanes).flat_map(|l| (0..results(m)).map(move |i| (l, i)));
+        let place = |(l, i)| {
+            let (blk, r, c) = result_place(m, l, i);
+            ((blk * rows + r) * cols + c) as u32
+        };
+        Places {
+            a: Fragment::new(m, false, lanes),
+            b: Fragment::new(m, true, lanes),
+            results: elements.map(place).collect(),
+        }
+    }
+}
+
+impl Fragment {
+    fn new(m: &Mma, is_b: bool, lanes: usize) -> Fragment {
+        let (rows, cols, k) = (m.shape.0 as usize, m.shape.1 as usize, m.shape.2 as usize);
+        let (words, size) = if is_b { (m.b.len(), cols) } else { (m.a.len(), rows) };
+        let per_word = match m.layout {
+            // Both halves of the wave hold the same elements.
+            MmaLayout::WmmaGfx11 => 16 / words,
+            _ => size * k * blocks(m) / (lanes * words),
+        };
+        let words = (0..lanes).flat_map(|l| (0..words).map(move |r| (l, r)));
+        let elements = words.flat_map(|(l, r)| (0..per_word).map(move |j| (l, r, j)));
+        let place = |(l, r, j)| {
+            let (blk, i, d) = operand_place(m, is_b, l, r, j, per_word);
+            (if is_b { (blk * k + d) * cols + i } else { (blk * rows + i) * k + d }) as u32
+        };
+        Fragment { places: elements.map(place).collect(), per_word }
+    }
+}
+
+/// Independent matrices that one instruction multiplies.
+fn blocks(m: &Mma) -> usize {
+    if let MmaLayout::Mfma { blocks } = m.layout { blocks as usize } else { 1 }
+}
+
+/// Elements of the accumulators in a lane.
+fn results(m: &Mma) -> usize {
+    if m.cd == Elem::F16 { m.c.len() * 2 } else { m.c.len() }
+}
+
 /// Multiplies: `read(operand, register, lane)` gives the bits of a register of A (0), B (1), C (2) or of the scales (3);
 /// the result is written through `write(register, lane, bits)`.
 pub fn multiply(
@@ -211,35 +273,24 @@ pub fn multiply(
     mut write: impl FnMut(usize, usize, u64),
 ) {
     let (rows, cols, k) = (m.shape.0 as usize, m.shape.1 as usize, m.shape.2 as usize);
-    let blocks = if let MmaLayout::Mfma { blocks } = m.layout { blocks as usize } else { 1 };
-    let per_word = |words: usize, size: usize| match m.layout {
-        // Both halves of the wave hold the same elements.
-        MmaLayout::WmmaGfx11 => 16 / words,
-        _ => size * k * blocks / (lanes * words),
-    };
+    let blocks = blocks(m);
+    let places = m.places.get_or_init(|| Places::new(m, lanes));
     // A by rows, B by depth, so that the innermost loop runs over columns.
     let mut a = vec![0.0; blocks * rows * k];
     let mut b = vec![0.0; blocks * k * cols];
-    let (ea, eb) = (per_word(m.a.len(), rows), per_word(m.b.len(), cols));
-    let element = |e: Elem, word: u64, j: usize| {
-        value(e, if e.bits() == 64 { word } else { word >> (j as u32 * e.bits()) })
+    let fill = |operand: usize, e: Elem, registers: usize, fragment: &Fragment, out: &mut [f64]| {
+        let words = (0..lanes).flat_map(|l| (0..registers).map(move |r| (l, r)));
+        for ((l, r), places) in words.zip(fragment.places.chunks_exact(fragment.per_word.max(1))) {
+            let mut word = read(operand, r, l);
+            for &place in places {
+                out[place as usize] = value(e, word);
+                // An element of 64 bits is the only one.
+                word = word.checked_shr(e.bits()).unwrap_or(0);
+            }
+        }
     };
-    for l in 0..lanes {
-        for r in 0..m.a.len() {
-            let word = read(0, r, l);
-            for j in 0..ea {
-                let (blk, i, d) = operand_place(m, false, l, r, j, ea);
-                a[(blk * rows + i) * k + d] = element(m.ab.0, word, j);
-            }
-        }
-        for r in 0..m.b.len() {
-            let word = read(1, r, l);
-            for j in 0..eb {
-                let (blk, i, d) = operand_place(m, true, l, r, j, eb);
-                b[(blk * k + d) * cols + i] = element(m.ab.1, word, j);
-            }
-        }
-    }
+    fill(0, m.ab.0, m.a.len(), &places.a, &mut a);
+    fill(1, m.ab.1, m.b.len(), &places.b, &mut b);
     for (operand, byte) in m.scale_bytes.iter().enumerate().take(m.scales.len()) {
         let size = if operand == 0 { rows } else { cols };
         for l in 0..lanes {
@@ -252,13 +303,12 @@ pub fn multiply(
         }
     }
     let packed = m.cd == Elem::F16;
-    let count = if packed { m.c.len() * 2 } else { m.c.len() };
+    let count = results(m);
     let mut sums = vec![0.0; blocks * rows * cols];
-    for l in 0..lanes {
-        for i in 0..count {
+    for (l, places) in places.results.chunks_exact(count).enumerate() {
+        for (i, &place) in places.iter().enumerate() {
             let word = if packed { read(2, i / 2, l) >> (16 * (i % 2)) } else { read(2, i, l) };
-            let (blk, r, c) = result_place(m, l, i);
-            sums[(blk * rows + r) * cols + c] = value(m.cd, word);
+            sums[place as usize] = value(m.cd, word);
         }
     }
     for blk in 0..blocks {
@@ -271,11 +321,10 @@ pub fn multiply(
             m.cd == Elem::F64,
         );
     }
-    for l in 0..lanes {
+    for (l, places) in places.results.chunks_exact(count).enumerate() {
         let mut low = 0;
-        for i in 0..count {
-            let (blk, r, c) = result_place(m, l, i);
-            let bits = rounded(m.cd, sums[(blk * rows + r) * cols + c], m.saturate);
+        for (i, &place) in places.iter().enumerate() {
+            let bits = rounded(m.cd, sums[place as usize], m.saturate);
             if !packed {
                 write(i, l, bits);
             } else if i % 2 == 0 {
@@ -309,6 +358,7 @@ mod tests {
     use super::*;
     use crate::bytecode::Src;
     use std::collections::HashSet;
+    use std::sync::OnceLock;
 
     fn form(
         layout: MmaLayout,
@@ -332,6 +382,7 @@ mod tests {
             saturate: false,
             scales: Box::new([]),
             scale_bytes: [0; 2],
+            places: OnceLock::new(),
         }
     }
 

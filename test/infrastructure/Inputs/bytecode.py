@@ -45,10 +45,11 @@ def check(tools, path, directory):
             file = directory / f"{path.stem}.{stage}.{name}.mlirbc"
             text_of(command, source, "--verify-roundtrip", "--emit-bytecode", "-o", file)
             same(f"{stage}: {name} writes no bytecode", file.read_bytes()[:4], b"ML\xefR")
-            read = text_of(command, file, "--mlir-print-debuginfo")
-            same(f"{stage}: {name} reads something else", with_locations, read)
             files.append(file)
         same(f"{stage}: the tools write different bytes", files[0].read_bytes(), files[1].read_bytes())
+        # Of the same bytes: it is enough that one of them is read.
+        read = text_of(tools.ttopt, files[0], "--mlir-print-debuginfo")
+        same(f"{stage}: ttopt reads something else", with_locations, read)
         return files[0]
 
     ttir = trip("ttir", path)

@@ -1,6 +1,8 @@
 //! Matrix instructions.
 
 use super::{Reg, Src};
+use crate::mma::Places;
+use std::sync::OnceLock;
 
 /// Element type of a matrix operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +63,8 @@ pub struct Mma {
     pub scales: Box<[Src]>,
     /// Which byte of them.
     pub scale_bytes: [u8; 2],
+    /// Where elements lie, once that has been computed.
+    pub places: OnceLock<Places>,
 }
 
 /// The family of fragment layouts.

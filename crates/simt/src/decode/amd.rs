@@ -9,6 +9,7 @@ use crate::bytecode::*;
 use crate::gpu::Fp8;
 use crate::ir::{Inst, Order, Ty};
 use crate::num::{self, Round};
+use std::sync::OnceLock;
 
 fn unknown(name: &str) -> String {
     format!("the intrinsic @llvm.amdgcn.{name}")
@@ -707,6 +708,7 @@ impl Decoder<'_> {
             saturate,
             scales: scales.map_or(Vec::new(), |scales| scales.0.to_vec()).into(),
             scale_bytes: scales.map_or([0; 2], |scales| scales.1),
+            places: OnceLock::new(),
         };
         if !crate::mma::supported(&mma) {
             return None;

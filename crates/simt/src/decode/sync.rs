@@ -5,6 +5,7 @@ use super::{Decoder, What};
 use crate::bytecode::*;
 use crate::ptx::Operand;
 use crate::tma::ElemType;
+use std::sync::OnceLock;
 
 fn elem(t: &str) -> Option<Elem> {
     Some(match t {
@@ -87,6 +88,7 @@ impl Decoder<'_> {
             saturate: l.has("satfinite"),
             scales: Box::new([]),
             scale_bytes: [0; 2],
+            places: OnceLock::new(),
         };
         if !crate::mma::supported(&mma) {
             return l.unknown();
