@@ -221,6 +221,8 @@ pub struct AsmRegisters {
     pub of_lanes: &'static [&'static str],
     /// Registers with one number for all lanes of a warp.
     pub one_for_all: &'static [&'static str],
+    /// The narrowest number that a register is given.
+    pub least_bits: u32,
     /// Numbers in the text, besides those that all targets have.
     pub numbers: &'static [&'static str],
     /// The registers, for errors.

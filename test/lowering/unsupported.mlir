@@ -201,3 +201,14 @@ tt.func private @asm(%x: i32) -> i32 {
   tt.return %0 : i32
 }
 }
+
+// -----
+
+// Registers of AMD's are given 16 bits or more.
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "hip:gfx942", "ttg.threads-per-warp" = 64 : i32} {
+tt.func private @asm(%x: f32) -> i8 {
+  // expected-error @below {{'=v' of inline assembly is for 8 bits, registers of hip:gfx942 are given 16 or more}}
+  %0 = tt.elementwise_inline_asm "v_mov_b32 $0, $1" {constraints = "=v,v", packed_element = 1 : i32, pure = true} %x : f32 -> i8
+  tt.return %0 : i8
+}
+}

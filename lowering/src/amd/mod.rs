@@ -104,6 +104,7 @@ impl Target for Amd {
         &AsmRegisters {
             of_lanes: &["v", "a", "VA"],
             one_for_all: &["s", "r"],
+            least_bits: 16,
             numbers: &["A", "B", "C", "DA", "DB"],
             about: "it has 'v' for vector registers, 's' for scalar ones and 'a' for accumulators; other letters are for PTX",
         }

@@ -73,8 +73,8 @@ fn codes(mut rest: &str) -> Vec<&str> {
 /// each thread's own.
 fn check_constraints(
     constraints: &str,
-    results: usize,
-    operands: usize,
+    results: &[Type<'_>],
+    operands: &[Type<'_>],
     per_thread: bool,
     target: &dyn Target,
 ) -> Lowered<()> {
@@ -86,7 +86,15 @@ fn check_constraints(
             continue;
         }
         let is_output = constraint.starts_with('=');
-        *(if is_output { &mut outputs } else { &mut inputs }) += 1;
+        let (place, types) = if is_output { (&mut outputs, results) } else { (&mut inputs, operands) };
+        let bits = types.get(*place).and_then(|ty| ty.bits());
+        *place += 1;
+        if let Some(bits) = bits.filter(|bits| *bits < known.least_bits && !NUMBERS.contains(&constraint)) {
+            return unsupported(format!(
+                "'{constraint}' of inline assembly is for {bits} bits, registers of {name} are given {} or more",
+                known.least_bits
+            ));
+        }
         let codes = codes(constraint.trim_start_matches(['=', '&', '%']));
         if codes.is_empty() {
             return unsupported(format!("the constraint '{constraint}' of inline assembly says nothing"));
@@ -101,7 +109,8 @@ fn check_constraints(
                 ));
             }
             let is_number = !is_output && (NUMBERS.contains(&code) || known.numbers.contains(&code));
-            let is_output_again = !is_output && code.parse().is_ok_and(|number: usize| number < results);
+            let is_output_again =
+                !is_output && code.parse().is_ok_and(|number: usize| number < results.len());
             let is_known = is_scalar
                 || is_number
                 || is_output_again
@@ -116,6 +125,7 @@ fn check_constraints(
             }
         }
     }
+    let (results, operands) = (results.len(), operands.len());
     if (outputs, inputs) != (results, operands) {
         return unsupported(format!(
             "inline assembly has {results} results and {operands} operands in registers, its constraints '{constraints}' \
@@ -173,7 +183,8 @@ fn inline_asm<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
             }
         }
         let per_thread = op.operands().any(|operand| operand.ty().as_tensor().is_some());
-        check_constraints(constraints, words.len(), args.len(), per_thread, l.target)?;
+        let types: Vec<Type<'_>> = args.iter().map(|arg| arg.ty()).collect();
+        check_constraints(constraints, &words, &types, per_thread, l.target)?;
         let made = l.emit.inline_asm(asm, constraints, &args, &words, !pure_asm)?;
         let mut made = made.into_iter().zip(shapes);
         for (result, element) in out.iter_mut().zip(&elements) {
@@ -213,7 +224,8 @@ fn thread_asm<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         registers.extend(std::iter::repeat_n(element, l.num_values(result.ty())?));
     }
     let pure = asm.pure();
-    check_constraints(constraints, registers.len(), args.len(), false, l.target)?;
+    let types: Vec<Type<'_>> = args.iter().map(|arg| arg.ty()).collect();
+    check_constraints(constraints, &registers, &types, false, l.target)?;
     let mut made = l.emit.inline_asm(text, constraints, &args, &registers, !pure)?.into_iter();
     for result in op.results() {
         let n = l.num_values(result.ty())?;

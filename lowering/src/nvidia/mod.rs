@@ -148,6 +148,7 @@ impl Target for Nvidia {
         &AsmRegisters {
             of_lanes: &["b", "c", "h", "r", "l", "q", "f", "d"],
             one_for_all: &[],
+            least_bits: 1,
             numbers: &[],
             about: "PTX has 'h', 'r', 'l' and 'q' for integers of 16 to 128 bits, 'f' and 'd' for floats, 'b' for predicates",
         }
