@@ -14,13 +14,13 @@ of IR that is for, and ttc compiles for a target, whichever the module is for.
 
 import argparse
 import concurrent.futures
+import functools
 import os
 import pathlib
 import random
 import re
 import subprocess
 import sys
-import tempfile
 
 GPUS = ["cuda:80", "cuda:86", "cuda:89", "cuda:90", "cuda:100", "hip:gfx90a", "hip:gfx942", "hip:gfx950", "hip:gfx1100", "hip:gfx1201",
         "hip:gfx1250"]
@@ -200,25 +200,28 @@ def verdict(command, data):
     return None
 
 
-def seeds(args, folder):
-    """Texts and bytecode of the corpus, in TTIR and TTGIR."""
-    out = []
-
-    def add(text):
-        """A module as (text, bytecode, whether it is in TTGIR), one of the first two None."""
-        layouts = "ttg.num-warps" in text
-        written = subprocess.run([args.ttopt, "-", "--emit-bytecode"], input=text.encode(), capture_output=True, check=True)
-        out.extend([(text, None, layouts), (None, written.stdout, layouts)])
-
+def seeds(args):
+    """Kernels of the corpus, in TTIR and, for some targets, in TTGIR, each as text and as bytecode. What they say is only made
+    where it is picked."""
     names = sorted(pathlib.Path(args.corpus).glob("*.ttir"))
-    for path in names:
-        add(path.read_text())
-    for i, path in enumerate(names[:: max(1, len(names) // 40)]):
-        for target in GPUS[i % 2 :: 2]:
-            run = subprocess.run([args.ttc, path, "--target", target, "--emit", "ttgir"], capture_output=True, text=True)
-            if run.returncode == 0:
-                add(run.stdout)
-    return out
+    some = enumerate(names[:: max(1, len(names) // 40)])
+    kernels = [(path, None) for path in names] + [(path, target) for i, path in some for target in GPUS[i % 2 :: 2]]
+    return [(*kernel, as_bytecode) for kernel in kernels for as_bytecode in (False, True)]
+
+
+@functools.cache
+def text_of(ttc, path, target):
+    """A kernel in TTGIR for a target, in TTIR without one; what a target does not have stays in TTIR."""
+    if target:
+        run = subprocess.run([ttc, path, "--target", target, "--emit", "ttgir"], capture_output=True, text=True)
+        if run.returncode == 0:
+            return run.stdout
+    return path.read_text()
+
+
+@functools.cache
+def bytecode_of(ttopt, text):
+    return subprocess.run([ttopt, "-", "--emit-bytecode"], input=text.encode(), capture_output=True, check=True).stdout
 
 
 def modules(args):
@@ -263,38 +266,39 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep", type=pathlib.Path)
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        given, ours = (modules(args), passes(args)) if args.tests else (seeds(args, folder), [])
+    given, ours = (modules(args), passes(args)) if args.tests else (seeds(args), [])
 
-        def one(number):
-            rng = random.Random(args.seed * 1_000_003 + number)
-            if args.tests:
-                text, layouts = rng.choice(given)
-                data = mutated_module(rng, text)
-                command = command_of_test(args, rng, ours, number, layouts)
-                wrong = verdict(command, data)
-                return wrong and (number, [str(part) for part in command], data, wrong)
-            text, bytecode, layouts = rng.choice(given)
-            data = mutated_text(rng, text) if text is not None else mutated_bytes(rng, bytecode)
-            if number % 2:
-                # The numbers of targets and stages have no common factor: every pair has its turn.
-                target, stage = GPUS[number // 2 % len(GPUS)], STAGES[number // 2 % len(STAGES)]
-                # What a module in TTGIR is for is its own matter.
-                command = [args.ttc, "-", "--emit", stage, "-o", os.devnull] + ([] if layouts else ["--target", target])
-            else:
-                command = [args.ttopt, "-", "--canonicalize", "--cse", "-o", os.devnull]
+    def one(number):
+        rng = random.Random(args.seed * 1_000_003 + number)
+        if args.tests:
+            text, layouts = rng.choice(given)
+            data = mutated_module(rng, text)
+            command = command_of_test(args, rng, ours, number, layouts)
             wrong = verdict(command, data)
             return wrong and (number, [str(part) for part in command], data, wrong)
+        path, target, as_bytecode = rng.choice(given)
+        text = text_of(args.ttc, path, target)
+        layouts = "ttg.num-warps" in text
+        data = mutated_bytes(rng, bytecode_of(args.ttopt, text)) if as_bytecode else mutated_text(rng, text)
+        if number % 2:
+            # The numbers of targets and stages have no common factor: every pair has its turn.
+            target, stage = GPUS[number // 2 % len(GPUS)], STAGES[number // 2 % len(STAGES)]
+            # What a module in TTGIR is for is its own matter.
+            command = [args.ttc, "-", "--emit", stage, "-o", os.devnull] + ([] if layouts else ["--target", target])
+        else:
+            command = [args.ttopt, "-", "--canonicalize", "--cse", "-o", os.devnull]
+        wrong = verdict(command, data)
+        return wrong and (number, [str(part) for part in command], data, wrong)
 
-        bad = 0
-        with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-            for result in filter(None, pool.map(one, range(args.first, args.first + args.count))):
-                number, command, data, wrong = result
-                bad += 1
-                print(f"input {number}: {' '.join(command)}\n  {wrong}", flush=True)
-                if args.keep:
-                    args.keep.mkdir(parents=True, exist_ok=True)
-                    (args.keep / f"{args.seed}-{number}").write_bytes(data)
+    bad = 0
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for result in filter(None, pool.map(one, range(args.first, args.first + args.count))):
+            number, command, data, wrong = result
+            bad += 1
+            print(f"input {number}: {' '.join(command)}\n  {wrong}", flush=True)
+            if args.keep:
+                args.keep.mkdir(parents=True, exist_ok=True)
+                (args.keep / f"{args.seed}-{number}").write_bytes(data)
     print(f"{args.count} inputs, {bad} wrong")
     return bad > 0
 

@@ -409,30 +409,35 @@ LogicalResult refineReturnTypes(const void *def, MLIRContext *ctx, std::optional
 
 /// Nothing but calls: there are as many of these as numbers.
 template <unsigned Number>
-struct InferModel : public InferTypeOpInterface::FallbackModel<InferModel<Number>> {
-  static LogicalResult inferReturnTypes(MLIRContext *ctx, std::optional<Location> loc, ValueRange operands,
-                                        DictionaryAttr attrs, OpaqueProperties properties, RegionRange regions,
-                                        SmallVectorImpl<Type> &types) {
-    return mh::inferReturnTypes(inferringDefs[Number], ctx, loc, operands, attrs, properties, regions, types);
+struct Inference {
+  static LogicalResult infer(MLIRContext *ctx, std::optional<Location> loc, ValueRange operands, DictionaryAttr attrs,
+                             OpaqueProperties properties, RegionRange regions, SmallVectorImpl<Type> &types) {
+    return inferReturnTypes(inferringDefs[Number], ctx, loc, operands, attrs, properties, regions, types);
   }
-  static LogicalResult refineReturnTypes(MLIRContext *ctx, std::optional<Location> loc, ValueRange operands,
-                                         DictionaryAttr attrs, OpaqueProperties properties, RegionRange regions,
-                                         SmallVectorImpl<Type> &types) {
-    return mh::refineReturnTypes(inferringDefs[Number], ctx, loc, operands, attrs, properties, regions, types);
+  static LogicalResult refine(MLIRContext *ctx, std::optional<Location> loc, ValueRange operands, DictionaryAttr attrs,
+                              OpaqueProperties properties, RegionRange regions, SmallVectorImpl<Type> &types) {
+    return refineReturnTypes(inferringDefs[Number], ctx, loc, operands, attrs, properties, regions, types);
   }
-  static bool isCompatibleReturnTypes(TypeRange inferred, TypeRange given) {
+  static bool compatible(TypeRange inferred, TypeRange given) {
     return areCompatible(inferringDefs[Number], inferred, given);
   }
 };
 
-using InsertModel = void (*)(mlir::detail::InterfaceMap &);
+/// One class for all of them, whose functions are set where it is attached: MLIR's templates for 512 take long to compile.
+struct InferModel : public InferTypeOpInterface::Concept {
+  using Interface = InferTypeOpInterface;
+  InferModel() : Concept{nullptr, nullptr, nullptr} {}
+};
+
 template <unsigned... Numbers>
-constexpr std::array<InsertModel, sizeof...(Numbers)> inferModels(std::integer_sequence<unsigned, Numbers...>) {
-  return {[](mlir::detail::InterfaceMap &map) { map.insertModels<InferModel<Numbers>>(); }...};
+constexpr std::array<InferTypeOpInterface::Concept, sizeof...(Numbers)>
+inferences(std::integer_sequence<unsigned, Numbers...>) {
+  return {InferTypeOpInterface::Concept{Inference<Numbers>::infer, Inference<Numbers>::refine,
+                                        Inference<Numbers>::compatible}...};
 }
 
 void attachInference(mlir::detail::InterfaceMap &map, const void *def) {
-  static constexpr auto models = inferModels(std::make_integer_sequence<unsigned, MostInferring>());
+  static constexpr auto models = inferences(std::make_integer_sequence<unsigned, MostInferring>());
   static std::mutex mutex;
   static unsigned count = 0;
   std::lock_guard<std::mutex> lock(mutex);
@@ -441,7 +446,8 @@ void attachInference(mlir::detail::InterfaceMap &map, const void *def) {
     llvm::report_fatal_error("more than 512 hosted operations of a process infer types by MLIR's interface");
   if (number == count)
     inferringDefs[count++] = def;
-  models[number](map);
+  map.insertModels<InferModel>();
+  *map.lookup<InferTypeOpInterface>() = models[number];
 }
 
 } // namespace
