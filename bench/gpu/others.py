@@ -23,7 +23,7 @@ from more_packages import bounds, bytes_of, filled, given, gradients, portable, 
 from packages import COLUMNS, ROWS, learned, pages
 
 PACKAGES = {"aiter", "flash_kmeans", "flash_semicrf", "flash_sinkhorn", "flash_sparse_attn", "flashinfer"}
-PACKAGES |= {"hyper_connections", "jvp_flash_attention", "lightning_attn", "megatron", "modelopt", "native_sparse_attention_pytorch"}
+PACKAGES |= {"hyper_connections", "jvp_flash_attention", "lightning_attn", "megatron", "modelopt"}
 PACKAGES |= {"transformer_engine", "trifast", "unsloth_zoo"}
 
 
@@ -265,12 +265,10 @@ def aiter():
     # Attention
     H = A + "mha"
     q, kv = r(4, 2048, HEADS, SIZE), r(4, 2048, KEYS, SIZE)
-    attend = lambda f, *args, **named: f(*args, **named)
     for causal in (False, True):
         yield gradients(H, "flash_attn_func", q, kv, kv, label=f"flash_attn_func_{causal}", causal=causal)
     packed = r(8192, HEADS, SIZE), r(8192, KEYS, SIZE), r(8192, KEYS, SIZE), bounds(4, 2048), bounds(4, 2048), 2048, 2048
     yield gradients(H, "flash_attn_varlen_func", *packed, causal=True)
-    fused = lambda f, *args: (sys.modules[H].mha_set_use_fused_bwd_kernel(True), f(*args, causal=True), sys.modules[H].mha_set_use_fused_bwd_kernel(False))[1]
 
     def fused_backward():
         module = importlib.import_module(H)
@@ -291,11 +289,9 @@ def aiter():
     yield case(H, "flash_attn_func", *small, f32(4, 16, of=share), call=sloped, label="flash_attn_func_alibi")
     dropped = lambda f, *args: f(*args, dropout_p=0.1, causal=True)
     yield gradients(H, "flash_attn_func", *small, pick=dropped, label="flash_attn_func_dropout")
-    windowed = lambda f, *args: f(*args, window_size=(256, 0), causal=True)
     U = A + "unified_attention"
     batch, length, page = 64, 2048, 64
     blocks = batch * length // page
-    cache = r(blocks, page, KEYS, SIZE)
 
     def unified(count, new, heads=HEADS, window=-1, softcap=0.0, sinks=None, kind="bf16", size=SIZE):
         def make():
@@ -662,13 +658,6 @@ def attention():
     plain = dict(warp_specialize=False, USE_TMA=False, verify_attn_mask=False)
     for causal in (False, True):
         yield gradients(J, "JVPAttn", small, small, small, pick=lambda f, *args, causal=causal: f.fwd(*args, causal=causal, **plain), label=f"attention_{causal}")
-        dual = lambda f, *args, causal=causal: f.fwd_dual(*args, causal=causal, **plain)
-        yield case(J, "JVPAttn", *6 * (small,), call=dual, label=f"attention_dual_{causal}")
-    N = "native_sparse_attention_pytorch.triton_native_sparse_attention"
-    chosen = lambda: torch.zeros(2, 4, 1024, 4, device="cuda", dtype=torch.int64)
-    seen = lambda: torch.ones(2, 4, 1024, 4, device="cuda", dtype=torch.bool)
-    args = r(2, 16, 1024, 64, dtype="float16"), r(2, 4, 1024, 64, dtype="float16"), r(2, 4, 1024, 64, dtype="float16"), 64, chosen, seen
-    yield gradients(N, "native_sparse_attend", *args)
     yield gradients("hyper_connections.triton_sinkhorn", "triton_sinkhorn", f32(4096, 4, 4))
     yield gradients("hyper_connections.triton_sinkhorn", "triton_sinkhorn", f32(64, 128, 128), label="triton_sinkhorn_128")
     # PyTorch's own
