@@ -14,7 +14,7 @@ import sys
 import types
 
 # Packages that files with kernels import for other functions of theirs.
-OTHERS = ("cutlass", "deep_ep", "deep_gemm", "flashinfer", "helion", "msgspec", "sgl_kernel", "transformers", "tvm_ffi")
+OTHERS = ("cutlass", "deep_ep", "deep_gemm", "flashinfer", "helion", "jaxtyping", "msgspec", "sgl_kernel", "tqdm", "transformers", "tvm_ffi")
 
 
 class Stub:

@@ -9,6 +9,9 @@
 //! the first is waited for. Transpositions, which are free, follow what they
 //! transpose.
 //!
+//! Several regions that copy one tensor from outside to shared memory, or convert it to the same layout, share the copy:
+//! it is made before the first of them, and the tensor's registers are free from there on.
+//!
 //! Operands of dots that stay the same throughout a loop are read from
 //! shared memory before it. In functions whose tensors take more registers than
 //! a thread has they are read again in each iteration instead, and loads from
@@ -28,7 +31,7 @@ use crate::rules::is_conversion;
 use crate::sink_loads::sink_loads;
 use linear_layout::Dim;
 use linear_layout::target::TargetDesc;
-use mlir_host::hash::FastSet;
+use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, Op, Value, Walk};
 use mlir_host::is_one_of;
 use mlir_host::match_op;
@@ -50,6 +53,7 @@ pub static TRITONGPU_REORDER_INSTRUCTIONS: PassDef = PassDef {
 };
 
 fn run(module: Op<'_>, _: &Options) -> PassResult {
+    merge_in_regions(&operations_in_dominance_order(module));
     let ops = operations_in_dominance_order(module);
     // Users first, so that chains move down together.
     for op in ops.iter().rev().filter(|op| moves_down(**op)) {
@@ -75,6 +79,43 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
         }
     }
     Ok(())
+}
+
+/// Merges copies to shared memory, and conversions to layouts in which a thread holds no more, that regions behind
+/// each other make of one tensor. `ops` are in the order of dominance.
+fn merge_in_regions(ops: &[Op<'_>]) {
+    let mut copies: FastMap<_, Vec<Op<'_>>> = FastMap::default();
+    let mut order = Vec::new();
+    for op in ops {
+        let shrinks = || is_conversion(*op) && registers(op.result(0)) <= registers(op.operand(0));
+        if op.num_operands() != 1 || !fills_constant_buffer(*op) && !shrinks() {
+            continue;
+        }
+        let same = copies.entry((op.name_id(), op.operand(0), op.result(0).ty(), op.attrs())).or_default();
+        if same.is_empty() {
+            order.push(*op);
+        }
+        same.push(*op);
+    }
+    let mut groups: FastMap<Op<'_>, Vec<Op<'_>>> =
+        copies.into_values().map(|group| (group[0], group)).collect();
+    for first in order {
+        let group = groups.remove(&first).unwrap_or_default();
+        let source = first.operand(0);
+        let Some(block) = source.def_op().and_then(|made| made.block()).or_else(|| source.arg_block()) else {
+            continue;
+        };
+        let mut inside = group.iter().filter_map(|op| in_block(*op, block).filter(|outer| outer != op));
+        let Some(before) = inside.next() else { continue };
+        if inside.next().is_none_or(|other| other == before) || inside.count() + 2 != group.len() {
+            continue;
+        }
+        first.move_before(before);
+        for op in &group[1..] {
+            op.result(0).replace_all_uses_with(first.result(0));
+            op.erase();
+        }
+    }
 }
 
 /// Reads operands again in each iteration where `function` is short of registers, if its buffers, which then

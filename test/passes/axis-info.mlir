@@ -259,3 +259,45 @@ tt.func @odd_hints(%p: !tt.ptr<i32>) {
   %3 = "tt.gather"(%2, %2) <{axis = 0 : i32}> {tt.contiguity = dense<[[1, 16]]> : tensor<1x2xi32>} : (tensor<16x16xi32>, tensor<16x16xi32>) -> tensor<16x16xi32>
   tt.return
 }
+
+// -----
+
+// A branch says that what it leads to is computed only where one number is not less than another.
+tt.func @guarded_differences(%n: i32, %p: !tt.ptr<i32>) {
+  %pid = tt.get_program_id x : i32 // expected-remark {{not negative}}
+  %c8 = arith.constant 8 : i32 // expected-remark {{constant = 8}}
+  %eight = arith.constant 8 : i32 // expected-remark {{constant = 8}}
+  // expected-remark-re@+1 {{{{constancy = \[1\]$}}}}
+  %before = arith.subi %pid, %n : i32
+  %less = arith.cmpi slt, %pid, %n : i32 // expected-remark {{not negative}}
+  %few = arith.cmpi slt, %pid, %c8 : i32 // expected-remark {{not negative}}
+  scf.if %less {
+    // expected-remark-re@+1 {{{{constancy = \[1\]$}}}}
+    %0 = arith.subi %pid, %n : i32
+    // expected-remark@+1 {{divisibility = [1], constancy = [1], not negative}}
+    %1 = arith.subi %n, %pid : i32
+    tt.store %p, %0 : !tt.ptr<i32>
+    tt.store %p, %1 : !tt.ptr<i32>
+  } else {
+    // expected-remark@+1 {{divisibility = [1], constancy = [1], not negative}}
+    %0 = arith.subi %pid, %n : i32
+    tt.store %p, %0 : !tt.ptr<i32>
+    scf.if %few {
+      // expected-remark-re@+1 {{{{constancy = \[1\]$}}}}
+      %1 = arith.subi %pid, %eight : i32
+      tt.store %p, %1 : !tt.ptr<i32>
+    }
+  }
+  tt.store %p, %before : !tt.ptr<i32>
+  cf.cond_br %few, ^less, ^more
+^more:
+  // expected-remark@+1 {{divisibility = [1], constancy = [1], not negative}}
+  %2 = arith.subi %pid, %eight : i32
+  tt.store %p, %2 : !tt.ptr<i32>
+  cf.br ^less
+^less:
+  // expected-remark-re@+1 {{{{constancy = \[1\]$}}}}
+  %3 = arith.subi %pid, %eight : i32
+  tt.store %p, %3 : !tt.ptr<i32>
+  tt.return
+}

@@ -239,3 +239,57 @@ module attributes {"ttg.num-warps" = 2 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return %r : tensor<64x128xf32, #row>
   }
 }
+
+// -----
+
+#a = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#b = #ttg.blocked<{sizePerThread = [4, 1], threadsPerWarp = [8, 4], warpsPerCTA = [1, 4], order = [0, 1]}>
+#s = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
+  // Two regions copy one tensor: it is copied once, where it is made.
+  // CHECK-LABEL: @copied_in_regions
+  // CHECK: tt.load
+  // CHECK-NEXT: %[[M:.*]] = ttg.local_alloc
+  // CHECK-NOT: ttg.local_alloc
+  // CHECK: scf.if
+  // CHECK: ttg.local_load %[[M]]
+  // CHECK: scf.if
+  // CHECK: ttg.local_load %[[M]]
+  // CHECK-NOT: ttg.local_alloc
+  tt.func @copied_in_regions(%p: tensor<32x32x!tt.ptr<f32>, #a>, %q: tensor<32x32x!tt.ptr<f32>, #b>, %c: i1, %d: i1) {
+    %x = tt.load %p : tensor<32x32x!tt.ptr<f32>, #a>
+    scf.if %c {
+      %m = ttg.local_alloc %x : (tensor<32x32xf32, #a>) -> !ttg.memdesc<32x32xf32, #s, #smem>
+      %y = ttg.local_load %m : !ttg.memdesc<32x32xf32, #s, #smem> -> tensor<32x32xf32, #b>
+      tt.store %q, %y : tensor<32x32x!tt.ptr<f32>, #b>
+    }
+    scf.if %d {
+      %m = ttg.local_alloc %x : (tensor<32x32xf32, #a>) -> !ttg.memdesc<32x32xf32, #s, #smem>
+      %y = ttg.local_load %m : !ttg.memdesc<32x32xf32, #s, #smem> -> tensor<32x32xf32, #b>
+      tt.store %q, %y : tensor<32x32x!tt.ptr<f32>, #b>
+    }
+    tt.return
+  }
+
+  // Of the branches of one only one runs, and what is copied in one region stays there.
+  // CHECK-LABEL: @copied_in_branches
+  // CHECK: scf.if
+  // CHECK: ttg.local_alloc
+  // CHECK: else
+  // CHECK: ttg.local_alloc
+  tt.func @copied_in_branches(%p: tensor<32x32x!tt.ptr<f32>, #a>, %q: tensor<32x32x!tt.ptr<f32>, #b>, %c: i1) {
+    %x = tt.load %p : tensor<32x32x!tt.ptr<f32>, #a>
+    scf.if %c {
+      %m = ttg.local_alloc %x : (tensor<32x32xf32, #a>) -> !ttg.memdesc<32x32xf32, #s, #smem>
+      %y = ttg.local_load %m : !ttg.memdesc<32x32xf32, #s, #smem> -> tensor<32x32xf32, #b>
+      tt.store %q, %y : tensor<32x32x!tt.ptr<f32>, #b>
+    } else {
+      %m = ttg.local_alloc %x : (tensor<32x32xf32, #a>) -> !ttg.memdesc<32x32xf32, #s, #smem>
+      %y = ttg.local_load %m : !ttg.memdesc<32x32xf32, #s, #smem> -> tensor<32x32xf32, #b>
+      %z = arith.addf %y, %y : tensor<32x32xf32, #b>
+      tt.store %q, %z : tensor<32x32x!tt.ptr<f32>, #b>
+    }
+    tt.return
+  }
+}

@@ -1,6 +1,7 @@
 //! The worklist: facts travel from operands to results, along control flow
 //! and from callers to callees.
 
+use super::guards;
 use super::lattice::{AxisInfo, MAX_DIV, Run, pow2};
 use super::transfer::{Order, wrap};
 use crate::ir_util::is_private;
@@ -475,6 +476,7 @@ impl<'c> Solver<'c> {
                 info = unknown_of(ty);
             }
             info.unit = unit_of(ty);
+            info.nonneg |= guards::is_nonneg(op);
             if op.has_discardable_attrs() {
                 apply_hints(&mut info, ty, |name| op.discardable_attr(name));
             }
