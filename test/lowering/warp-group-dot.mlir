@@ -52,6 +52,23 @@ tt.func public @left_in_registers(%x: f32, %y: f16) {
   tt.return
 }
 
+// An asynchronous dot takes a left operand in registers in two parts, so that the second may be computed while the first is
+// multiplied; both are of one group.
+// CHECK-LABEL: llvm.func internal @left_in_parts(
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.wgmma.fence.sync.aligned"()
+// CHECK-NOT:     wgmma.commit_group
+// CHECK:         wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
+// CHECK-NOT:     wgmma.fence
+// CHECK:         llvm.call_intrinsic "llvm.nvvm.wgmma.commit_group.sync.aligned"()
+tt.func private @left_in_parts(%x: f16) -> tensor<64x16xf32, #mma> {
+  %a = tt.splat %x : f16 -> tensor<64x32xf16, #dot>
+  %b = ttg.local_alloc : () -> !ttg.memdesc<32x16xf16, #columns, #smem, mutable>
+  %zero = arith.constant dense<0.0> : tensor<64x16xf32, #mma>
+  %d = ttng.warp_group_dot %a, %b, %zero {inputPrecision = 0 : i32, isAsync = true} : tensor<64x32xf16, #dot> * !ttg.memdesc<32x16xf16, #columns, #smem, mutable> -> tensor<64x16xf32, #mma>
+  %e = ttng.warp_group_dot_wait %d {pendings = 0 : i32} : tensor<64x16xf32, #mma>
+  tt.return %e : tensor<64x16xf32, #mma>
+}
+
 // Sums of 16 bits, two in a register; a flag says whether the accumulators count.
 // CHECK-LABEL: llvm.func @sums_of_f16(
 // CHECK-SAME:    %[[USE:.*]]: i1,

@@ -9,6 +9,7 @@
 //! instruction up to an order of whole tiles, not of single rows or summands.
 
 use std::fmt;
+use std::ops::Range;
 
 use smallvec::SmallVec;
 
@@ -95,6 +96,20 @@ pub struct WarpGroupDotPlan {
 }
 
 impl WarpGroupDotPlan {
+    /// Steps of each run, in parts that follow each other, each with its own fence (PTX ISA, "wgmma.fence"): where other
+    /// instructions run `beside` the dot, the second half of a left operand in registers may be computed while the first is
+    /// multiplied.
+    pub fn parts(&self, beside: bool) -> SmallVec<[Range<usize>; 2]> {
+        let steps = self.runs.iter().map(|run| run.steps.len()).max().unwrap_or(0);
+        let even = self.runs.iter().all(|run| run.steps.len() == steps);
+        match steps / 2 {
+            half @ 1.. if beside && even && self.a.is_none() && !self.promoted => {
+                SmallVec::from_iter([0..half, half..steps])
+            }
+            _ => SmallVec::from_iter([0..steps]),
+        }
+    }
+
     /// The plan for a dot.
     ///
     /// # Errors

@@ -8,7 +8,9 @@ use crate::target::{MatrixTypes, need};
 use linear_layout::plan::{DotType, MatrixDescriptorPlan, ThreadBases, WarpGroupDotPlan, WarpGroupRun};
 use mlir_host::ir::{Op, Value};
 use mlir_host::upstream::ConstantOp;
+use smallvec::SmallVec;
 use std::collections::HashMap;
+use std::ops::Range;
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_dialect::ttng::ops::{FenceAsyncSharedOp, WarpGroupDotOp, WarpGroupDotWaitOp};
 use ttopt_passes::plans;
@@ -71,7 +73,9 @@ fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         None => None,
     };
     let from_zero = adds.is_none() && is_zero(dot.c());
-    let mut emission = Emission { plan: &plan, types, groups, left, right, adds, from_zero };
+    // A loop that is not pipelined has its registers for something else (docs/schedules.md).
+    let parts = plan.parts(dot.is_async());
+    let mut emission = Emission { plan: &plan, types, groups, left, right, adds, from_zero, parts };
     let c = l.get(dot.c())?;
     let sums = if plan.promoted { emission.promoted(l, &c)? } else { emission.at_once(l, &c)? };
     let sums = if dot.is_async() || plan.promoted { sums } else { groups.wait(&mut l.emit, 0, &sums)? };
@@ -167,6 +171,8 @@ struct Emission<'p, 'c> {
     adds: Option<Value<'c>>,
     /// Whether the accumulators are known to be zero.
     from_zero: bool,
+    /// Steps of each run that follow a fence of their own.
+    parts: SmallVec<[Range<usize>; 2]>,
 }
 
 impl<'c> Emission<'_, 'c> {
@@ -178,18 +184,20 @@ impl<'c> Emission<'_, 'c> {
             let start = if self.from_zero { None } else { Some(c) };
             runs.push((run, self.accumulators(l, run, start)?));
         }
-        self.pack_left(l)?;
-        let first = match (self.adds, self.from_zero) {
+        let mut first = match (self.adds, self.from_zero) {
             (Some(adds), _) => adds,
             (None, zero) => l.emit.const_int(1, i64::from(!zero))?,
         };
-        self.groups.fence(&mut l.emit)?;
-        let mut done = Vec::new();
-        for (run, fragment) in runs {
-            done.push((run, self.run(l, run, fragment, first)?));
+        for part in self.parts.clone() {
+            self.pack_left(l, part.clone())?;
+            self.groups.fence(&mut l.emit)?;
+            for (run, fragment) in &mut runs {
+                *fragment = self.run(l, run, part.clone(), std::mem::take(fragment), first)?;
+            }
+            first = l.emit.const_int(1, 1)?;
         }
         self.groups.commit(&mut l.emit)?;
-        for (run, fragment) in done {
+        for (run, fragment) in runs {
             self.spread(l, run, &fragment, &mut sums)?;
         }
         Ok(sums)
@@ -205,12 +213,14 @@ impl<'c> Emission<'_, 'c> {
                 *sum = l.emit.select(adds, *sum, zero)?;
             }
         }
-        self.pack_left(l)?;
+        for run in &self.plan.runs {
+            self.pack_left(l, 0..run.steps.len())?;
+        }
         for run in &self.plan.runs {
             let fragment = self.accumulators(l, run, None)?;
             let never = l.emit.const_int(1, 0)?;
             self.groups.fence(&mut l.emit)?;
-            let fragment = self.run(l, run, fragment, never)?;
+            let fragment = self.run(l, run, 0..run.steps.len(), fragment, never)?;
             self.groups.commit(&mut l.emit)?;
             let fragment = self.groups.wait(&mut l.emit, 0, &fragment)?;
             let mut partial = sums.clone();
@@ -247,11 +257,11 @@ impl<'c> Emission<'_, 'c> {
         Ok(vec![undefined; count])
     }
 
-    /// Makes the fragments of a left operand in registers: before the fence, after which registers may not
-    /// be written.
-    fn pack_left(&mut self, l: &mut Lower<'_, 'c>) -> Lowered<()> {
+    /// Makes the fragments of a left operand in registers that the steps `part` of each run take: before the fence, after
+    /// which these registers may not be written.
+    fn pack_left(&mut self, l: &mut Lower<'_, 'c>, part: Range<usize>) -> Lowered<()> {
         let Left::Registers { values, fragments } = &mut self.left else { return Ok(()) };
-        for step in self.plan.runs.iter().flat_map(|run| &run.steps) {
+        for step in self.plan.runs.iter().filter_map(|run| run.steps.get(part.clone())).flatten() {
             if !fragments.contains_key(&step.a) {
                 let registers: Vec<Option<u32>> = step.a.iter().copied().map(Some).collect();
                 fragments.insert(step.a.clone(), fragment(l, self.types.kind, &registers, values)?);
@@ -260,26 +270,28 @@ impl<'c> Emission<'_, 'c> {
         Ok(())
     }
 
-    /// The instructions of a run; the first adds to the accumulators if `first` is true, the others do.
+    /// The instructions `part` of a run; the first adds to the accumulators if `first` is true, the others do.
     fn run(
         &mut self,
         l: &mut Lower<'_, 'c>,
         run: &WarpGroupRun,
+        part: Range<usize>,
         sums: Vec<Value<'c>>,
         first: Value<'c>,
     ) -> Lowered<Vec<Value<'c>>> {
         let always = l.emit.const_int(1, 1)?;
         let [row, column] = run.tile;
-        let mut descriptors = Vec::with_capacity(run.steps.len());
-        for step in &run.steps {
+        let Some(run_steps) = run.steps.get(part) else { return internal("a part of no steps") };
+        let mut descriptors = Vec::with_capacity(run_steps.len());
+        for step in run_steps {
             let left = match &mut self.left {
                 Left::Shared(tiles) => Some((tiles.tile(l, [row, step.k])?, tiles.plan.transposed)),
                 Left::Registers { .. } => None,
             };
             descriptors.push((left, self.right.tile(l, [column, step.k])?));
         }
-        let mut steps = Vec::with_capacity(run.steps.len());
-        for (i, (step, (left, right))) in run.steps.iter().zip(descriptors).enumerate() {
+        let mut steps = Vec::with_capacity(run_steps.len());
+        for (i, (step, (left, right))) in run_steps.iter().zip(descriptors).enumerate() {
             let a = match (left, &self.left) {
                 (Some((descriptor, transposed)), _) => WarpGroupFragment::Shared(descriptor, transposed),
                 (None, Left::Registers { fragments, .. }) => match fragments.get(&step.a) {
