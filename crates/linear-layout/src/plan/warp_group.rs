@@ -106,7 +106,7 @@ impl WarpGroupDotPlan {
             half @ 1.. if beside && even && self.a.is_none() && !self.promoted => {
                 SmallVec::from_iter([0..half, half..steps])
             }
-            _ => SmallVec::from_iter([0..steps]),
+            _ => SmallVec::from_iter(std::iter::once(0..steps)),
         }
     }
 
