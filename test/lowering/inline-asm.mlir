@@ -18,6 +18,14 @@ tt.func private @registers(%x: tensor<64xf32, #b>, %s: f32) -> (tensor<64xf32, #
   tt.return %0#0, %0#1 : tensor<64xf32, #b>, i32
 }
 
+// Constraints may have spaces between them.
+// CHECK-LABEL: llvm.func internal @spaces(
+// CHECK:         llvm.inline_asm "ex2.approx.ftz.f32 $0, $1;", "=r, r "
+tt.func private @spaces(%x: tensor<64xf32, #b>) -> tensor<64xf32, #b> {
+  %0 = tt.elementwise_inline_asm "ex2.approx.ftz.f32 $0, $1;" {constraints = "=r, r ", packed_element = 1 : i32, pure = true} %x : tensor<64xf32, #b> -> tensor<64xf32, #b>
+  tt.return %0 : tensor<64xf32, #b>
+}
+
 // A buffer is its address. What has no result stays.
 // CHECK-LABEL: llvm.func internal @buffer(
 // CHECK:         %[[A:.*]] = llvm.ptrtoint %{{.*}} : !llvm.ptr<3> to i32

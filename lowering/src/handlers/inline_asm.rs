@@ -81,7 +81,8 @@ fn check_constraints(
     let name = target.desc().name;
     let known = target.asm_registers();
     let (mut outputs, mut inputs) = (0, 0);
-    for constraint in constraints.split(',').filter(|constraint| !constraint.is_empty()) {
+    // Kernels have spaces behind commas, which LLVM passes over.
+    for constraint in constraints.split(',').map(str::trim).filter(|constraint| !constraint.is_empty()) {
         if constraint.starts_with('~') {
             continue;
         }
