@@ -9,24 +9,29 @@
 //!
 //! Further conversions of the same data, to operands or not, read that memory,
 //! too, where this costs no more than writing and reading memory of their own.
+//!
+//! Loads in the layout of an operand of a dot that threads multiply by themselves wait there, too, if loops alone use them
+//! and they take more registers than a thread can keep for a loop.
 
 use crate::buffer_plans;
 use crate::ir_util::{fills_constant_buffer, layout_of, operations_in_dominance_order};
 use crate::machine::{Machine, error};
+use crate::objective::weight;
 use crate::plans;
 use crate::rules::is_conversion;
-use linear_layout::Encoding;
-use linear_layout::encoding::SharedLinear;
+use linear_layout::encoding::{SharedLinear, SwizzledShared};
 use linear_layout::plan::{Conversion, Scope};
 use linear_layout::target::{Direction, TargetDesc};
+use linear_layout::{Dim, Encoding};
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Type, Value};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::IrRewriter;
 use mlir_host::upstream::ForOp;
-use ttopt_dialect::tt::ops::LoadOp;
+use ttopt_dialect::tt::ops::{DotOp, LoadOp};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::attrs::{encoding, encoding_attr};
+use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp};
 use ttopt_dialect::ttg::types::MemDescType;
 
@@ -65,6 +70,56 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
         if let Some(alloc) = shared_copy(op, target) {
             read_from(&mut rewriter, op, alloc)?;
         }
+    }
+    let mut loads = operations_in_dominance_order(module);
+    loads.retain(|op| machine.num_ctas == 1 && waits_for_loops(*op));
+    loads.into_iter().try_for_each(|load| wait_in_memory(&mut rewriter, load))
+}
+
+/// Words of 32 bits of an operand that a thread may keep for a loop: a quarter of its registers.
+const MOST_KEPT: u64 = 64;
+
+/// Whether `op` loads an operand of dots that are multiplied within threads, in loops around these alone, and gives each thread
+/// more than it can keep for them: these hold all of K.
+fn waits_for_loops(op: Op<'_>) -> bool {
+    let Some(ty) = LoadOp::cast(op).and_then(|_| op.result(0).ty().as_tensor()) else { return false };
+    let operand = ty.encoding().and_then(|layout| encoding(layout).ok());
+    let within_threads = matches!(
+        operand, Some(Encoding::DotOperand(operand)) if matches!(*operand.parent, Encoding::Blocked(_))
+    );
+    let bits = u64::from(ty.element().bits().unwrap_or(0));
+    let words = || {
+        let layout = to_linear_layout(ty.encoding()?, &ty.shape()).ok()?;
+        Some(layout.in_size(Dim::REGISTER)? * bits / 32)
+    };
+    let in_loops = |(user, _): (Op<'_>, usize)| DotOp::cast(user).is_some() && weight(user) > weight(op);
+    within_threads
+        && bits % 8 == 0
+        && words().is_some_and(|words| words > MOST_KEPT)
+        && !op.result(0).is_unused()
+        && op.result(0).uses().all(in_loops)
+}
+
+/// Writes what `load` gives to shared memory, from where each use reads it.
+fn wait_in_memory<'c>(rewriter: &mut IrRewriter<'c>, load: Op<'c>) -> PassResult {
+    let Some(ty) = load.result(0).ty().as_tensor() else { return Ok(()) };
+    let rows = SwizzledShared {
+        vec: 1,
+        per_phase: 1,
+        max_phase: 1,
+        order: (0..ty.rank()).rev().collect(),
+        cga: Vec::new(),
+    };
+    let layout =
+        encoding_attr(load.context(), &Encoding::SwizzledShared(rows)).map_err(|err| error(load, err))?;
+    let memory = memdesc(load, &ty.shape(), ty.element(), layout)?;
+    let uses: Vec<(Op<'c>, usize)> = load.result(0).uses().collect();
+    rewriter.set_after(load);
+    let memory = LocalAllocOp::build(load.loc()).src(load.result(0)).results(&[memory]).insert(rewriter)?;
+    for (user, operand) in uses {
+        rewriter.set_before(user);
+        let read = LocalLoadOp::build(load.loc(), memory.result()).results(&[ty.ty()]).insert(rewriter)?;
+        user.set_operand(operand, read.result());
     }
     Ok(())
 }
