@@ -236,7 +236,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
   // CHECK-LABEL: @look_back
-  tt.func @look_back(%flags: !tt.ptr<i32>, %out: !tt.ptr<i32>, %sum: i32) {
+  tt.func @look_back(%flags: !tt.ptr<i32>, %out: !tt.ptr<i32>, %sum: i32) -> i32 {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %me = tt.get_program_id x : i32
@@ -281,12 +281,12 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     }
     %again = tt.load %own : !tt.ptr<i32>
     tt.store %out, %again : !tt.ptr<i32>
-    tt.return
+    tt.return %again : i32
   }
 
   // The number of iterations is the same for all threads where nobody stores what it is loaded from.
   // CHECK-LABEL: @counted
-  tt.func @counted(%p: !tt.ptr<f32>, %count: !tt.ptr<i32>, %v: f32) {
+  tt.func @counted(%p: !tt.ptr<f32>, %count: !tt.ptr<i32>, %v: f32) -> f32 {
     // CHECK: scf.for
     // CHECK: tt.store
     // CHECK-NEXT: ttg.barrier all
@@ -299,7 +299,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
       %1 = tt.load %p : !tt.ptr<f32>
       scf.yield %1 : f32
     }
-    tt.return
+    tt.return %sum : f32
   }
 
   // No barrier before stores there either; behind the branch threads meet again.
@@ -307,7 +307,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   tt.func @overwrites_in_branch(%p: !tt.ptr<i32>, %out: !tt.ptr<i32>, %v: i32) {
     // CHECK: scf.if
     // CHECK-NOT: ttg.barrier
-    // CHECK: }
+    // CHECK: {{^ +[}]$}}
     // CHECK-NEXT: ttg.barrier all
     // CHECK-NEXT: tt.store
     %c0 = arith.constant 0 : i32

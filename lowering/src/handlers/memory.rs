@@ -17,6 +17,7 @@ use ttopt_passes::global_scratch;
 use ttopt_passes::last_use::LAST_USE;
 use ttopt_passes::plans;
 use ttopt_passes::schedule::pass::PINNED;
+use ttopt_passes::shared_memory::ALONE;
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("tt.load", load),
@@ -166,6 +167,8 @@ fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let given = l.target.gives_zero_where_masked();
     let others = other.filter(|other| !(given && is_zero(*other))).map(|other| l.get(other)).transpose()?;
     let buffer = Buffer::of(l, op)?;
+    // Nobody else needs what it loads.
+    let alone = if op.attr(ALONE).is_some() { acts(l, plan.duplicates)? } else { None };
     let pinned = op.attr(PINNED).is_some();
     if pinned {
         l.target.keep_order(&mut l.emit, false)?;
@@ -186,7 +189,7 @@ fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         };
         let request = Access {
             ptr: ptrs[first],
-            mask: masks.as_ref().map(|masks| masks[first]),
+            mask: both(l, masks.as_ref().map(|masks| masks[first]), alone)?,
             elems: access.registers.len(),
             elem_bits: bits,
             policy,

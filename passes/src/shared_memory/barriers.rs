@@ -21,6 +21,7 @@
 use super::buffers::{Buffer, Buffers, Needs};
 use super::calls::Callees;
 use super::effects::{Access, Kind, Waits, accesses, waits};
+use super::one_thread;
 use super::readback::{GlobalAccess, allow_divergence};
 use super::{OFFSET, callees_first};
 use crate::analysis::flow_graph::FlowGraph;
@@ -379,6 +380,7 @@ fn insert_barriers<'c>(function: Op<'c>, called: &Callees, target: &TargetDesc, 
     let buffers = Buffers::new(&graph, &callees(function), target).map_err(fail)?;
     // Whoever counted the barriers of loops in which halves run apart put those for global memory, too.
     let mut roots = PointerRoots::default();
+    one_thread::mark(graph.ops(), &mut roots);
     let in_loop = |op: Op<'c>| op.ancestor(is_loop).is_some();
     let mut access = |op: Op<'c>| GlobalAccess::of(op, &mut roots).or_else(|| called.global_access(op));
     let access = |op: &Op<'c>| if apart && in_loop(*op) { None } else { access(*op) };

@@ -19,8 +19,11 @@ pub(crate) mod calls;
 pub mod effects;
 pub mod fit;
 pub mod liveness;
+mod one_thread;
 pub mod readback;
 pub mod slots;
+
+pub use one_thread::ALONE;
 
 use mlir_host::ir::Op;
 use ttopt_dialect::tt::ops::{CallOp, FuncOp};

@@ -6,7 +6,8 @@
 //! to the same data, one a store, by other threads, the second has a barrier before it. The threads are the same where both have pointers of one
 //! shape and layout: a thread has the same positions of both, and its own accesses are in order. Of replicas all load, and one
 //! stores, so a load and a store are only by the same threads where there is no replication; two stores always are. What is accessed at one
-//! position and again at another of the same layout is not looked for; that takes a barrier in the program. Of two atomics only one that returns what it finds needs one.
+//! position and again at another of the same layout is not looked for; that takes a barrier in the program. Scalars that one thread
+//! loads and stores are in order, too ([`one_thread`](super::one_thread)). Of two atomics only one that returns what it finds needs one.
 //! Of a call is known whether its callee loads and stores (`calls`), not where. Bulk copies through tensor
 //! descriptors are not looked at.
 //!
@@ -15,6 +16,7 @@
 //! another. Within control flow that such a value decides no access gets a barrier ([`allow_divergence`]): what other programs
 //! store, the program has to order itself.
 
+use super::one_thread::is_by_one_thread;
 use crate::analysis::pointer_roots::{Arguments, PointerRoots, may_meet};
 use linear_layout::Dim;
 use mlir_host::flow::{for_each_edge, is_region_branch, next};
@@ -50,6 +52,8 @@ pub struct GlobalAccess<'c> {
     pointers: Option<Type<'c>>,
     /// Whether each element has one thread.
     owned: bool,
+    /// Whether it is of a scalar, by the one thread that stores scalars.
+    by_one_thread: bool,
 }
 
 impl<'c> GlobalAccess<'c> {
@@ -79,6 +83,7 @@ impl<'c> GlobalAccess<'c> {
             roots: roots.of(pointer),
             pointers: Some(pointers),
             owned: is_owned(pointers),
+            by_one_thread: is_by_one_thread(op),
         })
     }
 
@@ -94,6 +99,7 @@ impl<'c> GlobalAccess<'c> {
             roots: None,
             pointers: None,
             owned: false,
+            by_one_thread: false,
         }
     }
 
@@ -115,7 +121,8 @@ impl<'c> GlobalAccess<'c> {
     /// Whether both may be to the same data, by other threads, where pointers of one type are `owned` by the same ones.
     fn may_meet(&self, later: &Self, owned: bool) -> bool {
         let same_threads = owned && self.pointers.is_some() && self.pointers == later.pointers;
-        !same_threads && may_meet(self.roots.as_deref(), later.roots.as_deref())
+        let one_thread = self.by_one_thread && later.by_one_thread;
+        !same_threads && !one_thread && may_meet(self.roots.as_deref(), later.roots.as_deref())
     }
 }
 

@@ -1,0 +1,81 @@
+//! Scalars that one thread needs.
+//!
+//! Every thread loads a scalar for itself, and one of them stores it. Where nothing but such stores comes of what is
+//! loaded, as of counts that a loop adds up in place, no other thread needs it: then the one that stores loads alone, and its
+//! own accesses are in order without barriers.
+
+use crate::analysis::pointer_roots::{Arguments, PointerRoots, may_meet};
+use mlir_host::flow::{for_each_edge, is_region_branch};
+use mlir_host::hash::FastSet;
+use mlir_host::ir::{Attr, Op, Value};
+use mlir_host::is_one_of;
+use mlir_host::upstream::{DivSIOp, DivUIOp, RemSIOp, RemUIOp, is_structured};
+use ttopt_dialect::tt::ops::{LoadOp, StoreOp};
+
+/// The mark of a load that only the thread does which stores scalars.
+pub const ALONE: &str = "ttg.alone";
+
+/// Whether `op` accesses a scalar by the one thread that stores scalars.
+pub fn is_by_one_thread(op: Op<'_>) -> bool {
+    let scalar = || op.operand(0).ty().as_tensor().is_none();
+    (StoreOp::cast(op).is_some() && scalar()) || op.attr(ALONE).is_some()
+}
+
+/// Marks the loads among `ops`, all of a function, that only the storing thread needs, where scalars are stored to the same
+/// data: others are loaded as well by all.
+pub fn mark<'c>(ops: &[Op<'c>], roots: &mut PointerRoots<'c>) {
+    // Partitions have a first thread each.
+    if ops.iter().any(|op| is_region_branch(*op) && !is_structured(*op)) {
+        return;
+    }
+    let scalar = |op: &Op<'c>| op.operand(0).ty().as_tensor().is_none();
+    let stores = ops.iter().filter(|op| StoreOp::cast(**op).is_some() && scalar(op));
+    let stored: Vec<Option<Arguments<'c>>> = stores.map(|op| roots.of(op.operand(0))).collect();
+    if stored.is_empty() {
+        return;
+    }
+    for op in ops {
+        let Some(load) = LoadOp::cast(*op).filter(|load| scalar(op) && !load.is_volatile()) else { continue };
+        let loaded = roots.of(load.ptr());
+        let meets = stored.iter().any(|stored| may_meet(stored.as_deref(), loaded.as_deref()));
+        if meets && is_only_stored(op.result(0)) {
+            op.set_attr(ALONE, Attr::unit(op.context()));
+        }
+    }
+}
+
+/// Whether all that comes of a scalar are scalars that are stored, by way of arithmetic and of values that loops carry.
+fn is_only_stored(value: Value<'_>) -> bool {
+    let (mut open, mut seen, mut stored) = (vec![value], FastSet::default(), false);
+    while let Some(value) = open.pop() {
+        if !seen.insert(value) {
+            continue;
+        }
+        if value.ty().as_tensor().is_some() {
+            return false;
+        }
+        for (user, operand) in value.uses() {
+            if StoreOp::cast(user).is_some() {
+                stored = true;
+                continue;
+            }
+            let mut carried = false;
+            for_each_edge(user, &mut |i, target| {
+                if i == operand {
+                    carried = true;
+                    open.push(target);
+                }
+            });
+            if carried {
+                continue;
+            }
+            // Bounds and conditions are control flow's: all threads need them. What the others have may be no divisor.
+            let divides = is_one_of!(user, DivSIOp | DivUIOp | RemSIOp | RemUIOp);
+            if divides || !user.is_pure() || user.num_regions() > 0 || user.num_results() == 0 {
+                return false;
+            }
+            open.extend(user.results());
+        }
+    }
+    stored
+}
