@@ -19,7 +19,7 @@ pub(crate) mod calls;
 pub mod effects;
 pub mod fit;
 pub mod liveness;
-mod one_thread;
+pub mod one_thread;
 pub mod readback;
 pub mod slots;
 
