@@ -222,8 +222,9 @@ impl<'a, 'c> Planner<'a, 'c> {
 
     /// Cycles of computing `op` in a layout instead of its own; `None` where it stays.
     pub fn moving(&self, op: Op<'c>, layout: Attr<'c>) -> Option<f64> {
-        // Assembly is computed once either way, as is what only names registers anew.
-        if ElementwiseInlineAsmOp::cast(op).is_some() || rule(op) == Some(Rule::Split) {
+        // Assembly without effects is computed once either way, as is what only names registers anew.
+        let pure = ElementwiseInlineAsmOp::cast(op).is_some_and(|asm| asm.pure());
+        if pure || rule(op) == Some(Rule::Split) {
             return self.working(op, layout);
         }
         self.costs.computing(op, op.result(0).ty().as_tensor()?, layout, self.layouts)

@@ -6,7 +6,7 @@
 
 use crate::analysis::pointer_roots::{Arguments, PointerRoots, may_meet};
 use mlir_host::flow::{for_each_edge, is_region_branch};
-use mlir_host::hash::FastSet;
+use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Op, Value};
 use mlir_host::is_one_of;
 use mlir_host::upstream::{DivSIOp, DivUIOp, RemSIOp, RemUIOp, is_structured};
@@ -30,24 +30,52 @@ pub fn mark<'c>(ops: &[Op<'c>], roots: &mut PointerRoots<'c>) {
     }
     let scalar = |op: &Op<'c>| op.operand(0).ty().as_tensor().is_none();
     let stores = ops.iter().filter(|op| StoreOp::cast(**op).is_some() && scalar(op));
-    let stored: Vec<Option<Arguments<'c>>> = stores.map(|op| roots.of(op.operand(0))).collect();
+    let stored: FastSet<Option<Arguments<'c>>> = stores.map(|op| roots.of(op.operand(0))).collect();
     if stored.is_empty() {
         return;
     }
-    for op in ops {
+    // The last first: of earlier ones later ones may come.
+    let mut known = FastMap::default();
+    for op in ops.iter().rev() {
         let Some(load) = LoadOp::cast(*op).filter(|load| scalar(op) && !load.is_volatile()) else { continue };
         let loaded = roots.of(load.ptr());
         let meets = stored.iter().any(|stored| may_meet(stored.as_deref(), loaded.as_deref()));
-        if meets && is_only_stored(op.result(0)) {
+        if meets && is_only_stored(op.result(0), &mut known) {
             op.set_attr(ALONE, Attr::unit(op.context()));
         }
     }
 }
 
-/// Whether all that comes of a scalar are scalars that are stored, by way of arithmetic and of values that loops carry.
-fn is_only_stored(value: Value<'_>) -> bool {
-    let (mut open, mut seen, mut stored) = (vec![value], FastSet::default(), false);
+/// Whether all that comes of a scalar are scalars that are stored, by way of arithmetic and of values that loops carry; `known`
+/// are values of which that was found out before.
+fn is_only_stored<'c>(value: Value<'c>, known: &mut FastMap<Value<'c>, bool>) -> bool {
+    let (mut seen, mut stored) = (FastSet::default(), false);
+    let only = walk(value, known, &mut seen, &mut stored) && stored;
+    if only {
+        known.extend(seen.into_iter().map(|value| (value, true)));
+    } else {
+        known.insert(value, false);
+    }
+    only
+}
+
+/// Visits what comes of a scalar, as far as that is not `known`; says whether no thread needs it but for stores.
+fn walk<'c>(
+    value: Value<'c>,
+    known: &FastMap<Value<'c>, bool>,
+    seen: &mut FastSet<Value<'c>>,
+    stored: &mut bool,
+) -> bool {
+    let mut open = vec![value];
     while let Some(value) = open.pop() {
+        match known.get(&value) {
+            Some(true) => {
+                *stored = true;
+                continue;
+            }
+            Some(false) => return false,
+            None => {}
+        }
         if !seen.insert(value) {
             continue;
         }
@@ -56,7 +84,7 @@ fn is_only_stored(value: Value<'_>) -> bool {
         }
         for (user, operand) in value.uses() {
             if StoreOp::cast(user).is_some() {
-                stored = true;
+                *stored = true;
                 continue;
             }
             let mut carried = false;
@@ -77,5 +105,5 @@ fn is_only_stored(value: Value<'_>) -> bool {
             open.extend(user.results());
         }
     }
-    stored
+    true
 }
