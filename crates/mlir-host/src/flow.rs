@@ -48,6 +48,18 @@ pub fn for_each_edge<'c>(op: Op<'c>, visit: &mut dyn FnMut(usize, Value<'c>)) {
     edges.into_iter().for_each(|(_, operand, target)| visit(operand, target));
 }
 
+/// The values that operand `operand` of `op` becomes; none where it only decides where control goes, or is no value of
+/// control flow's.
+pub fn becomes<'c>(op: Op<'c>, operand: usize) -> SmallVec<[Value<'c>; 2]> {
+    let mut targets = SmallVec::new();
+    for_each_edge(op, &mut |i, target| {
+        if i == operand {
+            targets.push(target);
+        }
+    });
+    targets
+}
+
 /// The operands that become `value`, those of the operation around first, then in the order of regions. `None` where
 /// control flow does not carry the value, or not all that becomes it is known: an induction variable, an argument
 /// of a function.
@@ -62,11 +74,7 @@ pub fn incoming(value: Value<'_>) -> Option<Incoming<'_>> {
 pub fn twins(value: Value<'_>) -> SmallVec<[Value<'_>; 2]> {
     let mut twins = SmallVec::from_slice(&[value]);
     if let Some((op, operand)) = incoming(value).and_then(|from| from.first().copied()) {
-        for_each_edge(op, &mut |i, target| {
-            if i == operand && target != value {
-                twins.push(target);
-            }
-        });
+        twins.extend(becomes(op, operand).into_iter().filter(|target| *target != value));
     }
     twins
 }

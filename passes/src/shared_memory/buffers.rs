@@ -4,9 +4,10 @@ use super::callee;
 use super::slots::{differ, takes_turns};
 use crate::analysis::flow_graph::FlowGraph;
 use crate::buffer_plans::BufferLayout;
-use crate::ir_util::{constant, for_each_edge};
+use crate::ir_util::constant;
 use crate::plans::{TENSOR_MAP_BYTES, scratch_bytes};
 use linear_layout::target::TargetDesc;
+use mlir_host::flow::becomes;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Op, Value};
 use mlir_host::match_op;
@@ -183,12 +184,10 @@ impl<'c> Buffers<'c> {
             let lasting = self.lasting(place);
             let is_buffer = MemDescType::cast(value.ty()).is_some();
             for (user, operand) in value.uses() {
-                for_each_edge(user, &mut |number, target| {
-                    if number == operand {
-                        let turns = is_buffer && self.takes_turns(target, buffer);
-                        open.push((target, if turns { self.indexed(buffer, target) } else { lasting }));
-                    }
-                });
+                for target in becomes(user, operand) {
+                    let turns = is_buffer && self.takes_turns(target, buffer);
+                    open.push((target, if turns { self.indexed(buffer, target) } else { lasting }));
+                }
                 match_op!(user, {
                     SelectOp => open.push((user.result(0), place)),
                     // The result is the operand after the wait.

@@ -5,7 +5,7 @@
 //! own accesses are in order without barriers.
 
 use crate::analysis::pointer_roots::{Arguments, PointerRoots, may_meet};
-use mlir_host::flow::{for_each_edge, is_region_branch};
+use mlir_host::flow::{becomes, is_region_branch};
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Op, Value};
 use mlir_host::is_one_of;
@@ -87,14 +87,9 @@ fn walk<'c>(
                 *stored = true;
                 continue;
             }
-            let mut carried = false;
-            for_each_edge(user, &mut |i, target| {
-                if i == operand {
-                    carried = true;
-                    open.push(target);
-                }
-            });
-            if carried {
+            let carried = becomes(user, operand);
+            if !carried.is_empty() {
+                open.extend(carried);
                 continue;
             }
             // Bounds and conditions are control flow's: all threads need them. What the others have may be no divisor.

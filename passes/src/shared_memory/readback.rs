@@ -19,7 +19,7 @@
 use super::one_thread::is_by_one_thread;
 use crate::analysis::pointer_roots::{Arguments, PointerRoots, may_meet};
 use linear_layout::Dim;
-use mlir_host::flow::{for_each_edge, is_region_branch, next};
+use mlir_host::flow::{becomes, is_region_branch, next};
 use mlir_host::hash::FastSet;
 use mlir_host::ir::{Op, Type, Value};
 use mlir_host::{is_one_of, match_op};
@@ -165,14 +165,9 @@ fn decided_by(mut open: Vec<Value<'_>>) -> FastSet<Op<'_>> {
             continue;
         }
         for (user, operand) in value.uses() {
-            let mut carried = false;
-            for_each_edge(user, &mut |i, target| {
-                if i == operand {
-                    carried = true;
-                    open.push(target);
-                }
-            });
-            if carried {
+            let carried = becomes(user, operand);
+            if !carried.is_empty() {
+                open.extend(carried);
                 continue;
             }
             open.extend(user.results());

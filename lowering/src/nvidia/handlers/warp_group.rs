@@ -5,7 +5,9 @@ use crate::handlers::dot::{at, fragment};
 use crate::lower::{Handler, Lower, Values};
 use crate::nvidia::wgmma::{WarpGroupFragment, WarpGroupMultiply, WarpGroupStep, Wgmma};
 use crate::target::{MatrixTypes, need};
-use linear_layout::plan::{DotType, MatrixDescriptorPlan, ThreadBases, WarpGroupDotPlan, WarpGroupRun};
+use linear_layout::plan::{
+    DotType, MatrixDescriptorPlan, ThreadBases, WarpGroupDotPlan, WarpGroupRun, WarpGroupStep as PlannedStep,
+};
 use mlir_host::ir::{Op, Value};
 use mlir_host::upstream::ConstantOp;
 use smallvec::SmallVec;
@@ -175,7 +177,7 @@ struct Emission<'p, 'c> {
     parts: SmallVec<[Range<usize>; 2]>,
 }
 
-impl<'c> Emission<'_, 'c> {
+impl<'p, 'c> Emission<'p, 'c> {
     /// All sums in the accumulators.
     fn at_once(&mut self, l: &mut Lower<'_, 'c>, c: &[Value<'c>]) -> Lowered<Vec<Value<'c>>> {
         let mut sums = c.to_vec();
@@ -189,10 +191,16 @@ impl<'c> Emission<'_, 'c> {
             (None, zero) => l.emit.const_int(1, i64::from(!zero))?,
         };
         for part in self.parts.clone() {
-            self.pack_left(l, part.clone())?;
+            let steps = |run: &'p WarpGroupRun| {
+                let steps = run.steps.get(part.clone());
+                steps.ok_or_else(|| Failure::Internal("a run without a part's steps".to_owned()))
+            };
+            for (run, _) in &runs {
+                self.pack_left(l, steps(run)?)?;
+            }
             self.groups.fence(&mut l.emit)?;
             for (run, fragment) in &mut runs {
-                *fragment = self.run(l, run, part.clone(), std::mem::take(fragment), first)?;
+                *fragment = self.run(l, run.tile, steps(run)?, std::mem::take(fragment), first)?;
             }
             first = l.emit.const_int(1, 1)?;
         }
@@ -214,13 +222,13 @@ impl<'c> Emission<'_, 'c> {
             }
         }
         for run in &self.plan.runs {
-            self.pack_left(l, 0..run.steps.len())?;
+            self.pack_left(l, &run.steps)?;
         }
         for run in &self.plan.runs {
             let fragment = self.accumulators(l, run, None)?;
             let never = l.emit.const_int(1, 0)?;
             self.groups.fence(&mut l.emit)?;
-            let fragment = self.run(l, run, 0..run.steps.len(), fragment, never)?;
+            let fragment = self.run(l, run.tile, &run.steps, fragment, never)?;
             self.groups.commit(&mut l.emit)?;
             let fragment = self.groups.wait(&mut l.emit, 0, &fragment)?;
             let mut partial = sums.clone();
@@ -257,11 +265,11 @@ impl<'c> Emission<'_, 'c> {
         Ok(vec![undefined; count])
     }
 
-    /// Makes the fragments of a left operand in registers that the steps `part` of each run take: before the fence, after
-    /// which these registers may not be written.
-    fn pack_left(&mut self, l: &mut Lower<'_, 'c>, part: Range<usize>) -> Lowered<()> {
+    /// Makes the fragments of a left operand in registers that `steps` take: before the fence, after which these registers
+    /// may not be written.
+    fn pack_left(&mut self, l: &mut Lower<'_, 'c>, steps: &[PlannedStep]) -> Lowered<()> {
         let Left::Registers { values, fragments } = &mut self.left else { return Ok(()) };
-        for step in self.plan.runs.iter().filter_map(|run| run.steps.get(part.clone())).flatten() {
+        for step in steps {
             if !fragments.contains_key(&step.a) {
                 let registers: Vec<Option<u32>> = step.a.iter().copied().map(Some).collect();
                 fragments.insert(step.a.clone(), fragment(l, self.types.kind, &registers, values)?);
@@ -270,28 +278,27 @@ impl<'c> Emission<'_, 'c> {
         Ok(())
     }
 
-    /// The instructions `part` of a run; the first adds to the accumulators if `first` is true, the others do.
+    /// The instructions `planned` of a run on `tile`; the first adds to the accumulators if `first` is true, the others do.
     fn run(
         &mut self,
         l: &mut Lower<'_, 'c>,
-        run: &WarpGroupRun,
-        part: Range<usize>,
+        tile: [u64; 2],
+        planned: &[PlannedStep],
         sums: Vec<Value<'c>>,
         first: Value<'c>,
     ) -> Lowered<Vec<Value<'c>>> {
         let always = l.emit.const_int(1, 1)?;
-        let [row, column] = run.tile;
-        let Some(run_steps) = run.steps.get(part) else { return internal("a part of no steps") };
-        let mut descriptors = Vec::with_capacity(run_steps.len());
-        for step in run_steps {
+        let [row, column] = tile;
+        let mut descriptors = Vec::with_capacity(planned.len());
+        for step in planned {
             let left = match &mut self.left {
                 Left::Shared(tiles) => Some((tiles.tile(l, [row, step.k])?, tiles.plan.transposed)),
                 Left::Registers { .. } => None,
             };
             descriptors.push((left, self.right.tile(l, [column, step.k])?));
         }
-        let mut steps = Vec::with_capacity(run_steps.len());
-        for (i, (step, (left, right))) in run_steps.iter().zip(descriptors).enumerate() {
+        let mut steps = Vec::with_capacity(planned.len());
+        for (i, (step, (left, right))) in planned.iter().zip(descriptors).enumerate() {
             let a = match (left, &self.left) {
                 (Some((descriptor, transposed)), _) => WarpGroupFragment::Shared(descriptor, transposed),
                 (None, Left::Registers { fragments, .. }) => match fragments.get(&step.a) {
