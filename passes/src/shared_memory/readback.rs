@@ -8,16 +8,22 @@
 //! stores, so a load and a store are only by the same threads where there is no replication; two stores always are. What is accessed at one
 //! position and again at another of the same layout is not looked for; that takes a barrier in the program. Scalars that one thread
 //! loads and stores are in order, too ([`one_thread`](super::one_thread)). Of two atomics only one that returns what it finds needs one.
-//! Of a call is known whether its callee loads and stores (`calls`), not where. Bulk copies through tensor
-//! descriptors are not looked at.
+//! Of a call is known whether its callee loads and stores (`calls`), not where.
+//!
+//! Bulk copies through tensor maps go through another proxy than accesses of threads do (PTX ISA, "Async proxy"), and one thread
+//! issues them. What threads stored they see behind a proxy fence of these threads and a barrier. What they store is there for
+//! the thread that issued them when it has waited, and for others behind a barrier; until then they are under way, and what may
+//! meet them waits first. What they load is there once their mbarrier says so, which whoever needs it waits for. Those through
+//! descriptors of one type are issued by the same thread, and in order.
 //!
 //! All threads must come to a barrier equally often. Each of them loads a scalar for itself, so where other programs store it
 //! meanwhile, as a look-back for the sums of the programs before waits for, one thread leaves a loop an iteration earlier than
 //! another. Within control flow that such a value decides no access gets a barrier ([`allow_divergence`]): what other programs
 //! store, the program has to order itself.
 
+use super::effects::{fills_by_tma, is_store_by_tma};
 use super::one_thread::is_by_one_thread;
-use crate::analysis::pointer_roots::{Arguments, PointerRoots, may_meet};
+use crate::analysis::pointer_roots::{Arguments, PointerRoots, descriptor_roots, may_meet};
 use linear_layout::Dim;
 use mlir_host::flow::{becomes, is_region_branch, next};
 use mlir_host::hash::FastSet;
@@ -30,6 +36,7 @@ use ttopt_dialect::tt::ops::{
 };
 use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::ops::AsyncCopyGlobalToLocalOp;
+use ttopt_dialect::ttng::ops::{AsyncTmaGatherOp, AsyncTmaReduceOp, AsyncTmaScatterOp};
 
 /// An access to global memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -54,11 +61,30 @@ pub struct GlobalAccess<'c> {
     owned: bool,
     /// Whether it is of a scalar, by the one thread that stores scalars.
     by_one_thread: bool,
+    /// Whether some of it is by threads, and some of it in bulk.
+    proxies: Proxies,
+}
+
+/// Who accesses memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Proxies {
+    /// Threads, by loads, stores and atomic operations.
+    pub threads: bool,
+    /// Bulk copies that a thread issues.
+    pub bulk: bool,
+}
+
+impl Proxies {
+    const THREADS: Self = Self { threads: true, bulk: false };
+    const BULK: Self = Self { threads: false, bulk: true };
 }
 
 impl<'c> GlobalAccess<'c> {
     /// What `op` accesses.
     pub fn of(op: Op<'c>, roots: &mut PointerRoots<'c>) -> Option<Self> {
+        if fills_by_tma(op) || is_store_by_tma(op) {
+            return Some(Self::in_bulk(op));
+        }
         let (reads, writes, sem) = match_op!(op, {
             LoadOp => (true, false, MemSemantic::Relaxed),
             AsyncCopyGlobalToLocalOp => (true, false, MemSemantic::Relaxed),
@@ -84,11 +110,31 @@ impl<'c> GlobalAccess<'c> {
             pointers: Some(pointers),
             owned: is_owned(pointers),
             by_one_thread: is_by_one_thread(op),
+            proxies: Proxies::THREADS,
         })
     }
 
+    /// Through a tensor map.
+    fn in_bulk(op: Op<'c>) -> Self {
+        let map = op.operand(0);
+        Self {
+            reads: fills_by_tma(op),
+            writes: is_store_by_tma(op),
+            asks: true,
+            atomic: AsyncTmaReduceOp::cast(op).is_some(),
+            waits_before: false,
+            waits_after: false,
+            roots: descriptor_roots(map),
+            pointers: Some(map.ty()),
+            // Rows are copied by all warps.
+            owned: !is_one_of!(op, AsyncTmaGatherOp | AsyncTmaScatterOp),
+            by_one_thread: false,
+            proxies: Proxies::BULK,
+        }
+    }
+
     /// By any thread, anywhere: what a callee does.
-    pub fn anywhere(reads: bool, writes: bool) -> Self {
+    pub fn anywhere(reads: bool, writes: bool, proxies: Proxies) -> Self {
         Self {
             reads,
             writes,
@@ -100,7 +146,18 @@ impl<'c> GlobalAccess<'c> {
             pointers: None,
             owned: false,
             by_one_thread: false,
+            proxies,
         }
+    }
+
+    /// Who accesses.
+    pub fn proxies(&self) -> Proxies {
+        self.proxies
+    }
+
+    /// Whether `later` must wait for `self`, a store in bulk that nobody has waited for.
+    pub fn may_be_under_way_at(&self, later: &Self) -> bool {
+        !(self.atomic && later.atomic) && self.may_meet(later, self.owned && !later.reads)
     }
 
     /// Whether `later`, which loads where `self` stores, may load what another thread stored.
@@ -115,7 +172,7 @@ impl<'c> GlobalAccess<'c> {
 
     /// Whether `later`, which stores where `self` stores, may store what another thread stores.
     pub fn may_be_stored_by(&self, later: &Self) -> bool {
-        !(self.atomic && later.atomic) && self.may_meet(later, true)
+        !(self.atomic && later.atomic) && self.may_meet(later, self.owned || !self.proxies.bulk)
     }
 
     /// Whether both may be to the same data, by other threads, where pointers of one type are `owned` by the same ones.
