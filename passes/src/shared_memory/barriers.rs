@@ -22,7 +22,7 @@ use super::buffers::{Buffer, Buffers, Needs};
 use super::calls::Callees;
 use super::effects::{Access, Kind, Waits, accesses, waits, waits_for_all_stores};
 use super::one_thread;
-use super::readback::{GlobalAccess, Proxies, allow_divergence};
+use super::readback::{Divergence, GlobalAccess, Proxies, allow_divergence};
 use super::{OFFSET, callees_first};
 use crate::analysis::flow_graph::FlowGraph;
 use crate::analysis::pointer_roots::PointerRoots;
@@ -428,13 +428,21 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     let called = Callees::of(module, &target)?;
     let functions =
         callees_first(module).map_err(|call| call.error("calls a function that is being called"))?;
-    for function in functions {
-        insert_barriers(function, &called, &target, options.bool("report"))?;
+    let mut divergence = Divergence::default();
+    // Callers first: they say how threads come to what they call.
+    for function in functions.into_iter().rev() {
+        insert_barriers(function, &called, &mut divergence, &target, options.bool("report"))?;
     }
     Ok(())
 }
 
-fn insert_barriers<'c>(function: Op<'c>, called: &Callees, target: &TargetDesc, report: bool) -> PassResult {
+fn insert_barriers<'c>(
+    function: Op<'c>,
+    called: &Callees,
+    divergence: &mut Divergence<'c>,
+    target: &TargetDesc,
+    report: bool,
+) -> PassResult {
     let fail = |(op, message): (Op<'_>, String)| op.error(message);
     let apart = barriers_behind_waits(function)?;
     let graph = FlowGraph::new(function);
@@ -446,7 +454,7 @@ fn insert_barriers<'c>(function: Op<'c>, called: &Callees, target: &TargetDesc, 
     let mut access = |op: Op<'c>| GlobalAccess::of(op, &mut roots).or_else(|| called.global_access(op));
     let access = |op: &Op<'c>| if apart && in_loop(*op) { None } else { access(*op) };
     let mut global: Vec<Option<GlobalAccess<'_>>> = graph.ops().iter().map(access).collect();
-    allow_divergence(graph.ops(), &mut global);
+    allow_divergence(function, graph.ops(), &mut global, divergence);
     let (mut numbers, mut kinds) = (FastMap::default(), Vec::new());
     let mut number = |access: GlobalAccess<'c>| {
         *numbers.entry(access).or_insert_with_key(|access: &GlobalAccess<'c>| {
@@ -487,7 +495,7 @@ fn insert_barriers<'c>(function: Op<'c>, called: &Callees, target: &TargetDesc, 
         needing.filter_map(|(op, _)| op.ancestor(|outer| outer.attr(HALVES).is_some())).collect();
     if !together.is_empty() {
         together.into_iter().for_each(run_together);
-        return insert_barriers(function, called, target, report);
+        return insert_barriers(function, called, divergence, target, report);
     }
     for (op, put) in ops.iter().zip(&analysis.barriers) {
         let Some(put) = put else { continue };

@@ -21,18 +21,20 @@
 //! another. Within control flow that such a value decides no access gets a barrier ([`allow_divergence`]): what other programs
 //! store, the program has to order itself.
 
+use super::callee;
 use super::effects::{fills_by_tma, is_store_by_tma};
+use super::once::ONCE;
 use super::one_thread::is_by_one_thread;
 use crate::analysis::pointer_roots::{Arguments, PointerRoots, descriptor_roots, may_meet};
 use linear_layout::Dim;
 use mlir_host::flow::{becomes, is_region_branch, next};
-use mlir_host::hash::FastSet;
+use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Op, Type, Value};
 use mlir_host::{is_one_of, match_op};
 use ttopt_dialect::tt::enums::MemSemantic;
 use ttopt_dialect::tt::ops::{
     AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, AtomicStoreOp, CallOp, ElementwiseInlineAsmOp,
-    LoadOp, StoreOp,
+    FuncOp, LoadOp, StoreOp,
 };
 use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::ops::AsyncCopyGlobalToLocalOp;
@@ -150,6 +152,11 @@ impl<'c> GlobalAccess<'c> {
         }
     }
 
+    /// The arguments that its pointers are computed from, if that is known.
+    pub fn roots(&self) -> Option<&Arguments<'c>> {
+        self.roots.as_ref()
+    }
+
     /// Who accesses.
     pub fn proxies(&self) -> Proxies {
         self.proxies
@@ -183,13 +190,43 @@ impl<'c> GlobalAccess<'c> {
     }
 }
 
-/// Has no barrier before `accesses`, those of `ops`, to which threads of a program may not come equally often.
-pub fn allow_divergence(ops: &[Op<'_>], accesses: &mut [Option<GlobalAccess<'_>>]) {
+/// Functions to which the threads of a program may not come equally often, and arguments of which they may have different values.
+#[derive(Default)]
+pub struct Divergence<'c> {
+    called: FastSet<&'c str>,
+    arguments: FastMap<&'c str, Vec<usize>>,
+}
+
+impl<'c> Divergence<'c> {
+    /// Notes what a call passes on: whether its control flow is such, and which of its operands are.
+    fn call(&mut self, call: Op<'c>, diverges: bool, differs: &FastSet<Value<'c>>) {
+        let Some(name) = callee(call) else { return };
+        if diverges {
+            self.called.insert(name);
+        }
+        let operands = call.operands().enumerate().filter(|(_, value)| differs.contains(value));
+        self.arguments.entry(name).or_default().extend(operands.map(|(i, _)| i));
+    }
+}
+
+/// Has no barrier before `accesses`, those of `ops`, to which threads of a program may not come equally often; `ops` are those of
+/// `function`, whose callers were asked before.
+pub fn allow_divergence<'c>(
+    function: Op<'c>,
+    ops: &[Op<'c>],
+    accesses: &mut [Option<GlobalAccess<'c>>],
+    divergence: &mut Divergence<'c>,
+) {
+    let name = FuncOp::of(function).sym_name();
+    if divergence.called.contains(name) {
+        accesses.iter_mut().flatten().for_each(|access| access.asks = false);
+    }
     let stores = || accesses.iter().flatten().filter(|access| access.writes);
     let anything = stores().any(|store| store.roots.is_none());
     let stored: FastSet<Value<'_>> =
         stores().flat_map(|store| store.roots.iter().flatten().copied()).collect();
     let may_change = |(op, access): (&Op<'_>, &Option<GlobalAccess<'_>>)| match access {
+        _ if op.attr(ONCE).is_some() => false,
         // What a callee returns it may have loaded.
         Some(load) if load.reads && (!load.writes || CallOp::cast(*op).is_some()) => {
             let stored_here =
@@ -201,21 +238,26 @@ pub fn allow_divergence(ops: &[Op<'_>], accesses: &mut [Option<GlobalAccess<'_>>
         _ => ElementwiseInlineAsmOp::cast(*op).is_some_and(|asm| !asm.pure()),
     };
     let sources = ops.iter().zip(accesses.iter()).filter(|pair| may_change(*pair));
-    let decided = decided_by(sources.flat_map(|(op, _)| op.results()).collect());
-    if decided.is_empty() {
-        return;
-    }
+    let mut differ: Vec<Value<'c>> = sources.flat_map(|(op, _)| op.results()).collect();
+    let passed = divergence.arguments.get(name).into_iter().flatten();
+    let entry = function.region(0).first_block();
+    differ.extend(passed.filter_map(|i| entry?.args().nth(*i)));
+    let (decided, differs) = decided_by(differ);
     for (op, access) in ops.iter().zip(accesses) {
-        if let Some(access) = access
-            && op.ancestor(|outer| decided.contains(&outer)).is_some()
-        {
-            access.asks = false;
+        let diverges = || !decided.is_empty() && op.ancestor(|outer| decided.contains(&outer)).is_some();
+        match access {
+            Some(access) if access.asks && diverges() => access.asks = false,
+            _ => {}
+        }
+        if CallOp::cast(*op).is_some() {
+            divergence.call(*op, divergence.called.contains(name) || diverges(), &differs);
         }
     }
 }
 
 /// The operations whose control flow values computed from `open` decide: branches, loops, and whatever has blocks that jump.
-fn decided_by(mut open: Vec<Value<'_>>) -> FastSet<Op<'_>> {
+/// With these values.
+fn decided_by(mut open: Vec<Value<'_>>) -> (FastSet<Op<'_>>, FastSet<Value<'_>>) {
     let (mut seen, mut decided) = (FastSet::default(), FastSet::default());
     while let Some(value) = open.pop() {
         if !seen.insert(value) {
@@ -241,7 +283,7 @@ fn decided_by(mut open: Vec<Value<'_>>) -> FastSet<Op<'_>> {
             }
         }
     }
-    decided
+    (decided, seen)
 }
 
 /// Whether no two threads have an element of a tensor of this type.

@@ -36,8 +36,8 @@ use ttopt_dialect::ttg::ops::{
 };
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_dialect::ttng::ops::{
-    AsyncTmaCopyLocalToGlobalOp, BarrierExpectOp, FenceAsyncSharedOp, InitBarrierOp, InvalBarrierOp, TmaStoreWaitOp, WaitBarrierOp,
-    WarpGroupDotOp, WarpGroupDotWaitOp,
+    AsyncTmaCopyLocalToGlobalOp, BarrierExpectOp, FenceAsyncSharedOp, InitBarrierOp, InvalBarrierOp,
+    TmaStoreWaitOp, WaitBarrierOp, WarpGroupDotOp, WarpGroupDotWaitOp,
 };
 
 /// The pass.
