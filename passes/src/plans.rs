@@ -168,8 +168,8 @@ pub fn layout_at(op: Op<'_>, ty: Type<'_>, target: &TargetDesc) -> Result<Arc<Li
     LinearLayout::from_bases(&bases, &[Dim::out(0)]).map(Arc::new).map_err(|err| err.to_string())
 }
 
-/// How values that only one of the threads with copies of an element has reach
-/// the others: through shared memory. `None` when no thread holds copies, or
+/// How values that only one of the threads with replicas of an element has reach
+/// the others: through shared memory. `None` when no thread holds replicas, or
 /// nobody uses the result.
 ///
 /// # Errors

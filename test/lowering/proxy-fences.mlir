@@ -9,7 +9,6 @@
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.shared = 4104 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
   // CHECK-LABEL: llvm.func @stored_then_copied
   // CHECK: llvm.store
-  // CHECK-NOT: nvvm.barrier
   // CHECK: "fence.proxy.async;"
   // CHECK: nvvm.barrier0
   // CHECK: cp.async.bulk.tensor

@@ -1,6 +1,6 @@
 //! Atomic accesses to global memory.
 //!
-//! Of the threads that hold copies of an element one acts; what it got reaches
+//! Of the threads that hold replicas of an element one acts; what it got reaches
 //! the others through shared memory. An access that releases comes after what
 //! all threads of the program did before, one that acquires before what they do
 //! after: a barrier stands between.
@@ -158,7 +158,7 @@ fn access<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, request: &Request<'c>) -> Lower
     Ok(())
 }
 
-/// Brings words of a result of `op`, of one thread each, to the threads that hold copies;
+/// Brings words of a result of `op`, of one thread each, to the threads that hold replicas;
 /// `wait` is for the threads to wait for each other.
 pub(super) fn share<'c>(
     l: &mut Lower<'_, 'c>,
@@ -248,7 +248,7 @@ fn scatter<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let addresses = local::indexed(l, &buffer, rmw.indices(), local::axis_of(op)?)?;
     let (values, masks) = (l.get(rmw.values())?, rmw.mask().map(|mask| l.get(mask)).transpose()?);
     let mine = local::representative(l, &registers)?;
-    // Registers with copies of an element share one access.
+    // Registers with replicas of an element share one access.
     let mut done: HashMap<u64, Value<'c>> = HashMap::new();
     let mut old = Vec::with_capacity(addresses.len());
     for (register, address) in addresses.into_iter().enumerate() {
