@@ -22,7 +22,7 @@ use super::buffers::{Buffer, Buffers, Needs};
 use super::calls::Callees;
 use super::effects::{Access, Kind, Waits, accesses, waits, waits_for_all_stores};
 use super::one_thread;
-use super::readback::{Divergence, GlobalAccess, Proxies, allow_divergence};
+use super::readback::{Divergence, GlobalAccess, Proxies, allow_divergence, decided_by_warp};
 use super::{OFFSET, callees_first};
 use crate::analysis::flow_graph::FlowGraph;
 use crate::analysis::pointer_roots::PointerRoots;
@@ -34,15 +34,17 @@ use crate::rules::is_conversion;
 use linear_layout::plan::{Conversion, Scope};
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
-use mlir_host::hash::FastMap;
+use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Op, Severity, Walk};
+use mlir_host::is_one_of;
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 use ttopt_dialect::amdg::ops::CondBarrierOp;
+use ttopt_dialect::tt::ops::CallOp;
 use ttopt_dialect::ttg::enums::AddrSpace;
-use ttopt_dialect::ttg::ops::{BarrierOp, WarpSpecializeOp};
-use ttopt_dialect::ttng::ops::{ArriveBarrierOp, ClusterBarrierOp, TmaStoreWaitOp};
+use ttopt_dialect::ttg::ops::{BarrierOp, WarpIdOp, WarpSpecializeOp};
+use ttopt_dialect::ttng::ops::{ArriveBarrierOp, ClusterBarrierOp, TensormapCreateOp, TmaStoreWaitOp};
 
 /// The pass.
 pub static INSERT_BARRIERS: PassDef = PassDef {
@@ -428,7 +430,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     let called = Callees::of(module, &target)?;
     let functions =
         callees_first(module).map_err(|call| call.error("calls a function that is being called"))?;
-    let mut divergence = Divergence::default();
+    let mut divergence = [Divergence::default(), Divergence::default()];
     // Callers first: they say how threads come to what they call.
     for function in functions.into_iter().rev() {
         insert_barriers(function, &called, &mut divergence, &target, options.bool("report"))?;
@@ -436,10 +438,37 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     Ok(())
 }
 
+/// Refuses barriers to which only some of the warps come: those that a program chooses by their numbers.
+fn check_warps<'c>(
+    function: Op<'c>,
+    analysis: &Analysis<'_, 'c>,
+    buffers: &Buffers<'c>,
+    by_warp: &mut Divergence<'c>,
+) -> PassResult {
+    let ops = analysis.graph.ops();
+    let decided = decided_by_warp(function, ops, by_warp);
+    if decided.as_ref().is_some_and(FastSet::is_empty) {
+        return Ok(());
+    }
+    let some_warps = |op: Op<'c>| {
+        decided.as_ref().is_none_or(|decided| op.ancestor(|outer| decided.contains(&outer)).is_some())
+    };
+    let waits = |i: usize, op: Op<'c>| {
+        // A conversion says itself whether warps wait in it; what is called is asked when it is its turn.
+        let asks_others = is_conversion(op) || is_one_of!(op, CallOp | TensormapCreateOp);
+        let scratch = || buffers.of_op(op).is_some_and(|buffer| buffers.all[buffer].is_scratch);
+        analysis.barriers[i].is_some() || analysis.steps[i].synchronizes.shared || !asks_others && scratch()
+    };
+    let mut waiting = ops.iter().enumerate().filter(|(i, op)| waits(*i, **op) && some_warps(**op));
+    waiting.next().map_or(Ok(()), |(_, op)| {
+        Err(op.error("all warps must wait for each other here, and the number of a warp decides which of them come here"))
+    })
+}
+
 fn insert_barriers<'c>(
     function: Op<'c>,
     called: &Callees,
-    divergence: &mut Divergence<'c>,
+    divergence: &mut [Divergence<'c>; 2],
     target: &TargetDesc,
     report: bool,
 ) -> PassResult {
@@ -454,7 +483,8 @@ fn insert_barriers<'c>(
     let mut access = |op: Op<'c>| GlobalAccess::of(op, &mut roots).or_else(|| called.global_access(op));
     let access = |op: &Op<'c>| if apart && in_loop(*op) { None } else { access(*op) };
     let mut global: Vec<Option<GlobalAccess<'_>>> = graph.ops().iter().map(access).collect();
-    allow_divergence(function, graph.ops(), &mut global, divergence);
+    let [by_value, by_warp] = &mut *divergence;
+    allow_divergence(function, graph.ops(), &mut global, by_value);
     let (mut numbers, mut kinds) = (FastMap::default(), Vec::new());
     let mut number = |access: GlobalAccess<'c>| {
         *numbers.entry(access).or_insert_with_key(|access: &GlobalAccess<'c>| {
@@ -463,7 +493,8 @@ fn insert_barriers<'c>(
         })
     };
     let global: Vec<Option<usize>> = global.into_iter().map(|access| access.map(&mut number)).collect();
-    if buffers.all.is_empty() && !kinds.iter().any(|access| access.writes) {
+    let by_number = by_warp.concerns(function) || graph.ops().iter().any(|op| WarpIdOp::cast(*op).is_some());
+    if buffers.all.is_empty() && !kinds.iter().any(|access| access.writes) && !by_number {
         return Ok(());
     }
     let places = places(&buffers).map_err(fail)?;
@@ -488,6 +519,7 @@ fn insert_barriers<'c>(
         steps,
     };
     analysis.solve();
+    check_warps(function, &analysis, &buffers, by_warp)?;
     let ops = analysis.graph.ops();
     // Nobody has counted more barriers than there are: the halves of such loops run together.
     let needing = ops.iter().zip(&analysis.barriers).filter(|(_, put)| put.is_some());

@@ -3,8 +3,8 @@
 //! Every thread loads a scalar for itself, and so does every replica of an element. Where the data may change meanwhile, because it is
 //! stored here or by other programs, warps may get different values; if such a value decides a branch, or how often a loop runs, in which
 //! warps wait for each other, some wait for ever. Each element of such a load is loaded by one thread, which tells the others
-//! through shared memory, as for the results of atomic operations; assembly with effects is run by all, and one of them tells the
-//! others.
+//! through shared memory, as for the results of atomic operations; assembly with effects, or that reads registers with a thread's own
+//! number, is run by all, and one of them tells the others.
 //!
 //! What may change are volatile loads, and loads of what may be what the function stores: through pointers of the same
 //! argument, or through pointers of unknown origin. A load of a known argument and a store through unknown pointers are taken to
@@ -28,6 +28,16 @@ use ttopt_dialect::tt::ops::{
 use ttopt_dialect::ttg::module_attrs;
 use ttopt_dialect::ttg::ops::BarrierOp;
 use ttopt_dialect::ttg::types::MemDescType;
+
+/// Special registers of PTX, and instructions of AMD's, that say something else to each thread or at each time.
+const OWN: [&str; 8] =
+    ["%tid", "%laneid", "%warpid", "%lanemask", "%clock", "%globaltimer", "v_mbcnt", "s_memtime"];
+
+/// Whether threads may get different results of `op`, assembly, from the same operands.
+pub(super) fn is_own(op: Op<'_>) -> bool {
+    ElementwiseInlineAsmOp::cast(op)
+        .is_some_and(|asm| !asm.pure() || OWN.iter().any(|name| asm.asm_string().contains(name)))
+}
 
 /// The mark of a load, or of assembly, of which all threads get what one of them got.
 pub const ONCE: &str = "ttg.once";
@@ -102,7 +112,7 @@ impl<'c> Module<'c> {
                 anything = true;
             } else if ReturnOp::cast(op).is_some() {
                 returns.push(op);
-            } else if ElementwiseInlineAsmOp::cast(op).is_some_and(|asm| !asm.pure()) {
+            } else if is_own(op) {
                 self.sources.insert(op);
             } else if let Some(access) = GlobalAccess::of(op, &mut roots) {
                 match access.roots() {

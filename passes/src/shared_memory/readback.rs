@@ -23,7 +23,7 @@
 
 use super::callee;
 use super::effects::{fills_by_tma, is_store_by_tma};
-use super::once::ONCE;
+use super::once::{ONCE, is_own};
 use super::one_thread::is_by_one_thread;
 use crate::analysis::pointer_roots::{Arguments, PointerRoots, descriptor_roots, may_meet};
 use linear_layout::Dim;
@@ -33,11 +33,10 @@ use mlir_host::ir::{Op, Type, Value};
 use mlir_host::{is_one_of, match_op};
 use ttopt_dialect::tt::enums::MemSemantic;
 use ttopt_dialect::tt::ops::{
-    AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, AtomicStoreOp, CallOp, ElementwiseInlineAsmOp,
-    FuncOp, LoadOp, StoreOp,
+    AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, AtomicStoreOp, CallOp, FuncOp, LoadOp, StoreOp,
 };
 use ttopt_dialect::ttg::layout::to_linear_layout;
-use ttopt_dialect::ttg::ops::AsyncCopyGlobalToLocalOp;
+use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, WarpIdOp};
 use ttopt_dialect::ttng::ops::{AsyncTmaGatherOp, AsyncTmaReduceOp, AsyncTmaScatterOp};
 
 /// An access to global memory.
@@ -198,6 +197,12 @@ pub struct Divergence<'c> {
 }
 
 impl<'c> Divergence<'c> {
+    /// Whether something was noted of calls of `function`.
+    pub fn concerns(&self, function: Op<'c>) -> bool {
+        let name = FuncOp::of(function).sym_name();
+        self.called.contains(name) || self.arguments.get(name).is_some_and(|arguments| !arguments.is_empty())
+    }
+
     /// Notes what a call passes on: whether its control flow is such, and which of its operands are.
     fn call(&mut self, call: Op<'c>, diverges: bool, differs: &FastSet<Value<'c>>) {
         let Some(name) = callee(call) else { return };
@@ -235,7 +240,7 @@ pub fn allow_divergence<'c>(
                 || anything
                 || !stored.is_empty() && stored_here
         }
-        _ => ElementwiseInlineAsmOp::cast(*op).is_some_and(|asm| !asm.pure()),
+        _ => is_own(*op),
     };
     let sources = ops.iter().zip(accesses.iter()).filter(|pair| may_change(*pair));
     let mut differ: Vec<Value<'c>> = sources.flat_map(|(op, _)| op.results()).collect();
@@ -253,6 +258,30 @@ pub fn allow_divergence<'c>(
             divergence.call(*op, divergence.called.contains(name) || diverges(), &differs);
         }
     }
+}
+
+/// The operations among those of `function` whose control flow the number of a warp decides; `divergence` says how callers come to
+/// `function`, and gets to know how it comes to those that it calls. `None` where that is so of all of it.
+pub fn decided_by_warp<'c>(
+    function: Op<'c>,
+    ops: &[Op<'c>],
+    divergence: &mut Divergence<'c>,
+) -> Option<FastSet<Op<'c>>> {
+    let name = FuncOp::of(function).sym_name();
+    let numbers = ops.iter().filter(|op| WarpIdOp::cast(**op).is_some());
+    let mut differ: Vec<Value<'c>> = numbers.flat_map(|op| op.results()).collect();
+    let passed = divergence.arguments.get(name).into_iter().flatten();
+    let entry = function.region(0).first_block();
+    differ.extend(passed.filter_map(|i| entry?.args().nth(*i)));
+    let all = divergence.called.contains(name);
+    let (decided, differs) = decided_by(differ);
+    if all || !differs.is_empty() {
+        for op in ops.iter().filter(|op| CallOp::cast(**op).is_some()) {
+            let diverges = all || op.ancestor(|outer| decided.contains(&outer)).is_some();
+            divergence.call(*op, diverges, &differs);
+        }
+    }
+    (!all).then_some(decided)
 }
 
 /// The operations whose control flow values computed from `open` decide: branches, loops, and whatever has blocks that jump.
