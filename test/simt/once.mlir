@@ -4,6 +4,9 @@
 // RUN: %python_numpy -c "import numpy as n; x = n.arange(1024, dtype='i4'); n.save('%t.x.npy', x); n.save('%t.zero.npy', n.zeros(3, 'i4')); n.save('%t.ones.npy', n.array([1, 1, 0], 'i4')); n.save('%t.y.npy', n.full(3, x.sum(), 'i4'))"
 // RUN: %ttsim %s --target cuda:90 -q --arg f=%t.zero.npy --arg x=%t.x.npy --arg y=i32[3] --compare f=%t.ones.npy --compare y=%t.y.npy
 // RUN: %ttsim %s --target cuda:80 --num-ctas 1 --num-warps 8 -q --arg f=%t.zero.npy --arg x=%t.x.npy --arg y=i32[3] --compare f=%t.ones.npy --compare y=%t.y.npy
+// RUN: sed '/^  .. Assembly/,/^  }$/d' %s > %t.amd.mlir
+// RUN: %ttsim %t.amd.mlir --target hip:gfx942 -q --arg f=%t.zero.npy --arg x=%t.x.npy --arg y=i32[3] --compare f=%t.ones.npy
+// RUN: %ttsim %t.amd.mlir --target hip:gfx1100 -q --arg f=%t.zero.npy --arg x=%t.x.npy --arg y=i32[3] --compare f=%t.ones.npy
 
 tt.func private @flag(%f: !tt.ptr<i32>) -> i32 attributes {noinline = true} {
   %0 = tt.load %f {isVolatile = true} : !tt.ptr<i32>
