@@ -566,7 +566,10 @@ pub fn left_in_shared(k: u64, bits: u64, result: &Encoding) -> NvmmaShared {
 fn shared_rows(side: usize, bytes: u64, bits: u64, transposed: bool, result: &Encoding) -> NvmmaShared {
     let operand = DotOperand { op_idx: side as u32, parent: Box::new(result.clone()), k_width: 0 };
     NvmmaShared {
-        swizzling_byte_width: [128, 64, 32].into_iter().find(|width| bytes % width == 0).unwrap_or(0),
+        swizzling_byte_width: [128, 64, 32]
+            .into_iter()
+            .find(|width| bytes.is_multiple_of(*width))
+            .unwrap_or(0),
         transposed,
         element_bit_width: bits,
         fp4_padded: false,
