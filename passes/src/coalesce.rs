@@ -349,21 +349,24 @@ impl<'c> Sets<'c> {
 }
 
 /// What an access costs per element when each thread holds `held` neighbours: issuing instructions; and the lines of 128 bytes
-/// that loads touch, or the sectors of 32 bytes that stores do.
+/// that loads touch, or the sectors of 32 bytes that stores and atomic operations do. The L2 does the latter, one sector
+/// after the other: where nothing is known of their addresses, neighbours of the tensor are as likely neighbours in memory as not.
 fn cost_per_element(access: &Access<'_>, held: u64, lanes: u64, target: Option<&TargetDesc>) -> [f64; 2] {
     let vector = access.vector.min(held);
     let sectors_of_lane = (vector * access.facts.bytes).div_ceil(32);
     // Lanes next to each other share sectors.
     let together = (lanes * held * access.facts.bytes).div_ceil(32);
+    let apart = lanes * sectors_of_lane;
     let together = match access.facts.stride {
         _ if access.facts.usual > 1 => together,
         Some(stride) => (lanes * held * stride).div_ceil(32),
-        None => u64::MAX,
+        None if plans::is_atomic(access.op) => (together.min(apart) + apart) / 2,
+        None => apart,
     };
-    let sectors = together.clamp(1, lanes * sectors_of_lane);
+    let sectors = together.clamp(1, apart);
     let lines = (sectors as f64 / 4.0).max(1.0);
     let stored = target
-        .filter(|_| access.op.num_results() == 0)
+        .filter(|_| plans::writes(access.op))
         .map_or(0.0, |target| target.cost.stored(lanes * vector * access.facts.bytes, sectors));
     [1.0, lines.max(stored)].map(|cost| cost / vector as f64)
 }

@@ -437,11 +437,12 @@ impl<'c> Source<'c> {
             }
             scratch = scratch_bytes(inner, target)?.max(scratch);
         }
-        // Buffers from before it that are not only used there.
+        // Buffers from before it that are not only used there, be it in another loop.
         let mut at = within;
-        while let Some(outer) = at.parent() {
-            for op in at.block().into_iter().flat_map(Block::ops).take_while(|op| *op != at) {
-                let ends = |user: Op<'c>| user.block() == at.block() && user.is_before_in_block(at);
+        while let (Some(outer), Some(block)) = (at.parent(), at.block()) {
+            for op in block.ops().take_while(|op| *op != at) {
+                let ends =
+                    |user: Op<'c>| in_block(user, block).is_some_and(|user| user.is_before_in_block(at));
                 let taken = bytes(op)?;
                 if taken > 0 && seen_as(op.result(0)).into_iter().any(|user| !ends(user)) {
                     own += taken;
