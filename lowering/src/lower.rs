@@ -330,7 +330,7 @@ impl<'a, 'c> Lower<'a, 'c> {
     }
 
     /// Computes the result of an elementwise operation register by register.
-    /// Registers that hold copies of an element share one value, and so do
+    /// Registers that hold replicas of an element share one value, and so do
     /// those whose elements axis info knows to be equal.
     pub fn map(
         &mut self,

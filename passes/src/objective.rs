@@ -417,7 +417,7 @@ impl<'c> Objective<'c> {
     /// Of the accesses of a plan by all warps.
     fn accesses(layout: &LinearLayout, plan: &VectorPlan, stores: bool, cost: &CostModel) -> f64 {
         let copies = |dim| layout.free_variable_mask(dim).count_ones();
-        // Only one of the warps that hold copies writes.
+        // Only one of the warps that hold replicas writes.
         let idle = if stores { copies(Dim::WARP) } else { 0 };
         let warps = warps(layout) / f64::from(1u32 << idle);
         // An instruction of a warp is served line by line. Sectors that are used in full count a quarter of a line each,
@@ -446,7 +446,7 @@ impl<'c> Objective<'c> {
         }
     }
 
-    /// Registers of `layout`, which is `to`, for whose values `op` computes something. Those that hold copies are
+    /// Registers of `layout`, which is `to`, for whose values `op` computes something. Those that hold replicas are
     /// computed once; integers and pointers that are constants apart become offsets in instructions.
     fn computed(&self, op: Op<'c>, ty: TensorType<'c>, to: Attr<'c>, layout: &LinearLayout) -> f64 {
         let numbers = pointee(ty.element()).is_some() || ty.element().int_bits().is_some();

@@ -14,18 +14,20 @@ pub use access::{
 pub use along::{LINE_BY_LINE, cost_along, gather, histogram, kind_along, operand_bits, reduce, scan};
 pub use dot::{dot, dot_type, has_pairs, scale_layouts, scaled_dot, warp_group_dot};
 
+use crate::shared_memory::ONCE;
 use crate::thread_group::ThreadGroup;
 use linear_layout::plan::{ConversionPlan, FragmentWords};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, Encoding, LinearLayout};
 use mlir_host::def::OpDef;
 use mlir_host::hash::FastMap;
-use mlir_host::ir::{Attr, Op, TensorType, Type};
+use mlir_host::ir::{Attr, Op, TensorType, Type, Value};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::sync::Arc;
 use ttopt_dialect::tt::ops::{
-    AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, GatherOp, HistogramOp, ReduceOp, ScanOp,
+    AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, ElementwiseInlineAsmOp, GatherOp, HistogramOp,
+    LoadOp, ReduceOp, ScanOp,
 };
 use ttopt_dialect::tt::types::is_pointer;
 use ttopt_dialect::ttg::attrs::encoding;
@@ -166,14 +168,21 @@ pub fn layout_at(op: Op<'_>, ty: Type<'_>, target: &TargetDesc) -> Result<Arc<Li
     LinearLayout::from_bases(&bases, &[Dim::out(0)]).map(Arc::new).map_err(|err| err.to_string())
 }
 
-/// How values that only one of the threads with copies of an element has reach
-/// the others: through shared memory. `None` when no thread holds copies, or
+/// How values that only one of the threads with replicas of an element has reach
+/// the others: through shared memory. `None` when no thread holds replicas, or
 /// nobody uses the result.
 ///
 /// # Errors
 /// When there is no plan.
 pub fn shared_result(op: Op<'_>, target: &TargetDesc) -> Result<Option<ConversionPlan>, String> {
-    let result = op.result(0);
+    shared(op, op.result(0), target)
+}
+
+/// The same for `result`, one of several of `op`.
+///
+/// # Errors
+/// When there is no plan.
+pub fn shared(op: Op<'_>, result: Value<'_>, target: &TargetDesc) -> Result<Option<ConversionPlan>, String> {
     if result.is_unused() {
         return Ok(None);
     }
@@ -203,7 +212,16 @@ pub const TENSOR_MAP_BYTES: u64 = 128;
 pub fn scratch_bytes(op: Op<'_>, target: &TargetDesc) -> Result<u64, String> {
     type Bytes = fn(Op<'_>, &TargetDesc) -> Result<u64, String>;
     let of_result: Bytes = |op, target| Ok(shared_result(op, target)?.map_or(0, |plan| plan.shared_bytes()));
-    let scratch: [(&'static OpDef, Bytes); 12] = [
+    // Those of which one thread tells the others what it got.
+    let once: Bytes = |op, target| {
+        let results = op.results().filter(|_| op.attr(ONCE).is_some());
+        results
+            .map(|result| Ok(shared(op, result, target)?.map_or(0, |plan| plan.shared_bytes())))
+            .try_fold(0, |most, bytes: Result<u64, String>| Ok(most.max(bytes?)))
+    };
+    let scratch: [(&'static OpDef, Bytes); 14] = [
+        (LoadOp::DEF, once),
+        (ElementwiseInlineAsmOp::DEF, once),
         (ConvertLayoutOp::DEF, |op, target| {
             Ok(conversion(op.operand(0).ty(), op.result(0).ty(), target)?.shared_bytes())
         }),

@@ -140,7 +140,7 @@ pub fn wanted_or_equal<'c>(rule: Rule, value: Value<'c>, wanted: Attr<'c>) -> At
         if rule != Rule::Broadcast {
             return equivalent(have, wanted, shape);
         }
-        // Registers that hold copies may differ in number.
+        // Registers that hold replicas may differ in number.
         let distinct = |layout| to_linear_layout(layout, shape).ok()?.remove_zero_bases(Dim::REGISTER).ok();
         have == wanted || distinct(have).is_some_and(|have| distinct(wanted) == Some(have))
     };

@@ -18,7 +18,7 @@ tt.func private @reduce(%x: tensor<128xf32, #line>) -> f32 {
 #line = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32} {
 tt.func private @cat(%a: tensor<32xf32, #line>, %b: tensor<32xf32, #line>) -> tensor<64xf32, #line> {
-  // expected-error @+1 {{the threads that hold copies of the result are not those that hold copies of the operands}}
+  // expected-error @+1 {{the threads that hold replicas of the result are not those that hold replicas of the operands}}
   %c = tt.cat %a, %b : tensor<32xf32, #line> -> tensor<64xf32, #line>
   tt.return %c : tensor<64xf32, #line>
 }

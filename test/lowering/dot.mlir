@@ -92,7 +92,7 @@ tt.func private @f64(%a: tensor<16x4xf64, #a64>, %b: tensor<4x16xf64, #b64>, %c:
   tt.return %d : tensor<16x16xf64, #mma64>
 }
 
-// Lanes that hold copies of summands take zeros, for both operands: lanes with bit 1 set.
+// Lanes that hold replicas of summands take zeros, for both operands: lanes with bit 1 set.
 // CHECK-LABEL: llvm.func internal @four_summands(
 // CHECK:         %[[TWO:.*]] = llvm.mlir.constant(2 : i32) : i32
 // CHECK-NEXT:    %[[BIT:.*]] = llvm.and %{{.*}}, %[[TWO]] : i32

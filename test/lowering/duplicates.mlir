@@ -9,7 +9,7 @@
 #row = #ttg.slice<{dim = 1, parent = #b2}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
 
-// 64 elements fill two warps, the other two hold copies: warp bit 1 is masked.
+// 64 elements fill two warps, the other two hold replicas: warp bit 1 is masked.
 // CHECK-LABEL: llvm.func @warps(
 // CHECK:         %[[WARP:.*]] = llvm.lshr %{{.*}}, %{{.*}} : i32
 // CHECK:         %[[TWO:.*]] = llvm.mlir.constant(2 : i32)

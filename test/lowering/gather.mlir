@@ -38,7 +38,7 @@ tt.func public @shared(%p: tensor<4x128x!tt.ptr<f16>, #warps>, %q: tensor<4x128x
   tt.return
 }
 
-// Clear, count what is a bin and not masked, read. Warps 2 and 3 hold copies and do not count.
+// Clear, count what is a bin and not masked, read. Warps 2 and 3 hold replicas and do not count.
 // CHECK-LABEL: llvm.func @histogram(
 // CHECK:         st.shared.b32
 // CHECK:         nvvm.barrier0

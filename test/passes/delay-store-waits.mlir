@@ -32,7 +32,7 @@ tt.func public @tiles(%c: !tt.tensordesc<64x64xf16, #shared>, %n: i32, %t: tenso
   tt.return
 }
 
-// Two stores of an iteration do not wait for each other.
+// Two stores of an iteration do not wait for each other where they are a block apart.
 // CHECK-LABEL: @halves(
 // CHECK: ttng.async_tma_store_wait {pendings = 0 : i32}
 // CHECK-NEXT: ttg.local_alloc
@@ -44,6 +44,34 @@ tt.func public @tiles(%c: !tt.tensordesc<64x64xf16, #shared>, %n: i32, %t: tenso
 tt.func public @halves(%c: !tt.tensordesc<64x64xf16, #shared>, %n: i32, %h: tensor<64x64xf16, #mma>) {
   %pid = tt.get_program_id x : i32
   %all = tt.get_num_programs x : i32
+  %c64 = arith.constant 64 : i32
+  scf.for %i = %pid to %n step %all : i32 {
+    %b = ttg.local_alloc %h : (tensor<64x64xf16, #mma>) -> !ttg.memdesc<64x64xf16, #shared, #smem>
+    ttng.fence_async_shared {bCluster = false}
+    ttng.async_tma_copy_local_to_global %c[%i, %pid] %b : !tt.tensordesc<64x64xf16, #shared>, !ttg.memdesc<64x64xf16, #shared, #smem>
+    ttng.async_tma_store_wait {pendings = 0 : i32}
+    %d = ttg.local_alloc %h : (tensor<64x64xf16, #mma>) -> !ttg.memdesc<64x64xf16, #shared, #smem>
+    ttng.fence_async_shared {bCluster = false}
+    %right = arith.addi %pid, %c64 : i32
+    ttng.async_tma_copy_local_to_global %c[%i, %right] %d : !tt.tensordesc<64x64xf16, #shared>, !ttg.memdesc<64x64xf16, #shared, #smem>
+    ttng.async_tma_store_wait {pendings = 0 : i32}
+  }
+  tt.return
+}
+
+// They wait where they may be to the same elements: here they are in the first iteration.
+// CHECK-LABEL: @meet(
+// CHECK: scf.for
+// CHECK-NEXT: ttng.async_tma_store_wait {pendings = 0 : i32}
+// CHECK-NEXT: ttg.local_alloc
+// CHECK: ttng.async_tma_copy_local_to_global
+// CHECK-NEXT: ttng.async_tma_store_wait {pendings = 0 : i32}
+// CHECK: ttng.async_tma_copy_local_to_global
+// CHECK-NEXT: }
+// CHECK-NEXT: ttng.async_tma_store_wait {pendings = 0 : i32}
+tt.func public @meet(%c: !tt.tensordesc<64x64xf16, #shared>, %n: i32, %h: tensor<64x64xf16, #mma>) {
+  %pid = tt.get_program_id x : i32
+  %all = tt.get_num_programs x : i32
   scf.for %i = %pid to %n step %all : i32 {
     %b = ttg.local_alloc %h : (tensor<64x64xf16, #mma>) -> !ttg.memdesc<64x64xf16, #shared, #smem>
     ttng.fence_async_shared {bCluster = false}
@@ -52,6 +80,31 @@ tt.func public @halves(%c: !tt.tensordesc<64x64xf16, #shared>, %n: i32, %h: tens
     %d = ttg.local_alloc %h : (tensor<64x64xf16, #mma>) -> !ttg.memdesc<64x64xf16, #shared, #smem>
     ttng.fence_async_shared {bCluster = false}
     ttng.async_tma_copy_local_to_global %c[%pid, %i] %d : !tt.tensordesc<64x64xf16, #shared>, !ttg.memdesc<64x64xf16, #shared, #smem>
+    ttng.async_tma_store_wait {pendings = 0 : i32}
+  }
+  tt.return
+}
+
+// Half a block apart is not enough.
+// CHECK-LABEL: @overlap(
+// CHECK: scf.for
+// CHECK: ttng.async_tma_copy_local_to_global
+// CHECK: ttng.async_tma_store_wait {pendings = 0 : i32}
+// CHECK: ttng.async_tma_copy_local_to_global
+// CHECK-NEXT: }
+tt.func public @overlap(%c: !tt.tensordesc<64x64xf16, #shared>, %n: i32, %h: tensor<64x64xf16, #mma>) {
+  %pid = tt.get_program_id x : i32
+  %all = tt.get_num_programs x : i32
+  %c64 = arith.constant 32 : i32
+  scf.for %i = %pid to %n step %all : i32 {
+    %b = ttg.local_alloc %h : (tensor<64x64xf16, #mma>) -> !ttg.memdesc<64x64xf16, #shared, #smem>
+    ttng.fence_async_shared {bCluster = false}
+    ttng.async_tma_copy_local_to_global %c[%i, %pid] %b : !tt.tensordesc<64x64xf16, #shared>, !ttg.memdesc<64x64xf16, #shared, #smem>
+    ttng.async_tma_store_wait {pendings = 0 : i32}
+    %d = ttg.local_alloc %h : (tensor<64x64xf16, #mma>) -> !ttg.memdesc<64x64xf16, #shared, #smem>
+    ttng.fence_async_shared {bCluster = false}
+    %right = arith.addi %pid, %c64 : i32
+    ttng.async_tma_copy_local_to_global %c[%i, %right] %d : !tt.tensordesc<64x64xf16, #shared>, !ttg.memdesc<64x64xf16, #shared, #smem>
     ttng.async_tma_store_wait {pendings = 0 : i32}
   }
   tt.return

@@ -99,7 +99,7 @@ tt.func private @scatter() {
   tt.return
 }
 
-// The upper half of a buffer of 128 rows, with copies of every element in two warps.
+// The upper half of a buffer of 128 rows, with replicas of every element in two warps.
 tt.func private @scatter_part() {
   %v, %r, %c = tt.call @numbers() : () -> (tensor<64x32xi32, #b>, tensor<64x32xi32, #b>, tensor<64x32xi32, #b>)
   %mask = arith.constant dense<31> : tensor<64x32xi32, #b>

@@ -116,7 +116,7 @@ fn mma(case: Case, down: u32, across: u32) -> String {
     )
 }
 
-/// Any surjective matrix, with copies now and then.
+/// Any surjective matrix, with replicas now and then.
 fn general(random: &mut Random, case: Case) -> LinearLayout {
     let bits = (case.rows * case.columns).trailing_zeros();
     let warps = case.warps.trailing_zeros() as usize;
@@ -336,7 +336,7 @@ fn check(
         let (instructions, wavefronts) = planned(access, case);
         // Wider accesses of equal addresses are served better than planned for,
         // and neighbouring accesses are merged.
-        // Where lanes hold copies, one of them stores, and LLVM reads for it alone where stores have branches.
+        // Where lanes hold replicas, one of them stores, and LLVM reads for it alone where stores have branches.
         let alone = target.vendor == Vendor::Amd && b.free_variable_mask(Dim::LANE) != 0;
         let exact = counted.instructions == instructions
             && !alone

@@ -353,7 +353,7 @@ fn size() -> impl Strategy<Value = u64> {
 
 proptest! {
     /// A blocked layout is the product of its registers, lanes and warps, repeated along registers until it covers the
-    /// shape; where the shape is smaller, registers beyond it do not exist, and lanes and warps there hold copies.
+    /// shape; where the shape is smaller, registers beyond it do not exist, and lanes and warps there hold replicas.
     #[test]
     fn a_blocked_layout_is_the_product_of_its_parts(
         parts in proptest::array::uniform3(proptest::array::uniform2(size())),

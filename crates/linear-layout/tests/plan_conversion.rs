@@ -308,7 +308,7 @@ fn what_one_block_has_reaches_the_others() {
     let target = TargetDesc::parse("cuda:90").unwrap();
     let zeros = |n| vec![[0]; n];
     let ins = |block| [(Dim::LANE, zeros(5)), (Dim::WARP, zeros(2)), (Dim::BLOCK, block)];
-    // One element, of which all threads of both blocks have copies.
+    // One element, of which all threads of both blocks have replicas.
     let layout = LinearLayout::from_bases(&ins(zeros(1)), &[Dim::out(0)]).unwrap();
     let plan = ConversionPlan::to_copies(&layout, 32, &target, target.shared_bytes).unwrap();
     assert_eq!(plan.kind(), "cluster");

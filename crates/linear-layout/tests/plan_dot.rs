@@ -114,7 +114,7 @@ fn whole_tiles_use_the_instruction_once_each() {
 fn short_sums_are_filled_with_zeros() {
     let plan = product(MMA, 2, [16, 8, 4], (F16, F16), "cuda:80").unwrap();
     let Dot::Matrix { executions, zero_lanes, .. } = &plan.dot else { panic!("{plan}") };
-    assert_eq!(*zero_lanes, 0b10, "four summands: two in a lane, two lanes, and two with copies");
+    assert_eq!(*zero_lanes, 0b10, "four summands: two in a lane, two lanes, and two with replicas");
     assert!(plan.to_string().contains("  operands zero where lane & 0x2 != 0\n"), "{plan}");
     assert!(executions[0].a[7].is_none() && executions[0].b[3].is_none());
 }

@@ -173,7 +173,7 @@ fn plans_are_said_and_count_padding() {
     );
 }
 
-/// Lanes and warps that hold copies do not copy; those that do are the first of their warp.
+/// Lanes and warps that hold replicas do not copy; those that do are the first of their warp.
 #[test]
 fn threads_with_copies_are_idle() {
     let shape = [16, 16];

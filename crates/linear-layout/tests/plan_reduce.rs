@@ -210,7 +210,7 @@ fn one_by_one_takes_more_than_four_times_as_many() {
     let warps = |l: &LinearLayout| l.in_size(Dim::WARP).unwrap();
     let legacy: u64 =
         cases("Blocked").iter().filter(|l| warps(l) > 1).map(|l| 2 * l.in_size(Dim::REGISTER).unwrap()).sum();
-    assert!(ours * 5888 <= legacy * 1388, "{ours} instructions, {legacy} with copies, one by one");
+    assert!(ours * 5888 <= legacy * 1388, "{ours} instructions, {legacy} with replicas, one by one");
 }
 
 #[test]

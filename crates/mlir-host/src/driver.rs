@@ -5,6 +5,7 @@ use crate::dialect::DialectDef;
 use crate::ffi;
 use crate::ir::Op;
 use crate::pass::PassDef;
+use crate::text;
 use mlir_sys::*;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -190,7 +191,7 @@ pub fn opt_main(tool: &str, dialects: &[&'static DialectDef], passes: &[&'static
     })
 }
 
-/// Refuses malformed bytecode. Returns 0 after appending why.
+/// Refuses malformed bytecode, and text that would end MLIR's parser. Returns 0 after appending why.
 extern "C" fn check_input(input: MlirStringRef, marker: MlirStringRef, message: *mut ffi::Sink) -> c_int {
     // SAFETY: the driver's buffer and one of its options, both alive while this runs.
     let [input, marker] = [input, marker].map(|text| unsafe { ffi::bytes_of(text) });
@@ -205,14 +206,33 @@ extern "C" fn check_input(input: MlirStringRef, marker: MlirStringRef, message: 
     }
 }
 
-/// Bytecode is all of an input, or follows a marker that splits it.
+/// Refuses what would end MLIR's readers, of bytecode or of text.
+fn check(input: &[u8]) -> Result<(), Malformed> {
+    if bytecode::is_bytecode(input) {
+        return bytecode::check(input);
+    }
+    check_text(input)
+}
+
+fn check_text(input: &[u8]) -> Result<(), Malformed> {
+    text::check(input).map_err(|(at, what)| {
+        let line = Some(text::position(input, at));
+        Malformed { at, line, what: what.to_owned() }
+    })
+}
+
+/// Bytecode is all of an input, or follows a marker that splits it; all else is text.
 fn check_parts(input: &[u8], marker: &[u8]) -> Result<(), String> {
     let follows = |at: usize| at == 0 || !marker.is_empty() && input[..at].ends_with(marker);
     let words = input.windows(bytecode::MAGIC.len()).enumerate();
     for (at, _) in words.filter(|(at, word)| *word == bytecode::MAGIC && follows(*at)) {
-        bytecode::check(&input[at..]).map_err(|err| err.to_string())?;
+        check(&input[at..]).map_err(|err| err.to_string())?;
     }
-    Ok(())
+    let is_split = !marker.is_empty() && input.windows(marker.len()).any(|word| word == marker);
+    if bytecode::is_bytecode(input) && !is_split {
+        return Ok(());
+    }
+    check_text(input).map_err(|err| err.to_string())
 }
 
 /// Runs `f` with a stack of a gigabyte, which takes memory only as it is used.
@@ -261,7 +281,7 @@ impl Source {
     /// Copies `input`, which is text or bytecode; `name` is the file name in diagnostics.
     ///
     /// # Errors
-    /// Where bytecode is malformed, and how.
+    /// Where bytecode is malformed, and how; where text would end MLIR's parser.
     ///
     /// # Safety
     /// The context is valid and outlives this value.
@@ -271,9 +291,7 @@ impl Source {
         name: &str,
     ) -> Result<Self, Malformed> {
         let bytes = input.as_ref();
-        if bytecode::is_bytecode(bytes) {
-            bytecode::check(bytes)?;
-        }
+        check(bytes)?;
         let input = MlirStringRef { data: bytes.as_ptr().cast(), length: bytes.len() };
         // SAFETY: by the caller.
         Ok(Self { raw: unsafe { ffi::mhSourceNew(context, input, ffi::str_ref(name)) }, context })

@@ -74,6 +74,7 @@ pub mod once;
 pub mod pass;
 pub mod poison;
 pub mod rewrite;
+mod text;
 pub mod traits;
 pub mod upstream;
 mod verify;

@@ -339,7 +339,10 @@ pub enum Op {
         wait: bool,
         pred: Option<Pred>,
     },
-    FenceAsync,
+    FenceAsync {
+        /// Whether it is for device memory, too.
+        device: bool,
+    },
     /// A fence that acquires and releases; of device memory, too, or of shared memory only.
     Fence {
         device: bool,

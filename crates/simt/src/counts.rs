@@ -156,7 +156,7 @@ pub fn class(op: &Op) -> Class {
         | Op::MbarInval { .. }
         | Op::MbarArrive { .. }
         | Op::MbarTry { .. }
-        | Op::FenceAsync => Class::Barrier,
+        | Op::FenceAsync { .. } => Class::Barrier,
         Op::Mma(_) | Op::Wgmma(_) | Op::WgmmaCommit | Op::WgmmaWait { .. } => Class::Matrix,
         Op::Jump { .. } | Op::Branch { .. } | Op::Exit => Class::Branch,
         Op::Print { .. }

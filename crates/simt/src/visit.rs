@@ -176,7 +176,7 @@ pub fn visit(op: &mut Op, def: &mut impl FnMut(&mut Reg), used: &mut impl FnMut(
         Op::BulkCommit { pred: p } | Op::BulkWait { pred: p, .. } => pred(p, used),
         Op::CpCommit { .. }
         | Op::CpWait { .. }
-        | Op::FenceAsync
+        | Op::FenceAsync { .. }
         | Op::Fence { .. }
         | Op::WgmmaFence
         | Op::WgmmaCommit

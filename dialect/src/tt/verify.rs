@@ -255,7 +255,7 @@ pub fn broadcast(op: Op<'_>) -> VerifyResult {
 }
 
 /// Whether the layout `b` of shape `to`, seen on shape `from`, is `a`, apart
-/// from registers that hold copies.
+/// from registers that hold replicas.
 fn same_up_to_broadcast(a: Attr<'_>, b: Attr<'_>, from: &[i64], to: &[i64]) -> Result<bool, String> {
     let before = encoding::layout::to_linear_layout(a, from)?;
     let after = encoding::layout::to_linear_layout(b, to)?;

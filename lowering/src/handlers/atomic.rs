@@ -1,6 +1,6 @@
 //! Atomic accesses to global memory.
 //!
-//! Of the threads that hold copies of an element one acts; what it got reaches
+//! Of the threads that hold replicas of an element one acts; what it got reaches
 //! the others through shared memory. An access that releases comes after what
 //! all threads of the program did before, one that acquires before what they do
 //! after: a barrier stands between.
@@ -142,7 +142,7 @@ fn access<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, request: &Request<'c>) -> Lower
         false => Some(Vec::new()),
     };
     let Some(old) = old else { return internal("the plan leaves registers without a value") };
-    let old = share(l, op, old, acquires(request.sem))?;
+    let old = share(l, (op, 0), old, acquires(request.sem))?;
     if op.num_results() == 1 {
         let values = match old.is_empty() {
             // Nobody asks.
@@ -158,17 +158,17 @@ fn access<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, request: &Request<'c>) -> Lower
     Ok(())
 }
 
-/// Brings results, words of one thread each, to the threads that hold copies;
+/// Brings words of a result of `op`, of one thread each, to the threads that hold replicas;
 /// `wait` is for the threads to wait for each other.
-fn share<'c>(
+pub(super) fn share<'c>(
     l: &mut Lower<'_, 'c>,
-    op: Op<'c>,
+    (op, result): (Op<'c>, usize),
     words: Vec<Value<'c>>,
     wait: bool,
 ) -> Lowered<Vec<Value<'c>>> {
     let plan = match words.is_empty() {
         true => None,
-        false => plans::shared_result(op, l.target.desc()).map_err(Failure::Unsupported)?,
+        false => plans::shared(op, op.result(result), l.target.desc()).map_err(Failure::Unsupported)?,
     };
     match plan {
         Some(plan) => {
@@ -248,7 +248,7 @@ fn scatter<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let addresses = local::indexed(l, &buffer, rmw.indices(), local::axis_of(op)?)?;
     let (values, masks) = (l.get(rmw.values())?, rmw.mask().map(|mask| l.get(mask)).transpose()?);
     let mine = local::representative(l, &registers)?;
-    // Registers with copies of an element share one access.
+    // Registers with replicas of an element share one access.
     let mut done: HashMap<u64, Value<'c>> = HashMap::new();
     let mut old = Vec::with_capacity(addresses.len());
     for (register, address) in addresses.into_iter().enumerate() {
@@ -280,7 +280,7 @@ fn scatter<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         l.set(op.result(0), vec![undef; values.len()]);
         return Ok(());
     }
-    let old = share(l, op, old, false)?;
+    let old = share(l, (op, 0), old, false)?;
     let values = from_words(l, &old, element)?;
     l.set(op.result(0), values);
     Ok(())
@@ -347,7 +347,7 @@ fn poll<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let Some(found) = found else { return internal("the plan leaves registers without a value") };
     let i1_element = op.result(0).ty().element();
     let words = found.iter().map(|value| to_word(l, *value, i1_element, 8)).collect::<Lowered<Vec<_>>>()?;
-    let words = share(l, op, words, true)?;
+    let words = share(l, (op, 0), words, true)?;
     let values = from_words(l, &words, i1_element)?;
     l.set(op.result(0), values);
     Ok(())

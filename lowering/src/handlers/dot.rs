@@ -75,7 +75,7 @@ fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     Ok(())
 }
 
-/// The result's registers, those that hold copies included.
+/// The result's registers, those that hold replicas included.
 fn copies<'c>(plan: &DotTilePlan, sums: &[Value<'c>]) -> Lowered<Vec<Value<'c>>> {
     plan.copies.iter().map(|register| at(sums, *register)).collect()
 }
@@ -211,7 +211,7 @@ impl<'c> Matrix<'_, 'c> {
         Ok(results)
     }
 
-    /// A fragment with zeros in the lanes that hold copies of summands.
+    /// A fragment with zeros in the lanes that hold replicas of summands.
     fn without_copies(&self, l: &mut Lower<'_, 'c>, fragment: Vec<Value<'c>>) -> Lowered<Vec<Value<'c>>> {
         let Some(counts) = l.is_representative(self.zero_lanes, 0, 0)? else { return Ok(fragment) };
         let zeroed = |value: &Value<'c>| {

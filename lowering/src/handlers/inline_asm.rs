@@ -1,13 +1,17 @@
 //! Inline assembly, of elements and of threads.
 
+use super::atomic::share;
 use crate::emit::internal;
 use crate::emit::{Failure, Lowered, unsupported};
 use crate::lower::{Handler, Lower};
-use crate::target::Target;
+use crate::target::{BarrierMemory, Target};
+use crate::words::{from_words, to_words};
 use mlir_host::ir::{Op, Type, Value};
 use ttopt_dialect::tt::ops::ElementwiseInlineAsmOp;
 use ttopt_dialect::ttg::ops::InlineAsmOp;
 use ttopt_dialect::ttg::types::MemDescType;
+use ttopt_passes::plans;
+use ttopt_passes::shared_memory::ONCE;
 
 pub(super) const HANDLERS: &[(&str, Handler)] =
     &[("tt.elementwise_inline_asm", inline_asm), ("ttg.inline_asm", thread_asm)];
@@ -198,8 +202,19 @@ fn inline_asm<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         }
         start += packed;
     }
-    for (result, mut values) in results.into_iter().zip(out) {
+    let once = op.attr(ONCE).is_some();
+    for (i, (result, mut values)) in results.into_iter().zip(out).enumerate() {
         values.truncate(n);
+        if once && !result.is_unused() {
+            // All results pass through the same memory.
+            if i > 0 {
+                l.barrier(BarrierMemory::Shared)?;
+            }
+            let bits = plans::word_bits(result.ty()).map_err(Failure::Unsupported)?;
+            let words = to_words(l, &values, result.ty().element(), bits)?;
+            let words = share(l, (op, i), words, false)?;
+            values = from_words(l, &words, result.ty().element())?;
+        }
         l.set(result, values);
     }
     Ok(())

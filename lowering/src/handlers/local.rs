@@ -236,7 +236,7 @@ fn scatter<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let bits = word_bits(ty).map_err(Failure::Unsupported)?;
     let values = l.get(scatter.values())?;
     let registers = layout(ty).map_err(Failure::Unsupported)?;
-    // One of the threads with copies of an element stores it.
+    // One of the threads with replicas of an element stores it.
     let mine = representative(l, &registers)?;
     let addresses = indexed(l, &buffer, scatter.indices(), axis_of(op)?)?;
     let copies = registers.free_variable_mask(Dim::REGISTER);
@@ -249,7 +249,7 @@ fn scatter<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     Ok(())
 }
 
-/// The condition that this thread is the one of those with copies that acts.
+/// The condition that this thread is the one of those with replicas that acts.
 pub(super) fn representative<'c>(l: &mut Lower<'_, 'c>, layout: &LinearLayout) -> Lowered<Option<Value<'c>>> {
     let copies = |dim| layout.free_variable_mask(dim);
     l.is_representative(copies(Dim::LANE), copies(Dim::WARP), 0)

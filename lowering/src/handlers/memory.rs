@@ -1,9 +1,10 @@
 //! Loads and stores of global memory, and other operations with effects.
 
+use super::atomic::share;
 use crate::emit::{Failure, Lowered, internal, unsupported};
 use crate::lower::{Handler, Lower, Values};
 use crate::target::{Access, Assertion, BarrierMemory, BufferAddress, CachePolicy};
-use crate::words::{from_word, to_word};
+use crate::words::{from_word, from_words, to_word};
 use linear_layout::plan::{ThreadMasks, VectorPlan};
 use mlir_host::ir::{Attr, ElementsAttr, Op, Type, Value};
 use mlir_host::match_op;
@@ -17,7 +18,7 @@ use ttopt_passes::global_scratch;
 use ttopt_passes::last_use::LAST_USE;
 use ttopt_passes::plans;
 use ttopt_passes::schedule::pass::PINNED;
-use ttopt_passes::shared_memory::ALONE;
+use ttopt_passes::shared_memory::{ALONE, ONCE};
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("tt.load", load),
@@ -167,8 +168,9 @@ fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let given = l.target.gives_zero_where_masked();
     let others = other.filter(|other| !(given && is_zero(*other))).map(|other| l.get(other)).transpose()?;
     let buffer = Buffer::of(l, op)?;
-    // Nobody else needs what it loads.
-    let alone = if op.attr(ALONE).is_some() { acts(l, plan.duplicates)? } else { None };
+    // Nobody else needs what it loads, or is told.
+    let once = op.attr(ONCE).is_some();
+    let alone = if once || op.attr(ALONE).is_some() { acts(l, plan.duplicates)? } else { None };
     let pinned = op.attr(PINNED).is_some();
     if pinned {
         l.target.keep_order(&mut l.emit, false)?;
@@ -198,7 +200,7 @@ fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         };
         let values = l.target.load_global(&mut l.emit, &request, fallback.as_deref())?;
         for (register, value) in access.registers.iter().zip(values) {
-            loaded[*register as usize] = Some(from_word(l, value, element)?);
+            loaded[*register as usize] = Some(if once { value } else { from_word(l, value, element)? });
         }
     }
     as_costed(&l.emit.take_global_accesses(), &plan)?;
@@ -207,13 +209,15 @@ fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     }
     let all: Option<Vec<Value<'c>>> =
         plan.copies.iter().map(|register| loaded.get(*register as usize).copied().flatten()).collect();
-    match all {
-        Some(values) => {
-            l.set(op.result(0), values);
-            Ok(())
-        }
-        None => internal("the plan of the load leaves registers without a value"),
+    let Some(mut values) = all else {
+        return internal("the plan of the load leaves registers without a value");
+    };
+    if once {
+        let words = share(l, (op, 0), values, false)?;
+        values = from_words(l, &words, element)?;
     }
+    l.set(op.result(0), values);
+    Ok(())
 }
 
 fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {

@@ -321,7 +321,7 @@ fn is_number<'c>(l: &mut Lower<'_, 'c>, thread: Value<'c>, number: u64, how: ICm
     l.emit.icmp(how, thread, number)
 }
 
-/// Whether this thread holds totals, and is the one of those with copies that stores them.
+/// Whether this thread holds totals, and is the one of those with replicas that stores them.
 fn is_source<'c>(l: &mut Lower<'_, 'c>, exchange: &ScanExchange) -> Lowered<Option<Value<'c>>> {
     let (lane, warp, _) = l.thread()?;
     let mut differs: Option<Value<'c>> = None;

@@ -203,7 +203,7 @@ fn cat<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         && f2::kernel(&to).iter().all(|copies| f2::mul(&from, *copies) == 0);
     if !agrees {
         return unsupported(
-            "the threads that hold copies of the result are not those that hold copies of the operands",
+            "the threads that hold replicas of the result are not those that hold replicas of the operands",
         );
     }
     let values = l.get_flat(op.operands())?;

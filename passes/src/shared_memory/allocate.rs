@@ -10,7 +10,7 @@
 
 use super::buffers::{Buffers, Needs};
 use super::liveness::Interference;
-use super::{OFFSET, SIZE, callees_first};
+use super::{OFFSET, SIZE, callees_first, once};
 use crate::analysis::flow_graph::FlowGraph;
 use crate::ir_util::is_private;
 use crate::machine::{self, internal};
@@ -92,6 +92,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     let functions = callees_first(module).map_err(|call| {
         call.error("calls a function that is being called: recursion needs shared memory without bound")
     })?;
+    once::mark(&functions, &target);
     let mut callees = FastMap::default();
     let mut most = 0;
     for function in functions {

@@ -20,12 +20,13 @@
 
 use super::buffers::{Buffer, Buffers, Needs};
 use super::calls::Callees;
-use super::effects::{Access, Kind, Waits, accesses, waits};
+use super::effects::{Access, Kind, Waits, accesses, waits, waits_for_all_stores};
 use super::one_thread;
-use super::readback::{GlobalAccess, allow_divergence};
+use super::readback::{Divergence, GlobalAccess, Proxies, allow_divergence};
 use super::{OFFSET, callees_first};
 use crate::analysis::flow_graph::FlowGraph;
 use crate::analysis::pointer_roots::PointerRoots;
+use crate::fence_insertion;
 use crate::ir_util::is_loop;
 use crate::machine;
 use crate::plans;
@@ -41,7 +42,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ttopt_dialect::amdg::ops::CondBarrierOp;
 use ttopt_dialect::ttg::enums::AddrSpace;
 use ttopt_dialect::ttg::ops::{BarrierOp, WarpSpecializeOp};
-use ttopt_dialect::ttng::ops::{ArriveBarrierOp, ClusterBarrierOp};
+use ttopt_dialect::ttng::ops::{ArriveBarrierOp, ClusterBarrierOp, TmaStoreWaitOp};
 
 /// The pass.
 pub static INSERT_BARRIERS: PassDef = PassDef {
@@ -59,6 +60,9 @@ pub static INSERT_BARRIERS: PassDef = PassDef {
     )
 };
 
+/// On proxy fences that are for all memory, not for shared memory.
+pub const ALL_MEMORY: &str = "ttg.all_memory";
+
 /// On loops of which one half of the warps runs one barrier behind the other.
 pub const HALVES: &str = "ttg.halves";
 
@@ -75,6 +79,10 @@ struct Pending {
     stored: BTreeMap<usize, usize>,
     /// And of those that loaded.
     loaded: BTreeMap<usize, usize>,
+    /// Stores in bulk that nobody has waited for.
+    storing: BTreeMap<usize, usize>,
+    /// What threads stored without a fence behind it for what is loaded in bulk.
+    unfenced: BTreeMap<usize, usize>,
 }
 
 impl Pending {
@@ -87,6 +95,8 @@ impl Pending {
         };
         first(&mut self.stored, &other.stored);
         first(&mut self.loaded, &other.loaded);
+        first(&mut self.storing, &other.storing);
+        first(&mut self.unfenced, &other.unfenced);
         for (mine, other) in self.under_way.iter_mut().zip(&other.under_way) {
             mine.extend(other);
         }
@@ -101,6 +111,8 @@ impl Pending {
             under_way: [0, 1, 2].map(|i| all(&self.under_way[i])),
             stored: self.stored.clone(),
             loaded: self.loaded.clone(),
+            storing: self.storing.clone(),
+            unfenced: self.unfenced.clone(),
         }
     }
     /// All threads wait for each other: for what they did to this memory.
@@ -124,6 +136,12 @@ impl Pending {
             Kind::BeginDot => _ = self.under_way[Waits::Dots as usize].insert(access.buffer),
             Kind::BeginStore => _ = self.under_way[Waits::Stores as usize].insert(access.buffer),
             Kind::HandOver | Kind::Fill => {}
+        }
+    }
+    /// No store in bulk is under way any more.
+    fn finish_stores(&mut self) {
+        for (kind, op) in std::mem::take(&mut self.storing) {
+            access(&mut self.stored, kind, op);
         }
     }
     fn wait(&mut self, (what, left): (Waits, i64)) {
@@ -163,7 +181,18 @@ impl Ordered {
 struct Put {
     /// Whether it is one for all memory, not for shared memory.
     global: bool,
+    /// What there is to be before the barrier.
+    first: First,
     why: Hazard,
+}
+
+/// What comes before a barrier where memory is accessed in bulk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct First {
+    /// A wait for stores in bulk.
+    finish: bool,
+    /// A fence between what threads accessed and bulk copies access.
+    fence: bool,
 }
 
 /// Why there must be a barrier before an operation.
@@ -198,6 +227,8 @@ struct Meeting {
 struct Step {
     accesses: SmallVec<[Access; 4]>,
     waits: Option<(Waits, i64)>,
+    /// Stores in bulk are in global memory afterwards.
+    finishes_stores: bool,
     /// One thread tells others, by an mbarrier, what all threads of its group did before: they must have done it.
     releases: bool,
     /// Waits for all threads, after `accesses`; what it does afterwards is `then`.
@@ -218,6 +249,8 @@ struct Analysis<'a, 'c> {
     kinds: Vec<GlobalAccess<'c>>,
     /// What barriers of shared memory order.
     by_shared: Ordered,
+    /// Whether anything is copied in bulk.
+    in_bulk: bool,
     /// The barriers before operations.
     barriers: Vec<Option<Put>>,
     after: Vec<Pending>,
@@ -244,25 +277,32 @@ impl<'c> Analysis<'_, 'c> {
         if step.releases && shared.is_none() {
             shared = released(step.accesses.first(), pending);
         }
-        match (shared, self.meets_global(i, pending)) {
+        let global = self.meets_global(i, pending);
+        let first = global.map_or_else(First::default, |(_, first)| first);
+        match (shared, global) {
             (None, None) => None,
-            (None, Some((op, before))) => Some(Put { global: true, why: Hazard::Global(op, before) }),
-            (Some(why), global) => Some(Put { global: global.is_some(), why: Hazard::Shared(why) }),
+            (None, Some((why, _))) => Some(Put { global: true, first, why }),
+            (Some(why), global) => Some(Put { global: global.is_some(), first, why: Hazard::Shared(why) }),
         }
     }
 
-    /// The access to global memory that operation `i` may meet.
-    fn meets_global(&self, i: usize, pending: &Pending) -> Option<(usize, Before)> {
+    /// The access to global memory that operation `i` may meet, and what must come before a barrier for it.
+    fn meets_global(&self, i: usize, pending: &Pending) -> Option<(Hazard, First)> {
         let access = self.global_access(i).filter(|access| access.asks && !access.waits_before)?;
         let find = |made: &BTreeMap<usize, usize>, meets: &dyn Fn(&GlobalAccess<'c>) -> bool| {
             made.iter().filter(|(kind, _)| meets(&self.kinds[**kind])).map(|(_, op)| *op).min()
         };
-        let stored = find(&pending.stored, &|before| {
+        let meets_stored = |before: &GlobalAccess<'c>| {
             access.reads && before.may_be_read_by(access) || access.writes && before.may_be_stored_by(access)
-        });
-        let loaded =
-            || find(&pending.loaded, &|before| access.writes && before.may_be_overwritten_by(access));
-        stored.map(|op| (op, Before::Stored)).or_else(|| loaded().map(|op| (op, Before::Loaded)))
+        };
+        let meets_loaded = |before: &GlobalAccess<'c>| access.writes && before.may_be_overwritten_by(access);
+        let storing = find(&pending.storing, &|before| before.may_be_under_way_at(access));
+        let bulk = access.proxies().bulk;
+        let unfenced = if bulk { find(&pending.unfenced, &meets_stored) } else { None };
+        let stored = storing.or(unfenced).or_else(|| find(&pending.stored, &meets_stored));
+        let loaded = || find(&pending.loaded, &meets_loaded).map(|op| Hazard::Global(op, Before::Loaded));
+        let why = stored.map(|op| Hazard::Global(op, Before::Stored)).or_else(loaded)?;
+        Some((why, First { finish: storing.is_some(), fence: unfenced.is_some() }))
     }
 
     fn global_access(&self, i: usize) -> Option<&GlobalAccess<'c>> {
@@ -273,6 +313,12 @@ impl<'c> Analysis<'_, 'c> {
     fn step(&self, i: usize, mut pending: Pending) -> (Pending, Option<Put>) {
         let step = &self.steps[i];
         if let Some(put) = self.barriers[i] {
+            if put.first.finish {
+                pending.finish_stores();
+            }
+            if put.first.fence {
+                pending.unfenced.clear();
+            }
             pending.synchronize(if put.global { Ordered::ALL } else { self.by_shared });
         }
         // A barrier is there for all of shared memory; it may have to order global memory, too.
@@ -282,16 +328,26 @@ impl<'c> Analysis<'_, 'c> {
         if let Some(kind) = self.global[i] {
             let done = &self.kinds[kind];
             pending.synchronize(Ordered { shared: false, ..waits(done.waits_before) });
-            if done.writes {
+            let Proxies { threads, bulk } = done.proxies();
+            if done.writes && threads {
                 access(&mut pending.stored, kind, i);
+                if self.in_bulk {
+                    access(&mut pending.unfenced, kind, i);
+                }
             }
-            if done.reads {
+            if done.writes && bulk {
+                access(&mut pending.storing, kind, i);
+            }
+            if done.reads && threads {
                 access(&mut pending.loaded, kind, i);
             }
             pending.synchronize(Ordered { shared: false, ..waits(done.waits_after) });
         }
         if let Some(waits) = step.waits {
             pending.wait(waits);
+        }
+        if step.finishes_stores {
+            pending.finish_stores();
         }
         pending.synchronize(step.synchronizes);
         if let Some(then) = step.then {
@@ -320,8 +376,13 @@ impl<'c> Analysis<'_, 'c> {
         let mut changed = false;
         for i in 0..self.steps.len() {
             let (mut pending, owed) = self.step(i, self.before(i));
-            if insert && owed.is_some() {
-                self.barriers[i] = owed;
+            if let Some(put) = owed.filter(|_| insert) {
+                let before = self.barriers[i].map_or_else(First::default, |there| there.first);
+                let first = First {
+                    finish: put.first.finish || before.finish,
+                    fence: put.first.fence || before.fence,
+                };
+                self.barriers[i] = Some(Put { first, ..put });
                 pending = self.step(i, self.before(i)).0;
                 changed = true;
             }
@@ -367,13 +428,21 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     let called = Callees::of(module, &target)?;
     let functions =
         callees_first(module).map_err(|call| call.error("calls a function that is being called"))?;
-    for function in functions {
-        insert_barriers(function, &called, &target, options.bool("report"))?;
+    let mut divergence = Divergence::default();
+    // Callers first: they say how threads come to what they call.
+    for function in functions.into_iter().rev() {
+        insert_barriers(function, &called, &mut divergence, &target, options.bool("report"))?;
     }
     Ok(())
 }
 
-fn insert_barriers<'c>(function: Op<'c>, called: &Callees, target: &TargetDesc, report: bool) -> PassResult {
+fn insert_barriers<'c>(
+    function: Op<'c>,
+    called: &Callees,
+    divergence: &mut Divergence<'c>,
+    target: &TargetDesc,
+    report: bool,
+) -> PassResult {
     let fail = |(op, message): (Op<'_>, String)| op.error(message);
     let apart = barriers_behind_waits(function)?;
     let graph = FlowGraph::new(function);
@@ -385,7 +454,7 @@ fn insert_barriers<'c>(function: Op<'c>, called: &Callees, target: &TargetDesc, 
     let mut access = |op: Op<'c>| GlobalAccess::of(op, &mut roots).or_else(|| called.global_access(op));
     let access = |op: &Op<'c>| if apart && in_loop(*op) { None } else { access(*op) };
     let mut global: Vec<Option<GlobalAccess<'_>>> = graph.ops().iter().map(access).collect();
-    allow_divergence(graph.ops(), &mut global);
+    allow_divergence(function, graph.ops(), &mut global, divergence);
     let (mut numbers, mut kinds) = (FastMap::default(), Vec::new());
     let mut number = |access: GlobalAccess<'c>| {
         *numbers.entry(access).or_insert_with_key(|access: &GlobalAccess<'c>| {
@@ -409,6 +478,7 @@ fn insert_barriers<'c>(function: Op<'c>, called: &Callees, target: &TargetDesc, 
         graph: &graph,
         overlaps,
         lasting,
+        in_bulk: kinds.iter().any(|access| access.proxies().bulk),
         predecessors: graph.predecessors(),
         global,
         kinds,
@@ -425,10 +495,18 @@ fn insert_barriers<'c>(function: Op<'c>, called: &Callees, target: &TargetDesc, 
         needing.filter_map(|(op, _)| op.ancestor(|outer| outer.attr(HALVES).is_some())).collect();
     if !together.is_empty() {
         together.into_iter().for_each(run_together);
-        return insert_barriers(function, called, target, report);
+        return insert_barriers(function, called, divergence, target, report);
     }
     for (op, put) in ops.iter().zip(&analysis.barriers) {
         let Some(put) = put else { continue };
+        if put.first.finish {
+            TmaStoreWaitOp::build(op.loc(), 0).detached()?.op().move_before(*op);
+        }
+        if put.first.fence {
+            let fence = fence_insertion::fence(*op)?;
+            fence.set_attr(ALL_MEMORY, Attr::unit(op.context()));
+            fence.move_before(*op);
+        }
         let spaces = if put.global { AddrSpace::ALL } else { AddrSpace::LOCAL };
         let made = BarrierOp::build(op.loc(), spaces).detached()?.op();
         made.move_before(*op);
@@ -533,6 +611,7 @@ pub(crate) fn callees(function: Op<'_>) -> FastMap<String, Needs> {
 
 fn step_of<'c>(op: Op<'c>, buffers: &Buffers<'c>, target: &TargetDesc) -> Result<Step, (Op<'c>, String)> {
     let mut step = Step { accesses: accesses(op, buffers), waits: waits(op), ..Step::default() };
+    step.finishes_stores = waits_for_all_stores(op) && TmaStoreWaitOp::of(op).read_only().is_none();
     if let Some(barrier) = BarrierOp::cast(op) {
         let (spaces, by_shared) = (barrier.addr_space(), Ordered::by_shared(target));
         // Its lowering orders all memory where it is to order more than shared memory.

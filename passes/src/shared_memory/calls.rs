@@ -6,7 +6,7 @@
 
 use super::barriers::{callees, places};
 use super::buffers::Buffers;
-use super::readback::GlobalAccess;
+use super::readback::{GlobalAccess, Proxies};
 use super::{OFFSET, SIZE, callee, callees_first};
 use crate::analysis::flow_graph::FlowGraph;
 use crate::analysis::pointer_roots::PointerRoots;
@@ -25,6 +25,8 @@ struct Uses {
     loads: bool,
     /// Whether it stores there.
     stores: bool,
+    /// Who does.
+    proxies: Proxies,
 }
 
 /// What the functions that a module calls do to memory.
@@ -58,7 +60,7 @@ impl Callees {
     /// What a call does to global memory; nothing is known of where.
     pub fn global_access<'c>(&self, op: Op<'c>) -> Option<GlobalAccess<'c>> {
         let uses = self.uses.get(callee(op)?)?;
-        (uses.loads || uses.stores).then(|| GlobalAccess::anywhere(uses.loads, uses.stores))
+        (uses.loads || uses.stores).then(|| GlobalAccess::anywhere(uses.loads, uses.stores, uses.proxies))
     }
 
     fn uses_of(&self, function: Op<'_>, target: &TargetDesc) -> Result<Uses, Reported> {
@@ -71,8 +73,11 @@ impl Callees {
             Uses { shared: places.iter().map(|(_, end)| *end).fold(0, u64::max), ..Uses::default() };
         for op in graph.ops() {
             let access = GlobalAccess::of(*op, &mut roots).or_else(|| self.global_access(*op));
-            uses.loads |= access.as_ref().is_some_and(|access| access.reads);
-            uses.stores |= access.as_ref().is_some_and(|access| access.writes);
+            let Some(access) = access else { continue };
+            uses.loads |= access.reads;
+            uses.stores |= access.writes;
+            uses.proxies.threads |= access.proxies().threads;
+            uses.proxies.bulk |= access.proxies().bulk;
         }
         Ok(uses)
     }

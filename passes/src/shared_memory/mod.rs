@@ -9,6 +9,7 @@
 //! * [`slots`] tells buffers of one allocation apart.
 //! * [`effects`] says which buffers an operation reads and writes, and when.
 //! * `calls` says what functions that are called do to memory.
+//! * [`once`] says what must be loaded by one thread for all.
 //! * [`readback`] says which accesses to global memory may meet those of other threads.
 //! * [`barriers`] puts a barrier where two accesses could meet otherwise.
 
@@ -19,10 +20,12 @@ pub(crate) mod calls;
 pub mod effects;
 pub mod fit;
 pub mod liveness;
+pub mod once;
 pub mod one_thread;
 pub mod readback;
 pub mod slots;
 
+pub use once::ONCE;
 pub use one_thread::ALONE;
 
 use mlir_host::ir::Op;

@@ -4,6 +4,7 @@
 //! loaded, as of counts that a loop adds up in place, no other thread needs it: then the one that stores loads alone, and its
 //! own accesses are in order without barriers.
 
+use super::once::ONCE;
 use crate::analysis::pointer_roots::{Arguments, PointerRoots, may_meet};
 use mlir_host::flow::{becomes, is_region_branch};
 use mlir_host::hash::{FastMap, FastSet};
@@ -18,7 +19,7 @@ pub const ALONE: &str = "ttg.alone";
 /// Whether `op` accesses a scalar by the one thread that stores scalars.
 pub fn is_by_one_thread(op: Op<'_>) -> bool {
     let scalar = || op.operand(0).ty().as_tensor().is_none();
-    (StoreOp::cast(op).is_some() && scalar()) || op.attr(ALONE).is_some()
+    (StoreOp::cast(op).is_some() || op.attr(ONCE).is_some()) && scalar() || op.attr(ALONE).is_some()
 }
 
 /// Marks the loads among `ops`, all of a function, that only the storing thread needs, where scalars are stored to the same
@@ -37,7 +38,11 @@ pub fn mark<'c>(ops: &[Op<'c>], roots: &mut PointerRoots<'c>) {
     // The last first: of earlier ones later ones may come.
     let mut known = FastMap::default();
     for op in ops.iter().rev() {
-        let Some(load) = LoadOp::cast(*op).filter(|load| scalar(op) && !load.is_volatile()) else { continue };
+        let Some(load) =
+            LoadOp::cast(*op).filter(|load| scalar(op) && !load.is_volatile() && op.attr(ONCE).is_none())
+        else {
+            continue;
+        };
         let loaded = roots.of(load.ptr());
         let meets = stored.iter().any(|stored| may_meet(stored.as_deref(), loaded.as_deref()));
         if meets && is_only_stored(op.result(0), &mut known) {

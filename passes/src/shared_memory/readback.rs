@@ -8,28 +8,37 @@
 //! stores, so a load and a store are only by the same threads where there is no replication; two stores always are. What is accessed at one
 //! position and again at another of the same layout is not looked for; that takes a barrier in the program. Scalars that one thread
 //! loads and stores are in order, too ([`one_thread`](super::one_thread)). Of two atomics only one that returns what it finds needs one.
-//! Of a call is known whether its callee loads and stores (`calls`), not where. Bulk copies through tensor
-//! descriptors are not looked at.
+//! Of a call is known whether its callee loads and stores (`calls`), not where.
+//!
+//! Bulk copies through tensor maps go through another proxy than accesses of threads do (PTX ISA, "Async proxy"), and one thread
+//! issues them. What threads stored they see behind a proxy fence of these threads and a barrier. What they store is there for
+//! the thread that issued them when it has waited, and for others behind a barrier; until then they are under way, and what may
+//! meet them waits first. What they load is there once their mbarrier says so, which whoever needs it waits for. Those through
+//! descriptors of one type are issued by the same thread, and in order.
 //!
 //! All threads must come to a barrier equally often. Each of them loads a scalar for itself, so where other programs store it
 //! meanwhile, as a look-back for the sums of the programs before waits for, one thread leaves a loop an iteration earlier than
 //! another. Within control flow that such a value decides no access gets a barrier ([`allow_divergence`]): what other programs
 //! store, the program has to order itself.
 
+use super::callee;
+use super::effects::{fills_by_tma, is_store_by_tma};
+use super::once::ONCE;
 use super::one_thread::is_by_one_thread;
-use crate::analysis::pointer_roots::{Arguments, PointerRoots, may_meet};
+use crate::analysis::pointer_roots::{Arguments, PointerRoots, descriptor_roots, may_meet};
 use linear_layout::Dim;
 use mlir_host::flow::{becomes, is_region_branch, next};
-use mlir_host::hash::FastSet;
+use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Op, Type, Value};
 use mlir_host::{is_one_of, match_op};
 use ttopt_dialect::tt::enums::MemSemantic;
 use ttopt_dialect::tt::ops::{
     AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, AtomicStoreOp, CallOp, ElementwiseInlineAsmOp,
-    LoadOp, StoreOp,
+    FuncOp, LoadOp, StoreOp,
 };
 use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::ops::AsyncCopyGlobalToLocalOp;
+use ttopt_dialect::ttng::ops::{AsyncTmaGatherOp, AsyncTmaReduceOp, AsyncTmaScatterOp};
 
 /// An access to global memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -54,11 +63,30 @@ pub struct GlobalAccess<'c> {
     owned: bool,
     /// Whether it is of a scalar, by the one thread that stores scalars.
     by_one_thread: bool,
+    /// Whether some of it is by threads, and some of it in bulk.
+    proxies: Proxies,
+}
+
+/// Who accesses memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Proxies {
+    /// Threads, by loads, stores and atomic operations.
+    pub threads: bool,
+    /// Bulk copies that a thread issues.
+    pub bulk: bool,
+}
+
+impl Proxies {
+    const THREADS: Self = Self { threads: true, bulk: false };
+    const BULK: Self = Self { threads: false, bulk: true };
 }
 
 impl<'c> GlobalAccess<'c> {
     /// What `op` accesses.
     pub fn of(op: Op<'c>, roots: &mut PointerRoots<'c>) -> Option<Self> {
+        if fills_by_tma(op) || is_store_by_tma(op) {
+            return Some(Self::in_bulk(op));
+        }
         let (reads, writes, sem) = match_op!(op, {
             LoadOp => (true, false, MemSemantic::Relaxed),
             AsyncCopyGlobalToLocalOp => (true, false, MemSemantic::Relaxed),
@@ -84,11 +112,31 @@ impl<'c> GlobalAccess<'c> {
             pointers: Some(pointers),
             owned: is_owned(pointers),
             by_one_thread: is_by_one_thread(op),
+            proxies: Proxies::THREADS,
         })
     }
 
+    /// Through a tensor map.
+    fn in_bulk(op: Op<'c>) -> Self {
+        let map = op.operand(0);
+        Self {
+            reads: fills_by_tma(op),
+            writes: is_store_by_tma(op),
+            asks: true,
+            atomic: AsyncTmaReduceOp::cast(op).is_some(),
+            waits_before: false,
+            waits_after: false,
+            roots: descriptor_roots(map),
+            pointers: Some(map.ty()),
+            // Rows are copied by all warps.
+            owned: !is_one_of!(op, AsyncTmaGatherOp | AsyncTmaScatterOp),
+            by_one_thread: false,
+            proxies: Proxies::BULK,
+        }
+    }
+
     /// By any thread, anywhere: what a callee does.
-    pub fn anywhere(reads: bool, writes: bool) -> Self {
+    pub fn anywhere(reads: bool, writes: bool, proxies: Proxies) -> Self {
         Self {
             reads,
             writes,
@@ -100,7 +148,23 @@ impl<'c> GlobalAccess<'c> {
             pointers: None,
             owned: false,
             by_one_thread: false,
+            proxies,
         }
+    }
+
+    /// The arguments that its pointers are computed from, if that is known.
+    pub fn roots(&self) -> Option<&Arguments<'c>> {
+        self.roots.as_ref()
+    }
+
+    /// Who accesses.
+    pub fn proxies(&self) -> Proxies {
+        self.proxies
+    }
+
+    /// Whether `later` must wait for `self`, a store in bulk that nobody has waited for.
+    pub fn may_be_under_way_at(&self, later: &Self) -> bool {
+        !(self.atomic && later.atomic) && self.may_meet(later, self.owned && !later.reads)
     }
 
     /// Whether `later`, which loads where `self` stores, may load what another thread stored.
@@ -115,7 +179,7 @@ impl<'c> GlobalAccess<'c> {
 
     /// Whether `later`, which stores where `self` stores, may store what another thread stores.
     pub fn may_be_stored_by(&self, later: &Self) -> bool {
-        !(self.atomic && later.atomic) && self.may_meet(later, true)
+        !(self.atomic && later.atomic) && self.may_meet(later, self.owned || !self.proxies.bulk)
     }
 
     /// Whether both may be to the same data, by other threads, where pointers of one type are `owned` by the same ones.
@@ -126,13 +190,43 @@ impl<'c> GlobalAccess<'c> {
     }
 }
 
-/// Has no barrier before `accesses`, those of `ops`, to which threads of a program may not come equally often.
-pub fn allow_divergence(ops: &[Op<'_>], accesses: &mut [Option<GlobalAccess<'_>>]) {
+/// Functions to which the threads of a program may not come equally often, and arguments of which they may have different values.
+#[derive(Default)]
+pub struct Divergence<'c> {
+    called: FastSet<&'c str>,
+    arguments: FastMap<&'c str, Vec<usize>>,
+}
+
+impl<'c> Divergence<'c> {
+    /// Notes what a call passes on: whether its control flow is such, and which of its operands are.
+    fn call(&mut self, call: Op<'c>, diverges: bool, differs: &FastSet<Value<'c>>) {
+        let Some(name) = callee(call) else { return };
+        if diverges {
+            self.called.insert(name);
+        }
+        let operands = call.operands().enumerate().filter(|(_, value)| differs.contains(value));
+        self.arguments.entry(name).or_default().extend(operands.map(|(i, _)| i));
+    }
+}
+
+/// Has no barrier before `accesses`, those of `ops`, to which threads of a program may not come equally often; `ops` are those of
+/// `function`, whose callers were asked before.
+pub fn allow_divergence<'c>(
+    function: Op<'c>,
+    ops: &[Op<'c>],
+    accesses: &mut [Option<GlobalAccess<'c>>],
+    divergence: &mut Divergence<'c>,
+) {
+    let name = FuncOp::of(function).sym_name();
+    if divergence.called.contains(name) {
+        accesses.iter_mut().flatten().for_each(|access| access.asks = false);
+    }
     let stores = || accesses.iter().flatten().filter(|access| access.writes);
     let anything = stores().any(|store| store.roots.is_none());
     let stored: FastSet<Value<'_>> =
         stores().flat_map(|store| store.roots.iter().flatten().copied()).collect();
     let may_change = |(op, access): (&Op<'_>, &Option<GlobalAccess<'_>>)| match access {
+        _ if op.attr(ONCE).is_some() => false,
         // What a callee returns it may have loaded.
         Some(load) if load.reads && (!load.writes || CallOp::cast(*op).is_some()) => {
             let stored_here =
@@ -144,21 +238,26 @@ pub fn allow_divergence(ops: &[Op<'_>], accesses: &mut [Option<GlobalAccess<'_>>
         _ => ElementwiseInlineAsmOp::cast(*op).is_some_and(|asm| !asm.pure()),
     };
     let sources = ops.iter().zip(accesses.iter()).filter(|pair| may_change(*pair));
-    let decided = decided_by(sources.flat_map(|(op, _)| op.results()).collect());
-    if decided.is_empty() {
-        return;
-    }
+    let mut differ: Vec<Value<'c>> = sources.flat_map(|(op, _)| op.results()).collect();
+    let passed = divergence.arguments.get(name).into_iter().flatten();
+    let entry = function.region(0).first_block();
+    differ.extend(passed.filter_map(|i| entry?.args().nth(*i)));
+    let (decided, differs) = decided_by(differ);
     for (op, access) in ops.iter().zip(accesses) {
-        if let Some(access) = access
-            && op.ancestor(|outer| decided.contains(&outer)).is_some()
-        {
-            access.asks = false;
+        let diverges = || !decided.is_empty() && op.ancestor(|outer| decided.contains(&outer)).is_some();
+        match access {
+            Some(access) if access.asks && diverges() => access.asks = false,
+            _ => {}
+        }
+        if CallOp::cast(*op).is_some() {
+            divergence.call(*op, divergence.called.contains(name) || diverges(), &differs);
         }
     }
 }
 
 /// The operations whose control flow values computed from `open` decide: branches, loops, and whatever has blocks that jump.
-fn decided_by(mut open: Vec<Value<'_>>) -> FastSet<Op<'_>> {
+/// With these values.
+fn decided_by(mut open: Vec<Value<'_>>) -> (FastSet<Op<'_>>, FastSet<Value<'_>>) {
     let (mut seen, mut decided) = (FastSet::default(), FastSet::default());
     while let Some(value) = open.pop() {
         if !seen.insert(value) {
@@ -184,7 +283,7 @@ fn decided_by(mut open: Vec<Value<'_>>) -> FastSet<Op<'_>> {
             }
         }
     }
-    decided
+    (decided, seen)
 }
 
 /// Whether no two threads have an element of a tensor of this type.

@@ -5,12 +5,15 @@
 //! stores; all that comes before runs beside the store. The buffer stays occupied that long
 //! (`shared_memory/liveness.rs`), so a wait moves only where shared memory suffices for as many CTAs as before.
 //!
+//! Stores that are under way together come in any order, so those of one iteration go without waits between only where they are known
+//! to be to different data: other arguments, or through one descriptor at coordinates that are a block apart.
+//!
 //! Nothing in the loop may see whether a store is done: it has no atomic operations, calls or barriers of its own, and
 //! what it loads are other arguments of the kernel than what it stores.
 
 use crate::analysis::pointer_roots::{Arguments, descriptor_roots, may_meet, pointer_roots};
 use crate::analysis::registers::RESERVED;
-use crate::ir_util::{allocation, programs_of_tiles};
+use crate::ir_util::{allocation, constant, programs_of_tiles};
 use crate::machine::{self, internal};
 use crate::shared_memory::allocate::place_buffers;
 use crate::shared_memory::callees_first;
@@ -23,17 +26,18 @@ use mlir_host::is_one_of;
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::create;
 use mlir_host::traits::Upstream;
-use mlir_host::upstream::ForOp;
+use mlir_host::upstream::{ForOp, Integer};
 use smallvec::SmallVec;
 use ttopt_dialect::tt::ops::{LoadOp, StoreOp};
+use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttg::ops::{
     AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp, LocalAllocOp, LocalDeallocOp, LocalLoadOp,
     LocalStoreOp,
 };
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_dialect::ttng::ops::{
-    BarrierExpectOp, FenceAsyncSharedOp, InitBarrierOp, InvalBarrierOp, TmaStoreWaitOp, WaitBarrierOp,
-    WarpGroupDotOp, WarpGroupDotWaitOp,
+    AsyncTmaCopyLocalToGlobalOp, BarrierExpectOp, FenceAsyncSharedOp, InitBarrierOp, InvalBarrierOp,
+    TmaStoreWaitOp, WaitBarrierOp, WarpGroupDotOp, WarpGroupDotWaitOp,
 };
 
 /// The pass.
@@ -106,7 +110,7 @@ struct Delay<'c> {
     /// The last store of an iteration.
     store: Op<'c>,
     wait: Op<'c>,
-    /// Waits for earlier stores of the iteration.
+    /// Waits for earlier stores of the iteration, where the others need not wait for these.
     between: SmallVec<[Op<'c>; 2]>,
     /// What first touches a buffer that is stored.
     first: Op<'c>,
@@ -122,10 +126,13 @@ impl<'c> Delay<'c> {
         let allocs: Vec<Op<'c>> =
             stored.iter().map(|store| buffer_of(*store, body)).collect::<Option<_>>()?;
         let first = body.ops().find(|op| allocs.contains(op))?;
-        let mut written = Roots::new();
-        for store in &stored {
-            written.extend(descriptor_roots(store.operand(0))?);
-        }
+        let roots: Vec<Roots<'c>> =
+            stored.iter().map(|store| descriptor_roots(store.operand(0))).collect::<Option<_>>()?;
+        let written: Roots<'c> = roots.iter().flatten().copied().collect();
+        let apart = |i: usize, j: usize| {
+            !may_meet(Some(&roots[i]), Some(&roots[j])) || are_apart(stored[i], stored[j])
+        };
+        let in_any_order = (0..stored.len()).all(|j| (0..j).all(|i| apart(i, j)));
         let mut blind = true;
         around.walk(&mut |op| {
             // Stores of inner loops and branches have their own waits, which would wait for this one, too.
@@ -134,8 +141,8 @@ impl<'c> Delay<'c> {
             blind &= op == around || !nested && is_blind(op, &written);
             if blind { Walk::Advance } else { Walk::Stop }
         });
-        let between =
-            body.ops().filter(|op| waits_for_all_stores(*op) && op.is_before_in_block(store)).collect();
+        let waits = body.ops().filter(|op| waits_for_all_stores(*op) && op.is_before_in_block(store));
+        let between = if in_any_order { waits.collect() } else { SmallVec::new() };
         blind.then_some(Self { around, store, wait, between, first })
     }
 
@@ -151,6 +158,43 @@ impl<'c> Delay<'c> {
     fn undo(&self, behind: Op<'c>) {
         behind.erase();
         self.wait.move_after(self.store);
+    }
+}
+
+/// Whether two stores are known to be to different elements: through one descriptor, a block or more apart in some dimension.
+fn are_apart(a: Op<'_>, b: Op<'_>) -> bool {
+    let (Some(a), Some(b)) = (AsyncTmaCopyLocalToGlobalOp::cast(a), AsyncTmaCopyLocalToGlobalOp::cast(b))
+    else {
+        return false;
+    };
+    let Some(desc) = TensorDescType::cast(a.desc().ty()).filter(|_| a.desc() == b.desc()) else {
+        return false;
+    };
+    a.coord().zip(b.coord()).zip(desc.shape()).any(|((a, b), size)| {
+        let ((a, before), (b, after)) = (counted(a), counted(b));
+        a == b && before.abs_diff(after) >= size.unsigned_abs()
+    })
+}
+
+/// A number as another one, or none, plus a constant. As everywhere, coordinates are taken not to overflow.
+fn counted(number: Value<'_>) -> (Option<Value<'_>>, i64) {
+    let (mut base, mut offset) = (number, 0i64);
+    loop {
+        if let Some(number) = constant(base) {
+            return (None, offset.saturating_add(number));
+        }
+        let (from, by) = match base.def_op().and_then(Integer::of) {
+            Some(Integer::Add(a, b)) => match (constant(a), constant(b)) {
+                (_, Some(by)) => (a, by),
+                (Some(by), _) => (b, by),
+                _ => return (Some(base), offset),
+            },
+            Some(Integer::Sub(a, b)) if constant(b).is_some() => {
+                (a, constant(b).map_or(0, i64::saturating_neg))
+            }
+            _ => return (Some(base), offset),
+        };
+        (base, offset) = (from, offset.saturating_add(by));
     }
 }
 

@@ -406,7 +406,7 @@ tt.func public @f(%m: !ttg.memdesc<128x128xf32, #t128, #tmem, mutable>) {
 #copies = #ttg.linear<{register = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 0]], warp = [[16, 0], [32, 0]], block = []}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:100", "ttg.threads-per-warp" = 32 : i32} {
 tt.func public @f(%m: !ttg.memdesc<64x64xf32, #t64, #tmem, mutable>) {
-  // expected-error @below {{'ttng.tmem_load' op the result has the layout #ttg.linear<{register = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 0]], warp = [[16, 0], [32, 0]], block = []}>, which does not fit tensor memory with #ttng.tensor_memory_encoding<blockM = 64, blockN = 64, colStride = 1>: lanes 16 to 31 hold copies, which only scales in tensor memory can have}}
+  // expected-error @below {{'ttng.tmem_load' op the result has the layout #ttg.linear<{register = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 0]], warp = [[16, 0], [32, 0]], block = []}>, which does not fit tensor memory with #ttng.tensor_memory_encoding<blockM = 64, blockN = 64, colStride = 1>: lanes 16 to 31 hold replicas, which only scales in tensor memory can have}}
   %r = ttng.tmem_load %m : !ttg.memdesc<64x64xf32, #t64, #tmem, mutable> -> tensor<64x64xf32, #copies>
   tt.return
 }

@@ -294,7 +294,7 @@ impl<'a> Reader<'a> {
     fn link(&mut self) -> Option<()> {
         let mut labels = std::mem::take(&mut self.labels);
         labels.sort_unstable();
-        let last = self.blocks.len() as u32 - 1;
+        let last = (self.blocks.len() as u32).saturating_sub(1);
         for (from, label, goes_on) in std::mem::take(&mut self.branches) {
             if let Some(label) = label {
                 let at = labels.binary_search_by_key(&label, |(name, _)| name).ok()?;

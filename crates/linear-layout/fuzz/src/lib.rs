@@ -83,7 +83,7 @@ pub fn conversion(bytes: &[u8]) {
     }
 }
 
-/// What one thread has reaches all that hold copies: as if blocks with copies had other elements that nobody wants.
+/// What one thread has reaches all that hold replicas: as if blocks with replicas had other elements that nobody wants.
 pub fn copies(bytes: &[u8]) {
     let Case { a, elem_bits, budget, target, .. } = Case::of(bytes);
     let free = a.free_variable_mask(Dim::BLOCK);

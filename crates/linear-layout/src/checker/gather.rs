@@ -69,7 +69,7 @@ pub fn check_gather(
     let source = between(plan.detour.as_ref(), source, &[elem_bits], &[], &mut cost, target)?;
     let (from, to) = (holders(source, order.clone()), holders(indices, order.clone()));
     let size = source.out_size(plan.axis).unwrap_or(1);
-    count::same("registers with copies", plan.copies.len() as u64, to.registers())?;
+    count::same("registers with replicas", plan.copies.len() as u64, to.registers())?;
     for t in threads(indices, target) {
         for r in 0..to.registers() {
             let asked = to.element(r, t)?;

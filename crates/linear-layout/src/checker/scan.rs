@@ -60,7 +60,7 @@ pub fn check_scan(
     for (i, exchange) in plan.exchanges.iter().enumerate() {
         run.exchange(exchange, i > 0)?;
     }
-    count::same("registers with copies", plan.copies.len() as u64, all.registers())?;
+    count::same("registers with replicas", plan.copies.len() as u64, all.registers())?;
     for &t in &run.threads {
         for r in 0..all.registers() {
             let element = all.element(r, t)?;

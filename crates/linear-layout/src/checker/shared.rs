@@ -126,7 +126,7 @@ fn report_of_first_warp(access: &AccessPlan, report: &MemoryReport) -> Result<()
 
 /// Each register holds the same element as the one that is moved for it.
 fn check_copies(access: &AccessPlan, holders: &Holders<'_>, threads: &[Threads]) -> Result<(), CheckError> {
-    count::same("registers with copies", access.copies.len() as u64, holders.registers())?;
+    count::same("registers with replicas", access.copies.len() as u64, holders.registers())?;
     let moved: BTreeSet<u32> = access.accesses.iter().flat_map(|a| a.registers.iter().copied()).collect();
     for &thread in threads {
         for (register, &from) in (0u64..).zip(&access.copies) {

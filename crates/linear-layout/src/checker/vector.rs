@@ -85,7 +85,7 @@ pub fn check_vector(
     let global = Global { layout, facts };
     let registers = layout.in_size(Dim::REGISTER).unwrap_or(1);
     count::same("bits of an element", plan.elem_bits.into(), elem_bits.into())?;
-    count::same("registers with copies", plan.copies.len() as u64, registers)?;
+    count::same("registers with replicas", plan.copies.len() as u64, registers)?;
     let elems = u64::from(plan.vec_elems);
     let bits = elems * u64::from(elem_bits);
     if !bits.is_multiple_of(8) || (elems > 1 && bits > target.max_global_vector_bits.into()) {

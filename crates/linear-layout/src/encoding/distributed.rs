@@ -180,7 +180,7 @@ impl DotOperand {
     }
 }
 
-/// As [`identity_nd`], with copies instead of places along `broadcast`.
+/// As [`identity_nd`], with replicas instead of places along `broadcast`.
 pub(super) fn broadcast_nd(
     in_dim: Dim,
     sizes: &[u64],

@@ -68,7 +68,7 @@ impl LinearLayout {
         low_mask(self.total_in_bits()) & !f2::independent_columns(&self.columns)
     }
 
-    /// Whether the same places hold copies of each other here and in `other`, which has the same inputs: then taking
+    /// Whether the same places hold replicas of each other here and in `other`, which has the same inputs: then taking
     /// the elements of one layout for those of the other is a permutation.
     ///
     /// ```

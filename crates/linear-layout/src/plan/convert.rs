@@ -242,7 +242,7 @@ impl ConversionPlan {
         budget: u64,
     ) -> PlanResult<ConversionPlan> {
         let free = layout.free_variable_mask(Dim::BLOCK);
-        // One more dimension, along which blocks with copies differ, and of which all want the first place.
+        // One more dimension, along which blocks with replicas differ, and of which all want the first place.
         let bits = layout.total_out_bits();
         let outs: Vec<(Dim, u32)> =
             layout.out_dim_bits().chain([(Dim::out(layout.num_out_dims()), free.count_ones())]).collect();

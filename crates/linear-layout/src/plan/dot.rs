@@ -10,7 +10,7 @@
 //!   work, as long as both operands have the same order;
 //! * a tensor smaller than the tile has zero columns or lacks registers. Along M and N results come out
 //!   several times and the copies are dropped; along K the missing summands are zeros, and where *lanes*
-//!   hold copies along K all but one of them must be set to zero, in both operands: zero times infinity
+//!   hold replicas along K all but one of them must be set to zero, in both operands: zero times infinity
 //!   is not zero.
 //!
 //! Every small and every low-precision case is therefore the general case (paper, Section 6.1, Table 4).
@@ -589,7 +589,7 @@ impl Operands {
         }
         let mut registers = [self.a.registers()?, self.b.registers()?, self.c.registers()?];
         choose_registers(&roles, &registers, &mut vectors);
-        // Lanes of both operands that hold copies along K.
+        // Lanes of both operands that hold replicas along K.
         let is_copy = |role: &Role| match role {
             Some(role @ (DotAxis::K, _)) => vectors.get(role) == Some(&0),
             _ => false,

@@ -392,7 +392,7 @@ pub struct HistogramPlan {
     pub detour: Option<Detour>,
     /// The registers of each thread that are counted: no copies.
     pub registers: Vec<u32>,
-    /// Threads with one of these bits set hold copies, and do not count. No blocks: each has bins of its
+    /// Threads with one of these bits set hold replicas, and do not count. No blocks: each has bins of its
     /// own.
     pub duplicates: ThreadMasks,
     /// How the bins are set to zero: every bin by one thread.

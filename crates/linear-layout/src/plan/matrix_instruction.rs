@@ -535,7 +535,7 @@ mod tests {
         }
     }
 
-    /// Lanes that hold copies along K for want of elements are then the same of both operands.
+    /// Lanes that hold replicas along K for want of elements are then the same of both operands.
     #[test]
     fn both_operands_have_the_same_lanes_along_k() {
         for row in MatrixInstruction::all().filter(|row| row.c.warps.is_empty()) {

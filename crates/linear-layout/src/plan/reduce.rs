@@ -541,7 +541,7 @@ impl Split {
     }
 
     /// Results that are where `partial` says brought to where they are combined: the axis in registers, or as far as there
-    /// are lanes that hold copies of the result, in those.
+    /// are lanes that hold replicas of the result, in those.
     fn exchange(
         &self,
         partial: &Distributed,

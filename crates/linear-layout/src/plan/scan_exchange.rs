@@ -48,7 +48,7 @@ pub struct ScanExchange {
     pub lane: Replace,
     /// The warps that do.
     pub warp: Replace,
-    /// Threads with one of these bits set hold copies, and do not store.
+    /// Threads with one of these bits set hold replicas, and do not store.
     pub duplicates: ThreadMasks,
     /// Where a thread's totals are stored, in elements.
     pub store: ThreadBases,

@@ -18,7 +18,7 @@
 //! when `im(1 + Q) ⊂ im P`, and `2^|ρ|` when not. Both are reached: in the first case by the `Φ` with
 //! `P Φ = 1 + Q`, which makes `M` the identity, every shuffle an XOR by `P j`, and the rounds with
 //! `P j = 0` copies within the lane; in the second by any `Φ` that makes `M` injective, which exists
-//! because all lanes of `A` hold something that `B` needs. Where lanes of `A` hold copies (`ker A`), `P`
+//! because all lanes of `A` hold something that `B` needs. Where lanes of `A` hold replicas (`ker A`), `P`
 //! and `Q` may be changed by vectors of that kernel, and "`∈ im P`" is read modulo it.
 //!
 //! The registers that a lane sends and fills depend on its number by `(U Φ + W) t` and `Φ t`: they are

@@ -1,4 +1,4 @@
-//! A distributed layout taken apart: basis vectors per resource, and who holds copies.
+//! A distributed layout taken apart: basis vectors per resource, and who holds replicas.
 
 use std::fmt;
 

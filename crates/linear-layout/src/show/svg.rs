@@ -23,7 +23,7 @@ pub(super) const LINE: usize = 20;
 pub(super) const GAP: usize = 24;
 
 /// One rectangle per element: the hue is the lane, the frame the warp, the label says the rest. Elements
-/// with copies have a dashed frame.
+/// with replicas have a dashed frame.
 pub fn layout(out: &mut impl Write, subject: &Subject) -> Result<io::Result<()>, String> {
     let picture = Picture::new(subject)?;
     Ok(draw_layout(out, &picture))

@@ -31,7 +31,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn wrong<T>(&self, what: impl Into<String>) -> Result<T> {
-        Err(Malformed { at: self.at, what: what.into() })
+        Err(Malformed { at: self.at, line: None, what: what.into() })
     }
     /// Nothing may be left.
     pub(super) fn finish(&self, what: &str) -> Result<()> {

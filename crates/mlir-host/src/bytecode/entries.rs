@@ -223,7 +223,10 @@ impl<'a, 't> Fields<'a, 't> {
         let text = self.cursor.rest();
         self.cursor.part(text.len() as u64, "text")?;
         match text.split_last() {
-            Some((0, text)) if !text.contains(&0) => Ok(text),
+            Some((0, text)) if !text.contains(&0) => match crate::text::check(text) {
+                Ok(()) => Ok(text),
+                Err((_, why)) => self.cursor.wrong(why),
+            },
             _ => self.cursor.wrong("text has no end"),
         }
     }

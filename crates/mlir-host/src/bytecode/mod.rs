@@ -26,13 +26,18 @@ use std::fmt;
 pub struct Malformed {
     /// Where, in bytes from the start.
     pub at: usize,
+    /// The line and the column, from 1, in what is text.
+    pub line: Option<(usize, usize)>,
     /// What is wrong.
     pub what: String,
 }
 
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "malformed bytecode at byte {}: {}", self.at, self.what)
+        match self.line {
+            Some((line, column)) => write!(f, "line {line}, column {column}: {}", self.what),
+            None => write!(f, "malformed bytecode at byte {}: {}", self.at, self.what),
+        }
     }
 }
 

@@ -173,7 +173,7 @@ impl Decoder<'_> {
             "wgmma.fence.sync.aligned" => Op::WgmmaFence,
             "membar.cta" | "membar.gl" | "membar.sys" => Op::Fence { device: true },
             "exit" => Op::Exit,
-            _ if name.starts_with("fence.proxy.async") => Op::FenceAsync,
+            _ if name.starts_with("fence.proxy.async") => Op::FenceAsync { device: !name.contains("shared") },
             _ if name.starts_with("fence.sc") || name.starts_with("fence.acq_rel") => {
                 Op::Fence { device: true }
             }

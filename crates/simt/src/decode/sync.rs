@@ -201,7 +201,7 @@ impl Decoder<'_> {
             "wgmma" => self.wgmma(l, v, outputs),
             "fence" => {
                 self.emit(match l.op.get(1).map(String::as_str) {
-                    Some("proxy") if l.has("async") => Op::FenceAsync,
+                    Some("proxy") if l.has("async") => Op::FenceAsync { device: !l.text.contains("shared") },
                     Some("sc" | "acq_rel" | "acquire" | "release") => Op::Fence { device: true },
                     _ => Op::Nop("fence"),
                 });

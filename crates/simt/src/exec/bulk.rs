@@ -175,6 +175,7 @@ impl<const W: usize> Cta<'_, W> {
                 data.extend_from_slice(&bits.to_le_bytes()[..t as usize]);
             }
             self.count_bulk(warp, p.global, p.inside * t);
+            self.check_bulk_order(warp, l, p.global, u64::from(p.inside * t));
             pieces.push((p.shared, data));
         }
         self.send(warp, l, mbar, multicast, pieces);
@@ -261,6 +262,7 @@ impl<const W: usize> Cta<'_, W> {
             pieces.push((to + i as u32, data));
         }
         self.count_bulk(warp, from, n as u32);
+        self.check_bulk_order(warp, l, from, n);
         self.send(warp, l, mbar, multicast, pieces);
     }
 
@@ -431,6 +433,7 @@ impl<const W: usize> Cta<'_, W> {
         for (from, to, n) in &job.pieces {
             match self.shape.global.locate_mut(*to, u64::from(*n)) {
                 Ok((b, o)) => {
+                    self.stored.note_write(*to, u64::from(*n), warp.who_async(job.lane));
                     for i in (0..*n).step_by(t as usize) {
                         let v = self.shared.read(from + i, t as u8);
                         let at = o + u64::from(i);

@@ -195,6 +195,18 @@ impl<'a, const W: usize> Cta<'a, W> {
         });
     }
 
+    /// The same of what a bulk copy that lane `l` issues loads: the proxy that copies must see the store, too.
+    pub(super) fn check_bulk_order(&mut self, warp: &Warp<W>, l: usize, address: u64, bytes: u64) {
+        let who = warp.who_async_device(l);
+        self.check_order(warp, l, address, bytes, who);
+        let Some(other) = self.stored.unfenced(address, bytes, who) else { return };
+        let (by, place) = self.accessor(other);
+        let here = (warp.pc, warp.slot, l as u32);
+        self.report_pair(Kind::MissingFence, here, Some(other), Some(address), || {
+            format!("device memory that {by} wrote{place} is copied in bulk without fence.proxy.async")
+        });
+    }
+
     /// Counts an access by where its first lane points.
     fn count(
         &mut self,

@@ -24,7 +24,7 @@ impl<const W: usize> Cta<'_, W> {
             Op::ClusterWait => return self.meeting_wait(warp),
             Op::Fence { device } => self.fence(warp, *device),
             Op::WgmmaFence => warp.fence_tick = Some(warp.tick),
-            Op::FenceAsync => warp.order.fence_proxy(warp.mask, warp.live),
+            Op::FenceAsync { device } => warp.order.fence_proxy(warp.mask, warp.live, *device),
             Op::CpAsync { dst, src, src_bytes } => self.cp_async(warp, dst, *src, *src_bytes),
             Op::CpCommit { whole } => {
                 let mut group = std::mem::take(&mut warp.open_copies);

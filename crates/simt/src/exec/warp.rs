@@ -200,6 +200,11 @@ impl<const W: usize> Warp<W> {
         Who { now: who.now.asynchronous(), fenced: Some(self.order.fenced()), ..who }
     }
 
+    /// The same of device memory.
+    pub fn who_async_device(&self, lane: usize) -> Who<'_> {
+        Who { fenced: Some(self.order.fenced_device()), ..self.who_async(lane) }
+    }
+
     /// All lanes at once as an accessor: what one of them gets or gives may be another's.
     pub fn together(&self) -> Who<'_> {
         self.who(SEVERAL as usize)

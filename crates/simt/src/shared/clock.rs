@@ -97,8 +97,10 @@ impl Clock {
 pub struct Knows {
     /// Accesses that happened before.
     pub seen: Clock,
-    /// Writes followed by `fence.proxy.async`.
+    /// Writes followed by `fence.proxy.async`, whatever state spaces that names.
     pub proxy: Clock,
+    /// Writes followed by one that names none, or global memory.
+    pub proxy_device: Clock,
     /// Accesses of device memory that happened before, where barriers order those of shared memory only (on AMD).
     pub device: Option<Clock>,
 }
@@ -107,7 +109,7 @@ impl Knows {
     /// Nothing; `apart` where device memory needs fences of its own.
     pub fn new(warps: u32, apart: bool) -> Knows {
         let device = apart.then(|| Clock::new(warps));
-        Knows { seen: Clock::new(warps), proxy: Clock::new(warps), device }
+        Knows { seen: Clock::new(warps), proxy: Clock::new(warps), proxy_device: Clock::new(warps), device }
     }
 
     /// Accesses of device memory that happened before.
@@ -119,13 +121,18 @@ impl Knows {
     pub fn join(&mut self, other: &Knows) {
         self.seen.join(&other.seen);
         self.proxy.join(&other.proxy);
+        self.proxy_device.join(&other.proxy_device);
         if let (Some(mine), Some(other)) = (&mut self.device, &other.device) {
             mine.join(other);
         }
     }
 
-    fn fence(&mut self) {
+    fn fence(&mut self, device: bool) {
         self.proxy.join(&self.seen);
+        if device {
+            let Knows { seen, proxy_device, device, .. } = self;
+            proxy_device.join(device.as_ref().unwrap_or(seen));
+        }
     }
 }
 
@@ -139,6 +146,7 @@ pub struct Snapshot {
     common: Knows,
     own: Vec<Option<Box<Knows>>>,
     fenced: Box<[u32]>,
+    fenced_device: Box<[u32]>,
 }
 
 impl Snapshot {
@@ -151,6 +159,7 @@ impl Snapshot {
         let width = self.fenced.len();
         k.seen.learn(self.warp, 1 << lane, width, |_| self.time);
         k.proxy.learn(self.warp, 1 << lane, width, |l| self.fenced[l]);
+        k.proxy_device.learn(self.warp, 1 << lane, width, |l| self.fenced_device[l]);
         if let Some(device) = &mut k.device {
             device.learn(self.warp, 1 << lane, width, |_| self.time);
         }
@@ -171,6 +180,8 @@ pub struct Lanes {
     own: Vec<Option<Box<Knows>>>,
     /// The time of each lane's last `fence.proxy.async`.
     fenced: Box<[u32]>,
+    /// The same of those that are for device memory.
+    fenced_device: Box<[u32]>,
     /// The time of the warp's last fence of device memory.
     device: u32,
 }
@@ -178,8 +189,10 @@ pub struct Lanes {
 impl Lanes {
     /// Those of warp number `warp` of `warps` in a cluster, of the lanes `exist` of `width`; see [`Knows::new`] for `apart`.
     pub fn new((warp, warps): (u32, u32), exist: u64, width: usize, apart: bool) -> Lanes {
-        let fenced = vec![0; width].into();
-        Lanes { warp, now: 1, exist, common: Knows::new(warps, apart), own: Vec::new(), fenced, device: 0 }
+        let fenced: Box<[u32]> = vec![0; width].into();
+        let fenced_device = fenced.clone();
+        let common = Knows::new(warps, apart);
+        Lanes { warp, now: 1, exist, common, own: Vec::new(), fenced, fenced_device, device: 0 }
     }
 
     /// The warp's time.
@@ -190,6 +203,11 @@ impl Lanes {
     /// The times of the lanes' proxy fences.
     pub fn fenced(&self) -> &[u32] {
         &self.fenced
+    }
+
+    /// The times of those that are for device memory.
+    pub fn fenced_device(&self) -> &[u32] {
+        &self.fenced_device
     }
 
     /// What a lane knows of other lanes; of a number that is no lane, what all lanes know.
@@ -219,17 +237,24 @@ impl Lanes {
                 k.join(own);
             }
         }
-        let least = self.fenced.iter().enumerate().filter(|(l, _)| lanes & self.exist >> l & 1 != 0);
-        let (first, last) = least.fold((u32::MAX, 0), |(a, b), (_, t)| (a.min(*t), b.max(*t)));
         // Lanes that never were did nothing.
         let all = lanes | !self.exist;
-        if all == u64::MAX && first == last {
-            k.seen.learn_all(self.warp, self.now);
-            k.proxy.learn_all(self.warp, first);
+        let (warp, width, exist) = (self.warp, self.fenced.len(), self.exist);
+        let fenced = |clock: &mut Clock, fenced: &[u32]| {
+            let ran = fenced.iter().enumerate().filter(|(l, _)| lanes & exist >> l & 1 != 0);
+            let (first, last) = ran.fold((u32::MAX, 0), |(a, b), (_, t)| (a.min(*t), b.max(*t)));
+            if all == u64::MAX && first == last {
+                clock.learn_all(warp, first);
+            } else {
+                clock.learn(warp, all, width, |l| if exist >> l & 1 != 0 { fenced[l] } else { last });
+            }
+        };
+        fenced(&mut k.proxy, &self.fenced);
+        fenced(&mut k.proxy_device, &self.fenced_device);
+        if all == u64::MAX {
+            k.seen.learn_all(warp, self.now);
         } else {
-            let (width, exist) = (self.fenced.len(), self.exist);
-            k.seen.learn(self.warp, all, width, |_| self.now);
-            k.proxy.learn(self.warp, all, width, |l| if exist >> l & 1 != 0 { self.fenced[l] } else { last });
+            k.seen.learn(warp, all, width, |_| self.now);
         }
         if let Some(clock) = &mut k.device {
             let width = self.fenced.len();
@@ -256,6 +281,7 @@ impl Lanes {
             common: self.common.clone(),
             own: self.own.clone(),
             fenced: self.fenced.clone(),
+            fenced_device: self.fenced_device.clone(),
         };
         self.now += 1;
         s
@@ -291,17 +317,19 @@ impl Lanes {
         self.now += 1;
     }
 
-    /// `fence.proxy.async` in some lanes: what they know and did so far, the asynchronous proxy sees.
-    pub fn fence_proxy(&mut self, lanes: u64, live: u64) {
-        for (l, t) in self.fenced.iter_mut().enumerate() {
-            if lanes >> l & 1 != 0 {
-                *t = self.now;
+    /// `fence.proxy.async` in some lanes: what they know and did so far, the asynchronous proxy sees; of device memory, where
+    /// it is for that, too.
+    pub fn fence_proxy(&mut self, lanes: u64, live: u64, device: bool) {
+        for l in (0..self.fenced.len()).filter(|l| lanes >> l & 1 != 0) {
+            self.fenced[l] = self.now;
+            if device {
+                self.fenced_device[l] = self.now;
             }
         }
         // What is written from now on needs another fence.
         self.now += 1;
         if lanes & live == live {
-            self.common.fence();
+            self.common.fence(device);
         } else {
             self.own.resize(self.fenced.len(), None);
             for (_, own) in self.own.iter_mut().enumerate().filter(|(l, _)| lanes >> l & 1 != 0) {
@@ -309,7 +337,7 @@ impl Lanes {
             }
         }
         let ran = self.own.iter_mut().enumerate().filter(|(l, _)| lanes >> l & 1 != 0);
-        ran.filter_map(|(_, o)| o.as_mut()).for_each(|k| k.fence());
+        ran.filter_map(|(_, o)| o.as_mut()).for_each(|k| k.fence(device));
     }
 }
 

@@ -95,10 +95,19 @@ impl Who<'_> {
         mine || self.agrees(e) || self.knows.device().knows(e.warp(), e.lane(), e.time())
     }
 
-    /// Whether the asynchronous proxy sees a write.
+    /// Whether the asynchronous proxy sees a write to shared memory.
     fn sees(&self, e: Epoch) -> bool {
+        self.sees_by(e, &self.knows.proxy)
+    }
+
+    /// The same of device memory, with the times of fences that are for it.
+    fn sees_device(&self, e: Epoch) -> bool {
+        self.sees_by(e, &self.knows.proxy_device)
+    }
+
+    fn sees_by(&self, e: Epoch, proxy: &Clock) -> bool {
         let Some(fenced) = self.fenced else { return true };
-        if e.is_asynchronous() || self.knows.proxy.knows(e.warp(), e.lane(), e.time()) {
+        if e.is_asynchronous() || proxy.knows(e.warp(), e.lane(), e.time()) {
             return true;
         }
         let mine = e.warp() == self.now.warp() && (self.whole || e.lane() == self.now.lane());
@@ -534,9 +543,9 @@ mod tests {
             s.note_read(0, 16, Who { now, knows: w.of(SEVERAL), whole: true, fenced: Some(w.fenced()) })
         };
         assert!(reads(&mut s, &w).unfenced.is_some());
-        w.fence_proxy(0b10, 0b11);
+        w.fence_proxy(0b10, 0b11, false);
         assert!(reads(&mut s, &w).unfenced.is_some(), "another lane's fence");
-        w.fence_proxy(0b01, 0b11);
+        w.fence_proxy(0b01, 0b11, false);
         assert!(reads(&mut s, &w).unfenced.is_none());
     }
 }

@@ -58,15 +58,24 @@ impl Stored {
 
     /// The store by another thread that a load of `n` bytes may or may not see.
     pub fn race(&self, address: u64, n: u64, who: Who<'_>) -> Option<Epoch> {
+        self.find(address, n, &|e| !who.covers_device(e))
+    }
+
+    /// The store of a thread that a load of `n` bytes by the asynchronous proxy may not see: nothing fences it.
+    pub fn unfenced(&self, address: u64, n: u64, who: Who<'_>) -> Option<Epoch> {
+        self.find(address, n, &|e| !who.sees_device(e))
+    }
+
+    fn find(&self, address: u64, n: u64, is_wrong: &dyn Fn(Epoch) -> bool) -> Option<Epoch> {
         if address >> PAGE_BITS > self.range.1 || (address + n) >> PAGE_BITS < self.range.0 {
             return None;
         }
         let mut last = Epoch::default();
         (address..address + n).find_map(|at| {
             let e = self.pages.get(&(at >> PAGE_BITS))?[at as usize % PAGE];
-            let known = e == last || e.is_none() || who.covers_device(e);
+            let found = e != last && !e.is_none() && is_wrong(e);
             last = e;
-            (!known).then_some(e)
+            found.then_some(e)
         })
     }
 }

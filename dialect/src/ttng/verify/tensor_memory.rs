@@ -164,7 +164,7 @@ fn movable(tensor: TensorType<'_>, memory: MemDescType<'_>) -> VerifyResult {
         return if apart || scales(memory.encoding()).is_some() {
             Ok(())
         } else {
-            Err("lanes 16 to 31 hold copies, which only scales in tensor memory can have".into())
+            Err("lanes 16 to 31 hold replicas, which only scales in tensor memory can have".into())
         };
     }
     Err("no instruction moves these lanes and registers".into())

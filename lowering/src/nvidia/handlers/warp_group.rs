@@ -17,6 +17,7 @@ use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_dialect::ttng::ops::{FenceAsyncSharedOp, WarpGroupDotOp, WarpGroupDotWaitOp};
 use ttopt_passes::invariant_operands::branching_loop_without;
 use ttopt_passes::plans;
+use ttopt_passes::shared_memory::barriers::ALL_MEMORY;
 use ttopt_passes::thread_group::ThreadGroup;
 
 pub(super) const HANDLERS: &[(&str, Handler)] =
@@ -32,7 +33,7 @@ fn groups(l: &Lower<'_, '_>) -> Lowered<Wgmma> {
     need(l.target.desc().primitives.wgmma.then_some(Wgmma), "instructions of warp groups", l.target)
 }
 
-/// Orders this thread's writes to shared memory before asynchronous reads by others (PTX ISA, "fence.proxy").
+/// Orders this thread's writes to shared memory, or to all memory, before asynchronous reads by others (PTX ISA, "fence.proxy").
 fn fence<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let desc = l.target.desc();
     if !desc.primitives.bulk_copy {
@@ -41,9 +42,12 @@ fn fence<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
             desc.name.replace("cuda:", "sm_")
         ));
     }
-    let cluster = FenceAsyncSharedOp::of(op).cluster();
-    let text = format!("fence.proxy.async.shared::{};", if cluster { "cluster" } else { "cta" });
-    l.emit.inline_asm(&text, "", &[], &[], true)?;
+    let spaces = match FenceAsyncSharedOp::of(op).cluster() {
+        _ if op.attr(ALL_MEMORY).is_some() => "",
+        true => ".shared::cluster",
+        false => ".shared::cta",
+    };
+    l.emit.inline_asm(&format!("fence.proxy.async{spaces};"), "", &[], &[], true)?;
     Ok(())
 }
 
