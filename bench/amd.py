@@ -8,7 +8,8 @@ accumulator registers, spilled registers and bytes of private memory, bytes of L
 loop with the most matrix instructions (of all innermost loops together where none has any): matrix, LDS reads and
 writes by width in bits, global reads and writes, waits, barriers, other vector instructions. Instructions multiply tiles of
 several sizes, so loads and LDS reads are also compared by what is multiplied: the summands of all products of the loop. The overlap of such a loop is
-the part of its matrix instructions that are issued after a global load and before the wait for it, on average.
+the part of its matrix instructions that are issued after a global load and before the wait for it, on average. At the end are
+the kernels in which OURS is worse.
 """
 import argparse
 import collections
@@ -194,7 +195,7 @@ def main():
     names = args.names or sorted(path.stem for path in args.ours.glob("*.amdgcn"))
     columns = ["matrix", "lds read", "lds write", "load", "store", "wait", "barrier", "valu", "scratch"]
     ratios, overlaps = [], []
-    worse = collections.Counter()
+    worse = collections.defaultdict(list)
     if args.markdown:
         print("| kernel | VGPR | AGPR | SGPR | spills | scratch B | " + " | ".join(columns) + " |")
         print("| --- |" + " ---: |" * (5 + len(columns)))
@@ -219,23 +220,26 @@ def main():
             parts = [overlap((folder / f"{name}.amdgcn").read_text()) for folder in folders]
             overlaps += [parts] if None not in parts else []
             ratios.append(m["vgpr_count"] / max(n["vgpr_count"], 1))
-            worse["spills"] += spilled(m) > spilled(n)
-            worse["loads per matrix instruction"] += c["matrix"] > 0 and d["matrix"] > 0 and (
-                c["load"] / c["matrix"] > d["load"] / d["matrix"])
-            worse["LDS reads per matrix instruction"] += c["matrix"] > 0 and d["matrix"] > 0 and (
-                c["lds read"] / c["matrix"] > d["lds read"] / d["matrix"])
-            both = min(c["summands"], d["summands"]) > 0
-            worse["summands"] += both and c["summands"] > d["summands"]
-            worse["loads per summand"] += both and c["load"] / c["summands"] > d["load"] / d["summands"]
-            worse["LDS reads per summand"] += both and c["lds read"] / c["summands"] > d["lds read"] / d["summands"]
-            worse["no matrix instructions where they have some"] += d["matrix"] > 0 and c["matrix"] == 0
+            more = lambda key, by: min(c[by], d[by]) > 0 and c[key] * d[by] > d[key] * c[by]
+            for what, holds in {
+                "spills": spilled(m) > spilled(n),
+                "loads per matrix instruction": more("load", "matrix"),
+                "LDS reads per matrix instruction": more("lds read", "matrix"),
+                "summands": min(c["summands"], d["summands"]) > 0 and c["summands"] > d["summands"],
+                "loads per summand": more("load", "summands"),
+                "LDS reads per summand": more("lds read", "summands"),
+                "no matrix instructions where they have some": d["matrix"] > 0 and c["matrix"] == 0,
+                "global accesses without matrix instructions": c["matrix"] == d["matrix"] == 0 and (
+                    c["load"] + c["store"] > d["load"] + d["store"]),
+            }.items():
+                worse[what] += [name] if holds else []
     if ratios:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         print(f"\n{len(ratios)} kernels; VGPRs ours / theirs in the geometric mean: {mean:.3f}")
         if overlaps:
             ours, theirs = (sum(part) / len(overlaps) for part in zip(*overlaps))
             print(f"overlap of loads and matrix instructions in {len(overlaps)} loops, on average: {ours:.2f}, {theirs:.2f}")
-        print("\n".join(f"worse in {what}: {count}" for what, count in worse.items()))
+        print("\n".join(" ".join([f"worse in {what}: {len(those)}"] + those) for what, those in worse.items()))
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     let analysis = AxisInfoAnalysis::new(module);
     let accesses: Vec<Access<'_>> =
         ops.iter().filter_map(|op| access(*op, &analysis, &layouts.machine)).collect();
-    let (groups, work) = groups(&ops, &accesses);
+    let (groups, work) = groups(&ops, &accesses, layouts.machine.target.as_ref());
     let members = members(&accesses, &groups);
     let vectors: Vec<u64> =
         members.iter().zip(&work).map(|(members, work)| group_vector(members, work, &layouts)).collect();
@@ -130,7 +130,11 @@ pub(crate) fn layout_alone<'c>(
 
 /// Accesses that exchange values have the same number, if they also agree on
 /// shape and order; and for each number what else is done with those values.
-fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> (Vec<usize>, Vec<Work<'c>>) {
+fn groups<'c>(
+    ops: &[Op<'c>],
+    accesses: &[Access<'c>],
+    target: Option<&TargetDesc>,
+) -> (Vec<usize>, Vec<Work<'c>>) {
     let mut sets = Sets::default();
     let indices = indices(ops);
     let flexible = |value: Value<'c>| value.ty().as_tensor().is_none() || indices.contains(&value);
@@ -197,11 +201,18 @@ fn groups<'c>(ops: &[Op<'c>], accesses: &[Access<'c>]) -> (Vec<usize>, Vec<Work<
             None => masked.push((from.clone(), weight(access.op))),
         }
     }
-    for value in ops.iter().filter(|op| is_dot(**op)).flat_map(|op| op.operands().take(2)) {
+    for (i, value) in ops.iter().filter(|op| is_dot(**op)).flat_map(|op| op.operands().take(2).enumerate()) {
         let Some(ty) = value.ty().as_tensor() else { continue };
         let bytes = u64::from(ty.element().bits().unwrap_or(0).div_ceil(8));
+        let Some(depth) = ty.rank().checked_sub(1 + i) else { continue };
         for &number in alike.get(&(sets.find(value), ty.shape())).into_iter().flatten() {
             work[number].operand = work[number].operand.max(bytes);
+            // What is multiplied as 16-bit floats may cross shared memory as such.
+            let multiplied = target.and_then(|target| plans::dot_type(ty.element(), target).ok());
+            let depth = (depth, multiplied.map_or(bytes, |ty| u64::from(ty.bits() / 8)));
+            if !work[number].depths.contains(&depth) {
+                work[number].depths.push(depth);
+            }
         }
     }
     let mut places = FastMap::default();
@@ -254,6 +265,8 @@ struct Work<'c> {
     repeated: Vec<Repeated>,
     /// Bytes of an element that dots read, which may be wider than what is loaded; none without dots.
     operand: u64,
+    /// Dimensions along which dots sum over products of them, and bytes of an element as it is multiplied.
+    depths: SmallVec<[(usize, u64); 2]>,
     /// Accesses of which the mask is false from some coordinates on, one for all with the same, with the sum of their weights.
     masked: Vec<(SmallVec<[u64; 4]>, f64)>,
 }
@@ -349,34 +362,58 @@ impl<'c> Sets<'c> {
 }
 
 /// What an access costs per element when each thread holds `held` neighbours: issuing instructions; and the lines of 128 bytes
-/// that loads touch, or the sectors of 32 bytes that stores do.
+/// that loads touch, or the sectors of 32 bytes that stores and atomic operations do. The L2 does the latter, one sector
+/// after the other: where nothing is known of their addresses, neighbours of the tensor are as likely neighbours in memory as not.
 fn cost_per_element(access: &Access<'_>, held: u64, lanes: u64, target: Option<&TargetDesc>) -> [f64; 2] {
     let vector = access.vector.min(held);
     let sectors_of_lane = (vector * access.facts.bytes).div_ceil(32);
     // Lanes next to each other share sectors.
     let together = (lanes * held * access.facts.bytes).div_ceil(32);
+    let apart = lanes * sectors_of_lane;
     let together = match access.facts.stride {
         _ if access.facts.usual > 1 => together,
         Some(stride) => (lanes * held * stride).div_ceil(32),
-        None => u64::MAX,
+        None if plans::is_atomic(access.op) => (together.min(apart) + apart) / 2,
+        None => apart,
     };
-    let sectors = together.clamp(1, lanes * sectors_of_lane);
+    let sectors = together.clamp(1, apart);
     let lines = (sectors as f64 / 4.0).max(1.0);
     let stored = target
-        .filter(|_| access.op.num_results() == 0)
+        .filter(|_| plans::writes(access.op))
         .map_or(0.0, |target| target.cost.stored(lanes * vector * access.facts.bytes, sectors));
+    let stored = stored * (1.0 + ALONE_IN_LINE * alone_in_line(access, held, lanes, sectors));
     [1.0, lines.max(stored)].map(|cost| cost / vector as f64)
+}
+
+/// By which part of it a store takes longer whose sectors, of which it writes parts, are in lines of their own, not four in a line. On
+/// an H100 `cache_write_split_layout` (bench/gpu/unseen_kernels) took 117 us with stores of 2 bytes to 32 sectors in 32 lines, Triton's
+/// code, with the same stores to 8 lines, 80 us.
+const ALONE_IN_LINE: f64 = 0.5;
+
+/// How far the sectors of a store, whose neighbours are a known distance apart, are in lines of their own: 1 where each is, 0 where
+/// lines have four.
+fn alone_in_line(access: &Access<'_>, held: u64, lanes: u64, sectors: u64) -> f64 {
+    let Some(stride) =
+        access.facts.stride.filter(|_| access.facts.usual == 1 && !plans::is_atomic(access.op))
+    else {
+        return 0.0;
+    };
+    let lines = (lanes * held * stride).div_ceil(128).min(sectors) as f64;
+    let fewest = (sectors as f64 / 4.0).max(1.0);
+    ((lines - fewest) / (sectors as f64 - fewest).max(1.0)).max(0.0)
 }
 
 /// Bytes of the widest access of a thread to shared memory.
 const WIDEST_SHARED: u64 = 16;
 
 /// What an element costs that is stored to shared memory, for a dot, as `bytes` bytes by threads that hold `held`
-/// neighbours each: where these are several accesses, the lanes of one are apart, and meet in the banks.
-fn stored_per_element(held: u64, bytes: u64, lanes: u64) -> f64 {
+/// neighbours each. Where these are several accesses the lanes of one are apart, and meet in the banks if an instruction says how
+/// memory is swizzled; else plans find a memory in which they do not.
+fn stored_per_element(held: u64, bytes: u64, lanes: u64, swizzle_given: bool) -> f64 {
     let vector = held.min(WIDEST_SHARED / bytes).max(1);
     let rows = (lanes * vector * bytes).div_ceil(128);
-    (1 + rows * (held / vector)) as f64 / vector as f64
+    let meet = if swizzle_given { held / vector } else { 1 };
+    (1 + rows * meet) as f64 / vector as f64
 }
 
 /// The accesses of each group.
@@ -389,21 +426,27 @@ fn members<'a, 'c>(accesses: &'a [Access<'c>], groups: &[usize]) -> Vec<Vec<&'a 
     members
 }
 
-/// What an element costs for the accesses of a group when each thread holds `held` neighbours.
+/// What an element costs for the accesses of a group when each thread holds `held` neighbours: each as often as it runs for
+/// each time that the most frequent one does.
 fn access_costs<'a>(
     members: &'a [&Access<'_>],
     held: u64,
     machine: &'a Machine,
 ) -> impl Iterator<Item = [f64; 2]> + use<'a> {
     let (lanes, target) = (machine.threads_per_warp, machine.target.as_ref());
-    members.iter().map(move |access| cost_per_element(access, held, lanes, target))
+    let most = members.iter().map(|access| weight(access.op)).fold(1.0, f64::max);
+    members.iter().map(move |access| {
+        cost_per_element(access, held, lanes, target).map(|cost| cost * weight(access.op) / most)
+    })
 }
 
 /// What an element of a group costs then that dots read and that is stored to shared memory for them.
 fn operand_cost(members: &[&Access<'_>], work: &Work<'_>, held: u64, machine: &Machine) -> f64 {
     let bytes = members.first().map_or(0, |first| first.facts.bytes);
     let operand = (work.operand > bytes).then_some(work.operand);
-    operand.map_or(0.0, |bytes| stored_per_element(held, bytes, machine.threads_per_warp))
+    let primitives = machine.target.as_ref().map(|target| target.primitives);
+    let swizzle_given = primitives.is_none_or(|p| p.wgmma || p.tensor_memory);
+    operand.map_or(0.0, |bytes| stored_per_element(held, bytes, machine.threads_per_warp, swizzle_given))
 }
 
 /// The vectors that a group can take, but for the size of its tensors. Where its own accesses are of single elements (a table
@@ -547,6 +590,35 @@ fn vector_choice<'c>(
     Choice::among(subject, Unit::Cycles, candidates.collect(), fits.iter().position(|held| *held == vector)?)
 }
 
+/// Bytes of a register.
+const REGISTER: u64 = 4;
+
+/// Where threads bring what they load in order for dots, because no access to shared memory does: the dimension along which dots
+/// sum, if memory is not contiguous along it, and how many neighbours along it each thread should hold. They are one vector
+/// in shared memory then, and whole registers of a fragment; of places that are apart registers would have to be put together once
+/// more. Which places of that dimension a thread accesses is all the same to memory.
+fn transposed_places(
+    access: &Access<'_>,
+    size: &[u64],
+    work: &Work<'_>,
+    machine: &Machine,
+) -> Option<(usize, u64)> {
+    let [(depth, bytes)] = work.depths[..] else { return None };
+    let primitives = machine.target.as_ref()?.primitives;
+    let transposes = match bytes {
+        1 => primitives.matrix_b8 || primitives.ds_read_tr,
+        2 => primitives.ldmatrix || primitives.ds_read_tr,
+        _ => bytes >= REGISTER,
+    };
+    if transposes || access.facts.order.first() == Some(&depth) || size[depth] > 1 {
+        return None;
+    }
+    let elements = access.shape.iter().product::<i64>().max(1) as u64 / machine.num_ctas;
+    let held = elements / machine.threads() / size.iter().product::<u64>();
+    let places = held.min(WIDEST_SHARED / bytes).min(access.shape[depth].max(1) as u64);
+    (places > 1).then_some((depth, places))
+}
+
 /// The layout of an access, with whose values `work` is done.
 fn layout_for<'c>(
     access: &Access<'c>,
@@ -576,7 +648,10 @@ fn placements<'c>(
     work: &Work<'c>,
     layouts: &Layouts<'c>,
 ) -> impl Iterator<Item = Result<Attr<'c>, String>> {
-    let size = sizes(access, vector);
+    let mut size = sizes(access, vector);
+    if let Some((depth, places)) = transposed_places(access, &size, work, &layouts.machine) {
+        size[depth] = places;
+    }
     let order = &access.facts.order;
     let idle = work.is_nothing();
     let turns = if idle || layouts.machine.target.is_none() { 1 } else { order.len().max(1) };

@@ -111,7 +111,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
 }
 
 /// CTAs of `threads` threads and `shared` bytes of shared memory for which a multiprocessor has both.
-fn most_ctas(threads: u64, shared: u64, target: &TargetDesc) -> u64 {
+pub fn most_ctas(threads: u64, shared: u64, target: &TargetDesc) -> u64 {
     let by_threads = u64::from(target.resident_threads) / threads.max(1);
     let by_shared = (target.shared_bytes + RESERVED) / (shared + RESERVED);
     by_threads.min(by_shared).clamp(1, u64::from(target.resident_ctas))

@@ -24,6 +24,7 @@
 //! * [`shared_memory`] allocates shared memory and puts barriers, [`global_scratch`] allocates
 //!   global memory of programs.
 //! * [`kernel_decisions`] writes down what lowering and code generation do with whole functions.
+//! * [`invariant_operands`] keeps what a loop with branches multiplies by, and does not change, in shared memory.
 //! * [`tma`] makes bulk copies of accesses through tensor descriptors.
 //! * [`pipeline`] lists the passes from TTIR to TTGIR in order.
 
@@ -55,6 +56,7 @@ pub mod explain_layouts;
 pub mod f32_dot_tc;
 pub mod fence_insertion;
 pub mod global_scratch;
+pub mod invariant_operands;
 mod ir_util;
 pub mod kernel_decisions;
 pub mod last_use;
@@ -115,6 +117,7 @@ pub static PASSES: &[&PassDef] = &[
     &plain_operations::TRITONAMDGPU_PLAIN_OPERATIONS,
     &buffer_accesses::TRITONAMDGPU_BUFFER_ACCESSES,
     &async_wait_counts::TRITONAMDGPU_UPDATE_ASYNC_WAIT_COUNT,
+    &invariant_operands::STORE_INVARIANT_OPERANDS,
     &schedule::pass::TRITONGPU_PIPELINE,
     &last_use::TRITONGPU_LAST_USE,
     &warp_groups::ALLOCATE_WARP_GROUPS,

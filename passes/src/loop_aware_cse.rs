@@ -6,12 +6,21 @@
 //! induction over iterations. The dead values that remain are removed by
 //! `--canonicalize`. Common subexpressions are merged first, so that values
 //! that begin equal are seen to.
+//!
+//! Layouts may be spelled in two ways: accumulators of one matrix instruction can be what the next one takes as operand. What was
+//! computed in both spellings becomes one value, and the other a conversion of it that moves nothing.
 
+use crate::rules::is_conversion;
+use linear_layout::LinearLayout;
+use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Op, Type, Value};
 use mlir_host::pass::{Options, PassDef, PassResult};
-use mlir_host::upstream::ForOp;
+use mlir_host::rewrite::IrRewriter;
+use mlir_host::upstream::{ConstantOp, ForOp};
 use smallvec::SmallVec;
+use std::sync::Arc;
+use ttopt_dialect::ttg::layout::to_linear_layout;
 
 /// The pass.
 pub static TRITON_LOOP_AWARE_CSE: PassDef = PassDef::new(
@@ -21,23 +30,60 @@ pub static TRITON_LOOP_AWARE_CSE: PassDef = PassDef::new(
 );
 
 fn run(root: Op<'_>, _: &Options) -> PassResult {
+    let mut merge = Merge { kinds: Kinds::default(), rewriter: IrRewriter::new(root.context()) };
     // Each round but the last merges a value that a loop carries.
     loop {
         let mut known = Known::default();
         for region in root.regions() {
             for block in region.blocks() {
-                known.merge_block(block);
+                merge.block(block, &mut known)?;
             }
         }
+        let mut loops = Vec::new();
+        root.walk_post(&mut |op| loops.extend(ForOp::cast(op).map(|_| op)));
         let mut merged = false;
-        root.walk_post(&mut |op| {
-            if ForOp::cast(op).is_some() {
-                merged |= merge_carried(op);
-            }
-        });
+        for op in loops {
+            merged |= merge.carried(op)?;
+        }
         if !merged {
             return Ok(());
         }
+    }
+}
+
+/// Numbers of types: tensors in layouts that have each element in the same place have the same number.
+#[derive(Default)]
+struct Kinds<'c> {
+    of_type: FastMap<Type<'c>, usize>,
+    of_tensor: FastMap<(Type<'c>, SmallVec<[i64; 4]>, Arc<LinearLayout>), usize>,
+}
+
+impl<'c> Kinds<'c> {
+    fn of(&mut self, ty: Type<'c>) -> usize {
+        if let Some(kind) = self.of_type.get(&ty) {
+            return *kind;
+        }
+        let next = self.of_type.len();
+        let tensor = ty.as_tensor().and_then(|tensor| {
+            let shape = tensor.shape();
+            let layout = to_linear_layout(tensor.encoding()?, &shape).ok()?;
+            Some((tensor.element(), shape, layout))
+        });
+        let kind = tensor.map_or(next, |tensor| *self.of_tensor.entry(tensor).or_insert(next));
+        self.of_type.insert(ty, kind);
+        kind
+    }
+
+    /// What `value` is but for the spelling of its layout.
+    fn spelled(&mut self, mut value: Value<'c>) -> Value<'c> {
+        while let Some(op) = value.def_op().filter(|op| is_conversion(*op) && self.moves_nothing(*op)) {
+            value = op.operand(0);
+        }
+        value
+    }
+
+    fn moves_nothing(&mut self, conversion: Op<'c>) -> bool {
+        self.of(conversion.operand(0).ty()) == self.of(conversion.result(0).ty())
     }
 }
 
@@ -47,21 +93,21 @@ struct Expression<'c, V> {
     name: usize,
     operands: SmallVec<[V; 4]>,
     attrs: Vec<(&'c str, Attr<'c>)>,
-    types: SmallVec<[Type<'c>; 1]>,
+    kinds: SmallVec<[usize; 1]>,
 }
 
 impl<'c, V> Expression<'c, V> {
     /// `None` for operations with effects, regions or without results.
-    fn of(op: Op<'c>, operand: impl FnMut(Value<'c>) -> V) -> Option<Self> {
+    fn of(op: Op<'c>, kinds: &mut Kinds<'c>, operands: SmallVec<[V; 4]>) -> Option<Self> {
         if op.num_regions() > 0 || op.num_results() == 0 || !op.is_memory_effect_free() {
             return None;
         }
-        Some(Self {
-            name: op.name_id(),
-            operands: op.operands().map(operand).collect(),
-            attrs: op.attrs(),
-            types: op.results().map(Value::ty).collect(),
-        })
+        // The value of a constant has a type, and with it a spelling.
+        let splat = ConstantOp::cast(op).and_then(ConstantOp::value);
+        let splat = splat.and_then(|value| value.as_elements()?.splat_value());
+        let attrs = splat.map_or_else(|| op.attrs(), |value| vec![("value", value)]);
+        let kinds = op.results().map(|result| kinds.of(result.ty())).collect();
+        Some(Self { name: op.name_id(), operands, attrs, kinds })
     }
 }
 
@@ -75,29 +121,92 @@ impl<'c> Known<'c> {
     fn find(&self, expression: &Expression<'c, Value<'c>>) -> Option<Op<'c>> {
         self.scopes.iter().rev().find_map(|scope| scope.get(expression).copied())
     }
+}
 
-    fn merge_block(&mut self, block: Block<'c>) {
-        self.scopes.push(FastMap::default());
+struct Merge<'c> {
+    kinds: Kinds<'c>,
+    rewriter: IrRewriter<'c>,
+}
+
+impl<'c> Merge<'c> {
+    /// Merges what a block and those within it compute that is `known`.
+    fn block(&mut self, block: Block<'c>, known: &mut Known<'c>) -> PassResult {
+        known.scopes.push(FastMap::default());
         let mut next = block.first();
         while let Some(op) = next {
             next = op.next();
-            if op.has_trait(mlir_host::traits::Upstream::IsolatedFromAbove) {
-                let mut inner = Known::default();
-                op.regions().flat_map(|region| region.blocks()).for_each(|block| inner.merge_block(block));
-                continue;
+            let isolated = op.has_trait(mlir_host::traits::Upstream::IsolatedFromAbove);
+            let mut inner = Known::default();
+            for block in op.regions().flat_map(|region| region.blocks()) {
+                self.block(block, if isolated { &mut inner } else { known })?;
             }
-            op.regions().flat_map(|region| region.blocks()).for_each(|block| self.merge_block(block));
-            let Some(expression) = Expression::of(op, |value| value) else { continue };
-            if let Some(same) = self.find(&expression) {
+            let operands = op.operands().map(|value| self.kinds.spelled(value)).collect();
+            let Some(expression) = Expression::of(op, &mut self.kinds, operands) else { continue };
+            if let Some(same) = known.find(&expression) {
+                self.rewriter.set_before(op);
                 for (old, new) in op.results().zip(same.results()) {
+                    let new = self.as_type(new, old.ty())?;
                     old.replace_all_uses_with(new);
                 }
                 op.erase();
-            } else if let Some(scope) = self.scopes.last_mut() {
+            } else if let Some(scope) = known.scopes.last_mut() {
                 scope.insert(expression, op);
             }
         }
-        self.scopes.pop();
+        known.scopes.pop();
+        Ok(())
+    }
+
+    /// `value` as a value of type `ty`, which has each element where that of `value` has it.
+    fn as_type(&mut self, value: Value<'c>, ty: Type<'c>) -> Result<Value<'c>, Reported> {
+        if value.ty() == ty {
+            return Ok(value);
+        }
+        Ok(self.rewriter.generic("ttg.convert_layout", value.loc(), &[value], &[ty], &[])?.result(0))
+    }
+
+    /// Merges iter_args; returns whether there was something to merge.
+    fn carried(&mut self, op: Op<'c>) -> Result<bool, Reported> {
+        let Some(block) = op.region(0).first_block() else { return Ok(false) };
+        let Some(last) = block.terminator() else { return Ok(false) };
+        let n = op.num_results();
+        if block.num_args() != n + 1 || last.num_operands() != n {
+            return Ok(false);
+        }
+        // Dead values that an earlier round left are no news.
+        let dead = |i: usize| op.result(i).is_unused() && last.operand(i) == block.arg(i + 1);
+        let begin: Vec<_> = (0..n)
+            .map(|i| {
+                let first = self.kinds.spelled(op.operand(3 + i));
+                (first, self.kinds.of(op.operand(3 + i).ty()), dead(i).then_some(i))
+            })
+            .collect();
+        let mut class = classes(begin.into_iter());
+        while count(&class) < n {
+            let numbers = number(block, &class, &mut self.kinds);
+            let next = |i: usize| numbers[&self.kinds.spelled(last.operand(i))];
+            let refined =
+                classes((0..n).map(next).zip(class.iter().copied()).collect::<Vec<_>>().into_iter());
+            if refined == class {
+                break;
+            }
+            class = refined;
+        }
+        if count(&class) == n {
+            return Ok(false);
+        }
+        for i in 0..n {
+            let Some(first) = class[..i].iter().position(|other| *other == class[i]) else { continue };
+            let argument = block.arg(i + 1);
+            self.rewriter.set_start(block);
+            let inside = self.as_type(block.arg(first + 1), argument.ty())?;
+            argument.replace_all_uses_with(inside);
+            self.rewriter.set_after(op);
+            let behind = self.as_type(op.result(first), op.result(i).ty())?;
+            op.result(i).replace_all_uses_with(behind);
+            last.set_operand(i, argument);
+        }
+        Ok(true)
     }
 }
 
@@ -116,41 +225,9 @@ fn count(classes: &[usize]) -> usize {
     classes.iter().max().map_or(0, |last| last + 1)
 }
 
-/// Merges iter_args; returns whether there was something to merge.
-fn merge_carried(op: Op<'_>) -> bool {
-    let Some(block) = op.region(0).first_block() else { return false };
-    let Some(last) = block.terminator() else { return false };
-    let n = op.num_results();
-    if block.num_args() != n + 1 || last.num_operands() != n {
-        return false;
-    }
-    // Dead values that an earlier round left are no news.
-    let dead = |i: usize| op.result(i).is_unused() && last.operand(i) == block.arg(i + 1);
-    let mut class = classes((0..n).map(|i| (op.operand(3 + i), dead(i).then_some(i))));
-    while count(&class) < n {
-        let numbers = number(block, &class);
-        let refined = classes((0..n).map(|i| (class[i], numbers[&last.operand(i)])));
-        if refined == class {
-            break;
-        }
-        class = refined;
-    }
-    if count(&class) == n {
-        return false;
-    }
-    for i in 0..n {
-        let Some(first) = class[..i].iter().position(|other| *other == class[i]) else { continue };
-        let argument = block.arg(i + 1);
-        argument.replace_all_uses_with(block.arg(first + 1));
-        op.result(i).replace_all_uses_with(op.result(first));
-        last.set_operand(i, argument);
-    }
-    true
-}
-
 /// Numbers the values that the body uses: equal numbers, equal values, if
 /// arguments of one class are equal.
-fn number<'c>(block: Block<'c>, class: &[usize]) -> FastMap<Value<'c>, usize> {
+fn number<'c>(block: Block<'c>, class: &[usize], kinds: &mut Kinds<'c>) -> FastMap<Value<'c>, usize> {
     let mut numbers: FastMap<Value<'c>, usize> = block.args().skip(1).zip(class.iter().copied()).collect();
     let mut fresh = count(class);
     let mut seen: FastMap<Expression<'c, usize>, Op<'c>> = FastMap::default();
@@ -161,12 +238,10 @@ fn number<'c>(block: Block<'c>, class: &[usize]) -> FastMap<Value<'c>, usize> {
         })
     }
     for op in block.ops() {
-        let expression = Expression::of(op, |value| of(&mut numbers, &mut fresh, value));
-        let Some(expression) = expression else {
-            // Operands of terminators are looked up later.
-            op.operands().for_each(|value| _ = of(&mut numbers, &mut fresh, value));
-            continue;
-        };
+        // Operands of terminators are looked up later.
+        let spelled = op.operands().map(|value| kinds.spelled(value)).collect::<SmallVec<[_; 4]>>();
+        let operands = spelled.into_iter().map(|value| of(&mut numbers, &mut fresh, value)).collect();
+        let Some(expression) = Expression::of(op, kinds, operands) else { continue };
         match seen.get(&expression) {
             Some(same) => {
                 for (value, known) in op.results().zip(same.results()) {

@@ -6,11 +6,14 @@
 //!
 //! Loads move, too, from an `scf.for` in which nothing writes memory or waits for
 //! another thread: since the loop may run no iteration, and its pointers may
-//! then point nowhere, such a load is masked by whether it runs one.
+//! then point nowhere, such a load is masked by whether it runs one. Divisions of numbers move from any
+//! `scf.for`: where that runs no iteration, they divide by one.
 
 use crate::ir_util::{fills_constant_buffer, is_loop, loop_predicate, trip_count};
 use crate::machine::error;
+use crate::schedule::source::is_division;
 use crate::tma;
+use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::{IrRewriter, Rewriter};
@@ -53,6 +56,11 @@ fn hoist<'c>(rewriter: &mut Rewriter<'c>, op: Op<'c>) -> PassResult {
                     continue;
                 }
                 if inner.is_pure() || fills_constant_buffer(inner) {
+                    inner.move_before(op);
+                } else if is_division(inner) && divides_once(inner, op) {
+                    if trip_count(op).is_none() {
+                        keep_from_zero(rewriter, op, inner, &mut runs)?;
+                    }
                     inner.move_before(op);
                 } else if loads_may_move
                     && let Some(load) = LoadOp::cast(inner)
@@ -103,6 +111,46 @@ fn is_invariant<'c>(op: Op<'c>, within: Op<'c>) -> bool {
     }) != Walk::Stop
 }
 
+/// Whether each iteration of `op` does `division`, which may trap, and nothing is to be known of its divisor: that of a tensor says
+/// which elements are equal.
+fn divides_once(division: Op<'_>, op: Op<'_>) -> bool {
+    ForOp::cast(op).is_some() && trip_count(op) != Some(0) && division.result(0).ty().as_tensor().is_none()
+}
+
+/// Whether `op`, an `scf.for`, runs an iteration, computed before it.
+fn runs_at_all<'c>(
+    rewriter: &mut Rewriter<'c>,
+    op: Op<'c>,
+    runs: &mut Option<Value<'c>>,
+) -> Result<Value<'c>, Reported> {
+    rewriter.set_before(op);
+    if let Some(known) = *runs {
+        return Ok(known);
+    }
+    let predicate = Attr::int(op.context(), 64, loop_predicate(op));
+    let i1 = Type::int(op.context(), 1);
+    let operands = [op.operand(0), op.operand(1)];
+    let made = rewriter.generic("arith.cmpi", op.loc(), &operands, &[i1], &[("predicate", predicate)])?;
+    *runs = Some(made.result(0));
+    Ok(made.result(0))
+}
+
+/// Has `division` divide by one where `op` runs no iteration.
+fn keep_from_zero<'c>(
+    rewriter: &mut Rewriter<'c>,
+    op: Op<'c>,
+    division: Op<'c>,
+    runs: &mut Option<Value<'c>>,
+) -> PassResult {
+    let runs = runs_at_all(rewriter, op, runs)?;
+    let divisor = division.operand(1);
+    let ty = divisor.ty();
+    let one = rewriter.generic("arith.constant", op.loc(), &[], &[ty], &[("value", Attr::int_of(ty, 1))])?;
+    let made = rewriter.generic("arith.select", op.loc(), &[runs, divisor, one.result(0)], &[ty], &[])?;
+    division.set_operand(1, made.result(0));
+    Ok(())
+}
+
 fn hoist_load<'c>(
     rewriter: &mut Rewriter<'c>,
     op: Op<'c>,
@@ -110,19 +158,7 @@ fn hoist_load<'c>(
     load: LoadOp<'c>,
     runs: &mut Option<Value<'c>>,
 ) -> PassResult {
-    rewriter.set_before(op);
-    let condition = match *runs {
-        Some(known) => known,
-        None => {
-            let predicate = Attr::int(op.context(), 64, loop_predicate(op));
-            let i1 = Type::int(op.context(), 1);
-            let operands = [op.operand(0), op.operand(1)];
-            let made =
-                rewriter.generic("arith.cmpi", op.loc(), &operands, &[i1], &[("predicate", predicate)]);
-            made?.result(0)
-        }
-    };
-    *runs = Some(condition);
+    let condition = runs_at_all(rewriter, op, runs)?;
     let pointer = old.operand(0);
     let mut mask = condition;
     if let Some(tensor) = pointer.ty().as_tensor() {

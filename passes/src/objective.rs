@@ -403,7 +403,7 @@ impl<'c> Objective<'c> {
         let machine = target(&layouts.machine)?;
         let bits = 8 * facts.bytes as u32;
         let addresses = facts.addresses(plans::most_elems(op, machine));
-        let stores = op.num_results() == 0;
+        let stores = plans::writes(op);
         let key = (to, SmallVec::from_slice(ty.sizes()), bits, stores, addresses);
         if let Some(cycles) = self.accesses.borrow().get(&key) {
             return *cycles;

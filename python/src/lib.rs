@@ -160,6 +160,22 @@ fn with_fewer_spills(ptx: &str, cubin: &[u8]) -> Option<String> {
     String::from_utf8(occupancy::with_fewer_spills(ptx.as_bytes(), stack)?).ok()
 }
 
+/// What `ptx` should say instead once `cubin` was made of it, where its threads spill nothing, for more CTAs of `threads`
+/// threads and `shared` bytes of shared memory on `target`.
+#[pyfunction]
+fn with_more_ctas(ptx: &str, cubin: &[u8], threads: u64, shared: u64, target: &str) -> Option<String> {
+    binary::stack_bytes(cubin).filter(|stack| *stack == 0)?;
+    let most = occupancy::room_for(threads, shared, target);
+    let text = occupancy::with_more_ctas(ptx.as_bytes(), binary::registers(cubin)?, most)?;
+    String::from_utf8(text).ok()
+}
+
+/// Whether `stack` bytes are so few that more CTAs, which need them, had better stay.
+#[pyfunction]
+fn is_worth_more_ctas(stack: u32) -> bool {
+    occupancy::is_worth_more_ctas(stack)
+}
+
 /// `ptx` with its instructions in other orders, to be tried one by one once `cubin` was made of it and its threads spill.
 #[pyfunction]
 fn in_other_orders(ptx: &str, cubin: &[u8]) -> Vec<String> {
@@ -312,5 +328,7 @@ fn _ttopt(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(in_other_orders, module)?)?;
     module.add_function(wrap_pyfunction!(is_worth_another_order, module)?)?;
     module.add_function(wrap_pyfunction!(stack_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(with_more_ctas, module)?)?;
+    module.add_function(wrap_pyfunction!(is_worth_more_ctas, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)
 }

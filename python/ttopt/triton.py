@@ -206,7 +206,8 @@ class _Compilation:
             _counts["compiled"] += 1
 
     def assemble(self, source, metadata):
-        """Triton's assembler, again where threads spill: with fewer CTAs, and with instructions in other orders.
+        """Triton's assembler, and again with more CTAs for the dots of few warps; where threads spill with fewer CTAs, and with
+        instructions in other orders.
 
         What the assembler refuses of these is left, with a warning.
         """
@@ -219,9 +220,16 @@ class _Compilation:
             try:
                 return theirs(text, dict(metadata))
             except Exception as error:
-                log.warning("other text for a kernel that spills is left: %s", error)
+                log.warning("other text for a kernel is left: %s", error)
                 return None
 
+        target = f"cuda:{self._capability()}"
+        threads = 32 * metadata["num_warps"]
+        crowded = _ttopt.with_more_ctas(source, cubin, threads, metadata["shared"], target)
+        if crowded is not None:
+            other = again(crowded)
+            if other is not None and _ttopt.is_worth_more_ctas(_ttopt.stack_bytes(other) or 0):
+                cubin, source = other, crowded
         relaxed = _ttopt.with_fewer_spills(source, cubin)
         if relaxed is not None:
             other = again(relaxed)

@@ -69,6 +69,31 @@ tt.func private @left_in_parts(%x: f16) -> tensor<64x16xf32, #mma> {
   tt.return %e : tensor<64x16xf32, #mma>
 }
 
+// What a loop with branches does not change is moved to other registers in each iteration, since ptxas 12.8 would give its
+// own to others behind the dot. Without branches it stays.
+// CHECK-LABEL: llvm.func @left_of_a_loop(
+// CHECK-COUNT-4: "llvm.nvvm.shfl.sync.idx.i32"
+// CHECK:         wgmma.mma_async
+// CHECK-NOT:     "llvm.nvvm.shfl.sync.idx.i32"
+// CHECK:         wgmma.mma_async
+tt.func public @left_of_a_loop(%x: f32, %y: f16, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %b = ttg.local_alloc : () -> !ttg.memdesc<16x16xf16, #columns, #smem, mutable>
+  %a = tt.splat %y : f16 -> tensor<64x16xf16, #dot>
+  %c = tt.splat %x : f32 -> tensor<64x16xf32, #mma>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %c) -> (tensor<64x16xf32, #mma>) : i32 {
+    %d = ttng.warp_group_dot %a, %b, %acc {inputPrecision = 0 : i32} : tensor<64x16xf16, #dot> * !ttg.memdesc<16x16xf16, #columns, #smem, mutable> -> tensor<64x16xf32, #mma>
+    %e = tt.precise_divf %d, %c : tensor<64x16xf32, #mma>
+    scf.yield %e : tensor<64x16xf32, #mma>
+  }
+  %s = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %r) -> (tensor<64x16xf32, #mma>) : i32 {
+    %d = ttng.warp_group_dot %a, %b, %acc {inputPrecision = 0 : i32} : tensor<64x16xf16, #dot> * !ttg.memdesc<16x16xf16, #columns, #smem, mutable> -> tensor<64x16xf32, #mma>
+    scf.yield %d : tensor<64x16xf32, #mma>
+  }
+  tt.return
+}
+
 // Sums of 16 bits, two in a register; a flag says whether the accumulators count.
 // CHECK-LABEL: llvm.func @sums_of_f16(
 // CHECK-SAME:    %[[USE:.*]]: i1,

@@ -185,3 +185,23 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32}
     tt.return
   }
 }
+
+// Numbers are divided once: by one where the loop does not run. Tensors' divisors say more than a choice of two would.
+// CHECK-LABEL: tt.func @divisions
+// CHECK: %[[RUNS:.*]] = arith.cmpi slt, %c0_i32, %arg2 : i32
+// CHECK: %[[BY:.*]] = arith.select %[[RUNS]], %arg1, %c1_i32{{.*}} : i32
+// CHECK: %[[Q:.*]] = arith.divsi %arg0, %[[BY]] : i32
+// CHECK: scf.for
+// CHECK-NEXT: tt.store %arg3, %[[Q]]
+// CHECK-NEXT: arith.divsi %arg4, %arg5 : tensor<64xi32>
+tt.func @divisions(%x: i32, %by: i32, %n: i32, %p: !tt.ptr<i32>, %y: tensor<64xi32>, %z: tensor<64xi32>, %q: tensor<64x!tt.ptr<i32>>) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    %d = arith.divsi %x, %by : i32
+    tt.store %p, %d : !tt.ptr<i32>
+    %e = arith.divsi %y, %z : tensor<64xi32>
+    tt.store %q, %e : tensor<64x!tt.ptr<i32>>
+  }
+  tt.return
+}

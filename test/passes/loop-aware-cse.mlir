@@ -99,3 +99,45 @@ tt.func @loads(%n: i32, %x: i32, %p: !tt.ptr<i32>) -> (i32, i32) {
   }
   tt.return %r#0, %r#1 : i32, i32
 }
+
+// ----
+
+// The result of one instruction is what the next one takes as its left operand, in another spelling: what was computed in
+// both, in a loop as well, is computed once.
+#mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 1], instrShape = [16, 8]}>
+#left = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>
+#narrow = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 4}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 2 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32} {
+// CHECK-LABEL: @spelled_twice(
+// CHECK:         scf.for {{.*}} iter_args(%[[X:.*]] = %{{.*}}) -> (tensor<32x32xi32, #mma>)
+// CHECK:           %[[SUM:.*]] = arith.addi %[[X]], %{{.*}} : tensor<32x32xi32, #mma>
+// CHECK-NOT:       arith.addi
+// CHECK:           scf.yield
+// CHECK:         ttg.convert_layout %{{.*}} : tensor<32x32xi32, #mma> -> tensor<32x32xi32, #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>>
+tt.func public @spelled_twice(%x: i32, %n: i32) -> (tensor<32x32xi32, #mma>, tensor<32x32xi32, #left>) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %two = arith.constant dense<2> : tensor<32x32xi32, #mma>
+  %two_left = arith.constant dense<2> : tensor<32x32xi32, #left>
+  %a = tt.splat %x : i32 -> tensor<32x32xi32, #mma>
+  %b = tt.splat %x : i32 -> tensor<32x32xi32, #left>
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%p = %a, %q = %b) -> (tensor<32x32xi32, #mma>, tensor<32x32xi32, #left>) : i32 {
+    %s = arith.addi %p, %two : tensor<32x32xi32, #mma>
+    %t = arith.addi %q, %two_left : tensor<32x32xi32, #left>
+    scf.yield %s, %t : tensor<32x32xi32, #mma>, tensor<32x32xi32, #left>
+  }
+  tt.return %r#0, %r#1 : tensor<32x32xi32, #mma>, tensor<32x32xi32, #left>
+}
+
+// Elements lie elsewhere: both are computed.
+// CHECK-LABEL: @others(
+// CHECK:         arith.addi {{.*}} : tensor<32x32xi32, #mma>
+// CHECK:         arith.addi {{.*}} : tensor<32x32xi32, #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 4}>>
+tt.func public @others(%x: i32) -> (tensor<32x32xi32, #mma>, tensor<32x32xi32, #narrow>) {
+  %a = tt.splat %x : i32 -> tensor<32x32xi32, #mma>
+  %b = tt.splat %x : i32 -> tensor<32x32xi32, #narrow>
+  %s = arith.addi %a, %a : tensor<32x32xi32, #mma>
+  %t = arith.addi %b, %b : tensor<32x32xi32, #narrow>
+  tt.return %s, %t : tensor<32x32xi32, #mma>, tensor<32x32xi32, #narrow>
+}
+}

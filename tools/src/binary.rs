@@ -54,13 +54,25 @@ pub fn assemble(
 
 /// Bytes of stack of the thread of a cubin's kernel that has the most: what it spills, and its arrays. `None` where that is
 /// not said.
-///
-/// Cubins are ELF files; the section `.nv.info` lists attributes: a format, a kind, and for format 4 the length of what
-/// follows. Kind 0x11 is a function's symbol and the size of its frame.
 #[must_use]
 pub fn stack_bytes(cubin: &[u8]) -> Option<u32> {
-    const SIZED: u8 = 4;
     const FRAME: u8 = 0x11;
+    largest_of_functions(cubin, FRAME)
+}
+
+/// Registers of a thread of a cubin's kernel that has the most. `None` where that is not said.
+#[must_use]
+pub fn registers(cubin: &[u8]) -> Option<u32> {
+    const REGISTERS: u8 = 0x2f;
+    largest_of_functions(cubin, REGISTERS)
+}
+
+/// The largest number that a cubin has under `wanted` for one of its functions.
+///
+/// Cubins are ELF files; the section `.nv.info` lists attributes: a format, a kind, and for format 4 the length of what
+/// follows. Kind 0x11 is a function's symbol and the size of its frame, kind 0x2f its symbol and registers of a thread.
+fn largest_of_functions(cubin: &[u8], wanted: u8) -> Option<u32> {
+    const SIZED: u8 = 4;
     let half = |at: usize| Some(u16::from_le_bytes(cubin.get(at..)?.first_chunk().copied()?));
     let word = |at: usize| Some(u32::from_le_bytes(cubin.get(at..)?.first_chunk().copied()?));
     let long = |at: usize| usize::try_from(u64::from_le_bytes(cubin.get(at..)?.first_chunk().copied()?)).ok();
@@ -81,9 +93,9 @@ pub fn stack_bytes(cubin: &[u8]) -> Option<u32> {
     while let [format, kind, low, high, ..] = *rest {
         let length = if format == SIZED { usize::from(u16::from_le_bytes([low, high])) } else { 0 };
         let value = rest.get(4..4 + length)?;
-        if kind == FRAME {
-            let frame = value.get(4..).and_then(<[u8]>::first_chunk).copied().map(u32::from_le_bytes);
-            most = most.max(frame);
+        if kind == wanted {
+            let number = value.get(4..).and_then(<[u8]>::first_chunk).copied().map(u32::from_le_bytes);
+            most = most.max(number);
         }
         rest = &rest[4 + length..];
     }

@@ -984,6 +984,19 @@ impl<'c> Compilation<'_, 'c> {
                 let stack = spills.map_or(0, |resources| resources.stack);
                 let mut told = vec![stack_of("as it was bounded", stack)];
                 let mut chosen = 0;
+                let most = number(&self.module, MOST_CTAS).filter(|_| max_registers.is_none()).unwrap_or(1);
+                let unspilled = made.1.filter(|made| made.stack == 0).map(|made| made.registers);
+                let crowded = unspilled.and_then(|used| occupancy::with_more_ctas(code, used, most));
+                if let Some(crowded) = crowded
+                    && let Some(other) = unless_refused(assemble(&crowded))
+                {
+                    let needs = other.1.map_or(u32::MAX, |resources| resources.stack);
+                    told.push(stack_of("with more CTAs, which dots can use", needs));
+                    if occupancy::is_worth_more_ctas(needs) {
+                        (made, best) = (other, Cow::Owned(crowded));
+                        chosen = told.len() - 1;
+                    }
+                }
                 if let Some(relaxed) = occupancy::with_fewer_spills(code, stack) {
                     let other = unless_refused(assemble(&relaxed));
                     told.extend(

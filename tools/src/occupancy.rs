@@ -13,10 +13,12 @@ mod pressure;
 mod read;
 mod reorder;
 
+use linear_layout::target::TargetDesc;
 use pressure::Need;
 use read::Kernel;
 use tracing::debug;
 use ttopt_passes::choice::{Candidate, Choice, Unit};
+use ttopt_passes::kernel_decisions::most_ctas;
 
 /// Registers of one of the four parts of a multiprocessor, for each lane of a warp (CUDA programming guide, "Technical
 /// Specifications per Compute Capability": 65,536 registers, four schedulers).
@@ -51,6 +53,11 @@ const ROUNDS: f64 = 6.0;
 const LEAST_IN_FLIGHT: f64 = 8.0;
 /// Between bounds that cost the same, more CTAs: by this share for each warp.
 const PREFERENCE: f64 = 1e-4;
+/// Where a loop loads from global memory, more warps than this are not preferred: ptxas unrolls such loops as far as
+/// registers allow.
+const WARPS_OF_LOADING_LOOPS: u64 = 48;
+/// As long as so many CTAs have them: with fewer, a barrier stops a larger part of the warps.
+const CTAS_OF_LOADING_LOOPS: u64 = 6;
 
 /// What was found out about a kernel, and what it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +134,43 @@ pub fn is_worth_fewer_ctas(stack: u32, before: u32) -> bool {
     2 * stack <= before
 }
 
+/// Warps up to which a kernel whose warps wait for their dots (`mma.sync`) is tried with more CTAs than its estimated
+/// registers allow.
+const WARPS_WITH_DOTS: u64 = 16;
+/// Registers that it may use more than it would be granted then: ptxas makes up for about as many.
+const REGISTERS_TO_DO_WITHOUT: u64 = 64;
+/// Bytes that a thread may then spill.
+const STACK_OF_MORE_CTAS: u32 = 16;
+
+/// What the PTX of one kernel says to have more CTAs, once its assembler found that a thread uses `registers` registers and
+/// spills nothing: for kernels with `mma.sync` and few warps, where dots and loads of other CTAs fill the time in which a
+/// warp waits for its own. Whether ptxas can do with as few registers it says best itself. At most `most` CTAs have room in
+/// shared memory. The constants are of timings (`docs/objective.md`).
+pub fn with_more_ctas(ptx: &[u8], registers: u32, most: u64) -> Option<Vec<u8>> {
+    let kernels = read::kernels(ptx);
+    let [kernel] = &kernels[..] else { return None };
+    read::position(ptx, kernel.bound.end, b"mma.sync")?;
+    let bound: u64 = std::str::from_utf8(ptx.get(kernel.bound.clone())?).ok()?.trim().parse().ok()?;
+    let (warps, registers) = (warps_of(kernel), u64::from(registers));
+    let more = (bound + 1..=most.min(WARPS_WITH_DOTS / warps))
+        .find(|ctas| granted(ctas * warps) < registers)
+        .filter(|ctas| granted(ctas * warps).max(kernel.least) + REGISTERS_TO_DO_WITHOUT >= registers)?;
+    let mut text = ptx.to_vec();
+    text.splice(kernel.bound.clone(), more.to_string().into_bytes());
+    Some(text)
+}
+
+/// CTAs of `threads` threads and `shared` bytes of shared memory that have room on a multiprocessor of `target`; one where
+/// the target is unknown.
+pub fn room_for(threads: u64, shared: u64, target: &str) -> u64 {
+    TargetDesc::parse(target).map_or(1, |target| most_ctas(threads, shared, &target))
+}
+
+/// Whether `stack` bytes of a thread are so few that more CTAs, which need them, had better stay.
+pub fn is_worth_more_ctas(stack: u32) -> bool {
+    stack <= STACK_OF_MORE_CTAS
+}
+
 /// Bytes of stack from which on instructions are tried in other orders: fewer cost little.
 const STACK_TO_REORDER: u32 = 64;
 /// Another order is kept if it needs less than this share of the stack.
@@ -199,7 +243,19 @@ fn cost(needs: &[Need], synchronizes: bool, warps: u64, ctas: u64) -> f64 {
     (1.0 + spills + waits)
         * latency(warps as f64 / rounds)
         * (1.0 + meetings)
-        * (1.0 - PREFERENCE * warps as f64)
+        * (1.0 - PREFERENCE * preferred(needs, warps, ctas))
+}
+
+/// Warps as they count between bounds that cost the same.
+fn preferred(needs: &[Need], warps: u64, ctas: u64) -> f64 {
+    let loads_in_loop = || needs.iter().any(|need| need.times > 1.0 && need.flight > 0.0);
+    let enough = WARPS_OF_LOADING_LOOPS.min(warps);
+    let have_ctas = enough * ctas >= CTAS_OF_LOADING_LOOPS * warps;
+    if warps > enough && have_ctas && loads_in_loop() {
+        2.0 * enough as f64 - warps as f64
+    } else {
+        warps as f64
+    }
 }
 
 /// How many times as long a kernel takes with so many warps as with more than hide all latencies.
@@ -301,6 +357,47 @@ mod tests {
         assert_eq!(with_fewer_spills(&with(3), 96), None);
         assert_eq!(with_fewer_spills(&with(3), 100), Some(with(2)));
         assert_eq!(with_fewer_spills(&with(6), 12), None);
+    }
+
+    #[test]
+    fn dots_of_few_warps_are_tried_with_more_ctas() {
+        let with = |ctas: u64, body: &str, threads: u64| {
+            let text = String::from_utf8(text(body, threads)).unwrap();
+            text.replace(".minnctapersm 1", &format!(".minnctapersm {ctas}")).into_bytes()
+        };
+        let dot = "\tmma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r0}, {%r1}, {%r2}, {%r0};";
+        let body = format!("\t.reg .b32 %r<4>;\n{dot}");
+        let try_more = |ctas, threads, registers, most| {
+            with_more_ctas(&with(ctas, &body, threads), registers, most)
+                .map(|text| String::from_utf8(text).unwrap())
+        };
+        let says = |found: Option<String>, ctas: u64| {
+            found.is_some_and(|text| text.contains(&format!(".minnctapersm {ctas}\n")))
+        };
+        // Twelve warps have 168 registers each, sixteen 128.
+        assert!(says(try_more(3, 128, 160, 16), 4));
+        assert!(says(try_more(1, 256, 156, 16), 2));
+        // 128 suffice: sixteen warps run already. Shared memory has no room. Twenty warps are more than are tried.
+        assert_eq!(try_more(3, 128, 128, 16), None);
+        assert_eq!(try_more(3, 128, 160, 3), None);
+        assert_eq!(try_more(4, 128, 120, 16), None);
+        // 193 registers are 65 more than 128.
+        assert_eq!(try_more(1, 256, 193, 16), None);
+        assert_eq!(with_more_ctas(&with(3, "", 128), 160, 16), None, "no dots");
+        assert!(is_worth_more_ctas(16) && !is_worth_more_ctas(20));
+    }
+
+    #[test]
+    fn loops_that_load_have_registers_to_be_unrolled() {
+        let head = "\t.reg .b32 \t%r<9>;\n\t.reg .pred \t%p<2>;\n\t.reg .b64 \t%rd<9>;\n\tld.param.b64 %rd1, [k_param_0];\n";
+        let looped = format!(
+            "{head}$L__BB0_1:\n\tld.global.b32 %r1, [%rd1];\n\tadd.s32 %r2, %r2, %r1;\n\tsetp.lt.s32 %p1, %r2, 100;\n\t@%p1 bra $L__BB0_1;\n\tst.global.b32 [%rd1], %r2;"
+        );
+        let straight = looped.replace("\t@%p1 bra $L__BB0_1;\n", "");
+        let of = |body: &str, threads| bound(&mut text(body, threads), 2048 / threads).unwrap().ctas;
+        assert_eq!((of(&looped, 128), of(&straight, 128)), (12, 16));
+        // Three CTAs of sixteen warps are too few.
+        assert_eq!((of(&looped, 256), of(&looped, 512)), (6, 4));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use mlir_host::is_one_of;
 use mlir_host::upstream::ConstantOp;
 use smallvec::SmallVec;
 use std::ops::Range;
-use ttopt_dialect::tt::ops::{BroadcastOp, DotOp, ExpandDimsOp, LoadOp, SplatOp, StoreOp};
+use ttopt_dialect::tt::ops::{BroadcastOp, DotOp, ExpandDimsOp, LoadOp, ReduceOp, SplatOp, StoreOp};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::ops::LocalLoadOp;
@@ -86,10 +86,14 @@ pub fn spare_registers(function: Op<'_>, target: &TargetDesc) -> u64 {
 pub fn tensor_words(value: Value<'_>) -> u64 {
     let Some(ty) = value.ty().as_tensor() else { return 0 };
     let bits = if pointee(ty.element()).is_some() { 64 } else { ty.element().bits().unwrap_or(32) };
-    let layout = ty.encoding().and_then(|layout| to_linear_layout(layout, &ty.shape()).ok());
-    let Some(layout) = layout else { return 0 };
-    let distinct = layout.in_bits(Dim::REGISTER) - layout.free_variable_mask(Dim::REGISTER).count_ones();
-    (u64::from(bits) << distinct).div_ceil(32)
+    distinct_elements(value).map_or(0, |elements| (u64::from(bits) * elements).div_ceil(32))
+}
+
+/// How many elements of the tensor `value` a thread holds, each of them counted once.
+pub fn distinct_elements(value: Value<'_>) -> Option<u64> {
+    let ty = value.ty().as_tensor()?;
+    let layout = to_linear_layout(ty.encoding()?, &ty.shape()).ok()?;
+    Some(1 << (layout.in_bits(Dim::REGISTER) - layout.free_variable_mask(Dim::REGISTER).count_ones()))
 }
 
 /// Whether the tensors of `function` leave a thread too few registers for the rest of what it holds.
@@ -312,7 +316,7 @@ impl<'g, 'c> Whole<'g, 'c> {
     }
 
     /// Whether elements of `value` are used as they are computed, one after the other, so that not all of them are held at
-    /// once: it is computed and used element by element, with nothing between that wants whole tensors.
+    /// once: it is computed and used element by element, or reduced, with nothing between that wants whole tensors.
     fn passes(&self, value: Value<'c>) -> bool {
         let Some(op) = value.def_op().filter(|op| LoadOp::cast(*op).is_none() && is_element_by_element(*op))
         else {
@@ -322,7 +326,8 @@ impl<'g, 'c> Whole<'g, 'c> {
         let (mut open, mut any) = (vec![value], false);
         while let Some(value) = open.pop() {
             for (user, _) in value.uses() {
-                let same = user.block() == op.block() && is_element_by_element(user);
+                let takes_one_by_one = is_element_by_element(user) || ReduceOp::cast(user).is_some();
+                let same = user.block() == op.block() && takes_one_by_one;
                 let Some(used) = self.graph.number(user).filter(|_| same) else { return false };
                 if self.before[used] != self.before[made] {
                     return false;

@@ -550,22 +550,31 @@ impl Multiplied {
 pub fn shared_operand(problem: &Problem, side: usize, result: &Encoding) -> NvmmaShared {
     let operand = &problem.operands[side];
     let k_dim = 1 - side;
-    let fastest = if operand.element.bits() == 16 { operand.fastest.min(1) } else { k_dim };
-    let cga = Encoding::DotOperand(DotOperand {
-        op_idx: side as u32,
-        parent: Box::new(result.clone()),
-        k_width: 0,
-    })
-    .cga_layout();
-    let size = if fastest == k_dim { problem.k } else { problem.block_shape()[side] };
-    let bytes = size * u64::from(operand.element.bits()) / 8;
+    let bits = u64::from(operand.element.bits());
+    let fastest = if bits == 16 { operand.fastest.min(1) } else { k_dim };
+    let row = if fastest == k_dim { problem.k } else { problem.block_shape()[side] };
+    shared_rows(side, row * bits / 8, bits, fastest == 0, result)
+}
+
+/// The layout in shared memory of a left operand that threads have computed: `k` elements of `bits` bits along K, which are
+/// neighbours in memory.
+pub fn left_in_shared(k: u64, bits: u64, result: &Encoding) -> NvmmaShared {
+    shared_rows(0, k * bits / 8, bits, false, result)
+}
+
+/// The layout in shared memory of operand `side`, whose rows (columns where `transposed`) of `bytes` bytes are contiguous.
+fn shared_rows(side: usize, bytes: u64, bits: u64, transposed: bool, result: &Encoding) -> NvmmaShared {
+    let operand = DotOperand { op_idx: side as u32, parent: Box::new(result.clone()), k_width: 0 };
     NvmmaShared {
-        swizzling_byte_width: [128, 64, 32].into_iter().find(|width| bytes % width == 0).unwrap_or(0),
-        transposed: fastest == 0,
-        element_bit_width: u64::from(operand.element.bits()),
+        swizzling_byte_width: [128, 64, 32]
+            .into_iter()
+            .find(|width| bytes.is_multiple_of(*width))
+            .unwrap_or(0),
+        transposed,
+        element_bit_width: bits,
         fp4_padded: false,
         rank: 2,
-        cga,
+        cga: Encoding::DotOperand(operand).cga_layout(),
     }
 }
 

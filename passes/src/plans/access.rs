@@ -89,6 +89,16 @@ fn pointers_and_mask(op: Op<'_>) -> Option<(Value<'_>, Option<Value<'_>>)> {
     Some((copy.src(), copy.mask()))
 }
 
+/// Whether an access to global memory writes there, so that the L2 does it: a store, or an atomic operation that may.
+pub fn writes(op: Op<'_>) -> bool {
+    op.num_results() == 0 || is_atomic(op)
+}
+
+/// Whether an access to global memory reads and writes there at once.
+pub fn is_atomic(op: Op<'_>) -> bool {
+    AtomicRmwOp::cast(op).is_some() || AtomicCasOp::cast(op).is_some()
+}
+
 impl AccessFacts {
     /// The facts about an access to elements of `bytes` bytes through pointers
     /// of `shape`.

@@ -9,7 +9,7 @@ use super::plan::{Kind, LoopSchedule, Step};
 use super::source::{Action, Source, body, divisions, halves_along_k};
 use crate::fence_insertion;
 use crate::ir_util::{cmpi, compare, constant, loop_predicate, operands_within, substitute, trip_count};
-use crate::machine::{error, internal};
+use crate::machine::internal;
 use crate::shared_memory::barriers::HALVES;
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
@@ -27,6 +27,7 @@ use ttopt_dialect::ttg::ops::{
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_dialect::ttng::ops::WarpGroupDotWaitOp;
 
+mod masks;
 mod nest;
 
 type Made<T> = Result<T, Reported>;
@@ -101,6 +102,8 @@ struct Expansion<'a, 'c> {
     tile_exists: Option<Value<'c>>,
     /// Counters and phases as the loop left them, for the prologue of the next tile.
     slot_results: Vec<Value<'c>>,
+    /// Parts of masks in whose place there are others, larger ones before what they are made of.
+    replaced: Vec<Op<'c>>,
 }
 
 /// Replaces the loop by one that follows its schedule; gives the new loop.
@@ -136,6 +139,7 @@ pub fn expand<'c>(source: &Source<'c>, schedule: &LoopSchedule, nest: Option<&Ne
         env: FastMap::default(),
         tile_exists: None,
         slot_results: Vec::new(),
+        replaced: Vec::new(),
     };
     if let Some(nest) = nest.filter(|_| schedule.is_prologue_ahead()) {
         expansion.enter(nest);
@@ -154,12 +158,16 @@ impl<'c> Expansion<'_, 'c> {
             self.rewriter.set_before(self.op);
             self.prologue(Part::All)?;
         }
+        let nested = self.around.is_some();
         let second = if self.schedule.halves { Some(self.begin_halves()?) } else { None };
         let made = self.make_loop()?;
         if let Some(second) = second {
             self.end_halves(made, second)?;
         }
         self.finish(made)?;
+        if !nested {
+            self.forget_masks();
+        }
         Ok(made)
     }
 
@@ -584,25 +592,6 @@ impl<'c> Expansion<'_, 'c> {
                 let one = self.number(tensor.element(), 1)?;
                 self.emit("tt.splat", &[one], ty)
             }
-        }
-    }
-
-    /// What of a mask holds in an iteration that exists.
-    fn mask(
-        &mut self,
-        pointer: Value<'c>,
-        mask: Option<Value<'c>>,
-        exists: Option<Value<'c>>,
-    ) -> Made<Option<Value<'c>>> {
-        let Some(exists) = exists else { return Ok(mask) };
-        let mut all = exists;
-        if let Some(tensor) = pointer.ty().as_tensor() {
-            let ty = tensor.with_element(exists.ty()).ok_or_else(|| error(self.op, "no type for a mask"))?;
-            all = self.emit("tt.splat", &[exists], ty.ty())?;
-        }
-        match mask {
-            Some(mask) => self.emit("arith.andi", &[all, mask], all.ty()).map(Some),
-            None => Ok(Some(all)),
         }
     }
 

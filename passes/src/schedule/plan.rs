@@ -643,6 +643,14 @@ fn waiting_registers(graph: &LoopGraph, stage: &[u32]) -> u64 {
 }
 
 impl LoopGraph {
+    /// The most loads that run ahead which a copy needs, itself included.
+    pub fn levels_of_copies(&self) -> u32 {
+        let early: Vec<bool> = self.nodes.iter().map(|node| node.early).collect();
+        let copies = self.nodes.iter().map(|node| matches!(node.kind, Kind::Copy | Kind::BulkCopy));
+        let levels = levels(self, &self.needs(), &early).into_iter().zip(copies);
+        levels.filter_map(|(level, copies)| level.filter(|_| copies)).max().unwrap_or(0)
+    }
+
     /// Bytes that copies beside the program write in an iteration.
     pub fn copied_bytes(&self) -> u64 {
         self.bytes_of(|kind| matches!(kind, Kind::Copy | Kind::BulkCopy))

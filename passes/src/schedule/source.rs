@@ -360,10 +360,15 @@ impl<'c> Source<'c> {
     }
 
     /// The stages of a loop for which `stages` are wanted: those that the program asks for by what runs ahead how far, if
-    /// it does.
+    /// it does. Copies to addresses that are loaded run ahead no less than others: loads of addresses have stages of their own,
+    /// and take registers alone.
     pub fn stages(&self, stages: u32) -> u32 {
         let asked = self.graph.nodes.iter().filter_map(|node| node.asked).max().map(|ahead| ahead + 1);
-        asked.unwrap_or(if self.why == Why::Recurs { stages.min(2) } else { stages })
+        asked.unwrap_or(match self.why {
+            Why::Recurs => stages.min(2),
+            Why::Multiplies => stages.max(self.graph.levels_of_copies() + 1),
+            Why::Asked => stages,
+        })
     }
 
     /// What an iteration gives to the next one.
@@ -432,11 +437,12 @@ impl<'c> Source<'c> {
             }
             scratch = scratch_bytes(inner, target)?.max(scratch);
         }
-        // Buffers from before it that are not only used there.
+        // Buffers from before it that are not only used there, be it in another loop.
         let mut at = within;
-        while let Some(outer) = at.parent() {
-            for op in at.block().into_iter().flat_map(Block::ops).take_while(|op| *op != at) {
-                let ends = |user: Op<'c>| user.block() == at.block() && user.is_before_in_block(at);
+        while let (Some(outer), Some(block)) = (at.parent(), at.block()) {
+            for op in block.ops().take_while(|op| *op != at) {
+                let ends =
+                    |user: Op<'c>| in_block(user, block).is_some_and(|user| user.is_before_in_block(at));
                 let taken = bytes(op)?;
                 if taken > 0 && seen_as(op.result(0)).into_iter().any(|user| !ends(user)) {
                     own += taken;
@@ -733,7 +739,8 @@ impl<'c> Builder<'_, 'c> {
         }
         let words = self.loaded_words(op, result).max(1);
         let recurs = self.source.why == Why::Recurs;
-        let early = !recurs || words <= self.in_registers && self.accesses(op) <= MOST_ACCESSES_AHEAD;
+        let few = words <= self.in_registers && self.accesses(op) <= MOST_ACCESSES_AHEAD;
+        let early = few || !recurs && !self.is_scattered(op);
         // Further than to the next iteration it would be handed on by moves, which wait until it has arrived. What is
         // loaded from there must have come before, though.
         let near = words > FEW_WORDS || recurs || !self.addresses.contains(&result);
@@ -796,7 +803,8 @@ impl<'c> Builder<'_, 'c> {
         // What other loads need is there sooner in registers; and what many elements share is read once by a load, and would be
         // copied for each of them.
         let words = self.loaded_words(op, result);
-        if AccessFacts::of(op, self.axis).is_some_and(|facts| facts.repeated() > 1) {
+        let facts = AccessFacts::of(op, self.axis);
+        if facts.is_some_and(|facts| facts.repeated() > 1) || self.is_scattered(op) {
             return None;
         }
         let deep = self.starved && (words > FEW_WORDS || self.is_wanted_before_dots(result));
@@ -805,6 +813,15 @@ impl<'c> Builder<'_, 'c> {
         }
         let ty = self.staging(op, result)?;
         Some((self.ring([ty].into_iter().collect())?, false))
+    }
+
+    /// Whether nothing says where the elements lie that `op` loads for threads to compute with, beside a dot: a copy moves them one by
+    /// one, while a load finds many in the lines and addresses of others.
+    fn is_scattered(&self, op: Op<'c>) -> bool {
+        let facts = AccessFacts::of(op, self.axis);
+        let nowhere = facts.is_some_and(|facts| facts.usual == 1 && facts.stride.is_none());
+        let copied = || op.result(0).uses().any(|(user, _)| LocalAllocOp::cast(user).is_some());
+        self.source.why == Why::Multiplies && nowhere && !copied() && self.staging(op, op.result(0)).is_some()
     }
 
     /// Whether an iteration uses `value` before it multiplies, so that it is waited for with the factors of dots.

@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_dialect::ttng::ops::{FenceAsyncSharedOp, WarpGroupDotOp, WarpGroupDotWaitOp};
+use ttopt_passes::invariant_operands::branching_loop_without;
 use ttopt_passes::plans;
 use ttopt_passes::shared_memory::barriers::ALL_MEMORY;
 use ttopt_passes::thread_group::ThreadGroup;
@@ -71,7 +72,10 @@ fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let types = MatrixTypes { kind: plan.kind, sum, formats: [element(dot.a()), element(dot.b())] };
     let left = match &plan.a {
         Some(descriptors) => Left::Shared(Tiles::new(l, dot.a(), descriptors, &plan.starts[0])?),
-        None => Left::Registers { values: l.get(dot.a())?, fragments: HashMap::new() },
+        None => {
+            let anew = branching_loop_without(dot.a(), op).is_some();
+            Left::Registers { values: l.get(dot.a())?, fragments: HashMap::new(), anew }
+        }
     };
     let right = Tiles::new(l, dot.b(), &plan.b, &plan.starts[1])?;
     let adds = match dot.use_c() {
@@ -88,6 +92,15 @@ fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let result: Vec<Value<'c>> = plan.copies.iter().map(|r| at(&sums, *r)).collect::<Lowered<_>>()?;
     l.set(dot.d(), result);
     Ok(())
+}
+
+/// The same 32 bits from the lane itself: nothing takes that out of a loop.
+fn moved<'c>(l: &mut Lower<'_, 'c>, word: Value<'c>) -> Lowered<Value<'c>> {
+    let (ty, i32t) = (word.ty(), l.emit.i32());
+    let bits = l.emit.bitcast(word, i32t)?;
+    let lane = l.target.lane_id(&mut l.emit)?;
+    let moved = l.target.shuffle_index(&mut l.emit, bits, lane)?;
+    l.emit.bitcast(moved, ty)
 }
 
 /// Whether a tensor is the constant zero.
@@ -164,7 +177,13 @@ impl<'p, 'c> Tiles<'p, 'c> {
 /// The left operand.
 enum Left<'p, 'c> {
     Shared(Tiles<'p, 'c>),
-    Registers { values: Values<'c>, fragments: HashMap<Vec<u32>, Vec<Value<'c>>> },
+    Registers {
+        values: Values<'c>,
+        fragments: HashMap<Vec<u32>, Vec<Value<'c>>>,
+        /// Whether a loop with branches does not change them: ptxas 12.8 and 12.9 then overwrite their registers behind the
+        /// dot, so that each iteration moves them to others (`passes::invariant_operands`).
+        anew: bool,
+    },
 }
 
 struct Emission<'p, 'c> {
@@ -272,11 +291,15 @@ impl<'p, 'c> Emission<'p, 'c> {
     /// Makes the fragments of a left operand in registers that `steps` take: before the fence, after which these registers
     /// may not be written.
     fn pack_left(&mut self, l: &mut Lower<'_, 'c>, steps: &[PlannedStep]) -> Lowered<()> {
-        let Left::Registers { values, fragments } = &mut self.left else { return Ok(()) };
+        let Left::Registers { values, fragments, anew } = &mut self.left else { return Ok(()) };
         for step in steps {
             if !fragments.contains_key(&step.a) {
                 let registers: Vec<Option<u32>> = step.a.iter().copied().map(Some).collect();
-                fragments.insert(step.a.clone(), fragment(l, self.types.kind, &registers, values)?);
+                let mut made = fragment(l, self.types.kind, &registers, values)?;
+                if *anew {
+                    made = made.into_iter().map(|word| moved(l, word)).collect::<Lowered<_>>()?;
+                }
+                fragments.insert(step.a.clone(), made);
             }
         }
         Ok(())

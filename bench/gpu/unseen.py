@@ -1,0 +1,19 @@
+"""Kernels as users write them, unlike those that the compiler was tuned by, timed one by one: compiled by Triton, and by ttopt.
+
+    python bench/gpu/unseen.py [--only REGEX] [--shares N] [--json FILE] [--keep FOLDER]
+
+Needs a GPU, PyTorch with its Triton, and this project's wheel (`./dev wheel`). The kernels are in `unseen_kernels`. How they are
+timed and compared: `paired.py`.
+"""
+
+import paired
+
+
+def cases():
+    from unseen_kernels import attention, common, images, moving, products, rows  # noqa: F401: each lists its cases
+
+    return common.CASES
+
+
+if __name__ == "__main__":
+    paired.main(__doc__.splitlines()[0], cases, shares=4)

@@ -1,0 +1,58 @@
+"""What the kernels' launches share: tensors of seeded values, and the table of cases."""
+
+import torch
+import triton
+
+CASES = []
+PROGRAMS = 132
+
+
+def case(make):
+    """Lists `make`, which gives a function to time and its arguments, under its name."""
+    CASES.append((make.__name__, make))
+    return make
+
+
+def run(kernel, grid, args, outs, **options):
+    """A function that launches `kernel` once and returns what it wrote."""
+
+    def launch(*args):
+        kernel[grid](*args, **options)
+        return outs
+
+    return launch, args
+
+
+def rand(*shape, dtype="float16"):
+    return torch.randn(*shape, device="cuda", dtype=getattr(torch, dtype))
+
+
+def f32(*shape):
+    return rand(*shape, dtype="float32")
+
+
+def f8(*shape, dtype="float8_e4m3fn"):
+    return rand(*shape).to(getattr(torch, dtype))
+
+
+def uniform(*shape):
+    return torch.rand(*shape, device="cuda", dtype=torch.float32)
+
+
+def ints(low, high, *shape, dtype="int32"):
+    return torch.randint(low, high, shape, device="cuda", dtype=getattr(torch, dtype))
+
+
+def zeros(*shape, dtype="float16"):
+    return torch.zeros(*shape, device="cuda", dtype=getattr(torch, dtype))
+
+
+def full(value, *shape, dtype="float32"):
+    return torch.full(shape, value, device="cuda", dtype=getattr(torch, dtype))
+
+
+def arange(n, dtype="int32"):
+    return torch.arange(n, device="cuda", dtype=getattr(torch, dtype))
+
+
+cdiv = triton.cdiv
