@@ -8,11 +8,13 @@
 //! `ttg.last_use` when
 //! * an earlier loop loads from the same base address, and no later operation does;
 //! * its addresses differ in each iteration of every loop around it;
-//! * they depend on the number of the program, so that others do not read the same;
-//! * each access of a warp takes whole sectors, since what is left of one is lost.
+//! * they depend on the number of the program, so that others do not read the same, and the function has no dots, whose
+//!   operands other programs multiply by, too;
+//! * each access of a warp takes whole sectors, since what is left of one is lost: runs of 256 bytes or more, so that those
+//!   at both ends, which neighbours read the rest of, are few.
 
 use crate::analysis::axis_info::AxisInfoAnalysis;
-use crate::ir_util::is_loop;
+use crate::ir_util::{is_dot, is_loop};
 use crate::machine;
 use crate::plans::{self, AccessFacts, layout};
 use linear_layout::target::TargetDesc;
@@ -39,6 +41,9 @@ pub static TRITONGPU_LAST_USE: PassDef = PassDef {
 pub const LAST_USE: &str = "ttg.last_use";
 /// Bytes that memory is moved in.
 const SECTOR: u64 = 32;
+/// Bytes of a run in memory from which on the sectors at its ends do not count. Measured: rows of 40 and 64 bytes lose
+/// a tenth to a fifth by it, rows of kilobytes gain as much (`docs/objective.md`).
+const LEAST_RUN: u64 = 256;
 
 /// A load in a loop that is in no other.
 struct Visit<'c> {
@@ -72,6 +77,10 @@ fn last_visits(function: Op<'_>) -> Vec<Op<'_>> {
     let mut visits: FastMap<Value<'_>, Vec<Visit<'_>>> = FastMap::default();
     let mut elsewhere = FastSet::default();
     let mut bases = Bases::default();
+    let multiplies = function.walk(&mut |op| if is_dot(op) { Walk::Stop } else { Walk::Advance });
+    if multiplies == Walk::Stop {
+        return Vec::new();
+    }
     function.walk(&mut |op| {
         if let Some(load) = LoadOp::cast(op)
             && let Some(base) = bases.of(load.ptr())
@@ -158,5 +167,7 @@ fn takes_whole_sectors<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>, target: 
     let plan = |facts| plans::access_in(op, &layout, facts, target).ok();
     let (Some(real), Some(plan)) = (plan(&facts), plan(&in_runs)) else { return false };
     let lanes = u64::from(target.lanes >> plan.duplicates.lane.count_ones());
-    real.vec_elems == plan.vec_elems && plan.sectors * SECTOR <= lanes * u64::from(plan.access_bits() / 8)
+    let long = facts.contiguous * facts.bytes >= LEAST_RUN;
+    long && real.vec_elems == plan.vec_elems
+        && plan.sectors * SECTOR <= lanes * u64::from(plan.access_bits() / 8)
 }
