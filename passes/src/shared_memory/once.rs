@@ -76,6 +76,8 @@ struct Module<'c> {
     functions: FastMap<&'c str, Function<'c>>,
     /// Operations with something inside at which warps wait for each other.
     around: FastSet<Op<'c>>,
+    /// Operations whose conditions are among what was looked at.
+    asked: FastSet<Op<'c>>,
     /// What decides control flow there, and where that comes from, as far as nobody has looked yet.
     open: Vec<Value<'c>>,
 }
@@ -135,6 +137,15 @@ impl<'c> Module<'c> {
         self.functions.entry(FuncOp::of(function).sym_name()).or_default().returns = returns;
     }
 
+    /// Has the conditions of operations among what is looked up, once.
+    fn ask(&mut self, ops: impl Iterator<Item = Op<'c>>) {
+        for op in ops {
+            if self.asked.insert(op) {
+                self.open.extend(conditions(op));
+            }
+        }
+    }
+
     /// All warps must come to `op` equally often: looks up what decides that.
     fn run_together(&mut self, op: Op<'c>) {
         let mut inner = op;
@@ -142,7 +153,7 @@ impl<'c> Module<'c> {
             if !self.around.insert(outer) {
                 return;
             }
-            self.open.extend(ends(outer).filter(|end| end.successors().len() > 1).flat_map(conditions));
+            self.ask(ends(outer).filter(|end| end.successors().len() > 1));
             if let Some(function) = FuncOp::cast(outer) {
                 let known = self.functions.entry(function.sym_name()).or_default();
                 if !std::mem::replace(&mut known.waits, true) {
@@ -150,8 +161,7 @@ impl<'c> Module<'c> {
                 }
                 return;
             }
-            self.open.extend(conditions(outer));
-            self.open.extend(ends(outer).filter(|end| end.successors().len() == 0).flat_map(conditions));
+            self.ask(ends(outer).chain([outer]));
             inner = outer;
         }
     }
@@ -175,13 +185,11 @@ impl<'c> Module<'c> {
     /// Looks up what a value is computed from, and what decides which of several values it is; says where it is a source.
     fn come_from(&mut self, value: Value<'c>) -> Option<Op<'c>> {
         if let Some(from) = incoming(value) {
-            for (op, operand) in &from {
-                self.open.push(op.operand(*operand));
-                self.open.extend(conditions(*op));
-            }
+            self.open.extend(from.iter().map(|(op, operand)| op.operand(*operand)));
+            self.ask(from.iter().map(|(op, _)| *op));
             let around = value.def_op().or_else(|| value.arg_block()?.parent());
             if let Some(around) = around.filter(|op| is_region_branch(*op)) {
-                self.open.extend(conditions(around).chain(ends(around).flat_map(conditions)));
+                self.ask(ends(around).chain([around]));
             }
             return None;
         }
@@ -190,11 +198,10 @@ impl<'c> Module<'c> {
             return None;
         };
         if let Some(called) = callee(op).and_then(|name| self.functions.get(name)) {
-            for end in &called.returns {
-                self.open.extend(end.operands().nth(value.index()));
-                let jumps = end.parent().into_iter().flat_map(ends).filter(|end| end.successors().len() > 1);
-                self.open.extend(jumps.flat_map(conditions));
-            }
+            let returned = called.returns.iter().filter_map(|end| end.operands().nth(value.index()));
+            self.open.extend(returned);
+            let function = called.returns.first().and_then(|end| end.parent());
+            self.ask(function.into_iter().flat_map(ends).filter(|end| end.successors().len() > 1));
             return None;
         }
         if self.sources.contains(&op) {
