@@ -51,11 +51,14 @@ fn run(root: Op<'_>, _: &Options) -> PassResult {
     }
 }
 
+/// A tensor's element and shape, and where each element is.
+type Placed<'c> = (Type<'c>, SmallVec<[i64; 4]>, Arc<LinearLayout>);
+
 /// Numbers of types: tensors in layouts that have each element in the same place have the same number.
 #[derive(Default)]
 struct Kinds<'c> {
     of_type: FastMap<Type<'c>, usize>,
-    of_tensor: FastMap<(Type<'c>, SmallVec<[i64; 4]>, Arc<LinearLayout>), usize>,
+    of_tensor: FastMap<Placed<'c>, usize>,
 }
 
 impl<'c> Kinds<'c> {
