@@ -10,7 +10,7 @@
 //! * its addresses differ in each iteration of every loop around it;
 //! * they depend on the number of the program, so that others do not read the same, and the function has no dots, whose
 //!   operands other programs multiply by, too;
-//! * each access of a warp takes whole sectors, since what is left of one is lost: runs of 256 bytes or more, so that those
+//! * each access of a warp takes whole sectors, since what is left of one is lost: runs of 128 bytes or more, so that those
 //!   at both ends, which neighbours read the rest of, are few.
 
 use crate::analysis::axis_info::AxisInfoAnalysis;
@@ -43,7 +43,7 @@ pub const LAST_USE: &str = "ttg.last_use";
 const SECTOR: u64 = 32;
 /// Bytes of a run in memory from which on the sectors at its ends do not count. Measured: rows of 40 and 64 bytes lose
 /// a tenth to a fifth by it, rows of kilobytes gain as much (`docs/objective.md`).
-const LEAST_RUN: u64 = 256;
+const LEAST_RUN: u64 = 128;
 
 /// A load in a loop that is in no other.
 struct Visit<'c> {
