@@ -7,10 +7,11 @@
 //! `--canonicalize`. Common subexpressions are merged first, so that values
 //! that begin equal are seen to.
 //!
-//! Layouts may be spelled in two ways: accumulators of one matrix instruction can be what the next one takes as operand. What was
-//! computed in both spellings becomes one value, and the other a conversion of it that moves nothing.
+//! Layouts may be spelled in two ways: accumulators of one matrix instruction can be what the next one takes as operand. What takes
+//! some work and was computed in both spellings becomes one value, and the other a conversion of it that moves nothing.
+//! A few additions for an address or a mask are left: the layout engine would make them again.
 
-use crate::rules::is_conversion;
+use crate::rules::{Rule, is_cheap, is_conversion, rule};
 use linear_layout::LinearLayout;
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
@@ -54,11 +55,19 @@ fn run(root: Op<'_>, _: &Options) -> PassResult {
 /// A tensor's element and shape, and where each element is.
 type Placed<'c> = (Type<'c>, SmallVec<[i64; 4]>, Arc<LinearLayout>);
 
-/// Numbers of types: tensors in layouts that have each element in the same place have the same number.
+/// Operations in a row from which on what was computed in two spellings is computed once.
+const WORTH_A_CONVERSION: u32 = 8;
+
+/// Which types and values are the same but for the spelling of layouts.
 #[derive(Default)]
 struct Kinds<'c> {
+    /// Numbers of types: tensors in layouts that have each element in the same place have the same number.
     of_type: FastMap<Type<'c>, usize>,
     of_tensor: FastMap<Placed<'c>, usize>,
+    /// Values that are computed again in another spelling, and what they are.
+    again: FastMap<Value<'c>, Value<'c>>,
+    /// Operations that computing these again takes.
+    work: FastMap<Value<'c>, u32>,
 }
 
 impl<'c> Kinds<'c> {
@@ -79,10 +88,33 @@ impl<'c> Kinds<'c> {
 
     /// What `value` is but for the spelling of its layout.
     fn spelled(&mut self, mut value: Value<'c>) -> Value<'c> {
-        while let Some(op) = value.def_op().filter(|op| is_conversion(*op) && self.moves_nothing(*op)) {
-            value = op.operand(0);
+        loop {
+            let conversion = value.def_op().filter(|op| is_conversion(*op) && self.moves_nothing(*op));
+            match (conversion, self.again.get(&value)) {
+                (Some(conversion), _) => value = conversion.operand(0),
+                (None, Some(same)) => value = *same,
+                (None, None) => return value,
+            }
         }
-        value
+    }
+
+    /// Operations that computing `op` takes in a spelling in which its operands are computed again.
+    fn work(&self, op: Op<'c>) -> u32 {
+        let own = match rule(op) {
+            Some(Rule::Source | Rule::Broadcast | Rule::ExpandDims(_) | Rule::Trans | Rule::Reshape) => 0,
+            _ if is_cheap(op) => 1,
+            _ => WORTH_A_CONVERSION,
+        };
+        let before = op.operands().filter_map(|value| self.work.get(&value));
+        before.fold(own, |sum, work| sum.saturating_add(*work))
+    }
+
+    /// Forgets the results of an operation that goes.
+    fn forget(&mut self, op: Op<'c>) {
+        for result in op.results() {
+            self.again.remove(&result);
+            self.work.remove(&result);
+        }
     }
 
     fn moves_nothing(&mut self, conversion: Op<'c>) -> bool {
@@ -146,11 +178,22 @@ impl<'c> Merge<'c> {
             let operands = op.operands().map(|value| self.kinds.spelled(value)).collect();
             let Some(expression) = Expression::of(op, &mut self.kinds, operands) else { continue };
             if let Some(same) = known.find(&expression) {
+                let spelled_alike = op.results().zip(same.results()).all(|(old, new)| old.ty() == new.ty());
+                let work = self.kinds.work(op);
+                if !spelled_alike && work < WORTH_A_CONVERSION {
+                    self.kinds.again.extend(op.results().zip(same.results()));
+                    self.kinds.work.extend(op.results().map(|result| (result, work)));
+                    continue;
+                }
                 self.rewriter.set_before(op);
                 for (old, new) in op.results().zip(same.results()) {
                     let new = self.as_type(new, old.ty())?;
                     old.replace_all_uses_with(new);
+                    if !spelled_alike {
+                        self.kinds.work.insert(new, WORTH_A_CONVERSION);
+                    }
                 }
+                self.kinds.forget(op);
                 op.erase();
             } else if let Some(scope) = known.scopes.last_mut() {
                 scope.insert(expression, op);
@@ -198,18 +241,21 @@ impl<'c> Merge<'c> {
         if count(&class) == n {
             return Ok(false);
         }
+        let mut merged = false;
         for i in 0..n {
             let Some(first) = class[..i].iter().position(|other| *other == class[i]) else { continue };
-            let argument = block.arg(i + 1);
-            self.rewriter.set_start(block);
-            let inside = self.as_type(block.arg(first + 1), argument.ty())?;
-            argument.replace_all_uses_with(inside);
-            self.rewriter.set_after(op);
-            let behind = self.as_type(op.result(first), op.result(i).ty())?;
-            op.result(i).replace_all_uses_with(behind);
+            let (argument, same) = (block.arg(i + 1), block.arg(first + 1));
+            if argument.ty() != same.ty() {
+                merged |= self.kinds.again.insert(argument, same).is_none();
+                self.kinds.again.insert(op.result(i), op.result(first));
+                continue;
+            }
+            argument.replace_all_uses_with(same);
+            op.result(i).replace_all_uses_with(op.result(first));
             last.set_operand(i, argument);
+            merged = true;
         }
-        Ok(true)
+        Ok(merged)
     }
 }
 

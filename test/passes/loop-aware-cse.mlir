@@ -102,31 +102,42 @@ tt.func @loads(%n: i32, %x: i32, %p: !tt.ptr<i32>) -> (i32, i32) {
 
 // ----
 
-// The result of one instruction is what the next one takes as its left operand, in another spelling: what was computed in
-// both, in a loop as well, is computed once.
+// The result of one instruction is what the next one takes as its left operand, in another spelling. What takes some work and was
+// computed in both, from numbers that the loop carries in both, is computed once; a single addition stays.
 #mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 1], instrShape = [16, 8]}>
 #left = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>
 #narrow = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 4}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 2 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32} {
 // CHECK-LABEL: @spelled_twice(
-// CHECK:         scf.for {{.*}} iter_args(%[[X:.*]] = %{{.*}}) -> (tensor<32x32xi32, #mma>)
-// CHECK:           %[[SUM:.*]] = arith.addi %[[X]], %{{.*}} : tensor<32x32xi32, #mma>
-// CHECK-NOT:       arith.addi
-// CHECK:           scf.yield
-// CHECK:         ttg.convert_layout %{{.*}} : tensor<32x32xi32, #mma> -> tensor<32x32xi32, #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>>
-tt.func public @spelled_twice(%x: i32, %n: i32) -> (tensor<32x32xi32, #mma>, tensor<32x32xi32, #left>) {
+// CHECK:         scf.for {{.*}} iter_args(%[[X:[a-z0-9]+]] = %{{.*}}, %[[Y:[a-z0-9]+]] = %{{[0-9]+}},
+// CHECK:           arith.addi %[[X]], %{{.*}} : tensor<32x32xi32, #mma>
+// CHECK:           arith.addi %[[Y]], %{{.*}} : tensor<32x32xi32, #ttg.dot_op
+// CHECK:           arith.sitofp {{.*}} : tensor<32x32xi32, #mma>
+// CHECK:           %[[SIN:.*]] = math.sin {{.*}} : tensor<32x32xf32, #mma>
+// CHECK-NEXT:      %[[LEFT:.*]] = ttg.convert_layout %[[SIN]] :
+// CHECK-NOT:       math.sin
+// CHECK:           arith.addf %{{.*}}, %[[LEFT]] :
+tt.func public @spelled_twice(%x: i32, %n: i32) -> (tensor<32x32xf32, #mma>, tensor<32x32xf32, #left>) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
+  %zero = arith.constant dense<0.0> : tensor<32x32xf32, #mma>
+  %one = arith.constant dense<1.0> : tensor<32x32xf32, #left>
   %two = arith.constant dense<2> : tensor<32x32xi32, #mma>
   %two_left = arith.constant dense<2> : tensor<32x32xi32, #left>
   %a = tt.splat %x : i32 -> tensor<32x32xi32, #mma>
   %b = tt.splat %x : i32 -> tensor<32x32xi32, #left>
-  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%p = %a, %q = %b) -> (tensor<32x32xi32, #mma>, tensor<32x32xi32, #left>) : i32 {
+  %r:4 = scf.for %i = %c0 to %n step %c1 iter_args(%p = %a, %q = %b, %u = %zero, %v = %one) -> (tensor<32x32xi32, #mma>, tensor<32x32xi32, #left>, tensor<32x32xf32, #mma>, tensor<32x32xf32, #left>) : i32 {
     %s = arith.addi %p, %two : tensor<32x32xi32, #mma>
     %t = arith.addi %q, %two_left : tensor<32x32xi32, #left>
-    scf.yield %s, %t : tensor<32x32xi32, #mma>, tensor<32x32xi32, #left>
+    %f = arith.sitofp %s : tensor<32x32xi32, #mma> to tensor<32x32xf32, #mma>
+    %g = arith.sitofp %t : tensor<32x32xi32, #left> to tensor<32x32xf32, #left>
+    %h = math.sin %f : tensor<32x32xf32, #mma>
+    %k = math.sin %g : tensor<32x32xf32, #left>
+    %l = arith.addf %u, %h : tensor<32x32xf32, #mma>
+    %m = arith.addf %v, %k : tensor<32x32xf32, #left>
+    scf.yield %s, %t, %l, %m : tensor<32x32xi32, #mma>, tensor<32x32xi32, #left>, tensor<32x32xf32, #mma>, tensor<32x32xf32, #left>
   }
-  tt.return %r#0, %r#1 : tensor<32x32xi32, #mma>, tensor<32x32xi32, #left>
+  tt.return %r#2, %r#3 : tensor<32x32xf32, #mma>, tensor<32x32xf32, #left>
 }
 
 // Elements lie elsewhere: both are computed.

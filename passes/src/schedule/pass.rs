@@ -16,6 +16,7 @@ use crate::ir_util::{convert_operand, is_dot, is_loop, with_layout};
 use crate::machine::{self, Layouts, Machine, error, internal};
 use crate::plans::{self, AccessFacts};
 use crate::remove_layout_conversions::improve;
+use crate::remove_layout_conversions::remove_unused;
 use crate::reorder_instructions::first_user;
 use crate::rules::is_conversion;
 use linear_layout::show::timeline::{self, Timeline};
@@ -213,6 +214,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     if sources.is_empty() {
         return Ok(());
     }
+    let nested = sources.iter().any(|planned| planned.nest.is_some());
     for Planned { source, schedule, nest, .. } in sources {
         let made = expand(&source, &schedule, nest.as_ref())?;
         if schedule.advances_late {
@@ -222,6 +224,10 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
             pin_loads(made);
         }
         made.set_attr(NUM_STAGES, Attr::int(made.context(), 32, 1));
+    }
+    // Masks of prologues that stand before and in the loop around.
+    if nested {
+        remove_unused(module)?;
     }
     undo_copies(module, machine.num_warps, &target)?;
     coalesce_copies(module, machine, &target)?;
