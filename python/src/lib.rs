@@ -160,12 +160,12 @@ fn with_fewer_spills(ptx: &str, cubin: &[u8]) -> Option<String> {
     String::from_utf8(occupancy::with_fewer_spills(ptx.as_bytes(), stack)?).ok()
 }
 
-/// What `ptx` should say instead once `cubin` was made of it, where its threads spill nothing, for more CTAs of `threads`
-/// threads and `shared` bytes of shared memory on `target`.
+/// What `ptx` should say instead once `cubin` was made of it, where its threads spill nothing, for more CTAs of `shared` bytes
+/// of shared memory on `target`.
 #[pyfunction]
-fn with_more_ctas(ptx: &str, cubin: &[u8], threads: u64, shared: u64, target: &str) -> Option<String> {
+fn with_more_ctas(ptx: &str, cubin: &[u8], shared: u64, target: &str) -> Option<String> {
     binary::stack_bytes(cubin).filter(|stack| *stack == 0)?;
-    let most = occupancy::room_for(threads, shared, target);
+    let most = occupancy::room_for(shared, target);
     let text = occupancy::with_more_ctas(ptx.as_bytes(), binary::registers(cubin)?, most)?;
     String::from_utf8(text).ok()
 }

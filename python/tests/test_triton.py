@@ -318,3 +318,50 @@ def test_what_spills_for_more_ctas_is_assembled_again(caplog):
     assert "ptxas failed" in caplog.text
     assert _ttopt.stack_bytes(b"no cubin") is None
     assert _ttopt.stack_bytes(spilled[:200]) is None
+
+
+def test_dots_of_few_warps_are_assembled_for_more_ctas():
+    """Where ptxas may make do with the registers of more CTAs, kernels with `mma.sync` and few warps are tried with these."""
+    from triton.backends.nvidia.compiler import CUDABackend
+    from ttopt import _ttopt
+
+    # 160 numbers wait in registers for twenty dots.
+    ptx = textwrap.dedent("""\
+        .version 8.3
+        .target sm_90a
+        .address_size 64
+        .visible .entry dots(.param .u64 p)
+        .reqntid 256
+        .minnctapersm 1
+        {
+        .reg .b32 %r<1000>;
+        .reg .b64 %rd<4>;
+        ld.param.b64 %rd1, [p];
+        mov.u32 %r0, %tid.x;
+        mul.wide.u32 %rd2, %r0, 4;
+        add.s64 %rd3, %rd1, %rd2;
+        """)
+    loads = [f"ld.global.b32 %r{i}, [%rd3+{4096 * i}];" for i in range(100, 260)]
+    dots = [
+        f"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {{%r{a}, %r{a + 1}, %r{a + 2}, %r{a + 3}}}, "
+        f"{{%r{a}, %r{a + 1}, %r{a + 2}, %r{a + 3}}}, {{%r{a + 4}, %r{a + 5}}}, {{%r{a}, %r{a + 1}, %r{a + 2}, %r{a + 3}}};"
+        for a in range(100, 254, 8)
+    ]
+    stores = [f"st.global.b32 [%rd3+{4096 * i}], %r{i};" for i in range(100, 260)]
+    ptx += "\n".join([*loads, *dots, *stores, "ret;", "}", ""])
+    backend = CUDABackend(TARGETS["cuda:90"])
+    options = backend.parse_options({})
+    first = backend.make_cubin(ptx, {}, options, 90)
+    assert _ttopt.stack_bytes(first) == 0
+    assert ".minnctapersm 2" in _ttopt.with_more_ctas(ptx, first, 1024, "cuda:90")
+    # Shared memory of the multiprocessor has room for one.
+    assert _ttopt.with_more_ctas(ptx, first, 200 << 10, "cuda:90") is None
+    assert _ttopt.with_more_ctas(ptx.replace("mma.sync", "mma.other"), first, 1024, "cuda:90") is None
+
+    # The hook has both assembled.
+    texts = []
+    originals = {"cubin": lambda source, metadata: (texts.append(source), backend.make_cubin(source, metadata, options, 90))[1]}
+    compilation = ttopt.triton._Compilation(backend, options, "ptx", originals)
+    compilation.made = {"ptx": ptx}
+    compilation.assemble(ptx, {"shared": 1024})
+    assert [".minnctapersm 2" in text for text in texts] == [False, True]

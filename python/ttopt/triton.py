@@ -223,9 +223,9 @@ class _Compilation:
                 log.warning("other text for a kernel is left: %s", error)
                 return None
 
-        target = f"cuda:{self._capability()}"
-        threads = 32 * metadata["num_warps"]
-        crowded = _ttopt.with_more_ctas(source, cubin, threads, metadata["shared"], target)
+        # How many have room is known with the shared memory that they take.
+        shared, target = metadata.get("shared"), f"cuda:{self._capability()}"
+        crowded = None if shared is None else _ttopt.with_more_ctas(source, cubin, shared, target)
         if crowded is not None:
             other = again(crowded)
             if other is not None and _ttopt.is_worth_more_ctas(_ttopt.stack_bytes(other) or 0):

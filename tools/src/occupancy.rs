@@ -160,10 +160,9 @@ pub fn with_more_ctas(ptx: &[u8], registers: u32, most: u64) -> Option<Vec<u8>> 
     Some(text)
 }
 
-/// CTAs of `threads` threads and `shared` bytes of shared memory that have room on a multiprocessor of `target`; one where
-/// the target is unknown.
-pub fn room_for(threads: u64, shared: u64, target: &str) -> u64 {
-    TargetDesc::parse(target).map_or(1, |target| most_ctas(threads, shared, &target))
+/// CTAs of `shared` bytes of shared memory that have room on a multiprocessor of `target`; one where the target is unknown.
+pub fn room_for(shared: u64, target: &str) -> u64 {
+    TargetDesc::parse(target).map_or(1, |target| most_ctas(1, shared, &target))
 }
 
 /// Whether `stack` bytes of a thread are so few that more CTAs, which need them, had better stay.
