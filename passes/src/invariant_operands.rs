@@ -21,6 +21,7 @@ use mlir_host::ir::{Attr, Op, Type, Value, Walk};
 use mlir_host::is_one_of;
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::IrRewriter;
+use mlir_host::upstream::Dialect;
 use ttopt_dialect::tt::ops::{
     AssertOp, AtomicCasOp, AtomicRmwOp, CallOp, ExternElementwiseOp, PreciseDivFOp, PreciseSqrtOp, PrintOp,
 };
@@ -71,7 +72,7 @@ fn may_branch(op: Op<'_>) -> bool {
     is_region_branch(op)
         || is_one_of!(op, CallOp | PreciseDivFOp | PreciseSqrtOp | ExternElementwiseOp | AssertOp | PrintOp)
         || is_one_of!(op, AtomicRmwOp | AtomicCasOp)
-        || op.name().starts_with("math.") && !straight.contains(&op.name())
+        || Dialect::of(op) == Some(Dialect::Math) && !straight.contains(&op.name())
 }
 
 /// A left operand in registers, and the loop that does not change it.
