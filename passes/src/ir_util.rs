@@ -315,6 +315,11 @@ pub fn is_dot(op: Op<'_>) -> bool {
     op.interface::<Dot>().is_some() && op.interface::<MmaV5>().is_none()
 }
 
+/// Whether `op` is a dot, or has one inside.
+pub fn multiplies(op: Op<'_>) -> bool {
+    op.walk(&mut |inner| if is_dot(inner) { Walk::Stop } else { Walk::Advance }) == Walk::Stop
+}
+
 /// Whether `op` fills a new buffer in shared memory, which nothing writes afterwards.
 pub fn fills_constant_buffer(op: Op<'_>) -> bool {
     LocalAllocOp::cast(op).is_some_and(|alloc| {

@@ -18,7 +18,7 @@
 
 use crate::analysis::recomputation::Recomputation;
 use crate::analysis::registers::{RESERVED, ctas_together, is_short_of_registers};
-use crate::ir_util::is_dot;
+use crate::ir_util::multiplies;
 use crate::is_private;
 use crate::machine::{self, Machine};
 use crate::schedule::pass::SCHEDULED_CTAS;
@@ -69,9 +69,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     let (target, machine) = (machine::target(module)?, Machine::of(module)?);
     let ctx = module.context();
     let explains = options.bool("explain");
-    let stops_at_dots = |op: Op<'_>| if is_dot(op) { Walk::Stop } else { Walk::Advance };
-    let reduces = module.walk(&mut |op| stops_at_dots(op)) != Walk::Stop;
-    module.set_attr(REDUCE_LOOP_ADDRESSES, Attr::bool(ctx, reduces));
+    module.set_attr(REDUCE_LOOP_ADDRESSES, Attr::bool(ctx, !multiplies(module)));
     module.set_attr(ISSUING_WARP, Attr::int_of(Type::int(ctx, 32), 0));
     mark_maps(module);
     let shared = module.attr("ttg.shared").and_then(Attr::as_int).map_or(0, |bytes| bytes.max(0) as u64);

@@ -14,7 +14,7 @@
 //!   at both ends, which neighbours read the rest of, are few.
 
 use crate::analysis::axis_info::AxisInfoAnalysis;
-use crate::ir_util::{is_dot, is_loop};
+use crate::ir_util::{is_loop, multiplies};
 use crate::machine;
 use crate::plans::{self, AccessFacts, layout};
 use linear_layout::target::TargetDesc;
@@ -77,8 +77,7 @@ fn last_visits(function: Op<'_>) -> Vec<Op<'_>> {
     let mut visits: FastMap<Value<'_>, Vec<Visit<'_>>> = FastMap::default();
     let mut elsewhere = FastSet::default();
     let mut bases = Bases::default();
-    let multiplies = function.walk(&mut |op| if is_dot(op) { Walk::Stop } else { Walk::Advance });
-    if multiplies == Walk::Stop {
+    if multiplies(function) {
         return Vec::new();
     }
     function.walk(&mut |op| {

@@ -177,6 +177,8 @@ impl<'c> Merge<'c> {
             }
             let operands = op.operands().map(|value| self.kinds.spelled(value)).collect();
             let Some(expression) = Expression::of(op, &mut self.kinds, operands) else { continue };
+            // What it was in an earlier round may be gone.
+            op.results().for_each(|result| _ = self.kinds.again.remove(&result));
             if let Some(same) = known.find(&expression) {
                 let spelled_alike = op.results().zip(same.results()).all(|(old, new)| old.ty() == new.ty());
                 let work = self.kinds.work(op);
@@ -221,18 +223,13 @@ impl<'c> Merge<'c> {
         }
         // Dead values that an earlier round left are no news.
         let dead = |i: usize| op.result(i).is_unused() && last.operand(i) == block.arg(i + 1);
-        let begin: Vec<_> = (0..n)
-            .map(|i| {
-                let first = self.kinds.spelled(op.operand(3 + i));
-                (first, self.kinds.of(op.operand(3 + i).ty()), dead(i).then_some(i))
-            })
-            .collect();
-        let mut class = classes(begin.into_iter());
+        let mut class = classes((0..n).map(|i| {
+            let first = op.operand(3 + i);
+            (self.kinds.spelled(first), self.kinds.of(first.ty()), dead(i).then_some(i))
+        }));
         while count(&class) < n {
             let numbers = number(block, &class, &mut self.kinds);
-            let next = |i: usize| numbers[&self.kinds.spelled(last.operand(i))];
-            let refined =
-                classes((0..n).map(next).zip(class.iter().copied()).collect::<Vec<_>>().into_iter());
+            let refined = classes((0..n).map(|i| (class[i], numbers[&self.kinds.spelled(last.operand(i))])));
             if refined == class {
                 break;
             }

@@ -115,18 +115,29 @@ pub fn with_fewer_spills(ptx: &[u8], stack: u32) -> Option<Vec<u8>> {
     if stack <= LITTLE_STACK {
         return None;
     }
-    let kernels = read::kernels(ptx);
-    let [kernel] = &kernels[..] else { return None };
-    let bound: u64 = std::str::from_utf8(ptx.get(kernel.bound.clone())?).ok()?.trim().parse().ok()?;
-    let warps = warps_of(kernel);
+    let (kernel, bound) = only_kernel(ptx)?;
+    let warps = warps_of(&kernel);
     let wanted = (granted(bound * warps) + u64::from(stack / 4)).min(MOST_REGISTERS);
     let fewer = (1..bound).rev().find(|ctas| *ctas == 1 || granted(ctas * warps) >= wanted)?;
     if stack <= MOST_STACK && latency((fewer * warps) as f64) > SPILLS * latency((bound * warps) as f64) {
         return None;
     }
+    Some(with_bound(ptx, &kernel, fewer))
+}
+
+/// The kernel of PTX that has one, and its bound.
+fn only_kernel(ptx: &[u8]) -> Option<(Kernel, u64)> {
+    let mut kernels = read::kernels(ptx);
+    let kernel = kernels.pop().filter(|_| kernels.is_empty())?;
+    let bound = std::str::from_utf8(ptx.get(kernel.bound.clone())?).ok()?.trim().parse().ok()?;
+    Some((kernel, bound))
+}
+
+/// PTX with another bound of one of its kernels.
+fn with_bound(ptx: &[u8], kernel: &Kernel, ctas: u64) -> Vec<u8> {
     let mut text = ptx.to_vec();
-    text.splice(kernel.bound.clone(), fewer.to_string().into_bytes());
-    Some(text)
+    text.splice(kernel.bound.clone(), ctas.to_string().into_bytes());
+    text
 }
 
 /// Whether `stack` bytes are so many fewer than `before` that fewer CTAs, which need them, had better stay.
@@ -147,17 +158,13 @@ const STACK_OF_MORE_CTAS: u32 = 16;
 /// warp waits for its own. Whether ptxas can do with as few registers it says best itself. At most `most` CTAs have room in
 /// shared memory. The constants are of timings (`docs/objective.md`).
 pub fn with_more_ctas(ptx: &[u8], registers: u32, most: u64) -> Option<Vec<u8>> {
-    let kernels = read::kernels(ptx);
-    let [kernel] = &kernels[..] else { return None };
+    let (kernel, bound) = only_kernel(ptx)?;
     read::position(ptx, kernel.bound.end, b"mma.sync")?;
-    let bound: u64 = std::str::from_utf8(ptx.get(kernel.bound.clone())?).ok()?.trim().parse().ok()?;
-    let (warps, registers) = (warps_of(kernel), u64::from(registers));
+    let (warps, registers) = (warps_of(&kernel), u64::from(registers));
     let more = (bound + 1..=most.min(WARPS_WITH_DOTS / warps))
         .find(|ctas| granted(ctas * warps) < registers)
         .filter(|ctas| granted(ctas * warps).max(kernel.least) + REGISTERS_TO_DO_WITHOUT >= registers)?;
-    let mut text = ptx.to_vec();
-    text.splice(kernel.bound.clone(), more.to_string().into_bytes());
-    Some(text)
+    Some(with_bound(ptx, &kernel, more))
 }
 
 /// CTAs of `shared` bytes of shared memory that have room on a multiprocessor of `target`; one where the target is unknown.

@@ -2,7 +2,7 @@
 
 use super::flow_graph::FlowGraph;
 use super::registers::fills_registers;
-use crate::ir_util::{blocks_in_dominance_order, is_dot, is_loop};
+use crate::ir_util::{blocks_in_dominance_order, is_loop, multiplies};
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Op, Value, Walk};
@@ -28,10 +28,7 @@ impl<'c> Recomputation<'c> {
     pub fn of(function: Op<'c>, target: &TargetDesc) -> Option<Self> {
         let last = blocks_in_dominance_order(function.region(0)).pop()?;
         let behind = last.ops().filter(|op| is_loop(*op)).last()?;
-        let has_dot = |op: Op<'_>| if is_dot(op) { Walk::Stop } else { Walk::Advance };
-        if behind.walk(&mut |op| has_dot(op)) != Walk::Stop
-            || !fills_registers(&FlowGraph::new(function), behind, target)
-        {
+        if !multiplies(behind) || !fills_registers(&FlowGraph::new(function), behind, target) {
             return None;
         }
         let mut found =

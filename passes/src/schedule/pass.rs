@@ -12,7 +12,7 @@ use super::worth::Worth;
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::buffer_plans;
 use crate::coalesce::layout_alone;
-use crate::ir_util::{convert_operand, is_dot, is_loop, with_layout};
+use crate::ir_util::{convert_operand, is_loop, multiplies, with_layout};
 use crate::machine::{self, Layouts, Machine, error, internal};
 use crate::plans::{self, AccessFacts};
 use crate::remove_layout_conversions::improve;
@@ -87,8 +87,6 @@ fn has_loop(op: Op<'_>) -> bool {
 /// Makes one loop of nests in which the outer loop only goes on with what the inner one computes, where that pays or was asked
 /// for.
 fn join_loops(module: Op<'_>, machine: &Machine, target: &TargetDesc, options: &Options) -> PassResult {
-    let multiplies =
-        |op: Op<'_>| op.walk(&mut |op| if is_dot(op) { Walk::Stop } else { Walk::Advance }) == Walk::Stop;
     let specialized = |op: Op<'_>| op.ancestor(|outer| WarpSpecializeOp::cast(outer).is_some()).is_some();
     let inner =
         loops_of(module).into_iter().filter(|op| !has_loop(*op) && multiplies(*op) && !specialized(*op));

@@ -13,7 +13,7 @@ use crate::analysis::pointer_roots::{Arguments, descriptor_roots, may_meet, poin
 use crate::analysis::registers::{RESERVED, ctas_together, spare_registers, tensor_words};
 use crate::buffer_plans::BufferLayout;
 use crate::ir_util::{
-    allocation, constant, fills_constant_buffer, in_block, is_dot, is_loop, programs_of_tiles,
+    allocation, constant, fills_constant_buffer, in_block, is_dot, is_loop, multiplies, programs_of_tiles,
 };
 use crate::machine::error;
 use crate::plans::{self, AccessFacts, scratch_bytes};
@@ -302,9 +302,7 @@ impl<'c> Source<'c> {
         if bulks.iter().any(|bulk| written.may_be_copied(bulk)) {
             return Err("a bulk copy may read what it stores");
         }
-        let dot = |inner: Op<'c>| if is_dot(inner) { Walk::Stop } else { Walk::Advance };
-        let multiplies = op.walk(&mut |inner| dot(inner)) == Walk::Stop;
-        let why = match (multiplies, all) {
+        let why = match (multiplies(op), all) {
             (true, _) => Why::Multiplies,
             (false, true) => Why::Asked,
             (false, false) if bulks.is_empty() && recurs(block, end) => Why::Recurs,

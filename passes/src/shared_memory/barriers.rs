@@ -34,7 +34,7 @@ use crate::rules::is_conversion;
 use linear_layout::plan::{Conversion, Scope};
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
-use mlir_host::hash::{FastMap, FastSet};
+use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Severity, Walk};
 use mlir_host::is_one_of;
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
@@ -447,19 +447,16 @@ fn check_warps<'c>(
 ) -> PassResult {
     let ops = analysis.graph.ops();
     let decided = decided_by_warp(function, ops, by_warp);
-    if decided.as_ref().is_some_and(FastSet::is_empty) {
+    if decided.is_nowhere() {
         return Ok(());
     }
-    let some_warps = |op: Op<'c>| {
-        decided.as_ref().is_none_or(|decided| op.ancestor(|outer| decided.contains(&outer)).is_some())
-    };
     let waits = |i: usize, op: Op<'c>| {
         // A conversion says itself whether warps wait in it; what is called is asked when it is its turn.
         let asks_others = is_conversion(op) || is_one_of!(op, CallOp | TensormapCreateOp);
         let scratch = || buffers.of_op(op).is_some_and(|buffer| buffers.all[buffer].is_scratch);
         analysis.barriers[i].is_some() || analysis.steps[i].synchronizes.shared || !asks_others && scratch()
     };
-    let mut waiting = ops.iter().enumerate().filter(|(i, op)| waits(*i, **op) && some_warps(**op));
+    let mut waiting = ops.iter().enumerate().filter(|(i, op)| waits(*i, **op) && decided.includes(**op));
     waiting.next().map_or(Ok(()), |(_, op)| {
         Err(op.error("all warps must wait for each other here, and the number of a warp decides which of them come here"))
     })

@@ -203,6 +203,21 @@ impl<'c> Divergence<'c> {
         self.called.contains(name) || self.arguments.get(name).is_some_and(|arguments| !arguments.is_empty())
     }
 
+    /// Where in `function`, whose operations are `ops`, values computed from `differ`, or from what callers pass of such values, decide
+    /// control flow. Notes how that comes to the functions that it calls.
+    fn spread(&mut self, function: Op<'c>, ops: &[Op<'c>], mut differ: Vec<Value<'c>>) -> Decided<'c> {
+        let name = FuncOp::of(function).sym_name();
+        let passed = self.arguments.get(name).into_iter().flatten();
+        let entry = function.region(0).first_block();
+        differ.extend(passed.filter_map(|i| entry?.args().nth(*i)));
+        let (inside, differs) = decided_by(differ);
+        let decided = Decided { everywhere: self.called.contains(name), inside };
+        for op in ops.iter().filter(|op| CallOp::cast(**op).is_some()) {
+            self.call(*op, decided.includes(*op), &differs);
+        }
+        decided
+    }
+
     /// Notes what a call passes on: whether its control flow is such, and which of its operands are.
     fn call(&mut self, call: Op<'c>, diverges: bool, differs: &FastSet<Value<'c>>) {
         let Some(name) = callee(call) else { return };
@@ -214,6 +229,27 @@ impl<'c> Divergence<'c> {
     }
 }
 
+/// Operations of a function to which threads may not come equally often.
+pub struct Decided<'c> {
+    /// All of them, since callers come to the function so.
+    everywhere: bool,
+    /// Those inside of these.
+    inside: FastSet<Op<'c>>,
+}
+
+impl<'c> Decided<'c> {
+    /// Whether there are none.
+    pub fn is_nowhere(&self) -> bool {
+        !self.everywhere && self.inside.is_empty()
+    }
+
+    /// Whether `op` is one of them.
+    pub fn includes(&self, op: Op<'c>) -> bool {
+        let is_inside = || op.ancestor(|outer| self.inside.contains(&outer)).is_some();
+        self.everywhere || !self.inside.is_empty() && is_inside()
+    }
+}
+
 /// Has no barrier before `accesses`, those of `ops`, to which threads of a program may not come equally often; `ops` are those of
 /// `function`, whose callers were asked before.
 pub fn allow_divergence<'c>(
@@ -222,10 +258,6 @@ pub fn allow_divergence<'c>(
     accesses: &mut [Option<GlobalAccess<'c>>],
     divergence: &mut Divergence<'c>,
 ) {
-    let name = FuncOp::of(function).sym_name();
-    if divergence.called.contains(name) {
-        accesses.iter_mut().flatten().for_each(|access| access.asks = false);
-    }
     let stores = || accesses.iter().flatten().filter(|access| access.writes);
     let anything = stores().any(|store| store.roots.is_none());
     let stored: FastSet<Value<'_>> =
@@ -243,45 +275,20 @@ pub fn allow_divergence<'c>(
         _ => is_own(*op),
     };
     let sources = ops.iter().zip(accesses.iter()).filter(|pair| may_change(*pair));
-    let mut differ: Vec<Value<'c>> = sources.flat_map(|(op, _)| op.results()).collect();
-    let passed = divergence.arguments.get(name).into_iter().flatten();
-    let entry = function.region(0).first_block();
-    differ.extend(passed.filter_map(|i| entry?.args().nth(*i)));
-    let (decided, differs) = decided_by(differ);
+    let differ = sources.flat_map(|(op, _)| op.results()).collect();
+    let decided = divergence.spread(function, ops, differ);
     for (op, access) in ops.iter().zip(accesses) {
-        let diverges = || !decided.is_empty() && op.ancestor(|outer| decided.contains(&outer)).is_some();
-        match access {
-            Some(access) if access.asks && diverges() => access.asks = false,
-            _ => {}
-        }
-        if CallOp::cast(*op).is_some() {
-            divergence.call(*op, divergence.called.contains(name) || diverges(), &differs);
+        if let Some(access) = access.as_mut().filter(|access| access.asks && decided.includes(*op)) {
+            access.asks = false;
         }
     }
 }
 
 /// The operations among those of `function` whose control flow the number of a warp decides; `divergence` says how callers come to
-/// `function`, and gets to know how it comes to those that it calls. `None` where that is so of all of it.
-pub fn decided_by_warp<'c>(
-    function: Op<'c>,
-    ops: &[Op<'c>],
-    divergence: &mut Divergence<'c>,
-) -> Option<FastSet<Op<'c>>> {
-    let name = FuncOp::of(function).sym_name();
+/// `function`, and gets to know how it comes to those that it calls.
+pub fn decided_by_warp<'c>(function: Op<'c>, ops: &[Op<'c>], divergence: &mut Divergence<'c>) -> Decided<'c> {
     let numbers = ops.iter().filter(|op| WarpIdOp::cast(**op).is_some());
-    let mut differ: Vec<Value<'c>> = numbers.flat_map(|op| op.results()).collect();
-    let passed = divergence.arguments.get(name).into_iter().flatten();
-    let entry = function.region(0).first_block();
-    differ.extend(passed.filter_map(|i| entry?.args().nth(*i)));
-    let all = divergence.called.contains(name);
-    let (decided, differs) = decided_by(differ);
-    if all || !differs.is_empty() {
-        for op in ops.iter().filter(|op| CallOp::cast(**op).is_some()) {
-            let diverges = all || op.ancestor(|outer| decided.contains(&outer)).is_some();
-            divergence.call(*op, diverges, &differs);
-        }
-    }
-    (!all).then_some(decided)
+    divergence.spread(function, ops, numbers.flat_map(|op| op.results()).collect())
 }
 
 /// The operations whose control flow values computed from `open` decide: branches, loops, and whatever has blocks that jump.
