@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::tt::types::TensorDescType;
-use ttopt_dialect::ttg::module_attrs::TOTAL_NUM_WARPS;
+use ttopt_dialect::ttg::module_attrs::{TARGET, TOTAL_NUM_WARPS};
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
 use ttopt_lowering::{FLUSH_DENORMALS, FP_FUSION, LINE_INFO, MAX_REGISTERS, WAVES_PER_EU, flushes_denormals};
 use ttopt_passes::choice::{Candidate, Choice, Unit};
@@ -705,6 +705,7 @@ impl<'c> Compilation<'_, 'c> {
         if let Some(ttgir) = self.ttgir.take() {
             self.replace_ttgir(ttgir)?;
         }
+        self.set_target();
         self.made.times.ttgir = start.elapsed();
         self.print_after("ttgir");
         Ok(())
@@ -757,6 +758,14 @@ impl<'c> Compilation<'_, 'c> {
         self.module = given;
         self.set_limits();
         Ok(())
+    }
+
+    /// Writes the target that the caller names, or the default, into TTGIR that names none, as people write it for Triton.
+    fn set_target(&self) {
+        let module = as_op(&self.module);
+        if module.attr(TARGET).is_none() {
+            module.set_attr(TARGET, Attr::string(module.context(), self.wanted.unwrap_or(DEFAULT_TARGET)));
+        }
     }
 
     /// Writes down for lowering what the caller asks of the code.
