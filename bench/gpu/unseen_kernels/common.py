@@ -50,6 +50,12 @@ def far(codes):
     return codes.to(torch.float32) + 200
 
 
+def far8(values):
+    """The same of FP8 values: their codes in order."""
+    bits = values.view(torch.int8).to(torch.int32)
+    return far(torch.where(bits < 0, -(bits & 127), bits))
+
+
 def rand(*shape, dtype="float16"):
     return torch.randn(*shape, device="cuda", dtype=getattr(torch, dtype))
 

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .common import arange, case, cdiv, f8, f32, far, ints, rand, run, uniform, viewed, zeros
+from .common import arange, case, cdiv, f8, f32, far, far8, ints, rand, run, uniform, viewed, zeros
 
 NF4 = (-1.0, -0.6962, -0.5251, -0.3949, -0.2844, -0.1848, -0.0911, 0.0, 0.0796, 0.1609, 0.2461, 0.3379, 0.4407, 0.5626, 0.7230, 1.0)
 
@@ -127,7 +127,7 @@ def mxfp8_quantize(X, Q, S, M, N, BM: tl.constexpr, BN: tl.constexpr):
     x = tl.load(X + m[:, None] * N + n[None, :], mask=mask, other=0.0).to(tl.float32)
     x = tl.reshape(x, (BM, BN // 32, 32))
     top = tl.max(tl.abs(x), 2, keep_dims=True)
-    bits = (top / 448.0).to(tl.uint32, bitcast=True)
+    bits = (top * (1.0 / 448.0)).to(tl.uint32, bitcast=True)
     e = (bits + 0x7FFFFF) >> 23
     e = tl.minimum(tl.maximum(e, 1), 254)
     inv = ((254 - e) << 23).to(tl.float32, bitcast=True)
@@ -143,7 +143,7 @@ def quant_mxfp8_rows():
     m, n = 5000, 4096
     q, s = torch.zeros(m, n, device="cuda", dtype=torch.float8_e4m3fn), zeros(m, n // 32, dtype="uint8")
     launched = run(mxfp8_quantize, (cdiv(m, 16), n // 128), (rand(m, n, dtype="bfloat16"), q, s, m, n), (q, s), BM=16, BN=128, num_warps=4)
-    return viewed(launched, lambda outs: (outs[0].float(), far(outs[1])))
+    return viewed(launched, lambda outs: (far8(outs[0]), far(outs[1])))
 
 
 @triton.jit
@@ -183,7 +183,7 @@ def gemm_i8_tokens_channels(A, B, SA, ZA, SB, CS, BIAS, C, M, N, K, BM: tl.const
     for k0 in tl.range(0, K, BK, num_stages=4):
         a = tl.load(A + m[:, None] * K + (k0 + k)[None, :], mask=(m < M)[:, None] & (k0 + k < K)[None, :], other=0)
         b = tl.load(B + n[None, :] * K + (k0 + k)[:, None], mask=(n < N)[None, :] & (k0 + k < K)[:, None], other=0)
-        acc = tl.dot(a, b, acc)
+        acc = tl.dot(a, b, acc, out_dtype=tl.int32)
     sa, za = tl.load(SA + m, mask=m < M, other=0.0), tl.load(ZA + m, mask=m < M, other=0)
     sb, cs = tl.load(SB + n, mask=n < N, other=0.0), tl.load(CS + n, mask=n < N, other=0)
     out = (acc - za[:, None] * cs[None, :]).to(tl.float32) * sa[:, None] * sb[None, :]

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .common import arange, case, cdiv, cleared, f32, ints, rand, run, uniform, zeros
+from .common import case, cdiv, f32, ints, rand, run, uniform, zeros
 
 
 @triton.jit
