@@ -444,7 +444,7 @@ def bgmv_shrink(X, A, IDS, Y, D, stride, R: tl.constexpr, BD: tl.constexpr, SPLI
 
 @case
 def lora_shrink_by_tokens():
-    t, d, r, n, split = 512, 4096, 16, 20, 4
+    t, d, r, n, split = 2000, 4096, 16, 20, 4
     y = zeros(split, t, r, dtype="float32")
     args = rand(t, d), rand(n, r, d), ints(-1, n, t, dtype="int64"), y, d, r * d
     return run(bgmv_shrink, (t, split), args, y, R=r, BD=256, SPLIT=split, num_warps=4)
