@@ -23,6 +23,39 @@ def run(kernel, grid, args, outs, **options):
     return launch, args
 
 
+def cleared(launched, *outs):
+    """The launch after `outs`, which it adds to, are set to zero."""
+    launch, args = launched
+
+    def clear(*args):
+        for out in outs:
+            out.zero_()
+        return launch(*args)
+
+    return clear, args
+
+
+def viewed(launched, view):
+    """The launch with results as `view` shows them: codes that may round either way are far from zero there."""
+    launch, args = launched
+
+    def see(*args):
+        return view(launch(*args))
+
+    return see, args
+
+
+def far(codes):
+    """Codes of which neighbors differ by little."""
+    return codes.to(torch.float32) + 200
+
+
+def far8(values):
+    """The same of FP8 values: their codes in order."""
+    bits = values.view(torch.int8).to(torch.int32)
+    return far(torch.where(bits < 0, -(bits & 127), bits))
+
+
 def rand(*shape, dtype="float16"):
     return torch.randn(*shape, device="cuda", dtype=getattr(torch, dtype))
 
