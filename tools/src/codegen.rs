@@ -109,19 +109,19 @@ fn amd_machine(cpu: &str) -> Result<TargetMachine> {
 /// straight-line code with much address arithmetic, few loops, no allocas.
 /// `bench/compile_time.sh` times them, `bench/ptxas.py` says what code they leave.
 const LLVM_PASSES: &str = "early-cse<memssa>,simplifycfg,\
-    instcombine<max-iterations=1;no-verify-fixpoint>,\
+    instcombine<max-iterations=1;no-verify-fixpoint>,aggressive-instcombine,\
     loop-mssa(licm),gvn<no-memdep>,\
     instcombine<max-iterations=1;no-verify-fixpoint>";
 /// The same for loops that compute without matrix instructions. Few iterations of a known number become straight-line
 /// code, and what only the first one does (running statistics begin so) goes before the loop: a branch in the body
 /// keeps ptxas from having the loads of several iterations under way.
 const LLVM_PASSES_LOOPS: &str = "early-cse<memssa>,simplifycfg,\
-    instcombine<max-iterations=1;no-verify-fixpoint>,\
+    instcombine<max-iterations=1;no-verify-fixpoint>,aggressive-instcombine,\
     loop-mssa(loop-rotate,licm),loop-unroll<O3;partial;no-runtime>,simplifycfg,gvn<no-memdep>,\
     instcombine<max-iterations=1;no-verify-fixpoint>";
 /// The same where LLVM schedules: a loop that tests at its end needs no copies of what it carries.
 const LLVM_PASSES_AMD: &str = "early-cse<memssa>,simplifycfg,\
-    instcombine<max-iterations=1;no-verify-fixpoint>,\
+    instcombine<max-iterations=1;no-verify-fixpoint>,aggressive-instcombine,\
     loop-mssa(loop-rotate,licm),gvn<no-memdep>,simplifycfg,\
     instcombine<max-iterations=1;no-verify-fixpoint>";
 /// Divisions of 64-bit numbers that are known to be small become divisions of 32-bit ones, which take a third of the
