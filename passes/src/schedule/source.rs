@@ -755,12 +755,12 @@ impl<'c> Builder<'_, 'c> {
         self.plan(op).map_or(usize::MAX, |plan| plan.accesses.len())
     }
 
-    /// Registers of 32 bits that hold what `op` loads: elements of one address are loaded once.
+    /// Registers of 32 bits that hold what `op` loads: elements of one address are loaded once, and each access to registers
+    /// of its own.
     fn loaded_words(&self, op: Op<'c>, result: Value<'c>) -> u64 {
         let loaded =
-            |plan: VectorPlan| (plan.accesses.len() as u64 * u64::from(plan.access_bits())).div_ceil(32);
-        let words = tensor_words(result);
-        self.plan(op).map_or(words, |plan| words.min(loaded(plan)))
+            |plan: VectorPlan| plan.accesses.len() as u64 * u64::from(plan.access_bits().div_ceil(32));
+        self.plan(op).map_or_else(|| tensor_words(result), loaded)
     }
 
     fn plan(&self, op: Op<'c>) -> Option<VectorPlan> {
