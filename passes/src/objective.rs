@@ -11,7 +11,7 @@ use crate::analysis::registers::spilled_registers;
 use crate::buffer_plans;
 use crate::ir_util::{is_loop, layout_of, trip_count};
 use crate::machine::{Layouts, Machine};
-use crate::plans::{self, AccessFacts, word_bits};
+use crate::plans::{self, AccessFacts};
 use crate::rules::{Rule, is_cheap, is_conversion, rule};
 use linear_layout::plan::{AddressFacts, VectorPlan};
 use linear_layout::target::{CostModel, Direction, TargetDesc};
@@ -28,6 +28,7 @@ use ttopt_dialect::ttg::layout::{equivalent, to_linear_layout};
 use ttopt_dialect::ttg::ops::LocalLoadOp;
 use ttopt_dialect::ttg::types::MemDescType;
 
+pub(crate) mod arithmetic;
 #[cfg(test)]
 mod tests;
 
@@ -343,22 +344,18 @@ impl<'c> Objective<'c> {
             Some(Rule::Same | Rule::Unpack(_)) => {
                 let ty = op.results().next()?.ty().as_tensor()?;
                 let linear = to_linear_layout(layout, &ty.shape()).ok()?;
-                let each = match Dialect::of(op) {
-                    Some(Dialect::Math) => target.cost.special,
-                    _ => self.instructions(op, ty) * target.cost.alu,
-                };
+                let each = Self::element(op, target);
                 Some(self.computed(op, ty, layout, &linear) * warps(&linear) * each)
             }
             _ => Some(0.0),
         }
     }
 
-    /// Instructions of plain arithmetic for each element of type `ty` that `op` computes.
-    fn instructions(&self, op: Op<'c>, ty: TensorType<'c>) -> f64 {
+    /// Cycles of a warp for each element that `op` computes of its operands.
+    fn element(op: Op<'c>, target: &TargetDesc) -> f64 {
         match rule(op) {
-            Some(Rule::Unpack(_)) => UNPACK,
-            _ if word_bits(ty.ty()) == Ok(64) => 2.0,
-            _ => 1.0,
+            Some(Rule::Unpack(_)) => UNPACK * target.cost.alu,
+            _ => arithmetic::cycles(op, &target.cost),
         }
     }
 
@@ -385,12 +382,12 @@ impl<'c> Objective<'c> {
         let layout = to_linear_layout(to, &ty.shape()).ok()?;
         let load = LoadOp::cast(op);
         let warps = warps(&layout);
-        let alu = target(&layouts.machine).map_or(0.5, |target| target.cost.alu);
         if op.num_operands() == 0 || only_renames(op) {
             return Some(0.0);
         }
         if is_cheap(op) || matches!(rule(op), Some(Rule::Unpack(_))) {
-            return Some(self.computed(op, ty, to, &layout) * warps * alu * self.instructions(op, ty));
+            let each = target(&layouts.machine).map_or(0.5, |target| Self::element(op, target));
+            return Some(self.computed(op, ty, to, &layout) * warps * each);
         }
         load.filter(|load| !load.is_volatile())?;
         self.access(op, ty, to, layouts)

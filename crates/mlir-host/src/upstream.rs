@@ -164,6 +164,40 @@ operations! {
     LlvmConstantOp = "llvm.mlir.constant",
     /// An assumption that is always true.
     AssumeOp = "llvm.intr.assume",
+    /// An absolute value of a floating-point number.
+    AbsFOp = "math.absf",
+    /// An absolute value of an integer.
+    AbsIOp = "math.absi",
+    /// Rounding up.
+    CeilOp = "math.ceil",
+    /// Rounding down.
+    FloorOp = "math.floor",
+    /// A number with another's sign.
+    CopySignOp = "math.copysign",
+    /// How many bits are set.
+    CtPopOp = "math.ctpop",
+    /// A multiplication and addition, rounded once.
+    FmaOp = "math.fma",
+    /// An exponential.
+    ExpOp = "math.exp",
+    /// A power of two.
+    Exp2Op = "math.exp2",
+    /// A natural logarithm.
+    LogOp = "math.log",
+    /// A logarithm to base two.
+    Log2Op = "math.log2",
+    /// A sine.
+    SinOp = "math.sin",
+    /// A cosine.
+    CosOp = "math.cos",
+    /// A hyperbolic tangent.
+    TanhOp = "math.tanh",
+    /// An error function.
+    ErfOp = "math.erf",
+    /// A square root.
+    SqrtOp = "math.sqrt",
+    /// A reciprocal square root.
+    RsqrtOp = "math.rsqrt",
     /// A value that does not matter.
     PoisonOp = "ub.poison",
 }

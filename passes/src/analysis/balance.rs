@@ -3,6 +3,7 @@
 use super::axis_info::AxisInfoAnalysis;
 use super::registers::tensor_words;
 use crate::ir_util::is_dot;
+use crate::objective::arithmetic;
 use crate::plans::AccessFacts;
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Op, Type, Value, Walk};
@@ -71,12 +72,9 @@ impl Balance {
             let depth = shape(a.ty()).and_then(|shape| shape.last().copied()).unwrap_or(1);
             self.cycles += sums * depth as f64 / cost.multiply_adds * (bits / 16.0);
         } else if result.ty().as_tensor().is_some_and(|ty| ty.element().is_float()) {
-            let each = match Dialect::of(op) {
-                Some(Dialect::Math) => cost.special,
-                Some(Dialect::Arith) => cost.alu,
-                _ => return,
-            };
-            self.cycles += tensor_words(result) as f64 * warps * each;
+            if matches!(Dialect::of(op), Some(Dialect::Math | Dialect::Arith)) {
+                self.cycles += tensor_words(result) as f64 * warps * arithmetic::cycles(op, cost);
+            }
         }
     }
 }
