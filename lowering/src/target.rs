@@ -37,6 +37,8 @@ pub struct Access<'a, 'c> {
     pub ptr: Value<'c>,
     /// Whether the access is done; always, where absent.
     pub mask: Option<Value<'c>>,
+    /// Whether the thread needs what is loaded; all do, where absent. What the others get is never used: they may load or not.
+    pub needed: Option<Value<'c>>,
     /// Elements of the access.
     pub elems: usize,
     /// Bits of an element in memory.

@@ -28,6 +28,9 @@ use crate::ir_util::{fills_constant_buffer, is_dot, is_loop, layout_of, operatio
 use crate::machine::Machine;
 use crate::plans::LINE_BY_LINE;
 use crate::rules::is_conversion;
+use crate::shared_memory::allocate::needs_of;
+use crate::shared_memory::buffers::Needs;
+use crate::shared_memory::callees_first;
 use crate::sink_loads::sink_loads;
 use linear_layout::Dim;
 use linear_layout::target::TargetDesc;
@@ -72,8 +75,8 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     let machine = Machine::of(module)?;
     if let Some(target) = machine.target {
         let functions: Vec<_> = ops.iter().filter(|op| FuncOp::cast(**op).is_some()).collect();
+        read_in_loops(module, &target);
         for function in functions {
-            read_in_loops(*function, &target);
             sink_loads(*function, machine.num_warps, &target);
             mark_reductions(*function, &target);
         }
@@ -118,25 +121,47 @@ fn merge_in_regions(ops: &[Op<'_>]) {
     }
 }
 
-/// Reads operands again in each iteration where `function` is short of registers, if its buffers, which then
-/// stay throughout the loops, leave as much shared memory free as they take. Other loads wait, too.
-fn read_in_loops(function: Op<'_>, target: &TargetDesc) {
-    let (mut reads, mut loads, mut bytes) = (Vec::new(), Vec::new(), 0u64);
+/// Reads operands again in each iteration in the functions that are short of registers and have the shared memory for it.
+fn read_in_loops(module: Op<'_>, target: &TargetDesc) {
+    // Recursion is reported where memory is allocated.
+    let Ok(functions) = callees_first(module) else { return };
+    let mut callees = FastMap::default();
+    let calls = functions.len() > 1;
+    for function in functions {
+        read_in_loops_of(function, &callees, target);
+        if calls
+            && let Some(name) = function.attr("sym_name").and_then(Attr::as_str)
+            && let Some(needs) = needs_of(function, &callees, target)
+        {
+            callees.insert(name.to_owned(), needs);
+        }
+    }
+}
+
+/// Reads operands again in each iteration where `function` is short of registers, if shared memory is left for a second CTA
+/// although their buffers then stay throughout the loops, beside all that is there at once. Other loads wait, too.
+fn read_in_loops_of(function: Op<'_>, callees: &FastMap<String, Needs>, target: &TargetDesc) {
+    let (mut reads, mut loads) = (Vec::new(), Vec::new());
     function.walk(&mut |op| {
         match_op!(op, {
             LocalLoadOp if moves_down(op) => reads.push(op),
-            LocalAllocOp(alloc) => {
-                let buffer = MemDescType::cast(alloc.result().ty()).and_then(|ty| BufferLayout::of(ty).ok());
-                // What is not known to be little is too much.
-                bytes = buffer.map_or(u64::MAX, |buffer| buffer.bytes()).saturating_add(bytes);
-            },
             LoadOp => loads.push(op),
             _ => {},
         });
         Walk::Advance
     });
     reads.retain(|read| !loops_around_uses(*read).is_empty());
-    if reads.is_empty() || bytes > target.shared_bytes / 2 || !is_short_of_registers(function, target) {
+    if reads.is_empty() || !is_short_of_registers(function, target) {
+        return;
+    }
+    let kept: FastSet<Value<'_>> = reads.iter().map(|read| read.operand(0)).collect();
+    let kept = kept.into_iter().map(|buffer| {
+        let buffer = MemDescType::cast(buffer.ty()).and_then(|ty| BufferLayout::of(ty).ok());
+        // What is not known to be little is too much.
+        buffer.map_or(u64::MAX, |buffer| buffer.bytes())
+    });
+    let Some(needs) = needs_of(function, callees, target) else { return };
+    if kept.fold(needs.bytes, u64::saturating_add) > target.shared_bytes / 2 {
         return;
     }
     let mut rewriter = IrRewriter::new(function.context());

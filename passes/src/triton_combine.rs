@@ -4,7 +4,9 @@
 //! * an offset of an offset is one offset, where their sum cannot overflow;
 //! * `select(m, load(p, m, _), x)` is `load(p, m, x)`: what stands for masked
 //!   elements comes from the load itself;
-//! * sides of an `scf.if` that do the same are one (`same_sides`).
+//! * sides of an `scf.if` that do the same are one (`same_sides`);
+//! * exchanges of neighbours that undo each other are none (`exchanges`);
+//! * accesses whose elements lie side by side are one (`interleaved`).
 
 use crate::ir_util::constant;
 use mlir_host::ir::{Attr, Op, Value};
@@ -39,9 +41,10 @@ static SELECT: Pattern = Pattern {
 
 fn run(root: Op<'_>, _: &Options) -> PassResult {
     crate::same_sides::combine_all(root);
+    crate::exchanges::undo(root);
     // Patterns that went on forever would still leave valid IR.
     apply_greedily(root, &[&DOT_ADD_FLOAT, &DOT_ADD_INT, &ADD_PTR, &SELECT]);
-    Ok(())
+    crate::interleaved::merge(root)
 }
 
 /// Whether the sum of two offsets is what adding one after the other gives:

@@ -213,7 +213,7 @@ class _Compilation:
         """
         theirs = self.originals["cubin"]
         cubin = theirs(source, metadata)
-        if source != self.made.get("ptx") or getattr(self.options, "maxnreg", None):
+        if source != self.made.get("ptx"):
             return cubin
 
         def again(text):
@@ -223,14 +223,16 @@ class _Compilation:
                 log.warning("other text for a kernel is left: %s", error)
                 return None
 
-        # How many have room is known with the shared memory that they take.
+        # How many have room is known with the shared memory that they take. Whoever says how many registers a thread may have
+        # says how many that is.
+        bounded = getattr(self.options, "maxnreg", None)
         shared, target = metadata.get("shared"), f"cuda:{self._capability()}"
-        crowded = None if shared is None else _ttopt.with_more_ctas(source, cubin, shared, target)
+        crowded = None if bounded or shared is None else _ttopt.with_more_ctas(source, cubin, shared, target)
         if crowded is not None:
             other = again(crowded)
             if other is not None and _ttopt.is_worth_more_ctas(_ttopt.stack_bytes(other) or 0):
                 cubin, source = other, crowded
-        relaxed = _ttopt.with_fewer_spills(source, cubin)
+        relaxed = None if bounded else _ttopt.with_fewer_spills(source, cubin)
         if relaxed is not None:
             other = again(relaxed)
             if other is not None and _ttopt.is_worth_fewer_ctas(

@@ -126,3 +126,183 @@ tt.func @other_uses(%p: tensor<64x!tt.ptr<f32>>, %m: tensor<64xi1>, %other: tens
   %y = arith.select %m, %x, %other : tensor<64xi1>, tensor<64xf32>
   tt.return %x, %y : tensor<64xf32>, tensor<64xf32>
 }
+
+// -----
+
+// Reversing both halves of rows, and then the rows, exchanges the halves: one exchange along an axis of two is left of five.
+// CHECK-LABEL: @reversed_twice
+// CHECK-NOT:   tt.reduce
+// CHECK:       "tt.reduce"({{.*}}) <{axis = 1 : i32}>
+// CHECK-NOT:   "tt.reduce"
+// CHECK:       tt.return
+tt.func public @reversed_twice(%x: tensor<4x8xi16>) -> tensor<4x8xi16> {
+  %0 = tt.reshape %x : tensor<4x8xi16> -> tensor<4x2x2x2xi16>
+  %1 = "tt.reduce"(%0) <{axis = 2 : i32}> ({
+  ^bb0(%a: i16, %b: i16):
+    %c = arith.xori %a, %b : i16
+    tt.reduce.return %c : i16
+  }) : (tensor<4x2x2x2xi16>) -> tensor<4x2x2xi16>
+  %2 = tt.expand_dims %1 {axis = 2 : i32} : tensor<4x2x2xi16> -> tensor<4x2x1x2xi16>
+  %3 = tt.broadcast %2 : tensor<4x2x1x2xi16> -> tensor<4x2x2x2xi16>
+  %4 = arith.xori %0, %3 : tensor<4x2x2x2xi16>
+  %5 = "tt.reduce"(%4) <{axis = 3 : i32}> ({
+  ^bb0(%a: i16, %b: i16):
+    %c = arith.xori %a, %b : i16
+    tt.reduce.return %c : i16
+  }) : (tensor<4x2x2x2xi16>) -> tensor<4x2x2xi16>
+  %6 = tt.expand_dims %5 {axis = 3 : i32} : tensor<4x2x2xi16> -> tensor<4x2x2x1xi16>
+  %7 = tt.broadcast %6 : tensor<4x2x2x1xi16> -> tensor<4x2x2x2xi16>
+  %8 = arith.xori %4, %7 : tensor<4x2x2x2xi16>
+  %9 = tt.reshape %8 : tensor<4x2x2x2xi16> -> tensor<4x8xi16>
+  %10 = tt.bitcast %9 : tensor<4x8xi16> -> tensor<4x8xbf16>
+  %11 = tt.bitcast %10 : tensor<4x8xbf16> -> tensor<4x8xi16>
+  %12 = tt.reshape %11 : tensor<4x8xi16> -> tensor<4x2x2x2xi16>
+  %13 = "tt.reduce"(%12) <{axis = 1 : i32}> ({
+  ^bb0(%a: i16, %b: i16):
+    %c = arith.xori %a, %b : i16
+    tt.reduce.return %c : i16
+  }) : (tensor<4x2x2x2xi16>) -> tensor<4x2x2xi16>
+  %14 = tt.expand_dims %13 {axis = 1 : i32} : tensor<4x2x2xi16> -> tensor<4x1x2x2xi16>
+  %15 = tt.broadcast %14 : tensor<4x1x2x2xi16> -> tensor<4x2x2x2xi16>
+  %16 = arith.xori %12, %15 : tensor<4x2x2x2xi16>
+  %17 = "tt.reduce"(%16) <{axis = 2 : i32}> ({
+  ^bb0(%a: i16, %b: i16):
+    %c = arith.xori %a, %b : i16
+    tt.reduce.return %c : i16
+  }) : (tensor<4x2x2x2xi16>) -> tensor<4x2x2xi16>
+  %18 = tt.expand_dims %17 {axis = 2 : i32} : tensor<4x2x2xi16> -> tensor<4x2x1x2xi16>
+  %19 = tt.broadcast %18 : tensor<4x2x1x2xi16> -> tensor<4x2x2x2xi16>
+  %20 = arith.xori %16, %19 : tensor<4x2x2x2xi16>
+  %21 = "tt.reduce"(%20) <{axis = 3 : i32}> ({
+  ^bb0(%a: i16, %b: i16):
+    %c = arith.xori %a, %b : i16
+    tt.reduce.return %c : i16
+  }) : (tensor<4x2x2x2xi16>) -> tensor<4x2x2xi16>
+  %22 = tt.expand_dims %21 {axis = 3 : i32} : tensor<4x2x2xi16> -> tensor<4x2x2x1xi16>
+  %23 = tt.broadcast %22 : tensor<4x2x2x1xi16> -> tensor<4x2x2x2xi16>
+  %24 = arith.xori %20, %23 : tensor<4x2x2x2xi16>
+  %25 = tt.reshape %24 : tensor<4x2x2x2xi16> -> tensor<4x8xi16>
+  tt.return %25 : tensor<4x8xi16>
+}
+
+// -----
+
+// What is between two exchanges is used otherwise, or is not one: all of it stays.
+// CHECK-LABEL: @reversed_once
+// CHECK-COUNT-4: "tt.reduce"
+// CHECK:       tt.return
+tt.func public @reversed_once(%x: tensor<4x2xi32>) -> (tensor<4x2xi32>, tensor<4x2xi32>, tensor<4x2xi32>) {
+  %1 = "tt.reduce"(%x) <{axis = 1 : i32}> ({
+  ^bb0(%a: i32, %b: i32):
+    %c = arith.xori %a, %b : i32
+    tt.reduce.return %c : i32
+  }) : (tensor<4x2xi32>) -> tensor<4xi32>
+  %2 = tt.expand_dims %1 {axis = 1 : i32} : tensor<4xi32> -> tensor<4x1xi32>
+  %3 = tt.broadcast %2 : tensor<4x1xi32> -> tensor<4x2xi32>
+  %4 = arith.xori %x, %3 : tensor<4x2xi32>
+  %5 = "tt.reduce"(%4) <{axis = 1 : i32}> ({
+  ^bb0(%a: i32, %b: i32):
+    %c = arith.xori %a, %b : i32
+    tt.reduce.return %c : i32
+  }) : (tensor<4x2xi32>) -> tensor<4xi32>
+  %6 = tt.expand_dims %5 {axis = 1 : i32} : tensor<4xi32> -> tensor<4x1xi32>
+  %7 = tt.broadcast %6 : tensor<4x1xi32> -> tensor<4x2xi32>
+  %8 = arith.xori %4, %7 : tensor<4x2xi32>
+  %9 = "tt.reduce"(%8) <{axis = 1 : i32}> ({
+  ^bb0(%a: i32, %b: i32):
+    %c = arith.addi %a, %b : i32
+    tt.reduce.return %c : i32
+  }) : (tensor<4x2xi32>) -> tensor<4xi32>
+  %10 = tt.expand_dims %9 {axis = 1 : i32} : tensor<4xi32> -> tensor<4x1xi32>
+  %11 = tt.broadcast %10 : tensor<4x1xi32> -> tensor<4x2xi32>
+  %12 = arith.xori %8, %11 : tensor<4x2xi32>
+  %13 = "tt.reduce"(%12) <{axis = 1 : i32}> ({
+  ^bb0(%a: i32, %b: i32):
+    %c = arith.xori %a, %b : i32
+    tt.reduce.return %c : i32
+  }) : (tensor<4x2xi32>) -> tensor<4xi32>
+  %14 = tt.expand_dims %13 {axis = 1 : i32} : tensor<4xi32> -> tensor<4x1xi32>
+  %15 = tt.broadcast %14 : tensor<4x1xi32> -> tensor<4x2xi32>
+  %16 = arith.xori %12, %15 : tensor<4x2xi32>
+  tt.return %4, %8, %16 : tensor<4x2xi32>, tensor<4x2xi32>, tensor<4x2xi32>
+}
+
+// -----
+
+// Every other element: one load of both, a last dimension of two.
+// CHECK-LABEL: @every_other_element
+// CHECK:       %[[P:.*]] = tt.addptr %{{.*}} : tensor<64x2x!tt.ptr<bf16>>, tensor<64x2xi32>
+// CHECK:       %[[M:.*]] = tt.broadcast %{{.*}} : tensor<64x1xi1> -> tensor<64x2xi1>
+// CHECK:       %[[X:.*]] = tt.load %[[P]], %[[M]] : tensor<64x2x!tt.ptr<bf16>>
+// CHECK:       %[[EVEN:.*]], %[[ODD:.*]] = tt.split %[[X]]
+// CHECK:       arith.subf %[[ODD]], %[[EVEN]]
+// CHECK-NOT:   tt.store
+// CHECK:       %[[Y:.*]] = tt.join %[[EVEN]], %{{.*}} : tensor<64xbf16> -> tensor<64x2xbf16>
+// CHECK-NEXT:  tt.store %{{.*}}, %[[Y]] : tensor<64x2x!tt.ptr<bf16>>
+// CHECK-NOT:   tt.store
+// CHECK:       tt.return
+tt.func public @every_other_element(%p: !tt.ptr<bf16> {tt.divisibility = 16 : i32}, %q: !tt.ptr<bf16> {tt.divisibility = 16 : i32}, %n: i32) {
+  %two = arith.constant dense<2> : tensor<64xi32>
+  %one = arith.constant dense<1> : tensor<64xi32>
+  %range = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+  %size = tt.splat %n : i32 -> tensor<64xi32>
+  %inside = arith.cmpi slt, %range, %size : tensor<64xi32>
+  %even = arith.muli %range, %two : tensor<64xi32>
+  %odd = arith.addi %even, %one : tensor<64xi32>
+  %ps = tt.splat %p : !tt.ptr<bf16> -> tensor<64x!tt.ptr<bf16>>
+  %p0 = tt.addptr %ps, %even : tensor<64x!tt.ptr<bf16>>, tensor<64xi32>
+  %p1 = tt.addptr %ps, %odd : tensor<64x!tt.ptr<bf16>>, tensor<64xi32>
+  %a = tt.load %p0, %inside : tensor<64x!tt.ptr<bf16>>
+  %b = tt.load %p1, %inside : tensor<64x!tt.ptr<bf16>>
+  %c = arith.subf %b, %a : tensor<64xbf16>
+  %qs = tt.splat %q : !tt.ptr<bf16> -> tensor<64x!tt.ptr<bf16>>
+  %q0 = tt.addptr %qs, %even : tensor<64x!tt.ptr<bf16>>, tensor<64xi32>
+  %q1 = tt.addptr %qs, %odd : tensor<64x!tt.ptr<bf16>>, tensor<64xi32>
+  tt.store %q1, %c : tensor<64x!tt.ptr<bf16>>
+  tt.store %q0, %a : tensor<64x!tt.ptr<bf16>>
+  tt.return
+}
+
+// -----
+
+// Neighbours that overlap, masks that differ, pointers of unknown alignment, and what is stored between: all stays.
+// CHECK-LABEL: @not_every_other_element
+// CHECK-NOT:   tt.split
+// CHECK-NOT:   tt.join
+// CHECK:       tt.return
+tt.func public @not_every_other_element(%p: !tt.ptr<bf16> {tt.divisibility = 16 : i32}, %u: !tt.ptr<bf16>, %n: i32) {
+  %two = arith.constant dense<2> : tensor<64xi32>
+  %one = arith.constant dense<1> : tensor<64xi32>
+  %range = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+  %size = tt.splat %n : i32 -> tensor<64xi32>
+  %inside = arith.cmpi slt, %range, %size : tensor<64xi32>
+  %other = arith.cmpi ult, %range, %size : tensor<64xi32>
+  %even = arith.muli %range, %two : tensor<64xi32>
+  %odd = arith.addi %even, %one : tensor<64xi32>
+  %next = arith.addi %range, %one : tensor<64xi32>
+  %ps = tt.splat %p : !tt.ptr<bf16> -> tensor<64x!tt.ptr<bf16>>
+  %us = tt.splat %u : !tt.ptr<bf16> -> tensor<64x!tt.ptr<bf16>>
+  %o0 = tt.addptr %ps, %range : tensor<64x!tt.ptr<bf16>>, tensor<64xi32>
+  %o1 = tt.addptr %ps, %next : tensor<64x!tt.ptr<bf16>>, tensor<64xi32>
+  %p0 = tt.addptr %ps, %even : tensor<64x!tt.ptr<bf16>>, tensor<64xi32>
+  %p1 = tt.addptr %ps, %odd : tensor<64x!tt.ptr<bf16>>, tensor<64xi32>
+  %u0 = tt.addptr %us, %even : tensor<64x!tt.ptr<bf16>>, tensor<64xi32>
+  %u1 = tt.addptr %us, %odd : tensor<64x!tt.ptr<bf16>>, tensor<64xi32>
+  %a0 = tt.load %o0 : tensor<64x!tt.ptr<bf16>>
+  %a1 = tt.load %o1 : tensor<64x!tt.ptr<bf16>>
+  %b0 = tt.load %u0 : tensor<64x!tt.ptr<bf16>>
+  %b1 = tt.load %u1 : tensor<64x!tt.ptr<bf16>>
+  %c0 = tt.load %p0, %inside : tensor<64x!tt.ptr<bf16>>
+  %c1 = tt.load %p1, %other : tensor<64x!tt.ptr<bf16>>
+  %d0 = tt.load %p0 : tensor<64x!tt.ptr<bf16>>
+  tt.store %p1, %a0 : tensor<64x!tt.ptr<bf16>>
+  %d1 = tt.load %p1 : tensor<64x!tt.ptr<bf16>>
+  tt.store %p0, %a1 : tensor<64x!tt.ptr<bf16>>
+  %sum = arith.addf %b0, %b1 : tensor<64xbf16>
+  %sum1 = arith.addf %c0, %c1 : tensor<64xbf16>
+  %sum2 = arith.addf %d0, %d1 : tensor<64xbf16>
+  tt.store %u0, %sum : tensor<64x!tt.ptr<bf16>>
+  tt.store %u0, %sum1 : tensor<64x!tt.ptr<bf16>>
+  tt.store %u0, %sum2 : tensor<64x!tt.ptr<bf16>>
+  tt.return
+}

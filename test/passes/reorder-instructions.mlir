@@ -124,6 +124,44 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
 #s = #ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>
 #smem = #ttg.shared_memory
 module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:80"} {
+  // All buffers together take 112 KB, which is more than half of the memory; but never more than 48 are occupied at once.
+  // CHECK-LABEL: @one_buffer_after_the_other
+  // CHECK: scf.for
+  // CHECK-NEXT: ttg.local_load
+  // CHECK-NEXT: tt.dot
+  tt.func @one_buffer_after_the_other(%x: tensor<128x64xf16, #c>, %y: tensor<64x128xf16, #b>, %w: tensor<128x128xf16, #c>, %p: tensor<128x128x!tt.ptr<f16>, #mma>, %n: i32) -> tensor<128x128xf32, #mma> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32, #mma>
+    %m = ttg.local_alloc %x : (tensor<128x64xf16, #c>) -> !ttg.memdesc<128x64xf16, #s, #smem>
+    %l = ttg.local_load %m : !ttg.memdesc<128x64xf16, #s, #smem> -> tensor<128x64xf16, #a>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<128x128xf32, #mma>)  : i32 {
+      %d = tt.dot %l, %y, %sum : tensor<128x64xf16, #a> * tensor<64x128xf16, #b> -> tensor<128x128xf32, #mma>
+      %e = tt.dot %l, %y, %d : tensor<128x64xf16, #a> * tensor<64x128xf16, #b> -> tensor<128x128xf32, #mma>
+      scf.yield %e : tensor<128x128xf32, #mma>
+    }
+    %m1 = ttg.local_alloc %w : (tensor<128x128xf16, #c>) -> !ttg.memdesc<128x128xf16, #s, #smem>
+    %l1 = ttg.local_load %m1 : !ttg.memdesc<128x128xf16, #s, #smem> -> tensor<128x128xf16, #mma>
+    tt.store %p, %l1 : tensor<128x128x!tt.ptr<f16>, #mma>
+    %m2 = ttg.local_alloc %w : (tensor<128x128xf16, #c>) -> !ttg.memdesc<128x128xf16, #s, #smem>
+    %l2 = ttg.local_load %m2 : !ttg.memdesc<128x128xf16, #s, #smem> -> tensor<128x128xf16, #mma>
+    tt.store %p, %l2 : tensor<128x128x!tt.ptr<f16>, #mma>
+    %m3 = ttg.local_alloc %w : (tensor<128x128xf16, #c>) -> !ttg.memdesc<128x128xf16, #s, #smem>
+    %l3 = ttg.local_load %m3 : !ttg.memdesc<128x128xf16, #s, #smem> -> tensor<128x128xf16, #mma>
+    tt.store %p, %l3 : tensor<128x128x!tt.ptr<f16>, #mma>
+    tt.return %r : tensor<128x128xf32, #mma>
+  }
+}
+
+// -----
+
+#mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 2}>
+#c = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#s = #ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:80"} {
   // CHECK-LABEL: @enough_registers
   // CHECK: ttg.local_load
   // CHECK-NEXT: scf.for

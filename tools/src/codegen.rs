@@ -367,6 +367,11 @@ const LEFT_OUT: [&CStr; 10] = [
     c"Machine Instruction Scheduler",
 ];
 
+/// The same where functions have arrays on the stack, as those of sines and cosines have for large numbers, behind a branch for each element
+/// of a thread. What is computed of a result, as a polynomial, would be put behind the branches of all other elements, to where it is
+/// used, and two numbers of each element would live until then in place of one.
+const LEFT_OUT_WITH_ARRAYS: [&CStr; 1] = [c"Machine code sinking"];
+
 /// The same where LLVM schedules and allocates registers. Only lines are known to debuggers, no variables. What straight-line
 /// strength reduction leaves is cleaned up by Early CSE; its GVN, with memory dependence analysis, takes a twentieth of code
 /// generation and makes longer lives of registers as often as it saves an instruction.
@@ -504,7 +509,12 @@ fn left_out(
     // ptxas schedules on its own; for AMD's GPUs LLVM does it.
     let mut lists: SmallVec<[&'static [&'static CStr]; 8]> = SmallVec::new();
     match vendor {
-        Vendor::Nvidia => lists.push(&LEFT_OUT),
+        Vendor::Nvidia => {
+            lists.push(&LEFT_OUT);
+            if Found::of(module).arrays {
+                lists.push(&LEFT_OUT_WITH_ARRAYS);
+            }
+        }
         Vendor::Amd => {
             lists.push(&LEFT_OUT_AMD);
             if contents == Contents::Lowered {

@@ -989,7 +989,7 @@ impl<'c> Compilation<'_, 'c> {
             Vendor::Nvidia => {
                 let (mut made, mut best) = (assemble(code)?, Cow::Borrowed(code));
                 // A stack may also hold what a kernel prints.
-                let spills = made.1.filter(|made| max_registers.is_none() && made.spill_stores > 0);
+                let spills = made.1.filter(|made| made.spill_stores > 0);
                 let stack = spills.map_or(0, |resources| resources.stack);
                 let mut told = vec![stack_of("as it was bounded", stack)];
                 let mut chosen = 0;
@@ -1006,7 +1006,8 @@ impl<'c> Compilation<'_, 'c> {
                         chosen = told.len() - 1;
                     }
                 }
-                if let Some(relaxed) = occupancy::with_fewer_spills(code, stack) {
+                let relaxed = occupancy::with_fewer_spills(code, stack).filter(|_| max_registers.is_none());
+                if let Some(relaxed) = relaxed {
                     let other = unless_refused(assemble(&relaxed));
                     told.extend(
                         other

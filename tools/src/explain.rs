@@ -16,7 +16,12 @@ pub fn instruction_classes(ptx: &str) -> BTreeMap<&'static str, usize> {
             continue;
         }
         let class = match opcode {
-            op if op.starts_with("ld.global") || op.starts_with("ld.volatile.global") => "global loads",
+            op if ["ld.global", "ld.weak.global", "ld.volatile.global"]
+                .iter()
+                .any(|start| op.starts_with(start)) =>
+            {
+                "global loads"
+            }
             op if op.starts_with("st.global") || op.starts_with("st.volatile.global") => "global stores",
             op if op.starts_with("ld.shared") || op.starts_with("ldmatrix") => "shared loads",
             op if op.starts_with("st.shared") || op.starts_with("stmatrix") => "shared stores",

@@ -113,15 +113,17 @@ pub struct Order {
     pub acquire: bool,
     /// A write that makes what its thread knows known to those who acquire it.
     pub release: bool,
+    /// A read that says `.weak`: what it reads is undefined where another thread has written with nothing between.
+    pub weak: bool,
 }
 
 impl Order {
     /// Strong and nothing else.
-    pub const RELAXED: Order = Order { strong: true, acquire: false, release: false };
+    pub const RELAXED: Order = Order { strong: true, acquire: false, release: false, weak: false };
 
     /// An atomic access that acquires, releases, or both.
     pub fn atomic(acquire: bool, release: bool) -> Order {
-        Order { strong: true, acquire, release }
+        Order { acquire, release, ..Order::RELAXED }
     }
 }
 

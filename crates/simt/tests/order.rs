@@ -435,6 +435,31 @@ fn what_another_thread_stored_to_device_memory_is_there_behind_a_barrier() {
     assert!(exchange_in_device_memory("", 0).is_empty());
 }
 
+#[test]
+fn a_load_that_says_weak_may_race_if_nothing_comes_of_it() {
+    // Thread 0 adds up in place what all threads load.
+    let in_place = |opcode: &str, mask: &str| {
+        findings(
+            64,
+            &format!(
+                r#"%first = icmp {mask}
+                 %v1 = call i32 asm sideeffect "{opcode}.b32 $0, [ $1 ];", "=r,l"(ptr addrspace(1) %out)
+                 %v2 = add i32 %v1, 1
+                 call void asm sideeffect "@$2 st.global.b32 [ $0 ], $1;", "l,r,b"(ptr addrspace(1) %out, i32 %v2, i1 %first)
+                 %v3 = call i32 asm sideeffect "{opcode}.b32 $0, [ $1 ];", "=r,l"(ptr addrspace(1) %out)
+                 %v4 = add i32 %v3, 1
+                 call void asm sideeffect "@$2 st.global.b32 [ $0 ], $1;", "l,r,b"(ptr addrspace(1) %out, i32 %v4, i1 %first)
+                 ret void"#
+            ),
+        )
+    };
+    assert!(in_place("ld.weak.global", "eq i32 %t, 0").is_empty());
+    assert_eq!(in_place("ld.global", "eq i32 %t, 0")[0].kind, Kind::DeviceRace);
+    // Another thread stores what it has loaded from behind the first thread's store.
+    let used = in_place("ld.weak.global", "ult i32 %t, 2");
+    assert!(used.iter().any(|finding| finding.kind == Kind::Uninitialized), "{used:?}");
+}
+
 /// The same on gfx942, between waves or within one, with what stands around the barrier.
 fn exchange_on_amd(fences: [&str; 2], distance: u32) -> Vec<Finding> {
     let [release, acquire] = fences;

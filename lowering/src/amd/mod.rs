@@ -140,7 +140,11 @@ impl Target for Amd {
         access: &Access<'_, 'c>,
         other: Option<&[Value<'c>]>,
     ) -> Lowered<Vec<Value<'c>>> {
-        memory::load(e, access, other, &self.desc)
+        let mask = match (access.mask, access.needed) {
+            (Some(mask), Some(needed)) => Some(e.and(mask, needed)?),
+            (mask, needed) => mask.or(needed),
+        };
+        memory::load(e, &Access { mask, ..*access }, other, &self.desc)
     }
     fn store_global<'c>(
         &self,

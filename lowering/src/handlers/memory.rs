@@ -168,9 +168,10 @@ fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let given = l.target.gives_zero_where_masked();
     let others = other.filter(|other| !(given && is_zero(*other))).map(|other| l.get(other)).transpose()?;
     let buffer = Buffer::of(l, op)?;
-    // Nobody else needs what it loads, or is told.
+    // The others are told what it loads, or do not need it.
     let once = op.attr(ONCE).is_some();
-    let alone = if once || op.attr(ALONE).is_some() { acts(l, plan.duplicates)? } else { None };
+    let one = if once || op.attr(ALONE).is_some() { acts(l, plan.duplicates)? } else { None };
+    let (mine, needed) = if once { (one, None) } else { (None, one) };
     let pinned = op.attr(PINNED).is_some();
     if pinned {
         l.target.keep_order(&mut l.emit, false)?;
@@ -191,7 +192,8 @@ fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         };
         let request = Access {
             ptr: ptrs[first],
-            mask: both(l, masks.as_ref().map(|masks| masks[first]), alone)?,
+            mask: both(l, masks.as_ref().map(|masks| masks[first]), mine)?,
+            needed,
             elems: access.registers.len(),
             elem_bits: bits,
             policy,
@@ -246,6 +248,7 @@ fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         let request = Access {
             ptr: ptrs[first],
             mask: mine,
+            needed: None,
             elems: access.registers.len(),
             elem_bits: bits,
             policy,

@@ -117,7 +117,7 @@ fn policy_operand<'c>(
 
 fn is_plain(access: &Access<'_, '_>) -> bool {
     let policy = access.policy;
-    access.mask.is_none() && !policy.volatile && qualifiers(policy).1.is_empty()
+    access.mask.is_none() && access.needed.is_none() && !policy.volatile && qualifiers(policy).1.is_empty()
 }
 
 pub(super) fn vector_suffix(count: usize) -> String {
@@ -185,6 +185,9 @@ pub(super) fn load<'c>(
     }
     let register = register_type(e, words.bits);
     let (volatile, hint, policy) = qualifiers(access.policy);
+    // All threads load, for ptxas branches around a load that few threads do, and then waits for one after the other. One that
+    // meets stores of the thread that needs it says so: `.weak` is what loads are that say nothing (PTX ISA, "ld").
+    let weak = if access.needed.is_some() && volatile.is_empty() { ".weak" } else { "" };
     let letter = constraint(words.bits);
     let bits = words.bits;
     let mov = bits.max(16);
@@ -220,7 +223,7 @@ pub(super) fn load<'c>(
     let outputs: Vec<String> = (0..words.count).map(|i| format!("${i}")).collect();
     let policy = policy_operand(e, policy, &mut operands, &mut constraints)?;
     lines.push(format!(
-        "{predicate}ld{volatile}.global{hint}{}.b{bits} {}, [ ${} ]{policy};",
+        "{predicate}ld{volatile}{weak}.global{hint}{}.b{bits} {}, [ ${} ]{policy};",
         vector_suffix(words.count),
         braces(&outputs.join(", "), words.count),
         words.count

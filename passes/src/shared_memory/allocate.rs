@@ -13,7 +13,7 @@ use super::liveness::Interference;
 use super::{OFFSET, SIZE, callees_first, once};
 use crate::analysis::flow_graph::FlowGraph;
 use crate::ir_util::is_private;
-use crate::machine::{self, internal};
+use crate::machine;
 use crate::warp_groups::{DISPATCH, DISPATCH_BYTES, needs_dispatch};
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
@@ -136,13 +136,30 @@ pub(crate) fn place_buffers<'c>(
     callees: &FastMap<String, Needs>,
     target: &TargetDesc,
 ) -> Result<Placed<'c>, Reported> {
+    find_places(function, callees, target).map_err(|(op, message)| op.error(message))
+}
+
+/// What all buffers of `function` need; `None` where there are no places for them, which is reported where memory is allocated.
+pub(crate) fn needs_of(
+    function: Op<'_>,
+    callees: &FastMap<String, Needs>,
+    target: &TargetDesc,
+) -> Option<Needs> {
+    find_places(function, callees, target).ok().map(|placed| placed.needs)
+}
+
+fn find_places<'c>(
+    function: Op<'c>,
+    callees: &FastMap<String, Needs>,
+    target: &TargetDesc,
+) -> Result<Placed<'c>, (Op<'c>, String)> {
     let graph = FlowGraph::new(function);
-    let buffers = Buffers::new(&graph, callees, target).map_err(|(op, message)| op.error(message))?;
+    let buffers = Buffers::new(&graph, callees, target)?;
     let needs: Vec<Needs> = buffers.all.iter().map(|buffer| buffer.needs).collect();
     let interference = Interference::new(&graph, &buffers);
     let placement = best_placement(&needs, &interference);
     let Placement { offsets, mut bytes } =
-        placement.ok_or_else(|| internal(function, "a buffer is left without a place"))?;
+        placement.ok_or_else(|| (function, "internal error: a buffer is left without a place".to_owned()))?;
     let alignment = needs.iter().map(|needs| needs.alignment).max().unwrap_or(1);
     let dispatch = needs_dispatch(function).then(|| bytes.next_multiple_of(DISPATCH_BYTES));
     bytes = dispatch.map_or(bytes, |offset| offset + DISPATCH_BYTES);

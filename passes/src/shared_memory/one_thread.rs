@@ -1,8 +1,8 @@
 //! Scalars that one thread needs.
 //!
 //! Every thread loads a scalar for itself, and one of them stores it. Where nothing but such stores comes of what is
-//! loaded, as of counts that a loop adds up in place, no other thread needs it: then the one that stores loads alone, and its
-//! own accesses are in order without barriers.
+//! loaded, as of counts that a loop adds up in place, no other thread needs it: what the one that stores loads is in order with
+//! its stores without barriers, and what others load does not matter.
 
 use super::once::ONCE;
 use crate::analysis::pointer_roots::{Arguments, PointerRoots, may_meet};
@@ -13,10 +13,10 @@ use mlir_host::is_one_of;
 use mlir_host::upstream::{DivSIOp, DivUIOp, RemSIOp, RemUIOp, is_structured};
 use ttopt_dialect::tt::ops::{LoadOp, StoreOp};
 
-/// The mark of a load that only the thread does which stores scalars.
+/// The mark of a load whose result only the thread needs which stores scalars.
 pub const ALONE: &str = "ttg.alone";
 
-/// Whether `op` accesses a scalar by the one thread that stores scalars.
+/// Whether `op` accesses a scalar by the one thread that stores scalars, as far as anybody needs what it does.
 pub fn is_by_one_thread(op: Op<'_>) -> bool {
     let scalar = || op.operand(0).ty().as_tensor().is_none();
     (StoreOp::cast(op).is_some() || op.attr(ONCE).is_some()) && scalar() || op.attr(ALONE).is_some()

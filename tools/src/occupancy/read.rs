@@ -414,7 +414,7 @@ fn order(name: &[u8]) -> Order {
     let starts = |prefixes: &[&[u8]]| prefixes.iter().any(|prefix| name.starts_with(prefix));
     if starts(&BARRIERS) {
         Order::Barrier
-    } else if starts(&[b"ld.global", b"ld.volatile", b"ld.relaxed", b"ld.acquire"]) {
+    } else if starts(&[b"ld.global", b"ld.weak.global", b"ld.volatile", b"ld.relaxed", b"ld.acquire"]) {
         Order::Load
     } else if starts(&[b"st.global", b"st.volatile", b"st.relaxed", b"st.release"]) {
         Order::Store

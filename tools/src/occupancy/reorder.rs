@@ -115,7 +115,7 @@ fn class(name: &[u8]) -> Class {
     let rest: SmallVec<[&[u8]; 8]> = parts.collect();
     let has = |part: &[u8]| rest.contains(&part);
     let plain = |space: &[u8]| {
-        rest.first() == Some(&space)
+        rest.iter().find(|part| **part != b"weak") == Some(&space)
             && ![&b"volatile"[..], b"relaxed", b"acquire", b"release", b"mmio"].iter().any(|part| has(part))
     };
     match first {
@@ -223,7 +223,10 @@ impl<'a> Reader<'a> {
             if text.is_empty() || text.starts_with(b"//") && text != b"// begin inline asm" {
                 continue;
             }
-            if text.starts_with(b".loc") {
+            if text
+                .strip_prefix(b".loc")
+                .is_some_and(|rest| rest.starts_with(b"\t") || rest.starts_with(b" "))
+            {
                 place = Some(here);
                 continue;
             }
@@ -555,6 +558,11 @@ mod tests {
         keeps(&["ld.global.b32 %r1, [%rd1];", "bar.sync 0;", "st.global.b32 [%rd2], %r1;"]);
         keeps(&["st.global.b32 [%rd1], %r9;", "ld.global.b32 %r1, [%rd2];", "st.shared.b32 [%r4], %r1;"]);
         keeps(&["ld.global.b32 %r1, [%rd1];", "st.global.b32 [%rd2], %r9;", "st.shared.b32 [%r4], %r1;"]);
+        keeps(&[
+            "ld.weak.global.b32 %r1, [%rd1];",
+            "st.global.b32 [%rd2], %r9;",
+            "st.shared.b32 [%r4], %r1;",
+        ]);
         // Clocks, volatile accesses, carries, and what nobody knows: nothing passes them.
         for fixed in [
             "mov.u32 %r5, %clock;",
@@ -606,6 +614,14 @@ mod tests {
                 let at = found.iter().position(|line| line.starts_with(what)).unwrap();
                 assert_eq!(found[at - 1], format!(".loc 1 {place} 1"));
             }
+        }
+    }
+
+    #[test]
+    fn declarations_are_there_once() {
+        let body = ".local .align 4 .b8 \t__local_depot0[28];\n.reg .b64 \t%SPL;\nmov.b64 \t%SPL, __local_depot0;\nld.local.b32 \t%r1, [%SPL];\nst.shared.b32 \t[%r4], %r1;\n";
+        for choice in BOTH {
+            assert_eq!(lines(body, choice), body.lines().collect::<Vec<_>>(), "{choice:?}");
         }
     }
 

@@ -358,6 +358,7 @@ impl Decoder<'_> {
             strong: l.has("volatile") || l.has("relaxed") || l.has("acq_rel") || acquire || release,
             acquire: acquire || l.has("acq_rel"),
             release: release || l.has("acq_rel"),
+            weak: l.has("weak"),
         };
         Ok(Access {
             space: space.unwrap_or(Space::Generic),

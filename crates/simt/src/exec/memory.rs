@@ -280,6 +280,10 @@ impl<'a, const W: usize> Cta<'a, W> {
                         }
                     }
                 }
+                Place::Global(..) if at.order.weak => {
+                    let races = self.stored.race(addresses[l], bytes, warp.who(l)).is_some();
+                    undef.iter_mut().for_each(|u| *u |= u64::from(races) << l);
+                }
                 Place::Global(..) => {
                     self.check_order(warp, l, addresses[l], bytes, self.accessing(warp, l, at));
                 }

@@ -1,0 +1,332 @@
+//! Accesses whose elements lie side by side become one.
+//!
+//! Gates and values, pairs that a rotary embedding turns, or real and imaginary parts, lie in turns in memory: a program loads
+//! `p` and `p + 1`, where each `p` is a multiple of two elements, as two tensors of every other element. Threads then access single elements,
+//! and each sector twice; half of each if they store. One access of both, with a last dimension of two, has neighbours for vectors as
+//! wide as any.
+
+use crate::analysis::axis_info::AxisInfoAnalysis;
+use crate::analysis::pointer_roots::{Arguments, PointerRoots, may_meet};
+use mlir_host::asm::Reported;
+use mlir_host::ir::{Block, Op, TensorType, Type, Value, Walk};
+use mlir_host::match_op;
+use mlir_host::rewrite::{IrRewriter, Rewriter};
+use mlir_host::upstream::{AddIOp, ConstantOp, ExtSIOp, MulIOp, SubIOp};
+use std::cell::OnceCell;
+use ttopt_dialect::tt::ops::{
+    AddPtrOp, BroadcastOp, ExpandDimsOp, JoinOp, LoadOp, MakeRangeOp, SplatOp, SplitOp, StoreOp,
+};
+use ttopt_dialect::tt::types::pointee;
+
+/// Bits of the widest access of a thread.
+const WIDEST: u32 = 128;
+/// Operations that are looked into, one inside the other.
+const DEPTH: usize = 16;
+
+/// Merges such accesses below `root`.
+///
+/// # Errors
+/// Where an operation cannot be made.
+pub(crate) fn merge(root: Op<'_>) -> Result<(), Reported> {
+    let mut blocks = Vec::new();
+    root.walk(&mut |op| {
+        for region in op.regions() {
+            blocks.extend(region.blocks());
+        }
+        Walk::Advance
+    });
+    let facts = Facts { root, known: OnceCell::new() };
+    let mut roots = PointerRoots::default();
+    let pairs: Vec<_> = blocks.into_iter().flat_map(|block| pairs(block, &facts, &mut roots)).collect();
+    let mut rewriter = IrRewriter::new(root.context());
+    pairs.into_iter().try_for_each(|pair| match pair {
+        Pair::Loads(first, second, below) => merge_loads(first, second, below, &mut rewriter),
+        Pair::Stores(first, second, below) => merge_stores(first, second, below, &mut rewriter),
+    })
+}
+
+/// Two accesses that can be one. The last says whether the first has the lower addresses.
+enum Pair<'c> {
+    /// Where the first is.
+    Loads(LoadOp<'c>, LoadOp<'c>, bool),
+    /// Where the second is.
+    Stores(StoreOp<'c>, StoreOp<'c>, bool),
+}
+
+/// What is known of values, found out when it is asked for.
+struct Facts<'c> {
+    root: Op<'c>,
+    known: OnceCell<AxisInfoAnalysis<'c>>,
+}
+
+impl<'c> Facts<'c> {
+    /// Whether all elements of `value` are multiples of `number`, in bytes for pointers.
+    fn are_multiples(&self, value: Value<'c>, number: u64) -> bool {
+        let known = self.known.get_or_init(|| AxisInfoAnalysis::new(self.root));
+        known.get(value).is_some_and(|info| info.all_divisible_by() >= number)
+    }
+
+    /// How much more each element of `b` is than that of `a`, in elements for pointers; `None` where that is not known.
+    fn apart(&self, a: Value<'c>, b: Value<'c>, depth: usize) -> Option<i64> {
+        if a == b {
+            return Some(0);
+        }
+        let depth = depth.checked_sub(1)?;
+        if let (Some(a), Some(b)) = (splat(a), splat(b)) {
+            return b.checked_sub(a);
+        }
+        let ((below, less), (above, more)) = (displaced(a), displaced(b));
+        if less != 0 || more != 0 {
+            return self.apart(below, above, depth)?.checked_add(more)?.checked_sub(less);
+        }
+        let (one, other) = (a.def_op()?, b.def_op()?);
+        let alike = one.name() == other.name()
+            && one.attrs() == other.attrs()
+            && one.operands().map(|value| value.ty()).eq(other.operands().map(|value| value.ty()));
+        if !alike || a.ty() != b.ty() {
+            return None;
+        }
+        let of = |i: usize, j: usize| self.apart(one.operand(i), other.operand(j), depth);
+        let both = |i: usize, j: usize| of(0, i)?.checked_add(of(1, j)?);
+        match_op!(one, {
+            SplatOp | ExpandDimsOp | BroadcastOp => of(0, 0),
+            ExtSIOp => self.widened(one.operand(0), other.operand(0), of(0, 0)?),
+            AddIOp => both(0, 1).or_else(|| both(1, 0)),
+            MulIOp => {
+                let by = |i: usize| splat(one.operand(i)).filter(|by| splat(other.operand(i)) == Some(*by));
+                match (by(0), by(1)) {
+                    (_, Some(by)) => of(0, 0)?.checked_mul(by),
+                    (Some(by), _) => of(1, 1)?.checked_mul(by),
+                    _ => None,
+                }
+            },
+            AddPtrOp => {
+                let offsets = of(1, 1)?;
+                let offsets = self.widened(one.operand(1), other.operand(1), offsets)?;
+                of(0, 0)?.checked_add(offsets)
+            },
+            _ => None,
+        })
+    }
+
+    /// How far apart two numbers are with more bits that are `apart` with theirs, where the sum may overflow. From an even number to
+    /// the next one it does not.
+    fn widened(&self, a: Value<'c>, b: Value<'c>, apart: i64) -> Option<i64> {
+        let wide = a.ty().element().int_bits() == Some(64);
+        let below = if apart < 0 { b } else { a };
+        (apart == 0 || wide || apart.abs() == 1 && self.are_multiples(below, 2)).then_some(apart)
+    }
+
+    /// Whether pointers `a` and `b` to elements of one size are side by side; the result says whether `a` is below.
+    fn side_by_side(&self, a: Value<'c>, b: Value<'c>) -> Option<bool> {
+        let bits = pointee(a.ty().element())?.bits().filter(|bits| *bits >= 8 && 2 * bits <= WIDEST)?;
+        let below = match self.apart(a, b, DEPTH)? {
+            1 => true,
+            -1 => false,
+            _ => return None,
+        };
+        self.are_multiples(if below { a } else { b }, u64::from(bits / 4)).then_some(below)
+    }
+}
+
+/// The constant that all elements of `value` are.
+fn splat(value: Value<'_>) -> Option<i64> {
+    let constant = ConstantOp::defining(value)?;
+    match constant.value()?.as_elements() {
+        Some(elements) => elements.splat_value()?.as_int(),
+        None => constant.int(),
+    }
+}
+
+/// `value` as another one and a constant.
+fn displaced(value: Value<'_>) -> (Value<'_>, i64) {
+    let Some(op) = value.def_op() else { return (value, 0) };
+    let by = |i: usize| splat(op.operand(i));
+    match_op!(op, {
+        AddIOp => match (by(0), by(1)) {
+            (_, Some(by)) => (op.operand(0), by),
+            (Some(by), _) => (op.operand(1), by),
+            _ => (value, 0),
+        },
+        SubIOp => match by(1).and_then(i64::checked_neg) {
+            Some(by) => (op.operand(0), by),
+            None => (value, 0),
+        },
+        _ => (value, 0),
+    })
+}
+
+/// An access that others may be merged with.
+struct Open<'c, A> {
+    access: A,
+    roots: Option<Arguments<'c>>,
+}
+
+/// Accesses of `block` that can be merged.
+fn pairs<'c>(block: Block<'c>, facts: &Facts<'c>, roots: &mut PointerRoots<'c>) -> Vec<Pair<'c>> {
+    let mut found = Vec::new();
+    let (mut loads, mut stores): (Vec<Open<'c, LoadOp<'c>>>, Vec<Open<'c, StoreOp<'c>>>) = Default::default();
+    for op in block.ops() {
+        if let Some(load) = LoadOp::cast(op) {
+            let of = roots.of(load.ptr());
+            stores.retain(|store| !may_meet(store.roots.as_deref(), of.as_deref()));
+            if load.is_volatile() {
+                stores.clear();
+                loads.clear();
+            } else if is_of_tensors(op) {
+                let place = loads.iter().rposition(|open| {
+                    let first = open.access;
+                    alike(first.op(), op, &[0]) && facts.side_by_side(first.ptr(), load.ptr()).is_some()
+                });
+                match place {
+                    Some(place) => {
+                        let first = loads.remove(place).access;
+                        let below = facts.side_by_side(first.ptr(), load.ptr());
+                        // The lower pointer must be there already.
+                        let there = below == Some(true) || is_before(load.ptr(), first.op());
+                        found.extend(below.filter(|_| there).map(|below| Pair::Loads(first, load, below)));
+                    }
+                    None => loads.push(Open { access: load, roots: of }),
+                }
+            }
+        } else if let Some(store) = StoreOp::cast(op) {
+            let of = roots.of(store.ptr());
+            loads.retain(|load| !may_meet(load.roots.as_deref(), of.as_deref()));
+            let place = stores.iter().rposition(|open| {
+                let first = open.access;
+                is_of_tensors(op)
+                    && alike(first.op(), op, &[0, 1])
+                    && facts.side_by_side(first.ptr(), store.ptr()).is_some()
+            });
+            let first = place.map(|place| stores.remove(place).access);
+            stores.retain(|store| !may_meet(store.roots.as_deref(), of.as_deref()));
+            match first {
+                Some(first) => {
+                    let below = facts.side_by_side(first.ptr(), store.ptr());
+                    found.extend(below.map(|below| Pair::Stores(first, store, below)));
+                }
+                None => stores.push(Open { access: store, roots: of }),
+            }
+        } else if !op.is_memory_effect_free() {
+            loads.clear();
+            stores.clear();
+        }
+    }
+    found
+}
+
+fn is_of_tensors(op: Op<'_>) -> bool {
+    op.operand(0).ty().as_tensor().is_some()
+}
+
+/// Whether two accesses are the same but for these operands, of the same types, and nothing else is said of them.
+fn alike(one: Op<'_>, other: Op<'_>, but: &[usize]) -> bool {
+    let same = |i: usize| {
+        if but.contains(&i) {
+            one.operand(i).ty() == other.operand(i).ty()
+        } else {
+            one.operand(i) == other.operand(i)
+        }
+    };
+    one.attrs() == other.attrs()
+        && one.num_operands() == other.num_operands()
+        && (0..one.num_operands()).all(same)
+        && one.discardable_attrs().is_empty()
+        && other.discardable_attrs().is_empty()
+}
+
+/// Whether `value` is there where `op` is, in the block of which it is used.
+fn is_before<'c>(value: Value<'c>, op: Op<'c>) -> bool {
+    value.def_op().is_none_or(|made| made.block() != op.block() || made.is_before_in_block(op))
+}
+
+/// Makes values with a last dimension of two.
+struct Doubled<'a, 'c> {
+    at: Op<'c>,
+    rewriter: &'a mut Rewriter<'c>,
+}
+
+impl<'c> Doubled<'_, 'c> {
+    fn ty(&self, shape: &[i64], element: Type<'c>) -> Result<Type<'c>, Reported> {
+        let ty = TensorType::new(shape, element, None).map(TensorType::ty);
+        ty.ok_or_else(|| self.at.error(format!("internal error: no tensor of {element}")))
+    }
+
+    /// Each element of `value` twice.
+    fn twice(&mut self, value: Value<'c>) -> Result<Value<'c>, Reported> {
+        let mut shape = value.ty().as_tensor().map(|ty| ty.shape()).unwrap_or_default();
+        let (loc, axis, element) = (self.at.loc(), shape.len() as i64, value.ty().element());
+        shape.push(1);
+        let one = self.ty(&shape, element)?;
+        let one = ExpandDimsOp::build(loc, value, axis).results(&[one]).insert(self.rewriter)?.result();
+        shape[axis as usize] = 2;
+        let two = self.ty(&shape, element)?;
+        Ok(BroadcastOp::build(loc, one).results(&[two]).insert(self.rewriter)?.result())
+    }
+
+    /// Each of `pointers`, and the next element.
+    fn both(&mut self, pointers: Value<'c>) -> Result<Value<'c>, Reported> {
+        let pointers = self.twice(pointers)?;
+        let shape = pointers.ty().as_tensor().map(|ty| ty.shape()).unwrap_or_default();
+        let (loc, i32t) = (self.at.loc(), Type::int(self.at.context(), 32));
+        let mut sizes = vec![2];
+        let range = self.ty(&sizes, i32t)?;
+        let mut range = MakeRangeOp::build(loc, 0, 2).results(&[range]).insert(self.rewriter)?.result();
+        while sizes.len() < shape.len() {
+            sizes.insert(0, 1);
+            let more = self.ty(&sizes, i32t)?;
+            range = ExpandDimsOp::build(loc, range, 0).results(&[more]).insert(self.rewriter)?.result();
+        }
+        let all = self.ty(&shape, i32t)?;
+        let range = BroadcastOp::build(loc, range).results(&[all]).insert(self.rewriter)?.result();
+        Ok(AddPtrOp::build(loc, pointers, range).results(&[pointers.ty()]).insert(self.rewriter)?.result())
+    }
+}
+
+fn merge_loads<'c>(
+    first: LoadOp<'c>,
+    second: LoadOp<'c>,
+    below: bool,
+    rewriter: &mut Rewriter<'c>,
+) -> Result<(), Reported> {
+    let at = first.op();
+    rewriter.set_before(at);
+    let mut make = Doubled { at, rewriter };
+    let pointers = make.both(if below { first.ptr() } else { second.ptr() })?;
+    let mask = first.mask().map(|mask| make.twice(mask)).transpose()?;
+    let other = first.other().map(|other| make.twice(other)).transpose()?;
+    let shape = pointers.ty().as_tensor().map(|ty| ty.shape()).unwrap_or_default();
+    let ty = make.ty(&shape, first.result().ty().element())?;
+    let load = LoadOp::build(at.loc(), pointers).mask(mask).other(other).cache_policy(first.cache_policy());
+    let loaded = load.results(&[ty]).insert(rewriter)?.result();
+    let single = first.result().ty();
+    let split = SplitOp::build(at.loc(), loaded).results(&[single, single]).insert(rewriter)?.op();
+    let (own, others) = if below { (0, 1) } else { (1, 0) };
+    rewriter.replace(second.op(), &[split.result(others)]);
+    rewriter.replace(at, &[split.result(own)]);
+    Ok(())
+}
+
+fn merge_stores<'c>(
+    first: StoreOp<'c>,
+    second: StoreOp<'c>,
+    below: bool,
+    rewriter: &mut Rewriter<'c>,
+) -> Result<(), Reported> {
+    let at = second.op();
+    rewriter.set_before(at);
+    let (low, high) = if below { (first, second) } else { (second, first) };
+    let mut make = Doubled { at, rewriter };
+    let pointers = make.both(low.ptr())?;
+    let mask = first.mask().map(|mask| make.twice(mask)).transpose()?;
+    let shape = pointers.ty().as_tensor().map(|ty| ty.shape()).unwrap_or_default();
+    let ty = make.ty(&shape, low.value().ty().element())?;
+    let joined = JoinOp::build(at.loc(), low.value(), high.value()).results(&[ty]).insert(rewriter)?.result();
+    StoreOp::build(at.loc(), pointers, joined)
+        .mask(mask)
+        .cache_policy(first.cache_policy())
+        .insert(rewriter)?;
+    rewriter.erase(first.op());
+    rewriter.erase(at);
+    Ok(())
+}
