@@ -22,8 +22,9 @@
 //! Reductions where tensors take more registers than a thread has are marked to be done line by line
 //! (`ttg.line_by_line`): lanes that share the lines among them need elements of all lines at once.
 
-use crate::analysis::registers::{is_element_by_element, is_short_of_registers, short_of_registers};
-use crate::buffer_plans::BufferLayout;
+use crate::analysis::registers::{
+    REGISTERS, RESERVED, is_element_by_element, is_short_of_registers, short_of_registers,
+};
 use crate::ir_util::{fills_constant_buffer, is_dot, is_loop, layout_of, operations_in_dominance_order};
 use crate::machine::Machine;
 use crate::plans::LINE_BY_LINE;
@@ -43,7 +44,6 @@ use mlir_host::rewrite::IrRewriter;
 use ttopt_dialect::tt::ops::{FuncOp, LoadOp, ReduceOp, TransOp};
 use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp};
-use ttopt_dialect::ttg::types::MemDescType;
 
 /// The pass.
 pub static TRITONGPU_REORDER_INSTRUCTIONS: PassDef = PassDef {
@@ -75,7 +75,7 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     let machine = Machine::of(module)?;
     if let Some(target) = machine.target {
         let functions: Vec<_> = ops.iter().filter(|op| FuncOp::cast(**op).is_some()).collect();
-        read_in_loops(module, &target);
+        read_in_loops(module, machine.num_warps, &target);
         for function in functions {
             sink_loads(*function, machine.num_warps, &target);
             mark_reductions(*function, &target);
@@ -122,13 +122,13 @@ fn merge_in_regions(ops: &[Op<'_>]) {
 }
 
 /// Reads operands again in each iteration in the functions that are short of registers and have the shared memory for it.
-fn read_in_loops(module: Op<'_>, target: &TargetDesc) {
+fn read_in_loops(module: Op<'_>, warps: u64, target: &TargetDesc) {
     // Recursion is reported where memory is allocated.
     let Ok(functions) = callees_first(module) else { return };
     let mut callees = FastMap::default();
     let calls = functions.len() > 1;
     for function in functions {
-        read_in_loops_of(function, &callees, target);
+        read_in_loops_of(function, warps, &callees, target);
         if calls
             && let Some(name) = function.attr("sym_name").and_then(Attr::as_str)
             && let Some(needs) = needs_of(function, &callees, target)
@@ -138,9 +138,9 @@ fn read_in_loops(module: Op<'_>, target: &TargetDesc) {
     }
 }
 
-/// Reads operands again in each iteration where `function` is short of registers, if shared memory is left for a second CTA
-/// although their buffers then stay throughout the loops, beside all that is there at once. Other loads wait, too.
-fn read_in_loops_of(function: Op<'_>, callees: &FastMap<String, Needs>, target: &TargetDesc) {
+/// Reads operands again in each iteration where `function`, whose CTAs have `warps` warps, is short of registers, if no CTA loses
+/// its place by it although their buffers then stay throughout the loops. Other loads wait, too.
+fn read_in_loops_of(function: Op<'_>, warps: u64, callees: &FastMap<String, Needs>, target: &TargetDesc) {
     let (mut reads, mut loads) = (Vec::new(), Vec::new());
     function.walk(&mut |op| {
         match_op!(op, {
@@ -154,30 +154,38 @@ fn read_in_loops_of(function: Op<'_>, callees: &FastMap<String, Needs>, target: 
     if reads.is_empty() || !is_short_of_registers(function, target) {
         return;
     }
-    let kept: FastSet<Value<'_>> = reads.iter().map(|read| read.operand(0)).collect();
-    let kept = kept.into_iter().map(|buffer| {
-        let buffer = MemDescType::cast(buffer.ty()).and_then(|ty| BufferLayout::of(ty).ok());
-        // What is not known to be little is too much.
-        buffer.map_or(u64::MAX, |buffer| buffer.bytes())
-    });
-    let Some(needs) = needs_of(function, callees, target) else { return };
-    if kept.fold(needs.bytes, u64::saturating_add) > target.shared_bytes / 2 {
-        return;
-    }
+    let bytes = || needs_of(function, callees, target).map(|needs| needs.bytes);
+    let Some(before) = bytes() else { return };
     let mut rewriter = IrRewriter::new(function.context());
-    for read in reads {
-        for around in loops_around_uses(read) {
+    let mut again: Vec<(Op<'_>, Op<'_>)> = Vec::new();
+    for read in &reads {
+        for around in loops_around_uses(*read) {
             let inside = |user: Op<'_>| user.parent() == Some(around);
             let users: Vec<_> = read.result(0).uses().filter(|(user, _)| inside(*user)).collect();
             let Some(first) = users.iter().map(|(user, _)| *user).reduce(earlier) else { continue };
             rewriter.set_before(first);
-            let again = rewriter.clone_op(read).result(0);
-            users.into_iter().for_each(|(user, i)| user.set_operand(i, again));
-        }
-        if read.result(0).uses().next().is_none() {
-            read.erase();
+            let made = rewriter.clone_op(*read);
+            users.into_iter().for_each(|(user, i)| user.set_operand(i, made.result(0)));
+            again.push((made, *read));
         }
     }
+    // Two CTAs hide each other's latency, as far as registers leave room for both.
+    let room = REGISTERS / (256 * warps * u64::from(target.lanes)).max(1);
+    let fit = |bytes: u64| {
+        let ctas = (target.shared_bytes + RESERVED) / (bytes + RESERVED);
+        ctas.min(room).min(2)
+    };
+    let unused = |read: &&Op<'_>| read.result(0).uses().next().is_none();
+    let idle: Vec<Op<'_>> = reads.iter().filter(unused).copied().collect();
+    let fits = bytes().is_some_and(|after| after <= target.shared_bytes && fit(after) >= fit(before));
+    if !fits {
+        for (made, read) in again {
+            made.result(0).replace_all_uses_with(read.result(0));
+            made.erase();
+        }
+        return;
+    }
+    idle.into_iter().for_each(Op::erase);
     loads.into_iter().rev().for_each(move_behind_dots);
 }
 
