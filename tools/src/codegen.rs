@@ -652,17 +652,37 @@ pub fn assemble(text: &[u8], name: &str, machine: &TargetMachine) -> Result<Vec<
     Ok(unsafe { MemoryBuffer::new(object) }.as_slice().to_vec())
 }
 
-/// LLVM's scheduler that first looks for the order with the fewest registers that still lets as many waves run.
-const FEWEST_REGISTERS: &str = "iterative-maxocc";
+/// What code generation is tried with, as attributes of kernels, where the code that it makes by default spills.
+///
+/// LLVM's schedulers for few registers are the one that has the fewest with which as many waves run, and the one that has the fewest
+/// of all. With registers of 16 bits, which gfx11 has, LLVM 22 puts halves together by moves, and keeps copies of whole operands.
+pub fn attempts(machine: &TargetMachine) -> Vec<Attempt> {
+    let all_or_few = [None, Some("iterative-maxocc"), Some("iterative-minreg")];
+    let halves: &[bool] =
+        if machine.get_cpu().to_bytes().starts_with(b"gfx11") { &[false, true] } else { &[false] };
+    let all = halves.iter().flat_map(|halves| {
+        all_or_few.map(|strategy| {
+            let strategy = strategy.map(|strategy| ("amdgpu-sched-strategy", strategy));
+            strategy.into_iter().chain(halves.then_some(("target-features", "-real-true16"))).collect()
+        })
+    });
+    // The first one is the default.
+    all.skip(1).collect()
+}
+
+/// Attributes of kernels, by name.
+pub type Attempt = Vec<(&'static str, &'static str)>;
 
 /// Registers that a kernel of AMDGCN spills: vector registers, to memory, and scalar ones, to lanes of vector registers.
 pub type Spills = (u64, u64);
 
-/// Has kernels of `module` scheduled for few registers.
-pub fn schedule_for_few_registers(module: &Module<'_>) {
-    let strategy = module.get_context().create_string_attribute("amdgpu-sched-strategy", FEWEST_REGISTERS);
+/// Gives the functions of `module` the attributes of an attempt.
+pub fn attempt(module: &Module<'_>, attempt: &Attempt) {
+    let context = module.get_context();
     for function in module.get_functions().filter(|function| function.count_basic_blocks() > 0) {
-        function.add_attribute(AttributeLoc::Function, strategy);
+        for (name, value) in attempt {
+            function.add_attribute(AttributeLoc::Function, context.create_string_attribute(name, value));
+        }
     }
 }
 

@@ -861,13 +861,22 @@ impl<'c> Compilation<'_, 'c> {
         if target.vendor == Vendor::Amd && codegen::spills(&code) > (0, 0) {
             let again = self.optimized_llvm(context, machine, &expected)?;
             self.finish_llvm(&again, target, machine)?;
-            // A copy has its uses in another order, which instruction selection sees.
-            let again = again.clone();
-            codegen::schedule_for_few_registers(&again);
-            let other = emit(&again, kind)?;
-            if codegen::spills(&other) < codegen::spills(&code) {
-                code = other;
-                shown.iter().for_each(codegen::schedule_for_few_registers);
+            let mut best = None;
+            for attempt in codegen::attempts(machine) {
+                // A copy has its uses in another order, which instruction selection sees.
+                let again = again.clone();
+                codegen::attempt(&again, &attempt);
+                let other = emit(&again, kind)?;
+                if codegen::spills(&other) < codegen::spills(&code) {
+                    code = other;
+                    best = Some(attempt);
+                }
+                if codegen::spills(&code) == (0, 0) {
+                    break;
+                }
+            }
+            if let (Some(shown), Some(best)) = (&shown, &best) {
+                codegen::attempt(shown, best);
             }
         }
         if let Some(shown) = shown {
