@@ -172,7 +172,16 @@ fn by_shuffles<'c>(
         }
         received.push(words);
     }
-    let received = select(l, received, &plan.receive)?;
+    let (before, last) = match plan.receive.split_last() {
+        Some((last, before)) => (select(l, received, before)?, Some(last)),
+        None => (received, None),
+    };
+    if let Some(last) = last
+        && let Some(words) = pick_words(l, plan, &before, last)?
+    {
+        return split_words(l, &words, bits, plan.targets.len());
+    }
+    let received = select(l, before, last.map_or(&[], std::slice::from_ref))?;
     let mut elements = Vec::with_capacity(received.len());
     for payload in received {
         let word = match payload.as_slice() {
@@ -198,6 +207,57 @@ fn by_shuffles<'c>(
         .map(|(payload, position)| elements.get(*payload as usize)?.get(*position as usize).copied())
         .collect::<Option<_>>()
         .ok_or_else(malformed)
+}
+
+/// Bytes of a word.
+const WORD: u32 = 4;
+
+/// The words that a conversion by shuffles ends with, where each has parts of both payloads that the last stage of selects
+/// chooses between, and an instruction picks bytes that lanes may differ in: one in the place of two selects, and of what
+/// puts their parts together. `None` where that is not so.
+fn pick_words<'c>(
+    l: &mut Lower<'_, 'c>,
+    plan: &ShufflePlan,
+    payloads: &[Payload<'c>],
+    stage: &SelectStage,
+) -> Lowered<Option<Vec<Value<'c>>>> {
+    let elems = plan.payload_elems();
+    let (bytes, whole) = (plan.storage_bits / 8, plan.storage_bits * elems as u32 == 8 * WORD);
+    if !l.target.picks_bytes() || elems < 2 || !whole || !plan.targets.len().is_multiple_of(elems) {
+        return Ok(None);
+    }
+    let mut chosen = Vec::with_capacity(plan.targets.len() / elems);
+    for parts in plan.targets.chunks(elems) {
+        let (mine, other) = (parts[0].0, parts[0].0 ^ stage.xor as u32);
+        if !parts.iter().all(|(payload, _)| [mine, other].contains(payload))
+            || parts.iter().all(|(payload, _)| *payload == mine)
+        {
+            return Ok(None);
+        }
+        // Which bytes of the two words, those of the first one lowest, where the condition is false; where it is true
+        // each is one of the other word.
+        let places = parts.iter().flat_map(|(payload, position)| {
+            let word = if *payload == mine { 0 } else { WORD };
+            (0..bytes).map(move |byte| word + position * bytes + byte)
+        });
+        let places = places.zip(0..).fold(0, |all, (place, at)| all | place << (8 * at));
+        chosen.push((mine, other, places));
+    }
+    let condition = l.is_odd(stage.condition)?;
+    let mut words = Vec::with_capacity(chosen.len());
+    for (mine, other, places) in chosen {
+        let (Some([mine]), Some([other])) = (
+            payloads.get(mine as usize).map(SmallVec::as_slice),
+            payloads.get(other as usize).map(SmallVec::as_slice),
+        ) else {
+            return unsupported("the plan selects a payload that does not exist");
+        };
+        let swapped = l.emit.const_i32(i64::from(places ^ (WORD * 0x0101_0101)))?;
+        let places = l.emit.const_i32(i64::from(places))?;
+        let places = l.emit.select(condition, swapped, places)?;
+        words.push(l.target.pick_bytes(&mut l.emit, [*mine, *other], places)?);
+    }
+    Ok(Some(words))
 }
 
 /// Applies stages of selects to a list of payloads.

@@ -306,6 +306,19 @@ pub trait Target {
         mask: u64,
         instruction: ShuffleInstruction,
     ) -> Lowered<Value<'c>>;
+    /// Whether an instruction puts a word together of any bytes of two words, which each lane chooses.
+    fn picks_bytes(&self) -> bool {
+        false
+    }
+    /// The word of those bytes of two words that the bytes of `places` number, beginning with the first word's.
+    fn pick_bytes<'c>(
+        &self,
+        _: &mut Emit<'c>,
+        words: [Value<'c>; 2],
+        places: Value<'c>,
+    ) -> Lowered<Value<'c>> {
+        unsupported(format!("picks no bytes of {} and {} by {}", words[0].ty(), words[1].ty(), places.ty()))
+    }
     /// `value`, an `i32`, of lane `lane`, an `i32`.
     fn shuffle_index<'c>(&self, e: &mut Emit<'c>, value: Value<'c>, lane: Value<'c>) -> Lowered<Value<'c>>;
     /// The values, `i32`s, of all lanes combined.

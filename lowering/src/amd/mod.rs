@@ -180,6 +180,19 @@ impl Target for Amd {
     ) -> Lowered<Value<'c>> {
         lanes::exchange(e, value, mask, instruction, self.desc.lanes)
     }
+    fn picks_bytes(&self) -> bool {
+        true
+    }
+    fn pick_bytes<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        words: [Value<'c>; 2],
+        places: Value<'c>,
+    ) -> Lowered<Value<'c>> {
+        let i32t = e.i32();
+        // `v_perm_b32` numbers the bytes of its second operand first.
+        e.intrinsic("llvm.amdgcn.perm", &[words[1], words[0], places], i32t)
+    }
     fn shuffle_index<'c>(&self, e: &mut Emit<'c>, value: Value<'c>, lane: Value<'c>) -> Lowered<Value<'c>> {
         lanes::read_lane(e, value, lane)
     }
