@@ -15,7 +15,8 @@
 use crate::ir_util::{constant, emit};
 use crate::machine::{self, internal};
 use crate::remove_layout_conversions::remove_unused;
-use crate::small_tensors::SmallTensors;
+use crate::small_tensors::{self, SmallTensors};
+use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
 use mlir_host::is_one_of;
@@ -127,8 +128,16 @@ impl<'c> Parts<'c> {
         self
     }
 
+    /// Whether a buffer has what pointers `ptr` of these parts name.
+    fn fit(&self, ptr: Value<'c>) -> bool {
+        let bits = pointee(ptr.ty().element()).and_then(|ty| ty.bits());
+        let last = self.varying.iter().try_fold(0i64, |sum, (_, range)| sum.checked_add(range.1));
+        let end = last.zip(bits).and_then(|(last, bits)| last.checked_mul(bits.div_ceil(8).into()));
+        self.base.is_some() && end.is_some_and(|end| end <= BUFFER_BYTES - WIDEST)
+    }
+
     /// Of a tensor of pointers.
-    fn of_pointers(value: Value<'c>, left: &mut u32) -> Option<Self> {
+    fn of_pointers(value: Value<'c>, left: &mut Steps) -> Option<Self> {
         let op = step(value, left)?;
         if let Some(add) = AddPtrOp::cast(op) {
             return Some(Self::of_pointers(add.ptr(), left)?.join(Self::of_offsets(add.offset(), left)?));
@@ -142,7 +151,7 @@ impl<'c> Parts<'c> {
     }
 
     /// Of a tensor of offsets; `None` where its numbers may be too small or too large.
-    fn of_offsets(value: Value<'c>, left: &mut u32) -> Option<Self> {
+    fn of_offsets(value: Value<'c>, left: &mut Steps) -> Option<Self> {
         let op = step(value, left)?;
         let leaf = |uniform, varying| Parts { base: None, uniform, varying };
         if AddIOp::cast(op).is_some() {
@@ -159,17 +168,43 @@ impl<'c> Parts<'c> {
     }
 }
 
-/// How many operations an address is followed through.
-const STEPS: u32 = 256;
+/// How far an address is followed.
+struct Steps {
+    /// Through how many operations more.
+    left: u32,
+    /// Whether through conversions of layouts.
+    converts: bool,
+}
+
+impl Steps {
+    fn new(converts: bool) -> Self {
+        Self { left: 256, converts }
+    }
+}
 
 /// The operation that computes `value`, while there are steps left.
-fn step<'c>(value: Value<'c>, left: &mut u32) -> Option<Op<'c>> {
-    *left = left.checked_sub(1)?;
-    value.def_op()
+fn step<'c>(mut value: Value<'c>, left: &mut Steps) -> Option<Op<'c>> {
+    loop {
+        left.left = left.left.checked_sub(1)?;
+        let op = value.def_op()?;
+        match ConvertLayoutOp::cast(op).filter(|_| left.converts) {
+            Some(convert) => value = convert.src(),
+            None => return Some(op),
+        }
+    }
+}
+
+/// Whether an access is to be expected to become a buffer instruction, while layouts are still converted.
+pub fn may_be_marked(op: Op<'_>, target: &TargetDesc) -> bool {
+    if !target.primitives.buffers || op.operand(0).ty().as_tensor().is_none() {
+        return false;
+    }
+    let parts = || Parts::of_pointers(op.operand(0), &mut Steps::new(true));
+    small_tensors::are_small(op.operand(0)) || parts().is_some_and(|parts| parts.fit(op.operand(0)))
 }
 
 /// What the elements of integers are known to lie between.
-fn range(value: Value<'_>, left: &mut u32) -> Option<Range> {
+fn range(value: Value<'_>, left: &mut Steps) -> Option<Range> {
     let op = step(value, left)?;
     let mut of = |i: usize| range(op.operand(i), left);
     let (low, high) = match_op!(op, {
@@ -220,7 +255,7 @@ fn range(value: Value<'_>, left: &mut u32) -> Option<Range> {
 }
 
 /// Whether a scalar is in scalar registers: not what a thread read from memory, or several threads computed.
-fn is_scalar(value: Value<'_>, left: &mut u32) -> bool {
+fn is_scalar(value: Value<'_>, left: &mut Steps) -> bool {
     let Some(op) = step(value, left) else { return value.def_op().is_none() };
     let grid = is_one_of!(op, GetProgramIdOp | GetNumProgramsOp);
     let computed = Dialect::of(op) == Some(Dialect::Arith) || AddPtrOp::cast(op).is_some();
@@ -246,16 +281,9 @@ fn rewrite<'c>(op: Op<'c>, small: &mut SmallTensors<'c>) -> PassResult {
 /// A base and offsets that are known to be small.
 fn apart<'c>(op: Op<'c>) -> Result<Option<(Value<'c>, Value<'c>)>, Reported> {
     let ptr = op.operand(0);
-    let bytes = pointee(ptr.ty().element()).and_then(|ty| ty.bits()).map(|bits| i64::from(bits.div_ceil(8)));
-    let (Some(bytes), Some(ty)) = (bytes, ptr.ty().as_tensor()) else { return Ok(None) };
-    let Some(Parts { base: Some(base), uniform, varying }) = Parts::of_pointers(ptr, &mut { STEPS }) else {
-        return Ok(None);
-    };
-    let last = varying.iter().try_fold(0i64, |sum, (_, range)| sum.checked_add(range.1));
-    let end = last.and_then(|last| last.checked_mul(bytes));
-    if end.is_none_or(|end| end > BUFFER_BYTES - WIDEST) {
-        return Ok(None);
-    }
+    let parts = Parts::of_pointers(ptr, &mut Steps::new(false)).filter(|parts| parts.fit(ptr));
+    let (Some(parts), Some(ty)) = (parts, ptr.ty().as_tensor()) else { return Ok(None) };
+    let Parts { base: Some(base), uniform, varying } = parts else { return Ok(None) };
     let mut start = base;
     for number in uniform {
         start = emit(op, "tt.addptr", &[start, number], start.ty())?;

@@ -8,6 +8,7 @@
 
 use crate::analysis::axis_info::{AxisInfo, AxisInfoAnalysis};
 use crate::analysis::registers::spilled_registers;
+use crate::buffer_accesses::may_be_marked;
 use crate::buffer_plans;
 use crate::ir_util::{is_loop, layout_of, trip_count};
 use crate::machine::{Layouts, Machine};
@@ -42,8 +43,8 @@ const UNKNOWN_TARGET: f64 = 1e6;
 /// Operations on registers for each element that comes out of a pair of 4 bits.
 const UNPACK: f64 = 4.0;
 
-/// The layout, shape, and bits of an element of an access, whether it stores, and its addresses.
-type Access<'c> = (Attr<'c>, SmallVec<[i64; 4]>, u32, bool, AddressFacts);
+/// The layout, shape, and bits of an element of an access, whether it stores and whether it branches, and its addresses.
+type Access<'c> = (Attr<'c>, SmallVec<[i64; 4]>, u32, [bool; 2], AddressFacts);
 
 /// Cycles of converting a tensor of type `ty` to another layout; `None` where no plan does.
 pub fn conversion<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> Option<f64> {
@@ -404,18 +405,21 @@ impl<'c> Objective<'c> {
         let bits = 8 * facts.bytes as u32;
         let addresses = facts.addresses(plans::most_elems(op, machine));
         let stores = plans::writes(op);
-        let key = (to, SmallVec::from_slice(ty.sizes()), bits, stores, addresses);
+        // A buffer instruction is masked by its offset.
+        let branches = facts.mask != u64::MAX && machine.cost.mask > 0.0 && !may_be_marked(op, machine);
+        let key = (to, SmallVec::from_slice(ty.sizes()), bits, [stores, branches], addresses);
         if let Some(cycles) = self.accesses.borrow().get(&key) {
             return *cycles;
         }
         let plan = plans::access_in(op, &layout, &facts, machine).ok();
-        let cycles = plan.map(|plan| Self::accesses(&layout, &plan, stores, &machine.cost));
+        let mask = if branches { machine.cost.mask } else { 0.0 };
+        let cycles = plan.map(|plan| Self::accesses(&layout, &plan, stores, mask, &machine.cost));
         self.accesses.borrow_mut().insert(key, cycles);
         cycles
     }
 
-    /// Of the accesses of a plan by all warps.
-    fn accesses(layout: &LinearLayout, plan: &VectorPlan, stores: bool, cost: &CostModel) -> f64 {
+    /// Of the accesses of a plan by all warps, each of which has a mask that costs `mask`.
+    fn accesses(layout: &LinearLayout, plan: &VectorPlan, stores: bool, mask: f64, cost: &CostModel) -> f64 {
         let copies = |dim| layout.free_variable_mask(dim).count_ones();
         // Only one of the warps that hold replicas writes.
         let idle = if stores { copies(Dim::WARP) } else { 0 };
@@ -429,7 +433,7 @@ impl<'c> Objective<'c> {
         let served = if full { (sectors / 4.0).max(lines * cost.line).max(1.0) } else { sectors };
         // What is loaded stays in the L1, what is stored goes on.
         let moved = if stores { served.max(cost.stored(bytes, plan.sectors)) } else { served };
-        plan.accesses.len() as f64 * warps * (cost.request + moved)
+        plan.accesses.len() as f64 * warps * (cost.request + mask + moved)
     }
 
     /// What is known of integers and pointers, found out where it was not. Whoever asks for costs while operations are

@@ -5,6 +5,7 @@
 //! that is added to the argument are enough. The same sum is carried through loops beside the pointers that they step
 //! through; lanes that access nothing may have any.
 
+use crate::analysis::pointer_roots::pointer_roots;
 use crate::ir_util::{emit, remake};
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
@@ -122,6 +123,15 @@ fn is_small(function: Op<'_>, arg: usize) -> bool {
     let attr = attrs.and_then(|attrs| attrs.get(arg).copied());
     let range = attr.and_then(|attr| attr.get(POINTER_RANGE)).and_then(Attr::as_int);
     range.is_some_and(|bits| (1..=32).contains(&bits))
+}
+
+/// Whether all that `pointers` are computed from are arguments that are marked.
+pub fn are_small(pointers: Value<'_>) -> bool {
+    let marked = |root: &Value<'_>| {
+        let function = root.arg_block().and_then(Block::parent);
+        function.is_some_and(|function| is_small(function, root.index()))
+    };
+    pointer_roots(pointers).is_some_and(|roots| !roots.is_empty() && roots.iter().all(marked))
 }
 
 /// The type of the offsets of pointers.

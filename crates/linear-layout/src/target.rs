@@ -156,6 +156,8 @@ pub struct CostModel {
     pub issue: f64,
     /// Issuing one access of a warp to global memory, its address included, besides the lines that it touches.
     pub request: f64,
+    /// What a mask costs an access of a warp besides where it is a branch around the access, not a predicate.
+    pub mask: f64,
     /// Looking up one line of 128 bytes in the L1, for an access that touches sectors of it in full.
     pub line: f64,
     /// One sector of 32 bytes that a store writes in full: stores are written through to the L2, sector by sector.
@@ -207,6 +209,7 @@ impl Hash for CostModel {
             wavefront,
             issue,
             request,
+            mask,
             line,
             stored_sector,
             stored_part,
@@ -224,7 +227,7 @@ impl Hash for CostModel {
             remote_factor,
         } = self;
         let throughputs = [alu, shuffle, fixed_shuffle, wavefront, issue, request, special, multiply_adds];
-        let memory = [line, stored_sector, stored_part, memory_bytes, l2_bytes, multiprocessors];
+        let memory = [mask, line, stored_sector, stored_part, memory_bytes, l2_bytes, multiprocessors];
         let latencies = [shuffle_latency, fixed_shuffle_latency, shared_latency];
         let barriers = [warp_barrier, block_barrier, cluster_barrier];
         for cycles in
@@ -365,6 +368,8 @@ const NVIDIA_COST: CostModel = CostModel {
     wavefront: 1.0,
     issue: 0.5,
     request: 1.0,
+    // Instructions have predicates.
+    mask: 0.0,
     // An H200's `l1.ld8` and `l1.ld16` of bench/gpu/micro: two lines in a cycle where sectors are used in full.
     line: 0.5,
     // An H200's `hbm.st*` and, for parts, `l2.st*` of bench/gpu/micro (docs/objective.md).
@@ -391,6 +396,9 @@ fn nvidia_cost(multiply_adds: f64, memory_bytes: f64, l2: f64, multiprocessors: 
     CostModel { multiply_adds, memory_bytes, l2_bytes: l2 / multiprocessors, multiprocessors, ..NVIDIA_COST }
 }
 
+/// A branch takes 32 cycles (LLVM, `SISchedule.td`, `WriteBranch`).
+const RDNA_COST: CostModel = CostModel { shuffle: 1.0, request: 4.0, mask: 11.0, ..AMD_COST };
+
 const AMD_COST: CostModel = CostModel {
     alu: 1.0,
     shuffle: 2.0,
@@ -400,6 +408,9 @@ const AMD_COST: CostModel = CostModel {
     // The texture addresser takes 16 lanes a cycle (CDNA3 white paper), and two vector instructions make the 64-bit
     // address. Unmeasured here.
     request: 6.0,
+    // Three scalar instructions (the mask saved and set, a branch, the mask restored), of which a compute unit executes one in
+    // a cycle, and the 8 cycles of a branch (LLVM, `SISchedule.td`, `WriteBranch`) on one of four SIMDs. Unmeasured.
+    mask: 5.0,
     // The tag memory looks up one line after the other (ROCm Compute Profiler, "Vector L1 cache"). Unmeasured.
     line: 1.0,
     // 64 bytes a cycle go from a compute unit to the L2 (CDNA3 white paper). Unmeasured.
@@ -706,7 +717,7 @@ fn amd(name: &'static str, arch: &str) -> TargetDesc {
             ds_swizzle: true,
             ..Primitives::default()
         },
-        cost: if wave32 { CostModel { shuffle: 1.0, request: 4.0, ..AMD_COST } } else { AMD_COST },
+        cost: if wave32 { RDNA_COST } else { AMD_COST },
     }
 }
 
