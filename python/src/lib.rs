@@ -185,6 +185,18 @@ fn in_other_orders(ptx: &str, cubin: &[u8]) -> Vec<String> {
         .collect()
 }
 
+/// `ptx` with its masked loads in blocks of their own, to be tried once `cubin` was made of it for `capability`, as in 90.
+#[pyfunction]
+fn with_loads_apart(ptx: &str, cubin: &[u8], capability: u32) -> Option<String> {
+    String::from_utf8(occupancy::with_loads_apart(ptx.as_bytes(), cubin, capability)?).ok()
+}
+
+/// Whether the kernel of `ptx` had better be `apart` than `cubin`.
+#[pyfunction]
+fn is_worth_loads_apart(ptx: &str, cubin: &[u8], apart: &[u8], capability: u32) -> bool {
+    occupancy::is_worth_loads_apart(ptx.as_bytes(), cubin, apart, capability)
+}
+
 /// Whether `stack` bytes are so many fewer than `before` that instructions had better stay in the order that needs them.
 #[pyfunction]
 fn is_worth_another_order(stack: u32, before: u32) -> bool {
@@ -326,6 +338,8 @@ fn _ttopt(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(with_fewer_spills, module)?)?;
     module.add_function(wrap_pyfunction!(is_worth_fewer_ctas, module)?)?;
     module.add_function(wrap_pyfunction!(in_other_orders, module)?)?;
+    module.add_function(wrap_pyfunction!(with_loads_apart, module)?)?;
+    module.add_function(wrap_pyfunction!(is_worth_loads_apart, module)?)?;
     module.add_function(wrap_pyfunction!(is_worth_another_order, module)?)?;
     module.add_function(wrap_pyfunction!(stack_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(with_more_ctas, module)?)?;

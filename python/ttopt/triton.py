@@ -240,13 +240,19 @@ class _Compilation:
             ):
                 cubin, source = other, relaxed
         orders = _ttopt.in_other_orders(source, cubin)
-        if not orders:
-            return cubin
-        with ThreadPoolExecutor(len(orders)) as pool:
-            others = list(pool.map(again, orders))
-        for other in filter(None, others):
-            if _ttopt.is_worth_another_order(_ttopt.stack_bytes(other) or 0, _ttopt.stack_bytes(cubin)):
-                cubin = other
+        if orders:
+            with ThreadPoolExecutor(len(orders)) as pool:
+                others = list(pool.map(again, orders))
+            for order, other in zip(orders, others):
+                less = other is not None and _ttopt.is_worth_another_order(
+                    _ttopt.stack_bytes(other) or 0, _ttopt.stack_bytes(cubin)
+                )
+                if less:
+                    cubin, source = other, order
+        apart = _ttopt.with_loads_apart(source, cubin, self._capability())
+        other = apart and again(apart)
+        if other and _ttopt.is_worth_loads_apart(source, cubin, other, self._capability()):
+            cubin = other
         return cubin
 
     def _capability(self):

@@ -67,12 +67,8 @@ pub fn registers(cubin: &[u8]) -> Option<u32> {
     largest_of_functions(cubin, REGISTERS)
 }
 
-/// The largest number that a cubin has under `wanted` for one of its functions.
-///
-/// Cubins are ELF files; the section `.nv.info` lists attributes: a format, a kind, and for format 4 the length of what
-/// follows. Kind 0x11 is a function's symbol and the size of its frame, kind 0x2f its symbol and registers of a thread.
-fn largest_of_functions(cubin: &[u8], wanted: u8) -> Option<u32> {
-    const SIZED: u8 = 4;
+/// The only section of a cubin, which is an ELF file, whose name, with a zero at its end, begins with `wanted`.
+pub(crate) fn section<'a>(cubin: &'a [u8], wanted: &[u8]) -> Option<&'a [u8]> {
     let half = |at: usize| Some(u16::from_le_bytes(cubin.get(at..)?.first_chunk().copied()?));
     let word = |at: usize| Some(u32::from_le_bytes(cubin.get(at..)?.first_chunk().copied()?));
     let long = |at: usize| usize::try_from(u64::from_le_bytes(cubin.get(at..)?.first_chunk().copied()?)).ok();
@@ -83,12 +79,22 @@ fn largest_of_functions(cubin: &[u8], wanted: u8) -> Option<u32> {
     let (headers, size) = (long(0x28)?, usize::from(half(0x3a)?));
     let header = |n: u16| headers.checked_add(usize::from(n) * size);
     let names = long(header(half(0x3e)?)?.checked_add(0x18)?)?;
-    let is_info = |at: usize| {
+    let is_wanted = |at: usize| {
         let name = word(at).and_then(|name| names.checked_add(name as usize));
-        name.and_then(|name| cubin.get(name..)).is_some_and(|name| name.starts_with(b".nv.info\0"))
+        name.and_then(|name| cubin.get(name..)).is_some_and(|name| name.starts_with(wanted))
     };
-    let info = (0..half(0x3c)?).filter_map(header).find(|at| is_info(*at))?;
-    let mut rest = cubin.get(long(info + 0x18)?..)?.get(..long(info + 0x20)?)?;
+    let mut found = (0..half(0x3c)?).filter_map(header).filter(|at| is_wanted(*at));
+    let (section, None) = (found.next()?, found.next()) else { return None };
+    cubin.get(long(section + 0x18)?..)?.get(..long(section + 0x20)?)
+}
+
+/// The largest number that a cubin has under `wanted` for one of its functions.
+///
+/// The section `.nv.info` lists attributes: a format, a kind, and for format 4 the length of what
+/// follows. Kind 0x11 is a function's symbol and the size of its frame, kind 0x2f its symbol and registers of a thread.
+fn largest_of_functions(cubin: &[u8], wanted: u8) -> Option<u32> {
+    const SIZED: u8 = 4;
+    let mut rest = section(cubin, b".nv.info\0")?;
     let mut most = None;
     while let [format, kind, low, high, ..] = *rest {
         let length = if format == SIZED { usize::from(u16::from_le_bytes([low, high])) } else { 0 };

@@ -1050,6 +1050,18 @@ impl<'c> Compilation<'_, 'c> {
                         chosen = told.len() - 1;
                     }
                 }
+                let capability =
+                    target.name.strip_prefix("cuda:").and_then(|name| name.parse().ok()).unwrap_or(0);
+                if let Some(apart) = occupancy::with_loads_apart(&best, &made.0, capability)
+                    && let Some(other) = unless_refused(assemble(&apart))
+                {
+                    let needs = other.1.map_or(u32::MAX, |resources| resources.stack);
+                    told.push(stack_of("with masked loads in blocks of their own", needs));
+                    if occupancy::is_worth_loads_apart(&best, &made.0, &other.0, capability) {
+                        (made, best) = (other, Cow::Owned(apart));
+                        chosen = told.len() - 1;
+                    }
+                }
                 if self.options.explain
                     && let Some(choice) = Choice::among("the stack of a thread", Unit::Bytes, told, chosen)
                 {

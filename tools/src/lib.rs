@@ -25,6 +25,7 @@ mod device_library;
 pub mod diagnostics;
 pub mod explain;
 mod llvm_errors;
+pub mod machine_code;
 pub mod memory;
 pub mod occupancy;
 pub mod overrides;

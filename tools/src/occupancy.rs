@@ -9,10 +9,13 @@
 //! The constants were fitted to some 2,000 timings on an H200: kernels of libraries, each assembled for up to four bounds
 //! (`docs/objective.md`).
 
+mod apart;
 mod pressure;
 mod read;
 mod reorder;
 
+use crate::binary;
+use crate::machine_code::cycles;
 use linear_layout::target::TargetDesc;
 use pressure::Need;
 use read::Kernel;
@@ -195,6 +198,42 @@ pub fn in_other_orders(ptx: &[u8], stack: u32) -> impl Iterator<Item = Vec<u8>> 
 /// Whether `stack` bytes are so many fewer than `before` that instructions had better stay in the order that needs them.
 pub fn is_worth_another_order(stack: u32, before: u32) -> bool {
     f64::from(stack) < LESS_STACK * f64::from(before)
+}
+
+/// By how much masked loads have to be faster in blocks of their own, by the estimate, which is not that exact (timings:
+/// `docs/ptxas.md`).
+const FASTER_APART: f64 = 1.2;
+/// Bytes of stack that they may cost a thread.
+const STACK_APART: u32 = 64;
+/// Warps of a part of a multiprocessor at most, from Ampere on.
+const MOST_WARPS_OF_PART: f64 = 16.0;
+
+/// The PTX of one kernel with its masked loads in blocks of their own, to be tried once `cubin` was made of it for `capability`, as
+/// in 90; `None` where there are few, or warps do not wait for them so long that it could pay.
+pub fn with_loads_apart(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
+    let (kernel, _) = only_kernel(ptx)?;
+    let found = cycles(cubin, capability)?;
+    let waits = found.alone / warps_of_part(&kernel, cubin)?.max(1.0);
+    (waits >= FASTER_APART * found.issued).then(|| apart::apart(ptx))?
+}
+
+/// Whether the kernel of `ptx` had better be `apart`, with its masked loads in blocks of their own, than `cubin`.
+pub fn is_worth_loads_apart(ptx: &[u8], cubin: &[u8], apart: &[u8], capability: u32) -> bool {
+    let each = |cubin| {
+        let (kernel, _) = only_kernel(ptx)?;
+        Some(cycles(cubin, capability)?.each(warps_of_part(&kernel, cubin)?))
+    };
+    let faster = |before: f64, after: f64| before >= FASTER_APART * after;
+    let stack = |cubin| binary::stack_bytes(cubin).unwrap_or(0);
+    each(cubin).zip(each(apart)).is_some_and(|(before, after)| faster(before, after))
+        && stack(apart) <= stack(cubin) + STACK_APART
+}
+
+/// Warps that share a part of a multiprocessor, by the registers that `cubin` uses.
+fn warps_of_part(kernel: &Kernel, cubin: &[u8]) -> Option<f64> {
+    let (warps, registers) = (warps_of(kernel), u64::from(binary::registers(cubin)?));
+    let ctas = (1..=64 / warps).rev().find(|ctas| granted(ctas * warps) >= registers).unwrap_or(1);
+    Some(((ctas * warps) as f64 / 4.0).min(MOST_WARPS_OF_PART))
 }
 
 /// The number of CTAs, up to `most`, that costs least.

@@ -71,10 +71,10 @@ impl Balance {
             };
             let depth = shape(a.ty()).and_then(|shape| shape.last().copied()).unwrap_or(1);
             self.cycles += sums * depth as f64 / cost.multiply_adds * (bits / 16.0);
-        } else if result.ty().as_tensor().is_some_and(|ty| ty.element().is_float()) {
-            if matches!(Dialect::of(op), Some(Dialect::Math | Dialect::Arith)) {
-                self.cycles += tensor_words(result) as f64 * warps * arithmetic::cycles(op, cost);
-            }
+        } else if result.ty().as_tensor().is_some_and(|ty| ty.element().is_float())
+            && matches!(Dialect::of(op), Some(Dialect::Math | Dialect::Arith))
+        {
+            self.cycles += tensor_words(result) as f64 * warps * arithmetic::cycles(op, cost);
         }
     }
 }

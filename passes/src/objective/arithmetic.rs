@@ -8,9 +8,9 @@ use crate::plans::word_bits;
 use linear_layout::target::CostModel;
 use mlir_host::ir::{Op, Value};
 use mlir_host::upstream::{
-    AbsFOp, AbsIOp, CeilDivSIOp, CeilDivUIOp, CeilOp, ConstantOp, CopySignOp, CosOp, CtPopOp, Dialect, DivFOp,
-    DivSIOp, DivUIOp, Exp2Op, ExpOp, FloorDivSIOp, FloorOp, FmaOp, Log2Op, LogOp, MulIOp, RemFOp, RemSIOp,
-    RemUIOp, RsqrtOp, SinOp, SqrtOp, TanhOp,
+    AbsFOp, AbsIOp, CeilDivSIOp, CeilDivUIOp, CeilOp, ConstantOp, CopySignOp, CosOp, CtPopOp, Dialect,
+    DivFOp, DivSIOp, DivUIOp, Exp2Op, ExpOp, FloorDivSIOp, FloorOp, FmaOp, Log2Op, LogOp, MulIOp, RemFOp,
+    RemSIOp, RemUIOp, RsqrtOp, SinOp, SqrtOp, TanhOp,
 };
 use mlir_host::{is_one_of, match_op};
 use ttopt_dialect::tt::ops::{ApproxDivFOp, ExternElementwiseOp, PreciseDivFOp, PreciseSqrtOp};
