@@ -69,7 +69,7 @@ fn function(op: Op<'_>, wide: bool, one: Work) -> Work {
     match_op!(op, {
         FmaOp | AbsFOp | AbsIOp | CopySignOp => one,
         FloorOp | CeilOp | CtPopOp => Work::new(0.0, 1.0),
-        Exp2Op | SqrtOp | RsqrtOp if !wide => Work::new(1.0, 1.0),
+        Exp2Op | SqrtOp | RsqrtOp if !wide => Work::new(0.0, 1.0),
         ExpOp if !wide => Work::new(4.0, 1.0),
         TanhOp if !wide => Work::new(16.0, 2.0),
         LogOp | Log2Op if !wide => Work::new(26.0, 0.0),
