@@ -162,6 +162,16 @@ struct Open<'c, A> {
     roots: Option<Arguments<'c>>,
 }
 
+/// Accesses that are looked at as the first of a pair: those of a pair are close to each other.
+const MOST_OPEN: usize = 16;
+
+fn push<A>(open: &mut Vec<A>, access: A) {
+    if open.len() == MOST_OPEN {
+        open.remove(0);
+    }
+    open.push(access);
+}
+
 /// Accesses of `block` that can be merged.
 fn pairs<'c>(block: Block<'c>, facts: &Facts<'c>, roots: &mut PointerRoots<'c>) -> Vec<Pair<'c>> {
     let mut found = Vec::new();
@@ -186,7 +196,7 @@ fn pairs<'c>(block: Block<'c>, facts: &Facts<'c>, roots: &mut PointerRoots<'c>) 
                         let there = below == Some(true) || is_before(load.ptr(), first.op());
                         found.extend(below.filter(|_| there).map(|below| Pair::Loads(first, load, below)));
                     }
-                    None => loads.push(Open { access: load, roots: of }),
+                    None => push(&mut loads, Open { access: load, roots: of }),
                 }
             }
         } else if let Some(store) = StoreOp::cast(op) {
@@ -205,7 +215,7 @@ fn pairs<'c>(block: Block<'c>, facts: &Facts<'c>, roots: &mut PointerRoots<'c>) 
                     let below = facts.side_by_side(first.ptr(), store.ptr());
                     found.extend(below.map(|below| Pair::Stores(first, store, below)));
                 }
-                None => stores.push(Open { access: store, roots: of }),
+                None => push(&mut stores, Open { access: store, roots: of }),
             }
         } else if !op.is_memory_effect_free() {
             loads.clear();

@@ -203,6 +203,8 @@ pub fn is_worth_another_order(stack: u32, before: u32) -> bool {
 /// By how much masked loads have to be faster in blocks of their own, by the estimate, which is not that exact (timings:
 /// `docs/ptxas.md`).
 const FASTER_APART: f64 = 1.2;
+/// How many times the loads of one way through a kernel may be those of another that is compared with it.
+const MORE_LOADS: f64 = 1.1;
 /// Bytes of stack that they may cost a thread.
 const STACK_APART: u32 = 64;
 /// Warps of a part of a multiprocessor at most, from Ampere on.
@@ -221,9 +223,13 @@ pub fn with_loads_apart(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec
 pub fn is_worth_loads_apart(ptx: &[u8], cubin: &[u8], apart: &[u8], capability: u32) -> bool {
     let each = |cubin| {
         let (kernel, _) = only_kernel(ptx)?;
-        Some(cycles(cubin, capability)?.each(warps_of_part(&kernel, cubin)?))
+        let found = cycles(cubin, capability)?;
+        Some((found.each(warps_of_part(&kernel, cubin)?), found.loads))
     };
-    let faster = |before: f64, after: f64| before >= FASTER_APART * after;
+    // An assembler may unroll loops that have no branches in them, but a way with more loads is another way.
+    let faster = |before: (f64, f64), after: (f64, f64)| {
+        before.0 >= FASTER_APART * after.0 && after.1 <= MORE_LOADS * before.1
+    };
     let stack = |cubin| binary::stack_bytes(cubin).unwrap_or(0);
     each(cubin).zip(each(apart)).is_some_and(|(before, after)| faster(before, after))
         && stack(apart) <= stack(cubin) + STACK_APART
