@@ -147,11 +147,13 @@ fn along(code: &[Instruction], splits: bool) -> Cycles {
 /// first one.
 fn control(code: &[Instruction], splits: bool) -> (Vec<i32>, Vec<bool>) {
     let target = |at: usize| usize::try_from(at as i64 + 1 + code[at].distance(splits)).ok();
-    let (mut depth, mut left_out) = (vec![0; code.len()], vec![false; code.len()]);
+    // Loops that begin at an instruction, less those that end before it.
+    let (mut begun, mut left_out) = (vec![0; code.len() + 1], vec![false; code.len()]);
     for at in (0..code.len()).filter(|at| code[*at].kind() == Kind::Branch) {
         let Some(to) = target(at).filter(|to| *to < code.len()) else { continue };
         if to < at {
-            depth[to..=at].iter_mut().for_each(|depth| *depth += 1);
+            begun[to] += 1;
+            begun[at + 1] -= 1;
         } else if to > at + 1 && code[at].is_conditional() {
             let last = to - 1;
             let jumps = code[last].kind() == Kind::Branch && !code[last].is_conditional();
@@ -160,7 +162,11 @@ fn control(code: &[Instruction], splits: bool) -> (Vec<i32>, Vec<bool>) {
             }
         }
     }
-    (depth, left_out)
+    let depth = begun.iter().scan(0, |depth, begun| {
+        *depth += begun;
+        Some(*depth)
+    });
+    (depth.collect(), left_out)
 }
 
 #[cfg(test)]
