@@ -11,7 +11,8 @@ use std::collections::HashSet;
 const LEAST: usize = 8;
 /// Masks of them at most.
 const MOST_MASKS: usize = 8;
-/// Instructions that may stand between loads and come before all of them: their results follow from registers alone.
+/// Instructions that may stand between loads, since their results follow from registers alone: those that read nothing that was
+/// loaded come before all of the loads, the others behind.
 const PLAIN: [&str; 22] = [
     "add", "sub", "mov", "cvt", "shl", "shr", "and", "or", "xor", "not", "neg", "selp", "setp", "mul", "mad",
     "min", "max", "prmt", "bfe", "bfi", "cvta", "fma",
@@ -55,37 +56,63 @@ pub fn apart(ptx: &[u8]) -> Option<Vec<u8>> {
 struct Run<'a> {
     loads: Vec<Load<'a>>,
     before: Vec<&'a str>,
+    after: Vec<&'a str>,
     end: usize,
+}
+
+/// Registers that instructions write and read.
+#[derive(Default)]
+struct Registers<'a> {
+    made: HashSet<&'a str>,
+    used: HashSet<&'a str>,
+}
+
+impl<'a> Registers<'a> {
+    /// Whether an instruction that writes `makes` and reads `uses` stays behind these.
+    fn keep_behind(&self, makes: &[&'a str], uses: &[&'a str]) -> bool {
+        uses.iter().any(|register| self.made.contains(register))
+            || makes.iter().any(|register| self.made.contains(register) || self.used.contains(register))
+    }
+
+    fn add(&mut self, makes: &[&'a str], uses: &[&'a str]) {
+        self.made.extend(makes);
+        self.used.extend(uses);
+    }
 }
 
 /// The loads that begin at line `at`.
 fn run<'a>(lines: &[&'a str], at: usize) -> Option<Run<'a>> {
     let first = load(lines, at)?;
-    let mut run = Run { end: first.end, loads: vec![first], before: Vec::new() };
-    // Registers of loads so far: no instruction that comes before all of them may read what they write, or write what they read.
-    let (mut made, mut used) = (HashSet::new(), HashSet::new());
-    let mut between = Vec::new();
-    let mut at = run.end;
-    note(&run.loads[0], &mut made, &mut used);
+    let mut run = Run { end: first.end, loads: Vec::new(), before: Vec::new(), after: Vec::new() };
+    let (mut loaded, mut behind) = (Registers::default(), Registers::default());
+    let mut between: Vec<(&str, Vec<&str>, Vec<&str>)> = Vec::new();
+    let mut at = at;
     while let Some(text) = lines.get(at) {
         if let Some(load) = load(lines, at) {
-            if reads(&load).any(|register| made.contains(register))
-                || load.makes.iter().any(|register| used.contains(register))
-            {
+            // What stands between comes before all loads, or behind them; this load comes before what stands behind.
+            let uses = reads(&load);
+            let (mut late, mut early) = (Vec::new(), Vec::new());
+            for (text, makes, uses) in between.drain(..) {
+                if loaded.keep_behind(&makes, &uses) || behind.keep_behind(&makes, &uses) {
+                    behind.add(&makes, &uses);
+                    late.push(text);
+                } else {
+                    early.push(text);
+                }
+            }
+            if loaded.keep_behind(&load.makes, &uses) || behind.keep_behind(&load.makes, &uses) {
                 break;
             }
-            run.before.append(&mut between);
-            note(&load, &mut made, &mut used);
+            run.before.append(&mut early);
+            run.after.append(&mut late);
+            loaded.add(&load.makes, &uses);
             at = load.end;
             run.end = at;
             run.loads.push(load);
         } else if text.trim().is_empty() || text.starts_with("\t.loc") {
             at += 1;
-        } else if let Some((makes, mut uses)) = plain(text) {
-            if made.contains(makes) || used.contains(makes) || uses.any(|register| made.contains(register)) {
-                break;
-            }
-            between.push(*text);
+        } else if let Some((makes, uses)) = plain(text) {
+            between.push((text, makes, uses));
             at += 1;
         } else {
             break;
@@ -94,20 +121,10 @@ fn run<'a>(lines: &[&'a str], at: usize) -> Option<Run<'a>> {
     Some(run)
 }
 
-fn note<'a>(load: &Load<'a>, made: &mut HashSet<&'a str>, used: &mut HashSet<&'a str>) {
-    made.extend(load.makes.iter().copied());
-    used.extend(reads(load));
-}
-
 /// What a load reads, besides what it writes.
-fn reads<'a>(load: &Load<'a>) -> impl Iterator<Item = &'a str> {
-    let makes = load.makes.clone();
+fn reads<'a>(load: &Load<'a>) -> Vec<&'a str> {
     let texts = load.defaults.iter().copied().chain([load.access, load.mask]);
-    texts
-        .flat_map(registers)
-        .filter(move |register| !makes.contains(register))
-        .collect::<Vec<_>>()
-        .into_iter()
+    texts.flat_map(registers).filter(|register| !load.makes.contains(register)).collect()
 }
 
 /// The registers in `text`, by their names.
@@ -117,11 +134,16 @@ fn registers(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// What a plain instruction writes and reads.
-fn plain(text: &str) -> Option<(&str, impl Iterator<Item = &str>)> {
-    let name = text.strip_prefix('\t')?.split(['.', ' ', '\t']).next()?;
-    let (true, false) = (PLAIN.contains(&name), text.contains(['[', '{', '|'])) else { return None };
-    let mut all = registers(text);
-    Some((all.next()?, all))
+fn plain(text: &str) -> Option<(Vec<&str>, Vec<&str>)> {
+    let (name, operands) = text.strip_prefix('\t')?.split_once([' ', '\t'])?;
+    let (true, false) = (PLAIN.contains(&name.split('.').next()?), operands.contains(['[', '|'])) else {
+        return None;
+    };
+    let operands = operands.trim_start();
+    // Several registers may stand in braces, as in `mov.b32 {%rs1, %rs2}, %r1`.
+    let end = if operands.starts_with('{') { '}' } else { ',' };
+    let (makes, uses) = operands.split_once(end)?;
+    Some((registers(makes).collect(), registers(uses).collect()))
 }
 
 /// The masked load whose inline assembly begins at line `at`.
@@ -181,6 +203,7 @@ impl<'a> Run<'a> {
         self.loads.iter().for_each(|load| line(&format!("\t{}", load.access)));
         line(&format!("$TT_loaded_{number}:"));
         line("\t}");
+        self.after.iter().for_each(|text| line(text));
     }
 }
 
@@ -226,11 +249,34 @@ mod tests {
         let made = with("\t.loc\t1 2 3\n\tadd.s64 \t%rd15, %rd2, 4;\n")
             .expect("an address is computed between loads");
         assert!(made.starts_with("\tadd.s64 \t%rd15, %rd2, 4;\n\t{\n"), "{made}");
-        // It reads what was loaded, writes what a load reads, or is more than arithmetic.
+        // A load's address follows from what was loaded, or it is more than arithmetic.
         assert_eq!(with("\tcvt.s64.s32 \t%rd15, %r11;\n"), None);
-        assert_eq!(with("\tadd.s64 \t%rd11, %rd2, 4;\n"), None);
+        assert_eq!(with("\tadd.s32 \t%r3, %r11, 1;\n\tcvt.s64.s32 \t%rd15, %r3;\n"), None);
         assert_eq!(with("\tst.global.b32 \t[%rd2], %r2;\n"), None);
         assert_eq!(with("$L__BB0_2:\n"), None);
+    }
+
+    #[test]
+    fn what_follows_from_a_load_or_replaces_what_it_reads_comes_behind_all_of_them() {
+        let with = |between: &str| {
+            let loads: Vec<String> = (10..18).map(load).collect();
+            of(&format!("{}{between}{}", loads[..4].concat(), loads[4..].concat()))
+        };
+        // A half of what was loaded, and what is computed from it.
+        let halves = "\tmov.b32 \t{_, %rs1}, %r11;\n\tcvt.f32.f16 \t%r3, %rs1;\n";
+        let made = with(halves).expect("eight loads");
+        assert!(made.ends_with(&format!("\t}}\n{halves}")), "{made}");
+        assert_eq!(made.matches("\tld.global.b32").count(), 8);
+        // The address of a load that came before, and an operand of what is behind already.
+        for between in
+            ["\tadd.s64 \t%rd11, %rd2, 4;\n", "\tadd.s32 \t%r3, %r11, %r4;\n\tmov.b32 \t%r4, %r5;\n"]
+        {
+            let made = with(between).expect("eight loads");
+            assert!(made.ends_with(&format!("\t}}\n{between}")), "{made}");
+        }
+        // What is behind would be read before it is made, or made before it is read.
+        assert_eq!(with("\tadd.s32 \t%r1, %r11, 1;\n"), None);
+        assert_eq!(with("\tadd.s32 \t%r3, %r11, %r15;\n"), None);
     }
 
     #[test]
