@@ -32,6 +32,7 @@ use mlir_host::rewrite::{IrRewriter, create};
 use smallvec::SmallVec;
 use ttopt_dialect::tt::ops::{BroadcastOp, ExpandDimsOp, GatherOp, LoadOp, ReduceOp, ScanOp};
 use ttopt_dialect::ttg::attrs::encoding;
+use ttopt_dialect::ttg::infer;
 use ttopt_dialect::ttg::layout::{equivalent, to_linear_layout};
 
 /// The pass.
@@ -215,18 +216,44 @@ fn groups<'c>(
             }
         }
     }
+    // What is given another shape is worked along in that one.
+    let mut views: FastMap<(usize, Shape), SmallVec<[usize; 2]>> = FastMap::default();
+    for &op in ops {
+        if rule(op) != Some(Rule::Reshape) {
+            continue;
+        }
+        let (from, to) = (op.operand(0), op.result(0));
+        for (accessed, other) in [(from, to), (to, from)] {
+            let (Some(shape), Some(view)) = (accessed.ty().as_tensor(), other.ty().as_tensor()) else {
+                continue;
+            };
+            let Some(numbers) = alike.get(&(sets.find(accessed), shape.shape())) else { continue };
+            let known = views.entry((sets.find(other), view.shape())).or_default();
+            for number in numbers {
+                if !known.contains(number) {
+                    known.push(*number);
+                }
+            }
+        }
+    }
     let mut places = FastMap::default();
     for &op in ops {
         if !is_one_of!(op, ReduceOp | ScanOp | GatherOp) {
             continue;
         }
         let Some(ty) = op.operand(0).ty().as_tensor() else { continue };
-        for &number in alike.get(&(sets.find(op.operand(0)), ty.shape())).into_iter().flatten() {
+        let key = (sets.find(op.operand(0)), ty.shape());
+        let own = alike.get(&key).into_iter().flatten().map(|number| (*number, false));
+        let viewed = views.get(&key).into_iter().flatten().map(|number| (*number, true));
+        for (number, viewed) in own.chain(viewed) {
             let along = &mut work[number].along;
-            let place = *places.entry((number, plans::kind_along(op))).or_insert(along.len());
+            let place = *places.entry((number, viewed, plans::kind_along(op))).or_insert(along.len());
             match along.get_mut(place) {
-                Some((_, weights)) => *weights += weight(op),
-                None => along.push((op, weight(op))),
+                Some(along) => along.weight += weight(op),
+                None => {
+                    let reshaped = viewed.then(|| key.1.clone());
+                    along.push(Along { op, weight: weight(op), reshaped });
+                }
             }
         }
     }
@@ -256,11 +283,34 @@ fn indices<'c>(ops: &[Op<'c>]) -> FastSet<Value<'c>> {
     indices
 }
 
+/// Operations along a dimension that cost the same.
+#[derive(Clone)]
+struct Along<'c> {
+    op: Op<'c>,
+    /// The sum of their weights.
+    weight: f64,
+    /// The shape that values are given before, if it is another one, as sorts do.
+    reshaped: Option<Shape>,
+}
+
+impl Along<'_> {
+    /// Cycles of the operations where the values of the group are in `layout`; `None` where they cannot be done.
+    fn cost(&self, layout: &LinearLayout, target: &TargetDesc) -> Option<f64> {
+        let Some(shape) = &self.reshaped else {
+            return Some(self.weight * plans::cost_along(self.op, layout, target).ok()?);
+        };
+        let own: Shape =
+            layout.out_dims().map(|dim| Some(layout.out_size(dim)? as i64)).collect::<Option<_>>()?;
+        let layout = infer::reshape_layout(layout, &own, shape).ok()?;
+        Some(self.weight * plans::cost_along(self.op, &layout, target).ok()?)
+    }
+}
+
 /// What is done with the values of a group besides accesses.
 #[derive(Clone, Default)]
 struct Work<'c> {
-    /// Operations along a dimension, one for all that cost the same, with the sum of their weights.
-    along: Vec<(Op<'c>, f64)>,
+    /// Operations along a dimension, one for all that cost the same.
+    along: Vec<Along<'c>>,
     /// Loads whose results are repeated.
     repeated: Vec<Repeated>,
     /// Bytes of an element that dots read, which may be wider than what is loaded; none without dots.
@@ -272,9 +322,9 @@ struct Work<'c> {
 }
 
 impl<'c> Work<'c> {
-    /// The reductions of those values, with how often each runs.
-    fn reductions(&self) -> impl Iterator<Item = &(Op<'c>, f64)> {
-        self.along.iter().filter(|(op, _)| ReduceOp::cast(*op).is_some())
+    /// The reductions of those values.
+    fn reductions(&self) -> impl Iterator<Item = &Along<'c>> {
+        self.along.iter().filter(|along| ReduceOp::cast(along.op).is_some())
     }
 
     /// Whether warps are as good along one dimension as along another.
@@ -640,8 +690,8 @@ fn layout_for<'c>(
     Ok(best.1)
 }
 
-/// The layouts of an access that only differ in where warps are: the one that is made for the access alone, and where
-/// there is `work`, others.
+/// The layouts of an access that only differ in where warps are, and lanes, where neighbours along several dimensions are neighbours in
+/// memory: the one that is made for the access alone, and where there is `work`, others.
 fn placements<'c>(
     access: &Access<'c>,
     vector: u64,
@@ -652,13 +702,19 @@ fn placements<'c>(
     if let Some((depth, places)) = transposed_places(access, &size, work, &layouts.machine) {
         size[depth] = places;
     }
-    let order = &access.facts.order;
-    let idle = work.is_nothing();
-    let turns = if idle || layouts.machine.target.is_none() { 1 } else { order.len().max(1) };
-    (0..turns).map(move |turned| {
-        let mut warp_order = order.clone();
-        warp_order.rotate_left(turned);
-        layouts.blocked(layouts.machine.blocked_with_warps(&access.shape, &size, order, &warp_order))
+    let alone = work.is_nothing() || layouts.machine.target.is_none();
+    let mut orders: SmallVec<[SmallVec<[usize; 4]>; 2]> = SmallVec::from_elem(access.facts.order.clone(), 1);
+    if !alone && vector == 1 && work.depths.is_empty() {
+        orders.extend(access.facts.other_orders());
+    }
+    let turns = if alone { 1 } else { access.facts.order.len().max(1) };
+    orders.into_iter().flat_map(move |order| {
+        let size = size.clone();
+        (0..turns).map(move |turned| {
+            let mut warp_order = order.clone();
+            warp_order.rotate_left(turned);
+            layouts.blocked(layouts.machine.blocked_with_warps(&access.shape, &size, &order, &warp_order))
+        })
     })
 }
 
@@ -700,13 +756,11 @@ fn masked_cost(from: &[u64], layout: &LinearLayout, target: &TargetDesc) -> f64 
 /// Cycles of operations along a dimension with values in `layout`, as often as they run; `None` where one of them cannot be done
 /// there.
 fn along_cost<'a, 'c: 'a>(
-    mut along: impl Iterator<Item = &'a (Op<'c>, f64)>,
+    mut along: impl Iterator<Item = &'a Along<'c>>,
     layout: &LinearLayout,
     target: &TargetDesc,
 ) -> Option<f64> {
-    along.try_fold(0.0, |sum, (op, weights)| {
-        Some(sum + weights * plans::cost_along(*op, layout, target).ok()?)
-    })
+    along.try_fold(0.0, |sum, along| Some(sum + along.cost(layout, target)?))
 }
 
 /// What the work with the values of an access would cost with warps elsewhere.

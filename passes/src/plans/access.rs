@@ -60,6 +60,8 @@ pub struct AccessFacts {
     /// For each dimension of `order`, elements in aligned groups of which a load gives the same; empty for stores and
     /// atomic operations, and for loads that may not be left out.
     pub repeats: SmallVec<[u64; 4]>,
+    /// Other dimensions than the first of `order` along which neighbours are neighbours in memory no less, as in windows that overlap.
+    pub also_first: SmallVec<[usize; 2]>,
 }
 
 /// The pointers of an access to global memory, and its mask; `None` for other operations.
@@ -111,7 +113,26 @@ impl AccessFacts {
         let whole =
             fast.filter(|fast| pointers.usually_contiguous(*fast)).map_or(1, |fast| shape[fast] as u64);
         let usual = contiguous.max(whole);
-        AccessFacts { order, contiguous, aligned, usual, mask, bytes, stride, repeats: SmallVec::new() }
+        // Longer runs that are known come first.
+        let run = |d: usize| pointers.contiguity(d);
+        let alike = |d: &usize| *d < pointers.rank() && pointers.usually_contiguous(*d);
+        let first = fast.filter(alike);
+        let also = order
+            .iter()
+            .skip(1)
+            .copied()
+            .filter(|d| alike(d) && first.is_some_and(|first| run(first) == run(*d)));
+        let also_first = also.collect();
+        let repeats = SmallVec::new();
+        AccessFacts { order, contiguous, aligned, usual, mask, bytes, stride, repeats, also_first }
+    }
+
+    /// Orders that begin with another dimension along which neighbours are neighbours in memory no less.
+    pub fn other_orders(&self) -> impl Iterator<Item = SmallVec<[usize; 4]>> {
+        self.also_first.iter().map(|&first| {
+            let others = self.order.iter().copied().filter(|d| *d != first);
+            std::iter::once(first).chain(others).collect()
+        })
     }
 
     /// What is known about the access `op` to memory through a tensor of

@@ -350,6 +350,7 @@ impl<'c> Source<'c> {
             dot: block.ops().find(|op| is_dot(*op)),
             addresses: addresses(op, block),
             starved,
+            copies_all: false,
             stores_ahead,
             waiting,
         }
@@ -544,6 +545,8 @@ struct Builder<'a, 'c> {
     addresses: FastSet<Value<'c>>,
     /// Whether an iteration waits for memory longer than it computes: one iteration ahead is not enough.
     starved: bool,
+    /// Whether no load of a tensor has to wait in registers.
+    copies_all: bool,
     /// Whether what threads store for dots may be for later iterations.
     stores_ahead: bool,
     /// Loads whose results are read from a ring, until something uses them.
@@ -552,6 +555,9 @@ struct Builder<'a, 'c> {
 
 impl<'c> Builder<'_, 'c> {
     fn build(mut self, end: Op<'c>) {
+        self.copies_all = self.source.why == Why::Multiplies
+            && self.target.primitives.cp_async
+            && self.block.ops().all(|op| !self.needs_registers(op));
         for bulk in 0..self.source.bulks.len() {
             let buffers: SmallVec<[Value<'c>; 2]> = self.source.bulks[bulk].buffers().collect();
             let types = buffers.iter().filter_map(|buffer| MemDescType::cast(buffer.ty())).collect();
@@ -801,16 +807,44 @@ impl<'c> Builder<'_, 'c> {
         // What other loads need is there sooner in registers; and what many elements share is read once by a load, and would be
         // copied for each of them.
         let words = self.loaded_words(op, result);
-        let facts = AccessFacts::of(op, self.axis);
-        if facts.is_some_and(|facts| facts.repeated() > 1) || self.is_scattered(op) {
+        if self.is_repeated(op) || self.is_scattered(op) {
             return None;
         }
         let deep = self.starved && (words > FEW_WORDS || self.is_wanted_before_dots(result));
-        if !deep && words <= self.in_registers || self.addresses.contains(&result) {
+        // A load to registers raises one of six counters of its warp until it is there, and what waits for another load that has
+        // the same one waits for both: where copies can do all of them, they do.
+        let few = !deep && words <= self.in_registers && !self.copies_all;
+        if few || self.addresses.contains(&result) {
             return None;
         }
         let ty = self.staging(op, result)?;
         Some((self.ring([ty].into_iter().collect())?, false))
+    }
+
+    /// Whether `op` loads what cannot wait for its use in a ring, or had better not; a scalar counts where it is an address.
+    fn needs_registers(&self, op: Op<'c>) -> bool {
+        if LoadOp::cast(op).is_none() || self.written.may_be(op.operand(0)) {
+            return LoadOp::cast(op).is_some();
+        }
+        let result = op.result(0);
+        if result.ty().as_tensor().is_none() {
+            return self.addresses.contains(&result);
+        }
+        let copied = |(user, _): (Op<'c>, usize)| {
+            let alloc = LocalAllocOp::cast(user).filter(|_| user.block() == Some(self.block));
+            let ty = alloc.and_then(|alloc| MemDescType::cast(alloc.result().ty()));
+            fills_constant_buffer(user) && ty.is_some_and(|ty| self.can_copy(op, ty))
+        };
+        !result.uses().any(copied)
+            && (self.addresses.contains(&result)
+                || self.is_repeated(op)
+                || self.is_scattered(op)
+                || self.staging(op, result).is_none())
+    }
+
+    /// Whether several elements that `op` loads lie at one address.
+    fn is_repeated(&self, op: Op<'c>) -> bool {
+        AccessFacts::of(op, self.axis).is_some_and(|facts| facts.repeated() > 1)
     }
 
     /// Whether nothing says where the elements lie that `op` loads for threads to compute with, beside a dot: a copy moves them one by
