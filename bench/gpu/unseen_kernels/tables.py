@@ -258,9 +258,9 @@ def _zone(lo1, hi1, n1, s1, lo2, hi2, n2, s2):
 @triton.jit
 def zone_maps(x_ptr, valid_ptr, lo_ptr, hi_ptr, nulls_ptr, sum_ptr, n, ZONE: tl.constexpr, BLOCK: tl.constexpr):
     zone = tl.program_id(0)
-    lo, hi, nulls, total = 9223372036854775807, -9223372036854775807, 0, 0.0
-    lo = lo.to(tl.int64)
-    hi = hi.to(tl.int64)
+    lo = tl.full((), 9223372036854775807, tl.int64)
+    hi = tl.full((), -9223372036854775807, tl.int64)
+    nulls, total = 0, 0.0
     for off in tl.static_range(0, ZONE, BLOCK):
         i = zone * ZONE + off + tl.arange(0, BLOCK)
         m = i < n
