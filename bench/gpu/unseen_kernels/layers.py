@@ -3,6 +3,7 @@
 import torch
 import triton
 import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 from .common import case, cdiv, cleared, f32, ints, rand, run, uniform, zeros
 
@@ -326,16 +327,13 @@ def tversky_segmentation_sums():
 
 
 @triton.jit
-def sigmoid_pair_loss(img_ptr, txt_ptr, part_ptr, N, D, scale, bias, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+def sigmoid_pair_loss(img_desc, txt_desc, part_ptr, N, D, scale, bias, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     # Each pair is a question of yes or no: log sigmoid of its product, with the sign of the diagonal.
     pid_m, pid_n = tl.program_id(0), tl.program_id(1)
     m, n = pid_m * BM + tl.arange(0, BM), pid_n * BN + tl.arange(0, BN)
-    a_ptr = tl.make_block_ptr(img_ptr, (N, D), (D, 1), (pid_m * BM, 0), (BM, BK), (1, 0))
-    b_ptr = tl.make_block_ptr(txt_ptr, (D, N), (1, D), (0, pid_n * BN), (BK, BN), (0, 1))
     acc = tl.zeros((BM, BN), tl.float32)
-    for _ in range(0, D, BK):
-        acc = tl.dot(tl.load(a_ptr, boundary_check=(0,), padding_option="zero"), tl.load(b_ptr, boundary_check=(1,), padding_option="zero"), acc)
-        a_ptr, b_ptr = tl.advance(a_ptr, (0, BK)), tl.advance(b_ptr, (BK, 0))
+    for k in range(0, D, BK):
+        acc = tl.dot(img_desc.load([pid_m * BM, k]), txt_desc.load([pid_n * BN, k]).T, acc)
     x = acc * scale + bias
     x = tl.where(m[:, None] == n[None, :], x, -x)
     loss = tl.maximum(-x, 0.0) + tl.log(1.0 + tl.exp(-tl.abs(x)))
@@ -348,7 +346,8 @@ def sigmoid_contrastive_pairs():
     n, d = 4000, 768
     norm = lambda: torch.nn.functional.normalize(f32(n, d), dim=1).to(torch.bfloat16)
     part = zeros(cdiv(n, 128), cdiv(n, 128), dtype="float32")
-    args = norm(), norm(), part, n, d, 10.0, -3.0
+    describe = lambda tensor: TensorDescriptor(tensor, tensor.shape, tensor.stride(), [128, 64])
+    args = describe(norm()), describe(norm()), part, n, d, 10.0, -3.0
     return run(sigmoid_pair_loss, (cdiv(n, 128), cdiv(n, 128)), args, part, BM=128, BN=128, BK=64, num_warps=8, num_stages=3)
 
 
