@@ -56,7 +56,7 @@ def bn_finish(part_ptr, run_mean, run_var, mean_ptr, rstd_ptr, new_mean, new_var
 
 @case
 def batch_norm_statistics_channels_last():
-    rows, c, parts = 64 * 28 * 28, 200, 120
+    rows, c, parts = 128 * 28 * 28, 200, 120
     per = cdiv(rows, parts * 32) * 32
     part = zeros(parts, 3, c, dtype="float32")
     outs = tuple(zeros(c, dtype="float32") for _ in range(4))
@@ -139,7 +139,7 @@ def group_apply_nhwc(x_ptr, stat_ptr, gamma_ptr, beta_ptr, y_ptr, HW, C, parts, 
 
 @case
 def group_norm_nhwc_two_kernels():
-    b, hw, c, g, chunk = 4, 64 * 64, 320, 20, 512
+    b, hw, c, g, chunk = 16, 64 * 64, 320, 20, 512
     cg, parts = c // g, cdiv(hw, chunk)
     stat, y = zeros(b, g, parts, 2, dtype="float32"), zeros(b, hw, c, dtype="bfloat16")
 

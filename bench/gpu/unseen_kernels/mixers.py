@@ -562,7 +562,7 @@ def top2_gating(logit_ptr, weight_ptr, id_ptr, count_ptr, prob_ptr, T, E: tl.con
     e = tl.arange(0, E)
     m = (t < T)[:, None]
     x = tl.load(logit_ptr + t[:, None] * E + e[None, :], mask=m, other=0.0)
-    p = tl.softmax(x, dim=1)
+    p = tl.softmax(x, dim=1, keep_dims=True)
     p = tl.where(m, p, 0.0)
     w1, i1 = tl.max(p, 1, return_indices=True)
     first = e[None, :] == i1[:, None]

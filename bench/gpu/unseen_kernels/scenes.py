@@ -839,7 +839,7 @@ def winograd_input_tiles(x_ptr, v_ptr, H, W, C, TH, TW, BLOCK_T: tl.constexpr, B
 
 @case
 def winograd_input_transform():
-    b, h, w, c = 8, 56, 56, 128
+    b, h, w, c = 16, 56, 56, 128
     v = zeros(16, b, 28 * 28, c)
     return run(winograd_input_tiles, (cdiv(28 * 28, 16), c // 64, b), (rand(b, h, w, c), v, h, w, c, 28, 28), v, BLOCK_T=16, BLOCK_C=64, num_warps=4)
 
@@ -920,7 +920,7 @@ def matching_costs(box_ptr, gt_ptr, logit_ptr, label_ptr, cost_ptr, N, M, CLASSE
 
 @case
 def detection_matching_costs():
-    b, n, m, classes = 16, 900, 150, 91
+    b, n, m, classes = 16, 900, 300, 91
     cost = zeros(b, n, m, dtype="float32")
     args = uniform(b, n, 4) + 0.05, uniform(b, m, 4) + 0.05, rand(b, n, classes), ints(0, classes, b, m), cost, n, m, classes, 5.0, 2.0, 2.0
     return run(matching_costs, (cdiv(n, 32), cdiv(m, 32), b), args, cost, BN=32, BM=32, num_warps=4)

@@ -662,11 +662,11 @@ def sobol_basket(dir_ptr, chol_ptr, out_ptr, strike, vol, D: tl.constexpr, BITS:
 
 @case
 def sobol_basket_option():
-    points, d, block = 1 << 18, 16, 128
+    points, d, block = 1 << 19, 16, 128
     chol = torch.tril(f32(d, d) * 0.2) + torch.eye(d, device="cuda") * 0.5
     out = zeros(points // block, dtype="float32")
-    args = ints(-(2**31), 2**31, 18, d), chol, out, 95.0, 0.3
-    return run(sobol_basket, (points // block,), args, out, D=d, BITS=18, BLOCK=block, num_warps=4)
+    args = ints(-(2**31), 2**31, 19, d), chol, out, 95.0, 0.3
+    return run(sobol_basket, (points // block,), args, out, D=d, BITS=19, BLOCK=block, num_warps=4)
 
 
 @triton.jit

@@ -195,7 +195,7 @@ def unpack_delta_column(words_ptr, base_ptr, out_ptr, BITS: tl.constexpr, BLOCK:
 
 @case
 def unpack_delta_zigzag_11_bits():
-    blocks, block, bits = 3000, 1024, 11
+    blocks, block, bits = 6000, 1024, 11
     out = zeros(blocks * block, dtype="int64")
     args = ints(-(2**31), 2**31, blocks * block * bits // 32), ints(-(2**40), 2**40, blocks, dtype="int64"), out
     return run(unpack_delta_column, (blocks,), args, out, BITS=bits, BLOCK=block, num_warps=4)
@@ -243,7 +243,7 @@ def like_contains(chars_ptr, pattern_ptr, out_ptr, n_rows, WIDTH: tl.constexpr, 
 
 @case
 def like_pattern_to_bitmap():
-    rows, width = 200000, 32
+    rows, width = 500000, 32
     out = zeros(cdiv(rows, 64) * 2, dtype="int32")
     pattern = torch.tensor([98, 0, 99, 97], device="cuda", dtype=torch.uint8)
     args = ints(97, 101, rows, width, dtype="uint8"), pattern, out, rows
@@ -510,7 +510,7 @@ def utf8_lengths(bytes_ptr, offset_ptr, chars_ptr, upper_ptr, rows, BLOCK_R: tl.
 
 @case
 def utf8_lengths_of_ragged_strings():
-    rows = 100000
+    rows = 400000
     offset = zeros(rows + 1, dtype="int64")
     offset[1:] = torch.cumsum(ints(0, 120, rows, dtype="int64"), 0)
     chars, upper = zeros(rows, dtype="int32"), zeros(rows, dtype="int32")
@@ -691,7 +691,7 @@ def xxhash64_rows(rows_ptr, out_ptr, n, seed, WORDS: tl.constexpr, BLOCK: tl.con
 
 @case
 def xxhash64_of_rows():
-    n, words = 500000, 8
+    n, words = 1000000, 8
     out = zeros(n, dtype="int64")
     return run(xxhash64_rows, (cdiv(n, 256),), (ints(-(2**62), 2**62, n, words, dtype="int64"), out, n, 42), out, WORDS=words, BLOCK=256, num_warps=4)
 
@@ -733,7 +733,9 @@ def sha256_nonces(head_ptr, k_ptr, out_ptr, first, BLOCK: tl.constexpr):
 def sha256_of_nonces():
     n = 1 << 20
     out = zeros(n, 2, dtype="int32")
-    args = ints(-(2**31), 2**31, 11), ints(-(2**31), 2**31, 64), out, 123456
+    primes = [p for p in range(2, 312) if all(p % q for q in range(2, p))]
+    constants = torch.tensor([int(p ** (1 / 3) % 1 * 2**32) for p in primes], device="cuda", dtype=torch.int64).int()
+    args = ints(-(2**31), 2**31, 11), constants, out, 123456
     return run(sha256_nonces, (n // 256,), args, out, BLOCK=256, num_warps=4)
 
 
@@ -785,7 +787,7 @@ def chacha20_xor(key_ptr, text_ptr, out_ptr, counter, n0, n1, n2, blocks, BLOCK:
 
 @case
 def chacha20_stream():
-    blocks = 150001
+    blocks = 500001
     out = zeros(blocks, 16, dtype="int32")
     args = ints(-(2**31), 2**31, 8), ints(-(2**31), 2**31, blocks, 16), out, 7, 1234567, 89, 4567, blocks
     return run(chacha20_xor, (cdiv(blocks, 128),), args, out, BLOCK=128, num_warps=4)
