@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .common import arange, case, cdiv, cleared, f32, ints, rand, run, uniform, zeros
+from .common import arange, case, cdiv, cleared, f32, ints, run, uniform, zeros
 
 
 @triton.jit
@@ -295,7 +295,6 @@ def window_running_sums(part_ptr, x_ptr, run_ptr, row_ptr, n, per_program, BLOCK
     pid = tl.program_id(0)
     carry = 0.0
     number = 0
-    last = -1
     t = tl.arange(0, BLOCK)
     for off in range(0, per_program, BLOCK):
         i = pid * per_program + off + t
@@ -764,8 +763,10 @@ def chacha20_xor(key_ptr, text_ptr, out_ptr, counter, n0, n1, n2, blocks, BLOCK:
     z = (i ^ i).to(tl.uint32)
     k = key_ptr
     x0, x1, x2, x3 = z + 0x61707865, z + 0x3320646E, z + 0x79622D32, z + 0x6B206574
-    k0, k1, k2, k3 = z + tl.load(k).to(tl.uint32, bitcast=True), z + tl.load(k + 1).to(tl.uint32, bitcast=True), z + tl.load(k + 2).to(tl.uint32, bitcast=True), z + tl.load(k + 3).to(tl.uint32, bitcast=True)
-    k4, k5, k6, k7 = z + tl.load(k + 4).to(tl.uint32, bitcast=True), z + tl.load(k + 5).to(tl.uint32, bitcast=True), z + tl.load(k + 6).to(tl.uint32, bitcast=True), z + tl.load(k + 7).to(tl.uint32, bitcast=True)
+    k0, k1 = z + tl.load(k).to(tl.uint32, bitcast=True), z + tl.load(k + 1).to(tl.uint32, bitcast=True)
+    k2, k3 = z + tl.load(k + 2).to(tl.uint32, bitcast=True), z + tl.load(k + 3).to(tl.uint32, bitcast=True)
+    k4, k5 = z + tl.load(k + 4).to(tl.uint32, bitcast=True), z + tl.load(k + 5).to(tl.uint32, bitcast=True)
+    k6, k7 = z + tl.load(k + 6).to(tl.uint32, bitcast=True), z + tl.load(k + 7).to(tl.uint32, bitcast=True)
     x4, x5, x6, x7, x8, x9, x10, x11 = k0, k1, k2, k3, k4, k5, k6, k7
     c = (i + counter).to(tl.uint32)
     x12, x13, x14, x15 = c, z + n0.to(tl.uint32), z + n1.to(tl.uint32), z + n2.to(tl.uint32)
