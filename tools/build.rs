@@ -1,24 +1,14 @@
-//! Compiles the C++ shim, and links the release builds of `ttc` and `ttsim` with the archives of MLIR and LLVM instead of
-//! their shared libraries, whose hundreds of thousands of relocations take longer than it takes to compile a small kernel.
-//! All other binaries, and all debug builds, use the shared libraries: they load plugins, or are linked often.
+//! Compiles the C++ shim.
 
-#[path = "build/archives.rs"]
-mod archives;
-
-use archives::output;
 use std::error::Error;
+use std::process::Command;
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed=build");
     println!("cargo:rerun-if-changed=shim");
     // Clippy links nothing, and shares no build script with what does.
     if !cfg!(clippy) {
         compile_shim()?;
-    }
-    if archives::wanted() {
-        archives::link("bin=ttc")?;
-        archives::link("bin=ttsim")?;
     }
     Ok(())
 }
@@ -41,4 +31,11 @@ fn compile_shim() -> Result<(), Box<dyn Error>> {
     }
     build.opt_level(2).debug(false).warnings(false).compile("ttopt_tools_shim");
     Ok(())
+}
+
+/// What a program prints.
+fn output(program: &str, argument: &str) -> Result<String, Box<dyn Error>> {
+    let output = Command::new(program).arg(argument).output();
+    let output = output.map_err(|err| format!("{program}: {err}; run `./dev setup`"))?;
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }

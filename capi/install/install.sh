@@ -18,3 +18,7 @@ install -D -m 755 "$library" "$prefix/lib/libttopt.so"
 mkdir -p "$prefix/lib/pkgconfig"
 sed -e "s|@prefix@|$prefix|" -e "s|@version@|$version|" "$here/ttopt.pc.in" >"$prefix/lib/pkgconfig/ttopt.pc"
 install -D -m 644 "$here/ttopt-config.cmake" "$prefix/lib/cmake/ttopt/ttopt-config.cmake"
+# The library contains LLVM and what LLVM needs.
+for licence in LICENSE-MIT LICENSE-APACHE capi/install/LICENSES-OTHERS; do
+  install -D -m 644 "$root/$licence" "$prefix/share/doc/ttopt/${licence##*/}"
+done

@@ -10,6 +10,7 @@ use ttopt_dialect::ttg::attrs::encoding;
 
 /// What the costs of a choice say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Unit {
     /// Cycles of one CTA.
     Cycles,

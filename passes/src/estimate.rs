@@ -35,6 +35,7 @@ pub struct Launch {
 
 /// What a program in the middle of the grid asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Estimate {
     /// Cycles of a multiprocessor by what they are for: the terms of the objective, but for spilled registers.
     pub terms: Vec<(&'static str, f64)>,

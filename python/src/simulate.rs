@@ -76,7 +76,7 @@ pub fn simulate<'py>(
             ..default
         };
         let outcome = simt::run(&program, &launch).map_err(|err| err.to_string())?;
-        let (report, table) = (simt::cli::report(&launch, &outcome), outcome.counts.table());
+        let (report, table) = (simt::report(&launch, &outcome), outcome.counts.table());
         Ok((outcome.buffers, report, table))
     };
     let (buffers, report, table) = py.detach(run).map_err(PyValueError::new_err)?;

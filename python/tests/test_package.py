@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,18 @@ def test_errors_have_places():
 def test_wrong_options_are_errors(options):
     with pytest.raises((ValueError, TypeError)):
         ttopt.compile(ADD, **options)
+
+
+def test_the_wheel_has_the_licences_of_what_it_contains():
+    texts = {path.name: path.read_text() for path in metadata.files("ttopt") if "LICENSE" in path.name}
+    assert set(texts) == {"LICENSE-MIT", "LICENSE-APACHE", "LICENSES-OTHERS"}
+    assert "LLVM Exceptions" in texts["LICENSES-OTHERS"]
+
+
+def test_a_kernel_is_text_bytes_or_a_path():
+    for source in (64, None, ["tt.func"]):
+        with pytest.raises(TypeError, match=f"not {type(source).__name__}"):
+            ttopt.compile(source)
 
 
 def test_an_unknown_target_is_an_error():

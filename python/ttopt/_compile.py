@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +24,18 @@ def build():
         return head[at + 8 : at + 8 + size].hex()
     facts = path.stat()
     return f"{facts.st_size:x}-{facts.st_mtime_ns:x}"
+
+
+def contents(source):
+    """The bytes of text, bytes or a file."""
+    if isinstance(source, os.PathLike):
+        return Path(source).read_bytes()
+    if isinstance(source, str):
+        return source.encode()
+    # Not bytes(source), which makes zeros of a number.
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return bytes(source)
+    raise TypeError(f"a kernel is text, bytes or a path, not {type(source).__name__}")
 
 
 @dataclass(frozen=True)
@@ -102,10 +115,8 @@ def _overrides(given):
     """As the extension takes them: stages, names for diagnostics, contents."""
     listed = []
     for stage, source in given.items():
-        if isinstance(source, Path):
-            listed.append((stage, str(source), source.read_bytes()))
-        else:
-            listed.append((stage, f"<{stage}>", source.encode() if isinstance(source, str) else bytes(source)))
+        called = str(source) if isinstance(source, os.PathLike) else f"<{stage}>"
+        listed.append((stage, called, contents(source)))
     return listed
 
 
@@ -140,10 +151,9 @@ def compile(
     ``overrides`` maps stages (ttir, ttgir, llir, ptx, amdgcn) to text or paths that take the place of what would be made; what
     follows is made from them. They must be of the same kernel, target and launch, and one that is not used is an error.
     """
-    if isinstance(source, Path):
+    if isinstance(source, os.PathLike):
         name = name or str(source)
-        source = source.read_bytes()
-    data = source.encode() if isinstance(source, str) else bytes(source)
+    data = contents(source)
     given = {**_companions.all_of_them(), **options, "target": target, "emit": emit}
     if overrides:
         given["overrides"] = _overrides(overrides)

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 
 from . import _companions, _ttopt
-from ._compile import build
+from ._compile import build, contents
 
 _FILE = "sweep.json"
 
@@ -36,8 +36,7 @@ def key(source, name, target, options, emit, keep):
         path = given.pop(option, None)
         tools[option] = _hash_of(str(path)) if path and os.path.exists(path) else None
     tools["libraries"] = [_hash_of(str(path)) for path in given.pop("libraries", None) or ()]
-    source = source.read_bytes() if isinstance(source, Path) else source
-    source = source.encode() if isinstance(source, str) else bytes(source)
+    source = contents(source)
     facts = [build(), tools, sorted(given.items()), name, target, emit, list(keep), hashlib.sha256(source).hexdigest()]
     return hashlib.sha256(json.dumps(facts, default=str).encode()).hexdigest()
 

@@ -16,7 +16,7 @@ pub fn wanted() -> bool {
 }
 
 /// Links a library that is built, with archives where that can be done.
-#[allow(dead_code, reason = "not for the build script of ttc, which compiles the shim, too")]
+#[allow(dead_code, reason = "not for the build script of ttc")]
 pub fn link_library() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=../tools/build");

@@ -63,8 +63,7 @@ impl Job {
                 "fp_fusion" => options.fp_fusion = flag()?,
                 "flush_denormals" => options.flush_denormals = flag()?,
                 "emit" => {
-                    options.emit = <Stage as clap::ValueEnum>::from_str(text()?, false)
-                        .map_err(|_| anyhow!("no stage {value}"))?;
+                    options.emit = Stage::of_name(text()?).ok_or_else(|| anyhow!("no stage {value}"))?;
                 }
                 _ => bail!("unknown key `{key}`"),
             }

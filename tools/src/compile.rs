@@ -30,7 +30,7 @@ use ttopt_passes::kernel_decisions::{MOST_CTAS, REDUCE_LOOP_ADDRESSES};
 use ttopt_passes::schedule::pass::SCHEDULES;
 
 /// What to stop at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Stage {
     /// The input, parsed and verified.
@@ -40,7 +40,6 @@ pub enum Stage {
     /// The `llvm` dialect.
     Llvm,
     /// Optimized LLVM IR.
-    #[value(alias = "llir")]
     Llvmir,
     /// The target's assembly: PTX or AMDGCN.
     Asm,
@@ -56,6 +55,29 @@ pub enum Stage {
     Hsaco,
     /// The machine code of a cubin as text, with lines of the source.
     Sass,
+}
+
+impl Stage {
+    /// All of them, in the order of a compilation, with their names and what each is.
+    pub const ALL: [(Stage, &str, &str); 11] = [
+        (Stage::Ttir, "ttir", "The input, parsed and verified"),
+        (Stage::Ttgir, "ttgir", "With layouts"),
+        (Stage::Llvm, "llvm", "The `llvm` dialect"),
+        (Stage::Llvmir, "llvmir", "Optimized LLVM IR"),
+        (Stage::Asm, "asm", "The target's assembly: PTX or AMDGCN"),
+        (Stage::Ptx, "ptx", "Assembly for NVIDIA GPUs"),
+        (Stage::Amdgcn, "amdgcn", "Assembly for AMD GPUs"),
+        (Stage::Bin, "bin", "A binary for the target: a cubin or an hsaco"),
+        (Stage::Cubin, "cubin", "A binary for NVIDIA GPUs"),
+        (Stage::Hsaco, "hsaco", "A binary for AMD GPUs: a code object"),
+        (Stage::Sass, "sass", "The machine code of a cubin as text, with lines of the source"),
+    ];
+
+    /// The stage of a name; `llir` is `llvmir`.
+    pub fn of_name(name: &str) -> Option<Stage> {
+        let name = if name == "llir" { "llvmir" } else { name };
+        Self::ALL.iter().find(|(_, known, _)| *known == name).map(|(stage, ..)| *stage)
+    }
 }
 
 impl Stage {
@@ -343,7 +365,7 @@ pub struct Reported;
 impl Compiled {
     /// The estimate as JSON: cycles by what they are for, bytes, waits.
     pub fn estimate_json(&self) -> Option<serde_json::Value> {
-        let Estimate { terms, dots, loaded, stored, waits } = self.estimate.as_ref()?;
+        let Estimate { terms, dots, loaded, stored, waits, .. } = self.estimate.as_ref()?;
         let terms: serde_json::Map<_, _> =
             terms.iter().map(|(name, cycles)| ((*name).to_owned(), (*cycles).into())).collect();
         Some(serde_json::json!({
@@ -482,7 +504,8 @@ fn compile_in(
     let source = source(input, name)?;
     // Attached last, asked first: the sources' own handlers print.
     let Control { diagnostics, is_cancelled } = control;
-    let _handler = diagnostics.map(|sink| Handler::attach(context, sink));
+    // SAFETY: the sink is borrowed for longer than this function takes, and the context has no threads.
+    let _handler = diagnostics.map(|sink| unsafe { Handler::attach_borrowed(context.into(), sink) });
     let module = parse(context, &source)?;
     let parse = |source: &Source| parse(context, source);
     let (ttir, ttgir) = (ttir.as_ref().map(parse).transpose()?, ttgir.as_ref().map(parse).transpose()?);

@@ -14,6 +14,8 @@
     )
 )]
 
+pub use mlir_host::diagnostics;
+
 pub mod batch;
 pub mod binary;
 mod bit_loads;
@@ -22,7 +24,6 @@ pub mod companions;
 pub mod compile;
 mod contexts;
 mod device_library;
-pub mod diagnostics;
 pub mod explain;
 mod llvm_errors;
 pub mod machine_code;

@@ -20,6 +20,7 @@ const DEEPEST: i32 = 3;
 
 /// Cycles of the way through a kernel that takes each loop some times.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Cycles {
     /// Of one warp alone on its part of a multiprocessor, until everything is there that it waits for.
     pub alone: f64,

@@ -64,6 +64,7 @@ const CTAS_OF_LOADING_LOOPS: u64 = 6;
 
 /// What was found out about a kernel, and what it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Occupancy {
     /// Registers of 32 bits that the kernel needs of each thread.
     pub registers: u64,

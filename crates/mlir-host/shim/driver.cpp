@@ -31,6 +31,7 @@
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Process.h"
@@ -308,7 +309,7 @@ MhSource *mhSourceNew(MlirContext ctx, MlirStringRef text, MlirStringRef name) {
   source->handler = std::make_unique<SourceMgrDiagnosticHandler>(source->manager, unwrap(ctx));
   return source;
 }
-MlirModule mhSourceParse(MhSource *source, MlirContext ctx) {
+static MlirModule parseModule(const llvm::SourceMgr &manager, MlirContext ctx) {
   bool said = false;
   OwningOpRef<ModuleOp> module;
   {
@@ -317,14 +318,21 @@ MlirModule mhSourceParse(MhSource *source, MlirContext ctx) {
       said = true;
       return failure();
     });
-    module = parseSourceFile<ModuleOp>(source->manager, ParserConfig(unwrap(ctx)));
+    module = parseSourceFile<ModuleOp>(manager, ParserConfig(unwrap(ctx)));
   }
   // As above.
   if (!module && !said)
     emitError(UnknownLoc::get(unwrap(ctx)))
-        << source->manager.getMemoryBuffer(source->manager.getMainFileID())->getBufferIdentifier()
+        << manager.getMemoryBuffer(manager.getMainFileID())->getBufferIdentifier()
         << " is malformed, and MLIR does not say where";
   return module ? MlirModule{module.release().getAsOpaquePointer()} : MlirModule{nullptr};
+}
+MlirModule mhSourceParse(MhSource *source, MlirContext ctx) { return parseModule(source->manager, ctx); }
+/// Copies the text. What is wrong with it is said to the context's handlers.
+MlirModule mhModuleParse(MlirContext ctx, MlirStringRef text, MlirStringRef name) {
+  llvm::SourceMgr manager;
+  manager.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(str(text), str(name)), llvm::SMLoc());
+  return parseModule(manager, ctx);
 }
 void mhSourceFree(MhSource *source) { delete source; }
 
@@ -363,4 +371,131 @@ int mhLinkNeeded(LLVMModuleRef raw, MlirStringRef path, MhSink *message) {
 }
 
 void mhPrintOpOnDiagnostic(MlirContext ctx, int enable) { unwrap(ctx)->printOpOnDiagnostic(enable != 0); }
+} // extern "C"
+
+namespace {
+namespace cl = llvm::cl;
+
+/// A tool like mlir-opt gives the passes that are registered when its command line is set up a flag each: all are names of one
+/// option, which builds the pipeline. A plugin is loaded while the command line is parsed, too late for that, but its passes are
+/// known in `--pass-pipeline`. This option takes over the names of that one and has those of the plugin's passes, too. What it
+/// is given it hands on to the tool's option, as long as passes of the tool's own are asked for. From the first of the plugin's
+/// on, it writes all of them as a pipeline, in their order, into `--pass-pipeline`.
+class LateFlags final : public cl::Option {
+public:
+  LateFlags(cl::Option &own, cl::Option &pipeline)
+      : Option(cl::ZeroOrMore, cl::NotHidden), own(own), pipeline(pipeline) {
+    setDescription("Passes of plugins to run");
+    setValueExpectedFlag(cl::ValueOptional);
+    addArgument();
+  }
+
+  void add(StringRef name) {
+    const PassRegistryEntry *entry = PassInfo::lookup(name);
+    // The option's map keeps the name.
+    if (!entry || !cl::getRegisteredOptions().try_emplace(entry->getPassArgument(), this).second)
+      return;
+    late.push_back(entry);
+  }
+
+  /// Takes the place of the tool's option for this name.
+  void takeOver(StringRef name) {
+    const PassRegistryEntry *entry = PassInfo::lookup(name);
+    if (!entry)
+      entry = PassPipelineInfo::lookup(name);
+    if (entry)
+      cl::getRegisteredOptions()[entry->getPassArgument()] = this;
+  }
+
+private:
+  bool handleOccurrence(unsigned position, StringRef name, StringRef options) override {
+    if (name == pipeline.ArgStr || name == "p")
+      return error("can't be used with flags of passes", name);
+    const PassRegistryEntry *entry = PassInfo::lookup(name);
+    bool isLate = llvm::is_contained(late, entry);
+    if (!entry)
+      entry = PassPipelineInfo::lookup(name);
+    passes.emplace_back(entry, options.str());
+    if (!written && !isLate)
+      return own.addOccurrence(position, name, options);
+    if (!written && own.getNumOccurrences() + 1 != int(passes.size()))
+      return error("comes after flags of passes that stand before the plugin: put --load-pass-plugin first", name);
+    if (!written && pipeline.getNumOccurrences())
+      return error("can't be used with --" + pipeline.ArgStr, name);
+    if (!written) {
+      // What would come after this would take the place of the flags.
+      for (StringRef given : {pipeline.ArgStr, StringRef("p")})
+        if (auto known = cl::getRegisteredOptions().find(given); known != cl::getRegisteredOptions().end())
+          known->second = this;
+    }
+    own.reset();
+    pipeline.reset();
+    written = true;
+    // Functions' passes among a module's are put into pipelines of their own, as the tool does.
+    OpPassManager manager(ModuleOp::getOperationName(), OpPassManager::Nesting::Implicit);
+    auto complain = [&](const Twine &message) {
+      error(message, name);
+      return failure();
+    };
+    for (auto &[pass, given] : passes)
+      if (failed(pass->addToPipeline(manager, given, complain)))
+        return true;
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    manager.printAsTextualPipeline(stream);
+    return pipeline.addOccurrence(position, pipeline.ArgStr, text);
+  }
+
+  size_t getOptionWidth() const override {
+    size_t width = own.getOptionWidth();
+    for (const PassRegistryEntry *entry : late)
+      width = std::max(width, entry->getOptionWidth() + 4);
+    return width;
+  }
+  void printOptionInfo(size_t width) const override {
+    own.printOptionInfo(width);
+    llvm::outs() << "  " << HelpStr << "\n";
+    for (const PassRegistryEntry *entry : late)
+      entry->printHelpStr(/*indent=*/4, width);
+  }
+  void printOptionValue(size_t, bool) const override {}
+  void setDefault() override {
+    own.reset();
+    passes.clear();
+    written = false;
+  }
+
+  /// The tool's options: of which passes have flags, and `--pass-pipeline`.
+  cl::Option &own;
+  cl::Option &pipeline;
+  std::vector<const PassRegistryEntry *> late;
+  /// All that were asked for, in their order, with their options.
+  std::vector<std::pair<const PassRegistryEntry *, std::string>> passes;
+  /// Whether `pipeline` has them.
+  bool written = false;
+};
+} // namespace
+
+extern "C" {
+/// Gives registered passes flags in a tool that is parsing its command line.
+void mhAddLateFlags(const MlirStringRef *names, intptr_t count) {
+  auto &options = cl::getRegisteredOptions();
+  cl::Option *pipeline = options.lookup("pass-pipeline");
+  cl::Option *own = options.lookup("canonicalize");
+  // Not a tool like mlir-opt; or one whose passes had flags in time.
+  if (!pipeline || !own || own->hasArgStr())
+    return;
+  static LateFlags *flags = nullptr;
+  if (!flags) {
+    flags = new LateFlags(*own, *pipeline);
+    SmallVector<StringRef> taken;
+    for (auto &[name, option] : options)
+      if (option == own)
+        taken.push_back(name);
+    for (StringRef name : taken)
+      flags->takeOver(name);
+  }
+  for (intptr_t i = 0; i < count; ++i)
+    flags->add(str(names[i]));
+}
 } // extern "C"

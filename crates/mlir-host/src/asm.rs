@@ -25,6 +25,7 @@ pub type ParseResult<T> = Result<T, Reported>;
 /// Punctuation. The numbers are shared with the shim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
+#[non_exhaustive]
 pub enum Punct {
     Arrow = 0,
     LBrace,

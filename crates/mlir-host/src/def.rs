@@ -182,6 +182,7 @@ pub struct RegionDef {
 /// What an operation does to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
+#[non_exhaustive]
 pub enum EffectKind {
     Read = 0,
     Write = 1,

@@ -3,13 +3,14 @@
 use crate::bytecode::{self, Malformed};
 use crate::dialect::DialectDef;
 use crate::ffi;
-use crate::ir::Op;
+use crate::ir::{Context, Op};
+use crate::owned::PassManager;
 use crate::pass::PassDef;
 use crate::text;
 use mlir_sys::*;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::{CString, c_char, c_int};
 use std::sync::{Mutex, PoisonError};
 
 /// A dialect registry.
@@ -38,7 +39,7 @@ impl Registry {
         dialects.iter().for_each(|dialect| unsafe { dialect.register(self.0) });
     }
     /// Puts all of it into a context, also one that has other dialects.
-    pub fn append_to(&self, context: crate::ir::Context<'_>) {
+    pub fn append_to(&self, context: Context<'_>) {
         // SAFETY: both are valid; the context copies the registry.
         unsafe { mlirContextAppendDialectRegistry(context.raw(), self.0) }
     }
@@ -64,8 +65,8 @@ impl Drop for Registry {
 /// Pass managers of a context by their pipelines. Each is made once: what passes set up before they first run (patterns, by
 /// the names of operations) is theirs as long as the context has the same dialects.
 pub struct Pipelines {
-    context: MlirContext,
-    made: RefCell<HashMap<String, MlirPassManager>>,
+    context: Context<'static>,
+    made: RefCell<HashMap<String, PassManager<'static>>>,
 }
 
 impl Pipelines {
@@ -74,7 +75,8 @@ impl Pipelines {
     /// # Safety
     /// The context lives longer than what is returned.
     pub unsafe fn new(context: MlirContext) -> Self {
-        Self { context, made: RefCell::default() }
+        // SAFETY: by the caller, and neither the context nor what is made in it leaves this.
+        Self { context: unsafe { Context::from_raw(context) }, made: RefCell::default() }
     }
 
     /// Runs a pipeline, in MLIR's syntax, on an operation of the context, and verifies after each pass where it is to `verify`. Says
@@ -83,53 +85,16 @@ impl Pipelines {
     /// # Errors
     /// What is wrong with the pipeline.
     pub fn run(&self, pipeline: &str, op: Op<'_>, verify: bool) -> Result<bool, String> {
-        if op.context().raw().ptr != self.context.ptr {
+        if op.context().raw().ptr != self.context.raw().ptr {
             return Err("the operation is of another context".to_owned());
         }
-        let known = self.made.borrow().get(pipeline).copied();
-        let manager = match known {
-            Some(manager) => manager,
-            None => self.make(pipeline)?,
-        };
-        // SAFETY: the manager is of this context, which is alive, and so is the operation.
-        unsafe {
-            mlirPassManagerEnableVerifier(manager, verify);
-            Ok(mlirPassManagerRunOnOp(manager, op.raw()).value != 0)
+        let mut made = self.made.borrow_mut();
+        if !made.contains_key(pipeline) {
+            made.insert(pipeline.to_owned(), PassManager::parse(self.context, pipeline)?);
         }
-    }
-
-    fn make(&self, pipeline: &str) -> Result<MlirPassManager, String> {
-        unsafe extern "C" fn collect(text: MlirStringRef, into: *mut c_void) {
-            // SAFETY: `into` is the string below, the text has so many bytes.
-            let (into, text) = unsafe {
-                (&mut *into.cast::<String>(), std::slice::from_raw_parts(text.data.cast::<u8>(), text.length))
-            };
-            into.push_str(&String::from_utf8_lossy(text));
-        }
-        let mut error = String::new();
-        // SAFETY: the context is alive; the text and `error` live during the call.
-        let (manager, parsed) = unsafe {
-            let manager = mlirPassManagerCreate(self.context);
-            let passes = mlirPassManagerGetAsOpPassManager(manager);
-            let into = (&raw mut error).cast::<c_void>();
-            (manager, mlirParsePassPipeline(passes, ffi::str_ref(pipeline), Some(collect), into))
-        };
-        if parsed.value == 0 {
-            // SAFETY: it was just made.
-            unsafe { mlirPassManagerDestroy(manager) };
-            return Err(error);
-        }
-        self.made.borrow_mut().insert(pipeline.to_owned(), manager);
-        Ok(manager)
-    }
-}
-
-impl Drop for Pipelines {
-    fn drop(&mut self) {
-        for manager in self.made.get_mut().values() {
-            // SAFETY: made by `make`; the context is alive, by the caller of `new`.
-            unsafe { mlirPassManagerDestroy(*manager) }
-        }
+        let manager = made.get_mut(pipeline).ok_or("it was just made")?;
+        manager.verify(verify);
+        Ok(manager.run_on(op).is_ok())
     }
 }
 
@@ -191,6 +156,18 @@ pub fn opt_main(tool: &str, dialects: &[&'static DialectDef], passes: &[&'static
     })
 }
 
+/// Registers passes in a tool like `mlir-opt` that is loading a plugin, and gives them flags (`--my-pass=option=1`) behind
+/// `--load-pass-plugin` on the command line. Elsewhere it registers them only.
+///
+/// Such a tool knows the flags of passes that are registered before it parses its options. What follows the plugin is parsed
+/// after these are there, too: passes of both kinds run in the order of their flags.
+pub fn register_plugin_passes(passes: &[&'static PassDef]) {
+    passes.iter().for_each(|pass| pass.register());
+    let names: Vec<MlirStringRef> = passes.iter().map(|pass| ffi::str_ref(pass.argument)).collect();
+    // SAFETY: the names live during the call, and are looked up in MLIR's registry.
+    unsafe { ffi::mhAddLateFlags(names.as_ptr(), names.len() as isize) }
+}
+
 /// Refuses malformed bytecode, and text that would end MLIR's parser. Returns 0 after appending why.
 extern "C" fn check_input(input: MlirStringRef, marker: MlirStringRef, message: *mut ffi::Sink) -> c_int {
     // SAFETY: the driver's buffer and one of its options, both alive while this runs.
@@ -207,7 +184,7 @@ extern "C" fn check_input(input: MlirStringRef, marker: MlirStringRef, message: 
 }
 
 /// Refuses what would end MLIR's readers, of bytecode or of text.
-fn check(input: &[u8]) -> Result<(), Malformed> {
+pub(crate) fn check(input: &[u8]) -> Result<(), Malformed> {
     if bytecode::is_bytecode(input) {
         return bytecode::check(input);
     }

@@ -457,6 +457,7 @@ unsafe extern "C" {
     pub(crate) fn mhRegisterCodegen(registry: MlirDialectRegistry);
     pub(crate) fn mhSourceNew(ctx: MlirContext, text: MlirStringRef, name: MlirStringRef) -> *mut RawSource;
     pub(crate) fn mhSourceParse(source: *mut RawSource, ctx: MlirContext) -> MlirModule;
+    pub(crate) fn mhModuleParse(ctx: MlirContext, text: MlirStringRef, name: MlirStringRef) -> MlirModule;
     pub(crate) fn mhSourceFree(source: *mut RawSource);
     pub(crate) fn mhLinkNeeded(module: *mut c_void, path: MlirStringRef, message: *mut RawString) -> c_int;
     pub(crate) fn mhOptMain(
@@ -466,6 +467,7 @@ unsafe extern "C" {
         registry: MlirDialectRegistry,
         check: CheckInput,
     ) -> c_int;
+    pub(crate) fn mhAddLateFlags(names: *const MlirStringRef, count: isize);
     pub(crate) fn mhPrintOpOnDiagnostic(ctx: MlirContext, enable: c_int);
     pub(crate) fn mhLspMain(argc: c_int, argv: *mut *mut c_char, registry: MlirDialectRegistry) -> c_int;
 }

@@ -16,6 +16,7 @@
 //! * [`rewrite`] builds and rewrites operations, [`conversion`] converts them to other dialects, with their types.
 //! * With the feature `melior`, handles are made from melior's and turn into them (`From`), so that a program written with
 //!   melior uses hosted dialects; [`driver::Registry::append_to`] puts them into its context.
+//! * [`owned`] has contexts, modules and pass managers of one's own, [`diagnostics`] what MLIR has to say, as values.
 //! * [`pass`] hosts passes, [`driver`] runs MLIR's tools, [`bytecode`] checks what they read.
 //!
 //! Callbacks run on MLIR's worker threads: definitions are immutable statics
@@ -40,7 +41,8 @@
 //! | Freeing an erased operation | `grave` | [`Op::erase`](ir::Op::erase) panics where results are used, and takes the operation out of the IR only; it is freed when the outermost callback returns, outside of callbacks never. |
 //! | Changes in a dialect conversion | [`conversion`], [`rewrite`] | MLIR keeps handles to what it may take back, and only asserts that it is used rightly. Operations that were replaced are marked, in the IR, where MLIR takes the mark back with the rest: neither they nor what they hold is replaced again. What would destroy, move or add something by another way than the conversion's rewriter panics until the conversion ends, and so does whatever would erase the operation that is converted. Counts of arguments, values and results are asserted. |
 //! | Rules, type converters, patterns | [`conversion`] | Rules outlive the call that they are given to, the rest are statics; the C++ objects made of them are gone when it returns. |
-//! | Owner of a C++ object | [`driver`], [`asm`], [`rewrite`] | Freed once, on drop; [`rewrite::NewRegion`] also gives it to one operation at most. |
+//! | Owner of a C++ object | [`owned`], [`driver`], [`asm`], [`rewrite`] | Freed once, on drop; [`rewrite::NewRegion`] also gives it to one operation at most. |
+//! | Diagnostics handler | [`diagnostics`] | Detached before what it calls is freed. MLIR calls it under a lock; a sink that emits is not entered again. |
 //! | `Send`, `Sync` | [`dialect`] | Definitions are immutable statics; what the shim keeps of them never moves nor changes. |
 //! | Pointer of [`once`](once::Once) | [`once`] | Null or leaked. |
 //!
@@ -57,6 +59,7 @@ pub mod attrs;
 pub mod bytecode;
 pub mod conversion;
 pub mod def;
+pub mod diagnostics;
 pub mod dialect;
 pub mod driver;
 mod ffi;
@@ -71,6 +74,7 @@ mod macros;
 mod melior;
 pub mod memo;
 pub mod once;
+pub mod owned;
 pub mod pass;
 pub mod poison;
 pub mod rewrite;

@@ -4,6 +4,7 @@
 //! one. On the way back both are that one.
 
 use crate::ir::{Attr, Block, Context, Loc, Op, Region, Type, Value};
+use crate::owned::{OwnedContext, OwnedModule, PassManager};
 use melior::ir::operation::OperationLike as _;
 use melior::ir::{AttributeLike as _, BlockLike as _, RegionLike as _, TypeLike as _, ValueLike as _};
 
@@ -68,5 +69,35 @@ impl<'a> From<&'a melior::ir::Operation<'_>> for Op<'a> {
     fn from(operation: &'a melior::ir::Operation<'_>) -> Self {
         // SAFETY: borrowed for the lifetime.
         unsafe { Self::from_raw(operation.to_raw()) }.expect("melior has no null handles")
+    }
+}
+
+impl From<melior::Context> for OwnedContext {
+    fn from(context: melior::Context) -> Self {
+        let raw = std::mem::ManuallyDrop::new(context).to_raw();
+        // SAFETY: melior does not destroy it any more.
+        unsafe { Self::from_raw(raw) }
+    }
+}
+
+impl<'c> From<melior::ir::Module<'c>> for OwnedModule<'c> {
+    fn from(module: melior::ir::Module<'c>) -> Self {
+        let raw = std::mem::ManuallyDrop::new(module).to_raw();
+        // SAFETY: melior does not destroy it any more; its context lives for `'c`.
+        unsafe { Self::from_raw(raw) }
+    }
+}
+
+impl<'c> From<OwnedModule<'c>> for melior::ir::Module<'c> {
+    fn from(module: OwnedModule<'c>) -> Self {
+        // SAFETY: it is nobody else's; its context lives for `'c`.
+        unsafe { Self::from_raw(module.into_raw()) }
+    }
+}
+
+impl<'c> From<PassManager<'c>> for melior::pass::PassManager<'c> {
+    fn from(passes: PassManager<'c>) -> Self {
+        // SAFETY: it is nobody else's; its context lives for `'c`.
+        unsafe { Self::from_raw(passes.into_raw()) }
     }
 }

@@ -37,6 +37,7 @@ pub enum Upstream {
 
 /// A trait of a hosted operation.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub enum Trait {
     /// One that MLIR knows, with its verifier.
     Upstream(Upstream),

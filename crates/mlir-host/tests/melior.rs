@@ -9,6 +9,7 @@ use mlir_host::attrs::I32Attr;
 use mlir_host::def::{ANY_TYPE, Effects, Speculation};
 use mlir_host::driver::Registry;
 use mlir_host::ir::{Attr, Op};
+use mlir_host::owned::{OwnedContext, OwnedModule, PassManager};
 use mlir_host::traits::Trait;
 use mlir_host::{DialectDef, ir, op};
 
@@ -80,4 +81,19 @@ fn melior_builds_hosted_operations_and_infers_their_types() {
     let text = StringAttribute::new(&context, "here").into();
     times.op().set_attr("note", Attr::from(text));
     assert_eq!(melior::ir::Attribute::from(times.op().attr("note").expect("set")), text);
+}
+
+#[test]
+fn what_melior_owns_becomes_ours_and_goes_back() {
+    let context = OwnedContext::from(context());
+    let text = "%0 = arith.constant 1 : i32 %1 = mel.times %0 by 3 : i32";
+    let module = OwnedModule::parse(context.handle(), text, "").expect("parsed");
+    let printed = module.to_string();
+    let mut module = Module::from(module);
+    assert_eq!(module.as_operation().to_string(), printed);
+    mlir_host::driver::register_transform_passes();
+    let passes = PassManager::parse(context.handle(), "builtin.module(canonicalize)").expect("known");
+    melior::pass::PassManager::from(passes).run(&mut module).expect("it does not fail");
+    let module = OwnedModule::from(module);
+    assert_eq!(module.body().ops().count(), 0, "{module}");
 }

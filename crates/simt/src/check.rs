@@ -5,6 +5,7 @@ use std::fmt;
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Kind {
     /// Two threads touch the same shared bytes with no synchronization between, at least one writing.
     SharedRace,
@@ -52,6 +53,7 @@ impl Kind {
 
 /// Who did something, and where in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Site {
     /// Source file.
     pub file: String,
@@ -78,6 +80,7 @@ impl fmt::Display for Site {
 
 /// One report. What happens again on the same lines is counted, not repeated.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Finding {
     /// What.
     pub kind: Kind,

@@ -27,6 +27,7 @@ use crate::ir::Loc;
 /// Classes of instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)]
+#[non_exhaustive]
 pub enum Class {
     Float32,
     Float64,
@@ -183,6 +184,7 @@ fn matrix_ops(op: &Op) -> u64 {
 
 /// Counters of one instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Count {
     /// Executed warp instructions.
     pub instructions: u64,
@@ -233,6 +235,7 @@ impl Count {
 
 /// Counters of all instructions of a kernel.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Counts {
     /// One entry per instruction.
     pub at: Vec<Count>,

@@ -10,6 +10,7 @@ use crate::{Error, num};
 /// An element type of data files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
+#[non_exhaustive]
 pub enum Dtype {
     F64,
     F32,

@@ -17,6 +17,7 @@ use crate::tma::HostMap;
 
 /// A kernel argument.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Arg {
     /// A buffer of device memory with its initial contents.
     Buffer {
@@ -102,6 +103,7 @@ pub struct Control<'a> {
 
 /// What a launch gives.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Outcome {
     /// Contents of the buffer arguments, in the order of the arguments.
     pub buffers: Vec<Vec<u8>>,

@@ -58,7 +58,6 @@ pub mod banks;
 pub mod bytecode;
 mod cfg;
 pub mod check;
-pub mod cli;
 pub mod counts;
 mod decode;
 mod double;
@@ -73,6 +72,7 @@ pub mod mma;
 pub mod num;
 pub mod ptx;
 pub mod read;
+mod report;
 pub mod shared;
 pub mod text;
 pub mod tma;
@@ -82,9 +82,11 @@ pub mod wgmma;
 pub use decode::decode;
 pub use exec::Trace;
 pub use launch::{Arg, Control, Launch, Outcome, run, run_with};
+pub use report::report;
 
 /// What can go wrong before a kernel runs.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// LLVM does not read the module.
     #[error("{file}: {message}")]

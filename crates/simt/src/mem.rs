@@ -171,6 +171,7 @@ impl Buffer {
 
 /// Why an address cannot be accessed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Fault {
     /// No buffer there.
     Nowhere,

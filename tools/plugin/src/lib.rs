@@ -2,10 +2,8 @@
 //!
 //! The stock `mlir-opt` loads it with `--load-dialect-plugin` and
 //! `--load-pass-plugin`, through the entry points that
-//! `mlir/Tools/Plugins/DialectPlugin.h` and `PassPlugin.h` describe. (Options
-//! come before plugins there: `mlir-opt` knows the passes of a plugin in
-//! `--pass-pipeline`, and has no flags for them.) Programs
-//! in C and C++ link it and include `ttopt_mlir.h`, in the folder `include` beside
+//! `mlir/Tools/Plugins/DialectPlugin.h` and `PassPlugin.h` describe. Passes have
+//! flags there behind `--load-pass-plugin`. Programs in C and C++ link it and include `ttopt_mlir.h`, in the folder `include` beside
 //! this package's sources.
 //!
 //! The library that loads it must use the same `libMLIR.so`: a second copy of
@@ -61,8 +59,12 @@ pub extern "C" fn mlirGetPassPluginInfo() -> PassPluginLibraryInfo {
         api_version: API_VERSION,
         name: NAME.as_ptr(),
         version: VERSION.as_ptr(),
-        register: ttoptRegisterPasses,
+        register: register_plugin_passes,
     }
+}
+
+extern "C" fn register_plugin_passes() {
+    mlir_host::driver::register_plugin_passes(&ttopt_lowering::all_passes().collect::<Vec<_>>());
 }
 
 /// # Safety

@@ -34,6 +34,7 @@ use style::Style;
 
 /// How to show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Format {
     /// Who holds which element; of a conversion, the steps of the plan.
     Table,

@@ -214,7 +214,7 @@ impl<'c> Loc<'c> {
 
 unsafe extern "C" fn append(text: MlirStringRef, out: *mut c_void) {
     // SAFETY: `print` passes a String, MLIR passes valid text.
-    unsafe { (*out.cast::<String>()).push_str(ffi::str_of(text)) }
+    unsafe { (*out.cast::<String>()).push_str(&String::from_utf8_lossy(ffi::bytes_of(text))) }
 }
 
 /// Collects what a C API print function writes.

@@ -14,6 +14,7 @@ handle!(
 /// The floating-point formats of the builtin dialect that GPUs compute with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
+#[non_exhaustive]
 pub enum FloatKind {
     F4E2M1FN,
     F8E4M3FN,

@@ -5,10 +5,10 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::json;
 
-use crate::input::{Array, Case, Dtype, MAX_BUFFER, buffer_bytes};
-use crate::ir::Ty;
-use crate::launch::Arg;
-use crate::tma::{ElemType, HostMap};
+use simt::Arg;
+use simt::input::{Array, Case, Dtype, MAX_BUFFER, buffer_bytes};
+use simt::ir::Ty;
+use simt::tma::{ElemType, HostMap};
 
 /// A buffer that the user named.
 pub(super) struct Named {

@@ -1,10 +1,4 @@
-//! The command line of `ttsim`.
-//!
-//! Kernels in LLVM IR run as they are. A kernel in a form that must be compiled first (`.ttir`, `.ttgir`) goes
-//! through the [`Compiler`] that the caller of [`main`] gives; without one it is an error. So the simulator
-//! does not depend on any compiler, and a binary that has one adds it in one line.
-
-mod arguments;
+//! The command line: kernels in LLVM IR run as they are, others are compiled first.
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -15,13 +9,12 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Parser;
-use serde_json::json;
 
-use arguments::{Named, arguments};
+use simt::input::{Array, Case, Dtype};
+use simt::{Control, Launch, Outcome, Trace, run_with};
 
-use crate::exec::Trace;
-use crate::input::{Array, Case, Dtype};
-use crate::launch::{Control, Launch, Outcome, run_with};
+use crate::arguments::{self, Named, arguments};
+use crate::to_llvm;
 
 /// What a compiler is asked for.
 #[derive(Clone, Debug)]
@@ -53,14 +46,11 @@ pub struct Compiled {
     pub shared: Option<u32>,
 }
 
-/// Turns a kernel into LLVM IR.
-pub type Compiler<'a> = dyn Fn(&CompileRequest) -> Result<Compiled> + 'a;
-
 /// Runs a GPU kernel on the CPU, checks it and counts what it costs.
 #[derive(Parser, Debug)]
 #[command(name = "ttsim", version)]
 struct Options {
-    /// The kernel: .ll or .bc, or .ttir or .ttgir where a compiler is built in
+    /// The kernel: .ttir, .ttgir, .ll or .bc
     kernel: Option<PathBuf>,
     /// The kernel as LLVM IR, whatever its name
     #[arg(long, value_name = "FILE")]
@@ -164,8 +154,8 @@ fn parse_trace(s: &str) -> Result<Trace, String> {
     Ok(t)
 }
 
-/// Runs the command line. `compile` handles kernels that are not LLVM IR.
-pub fn main(args: impl IntoIterator<Item = OsString>, compile: Option<&Compiler<'_>>) -> ExitCode {
+/// Runs the command line.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let options = match Options::try_parse_from(args) {
         Ok(o) => o,
         Err(e) => {
@@ -176,7 +166,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>, compile: Option<&Compiler<
             return ExitCode::from(code);
         }
     };
-    match simulate(&options, compile) {
+    match simulate(&options) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(e) => {
@@ -186,7 +176,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>, compile: Option<&Compiler<
     }
 }
 
-fn simulate(o: &Options, compile: Option<&Compiler<'_>>) -> Result<bool> {
+fn simulate(o: &Options) -> Result<bool> {
     let case = match &o.case {
         Some(path) => {
             let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
@@ -194,15 +184,15 @@ fn simulate(o: &Options, compile: Option<&Compiler<'_>>) -> Result<bool> {
         }
         None => None,
     };
-    let compiled = kernel(o, case.as_ref(), compile)?;
-    let mut module = crate::read::parse(&compiled.0, &compiled.1.llvm)?;
+    let compiled = kernel(o, case.as_ref())?;
+    let mut module = simt::read::parse(&compiled.0, &compiled.1.llvm)?;
     module.cpu = compiled.1.target;
     let entry = o.entry.clone().or(compiled.1.kernel).or_else(|| {
         // A case names its kernel, but a compiler may have changed the symbol.
         let name = &case.as_ref()?.kernel;
         module.functions.iter().any(|f| f.name == *name).then(|| name.clone())
     });
-    let program = crate::decode(&module, entry.as_deref())?;
+    let program = simt::decode(&module, entry.as_deref())?;
     let (args, named) = match &case {
         Some(c) => arguments::of_case(c, o.data.as_deref())?,
         None => arguments(&o.args, &program.params)?,
@@ -252,13 +242,13 @@ fn simulate(o: &Options, compile: Option<&Compiler<'_>>) -> Result<bool> {
         );
     }
     if let Some(path) = &o.report {
-        std::fs::write(path, report(&launch, &outcome)).with_context(|| path.display().to_string())?;
+        std::fs::write(path, simt::report(&launch, &outcome)).with_context(|| path.display().to_string())?;
     }
     Ok(good)
 }
 
 /// The kernel's LLVM IR and a name for it.
-fn kernel(o: &Options, case: Option<&Case>, compile: Option<&Compiler<'_>>) -> Result<(String, Compiled)> {
+fn kernel(o: &Options, case: Option<&Case>) -> Result<(String, Compiled)> {
     let read = |p: &Path| -> Result<(String, Compiled)> {
         let llvm = std::fs::read(p).with_context(|| p.display().to_string())?;
         Ok((
@@ -275,12 +265,6 @@ fn kernel(o: &Options, case: Option<&Case>, compile: Option<&Compiler<'_>>) -> R
     match file.extension().and_then(|e| e.to_str()) {
         Some("ll" | "bc" | "llir") => read(&file),
         Some("ttir" | "ttgir" | "mlir") => {
-            let Some(compile) = compile else {
-                bail!(
-                    "{}: this ttsim has no compiler built in; give the kernel as LLVM IR with --llvm",
-                    file.display()
-                );
-            };
             let request = CompileRequest {
                 file: file.clone(),
                 target: o.target.clone(),
@@ -288,14 +272,14 @@ fn kernel(o: &Options, case: Option<&Case>, compile: Option<&Compiler<'_>>) -> R
                 num_stages: o.num_stages.or(case.map(|c| c.num_stages)),
                 num_ctas: o.num_ctas.or(case.map(|c| c.num_ctas)),
             };
-            Ok((file.display().to_string(), compile(&request)?))
+            Ok((file.display().to_string(), to_llvm(&request)?))
         }
         _ => bail!("{}: neither .ttir, .ttgir, .ll nor .bc", file.display()),
     }
 }
 
 /// Runs with a progress line and so that Ctrl-C ends it in order.
-fn watched(program: &crate::bytecode::Program, launch: &Launch) -> Result<Outcome> {
+fn watched(program: &simt::bytecode::Program, launch: &Launch) -> Result<Outcome> {
     static STOP: AtomicBool = AtomicBool::new(false);
     // A second run in one process keeps the first handler, which does the same.
     let _ = ctrlc::set_handler(|| {
@@ -372,31 +356,4 @@ fn compare(o: &Options, arrays: &[(&Named, Array)]) -> Result<bool> {
         }
     }
     Ok(good)
-}
-
-/// The report as JSON.
-pub fn report(launch: &Launch, outcome: &Outcome) -> String {
-    let findings: Vec<serde_json::Value> = outcome
-        .findings
-        .iter()
-        .map(|f| {
-            json!({
-                "kind": f.kind.name(), "message": f.message, "kernel": f.kernel, "file": f.file, "line": f.line,
-                "program": f.program, "warp": f.warp, "lane": f.lane, "address": f.address, "count": f.count,
-                "addresses": f.addresses.map(|(a, b)| [a, b]), "instructions": f.places,
-                "other": f.other.as_ref().map(|o| {
-                    json!({
-                        "file": o.file, "line": o.line, "program": o.program, "warp": o.warp,
-                        "lane": (o.lane < 64).then_some(o.lane),
-                    })
-                }),
-            })
-        })
-        .collect();
-    let mut v = outcome.counts.json();
-    v["grid"] = json!(launch.grid);
-    v["findings"] = json!(findings);
-    v["seconds"] = json!(outcome.seconds);
-    v["complete"] = json!(!outcome.stopped);
-    format!("{v:#}\n")
 }

@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use clap::Parser;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use linear_layout::show::timeline::{self, Timeline};
 use linear_layout::target::{TargetDesc, Vendor};
 use std::io::{Read as _, Write as _};
@@ -15,6 +16,15 @@ use ttopt_tools::compile::{Compiled, Options, Reported, Stage, Times, check_inpu
 use ttopt_tools::explain;
 use ttopt_tools::overrides::Override;
 use ttopt_tools::store::Store;
+
+/// The names of stages.
+fn stages() -> impl TypedValueParser<Value = Stage> {
+    let names = Stage::ALL.map(|(stage, name, what)| {
+        let value = PossibleValue::new(name).help(what);
+        if stage == Stage::Llvmir { value.alias("llir") } else { value }
+    });
+    PossibleValuesParser::new(names).try_map(|name| Stage::of_name(&name).ok_or("no such stage"))
+}
 
 /// Compiles a Triton module for a GPU.
 #[derive(Parser)]
@@ -50,7 +60,7 @@ struct Args {
     #[arg(long, default_value_t = 1, value_parser = power_of_two)]
     num_ctas: u32,
     /// What to stop at
-    #[arg(long, value_enum, default_value_t = Stage::Asm)]
+    #[arg(long, value_parser = stages(), default_value = "asm")]
     emit: Stage,
     /// Where the result goes; `-` for stdout
     #[arg(short, long, default_value = "-")]

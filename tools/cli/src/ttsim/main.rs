@@ -1,12 +1,16 @@
 //! Runs a GPU kernel on the CPU, checks it and counts what it costs: TTIR and TTGIR go through our compiler,
 //! LLVM IR of any origin runs as it is.
 
+mod arguments;
+mod simulate;
+
 use anyhow::{Context as _, Result};
-use simt::cli::{CompileRequest, Compiled};
+use simulate::{CompileRequest, Compiled};
 use std::process::ExitCode;
 use ttopt_tools::companions::Companions;
 use ttopt_tools::compile::{Options, Stage, check_input, compile};
 
+/// Compiles a kernel to LLVM IR.
 fn to_llvm(request: &CompileRequest) -> Result<Compiled> {
     let name = request.file.display().to_string();
     let bytes = std::fs::read(&request.file).with_context(|| format!("cannot read {name}"))?;
@@ -29,5 +33,5 @@ fn to_llvm(request: &CompileRequest) -> Result<Compiled> {
 }
 
 fn main() -> ExitCode {
-    simt::cli::main(std::env::args_os(), Some(&to_llvm))
+    simulate::main(std::env::args_os())
 }
