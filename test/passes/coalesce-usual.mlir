@@ -70,3 +70,54 @@ tt.func @widened(%p: !tt.ptr<i8> {tt.divisibility = 16 : i32}, %a: tensor<64x64x
   %d = tt.dot %a, %b, %sum : tensor<64x64xf16> * tensor<64x64xf16> -> tensor<64x64xf32>
   tt.return %d : tensor<64x64xf32>
 }
+
+// -----
+
+// Windows that overlap, clamped at the ends: neighbours along both dimensions usually lie next to each other. What is sorted
+// or reduced along dimension 1, here after a reshape, as sorts do, stays in the registers of a thread.
+// CHECK: [[WINDOWS:#blocked[0-9]*]] = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [32, 1], warpsPerCTA = [4, 1], order = [0, 1]}>
+// CHECK-LABEL: @windows
+// CHECK: tt.load {{.*}} : tensor<128x4x!tt.ptr<f32>, [[WINDOWS]]>
+tt.func @windows(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %last: i32) -> tensor<128x2xf32> {
+  %r = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32>
+  %c = tt.make_range {start = 0 : i32, end = 4 : i32} : tensor<4xi32>
+  %r2 = tt.expand_dims %r {axis = 1 : i32} : tensor<128xi32> -> tensor<128x1xi32>
+  %c2 = tt.expand_dims %c {axis = 0 : i32} : tensor<4xi32> -> tensor<1x4xi32>
+  %r3 = tt.broadcast %r2 : tensor<128x1xi32> -> tensor<128x4xi32>
+  %c3 = tt.broadcast %c2 : tensor<1x4xi32> -> tensor<128x4xi32>
+  %sum = arith.addi %r3, %c3 : tensor<128x4xi32>
+  %end = tt.splat %last : i32 -> tensor<128x4xi32>
+  %at = arith.minsi %sum, %end : tensor<128x4xi32>
+  %b = tt.splat %p : !tt.ptr<f32> -> tensor<128x4x!tt.ptr<f32>>
+  %q = tt.addptr %b, %at : tensor<128x4x!tt.ptr<f32>>, tensor<128x4xi32>
+  %v = tt.load %q : tensor<128x4x!tt.ptr<f32>>
+  %pairs = tt.reshape %v : tensor<128x4xf32> -> tensor<128x2x2xf32>
+  %m = "tt.reduce"(%pairs) <{axis = 2 : i32}> ({
+  ^bb0(%x: f32, %y: f32):
+    %z = arith.maxnumf %x, %y : f32
+    tt.reduce.return %z : f32
+  }) : (tensor<128x2x2xf32>) -> tensor<128x2xf32>
+  tt.return %m : tensor<128x2xf32>
+}
+
+// -----
+
+// Without anything along a dimension lanes lie along the last one.
+// CHECK: [[COLUMNS:#blocked[0-9]*]] = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>
+// CHECK-LABEL: @windows_alone
+// CHECK: tt.load {{.*}} : tensor<128x4x!tt.ptr<f32>, [[COLUMNS]]>
+tt.func @windows_alone(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %last: i32) -> tensor<128x4xf32> {
+  %r = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32>
+  %c = tt.make_range {start = 0 : i32, end = 4 : i32} : tensor<4xi32>
+  %r2 = tt.expand_dims %r {axis = 1 : i32} : tensor<128xi32> -> tensor<128x1xi32>
+  %c2 = tt.expand_dims %c {axis = 0 : i32} : tensor<4xi32> -> tensor<1x4xi32>
+  %r3 = tt.broadcast %r2 : tensor<128x1xi32> -> tensor<128x4xi32>
+  %c3 = tt.broadcast %c2 : tensor<1x4xi32> -> tensor<128x4xi32>
+  %sum = arith.addi %r3, %c3 : tensor<128x4xi32>
+  %end = tt.splat %last : i32 -> tensor<128x4xi32>
+  %at = arith.minsi %sum, %end : tensor<128x4xi32>
+  %b = tt.splat %p : !tt.ptr<f32> -> tensor<128x4x!tt.ptr<f32>>
+  %q = tt.addptr %b, %at : tensor<128x4x!tt.ptr<f32>>, tensor<128x4xi32>
+  %v = tt.load %q : tensor<128x4x!tt.ptr<f32>>
+  tt.return %v : tensor<128x4xf32>
+}
