@@ -30,6 +30,7 @@ use mlir_host::is_one_of;
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::{IrRewriter, create};
 use smallvec::SmallVec;
+use std::borrow::Cow;
 use ttopt_dialect::tt::ops::{BroadcastOp, ExpandDimsOp, GatherOp, LoadOp, ReduceOp, ScanOp};
 use ttopt_dialect::ttg::attrs::encoding;
 use ttopt_dialect::ttg::infer;
@@ -296,13 +297,15 @@ struct Along<'c> {
 impl Along<'_> {
     /// Cycles of the operations where the values of the group are in `layout`; `None` where they cannot be done.
     fn cost(&self, layout: &LinearLayout, target: &TargetDesc) -> Option<f64> {
-        let Some(shape) = &self.reshaped else {
-            return Some(self.weight * plans::cost_along(self.op, layout, target).ok()?);
+        let seen = match &self.reshaped {
+            None => Cow::Borrowed(layout),
+            Some(shape) => {
+                let own: Option<Shape> =
+                    layout.out_dims().map(|dim| Some(layout.out_size(dim)? as i64)).collect();
+                Cow::Owned(infer::reshape_layout(layout, &own?, shape).ok()?)
+            }
         };
-        let own: Shape =
-            layout.out_dims().map(|dim| Some(layout.out_size(dim)? as i64)).collect::<Option<_>>()?;
-        let layout = infer::reshape_layout(layout, &own, shape).ok()?;
-        Some(self.weight * plans::cost_along(self.op, &layout, target).ok()?)
+        Some(self.weight * plans::cost_along(self.op, &seen, target).ok()?)
     }
 }
 

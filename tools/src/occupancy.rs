@@ -217,7 +217,7 @@ pub fn with_loads_apart(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec
     let (kernel, _) = only_kernel(ptx)?;
     let found = cycles(cubin, capability)?;
     let waits = found.alone / warps_of_part(&kernel, cubin)?.max(1.0);
-    tracing::debug!(waits, found.issued, found.loads, "masked loads as they are");
+    debug!(waits, found.issued, found.loads, "masked loads as they are");
     (waits >= FASTER_APART * found.issued).then(|| apart::apart(ptx))?
 }
 
@@ -227,7 +227,7 @@ pub fn is_worth_loads_apart(ptx: &[u8], cubin: &[u8], apart: &[u8], capability: 
         let (kernel, _) = only_kernel(ptx)?;
         let found = cycles(cubin, capability)?;
         let warps = warps_of_part(&kernel, cubin)?;
-        tracing::debug!(found.alone, found.issued, found.loads, warps, "cycles of machine code");
+        debug!(found.alone, found.issued, found.loads, warps, "cycles of machine code");
         Some((found.each(warps), found.loads))
     };
     // An assembler may unroll loops that have no branches in them, but a way with more loads is another way.

@@ -786,16 +786,12 @@ impl<'c> Builder<'_, 'c> {
         let users: SmallVec<[Op<'c>; 4]> = result.uses().map(|(user, _)| user).collect();
         let mut allocs: SmallVec<[(Value<'c>, MemDescType<'c>); 2]> = SmallVec::new();
         for user in &users {
-            let alloc = LocalAllocOp::cast(*user).filter(|_| fills_constant_buffer(*user));
-            let Some(alloc) = alloc.filter(|_| user.block() == Some(self.block)) else { continue };
-            let Some(ty) = MemDescType::cast(alloc.result().ty()) else { continue };
-            if self.can_copy(op, ty) {
-                if self.is_cheaper_turned(op, *user, ty) {
-                    let ty = self.staging(op, result)?;
-                    return Some((self.ring([ty].into_iter().collect())?, false));
-                }
-                allocs.push((alloc.result(), ty));
+            let Some(ty) = self.copied_to(op, *user) else { continue };
+            if self.is_cheaper_turned(op, *user, ty) {
+                let ty = self.staging(op, result)?;
+                return Some((self.ring([ty].into_iter().collect())?, false));
             }
+            allocs.push((user.result(0), ty));
         }
         if let Some((_, first)) = allocs.first().copied() {
             let ring = self.ring([slot_type(first)?].into_iter().collect())?;
@@ -823,18 +819,17 @@ impl<'c> Builder<'_, 'c> {
 
     /// Whether `op` loads what cannot wait for its use in a ring, or had better not; a scalar counts where it is an address.
     fn needs_registers(&self, op: Op<'c>) -> bool {
-        if LoadOp::cast(op).is_none() || self.written.may_be(op.operand(0)) {
-            return LoadOp::cast(op).is_some();
+        if LoadOp::cast(op).is_none() {
+            return false;
+        }
+        if self.written.may_be(op.operand(0)) {
+            return true;
         }
         let result = op.result(0);
         if result.ty().as_tensor().is_none() {
             return self.addresses.contains(&result);
         }
-        let copied = |(user, _): (Op<'c>, usize)| {
-            let alloc = LocalAllocOp::cast(user).filter(|_| user.block() == Some(self.block));
-            let ty = alloc.and_then(|alloc| MemDescType::cast(alloc.result().ty()));
-            fills_constant_buffer(user) && ty.is_some_and(|ty| self.can_copy(op, ty))
-        };
+        let copied = |(user, _): (Op<'c>, usize)| self.copied_to(op, user).is_some();
         !result.uses().any(copied)
             && (self.addresses.contains(&result)
                 || self.is_repeated(op)
@@ -887,6 +882,13 @@ impl<'c> Builder<'_, 'c> {
         let rows = || self.staging(op, op.result(0)).and_then(cycles);
         let turned = || Some(PASSES_WHEN_TURNED * rows()? < cycles(ty)?);
         self.is_for_dots_beside(alloc) && turned().unwrap_or(false)
+    }
+
+    /// The type of the buffer that `user` fills with what `op` loads, where copies can do that.
+    fn copied_to(&self, op: Op<'c>, user: Op<'c>) -> Option<MemDescType<'c>> {
+        let alloc = LocalAllocOp::cast(user)
+            .filter(|_| fills_constant_buffer(user) && user.block() == Some(self.block))?;
+        MemDescType::cast(alloc.result().ty()).filter(|ty| self.can_copy(op, *ty))
     }
 
     fn can_copy(&self, op: Op<'c>, ty: MemDescType<'c>) -> bool {
