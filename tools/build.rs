@@ -21,6 +21,7 @@ fn compile_shim() -> Result<(), Box<dyn Error>> {
         .cpp(true)
         .file("shim/assemble.cpp")
         .file("shim/codegen.cpp")
+        .file("shim/inlining.cpp")
         .file("shim/masks.cpp")
         .file("shim/random.cpp")
         .file("shim/sinking.cpp")

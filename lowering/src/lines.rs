@@ -5,6 +5,8 @@
 //! does every place of an inlined function; what it was inlined at follows as `inlinedAt`. All scopes are blocks of the function
 //! that is lowered: locations do not say what the functions that were inlined are called.
 
+use std::borrow::Cow;
+
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Context, Loc, LocKind, Op};
 
@@ -65,9 +67,8 @@ impl<'c> Lines<'c> {
         match loc.kind() {
             LocKind::File(path) => {
                 let (function, _) = self.function.as_ref()?;
-                let block =
-                    self.blocks.entry(path).or_insert_with(|| Attr::di_block_in_file(*function, path));
-                Some(loc.fused(*block))
+                let made = || Attr::di_block_in_file(*function, &unquoted(path));
+                Some(loc.fused(*self.blocks.entry(path).or_insert_with(made)))
             }
             LocKind::Name(place) => self.in_block(place),
             LocKind::CallSite { callee, caller } => match (self.in_block(callee), self.in_block(caller)) {
@@ -80,9 +81,15 @@ impl<'c> Lines<'c> {
     }
 }
 
+/// The path of a file as code names it: ptxas does not read a quotation mark in one, escaped or not.
+fn unquoted(path: &str) -> Cow<'_, str> {
+    if path.contains('"') { path.replace('"', "'").into() } else { path.into() }
+}
+
 fn subprogram<'c>(ctx: Context<'c>, name: &str, path: &str, line: u32) -> Option<Attr<'c>> {
     let quoted = |text: &str| Attr::string(ctx, text).to_string();
-    let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+    let path = unquoted(path);
+    let (folder, file) = path.rsplit_once('/').unwrap_or(("", &path));
     let file = format!("#llvm.di_file<{} in {}>", quoted(file), quoted(folder));
     let unit = format!(
         "#llvm.di_compile_unit<id = distinct[0]<>, sourceLanguage = DW_LANG_C, file = {file}, \

@@ -135,6 +135,7 @@ def test_what_was_inlined_keeps_its_file():
     files = re.findall(r'\.file\s+\d+ "([^"]*)"', kernel.asm["ptx"])
     assert sorted(os.path.basename(path) for path in files) == ["kernels.py", "standard.py"]
     assert "inlinedAt: " in kernel.asm["llir"]
+    assert re.search(r"\.loc\s+\d+ \d+ \d+, function_name \S+, inlined_at \d+ \d+ \d+\n", kernel.asm["ptx"])
 
 
 def test_an_assertion_says_where_it_is():

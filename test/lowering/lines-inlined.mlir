@@ -3,16 +3,31 @@
 // RUN: %ttc %s --target cuda:90 --emit llvmir -o %t.ll && FileCheck %s --check-prefix=LLVM --input-file %t.ll && FileCheck %s --check-prefix=INLINED --input-file %t.ll
 // RUN: %ttc %s --target hip:gfx942 --emit llvmir | FileCheck %s --check-prefix=AMD
 
-// Places in other files keep them. (LLVM 22 writes no inlined_at into PTX.)
-// PTX: .loc [[KERNEL:[0-9]+]] 5 1
-// PTX: .loc [[LIBRARY:[0-9]+]] 14 3
-// PTX: .loc [[LIBRARY]] 16 7
-// PTX: .loc [[LIBRARY]] 18 7
+// Places in other files keep them, and what was inlined says at which place. ptxas wants to know that place before: where no
+// directive is about it, one comes first.
+// PTX: .loc [[KERNEL:[0-9]+]] 5 1{{$}}
+// PTX: .loc [[LIBRARY:[0-9]+]] 14 3{{$}}
+// PTX: .loc [[KERNEL]] 7 2{{$}}
+// PTX-NEXT: .loc [[LIBRARY]] 16 7, function_name [[NAME:\$[A-Za-z_0-9]+]], inlined_at [[KERNEL]] 7 2{{$}}
+// PTX: .loc [[KERNEL]] 8 2{{$}}
+// PTX-NEXT: .loc [[LIBRARY]] 19 7, function_name [[NAME]], inlined_at [[KERNEL]] 8 2{{$}}
+// PTX-NEXT: .loc [[LIBRARY]] 18 7, function_name [[NAME]], inlined_at [[LIBRARY]] 19 7{{$}}
 // Nobody knows what was inlined here, or where.
-// PTX: .loc [[KERNEL]] 9 2
-// PTX: .loc [[LIBRARY]] 20 7
+// PTX: .loc [[KERNEL]] 9 2{{$}}
+// PTX: .loc [[LIBRARY]] 20 7{{$}}
+// A file in which nothing is but a call.
+// PTX: .loc [[CALLS:[0-9]+]] 30 4{{$}}
+// PTX-NEXT: .loc [[LIBRARY]] 21 7, function_name [[NAME]], inlined_at [[CALLS]] 30 4{{$}}
 // PTX-DAG: .file [[KERNEL]] "/code/kernel.py"
 // PTX-DAG: .file [[LIBRARY]] "/code/library.py"
+// PTX-DAG: .file [[CALLS]] "/code/'calls'.py"
+// Locations do not say what was inlined; the function that it is in is `k`.
+// PTX: .section .debug_str
+// PTX-NEXT: {
+// PTX-NEXT: [[NAME]]:
+// PTX-NEXT: .b8 107
+// PTX-NEXT: .b8 0
+// PTX-NEXT: }
 
 // NONE-NOT: .loc
 // NONE: .entry k(
@@ -45,11 +60,13 @@ tt.func public @k(%p: !tt.ptr<i32> loc(unknown)) {
   %d = tt.load %p {isVolatile = true} : !tt.ptr<i32> loc(callsite("/code/library.py":18:7 at callsite("/code/library.py":19:7 at "named"(#other))))
   %e = tt.load %p {isVolatile = true} : !tt.ptr<i32> loc(callsite(unknown at "/code/kernel.py":9:2))
   %f = tt.load %p {isVolatile = true} : !tt.ptr<i32> loc(callsite("/code/library.py":20:7 at unknown))
+  %g = tt.load %p {isVolatile = true} : !tt.ptr<i32> loc(callsite("/code/library.py":21:7 at "/code/\"calls\".py":30:4))
   %0 = arith.addi %a, %b : i32 loc(unknown)
   %1 = arith.addi %c, %d : i32 loc(unknown)
   %2 = arith.addi %e, %f : i32 loc(unknown)
   %3 = arith.addi %0, %1 : i32 loc(unknown)
-  %4 = arith.addi %2, %3 : i32 loc(unknown)
+  %6 = arith.addi %3, %g : i32 loc(unknown)
+  %4 = arith.addi %2, %6 : i32 loc(unknown)
   %5 = arith.cmpi sgt, %4, %2 : i32 loc(unknown)
   tt.assert %5, "too large" : i1 loc(callsite("/code/library.py":22:1 at #kernel))
   tt.return loc(unknown)

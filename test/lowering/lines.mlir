@@ -6,7 +6,8 @@
 // SCOPE: #llvm.di_subprogram<{{.*}}name = "k"{{.*}}line = 3
 // PTX: .loc [[FILE:[0-9]+]] 7 11
 // PTX: st.global
-// PTX: .file [[FILE]] "/code/kernel \"one\".py"
+// ptxas does not read quotation marks here.
+// PTX: .file [[FILE]] "/code/kernel 'one'.py"
 // PTX-NOT: .section
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
   tt.func public @k(%p: !tt.ptr<i32>) {

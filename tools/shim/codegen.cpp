@@ -1,5 +1,6 @@
 // LLVM's code generation without passes that gain nothing.
 
+#include "inlining.h"
 #include "masks.h"
 #include "sinking.h"
 #include "llvm-c/TargetMachine.h"
@@ -17,6 +18,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include <mutex>
+#include <optional>
 
 namespace {
 /// Sets an option of LLVM's command line, where there is such a one, and restores it at the end of its life. For what
@@ -132,7 +134,12 @@ LLVMMemoryBufferRef ttEmit(LLVMTargetMachineRef raw, LLVMModuleRef module, bool 
   if (machine.addPassesToEmitFile(filter, out, nullptr, type))
     return nullptr;
   *met = filter.met();
+  std::optional<tt::Inlining> inlining;
+  if (machine.getTargetTriple().isNVPTX())
+    inlining.emplace(*llvm::unwrap(module));
   passes.run(*llvm::unwrap(module));
+  if (inlining)
+    inlining->write(text);
   return llvm::wrap(llvm::MemoryBuffer::getMemBufferCopy(text.str()).release());
 }
 }

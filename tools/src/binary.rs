@@ -119,7 +119,8 @@ pub fn disassemble(cubin: &[u8], companions: &Companions) -> Result<Vec<u8>> {
     let dir = tempfile::tempdir().context("temporary directory")?;
     let input = dir.path().join("kernel.cubin");
     std::fs::write(&input, cubin).with_context(|| format!("cannot write {}", input.display()))?;
-    let made = run(Command::new(nvdisasm).args(["--print-code", "--print-line-info"]).arg(&input), nvdisasm)?;
+    let made =
+        run(Command::new(nvdisasm).args(["--print-code", "--print-line-info-inline"]).arg(&input), nvdisasm)?;
     if !made.status.success() {
         bail!("nvdisasm refused the cubin:\n{}", String::from_utf8_lossy(&made.stderr).trim_end());
     }
