@@ -1,6 +1,6 @@
 //! Speed of the interpreter in lane instructions a second, on one core.
 //!
-//! `cargo bench -p simt` reports elements per second; an element is one lane executing one instruction. The
+//! `cargo bench -p ttopt-simt` reports elements per second; an element is one lane executing one instruction. The
 //! target is 20 million.
 
 use criterion::{Criterion, Throughput};
