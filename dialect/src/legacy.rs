@@ -5,10 +5,14 @@
 //!
 //! Triton 3.9 has a newer MLIR, too, which prints kinds of instructions by their names where MLIR 22 has numbers.
 
+use crate::tt::fold;
 use crate::ttg::enums::AddrSpace;
+use crate::ttg::ops::{MemDescIndexOp, MemDescSubsliceOp, MemDescSubviewOp};
+use crate::ttg::types::MemDescType;
 use mlir_host::DialectDef;
-use mlir_host::ir::Op;
-use mlir_host::op;
+use mlir_host::asm::ParseResult;
+use mlir_host::ir::{Attr, Op, Type, Value};
+use mlir_host::{op, rewrite};
 use std::borrow::Cow;
 
 op! {
@@ -25,21 +29,69 @@ pub static GPU: DialectDef = DialectDef { ops: &[BarrierOp::DEF], ..DialectDef::
 ///
 /// # Errors
 /// When MLIR refuses a replacement, which it has reported.
-pub fn upgrade(module: Op<'_>) -> mlir_host::asm::ParseResult<()> {
-    let mut barriers = Vec::new();
+pub fn upgrade(module: Op<'_>) -> ParseResult<()> {
+    let (mut barriers, mut subviews) = (Vec::new(), Vec::new());
     module.walk_post(&mut |op| {
         // By name: where MLIR's own dialect is loaded, as in `mlir-opt`, it is that one's operation, not the one above.
         if op.name() == BarrierOp::DEF.name {
             barriers.push(op);
         }
+        subviews.extend(MemDescSubviewOp::cast(op));
     });
     for old in barriers {
         let spaces = AddrSpace::ALL.attr(old.context());
-        let new =
-            mlir_host::rewrite::create("ttg.barrier", old.loc(), &[], &[], &[("addrSpace", spaces)], &[])?;
+        let new = rewrite::create("ttg.barrier", old.loc(), &[], &[], &[("addrSpace", spaces)], &[])?;
         new.move_before(old);
         old.erase();
     }
+    subviews.into_iter().try_for_each(upgrade_subview)
+}
+
+/// `ttg.memdesc_subview` of Triton 3.4 is a buffer of several, a part of one, or a part of a buffer of several.
+fn upgrade_subview<'c>(old: MemDescSubviewOp<'c>) -> ParseResult<()> {
+    let op = old.op();
+    let types = MemDescType::cast(old.src().ty()).zip(MemDescType::cast(old.result().ty()));
+    let Some((from, to)) = types else { return Err(op.error("takes and gives buffers")) };
+    let (offsets, rank) = (Vec::from_iter(old.offsets()), to.shape().len());
+    if offsets.len() != from.shape().len() || offsets.len().saturating_sub(rank) > 1 || rank > offsets.len() {
+        return Err(
+            op.error("must have an offset for each dimension of the source, and drop the first one or none")
+        );
+    }
+    let (number, starts) = offsets.split_at(offsets.len() - rank);
+    let known =
+        |start: &Value<'_>| fold::constant(*start)?.as_int().and_then(|start| i32::try_from(start).ok());
+    let Some(starts) = starts.iter().map(known).collect::<Option<Vec<_>>>() else {
+        return Err(op.error("offsets within a buffer must be constants of 32 bits"));
+    };
+    let is_part = from.shape()[number.len()..] != to.shape()[..] || starts.iter().any(|start| *start != 0);
+    let add = |name, operands: &[Value<'c>], ty: Type<'c>, attrs: &[(&str, Attr<'c>)]| {
+        let made = rewrite::create(name, op.loc(), operands, &[ty], attrs, &[])?;
+        made.move_before(op);
+        if made.verify() { Ok(made.result(0)) } else { Err(op.error("is no view of its buffer")) }
+    };
+    let mut view = old.src();
+    if let Some(number) = number.first() {
+        let whole = MemDescType::view(
+            &from.shape()[1..],
+            from.element(),
+            from.encoding(),
+            from.space(),
+            from.mutable(),
+            &from.alloc_shape()[1..],
+        );
+        let whole = whole.ok_or_else(|| op.error("has no buffers of less dimensions"))?;
+        view = add(MemDescIndexOp::DEF.name, &[view, *number], whole.ty(), &[])?;
+    }
+    if is_part {
+        let starts = Attr::i32_array(op.context(), &starts);
+        view = add(MemDescSubsliceOp::DEF.name, &[view], to.ty(), &[("offsets", starts)])?;
+    }
+    if view.ty() != to.ty() {
+        return Err(op.error(format!("gives a {}, but must give a {}", to.ty(), view.ty())));
+    }
+    old.result().replace_all_uses_with(view);
+    op.erase();
     Ok(())
 }
 

@@ -34,7 +34,9 @@ pub static MEMDESC: TypeDef = TypeDef {
             }
         }
         parser.punct(Punct::Greater)?;
-        let alloc = alloc.unwrap_or_else(|| shape.clone());
+        let mut alloc = alloc.unwrap_or_else(|| shape.clone());
+        // Triton 3.4 and 3.5 also say how many buffers there are of which the view is one.
+        alloc.drain(..alloc.len().saturating_sub(shape.len()));
         Ok(vec![
             Attr::i64_array(ctx, &shape),
             Attr::type_of(element),

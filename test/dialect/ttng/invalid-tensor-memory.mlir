@@ -524,8 +524,8 @@ tt.func public @f(%m: !ttg.memdesc<128x16xi8, #sc, #tmem, mutable>) {
 #tmem = #ttng.tensor_memory
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:100", "ttg.threads-per-warp" = 32 : i32} {
 tt.func public @f(%m: !ttg.memdesc<2x128x128xf32, #t128, #tmem, mutable>) {
-  // expected-error @below {{'ttng.tmem_subslice' op source and result must both have 2 or 3 dimensions, got 3 and 2}}
-  %r = ttng.tmem_subslice %m {offset = 0 : i32, dim = 0 : i32} : !ttg.memdesc<2x128x128xf32, #t128, #tmem, mutable> -> !ttg.memdesc<128x128xf32, #t128, #tmem, mutable, 2x128x128>
+  // expected-error @below {{'ttng.tmem_subslice' op source and result must have the same shape of the allocation}}
+  %r = ttng.tmem_subslice %m {offset = 0 : i32, dim = 0 : i32} : !ttg.memdesc<2x128x128xf32, #t128, #tmem, mutable> -> !ttg.memdesc<128x128xf32, #t128, #tmem, mutable>
   tt.return
 }
 }

@@ -7,8 +7,10 @@ use crate::tt::types::{mask_like, pointee_like};
 use crate::ttg::types::{MEMDESC_TYPE, TOKEN_TYPE};
 use crate::ttg::verify::ON_BUFFERS;
 use crate::ttg::verify_ops;
+use mlir_host::asm::{OpParser, ParseResult};
 use mlir_host::attrs::{AnyAttr, BoolAttr, I32Attr};
-use mlir_host::def::{EffectKind, EffectOn, Effects, TypeRule};
+use mlir_host::def::{CustomDirective, EffectKind, EffectOn, Effects, TypeRule};
+use mlir_host::format::{Arg, Parsed};
 use mlir_host::op;
 
 op! {
@@ -22,13 +24,30 @@ op! {
     }
 }
 
+/// `%token, …` without `tokens`, as Triton 3.4 prints it, and only on the line of the operation: on the next one it is a
+/// result of the next operation.
+const OLDER_TOKENS: CustomDirective =
+    CustomDirective { name: "OlderTokens", parse: parse_older_tokens, print: |_, _, _| {} };
+
+fn parse_older_tokens<'c>(parser: &mut OpParser<'c>, parsed: &mut Parsed<'c>, _: &[Arg]) -> ParseResult<()> {
+    let line = |at| parser.encoded_loc(at).position().map(|(_, line, _)| line);
+    let own = line(parser.name_loc());
+    // The operation has no other operands.
+    let tokens = &mut parsed.operands[0];
+    if tokens.is_empty() && own.is_some() && own == line(parser.loc()) {
+        *tokens = parser.operand_list()?;
+    }
+    Ok(())
+}
+
 op! {
     /// Makes one group of the copies begun so far, for `ttg.async_wait`.
     pub struct AsyncCommitGroupOp = "ttg.async_commit_group" {
         operands: [input_tokens("inputTokens")[var]: TOKEN_TYPE],
         results: [async_token("asyncToken"): TOKEN_TYPE],
         traits: [ON_BUFFERS],
-        format: "(`tokens` $inputTokens^)? attr-dict",
+        format: "(`tokens` $inputTokens^)? legacy<OlderTokens> attr-dict",
+        with: { custom: &[OLDER_TOKENS] },
     }
 }
 

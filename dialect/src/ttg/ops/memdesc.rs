@@ -26,6 +26,16 @@ op! {
     }
 }
 
+op! {
+    /// The part of a buffer that begins at `offsets`, or of the buffer of the first offset, in Triton 3.4.
+    pub struct MemDescSubviewOp = "ttg.memdesc_subview" {
+        operands: [src: MEMDESC_TYPE, offsets[var]: I32],
+        results: [result: MEMDESC_TYPE],
+        traits: [Trait::Pure, MEMDESC_VIEW, ON_BUFFERS],
+        format: "$src `[` $offsets `]` attr-dict `:` qualified(type($src)) `->` qualified(type($result))",
+    }
+}
+
 /// `0, 16`
 fn parse_offsets<'c>(parser: &mut OpParser<'c>, _: &mut Parsed<'c>, _: &[Arg]) -> ParseResult<()> {
     let mut offsets = Vec::new();

@@ -53,6 +53,7 @@ pub static OPS: &[&OpDef] = &[
     LocalDeallocOp::DEF,
     MemDescIndexOp::DEF,
     MemDescSubsliceOp::DEF,
+    MemDescSubviewOp::DEF,
     MemDescTransOp::DEF,
     MemDescReshapeOp::DEF,
     MemDescReinterpretOp::DEF,
