@@ -135,11 +135,21 @@ fn class(name: &[u8]) -> Class {
     }
 }
 
+/// A directive that says which line of the source follows.
+struct Place<'a> {
+    text: Range<usize>,
+    /// File, line and column.
+    at: &'a [u8],
+    /// The directive of the call that was inlined there. A directive of that file, line and column has to come before
+    /// (PTX ISA, "Debugging Directives: .loc").
+    call: Option<usize>,
+}
+
 /// One instruction, or a block of inline assembly.
 struct Unit {
     text: Range<usize>,
-    /// The line of the source that it stands for.
-    place: Option<Range<usize>>,
+    /// The number of the directive that says which line of the source it stands for.
+    place: Option<usize>,
     makes: SmallVec<[u32; 4]>,
     uses: SmallVec<[u32; 8]>,
     class: Class,
@@ -148,8 +158,8 @@ struct Unit {
 /// A part of a kernel's body: units between labels and branches, or text that stays.
 enum Part {
     Units(Vec<Unit>),
-    /// With the line of the source that it stands for.
-    Text(Range<usize>, Option<Range<usize>>),
+    /// With the number of the directive that says which line of the source it stands for.
+    Text(Range<usize>, Option<usize>),
 }
 
 /// `ptx` with the instructions of its one kernel in another order. `None` where it has not exactly one, or calls functions.
@@ -160,7 +170,7 @@ pub fn reordered(ptx: &[u8], choice: Choice) -> Option<Vec<u8>> {
     }
     let from = position(ptx, entry, b"\n{\n")? + 3;
     let end = from + closing(&ptx[from..]);
-    let mut reader = Reader { ptx, numbers: HashMap::new(), halves: Vec::new() };
+    let mut reader = Reader { ptx, numbers: HashMap::new(), halves: Vec::new(), places: Vec::new() };
     let parts = reader.parts(from..end)?;
     // Registers that several parts have are alive throughout.
     let mut homes = vec![None; reader.halves.len()];
@@ -179,27 +189,52 @@ pub fn reordered(ptx: &[u8], choice: Choice) -> Option<Vec<u8>> {
             }),
         }
     }
-    let mut text = ptx[..from].to_vec();
-    let mut place: Option<&Range<usize>> = None;
+    let mut writer = Writer { reader: &reader, text: ptx[..from].to_vec(), stated: HashMap::new() };
+    let mut place = None;
     for part in &parts {
         match part {
             Part::Text(kept, line) => {
-                line.iter().chain([kept]).for_each(|kept| text.extend(&ptx[kept.clone()]));
+                line.iter().for_each(|line| writer.state(*line));
+                writer.text.extend(&ptx[kept.clone()]);
                 place = None;
             }
             Part::Units(units) => {
                 for unit in order(units, &reader.halves, &passed, choice).into_iter().map(|at| &units[at]) {
-                    if let Some(new) = unit.place.as_ref().filter(|new| place != Some(*new)) {
-                        text.extend(&ptx[new.clone()]);
+                    if let Some(new) = unit.place.filter(|new| place != Some(*new)) {
+                        writer.state(new);
                         place = Some(new);
                     }
-                    text.extend(&ptx[unit.text.clone()]);
+                    writer.text.extend(&ptx[unit.text.clone()]);
                 }
             }
         }
     }
-    text.extend(&ptx[end..]);
-    Some(text)
+    writer.text.extend(&ptx[end..]);
+    Some(writer.text)
+}
+
+struct Writer<'r, 'a> {
+    reader: &'r Reader<'a>,
+    text: Vec<u8>,
+    /// The directive that last named a file, line and column.
+    stated: HashMap<&'a [u8], usize>,
+}
+
+impl Writer<'_, '_> {
+    /// Writes the directive `place`, behind those of the calls that it names.
+    fn state(&mut self, place: usize) {
+        let places = &self.reader.places;
+        let mut missing: SmallVec<[usize; 4]> = SmallVec::from_slice(&[place]);
+        let mut next = places[place].call;
+        while let Some(call) = next.filter(|call| self.stated.get(places[*call].at) != Some(call)) {
+            missing.push(call);
+            next = places[call].call;
+        }
+        for place in missing.into_iter().rev() {
+            self.text.extend(&self.reader.ptx[places[place].text.clone()]);
+            self.stated.insert(places[place].at, place);
+        }
+    }
 }
 
 struct Reader<'a> {
@@ -207,6 +242,7 @@ struct Reader<'a> {
     numbers: HashMap<&'a [u8], u32>,
     /// Registers of 16 bits that each register takes.
     halves: Vec<u8>,
+    places: Vec<Place<'a>>,
 }
 
 impl<'a> Reader<'a> {
@@ -214,6 +250,7 @@ impl<'a> Reader<'a> {
     fn parts(&mut self, body: Range<usize>) -> Option<Vec<Part>> {
         let mut parts = Vec::new();
         let (mut units, mut place) = (Vec::new(), None);
+        let mut named: HashMap<&[u8], usize> = HashMap::new();
         let mut at = body.start;
         while at < body.end {
             let rest = &self.ptx[at..body.end];
@@ -227,14 +264,21 @@ impl<'a> Reader<'a> {
                 .strip_prefix(b".loc")
                 .is_some_and(|rest| rest.starts_with(b"\t") || rest.starts_with(b" "))
             {
-                place = Some(here);
+                let (at, call) = location(text);
+                place = Some(self.places.len());
+                self.places.push(Place {
+                    text: here,
+                    at,
+                    call: call.and_then(|call| named.get(call).copied()),
+                });
+                named.extend(place.map(|place| (at, place)));
                 continue;
             }
             let unit = if text == b"// begin inline asm" {
                 let marker: &[u8] = b"// end inline asm\n";
                 let end = here.start + position(rest, 0, marker)? + marker.len();
                 at = end;
-                self.assembly(here.start..end, place.clone())
+                self.assembly(here.start..end, place)
             } else if text[0].is_ascii_lowercase() || text[0] == b'@' {
                 // One statement, which may go on over lines.
                 let end = here.start + rest.iter().position(|byte| *byte == b';')? + 1;
@@ -243,7 +287,7 @@ impl<'a> Reader<'a> {
                 if !behind.is_empty() && !behind.starts_with(b"//") {
                     return None;
                 }
-                self.statement(here.start..at, place.clone())
+                self.statement(here.start..at, place)
             } else if matches!(text[0], b'.' | b'$') {
                 None
             } else {
@@ -254,7 +298,7 @@ impl<'a> Reader<'a> {
                 Some(unit) => units.push(unit),
                 None => {
                     parts.push(Part::Units(std::mem::take(&mut units)));
-                    parts.push(Part::Text(here.start..at, place.clone()));
+                    parts.push(Part::Text(here.start..at, place));
                 }
             }
         }
@@ -263,7 +307,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A statement outside of inline assembly; `None` if control leaves there.
-    fn statement(&mut self, text: Range<usize>, place: Option<Range<usize>>) -> Option<Unit> {
+    fn statement(&mut self, text: Range<usize>, place: Option<usize>) -> Option<Unit> {
         let mut unit =
             Unit { text, place, makes: SmallVec::new(), uses: SmallVec::new(), class: Class::Free };
         let ptx = self.ptx;
@@ -274,7 +318,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A block of inline assembly; `None` if it has labels, branches, or names of its own outside of braces.
-    fn assembly(&mut self, text: Range<usize>, place: Option<Range<usize>>) -> Option<Unit> {
+    fn assembly(&mut self, text: Range<usize>, place: Option<usize>) -> Option<Unit> {
         let mut unit = Unit {
             text: text.clone(),
             place,
@@ -373,6 +417,15 @@ impl<'a> Reader<'a> {
         }
         Some(number)
     }
+}
+
+/// The file, line and column of a directive `.loc`, and those of the call that was inlined there.
+fn location(directive: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let own = directive.strip_prefix(b".loc").unwrap_or(directive);
+    let (own, attributes) = own.split_at(own.iter().position(|byte| *byte == b',').unwrap_or(own.len()));
+    let marker: &[u8] = b"inlined_at ";
+    let call = position(attributes, 0, marker).map(|at| attributes[at + marker.len()..].trim_ascii());
+    (own.trim_ascii(), call)
 }
 
 /// Bytes up to the comma behind the first operand; braces hold several registers.
@@ -614,6 +667,51 @@ mod tests {
                 let at = found.iter().position(|line| line.starts_with(what)).unwrap();
                 assert_eq!(found[at - 1], format!(".loc 1 {place} 1"));
             }
+        }
+    }
+
+    #[test]
+    fn calls_are_named_before_what_was_inlined_there() {
+        let call = |what: &str| format!("function_name $L__inlined_function0, inlined_at {what}");
+        let (outer, inner) = (".loc 1 7 1", format!(".loc 2 5 3, {}", call("1 7 1")));
+        let (deep, late) = (format!(".loc 2 9 2, {}", call("2 5 3")), ".loc 1 8 1");
+        let body = format!(
+            "{outer}\n{inner}\n{deep}\nld.global.b32 %r1, [%rd1];\n{late}\nmov.b32 %r2, 1;\nbar.sync 0;\n\
+             {inner}\nadd.s32 %r3, %r2, %r1;\nst.shared.b32 [%r4], %r3;\n{deep}\nbra $L__BB0_1;\n"
+        );
+        for choice in BOTH {
+            let found = lines(&body, choice);
+            let mut said = Vec::new();
+            for line in found.iter().filter_map(|line| line.strip_prefix(".loc ")) {
+                let (own, at) = line.split_once(", function_name").unwrap_or((line, ""));
+                if let Some((_, at)) = at.split_once("inlined_at ") {
+                    assert!(said.contains(&at), "{choice:?} {found:?}");
+                }
+                said.push(own);
+            }
+            for (place, what) in [(deep.as_str(), "ld."), (late, "mov."), (&inner, "add."), (&deep, "bra ")] {
+                let at = found.iter().position(|line| line.starts_with(what)).unwrap();
+                let near = found[..at].iter().rev().find(|line| line.starts_with(".loc")).unwrap();
+                assert_eq!(near, place, "{choice:?} {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_call_of_the_same_place_is_named_again() {
+        // One place of a helper, reached by two calls, each with what it calls in turn.
+        let text = |call: &str| {
+            format!(
+                ".loc 1 {call} 1\n.loc 2 5 3, function_name $f, inlined_at 1 {call} 1\n.loc 3 9 2, function_name $g, inlined_at 2 5 3\n"
+            )
+        };
+        let body = format!(
+            "{}ld.global.b32 %r1, [%rd1];\nbar.sync 0;\n{}ld.global.b32 %r2, [%rd2];\nbar.sync 0;\n",
+            text("7"),
+            text("8")
+        );
+        for choice in BOTH {
+            assert_eq!(lines(&body, choice), body.lines().collect::<Vec<_>>(), "{choice:?}");
         }
     }
 
