@@ -20,6 +20,7 @@ fn compile_shim() -> Result<(), Box<dyn Error>> {
         .compiler(clang)
         .cpp(true)
         .file("shim/assemble.cpp")
+        .file("shim/booleans.cpp")
         .file("shim/codegen.cpp")
         .file("shim/inlining.cpp")
         .file("shim/masks.cpp")

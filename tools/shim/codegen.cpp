@@ -1,5 +1,6 @@
 // LLVM's code generation without passes that gain nothing.
 
+#include "booleans.h"
 #include "inlining.h"
 #include "masks.h"
 #include "sinking.h"
@@ -126,6 +127,10 @@ LLVMMemoryBufferRef ttEmit(LLVMTargetMachineRef raw, LLVMModuleRef module, bool 
   auto &machine = *reinterpret_cast<llvm::TargetMachine *>(raw);
   for (llvm::Function &function : *llvm::unwrap(module))
     cutAddressChains(function);
+  bool isPtx = machine.getTargetTriple().isNVPTX();
+  if (isPtx)
+    for (llvm::Function &function : *llvm::unwrap(module))
+      tt::keepBooleans(function);
   llvm::legacy::PassManager passes;
   Filter filter(passes, names, count, machine);
   llvm::SmallString<0> text;
@@ -135,7 +140,7 @@ LLVMMemoryBufferRef ttEmit(LLVMTargetMachineRef raw, LLVMModuleRef module, bool 
     return nullptr;
   *met = filter.met();
   std::optional<tt::Inlining> inlining;
-  if (machine.getTargetTriple().isNVPTX())
+  if (isPtx)
     inlining.emplace(*llvm::unwrap(module));
   passes.run(*llvm::unwrap(module));
   if (inlining)
