@@ -22,6 +22,7 @@ fn compile_shim() -> Result<(), Box<dyn Error>> {
         .file("shim/assemble.cpp")
         .file("shim/booleans.cpp")
         .file("shim/codegen.cpp")
+        .file("shim/counters.cpp")
         .file("shim/inlining.cpp")
         .file("shim/masks.cpp")
         .file("shim/random.cpp")

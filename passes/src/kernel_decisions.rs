@@ -14,7 +14,7 @@
 //! * `ttg.first_warp_only` on operations that wait for a tensor map: only the issuing warp uses it, since no rows are
 //!   copied one by one by all warps. Where the mark is missing, all threads wait.
 //! * `ttg.reduce_loop_addresses` on the module: whether LLVM's loop passes run, which unroll loops of few iterations and
-//!   give the addresses of a loop a register each. Dots need the registers.
+//!   give the addresses of a loop a register each. Dots in loops need the registers.
 
 use crate::analysis::recomputation::Recomputation;
 use crate::analysis::registers::{RESERVED, ctas_together, is_short_of_registers};
@@ -26,6 +26,7 @@ use crate::warp_groups::specializations;
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Attr, Op, Type, Walk};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
+use mlir_host::upstream::{ForOp, WhileOp};
 use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::ttg::module_attrs;
 use ttopt_dialect::ttg::ops::AsyncCopyGlobalToLocalOp;
@@ -69,7 +70,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     let (target, machine) = (machine::target(module)?, Machine::of(module)?);
     let ctx = module.context();
     let explains = options.bool("explain");
-    module.set_attr(REDUCE_LOOP_ADDRESSES, Attr::bool(ctx, !multiplies(module)));
+    module.set_attr(REDUCE_LOOP_ADDRESSES, Attr::bool(ctx, !loops_multiply(module)));
     module.set_attr(ISSUING_WARP, Attr::int_of(Type::int(ctx, 32), 0));
     mark_maps(module);
     let shared = module.attr("ttg.shared").and_then(Attr::as_int).map_or(0, |bytes| bytes.max(0) as u64);
@@ -106,6 +107,20 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         }
     }
     Ok(())
+}
+
+/// Whether a loop of `module` has dots, or one of its functions has, which may be called in a loop.
+fn loops_multiply(module: Op<'_>) -> bool {
+    let mut visit = |op: Op<'_>| {
+        let is_called = FuncOp::cast(op).is_some() && is_private(op);
+        match is_called || ForOp::cast(op).is_some() || WhileOp::cast(op).is_some() {
+            true if multiplies(op) => Walk::Stop,
+            // Nor have the loops in it.
+            true => Walk::Skip,
+            false => Walk::Advance,
+        }
+    };
+    module.walk(&mut visit) == Walk::Stop
 }
 
 /// CTAs of `threads` threads and `shared` bytes of shared memory for which a multiprocessor has both.

@@ -185,6 +185,18 @@ fn in_other_orders(ptx: &str, cubin: &[u8]) -> Vec<String> {
         .collect()
 }
 
+/// `ptx` with its innermost loops written out, to be tried once `cubin` was made of it for `capability`, as in 90.
+#[pyfunction]
+fn with_loops_written_out(ptx: &str, cubin: &[u8], capability: u32) -> Option<String> {
+    String::from_utf8(occupancy::with_loops_written_out(ptx.as_bytes(), cubin, capability)?).ok()
+}
+
+/// Whether the kernel of `ptx` had better have its loops `written_out` than be `cubin`.
+#[pyfunction]
+fn is_worth_writing_out(ptx: &str, cubin: &[u8], written_out: &[u8], capability: u32) -> bool {
+    occupancy::is_worth_writing_out(ptx.as_bytes(), cubin, written_out, capability)
+}
+
 /// `ptx` with its masked loads in blocks of their own, to be tried once `cubin` was made of it for `capability`, as in 90.
 #[pyfunction]
 fn with_loads_apart(ptx: &str, cubin: &[u8], capability: u32) -> Option<String> {
@@ -338,6 +350,8 @@ fn _ttopt(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(with_fewer_spills, module)?)?;
     module.add_function(wrap_pyfunction!(is_worth_fewer_ctas, module)?)?;
     module.add_function(wrap_pyfunction!(in_other_orders, module)?)?;
+    module.add_function(wrap_pyfunction!(with_loops_written_out, module)?)?;
+    module.add_function(wrap_pyfunction!(is_worth_writing_out, module)?)?;
     module.add_function(wrap_pyfunction!(with_loads_apart, module)?)?;
     module.add_function(wrap_pyfunction!(is_worth_loads_apart, module)?)?;
     module.add_function(wrap_pyfunction!(is_worth_another_order, module)?)?;

@@ -1,6 +1,7 @@
 // LLVM's code generation without passes that gain nothing.
 
 #include "booleans.h"
+#include "counters.h"
 #include "inlining.h"
 #include "masks.h"
 #include "sinking.h"
@@ -129,8 +130,10 @@ LLVMMemoryBufferRef ttEmit(LLVMTargetMachineRef raw, LLVMModuleRef module, bool 
     cutAddressChains(function);
   bool isPtx = machine.getTargetTriple().isNVPTX();
   if (isPtx)
-    for (llvm::Function &function : *llvm::unwrap(module))
+    for (llvm::Function &function : *llvm::unwrap(module)) {
+      tt::splitCounters(function);
       tt::keepBooleans(function);
+    }
   llvm::legacy::PassManager passes;
   Filter filter(passes, names, count, machine);
   llvm::SmallString<0> text;

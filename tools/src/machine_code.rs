@@ -35,6 +35,39 @@ impl Cycles {
     pub fn each(&self, warps: f64) -> f64 {
         (self.alone / warps.max(1.0)).max(self.issued) / self.loads.max(1.0)
     }
+
+    /// Cycles of all of it, where `warps` warps share a part of a multiprocessor: they fill each other's waits the worse, the nearer
+    /// these come to what all of them issue.
+    pub fn shared_by(&self, warps: f64) -> f64 {
+        let waits = self.alone / warps.max(1.0);
+        // `hypot` is of a newer C library than the wheel may ask for.
+        (waits * waits + self.issued * self.issued).sqrt()
+    }
+
+    fn add(&mut self, times: f64, other: Cycles) {
+        self.alone += times * other.alone;
+        self.issued += times * other.issued;
+        self.loads += times * other.loads;
+    }
+}
+
+/// Cycles of what is in an innermost loop, and of what is not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Parts {
+    /// Of an iteration of each innermost loop.
+    pub innermost: Cycles,
+    /// Of everything else.
+    pub rest: Cycles,
+}
+
+impl Parts {
+    /// Cycles where innermost loops run so often.
+    pub fn with(&self, iterations: f64) -> Cycles {
+        let mut all = self.rest;
+        all.add(iterations, self.innermost);
+        all
+    }
 }
 
 /// What an instruction does, as far as its time goes.
@@ -100,6 +133,11 @@ impl Instruction {
 /// Cycles of the only kernel of `cubin`, of the generation `capability` as in 90; `None` where there are several, or the
 /// generation's machine code is another.
 pub fn cycles(cubin: &[u8], capability: u32) -> Option<Cycles> {
+    Some(parts(cubin, capability)?.with(ITERATIONS))
+}
+
+/// The same, with what is in innermost loops by itself.
+pub fn parts(cubin: &[u8], capability: u32) -> Option<Parts> {
     if !(80..=90).contains(&capability) {
         return None;
     }
@@ -107,19 +145,26 @@ pub fn cycles(cubin: &[u8], capability: u32) -> Option<Cycles> {
         .chunks_exact(SIZE)
         .map(|bytes| Some(Instruction(u128::from_le_bytes(*bytes.first_chunk()?))))
         .collect::<Option<_>>()?;
-    Some(along(&code, capability >= 90))
+    Some(parts_of(&code, capability >= 90))
+}
+
+#[cfg(test)]
+fn along(code: &[Instruction], splits: bool) -> Cycles {
+    parts_of(code, splits).with(ITERATIONS)
 }
 
 /// Cycles of `code`, in whose branches the lowest byte of the distance stands apart or not.
-fn along(code: &[Instruction], splits: bool) -> Cycles {
-    let (depth, left_out) = control(code, splits);
-    let mut found = Cycles { alone: 0.0, issued: 0.0, loads: 0.0 };
+fn parts_of(code: &[Instruction], splits: bool) -> Parts {
+    let Control { depth, innermost, left_out } = control(code, splits);
+    let none = Cycles { alone: 0.0, issued: 0.0, loads: 0.0 };
+    let mut found = Parts { innermost: none, rest: none };
     let (mut now, mut ready) = (0.0_f64, [0.0_f64; COUNTERS]);
     for (at, instruction) in code.iter().enumerate() {
         if left_out[at] || instruction.kind() == Kind::Nothing {
             continue;
         }
-        let weight = ITERATIONS.powi(depth[at].min(DEEPEST));
+        let around = depth[at] - i32::from(innermost[at]);
+        let weight = ITERATIONS.powi(around.min(DEEPEST));
         let waits = instruction.bits(116, 6);
         let begins =
             (0..COUNTERS).filter(|n| waits >> n & 1 == 1).fold(now, |latest, n| latest.max(ready[n]));
@@ -133,9 +178,15 @@ fn along(code: &[Instruction], splits: bool) -> Cycles {
         }
         let kind = instruction.kind();
         let twice = matches!(kind, Kind::Slow | Kind::GlobalLoad | Kind::SharedLoad);
-        found.alone += weight * (begins - now + stall);
-        found.issued += weight * if twice { 2.0 } else { 1.0 };
-        found.loads += if kind == Kind::GlobalLoad { weight } else { 0.0 };
+        let part = if innermost[at] { &mut found.innermost } else { &mut found.rest };
+        part.add(
+            weight,
+            Cycles {
+                alone: begins - now + stall,
+                issued: if twice { 2.0 } else { 1.0 },
+                loads: if kind == Kind::GlobalLoad { 1.0 } else { 0.0 },
+            },
+        );
         now = begins + stall;
         if kind == Kind::Exit && !instruction.is_conditional() {
             break;
@@ -144,17 +195,32 @@ fn along(code: &[Instruction], splits: bool) -> Cycles {
     found
 }
 
-/// In how many loops each instruction is, and whether it is on a way that is not taken: of two that lead to the same place, the
-/// first one.
-fn control(code: &[Instruction], splits: bool) -> (Vec<i32>, Vec<bool>) {
+/// Where each instruction is.
+struct Control {
+    /// In how many loops.
+    depth: Vec<i32>,
+    /// Whether in one with no other in it.
+    innermost: Vec<bool>,
+    /// Whether on a way that is not taken: of two that lead to the same place, the first one.
+    left_out: Vec<bool>,
+}
+
+fn control(code: &[Instruction], splits: bool) -> Control {
     let target = |at: usize| usize::try_from(at as i64 + 1 + code[at].distance(splits)).ok();
     // Loops that begin at an instruction, less those that end before it.
     let (mut begun, mut left_out) = (vec![0; code.len() + 1], vec![false; code.len()]);
+    let mut innermost = vec![false; code.len()];
+    // Where the last loop begins.
+    let mut last_begin = None;
     for at in (0..code.len()).filter(|at| code[*at].kind() == Kind::Branch) {
         let Some(to) = target(at).filter(|to| *to < code.len()) else { continue };
         if to < at {
             begun[to] += 1;
             begun[at + 1] -= 1;
+            if last_begin.is_none_or(|begin| begin < to) {
+                innermost[to..=at].fill(true);
+                last_begin = Some(to);
+            }
         } else if to > at + 1 && code[at].is_conditional() {
             let last = to - 1;
             let jumps = code[last].kind() == Kind::Branch && !code[last].is_conditional();
@@ -167,7 +233,7 @@ fn control(code: &[Instruction], splits: bool) -> (Vec<i32>, Vec<bool>) {
         *depth += begun;
         Some(*depth)
     });
-    (depth.collect(), left_out)
+    Control { depth: depth.collect(), innermost, left_out }
 }
 
 #[cfg(test)]
@@ -219,6 +285,17 @@ mod tests {
         let loops = along(&[load(), user(), branch(-3, true), exit()], true);
         assert_eq!((once.loads, loops.loads), (1.0, 10.0));
         assert!(loops.alone > 9.0 * once.alone, "{loops:?}");
+    }
+
+    #[test]
+    fn innermost_loops_may_run_as_often_as_is_known() {
+        // A loop in a loop, and one behind both.
+        let code =
+            [load(), load(), user(), branch(-3, true), branch(-5, true), load(), branch(-2, true), exit()];
+        let parts = parts_of(&code, true);
+        assert_eq!((parts.rest.loads, parts.innermost.loads), (10.0, 10.0 + 1.0));
+        assert_eq!(parts.with(3.0).loads, 10.0 + 3.0 * 11.0);
+        assert_eq!(parts.with(ITERATIONS), along(&code, true));
     }
 
     #[test]

@@ -13,9 +13,10 @@ mod apart;
 mod pressure;
 mod read;
 mod reorder;
+mod written_out;
 
 use crate::binary;
-use crate::machine_code::cycles;
+use crate::machine_code::{cycles, parts};
 use linear_layout::target::TargetDesc;
 use pressure::Need;
 use read::Kernel;
@@ -237,6 +238,35 @@ pub fn is_worth_loads_apart(ptx: &[u8], cubin: &[u8], apart: &[u8], capability: 
     let stack = |cubin| binary::stack_bytes(cubin).unwrap_or(0);
     each(cubin).zip(each(apart)).is_some_and(|(before, after)| faster(before, after))
         && stack(apart) <= stack(cubin) + STACK_APART
+}
+
+/// The PTX of one kernel with its innermost loops written out, to be tried once `cubin` was made of it for `capability`, as in 90;
+/// `None` where one of them runs too often or nobody knows how often, or warps hardly wait for memory.
+pub fn with_loops_written_out(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
+    let (kernel, _) = only_kernel(ptx)?;
+    let text = written_out::written_out(ptx)?;
+    let found = cycles(cubin, capability)?;
+    let waits = found.alone / warps_of_part(&kernel, cubin)?.max(1.0);
+    (waits >= LEAST_WAITS * found.issued).then_some(text)
+}
+
+/// Waits for memory, as a share of what is issued, for which it is worth to look what loops become written out.
+const LEAST_WAITS: f64 = 0.5;
+
+/// Whether the kernel of `ptx` had better have its loops `written_out` than be `cubin`.
+pub fn is_worth_writing_out(ptx: &[u8], cubin: &[u8], written_out: &[u8], capability: u32) -> bool {
+    let times = || {
+        let (kernel, _) = only_kernel(ptx)?;
+        let (before, after) = (parts(cubin, capability)?, cycles(written_out, capability)?);
+        // An assembler may have unrolled the loops: they run as often as makes the loads that are there without them.
+        let iterations = (after.loads - before.rest.loads) / before.innermost.loads;
+        let before = Some(before.with(iterations)).filter(|_| iterations >= 1.0 && iterations.is_finite())?;
+        let warps = (warps_of_part(&kernel, cubin)?, warps_of_part(&kernel, written_out)?);
+        debug!(?before, ?after, ?warps, "cycles of machine code with loops written out");
+        Some((before.shared_by(warps.0), after.shared_by(warps.1)))
+    };
+    let stack = |cubin| binary::stack_bytes(cubin).unwrap_or(0);
+    times().is_some_and(|(before, after)| before > after) && stack(written_out) <= stack(cubin)
 }
 
 /// Warps that share a part of a multiprocessor, by the registers that `cubin` uses.

@@ -53,8 +53,14 @@ pub fn apart(ptx: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Loads next to each other, and what stands between them.
+#[derive(Default)]
 struct Run<'a> {
     loads: Vec<Load<'a>>,
+    /// Directives between them, each once: later ones may say what was inlined there, and ptxas knows such a place only if a
+    /// directive before names it.
+    places: Vec<&'a str>,
+    /// That which holds behind the loads.
+    last_place: Option<&'a str>,
     before: Vec<&'a str>,
     after: Vec<&'a str>,
     end: usize,
@@ -83,9 +89,10 @@ impl<'a> Registers<'a> {
 /// The loads that begin at line `at`.
 fn run<'a>(lines: &[&'a str], at: usize) -> Option<Run<'a>> {
     let first = load(lines, at)?;
-    let mut run = Run { end: first.end, loads: Vec::new(), before: Vec::new(), after: Vec::new() };
+    let mut run = Run { end: first.end, ..Run::default() };
     let (mut loaded, mut behind) = (Registers::default(), Registers::default());
     let mut between: Vec<(&str, Vec<&str>, Vec<&str>)> = Vec::new();
+    let mut places = Vec::new();
     let mut at = at;
     while let Some(text) = lines.get(at) {
         if let Some(load) = load(lines, at) {
@@ -103,13 +110,22 @@ fn run<'a>(lines: &[&'a str], at: usize) -> Option<Run<'a>> {
             if loaded.keep_behind(&load.makes, &uses) || behind.keep_behind(&load.makes, &uses) {
                 break;
             }
+            for place in places.drain(..) {
+                if !run.places.contains(&place) {
+                    run.places.push(place);
+                }
+                run.last_place = Some(place);
+            }
             run.before.append(&mut early);
             run.after.append(&mut late);
             loaded.add(&load.makes, &uses);
             at = load.end;
             run.end = at;
             run.loads.push(load);
-        } else if text.trim().is_empty() || text.starts_with("\t.loc") {
+        } else if text.starts_with("\t.loc") {
+            places.push(*text);
+            at += 1;
+        } else if text.trim().is_empty() {
             at += 1;
         } else if let Some((makes, uses)) = plain(text) {
             between.push((text, makes, uses));
@@ -182,7 +198,7 @@ impl<'a> Run<'a> {
             out.push_str(text);
             out.push('\n');
         };
-        self.before.iter().for_each(|text| line(text));
+        self.places.iter().chain(&self.last_place).chain(&self.before).for_each(|text| line(text));
         line("\t{");
         line("\t.reg .pred \ttt_all;");
         for (n, mask) in self.masks().into_iter().enumerate() {
@@ -246,9 +262,15 @@ mod tests {
             let loads: Vec<String> = (10..18).map(load).collect();
             of(&format!("{}{between}{}", loads[..4].concat(), loads[4..].concat()))
         };
-        let made = with("\t.loc\t1 2 3\n\tadd.s64 \t%rd15, %rd2, 4;\n")
+        let made = with("\t.loc\t1 2 3\n\tadd.s64 \t%rd15, %rd2, 4;\n\t.loc\t1 9 1, function_name $L__f, inlined_at 1 2 3\n\t.loc\t1 2 3\n")
             .expect("an address is computed between loads");
-        assert!(made.starts_with("\tadd.s64 \t%rd15, %rd2, 4;\n\t{\n"), "{made}");
+        // A place that an inlined function's names is known before it, and the last one holds behind the loads.
+        let call = "\t.loc\t1 2 3\n";
+        let inlined = "\t.loc\t1 9 1, function_name $L__f, inlined_at 1 2 3\n";
+        assert!(
+            made.starts_with(&format!("{call}{inlined}{call}\tadd.s64 \t%rd15, %rd2, 4;\n\t{{\n")),
+            "{made}"
+        );
         // A load's address follows from what was loaded, or it is more than arithmetic.
         assert_eq!(with("\tcvt.s64.s32 \t%rd15, %r11;\n"), None);
         assert_eq!(with("\tadd.s32 \t%r3, %r11, 1;\n\tcvt.s64.s32 \t%rd15, %r3;\n"), None);

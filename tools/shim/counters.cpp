@@ -1,0 +1,68 @@
+#include "counters.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/PatternMatch.h"
+
+using namespace llvm;
+using namespace llvm::PatternMatch;
+
+namespace {
+/// A counter whose lower half is compared at the end of an iteration.
+struct Counter {
+  PHINode *phi;
+  Instruction *next;
+  ConstantInt *step;
+};
+
+std::optional<Counter> counter(Value *compared) {
+  Value *next, *before;
+  ConstantInt *step;
+  if (!compared->getType()->isIntegerTy(32) || !match(compared, m_Trunc(m_Value(next))) ||
+      !match(next, m_c_Add(m_Value(before), m_ConstantInt(step))) || !next->getType()->isIntegerTy(64))
+    return std::nullopt;
+  auto *phi = dyn_cast<PHINode>(before);
+  if (!phi || phi->getNumIncomingValues() != 2 || !is_contained(phi->incoming_values(), next))
+    return std::nullopt;
+  return Counter{phi, cast<Instruction>(next), step};
+}
+
+/// Has the lower half of `wide`, wherever it is used, be `narrow`.
+void replaceHalf(Value *wide, Value *narrow) {
+  for (User *user : make_early_inc_range(wide->users()))
+    if (auto *half = dyn_cast<TruncInst>(user); half && half->getType() == narrow->getType()) {
+      half->replaceAllUsesWith(narrow);
+      half->eraseFromParent();
+    }
+}
+
+void split(Counter of) {
+  IRBuilder<> builder(of.phi);
+  Type *type = builder.getInt32Ty();
+  auto *phi = builder.CreatePHI(type, 2);
+  builder.SetInsertPoint(of.next);
+  Value *next = builder.CreateAdd(phi, builder.CreateTrunc(of.step, type));
+  for (auto [value, block] : zip(of.phi->incoming_values(), of.phi->blocks())) {
+    builder.SetInsertPoint(block->getTerminator());
+    phi->addIncoming(value == of.next ? next : builder.CreateTrunc(value, type), block);
+  }
+  replaceHalf(of.next, next);
+  replaceHalf(of.phi, phi);
+}
+} // namespace
+
+namespace tt {
+void splitCounters(Function &function) {
+  for (BasicBlock &block : function) {
+    auto *branch = dyn_cast<BranchInst>(block.getTerminator());
+    auto *test = branch && branch->isConditional() ? dyn_cast<ICmpInst>(branch->getCondition()) : nullptr;
+    if (!test)
+      continue;
+    for (Value *compared : {test->getOperand(0), test->getOperand(1)})
+      if (std::optional<Counter> found = counter(compared)) {
+        split(*found);
+        break;
+      }
+  }
+}
+} // namespace tt

@@ -1,0 +1,337 @@
+//! Loops of few iterations written out, so that an assembler issues the loads of all of them at once.
+//!
+//! ptxas unrolls loops by four at most, and begins an iteration's loads when the ones before have been used: where what an iteration
+//! loads is known before the loop (a table, a window of pixels), threads wait for memory in each. Written out, the loads of
+//! all iterations may be under way together, and what follows from the number of an iteration is known. Registers are no obstacle:
+//! those of PTX are variables, so that the text of an iteration can be repeated as it is.
+
+use std::collections::HashMap;
+
+/// Iterations of a loop at most.
+const MOST_ITERATIONS: usize = 40;
+/// Instructions of all iterations of a loop together at most: with 3,300 (a filter of seven rows) nothing was lost.
+const MOST_INSTRUCTIONS: usize = 4096;
+/// What a loop must not have: it orders threads, or copies and multiplies beside the program, so that schedules are made for it.
+const KEPT: [&str; 9] =
+    ["bar.", "barrier.", "mbarrier.", "cp.", "mma.", "wgmma.", "ldmatrix.", "setmaxnreg.", "call"];
+
+/// A loop that is one block: its lines, from behind the label to the branch back.
+struct Loop {
+    /// The line of its label.
+    begin: usize,
+    /// The line of its branch.
+    end: usize,
+    iterations: usize,
+}
+
+/// `ptx` with its innermost loops written out. `None` where one of them cannot be, since it runs too often, or nobody knows how
+/// often, or none of them loads.
+pub fn written_out(ptx: &[u8]) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(ptx).ok()?;
+    let lines: Vec<&str> = text.split('\n').collect();
+    let loops = loops(&lines)?;
+    let mut out = String::with_capacity(2 * text.len());
+    let mut copy = |lines: &[&str]| {
+        for line in lines {
+            out.push_str(line);
+            out.push('\n');
+        }
+    };
+    let mut at = 0;
+    for Loop { begin, end, iterations } in loops {
+        copy(&lines[at..=begin]);
+        // Labels for debuggers would be there more than once.
+        let body: Vec<&str> =
+            lines[begin + 1..end].iter().copied().filter(|line| !line.starts_with("$L__tmp")).collect();
+        (0..iterations).for_each(|_| copy(&body));
+        at = end + 1;
+    }
+    copy(&lines[at..]);
+    // What was split has a line more than line breaks.
+    out.pop();
+    Some(out.into_bytes())
+}
+
+/// The innermost loops, in the order of the text.
+fn loops(lines: &[&str]) -> Option<Vec<Loop>> {
+    let mut found: Vec<Loop> = Vec::new();
+    let mut loads = false;
+    let (mut labels, mut constants) = (HashMap::new(), None);
+    for (end, line) in lines.iter().enumerate() {
+        if let Some(label) = label(line) {
+            labels.insert(label, end);
+        }
+        let Some((predicate, target)) = branch(line) else { continue };
+        let Some(begin) = labels.get(target).copied() else { continue };
+        // One that has another one in it is not innermost.
+        if found.last().is_some_and(|inner| inner.begin > begin) {
+            continue;
+        }
+        let body = &lines[begin + 1..end];
+        let plain = |line: &&str| label(line).is_none() && branch(line).is_none();
+        let kept = |line: &&str| KEPT.iter().any(|name| instruction(line).starts_with(name));
+        if !body.iter().all(plain) || body.iter().any(kept) {
+            return None;
+        }
+        let known = constants.get_or_insert_with(|| Constants::of(lines));
+        let iterations = known.iterations(lines, begin, end, predicate?)?;
+        loads |= body.iter().any(|line| line.contains("ld.global"));
+        found.push(Loop { begin, end, iterations });
+    }
+    (loads && !found.is_empty()).then_some(found)
+}
+
+fn label(line: &str) -> Option<&str> {
+    line.strip_suffix(':').filter(|name| name.starts_with('$') && !name.starts_with("$L__tmp"))
+}
+
+/// The predicate and the target of a branch; no predicate where there is none, or it is negated.
+fn branch(line: &str) -> Option<(Option<&str>, &str)> {
+    let line = line.trim();
+    let (guard, rest) = match line.strip_prefix('@') {
+        Some(guarded) => {
+            let (guard, rest) = guarded.split_once([' ', '\t'])?;
+            (Some(guard).filter(|guard| guard.starts_with('%')), rest.trim_start())
+        }
+        None => (None, line),
+    };
+    let target = rest.strip_prefix("bra")?.split_once([' ', '\t'])?.1;
+    Some((guard, target.trim().strip_suffix(';')?))
+}
+
+/// An instruction without its predicate.
+fn instruction(line: &str) -> &str {
+    let line = line.trim_start();
+    if line.starts_with('@') {
+        line.split_once([' ', '\t']).map_or("", |(_, rest)| rest.trim_start())
+    } else {
+        line
+    }
+}
+
+/// Registers that hold a constant before a loop: those that one `mov` outside of it writes, and nothing else there.
+struct Constants<'a> {
+    /// By register: each line that may write it, and the constant, if it is a `mov` of one.
+    written: HashMap<&'a str, Vec<(usize, Option<i64>)>>,
+}
+
+impl<'a> Constants<'a> {
+    fn of(lines: &[&'a str]) -> Self {
+        let mut written: HashMap<&str, Vec<(usize, Option<i64>)>> = HashMap::new();
+        for (at, line) in lines.iter().enumerate() {
+            let known = Assignment::of(line);
+            let constant = known.as_ref().filter(|known| known.name.starts_with("mov."));
+            let constant = constant.and_then(|known| known.operands.first()?.parse().ok());
+            for register in made(line) {
+                written.entry(register).or_default().push((at, constant));
+            }
+        }
+        Self { written }
+    }
+
+    /// How often the loop from line `begin` to line `end` runs.
+    fn iterations(&self, lines: &[&'a str], begin: usize, end: usize, predicate: &str) -> Option<usize> {
+        let size = lines[begin + 1..end].iter().filter(|line| line.ends_with(';')).count().max(1);
+        // What registers hold, as far as it is known: before the loop, from the block that leads to it on.
+        let mut values: HashMap<&str, Option<i64>> = HashMap::new();
+        let before = |register: &str| {
+            let mut outside = self.written.get(register)?.iter().filter(|(at, _)| *at < begin || *at > end);
+            let (at, constant) = *outside.next()?;
+            (outside.next().is_none() && at < begin).then_some(constant)?
+        };
+        let run = |lines: &[(Option<Assignment<'a>>, Vec<&'a str>)],
+                   values: &mut HashMap<&'a str, Option<i64>>| {
+            for (assignment, makes) in lines {
+                let value = assignment.as_ref().and_then(|known| {
+                    known.value(|register| values.get(register).copied().unwrap_or_else(|| before(register)))
+                });
+                for register in makes {
+                    values.insert(register, value);
+                }
+            }
+        };
+        let read = |lines: &[&'a str]| -> Vec<_> {
+            lines.iter().map(|line| (Assignment::of(line), made(line))).collect()
+        };
+        let cut = |line: &&str| label(line).is_some() || branch(line).is_some();
+        let leads = lines[..begin].iter().rposition(cut).map_or(0, |at| at + 1);
+        run(&read(&lines[leads..begin]), &mut values);
+        let assignments = read(&lines[begin + 1..end]);
+        for iteration in 1..=MOST_ITERATIONS.min(MOST_INSTRUCTIONS / size) {
+            run(&assignments, &mut values);
+            if values.get(predicate).copied()?? == 0 {
+                return Some(iteration);
+            }
+        }
+        None
+    }
+}
+
+/// An instruction that writes one register, without a predicate.
+struct Assignment<'a> {
+    name: &'a str,
+    operands: Vec<&'a str>,
+}
+
+impl<'a> Assignment<'a> {
+    fn of(line: &'a str) -> Option<Self> {
+        let (name, operands) = line.strip_prefix('\t')?.strip_suffix(';')?.split_once([' ', '\t'])?;
+        if name.starts_with('@') || operands.contains(['{', '[', '|']) {
+            return None;
+        }
+        let mut operands = operands.split(',').map(str::trim);
+        operands.next()?;
+        Some(Self { name, operands: operands.collect() })
+    }
+
+    /// Its result, where `of` knows registers.
+    fn value(&self, of: impl Fn(&str) -> Option<i64>) -> Option<i64> {
+        let operand = |n: usize| {
+            let text = self.operands.get(n)?;
+            if text.starts_with('%') { of(text) } else { text.parse().ok() }
+        };
+        let mut parts = self.name.split('.');
+        let (operation, rest): (_, Vec<&str>) = (parts.next()?, parts.collect());
+        let ty = rest.last()?;
+        // As the register holds it: of 32 bits, sign-extended.
+        let fit = |value: i64| match *ty {
+            "s32" | "u32" | "b32" => Some(i64::from(value as i32)),
+            "s64" | "u64" | "b64" => Some(value),
+            _ => None,
+        };
+        match (operation, rest.len()) {
+            ("mov", 1) => fit(operand(0)?),
+            ("add", 1) => fit(operand(0)?.wrapping_add(operand(1)?)),
+            ("sub", 1) => fit(operand(0)?.wrapping_sub(operand(1)?)),
+            ("setp", 2) => {
+                let (left, right) = (fit(operand(0)?)?, fit(operand(1)?)?);
+                let unsigned =
+                    |value: i64| if ty.ends_with("32") { u64::from(value as u32) } else { value as u64 };
+                let order =
+                    if ty.starts_with('u') { unsigned(left).cmp(&unsigned(right)) } else { left.cmp(&right) };
+                let holds = match rest[0] {
+                    "eq" => order.is_eq(),
+                    "ne" => order.is_ne(),
+                    "lt" => order.is_lt(),
+                    "le" => order.is_le(),
+                    "gt" => order.is_gt(),
+                    "ge" => order.is_ge(),
+                    _ => return None,
+                };
+                Some(holds.into())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The registers that an instruction may write: those of its first operand, whatever it does.
+fn made(line: &str) -> Vec<&str> {
+    let line = instruction(line);
+    let Some((_, operands)) = line.split_once([' ', '\t']) else { return Vec::new() };
+    let operands = operands.trim_start();
+    let end = if operands.starts_with('{') { '}' } else { ',' };
+    let first = operands.split(end).next().unwrap_or("");
+    first
+        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '%' || c == '_'))
+        .filter(|word| word.starts_with('%'))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A loop as LLVM writes it, which loads in each iteration: `before` it, what it tests, and `more` of it.
+    fn text(before: &str, more: &str, test: &str) -> String {
+        format!(
+            "\tmov.b32 \t%r1, 0;\n{before}$L__BB0_1:\n\t.loc\t1 2 3\n$L__tmp4:\n\tld.global.b32 \t%r9, [%rd1];\n\
+             \tadd.s64 \t%rd1, %rd1, 4;\n{more}{test}\t@%p1 bra \t$L__BB0_1;\n\tret;\n"
+        )
+    }
+
+    const STEP: &str = "\tadd.s32 \t%r2, %r2, 1;\n";
+    const FROM_ZERO: &str = "\tmov.b32 \t%r2, %r1;\n";
+
+    /// How many iterations are written out.
+    fn iterations(text: &str) -> Option<usize> {
+        let made = String::from_utf8(written_out(text.as_bytes())?).expect("text");
+        assert!(!made.contains("bra") && !made.contains("$L__tmp"), "{made}");
+        assert!(made.ends_with("\tret;\n"), "{made}");
+        assert_eq!(made.matches("$L__BB0_1:").count(), 1, "what comes from elsewhere finds the label");
+        let loads = made.matches("ld.global").count();
+        assert_eq!(made.matches(".loc").count(), loads);
+        Some(loads)
+    }
+
+    #[test]
+    fn a_loop_runs_as_often_as_its_counter_says() {
+        let test = |test: &str| iterations(&text(FROM_ZERO, STEP, test));
+        assert_eq!(test("\tsetp.lt.s32 \t%p1, %r2, 19;\n"), Some(19));
+        assert_eq!(test("\tsetp.ne.b32 \t%p1, %r2, 7;\n"), Some(7));
+        assert_eq!(test("\tsetp.le.u32 \t%p1, %r2, 7;\n"), Some(8));
+        assert_eq!(test("\tsetp.lt.s32 \t%p1, %r2, 0;\n"), Some(1));
+        assert_eq!(test("\tsetp.lt.u32 \t%p1, %r2, -1;\n"), None, "four billion times");
+        assert_eq!(test("\tsetp.lt.s32 \t%p1, %r2, %r7;\n"), None, "nobody knows how often");
+        assert_eq!(test("\tsetp.lt.f32 \t%p1, %r2, 0f40000000;\n"), None);
+        assert_eq!(test("\tsetp.lt.s32 \t%p1, %r2, 41;\n"), None, "too often");
+        let down =
+            text("\tmov.b32 \t%r2, 12;\n", "\tadd.s32 \t%r2, %r2, -3;\n", "\tsetp.gt.s32 \t%p1, %r2, 0;\n");
+        assert_eq!(iterations(&down), Some(4));
+        let wide = text(
+            "\tmov.b64 \t%rd5, 0;\n",
+            "\tadd.s64 \t%rd5, %rd5, 16;\n",
+            "\tsetp.ne.b64 \t%p1, %rd5, 64;\n",
+        );
+        assert_eq!(iterations(&wide), Some(4));
+    }
+
+    #[test]
+    fn a_counter_may_be_changed_only_by_what_is_understood() {
+        let test = "\tsetp.lt.s32 \t%p1, %r2, 19;\n";
+        for other in [
+            "\tld.global.b32 \t%r2, [%rd1];\n",
+            "\t@%p3 mov.b32 \t%r2, 5;\n",
+            "\tmov.b64 \t{%r3, %r2}, %rd1;\n",
+            "\tshfl.sync.bfly.b32 \t%r2|%p5, %r2, 1, 31, -1;\n",
+            "\tmul.lo.s32 \t%r2, %r2, 3;\n",
+        ] {
+            assert_eq!(iterations(&text(FROM_ZERO, &format!("{STEP}{other}"), test)), None, "{other}");
+            assert_eq!(iterations(&text(&format!("{FROM_ZERO}{other}"), STEP, test)), None, "{other}");
+        }
+        // Before the block that leads to the loop, only a constant that nothing else changes is known.
+        let far = format!("{FROM_ZERO}$L__BB0_7:\n");
+        assert_eq!(iterations(&text(&far, STEP, test)), None);
+        let constant = "\tmov.b32 \t%r2, 0;\n$L__BB0_7:\n";
+        assert_eq!(iterations(&text(constant, STEP, test)), Some(19));
+        assert_eq!(iterations(&text(&format!("{constant}\t@%p3 mov.b32 \t%r2, 5;\n"), STEP, test)), None);
+    }
+
+    #[test]
+    fn what_is_no_single_block_or_orders_threads_stays() {
+        let test = "\tsetp.lt.s32 \t%p1, %r2, 19;\n";
+        for more in
+            ["\tbar.sync \t0;\n", "\t@%p3 bra \t$L__BB0_9;\n", "$L__BB0_2:\n", "\t@%p2 cp.async.wait_all;\n"]
+        {
+            assert_eq!(iterations(&text(FROM_ZERO, &format!("{STEP}{more}"), test)), None, "{more}");
+        }
+        let negated = text(FROM_ZERO, STEP, test).replace("@%p1", "@!%p1");
+        assert_eq!(iterations(&negated), None);
+        // Nothing is loaded, and too much is done.
+        assert_eq!(iterations(&text(FROM_ZERO, STEP, test).replace("ld.global", "ld.shared")), None);
+        let long = "\tadd.s32 \t%r5, %r5, 1;\n".repeat(MOST_INSTRUCTIONS / 19);
+        assert_eq!(iterations(&text(FROM_ZERO, &format!("{STEP}{long}"), test)), None);
+    }
+
+    #[test]
+    fn of_loops_in_loops_the_inner_one_is_written_out() {
+        let inner = text(FROM_ZERO, STEP, "\tsetp.lt.s32 \t%p1, %r2, 3;\n");
+        let both = format!("$L__BB0_8:\n{}", inner.replace("\tret;\n", "\t@%p9 bra \t$L__BB0_8;\n\tret;\n"));
+        let made = String::from_utf8(written_out(both.as_bytes()).expect("a loop")).expect("text");
+        assert_eq!(made.matches("ld.global").count(), 3);
+        assert_eq!(made.matches("bra").count(), 1);
+        // Of two, one of which runs nobody knows how often, both stay.
+        let unknown = text(FROM_ZERO, STEP, "\tsetp.lt.s32 \t%p1, %r2, %r7;\n").replace("BB0_1", "BB0_5");
+        assert_eq!(written_out(format!("{inner}{unknown}").as_bytes()), None);
+    }
+}
