@@ -93,7 +93,7 @@ def broken(corpus, directory, tools):
         source.write_bytes(text_of(tools.ttc, corpus / f"{name}.ttir", "--emit", emit, "-o", "-"))
         file = directory / f"{name}.mlirbc"
         text_of(tools.ttopt, source, "--emit-bytecode", "-o", file)
-        cases += [(name, data) for data in mutations(file.read_bytes(), noise, 100)]
+        cases += [(name, data) for data in mutations(file.read_bytes(), noise, 40)]
 
     def judge(case):
         name, data = case
