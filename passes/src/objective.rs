@@ -39,7 +39,7 @@ pub const SYNCHRONIZATION: f64 = 8.0;
 
 /// Cycles of any conversion where the module does not say what GPU it is for: more than what any other way to
 /// get a value takes, so that the fewest conversions are left.
-const UNKNOWN_TARGET: f64 = 1e6;
+const UNKNOWN: Conversion = Conversion::Cycles { all: 1e6, waits: 0.0 };
 
 /// Operations on registers for each element that comes out of a pair of 4 bits.
 const UNPACK: f64 = 4.0;
@@ -51,12 +51,21 @@ type Access<'c> = (Attr<'c>, SmallVec<[i64; 4]>, u32, [bool; 2], AddressFacts);
 pub fn conversion<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> Option<f64> {
     match known_conversion(ty, to, layouts) {
         Conversion::Same => Some(0.0),
-        Conversion::Cycles(cycles) => Some(cycles),
+        Conversion::Cycles { all, .. } => Some(all),
         Conversion::Impossible => None,
     }
 }
 
-/// The same with what waits for it, or nothing for a conversion that will not be done (`Layouts::set_provisional`).
+/// Cycles that a conversion takes less where it waits together with another one.
+pub fn waiting<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> f64 {
+    match known_conversion(ty, to, layouts) {
+        Conversion::Cycles { waits, .. } if waits > 0.0 => waits + SYNCHRONIZATION,
+        _ => 0.0,
+    }
+}
+
+/// The cycles of a conversion with what waits for it, or nothing for a conversion that will not be done
+/// (`Layouts::set_provisional`).
 pub fn converting<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> Option<f64> {
     if layouts.is_provisional(to) {
         return Some(0.0);
@@ -69,8 +78,8 @@ pub fn converting<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -
 pub(crate) enum Conversion {
     /// The two layouts are equal.
     Same,
-    /// It takes so many cycles.
-    Cycles(f64),
+    /// It takes so many cycles, of which it spends some on latencies and barriers that another conversion can share.
+    Cycles { all: f64, waits: f64 },
     /// There is no plan.
     Impossible,
 }
@@ -80,9 +89,9 @@ fn known_conversion<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>)
         if ty.encoding().is_some_and(|from| equivalent(from, to, &ty.shape())) {
             return Conversion::Same;
         }
-        let Some(target) = target(&layouts.machine) else { return Conversion::Cycles(UNKNOWN_TARGET) };
+        let Some(target) = target(&layouts.machine) else { return UNKNOWN };
         match plans::conversion_to(ty, to, target) {
-            Ok(plan) => Conversion::Cycles(plan.cost.cycles),
+            Ok(plan) => Conversion::Cycles { all: plan.cost.cycles, waits: plan.waits(target) },
             Err(_) => Conversion::Impossible,
         }
     })

@@ -342,6 +342,7 @@ fn decide<'c>(
         moves.into_iter().for_each(|to| assignment.relocate(&to));
         planner.forget();
     }
+    planner.wait_together(materialize::operands_of_dots(ops, &assignment, layouts));
     let rematerialized = rematerialize::rematerialize(ops, &assignment, &mut planner, &known.said);
     if before.is_none()
         && rematerialized.is_empty()
@@ -354,6 +355,7 @@ fn decide<'c>(
         assignment.reassign(value, layout);
     }
     planner.forget();
+    planner.wait_together(materialize::operands_of_dots(ops, &assignment, layouts));
     known.objective.analysis();
     let mut pass = materialize::Materialize::new(module, planner, known.said.clone());
     for &op in ops {

@@ -15,7 +15,9 @@
 //! Operands of dots that stay the same throughout a loop are read from
 //! shared memory before it. In functions whose tensors take more registers than
 //! a thread has they are read again in each iteration instead, and loads from
-//! global memory move down to the last dot before their first use.
+//! global memory move down to the last dot before their first use. What dots read of other buffers moves down to
+//! the dot where a function is short of registers on the way: the assembler reads it in steps as it is multiplied, but
+//! takes no read across a barrier.
 //!
 //! Loads move down across operations at which a function is short of registers (`sink_loads`).
 //!
@@ -44,6 +46,7 @@ use mlir_host::rewrite::IrRewriter;
 use ttopt_dialect::tt::ops::{FuncOp, LoadOp, ReduceOp, TransOp};
 use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp};
+use ttopt_dialect::ttg::types::MemDescType;
 
 /// The pass.
 pub static TRITONGPU_REORDER_INSTRUCTIONS: PassDef = PassDef {
@@ -77,6 +80,7 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
         let functions: Vec<_> = ops.iter().filter(|op| FuncOp::cast(**op).is_some()).collect();
         read_in_loops(module, machine.num_warps, &target);
         for function in functions {
+            read_late(*function, &target);
             sink_loads(*function, machine.num_warps, &target);
             mark_reductions(*function, &target);
         }
@@ -314,6 +318,46 @@ fn move_after_operand<'c>(op: Op<'c>, place: impl Fn(Op<'c>, Op<'c>) -> Op<'c>) 
     if made.block() == op.block() && others {
         op.move_after(place(made, op));
     }
+}
+
+/// Moves what dots of `function` read of buffers that nobody uses any more down to the dots, across operations at which it is
+/// short of registers.
+fn read_late(function: Op<'_>, target: &TargetDesc) {
+    let mut reads = Vec::new();
+    function.walk(&mut |op| {
+        reads.extend(LocalLoadOp::cast(op).filter(|_| !moves_down(op)).map(|read| (op, read.src())));
+        Walk::Advance
+    });
+    reads.retain(|(read, buffer)| {
+        let made = LocalAllocOp::defining(*buffer).and_then(|_| buffer.def_op());
+        let multiplied = |(user, i): (Op<'_>, usize)| is_dot(user) && i < 2 && user.block() == read.block();
+        made.is_some_and(|made| made.block() == read.block())
+            && is_last_use(*buffer, *read)
+            && read.result(0).uses().all(multiplied)
+    });
+    if reads.is_empty() {
+        return;
+    }
+    let short: FastSet<Op<'_>> = short_of_registers(function, target).into_iter().collect();
+    for (read, _) in reads {
+        let Some(dot) = first_user(read) else { continue };
+        let way = || std::iter::successors(read.next(), |at| at.next()).take_while(|at| *at != dot);
+        // Whoever arrives at a barrier may mean that all is read.
+        let passes =
+            |at: Op<'_>| at.is_memory_effect_free() || is_one_of!(at, LoadOp | LocalAllocOp | LocalLoadOp);
+        if way().any(|at| short.contains(&at)) && way().all(passes) {
+            read.move_before(dot);
+        }
+    }
+}
+
+/// Whether nobody uses `buffer`, or a part of it, behind `read`.
+fn is_last_use(buffer: Value<'_>, read: Op<'_>) -> bool {
+    buffer.uses().all(|(user, _)| {
+        let before = user.block() == read.block() && user.is_before_in_block(read);
+        let unused = |part: Value<'_>| MemDescType::cast(part.ty()).is_none() || is_last_use(part, read);
+        user == read || before && user.results().all(unused)
+    })
 }
 
 /// The last load, or write to new shared memory, between `made` and `op` that only pure operations are before.

@@ -331,3 +331,46 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
 }
+
+// -----
+
+#w = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>
+#mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>
+#left = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>
+#right = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 2}>
+#s = #ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
+  // The right operand is read behind the write of the left one, at which all wait: its 128 registers are short until then.
+  // CHECK-LABEL: @read_late
+  // CHECK: ttg.local_store
+  // CHECK-NEXT: ttg.local_alloc %arg1
+  // CHECK-NEXT: ttg.local_load
+  // CHECK-NEXT: ttg.local_load {{.*}}opIdx = 1
+  // CHECK-NEXT: tt.dot
+  tt.func @read_late(%k: tensor<128x128xbf16, #right>, %p: tensor<32x128xbf16, #mma>, %acc: tensor<32x128xf32, #mma>, %t: tensor<128x128xbf16, #w>) -> tensor<32x128xf32, #mma> {
+    %v = ttg.local_alloc : () -> !ttg.memdesc<128x128xbf16, #s, #smem, mutable>
+    ttg.local_store %t, %v : tensor<128x128xbf16, #w> -> !ttg.memdesc<128x128xbf16, #s, #smem, mutable>
+    %y = ttg.local_load %v : !ttg.memdesc<128x128xbf16, #s, #smem, mutable> -> tensor<128x128xbf16, #right>
+    %s = ttg.local_alloc %p : (tensor<32x128xbf16, #mma>) -> !ttg.memdesc<32x128xbf16, #s, #smem>
+    %x = ttg.local_load %s : !ttg.memdesc<32x128xbf16, #s, #smem> -> tensor<32x128xbf16, #left>
+    %d = tt.dot %x, %y, %acc : tensor<32x128xbf16, #left> * tensor<128x128xbf16, #right> -> tensor<32x128xf32, #mma>
+    %e = tt.dot %x, %k, %d : tensor<32x128xbf16, #left> * tensor<128x128xbf16, #right> -> tensor<32x128xf32, #mma>
+    tt.return %e : tensor<32x128xf32, #mma>
+  }
+
+  // What is written again is read before that.
+  // CHECK-LABEL: @read_before_a_write
+  // CHECK: ttg.local_store
+  // CHECK-NEXT: ttg.local_load
+  // CHECK-NEXT: ttg.local_store
+  tt.func @read_before_a_write(%k: tensor<128x128xbf16, #right>, %p: tensor<32x128xbf16, #left>, %acc: tensor<32x128xf32, #mma>, %t: tensor<128x128xbf16, #w>) -> tensor<32x128xf32, #mma> {
+    %v = ttg.local_alloc : () -> !ttg.memdesc<128x128xbf16, #s, #smem, mutable>
+    ttg.local_store %t, %v : tensor<128x128xbf16, #w> -> !ttg.memdesc<128x128xbf16, #s, #smem, mutable>
+    %y = ttg.local_load %v : !ttg.memdesc<128x128xbf16, #s, #smem, mutable> -> tensor<128x128xbf16, #right>
+    ttg.local_store %t, %v : tensor<128x128xbf16, #w> -> !ttg.memdesc<128x128xbf16, #s, #smem, mutable>
+    %d = tt.dot %p, %y, %acc : tensor<32x128xbf16, #left> * tensor<128x128xbf16, #right> -> tensor<32x128xf32, #mma>
+    %e = tt.dot %p, %k, %d : tensor<32x128xbf16, #left> * tensor<128x128xbf16, #right> -> tensor<32x128xf32, #mma>
+    tt.return %e : tensor<32x128xf32, #mma>
+  }
+}

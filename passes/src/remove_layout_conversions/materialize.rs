@@ -5,7 +5,7 @@ use super::plan::{Alternative, How, Planner, Request, unconverted};
 use super::said::Said;
 use super::sink::{destination, sink};
 use crate::choice::{Candidate, Choice, Unit, short};
-use crate::ir_util::{layout_of, set_result_layout, with_layout};
+use crate::ir_util::{is_dot, layout_of, set_result_layout, with_layout};
 use crate::machine::{Layouts, error};
 use crate::objective::weight_of;
 use crate::plans::conversion_to;
@@ -41,6 +41,18 @@ fn wanted<'c>(
     let layout = assignment.demand(op, i, layouts).unwrap_or(have);
     let layout = rule.map_or(layout, |rule| wanted_or_equal(rule, value, layout));
     Some(Request { value, layout, moves: true })
+}
+
+/// Both operands of each dot of `ops`.
+pub fn operands_of_dots<'c>(
+    ops: &[Op<'c>],
+    assignment: &Assignment<'c>,
+    layouts: &Layouts<'c>,
+) -> impl Iterator<Item = [Request<'c>; 2]> {
+    ops.iter().filter(|op| is_dot(**op)).filter_map(move |op| {
+        let operand = |i| wanted(*op, rule(*op), i, assignment, layouts);
+        Some([operand(0)?, operand(1)?])
+    })
 }
 
 /// Whether all operands are there as they would be made: by the one conversion of a value to a layout, where it would

@@ -14,7 +14,7 @@
 
 use crate::ir_util::{incoming, layout_of};
 use crate::machine::Layouts;
-use crate::objective::{Objective, converting, weight_of};
+use crate::objective::{Objective, converting, waiting, weight_of};
 use crate::rules::{Rule, backward, is_conversion, rule, wanted_or_equal};
 use mlir_host::flow::twins;
 use mlir_host::hash::{FastMap, FastSet};
@@ -22,7 +22,7 @@ use mlir_host::ir::{Attr, Op, Value};
 use mlir_host::upstream::can_pass_more;
 use smallvec::SmallVec;
 use std::rc::Rc;
-use ttopt_dialect::tt::ops::ElementwiseInlineAsmOp;
+use ttopt_dialect::tt::ops::{ElementwiseInlineAsmOp, LoadOp};
 
 #[cfg(test)]
 mod tests;
@@ -123,6 +123,8 @@ pub struct Planner<'a, 'c> {
     made: FastMap<(Value<'c>, Attr<'c>), Value<'c>>,
     /// Values that will exist in further layouts.
     expected: FastSet<(Value<'c>, Attr<'c>)>,
+    /// Conversions that wait together with others, and the cycles that this saves each time.
+    together: FastMap<(Value<'c>, Attr<'c>), f64>,
 }
 
 /// Whether `op` is a conversion of the input that was replaced.
@@ -159,14 +161,45 @@ impl<'a, 'c> Planner<'a, 'c> {
             finished: Vec::new(),
             made: FastMap::default(),
             expected: FastSet::default(),
+            together: FastMap::default(),
         }
     }
 
     /// Forgets all plans, since values got other layouts.
     pub fn forget(&mut self) {
+        self.together.clear();
         self.plans.clear();
         self.expected.clear();
         self.finished.clear();
+    }
+
+    /// Notes what the operands of dots, given in pairs, save where both are converted: they are stored, waited for once, and
+    /// loaded. Where one is converted in any case, the other one's conversion costs only what it adds.
+    pub fn wait_together(&mut self, pairs: impl Iterator<Item = [Request<'c>; 2]>) {
+        for [left, right] in pairs {
+            let waits = |Request { value, layout, .. }: Request<'c>| {
+                Some((value.def_op()?.block(), waiting(value.ty().as_tensor()?, layout, self.layouts)))
+            };
+            let Some(((block, one), (other_block, other))) = waits(left).zip(waits(right)) else { continue };
+            let saved = one.min(other);
+            if saved <= 0.0 || block != other_block {
+                continue;
+            }
+            let converted = [left, right].map(|request| self.plan(request).0 == How::Convert);
+            let request = match converted {
+                [true, false] => right,
+                [false, true] => left,
+                _ => continue,
+            };
+            // What is computed from a load may convert something smaller; a load is what narrow accesses would replace.
+            if request.value.def_op().and_then(LoadOp::cast).is_none() {
+                continue;
+            }
+            self.together.insert((request.value, request.layout), saved);
+            for moves in [false, true] {
+                self.plans.remove(&Request { moves, ..request });
+            }
+        }
     }
 
     /// `value` in `layout`, where it exists.
@@ -318,7 +351,8 @@ impl<'a, 'c> Planner<'a, 'c> {
             return frame;
         }
         let times = weight_of(value);
-        frame.convert = converting(ty, layout, self.layouts).map(|cycles| times * cycles);
+        let saved = self.together.get(&(value, layout)).copied().unwrap_or(0.0);
+        frame.convert = converting(ty, layout, self.layouts).map(|cycles| times * (cycles - saved));
         if self.layouts.is_provisional(layout) {
             (frame.how, frame.cost) = (How::Convert, frame.convert);
             return frame;

@@ -326,6 +326,15 @@ impl ConversionPlan {
         cost
     }
 
+    /// Cycles less where the conversion waits together with another one: latencies and barriers of a single pass through
+    /// the shared memory of each CTA.
+    pub fn waits(&self, target: &TargetDesc) -> f64 {
+        match &self.conversion {
+            Conversion::SharedMemory(shared) if shared.tiles == 1 => fixed_cycles(shared.scope, 1, target),
+            _ => 0.0,
+        }
+    }
+
     /// Where in that memory each conversion has its own.
     pub fn scratch_offsets(plans: &[ConversionPlan]) -> Vec<u64> {
         (0..plans.len()).map(|i| Self::scratch_bytes(&plans[..i])).collect()
