@@ -36,7 +36,7 @@ use crate::shared_memory::buffers::Needs;
 use crate::shared_memory::callees_first;
 use crate::sink_loads::sink_loads;
 use linear_layout::Dim;
-use linear_layout::target::TargetDesc;
+use linear_layout::target::{TargetDesc, Vendor};
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, Op, Value, Walk};
 use mlir_host::is_one_of;
@@ -154,8 +154,10 @@ fn read_in_loops_of(function: Op<'_>, warps: u64, callees: &FastMap<String, Need
         });
         Walk::Advance
     });
+    // What it leaves LLVM to spill is not known well enough on AMD GPUs (docs/amd.md).
+    let is_known = target.vendor == Vendor::Nvidia;
     reads.retain(|read| !loops_around_uses(*read).is_empty());
-    if reads.is_empty() || !is_short_of_registers(function, target) {
+    if reads.is_empty() || !is_known || !is_short_of_registers(function, target) {
         return;
     }
     let bytes = || needs_of(function, callees, target).map(|needs| needs.bytes);

@@ -10,8 +10,8 @@ use crate::analysis::pointer_roots::{Arguments, PointerRoots, may_meet};
 use crate::analysis::registers::{
     Spills, UNSEEN_REGISTERS, short_of_registers, spilled_registers, tensor_words,
 };
-use crate::ir_util::{in_block, is_dot};
-use linear_layout::target::TargetDesc;
+use crate::ir_util::{in_block, is_dot, is_loop};
+use linear_layout::target::{TargetDesc, Vendor};
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Block, Op, Value, Walk};
 use mlir_host::is_one_of;
@@ -41,8 +41,10 @@ pub fn sink_loads<'c>(function: Op<'c>, warps: u64, target: &'c TargetDesc) {
     }
     let mut between = Between::new(&short);
     let mut moves = Vec::new();
+    // LLVM, which allocates AMD's registers, orders an iteration for them itself.
+    let stays = |op: Op<'c>| target.vendor == Vendor::Amd && op.ancestor(is_loop).is_some();
     function.walk(&mut |op| {
-        moves.extend(Move::of(op, &mut between));
+        moves.extend(Move::of(op, &mut between).filter(|_| !stays(op)));
         Walk::Advance
     });
     if moves.is_empty() {

@@ -545,6 +545,8 @@ fn left_out(
 /// LLVM 22 compares each product, sum and address with all earlier ones of its kind, and looks at up to 32 instructions
 /// for each pair: 4,000 of them in a function took 10 seconds.
 const STRENGTH_REDUCTION: &CStr = c"Straight line strength reduction";
+/// Moves what a loop does not change out of it, before registers are allocated.
+const HOISTING: &CStr = c"Early Machine Loop Invariant Code Motion";
 /// With so many integer instructions the pass takes about a tenth of a second.
 const MOST_REDUCED: usize = 256;
 /// The same for AMD's GPUs, where it gains next to nothing in long functions (docs/amd.md).
@@ -611,7 +613,7 @@ pub enum Output {
     Object,
 }
 
-/// The code of a module.
+/// The code of a module, whose functions have the attributes of `attempt`.
 ///
 /// # Errors
 /// When the target has no such output.
@@ -620,9 +622,12 @@ pub fn emit(
     machine: &TargetMachine,
     vendor: Vendor,
     contents: Contents,
+    attempt: &Attempt,
     output: Output,
 ) -> Result<MemoryBuffer<'static>> {
-    let names: Vec<_> = left_out(module, machine, vendor, contents).map(CStr::as_ptr).collect();
+    let hoisting = attempt.contains(&Saving::NoHoisting).then_some(HOISTING);
+    let names = left_out(module, machine, vendor, contents).chain(hoisting);
+    let names: Vec<_> = names.map(CStr::as_ptr).collect();
     let mut met = 0;
     // SAFETY: machine, module and names live during the call; the buffer is ours.
     let buffer = unsafe {
@@ -662,26 +667,61 @@ pub fn assemble(text: &[u8], name: &str, machine: &TargetMachine) -> Result<Vec<
     Ok(unsafe { MemoryBuffer::new(object) }.as_slice().to_vec())
 }
 
-/// What code generation is tried with, as attributes of kernels, where the code that it makes by default spills.
-///
-/// LLVM's schedulers for few registers are the one that has the fewest with which as many waves run, and the one that has the fewest
-/// of all. With registers of 16 bits, which gfx11 has, LLVM 22 puts halves together by moves, and keeps copies of whole operands.
-pub fn attempts(machine: &TargetMachine) -> Vec<Attempt> {
-    let all_or_few = [None, Some("iterative-maxocc"), Some("iterative-minreg")];
-    let halves: &[bool] =
-        if machine.get_cpu().to_bytes().starts_with(b"gfx11") { &[false, true] } else { &[false] };
-    let all = halves.iter().flat_map(|halves| {
-        all_or_few.map(|strategy| {
-            let strategy = strategy.map(|strategy| ("amdgpu-sched-strategy", strategy));
-            strategy.into_iter().chain(halves.then_some(("target-features", "-real-true16"))).collect()
-        })
-    });
-    // The first one is the default.
-    all.skip(1).collect()
+/// One way in which LLVM's code generation may take fewer registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Saving {
+    /// Accesses to memory that are neighbours are not scheduled together: what a cluster of LDS reads gives is alive at once.
+    NoClusters,
+    /// What loops do not change is not moved out of them, where it would be alive throughout.
+    NoHoisting,
+    /// Registers of 16 bits, which gfx11 has, are not used: LLVM 22 puts halves together by moves, and keeps copies of whole operands.
+    NoHalves,
+    /// LLVM's schedulers for few registers: the one that has the fewest with which as many waves run, and the one that has the
+    /// fewest of all.
+    Scheduler(&'static str),
 }
 
-/// Attributes of kernels, by name.
-pub type Attempt = Vec<(&'static str, &'static str)>;
+/// What code generation is tried with at once.
+pub type Attempt = SmallVec<[Saving; 4]>;
+
+/// Code that spills least, and what it was made with: `code` is what code generation makes by default, `emit` makes it in other ways.
+///
+/// Each saving that helps is kept as the next one is tried. LLVM's other schedulers are tried on their own.
+///
+/// # Errors
+/// Those of `emit`.
+pub fn with_least_spills(
+    mut code: Vec<u8>,
+    machine: &TargetMachine,
+    mut emit: impl FnMut(&Attempt) -> Result<Vec<u8>>,
+) -> Result<(Vec<u8>, Attempt)> {
+    let halves = machine.get_cpu().to_bytes().starts_with(b"gfx11").then_some(Saving::NoHalves);
+    let mut best = Attempt::new();
+    let mut tried = vec![Attempt::new()];
+    let mut attempt = |attempt: Attempt, best: &mut Attempt| -> Result<()> {
+        if spills(&code) == (0, 0) || tried.contains(&attempt) {
+            return Ok(());
+        }
+        let other = emit(&attempt)?;
+        if spills(&other) < spills(&code) {
+            code = other;
+            best.clone_from(&attempt);
+        }
+        tried.push(attempt);
+        Ok(())
+    };
+    for saving in [Saving::NoClusters, Saving::NoHoisting].into_iter().chain(halves) {
+        let more = best.iter().copied().chain([saving]).collect();
+        attempt(more, &mut best)?;
+    }
+    let schedulers = [None, Some("iterative-maxocc"), Some("iterative-minreg")];
+    for halves in std::iter::once(None).chain(halves.map(Some)) {
+        for scheduler in schedulers {
+            attempt(scheduler.map(Saving::Scheduler).into_iter().chain(halves).collect(), &mut best)?;
+        }
+    }
+    Ok((code, best))
+}
 
 /// Registers that a kernel of AMDGCN spills: vector registers, to memory, and scalar ones, to lanes of vector registers.
 pub type Spills = (u64, u64);
@@ -690,7 +730,13 @@ pub type Spills = (u64, u64);
 pub fn attempt(module: &Module<'_>, attempt: &Attempt) {
     let context = module.get_context();
     for function in module.get_functions().filter(|function| function.count_basic_blocks() > 0) {
-        for (name, value) in attempt {
+        for saving in attempt {
+            let (name, value) = match saving {
+                Saving::NoClusters => ("amdgpu-max-memory-cluster-dwords", "1"),
+                Saving::NoHalves => ("target-features", "-real-true16"),
+                Saving::Scheduler(strategy) => ("amdgpu-sched-strategy", *strategy),
+                Saving::NoHoisting => continue,
+            };
             function.add_attribute(AttributeLoc::Function, context.create_string_attribute(name, value));
         }
     }
@@ -745,7 +791,44 @@ fn number_after(bytes: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::spills;
+    use super::{Attempt, Saving, spills, target_machine, with_least_spills};
+
+    /// What is tried on `target` where code spills so many registers as `count` says, what is kept, and what that spills.
+    fn tried(target: &str, count: impl Fn(&[Saving]) -> u64) -> (Vec<Attempt>, Attempt, u64) {
+        let code = |count: u64| format!(".vgpr_spill_count: {count}\n").into_bytes();
+        let machine = target_machine(target).unwrap();
+        let mut all = Vec::new();
+        let (kept, best) = with_least_spills(code(count(&[])), &machine, |attempt| {
+            all.push(attempt.clone());
+            Ok(code(count(attempt)))
+        })
+        .unwrap();
+        (all, best, spills(&kept).0)
+    }
+
+    #[test]
+    fn what_helps_is_kept_as_more_is_tried() {
+        use Saving::{NoClusters, NoHalves, NoHoisting, Scheduler};
+        let (all, best, left) = tried("hip:gfx1100", |attempt| {
+            10 - 3 * u64::from(attempt.contains(&NoHoisting)) - 2 * u64::from(attempt.contains(&NoHalves))
+        });
+        assert_eq!((best.as_slice(), left), ([NoHoisting, NoHalves].as_slice(), 5));
+        // All that is tried on its own is, once.
+        let all: Vec<&[Saving]> = all.iter().map(Attempt::as_slice).collect();
+        let (most, least) = (Scheduler("iterative-maxocc"), Scheduler("iterative-minreg"));
+        let alone: [&[Saving]; 5] = [&[most], &[least], &[NoHalves], &[most, NoHalves], &[least, NoHalves]];
+        assert_eq!(all[..3], [&[NoClusters][..], &[NoHoisting], &[NoHoisting, NoHalves]]);
+        assert_eq!(all[3..], alone);
+    }
+
+    #[test]
+    fn nothing_is_tried_once_nothing_spills() {
+        let (all, best, left) = tried("hip:gfx942", |attempt| u64::from(attempt.is_empty()));
+        assert_eq!((all.len(), best.as_slice(), left), (1, [Saving::NoClusters].as_slice(), 0));
+        let (all, best, left) = tried("hip:gfx942", |_| 1);
+        assert_eq!((all.len(), best.as_slice(), left), (4, [].as_slice(), 1));
+        assert!(tried("hip:gfx942", |_| 0).0.is_empty());
+    }
 
     #[test]
     fn spills_are_read_from_assembly_and_from_object_files() {

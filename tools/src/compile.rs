@@ -882,37 +882,26 @@ impl<'c> Compilation<'_, 'c> {
         // AMD's linker takes object files, NVIDIA's assembler takes text.
         let object = target.vendor == Vendor::Amd && !self.options.emit.is_assembly();
         let kind = if object { codegen::Output::Object } else { codegen::Output::Assembly };
-        let emit = |llvm: &LlvmModule<'_>, kind: codegen::Output| -> Result<Vec<u8>> {
-            let buffer = codegen::emit(llvm, machine, target.vendor, contents, kind)?;
-            let bytes = buffer.as_slice();
-            Ok(if kind == codegen::Output::Object { bytes } else { without_zero(bytes) }.to_vec())
-        };
+        let emit =
+            |llvm: &LlvmModule<'_>, attempt: &codegen::Attempt, kind: codegen::Output| -> Result<Vec<u8>> {
+                codegen::attempt(llvm, attempt);
+                let buffer = codegen::emit(llvm, machine, target.vendor, contents, attempt, kind)?;
+                let bytes = buffer.as_slice();
+                Ok(if kind == codegen::Output::Object { bytes } else { without_zero(bytes) }.to_vec())
+            };
         // Code generation changes the module.
         let shown = (object && self.keeps()).then(|| llvm.clone());
-        let mut code = emit(&llvm, kind)?;
+        let mut attempt = codegen::Attempt::new();
+        let mut code = emit(&llvm, &attempt, kind)?;
         if target.vendor == Vendor::Amd && codegen::spills(&code) > (0, 0) {
             let again = self.optimized_llvm(context, machine, &expected)?;
             self.finish_llvm(&again, target, machine)?;
-            let mut best = None;
-            for attempt in codegen::attempts(machine) {
-                // A copy has its uses in another order, which instruction selection sees.
-                let again = again.clone();
-                codegen::attempt(&again, &attempt);
-                let other = emit(&again, kind)?;
-                if codegen::spills(&other) < codegen::spills(&code) {
-                    code = other;
-                    best = Some(attempt);
-                }
-                if codegen::spills(&code) == (0, 0) {
-                    break;
-                }
-            }
-            if let (Some(shown), Some(best)) = (&shown, &best) {
-                codegen::attempt(shown, best);
-            }
+            // A copy has its uses in another order, which instruction selection sees.
+            let other = |attempt: &codegen::Attempt| emit(&again.clone(), attempt, kind);
+            (code, attempt) = codegen::with_least_spills(code, machine, other)?;
         }
         if let Some(shown) = shown {
-            self.keep(Stage::Asm, emit(&shown, codegen::Output::Assembly)?)?;
+            self.keep(Stage::Asm, emit(&shown, &attempt, codegen::Output::Assembly)?)?;
         }
         // A number of registers that the caller demands decides how many CTAs there are.
         if target.vendor == Vendor::Nvidia && self.options.max_registers.is_none() {

@@ -26,16 +26,15 @@ pub struct Resources {
 /// Shared memory of a multiprocessor that the system takes for each CTA (CUDA programming guide, "Shared Memory").
 const RESERVED: u64 = 1 << 10;
 
-/// Registers of a lane that a SIMD has, and how many are given out at once.
+/// How many registers of a lane are given out at once.
 ///
-/// CUDA programming guide, "Technical Specifications per Compute Capability"; LLVM's `AMDGPUBaseInfo` (`getTotalNumVGPRs`,
-/// `getVGPRAllocGranule`).
-fn registers_of_simd(target: &TargetDesc) -> (u32, u32) {
+/// CUDA programming guide, "Technical Specifications per Compute Capability"; LLVM's `AMDGPUBaseInfo` (`getVGPRAllocGranule`).
+fn register_granule(target: &TargetDesc) -> u32 {
     match target.matrix_unit {
-        _ if target.vendor == Vendor::Nvidia => (512, 8),
-        MatrixUnit::Rdna3 | MatrixUnit::Rdna4 => (1536, 24),
-        MatrixUnit::Cdna5 => (1024, 16),
-        _ => (512, 8),
+        _ if target.vendor == Vendor::Nvidia => 8,
+        MatrixUnit::Rdna3 | MatrixUnit::Rdna4 => 24,
+        MatrixUnit::Cdna5 => 16,
+        _ => 8,
     }
 }
 
@@ -91,8 +90,8 @@ impl Resources {
     /// With the CTAs of `warps` warps and `shared` bytes of shared memory that fit.
     pub(crate) fn on(mut self, target: &TargetDesc, warps: u32, shared: u64) -> Self {
         let simds = target.resident_threads / target.lanes / target.simd_waves;
-        let (all, granule) = registers_of_simd(target);
-        let by_registers = all / self.registers.max(1).next_multiple_of(granule);
+        let given = self.registers.max(1).next_multiple_of(register_granule(target));
+        let by_registers = target.simd_registers / given;
         self.most_warps = simds * target.simd_waves;
         let reserved = if target.vendor == Vendor::Nvidia { RESERVED } else { 0 };
         let by_shared = (target.shared_bytes + reserved).checked_div(shared + reserved);

@@ -320,6 +320,10 @@ pub struct TargetDesc {
     pub resident_ctas: u32,
     /// Warps (waves) that one of a multiprocessor's SIMDs holds at once.
     pub simd_waves: u32,
+    /// Registers of 32 bits of each lane that a SIMD has for all its warps (waves).
+    pub simd_registers: u32,
+    /// The most of them that a thread can have.
+    pub thread_registers: u32,
     /// Accesses to shared memory that are served in an order of their own.
     pub services: &'static [ServiceRule],
     /// What multiplies matrices.
@@ -618,6 +622,9 @@ fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
         },
         // CUDA C Programming Guide, "Compute Capabilities": four schedulers.
         simd_waves: if matches!(arch, "86" | "89") { 12 } else { 16 },
+        // The same table: 64 K registers of a multiprocessor, 255 of a thread.
+        simd_registers: 512,
+        thread_registers: 255,
         services: &[],
         matrix_unit: match arch {
             "80" => MatrixUnit::Ampere,
@@ -687,6 +694,21 @@ fn amd(name: &'static str, arch: &str) -> TargetDesc {
         resident_threads: if wave32 { 1024 } else { 2048 },
         resident_ctas: if wave32 { 32 } else { 16 },
         simd_waves: if wave32 { 16 } else { 8 },
+        // LLVM's `AMDGPUBaseInfo` (`getTotalNumVGPRs`, `getAddressableNumVGPRs`): those of CDNA are half accumulators.
+        simd_registers: if rdna {
+            1536
+        } else if cdna5 {
+            1024
+        } else {
+            512
+        },
+        thread_registers: if rdna {
+            256
+        } else if cdna5 {
+            1024
+        } else {
+            512
+        },
         services: match arch {
             "gfx90a" | "gfx942" => CDNA3_SERVICES,
             "gfx950" => CDNA4_SERVICES,
@@ -795,6 +817,8 @@ mod tests {
             |t| t.max_vector_bits = 64,
             |t| t.max_global_vector_bits = 64,
             |t| t.shared_bytes -= 1,
+            |t| t.simd_registers -= 1,
+            |t| t.thread_registers -= 1,
             |t| t.services = CDNA3_SERVICES,
             |t| t.services = CDNA4_SERVICES,
             |t| t.matrix_unit = MatrixUnit::Ada,

@@ -18,8 +18,6 @@ use ttopt_dialect::ttg::ops::LocalLoadOp;
 
 /// Registers of a multiprocessor (CUDA programming guide, "Technical Specifications per Compute Capability").
 pub(crate) const REGISTERS: u64 = 64 << 10;
-/// Vector registers that a SIMD of CDNA has for each lane of its waves, accumulators among them (CDNA3 ISA, "VGPRs").
-const OF_A_SIMD: u64 = 512;
 /// Registers of a thread (the same table).
 const OF_A_THREAD: u64 = 255;
 /// What addresses, masks and loop counters take besides.
@@ -71,15 +69,20 @@ pub fn ctas_with(factor: f64, function: Op<'_>, warps: u64, shared: u64, target:
 
 /// Whether it is sure that the waves of `ctas` CTAs of `function` have registers beside each other, on a compute unit of CDNA.
 pub fn surely_fit(function: Op<'_>, ctas: u64, warps: u64, target: &TargetDesc) -> bool {
-    let simds = u64::from(target.resident_threads / (target.lanes * target.simd_waves).max(1)).max(1);
     let needed = needed_registers(&FlowGraph::new(function)).into_iter().max().unwrap_or(0);
-    UNSEEN_REGISTERS * needed as f64 * (ctas * warps).div_ceil(simds) as f64 <= OF_A_SIMD as f64
+    let waves = (ctas * warps).div_ceil(simds(target));
+    UNSEEN_REGISTERS * needed as f64 * waves as f64 <= f64::from(target.simd_registers)
+}
+
+/// The SIMDs of a multiprocessor (compute unit).
+fn simds(target: &TargetDesc) -> u64 {
+    u64::from(target.resident_threads / (target.lanes * target.simd_waves).max(1)).max(1)
 }
 
 /// Registers of a thread that the tensors of `function` leave free wherever it is.
 pub fn spare_registers(function: Op<'_>, target: &TargetDesc) -> u64 {
     let held = held_registers(&FlowGraph::new(function)).into_iter().max().unwrap_or(0);
-    limit(target).unwrap_or(OF_A_THREAD).saturating_sub(held)
+    limit(target).min(OF_A_THREAD).saturating_sub(held)
 }
 
 /// Registers of 32 bits that `value` takes of a thread, if it is a tensor.
@@ -103,15 +106,15 @@ pub fn is_short_of_registers(function: Op<'_>, target: &TargetDesc) -> bool {
 
 /// The operations of `function` at which its tensors leave a thread too few registers for the rest of what it holds.
 pub fn short_of_registers<'c>(function: Op<'c>, target: &TargetDesc) -> Vec<Op<'c>> {
-    let Some(limit) = limit(target) else { return Vec::new() };
+    let limit = limit(target);
     let graph = FlowGraph::new(function);
     let held = held_registers(&graph);
     graph.ops().iter().zip(held).filter(|(_, held)| *held > limit).map(|(op, _)| *op).collect()
 }
 
-/// Registers that tensors can take of a thread's; `None` where there are enough.
-fn limit(target: &TargetDesc) -> Option<u64> {
-    (target.vendor == Vendor::Nvidia).then_some(OF_A_THREAD - OTHERS)
+/// Registers that tensors can take of a thread's.
+fn limit(target: &TargetDesc) -> u64 {
+    u64::from(target.thread_registers).saturating_sub(OTHERS)
 }
 
 /// Whether the tensors that a thread holds in `around`, a loop of the function of `graph`, leave it too few registers
@@ -121,15 +124,14 @@ pub(super) fn fills_registers<'c>(graph: &FlowGraph<'c>, around: Op<'c>, target:
     let Some(first) = graph.number(around) else { return false };
     let behind = ops[first + 1..].iter().position(|op| op.ancestor(|op| op == around).is_none());
     let last = behind.map_or(ops.len(), |n| first + 1 + n);
-    limit(target).is_some_and(|limit| held_registers(graph)[first..last].iter().any(|held| *held > limit))
+    // LLVM, which allocates registers itself, computes again on its own where that saves some.
+    target.vendor == Vendor::Nvidia
+        && held_registers(graph)[first..last].iter().any(|held| *held > limit(target))
 }
 
 /// Registers beyond those of a thread that begin to be needed at operations of `function`, whose CTAs have `warps` warps:
 /// so many are spilled there.
 pub fn spilled_registers<'c>(function: Op<'c>, warps: u64, target: &TargetDesc) -> Vec<(Op<'c>, u64)> {
-    if target.vendor != Vendor::Nvidia {
-        return Vec::new();
-    }
     let limit = registers_of_warps(warps, target);
     let graph = FlowGraph::new(function);
     let mut before = 0;
@@ -195,9 +197,7 @@ impl<'c> Spills<'c> {
             order,
             total: 0,
         };
-        if count.target.vendor == Vendor::Nvidia {
-            made.total = made.begun(0, made.needed.iter().copied());
-        }
+        made.total = made.begun(0, made.needed.iter().copied());
         made
     }
 
@@ -274,7 +274,8 @@ impl<'c> Spills<'c> {
 
 /// The registers that each thread of `warps` warps can have.
 fn registers_of_warps(warps: u64, target: &TargetDesc) -> u64 {
-    OF_A_THREAD.min(REGISTERS / (warps * u64::from(target.lanes)).max(1))
+    let all = simds(target) * u64::from(target.simd_registers);
+    u64::from(target.thread_registers).min(all / warps.max(1))
 }
 
 /// The registers of 32 bits that a thread needs before each operation. Tensors' pointers and indices are computed
