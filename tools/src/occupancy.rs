@@ -240,6 +240,10 @@ pub fn is_worth_loads_apart(ptx: &[u8], cubin: &[u8], apart: &[u8], capability: 
         && stack(apart) <= stack(cubin) + STACK_APART
 }
 
+/// By how much a kernel has to be faster with its loops written out, by the estimate: one of 1.01 was slower by an eighth
+/// (`docs/ptxas.md`).
+const FASTER_WRITTEN_OUT: f64 = 1.1;
+
 /// The PTX of one kernel with its innermost loops written out, to be tried once `cubin` was made of it for `capability`, as in 90;
 /// `None` where one of them runs too often or nobody knows how often, or warps hardly wait for memory.
 pub fn with_loops_written_out(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
@@ -266,7 +270,8 @@ pub fn is_worth_writing_out(ptx: &[u8], cubin: &[u8], written_out: &[u8], capabi
         Some((before.shared_by(warps.0), after.shared_by(warps.1)))
     };
     let stack = |cubin| binary::stack_bytes(cubin).unwrap_or(0);
-    times().is_some_and(|(before, after)| before > after) && stack(written_out) <= stack(cubin)
+    times().is_some_and(|(before, after)| before >= FASTER_WRITTEN_OUT * after)
+        && stack(written_out) <= stack(cubin)
 }
 
 /// Warps that share a part of a multiprocessor, by the registers that `cubin` uses.

@@ -11,52 +11,111 @@ use std::collections::HashMap;
 const MOST_ITERATIONS: usize = 40;
 /// Instructions of all iterations of a loop together at most: with 3,300 (a filter of seven rows) nothing was lost.
 const MOST_INSTRUCTIONS: usize = 4096;
+/// Loops that are put in order at most.
+const MOST_MOVES: usize = 8;
 /// What a loop must not have: it orders threads, or copies and multiplies beside the program, so that schedules are made for it.
 const KEPT: [&str; 9] =
     ["bar.", "barrier.", "mbarrier.", "cp.", "mma.", "wgmma.", "ldmatrix.", "setmaxnreg.", "call"];
 
-/// A loop that is one block: its lines, from behind the label to the branch back.
-struct Loop {
+/// A loop that is one piece of text, from behind its label to the branch back, in which control goes forward.
+struct Loop<'a> {
     /// The line of its label.
     begin: usize,
     /// The line of its branch.
     end: usize,
+    /// Labels in it, and their lines.
+    labels: HashMap<&'a str, usize>,
     iterations: usize,
+}
+
+impl<'a> Loop<'a> {
+    /// Writes a line of iteration number `n`, in which labels have names of their own.
+    fn write(&self, line: &'a str, n: usize, out: &mut String) {
+        let named =
+            label(line).or_else(|| Some(branch(line)?.1)).filter(|name| self.labels.contains_key(name));
+        match named {
+            Some(name) => out.push_str(&line.replacen(name, &format!("{name}$iteration{n}"), 1)),
+            None => out.push_str(line),
+        }
+        out.push('\n');
+    }
 }
 
 /// `ptx` with its innermost loops written out. `None` where one of them cannot be, since it runs too often, or nobody knows how
 /// often, or none of them loads.
 pub fn written_out(ptx: &[u8]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(ptx).ok()?;
-    let lines: Vec<&str> = text.split('\n').collect();
+    let lines = with_loops_in_order(text.split('\n').collect());
     let loops = loops(&lines)?;
     let mut out = String::with_capacity(2 * text.len());
-    let mut copy = |lines: &[&str]| {
+    let copy = |lines: &[&str], out: &mut String| {
         for line in lines {
             out.push_str(line);
             out.push('\n');
         }
     };
     let mut at = 0;
-    for Loop { begin, end, iterations } in loops {
-        copy(&lines[at..=begin]);
-        // Labels for debuggers would be there more than once.
-        let body: Vec<&str> =
-            lines[begin + 1..end].iter().copied().filter(|line| !line.starts_with("$L__tmp")).collect();
-        (0..iterations).for_each(|_| copy(&body));
-        at = end + 1;
+    for found in loops {
+        copy(&lines[at..=found.begin], &mut out);
+        for n in 0..found.iterations {
+            // Labels for debuggers would be there more than once.
+            let body = lines[found.begin + 1..found.end].iter().filter(|line| !line.starts_with("$L__tmp"));
+            body.for_each(|line| found.write(line, n, &mut out));
+        }
+        at = found.end + 1;
     }
-    copy(&lines[at..]);
+    copy(&lines[at..], &mut out);
     // What was split has a line more than line breaks.
     out.pop();
     Some(out.into_bytes())
 }
 
+/// The lines with loops from their first block to their last one. LLVM may put the last one, which branches back, first, so that
+/// one branch less is taken: control comes to such text only by its labels, leaves it for good, and so it may stand anywhere.
+fn with_loops_in_order(mut lines: Vec<&str>) -> Vec<&str> {
+    for _ in 0..MOST_MOVES {
+        let Some((at, last, behind)) = out_of_order(&lines) else { break };
+        // Both branches become ways to the next line.
+        let rest = [&lines[last + 1..behind], &lines[at + 1..last]].concat();
+        lines.splice(at..behind, rest);
+    }
+    lines
+}
+
+/// Where a branch goes to a loop's first block, past the last one: the lines of this branch, of the branch with which the
+/// last block leaves, and of the label behind the loop.
+fn out_of_order(lines: &[&str]) -> Option<(usize, usize, usize)> {
+    let labels: HashMap<&str, usize> =
+        lines.iter().enumerate().filter_map(|(at, line)| Some((label(line)?, at))).collect();
+    (0..lines.len()).find_map(|at| {
+        let first = *labels.get(always(lines[at])?)?;
+        label(lines.get(at + 1)?)?;
+        let last = text_before(lines, first).filter(|last| *last > at)?;
+        let behind = labels.get(always(lines[last])?).copied().filter(|behind| *behind > first)?;
+        always(lines[text_before(lines, behind)?])?;
+        Some((at, last, behind))
+    })
+}
+
+/// The last line before line `at` that is an instruction or a label.
+fn text_before(lines: &[&str], at: usize) -> Option<usize> {
+    lines[..at].iter().rposition(|line| {
+        !line.trim().is_empty() && !line.starts_with("\t.loc") && !line.starts_with("$L__tmp")
+    })
+}
+
+/// The target of a branch that is always taken.
+fn always(line: &str) -> Option<&str> {
+    branch(line).filter(|_| !line.trim_start().starts_with('@')).map(|(_, target)| target)
+}
+
 /// The innermost loops, in the order of the text.
-fn loops(lines: &[&str]) -> Option<Vec<Loop>> {
-    let mut found: Vec<Loop> = Vec::new();
+fn loops<'a>(lines: &[&'a str]) -> Option<Vec<Loop<'a>>> {
+    let mut found: Vec<Loop<'_>> = Vec::new();
     let mut loads = false;
     let (mut labels, mut constants) = (HashMap::new(), None);
+    let branches: Vec<(usize, &str)> =
+        lines.iter().enumerate().filter_map(|(at, line)| Some((at, branch(line)?.1))).collect();
     for (end, line) in lines.iter().enumerate() {
         if let Some(label) = label(line) {
             labels.insert(label, end);
@@ -68,15 +127,25 @@ fn loops(lines: &[&str]) -> Option<Vec<Loop>> {
             continue;
         }
         let body = &lines[begin + 1..end];
-        let plain = |line: &&str| label(line).is_none() && branch(line).is_none();
         let kept = |line: &&str| KEPT.iter().any(|name| instruction(line).starts_with(name));
-        if !body.iter().all(plain) || body.iter().any(kept) {
+        if body.iter().any(kept) {
+            return None;
+        }
+        let inside = |at: usize| begin < at && at < end;
+        let own: HashMap<&str, usize> =
+            (begin + 1..end).filter_map(|at| Some((label(lines[at])?, at))).collect();
+        // Control comes to a label in the loop from before it, in the loop, and to the loop itself from the text before it.
+        let goes_forward = |(at, other): &(usize, &str)| match own.get(other) {
+            Some(to) => inside(*at) && at < to,
+            None => *other != target || *at == end,
+        };
+        if !branches.iter().all(goes_forward) {
             return None;
         }
         let known = constants.get_or_insert_with(|| Constants::of(lines));
-        let iterations = known.iterations(lines, begin, end, predicate?)?;
+        let iterations = known.iterations(lines, (begin, end), &own, predicate?)?;
         loads |= body.iter().any(|line| line.contains("ld.global"));
-        found.push(Loop { begin, end, iterations });
+        found.push(Loop { begin, end, labels: own, iterations });
     }
     (loads && !found.is_empty()).then_some(found)
 }
@@ -129,8 +198,14 @@ impl<'a> Constants<'a> {
         Self { written }
     }
 
-    /// How often the loop from line `begin` to line `end` runs.
-    fn iterations(&self, lines: &[&'a str], begin: usize, end: usize, predicate: &str) -> Option<usize> {
+    /// How often the loop from line `begin` to line `end` runs, in which there are these labels.
+    fn iterations(
+        &self,
+        lines: &[&'a str],
+        (begin, end): (usize, usize),
+        labels: &HashMap<&str, usize>,
+        predicate: &str,
+    ) -> Option<usize> {
         let size = lines[begin + 1..end].iter().filter(|line| line.ends_with(';')).count().max(1);
         // What registers hold, as far as it is known: before the loop, from the block that leads to it on.
         let mut values: HashMap<&str, Option<i64>> = HashMap::new();
@@ -150,13 +225,20 @@ impl<'a> Constants<'a> {
                 }
             }
         };
-        let read = |lines: &[&'a str]| -> Vec<_> {
-            lines.iter().map(|line| (Assignment::of(line), made(line))).collect()
+        // What a branch may pass by is not known to be done.
+        let read = |from: usize, to: usize| -> Vec<_> {
+            let mut passed = 0;
+            let step = |at: usize| {
+                let target = branch(lines[at]).and_then(|(_, target)| labels.get(target));
+                passed = passed.max(target.copied().unwrap_or(0));
+                (Assignment::of(lines[at]).filter(|_| at >= passed), made(lines[at]))
+            };
+            (from..to).map(step).collect()
         };
         let cut = |line: &&str| label(line).is_some() || branch(line).is_some();
         let leads = lines[..begin].iter().rposition(cut).map_or(0, |at| at + 1);
-        run(&read(&lines[leads..begin]), &mut values);
-        let assignments = read(&lines[begin + 1..end]);
+        run(&read(leads, begin), &mut values);
+        let assignments = read(begin + 1, end);
         for iteration in 1..=MOST_ITERATIONS.min(MOST_INSTRUCTIONS / size) {
             run(&assignments, &mut values);
             if values.get(predicate).copied()?? == 0 {
@@ -308,11 +390,64 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_single_block_or_orders_threads_stays() {
+    fn branches_forward_are_of_their_iteration() {
+        let test = "\tsetp.lt.s32 \t%p1, %r2, 3;\n";
+        let passes = |what: &str| format!("{STEP}\t@%p3 bra \t$L__BB0_2;\n{what}$L__BB0_2:\n");
+        let loops = text(FROM_ZERO, &passes("\tadd.s32 \t%r5, %r5, 1;\n"), test);
+        let made = String::from_utf8(written_out(loops.as_bytes()).expect("a loop")).expect("text");
+        for n in 0..3 {
+            let (jump, place) =
+                (format!("bra \t$L__BB0_2$iteration{n};\n"), format!("\n$L__BB0_2$iteration{n}:\n"));
+            assert_eq!((made.matches(&jump).count(), made.matches(&place).count()), (1, 1), "{made}");
+            assert!(made.find(&jump) < made.find(&place));
+        }
+        assert_eq!(made.matches("bra").count(), 3);
+        // Out of the loop, wherever that is.
+        let leaves = text(FROM_ZERO, &format!("{STEP}\t@%p3 bra \t$L__BB0_9;\n"), test);
+        let made = String::from_utf8(written_out(leaves.as_bytes()).expect("a loop")).expect("text");
+        assert_eq!(made.matches("bra \t$L__BB0_9;").count(), 3);
+        // A counter that is not always counted, ways into the loop from elsewhere, and another way to it.
+        for other in [
+            text(FROM_ZERO, &format!("\t@%p3 bra \t$L__BB0_2;\n{STEP}$L__BB0_2:\n"), test),
+            format!("{loops}\tbra.uni \t$L__BB0_2;\n"),
+            format!("\t@%p8 bra \t$L__BB0_1;\n{loops}"),
+        ] {
+            assert_eq!(written_out(other.as_bytes()), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn loops_that_end_before_they_begin_are_put_in_order() {
+        let text = "\tmov.b32 \t%r2, 0;\n\tbra.uni \t$L__BB0_1;\n\
+            $L__BB0_5:\n\tadd.s32 \t%r2, %r2, 1;\n\tsetp.lt.s32 \t%p1, %r2, 2;\n\t@%p1 bra \t$L__BB0_1;\n\tbra.uni \t$L__BB0_6;\n\
+            $L__BB0_1:\n\tld.global.b32 \t%r9, [%rd1];\n\t@%p3 bra \t$L__BB0_5;\n\tadd.s32 \t%r5, %r9, 1;\n\tbra.uni \t$L__BB0_5;\n\
+            $L__BB0_6:\n\tret;\n";
+        let made = String::from_utf8(written_out(text.as_bytes()).expect("a loop")).expect("text");
+        let once = |n: usize| {
+            format!(
+                "\tld.global.b32 \t%r9, [%rd1];\n\t@%p3 bra \t$L__BB0_5$iteration{n};\n\tadd.s32 \t%r5, %r9, 1;\n\
+                 \tbra.uni \t$L__BB0_5$iteration{n};\n$L__BB0_5$iteration{n}:\n\tadd.s32 \t%r2, %r2, 1;\n\
+                 \tsetp.lt.s32 \t%p1, %r2, 2;\n"
+            )
+        };
+        assert_eq!(
+            made,
+            format!("\tmov.b32 \t%r2, 0;\n$L__BB0_1:\n{}{}$L__BB0_6:\n\tret;\n", once(0), once(1))
+        );
+        // Text that control reaches from the line before, or leaves to the next one, stays.
+        for other in [
+            text.replace("\tbra.uni \t$L__BB0_1;\n", "\t@%p7 bra \t$L__BB0_1;\n"),
+            text.replace("\tbra.uni \t$L__BB0_6;\n", ""),
+            text.replace("\tbra.uni \t$L__BB0_5;\n", ""),
+        ] {
+            assert_eq!(with_loops_in_order(other.split('\n').collect()).join("\n"), other);
+        }
+    }
+
+    #[test]
+    fn what_orders_threads_stays() {
         let test = "\tsetp.lt.s32 \t%p1, %r2, 19;\n";
-        for more in
-            ["\tbar.sync \t0;\n", "\t@%p3 bra \t$L__BB0_9;\n", "$L__BB0_2:\n", "\t@%p2 cp.async.wait_all;\n"]
-        {
+        for more in ["\tbar.sync \t0;\n", "\t@%p3 bra \t$L__BB0_1;\n", "\t@%p2 cp.async.wait_all;\n"] {
             assert_eq!(iterations(&text(FROM_ZERO, &format!("{STEP}{more}"), test)), None, "{more}");
         }
         let negated = text(FROM_ZERO, STEP, test).replace("@%p1", "@!%p1");
