@@ -1064,23 +1064,13 @@ impl<'c> Compilation<'_, 'c> {
                 }
                 let capability =
                     target.name.strip_prefix("cuda:").and_then(|name| name.parse().ok()).unwrap_or(0);
-                if let Some(text) = occupancy::with_loops_written_out(&best, &made.0, capability)
-                    && let Some(other) = unless_refused(assemble(&text))
-                {
+                for variant in occupancy::BY_MACHINE_CODE {
+                    let Some(text) = (variant.text)(&best, &made.0, capability) else { continue };
+                    let Some(other) = unless_refused(assemble(&text)) else { continue };
                     let needs = other.1.map_or(u32::MAX, |resources| resources.stack);
-                    told.push(stack_of("with loops written out", needs));
-                    if occupancy::is_worth_writing_out(&best, &made.0, &other.0, capability) {
+                    told.push(stack_of(variant.name, needs));
+                    if (variant.is_worth)(&best, &made.0, &other.0, capability) {
                         (made, best) = (other, Cow::Owned(text));
-                        chosen = told.len() - 1;
-                    }
-                }
-                if let Some(apart) = occupancy::with_loads_apart(&best, &made.0, capability)
-                    && let Some(other) = unless_refused(assemble(&apart))
-                {
-                    let needs = other.1.map_or(u32::MAX, |resources| resources.stack);
-                    told.push(stack_of("with masked loads in blocks of their own", needs));
-                    if occupancy::is_worth_loads_apart(&best, &made.0, &other.0, capability) {
-                        (made, best) = (other, Cow::Owned(apart));
                         chosen = told.len() - 1;
                     }
                 }

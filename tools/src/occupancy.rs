@@ -202,6 +202,40 @@ pub fn is_worth_another_order(stack: u32, before: u32) -> bool {
     f64::from(stack) < LESS_STACK * f64::from(before)
 }
 
+/// PTX made of PTX, the cubin of that, and its capability.
+type Rewrite = fn(&[u8], &[u8], u32) -> Option<Vec<u8>>;
+
+/// Another text for a kernel, which an estimate of the machine code of both tells to be better or not.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct Variant {
+    /// What it is, for users.
+    pub name: &'static str,
+    /// It, of the PTX and the cubin made of that for a capability, as in 90, where it is worth to be tried.
+    pub text: Rewrite,
+    /// Whether the kernel of the PTX had better be the second cubin than the first one.
+    pub is_worth: fn(&[u8], &[u8], &[u8], u32) -> bool,
+}
+
+/// Those to be tried one after the other, each of the best text before.
+pub const BY_MACHINE_CODE: [Variant; 2] = [
+    Variant { name: "with loops written out", text: with_loops_written_out, is_worth: is_worth_writing_out },
+    Variant {
+        name: "with masked loads in blocks of their own",
+        text: with_loads_apart,
+        is_worth: is_worth_loads_apart,
+    },
+];
+
+/// Whether warps of the kernel of `ptx` wait for memory at least `share` times as long as they issue instructions.
+fn waits_at_least(share: f64, ptx: &[u8], cubin: &[u8], capability: u32) -> Option<bool> {
+    let (kernel, _) = only_kernel(ptx)?;
+    let found = cycles(cubin, capability)?;
+    let waits = found.alone / warps_of_part(&kernel, cubin)?.max(1.0);
+    debug!(waits, found.issued, found.loads, share, "machine code as it is");
+    Some(waits >= share * found.issued)
+}
+
 /// By how much masked loads have to be faster in blocks of their own, by the estimate, which is not that exact (timings:
 /// `docs/ptxas.md`).
 const FASTER_APART: f64 = 1.2;
@@ -215,11 +249,7 @@ const MOST_WARPS_OF_PART: f64 = 16.0;
 /// The PTX of one kernel with its masked loads in blocks of their own, to be tried once `cubin` was made of it for `capability`, as
 /// in 90; `None` where there are few, or warps do not wait for them so long that it could pay.
 pub fn with_loads_apart(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
-    let (kernel, _) = only_kernel(ptx)?;
-    let found = cycles(cubin, capability)?;
-    let waits = found.alone / warps_of_part(&kernel, cubin)?.max(1.0);
-    debug!(waits, found.issued, found.loads, "masked loads as they are");
-    (waits >= FASTER_APART * found.issued).then(|| apart::apart(ptx))?
+    waits_at_least(FASTER_APART, ptx, cubin, capability)?.then(|| apart::apart(ptx))?
 }
 
 /// Whether the kernel of `ptx` had better be `apart`, with its masked loads in blocks of their own, than `cubin`.
@@ -247,11 +277,7 @@ const FASTER_WRITTEN_OUT: f64 = 1.1;
 /// The PTX of one kernel with its innermost loops written out, to be tried once `cubin` was made of it for `capability`, as in 90;
 /// `None` where one of them runs too often or nobody knows how often, or warps hardly wait for memory.
 pub fn with_loops_written_out(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
-    let (kernel, _) = only_kernel(ptx)?;
-    let text = written_out::written_out(ptx)?;
-    let found = cycles(cubin, capability)?;
-    let waits = found.alone / warps_of_part(&kernel, cubin)?.max(1.0);
-    (waits >= LEAST_WAITS * found.issued).then_some(text)
+    waits_at_least(LEAST_WAITS, ptx, cubin, capability)?.then(|| written_out::written_out(ptx))?
 }
 
 /// Waits for memory, as a share of what is issued, for which it is worth to look what loops become written out.

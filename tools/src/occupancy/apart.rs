@@ -144,7 +144,7 @@ fn reads<'a>(load: &Load<'a>) -> Vec<&'a str> {
 }
 
 /// The registers in `text`, by their names.
-fn registers(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn registers(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '%' || c == '_'))
         .filter(|word| word.starts_with('%'))
 }

@@ -5,6 +5,7 @@
 //! all iterations may be under way together, and what follows from the number of an iteration is known. Registers are no obstacle:
 //! those of PTX are variables, so that the text of an iteration can be repeated as it is.
 
+use super::apart::registers;
 use std::collections::HashMap;
 
 /// Iterations of a loop at most.
@@ -313,11 +314,7 @@ fn made(line: &str) -> Vec<&str> {
     let Some((_, operands)) = line.split_once([' ', '\t']) else { return Vec::new() };
     let operands = operands.trim_start();
     let end = if operands.starts_with('{') { '}' } else { ',' };
-    let first = operands.split(end).next().unwrap_or("");
-    first
-        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '%' || c == '_'))
-        .filter(|word| word.starts_with('%'))
-        .collect()
+    operands.split(end).next().into_iter().flat_map(registers).collect()
 }
 
 #[cfg(test)]
