@@ -5,6 +5,9 @@ the function to time and its arguments, the same ones at each call (seeds are se
 one with `TTOPT=strict`. Each process takes its share of the cases; it compiles them while others do, and only when all have
 compiled are kernels timed, one process at a time: each by its own time on the GPU, with the L2 overwritten in between.
 Results of both compilers are compared with each other, and with a reference where the case has one.
+
+`--warps` and `--stages` launch every kernel with other parameters than its author gave it, for both compilers: what was tuned by
+these kernels was not tuned by them as they are then.
 """
 
 import argparse
@@ -79,6 +82,21 @@ def lost(name, failure):
     os.execv(sys.executable, [sys.executable, *sys.argv, "--skip", name])
 
 
+def vary(warps, stages):
+    """From now on kernels are launched with `warps` times as many warps (1 to 32), and with `stages` stages unless that is None."""
+    from triton.runtime.jit import JITFunction
+
+    plain = JITFunction.run
+
+    def run(self, *args, **kwargs):
+        kwargs["num_warps"] = min(32, max(1, int((kwargs.get("num_warps") or 4) * warps)))
+        if stages is not None:
+            kwargs["num_stages"] = stages
+        return plain(self, *args, **kwargs)
+
+    JITFunction.run = run
+
+
 def child(cases, only, skip, share, lock, out):
     with open(lock) as file:
         fcntl.flock(file, fcntl.LOCK_SH)
@@ -137,10 +155,14 @@ def main(description, cases, shares=1):
     parser.add_argument("--keep", help="leave what was compiled in this folder (TTIR, PTX and cubins of both)")
     parser.add_argument("--shares", type=int, default=shares, help="processes for each compiler (default %(default)s)")
     parser.add_argument("--skip", action="append", default=[], help="a function that is not to be run")
+    parser.add_argument("--warps", type=float, default=1, help="times as many warps as a kernel's author gave it")
+    parser.add_argument("--stages", type=int, help="as many stages for every kernel")
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
         share, lock, out = options.child
+        if options.warps != 1 or options.stages is not None:
+            vary(options.warps, options.stages)
         return child(cases, options.only, options.skip, tuple(map(int, share.split("/"))), lock, out)
     folder = os.path.abspath(options.keep or tempfile.mkdtemp(prefix="ttopt-paired-"))
     os.makedirs(folder, exist_ok=True)
@@ -156,6 +178,7 @@ def main(description, cases, shares=1):
         for share in range(options.shares):
             out = os.path.join(folder, f"{who}{share}.pt")
             command = [sys.executable, sys.argv[0], "--only", options.only, "--child", f"{share}/{options.shares}", lock, out]
+            command += ["--warps", str(options.warps)] + ([] if options.stages is None else ["--stages", str(options.stages)])
             command += [word for name in options.skip for word in ("--skip", name)]
             running.append((who, subprocess.Popen(command, env=environment), out))
     import torch

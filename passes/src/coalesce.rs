@@ -563,7 +563,8 @@ fn group_cost(members: &[&Access<'_>], work: &Work<'_>, held: u64, machine: &Mac
 const OFFSET: f64 = 8.0;
 
 /// What the offsets of an access in a loop cost that has one address for each element: threads keep one for each place along each
-/// dimension, so that few places along each dimension take fewer registers than many along one.
+/// dimension, so that few places along each dimension take fewer registers than many along one. Along a dimension whose elements
+/// are a known distance apart there is one.
 fn offsets_cost(access: &Access<'_>, held: u64, machine: &Machine) -> f64 {
     if access.vector > 1 || access.shape.len() < 2 || weight(access.op) <= 1.0 {
         return 0.0;
@@ -571,6 +572,9 @@ fn offsets_cost(access: &Access<'_>, held: u64, machine: &Machine) -> f64 {
     let size = sizes(access, held);
     let blocked = machine.blocked(&access.shape, &size, &access.facts.order);
     let of = |d: usize| {
+        if access.facts.constant_offsets.get(d) == Some(&true) {
+            return 1;
+        }
         let covered = blocked.threads_per_warp[d] * blocked.warps_per_cta[d];
         (access.shape[d].max(1) as u64).div_ceil(covered.max(1))
     };

@@ -60,6 +60,9 @@ pub struct AccessFacts {
     /// For each dimension of `order`, elements in aligned groups of which a load gives the same; empty for stores and
     /// atomic operations, and for loads that may not be left out.
     pub repeats: SmallVec<[u64; 4]>,
+    /// For each dimension of the tensor, whether all elements along it are a known distance apart: their offsets are constants, which
+    /// instructions hold.
+    pub constant_offsets: SmallVec<[bool; 4]>,
     /// Other dimensions than the first of `order` along which neighbours are neighbours in memory no less, as in windows that overlap.
     pub also_first: SmallVec<[usize; 2]>,
 }
@@ -124,7 +127,9 @@ impl AccessFacts {
             .filter(|d| alike(d) && first.is_some_and(|first| run(first) == run(*d)));
         let also_first = also.collect();
         let repeats = SmallVec::new();
-        AccessFacts { order, contiguous, aligned, usual, mask, bytes, stride, repeats, also_first }
+        let apart = |d: usize| pointers.runs.get(d).is_some_and(|run| run.len >= shape[d].max(1) as u64);
+        let constant_offsets = (0..shape.len()).map(apart).collect();
+        AccessFacts { order, contiguous, aligned, usual, mask, bytes, stride, repeats, constant_offsets, also_first }
     }
 
     /// Orders that begin with another dimension along which neighbours are neighbours in memory no less.
