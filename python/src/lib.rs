@@ -185,28 +185,21 @@ fn in_other_orders(ptx: &str, cubin: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// `ptx` with its innermost loops written out, to be tried once `cubin` was made of it for `capability`, as in 90.
+/// Other texts for the kernel of `ptx` that an estimate of machine code tells to be better or not.
+const VARIANTS: usize = occupancy::BY_MACHINE_CODE.len();
+
+/// The variant of that number of `ptx`, to be tried once `cubin` was made of it for `capability`, as in 90.
 #[pyfunction]
-fn with_loops_written_out(ptx: &str, cubin: &[u8], capability: u32) -> Option<String> {
-    String::from_utf8(occupancy::with_loops_written_out(ptx.as_bytes(), cubin, capability)?).ok()
+fn variant(number: usize, ptx: &str, cubin: &[u8], capability: u32) -> Option<String> {
+    let text = occupancy::BY_MACHINE_CODE.get(number)?.text;
+    String::from_utf8(text(ptx.as_bytes(), cubin, capability)?).ok()
 }
 
-/// Whether the kernel of `ptx` had better have its loops `written_out` than be `cubin`.
+/// Whether the kernel of `ptx` had better be `other`, the cubin of that variant, than `cubin`.
 #[pyfunction]
-fn is_worth_writing_out(ptx: &str, cubin: &[u8], written_out: &[u8], capability: u32) -> bool {
-    occupancy::is_worth_writing_out(ptx.as_bytes(), cubin, written_out, capability)
-}
-
-/// `ptx` with its masked loads in blocks of their own, to be tried once `cubin` was made of it for `capability`, as in 90.
-#[pyfunction]
-fn with_loads_apart(ptx: &str, cubin: &[u8], capability: u32) -> Option<String> {
-    String::from_utf8(occupancy::with_loads_apart(ptx.as_bytes(), cubin, capability)?).ok()
-}
-
-/// Whether the kernel of `ptx` had better be `apart` than `cubin`.
-#[pyfunction]
-fn is_worth_loads_apart(ptx: &str, cubin: &[u8], apart: &[u8], capability: u32) -> bool {
-    occupancy::is_worth_loads_apart(ptx.as_bytes(), cubin, apart, capability)
+fn is_variant_worth(number: usize, ptx: &str, cubin: &[u8], other: &[u8], capability: u32) -> bool {
+    let variant = occupancy::BY_MACHINE_CODE.get(number);
+    variant.is_some_and(|variant| (variant.is_worth)(ptx.as_bytes(), cubin, other, capability))
 }
 
 /// Whether `stack` bytes are so many fewer than `before` that instructions had better stay in the order that needs them.
@@ -350,10 +343,9 @@ fn _ttopt(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(with_fewer_spills, module)?)?;
     module.add_function(wrap_pyfunction!(is_worth_fewer_ctas, module)?)?;
     module.add_function(wrap_pyfunction!(in_other_orders, module)?)?;
-    module.add_function(wrap_pyfunction!(with_loops_written_out, module)?)?;
-    module.add_function(wrap_pyfunction!(is_worth_writing_out, module)?)?;
-    module.add_function(wrap_pyfunction!(with_loads_apart, module)?)?;
-    module.add_function(wrap_pyfunction!(is_worth_loads_apart, module)?)?;
+    module.add("VARIANTS", VARIANTS)?;
+    module.add_function(wrap_pyfunction!(variant, module)?)?;
+    module.add_function(wrap_pyfunction!(is_variant_worth, module)?)?;
     module.add_function(wrap_pyfunction!(is_worth_another_order, module)?)?;
     module.add_function(wrap_pyfunction!(stack_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(with_more_ctas, module)?)?;

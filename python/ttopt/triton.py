@@ -249,14 +249,11 @@ class _Compilation:
                 )
                 if less:
                     cubin, source = other, order
-        text = _ttopt.with_loops_written_out(source, cubin, self._capability())
-        other = text and again(text)
-        if other and _ttopt.is_worth_writing_out(source, cubin, other, self._capability()):
-            cubin, source = other, text
-        apart = _ttopt.with_loads_apart(source, cubin, self._capability())
-        other = apart and again(apart)
-        if other and _ttopt.is_worth_loads_apart(source, cubin, other, self._capability()):
-            cubin = other
+        for variant in range(_ttopt.VARIANTS):
+            text = _ttopt.variant(variant, source, cubin, self._capability())
+            other = text and again(text)
+            if other and _ttopt.is_variant_worth(variant, source, cubin, other, self._capability()):
+                cubin, source = other, text
         return cubin
 
     def _capability(self):

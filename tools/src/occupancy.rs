@@ -16,7 +16,7 @@ mod reorder;
 mod written_out;
 
 use crate::binary;
-use crate::machine_code::{cycles, parts};
+use crate::machine_code::{Cycles, cycles, parts};
 use linear_layout::target::TargetDesc;
 use pressure::Need;
 use read::Kernel;
@@ -218,7 +218,12 @@ pub struct Variant {
 }
 
 /// Those to be tried one after the other, each of the best text before.
-pub const BY_MACHINE_CODE: [Variant; 2] = [
+pub const BY_MACHINE_CODE: [Variant; 3] = [
+    Variant {
+        name: "with fewer CTAs for more registers",
+        text: with_more_registers,
+        is_worth: is_worth_more_registers,
+    },
     Variant { name: "with loops written out", text: with_loops_written_out, is_worth: is_worth_writing_out },
     Variant {
         name: "with masked loads in blocks of their own",
@@ -236,6 +241,33 @@ fn waits_at_least(share: f64, ptx: &[u8], cubin: &[u8], capability: u32) -> Opti
     Some(waits >= share * found.issued)
 }
 
+/// By how much a kernel has to be faster with fewer CTAs, by the estimate and [`LATENCY`] together (timings: `docs/ptxas.md`).
+const FASTER_WITH_MORE_REGISTERS: f64 = 1.15;
+
+/// The PTX of one kernel with half of its CTAs, to be tried once `cubin` was made of it for `capability`, as in 90; `None` where it
+/// does not need all of the registers that it is granted, or warps do not wait for memory so long that it could pay.
+fn with_more_registers(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
+    let (kernel, bound) = only_kernel(ptx)?;
+    let granted = granted(bound * warps_of(&kernel));
+    let needs_all = u64::from(binary::registers(cubin)?) + GRANULE > granted && granted < MOST_REGISTERS;
+    let fewer = (needs_all && bound > 1).then_some(bound / 2)?;
+    waits_at_least(FASTER_WITH_MORE_REGISTERS, ptx, cubin, capability)?
+        .then(|| with_bound(ptx, &kernel, fewer))
+}
+
+/// Whether the kernel of `ptx` had better have `fewer` CTAs than be `cubin`.
+fn is_worth_more_registers(ptx: &[u8], cubin: &[u8], fewer: &[u8], capability: u32) -> bool {
+    let each = |cubin| {
+        let (kernel, _) = only_kernel(ptx)?;
+        let (found, warps) = (cycles(cubin, capability)?, warps_of_part(&kernel, cubin)?);
+        debug!(found.alone, found.issued, found.loads, warps, "cycles of machine code by CTAs");
+        Some(found.each(warps) * latency(warps * PARTS as f64))
+    };
+    let stack = |cubin| binary::stack_bytes(cubin).unwrap_or(0);
+    each(cubin).zip(each(fewer)).is_some_and(|(before, after)| before >= FASTER_WITH_MORE_REGISTERS * after)
+        && stack(fewer) <= stack(cubin)
+}
+
 /// By how much masked loads have to be faster in blocks of their own, by the estimate, which is not that exact (timings:
 /// `docs/ptxas.md`).
 const FASTER_APART: f64 = 1.2;
@@ -248,25 +280,26 @@ const MOST_WARPS_OF_PART: f64 = 16.0;
 
 /// The PTX of one kernel with its masked loads in blocks of their own, to be tried once `cubin` was made of it for `capability`, as
 /// in 90; `None` where there are few, or warps do not wait for them so long that it could pay.
-pub fn with_loads_apart(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
+fn with_loads_apart(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
     waits_at_least(FASTER_APART, ptx, cubin, capability)?.then(|| apart::apart(ptx))?
 }
 
 /// Whether the kernel of `ptx` had better be `apart`, with its masked loads in blocks of their own, than `cubin`.
-pub fn is_worth_loads_apart(ptx: &[u8], cubin: &[u8], apart: &[u8], capability: u32) -> bool {
-    let each = |cubin| {
+fn is_worth_loads_apart(ptx: &[u8], cubin: &[u8], apart: &[u8], capability: u32) -> bool {
+    let found = |cubin| {
         let (kernel, _) = only_kernel(ptx)?;
-        let found = cycles(cubin, capability)?;
-        let warps = warps_of_part(&kernel, cubin)?;
+        let (found, warps) = (cycles(cubin, capability)?, warps_of_part(&kernel, cubin)?);
         debug!(found.alone, found.issued, found.loads, warps, "cycles of machine code");
-        Some((found.each(warps), found.loads))
+        Some((found, warps))
     };
-    // An assembler may unroll loops that have no branches in them, but a way with more loads is another way.
-    let faster = |before: (f64, f64), after: (f64, f64)| {
-        before.0 >= FASTER_APART * after.0 && after.1 <= MORE_LOADS * before.1
+    // An assembler may unroll loops that have no branches in them, but a way with more loads is another way. Whether a grid has the
+    // warps for which fewer registers leave room is not known.
+    let faster = |(before, warps): (Cycles, f64), (after, room): (Cycles, f64)| {
+        before.each(warps) >= FASTER_APART * after.each(room.min(warps))
+            && after.loads <= MORE_LOADS * before.loads
     };
     let stack = |cubin| binary::stack_bytes(cubin).unwrap_or(0);
-    each(cubin).zip(each(apart)).is_some_and(|(before, after)| faster(before, after))
+    found(cubin).zip(found(apart)).is_some_and(|(before, after)| faster(before, after))
         && stack(apart) <= stack(cubin) + STACK_APART
 }
 
@@ -276,7 +309,7 @@ const FASTER_WRITTEN_OUT: f64 = 1.1;
 
 /// The PTX of one kernel with its innermost loops written out, to be tried once `cubin` was made of it for `capability`, as in 90;
 /// `None` where one of them runs too often or nobody knows how often, or warps hardly wait for memory.
-pub fn with_loops_written_out(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
+fn with_loops_written_out(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
     waits_at_least(LEAST_WAITS, ptx, cubin, capability)?.then(|| written_out::written_out(ptx))?
 }
 
@@ -284,7 +317,7 @@ pub fn with_loops_written_out(ptx: &[u8], cubin: &[u8], capability: u32) -> Opti
 const LEAST_WAITS: f64 = 0.5;
 
 /// Whether the kernel of `ptx` had better have its loops `written_out` than be `cubin`.
-pub fn is_worth_writing_out(ptx: &[u8], cubin: &[u8], written_out: &[u8], capability: u32) -> bool {
+fn is_worth_writing_out(ptx: &[u8], cubin: &[u8], written_out: &[u8], capability: u32) -> bool {
     let times = || {
         let (kernel, _) = only_kernel(ptx)?;
         let (before, after) = (parts(cubin, capability)?, cycles(written_out, capability)?);

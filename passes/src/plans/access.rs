@@ -129,7 +129,18 @@ impl AccessFacts {
         let repeats = SmallVec::new();
         let apart = |d: usize| pointers.runs.get(d).is_some_and(|run| run.len >= shape[d].max(1) as u64);
         let constant_offsets = (0..shape.len()).map(apart).collect();
-        AccessFacts { order, contiguous, aligned, usual, mask, bytes, stride, repeats, constant_offsets, also_first }
+        AccessFacts {
+            order,
+            contiguous,
+            aligned,
+            usual,
+            mask,
+            bytes,
+            stride,
+            repeats,
+            constant_offsets,
+            also_first,
+        }
     }
 
     /// Orders that begin with another dimension along which neighbours are neighbours in memory no less.
