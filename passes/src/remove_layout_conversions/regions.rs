@@ -11,6 +11,9 @@
 //! alone, such as pointers and masks, belongs to no region: each use has it in the layout that it wants, as plans say.
 //! Results of dots and whatever else cannot move are neighbours with layouts of their own.
 //!
+//! A reduction may also leave what it reduces: threads that are along other dimensions may have less to do, for one conversion, or
+//! for none where another use has what is reduced in that layout already.
+//!
 //! A round looks at each region a few times for each of at most [`NEIGHBOURS`] layouts, so it is linear in the number of
 //! uses.
 
@@ -70,6 +73,8 @@ enum Reach {
     Cheaper,
     /// To none of its loads and stores.
     Computed,
+    /// To what is computed from its first member, and not to what that is computed from.
+    Below,
 }
 
 /// A use of a value that has a layout, and the layout that it wants.
@@ -125,6 +130,7 @@ impl Tried<'_> {
             Reach::All => "",
             Reach::Cheaper => " with the accesses that gain",
             Reach::Computed => " without its accesses",
+            Reach::Below => " apart from what is reduced",
         };
         let name = format!("move {}{accesses} to {}", operations(self.members), short(self.layout));
         match self.cycles {
@@ -248,7 +254,8 @@ pub fn moves<'c>(
         borders.extend(member.map(|member| (member, *layout)));
     }
     borders.retain(|(member, layout)| regions.members[*member].layout != *layout);
-    if borders.is_empty() {
+    let reductions = regions.reductions();
+    if borders.is_empty() && reductions.is_empty() {
         return Vec::new();
     }
     let mut seeds: Vec<SmallVec<[(usize, Attr<'c>); 4]>> = vec![SmallVec::new(); regions.members.len()];
@@ -261,6 +268,13 @@ pub fn moves<'c>(
         let mut tried = told.map(|_| Vec::new());
         changes.extend(regions.best(seeds, tried.as_mut()).map(|change| (root, change)));
         considered.extend(tried.filter(|tried| !tried.is_empty()).map(|tried| (root, tried)));
+    }
+    for (member, others) in reductions {
+        let mut tried = told.map(|_| Vec::new());
+        let seeds: SmallVec<[_; 4]> = others.into_iter().map(|layout| (member, layout)).collect();
+        let change = regions.cheapest(&seeds, &[Reach::Below], tried.as_mut());
+        changes.extend(change.map(|change| (member, change)));
+        considered.extend(tried.filter(|tried| !tried.is_empty()).map(|tried| (member, tried)));
     }
     // Errors of rounding must not decide.
     changes.sort_by_key(|(root, change)| ((change.cycles / LEAST).round() as i64, *root));
@@ -425,11 +439,55 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
         })
     }
 
+    /// Reductions that take less in other layouts than in those of what they reduce, and these layouts, as their results have them:
+    /// those in which other uses want what is reduced, and blocked ones whose threads go along other dimensions first.
+    fn reductions(&self) -> Vec<(usize, SmallVec<[Attr<'c>; 4]>)> {
+        let of = |member: usize| {
+            let Member { op, rule, ref operands, layout: had, .. } = self.members[member];
+            let Rule::Reduce(axis) = rule else { return None };
+            let [(_, number, value)] = operands[..] else { return None };
+            let (ty, layouts) = (value.ty().as_tensor()?, self.planner.layouts());
+            if self.wants.get(&(op, number)).copied() != ty.encoding() {
+                return None;
+            }
+            let (shape, machine) = (ty.shape(), layouts.machine.at(op).ok()?);
+            let uses = self.uses.get(&value).into_iter().flatten().map(|of| of.wants);
+            let blocked = (0..shape.len()).filter(|_| shape.len() > 1).filter_map(|turned| {
+                let mut order: Vec<usize> = (0..shape.len()).rev().collect();
+                order.rotate_left(turned);
+                layouts.blocked(machine.blocked(&shape, &vec![1; shape.len()], &order)).ok()
+            });
+            let takes = self.working(member, had)?;
+            let mut others: SmallVec<[Attr<'c>; 4]> = SmallVec::new();
+            for layout in uses.chain(blocked) {
+                let Ok(layout) = layouts.slice(axis, layout) else { continue };
+                if layout != had
+                    && !others.contains(&layout)
+                    && self.working(member, layout).is_some_and(|there| there < takes)
+                {
+                    others.push(layout);
+                }
+            }
+            (!others.is_empty()).then_some((member, others))
+        };
+        (0..self.members.len()).filter_map(of).collect()
+    }
+
     /// The cheapest of the moves that begin with one member of a region in another layout, if one costs less
     /// than none. Where they are wanted, those that were tried are added to `considered`.
     fn best(
         &mut self,
         seeds: &[(usize, Attr<'c>)],
+        considered: Option<&mut Vec<Tried<'c>>>,
+    ) -> Option<Change<'c>> {
+        self.cheapest(seeds, &[Reach::All, Reach::Cheaper, Reach::Computed], considered)
+    }
+
+    /// The same, of the moves that reach so far.
+    fn cheapest(
+        &mut self,
+        seeds: &[(usize, Attr<'c>)],
+        reaches: &[Reach],
         mut considered: Option<&mut Vec<Tried<'c>>>,
     ) -> Option<Change<'c>> {
         let mut best: Option<Change<'c>> = None;
@@ -444,7 +502,7 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
                 continue;
             }
             begun.push(*seed);
-            for reach in [Reach::All, Reach::Cheaper, Reach::Computed] {
+            for &reach in reaches {
                 let layouts = self.spread(*seed, reach);
                 let Some(first) = layouts.iter().min_by_key(|(member, _)| **member) else { continue };
                 let key = (layouts.len(), *first.0, *first.1);
@@ -480,7 +538,7 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
         match reach {
             Reach::All => true,
             Reach::Cheaper => !is_access(self.members[member].op) || self.is_cheaper(member, layout),
-            Reach::Computed => !is_access(self.members[member].op),
+            Reach::Computed | Reach::Below => !is_access(self.members[member].op),
         }
     }
 
@@ -516,7 +574,8 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
             } else {
                 continue;
             }
-            for (user, number, value) in operands.iter().filter(|_| moves) {
+            let above = moves && !(reach == Reach::Below && at == seed.0);
+            for (user, number, value) in operands.iter().filter(|_| above) {
                 if let Some(maker) = self.of.get(value)
                     && self.wants.get(&(*user, *number)).copied() == layout_of(*value)
                     && let Some(wants) = wanted(op, rule, *number, layout, self.planner)
