@@ -173,7 +173,7 @@ def counting_sort_in_three_phases():
 
 
 @triton.jit
-def jagged_silu_attention(Q, K, V, O, START, tiles_ptr, scale, B, H, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, NUM: tl.constexpr):
+def jagged_silu_attention(Q, K, V, O, START, tiles_ptr, scale, H, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, NUM: tl.constexpr):
     # HSTU: silu instead of softmax, over sequences of all lengths; a program goes on through tiles, and a while finds whose they are.
     d, mm, nn = tl.arange(0, D), tl.arange(0, BM), tl.arange(0, BN)
     seq = 0
@@ -212,7 +212,7 @@ def attn_jagged_silu_persistent():
     total, tiles = int(start[-1]), ((lengths + 63) // 64 * h).sum().int().reshape(1)
     x = lambda: rand(total, h, d, dtype="bfloat16")
     out = zeros(total, h, d, dtype="bfloat16")
-    args = x(), x(), x(), out, start, tiles, d**-0.5, b, h
+    args = x(), x(), x(), out, start, tiles, d**-0.5, h
     return run(jagged_silu_attention, (2 * PROGRAMS,), args, out, D=d, BM=64, BN=64, NUM=2 * PROGRAMS, num_warps=4, num_stages=2)
 
 

@@ -222,6 +222,14 @@ def attn_causal_head_160():
     return run(padded_head_attention, (cdiv(t, 128), b * h), args, out, DP=256, BLOCK_M=128, BLOCK_N=32, CAUSAL=True, num_warps=16, num_stages=1)
 
 
+@case
+def attn_head_192_eight_warps():
+    b, t, h, d = 1, 2100, 10, 192
+    qkv, out = rand(b, t, 3, h, d), zeros(b, t, h, d)
+    args = qkv, qkv[:, :, 1], qkv[:, :, 2], out, d**-0.5 * 1.44269504, t, h, d, 3 * h * d
+    return run(padded_head_attention, (cdiv(t, 64), b * h), args, out, DP=256, BLOCK_M=64, BLOCK_N=64, CAUSAL=False, num_warps=8, num_stages=2)
+
+
 @triton.jit
 def channels_in_the_middle(Q, K, V, O, scale, T, D: tl.constexpr, DP: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     # [batch * head, D, T], as convolutional U-Nets keep them: time is contiguous; sums are kept transposed.
@@ -328,7 +336,7 @@ def tiny_groups_by_eight_warps():
 
 
 @triton.jit
-def rotate_two_halves(x_ptr, cos_ptr, sin_ptr, y_ptr, T, heads, BH: tl.constexpr, HALF: tl.constexpr):
+def rotate_two_halves(x_ptr, cos_ptr, sin_ptr, y_ptr, heads, BH: tl.constexpr, HALF: tl.constexpr):
     # Both halves of some heads as one tile of [2, heads, half].
     t = tl.program_id(0)
     z, h, f = tl.arange(0, 2), tl.program_id(1) * BH + tl.arange(0, BH), tl.arange(0, HALF)
@@ -348,7 +356,7 @@ def rotary_tiles_of_2x16x64():
     t, heads, half = 4000, 40, 64
     angle = arange(t)[:, None] * 10000.0 ** (-arange(half)[None, :] / half)
     y = zeros(t, heads, 2 * half, dtype="bfloat16")
-    args = rand(t, heads, 2 * half, dtype="bfloat16"), torch.cos(angle).float(), torch.sin(angle).float(), y, t, heads
+    args = rand(t, heads, 2 * half, dtype="bfloat16"), torch.cos(angle).float(), torch.sin(angle).float(), y, heads
     return run(rotate_two_halves, (t, cdiv(heads, 16)), args, y, BH=16, HALF=half, num_warps=1)
 
 

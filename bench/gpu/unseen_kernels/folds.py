@@ -6,7 +6,7 @@ import triton.language as tl
 from triton.language.extra import libdevice
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from .common import arange, case, cdiv, cleared, f32, far, far8, full, ints, rand, run, uniform, viewed, zeros
+from .common import case, cdiv, cleared, f32, far8, ints, rand, run, uniform, viewed, zeros
 
 
 @triton.jit
@@ -61,7 +61,7 @@ def prefix_attention(s_ptr, v_ptr, o_ptr, H, D: tl.constexpr, T: tl.constexpr, B
     s = tl.load(s_ptr + (b * H + h)[:, None, None] * T + t[None, :, None] + d[None, None, :] * 0, mask=hm, other=0.0)
     at = ((b * H + h)[:, None, None] * T + t[None, :, None]) * D + d[None, None, :]
     v = tl.load(v_ptr + at, mask=hm, other=0.0).to(tl.float32)
-    m, total, weighted = tl.associative_scan((s * 1.44269504, tl.full((BH, T, D), 1.0, tl.float32), v), 1, _soft)
+    _, total, weighted = tl.associative_scan((s * 1.44269504, tl.full((BH, T, D), 1.0, tl.float32), v), 1, _soft)
     tl.store(o_ptr + at, (weighted / total).to(o_ptr.dtype.element_ty), mask=hm)
 
 
@@ -250,7 +250,7 @@ def survival_by_running_products():
 @triton.jit
 def byte_entropy(x_ptr, entropy_ptr, mode_ptr, chi_ptr, N, BLOCK: tl.constexpr):
     row = tl.program_id(0)
-    i, bins = tl.arange(0, BLOCK), tl.arange(0, 256)
+    i = tl.arange(0, BLOCK)
     counts = tl.zeros((256,), tl.int32)
     for n0 in range(0, N, BLOCK):
         x = tl.load(x_ptr + row * N + n0 + i, mask=n0 + i < N, other=0)
@@ -594,7 +594,6 @@ def margins_by_two_best_classes():
 @triton.jit
 def conv3x3_by_descriptors(x_desc, w_desc, bias_ptr, y_desc, CI, CO, BH: tl.constexpr, BW: tl.constexpr, BK: tl.constexpr, BN: tl.constexpr):
     # Boxes of an NHWC picture, moved by a tap; what lies outside reads as zero.
-    tiles = tl.num_programs(0)
     w0 = tl.program_id(0) * BW
     h0, b = tl.program_id(1) * BH, tl.program_id(2) // tl.cdiv(CO, BN)
     n0 = tl.program_id(2) % tl.cdiv(CO, BN) * BN
