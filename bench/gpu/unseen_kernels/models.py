@@ -433,14 +433,15 @@ def verify_trees_of_drafts():
     requests, depth, wide, v = 96, 4, 3, 32_000
     nodes = 1 + depth * wide
     child, sibling = full(-1, requests, nodes, dtype="int32"), full(-1, requests, nodes, dtype="int32")
-    # Each level's first node has the next level's nodes as children.
-    for level in range(depth):
-        child[:, 0 if level == 0 else 1 + (level - 1) * wide] = 1 + level * wide
-        for j in range(wide - 1):
-            sibling[:, 1 + level * wide + j] = 2 + level * wide + j
     token = ints(0, v, requests, nodes)
     target = torch.softmax(f32(requests, nodes, v), 2)
-    target[:, :-1].scatter_(2, token[:, 1:, None].long(), 0.4)
+    # Each level's first node has the next level's nodes as children, likely ones.
+    for level in range(depth):
+        parent, first = max(0, 1 + (level - 1) * wide), 1 + level * wide
+        child[:, parent] = first
+        target[:, parent].scatter_(1, token[:, first : first + wide].long(), 0.8)
+        for j in range(wide - 1):
+            sibling[:, first + j] = first + j + 1
     target /= target.sum(2, keepdim=True)
     path, count, out = zeros(requests, depth, dtype="int32"), zeros(requests, dtype="int32"), zeros(requests, dtype="int32")
     args = target, token, child, sibling, uniform(requests, depth), uniform(requests), path, count, out, v, nodes
@@ -510,7 +511,9 @@ def quantize_keys_2_bits(K, CODE, SCALE, ZERO, T, D: tl.constexpr, GROUP: tl.con
 def cache_keys_to_two_bits():
     bh, t, d, group = 128, 2048, 128, 32
     code, scale, zero = zeros(bh, t // 16, d, dtype="int32"), zeros(bh, t // group, d), zeros(bh, t // group, d)
-    return run(quantize_keys_2_bits, (t // group, bh), (rand(bh, t, d), code, scale, zero, t), (scale, zero), D=d, GROUP=group, num_warps=4)
+    args = rand(bh, t, d), code, scale, zero, t
+    launched = run(quantize_keys_2_bits, (t // group, bh), args, (code, scale, zero), D=d, GROUP=group, num_warps=4)
+    return viewed(launched, lambda out: (far(out[0][..., None] >> arange(16) * 2 & 3), out[1], out[2]))
 
 
 @triton.jit
