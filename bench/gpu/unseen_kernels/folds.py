@@ -580,14 +580,14 @@ def margins_of_classes(x_ptr, w_ptr, label_ptr, best_ptr, margin_ptr, N, C, D, B
         top, at, second = _two_best(top, at, second, v, i, u)
     label = tl.load(label_ptr + n, mask=n < N, other=0)
     tl.store(best_ptr + n, top, mask=n < N)
-    tl.store(margin_ptr + n, tl.where(at == label, top - second, 0.0), mask=n < N)
+    tl.store(margin_ptr + n, tl.where(at == label, top - second, second - top), mask=n < N)
 
 
 @case
 def margins_by_two_best_classes():
     n, c, d = 20_000, 1000, 100
     best, margin = zeros(n, dtype="float32"), zeros(n, dtype="float32")
-    args = rand(n, d), rand(c, d) / 10, ints(0, 8, n), best, margin, n, c, d
+    args = rand(n, d), rand(c, d) / 10, ints(0, c, n), best, margin, n, c, d
     return run(margins_of_classes, (cdiv(n, 128),), args, (best, margin), BC=64, BN=128, BD=32, num_warps=8, num_stages=3)
 
 
