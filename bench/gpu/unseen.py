@@ -13,6 +13,7 @@ def cases():
     from unseen_kernels import attention, common, images, moving, products, rows  # noqa: F401: each lists its cases
     from unseen_kernels import linalg, lowbit, science, sequences, serving, training  # noqa: F401
     from unseen_kernels import graphs, layers, mixers, scenes, signals, tables  # noqa: F401
+    from unseen_kernels import control, extents, folds, models  # noqa: F401
 
     return common.CASES
 
