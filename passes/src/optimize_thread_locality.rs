@@ -10,7 +10,8 @@
 
 use crate::ir_util::{layout_of, operations_in_dominance_order, trip_count};
 use crate::machine::{Layouts, Machine, error};
-use crate::remove_layout_conversions;
+use crate::remove_layout_conversions::{self, unconverted};
+use crate::rules::is_conversion;
 use linear_layout::Dim;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, TensorType, Type, Value};
@@ -76,38 +77,56 @@ fn neutral(op: Op<'_>, element: Type<'_>) -> Option<f64> {
     })
 }
 
+/// The only user of `value`, without conversions of it, and the value as that has it.
+fn only_user<'c>(value: Value<'c>) -> Option<(Op<'c>, Value<'c>)> {
+    let mut uses = value.uses();
+    let (user, _) = uses.next().filter(|_| uses.next().is_none())?;
+    if is_conversion(user) { only_user(user.result(0)) } else { Some((user, value)) }
+}
+
+/// The operation that adds what `reduce` gives to an iter_arg, as the region of `reduce` does, and is all that the iter_arg is used
+/// for; the loop, and the number of the iter_arg. There may be conversions between them.
+fn added_up<'c>(reduce: Op<'c>) -> Option<(Op<'c>, Op<'c>, usize)> {
+    ReduceOp::cast(reduce).filter(|_| reduce.num_results() == 1)?;
+    // The region is one operation, and the loop adds by the same.
+    let combine: Vec<Op<'c>> = reduce.region(0).first_block()?.ops().collect();
+    let [combine, _] = combine.as_slice() else { return None };
+    if combine.num_operands() != 2 || combine.operand(0) == combine.operand(1) {
+        return None;
+    }
+    neutral(*combine, reduce.operand(0).ty().as_tensor()?.element())?;
+    let (add, reduced) = only_user(reduce.result(0)).filter(|(add, _)| add.name_id() == combine.name_id())?;
+    let carried = unconverted(add.operands().find(|operand| *operand != reduced)?);
+    let (body, (end, sum)) = (carried.arg_block()?, only_user(add.result(0))?);
+    let for_op = body.parent().filter(|op| ForOp::cast(*op).is_some())?;
+    let number = carried.index().checked_sub(1)?;
+    let closes = YieldOp::cast(end).is_some()
+        && end.parent() == Some(for_op)
+        && end.operands().position(|operand| operand == sum) == Some(number);
+    let all = reduce.block() == Some(body) && only_user(carried).is_some_and(|(user, _)| user == add);
+    // What runs once gains nothing.
+    let repeats = trip_count(for_op).is_none_or(|times| times > 1);
+    (closes && all && repeats).then_some((add, for_op, number))
+}
+
+/// Whether threads exchange data once after the loop, and not for each iteration, for the sake of `reduce`: the pass makes it so
+/// unless a thread has all of it anyway.
+pub(crate) fn is_added_up(reduce: Op<'_>) -> bool {
+    added_up(reduce).is_some()
+}
+
 impl<'c> Sum<'c> {
     fn of(reduce: Op<'c>) -> Option<Sum<'c>> {
         let axis = usize::try_from(ReduceOp::cast(reduce)?.axis()).ok()?;
-        if reduce.num_results() != 1 {
+        let (add, for_op, number) = added_up(reduce)?;
+        let converts = |value: Value<'c>| value.uses().any(|(user, _)| is_conversion(user));
+        let converted = add.operands().any(|operand| operand.def_op().is_some_and(is_conversion));
+        if converted || converts(add.result(0)) {
             return None;
         }
-        // The region is one operation, and the loop adds by the same.
-        let combine: Vec<Op<'c>> = reduce.region(0).first_block()?.ops().collect();
-        let [combine, _] = combine.as_slice() else { return None };
-        if combine.num_operands() != 2 || combine.operand(0) == combine.operand(1) {
-            return None;
-        }
-        neutral(*combine, reduce.operand(0).ty().as_tensor()?.element())?;
-        let only_user = |value: Value<'c>| {
-            let mut uses = value.uses();
-            uses.next().filter(|_| uses.next().is_none()).map(|(user, _)| user)
-        };
-        let add = only_user(reduce.result(0)).filter(|add| add.name_id() == combine.name_id())?;
-        let carried = add.operands().find(|operand| *operand != reduce.result(0))?;
-        let (body, end) = (carried.arg_block()?, only_user(add.result(0))?);
-        let for_op = body.parent().filter(|op| ForOp::cast(*op).is_some())?;
-        let number = carried.index().checked_sub(1)?;
-        let closes = YieldOp::cast(end).is_some()
-            && end.parent() == Some(for_op)
-            && end.operands().position(|operand| operand == add.result(0)) == Some(number);
-        if !closes || reduce.block() != Some(body) || only_user(carried) != Some(add) {
-            return None;
-        }
-        // What runs once gains nothing, nor does what is in one thread already.
-        let repeats = trip_count(for_op).is_none_or(|times| times > 1);
+        // Nor does what is in one thread already.
         let cut = cut(reduce.operand(0), axis)?;
-        (repeats && cut[1] > 1).then_some(Sum { reduce, add, axis, number, for_op, cut })
+        (cut[1] > 1).then_some(Sum { reduce, add, axis, number, for_op, cut })
     }
 
     fn keep_in_threads(self, rewriter: &mut IrRewriter<'c>, layouts: &Layouts<'c>) -> Result<(), Reported> {

@@ -23,6 +23,7 @@ use crate::choice::{Candidate, Choice, Unit, short};
 use crate::ir_util::{incoming, layout_of, with_layout};
 use crate::machine::Layouts;
 use crate::objective::{converting, weight, weight_of};
+use crate::optimize_thread_locality::is_added_up;
 use crate::rules::{Rule, backward, forward, is_cheap, is_conversion, rule};
 use mlir_host::flow::twins;
 use mlir_host::hash::{FastMap, FastSet};
@@ -440,14 +441,15 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
     }
 
     /// Reductions that take less in other layouts than in those of what they reduce, and these layouts, as their results have them:
-    /// those in which other uses want what is reduced, and blocked ones whose threads go along other dimensions first.
+    /// those in which other uses want what is reduced, and blocked ones whose threads go along other dimensions first. What is added
+    /// up over a loop costs nothing in it once threads exchange data behind it.
     fn reductions(&self) -> Vec<(usize, SmallVec<[Attr<'c>; 4]>)> {
         let of = |member: usize| {
             let Member { op, rule, ref operands, layout: had, .. } = self.members[member];
             let Rule::Reduce(axis) = rule else { return None };
             let [(_, number, value)] = operands[..] else { return None };
             let (ty, layouts) = (value.ty().as_tensor()?, self.planner.layouts());
-            if self.wants.get(&(op, number)).copied() != ty.encoding() {
+            if self.wants.get(&(op, number)).copied() != ty.encoding() || is_added_up(op) {
                 return None;
             }
             let (shape, machine) = (ty.shape(), layouts.machine.at(op).ok()?);
