@@ -22,7 +22,7 @@ use super::plan::{Planner, Request, unconverted};
 use crate::choice::{Candidate, Choice, Unit, short};
 use crate::ir_util::{incoming, layout_of, with_layout};
 use crate::machine::Layouts;
-use crate::objective::{converting, weight, weight_of};
+use crate::objective::{SYNCHRONIZATION, converting, weight, weight_of};
 use crate::optimize_thread_locality::is_added_up;
 use crate::rules::{Rule, backward, forward, is_cheap, is_conversion, rule};
 use mlir_host::flow::twins;
@@ -44,6 +44,8 @@ const NEIGHBOURS: usize = 6;
 /// Cycles of accesses and arithmetic that a move adds count so many times: the estimate says what they take where all
 /// parts of a multiprocessor are busy, but what is replicated is also waited for, and takes registers (`docs/objective.md`).
 const MORE_WORK: f64 = 1.5;
+/// Members that follow a reduction which leaves what it reduces, at most: long ones would be gone through for each reduction in them.
+const MOST_BELOW: usize = 64;
 /// Savings below this, in cycles, are none.
 const LEAST: f64 = 1e-3;
 
@@ -440,39 +442,68 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
         })
     }
 
-    /// Reductions that take less in other layouts than in those of what they reduce, and these layouts, as their results have them:
-    /// those in which other uses want what is reduced, and blocked ones whose threads go along other dimensions first. What is added
-    /// up over a loop costs nothing in it once threads exchange data behind it.
-    fn reductions(&self) -> Vec<(usize, SmallVec<[Attr<'c>; 4]>)> {
-        let of = |member: usize| {
-            let Member { op, rule, ref operands, layout: had, .. } = self.members[member];
-            let Rule::Reduce(axis) = rule else { return None };
-            let [(_, number, value)] = operands[..] else { return None };
-            let (ty, layouts) = (value.ty().as_tensor()?, self.planner.layouts());
-            if self.wants.get(&(op, number)).copied() != ty.encoding() || is_added_up(op) {
-                return None;
+    /// Reductions that take less in other layouts than in those of what they reduce, with what has to be converted for it, and these
+    /// layouts, as their results have them: those in which other uses want what is reduced, and blocked ones whose threads go along
+    /// the other dimensions first, or along the first one, as rows that are sorted want it in all steps. What is added up over a loop
+    /// costs nothing in it once threads exchange data behind it.
+    fn reductions(&mut self) -> Vec<(usize, SmallVec<[Attr<'c>; 4]>)> {
+        (0..self.members.len())
+            .filter_map(|member| {
+                let others = self.apart(member)?;
+                (!others.is_empty()).then_some((member, others))
+            })
+            .collect()
+    }
+
+    /// Those of one member.
+    fn apart(&mut self, member: usize) -> Option<SmallVec<[Attr<'c>; 4]>> {
+        let Member { op, rule, ref operands, layout: had, .. } = self.members[member];
+        let Rule::Reduce(axis) = rule else { return None };
+        let [(_, number, value)] = operands[..] else { return None };
+        let (ty, layouts) = (value.ty().as_tensor()?, self.planner.layouts());
+        if self.wants.get(&(op, number)).copied() != ty.encoding() || is_added_up(op) {
+            return None;
+        }
+        let takes = self.working(member, had)?;
+        let least = weight(op) * SYNCHRONIZATION;
+        let shape = ty.shape();
+        let others = (0..shape.len()).rev().filter(|d| *d != axis);
+        let apart: Vec<usize> = others.chain([axis]).collect();
+        let rows: Vec<usize> = [0].into_iter().chain((1..shape.len()).rev()).collect();
+        let orders = [Some(apart), Some(rows).filter(|_| axis > 0)];
+        let mut uses: SmallVec<[Attr<'c>; 4]> = SmallVec::new();
+        for of in self.uses.get(&value).into_iter().flatten() {
+            if uses.len() < NEIGHBOURS && !uses.contains(&of.wants) {
+                uses.push(of.wants);
             }
-            let (shape, machine) = (ty.shape(), layouts.machine.at(op).ok()?);
-            let uses = self.uses.get(&value).into_iter().flatten().map(|of| of.wants);
-            let blocked = (0..shape.len()).filter(|_| shape.len() > 1).filter_map(|turned| {
-                let mut order: Vec<usize> = (0..shape.len()).rev().collect();
-                order.rotate_left(turned);
-                layouts.blocked(machine.blocked(&shape, &vec![1; shape.len()], &order)).ok()
-            });
-            let takes = self.working(member, had)?;
-            let mut others: SmallVec<[Attr<'c>; 4]> = SmallVec::new();
-            for layout in uses.chain(blocked) {
-                let Ok(layout) = layouts.slice(axis, layout) else { continue };
-                if layout != had
-                    && !others.contains(&layout)
-                    && self.working(member, layout).is_some_and(|there| there < takes)
-                {
-                    others.push(layout);
-                }
+        }
+        let machine = layouts.machine.at(op).ok().filter(|_| shape.len() > 1 && takes > least);
+        let blocked: SmallVec<[Attr<'c>; 2]> = orders
+            .iter()
+            .flatten()
+            .zip(std::iter::repeat(machine))
+            .filter_map(|(order, machine)| {
+                layouts.blocked(machine?.blocked(&shape, &vec![1; shape.len()], order)).ok()
+            })
+            .filter(|layout| !uses.contains(layout))
+            .collect();
+        let mut found: SmallVec<[Attr<'c>; 4]> = SmallVec::new();
+        for (other, is_wanted) in uses
+            .into_iter()
+            .map(|layout| (layout, true))
+            .chain(blocked.into_iter().map(|layout| (layout, false)))
+        {
+            let Ok(layout) = self.planner.layouts().slice(axis, other) else { continue };
+            if layout == had || found.contains(&layout) {
+                continue;
             }
-            (!others.is_empty()).then_some((member, others))
-        };
-        (0..self.members.len()).filter_map(of).collect()
+            let Some(there) = self.working(member, layout) else { continue };
+            let converted = if is_wanted { Some(0.0) } else { converting(ty, other, self.planner.layouts()) };
+            if converted.is_some_and(|converted| there + weight(op) * converted < takes) {
+                found.push(layout);
+            }
+        }
+        Some(found)
     }
 
     /// The cheapest of the moves that begin with one member of a region in another layout, if one costs less
@@ -564,6 +595,9 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
         let mut open = vec![seed];
         while let Some((at, layout)) = open.pop() {
             let Member { op, rule, layout: had, ref values, ref operands, .. } = self.members[at];
+            if reach == Reach::Below && layouts.len() >= MOST_BELOW {
+                break;
+            }
             if layout == had || layouts.contains_key(&at) || stays.contains(&at) {
                 continue;
             }
