@@ -16,18 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn compile_shim() -> Result<(), Box<dyn Error>> {
     let clang = format!("{}/clang++", output("llvm-config-22", "--bindir")?);
     let mut build = cc::Build::new();
-    build
-        .compiler(clang)
-        .cpp(true)
-        .file("shim/assemble.cpp")
-        .file("shim/booleans.cpp")
-        .file("shim/codegen.cpp")
-        .file("shim/counters.cpp")
-        .file("shim/inlining.cpp")
-        .file("shim/masks.cpp")
-        .file("shim/random.cpp")
-        .file("shim/sinking.cpp")
-        .include(output("llvm-config-22", "--includedir")?);
+    build.compiler(clang).cpp(true).file("shim/all.cpp").include(output("llvm-config-22", "--includedir")?);
     // LLVM itself has neither RTTI nor exceptions.
     for flag in ["-std=c++17", "-fno-rtti", "-fno-exceptions", "-Wno-unused-parameter"] {
         build.flag(flag);

@@ -40,8 +40,6 @@ fn ask(program: &Path, flag: &str) -> Result<String, String> {
 }
 
 fn compile_shim(bindir: &str, includedir: &str) {
-    let sources = ["dialect", "op", "bytecode", "flow", "asm", "driver", "conversion"]
-        .map(|name| format!("shim/{name}.cpp"));
     println!("cargo::rerun-if-changed=shim");
     // Clippy links nothing. What it compiles of a workspace, build scripts among it, serves nothing else.
     if cfg!(clippy) {
@@ -51,7 +49,7 @@ fn compile_shim(bindir: &str, includedir: &str) {
     // MLIR identifies traits by type names as the compiler spells them: the shim
     // must be compiled by the compiler that built MLIR, which is its own clang.
     build.compiler(format!("{bindir}/clang++"));
-    build.cpp(true).files(&sources).include(includedir);
+    build.cpp(true).file("shim/all.cpp").include(includedir);
     // MLIR is used without RTTI and exceptions, as MLIR's own libraries are.
     for flag in ["-std=c++17", "-fno-rtti", "-fno-exceptions", "-Wno-unused-parameter"] {
         build.flag(flag);

@@ -1,7 +1,7 @@
 """Compiles the corpus with our compiler, runs it on the simulator with all checks on, and checks the results.
 
     run_corpus.py --ttsim TTSIM --data DIR --targets cuda:90,cuda:80 [--num-ctas N] [--num-stages N] [--small-tensors]
-                  [--modules DIR] [--stages DIR] [--jobs N] [NAME ...]
+                  [--covering] [--modules DIR] [--stages DIR] [--jobs N] [NAME ...]
 
 With --modules kernels are NAME.TARGET.ttgir in that folder, with _ for :, instead of the corpus' TTIR;
 with --stages they are TARGET/NAME.llir, the LLVM IR that stages.py left there. A kernel that the compiler refuses is only counted, unless it is in REQUIRED or named; whatever compiles must run
@@ -79,6 +79,20 @@ def mark_small(text):
     return re.sub(r"tt\.func public @[^\n]*", mark, text, count=1)
 
 
+def covering(names):
+    """Those of the kernels, by turns the one with most that is new, which together have every operation, type and attribute."""
+    words = {}
+    for name in names:
+        text = pathlib.Path(reference.HERE, name + ".ttir").read_text()
+        # Names of values, functions and locations are none of them.
+        words[name] = set(re.findall(r"[#!]?[a-zA-Z][\w.]*", re.sub(r"[%@][\w.$]+|loc\([^)]*\)|\"[^\"]*\"", "", text)))
+    left, chosen = set().union(*words.values()), []
+    while left:
+        chosen.append(max(names, key=lambda name: len(words[name] & left)))
+        left -= words[chosen[-1]]
+    return chosen
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ttsim", default="ttsim")
@@ -89,6 +103,7 @@ def main():
     parser.add_argument("--modules", type=pathlib.Path, help="folder of TTGIR to run instead of the corpus")
     parser.add_argument("--stages", type=pathlib.Path, help="folder of LLVM IR to run instead of the corpus")
     parser.add_argument("--small-tensors", action="store_true", help="say that all tensors have less than 2 GiB")
+    parser.add_argument("--covering", action="store_true", help="only kernels that have every operation, type and attribute of the corpus")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
@@ -120,6 +135,8 @@ def main():
         return results
 
     names = args.names or reference.names()
+    if args.covering:
+        names = covering(names)
     needed = set(args.names or REQUIRED)
     count = {"good": 0, "refused": 0, "bad": 0}
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:

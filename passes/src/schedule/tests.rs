@@ -593,7 +593,7 @@ fn random_loop(random: &mut Random) -> LoopGraph {
 fn schedules_of_random_loops_are_right() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let (mut found, mut deepest) = (0, 0);
-    for number in 0..20_000 {
+    for number in 0..6_000 {
         let graph = random_loop(&mut random);
         let budget = Budget {
             stages: 2 + random.below(4) as u32,
@@ -614,7 +614,7 @@ fn schedules_of_random_loops_are_right() {
             panic!("loop {number}: {what}\n{graph:#?}\n{schedule:#?}");
         }
     }
-    assert!(found > 5_000 && deepest == 5, "{found} loops had a schedule, of up to {deepest} stages");
+    assert!(found > 1_500 && deepest == 5, "{found} loops had a schedule, of up to {deepest} stages");
 }
 
 /// A load to registers, what writes it to shared memory, what reads that, a dot; the address goes on.
