@@ -22,7 +22,7 @@ use super::plan::{Planner, Request, unconverted};
 use crate::choice::{Candidate, Choice, Unit, short};
 use crate::ir_util::{incoming, layout_of, with_layout};
 use crate::machine::Layouts;
-use crate::objective::{SYNCHRONIZATION, converting, weight, weight_of};
+use crate::objective::{converting, weight, weight_of};
 use crate::optimize_thread_locality::is_added_up;
 use crate::rules::{Rule, backward, forward, is_cheap, is_conversion, rule};
 use mlir_host::flow::twins;
@@ -44,8 +44,9 @@ const NEIGHBOURS: usize = 6;
 /// Cycles of accesses and arithmetic that a move adds count so many times: the estimate says what they take where all
 /// parts of a multiprocessor are busy, but what is replicated is also waited for, and takes registers (`docs/objective.md`).
 const MORE_WORK: f64 = 1.5;
-/// Members that follow a reduction which leaves what it reduces, at most: long ones would be gone through for each reduction in them.
-const MOST_BELOW: usize = 64;
+/// So many times the members of all regions follow reductions that leave what they reduce, at most, so that chains of reductions
+/// stay linear.
+const MOST_BELOW: usize = 3;
 /// Savings below this, in cycles, are none.
 const LEAST: f64 = 1e-3;
 
@@ -162,6 +163,8 @@ struct Regions<'a, 'p, 'c> {
     counts: FastMap<(Value<'c>, Attr<'c>), i32>,
     /// What members take in layouts, as far as that was asked.
     works: RefCell<FastMap<(usize, Attr<'c>), Option<f64>>>,
+    /// Members of moves that were tried, each as often as it was.
+    gone: usize,
 }
 
 /// Cycles of work more or less, as moves count them.
@@ -272,10 +275,16 @@ pub fn moves<'c>(
         changes.extend(regions.best(seeds, tried.as_mut()).map(|change| (root, change)));
         considered.extend(tried.filter(|tried| !tried.is_empty()).map(|tried| (root, tried)));
     }
+    let mut left = MOST_BELOW * regions.members.len();
     for (member, others) in reductions {
+        if left == 0 {
+            break;
+        }
         let mut tried = told.map(|_| Vec::new());
         let seeds: SmallVec<[_; 4]> = others.into_iter().map(|layout| (member, layout)).collect();
+        let gone = regions.gone;
         let change = regions.cheapest(&seeds, &[Reach::Below], tried.as_mut());
+        left = left.saturating_sub(regions.gone - gone);
         changes.extend(change.map(|change| (member, change)));
         considered.extend(tried.filter(|tried| !tried.is_empty()).map(|tried| (member, tried)));
     }
@@ -332,6 +341,7 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
             wants: FastMap::default(),
             counts: FastMap::default(),
             works: RefCell::default(),
+            gone: 0,
         };
         ops.iter().for_each(|op| regions.register(*op));
         regions
@@ -442,21 +452,18 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
         })
     }
 
-    /// Reductions that take less in other layouts than in those of what they reduce, with what has to be converted for it, and these
-    /// layouts, as their results have them: those in which other uses want what is reduced, and blocked ones whose threads go along
-    /// the other dimensions first, or along the first one, as rows that are sorted want it in all steps. What is added up over a loop
-    /// costs nothing in it once threads exchange data behind it.
-    fn reductions(&mut self) -> Vec<(usize, SmallVec<[Attr<'c>; 4]>)> {
-        (0..self.members.len())
-            .filter_map(|member| {
-                let others = self.apart(member)?;
-                (!others.is_empty()).then_some((member, others))
-            })
-            .collect()
+    /// Reductions that take no more in other layouts than in those of what they reduce, those that save most first, and these layouts,
+    /// as their results have them: those in which other uses want what is reduced, and blocked ones whose threads go along the other
+    /// dimensions first, or along the first one, as rows that are sorted want it in all steps. What is added up over a loop costs
+    /// nothing in it once threads exchange data behind it.
+    fn reductions(&self) -> Vec<(usize, SmallVec<[Attr<'c>; 4]>)> {
+        let mut found: Vec<_> = (0..self.members.len()).filter_map(|member| self.apart(member)).collect();
+        found.sort_by(|a, b| b.0.total_cmp(&a.0));
+        found.into_iter().map(|(_, member, layouts)| (member, layouts)).collect()
     }
 
-    /// Those of one member.
-    fn apart(&mut self, member: usize) -> Option<SmallVec<[Attr<'c>; 4]>> {
+    /// Cycles that a reduction saves at most, itself, and the layouts; `None` where there are none.
+    fn apart(&self, member: usize) -> Option<(f64, usize, SmallVec<[Attr<'c>; 4]>)> {
         let Member { op, rule, ref operands, layout: had, .. } = self.members[member];
         let Rule::Reduce(axis) = rule else { return None };
         let [(_, number, value)] = operands[..] else { return None };
@@ -464,46 +471,31 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
         if self.wants.get(&(op, number)).copied() != ty.encoding() || is_added_up(op) {
             return None;
         }
-        let takes = self.working(member, had)?;
-        let least = weight(op) * SYNCHRONIZATION;
-        let shape = ty.shape();
+        let (shape, machine) = (ty.shape(), layouts.machine.at(op).ok()?);
+        if shape.len() < 2 {
+            return None;
+        }
         let others = (0..shape.len()).rev().filter(|d| *d != axis);
         let apart: Vec<usize> = others.chain([axis]).collect();
         let rows: Vec<usize> = [0].into_iter().chain((1..shape.len()).rev()).collect();
         let orders = [Some(apart), Some(rows).filter(|_| axis > 0)];
-        let mut uses: SmallVec<[Attr<'c>; 4]> = SmallVec::new();
-        for of in self.uses.get(&value).into_iter().flatten() {
-            if uses.len() < NEIGHBOURS && !uses.contains(&of.wants) {
-                uses.push(of.wants);
-            }
-        }
-        let machine = layouts.machine.at(op).ok().filter(|_| shape.len() > 1 && takes > least);
-        let blocked: SmallVec<[Attr<'c>; 2]> = orders
-            .iter()
-            .flatten()
-            .zip(std::iter::repeat(machine))
-            .filter_map(|(order, machine)| {
-                layouts.blocked(machine?.blocked(&shape, &vec![1; shape.len()], order)).ok()
-            })
-            .filter(|layout| !uses.contains(layout))
-            .collect();
-        let mut found: SmallVec<[Attr<'c>; 4]> = SmallVec::new();
-        for (other, is_wanted) in uses
+        let blocked = orders
             .into_iter()
-            .map(|layout| (layout, true))
-            .chain(blocked.into_iter().map(|layout| (layout, false)))
-        {
-            let Ok(layout) = self.planner.layouts().slice(axis, other) else { continue };
+            .flatten()
+            .filter_map(|order| layouts.blocked(machine.blocked(&shape, &vec![1; shape.len()], &order)).ok());
+        let uses = self.uses.get(&value).into_iter().flatten().map(|of| of.wants).take(NEIGHBOURS);
+        let takes = self.working(member, had)?;
+        let (mut least, mut found) = (takes, SmallVec::new());
+        for layout in blocked.chain(uses).filter_map(|layout| layouts.slice(axis, layout).ok()) {
             if layout == had || found.contains(&layout) {
                 continue;
             }
-            let Some(there) = self.working(member, layout) else { continue };
-            let converted = if is_wanted { Some(0.0) } else { converting(ty, other, self.planner.layouts()) };
-            if converted.is_some_and(|converted| there + weight(op) * converted < takes) {
+            if let Some(there) = self.working(member, layout).filter(|there| *there <= takes) {
+                least = least.min(there);
                 found.push(layout);
             }
         }
-        Some(found)
+        (!found.is_empty()).then_some((takes - least, member, found))
     }
 
     /// The cheapest of the moves that begin with one member of a region in another layout, if one costs less
@@ -537,6 +529,7 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
             begun.push(*seed);
             for &reach in reaches {
                 let layouts = self.spread(*seed, reach);
+                self.gone += layouts.len();
                 let Some(first) = layouts.iter().min_by_key(|(member, _)| **member) else { continue };
                 let key = (layouts.len(), *first.0, *first.1);
                 if tried.contains(&key) {
@@ -595,9 +588,6 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
         let mut open = vec![seed];
         while let Some((at, layout)) = open.pop() {
             let Member { op, rule, layout: had, ref values, ref operands, .. } = self.members[at];
-            if reach == Reach::Below && layouts.len() >= MOST_BELOW {
-                break;
-            }
             if layout == had || layouts.contains_key(&at) || stays.contains(&at) {
                 continue;
             }
