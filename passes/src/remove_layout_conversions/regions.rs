@@ -452,7 +452,7 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
         })
     }
 
-    /// Reductions that take no more in other layouts than in those of what they reduce, those that save most first, and these layouts,
+    /// Reductions that take less in other layouts than in those of what they reduce, those that save most first, and these layouts,
     /// as their results have them: those in which other uses want what is reduced, and blocked ones whose threads go along the other
     /// dimensions first, or along the first one, as rows that are sorted want it in all steps. What is added up over a loop costs
     /// nothing in it once threads exchange data behind it.
@@ -490,7 +490,7 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
             if layout == had || found.contains(&layout) {
                 continue;
             }
-            if let Some(there) = self.working(member, layout).filter(|there| *there <= takes) {
+            if let Some(there) = self.working(member, layout).filter(|there| *there < takes) {
                 least = least.min(there);
                 found.push(layout);
             }
