@@ -245,9 +245,14 @@ fn waits_at_least(share: f64, ptx: &[u8], cubin: &[u8], capability: u32) -> Opti
 const FASTER_WITH_MORE_REGISTERS: f64 = 1.15;
 
 /// The PTX of one kernel with half of its CTAs, to be tried once `cubin` was made of it for `capability`, as in 90; `None` where it
-/// does not need all of the registers that it is granted, or warps do not wait for memory so long that it could pay.
+/// does not need all of the registers that it is granted, warps do not wait for memory so long that it could pay, or it has no more warps
+/// than its dots want ([`with_more_ctas`]).
 fn with_more_registers(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
     let (kernel, bound) = only_kernel(ptx)?;
+    let dots = read::position(ptx, kernel.bound.end, b"mma.sync").is_some();
+    if dots && bound * warps_of(&kernel) <= WARPS_WITH_DOTS {
+        return None;
+    }
     let granted = granted(bound * warps_of(&kernel));
     let needs_all = u64::from(binary::registers(cubin)?) + GRANULE > granted && granted < MOST_REGISTERS;
     let fewer = (needs_all && bound > 1).then_some(bound / 2)?;
