@@ -234,10 +234,8 @@ pub const BY_MACHINE_CODE: [Variant; 3] = [
 
 /// Whether warps of the kernel of `ptx` wait for memory at least `share` times as long as they issue instructions.
 fn waits_at_least(share: f64, ptx: &[u8], cubin: &[u8], capability: u32) -> Option<bool> {
-    let (kernel, _) = only_kernel(ptx)?;
-    let found = cycles(cubin, capability)?;
-    let waits = found.alone / warps_of_part(&kernel, cubin)?.max(1.0);
-    debug!(waits, found.issued, found.loads, share, "machine code as it is");
+    let (found, warps) = estimated(ptx, cubin, capability)?;
+    let waits = found.alone / warps.max(1.0);
     Some(waits >= share * found.issued)
 }
 
@@ -262,11 +260,7 @@ fn with_more_registers(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<
 
 /// Whether the kernel of `ptx` had better have `fewer` CTAs than be `cubin`.
 fn is_worth_more_registers(ptx: &[u8], cubin: &[u8], fewer: &[u8], capability: u32) -> bool {
-    let faster = estimated(ptx, cubin, capability)
-        .zip(estimated(ptx, fewer, capability))
-        .is_some_and(|(before, after)| is_faster_with_more_registers(before, after));
-    let stack = |cubin| binary::stack_bytes(cubin).unwrap_or(0);
-    faster && stack(fewer) <= stack(cubin)
+    is_faster(ptx, cubin, fewer, capability, is_faster_with_more_registers) && more_stack(cubin, fewer) == 0
 }
 
 /// Cycles of a kernel, and the warps that share a part of a multiprocessor.
@@ -278,6 +272,24 @@ fn estimated(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Estimated> {
     let (found, warps) = (cycles(cubin, capability)?, warps_of_part(&kernel, cubin)?);
     debug!(found.alone, found.issued, found.loads, warps, "cycles of machine code");
     Some((found, warps))
+}
+
+/// Whether `other`, a second cubin of the kernel of `ptx`, is faster than `cubin`, as `faster` says of their estimates.
+fn is_faster(
+    ptx: &[u8],
+    cubin: &[u8],
+    other: &[u8],
+    capability: u32,
+    faster: fn(Estimated, Estimated) -> bool,
+) -> bool {
+    let both = estimated(ptx, cubin, capability).zip(estimated(ptx, other, capability));
+    both.is_some_and(|(before, after)| faster(before, after))
+}
+
+/// Bytes of stack that a thread of `other` has more than one of `cubin`; 0 where it has fewer.
+fn more_stack(cubin: &[u8], other: &[u8]) -> u32 {
+    let stack = |cubin| binary::stack_bytes(cubin).unwrap_or(0);
+    stack(other).saturating_sub(stack(cubin))
 }
 
 /// Whether fewer warps with more registers each are faster: for what the estimate leaves out, fewer hide less.
@@ -304,11 +316,7 @@ fn with_loads_apart(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>
 
 /// Whether the kernel of `ptx` had better be `apart`, with its masked loads in blocks of their own, than `cubin`.
 fn is_worth_loads_apart(ptx: &[u8], cubin: &[u8], apart: &[u8], capability: u32) -> bool {
-    let faster = estimated(ptx, cubin, capability)
-        .zip(estimated(ptx, apart, capability))
-        .is_some_and(|(before, after)| is_faster_apart(before, after));
-    let stack = |cubin| binary::stack_bytes(cubin).unwrap_or(0);
-    faster && stack(apart) <= stack(cubin) + STACK_APART
+    is_faster(ptx, cubin, apart, capability, is_faster_apart) && more_stack(cubin, apart) <= STACK_APART
 }
 
 /// Whether masked loads apart are faster. An assembler may unroll loops that have no branches in them, but a way with more loads is
@@ -343,9 +351,8 @@ fn is_worth_writing_out(ptx: &[u8], cubin: &[u8], written_out: &[u8], capability
         debug!(?before, ?after, ?warps, "cycles of machine code with loops written out");
         Some((before.shared_by(warps.0), after.shared_by(warps.1)))
     };
-    let stack = |cubin| binary::stack_bytes(cubin).unwrap_or(0);
     times().is_some_and(|(before, after)| before >= FASTER_WRITTEN_OUT * after)
-        && stack(written_out) <= stack(cubin)
+        && more_stack(cubin, written_out) == 0
 }
 
 /// Warps that share a part of a multiprocessor, by the registers that `cubin` uses.

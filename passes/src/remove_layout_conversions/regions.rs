@@ -272,7 +272,11 @@ pub fn moves<'c>(
     let mut considered: Vec<(usize, Vec<Tried<'c>>)> = Vec::new();
     for (root, seeds) in seeds.iter().enumerate() {
         let mut tried = told.map(|_| Vec::new());
-        changes.extend(regions.best(seeds, tried.as_mut()).map(|change| (root, change)));
+        changes.extend(
+            regions
+                .best(seeds, &[Reach::All, Reach::Cheaper, Reach::Computed], tried.as_mut())
+                .map(|change| (root, change)),
+        );
         considered.extend(tried.filter(|tried| !tried.is_empty()).map(|tried| (root, tried)));
     }
     let mut left = MOST_BELOW * regions.members.len();
@@ -283,7 +287,7 @@ pub fn moves<'c>(
         let mut tried = told.map(|_| Vec::new());
         let seeds: SmallVec<[_; 4]> = others.into_iter().map(|layout| (member, layout)).collect();
         let gone = regions.gone;
-        let change = regions.cheapest(&seeds, &[Reach::Below], tried.as_mut());
+        let change = regions.best(&seeds, &[Reach::Below], tried.as_mut());
         left = left.saturating_sub(regions.gone - gone);
         changes.extend(change.map(|change| (member, change)));
         considered.extend(tried.filter(|tried| !tried.is_empty()).map(|tried| (member, tried)));
@@ -499,17 +503,8 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
     }
 
     /// The cheapest of the moves that begin with one member of a region in another layout, if one costs less
-    /// than none. Where they are wanted, those that were tried are added to `considered`.
+    /// than none, and reach as far as one of `reaches`. Where they are wanted, those that were tried are added to `considered`.
     fn best(
-        &mut self,
-        seeds: &[(usize, Attr<'c>)],
-        considered: Option<&mut Vec<Tried<'c>>>,
-    ) -> Option<Change<'c>> {
-        self.cheapest(seeds, &[Reach::All, Reach::Cheaper, Reach::Computed], considered)
-    }
-
-    /// The same, of the moves that reach so far.
-    fn cheapest(
         &mut self,
         seeds: &[(usize, Attr<'c>)],
         reaches: &[Reach],
