@@ -4,6 +4,10 @@
 //! is carried here is one offset instead, which is added to where each pointer began. That takes no instruction more, and
 //! ptxas needs no copies: a pointer is two registers, each half of which it carries as it likes, but an access wants an
 //! aligned pair (a gathered matmul's loop of 141 instructions has 119 then).
+//!
+//! Where pointers began at numbers of 32 bits behind what they share, as the elements of unaligned rows do behind an argument,
+//! the offset is added to what they share: an address is then one register through the loop instead of two, and one
+//! instruction (`IMAD.WIDE`) instead of the two of a sum of 64 bits.
 
 use anyhow::{Context as _, Result};
 use inkwell::basic_block::BasicBlock;
@@ -20,6 +24,10 @@ use std::collections::{HashMap, HashSet};
 /// Pointers that share a step, from which on they share an offset: of two, the offset costs as much as is saved.
 const LEAST: usize = 3;
 
+/// Registers of a thread that adding the offset to what pointers share must save: elements of one byte take as many instructions
+/// as before, and what is shared takes some.
+const LEAST_SAVED: usize = 16;
+
 /// Has all loops of `module` carry one offset in place of the pointers that step by the same number of bytes.
 ///
 /// # Errors
@@ -28,8 +36,9 @@ pub fn share(module: &Module<'_>, data: &TargetData) -> Result<()> {
     for function in module.get_functions() {
         let groups = groups(function, data);
         if !groups.is_empty() {
-            share_in(function, &groups).context("pointers of a loop")?;
+            share_in(function, &groups, data).context("pointers of a loop")?;
         }
+        share_steps(function, data).context("addresses in a loop")?;
     }
     Ok(())
 }
@@ -50,6 +59,13 @@ struct Pointer<'c> {
     first: u32,
     /// What it is next.
     next: InstructionValue<'c>,
+}
+
+impl<'c> Pointer<'c> {
+    /// What it is in the first iteration.
+    fn begins(&self) -> Option<PointerValue<'c>> {
+        Some(self.phi.get_incoming(self.first)?.0.into_pointer_value())
+    }
 }
 
 /// Pointers that step by the same.
@@ -151,7 +167,7 @@ fn loop_of<'c>(
     body
 }
 
-fn share_in<'c>(function: FunctionValue<'c>, groups: &[Group<'c>]) -> Result<()> {
+fn share_in<'c>(function: FunctionValue<'c>, groups: &[Group<'c>], data: &TargetData) -> Result<()> {
     let context = function.get_type().get_context();
     let (builder, i64_type) = (context.create_builder(), context.i64_type());
     for group in groups {
@@ -169,54 +185,385 @@ fn share_in<'c>(function: FunctionValue<'c>, groups: &[Group<'c>]) -> Result<()>
         builder.position_before(&end(group.latch)?);
         let next = builder.build_int_add(offset, step, "")?;
         phi.add_incoming(&[(&i64_type.const_zero(), group.before), (&next, group.latch)]);
+        let mut sums = Sums::new(&builder, group, offset, step, data)?;
         for pointer in &group.pointers {
-            replace(&builder, pointer, offset, step)?;
+            replace(&mut sums, pointer)?;
         }
     }
     Ok(())
 }
 
-/// Computes what `pointer` was from `offset` wherever it is used.
-fn replace<'c>(
-    builder: &Builder<'c>,
-    pointer: &Pointer<'c>,
-    offset: IntValue<'c>,
-    step: IntValue<'c>,
-) -> Result<()> {
-    let Pointer { phi, first, next } = *pointer;
-    let base = phi.get_incoming(first).context("a phi has fewer values")?.0.into_pointer_value();
-    let phi = phi.as_instruction();
-    // In each block it is computed once, so that it lives no longer than that block.
-    let mut computed = HashMap::new();
-    for (user, number) in uses(phi).filter(|(user, _)| *user != next) {
-        let block = user.get_parent().context("an instruction is in no block")?;
-        let place = match PhiValue::try_from(user) {
-            // What a phi takes is computed where that comes from.
-            Ok(user) => end(user.get_incoming(number).context("a phi has fewer values")?.1)?,
-            Err(_) => {
-                block.get_instructions().find(|it| it.get_opcode() != InstructionOpcode::Phi).unwrap_or(user)
+/// Of sums with more terms the first ones are what others share or do not.
+const MOST_TERMS: usize = 4;
+
+/// A number of elements of so many bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Term<'c> {
+    number: IntValue<'c>,
+    bytes: u64,
+}
+
+impl Term<'_> {
+    /// Registers of 32 bits that it takes through a loop: what was extended to 64 bits is again where it is added.
+    fn registers(&self) -> usize {
+        let extended = self.number.as_instruction().is_some_and(|wide| {
+            let narrow = wide.get_operand(0).and_then(|it| it.value()).filter(|it| it.is_int_value());
+            matches!(wide.get_opcode(), InstructionOpcode::SExt | InstructionOpcode::ZExt)
+                && narrow.is_some_and(|it| it.into_int_value().get_type().get_bit_width() <= 32)
+        });
+        if extended { 1 } else { 2 }
+    }
+}
+
+impl<'c> Term<'c> {
+    /// The bytes, computed where the number is extended, before `first` if that is an argument. LLVM selects `mul.wide` for an
+    /// extension and a product in one block, and only of that and a sum ptxas makes one instruction.
+    fn in_bytes(&self, builder: &Builder<'c>, first: InstructionValue<'c>) -> Result<IntValue<'c>> {
+        if self.bytes == 1 {
+            return Ok(self.number);
+        }
+        match self.number.as_instruction() {
+            Some(number) => builder.position_before(&behind(number)?),
+            None => builder.position_before(&first),
+        }
+        let bytes = self.number.get_type().const_int(self.bytes, false);
+        Ok(builder.build_int_mul(self.number, bytes, "")?)
+    }
+}
+
+/// Where a pointer begins: `terms` behind `root`, and `after` bytes behind that.
+struct Place<'c> {
+    root: PointerValue<'c>,
+    terms: Vec<Term<'c>>,
+    after: i64,
+}
+
+impl<'c> Place<'c> {
+    fn of(base: PointerValue<'c>, data: &TargetData) -> Place<'c> {
+        let mut place = Place { root: base, terms: Vec::new(), after: 0 };
+        while place.terms.len() < MOST_TERMS && place.step_back(data).is_some() {}
+        place
+    }
+
+    /// Takes the step that gave `root` to the terms.
+    fn step_back(&mut self, data: &TargetData) -> Option<()> {
+        let step =
+            self.root.as_instruction().filter(|it| it.get_opcode() == InstructionOpcode::GetElementPtr)?;
+        if step.get_num_operands() != 2 {
+            return None;
+        }
+        let bytes = data.get_abi_size(&step.get_gep_source_element_type().ok()?);
+        let number = step.get_operand(1)?.value().filter(|it| it.is_int_value())?.into_int_value();
+        if number.get_type().get_bit_width() != 64 {
+            return None;
+        }
+        match number.get_sign_extended_constant() {
+            Some(constant) => {
+                self.after = self.after.checked_add(constant.checked_mul(i64::try_from(bytes).ok()?)?)?;
             }
-        };
-        let value = match computed.entry(place.as_value_ref()) {
+            None => {
+                let term = Term { number, bytes };
+                if self.terms.contains(&term) {
+                    return None;
+                }
+                self.terms.push(term);
+            }
+        }
+        self.root = step.get_operand(0)?.value()?.into_pointer_value();
+        Some(())
+    }
+}
+
+/// Where in a block an address is computed: before all that may use it, or at the end.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum At<'c> {
+    Start(BasicBlock<'c>),
+    End(BasicBlock<'c>),
+}
+
+/// A place behind what all pointers share that are behind `root`: so many bytes, added one after the other.
+struct Behind<'c> {
+    root: PointerValue<'c>,
+    bytes: Vec<IntValue<'c>>,
+    after: i64,
+}
+
+/// Those of `bases` that are behind what enough of them share, so that an address takes one register in place of two.
+fn places<'c>(
+    builder: &Builder<'c>,
+    bases: impl Iterator<Item = PointerValue<'c>>,
+    data: &TargetData,
+) -> Result<HashMap<PointerValue<'c>, Behind<'c>>> {
+    let mut of_roots: Vec<Vec<(PointerValue<'c>, Place<'c>)>> = Vec::new();
+    let (mut seen, mut numbers) = (HashSet::new(), HashMap::new());
+    for base in bases.filter(|&base| seen.insert(base)) {
+        let place = Place::of(base, data);
+        let number = *numbers.entry(place.root).or_insert(of_roots.len());
+        if number == of_roots.len() {
+            of_roots.push(Vec::new());
+        }
+        of_roots[number].push((base, place));
+    }
+    let mut found = HashMap::new();
+    for places in of_roots {
+        found.extend(behind_one_root(builder, places)?);
+    }
+    Ok(found)
+}
+
+/// The same of `places`, all behind one root; none where that saves too few registers.
+fn behind_one_root<'c>(
+    builder: &Builder<'c>,
+    places: Vec<(PointerValue<'c>, Place<'c>)>,
+) -> Result<Vec<(PointerValue<'c>, Behind<'c>)>> {
+    let (mut terms, mut having) = (Vec::new(), HashMap::new());
+    for &term in places.iter().flat_map(|(_, place)| &place.terms) {
+        let places: &mut usize = having.entry(term).or_default();
+        if *places == 0 {
+            terms.push(term);
+        }
+        *places += 1;
+    }
+    let all = places.len();
+    let of_all = |term: &&Term<'c>| having[*term] == all;
+    // A pointer takes two registers through the loop.
+    let registers: usize = terms.iter().filter(|term| !of_all(term)).map(Term::registers).sum();
+    let first = places.iter().find_map(|(base, place)| Some((base.as_instruction()?, place)));
+    let Some((first, place)) = first.filter(|_| registers + 2 + LEAST_SAVED <= 2 * all) else {
+        return Ok(Vec::new());
+    };
+    let mut bytes = HashMap::new();
+    for term in &terms {
+        bytes.insert(*term, term.in_bytes(builder, first)?);
+    }
+    // All terms that the first pointer has are there before it is.
+    builder.position_before(&first);
+    let mut root = place.root;
+    for term in place.terms.iter().rev().filter(of_all) {
+        root = sum(builder, root, bytes[term])?;
+    }
+    let behind = |(base, mut place): (PointerValue<'c>, Place<'c>)| {
+        place.terms.retain(|term| !of_all(&term));
+        // What most have in common comes first.
+        place.terms.sort_by_key(|term| std::cmp::Reverse(having[term]));
+        let bytes = place.terms.iter().map(|term| bytes[term]).collect();
+        (base, Behind { root, bytes, after: place.after })
+    };
+    Ok(places.into_iter().map(behind).collect())
+}
+
+/// Has the addresses of a loop that are one number behind places from before it computed from what these share and the
+/// number, as the rows of a tile that a loop goes along.
+fn share_steps(function: FunctionValue<'_>, data: &TargetData) -> Result<()> {
+    let builder = function.get_type().get_context().create_builder();
+    for block in function.get_basic_block_iter() {
+        let mut steps: Vec<(Term<'_>, Vec<(InstructionValue<'_>, PointerValue<'_>)>)> = Vec::new();
+        let mut numbers = HashMap::new();
+        for address in block.get_instructions() {
+            let Some((base, term)) = step_within(address, block, data) else { continue };
+            let number = *numbers.entry(term).or_insert(steps.len());
+            if number == steps.len() {
+                steps.push((term, Vec::new()));
+            }
+            steps[number].1.push((address, base));
+        }
+        steps.retain(|(_, addresses)| 2 * addresses.len() > LEAST_SAVED && is_in_loop(block, addresses));
+        for (term, addresses) in steps {
+            let places = places(&builder, addresses.iter().map(|(_, base)| *base), data)?;
+            if places.is_empty() {
+                continue;
+            }
+            let number = term.number.as_instruction().context("a number of a loop comes from it")?;
+            let step = term.in_bytes(&builder, number)?;
+            let mut computed = HashMap::new();
+            for (address, base) in addresses {
+                let Some(place) = places.get(&base) else { continue };
+                let at = match computed.entry((place.root, step)) {
+                    Entry::Occupied(found) => *found.get(),
+                    Entry::Vacant(none) => {
+                        builder.position_before(&behind(step.as_instruction().unwrap_or(number))?);
+                        *none.insert(sum(&builder, place.root, step)?)
+                    }
+                };
+                let (last, others) = match place.bytes.split_last() {
+                    Some((last, others)) => (Some(*last), others),
+                    None => (None, &[][..]),
+                };
+                let mut at = at;
+                for bytes in others {
+                    at = match computed.entry((at, *bytes)) {
+                        Entry::Occupied(found) => *found.get(),
+                        Entry::Vacant(none) => {
+                            position_after(&builder, at)?;
+                            *none.insert(sum(&builder, at, *bytes)?)
+                        }
+                    };
+                }
+                builder.position_before(&address);
+                let after = step.get_type().const_int(place.after as u64, true);
+                for bytes in last.into_iter().chain((place.after != 0).then_some(after)) {
+                    at = sum(&builder, at, bytes)?;
+                }
+                address.replace_all_uses_with(&at.as_instruction().context("an address is constant")?);
+                address.erase_from_basic_block();
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The pointer from another block, and the number that `block` computes, of which `address` is the sum.
+fn step_within<'c>(
+    address: InstructionValue<'c>,
+    block: BasicBlock<'c>,
+    data: &TargetData,
+) -> Option<(PointerValue<'c>, Term<'c>)> {
+    if address.get_opcode() != InstructionOpcode::GetElementPtr || address.get_num_operands() != 2 {
+        return None;
+    }
+    let base = address.get_operand(0)?.value()?.into_pointer_value();
+    let number = address.get_operand(1)?.value().filter(|it| it.is_int_value())?.into_int_value();
+    let bytes = data.get_abi_size(&address.get_gep_source_element_type().ok()?);
+    let comes_before = base.as_instruction()?.get_parent()? != block;
+    let is_within = number.as_instruction()?.get_parent()? == block;
+    (comes_before && is_within && number.get_type().get_bit_width() == 64)
+        .then_some((base, Term { number, bytes }))
+}
+
+/// Whether `block` runs again without what computes the first of the places that `addresses` are behind.
+fn is_in_loop<'c>(block: BasicBlock<'c>, addresses: &[(InstructionValue<'c>, PointerValue<'c>)]) -> bool {
+    let before = addresses.first().and_then(|(_, base)| base.as_instruction()?.get_parent());
+    let mut seen: HashSet<_> = before.into_iter().collect();
+    let mut open = vec![block];
+    while let Some(at) = open.pop() {
+        let Some(terminator) = at.get_terminator() else { continue };
+        for next in terminator.get_operands().flatten().filter_map(|operand| operand.block()) {
+            if next == block {
+                return true;
+            }
+            if seen.insert(next) {
+                open.push(next);
+            }
+        }
+    }
+    false
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Added<'c> {
+    Offset(When),
+    Bytes(IntValue<'c>),
+}
+
+/// Of which iteration a pointer is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum When {
+    Now,
+    Next,
+}
+
+/// The sums of what pointers of a group began with and the offset that they share.
+struct Sums<'b, 'c> {
+    builder: &'b Builder<'c>,
+    offset: IntValue<'c>,
+    /// By how much that is more in the next iteration.
+    step: IntValue<'c>,
+    /// Where pointers began whose sums begin with what others share.
+    places: HashMap<PointerValue<'c>, Behind<'c>>,
+    /// What was computed at a place: a root and the offset of this iteration or of the next one, or a sum and what follows it.
+    computed: HashMap<(PointerValue<'c>, Added<'c>, At<'c>), PointerValue<'c>>,
+}
+
+impl<'b, 'c> Sums<'b, 'c> {
+    fn new(
+        builder: &'b Builder<'c>,
+        group: &Group<'c>,
+        offset: IntValue<'c>,
+        step: IntValue<'c>,
+        data: &TargetData,
+    ) -> Result<Self> {
+        let places = places(builder, group.pointers.iter().filter_map(Pointer::begins), data)?;
+        Ok(Sums { builder, offset, step, places, computed: HashMap::new() })
+    }
+
+    /// `base` and the offset, computed at `at`.
+    fn at(&mut self, at: At<'c>, base: PointerValue<'c>, when: When) -> Result<PointerValue<'c>> {
+        let place = self.places.get(&base);
+        let root = place.map_or(base, |place| place.root);
+        let mut value = match self.computed.entry((root, Added::Offset(when), at)) {
             Entry::Occupied(found) => *found.get(),
             Entry::Vacant(none) => {
-                builder.position_before(&place);
-                *none.insert(sum(builder, base, offset)?)
+                self.builder.position_before(&first_of(at)?);
+                let offset = match when {
+                    When::Now => self.offset,
+                    When::Next => self.builder.build_int_add(self.offset, self.step, "")?,
+                };
+                *none.insert(sum(self.builder, root, offset)?)
             }
         };
-        user.set_operand(number, value);
+        let Some(place) = place else { return Ok(value) };
+        for bytes in &place.bytes {
+            value = match self.computed.entry((value, Added::Bytes(*bytes), at)) {
+                Entry::Occupied(found) => *found.get(),
+                Entry::Vacant(none) => {
+                    position_after(self.builder, value)?;
+                    *none.insert(sum(self.builder, value, *bytes)?)
+                }
+            };
+        }
+        if place.after != 0 {
+            position_after(self.builder, value)?;
+            value = sum(self.builder, value, self.offset.get_type().const_int(place.after as u64, true))?;
+        }
+        Ok(value)
     }
-    builder.position_before(&next);
-    if uses(next).any(|(user, _)| user != phi) {
-        let offset = builder.build_int_add(offset, step, "")?;
-        let value = sum(builder, base, offset)?.as_instruction().context("an address is constant")?;
-        next.replace_all_uses_with(&value);
+}
+
+/// So that what is built next uses `value` and comes before all else that may.
+fn position_after<'c>(builder: &Builder<'c>, value: PointerValue<'c>) -> Result<()> {
+    builder.position_before(&behind(value.as_instruction().context("an address is constant")?)?);
+    Ok(())
+}
+
+/// The first instruction before which what uses `value` may be computed.
+fn behind(value: InstructionValue<'_>) -> Result<InstructionValue<'_>> {
+    if value.get_opcode() == InstructionOpcode::Phi {
+        return first_of(At::Start(value.get_parent().context("an instruction is in no block")?));
+    }
+    value.get_next_instruction().context("a block has no end")
+}
+
+/// Computes what `pointer` was from the offset wherever it is used, in each block once, so that it lives no longer than that.
+fn replace<'c>(sums: &mut Sums<'_, 'c>, pointer: &Pointer<'c>) -> Result<()> {
+    let Pointer { phi, next, .. } = *pointer;
+    let base = pointer.begins().context("a phi has fewer values")?;
+    let phi = phi.as_instruction();
+    for (pointer, when, other) in [(phi, When::Now, next), (next, When::Next, phi)] {
+        for (user, number) in uses(pointer).filter(|(user, _)| *user != other) {
+            let at = match PhiValue::try_from(user) {
+                // What a phi takes is computed where that comes from.
+                Ok(user) => At::End(user.get_incoming(number).context("a phi has fewer values")?.1),
+                Err(_) => At::Start(user.get_parent().context("an instruction is in no block")?),
+            };
+            user.set_operand(number, sums.at(at, base, when)?);
+        }
     }
     // Only each other used them.
     next.set_operand(0, base);
     phi.erase_from_basic_block();
     next.erase_from_basic_block();
     Ok(())
+}
+
+/// The first instruction before which something may be computed at `at`.
+fn first_of(at: At<'_>) -> Result<InstructionValue<'_>> {
+    match at {
+        At::Start(block) => {
+            let first = block.get_instructions().find(|it| it.get_opcode() != InstructionOpcode::Phi);
+            first.context("a block has no end")
+        }
+        At::End(block) => end(block),
+    }
 }
 
 fn sum<'c>(builder: &Builder<'c>, base: PointerValue<'c>, offset: IntValue<'c>) -> Result<PointerValue<'c>> {
@@ -305,6 +652,83 @@ mod tests {
         assert_eq!((carries(&text, "ptr"), carries(&text, "i64")), (0, 1), "{text}");
         assert!(text.contains(", 128\n"), "64 elements of two bytes: {text}");
         assert_eq!(text.matches("getelementptr i8").count(), 3, "{text}");
+    }
+
+    /// A loop of `rows` times `columns` pointers behind an argument, each a row and a column of numbers of `bits` bits, to which
+    /// it stores.
+    fn tile(rows: usize, columns: usize, bits: u32) -> String {
+        let extended = |name: &str, count: usize| -> String {
+            let extend = |i| match bits {
+                64 => format!("  %{name}{i} = mul i64 %s, {}\n", i + 3),
+                _ => format!(
+                    "  %{name}n{i} = mul i{bits} %n, {}\n  %{name}{i} = sext i{bits} %{name}n{i} to i64\n",
+                    i + 3
+                ),
+            };
+            (0..count).map(extend).collect()
+        };
+        let (mut bases, mut phis, mut rest) = (String::new(), String::new(), String::new());
+        for (r, c) in (0..rows).flat_map(|r| (0..columns).map(move |c| (r, c))) {
+            bases += &format!("  %a{r}x{c} = getelementptr half, ptr addrspace(1) %b, i64 %r{r}\n");
+            bases += &format!("  %p{r}x{c} = getelementptr half, ptr addrspace(1) %a{r}x{c}, i64 %c{c}\n");
+            phis +=
+                &format!("  %f{r}x{c} = phi ptr addrspace(1) [ %p{r}x{c}, %entry ], [ %q{r}x{c}, %loop ]\n");
+            rest += &format!("  store i32 %i, ptr addrspace(1) %f{r}x{c}\n");
+            rest += &format!("  %q{r}x{c} = getelementptr half, ptr addrspace(1) %f{r}x{c}, i64 64\n");
+        }
+        format!(
+            "define void @k(ptr addrspace(1) %b, i64 %s, i{} %n) {{\nentry:\n{}{}{bases}  br label %loop\n\
+             loop:\n{phis}  %i = phi i32 [ 0, %entry ], [ %j, %loop ]\n{rest}  %j = add i32 %i, 1\n  \
+             %d = icmp slt i32 %j, 9\n  br i1 %d, label %loop, label %end\nend:\n  ret void\n}}\n",
+            bits.min(32),
+            extended("r", rows),
+            extended("c", columns),
+        )
+    }
+
+    /// The addresses that `text` computes in its loop.
+    fn in_loop(text: &str) -> usize {
+        text.split_once("loop:").unwrap().1.matches("getelementptr").count()
+    }
+
+    #[test]
+    fn numbers_of_32_bits_are_added_in_the_loop() {
+        let text = shared(&tile(32, 1, 32));
+        // The column is that of all: it is added before the loop, the offset to that, and each row to both.
+        assert_eq!((carries(&text, "ptr"), in_loop(&text)), (0, 33), "{text}");
+        let (before, _) = text.split_once("loop:").unwrap();
+        assert_eq!(before.matches("mul i64").count(), 33, "an extension and a product: {text}");
+    }
+
+    #[test]
+    fn rows_and_columns_are_added_one_after_the_other() {
+        let text = shared(&tile(16, 2, 32));
+        // The offset, two columns, and a row to each of them.
+        assert_eq!((carries(&text, "ptr"), in_loop(&text)), (0, 1 + 2 + 32), "{text}");
+        assert_eq!(shared(&tile(16, 2, 32)), text, "each run gives the same");
+    }
+
+    #[test]
+    fn numbers_of_64_bits_save_nothing() {
+        let text = shared(&tile(32, 1, 64));
+        assert_eq!((carries(&text, "ptr"), in_loop(&text)), (0, 32), "{text}");
+        let text = shared(&tile(8, 1, 32));
+        assert_eq!((carries(&text, "ptr"), in_loop(&text)), (0, 8), "few save little: {text}");
+    }
+
+    /// A loop that loads what the next iteration uses has the next pointers alone.
+    #[test]
+    fn pointers_of_the_next_iteration_begin_there_too() {
+        let text = tile(32, 1, 32);
+        let (before, after) = text.split_once("loop:").unwrap();
+        let after = after.lines().filter(|line| !line.contains("store")).map(|line| {
+            match line.split_once(" = getelementptr") {
+                Some((name, _)) => format!("{line}\n  store i32 %i, ptr addrspace(1) {}\n", name.trim()),
+                None => format!("{line}\n"),
+            }
+        });
+        let text = shared(&format!("{before}loop:{}", after.collect::<String>()));
+        assert_eq!((carries(&text, "ptr"), in_loop(&text)), (0, 33), "{text}");
     }
 
     #[test]
