@@ -17,12 +17,11 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // CHECK:         %[[A:.*]] = llvm.or disjoint %{{.*}} : i64
 // CHECK:         %[[B:.*]] = llvm.or disjoint %{{.*}} : i64
 // CHECK:         %[[YES:.*]] = llvm.mlir.constant(true) : i1
-// CHECK:         llvm.call_intrinsic "llvm.nvvm.wgmma.fence.sync.aligned"()
 // CHECK:         %[[TWO:.*]] = llvm.mlir.constant(2 : i64) : i64
 // CHECK:         %[[A1:.*]] = llvm.add %[[A]], %[[TWO]] : i64
 // CHECK:         %[[ROWS:.*]] = llvm.mlir.constant(32 : i64) : i64
 // CHECK:         %[[B1:.*]] = llvm.add %[[B]], %[[ROWS]] : i64
-// CHECK:         llvm.inline_asm has_side_effects "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {$0, $1, $2, $3, $4, $5, $6, $7}, $16, $17, $18, 1, 1, 0, 1;\0A\09wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {$0, $1, $2, $3, $4, $5, $6, $7}, $19, $20, $21, 1, 1, 0, 1;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,l,l,b,l,l,b" {{.*}}, %[[A]], %[[B]], %[[YES]], %[[A1]], %[[B1]], %{{.*}} :
+// CHECK:         llvm.inline_asm has_side_effects "wgmma.fence.sync.aligned;\0A\09wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {$0, $1, $2, $3, $4, $5, $6, $7}, $16, $17, $18, 1, 1, 0, 1;\0A\09wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {$0, $1, $2, $3, $4, $5, $6, $7}, $19, $20, $21, 1, 1, 0, 1;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,l,l,b,l,l,b" {{.*}}, %[[A]], %[[B]], %[[YES]], %[[A1]], %[[B1]], %{{.*}} :
 // CHECK-NOT:     wgmma.mma_async
 // CHECK:         llvm.call_intrinsic "llvm.nvvm.wgmma.commit_group.sync.aligned"()
 // CHECK-NEXT:    llvm.inline_asm has_side_effects "wgmma.wait_group.sync.aligned 0;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7"
@@ -36,8 +35,7 @@ tt.func public @both_in_memory(%x: f32) {
 
 // An asynchronous dot is not waited for; its sums pass through the wait that the program has.
 // CHECK-LABEL: llvm.func @left_in_registers(
-// CHECK:         llvm.call_intrinsic "llvm.nvvm.wgmma.fence.sync.aligned"()
-// CHECK:         llvm.inline_asm has_side_effects "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {$0, $1, $2, $3, $4, $5, $6, $7}, {$16, $17, $18, $19}, $20, $21, 1, 1, 1;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,r,r,r,r,l,b"
+// CHECK:         llvm.inline_asm has_side_effects "wgmma.fence.sync.aligned;\0A\09wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {$0, $1, $2, $3, $4, $5, $6, $7}, {$16, $17, $18, $19}, $20, $21, 1, 1, 1;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,r,r,r,r,l,b"
 // CHECK:         llvm.call_intrinsic "llvm.nvvm.wgmma.commit_group.sync.aligned"()
 // CHECK-NOT:     wait_group
 // CHECK:         llvm.inline_asm has_side_effects "fence.proxy.async.shared::cta;", ""
@@ -55,9 +53,7 @@ tt.func public @left_in_registers(%x: f32, %y: f16) {
 // An asynchronous dot takes a left operand in registers in two parts, so that the second may be computed while the first is
 // multiplied; both are of one group.
 // CHECK-LABEL: llvm.func internal @left_in_parts(
-// CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.wgmma.fence.sync.aligned"()
-// CHECK-NOT:     wgmma.commit_group
-// CHECK:         wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
+// CHECK-COUNT-2: "wgmma.fence.sync.aligned;\0A\09wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
 // CHECK-NOT:     wgmma.fence
 // CHECK:         llvm.call_intrinsic "llvm.nvvm.wgmma.commit_group.sync.aligned"()
 tt.func private @left_in_parts(%x: f16) -> tensor<64x16xf32, #mma> {
@@ -97,7 +93,7 @@ tt.func public @left_of_a_loop(%x: f32, %y: f16, %n: i32) {
 // Sums of 16 bits, two in a register; a flag says whether the accumulators count.
 // CHECK-LABEL: llvm.func @sums_of_f16(
 // CHECK-SAME:    %[[USE:.*]]: i1,
-// CHECK:         llvm.inline_asm has_side_effects "wgmma.mma_async.sync.aligned.m64n16k16.f16.f16.f16 {$0, $1, $2, $3}, $8, $9, $10, 1, 1, 0, 1;{{.*}}", "=r,=r,=r,=r,0,1,2,3,l,l,b,l,l,b" {{.*}}, %[[USE]], %{{[0-9]+}}, %{{[0-9]+}}, %[[YES:[0-9]+]] :
+// CHECK:         llvm.inline_asm has_side_effects "{{.*}}wgmma.mma_async.sync.aligned.m64n16k16.f16.f16.f16 {$0, $1, $2, $3}, $8, $9, $10, 1, 1, 0, 1;{{.*}}", "=r,=r,=r,=r,0,1,2,3,l,l,b,l,l,b" {{.*}}, %[[USE]], %{{[0-9]+}}, %{{[0-9]+}}, %[[YES:[0-9]+]] :
 // CHECK:         "wgmma.wait_group.sync.aligned 0;", "=r,=r,=r,=r,0,1,2,3"
 tt.func public @sums_of_f16(%use: i1, %x: f16) {
   %a = ttg.local_alloc : () -> !ttg.memdesc<64x32xf16, #rows, #smem, mutable>
@@ -110,7 +106,7 @@ tt.func public @sums_of_f16(%use: i1, %x: f16) {
 // Integers have no flags. Accumulators that are zero need not be made: they are not read.
 // CHECK-LABEL: llvm.func @integers(
 // CHECK:         %[[NO:.*]] = llvm.mlir.constant(false) : i1
-// CHECK:         llvm.inline_asm has_side_effects "wgmma.mma_async.sync.aligned.m64n16k32.s32.s8.s8 {$0, $1, $2, $3, $4, $5, $6, $7}, $16, $17, $18;{{.*}}", "=r,{{.*}}" {{.*}}, %[[NO]], %{{[0-9]+}}, %{{[0-9]+}}, %{{[0-9]+}} :
+// CHECK:         llvm.inline_asm has_side_effects "{{.*}}wgmma.mma_async.sync.aligned.m64n16k32.s32.s8.s8 {$0, $1, $2, $3, $4, $5, $6, $7}, $16, $17, $18;{{.*}}", "=r,{{.*}}" {{.*}}, %[[NO]], %{{[0-9]+}}, %{{[0-9]+}}, %{{[0-9]+}} :
 tt.func public @integers() {
   %a = ttg.local_alloc : () -> !ttg.memdesc<64x64xi8, #bytes, #smem, mutable>
   %b = ttg.local_alloc : () -> !ttg.memdesc<64x16xi8, #bytes_t, #smem, mutable>

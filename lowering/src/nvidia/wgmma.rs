@@ -24,6 +24,9 @@ pub(super) struct WarpGroupMultiply<'a, 'c> {
     pub(super) types: &'a MatrixTypes<'c>,
     /// The instructions, in order.
     pub(super) steps: Vec<WarpGroupStep<'a, 'c>>,
+    /// Whether a fence comes before them, which orders writes to registers before what they read. It is in one statement with
+    /// them: between two, LLVM may compute what the second one reads.
+    pub(super) fence: bool,
 }
 
 /// The operands of one of them.
@@ -170,11 +173,6 @@ fn list(range: std::ops::Range<usize>) -> String {
 }
 
 impl Wgmma {
-    /// Orders accesses to registers before the instructions that follow.
-    pub(super) fn fence<'c>(&self, e: &mut Emit<'c>) -> Lowered<()> {
-        e.intrinsic_void("llvm.nvvm.wgmma.fence.sync.aligned", &[])
-    }
-
     /// Starts instructions on the fragment `c`; returns the fragment of the result. They are one statement of inline
     /// assembly: LLVM's register coalescing looks at all operands of a statement for each register that it ties.
     pub(super) fn multiply<'c>(
@@ -198,7 +196,10 @@ impl Wgmma {
             known: HashMap::new(),
             results: accumulators.len(),
         };
-        let mut lines = Vec::with_capacity(multiply.steps.len());
+        let mut lines = Vec::with_capacity(multiply.steps.len() + 1);
+        if multiply.fence {
+            lines.push("wgmma.fence.sync.aligned;".to_owned());
+        }
         for step in &multiply.steps {
             lines.push(Self::instruction(e, multiply, step, accumulators.len(), &mut operands)?);
         }

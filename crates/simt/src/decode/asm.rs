@@ -102,7 +102,7 @@ impl Decoder<'_> {
             matches!(s, Statement::Inst { op, pred: None, .. }
                 if op[0] == first && second.is_none_or(|second| op.get(1).is_some_and(|o| o == second)))
         };
-        let of_group = |s: &Statement| is(s, "wgmma", Some("mma_async"));
+        let of_group = |s: &Statement| is(s, "wgmma", Some("mma_async")) || is(s, "wgmma", Some("fence"));
         let alone =
             matches!(&statements[..], [one] if is(one, "mma", None)) || statements.iter().all(of_group);
         for c in constraints.split(',') {

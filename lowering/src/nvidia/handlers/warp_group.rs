@@ -221,9 +221,10 @@ impl<'p, 'c> Emission<'p, 'c> {
             for (run, _) in &runs {
                 self.pack_left(l, steps(run)?)?;
             }
-            self.groups.fence(&mut l.emit)?;
-            for (run, fragment) in &mut runs {
-                *fragment = self.run(l, run.tile, steps(run)?, std::mem::take(fragment), first)?;
+            for (i, (run, fragment)) in runs.iter_mut().enumerate() {
+                // Nothing is computed for later runs where neither operand nor accumulators are in registers before.
+                let fence = i == 0 || !self.from_zero || matches!(self.left, Left::Registers { .. });
+                *fragment = self.run(l, run.tile, steps(run)?, std::mem::take(fragment), first, fence)?;
             }
             first = l.emit.const_int(1, 1)?;
         }
@@ -250,8 +251,7 @@ impl<'p, 'c> Emission<'p, 'c> {
         for run in &self.plan.runs {
             let fragment = self.accumulators(l, run, None)?;
             let never = l.emit.const_int(1, 0)?;
-            self.groups.fence(&mut l.emit)?;
-            let fragment = self.run(l, run.tile, &run.steps, fragment, never)?;
+            let fragment = self.run(l, run.tile, &run.steps, fragment, never, true)?;
             self.groups.commit(&mut l.emit)?;
             let fragment = self.groups.wait(&mut l.emit, 0, &fragment)?;
             let mut partial = sums.clone();
@@ -305,7 +305,8 @@ impl<'p, 'c> Emission<'p, 'c> {
         Ok(())
     }
 
-    /// The instructions `planned` of a run on `tile`; the first adds to the accumulators if `first` is true, the others do.
+    /// The instructions `planned` of a run on `tile`, behind a fence if `fence` says so; the first adds to the accumulators if
+    /// `first` is true, the others do.
     fn run(
         &mut self,
         l: &mut Lower<'_, 'c>,
@@ -313,6 +314,7 @@ impl<'p, 'c> Emission<'p, 'c> {
         planned: &[PlannedStep],
         sums: Vec<Value<'c>>,
         first: Value<'c>,
+        fence: bool,
     ) -> Lowered<Vec<Value<'c>>> {
         let always = l.emit.const_int(1, 1)?;
         let [row, column] = tile;
@@ -337,7 +339,7 @@ impl<'p, 'c> Emission<'p, 'c> {
             let b = WarpGroupFragment::Shared(right, self.right.plan.transposed);
             steps.push(WarpGroupStep { a, b, adds: if i == 0 { first } else { always } });
         }
-        let multiply = WarpGroupMultiply { shape: self.plan.shape, types: &self.types, steps };
+        let multiply = WarpGroupMultiply { shape: self.plan.shape, types: &self.types, steps, fence };
         self.groups.multiply(&mut l.emit, &multiply, &sums)
     }
 
