@@ -29,6 +29,7 @@ mod llvm_errors;
 pub mod machine_code;
 pub mod memory;
 pub mod occupancy;
+mod opaque_numbers;
 pub mod overrides;
 mod pointer_steps;
 mod resources;
