@@ -25,6 +25,7 @@ use crate::machine::Layouts;
 use crate::objective::{converting, weight, weight_of};
 use crate::optimize_thread_locality::is_added_up;
 use crate::rules::{Rule, backward, forward, is_cheap, is_conversion, rule};
+use linear_layout::Encoding;
 use mlir_host::flow::twins;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Op, Type, Value};
@@ -33,8 +34,16 @@ use mlir_host::upstream::{ForOp, IfOp};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use ttopt_dialect::tt::ops::{LoadOp, StoreOp};
-use ttopt_dialect::ttg::attrs::sliced_parent;
+use ttopt_dialect::ttg::attrs::{encoding, sliced_parent};
 use ttopt_dialect::ttg::layout::equivalent;
+
+/// The elements that a thread holds along each dimension in a blocked layout, one along `axis`; `None` where there is one along all.
+fn held_along(layout: Attr<'_>, axis: usize) -> Option<Vec<u64>> {
+    let Ok(Encoding::Blocked(blocked)) = encoding(layout) else { return None };
+    let mut sizes = blocked.size_per_thread;
+    *sizes.get_mut(axis)? = 1;
+    sizes.iter().any(|size| *size > 1).then_some(sizes)
+}
 
 #[cfg(test)]
 mod tests;
@@ -458,7 +467,8 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
 
     /// Reductions that take less in other layouts than in those of what they reduce, those that save most first, and these layouts,
     /// as their results have them: those in which other uses want what is reduced, and blocked ones whose threads go along the other
-    /// dimensions first, or along the first one, as rows that are sorted want it in all steps. What is added up over a loop costs
+    /// dimensions first, with one element each or as many as they hold along them, or along the first one, as rows that are sorted want it in all
+    /// steps. What is added up over a loop costs
     /// nothing in it once threads exchange data behind it.
     fn reductions(&self) -> Vec<(usize, SmallVec<[Attr<'c>; 4]>)> {
         let mut found: Vec<_> = (0..self.members.len()).filter_map(|member| self.apart(member)).collect();
@@ -482,11 +492,14 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
         let others = (0..shape.len()).rev().filter(|d| *d != axis);
         let apart: Vec<usize> = others.chain([axis]).collect();
         let rows: Vec<usize> = [0].into_iter().chain((1..shape.len()).rev()).collect();
-        let orders = [Some(apart), Some(rows).filter(|_| axis > 0)];
-        let blocked = orders
+        let ones = vec![1; shape.len()];
+        let held = ty.encoding().and_then(|layout| held_along(layout, axis));
+        let held = held.map(|sizes| (sizes, apart.clone()));
+        let along = [Some((ones.clone(), apart)), Some((ones, rows)).filter(|_| axis > 0), held];
+        let blocked = along
             .into_iter()
             .flatten()
-            .filter_map(|order| layouts.blocked(machine.blocked(&shape, &vec![1; shape.len()], &order)).ok());
+            .filter_map(|(sizes, order)| layouts.blocked(machine.blocked(&shape, &sizes, &order)).ok());
         let uses = self.uses.get(&value).into_iter().flatten().map(|of| of.wants).take(NEIGHBOURS);
         let takes = self.working(member, had)?;
         let (mut least, mut found) = (takes, SmallVec::new());
