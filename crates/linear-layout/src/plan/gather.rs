@@ -1,5 +1,6 @@
 //! Gathers along one dimension and histograms: which element is needed is known at run time only.
 
+use smallvec::SmallVec;
 use std::fmt;
 
 use crate::f2::{self, Echelon, Vectors};
@@ -19,6 +20,10 @@ use crate::{Dim, LinearLayout};
 /// How many wavefronts a warp takes that reads words at random: the expected number of hits of the bank
 /// that is hit most, 32 throws into 32 bins.
 const RANDOM_CONFLICTS: f64 = 3.5;
+
+/// Bits of what memory keeps together where it is swizzled, and how many of these a row has.
+const UNIT_BITS: u32 = 128;
+const ROW_UNITS: u32 = 8;
 
 /// A gather within warps (paper, Section 5.5).
 ///
@@ -183,29 +188,34 @@ impl GatherPlan {
         // Memory holds what one block holds; the order of dimensions that stores widest.
         let last_first: Vec<Dim> = std::iter::once(axis).chain(rest.iter().rev().copied()).collect();
         let axis_last: Vec<Dim> = rest.iter().rev().copied().chain([axis]).collect();
-        let stored = |order: Vec<Dim>| -> PlanResult<(LinearLayout, SharedAccessPlan)> {
-            let memory = plain_memory(&s, &outs, &order)?;
-            let store = SharedAccessPlan::new(source, &memory, elem_bits.max(8), Direction::Store, target)?;
-            Ok((memory, store))
-        };
-        let ways = [stored(last_first)?, stored(axis_last)?];
-        let (memory, store) = fewest(ways, |(_, store)| store.cycles(target))
-            .ok_or(PlanError::Internal { what: "no order of memory" })?;
         let lookups = distinct_registers(&i);
-        let line = Lines::new(&memory, axis, mask)?;
-        let address = ThreadBases {
-            lane: line.of(&i.lane)?,
-            warp: line.of(&i.warp)?,
-            block: line.of_blocks(&i.block)?,
+        let words = u64::from(elem_bits.div_ceil(32));
+        let reads = lookups.len() as u64 * words * Served::vector(4, Direction::Load, target).phases();
+        let mut ways = Vec::with_capacity(4);
+        for order in [last_first, axis_last] {
+            for swizzled in [false, true] {
+                let memory = plain_memory(&s, &outs, &order, swizzled.then_some(elem_bits.max(8)))?;
+                let store =
+                    SharedAccessPlan::new(source, &memory, elem_bits.max(8), Direction::Store, target)?;
+                let line = Lines::new(&memory, axis, mask)?;
+                let lane: SmallVec<[u64; 6]> = line.of(&i.lane)?;
+                let each = lookup_wavefronts(&lane, store.access.storage_bits.max(8), target);
+                let wavefronts = (lookups.len() as u64 * words) as f64 * each;
+                ways.push((memory, store, line, lane, wavefronts));
+            }
+        }
+        let cycles = |(_, store, _, _, wavefronts): &(_, SharedAccessPlan, _, _, f64)| {
+            store.cycles(target) + wavefronts * target.cost.wavefront
         };
+        let (memory, store, line, lane, _) =
+            fewest(ways, cycles).ok_or(PlanError::Internal { what: "no order of memory" })?;
+        let address = ThreadBases { lane, warp: line.of(&i.warp)?, block: line.of_blocks(&i.block)? };
         let registers: Vectors = line.of(&i.reg)?;
         let offsets = lookups.iter().map(|&r| f2::mul(&registers, r.into())).collect();
         let index = line.of_index()?;
         let bytes = u64::from(store.access.storage_bits.max(8) / 8);
         let shared_bytes = fitting(bytes.checked_shl(memory.in_bits(Dim::OFFSET)), target)?;
         let n = lookups.len() as u64;
-        let words = u64::from(elem_bits.div_ceil(32));
-        let reads = n * words * Served::vector(4, Direction::Load, target).phases();
         let cost = Cost {
             stores: store.access.count,
             loads: n,
@@ -362,9 +372,23 @@ fn own_columns(d: &Distributed) -> Vectors {
     d.reg.iter().chain(&d.lane).chain(&d.warp).copied().collect()
 }
 
+/// Wavefronts of a lookup of a word by lanes whose lines begin at these offsets of elements of `bits` bits, by which memory is chosen: as
+/// many as expected of random indices, or as there are where all lanes look up the same index, as along rows that are permuted alike.
+fn lookup_wavefronts(lane: &[u64], bits: u32, target: &TargetDesc) -> f64 {
+    let served = Served::vector(4, Direction::Load, target);
+    let alike = served.wavefronts(|at| Some(f2::mul(lane, at) * u64::from(bits) / 8));
+    (alike as f64).max(served.phases() as f64 * RANDOM_CONFLICTS)
+}
+
 /// The elements that the threads of one block hold, in the order of `order`, fastest first; `outs` are the
-/// dimensions as `s` has them packed.
-fn plain_memory(s: &Distributed, outs: &[(Dim, u32)], order: &[Dim]) -> PlanResult<LinearLayout> {
+/// dimensions as `s` has them packed. With `swizzled`, the bits of an element, units of 16 bytes in rows of 128 bytes are
+/// exchanged by the number of the row, so that elements below each other lie in different banks.
+fn plain_memory(
+    s: &Distributed,
+    outs: &[(Dim, u32)],
+    order: &[Dim],
+    swizzled: Option<u32>,
+) -> PlanResult<LinearLayout> {
     let own = own_columns(s);
     let reached = Echelon::of(&own);
     let mut span = Echelon::new();
@@ -377,6 +401,16 @@ fn plain_memory(s: &Distributed, outs: &[(Dim, u32)], order: &[Dim]) -> PlanResu
     }
     // Directions across several dimensions at once.
     offsets.extend(own.iter().copied().filter(|&c| span.insert(c)));
+    if let Some(bits) = swizzled {
+        let unit = (UNIT_BITS / bits).max(1).ilog2() as usize;
+        for bit in unit..unit + ROW_UNITS.ilog2() as usize {
+            if let Some(&column) = offsets.get(bit)
+                && let Some(row) = offsets.get_mut(bit + ROW_UNITS.ilog2() as usize)
+            {
+                *row ^= column;
+            }
+        }
+    }
     let ins = [(Dim::OFFSET, offsets.len() as u32), (Dim::BLOCK, s.block.len() as u32)];
     Ok(LinearLayout::from_columns(&ins, outs, offsets.iter().chain(&s.block).copied())?)
 }
