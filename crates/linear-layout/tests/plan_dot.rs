@@ -218,6 +218,26 @@ fn transposed_results_exchange_the_operands() {
     }
 }
 
+/// In LLVM's hands instructions stay about where they are: fragments of the longer axis come one after the other.
+#[test]
+fn the_fewest_fragments_of_amd_operands_are_alive() {
+    let plan = |warps: &str| {
+        let parent = format!(
+            "#ttg.amd_wmma<{{version = 1, ctaLayout = {{warp = [{warps}]}}, isTranspose = true, instrShape = [16, 16, 16]}}>"
+        );
+        let plan = product(&parent, 16, [128, 128, 32], (F16, F16), "hip:gfx1100").unwrap();
+        let Dot::Matrix { executions, .. } = plan.dot else { panic!("{plan}") };
+        executions
+    };
+    // Two tiles of rows and eight of columns for each warp.
+    let wide = plan("[1, 0], [2, 0]");
+    assert!(wide[0].b == wide[1].b && wide[0].a != wide[1].a && wide[1].b != wide[2].b);
+    let tall = plan("[0, 1], [0, 2]");
+    assert!(tall[0].a == tall[1].a && tall[0].b != tall[1].b && tall[1].a != tall[2].a);
+    let sums: std::collections::BTreeSet<_> = wide[..16].iter().map(|e| &e.c).collect();
+    assert_eq!(sums.len(), 16, "those that add to the same registers are far apart");
+}
+
 #[test]
 fn what_fits_no_instruction_is_multiplied_in_threads() {
     let plan = product(BLOCKED, 0, [32, 32, 16], (F64, F64), "cuda:90").unwrap();

@@ -21,7 +21,7 @@ use std::fmt;
 use smallvec::SmallVec;
 
 use crate::f2::{self, Echelon, Vectors, low_mask};
-use crate::plan::matrix_instruction::{DotAxis, MatrixInstruction, Role, Roles};
+use crate::plan::matrix_instruction::{DotAxis, MatrixFamily, MatrixInstruction, Role, Roles};
 use crate::plan::scan::distinct_registers;
 use crate::plan::space::Distributed;
 use crate::plan::{PlanError, PlanResult, Unsupported};
@@ -601,7 +601,9 @@ impl Operands {
         for (roles, held) in roles.iter().zip(&mut registers) {
             fragments.push(take(&roles.registers, held, &vectors)?);
         }
-        let executions = repetitions(&registers, &fragments)?;
+        // What reorders PTX's instructions counts registers on its own.
+        let in_order = matches!(instruction.family, MatrixFamily::Mfma | MatrixFamily::Wmma);
+        let executions = repetitions(&registers, &fragments, in_order)?;
         Some((Dot::Matrix { instruction, swapped, executions, zero_lanes }, vectors))
     }
 
@@ -668,7 +670,14 @@ fn take(roles: &[Role], held: &mut Vec<Bit>, vectors: &Vectorised) -> Option<Vec
 }
 
 /// All executions: the registers that no fragment took count them, the same in the fragments of an axis.
-fn repetitions(left: &[Vec<Bit>; 3], fragments: &[Vec<Option<u32>>]) -> Option<Vec<DotInstruction>> {
+///
+/// The fragments of the axis that counts fastest are alive all at once, one of the other axis beside them. Columns count
+/// fastest; `in_order`, if instructions stay in the order that they have here, those of the two axes whose fragments take fewer registers.
+fn repetitions(
+    left: &[Vec<Bit>; 3],
+    fragments: &[Vec<Option<u32>>],
+    in_order: bool,
+) -> Option<Vec<DotInstruction>> {
     // For each bit that counts along an axis, its register in each of the three fragments.
     let matched = |axis: DotAxis, sides: &[usize]| -> Option<Vec<[u32; 3]>> {
         let along = |side: usize| left[side].iter().filter(move |bit| bit.axis == axis);
@@ -686,13 +695,11 @@ fn repetitions(left: &[Vec<Bit>; 3], fragments: &[Vec<Option<u32>>]) -> Option<V
         };
         bits.iter().map(everywhere).collect()
     };
-    let rest = [
-        matched(DotAxis::N, &[1, 2])?,
-        matched(DotAxis::M, &[0, 2])?,
-        matched(DotAxis::Batch, &[0, 1, 2])?,
-        matched(DotAxis::K, &[0, 1])?,
-    ]
-    .concat();
+    let [mut inner, mut outer] = [matched(DotAxis::N, &[1, 2])?, matched(DotAxis::M, &[0, 2])?];
+    if in_order && outer.len() + fragments[0].len() < inner.len() + fragments[1].len() {
+        std::mem::swap(&mut inner, &mut outer);
+    }
+    let rest = [inner, outer, matched(DotAxis::Batch, &[0, 1, 2])?, matched(DotAxis::K, &[0, 1])?].concat();
     let fragment = |bits: &[Option<u32>], base: u32| -> Vec<Option<u32>> {
         let at = |x: u32| {
             bits.iter().enumerate().try_fold(base, |r, (i, bit)| match (x >> i & 1, bit) {
