@@ -378,6 +378,16 @@ pub trait Target {
     ) -> Lowered<Vec<Value<'c>>> {
         unsupported(format!("{} multiplies no scales", instruction.name))
     }
+    /// `sum` and the products of two fragments, of a few elements of `kind` each, in one instruction of a thread.
+    fn add_products<'c>(
+        &self,
+        _: &mut Emit<'c>,
+        kind: DotType,
+        _: [&[Value<'c>]; 2],
+        _: Value<'c>,
+    ) -> Lowered<Value<'c>> {
+        unsupported(format!("the target {} adds no products of {kind:?} at once", self.desc().name))
+    }
     /// A function of the `math` dialect (`exp`, `sin`, …) or a division
     /// (`divf`, `precise_divf`, `approx_divf`, `precise_sqrt`) on scalars.
     fn math<'c>(

@@ -248,6 +248,27 @@ fn what_fits_no_instruction_is_multiplied_in_threads() {
 }
 
 #[test]
+fn several_products_are_added_at_once() {
+    let blocked = "#ttg.blocked<{sizePerThread = [2, 2], threadsPerWarp = [8, 8], warpsPerCTA = [2, 2], order = [1, 0]}>";
+    let plan =
+        |k: u64, types: DotTypes, name: &str| product_of(blocked, 0, &[], [32, 32, k], types, name).unwrap();
+    let types = |operand, sum| DotTypes { a: operand, b: operand, c: sum, exact: false };
+    // Four results in each thread, two products or four at once.
+    for (operand, sum, count) in [(F16, F32, 4 * 16 / 2), (I8, I32, 4 * 16 / 4)] {
+        let plan = plan(16, types(operand, sum), "hip:gfx942");
+        assert!(matches!(plan.dot, Dot::Products(_)), "{plan}");
+        assert_eq!((plan.kind, plan.count()), (operand, count));
+    }
+    // What the target or K has no instruction for; sums of 16 bits.
+    for (operand, sum, k) in [(Bf16, F32, 16), (I8, I32, 2), (F16, F32, 1), (F16, F16, 16)] {
+        let plan = plan(k, types(operand, sum), "hip:gfx942");
+        assert!(matches!(plan.dot, Dot::Fma(_)), "{plan}");
+        assert_eq!((plan.kind, plan.count()), (sum, 4 * k as usize));
+    }
+    assert!(matches!(plan(16, types(Bf16, F32), "hip:gfx950").dot, Dot::Products(_)));
+}
+
+#[test]
 fn batches() {
     let mma = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1, 1], instrShape = [1, 16, 8]}>";
     let types = DotTypes::new(F16, F16, &TargetDesc::parse("cuda:80").unwrap());
