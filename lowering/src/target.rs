@@ -47,6 +47,8 @@ pub struct Access<'a, 'c> {
     pub policy: CachePolicy,
     /// Where it is from the start of a buffer, where a pass says that it is in one.
     pub buffer: Option<BufferAddress<'c>>,
+    /// Where zeros are, for a load that reads them where `mask` is false, without a branch.
+    pub zeros: Option<Value<'c>>,
     /// The plan it belongs to.
     pub plan: &'a VectorPlan,
 }
