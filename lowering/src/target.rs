@@ -47,6 +47,8 @@ pub struct Access<'a, 'c> {
     pub policy: CachePolicy,
     /// Where it is from the start of a buffer, where a pass says that it is in one.
     pub buffer: Option<BufferAddress<'c>>,
+    /// Where zeros are, for a load that reads them where `mask` is false, without a branch.
+    pub zeros: Option<Value<'c>>,
     /// The plan it belongs to.
     pub plan: &'a VectorPlan,
 }
@@ -377,6 +379,16 @@ pub trait Target {
         _: [Value<'c>; 2],
     ) -> Lowered<Vec<Value<'c>>> {
         unsupported(format!("{} multiplies no scales", instruction.name))
+    }
+    /// `sum` and the products of two fragments, of a few elements of `kind` each, in one instruction of a thread.
+    fn add_products<'c>(
+        &self,
+        _: &mut Emit<'c>,
+        kind: DotType,
+        _: [&[Value<'c>]; 2],
+        _: Value<'c>,
+    ) -> Lowered<Value<'c>> {
+        unsupported(format!("the target {} adds no products of {kind:?} at once", self.desc().name))
     }
     /// A function of the `math` dialect (`exp`, `sin`, …) or a division
     /// (`divf`, `precise_divf`, `approx_divf`, `precise_sqrt`) on scalars.

@@ -23,7 +23,7 @@ use crate::objective::{SYNCHRONIZATION, conversion};
 use crate::plans::has_pairs;
 use crate::plans::scale_layouts;
 use linear_layout::encoding::{DotOperand, Linear};
-use linear_layout::plan::{DotType, MatrixInstruction, OperandSource};
+use linear_layout::plan::{DotType, MatrixInstruction, OperandSource, products_at_once};
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Encoding, LinearLayout};
 use mlir_host::asm::Reported;
@@ -373,7 +373,12 @@ impl<'c> Accelerate<'_, 'c> {
         let op = dot.op();
         let elements = [dot.a(), dot.b(), dot.c()].map(|value| Element::of(value.ty().element()));
         let [Some(a), Some(b), Some(c)] = elements else { return Err(error(op, "elements are no numbers")) };
-        let common = common_element(common_element(a, b), c);
+        let pair = common_element(a, b);
+        if self.adds_several(pair, c, tensor(op, dot.a())?) {
+            // Operands stay as narrow as they are; 8-bit floats are converted as they are multiplied.
+            return Ok(());
+        }
+        let common = common_element(pair, c);
         if a == common && b == common && c == common {
             return Ok(());
         }
@@ -389,6 +394,15 @@ impl<'c> Accelerate<'_, 'c> {
             .results(&[ty])
             .insert(&mut self.rewriter)?;
         self.replace(op, dot.d())
+    }
+
+    /// Whether instructions within threads multiply operands of `element`, of which the left one is `left`, and add several
+    /// products to sums of `sum` at once.
+    fn adds_several(&self, element: Element, sum: Element, left: TensorType<'c>) -> bool {
+        let depth = left.shape().last().map_or(0, |size| *size as u64);
+        let kinds = element.dot_type(self.target).zip(sum.dot_type(self.target));
+        let several = kinds.and_then(|(kind, sum)| products_at_once(kind, sum, self.target));
+        several.is_some_and(|count| u64::from(count) <= depth)
     }
 }
 

@@ -11,28 +11,36 @@
 //! the mark, finds base and offsets there, and decides nothing. As Triton's pass of this kind does, it takes it that sums
 //! of offsets do not wrap around. Where they are not known to be small, but the tensor is (see `small_tensors`), all that
 //! is added to its argument is the offset.
+//!
+//! What all lanes of a wave load from one address that they have in scalar registers is marked `ttg.scalar` instead: scalar
+//! instructions load it, through a cache that does not see what the kernel writes (CDNA3 ISA, "Scalar Memory Operations"), so
+//! that nothing may be written before.
 
-use crate::ir_util::{constant, emit};
+use crate::ir_util::{constant, emit, is_dot, is_loop, is_private};
 use crate::machine::{self, internal};
 use crate::remove_layout_conversions::remove_unused;
 use crate::small_tensors::{self, SmallTensors};
+use linear_layout::Dim;
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
+use mlir_host::hash::FastSet;
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
 use mlir_host::is_one_of;
 use mlir_host::match_op;
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::create;
+use mlir_host::traits::Upstream;
 use mlir_host::upstream::{
     AddIOp, AndIOp, ConstantOp, Dialect, DivSIOp, DivUIOp, ExtSIOp, ExtUIOp, MaxSIOp, MinSIOp, MulIOp,
     RemSIOp, RemUIOp, ShRSIOp, ShRUIOp,
 };
 use ttopt_dialect::tt::ops::{
-    AddPtrOp, BroadcastOp, ExpandDimsOp, GetNumProgramsOp, GetProgramIdOp, LoadOp, MakeRangeOp, SplatOp,
-    StoreOp,
+    AddPtrOp, BroadcastOp, ExpandDimsOp, FuncOp, GetNumProgramsOp, GetProgramIdOp, LoadOp, MakeRangeOp,
+    SplatOp, StoreOp,
 };
 use ttopt_dialect::tt::types::pointee;
-use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, ConvertLayoutOp};
+use ttopt_dialect::ttg::layout::to_linear_layout;
+use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, ConvertLayoutOp, LocalAllocOp, LocalLoadOp};
 
 /// The pass.
 pub static TRITONAMDGPU_BUFFER_ACCESSES: PassDef = PassDef {
@@ -47,6 +55,10 @@ pub static TRITONAMDGPU_BUFFER_ACCESSES: PassDef = PassDef {
 
 /// The mark.
 pub const BUFFER: &str = "ttg.buffer";
+/// The mark of a load that all lanes of a wave do alike.
+pub const SCALAR: &str = "ttg.scalar";
+/// Bits of the narrowest scalar load that all targets have.
+const NARROWEST: u32 = 32;
 /// Bytes of a buffer: offsets of lanes that do nothing are beyond it.
 pub const BUFFER_BYTES: i64 = (1 << 31) - 1;
 /// Bytes of the widest access.
@@ -70,10 +82,82 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
         }
         Walk::Advance
     });
+    let early = early_loads(module);
+    accesses.retain(|op| {
+        let is_scalar = early.contains(op) && loads_alike(*op);
+        if is_scalar {
+            op.set_attr(SCALAR, Attr::unit(op.context()));
+        }
+        !is_scalar
+    });
     let mut small = SmallTensors::default();
     accesses.into_iter().try_for_each(|op| rewrite(op, &mut small))?;
     // Pointers that loops carried.
     remove_unused(module).map(|_| ())
+}
+
+/// The loads of kernels before which nothing is written to memory.
+fn early_loads(module: Op<'_>) -> FastSet<Op<'_>> {
+    let mut early = FastSet::default();
+    module.walk(&mut |function| {
+        if FuncOp::cast(function).is_none() || is_private(function) {
+            return Walk::Advance;
+        }
+        let mut ops = Vec::new();
+        function.walk(&mut |op| {
+            ops.push(op);
+            Walk::Advance
+        });
+        let first = ops.iter().skip(1).position(|op| may_write(*op)).map(|place| place + 1);
+        // What is around the first write runs again behind it.
+        let again: Vec<Op<'_>> = first.map_or_else(Vec::new, |first| {
+            std::iter::successors(ops[first].parent(), |op| op.parent()).filter(|op| is_loop(*op)).collect()
+        });
+        let before = ops.iter().take(first.unwrap_or(ops.len())).copied();
+        let loads = before.filter(|op| LoadOp::cast(*op).is_some());
+        early.extend(loads.filter(|op| again.iter().all(|around| op.ancestor(|op| op == *around).is_none())));
+        Walk::Skip
+    });
+    early
+}
+
+/// Whether `op` may write what a load reads, or wait for who does.
+fn may_write(op: Op<'_>) -> bool {
+    let harmless = op.is_memory_effect_free()
+        || op.has_trait(Upstream::RecursiveMemoryEffects)
+        || is_dot(op)
+        || is_one_of!(op, LoadOp | LocalAllocOp | LocalLoadOp);
+    !harmless
+}
+
+/// Whether all lanes of a wave load the same, whatever is computed from positions and scalars of the address and the mask being in
+/// scalar registers then.
+fn loads_alike(op: Op<'_>) -> bool {
+    let Some(load) = LoadOp::cast(op).filter(|load| !load.is_volatile()) else { return false };
+    let Some(ty) = load.ptr().ty().as_tensor() else { return false };
+    let wide = pointee(ty.element()).and_then(|ty| ty.bits()).is_some_and(|bits| bits >= NARROWEST);
+    let alike = || {
+        let layout = ty.encoding().and_then(|layout| to_linear_layout(layout, &ty.shape()).ok())?;
+        let mut lanes = (0..layout.in_bits(Dim::LANE)).map(|bit| layout.basis_coords(Dim::LANE, bit));
+        Some(lanes.all(|basis| basis.is_some_and(|basis| basis.iter().all(|step| *step == 0))))
+    };
+    let mut left = Steps::new(false);
+    let computed = |value: Value<'_>, left: &mut Steps| is_computed(value, left);
+    wide && alike() == Some(true)
+        && computed(load.ptr(), &mut left)
+        && load.mask().is_none_or(|mask| computed(mask, &mut left))
+}
+
+/// Whether a tensor is computed from positions and from scalars that are in scalar registers.
+fn is_computed(value: Value<'_>, left: &mut Steps) -> bool {
+    if value.ty().as_tensor().is_none() {
+        return is_scalar(value, left);
+    }
+    let Some(op) = step(value, left) else { return false };
+    let source = is_one_of!(op, MakeRangeOp | ConstantOp);
+    let computed = is_one_of!(op, SplatOp | BroadcastOp | ExpandDimsOp | AddPtrOp)
+        || Dialect::of(op) == Some(Dialect::Arith);
+    source || computed && op.operands().all(|operand| is_computed(operand, left))
 }
 
 /// Numbers from the first to the last.

@@ -17,7 +17,7 @@
 //! a thread has they are read again in each iteration instead, and loads from
 //! global memory move down to the last dot before their first use. What dots read of other buffers moves down to
 //! the dot where a function is short of registers on the way: the assembler reads it in steps as it is multiplied, but
-//! takes no read across a barrier.
+//! takes no read across a barrier. So does what they read before the other operand is converted through shared memory.
 //!
 //! Loads move down across operations at which a function is short of registers (`sink_loads`).
 //!
@@ -29,7 +29,7 @@ use crate::analysis::registers::{
 };
 use crate::ir_util::{fills_constant_buffer, is_dot, is_loop, layout_of, operations_in_dominance_order};
 use crate::machine::Machine;
-use crate::plans::LINE_BY_LINE;
+use crate::plans::{LINE_BY_LINE, scratch_bytes};
 use crate::rules::is_conversion;
 use crate::shared_memory::allocate::needs_of;
 use crate::shared_memory::buffers::Needs;
@@ -327,7 +327,7 @@ fn move_after_operand<'c>(op: Op<'c>, place: impl Fn(Op<'c>, Op<'c>) -> Op<'c>) 
 fn read_late(function: Op<'_>, target: &TargetDesc) {
     let mut reads = Vec::new();
     function.walk(&mut |op| {
-        reads.extend(LocalLoadOp::cast(op).filter(|_| !moves_down(op)).map(|read| (op, read.src())));
+        reads.extend(LocalLoadOp::cast(op).map(|read| (op, read.src())));
         Walk::Advance
     });
     reads.retain(|(read, buffer)| {
@@ -347,7 +347,11 @@ fn read_late(function: Op<'_>, target: &TargetDesc) {
         // Whoever arrives at a barrier may mean that all is read.
         let passes =
             |at: Op<'_>| at.is_memory_effect_free() || is_one_of!(at, LoadOp | LocalAllocOp | LocalLoadOp);
-        if way().any(|at| short.contains(&at)) && way().all(passes) {
+        // What moves down is there but for what is converted behind it, and needs its registers across barriers alone.
+        let has_barriers =
+            |at: Op<'_>| is_conversion(at) && scratch_bytes(at, target).is_ok_and(|bytes| bytes > 0);
+        let is_late = moves_down(read) && !way().any(has_barriers);
+        if !is_late && way().any(|at| short.contains(&at)) && way().all(passes) {
             read.move_before(dot);
         }
     }

@@ -374,3 +374,42 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return %e : tensor<32x128xf32, #mma>
   }
 }
+
+// -----
+
+#w = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [2, 16], warpsPerCTA = [4, 1], order = [1, 0]}>
+#mma = #ttg.amd_wmma<{version = 1, isTranspose = true, ctaLayout = {warp = [[0, 1], [0, 2]]}, instrShape = [16, 16, 16]}>
+#left = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 16}>
+#right = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 16}>
+#s = #ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "hip:gfx1100"} {
+  // All threads wait twice as the right operand is converted through shared memory; the left one, whose rows every warp needs, takes
+  // 256 registers and is read behind that.
+  // CHECK-LABEL: @read_behind_a_conversion
+  // CHECK: ttg.local_alloc
+  // CHECK-NEXT: ttg.convert_layout %arg1
+  // CHECK-NEXT: ttg.local_load
+  // CHECK-NEXT: tt.dot
+  tt.func @read_behind_a_conversion(%t: tensor<64x128xbf16, #w>, %r: tensor<128x64xbf16, #w>, %acc: tensor<64x64xf32, #mma>) -> tensor<64x64xf32, #mma> {
+    %v = ttg.local_alloc %t : (tensor<64x128xbf16, #w>) -> !ttg.memdesc<64x128xbf16, #s, #smem>
+    %x = ttg.local_load %v : !ttg.memdesc<64x128xbf16, #s, #smem> -> tensor<64x128xbf16, #left>
+    %y = ttg.convert_layout %r : tensor<128x64xbf16, #w> -> tensor<128x64xbf16, #right>
+    %d = tt.dot %x, %y, %acc : tensor<64x128xbf16, #left> * tensor<128x64xbf16, #right> -> tensor<64x64xf32, #mma>
+    tt.return %d : tensor<64x64xf32, #mma>
+  }
+
+  // Enough registers: the read stays, and its latency passes during the conversion.
+  // CHECK-LABEL: @read_before_a_conversion
+  // CHECK: ttg.local_alloc
+  // CHECK-NEXT: ttg.local_load
+  // CHECK-NEXT: ttg.convert_layout %arg1
+  // CHECK-NEXT: tt.dot
+  tt.func @read_before_a_conversion(%t: tensor<16x64xbf16, #w>, %r: tensor<64x64xbf16, #w>, %acc: tensor<16x64xf32, #mma>) -> tensor<16x64xf32, #mma> {
+    %v = ttg.local_alloc %t : (tensor<16x64xbf16, #w>) -> !ttg.memdesc<16x64xbf16, #s, #smem>
+    %x = ttg.local_load %v : !ttg.memdesc<16x64xbf16, #s, #smem> -> tensor<16x64xbf16, #left>
+    %y = ttg.convert_layout %r : tensor<64x64xbf16, #w> -> tensor<64x64xbf16, #right>
+    %d = tt.dot %x, %y, %acc : tensor<16x64xbf16, #left> * tensor<64x64xbf16, #right> -> tensor<16x64xf32, #mma>
+    tt.return %d : tensor<16x64xf32, #mma>
+  }
+}

@@ -59,7 +59,7 @@ class Kernel:
         self.result = "f64" if b == "f64" else "f32"
         if target in MFMA_VERSIONS:
             # Four lanes along K, with so many elements each.
-            k_width = {"f16": 4, "bf16": 4, "f32": 1, "f64": 1}[self.common]
+            k_width = {"f32": 1, "f64": 1}.get(self.common, 4)
             bits = ", elementBitWidth = 64" if b == "f64" else ""
             parent = MFMA % (MFMA_VERSIONS[target], 4 * k_width, bits)
         else:
@@ -117,7 +117,7 @@ class Kernel:
         a, a_type = self.operand("a", (m, k), self.a)
         b, b_type = self.operand("b", (k, n), self.b)
         pointers, pointer_type, ty = self.pointers("c", (m, n), self.result)
-        zero = self.value(f"arith.constant dense<0.0> : {ty(self.result)}")
+        zero = self.value(f"arith.constant dense<{'0' if self.result[0] == 'i' else '0.0'}> : {ty(self.result)}")
         precision = ", inputPrecision = tf32" if self.common == "f32" else ""
         d = self.value(f"tt.dot {a}, {b}, {zero}{precision} : {a_type} * {b_type} -> {ty(self.result)}")
         self.lines.append(f"  tt.store {pointers}, {d} : {pointer_type}")
@@ -137,10 +137,10 @@ class Kernel:
         return f"module {attributes}{{\ntt.func public @products({args}) {{\n{body}\n  tt.return\n}}\n}}\n"
 
 
-def run(args, pair, shapes, target):
+def run(args, pair, shapes, target, kernel=Kernel):
     """Descriptions of the cases of a pair that fail."""
     a, b = pair
-    kernel = Kernel(a, b, args.layouts, target)
+    kernel = kernel(a, b, args.layouts, target)
     for m, n, k in shapes:
         kernel.product(m, n, k)
     folder = args.work / f"{a}-{b}-{target.replace(':', '')}"

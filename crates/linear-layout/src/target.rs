@@ -74,6 +74,12 @@ pub struct Primitives {
     pub ds_swizzle: bool,
     /// `v_cvt_scalef32_pk_{f16,bf16}_fp4` (CDNA4).
     pub fp4_conversions: bool,
+    /// `v_dot2_f32_f16`: two products of 16-bit floats, added to a float (CDNA and RDNA).
+    pub dot2_f16: bool,
+    /// `v_dot2_f32_bf16` (CDNA4, RDNA3 on).
+    pub dot2_bf16: bool,
+    /// `v_dot4_i32_i8`, `v_dot4_i32_iu8`: four products of bytes with sign, added to an integer (CDNA and RDNA).
+    pub dot4_i8: bool,
     /// A barrier of a CTA orders all memory (PTX ISA, "bar.sync"), not what fences around it say (LLVM, "User Guide for AMDGPU
     /// Backend", "Memory Model").
     pub barriers_order_all: bool,
@@ -737,6 +743,9 @@ fn amd(name: &'static str, arch: &str) -> TargetDesc {
             permlanex16: wave32,
             permlane_swap: cdna4,
             ds_swizzle: true,
+            dot2_f16: !cdna5,
+            dot2_bf16: cdna4 || wave32 && !cdna5,
+            dot4_i8: true,
             ..Primitives::default()
         },
         cost: if wave32 { RDNA_COST } else { AMD_COST },

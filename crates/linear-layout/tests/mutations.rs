@@ -903,6 +903,27 @@ fn products() {
         mutation("another result", move |plan: &mut DotTilePlan| fma(plan, |all| all[0][0] ^= 1)),
     ];
     all_are_caught(&plan, mutations, |plan| check_dot(plan, &a, &b, &c, &cuda));
+    let hip = target("hip:gfx1100");
+    let plan = DotTilePlan::new(&a, &b, &c, DotTypes::new(DotType::I8, DotType::I8, &hip), &hip).unwrap();
+    let products = |plan: &mut DotTilePlan, change: fn(&mut Vec<DotProducts>)| match &mut plan.dot {
+        Dot::Products(all) => change(all),
+        other => panic!("{other:?}"),
+    };
+    let mutations = [
+        mutation("a sum dropped", move |plan: &mut DotTilePlan| products(plan, shorten)),
+        mutation("a sum twice", move |plan: &mut DotTilePlan| products(plan, |all| all.push(all[0].clone()))),
+        mutation("products exchanged", move |plan: &mut DotTilePlan| {
+            products(plan, |all| all[0].a.swap(0, 1))
+        }),
+        mutation("a product twice", move |plan: &mut DotTilePlan| {
+            products(plan, |all| (all[0].a[1], all[0].b[1]) = (all[0].a[0], all[0].b[0]))
+        }),
+        mutation("a product dropped", move |plan: &mut DotTilePlan| {
+            products(plan, |all| shorten(&mut all[0].a))
+        }),
+        mutation("another sum", move |plan: &mut DotTilePlan| products(plan, |all| all[0].c ^= 1)),
+    ];
+    all_are_caught(&plan, mutations, |plan| check_dot(plan, &a, &b, &c, &hip));
 }
 
 #[test]

@@ -218,6 +218,26 @@ fn transposed_results_exchange_the_operands() {
     }
 }
 
+/// In LLVM's hands instructions stay about where they are: fragments of the longer axis come one after the other.
+#[test]
+fn the_fewest_fragments_of_amd_operands_are_alive() {
+    let plan = |warps: &str| {
+        let parent = format!(
+            "#ttg.amd_wmma<{{version = 1, ctaLayout = {{warp = [{warps}]}}, isTranspose = true, instrShape = [16, 16, 16]}}>"
+        );
+        let plan = product(&parent, 16, [128, 128, 32], (F16, F16), "hip:gfx1100").unwrap();
+        let Dot::Matrix { executions, .. } = plan.dot else { panic!("{plan}") };
+        executions
+    };
+    // Two tiles of rows and eight of columns for each warp.
+    let wide = plan("[1, 0], [2, 0]");
+    assert!(wide[0].b == wide[1].b && wide[0].a != wide[1].a && wide[1].b != wide[2].b);
+    let tall = plan("[0, 1], [0, 2]");
+    assert!(tall[0].a == tall[1].a && tall[0].b != tall[1].b && tall[1].a != tall[2].a);
+    let sums: std::collections::BTreeSet<_> = wide[..16].iter().map(|e| &e.c).collect();
+    assert_eq!(sums.len(), 16, "those that add to the same registers are far apart");
+}
+
 #[test]
 fn what_fits_no_instruction_is_multiplied_in_threads() {
     let plan = product(BLOCKED, 0, [32, 32, 16], (F64, F64), "cuda:90").unwrap();
@@ -225,6 +245,27 @@ fn what_fits_no_instruction_is_multiplied_in_threads() {
     assert_eq!(plan.count(), 32 * 32 / 128 * 16);
     let error = product(MMA, 2, [64, 64, 32], (I32, I32), "cuda:80").unwrap_err();
     assert!(error.contains("I32"), "{error}");
+}
+
+#[test]
+fn several_products_are_added_at_once() {
+    let blocked = "#ttg.blocked<{sizePerThread = [2, 2], threadsPerWarp = [8, 8], warpsPerCTA = [2, 2], order = [1, 0]}>";
+    let plan =
+        |k: u64, types: DotTypes, name: &str| product_of(blocked, 0, &[], [32, 32, k], types, name).unwrap();
+    let types = |operand, sum| DotTypes { a: operand, b: operand, c: sum, exact: false };
+    // Four results in each thread, two products or four at once.
+    for (operand, sum, count) in [(F16, F32, 4 * 16 / 2), (I8, I32, 4 * 16 / 4)] {
+        let plan = plan(16, types(operand, sum), "hip:gfx942");
+        assert!(matches!(plan.dot, Dot::Products(_)), "{plan}");
+        assert_eq!((plan.kind, plan.count()), (operand, count));
+    }
+    // What the target or K has no instruction for; sums of 16 bits.
+    for (operand, sum, k) in [(Bf16, F32, 16), (I8, I32, 2), (F16, F32, 1), (F16, F16, 16)] {
+        let plan = plan(k, types(operand, sum), "hip:gfx942");
+        assert!(matches!(plan.dot, Dot::Fma(_)), "{plan}");
+        assert_eq!((plan.kind, plan.count()), (sum, 4 * k as usize));
+    }
+    assert!(matches!(plan(16, types(Bf16, F32), "hip:gfx950").dot, Dot::Products(_)));
 }
 
 #[test]

@@ -66,6 +66,35 @@ fn lanes_are_permuted_across_rows() {
     assert_eq!(lanes(bpermute, declared), each(|l| 3 * l % 32));
 }
 
+#[test]
+fn products_are_added_within_threads() {
+    // 3 l + (-2)(l / 2) + 1 = 2 l + 1 for lane l.
+    let dot2 = |element: &str, name: &str, constants: [&str; 4]| {
+        let [three, minus_two, half, one] = constants;
+        let declared =
+            format!("declare float @llvm.amdgcn.{name}(<2 x {element}>, <2 x {element}>, float, i1)");
+        let body = format!(
+            "%l = uitofp i32 %t to {element}
+             %h = fmul {element} %l, {half}
+             %a0 = insertelement <2 x {element}> poison, {element} {three}, i32 0
+             %a = insertelement <2 x {element}> %a0, {element} {minus_two}, i32 1
+             %b0 = insertelement <2 x {element}> poison, {element} %l, i32 0
+             %b = insertelement <2 x {element}> %b0, {element} %h, i32 1
+             %d = call float @llvm.amdgcn.{name}(<2 x {element}> %a, <2 x {element}> %b, float {one}, i1 false)
+             %r = fptoui float %d to i32"
+        );
+        lanes(&body, &declared)
+    };
+    let want = each(|l| 2 * l + 1);
+    assert_eq!(dot2("half", "fdot2", ["0xH4200", "0xHC000", "0xH3800", "1.0"]), want);
+    assert_eq!(dot2("bfloat", "fdot2.f32.bf16", ["0xR4040", "0xRC000", "0xR3F00", "1.0"]), want);
+    // Bytes 1, -1, 2, -128 times l, 1, 3, 1, and a sum that wraps.
+    let dot4 = "%b = or i32 %t, 16974080
+                %r = call i32 @llvm.amdgcn.sdot4(i32 -2147287295, i32 %b, i32 -2147483648, i1 false)";
+    let declared = "declare i32 @llvm.amdgcn.sdot4(i32, i32, i32, i1)";
+    assert_eq!(lanes(dot4, declared), each(|l| (l as i32 - 1 + 6 - 128).wrapping_add(i32::MIN) as u32));
+}
+
 /// D = A · B + C with A the row numbers, B the depths, C one; `n` halves of A and B a lane, `depth` the first of lane %t.
 fn wmma(n: usize, depth: &str) -> Vec<u32> {
     let h = |v: f64| format!("0xH{:04X}", num::f64_to_f16(v));

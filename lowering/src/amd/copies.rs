@@ -7,7 +7,7 @@
 use super::memory::{OUTSIDE, buffer_policy, cache_hint, resource};
 use super::{lanes, waits};
 use crate::emit::{Emit, Failure, ICmp, Lowered, internal, unsupported};
-use crate::handlers::memory::{Buffer, both, policy};
+use crate::handlers::memory::{Buffer, both, policy, zeros};
 use crate::lower::{Handler, Lower, Values};
 use crate::shared;
 use crate::target::CachePolicy;
@@ -96,14 +96,6 @@ fn async_copy<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     // Tokens order operations that are emitted in order.
     l.set(op.result(0), Vec::new());
     Ok(())
-}
-
-/// The address of as many zeros as a lane loads at most.
-fn zeros<'c>(l: &mut Lower<'_, 'c>) -> Lowered<Value<'c>> {
-    let Some(words) = Attr::parse(l.emit.context(), "dense<0> : tensor<4xi32>") else {
-        return internal("cannot make zeros");
-    };
-    l.with_module(|e, module| module.table(e, words))
 }
 
 fn is_splat(constant: ConstantOp<'_>) -> bool {

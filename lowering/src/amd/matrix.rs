@@ -28,6 +28,24 @@ pub(super) fn unpack<'c>(e: &mut Emit<'c>, fragment: &[Value<'c>]) -> Lowered<Ve
     (0..count).map(|i| e.extract_element(*value, i, element)).collect()
 }
 
+/// `v_dot2_f32_f16`, `v_dot2_f32_bf16` and `v_dot4_i32_i8`, whose sums wrap (CDNA3 ISA and RDNA3 ISA, "VOP3P").
+pub(super) fn add_products<'c>(
+    e: &mut Emit<'c>,
+    kind: DotType,
+    fragments: [&[Value<'c>]; 2],
+    sum: Value<'c>,
+) -> Lowered<Value<'c>> {
+    let [&[left], &[right]] = fragments else { return unsupported("a fragment in several parts") };
+    let name = match kind {
+        DotType::F16 => "llvm.amdgcn.fdot2",
+        DotType::Bf16 => "llvm.amdgcn.fdot2.f32.bf16",
+        DotType::I8 => "llvm.amdgcn.sdot4",
+        _ => return unsupported(format!("a sum of products of {kind:?}")),
+    };
+    let clamp = e.const_int(1, 0)?;
+    e.intrinsic(name, &[left, right, sum, clamp], sum.ty())
+}
+
 /// How LLVM calls 8-bit floats, of either flavour.
 fn fp8_name(element: Type<'_>) -> Option<&'static str> {
     match element.float_kind()? {

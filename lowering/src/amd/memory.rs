@@ -191,6 +191,16 @@ pub(super) fn load<'c>(
     let words = Words::of(access.elems, access.elem_bits);
     let ty = words.ty(e)?;
     let attrs = attributes(e, access);
+    if let (Some(zeros), Some(mask)) = (access.zeros, access.mask) {
+        let ptr = e.select(mask, access.ptr, zeros)?;
+        let mut loaded = e.value("llvm.load", &[ptr], ty, &attrs)?;
+        e.note_global_access(bits_of(ty)?);
+        if let Some(other) = other {
+            let other = join(e, other, ty)?;
+            loaded = e.select(mask, loaded, other)?;
+        }
+        return split(e, loaded, words.count * words.elems, access.elem_bits);
+    }
     let otherwise = match (access.mask, other) {
         (None, _) => Vec::new(),
         (_, Some(other)) => vec![join(e, other, ty)?],

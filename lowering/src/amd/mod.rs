@@ -255,6 +255,15 @@ impl Target for Amd {
     ) -> Lowered<Vec<Value<'c>>> {
         matrix::multiply_scaled(e, instruction, types, fragments, scales)
     }
+    fn add_products<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        kind: DotType,
+        fragments: [&[Value<'c>]; 2],
+        sum: Value<'c>,
+    ) -> Lowered<Value<'c>> {
+        matrix::add_products(e, kind, fragments, sum)
+    }
     fn math<'c>(
         &self,
         e: &mut Emit<'c>,

@@ -4,7 +4,7 @@ use super::arith::computes_in;
 use crate::emit::{Failure, Lowered, internal, unsupported};
 use crate::lower::{Handler, Lower, Values};
 use crate::target::MatrixTypes;
-use linear_layout::plan::{Dot, DotInstruction, DotTilePlan, DotType, MatrixInstruction};
+use linear_layout::plan::{Dot, DotInstruction, DotProducts, DotTilePlan, DotType, MatrixInstruction};
 use mlir_host::ir::{FloatKind, Op, Type, Value};
 use std::collections::{BTreeMap, HashMap};
 use ttopt_dialect::tt::ops::{DotOp, DotScaledOp};
@@ -57,6 +57,7 @@ fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let c = l.get(dot.c())?;
     let sums = match &plan.dot {
         Dot::Fma(steps) => multiply_add(l, steps, [&a, &b, &c])?,
+        Dot::Products(steps) => add_products(l, plan.kind, steps, [&a, &b, &c])?,
         Dot::Matrix { instruction, swapped, executions, zero_lanes } => {
             let sum =
                 plans::dot_type(dot.d().ty().element(), l.target.desc()).map_err(Failure::Unsupported)?;
@@ -145,6 +146,32 @@ fn multiply_add<'c>(
             let product = l.emit.same("llvm.mul", &[x, y])?;
             l.emit.add(sum, product)?
         };
+    }
+    Ok(sums)
+}
+
+/// Sums of several products within the thread, one after the other.
+fn add_products<'c>(
+    l: &mut Lower<'_, 'c>,
+    kind: DotType,
+    steps: &[DotProducts],
+    [a, b, c]: [&[Value<'c>]; 3],
+) -> Lowered<Vec<Value<'c>>> {
+    // Fragments are made once.
+    let mut left: HashMap<&[u32], Vec<Value<'c>>> = HashMap::new();
+    let mut right: HashMap<&[u32], Vec<Value<'c>>> = HashMap::new();
+    let mut sums = c.to_vec();
+    for step in steps {
+        for (made, registers, values) in [(&mut left, &step.a, a), (&mut right, &step.b, b)] {
+            if !made.contains_key(&registers[..]) {
+                let elements: Lowered<Vec<_>> =
+                    registers.iter().map(|register| at(values, *register)).collect();
+                made.insert(registers, l.target.matrix_fragment(&mut l.emit, kind, &elements?)?);
+            }
+        }
+        let (Some(x), Some(y)) = (left.get(&step.a[..]), right.get(&step.b[..])) else { continue };
+        let sum = at(&sums, step.c)?;
+        sums[step.c as usize] = l.target.add_products(&mut l.emit, kind, [x, y], sum)?;
     }
     Ok(sums)
 }

@@ -13,7 +13,7 @@ use ttopt_dialect::tt::ops::{AssertOp, FuncOp, LoadOp};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::enums::AddrSpace;
 use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, BarrierOp};
-use ttopt_passes::buffer_accesses::{BUFFER, buffer_of};
+use ttopt_passes::buffer_accesses::{BUFFER, SCALAR, buffer_of};
 use ttopt_passes::global_scratch;
 use ttopt_passes::last_use::LAST_USE;
 use ttopt_passes::plans;
@@ -155,6 +155,14 @@ fn is_zero(value: Value<'_>) -> bool {
     })
 }
 
+/// The address of as many zeros as a lane loads at most.
+pub(crate) fn zeros<'c>(l: &mut Lower<'_, 'c>) -> Lowered<Value<'c>> {
+    let Some(words) = Attr::parse(l.emit.context(), "dense<0> : tensor<4xi32>") else {
+        return internal("cannot make zeros");
+    };
+    l.with_module(|e, module| module.table(e, words))
+}
+
 fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let Some(load) = ttopt_dialect::tt::ops::LoadOp::cast(op) else { return internal("malformed load") };
     let (ptr, mask, other) = (load.ptr(), load.mask(), load.other());
@@ -172,6 +180,9 @@ fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let once = op.attr(ONCE).is_some();
     let one = if once || op.attr(ALONE).is_some() { acts(l, plan.duplicates)? } else { None };
     let (mine, needed) = if once { (one, None) } else { (None, one) };
+    // Addresses are to stay in scalar registers, without a branch.
+    let alike = op.attr(SCALAR).is_some() && one.is_none() && masks.is_some();
+    let zeros = if alike { Some(zeros(l)?) } else { None };
     let pinned = op.attr(PINNED).is_some();
     if pinned {
         l.target.keep_order(&mut l.emit, false)?;
@@ -198,6 +209,7 @@ fn load<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
             elem_bits: bits,
             policy,
             buffer: buffer.as_ref().map(|buffer| buffer.at(l, first, bits)).transpose()?,
+            zeros,
             plan: &plan,
         };
         let values = l.target.load_global(&mut l.emit, &request, fallback.as_deref())?;
@@ -253,6 +265,7 @@ fn store<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
             elem_bits: bits,
             policy,
             buffer: buffer.as_ref().map(|buffer| buffer.at(l, first, bits)).transpose()?,
+            zeros: None,
             plan: &plan,
         };
         l.target.store_global(&mut l.emit, &request, &words)?;

@@ -12,7 +12,8 @@
 //! Results of dots and whatever else cannot move are neighbours with layouts of their own.
 //!
 //! A reduction may also leave what it reduces: threads that are along other dimensions may have less to do, for one conversion, or
-//! for none where another use has what is reduced in that layout already.
+//! for none where another use has what is reduced in that layout already. Scans are also tried in layouts in which threads hold several
+//! elements along their dimension.
 //!
 //! A round looks at each region a few times for each of at most [`NEIGHBOURS`] layouts, so it is linear in the number of
 //! uses.
@@ -33,17 +34,9 @@ use mlir_host::is_one_of;
 use mlir_host::upstream::{ForOp, IfOp};
 use smallvec::SmallVec;
 use std::cell::RefCell;
-use ttopt_dialect::tt::ops::{LoadOp, StoreOp};
+use ttopt_dialect::tt::ops::{LoadOp, ScanOp, StoreOp};
 use ttopt_dialect::ttg::attrs::{encoding, sliced_parent};
 use ttopt_dialect::ttg::layout::equivalent;
-
-/// The elements that a thread holds along each dimension in a blocked layout, one along `axis`; `None` where there is one along all.
-fn held_along(layout: Attr<'_>, axis: usize) -> Option<Vec<u64>> {
-    let Ok(Encoding::Blocked(blocked)) = encoding(layout) else { return None };
-    let mut sizes = blocked.size_per_thread;
-    *sizes.get_mut(axis)? = 1;
-    sizes.iter().any(|size| *size > 1).then_some(sizes)
-}
 
 #[cfg(test)]
 mod tests;
@@ -56,6 +49,8 @@ const MORE_WORK: f64 = 1.5;
 /// So many times the members of all regions follow reductions that leave what they reduce, at most, so that chains of reductions
 /// stay linear.
 const MOST_BELOW: usize = 3;
+/// Elements along the dimension of a scan that a thread may hold.
+const SCANNED: [u64; 5] = [2, 4, 8, 16, 32];
 /// Savings below this, in cycles, are none.
 const LEAST: f64 = 1e-3;
 
@@ -196,6 +191,7 @@ fn movable(op: Op<'_>) -> Option<Rule> {
         }
         Rule::Same => op.is_pure() && op.num_regions() == 0,
         Rule::Reduce(_)
+        | Rule::Scan
         | Rule::Broadcast
         | Rule::ExpandDims(_)
         | Rule::Trans
@@ -290,13 +286,16 @@ pub fn moves<'c>(
     }
     let mut left = MOST_BELOW * regions.members.len();
     for (member, others) in reductions {
+        // What is scanned may move with the scan.
+        let is_scan = matches!(regions.members[member].rule, Rule::Scan);
+        let reaches: &[Reach] = if is_scan { &[Reach::Below, Reach::Computed] } else { &[Reach::Below] };
         if left == 0 {
             break;
         }
         let mut tried = told.map(|_| Vec::new());
         let seeds: SmallVec<[_; 4]> = others.into_iter().map(|layout| (member, layout)).collect();
         let gone = regions.gone;
-        let change = regions.best(&seeds, &[Reach::Below], tried.as_mut());
+        let change = regions.best(&seeds, reaches, tried.as_mut());
         left = left.saturating_sub(regions.gone - gone);
         changes.extend(change.map(|change| (member, change)));
         considered.extend(tried.filter(|tried| !tried.is_empty()).map(|tried| (member, tried)));
@@ -479,7 +478,11 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
     /// Cycles that a reduction saves at most, itself, and the layouts; `None` where there are none.
     fn apart(&self, member: usize) -> Option<(f64, usize, SmallVec<[Attr<'c>; 4]>)> {
         let Member { op, rule, ref operands, layout: had, .. } = self.members[member];
-        let Rule::Reduce(axis) = rule else { return None };
+        let axis = match rule {
+            Rule::Reduce(axis) => axis,
+            Rule::Scan => return self.scanned(member),
+            _ => return None,
+        };
         let [(_, number, value)] = operands[..] else { return None };
         let (ty, layouts) = (value.ty().as_tensor()?, self.planner.layouts());
         if self.wants.get(&(op, number)).copied() != ty.encoding() || is_added_up(op) {
@@ -513,6 +516,30 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
             }
         }
         (!found.is_empty()).then_some((takes - least, member, found))
+    }
+
+    /// The same of a scan: blocked layouts in which threads hold several elements along its dimension, and lanes go along that
+    /// one first. Where threads hold whole lines a plan goes by itself, if it gains.
+    fn scanned(&self, member: usize) -> Option<(f64, usize, SmallVec<[Attr<'c>; 4]>)> {
+        let Member { op, layout: had, .. } = self.members[member];
+        let (shape, layouts) = (op.operand(0).ty().as_tensor()?.shape(), self.planner.layouts());
+        let axis = ScanOp::cast(op)?.axis() as usize;
+        let (machine, size) = (layouts.machine.at(op).ok()?, *shape.get(axis)? as u64);
+        let others = (0..shape.len()).rev().filter(|d| *d != axis);
+        let order: Vec<usize> = [axis].into_iter().chain(others).collect();
+        let takes = self.working(member, had)?;
+        let mut found: SmallVec<[(f64, Attr<'c>); 5]> = SmallVec::new();
+        for held in SCANNED.iter().copied().filter(|held| *held <= size) {
+            let mut sizes = vec![1; shape.len()];
+            sizes[axis] = held;
+            let Ok(layout) = layouts.blocked(machine.blocked(&shape, &sizes, &order)) else { continue };
+            let there = self.working(member, layout).filter(|there| *there < takes && layout != had);
+            found.extend(there.map(|there| (there, layout)));
+        }
+        // Those that take least come first: not all are tried.
+        found.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let least = found.first()?.0;
+        Some((takes - least, member, found.into_iter().map(|(_, layout)| layout).collect()))
     }
 
     /// The cheapest of the moves that begin with one member of a region in another layout, if one costs less
@@ -741,4 +768,12 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
         }
         members.into_iter().map(|member| self.root(member)).collect()
     }
+}
+
+/// The elements that a thread holds along each dimension in a blocked layout, one along `axis`; `None` where there is one along all.
+fn held_along(layout: Attr<'_>, axis: usize) -> Option<Vec<u64>> {
+    let Ok(Encoding::Blocked(blocked)) = encoding(layout) else { return None };
+    let mut sizes = blocked.size_per_thread;
+    *sizes.get_mut(axis)? = 1;
+    sizes.iter().any(|size| *size > 1).then_some(sizes)
 }

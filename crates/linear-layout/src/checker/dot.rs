@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use super::CheckError;
 use super::conversion::Holders;
 use crate::plan::{
-    Dot, DotAxis, DotTilePlan, DotType, Fragment, MatrixInstruction, OperandSource, ScaledDotPlan, Threads,
+    Dot, DotAxis, DotProducts, DotTilePlan, DotType, Fragment, MatrixInstruction, OperandSource,
+    ScaledDotPlan, Threads,
 };
 use crate::target::TargetDesc;
 use crate::{Dim, LinearLayout};
@@ -297,6 +298,21 @@ pub fn check_dot(
                             let right = coordinates(&hb, y, thread(lane))?;
                             let k = product(left, right, coordinates(&hc, z, thread(lane))?)?;
                             sums.entry((lane, z)).or_default().push(k);
+                        }
+                    }
+                }
+                Dot::Products(all) => {
+                    for lane in 0..u64::from(target.lanes) {
+                        for DotProducts { c, a, b } in all {
+                            if a.len() != b.len() {
+                                return Err(bad(format!("{} elements times {}", a.len(), b.len())));
+                            }
+                            for (&x, &y) in a.iter().zip(b) {
+                                let left = coordinates(&ha, x, thread(lane))?;
+                                let right = coordinates(&hb, y, thread(lane))?;
+                                let k = product(left, right, coordinates(&hc, *c, thread(lane))?)?;
+                                sums.entry((lane, *c)).or_default().push(k);
+                            }
                         }
                     }
                 }

@@ -21,7 +21,7 @@ use std::fmt;
 use smallvec::SmallVec;
 
 use crate::f2::{self, Echelon, Vectors, low_mask};
-use crate::plan::matrix_instruction::{DotAxis, MatrixInstruction, Role, Roles};
+use crate::plan::matrix_instruction::{DotAxis, MatrixFamily, MatrixInstruction, Role, Roles};
 use crate::plan::scan::distinct_registers;
 use crate::plan::space::Distributed;
 use crate::plan::{PlanError, PlanResult, Unsupported};
@@ -156,6 +156,30 @@ pub enum Dot {
     },
     /// By multiplications and additions within threads: `c += a · b` for registers `[c, a, b]`, in order.
     Fma(Vec<[u32; 3]>),
+    /// By instructions within threads that add several products to a sum at once (`v_dot2_f32_f16`, `v_dot4_i32_i8`), in order.
+    Products(Vec<DotProducts>),
+}
+
+/// One sum of a few products within a thread: `c += a[0] · b[0] + a[1] · b[1] + …`, each a register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DotProducts {
+    /// Of the result.
+    pub c: u32,
+    /// Of the left operand, consecutive along K.
+    pub a: Vec<u32>,
+    /// Of the right operand.
+    pub b: Vec<u32>,
+}
+
+/// How many products of elements of `kind` an instruction of the target adds to a sum of `sum` within a thread, if it adds several.
+pub fn products_at_once(kind: DotType, sum: DotType, target: &TargetDesc) -> Option<u32> {
+    let has = &target.primitives;
+    match (kind, sum) {
+        (DotType::F16, DotType::F32) if has.dot2_f16 => Some(2),
+        (DotType::Bf16, DotType::F32) if has.dot2_bf16 => Some(2),
+        (DotType::I8, DotType::I32) if has.dot4_i8 => Some(4),
+        _ => None,
+    }
 }
 
 /// How the dot of two operands in given layouts is computed.
@@ -195,6 +219,10 @@ impl DotTilePlan {
                 }
             }
         }
+        let several = products_at_once(kind, types.c, target).filter(|count| u64::from(*count) <= depth);
+        if let Some(products) = several.and_then(|count| operands.products(count)) {
+            return Ok(DotTilePlan { kind, dot: Dot::Products(products), copies });
+        }
         let fma = operands.fma().filter(|_| kind != DotType::F4Pair).ok_or_else(|| {
             let (sum, exact) = (types.c, if types.exact { "exactly " } else { "" });
             let reason = format!(
@@ -205,11 +233,12 @@ impl DotTilePlan {
         Ok(DotTilePlan { kind: types.c, dot: Dot::Fma(fma), copies })
     }
 
-    /// Matrix instructions, or multiplications, of one warp.
+    /// Matrix instructions, or multiplications and sums of products, of one warp.
     pub fn count(&self) -> usize {
         match &self.dot {
             Dot::Matrix { executions, .. } => executions.len(),
             Dot::Fma(triples) => triples.len(),
+            Dot::Products(sums) => sums.len(),
         }
     }
 }
@@ -227,6 +256,10 @@ impl fmt::Display for DotTilePlan {
             }
             Dot::Fma(triples) => {
                 writeln!(f, "{} multiplications and additions in {:?}", triples.len(), self.kind)
+            }
+            Dot::Products(sums) => {
+                let each = sums.first().map_or(0, |sum| sum.a.len());
+                writeln!(f, "{} sums of {each} products in {:?}", sums.len(), self.kind)
             }
         }
     }
@@ -601,32 +634,42 @@ impl Operands {
         for (roles, held) in roles.iter().zip(&mut registers) {
             fragments.push(take(&roles.registers, held, &vectors)?);
         }
-        let executions = repetitions(&registers, &fragments)?;
+        // What reorders PTX's instructions counts registers on its own.
+        let in_order = matches!(instruction.family, MatrixFamily::Mfma | MatrixFamily::Wmma);
+        let executions = repetitions(&registers, &fragments, in_order)?;
         Some((Dot::Matrix { instruction, swapped, executions, zero_lanes }, vectors))
     }
 
     /// Multiplications within threads, when every thread holds the rows and columns that it needs.
     fn fma(&self) -> Option<Vec<[u32; 3]>> {
+        Some(self.products(1)?.iter().map(|one| [one.c, one.a[0], one.b[0]]).collect())
+    }
+
+    /// Sums of `count` products within threads, under the same condition.
+    fn products(&self, count: u32) -> Option<Vec<DotProducts>> {
         use DotAxis::{Batch, K, M, N};
         if !self.hold_all(|d| &d.lane) || !self.warps_fit() {
             return None;
         }
         let (ra, rb) = (Echelon::of(&self.a.all.reg), Echelon::of(&self.b.all.reg));
         let results = distinct_registers(&self.c.all);
-        let mut triples = Vec::new();
-        for k in 0..1u64 << self.a.bits(K) {
-            for &r in &results {
-                let element = f2::mul(&self.c.all.reg, r.into());
-                let coordinate = |axis| match axis {
-                    K => k,
-                    Batch | M | N => self.c.part(element, axis),
-                };
-                let x = ra.express(self.a.column(coordinate))?;
-                let y = rb.express(self.b.column(coordinate))?;
-                triples.push([r, x as u32, y as u32]);
+        let mut sums = Vec::new();
+        for first in (0..1u64 << self.a.bits(K)).step_by(count as usize) {
+            for &c in &results {
+                let element = f2::mul(&self.c.all.reg, c.into());
+                let (mut a, mut b) = (Vec::new(), Vec::new());
+                for k in first..first + u64::from(count) {
+                    let coordinate = |axis| match axis {
+                        K => k,
+                        Batch | M | N => self.c.part(element, axis),
+                    };
+                    a.push(ra.express(self.a.column(coordinate))? as u32);
+                    b.push(rb.express(self.b.column(coordinate))? as u32);
+                }
+                sums.push(DotProducts { c, a, b });
             }
         }
-        Some(triples)
+        Some(sums)
     }
 }
 
@@ -668,7 +711,14 @@ fn take(roles: &[Role], held: &mut Vec<Bit>, vectors: &Vectorised) -> Option<Vec
 }
 
 /// All executions: the registers that no fragment took count them, the same in the fragments of an axis.
-fn repetitions(left: &[Vec<Bit>; 3], fragments: &[Vec<Option<u32>>]) -> Option<Vec<DotInstruction>> {
+///
+/// The fragments of the axis that counts fastest are alive all at once, one of the other axis beside them. Columns count
+/// fastest; `in_order`, if instructions stay in the order that they have here, those of the two axes whose fragments take fewer registers.
+fn repetitions(
+    left: &[Vec<Bit>; 3],
+    fragments: &[Vec<Option<u32>>],
+    in_order: bool,
+) -> Option<Vec<DotInstruction>> {
     // For each bit that counts along an axis, its register in each of the three fragments.
     let matched = |axis: DotAxis, sides: &[usize]| -> Option<Vec<[u32; 3]>> {
         let along = |side: usize| left[side].iter().filter(move |bit| bit.axis == axis);
@@ -686,13 +736,11 @@ fn repetitions(left: &[Vec<Bit>; 3], fragments: &[Vec<Option<u32>>]) -> Option<V
         };
         bits.iter().map(everywhere).collect()
     };
-    let rest = [
-        matched(DotAxis::N, &[1, 2])?,
-        matched(DotAxis::M, &[0, 2])?,
-        matched(DotAxis::Batch, &[0, 1, 2])?,
-        matched(DotAxis::K, &[0, 1])?,
-    ]
-    .concat();
+    let [mut inner, mut outer] = [matched(DotAxis::N, &[1, 2])?, matched(DotAxis::M, &[0, 2])?];
+    if in_order && outer.len() + fragments[0].len() < inner.len() + fragments[1].len() {
+        std::mem::swap(&mut inner, &mut outer);
+    }
+    let rest = [inner, outer, matched(DotAxis::Batch, &[0, 1, 2])?, matched(DotAxis::K, &[0, 1])?].concat();
     let fragment = |bits: &[Option<u32>], base: u32| -> Vec<Option<u32>> {
         let at = |x: u32| {
             bits.iter().enumerate().try_fold(base, |r, (i, bit)| match (x >> i & 1, bit) {

@@ -49,7 +49,10 @@ pub use convert::{Conversion, ConversionPlan, Cost, Scope, SharedPlan};
 pub use descriptor::{MatrixDescriptorPlan, MatrixSwizzle};
 pub use detour::Detour;
 pub use display::Count;
-pub use dot::{Dot, DotInstruction, DotTilePlan, DotType, DotTypes, ScaledDot, ScaledDotPlan};
+pub use dot::{
+    Dot, DotInstruction, DotProducts, DotTilePlan, DotType, DotTypes, ScaledDot, ScaledDotPlan,
+    products_at_once,
+};
 pub use error::{PlanError, PlanResult, Unsupported};
 pub use gather::{Gather, GatherPlan, GatherShared, GatherShuffle, HistogramPlan};
 pub use lds_load::{LaneSources, LdsLoadPlan};

@@ -384,9 +384,23 @@ impl Decoder<'_> {
                 Ok(vec![self.value(|d| Op::Med3 { d, a: x, b: y, c })])
             }
             "fdot2" => {
+                // Other names have sums of 16 bits.
+                let f = match name {
+                    "fdot2" => Fmt::F16,
+                    "fdot2.f32.bf16" => Fmt::BF16,
+                    _ => return Err(unknown()),
+                };
                 let c = a(2)?;
                 let (x, y) = ([args[0][0], args[0][1]], [args[1][0], args[1][1]]);
-                Ok(vec![self.value(|d| Op::Dot2 { f: Fmt::F16, d, a: x, b: y, c })])
+                Ok(vec![self.value(|d| Op::Dot2 { f, d, a: x, b: y, c })])
+            }
+            "sdot4" => {
+                // Sums wrap where they are not clamped.
+                if self.known(a(3)?) != Some(0) {
+                    return Err(unknown());
+                }
+                let (x, y, c) = (a(0)?, a(1)?, a(2)?);
+                Ok(vec![self.value(|d| Op::IntTern { op: IntTern::Dp4aS, w: 32, d, a: x, b: y, c })])
             }
             "cvt.pkrtz" => {
                 let cvt = Cvt::Float {
