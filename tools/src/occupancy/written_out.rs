@@ -76,8 +76,11 @@ pub fn written_out(ptx: &[u8]) -> Option<Vec<u8>> {
 fn with_loops_in_order(mut lines: Vec<&str>) -> Vec<&str> {
     for _ in 0..MOST_MOVES {
         let Some((at, last, behind)) = out_of_order(&lines) else { break };
-        // Both branches become ways to the next line.
-        let rest = [&lines[last + 1..behind], &lines[at + 1..last]].concat();
+        // Both branches become ways to the next line. What comes before may be inlined at places that the block behind names: a
+        // directive of a place has to come before those that are inlined there (PTX ISA, ".loc").
+        let moved = &lines[at + 1..last];
+        let named: Vec<&str> = moved.iter().filter(|line| line.starts_with("\t.loc")).copied().collect();
+        let rest = [&named, &lines[last + 1..behind], moved].concat();
         lines.splice(at..behind, rest);
     }
     lines
@@ -431,6 +434,15 @@ mod tests {
             made,
             format!("\tmov.b32 \t%r2, 0;\n$L__BB0_1:\n{}{}$L__BB0_6:\n\tret;\n", once(0), once(1))
         );
+        // A place that the block that moves names is named before what is inlined there.
+        let call = "\t.loc\t2 216 40, function_name $L__f, inlined_at 1 2 3\n";
+        let inlined = "\t.loc\t2 187 42, function_name $L__f, inlined_at 2 216 40\n";
+        let located = text
+            .replace("$L__BB0_5:\n", &format!("$L__BB0_5:\n{call}"))
+            .replace("$L__BB0_1:\n", &format!("$L__BB0_1:\n{inlined}"));
+        let ordered = with_loops_in_order(located.split('\n').collect()).join("\n");
+        assert!(ordered.find("$L__BB0_1:\n") < ordered.find("$L__BB0_5:\n"), "{ordered}");
+        assert!(ordered.find(call) < ordered.find(inlined), "{ordered}");
         // Text that control reaches from the line before, or leaves to the next one, stays.
         for other in [
             text.replace("\tbra.uni \t$L__BB0_1;\n", "\t@%p7 bra \t$L__BB0_1;\n"),
