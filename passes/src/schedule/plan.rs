@@ -275,6 +275,10 @@ const MANY_COPIES: u64 = 8;
 /// Bytes of a copy at most (PTX ISA, "cp.async").
 const COPY_BYTES: u64 = 16;
 
+/// Who asks for so many stages or more has few programs, each of which has a multiprocessor to itself: products of a few rows.
+/// CTAs that would fit beside it do not hide its latency.
+const FEW_PROGRAMS: u32 = 5;
+
 /// Dots that may be under way at most (PTX ISA, "wgmma.wait_group").
 const MOST_PENDING: u32 = 7;
 
@@ -289,7 +293,10 @@ impl LoopSchedule {
 
     fn chosen(graph: &LoopGraph, budget: &Budget) -> Option<Candidate> {
         let all = Candidate::all(graph, budget);
-        let most = |candidate: &&Candidate| (candidate.iterations_ahead(budget), candidate.ctas);
+        let most = |candidate: &&Candidate| {
+            let asked_for = if budget.stages >= FEW_PROGRAMS { candidate.schedule.stages } else { 0 };
+            (asked_for, candidate.iterations_ahead(budget), candidate.ctas)
+        };
         // Of equals the first one.
         let best = all.iter().rev().max_by_key(most)?;
         let under_way = |candidate: &Candidate| candidate.schedule.bytes_under_way(graph, candidate.ctas);
