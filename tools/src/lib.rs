@@ -23,6 +23,7 @@ mod codegen;
 pub mod companions;
 pub mod compile;
 mod contexts;
+mod descriptor_sums;
 mod device_library;
 pub mod explain;
 mod llvm_errors;
