@@ -1,7 +1,7 @@
 //! LLVM's part: which of its passes run before and during code generation.
 
 use crate::device_library::Linked;
-use crate::{bit_loads, descriptor_sums, opaque_numbers, pointer_steps};
+use crate::{bit_loads, opaque_numbers, pointer_steps};
 use anyhow::{Context as _, Result, anyhow, bail};
 use inkwell::OptimizationLevel;
 use inkwell::attributes::{Attribute, AttributeLoc};
@@ -213,9 +213,6 @@ pub fn optimize(
     bit_loads::widen(module)?;
     if pairs && linked != Linked::Raw {
         run(&format!("function({PAIR_PASSES})"))?;
-    }
-    if vendor == Vendor::Nvidia {
-        descriptor_sums::make(module)?;
     }
     match vendor {
         Vendor::Nvidia if loops => opaque_numbers::behind(module, || run(LOOP_PASSES)),

@@ -23,7 +23,6 @@ mod codegen;
 pub mod companions;
 pub mod compile;
 mod contexts;
-mod descriptor_sums;
 mod device_library;
 pub mod explain;
 mod llvm_errors;
