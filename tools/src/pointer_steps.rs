@@ -257,6 +257,7 @@ impl<'c> Place<'c> {
         if number.get_type().get_bit_width() != 64 {
             return None;
         }
+        let root = step.get_operand(0)?.value().filter(|it| it.is_pointer_value())?.into_pointer_value();
         match number.get_sign_extended_constant() {
             Some(constant) => {
                 self.after = self.after.checked_add(constant.checked_mul(i64::try_from(bytes).ok()?)?)?;
@@ -269,7 +270,7 @@ impl<'c> Place<'c> {
                 self.terms.push(term);
             }
         }
-        self.root = step.get_operand(0)?.value()?.into_pointer_value();
+        self.root = root;
         Some(())
     }
 }
@@ -421,7 +422,7 @@ fn step_within<'c>(
     if address.get_opcode() != InstructionOpcode::GetElementPtr || address.get_num_operands() != 2 {
         return None;
     }
-    let base = address.get_operand(0)?.value()?.into_pointer_value();
+    let base = address.get_operand(0)?.value().filter(|it| it.is_pointer_value())?.into_pointer_value();
     let number = address.get_operand(1)?.value().filter(|it| it.is_int_value())?.into_int_value();
     let bytes = data.get_abi_size(&address.get_gep_source_element_type().ok()?);
     let comes_before = base.as_instruction()?.get_parent()? != block;
