@@ -185,7 +185,7 @@ fn share_in<'c>(function: FunctionValue<'c>, groups: &[Group<'c>], data: &Target
         builder.position_before(&end(group.latch)?);
         let next = builder.build_int_add(offset, step, "")?;
         phi.add_incoming(&[(&i64_type.const_zero(), group.before), (&next, group.latch)]);
-        let mut sums = Sums::new(&builder, group, offset, step, data)?;
+        let mut sums = Sums::new(&builder, function, group, offset, step, data)?;
         for pointer in &group.pointers {
             replace(&mut sums, pointer)?;
         }
@@ -216,16 +216,17 @@ impl Term<'_> {
 }
 
 impl<'c> Term<'c> {
-    /// The bytes, computed where the number is extended, before `first` if that is an argument. LLVM selects `mul.wide` for an
-    /// extension and a product in one block, and only of that and a sum ptxas makes one instruction.
-    fn in_bytes(&self, builder: &Builder<'c>, first: InstructionValue<'c>) -> Result<IntValue<'c>> {
+    /// The bytes, computed where the number is extended, or where `function` begins if it is an argument. LLVM selects `mul.wide`
+    /// for an extension and a product in one block, and only of that and a sum ptxas makes one instruction.
+    fn in_bytes(&self, builder: &Builder<'c>, function: FunctionValue<'c>) -> Result<IntValue<'c>> {
         if self.bytes == 1 {
             return Ok(self.number);
         }
-        match self.number.as_instruction() {
-            Some(number) => builder.position_before(&behind(number)?),
-            None => builder.position_before(&first),
-        }
+        let begin = || function.get_first_basic_block().context("a function has no block");
+        builder.position_before(&match self.number.as_instruction() {
+            Some(number) => behind(number)?,
+            None => first_of(At::Start(begin()?))?,
+        });
         let bytes = self.number.get_type().const_int(self.bytes, false);
         Ok(builder.build_int_mul(self.number, bytes, "")?)
     }
@@ -292,6 +293,7 @@ struct Behind<'c> {
 /// Those of `bases` that are behind what enough of them share, so that an address takes one register in place of two.
 fn places<'c>(
     builder: &Builder<'c>,
+    function: FunctionValue<'c>,
     bases: impl Iterator<Item = PointerValue<'c>>,
     data: &TargetData,
 ) -> Result<HashMap<PointerValue<'c>, Behind<'c>>> {
@@ -307,7 +309,7 @@ fn places<'c>(
     }
     let mut found = HashMap::new();
     for places in of_roots {
-        found.extend(behind_one_root(builder, places)?);
+        found.extend(behind_one_root(builder, function, places)?);
     }
     Ok(found)
 }
@@ -315,6 +317,7 @@ fn places<'c>(
 /// The same of `places`, all behind one root; none where that saves too few registers.
 fn behind_one_root<'c>(
     builder: &Builder<'c>,
+    function: FunctionValue<'c>,
     places: Vec<(PointerValue<'c>, Place<'c>)>,
 ) -> Result<Vec<(PointerValue<'c>, Behind<'c>)>> {
     let (mut terms, mut having) = (Vec::new(), HashMap::new());
@@ -335,7 +338,7 @@ fn behind_one_root<'c>(
     };
     let mut bytes = HashMap::new();
     for term in &terms {
-        bytes.insert(*term, term.in_bytes(builder, first)?);
+        bytes.insert(*term, term.in_bytes(builder, function)?);
     }
     // All terms that the first pointer has are there before it is.
     builder.position_before(&first);
@@ -370,12 +373,12 @@ fn share_steps(function: FunctionValue<'_>, data: &TargetData) -> Result<()> {
         }
         steps.retain(|(_, addresses)| 2 * addresses.len() > LEAST_SAVED && is_in_loop(block, addresses));
         for (term, addresses) in steps {
-            let places = places(&builder, addresses.iter().map(|(_, base)| *base), data)?;
+            let places = places(&builder, function, addresses.iter().map(|(_, base)| *base), data)?;
             if places.is_empty() {
                 continue;
             }
             let number = term.number.as_instruction().context("a number of a loop comes from it")?;
-            let step = term.in_bytes(&builder, number)?;
+            let step = term.in_bytes(&builder, function)?;
             let mut computed = HashMap::new();
             for (address, base) in addresses {
                 let Some(place) = places.get(&base) else { continue };
@@ -478,12 +481,13 @@ struct Sums<'b, 'c> {
 impl<'b, 'c> Sums<'b, 'c> {
     fn new(
         builder: &'b Builder<'c>,
+        function: FunctionValue<'c>,
         group: &Group<'c>,
         offset: IntValue<'c>,
         step: IntValue<'c>,
         data: &TargetData,
     ) -> Result<Self> {
-        let places = places(builder, group.pointers.iter().filter_map(Pointer::begins), data)?;
+        let places = places(builder, function, group.pointers.iter().filter_map(Pointer::begins), data)?;
         Ok(Sums { builder, offset, step, places, computed: HashMap::new() })
     }
 
@@ -699,6 +703,33 @@ mod tests {
         assert_eq!((carries(&text, "ptr"), in_loop(&text)), (0, 33), "{text}");
         let (before, _) = text.split_once("loop:").unwrap();
         assert_eq!(before.matches("mul i64").count(), 33, "an extension and a product: {text}");
+    }
+
+    #[test]
+    fn what_is_an_argument_is_multiplied_where_the_function_begins() {
+        let text = shared(&tile(32, 1, 32).replace("i64 %c0", "i64 %s"));
+        assert_eq!((carries(&text, "ptr"), in_loop(&text)), (0, 33), "{text}");
+        let (_, entry) = text.split_once("entry:\n").unwrap();
+        assert!(entry.trim_start().split_once(" = ").unwrap().1.starts_with("mul i64 %s, 2\n"), "{text}");
+    }
+
+    /// An inner loop goes along rows behind the pointer that the outer one carries, whose step is not known.
+    #[test]
+    fn addresses_of_a_loop_are_computed_from_what_they_share() {
+        let rows: String = (0..24)
+            .map(|r| format!("  %n{r} = mul i32 %n, {}\n  %r{r} = sext i32 %n{r} to i64\n  %p{r} = getelementptr half, ptr addrspace(1) %b, i64 %r{r}\n", r + 3))
+            .collect();
+        let stores: String = (0..24)
+            .map(|r| format!("  %a{r} = getelementptr half, ptr addrspace(1) %p{r}, i64 %w\n  store i32 %i, ptr addrspace(1) %a{r}\n"))
+            .collect();
+        let text = shared(&format!(
+            "define void @k(ptr addrspace(1) %b, i32 %n) {{\nentry:\n{rows}  br label %loop\n\
+             loop:\n  %i = phi i32 [ 0, %entry ], [ %j, %loop ]\n  %v = mul i32 %i, %n\n  %w = sext i32 %v to i64\n{stores}  \
+             %j = add i32 %i, 1\n  %c = icmp slt i32 %j, 9\n  br i1 %c, label %loop, label %end\nend:\n  ret void\n}}\n"
+        ));
+        assert_eq!(in_loop(&text), 25, "what they share, and a row each: {text}");
+        let (before, within) = text.split_once("loop:").unwrap();
+        assert_eq!((before.matches("mul i64").count(), within.matches("mul i64").count()), (24, 1), "{text}");
     }
 
     #[test]
