@@ -193,7 +193,7 @@ fn share_in<'c>(function: FunctionValue<'c>, groups: &[Group<'c>], data: &Target
     Ok(())
 }
 
-/// Of sums with more terms the first ones are what others share or do not.
+/// Terms of a place that are looked at, from the last one that was added; what comes before them is its root.
 const MOST_TERMS: usize = 4;
 
 /// A number of elements of so many bytes.
@@ -203,7 +203,7 @@ struct Term<'c> {
     bytes: u64,
 }
 
-impl Term<'_> {
+impl<'c> Term<'c> {
     /// Registers of 32 bits that it takes through a loop: what was extended to 64 bits is again where it is added.
     fn registers(&self) -> usize {
         let extended = self.number.as_instruction().is_some_and(|wide| {
@@ -213,9 +213,7 @@ impl Term<'_> {
         });
         if extended { 1 } else { 2 }
     }
-}
 
-impl<'c> Term<'c> {
     /// The bytes, computed where the number is extended, or where `function` begins if it is an argument. LLVM selects `mul.wide`
     /// for an extension and a product in one block, and only of that and a sum ptxas makes one instruction.
     fn in_bytes(&self, builder: &Builder<'c>, function: FunctionValue<'c>) -> Result<IntValue<'c>> {
@@ -373,45 +371,47 @@ fn share_steps(function: FunctionValue<'_>, data: &TargetData) -> Result<()> {
         }
         steps.retain(|(_, addresses)| 2 * addresses.len() > LEAST_SAVED && is_in_loop(block, addresses));
         for (term, addresses) in steps {
-            let places = places(&builder, function, addresses.iter().map(|(_, base)| *base), data)?;
-            if places.is_empty() {
-                continue;
-            }
-            let number = term.number.as_instruction().context("a number of a loop comes from it")?;
-            let step = term.in_bytes(&builder, function)?;
-            let mut computed = HashMap::new();
-            for (address, base) in addresses {
-                let Some(place) = places.get(&base) else { continue };
-                let at = match computed.entry((place.root, step)) {
-                    Entry::Occupied(found) => *found.get(),
-                    Entry::Vacant(none) => {
-                        builder.position_before(&behind(step.as_instruction().unwrap_or(number))?);
-                        *none.insert(sum(&builder, place.root, step)?)
-                    }
-                };
-                let (last, others) = match place.bytes.split_last() {
-                    Some((last, others)) => (Some(*last), others),
-                    None => (None, &[][..]),
-                };
-                let mut at = at;
-                for bytes in others {
-                    at = match computed.entry((at, *bytes)) {
-                        Entry::Occupied(found) => *found.get(),
-                        Entry::Vacant(none) => {
-                            position_after(&builder, at)?;
-                            *none.insert(sum(&builder, at, *bytes)?)
-                        }
-                    };
-                }
-                builder.position_before(&address);
-                let after = step.get_type().const_int(place.after as u64, true);
-                for bytes in last.into_iter().chain((place.after != 0).then_some(after)) {
-                    at = sum(&builder, at, bytes)?;
-                }
-                address.replace_all_uses_with(&at.as_instruction().context("an address is constant")?);
-                address.erase_from_basic_block();
-            }
+            share_step(&builder, block, term, addresses, data)?;
         }
+    }
+    Ok(())
+}
+
+/// The same for `addresses` of `block`, each with the place that it is `term` behind.
+fn share_step<'c>(
+    builder: &Builder<'c>,
+    block: BasicBlock<'c>,
+    term: Term<'c>,
+    addresses: Vec<(InstructionValue<'c>, PointerValue<'c>)>,
+    data: &TargetData,
+) -> Result<()> {
+    let function = block.get_parent().context("a block is in no function")?;
+    let places = places(builder, function, addresses.iter().map(|(_, base)| *base), data)?;
+    if places.is_empty() {
+        return Ok(());
+    }
+    let step = term.in_bytes(builder, function)?;
+    let computed_by = step.as_instruction().context("a number of a loop comes from it")?;
+    let (mut computed, at) = (Computed::new(), At::Start(block));
+    for (address, base) in addresses {
+        let Some(place) = places.get(&base) else { continue };
+        let mut value = match computed.entry((place.root, Added::Bytes(step), at)) {
+            Entry::Occupied(found) => *found.get(),
+            Entry::Vacant(none) => {
+                builder.position_before(&behind(computed_by)?);
+                *none.insert(sum(builder, place.root, step)?)
+            }
+        };
+        // What several addresses share comes early, and an address where it stood.
+        let shared = place.bytes.len().saturating_sub(1);
+        value = add(builder, &mut computed, value, &place.bytes[..shared], at)?;
+        builder.position_before(&address);
+        let after = step.get_type().const_int(place.after as u64, true);
+        for bytes in place.bytes[shared..].iter().copied().chain((place.after != 0).then_some(after)) {
+            value = sum(builder, value, bytes)?;
+        }
+        address.replace_all_uses_with(&value.as_instruction().context("an address is constant")?);
+        address.erase_from_basic_block();
     }
     Ok(())
 }
@@ -453,6 +453,29 @@ fn is_in_loop<'c>(block: BasicBlock<'c>, addresses: &[(InstructionValue<'c>, Poi
     false
 }
 
+/// What was computed at a place: a root and the offset of this iteration or of the next one, or a sum and what follows it.
+type Computed<'c> = HashMap<(PointerValue<'c>, Added<'c>, At<'c>), PointerValue<'c>>;
+
+/// `value` and `bytes`, added one after the other, each sum once.
+fn add<'c>(
+    builder: &Builder<'c>,
+    computed: &mut Computed<'c>,
+    mut value: PointerValue<'c>,
+    bytes: &[IntValue<'c>],
+    at: At<'c>,
+) -> Result<PointerValue<'c>> {
+    for bytes in bytes {
+        value = match computed.entry((value, Added::Bytes(*bytes), at)) {
+            Entry::Occupied(found) => *found.get(),
+            Entry::Vacant(none) => {
+                position_after(builder, value)?;
+                *none.insert(sum(builder, value, *bytes)?)
+            }
+        };
+    }
+    Ok(value)
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Added<'c> {
     Offset(When),
@@ -474,8 +497,7 @@ struct Sums<'b, 'c> {
     step: IntValue<'c>,
     /// Where pointers began whose sums begin with what others share.
     places: HashMap<PointerValue<'c>, Behind<'c>>,
-    /// What was computed at a place: a root and the offset of this iteration or of the next one, or a sum and what follows it.
-    computed: HashMap<(PointerValue<'c>, Added<'c>, At<'c>), PointerValue<'c>>,
+    computed: Computed<'c>,
 }
 
 impl<'b, 'c> Sums<'b, 'c> {
@@ -507,15 +529,7 @@ impl<'b, 'c> Sums<'b, 'c> {
             }
         };
         let Some(place) = place else { return Ok(value) };
-        for bytes in &place.bytes {
-            value = match self.computed.entry((value, Added::Bytes(*bytes), at)) {
-                Entry::Occupied(found) => *found.get(),
-                Entry::Vacant(none) => {
-                    position_after(self.builder, value)?;
-                    *none.insert(sum(self.builder, value, *bytes)?)
-                }
-            };
-        }
+        value = add(self.builder, &mut self.computed, value, &place.bytes, at)?;
         if place.after != 0 {
             position_after(self.builder, value)?;
             value = sum(self.builder, value, self.offset.get_type().const_int(place.after as u64, true))?;

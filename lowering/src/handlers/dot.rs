@@ -169,7 +169,9 @@ fn add_products<'c>(
                 made.insert(registers, l.target.matrix_fragment(&mut l.emit, kind, &elements?)?);
             }
         }
-        let (Some(x), Some(y)) = (left.get(&step.a[..]), right.get(&step.b[..])) else { continue };
+        let (Some(x), Some(y)) = (left.get(&step.a[..]), right.get(&step.b[..])) else {
+            return internal("a fragment of a sum of products is missing");
+        };
         let sum = at(&sums, step.c)?;
         sums[step.c as usize] = l.target.add_products(&mut l.emit, kind, [x, y], sum)?;
     }
