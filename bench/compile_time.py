@@ -4,7 +4,9 @@ TTOPT_BIN_DIR has our release binaries; TTOPT_TRITON_PYTHON names a python with 
 3.9 to compare with (without it only our times are shown). Both compile for TTOPT_BENCH_TARGET
 (cuda:90, or hip:gfx942 with one stage) from the same TTIR with the warps of the launch, each in one process, in which it
 compiled before; medians are compared. Kernels that Triton does not compile for the target are left out. With
-TTOPT_BENCH_CPU=1 there is a column of the time on a processor, which counts on a machine that others use.
+TTOPT_BENCH_CPU=1 there is a column of the time on a processor, which counts on a machine that others use. With
+TTOPT_BENCH_BIN=1 both go on to a binary (a cubin, which each makes by its own ptxas; an hsaco). TTOPT_BENCH_DATA names
+folders with kernels in place of the corpus, joined by colons.
 
 As a worker (`compile_time.py --triton`, run by that python) it times Triton's
 stages on kernels named on stdin, one a line.
@@ -23,17 +25,20 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "test" / "corpus"
 RUNS = int(os.environ.get("TTOPT_BENCH_RUNS", "5"))
 CPU = os.environ.get("TTOPT_BENCH_CPU") == "1"
-STAGES = ["ttgir", "llir", "asm", "total"] + ["cpu"] * CPU
+BINARY = os.environ.get("TTOPT_BENCH_BIN") == "1"
+STAGES = ["ttgir", "llir", "asm"] + ["bin"] * BINARY + ["total"] + ["cpu"] * CPU
 TARGET = os.environ.get("TTOPT_BENCH_TARGET", "cuda:90")
 WARM_UP = "vector_add"
 # Compilations between two readings of the time on a processor.
 CPU_RUNS = 10
-KERNELS = sorted(path.stem for path in CORPUS.glob(os.environ.get("TTOPT_BENCH_KERNELS", "*") + ".ttir"))
+DATA = [pathlib.Path(folder) for folder in os.environ.get("TTOPT_BENCH_DATA", str(CORPUS)).split(":")]
+PATTERN = os.environ.get("TTOPT_BENCH_KERNELS", "*") + ".ttir"
+KERNELS = {path.stem: path for folder in [CORPUS, *DATA] for path in sorted(folder.glob(PATTERN if folder in DATA else f"{WARM_UP}.ttir"))}
 
 
 def options_of(name):
     """What a kernel is launched with."""
-    launch = json.loads((CORPUS / f"{name}.json").read_text())
+    launch = json.loads(KERNELS[name].with_suffix(".json").read_text())
     given = {key: launch[key] for key in ["num_warps", "num_stages", "num_ctas"]}
     return given if TARGET.startswith("cuda") else given | {"num_stages": 1}
 
@@ -48,12 +53,12 @@ def triton_worker():
     if vendor == "cuda":
         from triton.backends.nvidia.compiler import CUDABackend
 
-        backend, assembly = CUDABackend(GPUTarget("cuda", int(arch), 32)), "ptx"
+        backend, assembly, binary = CUDABackend(GPUTarget("cuda", int(arch), 32)), "ptx", "cubin"
     else:
         from triton.backends.amd.compiler import HIPBackend
 
         lanes = 32 if arch.startswith(("gfx11", "gfx12")) else 64
-        backend, assembly = HIPBackend(GPUTarget("hip", arch, lanes)), "amdgcn"
+        backend, assembly, binary = HIPBackend(GPUTarget("hip", arch, lanes)), "amdgcn", "hsaco"
     for line in sys.stdin:
         name = line.strip()
         given = options_of(name)
@@ -65,13 +70,14 @@ def triton_worker():
         backend.add_stages(stages, options, Language.TRITON)
         metadata = {"target": backend.target, **options.__dict__}
         start, busy = time.perf_counter(), time.process_time()
-        module = ir.parse_mlir_module(str(CORPUS / f"{name}.ttir"), context)
+        module = ir.parse_mlir_module(str(KERNELS[name]), context)
         module.context = context
         times = {"parse": time.perf_counter() - start}
-        for stage in ["ttgir", "llir", assembly]:
+        called = {assembly: "asm", binary: "bin"}
+        for stage in ["ttgir", "llir", assembly] + [binary] * BINARY:
             start = time.perf_counter()
             module = stages[stage](module, metadata)
-            times["asm" if stage == assembly else stage] = time.perf_counter() - start
+            times[called.get(stage, stage)] = time.perf_counter() - start
         times["total"] = sum(times.values())
         times["cpu"] = time.process_time() - busy
         print(json.dumps({key: value * 1e6 for key, value in times.items()}), flush=True)
@@ -82,7 +88,7 @@ def ours(ttc, name, runs):
     def job(name):
         launch = options_of(name)
         options = {key: launch[key] for key in ["num_warps", "num_stages", "num_ctas"]}
-        return {"input": str(CORPUS / f"{name}.ttir"), "target": TARGET, "emit": "asm", "output": os.devnull} | options
+        return {"input": str(KERNELS[name]), "target": TARGET, "emit": "bin" if BINARY else "asm", "output": os.devnull} | options
 
     def run(runs):
         """What it says, and the microseconds on a processor."""
