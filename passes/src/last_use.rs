@@ -39,6 +39,8 @@ pub static TRITONGPU_LAST_USE: PassDef = PassDef {
 
 /// The mark.
 pub const LAST_USE: &str = "ttg.last_use";
+/// Marks a module that has a kernel whose programs come back to what they read in an earlier loop, whatever sectors they take.
+pub const COMES_BACK: &str = "ttg.comes_back";
 /// Bytes that memory is moved in.
 const SECTOR: u64 = 32;
 /// Bytes of a run in memory from which on the sectors at its ends do not count. Measured: rows of 40 and 64 bytes lose
@@ -63,6 +65,7 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     if marked.is_empty() {
         return Ok(());
     }
+    module.set_attr(COMES_BACK, Attr::unit(module.context()));
     let (target, analysis) = (machine::target(module)?, AxisInfoAnalysis::new(module));
     marked.retain(|op| takes_whole_sectors(*op, &analysis, &target));
     for op in marked {

@@ -7,14 +7,15 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::path::PathBuf;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex, PoisonError};
+use ttopt_tools::binary;
 use ttopt_tools::companions::Companions;
 use ttopt_tools::compile::{Compiled, Options, Stage, launch_of_json};
 use ttopt_tools::diagnostics::{Diagnostic, Severity};
+use ttopt_tools::occupancy::{self, Assembled, Limits};
 use ttopt_tools::overrides::Override;
 use ttopt_tools::session::{Cancellation, Outcome, Session};
 use ttopt_tools::store::{Key, Store};
-use ttopt_tools::{binary, occupancy};
 
 /// Stops a compilation from another thread.
 #[pyclass(name = "Cancellation", frozen)]
@@ -152,66 +153,45 @@ fn made<'py>(py: Python<'py>, compiled: &Compiled) -> PyResult<Bound<'py, PyDict
     Ok(dict)
 }
 
-/// What `ptx` should say instead once `cubin` was made of it, where its threads spill too much for the sake of more CTAs.
+/// The best binary of the kernel of `ptx`, of which `cubin` was made for `target`: other texts are given to `assemble`, on threads
+/// of their own, which returns their binaries, or `None`. `shared` bytes of shared memory are what a CTA takes, if that is known;
+/// with `keeps_ctas` bounds of CTAs stay as they are.
 #[pyfunction]
-fn with_fewer_spills(ptx: &str, cubin: &[u8]) -> Option<String> {
-    // Arrays of a kernel are on its stack, too: there nothing is known of spills.
-    let stack = binary::stack_bytes(cubin).filter(|_| !ptx.contains(".local"))?;
-    String::from_utf8(occupancy::with_fewer_spills(ptx.as_bytes(), stack)?).ok()
-}
-
-/// What `ptx` should say instead once `cubin` was made of it, where its threads spill nothing, for more CTAs of `shared` bytes
-/// of shared memory on `target`.
-#[pyfunction]
-fn with_more_ctas(ptx: &str, cubin: &[u8], shared: u64, target: &str) -> Option<String> {
-    binary::stack_bytes(cubin).filter(|stack| *stack == 0)?;
-    let most = occupancy::room_for(shared, target);
-    let text = occupancy::with_more_ctas(ptx.as_bytes(), binary::registers(cubin)?, most)?;
-    String::from_utf8(text).ok()
-}
-
-/// Whether `stack` bytes are so few that more CTAs, which need them, had better stay.
-#[pyfunction]
-fn is_worth_more_ctas(stack: u32) -> bool {
-    occupancy::is_worth_more_ctas(stack)
-}
-
-/// `ptx` with its instructions in other orders, to be tried one by one once `cubin` was made of it and its threads spill.
-#[pyfunction]
-fn in_other_orders(ptx: &str, cubin: &[u8]) -> Vec<String> {
-    let stack = binary::stack_bytes(cubin).filter(|_| !ptx.contains(".local")).unwrap_or(0);
-    occupancy::in_other_orders(ptx.as_bytes(), stack)
-        .filter_map(|text| String::from_utf8(text).ok())
-        .collect()
-}
-
-/// Other texts for the kernel of `ptx` that an estimate of machine code tells to be better or not.
-const VARIANTS: usize = occupancy::BY_MACHINE_CODE.len();
-
-/// The variant of that number of `ptx`, to be tried once `cubin` was made of it for `capability`, as in 90.
-#[pyfunction]
-fn variant(number: usize, ptx: &str, cubin: &[u8], capability: u32) -> Option<String> {
-    let text = occupancy::BY_MACHINE_CODE.get(number)?.text;
-    String::from_utf8(text(ptx.as_bytes(), cubin, capability)?).ok()
-}
-
-/// Whether the kernel of `ptx` had better be `other`, the cubin of that variant, than `cubin`.
-#[pyfunction]
-fn is_variant_worth(number: usize, ptx: &str, cubin: &[u8], other: &[u8], capability: u32) -> bool {
-    let variant = occupancy::BY_MACHINE_CODE.get(number);
-    variant.is_some_and(|variant| (variant.is_worth)(ptx.as_bytes(), cubin, other, capability))
-}
-
-/// Whether `stack` bytes are so many fewer than `before` that instructions had better stay in the order that needs them.
-#[pyfunction]
-fn is_worth_another_order(stack: u32, before: u32) -> bool {
-    occupancy::is_worth_another_order(stack, before)
-}
-
-/// Whether `stack` bytes are so many fewer than `before` that fewer CTAs, which need them, had better stay.
-#[pyfunction]
-fn is_worth_fewer_ctas(stack: u32, before: u32) -> bool {
-    occupancy::is_worth_fewer_ctas(stack, before)
+fn best_binary<'py>(
+    py: Python<'py>,
+    ptx: &str,
+    cubin: &[u8],
+    target: &str,
+    shared: Option<u64>,
+    keeps_ctas: bool,
+    assemble: Py<PyAny>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let limits = Limits {
+        capability: target.strip_prefix("cuda:").and_then(|name| name.parse().ok()).unwrap_or(0),
+        most_ctas: shared.map_or(1, |shared| occupancy::room_for(shared, target)),
+        keeps_ctas,
+    };
+    let failed = Mutex::new(None);
+    let assembled = |cubin: Vec<u8>| {
+        let stack = binary::stack_bytes(&cubin).unwrap_or(0);
+        Assembled { cubin, stack, facts: () }
+    };
+    let other = |text: &[u8]| {
+        let text = std::str::from_utf8(text).ok()?;
+        let made = Python::attach(|py| assemble.call1(py, (text,))?.extract::<Option<Vec<u8>>>(py));
+        let made = made.unwrap_or_else(|error| {
+            *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            None
+        });
+        Some(assembled(made?))
+    };
+    let goes_on = || failed.lock().unwrap_or_else(PoisonError::into_inner).is_none();
+    let first = assembled(cubin.to_vec());
+    let chosen = py.detach(|| occupancy::best_text(ptx.as_bytes(), first, limits, &other, &goes_on));
+    match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(error) => Err(error),
+        None => Ok(PyBytes::new(py, &chosen.made.cubin)),
+    }
 }
 
 /// Bytes of stack that a thread of `cubin` has.
@@ -340,15 +320,7 @@ fn _ttopt(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyStore>()?;
     module.add_function(wrap_pyfunction!(compile, module)?)?;
     module.add_function(wrap_pyfunction!(show_layout, module)?)?;
-    module.add_function(wrap_pyfunction!(with_fewer_spills, module)?)?;
-    module.add_function(wrap_pyfunction!(is_worth_fewer_ctas, module)?)?;
-    module.add_function(wrap_pyfunction!(in_other_orders, module)?)?;
-    module.add("VARIANTS", VARIANTS)?;
-    module.add_function(wrap_pyfunction!(variant, module)?)?;
-    module.add_function(wrap_pyfunction!(is_variant_worth, module)?)?;
-    module.add_function(wrap_pyfunction!(is_worth_another_order, module)?)?;
+    module.add_function(wrap_pyfunction!(best_binary, module)?)?;
     module.add_function(wrap_pyfunction!(stack_bytes, module)?)?;
-    module.add_function(wrap_pyfunction!(with_more_ctas, module)?)?;
-    module.add_function(wrap_pyfunction!(is_worth_more_ctas, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)
 }

@@ -301,11 +301,16 @@ def test_what_spills_for_more_ctas_is_assembled_again(caplog):
     compilation = ttopt.triton._Compilation(backend, options, "ptx", originals)
     spilled = originals["cubin"](ptx, {})
     assert _ttopt.stack_bytes(spilled) > 96
-    assert _ttopt.with_fewer_spills(ptx.replace("ret;", "ret; // .local"), spilled) is None
     # Only what we made is changed.
     assert compilation.assemble(ptx, {}) == spilled
     compilation.made = {"ptx": ptx}
     assert _ttopt.stack_bytes(compilation.assemble(ptx, {})) == 0
+
+    # Of a stack that may hold arrays nothing is known.
+    with_arrays = ptx.replace("ret;", "ret; // .local")
+    compilation.made = {"ptx": with_arrays}
+    assert _ttopt.stack_bytes(compilation.assemble(with_arrays, {})) > 96
+    compilation.made = {"ptx": ptx}
 
     # An assembler that refuses the other text costs a warning, and the first cubin stays.
     def refuses(source, metadata):
@@ -317,6 +322,13 @@ def test_what_spills_for_more_ctas_is_assembled_again(caplog):
     with caplog.at_level("WARNING", logger="ttopt"):
         assert compilation.assemble(ptx, {}) == spilled
     assert "ptxas failed" in caplog.text
+
+    # What is no failure of an assembler ends the search.
+    def is_interrupted(text):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _ttopt.best_binary(ptx, spilled, "cuda:90", None, False, is_interrupted)
     assert _ttopt.stack_bytes(b"no cubin") is None
     assert _ttopt.stack_bytes(spilled[:200]) is None
 
@@ -352,17 +364,19 @@ def test_dots_of_few_warps_are_assembled_for_more_ctas():
     ptx += "\n".join([*loads, *dots, *stores, "ret;", "}", ""])
     backend = CUDABackend(TARGETS["cuda:90"])
     options = backend.parse_options({})
-    first = backend.make_cubin(ptx, {}, options, 90)
-    assert _ttopt.stack_bytes(first) == 0
-    assert ".minnctapersm 2" in _ttopt.with_more_ctas(ptx, first, 1024, "cuda:90")
-    # Shared memory of the multiprocessor has room for one.
-    assert _ttopt.with_more_ctas(ptx, first, 200 << 10, "cuda:90") is None
-    assert _ttopt.with_more_ctas(ptx.replace("mma.sync", "mma.other"), first, 1024, "cuda:90") is None
+    assert _ttopt.stack_bytes(backend.make_cubin(ptx, {}, options, 90)) == 0
 
-    # The hook has both assembled.
-    texts = []
-    originals = {"cubin": lambda source, metadata: (texts.append(source), backend.make_cubin(source, metadata, options, 90))[1]}
-    compilation = ttopt.triton._Compilation(backend, options, "ptx", originals)
-    compilation.made = {"ptx": ptx}
-    compilation.assemble(ptx, {"shared": 1024})
-    assert [".minnctapersm 2" in text for text in texts] == [False, True]
+    def bounds(ptx, shared):
+        """What the hook has assembled says of CTAs."""
+        texts = []
+        originals = {"cubin": lambda source, metadata: (texts.append(source), backend.make_cubin(source, metadata, options, 90))[1]}
+        compilation = ttopt.triton._Compilation(backend, options, "ptx", originals)
+        compilation.made = {"ptx": ptx}
+        compilation.assemble(ptx, {"shared": shared})
+        return [re.search(r"minnctapersm (\d+)", text)[1] for text in texts]
+
+    assert bounds(ptx, 1024) == ["1", "2"]
+    # Shared memory of the multiprocessor has room for one.
+    assert bounds(ptx, 200 << 10) == ["1"]
+    without_dots = re.sub("mma.sync.*", "", ptx)
+    assert bounds(without_dots, 1024) == ["1"]

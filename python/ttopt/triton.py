@@ -11,7 +11,6 @@ import os
 import re
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from . import _companions, _ttopt
@@ -206,8 +205,7 @@ class _Compilation:
             _counts["compiled"] += 1
 
     def assemble(self, source, metadata):
-        """Triton's assembler, and again with more CTAs for the dots of few warps; where threads spill with fewer CTAs, and with
-        instructions in other orders.
+        """Triton's assembler, and again for other texts that may be better (`best_text`).
 
         What the assembler refuses of these is left, with a warning.
         """
@@ -223,38 +221,10 @@ class _Compilation:
                 log.warning("other text for a kernel is left: %s", error)
                 return None
 
-        # How many have room is known with the shared memory that they take. Whoever says how many registers a thread may have
-        # says how many that is.
-        bounded = getattr(self.options, "maxnreg", None)
-        shared, target = metadata.get("shared"), f"cuda:{self._capability()}"
-        crowded = None if bounded or shared is None else _ttopt.with_more_ctas(source, cubin, shared, target)
-        if crowded is not None:
-            other = again(crowded)
-            if other is not None and _ttopt.is_worth_more_ctas(_ttopt.stack_bytes(other) or 0):
-                cubin, source = other, crowded
-        relaxed = None if bounded else _ttopt.with_fewer_spills(source, cubin)
-        if relaxed is not None:
-            other = again(relaxed)
-            if other is not None and _ttopt.is_worth_fewer_ctas(
-                _ttopt.stack_bytes(other) or 0, _ttopt.stack_bytes(cubin)
-            ):
-                cubin, source = other, relaxed
-        orders = _ttopt.in_other_orders(source, cubin)
-        if orders:
-            with ThreadPoolExecutor(len(orders)) as pool:
-                others = list(pool.map(again, orders))
-            for order, other in zip(orders, others):
-                less = other is not None and _ttopt.is_worth_another_order(
-                    _ttopt.stack_bytes(other) or 0, _ttopt.stack_bytes(cubin)
-                )
-                if less:
-                    cubin, source = other, order
-        for variant in range(_ttopt.VARIANTS):
-            text = _ttopt.variant(variant, source, cubin, self._capability())
-            other = text and again(text)
-            if other and _ttopt.is_variant_worth(variant, source, cubin, other, self._capability()):
-                cubin, source = other, text
-        return cubin
+        # Whoever says how many registers a thread may have says how many CTAs there are.
+        keeps_ctas = bool(getattr(self.options, "maxnreg", None))
+        target = f"cuda:{self._capability()}"
+        return _ttopt.best_binary(source, cubin, target, metadata.get("shared"), keeps_ctas, again)
 
     def _capability(self):
         match = re.fullmatch(r"sm_?(\d+)a?", str(getattr(self.options, "arch", None) or ""))

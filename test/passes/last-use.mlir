@@ -1,5 +1,8 @@
 // RUN: %ttopt %s --tritongpu-last-use | FileCheck %s
 
+// A program comes back to what it read.
+// CHECK: module attributes {ttg.comes_back,
+
 #b = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
 #rows = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>
 #one = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>

@@ -1,7 +1,7 @@
 //! LLVM's part: which of its passes run before and during code generation.
 
 use crate::device_library::Linked;
-use crate::{bit_loads, opaque_numbers, pointer_steps};
+use crate::{bit_loads, loop_sums, opaque_numbers, pointer_steps};
 use anyhow::{Context as _, Result, anyhow, bail};
 use inkwell::OptimizationLevel;
 use inkwell::attributes::{Attribute, AttributeLoc};
@@ -215,8 +215,14 @@ pub fn optimize(
         run(&format!("function({PAIR_PASSES})"))?;
     }
     match vendor {
-        Vendor::Nvidia if loops => opaque_numbers::behind(module, || run(LOOP_PASSES)),
-        Vendor::Nvidia => pointer_steps::share(module, &machine.get_target_data()),
+        Vendor::Nvidia => {
+            if loops {
+                opaque_numbers::behind(module, || run(LOOP_PASSES))?;
+            } else {
+                pointer_steps::share(module, &machine.get_target_data())?;
+            }
+            loop_sums::share(module)
+        }
         _ => Ok(()),
     }
 }

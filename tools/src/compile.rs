@@ -4,8 +4,9 @@ use crate::binary::{self, Resources};
 use crate::companions::Companions;
 use crate::contexts::Contexts;
 use crate::diagnostics::{Handler, Sink};
+use crate::occupancy::{self, Assembled, Chosen, Limits};
 use crate::overrides::{self, Expected, Override};
-use crate::{codegen, device_library, llvm_errors, occupancy};
+use crate::{codegen, device_library, llvm_errors};
 use anyhow::{Context as _, Result, anyhow, bail};
 use inkwell::context::Context as LlvmContext;
 use inkwell::module::Module as LlvmModule;
@@ -24,9 +25,10 @@ use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttg::module_attrs::{TARGET, TOTAL_NUM_WARPS};
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
 use ttopt_lowering::{FLUSH_DENORMALS, FP_FUSION, LINE_INFO, MAX_REGISTERS, WAVES_PER_EU, flushes_denormals};
-use ttopt_passes::choice::{Candidate, Choice, Unit};
+use ttopt_passes::choice::{Choice, Unit};
 use ttopt_passes::estimate::{Estimate, Launch};
 use ttopt_passes::kernel_decisions::{MOST_CTAS, REDUCE_LOOP_ADDRESSES};
+use ttopt_passes::last_use::COMES_BACK;
 use ttopt_passes::schedule::pass::SCHEDULES;
 
 /// What to stop at.
@@ -909,7 +911,8 @@ impl<'c> Compilation<'_, 'c> {
             let mut tell = |choice: &Choice| self.remark(&metadata.name, choice);
             let tell: Option<&mut dyn FnMut(&Choice)> =
                 if self.options.explain { Some(&mut tell) } else { None };
-            occupancy::bound_and_tell(&mut code, most, tell);
+            let comes_back = module_attr(&self.module, COMES_BACK).is_some();
+            occupancy::bound_and_tell(&mut code, most, comes_back, tell);
         }
         if !object {
             self.keep(Stage::Asm, code.clone())?;
@@ -1000,90 +1003,46 @@ impl<'c> Compilation<'_, 'c> {
         self.finish_binary(bytes, resources, target, start)
     }
 
-    /// The binary of assembly, once more with fewer CTAs where those that were estimated for it make its threads spill,
-    /// and with its instructions in other orders. What the assembler refuses of these is left, with a warning.
+    /// The binary of assembly: the best of those of texts that say the same (`occupancy::best_text`).
     fn make_binary(&mut self, code: &[u8], target: &TargetDesc) -> Result<()> {
         let start = Instant::now();
         let Options { companions, ptxas_options, max_registers, .. } = self.options;
-        let assemble = |code: &[u8]| binary::assemble(code, target.name, companions, ptxas_options);
+        let assemble = |code: &[u8]| {
+            let (cubin, facts) = binary::assemble(code, target.name, companions, ptxas_options)?;
+            let stack = facts.map(|facts: Resources| facts.stack).or_else(|| binary::stack_bytes(&cubin));
+            anyhow::Ok(Assembled { cubin, stack: stack.unwrap_or(0), facts })
+        };
         let (bytes, resources) = match target.vendor {
             Vendor::Nvidia => {
-                let (mut made, mut best) = (assemble(code)?, Cow::Borrowed(code));
-                // A stack may also hold what a kernel prints.
-                let spills = made.1.filter(|made| made.spill_stores > 0);
-                let stack = spills.map_or(0, |resources| resources.stack);
-                let mut told = vec![stack_of("as it was bounded", stack)];
-                let mut chosen = 0;
-                let most = number(&self.module, MOST_CTAS).filter(|_| max_registers.is_none()).unwrap_or(1);
-                let unspilled = made.1.filter(|made| made.stack == 0).map(|made| made.registers);
-                let crowded = unspilled.and_then(|used| occupancy::with_more_ctas(code, used, most));
-                if let Some(crowded) = crowded
-                    && let Some(other) = unless_refused(assemble(&crowded))
-                {
-                    let needs = other.1.map_or(u32::MAX, |resources| resources.stack);
-                    told.push(stack_of("with more CTAs, which dots can use", needs));
-                    if occupancy::is_worth_more_ctas(needs) {
-                        (made, best) = (other, Cow::Owned(crowded));
-                        chosen = told.len() - 1;
-                    }
-                }
-                let relaxed = occupancy::with_fewer_spills(code, stack).filter(|_| max_registers.is_none());
-                if let Some(relaxed) = relaxed {
-                    let other = unless_refused(assemble(&relaxed));
-                    told.extend(
-                        other
-                            .as_ref()
-                            .map(|(_, made)| stack_of("with fewer CTAs", made.map_or(0, |made| made.stack))),
-                    );
-                    let spills_less = |(_, resources): &Assembled| {
-                        resources.is_some_and(|made| occupancy::is_worth_fewer_ctas(made.stack, stack))
-                    };
-                    if let Some(other) = other.filter(spills_less) {
-                        chosen = told.len() - 1;
-                        made = other;
-                        best = Cow::Owned(relaxed);
-                    }
-                }
-                let mut stack = if stack > 0 { made.1.map_or(0, |resources| resources.stack) } else { 0 };
-                let orders: Vec<Vec<u8>> = occupancy::in_other_orders(&best, stack).collect();
+                let limits = Limits {
+                    capability: target
+                        .name
+                        .strip_prefix("cuda:")
+                        .and_then(|name| name.parse().ok())
+                        .unwrap_or(0),
+                    most_ctas: number(&self.module, MOST_CTAS).unwrap_or(1),
+                    keeps_ctas: max_registers.is_some(),
+                };
+                // A text that is refused is a mistake of ours that costs no more than a warning.
+                let other = |code: &[u8]| {
+                    let made = assemble(code);
+                    made.inspect_err(|error| tracing::warn!("other text for a kernel is left: {error:#}"))
+                        .ok()
+                };
+                let go_on = || self.check_cancelled().is_ok();
+                let Chosen { made, text, tried, place } =
+                    occupancy::best_text(code, assemble(code)?, limits, &other, &go_on);
                 self.check_cancelled()?;
-                let others: Vec<_> = std::thread::scope(|scope| {
-                    let running: Vec<_> =
-                        orders.iter().map(|order| scope.spawn(|| assemble(order))).collect();
-                    running.into_iter().map(|thread| thread.join()).collect()
-                });
-                for (order, other) in orders.into_iter().zip(others) {
-                    let Ok(other) = other else { bail!("a thread that ran the assembler panicked") };
-                    let Some(other) = unless_refused(other) else { continue };
-                    let needs = other.1.map_or(u32::MAX, |resources| resources.stack);
-                    told.push(stack_of("in another order", needs));
-                    if occupancy::is_worth_another_order(needs, stack) {
-                        (made, best, stack) = (other, Cow::Owned(order), needs);
-                        chosen = told.len() - 1;
-                    }
-                }
-                let capability =
-                    target.name.strip_prefix("cuda:").and_then(|name| name.parse().ok()).unwrap_or(0);
-                for variant in occupancy::BY_MACHINE_CODE {
-                    let Some(text) = (variant.text)(&best, &made.0, capability) else { continue };
-                    let Some(other) = unless_refused(assemble(&text)) else { continue };
-                    let needs = other.1.map_or(u32::MAX, |resources| resources.stack);
-                    told.push(stack_of(variant.name, needs));
-                    if (variant.is_worth)(&best, &made.0, &other.0, capability) {
-                        (made, best) = (other, Cow::Owned(text));
-                        chosen = told.len() - 1;
-                    }
-                }
                 if self.options.explain
-                    && let Some(choice) = Choice::among("the stack of a thread", Unit::Bytes, told, chosen)
+                    && let Some(choice) = Choice::among("the stack of a thread", Unit::Bytes, tried, place)
                 {
                     let kernel = self.made.metadata.as_ref().map_or("", |metadata| &metadata.name);
                     self.remark(kernel, &choice);
                 }
-                if let Cow::Owned(best) = best {
-                    self.keep(Stage::Asm, best)?;
+                if let Cow::Owned(text) = text {
+                    self.keep(Stage::Asm, text)?;
                 }
-                made
+                (made.cubin, made.facts)
             }
             Vendor::Amd => (binary::link(code, companions)?, Resources::of_amd(code)),
         };
@@ -1152,20 +1111,6 @@ impl<'c> Compilation<'_, 'c> {
         }
         if self.options.verify_each || as_op(&self.module).verify() { Ok(()) } else { Err(Reported.into()) }
     }
-}
-
-/// Text with so many bytes of stack, for those who ask.
-fn stack_of(name: &str, bytes: u32) -> Candidate {
-    Candidate::new(name, Some(bytes.into()))
-}
-
-/// A binary, and what its assembler says it needs.
-type Assembled = (Vec<u8>, Option<Resources>);
-
-/// What the assembler made of other text for a kernel that is assembled already: nothing where it refuses the text, which
-/// is then a mistake of ours that costs no more than a warning.
-fn unless_refused(made: Result<Assembled>) -> Option<Assembled> {
-    made.inspect_err(|error| tracing::warn!("other text for a kernel that spills is left: {error:#}")).ok()
 }
 
 /// LLVM ends text with a zero.

@@ -26,6 +26,7 @@ mod contexts;
 mod device_library;
 pub mod explain;
 mod llvm_errors;
+mod loop_sums;
 pub mod machine_code;
 pub mod memory;
 pub mod occupancy;

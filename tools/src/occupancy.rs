@@ -13,6 +13,7 @@ mod apart;
 mod pressure;
 mod read;
 mod reorder;
+mod search;
 mod written_out;
 
 use crate::binary;
@@ -20,6 +21,7 @@ use crate::machine_code::{Cycles, cycles, parts};
 use linear_layout::target::TargetDesc;
 use pressure::Need;
 use read::Kernel;
+pub use search::{Assembled, Assembler, Chosen, Limits, best_text};
 use tracing::debug;
 use ttopt_passes::choice::{Candidate, Choice, Unit};
 use ttopt_passes::kernel_decisions::most_ctas;
@@ -63,6 +65,9 @@ const WARPS_OF_LOADING_LOOPS: u64 = 48;
 /// As long as so many CTAs have them: with fewer, a barrier stops a larger part of the warps.
 const CTAS_OF_LOADING_LOOPS: u64 = 6;
 
+/// Costs up to so many times the least are nearly as little (timings: `docs/objective.md`).
+const NEARLY: f64 = 1.08;
+
 /// What was found out about a kernel, and what it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -76,13 +81,15 @@ pub struct Occupancy {
 /// Gives each kernel of `ptx` that has a bound (`.minnctapersm`) the one that costs least, `most` at most; what was found
 /// for the last of them. Kernels that call functions, and text that is no PTX, stay as they are.
 pub fn bound(ptx: &mut Vec<u8>, most: u64) -> Option<Occupancy> {
-    bound_and_tell(ptx, most, None)
+    bound_and_tell(ptx, most, false, None)
 }
 
-/// The same, which tells what other bounds would have cost.
+/// The same, which tells what other bounds would have cost. Of kernels that come back to what they read in an earlier loop
+/// (`comes_back`) programs drive it out of each other's caches: these get as few CTAs as cost nearly as little ([`NEARLY`]).
 pub fn bound_and_tell(
     ptx: &mut Vec<u8>,
     most: u64,
+    comes_back: bool,
     mut tell: Option<&mut dyn FnMut(&Choice)>,
 ) -> Option<Occupancy> {
     let mut found = None;
@@ -90,7 +97,7 @@ pub fn bound_and_tell(
     for kernel in read::kernels(ptx) {
         let Some(needs) = pressure::needs(&kernel, FEWEST_REGISTERS) else { continue };
         let registers = needs.iter().map(|need| need.registers).fold(0.0, f64::max).ceil() as u64;
-        let ctas = ctas(&needs, &kernel, most);
+        let ctas = ctas(&needs, &kernel, most, if comes_back { NEARLY } else { 1.0 });
         if let Some(tell) = tell.as_mut() {
             choice(&needs, &kernel, most, registers, ctas).iter().for_each(tell);
         }
@@ -116,7 +123,7 @@ const SPILLS: f64 = 1.15;
 /// What the PTX of one kernel says once its assembler found that a thread needs `stack` bytes to spill to: fewer CTAs, so
 /// that each thread gets at least as many registers more. `None` where that is not worth it, or there is one CTA already.
 /// The constants are of timings (`docs/objective.md`).
-pub fn with_fewer_spills(ptx: &[u8], stack: u32) -> Option<Vec<u8>> {
+fn with_fewer_spills(ptx: &[u8], stack: u32) -> Option<Vec<u8>> {
     if stack <= LITTLE_STACK {
         return None;
     }
@@ -146,12 +153,11 @@ fn with_bound(ptx: &[u8], kernel: &Kernel, ctas: u64) -> Vec<u8> {
 }
 
 /// Whether `stack` bytes are so many fewer than `before` that fewer CTAs, which need them, had better stay.
-pub fn is_worth_fewer_ctas(stack: u32, before: u32) -> bool {
+fn is_worth_fewer_ctas(stack: u32, before: u32) -> bool {
     2 * stack <= before
 }
 
-/// Warps up to which a kernel whose warps wait for their dots (`mma.sync`) is tried with more CTAs than its estimated
-/// registers allow.
+/// Warps up to which a kernel whose warps wait for their dots is tried with more CTAs than its estimated registers allow.
 const WARPS_WITH_DOTS: u64 = 16;
 /// Registers that it may use more than it would be granted then: ptxas makes up for about as many.
 const REGISTERS_TO_DO_WITHOUT: u64 = 64;
@@ -159,17 +165,24 @@ const REGISTERS_TO_DO_WITHOUT: u64 = 64;
 const STACK_OF_MORE_CTAS: u32 = 16;
 
 /// What the PTX of one kernel says to have more CTAs, once its assembler found that a thread uses `registers` registers and
-/// spills nothing: for kernels with `mma.sync` and few warps, where dots and loads of other CTAs fill the time in which a
-/// warp waits for its own. Whether ptxas can do with as few registers it says best itself. At most `most` CTAs have room in
+/// spills nothing: for kernels of few warps that wait for their dots, where dots and loads of other CTAs fill that time. Whether ptxas can do with as few registers it says best itself. At most `most` CTAs have room in
 /// shared memory. The constants are of timings (`docs/objective.md`).
-pub fn with_more_ctas(ptx: &[u8], registers: u32, most: u64) -> Option<Vec<u8>> {
+fn with_more_ctas(ptx: &[u8], registers: u32, most: u64) -> Option<Vec<u8>> {
     let (kernel, bound) = only_kernel(ptx)?;
-    read::position(ptx, kernel.bound.end, b"mma.sync")?;
+    if !waits_for_dots(ptx, &kernel) {
+        return None;
+    }
     let (warps, registers) = (warps_of(&kernel), u64::from(registers));
     let more = (bound + 1..=most.min(WARPS_WITH_DOTS / warps))
         .find(|ctas| granted(ctas * warps) < registers)
         .filter(|ctas| granted(ctas * warps).max(kernel.least) + REGISTERS_TO_DO_WITHOUT >= registers)?;
     Some(with_bound(ptx, &kernel, more))
+}
+
+/// Whether warps of a kernel wait for their dots: `mma.sync`, or `wgmma` where nothing is copied meanwhile.
+fn waits_for_dots(ptx: &[u8], kernel: &Kernel) -> bool {
+    let has = |text: &[u8]| read::position(ptx, kernel.bound.end, text).is_some();
+    has(b"mma.sync") || (has(b"wgmma.mma_async") && !has(b"cp.async"))
 }
 
 /// CTAs of `shared` bytes of shared memory that have room on a multiprocessor of `target`; one where the target is unknown.
@@ -178,7 +191,7 @@ pub fn room_for(shared: u64, target: &str) -> u64 {
 }
 
 /// Whether `stack` bytes of a thread are so few that more CTAs, which need them, had better stay.
-pub fn is_worth_more_ctas(stack: u32) -> bool {
+fn is_worth_more_ctas(stack: u32) -> bool {
     stack <= STACK_OF_MORE_CTAS
 }
 
@@ -189,7 +202,7 @@ const LESS_STACK: f64 = 0.85;
 
 /// The PTX of one kernel with its instructions in other orders, to be tried one by one once its assembler found that a
 /// thread needs `stack` bytes to spill to; none where that is little, or the kernel calls functions.
-pub fn in_other_orders(ptx: &[u8], stack: u32) -> impl Iterator<Item = Vec<u8>> {
+fn in_other_orders(ptx: &[u8], stack: u32) -> impl Iterator<Item = Vec<u8>> {
     let choices = [reorder::Choice::FewestAlive, reorder::Choice::LastInText];
     choices
         .into_iter()
@@ -198,7 +211,7 @@ pub fn in_other_orders(ptx: &[u8], stack: u32) -> impl Iterator<Item = Vec<u8>> 
 }
 
 /// Whether `stack` bytes are so many fewer than `before` that instructions had better stay in the order that needs them.
-pub fn is_worth_another_order(stack: u32, before: u32) -> bool {
+fn is_worth_another_order(stack: u32, before: u32) -> bool {
     f64::from(stack) < LESS_STACK * f64::from(before)
 }
 
@@ -207,18 +220,17 @@ type Rewrite = fn(&[u8], &[u8], u32) -> Option<Vec<u8>>;
 
 /// Another text for a kernel, which an estimate of the machine code of both tells to be better or not.
 #[derive(Clone, Copy)]
-#[non_exhaustive]
-pub struct Variant {
+struct Variant {
     /// What it is, for users.
-    pub name: &'static str,
+    name: &'static str,
     /// It, of the PTX and the cubin made of that for a capability, as in 90, where it is worth to be tried.
-    pub text: Rewrite,
+    text: Rewrite,
     /// Whether the kernel of the PTX had better be the second cubin than the first one.
-    pub is_worth: fn(&[u8], &[u8], &[u8], u32) -> bool,
+    is_worth: fn(&[u8], &[u8], &[u8], u32) -> bool,
 }
 
 /// Those to be tried one after the other, each of the best text before.
-pub const BY_MACHINE_CODE: [Variant; 3] = [
+const BY_MACHINE_CODE: [Variant; 3] = [
     Variant {
         name: "with fewer CTAs for more registers",
         text: with_more_registers,
@@ -247,8 +259,7 @@ const FASTER_WITH_MORE_REGISTERS: f64 = 1.15;
 /// than its dots want ([`with_more_ctas`]).
 fn with_more_registers(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
     let (kernel, bound) = only_kernel(ptx)?;
-    let dots = read::position(ptx, kernel.bound.end, b"mma.sync").is_some();
-    if dots && bound * warps_of(&kernel) <= WARPS_WITH_DOTS {
+    if waits_for_dots(ptx, &kernel) && bound * warps_of(&kernel) <= WARPS_WITH_DOTS {
         return None;
     }
     let granted = granted(bound * warps_of(&kernel));
@@ -362,9 +373,11 @@ fn warps_of_part(kernel: &Kernel, cubin: &[u8]) -> Option<f64> {
     Some(((ctas * warps) as f64 / 4.0).min(MOST_WARPS_OF_PART))
 }
 
-/// The number of CTAs, up to `most`, that costs least.
-fn ctas(needs: &[Need], kernel: &Kernel, most: u64) -> u64 {
-    costs(needs, kernel, most).min_by(|a, b| a.0.total_cmp(&b.0)).map_or(1, |(_, ctas)| ctas)
+/// The fewest CTAs, up to `most`, that cost at most `nearly` times the least.
+fn ctas(needs: &[Need], kernel: &Kernel, most: u64, nearly: f64) -> u64 {
+    let all: Vec<(f64, u64)> = costs(needs, kernel, most).collect();
+    let least = all.iter().map(|(cost, _)| *cost).fold(f64::INFINITY, f64::min);
+    all.iter().find(|(cost, _)| *cost <= nearly * least).map_or(1, |(_, ctas)| *ctas)
 }
 
 /// What numbers of CTAs, up to `most`, cost.
@@ -522,6 +535,13 @@ mod tests {
         assert_eq!(bound(&mut ptx, 16).unwrap().ctas, 6, "warps do not wait for each other");
         let mut ptx = text(&holds(64), 128);
         assert_eq!(bound(&mut ptx, 3).unwrap().ctas, 3, "shared memory may leave room for fewer");
+        // Six cost a little more than seven.
+        let mut ptx = text(&holds(64), 128);
+        assert_eq!(
+            bound_and_tell(&mut ptx, 16, true, None).unwrap().ctas,
+            6,
+            "it comes back to what it read"
+        );
     }
 
     /// ptxas 13.5 refuses a `wgmma` with eight accumulators in 32 registers: it wants 34.
@@ -582,6 +602,11 @@ mod tests {
         // 193 registers are 65 more than 128.
         assert_eq!(try_more(1, 256, 193, 16), None);
         assert_eq!(with_more_ctas(&with(3, "", 128), 160, 16), None, "no dots");
+        // Of asynchronous dots those count that are not beside copies.
+        let wgmma = body.replace("mma.sync", "wgmma.mma_async.sync");
+        assert!(with_more_ctas(&with(3, &wgmma, 128), 160, 16).is_some());
+        let copies = format!("{wgmma}\n\tcp.async.cg.shared.global [%r0], [%rd0], 16;");
+        assert_eq!(with_more_ctas(&with(3, &copies, 128), 160, 16), None);
         assert!(is_worth_more_ctas(16) && !is_worth_more_ctas(20));
     }
 

@@ -612,7 +612,7 @@ fn uses(value: InstructionValue<'_>) -> impl Iterator<Item = (InstructionValue<'
 }
 
 /// What uses an instruction is one, whatever its type.
-fn instruction(user: AnyValueEnum<'_>) -> Option<InstructionValue<'_>> {
+pub(crate) fn instruction(user: AnyValueEnum<'_>) -> Option<InstructionValue<'_>> {
     match user {
         AnyValueEnum::ArrayValue(value) => value.as_instruction(),
         AnyValueEnum::IntValue(value) => value.as_instruction(),

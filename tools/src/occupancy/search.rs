@@ -1,0 +1,269 @@
+//! Which text of a kernel becomes its binary: texts that say the same are assembled and compared with what the first gave.
+//!
+//! They are tried in three steps, each from the best text before: other numbers of CTAs, other orders of instructions where
+//! threads spill, and what an estimate of the machine code chooses ([`BY_MACHINE_CODE`]). The texts of a step are assembled at
+//! once, on threads of their own. What is chosen is what trying them one after the other would choose.
+
+use super::{
+    BY_MACHINE_CODE, in_other_orders, is_worth_another_order, is_worth_fewer_ctas, is_worth_more_ctas, read,
+    with_fewer_spills, with_more_ctas,
+};
+use crate::binary;
+use std::borrow::Cow;
+use ttopt_passes::choice::Candidate;
+
+/// Bytes of text beyond which a kernel is assembled once: assemblers take seconds for it, and time grows faster than text.
+const MOST_TEXT: usize = 1 << 20;
+
+/// What an assembler made of a text: the binary, and what else it says.
+pub struct Assembled<R> {
+    /// The binary, an ELF file.
+    pub cubin: Vec<u8>,
+    /// Bytes of stack of a thread.
+    pub stack: u32,
+    /// What the caller wants to know of the one that is chosen.
+    pub facts: R,
+}
+
+/// What texts may say.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// What the binary is for, as in 90.
+    pub capability: u32,
+    /// CTAs that have room in the shared memory of a multiprocessor.
+    pub most_ctas: u64,
+    /// Whether the user says how many registers a thread may have: then numbers of CTAs stay as they are, so that they do not
+    /// say otherwise.
+    pub keeps_ctas: bool,
+}
+
+/// The text that was chosen.
+pub struct Chosen<'a, R> {
+    /// What the assembler made of it.
+    pub made: Assembled<R>,
+    /// It.
+    pub text: Cow<'a, [u8]>,
+    /// All that were tried, with the bytes of stack of a thread.
+    pub tried: Vec<Candidate>,
+    /// Which of them it is.
+    pub place: usize,
+}
+
+/// An assembler: nothing where it refuses a text.
+pub type Assembler<'a, R> = dyn Fn(&[u8]) -> Option<Assembled<R>> + Sync + 'a;
+
+/// The best text of the kernel of `ptx`, of which `made` was made. `go_on` is asked before each step.
+pub fn best_text<'a, R: Send>(
+    ptx: &'a [u8],
+    made: Assembled<R>,
+    limits: Limits,
+    assemble: &Assembler<'_, R>,
+    go_on: &dyn Fn() -> bool,
+) -> Chosen<'a, R> {
+    // What is on the stack of a kernel with arrays is theirs: of spills nothing is known.
+    let has_arrays = read::position(ptx, 0, b".local").is_some();
+    let stack = if has_arrays { 0 } else { made.stack };
+    let tried = vec![candidate("as it was bounded", stack)];
+    let mut best = Chosen { made, text: Cow::Borrowed(ptx), tried, place: 0 };
+    if ptx.len() > MOST_TEXT {
+        return best;
+    }
+    if go_on() && !limits.keeps_ctas {
+        best.try_numbers_of_ctas(stack, limits.most_ctas, assemble);
+    }
+    if go_on() && !has_arrays {
+        best.try_orders(assemble);
+    }
+    if go_on() {
+        best.try_by_machine_code(limits.capability, assemble);
+    }
+    best
+}
+
+impl<R: Send> Chosen<'_, R> {
+    fn take(&mut self, made: Assembled<R>, text: Vec<u8>) {
+        (self.made, self.text, self.place) = (made, Cow::Owned(text), self.tried.len() - 1);
+    }
+
+    fn tell(&mut self, name: &str, made: &Assembled<R>) {
+        self.tried.push(candidate(name, made.stack));
+    }
+
+    /// More CTAs for dots of kernels that spill nothing, fewer for those that do.
+    fn try_numbers_of_ctas(&mut self, stack: u32, most: u64, assemble: &Assembler<'_, R>) {
+        let registers = binary::registers(&self.made.cubin).filter(|_| self.made.stack == 0);
+        if let Some(text) = registers.and_then(|registers| with_more_ctas(&self.text, registers, most))
+            && let Some(made) = assemble(&text)
+        {
+            self.tell("with more CTAs, which dots can use", &made);
+            if is_worth_more_ctas(made.stack) {
+                self.take(made, text);
+            }
+        }
+        if let Some(text) = with_fewer_spills(&self.text, stack)
+            && let Some(made) = assemble(&text)
+        {
+            self.tell("with fewer CTAs", &made);
+            if is_worth_fewer_ctas(made.stack, stack) {
+                self.take(made, text);
+            }
+        }
+    }
+
+    fn try_orders(&mut self, assemble: &Assembler<'_, R>) {
+        let orders: Vec<_> = in_other_orders(&self.text, self.made.stack).map(Some).collect();
+        let all = at_once(assemble, &orders);
+        for (text, made) in orders.into_iter().zip(all) {
+            let Some((text, made)) = text.zip(made) else { continue };
+            self.tell("in another order", &made);
+            if is_worth_another_order(made.stack, self.made.stack) {
+                self.take(made, text);
+            }
+        }
+    }
+
+    fn try_by_machine_code(&mut self, capability: u32, assemble: &Assembler<'_, R>) {
+        let texts = BY_MACHINE_CODE.map(|variant| (variant.text)(&self.text, &self.made.cubin, capability));
+        let all = at_once(assemble, &texts);
+        let before = self.place;
+        for (variant, of_before) in BY_MACHINE_CODE.iter().zip(texts.into_iter().zip(all)) {
+            // Once one is taken, those that follow are texts of that one.
+            let (text, made) = if self.place == before {
+                of_before
+            } else {
+                let text = (variant.text)(&self.text, &self.made.cubin, capability);
+                let made = text.as_deref().and_then(assemble);
+                (text, made)
+            };
+            let Some((text, made)) = text.zip(made) else { continue };
+            self.tell(variant.name, &made);
+            if (variant.is_worth)(&self.text, &self.made.cubin, &made.cubin, capability) {
+                self.take(made, text);
+            }
+        }
+    }
+}
+
+/// What the assembler makes of each of the texts that there are, one on this thread and the others beside it.
+fn at_once<R: Send>(assemble: &Assembler<'_, R>, texts: &[Option<Vec<u8>>]) -> Vec<Option<Assembled<R>>> {
+    let Some(last) = texts.iter().rposition(Option::is_some) else {
+        return texts.iter().map(|_| None).collect();
+    };
+    std::thread::scope(|scope| {
+        let others = &texts[..last];
+        let running: Vec<_> = others
+            .iter()
+            .map(|text| text.as_deref().map(|text| scope.spawn(move || assemble(text))))
+            .collect();
+        let made = texts[last].as_deref().and_then(assemble);
+        let joined = running.into_iter().map(|thread| {
+            thread.and_then(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        });
+        let behind = texts[last + 1..].iter().map(|_| None);
+        joined.collect::<Vec<_>>().into_iter().chain([made]).chain(behind).collect()
+    })
+}
+
+fn candidate(name: &str, stack: u32) -> Candidate {
+    Candidate::new(name, Some(stack.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    /// A binary for sm_90 with so many registers of a thread and no code: an ELF file of which only the section of attributes
+    /// counts.
+    fn cubin(registers: u32) -> Vec<u8> {
+        let names = b"\0.shstrtab\0.nv.info\0";
+        let mut info = vec![4, 0x2f, 8, 0];
+        info.extend(1_u32.to_le_bytes());
+        info.extend(registers.to_le_bytes());
+        let (at_names, at_info) = (64, 64 + names.len());
+        let headers = at_info + info.len();
+        let mut file = b"\x7fELF\x02\x01".to_vec();
+        file.resize(64, 0);
+        file[0x28..0x30].copy_from_slice(&(headers as u64).to_le_bytes());
+        file[0x3a..0x3c].copy_from_slice(&64_u16.to_le_bytes());
+        file[0x3c..0x3e].copy_from_slice(&2_u16.to_le_bytes());
+        file.extend(names);
+        file.extend(info.iter());
+        for (name, at, length) in [(1_u32, at_names, names.len()), (11, at_info, info.len())] {
+            let mut header = vec![0; 64];
+            header[..4].copy_from_slice(&name.to_le_bytes());
+            header[0x18..0x20].copy_from_slice(&(at as u64).to_le_bytes());
+            header[0x20..0x28].copy_from_slice(&(length as u64).to_le_bytes());
+            file.extend(header);
+        }
+        file
+    }
+
+    fn kernel(ctas: u64, body: &str) -> Vec<u8> {
+        format!(".version 8.4\n.target sm_90a\n.visible .entry k(\n\t.param .u64 p\n)\n.reqntid 128\n.minnctapersm {ctas}\n{{\n{body}\n\tret;\n}}\n")
+            .into_bytes()
+    }
+
+    fn made(stack: u32) -> Assembled<u32> {
+        Assembled { cubin: cubin(128), stack, facts: stack }
+    }
+
+    const LIMITS: Limits = Limits { capability: 90, most_ctas: 16, keeps_ctas: false };
+
+    /// The best text of a kernel for four CTAs that spills 136 bytes, where each other text spills so many, and what was tried.
+    fn best(body: &str, others: u32, limits: Limits) -> (String, u32, usize) {
+        let text = kernel(4, body);
+        let asked = Mutex::new(0);
+        let assemble = |_: &[u8]| {
+            *asked.lock().unwrap() += 1;
+            Some(made(others))
+        };
+        let chosen = best_text(&text, made(136), limits, &assemble, &|| true);
+        assert_eq!(chosen.tried.len(), *asked.lock().unwrap() + 1);
+        (String::from_utf8(chosen.text.into_owned()).unwrap(), chosen.made.facts, *asked.lock().unwrap())
+    }
+
+    #[test]
+    fn fewer_ctas_are_taken_where_they_spill_less() {
+        let (text, stack, _) = best("", 0, LIMITS);
+        assert!(text.contains(".minnctapersm 3\n") && stack == 0);
+        let (text, stack, tried) = best("", 130, LIMITS);
+        assert!(text.contains(".minnctapersm 4\n") && stack == 136 && tried >= 1);
+    }
+
+    #[test]
+    fn who_says_how_many_registers_keeps_the_bound() {
+        let (text, ..) = best("", 0, Limits { keeps_ctas: true, ..LIMITS });
+        assert!(text.contains(".minnctapersm 4\n"));
+    }
+
+    #[test]
+    fn arrays_on_the_stack_are_no_spills() {
+        assert_eq!(best("\t.local .align 8 .b8 depot[8];", 0, LIMITS).2, 0);
+    }
+
+    #[test]
+    fn long_texts_are_assembled_once() {
+        assert_eq!(best(&"\tmov.b32 %r1, 0;\n".repeat(MOST_TEXT / 17 + 1), 0, LIMITS).2, 0);
+    }
+
+    #[test]
+    fn what_is_refused_is_left_and_what_is_cancelled_is_not_tried() {
+        let text = kernel(4, "");
+        let chosen = best_text(&text, made(136), LIMITS, &|_| None, &|| true);
+        assert!(matches!(chosen.text, Cow::Borrowed(_)) && chosen.tried.len() == 1 && chosen.place == 0);
+        let chosen = best_text(&text, made(136), LIMITS, &|_| panic!("nobody asked"), &|| false);
+        assert_eq!(chosen.made.facts, 136);
+    }
+
+    #[test]
+    fn texts_that_are_assembled_at_once_keep_their_places() {
+        let texts = [None, Some(b"a".to_vec()), None, Some(b"bcd".to_vec()), None];
+        let assemble = |text: &[u8]| (text.len() > 1).then(|| made(text.len() as u32));
+        let facts = |made: Vec<Option<Assembled<u32>>>| {
+            made.into_iter().map(|made| made.map(|made| made.facts)).collect::<Vec<_>>()
+        };
+        assert_eq!(facts(at_once(&assemble, &texts)), [None, None, None, Some(3), None]);
+        assert_eq!(facts(at_once(&assemble, &[None, None])), [None, None]);
+    }
+}
