@@ -1009,8 +1009,9 @@ impl<'c> Compilation<'_, 'c> {
         let Options { companions, ptxas_options, max_registers, .. } = self.options;
         let assemble = |code: &[u8]| {
             let (cubin, facts) = binary::assemble(code, target.name, companions, ptxas_options)?;
-            let stack = facts.map(|facts: Resources| facts.stack).or_else(|| binary::stack_bytes(&cubin));
-            anyhow::Ok(Assembled { cubin, stack: stack.unwrap_or(0), facts })
+            // A stack may also hold what a kernel prints.
+            let spills = facts.filter(|facts: &Resources| facts.spill_stores > 0);
+            anyhow::Ok(Assembled { cubin, stack: spills.map_or(0, |facts| facts.stack), facts })
         };
         let (bytes, resources) = match target.vendor {
             Vendor::Nvidia => {

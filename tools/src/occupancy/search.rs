@@ -5,7 +5,7 @@
 //! once, on threads of their own. What is chosen is what trying them one after the other would choose.
 
 use super::{
-    BY_MACHINE_CODE, in_other_orders, is_worth_another_order, is_worth_fewer_ctas, is_worth_more_ctas, read,
+    BY_MACHINE_CODE, in_other_orders, is_worth_another_order, is_worth_fewer_ctas, is_worth_more_ctas,
     with_fewer_spills, with_more_ctas,
 };
 use crate::binary;
@@ -19,7 +19,7 @@ const MOST_TEXT: usize = 1 << 20;
 pub struct Assembled<R> {
     /// The binary, an ELF file.
     pub cubin: Vec<u8>,
-    /// Bytes of stack of a thread.
+    /// Bytes of stack of a thread that spills; 0 where none does, or nothing is known of it.
     pub stack: u32,
     /// What the caller wants to know of the one that is chosen.
     pub facts: R,
@@ -60,18 +60,15 @@ pub fn best_text<'a, R: Send>(
     assemble: &Assembler<'_, R>,
     go_on: &dyn Fn() -> bool,
 ) -> Chosen<'a, R> {
-    // What is on the stack of a kernel with arrays is theirs: of spills nothing is known.
-    let has_arrays = read::position(ptx, 0, b".local").is_some();
-    let stack = if has_arrays { 0 } else { made.stack };
-    let tried = vec![candidate("as it was bounded", stack)];
+    let tried = vec![candidate("as it was bounded", made.stack)];
     let mut best = Chosen { made, text: Cow::Borrowed(ptx), tried, place: 0 };
     if ptx.len() > MOST_TEXT {
         return best;
     }
     if go_on() && !limits.keeps_ctas {
-        best.try_numbers_of_ctas(stack, limits.most_ctas, assemble);
+        best.try_numbers_of_ctas(limits.most_ctas, assemble);
     }
-    if go_on() && !has_arrays {
+    if go_on() {
         best.try_orders(assemble);
     }
     if go_on() {
@@ -90,8 +87,9 @@ impl<R: Send> Chosen<'_, R> {
     }
 
     /// More CTAs for dots of kernels that spill nothing, fewer for those that do.
-    fn try_numbers_of_ctas(&mut self, stack: u32, most: u64, assemble: &Assembler<'_, R>) {
-        let registers = binary::registers(&self.made.cubin).filter(|_| self.made.stack == 0);
+    fn try_numbers_of_ctas(&mut self, most: u64, assemble: &Assembler<'_, R>) {
+        let stack = self.made.stack;
+        let registers = binary::registers(&self.made.cubin).filter(|_| stack == 0);
         if let Some(text) = registers.and_then(|registers| with_more_ctas(&self.text, registers, most))
             && let Some(made) = assemble(&text)
         {
@@ -235,11 +233,6 @@ mod tests {
     fn who_says_how_many_registers_keeps_the_bound() {
         let (text, ..) = best("", 0, Limits { keeps_ctas: true, ..LIMITS });
         assert!(text.contains(".minnctapersm 4\n"));
-    }
-
-    #[test]
-    fn arrays_on_the_stack_are_no_spills() {
-        assert_eq!(best("\t.local .align 8 .b8 depot[8];", 0, LIMITS).2, 0);
     }
 
     #[test]
