@@ -33,12 +33,13 @@ WARM_UP = "vector_add"
 CPU_RUNS = 10
 DATA = [pathlib.Path(folder) for folder in os.environ.get("TTOPT_BENCH_DATA", str(CORPUS)).split(":")]
 PATTERN = os.environ.get("TTOPT_BENCH_KERNELS", "*") + ".ttir"
-KERNELS = {path.stem: path for folder in [CORPUS, *DATA] for path in sorted(folder.glob(PATTERN if folder in DATA else f"{WARM_UP}.ttir"))}
+KERNELS = {path.stem: path for folder in DATA for path in sorted(folder.glob(PATTERN))}
+PATHS = {WARM_UP: CORPUS / f"{WARM_UP}.ttir"} | KERNELS
 
 
 def options_of(name):
     """What a kernel is launched with."""
-    launch = json.loads(KERNELS[name].with_suffix(".json").read_text())
+    launch = json.loads(PATHS[name].with_suffix(".json").read_text())
     given = {key: launch[key] for key in ["num_warps", "num_stages", "num_ctas"]}
     return given if TARGET.startswith("cuda") else given | {"num_stages": 1}
 
@@ -70,7 +71,7 @@ def triton_worker():
         backend.add_stages(stages, options, Language.TRITON)
         metadata = {"target": backend.target, **options.__dict__}
         start, busy = time.perf_counter(), time.process_time()
-        module = ir.parse_mlir_module(str(KERNELS[name]), context)
+        module = ir.parse_mlir_module(str(PATHS[name]), context)
         module.context = context
         times = {"parse": time.perf_counter() - start}
         called = {assembly: "asm", binary: "bin"}
@@ -88,7 +89,7 @@ def ours(ttc, name, runs):
     def job(name):
         launch = options_of(name)
         options = {key: launch[key] for key in ["num_warps", "num_stages", "num_ctas"]}
-        return {"input": str(KERNELS[name]), "target": TARGET, "emit": "bin" if BINARY else "asm", "output": os.devnull} | options
+        return {"input": str(PATHS[name]), "target": TARGET, "emit": "bin" if BINARY else "asm", "output": os.devnull} | options
 
     def run(runs):
         """What it says, and the microseconds on a processor."""
