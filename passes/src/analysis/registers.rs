@@ -11,7 +11,7 @@ use mlir_host::is_one_of;
 use mlir_host::upstream::ConstantOp;
 use smallvec::SmallVec;
 use std::ops::Range;
-use ttopt_dialect::tt::ops::{BroadcastOp, DotOp, ExpandDimsOp, LoadOp, ReduceOp, SplatOp, StoreOp};
+use ttopt_dialect::tt::ops::{BroadcastOp, DotOp, ExpandDimsOp, FuncOp, LoadOp, ReduceOp, SplatOp, StoreOp};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::ops::LocalLoadOp;
@@ -276,6 +276,16 @@ impl<'c> Spills<'c> {
 fn registers_of_warps(warps: u64, target: &TargetDesc) -> u64 {
     let all = simds(target) * u64::from(target.simd_registers);
     u64::from(target.thread_registers).min(all / warps.max(1))
+}
+
+/// Registers that a thread has left throughout `around`, where `warps` warps share a multiprocessor.
+pub fn free_registers(around: Op<'_>, warps: u64, target: &TargetDesc) -> u64 {
+    let function = around.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(around);
+    let graph = FlowGraph::new(function);
+    let inside = |op: Op<'_>| op.ancestor(|outer| outer == around).is_some();
+    let needed = graph.ops().iter().zip(needed_registers(&graph));
+    let most = needed.filter(|(op, _)| inside(**op)).map(|(_, needed)| needed).max().unwrap_or(0);
+    registers_of_warps(warps, target).saturating_sub(most)
 }
 
 /// The registers of 32 bits that a thread needs before each operation. Tensors' pointers and indices are computed

@@ -6,7 +6,8 @@ use super::offsets::carry_offsets;
 use super::one_loop::Pair;
 use super::past_registers::Copies;
 use super::plan::{Budget, LoopSchedule};
-use super::source::{Source, body, check_attributes};
+use super::read_ahead::ReadAhead;
+use super::source::{Ahead, Source, body, check_attributes};
 use super::staged::turn_in_registers;
 use super::worth::Worth;
 use crate::analysis::axis_info::AxisInfoAnalysis;
@@ -123,7 +124,7 @@ fn join_loops(module: Op<'_>, machine: &Machine, target: &TargetDesc, options: &
     Ok(())
 }
 
-fn run(module: Op<'_>, options: &Options) -> PassResult {
+fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
     if loops_of(module).is_empty() {
         return Ok(());
     }
@@ -153,8 +154,8 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         }
         check_attributes(op)?;
         let all = asked.is_some();
-        let source_of = |stores_ahead| Source::of(op, (all, stores_ahead), &axis, machine.num_warps, &target);
-        match source_of(false) {
+        let source_of = |ahead: &Ahead<'c>| Source::of(op, all, ahead, &axis, machine.num_warps, &target);
+        match source_of(&Ahead::default()) {
             Ok(source) => {
                 let stages = source.stages(stages as u32);
                 let demand = worth.demand(&source);
@@ -175,7 +176,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
                     Some((true, schedule)) => {
                         let one = Planned { source, schedule, nest: None, ctas: alone.ctas };
                         let turns = || {
-                            let source = source_of(true).ok()?;
+                            let source = source_of(&Ahead { stores: true, reads: Vec::new() }).ok()?;
                             let demand = worth.demand(&source);
                             let budget =
                                 source.budget(op, stages, machine.num_warps, demand, &target).ok()?;
@@ -192,9 +193,34 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
                             sources.push(turns);
                             continue;
                         }
-                        sources.push(match nested {
+                        let one = match nested {
                             Some(nested) => overlapped(one, (&alone, &nested), &worth, &said),
                             None => one,
+                        };
+                        let reads = match ReadAhead::of(&one.source, &one.schedule, &alone, &target) {
+                            Ok(ahead) => ahead.apply()?,
+                            Err(reason) => {
+                                said.reads_nothing_ahead(op, reason);
+                                Vec::new()
+                            }
+                        };
+                        sources.push(if reads.is_empty() {
+                            one
+                        } else {
+                            let source = source_of(&Ahead { stores: false, reads });
+                            let source = source.map_err(|reason| internal(op, reason))?;
+                            match one.schedule.reading_ahead(&source.graph, &alone) {
+                                Some(schedule) => Planned { source, schedule, ..one },
+                                None => {
+                                    said.reads_nothing_ahead(op, "it would take slots");
+                                    let source = source_of(&Ahead::default());
+                                    let source = source.map_err(|reason| internal(op, reason))?;
+                                    let schedule = LoopSchedule::new(&source.graph, &alone);
+                                    let schedule = schedule
+                                        .ok_or_else(|| internal(op, "its dots in parts leave no schedule"))?;
+                                    Planned { source, schedule, ..one }
+                                }
+                            }
                         });
                     }
                     Some(_) => said.none(op, "without it more CTAs fit in shared memory"),
@@ -295,6 +321,13 @@ impl Said {
         }
         if self.records {
             self.loops.push(Timeline::without(function_of(op), place_of(op), reason.to_owned()));
+        }
+    }
+
+    /// That no operand is read an iteration ahead, and why.
+    fn reads_nothing_ahead(&self, op: Op<'_>, reason: &str) {
+        if self.explains {
+            op.remark(format!("reads no operands an iteration ahead: {reason}"));
         }
     }
 
