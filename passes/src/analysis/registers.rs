@@ -1,7 +1,7 @@
 //! How many registers the tensors of a function take at once.
 
 use super::flow_graph::FlowGraph;
-use crate::ir_util::{is_dot, is_loop};
+use crate::ir_util::{in_block, is_dot, is_loop};
 use crate::rules::{Rule, rule};
 use linear_layout::Dim;
 use linear_layout::target::{TargetDesc, Vendor};
@@ -278,13 +278,20 @@ fn registers_of_warps(warps: u64, target: &TargetDesc) -> u64 {
     u64::from(target.thread_registers).min(all / warps.max(1))
 }
 
-/// Registers that a thread has left throughout `around`, where `warps` warps share a multiprocessor.
-pub fn free_registers(around: Op<'_>, warps: u64, target: &TargetDesc) -> u64 {
-    let function = around.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(around);
+/// Registers that a thread has left where `warps` warps share a multiprocessor: from `last` to the end of an iteration of the loop
+/// around it, and from its beginning to `first`.
+pub fn free_registers(first: Op<'_>, last: Op<'_>, warps: u64, target: &TargetDesc) -> u64 {
+    let function = first.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(first);
     let graph = FlowGraph::new(function);
-    let inside = |op: Op<'_>| op.ancestor(|outer| outer == around).is_some();
+    let block = first.block();
+    // What `first` computes is held behind it.
+    let counts = |op: Op<'_>| {
+        let Some(op) = block.and_then(|block| in_block(op, block)) else { return false };
+        let behind_first = first.is_before_in_block(op) && first.next() != Some(op);
+        !behind_first || op == last || last.is_before_in_block(op)
+    };
     let needed = graph.ops().iter().zip(needed_registers(&graph));
-    let most = needed.filter(|(op, _)| inside(**op)).map(|(_, needed)| needed).max().unwrap_or(0);
+    let most = needed.filter(|(op, _)| counts(**op)).map(|(_, needed)| needed).max().unwrap_or(0);
     registers_of_warps(warps, target).saturating_sub(most)
 }
 

@@ -326,7 +326,7 @@ impl Said {
 
     /// That no operand is read an iteration ahead, and why.
     fn reads_nothing_ahead(&self, op: Op<'_>, reason: &str) {
-        if self.explains {
+        if self.explains && !reason.is_empty() {
             op.remark(format!("reads no operands an iteration ahead: {reason}"));
         }
     }

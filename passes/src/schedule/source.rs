@@ -1076,7 +1076,8 @@ fn divides_within(op: Op<'_>) -> bool {
 impl Source<'_> {
     /// The schedule as a table of operations by stages.
     pub fn describe(&self, schedule: &LoopSchedule) -> String {
-        let mut text = format!("has a software pipeline of {} stages:", schedule.stages);
+        let reads = if schedule.reads_ahead() { ", of which one reads operands ahead" } else { "" };
+        let mut text = format!("has a software pipeline of {} stages{reads}:", schedule.stages);
         for step in &schedule.kernel {
             text.push_str("\n  ");
             match step {
