@@ -216,8 +216,10 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
                                     let source = source_of(&Ahead::default());
                                     let source = source.map_err(|reason| internal(op, reason))?;
                                     let schedule = LoopSchedule::new(&source.graph, &alone);
-                                    let schedule = schedule
-                                        .ok_or_else(|| internal(op, "its dots in parts leave no schedule"))?;
+                                    let Some(schedule) = schedule else {
+                                        said.none(op, "nothing can run ahead of its dots in parts");
+                                        continue;
+                                    };
                                     Planned { source, schedule, ..one }
                                 }
                             }

@@ -77,13 +77,16 @@ impl<'c> ReadAhead<'c> {
         if schedule.halves || schedule.is_prologue_ahead() || asks {
             return Err(UNEXPECTED);
         }
-        if nodes.iter().any(|node| node.writes.is_some() && node.kind != Kind::Copy) {
-            return Err("not all of its rings are filled by copies that are counted in groups");
-        }
         let dots: Vec<usize> = (0..nodes.len()).filter(|n| nodes[*n].heavy).collect();
         let (Some(first), Some(last)) = (dots.first().copied(), dots.last().copied()) else {
             return Err(UNEXPECTED);
         };
+        if ![first, last].iter().all(|n| dot_of_warps(source, *n).is_some()) {
+            return Err(UNEXPECTED);
+        }
+        if nodes.iter().any(|node| node.writes.is_some() && node.kind != Kind::Copy) {
+            return Err("not all of its rings are filled by copies that are counted in groups");
+        }
         // Behind the wait for the next iteration's operands copies begin, to slots that this one has read.
         if schedule.depths.contains(&1) {
             return Err("a ring has a single slot");
@@ -153,21 +156,18 @@ impl<'c> Operand<'c> {
     }
 }
 
-/// Whether the result of `dot` is in fragments of instructions that a warp issues.
-fn is_of_warps(dot: DotOp<'_>) -> bool {
-    let layout = dot.d().ty().as_tensor().and_then(|ty| encoding(ty.encoding()?).ok());
-    matches!(layout, Some(Encoding::NvidiaMma(_)))
+/// The dot that node `n` of `source` is, if its result is in fragments of instructions that a warp issues.
+fn dot_of_warps<'c>(source: &Source<'c>, n: usize) -> Option<DotOp<'c>> {
+    let Action::Op(op) = source.actions[n] else { return None };
+    let dot = DotOp::cast(op).filter(|_| op.block() == source.op.region(0).first_block())?;
+    let layout = encoding(dot.d().ty().as_tensor()?.encoding()?).ok()?;
+    matches!(layout, Encoding::NvidiaMma(_)).then_some(dot)
 }
 
 impl<'c> Parts<'c> {
     /// Of node `n` of `source`, in the smallest parts that are read in no more cycles than the whole.
     fn of(source: &Source<'c>, n: usize, target: &TargetDesc) -> Result<Self, Refusal> {
-        let block = source.op.region(0).first_block();
-        let dot = match source.actions[n] {
-            Action::Op(op) => DotOp::cast(op).filter(|dot| dot.op().block() == block && is_of_warps(*dot)),
-            _ => None,
-        };
-        let dot = dot.ok_or(UNEXPECTED)?;
+        let dot = dot_of_warps(source, n).ok_or(UNEXPECTED)?;
         if dot.max_num_imprecise_acc() != 0 {
             return Err("its dots are summed up in parts already");
         }
