@@ -434,9 +434,15 @@ impl LoopSchedule {
         let fetches = |node: &&Node| node.fetches;
         let words: u64 = graph.nodes.iter().filter(fetches).map(|node| node.words).sum();
         let budget = Budget { registers: budget.registers + words, ..*budget };
+        let copied = |ring: &usize| {
+            graph.nodes.iter().any(|node| node.kind == Kind::Copy && node.writes == Some(*ring))
+        };
+        if !graph.nodes.iter().filter(fetches).all(|node| node.reads.iter().all(copied)) {
+            return None;
+        }
         let fits = |found: &Self| {
             let no_more = found.depths.iter().zip(&self.depths).all(|(slots, before)| slots <= before);
-            no_more && found.depths.len() == self.depths.len()
+            no_more && found.depths.len() == self.depths.len() && found.reads_ahead()
         };
         [self.stages + 1, self.stages].into_iter().find_map(|stages| {
             let stage = Self::stages_of(graph, stages, &budget)?;
@@ -780,7 +786,7 @@ impl<'a> Order<'a> {
             if node.kind == Kind::Copy {
                 order.steps.push(Step::Commit);
             }
-            if is_dot(&n) && alone {
+            if is_dot(&n) && alone && next.is_empty() {
                 order.behind_dot.get_or_insert(order.steps.len());
             }
             if node.kind == Kind::Dot && !node.blocking && !order.used.iter().any(|used| used.0 == n) {
