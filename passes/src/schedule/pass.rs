@@ -7,7 +7,7 @@ use super::one_loop::Pair;
 use super::past_registers::Copies;
 use super::plan::{Budget, LoopSchedule};
 use super::read_ahead::ReadAhead;
-use super::source::{Ahead, Source, body, check_attributes};
+use super::source::{Ahead, Refusal, Source, body, check_attributes};
 use super::staged::turn_in_registers;
 use super::worth::Worth;
 use crate::analysis::axis_info::AxisInfoAnalysis;
@@ -22,6 +22,7 @@ use crate::reorder_instructions::first_user;
 use crate::rules::is_conversion;
 use linear_layout::show::timeline::{self, Timeline};
 use linear_layout::target::TargetDesc;
+use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Type, Walk};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::IrRewriter;
@@ -197,33 +198,10 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
                             Some(nested) => overlapped(one, (&alone, &nested), &worth, &said),
                             None => one,
                         };
-                        let reads = match ReadAhead::of(&one.source, &one.schedule, &alone, &target) {
-                            Ok(ahead) => ahead.apply()?,
-                            Err(reason) => {
-                                said.reads_nothing_ahead(op, reason);
-                                Vec::new()
-                            }
-                        };
-                        sources.push(if reads.is_empty() {
-                            one
-                        } else {
-                            let source = source_of(&Ahead { stores: false, reads });
-                            let source = source.map_err(|reason| internal(op, reason))?;
-                            match one.schedule.reading_ahead(&source.graph, &alone) {
-                                Some(schedule) => Planned { source, schedule, ..one },
-                                None => {
-                                    said.reads_nothing_ahead(op, "it would take slots");
-                                    let source = source_of(&Ahead::default());
-                                    let source = source.map_err(|reason| internal(op, reason))?;
-                                    let schedule = LoopSchedule::new(&source.graph, &alone);
-                                    let Some(schedule) = schedule else {
-                                        said.none(op, "nothing can run ahead of its dots in parts");
-                                        continue;
-                                    };
-                                    Planned { source, schedule, ..one }
-                                }
-                            }
-                        });
+                        match with_reads_ahead(one, source_of, &alone, &target, &said)? {
+                            Some(planned) => sources.push(planned),
+                            None => said.none(op, "nothing can run ahead of its dots in parts"),
+                        }
                     }
                     Some(_) => said.none(op, "without it more CTAs fit in shared memory"),
                     None => said.none(op, "nothing can run ahead"),
@@ -306,6 +284,33 @@ fn overlapped<'c>(
             one
         }
     }
+}
+
+/// The schedule of a loop with operands that are read an iteration ahead, where that is possible, else as it is: its dots are taken
+/// apart for that. `source_of` makes the loop's graph anew. `None` where its dots in parts leave none, which should not be.
+fn with_reads_ahead<'c>(
+    one: Planned<'c>,
+    source_of: impl Fn(&Ahead<'c>) -> Result<Source<'c>, Refusal>,
+    budget: &Budget,
+    target: &TargetDesc,
+    said: &Said,
+) -> Result<Option<Planned<'c>>, Reported> {
+    let op = one.source.op;
+    let reads = match ReadAhead::of(&one.source, &one.schedule, budget, target) {
+        Ok(ahead) => ahead.apply()?,
+        Err(reason) => {
+            said.reads_nothing_ahead(op, reason);
+            return Ok(Some(one));
+        }
+    };
+    let source = source_of(&Ahead { stores: false, reads }).map_err(|reason| internal(op, reason))?;
+    if let Some(schedule) = one.schedule.reading_ahead(&source.graph, budget) {
+        return Ok(Some(Planned { source, schedule, ..one }));
+    }
+    said.reads_nothing_ahead(op, "it would take slots");
+    let source = source_of(&Ahead::default()).map_err(|reason| internal(op, reason))?;
+    let schedule = LoopSchedule::new(&source.graph, budget);
+    Ok(schedule.map(|schedule| Planned { source, schedule, ..one }))
 }
 
 /// What is said of loops to those who ask.
