@@ -12,7 +12,7 @@ use crate::words::{join_words, split_words};
 use linear_layout::plan::{AccessPlan, MemoryAccess, MemoryInstruction};
 use linear_layout::target::Direction;
 use mlir_host::hash::FastMap;
-use mlir_host::ir::Value;
+use mlir_host::ir::{Attr, Value};
 
 /// Shared memory that is accessed.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +58,12 @@ fn padded_constant(offset: u64, padding: &[(u64, u64)]) -> u64 {
     padding.iter().fold(offset, |sum, (interval, pad)| sum + offset / interval * pad)
 }
 
+/// The number that a value is known to be.
+fn known(value: Value<'_>) -> Option<u64> {
+    let op = value.def_op().filter(|op| op.name() == "llvm.mlir.constant")?;
+    op.attr("value").and_then(Attr::as_int).and_then(|value| u64::try_from(value).ok())
+}
+
 /// The addresses of the accesses of one plan.
 struct Addresses<'p, 'c> {
     plan: &'p AccessPlan,
@@ -66,6 +72,8 @@ struct Addresses<'p, 'c> {
     thread: Value<'c>,
     /// The bits that may be set in it.
     bits: u64,
+    /// What the part contributes where that is a constant, in elements.
+    constant: u64,
     /// Bytes of one element.
     bytes: u64,
     /// Whether `thread` counts bytes, not elements.
@@ -82,6 +90,9 @@ impl<'p, 'c> Addresses<'p, 'c> {
             return unsupported(format!("elements of {bits} bits have no address in shared memory"));
         }
         let bytes = u64::from(bits / 8);
+        // A part that is known where it begins is so many elements of each access.
+        let constant = memory.part.and_then(|part| known(part.offset));
+        let memory = Memory { part: memory.part.filter(|_| constant.is_none()), ..memory };
         // Without padding and parts the address is made of bytes at once.
         let in_bytes = memory.part.is_none() && memory.padding.is_empty();
         let mut thread = l.thread_number(&plan.address, if in_bytes { bytes } else { 1 })?;
@@ -91,7 +102,8 @@ impl<'p, 'c> Addresses<'p, 'c> {
             union |= part.bits;
         }
         let (made, blocks) = (FastMap::default(), FastMap::default());
-        Ok(Self { plan, memory, thread, bits: union, bytes, in_bytes, made, blocks })
+        let constant = constant.unwrap_or(0);
+        Ok(Self { plan, memory, thread, bits: union, constant, bytes, in_bytes, made, blocks })
     }
 
     fn base(&mut self, l: &mut Lower<'_, 'c>, block: u64) -> Lowered<Value<'c>> {
@@ -111,7 +123,8 @@ impl<'p, 'c> Addresses<'p, 'c> {
     }
 
     fn of(&mut self, l: &mut Lower<'_, 'c>, access: &MemoryAccess) -> Lowered<Value<'c>> {
-        let (shared, rest) = (access.offset & self.bits, access.offset & !self.bits);
+        let offset = access.offset ^ self.constant;
+        let (shared, rest) = (offset & self.bits, offset & !self.bits);
         let key = (access.block, shared);
         let start = match self.made.get(&key) {
             Some(found) => *found,

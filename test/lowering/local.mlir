@@ -40,12 +40,13 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 
-  // The offset of a part, 32 rows of 32 elements, is XORed into every address.
+  // Where a part begins, after 32 rows of 32 elements, is in the offset of each access.
   // CHECK-LABEL: llvm.func @part
   tt.func @part() {
-    // CHECK: %[[PART:.*]] = llvm.mlir.constant(1024 : i32)
-    // CHECK: llvm.xor %{{.*}}, %[[PART]] : i32
-    // CHECK: llvm.load %{{.*}} : !llvm.ptr<3> -> vector<4xi32>
+    // CHECK: %[[THREAD:.*]] = llvm.getelementptr
+    // CHECK-NEXT: %[[PART:.*]] = llvm.mlir.constant(2048 : i32)
+    // CHECK-NEXT: %[[AT:.*]] = llvm.getelementptr %[[THREAD]][%[[PART]]]
+    // CHECK-NEXT: llvm.load %[[AT]] {{.*}}: !llvm.ptr<3> -> vector<4xi32>
     %m = ttg.local_alloc : () -> !ttg.memdesc<64x32xf16, #shared, #smem, mutable>
     %p = ttg.memdesc_subslice %m[32, 0] : !ttg.memdesc<64x32xf16, #shared, #smem, mutable> -> !ttg.memdesc<32x32xf16, #shared, #smem, mutable, 64x32>
     %0 = ttg.local_load %p : !ttg.memdesc<32x32xf16, #shared, #smem, mutable, 64x32> -> tensor<32x32xf16, #a>

@@ -5,7 +5,7 @@
 
 // EXPLAIN: has no software pipeline: what is in it writes memory, or waits
 // EXPLAIN: has no software pipeline: nothing can run ahead
-// EXPLAIN: has a software pipeline of 3 stages
+// EXPLAIN: has a software pipeline of 4 stages, of which one reads operands ahead
 #blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>
 #mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>
 #a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>

@@ -6,7 +6,8 @@
 // ONE-NOT: ttg.async
 // ONE-NOT: ttng.warp_group_dot_wait
 
-// Copies run two iterations ahead, to slots of rings; one barrier an iteration orders what is read and what is copied.
+// Copies run two iterations ahead of what is read, to slots of rings; one barrier an iteration orders what is read and what is copied.
+// Operands of the first half of a dot are read an iteration ahead.
 #blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>
 #mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>
 #a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>
@@ -18,10 +19,12 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   // EXPLAIN: has no software pipeline: nothing can run ahead
   // EXPLAIN-COUNT-3: has no software pipeline: what is in it writes memory, or waits
   // EXPLAIN: has no software pipeline: nothing is multiplied in it, it is no recurrence, and it does not ask for stages
-  // EXPLAIN: remark: has a software pipeline of 3 stages:
-  // EXPLAIN: await copies [0, 1], 1 groups pending
-  // EXPLAIN: *      copy to ring 0
-  // EXPLAIN: | | *  tt.dot
+  // EXPLAIN: remark: has a software pipeline of 4 stages, of which one reads operands ahead:
+  // EXPLAIN: | | | *  tt.dot
+  // EXPLAIN: await copies [0, 1] of the next iteration, 1 groups pending
+  // EXPLAIN: | | *    ttg.local_load
+  // EXPLAIN: *        copy to ring 0
+  // EXPLAIN: | | | *  tt.dot
   // EXPLAIN: ring 0: 3 slots of 2048 bytes
   // CHECK-LABEL: @copies
   // CHECK: %[[RA:.*]] = ttg.local_alloc : () -> !ttg.memdesc<3x32x32xf16
@@ -36,15 +39,32 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   // CHECK: ttg.async_copy_global_to_local {{.*}} mask
   // CHECK: ttg.async_copy_global_to_local {{.*}} mask
   // CHECK: ttg.async_commit_group
-  // CHECK: scf.for {{.*}} iter_args({{.*}} = %c2_i32, {{.*}} = %c0_i32
-  // CHECK: ttg.async_wait {num = 1 : i32}
   // CHECK: ttg.async_copy_global_to_local {{.*}} mask
   // CHECK: ttg.async_copy_global_to_local {{.*}} mask
   // CHECK: ttg.async_commit_group
-  // CHECK: ttg.local_load
-  // CHECK: ttg.local_load
-  // CHECK: tt.dot
-  // CHECK: scf.yield
+  // What the first iteration multiplies first is read when all copies of the prologue are under way.
+  // CHECK-NEXT: ttg.async_wait {num = 2 : i32}
+  // CHECK-NEXT: %[[FIRSTA:.*]] = ttg.local_load
+  // CHECK-NEXT: %[[FIRSTB:.*]] = ttg.local_load
+  // CHECK: scf.for {{.*}} iter_args(%[[A0:.*]] = %[[FIRSTA]], %[[B0:.*]] = %[[FIRSTB]], %[[SUM:.*]] = %cst, %[[SLOT:.*]] = %c0_i32{{.*}}, %[[NEXT:.*]] = %c1_i32{{[_0-9]*}})
+  // CHECK-NEXT: %[[D0:.*]] = tt.dot %[[A0]], %[[B0]], %[[SUM]] :
+  // CHECK: ttg.memdesc_subslice {{.*}}[0, 16]
+  // CHECK-NEXT: %[[A1:.*]] = ttg.local_load
+  // CHECK: ttg.memdesc_subslice {{.*}}[16, 0]
+  // CHECK-NEXT: %[[B1:.*]] = ttg.local_load
+  // The wait, and with it the barrier, come before the last part of the dot.
+  // CHECK-NEXT: ttg.async_wait {num = 1 : i32}
+  // CHECK-NEXT: ttg.memdesc_index {{.*}}[%[[NEXT]]]
+  // CHECK-NEXT: ttg.memdesc_subslice {{.*}}[0, 0]
+  // CHECK-NEXT: %[[NEXTA:.*]] = ttg.local_load
+  // CHECK: %[[NEXTB:.*]] = ttg.local_load
+  // Copies go to the slot that this iteration has read.
+  // CHECK: ttg.memdesc_index {{.*}}[%[[SLOT]]]
+  // CHECK: ttg.async_copy_global_to_local {{.*}} mask
+  // CHECK: ttg.async_copy_global_to_local {{.*}} mask
+  // CHECK: ttg.async_commit_group
+  // CHECK-NEXT: tt.dot %[[A1]], %[[B1]], %[[D0]] :
+  // CHECK: scf.yield %[[NEXTA]], %[[NEXTB]],
   // CHECK: ttg.async_wait {num = 0 : i32}
   // CHECK-NEXT: ttg.local_dealloc %[[RA]]
   // CHECK-NEXT: ttg.local_dealloc %[[RB]]

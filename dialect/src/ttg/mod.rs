@@ -9,6 +9,8 @@ pub mod types;
 pub mod verify;
 mod verify_ops;
 
+pub use verify_ops::is_cut_between_tiles;
+
 pub use crate::encoding::{attrs, infer, layout, module_attrs};
 use mlir_host::DialectDef;
 

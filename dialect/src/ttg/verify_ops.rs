@@ -328,6 +328,11 @@ pub(super) fn memdesc_subslice(op: Op<'_>) -> VerifyResult {
     }
 }
 
+/// Whether parts of `src` of `shape`, along dimensions of its layout, are made of whole tiles of its swizzle.
+pub fn is_cut_between_tiles(src: MemDescType<'_>, shape: &[i64]) -> bool {
+    unswizzled(src, shape).is_ok()
+}
+
 /// A part must be made of whole tiles of the swizzle: the offset of a row in
 /// it must not depend on where it was cut off.
 fn unswizzled(src: MemDescType<'_>, to: &[i64]) -> VerifyResult {

@@ -12,7 +12,6 @@ mod math;
 mod matrix;
 mod memory;
 mod print;
-mod registers;
 mod waits;
 
 use crate::emit::{Emit, Lowered, internal, unsupported};
@@ -84,7 +83,7 @@ impl Target for Amd {
         &self.desc
     }
     fn handlers(&self) -> &'static [Handlers] {
-        &[hints::HANDLERS, copies::HANDLERS, registers::HANDLERS]
+        &[hints::HANDLERS, copies::HANDLERS]
     }
     fn async_copies(&self) -> Option<&dyn AsyncCopies> {
         None

@@ -16,6 +16,7 @@ mod print;
 mod reduce;
 mod scan;
 mod shapes;
+mod slices;
 mod warp_specialize;
 
 pub(crate) use arith::truth;
@@ -46,6 +47,7 @@ pub fn table(ctx: Context<'_>, target: &dyn Target) -> FastMap<usize, Handler> {
         reduce::HANDLERS,
         scan::HANDLERS,
         shapes::HANDLERS,
+        slices::HANDLERS,
         warp_specialize::HANDLERS,
     ];
     let lists = shared.iter().chain(target.handlers());

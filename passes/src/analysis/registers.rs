@@ -1,7 +1,7 @@
 //! How many registers the tensors of a function take at once.
 
 use super::flow_graph::FlowGraph;
-use crate::ir_util::{is_dot, is_loop};
+use crate::ir_util::{in_block, is_dot, is_loop};
 use crate::rules::{Rule, rule};
 use linear_layout::Dim;
 use linear_layout::target::{TargetDesc, Vendor};
@@ -11,7 +11,7 @@ use mlir_host::is_one_of;
 use mlir_host::upstream::ConstantOp;
 use smallvec::SmallVec;
 use std::ops::Range;
-use ttopt_dialect::tt::ops::{BroadcastOp, DotOp, ExpandDimsOp, LoadOp, ReduceOp, SplatOp, StoreOp};
+use ttopt_dialect::tt::ops::{BroadcastOp, DotOp, ExpandDimsOp, FuncOp, LoadOp, ReduceOp, SplatOp, StoreOp};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::ops::LocalLoadOp;
@@ -276,6 +276,23 @@ impl<'c> Spills<'c> {
 fn registers_of_warps(warps: u64, target: &TargetDesc) -> u64 {
     let all = simds(target) * u64::from(target.simd_registers);
     u64::from(target.thread_registers).min(all / warps.max(1))
+}
+
+/// Registers that a thread has left where `warps` warps share a multiprocessor: from `last` to the end of an iteration of the loop
+/// around it, and from its beginning to `first`.
+pub fn free_registers(first: Op<'_>, last: Op<'_>, warps: u64, target: &TargetDesc) -> u64 {
+    let function = first.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(first);
+    let graph = FlowGraph::new(function);
+    let block = first.block();
+    // What `first` computes is held behind it.
+    let counts = |op: Op<'_>| {
+        let Some(op) = block.and_then(|block| in_block(op, block)) else { return false };
+        let behind_first = first.is_before_in_block(op) && first.next() != Some(op);
+        !behind_first || op == last || last.is_before_in_block(op)
+    };
+    let needed = graph.ops().iter().zip(needed_registers(&graph));
+    let most = needed.filter(|(op, _)| counts(**op)).map(|(_, needed)| needed).max().unwrap_or(0);
+    registers_of_warps(warps, target).saturating_sub(most)
 }
 
 /// The registers of 32 bits that a thread needs before each operation. Tensors' pointers and indices are computed

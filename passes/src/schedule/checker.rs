@@ -11,6 +11,7 @@
 //!   to a slot for such an iteration, which takes from the slot what it had;
 //! * of an operation in two halves one is missing, or the second comes before the first;
 //! * a wait claims that something is there which need not be;
+//! * what is read an iteration ahead is read before its wait, or not by one iteration;
 //! * more is taken than the budget has.
 //!
 //! A loop that another loop runs once for each tile is run so, too: an iteration is one of a tile. Where prologues come
@@ -231,6 +232,10 @@ fn check_sizes(graph: &LoopGraph, schedule: &LoopSchedule, budget: &Budget) -> R
     if schedule.depths.contains(&0) {
         return Err("a ring has no slots".to_owned());
     }
+    let fetches = |n: &usize| graph.nodes[*n].fetches;
+    if let Some(n) = (0..nodes).filter(fetches).find(|n| schedule.stage[*n] + 2 != schedule.stages) {
+        return Err(format!("operation {n} does not read for the next iteration"));
+    }
     let bytes: u64 = graph.rings.iter().zip(&schedule.depths).map(|(size, n)| size * u64::from(*n)).sum();
     let left = budget.shared.saturating_sub(budget.taken);
     if bytes > left {
@@ -300,7 +305,33 @@ impl Machine<'_> {
 
     fn prologue(&mut self, tile: usize) -> Result<(), String> {
         let ahead = i64::from(self.schedule.stages) - 1;
-        (-ahead..0).try_for_each(|now| self.iteration(tile, now))
+        (-ahead..0).try_for_each(|now| self.iteration(tile, now))?;
+        if self.schedule.halves {
+            return Ok(());
+        }
+        self.first_operands(tile).map_err(|what| format!("the end of the prologue of tile {tile}: {what}"))
+    }
+
+    /// Where operands are read an iteration ahead, those of the first iteration are read at the end of the prologue, behind waits
+    /// that leave under way what the prologue has begun since.
+    fn first_operands(&mut self, tile: usize) -> Result<(), String> {
+        let (schedule, first) = (self.schedule, (tile, 0));
+        for (place, step) in schedule.kernel.iter().enumerate() {
+            let Step::AwaitNext { copies, pending } = step else { continue };
+            let behind = schedule.kernel[place..].iter().filter(|step| **step == Step::Commit).count();
+            self.await_groups(*pending + behind as u32);
+            if self.exists(first) {
+                copies.iter().try_for_each(|copy| self.claim(*copy, first))?;
+            }
+        }
+        for step in &schedule.kernel {
+            if let Step::Run(node) = step
+                && self.graph.nodes[*node].fetches
+            {
+                self.run(*node, first)?;
+            }
+        }
+        Ok(())
     }
 
     fn iteration(&mut self, tile: usize, now: i64) -> Result<(), String> {
@@ -312,6 +343,8 @@ impl Machine<'_> {
     fn steps(&mut self, tile: usize, now: i64) -> Result<(), String> {
         for step in &self.schedule.kernel {
             match step {
+                // The prologue ends with what is read of the first iteration.
+                Step::Run(node) if now < 0 && self.graph.nodes[*node].fetches => {}
                 Step::Run(node) => {
                     let ahead = self.schedule.stages - 1 - self.schedule.stage[*node];
                     if let Ok(i) = u64::try_from(now + i64::from(ahead)) {
@@ -326,8 +359,14 @@ impl Machine<'_> {
                 }
                 Step::Commit => self.groups.push_back(std::mem::take(&mut self.open)),
                 _ if now < 0 => {}
-                // Where halves run apart, they are checked by themselves.
-                Step::AwaitNext { pending, .. } => self.await_groups(*pending),
+                Step::AwaitNext { copies, pending } => {
+                    self.await_groups(*pending);
+                    // Where halves run apart, they are checked by themselves.
+                    let next = (tile, now as u64 + 1);
+                    if !self.schedule.halves && self.exists(next) {
+                        copies.iter().try_for_each(|copy| self.claim(*copy, next))?;
+                    }
+                }
                 Step::Meet | Step::Prefer(_) => {}
                 Step::AwaitCopies { copies, pending } => {
                     self.await_groups(*pending);

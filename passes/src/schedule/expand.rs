@@ -6,7 +6,7 @@
 
 use super::nest::Nest;
 use super::plan::{Kind, LoopSchedule, Step};
-use super::source::{Action, Source, body, divisions, halves_along_k};
+use super::source::{Action, Source, body, divisions, parts_along_k};
 use crate::fence_insertion;
 use crate::ir_util::{cmpi, compare, constant, loop_predicate, operands_within, substitute, trip_count};
 use crate::machine::internal;
@@ -428,6 +428,7 @@ impl<'c> Expansion<'_, 'c> {
         for round in 0..self.last() {
             for place in 0..self.schedule.kernel.len() {
                 match &self.schedule.kernel[place] {
+                    Step::Run(node) if self.source.graph.nodes[*node].fetches => {}
                     Step::Run(node) => {
                         // Stage s begins in round s.
                         let i = round.checked_sub(self.schedule.stage[*node]);
@@ -440,7 +441,29 @@ impl<'c> Expansion<'_, 'c> {
                 }
             }
         }
+        if self.schedule.reads_ahead() {
+            self.first_operands()?;
+        }
         self.forget_iteration();
+        Ok(())
+    }
+
+    /// Reads what the first iteration multiplies first, where all copies of the prologue have been begun.
+    fn first_operands(&mut self) -> PassResult {
+        let kernel = &self.schedule.kernel;
+        for (place, step) in kernel.iter().enumerate() {
+            if let Step::AwaitNext { pending, .. } = step {
+                let behind = kernel[place..].iter().filter(|step| **step == Step::Commit).count();
+                self.await_copies(*pending + behind as u32)?;
+            }
+        }
+        for step in kernel {
+            if let Step::Run(node) = step
+                && self.source.graph.nodes[*node].fetches
+            {
+                self.node(*node, When::Before(0))?;
+            }
+        }
         Ok(())
     }
 
@@ -804,7 +827,7 @@ impl<'c> Expansion<'_, 'c> {
     fn half(&mut self, n: usize, second: bool) -> PassResult {
         let not_halved = || internal(self.op, "half of what is no dot");
         let Action::Op(op) = self.source.actions[n] else { return Err(not_halved()) };
-        let types = DotOp::cast(op).and_then(halves_along_k).ok_or_else(not_halved)?;
+        let types = DotOp::cast(op).and_then(|dot| parts_along_k(dot, 2)).ok_or_else(not_halved)?;
         let mut operands = Vec::new();
         for (i, ty) in types.into_iter().enumerate() {
             let whole = self.operand(op.operand(i), n, When::Now)?;

@@ -8,6 +8,7 @@ pub mod one_loop;
 pub mod pass;
 pub mod past_registers;
 pub mod plan;
+pub mod read_ahead;
 pub mod source;
 pub mod staged;
 pub mod worth;

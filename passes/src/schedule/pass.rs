@@ -6,7 +6,8 @@ use super::offsets::carry_offsets;
 use super::one_loop::Pair;
 use super::past_registers::Copies;
 use super::plan::{Budget, LoopSchedule};
-use super::source::{Source, body, check_attributes};
+use super::read_ahead::ReadAhead;
+use super::source::{Ahead, Refusal, Source, body, check_attributes};
 use super::staged::turn_in_registers;
 use super::worth::Worth;
 use crate::analysis::axis_info::AxisInfoAnalysis;
@@ -21,6 +22,7 @@ use crate::reorder_instructions::first_user;
 use crate::rules::is_conversion;
 use linear_layout::show::timeline::{self, Timeline};
 use linear_layout::target::TargetDesc;
+use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, Type, Walk};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::IrRewriter;
@@ -123,7 +125,7 @@ fn join_loops(module: Op<'_>, machine: &Machine, target: &TargetDesc, options: &
     Ok(())
 }
 
-fn run(module: Op<'_>, options: &Options) -> PassResult {
+fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
     if loops_of(module).is_empty() {
         return Ok(());
     }
@@ -153,8 +155,8 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         }
         check_attributes(op)?;
         let all = asked.is_some();
-        let source_of = |stores_ahead| Source::of(op, (all, stores_ahead), &axis, machine.num_warps, &target);
-        match source_of(false) {
+        let source_of = |ahead: &Ahead<'c>| Source::of(op, all, ahead, &axis, machine.num_warps, &target);
+        match source_of(&Ahead::default()) {
             Ok(source) => {
                 let stages = source.stages(stages as u32);
                 let demand = worth.demand(&source);
@@ -175,7 +177,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
                     Some((true, schedule)) => {
                         let one = Planned { source, schedule, nest: None, ctas: alone.ctas };
                         let turns = || {
-                            let source = source_of(true).ok()?;
+                            let source = source_of(&Ahead { stores: true, reads: Vec::new() }).ok()?;
                             let demand = worth.demand(&source);
                             let budget =
                                 source.budget(op, stages, machine.num_warps, demand, &target).ok()?;
@@ -192,10 +194,14 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
                             sources.push(turns);
                             continue;
                         }
-                        sources.push(match nested {
+                        let one = match nested {
                             Some(nested) => overlapped(one, (&alone, &nested), &worth, &said),
                             None => one,
-                        });
+                        };
+                        match with_reads_ahead(one, source_of, &alone, &target, &said)? {
+                            Some(planned) => sources.push(planned),
+                            None => said.none(op, "nothing can run ahead of its dots in parts"),
+                        }
                     }
                     Some(_) => said.none(op, "without it more CTAs fit in shared memory"),
                     None => said.none(op, "nothing can run ahead"),
@@ -280,6 +286,33 @@ fn overlapped<'c>(
     }
 }
 
+/// The schedule of a loop with operands that are read an iteration ahead, where that is possible, else as it is: its dots are taken
+/// apart for that. `source_of` makes the loop's graph anew. `None` where its dots in parts leave none, which should not be.
+fn with_reads_ahead<'c>(
+    one: Planned<'c>,
+    source_of: impl Fn(&Ahead<'c>) -> Result<Source<'c>, Refusal>,
+    budget: &Budget,
+    target: &TargetDesc,
+    said: &Said,
+) -> Result<Option<Planned<'c>>, Reported> {
+    let op = one.source.op;
+    let reads = match ReadAhead::of(&one.source, &one.schedule, budget, target) {
+        Ok(ahead) => ahead.apply()?,
+        Err(reason) => {
+            said.reads_nothing_ahead(op, reason);
+            return Ok(Some(one));
+        }
+    };
+    let source = source_of(&Ahead { stores: false, reads }).map_err(|reason| internal(op, reason))?;
+    if let Some(schedule) = one.schedule.reading_ahead(&source.graph, budget) {
+        return Ok(Some(Planned { source, schedule, ..one }));
+    }
+    said.reads_nothing_ahead(op, "it would take slots");
+    let source = source_of(&Ahead::default()).map_err(|reason| internal(op, reason))?;
+    let schedule = LoopSchedule::new(&source.graph, budget);
+    Ok(schedule.map(|schedule| Planned { source, schedule, ..one }))
+}
+
 /// What is said of loops to those who ask.
 struct Said {
     explains: bool,
@@ -295,6 +328,13 @@ impl Said {
         }
         if self.records {
             self.loops.push(Timeline::without(function_of(op), place_of(op), reason.to_owned()));
+        }
+    }
+
+    /// That no operand is read an iteration ahead, and why.
+    fn reads_nothing_ahead(&self, op: Op<'_>, reason: &str) {
+        if self.explains && !reason.is_empty() {
+            op.remark(format!("reads no operands an iteration ahead: {reason}"));
         }
     }
 

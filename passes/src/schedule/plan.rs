@@ -57,6 +57,9 @@ pub struct Node {
     pub blocking: bool,
     /// For a dot: whether threads can sum over half of K, and then over the other half.
     pub divisible: bool,
+    /// Whether it reads to registers, from rings that copies fill, what the first dot of an iteration multiplies first: it runs in
+    /// the iteration before, where that multiplies last.
+    pub fetches: bool,
     /// Registers of a thread that its results take; indices, addresses and masks count nothing.
     pub words: u64,
 }
@@ -75,6 +78,7 @@ impl Node {
             reads: SmallVec::new(),
             blocking: false,
             divisible: false,
+            fetches: false,
             words: 0,
         }
     }
@@ -155,7 +159,8 @@ pub enum Step {
     },
     /// The copies that a barrier in memory announces have arrived.
     AwaitBulk(usize),
-    /// The copies of a group have arrived for the next iteration, where halves of the warps run apart.
+    /// The copies of a group have arrived for the next iteration: where halves of the warps run apart, or where operands of that
+    /// iteration are read behind it. Such reads are the end of the prologue, and so is this wait.
     AwaitNext {
         /// The copies.
         copies: SmallVec<[usize; 2]>,
@@ -273,7 +278,7 @@ impl Candidate {
 /// holds its address register for about 25 cycles; 16 of them took 400 of the 650 cycles of an iteration, 8 were not seen.
 const MANY_COPIES: u64 = 8;
 /// Bytes of a copy at most (PTX ISA, "cp.async").
-const COPY_BYTES: u64 = 16;
+pub(super) const COPY_BYTES: u64 = 16;
 
 /// Who asks for so many stages or more has few programs, each of which has a multiprocessor to itself: products of a few rows.
 /// CTAs that would fit beside it do not hide its latency.
@@ -420,6 +425,41 @@ impl LoopSchedule {
         fitting(two, 2).or_else(one)
     }
 
+    /// A schedule for `graph`, the loop of this schedule with dots in parts along K, some of whose reads are to run an iteration
+    /// ahead ([`Node::fetches`]): what the first dot multiplies first is read to registers while the last dot of the iteration
+    /// before multiplies its last part. The wait for copies, and with it the barrier, come before that part; what else is read
+    /// of the iteration has been read there, so that its slots are free for copies. Reads have a stage of their own: copies run as
+    /// far ahead of them as here, and take no more slots. `None` where that is not so, or does not fit.
+    pub fn reading_ahead(&self, graph: &LoopGraph, budget: &Budget) -> Option<Self> {
+        let fetches = |node: &&Node| node.fetches;
+        let words: u64 = graph.nodes.iter().filter(fetches).map(|node| node.words).sum();
+        let budget = Budget { registers: budget.registers + words, ..*budget };
+        let copied = |ring: &usize| {
+            graph.nodes.iter().any(|node| node.kind == Kind::Copy && node.writes == Some(*ring))
+        };
+        if !graph.nodes.iter().filter(fetches).all(|node| node.reads.iter().all(copied)) {
+            return None;
+        }
+        let fits = |found: &Self| {
+            let no_more = found.depths.iter().zip(&self.depths).all(|(slots, before)| slots <= before);
+            no_more && found.depths.len() == self.depths.len() && found.reads_ahead()
+        };
+        [self.stages + 1, self.stages].into_iter().find_map(|stages| {
+            let stage = Self::stages_of(graph, stages, &budget)?;
+            let one_ahead = |n: usize| !graph.nodes[n].fetches || stage[n] + 2 == stages;
+            let in_time = |edge: &Edge| !graph.nodes[edge.from].fetches || stage[edge.to] + 1 == stages;
+            if !(0..stage.len()).all(one_ahead) || !graph.edges.iter().all(in_time) {
+                return None;
+            }
+            Self::orders(graph, stages, &stage, false).into_iter().find(fits)
+        })
+    }
+
+    /// Whether operands are read an iteration ahead.
+    pub fn reads_ahead(&self) -> bool {
+        !self.halves && self.kernel.iter().any(|step| matches!(step, Step::AwaitNext { .. }))
+    }
+
     /// The same with the prologue of each tile behind the loop of the tile before.
     #[must_use]
     pub fn with_prologue_ahead(self, graph: &LoopGraph) -> Self {
@@ -535,8 +575,11 @@ impl LoopSchedule {
                     Kind::Dot => self.done(reader),
                     _ => (0, self.position(reader)),
                 };
-                let depth = ahead + later + u32::from(place > write);
-                depths[ring] = depths[ring].max(depth);
+                // What is read ahead is read as many iterations sooner.
+                let depth = (ahead + later + u32::from(place > write)).saturating_sub(self.ahead(reader));
+                // The prologue has begun all its copies where it reads what the first iteration multiplies.
+                let begun = if graph.nodes[reader].fetches { ahead } else { 0 };
+                depths[ring] = depths[ring].max(depth).max(begun);
             }
         }
         depths
@@ -569,6 +612,7 @@ fn assign(graph: &LoopGraph, stages: u32, early: &mut [bool]) -> Option<Vec<u32>
             stored[n] = first.unwrap_or(last);
             if let Some(level) = level[n] {
                 stage[n] = match &graph.nodes[n] {
+                    Node { fetches: true, .. } => last.saturating_sub(1),
                     Node { asked: Some(ahead), .. } => last.saturating_sub(*ahead),
                     Node { near: true, .. } => stored[n].saturating_sub(1),
                     _ => (level - 1) * apart,
@@ -586,7 +630,7 @@ fn assign(graph: &LoopGraph, stages: u32, early: &mut [bool]) -> Option<Vec<u32>
             }
         }
         let movable = |n: usize| match graph.nodes[n].kind {
-            Kind::Pure | Kind::Guarded => graph.nodes[n].reads.is_empty(),
+            Kind::Pure | Kind::Guarded => graph.nodes[n].reads.is_empty() || graph.nodes[n].fetches,
             Kind::Copy | Kind::BulkCopy | Kind::Fill => early[n],
             Kind::Fixed | Kind::Dot => false,
         };
@@ -725,7 +769,16 @@ impl<'a> Order<'a> {
         let alone = (0..stage.len()).filter(is_dot).all(in_time);
         let last: Vec<usize> = (0..stage.len()).filter(|n| !order.is_ahead(*n)).collect();
         let mut waited = vec![false; graph.nodes.len()];
+        // What is awaited for the next iteration has been awaited for this one.
+        let next = order.fetched(&groups);
+        next.iter().flatten().for_each(|copy| waited[*copy] = true);
+        let last_dot = last.iter().copied().rfind(|n| graph.nodes[*n].heavy).filter(|_| !next.is_empty());
         for n in last {
+            if last_dot == Some(n) {
+                let waits = next.iter().map(|copies| Step::AwaitNext { copies: copies.clone(), pending: 0 });
+                order.steps.extend(waits);
+                order.places = vec![order.steps.len()];
+            }
             order.await_data(n, &groups, &mut waited);
             order.await_dots(n, &mut waited);
             order.steps.push(Step::Run(n));
@@ -733,7 +786,7 @@ impl<'a> Order<'a> {
             if node.kind == Kind::Copy {
                 order.steps.push(Step::Commit);
             }
-            if is_dot(&n) && alone {
+            if is_dot(&n) && alone && next.is_empty() {
                 order.behind_dot.get_or_insert(order.steps.len());
             }
             if node.kind == Kind::Dot && !node.blocking && !order.used.iter().any(|used| used.0 == n) {
@@ -741,7 +794,9 @@ impl<'a> Order<'a> {
                 order.places.push(order.steps.len());
             }
         }
-        order.places.push(order.steps.len());
+        if last_dot.is_none() {
+            order.places.push(order.steps.len());
+        }
         let rings = |n: usize| stage[n] + 1 < stages && graph.nodes[n].writes.is_some();
         if !(0..stage.len()).any(rings) {
             order.places.push(0);
@@ -827,6 +882,14 @@ impl<'a> Order<'a> {
             }
         }
         groups
+    }
+
+    /// The groups of copies of which operands are read an iteration ahead.
+    fn fetched(&self, groups: &[SmallVec<[usize; 2]>]) -> Vec<SmallVec<[usize; 2]>> {
+        let nodes = &self.graph.nodes;
+        let ahead = |ring: &usize| nodes.iter().any(|node| node.fetches && node.reads.contains(ring));
+        let is_fetched = |copy: &usize| nodes[*copy].writes.as_ref().is_some_and(ahead);
+        groups.iter().filter(|group| group.iter().any(is_fetched)).cloned().collect()
     }
 
     /// Waits for the data that `n` reads.
@@ -979,6 +1042,13 @@ impl<'a> Order<'a> {
                     let upto = groups.iter().filter(|(at, _)| *at <= commit).count() as u32;
                     ahead * groups.len() as u32 + before - upto
                 }
+                Step::AwaitNext { copies, .. } => {
+                    let commit = groups.iter().find(|(_, group)| group.contains(&copies[0]))?.0;
+                    let ahead = (self.stages - 1 - self.stage[copies[0]]).checked_sub(1)?;
+                    let before = groups.iter().filter(|(at, _)| *at < place).count() as u32;
+                    let upto = groups.iter().filter(|(at, _)| *at <= commit).count() as u32;
+                    (ahead * groups.len() as u32 + before).checked_sub(upto)?
+                }
                 Step::AwaitDots { dots, .. } => {
                     let after = dots.iter().map(|dot| self.dots_after(*dot, place));
                     after.collect::<Option<Vec<_>>>()?.into_iter().min()?
@@ -986,7 +1056,9 @@ impl<'a> Order<'a> {
                 _ => continue,
             };
             match &mut self.steps[place] {
-                Step::AwaitCopies { pending: count, .. } => *count = pending,
+                Step::AwaitCopies { pending: count, .. } | Step::AwaitNext { pending: count, .. } => {
+                    *count = pending;
+                }
                 Step::AwaitDots { pending: count, .. } if pending <= MOST_PENDING => *count = pending,
                 _ => return None,
             }

@@ -185,6 +185,15 @@ enum Why {
     Recurs,
 }
 
+/// What of a loop is to run ahead besides loads.
+#[derive(Clone, Debug, Default)]
+pub struct Ahead<'c> {
+    /// What threads store to shared memory for dots, which may be for later iterations.
+    pub stores: bool,
+    /// Reads of operands that the next iteration multiplies.
+    pub reads: Vec<Op<'c>>,
+}
+
 /// Why a loop is left as it is.
 pub type Refusal = &'static str;
 
@@ -271,14 +280,14 @@ impl<'c> Written<'c> {
 }
 
 impl<'c> Source<'c> {
-    /// What `op`, an `scf.for`, is to the scheduler; with `all`, because it asks for stages. With `stores_ahead` what threads
-    /// store to shared memory for dots may be stored for later iterations.
+    /// What `op`, an `scf.for`, is to the scheduler; with `all`, because it asks for stages.
     ///
     /// # Errors
     /// Why it is left as it is.
     pub fn of(
         op: Op<'c>,
-        (all, stores_ahead): (bool, bool),
+        all: bool,
+        ahead: &Ahead<'c>,
         axis: &AxisInfoAnalysis<'c>,
         warps: u64,
         target: &TargetDesc,
@@ -351,7 +360,7 @@ impl<'c> Source<'c> {
             addresses: addresses(op, block),
             starved,
             copies_all: false,
-            stores_ahead,
+            ahead,
             waiting,
         }
         .build(end);
@@ -547,8 +556,8 @@ struct Builder<'a, 'c> {
     starved: bool,
     /// Whether no load of a tensor has to wait in registers.
     copies_all: bool,
-    /// Whether what threads store for dots may be for later iterations.
-    stores_ahead: bool,
+    /// What runs ahead besides loads.
+    ahead: &'a Ahead<'c>,
     /// Loads whose results are read from a ring, until something uses them.
     waiting: FastMap<Value<'c>, (Op<'c>, usize)>,
 }
@@ -622,7 +631,7 @@ impl<'c> Builder<'_, 'c> {
         if let Some(load) = LoadOp::cast(op).filter(|_| !self.written.may_be(op.operand(0))) {
             return self.load(op, load);
         }
-        let ahead = self.stores_ahead && self.is_read_in_loop(op);
+        let ahead = self.ahead.stores && self.is_read_in_loop(op);
         if let Some(alloc) = LocalAllocOp::cast(op)
             && (ahead || self.is_for_dots_beside(op))
             && let Some(ty) = MemDescType::cast(alloc.result().ty()).and_then(slot_type)
@@ -668,9 +677,13 @@ impl<'c> Builder<'_, 'c> {
             }
             Walk::Advance
         });
+        if self.ahead.reads.contains(&op) {
+            (node.kind, node.early, node.fetches) = (Kind::Pure, true, true);
+        }
         node.heavy = is_dot(op);
-        node.divisible = DotOp::cast(op).is_some_and(|dot| halves_along_k(dot).is_some());
-        node.words = op.results().filter(|result| !is_index(result.ty())).map(tensor_words).sum();
+        node.divisible = DotOp::cast(op).is_some_and(|dot| parts_along_k(dot, 2).is_some());
+        let counts = |result: &Value<'c>| node.fetches || !is_index(result.ty());
+        node.words = op.results().filter(counts).map(tensor_words).sum();
         if let Some(dot) = WarpGroupDotOp::cast(op)
             && !plans::warp_group_dot(dot, self.target).is_ok_and(|plan| plan.promoted)
         {
@@ -946,32 +959,35 @@ impl<'c> Builder<'_, 'c> {
     }
 }
 
-/// The types of the halves of the operands of `dot` along K, where each thread holds as much of both halves: `None` where it does
-/// not.
-pub fn halves_along_k<'c>(dot: DotOp<'c>) -> Option<[Type<'c>; 2]> {
-    let half = |value: Value<'c>, from_last: usize| {
+/// The types of `parts` equal parts of the operands of `dot` along K, a power of two, where each thread holds as much of each part:
+/// `None` where it does not.
+pub fn parts_along_k<'c>(dot: DotOp<'c>, parts: i64) -> Option<[Type<'c>; 2]> {
+    let part = |value: Value<'c>, from_last: usize| {
         let whole = value.ty().as_tensor()?;
         let along = whole.rank().checked_sub(from_last)?;
         let mut shape = whole.shape();
-        shape[along] = Some(shape[along] / 2).filter(|size| size * 2 == shape[along] && *size > 0)?;
+        shape[along] = Some(shape[along] / parts).filter(|size| size * parts == shape[along] && *size > 0)?;
         let layout = |shape: &[i64]| to_linear_layout(whole.encoding()?, shape).ok();
-        let (of_whole, of_half) = (layout(&whole.shape())?, layout(&shape)?);
+        let (of_whole, of_part) = (layout(&whole.shape())?, layout(&shape)?);
         let moves = |layout: &LinearLayout, dim| -> Vec<Vec<u64>> {
             layout.columns_of(dim).iter().map(|column| layout.coords(*column).to_vec()).collect()
         };
-        // Beyond the registers of a half there is one bit, which goes to the other half.
-        let mut other = moves(&of_whole, Dim::REGISTER);
-        for basis in moves(&of_half, Dim::REGISTER) {
-            other.remove(other.iter().position(|found| *found == basis)?);
+        // Beyond the registers of a part there are the bits of its number.
+        let mut others = moves(&of_whole, Dim::REGISTER);
+        for basis in moves(&of_part, Dim::REGISTER) {
+            others.remove(others.iter().position(|found| *found == basis)?);
         }
-        let step = |basis: &[u64]| {
-            (0..whole.rank()).all(|i| basis[i] == if i == along { shape[i] as u64 } else { 0 })
+        let steps = |basis: &Vec<u64>, by: u64| {
+            (0..whole.rank()).all(|i| basis[i] == if i == along { by } else { 0 })
         };
-        let same = [Dim::LANE, Dim::WARP].iter().all(|dim| moves(&of_whole, *dim) == moves(&of_half, *dim));
-        let fits = same && other.len() == 1 && step(&other[0]);
+        let mut numbers = (0..parts.trailing_zeros()).map(|bit| (shape[along] as u64) << bit);
+        let same = [Dim::LANE, Dim::WARP].iter().all(|dim| moves(&of_whole, *dim) == moves(&of_part, *dim));
+        let fits = same
+            && others.len() == parts.trailing_zeros() as usize
+            && numbers.all(|by| others.iter().any(|basis| steps(basis, by)));
         TensorType::new(&shape, whole.element(), whole.encoding()).filter(|_| fits).map(TensorType::ty)
     };
-    Some([half(dot.a(), 1)?, half(dot.b(), 2)?])
+    Some([part(dot.a(), 1)?, part(dot.b(), 2)?])
 }
 
 /// The attributes of Triton's scheduler: by how many iterations an operation runs ahead; the stage of an operation, and
@@ -1060,7 +1076,8 @@ fn divides_within(op: Op<'_>) -> bool {
 impl Source<'_> {
     /// The schedule as a table of operations by stages.
     pub fn describe(&self, schedule: &LoopSchedule) -> String {
-        let mut text = format!("has a software pipeline of {} stages:", schedule.stages);
+        let reads = if schedule.reads_ahead() { ", of which one reads operands ahead" } else { "" };
+        let mut text = format!("has a software pipeline of {} stages{reads}:", schedule.stages);
         for step in &schedule.kernel {
             text.push_str("\n  ");
             match step {

@@ -589,10 +589,24 @@ fn random_loop(random: &mut Random) -> LoopGraph {
     graph
 }
 
+/// Has some nodes that do nothing but read rings do so an iteration ahead.
+fn some_read_ahead(mut graph: LoopGraph, random: &mut Random) -> LoopGraph {
+    for n in 0..graph.nodes.len() {
+        let needs_nothing = graph.edges.iter().all(|edge| edge.to != n);
+        let used_at_once = graph.edges.iter().all(|edge| edge.from != n || edge.distance == 0);
+        let node = &mut graph.nodes[n];
+        let reads = matches!(node.kind, Kind::Pure | Kind::Fixed) && !node.reads.is_empty() && !node.heavy;
+        if reads && node.writes.is_none() && needs_nothing && used_at_once && random.one_in(2) {
+            (node.kind, node.early, node.fetches) = (Kind::Pure, true, true);
+        }
+    }
+    graph
+}
+
 #[test]
 fn schedules_of_random_loops_are_right() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let (mut found, mut deepest) = (0, 0);
+    let (mut found, mut deepest, mut ahead) = (0, 0, 0);
     for number in 0..6_000 {
         let graph = random_loop(&mut random);
         let budget = Budget {
@@ -613,8 +627,83 @@ fn schedules_of_random_loops_are_right() {
         if let Err(what) = right(&graph, &schedule, &budget) {
             panic!("loop {number}: {what}\n{graph:#?}\n{schedule:#?}");
         }
+        // The same with some of what is read of rings read an iteration ahead.
+        let graph = some_read_ahead(graph, &mut random);
+        let Some(schedule) = schedule.reading_ahead(&graph, &budget) else { continue };
+        ahead += 1;
+        let words: u64 = graph.nodes.iter().filter(|node| node.fetches).map(|node| node.words).sum();
+        let budget = Budget { stages: schedule.stages, registers: budget.registers + words, ..budget };
+        if let Err(what) = right(&graph, &schedule, &budget) {
+            panic!("loop {number}, read ahead: {what}\n{graph:#?}\n{schedule:#?}");
+        }
     }
+    assert!(ahead > 50, "{ahead} of {found} schedules read operands ahead");
     assert!(found > 1_500 && deepest == 5, "{found} loops had a schedule, of up to {deepest} stages");
+}
+
+/// [`matmul_of_warps`] in `parts` parts along K, the first of which is read an iteration ahead.
+fn matmul_in_parts(parts: usize) -> LoopGraph {
+    let mut graph = LoopGraph { rings: vec![1 << 13, 1 << 13], ..LoopGraph::default() };
+    graph.nodes.extend([copy(0), copy(1)]);
+    let mut sum = None;
+    for part in 0..parts {
+        let ahead = part == 0;
+        for ring in 0..2 {
+            let kind = if ahead { Kind::Pure } else { Kind::Fixed };
+            let node = Node { fetches: ahead, early: ahead, words: 8, ..reading(kind, &[ring]) };
+            graph.nodes.push(node);
+        }
+        let dot = graph.nodes.len();
+        graph.nodes.push(Node { heavy: true, ..Node::new(Kind::Pure) });
+        graph.edges.extend([edge(dot - 2, dot, 0), edge(dot - 1, dot, 0)]);
+        graph.edges.extend(sum.map(|sum| edge(sum, dot, 0)));
+        sum = Some(dot);
+    }
+    let first = 4;
+    graph.edges.extend(sum.map(|last| edge(last, first, 1)));
+    let next = graph.nodes.len();
+    graph.nodes.push(Node::new(Kind::Pure));
+    graph.edges.extend([edge(next, 0, 1), edge(next, 1, 1), edge(next, next, 1)]);
+    graph
+}
+
+#[test]
+fn operands_of_the_next_iteration_are_read_before_the_last_part_of_a_dot() {
+    for (stages, parts) in (2..=5).flat_map(|stages| (1..=4).map(move |parts| (stages, parts))) {
+        let budget = Budget { stages, ..BUDGET };
+        let plain = planned(&matmul_of_warps(), &budget);
+        let graph = matmul_in_parts(parts);
+        let schedule = plain.reading_ahead(&graph, &budget).expect("a schedule");
+        // Reads have a stage of their own, registers besides, and no more slots.
+        let budget = Budget { stages: stages + 1, registers: BUDGET.registers + 16, ..budget };
+        assert_eq!(right(&graph, &schedule, &budget), Ok(()), "{schedule:#?}");
+        assert_eq!((schedule.stages, &schedule.depths), (stages + 1, &plain.depths));
+        let at = |n| schedule.kernel.iter().position(|step| *step == Step::Run(n)).expect("a step");
+        let is_wait = |step: &Step| matches!(step, Step::AwaitNext { pending, .. } if *pending == stages - 2);
+        let wait = schedule.kernel.iter().position(is_wait).expect("a wait");
+        let last = graph.nodes.len() - 2;
+        let reads = (0..graph.nodes.len()).filter(|n| !graph.nodes[*n].reads.is_empty());
+        for read in reads {
+            assert_eq!(graph.nodes[read].fetches, at(read) > wait, "{:?}", schedule.kernel);
+        }
+        assert!([0, 1, 2, 3].iter().all(|n| wait < at(*n) && at(*n) < at(last)), "{:?}", schedule.kernel);
+        assert_eq!(schedule.kernel.iter().filter(|step| matches!(step, Step::AwaitCopies { .. })).count(), 0);
+        assert_all_refused(&graph, &schedule, &budget);
+    }
+}
+
+#[test]
+fn what_would_take_slots_is_not_read_ahead() {
+    // With a single slot the next iteration's copies begin where this one has been read.
+    let budget = Budget { stages: 2, shared: 1 << 14, ..BUDGET };
+    let plain = planned(&matmul_of_warps(), &budget);
+    assert_eq!(plain.depths, [1, 1]);
+    assert_eq!(plain.reading_ahead(&matmul_in_parts(2), &budget), None);
+    // Copies behind the dots of three stages have two slots, and so have those before the last part of a dot.
+    let budget = Budget { stages: 3, shared: 1 << 15, ..BUDGET };
+    let plain = planned(&matmul_of_warps(), &budget);
+    let ahead = plain.reading_ahead(&matmul_in_parts(2), &budget).expect("a schedule");
+    assert_eq!((plain.stages, plain.depths, ahead.stages, ahead.depths), (3, vec![2, 2], 3, vec![2, 2]));
 }
 
 /// A load to registers, what writes it to shared memory, what reads that, a dot; the address goes on.
