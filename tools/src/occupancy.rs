@@ -251,6 +251,8 @@ fn waits_at_least(share: f64, ptx: &[u8], cubin: &[u8], capability: u32) -> Opti
     Some(waits >= share * found.issued)
 }
 
+/// Registers that ptxas leaves, or fewer, where it would use more: pairs and fragments do not always fit.
+const SPARE: u64 = 2;
 /// By how much a kernel has to be faster with fewer CTAs, by the estimate and [`LATENCY`] together (timings: `docs/ptxas.md`).
 const FASTER_WITH_MORE_REGISTERS: f64 = 1.15;
 
@@ -263,7 +265,7 @@ fn with_more_registers(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<
         return None;
     }
     let granted = granted(bound * warps_of(&kernel));
-    let needs_all = u64::from(binary::registers(cubin)?) + GRANULE > granted && granted < MOST_REGISTERS;
+    let needs_all = u64::from(binary::registers(cubin)?) + SPARE >= granted && granted < MOST_REGISTERS;
     let fewer = (needs_all && bound > 1).then_some(bound / 2)?;
     waits_at_least(FASTER_WITH_MORE_REGISTERS, ptx, cubin, capability)?
         .then(|| with_bound(ptx, &kernel, fewer))
