@@ -50,6 +50,9 @@ pub fn internal<T>(message: impl Into<String>) -> Lowered<T> {
     Err(Failure::Internal(message.into()))
 }
 
+/// Sums of two numbers.
+pub type Sums<'c> = FastMap<(Value<'c>, Value<'c>), Value<'c>>;
+
 /// The width of an integer.
 pub fn int_bits(value: Value<'_>) -> Lowered<u32> {
     let ty = value.ty();
@@ -111,6 +114,8 @@ pub struct Emit<'c> {
     vectors: RefCell<FastMap<(usize, Type<'c>), Type<'c>>>,
     /// What [`Emit::displaced`] made its results of.
     displaced: FastMap<Value<'c>, (Value<'c>, i64)>,
+    /// What [`Emit::sum`] made its results of: a number that several sums share, and a constant.
+    summed: FastMap<Value<'c>, (Value<'c>, i64)>,
     /// What [`Emit::extend`] made its results of by `llvm.sext`.
     sign_extended: FastMap<Value<'c>, Value<'c>>,
     /// Bits that each instruction moves that accessed global memory since [`Emit::take_global_accesses`].
@@ -149,6 +154,7 @@ impl<'c> Emit<'c> {
             pointers: RefCell::default(),
             vectors: RefCell::default(),
             displaced: FastMap::default(),
+            summed: FastMap::default(),
             sign_extended: FastMap::default(),
             global_accesses: Vec::new(),
             has_copies: false,
@@ -361,6 +367,28 @@ impl<'c> Emit<'c> {
     /// `a + b`
     pub fn add(&mut self, a: Value<'c>, b: Value<'c>) -> Lowered<Value<'c>> {
         self.same("llvm.add", &[a, b])
+    }
+    /// `a + b`, where a constant that either of them is above another number is added last: elements of a thread then differ from
+    /// one sum, one of `shared`, by constants, and LLVM finds what holds for all of them, such as that a bound does.
+    pub fn sum(&mut self, a: Value<'c>, b: Value<'c>, shared: &mut Sums<'c>) -> Lowered<Value<'c>> {
+        let apart = |value| {
+            let found = self.displaced.get(&value).or_else(|| self.summed.get(&value));
+            found.copied().unwrap_or((value, 0))
+        };
+        let ((a, above_a), (b, above_b)) = (apart(a), apart(b));
+        let base = match shared.get(&(a, b)) {
+            Some(base) => *base,
+            None => self.add(a, b)?,
+        };
+        shared.insert((a, b), base);
+        let above = above_a.wrapping_add(above_b);
+        if above == 0 {
+            return Ok(base);
+        }
+        let constant = self.const_int(int_bits(base)?, above)?;
+        let value = self.add(base, constant)?;
+        self.summed.insert(value, (base, above));
+        Ok(value)
     }
     /// `a & b`
     pub fn and(&mut self, a: Value<'c>, b: Value<'c>) -> Lowered<Value<'c>> {

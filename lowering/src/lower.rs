@@ -418,11 +418,13 @@ impl<'a, 'c> Lower<'a, 'c> {
     /// All threads of the group wait for each other. Two barriers with nothing
     /// between them are one.
     pub fn barrier(&mut self, memory: BarrierMemory) -> Lowered<()> {
-        let last = self.emit.block().last().map(|op| (self.emit.block(), op));
-        if let (Some((block, op, ordered)), Some(here)) = (self.last_barrier, last)
-            && (block, op) == here
+        // Where nothing happened since the last one, that orders what this one would.
+        if let Some((block, op, ordered)) = self.last_barrier
+            && block == self.emit.block()
             && (ordered == memory || ordered == BarrierMemory::All)
+            && std::iter::successors(op.next(), |op| op.next()).all(Op::is_pure)
         {
+            self.last_barrier = block.last().map(|op| (block, op, ordered));
             return Ok(());
         }
         if self.num_threads() > self.target.desc().lanes {

@@ -18,7 +18,7 @@ use crate::ir_util::{
     convert_operand, for_each_edge, is_dot, layout_of, operations_in_dominance_order, set_layout,
 };
 use crate::machine::{Layouts, Machine, error};
-use crate::objective::weight;
+use crate::objective::{arithmetic, weight};
 use crate::plans::{self, AccessFacts, Limit};
 use crate::rules::{Rule, rule};
 use linear_layout::target::TargetDesc;
@@ -29,9 +29,12 @@ use mlir_host::ir::{Attr, Op, TensorType, Value};
 use mlir_host::is_one_of;
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::{IrRewriter, create};
+use mlir_host::upstream::Dialect;
 use smallvec::SmallVec;
 use std::borrow::Cow;
-use ttopt_dialect::tt::ops::{BroadcastOp, ExpandDimsOp, GatherOp, LoadOp, ReduceOp, ScanOp};
+use ttopt_dialect::tt::ops::{
+    BroadcastOp, ExpandDimsOp, ExternElementwiseOp, GatherOp, LoadOp, ReduceOp, ScanOp,
+};
 use ttopt_dialect::ttg::attrs::encoding;
 use ttopt_dialect::ttg::infer;
 use ttopt_dialect::ttg::layout::{equivalent, to_linear_layout};
@@ -188,7 +191,16 @@ fn groups<'c>(
         let Some(numbers) = alike.get(&(sets.find(op.result(0)), ty.shape())) else { continue };
         let from = ExpandDimsOp::cast(op).map_or(from, |_| ty);
         let dims: SmallVec<[usize; 2]> = (0..from.rank()).filter(|d| from.shape()[*d] != 1).collect();
-        for load in loads_of(op.operand(0)) {
+        let (loads, functions) = made_of(op.operand(0));
+        if let Some(target) = target {
+            for function in functions {
+                for &number in numbers.iter().filter(|number| seen.insert((**number, function))) {
+                    let cycles = weight(function) * arithmetic::cycles(function, &target.cost);
+                    work[number].functions.push((dims.clone(), cycles));
+                }
+            }
+        }
+        for load in loads {
             let vector = vectors.get(&load).copied().unwrap_or(1);
             for &number in numbers.iter().filter(|number| seen.insert((**number, load))) {
                 work[number].repeated.push(Repeated { dims: dims.clone(), vector, weight: weight(load) });
@@ -316,6 +328,8 @@ struct Work<'c> {
     along: Vec<Along<'c>>,
     /// Loads whose results are repeated.
     repeated: Vec<Repeated>,
+    /// Special functions of values that are repeated along all other dimensions than these, and cycles of a warp for each element.
+    functions: Vec<(SmallVec<[usize; 2]>, f64)>,
     /// Bytes of an element that dots read, which may be wider than what is loaded; none without dots.
     operand: u64,
     /// Dimensions along which dots sum over products of them, and bytes of an element as it is multiplied.
@@ -332,7 +346,10 @@ impl<'c> Work<'c> {
 
     /// Whether warps are as good along one dimension as along another.
     fn is_nothing(&self) -> bool {
-        self.along.is_empty() && self.repeated.is_empty() && self.masked.is_empty()
+        self.along.is_empty()
+            && self.repeated.is_empty()
+            && self.functions.is_empty()
+            && self.masked.is_empty()
     }
 
     fn reduces(&self) -> bool {
@@ -352,34 +369,44 @@ struct Repeated {
 impl Repeated {
     /// Cycles of the load if the values that it meets are in `layout`: what several registers meet alike is loaded once.
     fn cost(&self, layout: &LinearLayout, machine: &Machine, target: &TargetDesc) -> f64 {
-        let steps =
-            (0..layout.in_bits(Dim::REGISTER)).filter_map(|bit| layout.basis_coords(Dim::REGISTER, bit));
-        let (mut elements, mut together) = (1, 1);
-        for step in steps {
-            let moves = |d: &usize| step.get(*d).is_some_and(|step| *step != 0);
-            if self.dims.iter().any(moves) {
-                elements *= 2;
-                let last = self.dims.last().and_then(|d| step.get(*d)).copied();
-                together *= if last == Some(together) { 2 } else { 1 };
-            }
-        }
+        let (elements, together) = distinct(layout, &self.dims);
         let accesses = elements / together.min(self.vector).max(1);
         self.weight * (machine.num_warps * accesses) as f64 * (target.cost.request + 1.0)
     }
 }
 
-/// The loads that `value`, a tensor of fewer elements, is computed from element by element.
-fn loads_of<'c>(value: Value<'c>) -> Vec<Op<'c>> {
+/// How many different places along `dims` the registers of a thread have in `layout`, and how many of them are neighbours along the
+/// last one.
+fn distinct(layout: &LinearLayout, dims: &[usize]) -> (u64, u64) {
+    let steps = (0..layout.in_bits(Dim::REGISTER)).filter_map(|bit| layout.basis_coords(Dim::REGISTER, bit));
+    let (mut elements, mut together) = (1, 1);
+    for step in steps {
+        let moves = |d: &usize| step.get(*d).is_some_and(|step| *step != 0);
+        if dims.iter().any(moves) {
+            elements *= 2;
+            let last = dims.last().and_then(|d| step.get(*d)).copied();
+            together *= if last == Some(together) { 2 } else { 1 };
+        }
+    }
+    (elements, together)
+}
+
+/// The loads that `value`, a tensor of fewer elements, is computed from element by element, and special functions that it takes.
+fn made_of<'c>(value: Value<'c>) -> (Vec<Op<'c>>, Vec<Op<'c>>) {
     let (mut open, mut seen, mut loads) = (vec![value], FastSet::default(), Vec::new());
+    let mut functions = Vec::new();
     while let Some(value) = open.pop().filter(|_| seen.len() < MOST_VALUES) {
         let Some(op) = value.def_op().filter(|_| seen.insert(value)) else { continue };
         if LoadOp::cast(op).is_some() {
             loads.push(op);
         } else if matches!(rule(op), Some(Rule::Same | Rule::ExpandDims(_) | Rule::Convert)) {
+            let is_function =
+                Dialect::of(op) == Some(Dialect::Math) || ExternElementwiseOp::cast(op).is_some();
+            functions.extend(Some(op).filter(|_| is_function));
             open.extend(op.operands().filter(|operand| operand.ty().as_tensor().is_some()));
         }
     }
-    loads
+    (loads, functions)
 }
 
 /// Values that are looked at for the loads of one broadcast, so that long chains with many broadcasts stay linear.
@@ -543,7 +570,7 @@ fn met_cost<'c>(members: &[&Access<'c>], work: &Work<'c>, held: u64, layouts: &L
     let Some(first) = members.first().filter(|_| single) else { return 0.0 };
     let layout = layout_for(first, held, work, layouts).ok();
     let terms = layout.and_then(|layout| work_terms(layout, first, work, layouts));
-    terms.map_or(f64::INFINITY, |[_, repeated, _]| repeated)
+    terms.map_or(f64::INFINITY, |[_, repeated, ..]| repeated)
 }
 
 /// Cycles of the accesses of a group whose threads hold `held` neighbours: to issue them, of lines and sectors, to store what
@@ -730,22 +757,26 @@ fn work_in<'c>(layout: Attr<'c>, access: &Access<'c>, work: &Work<'c>, layouts: 
     work_terms(layout, access, work, layouts).map(|terms| terms.iter().sum())
 }
 
-/// The same, what is done along a dimension, loads that are repeated, and accesses with masked coordinates apart.
+/// The same, what is done along a dimension, loads that are repeated, accesses with masked coordinates, and functions of what is repeated
+/// apart.
 fn work_terms<'c>(
     layout: Attr<'c>,
     access: &Access<'c>,
     work: &Work<'c>,
     layouts: &Layouts<'c>,
-) -> Option<[f64; 3]> {
+) -> Option<[f64; 4]> {
     if work.is_nothing() {
-        return Some([0.0; 3]);
+        return Some([0.0; 4]);
     }
     let target = layouts.machine.target.as_ref()?;
     let layout = to_linear_layout(layout, &access.shape).ok()?;
     let along = along_cost(work.along.iter(), &layout, target)?;
     let repeated = work.repeated.iter().map(|load| load.cost(&layout, &layouts.machine, target));
     let masked = work.masked.iter().map(|(from, weight)| weight * masked_cost(from, &layout, target));
-    Some([along, repeated.sum::<f64>(), masked.sum::<f64>()])
+    let warps = layouts.machine.num_warps as f64;
+    let functions =
+        work.functions.iter().map(|(dims, cycles)| warps * distinct(&layout, dims).0 as f64 * cycles);
+    Some([along, repeated.sum::<f64>(), masked.sum::<f64>(), functions.sum::<f64>()])
 }
 
 /// Cycles of an access whose mask is false from the coordinates `from` on, if the warp that accesses most sets the pace: what is
@@ -787,11 +818,12 @@ fn warps_choice<'c>(
     let candidates = told.iter().map(|layout| {
         let name = format!("warps {}", warps_of(*layout));
         match work_terms(*layout, access, work, layouts) {
-            Some([along, repeated, masked]) => {
+            Some([along, repeated, masked, functions]) => {
                 let terms = [
                     ("reductions, scans and gathers", along),
                     ("repeated loads", repeated),
                     ("accesses that are not masked", masked),
+                    ("functions of what is repeated", functions),
                 ];
                 Candidate::of_terms(name, &terms)
             }

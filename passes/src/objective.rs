@@ -14,7 +14,7 @@ use crate::ir_util::{is_loop, layout_of, trip_count};
 use crate::machine::{Layouts, Machine};
 use crate::plans::{self, AccessFacts};
 use crate::rules::{Rule, is_cheap, is_conversion, rule};
-use linear_layout::plan::{AddressFacts, VectorPlan};
+use linear_layout::plan::{AddressFacts, Conversion as Moves, ConversionPlan, VectorPlan};
 use linear_layout::target::{CostModel, Direction, TargetDesc};
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::hash::FastMap;
@@ -91,10 +91,27 @@ fn known_conversion<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>)
         }
         let Some(target) = target(&layouts.machine) else { return UNKNOWN };
         match plans::conversion_to(ty, to, target) {
-            Ok(plan) => Conversion::Cycles { all: plan.cost.cycles, waits: plan.waits(target) },
+            Ok(plan) => {
+                let all = plan.cost.cycles + through_bytes(ty, to, &plan, target);
+                Conversion::Cycles { all, waits: plan.waits(target) }
+            }
             Err(_) => Conversion::Impossible,
         }
     })
+}
+
+/// Cycles of making bytes of booleans, which are in predicates, and booleans of bytes again, where `plan` moves them between
+/// threads: a select for each register that has one, and a comparison for each that gets one.
+fn through_bytes<'c>(ty: TensorType<'c>, to: Attr<'c>, plan: &ConversionPlan, target: &TargetDesc) -> f64 {
+    let is_moved = !matches!(plan.conversion, Moves::NoOp | Moves::RegisterPermute { .. });
+    if ty.element().bits() != Some(1) || !is_moved {
+        return 0.0;
+    }
+    let shape = ty.shape();
+    let layouts = [ty.encoding(), Some(to)].into_iter().flatten();
+    let layouts = layouts.filter_map(|layout| to_linear_layout(layout, &shape).ok());
+    let registers = layouts.map(|layout| f64::from(1u32 << layout.in_bits(Dim::REGISTER)) * warps(&layout));
+    registers.sum::<f64>() * target.cost.alu
 }
 
 /// Assumed iterations of a loop that does not say how many it has.

@@ -23,6 +23,38 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
 
+  // Nothing follows in a kernel: nobody waits for what is acquired.
+  // CHECK-LABEL: llvm.func {{.*}}@last
+  // CHECK: nvvm.barrier0
+  // CHECK: @$3 atom.acq_rel.sys.global.max.s32 $0, [ $1 ], $2;
+  // CHECK-NOT: barrier
+  // CHECK: llvm.return
+  tt.func @last(%p: !tt.ptr<i32>, %x: i32) {
+    %one = tt.splat %p : !tt.ptr<i32> -> tensor<128x!tt.ptr<i32>, #one>
+    %x_one = tt.splat %x : i32 -> tensor<128xi32, #one>
+    %m = arith.constant dense<true> : tensor<128xi1, #one>
+    %0 = tt.atomic_rmw max, acq_rel, sys, %one, %x_one, %m : (tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>, tensor<128xi1, #one>) -> tensor<128xi32, #one>
+    tt.return
+  }
+
+  // What is computed between two atomics orders nothing: one barrier stands between them.
+  // CHECK-LABEL: llvm.func {{.*}}@two
+  // CHECK: nvvm.barrier0
+  // CHECK: atom.acq_rel
+  // CHECK: nvvm.barrier0
+  // CHECK-NOT: barrier
+  // CHECK: llvm.mul
+  // CHECK-NOT: barrier
+  // CHECK: atom.acq_rel
+  // CHECK: nvvm.barrier0
+  // CHECK: llvm.return
+  tt.func private @two(%p: tensor<128x!tt.ptr<i32>, #one>, %x: tensor<128xi32, #one>, %m: tensor<128xi1, #one>) {
+    %0 = tt.atomic_rmw max, acq_rel, sys, %p, %x, %m : (tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>, tensor<128xi1, #one>) -> tensor<128xi32, #one>
+    %1 = arith.muli %x, %x : tensor<128xi32, #one>
+    %2 = tt.atomic_rmw max, acq_rel, sys, %p, %1, %m : (tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>, tensor<128xi1, #one>) -> tensor<128xi32, #one>
+    tt.return
+  }
+
   // CHECK-LABEL: llvm.func {{.*}}@exchange
   // CHECK: atom.relaxed.cta.global.cas.b64 $0, [ $1 ], $2, $3;
   tt.func private @exchange(%p: tensor<128x!tt.ptr<i64>, #one>, %x: tensor<128xi64, #one>) -> tensor<128xi64, #one> {

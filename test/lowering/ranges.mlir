@@ -42,6 +42,24 @@ tt.func public @wraps_around(%out: !tt.ptr<i32>) {
   tt.return
 }
 
+// What is added to an index is added once, and the constants that registers are apart after it.
+// CHECK-LABEL: llvm.func @adds_once(
+// CHECK:         %[[BASE:.*]] = llvm.or disjoint
+// CHECK:         %[[SUM:.*]] = llvm.add %[[N:.*]], %[[BASE]] : i32
+// CHECK:         %[[AGAIN:.*]] = llvm.add %[[SUM]], %[[N]] : i32
+// CHECK:         llvm.add %[[AGAIN]], %{{.*}} : i32
+// CHECK-NOT:     llvm.add
+tt.func public @adds_once(%out: !tt.ptr<i32>, %n: i32) {
+  %r = tt.make_range {end = 256 : i32, start = 0 : i32} : tensor<256xi32, #line>
+  %ns = tt.splat %n : i32 -> tensor<256xi32, #line>
+  %once = arith.addi %ns, %r : tensor<256xi32, #line>
+  %twice = arith.addi %once, %ns : tensor<256xi32, #line>
+  %s = tt.splat %out : !tt.ptr<i32> -> tensor<256x!tt.ptr<i32>, #line>
+  %p = tt.addptr %s, %r : tensor<256x!tt.ptr<i32>, #line>, tensor<256xi32, #line>
+  tt.store %p, %twice : tensor<256x!tt.ptr<i32>, #line>
+  tt.return
+}
+
 // A start is added, since it may carry.
 // CHECK-LABEL: llvm.func @starts_at_128(
 // CHECK:         %[[BASE:.*]] = llvm.or disjoint

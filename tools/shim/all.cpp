@@ -3,6 +3,7 @@
 #include "booleans.cpp"
 #include "codegen.cpp"
 #include "counters.cpp"
+#include "divisions.cpp"
 #include "inlining.cpp"
 #include "masks.cpp"
 #include "random.cpp"

@@ -2,6 +2,7 @@
 
 #include "booleans.h"
 #include "counters.h"
+#include "divisions.h"
 #include "inlining.h"
 #include "masks.h"
 #include "sinking.h"
@@ -131,6 +132,7 @@ LLVMMemoryBufferRef ttEmit(LLVMTargetMachineRef raw, LLVMModuleRef module, bool 
   bool isPtx = machine.getTargetTriple().isNVPTX();
   if (isPtx)
     for (llvm::Function &function : *llvm::unwrap(module)) {
+      tt::divideByReciprocals(function);
       tt::splitCounters(function);
       tt::keepBooleans(function);
     }

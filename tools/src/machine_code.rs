@@ -138,14 +138,22 @@ pub fn cycles(cubin: &[u8], capability: u32) -> Option<Cycles> {
 
 /// The same, with what is in innermost loops by itself.
 pub fn parts(cubin: &[u8], capability: u32) -> Option<Parts> {
+    Some(parts_of(&code(cubin, capability)?, capability >= 90))
+}
+
+/// The instructions of the only kernel of `cubin` that load constants, arguments among them, to registers of their own.
+pub fn constants(cubin: &[u8], capability: u32) -> Option<usize> {
+    const LOADS_CONSTANT: u64 = 0x182;
+    let code = code(cubin, capability)?;
+    Some(code.iter().filter(|instruction| instruction.bits(0, 9) == LOADS_CONSTANT).count())
+}
+
+fn code(cubin: &[u8], capability: u32) -> Option<Vec<Instruction>> {
     if !(80..=90).contains(&capability) {
         return None;
     }
-    let code: Vec<Instruction> = section(cubin, b".text.")?
-        .chunks_exact(SIZE)
-        .map(|bytes| Some(Instruction(u128::from_le_bytes(*bytes.first_chunk()?))))
-        .collect::<Option<_>>()?;
-    Some(parts_of(&code, capability >= 90))
+    let bytes = section(cubin, b".text.")?.chunks_exact(SIZE);
+    bytes.map(|bytes| Some(Instruction(u128::from_le_bytes(*bytes.first_chunk()?)))).collect()
 }
 
 #[cfg(test)]
@@ -308,6 +316,7 @@ mod tests {
     #[test]
     fn what_is_no_cubin_has_no_cycles() {
         assert_eq!(cycles(b"", 90), None);
+        assert_eq!(constants(b"", 90), None);
         assert_eq!(cycles(b"\x7fELF\x02\x01", 90), None);
         assert_eq!(cycles(&[0x7f; 100], 90), None);
     }

@@ -17,7 +17,7 @@ mod search;
 mod written_out;
 
 use crate::binary;
-use crate::machine_code::{Cycles, cycles, parts};
+use crate::machine_code::{Cycles, constants, cycles, parts};
 use linear_layout::target::TargetDesc;
 use pressure::Need;
 use read::Kernel;
@@ -230,11 +230,16 @@ struct Variant {
 }
 
 /// Those to be tried one after the other, each of the best text before.
-const BY_MACHINE_CODE: [Variant; 3] = [
+const BY_MACHINE_CODE: [Variant; 4] = [
     Variant {
         name: "with fewer CTAs for more registers",
         text: with_more_registers,
         is_worth: is_worth_more_registers,
+    },
+    Variant {
+        name: "with fewer CTAs for what is computed again from arguments",
+        text: with_registers_for_arguments,
+        is_worth: is_worth_registers_for_arguments,
     },
     Variant { name: "with loops written out", text: with_loops_written_out, is_worth: is_worth_writing_out },
     Variant {
@@ -274,6 +279,37 @@ fn with_more_registers(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<
 /// Whether the kernel of `ptx` had better have `fewer` CTAs than be `cubin`.
 fn is_worth_more_registers(ptx: &[u8], cubin: &[u8], fewer: &[u8], capability: u32) -> bool {
     is_faster(ptx, cubin, fewer, capability, is_faster_with_more_registers) && more_stack(cubin, fewer) == 0
+}
+
+/// Arguments that are loaded again from which on the next bound that leaves more registers is tried.
+const LOADED_AGAIN: usize = 8;
+/// By how much a kernel has to be faster then, by the estimate and [`LATENCY`] together.
+const FASTER_WITH_ARGUMENTS: f64 = 1.05;
+
+/// The PTX of one kernel with the next bound that leaves a thread more registers, to be tried once `cubin` was made of it for
+/// `capability`, as in 90; `None` where it does not need all of those that it is granted, or loads few arguments more often than the PTX
+/// says. Where registers are short, ptxas computes again what follows from arguments and constants wherever it is wanted.
+fn with_registers_for_arguments(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
+    let (kernel, bound) = only_kernel(ptx)?;
+    let warps = warps_of(&kernel);
+    let have = granted(bound * warps);
+    let needs_all = u64::from(binary::registers(cubin)?) + SPARE >= have && have < MOST_REGISTERS;
+    let loads = String::from_utf8_lossy(ptx).matches("ld.param").count();
+    if !needs_all || constants(cubin, capability)? < loads + LOADED_AGAIN {
+        return None;
+    }
+    let fewer = (1..bound).rev().find(|ctas| granted(ctas * warps) > have)?;
+    Some(with_bound(ptx, &kernel, fewer))
+}
+
+/// Whether the kernel of `ptx` had better have `fewer` CTAs than be `cubin`, which computes again what follows from arguments.
+fn is_worth_registers_for_arguments(ptx: &[u8], cubin: &[u8], fewer: &[u8], capability: u32) -> bool {
+    is_faster(ptx, cubin, fewer, capability, is_faster_with_arguments) && more_stack(cubin, fewer) == 0
+}
+
+fn is_faster_with_arguments(before: Estimated, after: Estimated) -> bool {
+    let time = |(found, warps): Estimated| found.shared_by(warps) * latency(warps * PARTS as f64);
+    time(before) >= FASTER_WITH_ARGUMENTS * time(after)
 }
 
 /// Cycles of a kernel, and the warps that share a part of a multiprocessor.
@@ -489,6 +525,16 @@ mod tests {
         assert!(!is_faster_apart(decode[0], decode[1]));
         let more_loads = [estimate(44746.0, 3847.0, 40.0, 9.0), estimate(19293.0, 3853.0, 80.0, 9.0)];
         assert!(!is_faster_apart(more_loads[0], more_loads[1]));
+    }
+
+    #[test]
+    fn registers_for_arguments_pay_by_what_is_issued_less() {
+        // Random numbers for stochastic rounding: keys are added up from an argument again and again.
+        let before = estimate(2200.0, 552.0, 1.0, 16.0);
+        assert!(is_faster_with_arguments(before, estimate(1887.0, 481.0, 1.0, 12.0)));
+        assert!(!is_faster_with_arguments(before, estimate(1887.0, 540.0, 1.0, 12.0)));
+        // Half of the warps hide less.
+        assert!(!is_faster_with_arguments(before, estimate(2200.0, 500.0, 1.0, 4.0)));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Elementwise operations.
 
-use crate::emit::{ICmp, Lowered, int_bits, internal, number_bits, unsupported};
+use crate::emit::{ICmp, Lowered, Sums, int_bits, internal, number_bits, unsupported};
 use crate::lower::{Handler, Lower};
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, FloatKind, Op, Type, Value};
@@ -38,7 +38,7 @@ macro_rules! math {
 }
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
-    ("arith.addi", same!("llvm.add")),
+    ("arith.addi", sum),
     ("arith.subi", same!("llvm.sub")),
     ("arith.muli", same!("llvm.mul")),
     ("arith.divsi", same!("llvm.sdiv")),
@@ -247,6 +247,14 @@ fn math<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, name: &str) -> Lowered<()> {
         let target = l.target;
         l.with_module(|e, module| target.math(e, module, name, args))
     })
+}
+
+/// Constants that elements of a thread are apart come last ([`Emit::sum`]).
+///
+/// [`Emit::sum`]: crate::emit::Emit::sum
+fn sum<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    let mut shared = Sums::default();
+    l.map(op, |l, args| l.emit.sum(args[0], args[1], &mut shared))
 }
 
 /// Division that rounds up or down: the quotient that rounds towards zero, and

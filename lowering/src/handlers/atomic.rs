@@ -18,8 +18,9 @@ use linear_layout::plan::Scope;
 use mlir_host::ir::{Attr, Op, Type, Value};
 use std::collections::HashMap;
 use ttopt_dialect::tt::enums::{MemSemantic, MemSyncScope, RmwOp};
-use ttopt_dialect::tt::ops::{AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, AtomicStoreOp};
+use ttopt_dialect::tt::ops::{AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, AtomicStoreOp, FuncOp};
 use ttopt_dialect::ttg::ops::LocalAtomicScatterRmwOp;
+use ttopt_passes::is_private;
 use ttopt_passes::plans;
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
@@ -87,6 +88,12 @@ fn releases(sem: MemSemantic) -> bool {
 /// the cluster too.
 fn wait_for_program(l: &mut Lower<'_, '_>) -> Lowered<()> {
     if l.num_blocks() > 1 { l.synchronize(Scope::Cluster) } else { l.barrier(BarrierMemory::All) }
+}
+
+/// Whether a kernel does nothing after `op` that other threads could see, or that could see what they do.
+fn is_last(op: Op<'_>) -> bool {
+    let is_kernel = |op: Op<'_>| FuncOp::cast(op).is_some() && !is_private(op);
+    op.parent().is_some_and(is_kernel) && std::iter::successors(op.next(), |op| op.next()).all(Op::is_pure)
 }
 
 fn element_of(ty: Type<'_>, bits: u32) -> AtomicElement {
@@ -177,7 +184,7 @@ pub(super) fn share<'c>(
             l.ordering(memory, |l| exchange::convert(l, &plan, &words, scratch))
         }
         None => {
-            if wait {
+            if wait && (l.num_blocks() > 1 || !is_last(op)) {
                 wait_for_program(l)?;
             }
             Ok(words)

@@ -114,3 +114,18 @@ fn what_is_made_later_has_the_facts_of_what_it_copies() {
     objective.note(copy.result(0), mask.result(0));
     assert_eq!(objective.cycles(load, &layouts), known);
 }
+
+#[test]
+fn booleans_become_bytes_between_threads() {
+    let convert = |element: &str| {
+        cycles(&format!(
+            "%x = tt.load %p {{isVolatile = true}} : tensor<512x!tt.ptr<f32>, #v>
+             %b = arith.cmpf ogt, %x, %x : tensor<512xf32, #v>
+             %i = arith.extui %b : tensor<512xi1, #v> to tensor<512xi8, #v>
+             %y = ttg.convert_layout %{} : tensor<512x{element}, #v> -> tensor<512x{element}, #w>",
+            if element == "i1" { "b" } else { "i" }
+        ))
+    };
+    let (bytes, booleans) = (convert("i8"), convert("i1"));
+    assert!(booleans > bytes, "{booleans} and {bytes}");
+}

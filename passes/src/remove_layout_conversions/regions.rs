@@ -199,7 +199,9 @@ fn movable(op: Op<'_>) -> Option<Rule> {
         | Rule::Unpack(_) => true,
         _ => false,
     };
-    (moves && op.num_results() <= 1).then_some(rule)
+    // What is reduced or scanned together has one layout, and so has what becomes of it.
+    let share_layout = op.num_results() <= 1 || matches!(rule, Rule::Reduce(_) | Rule::Scan);
+    (moves && share_layout).then_some(rule)
 }
 
 /// The layout that operand `number` of `op` has when `op` has `layout`.
