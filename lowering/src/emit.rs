@@ -121,12 +121,18 @@ pub struct Emit<'c> {
     /// Bits that each instruction moves that accessed global memory since [`Emit::take_global_accesses`].
     global_accesses: Vec<u32>,
     has_copies: bool,
+    adds_constants_last: bool,
 }
 
 impl<'c> Emit<'c> {
     /// Whether the function copies to shared memory beside the program.
     pub fn has_copies(&self) -> bool {
         self.has_copies
+    }
+    /// Whether [`sum`](Self::sum) adds constants last: not in functions with dots, whose accumulators leave few registers. Told by the PTX that
+    /// such a function needs fewer, code generation has it run with more CTAs, which ptxas pays for elsewhere.
+    pub fn set_adds_constants_last(&mut self, last: bool) {
+        self.adds_constants_last = last;
     }
     /// See [`has_copies`](Self::has_copies).
     pub fn set_has_copies(&mut self, copies: bool) {
@@ -158,6 +164,7 @@ impl<'c> Emit<'c> {
             sign_extended: FastMap::default(),
             global_accesses: Vec::new(),
             has_copies: false,
+            adds_constants_last: true,
         }
     }
     /// Whether functions of singles take denormal numbers for zero, and give it for them; they do not by default.
@@ -371,6 +378,9 @@ impl<'c> Emit<'c> {
     /// `a + b`, where a constant that either of them is above another number is added last: elements of a thread then differ from
     /// one sum, one of `shared`, by constants, and LLVM finds what holds for all of them, such as that a bound does.
     pub fn sum(&mut self, a: Value<'c>, b: Value<'c>, shared: &mut Sums<'c>) -> Lowered<Value<'c>> {
+        if !self.adds_constants_last {
+            return self.add(a, b);
+        }
         let apart = |value| {
             let found = self.displaced.get(&value).or_else(|| self.summed.get(&value));
             found.copied().unwrap_or((value, 0))

@@ -92,7 +92,7 @@ pub mod tma;
 pub mod triton_combine;
 pub mod warp_groups;
 
-pub use ir_util::{is_dot, is_private};
+pub use ir_util::{is_dot, is_private, multiplies};
 use mlir_host::pass::PassDef;
 
 /// All passes of this crate.

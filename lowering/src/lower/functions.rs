@@ -12,8 +12,10 @@ use ttopt_dialect::tt::types::TENSOR_DESC;
 use ttopt_dialect::ttg::ops::AsyncCopyGlobalToLocalOp;
 use ttopt_dialect::ttng::types::TENSOR_DESC_IM2COL;
 use ttopt_passes::global_scratch;
+
 use ttopt_passes::is_private;
 use ttopt_passes::kernel_decisions::{MIN_CTAS, REMATERIALIZE, REMATERIALIZED_BEHIND};
+use ttopt_passes::multiplies;
 use ttopt_passes::shared_memory;
 use ttopt_passes::warp_groups::DISPATCH;
 
@@ -89,6 +91,7 @@ impl<'c> Lower<'_, 'c> {
         self.emit.set_block(entry);
         self.emit.set_loc(loc);
         self.emit.set_has_copies(has_copies(op));
+        self.emit.set_adds_constants_last(!multiplies(op));
         let first = self.new_block(&[])?;
         let order = self.declare_blocks(body, entry_src, first)?;
         let (prologue_end, numbers_end, workers) = if is_kernel && self.cta_warps > self.group.warps {

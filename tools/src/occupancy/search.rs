@@ -15,6 +15,10 @@ use ttopt_passes::choice::Candidate;
 /// Bytes of text beyond which a kernel is assembled once: assemblers take seconds for it, and time grows faster than text.
 const MOST_TEXT: usize = 1 << 20;
 
+/// Bytes of stack of a thread beyond which other texts are not tried: what does not fit by kilobytes fits in no order, and
+/// assemblers take ten times as long for it (20 s for `gated_residual_square` of `bench/gpu/unseen.py`, Triton's own PTX 14 s).
+const MOST_STACK: u32 = 4096;
+
 /// What an assembler made of a text: the binary, and what else it says.
 pub struct Assembled<R> {
     /// The binary, an ELF file.
@@ -62,7 +66,7 @@ pub fn best_text<'a, R: Send>(
 ) -> Chosen<'a, R> {
     let tried = vec![candidate("as it was bounded", made.stack)];
     let mut best = Chosen { made, text: Cow::Borrowed(ptx), tried, place: 0 };
-    if ptx.len() > MOST_TEXT {
+    if ptx.len() > MOST_TEXT || best.made.stack > MOST_STACK {
         return best;
     }
     if go_on() && !limits.keeps_ctas {
@@ -238,6 +242,13 @@ mod tests {
     #[test]
     fn long_texts_are_assembled_once() {
         assert_eq!(best(&"\tmov.b32 %r1, 0;\n".repeat(MOST_TEXT / 17 + 1), 0, LIMITS).2, 0);
+    }
+
+    #[test]
+    fn what_spills_kilobytes_is_assembled_once() {
+        let text = kernel(4, "");
+        let chosen = best_text(&text, made(MOST_STACK + 4), LIMITS, &|_| panic!("nobody asked"), &|| true);
+        assert_eq!((chosen.tried.len(), chosen.place), (1, 0));
     }
 
     #[test]
