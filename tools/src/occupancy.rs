@@ -85,7 +85,7 @@ pub fn bound(ptx: &mut Vec<u8>, most: u64) -> Option<Occupancy> {
 }
 
 /// The same, which tells what other bounds would have cost. Of kernels that come back to what they read in an earlier loop
-/// (`comes_back`) programs drive it out of each other's caches: these get as few CTAs as cost nearly as little ([`NEARLY`]).
+/// (`comes_back`) programs drive it out of each other's caches: these get as few CTAs as cost nearly as little.
 pub fn bound_and_tell(
     ptx: &mut Vec<u8>,
     most: u64,
