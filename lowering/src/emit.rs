@@ -388,9 +388,12 @@ impl<'c> Emit<'c> {
         let ((a, above_a), (b, above_b)) = (apart(a), apart(b));
         let base = match shared.get(&(a, b)) {
             Some(base) => *base,
-            None => self.add(a, b)?,
+            None => {
+                let base = self.add(a, b)?;
+                shared.insert((a, b), base);
+                base
+            }
         };
-        shared.insert((a, b), base);
         let above = above_a.wrapping_add(above_b);
         if above == 0 {
             return Ok(base);

@@ -8,7 +8,7 @@
 //! Bulk copies write through the same proxy, so that buffers which only these
 //! fill need none.
 
-use crate::ir_util::fills_constant_buffer;
+use crate::ir_util::{fills_constant_buffer, viewed};
 use mlir_host::asm::Reported;
 use mlir_host::flow::is_region_branch;
 use mlir_host::ir::{Block, Op, Value, Walk};
@@ -82,15 +82,6 @@ pub(crate) fn fence(op: Op<'_>) -> Result<Op<'_>, Reported> {
     Ok(FenceAsyncSharedOp::build(op.loc(), false).detached()?.op())
 }
 
-/// What is seen of a buffer through views.
-fn root(buffer: Value<'_>) -> Value<'_> {
-    let mut root = buffer;
-    while let Some(view) = root.def_op().filter(|op| is_memdesc_view(*op)) {
-        root = view.operand(0);
-    }
-    root
-}
-
 /// Whether `op` fills a buffer, which nothing else writes, for dots that are all in other blocks.
 fn filled_for_elsewhere(op: Op<'_>) -> bool {
     if !fills_constant_buffer(op) {
@@ -128,7 +119,7 @@ fn written_by_threads(operand: Value<'_>) -> bool {
     if MemDescType::cast(operand.ty()).is_none() {
         return false;
     }
-    let root = root(operand);
+    let root = viewed(operand);
     match root.def_op() {
         Some(op) if filled_for_elsewhere(op) => return false,
         Some(op) if LocalAllocOp::cast(op).is_some() && op.num_operands() == 0 => {}

@@ -282,11 +282,15 @@ pub fn compute_again<'c>(
 /// What allocates the buffer that `value` is, or is a view of; `None` where it is no buffer.
 pub fn allocation(value: Value<'_>) -> Option<Op<'_>> {
     MemDescType::cast(value.ty())?;
-    let mut op = value.def_op()?;
-    while is_memdesc_view(op) {
-        op = op.operand(0).def_op()?;
+    viewed(value).def_op()
+}
+
+/// The buffer that `value` is a view of, or is itself.
+pub fn viewed(mut value: Value<'_>) -> Value<'_> {
+    while let Some(view) = value.def_op().filter(|op| is_memdesc_view(*op)) {
+        value = view.operand(0);
     }
-    Some(op)
+    value
 }
 
 /// The operation of `block` that is `op`, or has it in its regions.

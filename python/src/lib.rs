@@ -166,16 +166,13 @@ fn best_binary<'py>(
     keeps_ctas: bool,
     assemble: Py<PyAny>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let limits = Limits {
-        capability: target.strip_prefix("cuda:").and_then(|name| name.parse().ok()).unwrap_or(0),
-        most_ctas: shared.map_or(1, |shared| occupancy::room_for(shared, target)),
-        keeps_ctas,
-    };
-    let failed = Mutex::new(None);
     // Arrays of a kernel are on its stack, too: there nothing is known of spills.
-    let has_arrays = ptx.contains(".local");
+    let knows_spills = !ptx.contains(".local");
+    let most_ctas = shared.map_or(1, |shared| occupancy::room_for(shared, target));
+    let limits = Limits { keeps_ctas, knows_spills, ..Limits::new(target, most_ctas) };
+    let failed = Mutex::new(None);
     let assembled = |cubin: Vec<u8>| {
-        let stack = binary::stack_bytes(&cubin).filter(|_| !has_arrays).unwrap_or(0);
+        let stack = binary::stack_bytes(&cubin).filter(|_| knows_spills).unwrap_or(0);
         Assembled { cubin, stack, facts: () }
     };
     let other = |text: &[u8]| {

@@ -1015,15 +1015,9 @@ impl<'c> Compilation<'_, 'c> {
         };
         let (bytes, resources) = match target.vendor {
             Vendor::Nvidia => {
-                let limits = Limits {
-                    capability: target
-                        .name
-                        .strip_prefix("cuda:")
-                        .and_then(|name| name.parse().ok())
-                        .unwrap_or(0),
-                    most_ctas: number(&self.module, MOST_CTAS).unwrap_or(1),
-                    keeps_ctas: max_registers.is_some(),
-                };
+                let most_ctas = number(&self.module, MOST_CTAS).unwrap_or(1);
+                let keeps_ctas = max_registers.is_some();
+                let limits = Limits { keeps_ctas, ..Limits::new(target.name, most_ctas) };
                 // A text that is refused is a mistake of ours that costs no more than a warning.
                 let other = |code: &[u8]| {
                     let made = assemble(code);

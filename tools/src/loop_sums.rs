@@ -4,7 +4,7 @@
 //! in the loop, so that LLVM computes it before the loop and a register of each is kept throughout. Here they become
 //! `(counter + row) + 0`, `(counter + row) + 8`, …: as many instructions and one, with one register in place of one for each.
 
-use crate::pointer_steps::instruction;
+use crate::pointer_steps::uses;
 use anyhow::{Context as _, Result};
 use inkwell::basic_block::BasicBlock;
 use inkwell::llvm_sys::core::LLVMGetIsDisjoint;
@@ -130,7 +130,7 @@ fn sums<'c>(function: FunctionValue<'c>, loops: &Loops<'c>) -> Vec<(Sum<'c>, Vec
     // What something else wants as well is kept anyway.
     let all: HashSet<_> = found.iter().flat_map(|(_, members)| members.iter().map(|it| it.all)).collect();
     for (_, members) in &mut found {
-        members.retain(|member| users(member.kept).all(|user| user.is_some_and(|it| all.contains(&it))));
+        members.retain(|member| uses(member.kept).all(|(user, _)| all.contains(&user)));
     }
     found.retain(|(_, members)| members.len() >= LEAST);
     found
@@ -150,20 +150,13 @@ fn member<'c>(
         }
         let inner = addition(kept)?;
         let [number, constant] = inner.operands;
-        let adds = match (outer.adds, inner.adds) {
-            (false, false) => false,
-            (true, true) => true,
-            (true, false) if inner.either => true,
-            (false, true) if outer.either => true,
-            _ => return None,
-        };
+        // An `or` beside an `add` has to be one, too.
+        let is_sum = outer.adds == inner.adds || outer.either || inner.either;
+        let adds = outer.adds || inner.adds;
         let is_constant = constant.is_const() && !number.is_const();
-        is_constant.then_some((Sum { block, counter, number, adds }, Member { all: at, kept, constant }))
+        (is_sum && is_constant)
+            .then_some((Sum { block, counter, number, adds }, Member { all: at, kept, constant }))
     })
-}
-
-fn users<'c>(value: InstructionValue<'c>) -> impl Iterator<Item = Option<InstructionValue<'c>>> {
-    std::iter::successors(value.get_first_use(), |at| at.get_next_use()).map(|at| instruction(at.get_user()))
 }
 
 fn rewrite(sum: &Sum<'_>, members: &[Member<'_>]) -> Result<()> {
@@ -187,17 +180,11 @@ fn rewrite(sum: &Sum<'_>, members: &[Member<'_>]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use inkwell::context::Context;
-    use inkwell::memory_buffer::MemoryBuffer;
+    use crate::pointer_steps::tests::changed;
 
     /// `text` with shared sums, which LLVM's verifier accepts.
     fn shared(text: &str) -> String {
-        let context = Context::create();
-        let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "test");
-        let module = context.create_module_from_ir(buffer).unwrap();
-        share(&module).unwrap();
-        module.verify().unwrap();
-        module.print_to_string().to_string()
+        changed(text, share)
     }
 
     /// A loop that stores `join counter, (row + constant)` for three constants, and what else it does.

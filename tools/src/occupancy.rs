@@ -269,11 +269,14 @@ fn with_more_registers(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<
     if waits_for_dots(ptx, &kernel) && bound * warps_of(&kernel) <= WARPS_WITH_DOTS {
         return None;
     }
-    let granted = granted(bound * warps_of(&kernel));
-    let needs_all = u64::from(binary::registers(cubin)?) + SPARE >= granted && granted < MOST_REGISTERS;
-    let fewer = (needs_all && bound > 1).then_some(bound / 2)?;
+    let fewer = (needs_all(cubin, granted(bound * warps_of(&kernel)))? && bound > 1).then_some(bound / 2)?;
     waits_at_least(FASTER_WITH_MORE_REGISTERS, ptx, cubin, capability)?
         .then(|| with_bound(ptx, &kernel, fewer))
+}
+
+/// Whether `cubin` uses all registers that ptxas was granted for a thread, fewer than there may be.
+fn needs_all(cubin: &[u8], granted: u64) -> Option<bool> {
+    Some(u64::from(binary::registers(cubin)?) + SPARE >= granted && granted < MOST_REGISTERS)
 }
 
 /// Whether the kernel of `ptx` had better have `fewer` CTAs than be `cubin`.
@@ -293,9 +296,8 @@ fn with_registers_for_arguments(ptx: &[u8], cubin: &[u8], capability: u32) -> Op
     let (kernel, bound) = only_kernel(ptx)?;
     let warps = warps_of(&kernel);
     let have = granted(bound * warps);
-    let needs_all = u64::from(binary::registers(cubin)?) + SPARE >= have && have < MOST_REGISTERS;
     let loads = String::from_utf8_lossy(ptx).matches("ld.param").count();
-    if !needs_all || constants(cubin, capability)? < loads + LOADED_AGAIN {
+    if !needs_all(cubin, have)? || constants(cubin, capability)? < loads + LOADED_AGAIN {
         return None;
     }
     let fewer = (1..bound).rev().find(|ctas| granted(ctas * warps) > have)?;

@@ -597,7 +597,7 @@ fn end(block: BasicBlock<'_>) -> Result<InstructionValue<'_>> {
 }
 
 /// The instructions that use `value`, and as which operand.
-fn uses(value: InstructionValue<'_>) -> impl Iterator<Item = (InstructionValue<'_>, u32)> {
+pub(crate) fn uses(value: InstructionValue<'_>) -> impl Iterator<Item = (InstructionValue<'_>, u32)> {
     let each = std::iter::successors(value.get_first_use(), |at| at.get_next_use());
     let mut users: Vec<_> = each.filter_map(|at| instruction(at.get_user())).collect();
     let mut seen = HashSet::new();
@@ -612,7 +612,7 @@ fn uses(value: InstructionValue<'_>) -> impl Iterator<Item = (InstructionValue<'
 }
 
 /// What uses an instruction is one, whatever its type.
-pub(crate) fn instruction(user: AnyValueEnum<'_>) -> Option<InstructionValue<'_>> {
+fn instruction(user: AnyValueEnum<'_>) -> Option<InstructionValue<'_>> {
     match user {
         AnyValueEnum::ArrayValue(value) => value.as_instruction(),
         AnyValueEnum::IntValue(value) => value.as_instruction(),
@@ -628,20 +628,25 @@ pub(crate) fn instruction(user: AnyValueEnum<'_>) -> Option<InstructionValue<'_>
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use inkwell::context::Context;
     use inkwell::memory_buffer::MemoryBuffer;
     use inkwell::targets::TargetData;
 
-    /// `text` with shared offsets, which LLVM's verifier accepts.
-    fn shared(text: &str) -> String {
+    /// The module that `text` is as `change` leaves it, which LLVM's verifier accepts.
+    pub(crate) fn changed(text: &str, change: impl FnOnce(&Module<'_>) -> Result<()>) -> String {
         let context = Context::create();
         let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "test");
         let module = context.create_module_from_ir(buffer).unwrap();
-        share(&module, &TargetData::create("e-i64:64-n16:32:64")).unwrap();
+        change(&module).unwrap();
         module.verify().unwrap();
         module.print_to_string().to_string()
+    }
+
+    /// `text` with shared offsets.
+    fn shared(text: &str) -> String {
+        changed(text, |module| share(module, &TargetData::create("e-i64:64-n16:32:64")))
     }
 
     /// A loop of three pointers that step by `step` elements of `T`, which stores `sum` to each.

@@ -52,12 +52,7 @@ fn extract_slice<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         let at: Vec<u64> = at.iter().zip(&offsets).map(|(at, offset)| at + offset).collect();
         registers.get(&at).and_then(|register| values.get(*register)).copied()
     };
-    let picked: Option<Vec<Value<'c>>> = held(&to).into_iter().map(find).collect();
-    match picked {
-        Some(picked) => l.set(op.result(0), picked),
-        None => return internal("takes what no register of the thread holds"),
-    }
-    Ok(())
+    pick(l, op, &to, find)
 }
 
 fn concat<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
@@ -82,7 +77,17 @@ fn concat<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         let values = all.get(number as usize)?;
         registers.get(&within).and_then(|register| values.get(*register)).copied()
     };
-    let picked: Option<Vec<Value<'c>>> = held(&whole).into_iter().map(find).collect();
+    pick(l, op, &whole, find)
+}
+
+/// Gives `op`, of `layout`, registers that there are: for each place that a thread holds the one that `find` names.
+fn pick<'c>(
+    l: &mut Lower<'_, 'c>,
+    op: Op<'c>,
+    layout: &LinearLayout,
+    find: impl Fn(Vec<u64>) -> Option<Value<'c>>,
+) -> Lowered<()> {
+    let picked: Option<Vec<Value<'c>>> = held(layout).into_iter().map(find).collect();
     match picked {
         Some(picked) => l.set(op.result(0), picked),
         None => return internal("takes what no register of the thread holds"),

@@ -12,6 +12,7 @@ use super::plan::{Budget, COPY_BYTES, Kind, LoopSchedule};
 use super::source::{Action, Refusal, Source, parts_along_k};
 use crate::analysis::registers::{free_registers, tensor_words};
 use crate::buffer_plans;
+use crate::ir_util::viewed;
 use crate::machine::internal;
 use linear_layout::Encoding;
 use linear_layout::target::{Direction, TargetDesc};
@@ -147,7 +148,7 @@ impl<'c> Operand<'c> {
         }
         let read = LocalLoadOp::defining(value)
             .filter(|read| read.token().is_none() && read.op().block() == dot.op().block())
-            .filter(|read| source.buffers.contains_key(&root(read.src())));
+            .filter(|read| source.buffers.contains_key(&viewed(read.src())));
         read.map_or(Self::Held(value), Self::Read)
     }
 
@@ -328,14 +329,6 @@ impl<'c> Parts<'c> {
         }
         Ok(LocalLoadOp::build(dot.loc(), at).results(&[self.types[i]]).insert(rewriter)?.result())
     }
-}
-
-/// The buffer that `value` is a view of.
-fn root(mut value: Value<'_>) -> Value<'_> {
-    while let Some(view) = value.def_op().filter(|op| is_memdesc_view(*op)) {
-        value = view.operand(0);
-    }
-    value
 }
 
 /// Erases `op`, and the views that it alone used, where nothing uses it.

@@ -39,6 +39,16 @@ pub struct Limits {
     /// Whether the user says how many registers a thread may have: then numbers of CTAs stay as they are, so that they do not
     /// say otherwise.
     pub keeps_ctas: bool,
+    /// Whether [`Assembled::stack`] says what is spilled: else texts that spill less are not looked for, nor such as may spill more.
+    pub knows_spills: bool,
+}
+
+impl Limits {
+    /// For a target as in `cuda:90`, whose multiprocessors have room for `most_ctas` CTAs.
+    pub fn new(target: &str, most_ctas: u64) -> Self {
+        let capability = target.strip_prefix("cuda:").and_then(|name| name.parse().ok()).unwrap_or(0);
+        Self { capability, most_ctas, keeps_ctas: false, knows_spills: true }
+    }
 }
 
 /// The text that was chosen.
@@ -69,10 +79,10 @@ pub fn best_text<'a, R: Send>(
     if ptx.len() > MOST_TEXT || best.made.stack > MOST_STACK {
         return best;
     }
-    if go_on() && !limits.keeps_ctas {
+    if go_on() && limits.knows_spills && !limits.keeps_ctas {
         best.try_numbers_of_ctas(limits.most_ctas, assemble);
     }
-    if go_on() {
+    if go_on() && limits.knows_spills {
         best.try_orders(assemble);
     }
     if go_on() {
@@ -146,23 +156,17 @@ impl<R: Send> Chosen<'_, R> {
     }
 }
 
-/// What the assembler makes of each of the texts that there are, one on this thread and the others beside it.
+/// What the assembler makes of each of the texts that there are, each on a thread of its own.
 fn at_once<R: Send>(assemble: &Assembler<'_, R>, texts: &[Option<Vec<u8>>]) -> Vec<Option<Assembled<R>>> {
-    let Some(last) = texts.iter().rposition(Option::is_some) else {
-        return texts.iter().map(|_| None).collect();
-    };
     std::thread::scope(|scope| {
-        let others = &texts[..last];
-        let running: Vec<_> = others
+        let running: Vec<_> = texts
             .iter()
             .map(|text| text.as_deref().map(|text| scope.spawn(move || assemble(text))))
             .collect();
-        let made = texts[last].as_deref().and_then(assemble);
-        let joined = running.into_iter().map(|thread| {
+        let made = running.into_iter().map(|thread| {
             thread.and_then(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });
-        let behind = texts[last + 1..].iter().map(|_| None);
-        joined.collect::<Vec<_>>().into_iter().chain([made]).chain(behind).collect()
+        made.collect()
     })
 }
 
@@ -210,7 +214,7 @@ mod tests {
         Assembled { cubin: cubin(128), stack, facts: stack }
     }
 
-    const LIMITS: Limits = Limits { capability: 90, most_ctas: 16, keeps_ctas: false };
+    const LIMITS: Limits = Limits { capability: 90, most_ctas: 16, keeps_ctas: false, knows_spills: true };
 
     /// The best text of a kernel for four CTAs that spills 136 bytes, where each other text spills so many, and what was tried.
     fn best(body: &str, others: u32, limits: Limits) -> (String, u32, usize) {
@@ -237,6 +241,20 @@ mod tests {
     fn who_says_how_many_registers_keeps_the_bound() {
         let (text, ..) = best("", 0, Limits { keeps_ctas: true, ..LIMITS });
         assert!(text.contains(".minnctapersm 4\n"));
+    }
+
+    #[test]
+    fn who_does_not_know_spills_changes_nothing_for_them() {
+        assert_eq!(best("", 0, Limits { knows_spills: false, ..LIMITS }).2, 0);
+        // Dots that would be tried with more CTAs, which may spill.
+        let dot = "\t.reg .b32 %r<4>;\n\tmma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r0}, {%r1}, {%r2}, {%r0};";
+        let text = kernel(3, dot);
+        let tried = |knows_spills| {
+            let made = Assembled { cubin: cubin(160), stack: 0, facts: 0 };
+            let limits = Limits { knows_spills, ..LIMITS };
+            best_text(&text, made, limits, &|_| Some(self::made(0)), &|| true).tried.len()
+        };
+        assert_eq!((tried(true), tried(false)), (2, 1));
     }
 
     #[test]
