@@ -186,7 +186,7 @@ fn best_binary<'py>(
     };
     let goes_on = || failed.lock().unwrap_or_else(PoisonError::into_inner).is_none();
     let first = assembled(cubin.to_vec());
-    let chosen = py.detach(|| occupancy::best_text(ptx.as_bytes(), first, limits, &other, &goes_on));
+    let chosen = py.detach(|| occupancy::best_text(ptx.as_bytes(), (first, None), limits, &other, &goes_on));
     match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(error) => Err(error),
         None => Ok(PyBytes::new(py, &chosen.made.cubin)),

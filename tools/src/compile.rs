@@ -1025,8 +1025,9 @@ impl<'c> Compilation<'_, 'c> {
                         .ok()
                 };
                 let go_on = || self.check_cancelled().is_ok();
+                let made = occupancy::with_next_text(code, limits, || assemble(code), &other)?;
                 let Chosen { made, text, tried, place } =
-                    occupancy::best_text(code, assemble(code)?, limits, &other, &go_on);
+                    occupancy::best_text(code, made, limits, &other, &go_on);
                 self.check_cancelled()?;
                 if self.options.explain
                     && let Some(choice) = Choice::among("the stack of a thread", Unit::Bytes, tried, place)

@@ -34,13 +34,13 @@ pub fn share(module: &Module<'_>) -> Result<()> {
 }
 
 /// The loops of a function, as spans of its blocks from where an iteration begins to where it ends.
-struct Loops<'c> {
+pub(crate) struct Loops<'c> {
     places: HashMap<BasicBlock<'c>, usize>,
-    spans: Vec<(usize, usize)>,
+    pub(crate) spans: Vec<(usize, usize)>,
 }
 
 impl<'c> Loops<'c> {
-    fn of(function: FunctionValue<'c>) -> Self {
+    pub(crate) fn of(function: FunctionValue<'c>) -> Self {
         let places: HashMap<_, _> =
             function.get_basic_block_iter().enumerate().map(|(n, it)| (it, n)).collect();
         let mut spans = Vec::new();
@@ -52,6 +52,13 @@ impl<'c> Loops<'c> {
             spans.extend(begins.filter(|begin| *begin <= end).map(|begin| (*begin, *end)));
         }
         Loops { places, spans }
+    }
+
+    /// The begin of the innermost loop that a block is in, and its last block.
+    pub(crate) fn innermost(&self, block: BasicBlock<'c>) -> Option<(usize, usize)> {
+        let place = self.places.get(&block)?;
+        let around = self.spans.iter().filter(|(begin, end)| (begin..=end).contains(&place));
+        around.min_by_key(|(begin, end)| end - begin).copied()
     }
 
     /// Whether a loop that `inside` is in computes `changing`, and not `kept`.

@@ -21,7 +21,7 @@ use crate::machine_code::{Cycles, constants, cycles, parts};
 use linear_layout::target::TargetDesc;
 use pressure::Need;
 use read::Kernel;
-pub use search::{Assembled, Assembler, Chosen, Limits, best_text};
+pub use search::{Ahead, Assembled, Assembler, Chosen, Limits, best_text, with_next_text};
 use tracing::debug;
 use ttopt_passes::choice::{Candidate, Choice, Unit};
 use ttopt_passes::kernel_decisions::most_ctas;
@@ -272,6 +272,30 @@ fn with_more_registers(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<
     let fewer = (needs_all(cubin, granted(bound * warps_of(&kernel)))? && bound > 1).then_some(bound / 2)?;
     waits_at_least(FASTER_WITH_MORE_REGISTERS, ptx, cubin, capability)?
         .then(|| with_bound(ptx, &kernel, fewer))
+}
+
+/// Bytes of text up to which starting ptxas is about half of its time.
+const SHORT_TEXT: usize = 8 << 10;
+/// Iterations of a loop whose loads ptxas puts under way at once.
+const UNROLLED: f64 = 4.0;
+
+/// The text of [`BY_MACHINE_CODE`] that a short one is likely to be compared with.
+fn likely_next(ptx: &[u8]) -> Option<Vec<u8>> {
+    let short = Some(ptx).filter(|text| text.len() <= SHORT_TEXT)?;
+    with_half_of_the_ctas(short).or_else(|| apart::apart(short))
+}
+
+/// The PTX of one kernel with half of its CTAs ([`with_more_registers`]), where it is likely to need all of the registers that it is
+/// granted: for the loads of several iterations of a loop.
+fn with_half_of_the_ctas(ptx: &[u8]) -> Option<Vec<u8>> {
+    let (kernel, bound) = only_kernel(ptx).filter(|(_, bound)| *bound > 1)?;
+    let granted = granted(bound * warps_of(&kernel));
+    let needs = pressure::needs(&kernel, FEWEST_REGISTERS)?;
+    let unrolled = |need: &Need| need.registers + (UNROLLED - 1.0) * need.flight;
+    let loops = needs.iter().filter(|need| need.times > 1.0 && need.flight > 0.0);
+    (granted < MOST_REGISTERS
+        && loops.map(unrolled).any(|registers| registers + SPARE as f64 >= granted as f64))
+    .then(|| with_bound(ptx, &kernel, bound / 2))
 }
 
 /// Whether `cubin` uses all registers that ptxas was granted for a thread, fewer than there may be.

@@ -6,10 +6,11 @@
 
 use super::{
     BY_MACHINE_CODE, in_other_orders, is_worth_another_order, is_worth_fewer_ctas, is_worth_more_ctas,
-    with_fewer_spills, with_more_ctas,
+    likely_next, with_fewer_spills, with_more_ctas,
 };
 use crate::binary;
 use std::borrow::Cow;
+use std::thread::ScopedJoinHandle;
 use ttopt_passes::choice::Candidate;
 
 /// Bytes of text beyond which a kernel is assembled once: assemblers take seconds for it, and time grows faster than text.
@@ -51,6 +52,36 @@ impl Limits {
     }
 }
 
+/// What was made of a text before anyone asked for it.
+pub struct Ahead<R> {
+    text: Vec<u8>,
+    made: Option<Assembled<R>>,
+}
+
+/// What `first` makes of the kernel of `ptx`, and meanwhile, of a short one, what `assemble` makes of the text that is likely to
+/// be tried next: where starting the assembler is most of its time, one after the other takes twice as long.
+///
+/// # Errors
+/// Those of `first`.
+pub fn with_next_text<R: Send, E>(
+    ptx: &[u8],
+    limits: Limits,
+    first: impl FnOnce() -> Result<Assembled<R>, E>,
+    assemble: &Assembler<'_, R>,
+) -> Result<(Assembled<R>, Option<Ahead<R>>), E> {
+    let next = likely_next(ptx).filter(|_| limits.knows_spills && !limits.keeps_ctas);
+    std::thread::scope(|scope| {
+        let running = next.map(|text| {
+            scope.spawn(move || {
+                let made = assemble(&text);
+                Ahead { text, made }
+            })
+        });
+        let made = first()?;
+        Ok((made, running.map(joined)))
+    })
+}
+
 /// The text that was chosen.
 pub struct Chosen<'a, R> {
     /// What the assembler made of it.
@@ -66,10 +97,10 @@ pub struct Chosen<'a, R> {
 /// An assembler: nothing where it refuses a text.
 pub type Assembler<'a, R> = dyn Fn(&[u8]) -> Option<Assembled<R>> + Sync + 'a;
 
-/// The best text of the kernel of `ptx`, of which `made` was made. `go_on` is asked before each step.
+/// The best text of the kernel of `ptx`, of which `made` was made, and perhaps a text `ahead`. `go_on` is asked before each step.
 pub fn best_text<'a, R: Send>(
     ptx: &'a [u8],
-    made: Assembled<R>,
+    (made, ahead): (Assembled<R>, Option<Ahead<R>>),
     limits: Limits,
     assemble: &Assembler<'_, R>,
     go_on: &dyn Fn() -> bool,
@@ -86,7 +117,7 @@ pub fn best_text<'a, R: Send>(
         best.try_orders(assemble);
     }
     if go_on() {
-        best.try_by_machine_code(limits.capability, assemble);
+        best.try_by_machine_code(limits.capability, assemble, ahead);
     }
     best
 }
@@ -134,9 +165,18 @@ impl<R: Send> Chosen<'_, R> {
         }
     }
 
-    fn try_by_machine_code(&mut self, capability: u32, assemble: &Assembler<'_, R>) {
-        let texts = BY_MACHINE_CODE.map(|variant| (variant.text)(&self.text, &self.made.cubin, capability));
-        let all = at_once(assemble, &texts);
+    fn try_by_machine_code(&mut self, capability: u32, assemble: &Assembler<'_, R>, ahead: Option<Ahead<R>>) {
+        let mut texts =
+            BY_MACHINE_CODE.map(|variant| (variant.text)(&self.text, &self.made.cubin, capability));
+        let known = ahead.and_then(|Ahead { text, made }| {
+            let at = texts.iter().position(|other| other.as_ref() == Some(&text))?;
+            texts[at] = None;
+            Some((at, text, made))
+        });
+        let mut all = at_once(assemble, &texts);
+        if let Some((at, text, made)) = known {
+            (texts[at], all[at]) = (Some(text), made);
+        }
         let before = self.place;
         for (variant, of_before) in BY_MACHINE_CODE.iter().zip(texts.into_iter().zip(all)) {
             // Once one is taken, those that follow are texts of that one.
@@ -163,11 +203,13 @@ fn at_once<R: Send>(assemble: &Assembler<'_, R>, texts: &[Option<Vec<u8>>]) -> V
             .iter()
             .map(|text| text.as_deref().map(|text| scope.spawn(move || assemble(text))))
             .collect();
-        let made = running.into_iter().map(|thread| {
-            thread.and_then(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-        });
-        made.collect()
+        running.into_iter().map(|thread| thread.and_then(joined)).collect()
     })
+}
+
+/// What a thread returns, or its panic.
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn candidate(name: &str, stack: u32) -> Candidate {
@@ -224,7 +266,7 @@ mod tests {
             *asked.lock().unwrap() += 1;
             Some(made(others))
         };
-        let chosen = best_text(&text, made(136), limits, &assemble, &|| true);
+        let chosen = best_text(&text, (made(136), None), limits, &assemble, &|| true);
         assert_eq!(chosen.tried.len(), *asked.lock().unwrap() + 1);
         (String::from_utf8(chosen.text.into_owned()).unwrap(), chosen.made.facts, *asked.lock().unwrap())
     }
@@ -252,7 +294,7 @@ mod tests {
         let tried = |knows_spills| {
             let made = Assembled { cubin: cubin(160), stack: 0, facts: 0 };
             let limits = Limits { knows_spills, ..LIMITS };
-            best_text(&text, made, limits, &|_| Some(self::made(0)), &|| true).tried.len()
+            best_text(&text, (made, None), limits, &|_| Some(self::made(0)), &|| true).tried.len()
         };
         assert_eq!((tried(true), tried(false)), (2, 1));
     }
@@ -265,17 +307,48 @@ mod tests {
     #[test]
     fn what_spills_kilobytes_is_assembled_once() {
         let text = kernel(4, "");
-        let chosen = best_text(&text, made(MOST_STACK + 4), LIMITS, &|_| panic!("nobody asked"), &|| true);
+        let chosen =
+            best_text(&text, (made(MOST_STACK + 4), None), LIMITS, &|_| panic!("nobody asked"), &|| true);
         assert_eq!((chosen.tried.len(), chosen.place), (1, 0));
     }
 
     #[test]
     fn what_is_refused_is_left_and_what_is_cancelled_is_not_tried() {
         let text = kernel(4, "");
-        let chosen = best_text(&text, made(136), LIMITS, &|_| None, &|| true);
+        let chosen = best_text(&text, (made(136), None), LIMITS, &|_| None, &|| true);
         assert!(matches!(chosen.text, Cow::Borrowed(_)) && chosen.tried.len() == 1 && chosen.place == 0);
-        let chosen = best_text(&text, made(136), LIMITS, &|_| panic!("nobody asked"), &|| false);
+        let chosen = best_text(&text, (made(136), None), LIMITS, &|_| panic!("nobody asked"), &|| false);
         assert_eq!(chosen.made.facts, 136);
+    }
+
+    /// A loop whose loads ptxas may have under way four times, with so many instructions behind it.
+    fn loading(more: usize) -> Vec<u8> {
+        let body = "\t.reg .pred %p<2>;\n\t.reg .b32 %r<9>;\n\t.reg .b64 %rd<2>;\n\tld.param.b64 %rd1, [p];\n\tmov.b32 %r0, 0;\n$L1:\n\
+            \tld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%rd1];\n\tld.global.v4.b32 {%r5, %r6, %r7, %r8}, [%rd1+16];\n\
+            \tst.global.v4.b32 [%rd1], {%r5, %r6, %r7, %r8};\n\tst.global.v4.b32 [%rd1+16], {%r1, %r2, %r3, %r4};\n\
+            \tadd.s32 %r0, %r0, 1;\n\tsetp.lt.s32 %p1, %r0, 100;\n\t@%p1 bra $L1;\n";
+        kernel(16, &(body.to_owned() + &"\tmov.b32 %r0, 0;\n".repeat(more)))
+    }
+
+    #[test]
+    fn half_of_the_ctas_are_assembled_ahead_for_short_loops_that_load() {
+        let ahead = |text: &[u8], limits| {
+            let asked = Mutex::new(0);
+            let assemble = |text: &[u8]| {
+                *asked.lock().unwrap() += 1;
+                assert!(String::from_utf8_lossy(text).contains(".minnctapersm 8\n"));
+                Some(made(0))
+            };
+            let (_, ahead) = with_next_text(text, limits, || Ok::<_, ()>(made(0)), &assemble).unwrap();
+            assert_eq!(ahead.is_some(), *asked.lock().unwrap() == 1);
+            ahead.is_some()
+        };
+        assert!(ahead(&loading(0), LIMITS));
+        assert!(!ahead(&loading(0), Limits { keeps_ctas: true, ..LIMITS }));
+        assert!(!ahead(&loading(1000), LIMITS), "a long text");
+        assert!(!ahead(&kernel(16, "\tmov.b32 %r1, 0;"), LIMITS), "no loop");
+        let refused = with_next_text(&loading(0), LIMITS, || Err("refused"), &|_| Some(made(0)));
+        assert_eq!(refused.err(), Some("refused"));
     }
 
     #[test]
