@@ -9,8 +9,8 @@ use std::collections::HashSet;
 
 /// Loads next to each other from which on they are put apart: two are under way at once in any case.
 const LEAST: usize = 4;
-/// Masks of them at most.
-const MOST_MASKS: usize = 8;
+/// Masks of them at most: loads with more go to several blocks, one after the other.
+const MOST_MASKS: usize = 16;
 /// Instructions that may stand between loads, since their results follow from registers alone: those that read nothing that was
 /// loaded come before all of the loads, the others behind.
 const PLAIN: [&str; 22] = [
@@ -36,7 +36,7 @@ pub fn apart(ptx: &[u8]) -> Option<Vec<u8>> {
     let mut out = String::with_capacity(text.len() + text.len() / 8);
     let (mut at, mut count) = (0, 0);
     while at < lines.len() {
-        let run = run(&lines, at).filter(|run| run.loads.len() >= LEAST && run.masks().len() <= MOST_MASKS);
+        let run = run(&lines, at).filter(|run| run.loads.len() >= LEAST);
         let Some(run) = run else {
             out.push_str(lines[at]);
             out.push('\n');
@@ -92,10 +92,16 @@ fn run<'a>(lines: &[&'a str], at: usize) -> Option<Run<'a>> {
     let mut run = Run { end: first.end, ..Run::default() };
     let (mut loaded, mut behind) = (Registers::default(), Registers::default());
     let mut between: Vec<(&str, Vec<&str>, Vec<&str>)> = Vec::new();
-    let mut places = Vec::new();
+    let (mut places, mut masks) = (Vec::new(), Vec::with_capacity(MOST_MASKS));
     let mut at = at;
     while let Some(text) = lines.get(at) {
         if let Some(load) = load(lines, at) {
+            if !masks.contains(&load.mask) {
+                if masks.len() == MOST_MASKS {
+                    break;
+                }
+                masks.push(load.mask);
+            }
             // What stands between comes before all loads, or behind them; this load comes before what stands behind.
             let uses = reads(&load);
             let (mut late, mut early) = (Vec::new(), Vec::new());
@@ -255,6 +261,22 @@ mod tests {
         let loads: String = (10..13).map(load).collect();
         assert_eq!(of(&loads), None);
         assert!(of(&format!("{loads}{}", load(13))).is_some());
+    }
+
+    #[test]
+    fn loads_with_many_masks_go_to_several_blocks() {
+        let own_mask = |n: usize| load(n).replace("@%p1", &format!("@%p{n}"));
+        let blocks = |count: usize| {
+            let loads: String = (10..10 + count).map(own_mask).collect();
+            let made = of(&loads).unwrap_or_default();
+            assert_eq!(
+                made.matches("ld.global.b32").count(),
+                count + made.matches("\tld.global.b32").count()
+            );
+            made.matches("vote.sync.all").count()
+        };
+        assert_eq!((blocks(MOST_MASKS), blocks(MOST_MASKS + LEAST)), (1, 2));
+        assert_eq!(blocks(MOST_MASKS + 1), 1, "the last load stays as it is");
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! They are tried in three steps, each from the best text before: other numbers of CTAs, other orders of instructions where
 //! threads spill, and what an estimate of the machine code chooses ([`BY_MACHINE_CODE`]). The texts of a step are assembled at
-//! once, on threads of their own. What is chosen is what trying them one after the other would choose.
+//! once, on threads of their own, and beside a short first one that which is likely to be tried ([`with_next_text`]). What is
+//! chosen is what trying them one after the other would choose.
 
 use super::{
     BY_MACHINE_CODE, in_other_orders, is_worth_another_order, is_worth_fewer_ctas, is_worth_more_ctas,
