@@ -328,7 +328,7 @@ def satellites(STATE, OUT, N, STEPS, dt, BLOCK: tl.constexpr):
     x, y, z = tl.load(STATE + i, mask=live, other=1.0), tl.load(STATE + N + i, mask=live, other=1.0), tl.load(STATE + 2 * N + i, mask=live, other=1.0)
     u, v = tl.load(STATE + 3 * N + i, mask=live, other=0.0), tl.load(STATE + 4 * N + i, mask=live, other=0.0)
     w = tl.load(STATE + 5 * N + i, mask=live, other=0.0)
-    h = dt.to(tl.float64)
+    h = dt
     ax, ay, az = pull(x, y, z)
     for _ in range(STEPS):
         u, v, w = u + 0.5 * h * ax, v + 0.5 * h * ay, w + 0.5 * h * az

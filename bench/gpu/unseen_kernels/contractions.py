@@ -224,10 +224,10 @@ def circular_convolution_by_fourier_dots():
 
 
 @triton.jit
-def learn_while_reading(Q, K, V, ETA, SCALE, SHIFT, OUT, T, H, C: tl.constexpr, D: tl.constexpr):
-    # The state is a linear layer that each chunk trains by a step of gradient descent on the normalized error, then asks.
+def learn_while_reading(Q, K, V, W, ETA, SCALE, SHIFT, OUT, T, H, C: tl.constexpr, D: tl.constexpr):
+    # The state is a linear layer that each chunk trains by a step of descent on the normalized error, then asks.
     h, c, d = tl.program_id(0), tl.arange(0, C), tl.arange(0, D)
-    w, b = tl.zeros((D, D), tl.float32), tl.zeros((D,), tl.float32)
+    w, b = tl.load(W + h % H * D * D + d[:, None] * D + d[None, :]), tl.zeros((D,), tl.float32)
     scale, shift = tl.load(SCALE + h % H * D + d)[None, :], tl.load(SHIFT + h % H * D + d)[None, :]
     for t0 in range(0, T, C):
         at = (h * T + t0 + c)[:, None] * D + d[None, :]
@@ -235,13 +235,13 @@ def learn_while_reading(Q, K, V, ETA, SCALE, SHIFT, OUT, T, H, C: tl.constexpr, 
         eta = tl.load(ETA + h * T + t0 + c)
         z = tl.dot(k, w.to(k.dtype)) + b[None, :]
         z -= tl.sum(z, 1)[:, None] / D
-        r = tl.rsqrt(tl.sum(z * z, 1) / D + 1e-6)[:, None]
+        r = tl.rsqrt(tl.sum(z * z, 1) / D + 0.1)[:, None]
         z = z * r
         g = (z * scale + shift - (v - k).to(tl.float32)) * scale
         g = (g - tl.sum(g, 1)[:, None] / D - z * (tl.sum(g * z, 1) / D)[:, None]) * r * eta[:, None]
         half = g.to(k.dtype)
         seen = tl.where(c[:, None] >= c[None, :], tl.dot(q, tl.trans(k)), 0.0).to(k.dtype)
-        y = tl.dot(q, w.to(k.dtype)) - tl.dot(seen, half) + b[None, :] - tl.cumsum(g, 0)
+        y = tl.dot(q, w.to(k.dtype)) - tl.dot(seen, half) + b[None, :] - tl.cumsum(g, 0) + q
         w -= tl.dot(tl.trans(k), half)
         b -= tl.sum(g, 0)
         tl.store(OUT + at, y.to(OUT.dtype.element_ty))
@@ -251,8 +251,8 @@ def learn_while_reading(Q, K, V, ETA, SCALE, SHIFT, OUT, T, H, C: tl.constexpr, 
 def linear_layer_trained_while_reading():
     b, h, t, d = 16, 12, 1024, 64
     q, k, v = (rand(b * h, t, d, dtype="bfloat16") * 0.3 for _ in range(3))
-    eta, out = uniform(b * h, t) * 0.02, zeros(b * h, t, d, dtype="bfloat16")
-    args = q, k, v, eta, f32(h, d) * 0.1 + 1, f32(h, d) * 0.1, out, t, h
+    eta, out = uniform(b * h, t) * 0.005, zeros(b * h, t, d, dtype="bfloat16")
+    args = q, k, v, f32(h, d, d) * 0.3, eta, f32(h, d) * 0.1 + 1, f32(h, d) * 0.1, out, t, h
     return run(learn_while_reading, (b * h,), args, out, C=16, D=d, num_warps=4, num_stages=2)
 
 

@@ -106,14 +106,15 @@ def sweep_of_one_color(SPIN, CHANCE, SEED, color, W: tl.constexpr, BH: tl.conste
     # Spins of one color of a chessboard flip by chances of their neighbors' sum: Philox, a table of ten words, bytes in place.
     y, x = tl.program_id(1) * BH + tl.arange(0, BH), tl.program_id(0) * BW + tl.arange(0, BW)
     at = y[:, None] * W + x[None, :]
-    s = tl.load(SPIN + at).to(tl.int32)
-    up = tl.load(SPIN + ((y + W - 1) % W)[:, None] * W + x[None, :])
-    down = tl.load(SPIN + ((y + 1) % W)[:, None] * W + x[None, :])
-    left = tl.load(SPIN + y[:, None] * W + ((x + W - 1) % W)[None, :])
-    right = tl.load(SPIN + y[:, None] * W + ((x + 1) % W)[None, :])
+    mine = ((y[:, None] + x[None, :] + color) & 1) == 0
+    s = tl.load(SPIN + at, mask=mine, other=1).to(tl.int32)
+    up = tl.load(SPIN + ((y + W - 1) % W)[:, None] * W + x[None, :], mask=mine, other=0)
+    down = tl.load(SPIN + ((y + 1) % W)[:, None] * W + x[None, :], mask=mine, other=0)
+    left = tl.load(SPIN + y[:, None] * W + ((x + W - 1) % W)[None, :], mask=mine, other=0)
+    right = tl.load(SPIN + y[:, None] * W + ((x + 1) % W)[None, :], mask=mine, other=0)
     near = (up + down + left + right).to(tl.int32)
     chance = tl.load(CHANCE + (s > 0).to(tl.int32) * 5 + (near + 4) // 2).to(tl.uint32, bitcast=True)
-    flip = (((y[:, None] + x[None, :] + color) & 1) == 0) & (tl.randint(SEED, at).to(tl.uint32) < chance)
+    flip = mine & (tl.randint(SEED, at).to(tl.uint32) < chance)
     tl.store(SPIN + at, -s.to(tl.int8), mask=flip)
 
 
@@ -267,7 +268,7 @@ def rotated(x, by: tl.constexpr):
 @triton.jit
 def permuted(a, b, c, d, e):
     for r in range(12):
-        c ^= (((15 - r) << 4) | r).to(tl.uint64)
+        c ^= 240 - 15 * r
         a ^= e
         e ^= d
         c ^= b
