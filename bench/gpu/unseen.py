@@ -15,6 +15,7 @@ def cases():
     from unseen_kernels import graphs, layers, mixers, scenes, signals, tables  # noqa: F401
     from unseen_kernels import control, extents, folds, models  # noqa: F401
     from unseen_kernels import geometry, libraries, pipelines, small, widths  # noqa: F401
+    from unseen_kernels import bodies, contractions, interactions, procedures  # noqa: F401
 
     return common.CASES
 
