@@ -10,6 +10,7 @@
 //! (`docs/objective.md`).
 
 mod apart;
+mod near;
 mod pressure;
 mod read;
 mod reorder;
@@ -230,7 +231,7 @@ struct Variant {
 }
 
 /// Those to be tried one after the other, each of the best text before.
-const BY_MACHINE_CODE: [Variant; 4] = [
+const BY_MACHINE_CODE: [Variant; 5] = [
     Variant {
         name: "with fewer CTAs for more registers",
         text: with_more_registers,
@@ -245,6 +246,11 @@ const BY_MACHINE_CODE: [Variant; 4] = [
     Variant {
         name: "with masked loads in blocks of their own",
         text: with_loads_apart,
+        is_worth: is_worth_loads_apart,
+    },
+    Variant {
+        name: "with masked loads of few masks in blocks of their own",
+        text: with_fewer_loads_apart,
         is_worth: is_worth_loads_apart,
     },
 ];
@@ -270,8 +276,8 @@ fn with_more_registers(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<
         return None;
     }
     let fewer = (needs_all(cubin, granted(bound * warps_of(&kernel)))? && bound > 1).then_some(bound / 2)?;
-    waits_at_least(FASTER_WITH_MORE_REGISTERS, ptx, cubin, capability)?
-        .then(|| with_bound(ptx, &kernel, fewer))
+    let waits = waits_at_least(FASTER_WITH_MORE_REGISTERS, ptx, cubin, capability)?;
+    (waits && !near::loads_are_near(ptx)).then(|| with_bound(ptx, &kernel, fewer))
 }
 
 /// Bytes of text up to which starting ptxas is about half of its time.
@@ -282,7 +288,7 @@ const UNROLLED: f64 = 4.0;
 /// The text of [`BY_MACHINE_CODE`] that a short one is likely to be compared with.
 fn likely_next(ptx: &[u8]) -> Option<Vec<u8>> {
     let short = Some(ptx).filter(|text| text.len() <= SHORT_TEXT)?;
-    with_half_of_the_ctas(short).or_else(|| apart::apart(short))
+    with_half_of_the_ctas(short).or_else(|| apart::apart(short, apart::Which::All))
 }
 
 /// The PTX of one kernel with half of its CTAs ([`with_more_registers`]), where it is likely to need all of the registers that it is
@@ -375,7 +381,7 @@ fn is_faster_with_more_registers(before: Estimated, after: Estimated) -> bool {
 
 /// By how much masked loads have to be faster in blocks of their own, by the estimate, which is not that exact (timings:
 /// `docs/ptxas.md`).
-const FASTER_APART: f64 = 1.2;
+const FASTER_APART: f64 = 1.25;
 /// How many times the loads of one way through a kernel may be those of another that is compared with it.
 const MORE_LOADS: f64 = 1.1;
 /// Bytes of stack that they may cost a thread.
@@ -386,7 +392,14 @@ const MOST_WARPS_OF_PART: f64 = 16.0;
 /// The PTX of one kernel with its masked loads in blocks of their own, to be tried once `cubin` was made of it for `capability`, as
 /// in 90; `None` where there are few, or warps do not wait for them so long that it could pay.
 fn with_loads_apart(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
-    waits_at_least(FASTER_APART, ptx, cubin, capability)?.then(|| apart::apart(ptx))?
+    let waits = waits_at_least(FASTER_APART, ptx, cubin, capability)?;
+    (waits && !near::loads_are_near(ptx)).then(|| apart::apart(ptx, apart::Which::All))?
+}
+
+/// The same with loads of few masks, where there are others.
+fn with_fewer_loads_apart(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
+    let all = with_loads_apart(ptx, cubin, capability)?;
+    apart::apart(ptx, apart::Which::OfFewMasks).filter(|few| *few != all)
 }
 
 /// Whether the kernel of `ptx` had better be `apart`, with its masked loads in blocks of their own, than `cubin`.

@@ -176,7 +176,7 @@ def kalman_filters(F, Q, H, Y, NOISE, X0, OUT, LIKELY, T, S: tl.constexpr, B: tl
 def kalman_filters_of_16_states():
     n, s, t = 2112, 16, 60
     x, likely = zeros(n, s, dtype="float32"), zeros(n, dtype="float32")
-    f = f32(n, s, s) * 0.12 + torch.eye(s, device="cuda") * 0.7
+    f = f32(n, s, s) * 0.05 + torch.eye(s, device="cuda") * 0.6  # Stable: errors of rounding would grow otherwise.
     args = f, torch.eye(s, device="cuda") * 0.1, f32(n, s), f32(t, n), uniform(n) + 0.5, f32(n, s), x, likely, t
     return run(kalman_filters, (n // 4,), args, (x, likely), S=s, B=4, num_warps=4, num_stages=1)
 

@@ -9,8 +9,10 @@ use std::collections::HashSet;
 
 /// Loads next to each other from which on they are put apart: two are under way at once in any case.
 const LEAST: usize = 4;
-/// Masks of them at most: loads with more go to several blocks, one after the other.
+/// Masks of the loads of a block at most.
 const MOST_MASKS: usize = 16;
+/// More masks, and addresses of as many loads, take registers that not all kernels have.
+const FEW_MASKS: usize = 8;
 /// Instructions that may stand between loads, since their results follow from registers alone: those that read nothing that was
 /// loaded come before all of the loads, the others behind.
 const PLAIN: [&str; 22] = [
@@ -29,14 +31,27 @@ struct Load<'a> {
     end: usize,
 }
 
+/// Which loads go apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// All: where they have many masks, in several blocks, one after the other.
+    All,
+    /// Of loads next to each other the last ones that have few masks together; those before stay as they are.
+    OfFewMasks,
+}
+
 /// `ptx` with its masked loads apart; `None` where there are too few.
-pub fn apart(ptx: &[u8]) -> Option<Vec<u8>> {
+pub fn apart(ptx: &[u8], which: Which) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(ptx).ok()?;
     let lines: Vec<&str> = text.split('\n').collect();
     let mut out = String::with_capacity(text.len() + text.len() / 8);
     let (mut at, mut count) = (0, 0);
     while at < lines.len() {
-        let run = run(&lines, at).filter(|run| run.loads.len() >= LEAST);
+        let most_masks = if which == Which::All { MOST_MASKS } else { usize::MAX };
+        let goes_apart = |run: &Run<'_>| {
+            run.loads.len() >= LEAST && (which == Which::All || run.masks().len() <= FEW_MASKS)
+        };
+        let run = run(&lines, at, most_masks).filter(goes_apart);
         let Some(run) = run else {
             out.push_str(lines[at]);
             out.push('\n');
@@ -86,18 +101,18 @@ impl<'a> Registers<'a> {
     }
 }
 
-/// The loads that begin at line `at`.
-fn run<'a>(lines: &[&'a str], at: usize) -> Option<Run<'a>> {
+/// The loads that begin at line `at`, of `most_masks` masks.
+fn run<'a>(lines: &[&'a str], at: usize, most_masks: usize) -> Option<Run<'a>> {
     let first = load(lines, at)?;
     let mut run = Run { end: first.end, ..Run::default() };
     let (mut loaded, mut behind) = (Registers::default(), Registers::default());
     let mut between: Vec<(&str, Vec<&str>, Vec<&str>)> = Vec::new();
-    let (mut places, mut masks) = (Vec::new(), Vec::with_capacity(MOST_MASKS));
+    let (mut places, mut masks) = (Vec::new(), Vec::new());
     let mut at = at;
     while let Some(text) = lines.get(at) {
         if let Some(load) = load(lines, at) {
             if !masks.contains(&load.mask) {
-                if masks.len() == MOST_MASKS {
+                if masks.len() == most_masks {
                     break;
                 }
                 masks.push(load.mask);
@@ -241,7 +256,7 @@ mod tests {
     }
 
     fn of(text: &str) -> Option<String> {
-        apart(text.as_bytes()).map(|text| String::from_utf8(text).unwrap_or_default())
+        apart(text.as_bytes(), Which::All).map(|text| String::from_utf8(text).unwrap_or_default())
     }
 
     #[test]
@@ -277,6 +292,12 @@ mod tests {
         };
         assert_eq!((blocks(MOST_MASKS), blocks(MOST_MASKS + LEAST)), (1, 2));
         assert_eq!(blocks(MOST_MASKS + 1), 1, "the last load stays as it is");
+        let few = |count: usize| {
+            let loads: String = (10..10 + count).map(own_mask).collect();
+            let made = String::from_utf8(apart(loads.as_bytes(), Which::OfFewMasks).unwrap()).unwrap();
+            (made.matches("\tld.global.b32").count(), made.find("vote.sync.all") > made.find("@%p10"))
+        };
+        assert_eq!((few(FEW_MASKS), few(FEW_MASKS + 3)), ((FEW_MASKS, false), (FEW_MASKS, true)));
     }
 
     #[test]

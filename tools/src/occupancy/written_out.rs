@@ -154,12 +154,12 @@ fn loops<'a>(lines: &[&'a str]) -> Option<Vec<Loop<'a>>> {
     (loads && !found.is_empty()).then_some(found)
 }
 
-fn label(line: &str) -> Option<&str> {
+pub(super) fn label(line: &str) -> Option<&str> {
     line.strip_suffix(':').filter(|name| name.starts_with('$') && !name.starts_with("$L__tmp"))
 }
 
 /// The predicate and the target of a branch; no predicate where there is none, or it is negated.
-fn branch(line: &str) -> Option<(Option<&str>, &str)> {
+pub(super) fn branch(line: &str) -> Option<(Option<&str>, &str)> {
     let line = line.trim();
     let (guard, rest) = match line.strip_prefix('@') {
         Some(guarded) => {
@@ -173,7 +173,7 @@ fn branch(line: &str) -> Option<(Option<&str>, &str)> {
 }
 
 /// An instruction without its predicate.
-fn instruction(line: &str) -> &str {
+pub(super) fn instruction(line: &str) -> &str {
     let line = line.trim_start();
     if line.starts_with('@') {
         line.split_once([' ', '\t']).map_or("", |(_, rest)| rest.trim_start())
@@ -312,7 +312,7 @@ impl<'a> Assignment<'a> {
 }
 
 /// The registers that an instruction may write: those of its first operand, whatever it does.
-fn made(line: &str) -> Vec<&str> {
+pub(super) fn made(line: &str) -> Vec<&str> {
     let line = instruction(line);
     let Some((_, operands)) = line.split_once([' ', '\t']) else { return Vec::new() };
     let operands = operands.trim_start();
