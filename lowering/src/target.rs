@@ -399,6 +399,17 @@ pub trait Target {
         name: &str,
         args: &[Value<'c>],
     ) -> Lowered<Value<'c>>;
+    /// A function that programs call by `symbol` and the target makes itself; `None` where it is in a library, or the program's.
+    ///
+    /// # Errors
+    /// Where it is one of another target's library.
+    fn external<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        symbol: &str,
+        args: &[Value<'c>],
+        result: Type<'c>,
+    ) -> Lowered<Option<Value<'c>>>;
     /// Converts floats. Values of 8-bit and smaller formats are integers of
     /// their bits. Works on all of a thread's values, since hardware packs them.
     fn convert_floats<'c>(

@@ -23,7 +23,7 @@ use crate::target::{
 };
 use linear_layout::plan::{DotType, MatrixInstruction, MemoryInstruction, ShuffleInstruction, WarpCombine};
 use linear_layout::target::TargetDesc;
-use mlir_host::ir::{Attr, FloatKind, Value};
+use mlir_host::ir::{Attr, FloatKind, Type, Value};
 use ttopt_dialect::tt::enums::{MemSemantic, MemSyncScope};
 use ttopt_passes::thread_group::ThreadGroup;
 
@@ -271,6 +271,21 @@ impl Target for Amd {
         args: &[Value<'c>],
     ) -> Lowered<Value<'c>> {
         math::emit(e, module, name, args)
+    }
+    fn external<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        symbol: &str,
+        args: &[Value<'c>],
+        result: Type<'c>,
+    ) -> Lowered<Option<Value<'c>>> {
+        if symbol.starts_with("__nv_") {
+            return unsupported(format!(
+                "'{symbol}' is a function of NVIDIA's libdevice, which {} does not have",
+                self.desc.name
+            ));
+        }
+        symbol.strip_prefix("__triton_hip_").map(|name| math::of_front_end(e, name, args, result)).transpose()
     }
     fn convert_floats<'c>(
         &self,

@@ -416,6 +416,9 @@ fn extern_elementwise<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let result = l.register_type(op.result(0).ty().element())?;
     l.map(op, |l, args| {
         let types: Vec<Type<'c>> = args.iter().map(|arg| arg.ty()).collect();
+        if let Some(made) = l.target.external(&mut l.emit, symbol, args, result)? {
+            return Ok(made);
+        }
         l.with_module(|e, module| {
             module.function(symbol, &types, Some(result), pure_function)?;
             Ok(e.call(symbol, args, &[result])?[0])

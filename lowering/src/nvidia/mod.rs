@@ -19,7 +19,7 @@ use crate::target::{
 };
 use linear_layout::plan::{DotType, MatrixInstruction, MemoryInstruction, ShuffleInstruction, WarpCombine};
 use linear_layout::target::{Fp8, TargetDesc};
-use mlir_host::ir::{Attr, FloatKind, Value};
+use mlir_host::ir::{Attr, FloatKind, Type, Value};
 use ttopt_dialect::tt::enums::MemSyncScope;
 use ttopt_passes::plans::TENSOR_MAP_BYTES;
 use ttopt_passes::thread_group::ThreadGroup;
@@ -278,6 +278,22 @@ impl Target for Nvidia {
         args: &[Value<'c>],
     ) -> Lowered<Value<'c>> {
         math::emit(e, module, name, args)
+    }
+
+    fn external<'c>(
+        &self,
+        _: &mut Emit<'c>,
+        symbol: &str,
+        _: &[Value<'c>],
+        _: Type<'c>,
+    ) -> Lowered<Option<Value<'c>>> {
+        if ["__ocml_", "__ockl_", "__triton_hip_"].iter().any(|prefix| symbol.starts_with(prefix)) {
+            return unsupported(format!(
+                "'{symbol}' is a function of AMD's device library, which {} does not have",
+                self.desc().name
+            ));
+        }
+        Ok(None)
     }
 
     fn convert_floats<'c>(
