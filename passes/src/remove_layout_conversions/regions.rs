@@ -11,6 +11,8 @@
 //! alone, such as pointers and masks, belongs to no region: each use has it in the layout that it wants, as plans say.
 //! Results of dots and whatever else cannot move are neighbours with layouts of their own.
 //!
+//! A region with functions (`sin`, `log`) whose layout has copies of elements in several threads is also tried in one that has none.
+//!
 //! A reduction may also leave what it reduces: threads that are along other dimensions may have less to do, for one conversion, or
 //! for none where another use has what is reduced in that layout already. Scans are also tried in layouts in which threads hold several
 //! elements along their dimension.
@@ -31,10 +33,10 @@ use mlir_host::flow::twins;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Op, Type, Value};
 use mlir_host::is_one_of;
-use mlir_host::upstream::{ForOp, IfOp};
+use mlir_host::upstream::{Dialect, ForOp, IfOp};
 use smallvec::SmallVec;
 use std::cell::RefCell;
-use ttopt_dialect::tt::ops::{LoadOp, ScanOp, StoreOp};
+use ttopt_dialect::tt::ops::{ExternElementwiseOp, LoadOp, ScanOp, StoreOp};
 use ttopt_dialect::ttg::attrs::{encoding, sliced_parent};
 use ttopt_dialect::ttg::layout::equivalent;
 
@@ -268,6 +270,7 @@ pub fn moves<'c>(
         borders.extend(member.map(|member| (member, *layout)));
     }
     borders.retain(|(member, layout)| regions.members[*member].layout != *layout);
+    regions.spread_functions(&mut borders);
     let reductions = regions.reductions();
     if borders.is_empty() && reductions.is_empty() {
         return Vec::new();
@@ -465,6 +468,35 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
             self.works.borrow_mut().insert((member, layout), cycles);
             cycles
         })
+    }
+
+    /// Of each region the function that takes most beyond what it would without replication, in the layout that has none. Neighbours
+    /// may all want what is computed with copies in several warps, as operands of dots are.
+    fn spread_functions(&mut self, borders: &mut Vec<(usize, Attr<'c>)>) {
+        let mut found: FastMap<usize, (f64, usize, Attr<'c>)> = FastMap::default();
+        for member in 0..self.members.len() {
+            let Some((saved, layout)) = self.without_copies(member) else { continue };
+            let most = found.entry(self.root(member)).or_insert((saved, member, layout));
+            if saved > most.0 {
+                *most = (saved, member, layout);
+            }
+        }
+        let mut all: Vec<_> = found.into_values().map(|(_, member, layout)| (member, layout)).collect();
+        all.sort_unstable_by_key(|(member, _)| *member);
+        borders.extend(all);
+    }
+
+    /// What a function saves in a layout without replication, which takes at most half as long; and the layout.
+    fn without_copies(&self, member: usize) -> Option<(f64, Attr<'c>)> {
+        let Member { op, ref values, layout: had, .. } = self.members[member];
+        if Dialect::of(op) != Some(Dialect::Math) && !is_one_of!(op, ExternElementwiseOp) {
+            return None;
+        }
+        let (layouts, ty) = (self.planner.layouts(), values.first()?.ty().as_tensor()?);
+        let blocked = layouts.machine.at(op).ok()?.default_blocked(&ty.shape());
+        let layout = layouts.blocked(blocked).ok()?;
+        let (takes, there) = (self.working(member, had)?, self.working(member, layout)?);
+        (2.0 * there <= takes && takes > LEAST).then_some((takes - there, layout))
     }
 
     /// Reductions that take less in other layouts than in those of what they reduce, those that save most first, and these layouts,
