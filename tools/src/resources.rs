@@ -61,9 +61,10 @@ impl Resources {
     /// From what `ptxas -v` prints: "Used 24 registers", "16 bytes stack frame, 8 bytes spill stores, 8 bytes spill
     /// loads".
     pub(crate) fn of_ptxas(log: &str) -> Option<Self> {
+        // Remarks may have the words, too: "to allow use of registers defined by GMMA".
         let before = |marker: &str| {
-            let at = log.find(marker)?;
-            log[..at].split_whitespace().next_back()?.parse().ok()
+            log.match_indices(marker)
+                .find_map(|(at, _)| log[..at].split_whitespace().next_back()?.parse().ok())
         };
         Some(Self {
             registers: before(" registers")?,
@@ -175,7 +176,10 @@ mod tests {
         let log = "ptxas info : 16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads\nUsed 24 registers, 1 barriers";
         let read = Resources::of_ptxas(log).expect("all is there");
         assert_eq!((read.registers, read.spill_stores, read.spill_loads, read.stack), (24, 8, 12, 16));
+        let remark = "ptxas info    : (C7517) wgmma.wait_group is injected by compiler to allow use of registers defined by GMMA\n";
+        assert_eq!(Resources::of_ptxas(&format!("{remark}{log}")), Some(read));
         assert_eq!(Resources::of_ptxas("nothing"), None);
+        assert_eq!(Resources::of_ptxas(remark), None);
         let text =
             b"    .private_segment_fixed_size: 20\n    .vgpr_count:     64\n    .vgpr_spill_count: 3\n";
         let read = Resources::of_amd(text).expect("all is there");
