@@ -107,12 +107,17 @@ fn addition(at: InstructionValue<'_>) -> Option<Addition<'_>> {
         InstructionOpcode::Or => false,
         _ => return None,
     };
+    // SAFETY: the instruction is an `or`.
+    let either = !adds && unsafe { LLVMGetIsDisjoint(at.as_value_ref()) } != 0;
+    Some(Addition { operands: operands(at)?, adds, either })
+}
+
+/// The first two operands of an instruction, if they are integers.
+pub(crate) fn operands(at: InstructionValue<'_>) -> Option<[IntValue<'_>; 2]> {
     let operand = |n: u32| {
         at.get_operand(n)?.value().filter(|it| it.is_int_value()).map(BasicValueEnum::into_int_value)
     };
-    // SAFETY: the instruction is an `or`.
-    let either = !adds && unsafe { LLVMGetIsDisjoint(at.as_value_ref()) } != 0;
-    Some(Addition { operands: [operand(0)?, operand(1)?], adds, either })
+    Some([operand(0)?, operand(1)?])
 }
 
 /// The sums of a function that are worth it, in the order in which it begins to compute them.

@@ -7,13 +7,11 @@
 //! Of the product of a row and a stride it makes a number that the loop carries, and adds to in each iteration. That takes as many
 //! instructions as the product, and a register for each row that a thread holds: with many rows, products stay.
 
-use crate::loop_sums::Loops;
+use crate::loop_sums::{Loops, operands};
 use anyhow::{Context as _, Result};
 use inkwell::llvm_sys::core::{LLVMBuildFreeze, LLVMReplaceAllUsesWith};
 use inkwell::module::Module;
-use inkwell::values::{
-    AsValueRef, BasicValueEnum, FunctionValue, InstructionOpcode, InstructionValue, IntValue,
-};
+use inkwell::values::{AsValueRef, FunctionValue, InstructionOpcode, InstructionValue, IntValue};
 use std::collections::HashMap;
 
 /// Products of rows in a loop up to which they become sums that the loop carries, a register each.
@@ -125,14 +123,6 @@ fn counts<'c>(value: IntValue<'c>, changes: &impl Fn(IntValue<'c>) -> bool, most
         }
         _ => false,
     }
-}
-
-/// The two operands of an instruction, if they are integers.
-fn operands(at: InstructionValue<'_>) -> Option<[IntValue<'_>; 2]> {
-    let operand = |n: u32| {
-        at.get_operand(n)?.value().filter(|it| it.is_int_value()).map(BasicValueEnum::into_int_value)
-    };
-    Some([operand(0)?, operand(1)?])
 }
 
 fn show(module: &Module<'_>) -> Result<()> {

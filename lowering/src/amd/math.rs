@@ -40,10 +40,7 @@ pub(super) fn emit<'c>(
     }
     let single = ty.float_kind() == Some(FloatKind::F32);
     match name {
-        "approx_divf" if single => {
-            let reciprocal = e.intrinsic("llvm.amdgcn.rcp", &args[1..], ty)?;
-            e.same("llvm.fmul", &[args[0], reciprocal])
-        }
+        "approx_divf" if single => times_reciprocal(e, args),
         "divf" | "approx_divf" | "precise_divf" => e.same("llvm.fdiv", args),
         "ceil" | "floor" => e.same(&format!("llvm.intr.{name}"), args),
         "sqrt" if single => e.intrinsic("llvm.amdgcn.sqrt", args, ty),
@@ -93,10 +90,7 @@ pub(super) fn of_front_end<'c>(
             e.value("llvm.intr.abs", args, ty, &[("is_int_min_poison", poison)])?
         }
         "fast_expf" if single => exp2_of(e, first, std::f64::consts::LOG2_E)?,
-        "fast_fdividef" if single => {
-            let reciprocal = e.intrinsic("llvm.amdgcn.rcp", &args[1..], ty)?;
-            e.same("llvm.fmul", &[first, reciprocal])?
-        }
+        "fast_fdividef" if single => times_reciprocal(e, args)?,
         // 1 - 2 / (exp(2 |x|) + 1), with the sign of x: where the power overflows it is one.
         "fast_tanhf" if single => {
             let size = e.same("llvm.intr.fabs", args)?;
@@ -124,4 +118,10 @@ fn exp2_of<'c>(e: &mut Emit<'c>, value: Value<'c>, factor: f64) -> Lowered<Value
     let factor = e.const_float(value.ty(), factor)?;
     let scaled = e.same("llvm.fmul", &[value, factor])?;
     e.intrinsic("llvm.amdgcn.exp2", &[scaled], value.ty())
+}
+
+/// The first of two floats of 32 bits times the reciprocal of the second.
+fn times_reciprocal<'c>(e: &mut Emit<'c>, args: &[Value<'c>]) -> Lowered<Value<'c>> {
+    let reciprocal = e.intrinsic("llvm.amdgcn.rcp", &args[1..], args[0].ty())?;
+    e.same("llvm.fmul", &[args[0], reciprocal])
 }

@@ -4,7 +4,7 @@
 //! a warp waits for them for tens of cycles, where estimates of machine code take it that loads come from memory.
 
 use super::apart::registers;
-use super::written_out::{branch, instruction, label, made};
+use super::written_out::{Assignment, branch, label, made};
 use std::collections::HashMap;
 
 /// Bytes of an iteration up to which an address stays on its line in most of them: half of a line.
@@ -44,24 +44,18 @@ fn address(line: &str) -> Option<&str> {
     registers(operands.split_once('[')?.1).next()
 }
 
-/// What an instruction that writes one register computes it from.
-struct Definition<'a> {
-    name: &'a str,
-    operands: Vec<&'a str>,
-}
-
 /// The instructions of a loop, by what they write: nothing is known of what several may write.
 struct Body<'a> {
-    definitions: HashMap<&'a str, Option<Definition<'a>>>,
+    definitions: HashMap<&'a str, Option<Assignment<'a>>>,
 }
 
 impl<'a> Body<'a> {
     fn of(lines: &[&'a str]) -> Self {
-        let mut definitions: HashMap<&str, Option<Definition<'_>>> = HashMap::new();
+        let mut definitions: HashMap<&str, Option<Assignment<'_>>> = HashMap::new();
         for line in lines {
             for register in made(line) {
                 let again = definitions.contains_key(register);
-                definitions.insert(register, definition(line).filter(|_| !again));
+                definitions.insert(register, Assignment::of(line).filter(|_| !again));
             }
         }
         Self { definitions }
@@ -109,19 +103,6 @@ impl<'a> Body<'a> {
         }
         None
     }
-}
-
-/// The instruction of a line that writes a register, whatever happens, and reads no memory.
-fn definition(line: &str) -> Option<Definition<'_>> {
-    let text = line.trim();
-    if text.starts_with('@') {
-        return None;
-    }
-    let (name, operands) = instruction(text).strip_suffix(';')?.split_once([' ', '\t'])?;
-    if operands.contains(['{', '[', '|']) {
-        return None;
-    }
-    Some(Definition { name, operands: operands.split(',').skip(1).map(str::trim).collect() })
 }
 
 #[cfg(test)]

@@ -173,7 +173,7 @@ pub(super) fn branch(line: &str) -> Option<(Option<&str>, &str)> {
 }
 
 /// An instruction without its predicate.
-pub(super) fn instruction(line: &str) -> &str {
+fn instruction(line: &str) -> &str {
     let line = line.trim_start();
     if line.starts_with('@') {
         line.split_once([' ', '\t']).map_or("", |(_, rest)| rest.trim_start())
@@ -254,13 +254,13 @@ impl<'a> Constants<'a> {
 }
 
 /// An instruction that writes one register, without a predicate.
-struct Assignment<'a> {
-    name: &'a str,
-    operands: Vec<&'a str>,
+pub(super) struct Assignment<'a> {
+    pub(super) name: &'a str,
+    pub(super) operands: Vec<&'a str>,
 }
 
 impl<'a> Assignment<'a> {
-    fn of(line: &'a str) -> Option<Self> {
+    pub(super) fn of(line: &'a str) -> Option<Self> {
         let (name, operands) = line.strip_prefix('\t')?.strip_suffix(';')?.split_once([' ', '\t'])?;
         if name.starts_with('@') || operands.contains(['{', '[', '|']) {
             return None;
