@@ -16,7 +16,7 @@ def cases():
     from unseen_kernels import control, extents, folds, models  # noqa: F401
     from unseen_kernels import geometry, libraries, pipelines, small, widths  # noqa: F401
     from unseen_kernels import bodies, contractions, interactions, procedures  # noqa: F401
-    from unseen_kernels import epilogues, passes, queries  # noqa: F401
+    from unseen_kernels import epilogues, fields, passes, queries  # noqa: F401
 
     return common.CASES
 
