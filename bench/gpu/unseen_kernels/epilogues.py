@@ -11,17 +11,6 @@ def allocate():
     triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
 
 
-def run_returning(kernel, grid, args, outs, **options):
-    """The launch on copies of the arguments that are numbered in `outs`, which it updates."""
-
-    def launch(*args):
-        args = [a.clone() if i in outs else a for i, a in enumerate(args)]
-        kernel[grid](*args, **options)
-        return tuple(args[i] for i in outs)
-
-    return launch, args
-
-
 @triton.jit
 def tile_at(pid, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP_M: tl.constexpr):
     rows, columns = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
@@ -107,24 +96,26 @@ def gemm_fp8_rowwise_persistent_halves():
 
 
 @triton.jit
-def mm_specialized(A, B, C, M, N, K, alpha, beta, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+def mm_specialized(A, B, C, OUT, M, N, K, alpha, beta, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     a_desc = tl.make_tensor_descriptor(A, [M, K], [K, 1], [BM, BK])
     b_desc = tl.make_tensor_descriptor(B, [K, N], [N, 1], [BK, BN])
     c_desc = tl.make_tensor_descriptor(C, [M, N], [N, 1], [BM, BN])
+    out_desc = tl.make_tensor_descriptor(OUT, [M, N], [N, 1], [BM, BN])
     pm, pn = tile_at(tl.program_id(0), M, N, BM, BN, 4)
     acc = tl.zeros((BM, BN), tl.float32)
     for i in tl.range(0, tl.cdiv(K, BK), warp_specialize=True, num_stages=3):
         acc = tl.dot(a_desc.load([pm * BM, i * BK]), b_desc.load([i * BK, pn * BN]), acc)
     c = c_desc.load([pm * BM, pn * BN]).to(tl.float32)
-    c_desc.store([pm * BM, pn * BN], (alpha * acc + beta * c).to(C.dtype.element_ty))
+    out_desc.store([pm * BM, pn * BN], (alpha * acc + beta * c).to(C.dtype.element_ty))
 
 
 @case
 def gemm_specialized_loads_adds_to_c():
     allocate()
     m, n, k = 2304, 3072, 1536
-    args = rand(m, k), rand(k, n), rand(m, n), m, n, k, 0.5, 0.25
-    return run_returning(mm_specialized, (cdiv(m, 128) * cdiv(n, 128),), args, (2,), BM=128, BN=128, BK=64, num_warps=4, num_stages=3)
+    out = zeros(m, n)
+    args = rand(m, k), rand(k, n), rand(m, n), out, m, n, k, 0.5, 0.25
+    return run(mm_specialized, (cdiv(m, 128) * cdiv(n, 128),), args, out, BM=128, BN=128, BK=64, num_warps=4, num_stages=3)
 
 
 @triton.jit
@@ -237,7 +228,7 @@ def gemv_words_of_nibbles_reversed_split():
 
 
 @triton.jit
-def soap_step(P, G, L, R, M1, M2, lr, b1, b2, eps, correction, D: tl.constexpr):
+def soap_step(P, G, L, R, M1, M2, P_OUT, M1_OUT, M2_OUT, lr, b1, b2, eps, correction, D: tl.constexpr):
     # Gradients turned into the basis of both sides, a step of Adam there, and turned back; blocks of 64 by 64.
     i, j = tl.arange(0, D)[:, None], tl.arange(0, D)[None, :]
     at = tl.program_id(0).to(tl.int64) * D * D + i * D + j
@@ -246,12 +237,12 @@ def soap_step(P, G, L, R, M1, M2, lr, b1, b2, eps, correction, D: tl.constexpr):
     m1, m2 = tl.load(M1 + at), tl.load(M2 + at)
     m1 = b1 * m1 + (1.0 - b1) * turned
     m2 = b2 * m2 + (1.0 - b2) * turned * turned
-    tl.store(M1 + at, m1)
-    tl.store(M2 + at, m2)
+    tl.store(M1_OUT + at, m1)
+    tl.store(M2_OUT + at, m2)
     step = m1 / (tl.sqrt(m2) + eps) * correction
     step = tl.dot(tl.dot(left, step, input_precision="tf32"), tl.trans(right), input_precision="tf32")
     p = tl.load(P + at).to(tl.float32)
-    tl.store(P + at, (p - lr * step).to(tl.bfloat16))
+    tl.store(P_OUT + at, (p - lr * step).to(tl.bfloat16))
 
 
 @case
@@ -259,8 +250,9 @@ def adam_in_turned_basis_of_blocks():
     blocks, d = 1024, 64
     p, g, m1, m2 = rand(blocks, d, d, dtype="bfloat16"), f32(blocks, d, d), f32(blocks, d, d), uniform(blocks, d, d) + 0.5
     left, right = f32(blocks, d, d) / 8, f32(blocks, d, d) / 8
-    args = p, g, left, right, m1, m2, 1e-2, 0.9, 0.95, 1e-8, 1.1
-    return run_returning(soap_step, (blocks,), args, (5, 4, 0), D=d, num_warps=4, num_stages=1)
+    outs = zeros(blocks, d, d, dtype="bfloat16"), zeros(blocks, d, d, dtype="float32"), zeros(blocks, d, d, dtype="float32")
+    args = p, g, left, right, m1, m2, *outs, 1e-2, 0.9, 0.95, 1e-8, 1.1
+    return run(soap_step, (blocks,), args, outs, D=d, num_warps=4, num_stages=1)
 
 
 @triton.jit
@@ -712,3 +704,275 @@ def sparse_conv_gradients_of_taps():
     out = zeros(27, ci, co, dtype="float32")
     args = rand(places, ci), rand(places, co), ints(0, places, 27, most), ints(0, places, 27, most), ints(2000, most, 27), out, most
     return cleared(run(sparse_conv_gradients, (27, 16), args, out, CI=ci, CO=co, BT=64, PARTS=16, num_warps=4, num_stages=3), out)
+
+
+@triton.jit
+def short_conv_projected(BCX, TAPS, W, OUT, T, N, C: tl.constexpr, BT: tl.constexpr, BN: tl.constexpr, BC: tl.constexpr):
+    # c * conv(b * x) through a matrix: eight rows of pointers with their masks make the left operand of each step.
+    t, n, batch = tl.program_id(0) * BT + tl.arange(0, BT), tl.program_id(1) * BN + tl.arange(0, BN), tl.program_id(2)
+    base = BCX + batch.to(tl.int64) * T * 3 * C
+    acc = tl.zeros((BT, BN), tl.float32)
+    for c0 in range(0, C, BC):
+        c = c0 + tl.arange(0, BC)
+        y = tl.zeros((BT, BC), tl.float32)
+        for back in tl.static_range(4):
+            live = ((t >= back) & (t < T))[:, None]
+            row = base + (t - back)[:, None] * (3 * C) + c[None, :]
+            b, x = tl.load(row, mask=live, other=0.0), tl.load(row + 2 * C, mask=live, other=0.0)
+            y += (b * x).to(tl.float32) * tl.load(TAPS + (3 - back) * C + c)[None, :]
+        gate = tl.load(base + t[:, None] * (3 * C) + C + c[None, :], mask=(t < T)[:, None], other=0.0)
+        acc = tl.dot((y * gate).to(tl.bfloat16), tl.load(W + c[:, None] * N + n[None, :]), acc)
+    at = (batch * T + t)[:, None] * N + n[None, :]
+    tl.store(OUT + at, acc.to(tl.bfloat16), mask=(t < T)[:, None])
+
+
+@case
+def short_convolution_gated_and_projected():
+    b, t, c, n = 4, 1000, 512, 512
+    out = zeros(b, t, n, dtype="bfloat16")
+    args = rand(b, t, 3 * c, dtype="bfloat16"), f32(4, c), rand(c, n, dtype="bfloat16") * 0.05, out, t, n
+    return run(short_conv_projected, (cdiv(t, 64), n // 128, b), args, out, C=c, BT=64, BN=128, BC=32, num_warps=4, num_stages=3)
+
+
+@triton.jit
+def similar_pairs(X, BITS, COUNT, N, threshold, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    # Bytes of rows against later rows: a bit for each pair above a threshold, 32 to a word, and how many a row has.
+    pm, pn = tl.program_id(0), tl.program_id(1)
+    if pn * BN + BN <= pm * BM:
+        return
+    m, n, d = pm * BM + tl.arange(0, BM), pn * BN + tl.arange(0, BN), tl.arange(0, D)
+    x = tl.load(X + m[:, None] * D + d[None, :])
+    y = tl.load(X + n[None, :] * D + d[:, None])
+    near = (tl.dot(x, y) > threshold) & (m[:, None] < n[None, :])
+    words = tl.sum(tl.reshape(near.to(tl.int32), (BM, BN // 32, 32)) << tl.arange(0, 32)[None, None, :], 2)
+    w = pn * (BN // 32) + tl.arange(0, BN // 32)
+    tl.store(BITS + m[:, None] * (N // 32) + w[None, :], words)
+    found = tl.sum(near.to(tl.int32), 1)
+    tl.atomic_add(COUNT + m, found, mask=found > 0, sem="relaxed")
+
+
+@case
+def similar_pairs_of_bytes_to_bitmaps():
+    n, d = 6144, 128
+    bits, count = zeros(n, n // 32, dtype="int32"), zeros(n, dtype="int32")
+    args = ints(-127, 128, n, d, dtype="int8"), bits, count, n, 120000
+    return cleared(run(similar_pairs, (n // 128, n // 128), args, (bits, count), D=d, BM=128, BN=128, num_warps=8, num_stages=1), count)
+
+
+@triton.jit
+def covariance_less_means(X, MEAN, OUT, ROWS, N, PER, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    # Tall columns against each other, means taken away when loaded; halves of float32 in three products, parts of rows by atomics.
+    pm, pn, part = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    if pn < pm:
+        return
+    m, n = pm * BM + tl.arange(0, BM), pn * BN + tl.arange(0, BN)
+    mean_m, mean_n = tl.load(MEAN + m, mask=m < N, other=0.0), tl.load(MEAN + n, mask=n < N, other=0.0)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k0 in range(part * PER, tl.minimum(part * PER + PER, ROWS), BK):
+        k = k0 + tl.arange(0, BK)
+        a = tl.load(X + k[None, :] * N + m[:, None], mask=(k < ROWS)[None, :] & (m < N)[:, None], other=0.0)
+        b = tl.load(X + k[:, None] * N + n[None, :], mask=(k < ROWS)[:, None] & (n < N)[None, :], other=0.0)
+        a = tl.where((k < ROWS)[None, :], a - mean_m[:, None], 0.0)
+        b = tl.where((k < ROWS)[:, None], b - mean_n[None, :], 0.0)
+        acc = tl.dot(a, b, acc, input_precision="bf16x3")
+    tl.atomic_add(OUT + m[:, None] * N + n[None, :], acc, mask=(m < N)[:, None] & (n < N)[None, :])
+
+
+@case
+def covariance_of_columns_bf16x3():
+    rows, n, parts = 30000, 500, 16
+    out = zeros(n, n, dtype="float32")
+    x = f32(rows, n) + 0.3
+    args = x, x.mean(0), out, rows, n, cdiv(cdiv(rows, parts), 32) * 32
+    return cleared(run(covariance_less_means, (cdiv(n, 64), cdiv(n, 64), parts), args, out, BM=64, BN=64, BK=32, num_warps=4, num_stages=2), out)
+
+
+@triton.jit
+def mm_of_joined_inputs(A1, A2, TABLE, INDEX, W, OUT, M, N, K1, K2, K3, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    # The left operand is three things side by side, of which one is gathered by row: a branch in the loop says which.
+    m, n, k = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN), tl.arange(0, BK)
+    index = tl.load(INDEX + m, mask=m < M, other=0)
+    live = (m < M)[:, None]
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k0 in range(0, K1 + K2 + K3, BK):
+        if k0 < K1:
+            a = tl.load(A1 + m[:, None] * K1 + (k0 + k)[None, :], mask=live, other=0.0)
+        elif k0 < K1 + K2:
+            a = tl.load(A2 + m[:, None] * K2 + (k0 - K1 + k)[None, :], mask=live, other=0.0)
+        else:
+            a = tl.load(TABLE + index[:, None] * K3 + (k0 - K1 - K2 + k)[None, :], mask=live, other=0.0)
+        acc = tl.dot(a, tl.load(W + (k0 + k)[:, None] * N + n[None, :]), acc)
+    y = tl.where(acc > 0.0, acc, tl.exp(acc) - 1.0)
+    tl.store(OUT + m[:, None] * N + n[None, :], y.to(OUT.dtype.element_ty), mask=live)
+
+
+@case
+def gemm_of_inputs_side_by_side():
+    m, n, k1, k2, k3 = 10000, 256, 256, 64, 128
+    out = zeros(m, n)
+    args = rand(m, k1), rand(m, k2), rand(500, k3), ints(0, 500, m), rand(k1 + k2 + k3, n) * 0.05, out, m, n, k1, k2, k3
+    return run(mm_of_joined_inputs, (cdiv(m, 64), n // 128), args, out, BM=64, BN=128, BK=32, num_warps=4, num_stages=3)
+
+
+@triton.jit
+def grouped_gradients_scaled_along_k(
+    A, B, SA, SB, ENDS, OUT, M, N, TOTAL, stride_om,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    # Gradients of experts' weights: a group is a range of K; both sides have a scale for 128 of K in each row.
+    group = tl.program_id(2)
+    start = tl.load(ENDS + group - 1, mask=group > 0, other=0)
+    end = tl.load(ENDS + group)
+    m, n, k = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN), tl.arange(0, BK)
+    a_ptrs, b_ptrs = A + m[:, None] * TOTAL + start + k[None, :], B + n[None, :] * TOTAL + start + k[:, None]
+    sa_ptrs, sb_ptrs = SA + (start // BK) * M + m, SB + (start // BK) * N + n
+    acc = tl.zeros((BM, BN), tl.float32)
+    for _ in range(start, end, BK):
+        sa, sb = tl.load(sa_ptrs), tl.load(sb_ptrs)
+        acc += tl.dot(tl.load(a_ptrs), tl.load(b_ptrs)) * sa[:, None] * sb[None, :]
+        a_ptrs += BK
+        b_ptrs += BK
+        sa_ptrs += M
+        sb_ptrs += N
+    at = group.to(tl.int64) * M * stride_om + m[:, None] * stride_om + n[None, :]
+    tl.store(OUT + at, acc)
+
+
+@case
+def gradients_of_experts_fp8_scaled_along_k():
+    m, n, groups = 512, 768, 16
+    ends = (ints(0, 8, groups).cumsum(0) * 128).to(torch.int32)
+    total = max(int(ends[-1]), 128)
+    out = zeros(groups, m, n, dtype="float32")
+    args = f8(m, total), f8(n, total), uniform(total // 128, m), uniform(total // 128, n), ends, out, m, n, total, n
+    return run(grouped_gradients_scaled_along_k, (m // 128, n // 128, groups), args, out, BM=128, BN=128, BK=128, num_warps=8, num_stages=3)
+
+
+@triton.jit
+def gate_gradient(g, gate, up):
+    s = tl.sigmoid(gate)
+    return g * up * s * (1.0 + gate * (1.0 - s))
+
+
+@triton.jit
+def weight_gradient_of_gate(X, G, GATE, UP, OUT, ROWS, K, N, BK: tl.constexpr, BN: tl.constexpr, BM: tl.constexpr):
+    # X^T times the derivative of silu(gate) * up, which is made from three loads in the loop; rows are what is summed over.
+    k, n = tl.program_id(0) * BK + tl.arange(0, BK), tl.program_id(1) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BK, BN), tl.float32)
+    for m0 in tl.range(0, ROWS, BM):
+        m = m0 + tl.arange(0, BM)
+        live = (m < ROWS)[:, None]
+        x = tl.load(X + m[:, None] * K + k[None, :], mask=live, other=0.0)
+        at = m[:, None] * N + n[None, :]
+        g = tl.load(G + at, mask=live, other=0.0).to(tl.float32)
+        gate, up = tl.load(GATE + at, mask=live, other=0.0).to(tl.float32), tl.load(UP + at, mask=live, other=0.0).to(tl.float32)
+        acc = tl.dot(tl.trans(x), gate_gradient(g, gate, up).to(tl.bfloat16), acc)
+    tl.store(OUT + k[:, None] * N + n[None, :], acc)
+
+
+@case
+def weight_gradient_through_gate():
+    rows, k, n = 3000, 768, 1024
+    out = zeros(k, n, dtype="float32")
+    args = rand(rows, k, dtype="bfloat16"), *(rand(rows, n, dtype="bfloat16") for _ in range(3)), out, rows, k, n
+    return run(weight_gradient_of_gate, (k // 64, n // 128), args, out, BK=64, BN=128, BM=32, num_warps=4, num_stages=3)
+
+
+@triton.jit
+def project_and_rotate(
+    X, W, COS, SIN, PLACE, Q, K, V, M, DIM, HQ, HK, stride_x,
+    D: tl.constexpr, BM: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    # A tile of columns is a head: queries and keys are rotated before they leave, each to its own tensor.
+    head, m = tl.program_id(0), tl.program_id(1) * BM + tl.arange(0, BM)
+    d, k = tl.arange(0, D), tl.arange(0, BK)
+    live = m < M
+    x_ptrs, w_ptrs = X + m[:, None] * stride_x + k[None, :], W + (head * D + d)[None, :] * DIM + k[:, None]
+    acc = tl.zeros((BM, D), tl.float32)
+    for k0 in tl.range(0, DIM, BK, num_stages=4):
+        acc = tl.dot(tl.load(x_ptrs, mask=live[:, None], other=0.0), tl.load(w_ptrs), acc)
+        x_ptrs += BK
+        w_ptrs += BK
+    if head < HQ + HK:
+        half = tl.arange(0, D // 2)
+        place = tl.load(PLACE + m, mask=live, other=0)
+        cos = tl.load(COS + place[:, None] * (D // 2) + half[None, :])
+        sin = tl.load(SIN + place[:, None] * (D // 2) + half[None, :])
+        left, right = tl.split(tl.permute(tl.reshape(acc, (BM, 2, D // 2)), (0, 2, 1)))
+        turned = tl.join(left * cos - right * sin, right * cos + left * sin)
+        acc = tl.reshape(tl.permute(turned, (0, 2, 1)), (BM, D))
+    y = acc.to(tl.bfloat16)
+    if head < HQ:
+        tl.store(Q + (m[:, None] * HQ + head) * D + d[None, :], y, mask=live[:, None])
+    elif head < HQ + HK:
+        tl.store(K + (m[:, None] * HK + head - HQ) * D + d[None, :], y, mask=live[:, None])
+    else:
+        tl.store(V + (m[:, None] * HK + head - HQ - HK) * D + d[None, :], y, mask=live[:, None])
+
+
+@case
+def gemm_of_heads_rotated_on_leaving():
+    m, dim, hq, hk, d = 2000, 1024, 16, 4, 128
+    angle = arange(4096).float()[:, None] * 10000.0 ** (-arange(d // 2).float() / (d // 2))[None, :]
+    outs = zeros(m, hq, d, dtype="bfloat16"), zeros(m, hk, d, dtype="bfloat16"), zeros(m, hk, d, dtype="bfloat16")
+    args = rand(m, dim, dtype="bfloat16"), rand((hq + 2 * hk) * d, dim, dtype="bfloat16"), angle.cos(), angle.sin(), ints(0, 4096, m)
+    args = *args, *outs, m, dim, hq, hk, dim
+    return run(project_and_rotate, (hq + 2 * hk, cdiv(m, 128)), args, outs, D=d, BM=128, BK=32, num_warps=8, num_stages=4)
+
+
+@triton.jit
+def mix_modes(X, W, OUT, B: tl.constexpr, C: tl.constexpr, F: tl.constexpr, BC: tl.constexpr):
+    # One frequency a program: complex matrices as three products; real and imaginary parts lie side by side.
+    mode = tl.program_id(0).to(tl.int64)
+    b, f, two = tl.arange(0, B), tl.arange(0, F), tl.arange(0, 2)
+    p, q, r = tl.zeros((B, F), tl.float32), tl.zeros((B, F), tl.float32), tl.zeros((B, F), tl.float32)
+    for c0 in range(0, C, BC):
+        c = c0 + tl.arange(0, BC)
+        x = tl.load(X + ((mode * B + b[:, None, None]) * C + c[None, :, None]) * 2 + two[None, None, :])
+        w = tl.load(W + ((mode * C + c[:, None, None]) * F + f[None, :, None]) * 2 + two[None, None, :])
+        (xr, xi), (wr, wi) = tl.split(x), tl.split(w)
+        p = tl.dot(xr, wr, p, input_precision="tf32")
+        q = tl.dot(xi, wi, q, input_precision="tf32")
+        r = tl.dot(xr + xi, wr + wi, r, input_precision="tf32")
+    at = OUT + ((mode * B + b[:, None, None]) * F + f[None, :, None]) * 2 + two[None, None, :]
+    tl.store(at, tl.join(p - q, r - p - q))
+
+
+@case
+def modes_of_fourier_operator_mixed():
+    modes, b, c, f = 1024, 16, 64, 64
+    out = zeros(modes, b, f, 2, dtype="float32")
+    return run(mix_modes, (modes,), (f32(modes, b, c, 2), f32(modes, c, f, 2), out), out, B=b, C=c, F=f, BC=32, num_warps=4, num_stages=2)
+
+
+@triton.jit
+def joint_of_all_pairs(ENC, PRED, W, LABEL, OUT_BLANK, OUT_LABEL, T, U, V, K: tl.constexpr, BT: tl.constexpr, BU: tl.constexpr, BV: tl.constexpr):
+    # tanh(encoder + predictor) of tiles of 8 by 8 places, through all words in blocks: log-probabilities of two of them only.
+    t, u, batch = tl.program_id(0) * BT + tl.arange(0, BT), tl.program_id(1) * BU + tl.arange(0, BU), tl.program_id(2)
+    k, i = tl.arange(0, K), tl.arange(0, BT * BU)
+    e = tl.load(ENC + (batch * T + t)[:, None] * K + k[None, :], mask=(t < T)[:, None], other=0.0).to(tl.float32)
+    p = tl.load(PRED + (batch * U + u)[:, None] * K + k[None, :], mask=(u < U)[:, None], other=0.0).to(tl.float32)
+    joint = 2.0 * tl.sigmoid(2.0 * (e[:, None, :] + p[None, :, :])) - 1.0
+    joint = tl.reshape(joint, (BT * BU, K)).to(tl.float16)
+    ti, ui = tl.program_id(0) * BT + i // BU, tl.program_id(1) * BU + i % BU
+    label = tl.load(LABEL + batch * U + ui, mask=ui < U, other=0)
+    top, total = tl.full((BT * BU,), -float("inf"), tl.float32), tl.zeros((BT * BU,), tl.float32)
+    blank, chosen = tl.zeros((BT * BU,), tl.float32), tl.zeros((BT * BU,), tl.float32)
+    for v0 in range(0, V, BV):
+        v = v0 + tl.arange(0, BV)
+        s = tl.dot(joint, tl.load(W + v[None, :] * K + k[:, None]))
+        blank += tl.sum(tl.where(v[None, :] == 0, s, 0.0), 1)
+        chosen += tl.sum(tl.where(v[None, :] == label[:, None], s, 0.0), 1)
+        top, total, _, _ = update_statistics(s, top, total)
+    lse = top + tl.log(total)
+    at = (batch * T + ti) * U + ui
+    tl.store(OUT_BLANK + at, blank - lse, mask=(ti < T) & (ui < U))
+    tl.store(OUT_LABEL + at, chosen - lse, mask=(ti < T) & (ui < U))
+
+
+@case
+def joint_network_of_pairs_to_two_words():
+    b, t, u, v, k = 8, 150, 40, 1024, 128
+    blank, label = zeros(b, t, u, dtype="float32"), zeros(b, t, u, dtype="float32")
+    args = rand(b, t, k), rand(b, u, k), rand(v, k) * 0.3, ints(1, v, b, u), blank, label, t, u, v
+    return run(joint_of_all_pairs, (cdiv(t, 8), cdiv(u, 8), b), args, (blank, label), K=k, BT=8, BU=8, BV=64, num_warps=4, num_stages=3)

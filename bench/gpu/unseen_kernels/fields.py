@@ -428,14 +428,12 @@ def splats_backward(
 def gradients_of_splats_back_to_front():
     w, b, splats, per = 512, 16, 20000, 48
     tiles = (w // b) ** 2
-    tile = torch.repeat_interleave(arange(tiles, dtype="int64"), per)
     lists = ints(0, splats, tiles * per)
     center = uniform(splats, 2) * w
     conic = torch.stack((uniform(splats) * 0.001 + 1e-4, (uniform(splats) - 0.5) * 1e-4, uniform(splats) * 0.001 + 1e-4), 1).contiguous()
     starts = (arange(tiles + 1) * per).to(torch.int32)
     grads = zeros(splats, 2, dtype="float32"), zeros(splats, 3, dtype="float32"), zeros(splats, 3, dtype="float32"), zeros(splats, dtype="float32")
     args = center, conic, uniform(splats, 3), uniform(splats) * 0.1, lists, starts, uniform(w, w) * 0.5 + 0.1, ints(20, per, w, w)
-    assert len(tile) == len(lists)
     args = *args, f32(w, w, 3), *grads, w // b, w
     return cleared(run(splats_backward, (tiles,), args, grads, B=b, num_warps=4), *grads)
 

@@ -8,7 +8,7 @@ from .common import arange, case, cdiv, cleared, f32, far8, full, ints, rand, ru
 
 
 @triton.jit
-def all_reduce_add_norm(ADDRESSES, RES, W, OUT, ROWS, eps, D: tl.constexpr, RANKS: tl.constexpr, BLOCK: tl.constexpr):
+def all_reduce_add_norm(ADDRESSES, RES, W, OUT, TOTAL, ROWS, eps, D: tl.constexpr, RANKS: tl.constexpr, BLOCK: tl.constexpr):
     # Each row is read from eight buffers by their addresses, summed in order, added to the residual and normalized.
     d = tl.arange(0, BLOCK)
     live = d < D
@@ -19,7 +19,7 @@ def all_reduce_add_norm(ADDRESSES, RES, W, OUT, ROWS, eps, D: tl.constexpr, RANK
         for rank in tl.static_range(RANKS):
             buffer = tl.multiple_of(tl.load(ADDRESSES + rank).to(tl.pointer_type(tl.bfloat16)), 16)
             x += tl.load(buffer + at, mask=live, other=0.0, cache_modifier=".cg").to(tl.float32)
-        tl.store(RES + at, x.to(tl.bfloat16), mask=live)
+        tl.store(TOTAL + at, x.to(tl.bfloat16), mask=live)
         scale = tl.rsqrt(tl.sum(x * x, 0) / D + eps)
         tl.store(OUT + at, (x * scale * w).to(tl.bfloat16), mask=live)
 
@@ -29,15 +29,11 @@ def all_reduce_of_eight_buffers_add_norm():
     rows, d, ranks = 512, 5120, 8
     buffers, res, out = rand(ranks, rows, d, dtype="bfloat16"), rand(rows, d, dtype="bfloat16"), zeros(rows, d, dtype="bfloat16")
     addresses = torch.tensor([b.data_ptr() for b in buffers], dtype=torch.int64, device="cuda")
-    w = rand(d, dtype="bfloat16")
-
-    def launch(addresses, res, w, out):
-        total = res.clone()
-        all_reduce_add_norm[(132,)](addresses, total, w, out, rows, 1e-6, D=d, RANKS=ranks, BLOCK=8192, num_warps=16)
-        return total, out
-
+    total = zeros(rows, d, dtype="bfloat16")
+    args = addresses, res, rand(d, dtype="bfloat16"), out, total, rows, 1e-6
+    launch, args = run(all_reduce_add_norm, (132,), args, (total, out), D=d, RANKS=ranks, BLOCK=8192, num_warps=16)
     launch.buffers = buffers
-    return launch, (addresses, res, w, out)
+    return launch, args
 
 
 @triton.jit
@@ -191,7 +187,7 @@ def masked_swiglu_to_fp8(X, COUNT, OUT, SCALE, MOST, N, GROUP: tl.constexpr, STA
         up = tl.load(x_ptrs + token * 2 * N + N)
         gate = (gate / (1.0 + tl.exp(-gate))).to(up.dtype)
         y = (gate * up).to(tl.float32)
-        scale = tl.exp2(tl.ceil(tl.log2(tl.maximum(tl.max(tl.abs(y), 0), 1e-10) / 448.0)))
+        scale = tl.exp2(tl.ceil(tl.log2(tl.maximum(tl.max(tl.abs(y), 0), 1e-10) * 0.0022)))
         tl.store(out_ptrs + token * N, tl.clamp(y / scale, -448.0, 448.0).to(OUT.dtype.element_ty))
         tl.store(scale_ptr + token, scale)
 
@@ -485,7 +481,7 @@ def norm_to_four_bits(X, W, CODES, SCALE, whole, eps, N: tl.constexpr, BM: tl.co
 def far4(codes):
     """Packed levels of four bits in their order, far from zero."""
     codes = torch.stack((codes & 15, codes >> 4), -1).to(torch.float32)
-    return torch.where(codes >= 8, 8 - codes, codes) + 100
+    return torch.where(codes >= 8, 8 - codes, codes) + 200
 
 
 @case
