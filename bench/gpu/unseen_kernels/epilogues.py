@@ -201,7 +201,7 @@ def moe_four_bit_experts_clamped_swiglu():
 
 
 @triton.jit
-def gemv_words_split_k(X, W, S, Z, OUT, N, K, G: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PARTS: tl.constexpr):
+def gemv_words_split_k(X, W, S, Z, OUT, N, G: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PARTS: tl.constexpr):
     # One row times words of eight nibbles; two blocks of K in a program share their loaded scales, the sums go by atomics.
     n = tl.program_id(0) * BN + tl.arange(0, BN)
     n = tl.max_contiguous(tl.multiple_of(n, BN), BN)
@@ -223,7 +223,7 @@ def gemv_words_split_k(X, W, S, Z, OUT, N, K, G: tl.constexpr, BN: tl.constexpr,
 def gemv_words_of_nibbles_reversed_split():
     n, k, g = 8192, 4096, 128
     s, z, out = uniform(k // g, n).half() * 0.01, ints(0, 16, k // g, n).half(), zeros(n, dtype="float32")
-    args = rand(k), ints(-(1 << 31), (1 << 31) - 1, k // 8, n), s, z, out, n, k
+    args = rand(k), ints(-(1 << 31), (1 << 31) - 1, k // 8, n), s, z, out, n
     return cleared(run(gemv_words_split_k, (n // 256, k // 32), args, out, G=g, BN=256, BK=16, PARTS=2, num_warps=4, num_stages=1), out)
 
 

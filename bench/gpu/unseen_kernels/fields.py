@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 from triton.language.extra import libdevice
 
-from .common import arange, case, cdiv, cleared, f32, full, ints, rand, run, uniform, zeros
+from .common import arange, case, cdiv, cleared, f32, ints, run, uniform, zeros
 
 
 @triton.jit
@@ -247,7 +247,7 @@ def products_of_integers_of_256_bits():
 
 
 @triton.jit
-def parities_of_blocks(DATA, LOG, EXP, OUT, LENGTH, K: tl.constexpr, R: tl.constexpr, BLOCK: tl.constexpr):
+def parities_of_blocks(DATA, LOG, EXP, OUT, LENGTH, K: tl.constexpr, BLOCK: tl.constexpr):
     # Ten shards of bytes to four of parity: products in the field of 256 by two tables, sums by exclusive or.
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     live = i < LENGTH
@@ -280,7 +280,7 @@ def parities_of_ten_shards_in_field_of_256():
     exp = torch.tensor(powers * 2, dtype=torch.uint8, device="cuda")
     out = zeros(4, length, dtype="uint8")
     args = ints(0, 256, k, length, dtype="uint8"), log, exp, out, length
-    return run(parities_of_blocks, (cdiv(length, 1024),), args, out, K=k, R=4, BLOCK=1024, num_warps=4)
+    return run(parities_of_blocks, (cdiv(length, 1024),), args, out, K=k, BLOCK=1024, num_warps=4)
 
 
 @triton.jit
@@ -482,12 +482,14 @@ def coupled_paths(X, Y, W, OUT, E, U: tl.constexpr, BE: tl.constexpr):
     live = (e < E)[:, None]
     row = e.to(tl.int64)[:, None] * (4 * U) + u[None, :]
     s = tl.load(X + row, mask=live, other=0.0)
-    vx, vy, vz = tl.load(X + row + U, mask=live, other=0.0), tl.load(X + row + 2 * U, mask=live, other=0.0), tl.load(X + row + 3 * U, mask=live, other=0.0)
+    vx, vy = tl.load(X + row + U, mask=live, other=0.0), tl.load(X + row + 2 * U, mask=live, other=0.0)
+    vz = tl.load(X + row + 3 * U, mask=live, other=0.0)
     y0, yx = tl.load(Y + e * 4, mask=e < E)[:, None], tl.load(Y + e * 4 + 1, mask=e < E)[:, None]
     yy, yz = tl.load(Y + e * 4 + 2, mask=e < E)[:, None], tl.load(Y + e * 4 + 3, mask=e < E)[:, None]
     weight = e.to(tl.int64)[:, None] * (5 * U) + u[None, :]
     w0, w1 = tl.load(W + weight, mask=live, other=0.0), tl.load(W + weight + U, mask=live, other=0.0)
-    w2, w3, w4 = tl.load(W + weight + 2 * U, mask=live, other=0.0), tl.load(W + weight + 3 * U, mask=live, other=0.0), tl.load(W + weight + 4 * U, mask=live, other=0.0)
+    w2, w3 = tl.load(W + weight + 2 * U, mask=live, other=0.0), tl.load(W + weight + 3 * U, mask=live, other=0.0)
+    w4 = tl.load(W + weight + 4 * U, mask=live, other=0.0)
     tl.store(OUT + row, w0 * s * y0 + w1 * (vx * yx + vy * yy + vz * yz) * 0.57735027, mask=live)
     tl.store(OUT + row + U, w2 * s * yx + w3 * vx * y0 + w4 * (vy * yz - vz * yy) * 0.70710678, mask=live)
     tl.store(OUT + row + 2 * U, w2 * s * yy + w3 * vy * y0 + w4 * (vz * yx - vx * yz) * 0.70710678, mask=live)

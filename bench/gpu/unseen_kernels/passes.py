@@ -488,5 +488,6 @@ def far4(codes):
 def norm_to_four_bit_floats_blocked_scales():
     rows, n = 8192, 1024
     codes, scale = zeros(rows, n // 2, dtype="uint8"), zeros(rows * n // 16, dtype="float8_e4m3fn")
-    launched = run(norm_to_four_bits, (rows // 4,), (rand(rows, n, dtype="bfloat16"), rand(n, dtype="bfloat16"), codes, scale, 100.0, 1e-6), (codes, scale), N=n, BM=4, num_warps=4)
+    args = rand(rows, n, dtype="bfloat16"), rand(n, dtype="bfloat16"), codes, scale, 100.0, 1e-6
+    launched = run(norm_to_four_bits, (rows // 4,), args, (codes, scale), N=n, BM=4, num_warps=4)
     return viewed(launched, lambda outs: (far4(outs[0]), far8(outs[1])))

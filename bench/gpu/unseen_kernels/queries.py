@@ -185,7 +185,7 @@ def four_bit_floats(packed, scale, ROWS: tl.constexpr, D: tl.constexpr):
 
 @triton.jit
 def decode_pages_of_four_bits(
-    Q, K, V, SK, SV, PAGES, LENGTH, O, LSE, stride_page, stride_table, sk, sv, scale,
+    Q, K, V, SK, SV, PAGES, LENGTH, O, LSE, stride_table, sk, sv, scale,
     H: tl.constexpr, G: tl.constexpr, D: tl.constexpr, PAGE: tl.constexpr, BN: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     request, h, part = tl.program_id(0), tl.program_id(1), tl.program_id(2)
@@ -218,7 +218,7 @@ def attn_decode_pages_of_four_bit_floats():
     k, v = ints(0, 256, pages, page, h, d // 2, dtype="uint8"), ints(0, 256, pages, page, h, d // 2, dtype="uint8")
     sk, sv = f8(pages, page, h, d // 16), f8(pages, page, h, d // 16)
     table = ints(0, pages, requests, 128)
-    args = rand(requests, h, g, d, dtype="bfloat16"), k, v, sk, sv, table, ints(200, 2049, requests), o, lse, page * h * d // 2, 128, 0.5, 0.5, 0.02
+    args = rand(requests, h, g, d, dtype="bfloat16"), k, v, sk, sv, table, ints(200, 2049, requests), o, lse, 128, 0.5, 0.5, 0.02
     options = dict(H=h, G=g, D=d, PAGE=page, BN=64, PARTS=parts)
     return run(decode_pages_of_four_bits, (requests, h, parts), args, (o, lse), num_warps=4, num_stages=2, **options)
 
@@ -498,7 +498,8 @@ def decode_turning_keys(Q, K, V, COS, SIN, LENGTH, O, SINKS, RING, scale, G: tl.
         slot = tl.where(n < SINKS, n, SINKS + (n - SINKS + first) % RING)
         at = K + (base + slot)[:, None] * D + half[None, :]
         k1, k2 = tl.load(at, mask=live[:, None], other=0.0).to(tl.float32), tl.load(at + D // 2, mask=live[:, None], other=0.0).to(tl.float32)
-        cos, sin = tl.load(COS + n[:, None] * (D // 2) + half[None, :], mask=live[:, None]), tl.load(SIN + n[:, None] * (D // 2) + half[None, :], mask=live[:, None])
+        angle = n[:, None] * (D // 2) + half[None, :]
+        cos, sin = tl.load(COS + angle, mask=live[:, None], other=0.0), tl.load(SIN + angle, mask=live[:, None], other=0.0)
         k1, k2 = turn(k1, k2, cos, sin)
         s = tl.dot(q2, k2.to(tl.float16).T, tl.dot(q1, k1.to(tl.float16).T)) * scale
         v = tl.load(V + (base + slot)[:, None] * D + tl.arange(0, D)[None, :], mask=live[:, None], other=0.0)
