@@ -166,13 +166,15 @@ fn best_binary<'py>(
     keeps_ctas: bool,
     assemble: Py<PyAny>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    // Arrays of a kernel are on its stack, too: there nothing is known of spills.
-    let knows_spills = !ptx.contains(".local");
+    // Arrays of a kernel are on its stack, too, where the assembler leaves them there.
+    let arrays = binary::array_bytes(ptx);
+    let knows_spills = arrays.is_some();
     let most_ctas = shared.map_or(1, |shared| occupancy::room_for(shared, target));
     let limits = Limits { keeps_ctas, knows_spills, ..Limits::new(target, most_ctas) };
     let failed = Mutex::new(None);
     let assembled = |cubin: Vec<u8>| {
-        let stack = binary::stack_bytes(&cubin).filter(|_| knows_spills).unwrap_or(0);
+        let stack =
+            binary::stack_bytes(&cubin).zip(arrays).map_or(0, |(stack, arrays)| stack.saturating_sub(arrays));
         Assembled { cubin, stack, facts: () }
     };
     let other = |text: &[u8]| {

@@ -60,6 +60,18 @@ pub fn stack_bytes(cubin: &[u8]) -> Option<u32> {
     largest_of_functions(cubin, FRAME)
 }
 
+/// Bytes of stack that arrays of the functions of PTX take, all together, in steps of the stack's alignment. `None` where a declaration
+/// does not say how many it has (PTX ISA, "State Spaces": `.local`).
+#[must_use]
+pub fn array_bytes(ptx: &str) -> Option<u32> {
+    const ALIGNMENT: u32 = 16;
+    let declarations = ptx.lines().map(str::trim_start).filter(|line| line.starts_with(".local"));
+    let bytes = declarations.map(|line| line.split_once('[')?.1.split_once(']')?.0.parse::<u32>().ok());
+    bytes
+        .map(|bytes| bytes?.checked_next_multiple_of(ALIGNMENT))
+        .try_fold(0, |all: u32, bytes| all.checked_add(bytes?))
+}
+
 /// Registers of a thread of a cubin's kernel that has the most. `None` where that is not said.
 #[must_use]
 pub fn registers(cubin: &[u8]) -> Option<u32> {
@@ -162,5 +174,16 @@ mod tests {
         let made = Resources::of_ptxas(log).expect("all is there");
         assert_eq!((made.registers, made.spill_stores, made.spill_loads, made.stack), (255, 8, 12, 16));
         assert_eq!(Resources::of_ptxas(""), None);
+    }
+
+    #[test]
+    fn arrays_of_a_text_are_added_up() {
+        assert_eq!(array_bytes("ret; // .local\n"), Some(0));
+        assert_eq!(
+            array_bytes("\t.local .align 4 .b8 \ta[28];\n\t.local .align 8 .b8 b[40];\n"),
+            Some(32 + 48)
+        );
+        assert_eq!(array_bytes(".local .b8 a[];"), None);
+        assert_eq!(array_bytes(".local .b32 one;"), None);
     }
 }

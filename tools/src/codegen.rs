@@ -1,7 +1,7 @@
 //! LLVM's part: which of its passes run before and during code generation.
 
 use crate::device_library::Linked;
-use crate::{bit_loads, loop_sums, opaque_numbers, pointer_steps};
+use crate::{bit_loads, loop_sums, opaque_numbers, pointer_steps, rounded_pairs};
 use anyhow::{Context as _, Result, anyhow, bail};
 use inkwell::OptimizationLevel;
 use inkwell::attributes::{Attribute, AttributeLoc};
@@ -216,6 +216,7 @@ pub fn optimize(
     }
     match vendor {
         Vendor::Nvidia => {
+            rounded_pairs::round_together(module)?;
             if loops {
                 opaque_numbers::behind(module, || run(LOOP_PASSES))?;
             } else {

@@ -34,6 +34,7 @@ mod opaque_numbers;
 pub mod overrides;
 mod pointer_steps;
 mod resources;
+mod rounded_pairs;
 pub mod session;
 pub mod store;
 

@@ -11,6 +11,7 @@ pub mod plan;
 pub mod read_ahead;
 pub mod source;
 pub mod staged;
+pub mod swizzled;
 pub mod worth;
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::plan::{Budget, LoopSchedule};
 use super::read_ahead::ReadAhead;
 use super::source::{Ahead, Refusal, Source, body, check_attributes};
 use super::staged::turn_in_registers;
+use super::swizzled::swizzle_rings;
 use super::worth::Worth;
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::buffer_plans;
@@ -235,7 +236,8 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
     }
     undo_copies(module, machine.num_warps, &target)?;
     coalesce_copies(module, machine, &target)?;
-    turn_in_registers(module, &target)
+    turn_in_registers(module, &target)?;
+    swizzle_rings(module, &target)
 }
 
 /// A loop and its schedule.
