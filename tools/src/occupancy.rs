@@ -138,6 +138,37 @@ fn with_fewer_spills(ptx: &[u8], stack: u32) -> Option<Vec<u8>> {
     Some(with_bound(ptx, &kernel, fewer))
 }
 
+/// What the PTX of one kernel says without a bound, once its assembler found that a thread needs `stack` bytes to spill to: with one
+/// ptxas moves more apart, loads and constants to the front of long blocks, and then spills what it need not have, even of all registers
+/// that there are (`docs/ptxas.md`). `None` where it spills little.
+fn without_bound(ptx: &[u8], stack: u32) -> Option<Vec<u8>> {
+    let (kernel, _) = only_kernel(ptx).filter(|_| stack > LITTLE_STACK)?;
+    let begin = ptx[..kernel.bound.start].iter().rposition(|byte| *byte == b'\n')?;
+    let mut text = ptx.to_vec();
+    text.drain(begin..kernel.bound.end);
+    Some(text)
+}
+
+/// Bytes of four registers: where a thread spills no more, fewer CTAs lose as often as they gain (timings: `docs/ptxas.md`).
+const FEW_SPILLS: u32 = 16;
+
+/// Whether the kernel of `ptx` had better be `unbounded`, of which a thread spills to `stack` bytes, than `cubin`, of which one spills
+/// to `before`: by an eighth less where as many CTAs fit, else as [`with_fewer_spills`] and [`is_worth_fewer_ctas`] say.
+fn is_worth_no_bound(ptx: &[u8], (cubin, before): (&[u8], u32), (unbounded, stack): (&[u8], u32)) -> bool {
+    let warps = || {
+        let (kernel, _) = only_kernel(ptx)?;
+        Some((warps_of_part(&kernel, cubin)?, warps_of_part(&kernel, unbounded)?))
+    };
+    warps().is_some_and(|(had, has)| {
+        let slower = || latency(has * PARTS as f64) > SPILLS * latency(had * PARTS as f64);
+        if has >= had {
+            8 * stack <= 7 * before
+        } else {
+            before > FEW_SPILLS && is_worth_fewer_ctas(stack, before) && (before > MOST_STACK || !slower())
+        }
+    })
+}
+
 /// The kernel of PTX that has one, and its bound.
 fn only_kernel(ptx: &[u8]) -> Option<(Kernel, u64)> {
     let mut kernels = read::kernels(ptx);

@@ -7,7 +7,7 @@
 
 use super::{
     BY_MACHINE_CODE, in_other_orders, is_worth_another_order, is_worth_fewer_ctas, is_worth_more_ctas,
-    likely_next, with_fewer_spills, with_more_ctas,
+    is_worth_no_bound, likely_next, with_fewer_spills, with_more_ctas, without_bound,
 };
 use crate::binary;
 use std::borrow::Cow;
@@ -120,6 +120,9 @@ pub fn best_text<'a, R: Send>(
     if go_on() {
         best.try_by_machine_code(limits.capability, assemble, ahead);
     }
+    if go_on() && limits.knows_spills && !limits.keeps_ctas {
+        best.try_without_bound(assemble);
+    }
     best
 }
 
@@ -149,6 +152,18 @@ impl<R: Send> Chosen<'_, R> {
         {
             self.tell("with fewer CTAs", &made);
             if is_worth_fewer_ctas(made.stack, stack) {
+                self.take(made, text);
+            }
+        }
+    }
+
+    fn try_without_bound(&mut self, assemble: &Assembler<'_, R>) {
+        if let Some(text) = without_bound(&self.text, self.made.stack)
+            && let Some(made) = assemble(&text)
+        {
+            self.tell("without a bound of CTAs", &made);
+            let (before, after) = ((&self.made.cubin[..], self.made.stack), (&made.cubin[..], made.stack));
+            if is_worth_no_bound(&self.text, before, after) {
                 self.take(made, text);
             }
         }
@@ -278,6 +293,20 @@ mod tests {
         assert!(text.contains(".minnctapersm 3\n") && stack == 0);
         let (text, stack, tried) = best("", 130, LIMITS);
         assert!(text.contains(".minnctapersm 4\n") && stack == 136 && tried >= 1);
+    }
+
+    #[test]
+    fn no_bound_is_taken_where_that_spills_less() {
+        let text = kernel(4, "");
+        let best = |unbounded| {
+            let stack = |text: &[u8]| {
+                if String::from_utf8_lossy(text).contains(".minnctapersm") { 136 } else { unbounded }
+            };
+            let chosen =
+                best_text(&text, (made(136), None), LIMITS, &|text| Some(made(stack(text))), &|| true);
+            (String::from_utf8_lossy(&chosen.text).contains(".minnctapersm"), chosen.made.stack)
+        };
+        assert_eq!((best(20), best(119), best(120)), ((false, 20), (false, 119), (true, 136)));
     }
 
     #[test]
