@@ -1,5 +1,6 @@
 // LLVM's code generation without passes that gain nothing.
 
+#include "again.h"
 #include "booleans.h"
 #include "counters.h"
 #include "divisions.h"
@@ -88,6 +89,7 @@ public:
     if (allocates && pass->getPassName() == Sinking) {
       if (wide_masks)
         passes.add(tt::createMaskBounds());
+      passes.add(tt::createAgain());
       passes.add(tt::createHold());
     }
     if (allocates && pass->getPassName() == MachineSinking) {
