@@ -30,6 +30,13 @@ struct Spare(TargetMachine);
 // SAFETY: a target machine knows nothing of threads or of contexts, and whoever takes it out of `SPARE` is alone with it.
 unsafe impl Send for Spare {}
 
+impl Drop for Spare {
+    fn drop(&mut self) {
+        // SAFETY: whoever drops a machine is alone with it.
+        unsafe { ttForget(self.0.as_mut_ptr()) };
+    }
+}
+
 /// Machines that nobody uses, by their targets. What LLVM finds out about the registers and instructions of a GPU is kept
 /// with a machine: on AMD's GPUs that takes longer than the code of a small kernel.
 static SPARE: Mutex<BTreeMap<String, Vec<Spare>>> = Mutex::new(BTreeMap::new());
@@ -45,15 +52,15 @@ pub fn with_machine<R>(name: &str, work: impl FnOnce(&TargetMachine) -> Result<R
     let all = || SPARE.lock().unwrap_or_else(PoisonError::into_inner);
     let spare = all().get_mut(name).and_then(Vec::pop);
     let machine = match spare {
-        Some(Spare(machine)) => machine,
-        None => target_machine(name)?,
+        Some(machine) => machine,
+        None => Spare(target_machine(name)?),
     };
     // What a panic leaves is not used again.
-    let made = work(&machine);
+    let made = work(&machine.0);
     let mut all = all();
     let spare = all.entry(name.to_owned()).or_default();
     if spare.len() < MOST_SPARE {
-        spare.push(Spare(machine));
+        spare.push(machine);
     }
     made
 }
@@ -600,6 +607,7 @@ unsafe extern "C" {
         count: usize,
         met: *mut usize,
     ) -> LLVMMemoryBufferRef;
+    fn ttForget(machine: LLVMTargetMachineRef);
     fn ttAssemble(
         triple: *const c_char,
         cpu: *const c_char,
@@ -804,9 +812,13 @@ fn number_after(bytes: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Attempt, Contents, Output, Saving, emit, spills, target_machine, with_least_spills};
+    use super::{
+        Attempt, Contents, Output, Saving, Spare, emit, spills, target_machine, with_least_spills,
+        with_machine,
+    };
     use inkwell::context::Context;
     use inkwell::memory_buffer::MemoryBuffer;
+    use inkwell::targets::TargetMachine;
     use linear_layout::target::Vendor;
 
     /// What is tried on `target` where code spills so many registers as `count` says, what is kept, and what that spills.
@@ -854,41 +866,62 @@ mod tests {
         assert_eq!(tried, [false, true]);
     }
 
-    /// The scalar instructions of `kind` in the loop of a kernel that has rows and a bound of one of them there, which are computed before it.
-    fn scalars_in_loop(kinds: &[&str], saving: Option<Saving>) -> Vec<usize> {
-        let text = "
-            target triple = \"amdgcn-amd-amdhsa\"
-            define amdgpu_kernel void @rows(ptr addrspace(1) inreg %out, i32 inreg %first, i32 inreg %rows, i32 inreg %columns) {
-              %row = or i32 %first, 4
-              %next = or i32 %first, 8
-              %inside = icmp slt i32 %next, %rows
-              %bound = select i1 %inside, i32 %columns, i32 77
-              br label %loop
-            loop:
-              %i = phi i32 [ 0, %0 ], [ %after, %loop ]
-              store volatile i32 %first, ptr addrspace(1) %out
-              store volatile i32 %rows, ptr addrspace(1) %out
-              store volatile i32 %columns, ptr addrspace(1) %out
-              store volatile i32 %row, ptr addrspace(1) %out
-              store volatile i32 %bound, ptr addrspace(1) %out
-              %after = add i32 %i, 1
-              %more = icmp ult i32 %after, %columns
-              br i1 %more, label %loop, label %end
-            end:
-              ret void
-            }";
+    /// A kernel that has rows and a bound of one of them in its loop, which are computed before it.
+    const ROWS: &str = "
+        target triple = \"amdgcn-amd-amdhsa\"
+        define amdgpu_kernel void @rows(ptr addrspace(1) inreg %out, i32 inreg %first, i32 inreg %rows, i32 inreg %columns) {
+          %row = or i32 %first, 4
+          %next = or i32 %first, 8
+          %inside = icmp slt i32 %next, %rows
+          %bound = select i1 %inside, i32 %columns, i32 77
+          br label %loop
+        loop:
+          %i = phi i32 [ 0, %0 ], [ %after, %loop ]
+          store volatile i32 %first, ptr addrspace(1) %out
+          store volatile i32 %rows, ptr addrspace(1) %out
+          store volatile i32 %columns, ptr addrspace(1) %out
+          store volatile i32 %row, ptr addrspace(1) %out
+          store volatile i32 %bound, ptr addrspace(1) %out
+          %after = add i32 %i, 1
+          %more = icmp ult i32 %after, %columns
+          br i1 %more, label %loop, label %end
+        end:
+          ret void
+        }";
+
+    /// What `machine` makes of LLVM IR.
+    fn made(machine: &TargetMachine, ir: &str, attempt: &Attempt, output: Output) -> Vec<u8> {
         let context = Context::create();
-        let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "rows");
+        let buffer = MemoryBuffer::create_from_memory_range_copy(ir.as_bytes(), "ir");
         let module = context.create_module_from_ir(buffer).unwrap();
+        super::attempt(&module, attempt);
+        let code = emit(&module, machine, Vendor::Amd, Contents::Lowered, attempt, output).unwrap();
+        code.as_slice().to_vec()
+    }
+
+    /// How many instructions of these kinds the loop of `ROWS` has.
+    fn scalars_in_loop(kinds: &[&str], saving: Option<Saving>) -> Vec<usize> {
         let attempt: Attempt = saving.into_iter().collect();
-        super::attempt(&module, &attempt);
-        let machine = target_machine("hip:gfx1100").unwrap();
-        let code =
-            emit(&module, &machine, Vendor::Amd, Contents::Lowered, &attempt, Output::Assembly).unwrap();
-        let code = String::from_utf8_lossy(code.as_slice()).into_owned();
+        let code = with_machine("hip:gfx1100", |machine| Ok(made(machine, ROWS, &attempt, Output::Assembly)));
+        let code = String::from_utf8(code.unwrap()).unwrap();
         let (_, after) = code.split_once(".LBB0_1:").unwrap();
         let (inside, _) = after.split_once("s_cbranch").unwrap();
         kinds.iter().map(|kind| inside.matches(kind).count()).collect()
+    }
+
+    #[test]
+    fn passes_that_ran_before_make_the_same_code() {
+        let other = ROWS.replace("rows", "lines").replace("77", "78").replace("volatile", "");
+        for output in [Output::Assembly, Output::Object] {
+            let code = |ir: &[&str]| {
+                let machine = Spare(target_machine("hip:gfx90a").unwrap());
+                let all: Vec<_> = ir.iter().map(|ir| made(&machine.0, ir, &Attempt::new(), output)).collect();
+                all.last().cloned()
+            };
+            assert_eq!(code(&[ROWS]), code(&[ROWS, &other, ROWS]));
+            assert_eq!(code(&[&other]), code(&[ROWS, &other]));
+            assert_ne!(code(&[&other]), code(&[ROWS]));
+        }
     }
 
     #[test]
