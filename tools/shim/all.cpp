@@ -1,4 +1,5 @@
 // The shim in one translation unit: most of the time that each of its files takes to compile goes to LLVM's headers.
+#include "again.cpp"
 #include "assemble.cpp"
 #include "booleans.cpp"
 #include "codegen.cpp"

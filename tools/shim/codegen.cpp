@@ -1,5 +1,6 @@
 // LLVM's code generation without passes that gain nothing.
 
+#include "again.h"
 #include "booleans.h"
 #include "counters.h"
 #include "divisions.h"
@@ -7,6 +8,7 @@
 #include "masks.h"
 #include "sinking.h"
 #include "llvm-c/TargetMachine.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringSet.h"
@@ -14,14 +16,23 @@
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/CodeGen/AsmPrinter.h"
+#include "llvm/CodeGen/TargetPassConfig.h"
+#include "llvm/MC/MCStreamer.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/Pass.h"
+#include "llvm/PassInfo.h"
+#include "llvm/PassRegistry.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
+#include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <utility>
 
 namespace {
 /// Sets an option of LLVM's command line, where there is such a one, and restores it at the end of its life. For what
@@ -72,12 +83,35 @@ void cutAddressChains(llvm::Function &function) {
 
 /// LLVM's passes that move instructions to the blocks of their uses, by their names.
 constexpr llvm::StringLiteral Sinking = "Code sinking", MachineSinking = "Machine code sinking";
+/// What AMDGPU's scheduling asks about functions.
+constexpr llvm::StringLiteral Printer = "AMDGPU Assembly Printer";
+constexpr llvm::StringLiteral MemoryBound = "Analysis if a function is memory bound";
+
+/// Runs a pass that LLVM makes anew for each module: `AMDGPUPerfHintAnalysis` keeps what it counts in a function by the function's
+/// address, and adds to it where another module's function has the same one.
+class Anew : public llvm::ModulePass {
+public:
+  static char ID;
+  Anew(const llvm::PassInfo &info, llvm::TargetMachine &machine) : ModulePass(ID), info(info), machine(machine) {}
+  llvm::StringRef getPassName() const override { return "Analysis made anew"; }
+  bool runOnModule(llvm::Module &module) override {
+    llvm::legacy::PassManager passes;
+    passes.add(machine.createPassConfig(passes));
+    passes.add(info.createPass());
+    return passes.run(module);
+  }
+
+private:
+  const llvm::PassInfo &info;
+  llvm::TargetMachine &machine;
+};
+char Anew::ID;
 
 /// Adds to a pass manager what is not to be left out, and around LLVM's sinking what keeps it from making more registers live.
 class Filter : public llvm::legacy::PassManagerBase {
 public:
   Filter(llvm::legacy::PassManager &passes, const char *const *names, size_t count, llvm::TargetMachine &machine)
-      : passes(passes), allocates(machine.getTargetTriple().isAMDGCN()),
+      : passes(passes), machine(machine), allocates(machine.getTargetTriple().isAMDGCN()),
         // A mask of 32 lanes takes no more registers than a bound.
         wide_masks(allocates && machine.getMCSubtargetInfo()->checkFeatures("+wavefrontsize64")) {
     for (size_t i = 0; i < count; ++i)
@@ -88,24 +122,122 @@ public:
     if (allocates && pass->getPassName() == Sinking) {
       if (wide_masks)
         passes.add(tt::createMaskBounds());
+      passes.add(tt::createAgain());
       passes.add(tt::createHold());
     }
     if (allocates && pass->getPassName() == MachineSinking) {
       passes.add(pass);
       return passes.add(tt::createLetGo());
     }
+    if (allocates && pass->getPassName() == MemoryBound) {
+      auto *info = llvm::PassRegistry::getPassRegistry()->getPassInfo(pass->getPassID());
+      if (info && info->getNormalCtor()) {
+        delete pass;
+        return passes.add(new Anew(*info, machine));
+      }
+      is_reusable = false;
+    }
+    if (pass->getPassName() == Printer)
+      printer = static_cast<llvm::AsmPrinter *>(pass);
     if (!names_out.contains(pass->getPassName()))
       return passes.add(pass);
     names_met.insert(pass->getPassName());
     delete pass;
   }
   size_t met() const { return names_met.size(); }
+  /// Whether the passes may run on another module afterwards.
+  bool isReusable() const { return is_reusable && printer; }
+  /// What writes the code.
+  llvm::AsmPrinter *writer() const { return printer; }
 
 private:
   llvm::legacy::PassManager &passes;
-  bool allocates, wide_masks;
+  llvm::TargetMachine &machine;
+  bool allocates, wide_masks, is_reusable = true;
   llvm::StringSet<> names_out, names_met;
+  llvm::AsmPrinter *printer = nullptr;
 };
+
+/// The passes of code generation, and where they write.
+class Generator {
+public:
+  Generator(llvm::TargetMachine &machine, bool object, llvm::ArrayRef<const char *> names)
+      : machine(machine), type(object ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile),
+        out(text) {
+    Filter filter(passes, names.data(), names.size(), machine);
+    is_possible = !machine.addPassesToEmitFile(filter, out, nullptr, type);
+    is_reusable = filter.isReusable();
+    printer = filter.writer();
+    met = filter.met();
+  }
+  llvm::SmallString<0> &run(llvm::Module &module) {
+    text.clear();
+    // One that wrote before leaves out the directive of the first section.
+    if (has_run) {
+      auto streamer = machine.createMCStreamer(out, nullptr, type, printer->OutContext);
+      if (!streamer)
+        llvm::reportFatalInternalError(streamer.takeError());
+      printer->OutStreamer = std::move(*streamer);
+    }
+    has_run = true;
+    passes.run(module);
+    return text;
+  }
+  bool isPossible() const { return is_possible; }
+  bool isReusable() const { return is_reusable; }
+  size_t namesMet() const { return met; }
+
+private:
+  llvm::TargetMachine &machine;
+  llvm::CodeGenFileType type;
+  llvm::SmallString<0> text;
+  llvm::raw_svector_ostream out;
+  llvm::legacy::PassManager passes;
+  llvm::AsmPrinter *printer = nullptr;
+  bool is_possible, is_reusable, has_run = false;
+  size_t met;
+};
+
+/// Generators that made code before, by the machine and by what they make and leave out: to list LLVM's passes and to take the list
+/// down takes longer than the passes themselves take for the smallest kernels.
+class Generators {
+public:
+  using Key = std::pair<llvm::TargetMachine *, std::string>;
+  static Key keyOf(llvm::TargetMachine &machine, bool object, llvm::ArrayRef<const char *> names) {
+    std::string text = object ? "object" : "text";
+    for (const char *name : names)
+      (text += '\n') += name;
+    return {&machine, std::move(text)};
+  }
+  std::unique_ptr<Generator> take(const Key &key) {
+    std::lock_guard<std::mutex> guard(lock);
+    auto found = spare.find(key);
+    if (found == spare.end())
+      return nullptr;
+    auto generator = std::move(found->second);
+    spare.erase(found);
+    return generator;
+  }
+  void keep(Key key, std::unique_ptr<Generator> generator) {
+    std::lock_guard<std::mutex> guard(lock);
+    spare[std::move(key)] = std::move(generator);
+  }
+  /// Lets go of those of a machine.
+  void forget(llvm::TargetMachine *machine) {
+    std::lock_guard<std::mutex> guard(lock);
+    spare.erase(spare.lower_bound({machine, ""}), spare.lower_bound({machine + 1, ""}));
+  }
+
+private:
+  std::mutex lock;
+  std::map<Key, std::unique_ptr<Generator>> spare;
+};
+
+Generators &generators() {
+  // LLVM's own statics may be gone before this one.
+  static auto *all = new Generators;
+  return *all;
+}
 } // namespace
 
 extern "C" {
@@ -136,20 +268,28 @@ LLVMMemoryBufferRef ttEmit(LLVMTargetMachineRef raw, LLVMModuleRef module, bool 
       tt::splitCounters(function);
       tt::keepBooleans(function);
     }
-  llvm::legacy::PassManager passes;
-  Filter filter(passes, names, count, machine);
-  llvm::SmallString<0> text;
-  llvm::raw_svector_ostream out(text);
-  auto type = object ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile;
-  if (machine.addPassesToEmitFile(filter, out, nullptr, type))
+  llvm::ArrayRef<const char *> left_out(names, count);
+  auto key = Generators::keyOf(machine, object, left_out);
+  auto generator = generators().take(key);
+  if (!generator)
+    generator = std::make_unique<Generator>(machine, object, left_out);
+  if (!generator->isPossible())
     return nullptr;
-  *met = filter.met();
+  *met = generator->namesMet();
   std::optional<tt::Inlining> inlining;
   if (isPtx)
     inlining.emplace(*llvm::unwrap(module));
-  passes.run(*llvm::unwrap(module));
+  auto &text = generator->run(*llvm::unwrap(module));
   if (inlining)
     inlining->write(text);
-  return llvm::wrap(llvm::MemoryBuffer::getMemBufferCopy(text.str()).release());
+  auto *code = llvm::wrap(llvm::MemoryBuffer::getMemBufferCopy(text.str()).release());
+  if (generator->isReusable())
+    generators().keep(std::move(key), std::move(generator));
+  return code;
+}
+
+/// Lets go of what is kept with a target machine, which is about to go.
+void ttForget(LLVMTargetMachineRef machine) {
+  generators().forget(reinterpret_cast<llvm::TargetMachine *>(machine));
 }
 }

@@ -30,6 +30,13 @@ struct Spare(TargetMachine);
 // SAFETY: a target machine knows nothing of threads or of contexts, and whoever takes it out of `SPARE` is alone with it.
 unsafe impl Send for Spare {}
 
+impl Drop for Spare {
+    fn drop(&mut self) {
+        // SAFETY: whoever drops a machine is alone with it.
+        unsafe { ttForget(self.0.as_mut_ptr()) };
+    }
+}
+
 /// Machines that nobody uses, by their targets. What LLVM finds out about the registers and instructions of a GPU is kept
 /// with a machine: on AMD's GPUs that takes longer than the code of a small kernel.
 static SPARE: Mutex<BTreeMap<String, Vec<Spare>>> = Mutex::new(BTreeMap::new());
@@ -45,15 +52,15 @@ pub fn with_machine<R>(name: &str, work: impl FnOnce(&TargetMachine) -> Result<R
     let all = || SPARE.lock().unwrap_or_else(PoisonError::into_inner);
     let spare = all().get_mut(name).and_then(Vec::pop);
     let machine = match spare {
-        Some(Spare(machine)) => machine,
-        None => target_machine(name)?,
+        Some(machine) => machine,
+        None => Spare(target_machine(name)?),
     };
     // What a panic leaves is not used again.
-    let made = work(&machine);
+    let made = work(&machine.0);
     let mut all = all();
     let spare = all.entry(name.to_owned()).or_default();
     if spare.len() < MOST_SPARE {
-        spare.push(Spare(machine));
+        spare.push(machine);
     }
     made
 }
@@ -601,6 +608,7 @@ unsafe extern "C" {
         count: usize,
         met: *mut usize,
     ) -> LLVMMemoryBufferRef;
+    fn ttForget(machine: LLVMTargetMachineRef);
     fn ttAssemble(
         triple: *const c_char,
         cpu: *const c_char,
@@ -632,7 +640,8 @@ pub fn emit(
     attempt: &Attempt,
     output: Output,
 ) -> Result<MemoryBuffer<'static>> {
-    let hoisting = attempt.contains(&Saving::NoHoisting).then_some(HOISTING);
+    let stays = |saving: &Saving| matches!(saving, Saving::NoHoisting | Saving::ComputedAgain);
+    let hoisting = attempt.iter().any(stays).then_some(HOISTING);
     let names = left_out(module, machine, vendor, contents).chain(hoisting);
     let names: Vec<_> = names.map(CStr::as_ptr).collect();
     let mut met = 0;
@@ -681,6 +690,9 @@ pub enum Saving {
     NoClusters,
     /// What loops do not change is not moved out of them, where it would be alive throughout.
     NoHoisting,
+    /// Loops compute again what few scalar instructions make of numbers that they keep anyway (`shim/again.cpp`), and nothing is moved out
+    /// of them. For code that spills scalar registers.
+    ComputedAgain,
     /// Registers of 16 bits, which gfx11 has, are not used: LLVM 22 puts halves together by moves, and keeps copies of whole operands.
     NoHalves,
     /// LLVM's schedulers for few registers: the one that has the fewest with which as many waves run, and the one that has the
@@ -706,7 +718,9 @@ pub fn with_least_spills(
     let mut best = Attempt::new();
     let mut tried = vec![Attempt::new()];
     let mut attempt = |attempt: Attempt, best: &mut Attempt| -> Result<()> {
-        if spills(&code) == (0, 0) || tried.contains(&attempt) {
+        let (_, scalars) = spills(&code);
+        let useless = attempt.contains(&Saving::ComputedAgain) && scalars == 0;
+        if spills(&code) == (0, 0) || useless || tried.contains(&attempt) {
             return Ok(());
         }
         let other = emit(&attempt)?;
@@ -717,7 +731,7 @@ pub fn with_least_spills(
         tried.push(attempt);
         Ok(())
     };
-    for saving in [Saving::NoClusters, Saving::NoHoisting].into_iter().chain(halves) {
+    for saving in [Saving::NoClusters, Saving::NoHoisting, Saving::ComputedAgain].into_iter().chain(halves) {
         let more = best.iter().copied().chain([saving]).collect();
         attempt(more, &mut best)?;
     }
@@ -742,6 +756,7 @@ pub fn attempt(module: &Module<'_>, attempt: &Attempt) {
                 Saving::NoClusters => ("amdgpu-max-memory-cluster-dwords", "1"),
                 Saving::NoHalves => ("target-features", "-real-true16"),
                 Saving::Scheduler(strategy) => ("amdgpu-sched-strategy", *strategy),
+                Saving::ComputedAgain => ("tt-computes-again", ""),
                 Saving::NoHoisting => continue,
             };
             function.add_attribute(AttributeLoc::Function, context.create_string_attribute(name, value));
@@ -798,7 +813,14 @@ fn number_after(bytes: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Attempt, Saving, spills, target_machine, with_least_spills};
+    use super::{
+        Attempt, Contents, Output, Saving, Spare, emit, spills, target_machine, with_least_spills,
+        with_machine,
+    };
+    use inkwell::context::Context;
+    use inkwell::memory_buffer::MemoryBuffer;
+    use inkwell::targets::TargetMachine;
+    use linear_layout::target::Vendor;
 
     /// What is tried on `target` where code spills so many registers as `count` says, what is kept, and what that spills.
     fn tried(target: &str, count: impl Fn(&[Saving]) -> u64) -> (Vec<Attempt>, Attempt, u64) {
@@ -826,6 +848,88 @@ mod tests {
         let alone: [&[Saving]; 5] = [&[most], &[least], &[NoHalves], &[most, NoHalves], &[least, NoHalves]];
         assert_eq!(all[..3], [&[NoClusters][..], &[NoHoisting], &[NoHoisting, NoHalves]]);
         assert_eq!(all[3..], alone);
+    }
+
+    #[test]
+    fn scalars_are_computed_again_where_scalar_registers_are_spilled() {
+        let machine = target_machine("hip:gfx942").unwrap();
+        let spilling = |key: &str| format!(".{key}: 9\n").into_bytes();
+        let mut tried = Vec::new();
+        for key in ["vgpr_spill_count", "sgpr_spill_count"] {
+            let mut again = false;
+            with_least_spills(spilling(key), &machine, |attempt| {
+                again |= attempt.contains(&Saving::ComputedAgain);
+                Ok(spilling(key))
+            })
+            .unwrap();
+            tried.push(again);
+        }
+        assert_eq!(tried, [false, true]);
+    }
+
+    /// A kernel that has rows and a bound of one of them in its loop, which are computed before it.
+    const ROWS: &str = "
+        target triple = \"amdgcn-amd-amdhsa\"
+        define amdgpu_kernel void @rows(ptr addrspace(1) inreg %out, i32 inreg %first, i32 inreg %rows, i32 inreg %columns) {
+          %row = or i32 %first, 4
+          %next = or i32 %first, 8
+          %inside = icmp slt i32 %next, %rows
+          %bound = select i1 %inside, i32 %columns, i32 77
+          br label %loop
+        loop:
+          %i = phi i32 [ 0, %0 ], [ %after, %loop ]
+          store volatile i32 %first, ptr addrspace(1) %out
+          store volatile i32 %rows, ptr addrspace(1) %out
+          store volatile i32 %columns, ptr addrspace(1) %out
+          store volatile i32 %row, ptr addrspace(1) %out
+          store volatile i32 %bound, ptr addrspace(1) %out
+          %after = add i32 %i, 1
+          %more = icmp ult i32 %after, %columns
+          br i1 %more, label %loop, label %end
+        end:
+          ret void
+        }";
+
+    /// What `machine` makes of LLVM IR.
+    fn made(machine: &TargetMachine, ir: &str, attempt: &Attempt, output: Output) -> Vec<u8> {
+        let context = Context::create();
+        let buffer = MemoryBuffer::create_from_memory_range_copy(ir.as_bytes(), "ir");
+        let module = context.create_module_from_ir(buffer).unwrap();
+        super::attempt(&module, attempt);
+        let code = emit(&module, machine, Vendor::Amd, Contents::Lowered, attempt, output).unwrap();
+        code.as_slice().to_vec()
+    }
+
+    /// How many instructions of these kinds the loop of `ROWS` has.
+    fn scalars_in_loop(kinds: &[&str], saving: Option<Saving>) -> Vec<usize> {
+        let attempt: Attempt = saving.into_iter().collect();
+        let code = with_machine("hip:gfx1100", |machine| Ok(made(machine, ROWS, &attempt, Output::Assembly)));
+        let code = String::from_utf8(code.unwrap()).unwrap();
+        let (_, after) = code.split_once(".LBB0_1:").unwrap();
+        let (inside, _) = after.split_once("s_cbranch").unwrap();
+        kinds.iter().map(|kind| inside.matches(kind).count()).collect()
+    }
+
+    #[test]
+    fn passes_that_ran_before_make_the_same_code() {
+        let other = ROWS.replace("rows", "lines").replace("77", "78").replace("volatile", "");
+        for output in [Output::Assembly, Output::Object] {
+            let code = |ir: &[&str]| {
+                let machine = Spare(target_machine("hip:gfx90a").unwrap());
+                let all: Vec<_> = ir.iter().map(|ir| made(&machine.0, ir, &Attempt::new(), output)).collect();
+                all.last().cloned()
+            };
+            assert_eq!(code(&[ROWS]), code(&[ROWS, &other, ROWS]));
+            assert_eq!(code(&[&other]), code(&[ROWS, &other]));
+            assert_ne!(code(&[&other]), code(&[ROWS]));
+        }
+    }
+
+    #[test]
+    fn loops_compute_scalars_again() {
+        let kinds = ["s_or_b32", "s_cselect_b32"];
+        assert_eq!(scalars_in_loop(&kinds, None), [0, 0]);
+        assert_eq!(scalars_in_loop(&kinds, Some(Saving::ComputedAgain)), [2, 1]);
     }
 
     #[test]

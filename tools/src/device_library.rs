@@ -6,10 +6,14 @@
 use crate::codegen;
 use crate::companions::Companions;
 use anyhow::{Result, anyhow, bail};
+use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::{FlagBehavior, Linkage, Module};
 use inkwell::targets::TargetMachine;
 use linear_layout::target::{TargetDesc, Vendor};
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 /// The first function with this prefix that a module calls and does not have.
 fn missing(module: &Module<'_>, prefix: &str) -> Option<String> {
@@ -94,8 +98,10 @@ fn link_vendor(
                     "'{needed}' is in libdevice.10.bc, which was not found: set TTOPT_LIBDEVICE to its path, or CUDA_HOME"
                 )
             })?;
-            link_simplified(module, machine, "__nv_", |functions| {
-                if module.get_flag(REFLECT_FTZ).is_some() {
+            let flushes = module.get_flag(REFLECT_FTZ).is_some();
+            let from = if flushes { "libdevice, no denormals" } else { "libdevice" };
+            link_simplified(module, machine, target, "__nv_", (from, Some(path)), |functions| {
+                if flushes {
                     flush_denormals(functions);
                 }
                 link_file(functions, "__nv_", &needed, "libdevice", path)
@@ -106,7 +112,8 @@ fn link_vendor(
             if missing(module, "__ocml_").is_none() {
                 return Ok(Linked::Nothing);
             }
-            link_simplified(module, machine, "__ocml_", |functions| {
+            let path = companions.device_library("ocml");
+            link_simplified(module, machine, target, "__ocml_", ("ocml", path.as_deref()), |functions| {
                 link_amd(functions, target, companions, "ocml").map(drop)
             })?;
         }
@@ -114,12 +121,30 @@ fn link_vendor(
     Ok(Linked::Simplified)
 }
 
+/// What functions of a library were simplified for: the target, the library and what it was told, its file with the time of its last
+/// change, and their names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Wanted {
+    target: String,
+    library: String,
+    file: Option<(PathBuf, Option<SystemTime>)>,
+    names: Vec<String>,
+}
+
+/// The bitcode of functions that were simplified before, which takes a fifth of the time of a kernel that calls some.
+static SIMPLIFIED: Mutex<BTreeMap<Wanted, Arc<[u8]>>> = Mutex::new(BTreeMap::new());
+
+/// How many sets of functions are kept: programs call few different ones.
+const MOST_SIMPLIFIED: usize = 256;
+
 /// Links the functions with this prefix that a module calls and does not have, after `link` has put them into a module of
 /// their own and LLVM has simplified them there.
 fn link_simplified(
     module: &Module<'_>,
     machine: &TargetMachine,
+    target: &TargetDesc,
     prefix: &str,
+    (library, file): (&str, Option<&Path>),
     link: impl FnOnce(&Module<'_>) -> Result<()>,
 ) -> Result<()> {
     let context = module.get_context();
@@ -134,21 +159,44 @@ fn link_simplified(
             names.push(name.into_owned());
         }
     }
-    link(&functions)?;
-    let set_linkage = |module: &Module<'_>, linkage: Linkage| {
-        names
-            .iter()
-            .filter_map(|name| module.get_function(name))
-            .for_each(|function| function.set_linkage(linkage));
+    let changed = |file: &Path| file.metadata().and_then(|of| of.modified()).ok();
+    let wanted = Wanted {
+        target: target.name.to_owned(),
+        library: library.to_owned(),
+        file: file.map(|file| (file.to_owned(), changed(file))),
+        names,
     };
-    // Those that only this module calls would be dropped.
-    set_linkage(&functions, Linkage::External);
-    codegen::simplify(&functions, machine)?;
-    module
-        .link_in_module(functions)
-        .map_err(|err| anyhow!("functions of a library cannot be linked: {err}"))?;
-    set_linkage(module, Linkage::Internal);
+    let all = || SIMPLIFIED.lock().unwrap_or_else(PoisonError::into_inner);
+    let kept = all().get(&wanted).cloned();
+    let bitcode = match kept {
+        Some(bitcode) => bitcode,
+        None => {
+            link(&functions)?;
+            // Those that only this module calls would be dropped.
+            set_linkage(&functions, &wanted.names, Linkage::External);
+            codegen::simplify(&functions, machine)?;
+            let bitcode: Arc<[u8]> = functions.write_bitcode_to_memory().as_slice().into();
+            let mut all = all();
+            if all.len() < MOST_SIMPLIFIED {
+                all.insert(wanted.clone(), bitcode.clone());
+            }
+            bitcode
+        }
+    };
+    // Read the first time, too: uses are in the order in which they are read, which instruction selection sees.
+    let buffer = MemoryBuffer::create_from_memory_range_copy(&bitcode, "device functions");
+    let error = |err: inkwell::support::LLVMString| anyhow!("functions of a library cannot be linked: {err}");
+    let simplified = Module::parse_bitcode_from_buffer(&buffer, context).map_err(error)?;
+    module.link_in_module(simplified).map_err(error)?;
+    set_linkage(module, &wanted.names, Linkage::Internal);
     Ok(())
+}
+
+fn set_linkage(module: &Module<'_>, names: &[String], linkage: Linkage) {
+    names
+        .iter()
+        .filter_map(|name| module.get_function(name))
+        .for_each(|function| function.set_linkage(linkage));
 }
 
 /// Links the functions that reach the host, for printing. They are calls until then.
@@ -214,4 +262,45 @@ fn set_controls(module: &Module<'_>, target: &TargetDesc) -> Result<()> {
         global.set_linkage(Linkage::Internal);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SIMPLIFIED, link};
+    use crate::codegen::with_machine;
+    use crate::companions::Companions;
+    use inkwell::context::Context;
+    use inkwell::memory_buffer::MemoryBuffer;
+    use linear_layout::target::TargetDesc;
+
+    /// LLVM IR of a module that calls functions of one `f32`, linked.
+    fn linked(names: &[&str], companions: &Companions) -> String {
+        let (name, context) = ("hip:gfx90a", Context::create());
+        let calls: String = names
+            .iter()
+            .map(|name| format!("declare float @{name}(float)\ndefine float @of_{name}(float %x) {{\n  %y = call float @{name}(float %x)\n  ret float %y\n}}\n"))
+            .collect();
+        let buffer = MemoryBuffer::create_from_memory_range_copy(calls.as_bytes(), "calls");
+        let module = context.create_module_from_ir(buffer).unwrap();
+        let target = TargetDesc::parse(name).unwrap();
+        with_machine(name, |machine| link(&module, machine, &target, companions)).unwrap();
+        module.print_to_string().to_string()
+    }
+
+    #[test]
+    fn functions_are_simplified_once_for_each_set_of_names() {
+        let companions = Companions::find();
+        if companions.device_library("ocml").is_none() {
+            return;
+        }
+        let (sine, both) = (["__ocml_sin_f32"], ["__ocml_sin_f32", "__ocml_erf_f32"]);
+        let (first, more) = (linked(&sine, &companions), linked(&both, &companions));
+        assert!(first.contains("define internal float @__ocml_sin_f32") && !first.contains("__ocml_erf_f32"));
+        assert!(more.contains("define internal float @__ocml_erf_f32"));
+        let kept =
+            |names: &[&str]| SIMPLIFIED.lock().unwrap().keys().filter(|wanted| wanted.names == names).count();
+        assert_eq!((kept(&sine), kept(&both)), (1, 1));
+        assert_eq!((linked(&sine, &companions), linked(&both, &companions)), (first, more));
+        assert_eq!((kept(&sine), kept(&both)), (1, 1));
+    }
 }

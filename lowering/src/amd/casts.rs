@@ -33,7 +33,13 @@ pub(super) fn convert<'c>(
     }
     if !is_plain(from) {
         let wide = widen(e, values, from, native)?;
-        return convert(e, &wide, F32, to, towards_zero, native);
+        // All of them are numbers of `bf16`, and what is NaN is so by its upper half: nothing is rounded.
+        return if to == BF16 {
+            let element = e.float(to);
+            wide.iter().map(|value| upper_half(e, *value, element)).collect()
+        } else {
+            convert(e, &wide, F32, to, towards_zero, native)
+        };
     }
     if !is_plain(to) {
         let singles =
@@ -73,19 +79,27 @@ fn plain<'c>(e: &mut Emit<'c>, value: Value<'c>, to: Type<'c>, towards_zero: boo
             let both = e.intrinsic("llvm.amdgcn.cvt.pkrtz", &[value, value], pair)?;
             e.extract_element(both, 0, to)
         }
-        (_, Some(FloatKind::BF16)) => upper_half(e, value, to),
+        (_, Some(FloatKind::BF16)) => half_towards_zero(e, value, to),
         _ => unsupported(format!("conversion from {} to {to} towards zero", value.ty())),
     }
 }
 
 /// The upper half of an `f32`, which is a `bf16` rounded towards zero. A NaN must keep a bit of its mantissa.
-fn upper_half<'c>(e: &mut Emit<'c>, value: Value<'c>, to: Type<'c>) -> Lowered<Value<'c>> {
-    let (i32t, i16t) = (e.i32(), e.i16());
+fn half_towards_zero<'c>(e: &mut Emit<'c>, value: Value<'c>, to: Type<'c>) -> Lowered<Value<'c>> {
+    let (i32t, f32t) = (e.i32(), e.f32());
     let bits = e.bitcast(value, i32t)?;
     let is_nan = compare(e, value, value, FCMP_UNO)?;
     let quiet_bit = e.const_i32(1 << 22)?;
     let quiet = e.or(bits, quiet_bit)?;
     let bits = e.select(is_nan, quiet, bits)?;
+    let value = e.bitcast(bits, f32t)?;
+    upper_half(e, value, to)
+}
+
+/// The upper half of an `f32` as a `bf16`.
+fn upper_half<'c>(e: &mut Emit<'c>, value: Value<'c>, to: Type<'c>) -> Lowered<Value<'c>> {
+    let (i32t, i16t) = (e.i32(), e.i16());
+    let bits = e.bitcast(value, i32t)?;
     let upper = e.lshr(bits, 16)?;
     let upper = e.value("llvm.trunc", &[upper], i16t, &[])?;
     e.bitcast(upper, to)

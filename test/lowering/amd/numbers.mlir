@@ -28,6 +28,19 @@ tt.func private @other_flavour(%x: tensor<64xf8E4M3FN, #one>) -> tensor<64xf16, 
   tt.return %y : tensor<64xf16, #one>
 }
 
+// Each of them is a bf16, so that the upper half of an f32 is: nothing is rounded.
+// CHECK-LABEL: llvm.func internal @exactly(
+// CHECK-NOT:     llvm.fptrunc
+// CHECK:         %[[UPPER:.*]] = llvm.lshr %{{.*}}, %{{.*}} : i32
+// CHECK-NOT:     llvm.fptrunc
+// CHECK:         %[[HALF:.*]] = llvm.trunc %[[UPPER]] : i32 to i16
+// CHECK:         llvm.bitcast %[[HALF]] : i16 to bf16
+// CHECK:         llvm.return
+tt.func private @exactly(%x: tensor<64xf8E4M3FN, #one>) -> tensor<64xbf16, #one> {
+  %y = tt.fp_to_fp %x : tensor<64xf8E4M3FN, #one> -> tensor<64xbf16, #one>
+  tt.return %y : tensor<64xbf16, #one>
+}
+
 // CHECK-LABEL: llvm.func internal @towards_zero(
 // CHECK:         llvm.call_intrinsic "llvm.amdgcn.cvt.pkrtz"
 tt.func private @towards_zero(%x: tensor<64xf32, #one>) -> tensor<64xf16, #one> {
