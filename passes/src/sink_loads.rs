@@ -21,8 +21,6 @@ use std::ops::Range;
 use ttopt_dialect::tt::ops::{LoadOp, StoreOp};
 use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp};
 
-/// Registers that tensors alone have too few of, from which on it is sure that ptxas spills.
-const SURELY_SPILLED: u64 = 32;
 /// Registers below which a load is not worth moving.
 const FEW_WORDS: u64 = 8;
 /// A load before a dot may leave so many times the registers to spill that a load before its use does.
@@ -34,9 +32,10 @@ pub fn sink_loads<'c>(function: Op<'c>, warps: u64, target: &'c TargetDesc) {
     if short.is_empty() {
         return;
     }
-    // Where it is not sure that registers are spilled, loads that are under way early are worth more.
-    let sure = spilled_registers(function, warps, target).iter().map(|(_, words)| *words).sum::<u64>();
-    if sure < SURELY_SPILLED {
+    // Where tensors alone fit, loads that are under way early are worth more than the registers that addresses and masks may lack. Where
+    // they do not, those come on top.
+    let spilled = spilled_registers(function, warps, target).iter().any(|(_, words)| *words > 0);
+    if !spilled {
         return;
     }
     let mut between = Between::new(&short);
