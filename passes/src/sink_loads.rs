@@ -21,6 +21,8 @@ use std::ops::Range;
 use ttopt_dialect::tt::ops::{LoadOp, StoreOp};
 use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp};
 
+/// Registers that tensors alone have too few of, from which on it is sure that ptxas spills outside of loops.
+const SURELY_SPILLED: u64 = 32;
 /// Registers below which a load is not worth moving.
 const FEW_WORDS: u64 = 8;
 /// A load before a dot may leave so many times the registers to spill that a load before its use does.
@@ -32,10 +34,11 @@ pub fn sink_loads<'c>(function: Op<'c>, warps: u64, target: &'c TargetDesc) {
     if short.is_empty() {
         return;
     }
-    // Where tensors alone fit, loads that are under way early are worth more than the registers that addresses and masks may lack. Where
-    // they do not, those come on top.
-    let spilled = spilled_registers(function, warps, target).iter().any(|(_, words)| *words > 0);
-    if !spilled {
+    // In a loop, what tensors alone have too few registers for is spilled: addresses that it carries come on top. Elsewhere addresses are
+    // computed where they are used, and while it is not sure that ptxas spills, loads that are under way early are worth more.
+    let spilled = spilled_registers(function, warps, target);
+    let in_loop = spilled.iter().any(|(op, words)| *words > 0 && op.ancestor(is_loop).is_some());
+    if !in_loop && spilled.iter().map(|(_, words)| *words).sum::<u64>() < SURELY_SPILLED {
         return;
     }
     let mut between = Between::new(&short);
