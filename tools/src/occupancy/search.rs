@@ -6,8 +6,8 @@
 //! chosen is what trying them one after the other would choose.
 
 use super::{
-    BY_MACHINE_CODE, in_other_orders, is_worth_another_order, is_worth_fewer_ctas, is_worth_more_ctas,
-    is_worth_no_bound, likely_next, with_fewer_spills, with_more_ctas, without_bound,
+    BY_MACHINE_CODE, MOST_REGISTERS, in_other_orders, is_worth_another_order, is_worth_fewer_ctas,
+    is_worth_more_ctas, is_worth_no_bound, likely_next, with_fewer_spills, with_more_ctas, without_bound,
 };
 use crate::binary;
 use std::borrow::Cow;
@@ -158,7 +158,10 @@ impl<R: Send> Chosen<'_, R> {
     }
 
     fn try_without_bound(&mut self, assemble: &Assembler<'_, R>) {
-        if let Some(text) = without_bound(&self.text, self.made.stack)
+        // Of kernels with more registers none gained: what the bound asks for is what ptxas allocates in any case, or fewer CTAs would fit.
+        let registers = binary::registers(&self.made.cubin);
+        let few = registers.is_some_and(|registers| u64::from(registers) <= MOST_REGISTERS / 2);
+        if let Some(text) = without_bound(&self.text, self.made.stack).filter(|_| few)
             && let Some(made) = assemble(&text)
         {
             self.tell("without a bound of CTAs", &made);
@@ -298,7 +301,8 @@ mod tests {
     #[test]
     fn no_bound_is_taken_where_that_spills_less() {
         let text = kernel(4, "");
-        let best = |unbounded| {
+        let best = |registers, unbounded| {
+            let made = |stack| Assembled { cubin: cubin(registers), stack, facts: () };
             let stack = |text: &[u8]| {
                 if String::from_utf8_lossy(text).contains(".minnctapersm") { 136 } else { unbounded }
             };
@@ -306,7 +310,8 @@ mod tests {
                 best_text(&text, (made(136), None), LIMITS, &|text| Some(made(stack(text))), &|| true);
             (String::from_utf8_lossy(&chosen.text).contains(".minnctapersm"), chosen.made.stack)
         };
-        assert_eq!((best(20), best(119), best(120)), ((false, 20), (false, 119), (true, 136)));
+        assert_eq!((best(96, 20), best(96, 119), best(96, 120)), ((false, 20), (false, 119), (true, 136)));
+        assert_eq!(best(128, 0), (true, 136));
     }
 
     #[test]
