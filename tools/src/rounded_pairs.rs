@@ -42,6 +42,7 @@ pub fn round_together(module: &Module<'_>) -> Result<()> {
     let round = round.context("LLVM does not know llvm.nvvm.ff2bf16x2.rn")?;
     let context = module.get_context();
     let builder = context.create_builder();
+    let mut unused = Vec::new();
     for Pair { rounded, packed, before } in pairs {
         // A number that two pairs share is rounded in the first one.
         if rounded.iter().any(|at| at.get_first_use().is_none()) {
@@ -61,10 +62,10 @@ pub fn round_together(module: &Module<'_>) -> Result<()> {
         let whole = both.as_instruction().context("a pair that is no instruction")?;
         packed.replace_all_uses_with(&whole);
         packed.erase_from_basic_block();
-        for single in rounded {
-            single.erase_from_basic_block();
-        }
+        unused.extend(rounded);
     }
+    // Pairs that follow may share a number: it goes once all have been looked at.
+    unused.into_iter().for_each(InstructionValue::erase_from_basic_block);
     Ok(())
 }
 
