@@ -116,3 +116,29 @@ fn source(at: InstructionValue<'_>) -> Option<BasicValueEnum<'_>> {
         matches!(from.get_type(), BasicTypeEnum::FloatType(ty) if ty == ty.get_context().f32_type());
     is_single.then_some(from)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use inkwell::context::Context;
+    use inkwell::memory_buffer::MemoryBuffer;
+
+    #[test]
+    fn a_number_of_two_pairs_is_rounded_in_one() {
+        const TEXT: &str = "define void @k(float %x, float %y, float %z, ptr %p, ptr %q) {\n  %a = fptrunc float %x to bfloat\n  \
+            %b = fptrunc float %y to bfloat\n  %c = fptrunc float %z to bfloat\n  \
+            %f = insertelement <2 x bfloat> poison, bfloat %a, i64 0\n  %ab = insertelement <2 x bfloat> %f, bfloat %b, i64 1\n  \
+            %ac = insertelement <2 x bfloat> %f, bfloat %c, i64 1\n  %g = insertelement <2 x bfloat> poison, bfloat %c, i64 0\n  \
+            %ca = insertelement <2 x bfloat> %g, bfloat %a, i64 1\n  store <2 x bfloat> %ab, ptr %p\n  \
+            store <2 x bfloat> %ac, ptr %q\n  store bfloat %b, ptr %p\n  store bfloat %c, ptr %q\n  \
+            store <2 x bfloat> %ca, ptr %q\n  ret void\n}\n";
+        let context = Context::create();
+        let buffer = MemoryBuffer::create_from_memory_range_copy(TEXT.as_bytes(), "test");
+        let module = context.create_module_from_ir(buffer).unwrap();
+        round_together(&module).unwrap();
+        module.verify().unwrap();
+        let text = module.print_to_string().to_string();
+        assert_eq!(text.matches("call <2 x bfloat>").count(), 1, "{text}");
+        assert_eq!(text.matches("fptrunc").count(), 1, "{text}");
+    }
+}
