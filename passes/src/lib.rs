@@ -24,6 +24,7 @@
 //! * [`shared_memory`] allocates shared memory and puts barriers, [`global_scratch`] allocates
 //!   global memory of programs.
 //! * [`kernel_decisions`] writes down what lowering and code generation do with whole functions.
+//! * [`dots_in_parts`] multiplies a part of a dot at a time where registers are short.
 //! * [`invariant_operands`] keeps what a loop with branches multiplies by, and does not change, in shared memory.
 //! * [`tma`] makes bulk copies of accesses through tensor descriptors.
 //! * [`pipeline`] lists the passes from TTIR to TTGIR in order.
@@ -51,6 +52,7 @@ pub mod cluster_buffers;
 pub mod coalesce;
 pub mod combine_tensor_select_and_if;
 pub mod convert_triton_to_tritongpu;
+pub mod dots_in_parts;
 pub mod estimate;
 mod exchanges;
 pub mod explain_layouts;
@@ -119,6 +121,7 @@ pub static PASSES: &[&PassDef] = &[
     &plain_operations::TRITONAMDGPU_PLAIN_OPERATIONS,
     &buffer_accesses::TRITONAMDGPU_BUFFER_ACCESSES,
     &async_wait_counts::TRITONAMDGPU_UPDATE_ASYNC_WAIT_COUNT,
+    &dots_in_parts::DOTS_IN_PARTS,
     &invariant_operands::STORE_INVARIANT_OPERANDS,
     &schedule::pass::TRITONGPU_PIPELINE,
     &last_use::TRITONGPU_LAST_USE,

@@ -273,7 +273,7 @@ impl<'c> Spills<'c> {
 }
 
 /// The registers that each thread of `warps` warps can have.
-fn registers_of_warps(warps: u64, target: &TargetDesc) -> u64 {
+pub fn registers_of_warps(warps: u64, target: &TargetDesc) -> u64 {
     let all = simds(target) * u64::from(target.simd_registers);
     u64::from(target.thread_registers).min(all / warps.max(1))
 }
@@ -293,6 +293,13 @@ pub fn free_registers(first: Op<'_>, last: Op<'_>, warps: u64, target: &TargetDe
     let needed = graph.ops().iter().zip(needed_registers(&graph));
     let most = needed.filter(|(op, _)| counts(**op)).map(|(_, needed)| needed).max().unwrap_or(0);
     registers_of_warps(warps, target).saturating_sub(most)
+}
+
+/// The registers of 32 bits that a thread needs before each operation of `function`.
+pub fn needed_at(function: Op<'_>) -> FastMap<Op<'_>, u64> {
+    let graph = FlowGraph::new(function);
+    let needed = needed_registers(&graph);
+    graph.ops().iter().copied().zip(needed).collect()
 }
 
 /// The registers of 32 bits that a thread needs before each operation. Tensors' pointers and indices are computed

@@ -44,6 +44,7 @@ pub(super) const PASSES: &[Entry] = &[
         "tritongpu-pipeline",
         &[("num-stages", NumStages), ("explain", Explain), ("record", RecordSchedules)],
     ),
+    Entry::with("tritongpu-dots-in-parts", &[("explain", Explain)]),
     Entry::new("tritongpu-fit-shared-memory"),
     Entry::new("triton-nvidia-delay-store-waits").when(TensorMaps),
     Entry::new("tritongpu-cluster-buffers"),
