@@ -896,7 +896,9 @@ impl<'c> Compilation<'_, 'c> {
         let mut attempt = codegen::Attempt::new();
         let mut code = emit(&llvm, &attempt, kind)?;
         if target.vendor == Vendor::Amd && codegen::spills(&code) > (0, 0) {
-            let again = self.optimized_llvm(context, machine, &expected)?;
+            // MLIR does not make the domain of an alias scope twice in a context: it changes a node that is there already.
+            let other_context = LlvmContext::create();
+            let again = self.optimized_llvm(&other_context, machine, &expected)?;
             self.finish_llvm(&again, target, machine)?;
             // A copy has its uses in another order, which instruction selection sees.
             let other = |attempt: &codegen::Attempt| emit(&again.clone(), attempt, kind);
