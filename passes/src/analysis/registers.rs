@@ -74,6 +74,17 @@ pub fn surely_fit(function: Op<'_>, ctas: u64, warps: u64, target: &TargetDesc) 
     UNSEEN_REGISTERS * needed as f64 * waves as f64 <= f64::from(target.simd_registers)
 }
 
+/// Waves that a compute unit of AMD's has registers for, with the function around `op`; one where it is not known.
+pub fn waves_together(op: Op<'_>, target: &TargetDesc) -> u64 {
+    if knows_ctas(target) {
+        return 1;
+    }
+    let function = op.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(op);
+    let needed = needed_registers(&FlowGraph::new(function)).into_iter().max().unwrap_or(0);
+    let of_simd = u64::from(target.simd_registers) / needed.max(1);
+    of_simd.clamp(1, u64::from(target.simd_waves)) * simds(target)
+}
+
 /// The SIMDs of a multiprocessor (compute unit).
 fn simds(target: &TargetDesc) -> u64 {
     u64::from(target.resident_threads / (target.lanes * target.simd_waves).max(1)).max(1)
@@ -83,6 +94,12 @@ fn simds(target: &TargetDesc) -> u64 {
 pub fn spare_registers(function: Op<'_>, target: &TargetDesc) -> u64 {
     let held = held_registers(&FlowGraph::new(function)).into_iter().max().unwrap_or(0);
     limit(target).min(OF_A_THREAD).saturating_sub(held)
+}
+
+/// The same where `warps` warps share a multiprocessor, whatever else is said of how many do.
+pub fn spare_registers_of(function: Op<'_>, warps: u64, target: &TargetDesc) -> u64 {
+    let held = held_registers(&FlowGraph::new(function)).into_iter().max().unwrap_or(0);
+    registers_of_warps(warps, target).saturating_sub(OTHERS + held)
 }
 
 /// Registers of 32 bits that `value` takes of a thread, if it is a tensor.

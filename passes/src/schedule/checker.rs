@@ -367,7 +367,7 @@ impl Machine<'_> {
                         copies.iter().try_for_each(|copy| self.claim(*copy, next))?;
                     }
                 }
-                Step::Meet | Step::Prefer(_) => {}
+                Step::Meet | Step::Prefer(_) | Step::Issued => {}
                 Step::AwaitCopies { copies, pending } => {
                     self.await_groups(*pending);
                     let now = (tile, now as u64);

@@ -22,7 +22,7 @@ use ttopt_dialect::tt::ops::{DotOp, LoadOp};
 use ttopt_dialect::ttg::enums::AddrSpace;
 use ttopt_dialect::ttg::ops::{
     AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp, BarrierOp, LocalDeallocOp, LocalStoreOp,
-    WarpIdOp, is_memdesc_view,
+    MemDescSubsliceOp, WarpIdOp, is_memdesc_view,
 };
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_dialect::ttng::ops::WarpGroupDotWaitOp;
@@ -441,7 +441,7 @@ impl<'c> Expansion<'_, 'c> {
                 }
             }
         }
-        if self.schedule.reads_ahead() {
+        if self.schedule.reads_ahead(&self.source.graph) {
             self.first_operands()?;
         }
         self.forget_iteration();
@@ -809,6 +809,7 @@ impl<'c> Expansion<'_, 'c> {
             Step::AwaitNext { pending, .. } => self.await_copies(*pending),
             Step::Meet => self.meet(),
             Step::Prefer(this) => self.prefer(*this),
+            Step::Issued => self.issued(),
             Step::AwaitBulk(copy) => self.await_bulk(*copy),
             Step::AwaitDots { dots, pending } => {
                 let mut what = Vec::new();
@@ -896,6 +897,15 @@ impl<'c> Expansion<'_, 'c> {
         BarrierOp::build(self.op.loc(), AddrSpace::LOCAL).insert(&mut self.rewriter)?;
         let nothing = [("mask", Attr::int(self.op.context(), 32, 0))];
         self.rewriter.generic("rocdl.sched.barrier", self.op.loc(), &[], &[], &nothing)?;
+        Ok(())
+    }
+
+    /// Scalar instructions and reads of the LDS may cross (LLVM, "User Guide for AMDGPU Backend", llvm.amdgcn.sched.barrier): neither
+    /// matrix instructions nor what is to come behind them.
+    fn issued(&mut self) -> PassResult {
+        const MAY_CROSS: i64 = 0x4 | 0x100;
+        let mask = [("mask", Attr::int(self.op.context(), 32, MAY_CROSS))];
+        self.rewriter.generic("rocdl.sched.barrier", self.op.loc(), &[], &[], &mask)?;
         Ok(())
     }
 
@@ -1119,16 +1129,18 @@ fn wait<'c>(rewriter: &mut IrRewriter<'c>, at: Op<'c>, through: &[Value<'c>], pe
     Ok(made.insert(rewriter)?.op())
 }
 
-/// Gives a view of a slot, which is written, a type that says so.
-fn keep_mutable(view: Op<'_>) -> PassResult {
-    let (result, from) = (view.result(0), view.operand(0));
-    let of = |value: Value<'_>| MemDescType::cast(value.ty()).map(|ty| ty.mutable());
-    if of(from) == of(result) {
+/// Gives a view of a slot, which is written, a type that says so; a part of it has the slot's layout.
+fn keep_mutable<'c>(view: Op<'c>) -> PassResult {
+    let result = view.result(0);
+    let not_a_view = || internal(view, "a view that is no buffer");
+    let of = |value: Value<'c>| MemDescType::cast(value.ty()).ok_or_else(not_a_view);
+    let (from, ty) = (of(view.operand(0))?, of(result)?);
+    let is_part = MemDescSubsliceOp::cast(view).is_some();
+    let layout = if is_part { from.encoding() } else { ty.encoding() };
+    if from.mutable() == ty.mutable() && layout == ty.encoding() {
         return Ok(());
     }
-    let not_a_view = || internal(view, "a view that is no buffer");
-    let ty = MemDescType::cast(result.ty()).ok_or_else(not_a_view)?;
-    let ty = MemDescType::view(&ty.shape(), ty.element(), ty.encoding(), ty.space(), true, &ty.alloc_shape());
+    let ty = MemDescType::view(&ty.shape(), ty.element(), layout, ty.space(), true, &ty.alloc_shape());
     result.set_type(ty.ok_or_else(not_a_view)?.ty());
     Ok(())
 }

@@ -7,11 +7,12 @@ use super::one_loop::Pair;
 use super::past_registers::Copies;
 use super::plan::{Budget, LoopSchedule};
 use super::read_ahead::ReadAhead;
-use super::source::{Ahead, Refusal, Source, body, check_attributes};
+use super::source::{Ahead, Refusal, Source, Stores, body, check_attributes};
 use super::staged::turn_in_registers;
 use super::swizzled::swizzle_rings;
 use super::worth::Worth;
 use crate::analysis::axis_info::AxisInfoAnalysis;
+use crate::analysis::registers::{spare_registers_of, waves_together};
 use crate::buffer_plans;
 use crate::coalesce::layout_alone;
 use crate::ir_util::{convert_operand, is_loop, multiplies, with_layout};
@@ -178,7 +179,7 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
                     Some((true, schedule)) => {
                         let one = Planned { source, schedule, nest: None, ctas: alone.ctas };
                         let turns = || {
-                            let source = source_of(&Ahead { stores: true, reads: Vec::new() }).ok()?;
+                            let source = source_of(&Ahead { stores: Stores::All, reads: Vec::new() }).ok()?;
                             let demand = worth.demand(&source);
                             let budget =
                                 source.budget(op, stages, machine.num_warps, demand, &target).ok()?;
@@ -199,7 +200,18 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
                             Some(nested) => overlapped(one, (&alone, &nested), &worth, &said),
                             None => one,
                         };
-                        match with_reads_ahead(one, source_of, &alone, &target, &said)? {
+                        let budget_of = |source: &Source<'c>| {
+                            let demand = worth.demand(source);
+                            source.budget(op, stages, machine.num_warps, demand, &target)
+                        };
+                        let stored =
+                            if target.primitives.cp_async { vec![] } else { ReadAhead::stored(&one.source) };
+                        let planned = if stored.is_empty() {
+                            with_reads_ahead(one, source_of, &alone, &target, &said)?
+                        } else {
+                            stored_ahead(one, stored, source_of, budget_of, &target, &said)?
+                        };
+                        match planned {
                             Some(planned) => sources.push(planned),
                             None => said.none(op, "nothing can run ahead of its dots in parts"),
                         }
@@ -305,13 +317,71 @@ fn with_reads_ahead<'c>(
             return Ok(Some(one));
         }
     };
-    let source = source_of(&Ahead { stores: false, reads }).map_err(|reason| internal(op, reason))?;
+    let source = source_of(&Ahead { stores: Stores::None, reads }).map_err(|reason| internal(op, reason))?;
     if let Some(schedule) = one.schedule.reading_ahead(&source.graph, budget) {
         return Ok(Some(Planned { source, schedule, ..one }));
     }
     said.reads_nothing_ahead(op, "it would take slots");
     let source = source_of(&Ahead::default()).map_err(|reason| internal(op, reason))?;
     let schedule = LoopSchedule::new(&source.graph, budget);
+    Ok(schedule.map(|schedule| Planned { source, schedule, ..one }))
+}
+
+/// The same where threads store operands of the first dot to the buffers that `stored` fills.
+fn stored_ahead<'c>(
+    one: Planned<'c>,
+    stored: Vec<Op<'c>>,
+    source_of: impl Fn(&Ahead<'c>) -> Result<Source<'c>, Refusal>,
+    budget_of: impl Fn(&Source<'c>) -> Result<Budget, String>,
+    target: &TargetDesc,
+    said: &Said,
+) -> Result<Option<Planned<'c>>, Reported> {
+    let op = one.source.op;
+    let made = |reads: Vec<Op<'c>>| {
+        let ahead = Ahead { stores: Stores::Of(stored.clone()), reads };
+        source_of(&ahead).map_err(|reason| internal(op, reason))
+    };
+    let source = made(Vec::new())?;
+    let budget = budget_of(&source).map_err(|reason| error(op, reason))?;
+    let slots = vec![1; source.graph.rings.len()];
+    let with_slots = LoopSchedule { depths: slots, ..one.schedule.clone() };
+    let ahead = match ReadAhead::of(&source, &with_slots, &budget, target) {
+        Ok(ahead) => ahead,
+        Err(reason) => {
+            said.reads_nothing_ahead(op, reason);
+            return Ok(Some(one));
+        }
+    };
+    // With a slot more no fewer programs may fit.
+    let bytes = source.graph.rings.iter().sum::<u64>();
+    let (one_slot, two_slots) = (budget.programs_with(bytes), budget.programs_with(2 * bytes));
+    let most = waves_together(op, target) / source.warps.max(1);
+    let function = op.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(op);
+    let shared = source.warps * one_slot.clamp(1, most.max(1));
+    let registers = budget.registers.max(spare_registers_of(function, shared, target));
+    let budget = Budget { registers, ..budget };
+    let two = two_slots > 0 && two_slots >= one_slot;
+    if one_slot > 1 {
+        said.reads_nothing_ahead(
+            op,
+            "of the programs that fit in shared memory one multiplies while another one waits",
+        );
+        return Ok(Some(one));
+    }
+    let holds_all = ahead.holds_all();
+    if !two && !holds_all {
+        said.reads_nothing_ahead(op, "there are no registers for all that a single slot has");
+        return Ok(Some(one));
+    }
+    let source = made(ahead.apply()?)?;
+    let of = |slots| LoopSchedule::reading_stored(&source.graph, slots, &budget);
+    let schedule = two.then(|| of(2)).flatten().or_else(|| holds_all.then(|| of(1)).flatten());
+    if let Some(schedule) = schedule {
+        return Ok(Some(Planned { source, schedule, ..one }));
+    }
+    said.reads_nothing_ahead(op, "what is stored for the next iteration has no place in shared memory");
+    let source = source_of(&Ahead::default()).map_err(|reason| internal(op, reason))?;
+    let schedule = LoopSchedule::new(&source.graph, &budget);
     Ok(schedule.map(|schedule| Planned { source, schedule, ..one }))
 }
 

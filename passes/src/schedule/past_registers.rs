@@ -20,7 +20,8 @@ use mlir_host::ir::{Attr, Op, Type};
 use mlir_host::match_op;
 use ttopt_dialect::tt::ops::LoadOp;
 use ttopt_dialect::ttg::attrs::encoding_attr;
-use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, LocalAllocOp, LocalLoadOp};
+use ttopt_dialect::ttg::is_cut_between_tiles;
+use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, LocalAllocOp, LocalLoadOp, MemDescSubsliceOp};
 use ttopt_dialect::ttg::types::MemDescType;
 
 /// Bits of a lane in a copy: the widest first.
@@ -53,11 +54,10 @@ impl<'c> Copies<'_, 'c> {
     /// registers costs less, or nothing else is possible.
     pub fn buffer(&self, load: LoadOp<'c>, alloc: LocalAllocOp<'c>) -> Option<MemDescType<'c>> {
         let own = MemDescType::cast(alloc.result().ty())?;
-        let readers =
-            alloc.result().uses().map(|(user, _)| Some(LocalLoadOp::cast(user)?.op().result(0).ty()));
-        let readers = readers.collect::<Option<Vec<_>>>()?;
+        let readers = readers(alloc)?;
         let reads = |buffer: MemDescType<'c>| -> Option<f64> {
-            let cycles = |ty: &Type<'c>| {
+            let cycles = |(ty, part): &(Type<'c>, Option<MemDescType<'c>>)| {
+                let buffer = part.map_or(Some(buffer), |part| part_of(buffer, &part.shape()))?;
                 let plan = buffer_plans::access(*ty, buffer, Direction::Load, self.target).ok()?;
                 Some(plan.access.cycles(self.target))
             };
@@ -142,6 +142,31 @@ impl<'c> Copies<'_, 'c> {
         };
         made().unwrap_or_default()
     }
+}
+
+/// The types that `alloc` is read as, each with the part of it that is read, where that is not all of it; `None` where anything else
+/// uses it.
+fn readers<'c>(alloc: LocalAllocOp<'c>) -> Option<Vec<(Type<'c>, Option<MemDescType<'c>>)>> {
+    let mut found = Vec::new();
+    for (user, _) in alloc.result().uses() {
+        let part = MemDescSubsliceOp::cast(user);
+        let seen = part.map_or(alloc.result(), |part| part.result());
+        let loads: Vec<Op<'c>> =
+            if part.is_some() { seen.uses().map(|(user, _)| user).collect() } else { vec![user] };
+        for load in loads {
+            let part = part.and_then(|_| MemDescType::cast(seen.ty()));
+            found.push((LocalLoadOp::cast(load)?.op().result(0).ty(), part));
+        }
+    }
+    Some(found)
+}
+
+/// The type of a part of `buffer`, where it can be cut off.
+pub fn part_of<'c>(buffer: MemDescType<'c>, shape: &[i64]) -> Option<MemDescType<'c>> {
+    let fits = shape.len() == buffer.rank() && is_cut_between_tiles(buffer, shape);
+    let (layout, alloc) = (buffer.encoding(), buffer.alloc_shape());
+    let part = MemDescType::view(shape, buffer.element(), layout, buffer.space(), buffer.mutable(), &alloc);
+    part.filter(|_| fits)
 }
 
 /// The layout of memory in which offsets are steps along dimensions in this order.

@@ -11,6 +11,7 @@
 //! that run beside the program. The schedule puts waits, with exact counts of what may still be under way, and makes
 //! rings as deep as that order asks for.
 
+use crate::analysis::registers::RESERVED;
 use smallvec::SmallVec;
 use std::fmt;
 
@@ -141,6 +142,15 @@ impl Budget {
     }
 }
 
+impl Budget {
+    /// How many programs have so many bytes of rings each beside each other, where nobody knows of their registers and the system takes
+    /// no shared memory for them.
+    pub fn programs_with(&self, rings: u64) -> u64 {
+        let taken = self.taken.saturating_sub(RESERVED) + rings;
+        self.shared.saturating_sub(RESERVED) / taken.max(1)
+    }
+}
+
 /// A step of an iteration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -171,6 +181,9 @@ pub enum Step {
     Meet,
     /// Whether the hardware is to prefer the warp to others (`s_setprio`).
     Prefer(bool),
+    /// Dots that come before are issued before what comes behind, though nothing there needs them: so much is multiplied while loads
+    /// are under way for which what comes behind waits. Says something to LLVM's scheduler only.
+    Issued,
     /// Dots are done, as many as `pending` later ones need not be.
     AwaitDots {
         /// The dots, each of this iteration (0) or of the one before it (1).
@@ -442,7 +455,7 @@ impl LoopSchedule {
         }
         let fits = |found: &Self| {
             let no_more = found.depths.iter().zip(&self.depths).all(|(slots, before)| slots <= before);
-            no_more && found.depths.len() == self.depths.len() && found.reads_ahead()
+            no_more && found.depths.len() == self.depths.len() && found.pending_next().is_some()
         };
         [self.stages + 1, self.stages].into_iter().find_map(|stages| {
             let stage = Self::stages_of(graph, stages, &budget)?;
@@ -456,8 +469,41 @@ impl LoopSchedule {
     }
 
     /// Whether operands are read an iteration ahead.
-    pub fn reads_ahead(&self) -> bool {
-        !self.halves && self.kernel.iter().any(|step| matches!(step, Step::AwaitNext { .. }))
+    pub fn reads_ahead(&self, graph: &LoopGraph) -> bool {
+        !self.halves && graph.nodes.iter().any(|node| node.fetches)
+    }
+
+    /// The same as [`Self::reading_ahead`] where threads store what is read ahead to shared memory, from registers to which it was loaded an iteration before: what
+    /// is stored is for the next iteration, too, and comes before its first part is read, a barrier between. With two slots it goes to
+    /// the one that nobody reads; with one everything is read of it behind the first dot, and a barrier comes before the stores. They come
+    /// where half of the dots behind that have been begun, so that nobody waits for them at the barrier. `None` where an iteration does
+    /// anything else, or that does not fit.
+    pub fn reading_stored(graph: &LoopGraph, slots: u32, budget: &Budget) -> Option<Self> {
+        const STAGES: u32 = 3;
+        let nodes = &graph.nodes;
+        let words: u64 = nodes.iter().filter(|node| node.fetches).map(|node| node.words).sum();
+        let budget = Budget { registers: budget.registers + words, ..*budget };
+        let stage = Self::stages_of(graph, STAGES, &budget)?;
+        let one_ahead = |n: usize| stage[n] + 2 == STAGES;
+        let stored = |n: usize| nodes[n].kind == Kind::Fill && one_ahead(n);
+        let asks = |node: &Node| node.asked.is_some() || node.cluster.is_some();
+        let in_time = |edge: &Edge| !nodes[edge.from].fetches || stage[edge.to] + 1 == STAGES;
+        if graph.rings.is_empty()
+            || (0..nodes.len()).any(|n| nodes[n].writes.is_some() && !stored(n))
+            || (0..nodes.len()).any(|n| nodes[n].fetches && !one_ahead(n))
+            || !graph.edges.iter().all(in_time)
+            || nodes.iter().any(asks)
+        {
+            return None;
+        }
+        // What is read ahead as a whole leaves its slot free.
+        let whole = nodes.iter().all(|node| node.reads.is_empty() || node.fetches);
+        let slots = if whole { 1 } else { slots };
+        let kernel = Order::new(graph, &stage, STAGES, None).storing_ahead(slots)?;
+        let (depths, prologue) = (vec![slots; graph.rings.len()], Prologue::Before);
+        let schedule =
+            Self { stages: STAGES, stage, kernel, depths, advances_late: false, halves: false, prologue };
+        (budget.ctas_with(schedule.shared_bytes(graph)) > 0).then_some(schedule)
     }
 
     /// The same with the prologue of each tile behind the loop of the tile before.
@@ -821,6 +867,81 @@ impl<'a> Order<'a> {
         self.stage[n] + 1 < self.stages || self.users[n].iter().any(at_once)
     }
 
+    /// The steps of an iteration in which what is stored for the next one, and what is read of it, comes before the last dot, to rings of
+    /// so many slots; `None` where rings are read too late for that.
+    fn storing_ahead(mut self, slots: u32) -> Option<Vec<Step>> {
+        let graph = self.graph;
+        let nodes = &graph.nodes;
+        let run = |step: &Step| if let Step::Run(n) = step { Some(*n) } else { None };
+        let mut last = self.steps.iter().map(run).collect::<Option<Vec<usize>>>()?;
+        let first = last.iter().position(|n| nodes[*n].heavy)?;
+        let reads = |n: usize| !nodes[n].reads.is_empty();
+        if last[..first].iter().any(|n| reads(*n)) {
+            return None;
+        }
+        if slots == 1 {
+            // What is read, and what that needs, comes behind the first dot.
+            let mut soon = vec![false; nodes.len()];
+            let mut open: Vec<usize> = last[first..].iter().copied().filter(|n| reads(*n)).collect();
+            while let Some(n) = open.pop() {
+                if last[first..].contains(&n) && !std::mem::replace(&mut soon[n], true) {
+                    let within = self.needs[n].iter().filter(|edge| edge.distance == 0);
+                    open.extend(within.map(|edge| edge.from));
+                }
+            }
+            if last[first..].iter().any(|n| soon[*n] && nodes[*n].heavy) {
+                return None;
+            }
+            let behind = last.split_off(first + 1);
+            let (soon, later): (Vec<usize>, Vec<usize>) = behind.into_iter().partition(|n| soon[*n]);
+            last.extend(soon.into_iter().chain(later));
+        }
+        let dot = last.iter().rposition(|n| nodes[*n].heavy)?;
+        let read = last.iter().rposition(|n| reads(*n)).map_or(0, |at| at + 1);
+        if read > dot {
+            return None;
+        }
+        let free = if slots == 1 { read.max(first + 1) } else { first + 1 }.min(dot);
+        let dots: Vec<usize> = (free..=dot).filter(|at| nodes[last[*at]].heavy).collect();
+        let half = *dots.get(dots.len() / 2)?;
+        // Other buffers that threads fill and read share the barrier.
+        let others = |at: &usize| nodes[last[*at]].kind == Kind::Fixed && !reads(last[*at]);
+        let place = (free..half).find(others).unwrap_or(half);
+        let mut placed = vec![false; nodes.len()];
+        let mut with_needs = |which: &dyn Fn(&Node) -> bool| {
+            let mut open: Vec<usize> = (0..nodes.len()).filter(|n| which(&nodes[*n])).collect();
+            let mut own = vec![false; nodes.len()];
+            while let Some(n) = open.pop() {
+                if !std::mem::replace(&mut own[n], true) {
+                    let same = |edge: &&Edge| self.stage[edge.from] == self.stage[n] + edge.distance;
+                    open.extend(self.needs[n].iter().filter(same).map(|edge| edge.from));
+                }
+            }
+            let own: Vec<usize> =
+                (0..nodes.len()).filter(|n| own[*n] && self.is_ahead(*n) && !placed[*n]).collect();
+            own.iter().for_each(|n| placed[*n] = true);
+            own.into_iter().map(Step::Run).collect::<Vec<_>>()
+        };
+        let mut stores = with_needs(&|node| node.kind == Kind::Fill);
+        stores.insert(0, Step::Issued);
+        let fetches = with_needs(&|node| node.fetches);
+        let runs = |all: &[usize]| all.iter().map(|n| Step::Run(*n)).collect::<Vec<_>>();
+        let steps = [runs(&last[..place]), stores, runs(&last[place..dot]), fetches, runs(&last[dot..])];
+        let mut rest: Vec<usize> = (0..nodes.len()).filter(|n| self.is_ahead(*n) && !placed[*n]).collect();
+        rest.sort_by_key(|n| std::cmp::Reverse(self.stage[*n]));
+        self.steps = steps.concat();
+        self.insert_loads(&rest);
+        let mut at = vec![0; nodes.len()];
+        for (place, step) in self.steps.iter().enumerate() {
+            run(step).into_iter().for_each(|n| at[n] = place);
+        }
+        // A load may need what comes with the stores only.
+        let in_order = |edge: &Edge| {
+            self.stage[edge.from] != self.stage[edge.to] + edge.distance || at[edge.from] < at[edge.to]
+        };
+        graph.edges.iter().all(in_order).then_some(self.steps)
+    }
+
     /// The loads to registers that run ahead.
     fn loads_ahead(&self) -> Vec<usize> {
         let nodes = &self.graph.nodes;
@@ -1107,6 +1228,7 @@ impl fmt::Display for Step {
                 write!(f, "await copies {copies:?} of the next iteration, {pending} groups pending")
             }
             Step::Meet => write!(f, "halves of the warps meet"),
+            Step::Issued => write!(f, "dots before this are issued"),
             Step::Prefer(true) => write!(f, "prefer this warp"),
             Step::Prefer(false) => write!(f, "prefer no warp"),
             Step::AwaitBulk(n) => write!(f, "await copy {n} at its barrier"),

@@ -8,9 +8,10 @@
 //! [`ReadAhead`] says which dots have how many parts; it is made from the loop and its schedule. The loop is then put in that
 //! form, of which the planner makes a schedule ([`LoopSchedule::reading_ahead`]).
 
+use super::past_registers::part_of;
 use super::plan::{Budget, COPY_BYTES, Kind, LoopSchedule};
-use super::source::{Action, Refusal, Source, parts_along_k};
-use crate::analysis::registers::{free_registers, tensor_words};
+use super::source::{Action, Refusal, Source, body, is_read_within, parts_along_k};
+use crate::analysis::registers::{free_registers, knows_ctas, tensor_words, waves_together};
 use crate::buffer_plans;
 use crate::ir_util::viewed;
 use crate::machine::internal;
@@ -20,9 +21,8 @@ use mlir_host::asm::Reported;
 use mlir_host::ir::{Op, Type, Value};
 use mlir_host::rewrite::IrRewriter;
 use ttopt_dialect::amdg::ops::ExtractSliceOp;
-use ttopt_dialect::tt::ops::DotOp;
+use ttopt_dialect::tt::ops::{DotOp, LoadOp};
 use ttopt_dialect::ttg::attrs::encoding;
-use ttopt_dialect::ttg::is_cut_between_tiles;
 use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp, MemDescSubsliceOp, is_memdesc_view};
 use ttopt_dialect::ttg::types::MemDescType;
 
@@ -36,8 +36,8 @@ const NO_SLOWER: f64 = 1.05;
 /// Where an operand of a dot comes from.
 #[derive(Clone, Copy)]
 enum Operand<'c> {
-    /// It is read from a slot of a ring, or a view of it.
-    Read(LocalLoadOp<'c>),
+    /// It is read from a slot of a ring, from a buffer that threads fill in the iteration, or a view of either; the type of what it is read from.
+    Read(LocalLoadOp<'c>, MemDescType<'c>),
     /// It is read from a ring in which it lies as in memory; the type of a slot.
     Loaded(Value<'c>, MemDescType<'c>),
     /// It is in registers.
@@ -60,6 +60,10 @@ pub struct ReadAhead<'c> {
     first: Parts<'c>,
     /// The last dot, where that is another one.
     last: Option<Parts<'c>>,
+    /// Registers of a thread for the operands of the first one.
+    words: u64,
+    /// Registers that a thread has free where the next iteration's operands are read.
+    free: u64,
 }
 
 impl<'c> ReadAhead<'c> {
@@ -85,11 +89,12 @@ impl<'c> ReadAhead<'c> {
         if ![first, last].iter().all(|n| dot_of_warps(source, *n).is_some()) {
             return Err(UNEXPECTED);
         }
-        if nodes.iter().any(|node| node.writes.is_some() && node.kind != Kind::Copy) {
+        let fills = |kind| nodes.iter().any(|node| node.writes.is_some() && node.kind == kind);
+        if fills(Kind::BulkCopy) || fills(Kind::Copy) && fills(Kind::Fill) {
             return Err("not all of its rings are filled by copies that are counted in groups");
         }
         // Behind the wait for the next iteration's operands copies begin, to slots that this one has read.
-        if schedule.depths.contains(&1) {
+        if fills(Kind::Copy) && schedule.depths.contains(&1) {
             return Err("a ring has a single slot");
         }
         if (last..nodes.len()).any(|n| !nodes[n].reads.is_empty()) {
@@ -101,22 +106,56 @@ impl<'c> ReadAhead<'c> {
             let block = value.arg_block().or_else(|| value.def_op()?.block());
             block != source.op.region(0).first_block()
         };
-        if !first_parts.operands.iter().filter_map(Operand::held).all(is_outside) {
+        let in_ring = |operand: &Operand<'c>| match operand {
+            Operand::Read(read, _) => source.buffers.contains_key(&viewed(read.src())),
+            Operand::Loaded(..) => true,
+            Operand::Held(value) => is_outside(*value),
+        };
+        if !first_parts.operands.iter().all(in_ring) {
             return Err("an operand of its first dot is computed in the iteration");
         }
         // What is read ahead waits beside the last part of the last dot. Each copy has an address, of which tensors say nothing.
         let copies = source.graph.copied_bytes() / (COPY_BYTES * budget.threads).max(1);
         let words = first_parts.words() + ADDRESS_WORDS * copies;
-        let ctas = budget.ctas_with(schedule.shared_bytes(&source.graph)).max(1);
         let dots = (first_parts.dot.op(), last_parts.as_ref().unwrap_or(&first_parts).dot.op());
         // What was loaded to registers so far is counted as a whole, and read in parts.
         let all = std::iter::once(&first_parts).chain(&last_parts);
         let loaded: u64 = all.map(Parts::loaded_words).min().unwrap_or(0);
-        let free = free_registers(dots.0, dots.1, source.warps * ctas, target);
+        let rings = schedule.shared_bytes(&source.graph);
+        let warps = if knows_ctas(target) {
+            source.warps * budget.ctas_with(rings).max(1)
+        } else {
+            (source.warps * budget.programs_with(rings)).min(waves_together(dots.0, target)).max(source.warps)
+        };
+        let free = free_registers(dots.0, dots.1, warps, target);
         if words > free + loaded {
             return Err("there are no registers for it");
         }
-        Ok(Self { around: source.op, first: first_parts, last: last_parts })
+        let (words, free) = (first_parts.words() * first_parts.count.unsigned_abs(), free + loaded);
+        Ok(Self { around: source.op, first: first_parts, last: last_parts, words, free })
+    }
+
+    /// The buffers of the loop of `source` that threads fill in each iteration with operands of its first dot as they were loaded, where
+    /// none of these are in a ring so far.
+    pub fn stored(source: &Source<'c>) -> Vec<Op<'c>> {
+        let nodes = &source.graph.nodes;
+        let dot = (0..nodes.len()).find(|n| nodes[*n].heavy).and_then(|n| dot_of_warps(source, n));
+        let (Some(dot), Some((block, _))) = (dot, body(source.op)) else { return Vec::new() };
+        let read = [dot.a(), dot.b()].into_iter().filter_map(LocalLoadOp::defining);
+        let buffers: Vec<Op<'c>> = read.filter_map(|read| viewed(read.src()).def_op()).collect();
+        let is_loaded = |op: &Op<'c>| {
+            let from = LocalAllocOp::cast(*op).and_then(|alloc| alloc.src());
+            from.is_some_and(|from| LoadOp::defining(from).is_some())
+        };
+        if buffers.iter().any(|op| source.buffers.contains_key(&op.result(0)) || !is_loaded(op)) {
+            return Vec::new();
+        }
+        buffers.into_iter().filter(|op| op.block() == Some(block) && is_read_within(*op, block)).collect()
+    }
+
+    /// Whether a thread has registers for all that the first dot multiplies.
+    pub fn holds_all(&self) -> bool {
+        self.words <= self.free
     }
 
     /// Takes the dots apart; gives the reads that are to run an iteration ahead.
@@ -148,8 +187,17 @@ impl<'c> Operand<'c> {
         }
         let read = LocalLoadOp::defining(value)
             .filter(|read| read.token().is_none() && read.op().block() == dot.op().block())
-            .filter(|read| source.buffers.contains_key(&viewed(read.src())));
-        read.map_or(Self::Held(value), Self::Read)
+            .filter(|read| {
+                let buffer = viewed(read.src());
+                let filled = |op: Op<'c>| dot.op().block().is_some_and(|block| is_read_within(op, block));
+                source.buffers.contains_key(&buffer) || buffer.def_op().is_some_and(filled)
+            });
+        // A ring may have another layout than the buffer whose place it takes.
+        let from = |read: LocalLoadOp<'c>| match source.buffers.get(&read.src()) {
+            Some((ring, part)) => source.slots[*ring].get(*part).copied(),
+            None => MemDescType::cast(read.src().ty()),
+        };
+        read.and_then(|read| Some(Self::Read(read, from(read)?))).unwrap_or(Self::Held(value))
     }
 
     fn held(&self) -> Option<Value<'c>> {
@@ -162,7 +210,7 @@ fn dot_of_warps<'c>(source: &Source<'c>, n: usize) -> Option<DotOp<'c>> {
     let Action::Op(op) = source.actions[n] else { return None };
     let dot = DotOp::cast(op).filter(|_| op.block() == source.op.region(0).first_block())?;
     let layout = encoding(dot.d().ty().as_tensor()?.encoding()?).ok()?;
-    matches!(layout, Encoding::NvidiaMma(_)).then_some(dot)
+    matches!(layout, Encoding::NvidiaMma(_) | Encoding::AmdMfma(_) | Encoding::AmdWmma(_)).then_some(dot)
 }
 
 impl<'c> Parts<'c> {
@@ -197,18 +245,10 @@ impl<'c> Parts<'c> {
     /// The type of a part of the buffer that operand `i` is read from.
     fn buffer(&self, i: usize) -> Option<MemDescType<'c>> {
         let whole = match self.operands[i] {
-            Operand::Read(read) => MemDescType::cast(read.src().ty())?,
-            Operand::Loaded(_, slot) => slot,
+            Operand::Read(_, from) | Operand::Loaded(_, from) => from,
             Operand::Held(_) => return None,
         };
-        if self.count == 1 {
-            return Some(whole);
-        }
-        let shape = self.types[i].as_tensor()?.shape();
-        let fits = shape.len() == whole.rank() && is_cut_between_tiles(whole, &shape);
-        let (element, layout, alloc) = (whole.element(), whole.encoding(), whole.alloc_shape());
-        let part = MemDescType::view(&shape, element, layout, whole.space(), whole.mutable(), &alloc);
-        part.filter(|_| fits)
+        if self.count == 1 { Some(whole) } else { part_of(whole, &self.types[i].as_tensor()?.shape()) }
     }
 
     /// Cycles in which all parts of both operands are read.
@@ -250,7 +290,7 @@ impl<'c> Parts<'c> {
         for (operand, buffer) in self.operands.iter().zip(&mut buffers) {
             *buffer = match operand {
                 Operand::Held(_) => None,
-                Operand::Read(read) => Some(read.src()),
+                Operand::Read(read, _) => Some(read.src()),
                 Operand::Loaded(value, slot) => {
                     let made = LocalAllocOp::build(dot.loc()).src(Some(*value)).results(&[slot.ty()]);
                     Some(made.insert(rewriter)?.result())
@@ -276,7 +316,7 @@ impl<'c> Parts<'c> {
         dot.result(0).replace_all_uses_with(sum);
         dot.erase();
         for operand in self.operands {
-            if let Operand::Read(read) = operand {
+            if let Operand::Read(read, _) = operand {
                 erase_unused(read.op());
             }
         }
@@ -320,7 +360,12 @@ impl<'c> Parts<'c> {
             at = made.result(0);
         }
         if self.count > 1 {
-            let ty = self.buffer(i).ok_or_else(|| internal(dot, "a part of a buffer that is none"))?;
+            let shape = self.types[i].as_tensor().map(|ty| ty.shape());
+            let ty = MemDescType::cast(at.ty()).zip(shape).and_then(|(ty, shape)| {
+                let (element, layout, alloc) = (ty.element(), ty.encoding(), ty.alloc_shape());
+                MemDescType::view(&shape, element, layout, ty.space(), ty.mutable(), &alloc)
+            });
+            let ty = ty.ok_or_else(|| internal(dot, "a part of a buffer that is none"))?;
             let offsets = self.offsets(i, part).into_iter().map(i32::try_from).collect::<Result<Vec<_>, _>>();
             let offsets =
                 offsets.map_err(|_| internal(dot, "a part of a buffer begins beyond all memory"))?;

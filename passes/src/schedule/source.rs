@@ -189,9 +189,31 @@ enum Why {
 #[derive(Clone, Debug, Default)]
 pub struct Ahead<'c> {
     /// What threads store to shared memory for dots, which may be for later iterations.
-    pub stores: bool,
+    pub stores: Stores<'c>,
     /// Reads of operands that the next iteration multiplies.
     pub reads: Vec<Op<'c>>,
+}
+
+/// Which buffers that threads fill in an iteration may be filled for a later one.
+#[derive(Clone, Debug, Default)]
+pub enum Stores<'c> {
+    /// None.
+    #[default]
+    None,
+    /// All that threads read.
+    All,
+    /// These.
+    Of(Vec<Op<'c>>),
+}
+
+impl<'c> Stores<'c> {
+    fn may_have(&self, op: Op<'c>) -> bool {
+        match self {
+            Stores::None => false,
+            Stores::All => true,
+            Stores::Of(these) => these.contains(&op),
+        }
+    }
 }
 
 /// Why a loop is left as it is.
@@ -520,6 +542,13 @@ fn seen_as(buffer: Value<'_>) -> Vec<Op<'_>> {
     users
 }
 
+/// Whether a buffer that `op` fills once is only read by threads, in the same iteration of the loop with the body `block`.
+pub fn is_read_within<'c>(op: Op<'c>, block: Block<'c>) -> bool {
+    let reads = |user: Op<'c>| LocalLoadOp::cast(user).is_some() || is_memdesc_view(user);
+    fills_constant_buffer(op)
+        && seen_as(op.result(0)).into_iter().all(|user| user.block() == Some(block) && reads(user))
+}
+
 /// A buffer of `shape` like `like`, that is written.
 fn slot_type<'c>(ty: MemDescType<'c>) -> Option<MemDescType<'c>> {
     MemDescType::new(&ty.shape(), ty.element(), ty.encoding(), ty.space(), true)
@@ -631,7 +660,7 @@ impl<'c> Builder<'_, 'c> {
         if let Some(load) = LoadOp::cast(op).filter(|_| !self.written.may_be(op.operand(0))) {
             return self.load(op, load);
         }
-        let ahead = self.ahead.stores && self.is_read_in_loop(op);
+        let ahead = self.ahead.stores.may_have(op) && is_read_within(op, self.block);
         if let Some(alloc) = LocalAllocOp::cast(op)
             && (ahead || self.is_for_dots_beside(op))
             && let Some(ty) = MemDescType::cast(alloc.result().ty()).and_then(slot_type)
@@ -736,12 +765,6 @@ impl<'c> Builder<'_, 'c> {
             }
         }
         any && fills_constant_buffer(op)
-    }
-
-    /// Whether a buffer that is filled once is only read by threads, in the same iteration.
-    fn is_read_in_loop(&self, op: Op<'c>) -> bool {
-        let reads = |user: Op<'c>| LocalLoadOp::cast(user).is_some() && user.block() == Some(self.block);
-        fills_constant_buffer(op) && op.result(0).uses().all(|(user, _)| reads(user))
     }
 
     fn load(&mut self, op: Op<'c>, load: LoadOp<'c>) {
@@ -1076,7 +1099,8 @@ fn divides_within(op: Op<'_>) -> bool {
 impl Source<'_> {
     /// The schedule as a table of operations by stages.
     pub fn describe(&self, schedule: &LoopSchedule) -> String {
-        let reads = if schedule.reads_ahead() { ", of which one reads operands ahead" } else { "" };
+        let reads =
+            if schedule.reads_ahead(&self.graph) { ", of which one reads operands ahead" } else { "" };
         let mut text = format!("has a software pipeline of {} stages{reads}:", schedule.stages);
         for step in &schedule.kernel {
             text.push_str("\n  ");
