@@ -3,6 +3,7 @@
 // RUN: %ttopt %s -split-input-file --convert-triton-to-tritongpu=target=cuda:90 --tritongpu-accelerate-matmul | FileCheck %s --check-prefixes=CHECK,SM90
 // RUN: %ttopt %s -split-input-file --convert-triton-to-tritongpu="target=hip:gfx942 threads-per-warp=64" --tritongpu-accelerate-matmul | FileCheck %s --check-prefixes=CHECK,GFX942
 // RUN: %ttopt %s -split-input-file --convert-triton-to-tritongpu="target=hip:gfx1201" --tritongpu-accelerate-matmul | FileCheck %s --check-prefixes=CHECK,GFX1201
+// RUN: %ttopt %s -split-input-file --convert-triton-to-tritongpu="target=hip:gfx1250" --tritongpu-accelerate-matmul | FileCheck %s --check-prefixes=CHECK,GFX1250
 // A second time changes nothing.
 // RUN: %ttopt %s -split-input-file --convert-triton-to-tritongpu=target=cuda:90 --tritongpu-accelerate-matmul > %t.once
 // RUN: %ttopt %s -split-input-file --convert-triton-to-tritongpu=target=cuda:90 --tritongpu-accelerate-matmul --tritongpu-accelerate-matmul > %t.twice
@@ -16,6 +17,7 @@
 // SM90-DAG: #[[B:.+]] = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
 // GFX942: #mma = #ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], isTransposed = true}>
 // GFX1201: #mma = #ttg.amd_wmma<{version = 2, isTranspose = true, ctaLayout = {warp = {{\[\[0, 1\], \[1, 0\]\]}}}}>
+// GFX1250: #mma = #ttg.amd_wmma<{version = 3, isTranspose = true, ctaLayout = {warp = {{\[\[0, 1\], \[1, 0\]\]}}}, instrShape = [16, 16, 32]}>
 // CHECK-LABEL: @half
 // SM80: tt.dot {{.*}} : tensor<64x32xf16, #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>> * tensor<32x64xf16, #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 2}>> -> tensor<64x64xf32, #mma>
 // SM90: %[[LEFT:.+]] = ttg.local_alloc %arg0 : {{.*}} -> !ttg.memdesc<64x32xf16, #[[A]], #smem>
@@ -25,6 +27,7 @@
 // SM90: ttg.convert_layout %[[D]]
 // GFX942: tt.dot {{.*}} kWidth = 8
 // GFX1201: tt.dot {{.*}} kWidth = 8
+// GFX1250: tt.dot {{.*}} kWidth = 8
 tt.func @half(%a: tensor<64x32xf16>, %b: tensor<32x64xf16>, %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
   %d = tt.dot %a, %b, %c : tensor<64x32xf16> * tensor<32x64xf16> -> tensor<64x64xf32>
   tt.return %d : tensor<64x64xf32>

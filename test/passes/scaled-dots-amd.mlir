@@ -1,5 +1,6 @@
 // RUN: %ttopt %s --convert-triton-to-tritongpu='target=hip:gfx950 num-warps=4 threads-per-warp=64' --tritongpu-accelerate-matmul --canonicalize --split-input-file | FileCheck %s
 // RUN: %ttopt %s --convert-triton-to-tritongpu='target=hip:gfx942 num-warps=4 threads-per-warp=64' --tritongpu-accelerate-matmul --canonicalize --split-input-file | FileCheck %s --check-prefix=CDNA3
+// RUN: %ttopt %s --convert-triton-to-tritongpu='target=hip:gfx1250 num-warps=4 threads-per-warp=32' --tritongpu-accelerate-matmul --canonicalize --split-input-file | FileCheck %s --check-prefix=CDNA3
 
 // 8-bit floats with scales for 32 elements each are multiplied as they are where an instruction does it, scales in the lanes of
 // their rows and columns.

@@ -6,11 +6,11 @@
 // instruction and no register. So this is for functions that spill scalar registers (`codegen::with_least_spills`).
 
 #include "again.h"
+#include "uniformity.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/LoopInfo.h"
-#include "llvm/Analysis/UniformityAnalysis.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/InstrTypes.h"
@@ -29,14 +29,15 @@ public:
   void getAnalysisUsage(llvm::AnalysisUsage &usage) const override {
     usage.setPreservesCFG();
     usage.addRequired<llvm::LoopInfoWrapperPass>();
-    usage.addRequired<llvm::UniformityInfoWrapperPass>();
+    tt::Uniformity::require(usage);
   }
 
   bool runOnFunction(llvm::Function &function) override {
     if (!function.hasFnAttribute(tt::ComputesAgain))
       return false;
     auto &loops = getAnalysis<llvm::LoopInfoWrapperPass>().getLoopInfo();
-    uniform = &getAnalysis<llvm::UniformityInfoWrapperPass>().getUniformityInfo();
+    tt::Uniformity known(*this, function);
+    uniform = &known;
     bool changed = false;
     // What an outer loop computes is kept by the ones inside.
     for (llvm::Loop *loop : loops.getLoopsInPreorder())
@@ -139,7 +140,7 @@ private:
     return llvm::isa<llvm::SelectInst>(at) || (operation && !operation->isIntDivRem());
   }
 
-  const llvm::UniformityInfo *uniform = nullptr;
+  const tt::Uniformity *uniform = nullptr;
 };
 char Again::ID;
 } // namespace

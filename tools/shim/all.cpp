@@ -9,3 +9,4 @@
 #include "masks.cpp"
 #include "random.cpp"
 #include "sinking.cpp"
+#include "translate.cpp"

@@ -6,10 +6,10 @@
 // scalar one, so that is only for loops whose scalar values would be spilled, to lanes of vector registers.
 
 #include "masks.h"
+#include "uniformity.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/LoopInfo.h"
-#include "llvm/Analysis/UniformityAnalysis.h"
 #include "llvm/IR/DataLayout.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Instructions.h"
@@ -31,14 +31,15 @@ public:
   void getAnalysisUsage(llvm::AnalysisUsage &usage) const override {
     usage.setPreservesCFG();
     usage.addRequired<llvm::LoopInfoWrapperPass>();
-    usage.addRequired<llvm::UniformityInfoWrapperPass>();
+    tt::Uniformity::require(usage);
   }
 
   bool runOnFunction(llvm::Function &function) override {
     auto &loops = getAnalysis<llvm::LoopInfoWrapperPass>().getLoopInfo();
     if (loops.empty())
       return false;
-    uniform = &getAnalysis<llvm::UniformityInfoWrapperPass>().getUniformityInfo();
+    tt::Uniformity known(*this, function);
+    uniform = &known;
     bool changed = false;
     for (llvm::Loop *loop : loops.getLoopsInPreorder())
       changed |= bound(*loop);
@@ -143,7 +144,7 @@ private:
       masks[same].push_back({&at, order, compared, limit});
   }
 
-  const llvm::UniformityInfo *uniform = nullptr;
+  const tt::Uniformity *uniform = nullptr;
 };
 char MaskBounds::ID;
 } // namespace

@@ -5,12 +5,12 @@
 // place. Neither pass counts registers there.
 
 #include "sinking.h"
+#include "uniformity.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/PostDominators.h"
-#include "llvm/Analysis/UniformityAnalysis.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"
 #include "llvm/CodeGen/TargetOpcodes.h"
@@ -41,13 +41,14 @@ public:
   llvm::StringRef getPassName() const override { return "Hold what takes fewer registers than its operands"; }
   void getAnalysisUsage(llvm::AnalysisUsage &usage) const override {
     usage.setPreservesCFG();
-    usage.addRequired<llvm::UniformityInfoWrapperPass>();
+    tt::Uniformity::require(usage);
   }
 
   bool runOnFunction(llvm::Function &function) override {
     if (function.size() == 1)
       return false;
-    uniform = &getAnalysis<llvm::UniformityInfoWrapperPass>().getUniformityInfo();
+    tt::Uniformity known(*this, function);
+    uniform = &known;
     layout = &function.getDataLayout();
     dominators.recalculate(function);
     after.recalculate(function);
@@ -171,7 +172,7 @@ private:
     return !dominators.properlyDominates(&block, user.getParent()) && !targets.contains(&user);
   }
 
-  const llvm::UniformityInfo *uniform = nullptr;
+  const tt::Uniformity *uniform = nullptr;
   const llvm::DataLayout *layout = nullptr;
   llvm::DominatorTree dominators;
   llvm::PostDominatorTree after;

@@ -405,9 +405,9 @@ const LEFT_OUT_AMD: [&CStr; 12] = [
 ];
 
 /// The same in what lowering makes, for what it never makes: calls of `printf`, constructors, images, functions with any number of
-/// arguments, OpenCL's blocks, named barriers, `invoke`, `callbr`, pointers of address space 7, statepoints, and attributes that ask for
-/// instrumentation. They look at each function all the same, and some ask for analyses.
-const LEFT_OUT_LOWERED_AMD: [&CStr; 20] = [
+/// arguments, OpenCL's blocks, named barriers, `invoke`, `callbr`, pointers of address space 7, statepoints, masked accesses to vectors,
+/// blocks that are worth a copy at the end of others, and attributes that ask for instrumentation. They look at each function all the same, and some ask for analyses.
+const LEFT_OUT_LOWERED_AMD: [&CStr; 24] = [
     c"AMDGPU Printf lowering",
     c"Lower ctors and dtors for AMDGPU",
     c"AMDGPU Image Intrinsic Optimizer",
@@ -428,6 +428,10 @@ const LEFT_OUT_LOWERED_AMD: [&CStr; 20] = [
     c"Insert XRay ops",
     c"Remove Loads Into Fake Uses",
     c"Stack Frame Layout Analysis",
+    c"Insert stack protectors",
+    c"Scalarize Masked Memory Intrinsics",
+    c"Machine Sanitizer Binary Metadata",
+    c"Tail Duplication",
 ];
 
 /// The same where there is one function: nobody calls it.
@@ -440,7 +444,8 @@ const LEFT_OUT_ALONE_AMD: [&CStr; 4] = [
 
 /// Optimizations of what is in some modules only, by [`Found`].
 const LEFT_OUT_WITHOUT_ATOMICS_AMD: [&CStr; 1] = [c"AMDGPU atomic optimizations"];
-const LEFT_OUT_WITHOUT_ARRAYS_AMD: [&CStr; 2] = [c"AMDGPU Promote Alloca", c"Merge disjoint stack slots"];
+const LEFT_OUT_WITHOUT_ARRAYS_AMD: [&CStr; 3] =
+    [c"AMDGPU Promote Alloca", c"Merge disjoint stack slots", c"Local Stack Slot Allocation"];
 const LEFT_OUT_WITHOUT_LOOPS_AMD: [&CStr; 5] = [
     c"Loop Invariant Code Motion",
     c"Loop Strength Reduction",

@@ -112,7 +112,7 @@ pub enum MatrixUnit {
     Rdna3,
     /// gfx12.
     Rdna4,
-    /// gfx1250: has matrix instructions, none of which is in the table, so threads multiply.
+    /// gfx1250.
     Cdna5,
 }
 
@@ -126,6 +126,7 @@ impl MatrixUnit {
             MatrixUnit::Cdna4 => Some(4),
             MatrixUnit::Rdna3 => Some(1),
             MatrixUnit::Rdna4 => Some(2),
+            MatrixUnit::Cdna5 => Some(3),
             _ => None,
         }
     }
@@ -671,8 +672,8 @@ fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
 
 fn amd(name: &'static str, arch: &str) -> TargetDesc {
     let cdna4 = arch == "gfx950";
-    // As LLVM 22 has it; there is no ISA manual. What is not known to be as on gfx12 is not used: matrix instructions, buffers,
-    // whose descriptors have other fields, and copies to the LDS. Rates are gfx12's.
+    // As LLVM 22 has it; there is no ISA manual. What is not known to be as on gfx12 is not used: buffers, whose descriptors have
+    // other fields, and copies to the LDS. Rates are gfx12's.
     let cdna5 = arch == "gfx1250";
     let rdna = matches!(arch, "gfx1100" | "gfx1201");
     let wave32 = rdna || cdna5;
@@ -728,7 +729,7 @@ fn amd(name: &'static str, arch: &str) -> TargetDesc {
             "gfx1250" => MatrixUnit::Cdna5,
             _ => MatrixUnit::Rdna4,
         },
-        fp8_dots: fp8.filter(|_| !cdna5),
+        fp8_dots: fp8,
         fp8_conversions: fp8,
         primitives: Primitives {
             ds_b128: true,

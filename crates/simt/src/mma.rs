@@ -30,6 +30,9 @@
 //! `v_wmma` 16×16×16 (RDNA3 ISA: a lane holds a whole row of A or column of B, both halves of the wave the
 //! same; D rows 2·r + lane / 16. RDNA4 ISA: depth 8·(lane / 16) + j; D rows 8·(lane / 16) + r).
 //!
+//! `v_wmma` of gfx1250, of which there is no manual, by the layouts of Triton 3.9: runs of R elements along the depth, eight of 8 and 16 bits
+//! and two of 32, belong to the halves of the wave in turn: depth 2·R·(j / R) + R·(lane / 16) + j mod R; D as RDNA4's.
+//!
 //! # Arithmetic
 //!
 //! All products of one instruction and the accumulator are summed in f64, in the order c, k = 0, 1, …, and
@@ -43,7 +46,7 @@ use crate::num;
 /// Whether this form exists in the tables above.
 pub fn supported(m: &Mma) -> bool {
     let lanes = match m.layout {
-        MmaLayout::Ptx | MmaLayout::WmmaGfx11 | MmaLayout::WmmaGfx12 => 32,
+        MmaLayout::Ptx | MmaLayout::WmmaGfx11 | MmaLayout::WmmaGfx12 | MmaLayout::WmmaGfx1250 => 32,
         MmaLayout::Mfma { .. } | MmaLayout::MfmaNarrow => 64,
     };
     let (rows, cols, k) = m.shape;
@@ -85,7 +88,25 @@ pub fn supported(m: &Mma) -> bool {
                     && m.d.len() == m.c.len()
                     && matches!(m.scales.len(), 0 | 2)
             }
-            _ => m.cd != Elem::F16 && m.c.len() == 8 && m.d.len() == 8,
+            MmaLayout::WmmaGfx1250 => {
+                let summands: &[u32] = match m.ab.0.bits() {
+                    8 if m.cd == Elem::S32 => &[64],
+                    8 => &[64, 128],
+                    16 => &[32],
+                    _ => &[4],
+                };
+                // Floats of 16 bits have a register each here, bytes come as words.
+                let registers = |n: u32, e: Elem| words(n, e, if e.bits() == 16 { 16 } else { 32 });
+                summands.contains(&k)
+                    && (rows, cols) == (16, 16)
+                    && m.a.len() == registers(rows * k, m.ab.0)
+                    && m.b.len() == registers(cols * k, m.ab.1)
+                    && m.cd != Elem::F16
+                    && [m.c.len(), m.d.len()] == [8, 8]
+            }
+            MmaLayout::WmmaGfx11 | MmaLayout::WmmaGfx12 => {
+                m.cd != Elem::F16 && m.c.len() == 8 && m.d.len() == 8
+            }
         }
 }
 
@@ -175,6 +196,10 @@ fn operand_place(m: &Mma, b: bool, l: usize, r: usize, j: usize, e: usize) -> Pl
         }
         MmaLayout::WmmaGfx11 => (0, l % 16, r * e + j),
         MmaLayout::WmmaGfx12 => (0, l % 16, 8 * (l / 16) + r * e + j),
+        MmaLayout::WmmaGfx1250 => {
+            let (run, at) = (if m.ab.0.bits() == 32 { 2 } else { 8 }, r * e + j);
+            (0, l % 16, 2 * run * (at / run) + run * (l / 16) + at % run)
+        }
     }
 }
 
@@ -198,7 +223,7 @@ fn result_place(m: &Mma, l: usize, i: usize) -> Place {
             (row / m.shape.0 as usize, row % m.shape.0 as usize, l % n)
         }
         MmaLayout::WmmaGfx11 => (0, 2 * i + l / 16, l % 16),
-        MmaLayout::WmmaGfx12 => (0, 8 * (l / 16) + i, l % 16),
+        MmaLayout::WmmaGfx12 | MmaLayout::WmmaGfx1250 => (0, 8 * (l / 16) + i, l % 16),
     }
 }
 
@@ -401,6 +426,10 @@ mod tests {
             (form(MmaLayout::MfmaNarrow, (16, 16, 128), Elem::E4M3, Elem::F32, 8, 8, 4), 64, 4),
             (form(MmaLayout::MfmaNarrow, (32, 32, 64), Elem::E2M1, Elem::F32, 4, 4, 16), 64, 8),
             (form(x(16), (4, 4, 4), Elem::F16, Elem::F32, 4, 4, 4), 64, 1),
+            (form(MmaLayout::WmmaGfx1250, (16, 16, 4), Elem::F32, Elem::F32, 2, 2, 8), 32, 1),
+            (form(MmaLayout::WmmaGfx1250, (16, 16, 32), Elem::F16, Elem::F32, 16, 16, 8), 32, 1),
+            (form(MmaLayout::WmmaGfx1250, (16, 16, 64), Elem::S8, Elem::S32, 8, 8, 8), 32, 4),
+            (form(MmaLayout::WmmaGfx1250, (16, 16, 128), Elem::E4M3, Elem::F32, 16, 16, 8), 32, 4),
         ]
     }
 

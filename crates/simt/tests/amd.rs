@@ -14,7 +14,7 @@ fn lanes(body: &str, declarations: &str) -> Vec<u32> {
     )
 }
 
-fn run(body: &str, declarations: &str, words: usize, cpu: &str) -> Vec<u32> {
+fn decoded(body: &str, declarations: &str, cpu: &str) -> Result<simt::bytecode::Program, simt::Error> {
     let ir = format!(
         "target triple = \"amdgcn-amd-amdhsa\"
          define amdgpu_kernel void @k(ptr addrspace(1) %out) #0 {{
@@ -26,8 +26,11 @@ fn run(body: &str, declarations: &str, words: usize, cpu: &str) -> Vec<u32> {
          {declarations}
          attributes #0 = {{ \"target-cpu\"=\"{cpu}\" \"amdgpu-flat-work-group-size\"=\"1,32\" }}"
     );
-    let module = simt::read::parse("amd.ll", ir.as_bytes()).unwrap();
-    let program = simt::decode(&module, None).unwrap();
+    simt::decode(&simt::read::parse("amd.ll", ir.as_bytes())?, None)
+}
+
+fn run(body: &str, declarations: &str, words: usize, cpu: &str) -> Vec<u32> {
+    let program = decoded(body, declarations, cpu).unwrap();
     let args = vec![Arg::Buffer { name: "out".into(), data: vec![0; 128 * words] }];
     let o = simt::run(&program, &Launch { args, ..Launch::default() }).unwrap();
     assert!(o.findings.is_empty(), "{:?}", o.findings);
@@ -129,6 +132,49 @@ fn wmma_fragments_of_both_generations() {
     let gfx12 =
         wmma(8, "%half = lshr i32 %t, 4\n %eight = shl i32 %half, 3\n %first = uitofp i32 %eight to half");
     assert_eq!(gfx12, (0..256).map(|i| want(8 * (i / 8 / 16) + i % 8)).collect::<Vec<u32>>());
+}
+
+/// Stores D = A · B + 1 by `v_wmma` of gfx1250: lanes 0 to 15 have the depths 0 and 1, the others 2 and 3. In row i, A is i at the depths
+/// 0 and 3, else nothing; B is j + 1 and 10 there, in column j, else 100.
+fn wmma_gfx1250(negated: bool) -> (String, String) {
+    let callee = "@llvm.amdgcn.wmma.f32.16x16x4.f32.v8f32.v2f32";
+    let ones = ["float 1.0"; 8].join(", ");
+    let body = format!(
+        "%side = and i32 %t, 15
+         %i = uitofp i32 %side to float
+         %j = fadd float %i, 1.0
+         %low = icmp ult i32 %t, 16
+         %a0 = select i1 %low, float %i, float 0.0
+         %a1 = select i1 %low, float 0.0, float %i
+         %b0 = select i1 %low, float %j, float 100.0
+         %b1 = select i1 %low, float 100.0, float 10.0
+         %av = insertelement <2 x float> poison, float %a0, i32 0
+         %a = insertelement <2 x float> %av, float %a1, i32 1
+         %bv = insertelement <2 x float> poison, float %b0, i32 0
+         %b = insertelement <2 x float> %bv, float %b1, i32 1
+         %d = call <8 x float> {callee}(i1 {negated}, <2 x float> %a, i1 false, <2 x float> %b, i16 0, <8 x float> <{ones}>, i1 false, i1 false)
+         %po = getelementptr <8 x float>, ptr addrspace(1) %out, i32 %t
+         store <8 x float> %d, ptr addrspace(1) %po"
+    );
+    let declared =
+        format!("declare <8 x float> {callee}(i1, <2 x float>, i1, <2 x float>, i16, <8 x float>, i1, i1)");
+    (body, declared)
+}
+
+#[test]
+fn wmma_of_gfx1250() {
+    let (body, declared) = wmma_gfx1250(false);
+    // Register r of lane l is row 8 (l / 16) + r of column l mod 16.
+    let want = |l: u32, r: u32| ((8 * (l / 16) + r) as f32 * (l % 16 + 1 + 10) as f32 + 1.0).to_bits();
+    let want: Vec<u32> = (0..256).map(|at| want(at / 8, at % 8)).collect();
+    assert_eq!(run(&body, &declared, 8, "gfx1250"), want);
+
+    let error =
+        |(body, declared): (String, String), cpu| decoded(&body, &declared, cpu).unwrap_err().to_string();
+    let other = error((body, declared), "gfx1201");
+    assert!(other.contains("unsupported: the intrinsic @llvm.amdgcn.wmma.f32.16x16x4.f32"), "{other}");
+    let negated = error(wmma_gfx1250(true), "gfx1250");
+    assert!(negated.contains("with negation or clamping"), "{negated}");
 }
 
 /// D = A · B + C of integers: A[i][k] = i − 8 signed, B[k][j] = j unsigned, C as given.

@@ -1,5 +1,5 @@
 //! `v_mfma` (CDNA3 and CDNA4 ISA, "Matrix Arithmetic Instructions") and `v_wmma` (RDNA3 and RDNA4 ISA, "Wave Matrix
-//! Multiply Accumulate").
+//! Multiply Accumulate"; of gfx1250, LLVM).
 
 use super::memory::join;
 use crate::emit::{Emit, Lowered, unsupported};
@@ -185,6 +185,9 @@ fn wmma<'c>(
 ) -> Lowered<Value<'c>> {
     let [m, n, k] = instruction.shape;
     let shape = format!("{m}x{n}x{k}");
+    if k != 16 {
+        return wmma_gfx1250(e, &shape, types, formats, [a, b, c]);
+    }
     match (types.kind, formats) {
         (_, Some([left, right])) => {
             e.intrinsic(&format!("llvm.amdgcn.wmma.f32.{shape}.{left}.{right}"), &[a, b, c], c.ty())
@@ -204,4 +207,29 @@ fn wmma<'c>(
         }
         (kind, _) => unsupported(format!("v_wmma of {kind:?}")),
     }
+}
+
+/// `v_wmma` of gfx1250, with nothing negated and no operand that an instruction behind uses again (LLVM's `IntrinsicsAMDGPU`).
+fn wmma_gfx1250<'c>(
+    e: &mut Emit<'c>,
+    shape: &str,
+    types: &MatrixTypes<'c>,
+    formats: Option<[&str; 2]>,
+    [a, b, c]: [Value<'c>; 3],
+) -> Lowered<Value<'c>> {
+    let (no, as_it_is) = (e.const_int(1, 0)?, e.const_int(16, 0)?);
+    let (name, operands): (_, &[Value<'c>]) = match (types.kind, formats) {
+        (_, Some([left, right])) => (format!("f32.{shape}.{left}.{right}"), &[a, b, as_it_is, c, no, no]),
+        (DotType::I8, _) => {
+            // Both operands are signed; sums wrap.
+            let signed = e.const_int(1, 1)?;
+            (format!("i32.{shape}.iu8"), &[signed, a, signed, b, c, no, no, no])
+        }
+        (DotType::F16 | DotType::Bf16 | DotType::F32, _) => {
+            let kind = format!("{:?}", types.kind).to_lowercase();
+            (format!("f32.{shape}.{kind}"), &[no, a, no, b, as_it_is, c, no, no])
+        }
+        (kind, _) => return unsupported(format!("v_wmma of {kind:?}")),
+    };
+    e.intrinsic(&format!("llvm.amdgcn.wmma.{name}"), operands, c.ty())
 }

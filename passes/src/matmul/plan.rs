@@ -507,7 +507,7 @@ impl Multiplied {
         if problem.k.is_multiple_of(wide * lanes) { wide } else { own }
     }
 
-    /// `v_wmma` (RDNA3 and RDNA4 ISA, "Wave Matrix Multiply Accumulate").
+    /// `v_wmma` (RDNA3 and RDNA4 ISA, "Wave Matrix Multiply Accumulate"), also that of gfx1250.
     fn wmma(
         &self,
         problem: &Problem,

@@ -118,3 +118,70 @@ tt.func private @wmma(%x: tensor<16x16xi8, #a>, %y: tensor<16x16xi8, #b>, %z: te
   tt.return %d : tensor<16x16xi32, #mma>
 }
 }
+
+// -----
+
+// gfx1250 multiplies 32 summands of 16 bits: nothing is negated, no operand used again.
+#mma = #ttg.amd_wmma<{version = 3, isTranspose = true, ctaLayout = {warp = []}, instrShape = [16, 16, 32]}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 8}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 8}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "hip:gfx1250", "ttg.threads-per-warp" = 32 : i32} {
+// CHECK-LABEL: llvm.func internal @halves(
+// CHECK-DAG:     %[[NO:.*]] = llvm.mlir.constant(false)
+// CHECK-DAG:     %[[ASIS:.*]] = llvm.mlir.constant(0 : i16)
+// CHECK:         "llvm.amdgcn.wmma.f32.16x16x32.bf16"(%[[NO]], %{{.*}}, %[[NO]], %{{.*}}, %[[ASIS]], %{{.*}}, %[[NO]], %[[NO]]) : (i1, vector<16xbf16>, i1, vector<16xbf16>, i16, vector<8xf32>, i1, i1) -> vector<8xf32>
+// CHECK-NOT:     wmma
+tt.func private @halves(%x: tensor<16x32xbf16, #a>, %y: tensor<32x16xbf16, #b>, %z: tensor<16x16xf32, #mma>) -> tensor<16x16xf32, #mma> {
+  %d = tt.dot %x, %y, %z : tensor<16x32xbf16, #a> * tensor<32x16xbf16, #b> -> tensor<16x16xf32, #mma>
+  tt.return %d : tensor<16x16xf32, #mma>
+}
+}
+
+// -----
+
+#mma = #ttg.amd_wmma<{version = 3, isTranspose = true, ctaLayout = {warp = []}, instrShape = [16, 16, 4]}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 2}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "hip:gfx1250", "ttg.threads-per-warp" = 32 : i32} {
+// CHECK-LABEL: llvm.func internal @singles(
+// CHECK-COUNT-2: "llvm.amdgcn.wmma.f32.16x16x4.f32"({{.*}}) : (i1, vector<2xf32>, i1, vector<2xf32>, i16, vector<8xf32>, i1, i1) -> vector<8xf32>
+// CHECK-NOT:     wmma
+tt.func private @singles(%x: tensor<16x8xf32, #a>, %y: tensor<8x16xf32, #b>, %z: tensor<16x16xf32, #mma>) -> tensor<16x16xf32, #mma> {
+  %d = tt.dot %x, %y, %z : tensor<16x8xf32, #a> * tensor<8x16xf32, #b> -> tensor<16x16xf32, #mma>
+  tt.return %d : tensor<16x16xf32, #mma>
+}
+}
+
+// -----
+
+// Bytes: both are signed, and sums wrap. The layouts are also those of the longer dot of 8-bit floats, whose formats may differ.
+#mma = #ttg.amd_wmma<{version = 3, isTranspose = true, ctaLayout = {warp = []}, instrShape = [16, 16, 64]}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 8}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 8}>
+#long = #ttg.amd_wmma<{version = 3, isTranspose = true, ctaLayout = {warp = []}, instrShape = [16, 16, 128]}>
+#c = #ttg.dot_op<{opIdx = 0, parent = #long, kWidth = 8}>
+#d = #ttg.dot_op<{opIdx = 1, parent = #long, kWidth = 8}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "hip:gfx1250", "ttg.threads-per-warp" = 32 : i32} {
+// CHECK-LABEL: llvm.func internal @bytes(
+// CHECK-DAG:     %[[YES:.*]] = llvm.mlir.constant(true)
+// CHECK-DAG:     %[[NO:.*]] = llvm.mlir.constant(false)
+// CHECK:         "llvm.amdgcn.wmma.i32.16x16x64.iu8"(%[[YES]], %{{.*}}, %[[YES]], %{{.*}}, %{{.*}}, %[[NO]], %[[NO]], %[[NO]]) : (i1, vector<8xi32>, i1, vector<8xi32>, vector<8xi32>, i1, i1, i1) -> vector<8xi32>
+// CHECK-NOT:     wmma
+tt.func private @bytes(%x: tensor<16x64xi8, #a>, %y: tensor<64x16xi8, #b>, %z: tensor<16x16xi32, #mma>) -> tensor<16x16xi32, #mma> {
+  %r = tt.dot %x, %y, %z : tensor<16x64xi8, #a> * tensor<64x16xi8, #b> -> tensor<16x16xi32, #mma>
+  tt.return %r : tensor<16x16xi32, #mma>
+}
+// CHECK-LABEL: llvm.func internal @fp8_short(
+// CHECK:         "llvm.amdgcn.wmma.f32.16x16x64.bf8.fp8"({{.*}}) : (vector<8xi32>, vector<8xi32>, i16, vector<8xf32>, i1, i1) -> vector<8xf32>
+tt.func private @fp8_short(%x: tensor<16x64xf8E4M3FN, #a>, %y: tensor<64x16xf8E5M2, #b>, %z: tensor<16x16xf32, #mma>) -> tensor<16x16xf32, #mma> {
+  %r = tt.dot %x, %y, %z : tensor<16x64xf8E4M3FN, #a> * tensor<64x16xf8E5M2, #b> -> tensor<16x16xf32, #mma>
+  tt.return %r : tensor<16x16xf32, #mma>
+}
+// CHECK-LABEL: llvm.func internal @fp8_long(
+// CHECK:         "llvm.amdgcn.wmma.f32.16x16x128.fp8.fp8"({{.*}}) : (vector<16xi32>, vector<16xi32>, i16, vector<8xf32>, i1, i1) -> vector<8xf32>
+// CHECK-NOT:     wmma
+tt.func private @fp8_long(%x: tensor<16x128xf8E4M3FN, #c>, %y: tensor<128x16xf8E4M3FN, #d>, %z: tensor<16x16xf32, #long>) -> tensor<16x16xf32, #long> {
+  %r = tt.dot %x, %y, %z : tensor<16x128xf8E4M3FN, #c> * tensor<128x16xf8E4M3FN, #d> -> tensor<16x16xf32, #long>
+  tt.return %r : tensor<16x16xf32, #long>
+}
+}

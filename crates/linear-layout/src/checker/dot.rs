@@ -75,6 +75,17 @@ fn fragments(instruction: &MatrixInstruction, elements: usize) -> Option<[Positi
             |l, i, n| (l / 16 * n + i, l % 16),
             |l, i, _| (l / 16 * 8 + i, l % 16),
         ],
+        // gfx1250, by Triton 3.9's layouts: runs of two elements of 32 bits, and of eight of others, in either half of the wave in turn.
+        "v_wmma_16x16x4" => [
+            |l, i, _| (l % 16, l / 16 * 2 + i),
+            |l, i, _| (l / 16 * 2 + i, l % 16),
+            |l, i, _| (l / 16 * 8 + i, l % 16),
+        ],
+        "v_wmma_16x16x32" | "v_wmma_16x16x64" | "v_wmma_16x16x128" => [
+            |l, i, _| (l % 16, 16 * (i / 8) + l / 16 * 8 + i % 8),
+            |l, i, _| (16 * (i / 8) + l / 16 * 8 + i % 8, l % 16),
+            |l, i, _| (l / 16 * 8 + i, l % 16),
+        ],
         _ => return None,
     })
 }

@@ -83,6 +83,8 @@ pub enum MmaLayout {
     WmmaGfx11,
     /// `v_wmma_*` of RDNA4.
     WmmaGfx12,
+    /// `v_wmma_*` of gfx1250.
+    WmmaGfx1250,
 }
 
 /// `wgmma.mma_async`: the part of one warp.

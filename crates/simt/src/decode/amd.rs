@@ -650,6 +650,9 @@ impl Decoder<'_> {
         if *cd == "i32" && *dims == "16x16x16" && self.gpu.lanes == 32 {
             return self.wmma_integer(t, inst, args).ok_or_else(unknown);
         }
+        if let Some(k @ (4 | 32 | 64 | 128)) = dims.strip_prefix("16x16x").and_then(|k| k.parse().ok()) {
+            return self.wmma_gfx1250(name, k, args);
+        }
         let elem = |t: &str| {
             Some(match t {
                 "f16" => Elem::F16,
@@ -667,6 +670,47 @@ impl Decoder<'_> {
         let layout = if per_lane == 16 { MmaLayout::WmmaGfx11 } else { MmaLayout::WmmaGfx12 };
         self.matrix(layout, (16, 16, 16), (ea, eb), Elem::F32, false, [&args[0], &args[1], &args[2]])
             .ok_or_else(unknown)
+    }
+
+    /// Those of gfx1250 (LLVM's `IntrinsicsAMDGPU`): operands with what is done to their signs, and whether instructions behind use them
+    /// again, which says nothing of the result.
+    fn wmma_gfx1250(&mut self, name: &str, k: u32, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let unknown = || format!("the intrinsic @llvm.amdgcn.{name}");
+        let parts: Vec<&str> = name.split('.').collect();
+        let [_, cd, _, t, ..] = parts[..] else { return Err(unknown()) };
+        let cpu = self.gpu.demand("it is one of gfx1250").map_err(|err| err.to_string())?;
+        if cpu.name != "gfx1250" {
+            return Err(unknown());
+        }
+        let flag = |d: &Self, s: &[Src]| d.known(*s.first()?);
+        let (cd, ab, modifiers, operands) = match (cd, t, args) {
+            ("i32", "iu8", [sign_a, a, sign_b, b, c, _, _, clamp]) => {
+                let signed =
+                    |d: &Self, sign: &[Src]| Some(if flag(d, sign)? & 1 != 0 { Elem::S8 } else { Elem::U8 });
+                let ab = signed(self, sign_a).zip(signed(self, sign_b)).ok_or_else(unknown)?;
+                (Elem::S32, ab, vec![clamp], [a, b, c])
+            }
+            ("f32", "f32" | "f16" | "bf16", [a_sign, a, b_sign, b, c_sign, c, _, _]) => {
+                let elem = match t {
+                    "f32" => Elem::F32,
+                    "f16" => Elem::F16,
+                    _ => Elem::BF16,
+                };
+                (Elem::F32, (elem, elem), vec![a_sign, b_sign, c_sign], [a, b, c])
+            }
+            ("f32", "fp8" | "bf8", [a, b, c_sign, c, _, _]) => {
+                let second = parts.get(4).filter(|t| matches!(**t, "fp8" | "bf8")).ok_or_else(unknown)?;
+                let elem = |t: &str| self.amd_fp8_elem(t == "bf8");
+                let ab = elem(t).zip(elem(second)).ok_or_else(unknown)?;
+                (Elem::F32, ab, vec![c_sign], [a, b, c])
+            }
+            _ => return Err(unknown()),
+        };
+        if modifiers.into_iter().any(|modifier| flag(self, modifier) != Some(0)) {
+            return Err(format!("the intrinsic @llvm.amdgcn.{name} with negation or clamping"));
+        }
+        let layout = MmaLayout::WmmaGfx1250;
+        self.matrix(layout, (16, 16, k), ab, cd, false, operands).ok_or_else(unknown)
     }
 
     /// `wmma.i32.16x16x16.iu8` and `.iu4`: flags say which operands are signed, and whether sums are clamped.
