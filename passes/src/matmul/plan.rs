@@ -514,6 +514,13 @@ impl Multiplied {
         &Candidate { row, accumulator }: &Candidate,
         target: &TargetDesc,
     ) -> Option<MatmulPlan> {
+        // Of instructions with as many results the longest one that K fills, else the shortest.
+        let is_shorter = |other: &MatrixInstruction| {
+            (other.operand, other.sum) == (row.operand, row.sum) && other.shape[2] < row.shape[2]
+        };
+        if problem.k < u64::from(row.shape[2]) && MatrixInstruction::of(target).any(is_shorter) {
+            return None;
+        }
         let block = problem.block_shape();
         let rank = block.len();
         let instr_shape = row.shape.map(u64::from);
