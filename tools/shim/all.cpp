@@ -9,4 +9,3 @@
 #include "masks.cpp"
 #include "random.cpp"
 #include "sinking.cpp"
-#include "translate.cpp"
