@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 from triton.language.extra import libdevice
 
-from .common import arange, case, cdiv, cleared, f32, full, ints, run, uniform, zeros
+from .common import arange, case, cdiv, cleared, f32, full, ints, rand, run, uniform, zeros
 
 
 @triton.jit
@@ -653,7 +653,8 @@ def mask_by_grammar(LOGITS, MASKS, ROWS, V, WORDS, count, BLOCK: tl.constexpr):
 def logits_masked_by_words_of_grammar():
     rows, v = 256, 151_669
     words = cdiv(v, 32)
-    logits, masks = torch.randn(rows, v, device="cuda").to(torch.bfloat16), torch.randint(-(2**31), 2**31, (rows, words), device="cuda").to(torch.int32)
+    logits = rand(rows, v, dtype="bfloat16")
+    masks = torch.randint(-(2**31), 2**31, (rows, words), device="cuda").to(torch.int32)
     chosen = torch.randperm(rows, device="cuda")[:200].to(torch.int32)
     work = logits.clone()
 

@@ -173,7 +173,8 @@ def listed_forces(POS, KIND, TABLE, LIST, COUNT, FORCE, ENERGY, VIRIAL, N, most,
     # Neighbors by list, columns of the list in a loop that ends at the longest of a block; kinds choose constants; sums in double.
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     live = i < N
-    x, y, z = tl.load(POS + i * 3, mask=live, other=0.0), tl.load(POS + i * 3 + 1, mask=live, other=0.0), tl.load(POS + i * 3 + 2, mask=live, other=0.0)
+    x, y = tl.load(POS + i * 3, mask=live, other=0.0), tl.load(POS + i * 3 + 1, mask=live, other=0.0)
+    z = tl.load(POS + i * 3 + 2, mask=live, other=0.0)
     kind, count = tl.load(KIND + i, mask=live, other=0).to(tl.int32), tl.load(COUNT + i, mask=live, other=0)
     fx, fy, fz = tl.zeros((BLOCK,), tl.float32), tl.zeros((BLOCK,), tl.float32), tl.zeros((BLOCK,), tl.float32)
     energy, virial = tl.zeros((BLOCK,), tl.float64), tl.zeros((BLOCK,), tl.float64)
@@ -399,7 +400,8 @@ def rows_times_vector(START, INDEX, VALUE, X, Y, N, alpha, beta, BLOCK: tl.const
     while start < end:
         ok = at < end
         j = tl.load(INDEX + at, mask=ok, other=0)
-        acc += tl.load(VALUE + at, mask=ok, other=0.0, eviction_policy="evict_first") * tl.load(X + j, mask=ok, other=0.0, eviction_policy="evict_last")
+        value = tl.load(VALUE + at, mask=ok, other=0.0, eviction_policy="evict_first")
+        acc += value * tl.load(X + j, mask=ok, other=0.0, eviction_policy="evict_last")
         at += BLOCK
         start += BLOCK
     tl.store(Y + row, alpha * tl.sum(acc, 0) + beta * tl.load(Y + row))
