@@ -489,9 +489,9 @@ def count_crossings(A, B, OUT, NA, NB, BA: tl.constexpr, BB: tl.constexpr):
     i = tl.program_id(0) * BA + tl.arange(0, BA)
     pa = tl.make_block_ptr(A, (4, NA), (NA, 1), (0, tl.program_id(0) * BA), (4, BA), (1, 0))
     a = tl.load(pa, boundary_check=(1,), padding_option="zero")
-    a01, a23 = tl.split(tl.trans(tl.reshape(a, (2, 2, BA)), (2, 0, 1)))
-    x0, x1 = tl.split(a01)
-    y0, y1 = tl.split(a23)
+    start_, end_ = tl.split(tl.trans(tl.reshape(a, (2, 2, BA)), (2, 0, 1)))
+    x0, y0 = tl.split(start_)
+    x1, y1 = tl.split(end_)
     x0, y0, x1, y1 = x0[:, None], y0[:, None], x1[:, None], y1[:, None]
     count = tl.zeros((BA,), tl.int32)
     for start in range(0, NB, BB):
