@@ -57,7 +57,7 @@ pub fn warps(problem: &Problem, plan: &MatmulPlan, target: &TargetDesc) -> Optio
     let tile = [row.shape[0], columns].map(u64::from);
     let mut candidates = Vec::new();
     let mut at = None;
-    for (cost, split) in splits(chosen.0 * chosen.1, [*m, *n], tile, problem.chain, problem.read_bits()) {
+    for (cost, split) in splits(chosen.0 * chosen.1, [*m, *n], tile, problem.chain, problem.prices()) {
         if is_group && cost.0 > 1 {
             // No instruction computes a part twice.
             continue;

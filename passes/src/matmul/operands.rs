@@ -24,9 +24,11 @@ pub fn unconverted(value: Value<'_>) -> Value<'_> {
 pub fn describe(value: Value<'_>) -> Option<Operand> {
     let ty = value.ty().as_tensor()?;
     let element = Element::of(ty.element())?;
+    let Computed { narrowest, operations } = computed(value);
     Some(Operand {
         element,
-        narrowest: narrowest(value).unwrap_or(element.bits()).min(element.bits()),
+        narrowest: narrowest.unwrap_or(element.bits()).min(element.bits()),
+        operations,
         loaded: is_loaded(value),
         fastest: fastest(value),
     })
@@ -99,9 +101,18 @@ fn is_loaded(value: Value<'_>) -> bool {
 /// Operations that are looked at on the way to loads.
 const MOST: usize = 64;
 
-/// Bits of the narrowest elements that `value` is computed from, element by
-/// element, from loads or values of outside; `None` where there are none.
-fn narrowest(value: Value<'_>) -> Option<u32> {
+/// How an operand is computed, element by element, from loads or values of outside.
+struct Computed {
+    /// Bits of the narrowest elements that it is computed from; `None` where there are none.
+    narrowest: Option<u32>,
+    /// Operations on as many elements as it has; none where it is computed from anything else, which has a layout of its own.
+    operations: u32,
+}
+
+fn computed(value: Value<'_>) -> Computed {
+    let elements = |value: Value<'_>| value.ty().as_tensor().map(|ty| ty.shape().iter().product::<i64>());
+    let all = elements(value);
+    let (mut operations, mut elsewhere) = (0, false);
     let mut seen = HashSet::new();
     let mut open = vec![value];
     let mut least: Option<u32> = None;
@@ -120,14 +131,17 @@ fn narrowest(value: Value<'_>) -> Option<u32> {
             Some(Rule::Any) if tma::is_load(op) => {
                 least = least.into_iter().chain(bits).min();
             }
-            Some(Rule::Same | Rule::Convert | Rule::Trans | Rule::Reshape | Rule::Join) => {
+            Some(kind @ (Rule::Same | Rule::Convert | Rule::Trans | Rule::Reshape | Rule::Join)) => {
+                operations += u32::from(kind == Rule::Same && elements(value) == all);
                 // Masks say nothing about what is moved.
                 open.extend(
                     op.operands().filter(|operand| operand.ty().element().bits().is_some_and(|b| b > 1)),
                 );
             }
-            _ => {}
+            // Of rows or columns, or the same in all elements.
+            Some(Rule::Source | Rule::Broadcast | Rule::ExpandDims(_)) => {}
+            _ => elsewhere = true,
         }
     }
-    least
+    Computed { narrowest: least, operations: if elsewhere { 0 } else { operations } }
 }

@@ -106,6 +106,8 @@ pub struct Operand {
     pub element: Element,
     /// Bits of the narrowest elements that it is computed from: what is moved.
     pub narrowest: u32,
+    /// Operations, element by element, by which it is computed from what is moved.
+    pub operations: u32,
     /// Whether it comes from memory as it is, rather than from arithmetic.
     pub loaded: bool,
     /// The dimension along which memory or registers hold neighbours.
@@ -201,6 +203,46 @@ impl MatmulPlan {
     }
 }
 
+/// Bits that a multiprocessor reads from shared memory while it issues an instruction for one element: 1,024 a cycle, and 128 elements.
+const BITS_OF_OPERATION: u64 = 8;
+
+/// What warps pay to have an element of an operand, in bits that they read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Price {
+    /// Each warp that has it.
+    each: u64,
+    /// Once, and each, where it is computed once and comes to the warps through shared memory; `None` where nothing is computed.
+    through_shared: Option<[u64; 2]>,
+}
+
+impl Price {
+    /// Of an operand. Narrower elements than those that are multiplied are read as they are, and converted by each warp that
+    /// reads them. What more is computed takes all warps that do it the same time, or is written and read again.
+    fn of(operand: &Operand) -> Self {
+        let (bits, narrowest) = (u64::from(operand.element.bits()), u64::from(operand.narrowest));
+        let operations = u64::from(operand.operations);
+        if operations > 1 {
+            let each = narrowest + BITS_OF_OPERATION * operations;
+            return Self { each, through_shared: Some([each + bits, bits]) };
+        }
+        let converted = if narrowest < bits { bits } else { 0 };
+        Self { each: (narrowest + converted).max(1), through_shared: None }
+    }
+
+    /// Of an element that so many warps have.
+    fn times(&self, warps: u64) -> u64 {
+        let shared = self.through_shared.map(|[once, each]| once + warps * each);
+        (warps * self.each).min(shared.unwrap_or(u64::MAX))
+    }
+}
+
+impl From<u64> for Price {
+    /// Of what is read as it is.
+    fn from(bits: u64) -> Self {
+        Self { each: bits, through_shared: None }
+    }
+}
+
 impl Problem {
     /// The part of the result that one block has.
     pub(super) fn block_shape(&self) -> Vec<u64> {
@@ -217,17 +259,12 @@ impl Problem {
 
     /// How the warps divide a block's part of the result, by instructions of `tile`.
     fn split_warps(&self, block: &[u64], tile: [u64; 2]) -> Vec<u64> {
-        split_warps(self.warps, block, tile, self.chain, self.read_bits())
+        split_warps(self.warps, block, tile, self.chain, self.prices())
     }
 
-    /// What a warp pays to have an element of either operand, in bits that it reads: narrower elements than those that
-    /// are multiplied are read as they are, and converted by each warp that reads them.
-    pub(super) fn read_bits(&self) -> [u64; 2] {
-        self.operands.map(|operand| {
-            let bits = operand.element.bits();
-            let converted = if operand.narrowest < bits { bits } else { 0 };
-            u64::from((operand.narrowest + converted).max(1))
-        })
+    /// What warps pay to have an element of either operand.
+    pub(super) fn prices(&self) -> [Price; 2] {
+        self.operands.map(|operand| Price::of(&operand))
     }
 
     /// What instructions could multiply the operands as, the best first: as what they are, and 8-bit floats
@@ -266,8 +303,8 @@ impl Problem {
 /// Of all ways, the one where warps repeat least of each other's work, then
 /// the one that keeps the operands of chained dots in their warps, then
 /// the one where the warps together read the fewest bits of operands, of whose
-/// elements each counts `bits`.
-pub fn split_warps(warps: u64, shape: &[u64], tile: [u64; 2], chain: Chain, bits: [u64; 2]) -> Vec<u64> {
+/// elements each has its price.
+pub fn split_warps(warps: u64, shape: &[u64], tile: [u64; 2], chain: Chain, prices: [Price; 2]) -> Vec<u64> {
     let mut split = vec![1; shape.len()];
     let mut left = warps;
     let (batches, matrix) = shape.split_at(shape.len() - 2);
@@ -275,7 +312,7 @@ pub fn split_warps(warps: u64, shape: &[u64], tile: [u64; 2], chain: Chain, bits
         *ways = left.min(*size);
         left /= *ways;
     }
-    let (rows, columns) = best_split(left, [matrix[0], matrix[1]], tile, chain, bits).1;
+    let (rows, columns) = best_split(left, [matrix[0], matrix[1]], tile, chain, prices).1;
     split[shape.len() - 2] = rows;
     split[shape.len() - 1] = columns;
     split
@@ -289,10 +326,10 @@ fn best_split(
     shape: [u64; 2],
     tile: [u64; 2],
     chain: Chain,
-    bits: [u64; 2],
+    prices: [Price; 2],
 ) -> (SplitCost, (u64, u64)) {
     // Of those that cost the same, the first.
-    let best = splits(warps, shape, tile, chain, bits).min_by_key(|(cost, _)| *cost);
+    let best = splits(warps, shape, tile, chain, prices).min_by_key(|(cost, _)| *cost);
     best.unwrap_or(((u64::MAX, 0, 0), (1, 1)))
 }
 
@@ -302,7 +339,7 @@ pub(super) fn splits(
     [m, n]: [u64; 2],
     tile: [u64; 2],
     chain: Chain,
-    bits: [u64; 2],
+    prices: [Price; 2],
 ) -> impl Iterator<Item = (SplitCost, (u64, u64))> {
     std::iter::successors(Some(1), |rows| Some(rows * 2)).take_while(move |rows| *rows <= warps).map(
         move |rows| {
@@ -315,7 +352,8 @@ pub(super) fn splits(
             } else {
                 1
             };
-            ((repeated, across, columns * m * bits[0] + rows * n * bits[1]), (rows, columns))
+            let read = m * prices[0].times(columns) + n * prices[1].times(rows);
+            ((repeated, across, read), (rows, columns))
         },
     )
 }
@@ -468,7 +506,7 @@ impl Multiplied {
         let batches: u64 = block[..rank - 2].iter().product();
         let rest = problem.warps / problem.warps.min(batches);
         let best = rows.iter().map(|row| u64::from(row.shape[0])).min_by_key(|&side| {
-            let (cost, _) = best_split(rest, matrix, [side, side], problem.chain, problem.read_bits());
+            let (cost, _) = best_split(rest, matrix, [side, side], problem.chain, problem.prices());
             (cost, std::cmp::Reverse(side))
         });
         let row = rows.into_iter().find(|row| Some(u64::from(row.shape[0])) == best)?;

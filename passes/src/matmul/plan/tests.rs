@@ -8,7 +8,8 @@ const E5M2: Element = Element::Float(F8E5M2);
 const I8: Element = Element::Int(8);
 
 fn problem([m, n, k]: [u64; 3], element: Element, result: Element, warps: u64) -> Problem {
-    let operand = |fastest| Operand { element, narrowest: element.bits(), loaded: true, fastest };
+    let operand =
+        |fastest| Operand { element, narrowest: element.bits(), operations: 0, loaded: true, fastest };
     Problem {
         shape: vec![m, n],
         k,
@@ -44,23 +45,40 @@ fn k_width(plan: &MatmulPlan) -> u64 {
 #[test]
 fn warps_read_as_little_as_possible() {
     let free = Chain::default();
-    assert_eq!(split_warps(8, &[128, 256], [16, 8], free, [16, 16]), [2, 4]);
-    assert_eq!(split_warps(8, &[512, 64], [16, 8], free, [16, 16]), [8, 1]);
+    assert_eq!(split_warps(8, &[128, 256], [16, 8], free, [16, 16].map(Price::from)), [2, 4]);
+    assert_eq!(split_warps(8, &[512, 64], [16, 8], free, [16, 16].map(Price::from)), [8, 1]);
     // Weights of 4 bits are read by many warps rather than activations of 16.
-    assert_eq!(split_warps(8, &[128, 128], [16, 8], free, [16, 4]), [4, 2]);
-    assert_eq!(split_warps(4, &[16, 64], [16, 8], free, [16, 16]), [1, 4]);
-    assert_eq!(split_warps(4, &[4, 32, 32], [16, 8], free, [16, 16]), [4, 1, 1]);
-    assert_eq!(split_warps(4, &[2, 32, 32], [16, 8], free, [16, 16]), [2, 1, 2]);
+    assert_eq!(split_warps(8, &[128, 128], [16, 8], free, [16, 4].map(Price::from)), [4, 2]);
+    assert_eq!(split_warps(4, &[16, 64], [16, 8], free, [16, 16].map(Price::from)), [1, 4]);
+    assert_eq!(split_warps(4, &[4, 32, 32], [16, 8], free, [16, 16].map(Price::from)), [4, 1, 1]);
+    assert_eq!(split_warps(4, &[2, 32, 32], [16, 8], free, [16, 16].map(Price::from)), [2, 1, 2]);
+}
+
+#[test]
+fn what_threads_compute_is_computed_by_few_warps() {
+    let mut weights = problem([32, 64, 64], F16, F32, 8);
+    let warps = |problem: &Problem| mma_of(problem, "cuda:80").0.warps_per_cta;
+    // As it is, or by a conversion alone: all warps read a quarter of it twice.
+    assert_eq!(warps(&weights), [2, 4]);
+    weights.operands[1] = Operand { narrowest: 8, operations: 1, ..weights.operands[1] };
+    assert_eq!(warps(&weights), [2, 4]);
+    // By shifts, masks and scales: twice as much of that takes longer than reading the other operand eight times.
+    weights.operands[1].operations = 7;
+    assert_eq!(warps(&weights), [1, 8]);
+    // However much is computed: it could be computed once, and read from shared memory.
+    weights.shape = vec![128, 64];
+    weights.operands[1].operations = 1000;
+    assert_eq!(warps(&weights), [4, 2]);
 }
 
 #[test]
 fn chained_dots_keep_operands_in_their_warps() {
     let left = Chain { left: true, right: false };
     let right = Chain { left: false, right: true };
-    assert_eq!(split_warps(4, &[64, 64], [16, 8], left, [16, 16]), [4, 1]);
-    assert_eq!(split_warps(8, &[128, 128], [16, 8], right, [16, 16]), [1, 8]);
+    assert_eq!(split_warps(4, &[64, 64], [16, 8], left, [16, 16].map(Price::from)), [4, 1]);
+    assert_eq!(split_warps(8, &[128, 128], [16, 8], right, [16, 16].map(Price::from)), [1, 8]);
     // Not where warps would repeat each other's work.
-    assert_eq!(split_warps(8, &[64, 64], [16, 8], left, [16, 16]), [4, 2]);
+    assert_eq!(split_warps(8, &[64, 64], [16, 8], left, [16, 16].map(Price::from)), [4, 2]);
 }
 
 #[test]
