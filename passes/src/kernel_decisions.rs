@@ -18,19 +18,22 @@
 
 use crate::analysis::recomputation::Recomputation;
 use crate::analysis::registers::{RESERVED, ctas_together, is_short_of_registers};
-use crate::ir_util::multiplies;
+use crate::ir_util::{constant, multiplies};
 use crate::is_private;
 use crate::machine::{self, Machine};
 use crate::schedule::pass::SCHEDULED_CTAS;
 use crate::warp_groups::specializations;
 use linear_layout::target::TargetDesc;
-use mlir_host::ir::{Attr, Op, Type, Walk};
+use mlir_host::ir::{Attr, Op, Type, Value, Walk};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::upstream::{ForOp, WhileOp};
 use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::ttg::module_attrs;
-use ttopt_dialect::ttg::ops::AsyncCopyGlobalToLocalOp;
-use ttopt_dialect::ttng::ops::{AsyncTmaGatherOp, AsyncTmaScatterOp, TensormapFenceproxyAcquireOp};
+use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, MemDescIndexOp, is_memdesc_view};
+use ttopt_dialect::ttg::types::MemDescType;
+use ttopt_dialect::ttng::ops::{
+    AsyncTmaGatherOp, AsyncTmaScatterOp, TensormapFenceproxyAcquireOp, WarpGroupDotOp,
+};
 
 /// CTAs of a kernel that a multiprocessor should hold at once, an `i32` of at least one.
 pub const MIN_CTAS: &str = "ttg.min_ctas_per_sm";
@@ -47,6 +50,8 @@ pub const FIRST_WARP_ONLY: &str = "ttg.first_warp_only";
 /// Marks a copy whose masks are to be predicates, where each access has its own. Predicates are computed again for each copy, from
 /// what takes more registers than the numbers of bytes that could say the same.
 pub const MASKS_ARE_PREDICATES: &str = "ttg.masks_are_predicates";
+/// Marks a dot whose warp is found out where the function begins: else it is where the dot is, which holds no register in between.
+pub const WARP_OUTSIDE_LOOPS: &str = "ttg.warp_outside_loops";
 /// Whether the addresses of loops are to be reduced in strength, a `bool`.
 pub const REDUCE_LOOP_ADDRESSES: &str = "ttg.reduce_loop_addresses";
 
@@ -95,6 +100,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
             }
         }
         mark_masks(function, &target);
+        mark_warps(function);
         if let Some(again) = Recomputation::of(function, &target) {
             again.behind.set_attr(REMATERIALIZED_BEHIND, Attr::unit(ctx));
             again.ops.iter().for_each(|op| op.set_attr(REMATERIALIZE, Attr::unit(ctx)));
@@ -148,6 +154,35 @@ fn mark_masks(function: Op<'_>, target: &TargetDesc) {
     if !copies.is_empty() && !is_short_of_registers(function, target) {
         copies.into_iter().for_each(|op| op.set_attr(MASKS_ARE_PREDICATES, Attr::unit(op.context())));
     }
+}
+
+/// Marks the dots whose warp is a number that may be held in a register throughout a loop. Dots whose buffers are the same in all iterations
+/// are not marked: all their descriptors would be held.
+fn mark_warps(function: Op<'_>) {
+    let mut dots = Vec::new();
+    function.walk(&mut |op| {
+        let dot = WarpGroupDotOp::cast(op)
+            .filter(|dot| [dot.a(), dot.b()].iter().all(|operand| changes(*operand, op)));
+        dots.extend(dot.map(|_| op));
+        Walk::Advance
+    });
+    dots.into_iter().for_each(|op| op.set_attr(WARP_OUTSIDE_LOOPS, Attr::unit(op.context())));
+}
+
+/// Whether `operand` of `dot` is no buffer, or the slot of a ring that the block of the dot chooses.
+fn changes<'c>(operand: Value<'c>, dot: Op<'c>) -> bool {
+    let mut buffer = operand;
+    while MemDescType::cast(buffer.ty()).is_some() {
+        let made = buffer.def_op().filter(|op| op.block() == dot.block());
+        match made {
+            Some(op) if MemDescIndexOp::cast(op).is_some_and(|slot| constant(slot.index()).is_none()) => {
+                return true;
+            }
+            Some(op) if is_memdesc_view(op) => buffer = op.operand(0),
+            _ => return false,
+        }
+    }
+    true
 }
 
 /// Marks waits for tensor maps where no rows are copied one by one.

@@ -28,8 +28,20 @@ pub(super) struct Numbers<'c> {
     bases: FastMap<usize, Rc<[Value<'c>]>>,
     /// Numbers of the thread by their columns.
     numbers: FastMap<Key, Value<'c>>,
+    /// The warp, as a shuffle gives it.
+    warp: Option<Value<'c>>,
+    /// Numbers that all lanes of a warp have alike, made of that.
+    of_warps: FastMap<Key, Value<'c>>,
     /// Parities of bits of the thread's numbers.
     parities: FastMap<ThreadMasks, Value<'c>>,
+}
+
+/// The columns of `bases`, scaled by the power of two `scale`, without zeros at their ends.
+fn key(bases: &ThreadBases, scale: u64) -> Key {
+    [&bases.lane, &bases.warp, &bases.block].map(|columns| {
+        let used = columns.iter().rposition(|c| *c != 0).map_or(0, |last| last + 1);
+        columns[..used].iter().map(|c| c * scale).collect()
+    })
 }
 
 impl<'c> Numbers<'c> {
@@ -40,6 +52,8 @@ impl<'c> Numbers<'c> {
             again: false,
             bases: FastMap::default(),
             numbers: FastMap::default(),
+            warp: None,
+            of_warps: FastMap::default(),
             parities: FastMap::default(),
         }
     }
@@ -106,14 +120,36 @@ impl<'c> Lower<'_, 'c> {
         Ok(found)
     }
 
+    /// The number that `bases` give all lanes of this warp; an `i32` that the assembler may keep in a register of the warp, since it
+    /// is computed from a shuffle's result. With `once` the shuffle is made once a function: nothing takes it out of a loop.
+    pub fn warp_number(&mut self, bases: &ThreadBases, once: bool) -> Lowered<Value<'c>> {
+        if !once {
+            let number = self.thread_number(bases, 1)?;
+            let zero = self.emit.const_i32(0)?;
+            return self.target.shuffle_index(&mut self.emit, number, zero);
+        }
+        let key = key(bases, 1);
+        if let Some(found) = self.threads()?.of_warps.get(&key) {
+            return Ok(*found);
+        }
+        let (lane, warp, block) = self.thread()?;
+        let warp = match self.threads()?.warp {
+            Some(warp) => warp,
+            None => self.with_numbers(|l| {
+                let zero = l.emit.const_i32(0)?;
+                l.target.shuffle_index(&mut l.emit, warp, zero)
+            })?,
+        };
+        self.threads()?.warp = Some(warp);
+        let number = self.with_numbers(|l| l.combine([lane, warp, block], &key))?;
+        self.threads()?.of_warps.insert(key, number);
+        Ok(number)
+    }
+
     /// The number that `bases`, scaled by the power of two `scale`, give this
     /// thread; an `i32`. Made once a function.
     pub fn thread_number(&mut self, bases: &ThreadBases, scale: u64) -> Lowered<Value<'c>> {
-        let scaled = |columns: &[u64]| -> Vec<u64> {
-            let used = columns.iter().rposition(|c| *c != 0).map_or(0, |last| last + 1);
-            columns[..used].iter().map(|c| c * scale).collect()
-        };
-        let key = [scaled(&bases.lane), scaled(&bases.warp), scaled(&bases.block)];
+        let key = key(bases, scale);
         if let Some(found) = self.threads()?.numbers.get(&key) {
             return Ok(*found);
         }

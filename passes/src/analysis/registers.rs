@@ -14,7 +14,7 @@ use std::ops::Range;
 use ttopt_dialect::tt::ops::{BroadcastOp, DotOp, ExpandDimsOp, FuncOp, LoadOp, ReduceOp, SplatOp, StoreOp};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::layout::to_linear_layout;
-use ttopt_dialect::ttg::ops::LocalLoadOp;
+use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp};
 
 /// Registers of a multiprocessor (CUDA programming guide, "Technical Specifications per Compute Capability").
 pub(crate) const REGISTERS: u64 = 64 << 10;
@@ -50,15 +50,38 @@ pub fn knows_ctas(target: &TargetDesc) -> bool {
 
 /// The same where a thread needs `factor` times the registers that are known of.
 pub fn ctas_with(factor: f64, function: Op<'_>, warps: u64, shared: u64, target: &TargetDesc) -> u64 {
-    let most = ENOUGH_WARPS / warps.max(1);
-    if !knows_ctas(target) || most < 2 {
+    ctas_without(&|_| false, factor, function, warps, shared, target)
+}
+
+/// The same as [`ctas_together`]; where one CTA has so many warps that few of another's registers are free, what `around`, a loop of
+/// `function`, loads for buffers alone counts none: it is copied past the registers.
+pub fn ctas_with_copies<'c>(around: Op<'c>, function: Op<'c>, warps: u64, target: &TargetDesc) -> u64 {
+    let is_copied = |value: Value<'c>| {
+        let load = value.def_op().filter(|op| LoadOp::cast(*op).is_some() && op.parent() == Some(around));
+        load.is_some() && value.uses().all(|(user, _)| LocalAllocOp::cast(user).is_some())
+    };
+    let many = 2 * warps > ENOUGH_WARPS;
+    ctas_without(&|value| many && is_copied(value), 1.0, function, warps, 0, target)
+}
+
+fn ctas_without<'c>(
+    is_nowhere: &dyn Fn(Value<'c>) -> bool,
+    factor: f64,
+    function: Op<'c>,
+    warps: u64,
+    shared: u64,
+    target: &TargetDesc,
+) -> u64 {
+    // Two of many warps, where registers suffice: while those of one are at a barrier or store their results, the others' dots run.
+    let most = (ENOUGH_WARPS / warps.max(1)).max(2);
+    if !knows_ctas(target) {
         return 1;
     }
     let graph = FlowGraph::new(function);
     if !graph.ops().iter().any(|op| is_dot(*op)) {
         return 1;
     }
-    let needed = needed_registers(&graph).into_iter().max().unwrap_or(0);
+    let needed = needed_registers_without(&graph, is_nowhere).into_iter().max().unwrap_or(0);
     let needed = ((needed as f64 * factor) as u64).min(OF_A_THREAD);
     let fits = |ctas: &u64| {
         let registers = REGISTERS / (ctas * warps * u64::from(target.lanes));
@@ -322,7 +345,13 @@ pub fn needed_at(function: Op<'_>) -> FastMap<Op<'_>, u64> {
 /// The registers of 32 bits that a thread needs before each operation. Tensors' pointers and indices are computed
 /// where they are needed, operands that lie in shared memory read as they are multiplied.
 fn needed_registers(graph: &FlowGraph<'_>) -> Vec<u64> {
+    needed_registers_without(graph, &|_| false)
+}
+
+/// The same where some tensors take none.
+fn needed_registers_without<'c>(graph: &FlowGraph<'c>, is_nowhere: &dyn Fn(Value<'c>) -> bool) -> Vec<u64> {
     let mut weights = weights(graph);
+    weights.retain(|value, _| !is_nowhere(*value));
     let whole = Whole::of(graph);
     for (value, words) in &mut weights {
         *words = if whole.passes(*value) { 0 } else { words.div_ceil(steps(*value)) };

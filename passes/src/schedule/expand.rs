@@ -381,7 +381,7 @@ impl<'c> Expansion<'_, 'c> {
     }
 
     /// Whether the source has an iteration `ahead` of the one that begins at `index`: counted so that nothing
-    /// overflows. `None` where it is known to.
+    /// overflows, in one comparison where the steps are known, else step by step. `None` where it is known to.
     fn exists(&mut self, when: When, ahead: u32) -> Made<Option<Value<'c>>> {
         let i1 = Type::int(self.op.context(), 1);
         if let (When::Before(i), Some(trips)) = (when, trip_count(self.op)) {
@@ -406,10 +406,15 @@ impl<'c> Expansion<'_, 'c> {
             }
         } else {
             // The distance to the end fits in an unsigned number wherever there is an iteration.
-            let before = self.exists(when, ahead - 1)?;
-            let index = self.index(when, ahead - 1)?;
+            let least =
+                |bits: u32| constant(step)?.checked_mul(ahead.into()).filter(|by| by >> (bits - 1) == 0);
+            let at_once = to.ty().int_bits().and_then(least);
+            let passed = if at_once.is_some() { 0 } else { ahead - 1 };
+            let before = self.exists(when, passed)?;
+            let index = self.index(when, passed)?;
             let left = self.emit("arith.subi", &[to, index], index.ty())?;
-            let more = self.compare(cmpi::UGT, left, step)?;
+            let by = at_once.map_or(Ok(step), |by| self.number(to.ty(), by))?;
+            let more = self.compare(cmpi::UGT, left, by)?;
             match before {
                 Some(before) => self.emit("arith.andi", &[before, more], i1)?,
                 None => more,

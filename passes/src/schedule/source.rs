@@ -10,7 +10,7 @@ use super::plan::{Budget, Edge, Kind, LoopGraph, LoopSchedule, Node, Step};
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::analysis::balance::Balance;
 use crate::analysis::pointer_roots::{Arguments, descriptor_roots, may_meet, pointer_roots};
-use crate::analysis::registers::{RESERVED, ctas_together, spare_registers, tensor_words};
+use crate::analysis::registers::{RESERVED, ctas_together, ctas_with_copies, spare_registers, tensor_words};
 use crate::buffer_plans::BufferLayout;
 use crate::ir_util::{
     allocation, constant, fills_constant_buffer, in_block, is_dot, is_loop, multiplies, programs_of_tiles,
@@ -425,7 +425,7 @@ impl<'c> Source<'c> {
             stages,
             shared: target.shared_bytes + RESERVED,
             taken: RESERVED + self.other_bytes(within, target)?,
-            ctas: ctas_together(function, warps, 0, target).min(programs),
+            ctas: ctas_with_copies(self.op, function, warps, target).min(programs),
             registers: spare_registers(function, target).min(match self.why {
                 Why::Recurs => MOST_WORDS_AHEAD,
                 _ => u64::MAX,

@@ -16,6 +16,7 @@ use std::ops::Range;
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_dialect::ttng::ops::{FenceAsyncSharedOp, WarpGroupDotOp, WarpGroupDotWaitOp};
 use ttopt_passes::invariant_operands::branching_loop_without;
+use ttopt_passes::kernel_decisions::WARP_OUTSIDE_LOOPS;
 use ttopt_passes::plans;
 use ttopt_passes::shared_memory::barriers::ALL_MEMORY;
 use ttopt_passes::thread_group::ThreadGroup;
@@ -70,14 +71,15 @@ fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         None => value.ty().element(),
     };
     let types = MatrixTypes { kind: plan.kind, sum, formats: [element(dot.a()), element(dot.b())] };
+    let once = op.attr(WARP_OUTSIDE_LOOPS).is_some();
     let left = match &plan.a {
-        Some(descriptors) => Left::Shared(Tiles::new(l, dot.a(), descriptors, &plan.starts[0])?),
+        Some(descriptors) => Left::Shared(Tiles::new(l, dot.a(), descriptors, &plan.starts[0], once)?),
         None => {
             let anew = branching_loop_without(dot.a(), op).is_some();
             Left::Registers { values: l.get(dot.a())?, fragments: HashMap::new(), anew }
         }
     };
-    let right = Tiles::new(l, dot.b(), &plan.b, &plan.starts[1])?;
+    let right = Tiles::new(l, dot.b(), &plan.b, &plan.starts[1], once)?;
     let adds = match dot.use_c() {
         Some(flag) => Some(l.scalar(flag)?),
         None => None,
@@ -127,6 +129,7 @@ impl<'p, 'c> Tiles<'p, 'c> {
         buffer: Value<'c>,
         plan: &'p MatrixDescriptorPlan,
         warps: &ThreadBases,
+        once: bool,
     ) -> Lowered<Self> {
         let Some(ty) = MemDescType::cast(buffer.ty()) else { return internal("is no buffer") };
         let values = l.get(buffer)?;
@@ -144,10 +147,8 @@ impl<'p, 'c> Tiles<'p, 'c> {
             address = l.emit.add(address, start)?;
         }
         if !warps.is_zero() {
-            let number = l.thread_number(warps, 1)?;
             // The same in all lanes, which the hardware wants to know.
-            let zero = l.emit.const_i32(0)?;
-            let number = l.target.shuffle_index(&mut l.emit, number, zero)?;
+            let number = l.warp_number(warps, once)?;
             address = l.emit.add(address, number)?;
         }
         let field = l.emit.mask(address, ADDRESS_BITS)?;
