@@ -8,7 +8,8 @@ accumulator registers, spilled registers and bytes of private memory, bytes of L
 loop with the most matrix instructions (of all innermost loops together where none has any): matrix, LDS reads and
 writes by width in bits, global reads and writes, waits, barriers, other vector instructions. Instructions multiply tiles of
 several sizes, so loads and LDS reads are also compared by what is multiplied: the summands of all products of the loop. The overlap of such a loop is
-the part of its matrix instructions that are issued after a global load and before the wait for it, on average. At the end are
+the part of its matrix instructions that are issued after a global load and before the wait for it, on average. Its longest run is
+how many accesses to the LDS and to global memory follow each other at most without a matrix instruction between them. At the end are
 the kernels in which OURS is worse.
 """
 import argparse
@@ -141,14 +142,31 @@ def bodies(code):
             for inside in inner]
 
 
-def overlap(text):
-    """The part of a loop's matrix instructions between a global load and the wait for it, on average over its loads;
-    None where no loop loads and multiplies."""
+def multiplying(text):
+    """The innermost loop with the most matrix instructions of those that load."""
     best = []
     for body in bodies(parse(text)[1]):
         count = sum(kind(op) == "matrix" for op, _ in body)
         if any(kind(op) == "load" for op, _ in body) and count > sum(kind(op) == "matrix" for op, _ in best):
             best = body
+    return best
+
+
+def longest_run(text):
+    """The most accesses of a loop that follow each other without a matrix instruction between them, from one iteration to the next, too;
+    None where no loop loads and multiplies."""
+    best = run = 0
+    body = multiplying(text)
+    for op, _ in body + body:
+        run = 0 if kind(op) == "matrix" else run + (kind(op) in ("load", "store", "lds read", "lds write"))
+        best = max(best, run)
+    return best if body else None
+
+
+def overlap(text):
+    """The part of a loop's matrix instructions between a global load and the wait for it, on average over its loads;
+    None where no loop loads and multiplies."""
+    best = multiplying(text)
     parts = []
     for at, (op, _) in enumerate(best):
         if kind(op) != "load":
@@ -194,7 +212,7 @@ def main():
     folders = [args.ours] + ([args.theirs] if args.theirs else [])
     names = args.names or sorted(path.stem for path in args.ours.glob("*.amdgcn"))
     columns = ["matrix", "lds read", "lds write", "load", "store", "wait", "barrier", "valu", "scratch"]
-    ratios, overlaps = [], []
+    ratios, overlaps, runs = [], [], []
     worse = collections.defaultdict(list)
     if args.markdown:
         print("| kernel | VGPR | AGPR | SGPR | spills | scratch B | " + " | ".join(columns) + " |")
@@ -219,6 +237,8 @@ def main():
             (m, c, w, _), (n, d, v, _) = rows
             parts = [overlap((folder / f"{name}.amdgcn").read_text()) for folder in folders]
             overlaps += [parts] if None not in parts else []
+            longest = [longest_run((folder / f"{name}.amdgcn").read_text()) for folder in folders]
+            runs += [longest] if None not in longest else []
             ratios.append(m["vgpr_count"] / max(n["vgpr_count"], 1))
             more = lambda key, by: min(c[by], d[by]) > 0 and c[key] * d[by] > d[key] * c[by]
             for what, holds in {
@@ -239,6 +259,8 @@ def main():
         if overlaps:
             ours, theirs = (sum(part) / len(overlaps) for part in zip(*overlaps))
             print(f"overlap of loads and matrix instructions in {len(overlaps)} loops, on average: {ours:.2f}, {theirs:.2f}")
+            ours, theirs = (sum(part) / len(runs) for part in zip(*runs))
+            print(f"longest runs of accesses in {len(runs)} loops, on average: {ours:.1f}, {theirs:.1f}")
         print("\n".join(" ".join([f"worse in {what}: {len(those)}"] + those) for what, those in worse.items()))
 
 

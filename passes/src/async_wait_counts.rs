@@ -3,24 +3,34 @@
 //! A warp waits until at most so many of its loads are under way, which end in the order in which they were issued (CDNA3
 //! ISA, `S_WAITCNT`, `VMCNT`). `ttg.async_wait {num = n}` leaves the copies of the last `n` groups under way: this pass
 //! counts the loads that they are made of, and where control flow comes together takes the fewest, since whoever waits
-//! for more waits long enough. A copy that some warps may branch around counts as none. Loads and stores of other
-//! operations, which the hardware counts, too, only make a wait longer.
+//! for more waits long enough. A copy that some warps may branch around counts as none. Loads to registers, which the hardware
+//! counts, too, are waited for as well, unless they are pinned behind the copies that are awaited: then they stay under way. Those are
+//! buffer instructions of 16 bytes, all of which is stored to shared memory an iteration later, so that LLVM neither leaves one out nor makes one
+//! of two. Other loads, and stores, only make a wait longer.
 //!
 //! A forward dataflow problem: at each operation, the fewest loads of the group that is open and of each closed group, the
 //! latest first. `amdg.async_wait` of somebody else's counts instructions that are not ours: it becomes a wait for all.
 
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::analysis::flow_graph::FlowGraph;
+use crate::buffer_accesses::BUFFER;
 use crate::machine::{self, error};
 use crate::plans;
+use crate::schedule::pass::PINNED;
+use crate::schedule::source::body;
+use crate::shared_memory::once::ONCE;
+use crate::shared_memory::one_thread::ALONE;
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Op, Walk};
 use mlir_host::match_op;
 use mlir_host::pass::{Options, PassDef, PassResult};
+use mlir_host::upstream::ForOp;
 use ttopt_dialect::amdg;
-use ttopt_dialect::tt::ops::{CallOp, FuncOp};
-use ttopt_dialect::ttg::ops::{AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp};
+use ttopt_dialect::tt::ops::{CallOp, FuncOp, LoadOp};
+use ttopt_dialect::ttg::ops::{
+    AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp, LocalAllocOp, LocalStoreOp,
+};
 
 /// The pass.
 pub static TRITONAMDGPU_UPDATE_ASYNC_WAIT_COUNT: PassDef = PassDef {
@@ -35,6 +45,8 @@ pub static TRITONAMDGPU_UPDATE_ASYNC_WAIT_COUNT: PassDef = PassDef {
 
 /// The most loads that a warp may leave under way (CDNA3 ISA, `VMCNT` has six bits).
 const MOST: u32 = 63;
+/// Bits of the widest load.
+const WIDEST: u32 = 128;
 
 fn run(module: Op<'_>, _: &Options) -> PassResult {
     let target = machine::target(module)?;
@@ -54,11 +66,33 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
 }
 
 /// Loads of the group that is open, then of those before it, the latest first. Groups that are not there have none.
-type Groups = Vec<u32>;
+type Groups = Vec<Loads>;
+
+/// Loads that are surely issued.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Loads {
+    /// All of them.
+    all: u32,
+    /// Of these, what is loaded to registers.
+    to_registers: u32,
+}
+
+impl Loads {
+    fn and(self, other: Loads) -> Loads {
+        Loads {
+            all: (self.all + other.all).min(MOST),
+            to_registers: (self.to_registers + other.to_registers).min(MOST),
+        }
+    }
+
+    fn fewest(self, other: Loads) -> Loads {
+        Loads { all: self.all.min(other.all), to_registers: self.to_registers.min(other.to_registers) }
+    }
+}
 
 /// What an operation does to groups.
 enum Step {
-    Load(u32),
+    Load(Loads),
     Commit,
     /// Groups are not known behind it.
     Forget,
@@ -69,12 +103,34 @@ fn step<'c>(op: Op<'c>, axis: &AxisInfoAnalysis<'c>, target: &TargetDesc) -> Res
         AsyncCopyGlobalToLocalOp(copy) => {
             let plan = plans::lds_load(copy, axis, target).map_err(|why| error(op, &why))?;
             let always = plans::is_always_issued(copy, &plan);
-            Step::Load(if always { plan.access.accesses.len() as u32 } else { 0 })
+            let all = if always { plan.access.accesses.len() as u32 } else { 0 };
+            Step::Load(Loads { all, to_registers: 0 })
+        },
+        LoadOp => {
+            let pinned = [PINNED, BUFFER].iter().all(|mark| op.attr(mark).is_some());
+            let alone = [ONCE, ALONE].iter().all(|mark| op.attr(mark).is_none());
+            let Some(plan) = plans::access(op, axis, target).ok().filter(|_| pinned && alone && is_stored(op)) else {
+                return Ok(None);
+            };
+            let wide = plan.vec_elems * plan.elem_bits == WIDEST;
+            let all = if wide { plan.accesses.len() as u32 } else { 0 };
+            Step::Load(Loads { all, to_registers: all })
         },
         AsyncCommitGroupOp => Step::Commit,
         CallOp => Step::Forget,
         _ => return Ok(None),
     })))
+}
+
+/// Whether all of what `op` loads is stored to shared memory an iteration later, so that LLVM leaves no part of it out.
+fn is_stored(op: Op<'_>) -> bool {
+    let stores = |user: Op<'_>| LocalAllocOp::cast(user).is_some() || LocalStoreOp::cast(user).is_some();
+    let mut uses = op.result(0).uses();
+    let Some((end, number)) = uses.next().filter(|_| uses.next().is_none()) else { return false };
+    let Some(around) = end.parent().and_then(ForOp::cast) else { return false };
+    let Some((block, _)) = body(around.op()).filter(|(_, last)| *last == end) else { return false };
+    let carried = block.arg(1 + number);
+    !carried.is_unused() && carried.uses().all(|(user, _)| stores(user))
 }
 
 fn update<'c>(function: Op<'c>, axis: &AxisInfoAnalysis<'c>, target: &TargetDesc) -> PassResult {
@@ -89,7 +145,10 @@ fn update<'c>(function: Op<'c>, axis: &AxisInfoAnalysis<'c>, target: &TargetDesc
         } else if let Some(wait) = AsyncWaitOp::cast(*op) {
             let left =
                 usize::try_from(wait.num()).map_err(|_| op.error("waits for a negative number of groups"))?;
-            let loads = groups.iter().skip(1).take(left).sum::<u32>().min(MOST);
+            // Of the group that is open only what does not belong to it.
+            let open = groups.first().map_or(0, |open| open.to_registers);
+            let closed = groups.iter().skip(1).take(left).map(|group| group.all).sum::<u32>();
+            let loads = (open + closed).min(MOST);
             replace(*op, wait.async_token().collect(), loads.into())?;
         }
     }
@@ -109,7 +168,7 @@ fn solve(graph: &FlowGraph<'_>, steps: &[Option<Step>], kept: usize) -> Vec<Grou
         for next in graph.successors(i) {
             let joined = match &before[next] {
                 None => after.clone(),
-                Some(other) => other.iter().zip(&after).map(|(a, b)| *a.min(b)).collect(),
+                Some(other) => other.iter().zip(&after).map(|(a, b)| a.fewest(*b)).collect(),
             };
             if before[next].as_ref() != Some(&joined) {
                 before[next] = Some(joined);
@@ -124,14 +183,14 @@ fn follow(mut groups: Groups, step: Option<&Step>, kept: usize) -> Groups {
     match step {
         None => {}
         Some(Step::Load(loads)) => match groups.first_mut() {
-            Some(open) => *open = (*open + loads).min(MOST),
-            None => groups.push((*loads).min(MOST)),
+            Some(open) => *open = open.and(*loads),
+            None => groups.push(*loads),
         },
         Some(Step::Commit) => {
             if groups.is_empty() {
-                groups.push(0);
+                groups.push(Loads::default());
             }
-            groups.insert(0, 0);
+            groups.insert(0, Loads::default());
             groups.truncate(kept);
         }
         Some(Step::Forget) => groups.clear(),

@@ -121,6 +121,7 @@ pub static PASSES: &[&PassDef] = &[
     &plain_operations::TRITONAMDGPU_PLAIN_OPERATIONS,
     &buffer_accesses::TRITONAMDGPU_BUFFER_ACCESSES,
     &async_wait_counts::TRITONAMDGPU_UPDATE_ASYNC_WAIT_COUNT,
+    &schedule::spread::TRITONAMDGPU_SPREAD_ACCESSES,
     &dots_in_parts::DOTS_IN_PARTS,
     &invariant_operands::STORE_INVARIANT_OPERANDS,
     &schedule::pass::TRITONGPU_PIPELINE,

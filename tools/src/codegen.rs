@@ -15,8 +15,8 @@ use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 use inkwell::types::{AnyTypeEnum, BasicTypeEnum};
 use inkwell::values::{
-    BasicValue, BasicValueEnum, FastMathFlags, FloatMathValue, FunctionValue, InstructionOpcode,
-    InstructionValue,
+    BasicValue, BasicValueEnum, CallSiteValue, FastMathFlags, FloatMathValue, FunctionValue,
+    InstructionOpcode, InstructionValue,
 };
 use linear_layout::target::Vendor;
 use smallvec::SmallVec;
@@ -693,6 +693,8 @@ pub fn assemble(text: &[u8], name: &str, machine: &TargetMachine) -> Result<Vec<
 pub enum Saving {
     /// Accesses to memory that are neighbours are not scheduled together: what a cluster of LDS reads gives is alive at once.
     NoClusters,
+    /// Accesses to memory are not spread between matrix instructions: what is read has to wait in registers, too.
+    NotSpread,
     /// What loops do not change is not moved out of them, where it would be alive throughout.
     NoHoisting,
     /// Loops compute again what few scalar instructions make of numbers that they keep anyway (`shim/again.cpp`), and nothing is moved out
@@ -710,13 +712,15 @@ pub type Attempt = SmallVec<[Saving; 4]>;
 
 /// Code that spills least, and what it was made with: `code` is what code generation makes by default, `emit` makes it in other ways.
 ///
-/// Each saving that helps is kept as the next one is tried. LLVM's other schedulers are tried on their own.
+/// Each saving that helps is kept as the next one is tried. LLVM's other schedulers are tried on their own. `spread` says whether the code
+/// has accesses spread between matrix instructions.
 ///
 /// # Errors
 /// Those of `emit`.
 pub fn with_least_spills(
     mut code: Vec<u8>,
     machine: &TargetMachine,
+    spread: bool,
     mut emit: impl FnMut(&Attempt) -> Result<Vec<u8>>,
 ) -> Result<(Vec<u8>, Attempt)> {
     let halves = machine.get_cpu().to_bytes().starts_with(b"gfx11").then_some(Saving::NoHalves);
@@ -736,7 +740,9 @@ pub fn with_least_spills(
         tried.push(attempt);
         Ok(())
     };
-    for saving in [Saving::NoClusters, Saving::NoHoisting, Saving::ComputedAgain].into_iter().chain(halves) {
+    let not_spread = spread.then_some(Saving::NotSpread).into_iter();
+    let others = [Saving::NoClusters, Saving::NoHoisting, Saving::ComputedAgain];
+    for saving in not_spread.chain(others).chain(halves) {
         let more = best.iter().copied().chain([saving]).collect();
         attempt(more, &mut best)?;
     }
@@ -752,7 +758,21 @@ pub fn with_least_spills(
 /// Registers that a kernel of AMDGCN spills: vector registers, to memory, and scalar ones, to lanes of vector registers.
 pub type Spills = (u64, u64);
 
-/// Gives the functions of `module` the attributes of an attempt.
+/// What says in `function` between which matrix instructions accesses to memory are issued.
+fn orders(function: FunctionValue<'_>) -> Vec<InstructionValue<'_>> {
+    let calls = |instruction: &InstructionValue<'_>| {
+        let called = CallSiteValue::try_from(*instruction).ok().and_then(|call| call.get_called_fn_value());
+        called.is_some_and(|called| called.get_name().to_bytes() == b"llvm.amdgcn.sched.group.barrier")
+    };
+    function.get_basic_block_iter().flat_map(|block| block.get_instructions()).filter(calls).collect()
+}
+
+/// Whether accesses to memory are spread between matrix instructions in `module`.
+pub fn spreads(module: &Module<'_>) -> bool {
+    module.get_function("llvm.amdgcn.sched.group.barrier").is_some()
+}
+
+/// Gives the functions of `module` the attributes of an attempt, and takes out of them what it does without.
 pub fn attempt(module: &Module<'_>, attempt: &Attempt) {
     let context = module.get_context();
     for function in module.get_functions().filter(|function| function.count_basic_blocks() > 0) {
@@ -762,6 +782,10 @@ pub fn attempt(module: &Module<'_>, attempt: &Attempt) {
                 Saving::NoHalves => ("target-features", "-real-true16"),
                 Saving::Scheduler(strategy) => ("amdgpu-sched-strategy", *strategy),
                 Saving::ComputedAgain => ("tt-computes-again", ""),
+                Saving::NotSpread => {
+                    orders(function).into_iter().for_each(|order| order.erase_from_basic_block());
+                    continue;
+                }
                 Saving::NoHoisting => continue,
             };
             function.add_attribute(AttributeLoc::Function, context.create_string_attribute(name, value));
@@ -832,7 +856,7 @@ mod tests {
         let code = |count: u64| format!(".vgpr_spill_count: {count}\n").into_bytes();
         let machine = target_machine(target).unwrap();
         let mut all = Vec::new();
-        let (kept, best) = with_least_spills(code(count(&[])), &machine, |attempt| {
+        let (kept, best) = with_least_spills(code(count(&[])), &machine, false, |attempt| {
             all.push(attempt.clone());
             Ok(code(count(attempt)))
         })
@@ -862,7 +886,7 @@ mod tests {
         let mut tried = Vec::new();
         for key in ["vgpr_spill_count", "sgpr_spill_count"] {
             let mut again = false;
-            with_least_spills(spilling(key), &machine, |attempt| {
+            with_least_spills(spilling(key), &machine, false, |attempt| {
                 again |= attempt.contains(&Saving::ComputedAgain);
                 Ok(spilling(key))
             })

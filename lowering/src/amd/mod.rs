@@ -51,6 +51,7 @@ pub fn passes(explain: bool) -> Vec<String> {
         pass("allocate-shared-memory-nv", "report"),
         pass("tritongpu-insert-barriers", "report"),
         "tritonamdgpu-update-async-wait-count".to_owned(),
+        "tritonamdgpu-spread-accesses".to_owned(),
         "tritongpu-global-scratch-memory-allocation".to_owned(),
         pass("tritongpu-kernel-decisions", "explain"),
         pass("convert-triton-gpu-to-llvm", "explain"),

@@ -12,6 +12,7 @@
 //! * of an operation in two halves one is missing, or the second comes before the first;
 //! * a wait claims that something is there which need not be;
 //! * what is read an iteration ahead is read before its wait, or not by one iteration;
+//! * accesses are spread between matrix instructions where something else waits for these, or where halves of the warps take turns;
 //! * more is taken than the budget has.
 //!
 //! A loop that another loop runs once for each tile is run so, too: an iteration is one of a tile. Where prologues come
@@ -19,6 +20,7 @@
 //! barriers are those that the tile before left.
 
 use super::plan::{Budget, Kind, LoopGraph, LoopSchedule, Prologue, Slots, Step};
+use super::spread::{Group, Item, Unit};
 use std::collections::{HashMap, HashSet, VecDeque};
 
 /// An iteration: the tile, and its number there.
@@ -70,6 +72,7 @@ pub fn check(
     trips: &[u64],
 ) -> Result<(), String> {
     check_sizes(graph, schedule, budget)?;
+    check_spread(graph, schedule)?;
     let slots = schedule.depths.iter().map(|depth| vec![Slot::default(); *depth as usize]).collect();
     let mut machine = Machine {
         graph,
@@ -221,6 +224,26 @@ fn touches(
     Ok(all)
 }
 
+/// Accesses are spread over a whole iteration, in which all threads do the same and nothing but dots waits for dots.
+fn check_spread(graph: &LoopGraph, schedule: &LoopSchedule) -> Result<(), String> {
+    let Some(place) = schedule.kernel.iter().position(|step| *step == Step::Spread) else { return Ok(()) };
+    if place + 1 != schedule.kernel.len() {
+        return Err("accesses are spread over a part of an iteration".to_owned());
+    }
+    if schedule.halves || schedule.kernel.iter().any(|step| matches!(step, Step::Meet | Step::RunHalf(..))) {
+        return Err("accesses are spread where halves of the warps take turns".to_owned());
+    }
+    for edge in &graph.edges {
+        if graph.nodes[edge.from].heavy && !graph.nodes[edge.to].heavy {
+            return Err(format!("accesses are spread between dots, for which operation {} waits", edge.to));
+        }
+    }
+    if !graph.nodes.iter().any(|node| node.heavy) {
+        return Err("accesses are spread between no dots".to_owned());
+    }
+    Ok(())
+}
+
 fn check_sizes(graph: &LoopGraph, schedule: &LoopSchedule, budget: &Budget) -> Result<(), String> {
     let (nodes, rings) = (graph.nodes.len(), graph.rings.len());
     if schedule.stage.len() != nodes || schedule.depths.len() != rings {
@@ -367,7 +390,7 @@ impl Machine<'_> {
                         copies.iter().try_for_each(|copy| self.claim(*copy, next))?;
                     }
                 }
-                Step::Meet | Step::Prefer(_) | Step::Issued => {}
+                Step::Meet | Step::Prefer(_) | Step::Issued | Step::Spread => {}
                 Step::AwaitCopies { copies, pending } => {
                     self.await_groups(*pending);
                     let now = (tile, now as u64);
@@ -572,4 +595,90 @@ impl Machine<'_> {
         *slot = Slot { holds: Some(i), there: at_once, readers: HashSet::new(), announced: slot.announced };
         Ok(())
     }
+}
+
+/// Checks that `groups` issue what `items`, an iteration, do: all of it, in an order that they allow, and accesses with matrix
+/// instructions between them where there are some. A read takes as long as `latency` matrix instructions.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn check_groups(items: &[Item], groups: &[Group], latency: u32) -> Result<(), String> {
+    let mut left: Vec<u32> = items
+        .iter()
+        .map(|item| match item {
+            Item::Dot(count, _) | Item::Access(_, count) => *count,
+            Item::Barrier | Item::Issued => 0,
+        })
+        .collect();
+    let (mut run, mut part_before) = (0, 0);
+    for unit in groups.iter().flat_map(|group| std::iter::repeat_n(group.unit, group.count as usize)) {
+        // Reads and stores of shared memory are one sequence.
+        let same = |item: &Item| match item {
+            Item::Dot(..) => unit == Unit::Matrix,
+            Item::Access(other, _) => (*other == Unit::Load) == (unit == Unit::Load) && unit != Unit::Matrix,
+            Item::Barrier | Item::Issued => false,
+        };
+        let next = (0..items.len()).find(|at| left[*at] > 0 && same(&items[*at]));
+        let at = next.ok_or_else(|| format!("more of {unit:?} than an iteration has"))?;
+        if let Item::Access(other, _) = &items[at]
+            && *other != unit
+        {
+            return Err(format!("item {at} is {other:?}, not {unit:?}"));
+        }
+        for (before, item) in items[..at].iter().enumerate().filter(|(before, _)| left[*before] > 0) {
+            let between = &items[before..at];
+            let crosses = between.contains(&Item::Barrier)
+                && matches!((item, &items[at]), (Item::Access(..), Item::Access(..)));
+            if crosses || between.contains(&Item::Issued) {
+                return Err(format!("item {at} comes before item {before}"));
+            }
+        }
+        if let Item::Dot(_, needs) = &items[at]
+            && let Some(need) = needs.iter().find(|need| left[**need] > 0)
+        {
+            return Err(format!("item {at} multiplies what item {need} has not read"));
+        }
+        left[at] -= 1;
+        let part = items[..at].iter().filter(|item| **item == Item::Issued).count();
+        run = if unit == Unit::Matrix || part != part_before { 0 } else { run }
+            + u32::from(unit != Unit::Matrix);
+        part_before = part;
+        let most = longest_allowed(items, part, latency);
+        if run > most {
+            return Err(format!("{run} accesses follow each other, {most} are enough"));
+        }
+    }
+    match left.iter().position(|left| *left > 0) {
+        Some(at) => Err(format!("item {at} is not issued as a whole")),
+        None => Ok(()),
+    }
+}
+
+/// How many accesses of a part have to follow each other: of those that come before a dot, its share of the matrix instructions before
+/// that; twice that, where one share ends and another one begins.
+fn longest_allowed(items: &[Item], part: usize, latency: u32) -> u32 {
+    let mut parts = items.split(|item| *item == Item::Issued);
+    let first = parts.by_ref().take(part).map(|items| items.len() + 1).sum::<usize>();
+    let Some(own) = parts.next() else { return 0 };
+    let accesses = |which: &dyn Fn(usize, bool) -> bool| -> u32 {
+        let count = |(at, item): (usize, &Item)| match item {
+            Item::Access(unit, count) if which(at, *unit == Unit::Load) => *count,
+            _ => 0,
+        };
+        own.iter().enumerate().map(count).sum()
+    };
+    let (mut matrix, mut most) = (0u32, 1);
+    for item in own {
+        let Item::Dot(count, needs) = item else { continue };
+        let own_need = |need: &usize| need.checked_sub(first).filter(|need| *need < own.len());
+        if let Some(last) = needs.iter().filter_map(own_need).max() {
+            let barrier = own[last..].iter().position(|item| *item == Item::Barrier);
+            let window = barrier.map_or(own.len(), |at| last + at);
+            let before = accesses(&|at, load| at <= last || load && at < window);
+            most = most.max(if matrix > latency { before.div_ceil(matrix - latency) } else { before });
+        }
+        matrix += count;
+    }
+    // A barrier may wait for what is read.
+    2 * most.max(accesses(&|_, _| true).div_ceil(matrix.saturating_sub(latency).max(1)))
 }

@@ -7,6 +7,7 @@
 use super::nest::Nest;
 use super::plan::{Kind, LoopSchedule, Step};
 use super::source::{Action, Source, body, divisions, parts_along_k};
+use super::spread::SPREAD;
 use crate::fence_insertion;
 use crate::ir_util::{cmpi, compare, constant, loop_predicate, operands_within, substitute, trip_count};
 use crate::machine::internal;
@@ -795,6 +796,9 @@ impl<'c> Expansion<'_, 'c> {
             self.step(place)?;
         }
         self.end_loop(kernel)?;
+        if self.schedule.is_spread() {
+            made.set_attr(SPREAD, Attr::unit(made.context()));
+        }
         Ok(made)
     }
 
@@ -815,6 +819,7 @@ impl<'c> Expansion<'_, 'c> {
             Step::Meet => self.meet(),
             Step::Prefer(this) => self.prefer(*this),
             Step::Issued => self.issued(),
+            Step::Spread => Ok(()),
             Step::AwaitBulk(copy) => self.await_bulk(*copy),
             Step::AwaitDots { dots, pending } => {
                 let mut what = Vec::new();

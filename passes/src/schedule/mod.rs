@@ -10,6 +10,7 @@ pub mod past_registers;
 pub mod plan;
 pub mod read_ahead;
 pub mod source;
+pub mod spread;
 pub mod staged;
 pub mod swizzled;
 pub mod worth;

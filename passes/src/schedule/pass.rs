@@ -212,6 +212,9 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
                             stored_ahead(one, stored, source_of, budget_of, &target, &said)?
                         };
                         match planned {
+                            Some(planned) if worth.demand(&planned.source).spread => {
+                                sources.push(planned.spread());
+                            }
                             Some(planned) => sources.push(planned),
                             None => said.none(op, "nothing can run ahead of its dots in parts"),
                         }
@@ -259,6 +262,18 @@ struct Planned<'c> {
     /// The loop around, where the prologue comes behind the loop of the tile before.
     nest: Option<Nest<'c>>,
     ctas: u64,
+}
+
+impl Planned<'_> {
+    /// The same with accesses spread between matrix instructions, where operands are read ahead: else an iteration begins with reads
+    /// between which there is nothing to multiply.
+    fn spread(mut self) -> Self {
+        let graph = &self.source.graph;
+        if self.schedule.reads_ahead(graph) || std::env::var("TT_SPREAD_ALL").is_ok() {
+            self.schedule = self.schedule.spreading(graph);
+        }
+        self
+    }
 }
 
 /// The schedule of a loop in a loop over tiles with the prologue of the next tile behind the loop of this one, where that is

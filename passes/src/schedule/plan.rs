@@ -184,6 +184,9 @@ pub enum Step {
     /// Dots that come before are issued before what comes behind, though nothing there needs them: so much is multiplied while loads
     /// are under way for which what comes behind waits. Says something to LLVM's scheduler only.
     Issued,
+    /// The end of an iteration whose accesses to memory are issued between its matrix instructions, evenly
+    /// ([`spread`](super::spread)). Says something to LLVM's scheduler only.
+    Spread,
     /// Dots are done, as many as `pending` later ones need not be.
     AwaitDots {
         /// The dots, each of this iteration (0) or of the one before it (1).
@@ -504,6 +507,30 @@ impl LoopSchedule {
         let schedule =
             Self { stages: STAGES, stage, kernel, depths, advances_late: false, halves: false, prologue };
         (budget.ctas_with(schedule.shared_bytes(graph)) > 0).then_some(schedule)
+    }
+
+    /// The same with accesses spread between matrix instructions, where an iteration loads, stores, reads and multiplies, and nothing of
+    /// it uses what is multiplied but sums that go on: else not all of its matrix instructions can be issued beside accesses.
+    #[must_use]
+    pub fn spreading(mut self, graph: &LoopGraph) -> Self {
+        let nodes = &graph.nodes;
+        let sums_go_on = graph.edges.iter().all(|edge| !nodes[edge.from].heavy || nodes[edge.to].heavy);
+        let others = nodes.iter().any(|node| matches!(node.kind, Kind::Dot | Kind::BulkCopy));
+        let in_order = self.halves || self.is_prologue_ahead() || self.is_spread();
+        if sums_go_on && !others && !in_order && nodes.iter().any(|node| node.heavy) {
+            // What is multiplied before the next iteration's copies are awaited is issued before that: meanwhile what has been read arrives, and
+            // no more of it waits in registers than without.
+            if let Some(wait) = self.kernel.iter().position(|step| matches!(step, Step::AwaitNext { .. })) {
+                self.kernel.insert(wait, Step::Issued);
+            }
+            self.kernel.push(Step::Spread);
+        }
+        self
+    }
+
+    /// Whether accesses are spread between matrix instructions.
+    pub fn is_spread(&self) -> bool {
+        self.kernel.contains(&Step::Spread)
     }
 
     /// The same with the prologue of each tile behind the loop of the tile before.
@@ -1229,6 +1256,7 @@ impl fmt::Display for Step {
             }
             Step::Meet => write!(f, "halves of the warps meet"),
             Step::Issued => write!(f, "dots before this are issued"),
+            Step::Spread => write!(f, "accesses are spread between matrix instructions"),
             Step::Prefer(true) => write!(f, "prefer this warp"),
             Step::Prefer(false) => write!(f, "prefer no warp"),
             Step::AwaitBulk(n) => write!(f, "await copy {n} at its barrier"),

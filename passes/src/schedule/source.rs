@@ -170,6 +170,9 @@ pub struct Demand {
     pub most_ahead: u64,
     /// See [`Budget::halves`].
     pub halves: bool,
+    /// Whether LLVM is to issue accesses between matrix instructions: dots take no less than what else an iteration does, which is
+    /// to load, store and read.
+    pub spread: bool,
 }
 
 /// Why loads of a loop run ahead.
@@ -439,13 +442,14 @@ impl<'c> Source<'c> {
     }
 
     /// Whether an iteration only loads, computes without other threads, and multiplies what copies have left in rings: threads
-    /// wait for each other for nothing else.
-    pub fn is_plain(&self, target: &TargetDesc) -> bool {
+    /// wait for each other for nothing else. With `stores`, threads may also store operands to buffers.
+    pub fn is_plain(&self, stores: bool, target: &TargetDesc) -> bool {
         let Some((block, end)) = body(self.op) else { return false };
         block.ops().filter(|op| *op != end).all(|op| {
             let known = LoadOp::cast(op).is_some() || LocalLoadOp::cast(op).is_some() || op.is_pure();
             let is_slot = op.results().any(|result| self.buffers.contains_key(&result));
-            op.num_regions() == 0 && (known || is_slot) && scratch_bytes(op, target) == Ok(0)
+            let is_buffer = stores && LocalAllocOp::cast(op).is_some();
+            op.num_regions() == 0 && (known || is_slot || is_buffer) && scratch_bytes(op, target) == Ok(0)
         })
     }
 

@@ -1,5 +1,6 @@
-use super::checker::check;
+use super::checker::{check, check_groups};
 use super::plan::{Budget, Edge, Kind, LoopGraph, LoopSchedule, Node, Prologue, Slots, Step};
+use super::spread::{Group, Item, Unit, groups};
 
 const BUDGET: Budget = Budget {
     stages: 3,
@@ -342,8 +343,15 @@ fn mutants(schedule: &LoopSchedule) -> Vec<(String, LoopSchedule)> {
         add(format!("ring {ring} has a slot less"), &|mutant| mutant.depths[ring] -= 1);
     }
     for (place, step) in schedule.kernel.iter().enumerate() {
-        if *step != Step::Issued {
+        if !matches!(step, Step::Issued | Step::Spread) {
             add(format!("without {step}"), &|mutant| _ = mutant.kernel.remove(place));
+        }
+        if *step == Step::Spread {
+            add("accesses spread over a part of an iteration".to_owned(), &|mutant| {
+                mutant.kernel.swap(place - 1, place)
+            });
+            add("accesses spread twice".to_owned(), &|mutant| mutant.kernel.push(Step::Spread));
+            add("accesses spread over halves".to_owned(), &|mutant| mutant.halves = true);
         }
         match step {
             Step::AwaitCopies { .. } | Step::AwaitNext { .. } | Step::AwaitDots { .. } => {
@@ -621,7 +629,7 @@ fn some_read_ahead(mut graph: LoopGraph, random: &mut Random) -> LoopGraph {
 #[test]
 fn schedules_of_random_loops_are_right() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let (mut found, mut deepest, mut ahead, mut stored) = (0, 0, 0, 0);
+    let (mut found, mut deepest, mut ahead, mut stored, mut spread) = (0, 0, 0, 0, 0);
     for number in 0..6_000 {
         let graph = random_loop(&mut random);
         let budget = Budget {
@@ -660,11 +668,14 @@ fn schedules_of_random_loops_are_right() {
         ahead += 1;
         let words: u64 = graph.nodes.iter().filter(|node| node.fetches).map(|node| node.words).sum();
         let budget = Budget { stages: schedule.stages, registers: budget.registers + words, ..budget };
+        let schedule = schedule.spreading(&graph);
+        spread += u32::from(schedule.is_spread());
         if let Err(what) = right(&graph, &schedule, &budget) {
             panic!("loop {number}, read ahead: {what}\n{graph:#?}\n{schedule:#?}");
         }
     }
     assert!(ahead > 50, "{ahead} of {found} schedules read operands ahead");
+    assert!(spread > 20, "{spread} of {ahead} spread accesses");
     assert!(stored > 50, "{stored} schedules store operands and read them ahead");
     assert!(found > 1_500 && deepest == 5, "{found} loops had a schedule, of up to {deepest} stages");
 }
@@ -716,6 +727,9 @@ fn operands_of_the_next_iteration_are_read_before_the_last_part_of_a_dot() {
         }
         assert!([0, 1, 2, 3].iter().all(|n| wait < at(*n) && at(*n) < at(last)), "{:?}", schedule.kernel);
         assert_eq!(schedule.kernel.iter().filter(|step| matches!(step, Step::AwaitCopies { .. })).count(), 0);
+        let schedule = schedule.spreading(&graph);
+        assert!(schedule.is_spread());
+        assert_eq!(right(&graph, &schedule, &budget), Ok(()));
         assert_all_refused(&graph, &schedule, &budget);
     }
 }
@@ -800,4 +814,102 @@ fn loads_to_registers_come_between_what_uses_the_values_that_they_replace_and_th
     let at = |n| schedule.kernel.iter().position(|step| *step == Step::Run(n)).expect("a step");
     assert!(at(first + 1) < at(first) && at(first) < at(first + 3), "{:?}", schedule.kernel);
     assert!(at(0) < at(3) && at(3) < at(first), "{:?}", schedule.kernel);
+}
+
+/// An iteration in `parts` dots of `count` instructions, each of which reads what it multiplies a part before, and copies behind a barrier.
+fn parts_of_reads(parts: usize, count: u32, reads: u32, copies: u32) -> Vec<Item> {
+    let mut items = vec![Item::Dot(count, vec![])];
+    for _ in 1..parts {
+        items.extend([Item::Access(Unit::Read, reads), Item::Dot(count, vec![items.len()])]);
+    }
+    let last = items.pop().expect("a dot");
+    items.extend([Item::Barrier, Item::Access(Unit::Load, copies), Item::Access(Unit::Read, reads), last]);
+    items
+}
+
+/// The same in short: the counts of `M`atrix instructions, `R`eads, `S`tores and `L`oads.
+fn in_short(groups: &[Group]) -> String {
+    let letter = |unit| match unit {
+        Unit::Matrix => 'M',
+        Unit::Read => 'R',
+        Unit::Store => 'S',
+        Unit::Load => 'L',
+    };
+    let all = groups.iter().flat_map(|group| std::iter::repeat_n(letter(group.unit), group.count as usize));
+    all.collect()
+}
+
+#[test]
+fn accesses_lie_between_matrix_instructions_evenly() {
+    let issued = |items: &[Item], latency| {
+        let groups = groups(items, latency);
+        assert_eq!(check_groups(items, &groups, latency as u32), Ok(()), "{}", in_short(&groups));
+        in_short(&groups)
+    };
+    // As many accesses as matrix instructions, and half as many.
+    assert_eq!(issued(&parts_of_reads(4, 4, 2, 8), 0), "MRMRMRMRMRMRMRMLMLMLMLMRMLMLMLML");
+    assert_eq!(issued(&parts_of_reads(4, 4, 1, 4), 0), "MMRMMRMMRMMRMMLMMLMMLMML");
+    // What is needed soon comes sooner, by as much as a read takes, and the rest evenly.
+    assert_eq!(issued(&parts_of_reads(2, 4, 4, 0), 2), "MRRMRRMMRMRMMRMR");
+    // Before a dot that nothing comes before, all that it needs.
+    let reads = [Item::Access(Unit::Read, 3), Item::Barrier, Item::Dot(4, vec![0])];
+    assert_eq!(issued(&reads, 1), "RRRMMMM");
+    // What threads store is followed by what they load in its place.
+    let stores = [
+        Item::Dot(2, vec![]),
+        Item::Issued,
+        Item::Access(Unit::Store, 2),
+        Item::Access(Unit::Load, 2),
+        Item::Dot(4, vec![]),
+    ];
+    assert_eq!(issued(&stores, 1), "MMMSMLMSML");
+}
+
+#[test]
+fn orders_of_random_iterations_are_right() {
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut refused = [0; 4];
+    for number in 0..4_000 {
+        let mut items: Vec<Item> = Vec::new();
+        let mut reads: Vec<usize> = Vec::new();
+        for _ in 0..1 + random.below(10) {
+            let count = 1 + random.below(12) as u32;
+            match random.below(6) {
+                0 => items.push(Item::Access(Unit::Load, count)),
+                1 => items.push(Item::Access(Unit::Store, count)),
+                2 => {
+                    reads.push(items.len());
+                    items.push(Item::Access(Unit::Read, count));
+                }
+                3 => items.push(if random.one_in(3) { Item::Issued } else { Item::Barrier }),
+                _ => {
+                    let needs = reads.iter().copied().filter(|_| random.one_in(2)).collect();
+                    items.push(Item::Dot(count, needs));
+                }
+            }
+        }
+        let latency = random.below(4);
+        let order = groups(&items, latency);
+        let check = |order: &[Group]| check_groups(&items, order, latency as u32);
+        if let Err(what) = check(&order) {
+            panic!("iteration {number}: {what}\n{items:?}\n{}", in_short(&order));
+        }
+        // An instruction less, one more, one of another unit, and all accesses at once.
+        let mut mutants: Vec<Vec<Group>> = vec![order.clone(); 4];
+        let Some(at) = (0..order.len()).find(|_| random.one_in(2)) else { continue };
+        mutants[0][at].count -= 1;
+        mutants[1][at].count += 1;
+        mutants[2][at].unit = if order[at].unit == Unit::Read { Unit::Store } else { Unit::Read };
+        for (mutant, refused) in mutants.iter().zip(&mut refused).take(3) {
+            assert!(
+                check(mutant).is_err(),
+                "iteration {number}: not refused\n{items:?}\n{}",
+                in_short(mutant)
+            );
+            *refused += 1;
+        }
+        mutants[3].sort_by_key(|group| group.unit == Unit::Matrix);
+        refused[3] += u32::from(check(&mutants[3]).is_err());
+    }
+    assert!(refused.iter().all(|count| *count > 500), "{refused:?}");
 }

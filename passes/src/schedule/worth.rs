@@ -253,15 +253,17 @@ impl<'c, 't> Worth<'c, 't> {
         // Two warps on each SIMD, which multiply at least as long as they do anything else.
         let simds =
             u64::from(self.target.resident_threads / (self.target.lanes * self.target.simd_waves).max(1));
+        let lead = dots > 0.0 && dots >= others;
         let halves = self.target.primitives.lds_loads
             && source.warps == 2 * simds
-            && dots >= others
-            && source.is_plain(self.target);
+            && lead
+            && source.is_plain(false, self.target);
         Demand {
             busy_alone: streams && dots >= others,
             needed_ahead: needed as u64,
             most_ahead: most,
             halves,
+            spread: self.target.primitives.buffers && lead && source.is_plain(true, self.target),
         }
     }
 

@@ -129,7 +129,6 @@ impl Decoder<'_> {
             }
             "s.barrier" => self.amd_barrier(),
             "wave.barrier"
-            | "sched.barrier"
             | "sched.group.barrier"
             | "s.setprio"
             | "s.sleep"
@@ -139,6 +138,16 @@ impl Decoder<'_> {
             | "s.nop"
             | "s.barrier.signal"
             | "s.prefetch.data" => self.nop("hint"),
+            "sched.barrier" => {
+                // Accesses to global memory may not cross it (LLVM, "User Guide for AMDGPU Backend").
+                const ACCESSES: u64 = 0x10 | 0x20;
+                let pins =
+                    a(0).ok().and_then(|mask| self.known(mask)).is_some_and(|mask| mask & ACCESSES == 0);
+                if pins {
+                    self.pinned_in = Some(self.current);
+                }
+                self.nop("hint")
+            }
             "s.barrier.wait" => self.amd_barrier(),
             "s.waitcnt" => {
                 let counters = self.known(a(0)?).ok_or_else(unknown)?;
@@ -279,6 +288,7 @@ impl Decoder<'_> {
             order: Order::default(),
             buffer: None,
         };
+        self.pinned_in = None;
         self.emit(Op::CpAsync { dst, src, src_bytes: read });
         if !name.contains(".async.") {
             self.emit(Op::CpCommit { whole: true });
@@ -522,7 +532,16 @@ impl Decoder<'_> {
             buffer: Some((rsrc[1], offset)),
         };
         match kind {
-            "load" => self.load(&inst.ty, at),
+            "load" => {
+                let loaded = self.load(&inst.ty, at)?;
+                // The counter of loads that write the LDS counts it, too.
+                if self.pinned_in == Some(self.current)
+                    && inst.ty.scalars().iter().map(Ty::bits).sum::<u32>() == 128
+                {
+                    self.emit(Op::CpCommit { whole: true });
+                }
+                Ok(loaded)
+            }
             "store" => {
                 self.store(&inst.arg_tys[0], &args[0], at)?;
                 Ok(Vec::new())

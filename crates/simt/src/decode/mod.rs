@@ -61,6 +61,8 @@ pub(crate) struct Decoder<'m> {
     /// Bytes of constant data.
     rodata: Vec<u8>,
     ftz_flag: bool,
+    /// The block in which no load moves from here to before what has been decoded of it, and of those that come before it.
+    pinned_in: Option<u32>,
     pub(crate) gpu: Gpu,
 }
 
@@ -124,6 +126,7 @@ pub fn decode(module: &Module, name: Option<&str>) -> Result<Program, Error> {
         params: 0,
         rodata: Vec::new(),
         ftz_flag: module.reflect_ftz,
+        pinned_in: None,
         gpu,
     };
     d.place_globals(shared_base);
