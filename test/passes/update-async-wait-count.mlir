@@ -111,6 +111,41 @@ tt.func @counted() {
   %w = amdg.async_wait {num_inst = 3 : i32}
   tt.return
 }
+
+// What is loaded to registers behind the copies, and stored an iteration later, stays under way: two loads of 16 bytes. It does not where LLVM may
+// move it, or leave a part of it out.
+// CHECK-LABEL: @to_registers(
+// CHECK:         amdg.async_wait {num_inst = 2 : i32}
+// CHECK:         amdg.async_wait {num_inst = 0 : i32}
+// CHECK:         amdg.async_wait {num_inst = 0 : i32}
+tt.func @to_registers(%p: tensor<64x64x!tt.ptr<f16>, #b> {tt.contiguity = dense<[1, 64]> : tensor<2xi32>, tt.divisibility = dense<[16, 16]> : tensor<2xi32>}, %x: tensor<64x64xf16, #b>, %m: !ttg.memdesc<64x64xf16, #s, #smem, mutable>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %a = scf.for %i = %c0 to %n step %c1 iter_args(%before = %x) -> (tensor<64x64xf16, #b>) : i32 {
+    ttg.local_store %before, %m : tensor<64x64xf16, #b> -> !ttg.memdesc<64x64xf16, #s, #smem, mutable>
+    %t = ttg.async_copy_global_to_local %p, %m : tensor<64x64x!tt.ptr<f16>, #b> -> <64x64xf16, #s, #smem, mutable>
+    %g = ttg.async_commit_group tokens %t
+    %v = tt.load %p {ttg.buffer, ttg.pinned} : tensor<64x64x!tt.ptr<f16>, #b>
+    %w = ttg.async_wait {num = 0 : i32}
+    scf.yield %v : tensor<64x64xf16, #b>
+  }
+  %b = scf.for %i = %c0 to %n step %c1 iter_args(%before = %x) -> (tensor<64x64xf16, #b>) : i32 {
+    ttg.local_store %before, %m : tensor<64x64xf16, #b> -> !ttg.memdesc<64x64xf16, #s, #smem, mutable>
+    %t = ttg.async_copy_global_to_local %p, %m : tensor<64x64x!tt.ptr<f16>, #b> -> <64x64xf16, #s, #smem, mutable>
+    %g = ttg.async_commit_group tokens %t
+    %v = tt.load %p {ttg.buffer} : tensor<64x64x!tt.ptr<f16>, #b>
+    %w = ttg.async_wait {num = 0 : i32}
+    scf.yield %v : tensor<64x64xf16, #b>
+  }
+  %c = scf.for %i = %c0 to %n step %c1 iter_args(%before = %x) -> (tensor<64x64xf16, #b>) : i32 {
+    %t = ttg.async_copy_global_to_local %p, %m : tensor<64x64x!tt.ptr<f16>, #b> -> <64x64xf16, #s, #smem, mutable>
+    %g = ttg.async_commit_group tokens %t
+    %v = tt.load %p {ttg.buffer, ttg.pinned} : tensor<64x64x!tt.ptr<f16>, #b>
+    %w = ttg.async_wait {num = 0 : i32}
+    scf.yield %v : tensor<64x64xf16, #b>
+  }
+  tt.return
+}
 }
 
 // -----

@@ -910,11 +910,13 @@ impl<'c> Expansion<'_, 'c> {
         Ok(())
     }
 
-    /// Scalar instructions and reads of the LDS may cross (LLVM, "User Guide for AMDGPU Backend", llvm.amdgcn.sched.barrier): neither
-    /// matrix instructions nor what is to come behind them.
+    /// Reads of the LDS may cross, and where accesses are not spread scalar instructions, of which barriers are some (LLVM, "User Guide for
+    /// AMDGPU Backend", llvm.amdgcn.sched.barrier): neither matrix instructions nor what is to come behind them.
     fn issued(&mut self) -> PassResult {
-        const MAY_CROSS: i64 = 0x4 | 0x100;
-        let mask = [("mask", Attr::int(self.op.context(), 32, MAY_CROSS))];
+        const SCALAR: i64 = 0x4;
+        const READS: i64 = 0x100;
+        let may_cross = if self.schedule.is_spread() { READS } else { READS | SCALAR };
+        let mask = [("mask", Attr::int(self.op.context(), 32, may_cross))];
         self.rewriter.generic("rocdl.sched.barrier", self.op.loc(), &[], &[], &mask)?;
         Ok(())
     }

@@ -212,7 +212,11 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
                             stored_ahead(one, stored, source_of, budget_of, &target, &said)?
                         };
                         match planned {
-                            Some(planned) if worth.demand(&planned.source).spread => {
+                            // Of two programs one multiplies while the other one issues accesses.
+                            Some(planned)
+                                if worth.demand(&planned.source).spread
+                                    && !worth.leaves_room(&planned.source, &planned.schedule, &alone) =>
+                            {
                                 sources.push(planned.spread());
                             }
                             Some(planned) => sources.push(planned),
@@ -269,7 +273,7 @@ impl Planned<'_> {
     /// between which there is nothing to multiply.
     fn spread(mut self) -> Self {
         let graph = &self.source.graph;
-        if self.schedule.reads_ahead(graph) || std::env::var("TT_SPREAD_ALL").is_ok() {
+        if self.schedule.reads_ahead(graph) {
             self.schedule = self.schedule.spreading(graph);
         }
         self
