@@ -509,13 +509,14 @@ impl LoopSchedule {
         (budget.ctas_with(schedule.shared_bytes(graph)) > 0).then_some(schedule)
     }
 
-    /// The same with accesses spread between matrix instructions, where an iteration loads, stores, reads and multiplies, and nothing of
-    /// it uses what is multiplied but sums that go on: else not all of its matrix instructions can be issued beside accesses.
+    /// The same with accesses spread between matrix instructions, where an iteration copies, reads and multiplies, and nothing of
+    /// it uses what is multiplied but sums that go on: else not all of its matrix instructions can be issued beside accesses. What threads
+    /// store they have loaded an iteration before: spread loads have less time, and wait in more registers (docs/amd.md).
     #[must_use]
     pub fn spreading(mut self, graph: &LoopGraph) -> Self {
         let nodes = &graph.nodes;
         let sums_go_on = graph.edges.iter().all(|edge| !nodes[edge.from].heavy || nodes[edge.to].heavy);
-        let others = nodes.iter().any(|node| matches!(node.kind, Kind::Dot | Kind::BulkCopy));
+        let others = nodes.iter().any(|node| matches!(node.kind, Kind::Dot | Kind::BulkCopy | Kind::Fill));
         let in_order = self.halves || self.is_prologue_ahead() || self.is_spread();
         if sums_go_on && !others && !in_order && nodes.iter().any(|node| node.heavy) {
             // What is multiplied before the next iteration's copies are awaited is issued before that: meanwhile what has been read arrives, and
