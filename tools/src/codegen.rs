@@ -880,6 +880,35 @@ mod tests {
     }
 
     #[test]
+    fn accesses_are_not_spread_where_that_spills() {
+        let machine = target_machine("hip:gfx950").unwrap();
+        let code = |attempt: &[Saving]| {
+            let count = if attempt.contains(&Saving::NotSpread) { 0 } else { 9 };
+            format!(".vgpr_spill_count: {count}\n").into_bytes()
+        };
+        let emit = |attempt: &Attempt| Ok(code(attempt));
+        let (_, best) = with_least_spills(code(&[]), &machine, true, emit).unwrap();
+        assert_eq!(best.as_slice(), [Saving::NotSpread]);
+        let (_, best) = with_least_spills(code(&[]), &machine, false, emit).unwrap();
+        assert!(best.is_empty());
+
+        let ir = "
+            declare void @llvm.amdgcn.sched.group.barrier(i32 immarg, i32 immarg, i32 immarg)
+            define amdgpu_kernel void @spread() {
+              call void @llvm.amdgcn.sched.group.barrier(i32 8, i32 1, i32 0)
+              ret void
+            }";
+        let context = Context::create();
+        let buffer = MemoryBuffer::create_from_memory_range_copy(ir.as_bytes(), "ir");
+        let module = context.create_module_from_ir(buffer).unwrap();
+        assert!(super::spreads(&module));
+        super::attempt(&module, &best);
+        assert!(module.to_string().contains("call void"));
+        super::attempt(&module, &[Saving::NotSpread].into_iter().collect());
+        assert!(!module.to_string().contains("call void"));
+    }
+
+    #[test]
     fn scalars_are_computed_again_where_scalar_registers_are_spilled() {
         let machine = target_machine("hip:gfx942").unwrap();
         let spilling = |key: &str| format!(".{key}: 9\n").into_bytes();
