@@ -122,6 +122,24 @@ pub struct Emit<'c> {
     global_accesses: Vec<u32>,
     has_copies: bool,
     adds_constants_last: bool,
+    /// What values are parts of, where [`Emit::joined`] is to know.
+    pieces: Option<FastMap<Value<'c>, Piece<'c>>>,
+}
+
+/// Bits of a value, which begin with bit `at` of `whole`.
+#[derive(Clone, Copy, Debug)]
+struct Piece<'c> {
+    whole: Value<'c>,
+    at: u32,
+    bits: u32,
+}
+
+/// Bits of a number or of a vector of numbers.
+fn all_bits(ty: Type<'_>) -> Option<u32> {
+    match ty.as_vector() {
+        Some((count, element)) => Some(count as u32 * number_bits(element).ok()?),
+        None => number_bits(ty).ok(),
+    }
 }
 
 impl<'c> Emit<'c> {
@@ -165,7 +183,18 @@ impl<'c> Emit<'c> {
             global_accesses: Vec::new(),
             has_copies: false,
             adds_constants_last: true,
+            pieces: None,
         }
+    }
+    /// Whether values that are taken apart and put together again are to stay whole ([`Emit::joined`]); they are not by default.
+    #[must_use]
+    pub fn joining(mut self, joins: bool) -> Self {
+        self.pieces = joins.then(FastMap::default);
+        self
+    }
+    /// As [`joining`](Self::joining) says.
+    pub fn joins(&self) -> bool {
+        self.pieces.is_some()
     }
     /// Whether functions of singles take denormal numbers for zero, and give it for them; they do not by default.
     #[must_use]
@@ -484,7 +513,88 @@ impl<'c> Emit<'c> {
         if value.ty() == ty {
             return Ok(value);
         }
-        self.value("llvm.bitcast", &[value], ty, &[])
+        let cast = self.value("llvm.bitcast", &[value], ty, &[])?;
+        self.note_piece(cast, value, 0);
+        Ok(cast)
+    }
+    /// Notes that `part` has the bits of `of` that begin with bit `at`.
+    fn note_piece(&mut self, part: Value<'c>, of: Value<'c>, at: u32) {
+        let Some(pieces) = &mut self.pieces else { return };
+        let Some(bits) = all_bits(part.ty()).filter(|bits| bits % 8 == 0) else { return };
+        let (whole, first) = pieces.get(&of).map_or((of, 0), |piece| (piece.whole, piece.at));
+        pieces.insert(part, Piece { whole, at: first + at, bits });
+    }
+    /// `values` side by side as a `ty`, if they are parts of one value that lie in it as they are to: all of it, or words of 32 bits.
+    ///
+    /// What LLVM finds out of extractions and insertions of elements, it does for each of them again, in several passes.
+    pub fn joined(&mut self, values: &[Value<'c>], ty: Type<'c>) -> Lowered<Option<Value<'c>>> {
+        let Some(pieces) = &self.pieces else { return Ok(None) };
+        let Some(first) = values.first().and_then(|value| pieces.get(value)).copied() else {
+            return Ok(None);
+        };
+        let mut end = first.at;
+        for value in values {
+            match pieces.get(value) {
+                Some(piece) if piece.whole == first.whole && piece.at == end => end += piece.bits,
+                _ => return Ok(None),
+            }
+        }
+        let (whole, bits) = (first.whole, end - first.at);
+        let Some(of) = all_bits(whole.ty()).filter(|_| all_bits(ty) == Some(bits)) else { return Ok(None) };
+        if bits == of {
+            return Ok(Some(self.bitcast(whole, ty)?));
+        }
+        if [first.at, bits, of].iter().any(|bits| bits % 32 != 0) {
+            return Ok(None);
+        }
+        let (i32t, start, count) = (self.i32, (first.at / 32) as usize, (bits / 32) as usize);
+        let vector = self.vector((of / 32) as usize, i32t)?;
+        let words = self.bitcast(whole, vector)?;
+        let taken = if count == 1 {
+            self.extract_element(words, start, i32t)?
+        } else {
+            let mask: Vec<i32> = (start..start + count).map(|i| i as i32).collect();
+            let some = self.vector(count, i32t)?;
+            let poison = self.value("llvm.mlir.poison", &[], vector, &[])?;
+            let mask = [("mask", Attr::i32_array(self.ctx, &mask))];
+            let taken = self.value("llvm.shufflevector", &[words, poison], some, &mask)?;
+            self.note_piece(taken, words, first.at);
+            taken
+        };
+        Ok(Some(self.bitcast(taken, ty)?))
+    }
+    /// `values` of one type side by side as a `ty`.
+    pub fn join(&mut self, values: &[Value<'c>], ty: Type<'c>) -> Lowered<Value<'c>> {
+        let [first, rest @ ..] = values else { return unsupported("an access of no elements") };
+        if rest.is_empty() {
+            return self.bitcast(*first, ty);
+        }
+        if let Some(joined) = self.joined(values, ty)? {
+            return Ok(joined);
+        }
+        let bits = all_bits(first.ty()).unwrap_or(32);
+        if let (true, Some(total)) =
+            (self.joins() && bits < 32, all_bits(ty).filter(|total| total % 32 == 0 && *total > 32))
+        {
+            let i32t = self.i32;
+            let mut words = Vec::with_capacity((total / 32) as usize);
+            for elements in values.chunks((32 / bits) as usize) {
+                words.extend(self.joined(elements, i32t)?);
+            }
+            if words.len() == (total / 32) as usize {
+                return self.side_by_side(&words, ty);
+            }
+        }
+        self.side_by_side(values, ty)
+    }
+    fn side_by_side(&mut self, values: &[Value<'c>], ty: Type<'c>) -> Lowered<Value<'c>> {
+        let Some(first) = values.first() else { return unsupported("an access of no elements") };
+        let vector = self.vector(values.len(), first.ty())?;
+        let mut packed = self.undef(vector)?;
+        for (i, value) in values.iter().enumerate() {
+            packed = self.insert_element(packed, *value, i)?;
+        }
+        self.bitcast(packed, ty)
     }
     /// `base + offset * sizeof(element)`
     pub fn gep(&mut self, base: Value<'c>, offset: Value<'c>, element: Type<'c>) -> Lowered<Value<'c>> {
@@ -498,7 +608,11 @@ impl<'c> Emit<'c> {
     /// Element `i` of a vector.
     pub fn extract_element(&mut self, vector: Value<'c>, i: usize, element: Type<'c>) -> Lowered<Value<'c>> {
         let index = self.const_i32(i as i64)?;
-        self.value("llvm.extractelement", &[vector, index], element, &[])
+        let taken = self.value("llvm.extractelement", &[vector, index], element, &[])?;
+        if self.joins() {
+            self.note_piece(taken, vector, i as u32 * all_bits(element).unwrap_or(0));
+        }
+        Ok(taken)
     }
     /// `vector` with element `i` replaced.
     pub fn insert_element(&mut self, vector: Value<'c>, value: Value<'c>, i: usize) -> Lowered<Value<'c>> {

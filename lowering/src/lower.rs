@@ -139,7 +139,8 @@ impl<'a, 'c> Lower<'a, 'c> {
         Ok(Self {
             emit: Emit::new(module_block, module.loc())
                 .fusing(module.attr(crate::FP_FUSION).and_then(Attr::as_bool).unwrap_or(true))
-                .flushing(crate::flushes_denormals(module)),
+                .flushing(crate::flushes_denormals(module))
+                .joining(target.keeps_vectors()),
             target,
             axis_info,
             module,

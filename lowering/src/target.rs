@@ -7,6 +7,7 @@ use linear_layout::plan::{
 };
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{FloatKind, Type, Value};
+use smallvec::SmallVec;
 use ttopt_dialect::tt;
 use ttopt_dialect::tt::enums::{MemSemantic, MemSyncScope, RmwOp};
 use ttopt_passes::thread_group::ThreadGroup;
@@ -103,6 +104,15 @@ pub struct AtomicAccess<'a, 'c> {
     pub scope: MemSyncScope,
     /// Whether the old value is wanted.
     pub result: bool,
+}
+
+/// Scales of an operand of one execution of a matrix instruction.
+#[derive(Clone, Debug)]
+pub struct BlockScales<'c> {
+    /// Bytes, of blocks that follow each other along K.
+    pub bytes: SmallVec<[Value<'c>; 4]>,
+    /// Whether the lanes of the upper half of the wave have them, where half of the lanes do.
+    pub in_upper_lanes: bool,
 }
 
 /// What a matrix instruction multiplies and sums.
@@ -250,6 +260,10 @@ pub trait Target {
     }
     /// The largest CTAs and clusters.
     fn launch_limits(&self) -> LaunchLimits;
+    /// Whether values that are put together again stay whole in LLVM IR: where LLVM allocates registers. ptxas does so itself.
+    fn keeps_vectors(&self) -> bool {
+        false
+    }
     /// LLVM's target triple.
     fn triple(&self) -> &'static str;
     /// The registers that inline assembly may ask for.
@@ -369,14 +383,14 @@ pub trait Target {
         types: &MatrixTypes<'c>,
         fragments: [&[Value<'c>]; 3],
     ) -> Lowered<Vec<Value<'c>>>;
-    /// The same with the scales of the first and of the second operand, bytes.
+    /// The same with the scales of the first and of the second operand.
     fn multiply_scaled<'c>(
         &self,
         _: &mut Emit<'c>,
         instruction: &MatrixInstruction,
         _: &MatrixTypes<'c>,
         _: [&[Value<'c>]; 3],
-        _: [Value<'c>; 2],
+        _: [&BlockScales<'c>; 2],
     ) -> Lowered<Vec<Value<'c>>> {
         unsupported(format!("{} multiplies no scales", instruction.name))
     }

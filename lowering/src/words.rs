@@ -70,6 +70,10 @@ pub fn join_words<'c>(l: &mut Lower<'_, 'c>, elements: &[Value<'c>], bits: u32) 
     let (vector, word) = (l.emit.vector(each, element)?, l.emit.int(bits * each as u32));
     let mut words = Vec::with_capacity(elements.len() / each);
     for elements in elements.chunks(each) {
+        if let Some(whole) = l.emit.joined(elements, word)? {
+            words.push(whole);
+            continue;
+        }
         let mut joined = l.emit.undef(vector)?;
         for (i, element) in elements.iter().enumerate() {
             joined = l.emit.insert_element(joined, *element, i)?;

@@ -126,6 +126,15 @@ impl<'c> Accelerate<'_, 'c> {
         let problem = problem(how, ty, operands, &layout, self.layouts.machine.num_warps);
         match problem.as_ref().and_then(|problem| Some((problem, MatmulPlan::new(problem, self.target)?))) {
             Some((problem, plan)) => {
+                if let Some([matrix, threads]) = plan.slower_than_threads(problem, self.target) {
+                    if self.explain {
+                        let name = plan.instruction.name;
+                        op.remark(format!(
+                            "multiplied within threads in {threads} cycles, in place of {matrix} by {name}"
+                        ));
+                    }
+                    return self.within_threads(dot);
+                }
                 if self.explain {
                     op.remark(format!("computed by {}", describe_plan(&plan)));
                     let all: Vec<MatmulPlan> = MatmulPlan::all(problem, self.target).collect();
@@ -186,7 +195,8 @@ impl<'c> Accelerate<'_, 'c> {
             return Err(error(op, "has no layout: run convert-triton-to-tritongpu first"));
         };
         let layout = encoding(layout).map_err(|reason| error(op, reason))?;
-        if matches!(layout, Encoding::AmdMfma(_)) {
+        if matches!(layout, Encoding::AmdMfma(_)) || matches!(layout, Encoding::AmdWmma(_)) && self.takes(dot)
+        {
             return Ok(true);
         }
         let operands = [unconverted(dot.a()), unconverted(dot.b())];
@@ -200,6 +210,16 @@ impl<'c> Accelerate<'_, 'c> {
         let mut problem = problem(how, ty, operands, &layout, warps);
         for operand in problem.iter_mut().flat_map(|problem| &mut problem.operands).filter(|_| pairs) {
             operand.element = Element::F4Pair;
+        }
+        let kind = if pairs { DotType::F4Pair } else { DotType::F8 };
+        let scaled = |row: &&MatrixInstruction| row.scales_in_register() > 1 && row.operand == kind;
+        let shortest =
+            MatrixInstruction::of(self.target).filter(scaled).map(|row| u64::from(row.shape[2])).min();
+        if let (Some(problem), Some(shortest)) = (&mut problem, shortest) {
+            // Half of what it multiplies is zero then; without scales the instruction would multiply numbers of 16 bits.
+            if problem.k * 2 == shortest {
+                problem.k = shortest;
+            }
         }
         let plan = problem.as_ref().and_then(|problem| MatmulPlan::new(problem, self.target));
         let Some(plan) = plan.filter(|plan| plan.instruction.scaled.is_some()) else { return Ok(false) };
@@ -223,6 +243,11 @@ impl<'c> Accelerate<'_, 'c> {
         }
         self.rewrite_scaled(dot, operands, &plan, layouts)?;
         Ok(true)
+    }
+
+    /// Whether an instruction with scales computes `dot` in the layouts that it has.
+    fn takes(&self, dot: DotScaledOp<'c>) -> bool {
+        scale_layouts(dot, [dot.a().ty(), dot.b().ty(), dot.d().ty()], self.target).is_ok()
     }
 
     /// Whether an instruction with scales may compute `dot` once its operands of 4 bits have 8.
@@ -454,7 +479,10 @@ pub(crate) fn is_to_be_accelerated<'c>(op: Op<'c>, layouts: &Layouts<'c>) -> boo
     let operands = [unconverted(dot.a()), unconverted(dot.b())];
     let how = (dot.input_precision(), dot.max_num_imprecise_acc(), Chain::default());
     let problem = problem(how, ty, operands, &layout, layouts.machine.num_warps);
-    problem.is_some_and(|problem| MatmulPlan::new(&problem, target).is_some())
+    problem.is_some_and(|problem| {
+        let plan = MatmulPlan::new(&problem, target);
+        plan.is_some_and(|plan| plan.slower_than_threads(&problem, target).is_none())
+    })
 }
 
 /// Whether a layout is that of a matrix instruction's result.

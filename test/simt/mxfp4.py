@@ -1,6 +1,6 @@
 """Dots of 4-bit and 8-bit floats (E2M1, E4M3, E5M2) with scales (E8M0), run on the simulator.
 
-    mxfp4.py --ttsim TTSIM --work DIR [--targets hip:gfx950,hip:gfx942] [--mixed]
+    mxfp4.py --ttsim TTSIM --work DIR [--targets hip:gfx950,hip:gfx942,hip:gfx1250] [--mixed]
 
 A kernel loads both operands and their scales, multiplies and stores. Elements of 4 bits are two in a byte, which follow each
 other along K; with `--mixed` one operand has them and the other has 8 bits, or they follow each other along M or N. Elements and scales are such that sums are exact in 32 bits. Needs numpy.
@@ -135,7 +135,7 @@ def run(args, target, shape, scales, warps, forms=PAIRS):
 
 def main():
     parser = suite.parser(__doc__)
-    parser.add_argument("--targets", default="hip:gfx950,hip:gfx942")
+    parser.add_argument("--targets", default="hip:gfx950,hip:gfx942,hip:gfx1250")
     parser.add_argument("--mixed", action="store_true")
     args = parser.parse_args()
     some = [SHAPES[1], SHAPES[2], SHAPES[5], (16, 32, 32)]

@@ -7,5 +7,6 @@
 #include "divisions.cpp"
 #include "inlining.cpp"
 #include "masks.cpp"
+#include "needed.cpp"
 #include "random.cpp"
 #include "sinking.cpp"

@@ -6,6 +6,7 @@
 #include "divisions.h"
 #include "inlining.h"
 #include "masks.h"
+#include "needed.h"
 #include "sinking.h"
 #include "llvm-c/TargetMachine.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -84,8 +85,14 @@ void cutAddressChains(llvm::Function &function) {
 /// LLVM's passes that move instructions to the blocks of their uses, by their names.
 constexpr llvm::StringLiteral Sinking = "Code sinking", MachineSinking = "Machine code sinking";
 /// What AMDGPU's scheduling asks about functions.
+/// Before the name of a pass of which only the first run is left out.
+constexpr llvm::StringLiteral First = "First ";
 constexpr llvm::StringLiteral Printer = "AMDGPU Assembly Printer";
 constexpr llvm::StringLiteral MemoryBound = "Analysis if a function is memory bound";
+/// AMDGPU's pass that has lanes of vector registers for spilled scalar registers, and what gives those registers. Registers are
+/// allocated three times: scalar ones, these, the other vector ones.
+constexpr llvm::StringLiteral Lanes = "SI lower SGPR spill instructions", Allocation[] = {"Greedy Register Allocator",
+                                                                                         "Virtual Register Rewriter"};
 
 /// Runs a pass that LLVM makes anew for each module: `AMDGPUPerfHintAnalysis` keeps what it counts in a function by the function's
 /// address, and adds to it where another module's function has the same one.
@@ -137,9 +144,12 @@ public:
       }
       is_reusable = false;
     }
+    if (allocates)
+      pass = whereNeeded(pass);
     if (pass->getPassName() == Printer)
       printer = static_cast<llvm::AsmPrinter *>(pass);
-    if (!names_out.contains(pass->getPassName()))
+    bool first = names_seen.insert(pass->getPassName()).second;
+    if (!names_out.contains(pass->getPassName()) && !(first && names_out.contains((First + pass->getPassName()).str())))
       return passes.add(pass);
     names_met.insert(pass->getPassName());
     delete pass;
@@ -151,10 +161,42 @@ public:
   llvm::AsmPrinter *writer() const { return printer; }
 
 private:
+  /// What an earlier pass says of the function in which all of them are.
+  struct Found {
+    unsigned registers = 0;
+  };
+
+  /// The pass itself, or what runs it where it finds something to do.
+  llvm::Pass *whereNeeded(llvm::Pass *pass) {
+    llvm::StringRef name = pass->getPassName();
+    if (pass->getPassKind() != llvm::PT_Function)
+      return pass;
+    auto *on_functions = static_cast<llvm::FunctionPass *>(pass);
+    auto found = this->found;
+    if (name == Lanes) {
+      behind_lanes = true;
+      auto count = [found](llvm::Function &function, llvm::Pass &pass) {
+        found->registers = tt::virtualRegisters(function, pass);
+        return true;
+      };
+      return tt::createWhereNeeded(on_functions, count);
+    }
+    if (behind_lanes && llvm::is_contained(Allocation, name)) {
+      behind_lanes = name != Allocation[1];
+      auto more = [found](llvm::Function &function, llvm::Pass &pass) {
+        return tt::virtualRegisters(function, pass) != found->registers;
+      };
+      return tt::createWhereNeeded(on_functions, more);
+    }
+    return pass;
+  }
+
+  std::shared_ptr<Found> found = std::make_shared<Found>();
+  bool behind_lanes = false;
   llvm::legacy::PassManager &passes;
   llvm::TargetMachine &machine;
   bool allocates, wide_masks, is_reusable = true;
-  llvm::StringSet<> names_out, names_met;
+  llvm::StringSet<> names_out, names_met, names_seen;
   llvm::AsmPrinter *printer = nullptr;
 };
 

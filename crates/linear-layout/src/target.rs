@@ -672,8 +672,8 @@ fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
 
 fn amd(name: &'static str, arch: &str) -> TargetDesc {
     let cdna4 = arch == "gfx950";
-    // As LLVM 22 has it; there is no ISA manual. What is not known to be as on gfx12 is not used: buffers, whose descriptors have
-    // other fields, and copies to the LDS. Rates are gfx12's.
+    // As LLVM 22 has it, which also packs the fields of buffers' descriptors; there is no ISA manual. What is not known to be as on gfx12
+    // is not used: copies to the LDS. Rates are gfx12's.
     let cdna5 = arch == "gfx1250";
     let rdna = matches!(arch, "gfx1100" | "gfx1201");
     let wave32 = rdna || cdna5;
@@ -733,8 +733,8 @@ fn amd(name: &'static str, arch: &str) -> TargetDesc {
         fp8_conversions: fp8,
         primitives: Primitives {
             ds_b128: true,
-            buffers: !cdna5,
-            buffer_checks_selected: rdna,
+            buffers: true,
+            buffer_checks_selected: wave32,
             ds_read_tr: cdna4,
             lds_loads: !wave32,
             lds_loads_b128: cdna4,

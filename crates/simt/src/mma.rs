@@ -31,7 +31,9 @@
 //! same; D rows 2·r + lane / 16. RDNA4 ISA: depth 8·(lane / 16) + j; D rows 8·(lane / 16) + r).
 //!
 //! `v_wmma` of gfx1250, of which there is no manual, by the layouts of Triton 3.9: runs of R elements along the depth, eight of 8 and 16 bits
-//! and two of 32, belong to the halves of the wave in turn: depth 2·R·(j / R) + R·(lane / 16) + j mod R; D as RDNA4's.
+//! and two of 32, belong to the halves of the wave in turn: depth 2·R·(j / R) + R·(lane / 16) + j mod R; D as RDNA4's. With scales runs of 8
+//! bits have 16 elements, those of 4 bits 32; byte b of the scales of lane l is for row (column) l mod 16 and the 32 depths from 32·b on, and
+//! the instruction says which half of the wave has them.
 //!
 //! # Arithmetic
 //!
@@ -90,6 +92,8 @@ pub fn supported(m: &Mma) -> bool {
             }
             MmaLayout::WmmaGfx1250 => {
                 let summands: &[u32] = match m.ab.0.bits() {
+                    4 => &[128],
+                    8 if !m.scales.is_empty() => &[128],
                     8 if m.cd == Elem::S32 => &[64],
                     8 => &[64, 128],
                     16 => &[32],
@@ -102,6 +106,7 @@ pub fn supported(m: &Mma) -> bool {
                     && m.a.len() == registers(rows * k, m.ab.0)
                     && m.b.len() == registers(cols * k, m.ab.1)
                     && m.cd != Elem::F16
+                    && matches!(m.scales.len(), 0 | 2)
                     && [m.c.len(), m.d.len()] == [8, 8]
             }
             MmaLayout::WmmaGfx11 | MmaLayout::WmmaGfx12 => {
@@ -197,7 +202,13 @@ fn operand_place(m: &Mma, b: bool, l: usize, r: usize, j: usize, e: usize) -> Pl
         MmaLayout::WmmaGfx11 => (0, l % 16, r * e + j),
         MmaLayout::WmmaGfx12 => (0, l % 16, 8 * (l / 16) + r * e + j),
         MmaLayout::WmmaGfx1250 => {
-            let (run, at) = (if m.ab.0.bits() == 32 { 2 } else { 8 }, r * e + j);
+            let run = match (if b { m.ab.1 } else { m.ab.0 }).bits() {
+                32 => 2,
+                4 => 32,
+                8 if !m.scales.is_empty() => 16,
+                _ => 8,
+            };
+            let at = r * e + j;
             (0, l % 16, 2 * run * (at / run) + run * (l / 16) + at % run)
         }
     }
@@ -318,9 +329,15 @@ pub fn multiply(
     fill(1, m.ab.1, m.b.len(), &places.b, &mut b);
     for (operand, byte) in m.scale_bytes.iter().enumerate().take(m.scales.len()) {
         let size = if operand == 0 { rows } else { cols };
-        for l in 0..lanes {
+        // The lane and the byte with the scale of a line and a block along the depth.
+        let of = |line: usize, block: usize| match m.layout {
+            MmaLayout::WmmaGfx1250 => (line + size * usize::from(*byte), block),
+            _ => (line + size * block, usize::from(*byte)),
+        };
+        for (line, block) in (0..k / SCALED).flat_map(|block| (0..size).map(move |line| (line, block))) {
+            let (l, byte) = of(line, block);
             let by = scale(read(3, operand, l) >> (8 * byte));
-            let (line, first) = (l % size, SCALED * (l / size));
+            let first = SCALED * block;
             for d in first..first + SCALED {
                 let at = if operand == 0 { &mut a[line * k + d] } else { &mut b[d * cols + line] };
                 *at *= by;
@@ -479,6 +496,30 @@ mod tests {
         assert_eq!(d[3][0], 32.0 * (1.0 + 2.0 + 4.0 + 8.0) / 2.0);
         assert_eq!(d[3][1], 64.0);
         assert!(d[19][1].is_nan() && !d[19][2].is_nan());
+    }
+
+    /// On gfx1250 each byte of a register has the scale of a block, and either half of the wave may have the register.
+    #[test]
+    fn scales_are_bytes_of_either_half() {
+        let mut m = form(MmaLayout::WmmaGfx1250, (16, 16, 128), Elem::E2M1, Elem::F32, 8, 8, 8);
+        m.scales = vec![Src::reg(0); 2].into();
+        m.scale_bytes = [1, 0];
+        assert!(supported(&m));
+        // All elements are one; the scales of A are 1, 2, 4 and 8 in row 3, those of B a half, and no numbers in the other half.
+        let ones = 0x7f7f_7f7f;
+        let read = |operand: usize, register: usize, lane: usize| match (operand, register, lane) {
+            (0 | 1, ..) => 0x2222_2222,
+            (2, ..) => 0,
+            (_, 0, 19) => 0x8281_807f,
+            (_, 0, 16..) => ones,
+            (_, 1, ..16) => 0x7e7e_7e7e,
+            _ => 0xffff_ffff,
+        };
+        let mut d = vec![[0.0f32; 8]; 32];
+        multiply(&m, 32, read, |r, l, bits| d[l][r] = f32::from_bits(bits as u32));
+        // Rows 0 to 7 of column 5 are in lane 5, the others in lane 21.
+        assert_eq!(d[5][3], 32.0 * (1.0 + 2.0 + 4.0 + 8.0) / 2.0);
+        assert_eq!([d[5][2], d[21][3]], [64.0; 2]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::memory::join;
 use crate::emit::{Emit, Lowered, unsupported};
-use crate::target::MatrixTypes;
+use crate::target::{BlockScales, MatrixTypes};
 use linear_layout::plan::{DotType, MatrixFamily, MatrixInstruction};
 use mlir_host::ir::{FloatKind, Type, Value};
 
@@ -141,13 +141,48 @@ pub(super) fn multiply_scaled<'c>(
     instruction: &MatrixInstruction,
     types: &MatrixTypes<'c>,
     fragments: [&[Value<'c>]; 3],
-    scales: [Value<'c>; 2],
+    scales: [&BlockScales<'c>; 2],
 ) -> Lowered<Vec<Value<'c>>> {
     let [&[a], &[b], &[c]] = fragments else { return unsupported("a fragment in several parts") };
     let [Some(left), Some(right)] = types.formats.map(|format| narrow_format(types.kind, format)) else {
         return unsupported(format!("{} in these formats", instruction.name));
     };
-    Ok(vec![mfma_narrow(e, instruction, [left, right], [a, b, c], Some(scales))?])
+    let formats = [left, right];
+    if instruction.family == MatrixFamily::Wmma {
+        return Ok(vec![wmma_scaled(e, instruction, formats, [a, b, c], scales)?]);
+    }
+    let [&[first], &[second]] = scales.map(|scales| &scales.bytes[..]) else {
+        return unsupported("scales of several blocks in one register");
+    };
+    Ok(vec![mfma_narrow(e, instruction, formats, [a, b, c], Some([first, second]))?])
+}
+
+/// `v_wmma_scale_f32_16x16x128_f8f6f4` (LLVM's `IntrinsicsAMDGPU`): operands with their formats, scales of four blocks as the bytes of a
+/// register with the half of the wave whose lanes have them.
+fn wmma_scaled<'c>(
+    e: &mut Emit<'c>,
+    instruction: &MatrixInstruction,
+    [left, right]: [i64; 2],
+    [a, b, c]: [Value<'c>; 3],
+    scales: [&BlockScales<'c>; 2],
+) -> Lowered<Value<'c>> {
+    // Scales of eight bits, as E8M0 has them.
+    const E8M0: i64 = 0;
+    let [m, n, k] = instruction.shape;
+    let k = k * instruction.operand.numbers();
+    let (left, right) = (e.const_i32(left)?, e.const_i32(right)?);
+    let (no, as_it_is, format) = (e.const_int(1, 0)?, e.const_int(16, 0)?, e.const_i32(E8M0)?);
+    let i32t = e.i32();
+    let mut registers = Vec::new();
+    for scales in scales {
+        registers.push((e.const_i32(i64::from(scales.in_upper_lanes))?, e.join(&scales.bytes, i32t)?));
+    }
+    let [(first_half, first), (second_half, second)] = registers[..] else {
+        return unsupported("scales of more than two operands");
+    };
+    let operands =
+        [left, a, right, b, as_it_is, c, first_half, format, first, second_half, format, second, no, no];
+    e.intrinsic(&format!("llvm.amdgcn.wmma.scale.f32.{m}x{n}x{k}.f8f6f4"), &operands, c.ty())
 }
 
 /// `v_mfma_*_f8f6f4`, without scales where the numbers of bytes and the scales are zero, as LLVM has it.

@@ -34,16 +34,7 @@ impl Words {
 
 /// `values`, integers of one width, side by side as a value of type `ty`.
 pub(super) fn join<'c>(e: &mut Emit<'c>, values: &[Value<'c>], ty: Type<'c>) -> Lowered<Value<'c>> {
-    let [first, rest @ ..] = values else { return unsupported("an access of no elements") };
-    if rest.is_empty() {
-        return e.bitcast(*first, ty);
-    }
-    let vector = e.vector(values.len(), first.ty())?;
-    let mut packed = e.undef(vector)?;
-    for (i, value) in values.iter().enumerate() {
-        packed = e.insert_element(packed, *value, i)?;
-    }
-    e.bitcast(packed, ty)
+    e.join(values, ty)
 }
 
 /// The `count` integers of `bits` bits that `value` is made of.

@@ -18,8 +18,8 @@ use crate::emit::{Emit, Lowered, internal, unsupported};
 use crate::handlers::llvm_order;
 use crate::lower::SHARED_MEMORY;
 use crate::target::{
-    Access, AsmRegisters, Assertion, AsyncCopies, AtomicAccess, BarrierMemory, Clusters, Declare, Handlers,
-    Launch, LaunchLimits, MatrixTypes, Target,
+    Access, AsmRegisters, Assertion, AsyncCopies, AtomicAccess, BarrierMemory, BlockScales, Clusters,
+    Declare, Handlers, Launch, LaunchLimits, MatrixTypes, Target,
 };
 use linear_layout::plan::{DotType, MatrixInstruction, MemoryInstruction, ShuffleInstruction, WarpCombine};
 use linear_layout::target::TargetDesc;
@@ -95,6 +95,9 @@ impl Target for Amd {
     fn launch_limits(&self) -> LaunchLimits {
         // HSA: work-items of a workgroup.
         LaunchLimits { threads: 1024, blocks: 1 }
+    }
+    fn keeps_vectors(&self) -> bool {
+        true
     }
     fn triple(&self) -> &'static str {
         "amdgcn-amd-amdhsa"
@@ -251,7 +254,7 @@ impl Target for Amd {
         instruction: &MatrixInstruction,
         types: &MatrixTypes<'c>,
         fragments: [&[Value<'c>]; 3],
-        scales: [Value<'c>; 2],
+        scales: [&BlockScales<'c>; 2],
     ) -> Lowered<Vec<Value<'c>>> {
         matrix::multiply_scaled(e, instruction, types, fragments, scales)
     }

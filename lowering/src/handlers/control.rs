@@ -1,5 +1,6 @@
 //! Functions, calls and control flow.
 
+use super::dot;
 use crate::emit::{ICmp, Lowered, internal, unsupported};
 use crate::lower::{Handler, Lower, reachable};
 use mlir_host::ir::{Attr, Block, Op, Region, Type, Value};
@@ -84,7 +85,8 @@ fn types_of<'c>(values: &[Value<'c>]) -> Vec<Type<'c>> {
     values.iter().map(|value| value.ty()).collect()
 }
 
-/// How loops carry values and branches pass them on: elements of 8 and 16 bits in vectors of 32 bits, as registers hold them.
+/// How loops carry values and branches pass them on: elements of 8 and 16 bits in vectors of 32 bits, as registers hold them, and sums
+/// of matrix instructions, where LLVM allocates registers, in vectors of a fragment each.
 /// One by one each would take a register, and be packed and unpacked in every iteration.
 struct Carried<'c> {
     /// Consecutive values and, where they are several, the vector that they become.
@@ -94,15 +96,27 @@ struct Carried<'c> {
 impl<'c> Carried<'c> {
     /// Of values of these types.
     fn new(l: &mut Lower<'_, 'c>, types: impl Iterator<Item = Type<'c>>) -> Lowered<Self> {
+        Self::of_sums(l, types, |_, _| None)
+    }
+
+    /// The same where `fragment` says how many consecutive registers each fragment of a value has, by the number of the value.
+    fn of_sums(
+        l: &mut Lower<'_, 'c>,
+        types: impl Iterator<Item = Type<'c>>,
+        fragment: impl Fn(&Lower<'_, 'c>, usize) -> Option<usize>,
+    ) -> Lowered<Self> {
         let mut groups = Vec::new();
-        for ty in types {
+        for (number, ty) in types.enumerate() {
             let count = l.num_values(ty)?;
             let bits = match ty.as_tensor() {
                 // Pointers stay as they are.
                 Some(_) => l.register_type(ty.element())?.bits().unwrap_or(64),
                 None => 32,
             };
-            let together = if matches!(bits, 8 | 16) { 32 / bits as usize } else { 1 };
+            let together = match bits {
+                8 | 16 => 32 / bits as usize,
+                _ => fragment(l, number).unwrap_or(1),
+            };
             if together == 1 || count % together != 0 {
                 groups.extend(std::iter::repeat_n((1, None), count));
                 continue;
@@ -136,11 +150,7 @@ impl<'c> Carried<'c> {
                 packed.extend(mine);
                 continue;
             };
-            let mut joined = l.emit.undef(*ty)?;
-            for (i, value) in mine.iter().enumerate() {
-                joined = l.emit.insert_element(joined, *value, i)?;
-            }
-            packed.push(joined);
+            packed.push(l.emit.join(mine, *ty)?);
         }
         Ok(packed)
     }
@@ -163,10 +173,14 @@ impl<'c> Carried<'c> {
 
 fn scf_for<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (lower, upper, step) = (l.scalar(op.operand(0))?, l.scalar(op.operand(1))?, l.scalar(op.operand(2))?);
-    let carried = Carried::new(l, op.results().map(Value::ty))?;
+    let body = only_block(op.region(0))?;
+    let next: Vec<Value<'c>> =
+        body.terminator().map(|yielded| yielded.operands().collect()).unwrap_or_default();
+    let of_sums =
+        |l: &Lower<'_, 'c>, number: usize| next.get(number).and_then(|sum| dot::sums_together(l, *sum));
+    let carried = Carried::of_sums(l, op.results().map(Value::ty), of_sums)?;
     let inits = l.get_flat(op.operands().skip(3))?;
     let inits = carried.pack(l, &inits)?;
-    let body = only_block(op.region(0))?;
     let unsigned = op.attr("unsignedCmp").is_some();
     let annotation = op.attr("llvm.loop_annotation");
     let mut types = vec![lower.ty()];

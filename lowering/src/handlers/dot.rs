@@ -3,9 +3,10 @@
 use super::arith::computes_in;
 use crate::emit::{Failure, Lowered, internal, unsupported};
 use crate::lower::{Handler, Lower, Values};
-use crate::target::MatrixTypes;
+use crate::target::{BlockScales, MatrixTypes};
 use linear_layout::plan::{Dot, DotInstruction, DotProducts, DotTilePlan, DotType, MatrixInstruction};
 use mlir_host::ir::{FloatKind, Op, Type, Value};
+use smallvec::SmallVec;
 use std::collections::{BTreeMap, HashMap};
 use ttopt_dialect::tt::ops::{DotOp, DotScaledOp};
 use ttopt_passes::plans;
@@ -24,12 +25,17 @@ fn scaled_dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         return internal("the plan of scales has no matrix instruction");
     };
     let one = l.emit.const_int(8, ONE)?;
-    let mut scales = vec![[one; 2]; executions.len()];
+    let ones = || BlockScales {
+        bytes: SmallVec::from_elem(one, instruction.scales_in_register() as usize),
+        in_upper_lanes: false,
+    };
+    let mut scales: Vec<_> = executions.iter().map(|_| [ones(), ones()]).collect();
     for (side, value) in [dot.a_scale(), dot.b_scale()].into_iter().enumerate() {
-        let (Some(value), Some(registers)) = (value, &plan.scales[side]) else { continue };
+        let (Some(value), Some(from)) = (value, &plan.scales[side]) else { continue };
         let values = l.get(value)?;
-        for (scales, register) in scales.iter_mut().zip(registers) {
-            scales[side] = at(&values, *register)?;
+        for (scales, from) in scales.iter_mut().zip(from) {
+            let bytes: Lowered<_> = from.registers.iter().map(|register| at(&values, *register)).collect();
+            scales[side] = BlockScales { bytes: bytes?, in_upper_lanes: from.in_upper_lanes };
         }
     }
     let sum = plans::dot_type(dot.d().ty().element(), l.target.desc()).map_err(Failure::Unsupported)?;
@@ -74,6 +80,27 @@ fn dot<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let result = copies(&plan, &sums)?;
     l.set(dot.d(), result);
     Ok(())
+}
+
+/// How many consecutive registers each fragment has that a matrix instruction leaves of `sum`, where LLVM is to know that they are
+/// together (`Emit::joins`) and all fragments are such registers.
+pub(super) fn sums_together<'c>(l: &Lower<'_, 'c>, sum: Value<'c>) -> Option<usize> {
+    let dot = DotOp::cast(sum.def_op().filter(|_| l.emit.joins())?)?;
+    let plan = plans::dot(dot, l.target.desc()).ok()?;
+    let Dot::Matrix { executions, .. } = &plan.dot else { return None };
+    let together = executions.first()?.c.len();
+    let consecutive = |registers: &[Option<u32>]| {
+        let first = registers.first().copied().flatten();
+        registers.len() == together
+            && first.is_some_and(|first| first as usize % together == 0)
+            && registers
+                .iter()
+                .zip(first.unwrap_or(0)..)
+                .all(|(register, expected)| *register == Some(expected))
+    };
+    let in_order = plan.copies.iter().zip(0..).all(|(register, number)| *register == number);
+    (together > 1 && in_order && executions.iter().all(|execution| consecutive(&execution.c)))
+        .then_some(together)
 }
 
 /// The result's registers, those that hold replicas included.
@@ -186,7 +213,7 @@ struct Matrix<'p, 'c> {
     swapped: bool,
     zero_lanes: u64,
     /// For each execution, those of the instruction's first operand and of its second.
-    scales: Option<&'p [[Value<'c>; 2]]>,
+    scales: Option<&'p [[BlockScales<'c>; 2]]>,
 }
 
 impl<'c> Matrix<'_, 'c> {
@@ -224,7 +251,7 @@ impl<'c> Matrix<'_, 'c> {
                     self.instruction,
                     &self.types,
                     fragments,
-                    *scales,
+                    scales.each_ref(),
                 )?,
             };
         }

@@ -10,7 +10,7 @@
 
 use linear_layout::Encoding;
 use linear_layout::encoding::{AmdMfma, AmdWmma, CgaLayout, DotOperand, NvidiaMma, NvmmaShared};
-use linear_layout::plan::{DotType, MatrixFamily, MatrixInstruction};
+use linear_layout::plan::{DotType, MatrixFamily, MatrixInstruction, products_at_once};
 use linear_layout::target::{Fp8, TargetDesc};
 use mlir_host::ir::{Context, FloatKind, Type};
 use ttopt_dialect::tt::enums::InputPrecision;
@@ -195,6 +195,29 @@ impl MatmulPlan {
         let is_dot = problem.shape.len() >= 2 && problem.warps > 0;
         let multiplied = if is_dot { problem.multiplied_as(target) } else { Vec::new() };
         multiplied.into_iter().flat_map(|multiplied| multiplied.plans(problem, target))
+    }
+
+    /// Cycles that the dot takes by this plan and within threads, whose instructions add several products at once (`v_dot2`, `v_dot4`), where
+    /// the latter are fewer: a dot of one or two rows or columns has the matrix instruction multiply zeros. With more, threads would read
+    /// more of the operands than the instruction does.
+    pub fn slower_than_threads(&self, problem: &Problem, target: &TargetDesc) -> Option<[f64; 2]> {
+        let block = problem.block_shape();
+        let [batches @ .., m, n] = &block[..] else { return None };
+        let [left, right] = problem.operands.map(|operand| operand.element.dot_type(target));
+        let kind = left.filter(|kind| Some(*kind) == right)?;
+        let several = u64::from(products_at_once(kind, problem.result.dot_type(target)?, target)?);
+        if (*m).min(*n) > 2 || problem.k < several || problem.chain != Chain::default() {
+            return None;
+        }
+        let batches: u64 = batches.iter().product();
+        let [tile_m, tile_n, tile_k] = self.instruction.shape.map(u64::from);
+        let tiles = batches * m.div_ceil(tile_m) * n.div_ceil(tile_n);
+        let executions = tiles.max(problem.warps) * problem.k.div_ceil(tile_k);
+        let matrix = executions as f64 * self.instruction.cycles(target)?;
+        let sums = (batches * m * n).div_ceil(problem.warps * u64::from(target.lanes));
+        let instructions = problem.warps * sums * problem.k / several;
+        let threads = instructions as f64 * target.cost.alu;
+        (threads < matrix).then_some([matrix, threads])
     }
 
     /// Whether it is an instruction of a warp group with operands in shared memory.

@@ -107,6 +107,27 @@ tt.func private @scaled(%x: tensor<32x64xf8E4M3FN, #a>, %y: tensor<64x32xf8E5M2,
 
 // -----
 
+// On gfx1250 scales of four blocks along K are the bytes of one register, of lanes of either half: here the upper half has those of rows that
+// are 16 further, as in Triton 3.9's TTGIR. The right operand comes first.
+#mma = #ttg.amd_wmma<{version = 3, isTranspose = true, ctaLayout = {warp = []}, instrShape = [16, 16, 128]}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 16}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 16}>
+#sa = #ttg.linear<{register = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = [], block = []}>
+#sb = #ttg.linear<{register = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 0]], warp = [], block = []}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "hip:gfx1250", "ttg.threads-per-warp" = 32 : i32} {
+// CHECK-LABEL: llvm.func internal @scaled_halves(
+// CHECK-DAG:     %[[ZERO:.*]] = llvm.mlir.constant(0 : i32)
+// CHECK-DAG:     %[[ONE:.*]] = llvm.mlir.constant(1 : i32)
+// CHECK:         "llvm.amdgcn.wmma.scale.f32.16x16x128.f8f6f4"(%[[ONE]], %{{[^,]*}}, %[[ZERO]], %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %[[ZERO]], %[[ZERO]], %[[SB:[^,]*]], %[[ZERO]], %[[ZERO]], %[[SA:[^,]*]], %{{[^,]*}}, %{{[^,]*}}) : (i32, vector<16xi32>, i32, vector<16xi32>, i16, vector<8xf32>, i32, i32, i32, i32, i32, i32, i1, i1) -> vector<8xf32>
+// CHECK:         "llvm.amdgcn.wmma.scale.f32.16x16x128.f8f6f4"(%[[ONE]], %{{[^,]*}}, %[[ZERO]], %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %[[ZERO]], %[[ZERO]], %[[SB]], %[[ONE]], %[[ZERO]], %[[SA]], %{{[^,]*}}, %{{[^,]*}}) : (i32,
+tt.func private @scaled_halves(%x: tensor<32x128xf8E4M3FN, #a>, %y: tensor<128x16xf8E5M2, #b>, %z: tensor<32x16xf32, #mma>, %sx: tensor<32x4xi8, #sa>, %sy: tensor<16x4xi8, #sb>) -> tensor<32x16xf32, #mma> {
+  %d = tt.dot_scaled %x scale %sx, %y scale %sy, %z lhs = e4m3 rhs = e5m2 {fastMath = false} : tensor<32x128xf8E4M3FN, #a>, tensor<32x4xi8, #sa> * tensor<128x16xf8E5M2, #b>, tensor<16x4xi8, #sb> -> tensor<32x16xf32, #mma>
+  tt.return %d : tensor<32x16xf32, #mma>
+}
+}
+
+// -----
+
 #mma = #ttg.amd_wmma<{version = 1, isTranspose = true, ctaLayout = {warp = []}, instrShape = [16, 16, 16]}>
 #a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 16}>
 #b = #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 16}>

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::CheckError;
 use super::conversion::Holders;
 use crate::plan::{
-    Dot, DotAxis, DotProducts, DotTilePlan, DotType, Fragment, MatrixInstruction, OperandSource,
-    ScaledDotPlan, Threads,
+    Dot, DotAxis, DotProducts, DotTilePlan, DotType, Fragment, MatrixFamily, MatrixInstruction,
+    OperandSource, ScaledDotPlan, Threads,
 };
 use crate::target::TargetDesc;
 use crate::{Dim, LinearLayout};
@@ -81,6 +81,12 @@ fn fragments(instruction: &MatrixInstruction, elements: usize) -> Option<[Positi
             |l, i, _| (l / 16 * 2 + i, l % 16),
             |l, i, _| (l / 16 * 8 + i, l % 16),
         ],
+        // … of sixteen pairs.
+        "v_wmma_16x16x128" if instruction.operand == DotType::F4Pair => [
+            |l, i, _| (l % 16, 32 * (i / 16) + l / 16 * 16 + i % 16),
+            |l, i, _| (32 * (i / 16) + l / 16 * 16 + i % 16, l % 16),
+            |l, i, _| (l / 16 * 8 + i, l % 16),
+        ],
         "v_wmma_16x16x32" | "v_wmma_16x16x64" | "v_wmma_16x16x128" => [
             |l, i, _| (l % 16, 16 * (i / 8) + l / 16 * 8 + i % 8),
             |l, i, _| (16 * (i / 8) + l / 16 * 8 + i % 8, l % 16),
@@ -97,7 +103,8 @@ fn narrow_depth(group: u64, i: u64, lanes: u64) -> u64 {
 
 /// Executes the scales of `plan`, which [`check_dot`] has found to multiply what belongs together: each element must get the
 /// scale of its own row or column and block of summands. The lane that has the scale of row (column) `r` and of the
-/// summands from `32 b` on is `b` times the rows (columns), plus `r` (CDNA4 ISA).
+/// summands from `32 b` on is `b` times the rows (columns), plus `r` (CDNA4 ISA). On gfx1250 it is byte `b` of lane `r`, or of the one 16
+/// lanes above (LLVM's `v_wmma_scale`, and Triton 3.9's layouts).
 ///
 /// # Errors
 /// The first element that gets another scale.
@@ -113,6 +120,7 @@ pub fn check_scaled_dot(
     let Dot::Matrix { instruction, swapped, executions, .. } = &plan.dot.dot else {
         return Err(bad("scales without a matrix instruction".into()));
     };
+    let in_bytes = instruction.family == MatrixFamily::Wmma;
     let of = fragments(instruction, 0).ok_or_else(|| bad(format!("unknown {}", instruction.name)))?;
     for side in 0..2 {
         let (Some(layout), Some(registers)) = (scales[side], &plan.scales[side]) else {
@@ -134,17 +142,26 @@ pub fn check_scaled_dot(
         let tile = u64::from(instruction.shape[usize::from(!first)]);
         let size = |dim| operands[side].in_size(dim).unwrap_or(1);
         for (block, warp) in pairs(size(Dim::BLOCK), size(Dim::WARP)) {
-            for (execution, register) in executions.iter().zip(registers) {
+            for (execution, from) in executions.iter().zip(registers) {
                 let held = if side == 0 { &execution.a } else { &execution.b };
+                if from.registers.len() != if in_bytes { 4 } else { 1 } || from.in_upper_lanes && !in_bytes {
+                    return Err(bad(format!("scales of operand {side} are in {from:?}")));
+                }
                 for lane in 0..u64::from(target.lanes) {
                     for (i, held) in (0..).zip(held) {
-                        let held = held.ok_or_else(|| bad("scales of a fragment with gaps".into()))?;
-                        let element = operand.element(held.into(), Threads { lane, warp, block })?;
+                        let Some(held) = held else { continue };
+                        let element = operand.element((*held).into(), Threads { lane, warp, block })?;
                         let (line, k) = (element % lines, element / lines);
                         let (x, y) = if first { of[0](lane, i, in_block) } else { of[1](lane, i, in_block) };
                         let (row, depth) = if first { (x, y) } else { (y, x) };
-                        let lane = depth / in_block * tile + row;
-                        let got = scale.element((*register).into(), Threads { lane, warp, block })?;
+                        let (block_of_k, upper) = (depth / in_block, u64::from(from.in_upper_lanes));
+                        let (lane, byte) = if in_bytes {
+                            (16 * upper + row, block_of_k as usize)
+                        } else {
+                            (block_of_k * tile + row, 0)
+                        };
+                        let register = u64::from(from.registers[byte]);
+                        let got = scale.element(register, Threads { lane, warp, block })?;
                         let rows = layout.out_size(Dim::out(0)).unwrap_or(1);
                         let got = (got % rows, got / rows);
                         if got != (line, k / in_block) {

@@ -345,9 +345,18 @@ pub(super) struct Bit {
 pub struct ScaledDotPlan {
     /// The dot.
     pub dot: DotTilePlan,
-    /// For each execution the register with the scales of its left operand, and of its right one; `None` where all of them are
-    /// one.
-    pub scales: [Option<Vec<u32>>; 2],
+    /// For each execution where the scales of its left operand are, and of its right one; `None` where all of them are one.
+    pub scales: [Option<Vec<ScaleRegisters>>; 2],
+}
+
+/// Where the scales of one operand of an execution are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScaleRegisters {
+    /// The registers with the scales of blocks that follow each other along K, which become the bytes of one register; one where each
+    /// lane has the scale of one block ([`MatrixInstruction::scales_in_register`]).
+    pub registers: SmallVec<[u32; 4]>,
+    /// Whether the lanes of the upper half of the wave have them, where only half of the lanes do.
+    pub in_upper_lanes: bool,
 }
 
 /// A dot whose operands may have scales.
@@ -379,8 +388,8 @@ impl ScaledDot<'_> {
                 let Some((dot, vectors)) = operands.matrix(instruction, swapped) else { continue };
                 let roles = instruction.roles(swapped);
                 let columns = [
-                    ScaleColumns::new(&operands.a, DotAxis::M, &roles[0], &vectors, self.factor),
-                    ScaleColumns::new(&operands.b, DotAxis::N, &roles[1], &vectors, self.factor),
+                    ScaleColumns::new(&operands.a, DotAxis::M, instruction, &roles[0], &vectors),
+                    ScaleColumns::new(&operands.b, DotAxis::N, instruction, &roles[1], &vectors),
                 ];
                 if let [Some(left), Some(right)] = columns {
                     return Ok((DotTilePlan { kind, dot, copies }, [left, right]));
@@ -438,7 +447,10 @@ struct ScaleColumns {
     factor: u32,
     /// Bits of rows or columns, and of blocks along K.
     bits: [u32; 2],
-    lane: Vec<[u64; 2]>,
+    /// `None`: an execution takes the scales of either half of the lanes.
+    lane: Vec<Option<[u64; 2]>>,
+    /// By bits of the number of a byte, where a register has the scales of several blocks.
+    byte: Vec<[u64; 2]>,
     warp: Vec<[u64; 2]>,
     block: Vec<[u64; 2]>,
 }
@@ -448,11 +460,12 @@ impl ScaleColumns {
     fn new(
         operand: &Operand,
         axis: DotAxis,
+        instruction: &MatrixInstruction,
         roles: &Roles,
         vectors: &Vectorised,
-        factor: u32,
     ) -> Option<ScaleColumns> {
-        let log = factor.ilog2();
+        let log = instruction.scaled?.ilog2();
+        let bytes = instruction.scales_in_register();
         let along_k = |bit: u32| vectors.get(&(DotAxis::K, bit)).copied().filter(|v| *v != 0);
         if (0..log).any(|bit| along_k(bit).is_none_or(|v| v >> log != 0)) {
             return None;
@@ -461,21 +474,27 @@ impl ScaleColumns {
         let mut next = log;
         for role in &roles.lanes {
             lane.push(match role {
+                Some((DotAxis::K, _)) if bytes > 1 => None,
                 Some((DotAxis::K, _)) => {
                     let v = along_k(next).filter(|v| v & low_mask(log) == 0)?;
                     next += 1;
-                    [0, v >> log]
+                    Some([0, v >> log])
                 }
-                Some(role) => [vectors.get(role).copied().unwrap_or(0), 0],
+                Some(role) => Some([vectors.get(role).copied().unwrap_or(0), 0]),
                 None => return None,
             });
         }
+        // Where K ends earlier, elements are zero, and have any scale of their row or column.
+        let blocks = (log..log + bytes.ilog2()).map(|bit| along_k(bit).unwrap_or(0));
+        let byte: Option<Vec<_>> =
+            blocks.map(|v| (v & low_mask(log) == 0).then_some([0, v >> log])).collect();
         let rows = |columns: &Vectors| columns.iter().map(|c| [operand.part(*c, axis), 0]).collect();
         Some(ScaleColumns {
             axis,
             factor: log,
             bits: [operand.bits(axis), operand.bits(DotAxis::K).checked_sub(log)?],
             lane,
+            byte: byte?,
             warp: rows(&operand.all.warp),
             block: rows(&operand.all.block),
         })
@@ -488,54 +507,74 @@ impl ScaleColumns {
     /// With registers for all that lanes, warps and blocks leave.
     fn layout(&self) -> PlanResult<LinearLayout> {
         let mut span = Echelon::new();
-        for column in self.lane.iter().chain(&self.warp).chain(&self.block) {
+        let lane: Vec<[u64; 2]> = self.lane.iter().map(|column| column.unwrap_or_default()).collect();
+        for column in lane.iter().chain(&self.warp).chain(&self.block) {
             span.insert(self.packed(*column));
         }
         let lines = (0..self.bits[0]).map(|bit| [1 << bit, 0]);
-        let units = lines.chain((0..self.bits[1]).map(|bit| [0, 1 << bit]));
+        let blocks = (0..self.bits[1]).map(|bit| [0, 1 << bit]);
+        // The bytes of a register first.
+        let units = self.byte.iter().copied().chain(lines).chain(blocks);
         let registers: Vec<[u64; 2]> = units.filter(|unit| span.insert(self.packed(*unit))).collect();
         let bases = |columns: &[[u64; 2]]| columns.iter().map(|column| column.to_vec()).collect::<Vec<_>>();
         let ins = [
             (Dim::REGISTER, bases(&registers)),
-            (Dim::LANE, bases(&self.lane)),
+            (Dim::LANE, bases(&lane)),
             (Dim::WARP, bases(&self.warp)),
             (Dim::BLOCK, bases(&self.block)),
         ];
         Ok(LinearLayout::from_bases(&ins, &[Dim::out(0), Dim::out(1)])?)
     }
 
-    /// For each execution, of which the first register of its fragment is given, the register of `layout` that has its
-    /// scales; `None` where there is none.
+    /// For each execution, of which the first register of its fragment is given, where `layout` has its scales; `None` where it does
+    /// not.
     fn registers<'p>(
         &self,
         operand: &Operand,
         firsts: impl Iterator<Item = Option<&'p Option<u32>>>,
         layout: &LinearLayout,
         target: &TargetDesc,
-    ) -> PlanResult<Option<Vec<u32>>> {
+    ) -> PlanResult<Option<Vec<ScaleRegisters>>> {
         let scales = Distributed::new(layout, &[Dim::out(0), Dim::out(1)], target)?;
-        let same = |held: &Vectors, needed: &[[u64; 2]]| {
-            (0..held.len().max(needed.len())).all(|i| {
-                let needed = needed.get(i).map_or(0, |column| self.packed(*column));
-                held.get(i).copied().unwrap_or(0) == needed
-            })
+        let held = |held: &Vectors, i: usize| held.get(i).copied().unwrap_or(0);
+        let same = |all: &Vectors, needed: &[[u64; 2]]| {
+            (0..all.len().max(needed.len()))
+                .all(|i| held(all, i) == needed.get(i).map_or(0, |column| self.packed(*column)))
         };
         let bits = [Dim::out(0), Dim::out(1)].map(|dim| layout.out_bits(dim));
-        let fits = same(&scales.lane, &self.lane)
-            && same(&scales.warp, &self.warp)
-            && same(&scales.block, &self.block);
+        let in_lanes = (0..self.lane.len().max(scales.lane.len())).all(|i| match self.lane.get(i) {
+            Some(None) => true,
+            Some(Some(column)) => held(&scales.lane, i) == self.packed(*column),
+            None => held(&scales.lane, i) == 0,
+        });
+        let fits = in_lanes && same(&scales.warp, &self.warp) && same(&scales.block, &self.block);
         if bits != self.bits || !fits {
             return Ok(None);
         }
-        let registers = Echelon::of(&scales.reg);
-        let register = |first: Option<&Option<u32>>| {
+        // What the upper half of the lanes has differs by this from what the lower one has.
+        let upper = self.lane.iter().position(Option::is_none).map_or(0, |i| held(&scales.lane, i));
+        let mut registers = Echelon::of(&scales.reg);
+        let is_halved = registers.insert(upper);
+        let above = 1 << scales.reg.len();
+        let found = |first: Option<&Option<u32>>| {
             let column = f2::mul(&operand.all.reg, u64::from((*first?)?));
             let (line, k) = (operand.part(column, self.axis), operand.part(column, DotAxis::K));
             let aligned = k & low_mask(self.factor) == 0;
-            let needed = self.packed([line, k >> self.factor]);
-            Some(registers.express(needed).filter(|_| aligned)? as u32)
+            let first = registers.express(self.packed([line, k >> self.factor])).filter(|_| aligned)?;
+            let is_above = |found: u64| is_halved && found & above != 0;
+            let mut all: SmallVec<[u32; 4]> = SmallVec::new();
+            for byte in 0..1u64 << self.byte.len() {
+                let columns = self.byte.iter().enumerate().filter(|(bit, _)| byte >> bit & 1 != 0);
+                let moved = columns.fold(0, |moved, (_, column)| moved ^ self.packed(*column));
+                let found = registers.express(moved)? ^ first;
+                if is_above(found) != is_above(first) {
+                    return None;
+                }
+                all.push((found & (above - 1)) as u32);
+            }
+            Some(ScaleRegisters { registers: all, in_upper_lanes: is_above(first) })
         };
-        Ok(firsts.map(register).collect())
+        Ok(firsts.map(found).collect())
     }
 }
 

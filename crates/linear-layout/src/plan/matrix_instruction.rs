@@ -139,8 +139,8 @@ pub struct MatrixInstruction {
     /// Whether operands lose bits on the way, as 32-bit floats that are rounded to TF32.
     pub rounds: bool,
     /// Elements along K for each scale of a row of the left operand or a column of the right one, where the instruction
-    /// multiplies operands with scales, powers of two in 8 bits. The scale of the first of them along K is in the lanes of the
-    /// first row or column, those that follow in the lanes behind.
+    /// multiplies operands with scales, powers of two in 8 bits. Of `v_mfma` the scale of the first of them along K is in the lanes of the
+    /// first row or column, those that follow in the lanes behind; of `v_wmma` as [`scales_in_register`](Self::scales_in_register) says.
     pub scaled: Option<u32>,
     /// Left operand.
     pub a: Fragment,
@@ -179,6 +179,15 @@ impl MatrixInstruction {
         let mut rows: Vec<_> = Self::of(target).filter(fits).collect();
         rows.sort_by_key(|row| Some(row.shape[2]).filter(|&k| u64::from(k) > depth));
         rows
+    }
+
+    /// Blocks along K whose scales an execution takes from the bytes of one register, for as many lanes as there are rows (columns): those of
+    /// the lower half of the wave or of the upper one. One where each lane has the scale of a block.
+    pub fn scales_in_register(&self) -> u32 {
+        match (self.family, self.scaled) {
+            (MatrixFamily::Wmma, Some(block)) => self.shape[2] / block,
+            _ => 1,
+        }
     }
 
     /// Whether it multiplies elements of type `operand` and sums in type `sum`, losing nothing where products
@@ -520,6 +529,11 @@ const fn wmma_gfx1250<const RUN: u32, const D: u32>(
     }
 }
 
+/// … with a scale for so many elements, which pairs count as.
+const fn scaled_gfx1250(block: u32, instruction: MatrixInstruction) -> MatrixInstruction {
+    MatrixInstruction { scaled: Some(block), ..instruction }
+}
+
 const WMMA: &[MatrixInstruction] = &[
     wmma_rdna3(F16, F32),
     wmma_rdna3(Bf16, F32),
@@ -532,7 +546,8 @@ const WMMA: &[MatrixInstruction] = &[
     wmma_gfx1250::<3, 5>("v_wmma_16x16x32", Bf16, F32),
     wmma_gfx1250::<1, 2>("v_wmma_16x16x4", F32, F32),
     wmma_gfx1250::<3, 6>("v_wmma_16x16x64", I8, I32),
-    wmma_gfx1250::<3, 7>("v_wmma_16x16x128", F8, F32),
+    scaled_gfx1250(32, wmma_gfx1250::<3, 7>("v_wmma_16x16x128", F8, F32)),
+    scaled_gfx1250(16, wmma_gfx1250::<4, 6>("v_wmma_16x16x128", F4Pair, F32)),
     wmma_gfx1250::<3, 6>("v_wmma_16x16x64", F8, F32),
 ];
 

@@ -50,8 +50,8 @@ pub use descriptor::{MatrixDescriptorPlan, MatrixSwizzle};
 pub use detour::Detour;
 pub use display::Count;
 pub use dot::{
-    Dot, DotInstruction, DotProducts, DotTilePlan, DotType, DotTypes, ScaledDot, ScaledDotPlan,
-    products_at_once,
+    Dot, DotInstruction, DotProducts, DotTilePlan, DotType, DotTypes, ScaleRegisters, ScaledDot,
+    ScaledDotPlan, products_at_once,
 };
 pub use error::{PlanError, PlanResult, Unsupported};
 pub use gather::{Gather, GatherPlan, GatherShared, GatherShuffle, HistogramPlan};

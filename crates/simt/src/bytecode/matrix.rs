@@ -61,7 +61,7 @@ pub struct Mma {
     pub saturate: bool,
     /// Registers with scales of blocks of a and of b along the depth; none where all of them are one.
     pub scales: Box<[Src]>,
-    /// Which byte of them.
+    /// Which byte of them; of gfx1250 which half of the wave has them, in all four bytes.
     pub scale_bytes: [u8; 2],
     /// Where elements lie, once that has been computed.
     pub places: OnceLock<Places>,

@@ -74,6 +74,9 @@ impl Decoder<'_> {
         if name.starts_with("mfma.") {
             return self.mfma(name, inst, args);
         }
+        if name.starts_with("wmma.scale.") {
+            return self.wmma_scaled(name, args);
+        }
         if name.starts_with("wmma.") {
             return self.wmma(name, inst, args);
         }
@@ -730,6 +733,38 @@ impl Decoder<'_> {
         }
         let layout = MmaLayout::WmmaGfx1250;
         self.matrix(layout, (16, 16, k), ab, cd, false, operands).ok_or_else(unknown)
+    }
+
+    /// `wmma.scale.f32.16x16x128.f8f6f4` of gfx1250: operands with their formats, scales with the half of the wave that has them and their own
+    /// format, and flags.
+    fn wmma_scaled(&mut self, name: &str, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let unknown = || format!("the intrinsic @llvm.amdgcn.{name}");
+        let cpu = self.gpu.demand("it is one of gfx1250").map_err(|err| err.to_string())?;
+        let is_known = name.starts_with("wmma.scale.f32.16x16x128.f8f6f4") && cpu.name == "gfx1250";
+        let [left, a, right, b, c_sign, c, half_a, kind_a, scale_a, half_b, kind_b, scale_b, _, _] = args
+        else {
+            return Err(unknown());
+        };
+        let number = |d: &Self, s: &[Src]| d.known(*s.first()?);
+        let elem = |d: &Self, s: &[Src]| match number(d, s)? {
+            0 => Some(Elem::E4M3),
+            1 => Some(Elem::E5M2),
+            4 => Some(Elem::E2M1),
+            _ => None,
+        };
+        let Some(ab) = elem(self, left).zip(elem(self, right)).filter(|_| is_known) else {
+            return Err(format!("the intrinsic @llvm.amdgcn.{name} in this format"));
+        };
+        if [c_sign, kind_a, kind_b].into_iter().any(|flag| number(self, flag) != Some(0)) {
+            return Err(format!(
+                "the intrinsic @llvm.amdgcn.{name} with negation, or scales of another format"
+            ));
+        }
+        let half = |d: &Self, s: &[Src]| number(d, s).filter(|half| *half < 2).map(|half| half as u8);
+        let halves = half(self, half_a).zip(half(self, half_b)).ok_or_else(unknown)?;
+        let scales = ([scale_a[0], scale_b[0]], [halves.0, halves.1]);
+        let (layout, shape, sums) = (MmaLayout::WmmaGfx1250, (16, 16, 128), (Elem::F32, false));
+        self.scaled_matrix(layout, shape, ab, sums, [a, b, c], Some(scales)).ok_or_else(unknown)
     }
 
     /// `wmma.i32.16x16x16.iu8` and `.iu4`: flags say which operands are signed, and whether sums are clamped.
