@@ -193,21 +193,28 @@ fn is_worth_fewer_ctas(stack: u32, before: u32) -> bool {
 const WARPS_WITH_DOTS: u64 = 16;
 /// Registers that it may use more than it would be granted then: ptxas makes up for about as many.
 const REGISTERS_TO_DO_WITHOUT: u64 = 64;
+/// The same where a second CTA would have room beside one that is alone.
+const REGISTERS_OF_SECOND: u64 = 72;
 /// Bytes that a thread may then spill.
 const STACK_OF_MORE_CTAS: u32 = 16;
 
 /// What the PTX of one kernel says to have more CTAs, once its assembler found that a thread uses `registers` registers and
-/// spills nothing: for kernels of few warps that wait for their dots, where dots and loads of other CTAs fill that time. Whether ptxas can do with as few registers it says best itself. At most `most` CTAs have room in
-/// shared memory. The constants are of timings (`docs/objective.md`).
+/// spills nothing: for kernels of few warps that wait for their dots, where dots and loads of other CTAs fill that time; and for those whose
+/// CTA would be alone, whatever runs beside its threads, since what they compute between dots then runs beside nothing. Whether ptxas can do with
+/// as few registers it says best itself. At most `most` CTAs have room in shared memory. The constants are of timings (`docs/objective.md`).
 fn with_more_ctas(ptx: &[u8], registers: u32, most: u64) -> Option<Vec<u8>> {
     let (kernel, bound) = only_kernel(ptx)?;
-    if !waits_for_dots(ptx, &kernel) {
-        return None;
-    }
     let (warps, registers) = (warps_of(&kernel), u64::from(registers));
+    let multiplies = || read::position(ptx, kernel.bound.end, b"wgmma.mma_async").is_some();
+    let is_alone = || bound == 1 && granted(2 * warps) < registers && multiplies();
+    let without = match waits_for_dots(ptx, &kernel) {
+        true => REGISTERS_TO_DO_WITHOUT,
+        false if is_alone() => REGISTERS_OF_SECOND,
+        false => return None,
+    };
     let more = (bound + 1..=most.min(WARPS_WITH_DOTS / warps))
         .find(|ctas| granted(ctas * warps) < registers)
-        .filter(|ctas| granted(ctas * warps).max(kernel.least) + REGISTERS_TO_DO_WITHOUT >= registers)?;
+        .filter(|ctas| granted(ctas * warps).max(kernel.least) + without >= registers)?;
     Some(with_bound(ptx, &kernel, more))
 }
 
@@ -725,6 +732,11 @@ mod tests {
         assert!(with_more_ctas(&with(3, &wgmma, 128), 160, 16).is_some());
         let copies = format!("{wgmma}\n\tcp.async.cg.shared.global [%r0], [%rd0], 16;");
         assert_eq!(with_more_ctas(&with(3, &copies, 128), 160, 16), None);
+        // Unless the CTA would be alone, for its registers, and there is room for another one.
+        assert!(with_more_ctas(&with(1, &copies, 256), 190, 2).is_some());
+        assert_eq!(with_more_ctas(&with(1, &copies, 256), 190, 1), None);
+        assert_eq!(with_more_ctas(&with(1, &copies, 256), 128, 2), None);
+        assert_eq!(with_more_ctas(&with(1, &copies, 256), 210, 2), None, "too many to do without");
         assert!(is_worth_more_ctas(16) && !is_worth_more_ctas(20));
     }
 

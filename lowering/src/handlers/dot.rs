@@ -92,7 +92,7 @@ pub(super) fn sums_together<'c>(l: &Lower<'_, 'c>, sum: Value<'c>) -> Option<usi
     let consecutive = |registers: &[Option<u32>]| {
         let first = registers.first().copied().flatten();
         registers.len() == together
-            && first.is_some_and(|first| first as usize % together == 0)
+            && first.is_some_and(|first| (first as usize).is_multiple_of(together))
             && registers
                 .iter()
                 .zip(first.unwrap_or(0)..)
