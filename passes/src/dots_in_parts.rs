@@ -10,6 +10,7 @@ use crate::analysis::registers::{is_element_by_element, needed_at, registers_of_
 use crate::machine::{Machine, internal};
 use crate::matmul::build::splat;
 use crate::plans::is_zero;
+use crate::schedule::past_registers::part_of;
 use linear_layout::Encoding;
 use mlir_host::hash::FastSet;
 use mlir_host::ir::{Attr, Op, TensorType, Type, Value, Walk};
@@ -19,7 +20,6 @@ use mlir_host::upstream::ConstantOp;
 use ttopt_dialect::amdg::ops::ConcatOp;
 use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::ttg::attrs::encoding;
-use ttopt_dialect::ttg::is_cut_between_tiles;
 use ttopt_dialect::ttg::ops::{MemDescSubsliceOp, WarpSpecializeOp};
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_dialect::ttng::ops::{WarpGroupDotOp, WarpGroupDotWaitOp};
@@ -126,9 +126,7 @@ impl<'c> Dot<'c> {
             let whole = MemDescType::cast(operands[along].ty())?;
             let mut part = whole.shape();
             part[along] = shape[along];
-            let (element, layout, alloc) = (whole.element(), whole.encoding(), whole.alloc_shape());
-            let buffer = MemDescType::view(&part, element, layout, whole.space(), whole.mutable(), &alloc)
-                .filter(|_| part.len() == alloc.len() && is_cut_between_tiles(whole, &part))?;
+            let buffer = part_of(whole, &part)?;
             let result = TensorType::new(&shape, self.result.element(), self.result.encoding())?;
             Some(Parts { of: self, along, count, buffer, result: result.ty() })
         })
