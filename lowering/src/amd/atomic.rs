@@ -74,7 +74,7 @@ pub(super) fn emit<'c>(
                 _ => word,
             };
             let ty = if words.len() > 1 { e.vector(words.len(), ty)? } else { ty };
-            let operand = memory::join(e, words, ty)?;
+            let operand = e.join(words, ty)?;
             let mut attrs = vec![
                 ("bin_op", Attr::int(ctx, 64, llvm_operation(op))),
                 ("ordering", Attr::int(ctx, 64, llvm_order(access.sem))),

@@ -1,7 +1,6 @@
 //! `v_mfma` (CDNA3 and CDNA4 ISA, "Matrix Arithmetic Instructions") and `v_wmma` (RDNA3 and RDNA4 ISA, "Wave Matrix
 //! Multiply Accumulate"; of gfx1250, LLVM).
 
-use super::memory::join;
 use crate::emit::{Emit, Lowered, unsupported};
 use crate::target::{BlockScales, MatrixTypes};
 use linear_layout::plan::{DotType, MatrixFamily, MatrixInstruction};
@@ -15,10 +14,10 @@ pub(super) fn pack<'c>(e: &mut Emit<'c>, kind: DotType, elements: &[Value<'c>]) 
         let i32t = e.i32();
         let words = elements.len() / 4;
         let ty = if words > 1 { e.vector(words, i32t)? } else { i32t };
-        return Ok(vec![join(e, elements, ty)?]);
+        return Ok(vec![e.join(elements, ty)?]);
     }
     let ty = if elements.len() > 1 { e.vector(elements.len(), first.ty())? } else { first.ty() };
-    Ok(vec![join(e, elements, ty)?])
+    Ok(vec![e.join(elements, ty)?])
 }
 
 /// The elements of a fragment of sums.

@@ -32,11 +32,6 @@ impl Words {
     }
 }
 
-/// `values`, integers of one width, side by side as a value of type `ty`.
-pub(super) fn join<'c>(e: &mut Emit<'c>, values: &[Value<'c>], ty: Type<'c>) -> Lowered<Value<'c>> {
-    e.join(values, ty)
-}
-
 /// The `count` integers of `bits` bits that `value` is made of.
 pub(super) fn split<'c>(
     e: &mut Emit<'c>,
@@ -157,7 +152,7 @@ fn load_buffer<'c>(
     let mut loaded = e.intrinsic("llvm.amdgcn.raw.ptr.buffer.load", &operands, ty)?;
     e.note_global_access(bits_of(ty)?);
     if let (Some(mask), Some(other)) = (access.mask, other) {
-        let other = join(e, other, ty)?;
+        let other = e.join(other, ty)?;
         loaded = e.select(mask, loaded, other)?;
     }
     split(e, loaded, access.elems, access.elem_bits)
@@ -187,14 +182,14 @@ pub(super) fn load<'c>(
         let mut loaded = e.value("llvm.load", &[ptr], ty, &attrs)?;
         e.note_global_access(bits_of(ty)?);
         if let Some(other) = other {
-            let other = join(e, other, ty)?;
+            let other = e.join(other, ty)?;
             loaded = e.select(mask, loaded, other)?;
         }
         return split(e, loaded, words.count * words.elems, access.elem_bits);
     }
     let otherwise = match (access.mask, other) {
         (None, _) => Vec::new(),
-        (_, Some(other)) => vec![join(e, other, ty)?],
+        (_, Some(other)) => vec![e.join(other, ty)?],
         // Zero makes the result the same from run to run.
         (_, None) => vec![e.value("llvm.mlir.zero", &[], ty, &[])?],
     };
@@ -213,7 +208,7 @@ pub(super) fn store<'c>(
 ) -> Lowered<()> {
     if let Some(buffer) = access.buffer.filter(|_| !is_volatile(access.policy)) {
         let ty = buffer_type(e, access)?;
-        let value = join(e, values, ty)?;
+        let value = e.join(values, ty)?;
         let [resource, offset] = in_buffer(e, buffer, access.mask, target)?;
         let (zero, policy) = (e.const_i32(0)?, buffer_policy(e, access.policy, target)?);
         let operands = [value, resource, offset, zero, policy];
@@ -221,7 +216,7 @@ pub(super) fn store<'c>(
         return e.intrinsic_void("llvm.amdgcn.raw.ptr.buffer.store", &operands);
     }
     let ty = Words::of(access.elems, access.elem_bits).ty(e)?;
-    let (value, attrs) = (join(e, values, ty)?, attributes(e, access));
+    let (value, attrs) = (e.join(values, ty)?, attributes(e, access));
     e.guarded(access.mask, &[], |e| {
         e.op("llvm.store", &[value, access.ptr], &[], &attrs)?;
         Ok(Vec::new())
@@ -264,7 +259,7 @@ pub(super) fn store_shared<'c>(
 ) -> Lowered<()> {
     let Some(bits) = words.first().and_then(|word| word.ty().int_bits()) else { return Ok(()) };
     let (ty, alignment) = shared_type(e, words.len(), bits)?;
-    let value = join(e, words, ty)?;
+    let value = e.join(words, ty)?;
     let mut attrs = vec![("alignment", alignment)];
     attrs.extend(apart_from_copies(e)?);
     e.guarded(mask, &[], |e| {

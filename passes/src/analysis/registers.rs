@@ -109,7 +109,7 @@ pub fn waves_together(op: Op<'_>, target: &TargetDesc) -> u64 {
 }
 
 /// The SIMDs of a multiprocessor (compute unit).
-fn simds(target: &TargetDesc) -> u64 {
+pub fn simds(target: &TargetDesc) -> u64 {
     u64::from(target.resident_threads / (target.lanes * target.simd_waves).max(1)).max(1)
 }
 

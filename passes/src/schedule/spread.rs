@@ -16,6 +16,7 @@
 
 use super::source::body;
 use crate::analysis::axis_info::AxisInfoAnalysis;
+use crate::analysis::registers::simds;
 use crate::buffer_accesses::{BUFFER, SCALAR};
 use crate::buffer_plans;
 use crate::machine;
@@ -260,9 +261,9 @@ fn latency(inside: &[Op<'_>], target: &TargetDesc) -> u64 {
         Some(Dot::Matrix { instruction, .. }) => instruction.cycles(target),
         _ => None,
     };
-    let simds = target.resident_threads / (target.lanes * target.simd_waves).max(1);
-    cycles
-        .map_or(1, |cycles| (target.cost.shared_latency / (cycles * f64::from(simds)).max(1.0)).ceil() as u64)
+    cycles.map_or(1, |cycles| {
+        (target.cost.shared_latency / (cycles * simds(target) as f64).max(1.0)).ceil() as u64
+    })
 }
 
 /// What an iteration of `inside` does; `None` where that is not one block of instructions, or not only what there are items for.

@@ -10,7 +10,7 @@ use super::one_loop::Pair;
 use super::plan::{Budget, Kind, LoopSchedule};
 use super::source::{Demand, Source};
 use crate::analysis::balance::Balance;
-use crate::analysis::registers::{RESERVED, UNSEEN_REGISTERS, ctas_with, knows_ctas, surely_fit};
+use crate::analysis::registers::{RESERVED, UNSEEN_REGISTERS, ctas_with, knows_ctas, simds, surely_fit};
 use crate::choice::{Candidate, Choice, Unit};
 use crate::ir_util::{is_dot, trip_count};
 use crate::machine::{Layouts, Machine};
@@ -251,11 +251,9 @@ impl<'c, 't> Worth<'c, 't> {
         let bounded = streams && lasts;
         let most = if bounded { (self.target.cost.l2_bytes * SHARE_OF_L2) as u64 } else { u64::MAX };
         // Two warps on each SIMD, which multiply at least as long as they do anything else.
-        let simds =
-            u64::from(self.target.resident_threads / (self.target.lanes * self.target.simd_waves).max(1));
         let lead = dots > 0.0 && dots >= others;
         let halves = self.target.primitives.lds_loads
-            && source.warps == 2 * simds
+            && source.warps == 2 * simds(self.target)
             && lead
             && source.is_plain(false, self.target);
         Demand {
