@@ -214,7 +214,8 @@ fn with_more_ctas(ptx: &[u8], registers: u32, most: u64) -> Option<Vec<u8>> {
     };
     let more = (bound + 1..=most.min(WARPS_WITH_DOTS / warps))
         .find(|ctas| granted(ctas * warps) < registers)
-        .filter(|ctas| granted(ctas * warps).max(kernel.least) + without >= registers)?;
+        .filter(|ctas| granted(ctas * warps) >= kernel.least)
+        .filter(|ctas| granted(ctas * warps) + without >= registers)?;
     Some(with_bound(ptx, &kernel, more))
 }
 
@@ -737,6 +738,13 @@ mod tests {
         assert_eq!(with_more_ctas(&with(1, &copies, 256), 190, 1), None);
         assert_eq!(with_more_ctas(&with(1, &copies, 256), 128, 2), None);
         assert_eq!(with_more_ctas(&with(1, &copies, 256), 210, 2), None, "too many to do without");
+        // Fragments of 128 registers want 154, whatever else is computed again or spilled: ptxas refuses 128.
+        let fragments = (0..128).map(|n| format!("%r{n}")).collect::<Vec<_>>().join(", ");
+        let wide = format!(
+            "\t.reg .b32 %r<130>;\n\t.reg .b64 %rd<3>;\n\twgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {{{fragments}}}, \
+             %rd0, %rd1, 1, 1, 1, 0, 0;\n\tcp.async.cg.shared.global [%r0], [%rd0], 16;"
+        );
+        assert_eq!(with_more_ctas(&with(1, &wide, 256), 190, 2), None, "fragments have no room");
         assert!(is_worth_more_ctas(16) && !is_worth_more_ctas(20));
     }
 
