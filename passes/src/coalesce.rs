@@ -15,10 +15,10 @@
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::choice::{Candidate, Choice, Unit};
 use crate::ir_util::{
-    convert_operand, for_each_edge, is_dot, layout_of, operations_in_dominance_order, set_layout,
+    convert_operand, for_each_edge, is_dot, layout_of, operations_in_dominance_order, set_layout, with_layout,
 };
 use crate::machine::{Layouts, Machine, error};
-use crate::objective::{arithmetic, weight};
+use crate::objective::{self, arithmetic, weight};
 use crate::plans::{self, AccessFacts, Limit};
 use crate::rules::{Rule, rule};
 use linear_layout::target::TargetDesc;
@@ -355,6 +355,11 @@ impl<'c> Work<'c> {
     fn reduces(&self) -> bool {
         self.reductions().next().is_some()
     }
+
+    /// Scans and gathers of those values in their own shape, for which neighbours in a thread save shuffles.
+    fn in_order(&self) -> impl Iterator<Item = &Along<'c>> {
+        self.along.iter().filter(|along| along.reshaped.is_none() && ReduceOp::cast(along.op).is_none())
+    }
 }
 
 /// A load whose result is repeated along all other dimensions than `dims`.
@@ -529,12 +534,17 @@ fn operand_cost(members: &[&Access<'_>], work: &Work<'_>, held: u64, machine: &M
     operand.map_or(0.0, |bytes| stored_per_element(held, bytes, machine.threads_per_warp, swizzle_given))
 }
 
-/// The vectors that a group can take, but for the size of its tensors. Where its own accesses are of single elements (a table
+/// Neighbours of a thread up to which scans and gathers gain.
+const MOST_IN_ORDER: u64 = 16;
+
+/// The vectors that a group can take, but for the size of its tensors: wider ones than accesses take where values are scanned or
+/// gathered, which takes fewer shuffles then. Where its own accesses are of single elements (a table
 /// is looked up), loads that it meets may be of several.
 fn group_vectors(members: &[&Access<'_>], work: &Work<'_>) -> impl Iterator<Item = u64> + use<> {
     let widest = members.iter().map(|access| access.vector).max().unwrap_or(1);
     let met = work.repeated.iter().map(|load| load.vector).max().filter(|_| widest == 1);
-    let widest = met.unwrap_or(widest);
+    let in_order = work.in_order().next().map_or(1, |_| MOST_IN_ORDER);
+    let widest = met.unwrap_or(widest).max(in_order);
     std::iter::successors(Some(1), |held| Some(held * 2)).take_while(move |held| *held <= widest)
 }
 
@@ -553,14 +563,50 @@ fn most_held(first: &Access<'_>, vector: u64, machine: &Machine) -> u64 {
 /// lose, and lose where they save 1.4 times that (docs/objective.md).
 const REDUCTIONS_BESIDE: f64 = 0.25;
 
-/// Cycles of the reductions of the values of a group whose threads hold `held` neighbours, as far as they count. Scans and
-/// gathers take layouts of their own.
+/// Cycles of the reductions of the values of a group whose threads hold `held` neighbours, as far as they count.
 fn reductions_cost<'c>(first: &Access<'c>, held: u64, work: &Work<'c>, layouts: &Layouts<'c>) -> f64 {
     let Some(target) = layouts.machine.target.as_ref().filter(|_| work.reduces()) else { return 0.0 };
     let layout = layout_for(first, held, work, layouts).ok();
     let layout = layout.and_then(|layout| to_linear_layout(layout, &first.shape).ok());
     let cycles = layout.and_then(|layout| along_cost(work.reductions(), &layout, target));
     cycles.map_or(f64::INFINITY, |cycles| REDUCTIONS_BESIDE * cycles)
+}
+
+/// Cycles of the scans and gathers of the values of a group whose threads hold `held` neighbours, as far as they count, for each time
+/// that the most frequent access runs: in the layout of the group, or with conversions to a layout with other neighbours and back.
+fn in_order_cost<'c>(members: &[&Access<'c>], held: u64, work: &Work<'c>, layouts: &Layouts<'c>) -> f64 {
+    let machine = &layouts.machine;
+    let (Some(first), Some(target)) = (members.first(), machine.target.as_ref()) else { return 0.0 };
+    if work.in_order().next().is_none() {
+        return 0.0;
+    }
+    let with = |held: u64| {
+        let layout = layout_for(first, held, work, layouts).ok()?;
+        Some((layout, to_linear_layout(layout, &first.shape).ok()?))
+    };
+    let Some((own, linear)) = with(held) else { return f64::INFINITY };
+    let others: SmallVec<[_; 5]> = group_vectors(members, work)
+        .filter(|other| *other != held && *other <= most_held(first, *other, machine))
+        .filter_map(with)
+        .collect();
+    let converted = |op: Op<'c>, other: Attr<'c>| -> Option<f64> {
+        let tensor = |value: Value<'c>| value.ty().as_tensor().filter(|ty| ty.shape() == first.shape);
+        let there =
+            |value| objective::conversion(with_layout(tensor(value)?, own)?.as_tensor()?, other, layouts);
+        let back =
+            |value| objective::conversion(with_layout(tensor(value)?, other)?.as_tensor()?, own, layouts);
+        let all = op.operands().map(there).chain(op.results().map(back));
+        all.sum()
+    };
+    let least = |along: &Along<'c>| {
+        let here = along.cost(&linear, target);
+        let elsewhere = others.iter().filter_map(|(other, linear)| {
+            Some(along.cost(linear, target)? + along.weight * converted(along.op, *other)?)
+        });
+        here.into_iter().chain(elsewhere).fold(f64::INFINITY, f64::min)
+    };
+    let most = members.iter().map(|access| weight(access.op)).fold(1.0, f64::max);
+    REDUCTIONS_BESIDE * work.in_order().map(least).sum::<f64>() / most
 }
 
 /// Cycles of the loads that a group meets, whose threads hold `held` neighbours, where nothing else says how many these should
@@ -637,7 +683,9 @@ fn group_vector<'c>(members: &[&Access<'c>], work: &Work<'c>, layouts: &Layouts<
     let wider =
         group_vectors(members, work).filter(|held| *held > best && *held <= most_held(first, *held, machine));
     let all = std::iter::once(narrowest).chain(wider);
-    let all = all.map(|held| (accesses(held) + reductions_cost(first, held, work, layouts), held));
+    let beside =
+        |held: u64| reductions_cost(first, held, work, layouts) + in_order_cost(members, held, work, layouts);
+    let all = all.map(|held| (accesses(held) + beside(held), held));
     all.min_by(least).map_or(narrowest, |(_, held)| held)
 }
 
@@ -663,6 +711,7 @@ fn vector_choice<'c>(
             ("offsets", offsets),
             ("loads that are met", met_cost(members, work, *held, layouts)),
             ("reductions beside", reductions_cost(first, *held, work, layouts)),
+            ("scans and gathers beside", in_order_cost(members, *held, work, layouts)),
         ];
         let neighbours = if *held == 1 { "neighbour" } else { "neighbours" };
         Candidate::of_terms(format!("{held} {neighbours} in each thread"), &terms)
