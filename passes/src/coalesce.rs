@@ -534,18 +534,31 @@ fn operand_cost(members: &[&Access<'_>], work: &Work<'_>, held: u64, machine: &M
     operand.map_or(0.0, |bytes| stored_per_element(held, bytes, machine.threads_per_warp, swizzle_given))
 }
 
-/// Neighbours of a thread up to which scans and gathers gain.
-const MOST_IN_ORDER: u64 = 16;
-
-/// The vectors that a group can take, but for the size of its tensors: wider ones than accesses take where values are scanned or
-/// gathered, which takes fewer shuffles then. Where its own accesses are of single elements (a table
+/// The vectors that a group can take, but for the size of its tensors. Where its own accesses are of single elements (a table
 /// is looked up), loads that it meets may be of several.
 fn group_vectors(members: &[&Access<'_>], work: &Work<'_>) -> impl Iterator<Item = u64> + use<> {
     let widest = members.iter().map(|access| access.vector).max().unwrap_or(1);
     let met = work.repeated.iter().map(|load| load.vector).max().filter(|_| widest == 1);
-    let in_order = work.in_order().next().map_or(1, |_| MOST_IN_ORDER);
-    let widest = met.unwrap_or(widest).max(in_order);
+    powers_up_to(met.unwrap_or(widest))
+}
+
+fn powers_up_to(widest: u64) -> impl Iterator<Item = u64> + use<> {
     std::iter::successors(Some(1), |held| Some(held * 2)).take_while(move |held| *held <= widest)
+}
+
+/// Neighbours of a thread up to which scans and gathers gain.
+const MOST_IN_ORDER: u64 = 16;
+
+/// The vectors of which a group may take the best: wider ones than its accesses where values are scanned or gathered, which takes
+/// fewer shuffles then, and it is known how far apart neighbours are in memory that is read. (Where results are written that a scan gives
+/// places, neighbours are near each other.)
+fn wide_vectors(members: &[&Access<'_>], work: &Work<'_>) -> impl Iterator<Item = u64> + use<> {
+    let widest = group_vectors(members, work).last().unwrap_or(1);
+    let is_known = |access: &&Access<'_>| {
+        LoadOp::cast(access.op).is_none() || access.facts.stride.is_some() || access.facts.usual > 1
+    };
+    let in_order = work.in_order().next().is_some() && members.iter().all(is_known);
+    powers_up_to(if in_order { widest.max(MOST_IN_ORDER) } else { widest })
 }
 
 /// Neighbours of which there are enough for each thread.
@@ -585,7 +598,7 @@ fn in_order_cost<'c>(members: &[&Access<'c>], held: u64, work: &Work<'c>, layout
         Some((layout, to_linear_layout(layout, &first.shape).ok()?))
     };
     let Some((own, linear)) = with(held) else { return f64::INFINITY };
-    let others: SmallVec<[_; 5]> = group_vectors(members, work)
+    let others: SmallVec<[_; 5]> = powers_up_to(MOST_IN_ORDER)
         .filter(|other| *other != held && *other <= most_held(first, *other, machine))
         .filter_map(with)
         .collect();
@@ -681,7 +694,7 @@ fn group_vector<'c>(members: &[&Access<'c>], work: &Work<'c>, layouts: &Layouts<
     let best = best.map_or(1, |(_, held)| held);
     let narrowest = best.min(most_held(first, best, machine));
     let wider =
-        group_vectors(members, work).filter(|held| *held > best && *held <= most_held(first, *held, machine));
+        wide_vectors(members, work).filter(|held| *held > best && *held <= most_held(first, *held, machine));
     let all = std::iter::once(narrowest).chain(wider);
     let beside =
         |held: u64| reductions_cost(first, held, work, layouts) + in_order_cost(members, held, work, layouts);
@@ -699,7 +712,7 @@ fn vector_choice<'c>(
     let (first, machine) = (members.first()?, &layouts.machine);
     // What is reduced makes vectors no narrower.
     let least = if work.reduces() { vector } else { 1 };
-    let fits: Vec<u64> = group_vectors(members, work)
+    let fits: Vec<u64> = wide_vectors(members, work)
         .filter(|held| *held >= least && *held <= vector.max(most_held(first, *held, machine)))
         .collect();
     let candidates = fits.iter().map(|held| {
