@@ -273,6 +273,8 @@ struct Variant {
     name: &'static str,
     /// It, of the PTX and the cubin made of that for a capability, as in 90, where it is worth to be tried.
     text: Rewrite,
+    /// Whether it has another number of CTAs.
+    changes_ctas: bool,
     /// Whether the kernel of the PTX had better be the second cubin than the first one.
     is_worth: fn(&[u8], &[u8], &[u8], u32) -> bool,
 }
@@ -282,27 +284,37 @@ const BY_MACHINE_CODE: [Variant; 6] = [
     Variant {
         name: "with fewer CTAs for more registers",
         text: with_more_registers,
+        changes_ctas: true,
         is_worth: is_worth_more_registers,
     },
     Variant {
         name: "with fewer CTAs for what is computed again from arguments",
         text: with_registers_for_arguments,
+        changes_ctas: true,
         is_worth: is_worth_registers_for_arguments,
     },
-    Variant { name: "with loops written out", text: with_loops_written_out, is_worth: is_worth_writing_out },
+    Variant {
+        name: "with loops written out",
+        text: with_loops_written_out,
+        changes_ctas: false,
+        is_worth: is_worth_writing_out,
+    },
     Variant {
         name: "with masked loads in blocks of their own",
         text: with_loads_apart,
+        changes_ctas: false,
         is_worth: is_worth_loads_apart,
     },
     Variant {
         name: "with masked loads of few masks in blocks of their own",
         text: with_fewer_loads_apart,
+        changes_ctas: false,
         is_worth: is_worth_loads_apart,
     },
     Variant {
         name: "with as many CTAs as ptxas likes",
         text: with_no_bound,
+        changes_ctas: true,
         is_worth: is_worth_its_own_bound,
     },
 ];
@@ -501,10 +513,11 @@ const MANY_REGISTERS: u32 = 64;
 /// that holds took 0.81, 0.83 and 0.90 of the time (`docs/ptxas.md`).
 const FASTER_WITHOUT_BOUND: f64 = 1.14;
 
-/// The PTX of one kernel without a bound, to be tried once `cubin` was made of it; `None` where it has few registers.
-fn with_no_bound(ptx: &[u8], cubin: &[u8], _: u32) -> Option<Vec<u8>> {
-    let registers = binary::registers(cubin).filter(|registers| *registers >= MANY_REGISTERS);
-    registers.and_then(|_| unbounded(ptx))
+/// The PTX of one kernel without a bound, to be tried once `cubin` was made of it for `capability`, as in 90; `None` where it has few
+/// registers, or there is no estimate of its machine code.
+fn with_no_bound(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
+    binary::registers(cubin).filter(|registers| *registers >= MANY_REGISTERS)?;
+    cycles(cubin, capability).and_then(|_| unbounded(ptx))
 }
 
 /// Whether the kernel of `ptx` had better be `other`, made without a bound, than `cubin`.

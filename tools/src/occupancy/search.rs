@@ -6,7 +6,7 @@
 //! chosen is what trying them one after the other would choose.
 
 use super::{
-    BY_MACHINE_CODE, MOST_REGISTERS, in_other_orders, is_worth_another_order, is_worth_fewer_ctas,
+    BY_MACHINE_CODE, MOST_REGISTERS, Variant, in_other_orders, is_worth_another_order, is_worth_fewer_ctas,
     is_worth_more_ctas, is_worth_no_bound, likely_next, with_fewer_spills, with_more_ctas, without_bound,
 };
 use crate::binary;
@@ -118,7 +118,7 @@ pub fn best_text<'a, R: Send>(
         best.try_orders(assemble);
     }
     if go_on() {
-        best.try_by_machine_code(limits.capability, assemble, ahead);
+        best.try_by_machine_code(limits, assemble, ahead);
     }
     if go_on() && limits.knows_spills && !limits.keeps_ctas {
         best.try_without_bound(assemble);
@@ -184,9 +184,13 @@ impl<R: Send> Chosen<'_, R> {
         }
     }
 
-    fn try_by_machine_code(&mut self, capability: u32, assemble: &Assembler<'_, R>, ahead: Option<Ahead<R>>) {
-        let mut texts =
-            BY_MACHINE_CODE.map(|variant| (variant.text)(&self.text, &self.made.cubin, capability));
+    fn try_by_machine_code(&mut self, limits: Limits, assemble: &Assembler<'_, R>, ahead: Option<Ahead<R>>) {
+        let capability = limits.capability;
+        let text_of = |variant: &Variant, best: &Self| {
+            let may = !(variant.changes_ctas && limits.keeps_ctas);
+            may.then(|| (variant.text)(&best.text, &best.made.cubin, capability))?
+        };
+        let mut texts = BY_MACHINE_CODE.map(|variant| text_of(&variant, self));
         let known = ahead.and_then(|Ahead { text, made }| {
             let at = texts.iter().position(|other| other.as_ref() == Some(&text))?;
             texts[at] = None;
@@ -202,7 +206,7 @@ impl<R: Send> Chosen<'_, R> {
             let (text, made) = if self.place == before {
                 of_before
             } else {
-                let text = (variant.text)(&self.text, &self.made.cubin, capability);
+                let text = text_of(variant, self);
                 let made = text.as_deref().and_then(assemble);
                 (text, made)
             };
