@@ -45,6 +45,13 @@ def viewed(launched, view):
     return see, args
 
 
+def against(launched, reference):
+    """The launch with what it is to be compared with, made by `reference` of no arguments."""
+    launch, args = launched
+    launch.reference = lambda *_: reference()
+    return launch, args
+
+
 def far(codes):
     """Codes of which neighbors differ by little."""
     return codes.to(torch.float32) + 200
