@@ -112,7 +112,7 @@ impl AccessFacts {
         let (contiguous, aligned) = contiguous(shape, bytes, pointers, &order);
         let mask = mask.map_or(u64::MAX, |mask| run_of_equal(shape, mask, &order));
         let fast = order.first().copied().filter(|fast| *fast < pointers.rank());
-        let stride = fast.and_then(|fast| pointers.runs[fast].usual).map(i64::unsigned_abs);
+        let stride = fast.and_then(|fast| usual_stride(pointers, fast));
         let whole =
             fast.filter(|fast| pointers.usually_contiguous(*fast)).map_or(1, |fast| shape[fast] as u64);
         let usual = contiguous.max(whole);
@@ -261,14 +261,22 @@ fn equal_along<'c>(value: Value<'c>, d: usize, analysis: &AxisInfoAnalysis<'c>) 
     analysis.get(value).filter(|info| d < info.rank()).map_or(1, |info| info.constancy(d))
 }
 
+/// Bytes of a sector, which is read whole.
+const SECTOR: u64 = 32;
+
+/// Bytes between neighbours along `d` as far as that is known or usual; no fewer than what neighbours read of memory on average
+/// where runs are short and each begins in another sector.
+fn usual_stride(pointers: &AxisInfo, d: usize) -> Option<u64> {
+    let run = pointers.runs.get(d)?;
+    let step = run.usual?.unsigned_abs();
+    Some(if step == 0 { 0 } else { step.max(SECTOR.div_ceil(run.lasts)) })
+}
+
 /// Dimensions by how fast they run: the most contiguous first, then those
 /// with the smallest stride that is known or usual, then later ones.
 fn order_of(shape: &[i64], pointers: &AxisInfo) -> SmallVec<[usize; 4]> {
     let mut order: SmallVec<[usize; 4]> = (0..shape.len()).rev().collect();
-    let stride = |d: usize| match pointers.runs.get(d).and_then(|run| run.usual) {
-        Some(step) if step != 0 => step.unsigned_abs(),
-        _ => u64::MAX,
-    };
+    let stride = |d: usize| usual_stride(pointers, d).filter(|stride| *stride != 0).unwrap_or(u64::MAX);
     let contiguity = |d: usize| if d < pointers.rank() { pointers.contiguity(d) } else { 1 };
     let unit = pointers.unit.unsigned_abs();
     order.sort_by_key(|&d| (u64::MAX - contiguity(d), stride(d).max(unit)));

@@ -11,6 +11,9 @@ pub fn pow2(value: i64) -> u64 {
     if value == 0 { MAX_DIV } else { 1 << value.trailing_zeros().min(62) }
 }
 
+/// Neighbours that are fewer than most: what lasts for no more is not usual.
+const FEW: u64 = 8;
+
 /// What is known along one dimension.
 ///
 /// The positions along the dimension fall into aligned groups of `len`. In
@@ -29,13 +32,15 @@ pub struct Run {
     /// one. A remainder by an unknown size mostly runs on, and a quotient by it mostly stays. Says what accesses cost, and
     /// never what is allowed.
     pub usual: Option<i64>,
+    /// How many neighbours that lasts for: few for the remainder by a small constant, such as the taps of a convolution.
+    pub lasts: u64,
 }
 
 impl Run {
     /// A run in normal form.
     pub fn new(step: i64, len: u64, div: u64) -> Run {
         let usual = (len > 1).then_some(step);
-        Run { step: usual.unwrap_or(0), len, div: div.min(MAX_DIV), usual }
+        Run { step: usual.unwrap_or(0), len, div: div.min(MAX_DIV), usual, lasts: u64::MAX }
     }
 
     /// What values at positions that are multiples of `len` are multiples of.
@@ -147,13 +152,25 @@ impl AxisInfo {
         for (run, (a, b)) in self.runs.iter_mut().zip(a.runs.iter().zip(&b.runs)) {
             if run.len == 1 {
                 run.usual = a.usual.zip(b.usual).and_then(|(a, b)| f(a, b));
+                run.lasts = a.lasts.min(b.lasts);
+            }
+        }
+    }
+
+    /// What neighbours usually differ by in a quotient by `divisor`, or in a remainder, ends where the quotient of `divided` changes.
+    pub(super) fn usually_until(&mut self, divided: &AxisInfo, divisor: Option<i64>) {
+        let Some(divisor) = divisor.map(i64::unsigned_abs) else { return };
+        for (run, divided) in self.runs.iter_mut().zip(&divided.runs) {
+            let step = divided.usual.map_or(0, i64::unsigned_abs);
+            if run.len == 1 && step > 0 {
+                run.lasts = run.lasts.min((divisor / step).max(1));
             }
         }
     }
 
     /// Whether most neighbours along dimension `d` follow one another in memory.
     pub fn usually_contiguous(&self, d: usize) -> bool {
-        self.runs[d].usual == Some(self.unit)
+        self.runs[d].usual == Some(self.unit) && self.runs[d].lasts >= FEW
     }
 
     /// Facts of an elementwise function of two values: `pick` gives step and

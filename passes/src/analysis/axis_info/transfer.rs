@@ -197,6 +197,7 @@ impl AxisInfo {
             // Sizes are larger than steps.
             _ => (b == 0 && a.abs() <= 1).then_some(0),
         });
+        out.usually_until(self, rhs.constant);
         out.nonneg = nonneg;
         out
     }
@@ -228,6 +229,7 @@ impl AxisInfo {
             Some(value) if b == 0 => (a.abs() < value).then_some(a),
             _ => (b == 0 && a.abs() <= 1).then_some(a),
         });
+        out.usually_until(self, rhs.constant);
         out.nonneg = nonneg;
         out
     }
