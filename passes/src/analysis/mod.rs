@@ -1,5 +1,6 @@
 //! Analyses: what is known about values, without changing the IR.
 
+pub mod advance;
 pub mod axis_info;
 pub mod balance;
 pub mod flow_graph;

