@@ -829,7 +829,8 @@ impl<'c> Compilation<'_, 'c> {
     fn make_llvm(&mut self) -> Result<TargetDesc> {
         // Functions are counted while they are there, memory when it has been allocated.
         let mut metadata = metadata(&self.module, self.options).map_err(Fault::report)?;
-        let target = known_target(&metadata.target)?;
+        let target = known_target(&metadata.target)
+            .map_err(|err| Fault { op: as_op(&self.module), text: err.to_string() }.report())?;
         check_stage(self.options.emit, &target)?;
         self.check_waves(&target)?;
         let passes = self.passes.to_llvm(target.vendor);
