@@ -503,6 +503,8 @@ pub trait Target {
     fn sync_scope(&self, scope: MemSyncScope) -> &'static str;
     /// Why a function cannot have this name; `None` when it can. Kernels are known outside of the module.
     fn refuses_name(&self, name: &str, is_kernel: bool) -> Option<String>;
+    /// Why assembly of the target cannot name a function of another module so.
+    fn refuses_symbol(&self, name: &str) -> Option<String>;
     /// Attributes of a kernel's argument that is a tensor descriptor, made by the launcher: name and MLIR syntax.
     fn descriptor_attrs(&self) -> Vec<(&'static str, String)>;
     /// Discardable attributes of a kernel's function: name and MLIR syntax.

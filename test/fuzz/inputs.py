@@ -8,7 +8,7 @@ for each target by turns: most to layouts or the llvm dialect, some to assembly.
 --keep, left in a folder. Exits with 1 when anything is.
 
 With --tests, inputs are modules of lit tests below that folder instead, mutated so that most of them stay valid: a size,
-a type, a layout or an attribute changes wherever it stands. ttopt runs one of our passes on each, whichever level
+a type, a layout or an attribute changes wherever it stands, or operations are repeated, left out and given other operands. ttopt runs one of our passes on each, whichever level
 of IR that is for, and ttc compiles for a target, whichever the module is for.
 """
 
@@ -31,6 +31,10 @@ NUMBERS = ["0", "1", "-1", "2", "3", "7", "16", "31", "64", "127", "255", "4096"
 TYPES = ["i1", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "index", "f8E4M3FN", "!tt.ptr<f32>", "none",
          "tensor<16xf32>", "tensor<*xf32>", "tensor<3x5xi32>", "tensor<f32>", "!ttg.async.token", "vector<4xf32>"]
 SECONDS = 60
+RESULT = re.compile(r"\s*(%\w+) = ")
+# What a back end says, and where in the source that is.
+REFUSES = ["refused", "<inline asm>", "LLVM"]
+PLACE = re.compile(r"^(?:<unknown>:0|\S+:\d+:\d+): error", re.M)
 # Passes of ours begin so, but for one.
 OURS = re.compile(r"^ +--((?:convert-triton|triton|allocate-shared)[\w-]*) ", re.M)
 # What may stand for what, everywhere in a module at once.
@@ -157,9 +161,50 @@ def swapped(rng, text):
     return text
 
 
+def types_of(lines):
+    """The types of values, as far as lines say them at their ends."""
+    types = {}
+    for line in lines:
+        made = RESULT.match(line)
+        if made and " : " in line and not line.rstrip().endswith("{"):
+            types[made[1]] = line.rstrip().rsplit(" : ", 1)[1].rsplit(" -> ", 1)[-1]
+        types.update(re.findall(r"(%\w+): ([^,(){]+)", line) if "func" in line else [])
+    return types
+
+
+def rearranged(rng, text):
+    """The text with an operation repeated or left out, or another operand of the same type: what it says changes, and it mostly
+    stays valid."""
+    lines = text.split("\n")
+    types = types_of(lines)
+    here = [i for i, line in enumerate(lines) if RESULT.match(line) and not line.rstrip().endswith("{")]
+    if not here:
+        return text
+    i = rng.choice(here)
+    name = RESULT.match(lines[i])[1]
+    before = "\n".join(lines[:i])
+    alike = sorted(value for value, ty in types.items() if ty == types.get(name) and re.search(rf"{value}\b", before))
+    match rng.randrange(3):
+        case 0:
+            lines.insert(i + 1, lines[i].replace(name, f"%again{rng.randrange(1000)}", 1))
+        case 1 if alike:
+            new = rng.choice(alike)
+            lines[i + 1:] = [re.sub(rf"{name}\b", new, line) for line in lines[i + 1:]]
+            del lines[i]
+        case _:
+            made, rest = lines[i].split(" = ", 1)
+            operands = [value for value in re.findall(r"%\w+", rest) if value in types]
+            if operands:
+                old = rng.choice(operands)
+                others = sorted(value for value, ty in types.items() if ty == types[old] and re.search(rf"{value}\b", before))
+                if others:
+                    lines[i] = f"{made} = " + re.sub(rf"{old}\b", rng.choice(others), rest)
+    return "\n".join(lines)
+
+
 def mutated_module(rng, text):
     for _ in range(rng.choice([0, 1, 1, 1, 2, 3])):
-        text = swapped(rng, text)
+        text = rearranged(rng, text) if rng.random() < 0.3 else swapped(rng, text)
     if rng.random() < 0.15:
         return mutated_text(rng, text)
     return text.encode()
@@ -197,6 +242,9 @@ def verdict(command, data):
             return f"{word}: {said[-600:]}"
     if run.returncode and "error" not in said:
         return f"exit code {run.returncode}, and no error: {said[-300:]}"
+    # An input may say that its places are unknown.
+    if run.returncode and any(what in said for what in REFUSES) and not PLACE.search(said):
+        return f"no place in the source: {said[-300:]}"
     return None
 
 

@@ -1,6 +1,7 @@
 //! Binaries: cubins by `ptxas`, their machine code as text by `nvdisasm`, code objects (hsaco) by LLVM's linker.
 
 use crate::companions::Companions;
+use crate::refusal::Refusal;
 use anyhow::{Context as _, Result, anyhow, bail};
 use std::path::Path;
 use std::process::{Command, Output};
@@ -44,7 +45,11 @@ pub fn assemble(
         made = assemble(&[])?;
     }
     if !made.status.success() {
-        bail!("ptxas refused the PTX:\n{}", String::from_utf8_lossy(&made.stderr).trim_end());
+        let said = String::from_utf8_lossy(&made.stderr).trim_end().to_owned();
+        if said.contains("Unknown option") {
+            bail!("{said}");
+        }
+        return Err(Refusal::of_ptxas(said, &String::from_utf8_lossy(ptx)).into());
     }
     let log = [&made.stdout[..], &made.stderr].concat();
     let resources = Resources::of_ptxas(&String::from_utf8_lossy(&log));
@@ -158,7 +163,7 @@ pub fn link(object: &[u8], companions: &Companions) -> Result<Vec<u8>> {
         lld,
     )?;
     if !made.status.success() {
-        bail!("the linker refused the object file:\n{}", String::from_utf8_lossy(&made.stderr).trim_end());
+        return Err(Refusal::of_linker(String::from_utf8_lossy(&made.stderr).trim_end()).into());
     }
     std::fs::read(&output).with_context(|| format!("cannot read {}", output.display()))
 }

@@ -77,9 +77,9 @@ fn target_machine(name: &str) -> Result<TargetMachine> {
     let target = Target::from_triple(&triple).map_err(|err| anyhow!("LLVM has no NVPTX backend: {err}"))?;
     // From sm_90 on, features of one generation only (wgmma) need the suffix.
     let cpu = if capability >= 90 { format!("sm_{capability}a") } else { format!("sm_{capability}") };
-    // Products of 8-bit floats need PTX 8.4 (PTX ISA, mma).
+    // Products of 8-bit floats need PTX 8.4, accesses of 256 bits need PTX 8.8 (PTX ISA, mma, ld, st).
     let features = match capability {
-        100.. => "+ptx86",
+        100.. => "+ptx88",
         89.. => "+ptx84",
         _ => "+ptx83",
     };

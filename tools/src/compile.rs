@@ -6,6 +6,7 @@ use crate::contexts::Contexts;
 use crate::diagnostics::{Handler, Sink};
 use crate::occupancy::{self, Assembled, Chosen, Limits};
 use crate::overrides::{self, Expected, Override};
+use crate::refusal::Refusal;
 use crate::{codegen, device_library, llvm_errors};
 use anyhow::{Context as _, Result, anyhow, bail};
 use inkwell::context::Context as LlvmContext;
@@ -626,9 +627,20 @@ impl<'c> Compilation<'_, 'c> {
             self.with_llvm(&llvm_context, &target, machine, start)
         });
         match errors.first() {
-            Some(error) => bail!("{error}"),
-            None => made,
+            Some(error) => Err(self.place(Refusal::of_llvm(&error).into())),
+            None => made.map_err(|error| self.place(error)),
         }
+    }
+
+    /// Reports what a back end refuses where it belongs. What it refuses of code that a caller edited is no matter of the source.
+    fn place(&self, error: anyhow::Error) -> anyhow::Error {
+        let Some(refusal) = error.downcast_ref::<Refusal>().filter(|_| self.options.overrides.is_empty())
+        else {
+            return error;
+        };
+        let kernel = self.made.metadata.as_ref().map_or("", |metadata| &metadata.name);
+        refusal.report(as_op(&self.module), kernel);
+        Reported.into()
     }
 
     /// Keeps the module as text where that is wanted; says whether it is the last thing wanted.
@@ -816,8 +828,9 @@ impl<'c> Compilation<'_, 'c> {
 
     fn make_llvm(&mut self) -> Result<TargetDesc> {
         // Functions are counted while they are there, memory when it has been allocated.
-        let mut metadata = metadata(&self.module, self.options)?;
-        let target = known_target(&metadata.target)?;
+        let mut metadata = metadata(&self.module, self.options).map_err(Fault::report)?;
+        let target = known_target(&metadata.target)
+            .map_err(|err| Fault { op: as_op(&self.module), text: err.to_string() }.report())?;
         check_stage(self.options.emit, &target)?;
         self.check_waves(&target)?;
         let passes = self.passes.to_llvm(target.vendor);
@@ -1152,8 +1165,8 @@ fn name_of_override(options: &Options, stage: Stage) -> &str {
 
 /// Refuses an override of another kernel.
 fn check_kernel(module: &Module<'_>, given: &Module<'_>, name: &str) -> Result<()> {
-    let wanted = kernel_name(kernel_of(module)?);
-    let found = kernel_name(kernel_of(given).with_context(|| format!("in {name}"))?);
+    let wanted = kernel_name(kernel_of(module).map_err(Fault::report)?);
+    let found = kernel_name(kernel_of(given).map_err(Fault::report).with_context(|| format!("in {name}"))?);
     if found != wanted {
         bail!("{name} has no kernel '{wanted}', which is compiled here: it has '{found}'");
     }
@@ -1212,7 +1225,7 @@ fn module_text(module: &Module<'_>, locations: bool) -> Vec<u8> {
 }
 
 /// The function that the host calls.
-fn kernel_of<'a>(module: &'a Module<'_>) -> Result<Op<'a>> {
+fn kernel_of<'a>(module: &'a Module<'_>) -> Result<Op<'a>, Fault<'a>> {
     let body = as_op(module).region(0).first_block();
     let kernels: Vec<Op<'_>> = body
         .into_iter()
@@ -1221,9 +1234,25 @@ fn kernel_of<'a>(module: &'a Module<'_>) -> Result<Op<'a>> {
         .filter(|op| !ttopt_passes::is_private(*op))
         .collect();
     match kernels.as_slice() {
-        [] => bail!("the module has no public tt.func to compile"),
+        [] => Err(Fault { op: as_op(module), text: "has no public tt.func to compile".to_owned() }),
         [one] => Ok(*one),
-        many => bail!("the module has {} public functions; a kernel is the only one", many.len()),
+        [_, second, ..] => {
+            let text = format!("is one of {} public functions; a kernel is the only one", kernels.len());
+            Err(Fault { op: *second, text })
+        }
+    }
+}
+
+/// What is wrong with an operation, and not reported yet.
+struct Fault<'a> {
+    op: Op<'a>,
+    text: String,
+}
+
+impl Fault<'_> {
+    fn report(self) -> anyhow::Error {
+        self.op.error(self.text);
+        Reported.into()
     }
 }
 
@@ -1231,7 +1260,7 @@ fn kernel_name(kernel: Op<'_>) -> &str {
     kernel.attr("sym_name").and_then(Attr::as_str).unwrap_or_default()
 }
 
-fn metadata(module: &Module<'_>, options: &Options) -> Result<Metadata> {
+fn metadata<'a>(module: &'a Module<'_>, options: &Options) -> Result<Metadata, Fault<'a>> {
     let number = |name: &str| number(module, name);
     let kernel = kernel_of(module)?;
     let name = kernel_name(kernel).to_owned();
@@ -1241,12 +1270,13 @@ fn metadata(module: &Module<'_>, options: &Options) -> Result<Metadata> {
     let target = target_of(module).unwrap_or(options.target.as_deref().unwrap_or(DEFAULT_TARGET)).to_owned();
     let args = || kernel.region(0).first_block().into_iter().flat_map(|block| block.args());
     if let Some(tensor) = args().find(|arg| arg.ty().as_tensor().is_some()) {
-        kernel
-            .error(format!("is a kernel, which cannot be given a tensor as {}: pass a pointer", tensor.ty()));
-        return Err(Reported.into());
+        let text = format!("is a kernel, which cannot be given a tensor as {}: pass a pointer", tensor.ty());
+        return Err(Fault { op: kernel, text });
     }
-    let tensor_maps =
-        args().filter_map(|arg| TensorMapArgument::of(arg.ty(), &target)).collect::<Result<_>>()?;
+    let tensor_maps = args()
+        .filter_map(|arg| TensorMapArgument::of(arg.ty(), &target))
+        .collect::<Result<_>>()
+        .map_err(|err: anyhow::Error| Fault { op: kernel, text: err.to_string() })?;
     Ok(Metadata {
         name,
         target,

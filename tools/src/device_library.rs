@@ -5,21 +5,42 @@
 
 use crate::codegen;
 use crate::companions::Companions;
+use crate::refusal::{About, Refusal};
 use anyhow::{Result, anyhow, bail};
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::{FlagBehavior, Linkage, Module};
 use inkwell::targets::TargetMachine;
+use inkwell::types::FunctionType;
 use linear_layout::target::{TargetDesc, Vendor};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+/// The functions with this prefix that a module calls and does not have, with their types. LLVM has those of its own.
+fn all_missing<'m>(module: &Module<'m>, prefix: &str) -> Vec<(String, FunctionType<'m>)> {
+    let functions = module.get_functions().filter(|function| function.count_basic_blocks() == 0);
+    let named =
+        functions.map(|function| (function.get_name().to_string_lossy().into_owned(), function.get_type()));
+    named.filter(|(name, _)| name.starts_with(prefix) && !name.starts_with("llvm.")).collect()
+}
+
 /// The first function with this prefix that a module calls and does not have.
 fn missing(module: &Module<'_>, prefix: &str) -> Option<String> {
-    let functions = module.get_functions().filter(|function| function.count_basic_blocks() == 0);
-    let mut names = functions.map(|function| function.get_name().to_string_lossy().into_owned());
-    names.find(|name| name.starts_with(prefix))
+    all_missing(module, prefix).into_iter().next().map(|(name, _)| name)
+}
+
+/// Refuses calls of functions that have other types in their library: LLVM would take the bits of the arguments as they are.
+fn check_types<'m>(module: &Module<'m>, called: &[(String, FunctionType<'m>)]) -> Result<()> {
+    for (name, ty) in called {
+        let has = module.get_function(name).map(|function| function.get_type());
+        if let Some(has) = has.filter(|has| has != ty) {
+            let [has, ty] = [has, *ty].map(|ty| ty.print_to_string().to_string());
+            let text = format!("'{name}' is {has} in its library, and is called as {ty}");
+            return Err(Refusal { text, about: About::Function(name.clone()) }.into());
+        }
+    }
+    Ok(())
 }
 
 /// Links a library with what functions of these names are in it.
@@ -29,7 +50,10 @@ fn link_file(module: &Module<'_>, prefix: &str, needed: &str, library: &str, pat
         |err| anyhow!("'{needed}' is in {library}, which cannot be linked: {}: {err}", path.display()),
     )?;
     match missing(module, prefix) {
-        Some(name) => bail!("{library} has no function '{name}': {}", path.display()),
+        Some(name) => {
+            let text = format!("{library} has no function '{name}': {}", path.display());
+            Err(Refusal { text, about: About::Function(name) }.into())
+        }
         None => Ok(()),
     }
 }
@@ -72,8 +96,9 @@ pub fn link(
 /// Links what a module calls of the caller's own libraries.
 fn link_more(module: &Module<'_>, companions: &Companions) -> Result<bool> {
     let mut linked = false;
+    let called = all_missing(module, "");
     for path in &companions.more_libraries {
-        if missing(module, "").is_none_or(|name| name.starts_with("llvm.")) {
+        if missing(module, "").is_none() {
             break;
         }
         // SAFETY: the module is valid.
@@ -81,6 +106,7 @@ fn link_more(module: &Module<'_>, companions: &Companions) -> Result<bool> {
             .map_err(|err| anyhow!("{} cannot be linked: {err}", path.display()))?;
         linked = true;
     }
+    check_types(module, &called)?;
     Ok(linked)
 }
 
@@ -151,14 +177,11 @@ fn link_simplified(
     let functions = context.create_module("device functions");
     functions.set_triple(&machine.get_triple());
     functions.set_data_layout(&machine.get_target_data().get_data_layout());
-    let mut names = Vec::new();
-    for function in module.get_functions().filter(|function| function.count_basic_blocks() == 0) {
-        let name = function.get_name().to_string_lossy();
-        if name.starts_with(prefix) {
-            functions.add_function(&name, function.get_type(), None);
-            names.push(name.into_owned());
-        }
+    let called = all_missing(module, prefix);
+    for (name, ty) in &called {
+        functions.add_function(name, *ty, None);
     }
+    let names = called.iter().map(|(name, _)| name.clone()).collect();
     let changed = |file: &Path| file.metadata().and_then(|of| of.modified()).ok();
     let wanted = Wanted {
         target: target.name.to_owned(),
@@ -187,6 +210,7 @@ fn link_simplified(
     let buffer = MemoryBuffer::create_from_memory_range_copy(&bitcode, "device functions");
     let error = |err: inkwell::support::LLVMString| anyhow!("functions of a library cannot be linked: {err}");
     let simplified = Module::parse_bitcode_from_buffer(&buffer, context).map_err(error)?;
+    check_types(&simplified, &called)?;
     module.link_in_module(simplified).map_err(error)?;
     set_linkage(module, &wanted.names, Linkage::Internal);
     Ok(())

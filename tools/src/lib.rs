@@ -33,6 +33,7 @@ pub mod occupancy;
 mod opaque_numbers;
 pub mod overrides;
 mod pointer_steps;
+mod refusal;
 mod resources;
 mod rounded_pairs;
 pub mod session;

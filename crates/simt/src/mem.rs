@@ -18,6 +18,10 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 /// Window of generic addresses for a lane's stack.
 pub const LOCAL_WINDOW: u64 = 0x2000_0000_0000;
+/// Bytes that a lane's stack may take (CUDA C++ Programming Guide, "Compute Capabilities": local memory per thread).
+pub const MOST_LOCAL: u64 = 512 << 10;
+/// Bytes that a module's variables may take together; GPUs have more, kernels have tables of some kilobytes.
+pub const MOST_VARIABLES: u64 = 16 << 20;
 /// Window of generic addresses for shared memory.
 pub const SHARED_WINDOW: u64 = 0x3000_0000_0000;
 /// Size of those windows.

@@ -21,6 +21,7 @@ use inkwell::memory_buffer::MemoryBuffer;
 use names::{fcmp_name, icmp_name, printed, rmw_name, simple};
 
 use crate::ir::*;
+use crate::mem::MOST_VARIABLES;
 use crate::{Error, gpu, merge, text};
 
 /// LLVM's number of the calling convention `ptx_kernel`.
@@ -145,6 +146,10 @@ impl Reader {
             for g in order {
                 let ty = LLVMGlobalGetValueType(g);
                 let size = LLVMABISizeOfType(self.layout, ty);
+                if size > MOST_VARIABLES {
+                    let what = format!("a variable of {size} bytes, the most is {MOST_VARIABLES}");
+                    return Err(Error::Unsupported { what, place: name_of(g) });
+                }
                 let init = LLVMGetInitializer(g);
                 let mut bytes = Vec::new();
                 if !init.is_null()
@@ -442,7 +447,7 @@ impl Reader {
                         return Err("alloca of unknown size".into());
                     }
                     let each = LLVMABISizeOfType(self.layout, LLVMGetAllocatedType(v));
-                    Code::Alloca(each * LLVMConstIntGetZExtValue(count))
+                    Code::Alloca(each.saturating_mul(LLVMConstIntGetZExtValue(count)))
                 }
                 LLVMLoad | LLVMStore => {
                     all();

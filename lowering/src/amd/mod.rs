@@ -397,7 +397,15 @@ impl Target for Amd {
             || ["__ocml_", "__ockl_", "__oclc_", "__ttopt_", "llvm."]
                 .iter()
                 .any(|prefix| name.starts_with(prefix));
-        is_reserved.then(|| format!("'{name}' is a name of the target's or the compiler's own"))
+        if is_reserved {
+            return Some(format!("'{name}' is a name of the target's or the compiler's own"));
+        }
+        self.refuses_symbol(name)
+    }
+    fn refuses_symbol(&self, name: &str) -> Option<String> {
+        // What is behind an '@' is a symbol's version (System V ABI, "Symbol Versioning"); names end with a zero.
+        let is_symbol = !name.is_empty() && !name.contains(['@', '\0']);
+        (!is_symbol).then(|| format!("'{}' is no symbol of an object file", name.escape_default()))
     }
     fn descriptor_attrs(&self) -> Vec<(&'static str, String)> {
         Vec::new()

@@ -419,6 +419,10 @@ fn extern_elementwise<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         if let Some(made) = l.target.external(&mut l.emit, symbol, args, result)? {
             return Ok(made);
         }
+        // LLVM knows its intrinsics by names that assembly cannot have.
+        if let Some(reason) = l.target.refuses_symbol(symbol).filter(|_| !symbol.starts_with("llvm.")) {
+            return unsupported(reason);
+        }
         l.with_module(|e, module| {
             module.function(symbol, &types, Some(result), pure_function)?;
             Ok(e.call(symbol, args, &[result])?[0])

@@ -42,9 +42,24 @@ struct Request<'c> {
     scope: MemSyncScope,
 }
 
+/// Refuses sums and orders of numbers of another kind: of the bits of floating-point numbers they would be something else.
+fn computes_with(op: RmwOp, ty: Type<'_>) -> Lowered<()> {
+    let element = ty.element();
+    match (op, element.float_kind().is_some()) {
+        (RmwOp::Fadd, false) => {
+            unsupported(format!("'fadd' is for floating-point numbers, not for {element}"))
+        }
+        (RmwOp::Add | RmwOp::Max | RmwOp::Min | RmwOp::Umax | RmwOp::Umin, true) => {
+            unsupported(format!("'{}' is for integers, not for {element}", op.keyword()))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn rmw<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let rmw = AtomicRmwOp::of(op);
     computes(op)?;
+    computes_with(rmw.atomic_rmw_op(), op.result(0).ty())?;
     let kind = AtomicKind::ReadModifyWrite(rmw.atomic_rmw_op());
     let (sem, scope) = (rmw.sem(), rmw.scope());
     let request = Request { kind, ptr: rmw.ptr(), mask: rmw.mask(), operands: vec![rmw.val()], sem, scope };
@@ -247,6 +262,7 @@ fn by_llvm<'c>(l: &mut Lower<'_, 'c>, access: &AtomicAccess<'_, 'c>) -> Lowered<
 fn scatter<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let rmw = LocalAtomicScatterRmwOp::of(op);
     computes(op)?;
+    computes_with(rmw.atomic_rmw_op(), op.result(0).ty())?;
     let kind = AtomicKind::ReadModifyWrite(rmw.atomic_rmw_op());
     let ty = rmw.values().ty();
     let (element, registers) = (ty.element(), l.layout(ty)?);

@@ -140,6 +140,48 @@ fn check_constraints(
     Ok(())
 }
 
+/// Refuses text that LLVM would stop at without saying where (LLVM's language reference, "Inline Asm Template String"): places of
+/// operands that there are not, and what is no place. `operands` counts results, too.
+fn check_template(text: &str, operands: usize) -> Lowered<()> {
+    let wrong = |what: String| unsupported(format!("{what} in the text of inline assembly: '{text}'"));
+    let (mut rest, mut in_variants) = (text, false);
+    while let Some((_, behind)) = rest.split_once('$') {
+        let mut letters = behind.chars();
+        let next = letters.next();
+        match next {
+            Some('(') if in_variants => return wrong("'$(' within '$('".to_owned()),
+            Some('$' | '(' | '|' | ')') => {
+                in_variants = next == Some('(') || in_variants && next != Some(')');
+                rest = letters.as_str();
+                continue;
+            }
+            _ => {}
+        }
+        let braced = behind.strip_prefix('{').map(|within| within.split_once('}'));
+        let (place, after) = match braced {
+            Some(Some(parts)) => parts,
+            Some(None) => return wrong("'${' without '}'".to_owned()),
+            None => behind.split_at(behind.find(|c: char| !c.is_ascii_digit()).unwrap_or(behind.len())),
+        };
+        rest = after;
+        if matches!(place, ":uid" | ":private" | ":comment") {
+            continue;
+        }
+        let (number, modifier) =
+            place.split_at(place.find(|c: char| !c.is_ascii_digit()).unwrap_or(place.len()));
+        if number.is_empty() {
+            return wrong("'$' without the number of an operand ('$$' is a dollar)".to_owned());
+        }
+        if !number.parse().is_ok_and(|number: usize| number < operands) {
+            return wrong(format!("operand ${number} of {operands}"));
+        }
+        if !modifier.is_empty() && (modifier.chars().count() != 2 || !modifier.starts_with(':')) {
+            return wrong(format!("'{modifier}' behind an operand, where a colon and one letter may be,"));
+        }
+    }
+    if in_variants { wrong("'$(' without '$)'".to_owned()) } else { Ok(()) }
+}
+
 /// More than the operands of any instruction hold.
 const MOST_PACKED: usize = 1 << 10;
 
@@ -190,6 +232,7 @@ fn inline_asm<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         let per_thread = op.operands().any(|operand| operand.ty().as_tensor().is_some());
         let types: Vec<Type<'_>> = args.iter().map(|arg| arg.ty()).collect();
         check_constraints(constraints, &words, &types, per_thread, l.target)?;
+        check_template(asm, words.len() + types.len())?;
         let made = l.emit.inline_asm(asm, constraints, &args, &words, !pure_asm)?;
         let mut made = made.into_iter().zip(shapes);
         for (result, element) in out.iter_mut().zip(&elements) {
@@ -242,6 +285,7 @@ fn thread_asm<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let pure = asm.pure();
     let types: Vec<Type<'_>> = args.iter().map(|arg| arg.ty()).collect();
     check_constraints(constraints, &registers, &types, false, l.target)?;
+    check_template(text, registers.len() + types.len())?;
     let mut made = l.emit.inline_asm(text, constraints, &args, &registers, !pure)?.into_iter();
     for result in op.results() {
         let n = l.num_values(result.ty())?;

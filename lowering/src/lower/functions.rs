@@ -136,6 +136,10 @@ impl<'c> Lower<'_, 'c> {
         let mut args = self.flatten(ty.inputs())?;
         let num_args = args.len();
         if is_kernel {
+            let is_odd = |bits: &u32| !matches!(bits, 1 | 8 | 16 | 32 | 64 | 128);
+            if let Some(bits) = args.iter().filter_map(|ty| ty.int_bits()).find(is_odd) {
+                return unsupported(format!("a launcher passes no numbers of {bits} bits to a kernel"));
+            }
             // The kernel ABI: global scratch and profile scratch come last.
             let global = self.emit.ptr(address_space::GLOBAL)?;
             args.extend([global, global]);
@@ -226,6 +230,9 @@ impl<'c> Lower<'_, 'c> {
     fn declare(&mut self, name: &str, inputs: Vec<Type<'c>>, results: Vec<Type<'c>>) -> Lowered<()> {
         if let Some(ty) = inputs.iter().chain(&results).find(|ty| ty.as_tensor().is_some()) {
             return unsupported(format!("how threads hold {ty} is not known outside of the module"));
+        }
+        if let Some(reason) = self.target.refuses_symbol(name) {
+            return unsupported(reason);
         }
         let (inputs, results) = (self.flatten(inputs)?, self.flatten(results)?);
         let result = match results.as_slice() {

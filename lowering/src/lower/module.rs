@@ -4,11 +4,10 @@ use crate::emit::{Emit, Failure, Lowered, address_space, internal, unsupported};
 use crate::target::Declare;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Type, Value};
+use ttopt_passes::shared_memory::ALIGNMENT;
 
 /// The symbol of dynamic shared memory (DESIGN.md, "Lowering": kernel ABI).
 pub(crate) const SHARED_MEMORY: &str = "global_smem";
-/// Its alignment in bytes: that of 128-byte swizzles (PTX ISA, "tensor memory access").
-const SHARED_ALIGNMENT: i64 = 1024;
 
 /// A module, and what has been declared in it.
 pub(super) struct Module<'b, 'c> {
@@ -80,7 +79,7 @@ impl<'c> Declare<'c> for Module<'_, 'c> {
             ("global_type", Attr::type_of(array)),
             ("linkage", linkage),
             ("addr_space", Attr::int(ctx, 32, address_space::SHARED.into())),
-            ("alignment", Attr::int(ctx, 64, SHARED_ALIGNMENT)),
+            ("alignment", Attr::int(ctx, 64, ALIGNMENT as i64)),
             ("visibility_", Attr::int(ctx, 64, 0)),
         ];
         let region = mlir_host::rewrite::new_region();

@@ -120,6 +120,9 @@ pub fn passes(explain: bool) -> Vec<String> {
     ]
 }
 
+/// Names that are letters of identifiers, and no identifiers (PTX ISA, "Identifiers").
+const NO_IDENTIFIERS: [&str; 3] = ["_", "$", "WARP_SZ"];
+
 impl Target for Nvidia {
     fn desc(&self) -> &TargetDesc {
         &self.desc
@@ -425,17 +428,23 @@ impl Target for Nvidia {
         if is_reserved {
             return Some(format!("'{name}' is a name of the target's or the compiler's own"));
         }
-        // PTX ISA, "Identifiers". LLVM renames what only this module knows, but for its first letter.
-        let first = name.chars().next().filter(|c| c.is_ascii_alphabetic() || matches!(c, '_' | '$' | '.'));
+        // LLVM renames what only this module knows, but for its first letter.
+        let can_be_one = !is_kernel
+            && name.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$' | '.'))
+            && !NO_IDENTIFIERS.contains(&name);
+        if can_be_one { None } else { self.refuses_symbol(name) }
+    }
+    fn refuses_symbol(&self, name: &str) -> Option<String> {
+        // PTX ISA, "Identifiers".
         let others = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$');
-        let is_identifier = first.is_some() && name != "_" && name.chars().all(others);
-        let can_be_one = first.is_some() && name != "_";
-        if is_identifier || !is_kernel && can_be_one {
-            return None;
-        }
-        Some(format!(
-            "'{name}' is no identifier of PTX: letters without accents, digits, '_' and '$', no digit first"
-        ))
+        let is_identifier = name.starts_with(|c: char| others(c) && !c.is_ascii_digit())
+            && !NO_IDENTIFIERS.contains(&name)
+            && name.chars().all(others);
+        (!is_identifier).then(|| {
+            format!(
+                "'{name}' is no identifier of PTX: letters without accents, digits, '_' and '$', no digit first"
+            )
+        })
     }
     fn descriptor_attrs(&self) -> Vec<(&'static str, String)> {
         // The launcher passes the tensor map itself (CUDA driver API, `CUtensorMap`).

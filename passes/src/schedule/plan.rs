@@ -582,7 +582,13 @@ impl LoopSchedule {
 
     /// The orders of `stages` stages, one for each place where what runs ahead may come.
     fn orders(graph: &LoopGraph, stages: u32, stage: &[u32], advances_late: bool) -> Vec<Self> {
-        let places = Order::new(graph, stage, stages, None).places();
+        // Each costs time in the length of the loop, and loops that were written out have a place for each of their dots.
+        const MOST_PLACES: usize = 32;
+        let mut places = Order::new(graph, stage, stages, None).places();
+        if places.len() > MOST_PLACES {
+            let last = places.len() - 1;
+            places = (0..MOST_PLACES).map(|i| places[i * last / (MOST_PLACES - 1)]).collect();
+        }
         let order = |place: usize| {
             let kernel = Order::new(graph, stage, stages, Some(place)).count()?;
             let (stage, depths, prologue) = (stage.to_vec(), Vec::new(), Prologue::Before);

@@ -1,7 +1,7 @@
 //! What occupies shared memory, and which values refer to it.
 
-use super::callee;
 use super::slots::{differ, takes_turns};
+use super::{ALIGNMENT, callee};
 use crate::analysis::flow_graph::FlowGraph;
 use crate::buffer_plans::BufferLayout;
 use crate::ir_util::constant;
@@ -89,7 +89,14 @@ impl<'c> Buffers<'c> {
                     .ok()
                     .filter(|asked| asked.is_power_of_two())
                     .ok_or_else(|| (op, format!("the alignment {asked} is no power of two")))?;
-                (Needs { bytes: layout.bytes(), alignment: layout.alignment.max(asked) }, false)
+                let alignment = layout.alignment.max(asked);
+                if alignment > ALIGNMENT {
+                    let why = format!(
+                        "is to be aligned to {alignment} bytes, shared memory itself is to {ALIGNMENT}"
+                    );
+                    return Err((op, why));
+                }
+                (Needs { bytes: layout.bytes(), alignment }, false)
             } else if let Some(symbol) = callee(op) {
                 // Functions without a body need none.
                 (callees.get(symbol).copied().unwrap_or_default(), true)

@@ -33,6 +33,8 @@ use ttopt_dialect::tt::ops::{CallOp, FuncOp};
 
 /// Where an operation's shared memory begins, in bytes.
 pub const OFFSET: &str = "allocation.offset";
+/// To which the shared memory of a CTA is aligned, in bytes: what 128-byte swizzles need (PTX ISA, "tensor memory access").
+pub const ALIGNMENT: u64 = 1024;
 /// How many bytes of shared memory an operation has. On a function: how many its body has.
 pub const SIZE: &str = "allocation.size";
 

@@ -190,7 +190,7 @@ impl<'m> Decoder<'m> {
         match &inst.code {
             Code::Gep { offset, strides } => self.gep(inst, *offset, strides, args).map(Some),
             Code::Alloca(bytes) => match inst.ty {
-                Ty::Ptr(space, _) => Ok(Some(vec![self.alloca(*bytes, space)])),
+                Ty::Ptr(space, _) => Ok(Some(vec![self.alloca(*bytes, space)?])),
                 _ => Err("an alloca without a pointer".into()),
             },
             Code::Load { align, order } => {

@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use crate::bytecode::*;
 use crate::gpu::Gpu;
 use crate::ir::{self, Loc, Module, Operand, Scalar, Ty, Vendor};
-use crate::mem::{CONST_BASE, LOCAL_WINDOW, SHARED_WINDOW};
+use crate::mem::{CONST_BASE, LOCAL_WINDOW, MOST_LOCAL, MOST_VARIABLES, SHARED_WINDOW};
 use crate::{Error, cfg};
 
 /// How a block ends.
@@ -129,7 +129,7 @@ pub fn decode(module: &Module, name: Option<&str>) -> Result<Program, Error> {
         pinned_in: None,
         gpu,
     };
-    d.place_globals(shared_base);
+    d.place_globals(shared_base)?;
     d.params = function.params.len() as u32;
     for i in 0..d.params {
         d.consts.push((u64::from(i), false));
@@ -179,10 +179,16 @@ impl<'m> Decoder<'m> {
         Error::Unsupported { what, place }
     }
 
-    fn place_globals(&mut self, shared_base: u32) {
+    fn place_globals(&mut self, shared_base: u32) -> Result<(), Error> {
         let mut dynamic = Vec::new();
         for (i, g) in self.module.globals.iter().enumerate() {
             let align = u64::from(g.align.max(16));
+            let taken = if g.space == 3 { u64::from(self.static_shared) } else { self.rodata.len() as u64 };
+            let end = taken.next_multiple_of(align).saturating_add(g.size);
+            if end > MOST_VARIABLES {
+                let what = format!("variables of {end} bytes, the most is {MOST_VARIABLES}");
+                return Err(Error::Unsupported { what, place: format!("@{}", g.name) });
+            }
             if g.space == 3 {
                 if g.size == 0 {
                     dynamic.push(i);
@@ -206,6 +212,7 @@ impl<'m> Decoder<'m> {
             self.dynamic_shared = true;
             self.globals[i] = at;
         }
+        Ok(())
     }
 
     // ---- building blocks ----
@@ -443,10 +450,14 @@ impl<'m> Decoder<'m> {
     }
 
     /// A slot of the lane's stack; the address as a pointer of the given space.
-    fn alloca(&mut self, bytes: u64, space: u32) -> Src {
+    fn alloca(&mut self, bytes: u64, space: u32) -> Result<Src, String> {
         let at = u64::from(self.local_bytes).next_multiple_of(16);
-        self.local_bytes = (at + bytes) as u32;
-        self.constant(if space == 5 { at } else { LOCAL_WINDOW + at })
+        let end = at.saturating_add(bytes);
+        if end > MOST_LOCAL {
+            return Err(format!("a stack of {end} bytes for each thread, the most is {MOST_LOCAL}"));
+        }
+        self.local_bytes = end as u32;
+        Ok(self.constant(if space == 5 { at } else { LOCAL_WINDOW + at }))
     }
 }
 

@@ -93,10 +93,17 @@ pub(super) fn count(op: Op<'_>, name: &str) -> Lowered<u32> {
     }
 }
 
+/// Arrivals that a barrier counts (PTX ISA, "mbarrier object").
+const MOST_ARRIVALS: u32 = (1 << 20) - 1;
+
 fn init_barrier<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let (barrier, count) = (barrier(l, op.operand(0))?, count(op, "count")?);
-    let Some(count) = count.checked_shl(barrier.shared_by.count_ones()) else {
-        return unsupported(format!("a barrier for {count} arrivals of each of several blocks"));
+    let blocks = 1u64 << barrier.shared_by.count_ones();
+    let all = u32::try_from(u64::from(count) * blocks).ok().filter(|all| *all <= MOST_ARRIVALS);
+    let Some(count) = all else {
+        return unsupported(format!(
+            "a barrier for {count} arrivals of each of {blocks} blocks, the most is {MOST_ARRIVALS} of all"
+        ));
     };
     let leads = l.is_representative(0, 0, barrier.shared_by)?;
     let active = issues(l, leads)?;
