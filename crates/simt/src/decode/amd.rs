@@ -229,7 +229,9 @@ impl Decoder<'_> {
                 self.emit(Op::Permute { kind, d, d2: Some(d2), v, idx: c, c });
                 Ok(vec![Src::reg(d), Src::reg(d2)])
             }
-            _ if base.starts_with("ds.read.tr") => self.transposed_read(name, inst, a(0)?),
+            _ if base.starts_with("ds.read.tr") || base.starts_with("ds.load.tr") => {
+                self.transposed_read(name, inst, a(0)?)
+            }
             "update.dpp" => self.amd_dpp(name, args),
             "mov.dpp" => Err(unknown()),
             _ => self.amd_math(name, base, inst, args),
@@ -299,29 +301,47 @@ impl Decoder<'_> {
         Ok(Vec::new())
     }
 
-    /// `ds.read.tr16.b64` and `ds.read.tr8.b64`: a read of 8 bytes, and an exchange among 16 lanes.
+    /// `ds.read.tr16.b64`, `ds.read.tr8.b64` and those of gfx1250, `ds.load.tr16.b128` and `ds.load.tr8.b64`: a read of 8 or 16 bytes,
+    /// and an exchange among lanes.
     fn transposed_read(&mut self, name: &str, inst: &Inst, address: Src) -> What<Vec<Src>> {
-        let unit = match name.split('.').nth(2) {
-            Some("tr16") => 16,
-            Some("tr8") => 8,
+        let parts: Vec<&str> = name.split('.').take(4).collect();
+        let (cpu, kind, bytes) = match parts[..] {
+            [_, "read", "tr16", "b64"] => ("gfx950", Permute::Transpose(16), 8),
+            [_, "read", "tr8", "b64"] => ("gfx950", Permute::Transpose(8), 8),
+            [_, "load", "tr16", "b128"] => ("gfx1250", Permute::Square, 16),
+            [_, "load", "tr8", "b64"] => ("gfx1250", Permute::Squares, 8),
             _ => return Err(unknown(name)),
         };
+        if self.gpu.demand(&format!("it is one of {cpu}")).map_err(|err| err.to_string())?.name != cpu {
+            return Err(unknown(name));
+        }
         let at = Access {
             space: Space::Shared,
             addr: address,
             offset: 0,
-            bytes: 8,
-            align: 8,
+            bytes,
+            align: bytes.into(),
             pred: None,
             gaps: 0,
             order: Order::default(),
             buffer: None,
         };
-        let read = self.load(&Ty::Int(64), at)?;
-        let v = read[0];
-        let kind = Permute::Transpose(unit);
-        let word = self.value(|d| Op::Permute { kind, d, d2: None, v, idx: v, c: v });
-        Ok(self.unpack(&inst.ty, word))
+        if bytes == 8 {
+            let v = self.load(&Ty::Int(64), at)?[0];
+            let word = self.value(|d| Op::Permute { kind, d, d2: None, v, idx: v, c: v });
+            return Ok(self.unpack(&inst.ty, word));
+        }
+        let read = self.load(&Ty::Vec(Box::new(Ty::Int(64)), 2), at)?;
+        let [v, c] = read[..] else { return Err(unknown(name)) };
+        let (d, d2) = (self.fresh(), self.fresh());
+        self.emit(Op::Permute { kind, d, d2: Some(d2), v, idx: v, c });
+        let half = match &inst.ty {
+            Ty::Vec(element, n) => Ty::Vec(element.clone(), n / 2),
+            _ => return Err(unknown(name)),
+        };
+        let mut all = self.unpack(&half, Src::reg(d));
+        all.extend(self.unpack(&half, Src::reg(d2)));
+        Ok(all)
     }
 
     /// `update.dpp`, of every register of a value.
