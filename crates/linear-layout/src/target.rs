@@ -113,6 +113,9 @@ pub struct Primitives {
     pub lds_loads: bool,
     /// … of 128 bits a lane (CDNA4 ISA).
     pub lds_loads_b128: bool,
+    /// Copies from global to shared memory past the registers, of 32, 64 or 128 bits a lane, which lanes write where they say, and
+    /// which have a counter of their own: `global_load_async_to_lds_b32`, `_b64` and `_b128` (LLVM 22's gfx1250).
+    pub async_to_lds: bool,
     /// Buffer instructions: an address for all lanes, and for each an offset that is checked against a length (CDNA and
     /// RDNA ISA).
     pub buffers: bool,
@@ -139,6 +142,13 @@ pub struct Primitives {
     /// A barrier of a CTA orders all memory (PTX ISA, "bar.sync"), not what fences around it say (LLVM, "User Guide for AMDGPU
     /// Backend", "Memory Model").
     pub barriers_order_all: bool,
+}
+
+impl Primitives {
+    /// Whether there are copies to shared memory past the registers that write where each lane says.
+    pub fn copies_anywhere(&self) -> bool {
+        self.cp_async || self.async_to_lds
+    }
 }
 
 /// A generation of matrix units: the key by which rows of the
@@ -728,8 +738,8 @@ fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
 
 fn amd(name: &'static str, arch: &str) -> TargetDesc {
     let cdna4 = arch == "gfx950";
-    // As LLVM 22 has it, which also packs the fields of buffers' descriptors; there is no ISA manual. What is not known to be as on gfx12
-    // is not used: copies to the LDS. Rates are gfx12's.
+    // As LLVM 22 has it, which also packs the fields of buffers' descriptors; there is no ISA manual. Rates, banks and which lanes the LDS
+    // serves together are gfx12's.
     let cdna5 = arch == "gfx1250";
     let rdna = matches!(arch, "gfx1100" | "gfx1201");
     let wave32 = rdna || cdna5;
@@ -798,6 +808,7 @@ fn amd(name: &'static str, arch: &str) -> TargetDesc {
             },
             lds_loads: !wave32,
             lds_loads_b128: cdna4,
+            async_to_lds: cdna5,
             fp4_conversions: cdna4,
             dpp: true,
             dpp_row_xmask: wave32,

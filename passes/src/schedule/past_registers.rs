@@ -1,5 +1,8 @@
-//! Loads of a loop as copies that write shared memory past the registers, where these write the lanes of a warp one after the
-//! other.
+//! Loads of a loop as copies that write shared memory past the registers.
+//!
+//! Where each lane writes at an address of its own, the copy fills the buffer that the load's result fills, however that is swizzled or
+//! padded, if it takes no more instructions than the load and the stores that it replaces. Elsewhere the lanes of a warp write one
+//! after the other.
 //!
 //! Which thread copies what follows from the buffer then: pointers get the layout in which each lane points to what belongs
 //! where it writes. That takes no registers for data and no stores to shared memory. Memory cannot be swizzled, since what one copy
@@ -54,6 +57,9 @@ impl<'c> Copies<'_, 'c> {
     /// registers costs less, or nothing else is possible.
     pub fn buffer(&self, load: LoadOp<'c>, alloc: LocalAllocOp<'c>) -> Option<MemDescType<'c>> {
         let own = MemDescType::cast(alloc.result().ty())?;
+        if self.target.primitives.async_to_lds {
+            return self.own_buffer(load, own);
+        }
         let readers = readers(alloc)?;
         let reads = |buffer: MemDescType<'c>| -> Option<f64> {
             let cycles = |(ty, part): &(Type<'c>, Option<MemDescType<'c>>)| {
@@ -76,6 +82,17 @@ impl<'c> Copies<'_, 'c> {
             let (cycles, best) = all.min_by(|a, b| a.0.total_cmp(&b.0))?;
             (cycles <= most && self.pointers(load.op(), best).is_some()).then_some(best)
         })
+    }
+
+    /// `own` as a buffer that is copied to, where lanes write where they say.
+    fn own_buffer(&self, load: LoadOp<'c>, own: MemDescType<'c>) -> Option<MemDescType<'c>> {
+        let own = MemDescType::new(&own.shape(), own.element(), own.encoding(), own.space(), true)?;
+        let copies = plans::async_copy_to(load.op(), own, self.axis, self.target).ok()?;
+        let loads = plans::access(load.op(), self.axis, self.target).ok()?;
+        let stores = buffer_plans::access(load.result().ty(), own, Direction::Store, self.target).ok()?;
+        let most = loads.accesses.len() + stores.access.accesses.len();
+        let possible = gives_zero_where_masked(load.op()) && copies.access.accesses.len() <= most;
+        possible.then_some(own)
     }
 
     /// Bits of a lane in copies of the target.

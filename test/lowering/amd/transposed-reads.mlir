@@ -13,34 +13,25 @@
 #rows = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
 #smem = #ttg.shared_memory
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "hip:gfx1250", "ttg.threads-per-warp" = 32 : i32} {
-// CHECK-LABEL: llvm.func amdgpu_kernelcc @halves(
+// CHECK-LABEL: llvm.func amdgpu_kernelcc @reads(
 // CHECK-COUNT-2: rocdl.ds.load.tr16.b128 %{{.*}} : !llvm.ptr<3> -> vector<8xi16>
-// CHECK-NOT:     rocdl.ds.load
-// CHECK:         llvm.return
-// ASM-LABEL: halves:
-// ASM-COUNT-2:   ds_load_tr16_b128
-// ASM:           s_wait_dscnt
-// ASM:           s_endpgm
-tt.func public @halves(%p: !tt.ptr<i16> {tt.divisibility = 16 : i32}) {
-  %m = ttg.local_alloc : () -> !ttg.memdesc<32x16xi16, #rows, #smem, mutable>
-  %v = ttg.local_load %m : !ttg.memdesc<32x16xi16, #rows, #smem, mutable> -> tensor<32x16xi16, #half>
-  %ps = tt.splat %p : !tt.ptr<i16> -> tensor<32x16x!tt.ptr<i16>, #half>
-  tt.store %ps, %v : tensor<32x16x!tt.ptr<i16>, #half>
-  tt.return
-}
-
-// CHECK-LABEL: llvm.func amdgpu_kernelcc @bytes(
 // CHECK-COUNT-2: rocdl.ds.load.tr8.b64 %{{.*}} : !llvm.ptr<3> -> vector<2xi32>
 // CHECK-NOT:     rocdl.ds.load
 // CHECK:         llvm.return
-// ASM-LABEL: bytes:
-// ASM-COUNT-2:   ds_load_tr8_b64
+// ASM-LABEL: reads:
+// ASM-DAG:       ds_load_tr16_b128
+// ASM-DAG:       ds_load_tr8_b64
+// ASM-DAG:       s_wait_dscnt
 // ASM:           s_endpgm
-tt.func public @bytes(%p: !tt.ptr<i8> {tt.divisibility = 16 : i32}) {
-  %m = ttg.local_alloc : () -> !ttg.memdesc<32x16xi8, #rows, #smem, mutable>
-  %v = ttg.local_load %m : !ttg.memdesc<32x16xi8, #rows, #smem, mutable> -> tensor<32x16xi8, #byte>
-  %ps = tt.splat %p : !tt.ptr<i8> -> tensor<32x16x!tt.ptr<i8>, #byte>
-  tt.store %ps, %v : tensor<32x16x!tt.ptr<i8>, #byte>
+tt.func public @reads(%p: !tt.ptr<i16> {tt.divisibility = 16 : i32}, %q: !tt.ptr<i8> {tt.divisibility = 16 : i32}) {
+  %m = ttg.local_alloc : () -> !ttg.memdesc<32x16xi16, #rows, #smem, mutable>
+  %v = ttg.local_load %m : !ttg.memdesc<32x16xi16, #rows, #smem, mutable> -> tensor<32x16xi16, #half>
+  %n = ttg.local_alloc : () -> !ttg.memdesc<32x16xi8, #rows, #smem, mutable>
+  %w = ttg.local_load %n : !ttg.memdesc<32x16xi8, #rows, #smem, mutable> -> tensor<32x16xi8, #byte>
+  %ps = tt.splat %p : !tt.ptr<i16> -> tensor<32x16x!tt.ptr<i16>, #half>
+  tt.store %ps, %v : tensor<32x16x!tt.ptr<i16>, #half>
+  %qs = tt.splat %q : !tt.ptr<i8> -> tensor<32x16x!tt.ptr<i8>, #byte>
+  tt.store %qs, %w : tensor<32x16x!tt.ptr<i8>, #byte>
   tt.return
 }
 }

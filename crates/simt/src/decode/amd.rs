@@ -83,6 +83,9 @@ impl Decoder<'_> {
         if let "global.load.lds" | "global.load.async.lds" = name {
             return self.load_to_lds(name, args);
         }
+        if let Some(bits) = name.strip_prefix("global.load.async.to.lds.b") {
+            return self.async_to_lds(name, bits, args);
+        }
         if let "raw.ptr.buffer.load.lds" | "raw.ptr.buffer.load.async.lds" = name {
             return self.buffer_to_lds(name, args);
         }
@@ -162,6 +165,14 @@ impl Decoder<'_> {
             "asyncmark" => {
                 self.emit(Op::CpCommit { whole: true });
                 Ok(Vec::new())
+            }
+            "s.wait.asynccnt" => {
+                let keep = self.known(a(0)?).ok_or_else(unknown)? as u32;
+                self.emit(Op::CpWait { keep });
+                Ok(Vec::new())
+            }
+            "s.wait.dscnt" | "s.wait.loadcnt" | "s.wait.storecnt" | "s.wait.kmcnt" | "s.wait.expcnt" => {
+                self.nop("wait")
             }
             "wait.asyncmark" => {
                 let keep = self.known(a(0)?).ok_or_else(unknown)? as u32;
@@ -247,6 +258,41 @@ impl Decoder<'_> {
         self.write_lds(name, from[0], to[0], bytes, None)
     }
 
+    /// `global.load.async.to.lds.b128` and its like: from each lane's pointer to where it says, counted in order by a counter of their own
+    /// (LLVM 22's gfx1250).
+    fn async_to_lds(&mut self, name: &str, bits: &str, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let unknown = || unknown(name);
+        let [from, to, offset, _] = args else { return Err(unknown()) };
+        let bytes = match bits {
+            "32" => 4,
+            "64" => 8,
+            "128" => 16,
+            _ => return Err(unknown()),
+        };
+        let cpu = self.gpu.demand("it is one of gfx1250").map_err(|err| err.to_string())?;
+        if cpu.name != "gfx1250" || self.known(*offset.first().ok_or_else(unknown)?) != Some(0) {
+            return Err(unknown());
+        }
+        self.copy_to_lds(from[0], to[0], bytes, bytes.into(), None);
+        self.emit(Op::CpCommit { whole: true });
+        Ok(Vec::new())
+    }
+
+    fn copy_to_lds(&mut self, src: Src, addr: Src, bytes: u8, align: u32, read: Option<Src>) {
+        let dst = Access {
+            space: Space::Shared,
+            addr,
+            offset: 0,
+            bytes,
+            align,
+            pred: None,
+            gaps: 0,
+            order: Order::default(),
+            buffer: None,
+        };
+        self.emit(Op::CpAsync { dst, src, src_bytes: read });
+    }
+
     /// `raw.ptr.buffer.load.lds`: lanes whose offset is outside of the buffer write zeros.
     fn buffer_to_lds(&mut self, name: &str, args: &[Vec<Src>]) -> What<Vec<Src>> {
         let unknown = || unknown(name);
@@ -282,19 +328,8 @@ impl Decoder<'_> {
         let lane = self.value(|d| Op::Mbcnt { d, high: true, mask: all, a: low });
         let own = self.int_op(IntOp::Mul, 32, lane, size);
         let addr = self.int_op(IntOp::Add, 32, first, own);
-        let dst = Access {
-            space: Space::Shared,
-            addr,
-            offset: 0,
-            bytes: bytes as u8,
-            align: 4,
-            pred: None,
-            gaps: 0,
-            order: Order::default(),
-            buffer: None,
-        };
         self.pinned_in = None;
-        self.emit(Op::CpAsync { dst, src, src_bytes: read });
+        self.copy_to_lds(src, addr, bytes as u8, 4, read);
         if !name.contains(".async.") {
             self.emit(Op::CpCommit { whole: true });
         }
@@ -557,8 +592,9 @@ impl Decoder<'_> {
         match kind {
             "load" => {
                 let loaded = self.load(&inst.ty, at)?;
-                // The counter of loads that write the LDS counts it, too.
+                // The counter of loads that write the LDS counts it, too, but on gfx1250, where they have their own.
                 if self.pinned_in == Some(self.current)
+                    && self.gpu.cpu.is_none_or(|cpu| cpu.name != "gfx1250")
                     && inst.ty.scalars().iter().map(Ty::bits).sum::<u32>() == 128
                 {
                     self.emit(Op::CpCommit { whole: true });
