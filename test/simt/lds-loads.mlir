@@ -6,7 +6,7 @@
 // RUN: %ttsim %t.942.mlir --quiet --arg p=i32[4096] --arg q=i16[4096]
 // Asynchronous copies, as gfx1250 has: each lane writes where it says, so swizzled memory takes no exchange, and no buffer is needed.
 // RUN: sed -e 's/gfx950/gfx1250/; s/threads-per-warp" = 64/threads-per-warp" = 32/' -e 's/threadsPerWarp = \[4, 16\]/threadsPerWarp = [2, 16]/; s/threadsPerWarp = \[8, 8\]/threadsPerWarp = [4, 8]/' \
-// RUN:   -e 's/amdg.buffer_load_to_local %p\[%x\] mask = %m into %m2 : .* -> </ttg.async_copy_global_to_local %at, %m2 mask %m : tensor<64x64x!tt.ptr<i32>, #b> -> </' %s > %t.1250.mlir
+// RUN:   -e 's/amdg.buffer_load_to_local .p\[%x\] mask = %m into %m2 : .* -> </ttg.async_copy_global_to_local %at, %m2 mask %m : tensor<64x64x!tt.ptr<i32>, #b> -> </' %s > %t.1250.mlir
 // RUN: %ttsim %t.1250.mlir --quiet --arg p=i32[4096] --arg q=i16[4096]
 // RUN: %ttc %t.1250.mlir --emit amdgcn | FileCheck %s --check-prefix=ASYNC
 // ASYNC-NOT: ds_bpermute

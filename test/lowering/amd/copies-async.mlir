@@ -3,7 +3,7 @@
 // A copy of 16 bits is none, however each lane writes where it says:
 // RUN: sed 's/sizePerThread = \[1, 8\], threadsPerWarp = \[4, 8\]/sizePerThread = [8, 1], threadsPerWarp = [8, 4]/' %s > %t.narrow.mlir
 // RUN: not %ttc %t.narrow.mlir --emit llvm 2>&1 | FileCheck %s --check-prefix=NARROW
-// NARROW: error: 16 consecutive bits are too few to copy without registers
+// NARROW: error: 'ttg.async_copy_global_to_local' op 16 consecutive bits are too few to copy without registers
 
 // Asynchronous copies to the LDS on gfx1250: each lane has its address there, so memory is padded or swizzled as it likes, and lanes exchange
 // nothing. Their counter counts nothing else, and a barrier waits for reads of the LDS alone, by LLVM's fences.
