@@ -1,8 +1,8 @@
 //! Loads of a loop as copies that write shared memory past the registers.
 //!
 //! Where each lane writes at an address of its own, the copy fills the buffer that the load's result fills, if it takes no more
-//! instructions than the load and the stores that it replaces, or one that is swizzled otherwise where that costs less: dots ask for pieces as
-//! long as a thread's, which may be shorter than the widest copy. Elsewhere the lanes of a warp write one after the other.
+//! instructions than the load and the stores that it replaces, or one of swizzled rows where that costs less: the other is for what threads
+//! load, and need not have in one piece what the widest copy writes. Elsewhere the lanes of a warp write one after the other.
 //!
 //! There, which thread copies what follows from the buffer: pointers get the layout in which each lane points to what belongs
 //! where it writes. That takes no registers for data and no stores to shared memory. Memory cannot be swizzled, since what one copy
@@ -16,7 +16,7 @@ use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::buffer_plans::{self, BufferLayout};
 use crate::ir_util::with_layout;
 use crate::plans::{self, AccessFacts, word_bits};
-use linear_layout::encoding::{Linear, PaddedShared};
+use linear_layout::encoding::{Linear, PaddedShared, SwizzledShared};
 use linear_layout::plan::LdsLoadPlan;
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, Encoding, LinearLayout};
@@ -78,7 +78,7 @@ impl<'c> Copies<'_, 'c> {
         })
     }
 
-    /// The buffer that is copied to where lanes write where they say: `own`, or one that is swizzled otherwise.
+    /// The buffer that is copied to where lanes write where they say: `own`, or one of swizzled rows.
     fn own_buffer(
         &self,
         load: LoadOp<'c>,
@@ -98,9 +98,16 @@ impl<'c> Copies<'_, 'c> {
         };
         let like = |layout| MemDescType::new(&own.shape(), own.element(), layout, own.space(), true);
         let mut buffers: Vec<MemDescType<'c>> = like(own.encoding()).into_iter().collect();
-        if let (Ok(Encoding::SwizzledShared(rows)), Some(_)) = (encoding(own.encoding()), &readers) {
-            let bits = u64::from(word_bits(own.element()).ok()?);
-            let others = swizzled::others(&rows, bits);
+        if readers.is_some() {
+            let tensor = load.result().ty().as_tensor()?;
+            let rows = SwizzledShared {
+                vec: 1,
+                per_phase: 1,
+                max_phase: 1,
+                order: AccessFacts::of(load.op(), self.axis)?.order.to_vec(),
+                cga: encoding(tensor.encoding()?).ok()?.cga_layout(),
+            };
+            let others = swizzled::others(&rows, u64::from(word_bits(own.element()).ok()?));
             let attr = |layout| encoding_attr(load.op().context(), &Encoding::SwizzledShared(layout)).ok();
             buffers.extend(others.filter_map(attr).filter_map(like));
         }
