@@ -537,6 +537,40 @@ fn reads_transposed_within_sixteen_lanes_are_of_loads_of_the_target_that_has_the
     }
 }
 
+/// `global_load_async_to_lds`: swizzled memory takes no narrower copies, padding those that do not straddle it.
+#[test]
+fn copies_that_lanes_write_where_they_say_know_swizzles_and_padding() {
+    let (shape, gpu) = ([64, 64], target("hip:gfx1250"));
+    let plain = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>";
+    let d = layout(BLOCKED, &shape);
+    let facts = AddressFacts::row_major(&d, 64, 64);
+    for (memory, padding, bits) in [
+        (SWIZZLED, vec![], Some(128)),
+        (plain, vec![(64, 8)], Some(128)),
+        (plain, vec![(64, 4)], Some(64)),
+        (plain, vec![(32, 16), (64, 2)], Some(32)),
+        (plain, vec![(64, 1)], None),
+    ] {
+        let m = layout(memory, &shape);
+        let plan = SharedAccessPlan::async_copy_padded(&d, &m, &padding, 16, &facts, &gpu);
+        let Some(bits) = bits else {
+            assert!(plan.is_err(), "{padding:?}");
+            continue;
+        };
+        let plan = plan.unwrap();
+        assert_eq!(plan.mnemonic, format!("global_load_async_to_lds_b{bits}"), "{padding:?}");
+        assert_eq!(plan.access.count, 4 * 128 / bits);
+        check_async_copy(&plan, &d, &m, &facts, &gpu).unwrap();
+        assert!(check_async_copy(&plan, &d, &m, &facts, &target("cuda:80")).is_err(), "another instruction");
+        let mut elsewhere = plan;
+        elsewhere.access.address.lane.swap(0, 1);
+        assert!(check_async_copy(&elsewhere, &d, &m, &facts, &gpu).is_err(), "{padding:?}");
+    }
+    let mut without = gpu;
+    without.primitives.async_to_lds = false;
+    assert!(SharedAccessPlan::async_copy(&d, &layout(SWIZZLED, &shape), 16, &facts, &without).is_err());
+}
+
 /// The right operand of gfx1250's dots, from memory where rows along N are contiguous: one read gives what takes eight without
 /// it. Where K is contiguous nothing is transposed; neither is what is stored.
 #[test]
