@@ -163,20 +163,37 @@ def longest_run(text):
     return best if body else None
 
 
+def counter_of(op, apart):
+    """The counter of an access to global memory: where they are `apart`, as from gfx12 on, copies and stores have their own."""
+    return "load" if not apart else "async" if "_async_to_lds_" in op else "store" if kind(op) == "store" else "load"
+
+
+def left_by(op, operands):
+    """How many accesses of which counters a wait leaves under way."""
+    wait = re.search(r"vmcnt\((\d+)\)", operands) if op == "s_waitcnt" else None
+    if wait:
+        return {"load": int(wait.group(1))}
+    name = re.fullmatch(r"s_wait_(async|store|load)cnt(_dscnt)?", op)
+    # Of two counters the second is in the lower byte.
+    return {name[1]: int(operands, 0) >> (8 if name[2] else 0)} if name else {}
+
+
 def overlap(text):
     """The part of a loop's matrix instructions between a global load and the wait for it, on average over its loads;
     None where no loop loads and multiplies."""
     best = multiplying(text)
+    apart = any(re.match(r"s_wait_\w+cnt", op) for op, _ in best)
     parts = []
     for at, (op, _) in enumerate(best):
         if kind(op) != "load":
             continue
         later = matrix = 0
-        for op, operands in best[at + 1:] + best[:at]:
-            later += kind(op) in ("load", "store")
-            matrix += kind(op) == "matrix"
-            wait = re.search(r"vmcnt\((\d+)\)", operands) if op == "s_waitcnt" else None
-            if wait and int(wait.group(1)) <= later:
+        counter = counter_of(op, apart)
+        for other, operands in best[at + 1:] + best[:at]:
+            later += kind(other) in ("load", "store") and counter_of(other, apart) == counter
+            matrix += kind(other) == "matrix"
+            left = left_by(other, operands).get(counter)
+            if left is not None and left <= later:
                 break
         parts.append(matrix / sum(kind(op) == "matrix" for op, _ in best))
     return sum(parts) / len(parts) if parts else None

@@ -1,7 +1,7 @@
 //! `--tritonamdgpu-update-async-wait-count`: waits for groups of copies become waits for instructions.
 //!
 //! A warp waits until at most so many of its loads are under way, which end in the order in which they were issued (CDNA3
-//! ISA, `S_WAITCNT`, `VMCNT`). `ttg.async_wait {num = n}` leaves the copies of the last `n` groups under way: this pass
+//! ISA, `S_WAITCNT`, `VMCNT`; LLVM 22, `s_wait_asynccnt`). `ttg.async_wait {num = n}` leaves the copies of the last `n` groups under way: this pass
 //! counts the loads that they are made of, and where control flow comes together takes the fewest, since whoever waits
 //! for more waits long enough. A copy that some warps may branch around counts as none. Loads to registers, which the hardware
 //! counts, too, are waited for as well, unless they are pinned behind the copies that are awaited: then they stay under way. Those are
@@ -43,7 +43,7 @@ pub static TRITONAMDGPU_UPDATE_ASYNC_WAIT_COUNT: PassDef = PassDef {
     )
 };
 
-/// The most loads that a warp may leave under way (CDNA3 ISA, `VMCNT` has six bits).
+/// The most loads that a warp may leave under way (CDNA3 ISA, `VMCNT` has six bits, as has LLVM 22's `ASYNCcnt`).
 const MOST: u32 = 63;
 /// Bits of the widest load.
 const WIDEST: u32 = 128;
@@ -101,15 +101,17 @@ enum Step {
 fn step<'c>(op: Op<'c>, axis: &AxisInfoAnalysis<'c>, target: &TargetDesc) -> Result<Option<Step>, Reported> {
     Ok(Some(match_op!(op, {
         AsyncCopyGlobalToLocalOp(copy) => {
-            let plan = plans::lds_load(copy, axis, target).map_err(|why| error(op, &why))?;
+            let plan = plans::copy_accesses(copy, axis, target).map_err(|why| error(op, &why))?;
             let always = plans::is_always_issued(copy, &plan);
-            let all = if always { plan.access.accesses.len() as u32 } else { 0 };
+            let all = if always { plan.accesses.len() as u32 } else { 0 };
             Step::Load(Loads { all, to_registers: 0 })
         },
         LoadOp => {
             let pinned = [PINNED, BUFFER].iter().all(|mark| op.attr(mark).is_some());
             let alone = [ONCE, ALONE].iter().all(|mark| op.attr(mark).is_none());
-            let Some(plan) = plans::access(op, axis, target).ok().filter(|_| pinned && alone && is_stored(op)) else {
+            // The counter of asynchronous copies counts nothing else.
+            let counted = pinned && alone && !target.primitives.async_to_lds && is_stored(op);
+            let Some(plan) = plans::access(op, axis, target).ok().filter(|_| counted) else {
                 return Ok(None);
             };
             let wide = plan.vec_elems * plan.elem_bits == WIDEST;

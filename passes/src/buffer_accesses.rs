@@ -65,7 +65,8 @@ pub const BUFFER_BYTES: i64 = (1 << 31) - 1;
 const WIDEST: i64 = 16;
 
 fn run(module: Op<'_>, _: &Options) -> PassResult {
-    if !machine::target(module)?.primitives.buffers {
+    let has = machine::target(module)?.primitives;
+    if !has.buffers {
         return Ok(());
     }
     let mut accesses = Vec::new();
@@ -73,7 +74,8 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
         let plain = match_op!(op, {
             LoadOp(load) => !load.is_volatile(),
             StoreOp => true,
-            AsyncCopyGlobalToLocalOp(copy) => !copy.is_volatile(),
+            // Those of buffers write lanes one after the other.
+            AsyncCopyGlobalToLocalOp(copy) => !copy.is_volatile() && !has.async_to_lds,
             _ => false,
         });
         // What was marked already is in a buffer by the word of whoever wrote it.

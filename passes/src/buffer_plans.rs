@@ -234,12 +234,12 @@ pub fn async_copy(
     target: &TargetDesc,
 ) -> Result<SharedAccessPlan, String> {
     let memory = BufferLayout::of(buffer)?;
-    if !memory.padding.is_empty() {
+    if !memory.padding.is_empty() && !target.primitives.async_to_lds {
         return Err(format!("copies beside the program know no padding: {}", buffer.ty()));
     }
     let registers = within(pointers, &memory)?;
     let bits = word_bits(buffer.element())?;
-    SharedAccessPlan::async_copy(&registers, &memory.layout, bits, facts, target)
+    SharedAccessPlan::async_copy_padded(&registers, &memory.layout, &memory.padding, bits, facts, target)
         .map_err(|err| err.to_string())
 }
 

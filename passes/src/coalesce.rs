@@ -752,8 +752,8 @@ fn transposed_places(
     let [(depth, bytes)] = work.depths[..] else { return None };
     let primitives = machine.target.as_ref()?.primitives;
     let transposes = match bytes {
-        1 => primitives.matrix_b8 || primitives.ds_read_tr,
-        2 => primitives.ldmatrix || primitives.ds_read_tr,
+        1 => primitives.matrix_b8 || primitives.transposed_reads.is_some(),
+        2 => primitives.ldmatrix || primitives.transposed_reads.is_some(),
         _ => bytes >= REGISTER,
     };
     if transposes || access.facts.order.first() == Some(&depth) || size[depth] > 1 {

@@ -4,6 +4,14 @@
 // RUN: sed -e '/call @halves/d' -e '/^.. Warps, lanes/,/^}$/d' -e 's/gfx950/gfx942/' -e 's/sizePerThread = \[1, 4\], threadsPerWarp = \[4, 16\]/sizePerThread = [1, 1], threadsPerWarp = [1, 64]/' \
 // RUN:   -e 's/\[256:+4\]/[4096:+4]/' -e 's/vec = 4,/vec = 2,/' %s > %t.942.mlir
 // RUN: %ttsim %t.942.mlir --quiet --arg p=i32[4096] --arg q=i16[4096]
+// Asynchronous copies, as gfx1250 has: each lane writes where it says, so swizzled memory takes no exchange, and no buffer is needed.
+// RUN: sed -e 's/gfx950/gfx1250/; s/threads-per-warp" = 64/threads-per-warp" = 32/' -e 's/threadsPerWarp = \[4, 16\]/threadsPerWarp = [2, 16]/; s/threadsPerWarp = \[8, 8\]/threadsPerWarp = [4, 8]/' \
+// RUN:   -e 's/amdg.buffer_load_to_local .p\[%x\] mask = %m into %m2 : .* -> </ttg.async_copy_global_to_local %at, %m2 mask %m : tensor<64x64x!tt.ptr<i32>, #b> -> </' %s > %t.1250.mlir
+// RUN: %ttsim %t.1250.mlir --quiet --arg p=i32[4096] --arg q=i16[4096]
+// RUN: %ttc %t.1250.mlir --emit amdgcn | FileCheck %s --check-prefix=ASYNC
+// ASYNC-NOT: ds_bpermute
+// ASYNC:     global_load_async_to_lds_b128
+// ASYNC-NOT: ds_bpermute
 // The asserts see what is wrong:
 // RUN: sed 's/other %number/other %x/' %s > %t.other.mlir
 // RUN: not %ttsim %t.other.mlir --quiet --arg p=i32[4096] --arg q=i16[4096] 2>&1 | FileCheck %s --check-prefix=OTHER
@@ -11,6 +19,8 @@
 // Without the wait the LDS is read while it is written, and without all groups waited for, the last one:
 // RUN: sed '/@words/,/tt.return/s/{num = 0 : i32}/{num = 1 : i32}/' %s > %t.wait.mlir
 // RUN: not %ttsim %t.wait.mlir --quiet --arg p=i32[4096] --arg q=i16[4096] 2>&1 | FileCheck %s --check-prefix=WAIT
+// RUN: sed '/@words/,/tt.return/s/{num = 0 : i32}/{num = 1 : i32}/' %t.1250.mlir > %t.1250.wait.mlir
+// RUN: not %ttsim %t.1250.wait.mlir --quiet --arg p=i32[4096] --arg q=i16[4096] 2>&1 | FileCheck %s --check-prefix=WAIT
 // WAIT: async-hazard: shared memory is read while an asynchronous copy
 
 #b = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 16], warpsPerCTA = [4, 1], order = [1, 0]}>

@@ -18,6 +18,62 @@ pub enum Vendor {
     Amd,
 }
 
+/// Which lane gives which address of a transposing load, and what each receives.
+///
+/// Lanes give the addresses of rows of `2ⁿ` units. What a lane receives are units of one column: the lowest `n` bits of its
+/// number are the place within the rows, and the bits of the row's number, that of the lane that gives its address, are
+/// its other bits and those of the number of the register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TransposedReads {
+    /// `ds_read_b64_tr_b16` and `_b8` (CDNA4 ISA): the 8 bytes of each of 16 lanes, in order, are rows of 16 units.
+    Rows,
+    /// `ds_load_tr16_b128` and `ds_load_tr8_b64` (LLVM 22's gfx1250). Eight lanes read a square of units of 16 bits; sixteen lanes
+    /// two of 8 bits, of which each is in fours of lanes. No manual is public: these are the layouts that Triton 3.9 reads so.
+    Squares,
+}
+
+/// A bit of the number of a lane that gives an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RowBit {
+    /// This bit of the number of the lane that receives.
+    Lane(u8),
+    /// This bit of the place in what it receives.
+    Register(u8),
+}
+
+impl TransposedReads {
+    /// Bits of registers of one lane, for units of `unit_bits` bits; `None` where there is no such instruction.
+    pub fn bits_per_lane(self, unit_bits: u32) -> Option<u32> {
+        match (self, unit_bits) {
+            (TransposedReads::Rows, 8 | 16) | (TransposedReads::Squares, 8) => Some(64),
+            (TransposedReads::Squares, 16) => Some(128),
+            _ => None,
+        }
+    }
+
+    /// What the bits of the number of the lane that gives an address are, lowest first.
+    pub fn rows(self, unit_bits: u32) -> &'static [RowBit] {
+        use RowBit::{Lane, Register};
+        match (self, unit_bits) {
+            (TransposedReads::Rows, 16) => &[Lane(2), Lane(3), Register(0), Register(1), Lane(4), Lane(5)],
+            (TransposedReads::Rows, 8) => &[Lane(3), Register(0), Register(1), Register(2), Lane(4), Lane(5)],
+            (TransposedReads::Squares, 16) => &[Register(0), Register(1), Register(2), Lane(3), Lane(4)],
+            (TransposedReads::Squares, 8) => &[Register(0), Register(1), Lane(3), Register(2), Lane(4)],
+            _ => &[],
+        }
+    }
+
+    /// The mnemonic.
+    pub(crate) fn name(self, unit_bits: u32) -> String {
+        match self {
+            TransposedReads::Rows => format!("ds_read_b64_tr_b{unit_bits}"),
+            TransposedReads::Squares => {
+                format!("ds_load_tr{unit_bits}_b{}", self.bits_per_lane(unit_bits).unwrap_or(0))
+            }
+        }
+    }
+}
+
 /// The instructions that move data between lanes or between registers and shared memory, beyond plain
 /// loads, stores and indexed shuffles, which every target has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -50,13 +106,16 @@ pub struct Primitives {
     pub atomic_vectors: bool,
     /// `ds_read_b96`/`ds_read_b128` and the writes (CDNA and RDNA).
     pub ds_b128: bool,
-    /// `ds_read_b64_tr_b16` and `_b8` (CDNA4 ISA): loads transposed within 16 lanes.
-    pub ds_read_tr: bool,
+    /// Loads of shared memory that transpose, if any.
+    pub transposed_reads: Option<TransposedReads>,
     /// Loads that write the LDS, past the registers: 32 bits a lane, the lanes of a wave one after the other (CDNA3 ISA,
     /// "Memory Buffer Load to LDS").
     pub lds_loads: bool,
     /// … of 128 bits a lane (CDNA4 ISA).
     pub lds_loads_b128: bool,
+    /// Copies from global to shared memory past the registers, of 32, 64 or 128 bits a lane, which lanes write where they say, and
+    /// which have a counter of their own: `global_load_async_to_lds_b32`, `_b64` and `_b128` (LLVM 22's gfx1250).
+    pub async_to_lds: bool,
     /// Buffer instructions: an address for all lanes, and for each an offset that is checked against a length (CDNA and
     /// RDNA ISA).
     pub buffers: bool,
@@ -83,6 +142,13 @@ pub struct Primitives {
     /// A barrier of a CTA orders all memory (PTX ISA, "bar.sync"), not what fences around it say (LLVM, "User Guide for AMDGPU
     /// Backend", "Memory Model").
     pub barriers_order_all: bool,
+}
+
+impl Primitives {
+    /// Whether there are copies to shared memory past the registers that write where each lane says.
+    pub fn copies_anywhere(&self) -> bool {
+        self.cp_async || self.async_to_lds
+    }
 }
 
 /// A generation of matrix units: the key by which rows of the
@@ -274,7 +340,7 @@ pub struct ServiceRule {
     pub bytes: u32,
     /// Load or store.
     pub direction: Direction,
-    /// Whether the instruction exchanges elements between lanes (`ds_read_b64_tr_*`).
+    /// Whether the instruction exchanges elements between lanes ([`TransposedReads`]).
     pub transposed: bool,
     /// Banks that take part.
     pub banks: u32,
@@ -672,8 +738,8 @@ fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
 
 fn amd(name: &'static str, arch: &str) -> TargetDesc {
     let cdna4 = arch == "gfx950";
-    // As LLVM 22 has it, which also packs the fields of buffers' descriptors; there is no ISA manual. What is not known to be as on gfx12
-    // is not used: copies to the LDS. Rates are gfx12's.
+    // As LLVM 22 has it, which also packs the fields of buffers' descriptors; there is no ISA manual. Rates, banks and which lanes the LDS
+    // serves together are gfx12's.
     let cdna5 = arch == "gfx1250";
     let rdna = matches!(arch, "gfx1100" | "gfx1201");
     let wave32 = rdna || cdna5;
@@ -735,9 +801,14 @@ fn amd(name: &'static str, arch: &str) -> TargetDesc {
             ds_b128: true,
             buffers: true,
             buffer_checks_selected: wave32,
-            ds_read_tr: cdna4,
+            transposed_reads: match arch {
+                "gfx950" => Some(TransposedReads::Rows),
+                "gfx1250" => Some(TransposedReads::Squares),
+                _ => None,
+            },
             lds_loads: !wave32,
             lds_loads_b128: cdna4,
+            async_to_lds: cdna5,
             fp4_conversions: cdna4,
             dpp: true,
             dpp_row_xmask: wave32,

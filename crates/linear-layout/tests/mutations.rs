@@ -442,16 +442,20 @@ fn given_shared_memory() {
     let mfma =
         "#ttg.amd_mfma<{version = 4, warpsPerCTA = [2, 2], instrShape = [16, 16, 32], isTransposed = false}>";
     let transposed = format!("#ttg.dot_op<{{opIdx = 1, parent = {mfma}, kWidth = 4}}>");
+    let wmma = "#ttg.amd_wmma<{version = 3, isTranspose = true, ctaLayout = {warp = [[0, 1], [1, 0]]}, instrShape = [16, 16, 32]}>";
+    let squares = format!("#ttg.dot_op<{{opIdx = 1, parent = {wmma}, kWidth = 8}}>");
     for (distributed, memory, direction, name) in [
         (rows(), swizzled, Direction::Store, "cuda:80"),
         (operand.clone(), swizzled, Direction::Load, "cuda:80"),
         (columns(), plain, Direction::Load, "cuda:90"),
         (MMA.to_owned(), swizzled, Direction::Store, "cuda:90"),
         (transposed, swizzled, Direction::Load, "hip:gfx950"),
+        (squares, swizzled, Direction::Load, "hip:gfx1250"),
     ] {
         let (d, m, target) = (layout(&distributed, &[64, 64]), layout(memory, &[64, 64]), target(name));
         let plan = SharedAccessPlan::new(&d, &m, 16, direction, &target).unwrap();
         assert_eq!(name == "hip:gfx950", plan.mnemonic == "ds_read_b64_tr_b16");
+        assert_eq!(name == "hip:gfx1250", plan.mnemonic == "ds_load_tr16_b128");
         let mut mutations = within("access", |plan: &mut SharedAccessPlan| &mut plan.access, accesses());
         mutations.push(mutation("partitions", |plan: &mut SharedAccessPlan| plan.partition_bits += 1));
         // What is right for loads may be right for stores.

@@ -374,7 +374,7 @@ fn what_nearly_is_a_tile_of_matrices_is_accessed_right() {
     for tile in TILES {
         let target = target(tile.target);
         let is_matrix =
-            |plan: &SharedAccessPlan| ["matrix", "_tr_"].iter().any(|part| plan.mnemonic.contains(part));
+            |plan: &SharedAccessPlan| ["matrix", "_tr"].iter().any(|part| plan.mnemonic.contains(part));
         let [mut matrices, mut others] = [0, 0];
         for d in tile.variations() {
             let plan = tile.plan(&d, &target).unwrap();
@@ -534,5 +534,72 @@ fn reads_transposed_within_sixteen_lanes_are_of_loads_of_the_target_that_has_the
         let (d, m) = (layout(&rows, &[64, 64]), layout(swizzled, &[64, 64]));
         let plan = SharedAccessPlan::new(&d, &m, bits, Direction::Load, &target("hip:gfx950")).unwrap();
         assert!(!plan.mnemonic.contains("_tr_"), "{plan}");
+    }
+}
+
+/// `global_load_async_to_lds`: swizzled memory takes no narrower copies, padding those that do not straddle it.
+#[test]
+fn copies_that_lanes_write_where_they_say_know_swizzles_and_padding() {
+    let (shape, gpu) = ([64, 64], target("hip:gfx1250"));
+    let plain = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>";
+    let d = layout(BLOCKED, &shape);
+    let facts = AddressFacts::row_major(&d, 64, 64);
+    for (memory, padding, bits) in [
+        (SWIZZLED, vec![], Some(128)),
+        (plain, vec![(64, 8)], Some(128)),
+        (plain, vec![(64, 4)], Some(64)),
+        (plain, vec![(32, 16), (64, 2)], Some(32)),
+        (plain, vec![(64, 1)], None),
+    ] {
+        let m = layout(memory, &shape);
+        let plan = SharedAccessPlan::async_copy_padded(&d, &m, &padding, 16, &facts, &gpu);
+        let Some(bits) = bits else {
+            assert!(plan.is_err(), "{padding:?}");
+            continue;
+        };
+        let plan = plan.unwrap();
+        assert_eq!(plan.mnemonic, format!("global_load_async_to_lds_b{bits}"), "{padding:?}");
+        assert_eq!(plan.access.count, 4 * 128 / bits);
+        check_async_copy(&plan, &d, &m, &facts, &gpu).unwrap();
+        assert!(check_async_copy(&plan, &d, &m, &facts, &target("cuda:80")).is_err(), "another instruction");
+        let mut elsewhere = plan;
+        elsewhere.access.address.lane.swap(0, 1);
+        assert!(check_async_copy(&elsewhere, &d, &m, &facts, &gpu).is_err(), "{padding:?}");
+    }
+    let mut without = gpu;
+    without.primitives.async_to_lds = false;
+    assert!(SharedAccessPlan::async_copy(&d, &layout(SWIZZLED, &shape), 16, &facts, &without).is_err());
+}
+
+/// The right operand of gfx1250's dots, from memory where rows along N are contiguous: one read gives what takes eight without
+/// it. Where K is contiguous nothing is transposed; neither is what is stored.
+#[test]
+fn squares_of_eight_lanes_are_read_transposed() {
+    let gpu = target("hip:gfx1250");
+    let mut without = gpu.clone();
+    without.primitives.transposed_reads = None;
+    for (bits, k, name, vector) in
+        [(16, 32, "ds_load_tr16_b128", 16), (8, 64, "ds_load_tr8_b64", 8), (8, 128, "ds_load_tr8_b64", 8)]
+    {
+        let wmma = format!(
+            "#ttg.amd_wmma<{{version = 3, isTranspose = true, ctaLayout = {{warp = [[0, 1], [1, 0]]}}, instrShape = [16, 16, {k}]}}>"
+        );
+        let operand = |side: u32| {
+            layout(&format!("#ttg.dot_op<{{opIdx = {side}, parent = {wmma}, kWidth = 8}}>"), &[128, 128])
+        };
+        let memory =
+            format!("#ttg.swizzled_shared<{{vec = {vector}, perPhase = 1, maxPhase = 8, order = [1, 0]}}>");
+        let m = layout(&memory, &[128, 128]);
+        let plan = SharedAccessPlan::new(&operand(1), &m, bits, Direction::Load, &gpu).unwrap();
+        assert_eq!(plan.mnemonic, name);
+        check_shared_access(&plan, &operand(1), &m, &gpu).unwrap();
+        let each = SharedAccessPlan::new(&operand(1), &m, bits, Direction::Load, &without).unwrap();
+        assert_eq!(each.access.count, 8 * plan.access.count, "{each}");
+        assert!(check_shared_access(&plan, &operand(1), &m, &without).is_err(), "no such instruction");
+        assert!(check_shared_access(&plan, &operand(1), &m, &target("hip:gfx950")).is_err());
+        for (side, direction) in [(0, Direction::Load), (1, Direction::Store)] {
+            let plan = SharedAccessPlan::new(&operand(side), &m, bits, direction, &gpu).unwrap();
+            assert!(!plan.mnemonic.contains("_tr"), "{plan}");
+        }
     }
 }

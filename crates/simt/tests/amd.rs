@@ -177,6 +177,79 @@ fn wmma_of_gfx1250() {
     assert!(negated.contains("with negation or clamping"), "{negated}");
 }
 
+/// A matrix of 16 x 16 units of so many bits, each its own number, which lanes read where Triton 3.9 has them read a right operand's
+/// rows, and what each lane receives.
+fn transposed_reads(unit: u32) -> (String, String, usize) {
+    let (name, ty, steps, ones, first) = match unit {
+        16 => ("tr16.b128.v8i16", "<8 x i16>", 2, 0x1_0001_0001_0001u64, 0x3_0002_0001_0000u64),
+        _ => ("tr8.b64.v2i32", "<2 x i32>", 1, 0x0101_0101_0101_0101, 0x0706_0504_0302_0100),
+    };
+    let bytes = unit / 8;
+    let store = |step: u64| {
+        format!(
+            "%v{step} = add i64 %all, {}
+             %to{step} = getelementptr i8, ptr addrspace(3) %own, i32 {}
+             store i64 %v{step}, ptr addrspace(3) %to{step}, align 8\n",
+            first + 4 * step * ones,
+            8 * step
+        )
+    };
+    let fill: String = (0..steps).map(store).collect();
+    // Sixteen bits: eight rows, then eight more columns; bytes: four rows, then eight more columns, then four rows. The upper half of the
+    // wave has eight rows more.
+    let row = if unit == 16 {
+        "%low = and i32 %t, 7\n %k0 = add i32 %low, 0\n %n0 = and i32 %t, 8".to_owned()
+    } else {
+        "%low = and i32 %t, 3\n %b3 = and i32 %t, 8\n %k4 = lshr i32 %b3, 1\n %k0 = or i32 %low, %k4
+         %b2 = and i32 %t, 4\n %n0 = shl i32 %b2, 1"
+            .to_owned()
+    };
+    let body = format!(
+        "%t8 = shl i32 %t, 3
+         %base = zext i32 %t8 to i64
+         %all = mul i64 %base, {ones}
+         %mine = mul i32 %t8, {bytes}
+         %own = getelementptr i8, ptr addrspace(3) @lds, i32 %mine
+         {fill}
+         call void @llvm.amdgcn.s.barrier()
+         {row}
+         %half = lshr i32 %t, 4
+         %k8 = shl i32 %half, 3
+         %k = or i32 %k0, %k8
+         %k16 = shl i32 %k, 4
+         %unit = or i32 %k16, %n0
+         %byte = mul i32 %unit, {bytes}
+         %from = getelementptr i8, ptr addrspace(3) @lds, i32 %byte
+         %r = call {ty} @llvm.amdgcn.ds.load.{name}(ptr addrspace(3) %from)
+         %po = getelementptr {ty}, ptr addrspace(1) %out, i32 %t
+         store {ty} %r, ptr addrspace(1) %po"
+    );
+    let declared = format!(
+        "@lds = external addrspace(3) global [512 x i8], align 16
+         declare void @llvm.amdgcn.s.barrier()
+         declare {ty} @llvm.amdgcn.ds.load.{name}(ptr addrspace(3))"
+    );
+    (body, declared, 2 * steps as usize)
+}
+
+/// Lane l has the column l mod 16 of the rows 8 (l / 16) to 8 (l / 16) + 7: an operand of `v_wmma`.
+#[test]
+fn squares_are_read_transposed() {
+    for unit in [8, 16] {
+        let (body, declared, words) = transposed_reads(unit);
+        let bytes: Vec<u8> =
+            run(&body, &declared, words, "gfx1250").iter().flat_map(|word| word.to_le_bytes()).collect();
+        let got: Vec<u32> = bytes
+            .chunks(unit as usize / 8)
+            .map(|c| c.iter().rev().fold(0, |n, b| n << 8 | u32::from(*b)))
+            .collect();
+        let want: Vec<u32> = (0..256).map(|i| (8 * (i / 8 / 16) + i % 8) * 16 + i / 8 % 16).collect();
+        assert_eq!(got, want, "{unit} bits");
+        let other = decoded(&body, &declared, "gfx1201").unwrap_err().to_string();
+        assert!(other.contains("unsupported: the intrinsic @llvm.amdgcn.ds.load.tr"), "{other}");
+    }
+}
+
 /// D = A · B + C of integers: A[i][k] = i − 8 signed, B[k][j] = j unsigned, C as given.
 fn wmma_integer(t: &str, words: usize, c: i32, clamp: bool) -> Vec<u32> {
     let (mask, ones) = if t == "iu8" { (255, 0x0101_0101u32) } else { (15, 0x1111_1111) };

@@ -1,5 +1,6 @@
 //! Copies from global memory to the LDS beside the program: loads whose lanes write the LDS one after the other (CDNA3 ISA,
-//! "Memory Buffer Load to LDS"; LLVM, "User Guide for AMDGPU Backend", `llvm.amdgcn.global.load.lds`).
+//! "Memory Buffer Load to LDS"; LLVM, "User Guide for AMDGPU Backend", `llvm.amdgcn.global.load.lds`), or each where it says (LLVM 22,
+//! `llvm.amdgcn.global.load.async.to.lds`).
 //!
 //! What other accesses to the LDS do is kept apart from them by alias scopes: LLVM would wait for all loads before any
 //! of them, and the program's own waits and barriers say when data is there.
@@ -12,7 +13,7 @@ use crate::lower::{Handler, Lower, Values};
 use crate::shared;
 use crate::target::CachePolicy;
 use crate::words::{join_words, to_word};
-use linear_layout::plan::{LaneSources, LdsLoadPlan, MemoryAccess};
+use linear_layout::plan::{AccessPlan, LaneSources, MemoryAccess};
 use mlir_host::ir::{Attr, Op, Type, Value};
 use mlir_host::upstream::ConstantOp;
 use ttopt_dialect::amdg::ops::AsyncWaitOp;
@@ -40,7 +41,11 @@ enum Masking<'c> {
 
 /// A copy that is being lowered.
 struct Copy<'c> {
-    plan: LdsLoadPlan,
+    access: AccessPlan,
+    /// Where lanes copy what other lanes hold pointers to.
+    sources: Option<LaneSources>,
+    /// Whether addresses in the LDS are those of lanes, not of the first one.
+    anywhere: bool,
     pointers: Values<'c>,
     masks: Option<Values<'c>>,
     /// What is written where the mask is false, unless the hardware writes zero; nothing stands for zero.
@@ -61,15 +66,24 @@ struct Copy<'c> {
 fn async_copy<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let source = AsyncCopyGlobalToLocalOp::of(op);
     let buffer = l.buffer(source.result())?;
-    let plan = plans::lds_load(source, l.axis_info, l.target.desc()).map_err(Failure::Unsupported)?;
-    l.remark(op, || plan.to_string());
+    let anywhere = l.target.desc().primitives.async_to_lds;
+    let (access, padding, sources) = if anywhere {
+        let plan = plans::async_copy(source, l.axis_info, l.target.desc()).map_err(Failure::Unsupported)?;
+        l.remark(op, || plan.to_string());
+        (plan.access, plan.padding, None)
+    } else {
+        let plan = plans::lds_load(source, l.axis_info, l.target.desc()).map_err(Failure::Unsupported)?;
+        l.remark(op, || plan.to_string());
+        (plan.access, plan.padding, plan.sources)
+    };
     let Some(element) = pointee(source.src().ty().element()) else {
         return unsupported("copies from no pointers");
     };
-    let inactive = plan.access.inactive;
+    let inactive = access.inactive;
+    let in_buffer = if anywhere { None } else { Buffer::of(l, op)? };
     let masking = match source.mask().filter(|_| masks_by_zeros(source)) {
         None => None,
-        Some(_) if masks_by_offsets(source) => Some(Masking::Offsets),
+        Some(_) if in_buffer.is_some() && masks_by_offsets(source) => Some(Masking::Offsets),
         Some(_) => Some(Masking::Zeros(zeros(l)?)),
     };
     let copy = Copy {
@@ -78,19 +92,21 @@ fn async_copy<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         others: source.other().map(|other| l.get(other)).transpose()?,
         is_splat: source.other().is_none_or(|other| ConstantOp::defining(other).is_some_and(is_splat)),
         masking,
-        buffer: Buffer::of(l, op)?,
+        buffer: in_buffer,
         policy: policy(op)?,
         mine: l.is_representative(inactive.lane, inactive.warp, inactive.block)?,
         element,
         bits: word_bits(buffer.ty.element()).map_err(Failure::Unsupported)?,
-        plan,
+        access,
+        sources,
+        anywhere,
     };
     if l.num_threads() <= l.target.desc().lanes {
         // Barriers of a single wave wait for nothing: what it still reads must not be overwritten.
-        waits::shared(&mut l.emit)?;
+        waits::shared(&mut l.emit, l.target.desc())?;
     }
-    let addresses = shared::addresses(l, &copy.plan.access, buffer.memory_of(&copy.plan.padding)?)?;
-    for (i, (load, to)) in copy.plan.access.accesses.iter().zip(addresses).enumerate() {
+    let addresses = shared::addresses(l, &copy.access, buffer.memory_of(&padding)?)?;
+    for (i, (load, to)) in copy.access.accesses.iter().zip(addresses).enumerate() {
         copy.load(l, i, load, to)?;
     }
     // Tokens order operations that are emitted in order.
@@ -103,10 +119,10 @@ fn is_splat(constant: ConstantOp<'_>) -> bool {
 }
 
 impl<'c> Copy<'c> {
-    /// Load number `i`, which writes at `to` for the first lane.
+    /// Load number `i`, which writes at `to`, for the first lane or for each.
     fn load(&self, l: &mut Lower<'_, 'c>, i: usize, load: &MemoryAccess, to: Value<'c>) -> Lowered<()> {
         let first = load.registers[0] as usize;
-        let lane = match &self.plan.sources {
+        let lane = match &self.sources {
             Some(sources) => Some(source_lane(l, sources, i)?),
             None => None,
         };
@@ -153,6 +169,9 @@ impl<'c> Copy<'c> {
         let (desc, policy) = (l.target.desc(), self.policy);
         l.emit.guarded(active, &[], |e| {
             match from {
+                From::Pointer(pointer) if self.anywhere => {
+                    load_anywhere(e, pointer, to, bytes, cache_hint(policy, desc))?;
+                }
                 From::Pointer(pointer) => global_load(e, pointer, to, bytes, cache_hint(policy, desc))?,
                 From::Buffer(base, offset) => {
                     let resource = resource(e, base, desc)?;
@@ -196,10 +215,13 @@ impl<'c> Copy<'c> {
             .map(|word| if self.is_splat { Ok(word) } else { exchange(&mut l.emit, word, lane) })
             .collect::<Lowered<_>>()?;
         let bytes = load.registers.len() as u32 * bits / 8;
-        let own = lanes::number(&mut l.emit, l.target.desc().lanes)?;
-        let own = l.emit.shl(own, bytes.trailing_zeros())?;
-        let byte = l.emit.int(8);
-        let to = l.emit.gep(to, own, byte)?;
+        let mut to = to;
+        if !self.anywhere {
+            let own = lanes::number(&mut l.emit, l.target.desc().lanes)?;
+            let own = l.emit.shl(own, bytes.trailing_zeros())?;
+            let byte = l.emit.int(8);
+            to = l.emit.gep(to, own, byte)?;
+        }
         l.target.store_shared(&mut l.emit, to, &words, active)
     }
 }
@@ -217,6 +239,15 @@ fn global_load<'c>(e: &mut Emit<'c>, from: Value<'c>, to: Value<'c>, bytes: u32,
     let mut attrs = vec![("size", number(bytes.into())), ("offset", number(0)), ("aux", number(hint))];
     attrs.extend(scopes(e, true)?);
     e.op("rocdl.global.load.lds", &[from, to], &[], &attrs)?;
+    Ok(())
+}
+
+/// As [`global_load`], each lane writing at its own `to`.
+fn load_anywhere<'c>(e: &mut Emit<'c>, from: Value<'c>, to: Value<'c>, bytes: u32, hint: i64) -> Lowered<()> {
+    let number = |n: i64| Attr::int(e.context(), 32, n);
+    let mut attrs = vec![("offset", number(0)), ("aux", number(hint))];
+    attrs.extend(scopes(e, true)?);
+    e.op(&format!("rocdl.global.load.async.to.lds.b{}", 8 * bytes), &[from, to], &[], &attrs)?;
     Ok(())
 }
 
@@ -307,10 +338,11 @@ fn wait<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     let Ok(left) = u32::try_from(AsyncWaitOp::of(op).num_inst()) else {
         return unsupported("waits for a negative number of instructions");
     };
-    if !l.target.desc().primitives.lds_loads {
+    let has = l.target.desc().primitives;
+    if !has.lds_loads && !has.async_to_lds {
         return unsupported(format!("the target {} has no loads to shared memory", l.target.desc().name));
     }
-    waits::loads(&mut l.emit, left)?;
+    waits::loads(&mut l.emit, left, l.target.desc())?;
     l.set(op.result(0), Vec::new());
     Ok(())
 }

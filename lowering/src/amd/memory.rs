@@ -3,7 +3,7 @@
 use crate::emit::{Emit, Lowered, number_bits, unsupported};
 use crate::target::{Access, BufferAddress, CachePolicy};
 use linear_layout::plan::MemoryInstruction;
-use linear_layout::target::{MatrixUnit, TargetDesc};
+use linear_layout::target::{MatrixUnit, TargetDesc, TransposedReads};
 use mlir_host::ir::{Attr, Type, Value};
 use ttopt_dialect::tt::enums::{CacheModifier, EvictionPolicy};
 use ttopt_passes::buffer_accesses::BUFFER_BYTES;
@@ -269,21 +269,23 @@ pub(super) fn store_shared<'c>(
     Ok(())
 }
 
-/// `ds_read_b64_tr_b16` and `_b8` (CDNA4 ISA): two words of 32 bits.
+/// `ds_read_b64_tr_b16` and `_b8` (CDNA4 ISA), `ds_load_tr16_b128` and `ds_load_tr8_b64` (LLVM 22's gfx1250): words of 32 bits.
 pub(super) fn load_transposed<'c>(
     e: &mut Emit<'c>,
     ptr: Value<'c>,
     instruction: MemoryInstruction,
 ) -> Lowered<Vec<Value<'c>>> {
-    let MemoryInstruction::TransposedRead { unit_bits } = instruction else {
+    let MemoryInstruction::TransposedRead { form, unit_bits } = instruction else {
         return unsupported("an instruction that moves no matrices");
     };
-    let (name, ty) = match unit_bits {
-        16 => ("rocdl.ds.read.tr16.b64", e.vector(4, e.i16())?),
-        8 => ("rocdl.ds.read.tr8.b64", e.vector(2, e.i32())?),
+    let (name, ty) = match (form, unit_bits) {
+        (TransposedReads::Rows, 16) => ("rocdl.ds.read.tr16.b64", e.vector(4, e.i16())?),
+        (TransposedReads::Rows, 8) => ("rocdl.ds.read.tr8.b64", e.vector(2, e.i32())?),
+        (TransposedReads::Squares, 16) => ("rocdl.ds.load.tr16.b128", e.vector(8, e.i16())?),
+        (TransposedReads::Squares, 8) => ("rocdl.ds.load.tr8.b64", e.vector(2, e.i32())?),
         _ => return unsupported(format!("a transposing read of {unit_bits} bits")),
     };
     let attrs = apart_from_copies(e)?;
     let loaded = e.value(name, &[ptr], ty, &attrs)?;
-    split(e, loaded, 2, 32)
+    split(e, loaded, instruction.bits_per_lane() as usize / 32, 32)
 }

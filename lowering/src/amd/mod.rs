@@ -347,10 +347,10 @@ impl Target for Amd {
         if !alone {
             return unsupported(format!("the target {} has no barrier for a part of a CTA", self.desc.name));
         }
-        if e.has_copies() && memory == BarrierMemory::Shared {
-            // A fence of the workgroup would wait for copies, too.
+        if e.has_copies() && memory == BarrierMemory::Shared && !self.desc.primitives.async_to_lds {
+            // A fence of the workgroup would wait for copies, too, unless they are counted apart.
             fence(e, "wavefront", MemSemantic::Release, memory)?;
-            waits::shared(e)?;
+            waits::shared(e, &self.desc)?;
             e.intrinsic_void("llvm.amdgcn.s.barrier", &[])?;
             return fence(e, "wavefront", MemSemantic::Acquire, memory);
         }

@@ -9,7 +9,7 @@ use super::{layout, word_bits};
 use crate::analysis::axis_info::{AxisInfo, AxisInfoAnalysis};
 use crate::buffer_accesses::BUFFER;
 use crate::buffer_plans;
-use linear_layout::plan::{AddressFacts, LdsLoadPlan, SharedAccessPlan, VectorPlan};
+use linear_layout::plan::{AccessPlan, AddressFacts, LdsLoadPlan, SharedAccessPlan, VectorPlan};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::ir::{Attr, FloatKind, Op, Type, Value};
@@ -425,6 +425,22 @@ pub fn lds_load<'c>(
     buffer_plans::lds_load(pointers, destination(copy)?, &addresses, target)
 }
 
+/// The accesses to shared memory of `copy`, whichever of the two its target has.
+///
+/// # Errors
+/// When the target cannot copy so.
+pub fn copy_accesses<'c>(
+    copy: AsyncCopyGlobalToLocalOp<'c>,
+    analysis: &AxisInfoAnalysis<'c>,
+    target: &TargetDesc,
+) -> Result<AccessPlan, String> {
+    if target.primitives.copies_anywhere() {
+        async_copy(copy, analysis, target).map(|plan| plan.access)
+    } else {
+        lds_load(copy, analysis, target).map(|plan| plan.access)
+    }
+}
+
 /// The type of the pointers of `op`, its first operand, and what is known of them.
 fn addresses_of<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>) -> Result<(Type<'c>, AddressFacts), String> {
     let pointers = op.operand(0).ty();
@@ -440,8 +456,8 @@ fn destination(copy: AsyncCopyGlobalToLocalOp<'_>) -> Result<MemDescType<'_>, St
 }
 
 /// Whether every warp executes the loads of `copy` whatever its mask says: nobody branches around them.
-pub fn is_always_issued(copy: AsyncCopyGlobalToLocalOp<'_>, plan: &LdsLoadPlan) -> bool {
-    plan.access.inactive.is_empty() && (copy.mask().is_none() || masks_by_zeros(copy))
+pub fn is_always_issued(copy: AsyncCopyGlobalToLocalOp<'_>, accesses: &AccessPlan) -> bool {
+    accesses.inactive.is_empty() && (copy.mask().is_none() || masks_by_zeros(copy))
 }
 
 /// Whether masked lanes of `copy` load zeros: from beyond a buffer, or from where zeros are.

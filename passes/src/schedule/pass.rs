@@ -538,7 +538,7 @@ fn better_layout<'c>(
 ) -> Option<Attr<'c>> {
     let pointers = copy.src().ty().as_tensor()?;
     let buffer = MemDescType::cast(copy.result().ty())?;
-    if !target.primitives.cp_async {
+    if !target.primitives.copies_anywhere() {
         let copies = Copies { axis, warps: layouts.machine.num_warps, target };
         return copies.pointers(copy.op(), buffer).filter(|layout| Some(*layout) != pointers.encoding());
     }
@@ -577,7 +577,7 @@ fn undo_copies(module: Op<'_>, warps: u64, target: &TargetDesc) -> PassResult {
     let axis = AxisInfoAnalysis::new(module);
     for copy in copies(module) {
         let possible = match MemDescType::cast(copy.result().ty()) {
-            Some(buffer) if !target.primitives.cp_async => {
+            Some(buffer) if !target.primitives.copies_anywhere() => {
                 Copies { axis: &axis, warps, target }.pointers(copy.op(), buffer).is_some()
             }
             _ => plans::async_copy(copy, &axis, target).is_ok(),

@@ -1,25 +1,29 @@
-//! Loads of a loop as copies that write shared memory past the registers, where these write the lanes of a warp one after the
-//! other.
+//! Loads of a loop as copies that write shared memory past the registers.
 //!
-//! Which thread copies what follows from the buffer then: pointers get the layout in which each lane points to what belongs
+//! Where each lane writes at an address of its own, the copy fills the buffer that the load's result fills, if it takes no more
+//! instructions than the load and the stores that it replaces, or one of swizzled rows where that costs less: the other is for what threads
+//! load, and need not have in one piece what the widest copy writes. Elsewhere the lanes of a warp write one after the other.
+//!
+//! There, which thread copies what follows from the buffer: pointers get the layout in which each lane points to what belongs
 //! where it writes. That takes no registers for data and no stores to shared memory. Memory cannot be swizzled, since what one copy
 //! writes lies as its lanes do: rows that are read at once are kept apart by which rows a copy writes, and by padding between
 //! copies. The buffer is the one of a few such that is read in the fewest cycles; it is chosen where it takes no more
 //! instructions than the load and the stores that it replaces, no more cycles of shared memory, and where every warp issues
 //! the copies, so that waits can count them.
 
+use super::swizzled;
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::buffer_plans::{self, BufferLayout};
 use crate::ir_util::with_layout;
 use crate::plans::{self, AccessFacts, word_bits};
-use linear_layout::encoding::{Linear, PaddedShared};
+use linear_layout::encoding::{Linear, PaddedShared, SwizzledShared};
 use linear_layout::plan::LdsLoadPlan;
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, Encoding, LinearLayout};
 use mlir_host::ir::{Attr, Op, Type};
 use mlir_host::match_op;
 use ttopt_dialect::tt::ops::LoadOp;
-use ttopt_dialect::ttg::attrs::encoding_attr;
+use ttopt_dialect::ttg::attrs::{encoding, encoding_attr};
 use ttopt_dialect::ttg::is_cut_between_tiles;
 use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, LocalAllocOp, LocalLoadOp, MemDescSubsliceOp};
 use ttopt_dialect::ttg::types::MemDescType;
@@ -54,15 +58,11 @@ impl<'c> Copies<'_, 'c> {
     /// registers costs less, or nothing else is possible.
     pub fn buffer(&self, load: LoadOp<'c>, alloc: LocalAllocOp<'c>) -> Option<MemDescType<'c>> {
         let own = MemDescType::cast(alloc.result().ty())?;
+        if self.target.primitives.async_to_lds {
+            return self.own_buffer(load, alloc, own);
+        }
         let readers = readers(alloc)?;
-        let reads = |buffer: MemDescType<'c>| -> Option<f64> {
-            let cycles = |(ty, part): &(Type<'c>, Option<MemDescType<'c>>)| {
-                let buffer = part.map_or(Some(buffer), |part| part_of(buffer, &part.shape()))?;
-                let plan = buffer_plans::access(*ty, buffer, Direction::Load, self.target).ok()?;
-                Some(plan.access.cycles(self.target))
-            };
-            readers.iter().map(cycles).sum()
-        };
+        let reads = |buffer: MemDescType<'c>| self.read_cycles(&readers, buffer);
         let loads = plans::access(load.op(), self.axis, self.target).ok()?.accesses.len();
         let stores = buffer_plans::access(load.result().ty(), own, Direction::Store, self.target).ok()?;
         let (instructions, most) =
@@ -76,6 +76,54 @@ impl<'c> Copies<'_, 'c> {
             let (cycles, best) = all.min_by(|a, b| a.0.total_cmp(&b.0))?;
             (cycles <= most && self.pointers(load.op(), best).is_some()).then_some(best)
         })
+    }
+
+    /// The buffer that is copied to where lanes write where they say: `own`, or one of swizzled rows.
+    fn own_buffer(
+        &self,
+        load: LoadOp<'c>,
+        alloc: LocalAllocOp<'c>,
+        own: MemDescType<'c>,
+    ) -> Option<MemDescType<'c>> {
+        let loads = plans::access(load.op(), self.axis, self.target).ok()?;
+        let stores = buffer_plans::access(load.result().ty(), own, Direction::Store, self.target).ok()?;
+        let most = loads.accesses.len() + stores.access.accesses.len();
+        let readers = readers(alloc);
+        let cycles = |buffer: MemDescType<'c>| {
+            let copies = plans::async_copy_to(load.op(), buffer, self.axis, self.target).ok()?;
+            let count = copies.access.accesses.len();
+            let reads = readers.as_ref().map_or(Some(0.0), |readers| self.read_cycles(readers, buffer))?;
+            let all = reads + copies.access.cycles(self.target) + count as f64 * self.target.cost.request;
+            (count <= most).then_some(all)
+        };
+        let like = |layout| MemDescType::new(&own.shape(), own.element(), layout, own.space(), true);
+        let mut buffers: Vec<MemDescType<'c>> = like(own.encoding()).into_iter().collect();
+        if readers.is_some() {
+            let tensor = load.result().ty().as_tensor()?;
+            let rows = SwizzledShared {
+                vec: 1,
+                per_phase: 1,
+                max_phase: 1,
+                order: AccessFacts::of(load.op(), self.axis)?.order.to_vec(),
+                cga: encoding(tensor.encoding()?).ok()?.cga_layout(),
+            };
+            let others = swizzled::others(&rows, u64::from(word_bits(own.element()).ok()?));
+            let attr = |layout| encoding_attr(load.op().context(), &Encoding::SwizzledShared(layout)).ok();
+            buffers.extend(others.filter_map(attr).filter_map(like));
+        }
+        let costs = buffers.into_iter().filter_map(|buffer| Some((cycles(buffer)?, buffer)));
+        let best = costs.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, buffer)| buffer);
+        best.filter(|_| gives_zero_where_masked(load.op()))
+    }
+
+    /// Cycles in which all of `readers` are read from `buffer`.
+    fn read_cycles(&self, readers: &[Reader<'c>], buffer: MemDescType<'c>) -> Option<f64> {
+        let cycles = |(ty, part): &Reader<'c>| {
+            let buffer = part.map_or(Some(buffer), |part| part_of(buffer, &part.shape()))?;
+            let plan = buffer_plans::access(*ty, buffer, Direction::Load, self.target).ok()?;
+            Some(plan.access.cycles(self.target))
+        };
+        readers.iter().map(cycles).sum()
     }
 
     /// Bits of a lane in copies of the target.
@@ -144,9 +192,11 @@ impl<'c> Copies<'_, 'c> {
     }
 }
 
-/// The types that `alloc` is read as, each with the part of it that is read, where that is not all of it; `None` where anything else
-/// uses it.
-fn readers<'c>(alloc: LocalAllocOp<'c>) -> Option<Vec<(Type<'c>, Option<MemDescType<'c>>)>> {
+/// The type that a buffer is read as, with the part of it that is read, where that is not all of it.
+type Reader<'c> = (Type<'c>, Option<MemDescType<'c>>);
+
+/// All that read `alloc`; `None` where anything else uses it.
+fn readers<'c>(alloc: LocalAllocOp<'c>) -> Option<Vec<Reader<'c>>> {
     let mut found = Vec::new();
     for (user, _) in alloc.result().uses() {
         let part = MemDescSubsliceOp::cast(user);

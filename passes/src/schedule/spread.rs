@@ -312,11 +312,11 @@ fn items<'c>(inside: &[Op<'c>], axis: &AxisInfoAnalysis<'c>, target: &TargetDesc
                 Item::Access(Unit::Load, plans::access(op, axis, target).ok()?.accesses.len() as u32)
             },
             AsyncCopyGlobalToLocalOp(copy) => {
-                let plan = plans::lds_load(copy, axis, target).ok()?;
+                let plan = plans::copy_accesses(copy, axis, target).ok()?;
                 if !plans::is_always_issued(copy, &plan) {
                     return None;
                 }
-                Item::Access(Unit::Load, plan.access.accesses.len() as u32)
+                Item::Access(Unit::Load, plan.accesses.len() as u32)
             },
             BarrierOp => Item::Barrier,
             AsyncCommitGroupOp => continue,

@@ -100,24 +100,31 @@ impl<'c> Ring<'c> {
         let (copied, bytes) =
             (self.accesses(None, axis, target)?, u64::from(slot.element().bits()?.div_ceil(8)));
         let mut best: Option<(f64, Attr<'c>)> = None;
-        for piece in PIECES {
-            for (per_phase, max_phase) in PHASES.iter().flat_map(|rows| PHASES.map(|orders| (*rows, orders)))
+        for layout in others(&rows, 8 * bytes) {
+            let layout = encoding_attr(self.alloc.context(), &Encoding::SwizzledShared(layout)).ok()?;
+            let Some(plans) = self.reads(Some(layout), target) else { continue };
+            let least = best.as_ref().map_or_else(|| cycles(&own), |best| best.0);
+            let there = cycles(&plans);
+            if there < least && self.accesses(Some(layout), axis, target).is_some_and(|count| count <= copied)
             {
-                let vec = piece / bytes;
-                let layout = SwizzledShared { vec, per_phase, max_phase, ..rows.clone() };
-                let layout = encoding_attr(self.alloc.context(), &Encoding::SwizzledShared(layout)).ok()?;
-                let Some(plans) = self.reads(Some(layout), target) else { continue };
-                let least = best.as_ref().map_or_else(|| cycles(&own), |best| best.0);
-                let there = cycles(&plans);
-                if there < least
-                    && self.accesses(Some(layout), axis, target).is_some_and(|count| count <= copied)
-                {
-                    best = Some((there, layout));
-                }
+                best = Some((there, layout));
             }
         }
         best.map(|(_, layout)| layout)
     }
+}
+
+/// Swizzles of `rows`, whose elements have `bits` bits, that leave what the widest copy writes in one piece.
+pub(super) fn others(rows: &SwizzledShared, bits: u64) -> impl Iterator<Item = SwizzledShared> + '_ {
+    let phases = || PHASES.iter().flat_map(|rows| PHASES.map(|orders| (*rows, orders)));
+    PIECES.iter().flat_map(move |piece| {
+        phases().map(move |(per_phase, max_phase)| SwizzledShared {
+            vec: 8 * piece / bits,
+            per_phase,
+            max_phase,
+            ..rows.clone()
+        })
+    })
 }
 
 /// The type of a buffer, with the layout `layout` where there is one.

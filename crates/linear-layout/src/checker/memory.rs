@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{CheckError, count, is_clear, number};
 use crate::plan::{AccessPlan, Cost, MemoryAccess, MemoryInstruction, Scope, Threads};
-use crate::target::{Direction, TargetDesc};
+use crate::target::{Direction, TargetDesc, TransposedReads};
 
 /// The shared memory of every block: labels of elements by offset.
 #[derive(Clone, Debug)]
@@ -183,10 +183,15 @@ fn exists(plan: &AccessPlan, target: &TargetDesc) -> bool {
         MemoryInstruction::MatrixBytes { words } => {
             matrix && p.matrix_b8 && matches!((load, words), (_, 2 | 4) | (false, 1))
         }
-        MemoryInstruction::TransposedRead { unit_bits } => {
-            load && p.ds_read_tr && matches!(unit_bits, 8 | 16)
+        MemoryInstruction::TransposedRead { form, unit_bits } => {
+            load && p.transposed_reads == Some(form) && matches!(unit_bits, 8 | 16)
         }
     }
+}
+
+/// Bits that a lane reads by a transposing read.
+fn transposed_bits(form: TransposedReads, unit_bits: u32) -> u32 {
+    if form == TransposedReads::Squares && unit_bits == 16 { 128 } else { 64 }
 }
 
 /// Which consecutive elements of memory go with which register of which lane.
@@ -290,22 +295,31 @@ fn moves(
             }
             Ok(parts)
         }
-        MemoryInstruction::TransposedRead { unit_bits } => {
-            // CDNA4 ISA, DS_READ_B64_TR: within 16 lanes, the 8-byte pieces at the addresses of the lanes,
-            // in order, are a matrix of rows of 16 units; lane l receives column l.
-            let row = 16u64;
-            let per_lane = u64::from(64 / unit_bits);
+        MemoryInstruction::TransposedRead { form, unit_bits } => {
+            let per_lane = u64::from(transposed_bits(form, unit_bits) / unit_bits);
             if unit_bits != bits {
                 return Err(CheckError::Malformed(format!("{bits} bits transposed by {unit_bits}")));
             }
             need(per_lane)?;
             let mut parts = Vec::new();
             for lane in 0..u64::from(target.lanes) {
-                let (group, giver) = (lane / 16 * 16, lane % 16);
                 let offset = aligned(address(lane), per_lane)?;
                 let unit = |e: u64| {
-                    let position = giver * per_lane + e;
-                    (group + position % row, access.registers[(position / row) as usize])
+                    let (lane, register) = match (form, unit_bits) {
+                        // CDNA4 ISA, DS_READ_B64_TR: within 16 lanes, the 8-byte pieces at the addresses of the lanes,
+                        // in order, are a matrix of rows of 16 units; lane l receives column l.
+                        (TransposedReads::Rows, _) => {
+                            let position = lane % 16 * per_lane + e;
+                            (lane / 16 * 16 + position % 16, position / 16)
+                        }
+                        // Squares of eight lanes.
+                        (TransposedReads::Squares, 16) => (lane / 8 * 8 + e, lane % 8),
+                        // Lanes 0–3 and 8–11 of sixteen have the rows of the first eight, the others those of the last.
+                        (TransposedReads::Squares, _) => {
+                            (lane / 16 * 16 + lane % 8 / 4 * 8 + e, lane % 4 + lane % 16 / 8 * 4)
+                        }
+                    };
+                    (lane, access.registers[register as usize])
                 };
                 parts.push(Move { lane, offset, registers: (0..per_lane).map(unit).collect() });
             }
@@ -328,7 +342,10 @@ fn tally(
         MemoryInstruction::Matrix { count: words, .. } | MemoryInstruction::MatrixBytes { words } => {
             (16, 16, (0..u64::from(8 * words)).collect())
         }
-        MemoryInstruction::TransposedRead { .. } => (8, 8, lanes.to_vec()),
+        MemoryInstruction::TransposedRead { form, unit_bits } => {
+            let bytes = transposed_bits(form, unit_bits) / 8;
+            (bytes, bytes, lanes.to_vec())
+        }
     };
     // Lanes are served together when they differ by a combination of the basis.
     let (basis, bank_count) = match plan.instruction {

@@ -201,10 +201,11 @@ pub fn check_async_copy(
         }
     }
     let bytes = plan.access.instruction.bits_per_lane() / 8;
-    // PTX ISA, "cp.async": `.cg` copies 16 bytes.
-    let name = match (target.primitives.cp_async, bytes) {
-        (true, 16) => "cp.async.cg.shared.global 16".to_owned(),
-        (true, 4 | 8) => format!("cp.async.ca.shared.global {bytes}"),
+    // PTX ISA, "cp.async": `.cg` copies 16 bytes. LLVM 22, `IntrinsicsAMDGPU`: `global.load.async.to.lds`.
+    let name = match (target.primitives.cp_async, target.primitives.async_to_lds, bytes) {
+        (true, _, 16) => "cp.async.cg.shared.global 16".to_owned(),
+        (true, _, 4 | 8) => format!("cp.async.ca.shared.global {bytes}"),
+        (false, true, 4 | 8 | 16) => format!("global_load_async_to_lds_b{}", 8 * bytes),
         _ => return Err(CheckError::Malformed(format!("no copy of {bytes} bytes"))),
     };
     if name == plan.mnemonic {

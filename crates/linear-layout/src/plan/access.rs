@@ -12,7 +12,7 @@ use crate::f2::{self, Echelon, Vectors, low_mask};
 use crate::plan::space::Distributed;
 use crate::plan::vector::{contiguous_bits, group_registers};
 use crate::plan::{ThreadMasks, fewest};
-use crate::target::{Direction, TargetDesc, Vendor};
+use crate::target::{Direction, RowBit, TargetDesc, TransposedReads, Vendor};
 
 /// An instruction that moves data between registers and shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,9 +37,11 @@ pub enum MemoryInstruction {
         /// 32-bit registers of one instruction: 1 (stores only), 2 or 4.
         words: u32,
     },
-    /// `ds_read_b64_tr_b16`/`_b8` (CDNA4 ISA): every lane gives the address of 8 bytes; each group of 16
-    /// lanes receives the matrix that these bytes form transposed.
+    /// `ds_read_b64_tr_b16`/`_b8`, `ds_load_tr16_b128`/`tr8_b64`: every lane gives the address of a row; groups of
+    /// lanes receive the matrix that their rows form transposed.
     TransposedRead {
+        /// Which lanes form one.
+        form: TransposedReads,
         /// Bits of the units that are transposed: 16 or 8.
         unit_bits: u32,
     },
@@ -67,7 +69,7 @@ impl MemoryInstruction {
                 format!("ldmatrix.m16n16.x{}.trans.b8", words / 2)
             }
             (MemoryInstruction::MatrixBytes { words }, _) => format!("stmatrix.m16n8.x{words}.trans.b8"),
-            (MemoryInstruction::TransposedRead { unit_bits }, _) => format!("ds_read_b64_tr_b{unit_bits}"),
+            (MemoryInstruction::TransposedRead { form, unit_bits }, _) => form.name(unit_bits),
         }
     }
 
@@ -78,7 +80,9 @@ impl MemoryInstruction {
             MemoryInstruction::Matrix { count: words, .. } | MemoryInstruction::MatrixBytes { words } => {
                 32 * words
             }
-            MemoryInstruction::TransposedRead { .. } => 64,
+            MemoryInstruction::TransposedRead { form, unit_bits } => {
+                form.bits_per_lane(unit_bits).unwrap_or(0)
+            }
         }
     }
 }
@@ -564,38 +568,37 @@ impl OffsetMap {
         })
     }
 
-    /// Tile of `ds_read_b64_tr`: the lowest lane bits are the lowest offset bits, 8 bytes; the register
-    /// bits and the rest of four lane bits choose among the 16 addresses.
+    /// Tile of a transposing read: the lowest lane bits are the lowest offset bits, one row; register bits
+    /// and other lane bits choose among the rows.
     fn transposed_read(
         &self,
         storage_bits: u32,
         direction: Direction,
         target: &TargetDesc,
     ) -> Option<Choice> {
-        let along: &[usize] = match storage_bits {
-            16 => &[0, 1],
-            8 => &[0, 1, 2],
-            _ => return None,
-        };
-        let enabled = target.primitives.ds_read_tr && direction == Direction::Load;
-        if !enabled || self.remote || self.thread_tiles() || self.columns.lane.len() != 6 {
+        let form = target.primitives.transposed_reads.filter(|_| direction == Direction::Load)?;
+        // As many units of a row as a lane receives.
+        let units = (form.bits_per_lane(storage_bits)? / storage_bits).ilog2() as usize;
+        let row_bits = form.rows(storage_bits);
+        if self.remote || self.thread_tiles() || self.columns.lane.len() != row_bits.len() {
             return None;
         }
-        let rows: &[usize] = if along.len() == 2 { &[2, 3, 4, 5] } else { &[3, 4, 5] };
+        let along: SmallVec<[usize; 4]> = (0..units).collect();
+        let rows: SmallVec<[usize; 6]> = (units..row_bits.len()).collect();
         let registers = Echelon::of(&self.columns.reg);
-        self.row_tile(&registers, 0, along, rows)?;
+        self.row_tile(&registers, 0, &along, &rows)?;
         let others = self.other_registers(&[], &[]);
         let in_pass = |&&(_, c): &&(u64, u64)| c >> self.offset_bits == 0;
-        let taken: Vec<(u64, u64)> = others.iter().filter(in_pass).take(along.len()).copied().collect();
-        if taken.len() < along.len() {
+        let taken: Vec<(u64, u64)> = others.iter().filter(in_pass).take(units).copied().collect();
+        if taken.len() < units {
             return None;
         }
-        // Address lanes: the rest of the four lane bits lowest, then the registers, then the other groups.
-        let data = |l: usize| self.columns.lane[l] & self.offset_mask();
-        let mut lane: SmallVec<[u64; 6]> = (along.len()..4).map(data).collect();
-        lane.extend(taken.iter().map(|&(_, c)| c & self.offset_mask()));
-        lane.extend([data(4), data(5)]);
-        let instruction = MemoryInstruction::TransposedRead { unit_bits: storage_bits };
+        let address = |bit: &RowBit| match *bit {
+            RowBit::Lane(l) => self.columns.lane[usize::from(l)] & self.offset_mask(),
+            RowBit::Register(r) => taken[usize::from(r)].1 & self.offset_mask(),
+        };
+        let lane: SmallVec<[u64; 6]> = row_bits.iter().map(address).collect();
+        let instruction = MemoryInstruction::TransposedRead { form, unit_bits: storage_bits };
         let served = instruction.served(direction, target);
         let rows: Vectors = served.service.lanes.iter().map(|&l| f2::mul(&lane, l)).collect();
         let phases = served.phases();
@@ -730,6 +733,7 @@ mod tests {
     fn instructions_have_names_and_widths() {
         use Direction::{Load, Store};
         use MemoryInstruction::{Matrix, MatrixBytes, TransposedRead, Vector};
+        let transposed = |form, unit_bits| TransposedRead { form, unit_bits };
         let matrix = |count, transposed| Matrix { count, transposed };
         for (target, direction, instruction, name, bits) in [
             ("cuda:90", Load, Vector { bits: 8 }, "ld.shared.b8", 8),
@@ -741,7 +745,9 @@ mod tests {
             ("cuda:90", Store, matrix(1, true), "stmatrix.x1.trans", 32),
             ("cuda:100", Load, MatrixBytes { words: 4 }, "ldmatrix.m16n16.x2.trans.b8", 128),
             ("cuda:100", Store, MatrixBytes { words: 1 }, "stmatrix.m16n8.x1.trans.b8", 32),
-            ("hip:gfx950", Load, TransposedRead { unit_bits: 16 }, "ds_read_b64_tr_b16", 64),
+            ("hip:gfx950", Load, transposed(TransposedReads::Rows, 16), "ds_read_b64_tr_b16", 64),
+            ("hip:gfx1250", Load, transposed(TransposedReads::Squares, 16), "ds_load_tr16_b128", 128),
+            ("hip:gfx1250", Load, transposed(TransposedReads::Squares, 8), "ds_load_tr8_b64", 64),
             ("hip:gfx950", Load, Vector { bits: 16 }, "ds_read_u16", 16),
             ("hip:gfx942", Load, Vector { bits: 128 }, "ds_read_b128", 128),
             ("hip:gfx942", Store, Vector { bits: 8 }, "ds_write_b8", 8),

@@ -790,6 +790,10 @@ mod tests {
             "#ttg.dot_op<{opIdx = 1, parent = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>, kWidth = 4}>",
         ),
         (
+            32,
+            "#ttg.dot_op<{opIdx = 1, parent = #ttg.amd_wmma<{version = 3, isTranspose = true, ctaLayout = {warp = [[0, 1], [1, 0]]}, instrShape = [16, 16, 32]}>, kWidth = 8}>",
+        ),
+        (
             64,
             "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [8, 8], warpsPerCTA = [4, 1], order = [1, 0]}>",
         ),
@@ -820,7 +824,10 @@ mod tests {
             Want::Rows { .. } | Want::Columns { .. } | Want::Bytes { .. } => {
                 matrices(registers * u64::from(storage_bits) / 32)
             }
-            Want::Lanes { .. } => (registers * u64::from(storage_bits) / 64, 0),
+            Want::Lanes { form, .. } => {
+                let each = form.bits_per_lane(storage_bits).expect("an instruction that there is");
+                (registers * u64::from(storage_bits) / u64::from(each), 0)
+            }
         }
     }
 

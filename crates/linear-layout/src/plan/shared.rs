@@ -95,16 +95,9 @@ impl SharedAccessPlan {
         let partition_bits = memory.in_bits(Dim::PARTITION);
         let mut map = offset_map(distributed, memory, direction, target)?;
         map.fragment = fragment;
-        if let Some(&(interval, _)) = padding.iter().find(|p| !p.0.is_power_of_two()) {
-            let what = "a padding interval".to_owned();
-            return Err(crate::Error::NotPowerOfTwo { what, value: interval }.into());
-        }
-        let size = 1u64.checked_shl(map.offset_bits - partition_bits).unwrap_or(u64::MAX);
-        let padding: Vec<(u64, u64)> = padding.iter().copied().filter(|p| p.0 <= size).collect();
+        let (padding, run) = padding_within(padding, map.offset_bits - partition_bits)?;
         check_size(map.offset_bits, storage_bits, &padding)?;
-        // The start of an access stays aligned when both interval and padding are multiples of it.
-        let run = padding.iter().map(|p| (p.0 | p.1).trailing_zeros()).min();
-        map.run_bits = run.unwrap_or(map.offset_bits).min(map.offset_bits - partition_bits);
+        map.run_bits = run;
         let bits = storage_bits;
         let choice = map.choose(storage_bits, direction, target);
         let choice = choice.ok_or(PlanError::PartialByte { elems: 1, bits })?;
@@ -116,7 +109,8 @@ impl SharedAccessPlan {
         Ok(SharedAccessPlan { access, mnemonic, padding, partition_bits })
     }
 
-    /// Copies from global memory straight into shared memory at addresses that each lane chooses (`cp.async`): `facts`
+    /// Copies from global memory straight into shared memory at addresses that each lane chooses (`cp.async`,
+    /// `global_load_async_to_lds`): `facts`
     /// are what is known of the global addresses. Each access is consecutive in both memories, its
     /// registers being those that the elements would pass through. Loads that write a wave's lanes one after the other
     /// are planned by [`LdsLoadPlan`](crate::plan::LdsLoadPlan).
@@ -131,20 +125,43 @@ impl SharedAccessPlan {
         facts: &AddressFacts,
         target: &TargetDesc,
     ) -> PlanResult<SharedAccessPlan> {
+        Self::async_copy_padded(distributed, memory, &[], elem_bits, facts, target)
+    }
+
+    /// As [`async_copy`](Self::async_copy), to memory with padding, as in [`with_padding`](Self::with_padding).
+    ///
+    /// # Errors
+    /// The same, and as [`with_padding`](Self::with_padding).
+    pub fn async_copy_padded(
+        distributed: &LinearLayout,
+        memory: &LinearLayout,
+        padding: &[(u64, u64)],
+        elem_bits: u32,
+        facts: &AddressFacts,
+        target: &TargetDesc,
+    ) -> PlanResult<SharedAccessPlan> {
         let storage_bits = storage(elem_bits)?;
         let mut map = offset_map(distributed, memory, Direction::Store, target)?;
-        check_size(map.offset_bits, storage_bits, &[])?;
         let partition_bits = memory.in_bits(Dim::PARTITION);
+        let (padding, run) = padding_within(padding, map.offset_bits - partition_bits)?;
+        check_size(map.offset_bits, storage_bits, &padding)?;
         let runs = Runs::new(&map, distributed, (storage_bits, partition_bits), facts, target)?;
-        let widths: &[u32] = if target.primitives.cp_async { &[128, 64, 32] } else { &[] };
-        let bits = widths.iter().copied().find(|bits| runs.fit(*bits, &map)).ok_or_else(|| runs.too_few())?;
+        let widths: &[u32] = if target.primitives.copies_anywhere() { &[128, 64, 32] } else { &[] };
+        let fits = |bits: &u32| runs.fit(*bits, &map) && (*bits / storage_bits).max(1).ilog2() <= run;
+        let bits = widths.iter().copied().find(fits).ok_or_else(|| runs.too_few())?;
         map.run_bits = (bits / storage_bits).ilog2();
         let choice = map.vector(storage_bits, Direction::Store, target);
         let choice = choice.ok_or(PlanError::PartialByte { elems: 1, bits: storage_bits })?;
-        let access = map.realize(&choice, storage_bits, Direction::Store);
-        let mnemonic =
-            format!("cp.async.{}.shared.global {}", if bits == 128 { "cg" } else { "ca" }, bits / 8);
-        Ok(SharedAccessPlan { access, mnemonic, padding: Vec::new(), partition_bits })
+        let mut access = map.realize(&choice, storage_bits, Direction::Store);
+        if !padding.is_empty() {
+            access.wavefronts = padded_wavefronts(&access, &padding, target);
+        }
+        let mnemonic = if target.primitives.cp_async {
+            format!("cp.async.{}.shared.global {}", if bits == 128 { "cg" } else { "ca" }, bits / 8)
+        } else {
+            format!("global_load_async_to_lds_b{bits}")
+        };
+        Ok(SharedAccessPlan { access, mnemonic, padding, partition_bits })
     }
 
     /// Where an offset lies when padding is counted, in elements.
@@ -165,6 +182,19 @@ impl fmt::Display for SharedAccessPlan {
         let wavefronts = Count(a.wavefronts, "wavefront");
         writeln!(f, "{n} × {name} per warp, {wavefronts} (minimum {})", a.minimum)
     }
+}
+
+/// The padding at intervals within a partition of `2^bits` elements, and log2 of the elements that no access may straddle.
+fn padding_within(padding: &[(u64, u64)], bits: u32) -> PlanResult<(Vec<(u64, u64)>, u32)> {
+    if let Some(&(interval, _)) = padding.iter().find(|p| !p.0.is_power_of_two()) {
+        let what = "a padding interval".to_owned();
+        return Err(crate::Error::NotPowerOfTwo { what, value: interval }.into());
+    }
+    let size = 1u64.checked_shl(bits).unwrap_or(u64::MAX);
+    let padding: Vec<(u64, u64)> = padding.iter().copied().filter(|p| p.0 <= size).collect();
+    // The start of an access stays aligned when both interval and padding are multiples of it.
+    let run = padding.iter().map(|p| (p.0 | p.1).trailing_zeros()).min();
+    Ok((padding, run.unwrap_or(bits).min(bits)))
 }
 
 /// Bits that an element takes in memory.

@@ -26,7 +26,7 @@ use crate::f2::{self, Echelon, Vectors, low_mask};
 use crate::plan::MemoryInstruction;
 use crate::plan::space::Distributed;
 use crate::plan::wavefront::Served;
-use crate::target::{Direction, TargetDesc};
+use crate::target::{Direction, RowBit, TargetDesc, TransposedReads};
 
 /// What a conversion through shared memory has to move, in coordinates of the elements of one block.
 pub(crate) struct Transfer<'a> {
@@ -55,8 +55,8 @@ pub(crate) enum Want {
     Columns { unit: u32 },
     /// Rows of 16 bytes of a matrix of bytes: `unit` register bits, then lanes 2, 3 and 4, then a register.
     Bytes { unit: u32 },
-    /// 8 bytes of the lowest lanes, transposed by the load (`ds_read_b64_tr`): that many lane bits.
-    Lanes { lanes: u32 },
+    /// A row of the lowest lanes, transposed by the load: that many lane bits.
+    Lanes { form: TransposedReads, lanes: u32 },
 }
 
 #[derive(Clone, Copy)]
@@ -259,12 +259,16 @@ impl Side<'_> {
                 wants.push((matrices(words(unit + 2)), Want::Bytes { unit }));
             }
         }
-        if load && p.ds_read_tr && matches!(storage_bits, 8 | 16) {
-            let lanes = if storage_bits == 16 { 2 } else { 3 };
+        let transposed = p.transposed_reads.filter(|_| load);
+        if let Some((form, bits)) =
+            transposed.and_then(|form| Some((form, form.bits_per_lane(storage_bits)?)))
+        {
+            let lanes = (bits / storage_bits).ilog2();
             if registers >= lanes {
-                let phases = self.served(Want::Lanes { lanes }, storage_bits, machine).phases();
+                let want = Want::Lanes { form, lanes };
+                let phases = self.served(want, storage_bits, machine).phases();
                 let each = phases as f64 * cost.wavefront + cost.issue;
-                wants.push((words(lanes) * each, Want::Lanes { lanes }));
+                wants.push((words(lanes) * each, want));
             }
         }
         wants
@@ -282,7 +286,7 @@ impl Side<'_> {
                 let lanes = [lane(2), lane(3), lane(4), Need::Register];
                 (0..unit).map(|_| Need::Register).chain(lanes).collect()
             }
-            Want::Lanes { lanes } => (0..lanes as usize).map(lane).collect(),
+            Want::Lanes { lanes, .. } => (0..lanes as usize).map(lane).collect(),
         }
     }
 
@@ -290,7 +294,7 @@ impl Side<'_> {
     fn served(&self, want: Want, storage_bits: u32, machine: &TargetDesc) -> Served {
         let instruction = match want {
             Want::Vector(v) => MemoryInstruction::Vector { bits: storage_bits << v },
-            Want::Lanes { .. } => MemoryInstruction::TransposedRead { unit_bits: storage_bits },
+            Want::Lanes { form, .. } => MemoryInstruction::TransposedRead { form, unit_bits: storage_bits },
             Want::Rows { .. } => MemoryInstruction::Matrix { count: 4, transposed: false },
             Want::Columns { .. } => MemoryInstruction::Matrix { count: 4, transposed: true },
             Want::Bytes { .. } => MemoryInstruction::MatrixBytes { words: 4 },
@@ -326,17 +330,31 @@ impl Side<'_> {
                 rows.extend(columns.take(registers));
                 (unit + 4, rows)
             }
-            Want::Lanes { lanes } => {
-                // Sixteen 8-byte addresses of a row group fill one line of 32 banks.
+            Want::Lanes { form, lanes } => {
+                // Registers choose among the rows beside the lanes of their group.
+                let bits = form.rows(storage_bits);
+                let grouped = bits.iter().rposition(|bit| matches!(bit, RowBit::Register(_))).unwrap_or(0);
+                let of_lane = |bit: &RowBit| match *bit {
+                    RowBit::Lane(l) => Some(lane[usize::from(l)]),
+                    RowBit::Register(_) => None,
+                };
                 let mut span = Echelon::of(low);
-                let mut rows = Vectors::from_slice(&lane[lanes as usize..4]);
-                rows.iter().for_each(|&c| _ = span.insert(c));
-                let registers = self.columns.reg.iter().copied().filter(|&c| span.insert(c));
-                rows.extend(registers.take(lanes as usize));
-                if self.served(want, storage_bits, machine).service.lanes.len() > 4 {
-                    rows.push(lane[4]);
-                }
-                (lanes, rows)
+                bits[..grouped].iter().filter_map(of_lane).for_each(|c| _ = span.insert(c));
+                let registers: Vectors = self
+                    .columns
+                    .reg
+                    .iter()
+                    .copied()
+                    .filter(|&c| span.insert(c))
+                    .take(lanes as usize)
+                    .collect();
+                let row = |bit: &RowBit| match *bit {
+                    RowBit::Lane(l) => lane[usize::from(l)],
+                    RowBit::Register(r) => registers.get(usize::from(r)).copied().unwrap_or(0),
+                };
+                let rows: Vectors = bits.iter().map(row).collect();
+                let together = self.served(want, storage_bits, machine).service.lanes;
+                (lanes, together.iter().map(|&l| f2::mul(&rows, l)).collect())
             }
         }
     }

@@ -32,7 +32,10 @@ impl MemoryInstruction {
             MemoryInstruction::Matrix { count: words, .. } | MemoryInstruction::MatrixBytes { words } => {
                 (16, 8 * words, Service { banks: target.banks, lanes: [1, 2, 4].into_iter().collect() })
             }
-            MemoryInstruction::TransposedRead { .. } => (8, target.lanes, target.service(8, direction, true)),
+            MemoryInstruction::TransposedRead { .. } => {
+                let bytes = self.bits_per_lane() / 8;
+                (bytes, target.lanes, target.service(bytes, direction, true))
+            }
         };
         Served { bytes, lanes, service, bank_width: target.bank_width }
     }
@@ -111,8 +114,11 @@ mod tests {
         for target in TargetDesc::all() {
             let vectors = [8, 16, 32, 64, 128].map(|bits| MemoryInstruction::Vector { bits });
             let matrices = [1, 2, 4].map(|count| MemoryInstruction::Matrix { count, transposed: false });
-            let transposed = MemoryInstruction::TransposedRead { unit_bits: 16 };
-            for instruction in vectors.into_iter().chain(matrices).chain([transposed]) {
+            let reads = target.primitives.transposed_reads.into_iter();
+            let transposed = reads.flat_map(|form| {
+                [8, 16].map(|unit_bits| MemoryInstruction::TransposedRead { form, unit_bits })
+            });
+            for instruction in vectors.into_iter().chain(matrices).chain(transposed) {
                 for direction in [Direction::Load, Direction::Store] {
                     let served = instruction.served(direction, &target);
                     let phases = served.lanes_by_phase();

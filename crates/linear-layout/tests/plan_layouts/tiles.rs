@@ -15,7 +15,8 @@ pub struct Tile {
     lanes: &'static [u64],
 }
 
-/// What the manuals draw: rows of 16 bytes for `ldmatrix` and `stmatrix`, 8 bytes a lane for `ds_read_tr`. Two registers
+/// What the manuals draw: rows of 16 bytes for `ldmatrix` and `stmatrix`, 8 bytes a lane for `ds_read_tr`; and what Triton 3.9 reads by
+/// gfx1250's `ds_load_tr`, 16 bytes a lane, or 8. Two registers
 /// more choose among the matrices.
 pub const TILES: &[Tile] = &[
     tile("cuda:90", Direction::Load, 16, &[1, 64, 128], &[2, 4, 8, 16, 32]),
@@ -26,6 +27,8 @@ pub const TILES: &[Tile] = &[
     tile("cuda:100", Direction::Store, 8, &[8, 64, 128], &[16, 32, 1, 2, 4]),
     tile("hip:gfx950", Direction::Load, 16, &[4, 8, 256], &[1, 2, 16, 32, 64, 128]),
     tile("hip:gfx950", Direction::Load, 8, &[8, 16, 32, 512], &[1, 2, 4, 64, 128, 256]),
+    tile("hip:gfx1250", Direction::Load, 16, &[8, 16, 32, 256], &[1, 2, 4, 64, 128]),
+    tile("hip:gfx1250", Direction::Load, 8, &[8, 16, 64, 256], &[1, 2, 4, 32, 128]),
 ];
 
 const fn tile(

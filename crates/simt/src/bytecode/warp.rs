@@ -90,6 +90,12 @@ pub enum Permute {
     /// `ds_read_b64_tr_*` of units of so many bits, after its read: the 8 bytes of 16 lanes, one after the other, are rows
     /// of 16 units, of which each lane receives a column (CDNA4 ISA).
     Transpose(u8),
+    /// `ds_load_tr16_b128`, after its read: the 16 bytes of eight lanes are rows of a square, of which each lane receives a
+    /// column. The upper halves are the second operand and result (layouts of Triton 3.9; there is no manual).
+    Square,
+    /// `ds_load_tr8_b64`, after its read: the 8 bytes of lanes 0–3 and 8–11 of sixteen are rows of a square for the first eight
+    /// lanes, those of the others one for the last eight (layouts of Triton 3.9; there is no manual).
+    Squares,
 }
 
 /// A data-parallel-primitive move.

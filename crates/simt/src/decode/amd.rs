@@ -83,6 +83,9 @@ impl Decoder<'_> {
         if let "global.load.lds" | "global.load.async.lds" = name {
             return self.load_to_lds(name, args);
         }
+        if let Some(bits) = name.strip_prefix("global.load.async.to.lds.b") {
+            return self.async_to_lds(name, bits, args);
+        }
         if let "raw.ptr.buffer.load.lds" | "raw.ptr.buffer.load.async.lds" = name {
             return self.buffer_to_lds(name, args);
         }
@@ -163,6 +166,14 @@ impl Decoder<'_> {
                 self.emit(Op::CpCommit { whole: true });
                 Ok(Vec::new())
             }
+            "s.wait.asynccnt" => {
+                let keep = self.known(a(0)?).ok_or_else(unknown)? as u32;
+                self.emit(Op::CpWait { keep });
+                Ok(Vec::new())
+            }
+            "s.wait.dscnt" | "s.wait.loadcnt" | "s.wait.storecnt" | "s.wait.kmcnt" | "s.wait.expcnt" => {
+                self.nop("wait")
+            }
             "wait.asyncmark" => {
                 let keep = self.known(a(0)?).ok_or_else(unknown)? as u32;
                 self.emit(Op::CpWait { keep });
@@ -229,7 +240,9 @@ impl Decoder<'_> {
                 self.emit(Op::Permute { kind, d, d2: Some(d2), v, idx: c, c });
                 Ok(vec![Src::reg(d), Src::reg(d2)])
             }
-            _ if base.starts_with("ds.read.tr") => self.transposed_read(name, inst, a(0)?),
+            _ if base.starts_with("ds.read.tr") || base.starts_with("ds.load.tr") => {
+                self.transposed_read(name, inst, a(0)?)
+            }
             "update.dpp" => self.amd_dpp(name, args),
             "mov.dpp" => Err(unknown()),
             _ => self.amd_math(name, base, inst, args),
@@ -243,6 +256,41 @@ impl Decoder<'_> {
         let known = |d: &Self, arg: &[Src]| d.known(*arg.first()?);
         let (Some(bytes), Some(0)) = (known(self, bytes), known(self, offset)) else { return Err(unknown()) };
         self.write_lds(name, from[0], to[0], bytes, None)
+    }
+
+    /// `global.load.async.to.lds.b128` and its like: from each lane's pointer to where it says, counted in order by a counter of their own
+    /// (LLVM 22's gfx1250).
+    fn async_to_lds(&mut self, name: &str, bits: &str, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let unknown = || unknown(name);
+        let [from, to, offset, _] = args else { return Err(unknown()) };
+        let bytes = match bits {
+            "32" => 4,
+            "64" => 8,
+            "128" => 16,
+            _ => return Err(unknown()),
+        };
+        let cpu = self.gpu.demand("it is one of gfx1250").map_err(|err| err.to_string())?;
+        if cpu.name != "gfx1250" || self.known(*offset.first().ok_or_else(unknown)?) != Some(0) {
+            return Err(unknown());
+        }
+        self.copy_to_lds(from[0], to[0], bytes, bytes.into(), None);
+        self.emit(Op::CpCommit { whole: true });
+        Ok(Vec::new())
+    }
+
+    fn copy_to_lds(&mut self, src: Src, addr: Src, bytes: u8, align: u32, read: Option<Src>) {
+        let dst = Access {
+            space: Space::Shared,
+            addr,
+            offset: 0,
+            bytes,
+            align,
+            pred: None,
+            gaps: 0,
+            order: Order::default(),
+            buffer: None,
+        };
+        self.emit(Op::CpAsync { dst, src, src_bytes: read });
     }
 
     /// `raw.ptr.buffer.load.lds`: lanes whose offset is outside of the buffer write zeros.
@@ -280,48 +328,55 @@ impl Decoder<'_> {
         let lane = self.value(|d| Op::Mbcnt { d, high: true, mask: all, a: low });
         let own = self.int_op(IntOp::Mul, 32, lane, size);
         let addr = self.int_op(IntOp::Add, 32, first, own);
-        let dst = Access {
-            space: Space::Shared,
-            addr,
-            offset: 0,
-            bytes: bytes as u8,
-            align: 4,
-            pred: None,
-            gaps: 0,
-            order: Order::default(),
-            buffer: None,
-        };
         self.pinned_in = None;
-        self.emit(Op::CpAsync { dst, src, src_bytes: read });
+        self.copy_to_lds(src, addr, bytes as u8, 4, read);
         if !name.contains(".async.") {
             self.emit(Op::CpCommit { whole: true });
         }
         Ok(Vec::new())
     }
 
-    /// `ds.read.tr16.b64` and `ds.read.tr8.b64`: a read of 8 bytes, and an exchange among 16 lanes.
+    /// `ds.read.tr16.b64`, `ds.read.tr8.b64` and those of gfx1250, `ds.load.tr16.b128` and `ds.load.tr8.b64`: a read of 8 or 16 bytes,
+    /// and an exchange among lanes.
     fn transposed_read(&mut self, name: &str, inst: &Inst, address: Src) -> What<Vec<Src>> {
-        let unit = match name.split('.').nth(2) {
-            Some("tr16") => 16,
-            Some("tr8") => 8,
+        let parts: Vec<&str> = name.split('.').take(4).collect();
+        let (cpu, kind, bytes) = match parts[..] {
+            [_, "read", "tr16", "b64"] => ("gfx950", Permute::Transpose(16), 8),
+            [_, "read", "tr8", "b64"] => ("gfx950", Permute::Transpose(8), 8),
+            [_, "load", "tr16", "b128"] => ("gfx1250", Permute::Square, 16),
+            [_, "load", "tr8", "b64"] => ("gfx1250", Permute::Squares, 8),
             _ => return Err(unknown(name)),
         };
+        if self.gpu.demand(&format!("it is one of {cpu}")).map_err(|err| err.to_string())?.name != cpu {
+            return Err(unknown(name));
+        }
         let at = Access {
             space: Space::Shared,
             addr: address,
             offset: 0,
-            bytes: 8,
-            align: 8,
+            bytes,
+            align: bytes.into(),
             pred: None,
             gaps: 0,
             order: Order::default(),
             buffer: None,
         };
-        let read = self.load(&Ty::Int(64), at)?;
-        let v = read[0];
-        let kind = Permute::Transpose(unit);
-        let word = self.value(|d| Op::Permute { kind, d, d2: None, v, idx: v, c: v });
-        Ok(self.unpack(&inst.ty, word))
+        if bytes == 8 {
+            let v = self.load(&Ty::Int(64), at)?[0];
+            let word = self.value(|d| Op::Permute { kind, d, d2: None, v, idx: v, c: v });
+            return Ok(self.unpack(&inst.ty, word));
+        }
+        let read = self.load(&Ty::Vec(Box::new(Ty::Int(64)), 2), at)?;
+        let [v, c] = read[..] else { return Err(unknown(name)) };
+        let (d, d2) = (self.fresh(), self.fresh());
+        self.emit(Op::Permute { kind, d, d2: Some(d2), v, idx: v, c });
+        let half = match &inst.ty {
+            Ty::Vec(element, n) => Ty::Vec(element.clone(), n / 2),
+            _ => return Err(unknown(name)),
+        };
+        let mut all = self.unpack(&half, Src::reg(d));
+        all.extend(self.unpack(&half, Src::reg(d2)));
+        Ok(all)
     }
 
     /// `update.dpp`, of every register of a value.
@@ -537,8 +592,9 @@ impl Decoder<'_> {
         match kind {
             "load" => {
                 let loaded = self.load(&inst.ty, at)?;
-                // The counter of loads that write the LDS counts it, too.
+                // The counter of loads that write the LDS counts it, too, but on gfx1250, where they have their own.
                 if self.pinned_in == Some(self.current)
+                    && self.gpu.cpu.is_none_or(|cpu| cpu.name != "gfx1250")
                     && inst.ty.scalars().iter().map(Ty::bits).sum::<u32>() == 128
                 {
                     self.emit(Op::CpCommit { whole: true });

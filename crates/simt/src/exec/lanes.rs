@@ -161,6 +161,32 @@ impl<const W: usize> Cta<'_, W> {
                     }
                 }
             }
+            Permute::Square => {
+                let (mut high, mut undef_high) = ([0; W], 0u64);
+                for l in 0..W {
+                    let (half, shift) = (l % 8 / 4, l % 4 * 16);
+                    for row in 0..8 {
+                        let from = l / 8 * 8 + row;
+                        let (words, undefs) = if half == 0 { (&v, uv) } else { (&c, uc) };
+                        let (to, undef) =
+                            if row < 4 { (&mut out[l], &mut undef) } else { (&mut high[l], &mut undef_high) };
+                        *to |= (words[from] >> shift & 0xffff) << (row % 4 * 16);
+                        *undef |= (undefs >> from & 1) << l;
+                    }
+                }
+                if let Some(d2) = d2 {
+                    warp.set(d2, &high, undef_high);
+                }
+            }
+            Permute::Squares => {
+                for (l, out) in out.iter_mut().enumerate() {
+                    for row in 0..8 {
+                        let from = l / 16 * 16 + row / 4 * 8 + l % 16 / 8 * 4 + row % 4;
+                        *out |= (v[from] >> (l % 8 * 8) & 0xff) << (row * 8);
+                        undef |= (uv >> from & 1) << l;
+                    }
+                }
+            }
             Permute::Swap(rows) => {
                 // Odd rows of the first operand change places with even rows of the second.
                 let n = rows as usize;
