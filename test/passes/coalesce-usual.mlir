@@ -121,3 +121,32 @@ tt.func @windows_alone(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %last: i32
   %v = tt.load %q : tensor<128x4x!tt.ptr<f32>>
   tt.return %v : tensor<128x4xf32>
 }
+
+// -----
+
+// Windows of three by three, two apart: taps are three neighbours each, and then the next row of a size that is not known. Lanes lie along
+// the windows, eight bytes apart, where a sector has what four of them read, not along the taps, where it has three.
+// CHECK: [[ACROSS:#blocked[0-9]*]] = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [32, 1], warpsPerCTA = [4, 1], order = [0, 1]}>
+// CHECK-LABEL: @taps
+// CHECK: tt.load {{.*}} : tensor<128x16x!tt.ptr<f32>, [[ACROSS]]>
+tt.func @taps(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %width: i32) -> tensor<128x16xf32> {
+  %window = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32>
+  %tap = tt.make_range {start = 0 : i32, end = 16 : i32} : tensor<16xi32>
+  %two = arith.constant dense<2> : tensor<128xi32>
+  %three = arith.constant dense<3> : tensor<16xi32>
+  %start = arith.muli %window, %two : tensor<128xi32>
+  %y = arith.divsi %tap, %three : tensor<16xi32>
+  %x = arith.remsi %tap, %three : tensor<16xi32>
+  %w = tt.splat %width : i32 -> tensor<16xi32>
+  %row = arith.muli %y, %w : tensor<16xi32>
+  %place = arith.addi %row, %x : tensor<16xi32>
+  %s2 = tt.expand_dims %start {axis = 1 : i32} : tensor<128xi32> -> tensor<128x1xi32>
+  %p2 = tt.expand_dims %place {axis = 0 : i32} : tensor<16xi32> -> tensor<1x16xi32>
+  %s3 = tt.broadcast %s2 : tensor<128x1xi32> -> tensor<128x16xi32>
+  %p3 = tt.broadcast %p2 : tensor<1x16xi32> -> tensor<128x16xi32>
+  %at = arith.addi %s3, %p3 : tensor<128x16xi32>
+  %b = tt.splat %p : !tt.ptr<f32> -> tensor<128x16x!tt.ptr<f32>>
+  %q = tt.addptr %b, %at : tensor<128x16x!tt.ptr<f32>>, tensor<128x16xi32>
+  %v = tt.load %q : tensor<128x16x!tt.ptr<f32>>
+  tt.return %v : tensor<128x16xf32>
+}

@@ -142,7 +142,7 @@ impl<R: Send> Chosen<'_, R> {
         if let Some(text) = registers.and_then(|registers| with_more_ctas(&self.text, registers, most))
             && let Some(made) = assemble(&text)
         {
-            self.tell("with more CTAs, which dots can use", &made);
+            self.tell("with more CTAs", &made);
             if is_worth_more_ctas(made.stack) {
                 self.take(made, text);
             }

@@ -309,6 +309,23 @@ fn quotients_and_remainders_by_unknown_sizes_have_usual_steps() {
 }
 
 #[test]
+fn usual_steps_of_divisions_by_constants_last_until_the_quotient_changes() {
+    let offsets = AxisInfo::range(0, 128);
+    let by = |value| AxisInfo::constant(value, &[128]);
+    let lasts = |info: &AxisInfo| (info.runs[0].usual, info.runs[0].lasts);
+    let (tap, row) = (offsets.rem(&by(3), true, 32), offsets.div(&by(3), true, 32));
+    assert_eq!((lasts(&tap), lasts(&row)), ((Some(1), 3), (Some(0), 3)));
+    let size = AxisInfo::unknown(0).splat(&[128]);
+    let (unknown, long) = (offsets.rem(&size, true, 32), offsets.rem(&by(63), true, 32));
+    assert_eq!((lasts(&unknown), lasts(&long)), ((Some(1), u64::MAX), (Some(1), 63)));
+    // A sum lasts as long as both, and steps of two are as many fewer.
+    assert_eq!(lasts(&tap.add(&row.mul(&size, 32), 32).add(&unknown, 32)), (Some(2), 3));
+    assert_eq!(lasts(&offsets.mul(&by(2), 32).rem(&by(63), true, 32)), (Some(2), 31));
+    // Three neighbours are not most.
+    assert!(!tap.usually_contiguous(0) && long.usually_contiguous(0) && unknown.usually_contiguous(0));
+}
+
+#[test]
 fn pointers_run_over_rows_when_strides_fit() {
     // base + 2 * row + column, elements of one byte.
     let base = AxisInfo::multiple_of(16).splat(&[512, 2]);
