@@ -832,7 +832,7 @@ impl<'c> Compilation<'_, 'c> {
         let target = known_target(&metadata.target)
             .map_err(|err| Fault { op: as_op(&self.module), text: err.to_string() }.report())?;
         check_stage(self.options.emit, &target)?;
-        self.check_waves(&target)?;
+        self.check_limits(&target)?;
         let passes = self.passes.to_llvm(target.vendor);
         self.run_passes(&passes)?;
         // A launch has the warps of partitions, too.
@@ -849,8 +849,19 @@ impl<'c> Compilation<'_, 'c> {
         Ok(target)
     }
 
-    /// Refuses numbers of waves that LLVM would pass over in silence.
-    fn check_waves(&self, target: &TargetDesc) -> Result<()> {
+    /// Refuses numbers of waves that LLVM would pass over in silence, and what is for other GPUs than the target's.
+    fn check_limits(&self, target: &TargetDesc) -> Result<()> {
+        if target.vendor == Vendor::Amd {
+            let name = target.name;
+            if self.options.max_registers.is_some() {
+                bail!(
+                    "a most of registers is for NVIDIA GPUs, the target is {name}: waves per EU give out AMD's"
+                );
+            }
+            if !self.options.ptxas_options.is_empty() {
+                bail!("options of ptxas are for NVIDIA GPUs, the target is {name}");
+            }
+        }
         let Some(waves) = number(&self.module, WAVES_PER_EU) else { return Ok(()) };
         match (target.vendor, target.simd_waves) {
             (Vendor::Amd, most) if (1..=u64::from(most)).contains(&waves) => Ok(()),

@@ -96,7 +96,7 @@ struct Args {
     /// Make tensor maps of all descriptors that can have one, also where pointers were measured to be faster
     #[arg(long)]
     all_tensor_maps: bool,
-    /// The most registers that a thread may have
+    /// The most registers that a thread may have (NVIDIA)
     #[arg(long, value_name = "N")]
     max_registers: Option<u32>,
     /// The waves that a SIMD is to hold (AMD)
@@ -108,7 +108,7 @@ struct Args {
     /// Let functions of singles keep denormal numbers, which they take for zero otherwise (NVIDIA)
     #[arg(long)]
     keep_denormals: bool,
-    /// An option for ptxas; repeat for more
+    /// An option for ptxas; repeat for more (NVIDIA)
     #[arg(long = "ptxas-option", value_name = "OPTION", allow_hyphen_values = true)]
     ptxas_options: Vec<String>,
     /// Print TTIR and TTGIR with locations and names of values: what is edited and compiled again keeps its lines
