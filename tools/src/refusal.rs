@@ -1,6 +1,6 @@
 //! Where in the source it belongs what a back end refuses: LLVM, `ptxas` and the linker know of the code that they are given only.
 
-use mlir_host::ir::{Attr, Op, Severity};
+use mlir_host::ir::{Attr, Op, Severity, Walk};
 
 /// What a back end refuses, and what in the `llvm` dialect that is about.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +62,10 @@ impl Refusal {
     /// Reports it where it belongs, at the kernel where nothing better is known.
     pub fn report(&self, module: Op<'_>, kernel: &str) {
         let mut ops = Vec::new();
-        collect(module, &mut ops);
+        module.walk(&mut |op| {
+            ops.push(op);
+            Walk::Advance
+        });
         let symbol = |op: Op<'_>, name| op.attr(name).and_then(Attr::as_str).map(str::to_owned);
         let is_kernel =
             |op: &Op<'_>| op.name() == "llvm.func" && symbol(*op, "sym_name").as_deref() == Some(kernel);
@@ -90,16 +93,6 @@ impl Refusal {
             &self.text,
             &[],
         );
-    }
-}
-
-fn collect<'c>(op: Op<'c>, out: &mut Vec<Op<'c>>) {
-    let mut open = vec![op];
-    while let Some(op) = open.pop() {
-        out.push(op);
-        let inner: Vec<_> =
-            op.regions().flat_map(|region| region.blocks()).flat_map(|block| block.ops()).collect();
-        open.extend(inner.into_iter().rev());
     }
 }
 
