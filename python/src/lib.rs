@@ -78,6 +78,7 @@ fn options(given: &Bound<'_, PyDict>) -> PyResult<Options> {
                 let launch = launch_of_json(&value.extract::<String>()?);
                 options.estimate = Some(launch.map_err(|err| PyValueError::new_err(format!("{err:#}")))?);
             }
+            "second" => options.second = value.extract()?,
             "all_tensor_maps" => options.all_tensor_maps = value.extract()?,
             "locations" => options.locations = value.extract()?,
             "line_info" => options.line_info = value.extract()?,
@@ -155,8 +156,9 @@ fn made<'py>(py: Python<'py>, compiled: &Compiled) -> PyResult<Bound<'py, PyDict
 
 /// The best binary of the kernel of `ptx`, of which `cubin` was made for `target`: other texts are given to `assemble`, on threads
 /// of their own, which returns their binaries, or `None`. `shared` bytes of shared memory are what a CTA takes, if that is known;
-/// with `keeps_ctas` bounds of CTAs stay as they are.
+/// with `keeps_ctas` bounds of CTAs stay as they are. `second` is other PTX of the kernel, as `compile` makes it where it is asked to.
 #[pyfunction]
+#[pyo3(signature = (ptx, cubin, target, shared, keeps_ctas, assemble, second=None))]
 fn best_binary<'py>(
     py: Python<'py>,
     ptx: &str,
@@ -165,6 +167,7 @@ fn best_binary<'py>(
     shared: Option<u64>,
     keeps_ctas: bool,
     assemble: Py<PyAny>,
+    second: Option<&str>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     // Arrays of a kernel are on its stack, too, where the assembler leaves them there.
     let arrays = binary::array_bytes(ptx);
@@ -188,7 +191,10 @@ fn best_binary<'py>(
     };
     let goes_on = || failed.lock().unwrap_or_else(PoisonError::into_inner).is_none();
     let first = assembled(cubin.to_vec());
-    let chosen = py.detach(|| occupancy::best_text(ptx.as_bytes(), (first, None), limits, &other, &goes_on));
+    let chosen = py.detach(|| {
+        let first = occupancy::best_text(ptx.as_bytes(), (first, None), limits, &other, &goes_on);
+        occupancy::better_of(first, second.map(str::as_bytes), limits, &other, &goes_on)
+    });
     match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(error) => Err(error),
         None => Ok(PyBytes::new(py, &chosen.made.cubin)),
@@ -250,6 +256,9 @@ fn compile<'py>(
             }
             if let Some(estimate) = compiled.estimate_json() {
                 dict.set_item("estimate", estimate.to_string())?;
+            }
+            if let Some(second) = &compiled.second {
+                dict.set_item("second", String::from_utf8_lossy(second))?;
             }
             let times = &compiled.times;
             let seconds = PyDict::new(py);

@@ -94,6 +94,7 @@ class Kernel:
     diagnostics: tuple = field(repr=False)
     schedules: "Schedules" = field(default=None, repr=False)
     estimate: dict = field(default=None, repr=False)
+    second: str = field(default=None, repr=False)
 
     @property
     def name(self):
@@ -141,12 +142,14 @@ def compile(
 
     ``target`` is ``cuda:80``, ``cuda:90``, ``hip:gfx942`` and so on; without one, what the module says, or ``cuda:90``.
     ``emit`` is the last stage: ttir, ttgir, llir, asm (ptx, amdgcn), bin (cubin, hsaco) or sass. Options: ``num_warps``,
-    ``num_stages``, ``num_ctas``, ``explain``, ``schedules``, ``verify_each``, ``all_tensor_maps``, ``locations``, ``line_info``, ``max_registers``,
+    ``num_stages``, ``num_ctas``, ``explain``, ``schedules``, ``verify_each``, ``all_tensor_maps``, ``locations``, ``line_info``, ``second``, ``max_registers``,
     ``waves_per_eu``, ``fp_fusion``, ``flush_denormals``, ``ptxas_options``, ``libraries`` (bitcode files), and ``ptxas``, ``nvdisasm``, ``libdevice``,
     ``lld``, ``device_libraries`` (paths). Other threads run meanwhile.
 
     ``estimate`` is a launch, ``{"grid": (gx, gy, gz), "args": {number: value}}`` as far as it is known, or ``{}``: then the
     kernel has what the objective counts for a program of it, as ``ttc --estimate``.
+
+    With ``second`` the kernel has other PTX for the same launch beside the first where registers decide which of the two is better.
 
     ``overrides`` maps stages (ttir, ttgir, llir, ptx, amdgcn) to text or paths that take the place of what would be made; what
     follows is made from them. They must be of the same kernel, target and launch, and one that is not used is an error.
@@ -169,7 +172,8 @@ def compile(
     asm = {vendor.get(stage, stage): made for stage, made in raw["artifacts"].items()}
     schedules = Schedules(*raw["schedules"]) if "schedules" in raw else None
     estimated = json.loads(raw["estimate"]) if "estimate" in raw else None
-    return Kernel(asm, metadata, raw.get("resources") or {}, raw["seconds"], diagnostics, schedules, estimated)
+    used, second = raw.get("resources") or {}, raw.get("second")
+    return Kernel(asm, metadata, used, raw["seconds"], diagnostics, schedules, estimated, second)
 
 
 class Explanation(str):

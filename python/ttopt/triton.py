@@ -123,6 +123,7 @@ class _Compilation:
         self.assembly = assembly
         self.originals = originals
         self.made = {}
+        self.second = None
         self.fallen_back = None
 
     def run(self, stage, source, metadata):
@@ -182,6 +183,7 @@ class _Compilation:
             emit="asm",
             name=_kernel_name(source),
             locations=True,
+            second=is_cuda,
             num_warps=options.num_warps,
             num_stages=max(1, options.num_stages),
             num_ctas=options.num_ctas,
@@ -201,6 +203,7 @@ class _Compilation:
         made = {stage: kernel.asm[stage] for stage in ("ttgir", "llir", self.assembly)}
         made[self.assembly] = self._finish(made[self.assembly])
         self.facts, self.made = facts, made
+        self.second = kernel.second and self._finish(kernel.second)
         with _lock:
             _counts["compiled"] += 1
 
@@ -224,7 +227,7 @@ class _Compilation:
         # Whoever says how many registers a thread may have says how many CTAs there are.
         keeps_ctas = bool(getattr(self.options, "maxnreg", None))
         target = f"cuda:{self._capability()}"
-        return _ttopt.best_binary(source, cubin, target, metadata.get("shared"), keeps_ctas, again)
+        return _ttopt.best_binary(source, cubin, target, metadata.get("shared"), keeps_ctas, again, self.second)
 
     def _capability(self):
         match = re.fullmatch(r"sm_?(\d+)a?", str(getattr(self.options, "arch", None) or ""))

@@ -3,7 +3,7 @@
 use crate::binary::{self, Resources};
 use crate::companions::Companions;
 use crate::contexts::Contexts;
-use crate::diagnostics::{Handler, Sink};
+use crate::diagnostics::{self, Handler, Sink};
 use crate::occupancy::{self, Assembled, Chosen, Limits};
 use crate::overrides::{self, Expected, Override};
 use crate::refusal::Refusal;
@@ -30,7 +30,7 @@ use ttopt_passes::choice::{Choice, Unit};
 use ttopt_passes::estimate::{Estimate, Launch};
 use ttopt_passes::kernel_decisions::{MOST_CTAS, REDUCE_LOOP_ADDRESSES};
 use ttopt_passes::last_use::COMES_BACK;
-use ttopt_passes::schedule::pass::SCHEDULES;
+use ttopt_passes::schedule::pass::{AHEAD_IN_REGISTERS, SCHEDULES};
 
 /// What to stop at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -145,6 +145,9 @@ pub struct Options {
     /// Whether libdevice's functions of singles, square roots and roundings to whole numbers take denormal numbers for zero, as
     /// Triton's `enable_reflect_ftz` lets them by default; NVIDIA's GPUs only.
     pub flush_denormals: bool,
+    /// Whether PTX that may do better with the registers that `ptxas` has for it is made beside the one asked for
+    /// ([`Compiled::second`]): for those who assemble it themselves. Binaries are made of the better one in any case.
+    pub second: bool,
     /// What `ptxas` is told beyond what it needs to know.
     pub ptxas_options: Vec<String>,
     /// Stages that take the place of what would be made.
@@ -175,6 +178,7 @@ impl Default for Options {
             waves_per_eu: None,
             fp_fusion: true,
             flush_denormals: true,
+            second: false,
             ptxas_options: Vec::new(),
             overrides: Vec::new(),
             companions: Companions::default(),
@@ -356,6 +360,9 @@ pub struct Compiled {
     pub schedules: Option<Vec<Timeline>>,
     /// What a program of the launch asks of the GPU, where [`Options::estimate`] asks for that and passes chose layouts.
     pub estimate: Option<Estimate>,
+    /// Other PTX of the same kernel for the same launch, where loads of the first wait in registers for later iterations, and
+    /// whether they do better without is known when registers are allocated (`occupancy::better_of`).
+    pub second: Option<Vec<u8>>,
     /// How long the stages took.
     pub times: Times,
 }
@@ -521,6 +528,8 @@ fn compile_in(
         ttgir: None,
         passes,
         pipelines,
+        anew: &|| parse(&source),
+        second: None,
         made: Compiled::default(),
     };
     if let Some(ttir) = ttir {
@@ -557,14 +566,7 @@ impl Passes {
     /// tool may do.
     fn new(options: &Options, wanted: Option<&TargetDesc>, prints: bool) -> Result<Self> {
         let target = wanted.map_or(DEFAULT_TARGET, |target| target.name);
-        let mut pipeline = ttopt_passes::pipeline::Options::for_target(target);
-        pipeline.num_warps = options.num_warps;
-        pipeline.num_stages = options.num_stages;
-        pipeline.num_ctas = options.num_ctas;
-        pipeline.explain = options.explain;
-        pipeline.record_schedules = options.schedules;
-        pipeline.all_tensor_maps = options.all_tensor_maps;
-        let mut to_ttgir = ttopt_passes::pipeline::ttir_to_ttgir(&pipeline);
+        let mut to_ttgir = ttopt_passes::pipeline::ttir_to_ttgir(&Self::of(options, target));
         if !prints {
             to_ttgir.iter_mut().for_each(|pass| *pass = pass.replace("{table=true}", ""));
         }
@@ -584,6 +586,18 @@ impl Passes {
         Ok(made)
     }
 
+    /// What passes are told for `target`.
+    fn of(options: &Options, target: &str) -> ttopt_passes::pipeline::Options {
+        let mut pipeline = ttopt_passes::pipeline::Options::for_target(target);
+        pipeline.num_warps = options.num_warps;
+        pipeline.num_stages = options.num_stages;
+        pipeline.num_ctas = options.num_ctas;
+        pipeline.explain = options.explain;
+        pipeline.record_schedules = options.schedules;
+        pipeline.all_tensor_maps = options.all_tensor_maps;
+        pipeline
+    }
+
     fn to_llvm(&self, vendor: Vendor) -> Vec<String> {
         ttopt_lowering::ttgir_to_llvm(vendor, self.explain)
     }
@@ -600,6 +614,10 @@ struct Compilation<'a, 'c> {
     ttgir: Option<Module<'c>>,
     passes: Passes,
     pipelines: &'a Pipelines,
+    /// The input once more.
+    anew: &'a dyn Fn() -> Result<Module<'c>>,
+    /// What became of it without loads that wait in registers.
+    second: Option<Compiled>,
     made: Compiled,
 }
 
@@ -611,6 +629,7 @@ impl<'c> Compilation<'_, 'c> {
             return Ok(());
         }
         self.make_ttgir()?;
+        self.make_second()?;
         if self.finish_text(Stage::Ttgir)? {
             self.made.metadata = metadata(&self.module, self.options).ok();
             return Ok(());
@@ -745,6 +764,56 @@ impl<'c> Compilation<'_, 'c> {
         self.set_target();
         self.made.times.ttgir = start.elapsed();
         self.print_after("ttgir");
+        Ok(())
+    }
+
+    /// Makes PTX in which no loads wait in registers for later iterations, where some do.
+    fn make_second(&mut self) -> Result<()> {
+        let module = as_op(&self.module);
+        let waits = module.attr(AHEAD_IN_REGISTERS).is_some();
+        module.remove_attr(AHEAD_IN_REGISTERS);
+        let Options { emit, second, overrides, .. } = self.options;
+        let is_wanted = *emit > Stage::Amdgcn || *second && emit.is_assembly();
+        let target = TargetDesc::parse(target_of(&self.module).unwrap_or("")).ok();
+        let Some(target) = target.filter(|target| target.vendor == Vendor::Nvidia) else { return Ok(()) };
+        if !waits || !is_wanted || !overrides.is_empty() {
+            return Ok(());
+        }
+        let options = Options {
+            emit: Stage::Asm,
+            print_after: Vec::new(),
+            explain: false,
+            schedules: false,
+            estimate: None,
+            keep: false,
+            dump: None,
+            second: false,
+            ..self.options.clone()
+        };
+        let mut pipeline = Passes::of(&options, target.name);
+        pipeline.ahead_in_registers = false;
+        let passes = Passes { to_ttgir: ttopt_passes::pipeline::ttir_to_ttgir(&pipeline), explain: false };
+        let mut other = Compilation {
+            module: (self.anew)()?,
+            name: self.name,
+            options: &options,
+            is_cancelled: self.is_cancelled,
+            wanted: self.wanted,
+            ttgir: None,
+            passes,
+            pipelines: self.pipelines,
+            anew: self.anew,
+            second: None,
+            made: Compiled::default(),
+        };
+        // What it has to say the first one says, too.
+        let made = diagnostics::during(module.context(), |_| (), || other.run());
+        self.check_cancelled()?;
+        if let Err(error) = made {
+            tracing::warn!("other text for a kernel is left: {error:#}");
+        } else {
+            self.second = Some(other.made);
+        }
         Ok(())
     }
 
@@ -943,12 +1012,23 @@ impl<'c> Compilation<'_, 'c> {
         if !object {
             self.keep(Stage::Asm, code.clone())?;
         }
+        self.take_second(&metadata);
         self.made.times.asm = start.elapsed();
         if self.options.emit.is_assembly() {
             return Ok(());
         }
         self.check_cancelled()?;
         self.make_binary(&code, target)
+    }
+
+    /// Takes the text beside the first, which is launched as `metadata` says, if that launch has all that it needs.
+    fn take_second(&mut self, metadata: &Metadata) {
+        let fits = |other: &Metadata| {
+            let as_first = Metadata { shared: metadata.shared, ..other.clone() };
+            other.shared <= metadata.shared && as_first.to_json() == metadata.to_json()
+        };
+        let second = self.second.take().filter(|other| other.metadata.as_ref().is_some_and(fits));
+        self.made.second = second.map(|second| second.output);
     }
 
     /// Says at the kernel, which is lowered already, what was chosen.
@@ -1052,8 +1132,10 @@ impl<'c> Compilation<'_, 'c> {
                 };
                 let go_on = || self.check_cancelled().is_ok();
                 let made = occupancy::with_next_text(code, limits, || assemble(code), &other)?;
+                let first = occupancy::best_text(code, made, limits, &other, &go_on);
+                let second = self.made.second.as_deref();
                 let Chosen { made, text, tried, place } =
-                    occupancy::best_text(code, made, limits, &other, &go_on);
+                    occupancy::better_of(first, second, limits, &other, &go_on);
                 self.check_cancelled()?;
                 if self.options.explain
                     && let Some(choice) = Choice::among("the stack of a thread", Unit::Bytes, tried, place)

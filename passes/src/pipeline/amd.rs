@@ -29,7 +29,12 @@ pub(super) const PASSES: &[Entry] = &[
     Entry::with("tritongpu-explain-layouts", &[("table", True)]).when(Explained),
     Entry::with(
         "tritongpu-pipeline",
-        &[("num-stages", NumStages), ("explain", Explain), ("record", RecordSchedules)],
+        &[
+            ("num-stages", NumStages),
+            ("explain", Explain),
+            ("record", RecordSchedules),
+            ("ahead-in-registers", AheadInRegisters),
+        ],
     ),
     Entry::new("tritongpu-fit-shared-memory"),
     Entry::new("tritongpu-cluster-buffers"),

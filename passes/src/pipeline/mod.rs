@@ -23,6 +23,9 @@ pub struct Options {
     pub explain: bool,
     /// Whether the schedules of loops are written to the module ([`SCHEDULES`](crate::schedule::pass::SCHEDULES)).
     pub record_schedules: bool,
+    /// Whether loads may run ahead where all of them only wait in registers
+    /// ([`AHEAD_IN_REGISTERS`](crate::schedule::pass::AHEAD_IN_REGISTERS)).
+    pub ahead_in_registers: bool,
     /// Whether descriptors have tensor maps also where pointers were measured to be faster.
     pub all_tensor_maps: bool,
 }
@@ -43,6 +46,7 @@ impl Default for Options {
             num_ctas: 1,
             explain: false,
             record_schedules: false,
+            ahead_in_registers: true,
             all_tensor_maps: false,
         }
     }
@@ -58,6 +62,7 @@ enum Given {
     NumStages,
     Explain,
     RecordSchedules,
+    AheadInRegisters,
     AllTensorMaps,
     /// Whether the matrix instructions of the target multiply f32 only rounded to TF32.
     RoundsSingle,
@@ -124,6 +129,7 @@ impl Entry {
             Given::NumStages => options.num_stages.to_string(),
             Given::Explain => options.explain.to_string(),
             Given::RecordSchedules => options.record_schedules.to_string(),
+            Given::AheadInRegisters => options.ahead_in_registers.to_string(),
             Given::AllTensorMaps => options.all_tensor_maps.to_string(),
             Given::RoundsSingle => target.is_some_and(rounds_single).to_string(),
             Given::True => true.to_string(),

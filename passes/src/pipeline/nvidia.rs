@@ -42,7 +42,12 @@ pub(super) const PASSES: &[Entry] = &[
     Entry::with("tritongpu-explain-layouts", &[("table", True)]).when(Explained),
     Entry::with(
         "tritongpu-pipeline",
-        &[("num-stages", NumStages), ("explain", Explain), ("record", RecordSchedules)],
+        &[
+            ("num-stages", NumStages),
+            ("explain", Explain),
+            ("record", RecordSchedules),
+            ("ahead-in-registers", AheadInRegisters),
+        ],
     ),
     Entry::with("tritongpu-dots-in-parts", &[("explain", Explain)]),
     Entry::new("tritongpu-fit-shared-memory"),

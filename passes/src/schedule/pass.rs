@@ -10,7 +10,7 @@ use super::read_ahead::ReadAhead;
 use super::source::{Ahead, Refusal, Source, Stores, body, check_attributes};
 use super::staged::turn_in_registers;
 use super::swizzled::swizzle_rings;
-use super::worth::Worth;
+use super::worth::{PARTS, Worth};
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::analysis::registers::{spare_registers_of, waves_together};
 use crate::buffer_plans;
@@ -54,6 +54,11 @@ pub static TRITONGPU_PIPELINE: PassDef = PassDef {
             description: "write the schedule of each loop, or why it has none, to the module as JSON (ttg.schedules)",
             kind: OptionKind::Bool(false),
         },
+        PassOption {
+            name: "ahead-in-registers",
+            description: "whether loads may run ahead where all of them only wait in registers",
+            kind: OptionKind::Bool(true),
+        },
     ],
     ..PassDef::new(
         "tritongpu-pipeline",
@@ -70,6 +75,9 @@ pub const SCHEDULED_CTAS: &str = "ttg.scheduled_ctas";
 pub const PINNED: &str = "ttg.pinned";
 /// On modules, where it is asked for: the schedules of loops, as strings with a [`Timeline`] in JSON each.
 pub const SCHEDULES: &str = "ttg.schedules";
+/// On modules: that loads of a loop run ahead, which nobody asked for, and all of them only wait in registers meanwhile. Whether that
+/// pays is known when registers are allocated.
+pub const AHEAD_IN_REGISTERS: &str = "ttg.ahead_in_registers";
 /// More stages than this are taken for a mistake.
 const MOST_STAGES: i64 = 64;
 
@@ -141,6 +149,7 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
     let mut said =
         Said { explains: options.bool("explain"), records: options.bool("record"), loops: Vec::new() };
     let worth = Worth::new(module, machine.clone(), &target);
+    let may_wait_in_registers = options.bool("ahead-in-registers");
     let mut sources = Vec::new();
     for op in loops {
         let asked = op
@@ -167,6 +176,12 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
                 let nested = nest::around(op).map(|(outer, _)| budget(outer)).transpose();
                 let nested = nested.map_err(|reason| error(op, reason))?;
                 let schedule = LoopSchedule::new(&source.graph, &alone);
+                let waits = |schedule: &LoopSchedule| !all && schedule.bytes_under_way(&source.graph, 1) == 0;
+                let in_registers = schedule.as_ref().is_some_and(waits);
+                if in_registers && !may_wait_in_registers {
+                    said.none(op, "what would run ahead would only wait in registers");
+                    continue;
+                }
                 let pays = |schedule: &LoopSchedule| all || worth.pays(&source, schedule, &alone);
                 let schedule = schedule.map(|schedule| (pays(&schedule), schedule));
                 if said.explains
@@ -177,6 +192,10 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
                 }
                 match schedule {
                     Some((true, schedule)) => {
+                        // CTAs of fewer warps than a multiprocessor has parts do not fill each other's waits.
+                        if in_registers && machine.num_warps as f64 >= PARTS {
+                            module.set_attr(AHEAD_IN_REGISTERS, Attr::unit(module.context()));
+                        }
                         let one = Planned { source, schedule, nest: None, ctas: alone.ctas };
                         let turns = || {
                             let source = source_of(&Ahead { stores: Stores::All, reads: Vec::new() }).ok()?;

@@ -33,7 +33,7 @@ const MANY_TRIPS: u64 = 8;
 /// A share of cycles that is clearly less. Unmeasured.
 const CLEARLY: f64 = 0.95;
 /// Parts of a multiprocessor, of which a warp uses one (CUDA programming guide, "Hardware Multithreading").
-const PARTS: f64 = 4.0;
+pub const PARTS: f64 = 4.0;
 
 /// Cycles of `trips` iterations of `own` cycles each, of which loads run ahead by `stages` less one.
 fn piped(trips: u64, own: f64, stages: u32) -> f64 {

@@ -6,8 +6,9 @@
 //! chosen is what trying them one after the other would choose.
 
 use super::{
-    BY_MACHINE_CODE, MOST_REGISTERS, Variant, in_other_orders, is_worth_another_order, is_worth_fewer_ctas,
-    is_worth_more_ctas, is_worth_no_bound, likely_next, with_fewer_spills, with_more_ctas, without_bound,
+    BY_MACHINE_CODE, FASTER_WITHOUT_LOADS_AHEAD, MOST_REGISTERS, Variant, in_other_orders,
+    is_worth_another_order, is_worth_fewer_ctas, is_worth_more_ctas, is_worth_no_bound,
+    is_worth_no_loads_ahead, likely_next, with_fewer_spills, with_more_ctas, without_bound,
 };
 use crate::binary;
 use std::borrow::Cow;
@@ -124,6 +125,36 @@ pub fn best_text<'a, R: Send>(
         best.try_without_bound(assemble);
     }
     best
+}
+
+/// The better one of the best text of a kernel and the best that a `second` text gives, in which no loads wait in registers for
+/// later iterations.
+pub fn better_of<'a, R: Send>(
+    first: Chosen<'a, R>,
+    second: Option<&'a [u8]>,
+    limits: Limits,
+    assemble: &Assembler<'_, R>,
+    go_on: &dyn Fn() -> bool,
+) -> Chosen<'a, R> {
+    let Some(text) = second.filter(|text| text.len() <= MOST_TEXT && go_on()) else { return first };
+    let Some(made) = assemble(text) else { return first };
+    let is_better = |factor: f64, text: &[u8], made: &Assembled<R>| {
+        let (before, after) = ((&*first.text, &first.made.cubin[..]), (text, &made.cubin[..]));
+        is_worth_no_loads_ahead(before, after, limits, factor)
+    };
+    // What is slower at first is not looked into.
+    let stack = made.stack;
+    let second = is_better(1.0, text, &made).then(|| best_text(text, (made, None), limits, assemble, go_on));
+    let better = second.filter(|second| is_better(FASTER_WITHOUT_LOADS_AHEAD, &second.text, &second.made));
+    let mut tried = first.tried;
+    tried.push(candidate(
+        "without loads that wait in registers",
+        better.as_ref().map_or(stack, |better| better.made.stack),
+    ));
+    match better {
+        Some(Chosen { made, text, .. }) => Chosen { made, text, place: tried.len() - 1, tried },
+        None => Chosen { tried, ..first },
+    }
 }
 
 impl<R: Send> Chosen<'_, R> {
@@ -358,6 +389,18 @@ mod tests {
         assert!(matches!(chosen.text, Cow::Borrowed(_)) && chosen.tried.len() == 1 && chosen.place == 0);
         let chosen = best_text(&text, (made(136), None), LIMITS, &|_| panic!("nobody asked"), &|| false);
         assert_eq!(chosen.made.facts, 136);
+    }
+
+    #[test]
+    fn a_second_text_is_left_where_it_is_refused_or_nothing_says_that_it_is_faster() {
+        let (text, second) = (kernel(4, ""), kernel(8, ""));
+        let first = || best_text(&text, (made(0), None), LIMITS, &|_| panic!("nobody asked"), &|| true);
+        let refused = better_of(first(), Some(&second), LIMITS, &|_| None, &|| true);
+        assert_eq!((refused.place, refused.tried.len(), refused.made.facts), (0, 1, 0));
+        let known = better_of(first(), Some(&second), LIMITS, &|_| Some(made(8)), &|| true);
+        assert_eq!((known.place, known.tried.len(), known.made.facts), (0, 2, 0));
+        let cancelled = better_of(first(), Some(&second), LIMITS, &|_| panic!("nobody asked"), &|| false);
+        assert_eq!(cancelled.tried.len(), 1);
     }
 
     /// A loop whose loads ptxas may have under way four times, with so many instructions behind it.
