@@ -301,3 +301,43 @@ tt.func @guarded_differences(%n: i32, %p: !tt.ptr<i32>) {
   tt.store %p, %3 : !tt.ptr<i32>
   tt.return
 }
+
+// -----
+
+// Where a loop over positions ends, and what positions are compared with, is a size. What data are compared with is none, nor what
+// ends a loop that begins anywhere.
+tt.func @bounds_are_sizes(%n: i32 {tt.divisibility = 16 : i32}, %m: i32, %k: i32, %least: i32, %data: tensor<64xi32>) {
+  %c0 = arith.constant 0 : i32 // expected-remark {{constancy = [1], constant = 0}}
+  %c64 = arith.constant 64 : i32 // expected-remark {{divisibility = [64], constancy = [1], constant = 64}}
+  %c63 = arith.constant 63 : i32 // expected-remark {{divisibility = [1], constancy = [1], constant = 63}}
+  %c96 = arith.constant dense<96> : tensor<64xi32> // expected-remark {{divisibility = [32], constancy = [64], constant = 96}}
+  %pid = tt.get_program_id x : i32 // expected-remark {{divisibility = [1], constancy = [1], not negative}}
+  %range = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32> // expected-remark {{constancy = [1], not negative}}
+  %some = arith.addi %m, %c63 : i32 // expected-remark {{divisibility = [1], constancy = [1], not negative}}
+  %tiles = arith.divsi %some, %c64 : i32 // expected-remark {{divisibility = [1], constancy = [1], not negative}}
+  // expected-remark@+1 {{divisibility = [64], constancy = [1], not negative}}
+  %rows = arith.muli %m, %c64 : i32
+  scf.for %j = %c0 to %tiles step %c64 : i32 {
+  }
+  %row = arith.muli %pid, %n : i32 // expected-remark {{divisibility = [16], constancy = [1], not negative}}
+  scf.for %i = %c0 to %n step %c64 : i32 {
+    %first = arith.addi %row, %i : i32 // expected-remark {{divisibility = [16], constancy = [1], not negative}}
+    %starts = tt.splat %first : i32 -> tensor<64xi32> // expected-remark {{divisibility = [16], constancy = [64], not negative}}
+    %at = arith.addi %starts, %range : tensor<64xi32> // expected-remark {{divisibility = [16], constancy = [1], not negative}}
+    // expected-remark@+1 {{contiguity = [1], divisibility = [1], constancy = [16], not negative}}
+    %quotient = arith.divsi %at, %c96 : tensor<64xi32>
+    // expected-remark@+1 {{contiguity = [16], divisibility = [16], constancy = [1], not negative}}
+    %remainder = arith.remsi %at, %c96 : tensor<64xi32>
+  }
+  %bound = tt.splat %least : i32 -> tensor<64xi32> // expected-remark {{divisibility = [1], constancy = [64]}}
+  %less = arith.cmpi slt, %data, %bound : tensor<64xi32> // expected-remark {{divisibility = [1], constancy = [1], not negative}}
+  // expected-remark-re@+1 {{divisibility = [64], constancy = [1]{{$}}}}
+  %other = arith.muli %least, %c64 : i32
+  %ks = tt.splat %k : i32 -> tensor<64xi32> // expected-remark {{divisibility = [1], constancy = [64], not negative}}
+  %inside = arith.cmpi slt, %range, %ks : tensor<64xi32> // expected-remark {{divisibility = [1], constancy = [1], not negative}}
+  // expected-remark@+1 {{divisibility = [64], constancy = [1], not negative}}
+  %columns = arith.muli %k, %c64 : i32
+  scf.for %i = %least to %m step %c64 : i32 {
+  }
+  tt.return
+}

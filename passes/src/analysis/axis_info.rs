@@ -16,8 +16,8 @@
 //! Quotients and remainders of signed numbers keep runs only where the
 //! dividend is not negative, since rounding is towards zero. Program ids,
 //! ranges and constants are known not to be, nor a difference where the branch to it says so (`guards`); integer
-//! arguments that the kernel divides by are sizes and taken not to be, and neither is what it divides by a size that is
-//! not known: a position.
+//! arguments that the kernel divides by, that end loops over positions, or that positions are compared with, are sizes and taken not to
+//! be, and neither is what it divides by a size that is not known: a position.
 
 mod flow;
 mod guards;

@@ -27,6 +27,28 @@ use ttopt_dialect::tt::ops::{
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::ops::ConvertLayoutOp;
 
+/// Operations through which positions are followed.
+const STEPS: u32 = 16;
+
+/// Whether `value` counts elements or programs from zero: sums and multiples of ranges, numbers of programs and counters of loops.
+fn is_position(value: Value<'_>, steps: u32) -> bool {
+    let Some(steps) = steps.checked_sub(1) else { return false };
+    let Some(op) = value.def_op() else {
+        let around = value.arg_block().and_then(|block| block.parent()).and_then(ForOp::cast);
+        return around.is_some_and(|around| {
+            around.induction_variable() == Some(value) && is_position(around.lower(), steps)
+        });
+    };
+    match_op!(op, {
+        MakeRangeOp | GetProgramIdOp => true,
+        ConstantOp => constant(op, op.result(0).ty()).is_some_and(|known| known.nonneg),
+        SplatOp | BroadcastOp | ExpandDimsOp | ExtSIOp | AddIOp | MulIOp => {
+            op.operands().all(|operand| is_position(operand, steps))
+        },
+        _ => false,
+    })
+}
+
 /// How often the facts of a block argument may change before they are given
 /// up: divisors and lengths could else shrink one power of two at a time.
 const CHANGES: u8 = 8;
@@ -160,7 +182,7 @@ impl<'c> Solver<'c> {
         };
         let mut calls = Vec::new();
         let mut functions = Vec::new();
-        let mut divisors = Vec::new();
+        let (mut divisors, mut bounds) = (Vec::new(), Vec::new());
         root.walk(&mut |op| {
             match_op!(op, {
                 FuncOp | FuncFuncOp => {
@@ -175,6 +197,17 @@ impl<'c> Solver<'c> {
                     solver.position(op);
                 },
                 AssumeOp => solver.assume(op),
+                ForOp(around) => {
+                    if is_position(around.lower(), STEPS) {
+                        bounds.push(around.upper());
+                    }
+                },
+                // slt
+                CmpIOp(test) => {
+                    if test.predicate() == Some(2) && is_position(op.operand(0), STEPS) {
+                        bounds.push(op.operand(1));
+                    }
+                },
                 _ => {},
             });
             solver.enqueue(op);
@@ -188,6 +221,7 @@ impl<'c> Solver<'c> {
             }
         }
         solver.sizes(divisors);
+        bounds.into_iter().for_each(|bound| solver.bound(bound));
         for function in functions {
             solver.enter(function);
         }
@@ -228,6 +262,23 @@ impl<'c> Solver<'c> {
                     }
                 }
             }
+        }
+    }
+
+    /// An argument that ends a loop over positions, or that positions are compared with, is a size: not negative. Where it were, the
+    /// loop would not run, and nothing would be accessed.
+    fn bound(&mut self, mut value: Value<'c>) {
+        let by_constant =
+            |op: Op<'c>| op.num_operands() == 2 && ConstantOp::defining(op.operand(1)).is_some();
+        while let Some(op) = value.def_op().filter(|op| {
+            is_one_of!(*op, SplatOp | BroadcastOp | ExpandDimsOp | ExtSIOp)
+                || is_one_of!(*op, AddIOp | DivSIOp) && by_constant(*op)
+        }) {
+            value = op.operand(0);
+        }
+        let owner = value.arg_block().and_then(|block| block.parent());
+        if owner.is_some_and(|op| FuncOp::cast(op).is_some()) {
+            self.assumed.entry(value).or_insert(Assumed { nonneg: true, div: 1 }).nonneg = true;
         }
     }
 
