@@ -15,6 +15,7 @@ use crate::analysis::registers::{RESERVED, ctas_together, ctas_with_copies, spar
 use crate::buffer_plans::BufferLayout;
 use crate::ir_util::{
     allocation, constant, fills_constant_buffer, in_block, is_dot, is_loop, multiplies, programs_of_tiles,
+    trip_count,
 };
 use crate::machine::error;
 use crate::plans::{self, AccessFacts, scratch_bytes};
@@ -407,12 +408,14 @@ impl<'c> Source<'c> {
 
     /// The stages of a loop for which `stages` are wanted: those that the program asks for by what runs ahead how far, if
     /// it does. Copies to addresses that are loaded run ahead no less than others: loads of addresses have stages of their own,
-    /// and take registers alone.
+    /// and take registers alone. More stages than a loop has iterations would be shared memory for nothing.
     pub fn stages(&self, stages: u32) -> u32 {
         let asked = self.graph.nodes.iter().filter_map(|node| node.asked).max().map(|ahead| ahead + 1);
+        let most =
+            trip_count(self.op).map_or(u32::MAX, |trips| u32::try_from(trips).unwrap_or(u32::MAX).max(2));
         asked.unwrap_or(match self.why {
             Why::Recurs => stages.min(2),
-            Why::Multiplies => stages.max(self.graph.levels_of_copies() + 1),
+            Why::Multiplies => stages.min(most).max(self.graph.levels_of_copies() + 1),
             Why::Asked => stages,
         })
     }
