@@ -162,7 +162,9 @@ def linear_sums_of_sigmoids_and_logsumexp_of_rows():
 
 
 @triton.jit
-def implicit_product(x_ptr, w_ptr, scale_ptr, shift_ptr, y_ptr, N, H, W, O, C: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+def implicit_product(
+    x_ptr, w_ptr, scale_ptr, shift_ptr, y_ptr, N, H, W, O, C: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
     # K runs over taps and channels at once: both come of a division for each element of the tile of 48 channels.
     m, o = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
     n, h, w = m // (H * W), m // W % H, m % W
@@ -719,7 +721,9 @@ def factors_of_26_fields_gathered_to_three_axes():
 
 
 @triton.jit
-def compressed_interactions(x_ptr, h_ptr, w_ptr, y_ptr, F: tl.constexpr, FP: tl.constexpr, M: tl.constexpr, D: tl.constexpr, O: tl.constexpr):
+def compressed_interactions(
+    x_ptr, h_ptr, w_ptr, y_ptr, F: tl.constexpr, FP: tl.constexpr, M: tl.constexpr, D: tl.constexpr, O: tl.constexpr,
+):  # fmt: skip
     # Products of two sets of fields for each coordinate: a dot over pairs, of which the tile is made by a reshape.
     b = tl.program_id(0)
     d, f, m, o = tl.arange(0, D), tl.arange(0, FP), tl.arange(0, M), tl.arange(0, O)

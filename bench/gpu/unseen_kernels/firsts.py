@@ -99,7 +99,9 @@ def attention_one_query_a_program_in_three_loops():
 
 
 @triton.jit
-def matmul_a_transposed(a_ptr, b_ptr, c_ptr, M, N, K, stride_ak, stride_am, stride_bk, stride_bn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+def matmul_a_transposed(
+    a_ptr, b_ptr, c_ptr, M, N, K, stride_ak, stride_am, stride_bk, stride_bn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
     # The transposed operand is read as it lies and turned before the dot; too many warps; sums in half precision.
     m, n, k = tl.program_id(1) * BM + tl.arange(0, BM), tl.program_id(0) * BN + tl.arange(0, BN), tl.arange(0, BK)
     a_ptrs = a_ptr + k[:, None] * stride_ak + m[None, :] * stride_am

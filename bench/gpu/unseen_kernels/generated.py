@@ -10,7 +10,9 @@ from .common import against, arange, case, cdiv, cleared, f32, full, ints, rand,
 
 
 @triton.jit
-def pad_reflect_relu(in_ptr0, in_ptr1, out_ptr0, xnumel, H: tl.constexpr, W: tl.constexpr, P: tl.constexpr, C: tl.constexpr, XBLOCK: tl.constexpr):
+def pad_reflect_relu(
+    in_ptr0, in_ptr1, out_ptr0, xnumel, H: tl.constexpr, W: tl.constexpr, P: tl.constexpr, C: tl.constexpr, XBLOCK: tl.constexpr,
+):  # fmt: skip
     # Reflection by absolute values of what is left of the index, after a bias and ReLU.
     xindex = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[:]
     xmask = xindex < xnumel
@@ -127,7 +129,10 @@ def means_of_lanes_joined_eight_rows_a_program():
 
 
 @triton.jit
-def channel_means_split(in_ptr0, out_ptr0, out_ptr1, out_ptr2, xnumel, rnumel, C: tl.constexpr, HW: tl.constexpr, SPLIT: tl.constexpr, XBLOCK: tl.constexpr, RBLOCK: tl.constexpr):
+def channel_means_split(
+    in_ptr0, out_ptr0, out_ptr1, out_ptr2, xnumel, rnumel, C: tl.constexpr, HW: tl.constexpr, SPLIT: tl.constexpr, XBLOCK: tl.constexpr,
+    RBLOCK: tl.constexpr,
+):  # fmt: skip
     # Statistics of NCHW planes: the reduced index is split over samples and pixels, and over SPLIT pieces.
     xindex = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[:, None]
     xmask = xindex < xnumel
@@ -149,7 +154,10 @@ def channel_means_split(in_ptr0, out_ptr0, out_ptr1, out_ptr2, xnumel, rnumel, C
 
 
 @triton.jit
-def channel_means_joined(in_ptr0, in_ptr1, in_ptr2, in_out_ptr0, in_out_ptr1, out_ptr0, xnumel, C: tl.constexpr, SPLIT: tl.constexpr, XBLOCK: tl.constexpr, RBLOCK: tl.constexpr):
+def channel_means_joined(
+    in_ptr0, in_ptr1, in_ptr2, in_out_ptr0, in_out_ptr1, out_ptr0, xnumel, C: tl.constexpr, SPLIT: tl.constexpr, XBLOCK: tl.constexpr,
+    RBLOCK: tl.constexpr,
+):  # fmt: skip
     xindex = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[:, None]
     xmask = xindex < xnumel
     rindex = tl.arange(0, RBLOCK)[None, :]
@@ -237,7 +245,10 @@ def label_losses_by_pairs_of_maximum_and_sum():
 
 
 @triton.jit
-def trilinear_flat(in_ptr0, out_ptr0, xnumel, D: tl.constexpr, H: tl.constexpr, W: tl.constexpr, OD: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr, XBLOCK: tl.constexpr):
+def trilinear_flat(
+    in_ptr0, out_ptr0, xnumel, D: tl.constexpr, H: tl.constexpr, W: tl.constexpr, OD: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr,
+    XBLOCK: tl.constexpr,
+):  # fmt: skip
     # Half-pixel centers, indices clamped on either side, eight loads by long indices.
     xindex = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[:]
     xmask = xindex < xnumel
@@ -275,7 +286,9 @@ def volumes_upsampled_trilinearly_by_flat_indices():
 
 
 @triton.jit
-def max_pool_backward_gathered(in_ptr0, in_ptr1, out_ptr0, xnumel, H: tl.constexpr, W: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr, XBLOCK: tl.constexpr):
+def max_pool_backward_gathered(
+    in_ptr0, in_ptr1, out_ptr0, xnumel, H: tl.constexpr, W: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr, XBLOCK: tl.constexpr,
+):  # fmt: skip
     # Gradients of 3x3 windows by 2: each input looks at up to four windows whether their place is its own.
     xindex = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[:]
     xmask = xindex < xnumel
@@ -317,7 +330,10 @@ def gradients_of_pooled_maxima_looked_up_by_long_places():
 
 
 @triton.jit
-def avg_pool_backward_uncounted(in_ptr0, out_ptr0, xnumel, H: tl.constexpr, W: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr, K: tl.constexpr, S: tl.constexpr, P: tl.constexpr, XBLOCK: tl.constexpr):
+def avg_pool_backward_uncounted(
+    in_ptr0, out_ptr0, xnumel, H: tl.constexpr, W: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr, K: tl.constexpr, S: tl.constexpr,
+    P: tl.constexpr, XBLOCK: tl.constexpr,
+):  # fmt: skip
     # Windows overlap; what lies outside is not counted, so each window divides by its own size.
     xindex = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[:]
     xmask = xindex < xnumel
@@ -351,7 +367,10 @@ def gradients_of_means_of_5x5_windows_by_two():
 
 
 @triton.jit
-def foreach_step(p0, g0, m0, n0, p1, g1, m1, n1, p2, g2, m2, n2, p3, g3, m3, n3, lr, E0: tl.constexpr, E1: tl.constexpr, E2: tl.constexpr, BLOCK: tl.constexpr):
+def foreach_step(
+    p0, g0, m0, n0, p1, g1, m1, n1, p2, g2, m2, n2, p3, g3, m3, n3, lr, E0: tl.constexpr, E1: tl.constexpr, E2: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
     # Four tensors in one launch: which of them is told by the program's number.
     pid = tl.program_id(0)
     if pid < E0:
@@ -402,7 +421,10 @@ def momentum_of_four_tensors_by_numbers_of_programs():
 
 
 @triton.jit
-def add_template(arg_a, arg_b, in_ptr2, in_ptr3, out_ptr0, M, N, K, S, stride_am, stride_ak, stride_bk, stride_bn, GROUP_M: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):  # fmt: skip
+def add_template(
+    arg_a, arg_b, in_ptr2, in_ptr3, out_ptr0, M, N, K, S, stride_am, stride_ak, stride_bk, stride_bn, GROUP_M: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
     # A product of which rows are pixels: layer scale and the residual of NCHW, stored to NCHW by split indices.
     pid = tl.program_id(0)
     grid_m, grid_n = (M + BLOCK_M - 1) // BLOCK_M, (N + BLOCK_N - 1) // BLOCK_N
@@ -440,7 +462,10 @@ def product_of_pixels_stored_to_planes_with_residual():
 
 
 @triton.jit
-def norm_backward_mixed(in_ptr0, in_ptr1, in_ptr2, in_ptr3, in_ptr4, out_ptr0, out_ptr1, out_ptr2, xnumel, rnumel, RSPLIT, XBLOCK: tl.constexpr, RBLOCK: tl.constexpr):
+def norm_backward_mixed(
+    in_ptr0, in_ptr1, in_ptr2, in_ptr3, in_ptr4, out_ptr0, out_ptr1, out_ptr2, xnumel, rnumel, RSPLIT, XBLOCK: tl.constexpr,
+    RBLOCK: tl.constexpr,
+):  # fmt: skip
     # Gradients of rows and, in the same pass, partial sums for the gradients of gains and biases.
     pid = tl.program_id(0)
     r = tl.arange(0, RBLOCK)[None, :]
@@ -527,7 +552,9 @@ def places_of_maxima_where_some_are_no_numbers():
 
 
 @triton.jit
-def pointwise_3d(in_ptr0, in_ptr1, in_ptr2, out_ptr0, znumel, ynumel, xnumel, ZBLOCK: tl.constexpr, YBLOCK: tl.constexpr, XBLOCK: tl.constexpr):
+def pointwise_3d(
+    in_ptr0, in_ptr1, in_ptr2, out_ptr0, znumel, ynumel, xnumel, ZBLOCK: tl.constexpr, YBLOCK: tl.constexpr, XBLOCK: tl.constexpr,
+):  # fmt: skip
     # A tile of three axes of which each input has another one innermost.
     z = tl.program_id(2) * ZBLOCK + tl.arange(0, ZBLOCK)[:, None, None]
     y = tl.program_id(1) * YBLOCK + tl.arange(0, YBLOCK)[None, :, None]
@@ -549,7 +576,10 @@ def three_layouts_of_three_axes_in_one_tile():
 
 
 @triton.jit
-def window_softmax(in_ptr0, in_ptr1, in_ptr2, in_ptr3, out_ptr0, xnumel, H: tl.constexpr, NW: tl.constexpr, L: tl.constexpr, XBLOCK: tl.constexpr, RBLOCK: tl.constexpr):
+def window_softmax(
+    in_ptr0, in_ptr1, in_ptr2, in_ptr3, out_ptr0, xnumel, H: tl.constexpr, NW: tl.constexpr, L: tl.constexpr, XBLOCK: tl.constexpr,
+    RBLOCK: tl.constexpr,
+):  # fmt: skip
     # Scores of windows plus biases of a table by an index table, plus the mask of shifted windows; persistent.
     xindex = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[:, None]
     xmask = xindex < xnumel
@@ -751,7 +781,10 @@ def running_scores_of_rows_of_200_by_scans_of_pairs():
 
 
 @triton.jit
-def roll_to_windows(in_ptr0, in_ptr1, in_ptr2, out_ptr0, xnumel, H: tl.constexpr, W: tl.constexpr, C: tl.constexpr, WS: tl.constexpr, SHIFT: tl.constexpr, XBLOCK: tl.constexpr):
+def roll_to_windows(
+    in_ptr0, in_ptr1, in_ptr2, out_ptr0, xnumel, H: tl.constexpr, W: tl.constexpr, C: tl.constexpr, WS: tl.constexpr,
+    SHIFT: tl.constexpr, XBLOCK: tl.constexpr,
+):  # fmt: skip
     # Norm, roll by a shift, and partition to windows: one flat index whose remainders wrap.
     xindex = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[:]
     xmask = xindex < xnumel
@@ -783,7 +816,9 @@ def rolled_windows_of_normalized_pixels_channels_last():
 
 
 @triton.jit
-def index_put_accumulate(in_ptr0, in_ptr1, in_ptr2, out_ptr0, xnumel, D: tl.constexpr, ROWS: tl.constexpr, SKIP: tl.constexpr, XBLOCK: tl.constexpr):
+def index_put_accumulate(
+    in_ptr0, in_ptr1, in_ptr2, out_ptr0, xnumel, D: tl.constexpr, ROWS: tl.constexpr, SKIP: tl.constexpr, XBLOCK: tl.constexpr,
+):  # fmt: skip
     # Gradients of a table: wrapped negative rows, a row that is padding, a gain for each element; relaxed atomics.
     xindex = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[:]
     xmask = xindex < xnumel
