@@ -19,6 +19,7 @@ def cases():
     from unseen_kernels import epilogues, fields, passes, queries  # noqa: F401
     from unseen_kernels import habits, recipes, records, sights, simulations  # noqa: F401
     from unseen_kernels import axes, convolutions, modules, parts  # noqa: F401
+    from unseen_kernels import assorted, blocks, firsts, generated, numerics  # noqa: F401
 
     return common.CASES
 
