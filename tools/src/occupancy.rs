@@ -280,7 +280,7 @@ struct Variant {
 }
 
 /// Those to be tried one after the other, each of the best text before.
-const BY_MACHINE_CODE: [Variant; 6] = [
+const BY_MACHINE_CODE: [Variant; 8] = [
     Variant {
         name: "with fewer CTAs for more registers",
         text: with_more_registers,
@@ -310,6 +310,18 @@ const BY_MACHINE_CODE: [Variant; 6] = [
         text: with_fewer_loads_apart,
         changes_ctas: false,
         is_worth: is_worth_loads_apart,
+    },
+    Variant {
+        name: "with loops written out, loads first and as many CTAs as ptxas likes",
+        text: with_loops_written_out_and_loads_first,
+        changes_ctas: true,
+        is_worth: is_worth_writing_out_with_loads_first,
+    },
+    Variant {
+        name: "with loads first and as many CTAs as ptxas likes",
+        text: with_loads_first,
+        changes_ctas: true,
+        is_worth: is_worth_loads_first,
     },
     Variant {
         name: "with as many CTAs as ptxas likes",
@@ -493,6 +505,41 @@ const LEAST_WAITS: f64 = 0.5;
 
 /// Whether the kernel of `ptx` had better have its loops `written_out` than be `cubin`.
 fn is_worth_writing_out(ptx: &[u8], cubin: &[u8], written_out: &[u8], capability: u32) -> bool {
+    is_faster_written_out(ptx, cubin, written_out, capability) && more_stack(cubin, written_out) == 0
+}
+
+/// Registers of 32 bits that loads which stand first may keep alive.
+const REGISTERS_OF_LOADS: u32 = 64;
+/// By how much a kernel has to be faster with its loads first, by the estimate.
+const FASTER_LOADS_FIRST: f64 = 1.1;
+
+/// The text with loads before what computes, and without a bound: how many registers loads may have under way is then ptxas's choice.
+/// `None` where warps hardly wait for memory, or nearly all loads find their line in L1.
+fn with_loads_first(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
+    let waits = waits_at_least(LEAST_WAITS, ptx, cubin, capability)? && !near::loads_are_near(ptx);
+    waits.then(|| reorder::with_loads_first(ptx, REGISTERS_OF_LOADS))?.and_then(|text| unbounded(&text))
+}
+
+fn is_worth_loads_first(ptx: &[u8], cubin: &[u8], other: &[u8], capability: u32) -> bool {
+    is_faster(ptx, cubin, other, capability, is_faster_with_loads_first) && more_stack(cubin, other) == 0
+}
+
+fn is_faster_with_loads_first((before, warps): Estimated, (after, room): Estimated) -> bool {
+    before.shared_by(warps) >= FASTER_LOADS_FIRST * after.shared_by(room.min(warps))
+        && after.loads <= MORE_LOADS * before.loads
+}
+
+/// The text with its innermost loops written out, all their loads before what computes, and without a bound.
+fn with_loops_written_out_and_loads_first(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
+    let text = with_loops_written_out(ptx, cubin, capability)?;
+    unbounded(&reorder::with_loads_first(&text, REGISTERS_OF_LOADS)?)
+}
+
+fn is_worth_writing_out_with_loads_first(ptx: &[u8], cubin: &[u8], other: &[u8], capability: u32) -> bool {
+    is_faster_written_out(ptx, cubin, other, capability) && more_stack(cubin, other) <= STACK_APART
+}
+
+fn is_faster_written_out(ptx: &[u8], cubin: &[u8], written_out: &[u8], capability: u32) -> bool {
     let times = || {
         let (kernel, _) = only_kernel(ptx)?;
         let (before, after) = (parts(cubin, capability)?, cycles(written_out, capability)?);
@@ -504,7 +551,6 @@ fn is_worth_writing_out(ptx: &[u8], cubin: &[u8], written_out: &[u8], capability
         Some((before.shared_by(warps.0), after.shared_by(warps.1)))
     };
     times().is_some_and(|(before, after)| before >= FASTER_WRITTEN_OUT * after)
-        && more_stack(cubin, written_out) == 0
 }
 
 /// Registers of a thread from which on ptxas does more to stay below a bound than to order instructions another way.

@@ -20,6 +20,8 @@ pub enum Choice {
     FewestAlive,
     /// The last one in the text, but such that leave fewer registers alive as soon as they can be placed.
     LastInText,
+    /// Loads from global memory and what they need before all else, as long as no more registers of 32 bits are alive behind them.
+    LoadsFirst(u32),
 }
 
 /// What an instruction must not pass.
@@ -160,6 +162,11 @@ enum Part {
     Units(Vec<Unit>),
     /// With the number of the directive that says which line of the source it stands for.
     Text(Range<usize>, Option<usize>),
+}
+
+/// `ptx` with loads first, as long as no more than so many registers of 32 bits are alive; `None` where they are already.
+pub fn with_loads_first(ptx: &[u8], most: u32) -> Option<Vec<u8>> {
+    reordered(ptx, Choice::LoadsFirst(most)).filter(|text| text != ptx)
 }
 
 /// `ptx` with the instructions of its one kernel in another order. `None` where it has not exactly one, or calls functions.
@@ -499,6 +506,17 @@ fn dependences(units: &[Unit], registers: usize) -> Vec<Vec<u32>> {
     before
 }
 
+/// Whether a unit is a load from global memory, or some load needs it.
+fn needed_by_loads(units: &[Unit], before: &[Vec<u32>]) -> Vec<bool> {
+    let mut needed: Vec<bool> = units.iter().map(|unit| unit.class == Class::Load).collect();
+    for at in (0..units.len()).rev().filter(|at| !before[*at].is_empty()) {
+        if needed[at] {
+            before[at].iter().for_each(|earlier| needed[*earlier as usize] = true);
+        }
+    }
+    needed
+}
+
 /// Units that can be placed of which the best is looked for.
 const WINDOW: usize = 64;
 
@@ -512,10 +530,17 @@ fn order(units: &[Unit], halves: &[u8], passed: &[bool], choice: Choice) -> Vec<
     for register in units.iter().flat_map(|unit| unit.makes.iter().chain(&unit.uses)) {
         alive[*register as usize] |= passed[*register as usize];
     }
+    // Where loads go first, all else comes last: when it was asked for is no matter.
+    let ahead = match choice {
+        Choice::LoadsFirst(_) => needed_by_loads(units, &before),
+        Choice::FewestAlive | Choice::LastInText => Vec::new(),
+    };
+    let key = |step: u32, at: usize| (ahead.get(at).map_or(step, |ahead| u32::from(!ahead)), at);
+    let mut taken = 0_i64;
     // Those that can be placed, by when they were asked for.
     let mut asked = vec![0u32; units.len()];
     let mut ready: BTreeSet<(u32, usize)> =
-        (0..units.len()).filter(|at| waiting[*at] == 0).map(|at| (0, at)).collect();
+        (0..units.len()).filter(|at| waiting[*at] == 0).map(|at| key(0, at)).collect();
     let mut placed = Vec::with_capacity(units.len());
     for step in 1.. {
         let change = |at: usize| {
@@ -540,9 +565,22 @@ fn order(units: &[Unit], halves: &[u8], passed: &[bool], choice: Choice) -> Vec<
                     .map(|(_, ready)| ready);
                 frees.or_else(|| ready.iter().max_by_key(|(_, at)| *at).copied())
             }
+            Choice::LoadsFirst(most) if taken > 2 * i64::from(most) => {
+                let loads = ready.range(..(1, 0)).rev().take(WINDOW);
+                let frees = window
+                    .chain(loads)
+                    .map(|ready| (change(ready.1), *ready))
+                    .filter(|(change, _)| *change < 0)
+                    .min_by_key(|(change, (_, at))| (*change, usize::MAX - at))
+                    .map(|(_, ready)| ready);
+                let last = [ready.range(..(1, 0)).next_back(), ready.last()];
+                frees.or_else(|| last.into_iter().flatten().max_by_key(|(_, at)| *at).copied())
+            }
+            Choice::LoadsFirst(_) => ready.last().copied(),
         };
         let Some(next) = next else { break };
         ready.remove(&next);
+        taken += change(next.1);
         let unit = &units[next.1];
         placed.push(next.1);
         for made in unit.makes.iter().filter(|made| !unit.uses.contains(made)) {
@@ -553,7 +591,7 @@ fn order(units: &[Unit], halves: &[u8], passed: &[bool], choice: Choice) -> Vec<
             asked[earlier as usize] = step;
             waiting[earlier as usize] -= 1;
             if waiting[earlier as usize] == 0 {
-                ready.insert((step, earlier as usize));
+                ready.insert(key(step, earlier as usize));
             }
         }
     }
@@ -580,9 +618,11 @@ mod tests {
     }
 
     const BOTH: [Choice; 2] = [Choice::FewestAlive, Choice::LastInText];
+    const ALL: [Choice; 4] =
+        [Choice::FewestAlive, Choice::LastInText, Choice::LoadsFirst(64), Choice::LoadsFirst(1)];
 
     fn keeps(body: &[&str]) {
-        for choice in BOTH {
+        for choice in ALL {
             assert_eq!(lines(&(body.join("\n") + "\n"), choice), body, "{choice:?}");
         }
     }
@@ -603,6 +643,43 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// Twelve loads, each of which is added up before the next one.
+    fn one_by_one() -> String {
+        let step = |i: u32| {
+            let sum = if i == 0 { 0 } else { 19 + i };
+            format!(
+                "add.s64 %rd{}, %rd1, %rd{};\nld.global.b32 %r{}, [%rd{}];\nadd.s32 %r{}, %r{sum}, %r{};\n",
+                20 + i,
+                i + 2,
+                i + 1,
+                20 + i,
+                20 + i,
+                i + 1
+            )
+        };
+        (0..12).map(step).collect::<String>() + "st.global.b32 [%rd1], %r31;\n"
+    }
+
+    #[test]
+    fn loads_go_first_as_far_as_registers_go() {
+        let places = |most| {
+            let found = lines(&one_by_one(), Choice::LoadsFirst(most));
+            let at = |what: &str| -> Vec<usize> {
+                (0..found.len()).filter(|at| found[*at].starts_with(what)).collect()
+            };
+            (at("ld.global"), at("add.s32"), at("add.s64"))
+        };
+        let (loads, sums, addresses) = places(64);
+        assert!(loads[11] < sums[0] && sums.is_sorted());
+        assert!(loads.iter().zip(&addresses).all(|(load, address)| address < load));
+        // With room for few, those that are left stand where they stood.
+        let (loads, sums, _) = places(8);
+        assert!(loads[5] > sums[4] && loads[11] < sums[6], "{loads:?} {sums:?}");
+        let text = kernel(&one_by_one());
+        let first = with_loads_first(&text, 64).unwrap();
+        assert_eq!(with_loads_first(&first, 64), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! once, on threads of their own, and beside a short first one that which is likely to be tried ([`with_next_text`]). What is
 //! chosen is what trying them one after the other would choose.
 
+use super::written_out::has_loops_that_stay;
 use super::{
     BY_MACHINE_CODE, FASTER_WITHOUT_LOADS_AHEAD, MOST_REGISTERS, Variant, in_other_orders,
     is_worth_another_order, is_worth_fewer_ctas, is_worth_more_ctas, is_worth_no_bound,
@@ -136,7 +137,9 @@ pub fn better_of<'a, R: Send>(
     assemble: &Assembler<'_, R>,
     go_on: &dyn Fn() -> bool,
 ) -> Chosen<'a, R> {
-    let Some(text) = second.filter(|text| text.len() <= MOST_TEXT && go_on()) else { return first };
+    // Estimates count loops that hardly ever run as all others.
+    let counts = |text: &&[u8]| text.len() <= MOST_TEXT && !has_loops_that_stay(text);
+    let Some(text) = second.filter(counts).filter(|_| go_on()) else { return first };
     let Some(made) = assemble(text) else { return first };
     let is_better = |factor: f64, text: &[u8], made: &Assembled<R>| {
         let (before, after) = ((&*first.text, &first.made.cubin[..]), (text, &made.cubin[..]));

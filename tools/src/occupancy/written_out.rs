@@ -113,10 +113,18 @@ fn always(line: &str) -> Option<&str> {
     branch(line).filter(|_| !line.trim_start().starts_with('@')).map(|(_, target)| target)
 }
 
-/// The innermost loops, in the order of the text.
+/// What says that a loop stays one (PTX ISA, "Pragma Strings"): libdevice says it of loops that only large arguments need.
+const STAYS: &str = ".pragma \"nounroll\"";
+
+/// Whether the text has loops that are to stay loops.
+pub fn has_loops_that_stay(ptx: &[u8]) -> bool {
+    super::read::position(ptx, 0, STAYS.as_bytes()).is_some()
+}
+
+/// The innermost loops but those that are to stay, in the order of the text.
 fn loops<'a>(lines: &[&'a str]) -> Option<Vec<Loop<'a>>> {
     let mut found: Vec<Loop<'_>> = Vec::new();
-    let mut loads = false;
+    let (mut loads, mut last) = (false, None);
     let (mut labels, mut constants) = (HashMap::new(), None);
     let branches: Vec<(usize, &str)> =
         lines.iter().enumerate().filter_map(|(at, line)| Some((at, branch(line)?.1))).collect();
@@ -127,10 +135,14 @@ fn loops<'a>(lines: &[&'a str]) -> Option<Vec<Loop<'a>>> {
         let Some((predicate, target)) = branch(line) else { continue };
         let Some(begin) = labels.get(target).copied() else { continue };
         // One that has another one in it is not innermost.
-        if found.last().is_some_and(|inner| inner.begin > begin) {
+        if last.is_some_and(|inner| inner > begin) {
             continue;
         }
+        last = Some(begin);
         let body = &lines[begin + 1..end];
+        if body.iter().any(|line| line.contains(STAYS)) {
+            continue;
+        }
         let kept = |line: &&str| KEPT.iter().any(|name| instruction(line).starts_with(name));
         if body.iter().any(kept) {
             return None;
@@ -366,6 +378,19 @@ mod tests {
             "\tsetp.ne.b64 \t%p1, %rd5, 64;\n",
         );
         assert_eq!(iterations(&wide), Some(4));
+    }
+
+    #[test]
+    fn loops_that_are_to_stay_do() {
+        let test = "\tsetp.lt.s32 \t%p1, %r2, 19;\n";
+        let stays = text(FROM_ZERO, &format!("\t.pragma \"nounroll\";\n{STEP}"), test);
+        assert!(has_loops_that_stay(stays.as_bytes()) && written_out(stays.as_bytes()).is_none());
+        let other = text(FROM_ZERO, STEP, test).replace("BB0_1", "BB0_7");
+        assert!(!has_loops_that_stay(other.as_bytes()));
+        let both =
+            written_out((stays.replace("\tret;\n", "") + &other).as_bytes()).expect("one is written out");
+        let both = String::from_utf8(both).expect("text");
+        assert_eq!((both.matches("ld.global").count(), both.matches("bra").count()), (20, 1));
     }
 
     #[test]
