@@ -156,6 +156,10 @@ impl Pending {
             Waits::Copies | Waits::Tensors => self.writes.extend(&self.under_way[what as usize]),
             Waits::Dots | Waits::Stores => self.reads.extend(&self.under_way[what as usize]),
         }
+        if what == Waits::Copies {
+            // Groups of copies may have tensor operations.
+            self.writes.extend(&self.under_way[Waits::Tensors as usize]);
+        }
         if what == Waits::Tensors {
             self.reads.extend(&self.under_way[TENSOR_STORES]);
         }
