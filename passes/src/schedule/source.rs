@@ -256,6 +256,11 @@ pub fn is_harmless(op: Op<'_>) -> bool {
         || op.is_memory_effect_free()
 }
 
+/// Whether `op` loads through what is to become a tensor map: its copy will have a barrier, where tensor operations of AMD's are counted.
+fn is_by_tensor_map(op: Op<'_>, target: &TargetDesc) -> bool {
+    DescriptorLoadOp::cast(op).is_some() && !target.primitives.tensor_data_mover
+}
+
 /// Whether `op` stores to global memory through pointers, and orders no load behind it: nobody can know what an atomic operation
 /// met of which no result is used, so that it acquires nothing, and a release holds back no later load.
 fn is_store(op: Op<'_>) -> bool {
@@ -340,7 +345,9 @@ impl<'c> Source<'c> {
         op.walk(&mut |inner| {
             if inner != op && is_loop(inner) {
                 reason = Some("it has a loop in it");
-            } else if inner != op && !is_harmless(inner) && !absorbed.contains(&inner) {
+            } else if inner != op && !is_harmless(inner) && !absorbed.contains(&inner)
+                || is_by_tensor_map(inner, target)
+            {
                 reason = Some("what is in it writes memory, or waits");
             }
             if reason.is_some() { Walk::Stop } else { Walk::Advance }
@@ -686,6 +693,7 @@ impl<'c> Builder<'_, 'c> {
             return self.load(op, load);
         }
         if self.source.why != Why::Recurs
+            && self.target.primitives.tensor_data_mover
             && let Some((alloc, slot)) = tensor_moves::slot(op)
             && !self.written.may_be_of(descriptor_roots(op.operand(0)))
             && let Some(ring) = self.ring([slot].into_iter().collect())
